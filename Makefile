@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door.  Meson and Ninja do the work; this file says which of their words to use.
+#
+#     make            build; everything runnable lies in build/bin/
+#     make demo       the whole way on an example          (installs missing packages first)
+#     make test       all tests; last line: N passed, N failed (installs missing packages first)
+#     make check      the same tests under the address and undefined-behaviour sanitizers
+#     make bench      the benchmarks
+#     make fuzz       each fuzz target for FUZZ_SECONDS=60
+#     make install    PREFIX=/usr/local DESTDIR=
+#     make format     clang-format all C files
+#     make clean
+BUILD ?= build
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+TESTS ?=
+
+.PHONY: all demo test check bench fuzz install format clean
+.DEFAULT_GOAL := all
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+
+demo:
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory all
+	$(BUILD)/bin/orrery demo
+
+# TESTS= picks tests by a part of their names: make test TESTS=cli/help
+test:
+	@tools/setup.sh build test
+	@$(MAKE) --no-print-directory $(BUILD)/with-tests
+	@ninja -C $(BUILD) --quiet
+	@tests/run --build $(BUILD) $(TESTS)
+
+check:
+	@tools/setup.sh build test
+	@$(MAKE) --no-print-directory build-san/build.ninja
+	@ninja -C build-san --quiet
+	@tests/run --build build-san --slow 8 $(TESTS)
+
+bench: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+	@bench/run $(BUILD)
+
+fuzz:
+	@tools/setup.sh build fuzz
+	@$(MAKE) --no-print-directory build-fuzz/build.ninja
+	@ninja -C build-fuzz --quiet
+	@tests/fuzz/run build-fuzz $(FUZZ_SECONDS)
+
+install: all
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+
+format:
+	@tools/check_format.sh --fix
+
+clean:
+	rm -rf $(BUILD) build-san build-fuzz
+
+$(BUILD)/build.ninja:
+	@tools/setup.sh --dry-run build
+	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+
+# A tree configured before cmocka was there must look again, once.
+$(BUILD)/with-tests: | $(BUILD)/build.ninja
+	@meson configure $(BUILD) -Dtests=enabled
+	@touch $@
+
+build-san/build.ninja:
+	@meson setup build-san -Dtests=enabled -Doptimization=1 -Db_ndebug=false \
+	    -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+
+build-fuzz/build.ninja:
+	@CC=clang-14 CXX=clang++-14 meson setup build-fuzz -Dfuzz=true -Dtests=disabled -Doptimization=2 \
+	    -Db_ndebug=false -Db_sanitize=address,undefined -Db_lundef=false >/dev/null

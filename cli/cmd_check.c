@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_check.c - orrery check: what is wrong with these traces, and, with --fix, a repaired copy of them.
+ *
+ * The report goes to stdout whatever it says.  Exit: 0 no errors, 1 errors in traces that could be read, 3 a
+ * file that could not be read as a trace. */
+#include "command.h"
+
+#include <orrery/check.h>
+
+static const cli_option options[] = {
+    {"fix", 0, NULL, "write a repaired copy to OUT, and check that"},
+    {"output", 'o', "OUT", "where --fix writes: a file, a prefix of files, or a .orr"},
+    {"strict", 0, NULL, "warnings count as errors"},
+    {"lenient", 0, NULL, "take node types without a name as they are"},
+    {"limit", 0, "N", "show at most N findings of a kind", .kind = CLI_COUNT, .min = 1,
+     .max = UINT32_MAX, .fallback = "10"},
+    {"threads", 0, "N", "read with N threads; 0: one per core", .kind = CLI_COUNT, .max = 1024,
+     .fallback = "0"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"TRACES", "a trace file, a prefix, a directory or a .orr", CLI_ONCE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"All ranks of a job:", "orrery check step/trace", 0},
+    {"For a script:", "orrery check --strict --json step/trace", 0},
+    {"A rank of its own:", "orrery check broken.et", 1},
+    {"Repair it:", "orrery check --fix -o repaired.et broken.et", 0},
+    {0},
+};
+
+static orr_code print_report(const cli_context *c,
+                             const orr_check_report *r,
+                             orr_check_style *style,
+                             orr_error *err)
+{
+    orr_str text;
+    style->is_colored = cli_is_colored(c, stdout);
+    style->is_brief = c->quiet;
+    const orr_code code = cli_flag(c, "json") ? orr_check_json(r, style, &text, err)
+                                              : orr_check_text(r, style, &text, err);
+    if (!code)
+        fwrite(text.ptr, 1, text.len, stdout); /* main.c asks whether it arrived */
+    return code;
+}
+
+/* What the report means for the exit status. */
+static orr_code judge(cli_context *c, const orr_check_report *r, const char *path, orr_error *err)
+{
+    if (r->read_status) {
+        const orr_where where = orr_where_byte(path, ORR_NO_BYTE);
+        const uint64_t bad = r->count[ORR_CHECK_DAMAGED] + r->count[ORR_CHECK_UNREADABLE];
+        return orr_fail(err, r->read_status, &where, "%llu of %u ranks cannot be read",
+                        (unsigned long long)bad, r->rank_count);
+    }
+    if (r->errors || (r->warnings && cli_flag(c, "strict")))
+        cli_answer_no(c);
+    return ORR_OK;
+}
+
+static orr_code check_path(cli_context *c,
+                           const char *path,
+                           const orr_set_options *read,
+                           orr_check_style *style,
+                           orr_error *err)
+{
+    const orr_check_options opt = {.limit = (uint32_t)cli_count(c, "limit")};
+    orr_set *set;
+    orr_check_report *report = NULL;
+    orr_code code = orr_set_open(path, read, &set, err);
+    if (code)
+        return code;
+    code = orr_check_set(set, &opt, &report, err);
+    if (!code)
+        code = print_report(c, report, style, err);
+    if (!code)
+        code = judge(c, report, path, err);
+    orr_check_report_destroy(report);
+    orr_set_close(set);
+    return code;
+}
+
+static orr_code check_run(cli_context *c, orr_error *err)
+{
+    const char *path = c->args[0], *output = cli_text(c, "output");
+    const bool is_fix = cli_flag(c, "fix");
+    const orr_check_options opt = {.limit = (uint32_t)cli_count(c, "limit")};
+    const orr_set_options read = {
+        .read = {.leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT},
+        .threads = (unsigned)cli_count(c, "threads"),
+        .keep_going = true};
+    orr_check_style style = {.input = path, .is_strict = cli_flag(c, "strict")};
+    orr_check_report *changes = NULL;
+    if (is_fix && !output)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--fix needs --output: where to write the repaired traces");
+    if (output && !is_fix)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--output is for --fix");
+    if (!is_fix)
+        return check_path(c, path, &read, &style, err);
+    orr_code code = orr_check_fix(path, output, &read, &opt, &changes, err);
+    if (!code) {
+        style.changes = changes;
+        style.output = output;
+        code = check_path(c, output, &read, &style, err);
+    }
+    orr_check_report_destroy(changes);
+    return code;
+}
+
+const cli_command cli_cmd_check = {
+    .name = "check",
+    .summary = "find what is wrong with traces, and repair what can be",
+    .description =
+        "Reads traces and reports damage, cycles, missing parents, duplicate ids and bad attributes, each "
+        "with file, byte and node; across ranks, collectives and messages that do not match.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-info(1), orrery-gen(1), orrery-convert(1)",
+    .run = check_run,
+};

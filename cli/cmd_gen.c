@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_gen.c - orrery gen: a pattern of nodes, for so many ranks, into files; and the old generators' names.
+ *
+ * The patterns themselves, and what each looks at, are a table of the library (gen.h).  An option that the
+ * pattern does not look at is refused: it is a slip far more often than indifference.  Only `all` lets
+ * options pass that some of its patterns do not know. */
+#include "command.h"
+
+#include <orrery/gen.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* Options that change what is in a trace; `bit` says which patterns look at it, `at` where it lies in
+ * orr_gen_options, as a uint64_t. */
+typedef struct knob {
+    const char *option;
+    const char *json_key;
+    uint32_t bit;
+    size_t at;
+} knob;
+
+#define AT(field) offsetof(orr_gen_options, field)
+
+static const knob knobs[] = {
+    {"dims", "dims", ORR_GEN_DIMS, AT(dims)},
+    {"runtime", "runtime_us", ORR_GEN_RUNTIME, AT(runtime_us)},
+    {"tensor-size", "tensor_size_bytes", ORR_GEN_TENSOR_SIZE, AT(tensor_size)},
+    {"comm-size", "comm_size_bytes", ORR_GEN_COMM_SIZE, AT(comm_size)},
+    {"layers", "layers", ORR_GEN_LAYERS, AT(layers)},
+    {"microbatches", "microbatches", ORR_GEN_MICROBATCHES, AT(microbatches)},
+    {"bucket", "bucket", ORR_GEN_BUCKET, AT(bucket)},
+    {"nodes", "nodes", ORR_GEN_NODES, AT(nodes)},
+    {"width", "width", ORR_GEN_WIDTH, AT(width)},
+    {"seed", "seed", ORR_GEN_SEED, AT(seed)},
+};
+
+enum { KNOBS = sizeof knobs / sizeof *knobs, NAME_COLUMN = 28 };
+
+static const cli_option options[] = {
+    {"output", 'o', "OUT", "a .orr file, a .et file for one rank, or what file names begin with"},
+    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 1, 1 << 20},
+    {"runtime", 0, "US", "run time of a compute node, microseconds", CLI_COUNT},
+    {"comm-size", 0, "BYTES", "size of a collective or message", CLI_COUNT, .max = INT64_MAX},
+    {"tensor-size", 0, "BYTES", "size of a memory access", CLI_COUNT},
+    {"dims", 0, "N", "network dimensions in involved_dim; 0: leave it out", CLI_COUNT, .max = 64},
+    {"layers", 0, "N", "layers of a network", CLI_COUNT, .max = 1 << 20},
+    {"bucket", 0, "N", "layers whose gradients travel together", CLI_COUNT, 1, 1 << 20},
+    {"microbatches", 0, "N", "pieces of a batch in a pipeline", CLI_COUNT, 1, 512},
+    {"nodes", 0, "N", "nodes of a random graph", CLI_COUNT, 1, UINT32_MAX - 1},
+    {"width", 0, "N", "nodes of it that may run together", CLI_COUNT, 1, 1 << 24},
+    {"seed", 0, "N", "where its random numbers start", CLI_COUNT},
+    {"schema", 0, "current|0.0.4|eg", "nodes as of today, 2023-11 or 2023-01",
+     .fallback = "current"},
+    {"compress", 'z', NULL, "compress a .orr file"},
+    {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
+    {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"PATTERN", "a name that --list shows, or all", CLI_MAYBE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"What is there:", "orrery gen --list", 0},
+    {"Four ranks, a 1 MiB all-reduce each, as ring.0.et to ring.3.et:",
+     "orrery gen all_reduce --ranks 4 --comm-size 1048576 -o ring", 0},
+    {"A training step of 1,024 ranks in one small file:",
+     "orrery gen data_parallel --ranks 1024 -o step.orr", 0},
+    {"A graph of 100,000 nodes, as real traces have:",
+     "orrery gen layered --nodes 100000 --seed 7 -o big.et", 0},
+    {"Every pattern, two ranks each, into a folder:", "orrery gen all --ranks 2 -o samples", 0},
+    {0},
+};
+
+/* ---- options to values ---- */
+
+static uint64_t knob_value(const orr_gen_options *opt, const knob *k)
+{
+    uint64_t v;
+    memcpy(&v, (const char *)opt + k->at, sizeof v);
+    return v;
+}
+
+/* The two old programs name their generation in the same words. */
+static orr_gen_style style_of(const char *schema)
+{
+    if (strcmp(schema, "eg") == 0)
+        return ORR_GEN_EG;
+    return strcmp(schema, "0.0.4") == 0 ? ORR_GEN_0_0_4 : ORR_GEN_CURRENT;
+}
+
+static orr_gen_options read_options(const cli_context *c, const orr_pattern *p)
+{
+    orr_gen_options opt = p->defaults;
+    opt.style = style_of(cli_text(c, "schema"));
+    if (cli_given(c, "ranks"))
+        opt.ranks = (uint32_t)cli_count(c, "ranks");
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (cli_given(c, knobs[i].option))
+            memcpy((char *)&opt + knobs[i].at, &(uint64_t){cli_count(c, knobs[i].option)},
+                   sizeof(uint64_t));
+    }
+    return opt;
+}
+
+static orr_code check_knobs(const cli_context *c, const orr_pattern *p, orr_error *err)
+{
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (cli_given(c, knobs[i].option) && !(p->uses & knobs[i].bit))
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "%s has no use for --%s; 'orrery gen --list %s' shows what it takes",
+                            p->name, knobs[i].option, p->name);
+    }
+    return ORR_OK;
+}
+
+/* ---- the list ---- */
+
+static void list_all(void)
+{
+    for (size_t i = 0; orr_pattern_at(i); i++) {
+        const orr_pattern *p = orr_pattern_at(i);
+        printf("%-*s %s\n", NAME_COLUMN, p->name, p->help);
+    }
+}
+
+static void list_one(const orr_pattern *p)
+{
+    printf("%s\n  %s\n", p->name, p->help);
+    if (p->old_name && strcmp(p->old_name, p->name) != 0)
+        printf("  in Chakra: %s\n", p->old_name);
+    printf("  --%-14s %" PRIu32 "\n", "ranks", p->defaults.ranks);
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (p->uses & knobs[i].bit)
+            printf("  --%-14s %" PRIu64 "\n", knobs[i].option, knob_value(&p->defaults, &knobs[i]));
+    }
+}
+
+static void list_one_json(const orr_pattern *p)
+{
+    printf("{\"name\": \"%s\", \"old_name\": ", p->name);
+    printf(p->old_name ? "\"%s\"" : "null", p->old_name);
+    printf(", \"help\": \"%s\", \"ranks_alike\": %s, \"defaults\": {\"ranks\": %" PRIu32, p->help,
+           p->ranks_differ ? "false" : "true", p->defaults.ranks);
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (p->uses & knobs[i].bit)
+            printf(", \"%s\": %" PRIu64, knobs[i].json_key, knob_value(&p->defaults, &knobs[i]));
+    }
+    printf("}}");
+}
+
+static void list_json(const orr_pattern *only)
+{
+    printf("{\"format\": \"orrery-patterns\", \"version\": 1, \"patterns\": [");
+    if (only) {
+        list_one_json(only);
+    } else {
+        for (size_t i = 0; orr_pattern_at(i); i++) {
+            printf(i ? ",\n  " : "\n  ");
+            list_one_json(orr_pattern_at(i));
+        }
+    }
+    printf("]}\n");
+}
+
+/* ---- writing ---- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n >= m && strcmp(path + n - m, end) == 0;
+}
+
+/* One trace in one file, and not the beginning of many names. */
+static bool is_one_file(const char *path)
+{
+    static const char *const ends[] = {".et", ".et.gz", ".et.zst", ".eg", ".eg.gz", ".eg.zst"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (ends_in(path, ends[i]))
+            return true;
+    }
+    return strcmp(path, "-") == 0;
+}
+
+static orr_code write_set(
+    const cli_context *c, const orr_set *set, orr_gen_style style, const char *to, orr_error *err)
+{
+    const bool is_eg = style == ORR_GEN_EG;
+    const orr_write_options opt = {.schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT};
+    if (ends_in(to, ".orr") && is_eg)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "a .orr file holds traces of the current schema, not of --schema eg");
+    if (ends_in(to, ".orr"))
+        return orr_set_save(set, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
+                            err);
+    if (cli_flag(c, "compress"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files; '%s' is none", to);
+    if (is_one_file(to) && orr_set_rank_count(set) > 1)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "'%s' is one file, but there are %u ranks: give a .orr file, or what the "
+                        "file names begin with",
+                        to, orr_set_rank_count(set));
+    if (is_one_file(to))
+        return orr_trace_write(orr_set_trace(set, 0), to, &opt, err);
+    return orr_set_write_files(set, to, &opt, 0, err);
+}
+
+/* A path comes from the user: it may hold anything. */
+static void print_json_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        const unsigned char ch = (unsigned char)*text;
+        if (ch == '"' || ch == '\\')
+            printf("\\%c", ch);
+        else if (ch < 0x20)
+            printf("\\u%04x", ch);
+        else
+            putchar(ch);
+    }
+    putchar('"');
+}
+
+static uint64_t count_nodes(const orr_set *set)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < orr_set_class_count(set); i++)
+        n +=
+            (uint64_t)orr_set_class_ranks(set, i) * orr_trace_columns(orr_set_trace(set, i))->count;
+    return n;
+}
+
+static void report_json(const cli_context *c,
+                        const orr_pattern *p,
+                        const orr_gen_options *opt,
+                        const orr_set *set,
+                        const char *to)
+{
+    printf("\n  {\"pattern\": \"%s\", \"output\": ", p->name);
+    print_json_text(to);
+    printf(", \"ranks\": %" PRIu32 ", \"distinct_ranks\": %" PRIu32 ", \"node_count\": %" PRIu64,
+           orr_set_rank_count(set), orr_set_class_count(set), count_nodes(set));
+    printf(", \"schema\": \"%s\", \"options\": {", cli_text(c, "schema"));
+    const char *comma = "";
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (p->uses & knobs[i].bit) {
+            printf("%s\"%s\": %" PRIu64, comma, knobs[i].json_key, knob_value(opt, &knobs[i]));
+            comma = ", ";
+        }
+    }
+    printf("}}");
+}
+
+/* What was written, for people. */
+static void report(const cli_context *c,
+                   const orr_gen_style style,
+                   const orr_set *set,
+                   const char *to)
+{
+    const uint32_t ranks = orr_set_rank_count(set);
+    const uint64_t nodes = count_nodes(set);
+    const char *end = style == ORR_GEN_EG ? "eg" : "et";
+    cli_note(c, "%s", to);
+    if (!is_one_file(to) && !ends_in(to, ".orr")) {
+        cli_note(c, ".0.%s", end);
+        if (ranks > 1)
+            cli_note(c, " to %s.%" PRIu32 ".%s", to, ranks - 1, end);
+    }
+    cli_note(c, ": %" PRIu32 " rank%s, %" PRIu32 " distinct, %" PRIu64 " node%s\n", ranks,
+             ranks == 1 ? "" : "s", orr_set_class_count(set), nodes, nodes == 1 ? "" : "s");
+}
+
+static orr_code make(const cli_context *c, const orr_pattern *p, const char *to, orr_error *err)
+{
+    const orr_gen_options opt = read_options(c, p);
+    orr_set *set;
+    orr_code code = orr_pattern_set(p, &opt, &set, err);
+    if (code)
+        return code;
+    code = write_set(c, set, opt.style, to, err);
+    if (!code && cli_flag(c, "json"))
+        report_json(c, p, &opt, set, to);
+    else if (!code && strcmp(to, "-") != 0)
+        report(c, opt.style, set, to);
+    orr_set_close(set);
+    return code;
+}
+
+static orr_code make_in(const cli_context *c,
+                        const orr_pattern *p,
+                        const char *folder,
+                        orr_error *err)
+{
+    char to[4096];
+    const int n = snprintf(to, sizeof to, "%s/%s", folder, p->name);
+    if (n < 0 || (size_t)n >= sizeof to)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
+    return make(c, p, to, err);
+}
+
+static orr_code prepare_all(const cli_context *c, const char *folder, orr_error *err)
+{
+    /* Not every pattern can be said in an old schema, and those that can have a program of their own. */
+    if (strcmp(cli_text(c, "schema"), "current") != 0)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "all is of the current schema; 'et_generator --schema %s' writes all "
+                        "samples of that time",
+                        cli_text(c, "schema"));
+    if (mkdir(folder, 0777) == 0 || errno == EEXIST)
+        return ORR_OK;
+    const orr_where where = orr_where_line(folder, 0, 0);
+    return orr_fail(err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
+}
+
+/* Every pattern into one folder. */
+static orr_code make_all(const cli_context *c, const char *folder, orr_error *err)
+{
+    orr_code code = prepare_all(c, folder, err);
+    bool is_first = true;
+    for (size_t i = 0; orr_pattern_at(i) && !code; i++) {
+        const orr_pattern *p = orr_pattern_at(i);
+        if (cli_given(c, "ranks") && cli_count(c, "ranks") < p->min_ranks) {
+            cli_note(c, "%s: left out, it takes %" PRIu32 " ranks or more\n", p->name,
+                     p->min_ranks);
+            continue;
+        }
+        if (cli_flag(c, "json") && !is_first)
+            putchar(',');
+        is_first = false;
+        code = make_in(c, p, folder, err);
+    }
+    return code;
+}
+
+static orr_code find_pattern(const char *name, const orr_pattern **out, orr_error *err)
+{
+    const char *near = NULL;
+    if ((*out = orr_pattern_find(name)))
+        return ORR_OK;
+    for (size_t i = 0; orr_pattern_at(i); i++)
+        near = cli_nearer(name, near, orr_pattern_at(i)->name);
+    if (near)
+        return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; did you mean '%s'?", name, near);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; 'orrery gen --list' shows them", name);
+}
+
+static void list(const orr_pattern *p, bool as_json)
+{
+    if (as_json)
+        list_json(p);
+    else if (p)
+        list_one(p);
+    else
+        list_all();
+}
+
+/* p NULL: all of them. */
+static orr_code gen_make(const cli_context *c, const orr_pattern *p, const char *to, orr_error *err)
+{
+    const bool as_json = cli_flag(c, "json");
+    orr_code code = p ? check_knobs(c, p, err) : ORR_OK;
+    if (!code && as_json && to && strcmp(to, "-") == 0)
+        code = orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+    if (code)
+        return code;
+    if (as_json)
+        printf("{\"format\": \"orrery-gen\", \"version\": 1, \"made\": [");
+    code = p ? make(c, p, to ? to : p->name, err) : make_all(c, to ? to : "samples", err);
+    if (as_json)
+        printf("]}\n");
+    return code;
+}
+
+static orr_code gen_run(cli_context *c, orr_error *err)
+{
+    const char *name = c->arg_count ? c->args[0] : NULL;
+    const bool is_all = name && strcmp(name, "all") == 0;
+    const orr_pattern *p = NULL;
+    orr_code code = ORR_OK;
+    if (name && !is_all && (code = find_pattern(name, &p, err)))
+        return code;
+    if (cli_flag(c, "list")) {
+        list(p, cli_flag(c, "json"));
+        return ORR_OK;
+    }
+    if (!name)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "missing argument: PATTERN; 'orrery gen --list' shows what there is");
+    return gen_make(c, p, cli_text(c, "output"), err);
+}
+
+const cli_command cli_cmd_gen = {
+    .name = "gen",
+    .summary = "make small synthetic traces",
+    .description =
+        "A pattern is a small graph of operations: one compute node, one all-reduce, a training step. "
+        "Every rank gets its trace; without -o the files are called PATTERN.0.et, PATTERN.1.et and so on.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-check(1), orrery-info(1), orrery-view(1)",
+    .run = gen_run,
+};
+
+/* ---- the old names ---- */
+
+static orr_gen_options old_options(const cli_context *c)
+{
+    return (orr_gen_options){.ranks = (uint32_t)cli_count(c, "num_npus"),
+                             .runtime_us = cli_count(c, "default_runtime"),
+                             .tensor_size = cli_count(c, "default_tensor_size"),
+                             .comm_size = cli_count(c, "default_comm_size")};
+}
+
+orr_code cli_run_chakra_generator(cli_context *c, orr_error *err)
+{
+    const orr_gen_options opt = old_options(c);
+    return orr_gen_write_samples(&opt, ".", err);
+}
+
+/* --num_dims existed in two generations only, so it tells which one is meant unless --schema does. */
+orr_code cli_run_et_generator(cli_context *c, orr_error *err)
+{
+    orr_gen_options opt = old_options(c);
+    if (cli_given(c, "schema"))
+        opt.style = style_of(cli_text(c, "schema"));
+    else if (cli_given(c, "num_dims"))
+        opt.style = ORR_GEN_0_0_4;
+    if (opt.style != ORR_GEN_CURRENT)
+        opt.dims = cli_count(c, "num_dims");
+    return orr_gen_write_samples(&opt, ".", err);
+}

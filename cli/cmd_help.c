@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_help.c - orrery help: the overview, or one command's help; the same text as `orrery COMMAND --help`. */
+#include "command.h"
+
+static const cli_argument arguments[] = {
+    {"COMMAND", "a command, or an old program name", CLI_MAYBE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"All commands:", "orrery help", 0},
+    {"One command:", "orrery help help", 0},
+    {0},
+};
+
+static orr_code help_run(cli_context *c, orr_error *err)
+{
+    if (c->arg_count == 0) {
+        cli_help_overview(stdout);
+        return ORR_OK;
+    }
+    const char *name = c->args[0];
+    const cli_command *command = cli_command_find(name);
+    if (!command)
+        command = cli_old_name_find(name);
+    if (!command) {
+        const char *near = cli_command_nearest(name);
+        return orr_fail(err, ORR_EUSAGE, NULL, "no command '%s'%s%s%s", name,
+                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    cli_help_command(stdout, command);
+    return ORR_OK;
+}
+
+const cli_command cli_cmd_help = {
+    .name = "help",
+    .summary = "show the list of commands, or how to use one",
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery(1)",
+    .run = help_run,
+};

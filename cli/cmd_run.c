@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_run.c - orrery run: simulate traces on a model of a cluster; and the two old programs it replaces. */
+#include "command.h"
+
+#include <orrery/sim.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const cli_option options[] = {
+    {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute",
+     .required = true},
+    {"topology", 't', "FILE", "network file of ASTRA-sim (YAML): shapes, sizes, speeds",
+     .required = true},
+    {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
+    {"groups", 'g', "FILE", "communicator groups (JSON)"},
+    {"network", 'n', "unaware|aware", "without or with messages delaying each other",
+     .fallback = "unaware"},
+    {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
+    {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_ONCE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"A training step of 16 ranks:", "orrery gen data_parallel --ranks 16 -o step.orr", 0},
+    {"A network: one switch, 50 GB/s and 500 ns a link:",
+     "printf 'topology: [Switch]\\nnpus_count: [16]\\n' > net.yml", 0},
+    {"", "printf 'bandwidth: [50]\\nlatency: [500]\\n' >> net.yml", 0},
+    {"A system: ring all-reduce in four chunks; and a memory pool:",
+     "printf '{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,' > sys.json", 0},
+    {"", "printf '\"preferred-dataset-splits\":4,' >> sys.json", 0},
+    {"", "printf '\"all-reduce-implementation\":[\"ring\"]}' >> sys.json", 0},
+    {"", "printf '{\"memory-type\":\"MEMORY_POOL\",\"remote-mem-bw\":100}' > mem.json", 0},
+    {"When does each rank finish?", "orrery run step.orr -s sys.json -t net.yml -m mem.json", 0},
+    {"With messages that delay each other:",
+     "orrery run step.orr -s sys.json -t net.yml -m mem.json --network aware", 0},
+    {0},
+};
+
+static orr_code simulate(const orr_sim_options *opt, orr_sim **out, orr_error *err)
+{
+    orr_code code = orr_sim_create(opt, out, err);
+    if (!code)
+        code = orr_sim_run(*out, err);
+    return code;
+}
+
+static orr_code run_run(cli_context *c, orr_error *err)
+{
+    const orr_sim_options opt = {
+        .workload = c->args[0],
+        .system = cli_text(c, "system"),
+        .network = cli_text(c, "topology"),
+        .memory = cli_text(c, "memory"),
+        .groups = cli_text(c, "groups"),
+        .fidelity = cli_text(c, "network"),
+        .queues_per_dim = (uint32_t)cli_count(c, "queues"),
+        .rendezvous = cli_flag(c, "rendezvous"),
+    };
+    orr_sim *s = NULL;
+    orr_code code = simulate(&opt, &s, err);
+    if (!code)
+        code =
+            cli_flag(c, "json") ? orr_sim_write_json(s, "-", err) : orr_sim_write_text(s, "-", err);
+    orr_sim_destroy(s);
+    return code;
+}
+
+const cli_command cli_cmd_run = {
+    .name = "run",
+    .summary = "simulate traces on a model of a cluster",
+    .description =
+        "Runs the traces of all ranks through ASTRA-sim's workload and system layers on an analytical network and "
+        "prints when each rank finishes and where the time went.  Cycles are nanoseconds and are those of the "
+        "reference, to the cycle.\n\n"
+        "A run that comes to a standstill says which ranks wait and for what, and ends with status 3.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-check(1), orrery-info(1)",
+    .run = run_run,
+};
+
+/* ---- the old programs ---- */
+
+const cli_option cli_astra_options[] = {
+    {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
+    {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
+    {"network-configuration", 0, "FILE", "network file (YAML)", .required = true},
+    {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)", .required = true},
+    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
+    {"logging-configuration", 0, "FILE", "accepted, not needed", .fallback = "empty"},
+    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
+    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
+    {"compute-scale", 0, "X", "accepted, ignored", .fallback = "1"},
+    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"},
+    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
+    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
+     .fallback = "false"},
+    {0},
+};
+
+static orr_code write_logs(const orr_sim *s, const char *folder, orr_error *err)
+{
+    char path[4096];
+    if (mkdir(folder, 0777) && errno != EEXIST) {
+        const orr_where w = orr_where_byte(folder, ORR_NO_BYTE);
+        return orr_fail(err, ORR_EIO, &w, "cannot make this directory: %s", strerror(errno));
+    }
+    snprintf(path, sizeof path, "%s/log.log", folder);
+    orr_code code = orr_sim_write_old_log(s, path, false, err);
+    snprintf(path, sizeof path, "%s/err.log", folder);
+    return code ? code : orr_sim_write_old_log(s, path, true, err);
+}
+
+static orr_code parse_scale(const char *text, double *out, orr_error *err)
+{
+    char *end;
+    *out = strtod(text, &end);
+    if (*text && !*end && *out - *out == 0 && *out >= 0)
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL, "--injection-scale: \"%s\" is not a number", text);
+}
+
+static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
+{
+    const char *groups = cli_text(c, "comm-group-configuration");
+    const char *rendezvous = cli_text(c, "rendezvous-protocol");
+    orr_sim_options opt = {
+        .workload = cli_text(c, "workload-configuration"),
+        .system = cli_text(c, "system-configuration"),
+        .network = cli_text(c, "network-configuration"),
+        .memory = cli_text(c, "remote-memory-configuration"),
+        .groups =
+            strstr(groups, "empty") ? NULL : groups, /* as the reference has it (astra-sim.md 1) */
+        .fidelity = fidelity,
+        .queues_per_dim = (uint32_t)cli_count(c, "num-queues-per-dim"),
+        .rendezvous = strcmp(rendezvous, "true") == 0 || strcmp(rendezvous, "1") == 0,
+        .is_compat = true,
+    };
+    orr_sim *s = NULL;
+    orr_error ignored;
+    orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
+    if (code || (code = simulate(&opt, &s, err))) {
+        if (s) /* what is known so far: the ranks that finished */
+            (void)!orr_sim_write_old_log(s, "-", false, &ignored);
+    } else {
+        code = orr_sim_write_old_log(s, "-", false, err);
+        if (!code)
+            code = write_logs(s, cli_text(c, "logging-folder"), err);
+    }
+    orr_sim_destroy(s);
+    return code;
+}
+
+orr_code cli_run_astra_unaware(cli_context *c, orr_error *err)
+{
+    return run_astra(c, "unaware", err);
+}
+
+orr_code cli_run_astra_aware(cli_context *c, orr_error *err)
+{
+    return run_astra(c, "aware", err);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.c - the list of commands, in the order a user meets them.  A new command is one line here. */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const cli_option program_options[] = {
+    {"version", 'V', NULL, "print the version"},
+    {0},
+};
+
+static const cli_argument program_arguments[] = {
+    {"COMMAND", "what to do", CLI_MAYBE},
+    {"ARGUMENT", "what the command needs", CLI_ANY},
+    {0},
+};
+
+const cli_command cli_program = {
+    .name = "orrery",
+    .summary = "traces of distributed AI workloads: make, check, simulate, show",
+    .options = program_options,
+    .arguments = program_arguments,
+};
+
+const cli_command *const cli_commands[] = {
+    &cli_cmd_demo, &cli_cmd_gen, &cli_cmd_convert, &cli_cmd_feed, &cli_cmd_check,
+    &cli_cmd_info, &cli_cmd_run, &cli_cmd_view,    &cli_cmd_help, NULL,
+};
+
+const cli_command *cli_command_find(const char *name)
+{
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    }
+    return NULL;
+}
+
+const char *cli_command_nearest(const char *name)
+{
+    const char *near = NULL;
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        near = cli_nearer(name, near, (*c)->name);
+    return near;
+}
+
+const char *cli_program_name(const cli_command *command)
+{
+    return command == &cli_program || command->now ? "" : "orrery ";
+}
+
+void cli_note(const cli_context *c, const char *fmt, ...)
+{
+    va_list args;
+    if (c->quiet)
+        return;
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+}
+
+void cli_answer_no(cli_context *c)
+{
+    c->answer_is_no = true;
+}
+
+bool cli_is_colored(const cli_context *c, FILE *to)
+{
+    if (c->color && strcmp(c->color, "always") == 0)
+        return true;
+    if (c->color && strcmp(c->color, "never") == 0)
+        return false;
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(to));
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.h - every command's table, one line each; defined in cli/cmd_<name>.c. */
+#ifndef ORR_CLI_COMMAND_H
+#define ORR_CLI_COMMAND_H
+
+#include "option.h"
+
+extern const cli_command cli_cmd_check;
+extern const cli_command cli_cmd_convert;
+extern const cli_command cli_cmd_demo;
+extern const cli_command cli_cmd_feed;
+extern const cli_command cli_cmd_gen;
+extern const cli_command cli_cmd_help;
+extern const cli_command cli_cmd_info;
+extern const cli_command cli_cmd_run;
+extern const cli_command cli_cmd_view;
+
+/* Old programs that are more than another spelling of a command's options. */
+extern const cli_option cli_astra_options[];
+orr_code cli_run_astra_aware(cli_context *c, orr_error *err);
+orr_code cli_run_astra_unaware(cli_context *c, orr_error *err);
+orr_code cli_run_chakra_generator(cli_context *c, orr_error *err);
+orr_code cli_run_chakra_jsonizer(cli_context *c, orr_error *err);
+orr_code cli_run_et_generator(cli_context *c, orr_error *err);
+
+#endif

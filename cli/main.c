@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - from argv to an exit status.
+ *
+ * Which table: an old program name (argv[0]) has its own, else the first argument names the command.
+ * Exit: 0 yes; 1 the answer is no; 2 usage; 3 bad input; 4 system; 70 our bug; 128 + n stopped by signal n
+ * (130 interrupted).  This file is the only one that turns a code into a status.
+ * Signals: a stop ends at once and quietly, SIGPIPE too (`orrery ... | head`).  The library writes into files
+ * without a name until they are complete, so nothing is left to take away. */
+#include "command.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_SYSTEM = 4, EXIT_BUG = 70 };
+
+static void stop(int signal_number)
+{
+    _exit(128 + signal_number);
+}
+
+static void catch_signals(void)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
+        struct sigaction old, new = {.sa_handler = stop};
+        /* Whoever started us with a signal ignored (nohup) meant it. */
+        if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(caught[i], &new, NULL);
+    }
+}
+
+static int exit_status(const cli_context *c, orr_code code)
+{
+    switch (code) {
+    case ORR_OK:
+    case ORR_END:
+        return c->answer_is_no ? EXIT_NO : EXIT_YES;
+    case ORR_EUSAGE:
+        return EXIT_USAGE;
+    case ORR_EINPUT:
+        return EXIT_INPUT;
+    case ORR_EIO:
+    case ORR_ENOMEM:
+        return EXIT_SYSTEM;
+    case ORR_ESTOP:
+        return 128 + SIGINT;
+    case ORR_EBUG:
+        break;
+    }
+    return EXIT_BUG;
+}
+
+/* An error with a place is printed as compilers do, so that editors can jump to it; others say who speaks. */
+static void report(const cli_context *c, const orr_error *err)
+{
+    const char *red = cli_is_colored(c, stderr) ? "\033[31m" : "";
+    const char *plain = *red ? "\033[0m" : "";
+    const char *program = cli_program_name(c->command);
+    char text[600];
+    orr_error_text(err, text, sizeof text);
+    if (err->where.path[0])
+        fprintf(stderr, "%s%s%s\n", red, text, plain);
+    else
+        fprintf(stderr, "%s%s%s: %s%s\n", red, program, c->command->name, text, plain);
+    if (err->code != ORR_EUSAGE)
+        return;
+    if (c->command->now || c->command == &cli_program)
+        fprintf(stderr, "Try '%s --help'.\n", c->command->name);
+    else
+        fprintf(stderr, "Try 'orrery help %s'.\n", c->command->name);
+}
+
+/* What was printed must have arrived: a full disk behind `> file` is an error like any other. */
+static orr_code flush_stdout(orr_error *err)
+{
+    const bool had_error = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !had_error)
+        return ORR_OK;
+    if (errno == EPIPE)
+        return ORR_ESTOP;
+    const orr_where where = orr_where_line("standard output", 0, 0);
+    return orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
+}
+
+static int finish(cli_context *c, orr_code code, orr_error *err)
+{
+    orr_error flush_err;
+    const orr_code flushed = flush_stdout(&flush_err);
+    if (code != ORR_OK && code != ORR_END && code != ORR_ESTOP) {
+        report(c, err);
+        return exit_status(c, code);
+    }
+    if (flushed == ORR_ESTOP)
+        return 128 + SIGPIPE;
+    if (flushed) {
+        report(c, &flush_err);
+        return exit_status(c, flushed);
+    }
+    return exit_status(c, code);
+}
+
+static int run_command(cli_context *c, int argc, char **argv)
+{
+    orr_error err;
+    orr_code code = cli_parse(c, argc, argv, &err);
+    if (!code && c->wants_help)
+        cli_help_command(stdout, c->command);
+    else if (!code)
+        code = c->command->run(c, &err);
+    return finish(c, code, &err);
+}
+
+static int unknown_command(cli_context *c, const char *name)
+{
+    orr_error err;
+    const char *near = cli_command_nearest(name);
+    if (near)
+        orr_fail(&err, ORR_EUSAGE, NULL, "unknown command '%s'; did you mean '%s'?", name, near);
+    else
+        orr_fail(&err, ORR_EUSAGE, NULL, "unknown command '%s'", name);
+    return finish(c, ORR_EUSAGE, &err);
+}
+
+static int run_program(int argc, char **argv)
+{
+    orr_error err;
+    cli_context c = {.command = &cli_program};
+    const orr_code code = cli_parse(&c, argc, argv, &err);
+    if (code)
+        return finish(&c, code, &err);
+    if (c.wants_help) {
+        cli_help_overview(stdout);
+        return finish(&c, ORR_OK, &err);
+    }
+    if (cli_flag(&c, "version")) {
+        printf("orrery %s\n", ORRERY_VERSION);
+        return finish(&c, ORR_OK, &err);
+    }
+    if (c.arg_count == 0) {
+        cli_help_overview(stderr); /* a forgotten command is a mistake: a script must notice */
+        return EXIT_USAGE;
+    }
+    cli_context sub = {.command = cli_command_find(c.args[0]), .quiet = c.quiet, .color = c.color};
+    if (!sub.command)
+        return unknown_command(&c, c.args[0]);
+    return run_command(&sub, c.arg_count - 1, c.args + 1);
+}
+
+int main(int argc, char **argv)
+{
+    catch_signals();
+    if (argc < 1)
+        return EXIT_USAGE;
+    cli_context old = {.command = cli_old_name_find(argv[0])};
+    if (old.command)
+        return run_command(&old, argc - 1, argv + 1);
+    return run_program(argc - 1, argv + 1);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* option.c - reads a command line by the command's table.
+ *
+ * Understood: --name value, --name=value, -n value, -nvalue, -qn value; "--" ends the options, "-" is an
+ * argument (stdin or stdout).  Options and arguments may be mixed.  A value given twice: the last one counts.
+ * Invariant: arguments found so far are argv[0..arg_count), always at or before the place being read, so
+ * moving them to the front needs no memory.
+ * Why a value that is itself an option's name is refused: "--output --json" is a forgotten value far more
+ * often than a file called "--json", which can still be said with "=". */
+#include "option.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const cli_option cli_common[] = {
+    {"quiet", 'q', NULL, "no progress and no remarks on stderr"},
+    {"color", 0, "auto|always|never", "colour on a terminal", .fallback = "auto"},
+    {"help", 'h', NULL, "show this help"},
+    {0},
+};
+
+/* What is being read, and how far. */
+typedef struct reader {
+    cli_context *c;
+    int argc, at;
+    char **argv;
+    orr_error *err;
+} reader;
+
+const char *cli_choice(const char *choices, int i, size_t *len)
+{
+    while (choices && i-- > 0) {
+        choices = strchr(choices, '|');
+        choices = choices ? choices + 1 : NULL;
+    }
+    if (choices)
+        *len = strcspn(choices, "|");
+    return choices;
+}
+
+bool cli_is_choice(const char *arg)
+{
+    return arg && strchr(arg, '|');
+}
+
+static bool is_among(const char *choices, const char *value)
+{
+    size_t len;
+    const char *word;
+    for (int i = 0; (word = cli_choice(choices, i, &len)); i++) {
+        if (strlen(value) == len && memcmp(value, word, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static orr_code check_choice(const char *what,
+                             const char *choices,
+                             const char *value,
+                             orr_error *err)
+{
+    if (!cli_is_choice(choices) || is_among(choices, value))
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL, "%s '%s' is not one of %s", what, value, choices);
+}
+
+/* Decimal digits only: no sign, no blanks, no octal, no silent overflow. */
+static bool read_count(const char *text, uint64_t *out)
+{
+    uint64_t v = 0;
+    if (!*text)
+        return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        if (__builtin_mul_overflow(v, 10u, &v) ||
+            __builtin_add_overflow(v, (unsigned)(*text - '0'), &v))
+            return false;
+    }
+    *out = v;
+    return true;
+}
+
+static orr_code check_count(const cli_option *o, const char *value, orr_error *err)
+{
+    const uint64_t max = o->max ? o->max : UINT64_MAX;
+    uint64_t v;
+    if (read_count(value, &v) && v >= o->min && v <= max)
+        return ORR_OK;
+    if (o->max)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--%s '%s' is not a whole number from %" PRIu64 " to %" PRIu64, o->name,
+                        value, o->min, max);
+    return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is not a whole number of at least %" PRIu64,
+                    o->name, value, o->min);
+}
+
+static const cli_option *find_exact(const cli_option *table, const char *name, size_t len)
+{
+    for (const cli_option *o = table; o && o->name; o++) {
+        if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+static const cli_option *find_letter(const cli_context *c, char letter)
+{
+    for (const cli_option *o = c->command->options; o && o->name; o++) {
+        if (o->letter == letter)
+            return o;
+    }
+    for (const cli_option *o = cli_common; o->name; o++) {
+        if (o->letter == letter)
+            return o;
+    }
+    return NULL;
+}
+
+/* Old programs accepted any beginning of a long option that fits only one. */
+static const cli_option *find_unique_start(const cli_option *table, const char *name, size_t len)
+{
+    const cli_option *found = NULL;
+    for (const cli_option *o = table; o && o->name; o++) {
+        if (strncmp(o->name, name, len) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = o;
+    }
+    return found;
+}
+
+static const cli_option *find_name(const cli_context *c, const char *name, size_t len)
+{
+    const cli_option *o = find_exact(c->command->options, name, len);
+    if (!o)
+        o = find_exact(cli_common, name, len);
+    if (!o && c->command->now && len > 0)
+        o = find_unique_start(c->command->options, name, len);
+    return o;
+}
+
+static orr_code unknown_name(const cli_context *c, const char *name, size_t len, orr_error *err)
+{
+    char typed[64];
+    const char *near = NULL;
+    if (len < sizeof typed) {
+        memcpy(typed, name, len);
+        typed[len] = '\0';
+        for (const cli_option *o = c->command->options; o && o->name; o++)
+            near = cli_nearer(typed, near, o->name);
+        for (const cli_option *o = cli_common; o->name; o++)
+            near = cli_nearer(typed, near, o->name);
+    }
+    if (near)
+        return orr_fail(err, ORR_EUSAGE, NULL, "unknown option --%.*s; did you mean --%s?",
+                        (int)len, name, near);
+    return orr_fail(err, ORR_EUSAGE, NULL, "unknown option --%.*s", (int)len, name);
+}
+
+static bool is_common(const cli_option *o)
+{
+    return o >= cli_common && o < cli_common + sizeof cli_common / sizeof *cli_common;
+}
+
+static void store_common(cli_context *c, const cli_option *o, const char *value)
+{
+    if (o->letter == 'q')
+        c->quiet = true;
+    else if (o->letter == 'h')
+        c->wants_help = true;
+    else
+        c->color = value;
+}
+
+static orr_code store(reader *r, const cli_option *o, const char *value)
+{
+    orr_code code = ORR_OK;
+    if (o->kind == CLI_COUNT)
+        code = check_count(o, value, r->err);
+    else if (o->arg) {
+        char what[72];
+        snprintf(what, sizeof what, "--%s", o->name);
+        code = check_choice(what, o->arg, value, r->err);
+    }
+    if (code)
+        return code;
+    if (is_common(o))
+        store_common(r->c, o, value);
+    else
+        r->c->value[o - r->c->command->options] = value;
+    return ORR_OK;
+}
+
+/* The value of an option that stands in the next word. */
+static orr_code next_value(reader *r, const cli_option *o, const char **out)
+{
+    const char *word = r->at < r->argc ? r->argv[r->at] : NULL;
+    if (!word)
+        return orr_fail(r->err, ORR_EUSAGE, NULL, "--%s needs a value: %s", o->name, o->arg);
+    if (strncmp(word, "--", 2) == 0 && find_name(r->c, word + 2, strcspn(word + 2, "=")))
+        return orr_fail(r->err, ORR_EUSAGE, NULL,
+                        "--%s needs a value, %s, but is followed by the option %s", o->name, o->arg,
+                        word);
+    r->at++;
+    *out = word;
+    return ORR_OK;
+}
+
+static orr_code read_long(reader *r, const char *word)
+{
+    const size_t len = strcspn(word, "=");
+    const cli_option *o = find_name(r->c, word, len);
+    const char *value = word[len] ? word + len + 1 : NULL;
+    if (!o && r->c->command->ignores_unknown) {
+        if (!value && r->at < r->argc && r->argv[r->at][0] != '-')
+            r->at++; /* its value, as it seems */
+        return ORR_OK;
+    }
+    if (!o)
+        return unknown_name(r->c, word, len, r->err);
+    if (!o->arg && value)
+        return orr_fail(r->err, ORR_EUSAGE, NULL, "--%s takes no value, '%s' given", o->name,
+                        value);
+    if (!o->arg)
+        return store(r, o, "");
+    const orr_code code = value ? ORR_OK : next_value(r, o, &value);
+    return code ? code : store(r, o, value);
+}
+
+static orr_code read_letters(reader *r, const char *word)
+{
+    for (; *word; word++) {
+        const cli_option *o = find_letter(r->c, *word);
+        const char *value = word[1] ? word + 1 : NULL;
+        orr_code code = ORR_OK;
+        if (!o)
+            return orr_fail(r->err, ORR_EUSAGE, NULL, "unknown option -%c", *word);
+        if (o->arg) {
+            if (!value)
+                code = next_value(r, o, &value);
+            return code ? code : store(r, o, value);
+        }
+        if ((code = store(r, o, "")))
+            return code;
+    }
+    return ORR_OK;
+}
+
+/* How many arguments the table takes: from *min to *max. */
+static void argument_range(const cli_argument *a, int *min, int *max)
+{
+    *min = *max = 0;
+    for (; a && a->name; a++) {
+        *min += a->times == CLI_ONCE || a->times == CLI_SOME;
+        *max = a->times == CLI_SOME || a->times == CLI_ANY ? INT32_MAX : *max + 1;
+    }
+}
+
+static orr_code check_arguments(const cli_context *c, orr_error *err)
+{
+    const cli_argument *a = c->command->arguments;
+    int min, max;
+    argument_range(a, &min, &max);
+    if (c->arg_count > max)
+        return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", c->args[max]);
+    for (int i = 0; a && a->name; i++, a++) {
+        if (i >= c->arg_count && i < min)
+            return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: %s", a->name);
+        if (i >= c->arg_count)
+            break;
+        const orr_code code = check_choice("argument", a->name, c->args[i], err);
+        if (code)
+            return code;
+    }
+    return ORR_OK;
+}
+
+static orr_code check_required(const cli_context *c, orr_error *err)
+{
+    for (const cli_option *o = c->command->options; o && o->name; o++) {
+        if (o->required && !c->value[o - c->command->options])
+            return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --%s %s", o->name, o->arg);
+    }
+    return ORR_OK;
+}
+
+static orr_code read_word(reader *r, char *word)
+{
+    if (word[0] == '-' && word[1] == '-')
+        return read_long(r, word + 2);
+    if (word[0] == '-' && word[1])
+        return read_letters(r, word + 1);
+    r->c->args[r->c->arg_count++] = word;
+    return ORR_OK;
+}
+
+orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
+{
+    reader r = {.c = c, .argc = argc, .argv = argv, .err = err};
+    /* Options of the program stand before the command's name; what follows belongs to the command. */
+    const bool stops_early = c->command == &cli_program;
+    c->args = argv;
+    c->arg_count = 0;
+    while (r.at < argc && !c->wants_help) {
+        char *word = argv[r.at++];
+        if (strcmp(word, "--") == 0)
+            break;
+        const orr_code code = read_word(&r, word);
+        if (code)
+            return code;
+        if (stops_early && c->arg_count)
+            break;
+    }
+    if (c->wants_help)
+        return ORR_OK;
+    while (r.at < argc)
+        c->args[c->arg_count++] = argv[r.at++];
+    const orr_code code = check_required(c, err);
+    return code ? code : check_arguments(c, err);
+}
+
+/* The row of a name the command's own code asks for; -1 cannot happen once the command was run in a test. */
+static int row_of(const cli_context *c, const char *name)
+{
+    const cli_option *o = find_exact(c->command->options, name, strlen(name));
+    assert(o);
+    return o ? (int)(o - c->command->options) : -1;
+}
+
+bool cli_given(const cli_context *c, const char *name)
+{
+    const int row = row_of(c, name);
+    return row >= 0 && c->value[row];
+}
+
+bool cli_flag(const cli_context *c, const char *name)
+{
+    return cli_given(c, name);
+}
+
+const char *cli_text(const cli_context *c, const char *name)
+{
+    const int row = row_of(c, name);
+    if (row < 0)
+        return NULL;
+    return c->value[row] ? c->value[row] : c->command->options[row].fallback;
+}
+
+uint64_t cli_count(const cli_context *c, const char *name)
+{
+    const char *text = cli_text(c, name);
+    uint64_t v = 0;
+    if (text)
+        read_count(text, &v);
+    return v;
+}

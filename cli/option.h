@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* option.h - a command is one constant table; the parser, --help, the man page and shell completion read it.
+ *
+ *     static const cli_option options[] = {
+ *         {"ranks", 'n', "N", "how many ranks", .kind = CLI_COUNT, .min = 1, .max = 65536, .fallback = "4"},
+ *         {"order", 0, "id|time", "order of the nodes", .fallback = "id"},
+ *         {"json", 0, NULL, "print one JSON object"},
+ *         {0},
+ *     };
+ *     static const cli_argument arguments[] = {{"TRACE", "a .et file", CLI_SOME}, {0}};
+ *
+ *     const cli_command cli_cmd_show = {
+ *         .name = "show",
+ *         .summary = "say what is in a trace",
+ *         .options = options,
+ *         .arguments = arguments,
+ *         .run = show_run,
+ *     };
+ *
+ * What the table says is checked before run is called: a value outside min..max or not among the choices, a
+ * missing or an extra argument never reach it, so the getters below cannot fail.  cli/README.md has the steps
+ * for adding a command. */
+#ifndef ORR_CLI_OPTION_H
+#define ORR_CLI_OPTION_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#include <stdio.h>
+
+typedef enum cli_kind {
+    CLI_TEXT,  /* any text; one of the words when arg is written "one|two|three" */
+    CLI_COUNT, /* a whole number, min to max */
+} cli_kind;
+
+/* One option.  Tables end with a row of zeros. */
+typedef struct cli_option {
+    const char *name; /* without the dashes */
+    char letter;      /* the short form, or 0 */
+    const char *arg;  /* what the value is called; NULL: a flag without a value */
+    const char *help; /* lower case, no full stop */
+    cli_kind kind;
+    uint64_t min, max;    /* of a CLI_COUNT; max 0: no upper bound */
+    const char *fallback; /* the value when not given; shown in the help */
+    bool required;
+} cli_option;
+
+typedef enum cli_times { CLI_ONCE, CLI_MAYBE, CLI_SOME, CLI_ANY } cli_times; /* 1, 0..1, 1.., 0.. */
+
+/* One positional argument.  Only the last may be CLI_SOME or CLI_ANY. */
+typedef struct cli_argument {
+    const char *name; /* "TRACE", or the words to choose from: "json|dot" */
+    const char *help;
+    cli_times times;
+} cli_argument;
+
+/* Shown in the help and the man page, and run by the tests: all examples of a command, in order, in one empty
+ * directory. */
+typedef struct cli_example {
+    const char *what; /* "Four ranks, one all-reduce each:" */
+    const char *line; /* "orrery gen all_reduce --ranks 4" */
+    int status;       /* the exit status it has */
+} cli_example;
+
+typedef struct cli_context cli_context;
+
+typedef struct cli_command {
+    const char *name;
+    const char *summary;     /* one line: lower case, no full stop */
+    const char *description; /* whole sentences; blank lines part paragraphs; may be NULL */
+    const cli_option *options;
+    const cli_argument *arguments;
+    const cli_example *examples;
+    const char *see_also; /* "orrery-info(1), orrery-check(1)" */
+    /* For an old program name: how the same is said today.  Its long options may be abbreviated. */
+    const char *now;
+    bool ignores_unknown; /* options it does not have are passed over, as the old program did */
+    /* The answer is no: call cli_answer_no and return ORR_OK.  NULL: not built yet, and nowhere shown. */
+    orr_code (*run)(cli_context *c, orr_error *err);
+} cli_command;
+
+enum { CLI_OPTIONS_MAX = 64 };
+
+struct cli_context {
+    const cli_command *command;
+    char **args; /* the positional arguments */
+    int arg_count;
+    bool quiet;
+    bool wants_help;
+    bool answer_is_no;
+    const char *color;                  /* auto, always or never */
+    const char *value[CLI_OPTIONS_MAX]; /* by row of the command's table; NULL: not given */
+};
+
+/* Rows that every command has. */
+extern const cli_option cli_common[];
+extern const cli_command cli_program; /* "orrery" itself */
+
+/* Read argv (without the program's or command's name) by c->command's table.  argv is reordered: arguments
+ * move to its front.  ORR_EUSAGE with words otherwise.  --help ends the reading: wants_help is set. */
+orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err) ORR_MUST_CHECK;
+
+/* Values.  Asking for a name that is not in the table is a mistake of ours. */
+bool cli_flag(const cli_context *c, const char *name);
+const char *cli_text(const cli_context *c,
+                     const char *name); /* the fallback, or NULL, when not given */
+uint64_t cli_count(const cli_context *c, const char *name); /* 0 when not given and no fallback */
+bool cli_given(const cli_context *c, const char *name);
+
+/* All commands in the order a user meets them, and all old program names; NULL ends both. */
+extern const cli_command *const cli_commands[];
+extern const cli_command *const cli_old_names[];
+const cli_command *cli_command_find(const char *name);  /* NULL: unknown or not built yet */
+const cli_command *cli_old_name_find(const char *path); /* by the last part of argv[0] */
+const char *cli_command_nearest(const char *name); /* for "did you mean"; NULL: nothing is near */
+const char *cli_program_name(
+    const cli_command *command); /* "orrery " for a command, "" for a program */
+
+/* The nearer of two candidates: keep `best` over a loop, start with NULL.  NULL stays when none is near. */
+const char *cli_nearer(const char *typed, const char *best, const char *candidate);
+
+/* "one|two|three": the word at place i with its length in *len; NULL behind the last. */
+const char *cli_choice(const char *choices, int i, size_t *len);
+bool cli_is_choice(const char *arg);
+
+/* Talk. */
+void cli_note(const cli_context *c, const char *fmt, ...)
+    ORR_PRINTF(2, 3);               /* stderr, unless --quiet */
+void cli_answer_no(cli_context *c); /* exit status 1 */
+bool cli_is_colored(const cli_context *c, FILE *to);
+
+void cli_help_overview(FILE *to);
+void cli_help_command(FILE *to, const cli_command *command);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tables_completion.c - completion for bash, zsh and fish: commands, options, words to choose from, files.
+ *
+ * Each shell gets a static script: completing starts no program, so it is instant and safe to run anywhere. */
+#include "tables.h"
+
+#include <string.h>
+
+/* Text inside '...' of a shell: a quote ends it, is written, and begins it anew; `special` gets a backslash. */
+static void print_quoted(const char *text, const char *quote, const char *special)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs(quote, stdout);
+        else if (strchr(special, *text))
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
+}
+
+static void print_choices(const char *choices)
+{
+    size_t len;
+    const char *word;
+    for (int i = 0; (word = cli_choice(choices, i, &len)); i++)
+        printf("%s%.*s", i ? " " : "", (int)len, word);
+}
+
+/* ---- bash ---- */
+
+static void bash_names(const cli_option *o)
+{
+    for (; o && o->name; o++)
+        printf(" --%s", o->name);
+}
+
+static void bash_command(const cli_command *c)
+{
+    printf("    %s)\n        names='", c->name);
+    bash_names(c->options);
+    bash_names(cli_common);
+    printf("'\n        words='");
+    for (const cli_argument *a = c->arguments; a && a->name; a++) {
+        if (cli_is_choice(a->name))
+            print_choices(a->name);
+    }
+    printf("' ;;\n");
+}
+
+static void bash_values(const cli_command *c, const cli_option *o)
+{
+    for (; o && o->name; o++) {
+        if (!o->arg)
+            continue;
+        printf("    '%s --%s'", c->name, o->name);
+        if (o->letter)
+            printf("|'%s -%c'", c->name, o->letter);
+        printf(") values='");
+        if (cli_is_choice(o->arg))
+            print_choices(o->arg);
+        printf("'; takes_value=1 ;;\n");
+    }
+}
+
+static void for_all(void (*print)(const cli_command *c))
+{
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        print(*c);
+    for (const cli_command *const *c = cli_old_names; *c; c++) {
+        if ((*c)->run)
+            print(*c);
+    }
+}
+
+static void bash_all_values(const cli_command *c)
+{
+    bash_values(c, c->options);
+    bash_values(c, cli_common);
+}
+
+static void print_space_name(const cli_command *c)
+{
+    printf(" %s", c->name);
+}
+
+int tables_bash(void)
+{
+    puts("# orrery: completion for bash; made from the command tables.");
+    puts("_orrery() {");
+    puts(
+        "    local cur=${COMP_WORDS[COMP_CWORD]} prev= command=${1##*/} i names= words= values= takes_value=");
+    puts("    [ \"$COMP_CWORD\" -gt 0 ] && prev=${COMP_WORDS[COMP_CWORD-1]}");
+    puts("    [ \"$cur\" = '=' ] && cur=");
+    puts("    [ \"$prev\" = '=' ] && prev=${COMP_WORDS[COMP_CWORD-2]}");
+    puts("    if [ \"$command\" = orrery ]; then");
+    puts("        for ((i = 1; i < COMP_CWORD; i++)); do");
+    puts("            case ${COMP_WORDS[i]} in -*) ;; *) command=${COMP_WORDS[i]}; break ;; esac");
+    puts("        done");
+    puts("    fi");
+    puts("    case $command in");
+    printf("    orrery)\n        names='");
+    bash_names(cli_program.options);
+    bash_names(cli_common);
+    printf("'\n        words='");
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        print_space_name(*c);
+    puts("' ;;");
+    for_all(bash_command);
+    puts("    esac");
+    puts("    case \"$command $prev\" in");
+    bash_values(&cli_program, cli_common);
+    for_all(bash_all_values);
+    printf("    'help help') words='");
+    for_all(print_space_name);
+    puts("' ;;");
+    puts("    esac");
+    puts("    if [ -n \"$takes_value\" ]; then words=$values names=; fi");
+    puts("    case $cur in -*) words=$names ;; esac");
+    puts("    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))");
+    puts("}");
+    printf("complete -o bashdefault -o default -F _orrery orrery");
+    for (const cli_command *const *c = cli_old_names; *c; c++) {
+        if ((*c)->run)
+            print_space_name(*c);
+    }
+    putchar('\n');
+    return 0;
+}
+
+/* ---- zsh ---- */
+
+static void zsh_help(const char *help)
+{
+    print_quoted(help, "'\\''", "[]:\\");
+}
+
+static void zsh_option(const cli_option *o)
+{
+    if (o->letter)
+        printf("        '(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter, o->name);
+    else
+        printf("        '--%s[", o->name);
+    zsh_help(o->help);
+    putchar(']');
+    if (cli_is_choice(o->arg)) {
+        printf(":value:(");
+        print_choices(o->arg);
+        putchar(')');
+    } else if (o->arg) {
+        printf(":%s:_files", o->arg);
+    }
+    puts("' \\");
+}
+
+static void zsh_arguments(const cli_argument *a)
+{
+    for (; a && a->name; a++) {
+        const bool is_many = a->times == CLI_SOME || a->times == CLI_ANY;
+        if (cli_is_choice(a->name)) {
+            printf("        ':argument:(");
+            print_choices(a->name);
+            puts(")' \\");
+        } else {
+            printf("        '%s:%s:_files' \\\n", is_many ? "*" : "", a->name);
+        }
+    }
+}
+
+static void zsh_command(const cli_command *c)
+{
+    printf("    %s)\n        _arguments \\\n", c->name);
+    for (const cli_option *o = c->options; o && o->name; o++)
+        zsh_option(o);
+    for (const cli_option *o = cli_common; o->name; o++)
+        zsh_option(o);
+    if (c == &cli_cmd_help) {
+        printf("        ':command:(");
+        for_all(print_space_name);
+        puts(")' ;;");
+        return;
+    }
+    zsh_arguments(c->arguments);
+    puts("        && return ;;");
+}
+
+int tables_zsh(void)
+{
+    printf("#compdef orrery");
+    for (const cli_command *const *c = cli_old_names; *c; c++) {
+        if ((*c)->run)
+            print_space_name(*c);
+    }
+    puts("\n# orrery: completion for zsh; made from the command tables.");
+    puts("_orrery() {");
+    puts("    local command=$service");
+    puts("    local -a commands");
+    puts("    commands=(");
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        printf("        '%s:", (*c)->name);
+        zsh_help((*c)->summary);
+        puts("'");
+    }
+    puts("    )");
+    puts("    if [[ $command = orrery ]]; then");
+    puts("        if (( CURRENT == 2 )); then");
+    puts("            _describe command commands");
+    puts("            return");
+    puts("        fi");
+    puts("        shift words");
+    puts("        (( CURRENT-- ))");
+    puts("        command=$words[1]");
+    puts("    fi");
+    puts("    case $command in");
+    for_all(zsh_command);
+    puts("    esac");
+    puts("}");
+    puts("_orrery \"$@\"");
+    return 0;
+}
+
+/* ---- fish ---- */
+
+static void fish_option(const char *program, const char *command, const cli_option *o)
+{
+    printf("complete -c %s", program);
+    if (command)
+        printf(" -n '__fish_seen_subcommand_from %s'", command);
+    printf(" -l %s", o->name);
+    if (o->letter)
+        printf(" -s %c", o->letter);
+    if (cli_is_choice(o->arg)) {
+        printf(" -x -a '");
+        print_choices(o->arg);
+        putchar('\'');
+    } else if (o->arg) {
+        printf(" -r");
+    }
+    printf(" -d '");
+    print_quoted(o->help, "\\'", "\\");
+    puts("'");
+}
+
+static void fish_arguments(const cli_command *c)
+{
+    for (const cli_argument *a = c->arguments; a && a->name; a++) {
+        if (!cli_is_choice(a->name))
+            continue;
+        printf("complete -c orrery -n '__fish_seen_subcommand_from %s' -a '", c->name);
+        print_choices(a->name);
+        puts("'");
+    }
+}
+
+static void fish_command(const cli_command *c)
+{
+    const char *program = c->now ? c->name : "orrery";
+    const char *command = c->now ? NULL : c->name;
+    if (command) {
+        printf("complete -c orrery -n __fish_use_subcommand -f -a %s -d '", command);
+        print_quoted(c->summary, "\\'", "\\");
+        puts("'");
+        fish_arguments(c);
+    }
+    for (const cli_option *o = c->options; o && o->name; o++)
+        fish_option(program, command, o);
+}
+
+int tables_fish(void)
+{
+    puts("# orrery: completion for fish; made from the command tables.");
+    for (const cli_option *o = cli_program.options; o->name; o++)
+        fish_option("orrery", NULL, o);
+    for (const cli_option *o = cli_common; o->name; o++)
+        fish_option("orrery", NULL, o);
+    for_all(fish_command);
+    printf("complete -c orrery -n '__fish_seen_subcommand_from help' -f -a '");
+    for_all(print_space_name);
+    puts("'");
+    return 0;
+}

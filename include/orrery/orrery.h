@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* orrery.h - all public headers at once. */
+#ifndef ORRERY_ORRERY_H
+#define ORRERY_ORRERY_H
+
+#include <orrery/check.h>
+#include <orrery/error.h>
+#include <orrery/feeder.h>
+#include <orrery/gen.h>
+#include <orrery/info.h>
+#include <orrery/network.h>
+#include <orrery/progress.h>
+#include <orrery/set.h>
+#include <orrery/sim.h>
+#include <orrery/trace.h>
+#include <orrery/types.h>
+#include <orrery/units.h>
+#include <orrery/view.h>
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* set.h - the traces of all ranks of a job, equal ones stored once.
+ *
+ *     orr_set *s;
+ *     if (orr_set_open("traces/", NULL, &s, &err)) return report(&err);   // or a prefix, a file, a .orr
+ *     for (uint32_t r = 0; r < orr_set_rank_count(s); r++) {
+ *         const orr_trace *t = orr_set_trace(s, orr_set_class_of(s, r));
+ *         uint64_t shift = orr_set_id_shift(s, r);        // add to every id of t to get the rank's own ids
+ *     }
+ *     orr_set_close(s);
+ *
+ * A *class* is a body that one or more ranks share: their traces are the same up to one number added to all
+ * ids (generators that count on from rank to rank make such files).  Written to files, every rank gets back
+ * the bytes it was read from. */
+#ifndef ORRERY_SET_H
+#define ORRERY_SET_H
+
+#include <orrery/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_set orr_set;
+
+typedef struct orr_set_options {
+    orr_read_options read;
+    unsigned threads; /* 0: one per core */
+    bool
+        keep_going; /* a rank that cannot be read keeps its error (orr_set_error) instead of failing open */
+} orr_set_options;
+
+/* path: a trace file; a prefix P with files P.0.et, P.1.et, ...; a directory that holds one such prefix (or
+ * any trace files, taken in name order); or a .orr file.  opt may be NULL. */
+ORR_API orr_code orr_set_open(const char *path,
+                              const orr_set_options *opt,
+                              orr_set **out,
+                              orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_set_close(orr_set *s); /* NULL is fine */
+
+ORR_API uint32_t orr_set_rank_count(const orr_set *s);
+ORR_API uint32_t orr_set_class_count(const orr_set *s);
+ORR_API uint32_t orr_set_class_of(const orr_set *s,
+                                  uint32_t rank); /* ORR_NO_NODE: could not be read */
+ORR_API const orr_trace *orr_set_trace(const orr_set *s, uint32_t class_index);
+ORR_API uint64_t orr_set_id_shift(const orr_set *s, uint32_t rank);
+ORR_API const char *orr_set_rank_path(const orr_set *s, uint32_t rank); /* for messages */
+ORR_API uint32_t orr_set_class_ranks(const orr_set *s,
+                                     uint32_t class_index); /* how many ranks share it */
+ORR_API uint32_t orr_set_class_first(const orr_set *s,
+                                     uint32_t class_index); /* the first of them */
+/* With keep_going: why this rank could not be read; NULL when it could. */
+ORR_API const orr_error *orr_set_error(const orr_set *s, uint32_t rank);
+
+/* Making one: ranks are added in order, from 0. */
+ORR_API orr_code orr_set_create(orr_set **out, orr_error *err) ORR_MUST_CHECK;
+/* Takes the sealed trace, also on failure.  An equal class that is there already is used instead. */
+ORR_API orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err) ORR_MUST_CHECK;
+/* One more rank of a class that is there, at the price of a table entry. */
+ORR_API orr_code orr_set_add_like(orr_set *s,
+                                  uint32_t class_index,
+                                  uint64_t id_shift,
+                                  orr_error *err) ORR_MUST_CHECK;
+
+/* Keep `count` ranks from `first` on, which count from 0 afterwards; the other ranks are gone. */
+ORR_API orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* One file, docs/format/orr.md; classes are compressed with zstd when asked for. */
+typedef struct orr_set_save_options {
+    bool compress;
+} orr_set_save_options;
+ORR_API orr_code orr_set_save(const orr_set *s,
+                              const char *path,
+                              const orr_set_save_options *opt,
+                              orr_error *err) ORR_MUST_CHECK;
+/* One file a rank: PREFIX.<rank>.et; opt as in orr_trace_write (its id_shift is added to each rank's own). */
+ORR_API orr_code orr_set_write_files(const orr_set *s,
+                                     const char *prefix,
+                                     const orr_write_options *opt,
+                                     unsigned threads,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+/* One rank of a .orr file, without reading the others. */
+ORR_API orr_code orr_set_read_rank(const char *path,
+                                   uint32_t rank,
+                                   const orr_read_options *opt,
+                                   orr_trace **out,
+                                   uint64_t *id_shift,
+                                   orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.h - what must happen on one rank: a graph of operations.
+ *
+ * Read a trace and walk it:
+ *
+ *     orr_trace *t;
+ *     if (orr_trace_read("rank0.et", NULL, &t, &err)) return report(&err);
+ *     const orr_columns *c = orr_trace_columns(t);
+ *     for (uint32_t i = 0; i < c->count; i++)
+ *         if (c->type[i] == ORR_NODE_COMP) total += c->duration_us[i];
+ *     orr_trace_destroy(t);
+ *
+ * Make one:
+ *
+ *     orr_trace_create(&(orr_meta){.version = orr_str_of("1.0.0")}, &t, &err);
+ *     orr_trace_append(t, &(orr_draft){.id = 1, .name = orr_str_of("a"), .type = ORR_NODE_COMP}, &err);
+ *     orr_trace_seal(t, &err);
+ *     orr_trace_write(t, "rank0.et", NULL, &err);
+ *
+ * A trace keeps every node's record as the bytes it had in its file (or was encoded to when appended), and
+ * beside them columns of what programs ask for.  So reading and writing back loses nothing, whatever fields
+ * a file carries.  Nodes are addressed by index (their position in the file), not by id.  A sealed trace
+ * never changes and may be read by many threads; a pass that changes something makes a new one. */
+#ifndef ORRERY_TRACE_H
+#define ORRERY_TRACE_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ORR_NO_NODE UINT32_MAX /* a dependency on a node that is not in the trace */
+#define ORR_NO_VALUE INT64_MIN /* this node does not have the attribute */
+#define ORR_NO_NAME UINT32_MAX /* this node does not have the text attribute */
+
+typedef enum orr_node_type {
+    ORR_NODE_INVALID = 0,
+    ORR_NODE_METADATA,
+    ORR_NODE_MEM_LOAD,
+    ORR_NODE_MEM_STORE,
+    ORR_NODE_COMP,
+    ORR_NODE_COMM_SEND,
+    ORR_NODE_COMM_RECV,
+    ORR_NODE_COMM_COLL,
+    ORR_NODE_STORAGE, /* this and the next two: seen in extensions of the schema */
+    ORR_NODE_BATCH,
+    ORR_NODE_CHECKPOINT,
+    ORR_NODE_TYPE_COUNT
+} orr_node_type;
+
+typedef enum orr_collective {
+    ORR_COLL_ALL_REDUCE = 0,
+    ORR_COLL_REDUCE,
+    ORR_COLL_ALL_GATHER,
+    ORR_COLL_GATHER,
+    ORR_COLL_SCATTER,
+    ORR_COLL_BROADCAST,
+    ORR_COLL_ALL_TO_ALL,
+    ORR_COLL_REDUCE_SCATTER,
+    ORR_COLL_REDUCE_SCATTER_BLOCK,
+    ORR_COLL_BARRIER,
+    ORR_COLL_COUNT
+} orr_collective;
+
+/* "COMP_NODE", "ALL_REDUCE"; NULL for a number without a name. */
+ORR_API const char *orr_node_type_name(uint32_t type);
+ORR_API const char *orr_collective_name(uint32_t kind);
+
+/* The generations of the file format (docs/format/et.md). */
+typedef enum orr_schema {
+    ORR_SCHEMA_AUTO = 0, /* reading: recognise it; writing: current */
+    ORR_SCHEMA_CURRENT,  /* 0.0.4 and later: GlobalMetadata version=1, attr=2 */
+    ORR_SCHEMA_2023_10,  /* as current, but GlobalMetadata attr=1 and no version */
+    ORR_SCHEMA_0_0_3U,   /* 2023-08-05: attributes with unsigned members */
+    ORR_SCHEMA_0_0_3,    /* 2023-07-07 */
+    ORR_SCHEMA_0_0_2,    /* 2023-06-27 */
+    ORR_SCHEMA_EG,       /* 2023-01: .eg, no metadata */
+    ORR_SCHEMA_COUNT
+} orr_schema;
+
+ORR_API const char *orr_schema_name(orr_schema schema);      /* "current", "0.0.3", ... */
+ORR_API bool orr_schema_find(orr_str name, orr_schema *out); /* the reverse */
+
+/* ---- attributes ---- */
+
+/* The members of an attribute's value.  In a file, member k is field 3 + 2 * (k - 1), its list form one more. */
+typedef enum orr_value_kind {
+    ORR_VALUE_NONE = 0,
+    ORR_VALUE_DOUBLE,
+    ORR_VALUE_FLOAT,
+    ORR_VALUE_INT32,
+    ORR_VALUE_INT64,
+    ORR_VALUE_UINT32,
+    ORR_VALUE_UINT64,
+    ORR_VALUE_SINT32,
+    ORR_VALUE_SINT64,
+    ORR_VALUE_FIXED32,
+    ORR_VALUE_FIXED64,
+    ORR_VALUE_SFIXED32,
+    ORR_VALUE_SFIXED64,
+    ORR_VALUE_BOOL,
+    ORR_VALUE_STRING,
+    ORR_VALUE_BYTES,
+    ORR_VALUE_KIND_COUNT
+} orr_value_kind;
+
+typedef union orr_value {
+    int64_t i;  /* INT32, INT64, SINT32, SINT64, SFIXED32, SFIXED64 */
+    uint64_t u; /* UINT32, UINT64, FIXED32, FIXED64, BOOL (0 or 1) */
+    double d;   /* DOUBLE, FLOAT */
+    orr_str s;  /* STRING, BYTES */
+} orr_value;
+
+typedef struct orr_attr {
+    orr_str name, doc;
+    orr_value_kind kind;
+    bool is_list;
+    orr_value value;        /* when not a list */
+    const orr_value *items; /* a list given to orr_trace_append */
+    size_t item_count;
+    orr_span
+        list; /* a list as read: its encoded message; see orr_list_next.  Used when items is NULL */
+} orr_attr;
+
+typedef struct orr_attrs {
+    const uint8_t *at, *end;
+    uint32_t field;
+} orr_attrs;
+typedef struct orr_list {
+    const uint8_t *at, *end; /* what is left of the message that holds the items */
+    const uint8_t *packed_at, *packed_end;
+    uint32_t field;
+    orr_value_kind kind;
+} orr_list;
+
+/* Attributes in file order. */
+ORR_API bool orr_attrs_next(orr_attrs *it, orr_attr *out);
+/* The items of a list attribute. */
+ORR_API orr_list orr_attr_items(const orr_attr *attr);
+ORR_API bool orr_list_next(orr_list *it, orr_value *out);
+/* Any integer or boolean member as int64_t (values past INT64_MAX become INT64_MAX). */
+ORR_API bool orr_attr_int(const orr_attr *attr, int64_t *out);
+/* "int64_val", "bool_list": the name of a member in the schema. */
+ORR_API const char *orr_value_member(orr_value_kind kind, bool is_list);
+
+/* ---- one node ---- */
+
+typedef struct orr_io {
+    orr_str values, shapes, types;
+} orr_io;
+
+/* A node as it stands in its record.  All borrowed from the trace. */
+typedef struct orr_node {
+    uint64_t id;
+    orr_str name;
+    uint32_t type;
+    uint64_t start_us, duration_us;
+    bool has_inputs, has_outputs;
+    orr_io inputs, outputs;
+    orr_span body; /* the whole record, current schema, without its length */
+} orr_node;
+
+ORR_API orr_attrs orr_node_attrs(const orr_node *node);
+/* The first attribute with that name. */
+ORR_API bool orr_node_attr(const orr_node *node, const char *name, orr_attr *out);
+
+/* What a node to append looks like.  All-zero fields are absent from the record, as proto3 has it. */
+typedef struct orr_draft {
+    uint64_t id;
+    orr_str name;
+    uint32_t type;
+    const uint64_t *data_deps, *ctrl_deps; /* ids */
+    size_t data_count, ctrl_count;
+    uint64_t start_us, duration_us;
+    const orr_io *inputs, *outputs; /* NULL: absent */
+    const orr_attr *attrs;
+    size_t attr_count;
+    orr_span unknown; /* encoded fields to carry along */
+} orr_draft;
+
+typedef struct orr_meta {
+    orr_str version;
+    const orr_attr *attrs;
+    size_t attr_count;
+} orr_meta;
+
+/* What to change when a node is copied from another trace; all else is carried over byte by byte. */
+typedef struct orr_edit {
+    bool sets_id, sets_data_deps, sets_ctrl_deps;
+    uint64_t id;
+    const uint64_t *data_deps, *ctrl_deps;
+    size_t data_count, ctrl_count;
+    const orr_attr
+        *attrs; /* each replaces all attributes of its name, or is added; kind NONE removes */
+    size_t attr_count;
+} orr_edit;
+
+/* ---- a trace ---- */
+
+typedef struct orr_trace orr_trace;
+
+/* The columns of a sealed trace.  An attribute that no node has is NULL; a node that lacks it has
+ * ORR_NO_VALUE (is_cpu_op and comm_type: -1; pg_name: ORR_NO_NAME).  The first attribute of a name counts,
+ * and any integer representation of it. */
+typedef struct orr_columns {
+    uint32_t count;
+    const uint64_t *id;
+    const uint8_t *type;         /* orr_node_type; 255: a number past 254 */
+    const uint64_t *duration_us; /* "eg" to 0.0.3: from the attribute runtime */
+    const uint64_t *start_us;    /* NULL: all zero */
+    /* Dependencies of node i: data_dep[data_first[i] .. data_first[i+1]), as indices of nodes, in file
+     * order; ORR_NO_NODE where the id is not in the trace.  ctrl_first is NULL when there are none. */
+    const uint32_t *data_first, *data_dep;
+    const uint32_t *ctrl_first, *ctrl_dep;
+    uint32_t data_missing, ctrl_missing; /* how many are ORR_NO_NODE */
+    uint32_t duplicate_ids; /* nodes whose id an earlier node has; dependencies mean the last one */
+    bool is_ascending;      /* ids grow strictly with the index */
+    bool is_topological;    /* every dependency points to a smaller index: no cycles */
+    const int8_t *is_cpu_op;
+    const int8_t *comm_type; /* 127: a number past 126 */
+    const int64_t *comm_size, *comm_src, *comm_dst, *comm_tag, *comm_priority;
+    const int64_t *tensor_size, *tensor_loc, *num_ops, *stream;
+    const uint32_t *pg_name; /* see orr_trace_text */
+} orr_columns;
+
+/* How forgiving a reader is. */
+typedef enum orr_leniency {
+    ORR_STRICT = 0,   /* anything that is not the schema is an error with its byte */
+    ORR_KEEP_UNKNOWN, /* node types without a name are kept as numbers */
+    ORR_AS_JSONIZER,  /* the framing of the Python tools: chakra.md 1.1 */
+    ORR_AS_FEEDER_V2  /* the framing of the C++ feeder: the first bad record ends the trace */
+} orr_leniency;
+
+typedef struct orr_read_options {
+    orr_schema schema; /* AUTO: recognise */
+    orr_leniency leniency;
+    bool
+        first_is_metadata; /* a file whose first record is a node is an error, as in the old tools */
+} orr_read_options;
+
+typedef struct orr_write_options {
+    orr_schema schema; /* AUTO: current */
+    uint64_t id_shift; /* added to every id and dependency */
+    bool same_schema;  /* write the generation that was read */
+} orr_write_options;
+
+/* Read .et of any generation, JSON or JSON lines, plain or compressed; "-" is standard input.  The trace
+ * comes sealed.  opt may be NULL. */
+ORR_API orr_code orr_trace_read(const char *path,
+                                const orr_read_options *opt,
+                                orr_trace **out,
+                                orr_error *err) ORR_MUST_CHECK;
+/* The same from memory, which must stay until the trace is destroyed.  label stands in error messages. */
+ORR_API orr_code orr_trace_parse(orr_span bytes,
+                                 const char *label,
+                                 const orr_read_options *opt,
+                                 orr_trace **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+/* A new, empty trace.  meta NULL: the file will have no metadata record. */
+ORR_API orr_code orr_trace_create(const orr_meta *meta,
+                                  orr_trace **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_trace_append(orr_trace *t,
+                                  const orr_draft *node,
+                                  orr_error *err) ORR_MUST_CHECK;
+/* Append a node of another trace.  edit NULL: as it is. */
+ORR_API orr_code orr_trace_copy(orr_trace *t,
+                                const orr_node *node,
+                                const orr_edit *edit,
+                                orr_error *err) ORR_MUST_CHECK;
+/* Resolve the dependencies.  Nothing may be appended afterwards; nothing but append may come before. */
+ORR_API orr_code orr_trace_seal(orr_trace *t, orr_error *err) ORR_MUST_CHECK;
+
+ORR_API void orr_trace_destroy(orr_trace *t); /* NULL is fine */
+
+ORR_API const orr_columns *orr_trace_columns(const orr_trace *t);
+ORR_API const char *orr_trace_path(const orr_trace *t);  /* where it came from, for messages */
+ORR_API orr_schema orr_trace_schema(const orr_trace *t); /* the generation it was read from */
+ORR_API bool orr_trace_has_metadata(const orr_trace *t);
+ORR_API orr_str orr_trace_version(const orr_trace *t); /* of the metadata; empty without */
+ORR_API orr_attrs orr_trace_attrs(const orr_trace *t); /* of the metadata */
+
+/* The whole record of one node, decoded. */
+ORR_API void orr_trace_node(const orr_trace *t, uint32_t index, orr_node *out);
+ORR_API orr_str orr_trace_name(const orr_trace *t, uint32_t index);
+/* The index of the (last) node with this id; ORR_NO_NODE if there is none. */
+ORR_API uint32_t orr_trace_find(const orr_trace *t, uint64_t id);
+/* The text behind a number of the column pg_name. */
+ORR_API orr_str orr_trace_text(const orr_trace *t, uint32_t text);
+ORR_API uint32_t orr_trace_text_count(const orr_trace *t);
+/* Where node `index` lies in the file, for messages. */
+ORR_API orr_where orr_trace_where(const orr_trace *t, uint32_t index);
+/* The dependencies of a node as ids, as they stand in its record (also those that are missing). */
+ORR_API orr_list orr_node_data_deps(const orr_node *node);
+ORR_API orr_list orr_node_ctrl_deps(const orr_node *node);
+
+/* Write .et; a path ending in .gz or .zst is compressed; "-" is standard output. */
+ORR_API orr_code orr_trace_write(const orr_trace *t,
+                                 const char *path,
+                                 const orr_write_options *opt,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

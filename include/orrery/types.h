@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.h - the few plain types that every other header speaks in. */
+#ifndef ORRERY_TYPES_H
+#define ORRERY_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef int64_t orr_ps;     /* time, picoseconds: +-106 days */
+typedef uint64_t orr_bytes; /* size */
+typedef uint64_t orr_Bps;   /* rate, bytes per second */
+
+/* Text that need not end in NUL.  Borrowed: it lives as long as the object that gave it. */
+typedef struct orr_str {
+    const char *ptr;
+    size_t len;
+} orr_str;
+
+static inline orr_str orr_str_of(const char *s)
+{
+    orr_str out;
+    out.ptr = s;
+    out.len = strlen(s);
+    return out;
+}
+
+/* Bytes, borrowed in the same way. */
+typedef struct orr_span {
+    const uint8_t *ptr;
+    size_t len;
+} orr_span;
+
+#endif

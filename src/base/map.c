@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* map.c - open addressing, linear probing, backward-shift removal (no tombstones, so a map that is used as
+ * a moving window does not silt up).  Keys and values in one 16-byte slot: one cache line a probe. */
+#include "map.h"
+
+typedef struct slot {
+    uint64_t key;
+    uint32_t value;
+    uint32_t is_used;
+} slot;
+
+struct orr_map {
+    slot *slots;
+    size_t mask, count;
+    unsigned shift;
+};
+
+/* Fibonacci hashing: ids come in runs, and the multiplication spreads runs evenly. */
+static size_t home_of(const orr_map *m, uint64_t key)
+{
+    return (size_t)((key * 0x9e3779b97f4a7c15u) >> m->shift);
+}
+
+static bool set_size(orr_map *m, size_t slots)
+{
+    m->slots = orr_alloc(slots, sizeof *m->slots);
+    m->mask = slots - 1;
+    m->shift = 64 - (unsigned)__builtin_ctzll(slots);
+    m->count = 0;
+    return m->slots != NULL;
+}
+
+orr_map *orr_map_create(size_t expected)
+{
+    size_t slots = 16;
+    orr_map *m = orr_alloc(1, sizeof *m);
+    while (slots / 8 * 7 <= expected && slots <= SIZE_MAX / 4)
+        slots *= 2;
+    if (m && set_size(m, slots))
+        return m;
+    orr_free(m);
+    return NULL;
+}
+
+void orr_map_destroy(orr_map *m)
+{
+    if (m)
+        orr_free(m->slots);
+    orr_free(m);
+}
+
+static slot *locate(const orr_map *m, uint64_t key)
+{
+    size_t i = home_of(m, key);
+    while (m->slots[i].is_used && m->slots[i].key != key)
+        i = (i + 1) & m->mask;
+    return &m->slots[i];
+}
+
+static bool grow(orr_map *m)
+{
+    orr_map bigger;
+    if (!set_size(&bigger, (m->mask + 1) * 2))
+        return false;
+    for (size_t i = 0; i <= m->mask; i++)
+        if (m->slots[i].is_used)
+            *locate(&bigger, m->slots[i].key) = m->slots[i];
+    bigger.count = m->count;
+    orr_free(m->slots);
+    *m = bigger;
+    return true;
+}
+
+bool orr_map_put(orr_map *m, uint64_t key, uint32_t value, bool *is_new)
+{
+    if (m->count >= m->mask / 8 * 7 && !grow(m))
+        return false;
+    slot *s = locate(m, key);
+    if (is_new)
+        *is_new = !s->is_used;
+    m->count += !s->is_used;
+    *s = (slot){key, value, 1};
+    return true;
+}
+
+uint32_t orr_map_find(const orr_map *m, uint64_t key, uint32_t otherwise)
+{
+    const slot *s = locate(m, key);
+    return s->is_used ? s->value : otherwise;
+}
+
+/* Close the gap: a later entry of the run moves back unless that would put it before its home. */
+bool orr_map_remove(orr_map *m, uint64_t key)
+{
+    slot *s = locate(m, key);
+    if (!s->is_used)
+        return false;
+    size_t gap = (size_t)(s - m->slots);
+    for (size_t i = (gap + 1) & m->mask; m->slots[i].is_used; i = (i + 1) & m->mask) {
+        const size_t home = home_of(m, m->slots[i].key);
+        if (((i - home) & m->mask) >= ((i - gap) & m->mask)) {
+            m->slots[gap] = m->slots[i];
+            gap = i;
+        }
+    }
+    m->slots[gap].is_used = 0;
+    m->count--;
+    return true;
+}
+
+size_t orr_map_count(const orr_map *m)
+{
+    return m->count;
+}

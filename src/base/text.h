@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.h - the few things one does with an orr_str, and the shape of UTF-8. */
+#ifndef ORR_BASE_TEXT_H
+#define ORR_BASE_TEXT_H
+
+#include <orrery/types.h>
+
+#include <string.h>
+
+static inline bool orr_str_equal(orr_str a, orr_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+/* Is s this word?  With a literal the compiler knows the length and compares words, not bytes. */
+static inline bool orr_str_is(orr_str s, const char *word)
+{
+    const size_t n = strlen(word);
+    return s.len == n && (n == 0 || memcmp(s.ptr, word, n) == 0);
+}
+
+static inline bool orr__utf8_follows(uint8_t c)
+{
+    return (c & 0xC0) == 0x80;
+}
+
+/* How many bytes the character at p has, of the n > 0 bytes there; 0: not valid UTF-8.  Overlong forms,
+ * surrogates and values above U+10FFFF are not valid. */
+static inline size_t orr_utf8_length(const uint8_t *p, size_t n)
+{
+    const uint8_t c = p[0];
+    if (c < 0x80)
+        return 1;
+    if (c < 0xC2 || c > 0xF4 || n < 2 || !orr__utf8_follows(p[1]))
+        return 0;
+    if (c < 0xE0)
+        return 2;
+    if (n < 3 || !orr__utf8_follows(p[2]))
+        return 0;
+    if (c < 0xF0)
+        return (c == 0xE0 && p[1] < 0xA0) || (c == 0xED && p[1] >= 0xA0) ? 0 : 3;
+    if (n < 4 || !orr__utf8_follows(p[3]))
+        return 0;
+    return (c == 0xF0 && p[1] < 0x90) || (c == 0xF4 && p[1] >= 0x90) ? 0 : 4;
+}
+
+/* Write the character with this number (below 0x110000) as UTF-8; returns its length, 1 to 4. */
+static inline size_t orr_utf8_put(uint32_t c, uint8_t out[4])
+{
+    if (c < 0x80) {
+        out[0] = (uint8_t)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (uint8_t)(0xC0 | c >> 6);
+        out[1] = (uint8_t)(0x80 | (c & 0x3F));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (uint8_t)(0xE0 | c >> 12);
+        out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+        out[2] = (uint8_t)(0x80 | (c & 0x3F));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xF0 | c >> 18);
+    out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3F));
+    out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+    out[3] = (uint8_t)(0x80 | (c & 0x3F));
+    return 4;
+}
+
+/* The number of the character of `length` valid bytes at p. */
+static inline uint32_t orr_utf8_get(const uint8_t *p, size_t length)
+{
+    switch (length) {
+    case 1:
+        return p[0];
+    case 2:
+        return (uint32_t)(p[0] & 0x1F) << 6 | (p[1] & 0x3F);
+    case 3:
+        return (uint32_t)(p[0] & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
+    default:
+        return (uint32_t)(p[0] & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12 |
+               (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
+    }
+}
+
+#endif

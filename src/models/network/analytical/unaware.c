@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unaware.c - the congestion-unaware network: hops x latency + size / bandwidth, no message delays another.
+ *
+ * In several dimensions only the lowest one in which the two ranks differ is charged (astra-sim.md 8.1). */
+#include "analytical.h"
+
+#include "../../../base/memory.h"
+
+typedef struct unaware {
+    orr_net_config cfg;
+    double speed[ORR_NET_DIMS];
+} unaware;
+
+double orr__link_speed(double gb)
+{
+    return gb * (double)(1 << 30) / 1e9; /* in this order: the reference's rounding */
+}
+
+static orr_code unaware_create(const orr_net_config *cfg, void **out, orr_error *err)
+{
+    unaware *u = orr_alloc(1, sizeof *u);
+    *out = u;
+    if (!u)
+        return orr_no_memory(err);
+    u->cfg = *cfg;
+    for (uint32_t k = 0; k < cfg->dims; k++)
+        u->speed[k] = orr__link_speed(cfg->bandwidth[k]);
+    return ORR_OK;
+}
+
+static uint32_t hops(const orr_net_config *cfg, uint32_t k, uint32_t from, uint32_t to)
+{
+    if (cfg->shape[k] == ORR_NET_FULLY_CONNECTED)
+        return 1;
+    if (cfg->shape[k] == ORR_NET_SWITCH)
+        return 2;
+    const uint32_t n = cfg->npus[k], clockwise = (to + n - from) % n;
+    return clockwise < n - clockwise ? clockwise : n - clockwise;
+}
+
+static orr_code unaware_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+{
+    const unaware *u = net;
+    uint32_t src = m->src, dst = m->dst, k = 0;
+    (void)err;
+    while (src % u->cfg.npus[k] == dst % u->cfg.npus[k]) {
+        src /= u->cfg.npus[k];
+        dst /= u->cfg.npus[k];
+        k++;
+    }
+    const uint32_t n = u->cfg.npus[k];
+    const double delay =
+        hops(&u->cfg, k, src % n, dst % n) * u->cfg.latency_ns[k] + (double)m->size / u->speed[k];
+    orr_sim_deliver_after(sim, (uint64_t)delay, m->token);
+    return ORR_OK;
+}
+
+static void unaware_destroy(void *net)
+{
+    orr_free(net);
+}
+
+const orr_net_ops orr__net_unaware = {
+    .name = "unaware",
+    .help = "latency per hop + size / bandwidth; messages do not delay each other",
+    .create = unaware_create,
+    .send = unaware_send,
+    .destroy = unaware_destroy,
+};

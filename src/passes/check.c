@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - the doctor's round: which checks there are, in which order they run, and how findings are kept.
+ *
+ * Findings are kept up to a limit per kind and counted beyond it, so a file with a million bad nodes costs
+ * a million increments and not a million sentences.  They are put in order of their kinds at the end;
+ * within a kind they stay in the order of classes and nodes in which they were made. */
+#include "check_impl.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct kind_row {
+    const char *name;
+    orr_severity severity;
+} kind_row;
+
+static const kind_row kinds[ORR_CHECK_KIND_COUNT] = {
+    [ORR_CHECK_UNREADABLE] = {"unreadable-file", ORR_ERROR},
+    [ORR_CHECK_DAMAGED] = {"damaged-file", ORR_ERROR},
+    [ORR_CHECK_NO_NODES] = {"no-nodes", ORR_WARNING},
+    [ORR_CHECK_DUPLICATE_ID] = {"duplicate-id", ORR_ERROR},
+    [ORR_CHECK_MISSING_PARENT] = {"missing-parent", ORR_ERROR},
+    [ORR_CHECK_MISSING_CTRL_PARENT] = {"missing-control-parent", ORR_WARNING},
+    [ORR_CHECK_SELF_DEPENDENCY] = {"self-dependency", ORR_ERROR},
+    [ORR_CHECK_DUPLICATE_DEPENDENCY] = {"duplicate-dependency", ORR_WARNING},
+    [ORR_CHECK_CYCLE] = {"cycle", ORR_ERROR},
+    [ORR_CHECK_INVALID_NODE] = {"invalid-node", ORR_WARNING},
+    [ORR_CHECK_UNKNOWN_TYPE] = {"unknown-type", ORR_WARNING},
+    [ORR_CHECK_MISSING_ATTRIBUTE] = {"missing-attribute", ORR_ERROR},
+    [ORR_CHECK_ATTRIBUTE_KIND] = {"attribute-kind", ORR_ERROR},
+    [ORR_CHECK_ODD_ATTRIBUTE] = {"odd-attribute", ORR_WARNING},
+    [ORR_CHECK_DUPLICATE_ATTRIBUTE] = {"duplicate-attribute", ORR_WARNING},
+    [ORR_CHECK_BAD_VALUE] = {"bad-value", ORR_ERROR},
+    [ORR_CHECK_MISSING_SIZE] = {"missing-size", ORR_WARNING},
+    [ORR_CHECK_MISSING_PEER] = {"missing-peer", ORR_WARNING},
+    [ORR_CHECK_PEER_RANGE] = {"peer-range", ORR_ERROR},
+    [ORR_CHECK_OWN_RANK] = {"own-rank", ORR_ERROR},
+    [ORR_CHECK_COLLECTIVE_COUNT] = {"collective-count", ORR_ERROR},
+    [ORR_CHECK_COLLECTIVE_TYPE] = {"collective-type", ORR_ERROR},
+    [ORR_CHECK_COLLECTIVE_SIZE] = {"collective-size", ORR_ERROR},
+    [ORR_CHECK_UNEVEN_SIZE] = {"uneven-size", ORR_WARNING},
+    [ORR_CHECK_COLLECTIVE_ORDER] = {"collective-order", ORR_ERROR},
+    [ORR_CHECK_UNMATCHED_SEND] = {"unmatched-send", ORR_ERROR},
+    [ORR_CHECK_UNMATCHED_RECV] = {"unmatched-receive", ORR_ERROR},
+    [ORR_CHECK_MESSAGE_TAG] = {"message-tag", ORR_ERROR},
+    [ORR_CHECK_MESSAGE_SIZE] = {"message-size", ORR_ERROR},
+    [ORR_CHECK_NOT_COMPARED] = {"not-compared", ORR_NOTE},
+};
+
+const char *orr_check_kind_name(orr_check_kind kind)
+{
+    return (unsigned)kind < ORR_CHECK_KIND_COUNT ? kinds[kind].name : NULL;
+}
+
+orr_severity orr_check_kind_severity(orr_check_kind kind)
+{
+    return (unsigned)kind < ORR_CHECK_KIND_COUNT ? kinds[kind].severity : ORR_NOTE;
+}
+
+/* ---- words ---- */
+
+void orr__put_count(orr_buf *b, uint64_t n)
+{
+    char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            orr_buf_byte(b, ',');
+        orr_buf_byte(b, (uint8_t)digits[i]);
+    }
+}
+
+/* Kernel names run to hundreds of characters; the beginning tells them apart. */
+enum { NAME_SHOWN = 64 };
+
+void orr__put_name(orr_buf *b, orr_str name)
+{
+    size_t len = name.len;
+    if (len > NAME_SHOWN) {
+        len = NAME_SHOWN;
+        while (len && ((uint8_t)name.ptr[len] & 0xC0) == 0x80)
+            len--; /* not inside a character */
+    }
+    orr_buf_byte(b, '"');
+    for (size_t i = 0; i < len; i++) {
+        const uint8_t c = (uint8_t)name.ptr[i];
+        orr_buf_byte(b, c < 0x20 || c == 0x7F ? '?' : c);
+    }
+    orr_buf_text(b, len < name.len ? "...\"" : "\"");
+}
+
+void orr__put_id_and_name(orr_buf *b, const orr__check_class *cls, uint64_t shift, uint32_t node)
+{
+    orr_buf_u64(b, cls->c->id[node] + shift);
+    orr_buf_byte(b, ' ');
+    orr__put_name(b, orr_trace_name(cls->t, node));
+}
+
+static const char *keep_words(orr__check *k, orr_buf *b)
+{
+    char *text = b->failed ? NULL : orr_arena_text(k->arena, (orr_str){(char *)b->ptr, b->len});
+    orr_buf_fini(b);
+    k->no_memory |= !text;
+    return text ? text : "";
+}
+
+const char *orr__check_node_words(orr__check *k, const orr__check_class *cls, uint32_t node)
+{
+    orr_buf b = {0};
+    orr_buf_text(&b, "node ");
+    orr__put_id_and_name(&b, cls, orr_set_id_shift(k->set, cls->rank), node);
+    return keep_words(k, &b);
+}
+
+const char *orr__check_count_words(orr__check *k, uint64_t n)
+{
+    orr_buf b = {0};
+    orr__put_count(&b, n);
+    return keep_words(k, &b);
+}
+
+/* ---- keeping findings ---- */
+
+static void keep(orr__check *k, const orr_finding *f)
+{
+    struct orr__check_store *store = k->report->store;
+    const size_t n = k->report->finding_count;
+    if (!f->text || !orr_grow(&store->findings, &store->room, n + 1)) {
+        k->no_memory = true;
+        return;
+    }
+    store->findings[n] = *f;
+    k->report->finding_count = n + 1;
+}
+
+static const char *print_words(orr__check *k, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    const int len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *text = len < 0 ? NULL : orr_arena_take(k->arena, (size_t)len + 1);
+    if (text)
+        vsnprintf(text, (size_t)len + 1, fmt, args);
+    return text;
+}
+
+/* In the file of the rank: records of equal ranks are in the same place unless their ids differ. */
+static orr_where place_of(const orr__check *k, const orr__check_class *cls, uint32_t node)
+{
+    const orr_where where = node == ORR_NO_NODE
+                                ? orr_where_byte(orr_trace_path(cls->t), ORR_NO_BYTE)
+                                : orr_trace_where(cls->t, node);
+    const char *path = orr_set_rank_path(k->set, cls->rank);
+    const uint32_t first =
+        cls->index == ORR_NO_NODE ? cls->rank : orr_set_class_first(k->set, cls->index);
+    if (cls->rank == first || !path)
+        return where;
+    const bool is_same_place =
+        orr_set_id_shift(k->set, cls->rank) == orr_set_id_shift(k->set, first);
+    return orr_where_byte(path, is_same_place ? where.byte : ORR_NO_BYTE);
+}
+
+static void place(orr__check *k, const orr__check_class *cls, uint32_t node, orr_finding *f)
+{
+    f->rank = cls->rank;
+    f->rank_count = cls->rank_count;
+    f->where = place_of(k, cls, node);
+    if (node == ORR_NO_NODE)
+        return;
+    f->has_node = true;
+    f->node = cls->c->id[node] + orr_set_id_shift(k->set, cls->rank);
+    f->name = orr_arena_text(k->arena, orr_trace_name(cls->t, node));
+    k->no_memory |= !f->name;
+}
+
+void orr__check_add(orr__check *k,
+                    const orr__check_class *cls,
+                    orr_check_kind kind,
+                    uint32_t node,
+                    const char *fmt,
+                    ...)
+{
+    if (k->report->count[kind]++ >= k->limit)
+        return;
+    orr_finding f = {.kind = kind, .name = ""};
+    va_list args;
+    va_start(args, fmt);
+    f.text = print_words(k, fmt, args);
+    va_end(args);
+    place(k, cls, node, &f);
+    keep(k, &f);
+}
+
+void orr__check_add_file(
+    orr__check *k, uint32_t rank, orr_check_kind kind, const orr_where *where, const char *fmt, ...)
+{
+    if (k->report->count[kind]++ >= k->limit)
+        return;
+    orr_finding f = {.kind = kind, .where = *where, .rank = rank, .rank_count = 1, .name = ""};
+    va_list args;
+    va_start(args, fmt);
+    f.text = print_words(k, fmt, args);
+    va_end(args);
+    keep(k, &f);
+}
+
+void orr__check_add_note(orr__check *k, const char *text)
+{
+    k->report->count[ORR_CHECK_NOT_COMPARED]++;
+    keep(k, &(orr_finding){.kind = ORR_CHECK_NOT_COMPARED,
+                           .where = orr_where_byte("", ORR_NO_BYTE),
+                           .rank = ORR_NO_NODE,
+                           .name = "",
+                           .text = text});
+}
+
+/* ---- the report ---- */
+
+void orr_check_report_destroy(orr_check_report *r)
+{
+    if (!r)
+        return;
+    if (r->store) {
+        orr_arena_destroy(r->store->arena);
+        orr_free(r->store->findings);
+    }
+    orr_free(r->store);
+    orr_free(r);
+}
+
+static void note_class(orr__check *k, uint32_t index)
+{
+    orr__check_class *cls = &k->classes[index];
+    cls->index = index;
+    cls->rank = orr_set_class_first(k->set, index);
+    cls->rank_count = orr_set_class_ranks(k->set, index);
+    cls->t = orr_set_trace(k->set, index);
+    cls->c = orr_trace_columns(cls->t);
+    k->report->node_count += (uint64_t)cls->c->count * cls->rank_count;
+}
+
+orr_code orr__check_begin(orr__check *k,
+                          const orr_set *s,
+                          const orr_check_options *opt,
+                          orr_error *err)
+{
+    *k = (orr__check){.set = s, .limit = opt && opt->limit ? opt->limit : ORR__CHECK_LIMIT};
+    k->class_count = orr_set_class_count(s);
+    k->report = orr_alloc(1, sizeof *k->report);
+    k->scratch = orr_arena_create();
+    if (k->report)
+        k->report->store = orr_alloc(1, sizeof *k->report->store);
+    if (k->report && k->report->store)
+        k->arena = k->report->store->arena = orr_arena_create();
+    if (k->arena)
+        k->classes = orr_arena_new(k->arena, (size_t)k->class_count + 1, orr__check_class);
+    if (!k->classes || !k->scratch) {
+        orr_arena_destroy(k->scratch);
+        orr_check_report_destroy(k->report);
+        return orr_no_memory(err);
+    }
+    for (uint32_t i = 0; i < k->class_count; i++)
+        note_class(k, i);
+    k->report->rank_count = orr_set_rank_count(s);
+    k->report->class_count = k->class_count;
+    return ORR_OK;
+}
+
+/* Stable: findings of one kind stay in the order they were made. */
+static bool sort_findings(orr_check_report *r, orr_arena *scratch)
+{
+    struct orr__check_store *store = r->store;
+    size_t at[ORR_CHECK_KIND_COUNT + 1] = {0};
+    orr_finding *sorted = orr_arena_new(scratch, r->finding_count + 1, orr_finding);
+    if (!sorted)
+        return false;
+    for (size_t i = 0; i < r->finding_count; i++)
+        at[store->findings[i].kind + 1]++;
+    for (size_t i = 0; i < ORR_CHECK_KIND_COUNT; i++)
+        at[i + 1] += at[i];
+    for (size_t i = 0; i < r->finding_count; i++)
+        sorted[at[store->findings[i].kind]++] = store->findings[i];
+    if (r->finding_count)
+        memcpy(store->findings, sorted, r->finding_count * sizeof *sorted);
+    r->findings = store->findings;
+    return true;
+}
+
+orr_code orr__check_finish(orr__check *k, orr_check_report **out, orr_error *err)
+{
+    orr_check_report *r = k->report;
+    k->no_memory |= !sort_findings(r, k->scratch);
+    for (int i = 0; i < ORR_CHECK_KIND_COUNT; i++) {
+        uint64_t *total = kinds[i].severity == ORR_ERROR     ? &r->errors
+                          : kinds[i].severity == ORR_WARNING ? &r->warnings
+                                                             : &r->notes;
+        *total += r->count[i];
+    }
+    orr_arena_destroy(k->scratch);
+    *out = k->no_memory ? NULL : r;
+    if (!k->no_memory)
+        return ORR_OK;
+    orr_check_report_destroy(r);
+    return orr_no_memory(err);
+}
+
+/* ---- the round ---- */
+
+static void check_readable(orr__check *k)
+{
+    orr_check_report *r = k->report;
+    for (uint32_t rank = 0; rank < r->rank_count; rank++) {
+        const orr_error *e = orr_set_error(k->set, rank);
+        if (!e)
+            continue;
+        const bool is_damage = e->code == ORR_EINPUT;
+        if (r->read_status != ORR_EIO)
+            r->read_status = is_damage ? ORR_EINPUT : ORR_EIO;
+        orr__check_add_file(k, rank, is_damage ? ORR_CHECK_DAMAGED : ORR_CHECK_UNREADABLE,
+                            &e->where, "%s", e->message);
+    }
+}
+
+orr_code orr_check_set(const orr_set *s,
+                       const orr_check_options *opt,
+                       orr_check_report **out,
+                       orr_error *err)
+{
+    orr__check k;
+    *out = NULL;
+    const orr_code code = orr__check_begin(&k, s, opt, err);
+    if (code)
+        return code;
+    check_readable(&k);
+    for (uint32_t i = 0; i < k.class_count; i++) {
+        if (k.classes[i].c->count == 0)
+            orr__check_add(&k, &k.classes[i], ORR_CHECK_NO_NODES, ORR_NO_NODE,
+                           "the trace has no nodes");
+        orr__check_deps(&k, &k.classes[i]);
+        orr__check_attrs(&k, &k.classes[i]);
+        orr_arena_reset(k.scratch);
+    }
+    orr__check_collectives(&k);
+    orr_arena_reset(k.scratch);
+    orr__check_messages(&k);
+    return orr__check_finish(&k, out, err);
+}

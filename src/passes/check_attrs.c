@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_attrs.c - the attributes of single nodes: there, of a kind that can be read, and with a value that
+ * makes sense.
+ *
+ * The columns hold what could be read; an attribute of a wrong kind looks there as if it were absent.  So
+ * each record is walked once for the names and kinds of its attributes, without decoding values; what a
+ * value says is asked of the columns.  What each node type needs is what simulators read (chakra.md 2,
+ * astra-sim.md 2); attributes nobody knows are nobody's business here. */
+#include "check_impl.h"
+
+#include "../trace/trace_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    IN_COLL = 1 << ORR_NODE_COMM_COLL,
+    IN_SEND = 1 << ORR_NODE_COMM_SEND,
+    IN_RECV = 1 << ORR_NODE_COMM_RECV,
+    IN_MEMORY = 1 << ORR_NODE_MEM_LOAD | 1 << ORR_NODE_MEM_STORE
+};
+enum { RELEASE_EVERY = 1 << 22 };
+
+const orr__known_attr orr__known_attrs[ORR__KNOWN_COUNT] = {
+    [ORR__KNOWN_COMM_TYPE] = {"comm_type", ORR__WANT_INT, ORR_VALUE_INT64, IN_COLL},
+    [ORR__KNOWN_COMM_SIZE] = {"comm_size", ORR__WANT_INT, ORR_VALUE_INT64,
+                              IN_COLL | IN_SEND | IN_RECV},
+    [ORR__KNOWN_COMM_SRC] = {"comm_src", ORR__WANT_INT, ORR_VALUE_INT32, IN_RECV},
+    [ORR__KNOWN_COMM_DST] = {"comm_dst", ORR__WANT_INT, ORR_VALUE_INT32, IN_SEND},
+    [ORR__KNOWN_COMM_TAG] = {"comm_tag", ORR__WANT_INT, ORR_VALUE_INT32, IN_SEND | IN_RECV},
+    [ORR__KNOWN_COMM_PRIORITY] = {"comm_priority", ORR__WANT_INT, ORR_VALUE_INT32, 0},
+    [ORR__KNOWN_TENSOR_SIZE] = {"tensor_size", ORR__WANT_INT, ORR_VALUE_UINT64, IN_MEMORY},
+    [ORR__KNOWN_TENSOR_LOC] = {"tensor_loc", ORR__WANT_INT, ORR_VALUE_UINT32, 0},
+    [ORR__KNOWN_NUM_OPS] = {"num_ops", ORR__WANT_INT, ORR_VALUE_INT64, 0},
+    [ORR__KNOWN_STREAM] = {"stream", ORR__WANT_INT, ORR_VALUE_INT64, 0},
+    [ORR__KNOWN_IS_CPU_OP] = {"is_cpu_op", ORR__WANT_INT, ORR_VALUE_BOOL, 0},
+    [ORR__KNOWN_PG_NAME] = {"pg_name", ORR__WANT_TEXT, ORR_VALUE_STRING, IN_COLL},
+    [ORR__KNOWN_INVOLVED_DIM] = {"involved_dim", ORR__WANT_BOOLS, ORR_VALUE_BOOL, 0},
+    [ORR__KNOWN_COMM_GROUP] = {"comm_group", ORR__WANT_INT, ORR_VALUE_INT64, 0},
+    [ORR__KNOWN_COMMUNICATOR_ID] = {"communicator_id", ORR__WANT_INT, ORR_VALUE_UINT32, 0},
+};
+
+/* Length and one letter leave at most one candidate. */
+static int candidate(orr_str n)
+{
+    switch (n.len) {
+    case 6:
+        return ORR__KNOWN_STREAM;
+    case 7:
+        return n.ptr[0] == 'p' ? ORR__KNOWN_PG_NAME : ORR__KNOWN_NUM_OPS;
+    case 8:
+        return n.ptr[5] == 's'   ? ORR__KNOWN_COMM_SRC
+               : n.ptr[5] == 'd' ? ORR__KNOWN_COMM_DST
+                                 : ORR__KNOWN_COMM_TAG;
+    case 9:
+        return n.ptr[0] == 'i'   ? ORR__KNOWN_IS_CPU_OP
+               : n.ptr[5] == 's' ? ORR__KNOWN_COMM_SIZE
+                                 : ORR__KNOWN_COMM_TYPE;
+    case 10:
+        return n.ptr[0] == 't' ? ORR__KNOWN_TENSOR_LOC : ORR__KNOWN_COMM_GROUP;
+    case 11:
+        return ORR__KNOWN_TENSOR_SIZE;
+    case 12:
+        return ORR__KNOWN_INVOLVED_DIM;
+    case 13:
+        return ORR__KNOWN_COMM_PRIORITY;
+    case 15:
+        return ORR__KNOWN_COMMUNICATOR_ID;
+    default:
+        return -1;
+    }
+}
+
+int orr__known_attr_find(orr_str name)
+{
+    const int key = candidate(name);
+    return key >= 0 && memcmp(orr__known_attrs[key].name, name.ptr, name.len) == 0 ? key : -1;
+}
+
+bool orr__attr_is_sound(const orr__known_attr *known, orr_value_kind kind, bool is_list)
+{
+    if (known->wanted == ORR__WANT_TEXT)
+        return kind == ORR_VALUE_STRING && !is_list;
+    if (known->wanted == ORR__WANT_BOOLS)
+        return kind == ORR_VALUE_BOOL && is_list;
+    return kind >= ORR_VALUE_INT32 && kind <= ORR_VALUE_BOOL && !is_list;
+}
+
+/* ---- the names and kinds in one record ---- */
+
+typedef struct attr_marks {
+    uint32_t seen;  /* bit k: orr__known_attrs[k] is there */
+    uint32_t wrong; /* ... and of a kind that cannot be read */
+    uint32_t twice;
+} attr_marks;
+
+/* The name and the member of the oneof that counts, which is the last one; 0: none. */
+static uint32_t attr_member(orr_span message, orr_str *name)
+{
+    orr_wire w = orr_wire_of(message);
+    orr_field f;
+    uint32_t member = 0;
+    *name = (orr_str){"", 0};
+    while (orr_wire_next(&w, &f)) {
+        if (f.number == ATTR_NAME && f.type == ORR_WIRE_LEN)
+            *name = (orr_str){(const char *)f.bytes.ptr, f.bytes.len};
+        else if (f.number >= ATTR_FIRST_MEMBER && f.number <= ATTR_LAST_MEMBER)
+            member = f.number;
+    }
+    return member;
+}
+
+static void mark_attr(attr_marks *m, orr_span message)
+{
+    orr_str name;
+    const uint32_t member = attr_member(message, &name);
+    const int key = orr__known_attr_find(name);
+    if (key < 0)
+        return;
+    const uint32_t bit = 1u << key;
+    if (m->seen & bit) {
+        m->twice |= bit;
+        return;
+    }
+    m->seen |= bit;
+    const orr_value_kind kind =
+        member ? (orr_value_kind)((member - ATTR_FIRST_MEMBER) / 2 + 1) : ORR_VALUE_NONE;
+    if (!orr__attr_is_sound(&orr__known_attrs[key], kind, (member & 1) == 0))
+        m->wrong |= bit;
+}
+
+static attr_marks mark_record(orr_span body)
+{
+    attr_marks m = {0};
+    orr_wire w = orr_wire_of(body);
+    orr_field f;
+    while (orr_wire_next(&w, &f))
+        if (f.number == NODE_ATTR && f.type == ORR_WIRE_LEN)
+            mark_attr(&m, f.bytes);
+    return m;
+}
+
+/* ---- findings about kinds ---- */
+
+typedef struct node_check {
+    orr__check *k;
+    const orr__check_class *cls;
+    const orr_columns *c;
+    uint32_t node;
+    attr_marks marks;
+} node_check;
+
+static const char *kind_words(const node_check *n, int key)
+{
+    orr_node node;
+    orr_attr a;
+    orr_trace_node(n->cls->t, n->node, &node);
+    if (!orr_node_attr(&node, orr__known_attrs[key].name, &a) || a.kind == ORR_VALUE_NONE)
+        return "without a value";
+    return orr_value_member(a.kind, a.is_list);
+}
+
+static void report_wrong_kinds(const node_check *n)
+{
+    static const char *const wanted[] = {"an integer", "string_val", "bool_list"};
+    const uint32_t type = n->c->type[n->node];
+    for (uint32_t left = n->marks.wrong; left; left &= left - 1) {
+        const int key = __builtin_ctz(left);
+        const orr__known_attr *a = &orr__known_attrs[key];
+        const bool is_needed = type < 8 && a->is_needed >> type & 1;
+        const orr_check_kind kind = is_needed ? ORR_CHECK_ATTRIBUTE_KIND : ORR_CHECK_ODD_ATTRIBUTE;
+        orr__check_add(n->k, n->cls, kind, n->node, "%s is %s where %s is expected", a->name,
+                       orr__check_is_kept(n->k, kind) ? kind_words(n, key) : "", wanted[a->wanted]);
+    }
+}
+
+static void report_twice(const node_check *n)
+{
+    for (uint32_t left = n->marks.twice; left; left &= left - 1)
+        orr__check_add(n->k, n->cls, ORR_CHECK_DUPLICATE_ATTRIBUTE, n->node,
+                       "%s is there more than once; the first one counts",
+                       orr__known_attrs[__builtin_ctz(left)].name);
+}
+
+/* ---- findings about values ---- */
+
+static int64_t column(const int64_t *values, uint32_t node)
+{
+    return values ? values[node] : ORR_NO_VALUE;
+}
+
+static bool is_absent(const node_check *n, int key)
+{
+    return !(n->marks.seen >> key & 1);
+}
+
+/* A value that the columns cannot hold as it is: the lowest int64 reads as none, those past the highest as
+ * the highest. */
+static void check_not_negative(const node_check *n, int key, const int64_t *values)
+{
+    const int64_t v = column(values, n->node);
+    if ((n->marks.wrong >> key & 1) || is_absent(n, key) || (v >= 0 && v != INT64_MAX))
+        return;
+    orr__check_add(n->k, n->cls, ORR_CHECK_BAD_VALUE, n->node,
+                   v == INT64_MAX ? "%s is %" PRId64 " or more: no size is that large"
+                                  : "%s is %" PRId64 ": a size is not negative",
+                   orr__known_attrs[key].name, v);
+}
+
+static void report_missing(const node_check *n, orr_check_kind kind, int key, const char *what)
+{
+    if (is_absent(n, key))
+        orr__check_add(n->k, n->cls, kind, n->node, "%s without %s", what,
+                       orr__known_attrs[key].name);
+}
+
+static int64_t true_comm_type(const node_check *n)
+{
+    orr_node node;
+    orr_attr a;
+    int64_t v = ORR_NO_VALUE;
+    orr_trace_node(n->cls->t, n->node, &node);
+    if (orr_node_attr(&node, "comm_type", &a))
+        orr_attr_int(&a, &v);
+    return v;
+}
+
+static void check_collective(const node_check *n)
+{
+    report_missing(n, ORR_CHECK_MISSING_ATTRIBUTE, ORR__KNOWN_COMM_TYPE, "a collective");
+    const int8_t type = n->c->comm_type ? n->c->comm_type[n->node] : -1;
+    if (type != ORR_COLL_BARRIER)
+        report_missing(n, ORR_CHECK_MISSING_ATTRIBUTE, ORR__KNOWN_COMM_SIZE, "a collective");
+    if (type >= ORR_COLL_COUNT)
+        orr__check_add(n->k, n->cls, ORR_CHECK_BAD_VALUE, n->node,
+                       "comm_type is %" PRId64 ": collectives have the numbers 0 to %d",
+                       true_comm_type(n), ORR_COLL_COUNT - 1);
+}
+
+/* A peer must be a rank, as far as we know how many there are: a single file does not say. */
+static void check_peer(const node_check *n, int key, const int64_t *values)
+{
+    const uint32_t ranks = n->k->report->rank_count;
+    const int64_t v = column(values, n->node);
+    if (v == ORR_NO_VALUE || (v >= 0 && (ranks == 1 || v < (int64_t)ranks)))
+        return;
+    if (v < 0)
+        orr__check_add(n->k, n->cls, ORR_CHECK_PEER_RANGE, n->node,
+                       "%s is %" PRId64 ": ranks are counted from 0", orr__known_attrs[key].name,
+                       v);
+    else
+        orr__check_add(n->k, n->cls, ORR_CHECK_PEER_RANGE, n->node,
+                       "%s is %" PRId64 ": the ranks are 0 to %u", orr__known_attrs[key].name, v,
+                       ranks - 1);
+}
+
+static void check_own_rank(const node_check *n, int key, const int64_t *values)
+{
+    const uint32_t ranks = n->k->report->rank_count;
+    const int64_t v = column(values, n->node);
+    if (ranks == 1 || v < 0 || v >= (int64_t)ranks ||
+        (n->cls->rank_count == 1 && v == n->cls->rank))
+        return;
+    if (n->cls->rank_count > 1)
+        orr__check_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
+                       "%s is %" PRId64 " in all %u equal ranks, but should be each one's own",
+                       orr__known_attrs[key].name, v, n->cls->rank_count);
+    else
+        orr__check_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
+                       "%s is %" PRId64 ", but this is rank %u", orr__known_attrs[key].name, v,
+                       n->cls->rank);
+}
+
+static void check_message(const node_check *n, bool is_send)
+{
+    const int peer = is_send ? ORR__KNOWN_COMM_DST : ORR__KNOWN_COMM_SRC;
+    const char *what = is_send ? "a send" : "a receive";
+    report_missing(n, ORR_CHECK_MISSING_PEER, peer, what);
+    report_missing(n, ORR_CHECK_MISSING_SIZE, ORR__KNOWN_COMM_SIZE, what);
+    check_peer(n, ORR__KNOWN_COMM_SRC, n->c->comm_src);
+    check_peer(n, ORR__KNOWN_COMM_DST, n->c->comm_dst);
+    if (is_send)
+        check_own_rank(n, ORR__KNOWN_COMM_SRC, n->c->comm_src);
+    else
+        check_own_rank(n, ORR__KNOWN_COMM_DST, n->c->comm_dst);
+}
+
+static void check_type(const node_check *n, uint32_t type)
+{
+    if (type == ORR_NODE_INVALID)
+        orr__check_add(n->k, n->cls, ORR_CHECK_INVALID_NODE, n->node,
+                       "the node type is INVALID_NODE");
+    else if (type == ORR_NODE_COMM_COLL)
+        check_collective(n);
+    else if (type == ORR_NODE_COMM_SEND || type == ORR_NODE_COMM_RECV)
+        check_message(n, type == ORR_NODE_COMM_SEND);
+    else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
+        report_missing(n, ORR_CHECK_MISSING_SIZE, ORR__KNOWN_TENSOR_SIZE, "a memory node");
+    else if (type >= ORR_NODE_TYPE_COUNT)
+        orr__check_add(n->k, n->cls, ORR_CHECK_UNKNOWN_TYPE, n->node,
+                       "the node type is %u, which has no meaning", type);
+}
+
+/* As in reading: the pages of records that are done may go, so that a large file does not fill the memory. */
+static void release_behind(const orr_trace *t, uint32_t node, uint64_t *released)
+{
+    const uint64_t at = t->body_at[node];
+    if (!t->source || t->owned.ptr || at - *released < RELEASE_EVERY)
+        return;
+    const size_t base = (size_t)(t->bytes.ptr - orr_input_bytes(t->source).ptr);
+    orr_input_release(t->source, base + *released, base + at);
+    *released = at;
+}
+
+void orr__check_attrs(orr__check *k, const orr__check_class *cls)
+{
+    node_check n = {.k = k, .cls = cls, .c = cls->c};
+    uint64_t released = 0;
+    for (n.node = 0; n.node < n.c->count; n.node++) {
+        release_behind(cls->t, n.node, &released);
+        n.marks = mark_record(orr__trace_body(cls->t, n.node));
+        if (n.marks.wrong)
+            report_wrong_kinds(&n);
+        if (n.marks.twice)
+            report_twice(&n);
+        check_not_negative(&n, ORR__KNOWN_COMM_SIZE, n.c->comm_size);
+        check_not_negative(&n, ORR__KNOWN_TENSOR_SIZE, n.c->tensor_size);
+        check_not_negative(&n, ORR__KNOWN_NUM_OPS, n.c->num_ops);
+        check_type(&n, n.c->type[n.node]);
+    }
+}
+
+/* ---- groups ---- */
+
+static bool has_false(const orr_attr *a)
+{
+    orr_list it = orr_attr_items(a);
+    orr_value v;
+    while (a->kind == ORR_VALUE_BOOL && orr_list_next(&it, &v))
+        if (!v.u)
+            return true;
+    return false;
+}
+
+static orr_str group_number(int64_t number, char room[24])
+{
+    const int len = snprintf(room, 24, "%" PRId64, number);
+    return (orr_str){room, (size_t)len};
+}
+
+/* Number 0 is the group of all (astra-sim.md 6.4). */
+static bool is_all(orr_str group)
+{
+    return group.len == 0 || (group.len == 1 && group.ptr[0] == '0');
+}
+
+bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
+{
+    const orr_columns *c = orr_trace_columns(t);
+    orr_node record;
+    orr_attr a;
+    int64_t number;
+    *out = (orr_str){"", 0};
+    if (c->pg_name && c->pg_name[node] != ORR_NO_NAME)
+        *out = orr_trace_text(t, c->pg_name[node]);
+    if (!is_all(*out))
+        return true;
+    orr_trace_node(t, node, &record);
+    if ((orr_node_attr(&record, "comm_group", &a) ||
+         orr_node_attr(&record, "communicator_id", &a)) &&
+        orr_attr_int(&a, &number))
+        *out = group_number(number, room);
+    if (!is_all(*out))
+        return true;
+    out->len = 0;
+    return !orr_node_attr(&record, "involved_dim", &a) || !has_false(&a);
+}

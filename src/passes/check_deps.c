@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_deps.c - the graph of one trace: parents that are missing, listed twice or the node itself; ids that
+ * are used twice; cycles.
+ *
+ * Most traces list every node after its parents, and the reader has noted so (is_topological): such a trace
+ * has no cycle and no node that waits for itself, and only the lists themselves are looked at.  Otherwise
+ * the sets of nodes that wait for each other are found (check_break.c); each is one finding, whose path is
+ * the shortest cycle through its first node, because that is the one a person can follow.
+ * Cost: O(nodes + dependencies), plus the same again for each cycle printed. */
+#include "check_impl.h"
+
+enum { SHORT_LIST = 16, PATH_HEAD = 12, PATH_TAIL = 3 };
+
+/* ---- lists ---- */
+
+typedef struct list_check {
+    orr__check *k;
+    const orr__check_class *cls;
+    const uint32_t *first, *dep;
+    uint32_t *stamp; /* for long lists: the last node that listed this one, + 1 */
+    bool is_ctrl;
+} list_check;
+
+static const char *list_name(const list_check *l)
+{
+    return l->is_ctrl ? "control" : "data";
+}
+
+/* The id that stands at place `at` of a node's list. */
+static uint64_t listed_id(const list_check *l, uint32_t node, uint32_t at)
+{
+    orr_node body;
+    orr_value v = {.u = 0};
+    orr_trace_node(l->cls->t, node, &body);
+    orr_list it = l->is_ctrl ? orr_node_ctrl_deps(&body) : orr_node_data_deps(&body);
+    for (uint32_t i = 0; i <= at && orr_list_next(&it, &v); i++)
+        ;
+    return v.u + orr_set_id_shift(l->k->set, l->cls->rank);
+}
+
+static void report_missing(const list_check *l, uint32_t node, uint32_t at)
+{
+    const orr_check_kind kind =
+        l->is_ctrl ? ORR_CHECK_MISSING_CTRL_PARENT : ORR_CHECK_MISSING_PARENT;
+    const uint64_t id = orr__check_is_kept(l->k, kind) ? listed_id(l, node, at) : 0;
+    orr__check_add(l->k, l->cls, kind, node, "%s dependency on node %llu, which does not exist",
+                   list_name(l), (unsigned long long)id);
+}
+
+static void report_twice(const list_check *l, uint32_t node, uint32_t at)
+{
+    const uint64_t id =
+        orr__check_is_kept(l->k, ORR_CHECK_DUPLICATE_DEPENDENCY) ? listed_id(l, node, at) : 0;
+    orr__check_add(l->k, l->cls, ORR_CHECK_DUPLICATE_DEPENDENCY, node,
+                   "%s dependency on node %llu is listed more than once", list_name(l),
+                   (unsigned long long)id);
+}
+
+static bool is_repeated(const list_check *l, uint32_t begin, uint32_t at)
+{
+    for (uint32_t e = begin; e < at; e++)
+        if (l->dep[e] == l->dep[at])
+            return true;
+    return false;
+}
+
+static void check_list(const list_check *l, uint32_t node)
+{
+    const uint32_t begin = l->first[node], end = l->first[node + 1];
+    const bool is_long = end - begin > SHORT_LIST;
+    for (uint32_t e = begin; e < end; e++) {
+        const uint32_t dep = l->dep[e];
+        if (dep == ORR_NO_NODE) {
+            report_missing(l, node, e - begin);
+            continue;
+        }
+        if (dep == node)
+            orr__check_add(l->k, l->cls, ORR_CHECK_SELF_DEPENDENCY, node,
+                           "%s dependency on itself: it can never run", list_name(l));
+        if (is_long ? l->stamp[dep] == node + 1 : is_repeated(l, begin, e))
+            report_twice(l, node, e - begin);
+        if (is_long)
+            l->stamp[dep] = node + 1;
+    }
+}
+
+static bool has_long_list(const uint32_t *first, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (first[i + 1] - first[i] > SHORT_LIST)
+            return true;
+    return false;
+}
+
+static void check_lists(orr__check *k, const orr__check_class *cls, bool is_ctrl)
+{
+    const orr_columns *c = cls->c;
+    list_check l = {.k = k, .cls = cls, .is_ctrl = is_ctrl};
+    l.first = is_ctrl ? c->ctrl_first : c->data_first;
+    l.dep = is_ctrl ? c->ctrl_dep : c->data_dep;
+    if (!l.first || c->count == 0)
+        return;
+    if (has_long_list(l.first, c->count)) {
+        l.stamp = orr_arena_new(k->scratch, c->count, uint32_t);
+        if (!l.stamp) {
+            k->no_memory = true;
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < c->count; i++)
+        if (l.first[i + 1] != l.first[i])
+            check_list(&l, i);
+}
+
+static void check_ids(orr__check *k, const orr__check_class *cls)
+{
+    const orr_columns *c = cls->c;
+    for (uint32_t i = 0; c->duplicate_ids && i < c->count; i++) {
+        const uint32_t last = orr_trace_find(cls->t, c->id[i]);
+        if (last == i)
+            continue;
+        orr__check_add(k, cls, ORR_CHECK_DUPLICATE_ID, i,
+                       "the id is used again by a later node, %s; dependencies mean the last one",
+                       orr__check_is_kept(k, ORR_CHECK_DUPLICATE_ID)
+                           ? orr__check_node_words(k, cls, last)
+                           : "");
+    }
+}
+
+/* ---- the graph ---- */
+
+static void count_edges(const orr_columns *c,
+                        const uint32_t *first,
+                        const uint32_t *dep,
+                        orr__graph *g)
+{
+    for (uint32_t i = 0; first && i < c->count; i++)
+        for (uint32_t e = first[i]; e < first[i + 1]; e++)
+            if (dep[e] != ORR_NO_NODE && dep[e] != i) {
+                g->first[dep[e] + 1]++;
+                g->waits[i]++;
+            }
+}
+
+static void place_edges(const orr_columns *c,
+                        const uint32_t *first,
+                        const uint32_t *dep,
+                        orr__graph *g)
+{
+    for (uint32_t i = 0; first && i < c->count; i++)
+        for (uint32_t e = first[i]; e < first[i + 1]; e++)
+            if (dep[e] != ORR_NO_NODE && dep[e] != i)
+                g->child[g->first[dep[e]]++] = i;
+}
+
+bool orr__graph_build(orr_arena *a, const orr_columns *c, orr__graph *g)
+{
+    const uint64_t edges =
+        (uint64_t)c->data_first[c->count] + (c->ctrl_first ? c->ctrl_first[c->count] : 0);
+    if (edges > UINT32_MAX)
+        return false;
+    g->count = c->count;
+    g->first = orr_arena_new(a, (size_t)c->count + 2, uint32_t);
+    g->waits = orr_arena_new(a, (size_t)c->count + 1, uint32_t);
+    g->ctrl_from = orr_arena_new(a, (size_t)c->count + 1, uint32_t);
+    if (!g->first || !g->waits || !g->ctrl_from)
+        return false;
+    count_edges(c, c->data_first, c->data_dep, g);
+    count_edges(c, c->ctrl_first, c->ctrl_dep, g);
+    for (uint32_t i = 0; i < c->count; i++)
+        g->first[i + 1] += g->first[i];
+    g->child = orr_arena_new(a, (size_t)g->first[c->count] + 1, uint32_t);
+    if (!g->child)
+        return false;
+    place_edges(c, c->data_first, c->data_dep, g);
+    memcpy(g->ctrl_from, g->first, (size_t)c->count * sizeof *g->first);
+    place_edges(c, c->ctrl_first, c->ctrl_dep, g);
+    /* Placing moved each start to the next one's; move them back. */
+    memmove(g->first + 1, g->first, (size_t)c->count * sizeof *g->first);
+    g->first[0] = 0;
+    return true;
+}
+
+/* ---- cycles ---- */
+
+typedef struct cycle_search {
+    orr__check *k;
+    orr__check_class *cls;
+    const orr_columns *c;
+    const uint32_t *component;
+    uint32_t
+        *from; /* breadth-first search: the node that waits for this one; ORR_NO_NODE: not met */
+    uint32_t *queue;
+} cycle_search;
+
+/* Step from a node of the queue to its parents in one list.  True when the search is back at its start. */
+static bool search_list(
+    cycle_search *s, const uint32_t *first, const uint32_t *dep, uint32_t node, uint32_t *count)
+{
+    const uint32_t start = s->queue[0];
+    for (uint32_t e = first ? first[node] : 0; first && e < first[node + 1]; e++) {
+        const uint32_t parent = dep[e];
+        if (parent == ORR_NO_NODE || parent == node || s->component[parent] != s->component[start])
+            continue;
+        if (parent == start)
+            return true;
+        if (s->from[parent] != ORR_NO_NODE)
+            continue;
+        s->from[parent] = node;
+        s->queue[(*count)++] = parent;
+    }
+    return false;
+}
+
+/* The shortest way from start back to start; its nodes in s->queue, each waiting for the next. */
+static uint32_t find_shortest(cycle_search *s, uint32_t start)
+{
+    const orr_columns *c = s->c;
+    uint32_t count = 1, at = 0, length = 1;
+    memset(s->from, 0xff, (size_t)c->count * sizeof *s->from);
+    s->queue[0] = start;
+    while (!search_list(s, c->data_first, c->data_dep, s->queue[at], &count) &&
+           !search_list(s, c->ctrl_first, c->ctrl_dep, s->queue[at], &count))
+        at++;
+    const uint32_t last = s->queue[at];
+    for (uint32_t node = last; node != start; node = s->from[node])
+        length++;
+    uint32_t place = length;
+    for (uint32_t node = last; node != start; node = s->from[node])
+        s->queue[--place] = node;
+    return length;
+}
+
+static bool is_data_edge(const orr_columns *c, uint32_t node, uint32_t parent)
+{
+    for (uint32_t e = c->data_first[node]; e < c->data_first[node + 1]; e++)
+        if (c->data_dep[e] == parent)
+            return true;
+    return false;
+}
+
+static void put_step(orr_buf *b, const cycle_search *s, uint32_t node, uint32_t next)
+{
+    orr__put_id_and_name(b, s->cls, orr_set_id_shift(s->k->set, s->cls->rank), node);
+    orr_buf_text(b, is_data_edge(s->c, node, next) ? " -> " : " -(control)-> ");
+}
+
+static void put_path(orr_buf *b, const cycle_search *s, uint32_t length)
+{
+    for (uint32_t i = 0; i < length; i++) {
+        if (length > PATH_HEAD + PATH_TAIL && i == PATH_HEAD) {
+            const uint32_t hidden = length - PATH_HEAD - PATH_TAIL;
+            orr_buf_text(b, "(");
+            orr__put_count(b, hidden);
+            orr_buf_text(b, " more) -> ");
+            i += hidden;
+        }
+        put_step(b, s, s->queue[i], s->queue[i + 1 < length ? i + 1 : 0]);
+    }
+    orr_buf_u64(b, s->c->id[s->queue[0]] + orr_set_id_shift(s->k->set, s->cls->rank));
+}
+
+/* size: how many nodes wait for each other, of which the path shows the shortest way round. */
+static void report_cycle(cycle_search *s, uint32_t start, uint32_t size)
+{
+    orr_buf b = {0};
+    if (orr__check_is_kept(s->k, ORR_CHECK_CYCLE)) {
+        const uint32_t length = find_shortest(s, start);
+        orr_buf_text(&b, "waits for itself: ");
+        put_path(&b, s, length);
+        orr_buf_text(&b, ", each waiting for the next");
+        if (size > length) {
+            orr_buf_text(&b, "; ");
+            orr__put_count(&b, size);
+            orr_buf_text(&b, " nodes wait for each other like this");
+        }
+    }
+    orr_buf_byte(&b, 0);
+    s->k->no_memory |= b.failed;
+    orr__check_add(s->k, s->cls, ORR_CHECK_CYCLE, start, "%s", b.failed ? "" : (const char *)b.ptr);
+    orr_buf_fini(&b);
+}
+
+/* Components are numbered in the order in which they are done; findings go in the order of nodes. */
+static void report_components(cycle_search *s, uint32_t *size)
+{
+    const uint32_t n = s->c->count;
+    for (uint32_t i = 0; i < n; i++)
+        size[s->component[i]]++;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *of = &size[s->component[i]];
+        if (*of > 1) {
+            s->cls->has_cycle = true;
+            report_cycle(s, i, *of);
+        }
+        *of = 0; /* reported */
+    }
+}
+
+static void check_cycles(orr__check *k, orr__check_class *cls)
+{
+    const size_t n = cls->c->count;
+    cycle_search s = {.k = k, .cls = cls, .c = cls->c};
+    s.component = orr__find_components(k->scratch, cls->c);
+    s.from = orr_arena_new(k->scratch, n + 1, uint32_t);
+    s.queue = orr_arena_new(k->scratch, n + 1, uint32_t);
+    uint32_t *size = orr_arena_new(k->scratch, n + 1, uint32_t);
+    if (!s.component || !s.from || !s.queue || !size)
+        k->no_memory = true;
+    else
+        report_components(&s, size);
+}
+
+void orr__check_deps(orr__check *k, orr__check_class *cls)
+{
+    check_ids(k, cls);
+    check_lists(k, cls, false);
+    check_lists(k, cls, true);
+    if (!cls->c->is_topological)
+        check_cycles(k, cls);
+}

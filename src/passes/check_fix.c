@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_fix.c - from a set with faults to a set with fewer of them.
+ *
+ * The ranks keep their classes: a class is repaired once, and ranks that were equal stay so, with the numbers
+ * added to their ids.  Everything is in memory before the first byte is written, and files appear whole, so
+ * the output may be the input. */
+#include "check_impl.h"
+
+#include "../trace/set_impl.h"
+
+typedef struct fixer {
+    orr__check k;
+    const orr_set_options *read;
+    orr_set *from, *to;
+    uint32_t *new_class; /* by class of `from`; ORR_NO_NODE: not repaired yet */
+} fixer;
+
+static orr_code add_repaired(fixer *f, const orr__check_class *cls, uint32_t *index, orr_error *err)
+{
+    orr_trace *t;
+    const orr_code code = orr__repair_trace(&f->k, cls, &t, err);
+    return code ? code : orr__set_add_class(f->to, t, index, err);
+}
+
+static orr_code salvage_rank(fixer *f, uint32_t rank, uint32_t *index, orr_error *err)
+{
+    orr_buf bytes = {0};
+    orr_trace *t = NULL;
+    const orr_error *why = orr_set_error(f->from, rank);
+    if (why->code != ORR_EINPUT) {
+        *err = *why;
+        return why->code;
+    }
+    orr_code code = orr__salvage_file(&f->k, rank, why, &f->read->read, &bytes, &t, err);
+    if (!code) {
+        const orr__check_class cls = {
+            .t = t, .c = orr_trace_columns(t), .index = ORR_NO_NODE, .rank = rank, .rank_count = 1};
+        f->k.report->node_count += cls.c->count;
+        code = add_repaired(f, &cls, index, err);
+    }
+    orr_trace_destroy(t);
+    orr_buf_fini(&bytes);
+    return code;
+}
+
+static orr_code repair_rank(fixer *f, uint32_t rank, orr_error *err)
+{
+    const uint32_t old = orr_set_class_of(f->from, rank);
+    uint32_t index = old == ORR_NO_NODE ? ORR_NO_NODE : f->new_class[old];
+    orr_code code = ORR_OK;
+    if (old == ORR_NO_NODE)
+        code = salvage_rank(f, rank, &index, err);
+    else if (index == ORR_NO_NODE)
+        code = add_repaired(f, &f->k.classes[old], &index, err);
+    if (code)
+        return code;
+    if (old != ORR_NO_NODE)
+        f->new_class[old] = index;
+    return orr__set_add_rank(f->to, index, orr_set_id_shift(f->from, rank), NULL, err);
+}
+
+static orr_code repair_all(fixer *f, orr_error *err)
+{
+    f->new_class = orr_arena_new(f->k.arena, (size_t)f->k.class_count + 1, uint32_t);
+    if (!f->new_class)
+        return orr_no_memory(err);
+    memset(f->new_class, 0xff, f->k.class_count * sizeof *f->new_class);
+    orr_code code = orr_set_create(&f->to, err);
+    for (uint32_t rank = 0; rank < orr_set_rank_count(f->from) && !code; rank++)
+        code = repair_rank(f, rank, err);
+    return code;
+}
+
+static bool ends_in(const char *path, const char *tail)
+{
+    const size_t n = strlen(path), m = strlen(tail);
+    return n >= m && strcmp(path + n - m, tail) == 0;
+}
+
+static orr_code check_target(const char *to, orr_error *err)
+{
+    if (!*to || ends_in(to, "/"))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "'%s' is a folder; name a file, a prefix of files or a .orr in it", to);
+    if (ends_in(to, ".json") || ends_in(to, ".jsonl"))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "repaired traces are written as .et or .orr, not as JSON: '%s'", to);
+    return ORR_OK;
+}
+
+static orr_code write_set(const fixer *f, const char *path, const char *to, orr_error *err)
+{
+    const orr_write_options same = {.same_schema = true};
+    if (ends_in(to, ".orr"))
+        return orr_set_save(f->to, to, NULL, err);
+    const char *file = orr_set_rank_count(f->from) == 1 ? orr_set_rank_path(f->from, 0) : NULL;
+    if (file && strcmp(file, path) == 0)
+        return orr_trace_write(orr_set_trace(f->to, 0), to, &same, err);
+    return orr_set_write_files(f->to, to, &same, f->read->threads, err);
+}
+
+orr_code orr_check_fix(const char *path,
+                       const char *to,
+                       const orr_set_options *read,
+                       const orr_check_options *opt,
+                       orr_check_report **changes,
+                       orr_error *err)
+{
+    orr_set_options tolerant = read ? *read : (orr_set_options){0};
+    orr_error own;
+    fixer f = {.read = &tolerant};
+    err = err ? err : &own;
+    *changes = NULL;
+    tolerant.keep_going = true;
+    orr_code code = check_target(to, err);
+    if (code || (code = orr_set_open(path, &tolerant, &f.from, err)))
+        return code;
+    code = orr__check_begin(&f.k, f.from, opt, err);
+    if (code) {
+        orr_set_close(f.from);
+        return code;
+    }
+    code = repair_all(&f, err);
+    if (!code && !f.k.no_memory)
+        code = write_set(&f, path, to, err);
+    orr_set_close(f.to);
+    orr_set_close(f.from);
+    const orr_code finished = orr__check_finish(&f.k, changes, code ? NULL : err);
+    if (code) {
+        orr_check_report_destroy(*changes);
+        *changes = NULL;
+    }
+    return code ? code : finished;
+}

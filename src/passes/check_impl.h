@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_impl.h - what the files of the doctor share: the findings being made, and the graph of one trace.
+ *
+ * check.c calls the parts in order: check_deps.c and check_attrs.c look at one class of equal ranks at a
+ * time, check_collectives.c and check_messages.c at all of them.  check_fix.c repairs with check_repair.c
+ * (a trace that can be read) and check_salvage.c (a file that cannot); check_words.c prints. */
+#ifndef ORR_CHECK_IMPL_H
+#define ORR_CHECK_IMPL_H
+
+#include <orrery/check.h>
+
+#include "../base/buffer.h"
+#include "../base/memory.h"
+
+enum { ORR__CHECK_LIMIT = 10 };
+
+/* A class of equal ranks. */
+typedef struct orr__check_class {
+    const orr_trace *t;
+    const orr_columns *c;
+    uint32_t index, rank, rank_count; /* rank: the first of them; index ORR_NO_NODE: in no set */
+    bool has_cycle;
+} orr__check_class;
+
+typedef struct orr__check {
+    const orr_set *set;
+    orr_check_report *report;
+    orr_arena *arena;   /* lives as long as the report */
+    orr_arena *scratch; /* emptied from part to part */
+    uint32_t limit;
+    orr__check_class *classes; /* by class index */
+    uint32_t class_count;
+    bool no_memory;
+} orr__check;
+
+struct orr__check_store {
+    orr_arena *arena;
+    orr_finding *findings;
+    size_t room;
+};
+
+/* Start and end a report.  finish puts the findings in order and adds up. */
+orr_code orr__check_begin(orr__check *k,
+                          const orr_set *s,
+                          const orr_check_options *opt,
+                          orr_error *err);
+orr_code orr__check_finish(orr__check *k, orr_check_report **out, orr_error *err);
+
+/* Is the next finding of this kind one that is kept?  If not, there is no need to look for its words. */
+static inline bool orr__check_is_kept(const orr__check *k, orr_check_kind kind)
+{
+    return k->report->count[kind] < k->limit;
+}
+/* Count a finding, and keep it while its kind has room.  node: an index, or ORR_NO_NODE. */
+void orr__check_add(orr__check *k,
+                    const orr__check_class *cls,
+                    orr_check_kind kind,
+                    uint32_t node,
+                    const char *fmt,
+                    ...) ORR_PRINTF(5, 6);
+/* One that belongs to a rank's file, which may not be readable. */
+void orr__check_add_file(
+    orr__check *k, uint32_t rank, orr_check_kind kind, const orr_where *where, const char *fmt, ...)
+    ORR_PRINTF(5, 6);
+/* One that belongs to the set as a whole. */
+void orr__check_add_note(orr__check *k, const char *text);
+
+/* For words: `node 71 "name"`, and numbers as 12,345. */
+const char *orr__check_node_words(orr__check *k, const orr__check_class *cls, uint32_t node);
+const char *orr__check_count_words(orr__check *k, uint64_t n);
+void orr__put_count(orr_buf *b, uint64_t n);
+void orr__put_name(orr_buf *b,
+                   orr_str name); /* quoted, cut when long, without control characters */
+void orr__put_id_and_name(orr_buf *b, const orr__check_class *cls, uint64_t shift, uint32_t node);
+
+/* The other way round: who waits for a node, and for how many a node waits.  Dependencies on missing nodes
+ * and on itself are left out; a dependency listed twice counts twice on both sides. */
+typedef struct orr__graph {
+    uint32_t *first, *child; /* the children of node i: child[first[i] .. first[i + 1]) */
+    uint32_t *ctrl_from;     /* ... of which those from here on through a control dependency */
+    uint32_t *waits;
+    uint32_t count;
+} orr__graph;
+bool orr__graph_build(orr_arena *a, const orr_columns *c, orr__graph *out); /* false: no memory */
+
+/* By node: a number from 1 that it shares with those it waits for and that wait for it, directly or not.
+ * NULL: no memory. */
+uint32_t *orr__find_components(orr_arena *a, const orr_columns *c);
+
+/* The parts. */
+void orr__check_deps(orr__check *k, orr__check_class *cls);
+void orr__check_attrs(orr__check *k, const orr__check_class *cls);
+void orr__check_collectives(orr__check *k);
+void orr__check_messages(orr__check *k);
+
+/* What an attribute that programs know should hold. */
+typedef enum orr__wanted { ORR__WANT_INT, ORR__WANT_TEXT, ORR__WANT_BOOLS } orr__wanted;
+typedef struct orr__known_attr {
+    const char *name;
+    orr__wanted wanted;
+    uint8_t kind;      /* orr_value_kind that the reference writes */
+    uint8_t is_needed; /* by which node types: a mask */
+} orr__known_attr;
+
+enum {
+    ORR__KNOWN_COMM_TYPE,
+    ORR__KNOWN_COMM_SIZE,
+    ORR__KNOWN_COMM_SRC,
+    ORR__KNOWN_COMM_DST,
+    ORR__KNOWN_COMM_TAG,
+    ORR__KNOWN_COMM_PRIORITY,
+    ORR__KNOWN_TENSOR_SIZE,
+    ORR__KNOWN_TENSOR_LOC,
+    ORR__KNOWN_NUM_OPS,
+    ORR__KNOWN_STREAM,
+    ORR__KNOWN_IS_CPU_OP,
+    ORR__KNOWN_PG_NAME,
+    ORR__KNOWN_INVOLVED_DIM,
+    ORR__KNOWN_COMM_GROUP,
+    ORR__KNOWN_COMMUNICATOR_ID,
+    ORR__KNOWN_COUNT
+};
+extern const orr__known_attr orr__known_attrs[ORR__KNOWN_COUNT];
+int orr__known_attr_find(orr_str name); /* -1: not known */
+bool orr__attr_is_sound(const orr__known_attr *known, orr_value_kind kind, bool is_list);
+/* The group of a collective: a number, or a text from pg_name.  False: a part of the network's dimensions,
+ * which is a group that cannot be told from one trace.  An empty text: all ranks. */
+bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
+
+/* ---- repairing ---- */
+
+/* A copy of the class's trace with all repaired that can be.  What is changed becomes findings of k. */
+orr_code orr__repair_trace(orr__check *k,
+                           const orr__check_class *cls,
+                           orr_trace **out,
+                           orr_error *err);
+/* By control dependency, in the order of ctrl_dep: true for those to drop so that no cycle goes through one. */
+bool orr__break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped); /* false: no memory */
+/* The whole records of a file that could not be read for `why`.  The trace lies in `bytes`. */
+orr_code orr__salvage_file(orr__check *k,
+                           uint32_t rank,
+                           const orr_error *why,
+                           const orr_read_options *opt,
+                           orr_buf *bytes,
+                           orr_trace **out,
+                           orr_error *err);
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithm_custom.c - a collective whose algorithm is itself a trace per member (astra-sim.md 5.10).
+ *
+ * A *program* is such a trace with its dependencies worked out, read once per file and kept; a *run* is one
+ * stream going through it.  All free nodes are issued at once, in the order of hash_order.h. */
+#include "sim_impl.h"
+
+#include "hash_order.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+typedef struct program {
+    char *path;
+    orr_trace *t;
+    uint32_t *parents;             /* distinct ones, by node */
+    uint32_t *child_first, *child; /* children in the order of their set */
+    uint32_t *roots;               /* in the order in which they enter the free set */
+    uint32_t root_count;
+    struct program *next;
+} program;
+
+struct orr__program_cache {
+    orr_sim *sim;
+    program *first;
+    struct orr__program *runs; /* under way: freed with the simulation when it ends early */
+};
+
+struct orr__program {
+    const program *p;
+    orr__stream *stream;
+    uint32_t *waiting_for;
+    orr__hash_order free;
+    uint32_t *copy; /* of the free set, for one pass */
+    uint32_t running;
+    struct orr__program *next, *previous;
+};
+
+typedef struct orr__program run_state;
+
+static void end_run(run_state *r)
+{
+    struct orr__program_cache *c = r->stream->npu->sim->programs;
+    *(r->previous ? &r->previous->next : &c->runs) = r->next;
+    if (r->next)
+        r->next->previous = r->previous;
+    orr__hash_order_fini(&r->free);
+    orr_free(r->waiting_for);
+    orr_free(r->copy);
+    orr_free(r);
+}
+
+struct orr__program_cache *orr__program_cache_create(orr_sim *s)
+{
+    struct orr__program_cache *c = orr_alloc(1, sizeof *c);
+    if (c)
+        c->sim = s;
+    return c;
+}
+
+static void destroy_program(program *p)
+{
+    orr_trace_destroy(p->t);
+    orr_free(p->path);
+    orr_free(p->parents);
+    orr_free(p->child_first);
+    orr_free(p->child);
+    orr_free(p->roots);
+    orr_free(p);
+}
+
+void orr__program_cache_destroy(struct orr__program_cache *c)
+{
+    while (c && c->runs)
+        end_run(c->runs);
+    while (c && c->first) {
+        program *p = c->first;
+        c->first = p->next;
+        destroy_program(p);
+    }
+    orr_free(c);
+}
+
+/* ---- working a program out (astra-sim.md 12) ---- */
+
+/* The parents of a node in the order of the set they make: data first, then control. */
+static bool gather_parents(const orr_columns *c, uint32_t node, orr__hash_order *out)
+{
+    for (uint32_t e = c->data_first[node]; e < c->data_first[node + 1]; e++)
+        if (!orr__hash_order_add(out, c->data_dep[e]))
+            return false;
+    for (uint32_t e = c->ctrl_first ? c->ctrl_first[node] : 0;
+         c->ctrl_first && e < c->ctrl_first[node + 1]; e++)
+        if (!orr__hash_order_add(out, c->ctrl_dep[e]))
+            return false;
+    return true;
+}
+
+/* Children are counted in a first pass and put into sets in the second; a set's order is then written down. */
+typedef struct builder {
+    program *p;
+    const orr_columns *c;
+    orr__hash_order known, scratch;
+    uint32_t *fill; /* children so far, in the order they came */
+} builder;
+
+static bool note_children(builder *b, uint32_t node)
+{
+    orr__hash_order *parents = &b->scratch;
+    orr__hash_order_clear(parents);
+    bool ok = orr__hash_order_add(&b->known, node) && gather_parents(b->c, node, parents);
+    for (uint32_t parent = ok ? parents->first : ORR__NONE; ok && parent != ORR__NONE;
+         parent = parents->next[parent]) {
+        ok = orr__hash_order_add(&b->known, parent);
+        b->p->parents[node]++;
+        b->p->child[b->p->child_first[parent] + b->fill[parent]++] = node;
+    }
+    return ok;
+}
+
+/* From the order of insertion to the order of walking. */
+static bool order_children(builder *b, uint32_t node)
+{
+    const uint32_t first = b->p->child_first[node], count = b->p->child_first[node + 1] - first;
+    orr__hash_order *set = &b->scratch;
+    bool ok = true;
+    orr__hash_order_clear(set);
+    for (uint32_t i = 0; ok && i < count; i++)
+        ok = orr__hash_order_add(set, b->p->child[first + i]);
+    uint32_t at = first;
+    for (uint32_t m = ok ? set->first : ORR__NONE; m != ORR__NONE; m = set->next[m])
+        b->p->child[at++] = m;
+    return ok;
+}
+
+static void count_children(program *p,
+                           const orr_columns *c,
+                           const uint32_t *first,
+                           const uint32_t *deps)
+{
+    for (uint32_t i = 0; first && i < c->count; i++)
+        for (uint32_t e = first[i]; e < first[i + 1]; e++)
+            p->child_first[deps[e] + 1]++; /* an upper bound: repeats are taken out below */
+}
+
+/* Squeeze out the room that repeated parents left. */
+static void squeeze(builder *b)
+{
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < b->c->count; i++) {
+        const uint32_t from = b->p->child_first[i];
+        memmove(b->p->child + to, b->p->child + from, b->fill[i] * sizeof *b->p->child);
+        b->p->child_first[i] = to;
+        to += b->fill[i];
+    }
+    b->p->child_first[b->c->count] = to;
+}
+
+static bool work_out(program *p)
+{
+    const orr_columns *c = orr_trace_columns(p->t);
+    builder b = {.p = p, .c = c};
+    p->parents = orr_alloc(c->count, sizeof *p->parents);
+    p->child_first = orr_alloc((size_t)c->count + 1, sizeof *p->child_first);
+    p->roots = orr_alloc(c->count, sizeof *p->roots);
+    b.fill = orr_alloc(c->count, sizeof *b.fill);
+    bool ok = p->parents && p->child_first && p->roots && b.fill &&
+              orr__hash_order_init(&b.known, c->id, c->count) &&
+              orr__hash_order_init(&b.scratch, c->id, c->count);
+    if (ok) {
+        count_children(p, c, c->data_first, c->data_dep);
+        count_children(p, c, c->ctrl_first, c->ctrl_dep);
+        for (uint32_t i = 0; i < c->count; i++)
+            p->child_first[i + 1] += p->child_first[i];
+        p->child = orr_alloc(p->child_first[c->count], sizeof *p->child);
+        ok = p->child != NULL;
+    }
+    for (uint32_t i = 0; ok && i < c->count; i++)
+        ok = note_children(&b, i);
+    if (ok)
+        squeeze(&b);
+    for (uint32_t i = 0; ok && i < c->count; i++)
+        ok = order_children(&b, i);
+    for (uint32_t m = ok ? b.known.first : ORR__NONE; m != ORR__NONE; m = b.known.next[m])
+        if (p->parents[m] == 0)
+            p->roots[p->root_count++] = m;
+    orr__hash_order_fini(&b.known);
+    orr__hash_order_fini(&b.scratch);
+    orr_free(b.fill);
+    return ok;
+}
+
+static orr_code check_program(const program *p, orr_error *err)
+{
+    const orr_columns *c = orr_trace_columns(p->t);
+    const orr_where w = orr_where_byte(p->path, ORR_NO_BYTE);
+    if (c->count == 0)
+        return orr_fail(err, ORR_EINPUT, &w, "the trace of a custom collective has no nodes");
+    if (c->duplicate_ids || c->data_missing || c->ctrl_missing)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "duplicate ids or missing parents; orrery check says which");
+    return ORR_OK;
+}
+
+static orr_code read_program(struct orr__program_cache *c,
+                             const char *path,
+                             program **out,
+                             orr_error *err)
+{
+    program *p = orr_alloc(1, sizeof *p);
+    if (!p)
+        return orr_no_memory(err);
+    orr_code code = orr_trace_read(path, NULL, &p->t, err);
+    if (!code && !(p->path = orr_alloc(strlen(path) + 1, 1)))
+        code = orr_no_memory(err);
+    if (!code) {
+        memcpy(p->path, path, strlen(path) + 1);
+        code = check_program(p, err);
+    }
+    if (!code && !work_out(p))
+        code = orr_no_memory(err);
+    if (code) {
+        destroy_program(p);
+        return code;
+    }
+    p->next = c->first;
+    c->first = p;
+    *out = p;
+    return ORR_OK;
+}
+
+static orr_code find_program(struct orr__program_cache *c,
+                             const char *path,
+                             program **out,
+                             orr_error *err)
+{
+    for (*out = c->first; *out; *out = (*out)->next)
+        if (strcmp((*out)->path, path) == 0)
+            return ORR_OK;
+    return read_program(c, path, out, err);
+}
+
+/* ---- running it ---- */
+
+static void fail_node(const run_state *r, uint32_t node, const char *what)
+{
+    orr_error err;
+    const orr_where w = orr_trace_where(r->p->t, node);
+    orr_fail(&err, ORR_EINPUT, &w, "custom collective, node %" PRIu64 ": %s",
+             orr_trace_columns(r->p->t)->id[node], what);
+    orr__sim_fail(r->stream->npu->sim, ORR_EINPUT, &err);
+}
+
+static void node_done(void *run, uint64_t node);
+
+static bool needed(
+    const run_state *r, uint32_t node, const int64_t *column, const char *what, int64_t *out)
+{
+    *out = column ? column[node] : ORR_NO_VALUE;
+    if (*out == ORR_NO_VALUE)
+        fail_node(r, node, what);
+    return *out != ORR_NO_VALUE;
+}
+
+static void exchange(run_state *r, uint32_t node, bool is_send)
+{
+    const orr_columns *c = orr_trace_columns(r->p->t);
+    orr__npu *n = r->stream->npu;
+    const orr__group *g = r->stream->group;
+    const int64_t members = g ? g->count : n->sim->npu_count;
+    int64_t peer, size, tag;
+    if (!needed(r, node, is_send ? c->comm_dst : c->comm_src,
+                is_send ? "comm_dst is missing" : "comm_src is missing", &peer) ||
+        !needed(r, node, c->comm_size, "comm_size is missing", &size) ||
+        !needed(r, node, c->comm_tag, "comm_tag is missing", &tag))
+        return;
+    if (peer < 0 || peer >= members) {
+        fail_node(r, node, "the peer is not a member");
+        return;
+    }
+    const uint32_t rank = g ? g->members[peer] : (uint32_t)peer;
+    const uint32_t wire_tag = (uint32_t)((uint64_t)tag % ORR__TAG_SPACE);
+    const orr__call done = {node_done, r, node};
+    if (is_send)
+        orr__send(n, wire_tag, rank, (uint64_t)size, done);
+    else
+        orr__recv(n, wire_tag, rank, (uint64_t)size, done);
+}
+
+static void execute(run_state *r, uint32_t node)
+{
+    const orr_columns *c = orr_trace_columns(r->p->t);
+    r->running++;
+    if (c->type[node] == ORR_NODE_COMP)
+        orr__npu_timer(r->stream->npu, orr__replay_time(c->duration_us[node]), node_done, r, node);
+    else if (c->type[node] == ORR_NODE_COMM_SEND || c->type[node] == ORR_NODE_COMM_RECV)
+        exchange(r, node, c->type[node] == ORR_NODE_COMM_SEND);
+    /* Any other node is taken and never ends (5.10). */
+}
+
+static void issue(run_state *r)
+{
+    uint32_t count = 0;
+    for (uint32_t m = r->free.first; m != ORR__NONE; m = r->free.next[m])
+        r->copy[count++] = m;
+    for (uint32_t i = 0; i < count && !r->stream->npu->sim->code; i++) {
+        orr__hash_order_remove(&r->free, r->copy[i]);
+        execute(r, r->copy[i]);
+    }
+}
+
+static void node_done(void *run, uint64_t node)
+{
+    run_state *r = run;
+    const program *p = r->p;
+    orr__stream *st = r->stream;
+    r->running--;
+    for (uint32_t e = p->child_first[node]; e < p->child_first[node + 1]; e++)
+        if (--r->waiting_for[p->child[e]] == 0 && !orr__hash_order_add(&r->free, p->child[e]))
+            orr__sim_no_memory(st->npu->sim);
+    issue(r);
+    if (r->running || r->free.count)
+        return;
+    st->program = NULL;
+    end_run(r);
+    orr__stream_advance(st);
+}
+
+static bool position_of(const orr__stream *st, uint32_t *out)
+{
+    const orr__group *g = st->group;
+    *out = st->npu->rank;
+    for (uint32_t i = 0; g && i < g->count; i++)
+        if (g->sorted[i] == st->npu->rank) {
+            *out = i;
+            return true;
+        }
+    return !g;
+}
+
+static run_state *new_run(orr__stream *st, const program *p)
+{
+    const uint32_t n = orr_trace_columns(p->t)->count;
+    run_state *r = orr_alloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->p = p;
+    r->stream = st;
+    r->next = st->npu->sim->programs->runs;
+    if (r->next)
+        r->next->previous = r;
+    st->npu->sim->programs->runs = r;
+    r->waiting_for = orr_alloc(n, sizeof *r->waiting_for);
+    r->copy = orr_alloc(n, sizeof *r->copy);
+    bool ok =
+        orr__hash_order_init(&r->free, orr_trace_columns(p->t)->id, n) && r->waiting_for && r->copy;
+    for (uint32_t i = 0; ok && i < p->root_count; i++)
+        ok = orr__hash_order_add(&r->free, p->roots[i]);
+    if (!ok) {
+        end_run(r);
+        return NULL;
+    }
+    memcpy(r->waiting_for, p->parents, n * sizeof *p->parents);
+    return r;
+}
+
+void orr__custom_start(orr__stream *st)
+{
+    orr_sim *s = st->npu->sim;
+    char path[4096];
+    uint32_t position;
+    program *p;
+    orr_error err;
+    if (!position_of(st, &position)) {
+        orr__sim_fail_text(s, st->npu, st->set->place, "rank %u is not a member of the group",
+                           st->npu->rank);
+        return;
+    }
+    snprintf(path, sizeof path, "%s.%u.et", st->custom_prefix, position);
+    const orr_code code = find_program(s->programs, path, &p, &err);
+    if (code) {
+        orr__sim_fail(s, code, &err);
+        return;
+    }
+    st->program = new_run(st, p);
+    if (!st->program)
+        orr__sim_no_memory(s);
+    else
+        issue(st->program);
+}

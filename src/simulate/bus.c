@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bus.c - the shared-bus model of a rank's endpoint (astra-sim.md 5.9).
+ *
+ *     NPU port <===== outer bus (L, o, g, G) =====> MA port
+ *        |
+ *     inner NPU port <== inner bus (G = 0.0038) ==> inner MA port
+ *
+ * A port sends one request at a time to its partner, LogGP style; a request may be processed there (a
+ * reduction), sent back, and is delivered in the end.  What enters or leaves the NPU port first crosses the
+ * inner bus. */
+#include "sim_impl.h"
+
+enum { FAIR_RUN = 8 };
+static const double inner_gap = 0.0038;
+
+typedef enum port_state { IDLE, SENDING, RECEIVING } port_state;
+
+typedef struct bus_request {
+    int32_t size;
+    bool is_processed, sends_back;
+    orr__call then;
+    struct bus_request *next;
+} bus_request;
+
+typedef struct request_queue {
+    bus_request *first, *last;
+} request_queue;
+
+typedef struct port {
+    orr__npu *npu;
+    struct port *partner, *inner_npu, *inner_ma;
+    double gap_per_byte;
+    request_queue sends, received, processing;
+    port_state state, previous;
+    uint64_t last;
+    uint32_t run_length;
+    bool is_processing;
+} port;
+
+struct orr__bus {
+    port npu_port, ma_port, inner_npu_port, inner_ma_port;
+};
+
+static void set_up(port *p, orr__npu *n, port *partner, double gap)
+{
+    *p = (port){.npu = n, .partner = partner, .gap_per_byte = gap};
+}
+
+orr__bus *orr__bus_create(orr__npu *n)
+{
+    orr__bus *b = orr_arena_new(n->sim->arena, 1, orr__bus);
+    if (!b)
+        return NULL;
+    const double gap = (double)n->sim->system.bus_G;
+    set_up(&b->npu_port, n, &b->ma_port, gap);
+    set_up(&b->ma_port, n, &b->npu_port, gap);
+    set_up(&b->inner_npu_port, n, &b->inner_ma_port, inner_gap);
+    set_up(&b->inner_ma_port, n, &b->inner_npu_port, inner_gap);
+    b->npu_port.inner_npu = &b->inner_npu_port;
+    b->npu_port.inner_ma = &b->inner_ma_port;
+    return b;
+}
+
+static void push(request_queue *q, bus_request *r)
+{
+    r->next = NULL;
+    if (q->last)
+        q->last->next = r;
+    else
+        q->first = r;
+    q->last = r;
+}
+
+static bus_request *pop(request_queue *q)
+{
+    bus_request *r = q->first;
+    q->first = r->next;
+    if (!q->first)
+        q->last = NULL;
+    return r;
+}
+
+static bus_request *new_request(
+    orr__npu *n, int32_t size, bool is_processed, bool sends_back, orr__call then)
+{
+    bus_request *r = orr_arena_new(n->sim->arena, 1, bus_request);
+    if (!r) {
+        orr__sim_no_memory(n->sim);
+        return NULL;
+    }
+    *r = (bus_request){
+        .size = size, .is_processed = is_processed, .sends_back = sends_back, .then = then};
+    return r;
+}
+
+static void start_if_idle(port *p);
+static void receive_ends(void *port_of, uint64_t unused);
+static void send_ends(void *port_of, uint64_t unused);
+
+/* A step across the inner bus; `action(p, r)` follows. */
+static void cross(port *p, port *at, bus_request *r, bool sends_back, orr__action action);
+
+static void append_send(void *port_of, uint64_t request)
+{
+    port *p = port_of;
+    push(&p->sends, (bus_request *)(uintptr_t)request);
+    start_if_idle(p);
+}
+
+static void enter(port *p, bus_request *r)
+{
+    if (p->inner_ma)
+        cross(p, p->inner_ma, r, false, append_send);
+    else
+        append_send(p, (uint64_t)(uintptr_t)r);
+}
+
+static void cross(port *p, port *at, bus_request *r, bool sends_back, orr__action action)
+{
+    bus_request *inner = new_request(p->npu, r->size, false, sends_back,
+                                     (orr__call){action, p, (uint64_t)(uintptr_t)r});
+    if (inner)
+        enter(at, inner);
+}
+
+static void start_transfer(port *p)
+{
+    const orr__system_config *c = &p->npu->sim->system;
+    const int64_t since = (int64_t)(orr__clock_now(p->npu->sim->clock) - p->last);
+    int64_t offset = c->bus_o;
+    if (p->previous == SENDING && !(c->bus_o + since > c->bus_g))
+        offset = c->bus_g - since;
+    bus_request *r = pop(&p->sends);
+    port *partner = p->partner;
+    push(&partner->received, r);
+    partner->previous = partner->state;
+    partner->state = RECEIVING;
+    partner->run_length = 0;
+    const double transfer = (double)(r->size - 1) * p->gap_per_byte;
+    orr__npu_timer(p->npu,
+                   (uint64_t)((double)offset + transfer + (double)c->bus_L + (double)c->bus_o),
+                   receive_ends, partner, 0);
+    p->state = SENDING;
+    orr__npu_timer(p->npu, (uint64_t)((double)offset + transfer), send_ends, p, 0);
+}
+
+/* Fairness: after more than eight sends in a row the partner may go first. */
+static void start_if_idle(port *p)
+{
+    if (p->state != IDLE || !p->sends.first)
+        return;
+    if (p->run_length > FAIR_RUN && p->partner->sends.first && p->partner->run_length <= FAIR_RUN)
+        start_if_idle(p->partner);
+    else
+        start_transfer(p);
+}
+
+static void send_ends(void *port_of, uint64_t unused)
+{
+    port *p = port_of;
+    (void)unused;
+    p->last = orr__clock_now(p->npu->sim->clock);
+    p->previous = p->state;
+    p->state = IDLE;
+    p->run_length++;
+    start_if_idle(p);
+}
+
+static void deliver(void *port_of, uint64_t request)
+{
+    port *p = port_of;
+    orr__call_now(((bus_request *)(uintptr_t)request)->then);
+    start_if_idle(p);
+}
+
+static void send_back_or_retire(port *p, bus_request *r)
+{
+    if (r->sends_back) {
+        r->sends_back = false;
+        if (p->inner_npu)
+            cross(p, p->inner_npu, r, true, append_send);
+        else
+            push(&p->sends, r);
+    } else if (p->inner_npu) {
+        cross(p, p->inner_npu, r, false, deliver);
+    } else {
+        orr__call_now(r->then);
+    }
+}
+
+static void start_processor(port *p);
+
+static void processing_ends(void *port_of, uint64_t unused)
+{
+    port *p = port_of;
+    (void)unused;
+    p->is_processing = false;
+    send_back_or_retire(p, pop(&p->processing));
+    start_processor(p);
+    start_if_idle(p);
+}
+
+static void start_processor(port *p)
+{
+    if (!p->processing.first || p->is_processing)
+        return;
+    p->is_processing = true;
+    const int64_t time = p->processing.first->size / 100 * p->npu->sim->system.reduction_delay + 50;
+    orr__npu_timer(p->npu, (uint64_t)time, processing_ends, p, 0);
+}
+
+static void queue_processing(void *port_of, uint64_t request)
+{
+    port *p = port_of;
+    push(&p->processing, (bus_request *)(uintptr_t)request);
+    start_processor(p);
+    start_if_idle(p);
+}
+
+static void receive_ends(void *port_of, uint64_t unused)
+{
+    port *p = port_of;
+    (void)unused;
+    p->last = orr__clock_now(p->npu->sim->clock);
+    p->previous = p->state;
+    if (p->received.first == p->received.last)
+        p->state = IDLE;
+    bus_request *r = pop(&p->received);
+    if (!r->is_processed) {
+        send_back_or_retire(p, r);
+    } else {
+        r->is_processed = false;
+        if (p->inner_npu)
+            cross(p, p->inner_npu, r, true, queue_processing);
+        else
+            queue_processing(p, (uint64_t)(uintptr_t)r);
+    }
+    start_if_idle(p);
+}
+
+void orr__bus_request(
+    orr__bus *b, bool from_npu, uint64_t size, bool is_processed, bool sends_back, orr__call then)
+{
+    port *p = from_npu ? &b->npu_port : &b->ma_port;
+    bus_request *r = new_request(p->npu, (int32_t)size, is_processed, sends_back, then);
+    if (r)
+        enter(p, r);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c - the pending events, in buckets.
+ *
+ *     heap of ticks -> bucket (one tick) -> list of events, first come first served
+ *     (owner, tick) -> list of timers, itself one event in the bucket
+ *
+ * Why buckets: in collectives thousands of events share a tick, so the heap is touched once a tick and an
+ * event costs a list append.  Buckets and timer lists are found through two small hash tables.  Nothing is
+ * allocated below the high-water mark: events, buckets and lists come from pools with free lists.
+ * Invariant: now never decreases; the running bucket stays in the table until it is empty. */
+#include "clock.h"
+
+#include "../base/hash.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+typedef struct event {
+    orr__action action;
+    void *context;
+    uint64_t argument;
+    uint32_t next;
+} event;
+
+/* A bucket (owner == NONE) or a timer list. */
+typedef struct list {
+    uint64_t tick;
+    uint32_t owner;
+    uint32_t head, tail;
+    uint32_t next; /* in the hash chain, or in the free list */
+} list;
+
+typedef struct table {
+    uint32_t *heads;
+    size_t mask, count;
+} table;
+
+struct orr__clock {
+    uint64_t now, events_run;
+    event *events;
+    size_t event_count, event_room;
+    uint32_t free_event;
+    list *lists;
+    size_t list_count, list_room;
+    uint32_t free_list;
+    table lookup;
+    orr_heap ticks;   /* tick -> bucket */
+    uint32_t running; /* the bucket of now, or NONE */
+    uint32_t latest;  /* the bucket last scheduled into: the likely next one */
+    bool has_failed;
+};
+
+orr__clock *orr__clock_create(void)
+{
+    orr__clock *c = orr_alloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->free_event = c->free_list = c->running = c->latest = NONE;
+    c->lookup.mask = 255;
+    c->lookup.heads = orr_alloc(c->lookup.mask + 1, sizeof *c->lookup.heads);
+    if (!c->lookup.heads) {
+        orr__clock_destroy(c);
+        return NULL;
+    }
+    memset(c->lookup.heads, 0xff, (c->lookup.mask + 1) * sizeof *c->lookup.heads);
+    return c;
+}
+
+void orr__clock_destroy(orr__clock *c)
+{
+    if (!c)
+        return;
+    orr_free(c->events);
+    orr_free(c->lists);
+    orr_free(c->lookup.heads);
+    orr_heap_fini(&c->ticks);
+    orr_free(c);
+}
+
+uint64_t orr__clock_now(const orr__clock *c)
+{
+    return c->now;
+}
+
+uint64_t orr__clock_events(const orr__clock *c)
+{
+    return c->events_run;
+}
+
+bool orr__clock_has_failed(const orr__clock *c)
+{
+    return c->has_failed;
+}
+
+/* ---- lists by (owner, tick) ---- */
+
+static size_t place_of(const table *t, uint64_t tick, uint32_t owner)
+{
+    return (size_t)orr_hash_mix(tick + 0x9e3779b97f4a7c15u, owner ^ 0xe7037ed1a0b428dbu) & t->mask;
+}
+
+static bool grow_table(orr__clock *c)
+{
+    table bigger = {.mask = c->lookup.mask * 2 + 1, .count = c->lookup.count};
+    bigger.heads = orr_alloc(bigger.mask + 1, sizeof *bigger.heads);
+    if (!bigger.heads)
+        return false;
+    memset(bigger.heads, 0xff, (bigger.mask + 1) * sizeof *bigger.heads);
+    for (size_t i = 0; i <= c->lookup.mask; i++)
+        for (uint32_t l = c->lookup.heads[i], next; l != NONE; l = next) {
+            const size_t to = place_of(&bigger, c->lists[l].tick, c->lists[l].owner);
+            next = c->lists[l].next;
+            c->lists[l].next = bigger.heads[to];
+            bigger.heads[to] = l;
+        }
+    orr_free(c->lookup.heads);
+    c->lookup = bigger;
+    return true;
+}
+
+static uint32_t find_list(const orr__clock *c, uint64_t tick, uint32_t owner)
+{
+    uint32_t l = c->lookup.heads[place_of(&c->lookup, tick, owner)];
+    while (l != NONE && (c->lists[l].tick != tick || c->lists[l].owner != owner))
+        l = c->lists[l].next;
+    return l;
+}
+
+static uint32_t new_list(orr__clock *c, uint64_t tick, uint32_t owner)
+{
+    uint32_t l = c->free_list;
+    if (c->lookup.count > c->lookup.mask && !grow_table(c))
+        return NONE;
+    if (l != NONE) {
+        c->free_list = c->lists[l].next;
+    } else {
+        if (c->list_count >= NONE || !orr_grow(&c->lists, &c->list_room, c->list_count + 1))
+            return NONE;
+        l = (uint32_t)c->list_count++;
+    }
+    uint32_t *head = &c->lookup.heads[place_of(&c->lookup, tick, owner)];
+    c->lists[l] = (list){tick, owner, NONE, NONE, *head};
+    *head = l;
+    c->lookup.count++;
+    return l;
+}
+
+static void drop_list(orr__clock *c, uint32_t l)
+{
+    uint32_t *at = &c->lookup.heads[place_of(&c->lookup, c->lists[l].tick, c->lists[l].owner)];
+    while (*at != l)
+        at = &c->lists[*at].next;
+    *at = c->lists[l].next;
+    c->lists[l].next = c->free_list;
+    c->free_list = l;
+    c->lookup.count--;
+}
+
+/* ---- scheduling ---- */
+
+static bool append(orr__clock *c, uint32_t l, orr__action action, void *context, uint64_t argument)
+{
+    uint32_t e = c->free_event;
+    if (e != NONE) {
+        c->free_event = c->events[e].next;
+    } else {
+        if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1))
+            return false;
+        e = (uint32_t)c->event_count++;
+    }
+    c->events[e] = (event){action, context, argument, NONE};
+    if (c->lists[l].tail == NONE)
+        c->lists[l].head = e;
+    else
+        c->events[c->lists[l].tail].next = e;
+    c->lists[l].tail = e;
+    return true;
+}
+
+static uint32_t bucket_at(orr__clock *c, uint64_t tick)
+{
+    if (c->latest != NONE && c->lists[c->latest].tick == tick && c->lists[c->latest].owner == NONE)
+        return c->latest;
+    uint32_t l = find_list(c, tick, NONE);
+    if (l == NONE) {
+        l = new_list(c, tick, NONE);
+        if (l != NONE && !orr_heap_push(&c->ticks, tick, l))
+            l = NONE;
+    }
+    c->latest = l;
+    return l;
+}
+
+void orr__clock_at(
+    orr__clock *c, uint64_t tick, orr__action action, void *context, uint64_t argument)
+{
+    const uint32_t l = bucket_at(c, tick);
+    if (l == NONE || !append(c, l, action, context, argument))
+        c->has_failed = true;
+}
+
+static uint32_t take_first(orr__clock *c, uint32_t l, event *out)
+{
+    const uint32_t e = c->lists[l].head;
+    if (e == NONE)
+        return NONE;
+    *out = c->events[e];
+    c->lists[l].head = out->next;
+    if (out->next == NONE)
+        c->lists[l].tail = NONE;
+    c->events[e].next = c->free_event;
+    c->free_event = e;
+    return e;
+}
+
+/* All timers of an owner for this tick, also those that are added while they run. */
+static void run_timers(void *context, uint64_t l)
+{
+    orr__clock *c = context;
+    event e;
+    while (!c->has_failed && take_first(c, (uint32_t)l, &e) != NONE) {
+        c->events_run++;
+        e.action(e.context, e.argument);
+    }
+    drop_list(c, (uint32_t)l);
+}
+
+void orr__clock_timer(orr__clock *c,
+                      uint32_t owner,
+                      uint64_t tick,
+                      orr__action action,
+                      void *context,
+                      uint64_t argument)
+{
+    uint32_t l = find_list(c, tick, owner);
+    if (l == NONE) {
+        l = new_list(c, tick, owner);
+        if (l != NONE)
+            orr__clock_at(c, tick, run_timers, c, l);
+    }
+    if (l == NONE || !append(c, l, action, context, argument))
+        c->has_failed = true;
+}
+
+/* ---- running ---- */
+
+static bool open_next_bucket(orr__clock *c)
+{
+    orr_heap_entry next;
+    if (!orr_heap_pop(&c->ticks, &next))
+        return false;
+    c->running = next.value;
+    c->now = next.key;
+    return true;
+}
+
+bool orr__clock_step(orr__clock *c)
+{
+    event e;
+    for (;;) {
+        if (c->has_failed || (c->running == NONE && !open_next_bucket(c)))
+            return false;
+        if (take_first(c, c->running, &e) != NONE)
+            break;
+        if (c->latest == c->running)
+            c->latest = NONE;
+        drop_list(c, c->running);
+        c->running = NONE;
+    }
+    if (e.action != run_timers)
+        c->events_run++;
+    e.action(e.context, e.argument);
+    return true;
+}
+
+bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick)
+{
+    if (c->running != NONE && c->lists[c->running].head != NONE) {
+        *tick = c->now;
+        return true;
+    }
+    if (c->ticks.count == 0)
+        return false;
+    *tick = c->ticks.entries[0].key;
+    return true;
+}
+
+void orr__clock_stop(orr__clock *c)
+{
+    c->has_failed = true;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_files.c - the small input files of a run: network (YAML), remote memory (JSON), communicator groups
+ * (JSON); astra-sim.md 6.4, 7 and 8. */
+#include "sim_impl.h"
+
+#include "../base/json.h"
+#include "../base/number.h"
+#include "../base/yaml.h"
+
+#include <stdlib.h>
+
+/* ---- network ---- */
+
+static orr_code take_list(orr_yaml_value root, const char *key, orr_yaml_value *out, orr_error *err)
+{
+    const orr_where w = orr_yaml_where(root);
+    if (!orr_yaml_find(root, key, out))
+        return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
+    const orr_where at = orr_yaml_where(*out);
+    if (orr_yaml_type_of(*out) != ORR_YAML_LIST)
+        return orr_fail(err, ORR_EINPUT, &at, "%s: a list was expected, one entry a dimension",
+                        key);
+    if (orr_yaml_count(*out) == 0 || orr_yaml_count(*out) > ORR_NET_DIMS)
+        return orr_fail(err, ORR_EINPUT, &at, "%s: 1 to %d entries were expected", key,
+                        ORR_NET_DIMS);
+    return ORR_OK;
+}
+
+static orr_code take_shape(orr_yaml_value v, orr_net_shape *out, orr_error *err)
+{
+    static const char *const names[] = {"Ring", "Switch", "FullyConnected"};
+    const orr_str s = orr_yaml_text(v);
+    for (unsigned i = 0; i < 3; i++)
+        if (strlen(names[i]) == s.len && memcmp(names[i], s.ptr, s.len) == 0) {
+            *out = (orr_net_shape)i;
+            return ORR_OK;
+        }
+    const orr_where w = orr_yaml_where(v);
+    return orr_fail(err, ORR_EINPUT, &w, "topology \"%.*s\" is not Ring, Switch or FullyConnected",
+                    (int)s.len, s.ptr);
+}
+
+static orr_code take_number(orr_yaml_value v, const char *key, double *out, orr_error *err)
+{
+    const orr_where w = orr_yaml_where(v);
+    if (orr_text_double(orr_yaml_text(v), out) && *out - *out == 0)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, &w, "%s: \"%.*s\" is not a number", key,
+                    (int)orr_yaml_text(v).len, orr_yaml_text(v).ptr);
+}
+
+static orr_code take_dimension(orr_yaml_value lists[4],
+                               uint32_t k,
+                               orr_net_config *c,
+                               orr_error *err)
+{
+    uint64_t npus = 0;
+    const orr_yaml_value v = orr_yaml_item(lists[1], k);
+    const orr_where at_npus = orr_yaml_where(v);
+    const orr_where at_bandwidth = orr_yaml_where(orr_yaml_item(lists[2], k));
+    const orr_where at_latency = orr_yaml_where(orr_yaml_item(lists[3], k));
+    orr_code code = take_shape(orr_yaml_item(lists[0], k), &c->shape[k], err);
+    if (code)
+        return code;
+    if (!orr_text_u64(orr_yaml_text(v), &npus) || npus < 2 || npus > 1u << 24)
+        return orr_fail(err, ORR_EINPUT, &at_npus,
+                        "npus_count: a whole number from 2 to 16777216 was expected");
+    c->npus[k] = (uint32_t)npus;
+    if ((code = take_number(orr_yaml_item(lists[2], k), "bandwidth", &c->bandwidth[k], err)) ||
+        (code = take_number(orr_yaml_item(lists[3], k), "latency", &c->latency_ns[k], err)))
+        return code;
+    if (!(c->bandwidth[k] > 0))
+        return orr_fail(err, ORR_EINPUT, &at_bandwidth, "bandwidth: must be above 0 GB/s");
+    if (!(c->latency_ns[k] >= 0))
+        return orr_fail(err, ORR_EINPUT, &at_latency, "latency: must not be below 0 ns");
+    return ORR_OK;
+}
+
+static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *err)
+{
+    static const char *const keys[4] = {"topology", "npus_count", "bandwidth", "latency"};
+    orr_yaml_value lists[4];
+    for (unsigned i = 0; i < 4; i++) {
+        const orr_code code = take_list(root, keys[i], &lists[i], err);
+        if (code)
+            return code;
+        const orr_where w = orr_yaml_where(lists[i]);
+        if (orr_yaml_count(lists[i]) != orr_yaml_count(lists[0]))
+            return orr_fail(err, ORR_EINPUT, &w,
+                            "%s has %u entries, topology has %u: one a dimension was expected",
+                            keys[i], orr_yaml_count(lists[i]), orr_yaml_count(lists[0]));
+    }
+    c->dims = orr_yaml_count(lists[0]);
+    orr_code code = ORR_OK;
+    for (uint32_t k = 0; k < c->dims && !code; k++)
+        code = take_dimension(lists, k, c, err);
+    return code;
+}
+
+orr_code orr__read_network(const char *path, orr_net_config *out, orr_error *err)
+{
+    orr_input *in;
+    orr_yaml *y;
+    *out = (orr_net_config){.where = orr_where_byte(path, ORR_NO_BYTE)};
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    code = orr_yaml_open(orr_input_bytes(in), path, &y, err);
+    if (!code) {
+        code = take_network(orr_yaml_root(y), out, err);
+        orr_yaml_close(y);
+    }
+    orr_input_close(in);
+    return code;
+}
+
+/* ---- JSON files ---- */
+
+typedef struct json_file {
+    orr_input *in;
+    orr_json *j;
+    orr_json_value root;
+} json_file;
+
+static void close_json(json_file *f)
+{
+    orr_json_close(f->j);
+    orr_input_close(f->in);
+}
+
+static orr_code open_json(const char *path, json_file *f, orr_error *err)
+{
+    *f = (json_file){0};
+    orr_code code = orr_input_open(path, &f->in, err);
+    if (!code)
+        code = orr_json_open(orr_input_bytes(f->in), path, &f->j, err);
+    if (!code)
+        code = orr_json_only(f->j, &f->root, err);
+    const orr_where w = orr_where_byte(path, 0);
+    if (!code && orr_json_type_of(f->root) != ORR_JSON_OBJECT)
+        code = orr_fail(err, ORR_EINPUT, &w, "an object was expected");
+    if (code)
+        close_json(f);
+    return code;
+}
+
+/* ---- remote memory ---- */
+
+static orr_code take_unsigned(orr_json_value root, const char *key, uint64_t *out, orr_error *err)
+{
+    orr_json_value v;
+    double d;
+    if (!orr_json_find(root, key, &v))
+        return ORR_OK;
+    const orr_where w = orr_json_where(v);
+    if (orr_json_type_of(v) != ORR_JSON_INT && orr_json_type_of(v) != ORR_JSON_REAL)
+        return orr_fail(err, ORR_EINPUT, &w, "%s: a number was expected", key);
+    const orr_code code = orr_json_get_double(v, &d, err);
+    if (code)
+        return code;
+    if (!(d >= 0 && d < 9e18))
+        return orr_fail(err, ORR_EINPUT, &w, "%s: a number not below 0 was expected", key);
+    *out = (uint64_t)d;
+    return ORR_OK;
+}
+
+static orr_code take_memory(orr_json_value root, orr__memory_config *out, orr_error *err)
+{
+    static const char *const names[] = {"NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION",
+                                        "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"};
+    orr_json_value v;
+    orr_str s = {"", 0};
+    const orr_where top = orr_json_where(root);
+    if (!orr_json_find(root, "memory-type", &v) || orr_json_type_of(v) != ORR_JSON_STRING)
+        return orr_fail(err, ORR_EINPUT, &top, "the key \"memory-type\" is missing or not a text");
+    orr_code code = orr_json_get_str(v, &s, err);
+    bool is_known = false;
+    for (unsigned i = 0; i < 4 && !code; i++)
+        if (strlen(names[i]) == s.len && memcmp(names[i], s.ptr, s.len) == 0) {
+            out->type = (orr__memory_type)i;
+            is_known = true;
+        }
+    const orr_where w = orr_json_where(v);
+    if (!code && !is_known)
+        code =
+            orr_fail(err, ORR_EINPUT, &w, "memory-type \"%.*s\" is not known", (int)s.len, s.ptr);
+    out->npus_per_node = 1;
+    if (!code)
+        code = take_unsigned(root, "remote-mem-latency", &out->latency, err);
+    if (!code)
+        code = take_unsigned(root, "remote-mem-bw", &out->bandwidth, err);
+    if (!code)
+        code = take_unsigned(root, "num-npus-per-node", &out->npus_per_node, err);
+    if (!code && out->npus_per_node == 0)
+        code = orr_fail(err, ORR_EINPUT, &top, "num-npus-per-node must be above 0");
+    return code;
+}
+
+orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err)
+{
+    json_file f;
+    *out = (orr__memory_config){.npus_per_node = 1};
+    orr_code code = open_json(path, &f, err);
+    if (code)
+        return code;
+    code = take_memory(f.root, out, err);
+    close_json(&f);
+    return code;
+}
+
+/* ---- groups ---- */
+
+static int compare_members(const void *a, const void *b, void *members)
+{
+    const uint32_t *m = members, i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    return m[i] != m[j] ? (m[i] < m[j] ? -1 : 1) : (i < j ? -1 : i > j);
+}
+
+static orr_code sort_members(orr__group *g, orr_json_value list, orr_error *err)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        g->place[i] = i;
+    qsort_r(g->place, g->count, sizeof *g->place, compare_members, g->members);
+    for (uint32_t i = 0; i < g->count; i++) {
+        g->sorted[i] = g->members[g->place[i]];
+        const orr_where w = orr_json_where(list);
+        if (i && g->sorted[i] == g->sorted[i - 1])
+            return orr_fail(err, ORR_EINPUT, &w, "group %lld has rank %u twice", (long long)g->id,
+                            g->sorted[i]);
+    }
+    return ORR_OK;
+}
+
+static orr_code take_group(
+    orr_str key, orr_json_value list, orr_arena *a, orr__group *g, orr_error *err)
+{
+    const orr_where w = orr_json_where(list);
+    orr_json_value v;
+    uint64_t rank;
+    if (!orr_text_i64(key, &g->id) || g->id <= 0)
+        return orr_fail(err, ORR_EINPUT, &w, "\"%.*s\" is not a group number above 0", (int)key.len,
+                        key.ptr);
+    if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) == 0)
+        return orr_fail(err, ORR_EINPUT, &w, "group %lld: a list of ranks was expected",
+                        (long long)g->id);
+    g->members = orr_arena_new(a, orr_json_count(list), uint32_t);
+    g->sorted = orr_arena_new(a, orr_json_count(list), uint32_t);
+    g->place = orr_arena_new(a, orr_json_count(list), uint32_t);
+    if (!g->members || !g->sorted || !g->place)
+        return orr_no_memory(err);
+    for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
+        const orr_code code = orr_json_get_u64(v, &rank, err);
+        const orr_where at = orr_json_where(v);
+        if (code)
+            return code;
+        if (rank > 1u << 30)
+            return orr_fail(err, ORR_EINPUT, &at, "rank %llu is too large",
+                            (unsigned long long)rank);
+        g->members[g->count++] = (uint32_t)rank;
+    }
+    return sort_members(g, list, err);
+}
+
+orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err)
+{
+    json_file f;
+    orr_json_value list;
+    orr_str key;
+    *out = (orr__groups){0};
+    orr_code code = open_json(path, &f, err);
+    if (code)
+        return code;
+    out->by_id = orr_map_create(0);
+    if (!out->by_id)
+        code = orr_no_memory(err);
+    for (orr_json_iter it = orr_json_iterate(f.root);
+         !code && orr_json_next_member(&it, &key, &list);) {
+        if (!orr_grow(&out->groups, &out->room, out->count + 1)) {
+            code = orr_no_memory(err);
+            break;
+        }
+        orr__group *g = &out->groups[out->count];
+        *g = (orr__group){0};
+        code = take_group(key, list, a, g, err);
+        if (!code && !orr_map_put(out->by_id, (uint64_t)g->id, (uint32_t)out->count++, NULL))
+            code = orr_no_memory(err);
+    }
+    close_json(&f);
+    return code;
+}

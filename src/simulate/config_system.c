@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  Keys it does not have are ignored, as the
+ * reference does; a value of the wrong kind is an error with its line. */
+#include "sim_impl.h"
+
+#include "../base/json.h"
+#include "../base/number.h"
+#include "../base/yaml.h"
+
+typedef struct reader {
+    orr_json_value root;
+    orr_arena *arena;
+    orr__system_config *c;
+    orr_error *err;
+} reader;
+
+static orr_code fail_value(reader *r, orr_json_value v, const char *key, const char *expected)
+{
+    const orr_where w = orr_json_where(v);
+    return orr_fail(r->err, ORR_EINPUT, &w, "%s: %s was expected, not %s", key, expected,
+                    orr_json_type_name(orr_json_type_of(v)));
+}
+
+static orr_code take_double(reader *r, const char *key, double scale, double *out)
+{
+    orr_json_value v;
+    double d;
+    if (!orr_json_find(r->root, key, &v))
+        return ORR_OK;
+    const orr_json_type type = orr_json_type_of(v);
+    if (type != ORR_JSON_INT && type != ORR_JSON_REAL)
+        return fail_value(r, v, key, "a number");
+    const orr_code code = orr_json_get_double(v, &d, r->err);
+    if (!code)
+        *out = d * scale;
+    return code;
+}
+
+/* Whole numbers may be written as fractions; the reference cuts them off. */
+static orr_code take_int(reader *r, const char *key, int64_t *out)
+{
+    double d = (double)*out;
+    const orr_code code = take_double(r, key, 1, &d);
+    if (code)
+        return code;
+    if (!(d > -9e18 && d < 9e18)) {
+        orr_json_value v;
+        orr_json_find(r->root, key, &v);
+        return fail_value(r, v, key, "a number below 2^63");
+    }
+    *out = (int64_t)d;
+    return ORR_OK;
+}
+
+static orr_code take_count(reader *r, const char *key, uint64_t *out)
+{
+    int64_t n = (int64_t)*out;
+    const orr_code code = take_int(r, key, &n);
+    if (code)
+        return code;
+    if (n < 0) {
+        orr_json_value v;
+        orr_json_find(r->root, key, &v);
+        return fail_value(r, v, key, "a number not below 0");
+    }
+    *out = (uint64_t)n;
+    return ORR_OK;
+}
+
+static orr_code take_flag(reader *r, const char *key, bool *out)
+{
+    orr_json_value v;
+    int64_t n = 0;
+    if (orr_json_find(r->root, key, &v) && orr_json_type_of(v) == ORR_JSON_BOOL)
+        return orr_json_get_bool(v, out, r->err);
+    const orr_code code = take_int(r, key, &n);
+    *out = n != 0;
+    return code;
+}
+
+/* One of some words; *out stays when the key is absent. */
+static orr_code take_word(reader *r, const char *key, const char *const *words, int *out)
+{
+    orr_json_value v;
+    orr_str s;
+    if (!orr_json_find(r->root, key, &v))
+        return ORR_OK;
+    if (orr_json_type_of(v) != ORR_JSON_STRING)
+        return fail_value(r, v, key, "a text");
+    orr_code code = orr_json_get_str(v, &s, r->err);
+    for (int i = 0; !code && words[i]; i++)
+        if (strlen(words[i]) == s.len && memcmp(words[i], s.ptr, s.len) == 0) {
+            *out = i;
+            return ORR_OK;
+        }
+    const orr_where w = orr_json_where(v);
+    return code ? code
+                : orr_fail(r->err, ORR_EINPUT, &w, "%s: \"%.*s\" is not known", key, (int)s.len,
+                           s.ptr);
+}
+
+/* ---- implementation lists ---- */
+
+static bool strip(orr_str *s, const char *head)
+{
+    const size_t n = strlen(head);
+    if (s->len < n || memcmp(s->ptr, head, n) != 0)
+        return false;
+    s->ptr += n;
+    s->len -= n;
+    return true;
+}
+
+static bool parse_choice(orr_str s, orr__choice *out)
+{
+    uint64_t window = 0;
+    *out = (orr__choice){.algorithm = ORR__RING};
+    if (strip(&s, "one"))
+        out->is_one = true;
+    if (strip(&s, out->is_one ? "Ring" : "ring"))
+        return s.len == 0;
+    if (strip(&s, out->is_one ? "HalvingDoubling" : "halvingDoubling")) {
+        out->algorithm = ORR__HALVING;
+        return s.len == 0;
+    }
+    if (!out->is_one && strip(&s, "doubleBinaryTree")) {
+        out->algorithm = ORR__TREE;
+        return s.len == 0;
+    }
+    if (!strip(&s, out->is_one ? "Direct" : "direct") || s.len > 5 ||
+        (s.len && !orr_text_u64(s, &window)))
+        return false;
+    out->algorithm = ORR__DIRECT;
+    out->window = (uint32_t)window;
+    return true;
+}
+
+static orr_code take_choices(reader *r, orr__kind kind, const char *key)
+{
+    orr_json_value list, v;
+    orr_str s;
+    if (!orr_json_find(r->root, key, &list))
+        return ORR_OK;
+    if (orr_json_type_of(list) != ORR_JSON_ARRAY)
+        return fail_value(r, list, key, "a list of algorithms");
+    r->c->has_choices[kind] = true;
+    for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
+        if (orr_json_type_of(v) != ORR_JSON_STRING)
+            return fail_value(r, v, key, "the name of an algorithm");
+        const orr_code code = orr_json_get_str(v, &s, r->err);
+        if (code)
+            return code;
+        const orr_where w = orr_json_where(v);
+        if (r->c->choice_count[kind] > ORR_NET_DIMS)
+            return orr_fail(r->err, ORR_EINPUT, &w, "%s: more than %d entries", key, ORR_NET_DIMS);
+        if (!parse_choice(s, &r->c->choice[kind][r->c->choice_count[kind]++]))
+            return orr_fail(
+                r->err, ORR_EINPUT, &w,
+                "%s: \"%.*s\" is not a collective algorithm (ring, direct[N], halvingDoubling, doubleBinaryTree, oneRing, oneDirect[N], oneHalvingDoubling)",
+                key, (int)s.len, s.ptr);
+    }
+    return ORR_OK;
+}
+
+static orr_code take_custom(reader *r, orr__kind kind, const char *key)
+{
+    orr_json_value list, v;
+    orr_str s;
+    if (!orr_json_find(r->root, key, &list))
+        return ORR_OK;
+    if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) != 1)
+        return fail_value(r, list, key, "a list with one prefix of trace files");
+    orr_json_iter it = orr_json_iterate(list);
+    orr_json_next_value(&it, &v);
+    if (orr_json_type_of(v) != ORR_JSON_STRING)
+        return fail_value(r, v, key, "a prefix of trace files");
+    const orr_code code = orr_json_get_str(v, &s, r->err);
+    if (code)
+        return code;
+    r->c->custom[kind] = orr_arena_text(r->arena, s);
+    return r->c->custom[kind] ? ORR_OK : orr_no_memory(r->err);
+}
+
+/* ---- custom implementations by node: a YAML map ---- */
+
+static orr_code add_by_node(reader *r, orr_yaml_value key, orr_yaml_value value)
+{
+    orr__system_config *c = r->c;
+    int64_t id;
+    const orr_where w = orr_yaml_where(key);
+    if (!orr_text_i64(orr_yaml_text(key), &id) || orr_yaml_type_of(value) != ORR_YAML_SCALAR)
+        return orr_fail(r->err, ORR_EINPUT, &w,
+                        "a node id and a prefix of trace files were expected");
+    char *prefix = orr_arena_text(r->arena, orr_yaml_text(value));
+    if (!prefix || !orr_grow(&c->custom_prefix, &c->custom_room, c->custom_count + 1) ||
+        !orr_map_put(c->custom_by_node, (uint64_t)id, (uint32_t)c->custom_count, NULL))
+        return orr_no_memory(r->err);
+    c->custom_prefix[c->custom_count++] = prefix;
+    return ORR_OK;
+}
+
+static orr_code read_by_node(reader *r, const char *path)
+{
+    orr_input *in;
+    orr_yaml *y;
+    orr_code code = orr_input_open(path, &in, r->err);
+    if (code)
+        return code;
+    code = orr_yaml_open(orr_input_bytes(in), path, &y, r->err);
+    if (!code) {
+        const orr_yaml_value root = orr_yaml_root(y);
+        const orr_where w = orr_yaml_where(root);
+        if (orr_yaml_type_of(root) != ORR_YAML_MAP)
+            code = orr_fail(r->err, ORR_EINPUT, &w,
+                            "a map from node ids to prefixes of trace files was expected");
+        for (uint32_t i = 0; !code && i < orr_yaml_count(root); i++)
+            code = add_by_node(r, orr_yaml_key(root, i), orr_yaml_item(root, i));
+        orr_yaml_close(y);
+    }
+    orr_input_close(in);
+    return code;
+}
+
+static orr_code take_by_node(reader *r)
+{
+    orr_json_value v;
+    orr_str s;
+    if (!orr_json_find(r->root, "per-node-custom-implementation", &v))
+        return ORR_OK;
+    if (orr_json_type_of(v) != ORR_JSON_STRING)
+        return fail_value(r, v, "per-node-custom-implementation", "the path of a file");
+    const orr_code code = orr_json_get_str(v, &s, r->err);
+    if (code)
+        return code;
+    char *path = orr_arena_text(r->arena, s);
+    r->c->custom_by_node = orr_map_create(0);
+    return path && r->c->custom_by_node ? read_by_node(r, path) : orr_no_memory(r->err);
+}
+
+/* ---- all keys ---- */
+
+static orr_code take_collectives(reader *r)
+{
+    static const struct {
+        const char *native, *custom;
+    } keys[ORR__KINDS] = {
+        [ORR__AR] = {"all-reduce-implementation", "all-reduce-implementation-custom"},
+        [ORR__RS] = {"reduce-scatter-implementation", "reduce-scatter-implementation-custom"},
+        [ORR__AG] = {"all-gather-implementation", "all-gather-implementation-custom"},
+        [ORR__A2A] = {"all-to-all-implementation", "all-to-all-implementation-custom"},
+    };
+    orr_code code = ORR_OK;
+    for (unsigned k = 0; k < ORR__KINDS && !code; k++) {
+        code = take_choices(r, (orr__kind)k, keys[k].native);
+        if (!code)
+            code = take_custom(r, (orr__kind)k, keys[k].custom);
+    }
+    return code;
+}
+
+static orr_code take_bus(reader *r)
+{
+    orr__system_config *c = r->c;
+    double G = 0;
+    orr_code code = take_flag(r, "model-shared-bus", &c->shared_bus);
+    if (!code)
+        code = take_int(r, "L", &c->bus_L);
+    if (!code)
+        code = take_int(r, "o", &c->bus_o);
+    if (!code)
+        code = take_int(r, "g", &c->bus_g);
+    if (!code)
+        code = take_double(r, "G", 1, &G);
+    c->bus_G = (float)G;
+    c->reduction_delay = 1;
+    return code ? code : take_int(r, "local-reduction-delay", &c->reduction_delay);
+}
+
+static orr_code take_rest(reader *r)
+{
+    static const char *const policies[] = {"", "LIFO", "FIFO", "EXPLICIT", NULL};
+    static const char *const optimizations[] = {"", "baseline", "localBWAware", NULL};
+    orr__system_config *c = r->c;
+    orr_json_value v;
+    int policy = 0, optimization = 0;
+    orr_code code = take_word(r, "scheduling-policy", policies, &policy);
+    if (!code)
+        code = take_word(r, "collective-optimization", optimizations, &optimization);
+    c->policy = (orr__policy)policy;
+    c->has_optimization = optimization != 0;
+    c->is_bw_aware = optimization == 2;
+    c->endpoint_delay = 10;
+    c->active_chunks = 1;
+    c->has_endpoint_delay = orr_json_find(r->root, "endpoint-delay", &v);
+    const struct {
+        const char *key;
+        uint64_t *to;
+    } counts[] = {{"endpoint-delay", &c->endpoint_delay},
+                  {"preferred-dataset-splits", &c->splits},
+                  {"active-chunks-per-dimension", &c->active_chunks}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && !code; i++)
+        code = take_count(r, counts[i].key, counts[i].to);
+    const struct {
+        const char *key;
+        bool *to;
+    } flags[] = {{"roofline-enabled", &c->roofline},
+                 {"replay-only", &c->replay_only},
+                 {"trace-enabled", &c->trace_enabled},
+                 {"track-local-mem", &c->track_local_mem}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags && !code; i++)
+        code = take_flag(r, flags[i].key, flags[i].to);
+    if (!code)
+        code = take_double(r, "local-mem-bw", 1e9, &c->local_mem_bw);
+    return code ? code : take_double(r, "peak-perf", 1e12, &c->peak_perf);
+}
+
+orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *out, orr_error *err)
+{
+    orr_input *in;
+    orr_json *j;
+    *out = (orr__system_config){.path = orr_arena_text(a, orr_str_of(path))};
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    reader r = {.arena = a, .c = out, .err = err};
+    code = orr_json_open(orr_input_bytes(in), path, &j, err);
+    if (!code)
+        code = orr_json_only(j, &r.root, err);
+    if (!code && orr_json_type_of(r.root) != ORR_JSON_OBJECT)
+        code = fail_value(&r, r.root, "the system file", "an object");
+    if (!code)
+        code = take_rest(&r);
+    if (!code)
+        code = take_bus(&r);
+    if (!code)
+        code = take_collectives(&r);
+    if (!code)
+        code = take_by_node(&r);
+    orr_json_close(j);
+    orr_input_close(in);
+    return code;
+}
+
+void orr__system_config_fini(orr__system_config *c)
+{
+    orr_map_destroy(c->custom_by_node);
+    orr_free(c->custom_prefix);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c - the dependencies of one trace, ready for ranks to run through.
+ *
+ * Nodes are renumbered by ascending id (their *place*), because that is the order in which they are issued.
+ * A parent counts once however often a node names it.  One graph serves all ranks of a class; what a rank
+ * keeps of its own is a counter per node. */
+#include "sim_impl.h"
+
+#include <inttypes.h>
+
+void orr__graph_fini(orr__graph *g)
+{
+    orr_free(g->node);
+    orr_free(g->child_first);
+    orr_free(g->child);
+    orr_free(g->parents);
+    orr_free(g->slot);
+}
+
+static orr_code refuse(const orr_trace *t, const char *what, orr_error *err)
+{
+    const orr_where w = orr_where_byte(t->path, ORR_NO_BYTE);
+    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+}
+
+static orr_code refuse_unsound(const orr_trace *t, orr_error *err)
+{
+    const orr_columns *c = &t->columns;
+    if (c->count == 0)
+        return refuse(t, "the trace has no nodes", err);
+    if (c->duplicate_ids)
+        return refuse(t, "two nodes have the same id; orrery check says which", err);
+    for (uint32_t i = 0; i < c->count && (c->data_missing || c->ctrl_missing); i++) {
+        bool is_missing = false;
+        for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
+            is_missing |= c->data_dep[e] == ORR_NO_NODE;
+        for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
+             c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
+            is_missing |= c->ctrl_dep[e] == ORR_NO_NODE;
+        if (is_missing) {
+            const orr_where w = orr_trace_where(t, i);
+            return orr_fail(err, ORR_EINPUT, &w,
+                            "node %" PRIu64 " depends on a node that is not in the trace",
+                            c->id[i]);
+        }
+    }
+    return ORR_OK;
+}
+
+/* Each of the three graphs (data, control, both) needs a node to begin with (astra-sim.md 2). */
+static orr_code refuse_rootless(const orr_trace *t, orr_error *err)
+{
+    const orr_columns *c = &t->columns;
+    bool has_root[3] = {false, false, false};
+    for (uint32_t i = 0; i < c->count; i++) {
+        const bool data = c->data_first[i] != c->data_first[i + 1];
+        const bool ctrl = c->ctrl_first && c->ctrl_first[i] != c->ctrl_first[i + 1];
+        has_root[0] |= !data;
+        has_root[1] |= !ctrl;
+        has_root[2] |= !data && !ctrl;
+    }
+    if (has_root[0] && has_root[1] && has_root[2])
+        return ORR_OK;
+    return refuse(t, "every node depends on another one: nothing can start", err);
+}
+
+typedef struct maker {
+    const orr_columns *c;
+    orr__graph *g;
+    uint32_t *place; /* index -> place */
+    uint32_t *mark;  /* place of a parent -> 1 + the child that named it last */
+} maker;
+
+static void visit_list(
+    maker *m, uint32_t child, const uint32_t *first, const uint32_t *deps, bool is_placing)
+{
+    const uint32_t i = m->g->node[child];
+    for (uint32_t e = first[i]; e < first[i + 1]; e++) {
+        const uint32_t parent = m->place[deps[e]];
+        if (m->mark[parent] == child + 1)
+            continue;
+        m->mark[parent] = child + 1;
+        if (is_placing) {
+            m->g->child[m->g->child_first[parent]++] = child;
+        } else {
+            m->g->child_first[parent + 1]++;
+            m->g->parents[child]++;
+        }
+    }
+}
+
+static void visit(maker *m, bool is_placing)
+{
+    memset(m->mark, 0, m->g->count * sizeof *m->mark);
+    for (uint32_t child = 0; child < m->g->count; child++) {
+        visit_list(m, child, m->c->data_first, m->c->data_dep, is_placing);
+        if (m->c->ctrl_first)
+            visit_list(m, child, m->c->ctrl_first, m->c->ctrl_dep, is_placing);
+    }
+}
+
+static uint8_t slot_of(const orr_columns *c, uint32_t i)
+{
+    if (c->is_cpu_op && c->is_cpu_op[i] > 0)
+        return ORR__SLOT_CPU;
+    if (c->type[i] == ORR_NODE_COMP)
+        return ORR__SLOT_COMP;
+    return c->type[i] == ORR_NODE_COMM_RECV ? ORR__SLOT_RECV : ORR__SLOT_COMM;
+}
+
+static bool fill(maker *m, const orr_trace *t)
+{
+    orr__graph *g = m->g;
+    for (uint32_t p = 0; p < g->count; p++) {
+        g->node[p] = t->by_id ? t->by_id[p] : p;
+        m->place[g->node[p]] = p;
+        g->slot[p] = slot_of(m->c, g->node[p]);
+    }
+    visit(m, false);
+    for (uint32_t p = 0; p < g->count; p++)
+        g->child_first[p + 1] += g->child_first[p];
+    g->child = orr_alloc(g->child_first[g->count], sizeof *g->child);
+    if (!g->child)
+        return false;
+    visit(m, true);
+    memmove(g->child_first + 1, g->child_first, (size_t)g->count * sizeof *g->child_first);
+    g->child_first[0] = 0;
+    return true;
+}
+
+orr_code orr__graph_make(const orr_trace *t, orr__graph *out, orr_error *err)
+{
+    orr_code code = refuse_unsound(t, err);
+    if (code || (code = refuse_rootless(t, err)))
+        return code;
+    *out = (orr__graph){.t = t, .count = t->columns.count};
+    const size_t n = out->count;
+    maker m = {.c = &t->columns, .g = out};
+    out->node = orr_alloc(n, sizeof *out->node);
+    out->child_first = orr_alloc(n + 1, sizeof *out->child_first);
+    out->parents = orr_alloc(n, sizeof *out->parents);
+    out->slot = orr_alloc(n, 1);
+    m.place = orr_alloc(n, sizeof *m.place);
+    m.mark = orr_alloc(n, sizeof *m.mark);
+    const bool ok = out->node && out->child_first && out->parents && out->slot && m.place &&
+                    m.mark && fill(&m, t);
+    orr_free(m.place);
+    orr_free(m.mark);
+    return ok ? ORR_OK : orr_no_memory(err);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hash_order.c - one list through all members; those of a bucket are neighbours.  A new member goes to the
+ * front of its bucket's run, or to the front of the list when its bucket is empty (astra-sim.md 12). */
+#include "hash_order.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* The sizes the library's table goes through when it doubles. */
+static const uint64_t sizes[] = {13,        29,        59,         127,       257,       541,
+                                 1109,      2357,      5087,       10273,     20753,     42043,
+                                 85229,     172933,    351061,     712697,    1447153,   2938679,
+                                 5967347,   12117689,  24607243,   49969847,  101473717, 206062531,
+                                 418445239, 849728321, 1725517109, 3503951293};
+
+bool orr__hash_order_init(orr__hash_order *s, const uint64_t *ids, uint32_t possible)
+{
+    *s = (orr__hash_order){.ids = ids, .possible = possible, .buckets = 1, .first = NONE};
+    s->next = orr_alloc(possible, sizeof *s->next);
+    s->previous = orr_alloc(possible, sizeof *s->previous);
+    s->is_in = orr_alloc(possible, sizeof *s->is_in);
+    return s->next && s->previous && s->is_in;
+}
+
+void orr__hash_order_fini(orr__hash_order *s)
+{
+    orr_free(s->next);
+    orr_free(s->previous);
+    orr_free(s->is_in);
+    orr_free(s->bucket_first);
+}
+
+void orr__hash_order_clear(orr__hash_order *s)
+{
+    for (uint32_t m = s->first; m != NONE; m = s->next[m])
+        s->is_in[m] = false;
+    s->first = NONE;
+    s->buckets = 1;
+    s->limit = s->count = 0;
+}
+
+/* Put a member in front of `at` (NONE: the list is empty). */
+static void put_before(orr__hash_order *s, uint32_t member, uint32_t at)
+{
+    const uint32_t before = at == NONE ? NONE : s->previous[at];
+    s->next[member] = at;
+    s->previous[member] = before;
+    if (at != NONE)
+        s->previous[at] = member;
+    if (before != NONE)
+        s->next[before] = member;
+    else
+        s->first = member;
+}
+
+static void place(orr__hash_order *s, uint32_t member)
+{
+    uint32_t *head = &s->bucket_first[s->ids[member] % s->buckets];
+    put_before(s, member, *head != NONE ? *head : s->first);
+    *head = member;
+}
+
+static bool rebuild(orr__hash_order *s, uint64_t wanted)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof sizes / sizeof *sizes && sizes[i] < wanted)
+        i++;
+    if (!orr_grow(&s->bucket_first, &s->bucket_room, (size_t)sizes[i]))
+        return false;
+    s->buckets = sizes[i];
+    memset(s->bucket_first, 0xff, (size_t)s->buckets * sizeof *s->bucket_first);
+    uint32_t member = s->first;
+    s->first = NONE;
+    while (member != NONE) {
+        const uint32_t next = s->next[member];
+        place(s, member);
+        member = next;
+    }
+    return true;
+}
+
+static bool make_room(orr__hash_order *s)
+{
+    uint64_t need = s->count + 1;
+    if (need <= s->limit)
+        return true;
+    if (s->limit == 0 && need < 11)
+        need = 11;
+    if (need >= s->buckets) {
+        const uint64_t wanted = need + 1 > 2 * s->buckets ? need + 1 : 2 * s->buckets;
+        if (!rebuild(s, wanted))
+            return false;
+    }
+    s->limit = s->buckets;
+    return true;
+}
+
+bool orr__hash_order_add(orr__hash_order *s, uint32_t member)
+{
+    if (s->is_in[member])
+        return true;
+    if (!make_room(s))
+        return false;
+    place(s, member);
+    s->is_in[member] = true;
+    s->count++;
+    return true;
+}
+
+void orr__hash_order_remove(orr__hash_order *s, uint32_t member)
+{
+    const uint32_t next = s->next[member], before = s->previous[member];
+    const uint64_t bucket = s->ids[member] % s->buckets;
+    if (s->bucket_first[bucket] == member)
+        s->bucket_first[bucket] = next != NONE && s->ids[next] % s->buckets == bucket ? next : NONE;
+    if (next != NONE)
+        s->previous[next] = before;
+    if (before != NONE)
+        s->next[before] = next;
+    else
+        s->first = next;
+    s->is_in[member] = false;
+    s->count--;
+}

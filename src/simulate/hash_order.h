@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hash_order.h - a set of ids in the order in which GNU's std::unordered_set<uint64_t> walks its members.
+ *
+ * The reference issues the free nodes of a custom collective in that order, so exact cycles need it
+ * (astra-sim.md 12).  Members are small numbers (indices); their ids decide the order. */
+#ifndef ORR_SIMULATE_HASH_ORDER_H
+#define ORR_SIMULATE_HASH_ORDER_H
+
+#include "../base/memory.h"
+
+typedef struct orr__hash_order {
+    const uint64_t *ids; /* of all possible members */
+    uint32_t possible;
+    uint32_t *next, *previous; /* by member; members not in the set: see is_in */
+    bool *is_in;
+    uint32_t *bucket_first; /* by bucket: its first member, or UINT32_MAX */
+    size_t bucket_room;
+    uint64_t buckets, limit, count;
+    uint32_t first;
+} orr__hash_order;
+
+bool orr__hash_order_init(orr__hash_order *s,
+                          const uint64_t *ids,
+                          uint32_t possible); /* false: out of memory */
+void orr__hash_order_fini(orr__hash_order *s);
+bool orr__hash_order_add(orr__hash_order *s, uint32_t member); /* false: out of memory */
+void orr__hash_order_clear(orr__hash_order *s);                /* as after init */
+void orr__hash_order_remove(orr__hash_order *s, uint32_t member);
+/* Walk: from s->first along s->next to UINT32_MAX. */
+
+#endif

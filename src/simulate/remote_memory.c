@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* remote_memory.c - memory outside the ranks: a plain delay, or servers that take one access at a time
+ * (astra-sim.md 7). */
+#include "sim_impl.h"
+
+typedef struct access {
+    orr__npu *npu;
+    uint64_t duration;
+    uint32_t place;
+    struct access *next;
+} access;
+
+typedef struct server {
+    bool is_busy;
+    access *first, *last;
+} server;
+
+struct orr__remote {
+    orr_sim *sim;
+    server *servers;
+    access *free_accesses;
+};
+
+struct orr__remote *orr__remote_create(orr_sim *s)
+{
+    struct orr__remote *r = orr_arena_new(s->arena, 1, struct orr__remote);
+    if (!r)
+        return NULL;
+    r->sim = s;
+    r->servers = orr_arena_new(s->arena, s->npu_count, server);
+    return r->servers ? r : NULL;
+}
+
+static void serve(server *v, const access *a, struct orr__remote *r);
+
+/* The server's own completion, behind the requester's: what that asked for waits behind the others. */
+static void server_done(void *remote, uint64_t index)
+{
+    struct orr__remote *r = remote;
+    server *v = &r->servers[index];
+    access *a = v->first;
+    v->is_busy = false;
+    if (!a)
+        return;
+    v->first = a->next;
+    if (!v->first)
+        v->last = NULL;
+    serve(v, a, r);
+    a->next = r->free_accesses;
+    r->free_accesses = a;
+}
+
+static void serve(server *v, const access *a, struct orr__remote *r)
+{
+    v->is_busy = true;
+    orr__npu_timer(a->npu, a->duration, orr__node_done, a->npu, a->place);
+    orr__npu_timer(a->npu, a->duration, server_done, r, (uint64_t)(v - r->servers));
+}
+
+static void wait_for(server *v, const access *a, struct orr__remote *r)
+{
+    access *kept = r->free_accesses;
+    if (kept)
+        r->free_accesses = kept->next;
+    else
+        kept = orr_arena_new(r->sim->arena, 1, access);
+    if (!kept) {
+        orr__sim_no_memory(r->sim);
+        return;
+    }
+    *kept = *a;
+    kept->next = NULL;
+    if (v->last)
+        v->last->next = kept;
+    else
+        v->first = kept;
+    v->last = kept;
+}
+
+void orr__remote_access(orr__npu *n, uint64_t size, uint32_t place)
+{
+    orr_sim *s = n->sim;
+    const orr__memory_config *c = &s->memory;
+    if (c->type == ORR__MEM_NONE) {
+        orr__sim_fail_text(s, n, place,
+                           "remote memory access, but the memory file says NO_MEMORY_EXPANSION");
+        return;
+    }
+    if (c->bandwidth == 0) {
+        orr__sim_fail_text(s, n, place, "remote memory access, but remote-mem-bw is missing or 0");
+        return;
+    }
+    const access a = {n, c->latency + (uint64_t)((double)size / (double)c->bandwidth), place, NULL};
+    if (c->type == ORR__MEM_PER_NPU) {
+        orr__npu_timer(n, a.duration, orr__node_done, n, place);
+        return;
+    }
+    server *v = &s->remote->servers[c->type == ORR__MEM_POOL ? 0 : n->rank / c->npus_per_node];
+    if (v->is_busy)
+        wait_for(v, &a, s->remote);
+    else
+        serve(v, &a, s->remote);
+}

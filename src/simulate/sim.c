@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim.c - a simulation as an object: read the inputs, build the ranks, run the clock.
+ *
+ * Inputs are read in the reference's order (network, memory, system, traces, groups), so that with several
+ * mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event (astra-sim.md 1). */
+#include "sim_impl.h"
+
+#include "../models/network/analytical/analytical.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- networks ---- */
+
+static const orr_net_ops *const networks[] = {&orr__net_unaware, &orr__net_aware};
+
+const orr_net_ops *orr_net_at(size_t index)
+{
+    return index < sizeof networks / sizeof *networks ? networks[index] : NULL;
+}
+
+const orr_net_ops *orr_net_find(const char *name)
+{
+    for (size_t i = 0; orr_net_at(i); i++)
+        if (strcmp(orr_net_at(i)->name, name) == 0)
+            return orr_net_at(i);
+    return NULL;
+}
+
+uint64_t orr_sim_now(const orr_sim *s)
+{
+    return orr__clock_now(s->clock);
+}
+
+void orr_sim_after(orr_sim *s,
+                   uint64_t delay,
+                   void (*call)(void *context, uint64_t argument),
+                   void *context,
+                   uint64_t argument)
+{
+    orr__clock_at(s->clock, orr__clock_now(s->clock) + delay, call, context, argument);
+}
+
+/* ---- failing inside events ---- */
+
+void orr__sim_fail(orr_sim *s, orr_code code, const orr_error *err)
+{
+    if (s->code)
+        return;
+    s->code = code;
+    s->error = *err;
+    orr__clock_stop(s->clock);
+}
+
+void orr__sim_no_memory(orr_sim *s)
+{
+    orr_error err;
+    orr__sim_fail(s, orr_no_memory(&err), &err);
+}
+
+void orr__sim_fail_text(orr_sim *s, const orr__npu *n, uint32_t place, const char *fmt, ...)
+{
+    orr_error err;
+    char text[240];
+    va_list args;
+    const uint32_t i = n->graph->node[place];
+    const orr_where w = orr_trace_where(n->graph->t, i);
+    const orr_str name = orr_trace_name(n->graph->t, i);
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    orr_fail(&err, ORR_EINPUT, &w, "rank %u, node %" PRIu64 " \"%.*s\": %s", n->rank,
+             n->graph->t->id[i] + orr_set_id_shift(s->set, n->rank),
+             (int)(name.len < 40 ? name.len : 40), name.ptr, text);
+    orr__sim_fail(s, ORR_EINPUT, &err);
+}
+
+void orr__sim_note(orr_sim *s, const orr__note *note)
+{
+    if (!orr_grow(&s->notes, &s->note_room, s->note_count + 1))
+        orr__sim_no_memory(s);
+    else
+        s->notes[s->note_count++] = *note;
+}
+
+/* ---- logical topologies (5.1) ---- */
+
+static orr_code plan_kind(orr_sim *s, orr__kind kind, orr_error *err)
+{
+    const orr__system_config *c = &s->system;
+    orr__plan *p = &s->plans[kind];
+    uint32_t offset = 1;
+    p->exists = c->has_choices[kind];
+    const orr_where w = orr_where_byte(c->path, ORR_NO_BYTE);
+    if (c->choice_count[kind] > s->dims)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "a collective has %u algorithms, but the network has %u dimensions",
+                        c->choice_count[kind], s->dims);
+    for (uint32_t k = 0; k < c->choice_count[kind]; k++) {
+        const orr__choice *choice = &c->choice[kind][k];
+        orr__dim *d = &p->dims[p->count++];
+        *d = (orr__dim){.position = k,
+                        .algorithm = choice->algorithm,
+                        .window = choice->window,
+                        .offset = offset,
+                        .count = s->net_config.npus[k],
+                        .is_last = k + 1 == c->choice_count[kind]};
+        if (choice->is_one) { /* one ring over all ranks; what follows in the list is dropped */
+            d->offset = 1;
+            d->count = s->npu_count;
+            break;
+        }
+        offset *= d->count;
+    }
+    return ORR_OK;
+}
+
+/* ---- reading ---- */
+
+static orr_code read_network(orr_sim *s, orr_error *err)
+{
+    uint64_t npus = 1;
+    orr_code code = orr__read_network(s->opt.network, &s->net_config, err);
+    if (code)
+        return code;
+    s->net_config.is_compat = s->opt.is_compat;
+    for (uint32_t k = 0; k < s->net_config.dims; k++) {
+        npus *= s->net_config.npus[k];
+        if (npus > 1u << 24)
+            return orr_fail(err, ORR_EINPUT, &s->net_config.where, "more than 16777216 NPUs");
+    }
+    s->npu_count = (uint32_t)npus;
+    s->dims = s->net_config.dims;
+    const char *name = s->opt.fidelity ? s->opt.fidelity : "unaware";
+    s->net_ops = s->opt.custom_network ? s->opt.custom_network : orr_net_find(name);
+    if (!s->net_ops)
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no network model \"%s\"", name);
+    return s->net_ops->create ? s->net_ops->create(&s->net_config, &s->net, err) : ORR_OK;
+}
+
+static orr_code check_system(orr_sim *s, orr_error *err)
+{
+    orr__system_config *c = &s->system;
+    const orr_where w = orr_where_byte(c->path, ORR_NO_BYTE);
+    if (c->policy == ORR__POLICY_MISSING)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "the key \"scheduling-policy\" is missing (LIFO, FIFO or EXPLICIT)");
+    if (!c->has_optimization && s->dims > 1)
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "the key \"collective-optimization\" is missing (baseline or localBWAware)");
+    if (c->has_endpoint_delay && s->opt.injection_scale != 1)
+        c->endpoint_delay = (uint64_t)((double)c->endpoint_delay * s->opt.injection_scale);
+    orr_code code = ORR_OK;
+    for (unsigned k = 0; k < ORR__KINDS && !code; k++)
+        code = plan_kind(s, (orr__kind)k, err);
+    return code;
+}
+
+static orr_code read_traces(orr_sim *s, orr_error *err)
+{
+    const orr_set_options opt = {.threads = s->opt.threads};
+    orr_code code = ORR_OK;
+    if (s->opt.set)
+        s->set = s->opt.set;
+    else if (!(code = orr_set_open(s->opt.workload, &opt, &s->owned_set, err)))
+        s->set = s->owned_set;
+    if (code)
+        return code;
+    if (orr_set_rank_count(s->set) < s->npu_count)
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "the network has %u NPUs, but %s has traces for %u ranks", s->npu_count,
+                        s->opt.workload ? s->opt.workload : "the set", orr_set_rank_count(s->set));
+    const uint32_t classes = orr_set_class_count(s->set);
+    s->graphs = orr_arena_new(s->arena, classes, orr__graph);
+    if (!s->graphs)
+        return orr_no_memory(err);
+    for (uint32_t r = 0; r < s->npu_count && !code; r++) {
+        const uint32_t k = orr_set_class_of(s->set, r);
+        if (!s->graphs[k].t)
+            code = orr__graph_make(orr_set_trace(s->set, k), &s->graphs[k], err);
+    }
+    return code;
+}
+
+static orr_code read_groups(orr_sim *s, orr_error *err)
+{
+    if (!s->opt.groups)
+        return ORR_OK;
+    orr_code code = orr__read_groups(s->opt.groups, s->arena, &s->groups, err);
+    for (size_t i = 0; i < s->groups.count && !code; i++) {
+        const orr__group *g = &s->groups.groups[i];
+        const orr_where w = orr_where_byte(s->opt.groups, ORR_NO_BYTE);
+        if (g->sorted[g->count - 1] >= s->npu_count)
+            code = orr_fail(err, ORR_EINPUT, &w,
+                            "group %" PRId64 " has rank %u, but there are %u ranks", g->id,
+                            g->sorted[g->count - 1], s->npu_count);
+    }
+    return code;
+}
+
+static orr_code build_ranks(orr_sim *s, orr_error *err)
+{
+    s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
+    s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
+    s->matcher = orr__matcher_create(s);
+    s->remote = orr__remote_create(s);
+    s->programs = orr__program_cache_create(s);
+    if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs)
+        return orr_no_memory(err);
+    orr_code code = ORR_OK;
+    for (uint32_t r = 0; r < s->npu_count && !code; r++) {
+        orr__npu *n = &s->npus[r];
+        n->sim = s;
+        n->rank = r;
+        code = orr__system_init(n, err);
+        if (!code)
+            code = orr__workload_init(n, &s->graphs[orr_set_class_of(s->set, r)], err);
+    }
+    return code;
+}
+
+static orr_code set_up(orr_sim *s, orr_error *err)
+{
+    orr_code code;
+    s->arena = orr_arena_create();
+    s->clock = orr__clock_create();
+    if (!s->arena || !s->clock)
+        return orr_no_memory(err);
+    if (!s->opt.queues_per_dim)
+        s->opt.queues_per_dim = 1;
+    if (s->opt.injection_scale == 0)
+        s->opt.injection_scale = 1;
+    if ((code = read_network(s, err)))
+        return code;
+    if (s->opt.memory && (code = orr__read_memory(s->opt.memory, &s->memory, err)))
+        return code;
+    if ((code = orr__read_system(s->opt.system, s->arena, &s->system, err)) ||
+        (code = check_system(s, err)) || (code = read_traces(s, err)) ||
+        (code = read_groups(s, err)))
+        return code;
+    return build_ranks(s, err);
+}
+
+orr_code orr_sim_create(const orr_sim_options *opt, orr_sim **out, orr_error *err)
+{
+    orr_sim *s = orr_alloc(1, sizeof *s);
+    *out = NULL;
+    if (!s)
+        return orr_no_memory(err);
+    s->opt = *opt;
+    const orr_code code = set_up(s, err);
+    if (code)
+        orr_sim_destroy(s);
+    else
+        *out = s;
+    return code;
+}
+
+void orr_sim_destroy(orr_sim *s)
+{
+    if (!s)
+        return;
+    orr__program_cache_destroy(s->programs);
+    for (uint32_t r = 0; s->npus && r < s->npu_count; r++) {
+        orr__workload_fini(&s->npus[r]);
+        orr__system_fini(&s->npus[r]);
+    }
+    for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
+        orr__graph_fini(&s->graphs[k]);
+    orr__matcher_destroy(s->matcher);
+    if (s->net && s->net_ops->destroy)
+        s->net_ops->destroy(s->net);
+    orr__system_config_fini(&s->system);
+    orr_free(s->groups.groups);
+    orr_free(s->notes);
+    orr_map_destroy(s->groups.by_id);
+    orr_set_close(s->owned_set);
+    orr__clock_destroy(s->clock);
+    orr_arena_destroy(s->arena);
+    orr_free(s);
+}
+
+/* ---- running ---- */
+
+static orr_code status(const orr_sim *s, orr_error *err)
+{
+    if (s->code) {
+        if (err)
+            *err = s->error;
+        return s->code;
+    }
+    return orr__clock_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
+}
+
+/* An event at tick 0 makes the reference abort (4.1); under the old names we say so instead. */
+static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
+{
+    uint64_t tick;
+    if (!s->opt.is_compat || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
+        return ORR_OK;
+    const orr_where w = orr_where_byte(s->system.path, ORR_NO_BYTE);
+    return orr_fail(
+        err, ORR_EINPUT, &w,
+        "something takes 0 ns at the very start (endpoint-delay 0, a roofline time or a message below 1 ns): the reference aborts here; orrery run goes on");
+}
+
+static orr_code start(orr_sim *s, orr_error *err)
+{
+    s->has_started = true;
+    for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
+        orr__issue(&s->npus[r]);
+    const orr_code code = status(s, err);
+    return code ? code : refuse_tick_zero(s, err);
+}
+
+orr_code orr_sim_step(orr_sim *s, orr_error *err)
+{
+    if (!s->has_started)
+        return start(s, err);
+    const bool has_run = orr__clock_step(s->clock);
+    const orr_code code = status(s, err);
+    return code ? code : has_run ? ORR_OK : ORR_END;
+}
+
+orr_code orr_sim_run(orr_sim *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    if (!s->has_started)
+        code = start(s, err);
+    while (!code && orr__clock_step(s->clock))
+        ;
+    if (!code)
+        code = status(s, err);
+    if (!code && s->finished < s->npu_count)
+        code = orr__explain_stall(s, err);
+    return code;
+}
+
+/* ---- results ---- */
+
+uint32_t orr_sim_ranks(const orr_sim *s)
+{
+    return s->npu_count;
+}
+
+uint32_t orr_sim_finished(const orr_sim *s)
+{
+    return s->finished;
+}
+
+uint32_t orr_sim_finished_rank(const orr_sim *s, uint32_t place)
+{
+    return s->finish_order[place];
+}
+
+const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank)
+{
+    return &s->npus[rank].result;
+}
+
+uint64_t orr_sim_events(const orr_sim *s)
+{
+    return orr__clock_events(s->clock);
+}
+
+uint64_t orr_sim_messages(const orr_sim *s)
+{
+    return s->messages;
+}

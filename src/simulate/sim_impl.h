@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_impl.h - what the files of src/simulate share.  From the bottom: clock, matching of messages, the system
+ * layer (streams, queues, algorithms), the workload layer (nodes, slots), the run. */
+#ifndef ORR_SIM_IMPL_H
+#define ORR_SIM_IMPL_H
+
+#include <orrery/sim.h>
+
+#include "../base/bitset_queue.h"
+#include "../base/map.h"
+#include "../trace/trace_impl.h"
+#include "clock.h"
+
+#define ORR__NONE UINT32_MAX
+
+/* Something to do later. */
+typedef struct orr__call {
+    orr__action action; /* NULL: nothing */
+    void *context;
+    uint64_t argument;
+} orr__call;
+
+static inline void orr__call_now(orr__call c)
+{
+    if (c.action)
+        c.action(c.context, c.argument);
+}
+
+/* ---- configuration (config_*.c) ---- */
+
+/* The collectives that have algorithms, in the order the reference builds them. */
+typedef enum orr__kind { ORR__AR, ORR__RS, ORR__AG, ORR__A2A, ORR__KINDS } orr__kind;
+typedef enum orr__algorithm {
+    ORR__RING,
+    ORR__DIRECT,
+    ORR__HALVING,
+    ORR__TREE,
+    ORR__CUSTOM
+} orr__algorithm;
+typedef enum orr__policy { ORR__POLICY_MISSING, ORR__LIFO, ORR__FIFO, ORR__EXPLICIT } orr__policy;
+
+typedef struct orr__choice {
+    orr__algorithm algorithm;
+    bool is_one;     /* one ring over all ranks */
+    uint32_t window; /* direct: 0 for none */
+} orr__choice;
+
+typedef struct orr__system_config {
+    char *path;
+    orr__policy policy;
+    bool has_optimization, is_bw_aware;
+    bool has_endpoint_delay;
+    uint64_t endpoint_delay;
+    double local_mem_bw, peak_perf; /* bytes/s, operations/s */
+    bool roofline, replay_only, trace_enabled, track_local_mem;
+    uint64_t splits, active_chunks;
+    uint32_t choice_count[ORR__KINDS];
+    bool has_choices[ORR__KINDS];
+    orr__choice choice[ORR__KINDS][ORR_NET_DIMS + 1];
+    char *custom[ORR__KINDS]; /* prefix of traces, or NULL */
+    orr_map *custom_by_node;  /* node id -> index in custom_prefix */
+    char **custom_prefix;
+    size_t custom_count, custom_room;
+    bool shared_bus;
+    int64_t bus_L, bus_o, bus_g, reduction_delay;
+    float bus_G;
+    char *local_mem_file;
+} orr__system_config;
+
+typedef enum orr__memory_type {
+    ORR__MEM_NONE,
+    ORR__MEM_PER_NPU,
+    ORR__MEM_PER_NODE,
+    ORR__MEM_POOL
+} orr__memory_type;
+typedef struct orr__memory_config {
+    orr__memory_type type;
+    uint64_t latency, bandwidth, npus_per_node;
+} orr__memory_config;
+
+typedef struct orr__group {
+    int64_t id;
+    uint32_t *members; /* in the order of the file */
+    uint32_t *sorted;  /* members ascending */
+    uint32_t *place;   /* of sorted[i] in members */
+    uint32_t count;
+} orr__group;
+
+typedef struct orr__groups {
+    orr__group *groups;
+    size_t count, room;
+    orr_map *by_id; /* id -> index */
+} orr__groups;
+
+orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *out, orr_error *err);
+orr_code orr__read_network(const char *path, orr_net_config *out, orr_error *err);
+orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err);
+orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err);
+void orr__system_config_fini(orr__system_config *c);
+
+/* ---- one trace's graph, shared by all ranks of its class (graph.c) ---- */
+
+typedef enum orr__slot {
+    ORR__SLOT_CPU,
+    ORR__SLOT_COMP,
+    ORR__SLOT_COMM,
+    ORR__SLOT_RECV,
+    ORR__SLOTS
+} orr__slot;
+
+typedef struct orr__graph {
+    const orr_trace *t;
+    uint32_t count;        /* nodes, in the order of their ids */
+    uint32_t *node;        /* place -> index in the trace */
+    uint32_t *child_first; /* by place */
+    uint32_t *child;       /* places */
+    uint32_t *parents;     /* how many distinct ones, by place */
+    uint8_t *slot;         /* orr__slot, by place */
+} orr__graph;
+
+orr_code orr__graph_make(const orr_trace *t, orr__graph *out, orr_error *err);
+void orr__graph_fini(orr__graph *g);
+
+/* ---- ranks ---- */
+
+typedef struct orr__npu orr__npu;
+typedef struct orr__stream orr__stream;
+typedef struct orr__bus orr__bus;
+
+/* One dimension of a logical topology, the same description for all ranks (5.1). */
+typedef struct orr__dim {
+    uint32_t position; /* in the implementation list: decides the queue */
+    orr__algorithm algorithm;
+    uint32_t window;
+    uint32_t offset, count;  /* ranks first, first + offset, ... */
+    bool is_last;            /* of the list */
+    const orr__group *group; /* a ring over these members instead */
+} orr__dim;
+
+typedef struct orr__plan {
+    orr__dim dims[ORR_NET_DIMS + 1];
+    uint32_t count;
+    bool exists;
+} orr__plan;
+
+/* One collective on one rank: complete after `expected` streams. */
+typedef struct orr__data_set {
+    orr__npu *npu;
+    uint32_t place; /* the node */
+    uint64_t expected, finished;
+    uint32_t next_free;
+} orr__data_set;
+
+typedef struct orr__phase {
+    const orr__dim *dim;
+    uint32_t queue;
+    orr__kind kind;
+    bool is_clockwise;
+    bool is_max_tree;
+    uint64_t data; /* in */
+} orr__phase;
+
+/* Where a walk over the packets of a phase stands: once for making them, once for sending them. */
+typedef struct orr__walk {
+    uint32_t to, from; /* ring, direct: indices of the peers */
+    uint32_t offset;   /* halving-doubling */
+    uint64_t size;
+    bool is_halving; /* the factor is 2, not 0.5 */
+} orr__walk;
+
+struct orr__stream {
+    orr__npu *npu;
+    orr__data_set *set;
+    int64_t priority;
+    uint64_t id;
+    uint32_t tag;
+    uint32_t phase, phase_count;
+    orr__phase *phases;
+    size_t phase_room;
+    orr__stream *next, *previous; /* in the queue */
+    bool is_started;
+
+    /* The running phase: ring, direct, halving-doubling (5.7). */
+    uint32_t index, count, first, offset;
+    uint64_t size, left, zero, nonzero, nonzero_round, parallel, free, received, packets;
+    bool toggle;
+    orr__kind
+        toggle_kind; /* the collective this stream belongs to: trees alternate per collective */
+    orr__walk made, sent;
+    /* Double binary tree (5.8). */
+    uint32_t parent, child[2], child_count, timers, receives;
+    /* Custom (5.10). */
+    struct orr__program *program;
+    const char *custom_prefix;
+    const orr__group *group;
+};
+
+typedef struct orr__queue {
+    orr__stream *first, *last;
+    uint64_t running;
+} orr__queue;
+
+/* A group as one rank sees it. */
+typedef struct orr__membership {
+    const orr__group *group;
+    uint64_t next_stream;
+    orr__dim ring[ORR__KINDS]; /* of a group smaller than the system */
+    const char *custom[ORR__KINDS];
+    bool is_planned[ORR__KINDS];
+} orr__membership;
+
+struct orr__npu {
+    orr_sim *sim;
+    uint32_t rank;
+    /* system layer */
+    orr__queue *queues;
+    uint32_t *next_general, *next_first, *next_second; /* queue allocators, by dimension */
+    uint32_t *trees_made;                              /* by kind and dimension */
+    uint64_t streams_made;
+    int64_t priority;
+    orr__membership **memberships;
+    size_t membership_count, membership_room;
+    orr__bus *bus;
+    /* workload layer */
+    const orr__graph *graph;
+    uint32_t *waiting_for; /* parents not finished, by place */
+    orr_bitset_queue ready[ORR__SLOTS];
+    uint32_t ready_count, running;
+    uint32_t occupant[ORR__SLOTS]; /* place, or NONE */
+    uint64_t *started_at;          /* by place */
+    uint32_t *freed;               /* became free while issuing */
+    size_t freed_count, freed_room;
+    bool is_issuing;
+    /* results */
+    orr_sim_rank_result result;
+    uint32_t active[2];
+    uint64_t active_since[2];
+    double sum_intensity, sum_compute_use, sum_memory_use;
+    uint64_t sum_duration, sum_compute_bound;
+};
+
+/* What the old programs would have printed, in the order of time. */
+typedef enum orr__note_kind { ORR__NOTE_GROUP_RING, ORR__NOTE_FINISHED } orr__note_kind;
+typedef struct orr__note {
+    orr__note_kind kind;
+    uint32_t rank;
+    uint32_t count, index; /* of a group ring */
+} orr__note;
+
+struct orr_sim {
+    orr_arena *arena;
+    orr_sim_options opt;
+    orr__clock *clock;
+    orr_net_config net_config;
+    const orr_net_ops *net_ops;
+    void *net;
+    orr__system_config system;
+    orr__memory_config memory;
+    orr__groups groups;
+    orr_set *owned_set;
+    const orr_set *set;
+    orr__graph *graphs; /* by class */
+    orr__npu *npus;
+    uint32_t npu_count, dims;
+    orr__plan plans[ORR__KINDS];
+    struct orr__matcher *matcher;
+    struct orr__remote *remote;
+    struct orr__program_cache *programs;
+    uint32_t *finish_order;
+    uint32_t finished;
+    uint64_t messages;
+    bool has_started;
+    orr__stream *free_streams;
+    orr__data_set *free_sets;
+    orr__note *notes;
+    size_t note_count, note_room;
+    orr_code code; /* the first failure: everything stops */
+    orr_error error;
+};
+
+/* Errors inside events: note the first one; the run ends after the current event. */
+void orr__sim_fail(orr_sim *s, orr_code code, const orr_error *err);
+void orr__sim_fail_text(orr_sim *s, const orr__npu *npu, uint32_t place, const char *fmt, ...)
+    ORR_PRINTF(4, 5);
+void orr__sim_no_memory(orr_sim *s);
+
+void orr__sim_note(orr_sim *s, const orr__note *note);
+
+/* A timer of this rank (4.2). */
+static inline void orr__npu_timer(
+    orr__npu *n, uint64_t delay, orr__action action, void *context, uint64_t argument)
+{
+    orr__clock *c = n->sim->clock;
+    orr__clock_timer(c, n->rank, orr__clock_now(c) + delay, action, context, argument);
+}
+
+/* ---- messages (match.c, 4.3 and 5.6) ---- */
+
+struct orr__matcher *orr__matcher_create(orr_sim *s);
+void orr__matcher_destroy(struct orr__matcher *m);
+void orr__send(orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__call on_arrival);
+void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival);
+
+enum { ORR__TAG_SPACE = 500000000 };
+
+/* ---- system layer (system.c, algorithms) ---- */
+
+orr_code orr__system_init(orr__npu *n, orr_error *err);
+void orr__system_fini(orr__npu *n);
+void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size);
+void orr__stream_advance(orr__stream *s); /* its phase is done (5.3) */
+
+void orr__phase_start(orr__stream *s);
+void orr__phase_received(void *stream, uint64_t unused);
+/* Endpoint delay, then the reduction if there is one, then the phase goes on (5.5, 5.9). */
+void orr__bundle(orr__stream *s, uint64_t size, bool is_reduced, bool from_npu, bool sends_back);
+
+bool orr__tree_setup(orr__stream *s, const orr__phase *p);
+void orr__tree_start(orr__stream *s);
+void orr__tree_received(orr__stream *s);
+void orr__tree_timer(orr__stream *s);
+
+void orr__custom_start(orr__stream *s);
+struct orr__program_cache *orr__program_cache_create(orr_sim *s);
+void orr__program_cache_destroy(struct orr__program_cache *c);
+
+orr__bus *orr__bus_create(orr__npu *n);
+void orr__bus_request(
+    orr__bus *b, bool from_npu, uint64_t size, bool is_processed, bool sends_back, orr__call then);
+
+/* ---- remote memory (remote_memory.c, 7) ---- */
+
+struct orr__remote *orr__remote_create(orr_sim *s);
+void orr__remote_access(orr__npu *n, uint64_t size, uint32_t place);
+
+/* ---- workload layer (workload.c, 6) ---- */
+
+orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err);
+void orr__workload_fini(orr__npu *n);
+void orr__issue(orr__npu *n);
+void orr__node_done(void *npu, uint64_t place); /* as an action */
+
+/* ---- why nothing moves (stall.c) ---- */
+
+orr_code orr__explain_stall(orr_sim *s, orr_error *err);
+
+/* Values of nodes. */
+uint64_t orr__replay_time(uint64_t duration_us);
+
+#endif

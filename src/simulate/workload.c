@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* workload.c - the workload layer: which node of a rank runs when (astra-sim.md 6).
+ *
+ * A rank has slots: one host operation, one computation and one communication at a time, and any number of
+ * receives.  After each completion the free nodes are gone through once by ascending id, and each whose slot
+ * is available starts; nodes that become free meanwhile wait for the next completion.  Free nodes are kept
+ * apart by slot, so going through them costs what is started and not what is waiting. */
+#include "sim_impl.h"
+
+#include <inttypes.h>
+
+enum { GPU = 0, COMM = 1 };
+
+void orr__workload_fini(orr__npu *n)
+{
+    orr_free(n->waiting_for);
+    orr_free(n->started_at);
+    orr_free(n->freed);
+    for (unsigned s = 0; s < ORR__SLOTS; s++)
+        orr_bitset_fini(&n->ready[s]);
+}
+
+static void make_ready(orr__npu *n, uint32_t place)
+{
+    orr_bitset_insert(&n->ready[n->graph->slot[place]], place);
+    n->ready_count++;
+}
+
+orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err)
+{
+    n->graph = g;
+    n->waiting_for = orr_alloc(g->count, sizeof *n->waiting_for);
+    n->started_at = orr_alloc(g->count, sizeof *n->started_at);
+    bool ok = n->waiting_for && n->started_at;
+    for (unsigned s = 0; s < ORR__SLOTS; s++) {
+        n->occupant[s] = ORR__NONE;
+        ok = ok && orr_bitset_init(&n->ready[s], g->count);
+    }
+    if (!ok)
+        return orr_no_memory(err);
+    memcpy(n->waiting_for, g->parents, g->count * sizeof *g->parents);
+    n->result.finished_at = ORR_NEVER;
+    for (uint32_t p = 0; p < g->count; p++)
+        if (g->parents[p] == 0)
+            make_ready(n, p);
+    return ORR_OK;
+}
+
+/* ---- values of nodes ---- */
+
+uint64_t orr__replay_time(uint64_t duration_us)
+{
+    return duration_us ? duration_us * 1000 : 1;
+}
+
+static bool node_int(
+    const orr__npu *n, uint32_t place, const int64_t *column, const char *name, int64_t *out)
+{
+    *out = column ? column[n->graph->node[place]] : ORR_NO_VALUE;
+    if (*out != ORR_NO_VALUE)
+        return true;
+    orr__sim_fail_text(n->sim, n, place, "the attribute %s is missing or not an integer", name);
+    return false;
+}
+
+/* ---- statistics: nodes start and end in the order of time, so unions of intervals need no sorting ---- */
+
+static int class_of(const orr__npu *n, uint32_t place)
+{
+    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
+    if (n->graph->slot[place] == ORR__SLOT_CPU)
+        return -1;
+    if (type == ORR_NODE_COMP)
+        return GPU;
+    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? COMM : -1;
+}
+
+static void note_start(orr__npu *n, uint32_t place)
+{
+    const int k = class_of(n, place);
+    const uint64_t now = orr__clock_now(n->sim->clock);
+    n->started_at[place] = now;
+    if (k < 0)
+        n->result.has_other_nodes = true;
+    else if (n->active[k]++ == 0)
+        n->active_since[k] = now;
+}
+
+static void note_end(orr__npu *n, uint32_t place)
+{
+    const int k = class_of(n, place);
+    const uint64_t now = orr__clock_now(n->sim->clock);
+    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
+    n->result.wall = now;
+    if (k >= 0 && --n->active[k] == 0)
+        *(k == GPU ? &n->result.gpu_time : &n->result.comm_time) += now - n->active_since[k];
+    if (n->graph->slot[place] == ORR__SLOT_CPU)
+        n->result.cpu_time += now - n->started_at[place];
+    else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
+        n->result.memory_time += now - n->started_at[place];
+}
+
+/* ---- completion ---- */
+
+static void set_free(orr__npu *n, uint32_t place)
+{
+    if (!n->is_issuing) {
+        make_ready(n, place);
+        return;
+    }
+    if (!orr_grow(&n->freed, &n->freed_room, n->freed_count + 1)) {
+        orr__sim_no_memory(n->sim);
+        return;
+    }
+    n->freed[n->freed_count++] = place;
+}
+
+/* The node is over: its slot is available, its children may be free. */
+static void release(orr__npu *n, uint32_t place)
+{
+    const orr__graph *g = n->graph;
+    note_end(n, place);
+    if (n->occupant[g->slot[place]] == place)
+        n->occupant[g->slot[place]] = ORR__NONE;
+    n->running--;
+    for (uint32_t e = g->child_first[place]; e < g->child_first[place + 1]; e++)
+        if (--n->waiting_for[g->child[e]] == 0)
+            set_free(n, g->child[e]);
+}
+
+void orr__node_done(void *npu, uint64_t place)
+{
+    orr__npu *n = npu;
+    if (n->result.finished_at != ORR_NEVER)
+        return;
+    release(n, (uint32_t)place);
+    orr__issue(n);
+}
+
+/* ---- execution by type (6.3) ---- */
+
+static void run_for(orr__npu *n, uint32_t place, uint64_t duration)
+{
+    if (n->graph->slot[place] != ORR__SLOT_CPU)
+        n->result.gpu_total += duration;
+    orr__npu_timer(n, duration, orr__node_done, n, place);
+}
+
+static void replay(orr__npu *n, uint32_t place)
+{
+    run_for(n, place, orr__replay_time(n->graph->t->columns.duration_us[n->graph->node[place]]));
+}
+
+static void note_roofline(orr__npu *n, uint64_t duration, double perf, double intensity)
+{
+    const orr__system_config *c = &n->sim->system;
+    const double weight = (double)duration;
+    n->sum_duration += duration;
+    if (!(perf < c->peak_perf))
+        n->sum_compute_bound += duration;
+    n->sum_compute_use += weight * (perf / c->peak_perf);
+    n->sum_memory_use += weight * (perf / intensity / c->local_mem_bw);
+    n->sum_intensity += weight * intensity;
+}
+
+static void roofline(orr__npu *n, uint32_t place)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    const orr__system_config *sys = &n->sim->system;
+    int64_t ops, size;
+    if (!node_int(n, place, c->tensor_size, "tensor_size", &size))
+        return;
+    if (size == 0) {
+        release(n, place); /* over on the spot; its children wait for another completion */
+        return;
+    }
+    if (!node_int(n, place, c->num_ops, "num_ops", &ops))
+        return;
+    const double intensity = (double)(uint64_t)ops / (double)(uint64_t)size;
+    const double by_memory = sys->local_mem_bw * intensity;
+    const double perf = by_memory < sys->peak_perf ? by_memory : sys->peak_perf;
+    if (!(perf > 0)) {
+        orr__sim_fail_text(
+            n->sim, n, place,
+            "the roofline gives no performance: num_ops, local-mem-bw or peak-perf is 0");
+        return;
+    }
+    const uint64_t duration = (uint64_t)((double)(uint64_t)ops / perf * 1e9);
+    note_roofline(n, duration, perf, intensity);
+    run_for(n, place, duration);
+}
+
+static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    const int64_t *own_column = is_send ? c->comm_src : c->comm_dst;
+    const int64_t own = own_column ? own_column[n->graph->node[place]] : ORR_NO_VALUE;
+    int64_t peer, size, tag;
+    if (own != ORR_NO_VALUE && own != (int64_t)n->rank) {
+        orr__sim_fail_text(n->sim, n, place, "%s is rank %" PRId64 ", not this rank",
+                           is_send ? "comm_src" : "comm_dst", own);
+        return;
+    }
+    if (!node_int(n, place, is_send ? c->comm_dst : c->comm_src, is_send ? "comm_dst" : "comm_src",
+                  &peer) ||
+        !node_int(n, place, c->comm_size, "comm_size", &size) ||
+        !node_int(n, place, c->comm_tag, "comm_tag", &tag))
+        return;
+    if (peer < 0 || peer >= (int64_t)n->sim->npu_count) {
+        orr__sim_fail_text(n->sim, n, place,
+                           "the peer, rank %" PRId64 ", is not one of the %u ranks", peer,
+                           n->sim->npu_count);
+        return;
+    }
+    const orr__call done = {orr__node_done, n, place};
+    const uint32_t wire_tag = (uint32_t)((uint64_t)tag % ORR__TAG_SPACE);
+    if (is_send)
+        orr__send(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
+    else
+        orr__recv(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
+}
+
+static void collective(orr__npu *n, uint32_t place)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    const uint32_t i = n->graph->node[place];
+    const int type = c->comm_type ? c->comm_type[i] : -1;
+    int64_t size;
+    static const int8_t kinds[ORR_COLL_COUNT] = {
+        [ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
+        [ORR_COLL_ALL_GATHER] = ORR__AG + 1,
+        [ORR_COLL_ALL_TO_ALL] = ORR__A2A + 1,
+        [ORR_COLL_REDUCE_SCATTER] = ORR__RS + 1,
+    };
+    if (n->graph->slot[place] == ORR__SLOT_CPU) {
+        orr__sim_fail_text(n->sim, n, place,
+                           "a collective on the host (is_cpu_op) cannot be simulated");
+    } else if (type == ORR_COLL_BROADCAST) {
+        orr__npu_timer(n, orr__replay_time(c->duration_us[i]), orr__node_done, n, place);
+    } else if (type < 0 || type >= ORR_COLL_COUNT || !kinds[type]) {
+        orr__sim_fail_text(n->sim, n, place,
+                           "comm_type %d is not a collective that can be simulated", type);
+    } else if (node_int(n, place, c->comm_size, "comm_size", &size)) {
+        orr__collective(n, place, (orr__kind)(kinds[type] - 1), (uint64_t)size);
+    }
+}
+
+static void execute(orr__npu *n, uint32_t place)
+{
+    const orr__system_config *sys = &n->sim->system;
+    const orr_columns *c = &n->graph->t->columns;
+    const uint8_t type = c->type[n->graph->node[place]];
+    int64_t size;
+    if (sys->replay_only) {
+        replay(n, place);
+        return;
+    }
+    switch (type) {
+    case ORR_NODE_COMP:
+        if (sys->roofline && n->graph->slot[place] != ORR__SLOT_CPU)
+            roofline(n, place);
+        else
+            replay(n, place);
+        break;
+    case ORR_NODE_INVALID:
+        release(n, place);
+        break;
+    case ORR_NODE_MEM_LOAD:
+    case ORR_NODE_MEM_STORE:
+        if (node_int(n, place, c->tensor_size, "tensor_size", &size))
+            orr__remote_access(n, (uint64_t)size, place);
+        break;
+    case ORR_NODE_COMM_SEND:
+    case ORR_NODE_COMM_RECV:
+        point_to_point(n, place, type == ORR_NODE_COMM_SEND);
+        break;
+    case ORR_NODE_COMM_COLL:
+        collective(n, place);
+        break;
+    default:
+        orr__sim_fail_text(n->sim, n, place, "a node of type %s cannot be simulated",
+                           orr_node_type_name(type) ? orr_node_type_name(type) : "unknown");
+    }
+}
+
+/* ---- issuing (6.1) ---- */
+
+/* The free node with the smallest place not before `from` whose slot is available. */
+static uint32_t next_startable(const orr__npu *n, uint32_t from)
+{
+    uint32_t best = ORR__NONE;
+    for (unsigned s = 0; s < ORR__SLOTS; s++) {
+        if (n->occupant[s] != ORR__NONE)
+            continue;
+        const uint32_t place = orr_bitset_next(&n->ready[s], from);
+        if (place < best)
+            best = place;
+    }
+    return best;
+}
+
+static void start(orr__npu *n, uint32_t place)
+{
+    const uint8_t slot = n->graph->slot[place];
+    orr_bitset_remove(&n->ready[slot], place);
+    n->ready_count--;
+    n->running++;
+    if (slot != ORR__SLOT_RECV)
+        n->occupant[slot] = place;
+    note_start(n, place);
+    execute(n, place);
+}
+
+static bool has_free_slots(const orr__npu *n)
+{
+    return n->occupant[ORR__SLOT_CPU] == ORR__NONE && n->occupant[ORR__SLOT_COMP] == ORR__NONE &&
+           n->occupant[ORR__SLOT_COMM] == ORR__NONE;
+}
+
+static void report(orr__npu *n)
+{
+    orr_sim *s = n->sim;
+    const double total = 1 + (double)n->sum_duration;
+    n->result.finished_at = orr__clock_now(s->clock);
+    n->result.compute_bound = (double)n->sum_compute_bound / total;
+    n->result.compute_use = n->sum_compute_use / total;
+    n->result.memory_use = n->sum_memory_use / total;
+    n->result.intensity = n->sum_intensity / total;
+    s->finish_order[s->finished++] = n->rank;
+    orr__sim_note(s, &(orr__note){.kind = ORR__NOTE_FINISHED, .rank = n->rank});
+}
+
+void orr__issue(orr__npu *n)
+{
+    uint32_t from = 0, place;
+    n->is_issuing = true;
+    while (!n->sim->code && (place = next_startable(n, from)) != ORR__NONE) {
+        start(n, place);
+        from = place + 1;
+    }
+    n->is_issuing = false;
+    for (size_t i = 0; i < n->freed_count; i++)
+        make_ready(n, n->freed[i]);
+    n->freed_count = 0;
+    if (n->ready_count == 0 && n->running == 0 && has_free_slots(n) &&
+        n->result.finished_at == ORR_NEVER && !n->sim->code)
+        report(n);
+}

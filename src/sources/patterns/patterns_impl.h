@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* patterns_impl.h - how patterns are written down: nodes added one after the other, each after others.
+ *
+ *     const uint64_t fwd = orr__gen_comp(g, "FWD", 5, NOTHING);
+ *     const uint64_t bwd = orr__gen_comp(g, "BWD", 5, AFTER(fwd));
+ *     orr__gen_collective(g, "GRAD", ORR_COLL_ALL_REDUCE, 65536, AFTER(fwd, bwd));
+ *
+ * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a pattern reads
+ * as a list of nodes; orr_pattern_trace asks once at the end. */
+#ifndef ORR_PATTERNS_IMPL_H
+#define ORR_PATTERNS_IMPL_H
+
+#include <orrery/gen.h>
+
+struct orr_gen {
+    const orr_gen_options *opt;
+    uint32_t rank;
+    orr_trace *trace;
+    uint64_t next_id;
+    orr_code code;
+    orr_error *err;
+};
+
+typedef struct orr__after {
+    const uint64_t *ids;
+    size_t count;
+} orr__after;
+
+#define NOTHING ((orr__after){NULL, 0})
+#define AFTER(...)                                 \
+    ((orr__after){(const uint64_t[]){__VA_ARGS__}, \
+                  sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)})
+
+enum { ORR__NAME_MAX = 64, ORR__DIMS_MAX = 64 };
+
+/* All return the new node's id.  add sets id and data dependencies of the draft itself. */
+uint64_t orr__gen_add(orr_gen *g, orr_draft *d, orr__after after);
+uint64_t orr__gen_invalid(orr_gen *g, orr__after after);
+uint64_t orr__gen_comp(orr_gen *g, const char *name, uint64_t runtime_us, orr__after after);
+/* A node that carries tensor_size: memory, or a send or receive without peer. */
+uint64_t orr__gen_tensor(orr_gen *g, orr_node_type type);
+uint64_t orr__gen_collective(
+    orr_gen *g, const char *name, orr_collective kind, uint64_t size, orr__after after);
+
+typedef struct orr__message {
+    orr_node_type type; /* COMM_SEND or COMM_RECV */
+    const char *name;
+    uint32_t src, dst, tag;
+    uint64_t size;
+} orr__message;
+uint64_t orr__gen_message(orr_gen *g, const orr__message *m, orr__after after);
+
+static inline orr_attr orr__attr_int(const char *name, orr_value_kind kind, int64_t v)
+{
+    return (orr_attr){.name = orr_str_of(name), .kind = kind, .value.i = v};
+}
+
+static inline orr_attr orr__attr_uint(const char *name, orr_value_kind kind, uint64_t v)
+{
+    return (orr_attr){.name = orr_str_of(name), .kind = kind, .value.u = v};
+}
+
+static inline orr_attr orr__attr_text(const char *name, const char *text)
+{
+    return (orr_attr){
+        .name = orr_str_of(name), .kind = ORR_VALUE_STRING, .value.s = orr_str_of(text)};
+}
+
+/* The patterns, by file. */
+void orr__build_metadata_all_types(orr_gen *g);
+void orr__build_mem_load(orr_gen *g);
+void orr__build_mem_store(orr_gen *g);
+void orr__build_send(orr_gen *g);
+void orr__build_recv(orr_gen *g);
+void orr__build_one_comp(orr_gen *g);
+void orr__build_two_comp_independent(orr_gen *g);
+void orr__build_two_comp_dependent(orr_gen *g);
+void orr__build_all_reduce(orr_gen *g);
+void orr__build_all_to_all(orr_gen *g);
+void orr__build_all_gather(orr_gen *g);
+void orr__build_reduce_scatter(orr_gen *g);
+void orr__build_broadcast(orr_gen *g);
+void orr__build_barrier(orr_gen *g);
+void orr__build_send_recv_ring(orr_gen *g);
+void orr__build_invalid_last(orr_gen *g);
+void orr__build_invalid_between(orr_gen *g);
+void orr__build_invalid_first(orr_gen *g);
+void orr__build_invalid_fork(orr_gen *g);
+
+void orr__build_three_layers(orr_gen *g);
+void orr__build_three_layers_in_sequence(orr_gen *g);
+void orr__build_compare_data(orr_gen *g);
+void orr__build_compare_model(orr_gen *g);
+void orr__build_compare_pipeline(orr_gen *g);
+void orr__build_data_parallel(orr_gen *g);
+
+void orr__build_layered(orr_gen *g);
+
+#endif

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* set.c - the traces of many ranks.
+ *
+ * Equality is found in two steps.  Files with equal bytes (by hash, then compared) are parsed once.  Among
+ * the rest, traces whose records differ by one constant in every id and dependency are one class with a
+ * shift; a trace is only ever merged when writing it back gives the very bytes it was read from.  Files are
+ * read in batches of a few per thread and merged in rank order, so the result is the same with any number
+ * of threads and memory holds the classes plus one batch. */
+#include "set_impl.h"
+
+#include "../base/hash.h"
+#include "../base/pool.h"
+
+#include <stdio.h>
+
+enum { BATCH_PER_THREAD = 4 };
+
+/* ---- building ---- */
+
+orr_code orr_set_create(orr_set **out, orr_error *err)
+{
+    orr_set *s = orr_alloc(1, sizeof *s);
+    *out = s;
+    if (s && (s->arena = orr_arena_create()) && (s->by_bytes = orr_map_create(0)) &&
+        (s->by_likeness = orr_map_create(0)))
+        return ORR_OK;
+    orr_set_close(s);
+    *out = NULL;
+    return orr_no_memory(err);
+}
+
+void orr_set_close(orr_set *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->class_count; i++)
+        orr_trace_destroy(s->classes[i].t);
+    orr_free(s->classes);
+    orr_free(s->ranks);
+    orr_map_destroy(s->by_bytes);
+    orr_map_destroy(s->by_likeness);
+    orr_arena_destroy(s->arena);
+    orr_input_close(s->file);
+    orr_free(s);
+}
+
+orr_code orr__set_add_rank(
+    orr_set *s, uint32_t class_index, uint64_t shift, const char *path, orr_error *err)
+{
+    char *copy = path ? orr_arena_text(s->arena, orr_str_of(path)) : NULL;
+    if ((path && !copy) || s->rank_count >= ORR_NO_NODE ||
+        !orr_grow(&s->ranks, &s->rank_room, s->rank_count + 1))
+        return orr_no_memory(err);
+    if (class_index != ORR_NO_NODE && s->classes[class_index].ranks++ == 0)
+        s->classes[class_index].first = (uint32_t)s->rank_count;
+    s->ranks[s->rank_count++] = (orr__rank){class_index, shift, copy, NULL};
+    return ORR_OK;
+}
+
+orr_code orr__set_add_class(orr_set *s, orr_trace *t, uint32_t *index, orr_error *err)
+{
+    if (s->class_count >= ORR_NO_NODE ||
+        !orr_grow(&s->classes, &s->class_room, s->class_count + 1)) {
+        orr_trace_destroy(t);
+        return orr_no_memory(err);
+    }
+    *index = (uint32_t)s->class_count;
+    s->classes[s->class_count++] = (orr__class){.t = t};
+    return ORR_OK;
+}
+
+/* ---- alike up to a shift of ids ---- */
+
+/* The fields of a record that a shift of ids leaves alone. */
+static uint64_t hash_rest(orr_span body, uint64_t h)
+{
+    orr_wire w = orr_wire_of(body);
+    orr_field f;
+    while (orr_wire_next(&w, &f)) {
+        const bool is_shifted =
+            f.number == NODE_ID || f.number == NODE_CTRL_DEPS || f.number == NODE_DATA_DEPS;
+        if (!is_shifted)
+            h = orr_hash_bytes(f.start, (size_t)(w.at - f.start), h);
+    }
+    return h;
+}
+
+static uint64_t hash_deps(const orr_trace *t, orr_list it, uint64_t h)
+{
+    orr_value v;
+    while (orr_list_next(&it, &v))
+        h = orr_hash_mix(h ^ (v.u - t->id[0]), 0x9e3779b97f4a7c15u);
+    return h;
+}
+
+static uint64_t likeness_of(const orr_trace *t)
+{
+    const orr_span meta = orr__trace_meta_body(t);
+    uint64_t h = orr_hash_bytes(meta.ptr, meta.len, t->has_metadata + 2 * (uint64_t)t->schema);
+    orr_node node;
+    for (uint32_t i = 0; i < t->count; i++) {
+        node.body = orr__trace_body(t, i);
+        h = hash_rest(node.body, h ^ (t->id[i] - t->id[0]));
+        h = hash_deps(t, orr_node_data_deps(&node), h);
+        h = hash_deps(t, orr_node_ctrl_deps(&node), h + 1);
+    }
+    return h;
+}
+
+static bool has_same_bytes(orr_span a, orr_span b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+/* What stands before the first node. */
+static orr_span head_of(const orr_trace *t)
+{
+    return (orr_span){t->bytes.ptr, t->count ? (size_t)t->body_at[0] : t->bytes.len};
+}
+
+/* The records of a, shifted, are they the bytes of b from its first node on? */
+static bool has_shifted_records(const orr_trace *a,
+                                const orr_trace *b,
+                                uint64_t shift,
+                                orr_buf *record)
+{
+    size_t at = head_of(b).len;
+    for (uint32_t i = 0; i < a->count; i++) {
+        record->len = 0;
+        const size_t begin = orr_put_begin(record);
+        orr__encode_shifted(record, orr__trace_body(a, i), shift);
+        orr_put_end(record, begin);
+        if (record->failed || record->len > b->bytes.len - at ||
+            memcmp(record->ptr, b->bytes.ptr + at, record->len) != 0)
+            return false;
+        at += record->len;
+    }
+    return at == b->bytes.len;
+}
+
+/* Would trace a, written with a shift, be the very bytes of b?  A hash says so; this makes it certain. */
+static orr_code compare_shifted(
+    const orr_trace *a, const orr_trace *b, uint64_t shift, bool *is_equal, orr_error *err)
+{
+    *is_equal = a->count == b->count && a->schema == b->schema &&
+                a->has_metadata == b->has_metadata && has_same_bytes(head_of(a), head_of(b));
+    if (!*is_equal || a->count == 0)
+        return ORR_OK;
+    if (shift == 0) {
+        *is_equal = has_same_bytes(a->bytes, b->bytes);
+        return ORR_OK;
+    }
+    orr_buf record = {0};
+    *is_equal = has_shifted_records(a, b, shift, &record);
+    const orr_code code = record.failed ? orr_no_memory(err) : ORR_OK;
+    orr_buf_fini(&record);
+    return code;
+}
+
+/* An earlier class that t is a shifted copy of; ORR_NO_NODE when there is none. */
+static orr_code find_alike(const orr_set *s,
+                           const orr_trace *t,
+                           uint64_t likeness,
+                           uint32_t *class_index,
+                           uint64_t *shift,
+                           orr_error *err)
+{
+    bool is_equal;
+    *class_index = orr_map_find(s->by_likeness, likeness, ORR_NO_NODE);
+    *shift = 0;
+    if (*class_index == ORR_NO_NODE)
+        return ORR_OK;
+    const orr_trace *other = s->classes[*class_index].t;
+    *shift = t->count && other->count ? t->id[0] - other->id[0] : 0;
+    const orr_code code = compare_shifted(other, t, *shift, &is_equal, err);
+    if (!code && !is_equal) {
+        *class_index = ORR_NO_NODE;
+        *shift = 0;
+    }
+    return code;
+}
+
+/* Takes t: an equal class is used instead, or it becomes a new one. */
+static orr_code merge(orr_set *s,
+                      orr_trace *t,
+                      uint64_t likeness,
+                      uint32_t *class_index,
+                      uint64_t *shift,
+                      orr_error *err)
+{
+    orr_code code = find_alike(s, t, likeness, class_index, shift, err);
+    if (code || *class_index != ORR_NO_NODE) {
+        orr_trace_destroy(t);
+        return code;
+    }
+    code = orr__set_add_class(s, t, class_index, err);
+    if (!code && !orr_map_put(s->by_likeness, likeness, *class_index, NULL))
+        code = orr_no_memory(err);
+    return code;
+}
+
+orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err)
+{
+    uint32_t class_index;
+    uint64_t shift;
+    if (!t->is_sealed) {
+        orr_trace_destroy(t);
+        return orr_fail(err, ORR_EUSAGE, NULL, "only a sealed trace can be added to a set");
+    }
+    const orr_code code = merge(s, t, likeness_of(t), &class_index, &shift, err);
+    return code ? code : orr__set_add_rank(s, class_index, shift, NULL, err);
+}
+
+orr_code orr_set_add_like(orr_set *s, uint32_t class_index, uint64_t id_shift, orr_error *err)
+{
+    if (class_index >= s->class_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the set has no class %u", class_index);
+    return orr__set_add_rank(s, class_index, id_shift, NULL, err);
+}
+
+/* ---- reading files ---- */
+
+typedef struct one_file {
+    const char *path;
+    orr_input *input;
+    uint64_t hash, likeness;
+    size_t same_as;       /* an earlier file of the batch with these bytes, or its own number */
+    uint32_t class_index; /* a class with these bytes */
+    orr_trace *t;         /* parsed, when neither is there */
+    orr_code code;
+    orr_error error;
+} one_file;
+
+typedef struct batch {
+    orr_set *s;
+    const orr_set_options *opt;
+    one_file *files;
+    size_t count;
+    bool is_single; /* one file in all: nothing to compare it with */
+} batch;
+
+static orr_code open_file(void *context, size_t i, orr_error *err)
+{
+    batch *b = context;
+    one_file *f = &b->files[i];
+    (void)err; /* each file keeps its own error */
+    f->code = orr_input_open(f->path, &f->input, &f->error);
+    if (!f->code && !b->is_single) {
+        const orr_span all = orr_input_bytes(f->input);
+        f->hash = orr_hash_bytes(all.ptr, all.len, 0);
+    }
+    return ORR_OK;
+}
+
+/* Which files have the bytes of an earlier file or of a class?  In order, so that it does not depend on
+ * threads. */
+static bool find_same(batch *b)
+{
+    orr_map *seen = orr_map_create(b->count);
+    bool ok = seen != NULL;
+    for (size_t i = 0; ok && i < b->count; i++) {
+        one_file *f = &b->files[i];
+        f->same_as = i;
+        f->class_index = ORR_NO_NODE;
+        if (f->code)
+            continue;
+        const orr_span bytes = orr_input_bytes(f->input);
+        const uint32_t c = orr_map_find(b->s->by_bytes, f->hash, ORR_NO_NODE);
+        const uint32_t k = orr_map_find(seen, f->hash, ORR_NO_NODE);
+        if (c != ORR_NO_NODE && has_same_bytes(b->s->classes[c].bytes, bytes))
+            f->class_index = c;
+        else if (k != ORR_NO_NODE && has_same_bytes(orr_input_bytes(b->files[k].input), bytes))
+            f->same_as = k;
+        else if (k == ORR_NO_NODE)
+            ok = orr_map_put(seen, f->hash, (uint32_t)i, NULL);
+    }
+    orr_map_destroy(seen);
+    return ok;
+}
+
+static orr_code parse_file(void *context, size_t i, orr_error *err)
+{
+    batch *b = context;
+    one_file *f = &b->files[i];
+    (void)err;
+    if (f->code || f->class_index != ORR_NO_NODE || f->same_as != i)
+        return ORR_OK;
+    f->code = orr__trace_new(f->path, &f->t, &f->error);
+    if (f->code)
+        return ORR_OK;
+    f->t->source =
+        f->input; /* the trace owns it now, also when it was transcoded: equal files are found by it */
+    f->code = orr__trace_load(f->t, orr_input_bytes(f->input), &b->opt->read, &f->error);
+    if (f->code) {
+        orr_trace_destroy(f->t);
+        f->t = NULL;
+        f->input = NULL;
+    } else if (!b->is_single) {
+        f->likeness = likeness_of(f->t);
+    }
+    return ORR_OK;
+}
+
+static orr_code keep_error(batch *b, const one_file *f, orr_error *err)
+{
+    if (!b->opt->keep_going || f->code == ORR_ENOMEM) {
+        if (err)
+            *err = f->error;
+        return f->code;
+    }
+    orr_error *copy = orr_arena_new(b->s->arena, 1, orr_error);
+    const orr_code code =
+        copy ? orr__set_add_rank(b->s, ORR_NO_NODE, 0, f->path, err) : orr_no_memory(err);
+    if (!code) {
+        *copy = f->error;
+        b->s->ranks[b->s->rank_count - 1].error = copy;
+    }
+    return code;
+}
+
+/* Files with equal bytes share everything, errors too. */
+static orr_code add_same(batch *b, size_t i, orr_error *err)
+{
+    one_file *f = &b->files[i];
+    const one_file *first = &b->files[f->same_as];
+    if (first->code) {
+        f->code = first->code;
+        f->error = first->error;
+        f->error.where = orr_where_byte(f->path, first->error.where.byte);
+        return keep_error(b, f, err);
+    }
+    const orr__rank *like = &b->s->ranks[b->s->rank_count - (i - f->same_as)];
+    return orr__set_add_rank(b->s, like->class_index, like->id_shift, f->path, err);
+}
+
+static orr_code add_new(batch *b, one_file *f, orr_error *err)
+{
+    orr_set *s = b->s;
+    uint32_t class_index;
+    uint64_t shift;
+    const size_t before = s->class_count;
+    const orr_span bytes = orr_input_bytes(f->input);
+    orr_trace *t = f->t;
+    f->t = NULL;
+    f->input = NULL; /* goes with t */
+    orr_code code = merge(s, t, f->likeness, &class_index, &shift, err);
+    if (!code && s->class_count > before) {
+        s->classes[class_index].bytes = bytes;
+        if (!orr_map_put(s->by_bytes, f->hash, class_index, NULL))
+            code = orr_no_memory(err);
+    }
+    return code ? code : orr__set_add_rank(s, class_index, shift, f->path, err);
+}
+
+static orr_code add_file(batch *b, size_t i, orr_error *err)
+{
+    one_file *f = &b->files[i];
+    if (f->class_index != ORR_NO_NODE)
+        return orr__set_add_rank(b->s, f->class_index, 0, f->path, err);
+    if (f->same_as != i)
+        return add_same(b, i, err);
+    return f->code ? keep_error(b, f, err) : add_new(b, f, err);
+}
+
+static orr_code read_batch(batch *b, orr_error *err)
+{
+    const unsigned threads = b->opt->threads;
+    orr_code code = orr_pool_for(threads, b->count, open_file, b, err);
+    if (!code && !find_same(b))
+        code = orr_no_memory(err);
+    if (!code)
+        code = orr_pool_for(threads, b->count, parse_file, b, err);
+    for (size_t i = 0; i < b->count && !code; i++)
+        code = add_file(b, i, err);
+    for (size_t i = 0; i < b->count; i++) {
+        one_file *f = &b->files[i];
+        if (f->t)
+            orr_trace_destroy(f->t);
+        else
+            orr_input_close(f->input);
+    }
+    return code;
+}
+
+static orr_code read_files(orr_set *s,
+                           const orr__file_list *list,
+                           const orr_set_options *opt,
+                           orr_error *err)
+{
+    const size_t most = BATCH_PER_THREAD * (size_t)orr_pool_threads(opt->threads);
+    orr_code code = ORR_OK;
+    for (size_t at = 0; at < list->count && !code; at += most) {
+        batch b = {.s = s, .opt = opt, .is_single = list->count == 1};
+        b.count = list->count - at < most ? list->count - at : most;
+        b.files = orr_alloc(b.count, sizeof *b.files);
+        if (!b.files)
+            return orr_no_memory(err);
+        for (size_t i = 0; i < b.count; i++)
+            b.files[i].path = list->paths[at + i];
+        code = read_batch(&b, err);
+        orr_free(b.files);
+    }
+    return code;
+}
+
+/* The bytes of files that were unpacked or transcoded are not needed any more. */
+static void forget_files(orr_set *s)
+{
+    for (size_t i = 0; i < s->class_count; i++) {
+        orr_trace *t = s->classes[i].t;
+        s->classes[i].bytes = (orr_span){NULL, 0};
+        if (t->is_transcoded) { /* its bytes are its own */
+            orr_input_close(t->source);
+            t->source = NULL;
+        }
+    }
+}
+
+orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **out, orr_error *err)
+{
+    static const orr_set_options defaults;
+    orr__file_list list = {0};
+    *out = NULL;
+    orr_code code = orr__set_find_files(path, &list, err);
+    orr_set *s = NULL;
+    if (!code)
+        code = orr_set_create(&s, err);
+    if (!code)
+        code = list.is_orr ? orr__set_read_orr(s, path, opt ? opt : &defaults, err)
+                           : read_files(s, &list, opt ? opt : &defaults, err);
+    orr_arena_destroy(list.arena);
+    orr_free(list.paths);
+    if (code) {
+        orr_set_close(s);
+        return code;
+    }
+    forget_files(s);
+    *out = s;
+    return ORR_OK;
+}
+
+/* ---- looking at it ---- */
+
+uint32_t orr_set_rank_count(const orr_set *s)
+{
+    return (uint32_t)s->rank_count;
+}
+
+uint32_t orr_set_class_count(const orr_set *s)
+{
+    return (uint32_t)s->class_count;
+}
+
+uint32_t orr_set_class_of(const orr_set *s, uint32_t rank)
+{
+    return s->ranks[rank].class_index;
+}
+
+const orr_trace *orr_set_trace(const orr_set *s, uint32_t class_index)
+{
+    return s->classes[class_index].t;
+}
+
+uint64_t orr_set_id_shift(const orr_set *s, uint32_t rank)
+{
+    return s->ranks[rank].id_shift;
+}
+
+const char *orr_set_rank_path(const orr_set *s, uint32_t rank)
+{
+    const orr__rank *r = &s->ranks[rank];
+    if (r->path || r->class_index == ORR_NO_NODE)
+        return r->path;
+    return orr_trace_path(s->classes[r->class_index].t);
+}
+
+uint32_t orr_set_class_ranks(const orr_set *s, uint32_t class_index)
+{
+    return s->classes[class_index].ranks;
+}
+
+uint32_t orr_set_class_first(const orr_set *s, uint32_t class_index)
+{
+    return s->classes[class_index].first;
+}
+
+const orr_error *orr_set_error(const orr_set *s, uint32_t rank)
+{
+    return s->ranks[rank].error;
+}
+
+/* ---- one file a rank ---- */
+
+typedef struct writing {
+    const orr_set *s;
+    const char *prefix;
+    orr_write_options opt;
+} writing;
+
+static orr_code write_rank(void *context, size_t rank, orr_error *err)
+{
+    const writing *w = context;
+    const orr__rank *r = &w->s->ranks[rank];
+    orr_write_options opt = w->opt;
+    char path[4096];
+    if (r->class_index == ORR_NO_NODE)
+        return ORR_OK;
+    const orr_trace *t = w->s->classes[r->class_index].t;
+    const orr_schema schema = opt.same_schema ? t->schema : opt.schema;
+    const int n = snprintf(path, sizeof path, "%s.%zu.%s", w->prefix, rank,
+                           schema == ORR_SCHEMA_EG ? "eg" : "et");
+    if (n < 0 || (size_t)n >= sizeof path)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    opt.id_shift += r->id_shift;
+    return orr_trace_write(t, path, &opt, err);
+}
+
+orr_code orr_set_write_files(const orr_set *s,
+                             const char *prefix,
+                             const orr_write_options *opt,
+                             unsigned threads,
+                             orr_error *err)
+{
+    writing w = {.s = s, .prefix = prefix};
+    if (opt)
+        w.opt = *opt;
+    return orr_pool_for(threads, s->rank_count, write_rank, &w, err);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* set_find.c - which files make up a set: a file, a prefix, a directory.
+ *
+ * Rank files are called PREFIX.<rank>.et, as simulators want them (also .eg, .json, .jsonl, and any of these
+ * with .gz or .zst).  The ranks of a prefix must be 0 to n - 1 without a gap: a missing file is far more
+ * often an accident than a wish. */
+#include "set_impl.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+typedef struct found {
+    orr_str prefix; /* of the name, without the folder; all of it when there is no rank */
+    uint64_t rank;
+    bool has_rank;
+    char *name;
+} found;
+
+typedef struct folder {
+    found *files;
+    size_t count, room;
+} folder;
+
+static orr_code fail_path(const char *path, orr_error *err, const char *what)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    return orr_fail(err, ORR_EIO, &w, "%s", what);
+}
+
+static bool strip_tail(orr_str *s, const char *tail)
+{
+    const size_t n = strlen(tail);
+    if (s->len <= n || memcmp(s->ptr + s->len - n, tail, n) != 0)
+        return false;
+    s->len -= n;
+    return true;
+}
+
+/* A name without its extensions; false when it is not the name of a trace. */
+static bool strip_extension(orr_str *name)
+{
+    if (!strip_tail(name, ".gz"))
+        strip_tail(name, ".zst");
+    return strip_tail(name, ".et") || strip_tail(name, ".eg") || strip_tail(name, ".jsonl") ||
+           strip_tail(name, ".json");
+}
+
+/* The ".<digits>" at the end of a name. */
+static void split_rank(found *f)
+{
+    size_t at = f->prefix.len;
+    uint64_t rank = 0, unit = 1;
+    while (at && f->prefix.ptr[at - 1] >= '0' && f->prefix.ptr[at - 1] <= '9' &&
+           unit < 10000000000u) {
+        at--;
+        rank += unit * (uint64_t)(f->prefix.ptr[at] - '0');
+        unit *= 10;
+    }
+    if (at == f->prefix.len || at < 2 || f->prefix.ptr[at - 1] != '.')
+        return;
+    f->prefix.len = at - 1;
+    f->rank = rank;
+    f->has_rank = true;
+}
+
+static int compare_text(orr_str a, orr_str b)
+{
+    const int c = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+    return c ? c : (a.len < b.len ? -1 : a.len > b.len);
+}
+
+static int compare_found(const void *p, const void *q)
+{
+    const found *a = p, *b = q;
+    const int c =
+        a->has_rank != b->has_rank ? (a->has_rank ? -1 : 1) : compare_text(a->prefix, b->prefix);
+    if (c)
+        return c;
+    return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+static orr_code note_name(folder *d, orr_arena *arena, const char *name, orr_error *err)
+{
+    orr_str stem = orr_str_of(name);
+    if (name[0] == '.' || !strip_extension(&stem))
+        return ORR_OK;
+    char *copy = orr_arena_text(arena, orr_str_of(name));
+    if (!copy || !orr_grow(&d->files, &d->room, d->count + 1))
+        return orr_no_memory(err);
+    found f = {.prefix = {copy, stem.len}, .name = copy};
+    split_rank(&f);
+    d->files[d->count++] = f;
+    return ORR_OK;
+}
+
+static orr_code list_folder(const char *path, orr_arena *arena, folder *d, orr_error *err)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return fail_path(path, err, strerror(errno));
+    orr_code code = ORR_OK;
+    struct dirent *e;
+    while (!code && (e = readdir(dir)))
+        code = note_name(d, arena, e->d_name, err);
+    closedir(dir);
+    if (!code && d->count)
+        qsort(d->files, d->count, sizeof *d->files, compare_found);
+    return code;
+}
+
+static orr_code add_path(orr__file_list *list,
+                         const char *folder_path,
+                         const char *name,
+                         orr_error *err)
+{
+    const size_t n = strlen(folder_path);
+    const char *slash = n && folder_path[n - 1] != '/' ? "/" : "";
+    char *path = orr_arena_print(list->arena, "%s%s%s", folder_path, slash, name);
+    if (!path || !orr_grow(&list->paths, &list->room, list->count + 1))
+        return orr_no_memory(err);
+    list->paths[list->count++] = path;
+    return ORR_OK;
+}
+
+/* One run of equal prefixes: its ranks must be 0, 1, 2, ... */
+static orr_code add_ranks(
+    orr__file_list *list, const char *folder_path, const found *f, size_t count, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < count && !code; i++) {
+        if (i && f[i].rank == f[i - 1].rank) {
+            const orr_where w = orr_where_byte(folder_path, ORR_NO_BYTE);
+            return orr_fail(err, ORR_EUSAGE, &w, "rank %llu has two files: %s and %s",
+                            (unsigned long long)f[i].rank, f[i - 1].name, f[i].name);
+        }
+        if (f[i].rank != i) {
+            const orr_where w = orr_where_byte(folder_path, ORR_NO_BYTE);
+            return orr_fail(
+                err, ORR_EIO, &w, "rank %zu of %.*s has no file, but rank %llu has one: %s", i,
+                (int)f[i].prefix.len, f[i].prefix.ptr, (unsigned long long)f[i].rank, f[i].name);
+        }
+        code = add_path(list, folder_path, f[i].name, err);
+    }
+    return code;
+}
+
+static size_t run_length(const folder *d, size_t at)
+{
+    size_t n = 1;
+    while (at + n < d->count && d->files[at + n].has_rank &&
+           compare_text(d->files[at].prefix, d->files[at + n].prefix) == 0)
+        n++;
+    return n;
+}
+
+/* A directory: the one prefix it holds, or all trace files in the order of their names. */
+static orr_code take_folder(const char *path, const folder *d, orr__file_list *list, orr_error *err)
+{
+    if (d->count == 0)
+        return fail_path(path, err, "no trace files in this directory (NAME.<rank>.et or NAME.et)");
+    if (d->files[0].has_rank) {
+        const size_t n = run_length(d, 0);
+        if (n == d->count || !d->files[n].has_rank)
+            return add_ranks(list, path, d->files, n, err);
+        const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+        return orr_fail(
+            err, ORR_EUSAGE, &w,
+            "holds several sets (%.*s, %.*s, ...): name one of them, as in DIRECTORY/%.*s",
+            (int)d->files[0].prefix.len, d->files[0].prefix.ptr, (int)d->files[n].prefix.len,
+            d->files[n].prefix.ptr, (int)d->files[0].prefix.len, d->files[0].prefix.ptr);
+    }
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < d->count && !code; i++)
+        code = add_path(list, path, d->files[i].name, err);
+    return code;
+}
+
+static orr_code take_prefix(const char *path,
+                            const char *folder_path,
+                            const folder *d,
+                            orr__file_list *list,
+                            orr_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    orr_str prefix = orr_str_of(slash ? slash + 1 : path);
+    if (prefix.len && prefix.ptr[prefix.len - 1] == '.')
+        prefix.len--;
+    for (size_t i = 0; i < d->count && d->files[i].has_rank; i++)
+        if (compare_text(d->files[i].prefix, prefix) == 0)
+            return add_ranks(list, folder_path, d->files + i, run_length(d, i), err);
+    return fail_path(path, err,
+                     "no such file, and no files of that prefix (PREFIX.0.et, PREFIX.1.et, ...)");
+}
+
+bool orr__is_orr(orr_span head)
+{
+    static const uint8_t magic[8] = {0x89, 'O', 'R', 'R', '\r', '\n', 0x1a, '\n'};
+    return head.len >= 8 && memcmp(head.ptr, magic, 8) == 0;
+}
+
+/* Only a regular file is looked into: what is read from a pipe is gone. */
+static orr_code take_file(const char *path, bool is_regular, orr__file_list *list, orr_error *err)
+{
+    orr_stream *s = NULL;
+    orr_span head;
+    orr_code code = is_regular ? orr_stream_open(path, &s, err) : ORR_OK;
+    if (s && !(code = orr_stream_peek(s, 8, &head, err)))
+        list->is_orr = orr__is_orr(head);
+    orr_stream_close(s);
+    return code ? code : add_path(list, "", path, err);
+}
+
+orr_code orr__set_find_files(const char *path, orr__file_list *list, orr_error *err)
+{
+    struct stat st;
+    folder d = {0};
+    orr_code code;
+    if (!(list->arena = orr_arena_create()))
+        return orr_no_memory(err);
+    if (strcmp(path, "-") == 0)
+        return take_file(path, false, list, err);
+    const bool is_there = stat(path, &st) == 0;
+    if (is_there && !S_ISDIR(st.st_mode))
+        return take_file(path, S_ISREG(st.st_mode), list, err);
+    if (is_there) {
+        code = list_folder(path, list->arena, &d, err);
+        if (!code)
+            code = take_folder(path, &d, list, err);
+    } else {
+        const char *slash = strrchr(path, '/');
+        const char *folder_path =
+            slash ? orr_arena_text(list->arena, (orr_str){path, (size_t)(slash - path) + 1}) : "";
+        code = folder_path ? list_folder(*folder_path ? folder_path : ".", list->arena, &d, err)
+                           : orr_no_memory(err);
+        if (code == ORR_EIO)
+            code = fail_path(path, err, "no such file or directory");
+        if (!code)
+            code = take_prefix(path, folder_path, &d, list, err);
+    }
+    orr_free(d.files);
+    return code;
+}

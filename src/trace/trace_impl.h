@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_impl.h - what the files of src/trace share about a trace and its records.  Never installed. */
+#ifndef ORR_TRACE_IMPL_H
+#define ORR_TRACE_IMPL_H
+
+#include <orrery/trace.h>
+
+#include "../base/buffer.h"
+#include "../base/input.h"
+#include "../base/intern.h"
+#include "../base/output.h"
+#include "../base/wire.h"
+
+/* Field numbers of the current schema (docs/format/et.md). */
+enum {
+    META_VERSION = 1,
+    META_ATTR = 2,
+    NODE_ID = 1,
+    NODE_NAME = 2,
+    NODE_TYPE = 3,
+    NODE_CTRL_DEPS = 4,
+    NODE_DATA_DEPS = 5,
+    NODE_START = 6,
+    NODE_DURATION = 7,
+    NODE_INPUTS = 8,
+    NODE_OUTPUTS = 9,
+    NODE_ATTR = 10,
+    IO_VALUES = 1,
+    IO_SHAPES = 2,
+    IO_TYPES = 3,
+    ATTR_NAME = 1,
+    ATTR_DOC = 2,
+    ATTR_FIRST_MEMBER = 3,
+    ATTR_LAST_MEMBER = 32,
+    LIST_VALUES = 1
+};
+
+/* The attributes that have a column.  The first ORR__WIDE are int64_t columns. */
+typedef enum orr__key {
+    ORR__COMM_SIZE,
+    ORR__COMM_SRC,
+    ORR__COMM_DST,
+    ORR__COMM_TAG,
+    ORR__COMM_PRIORITY,
+    ORR__TENSOR_SIZE,
+    ORR__TENSOR_LOC,
+    ORR__NUM_OPS,
+    ORR__STREAM,
+    ORR__WIDE,
+    ORR__IS_CPU_OP = ORR__WIDE, /* int8_t */
+    ORR__COMM_TYPE,             /* int8_t */
+    ORR__PG_NAME,               /* text */
+    ORR__KEY_COUNT
+} orr__key;
+
+/* One record taken apart.  The dependency arrays are reused from record to record. */
+typedef struct orr__scan {
+    orr_node node;
+    uint64_t *data, *ctrl;
+    size_t data_count, data_room, ctrl_count, ctrl_room;
+    uint32_t present; /* bit k: known[k] (or pg_name) is there */
+    int64_t known[ORR__KEY_COUNT];
+    orr_str pg_name;
+    bool is_lenient; /* wrong wire types are unknown fields and node types are numbers */
+    const char *why; /* what is wrong, at `bad` */
+    const uint8_t *bad;
+} orr__scan;
+
+bool orr__scan_node(orr__scan *s, orr_span body); /* false: s->why (NULL: out of memory) */
+bool orr__scan_meta(orr__scan *s, orr_span body);
+void orr__scan_fini(orr__scan *s);
+/* Is the first record of a file metadata?  (If not, it is a node.) */
+bool orr__is_metadata(orr__scan *s, orr_span body);
+/* Check one attribute message and note it if it is known. */
+bool orr__scan_attr(orr__scan *s, orr_span message);
+
+/* A record that has been checked, without its dependencies and attributes. */
+void orr__node_decode(orr_span body, orr_node *out);
+
+/* Encoding: the fields of a record, without its length. */
+void orr__encode_node(orr_buf *b, const orr_draft *d);
+void orr__encode_meta(orr_buf *b, const orr_meta *m);
+void orr__encode_attr(orr_buf *b, uint32_t field, const orr_attr *a);
+void orr__encode_copy(orr_buf *b, orr_span body, const orr_edit *e);
+/* The same record with `shift` added to its id and to every dependency. */
+void orr__encode_shifted(orr_buf *b, orr_span body, uint64_t shift);
+
+struct orr_trace {
+    char *path;
+    orr_schema schema;
+    orr_input *source;  /* owns `bytes` when they come from a file */
+    orr_buf owned;      /* holds them when they were encoded here */
+    uint64_t source_at; /* where bytes begin in the file: not 0 inside a .orr */
+    orr_span bytes; /* metadata record and node records, each after its length; current schema */
+    bool has_metadata, is_sealed;
+    bool is_from_file;
+    bool is_transcoded; /* bytes are not those of the file: see origin */
+
+    orr_columns columns; /* filled by seal */
+    orr__scan scan;
+    size_t count, room; /* nodes; room of all per-node columns together */
+    uint64_t *id, *body_at, *duration, *start, *origin;
+    uint8_t *type;
+    uint32_t *data_first, *ctrl_first;
+    uint32_t *data_dep, *ctrl_dep;
+    size_t data_count, data_room, ctrl_count, ctrl_room;
+    int64_t *wide[ORR__WIDE];
+    int8_t *is_cpu_op, *comm_type;
+    uint32_t *pg_name;
+    uint32_t active; /* which keys have a column */
+    orr_intern *texts;
+    bool is_dense;   /* so far id[i] == id[0] + i, and every dependency is within 2^32 of id[0] */
+    uint32_t *by_id; /* indices sorted by (id, index); NULL when ids ascend with the index */
+};
+
+/* Add the record at [at, at + len) of t->bytes; its length varint starts at `record`. */
+orr_code orr__trace_index(orr_trace *t, uint64_t record, uint64_t origin, orr_error *err);
+/* Append encoded fields as a new record. */
+orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr_error *err);
+/* Read `bytes` into a new trace and seal it. */
+orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
+orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
+orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
+orr_span orr__trace_body(const orr_trace *t, uint32_t index);
+orr_span orr__trace_meta_body(const orr_trace *t);
+
+/* The forms other than the current .et: et_legacy.c and trace_json.c.  Readers append to an empty trace
+ * (orr__trace_append_at with the place in the file as origin) and leave sealing to the
+ * caller. */
+orr_schema orr__legacy_recognise(orr_span bytes, const char *path);
+orr_code orr__legacy_read(orr_trace *t,
+                          orr_span bytes,
+                          const orr_read_options *opt,
+                          orr_error *err);
+orr_code orr__legacy_emit(
+    const orr_trace *t, orr_schema schema, uint64_t id_shift, orr_output *o, orr_error *err);
+bool orr__is_json(orr_span bytes);
+orr_code orr__json_read(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
+
+#endif

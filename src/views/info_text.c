@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* info_text.c - the figures for people: short tables in 80 columns, what is absent left out.
+ *
+ * Each section is one function that prints nothing when it has nothing to say. */
+#include "info_impl.h"
+#include "text_table.h"
+
+#include <string.h>
+
+typedef struct page {
+    const orr_info *o;
+    orr_buf *to;
+    orr_arena *a; /* for cells */
+} page;
+
+/* A cell inside a sentence; memory that ran out is remembered. */
+static const char *said(const page *p, const char *cell)
+{
+    p->to->failed |= !cell;
+    return cell ? cell : "";
+}
+
+static const char *count_of(const page *p, uint64_t v)
+{
+    return said(p, orr__cell_count(p->a, v));
+}
+
+static const char *bytes_of(const page *p, uint64_t v)
+{
+    return said(p, orr__cell_bytes(p->a, v));
+}
+
+static const char *average_of(const page *p, uint64_t total, uint64_t count)
+{
+    return said(p, orr__cell_average(p->a, total, count));
+}
+
+static const char *text_of(const page *p, orr_str s)
+{
+    return said(p, orr__cell_text(p->a, s));
+}
+
+static orr__table table_of(const page *p, uint32_t left, const char *const *heads, uint32_t columns)
+{
+    orr__table t = {.arena = p->a, .columns = columns, .left = left};
+    for (uint32_t k = 0; k < columns; k++)
+        orr__table_add(&t, heads[k]);
+    return t;
+}
+
+#define TABLE(p, left, ...)                               \
+    table_of(p, left, (const char *const[]){__VA_ARGS__}, \
+             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static void title(const page *p, const char *text)
+{
+    orr_buf_print(p->to, "\n%s\n", text);
+}
+
+static const char *type_name(const page *p, uint32_t type)
+{
+    const char *name = orr_node_type_name(type);
+    return name ? name : type == 255 ? "other" : orr_arena_print(p->a, "type %u", type);
+}
+
+static const char *kind_name(const page *p, uint32_t kind)
+{
+    const char *name = orr_collective_name(kind);
+    if (kind == ORR__NO_KIND)
+        return "(no comm_type)";
+    return name ? name : orr_arena_print(p->a, "comm_type %u", kind);
+}
+
+/* ---- the head ---- */
+
+static void print_ranks(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->options.one_rank) {
+        orr_buf_print(p->to, "  rank %u of %s, ", o->options.rank, count_of(p, o->ranks));
+    } else {
+        orr_buf_print(p->to, "  %s rank%s, ", count_of(p, o->ranks), o->ranks == 1 ? "" : "s");
+        if (o->ranks != 1)
+            orr_buf_print(p->to, "%s distinct, ", count_of(p, o->classes));
+    }
+    orr_buf_print(p->to, "%s node%s", count_of(p, o->nodes), o->nodes == 1 ? "" : "s");
+    if (o->counted_ranks > 1)
+        orr_buf_print(p->to, ", %s a rank", average_of(p, o->nodes, o->counted_ranks));
+    orr_buf_byte(p->to, '\n');
+    if (!o->options.one_rank && o->counted_ranks < o->ranks)
+        orr_buf_print(p->to, "  %s of the ranks could not be read and are not counted\n",
+                      count_of(p, o->ranks - o->counted_ranks));
+}
+
+static void print_schema(const page *p)
+{
+    const orr_info *o = p->o;
+    uint32_t kinds = 0;
+    for (uint32_t i = 0; i < ORR_SCHEMA_COUNT; i++)
+        kinds += o->schema_ranks[i] != 0;
+    orr_buf_text(p->to, "  schema");
+    for (uint32_t i = 0; i < ORR_SCHEMA_COUNT; i++) {
+        if (o->schema_ranks[i] == 0)
+            continue;
+        orr_buf_print(p->to, " %s", orr_schema_name((orr_schema)i));
+        if (kinds > 1)
+            orr_buf_print(p->to, " (%s)", count_of(p, o->schema_ranks[i]));
+    }
+    if (!o->has_metadata)
+        orr_buf_text(p->to, ", no metadata");
+    else if (o->meta_version.len)
+        orr_buf_print(p->to, ", version %.40s", text_of(p, o->meta_version));
+    orr_buf_byte(p->to, '\n');
+}
+
+static void print_metadata(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->meta_count == 0)
+        return;
+    title(p,
+          o->metadata_differs ? "Metadata of the first rank (others have their own)" : "Metadata");
+    orr__table t = {.arena = p->a, .columns = 2, .left = 2};
+    for (size_t i = 0; i < o->meta_count; i++) {
+        orr__table_add(&t, text_of(p, o->meta[i].name));
+        orr__table_add(&t, text_of(p, o->meta[i].value));
+    }
+    orr__table_print(&t, p->to);
+}
+
+static void print_head(const page *p)
+{
+    const orr_info *o = p->o;
+    char hash[ORR_CONTENT_HASH_ROOM];
+    if (o->options.path)
+        orr_buf_print(p->to, "%s\n", text_of(p, orr_str_of(o->options.path)));
+    print_ranks(p);
+    if (o->counted_ranks)
+        print_schema(p);
+    orr_buf_print(p->to, "  content %s%s%s\n", orr_content_hash_text(o->content_hash, hash),
+                  o->options.program ? ", read by " : "",
+                  o->options.program ? o->options.program : "");
+    orr_buf_text(
+        p->to, "  Times are microseconds (us), as files have them; cycles where a trace was made\n"
+               "  from a text file.\n");
+    if (o->is_saturated)
+        orr_buf_text(
+            p->to,
+            "  Some sums are larger than 64 bits hold; the largest number stands for them.\n");
+    print_metadata(p);
+}
+
+/* ---- nodes ---- */
+
+static uint64_t all_time(const orr_info *o)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < 256; i++)
+        total = orr__sat_add(total, o->by_type[i].total);
+    return total;
+}
+
+static void duration_row(const page *p, orr__table *t, const char *name, const orr__stat *s)
+{
+    orr__table_add(t, name);
+    orr__table_add(t, count_of(p, s->count));
+    orr__table_add(t, orr__cell_share(p->a, s->count, p->o->nodes));
+    orr__table_add(t, count_of(p, s->total));
+    orr__table_add(t, average_of(p, s->total, s->count));
+    orr__table_add(t, count_of(p, s->max));
+}
+
+static void print_types(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->nodes == 0)
+        return;
+    title(p, "Nodes by type");
+    orr__table t = TABLE(p, 1, "", "count", "share", "total us", "average us", "max us");
+    for (uint32_t i = 0; i < 256; i++)
+        if (o->by_type[i].count)
+            duration_row(p, &t, type_name(p, i), &o->by_type[i]);
+    orr__table_print(&t, p->to);
+}
+
+static void print_places(const page *p)
+{
+    static const char *const names[] = {"device", "host (is_cpu_op)", "not said"};
+    const orr_info *o = p->o;
+    if (o->by_place[0].count == 0 && o->by_place[1].count == 0)
+        return;
+    title(p, "Host and device");
+    orr__table t = TABLE(p, 1, "", "count", "share", "total us", "average us", "max us");
+    for (uint32_t i = 0; i < 3; i++)
+        if (o->by_place[i].count)
+            duration_row(p, &t, names[i], &o->by_place[i]);
+    orr__table_print(&t, p->to);
+}
+
+static void operator_row(
+    const page *p, orr__table *t, orr_str name, const orr__stat *s, uint64_t whole)
+{
+    orr__table_add(t, name.len ? text_of(p, name) : "(no name)");
+    orr__table_add(t, count_of(p, s->count));
+    orr__table_add(t, count_of(p, s->total));
+    orr__table_add(t, orr__cell_share(p->a, s->total, whole));
+    orr__table_add(t, average_of(p, s->total, s->count));
+    orr__table_add(t, count_of(p, s->max));
+}
+
+static void operator_table(const page *p, const char *what, const uint32_t *numbers, size_t count)
+{
+    const orr__operators *ops = &p->o->operators;
+    const uint64_t whole = all_time(p->o);
+    const uint32_t distinct = orr_intern_count(ops->names);
+    orr_buf_print(p->to, "\nOperators by %s", what);
+    if (count < distinct)
+        orr_buf_print(p->to, ", the first %s of %s", count_of(p, count), count_of(p, distinct));
+    orr_buf_byte(p->to, '\n');
+    orr__table t = TABLE(p, 1, "", "count", "total us", "of all", "average us", "max us");
+    for (size_t k = 0; k < count; k++)
+        operator_row(p, &t, orr_intern_get(ops->names, numbers[k]), &ops->stats[numbers[k]], whole);
+    orr__table_print(&t, p->to);
+}
+
+/* One table says it all when every operator is in it; one without times is in the order of counts. */
+static void print_operators(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->nodes == 0)
+        return;
+    const bool has_time = all_time(o) != 0;
+    const bool is_all = o->by_time_count == orr_intern_count(o->operators.names);
+    if (has_time)
+        operator_table(p, "time", o->by_time, o->by_time_count);
+    if (!has_time || !is_all)
+        operator_table(p, "count", o->by_count, o->by_count_count);
+    if (!o->options.by_name)
+        orr_buf_text(
+            p->to,
+            "  (numbers that tell nodes apart are left out of names; --by-name keeps them)\n");
+}
+
+/* ---- sizes and communication ---- */
+
+static void size_rows(const page *p,
+                      orr__table *t,
+                      const char *attribute,
+                      const orr__stat stats[256])
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        const orr__stat *s = &stats[i];
+        if (s->count == 0)
+            continue;
+        orr__table_add(t, attribute);
+        orr__table_add(t, type_name(p, i));
+        orr__table_add(t, count_of(p, s->count));
+        orr__table_add(t, bytes_of(p, s->min));
+        orr__table_add(t, bytes_of(p, s->total / s->count));
+        orr__table_add(t, bytes_of(p, s->max));
+        orr__table_add(t, bytes_of(p, s->total));
+    }
+}
+
+static void print_sizes(const page *p)
+{
+    orr__table t = TABLE(p, 2, "", "", "nodes", "min", "average", "max", "total");
+    const size_t empty = t.count;
+    size_rows(p, &t, "tensor_size", p->o->tensor_size);
+    size_rows(p, &t, "comm_size", p->o->comm_size);
+    if (t.count > empty) {
+        title(p, "Sizes");
+        orr__table_print(&t, p->to);
+    }
+    orr_free(t.cells);
+}
+
+static void coll_row(const page *p, orr__table *t, const orr__coll_row *row)
+{
+    const orr_info *o = p->o;
+    const bool has_size = row->size.count != 0;
+    const uint64_t ranks = o->counted_ranks;
+    orr__table_add(
+        t, row->group == ORR_NO_NAME ? "-" : text_of(p, orr_intern_get(o->groups, row->group)));
+    orr__table_add(t, kind_name(p, row->kind));
+    orr__table_add(t, row->ranks ? count_of(p, row->ranks) : "?");
+    orr__table_add(t, count_of(p, row->count));
+    orr__table_add(t, has_size ? bytes_of(p, row->size.min) : "-");
+    orr__table_add(t, has_size ? bytes_of(p, row->size.max) : "-");
+    orr__table_add(t, has_size ? bytes_of(p, row->size.total / ranks) : "-");
+}
+
+static void print_collectives(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->coll_count == 0)
+        return;
+    title(p, "Collectives by group");
+    orr__table t = TABLE(p, 2, "group", "type", "ranks", "count", "min", "max", "bytes a rank");
+    for (size_t i = 0; i < o->coll_count; i++)
+        coll_row(p, &t, &o->colls[i]);
+    orr__table_print(&t, p->to);
+}
+
+static const char *peer_name(const page *p, int64_t rank)
+{
+    return rank == ORR_NO_VALUE ? "?" : orr_arena_print(p->a, "%lld", (long long)rank);
+}
+
+static void print_pairs(const page *p)
+{
+    const orr_info *o = p->o;
+    const size_t count = o->peer_count < o->options.top ? o->peer_count : o->options.top;
+    orr_buf_print(p->to, "\nPeers by bytes");
+    if (count < o->peer_count)
+        orr_buf_print(p->to, ", the first %s of %s", count_of(p, count),
+                      count_of(p, o->peer_count));
+    orr_buf_byte(p->to, '\n');
+    orr__table t = TABLE(p, 1, "", "from", "to", "count", "min", "max", "bytes");
+    for (size_t i = 0; i < count; i++) {
+        const orr__peer_row *row = &o->peers[i];
+        orr__table_add(&t, row->type == ORR_NODE_COMM_SEND ? "send" : "receive");
+        orr__table_add(&t, peer_name(p, row->src));
+        orr__table_add(&t, peer_name(p, row->dst));
+        orr__table_add(&t, count_of(p, row->count));
+        orr__table_add(&t, row->size.count ? bytes_of(p, row->size.min) : "-");
+        orr__table_add(&t, row->size.count ? bytes_of(p, row->size.max) : "-");
+        orr__table_add(&t, row->size.count ? bytes_of(p, row->size.total) : "-");
+    }
+    orr__table_print(&t, p->to);
+}
+
+static void print_messages(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->peer_count == 0)
+        return;
+    title(p, "Point to point");
+    orr__table t = TABLE(p, 1, "", "count", "min", "average", "max", "bytes");
+    for (uint32_t k = 0; k < 2; k++) {
+        const orr__stat *s = &o->p2p[k];
+        if (o->p2p_nodes[k] == 0)
+            continue;
+        orr__table_add(&t, k == 0 ? "send" : "receive");
+        orr__table_add(&t, count_of(p, o->p2p_nodes[k]));
+        orr__table_add(&t, s->count ? bytes_of(p, s->min) : "-");
+        orr__table_add(&t, s->count ? bytes_of(p, s->total / s->count) : "-");
+        orr__table_add(&t, s->count ? bytes_of(p, s->max) : "-");
+        orr__table_add(&t, s->count ? bytes_of(p, s->total) : "-");
+    }
+    orr__table_print(&t, p->to);
+    print_pairs(p);
+}
+
+static void moved_row(
+    const page *p, orr__table *t, const char *name, const char *formula, uint64_t moved)
+{
+    orr__table_add(t, name);
+    orr__table_add(t, formula);
+    orr__table_add(t, bytes_of(p, moved / p->o->counted_ranks));
+    orr__table_add(t, bytes_of(p, moved));
+}
+
+static void moved_rows(const page *p, orr__table *t)
+{
+    const orr_info *o = p->o;
+    for (uint32_t kind = 0; kind < ORR_COLL_COUNT; kind++) {
+        bool is_there = false;
+        uint64_t moved = 0;
+        for (size_t i = 0; i < o->coll_count; i++) {
+            if (o->colls[i].kind != kind || o->colls[i].ranks == 0)
+                continue;
+            is_there = true;
+            moved = orr__sat_add(moved, o->colls[i].moved);
+        }
+        if (is_there)
+            moved_row(p, t, kind_name(p, kind), orr__moved_formula(kind), moved);
+    }
+    if (o->p2p_nodes[0])
+        moved_row(p, t, "send", "size", o->moved_p2p);
+}
+
+static void print_moved(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->coll_count == 0 && o->p2p_nodes[0] == 0)
+        return;
+    title(p, "Bytes moved, estimated (n: ranks of the group)");
+    orr__table t = TABLE(p, 2, "", "each rank sends", "a rank", "all ranks");
+    const size_t empty = t.count;
+    moved_rows(p, &t);
+    if (t.count > empty)
+        moved_row(p, &t, "all", "", orr__sat_add(o->moved_coll, o->moved_p2p));
+    if (t.count > empty)
+        orr__table_print(&t, p->to);
+    orr_free(t.cells);
+    if (o->has_unknown_moved && o->ranks == 1 && o->options.job_ranks == 0)
+        orr_buf_text(
+            p->to,
+            "  collectives are not estimated: this is one rank; --ranks N says of how many\n");
+    else if (o->has_unknown_moved)
+        orr_buf_text(p->to, "  collectives of an unknown type are not in these sums\n");
+}
+
+/* ---- the graph ---- */
+
+static void print_dependencies(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->nodes == 0)
+        return;
+    title(p, "Dependencies");
+    orr__table t = {.arena = p->a, .columns = 3, .left = 3};
+    const uint64_t figures[][2] = {{o->data_deps, o->data_missing},
+                                   {o->ctrl_deps, o->ctrl_missing}};
+    for (uint32_t k = 0; k < 2; k++) {
+        orr__table_add(&t, k == 0 ? "data" : "control");
+        orr__table_add(&t, count_of(p, figures[k][0]));
+        orr__table_add(&t, figures[k][1] == 0
+                               ? ""
+                               : orr_arena_print(p->a, "%s of them on nodes that are not there",
+                                                 count_of(p, figures[k][1])));
+    }
+    orr__table_add(&t, "roots");
+    orr__table_add(&t, count_of(p, o->roots));
+    orr__table_add(&t, "nodes that wait for none");
+    orr__table_add(&t, "leaves");
+    orr__table_add(&t, count_of(p, o->leaves));
+    orr__table_add(&t, "nodes that none waits for");
+    if (o->levels) {
+        orr__table_add(&t, "levels");
+        orr__table_add(&t, count_of(p, o->levels));
+        orr__table_add(&t, "nodes on the longest chain of a rank");
+        orr__table_add(&t, "width");
+        orr__table_add(&t, count_of(p, o->width));
+        orr__table_add(&t, "nodes on the widest level of a rank");
+    }
+    if (o->duplicate_ids) {
+        orr__table_add(&t, "same id");
+        orr__table_add(&t, count_of(p, o->duplicate_ids));
+        orr__table_add(&t, "nodes whose id an earlier one has");
+    }
+    orr__table_print(&t, p->to);
+}
+
+static void print_cycles(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->cyclic_ranks == 0)
+        return;
+    orr_buf_text(p->to, "  no critical path: dependencies form a cycle");
+    if (o->counted_ranks > 1)
+        orr_buf_print(p->to, " (%s rank%s, the first is %u)", count_of(p, o->cyclic_ranks),
+                      o->cyclic_ranks == 1 ? "" : "s", o->first_cyclic);
+    orr_buf_text(p->to, "\n  (orrery check shows it)\n");
+}
+
+static void print_path(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->nodes == 0)
+        return;
+    title(p, "Critical path (the longest chain in time, waiting for other ranks left out)");
+    print_cycles(p);
+    if (!o->has_path)
+        return;
+    orr_buf_print(p->to, "  %s us in %s node%s", count_of(p, o->path_us),
+                  count_of(p, o->path_nodes), o->path_nodes == 1 ? "" : "s");
+    if (o->counted_ranks > 1)
+        orr_buf_print(p->to, ", rank %u; %s us on average", o->path_rank,
+                      average_of(p, o->critical_sum_us, o->critical_ranks));
+    orr_buf_print(p->to, "\n  all nodes of that rank: %s us, %s times as much (parallelism)\n",
+                  count_of(p, o->path_rank_us), average_of(p, o->path_rank_us, o->path_us));
+    orr__table t = TABLE(p, 1, "", "count", "total us", "of path", "average us", "max us");
+    for (size_t k = 0; k < o->path_op_count; k++)
+        operator_row(p, &t, o->path_ops[k].name, &o->path_ops[k].duration_us, o->path_us);
+    orr__table_print(&t, p->to);
+}
+
+static void print_compute(const page *p)
+{
+    const orr_info *o = p->o;
+    const orr__stat *s = &o->by_type[ORR_NODE_COMP];
+    if (s->count == 0)
+        return;
+    title(p, "Compute");
+    orr_buf_print(p->to, "  %s us in all, %s us a rank, %s us a node\n", count_of(p, s->total),
+                  average_of(p, s->total, o->counted_ranks), average_of(p, s->total, s->count));
+    if (o->num_ops.count)
+        orr_buf_print(p->to, "  %s operations (num_ops of %s nodes)\n",
+                      count_of(p, o->num_ops.total), count_of(p, o->num_ops.count));
+}
+
+static void print_per_rank(const page *p)
+{
+    const orr_info *o = p->o;
+    if (!o->options.per_rank || o->row_count == 0)
+        return;
+    title(p, "Ranks (equal ones in one row, figures of one of them; a-b/s counts by s)");
+    orr__table t =
+        TABLE(p, 1, "ranks", "nodes", "total us", "compute us", "critical us", "bytes", "moved");
+    for (size_t i = 0; i < o->row_count; i++) {
+        const orr__class_row *row = &o->rows[i];
+        orr__table_add(&t, row->ranks);
+        orr__table_add(&t, count_of(p, row->nodes));
+        orr__table_add(&t, count_of(p, row->duration_us));
+        orr__table_add(&t, count_of(p, row->compute_us));
+        orr__table_add(&t, row->is_cyclic ? "cycle" : count_of(p, row->critical_us));
+        orr__table_add(&t, bytes_of(p, row->sent_bytes));
+        orr__table_add(&t, o->has_unknown_moved ? "?" : bytes_of(p, row->moved_bytes));
+    }
+    orr__table_print(&t, p->to);
+}
+
+orr_code orr_info_text(orr_info *info, orr_str *out, orr_error *err)
+{
+    info->printed.len = 0;
+    const page p = {.o = info, .to = &info->printed, .a = orr_arena_create()};
+    if (!p.a)
+        return orr_no_memory(err);
+    print_head(&p);
+    print_types(&p);
+    print_places(&p);
+    print_operators(&p);
+    print_compute(&p);
+    print_sizes(&p);
+    print_collectives(&p);
+    print_messages(&p);
+    print_moved(&p);
+    print_dependencies(&p);
+    print_path(&p);
+    print_per_rank(&p);
+    orr_arena_destroy(p.a);
+    *out = (orr_str){(const char *)info->printed.ptr, info->printed.len};
+    return info->printed.failed ? orr_no_memory(err) : ORR_OK;
+}

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# What was printed must have arrived.
+orrery help >/dev/full

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+orrery gen compare_pipeline_parallel --ranks 1

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+orrery gen --list layered
+orrery gen --list ALL_REDUCE

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+chakra_generator --num_dims 2

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that are not used: the unsafe ones anywhere; those that end the process or print, in the library;
+memory and stdio outside src/base."""
+
+import re
+
+import tree
+
+EVERYWHERE = "atoi atol atof sprintf vsprintf strcpy strcat strtok rand srand gets alloca"
+LIBRARY = "exit abort printf assert puts putchar setlocale"
+ABOVE_BASE = "malloc calloc realloc free strdup strndup fopen fclose fread fwrite fprintf fputs fputc open mmap"
+
+
+def pattern(names):
+    return re.compile(r"(?<![\w.>])(" + "|".join(names.split()) + r")[ \t]*\(")
+
+
+def rules(path):
+    yield pattern(EVERYWHERE), "is not used here"
+    if path.parts[0] == "src":
+        yield pattern(LIBRARY), "is not for the library: input never ends the process, and it prints nothing"
+        if path.parts[1] != "base":
+            yield pattern(ABOVE_BASE), "is for src/base only: memory.h, input.h and output.h stand in for it"
+
+
+def main():
+    problems = []
+    for path in tree.c_files():
+        text = tree.code_only(tree.read(path))
+        for find, words in rules(path):
+            for match in find.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                problems.append(f"{path}:{line}: {match.group(1)} {words}")
+    tree.report(problems)
+
+
+main()

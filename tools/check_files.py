@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""File names are unique, so that the name in a backtrace is enough; source files open with the licence line;
+nothing names a folder of one person's machine; no file is past 1,200 lines."""
+
+import collections
+import re
+
+import tree
+
+SHARED_NAMES = {"README.md", "meson.build", "run"}
+TEXT_SUFFIXES = {".c", ".h", ".cc", ".hpp", ".py", ".sh", ".md", ".in", ".build", ".js", ".css", ".html", ".txt", ""}
+MACHINE_PATH = re.compile(r"(?<![\w$.}/])/(?:home|root|tmp|work|farm|Users|mnt|srv)/[\w.]+")
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+LINES_MAX = 1200
+
+
+def main():
+    problems = []
+    places = collections.defaultdict(list)
+    for path in tree.files():
+        if path.suffix in tree.C_SUFFIXES or path.suffix in (".py", ".sh", ".js"):
+            if path.parts[0] != "include":  # these are always written <orrery/...>
+                places[path.name].append(str(path))
+            first = "\n".join(tree.read(path).splitlines()[:3])
+            if LICENCE not in first:
+                problems.append(f"{path}:1: no line \"{LICENCE}\"")
+        if path.suffix not in TEXT_SUFFIXES or path.parts[:2] == ("tests", "fuzz") and "seeds" in path.parts:
+            continue
+        lines = tree.read(path).splitlines()
+        if path.suffix in tree.C_SUFFIXES and len(lines) > LINES_MAX:
+            problems.append(f"{path}: {len(lines)} lines; look for the seam")
+        for number, line in enumerate(lines, 1):
+            if MACHINE_PATH.search(line) and path.name != "check_files.py":
+                problems.append(f"{path}:{number}: a path of one machine: {line.strip()[:100]}")
+    for name, found in sorted(places.items()):
+        if len(found) > 1 and name not in SHARED_NAMES:
+            problems.append(f"{name}: the name is used {len(found)} times: {', '.join(found)}")
+    tree.report(problems)
+
+
+main()

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every header compiles alone: the public ones as C11 and as C++17, with the warnings that users may have on;
+# ours as C11.  orrery.h includes all the others.
+set -eu
+cd "$(dirname "$0")/.."
+warnings='-Wall -Wextra -Wshadow -Wconversion -Wundef -Werror'
+status=0
+try() {
+    "$@" || {
+        status=1
+        echo "does not compile alone: $*"
+    }
+}
+for header in include/orrery/*.h include/orrery/*.hpp; do
+    [ -e "$header" ] || continue
+    case $header in
+    *.hpp | */orrery.h) ;;
+    *)
+        grep -qs "<orrery/${header##*/}>" include/orrery/orrery.h || {
+            status=1
+            echo "include/orrery/orrery.h does not include <orrery/${header##*/}>"
+        }
+        ;;
+    esac
+    case $header in *.hpp) ;; *) try gcc -std=c11 -pedantic $warnings -Iinclude -fsyntax-only -x c "$header" ;; esac
+    try g++ -std=c++17 -pedantic $warnings -Iinclude -fsyntax-only -x c++ "$header"
+done
+for header in $(find src cli -name '*.h'); do
+    try gcc -std=c11 -D_GNU_SOURCE $warnings -Iinclude -Isrc -fsyntax-only -x c "$header"
+done
+exit $status

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Includes go one way only: base <- trace, models <- sources, passes, simulate, views; cli sees the public
+headers alone.  A public header belongs to the module that defines its functions, so base cannot reach up
+through one.  Other people's libraries are included by base only."""
+
+import re
+
+import tree
+
+ALLOWED = {
+    "base": {"base"},
+    "trace": {"trace", "base"},
+    "models": {"models", "base"},
+    "sources": {"sources", "trace", "base"},
+    "passes": {"passes", "trace", "models", "base"},
+    "simulate": {"simulate", "trace", "models", "base"},
+    "views": {"views", "trace", "base"},
+}
+THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
+# Interfaces written for the module below to call back: a network model schedules through the simulation.
+PORTS = {("models", "orrery/network.h")}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+
+def module_of(path):
+    return path.parts[1] if path.parts[0] == "src" and len(path.parts) > 2 else None
+
+
+def public_owners():
+    """Public header -> the modules its functions are defined in (types alone belong to base)."""
+    defined = {}
+    for path in tree.c_files("src"):
+        for name in re.findall(r"^[A-Za-z][^;{}()=#\n]*?\b(orr_\w+)\(", tree.code_only(tree.read(path)), re.M):
+            if path.suffix != ".h":
+                defined[name] = module_of(path)
+    owners = {}
+    for path in tree.c_files("include"):
+        names = re.findall(r"\bORR_API\b[^;{]*?\b(orr_\w+)\s*\(", tree.code_only(tree.read(path)))
+        owners["/".join(path.parts[1:])] = {defined[name] for name in names if name in defined} or {"base"}
+    return owners
+
+
+def resolve(path, name):
+    """The file of ours that a quoted include means, or None."""
+    for folder in (path.parent, tree.pathlib.PurePosixPath("src"), tree.pathlib.PurePosixPath("include")):
+        found = (tree.ROOT / folder / name).resolve()
+        if found.is_file() and tree.ROOT in found.parents:
+            return tree.pathlib.PurePosixPath(found.relative_to(tree.ROOT))
+    return None
+
+
+def is_sideways(path, target):
+    """One source must not know another, nor one network model another."""
+    own, other = path.parts[2:-1], target.parts[2:-1]
+    return module_of(path) in ("sources", "models") and other and own[:len(other)] != other
+
+
+def check_library(path, owners, quote, name):
+    module = module_of(path)
+    if name.startswith("orrery/"):
+        reached = owners.get(name, set())
+        if (module, name) in PORTS:
+            return None
+        if not reached <= ALLOWED[module]:
+            return f"{module} may not include {name}, which belongs to {', '.join(sorted(reached))}"
+        return None
+    if quote == "<":
+        if name in THIRD_PARTY and module != "base":
+            return f"{name} is included by base only"
+        return None
+    target = resolve(path, name)
+    if target is None:
+        return f"{name} is not a file of the tree"
+    if target.parts[0] != "src":
+        return f"{name}: write public headers as <orrery/...>"
+    if module_of(target) not in ALLOWED[module]:
+        return f"{module} may not include {module_of(target)} ({name})"
+    if is_sideways(path, target):
+        return f"sideways: {name} belongs to a neighbour"
+    return None
+
+
+def check_outside(path, quote, name):
+    """cli, examples and public headers see include/orrery and nothing else of ours."""
+    if quote == "<":
+        return f"{name} is included by base only" if name in THIRD_PARTY else None
+    target = resolve(path, name)
+    if path.parts[0] == "cli" and target is not None and target.parts[0] == "cli":
+        return None
+    return f"{path.parts[0]} may include <orrery/...> only, not {name}"
+
+
+def main():
+    owners = public_owners()
+    problems = []
+    for path in tree.c_files("src", "cli", "examples", "include"):
+        text = tree.code_only(tree.read(path), keep_strings=True)
+        for match in INCLUDE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            module = module_of(path)
+            if module is not None and module not in ALLOWED:
+                wrong = f"no rule for the module {module}; add it to tools/check_includes.py"
+            elif module is not None:
+                wrong = check_library(path, owners, match.group(1), match.group(2))
+            else:
+                wrong = check_outside(path, match.group(1), match.group(2))
+            if wrong:
+                problems.append(f"{path}:{line}: {wrong}")
+    tree.report(problems)
+
+
+main()

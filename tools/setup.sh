@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [fuzz]
+# When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
+set -eu
+
+build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd-dev libyaml-dev libsimdjson-dev'
+test='libcmocka-dev mandoc clang-format-14'
+fuzz='clang-14 libclang-rt-14-dev'
+
+dry_run=
+if [ "${1-}" = --dry-run ]; then
+    dry_run=1
+    shift
+fi
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "setup: not a Debian system; please see to it that these are there (Debian's names): $build" >&2
+    exit 0
+fi
+
+missing=
+for group in "$@"; do
+    case $group in
+    build) packages=$build ;;
+    test) packages=$test ;;
+    fuzz) packages=$fuzz ;;
+    *)
+        echo "setup: unknown group '$group'; there are: build test fuzz" >&2
+        exit 2
+        ;;
+    esac
+    for package in $packages; do
+        dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q 'ok installed' ||
+            missing="$missing $package"
+    done
+done
+[ -n "$missing" ] || exit 0
+
+if [ -n "$dry_run" ]; then
+    as_root=none
+elif [ "$(id -u)" -eq 0 ]; then
+    as_root=
+elif sudo -n true 2>/dev/null; then
+    as_root='sudo -n'
+else
+    as_root=none
+fi
+if [ "$as_root" = none ]; then
+    echo "setup: these packages are missing:$missing" >&2
+    echo "setup: please install them:  sudo apt-get install$missing" >&2
+    exit 1
+fi
+
+echo "setup: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get -q -y update >&2
+$as_root apt-get -q -y install --no-install-recommends $missing >&2

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks share: the files of the tree, C text without comments and strings, and how to report."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+C_SUFFIXES = (".c", ".h", ".cc", ".hpp")
+
+
+def files():
+    """Every file that is or would be in the repository, relative to the root, sorted."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                            cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0 and listed.stdout:
+        names = listed.stdout.split("\0")
+    else:  # an unpacked archive has no .git
+        names = [os.path.relpath(os.path.join(folder, name), ROOT)
+                 for folder, folders, found in os.walk(ROOT)
+                 for name in found if not os.path.relpath(folder, ROOT).startswith(("build", ".git"))]
+    return sorted(pathlib.PurePosixPath(name) for name in set(names) if name and (ROOT / name).is_file())
+
+
+def c_files(*folders):
+    """C and C++ files, of these top folders or of all."""
+    return [path for path in files() if path.suffix in C_SUFFIXES and (not folders or path.parts[0] in folders)]
+
+
+def read(path):
+    return (ROOT / path).read_text(errors="replace")
+
+
+def code_only(text, keep_strings=False):
+    """The text with comments blanked (and the insides of strings), line numbers unchanged."""
+    def blank(match):
+        token = match.group(0)
+        if token.startswith(("/*", "//")):
+            return re.sub(r"[^\n]", " ", token)
+        return token if keep_strings else token[0] + " " * (len(token) - 2) + token[-1]
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
+
+
+def report(problems):
+    """Prints the problems and ends: status 1 when there are any."""
+    for problem in problems:
+        print(problem)
+    sys.exit(1 if problems else 0)
