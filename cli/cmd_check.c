@@ -93,7 +93,8 @@ static orr_code check_run(cli_context *c, orr_error *err)
         .read = {.leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT},
         .threads = (unsigned)cli_count(c, "threads"),
         .keep_going = true};
-    orr_check_style style = {.input = path, .is_strict = cli_flag(c, "strict")};
+    orr_check_style style = {
+        .program = "orrery " ORRERY_VERSION, .input = path, .is_strict = cli_flag(c, "strict")};
     orr_check_report *changes = NULL;
     if (is_fix && !output)
         return orr_fail(err, ORR_EUSAGE, NULL,
@@ -121,6 +122,6 @@ const cli_command cli_cmd_check = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .see_also = "orrery-info(1), orrery-gen(1), orrery-convert(1)",
+    .see_also = "orrery-convert(1), orrery-gen(1), orrery-info(1)",
     .run = check_run,
 };

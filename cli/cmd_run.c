@@ -20,6 +20,7 @@ static const cli_option options[] = {
      .fallback = "unaware"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
+    {"trace-log", 0, "FILE", "write when each node was issued and ended, a line each"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -53,6 +54,19 @@ static orr_code simulate(const orr_sim_options *opt, orr_sim **out, orr_error *e
     return code;
 }
 
+/* With track-local-mem in the system file: one file a rank that has finished. */
+static orr_code write_memory(const orr_sim *s, orr_error *err)
+{
+    char path[4096];
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; orr_sim_memory_trace(s) && i < orr_sim_finished(s) && !code; i++) {
+        const uint32_t rank = orr_sim_finished_rank(s, i);
+        snprintf(path, sizeof path, "%s.%u.json", orr_sim_memory_trace(s), rank);
+        code = orr_sim_write_memory_trace(s, rank, path, err);
+    }
+    return code;
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
     const orr_sim_options opt = {
@@ -64,12 +78,17 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .fidelity = cli_text(c, "network"),
         .queues_per_dim = (uint32_t)cli_count(c, "queues"),
         .rendezvous = cli_flag(c, "rendezvous"),
+        .trace_log = cli_text(c, "trace-log") != NULL,
     };
     orr_sim *s = NULL;
     orr_code code = simulate(&opt, &s, err);
     if (!code)
         code =
             cli_flag(c, "json") ? orr_sim_write_json(s, "-", err) : orr_sim_write_text(s, "-", err);
+    if (!code)
+        code = write_memory(s, err);
+    if (!code && opt.trace_log)
+        code = orr_sim_write_trace_log(s, cli_text(c, "trace-log"), err);
     orr_sim_destroy(s);
     return code;
 }
@@ -116,9 +135,18 @@ static orr_code write_logs(const orr_sim *s, const char *folder, orr_error *err)
         return orr_fail(err, ORR_EIO, &w, "cannot make this directory: %s", strerror(errno));
     }
     snprintf(path, sizeof path, "%s/log.log", folder);
-    orr_code code = orr_sim_write_old_log(s, path, false, err);
+    orr_code code = orr_sim_write_old_log(s, path, ORR_SIM_LOG_FILE, err);
     snprintf(path, sizeof path, "%s/err.log", folder);
-    return code ? code : orr_sim_write_old_log(s, path, true, err);
+    return code ? code : orr_sim_write_old_log(s, path, ORR_SIM_LOG_ERRORS, err);
+}
+
+/* What became of the run, also when it came to a standstill: the ranks that finished are known. */
+static orr_code write_old(const orr_sim *s, const char *folder, orr_error *err)
+{
+    orr_code code = orr_sim_write_old_log(s, "-", ORR_SIM_LOG_CONSOLE, err);
+    if (!code)
+        code = write_logs(s, folder, err);
+    return code ? code : write_memory(s, err);
 }
 
 static orr_code parse_scale(const char *text, double *out, orr_error *err)
@@ -147,16 +175,14 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
         .is_compat = true,
     };
     orr_sim *s = NULL;
-    orr_error ignored;
+    orr_error second;
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
-    if (code || (code = simulate(&opt, &s, err))) {
-        if (s) /* what is known so far: the ranks that finished */
-            (void)!orr_sim_write_old_log(s, "-", false, &ignored);
-    } else {
-        code = orr_sim_write_old_log(s, "-", false, err);
-        if (!code)
-            code = write_logs(s, cli_text(c, "logging-folder"), err);
-    }
+    if (!code)
+        code = simulate(&opt, &s, err);
+    if (s && code)
+        (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
+    else if (s)
+        code = write_old(s, cli_text(c, "logging-folder"), err);
     orr_sim_destroy(s);
     return code;
 }

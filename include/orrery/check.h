@@ -113,6 +113,7 @@ ORR_API orr_code orr_check_fix(const char *path,
 /* ---- in words ---- */
 
 typedef struct orr_check_style {
+    const char *program;             /* who asks, for JSON: "orrery 0.1.0"; NULL: not said */
     const char *input;               /* what was checked, for the summary */
     const orr_check_report *changes; /* of orr_check_fix; NULL: nothing was repaired */
     const char *output;              /* where the repaired set is; with changes */

@@ -12,6 +12,7 @@
 #include <orrery/progress.h>
 #include <orrery/set.h>
 #include <orrery/sim.h>
+#include <orrery/stall.h>
 #include <orrery/trace.h>
 #include <orrery/types.h>
 #include <orrery/units.h>

@@ -23,12 +23,14 @@ typedef struct orr_progress {
     uint64_t look;  /* when done comes to this, it is time to look at the clock */
     uint64_t total; /* 0: not known */
     const char *what, *unit;
+    const char *
+        note; /* NULL, or more words for the end of the line; total is then an estimate, not shown */
     uint64_t started_ns, shown_ns; /* by the monotonic clock; shown_ns is 0 before the first line */
     int fd;                        /* -1: nothing is shown */
 } orr_progress;
 
 /* total 0: not known.  unit "bytes" prints sizes (1.50 GiB), any other counts (1,234 nodes).  Both texts
- * must live as long as p. */
+ * must live as long as p.  Whoever sets p->total or p->note later does so before orr_progress_add. */
 ORR_API void orr_progress_start(
     orr_progress *p, const char *what, const char *unit, uint64_t total, bool quiet);
 ORR_API void orr_progress_look(orr_progress *p); /* for orr_progress_add */

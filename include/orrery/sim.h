@@ -16,12 +16,20 @@
 
 #include <orrery/network.h>
 #include <orrery/set.h>
+#include <orrery/stall.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define ORR_NEVER UINT64_MAX
+
+/* How much of a run is kept for later. */
+typedef enum orr_sim_record {
+    ORR_SIM_RECORD_FIGURES = 0, /* sums only */
+    ORR_SIM_RECORD_NODES,       /* when each node ran, and what let it: 36 bytes a node */
+    ORR_SIM_RECORD_PHASES       /* and each phase of each chunk of each collective */
+} orr_sim_record;
 
 typedef struct orr_sim_options {
     const char *workload; /* a prefix, a directory or a .orr: the traces of all ranks */
@@ -35,9 +43,14 @@ typedef struct orr_sim_options {
     uint32_t queues_per_dim;           /* 0: 1 */
     double injection_scale;            /* 0: 1 */
     bool rendezvous;
+    bool trace_log; /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool
         is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
     unsigned threads; /* for reading traces; 0: one per core */
+    orr_sim_record record;  /* more than figures: orr_sim_timeline, orr_sim_critical_path */
+    uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
+    bool shows_progress;    /* a line on stderr, when that is a terminal */
+    const char *program;    /* who asks, for the head of results: "orrery 0.1.0"; NULL: not said */
 } orr_sim_options;
 
 /* What became of one rank. */
@@ -47,7 +60,8 @@ typedef struct orr_sim_rank_result {
     uint64_t wall;                /* end of its last node */
     uint64_t gpu_time, comm_time; /* length of the union of their intervals */
     uint64_t cpu_time, memory_time;
-    bool has_other_nodes; /* it ran host, remote-memory or invalid nodes */
+    bool has_other_nodes;  /* it ran host, remote-memory or invalid nodes */
+    orr_bytes peak_memory; /* of live tensors; 0 unless the system file has track-local-mem */
     double compute_bound, compute_use, memory_use,
         intensity; /* roofline averages, see astra-sim.md 10.1 */
 } orr_sim_rank_result;
@@ -62,6 +76,9 @@ ORR_API orr_code orr_sim_step(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
 /* All of them.  A simulation that stands still before all ranks have finished is an error that says who waits
  * for whom. */
 ORR_API orr_code orr_sim_run(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
+/* orr_sim_run returns ORR_ESTOP soon, and may be called again to go on.  Results up to then can be asked for.
+ * Safe in a signal handler and from another thread. */
+ORR_API void orr_sim_stop(orr_sim *s);
 
 ORR_API uint32_t orr_sim_ranks(const orr_sim *s);
 ORR_API uint32_t orr_sim_finished(const orr_sim *s); /* how many have finished */
@@ -71,12 +88,29 @@ ORR_API const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank)
 ORR_API uint64_t orr_sim_events(const orr_sim *s);
 ORR_API uint64_t orr_sim_messages(const orr_sim *s);
 
-/* The lines that the old programs print (astra-sim.md 10.1), appended to nothing: the whole of them, to a file
- * or "-".  is_error: only those of level error and above. */
+/* The lines that the old programs print (astra-sim.md 10.1), the whole of them, to a file or "-". */
+typedef enum orr_sim_log {
+    ORR_SIM_LOG_CONSOLE, /* level info and above */
+    ORR_SIM_LOG_FILE,    /* with the issue and callback lines, if they were kept */
+    ORR_SIM_LOG_ERRORS   /* level error and above */
+} orr_sim_log;
 ORR_API orr_code orr_sim_write_old_log(const orr_sim *s,
                                        const char *path,
-                                       bool is_error,
+                                       orr_sim_log which,
                                        orr_error *err) ORR_MUST_CHECK;
+/* The issue and callback lines alone, in the form that chakra_timeline_visualizer reads.  Needs
+ * orr_sim_options.trace_log, or trace-enabled in the system file. */
+ORR_API orr_code orr_sim_write_trace_log(const orr_sim *s,
+                                         const char *path,
+                                         orr_error *err) ORR_MUST_CHECK;
+
+/* Tensors in a rank's memory over time, as a Chrome trace (astra-sim.md 10.2), when the system file has
+ * track-local-mem: the prefix it wants for the files PREFIX.<rank>.json (NULL: not tracked), and one of them. */
+ORR_API const char *orr_sim_memory_trace(const orr_sim *s);
+ORR_API orr_code orr_sim_write_memory_trace(const orr_sim *s,
+                                            uint32_t rank,
+                                            const char *path,
+                                            orr_error *err) ORR_MUST_CHECK;
 /* What came out, as a short table or as one JSON object; to a file or "-". */
 ORR_API orr_code orr_sim_write_text(const orr_sim *s,
                                     const char *path,

@@ -20,9 +20,10 @@ void orr_buf_fini(orr_buf *b);
 /* Room for n more bytes at ptr + len; NULL (and failed set) when memory ran out. */
 static inline uint8_t *orr_buf_reserve(orr_buf *b, size_t n)
 {
-    if (b->room - b->len < n) {
+    if (b->room - b->len < n || !b->ptr) {
         size_t need;
-        if (b->failed || !orr_add_size(b->len, n, &need) || !orr_grow(&b->ptr, &b->room, need)) {
+        if (b->failed || !orr_add_size(b->len, n, &need) ||
+            !orr_grow(&b->ptr, &b->room, need ? need : 1)) {
             b->failed = true;
             return NULL;
         }

@@ -95,8 +95,9 @@ static void emit(orr_output *o, const uint8_t *p, size_t n, bool last)
 
 static void flush_gathered(orr_output *o, bool last)
 {
+    const uint8_t *from = o->gather.len ? o->gather.ptr : (const uint8_t *)"";
     if (o->gather.len || last)
-        emit(o, o->gather.ptr, o->gather.len, last);
+        emit(o, from, o->gather.len, last);
     o->gather.len = 0;
 }
 

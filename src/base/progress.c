@@ -80,15 +80,18 @@ size_t orr__progress_line(const orr_progress *p, uint64_t now_ns, char *out, siz
 {
     const uint64_t elapsed = now_ns - p->started_ns;
     const bool knows_end = p->total && p->done <= p->total;
-    char amount[3 * ORR_UNIT_ROOM], rate[2 * ORR_UNIT_ROOM], left[ORR_UNIT_ROOM] = "",
-                                                             share[8] = "";
-    put_amount(p, amount, sizeof amount);
+    char amount[3 * ORR_UNIT_ROOM] = "", rate[2 * ORR_UNIT_ROOM], left[ORR_UNIT_ROOM] = "",
+                    share[8] = "";
+    if (!p->note || !knows_end)
+        put_amount(p, amount, sizeof amount);
     put_rate(p, elapsed, rate, sizeof rate);
     if (knows_end && p->done)
         put_left(p, elapsed, left, sizeof left);
     if (knows_end)
-        snprintf(share, sizeof share, "%3u%% ", (unsigned)scale(p->done, 100, p->total));
-    const int length = snprintf(out, size, "%s %s%s, %s%s", p->what, share, amount, rate, left);
+        snprintf(share, sizeof share, *amount ? "%3u%% " : "%3u%%",
+                 (unsigned)scale(p->done, 100, p->total));
+    const int length = snprintf(out, size, "%s %s%s, %s%s%s", p->what, share, amount, rate, left,
+                                p->note ? p->note : "");
     if (length < 0)
         return 0;
     return (size_t)length < size ? (size_t)length : size - 1;

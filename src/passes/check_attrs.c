@@ -81,9 +81,8 @@ bool orr__attr_is_sound(const orr__known_attr *known, orr_value_kind kind, bool 
 {
     if (known->wanted == ORR__WANT_TEXT)
         return kind == ORR_VALUE_STRING && !is_list;
-    if (known->wanted == ORR__WANT_BOOLS)
-        return kind == ORR_VALUE_BOOL && is_list;
-    return kind >= ORR_VALUE_INT32 && kind <= ORR_VALUE_BOOL && !is_list;
+    const bool is_whole = kind >= ORR_VALUE_INT32 && kind <= ORR_VALUE_BOOL;
+    return is_whole && is_list == (known->wanted == ORR__WANT_BOOLS);
 }
 
 /* ---- the names and kinds in one record ---- */
@@ -336,7 +335,9 @@ static bool has_false(const orr_attr *a)
 {
     orr_list it = orr_attr_items(a);
     orr_value v;
-    while (a->kind == ORR_VALUE_BOOL && orr_list_next(&it, &v))
+    if (!orr__attr_is_sound(&orr__known_attrs[ORR__KNOWN_INVOLVED_DIM], a->kind, a->is_list))
+        return false;
+    while (orr_list_next(&it, &v))
         if (!v.u)
             return true;
     return false;

@@ -93,7 +93,8 @@ void orr__check_attrs(orr__check *k, const orr__check_class *cls);
 void orr__check_collectives(orr__check *k);
 void orr__check_messages(orr__check *k);
 
-/* What an attribute that programs know should hold. */
+/* What an attribute that programs know should hold: any kind of integer, a text, a list of booleans (of which
+ * old generations make integers). */
 typedef enum orr__wanted { ORR__WANT_INT, ORR__WANT_TEXT, ORR__WANT_BOOLS } orr__wanted;
 typedef struct orr__known_attr {
     const char *name;

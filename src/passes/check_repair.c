@@ -153,27 +153,29 @@ static bool int_of_double(double d, int64_t *out)
     return true;
 }
 
-/* The kind the reference writes, or one that holds the value. */
-static orr_value_kind int_kind(orr_value_kind usual, int64_t v)
+/* The kind the reference writes, or one that holds the value and that every generation has. */
+static orr_value_kind int_kind(const repair *r, int key, int64_t v)
 {
-    if (usual == ORR_VALUE_INT32)
-        return v >= INT32_MIN && v <= INT32_MAX ? usual : ORR_VALUE_INT64;
-    if (usual == ORR_VALUE_UINT32)
-        return v >= 0 && v <= UINT32_MAX ? usual : ORR_VALUE_INT64;
-    if (usual == ORR_VALUE_BOOL)
-        return v == 0 || v == 1 ? usual : ORR_VALUE_INT64;
-    return usual == ORR_VALUE_UINT64 && v < 0 ? ORR_VALUE_INT64 : usual;
+    const orr_value_kind usual = (orr_value_kind)orr__known_attrs[key].kind;
+    const bool fits = usual == ORR_VALUE_INT32    ? v >= INT32_MIN && v <= INT32_MAX
+                      : usual == ORR_VALUE_UINT32 ? v >= 0 && v <= UINT32_MAX
+                      : usual == ORR_VALUE_UINT64 ? v >= 0
+                      : usual == ORR_VALUE_BOOL   ? v == 0 || v == 1
+                                                  : true;
+    return fits && orr_trace_schema(r->cls->t) <= ORR_SCHEMA_2023_10 ? usual : ORR_VALUE_INT64;
 }
 
-static bool to_int(int key, const orr_attr *a, orr_attr *out)
+static bool to_int(const repair *r, int key, const orr_attr *a, orr_attr *out)
 {
-    int64_t v;
+    int64_t v = 0;
+    if (a->is_list)
+        return false;
     const bool is_text = a->kind == ORR_VALUE_STRING && int_of_text(key, a->value.s, &v);
     const bool is_real = (a->kind == ORR_VALUE_DOUBLE || a->kind == ORR_VALUE_FLOAT) &&
                          int_of_double(a->value.d, &v);
-    if (a->is_list || (!is_text && !is_real))
+    if (!is_text && !is_real)
         return false;
-    out->kind = int_kind((orr_value_kind)orr__known_attrs[key].kind, v);
+    out->kind = int_kind(r, key, v);
     out->value.i = v;
     return true;
 }
@@ -197,37 +199,16 @@ static bool to_text(repair *r, const orr_attr *a, orr_attr *out)
     return text != NULL;
 }
 
-static bool to_bools(repair *r, const orr_attr *a, orr_attr *out)
-{
-    orr_list it = orr_attr_items(a);
-    orr_value v;
-    size_t n = 0;
-    if (!a->is_list || a->kind < ORR_VALUE_INT32 || a->kind > ORR_VALUE_BOOL)
-        return false;
-    for (orr_list count = it; orr_list_next(&count, &v); n++)
-        if (v.u > 1)
-            return false;
-    orr_value *items = orr_arena_new(r->per_node, n + 1, orr_value);
-    r->k->no_memory |= !items;
-    for (size_t i = 0; items && i < n && orr_list_next(&it, &v); i++)
-        items[i].u = v.u;
-    out->kind = ORR_VALUE_BOOL;
-    out->is_list = true;
-    out->items = items;
-    out->item_count = n;
-    return items != NULL;
-}
-
 static bool convert(repair *r, int key, const orr_attr *a, orr_attr *out)
 {
     *out = (orr_attr){.name = a->name, .doc = a->doc};
     switch (orr__known_attrs[key].wanted) {
     case ORR__WANT_INT:
-        return to_int(key, a, out);
+        return to_int(r, key, a, out);
     case ORR__WANT_TEXT:
         return to_text(r, a, out);
     default:
-        return to_bools(r, a, out);
+        return false;
     }
 }
 

@@ -34,8 +34,10 @@ static orr_code read_file(const char *path, orr_buf *out, orr_error *err)
 /* The record at `at`: where its fields begin and where it ends.  False: there is no whole one. */
 static bool frame(orr_span bytes, size_t at, orr_span *body)
 {
+    if (at >= bytes.len)
+        return false;
     orr_wire w = {bytes.ptr + at, bytes.ptr + bytes.len, NULL};
-    return w.at < w.end && orr_wire_bytes(&w, body);
+    return orr_wire_bytes(&w, body);
 }
 
 static size_t end_of(orr_span bytes, orr_span body)
@@ -94,7 +96,7 @@ static bool survey(salvage *s, orr__scan *scan)
 {
     size_t at = s->sound;
     orr_span body;
-    while (at < s->bytes.len && frame(s->bytes, at, &body)) {
+    while (frame(s->bytes, at, &body)) {
         const bool is_good = is_sound(s, scan, body);
         s->good += is_good;
         s->bad += !is_good;
@@ -109,7 +111,7 @@ static void take_sound(const salvage *s, orr__scan *scan, orr_buf *out)
     size_t at = s->sound;
     orr_span body;
     orr_buf_add(out, s->bytes.ptr, s->sound);
-    while (at < s->bytes.len && frame(s->bytes, at, &body)) {
+    while (frame(s->bytes, at, &body)) {
         if (is_sound(s, scan, body))
             orr_buf_add(out, s->bytes.ptr + at, end_of(s->bytes, body) - at);
         at = end_of(s->bytes, body);

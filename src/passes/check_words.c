@@ -245,6 +245,18 @@ static void json_fix(orr_json_writer *w, const orr_check_style *style)
     orr_json_end_object(w);
 }
 
+static void json_provenance(orr_json_writer *w, const orr_check_style *style)
+{
+    orr_json_key(w, "provenance");
+    orr_json_begin_object(w);
+    if (style->program)
+        json_text(w, "program", style->program);
+    json_text(w, "input", style->input);
+    orr_json_key(w, "is_strict");
+    orr_json_bool(w, style->is_strict);
+    orr_json_end_object(w);
+}
+
 orr_code orr_check_json(const orr_check_report *r,
                         const orr_check_style *style,
                         orr_str *out,
@@ -256,9 +268,9 @@ orr_code orr_check_json(const orr_check_report *r,
     orr_json_begin_object(&w);
     json_text(&w, "format", "orrery-check");
     json_u64(&w, "version", 1);
-    json_text(&w, "input", style->input);
+    json_provenance(&w, style);
     json_u64(&w, "ranks", r->rank_count);
-    json_u64(&w, "distinct_ranks", r->class_count);
+    json_u64(&w, "ranks_distinct", r->class_count);
     json_u64(&w, "nodes", r->node_count);
     orr_json_key(&w, "is_clean");
     orr_json_bool(&w, r->errors == 0 && !(style->is_strict && r->warnings));

@@ -388,3 +388,36 @@ void orr__custom_start(orr__stream *st)
     else
         issue(st->program);
 }
+
+/* ---- for those who ask why nothing moves ---- */
+
+const orr__stream *orr__custom_owner(orr__call c)
+{
+    return c.action == node_done ? ((const run_state *)c.context)->stream : NULL;
+}
+
+uint32_t orr__custom_running(const orr__stream *st)
+{
+    return st->program ? st->program->running : 0;
+}
+
+bool orr__custom_will_post(
+    const orr__stream *st, bool is_send, uint32_t peer, uint32_t tag, uint64_t size)
+{
+    const run_state *r = st->program;
+    const orr_columns *c = r ? orr_trace_columns(r->p->t) : NULL;
+    const int64_t *peers = !c ? NULL : is_send ? c->comm_dst : c->comm_src;
+    const uint8_t type = is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV;
+    const orr__group *g = st->group;
+    const int64_t members = g ? g->count : st->npu->sim->npu_count;
+    if (!peers || !c->comm_tag || !c->comm_size)
+        return false;
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (r->waiting_for[i] == 0 || c->type[i] != type || (uint64_t)c->comm_size[i] != size ||
+            (uint64_t)c->comm_tag[i] % ORR__TAG_SPACE != tag || peers[i] < 0 || peers[i] >= members)
+            continue;
+        if ((g ? g->members[peers[i]] : (uint32_t)peers[i]) == peer)
+            return true;
+    }
+    return false;
+}

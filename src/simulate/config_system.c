@@ -221,20 +221,30 @@ static orr_code read_by_node(reader *r, const char *path)
     return code;
 }
 
-static orr_code take_by_node(reader *r)
+/* *out stays when the key is absent. */
+static orr_code take_path(reader *r, const char *key, char **out)
 {
     orr_json_value v;
     orr_str s;
-    if (!orr_json_find(r->root, "per-node-custom-implementation", &v))
+    if (!orr_json_find(r->root, key, &v))
         return ORR_OK;
     if (orr_json_type_of(v) != ORR_JSON_STRING)
-        return fail_value(r, v, "per-node-custom-implementation", "the path of a file");
+        return fail_value(r, v, key, "the path of a file");
     const orr_code code = orr_json_get_str(v, &s, r->err);
     if (code)
         return code;
-    char *path = orr_arena_text(r->arena, s);
+    *out = orr_arena_text(r->arena, s);
+    return *out ? ORR_OK : orr_no_memory(r->err);
+}
+
+static orr_code take_by_node(reader *r)
+{
+    char *path = NULL;
+    const orr_code code = take_path(r, "per-node-custom-implementation", &path);
+    if (code || !path)
+        return code;
     r->c->custom_by_node = orr_map_create(0);
-    return path && r->c->custom_by_node ? read_by_node(r, path) : orr_no_memory(r->err);
+    return r->c->custom_by_node ? read_by_node(r, path) : orr_no_memory(r->err);
 }
 
 /* ---- all keys ---- */
@@ -311,6 +321,8 @@ static orr_code take_rest(reader *r)
         code = take_flag(r, flags[i].key, flags[i].to);
     if (!code)
         code = take_double(r, "local-mem-bw", 1e9, &c->local_mem_bw);
+    if (!code)
+        code = take_path(r, "local-mem-trace-filename", &c->local_mem_file);
     return code ? code : take_double(r, "peak-perf", 1e12, &c->peak_perf);
 }
 
@@ -318,7 +330,12 @@ orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *ou
 {
     orr_input *in;
     orr_json *j;
-    *out = (orr__system_config){.path = orr_arena_text(a, orr_str_of(path))};
+    *out = (orr__system_config){
+        .path = orr_arena_text(a, orr_str_of(path)),
+        .local_mem_file = orr_arena_text(a, orr_str_of("local_mem_trace")),
+    };
+    if (!out->path || !out->local_mem_file)
+        return orr_no_memory(err);
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;

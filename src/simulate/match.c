@@ -225,6 +225,8 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
     m->pairs[p].is_sent = true;
     m->pairs[p].on_sent = on_sent;
     s->messages++;
+    if (s->watch)
+        orr__watch_message(s, k->src, k->dst, k->size);
     const orr_message message = {k->src, k->dst, k->size, p};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
     if (code)
@@ -346,4 +348,65 @@ void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__cal
         orr__sim_no_memory(s);
     else
         send_message(s, &ready, (orr__call){start_receive, s, i});
+}
+
+/* ---- what has not met, for those who ask why nothing moves ---- */
+
+static const meeting *meeting_of(const struct orr__matcher *m, orr__call c)
+{
+    return c.action == start_send || c.action == start_receive ? &m->meetings[c.argument] : NULL;
+}
+
+/* A rendezvous goes from the receiver to the sender.  False: it has done its part. */
+static bool describe_rendezvous(const struct orr__matcher *m, const pair *p, orr__unmatched *out)
+{
+    const meeting *sender = meeting_of(m, p->on_received), *receiver = meeting_of(m, p->on_sent);
+    const meeting *known = p->is_sent ? receiver : sender;
+    if (p->is_arrived || !known)
+        return false;
+    *out = (orr__unmatched){.kind = p->is_sent ? ORR__UNDELIVERED : ORR__UNREADY,
+                            .tag = known->tag,
+                            .src = p->k.dst,
+                            .dst = p->k.src,
+                            .size = known->size};
+    if (sender)
+        out->sender = sender->call;
+    if (receiver)
+        out->receiver = receiver->call;
+    return true;
+}
+
+static bool describe(const struct orr__matcher *m, const pair *p, orr__unmatched *out)
+{
+    if (p->k.tag >= RENDEZVOUS_TAG)
+        return describe_rendezvous(m, p, out);
+    *out = (orr__unmatched){.kind = !p->is_sent      ? ORR__UNSENT
+                                    : p->is_arrived ? ORR__UNRECEIVED
+                                                    : ORR__UNDELIVERED,
+                            .tag = p->k.tag,
+                            .src = p->k.src,
+                            .dst = p->k.dst,
+                            .size = p->k.size,
+                            .receiver = p->on_received};
+    if (out->kind == ORR__UNDELIVERED)
+        out->sender = p->on_sent;
+    return true;
+}
+
+bool orr__match_list(const struct orr__matcher *m,
+                     orr_arena *a,
+                     orr__unmatched **out,
+                     uint32_t *count)
+{
+    bool *is_free = orr_arena_new(a, m->pair_count, bool);
+    *out = orr_arena_new(a, m->pair_count, orr__unmatched);
+    *count = 0;
+    if (!is_free || !*out)
+        return m->pair_count == 0;
+    for (uint32_t p = m->free_pair; p != ORR__NONE; p = m->pairs[p].next)
+        is_free[p] = true;
+    for (uint32_t p = 0; p < m->pair_count; p++)
+        if (!is_free[p] && describe(m, &m->pairs[p], &(*out)[*count]))
+            (*out)[(*count)++].number = p;
+    return true;
 }

@@ -218,6 +218,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         if (!code)
             code = orr__workload_init(n, &s->graphs[orr_set_class_of(s->set, r)], err);
     }
+    if (!code && !s->opt.is_compat)
+        code = orr__watch_create(s, err);
     return code;
 }
 
@@ -269,6 +271,8 @@ void orr_sim_destroy(orr_sim *s)
     }
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
         orr__graph_fini(&s->graphs[k]);
+    orr__watch_destroy(s->watch);
+    orr__stall_destroy(s->stall);
     orr__matcher_destroy(s->matcher);
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
@@ -309,6 +313,7 @@ static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 static orr_code start(orr_sim *s, orr_error *err)
 {
     s->has_started = true;
+    s->keeps_trace = s->opt.trace_log || s->system.trace_enabled;
     for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
         orr__issue(&s->npus[r]);
     const orr_code code = status(s, err);
@@ -329,8 +334,8 @@ orr_code orr_sim_run(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     if (!s->has_started)
         code = start(s, err);
-    while (!code && orr__clock_step(s->clock))
-        ;
+    if (!code)
+        code = orr__run_events(s, err);
     if (!code)
         code = status(s, err);
     if (!code && s->finished < s->npu_count)

@@ -11,6 +11,8 @@
 #include "../trace/trace_impl.h"
 #include "clock.h"
 
+#include <stdatomic.h>
+
 #define ORR__NONE UINT32_MAX
 
 /* Something to do later. */
@@ -126,6 +128,7 @@ void orr__graph_fini(orr__graph *g);
 typedef struct orr__npu orr__npu;
 typedef struct orr__stream orr__stream;
 typedef struct orr__bus orr__bus;
+struct orr__tensor_log;
 
 /* One dimension of a logical topology, the same description for all ranks (5.1). */
 typedef struct orr__dim {
@@ -179,6 +182,7 @@ struct orr__stream {
     size_t phase_room;
     orr__stream *next, *previous; /* in the queue */
     bool is_started;
+    uint32_t record; /* of its running phase, when phases are recorded */
 
     /* The running phase: ring, direct, halving-doubling (5.7). */
     uint32_t index, count, first, offset;
@@ -237,14 +241,23 @@ struct orr__npu {
     uint64_t active_since[2];
     double sum_intensity, sum_compute_use, sum_memory_use;
     uint64_t sum_duration, sum_compute_bound;
+    bool has_run[2];                    /* device, communication nodes */
+    struct orr__tensor_log *tensor_log; /* NULL: local memory is not tracked */
 };
 
 /* What the old programs would have printed, in the order of time. */
-typedef enum orr__note_kind { ORR__NOTE_GROUP_RING, ORR__NOTE_FINISHED } orr__note_kind;
+typedef enum orr__note_kind {
+    ORR__NOTE_GROUP_RING,
+    ORR__NOTE_FINISHED,
+    ORR__NOTE_ISSUE, /* of a node; only when a trace of them is kept */
+    ORR__NOTE_CALLBACK
+} orr__note_kind;
 typedef struct orr__note {
     orr__note_kind kind;
     uint32_t rank;
     uint32_t count, index; /* of a group ring */
+    uint32_t place;        /* of a node */
+    uint64_t tick;
 } orr__note;
 
 struct orr_sim {
@@ -269,12 +282,15 @@ struct orr_sim {
     uint32_t *finish_order;
     uint32_t finished;
     uint64_t messages;
-    bool has_started;
+    bool has_started, keeps_trace;
     orr__stream *free_streams;
     orr__data_set *free_sets;
     orr__note *notes;
     size_t note_count, note_room;
-    orr_code code; /* the first failure: everything stops */
+    struct orr__watch *watch; /* for reports; NULL under the old names */
+    atomic_bool must_stop;
+    struct orr__stall *stall; /* once it was asked for */
+    orr_code code;            /* the first failure: everything stops */
     orr_error error;
 };
 
@@ -303,11 +319,35 @@ void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__cal
 
 enum { ORR__TAG_SPACE = 500000000 };
 
+/* A message that lacks something, as it stands when nothing moves any more.  With a rendezvous these are the
+ * messages that were asked for, not those that prepare them. */
+typedef enum orr__unmatched_kind {
+    ORR__UNSENT,     /* the receive waits, nothing was sent */
+    ORR__UNREADY,    /* rendezvous: the send waits for its receive */
+    ORR__UNRECEIVED, /* it arrived, and there is no receive */
+    ORR__UNDELIVERED /* it was sent and has not arrived */
+} orr__unmatched_kind;
+typedef struct orr__unmatched {
+    orr__unmatched_kind kind;
+    uint32_t tag, src, dst;
+    uint64_t size;
+    orr__call sender, receiver; /* what would run then; no action: nobody waits on that side */
+    uint32_t number;            /* a tie-breaker */
+} orr__unmatched;
+bool orr__match_list(const struct orr__matcher *m,
+                     orr_arena *a,
+                     orr__unmatched **out,
+                     uint32_t *count); /* false: out of memory */
+
 /* ---- system layer (system.c, algorithms) ---- */
 
 orr_code orr__system_init(orr__npu *n, orr_error *err);
 void orr__system_fini(orr__npu *n);
 void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size);
+/* The group that a collective names; NULL: none, or one that is not known. */
+const orr__group *orr__node_group(const orr__npu *n, uint32_t place);
+orr_str orr__node_group_name(const orr__npu *n, uint32_t place); /* empty: all ranks */
+bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind);
 void orr__stream_advance(orr__stream *s); /* its phase is done (5.3) */
 
 void orr__phase_start(orr__stream *s);
@@ -321,6 +361,12 @@ void orr__tree_received(orr__stream *s);
 void orr__tree_timer(orr__stream *s);
 
 void orr__custom_start(orr__stream *s);
+/* The stream behind a message of a custom collective; NULL: it is not one. */
+const orr__stream *orr__custom_owner(orr__call c);
+/* How many nodes are under way; and whether a node that has not started sends (or receives) this. */
+uint32_t orr__custom_running(const orr__stream *s);
+bool orr__custom_will_post(
+    const orr__stream *s, bool is_send, uint32_t peer, uint32_t tag, uint64_t size);
 struct orr__program_cache *orr__program_cache_create(orr_sim *s);
 void orr__program_cache_destroy(struct orr__program_cache *c);
 
@@ -340,9 +386,41 @@ void orr__workload_fini(orr__npu *n);
 void orr__issue(orr__npu *n);
 void orr__node_done(void *npu, uint64_t place); /* as an action */
 
+/* ---- tensors in local memory (local_memory.c, 10.2) ---- */
+
+struct orr__tensor_log *orr__tensor_log_create(uint32_t nodes); /* NULL: out of memory */
+void orr__tensor_log_destroy(struct orr__tensor_log *l);
+void orr__tensor_log_end(orr__npu *n, uint32_t place); /* a node has ended */
+void orr__tensor_log_measure(orr__npu *n);             /* the rank has: find the peak */
+
+/* ---- what reports need (watch.c); call these only when the simulation has a watch ---- */
+
+orr_code orr__watch_create(orr_sim *s, orr_error *err);
+void orr__watch_destroy(struct orr__watch *w);
+void orr__watch_node_start(orr__npu *n, uint32_t place);
+void orr__watch_node_end(orr__npu *n, uint32_t place);
+void orr__watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size);
+/* stream: the number of its first chunk.  dims NULL: all members take part. */
+void orr__watch_collective(orr__npu *n,
+                           uint32_t place,
+                           uint64_t stream,
+                           const orr__group *group,
+                           const orr__dim *const *dims,
+                           uint32_t dim_count);
+void orr__watch_phase_start(orr__stream *s);
+void orr__watch_phase_end(orr__stream *s);
+
 /* ---- why nothing moves (stall.c) ---- */
 
 orr_code orr__explain_stall(orr_sim *s, orr_error *err);
+void orr__stall_destroy(struct orr__stall *stall);
+struct orr_json_writer;
+void orr__stall_write_json(const orr_stall *stall, struct orr_json_writer *w);
+
+/* ---- the loop (run_events.c) ---- */
+
+/* Until nothing is left or someone says stop: ORR_ESTOP. */
+orr_code orr__run_events(orr_sim *s, orr_error *err);
 
 /* Values of nodes. */
 uint64_t orr__replay_time(uint64_t duration_us);

@@ -23,3 +23,8 @@ orr_code orr__explain_stall(orr_sim *s, orr_error *err)
     return orr_fail(err, ORR_EINPUT, NULL, "deadlock: %u of %u ranks have not finished",
                     s->npu_count - s->finished, s->npu_count);
 }
+
+void orr__stall_destroy(struct orr__stall *stall)
+{
+    (void)stall;
+}

@@ -171,6 +171,8 @@ static void start_what_fits(orr__npu *n, orr__queue *q)
     while (st && q->running < most && !n->sim->code) {
         orr__stream *next = st->next;
         st->is_started = true;
+        if (n->sim->watch)
+            orr__watch_phase_start(st);
         orr__phase_start(st);
         q->running++;
         st = next;
@@ -188,6 +190,8 @@ void orr__stream_advance(orr__stream *st)
     orr_sim *s = n->sim;
     orr__queue *q = queue_of(st);
     const bool is_last = st->phase + 1 == st->phase_count;
+    if (s->watch)
+        orr__watch_phase_end(st);
     if (is_last && ++st->set->finished == st->set->expected) {
         orr__data_set *set = st->set;
         const uint32_t place = set->place;
@@ -247,18 +251,30 @@ static orr__membership *join(orr__npu *n, const orr__group *g)
     return m;
 }
 
-/* The group of a node: NULL and true when it has none. */
-static bool group_of(orr__npu *n, uint32_t place, orr__membership **out)
+/* The name of a node's group; empty: all ranks. */
+orr_str orr__node_group_name(const orr__npu *n, uint32_t place)
 {
     const orr_trace *t = n->graph->t;
     const uint32_t text =
         t->columns.pg_name ? t->columns.pg_name[n->graph->node[place]] : ORR_NO_NAME;
     const orr_str name = text == ORR_NO_NAME ? (orr_str){"", 0} : orr_trace_text(t, text);
+    return name.len == 1 && name.ptr[0] == '0' ? (orr_str){"", 0} : name;
+}
+
+const orr__group *orr__node_group(const orr__npu *n, uint32_t place)
+{
     int64_t id;
+    return orr_text_i64(orr__node_group_name(n, place), &id) ? find_group(n->sim, id) : NULL;
+}
+
+/* The group of a node: NULL and true when it has none. */
+static bool group_of(orr__npu *n, uint32_t place, orr__membership **out)
+{
+    const orr_str name = orr__node_group_name(n, place);
     *out = NULL;
-    if (name.len == 0 || (name.len == 1 && name.ptr[0] == '0'))
+    if (name.len == 0)
         return true;
-    const orr__group *g = orr_text_i64(name, &id) ? find_group(n->sim, id) : NULL;
+    const orr__group *g = orr__node_group(n, place);
     if (!g) {
         orr__sim_fail_text(n->sim, n, place, "communicator group \"%.*s\" is not in the group file",
                            (int)name.len, name.ptr);
@@ -276,6 +292,11 @@ static const char *custom_of(const orr__npu *n, uint32_t place, orr__kind kind)
     const uint32_t by_node =
         c->custom_by_node ? orr_map_find(c->custom_by_node, id, ORR__NONE) : ORR__NONE;
     return by_node != ORR__NONE ? c->custom_prefix[by_node] : c->custom[kind];
+}
+
+bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind)
+{
+    return custom_of(n, place, kind) != NULL;
 }
 
 static orr__dim group_ring(const orr_sim *s, const orr__group *g, orr__kind kind)
@@ -390,6 +411,8 @@ static void run_custom(const request *r)
     st->phase_count = 1;
     st->custom_prefix = r->custom;
     st->group = r->m ? r->m->group : NULL;
+    if (r->n->sim->watch)
+        orr__watch_collective(r->n, r->place, st->id, st->group, NULL, 0);
     launch(st);
 }
 
@@ -406,6 +429,8 @@ static void run_native(const request *r)
             return;
         }
         add_phases(st, r->kind, dims, count, r->chunk);
+        if (i == 0 && r->n->sim->watch)
+            orr__watch_collective(r->n, r->place, st->id, r->m ? r->m->group : NULL, dims, count);
         launch(st);
     }
 }

@@ -16,6 +16,7 @@ void orr__workload_fini(orr__npu *n)
     orr_free(n->waiting_for);
     orr_free(n->started_at);
     orr_free(n->freed);
+    orr__tensor_log_destroy(n->tensor_log);
     for (unsigned s = 0; s < ORR__SLOTS; s++)
         orr_bitset_fini(&n->ready[s]);
 }
@@ -32,6 +33,8 @@ orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err)
     n->waiting_for = orr_alloc(g->count, sizeof *n->waiting_for);
     n->started_at = orr_alloc(g->count, sizeof *n->started_at);
     bool ok = n->waiting_for && n->started_at;
+    if (n->sim->system.track_local_mem)
+        ok = (n->tensor_log = orr__tensor_log_create(g->count)) && ok;
     for (unsigned s = 0; s < ORR__SLOTS; s++) {
         n->occupant[s] = ORR__NONE;
         ok = ok && orr_bitset_init(&n->ready[s], g->count);
@@ -68,11 +71,17 @@ static bool node_int(
 static int class_of(const orr__npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
-    if (n->graph->slot[place] == ORR__SLOT_CPU)
-        return -1;
     if (type == ORR_NODE_COMP)
-        return GPU;
+        return n->graph->slot[place] == ORR__SLOT_CPU ? -1 : GPU;
     return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? COMM : -1;
+}
+
+static void note_node(orr__npu *n, uint32_t place, orr__note_kind kind)
+{
+    orr__sim_note(n->sim, &(orr__note){.kind = kind,
+                                       .rank = n->rank,
+                                       .place = place,
+                                       .tick = orr__clock_now(n->sim->clock)});
 }
 
 static void note_start(orr__npu *n, uint32_t place)
@@ -80,9 +89,16 @@ static void note_start(orr__npu *n, uint32_t place)
     const int k = class_of(n, place);
     const uint64_t now = orr__clock_now(n->sim->clock);
     n->started_at[place] = now;
-    if (k < 0)
+    if (n->sim->watch)
+        orr__watch_node_start(n, place);
+    if (n->sim->keeps_trace)
+        note_node(n, place, ORR__NOTE_ISSUE);
+    if (k < 0) {
         n->result.has_other_nodes = true;
-    else if (n->active[k]++ == 0)
+        return;
+    }
+    n->has_run[k] = true;
+    if (n->active[k]++ == 0)
         n->active_since[k] = now;
 }
 
@@ -92,6 +108,12 @@ static void note_end(orr__npu *n, uint32_t place)
     const uint64_t now = orr__clock_now(n->sim->clock);
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     n->result.wall = now;
+    if (n->sim->watch)
+        orr__watch_node_end(n, place);
+    if (n->sim->keeps_trace)
+        note_node(n, place, ORR__NOTE_CALLBACK);
+    if (n->tensor_log)
+        orr__tensor_log_end(n, place);
     if (k >= 0 && --n->active[k] == 0)
         *(k == GPU ? &n->result.gpu_time : &n->result.comm_time) += now - n->active_since[k];
     if (n->graph->slot[place] == ORR__SLOT_CPU)
@@ -168,14 +190,13 @@ static void roofline(orr__npu *n, uint32_t place)
     const orr_columns *c = &n->graph->t->columns;
     const orr__system_config *sys = &n->sim->system;
     int64_t ops, size;
-    if (!node_int(n, place, c->tensor_size, "tensor_size", &size))
+    if (!node_int(n, place, c->num_ops, "num_ops", &ops) ||
+        !node_int(n, place, c->tensor_size, "tensor_size", &size))
         return;
     if (size == 0) {
         release(n, place); /* over on the spot; its children wait for another completion */
         return;
     }
-    if (!node_int(n, place, c->num_ops, "num_ops", &ops))
-        return;
     const double intensity = (double)(uint64_t)ops / (double)(uint64_t)size;
     const double by_memory = sys->local_mem_bw * intensity;
     const double perf = by_memory < sys->peak_perf ? by_memory : sys->peak_perf;
@@ -326,6 +347,8 @@ static void report(orr__npu *n)
     n->result.compute_use = n->sum_compute_use / total;
     n->result.memory_use = n->sum_memory_use / total;
     n->result.intensity = n->sum_intensity / total;
+    if (n->tensor_log)
+        orr__tensor_log_measure(n);
     s->finish_order[s->finished++] = n->rank;
     orr__sim_note(s, &(orr__note){.kind = ORR__NOTE_FINISHED, .rank = n->rank});
 }

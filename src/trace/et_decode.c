@@ -508,7 +508,8 @@ bool orr_node_attr(const orr_node *node, const char *name, orr_attr *out)
 
 orr_list orr_attr_items(const orr_attr *attr)
 {
-    const orr_span s = attr->is_list ? attr->list : (orr_span){NULL, 0};
+    const orr_span none = {(const uint8_t *)"", 0};
+    const orr_span s = attr->is_list && attr->list.len ? attr->list : none;
     return (orr_list){.at = s.ptr, .end = s.ptr + s.len, .field = LIST_VALUES, .kind = attr->kind};
 }
 

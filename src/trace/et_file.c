@@ -251,6 +251,8 @@ orr_code orr_trace_parse(
     orr_code code = orr__trace_new(label, out, err);
     if (code)
         return code;
+    if (bytes.len == 0)
+        bytes.ptr = (const uint8_t *)""; /* nothing may be at NULL */
     code = orr__trace_load(*out, bytes, opt, err);
     if (code) {
         orr_trace_destroy(*out);

@@ -13,6 +13,8 @@
 
 #include <inttypes.h>
 
+enum { RELEASE_EVERY = 1 << 22 };
+
 /* ---- is it JSON? ---- */
 
 static const uint8_t *skip_space(const uint8_t *p, const uint8_t *end)
@@ -182,7 +184,8 @@ orr_code orr__json_put_node(orr__json_source *s, const orr__json_members *m, orr
 orr_code orr__json_append(orr__json_source *s, size_t begin, orr_json_value v)
 {
     if (s->t->owned.len == begin)
-        orr_put_uint(&s->t->owned, NODE_ID, 0); /* an empty record would end the file for some readers */
+        orr_put_uint(&s->t->owned, NODE_ID,
+                     0); /* an empty record would end the file for some readers */
     const orr_code code = orr__trace_append_body(s->t, begin, orr_json_byte(v), s->err);
     if (code == ORR_EINPUT && s->err)
         s->err->where = orr_json_where(v); /* only unknownFields can be at fault: show the line */
@@ -236,6 +239,15 @@ static orr_code read_meta(orr__json_source *s, orr_json_value v)
 
 typedef orr_code record_reader(orr__json_source *s, orr_json_value v);
 
+/* The pages of a mapped file that are read may go; memory is for the trace. */
+static void release_behind(orr__json_source *s, uint64_t byte)
+{
+    if (s->t->source && byte >= s->released + RELEASE_EVERY) {
+        orr_input_release(s->t->source, s->released, byte);
+        s->released = byte;
+    }
+}
+
 /* All items of what was entered last, or all documents that are left. */
 static orr_code read_records(orr__json_source *s, record_reader *read)
 {
@@ -243,6 +255,7 @@ static orr_code read_records(orr__json_source *s, record_reader *read)
     orr_json_value v;
     orr_code code;
     while ((code = orr_json_next(s->json, &item, s->err)) == ORR_OK) {
+        release_behind(s, item.byte);
         orr_arena_reset(s->scratch);
         if ((code = orr_json_load(s->json, &v, s->err)) || (code = read(s, v)))
             return code;

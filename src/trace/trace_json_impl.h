@@ -15,6 +15,7 @@ typedef struct orr__json_source {
     orr_value *items;   /* of a list attribute */
     size_t item_room;
     orr_buf part, list; /* messages that get unknown fields behind their own */
+    uint64_t released;  /* of the mapped file, up to this byte */
     orr_error *err;
 } orr__json_source;
 

@@ -455,15 +455,9 @@ static void print_cycles(const page *p)
     orr_buf_text(p->to, "\n  (orrery check shows it)\n");
 }
 
-static void print_path(const page *p)
+static void print_longest(const page *p)
 {
     const orr_info *o = p->o;
-    if (o->nodes == 0)
-        return;
-    title(p, "Critical path (the longest chain in time, waiting for other ranks left out)");
-    print_cycles(p);
-    if (!o->has_path)
-        return;
     orr_buf_print(p->to, "  %s us in %s node%s", count_of(p, o->path_us),
                   count_of(p, o->path_nodes), o->path_nodes == 1 ? "" : "s");
     if (o->counted_ranks > 1)
@@ -475,6 +469,19 @@ static void print_path(const page *p)
     for (size_t k = 0; k < o->path_op_count; k++)
         operator_row(p, &t, o->path_ops[k].name, &o->path_ops[k].duration_us, o->path_us);
     orr__table_print(&t, p->to);
+}
+
+static void print_path(const page *p)
+{
+    const orr_info *o = p->o;
+    if (o->nodes == 0)
+        return;
+    title(p, "Critical path (the longest chain in time, waiting for other ranks left out)");
+    print_cycles(p);
+    if (o->has_path && o->path_us == 0)
+        orr_buf_text(p->to, "  no node on any chain has a duration\n");
+    else if (o->has_path)
+        print_longest(p);
 }
 
 static void print_compute(const page *p)

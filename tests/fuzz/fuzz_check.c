@@ -10,6 +10,8 @@
 
 enum { RANKS = 4, BYTES_A_NODE = 6 };
 
+static const orr_set_options one_thread = {.threads = 1};
+
 static orr_attr whole(const char *name, int64_t v)
 {
     return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_INT64, .value.i = v};
@@ -94,13 +96,13 @@ static void check_repaired(orr_span bytes)
     orr_set *s;
     orr_check_report *r;
     const char *path = fuzz_file(1, bytes.ptr, bytes.len);
-    REQUIRE(orr_set_open(path, NULL, &s, &err) == ORR_OK &&
+    REQUIRE(orr_set_open(path, &one_thread, &s, &err) == ORR_OK &&
             orr_check_set(s, NULL, &r, &err) == ORR_OK);
     for (size_t i = 0; i < sizeof repaired / sizeof *repaired; i++)
         REQUIRE(r->count[repaired[i]] == 0);
     orr_check_report_destroy(r);
     orr_set_close(s);
-    REQUIRE(orr_check_fix(path, sink->path, NULL, NULL, &r, &err) == ORR_OK);
+    REQUIRE(orr_check_fix(path, sink->path, &one_thread, NULL, &r, &err) == ORR_OK);
     REQUIRE(r->finding_count == 0);
     orr_check_report_destroy(r);
     fuzz_take(sink);
@@ -111,7 +113,8 @@ static void repair_file(const uint8_t *data, size_t size)
     fuzz_sink *sink = fuzz_writable();
     orr_error err;
     orr_check_report *r;
-    const orr_code code = orr_check_fix(fuzz_file(0, data, size), sink->path, NULL, NULL, &r, &err);
+    const orr_code code =
+        orr_check_fix(fuzz_file(0, data, size), sink->path, &one_thread, NULL, &r, &err);
     const orr_span out = fuzz_take(sink);
     if (code) {
         /* A generation of old that cannot hold what was made of it is refused as a wish, not as input. */

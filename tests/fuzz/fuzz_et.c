@@ -21,7 +21,9 @@ static void write_all(const orr_trace *t, orr_leniency leniency)
     fuzz_write_back(t, &(orr_write_options){.schema = ORR_SCHEMA_CURRENT}, leniency);
     fuzz_write_back(t, &(orr_write_options){.schema = ORR_SCHEMA_CURRENT, .id_shift = 12345678901},
                     leniency);
-    for (int schema = ORR_SCHEMA_2023_10; schema < ORR_SCHEMA_COUNT; schema++)
+    /* Fields of a wrong type are lost on the way to old generations, and may leave a record empty. */
+    for (int schema = ORR_SCHEMA_2023_10; leniency == ORR_STRICT && schema < ORR_SCHEMA_COUNT;
+         schema++)
         fuzz_write_back(t, &(orr_write_options){.schema = (orr_schema)schema}, leniency);
 }
 

@@ -108,6 +108,10 @@ TEST(test_et_file__an_empty_file_is_refused)
     check_refused(&b, &current, 0, "the file is empty");
     check_refused(&b, NULL, 0, "the file is empty");
     check_refused(&b, &lenient, 0, "the file is empty");
+    orr_trace *t;
+    CHECK_CODE(orr_trace_parse((orr_span){NULL, 0}, "f.et", &current, &t, &err), ORR_EINPUT, &err);
+    CHECK_OK(orr_trace_parse((orr_span){NULL, 0}, "f.et", &feeder, &t, &err), &err);
+    orr_trace_destroy(t);
     orr_buf_fini(&b);
 }
 

@@ -145,7 +145,7 @@ TEST(test_trace_json__array)
 
 TEST(test_trace_json__without_metadata)
 {
-    const char *const nodes = TWO + 16;
+    const char *const nodes = &TWO[16]; /* behind the metadata */
     check_reads(NODE_1 NODE_2, nodes);
     check_reads("[" NODE_1 "," NODE_2 "]", nodes);
     check_reads("{\"nodes\": [" NODE_1 "," NODE_2 "]}", nodes);

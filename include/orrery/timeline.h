@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline.h - when things happened: measured or simulated, one type for both.
+ *
+ *     rank 0  host     |--step--|
+ *             compute     |--gemm--|  |--gemm--|
+ *             stream 7       |----all-reduce----|        spans on tracks, tracks of ranks,
+ *     rank 1  compute     |--gemm--|                     arrows from span to span, counters over time
+ *
+ * Make one:
+ *
+ *     orr_timeline *t;
+ *     if (orr_timeline_create(&t, &err)) return report(&err);
+ *     uint32_t compute, name;
+ *     orr_timeline_add_track(t, 0, orr_str_of("compute"), &compute, &err);
+ *     orr_timeline_add_text(t, orr_str_of("gemm"), &name, &err);
+ *     orr_timeline_add_span(t, &(orr_span){.track = compute, .name = name, .start = 0, .end = 1500}, NULL, &err);
+ *     orr_timeline_seal(t, &err);
+ *
+ * Look at it:
+ *
+ *     const orr_timeline_parts *p = orr_timeline_look(t);
+ *     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++)
+ *         use(&p->spans[p->order[k]]);                            // by start; longer ones first
+ *
+ * Spans may be added in any order and may overlap, also on one track.  A sealed timeline never changes and may
+ * be read by many threads.  Experimental: may change in the next release. */
+#ifndef ORRERY_TIMELINE_H
+#define ORRERY_TIMELINE_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ORR_NO_RANK UINT32_MAX /* of no rank: of the whole job */
+#define ORR_NO_TEXT 0u         /* the empty text */
+
+typedef enum orr_span_kind {
+    ORR_SPAN_OTHER = 0,
+    ORR_SPAN_HOST,    /* on the host: an operator, a call */
+    ORR_SPAN_COMPUTE, /* a kernel, a compute node */
+    ORR_SPAN_MEMORY,  /* a load, a store, a copy */
+    ORR_SPAN_SEND,    /* point to point */
+    ORR_SPAN_RECEIVE,
+    ORR_SPAN_COLLECTIVE,
+    ORR_SPAN_PHASE, /* a part of a collective */
+    ORR_SPAN_KINDS
+} orr_span_kind;
+
+ORR_API const char *orr_span_kind_name(orr_span_kind kind); /* "compute" */
+
+/* A stream, a thread, a slot: where spans lie. */
+typedef struct orr_track {
+    uint32_t rank; /* or ORR_NO_RANK */
+    uint32_t name; /* a text */
+} orr_track;
+
+typedef struct orr_span {
+    orr_ps start, end; /* end: not before start */
+    uint64_t id;       /* of the operation in its trace, with has_id */
+    orr_bytes size;    /* moved or touched; 0: not said */
+    uint32_t track;
+    uint32_t name;  /* a text */
+    uint32_t group; /* a text: the communicator; ORR_NO_TEXT: none, or all ranks */
+    uint32_t
+        peer; /* with has_peer: the other rank of a message; the rank that came last to a collective */
+    uint8_t kind; /* orr_span_kind */
+    bool has_id, has_peer;
+    bool is_open; /* it had not ended when the timeline was made */
+} orr_span;
+
+/* From a span to another that it let go on: a message, a launch. */
+typedef struct orr_arrow {
+    uint32_t from, to; /* spans */
+    orr_ps left, arrived;
+    uint32_t name; /* a text */
+} orr_arrow;
+
+typedef struct orr_counter {
+    uint32_t rank; /* or ORR_NO_RANK */
+    uint32_t name; /* a text */
+    uint32_t unit; /* a text: "bytes", "ranks" */
+} orr_counter;
+
+/* From `at` on the counter has this value. */
+typedef struct orr_sample {
+    orr_ps at;
+    uint32_t counter;
+    int64_t value;
+} orr_sample;
+
+/* Words about the whole: where it comes from. */
+typedef struct orr_timeline_note {
+    uint32_t key, value; /* texts */
+} orr_timeline_note;
+
+typedef struct orr_timeline_parts {
+    const orr_track *tracks;
+    uint32_t track_count;
+    const orr_span *spans; /* in the order they were added */
+    uint32_t span_count;
+    const uint32_t *first, *order; /* spans by track: order[first[track] .. first[track + 1]) */
+    const orr_arrow *arrows;
+    uint32_t arrow_count;
+    const orr_counter *counters;
+    uint32_t counter_count;
+    const orr_sample *samples; /* in the order they were added */
+    uint32_t sample_count;
+    const orr_timeline_note *notes;
+    uint32_t note_count;
+    orr_ps start, end; /* of the earliest and the latest thing in it; 0, 0 when it is empty */
+} orr_timeline_parts;
+
+typedef struct orr_timeline orr_timeline;
+
+ORR_API orr_code orr_timeline_create(orr_timeline **out, orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_timeline_destroy(orr_timeline *t); /* NULL is fine */
+
+/* Adding.  Each gives the number of what was added; number_out may be NULL.  ORR_EUSAGE: a number that is not
+ * there, an end before its start, or the timeline is sealed. */
+ORR_API orr_code orr_timeline_add_text(orr_timeline *t,
+                                       orr_str text,
+                                       uint32_t *number_out,
+                                       orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_timeline_add_track(orr_timeline *t,
+                                        uint32_t rank,
+                                        orr_str name,
+                                        uint32_t *number_out,
+                                        orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_timeline_add_span(orr_timeline *t,
+                                       const orr_span *span,
+                                       uint32_t *number_out,
+                                       orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_timeline_add_arrow(orr_timeline *t,
+                                        const orr_arrow *arrow,
+                                        orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_timeline_add_counter(orr_timeline *t,
+                                          uint32_t rank,
+                                          orr_str name,
+                                          orr_str unit,
+                                          uint32_t *number_out,
+                                          orr_error *err) ORR_MUST_CHECK;
+/* A sample at the time of the one before it, of the same counter, takes its place. */
+ORR_API orr_code orr_timeline_add_sample(
+    orr_timeline *t, uint32_t counter, orr_ps at, int64_t value, orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_timeline_add_note(orr_timeline *t, orr_str key, orr_str value, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* No more is added; spans are put in order. */
+ORR_API orr_code orr_timeline_seal(orr_timeline *t, orr_error *err) ORR_MUST_CHECK;
+
+/* Of a sealed timeline; lives as long as it. */
+ORR_API const orr_timeline_parts *orr_timeline_look(const orr_timeline *t);
+ORR_API orr_str orr_timeline_text(const orr_timeline *t, uint32_t number);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

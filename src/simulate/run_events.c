@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_events.c - the loop of a run: events until none is left, with a progress line and a way to stop it.
+ *
+ * The flag and the clock on the wall are looked at once in a few thousand events.  How much is left is
+ * estimated in units of work, a message or a node each: the messages of a collective follow from its algorithm,
+ * and they are what takes the time. */
+#include "watch.h"
+
+#include <orrery/progress.h>
+#include <orrery/units.h>
+
+#include <math.h>
+#include <stdio.h>
+
+enum { BATCH = 4096 };
+
+void orr_sim_stop(orr_sim *s)
+{
+    atomic_store_explicit(&s->must_stop, true, memory_order_relaxed);
+}
+
+/* ---- how much there is to do ---- */
+
+/* Messages that one member sends in one phase (astra-sim.md 5.7, 5.8). */
+static double phase_messages(orr__kind kind, orr__algorithm algorithm, uint32_t count)
+{
+    const double n = count;
+    switch (algorithm) {
+    case ORR__HALVING:
+        return (kind == ORR__AR ? 2 : 1) * floor(log2(n));
+    case ORR__TREE:
+        return 2 * (n - 1) / n;
+    case ORR__CUSTOM:
+        return n - 1; /* anyone's guess */
+    case ORR__RING:
+        if (kind == ORR__A2A)
+            return n * (n - 1) / 2;
+        break;
+    default:
+        break;
+    }
+    return (kind == ORR__AR ? 2 : 1) * (n - 1);
+}
+
+static bool kind_of(uint32_t type, orr__kind *out)
+{
+    static const int8_t kinds[ORR_COLL_COUNT] = {[ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
+                                                 [ORR_COLL_ALL_GATHER] = ORR__AG + 1,
+                                                 [ORR_COLL_ALL_TO_ALL] = ORR__A2A + 1,
+                                                 [ORR_COLL_REDUCE_SCATTER] = ORR__RS + 1};
+    if (type >= ORR_COLL_COUNT || !kinds[type])
+        return false;
+    *out = (orr__kind)(kinds[type] - 1);
+    return true;
+}
+
+/* Messages that one member sends in a whole collective. */
+static double collective_messages(const orr__npu *n, uint32_t place)
+{
+    const orr_sim *s = n->sim;
+    const orr_columns *c = &n->graph->t->columns;
+    const orr__group *g = orr__node_group(n, place);
+    orr__kind kind;
+    double sum = 0;
+    if (!c->comm_type || !kind_of((uint8_t)c->comm_type[n->graph->node[place]], &kind))
+        return 0;
+    const orr__plan *p = &s->plans[kind];
+    if (g && g->count != s->npu_count)
+        return (double)s->system.splits *
+               phase_messages(kind, p->count == 1 ? p->dims[0].algorithm : ORR__RING, g->count);
+    for (uint32_t k = 0; k < p->count; k++)
+        if (p->dims[k].count > 1)
+            sum += phase_messages(kind, p->dims[k].algorithm, p->dims[k].count);
+    return (double)s->system.splits * sum;
+}
+
+static double class_work(const orr__npu *n)
+{
+    const orr__graph *g = n->graph;
+    double sum = g->count;
+    for (uint32_t p = 0; p < g->count && !n->sim->system.replay_only; p++)
+        if (g->t->columns.type[g->node[p]] == ORR_NODE_COMM_COLL)
+            sum += collective_messages(n, p);
+        else if (g->t->columns.type[g->node[p]] == ORR_NODE_COMM_SEND)
+            sum += 1;
+    return sum;
+}
+
+/* 0: not known. */
+static double whole_work(const orr_sim *s)
+{
+    double *by_class = orr_alloc(orr_set_class_count(s->set), sizeof *by_class);
+    double sum = 0;
+    for (uint32_t r = 0; by_class && r < s->npu_count; r++) {
+        double *one = &by_class[s->npus[r].graph - s->graphs];
+        if (*one == 0)
+            *one = class_work(&s->npus[r]);
+        sum += *one;
+    }
+    orr_free(by_class);
+    return s->opt.rendezvous ? 2 * sum : sum;
+}
+
+/* ---- the progress line ---- */
+
+typedef struct watcher {
+    orr_progress line;
+    double whole; /* work; 0: not known */
+    char note[80];
+} watcher;
+
+static void say_where(watcher *p, const orr_sim *s)
+{
+    char time[ORR_UNIT_ROOM];
+    const uint64_t now = orr__clock_now(s->clock);
+    const double done = (double)s->messages + (double)(s->watch ? s->watch->nodes_done : 0);
+    if (p->whole > 0 && done > 0) {
+        const double part = done / p->whole;
+        p->line.total = part < 1 ? (uint64_t)((double)p->line.done / part) : p->line.done;
+    }
+    orr_time_text(now < INT64_MAX / 1000 ? (orr_ps)(now * 1000) : INT64_MAX, time);
+    snprintf(p->note, sizeof p->note, "; at %s, %u of %u ranks done", time, s->finished,
+             s->npu_count);
+}
+
+static void start_line(watcher *p, const orr_sim *s)
+{
+    orr_progress_start(&p->line, "simulating", "events", 0, !s->opt.shows_progress);
+    p->line.note = p->note;
+    if (p->line.fd >= 0)
+        p->whole = whole_work(s);
+}
+
+static void move_line(watcher *p, const orr_sim *s, uint64_t events)
+{
+    if (p->line.done + events >= p->line.look)
+        say_where(p, s);
+    orr_progress_add(&p->line, events);
+}
+
+/* ---- the loop ---- */
+
+static bool run_batch(orr__clock *c)
+{
+    for (unsigned i = 0; i < BATCH; i++)
+        if (!orr__clock_step(c))
+            return false;
+    return true;
+}
+
+static orr_code stopped(orr_sim *s, orr_error *err)
+{
+    char time[ORR_UNIT_ROOM];
+    const uint64_t now = orr__clock_now(s->clock);
+    atomic_store(&s->must_stop, false);
+    orr_time_text(now < INT64_MAX / 1000 ? (orr_ps)(now * 1000) : INT64_MAX, time);
+    return orr_fail(err, ORR_ESTOP, NULL,
+                    "interrupted at %s of simulated time: %u of %u ranks had finished", time,
+                    s->finished, s->npu_count);
+}
+
+orr_code orr__run_events(orr_sim *s, orr_error *err)
+{
+    watcher p = {.note = ""};
+    uint64_t before = orr__clock_events(s->clock);
+    bool has_more = true, is_stopped = false;
+    start_line(&p, s);
+    while (has_more && !is_stopped) {
+        has_more = run_batch(s->clock);
+        is_stopped = atomic_load_explicit(&s->must_stop, memory_order_relaxed);
+        const uint64_t after = orr__clock_events(s->clock);
+        move_line(&p, s, after - before);
+        before = after;
+    }
+    orr_progress_end(&p.line);
+    return is_stopped && has_more ? stopped(s, err) : ORR_OK;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stall_impl.h - what the files stall*.c share: the graph of who waits for whom.
+ *
+ * Its vertices are *waits*: a node that waits for a message, a chunk (stream) of a collective, a rank that has
+ * nothing under way.  An *edge* says: this wait can end only after that one.  A wait without edges has a
+ * *cause*: nothing that is still to come would end it.
+ *
+ *     stall_collect.c     waits                    stall_causes.c    causes, or the shortest circle
+ *     stall_blockers.c    why a node is not started stall_words.c    all of it in words
+ *     stall_messages.c    edges of messages         stall.c          the whole, and JSON
+ *     stall_streams.c     edges of chunks */
+#ifndef ORR_STALL_IMPL_H
+#define ORR_STALL_IMPL_H
+
+#include "sim_impl.h"
+
+typedef enum orr__wait_type {
+    ORR__WAIT_MESSAGE,  /* a node, for a message */
+    ORR__WAIT_RECEIVER, /* a node with a rendezvous, for its receiver */
+    ORR__WAIT_STREAM,   /* a chunk of a collective */
+    ORR__WAIT_NOTHING,  /* a node is under way and nothing would end it */
+    ORR__WAIT_STARVED   /* free nodes with free slots, for any completion of the rank */
+} orr__wait_type;
+
+typedef struct orr__wait {
+    uint32_t rank, place;
+    orr__wait_type type;
+    const orr__stream *stream;
+    uint32_t message; /* the first of its messages; the others follow through orr__stall.next */
+    orr_stall_cause cause;
+    uint32_t peer;  /* of the cause: a rank, or NONE */
+    uint32_t other; /* of the cause: a place of that rank; for a mismatch, the message that is there */
+} orr__wait;
+
+typedef enum orr__edge_kind {
+    ORR__EDGE_NODE,      /* the peer has not started node `via`, which is behind `to` */
+    ORR__EDGE_STREAM,    /* the peer has this chunk, and that waits as well */
+    ORR__EDGE_QUEUE,     /* `to` runs, and this chunk is behind it in a queue */
+    ORR__EDGE_COMPLETION /* `to` is one of those whose completion would do */
+} orr__edge_kind;
+
+typedef struct orr__edge {
+    uint32_t from, to;
+    orr__edge_kind kind;
+    uint32_t message; /* what it is about, or NONE */
+    uint32_t via;     /* a place of the rank of `to`, or NONE */
+} orr__edge;
+
+/* The collectives of one rank: those that have started, in that order, then the others. */
+typedef struct orr__turn {
+    const orr__group *group;
+    uint32_t place;
+} orr__turn;
+typedef struct orr__history {
+    orr__turn *turns;
+    uint32_t count, started;
+} orr__history;
+
+struct orr__stall {
+    orr_sim *sim;
+    orr_arena *arena; /* texts and tables that live as long as the simulation */
+    bool failed;      /* memory ran out */
+
+    orr__unmatched *messages; /* by destination, source, tag, size */
+    uint32_t message_count;
+    uint32_t *next;        /* by message: the next one of the same wait */
+    uint32_t *wait_of;     /* by message: the node that waits for it, or NONE */
+    orr__wait *waits;
+    size_t wait_count, wait_room;
+    orr_map *by_place;  /* rank << 32 | place -> wait */
+    orr_map *by_stream; /* address of a stream -> wait */
+    orr_map *by_tag;    /* rank << 32 | tag -> wait of that stream */
+    orr_map *starved;   /* rank -> its wait of that type */
+
+    orr__edge *edges; /* while they are collected */
+    size_t edge_count, edge_room;
+    orr__edge *sorted;    /* by `from` */
+    uint32_t *edge_first; /* by wait: in sorted */
+    orr_map *resolved;    /* rank << 32 | place -> what is before that node */
+    orr__history **history;
+
+    uint32_t *circle; /* edges, each leading to the next one's wait */
+    uint32_t circle_length;
+    uint32_t *roots; /* waits with a cause */
+    uint32_t root_count;
+    orr_stall result;
+};
+typedef struct orr__stall orr__stall;
+
+static inline uint64_t orr__pair_key(uint32_t rank, uint32_t low)
+{
+    return (uint64_t)rank << 32 | low;
+}
+
+/* ---- nodes ---- */
+
+typedef enum orr__node_state { ORR__BLOCKED, ORR__READY, ORR__STARTED } orr__node_state;
+
+/* STARTED: under way or over. */
+static inline orr__node_state orr__state_of(const orr__npu *n, uint32_t place)
+{
+    if (n->waiting_for[place])
+        return ORR__BLOCKED;
+    return orr_bitset_has(&n->ready[n->graph->slot[place]], place) ? ORR__READY : ORR__STARTED;
+}
+
+static inline uint32_t orr__index_of(const orr__npu *n, uint32_t place)
+{
+    return n->graph->node[place];
+}
+
+/* A value of a node; 0 when it has none. */
+static inline int64_t orr__value_of(const orr__npu *n, uint32_t place, const int64_t *column)
+{
+    const int64_t v = column ? column[orr__index_of(n, place)] : ORR_NO_VALUE;
+    return v == ORR_NO_VALUE ? 0 : v;
+}
+
+static inline int orr__comm_type_of(const orr__npu *n, uint32_t place)
+{
+    const int8_t *column = n->graph->t->columns.comm_type;
+    return column ? column[orr__index_of(n, place)] : -1;
+}
+
+/* ---- the parts ---- */
+
+bool orr__stall_collect(orr__stall *st);
+bool orr__stall_add_edge(orr__stall *st, const orr__edge *e);
+void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32_t other);
+
+/* Edges from `from` to what keeps node `place` of `rank` from starting; false: it is behind a cycle of
+ * dependencies and never will (or memory ran out). */
+bool orr__stall_block(orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place);
+/* The parents that a node still waits for: call with *at = 0 until NONE. */
+uint32_t orr__stall_parent(const orr__stall *st, const orr__npu *n, uint32_t place, uint32_t *at);
+const orr__history *orr__stall_history(orr__stall *st, uint32_t rank); /* NULL: no memory */
+/* Which collective of its group this is on its rank, from 0. */
+uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place);
+
+bool orr__stall_link_messages(orr__stall *st);
+bool orr__stall_link_streams(orr__stall *st);
+bool orr__stall_find_causes(orr__stall *st);
+bool orr__stall_put_into_words(orr__stall *st);
+
+#endif

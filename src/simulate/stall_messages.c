@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stall_messages.c - nodes that wait for a message: will the other rank post its side?
+ *
+ * First, per rank that is waited for: the sends and receives it has not started, sorted; the k-th wait for a
+ * key needs the k-th of them, and waits for what keeps that one from starting.  A wait without one has no
+ * partner.  Then, per pair of ranks: what has no partner is compared with what is there and will not be taken,
+ * first with the same tag (the sizes differ), then with the same size (the tags differ).
+ *
+ * Cost: n log n in waits and messages, plus the nodes of each rank that is waited for. */
+#include "stall_impl.h"
+
+#include <stdlib.h>
+
+/* One side of a message that a rank will post, or that a wait needs. */
+typedef struct side {
+    uint32_t owner; /* the rank that has to post it */
+    uint32_t is_send;
+    uint32_t peer, tag;
+    uint64_t size; /* 0 for a receiver with a rendezvous: it is found by its tag alone */
+    uint32_t what; /* a place, or a wait */
+} side;
+
+static int compare_sides(const side *x, const side *y)
+{
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
+    if (x->is_send != y->is_send)
+        return x->is_send < y->is_send ? -1 : 1;
+    if (x->peer != y->peer)
+        return x->peer < y->peer ? -1 : 1;
+    if (x->tag != y->tag)
+        return x->tag < y->tag ? -1 : 1;
+    return x->size < y->size ? -1 : x->size > y->size;
+}
+
+static int compare_all(const void *a, const void *b)
+{
+    const side *x = a, *y = b;
+    const int by_key = compare_sides(x, y);
+    return by_key ? by_key : x->what < y->what ? -1 : x->what > y->what;
+}
+
+typedef struct sides {
+    side *items;
+    size_t count, room;
+} sides;
+
+static bool push(orr__stall *st, sides *list, const side *s)
+{
+    if (!orr_grow(&list->items, &list->room, list->count + 1)) {
+        st->failed = true;
+        return false;
+    }
+    list->items[list->count++] = *s;
+    return true;
+}
+
+/* The other side of what a wait has. */
+static side needed_by(const orr__stall *st, uint32_t wait)
+{
+    const orr__wait *w = &st->waits[wait];
+    const orr__unmatched *m = &st->messages[w->message];
+    if (w->type == ORR__WAIT_RECEIVER)
+        return (side){m->dst, false, m->src, m->tag, 0, wait};
+    return (side){m->src, true, m->dst, m->tag, m->size, wait};
+}
+
+/* The sends and receives that a rank has not started. */
+static void list_unstarted(orr__stall *st, uint32_t rank, sides *out)
+{
+    const orr__npu *n = &st->sim->npus[rank];
+    const orr_columns *c = &n->graph->t->columns;
+    out->count = 0;
+    for (uint32_t p = 0; p < n->graph->count && !st->failed; p++) {
+        const uint8_t type = c->type[n->graph->node[p]];
+        if ((type != ORR_NODE_COMM_SEND && type != ORR_NODE_COMM_RECV) ||
+            orr__state_of(n, p) == ORR__STARTED)
+            continue;
+        const bool is_send = type == ORR_NODE_COMM_SEND;
+        const bool has_size = is_send || !st->sim->opt.rendezvous;
+        const side s = {
+            .owner = rank,
+            .is_send = is_send,
+            .peer = (uint32_t)orr__value_of(n, p, is_send ? c->comm_dst : c->comm_src),
+            .tag = (uint32_t)((uint64_t)orr__value_of(n, p, c->comm_tag) % ORR__TAG_SPACE),
+            .size = has_size ? (uint64_t)orr__value_of(n, p, c->comm_size) : 0,
+            .what = p};
+        push(st, out, &s);
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, compare_all);
+}
+
+static size_t lower_bound(const sides *list, const side *key)
+{
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (compare_sides(&list->items[mid], key) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* All waits for one rank: needs [first, end). */
+static void link_rank(orr__stall *st, const sides *needs, size_t first, size_t end, sides *scratch)
+{
+    const uint32_t rank = needs->items[first].owner;
+    size_t same = 0; /* how many waits for this key came before */
+    list_unstarted(st, rank, scratch);
+    for (size_t i = first; i < end && !st->failed; i++) {
+        const side *need = &needs->items[i];
+        same = i > first && compare_sides(need, need - 1) == 0 ? same + 1 : 0;
+        const size_t at = lower_bound(scratch, need) + same;
+        orr__wait *w = &st->waits[need->what];
+        if (at >= scratch->count || compare_sides(&scratch->items[at], need) != 0) {
+            orr__stall_blame(w, ORR_STALL_NO_PARTNER, rank, ORR__NONE);
+            continue;
+        }
+        const uint32_t place = scratch->items[at].what;
+        if (!orr__stall_block(st, need->what, w->message, rank, place) && !st->failed)
+            orr__stall_blame(w, ORR_STALL_DEPENDENCY_CYCLE, rank, place);
+    }
+}
+
+/* ---- mismatches ---- */
+
+/* A message between two ranks that has one side only; `wait` may be NONE for one that nobody waits for. */
+typedef struct half {
+    uint32_t message, wait;
+    bool is_used;
+} half;
+
+typedef struct halves {
+    half *sends, *receives;
+    size_t send_count, receive_count, send_room, receive_room;
+} halves;
+
+static bool is_lonely(const orr__stall *st, uint32_t message)
+{
+    const uint32_t w = st->wait_of[message];
+    return w != ORR__NONE && st->waits[w].cause == ORR_STALL_NO_PARTNER;
+}
+
+/* Is there a receive to come for a message that has arrived? */
+static bool will_be_received(const orr__stall *st, const orr__unmatched *m, const sides *unstarted)
+{
+    const bool has_size = !st->sim->opt.rendezvous;
+    const side key = {m->dst, false, m->src, m->tag, has_size ? m->size : 0, 0};
+    const size_t at = lower_bound(unstarted, &key);
+    return at < unstarted->count && compare_sides(&unstarted->items[at], &key) == 0;
+}
+
+static void pair_up(orr__stall *st, half *send, half *receive, orr_stall_cause cause)
+{
+    const half both[2] = {*send, *receive};
+    send->is_used = receive->is_used = true;
+    for (unsigned i = 0; i < 2; i++) {
+        if (both[i].wait == ORR__NONE)
+            continue;
+        orr__wait *w = &st->waits[both[i].wait];
+        w->cause = cause;
+        w->other = both[1 - i].message;
+    }
+}
+
+static uint64_t key_of(const orr__stall *st, const half *h, bool by_tag)
+{
+    const orr__unmatched *m = &st->messages[h->message];
+    return by_tag ? m->tag : m->size;
+}
+
+/* Both lists are sorted by tag, so one pass finds equal ones; for equal sizes one looks through all. */
+static void pair_all(orr__stall *st, halves *h, bool by_tag)
+{
+    enum { MOST_LOOKS = 4096 }; /* beyond, a mismatch of tags is called a missing partner */
+    size_t looks = 0, from = 0;
+    for (size_t r = 0; r < h->receive_count; r++) {
+        const uint64_t key = key_of(st, &h->receives[r], by_tag);
+        if (h->receives[r].is_used)
+            continue;
+        for (size_t s = from; s < h->send_count; s++) {
+            const uint64_t other = key_of(st, &h->sends[s], by_tag);
+            if (by_tag && other < key)
+                from = s + 1;
+            if ((by_tag && other > key) || (!by_tag && ++looks > MOST_LOOKS))
+                break;
+            if (other != key || h->sends[s].is_used)
+                continue;
+            pair_up(st, &h->sends[s], &h->receives[r],
+                    by_tag ? ORR_STALL_SIZE_MISMATCH : ORR_STALL_TAG_MISMATCH);
+            if (by_tag)
+                from = s + 1;
+            break;
+        }
+    }
+}
+
+static bool add_half(orr__stall *st, halves *h, uint32_t message, bool is_send)
+{
+    half **list = is_send ? &h->sends : &h->receives;
+    size_t *count = is_send ? &h->send_count : &h->receive_count;
+    size_t *room = is_send ? &h->send_room : &h->receive_room;
+    if (!orr_grow(list, room, *count + 1)) {
+        st->failed = true;
+        return false;
+    }
+    (*list)[(*count)++] = (half){message, st->wait_of[message], false};
+    return true;
+}
+
+/* Messages [first, end) go from one rank to another. */
+static void compare_pair(
+    orr__stall *st, uint32_t first, uint32_t end, const sides *unstarted, halves *h)
+{
+    h->send_count = h->receive_count = 0;
+    for (uint32_t i = first; i < end && !st->failed; i++) {
+        const orr__unmatched *m = &st->messages[i];
+        if (m->kind == ORR__UNSENT && is_lonely(st, i))
+            add_half(st, h, i, false);
+        else if ((m->kind == ORR__UNREADY && is_lonely(st, i)) ||
+                 (m->kind == ORR__UNRECEIVED && m->tag < ORR__TAG_SPACE &&
+                  !will_be_received(st, m, unstarted)))
+            add_half(st, h, i, true);
+    }
+    pair_all(st, h, true);
+    pair_all(st, h, false);
+}
+
+/* Messages [first, end) go to one rank. */
+static void compare_rank(orr__stall *st, uint32_t first, uint32_t end, sides *scratch, halves *h)
+{
+    bool has_lonely = false;
+    for (uint32_t i = first; i < end && !has_lonely; i++)
+        has_lonely = is_lonely(st, i);
+    if (!has_lonely)
+        return;
+    list_unstarted(st, st->messages[first].dst, scratch);
+    for (uint32_t i = first, next; i < end && !st->failed; i = next) {
+        for (next = i + 1; next < end && st->messages[next].src == st->messages[i].src;)
+            next++;
+        compare_pair(st, i, next, scratch, h);
+    }
+}
+
+static void compare_messages(orr__stall *st, sides *scratch)
+{
+    halves h = {0};
+    for (uint32_t i = 0, next; i < st->message_count && !st->failed; i = next) {
+        for (next = i + 1;
+             next < st->message_count && st->messages[next].dst == st->messages[i].dst;)
+            next++;
+        compare_rank(st, i, next, scratch, &h);
+    }
+    orr_free(h.sends);
+    orr_free(h.receives);
+}
+
+bool orr__stall_link_messages(orr__stall *st)
+{
+    sides needs = {0}, scratch = {0};
+    for (uint32_t i = 0; i < st->wait_count && !st->failed; i++) {
+        const orr__wait *w = &st->waits[i];
+        const bool is_node = w->type == ORR__WAIT_MESSAGE || w->type == ORR__WAIT_RECEIVER;
+        if (is_node && w->cause == ORR_STALL_NONE) {
+            const side need = needed_by(st, i);
+            push(st, &needs, &need);
+        }
+    }
+    if (needs.count)
+        qsort(needs.items, needs.count, sizeof *needs.items, compare_all);
+    for (size_t i = 0, next; i < needs.count && !st->failed; i = next) {
+        for (next = i + 1;
+             next < needs.count && needs.items[next].owner == needs.items[i].owner;)
+            next++;
+        link_rank(st, &needs, i, next, &scratch);
+    }
+    if (!st->failed)
+        compare_messages(st, &scratch);
+    orr_free(needs.items);
+    orr_free(scratch.items);
+    return !st->failed;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stall_words.c - a wait, its cause and what it waits for, in words.
+ *
+ * Each function appends to a text; stall_items.c decides what is said, and of how many ranks at once. */
+#include "stall_impl.h"
+
+#include <inttypes.h>
+
+static const orr__npu *npu_of(const orr__stall *st, uint32_t rank)
+{
+    return &st->sim->npus[rank];
+}
+
+const char *orr_stall_cause_name(orr_stall_cause cause)
+{
+    static const char *const names[ORR_STALL_CAUSES] = {
+        "none",
+        "size_mismatch",
+        "tag_mismatch",
+        "no_partner",
+        "member_absent",
+        "collective_mismatch",
+        "stream_numbers",
+        "not_power_of_two",
+        "custom_splits",
+        "custom_node",
+        "empty_all_gather",
+        "no_dimension",
+        "nothing_in_flight",
+        "dependency_cycle",
+        "chunk_order",
+        "circle",
+        "lost_message",
+        "unknown",
+    };
+    return cause < ORR_STALL_CAUSES ? names[cause] : "unknown";
+}
+
+/* ---- nodes and collectives ---- */
+
+/* A name as it may be printed: short, no control characters, whole characters. */
+void orr__put_name(orr_buf *b, orr_str name)
+{
+    enum { LONGEST = 40 };
+    const uint8_t *p = (const uint8_t *)name.ptr;
+    size_t at = 0;
+    while (at < name.len && at < LONGEST) {
+        const size_t n = orr_utf8_length(p + at, name.len - at);
+        if (n <= 1 && (n == 0 || p[at] < 0x20 || p[at] == 0x7f || p[at] == '"'))
+            orr_buf_byte(b, '?');
+        else
+            orr_buf_add(b, p + at, n);
+        at += n ? n : 1;
+    }
+    if (at < name.len)
+        orr_buf_text(b, "...");
+}
+
+static void put_node(orr_buf *b, const orr__npu *n, uint32_t place)
+{
+    const uint32_t i = orr__index_of(n, place);
+    orr_buf_print(b, "node %" PRIu64 " \"",
+                  n->graph->t->columns.id[i] + orr_set_id_shift(n->sim->set, n->rank));
+    orr__put_name(b, orr_trace_name(n->graph->t, i));
+    orr_buf_byte(b, '"');
+}
+
+orr_str orr__stall_group_name(const orr__npu *n, uint32_t place)
+{
+    const orr_trace *t = n->graph->t;
+    const uint32_t text =
+        t->columns.pg_name ? t->columns.pg_name[orr__index_of(n, place)] : ORR_NO_NAME;
+    const orr_str name = text == ORR_NO_NAME ? (orr_str){"", 0} : orr_trace_text(t, text);
+    return orr_str_is(name, "0") ? (orr_str){"", 0} : name;
+}
+
+const char *orr__stall_kind_name(const orr__npu *n, uint32_t place)
+{
+    const int type = orr__comm_type_of(n, place);
+    const char *name = type < 0 ? NULL : orr_collective_name((uint32_t)type);
+    return name ? name : "collective";
+}
+
+static void put_collective(orr_buf *b, const orr__npu *n, uint32_t place)
+{
+    const orr_str group = orr__stall_group_name(n, place);
+    orr_buf_print(b, "%s of %" PRIu64 " bytes", orr__stall_kind_name(n, place),
+                  (uint64_t)orr__value_of(n, place, n->graph->t->columns.comm_size));
+    if (group.len) {
+        orr_buf_text(b, " in group ");
+        orr__put_name(b, group);
+    }
+}
+
+static const char *kind_word(orr__kind kind)
+{
+    static const char *const words[ORR__KINDS] = {"all-reduce", "reduce-scatter", "all-gather",
+                                                  "all-to-all"};
+    return kind < ORR__KINDS ? words[kind] : "collective";
+}
+
+static const char *algorithm_word(orr__algorithm algorithm)
+{
+    static const char *const words[] = {"ring", "direct", "halving-doubling", "double binary tree",
+                                        "custom"};
+    return words[algorithm];
+}
+
+/* ---- for what ---- */
+
+static void put_phase(orr_buf *b, const orr__stream *s)
+{
+    const orr__phase *p = &s->phases[s->phase];
+    orr_buf_print(b, "chunk %" PRIu64, s->id);
+    if (s->custom_prefix)
+        return;
+    orr_buf_print(b, ", phase %u of %u (%s, %s over %u ranks", s->phase + 1, s->phase_count,
+                  kind_word(p->kind), algorithm_word(p->dim->algorithm), p->dim->count);
+    if (!p->dim->group)
+        orr_buf_print(b, ", dimension %u", p->dim->position);
+    orr_buf_byte(b, ')');
+}
+
+static void put_message(orr_buf *b, const orr__unmatched *m, bool is_send)
+{
+    orr_buf_print(b, is_send ? " waits to send %" PRIu64 " bytes" : " waits for %" PRIu64 " bytes",
+                  m->size);
+    if (m->tag < ORR__TAG_SPACE)
+        orr_buf_print(b, " with tag %u", m->tag);
+    orr_buf_print(b, is_send ? " to rank %u" : " from rank %u", is_send ? m->dst : m->src);
+}
+
+static void put_stream(orr_buf *b, orr__stall *st, const orr__wait *w)
+{
+    orr_buf_text(b, ": ");
+    put_collective(b, npu_of(st, w->rank), w->place);
+    orr_buf_print(b, ", collective %u, ", orr__stall_sequence(st, w->rank, w->place));
+    put_phase(b, w->stream);
+    if (!w->stream->is_started)
+        orr_buf_text(b, " waits in its queue");
+    else if (w->message != ORR__NONE)
+        put_message(b, &st->messages[w->message],
+                    st->messages[w->message].kind == ORR__UNREADY);
+}
+
+void orr__stall_put_wait(orr_buf *b, orr__stall *st, const orr__wait *w)
+{
+    const orr__npu *n = npu_of(st, w->rank);
+    put_node(b, n, w->place);
+    switch (w->type) {
+    case ORR__WAIT_MESSAGE:
+    case ORR__WAIT_RECEIVER:
+        put_message(b, &st->messages[w->message], w->type == ORR__WAIT_RECEIVER);
+        break;
+    case ORR__WAIT_STREAM:
+        put_stream(b, st, w);
+        break;
+    case ORR__WAIT_NOTHING:
+        if (n->graph->t->columns.type[orr__index_of(n, w->place)] == ORR_NODE_COMM_COLL) {
+            orr_buf_text(b, ": ");
+            put_collective(b, n, w->place);
+        }
+        orr_buf_text(b, " has nothing left under way");
+        break;
+    case ORR__WAIT_STARVED:
+        orr_buf_text(b, " is free, but starts only when another node of its rank completes");
+        break;
+    }
+}
+
+/* ---- who keeps it waiting ---- */
+
+static void put_edge_node(orr_buf *b, const orr__stall *st, const orr__edge *e)
+{
+    const orr__wait *to = &st->waits[e->to];
+    const orr__npu *n = npu_of(st, to->rank);
+    orr_buf_print(b, "rank %u has not started ", to->rank);
+    put_node(b, n, e->via);
+    if (orr__state_of(n, e->via) == ORR__BLOCKED)
+        orr_buf_text(b, ", which depends on ");
+    else if (to->type == ORR__WAIT_STARVED)
+        orr_buf_text(b, ", which waits like ");
+    else
+        orr_buf_text(b, ", whose slot is taken by ");
+    put_node(b, n, to->place);
+}
+
+static void put_edge_stream(orr_buf *b, const orr__stall *st, const orr__edge *e)
+{
+    const orr__wait *from = &st->waits[e->from], *to = &st->waits[e->to];
+    orr_buf_print(b, "rank %u", to->rank);
+    if (!to->stream->is_started && to->stream->phase == from->stream->phase)
+        orr_buf_text(b, " has not started that phase");
+    else if (to->stream->phase == from->stream->phase)
+        orr_buf_text(b, " waits in the same phase");
+    else
+        orr_buf_print(b, " is in phase %u of that chunk", to->stream->phase + 1);
+}
+
+void orr__stall_put_edge(orr_buf *b, const orr__stall *st, const orr__edge *e)
+{
+    const orr__wait *to = &st->waits[e->to];
+    switch (e->kind) {
+    case ORR__EDGE_NODE:
+        put_edge_node(b, st, e);
+        break;
+    case ORR__EDGE_STREAM:
+        put_edge_stream(b, st, e);
+        break;
+    case ORR__EDGE_QUEUE:
+        orr_buf_print(b, "chunk %" PRIu64 " of the same rank is before it", to->stream->id);
+        break;
+    case ORR__EDGE_COMPLETION:
+        put_node(b, npu_of(st, to->rank), to->place);
+        orr_buf_text(b, " is under way and waits");
+        break;
+    }
+}
+
+/* ---- causes ---- */
+
+static void put_mismatch(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    const orr__unmatched *own = &st->messages[w->message], *other = &st->messages[w->other];
+    const orr__unmatched *send = own->kind == ORR__UNSENT ? other : own;
+    const orr__unmatched *receive = own->kind == ORR__UNSENT ? own : other;
+    if (w->cause == ORR_STALL_SIZE_MISMATCH)
+        orr_buf_print(b,
+                      "size mismatch: rank %u sends %" PRIu64
+                      " bytes with tag %u to rank %u, which receives %" PRIu64 " bytes",
+                      send->src, send->size, send->tag, send->dst, receive->size);
+    else
+        orr_buf_print(b,
+                      "tag mismatch: rank %u sends %" PRIu64
+                      " bytes with tag %u to rank %u, which receives them with tag %u",
+                      send->src, send->size, send->tag, send->dst, receive->tag);
+}
+
+static void put_absence(orr_buf *b, const orr__stall *st, uint32_t peer)
+{
+    const orr__npu *n = npu_of(st, peer);
+    if (n->result.finished_at != ORR_NEVER)
+        orr_buf_print(b, " (rank %u has finished)", peer);
+    else
+        orr_buf_print(b, " (rank %u has no such node left)", peer);
+}
+
+static void put_no_partner(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    const orr__unmatched *m = &st->messages[w->message];
+    if (m->kind == ORR__UNREADY)
+        orr_buf_print(b,
+                      "missing partner: rank %u never receives the %" PRIu64
+                      " bytes with tag %u that rank %u sends",
+                      w->peer, m->size, m->tag, w->rank);
+    else
+        orr_buf_print(b,
+                      "missing partner: rank %u never sends the %" PRIu64
+                      " bytes with tag %u that rank %u receives",
+                      w->peer, m->size, m->tag, w->rank);
+    put_absence(b, st, w->peer);
+}
+
+static void put_absent(orr_buf *b, orr__stall *st, const orr__wait *w)
+{
+    orr_buf_print(b, "member absent: rank %u never joins ", w->peer);
+    put_collective(b, npu_of(st, w->rank), w->place);
+    orr_buf_print(b, ", collective %u", orr__stall_sequence(st, w->rank, w->place));
+    put_absence(b, st, w->peer);
+}
+
+static void put_other_collective(orr_buf *b, orr__stall *st, const orr__wait *w)
+{
+    const orr__npu *own = npu_of(st, w->rank), *n = npu_of(st, w->peer);
+    const bool is_numbers = w->cause == ORR_STALL_STREAM_NUMBERS;
+    orr_buf_print(b, "%s: rank %u runs ",
+                  is_numbers ? "chunks are numbered differently" : "collectives differ", w->rank);
+    put_collective(b, own, w->place);
+    orr_buf_print(b, " as collective %u, rank %u runs ",
+                  orr__stall_sequence(st, w->rank, w->place), w->peer);
+    put_collective(b, n, w->other);
+    if (is_numbers)
+        orr_buf_text(b, "; they ran different numbers of chunks in groups before");
+}
+
+/* The parent that made this node free without completing. */
+static void put_starved(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    const orr__npu *n = npu_of(st, w->rank);
+    const orr_columns *c = &n->graph->t->columns;
+    const uint32_t i = orr__index_of(n, w->place);
+    uint32_t parent = ORR_NO_NODE;
+    for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
+        parent = parent == ORR_NO_NODE || c->type[parent] == ORR_NODE_COMP ? c->data_dep[e] : parent;
+    for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
+         c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
+        parent = parent == ORR_NO_NODE || c->type[parent] == ORR_NODE_COMP ? c->ctrl_dep[e] : parent;
+    orr_buf_text(b, "nothing in flight: ");
+    put_node(b, n, w->place);
+    orr_buf_text(b, " is free, but starts only when another node of its rank completes");
+    if (parent == ORR_NO_NODE)
+        return;
+    const char *type = orr_node_type_name(c->type[parent]);
+    orr_buf_print(b, "; node %" PRIu64 " (%s) before it ended on the spot",
+                  c->id[parent] + orr_set_id_shift(n->sim->set, n->rank),
+                  c->type[parent] == ORR_NODE_COMP ? "compute of tensor size 0"
+                  : type                           ? type
+                                                   : "unknown type");
+}
+
+/* Up along parents until a node comes again; then once around. */
+static void put_cycle(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    enum { MOST_SHOWN = 6 };
+    const orr__npu *n = npu_of(st, w->peer);
+    uint32_t slow = w->other, fast = w->other, at;
+    do { /* the two meet inside the cycle */
+        for (unsigned k = 0; k < 2 && fast != ORR__NONE; k++) {
+            at = 0;
+            fast = orr__stall_parent(st, n, fast, &at);
+        }
+        at = 0;
+        slow = orr__stall_parent(st, n, slow, &at);
+    } while (fast != ORR__NONE && slow != ORR__NONE && slow != fast);
+    orr_buf_print(b, "dependency cycle: rank %u never starts ", w->peer);
+    put_node(b, n, w->other);
+    if (fast == ORR__NONE || slow == ORR__NONE)
+        return;
+    orr_buf_text(b, ", which depends on the cycle of nodes ");
+    const uint64_t shift = orr_set_id_shift(n->sim->set, n->rank);
+    uint32_t p = slow, shown = 0;
+    do {
+        if (shown++ < MOST_SHOWN)
+            orr_buf_print(b, "%" PRIu64 " <- ",
+                          n->graph->t->columns.id[orr__index_of(n, p)] + shift);
+        at = 0;
+        p = orr__stall_parent(st, n, p, &at);
+    } while (p != slow);
+    orr_buf_print(b, "%s%" PRIu64, shown > MOST_SHOWN ? "... <- " : "",
+                  n->graph->t->columns.id[orr__index_of(n, slow)] + shift);
+}
+
+static void put_lost(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    const orr__unmatched *m = &st->messages[w->message];
+    orr_buf_print(b,
+                  "lost message: the network model never delivered %" PRIu64
+                  " bytes from rank %u to rank %u",
+                  m->size, m->src, m->dst);
+}
+
+static void put_stuck(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    const orr__npu *n = npu_of(st, w->rank);
+    switch (w->cause) {
+    case ORR_STALL_NOT_POWER_OF_TWO:
+        orr_buf_print(b, "halving-doubling over %u ranks, which is not a power of two, in ",
+                      w->stream->phases[w->stream->phase].dim->count);
+        break;
+    case ORR_STALL_CUSTOM_SPLITS:
+        orr_buf_print(b,
+                      "a custom collective completes only with preferred-dataset-splits 1, not "
+                      "%" PRIu64 ": ",
+                      n->sim->system.splits);
+        break;
+    case ORR_STALL_CUSTOM_NODE:
+        orr_buf_text(b,
+                     "a node of the custom collective is neither compute, send nor receive and "
+                     "never ends: ");
+        break;
+    case ORR_STALL_EMPTY_ALL_GATHER:
+        orr_buf_text(b, "an all-gather of 0 bytes has no chunks and never completes: ");
+        break;
+    case ORR_STALL_NO_DIMENSION:
+        orr_buf_text(b, "no dimension takes part, so it never completes: ");
+        break;
+    default:
+        orr_buf_text(b, "nothing is left that would end ");
+        put_node(b, n, w->place);
+        return;
+    }
+    put_collective(b, n, w->place);
+}
+
+void orr__stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w)
+{
+    switch (w->cause) {
+    case ORR_STALL_SIZE_MISMATCH:
+    case ORR_STALL_TAG_MISMATCH:
+        put_mismatch(b, st, w);
+        break;
+    case ORR_STALL_NO_PARTNER:
+        put_no_partner(b, st, w);
+        break;
+    case ORR_STALL_MEMBER_ABSENT:
+        put_absent(b, st, w);
+        break;
+    case ORR_STALL_COLLECTIVE_MISMATCH:
+    case ORR_STALL_STREAM_NUMBERS:
+        put_other_collective(b, st, w);
+        break;
+    case ORR_STALL_NOTHING_IN_FLIGHT:
+        put_starved(b, st, w);
+        break;
+    case ORR_STALL_DEPENDENCY_CYCLE:
+        put_cycle(b, st, w);
+        break;
+    case ORR_STALL_LOST_MESSAGE:
+        put_lost(b, st, w);
+        break;
+    default:
+        put_stuck(b, st, w);
+    }
+}

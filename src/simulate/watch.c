@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch.c - notes what reports need while a run goes on.
+ *
+ * Always: time with anything under way, time and bytes by kind of node, bytes by dimension.  This costs a few
+ * additions a node and two a message.  When asked for: a log of steps, 32 bytes a node, with the step that let
+ * each one start.  A node starts only when another one of its rank ends (or at the very beginning), so that
+ * step is simply the one that ended last; what ties ranks together (messages, collectives, memory servers) is
+ * found again afterwards, from the traces and the order of the log. */
+#include "watch.h"
+
+#include "../base/hash.h"
+
+/* ---- setting up ---- */
+
+static bool keep_steps(orr_sim *s, struct orr__watch *w)
+{
+    for (uint32_t r = 0; r < s->npu_count; r++) {
+        w->ranks[r].step_of = orr_arena_new(w->arena, s->npus[r].graph->count, uint32_t);
+        if (!w->ranks[r].step_of)
+            return false;
+    }
+    w->instance_by_key = orr_map_create(0);
+    return w->instance_by_key != NULL;
+}
+
+orr_code orr__watch_create(orr_sim *s, orr_error *err)
+{
+    struct orr__watch *w = orr_alloc(1, sizeof *w);
+    s->watch = w;
+    if (!w || !(w->arena = orr_arena_create()))
+        return orr_no_memory(err);
+    w->keeps_steps = s->opt.record >= ORR_SIM_RECORD_NODES;
+    w->keeps_phases = s->opt.record >= ORR_SIM_RECORD_PHASES;
+    w->ranks = orr_arena_new(w->arena, s->npu_count, orr__rank_watch);
+    w->tally_of = orr_arena_new(w->arena, orr_set_class_count(s->set), uint32_t *);
+    w->tally_by_key = orr_map_create(0);
+    w->group_seen = orr_map_create(0);
+    if (!w->ranks || !w->tally_of || !w->tally_by_key || !w->group_seen ||
+        (w->keeps_steps && !keep_steps(s, w)))
+        return orr_no_memory(err);
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        w->ranks[r].last_ended = ORR__NONE;
+    return ORR_OK;
+}
+
+void orr__watch_destroy(struct orr__watch *w)
+{
+    if (!w)
+        return;
+    orr_map_destroy(w->instance_by_key);
+    orr_map_destroy(w->tally_by_key);
+    orr_map_destroy(w->group_seen);
+    orr_free(w->tallies);
+    orr_free(w->steps);
+    orr_free(w->instances);
+    orr_free(w->phases);
+    orr_arena_destroy(w->arena);
+    orr_free(w);
+}
+
+/* ---- figures by kind of node ---- */
+
+static bool is_alike(const orr__tally *a, const orr__tally *b)
+{
+    return a->type == b->type && a->collective == b->collective &&
+           a->group_ranks == b->group_ranks && a->size == b->size;
+}
+
+static uint32_t find_tally(struct orr__watch *w, const orr__tally *like)
+{
+    uint64_t key = orr_hash_mix((uint64_t)like->group_ranks << 16 ^ like->type << 8 ^
+                                    like->collective ^ 0xa0761d6478bd642fu,
+                                like->size + 0xe7037ed1a0b428dbu);
+    uint32_t i;
+    while ((i = orr_map_find(w->tally_by_key, key, ORR__NONE)) != ORR__NONE) {
+        if (is_alike(&w->tallies[i], like))
+            return i;
+        key++;
+    }
+    if (w->tally_count >= ORR__NONE || !orr_grow(&w->tallies, &w->tally_room, w->tally_count + 1) ||
+        !orr_map_put(w->tally_by_key, key, (uint32_t)w->tally_count, NULL))
+        return ORR__NONE;
+    w->tallies[w->tally_count] = *like;
+    return (uint32_t)w->tally_count++;
+}
+
+/* Which row a node counts in; asked once per node of a class. */
+static uint32_t classify(orr__npu *n, uint32_t place)
+{
+    struct orr__watch *w = n->sim->watch;
+    const orr_columns *c = &n->graph->t->columns;
+    const uint32_t i = n->graph->node[place];
+    orr__tally like = {.type = c->type[i]};
+    if (like.type != ORR_NODE_COMM_COLL)
+        return find_tally(w, &like);
+    const orr_str name = orr__node_group_name(n, place);
+    const orr__group *g = orr__node_group(n, place);
+    bool is_new = false;
+    like.collective = (uint8_t)(c->comm_type ? c->comm_type[i] : -1);
+    like.size = c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] : 0;
+    like.group_ranks = g ? g->count : name.len == 0 ? n->sim->npu_count : 0;
+    const uint32_t row = find_tally(w, &like);
+    if (row == ORR__NONE)
+        return row;
+    const uint64_t key = orr_hash_bytes(name.ptr, name.len, row);
+    if (!orr_map_put(w->group_seen, key, 1, &is_new))
+        return ORR__NONE;
+    w->tallies[row].groups += is_new;
+    if (is_new)
+        w->tallies[row].group = name;
+    return row;
+}
+
+static orr__tally *tally_of(orr__npu *n, uint32_t place)
+{
+    orr_sim *s = n->sim;
+    uint32_t **rows = &s->watch->tally_of[n->graph - s->graphs];
+    if (!*rows) {
+        *rows = orr_arena_take(s->watch->arena, n->graph->count * sizeof **rows);
+        if (!*rows)
+            return NULL;
+        memset(*rows, 0xff, n->graph->count * sizeof **rows);
+    }
+    if ((*rows)[place] == ORR__NONE)
+        (*rows)[place] = classify(n, place);
+    return (*rows)[place] == ORR__NONE ? NULL : &s->watch->tallies[(*rows)[place]];
+}
+
+static bool is_communication(const orr__npu *n, uint32_t place)
+{
+    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
+    return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL;
+}
+
+static void count_node(orr__npu *n, uint32_t place)
+{
+    const orr__rank_watch *r = &n->sim->watch->ranks[n->rank];
+    const orr_columns *c = &n->graph->t->columns;
+    const uint32_t i = n->graph->node[place];
+    orr__tally *t = tally_of(n, place);
+    if (!t) {
+        orr__sim_no_memory(n->sim);
+        return;
+    }
+    const uint64_t took = orr__clock_now(n->sim->clock) - n->started_at[place];
+    t->count++;
+    t->time += took;
+    t->bytes += c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] : 0;
+    if (took > t->longest)
+        t->longest = took;
+    if (n->graph->slot[place] == ORR__SLOT_COMM)
+        t->exposed += took - (orr__compute_so_far(n) - r->compute_before);
+}
+
+/* ---- the log of steps ---- */
+
+static void log_start(orr__npu *n, uint32_t place)
+{
+    struct orr__watch *w = n->sim->watch;
+    orr__rank_watch *r = &w->ranks[n->rank];
+    if (w->step_count >= ORR__NONE || !orr_grow(&w->steps, &w->step_room, w->step_count + 1)) {
+        orr__sim_no_memory(n->sim);
+        return;
+    }
+    r->step_of[place] = (uint32_t)w->step_count;
+    w->steps[w->step_count++] = (orr__step){.start = orr__clock_now(n->sim->clock),
+                                            .end = ORR_NEVER,
+                                            .rank = n->rank,
+                                            .place = place,
+                                            .cause = r->last_ended,
+                                            .instance = ORR__NONE};
+}
+
+static void log_end(orr__npu *n, uint32_t place)
+{
+    struct orr__watch *w = n->sim->watch;
+    orr__rank_watch *r = &w->ranks[n->rank];
+    const uint32_t step = r->step_of[place];
+    w->steps[step].end = orr__clock_now(n->sim->clock);
+    if (!n->is_issuing) /* one that is over on the spot lets nothing start (astra-sim.md 6.3) */
+        r->last_ended = step;
+}
+
+/* ---- hooks ---- */
+
+void orr__watch_node_start(orr__npu *n, uint32_t place)
+{
+    struct orr__watch *w = n->sim->watch;
+    orr__rank_watch *r = &w->ranks[n->rank];
+    if (r->active++ == 0)
+        r->busy_since = orr__clock_now(n->sim->clock);
+    if (n->graph->slot[place] == ORR__SLOT_COMM)
+        r->compute_before = orr__compute_so_far(n);
+    if (w->keeps_steps)
+        log_start(n, place);
+}
+
+void orr__watch_node_end(orr__npu *n, uint32_t place)
+{
+    struct orr__watch *w = n->sim->watch;
+    orr__rank_watch *r = &w->ranks[n->rank];
+    w->nodes_done++;
+    if (--r->active == 0)
+        r->busy += orr__clock_now(n->sim->clock) - r->busy_since;
+    if (is_communication(n, place))
+        count_node(n, place);
+    if (w->keeps_steps)
+        log_end(n, place);
+}
+
+/* The innermost dimension in which two ranks differ. */
+static uint32_t dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
+{
+    for (uint32_t k = 0; k + 1 < s->dims; k++) {
+        const uint32_t n = s->net_config.npus[k];
+        if (a % n != b % n)
+            return k;
+        a /= n;
+        b /= n;
+    }
+    return s->dims - 1;
+}
+
+void orr__watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
+{
+    orr__traffic *t = &s->watch->traffic[s->dims > 1 ? dimension_between(s, src, dst) : 0];
+    t->messages++;
+    t->bytes += size;
+}
+
+/* ---- which collective a step is part of ---- */
+
+static bool is_same(const orr__instance *a, const orr__instance *b)
+{
+    return a->group == b->group && a->stream == b->stream && a->base == b->base;
+}
+
+static uint32_t find_instance(struct orr__watch *w, const orr__instance *like, int64_t group)
+{
+    uint64_t key = orr_hash_mix(like->stream ^ 0xa0761d6478bd642fu,
+                                ((uint64_t)group << 24 ^ like->base) + 0xe7037ed1a0b428dbu);
+    uint32_t i;
+    while ((i = orr_map_find(w->instance_by_key, key, ORR__NONE)) != ORR__NONE) {
+        if (is_same(&w->instances[i], like))
+            return i;
+        key++;
+    }
+    if (w->instance_count >= ORR__NONE ||
+        !orr_grow(&w->instances, &w->instance_room, w->instance_count + 1) ||
+        !orr_map_put(w->instance_by_key, key, (uint32_t)w->instance_count, NULL))
+        return ORR__NONE;
+    w->instances[w->instance_count] = *like;
+    return (uint32_t)w->instance_count++;
+}
+
+void orr__watch_collective(orr__npu *n,
+                           uint32_t place,
+                           uint64_t stream,
+                           const orr__group *group,
+                           const orr__dim *const *dims,
+                           uint32_t dim_count)
+{
+    struct orr__watch *w = n->sim->watch;
+    if (!w->keeps_steps || n->sim->code)
+        return;
+    orr__instance like = {.group = group, .stream = stream, .base = dims ? n->rank : 0};
+    for (uint32_t k = 0; k < dim_count; k++)
+        if (dims[k]->group)
+            like.base = 0;
+        else
+            like.base -= n->rank / dims[k]->offset % dims[k]->count * dims[k]->offset;
+    const uint32_t i = find_instance(w, &like, group ? group->id : 0);
+    if (i == ORR__NONE) {
+        orr__sim_no_memory(n->sim);
+        return;
+    }
+    const uint32_t step = w->ranks[n->rank].step_of[place];
+    w->steps[step].instance = i;
+    w->instances[i].last = step; /* time does not go back */
+}
+
+/* ---- phases ---- */
+
+void orr__watch_phase_start(orr__stream *st)
+{
+    orr__npu *n = st->npu;
+    struct orr__watch *w = n->sim->watch;
+    const orr__phase *p = &st->phases[st->phase];
+    if (!w->keeps_phases)
+        return;
+    if (w->phase_count >= ORR__NONE || !orr_grow(&w->phases, &w->phase_room, w->phase_count + 1)) {
+        orr__sim_no_memory(n->sim);
+        return;
+    }
+    st->record = (uint32_t)w->phase_count;
+    w->phases[w->phase_count++] =
+        (orr__phase_run){.start = orr__clock_now(n->sim->clock),
+                         .end = ORR_NEVER,
+                         .stream = st->id,
+                         .data = p->data,
+                         .step = w->ranks[n->rank].step_of[st->set->place],
+                         .dim = (uint16_t)(p->dim ? p->dim->position : 0),
+                         .queue = (uint16_t)(p->queue % n->sim->opt.queues_per_dim),
+                         .kind = (uint8_t)p->kind,
+                         .algorithm = (uint8_t)(p->dim ? p->dim->algorithm : ORR__CUSTOM)};
+}
+
+void orr__watch_phase_end(orr__stream *st)
+{
+    struct orr__watch *w = st->npu->sim->watch;
+    if (w->keeps_phases)
+        w->phases[st->record].end = orr__clock_now(st->npu->sim->clock);
+}
+
+/* ---- answers ---- */
+
+uint64_t orr__watch_until(const orr_sim *s, uint32_t rank)
+{
+    const uint64_t end = s->npus[rank].result.finished_at;
+    return end == ORR_NEVER ? orr__clock_now(s->clock) : end;
+}
+
+uint64_t orr__watch_end_of_run(const orr_sim *s)
+{
+    if (s->finished == s->npu_count && s->finished)
+        return s->npus[s->finish_order[s->finished - 1]].result.finished_at;
+    return orr__clock_now(s->clock);
+}
+
+uint64_t orr__watch_busy(const orr_sim *s, uint32_t rank)
+{
+    const orr__rank_watch *r = &s->watch->ranks[rank];
+    return r->busy + (r->active ? orr__watch_until(s, rank) - r->busy_since : 0);
+}
+
+bool orr__watch_tally_ranks(const orr_sim *s, uint32_t *out)
+{
+    const struct orr__watch *w = s->watch;
+    const uint32_t classes = orr_set_class_count(s->set);
+    uint32_t *ranks = orr_alloc(classes, sizeof *ranks);
+    uint32_t *mark = orr_alloc(w->tally_count, sizeof *mark); /* 1 + the class that came last */
+    if (ranks && mark) {
+        memset(out, 0, w->tally_count * sizeof *out);
+        for (uint32_t r = 0; r < s->npu_count; r++)
+            ranks[s->npus[r].graph - s->graphs]++;
+        for (uint32_t k = 0; k < classes; k++)
+            for (uint32_t p = 0; w->tally_of[k] && p < s->graphs[k].count; p++) {
+                const uint32_t row = w->tally_of[k][p];
+                if (row == ORR__NONE || mark[row] == k + 1)
+                    continue;
+                mark[row] = k + 1;
+                out[row] += ranks[k];
+            }
+    }
+    const bool ok = ranks && mark;
+    orr_free(ranks);
+    orr_free(mark);
+    return ok;
+}

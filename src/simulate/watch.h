@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch.h - what a run leaves behind for reports: figures always, a log of steps when asked for.
+ *
+ * The workload and system layers call the hooks of sim_impl.h; timeline_record.c, critical_path.c and the
+ * reports read what is kept here. */
+#ifndef ORR_SIMULATE_WATCH_H
+#define ORR_SIMULATE_WATCH_H
+
+#include "sim_impl.h"
+
+/* One run of one node.  A node runs once, so (rank, place) names a step as well as its number does. */
+typedef struct orr__step {
+    uint64_t start, end; /* end ORR_NEVER: it is under way */
+    uint32_t rank, place;
+    uint32_t cause;    /* the step of this rank whose end let it start; NONE: the beginning */
+    uint32_t instance; /* which collective it is part of; NONE: of none */
+} orr__step;
+
+/* One collective over all of its members: the same group, the same chunk number, the same ranks. */
+typedef struct orr__instance {
+    const orr__group *group;
+    uint64_t stream; /* of its first chunk */
+    uint32_t base;   /* the smallest rank that could be a member */
+    uint32_t last;   /* the step that came last */
+} orr__instance;
+
+/* One phase of one chunk, when phases are recorded. */
+typedef struct orr__phase_run {
+    uint64_t start, end;
+    uint64_t stream, data;
+    uint32_t step;
+    uint16_t dim, queue;
+    uint8_t kind, algorithm; /* orr__kind, orr__algorithm */
+} orr__phase_run;
+
+/* Nodes that are alike: the same collective, size and number of ranks; or all sends, or all receives. */
+typedef struct orr__tally {
+    uint8_t type;         /* orr_node_type */
+    uint8_t collective;   /* orr_collective */
+    uint32_t group_ranks; /* of a collective; 0: not known */
+    uint64_t size;        /* of one; 0 for sends and receives */
+    uint64_t count;       /* nodes that have ended, all ranks together */
+    uint64_t bytes;       /* their sizes */
+    uint64_t time;        /* ns, all ranks together */
+    uint64_t exposed;     /* the part of it in which the rank computed nothing; not of receives */
+    uint64_t longest;     /* ns */
+    orr_str group;        /* a name, when only one group is meant */
+    uint32_t groups;      /* how many names were seen */
+} orr__tally;
+
+typedef struct orr__rank_watch {
+    uint32_t active;           /* nodes under way */
+    uint32_t last_ended;       /* step */
+    uint64_t busy_since, busy; /* time with any node under way */
+    uint64_t compute_before;   /* compute time so far when the communication slot was taken */
+    uint32_t *step_of;         /* by place; NULL: no log */
+} orr__rank_watch;
+
+typedef struct orr__traffic {
+    uint64_t messages, bytes;
+} orr__traffic;
+
+struct orr__watch {
+    orr_arena *arena;
+    orr__rank_watch *ranks;
+    uint64_t nodes_done;
+    orr__traffic
+        traffic[ORR_NET_DIMS]; /* by the innermost dimension in which the two ranks differ */
+    /* Figures by kind of node. */
+    orr__tally *tallies;
+    size_t tally_count, tally_room;
+    orr_map *tally_by_key, *group_seen;
+    uint32_t **tally_of; /* by class and place; NONE: not known yet */
+    /* The log. */
+    bool keeps_steps, keeps_phases;
+    orr__step *steps;
+    size_t step_count, step_room;
+    orr__instance *instances;
+    size_t instance_count, instance_room;
+    orr_map *instance_by_key;
+    orr__phase_run *phases;
+    size_t phase_count, phase_room;
+};
+
+/* Until when figures of a rank run: its end, or now. */
+uint64_t orr__watch_until(const orr_sim *s, uint32_t rank);
+uint64_t orr__watch_end_of_run(const orr_sim *s); /* the last rank's end; now when not all ended */
+uint64_t orr__watch_busy(const orr_sim *s, uint32_t rank);
+/* How many ranks have nodes of each row; false: out of memory. */
+bool orr__watch_tally_ranks(const orr_sim *s, uint32_t *out);
+
+static inline uint64_t orr__so_far(const orr__npu *n, uint64_t closed, unsigned k)
+{
+    return closed + (n->active[k] ? orr__clock_now(n->sim->clock) - n->active_since[k] : 0);
+}
+/* Length of the union of the intervals, up to now. */
+static inline uint64_t orr__compute_so_far(const orr__npu *n)
+{
+    return orr__so_far(n, n->result.gpu_time, 0);
+}
+static inline uint64_t orr__comm_so_far(const orr__npu *n)
+{
+    return orr__so_far(n, n->result.comm_time, 1);
+}
+
+#endif
