@@ -14,7 +14,7 @@ static const cli_option options[] = {
     {"lenient", 0, NULL, "take node types without a name as they are"},
     {"limit", 0, "N", "show at most N findings of a kind", .kind = CLI_COUNT, .min = 1,
      .max = UINT32_MAX, .fallback = "10"},
-    {"threads", 0, "N", "read with N threads; 0: one per core", .kind = CLI_COUNT, .max = 1024,
+    {"threads", 0, "N", "work with N threads; 0: one per core", .kind = CLI_COUNT, .max = 1024,
      .fallback = "0"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
@@ -68,7 +68,8 @@ static orr_code check_path(cli_context *c,
                            orr_check_style *style,
                            orr_error *err)
 {
-    const orr_check_options opt = {.limit = (uint32_t)cli_count(c, "limit")};
+    const orr_check_options opt = {.limit = (uint32_t)cli_count(c, "limit"),
+                                   .threads = (unsigned)cli_count(c, "threads")};
     orr_set *set;
     orr_check_report *report = NULL;
     orr_code code = orr_set_open(path, read, &set, err);

@@ -2,19 +2,21 @@
 /* cmd_demo.c - orrery demo: the whole way on an example, step by step.
  *
  * The steps are those a user would type, printed as such, and run through the same functions as the commands:
- * make the traces of a training step, read them back from their files, check them, say what is in them. */
+ * make the traces of a training step, read them back from their files, check them, say what is in them, and
+ * simulate them on a small cluster whose description is written beside them. */
 #include "command.h"
 
 #include <orrery/check.h>
 #include <orrery/gen.h>
 #include <orrery/info.h>
+#include <orrery/view.h>
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "DIR", "where the traces go", .fallback = "orrery-demo"},
+    {"output", 'o', "DIR", "where the traces and the other files go", .fallback = "orrery-demo"},
     {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 2, 65536, "16"},
     {0},
 };
@@ -25,13 +27,27 @@ static const cli_example examples[] = {
     {0},
 };
 
+enum { PATH_ROOM = 4096, HOST_RANKS = 8, PATH_STEPS = 5 };
+
+typedef struct demo {
+    cli_context *c;
+    const char *folder;
+    uint32_t ranks;
+    char prefix[PATH_ROOM], system[PATH_ROOM], network[PATH_ROOM], memory[PATH_ROOM],
+        timeline[PATH_ROOM];
+    orr_error *err;
+} demo;
+
+/* ---- talking ---- */
+
 /* The command a user would type for the step that follows. */
-static void print_step(const cli_context *c, const char *words, const char *prefix)
+static void print_step(const demo *d, const char *words, const char *rest)
 {
-    const bool is_colored = cli_is_colored(c, stdout);
+    const bool is_colored = cli_is_colored(d->c, stdout);
     printf(is_colored ? "\033[1m$ " : "$ ");
-    printf("orrery %s %s", words, prefix);
+    printf("orrery %s %s", words, rest);
     printf(is_colored ? "\033[0m\n" : "\n");
+    fflush(stdout); /* what follows may write by itself */
 }
 
 static void print_text(orr_str text)
@@ -40,100 +56,218 @@ static void print_text(orr_str text)
     putchar('\n');
 }
 
-static orr_code make_folder(const char *folder, orr_error *err)
+/* ---- traces ---- */
+
+static orr_code make_folder(const demo *d)
 {
-    if (mkdir(folder, 0777) == 0 || errno == EEXIST)
+    if (mkdir(d->folder, 0777) == 0 || errno == EEXIST)
         return ORR_OK;
-    const orr_where where = orr_where_line(folder, 0, 0);
-    return orr_fail(err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
+    const orr_where where = orr_where_line(d->folder, 0, 0);
+    return orr_fail(d->err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
 }
 
-static orr_code make_traces(const cli_context *c, const char *prefix, orr_error *err)
+static orr_code make_traces(const demo *d)
 {
     const orr_pattern *p = orr_pattern_find("data_parallel");
     orr_gen_options opt = p->defaults;
     char words[80];
     orr_set *set;
-    opt.ranks = (uint32_t)cli_count(c, "ranks");
+    opt.ranks = d->ranks;
     snprintf(words, sizeof words, "gen data_parallel --ranks %u -o", opt.ranks);
-    print_step(c, words, prefix);
-    orr_code code = orr_pattern_set(p, &opt, &set, err);
+    print_step(d, words, d->prefix);
+    orr_code code = orr_pattern_set(p, &opt, &set, d->err);
     if (code)
         return code;
-    code = orr_set_write_files(set, prefix, NULL, 0, err);
+    code = orr_set_write_files(set, d->prefix, NULL, 0, d->err);
     if (!code)
         printf("%s.0.et to %s.%u.et:\n"
                "one training step, %u layers, on %u ranks that each have a part of the batch.\n\n",
-               prefix, prefix, opt.ranks - 1, (unsigned)opt.layers, opt.ranks);
+               d->prefix, d->prefix, opt.ranks - 1, (unsigned)opt.layers, opt.ranks);
     orr_set_close(set);
     return code;
 }
 
-static orr_code check_traces(cli_context *c, const orr_set *set, const char *prefix, orr_error *err)
+static orr_code check_traces(const demo *d, const orr_set *set)
 {
     orr_check_report *r;
     orr_str text = {0};
-    print_step(c, "check", prefix);
-    orr_code code = orr_check_set(set, NULL, &r, err);
+    print_step(d, "check", d->prefix);
+    orr_code code = orr_check_set(set, NULL, &r, d->err);
     if (code)
         return code;
-    const orr_check_style style = {.input = prefix, .is_colored = cli_is_colored(c, stdout)};
-    code = orr_check_text(r, &style, &text, err);
+    const orr_check_style style = {.input = d->prefix, .is_colored = cli_is_colored(d->c, stdout)};
+    code = orr_check_text(r, &style, &text, d->err);
     if (!code)
         print_text(text);
     if (!code && (r->errors || r->read_status))
-        cli_answer_no(c);
+        cli_answer_no(d->c);
     orr_check_report_destroy(r);
     return code;
 }
 
-static orr_code show_traces(const cli_context *c,
-                            const orr_set *set,
-                            const char *prefix,
-                            orr_error *err)
+static orr_code show_traces(const demo *d, const orr_set *set)
 {
-    const orr_info_options opt = {.path = prefix, .program = "orrery " ORRERY_VERSION, .top = 5};
+    const orr_info_options opt = {.path = d->prefix, .program = "orrery " ORRERY_VERSION, .top = 5};
     orr_info *info;
     orr_str text = {0};
-    print_step(c, "info --top 5", prefix);
-    orr_code code = orr_info_create(set, &opt, &info, err);
+    print_step(d, "info --top 5", d->prefix);
+    orr_code code = orr_info_create(set, &opt, &info, d->err);
     if (code)
         return code;
-    if (!(code = orr_info_text(info, &text, err)))
+    if (!(code = orr_info_text(info, &text, d->err)))
         print_text(text);
     orr_info_destroy(info);
     return code;
 }
 
+/* ---- the cluster ---- */
+
+static orr_code write_file(const demo *d, const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    const bool is_written = f && fputs(text, f) >= 0;
+    if (f && fclose(f) == 0 && is_written)
+        return ORR_OK;
+    const orr_where where = orr_where_line(path, 0, 0);
+    return orr_fail(d->err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
+}
+
+static bool is_power_of_two(uint32_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* Hosts of eight ranks behind a fast switch, the hosts behind a slower one; any other number: one switch. */
+static orr_code write_cluster(const demo *d)
+{
+    const uint32_t hosts = d->ranks / HOST_RANKS;
+    const bool has_hosts = d->ranks % HOST_RANKS == 0 && hosts > 1;
+    char network[512], system[1024];
+    if (has_hosts)
+        snprintf(network, sizeof network,
+                 "# %u hosts of %d ranks\n"
+                 "topology: [Switch, Switch]\n"
+                 "npus_count: [%d, %u]\n"
+                 "bandwidth: [300, 50]   # GB/s a link\n"
+                 "latency: [300, 1500]   # ns a link\n",
+                 hosts, HOST_RANKS, HOST_RANKS, hosts);
+    else
+        snprintf(network, sizeof network,
+                 "topology: [Switch]\nnpus_count: [%u]\nbandwidth: [50]   # GB/s a link\n"
+                 "latency: [1500]   # ns a link\n",
+                 d->ranks);
+    const uint32_t outer = has_hosts ? hosts : d->ranks;
+    snprintf(system, sizeof system,
+             "{\n"
+             "  \"scheduling-policy\": \"LIFO\",\n"
+             "  \"preferred-dataset-splits\": 4,\n"
+             "  \"active-chunks-per-dimension\": 2,\n"
+             "  \"collective-optimization\": \"localBWAware\",\n"
+             "  \"all-reduce-implementation\": [%s\"%s\"],\n"
+             "  \"endpoint-delay\": 10,\n"
+             "  \"local-mem-bw\": 2000\n"
+             "}\n",
+             has_hosts ? "\"ring\", " : "", is_power_of_two(outer) ? "halvingDoubling" : "ring");
+    orr_code code = write_file(d, d->network, network);
+    if (!code)
+        code = write_file(d, d->system, system);
+    return code ? code
+                : write_file(d, d->memory,
+                             "{\n  \"memory-type\": \"PER_NPU_MEMORY_EXPANSION\",\n"
+                             "  \"remote-mem-latency\": 1000,\n  \"remote-mem-bw\": 60\n}\n");
+}
+
+static orr_code write_timeline(const demo *d, const orr_sim *s)
+{
+    orr_timeline *t;
+    orr_code code = orr_sim_timeline(s, &t, d->err);
+    if (!code)
+        code = orr_view_chrome(t, d->timeline, d->err);
+    if (!code)
+        orr_timeline_destroy(t);
+    return code;
+}
+
+static void print_run(const demo *d)
+{
+    char rest[6 * PATH_ROOM];
+    snprintf(rest, sizeof rest,
+             "%s -s %s \\\n    -t %s -m %s \\\n    --critical-path=%d --timeline %s", d->prefix,
+             d->system, d->network, d->memory, PATH_STEPS, d->timeline);
+    print_step(d, "run", rest);
+}
+
+static orr_code simulate(const demo *d, const orr_set *set)
+{
+    const orr_sim_options opt = {.set = set,
+                                 .workload = d->prefix,
+                                 .system = d->system,
+                                 .network = d->network,
+                                 .memory = d->memory,
+                                 .record = ORR_SIM_RECORD_NODES,
+                                 .critical_path = PATH_STEPS,
+                                 .shows_progress = !d->c->quiet,
+                                 .program = "orrery " ORRERY_VERSION};
+    orr_sim *s = NULL;
+    print_run(d);
+    orr_code code = write_cluster(d);
+    if (code || (code = orr_sim_create(&opt, &s, d->err)))
+        return code;
+    if (!(code = cli_run_until_stopped(s, d->err)) && !(code = orr_sim_write_text(s, "-", d->err)))
+        code = write_timeline(d, s);
+    orr_sim_destroy(s);
+    return code;
+}
+
+/* ---- all of it ---- */
+
+static bool set_path(const demo *d, char *out, const char *name)
+{
+    const int n = snprintf(out, PATH_ROOM, "%s/%s", d->folder, name);
+    return n > 0 && n < PATH_ROOM;
+}
+
+static orr_code go(const demo *d, const orr_set *set)
+{
+    orr_code code = check_traces(d, set);
+    if (code || d->c->answer_is_no)
+        return code;
+    if ((code = show_traces(d, set)) || (code = simulate(d, set)))
+        return code;
+    printf("\nThat is the whole way.  %s shows it all in ui.perfetto.dev;\n"
+           "'orrery help' shows what else there is.\n",
+           d->timeline);
+    return ORR_OK;
+}
+
 static orr_code demo_run(cli_context *c, orr_error *err)
 {
-    const char *folder = cli_text(c, "output");
+    demo d = {.c = c,
+              .folder = cli_text(c, "output"),
+              .ranks = (uint32_t)cli_count(c, "ranks"),
+              .err = err};
     const orr_set_options read = {.keep_going = true};
-    char prefix[4096];
     orr_set *set;
-    const int n = snprintf(prefix, sizeof prefix, "%s/step", folder);
-    if (n < 0 || (size_t)n >= sizeof prefix)
+    if (!set_path(&d, d.prefix, "step") || !set_path(&d, d.system, "system.json") ||
+        !set_path(&d, d.network, "network.yml") || !set_path(&d, d.memory, "memory.json") ||
+        !set_path(&d, d.timeline, "timeline.json"))
         return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
-    orr_code code = make_folder(folder, err);
-    if (code || (code = make_traces(c, prefix, err)) ||
-        (code = orr_set_open(prefix, &read, &set, err)))
+    orr_code code = make_folder(&d);
+    if (code || (code = make_traces(&d)) || (code = orr_set_open(d.prefix, &read, &set, err)))
         return code;
-    code = check_traces(c, set, prefix, err);
-    if (!code && !c->answer_is_no)
-        code = show_traces(c, set, prefix, err);
+    code = go(&d, set);
     orr_set_close(set);
-    if (!code && !c->answer_is_no)
-        printf("That is the whole way so far.  'orrery help' shows what else there is.\n");
     return code;
 }
 
 const cli_command cli_cmd_demo = {
     .name = "demo",
-    .summary = "go the whole way on an example: make traces, check them, look at them",
-    .description = "The traces of one training step are made for all ranks, read back, checked and "
-                   "summarised.  Each step is shown as the command that does the same.",
+    .summary = "go the whole way on an example: make traces, check them, simulate them",
+    .description =
+        "The traces of one training step are made for all ranks, read back, checked, summarised and simulated on a "
+        "small cluster.  Each step is shown as the command that does the same.",
     .options = options,
     .examples = examples,
-    .see_also = "orrery-check(1), orrery-gen(1), orrery-info(1)",
+    .see_also = "orrery-check(1), orrery-gen(1), orrery-info(1), orrery-run(1)",
     .run = demo_run,
 };

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <orrery/sim.h>
+#include <orrery/view.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,16 +13,23 @@
 static const cli_option options[] = {
     {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute",
      .required = true},
-    {"topology", 't', "FILE", "network file of ASTRA-sim (YAML): shapes, sizes, speeds",
+    {"topology", 't', "FILE", "network file of ASTRA-sim, or links one by one (YAML, JSON)",
      .required = true},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
-    {"network", 'n', "unaware|aware", "without or with messages delaying each other",
-     .fallback = "unaware"},
+    {"network", 'n', "unaware|aware|graph",
+     "without or with messages delaying each other; any links"},
+    {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
     {"trace-log", 0, "FILE", "write when each node was issued and ended, a line each"},
     {"json", 0, NULL, "print one JSON object"},
+    {"csv", 0, "FILE", "write one row a rank"},
+    {"links", 0, "FILE", "write what went over each link, a row each (CSV)"},
+    {"timeline", 0, "FILE", "write when each node ran, for Perfetto (JSON; .gz and .zst too)"},
+    {"timeline-detail", 0, "nodes|phases", "also the phases of collectives", .fallback = "nodes"},
+    {"critical-path", 0, "N", "what the run waited for, with its N longest steps", CLI_COUNT, 1,
+     1000000, .implied = "10"},
     {0},
 };
 
@@ -43,6 +51,13 @@ static const cli_example examples[] = {
     {"When does each rank finish?", "orrery run step.orr -s sys.json -t net.yml -m mem.json", 0},
     {"With messages that delay each other:",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --network aware", 0},
+    {"What did it wait for?",
+     "orrery run step.orr -s sys.json -t net.yml -m mem.json --critical-path", 0},
+    {"A timeline for ui.perfetto.dev and a table for a spreadsheet:",
+     "orrery run step.orr -s sys.json -t net.yml -m mem.json --timeline run.json.gz --csv run.csv",
+     0},
+    {"The time of the whole run, for a script:",
+     "orrery run step.orr -s sys.json -t net.yml -m mem.json --json | grep simulated_ns", 0},
     {0},
 };
 
@@ -50,8 +65,30 @@ static orr_code simulate(const orr_sim_options *opt, orr_sim **out, orr_error *e
 {
     orr_code code = orr_sim_create(opt, out, err);
     if (!code)
-        code = orr_sim_run(*out, err);
+        code = cli_run_until_stopped(*out, err);
     return code;
+}
+
+static orr_sim_record record_wanted(const cli_context *c)
+{
+    if (cli_given(c, "timeline") && strcmp(cli_text(c, "timeline-detail"), "phases") == 0)
+        return ORR_SIM_RECORD_PHASES;
+    return cli_given(c, "timeline") || cli_given(c, "critical-path") ? ORR_SIM_RECORD_NODES
+                                                                     : ORR_SIM_RECORD_FIGURES;
+}
+
+/* A simulation that stands still explains itself below the error, and in the JSON object. */
+static void explain(cli_context *c, orr_sim *s, bool is_json, const orr_error *err)
+{
+    const orr_stall *stall = s ? orr_sim_stall(s) : NULL;
+    orr_error second;
+    if (!stall)
+        return;
+    if (is_json)
+        (void)!orr_sim_write_json(s, "-", &second); /* the first error counts */
+    cli_report(c, err);
+    for (size_t i = 0; i < stall->line_count; i++)
+        fprintf(stderr, "%s\n", stall->lines[i]);
 }
 
 /* With track-local-mem in the system file: one file a rank that has finished. */
@@ -67,6 +104,50 @@ static orr_code write_memory(const orr_sim *s, orr_error *err)
     return code;
 }
 
+static orr_code write_timeline(const orr_sim *s, const char *path, orr_error *err)
+{
+    orr_timeline *t;
+    orr_code code = orr_sim_timeline(s, &t, err);
+    if (code)
+        return code;
+    code = orr_view_chrome(t, path, err);
+    orr_timeline_destroy(t);
+    return code;
+}
+
+/* The files that were asked for beside the result. */
+static orr_code write_files(cli_context *c, const orr_sim *s, orr_error *err)
+{
+    const char *trace_log = cli_text(c, "trace-log"), *csv = cli_text(c, "csv");
+    const char *timeline = cli_text(c, "timeline"), *links = cli_text(c, "links");
+    orr_code code = write_memory(s, err);
+    if (!code && links)
+        code = orr_sim_write_links(s, links, err);
+    if (!code && trace_log)
+        code = orr_sim_write_trace_log(s, trace_log, err);
+    if (!code && csv)
+        code = orr_sim_write_csv(s, csv, err);
+    return code || !timeline ? code : write_timeline(s, timeline, err);
+}
+
+static orr_code print_result(const cli_context *c, const orr_sim *s, orr_error *err)
+{
+    return cli_flag(c, "json") ? orr_sim_write_json(s, "-", err) : orr_sim_write_text(s, "-", err);
+}
+
+/* What is known when a run did not come to its end; the error that ended it counts. */
+static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_error *err)
+{
+    orr_error second;
+    if (code == ORR_ESTOP) {
+        cli_report(c, err);
+        (void)!print_result(c, s, &second);
+    } else {
+        explain(c, s, cli_flag(c, "json"), err);
+    }
+    (void)!write_files(c, s, &second);
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
     const orr_sim_options opt = {
@@ -75,20 +156,24 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .network = cli_text(c, "topology"),
         .memory = cli_text(c, "memory"),
         .groups = cli_text(c, "groups"),
+        .ranks_file = cli_text(c, "ranks-file"),
         .fidelity = cli_text(c, "network"),
         .queues_per_dim = (uint32_t)cli_count(c, "queues"),
         .rendezvous = cli_flag(c, "rendezvous"),
         .trace_log = cli_text(c, "trace-log") != NULL,
+        .record = record_wanted(c),
+        .critical_path = (uint32_t)cli_count(c, "critical-path"),
+        .shows_progress = !c->quiet,
+        .program = "orrery " ORRERY_VERSION,
     };
     orr_sim *s = NULL;
     orr_code code = simulate(&opt, &s, err);
+    if (code && s)
+        print_so_far(c, s, code, err);
     if (!code)
-        code =
-            cli_flag(c, "json") ? orr_sim_write_json(s, "-", err) : orr_sim_write_text(s, "-", err);
+        code = print_result(c, s, err);
     if (!code)
-        code = write_memory(s, err);
-    if (!code && opt.trace_log)
-        code = orr_sim_write_trace_log(s, cli_text(c, "trace-log"), err);
+        code = write_files(c, s, err);
     orr_sim_destroy(s);
     return code;
 }
@@ -173,6 +258,7 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
         .queues_per_dim = (uint32_t)cli_count(c, "num-queues-per-dim"),
         .rendezvous = strcmp(rendezvous, "true") == 0 || strcmp(rendezvous, "1") == 0,
         .is_compat = true,
+        .shows_progress = !c->quiet,
     };
     orr_sim *s = NULL;
     orr_error second;
@@ -183,6 +269,7 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
         (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
     else if (s)
         code = write_old(s, cli_text(c, "logging-folder"), err);
+    explain(c, s, false, err);
     orr_sim_destroy(s);
     return code;
 }

@@ -76,3 +76,26 @@ bool cli_is_colored(const cli_context *c, FILE *to)
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(to));
 }
+
+/* An error with a place is printed as compilers do, so that editors can jump to it; others say who speaks. */
+void cli_report(cli_context *c, const orr_error *err)
+{
+    const char *red = cli_is_colored(c, stderr) ? "\033[31m" : "";
+    const char *plain = *red ? "\033[0m" : "";
+    const char *program = cli_program_name(c->command);
+    char text[600];
+    if (c->has_reported)
+        return;
+    c->has_reported = true;
+    orr_error_text(err, text, sizeof text);
+    if (err->where.path[0])
+        fprintf(stderr, "%s%s%s\n", red, text, plain);
+    else
+        fprintf(stderr, "%s%s%s: %s%s\n", red, program, c->command->name, text, plain);
+    if (err->code != ORR_EUSAGE)
+        return;
+    if (c->command->now || c->command == &cli_program)
+        fprintf(stderr, "Try '%s --help'.\n", c->command->name);
+    else
+        fprintf(stderr, "Try 'orrery help %s'.\n", c->command->name);
+}

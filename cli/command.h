@@ -5,6 +5,8 @@
 
 #include "option.h"
 
+#include <orrery/sim.h>
+
 extern const cli_command cli_cmd_check;
 extern const cli_command cli_cmd_convert;
 extern const cli_command cli_cmd_demo;
@@ -14,6 +16,9 @@ extern const cli_command cli_cmd_help;
 extern const cli_command cli_cmd_info;
 extern const cli_command cli_cmd_run;
 extern const cli_command cli_cmd_view;
+
+/* orr_sim_run; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
+orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
 
 /* Old programs that are more than another spelling of a command's options. */
 extern const cli_option cli_astra_options[];

@@ -36,13 +36,14 @@ static size_t print_left(FILE *to, const cli_option *o)
     int n = o->letter ? fprintf(to, "  -%c, ", o->letter) : fprintf(to, "      ");
     n += fprintf(to, "--%s", o->name);
     if (o->arg)
-        n += fprintf(to, " %s", o->arg);
+        n += fprintf(to, o->implied ? "[=%s]" : " %s", o->arg);
     return (size_t)n;
 }
 
 static size_t left_width(const cli_option *o)
 {
-    return strlen("  -x, --") + strlen(o->name) + (o->arg ? 1 + strlen(o->arg) : 0);
+    return strlen("  -x, --") + strlen(o->name) + (o->arg ? 1 + strlen(o->arg) : 0) +
+           (o->implied ? 2 : 0);
 }
 
 static size_t wider(size_t widest, size_t width)

@@ -52,26 +52,6 @@ static int exit_status(const cli_context *c, orr_code code)
     return EXIT_BUG;
 }
 
-/* An error with a place is printed as compilers do, so that editors can jump to it; others say who speaks. */
-static void report(const cli_context *c, const orr_error *err)
-{
-    const char *red = cli_is_colored(c, stderr) ? "\033[31m" : "";
-    const char *plain = *red ? "\033[0m" : "";
-    const char *program = cli_program_name(c->command);
-    char text[600];
-    orr_error_text(err, text, sizeof text);
-    if (err->where.path[0])
-        fprintf(stderr, "%s%s%s\n", red, text, plain);
-    else
-        fprintf(stderr, "%s%s%s: %s%s\n", red, program, c->command->name, text, plain);
-    if (err->code != ORR_EUSAGE)
-        return;
-    if (c->command->now || c->command == &cli_program)
-        fprintf(stderr, "Try '%s --help'.\n", c->command->name);
-    else
-        fprintf(stderr, "Try 'orrery help %s'.\n", c->command->name);
-}
-
 /* What was printed must have arrived: a full disk behind `> file` is an error like any other. */
 static orr_code flush_stdout(orr_error *err)
 {
@@ -89,13 +69,13 @@ static int finish(cli_context *c, orr_code code, orr_error *err)
     orr_error flush_err;
     const orr_code flushed = flush_stdout(&flush_err);
     if (code != ORR_OK && code != ORR_END && code != ORR_ESTOP) {
-        report(c, err);
+        cli_report(c, err);
         return exit_status(c, code);
     }
     if (flushed == ORR_ESTOP)
         return 128 + SIGPIPE;
     if (flushed) {
-        report(c, &flush_err);
+        cli_report(c, &flush_err);
         return exit_status(c, flushed);
     }
     return exit_status(c, code);

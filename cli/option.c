@@ -227,6 +227,8 @@ static orr_code read_long(reader *r, const char *word)
                         value);
     if (!o->arg)
         return store(r, o, "");
+    if (!value && o->implied)
+        return store(r, o, o->implied);
     const orr_code code = value ? ORR_OK : next_value(r, o, &value);
     return code ? code : store(r, o, value);
 }
@@ -240,7 +242,9 @@ static orr_code read_letters(reader *r, const char *word)
         if (!o)
             return orr_fail(r->err, ORR_EUSAGE, NULL, "unknown option -%c", *word);
         if (o->arg) {
-            if (!value)
+            if (!value && o->implied)
+                value = o->implied;
+            else if (!value)
                 code = next_value(r, o, &value);
             return code ? code : store(r, o, value);
         }

@@ -43,6 +43,7 @@ typedef struct cli_option {
     uint64_t min, max;    /* of a CLI_COUNT; max 0: no upper bound */
     const char *fallback; /* the value when not given; shown in the help */
     bool required;
+    const char *implied; /* the value when given without one; another is then given with "=" only */
 } cli_option;
 
 typedef enum cli_times { CLI_ONCE, CLI_MAYBE, CLI_SOME, CLI_ANY } cli_times; /* 1, 0..1, 1.., 0.. */
@@ -88,6 +89,7 @@ struct cli_context {
     bool quiet;
     bool wants_help;
     bool answer_is_no;
+    bool has_reported;                  /* the error is on stderr already */
     const char *color;                  /* auto, always or never */
     const char *value[CLI_OPTIONS_MAX]; /* by row of the command's table; NULL: not given */
 };
@@ -127,6 +129,9 @@ bool cli_is_choice(const char *arg);
 void cli_note(const cli_context *c, const char *fmt, ...)
     ORR_PRINTF(2, 3);               /* stderr, unless --quiet */
 void cli_answer_no(cli_context *c); /* exit status 1 */
+/* The line that main.c prints for an error, now, because more is to follow it; returning the error then adds
+ * nothing. */
+void cli_report(cli_context *c, const orr_error *err);
 bool cli_is_colored(const cli_context *c, FILE *to);
 
 void cli_help_overview(FILE *to);

@@ -51,7 +51,7 @@ static void bash_command(const cli_command *c)
 static void bash_values(const cli_command *c, const cli_option *o)
 {
     for (; o && o->name; o++) {
-        if (!o->arg)
+        if (!o->arg || o->implied)
             continue;
         printf("    '%s --%s'", c->name, o->name);
         if (o->letter)
@@ -147,7 +147,7 @@ static void zsh_option(const cli_option *o)
         printf(":value:(");
         print_choices(o->arg);
         putchar(')');
-    } else if (o->arg) {
+    } else if (o->arg && !o->implied) {
         printf(":%s:_files", o->arg);
     }
     puts("' \\");
@@ -233,7 +233,7 @@ static void fish_option(const char *program, const char *command, const cli_opti
         printf(" -x -a '");
         print_choices(o->arg);
         putchar('\'');
-    } else if (o->arg) {
+    } else if (o->arg && !o->implied) {
         printf(" -r");
     }
     printf(" -d '");

@@ -60,14 +60,16 @@ static void print_option(const cli_option *o)
     printf("Fl -%s", o->name);
     if (o->arg && cli_is_choice(o->arg))
         printf(" Cm %s", o->arg);
+    else if (o->implied)
+        printf(" Ns Oo = Ns Ar %s Oc", o->arg);
     else if (o->arg)
         printf(" Ar %s", o->arg);
     putchar('\n');
     print_text(o->help);
     if (o->kind == CLI_COUNT && o->max)
         printf(", %llu to %llu", (unsigned long long)o->min, (unsigned long long)o->max);
-    if (o->fallback)
-        printf(" (default %s)", o->fallback);
+    if (o->fallback || o->implied)
+        printf(" (default %s)", o->fallback ? o->fallback : o->implied);
     if (o->required)
         printf(" (required)");
     putchar('\n');

@@ -75,7 +75,8 @@ typedef struct orr_finding {
 } orr_finding;
 
 typedef struct orr_check_options {
-    uint32_t limit; /* how many findings of a kind are kept; 0: 10 */
+    uint32_t limit;   /* how many findings of a kind are kept; 0: 10 */
+    unsigned threads; /* 0: one per core */
 } orr_check_options;
 
 typedef struct orr_check_report {

@@ -8,8 +8,16 @@
  *     }
  *     static const orr_net_ops mine = {.name = "mine", .help = "half a microsecond", .send = my_send};
  *
- * A model has no clock of its own: it asks the simulation for the time and schedules through it.  Required:
- * send.  Time is in nanoseconds (ticks). */
+ *     orr_sim_options opt = {..., .custom_network = &mine};
+ *
+ * A model has no clock of its own: it asks the simulation for the time and schedules through it.  It is told of
+ * each message once, at the time the message is sent, in the order of time; it must deliver each of them once, at
+ * any time not before now.  Messages may overtake each other.  Time is in nanoseconds (ticks).  Of the functions
+ * only send is required.  What a model returns must depend on what it is given only, so that the same run gives
+ * the same result.
+ *
+ * One simulation owns one network: create makes its state, every other function gets that state back.  Nothing is
+ * called from two threads at a time.  examples/custom_network.c is a whole model. */
 #ifndef ORRERY_NETWORK_H
 #define ORRERY_NETWORK_H
 
@@ -32,23 +40,40 @@ typedef enum orr_net_shape { ORR_NET_RING, ORR_NET_SWITCH, ORR_NET_FULLY_CONNECT
 
 enum { ORR_NET_DIMS = 16 };
 
-/* The network file of ASTRA-sim: one entry a dimension, the innermost first. */
+/* The network file, read.  That of ASTRA-sim has an entry a dimension, the innermost first.  A link-level topology
+ * (docs/format/topology.md) has logical dimensions only: `topology` is set, npus[] says how collectives see the
+ * ranks, and shape, bandwidth and latency mean nothing. */
 typedef struct orr_net_config {
     uint32_t dims;
     orr_net_shape shape[ORR_NET_DIMS];
-    uint32_t npus[ORR_NET_DIMS];
+    uint32_t npus[ORR_NET_DIMS];     /* ranks a dimension; their product is the number of ranks */
     double bandwidth[ORR_NET_DIMS];  /* GB/s a link and direction; here 1 GB is 2^30 bytes */
     double latency_ns[ORR_NET_DIMS]; /* a link */
     bool is_compat;                  /* refuse what the reference refuses */
-    orr_where where;                 /* the file, for messages */
+    const struct orr__topology *topology; /* for this library's own; lives as long as the network */
+    orr_where where; /* the file, for messages */
 } orr_net_config;
+
+/* What went over one link, in one direction. */
+enum { ORR_NET_LINK_NAME = 96 };
+typedef struct orr_net_link {
+    char name[ORR_NET_LINK_NAME]; /* "3 -> leaf0" */
+    uint64_t messages, bytes;
+    uint64_t busy_ns;   /* how long it was putting bytes on the wire; of the last message, all of it */
+    uint64_t max_queue; /* how many messages waited for it, at the worst time */
+} orr_net_link;
+typedef void (*orr_net_link_visit)(void *context, const orr_net_link *link);
 
 typedef struct orr_net_ops {
     const char *name; /* what the user types after --network */
     const char *help; /* one line */
-    orr_code (*create)(const orr_net_config *cfg, void **out, orr_error *err); /* NULL: no state */
+    /* NULL: no state.  On failure *out is NULL. */
+    orr_code (*create)(const orr_net_config *cfg, void **out, orr_error *err);
+    /* The message leaves now.  A failure ends the run. */
     orr_code (*send)(void *net, orr_sim *sim, const orr_message *m, orr_error *err);
     void (*destroy)(void *net); /* may be NULL */
+    /* Visit every link that carried something, always in the same order.  NULL: the model knows no links. */
+    void (*report)(const void *net, orr_net_link_visit visit, void *context);
 } orr_net_ops;
 
 /* What a model may ask of the simulation, inside send or a scheduled call. */
@@ -60,6 +85,8 @@ ORR_API void orr_sim_after(orr_sim *s,
                            uint64_t argument);
 ORR_API void orr_sim_deliver(orr_sim *s, uint64_t token); /* the message is there, now */
 ORR_API void orr_sim_deliver_after(orr_sim *s, uint64_t delay, uint64_t token);
+/* Something went wrong in a scheduled call: the run ends with this error. */
+ORR_API void orr_sim_fail(orr_sim *s, const orr_error *err);
 
 /* The models of this library. */
 ORR_API const orr_net_ops *orr_net_find(const char *name); /* NULL: none of that name */

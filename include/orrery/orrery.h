@@ -4,6 +4,7 @@
 #define ORRERY_ORRERY_H
 
 #include <orrery/check.h>
+#include <orrery/critical_path.h>
 #include <orrery/error.h>
 #include <orrery/feeder.h>
 #include <orrery/gen.h>
@@ -13,6 +14,7 @@
 #include <orrery/set.h>
 #include <orrery/sim.h>
 #include <orrery/stall.h>
+#include <orrery/timeline.h>
 #include <orrery/trace.h>
 #include <orrery/types.h>
 #include <orrery/units.h>

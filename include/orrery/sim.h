@@ -17,6 +17,7 @@
 #include <orrery/network.h>
 #include <orrery/set.h>
 #include <orrery/stall.h>
+#include <orrery/timeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,17 +28,19 @@ extern "C" {
 /* How much of a run is kept for later. */
 typedef enum orr_sim_record {
     ORR_SIM_RECORD_FIGURES = 0, /* sums only */
-    ORR_SIM_RECORD_NODES,       /* when each node ran, and what let it: 36 bytes a node */
+    ORR_SIM_RECORD_NODES,       /* when each node ran, and what let it: 44 bytes a node */
     ORR_SIM_RECORD_PHASES       /* and each phase of each chunk of each collective */
 } orr_sim_record;
 
 typedef struct orr_sim_options {
     const char *workload; /* a prefix, a directory or a .orr: the traces of all ranks */
     const char *system;   /* JSON */
-    const char *network;  /* YAML */
+    const char *network;  /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
     const char *memory;   /* JSON; NULL: no remote memory */
     const char *groups;   /* JSON; NULL: none */
-    const char *fidelity; /* "unaware", "aware"; NULL: unaware */
+    const char *ranks_file; /* YAML: ranks that differ, links that are slow or failed; NULL: none */
+    const char *fidelity;   /* a name of orr_net_at; NULL: "graph" for a link-level topology, else
+                             * "unaware" */
     const orr_net_ops *custom_network; /* your own instead of fidelity */
     const orr_set *set;                /* the traces, when already read; instead of workload */
     uint32_t queues_per_dim;           /* 0: 1 */
@@ -111,6 +114,12 @@ ORR_API orr_code orr_sim_write_memory_trace(const orr_sim *s,
                                             uint32_t rank,
                                             const char *path,
                                             orr_error *err) ORR_MUST_CHECK;
+/* What went over the links, for networks that know their links: every one that carried something; and the same as
+ * CSV, one row a link, to a file or "-". */
+ORR_API void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, void *context);
+ORR_API orr_code orr_sim_write_links(const orr_sim *s,
+                                     const char *path,
+                                     orr_error *err) ORR_MUST_CHECK;
 /* What came out, as a short table or as one JSON object; to a file or "-". */
 ORR_API orr_code orr_sim_write_text(const orr_sim *s,
                                     const char *path,
@@ -118,6 +127,15 @@ ORR_API orr_code orr_sim_write_text(const orr_sim *s,
 ORR_API orr_code orr_sim_write_json(const orr_sim *s,
                                     const char *path,
                                     orr_error *err) ORR_MUST_CHECK;
+/* One row a rank. */
+ORR_API orr_code orr_sim_write_csv(const orr_sim *s,
+                                   const char *path,
+                                   orr_error *err) ORR_MUST_CHECK;
+/* When each node ran, sealed; the caller destroys it.  Needs orr_sim_options.record.  See also
+ * critical_path.h. */
+ORR_API orr_code orr_sim_timeline(const orr_sim *s,
+                                  orr_timeline **out,
+                                  orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -35,9 +35,9 @@ typedef enum orr_stall_cause {
     ORR_STALL_NO_DIMENSION,        /* a collective in which no dimension takes part */
     ORR_STALL_NOTHING_IN_FLIGHT,   /* nodes are free, but only a completion would start them */
     ORR_STALL_DEPENDENCY_CYCLE,    /* what is waited for depends on itself */
-    ORR_STALL_CHUNK_ORDER,         /* ranks run chunks in different orders: a circle through queues */
-    ORR_STALL_CIRCLE,              /* ranks wait for each other */
-    ORR_STALL_LOST_MESSAGE,        /* the network model never delivered it */
+    ORR_STALL_CHUNK_ORDER,  /* ranks run chunks in different orders: a circle through queues */
+    ORR_STALL_CIRCLE,       /* ranks wait for each other */
+    ORR_STALL_LOST_MESSAGE, /* the network model never delivered it */
     ORR_STALL_UNKNOWN,
     ORR_STALL_CAUSES
 } orr_stall_cause;
@@ -54,21 +54,23 @@ typedef struct orr_stall_item {
     uint64_t node; /* its id */
     const char *name;
     orr_where where;
-    const char *waits_for; /* "message", "receiver", "collective", "queue", "completion", "nothing" */
-    uint32_t peer;         /* ORR_STALL_NO_RANK: no single one */
-    bool has_message;      /* tag and size are those of a message */
+    const char
+        *waits_for;   /* "message", "receiver", "collective", "queue", "completion", "nothing" */
+    uint32_t peer;    /* ORR_STALL_NO_RANK: no single one */
+    bool has_message; /* tag and size are those of a message */
     uint32_t tag;
     uint64_t size;
     bool is_collective; /* what follows is known */
     const char *kind;   /* "ALL_REDUCE" */
     uint64_t collective_size;
-    const char *group;   /* "": all ranks */
-    uint32_t sequence;   /* which collective of the group on this rank, from 0 */
-    bool has_stream;     /* what follows is known */
-    uint64_t stream;     /* the chunk's number */
+    const char *group;      /* "": all ranks */
+    uint32_t sequence;      /* which collective of the group on this rank, from 0 */
+    bool has_stream;        /* what follows is known */
+    uint64_t stream;        /* the chunk's number */
     uint32_t phase, phases; /* from 1 */
     uint32_t dimension;
-    const char *text; /* in words, without the ranks */
+    const char *place; /* in words: node 3 "grads": ALL_REDUCE of ... */
+    const char *text;  /* in words: the cause; or for what it waits, and why that does not come */
 } orr_stall_item;
 
 typedef struct orr_stall {

@@ -13,7 +13,7 @@
  *     uint32_t compute, name;
  *     orr_timeline_add_track(t, 0, orr_str_of("compute"), &compute, &err);
  *     orr_timeline_add_text(t, orr_str_of("gemm"), &name, &err);
- *     orr_timeline_add_span(t, &(orr_span){.track = compute, .name = name, .start = 0, .end = 1500}, NULL, &err);
+ *     orr_timeline_add_span(t, &(orr_timespan){.track = compute, .name = name, .start = 0, .end = 1500}, NULL, &err);
  *     orr_timeline_seal(t, &err);
  *
  * Look at it:
@@ -57,7 +57,7 @@ typedef struct orr_track {
     uint32_t name; /* a text */
 } orr_track;
 
-typedef struct orr_span {
+typedef struct orr_timespan {
     orr_ps start, end; /* end: not before start */
     uint64_t id;       /* of the operation in its trace, with has_id */
     orr_bytes size;    /* moved or touched; 0: not said */
@@ -69,7 +69,7 @@ typedef struct orr_span {
     uint8_t kind; /* orr_span_kind */
     bool has_id, has_peer;
     bool is_open; /* it had not ended when the timeline was made */
-} orr_span;
+} orr_timespan;
 
 /* From a span to another that it let go on: a message, a launch. */
 typedef struct orr_arrow {
@@ -99,7 +99,7 @@ typedef struct orr_timeline_note {
 typedef struct orr_timeline_parts {
     const orr_track *tracks;
     uint32_t track_count;
-    const orr_span *spans; /* in the order they were added */
+    const orr_timespan *spans; /* in the order they were added */
     uint32_t span_count;
     const uint32_t *first, *order; /* spans by track: order[first[track] .. first[track + 1]) */
     const orr_arrow *arrows;
@@ -130,7 +130,7 @@ ORR_API orr_code orr_timeline_add_track(orr_timeline *t,
                                         uint32_t *number_out,
                                         orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_timeline_add_span(orr_timeline *t,
-                                       const orr_span *span,
+                                       const orr_timespan *span,
                                        uint32_t *number_out,
                                        orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_timeline_add_arrow(orr_timeline *t,

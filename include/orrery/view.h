@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.h - a trace as something to look at: JSON.
+/* view.h - traces and timelines as something to look at.
  *
  *     const orr_view_json_options opt = {.form = ORR_VIEW_JSONL};
  *     if (orr_view_json(trace, "rank0.jsonl", &opt, &err)) return report(&err);
@@ -8,6 +8,7 @@
 #ifndef ORRERY_VIEW_H
 #define ORRERY_VIEW_H
 
+#include <orrery/timeline.h>
 #include <orrery/trace.h>
 
 #ifdef __cplusplus
@@ -36,6 +37,12 @@ ORR_API orr_code orr_view_json(const orr_trace *t,
                                const char *path,
                                const orr_view_json_options *opt,
                                orr_error *err) ORR_MUST_CHECK;
+
+/* A sealed timeline in the Trace Event form that Perfetto (ui.perfetto.dev) and chrome://tracing open: ranks as
+ * processes, tracks as threads.  Path as above. */
+ORR_API orr_code orr_view_chrome(const orr_timeline *t,
+                                 const char *path,
+                                 orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,11 @@
  *
  * Findings are kept up to a limit per kind and counted beyond it, so a file with a million bad nodes costs
  * a million increments and not a million sentences.  They are put in order of their kinds at the end;
- * within a kind they stay in the order of classes and nodes in which they were made. */
+ * within a kind they stay in the order of classes and nodes in which they were made.  Single ranks are looked
+ * at on several threads, in parts that are put together in order: the report is the same with any number. */
 #include "check_impl.h"
+
+#include "../base/pool.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -241,30 +244,45 @@ static void note_class(orr__check *k, uint32_t index)
     k->report->node_count += (uint64_t)cls->c->count * cls->rank_count;
 }
 
+/* An empty report and room to work; false: no memory. */
+static bool open_check(orr__check *k, const orr_set *s, uint32_t limit)
+{
+    *k = (orr__check){.set = s, .limit = limit};
+    k->scratch = orr_arena_create();
+    k->report = orr_alloc(1, sizeof *k->report);
+    if (k->report)
+        k->report->store = orr_alloc(1, sizeof *k->report->store);
+    if (k->report && k->report->store)
+        k->arena = k->report->store->arena = orr_arena_create();
+    if (!k->arena || !k->scratch)
+        return false;
+    k->report->rank_count = orr_set_rank_count(s);
+    return true;
+}
+
+static void close_check(orr__check *k)
+{
+    orr_arena_destroy(k->scratch);
+    orr_check_report_destroy(k->report);
+    k->scratch = NULL;
+    k->report = NULL;
+}
+
 orr_code orr__check_begin(orr__check *k,
                           const orr_set *s,
                           const orr_check_options *opt,
                           orr_error *err)
 {
-    *k = (orr__check){.set = s, .limit = opt && opt->limit ? opt->limit : ORR__CHECK_LIMIT};
-    k->class_count = orr_set_class_count(s);
-    k->report = orr_alloc(1, sizeof *k->report);
-    k->scratch = orr_arena_create();
-    if (k->report)
-        k->report->store = orr_alloc(1, sizeof *k->report->store);
-    if (k->report && k->report->store)
-        k->arena = k->report->store->arena = orr_arena_create();
-    if (k->arena)
-        k->classes = orr_arena_new(k->arena, (size_t)k->class_count + 1, orr__check_class);
-    if (!k->classes || !k->scratch) {
-        orr_arena_destroy(k->scratch);
-        orr_check_report_destroy(k->report);
+    const uint32_t count = orr_set_class_count(s);
+    if (open_check(k, s, opt && opt->limit ? opt->limit : ORR__CHECK_LIMIT))
+        k->classes = orr_arena_new(k->arena, (size_t)count + 1, orr__check_class);
+    if (!k->classes) {
+        close_check(k);
         return orr_no_memory(err);
     }
-    for (uint32_t i = 0; i < k->class_count; i++)
+    k->class_count = k->report->class_count = count;
+    for (uint32_t i = 0; i < count; i++)
         note_class(k, i);
-    k->report->rank_count = orr_set_rank_count(s);
-    k->report->class_count = k->class_count;
     return ORR_OK;
 }
 
@@ -323,6 +341,73 @@ static void check_readable(orr__check *k)
     }
 }
 
+/* ---- single ranks, on several threads ---- */
+
+enum { PARTS_MOST = 64 };
+
+/* The classes are dealt out in parts, in order; each part makes a report of its own. */
+typedef struct parts {
+    orr__check *k;
+    orr__check *part;
+    uint32_t count;
+} parts;
+
+static void check_class(orr__check *k, orr__check_class *cls)
+{
+    if (cls->c->count == 0)
+        orr__check_add(k, cls, ORR_CHECK_NO_NODES, ORR_NO_NODE, "the trace has no nodes");
+    orr__check_deps(k, cls);
+    orr__check_attrs(k, cls);
+    orr_arena_reset(k->scratch);
+}
+
+static orr_code check_part(void *context, size_t i, orr_error *err)
+{
+    const parts *p = context;
+    orr__check *k = &p->part[i];
+    const uint64_t classes = p->k->class_count;
+    const uint32_t from = (uint32_t)(classes * i / p->count),
+                   to = (uint32_t)(classes * (i + 1) / p->count);
+    if (!open_check(k, p->k->set, p->k->limit))
+        return orr_no_memory(err);
+    for (uint32_t c = from; c < to; c++)
+        check_class(k, &p->k->classes[c]);
+    return k->no_memory ? orr_no_memory(err) : ORR_OK;
+}
+
+/* Add a part's findings, as if they had been made here. */
+static void merge_part(orr__check *k, const orr_check_report *part)
+{
+    uint64_t *count = k->report->count, seen[ORR_CHECK_KIND_COUNT];
+    memcpy(seen, count, sizeof seen);
+    for (size_t i = 0; i < part->finding_count; i++) {
+        orr_finding f = part->store->findings[i];
+        if (seen[f.kind]++ >= k->limit)
+            continue;
+        f.text = orr_arena_text(k->arena, orr_str_of(f.text));
+        f.name = orr_arena_text(k->arena, orr_str_of(f.name));
+        k->no_memory |= !f.name;
+        keep(k, &f);
+    }
+    for (int kind = 0; kind < ORR_CHECK_KIND_COUNT; kind++)
+        count[kind] += part->count[kind];
+}
+
+static orr_code check_classes(orr__check *k, unsigned threads, orr_error *err)
+{
+    parts p = {.k = k, .count = k->class_count < PARTS_MOST ? k->class_count : PARTS_MOST};
+    p.part = orr_arena_new(k->arena, (size_t)p.count + 1, orr__check);
+    if (!p.part)
+        return orr_no_memory(err);
+    const orr_code code = orr_pool_for(threads, p.count, check_part, &p, err);
+    for (uint32_t i = 0; i < p.count; i++) {
+        if (!code)
+            merge_part(k, p.part[i].report);
+        close_check(&p.part[i]);
+    }
+    return code;
+}
+
 orr_code orr_check_set(const orr_set *s,
                        const orr_check_options *opt,
                        orr_check_report **out,
@@ -330,17 +415,14 @@ orr_code orr_check_set(const orr_set *s,
 {
     orr__check k;
     *out = NULL;
-    const orr_code code = orr__check_begin(&k, s, opt, err);
+    orr_code code = orr__check_begin(&k, s, opt, err);
     if (code)
         return code;
     check_readable(&k);
-    for (uint32_t i = 0; i < k.class_count; i++) {
-        if (k.classes[i].c->count == 0)
-            orr__check_add(&k, &k.classes[i], ORR_CHECK_NO_NODES, ORR_NO_NODE,
-                           "the trace has no nodes");
-        orr__check_deps(&k, &k.classes[i]);
-        orr__check_attrs(&k, &k.classes[i]);
-        orr_arena_reset(k.scratch);
+    code = check_classes(&k, opt ? opt->threads : 0, err);
+    if (code) {
+        close_check(&k);
+        return code;
     }
     orr__check_collectives(&k);
     orr_arena_reset(k.scratch);

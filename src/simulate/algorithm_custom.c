@@ -290,9 +290,11 @@ static void exchange(run_state *r, uint32_t node, bool is_send)
 static void execute(run_state *r, uint32_t node)
 {
     const orr_columns *c = orr_trace_columns(r->p->t);
+    orr__npu *n = r->stream->npu;
     r->running++;
     if (c->type[node] == ORR_NODE_COMP)
-        orr__npu_timer(r->stream->npu, orr__replay_time(c->duration_us[node]), node_done, r, node);
+        orr__npu_timer(n, orr__at_speed(orr__replay_time(c->duration_us[node]), n->speed->compute),
+                       node_done, r, node);
     else if (c->type[node] == ORR_NODE_COMM_SEND || c->type[node] == ORR_NODE_COMM_RECV)
         exchange(r, node, c->type[node] == ORR_NODE_COMM_SEND);
     /* Any other node is taken and never ends (5.10). */

@@ -6,6 +6,8 @@
  * same sequence, one ahead of the other, and a count of what lies between. */
 #include "sim_impl.h"
 
+#include "../base/ticks.h"
+
 #include <math.h>
 
 enum { GROUP_RING_DELAY = 10 };
@@ -17,26 +19,9 @@ static const orr__phase *phase_of(const orr__stream *s)
 
 /* ---- who is where ---- */
 
-static uint32_t rank_at(const orr__stream *s, uint32_t index)
+uint32_t orr__ring_rank(const orr__stream *s, uint32_t index)
 {
-    const orr__group *g = phase_of(s)->dim->group;
-    return g ? g->members[index] : s->first + index * s->offset;
-}
-
-static bool find_self_in_group(orr__stream *s, const orr__group *g)
-{
-    uint32_t low = 0, high = g->count;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (g->sorted[mid] < s->npu->rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low == g->count || g->sorted[low] != s->npu->rank)
-        return false;
-    s->index = g->place[low];
-    return true;
+    return s->group ? s->group->members[index] : s->first + index * s->offset;
 }
 
 static bool find_self(orr__stream *s)
@@ -44,7 +29,8 @@ static bool find_self(orr__stream *s)
     const orr__dim *d = phase_of(s)->dim;
     s->count = d->count;
     if (d->group) {
-        if (find_self_in_group(s, d->group))
+        s->index = orr__group_index(d->group, s->npu->rank);
+        if (s->index != ORR__NONE)
             return true;
         orr__sim_fail_text(s->npu->sim, s->npu, s->set->place,
                            "rank %u is not a member of communicator group %lld", s->npu->rank,
@@ -59,7 +45,7 @@ static bool find_self(orr__stream *s)
 
 static uint32_t step(const orr__stream *s, uint32_t index, bool is_forward)
 {
-    if (phase_of(s)->is_clockwise == is_forward)
+    if (s->is_clockwise == is_forward)
         return index + 1 == s->count ? 0 : index + 1;
     return index == 0 ? s->count - 1 : index - 1;
 }
@@ -96,12 +82,11 @@ static void scale(orr__walk *w)
 static void next_packet(
     const orr__stream *s, orr__walk *w, uint32_t *to, uint32_t *from, uint64_t *size)
 {
-    const orr__phase *p = phase_of(s);
     *size = w->size;
-    if (p->dim->algorithm == ORR__HALVING) {
+    if (s->algorithm == ORR__HALVING) {
         *to = *from = halving_peer(s, w);
         scale(w);
-        if (p->kind == ORR__AR && w->offset == s->count) {
+        if (s->kind == ORR__AR && w->offset == s->count) {
             w->is_halving = false;
             scale(w);
         }
@@ -109,7 +94,7 @@ static void next_packet(
     }
     *to = w->to;
     *from = w->from;
-    if (p->dim->algorithm == ORR__DIRECT) {
+    if (s->algorithm == ORR__DIRECT) {
         w->to = step_past_self(s, w->to, true);
         w->from = step_past_self(s, w->from, false);
     }
@@ -127,7 +112,7 @@ static void setup_ring(orr__stream *s, bool is_direct)
         s->left = n * steps / 2;
     s->parallel = 1;
     if (is_direct)
-        s->parallel = p->dim->window && p->dim->window < steps ? p->dim->window : steps;
+        s->parallel = p->dim->window && p->dim->window < steps ? p->dim->window : s->count - 1;
     s->nonzero_round = is_direct && !p->dim->group ? s->parallel : steps * s->parallel;
     s->made.to = step(s, s->index, true);
     s->made.from = step(s, s->index, false);
@@ -155,9 +140,14 @@ static bool setup_halving(orr__stream *s)
 static bool setup(orr__stream *s)
 {
     const orr__phase *p = phase_of(s);
-    s->zero = s->nonzero = s->free = s->received = s->packets = 0;
+    s->zero = s->free = s->packets = 0;
+    s->nonzero = s->received = 0;
     s->toggle = false;
     s->made = (orr__walk){0};
+    s->algorithm = (uint8_t)p->dim->algorithm;
+    s->kind = (uint8_t)p->kind;
+    s->group = p->dim->group;
+    s->is_clockwise = p->is_clockwise;
     if (p->dim->algorithm == ORR__TREE)
         return orr__tree_setup(s, p);
     if (!find_self(s))
@@ -165,7 +155,7 @@ static bool setup(orr__stream *s)
     if (p->dim->algorithm == ORR__HALVING) {
         if (!setup_halving(s))
             return false;
-    } else {
+    } else if (p->dim->algorithm < ORR__CHAIN) {
         setup_ring(s, p->dim->algorithm == ORR__DIRECT);
     }
     s->sent = s->made;
@@ -186,14 +176,14 @@ static void timer_fired(void *stream, uint64_t unused)
 static void endpoint_passed(void *stream, uint64_t argument)
 {
     orr__stream *s = stream;
-    const double bw = s->npu->sim->system.local_mem_bw;
+    const double bw = s->npu->sim->system.local_mem_bw * s->npu->speed->memory;
     if (!(argument & 1)) {
         phase_timer(s);
     } else if (!(bw > 0)) {
         orr__sim_fail_text(s->npu->sim, s->npu, s->set->place,
                            "local-mem-bw is missing or 0: the time of a reduction is undefined");
     } else {
-        const uint64_t once = (uint64_t)((double)(argument >> 1) / bw * 1e9);
+        const uint64_t once = orr_ticks((double)(argument >> 1) / bw * 1e9);
         orr__npu_timer(s->npu, 3 * once, timer_fired, s, 0);
     }
 }
@@ -202,7 +192,7 @@ void orr__bundle(orr__stream *s, uint64_t size, bool is_reduced, bool from_npu, 
 {
     orr__npu *n = s->npu;
     const uint64_t argument = size << 1 | is_reduced;
-    if (phase_of(s)->dim->group)
+    if (s->group)
         orr__npu_timer(n, GROUP_RING_DELAY, endpoint_passed, s, argument);
     else if (n->bus)
         orr__bus_request(n->bus, from_npu, size, is_reduced, sends_back,
@@ -215,7 +205,6 @@ void orr__bundle(orr__stream *s, uint64_t size, bool is_reduced, bool from_npu, 
 
 static void insert(orr__stream *s)
 {
-    const orr__kind kind = phase_of(s)->kind;
     uint32_t to, from;
     uint64_t size;
     if (s->zero == 0 && s->nonzero == 0) {
@@ -232,7 +221,8 @@ static void insert(orr__stream *s)
     }
     const bool sends_back = s->nonzero > s->parallel;
     s->nonzero--;
-    orr__bundle(s, size, kind == ORR__RS || (kind == ORR__AR && s->toggle), false, sends_back);
+    orr__bundle(s, size, s->kind == ORR__RS || (s->kind == ORR__AR && s->toggle), false,
+                sends_back);
 }
 
 /* Send, then receive: the order matters. */
@@ -244,8 +234,9 @@ static void try_send(orr__stream *s)
         return;
     next_packet(s, &s->sent, &to, &from, &size);
     s->packets--;
-    orr__send(s->npu, s->tag, rank_at(s, to), size, (orr__call){0});
-    orr__recv(s->npu, s->tag, rank_at(s, from), size, (orr__call){orr__phase_received, s, 0});
+    orr__send(s->npu, s->tag, orr__ring_rank(s, to), size, (orr__call){0});
+    orr__recv(s->npu, s->tag, orr__ring_rank(s, from), size,
+              (orr__call){orr__phase_received, s, 0});
     s->left--;
     s->free--;
 }
@@ -258,20 +249,27 @@ void orr__phase_start(orr__stream *s)
     }
     if (!setup(s))
         return;
-    if (phase_of(s)->dim->algorithm == ORR__TREE) {
+    if (s->algorithm == ORR__TREE) {
         orr__tree_start(s);
         return;
     }
-    for (uint64_t i = 0; i < s->parallel; i++)
+    if (s->algorithm >= ORR__CHAIN) {
+        orr__relay_start(s);
+        return;
+    }
+    for (uint32_t i = 0; i < s->parallel; i++)
         insert(s);
 }
 
-void orr__phase_received(void *stream, uint64_t unused)
+void orr__phase_received(void *stream, uint64_t size)
 {
     orr__stream *s = stream;
-    (void)unused;
-    if (phase_of(s)->dim->algorithm == ORR__TREE) {
+    if (s->algorithm == ORR__TREE) {
         orr__tree_received(s);
+        return;
+    }
+    if (s->algorithm >= ORR__CHAIN) {
+        orr__relay_received(s, size);
         return;
     }
     s->received++;
@@ -280,16 +278,19 @@ void orr__phase_received(void *stream, uint64_t unused)
 
 static void phase_timer(orr__stream *s)
 {
-    const orr__phase *p = phase_of(s);
-    if (p->dim->algorithm == ORR__TREE) {
+    if (s->algorithm == ORR__TREE) {
         orr__tree_timer(s);
         return;
     }
+    if (s->algorithm >= ORR__CHAIN) {
+        orr__relay_timer(s);
+        return;
+    }
     s->free++;
-    if (p->dim->algorithm == ORR__DIRECT && p->kind == ORR__AR && s->left <= s->count - 1) {
+    if (s->algorithm == ORR__DIRECT && s->kind == ORR__AR && s->left <= s->count - 1) {
         if (s->received < s->count - 1)
             return;
-        for (uint64_t i = 0; i < s->parallel; i++)
+        for (uint32_t i = 0; i < s->parallel; i++)
             try_send(s);
     } else {
         try_send(s);

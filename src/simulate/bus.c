@@ -10,6 +10,8 @@
  * inner bus. */
 #include "sim_impl.h"
 
+#include "../base/ticks.h"
+
 enum { FAIR_RUN = 8 };
 static const double inner_gap = 0.0038;
 
@@ -138,10 +140,10 @@ static void start_transfer(port *p)
     partner->run_length = 0;
     const double transfer = (double)(r->size - 1) * p->gap_per_byte;
     orr__npu_timer(p->npu,
-                   (uint64_t)((double)offset + transfer + (double)c->bus_L + (double)c->bus_o),
+                   orr_ticks((double)offset + transfer + (double)c->bus_L + (double)c->bus_o),
                    receive_ends, partner, 0);
     p->state = SENDING;
-    orr__npu_timer(p->npu, (uint64_t)((double)offset + transfer), send_ends, p, 0);
+    orr__npu_timer(p->npu, orr_ticks((double)offset + transfer), send_ends, p, 0);
 }
 
 /* Fairness: after more than eight sends in a row the partner may go first. */

@@ -2,12 +2,15 @@
 /* clock.c - the pending events, in buckets.
  *
  *     heap of ticks -> bucket (one tick) -> list of events, first come first served
- *     (owner, tick) -> list of timers, itself one event in the bucket
+ *     (owner, tick) -> group: where the timers of that owner end in the list of their bucket
  *
  * Why buckets: in collectives thousands of events share a tick, so the heap is touched once a tick and an
- * event costs a list append.  Buckets and timer lists are found through two small hash tables.  Nothing is
- * allocated below the high-water mark: events, buckets and lists come from pools with free lists.
- * Invariant: now never decreases; the running bucket stays in the table until it is empty. */
+ * event costs a list append.  A timer is an event that stands behind the last of its group instead of at the
+ * end.  Buckets and groups are found through one hash table, in which the owners of a tick lie side by side:
+ * ranks mostly do the same one after the other.  Nothing is allocated below the high-water mark: events,
+ * buckets and groups come from pools with free lists.
+ * Invariant: now never decreases; the running bucket and the running group stay in the table until they are
+ * empty. */
 #include "clock.h"
 
 #include "../base/hash.h"
@@ -21,13 +24,15 @@ typedef struct event {
     void *context;
     uint64_t argument;
     uint32_t next;
+    uint32_t group; /* the timers it belongs to, or NONE */
 } event;
 
-/* A bucket (owner == NONE) or a timer list. */
+/* A bucket (owner == NONE) or a group of timers. */
 typedef struct list {
     uint64_t tick;
     uint32_t owner;
-    uint32_t head, tail;
+    uint32_t head; /* of a bucket */
+    uint32_t tail; /* NONE: empty; of a group: its last timer has been taken and runs */
     uint32_t next; /* in the hash chain, or in the free list */
 } list;
 
@@ -48,7 +53,7 @@ struct orr__clock {
     orr_heap ticks;   /* tick -> bucket */
     uint32_t running; /* the bucket of now, or NONE */
     uint32_t latest;  /* the bucket last scheduled into: the likely next one */
-    bool has_failed;
+    bool has_failed, is_over;
 };
 
 orr__clock *orr__clock_create(void)
@@ -93,11 +98,17 @@ bool orr__clock_has_failed(const orr__clock *c)
     return c->has_failed;
 }
 
+bool orr__clock_is_over(const orr__clock *c)
+{
+    return c->is_over;
+}
+
 /* ---- lists by (owner, tick) ---- */
 
 static size_t place_of(const table *t, uint64_t tick, uint32_t owner)
 {
-    return (size_t)orr_hash_mix(tick + 0x9e3779b97f4a7c15u, owner ^ 0xe7037ed1a0b428dbu) & t->mask;
+    const uint64_t base = tick * 0x9e3779b97f4a7c15u >> 32;
+    return (size_t)(base + (owner ^ owner >> 7 ^ owner >> 14)) & t->mask;
 }
 
 static bool grow_table(orr__clock *c)
@@ -159,23 +170,28 @@ static void drop_list(orr__clock *c, uint32_t l)
 
 /* ---- scheduling ---- */
 
-static bool append(orr__clock *c, uint32_t l, orr__action action, void *context, uint64_t argument)
+static uint32_t new_event(orr__clock *c, const event *value)
 {
     uint32_t e = c->free_event;
     if (e != NONE) {
         c->free_event = c->events[e].next;
     } else {
         if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1))
-            return false;
+            return NONE;
         e = (uint32_t)c->event_count++;
     }
-    c->events[e] = (event){action, context, argument, NONE};
-    if (c->lists[l].tail == NONE)
-        c->lists[l].head = e;
-    else
-        c->events[c->lists[l].tail].next = e;
-    c->lists[l].tail = e;
-    return true;
+    c->events[e] = *value;
+    return e;
+}
+
+/* Into a bucket: behind the event `after`, or in front of all when that is NONE. */
+static void insert(orr__clock *c, list *bucket, uint32_t after, uint32_t e)
+{
+    uint32_t *link = after == NONE ? &bucket->head : &c->events[after].next;
+    c->events[e].next = *link;
+    *link = e;
+    if (bucket->tail == after)
+        bucket->tail = e;
 }
 
 static uint32_t bucket_at(orr__clock *c, uint64_t tick)
@@ -184,6 +200,10 @@ static uint32_t bucket_at(orr__clock *c, uint64_t tick)
         return c->latest;
     uint32_t l = find_list(c, tick, NONE);
     if (l == NONE) {
+        if (tick < c->now || tick > ORR__CLOCK_LAST) {
+            c->is_over = true; /* below now: the sum that gave it has wrapped around */
+            return NONE;
+        }
         l = new_list(c, tick, NONE);
         if (l != NONE && !orr_heap_push(&c->ticks, tick, l))
             l = NONE;
@@ -196,34 +216,12 @@ void orr__clock_at(
     orr__clock *c, uint64_t tick, orr__action action, void *context, uint64_t argument)
 {
     const uint32_t l = bucket_at(c, tick);
-    if (l == NONE || !append(c, l, action, context, argument))
-        c->has_failed = true;
-}
-
-static uint32_t take_first(orr__clock *c, uint32_t l, event *out)
-{
-    const uint32_t e = c->lists[l].head;
+    const uint32_t e =
+        l == NONE ? NONE : new_event(c, &(event){action, context, argument, NONE, NONE});
     if (e == NONE)
-        return NONE;
-    *out = c->events[e];
-    c->lists[l].head = out->next;
-    if (out->next == NONE)
-        c->lists[l].tail = NONE;
-    c->events[e].next = c->free_event;
-    c->free_event = e;
-    return e;
-}
-
-/* All timers of an owner for this tick, also those that are added while they run. */
-static void run_timers(void *context, uint64_t l)
-{
-    orr__clock *c = context;
-    event e;
-    while (!c->has_failed && take_first(c, (uint32_t)l, &e) != NONE) {
-        c->events_run++;
-        e.action(e.context, e.argument);
-    }
-    drop_list(c, (uint32_t)l);
+        c->has_failed = true;
+    else
+        insert(c, &c->lists[l], c->lists[l].tail, e);
 }
 
 void orr__clock_timer(orr__clock *c,
@@ -233,14 +231,20 @@ void orr__clock_timer(orr__clock *c,
                       void *context,
                       uint64_t argument)
 {
-    uint32_t l = find_list(c, tick, owner);
-    if (l == NONE) {
-        l = new_list(c, tick, owner);
-        if (l != NONE)
-            orr__clock_at(c, tick, run_timers, c, l);
-    }
-    if (l == NONE || !append(c, l, action, context, argument))
+    uint32_t g = find_list(c, tick, owner);
+    const bool is_first = g == NONE;
+    if (is_first)
+        g = new_list(c, tick, owner);
+    const uint32_t l = g == NONE ? NONE : bucket_at(c, tick);
+    const uint32_t e =
+        l == NONE ? NONE : new_event(c, &(event){action, context, argument, NONE, g});
+    if (e == NONE) {
         c->has_failed = true;
+        return;
+    }
+    /* An empty group that is not new is running: what it gets now is next. */
+    insert(c, &c->lists[l], is_first ? c->lists[l].tail : c->lists[g].tail, e);
+    c->lists[g].tail = e;
 }
 
 /* ---- running ---- */
@@ -255,22 +259,43 @@ static bool open_next_bucket(orr__clock *c)
     return true;
 }
 
+/* The first event of the running bucket leaves it. */
+static bool take_first(orr__clock *c, event *out)
+{
+    list *bucket = &c->lists[c->running];
+    const uint32_t e = bucket->head;
+    if (e == NONE)
+        return false;
+    *out = c->events[e];
+    bucket->head = out->next;
+    if (bucket->tail == e)
+        bucket->tail = NONE;
+    if (out->next != NONE)
+        __builtin_prefetch(c->events[out->next].context);
+    if (out->group != NONE && c->lists[out->group].tail == e)
+        c->lists[out->group].tail = NONE;
+    c->events[e].next = c->free_event;
+    c->free_event = e;
+    return true;
+}
+
 bool orr__clock_step(orr__clock *c)
 {
     event e;
     for (;;) {
         if (c->has_failed || (c->running == NONE && !open_next_bucket(c)))
             return false;
-        if (take_first(c, c->running, &e) != NONE)
+        if (take_first(c, &e))
             break;
         if (c->latest == c->running)
             c->latest = NONE;
         drop_list(c, c->running);
         c->running = NONE;
     }
-    if (e.action != run_timers)
-        c->events_run++;
+    c->events_run++;
     e.action(e.context, e.argument);
+    if (e.group != NONE && c->lists[e.group].tail == NONE)
+        drop_list(c, e.group);
     return true;
 }
 

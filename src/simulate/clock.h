@@ -16,6 +16,8 @@
 typedef struct orr__clock orr__clock;
 typedef void (*orr__action)(void *context, uint64_t argument);
 
+#define ORR__CLOCK_LAST ((uint64_t)INT64_MAX) /* 292 years */
+
 orr__clock *orr__clock_create(void); /* NULL: out of memory */
 void orr__clock_destroy(orr__clock *c);
 
@@ -34,6 +36,7 @@ bool orr__clock_step(orr__clock *c); /* run one event; false: none is left */
 bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick); /* of the earliest event */
 void orr__clock_stop(orr__clock *c);                            /* no further event will run */
 bool orr__clock_has_failed(const orr__clock *c);
+bool orr__clock_is_over(const orr__clock *c);    /* it failed on a tick after the last one */
 uint64_t orr__clock_events(const orr__clock *c); /* run so far, timers counted each */
 
 #endif

@@ -97,20 +97,15 @@ static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *
     return code;
 }
 
-orr_code orr__read_network(const char *path, orr_net_config *out, orr_error *err)
+orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err)
 {
-    orr_input *in;
     orr_yaml *y;
     *out = (orr_net_config){.where = orr_where_byte(path, ORR_NO_BYTE)};
-    orr_code code = orr_input_open(path, &in, err);
+    orr_code code = orr_yaml_open(bytes, path, &y, err);
     if (code)
         return code;
-    code = orr_yaml_open(orr_input_bytes(in), path, &y, err);
-    if (!code) {
-        code = take_network(orr_yaml_root(y), out, err);
-        orr_yaml_close(y);
-    }
-    orr_input_close(in);
+    code = take_network(orr_yaml_root(y), out, err);
+    orr_yaml_close(y);
     return code;
 }
 
@@ -136,9 +131,10 @@ static orr_code open_json(const char *path, json_file *f, orr_error *err)
         code = orr_json_open(orr_input_bytes(f->in), path, &f->j, err);
     if (!code)
         code = orr_json_only(f->j, &f->root, err);
-    const orr_where w = orr_where_byte(path, 0);
-    if (!code && orr_json_type_of(f->root) != ORR_JSON_OBJECT)
+    if (!code && orr_json_type_of(f->root) != ORR_JSON_OBJECT) {
+        const orr_where w = orr_json_where(f->root);
         code = orr_fail(err, ORR_EINPUT, &w, "an object was expected");
+    }
     if (code)
         close_json(f);
     return code;
@@ -158,8 +154,8 @@ static orr_code take_unsigned(orr_json_value root, const char *key, uint64_t *ou
     const orr_code code = orr_json_get_double(v, &d, err);
     if (code)
         return code;
-    if (!(d >= 0 && d < 9e18))
-        return orr_fail(err, ORR_EINPUT, &w, "%s: a number not below 0 was expected", key);
+    if (!(d >= 0 && d <= 1e15))
+        return orr_fail(err, ORR_EINPUT, &w, "%s: a number from 0 to 1e15 was expected", key);
     *out = (uint64_t)d;
     return ORR_OK;
 }
@@ -216,19 +212,32 @@ static int compare_members(const void *a, const void *b, void *members)
     return m[i] != m[j] ? (m[i] < m[j] ? -1 : 1) : (i < j ? -1 : i > j);
 }
 
-static orr_code sort_members(orr__group *g, orr_json_value list, orr_error *err)
+bool orr__group_sort(orr__group *g, uint32_t *twice)
 {
     for (uint32_t i = 0; i < g->count; i++)
         g->place[i] = i;
     qsort_r(g->place, g->count, sizeof *g->place, compare_members, g->members);
     for (uint32_t i = 0; i < g->count; i++) {
         g->sorted[i] = g->members[g->place[i]];
-        const orr_where w = orr_json_where(list);
-        if (i && g->sorted[i] == g->sorted[i - 1])
-            return orr_fail(err, ORR_EINPUT, &w, "group %lld has rank %u twice", (long long)g->id,
-                            g->sorted[i]);
+        if (i && g->sorted[i] == g->sorted[i - 1]) {
+            *twice = g->sorted[i];
+            return false;
+        }
     }
-    return ORR_OK;
+    return true;
+}
+
+uint32_t orr__group_index(const orr__group *g, uint32_t rank)
+{
+    uint32_t low = 0, high = g->count;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (g->sorted[mid] < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < g->count && g->sorted[low] == rank ? g->place[low] : ORR__NONE;
 }
 
 static orr_code take_group(
@@ -258,7 +267,10 @@ static orr_code take_group(
                             (unsigned long long)rank);
         g->members[g->count++] = (uint32_t)rank;
     }
-    return sort_members(g, list, err);
+    uint32_t twice;
+    if (orr__group_sort(g, &twice))
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, &w, "group %lld has rank %u twice", (long long)g->id, twice);
 }
 
 orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err)

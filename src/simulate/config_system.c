@@ -7,6 +7,9 @@
 #include "../base/number.h"
 #include "../base/yaml.h"
 
+/* Of delays in nanoseconds that is eleven days; sums and products of such numbers do not overflow. */
+#define LARGEST 1e15
+
 typedef struct reader {
     orr_json_value root;
     orr_arena *arena;
@@ -17,8 +20,13 @@ typedef struct reader {
 static orr_code fail_value(reader *r, orr_json_value v, const char *key, const char *expected)
 {
     const orr_where w = orr_json_where(v);
+    const orr_json_type type = orr_json_type_of(v);
+    const orr_str raw = orr_json_raw(v);
+    if (type == ORR_JSON_INT || type == ORR_JSON_REAL)
+        return orr_fail(r->err, ORR_EINPUT, &w, "%s: %s was expected, not %.*s", key, expected,
+                        (int)(raw.len < 40 ? raw.len : 40), raw.ptr);
     return orr_fail(r->err, ORR_EINPUT, &w, "%s: %s was expected, not %s", key, expected,
-                    orr_json_type_name(orr_json_type_of(v)));
+                    orr_json_type_name(type));
 }
 
 static orr_code take_double(reader *r, const char *key, double scale, double *out)
@@ -43,10 +51,10 @@ static orr_code take_int(reader *r, const char *key, int64_t *out)
     const orr_code code = take_double(r, key, 1, &d);
     if (code)
         return code;
-    if (!(d > -9e18 && d < 9e18)) {
+    if (!(d >= -LARGEST && d <= LARGEST)) {
         orr_json_value v;
         orr_json_find(r->root, key, &v);
-        return fail_value(r, v, key, "a number below 2^63");
+        return fail_value(r, v, key, "a number of at most 1e15");
     }
     *out = (int64_t)d;
     return ORR_OK;
@@ -79,7 +87,8 @@ static orr_code take_flag(reader *r, const char *key, bool *out)
 }
 
 /* One of some words; *out stays when the key is absent. */
-static orr_code take_word(reader *r, const char *key, const char *const *words, int *out)
+static orr_code take_word(
+    reader *r, const char *key, const char *const *words, const char *choices, int *out)
 {
     orr_json_value v;
     orr_str s;
@@ -95,8 +104,8 @@ static orr_code take_word(reader *r, const char *key, const char *const *words, 
         }
     const orr_where w = orr_json_where(v);
     return code ? code
-                : orr_fail(r->err, ORR_EINPUT, &w, "%s: \"%.*s\" is not known", key, (int)s.len,
-                           s.ptr);
+                : orr_fail(r->err, ORR_EINPUT, &w, "%s: \"%.*s\" is not one of %s", key,
+                           (int)(s.len < 40 ? s.len : 40), s.ptr, choices);
 }
 
 /* ---- implementation lists ---- */
@@ -169,7 +178,7 @@ static orr_code take_custom(reader *r, orr__kind kind, const char *key)
     if (!orr_json_find(r->root, key, &list))
         return ORR_OK;
     if (orr_json_type_of(list) != ORR_JSON_ARRAY || orr_json_count(list) != 1)
-        return fail_value(r, list, key, "a list with one prefix of trace files");
+        return fail_value(r, list, key, "a list with exactly one prefix of trace files");
     orr_json_iter it = orr_json_iterate(list);
     orr_json_next_value(&it, &v);
     if (orr_json_type_of(v) != ORR_JSON_STRING)
@@ -253,14 +262,14 @@ static orr_code take_collectives(reader *r)
 {
     static const struct {
         const char *native, *custom;
-    } keys[ORR__KINDS] = {
+    } keys[ORR__REFERENCE_KINDS] = {
         [ORR__AR] = {"all-reduce-implementation", "all-reduce-implementation-custom"},
         [ORR__RS] = {"reduce-scatter-implementation", "reduce-scatter-implementation-custom"},
         [ORR__AG] = {"all-gather-implementation", "all-gather-implementation-custom"},
         [ORR__A2A] = {"all-to-all-implementation", "all-to-all-implementation-custom"},
     };
     orr_code code = ORR_OK;
-    for (unsigned k = 0; k < ORR__KINDS && !code; k++) {
+    for (unsigned k = 0; k < ORR__REFERENCE_KINDS && !code; k++) {
         code = take_choices(r, (orr__kind)k, keys[k].native);
         if (!code)
             code = take_custom(r, (orr__kind)k, keys[k].custom);
@@ -293,9 +302,10 @@ static orr_code take_rest(reader *r)
     orr__system_config *c = r->c;
     orr_json_value v;
     int policy = 0, optimization = 0;
-    orr_code code = take_word(r, "scheduling-policy", policies, &policy);
+    orr_code code = take_word(r, "scheduling-policy", policies, "LIFO, FIFO, EXPLICIT", &policy);
     if (!code)
-        code = take_word(r, "collective-optimization", optimizations, &optimization);
+        code = take_word(r, "collective-optimization", optimizations, "baseline, localBWAware",
+                         &optimization);
     c->policy = (orr__policy)policy;
     c->has_optimization = optimization != 0;
     c->is_bw_aware = optimization == 2;

@@ -10,6 +10,7 @@
 
 void orr__graph_fini(orr__graph *g)
 {
+    orr_free(g->tables);
     orr_free(g->node);
     orr_free(g->child_first);
     orr_free(g->child);
@@ -23,7 +24,7 @@ static orr_code refuse(const orr_trace *t, const char *what, orr_error *err)
     return orr_fail(err, ORR_EINPUT, &w, "%s", what);
 }
 
-static orr_code refuse_unsound(const orr_trace *t, orr_error *err)
+static orr_code refuse_unsound(const orr_trace *t, bool forgives, orr_error *err)
 {
     const orr_columns *c = &t->columns;
     if (c->count == 0)
@@ -35,7 +36,7 @@ static orr_code refuse_unsound(const orr_trace *t, orr_error *err)
         for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
             is_missing |= c->data_dep[e] == ORR_NO_NODE;
         for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
-             c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
+             !forgives && c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
             is_missing |= c->ctrl_dep[e] == ORR_NO_NODE;
         if (is_missing) {
             const orr_where w = orr_trace_where(t, i);
@@ -76,6 +77,8 @@ static void visit_list(
 {
     const uint32_t i = m->g->node[child];
     for (uint32_t e = first[i]; e < first[i + 1]; e++) {
+        if (deps[e] == ORR_NO_NODE)
+            continue;
         const uint32_t parent = m->place[deps[e]];
         if (m->mark[parent] == child + 1)
             continue;
@@ -128,9 +131,9 @@ static bool fill(maker *m, const orr_trace *t)
     return true;
 }
 
-orr_code orr__graph_make(const orr_trace *t, orr__graph *out, orr_error *err)
+orr_code orr__graph_make(const orr_trace *t, bool forgives, orr__graph *out, orr_error *err)
 {
-    orr_code code = refuse_unsound(t, err);
+    orr_code code = refuse_unsound(t, forgives, err);
     if (code || (code = refuse_rootless(t, err)))
         return code;
     *out = (orr__graph){.t = t, .count = t->columns.count};

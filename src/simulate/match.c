@@ -2,8 +2,10 @@
 /* match.c - messages: a send meets a receive with the same tag, source, destination and size.
  *
  * The k-th send of such a key meets the k-th receive (astra-sim.md 4.3), so per key there is a queue of sends
- * that nobody has received or of receives that nobody has sent, never both.  A key lives only while something
- * waits under it.  An entry is found through its hash; a message on its way is known by its number alone. */
+ * that nobody has received or of receives that nobody has sent, never both.  The oldest of a key stands in a
+ * hash table, the others behind it.  Ranks that do the same one after the other lie side by side in the table,
+ * because the distance to the peer is hashed and the source is only added.  A message on its way is known by its
+ * number alone. */
 #include "sim_impl.h"
 
 #include "../base/hash.h"
@@ -17,17 +19,13 @@ typedef struct key {
 
 /* A message, a posted receive, or both once they have met. */
 typedef struct pair {
-    orr__call on_sent, on_received;
     key k;
-    uint32_t next; /* waiting under the same key, or free */
     bool is_sent, is_arrived, is_received;
+    uint32_t chain; /* the oldest of another key with the same place in the table */
+    uint32_t next;  /* waiting under the same key, or free */
+    uint32_t last;  /* of the oldest: the end of that queue */
+    orr__call on_sent, on_received;
 } pair;
-
-typedef struct entry {
-    key k;
-    uint32_t first, last; /* pairs that wait */
-    uint32_t next;        /* in the hash chain, or free */
-} entry;
 
 /* A send or receive that waits for its rendezvous. */
 typedef struct meeting {
@@ -43,11 +41,8 @@ struct orr__matcher {
     pair *pairs;
     size_t pair_count, pair_room;
     uint32_t free_pair;
-    entry *entries;
-    size_t entry_count, entry_room;
-    uint32_t free_entry;
     uint32_t *heads;
-    size_t mask, used;
+    size_t mask, keys;
     meeting *meetings;
     size_t meeting_count, meeting_room;
     uint32_t free_meeting;
@@ -59,7 +54,7 @@ struct orr__matcher *orr__matcher_create(orr_sim *s)
     if (!m)
         return NULL;
     m->sim = s;
-    m->free_pair = m->free_entry = m->free_meeting = ORR__NONE;
+    m->free_pair = m->free_meeting = ORR__NONE;
     m->mask = 1023;
     m->heads = orr_alloc(m->mask + 1, sizeof *m->heads);
     if (!m->heads) {
@@ -75,31 +70,33 @@ void orr__matcher_destroy(struct orr__matcher *m)
     if (!m)
         return;
     orr_free(m->pairs);
-    orr_free(m->entries);
     orr_free(m->heads);
     orr_free(m->meetings);
     orr_free(m);
 }
 
-/* ---- entries by key ---- */
+/* ---- pairs by key ---- */
 
 static size_t place_of(const struct orr__matcher *m, const key *k)
 {
-    const uint64_t a = (uint64_t)k->src << 32 | k->dst, b = (uint64_t)k->tag << 32 ^ k->size;
-    return (size_t)orr_hash_mix(a ^ 0xa0761d6478bd642fu, b ^ 0xe7037ed1a0b428dbu) & m->mask;
+    const uint64_t base =
+        orr_hash_mix(k->size ^ 0x9e3779b97f4a7c15u,
+                     ((uint64_t)k->tag << 32 | (k->dst - k->src)) ^ 0xe7037ed1a0b428dbu);
+    return (size_t)(base + (k->src ^ k->src >> 7 ^ k->src >> 14)) & m->mask;
 }
 
 static bool is_same(const key *a, const key *b)
 {
-    return a->src == b->src && a->dst == b->dst && a->tag == b->tag && a->size == b->size;
+    return a->tag == b->tag && a->src == b->src && a->dst == b->dst && a->size == b->size;
 }
 
-static uint32_t find_entry(const struct orr__matcher *m, const key *k)
+/* Where the oldest pair of a key is written down; NONE stands there when there is none. */
+static uint32_t *find_key(struct orr__matcher *m, const key *k)
 {
-    uint32_t e = m->heads[place_of(m, k)];
-    while (e != ORR__NONE && !is_same(&m->entries[e].k, k))
-        e = m->entries[e].next;
-    return e;
+    uint32_t *at = &m->heads[place_of(m, k)];
+    while (*at != ORR__NONE && !is_same(&m->pairs[*at].k, k))
+        at = &m->pairs[*at].chain;
+    return at;
 }
 
 static bool grow_heads(struct orr__matcher *m)
@@ -111,61 +108,34 @@ static bool grow_heads(struct orr__matcher *m)
     memset(heads, 0xff, (mask + 1) * sizeof *heads);
     m->mask = mask;
     for (size_t i = 0; i <= old_mask; i++)
-        for (uint32_t e = old[i], next; e != ORR__NONE; e = next) {
-            const size_t to = place_of(m, &m->entries[e].k);
-            next = m->entries[e].next;
-            m->entries[e].next = heads[to];
-            heads[to] = e;
+        for (uint32_t p = old[i], next; p != ORR__NONE; p = next) {
+            const size_t to = place_of(m, &m->pairs[p].k);
+            next = m->pairs[p].chain;
+            m->pairs[p].chain = heads[to];
+            heads[to] = p;
         }
     orr_free(old);
     m->heads = heads;
     return true;
 }
 
-static uint32_t new_entry(struct orr__matcher *m, const key *k)
-{
-    uint32_t e = m->free_entry;
-    if (m->used > m->mask && !grow_heads(m))
-        return ORR__NONE;
-    if (e != ORR__NONE) {
-        m->free_entry = m->entries[e].next;
-    } else {
-        if (m->entry_count >= ORR__NONE ||
-            !orr_grow(&m->entries, &m->entry_room, m->entry_count + 1))
-            return ORR__NONE;
-        e = (uint32_t)m->entry_count++;
-    }
-    uint32_t *head = &m->heads[place_of(m, k)];
-    m->entries[e] = (entry){*k, ORR__NONE, ORR__NONE, *head};
-    *head = e;
-    m->used++;
-    return e;
-}
-
-static void drop_entry(struct orr__matcher *m, uint32_t e)
-{
-    uint32_t *at = &m->heads[place_of(m, &m->entries[e].k)];
-    while (*at != e)
-        at = &m->entries[*at].next;
-    *at = m->entries[e].next;
-    m->entries[e].next = m->free_entry;
-    m->free_entry = e;
-    m->used--;
-}
-
 /* ---- pairs ---- */
+
+/* Room for one more pair, so that nothing moves while it is put in its place. */
+static bool make_room(struct orr__matcher *m)
+{
+    if (m->keys > m->mask && !grow_heads(m))
+        return false;
+    return m->free_pair != ORR__NONE ||
+           (m->pair_count < ORR__NONE && orr_grow(&m->pairs, &m->pair_room, m->pair_count + 1));
+}
 
 static uint32_t new_pair(struct orr__matcher *m, const key *k)
 {
-    uint32_t p = m->free_pair;
-    if (p != ORR__NONE) {
+    const uint32_t p = m->free_pair != ORR__NONE ? m->free_pair : (uint32_t)m->pair_count++;
+    if (p == m->free_pair)
         m->free_pair = m->pairs[p].next;
-    } else {
-        if (m->pair_count >= ORR__NONE || !orr_grow(&m->pairs, &m->pair_room, m->pair_count + 1))
-            return ORR__NONE;
-        p = (uint32_t)m->pair_count++;
-    }
-    m->pairs[p] = (pair){.k = *k, .next = ORR__NONE};
+    m->pairs[p] = (pair){.k = *k, .chain = ORR__NONE, .next = ORR__NONE, .last = p};
     return p;
 }
 
@@ -175,28 +145,38 @@ static void drop_pair(struct orr__matcher *m, uint32_t p)
     m->free_pair = p;
 }
 
-/* The oldest waiting pair of the other side, taken off its queue; else a new one, put on it. */
-static uint32_t meet(struct orr__matcher *m, const key *k, bool is_send, bool *has_met)
+/* The oldest pair of a key leaves; the next one takes its place. */
+static uint32_t take_oldest(struct orr__matcher *m, uint32_t *at)
 {
-    uint32_t e = find_entry(m, k), p;
-    *has_met = e != ORR__NONE && m->pairs[m->entries[e].first].is_sent != is_send;
-    if (*has_met) {
-        p = m->entries[e].first;
-        m->entries[e].first = m->pairs[p].next;
-        if (m->entries[e].first == ORR__NONE)
-            drop_entry(m, e);
-        return p;
+    const uint32_t p = *at, next = m->pairs[p].next;
+    if (next == ORR__NONE) {
+        *at = m->pairs[p].chain;
+        m->keys--;
+    } else {
+        m->pairs[next].chain = m->pairs[p].chain;
+        m->pairs[next].last = m->pairs[p].last;
+        *at = next;
     }
-    p = new_pair(m, k);
-    if (e == ORR__NONE && p != ORR__NONE)
-        e = new_entry(m, k);
-    if (p == ORR__NONE || e == ORR__NONE)
+    return p;
+}
+
+/* The oldest waiting pair of the other side, taken off its queue; else a new one, put on it. */
+static uint32_t meet(struct orr__matcher *m, const key *k, bool is_send)
+{
+    if (!make_room(m))
         return ORR__NONE;
-    if (m->entries[e].first == ORR__NONE)
-        m->entries[e].first = p;
-    else
-        m->pairs[m->entries[e].last].next = p;
-    m->entries[e].last = p;
+    uint32_t *at = find_key(m, k);
+    const uint32_t oldest = *at;
+    if (oldest != ORR__NONE && m->pairs[oldest].is_sent != is_send)
+        return take_oldest(m, at);
+    const uint32_t p = new_pair(m, k);
+    if (oldest == ORR__NONE) {
+        *at = p;
+        m->keys++;
+    } else {
+        m->pairs[m->pairs[oldest].last].next = p;
+        m->pairs[oldest].last = p;
+    }
     return p;
 }
 
@@ -205,7 +185,6 @@ static uint32_t meet(struct orr__matcher *m, const key *k, bool is_send, bool *h
 static void send_message(orr_sim *s, const key *k, orr__call on_sent)
 {
     struct orr__matcher *m = s->matcher;
-    bool has_met;
     orr_error err;
     if (k->src == k->dst || k->size == 0 || k->dst >= s->npu_count) {
         const char *why = k->size == 0       ? "a message of 0 bytes"
@@ -217,7 +196,7 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
         orr__sim_fail(s, bad, &err);
         return;
     }
-    const uint32_t p = meet(m, k, true, &has_met);
+    const uint32_t p = meet(m, k, true);
     if (p == ORR__NONE) {
         orr__sim_no_memory(s);
         return;
@@ -236,8 +215,7 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
 static void receive_message(orr_sim *s, const key *k, orr__call on_received)
 {
     struct orr__matcher *m = s->matcher;
-    bool has_met;
-    const uint32_t p = meet(m, k, false, &has_met);
+    const uint32_t p = meet(m, k, false);
     if (p == ORR__NONE) {
         orr__sim_no_memory(s);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
@@ -380,7 +358,7 @@ static bool describe(const struct orr__matcher *m, const pair *p, orr__unmatched
 {
     if (p->k.tag >= RENDEZVOUS_TAG)
         return describe_rendezvous(m, p, out);
-    *out = (orr__unmatched){.kind = !p->is_sent      ? ORR__UNSENT
+    *out = (orr__unmatched){.kind = !p->is_sent     ? ORR__UNSENT
                                     : p->is_arrived ? ORR__UNRECEIVED
                                                     : ORR__UNDELIVERED,
                             .tag = p->k.tag,

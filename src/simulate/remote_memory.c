@@ -3,6 +3,8 @@
  * (astra-sim.md 7). */
 #include "sim_impl.h"
 
+#include "../base/ticks.h"
+
 typedef struct access {
     orr__npu *npu;
     uint64_t duration;
@@ -90,7 +92,8 @@ void orr__remote_access(orr__npu *n, uint64_t size, uint32_t place)
         orr__sim_fail_text(s, n, place, "remote memory access, but remote-mem-bw is missing or 0");
         return;
     }
-    const access a = {n, c->latency + (uint64_t)((double)size / (double)c->bandwidth), place, NULL};
+    const double speed = (double)c->bandwidth * n->speed->memory;
+    const access a = {n, c->latency + orr_ticks((double)size / speed), place, NULL};
     if (c->type == ORR__MEM_PER_NPU) {
         orr__npu_timer(n, a.duration, orr__node_done, n, place);
         return;

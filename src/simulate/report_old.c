@@ -46,7 +46,7 @@ static void end(printer *p)
 static void print_rings(printer *p)
 {
     const orr_sim *s = p->s;
-    for (unsigned k = 0; k < ORR__KINDS; k++)
+    for (unsigned k = 0; k < ORR__REFERENCE_KINDS; k++)
         for (uint32_t i = 0; i < s->plans[k].count; i++) {
             const orr__dim *d = &s->plans[k].dims[i];
             if (d->algorithm == ORR__TREE)

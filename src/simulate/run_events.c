@@ -173,5 +173,6 @@ orr_code orr__run_events(orr_sim *s, orr_error *err)
         before = after;
     }
     orr_progress_end(&p.line);
+    atomic_store_explicit(&s->must_stop, false, memory_order_relaxed); /* it was heard */
     return is_stopped && has_more ? stopped(s, err) : ORR_OK;
 }

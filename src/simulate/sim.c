@@ -5,28 +5,13 @@
  * mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event (astra-sim.md 1). */
 #include "sim_impl.h"
 
-#include "../models/network/analytical/analytical.h"
+#include "../base/ticks.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ---- networks ---- */
-
-static const orr_net_ops *const networks[] = {&orr__net_unaware, &orr__net_aware};
-
-const orr_net_ops *orr_net_at(size_t index)
-{
-    return index < sizeof networks / sizeof *networks ? networks[index] : NULL;
-}
-
-const orr_net_ops *orr_net_find(const char *name)
-{
-    for (size_t i = 0; orr_net_at(i); i++)
-        if (strcmp(orr_net_at(i)->name, name) == 0)
-            return orr_net_at(i);
-    return NULL;
-}
+/* ---- what networks ask for ---- */
 
 uint64_t orr_sim_now(const orr_sim *s)
 {
@@ -51,6 +36,11 @@ void orr__sim_fail(orr_sim *s, orr_code code, const orr_error *err)
     s->code = code;
     s->error = *err;
     orr__clock_stop(s->clock);
+}
+
+void orr_sim_fail(orr_sim *s, const orr_error *err)
+{
+    orr__sim_fail(s, err->code, err);
 }
 
 void orr__sim_no_memory(orr_sim *s)
@@ -86,9 +76,24 @@ void orr__sim_note(orr_sim *s, const orr__note *note)
 
 /* ---- logical topologies (5.1) ---- */
 
+/* A list of one algorithm is that of all dimensions, and a tree is the default. */
+static void choose_rooted(orr_sim *s, orr__kind kind)
+{
+    orr__system_config *c = &s->system;
+    if (!c->has_choices[kind])
+        c->choice[kind][0] = (orr__choice){.algorithm = ORR__BINOMIAL};
+    for (uint32_t k = 1; k < s->dims && c->choice_count[kind] <= 1; k++)
+        c->choice[kind][k] = c->choice[kind][0];
+    if (c->choice_count[kind] <= 1)
+        c->choice_count[kind] = s->dims;
+    c->has_choices[kind] = true;
+}
+
 static orr_code plan_kind(orr_sim *s, orr__kind kind, orr_error *err)
 {
     const orr__system_config *c = &s->system;
+    if (kind >= ORR__REFERENCE_KINDS && !s->opt.is_compat)
+        choose_rooted(s, kind);
     orr__plan *p = &s->plans[kind];
     uint32_t offset = 1;
     p->exists = c->has_choices[kind];
@@ -118,27 +123,6 @@ static orr_code plan_kind(orr_sim *s, orr__kind kind, orr_error *err)
 
 /* ---- reading ---- */
 
-static orr_code read_network(orr_sim *s, orr_error *err)
-{
-    uint64_t npus = 1;
-    orr_code code = orr__read_network(s->opt.network, &s->net_config, err);
-    if (code)
-        return code;
-    s->net_config.is_compat = s->opt.is_compat;
-    for (uint32_t k = 0; k < s->net_config.dims; k++) {
-        npus *= s->net_config.npus[k];
-        if (npus > 1u << 24)
-            return orr_fail(err, ORR_EINPUT, &s->net_config.where, "more than 16777216 NPUs");
-    }
-    s->npu_count = (uint32_t)npus;
-    s->dims = s->net_config.dims;
-    const char *name = s->opt.fidelity ? s->opt.fidelity : "unaware";
-    s->net_ops = s->opt.custom_network ? s->opt.custom_network : orr_net_find(name);
-    if (!s->net_ops)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no network model \"%s\"", name);
-    return s->net_ops->create ? s->net_ops->create(&s->net_config, &s->net, err) : ORR_OK;
-}
-
 static orr_code check_system(orr_sim *s, orr_error *err)
 {
     orr__system_config *c = &s->system;
@@ -151,7 +135,7 @@ static orr_code check_system(orr_sim *s, orr_error *err)
             err, ORR_EINPUT, &w,
             "the key \"collective-optimization\" is missing (baseline or localBWAware)");
     if (c->has_endpoint_delay && s->opt.injection_scale != 1)
-        c->endpoint_delay = (uint64_t)((double)c->endpoint_delay * s->opt.injection_scale);
+        c->endpoint_delay = orr_ticks((double)c->endpoint_delay * s->opt.injection_scale);
     orr_code code = ORR_OK;
     for (unsigned k = 0; k < ORR__KINDS && !code; k++)
         code = plan_kind(s, (orr__kind)k, err);
@@ -179,16 +163,16 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
         if (!s->graphs[k].t)
-            code = orr__graph_make(orr_set_trace(s->set, k), &s->graphs[k], err);
+            code = orr__graph_make(orr_set_trace(s->set, k), !s->opt.is_compat, &s->graphs[k], err);
     }
     return code;
 }
 
 static orr_code read_groups(orr_sim *s, orr_error *err)
 {
-    if (!s->opt.groups)
-        return ORR_OK;
-    orr_code code = orr__read_groups(s->opt.groups, s->arena, &s->groups, err);
+    orr_code code = ORR_OK;
+    if (s->opt.groups)
+        code = orr__read_groups(s->opt.groups, s->arena, &s->groups, err);
     for (size_t i = 0; i < s->groups.count && !code; i++) {
         const orr__group *g = &s->groups.groups[i];
         const orr_where w = orr_where_byte(s->opt.groups, ORR_NO_BYTE);
@@ -197,7 +181,9 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
                             "group %" PRId64 " has rank %u, but there are %u ranks", g->id,
                             g->sorted[g->count - 1], s->npu_count);
     }
-    return code;
+    if (!code && !s->opt.is_compat)
+        code = orr__read_metadata_groups(s, err);
+    return code || orr__make_group_rings(s) ? code : orr_no_memory(err);
 }
 
 static orr_code build_ranks(orr_sim *s, orr_error *err)
@@ -207,6 +193,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     s->matcher = orr__matcher_create(s);
     s->remote = orr__remote_create(s);
     s->programs = orr__program_cache_create(s);
+    if (s->system.inter != ORR__ASCENDING && !(s->schedule = orr__schedule_create(s)))
+        return orr_no_memory(err);
     if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs)
         return orr_no_memory(err);
     orr_code code = ORR_OK;
@@ -214,6 +202,7 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         orr__npu *n = &s->npus[r];
         n->sim = s;
         n->rank = r;
+        n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[r] : &orr__plain_rank;
         code = orr__system_init(n, err);
         if (!code)
             code = orr__workload_init(n, &s->graphs[orr_set_class_of(s->set, r)], err);
@@ -234,12 +223,15 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         s->opt.queues_per_dim = 1;
     if (s->opt.injection_scale == 0)
         s->opt.injection_scale = 1;
-    if ((code = read_network(s, err)))
+    if ((code = orr__network_setup(s, err)))
         return code;
     if (s->opt.memory && (code = orr__read_memory(s->opt.memory, &s->memory, err)))
         return code;
-    if ((code = orr__read_system(s->opt.system, s->arena, &s->system, err)) ||
-        (code = check_system(s, err)) || (code = read_traces(s, err)) ||
+    if ((code = orr__read_system(s->opt.system, s->arena, &s->system, err)))
+        return code;
+    if (!s->opt.is_compat && (code = orr__read_run_keys(s->opt.system, &s->system, err)))
+        return code;
+    if ((code = check_system(s, err)) || (code = read_traces(s, err)) ||
         (code = read_groups(s, err)))
         return code;
     return build_ranks(s, err);
@@ -265,6 +257,7 @@ void orr_sim_destroy(orr_sim *s)
     if (!s)
         return;
     orr__program_cache_destroy(s->programs);
+    orr__schedule_destroy(s->schedule);
     for (uint32_t r = 0; s->npus && r < s->npu_count; r++) {
         orr__workload_fini(&s->npus[r]);
         orr__system_fini(&s->npus[r]);
@@ -276,6 +269,7 @@ void orr_sim_destroy(orr_sim *s)
     orr__matcher_destroy(s->matcher);
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
+    orr__topology_destroy(s->topology);
     orr__system_config_fini(&s->system);
     orr_free(s->groups.groups);
     orr_free(s->notes);
@@ -295,6 +289,9 @@ static orr_code status(const orr_sim *s, orr_error *err)
             *err = s->error;
         return s->code;
     }
+    if (orr__clock_is_over(s->clock))
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "something takes longer than 292 years; is there a wrong unit?");
     return orr__clock_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
 }
 
@@ -310,12 +307,21 @@ static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
         "something takes 0 ns at the very start (endpoint-delay 0, a roofline time or a message below 1 ns): the reference aborts here; orrery run goes on");
 }
 
+static void start_late(void *npu, uint64_t unused)
+{
+    (void)unused;
+    orr__issue(npu);
+}
+
 static orr_code start(orr_sim *s, orr_error *err)
 {
     s->has_started = true;
     s->keeps_trace = s->opt.trace_log || s->system.trace_enabled;
     for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
-        orr__issue(&s->npus[r]);
+        if (s->npus[r].speed->delay)
+            orr__clock_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);
+        else
+            orr__issue(&s->npus[r]);
     const orr_code code = status(s, err);
     return code ? code : refuse_tick_zero(s, err);
 }

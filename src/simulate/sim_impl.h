@@ -8,6 +8,7 @@
 
 #include "../base/bitset_queue.h"
 #include "../base/map.h"
+#include "../models/network/topology.h"
 #include "../trace/trace_impl.h"
 #include "clock.h"
 
@@ -30,15 +31,44 @@ static inline void orr__call_now(orr__call c)
 
 /* ---- configuration (config_*.c) ---- */
 
-/* The collectives that have algorithms, in the order the reference builds them. */
-typedef enum orr__kind { ORR__AR, ORR__RS, ORR__AG, ORR__A2A, ORR__KINDS } orr__kind;
+/* The collectives that have algorithms, those of the reference in the order it builds them. */
+typedef enum orr__kind {
+    ORR__AR,
+    ORR__RS,
+    ORR__AG,
+    ORR__A2A,
+    ORR__REFERENCE_KINDS,
+    ORR__BC = ORR__REFERENCE_KINDS, /* broadcast, reduce, gather, scatter: only under orrery run */
+    ORR__RD,
+    ORR__GT,
+    ORR__SC,
+    ORR__BARRIER,
+    ORR__KINDS
+} orr__kind;
 typedef enum orr__algorithm {
     ORR__RING,
     ORR__DIRECT,
     ORR__HALVING,
     ORR__TREE,
-    ORR__CUSTOM
+    ORR__CUSTOM,
+    ORR__CHAIN, /* from here on: away from a root or towards it */
+    ORR__STAR,
+    ORR__BINOMIAL
 } orr__algorithm;
+/* In which order chunks go through the dimensions, and which waiting chunk of a queue is next. */
+typedef enum orr__inter {
+    ORR__ASCENDING,
+    ORR__ROUND_ROBIN,
+    ORR__OFFLINE_GREEDY,
+    ORR__OFFLINE_GREEDY_FLEX,
+    ORR__ONLINE_GREEDY
+} orr__inter;
+typedef enum orr__intra {
+    ORR__BY_PRIORITY,
+    ORR__ALTERNATING,
+    ORR__SMALLEST_FIRST,
+    ORR__LESS_REMAINING_FIRST
+} orr__intra;
 typedef enum orr__policy { ORR__POLICY_MISSING, ORR__LIFO, ORR__FIFO, ORR__EXPLICIT } orr__policy;
 
 typedef struct orr__choice {
@@ -56,6 +86,8 @@ typedef struct orr__system_config {
     double local_mem_bw, peak_perf; /* bytes/s, operations/s */
     bool roofline, replay_only, trace_enabled, track_local_mem;
     uint64_t splits, active_chunks;
+    orr__inter inter;
+    orr__intra intra;
     uint32_t choice_count[ORR__KINDS];
     bool has_choices[ORR__KINDS];
     orr__choice choice[ORR__KINDS][ORR_NET_DIMS + 1];
@@ -95,10 +127,31 @@ typedef struct orr__groups {
 } orr__groups;
 
 orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *out, orr_error *err);
-orr_code orr__read_network(const char *path, orr_net_config *out, orr_error *err);
+/* The keys of the same file that the reference does not know, or knows no more. */
+orr_code orr__read_run_keys(const char *path, orr__system_config *out, orr_error *err);
+orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err);
 orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err);
 void orr__system_config_fini(orr__system_config *c);
+
+/* members are filled in: find their order.  A rank that is there twice is in *twice, and the answer false. */
+bool orr__group_sort(orr__group *g, uint32_t *twice);
+uint32_t orr__group_index(const orr__group *g, uint32_t rank); /* among members; NONE: not one */
+
+/* How one rank differs from what the other files say (config_ranks.c): times as fast, and ns it starts late. */
+typedef struct orr__rank_speed {
+    double compute, memory, host;
+    uint64_t delay;
+} orr__rank_speed;
+extern const orr__rank_speed orr__plain_rank; /* as the files say */
+
+typedef struct orr__ranks_config {
+    orr__rank_speed *speeds; /* by rank; NULL: all plain */
+    orr__link_change *changes;
+    size_t change_count;
+} orr__ranks_config;
+orr_code orr__read_ranks(
+    const char *path, uint32_t ranks, orr_arena *a, orr__ranks_config *out, orr_error *err);
 
 /* ---- one trace's graph, shared by all ranks of its class (graph.c) ---- */
 
@@ -110,8 +163,13 @@ typedef enum orr__slot {
     ORR__SLOTS
 } orr__slot;
 
+/* What a METADATA node says about process groups (metadata_groups.c). */
+typedef struct orr__group_table orr__group_table;
+
 typedef struct orr__graph {
     const orr_trace *t;
+    const orr__group_table **tables;
+    uint32_t table_count;
     uint32_t count;        /* nodes, in the order of their ids */
     uint32_t *node;        /* place -> index in the trace */
     uint32_t *child_first; /* by place */
@@ -120,7 +178,8 @@ typedef struct orr__graph {
     uint8_t *slot;         /* orr__slot, by place */
 } orr__graph;
 
-orr_code orr__graph_make(const orr_trace *t, orr__graph *out, orr_error *err);
+/* forgives: a control dependency on a node that is not there counts as met. */
+orr_code orr__graph_make(const orr_trace *t, bool forgives, orr__graph *out, orr_error *err);
 void orr__graph_fini(orr__graph *g);
 
 /* ---- ranks ---- */
@@ -160,43 +219,55 @@ typedef struct orr__phase {
     orr__kind kind;
     bool is_clockwise;
     bool is_max_tree;
+    uint32_t root; /* its index, where there is one */
     uint64_t data; /* in */
 } orr__phase;
 
 /* Where a walk over the packets of a phase stands: once for making them, once for sending them. */
 typedef struct orr__walk {
-    uint32_t to, from; /* ring, direct: indices of the peers */
-    uint32_t offset;   /* halving-doubling */
     uint64_t size;
-    bool is_halving; /* the factor is 2, not 0.5 */
+    union {
+        struct {
+            uint32_t to, from; /* ring, direct: indices of the peers */
+        };
+        struct {
+            uint32_t offset; /* halving-doubling: how far the peer is */
+            bool is_halving; /* the factor is 2, not 0.5 */
+        };
+    };
 } orr__walk;
 
 struct orr__stream {
+    /* What each event of a running phase needs stands together, in two cache lines.  Ring, direct and
+     * halving-doubling, 5.7: */
     orr__npu *npu;
-    orr__data_set *set;
-    int64_t priority;
-    uint64_t id;
+    const orr__group *group; /* whose members the indices mean; NULL: first + index * offset */
     uint32_t tag;
-    uint32_t phase, phase_count;
-    orr__phase *phases;
-    size_t phase_room;
-    orr__stream *next, *previous; /* in the queue */
-    bool is_started;
-    uint32_t record; /* of its running phase, when phases are recorded */
-
-    /* The running phase: ring, direct, halving-doubling (5.7). */
+    uint8_t algorithm, kind; /* orr__algorithm, orr__kind of the phase */
+    bool is_clockwise, toggle;
     uint32_t index, count, first, offset;
-    uint64_t size, left, zero, nonzero, nonzero_round, parallel, free, received, packets;
-    bool toggle;
-    orr__kind
-        toggle_kind; /* the collective this stream belongs to: trees alternate per collective */
+    uint32_t parallel, zero, free, packets;
+    uint64_t left, nonzero, nonzero_round, received;
     orr__walk made, sent;
     /* Double binary tree (5.8). */
+    uint64_t size;
     uint32_t parent, child[2], child_count, timers, receives;
     /* Custom (5.10). */
     struct orr__program *program;
     const char *custom_prefix;
-    const orr__group *group;
+
+    /* The stream itself. */
+    orr__data_set *set;
+    int64_t priority;
+    uint64_t id;
+    orr__phase *phases;
+    uint32_t phase, phase_count, phase_room;
+    uint32_t record;              /* of its running phase, when phases are recorded */
+    orr__stream *next, *previous; /* in the queue */
+    bool is_started;
+    uint64_t phase_since; /* when it started, for onlineGreedy */
+    orr__kind
+        toggle_kind; /* the collective this stream belongs to: trees alternate per collective */
 };
 
 typedef struct orr__queue {
@@ -208,7 +279,6 @@ typedef struct orr__queue {
 typedef struct orr__membership {
     const orr__group *group;
     uint64_t next_stream;
-    orr__dim ring[ORR__KINDS]; /* of a group smaller than the system */
     const char *custom[ORR__KINDS];
     bool is_planned[ORR__KINDS];
 } orr__membership;
@@ -216,6 +286,7 @@ typedef struct orr__membership {
 struct orr__npu {
     orr_sim *sim;
     uint32_t rank;
+    const orr__rank_speed *speed;
     /* system layer */
     orr__queue *queues;
     uint32_t *next_general, *next_first, *next_second; /* queue allocators, by dimension */
@@ -267,6 +338,8 @@ struct orr_sim {
     orr_net_config net_config;
     const orr_net_ops *net_ops;
     void *net;
+    orr__topology *topology; /* of the network graph */
+    orr__ranks_config ranks_config;
     orr__system_config system;
     orr__memory_config memory;
     orr__groups groups;
@@ -276,6 +349,8 @@ struct orr_sim {
     orr__npu *npus;
     uint32_t npu_count, dims;
     orr__plan plans[ORR__KINDS];
+    orr__dim *group_rings;          /* by group and kind: for groups smaller than the system */
+    struct orr__schedule *schedule; /* NULL: every chunk goes through the dimensions ascending */
     struct orr__matcher *matcher;
     struct orr__remote *remote;
     struct orr__program_cache *programs;
@@ -309,6 +384,10 @@ static inline void orr__npu_timer(
     orr__clock *c = n->sim->clock;
     orr__clock_timer(c, n->rank, orr__clock_now(c) + delay, action, context, argument);
 }
+
+/* ---- the network (network_setup.c) ---- */
+
+orr_code orr__network_setup(orr_sim *s, orr_error *err);
 
 /* ---- messages (match.c, 4.3 and 5.6) ---- */
 
@@ -351,9 +430,15 @@ bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind);
 void orr__stream_advance(orr__stream *s); /* its phase is done (5.3) */
 
 void orr__phase_start(orr__stream *s);
-void orr__phase_received(void *stream, uint64_t unused);
+void orr__phase_received(void *stream, uint64_t size);
 /* Endpoint delay, then the reduction if there is one, then the phase goes on (5.5, 5.9). */
 void orr__bundle(orr__stream *s, uint64_t size, bool is_reduced, bool from_npu, bool sends_back);
+
+uint32_t orr__ring_rank(const orr__stream *s, uint32_t index); /* of the running phase */
+
+void orr__relay_start(orr__stream *s);
+void orr__relay_received(orr__stream *s, uint64_t size);
+void orr__relay_timer(orr__stream *s);
 
 bool orr__tree_setup(orr__stream *s, const orr__phase *p);
 void orr__tree_start(orr__stream *s);
@@ -361,6 +446,40 @@ void orr__tree_received(orr__stream *s);
 void orr__tree_timer(orr__stream *s);
 
 void orr__custom_start(orr__stream *s);
+
+/* The dimensions one chunk goes through, in the order in which it does; collectives with a root: ascending
+ * (phases.c). */
+typedef struct orr__route {
+    orr__kind kind;
+    const orr__dim *dims[ORR_NET_DIMS + 1];
+    uint32_t count;
+    uint64_t data;
+    uint32_t root;    /* a rank */
+    bool is_unmerged; /* all-reduce: no all-reduce on the last dimension, but both halves of it */
+} orr__route;
+
+const char *orr__kind_name(orr__kind kind); /* "all-reduce", ... */
+bool orr__make_group_rings(orr_sim *s);     /* once all groups are known */
+void orr__add_phases(orr__stream *st, const orr__route *r);
+uint32_t orr__dim_index(const orr__dim *d, uint32_t rank);
+
+/* How the chunks of one collective go through the dimensions: the same for all ranks (schedule.c). */
+typedef struct orr__leg {
+    uint64_t size;
+    uint8_t order[ORR_NET_DIMS + 1]; /* places in the dims of the route */
+} orr__leg;
+typedef struct orr__course {
+    orr__leg *legs;
+    uint32_t count;
+} orr__course;
+
+struct orr__schedule *orr__schedule_create(const orr_sim *s);
+void orr__schedule_destroy(struct orr__schedule *c);
+bool orr__schedule_decides(const orr_sim *s, orr__kind kind, uint32_t dims);
+/* r has all dimensions that take part, ascending, and the recommended chunk; id is that of the first chunk.
+ * Valid until the next call.  False: out of memory. */
+bool orr__course_get(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, orr__course *out);
+void orr__schedule_note(const orr__stream *st); /* its phase is over */
 /* The stream behind a message of a custom collective; NULL: it is not one. */
 const orr__stream *orr__custom_owner(orr__call c);
 /* How many nodes are under way; and whether a node that has not started sends (or receives) this. */
@@ -373,6 +492,15 @@ void orr__program_cache_destroy(struct orr__program_cache *c);
 orr__bus *orr__bus_create(orr__npu *n);
 void orr__bus_request(
     orr__bus *b, bool from_npu, uint64_t size, bool is_processed, bool sends_back, orr__call then);
+
+/* ---- process groups from traces (metadata_groups.c) ---- */
+
+orr_code orr__read_metadata_groups(orr_sim *s, orr_error *err);
+/* The group that a trace calls by this number: false if it says nothing of it.  *out NULL: all ranks. */
+bool orr__metadata_group(const orr_sim *s,
+                         const orr__graph *g,
+                         int64_t name,
+                         const orr__group **out);
 
 /* ---- remote memory (remote_memory.c, 7) ---- */
 
@@ -415,7 +543,8 @@ void orr__watch_phase_end(orr__stream *s);
 orr_code orr__explain_stall(orr_sim *s, orr_error *err);
 void orr__stall_destroy(struct orr__stall *stall);
 struct orr_json_writer;
-void orr__stall_write_json(const orr_stall *stall, struct orr_json_writer *w);
+/* "stall": {...}, for a simulation that was found to stand still; nothing otherwise. */
+void orr__stall_write_json(const orr_sim *s, struct orr_json_writer *w);
 
 /* ---- the loop (run_events.c) ---- */
 
@@ -424,5 +553,6 @@ orr_code orr__run_events(orr_sim *s, orr_error *err);
 
 /* Values of nodes. */
 uint64_t orr__replay_time(uint64_t duration_us);
+uint64_t orr__at_speed(uint64_t duration, double speed); /* of a rank that is not plain */
 
 #endif

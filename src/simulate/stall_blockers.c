@@ -40,8 +40,8 @@ uint32_t orr__stall_parent(const orr__stall *st, const orr__npu *n, uint32_t pla
     const uint32_t ctrl = c->ctrl_first ? c->ctrl_first[i + 1] - c->ctrl_first[i] : 0;
     while (*at < data + ctrl) {
         const uint32_t e = (*at)++;
-        const uint32_t parent = e < data ? c->data_dep[c->data_first[i] + e]
-                                         : c->ctrl_dep[c->ctrl_first[i] + e - data];
+        const uint32_t parent =
+            e < data ? c->data_dep[c->data_first[i] + e] : c->ctrl_dep[c->ctrl_first[i] + e - data];
         if (parent == ORR_NO_NODE)
             continue;
         const uint32_t p = place_of(n->graph, parent);
@@ -107,7 +107,8 @@ static bool add(orr__stall *st, const orr__edge *e, uint32_t rank, uint32_t plac
     return orr__stall_add_edge(st, &out);
 }
 
-bool orr__stall_block(orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place)
+bool orr__stall_block(
+    orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place)
 {
     enum { MOST_PARENTS = 8 };
     const orr__npu *n = &st->sim->npus[rank];
@@ -157,8 +158,7 @@ static orr__history *make_history(orr__stall *st, const orr__npu *n)
         if (!ok)
             break;
         const bool is_started = orr__state_of(n, p) == ORR__STARTED;
-        keys[h->count++] =
-            (turn_key){{orr__node_group(n, p), p}, is_started, n->started_at[p]};
+        keys[h->count++] = (turn_key){{orr__node_group(n, p), p}, is_started, n->started_at[p]};
         h->started += is_started;
     }
     if (ok && h->count) {

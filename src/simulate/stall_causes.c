@@ -132,6 +132,26 @@ static void keep_circle(search *f, uint32_t start, uint32_t closing)
     }
 }
 
+static bool is_before(const orr__wait *a, const orr__wait *b)
+{
+    return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
+}
+
+/* Begin with the lowest rank. */
+static bool turn_circle(orr__stall *st)
+{
+    const uint32_t n = st->circle_length;
+    uint32_t first = 0, *turned = orr_arena_new(st->arena, n, uint32_t);
+    for (uint32_t i = 1; i < n; i++)
+        if (is_before(&st->waits[st->sorted[st->circle[i]].from],
+                      &st->waits[st->sorted[st->circle[first]].from]))
+            first = i;
+    for (uint32_t i = 0; turned && i < n; i++)
+        turned[i] = st->circle[(first + i) % n];
+    st->circle = turned;
+    return turned || n == 0;
+}
+
 /* When the budget ends before any circle is found: follow first edges until one comes back. */
 static void any_circle(search *f, uint32_t start)
 {
@@ -174,7 +194,7 @@ static bool find_circle(orr__stall *st, const bool *is_explained)
     }
     if (any != ORR__NONE && st->circle_length == 0)
         any_circle(&f, any);
-    return true;
+    return turn_circle(st);
 }
 
 bool orr__stall_find_causes(orr__stall *st)

@@ -96,11 +96,9 @@ static void attach(orr__stall *st, uint32_t wait, uint32_t message)
 /* The wait behind one side of a message: a stream's, or a new one for a node. */
 static void attach_side(orr__stall *st, uint32_t message, orr__call c, bool is_sender)
 {
-    const orr__stream *stream =
-        c.action == orr__phase_received ? c.context : orr__custom_owner(c);
+    const orr__stream *stream = c.action == orr__phase_received ? c.context : orr__custom_owner(c);
     if (stream) {
-        const uint32_t i =
-            orr_map_find(st->by_stream, (uint64_t)(uintptr_t)stream, ORR__NONE);
+        const uint32_t i = orr_map_find(st->by_stream, (uint64_t)(uintptr_t)stream, ORR__NONE);
         if (i != ORR__NONE)
             attach(st, i, message);
         return;
@@ -140,10 +138,8 @@ static void collect_streams(orr__stall *st, const orr__npu *n)
     const size_t queues = (size_t)st->sim->dims * st->sim->opt.queues_per_dim;
     for (size_t q = 0; q < queues; q++)
         for (const orr__stream *s = n->queues[q].first; s && !st->failed; s = s->next) {
-            const orr__wait w = {.rank = n->rank,
-                                 .place = s->set->place,
-                                 .type = ORR__WAIT_STREAM,
-                                 .stream = s};
+            const orr__wait w = {
+                .rank = n->rank, .place = s->set->place, .type = ORR__WAIT_STREAM, .stream = s};
             const uint32_t i = add_wait(st, &w);
             if (remember_node(st, &w, i) &&
                 remember(st, st->by_tag, orr__pair_key(n->rank, s->tag), i))
@@ -160,8 +156,7 @@ static orr_stall_cause why_nothing(const orr__npu *n, uint32_t place)
     const int comm = orr__comm_type_of(n, place);
     if (type != ORR_NODE_COMM_COLL || comm < 0 || comm >= ORR_COLL_COUNT)
         return ORR_STALL_UNKNOWN;
-    if (comm == ORR_COLL_ALL_GATHER &&
-        orr__value_of(n, place, n->graph->t->columns.comm_size) == 0)
+    if (comm == ORR_COLL_ALL_GATHER && orr__value_of(n, place, n->graph->t->columns.comm_size) == 0)
         return ORR_STALL_EMPTY_ALL_GATHER;
     return orr__node_is_custom(n, place, kinds[comm]) ? ORR_STALL_CUSTOM_SPLITS
                                                       : ORR_STALL_NO_DIMENSION;

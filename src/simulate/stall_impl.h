@@ -5,14 +5,16 @@
  * nothing under way.  An *edge* says: this wait can end only after that one.  A wait without edges has a
  * *cause*: nothing that is still to come would end it.
  *
- *     stall_collect.c     waits                    stall_causes.c    causes, or the shortest circle
- *     stall_blockers.c    why a node is not started stall_words.c    all of it in words
- *     stall_messages.c    edges of messages         stall.c          the whole, and JSON
- *     stall_streams.c     edges of chunks */
+ *     stall_collect.c     waits                      stall_causes.c   causes, or the shortest circle
+ *     stall_messages.c    edges of messages          stall_words.c    one wait in words
+ *     stall_streams.c     edges of chunks            stall_items.c    equal ranks together, lines
+ *     stall_blockers.c    why a node is not started  stall.c          the whole, and JSON */
 #ifndef ORR_STALL_IMPL_H
 #define ORR_STALL_IMPL_H
 
 #include "sim_impl.h"
+
+#include "../base/text.h"
 
 typedef enum orr__wait_type {
     ORR__WAIT_MESSAGE,  /* a node, for a message */
@@ -28,12 +30,14 @@ typedef struct orr__wait {
     const orr__stream *stream;
     uint32_t message; /* the first of its messages; the others follow through orr__stall.next */
     orr_stall_cause cause;
-    uint32_t peer;  /* of the cause: a rank, or NONE */
-    uint32_t other; /* of the cause: a place of that rank; for a mismatch, the message that is there */
+    uint32_t peer; /* of the cause: a rank, or NONE */
+    uint32_t
+        other; /* of the cause: a place of that rank; for a mismatch, the message that is there */
 } orr__wait;
 
 typedef enum orr__edge_kind {
     ORR__EDGE_NODE,      /* the peer has not started node `via`, which is behind `to` */
+    ORR__EDGE_SENDER,    /* the peer has started to send it, and `to` is that */
     ORR__EDGE_STREAM,    /* the peer has this chunk, and that waits as well */
     ORR__EDGE_QUEUE,     /* `to` runs, and this chunk is behind it in a queue */
     ORR__EDGE_COMPLETION /* `to` is one of those whose completion would do */
@@ -63,8 +67,8 @@ struct orr__stall {
 
     orr__unmatched *messages; /* by destination, source, tag, size */
     uint32_t message_count;
-    uint32_t *next;        /* by message: the next one of the same wait */
-    uint32_t *wait_of;     /* by message: the node that waits for it, or NONE */
+    uint32_t *next;    /* by message: the next one of the same wait */
+    uint32_t *wait_of; /* by message: the node that waits for it, or NONE */
     orr__wait *waits;
     size_t wait_count, wait_room;
     orr_map *by_place;  /* rank << 32 | place -> wait */
@@ -130,7 +134,8 @@ void orr__stall_blame(orr__wait *w, orr_stall_cause cause, uint32_t peer, uint32
 
 /* Edges from `from` to what keeps node `place` of `rank` from starting; false: it is behind a cycle of
  * dependencies and never will (or memory ran out). */
-bool orr__stall_block(orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place);
+bool orr__stall_block(
+    orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place);
 /* The parents that a node still waits for: call with *at = 0 until NONE. */
 uint32_t orr__stall_parent(const orr__stall *st, const orr__npu *n, uint32_t place, uint32_t *at);
 const orr__history *orr__stall_history(orr__stall *st, uint32_t rank); /* NULL: no memory */
@@ -140,6 +145,20 @@ uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place);
 bool orr__stall_link_messages(orr__stall *st);
 bool orr__stall_link_streams(orr__stall *st);
 bool orr__stall_find_causes(orr__stall *st);
-bool orr__stall_put_into_words(orr__stall *st);
+bool orr__stall_make_items(orr__stall *st);
+
+/* ---- words ---- */
+
+void orr__stall_put_name(orr_buf *b, orr_str name);
+const char *orr__stall_kind_name(const orr__npu *n, uint32_t place);
+void orr__stall_put_node(orr_buf *b, const orr__stall *st, const orr__wait *w);
+void orr__stall_put_what(orr_buf *b,
+                         orr__stall *st,
+                         const orr__wait *w); /* ": ALL_REDUCE of ..." */
+void orr__stall_put_wait(orr_buf *b, const orr__stall *st, const orr__wait *w);
+void orr__stall_put_label(orr_buf *b, const orr__stall *st, const orr__wait *w);
+const char *orr__stall_cause_words(orr_stall_cause cause); /* one that needs no numbers */
+void orr__stall_put_edge(orr_buf *b, const orr__stall *st, const orr__edge *e);
+void orr__stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w);
 
 #endif

@@ -78,13 +78,13 @@ static void list_unstarted(orr__stall *st, uint32_t rank, sides *out)
             continue;
         const bool is_send = type == ORR_NODE_COMM_SEND;
         const bool has_size = is_send || !st->sim->opt.rendezvous;
-        const side s = {
-            .owner = rank,
-            .is_send = is_send,
-            .peer = (uint32_t)orr__value_of(n, p, is_send ? c->comm_dst : c->comm_src),
-            .tag = (uint32_t)((uint64_t)orr__value_of(n, p, c->comm_tag) % ORR__TAG_SPACE),
-            .size = has_size ? (uint64_t)orr__value_of(n, p, c->comm_size) : 0,
-            .what = p};
+        const side s = {.owner = rank,
+                        .is_send = is_send,
+                        .peer = (uint32_t)orr__value_of(n, p, is_send ? c->comm_dst : c->comm_src),
+                        .tag =
+                            (uint32_t)((uint64_t)orr__value_of(n, p, c->comm_tag) % ORR__TAG_SPACE),
+                        .size = has_size ? (uint64_t)orr__value_of(n, p, c->comm_size) : 0,
+                        .what = p};
         push(st, out, &s);
     }
     if (out->count)
@@ -104,24 +104,62 @@ static size_t lower_bound(const sides *list, const side *key)
     return low;
 }
 
+static bool has_same_key(const orr__unmatched *a, const orr__unmatched *b)
+{
+    return a->dst == b->dst && a->src == b->src && a->tag == b->tag && a->size == b->size;
+}
+
+/* With a rendezvous, which goes by the tag alone, another receive may have let another send go first: then the send
+ * that is needed has started and waits as well.  The wait of the k-th such send, or NONE; *count: how many there
+ * are. */
+static uint32_t started_send(const orr__stall *st, uint32_t message, uint32_t k, uint32_t *count)
+{
+    const orr__unmatched *m = &st->messages[message];
+    uint32_t found = ORR__NONE, i = message;
+    *count = 0;
+    if (!st->sim->opt.rendezvous || m->kind != ORR__UNSENT)
+        return ORR__NONE;
+    while (i > 0 && has_same_key(&st->messages[i - 1], m))
+        i--;
+    for (; i < st->message_count && has_same_key(&st->messages[i], m); i++) {
+        if (st->messages[i].kind != ORR__UNREADY || st->wait_of[i] == ORR__NONE)
+            continue;
+        if ((*count)++ == k)
+            found = st->wait_of[i];
+    }
+    return found;
+}
+
+/* `k`: how many waits for the same came before this one. */
+static void link_need(orr__stall *st, const side *need, uint32_t k, const sides *unstarted)
+{
+    orr__wait *w = &st->waits[need->what];
+    uint32_t count;
+    const uint32_t sender = started_send(st, w->message, k, &count);
+    if (sender != ORR__NONE) {
+        const orr__edge e = {need->what, sender, ORR__EDGE_SENDER, w->message, ORR__NONE};
+        orr__stall_add_edge(st, &e);
+        return;
+    }
+    const size_t at = lower_bound(unstarted, need) + k - count;
+    if (at >= unstarted->count || compare_sides(&unstarted->items[at], need) != 0) {
+        orr__stall_blame(w, ORR_STALL_NO_PARTNER, need->owner, ORR__NONE);
+        return;
+    }
+    const uint32_t place = unstarted->items[at].what;
+    if (!orr__stall_block(st, need->what, w->message, need->owner, place) && !st->failed)
+        orr__stall_blame(w, ORR_STALL_DEPENDENCY_CYCLE, need->owner, place);
+}
+
 /* All waits for one rank: needs [first, end). */
 static void link_rank(orr__stall *st, const sides *needs, size_t first, size_t end, sides *scratch)
 {
-    const uint32_t rank = needs->items[first].owner;
-    size_t same = 0; /* how many waits for this key came before */
-    list_unstarted(st, rank, scratch);
+    uint32_t same = 0;
+    list_unstarted(st, needs->items[first].owner, scratch);
     for (size_t i = first; i < end && !st->failed; i++) {
         const side *need = &needs->items[i];
         same = i > first && compare_sides(need, need - 1) == 0 ? same + 1 : 0;
-        const size_t at = lower_bound(scratch, need) + same;
-        orr__wait *w = &st->waits[need->what];
-        if (at >= scratch->count || compare_sides(&scratch->items[at], need) != 0) {
-            orr__stall_blame(w, ORR_STALL_NO_PARTNER, rank, ORR__NONE);
-            continue;
-        }
-        const uint32_t place = scratch->items[at].what;
-        if (!orr__stall_block(st, need->what, w->message, rank, place) && !st->failed)
-            orr__stall_blame(w, ORR_STALL_DEPENDENCY_CYCLE, rank, place);
+        link_need(st, need, same, scratch);
     }
 }
 
@@ -272,8 +310,7 @@ bool orr__stall_link_messages(orr__stall *st)
     if (needs.count)
         qsort(needs.items, needs.count, sizeof *needs.items, compare_all);
     for (size_t i = 0, next; i < needs.count && !st->failed; i = next) {
-        for (next = i + 1;
-             next < needs.count && needs.items[next].owner == needs.items[i].owner;)
+        for (next = i + 1; next < needs.count && needs.items[next].owner == needs.items[i].owner;)
             next++;
         link_rank(st, &needs, i, next, &scratch);
     }

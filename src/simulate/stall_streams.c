@@ -83,8 +83,7 @@ static void link_message(orr__stall *st, uint32_t i, uint32_t message)
         orr__stall_blame(w, ORR_STALL_LOST_MESSAGE, m->src == w->rank ? m->dst : m->src, ORR__NONE);
         return;
     }
-    const uint32_t to =
-        orr_map_find(st->by_tag, orr__pair_key(m->src, w->stream->tag), ORR__NONE);
+    const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(m->src, w->stream->tag), ORR__NONE);
     if (to == ORR__NONE) {
         look_at_turn(st, i, message, m->src);
         return;
@@ -111,7 +110,8 @@ static void link_queued(orr__stall *st, uint32_t i)
     for (const orr__stream *r = q->first; r && r->is_started && count < MOST_EDGES; r = r->next) {
         const uint32_t to = orr_map_find(st->by_stream, (uint64_t)(uintptr_t)r, ORR__NONE);
         if (to != ORR__NONE)
-            count += orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_QUEUE, ORR__NONE, ORR__NONE});
+            count +=
+                orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_QUEUE, ORR__NONE, ORR__NONE});
     }
     if (!count)
         orr__stall_blame(&st->waits[i], ORR_STALL_UNKNOWN, ORR__NONE, ORR__NONE);

@@ -36,10 +36,23 @@ const char *orr_stall_cause_name(orr_stall_cause cause)
     return cause < ORR_STALL_CAUSES ? names[cause] : "unknown";
 }
 
+const char *orr__stall_cause_words(orr_stall_cause cause)
+{
+    static const char *const words[ORR_STALL_CAUSES] = {
+        [ORR_STALL_CUSTOM_SPLITS] = "custom collective in several chunks",
+        [ORR_STALL_CUSTOM_NODE] = "custom collective with a node that never ends",
+        [ORR_STALL_EMPTY_ALL_GATHER] = "all-gather of 0 bytes",
+        [ORR_STALL_NO_DIMENSION] = "collective over no dimension",
+        [ORR_STALL_NOTHING_IN_FLIGHT] = "nothing in flight that would start the next node",
+        [ORR_STALL_LOST_MESSAGE] = "the network never delivered a message",
+    };
+    return words[cause] ? words[cause] : "no reason was found";
+}
+
 /* ---- nodes and collectives ---- */
 
 /* A name as it may be printed: short, no control characters, whole characters. */
-void orr__put_name(orr_buf *b, orr_str name)
+void orr__stall_put_name(orr_buf *b, orr_str name)
 {
     enum { LONGEST = 40 };
     const uint8_t *p = (const uint8_t *)name.ptr;
@@ -61,17 +74,8 @@ static void put_node(orr_buf *b, const orr__npu *n, uint32_t place)
     const uint32_t i = orr__index_of(n, place);
     orr_buf_print(b, "node %" PRIu64 " \"",
                   n->graph->t->columns.id[i] + orr_set_id_shift(n->sim->set, n->rank));
-    orr__put_name(b, orr_trace_name(n->graph->t, i));
+    orr__stall_put_name(b, orr_trace_name(n->graph->t, i));
     orr_buf_byte(b, '"');
-}
-
-orr_str orr__stall_group_name(const orr__npu *n, uint32_t place)
-{
-    const orr_trace *t = n->graph->t;
-    const uint32_t text =
-        t->columns.pg_name ? t->columns.pg_name[orr__index_of(n, place)] : ORR_NO_NAME;
-    const orr_str name = text == ORR_NO_NAME ? (orr_str){"", 0} : orr_trace_text(t, text);
-    return orr_str_is(name, "0") ? (orr_str){"", 0} : name;
 }
 
 const char *orr__stall_kind_name(const orr__npu *n, uint32_t place)
@@ -83,26 +87,25 @@ const char *orr__stall_kind_name(const orr__npu *n, uint32_t place)
 
 static void put_collective(orr_buf *b, const orr__npu *n, uint32_t place)
 {
-    const orr_str group = orr__stall_group_name(n, place);
+    const orr_str group = orr__node_group_name(n, place);
     orr_buf_print(b, "%s of %" PRIu64 " bytes", orr__stall_kind_name(n, place),
                   (uint64_t)orr__value_of(n, place, n->graph->t->columns.comm_size));
     if (group.len) {
         orr_buf_text(b, " in group ");
-        orr__put_name(b, group);
+        orr__stall_put_name(b, group);
     }
 }
 
 static const char *kind_word(orr__kind kind)
 {
-    static const char *const words[ORR__KINDS] = {"all-reduce", "reduce-scatter", "all-gather",
-                                                  "all-to-all"};
-    return kind < ORR__KINDS ? words[kind] : "collective";
+    return kind < ORR__KINDS ? orr__kind_name(kind) : "collective";
 }
 
 static const char *algorithm_word(orr__algorithm algorithm)
 {
-    static const char *const words[] = {"ring", "direct", "halving-doubling", "double binary tree",
-                                        "custom"};
+    static const char *const words[] = {
+        "ring",  "direct", "halving-doubling", "double binary tree", "custom",
+        "chain", "star",   "binomial tree"};
     return words[algorithm];
 }
 
@@ -123,30 +126,42 @@ static void put_phase(orr_buf *b, const orr__stream *s)
 
 static void put_message(orr_buf *b, const orr__unmatched *m, bool is_send)
 {
-    orr_buf_print(b, is_send ? " waits to send %" PRIu64 " bytes" : " waits for %" PRIu64 " bytes",
+    orr_buf_print(b, is_send ? "waits to send %" PRIu64 " bytes" : "waits for %" PRIu64 " bytes",
                   m->size);
     if (m->tag < ORR__TAG_SPACE)
         orr_buf_print(b, " with tag %u", m->tag);
     orr_buf_print(b, is_send ? " to rank %u" : " from rank %u", is_send ? m->dst : m->src);
 }
 
-static void put_stream(orr_buf *b, orr__stall *st, const orr__wait *w)
+static void put_stream(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
-    orr_buf_text(b, ": ");
-    put_collective(b, npu_of(st, w->rank), w->place);
-    orr_buf_print(b, ", collective %u, ", orr__stall_sequence(st, w->rank, w->place));
     put_phase(b, w->stream);
     if (!w->stream->is_started)
         orr_buf_text(b, " waits in its queue");
-    else if (w->message != ORR__NONE)
-        put_message(b, &st->messages[w->message],
-                    st->messages[w->message].kind == ORR__UNREADY);
+    if (w->stream->is_started && w->message != ORR__NONE) {
+        orr_buf_byte(b, ' ');
+        put_message(b, &st->messages[w->message], st->messages[w->message].kind == ORR__UNREADY);
+    }
 }
 
-void orr__stall_put_wait(orr_buf *b, orr__stall *st, const orr__wait *w)
+void orr__stall_put_node(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    put_node(b, npu_of(st, w->rank), w->place);
+}
+
+void orr__stall_put_what(orr_buf *b, orr__stall *st, const orr__wait *w)
 {
     const orr__npu *n = npu_of(st, w->rank);
-    put_node(b, n, w->place);
+    if (n->graph->t->columns.type[orr__index_of(n, w->place)] != ORR_NODE_COMM_COLL)
+        return;
+    orr_buf_text(b, ": ");
+    put_collective(b, n, w->place);
+    if (w->type != ORR__WAIT_STARVED)
+        orr_buf_print(b, ", collective %u", orr__stall_sequence(st, w->rank, w->place));
+}
+
+void orr__stall_put_wait(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
     switch (w->type) {
     case ORR__WAIT_MESSAGE:
     case ORR__WAIT_RECEIVER:
@@ -156,14 +171,10 @@ void orr__stall_put_wait(orr_buf *b, orr__stall *st, const orr__wait *w)
         put_stream(b, st, w);
         break;
     case ORR__WAIT_NOTHING:
-        if (n->graph->t->columns.type[orr__index_of(n, w->place)] == ORR_NODE_COMM_COLL) {
-            orr_buf_text(b, ": ");
-            put_collective(b, n, w->place);
-        }
-        orr_buf_text(b, " has nothing left under way");
+        orr_buf_text(b, "has nothing left under way");
         break;
     case ORR__WAIT_STARVED:
-        orr_buf_text(b, " is free, but starts only when another node of its rank completes");
+        orr_buf_text(b, "is free, but starts only when another node of its rank completes");
         break;
     }
 }
@@ -203,6 +214,11 @@ void orr__stall_put_edge(orr_buf *b, const orr__stall *st, const orr__edge *e)
     switch (e->kind) {
     case ORR__EDGE_NODE:
         put_edge_node(b, st, e);
+        break;
+    case ORR__EDGE_SENDER:
+        orr_buf_print(b, "rank %u is in ", to->rank);
+        put_node(b, npu_of(st, to->rank), to->place);
+        orr_buf_text(b, " to send it, and waits for another receive with this tag");
         break;
     case ORR__EDGE_STREAM:
         put_edge_stream(b, st, e);
@@ -276,25 +292,37 @@ static void put_other_collective(orr_buf *b, orr__stall *st, const orr__wait *w)
     orr_buf_print(b, "%s: rank %u runs ",
                   is_numbers ? "chunks are numbered differently" : "collectives differ", w->rank);
     put_collective(b, own, w->place);
-    orr_buf_print(b, " as collective %u, rank %u runs ",
-                  orr__stall_sequence(st, w->rank, w->place), w->peer);
+    orr_buf_print(b, " as collective %u, rank %u runs ", orr__stall_sequence(st, w->rank, w->place),
+                  w->peer);
     put_collective(b, n, w->other);
     if (is_numbers)
         orr_buf_text(b, "; they ran different numbers of chunks in groups before");
 }
 
-/* The parent that made this node free without completing. */
+static bool ends_on_the_spot(const orr_columns *c, uint32_t i)
+{
+    return c->type[i] <= ORR_NODE_METADATA ||
+           (c->type[i] == ORR_NODE_COMP && c->tensor_size && c->tensor_size[i] == 0);
+}
+
+/* The parent that made node i free without completing. */
+static uint32_t find_idle_parent(const orr_columns *c, uint32_t i)
+{
+    for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
+        if (ends_on_the_spot(c, c->data_dep[e]))
+            return c->data_dep[e];
+    for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
+         c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
+        if (ends_on_the_spot(c, c->ctrl_dep[e]))
+            return c->ctrl_dep[e];
+    return ORR_NO_NODE;
+}
+
 static void put_starved(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
     const orr__npu *n = npu_of(st, w->rank);
     const orr_columns *c = &n->graph->t->columns;
-    const uint32_t i = orr__index_of(n, w->place);
-    uint32_t parent = ORR_NO_NODE;
-    for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
-        parent = parent == ORR_NO_NODE || c->type[parent] == ORR_NODE_COMP ? c->data_dep[e] : parent;
-    for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
-         c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
-        parent = parent == ORR_NO_NODE || c->type[parent] == ORR_NODE_COMP ? c->ctrl_dep[e] : parent;
+    const uint32_t parent = find_idle_parent(c, orr__index_of(n, w->place));
     orr_buf_text(b, "nothing in flight: ");
     put_node(b, n, w->place);
     orr_buf_text(b, " is free, but starts only when another node of its rank completes");
@@ -308,36 +336,46 @@ static void put_starved(orr_buf *b, const orr__stall *st, const orr__wait *w)
                                                    : "unknown type");
 }
 
-/* Up along parents until a node comes again; then once around. */
+static uint32_t first_parent(const orr__stall *st, const orr__npu *n, uint32_t place)
+{
+    uint32_t at = 0;
+    return place == ORR__NONE ? ORR__NONE : orr__stall_parent(st, n, place, &at);
+}
+
+/* A node of the cycle that going up from `place` ends in, or NONE: one goes twice as fast as the other until
+ * they meet. */
+static uint32_t find_cycle(const orr__stall *st, const orr__npu *n, uint32_t place)
+{
+    uint32_t slow = place, fast = place;
+    do {
+        slow = first_parent(st, n, slow);
+        fast = first_parent(st, n, first_parent(st, n, fast));
+    } while (fast != ORR__NONE && slow != fast);
+    return fast;
+}
+
 static void put_cycle(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
     enum { MOST_SHOWN = 6 };
     const orr__npu *n = npu_of(st, w->peer);
-    uint32_t slow = w->other, fast = w->other, at;
-    do { /* the two meet inside the cycle */
-        for (unsigned k = 0; k < 2 && fast != ORR__NONE; k++) {
-            at = 0;
-            fast = orr__stall_parent(st, n, fast, &at);
-        }
-        at = 0;
-        slow = orr__stall_parent(st, n, slow, &at);
-    } while (fast != ORR__NONE && slow != ORR__NONE && slow != fast);
+    const uint64_t shift = orr_set_id_shift(n->sim->set, n->rank);
+    uint32_t at = 0, meet = ORR__NONE, parent, shown = 0;
+    while (meet == ORR__NONE && (parent = orr__stall_parent(st, n, w->other, &at)) != ORR__NONE)
+        meet = find_cycle(st, n, parent);
     orr_buf_print(b, "dependency cycle: rank %u never starts ", w->peer);
     put_node(b, n, w->other);
-    if (fast == ORR__NONE || slow == ORR__NONE)
+    if (meet == ORR__NONE)
         return;
     orr_buf_text(b, ", which depends on the cycle of nodes ");
-    const uint64_t shift = orr_set_id_shift(n->sim->set, n->rank);
-    uint32_t p = slow, shown = 0;
+    uint32_t p = meet;
     do {
         if (shown++ < MOST_SHOWN)
             orr_buf_print(b, "%" PRIu64 " <- ",
                           n->graph->t->columns.id[orr__index_of(n, p)] + shift);
-        at = 0;
-        p = orr__stall_parent(st, n, p, &at);
-    } while (p != slow);
+        p = first_parent(st, n, p);
+    } while (p != meet);
     orr_buf_print(b, "%s%" PRIu64, shown > MOST_SHOWN ? "... <- " : "",
-                  n->graph->t->columns.id[orr__index_of(n, slow)] + shift);
+                  n->graph->t->columns.id[orr__index_of(n, meet)] + shift);
 }
 
 static void put_lost(orr_buf *b, const orr__stall *st, const orr__wait *w)
@@ -364,9 +402,8 @@ static void put_stuck(orr_buf *b, const orr__stall *st, const orr__wait *w)
                       n->sim->system.splits);
         break;
     case ORR_STALL_CUSTOM_NODE:
-        orr_buf_text(b,
-                     "a node of the custom collective is neither compute, send nor receive and "
-                     "never ends: ");
+        orr_buf_text(b, "a node of the custom collective is neither compute, send nor receive and "
+                        "never ends: ");
         break;
     case ORR_STALL_EMPTY_ALL_GATHER:
         orr_buf_text(b, "an all-gather of 0 bytes has no chunks and never completes: ");
@@ -380,6 +417,42 @@ static void put_stuck(orr_buf *b, const orr__stall *st, const orr__wait *w)
         return;
     }
     put_collective(b, n, w->place);
+}
+
+/* The same in a few words, for the one line of an error. */
+void orr__stall_put_label(orr_buf *b, const orr__stall *st, const orr__wait *w)
+{
+    switch (w->cause) {
+    case ORR_STALL_SIZE_MISMATCH:
+    case ORR_STALL_TAG_MISMATCH:
+        orr_buf_print(b, "%s mismatch between ranks %u and %u",
+                      w->cause == ORR_STALL_SIZE_MISMATCH ? "size" : "tag",
+                      st->messages[w->message].src, st->messages[w->message].dst);
+        break;
+    case ORR_STALL_NO_PARTNER:
+        orr_buf_print(b, "rank %u never %s rank %u", w->peer,
+                      st->messages[w->message].kind == ORR__UNREADY ? "receives from" : "sends to",
+                      w->rank);
+        break;
+    case ORR_STALL_MEMBER_ABSENT:
+        orr_buf_print(b, "rank %u never joins a collective of rank %u", w->peer, w->rank);
+        break;
+    case ORR_STALL_COLLECTIVE_MISMATCH:
+        orr_buf_print(b, "ranks %u and %u run different collectives", w->rank, w->peer);
+        break;
+    case ORR_STALL_STREAM_NUMBERS:
+        orr_buf_print(b, "ranks %u and %u number chunks differently", w->rank, w->peer);
+        break;
+    case ORR_STALL_NOT_POWER_OF_TWO:
+        orr_buf_print(b, "halving-doubling over %u ranks",
+                      w->stream->phases[w->stream->phase].dim->count);
+        break;
+    case ORR_STALL_DEPENDENCY_CYCLE:
+        orr_buf_print(b, "dependency cycle on rank %u", w->peer);
+        break;
+    default:
+        orr_buf_text(b, orr__stall_cause_words(w->cause));
+    }
 }
 
 void orr__stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w)

@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-enum { GROUP_STREAMS = 1000000 };
+enum { GROUP_STREAMS = 1000000, MOST_SPLITS = 1 << 20, BARRIER_BYTES = 8 };
 
 /* ---- setting up ---- */
 
@@ -22,7 +22,8 @@ orr_code orr__system_init(orr__npu *n, orr_error *err)
     n->next_general = orr_arena_new(s->arena, s->dims, uint32_t);
     n->next_first = orr_arena_new(s->arena, s->dims, uint32_t);
     n->next_second = orr_arena_new(s->arena, s->dims, uint32_t);
-    n->trees_made = orr_arena_new(s->arena, (size_t)ORR__KINDS * (ORR_NET_DIMS + 1), uint32_t);
+    n->trees_made =
+        orr_arena_new(s->arena, (size_t)ORR__REFERENCE_KINDS * (ORR_NET_DIMS + 1), uint32_t);
     if (!n->queues || !n->next_general || !n->next_first || !n->next_second || !n->trees_made)
         return orr_no_memory(err);
     for (uint32_t k = 0; k < s->dims; k++)
@@ -37,30 +38,6 @@ void orr__system_fini(orr__npu *n)
     orr_free(n->memberships);
 }
 
-/* ---- queues and directions (5.2) ---- */
-
-typedef enum half { BOTH, FIRST_HALF, SECOND_HALF } half;
-
-static void allocate(orr__npu *n, half h, orr__phase *p)
-{
-    const uint32_t all = n->sim->opt.queues_per_dim, k = p->dim->position;
-    uint32_t place;
-    if (h == BOTH) {
-        place = n->next_general[k];
-        n->next_general[k] = (place + 1) % all;
-        p->is_clockwise = !(all > 1 && place >= all / 2);
-    } else if (h == FIRST_HALF) {
-        place = n->next_first[k];
-        n->next_first[k] = place + 1 >= all / 2 ? 0 : place + 1;
-        p->is_clockwise = true;
-    } else {
-        place = n->next_second[k];
-        n->next_second[k] = place + 1 >= all ? all / 2 : place + 1;
-        p->is_clockwise = false;
-    }
-    p->queue = k * all + place;
-}
-
 /* ---- streams ---- */
 
 static orr__stream *new_stream(orr_sim *s)
@@ -70,12 +47,12 @@ static orr__stream *new_stream(orr_sim *s)
         return orr_arena_new(s->arena, 1, orr__stream);
     s->free_streams = st->next;
     orr__phase *phases = st->phases;
-    const size_t room = st->phase_room;
+    const uint32_t room = st->phase_room;
     *st = (orr__stream){.phases = phases, .phase_room = room};
     return st;
 }
 
-static bool make_phase_room(orr__stream *st, size_t count)
+static bool make_phase_room(orr__stream *st, uint32_t count)
 {
     if (count <= st->phase_room)
         return true;
@@ -103,50 +80,60 @@ static void drop_set(orr_sim *s, orr__data_set *set)
     s->free_sets = set;
 }
 
-static void add_phase(orr__stream *st, const orr__dim *dim, orr__kind kind, half h, uint64_t *data)
-{
-    orr__npu *n = st->npu;
-    orr__phase *p = &st->phases[st->phase_count++];
-    *p = (orr__phase){.dim = dim, .kind = kind, .data = *data};
-    allocate(n, h, p);
-    if (dim->algorithm == ORR__TREE) {
-        /* Trees alternate per rank, collective and dimension. */
-        uint32_t *made =
-            &n->trees_made[(size_t)st->toggle_kind * (ORR_NET_DIMS + 1) + dim->position];
-        p->is_max_tree = (*made)++ % 2 == 0;
-    } else if (kind == ORR__AG) {
-        *data *= dim->count;
-    } else if (kind == ORR__RS) {
-        *data /= dim->count;
-    }
-}
-
-/* The phases of one stream (5.2). */
-static void add_phases(
-    orr__stream *st, orr__kind kind, const orr__dim *const *dims, uint32_t count, uint64_t data)
-{
-    const bool is_split = kind == ORR__AR && st->npu->sim->system.is_bw_aware;
-    st->toggle_kind = kind;
-    if (is_split) {
-        for (uint32_t i = 0; i + 1 < count; i++)
-            add_phase(st, dims[i], ORR__RS, FIRST_HALF, &data);
-        add_phase(st, dims[count - 1], ORR__AR, FIRST_HALF, &data);
-        for (uint32_t i = count - 1; i-- > 0;)
-            add_phase(st, dims[i], ORR__AG, SECOND_HALF, &data);
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        add_phase(st, dims[kind == ORR__AG ? count - 1 - i : i], kind, BOTH, &data);
-}
-
 /* ---- queues ---- */
+
+/* The larger of what goes into a phase and what comes out of it. */
+static uint64_t phase_size(const orr__stream *st)
+{
+    const orr__phase *p = &st->phases[st->phase];
+    return p->kind == ORR__AG || p->kind == ORR__GT ? p->data * p->dim->count : p->data;
+}
+
+static orr__kind phase_kind(const orr__stream *st)
+{
+    return st->phases[st->phase].kind;
+}
+
+static bool is_half(orr__kind kind)
+{
+    return kind == ORR__RS || kind == ORR__AG;
+}
+
+/* RG: between two chunks of one half goes a chunk of the other, so that both take legs. */
+static bool fits_before(const orr__stream *st, const orr__stream *waiting)
+{
+    const orr__kind kind = phase_kind(st);
+    if (!is_half(kind) || !waiting->previous)
+        return false;
+    const orr__kind left = phase_kind(waiting->previous);
+    return is_half(left) && left != kind && left == phase_kind(waiting);
+}
+
+/* Does the new chunk go in front of this one, which waits?  (docs/design/schedulers.md) */
+static bool goes_before(const orr__stream *st, const orr__stream *waiting, orr__intra how)
+{
+    switch (how) {
+    case ORR__SMALLEST_FIRST:
+        return phase_size(st) < phase_size(waiting);
+    case ORR__LESS_REMAINING_FIRST:
+        return st->phase_count - st->phase < waiting->phase_count - waiting->phase;
+    case ORR__ALTERNATING:
+        return waiting->priority < st->priority ||
+               (waiting->priority == st->priority && fits_before(st, waiting));
+    default:
+        return waiting->priority < st->priority;
+    }
+}
 
 static void insert_stream(orr__queue *q, orr__stream *st)
 {
+    const orr__intra how = st->npu->sim->system.intra;
     orr__stream *before = NULL;
-    if (q->last && !q->last->is_started && q->last->priority < st->priority) {
+    /* By priority the waiting ones are sorted: the last tells whether there is anything to look for. */
+    if (q->last && !q->last->is_started &&
+        (how != ORR__BY_PRIORITY || goes_before(st, q->last, how))) {
         before = q->first;
-        while (before->is_started || before->priority >= st->priority)
+        while (before && (before->is_started || !goes_before(st, before, how)))
             before = before->next;
     }
     st->next = before;
@@ -171,6 +158,7 @@ static void start_what_fits(orr__npu *n, orr__queue *q)
     while (st && q->running < most && !n->sim->code) {
         orr__stream *next = st->next;
         st->is_started = true;
+        st->phase_since = orr__clock_now(n->sim->clock);
         if (n->sim->watch)
             orr__watch_phase_start(st);
         orr__phase_start(st);
@@ -190,6 +178,8 @@ void orr__stream_advance(orr__stream *st)
     orr_sim *s = n->sim;
     orr__queue *q = queue_of(st);
     const bool is_last = st->phase + 1 == st->phase_count;
+    if (s->schedule && !st->custom_prefix)
+        orr__schedule_note(st);
     if (s->watch)
         orr__watch_phase_end(st);
     if (is_last && ++st->set->finished == st->set->expected) {
@@ -222,11 +212,14 @@ typedef struct request {
     orr__kind kind;
     orr__membership *m;
     int64_t priority;
-    uint64_t chunk, streams;
+    uint64_t streams;
     orr__data_set *set;
     const char *custom; /* traces that are the algorithm, or NULL */
     const orr__dim *dims;
     uint32_t dim_count;
+    orr__route route; /* the dimensions that take part, ascending, and the chunk */
+    orr__course course;
+    bool has_course;
 } request;
 
 static const orr__group *find_group(const orr_sim *s, int64_t id)
@@ -261,10 +254,21 @@ orr_str orr__node_group_name(const orr__npu *n, uint32_t place)
     return name.len == 1 && name.ptr[0] == '0' ? (orr_str){"", 0} : name;
 }
 
-const orr__group *orr__node_group(const orr__npu *n, uint32_t place)
+/* The group file counts first, then what the trace itself says.  False: neither knows the group. */
+static bool find_node_group(const orr__npu *n, uint32_t place, const orr__group **out)
 {
     int64_t id;
-    return orr_text_i64(orr__node_group_name(n, place), &id) ? find_group(n->sim, id) : NULL;
+    *out = NULL;
+    if (!orr_text_i64(orr__node_group_name(n, place), &id))
+        return false;
+    *out = find_group(n->sim, id);
+    return *out || orr__metadata_group(n->sim, n->graph, id, out);
+}
+
+const orr__group *orr__node_group(const orr__npu *n, uint32_t place)
+{
+    const orr__group *g;
+    return find_node_group(n, place, &g) ? g : NULL;
 }
 
 /* The group of a node: NULL and true when it has none. */
@@ -274,14 +278,14 @@ static bool group_of(orr__npu *n, uint32_t place, orr__membership **out)
     *out = NULL;
     if (name.len == 0)
         return true;
-    const orr__group *g = orr__node_group(n, place);
-    if (!g) {
+    const orr__group *g;
+    if (!find_node_group(n, place, &g)) {
         orr__sim_fail_text(n->sim, n, place, "communicator group \"%.*s\" is not in the group file",
                            (int)name.len, name.ptr);
         return false;
     }
-    *out = join(n, g);
-    return *out != NULL;
+    *out = g ? join(n, g) : NULL;
+    return !g || *out;
 }
 
 static const char *custom_of(const orr__npu *n, uint32_t place, orr__kind kind)
@@ -301,7 +305,9 @@ bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind)
 
 static orr__dim group_ring(const orr_sim *s, const orr__group *g, orr__kind kind)
 {
-    const orr__choice *only = s->system.choice_count[kind] == 1 ? &s->system.choice[kind][0] : NULL;
+    const orr__plan *p = &s->plans[kind];
+    const bool has_root = kind >= ORR__REFERENCE_KINDS;
+    const orr__dim *only = p->count == 1 || (has_root && p->count) ? &p->dims[0] : NULL;
     return (orr__dim){.algorithm = only ? only->algorithm : ORR__RING,
                       .window = only ? only->window : 0,
                       .count = g->count,
@@ -309,15 +315,36 @@ static orr__dim group_ring(const orr_sim *s, const orr__group *g, orr__kind kind
                       .group = g};
 }
 
+bool orr__make_group_rings(orr_sim *s)
+{
+    const size_t count = s->groups.count * ORR__KINDS;
+    s->group_rings = orr_arena_new(s->arena, count, orr__dim);
+    for (size_t i = 0; s->group_rings && i < count; i++)
+        s->group_rings[i] =
+            group_ring(s, &s->groups.groups[i / ORR__KINDS], (orr__kind)(i % ORR__KINDS));
+    return s->group_rings != NULL;
+}
+
+static const orr__dim *ring_of(const orr_sim *s, const orr__group *g, orr__kind kind)
+{
+    return &s->group_rings[(size_t)(g - s->groups.groups) * ORR__KINDS + kind];
+}
+
 static void note_ring(const orr__npu *n, const orr__group *g)
 {
-    uint32_t index = 0;
-    while (index < g->count && g->members[index] != n->rank)
-        index++;
     orr__sim_note(n->sim, &(orr__note){.kind = ORR__NOTE_GROUP_RING,
                                        .rank = n->rank,
                                        .count = g->count,
-                                       .index = index});
+                                       .index = orr__group_index(g, n->rank)});
+}
+
+const char *orr__kind_name(orr__kind kind)
+{
+    static const char *const names[ORR__KINDS] = {
+        [ORR__AR] = "all-reduce",  [ORR__RS] = "reduce-scatter", [ORR__AG] = "all-gather",
+        [ORR__A2A] = "all-to-all", [ORR__BC] = "broadcast",      [ORR__RD] = "reduce",
+        [ORR__GT] = "gather",      [ORR__SC] = "scatter",        [ORR__BARRIER] = "barrier"};
+    return names[kind];
 }
 
 /* How a rank runs this collective: custom traces, or dimensions.  A group remembers its first answer. */
@@ -327,22 +354,20 @@ static bool plan_of(request *r)
     orr__membership *m = r->m;
     const orr__kind kind = r->kind;
     orr_sim *s = n->sim;
-    static const char *const names[ORR__KINDS] = {"all-reduce", "reduce-scatter", "all-gather",
-                                                  "all-to-all"};
     const bool is_known = m && m->is_planned[kind], is_part = m && m->group->count != s->npu_count;
     r->custom = is_known ? m->custom[kind] : custom_of(n, r->place, kind);
     if (!is_known && !r->custom && !s->plans[kind].exists) {
-        orr__sim_fail_text(s, n, r->place, "the system file has no %s-implementation", names[kind]);
+        orr__sim_fail_text(s, n, r->place, "the system file has no %s-implementation",
+                           orr__kind_name(kind));
         return false;
     }
     if (m && !is_known) {
         m->is_planned[kind] = true;
         m->custom[kind] = r->custom;
-        m->ring[kind] = group_ring(s, m->group, kind);
         if (is_part && !r->custom)
             note_ring(n, m->group);
     }
-    r->dims = is_part ? &m->ring[kind] : s->plans[kind].dims;
+    r->dims = is_part ? ring_of(s, m->group, kind) : s->plans[kind].dims;
     r->dim_count = is_part ? 1 : s->plans[kind].count;
     return true;
 }
@@ -350,7 +375,7 @@ static bool plan_of(request *r)
 /* ---- a collective (5.2) ---- */
 
 /* Which dimensions take part: larger than one, and not switched off by involved_dim. */
-static bool active_dims(const request *r, const orr__dim **out, uint32_t *count)
+static bool find_active_dims(request *r)
 {
     orr_node node;
     orr_attr a;
@@ -370,14 +395,13 @@ static bool active_dims(const request *r, const orr__dim **out, uint32_t *count)
             return false;
         }
     }
-    *count = 0;
     for (uint32_t i = 0; i < r->dim_count; i++)
         if (r->dims[i].count > 1 && involved[r->dims[i].position])
-            out[(*count)++] = &r->dims[i];
+            r->route.dims[r->route.count++] = &r->dims[i];
     return true;
 }
 
-static orr__stream *make_stream(const request *r, size_t phases)
+static orr__stream *make_stream(const request *r, uint32_t phases)
 {
     orr__npu *n = r->n;
     orr__stream *st = new_stream(n->sim);
@@ -416,21 +440,35 @@ static void run_custom(const request *r)
     launch(st);
 }
 
+/* The way of the i-th chunk. */
+static void set_way(const request *r, uint64_t i, orr__route *way)
+{
+    const orr__route *all = &r->route;
+    *way = *all;
+    if (r->has_course) {
+        const orr__leg *t = &r->course.legs[i];
+        way->data = t->size;
+        for (uint32_t k = 0; k < all->count; k++)
+            way->dims[k] = all->dims[t->order[k]];
+    } else if (r->kind == ORR__AG) {
+        for (uint32_t k = 0; k < all->count; k++)
+            way->dims[k] = all->dims[all->count - 1 - k];
+    }
+}
+
 static void run_native(const request *r)
 {
-    const orr__dim *dims[ORR_NET_DIMS + 1];
-    uint32_t count;
-    if (!active_dims(r, dims, &count) || count == 0)
+    orr__route way;
+    if (r->route.count == 0)
         return; /* no dimension takes part: it never completes, and the stall says so */
     for (uint64_t i = 0; i < r->streams && !r->n->sim->code; i++) {
-        orr__stream *st = make_stream(r, 2 * (size_t)count);
+        orr__stream *st = make_stream(r, 2 * r->route.count);
         if (!st) {
             orr__sim_no_memory(r->n->sim);
             return;
         }
-        add_phases(st, r->kind, dims, count, r->chunk);
-        if (i == 0 && r->n->sim->watch)
-            orr__watch_collective(r->n, r->place, st->id, r->m ? r->m->group : NULL, dims, count);
+        set_way(r, i, &way);
+        orr__add_phases(st, &way);
         launch(st);
     }
 }
@@ -456,32 +494,101 @@ static bool next_priority(orr__npu *n, uint32_t place, int64_t *out)
     }
 }
 
+/* How large chunks are, and how many (5.2). */
+static bool cut(request *r, uint64_t *size)
+{
+    orr__npu *n = r->n;
+    orr_sim *s = n->sim;
+    const uint64_t splits = s->system.splits;
+    uint64_t chunk;
+    if (r->kind == ORR__BARRIER) {
+        r->route.data = *size = BARRIER_BYTES;
+        r->streams = 1;
+        return true;
+    }
+    if (splits == 0) {
+        orr__sim_fail_text(s, n, r->place,
+                           "the system file has no preferred-dataset-splits, or it is 0");
+        return false;
+    }
+    if (splits > MOST_SPLITS) {
+        orr__sim_fail_text(s, n, r->place, "preferred-dataset-splits %" PRIu64 " is more than %d",
+                           splits, MOST_SPLITS);
+        return false;
+    }
+    chunk = *size / splits;
+    if (r->kind != ORR__AG && s->npu_count > chunk) {
+        chunk = s->npu_count;
+        *size = splits * chunk;
+    }
+    if (chunk == 0 && *size > 0) {
+        orr__sim_fail_text(s, n, r->place,
+                           "an all-gather of %" PRIu64 " bytes cannot be cut into %" PRIu64
+                           " chunks",
+                           *size, splits);
+        return false;
+    }
+    r->route.data = chunk;
+    r->streams = chunk ? (*size + chunk - 1) / chunk : 0;
+    return true;
+}
+
+/* Who has the data, or gets it: a rank of the trace, or the first member. */
+static bool find_root(request *r)
+{
+    const orr__npu *n = r->n;
+    const orr_columns *c = &n->graph->t->columns;
+    const bool is_source = r->kind == ORR__BC || r->kind == ORR__SC;
+    const int64_t *column = is_source ? c->comm_src : c->comm_dst;
+    const int64_t given = column ? column[n->graph->node[r->place]] : ORR_NO_VALUE;
+    const orr__group *g = r->m ? r->m->group : NULL;
+    if (given == ORR_NO_VALUE || r->kind == ORR__BARRIER) {
+        r->route.root = g ? g->members[0] : 0;
+        return true;
+    }
+    if (given < 0 || given >= (int64_t)n->sim->npu_count ||
+        (g && orr__group_index(g, (uint32_t)given) == ORR__NONE)) {
+        orr__sim_fail_text(n->sim, n, r->place,
+                           "the root of the %s, rank %" PRId64 ", is not one of its ranks",
+                           orr__kind_name(r->kind), given);
+        return false;
+    }
+    r->route.root = (uint32_t)given;
+    return true;
+}
+
+/* The order of the dimensions, where it is not the usual one. */
+static bool find_course(request *r, uint64_t size)
+{
+    orr_sim *s = r->n->sim;
+    if (!orr__schedule_decides(s, r->kind, r->route.count))
+        return true;
+    r->route.is_unmerged = s->system.inter != ORR__ROUND_ROBIN;
+    r->has_course = true;
+    if (!orr__course_get(s, &r->route, r->m ? r->m->next_stream : r->n->streams_made, size,
+                         &r->course)) {
+        orr__sim_no_memory(s);
+        return false;
+    }
+    r->streams = r->course.count;
+    return true;
+}
+
 void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size)
 {
     orr_sim *s = n->sim;
-    const uint64_t splits = s->system.splits;
-    request r = {.n = n, .place = place, .kind = kind};
-    if (!group_of(n, place, &r.m))
+    request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}};
+    if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r) ||
+        !next_priority(n, place, &r.priority))
         return;
-    if (splits == 0) {
-        orr__sim_fail_text(s, n, place,
-                           "the system file has no preferred-dataset-splits, or it is 0");
+    if (!r.custom && (!find_active_dims(&r) || !find_course(&r, size)))
         return;
-    }
-    r.chunk = size / splits;
-    if (kind != ORR__AG && s->npu_count > r.chunk) {
-        r.chunk = s->npu_count;
-        size = splits * r.chunk;
-    }
-    if (r.chunk == 0 && size > 0) {
-        orr__sim_fail_text(
-            s, n, place, "an all-gather of %" PRIu64 " bytes cannot be cut into %" PRIu64 " chunks",
-            size, splits);
+    if (kind >= ORR__REFERENCE_KINDS && !find_root(&r))
+        return;
+    if (!s->opt.is_compat && r.m && r.m->group->count == 1) { /* nobody to talk to */
+        orr__npu_timer(n, 0, orr__node_done, n, place);
         return;
     }
-    if (!plan_of(&r) || !next_priority(n, place, &r.priority))
-        return;
-    r.streams = r.chunk ? (size + r.chunk - 1) / r.chunk : 0;
     r.set = new_set(n, place, r.streams);
     if (!r.set)
         orr__sim_no_memory(s);

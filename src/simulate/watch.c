@@ -2,7 +2,7 @@
 /* watch.c - notes what reports need while a run goes on.
  *
  * Always: time with anything under way, time and bytes by kind of node, bytes by dimension.  This costs a few
- * additions a node and two a message.  When asked for: a log of steps, 32 bytes a node, with the step that let
+ * additions a node and two a message.  When asked for: a log of steps, 40 bytes a node, with the step that let
  * each one start.  A node starts only when another one of its rank ends (or at the very beginning), so that
  * step is simply the one that ended last; what ties ranks together (messages, collectives, memory servers) is
  * found again afterwards, from the traces and the order of the log. */
@@ -168,7 +168,8 @@ static void log_start(orr__npu *n, uint32_t place)
                                             .rank = n->rank,
                                             .place = place,
                                             .cause = r->last_ended,
-                                            .instance = ORR__NONE};
+                                            .instance = ORR__NONE,
+                                            .earlier = ORR__NONE};
 }
 
 static void log_end(orr__npu *n, uint32_t place)
@@ -250,6 +251,7 @@ static uint32_t find_instance(struct orr__watch *w, const orr__instance *like, i
         !orr_map_put(w->instance_by_key, key, (uint32_t)w->instance_count, NULL))
         return ORR__NONE;
     w->instances[w->instance_count] = *like;
+    w->instances[w->instance_count].last = ORR__NONE;
     return (uint32_t)w->instance_count++;
 }
 
@@ -276,6 +278,7 @@ void orr__watch_collective(orr__npu *n,
     }
     const uint32_t step = w->ranks[n->rank].step_of[place];
     w->steps[step].instance = i;
+    w->steps[step].earlier = w->instances[i].last;
     w->instances[i].last = step; /* time does not go back */
 }
 

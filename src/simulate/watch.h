@@ -8,12 +8,16 @@
 
 #include "sim_impl.h"
 
+#include <orrery/timeline.h>
+
 /* One run of one node.  A node runs once, so (rank, place) names a step as well as its number does. */
 typedef struct orr__step {
     uint64_t start, end; /* end ORR_NEVER: it is under way */
     uint32_t rank, place;
     uint32_t cause;    /* the step of this rank whose end let it start; NONE: the beginning */
     uint32_t instance; /* which collective it is part of; NONE: of none */
+    uint32_t
+        earlier; /* the step that came to this collective just before it; NONE: it is the first */
 } orr__step;
 
 /* One collective over all of its members: the same group, the same chunk number, the same ranks. */
@@ -81,6 +85,17 @@ struct orr__watch {
     orr__phase_run *phases;
     size_t phase_count, phase_room;
 };
+
+/* ---- what the log says (step_links.c) ---- */
+
+/* The send of each receive and the other way round, by step; NONE: none.  NULL: out of memory. */
+uint32_t *orr__step_partners(const orr_sim *s);
+/* The last member to come to the collective of this step before it ended; the step itself when none came later. */
+uint32_t orr__step_last_member(const orr_sim *s, uint32_t step);
+uint64_t orr__step_node_id(const orr_sim *s, const orr__step *step);
+orr_str orr__step_name(const orr_sim *s, const orr__step *step);
+orr_span_kind orr__step_kind(const orr_sim *s, const orr__step *step);
+uint64_t orr__step_size(const orr_sim *s, const orr__step *step); /* bytes; 0: not said */
 
 /* Until when figures of a rank run: its end, or now. */
 uint64_t orr__watch_until(const orr_sim *s, uint32_t rank);

@@ -7,6 +7,8 @@
  * apart by slot, so going through them costs what is started and not what is waiting. */
 #include "sim_impl.h"
 
+#include "../base/ticks.h"
+
 #include <inttypes.h>
 
 enum { GPU = 0, COMM = 1 };
@@ -54,6 +56,11 @@ orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err)
 uint64_t orr__replay_time(uint64_t duration_us)
 {
     return duration_us ? duration_us * 1000 : 1;
+}
+
+uint64_t orr__at_speed(uint64_t duration, double speed)
+{
+    return speed == 1 ? duration : orr_ticks((double)duration / speed);
 }
 
 static bool node_int(
@@ -168,27 +175,42 @@ static void run_for(orr__npu *n, uint32_t place, uint64_t duration)
     orr__npu_timer(n, duration, orr__node_done, n, place);
 }
 
+/* How fast this rank is at what the node does. */
+static double speed_at(const orr__npu *n, uint32_t place)
+{
+    const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
+    if (n->graph->slot[place] == ORR__SLOT_CPU)
+        return n->speed->host;
+    if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
+        return n->speed->memory;
+    return type == ORR_NODE_COMP ? n->speed->compute : 1;
+}
+
 static void replay(orr__npu *n, uint32_t place)
 {
-    run_for(n, place, orr__replay_time(n->graph->t->columns.duration_us[n->graph->node[place]]));
+    const double speed = speed_at(n, place);
+    const uint64_t duration =
+        orr__replay_time(n->graph->t->columns.duration_us[n->graph->node[place]]);
+    run_for(n, place, orr__at_speed(duration, speed));
 }
 
 static void note_roofline(orr__npu *n, uint64_t duration, double perf, double intensity)
 {
-    const orr__system_config *c = &n->sim->system;
+    const double peak = n->sim->system.peak_perf * n->speed->compute;
+    const double memory = n->sim->system.local_mem_bw * n->speed->memory;
     const double weight = (double)duration;
     n->sum_duration += duration;
-    if (!(perf < c->peak_perf))
+    if (!(perf < peak))
         n->sum_compute_bound += duration;
-    n->sum_compute_use += weight * (perf / c->peak_perf);
-    n->sum_memory_use += weight * (perf / intensity / c->local_mem_bw);
+    n->sum_compute_use += weight * (perf / peak);
+    n->sum_memory_use += weight * (perf / intensity / memory);
     n->sum_intensity += weight * intensity;
 }
 
 static void roofline(orr__npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
-    const orr__system_config *sys = &n->sim->system;
+    const double peak = n->sim->system.peak_perf * n->speed->compute;
     int64_t ops, size;
     if (!node_int(n, place, c->num_ops, "num_ops", &ops) ||
         !node_int(n, place, c->tensor_size, "tensor_size", &size))
@@ -198,22 +220,38 @@ static void roofline(orr__npu *n, uint32_t place)
         return;
     }
     const double intensity = (double)(uint64_t)ops / (double)(uint64_t)size;
-    const double by_memory = sys->local_mem_bw * intensity;
-    const double perf = by_memory < sys->peak_perf ? by_memory : sys->peak_perf;
+    const double by_memory = n->sim->system.local_mem_bw * n->speed->memory * intensity;
+    const double perf = by_memory < peak ? by_memory : peak;
     if (!(perf > 0)) {
         orr__sim_fail_text(
             n->sim, n, place,
             "the roofline gives no performance: num_ops, local-mem-bw or peak-perf is 0");
         return;
     }
-    const uint64_t duration = (uint64_t)((double)(uint64_t)ops / perf * 1e9);
+    const uint64_t duration = orr_ticks((double)(uint64_t)ops / perf * 1e9);
     note_roofline(n, duration, perf, intensity);
     run_for(n, place, duration);
+}
+
+/* Communication of which only the duration is known. */
+static void replay_communication(orr__npu *n, uint32_t place)
+{
+    const uint64_t us = n->graph->t->columns.duration_us[n->graph->node[place]];
+    orr__npu_timer(n, orr__replay_time(us), orr__node_done, n, place);
+}
+
+static bool has_value(const orr__npu *n, uint32_t place, const int64_t *column)
+{
+    return column && column[n->graph->node[place]] != ORR_NO_VALUE;
 }
 
 static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
 {
     const orr_columns *c = &n->graph->t->columns;
+    if (!n->sim->opt.is_compat && !has_value(n, place, is_send ? c->comm_dst : c->comm_src)) {
+        replay_communication(n, place); /* traces converted from PyTorch do not name the peer */
+        return;
+    }
     const int64_t *own_column = is_send ? c->comm_src : c->comm_dst;
     const int64_t own = own_column ? own_column[n->graph->node[place]] : ORR_NO_VALUE;
     int64_t peer, size, tag;
@@ -241,28 +279,43 @@ static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
         orr__recv(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
 }
 
-static void collective(orr__npu *n, uint32_t place)
+/* The reference knows four kinds; -1: not to be simulated. */
+static int kind_of(int type, bool is_compat)
 {
-    const orr_columns *c = &n->graph->t->columns;
-    const uint32_t i = n->graph->node[place];
-    const int type = c->comm_type ? c->comm_type[i] : -1;
-    int64_t size;
     static const int8_t kinds[ORR_COLL_COUNT] = {
         [ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
         [ORR_COLL_ALL_GATHER] = ORR__AG + 1,
         [ORR_COLL_ALL_TO_ALL] = ORR__A2A + 1,
         [ORR_COLL_REDUCE_SCATTER] = ORR__RS + 1,
+        [ORR_COLL_REDUCE_SCATTER_BLOCK] = ORR__RS + 1,
+        [ORR_COLL_BROADCAST] = ORR__BC + 1,
+        [ORR_COLL_REDUCE] = ORR__RD + 1,
+        [ORR_COLL_GATHER] = ORR__GT + 1,
+        [ORR_COLL_SCATTER] = ORR__SC + 1,
+        [ORR_COLL_BARRIER] = ORR__BARRIER + 1,
     };
+    const int kind = type >= 0 && type < ORR_COLL_COUNT ? kinds[type] - 1 : -1;
+    const bool is_new = kind >= ORR__REFERENCE_KINDS || type == ORR_COLL_REDUCE_SCATTER_BLOCK;
+    return is_compat && is_new ? -1 : kind;
+}
+
+static void collective(orr__npu *n, uint32_t place)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    const bool is_compat = n->sim->opt.is_compat;
+    const int type = c->comm_type ? c->comm_type[n->graph->node[place]] : -1;
+    const int kind = kind_of(type, is_compat);
+    int64_t size = 0;
     if (n->graph->slot[place] == ORR__SLOT_CPU) {
         orr__sim_fail_text(n->sim, n, place,
                            "a collective on the host (is_cpu_op) cannot be simulated");
-    } else if (type == ORR_COLL_BROADCAST) {
-        orr__npu_timer(n, orr__replay_time(c->duration_us[i]), orr__node_done, n, place);
-    } else if (type < 0 || type >= ORR_COLL_COUNT || !kinds[type]) {
+    } else if (type == ORR_COLL_BROADCAST && (is_compat || !has_value(n, place, c->comm_size))) {
+        replay_communication(n, place); /* all that the reference does (6.3) */
+    } else if (kind < 0) {
         orr__sim_fail_text(n->sim, n, place,
                            "comm_type %d is not a collective that can be simulated", type);
-    } else if (node_int(n, place, c->comm_size, "comm_size", &size)) {
-        orr__collective(n, place, (orr__kind)(kinds[type] - 1), (uint64_t)size);
+    } else if (kind == ORR__BARRIER || node_int(n, place, c->comm_size, "comm_size", &size)) {
+        orr__collective(n, place, (orr__kind)kind, (uint64_t)size);
     }
 }
 
@@ -298,6 +351,12 @@ static void execute(orr__npu *n, uint32_t place)
     case ORR_NODE_COMM_COLL:
         collective(n, place);
         break;
+    case ORR_NODE_METADATA:
+        if (!n->sim->opt.is_compat) { /* what it says was read at the start */
+            orr__npu_timer(n, 0, orr__node_done, n, place);
+            break;
+        }
+        /* fall through */
     default:
         orr__sim_fail_text(n->sim, n, place, "a node of type %s cannot be simulated",
                            orr_node_type_name(type) ? orr_node_type_name(type) : "unknown");

@@ -124,23 +124,41 @@ static orr_code add_path(orr__file_list *list,
     return ORR_OK;
 }
 
+static bool is_json_name(const found *f)
+{
+    return strstr(f->name, ".json") != NULL;
+}
+
+/* People keep the JSON text of a trace beside it; the trace is meant then. */
+static bool is_text_of_previous(const found *f, size_t i)
+{
+    return i && f[i].rank == f[i - 1].rank && is_json_name(&f[i]) && !is_json_name(&f[i - 1]);
+}
+
+static orr_code refuse_rank(
+    const char *folder_path, const found *f, size_t i, uint64_t rank, orr_error *err)
+{
+    const orr_where w = orr_where_byte(folder_path, ORR_NO_BYTE);
+    const unsigned long long found_rank = f[i].rank, wanted = rank;
+    if (i && f[i].rank == f[i - 1].rank)
+        return orr_fail(err, ORR_EUSAGE, &w, "rank %llu has two files: %s and %s", found_rank,
+                        f[i - 1].name, f[i].name);
+    return orr_fail(err, ORR_EIO, &w, "rank %llu of %.*s has no file, but rank %llu has one: %s",
+                    wanted, (int)f[i].prefix.len, f[i].prefix.ptr, found_rank, f[i].name);
+}
+
 /* One run of equal prefixes: its ranks must be 0, 1, 2, ... */
 static orr_code add_ranks(
     orr__file_list *list, const char *folder_path, const found *f, size_t count, orr_error *err)
 {
     orr_code code = ORR_OK;
+    uint64_t rank = 0;
     for (size_t i = 0; i < count && !code; i++) {
-        if (i && f[i].rank == f[i - 1].rank) {
-            const orr_where w = orr_where_byte(folder_path, ORR_NO_BYTE);
-            return orr_fail(err, ORR_EUSAGE, &w, "rank %llu has two files: %s and %s",
-                            (unsigned long long)f[i].rank, f[i - 1].name, f[i].name);
-        }
-        if (f[i].rank != i) {
-            const orr_where w = orr_where_byte(folder_path, ORR_NO_BYTE);
-            return orr_fail(
-                err, ORR_EIO, &w, "rank %zu of %.*s has no file, but rank %llu has one: %s", i,
-                (int)f[i].prefix.len, f[i].prefix.ptr, (unsigned long long)f[i].rank, f[i].name);
-        }
+        if (is_text_of_previous(f, i))
+            continue;
+        if (f[i].rank != rank)
+            return refuse_rank(folder_path, f, i, rank, err);
+        rank++;
         code = add_path(list, folder_path, f[i].name, err);
     }
     return code;

@@ -13,7 +13,7 @@
 struct orr_timeline {
     orr_intern *texts;
     orr_track *tracks;
-    orr_span *spans;
+    orr_timespan *spans;
     orr_arrow *arrows;
     orr_counter *counters;
     orr_sample *samples;
@@ -118,7 +118,7 @@ orr_code orr_timeline_add_track(
     return ORR_OK;
 }
 
-static orr_code check_span(const orr_timeline *t, const orr_span *s, orr_error *err)
+static orr_code check_span(const orr_timeline *t, const orr_timespan *s, orr_error *err)
 {
     if (s->track >= t->parts.track_count)
         return misuse(err, "a span on a track that is not there");
@@ -130,7 +130,7 @@ static orr_code check_span(const orr_timeline *t, const orr_span *s, orr_error *
 }
 
 orr_code orr_timeline_add_span(orr_timeline *t,
-                               const orr_span *span,
+                               const orr_timespan *span,
                                uint32_t *number_out,
                                orr_error *err)
 {
@@ -226,7 +226,7 @@ orr_code orr_timeline_add_note(orr_timeline *t, orr_str key, orr_str value, orr_
 static int compare_spans(const void *a, const void *b, void *spans)
 {
     const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const orr_span *x = (const orr_span *)spans + i, *y = (const orr_span *)spans + k;
+    const orr_timespan *x = (const orr_timespan *)spans + i, *y = (const orr_timespan *)spans + k;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     if (x->end != y->end)

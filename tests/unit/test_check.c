@@ -639,6 +639,31 @@ TEST(test_check__many_equal_ranks_are_quick)
     orr_set_close(s);
 }
 
+TEST(test_check__any_number_of_threads_gives_the_same_report)
+{
+    enum { RANKS = 100 };
+    orr_trace *ranks[RANKS];
+    for (uint32_t r = 0; r < RANKS; r++)
+        ranks[r] = TRACE({.id = 1, .data = {r % 7 ? 0 : 90 + r}},
+                         {.id = 2 + r, .data = {2 + r}, .name = "self"});
+    orr_set *s = set_of(ranks, RANKS);
+    orr_str text[2];
+    orr_check_report *report[2];
+    for (unsigned i = 0; i < 2; i++) {
+        const orr_check_options opt = {.threads = i ? 5 : 1, .limit = 20};
+        CHECK_OK(orr_check_set(s, &opt, &report[i], &err), &err);
+        CHECK_OK(orr_check_text(report[i], &(orr_check_style){.input = "x"}, &text[i], &err), &err);
+    }
+    /* Ranks 0, 7, ..., 98 have the missing parent. */
+    CHECK_EQ_U(report[0]->count[ORR_CHECK_MISSING_PARENT], 15);
+    CHECK_EQ_U(report[0]->count[ORR_CHECK_SELF_DEPENDENCY], RANKS);
+    CHECK_EQ_U(report[0]->finding_count, 15 + 20);
+    CHECK_TEXT(text[0].ptr, text[1].ptr);
+    orr_check_report_destroy(report[0]);
+    orr_check_report_destroy(report[1]);
+    orr_set_close(s);
+}
+
 /* ---- words ---- */
 
 TEST(test_check__equal_ranks_are_one_finding)
@@ -758,6 +783,7 @@ int main(void)
         RUN(test_check__unknown_peers_could_be_anybody),
         RUN(test_check__equal_ranks_send_one_message_each),
         RUN(test_check__many_equal_ranks_are_quick),
+        RUN(test_check__any_number_of_threads_gives_the_same_report),
         RUN(test_check__equal_ranks_are_one_finding),
         RUN(test_check__names_are_cut_and_made_printable),
         RUN(test_check__brief_text_has_no_notes_and_no_summary),

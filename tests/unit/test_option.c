@@ -17,6 +17,7 @@ static const cli_option options[] = {
     {"order", 0, "id|time", "the order", .fallback = "id"},
     {"output", 'o', "FILE", "where to"},
     {"json", 'j', NULL, "as JSON"},
+    {"top", 't', "N", "the first few", .kind = CLI_COUNT, .implied = "10"},
     {0},
 };
 
@@ -118,6 +119,22 @@ TEST(test_option__lone_dash_is_an_argument)
     CHECK_TEXT(c.args[1], "-");
 }
 
+TEST(test_option__a_value_may_be_implied)
+{
+    cli_context c;
+    CHECK_OK(parse(&c, &command, "a"), &err);
+    CHECK(!cli_given(&c, "top"));
+    CHECK_OK(parse(&c, &command, "a --top 5"), &err); /* 5 is an argument */
+    CHECK_EQ_U(cli_count(&c, "top"), 10);
+    CHECK_EQ(c.arg_count, 2);
+    CHECK_OK(parse(&c, &command, "a --top=5"), &err);
+    CHECK_EQ_U(cli_count(&c, "top"), 5);
+    CHECK_OK(parse(&c, &command, "-t a"), &err);
+    CHECK_EQ_U(cli_count(&c, "top"), 10);
+    CHECK_OK(parse(&c, &command, "a -t7"), &err);
+    CHECK_EQ_U(cli_count(&c, "top"), 7);
+}
+
 TEST(test_option__common_options_everywhere)
 {
     cli_context c;
@@ -212,6 +229,7 @@ int main(void)
         RUN(test_option__fallbacks_when_not_given),
         RUN(test_option__options_and_arguments_mix),
         RUN(test_option__lone_dash_is_an_argument),
+        RUN(test_option__a_value_may_be_implied),
         RUN(test_option__common_options_everywhere),
         RUN(test_option__help_wins_over_what_is_missing),
         RUN(test_option__refuses_numbers_out_of_range),

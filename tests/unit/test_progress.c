@@ -42,6 +42,19 @@ TEST(test_progress__line_survives_odd_numbers)
     CHECK(strstr(line_of(p, second), " left"));
 }
 
+TEST(test_progress__a_note_takes_the_place_of_amounts)
+{
+    orr_progress p = {.what = "simulating",
+                      .unit = "events",
+                      .done = 250000,
+                      .total = 1000000,
+                      .note = "; at 3 ms",
+                      .started_ns = 5 * second};
+    CHECK_TEXT(line_of(p, 7 * second), "simulating  25%, 125 k events/s, 0:06 left; at 3 ms");
+    p.total = 0; /* without an estimate the amount is what there is to say */
+    CHECK_TEXT(line_of(p, 7 * second), "simulating 250,000 events, 125 k events/s; at 3 ms");
+}
+
 TEST(test_progress__line_is_cut_to_the_terminal)
 {
     const orr_progress p = {.what = "reading", .unit = "nodes", .done = 1};
@@ -110,6 +123,7 @@ int main(void)
         RUN(test_progress__line_has_share_rate_and_time_left),
         RUN(test_progress__line_does_without_a_total),
         RUN(test_progress__line_survives_odd_numbers),
+        RUN(test_progress__a_note_takes_the_place_of_amounts),
         RUN(test_progress__line_is_cut_to_the_terminal),
         RUN(test_progress__shows_a_few_lines_and_takes_them_away),
         RUN(test_progress__off_it_never_asks_the_clock),

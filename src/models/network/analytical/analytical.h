@@ -8,7 +8,4 @@
 extern const orr_net_ops orr__net_unaware;
 extern const orr_net_ops orr__net_aware;
 
-/* Bytes per nanosecond of a link of `gb` GB/s, 1 GB being 2^30 bytes here. */
-double orr__link_speed(double gb);
-
 #endif

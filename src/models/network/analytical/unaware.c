@@ -5,16 +5,13 @@
 #include "analytical.h"
 
 #include "../../../base/memory.h"
+#include "../../../base/ticks.h"
+#include "../product.h"
 
 typedef struct unaware {
     orr_net_config cfg;
     double speed[ORR_NET_DIMS];
 } unaware;
-
-double orr__link_speed(double gb)
-{
-    return gb * (double)(1 << 30) / 1e9; /* in this order: the reference's rounding */
-}
 
 static orr_code unaware_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
@@ -51,7 +48,7 @@ static orr_code unaware_send(void *net, orr_sim *sim, const orr_message *m, orr_
     const uint32_t n = u->cfg.npus[k];
     const double delay =
         hops(&u->cfg, k, src % n, dst % n) * u->cfg.latency_ns[k] + (double)m->size / u->speed[k];
-    orr_sim_deliver_after(sim, (uint64_t)delay, m->token);
+    orr_sim_deliver_after(sim, orr_ticks(delay), m->token);
     return ORR_OK;
 }
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes.h - the next link on a shortest way through a topology.
+ *
+ *     orr__routes *r;
+ *     if (orr__routes_create(topology, 0, &r, &err)) ...
+ *     uint32_t link = orr__routes_next(r, at, dst, hash, &err);     // ORR__LINK_ARRIVED, ORR__LINK_NONE
+ *
+ * Failed links do not exist here.  Tables are made when first needed and given up when they become too many. */
+#ifndef ORR_MODELS_ROUTES_H
+#define ORR_MODELS_ROUTES_H
+
+#include "../link_servers.h"
+#include "../topology.h"
+
+typedef struct orr__routes orr__routes;
+
+/* The topology must stay.  most_bytes: for tables; 0: 256 MiB. */
+orr_code orr__routes_create(const orr__topology *t,
+                            size_t most_bytes,
+                            orr__routes **out,
+                            orr_error *err) ORR_MUST_CHECK;
+void orr__routes_destroy(orr__routes *r); /* NULL is fine */
+
+/* ORR__LINK_NONE: there is no way (ORR_EINPUT), or no memory. */
+uint32_t orr__routes_next(
+    orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
+
+/* How many links before this one join the same two devices. */
+uint32_t orr__routes_twin(const orr__routes *r, uint32_t link);
+
+/* How many tables were made, counting those made again; and how many are kept. */
+uint64_t orr__routes_made(const orr__routes *r);
+size_t orr__routes_kept(const orr__routes *r);
+
+#endif

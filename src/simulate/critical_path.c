@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* critical_path.c - from the end of the last rank backwards to the start, through the log of steps.
+ *
+ *     rank 0   [ compute ]========[ all-reduce ]           the all-reduce of rank 0 ends when it does because
+ *     rank 1   [ compute       ]--[ all-reduce ]           rank 1 came to it last: the path goes on there
+ *
+ * At each step: since when has it been the one that is waited for?  Since it started; or, when another rank let
+ * it go on, since that rank came (a sender posted its message, the last member entered the collective).  What
+ * then let *that* step start is the step of its rank that ended at this moment, which the log has.  Each answer
+ * lies earlier in the order of events than the question, so the walk ends; the parts touch, so they add up to
+ * the whole time.
+ *
+ * In a collective every member is taken to need every other one, which holds for all but the rooted ones. */
+#include <orrery/critical_path.h>
+
+#include "watch.h"
+
+#include "../base/text.h"
+
+#include <stdlib.h>
+
+typedef struct walker {
+    const orr_sim *s;
+    const orr__step *steps;
+    uint32_t *partner;
+    uint32_t *served; /* memory steps by server and end */
+    uint32_t served_count;
+    orr_arena *arena;
+    orr_path_step *path;
+    size_t path_count, path_room;
+    orr_map *name_of; /* of steps: class and place -> number of a copied name */
+    const char **names;
+    size_t name_count, name_room;
+} walker;
+
+/* The object and the arena that all of it lies in. */
+typedef struct owner {
+    orr_critical_path path;
+    orr_arena *arena;
+} owner;
+
+const char *orr_path_after_name(orr_path_after after)
+{
+    static const char *const names[ORR_PATH_AFTERS] = {"start", "dependency", "slot", "turn",
+                                                       "server"};
+    return after < ORR_PATH_AFTERS ? names[after] : NULL;
+}
+
+const char *orr_path_held_name(orr_path_held held)
+{
+    static const char *const names[ORR_PATH_HELDS] = {NULL, "message", "receiver", "last_rank"};
+    return held < ORR_PATH_HELDS ? names[held] : NULL;
+}
+
+/* ---- memory servers: one access after the other ---- */
+
+static uint32_t server_of(const orr_sim *s, const orr__step *step)
+{
+    const orr__memory_config *c = &s->memory;
+    return c->type == ORR__MEM_POOL || !c->npus_per_node
+               ? 0
+               : (uint32_t)(step->rank / c->npus_per_node);
+}
+
+static int compare_served(const void *a, const void *b, void *walk)
+{
+    const walker *w = walk;
+    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const orr__step *x = &w->steps[i], *y = &w->steps[k];
+    const uint32_t at = server_of(w->s, x), other = server_of(w->s, y);
+    if (at != other)
+        return at < other ? -1 : 1;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return i < k ? -1 : i > k;
+}
+
+static bool list_served(walker *w)
+{
+    const size_t count = w->s->watch->step_count;
+    const orr__memory_type type = w->s->memory.type;
+    if (type != ORR__MEM_PER_NODE && type != ORR__MEM_POOL)
+        return true;
+    w->served = orr_alloc(count, sizeof *w->served);
+    for (uint32_t i = 0; w->served && i < count; i++)
+        if (orr__step_kind(w->s, &w->steps[i]) == ORR_SPAN_MEMORY)
+            w->served[w->served_count++] = i;
+    if (w->served)
+        qsort_r(w->served, w->served_count, sizeof *w->served, compare_served, w);
+    return w->served != NULL;
+}
+
+/* The access that this one had to wait for; NONE: it was served at once. */
+static uint32_t served_before(walker *w, uint32_t step)
+{
+    uint32_t low = 0, high = w->served_count;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (compare_served(&w->served[mid], &step, w) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == 0 || low == w->served_count)
+        return ORR__NONE;
+    const uint32_t before = w->served[low - 1];
+    const bool is_same = server_of(w->s, &w->steps[before]) == server_of(w->s, &w->steps[step]);
+    return is_same && w->steps[before].end > w->steps[step].start ? before : ORR__NONE;
+}
+
+/* ---- what held a step ---- */
+
+typedef struct hold {
+    orr_path_held how;
+    uint32_t by; /* step: its start is what was waited for */
+} hold;
+
+static hold find_hold(const walker *w, uint32_t step)
+{
+    const orr__step *me = &w->steps[step];
+    const orr_span_kind kind = orr__step_kind(w->s, me);
+    const uint32_t partner = w->partner[step];
+    const bool is_met = partner != ORR__NONE;
+    if (kind == ORR_SPAN_COLLECTIVE) {
+        const uint32_t last = orr__step_last_member(w->s, step);
+        return last == step ? (hold){ORR_PATH_NOT_HELD, step} : (hold){ORR_PATH_LAST_RANK, last};
+    }
+    if (!is_met)
+        return (hold){ORR_PATH_NOT_HELD, step};
+    const bool is_later = w->steps[partner].start > me->start;
+    if (kind == ORR_SPAN_SEND && w->s->opt.rendezvous && is_later)
+        return (hold){ORR_PATH_RECEIVER, partner};
+    /* Without a rendezvous the receive ends with the message, unless that was there already. */
+    if (kind == ORR_SPAN_RECEIVE && (w->s->opt.rendezvous ? is_later : me->end > me->start))
+        return (hold){ORR_PATH_MESSAGE, partner};
+    return (hold){ORR_PATH_NOT_HELD, step};
+}
+
+static bool has_parent(const orr__graph *g, uint32_t child, uint32_t parent)
+{
+    for (uint32_t e = g->child_first[parent]; e < g->child_first[parent + 1]; e++)
+        if (g->child[e] == child)
+            return true;
+    return false;
+}
+
+static orr_path_after how_after(const walker *w, uint32_t step, uint32_t cause)
+{
+    if (cause == ORR__NONE)
+        return ORR_PATH_START;
+    const orr__step *me = &w->steps[step], *before = &w->steps[cause];
+    const orr__graph *g = w->s->npus[me->rank].graph;
+    if (has_parent(g, me->place, before->place))
+        return ORR_PATH_DEPENDENCY;
+    const bool has_slot = g->slot[me->place] != ORR__SLOT_RECV;
+    return has_slot && g->slot[me->place] == g->slot[before->place] ? ORR_PATH_SLOT : ORR_PATH_TURN;
+}
+
+/* ---- the walk ---- */
+
+static const char *what_of(const orr_sim *s, const orr__step *step)
+{
+    const orr__graph *g = s->npus[step->rank].graph;
+    const orr_columns *c = &g->t->columns;
+    const orr_span_kind kind = orr__step_kind(s, step);
+    const char *name = NULL;
+    if (kind == ORR_SPAN_COLLECTIVE && c->comm_type)
+        name = orr_collective_name((uint32_t)c->comm_type[g->node[step->place]]);
+    if (name)
+        return name;
+    if (kind == ORR_SPAN_SEND || kind == ORR_SPAN_RECEIVE)
+        return "message";
+    return kind == ORR_SPAN_MEMORY ? "remote memory" : orr_span_kind_name(kind);
+}
+
+/* Names are copied, so that the path outlives the simulation; equal ranks share theirs. */
+static const char *name_of(walker *w, const orr__step *step)
+{
+    const orr__graph *g = w->s->npus[step->rank].graph;
+    const uint64_t key = (uint64_t)(g - w->s->graphs) << 32 | step->place;
+    const uint32_t known = orr_map_find(w->name_of, key, ORR__NONE);
+    if (known != ORR__NONE)
+        return w->names[known];
+    const char *text = orr_arena_text(w->arena, orr__step_name(w->s, step));
+    if (!text || !orr_grow(&w->names, &w->name_room, w->name_count + 1) ||
+        !orr_map_put(w->name_of, key, (uint32_t)w->name_count, NULL))
+        return NULL;
+    w->names[w->name_count++] = text;
+    return text;
+}
+
+static bool add_step(walker *w, uint32_t step, const hold *h, uint64_t from, uint64_t to)
+{
+    const orr__step *me = &w->steps[step], *by = &w->steps[h->by];
+    const char *name = name_of(w, me);
+    if (!name || !orr_grow(&w->path, &w->path_room, w->path_count + 1))
+        return false;
+    orr_path_step *out = &w->path[w->path_count++];
+    *out = (orr_path_step){.from = from,
+                           .to = to,
+                           .rank = me->rank,
+                           .kind = (uint8_t)orr__step_kind(w->s, me),
+                           .held = (uint8_t)h->how,
+                           .node = orr__step_node_id(w->s, me),
+                           .name = name,
+                           .what = what_of(w->s, me),
+                           .size = orr__step_size(w->s, me)};
+    if (h->how != ORR_PATH_NOT_HELD) {
+        out->held_rank = by->rank;
+        out->held_node = orr__step_node_id(w->s, by);
+    }
+    return true;
+}
+
+/* A rank may start late (--ranks-file): then the path does, too. */
+static bool add_late_start(walker *w, uint64_t until)
+{
+    if (until == 0 || w->path_count == 0)
+        return true;
+    if (!orr_grow(&w->path, &w->path_room, w->path_count + 1))
+        return false;
+    orr_path_step *out = &w->path[w->path_count++];
+    *out = out[-1];
+    out->from = 0;
+    out->to = until;
+    out->kind = ORR_SPAN_OTHER;
+    out->held = ORR_PATH_NOT_HELD;
+    out->size = 0;
+    out->what = "late start";
+    return true;
+}
+
+static bool walk(walker *w, uint32_t step, uint64_t until)
+{
+    size_t left = 2 * w->s->watch->step_count + 1; /* more than any walk takes */
+    while (step != ORR__NONE && left--) {
+        const hold h = find_hold(w, step);
+        const uint32_t queued = w->served_count ? served_before(w, step) : ORR__NONE;
+        const bool is_queued =
+            queued != ORR__NONE && orr__step_kind(w->s, &w->steps[step]) == ORR_SPAN_MEMORY;
+        const uint64_t from = is_queued ? w->steps[queued].end : w->steps[h.by].start;
+        const uint32_t next = is_queued ? queued : w->steps[h.by].cause;
+        if (!add_step(w, step, &h, from, until))
+            return false;
+        w->path[w->path_count - 1].after =
+            (uint8_t)(is_queued ? ORR_PATH_SERVER : how_after(w, h.by, next));
+        until = from;
+        step = next;
+    }
+    if (!add_late_start(w, until))
+        return false;
+    for (size_t i = 0; i < w->path_count / 2; i++) { /* it was walked backwards */
+        const orr_path_step swap = w->path[i];
+        w->path[i] = w->path[w->path_count - 1 - i];
+        w->path[w->path_count - 1 - i] = swap;
+    }
+    return true;
+}
+
+/* ---- shares ---- */
+
+static int compare_shares(const void *a, const void *b)
+{
+    const orr_path_share *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time > y->time ? -1 : 1;
+    return strcmp(x->what, y->what);
+}
+
+/* There are about a dozen kinds of work. */
+static bool add_up(walker *w, orr_critical_path *out)
+{
+    enum { KINDS = 32 };
+    orr_path_share *shares = orr_arena_new(w->arena, KINDS, orr_path_share);
+    bool *is_seen = orr_arena_new(w->arena, w->s->npu_count, bool);
+    size_t count = 0;
+    if (!shares || !is_seen)
+        return false;
+    for (size_t i = 0; i < w->path_count; i++) {
+        const orr_path_step *p = &w->path[i];
+        size_t k = 0;
+        while (k < count && strcmp(shares[k].what, p->what) != 0)
+            k++;
+        if (k == count && count < KINDS)
+            shares[count++].what = p->what;
+        if (k < KINDS) {
+            shares[k].time += p->to - p->from;
+            shares[k].steps++;
+        }
+        out->ranks += !is_seen[p->rank];
+        is_seen[p->rank] = true;
+    }
+    qsort(shares, count, sizeof *shares, compare_shares);
+    out->shares = shares;
+    out->share_count = count;
+    return true;
+}
+
+static bool keep(walker *w, orr_critical_path *out)
+{
+    orr_path_step *steps = orr_arena_new(w->arena, w->path_count, orr_path_step);
+    if (!steps || !add_up(w, out))
+        return false;
+    if (w->path_count)
+        memcpy(steps, w->path, w->path_count * sizeof *steps);
+    out->steps = steps;
+    out->step_count = w->path_count;
+    return true;
+}
+
+static orr_code check_state(const orr_sim *s, orr_error *err)
+{
+    if (!s->watch || !s->watch->keeps_steps)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "the critical path was not recorded: orr_sim_options.record");
+    if (s->finished < s->npu_count)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "there is no critical path: %u of %u ranks have not finished",
+                        s->npu_count - s->finished, s->npu_count);
+    return ORR_OK;
+}
+
+static bool find_path(walker *w, orr_critical_path *out)
+{
+    const uint32_t last_rank = w->s->finish_order[w->s->finished - 1];
+    out->total = w->s->npus[last_rank].result.finished_at;
+    return w->name_of && (w->partner = orr__step_partners(w->s)) && list_served(w) &&
+           walk(w, w->s->watch->ranks[last_rank].last_ended, out->total) && keep(w, out);
+}
+
+orr_code orr_sim_critical_path(const orr_sim *s, orr_critical_path **out, orr_error *err)
+{
+    const orr_code code = check_state(s, err);
+    *out = NULL;
+    if (code)
+        return code;
+    walker w = {.s = s, .steps = s->watch->steps, .arena = orr_arena_create()};
+    owner *o = w.arena ? orr_arena_new(w.arena, 1, owner) : NULL;
+    w.name_of = orr_map_create(0);
+    if (o)
+        o->arena = w.arena;
+    const bool ok = o && find_path(&w, &o->path);
+    orr_map_destroy(w.name_of);
+    orr_free(w.names);
+    orr_free(w.path);
+    orr_free(w.partner);
+    orr_free(w.served);
+    if (!ok) {
+        orr_arena_destroy(w.arena);
+        return orr_no_memory(err);
+    }
+    *out = &o->path;
+    return ORR_OK;
+}
+
+void orr_critical_path_destroy(orr_critical_path *p)
+{
+    if (p)
+        orr_arena_destroy(((owner *)p)->arena);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metadata_groups.c - process groups that traces of PyTorch bring along (astra-sim.md 6.3).
+ *
+ * A METADATA node named process_group:init has, as the text of its inputs, a list of groups in JSON, wrapped in a
+ * list of Python's: ['[{"pg_name": "1", "ranks": [0, 2]}, ...]'].  Group k gets the number k + 1; no ranks means
+ * all of them.  The traces of one job mostly say the same, so each text is read once, however many ranks have it. */
+#include "sim_impl.h"
+
+#include "../base/hash.h"
+#include "../base/json.h"
+#include "../base/number.h"
+
+typedef struct named_group {
+    int64_t name;
+    uint32_t index; /* in the groups of the run; NONE: all ranks */
+} named_group;
+
+struct orr__group_table {
+    orr_str text;
+    named_group *groups;
+    uint32_t count;
+};
+
+typedef struct reader {
+    orr_sim *s;
+    orr__group_table **tables;
+    size_t count, room;
+    orr_map *by_text; /* hash -> table */
+    orr_where where;  /* of the node */
+    orr_error *err;
+} reader;
+
+/* ---- one group ---- */
+
+static orr_code refuse(const reader *r, const char *what)
+{
+    return orr_fail(r->err, ORR_EINPUT, &r->where, "process groups: %s", what);
+}
+
+static orr_code take_members(reader *r, orr_json_value ranks, orr__group *g)
+{
+    orr_arena *a = r->s->arena;
+    const size_t count = orr_json_count(ranks);
+    orr_json_value v;
+    uint64_t rank;
+    uint32_t twice;
+    g->members = orr_arena_new(a, count, uint32_t);
+    g->sorted = orr_arena_new(a, count, uint32_t);
+    g->place = orr_arena_new(a, count, uint32_t);
+    if (!g->members || !g->sorted || !g->place)
+        return orr_no_memory(r->err);
+    for (orr_json_iter it = orr_json_iterate(ranks); orr_json_next_value(&it, &v);) {
+        if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, &rank, r->err))
+            return refuse(r, "a rank is not a number");
+        if (rank >= r->s->npu_count)
+            return refuse(r, "a rank is not one of the network's");
+        g->members[g->count++] = (uint32_t)rank;
+    }
+    return orr__group_sort(g, &twice) ? ORR_OK : refuse(r, "a rank is in a group twice");
+}
+
+/* Numbers are small and come from a counter; anything else cannot be meant. */
+static bool parse_name(orr_json_value v, int64_t *out)
+{
+    orr_error ignored;
+    orr_str s;
+    return orr_json_type_of(v) == ORR_JSON_STRING && !orr_json_get_str(v, &s, &ignored) &&
+           orr_text_i64(s, out) && *out >= 0 && *out < INT64_C(1) << 40;
+}
+
+static orr_code take_group(reader *r, orr_json_value entry, named_group *out)
+{
+    orr__groups *all = &r->s->groups;
+    orr_json_value name, ranks;
+    if (orr_json_type_of(entry) != ORR_JSON_OBJECT || !orr_json_find(entry, "pg_name", &name) ||
+        !parse_name(name, &out->name))
+        return refuse(r, "an entry has no pg_name that is a number");
+    if (!orr_json_find(entry, "ranks", &ranks) || orr_json_type_of(ranks) != ORR_JSON_ARRAY)
+        return refuse(r, "an entry has no list of ranks");
+    out->index = ORR__NONE;
+    if (orr_json_count(ranks) == 0)
+        return ORR_OK;
+    if (all->count >= ORR__NONE || !orr_grow(&all->groups, &all->room, all->count + 1))
+        return orr_no_memory(r->err);
+    orr__group *g = &all->groups[all->count];
+    *g = (orr__group){.id = out->name + 1};
+    const orr_code code = take_members(r, ranks, g);
+    if (!code)
+        out->index = (uint32_t)all->count++;
+    return code;
+}
+
+/* ---- one text ---- */
+
+static orr_code take_groups(reader *r, orr_json_value list, orr__group_table *t)
+{
+    orr_json_value v;
+    orr_code code = ORR_OK;
+    if (orr_json_type_of(list) != ORR_JSON_ARRAY)
+        return refuse(r, "a list was expected");
+    t->groups = orr_arena_new(r->s->arena, orr_json_count(list), named_group);
+    if (!t->groups)
+        return orr_no_memory(r->err);
+    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
+        code = take_group(r, v, &t->groups[t->count++]);
+    return code;
+}
+
+static orr_code parse(reader *r, orr_str text, orr__group_table *t)
+{
+    orr_json *j;
+    orr_json_value root;
+    if (text.len >= 4 && text.ptr[0] == '[' && (text.ptr[1] == '\'' || text.ptr[1] == '"')) {
+        text.ptr += 2;
+        text.len -= 4;
+    }
+    orr_code code =
+        orr_json_open((orr_span){(const uint8_t *)text.ptr, text.len}, NULL, &j, r->err);
+    if (!code)
+        code = orr_json_only(j, &root, r->err);
+    if (code && code != ORR_ENOMEM)
+        code = refuse(r, "the inputs of the node are not a list of groups in JSON");
+    if (!code)
+        code = take_groups(r, root, t);
+    orr_json_close(j);
+    return code;
+}
+
+static orr_code read_text(reader *r, orr_str text, const orr__group_table **out)
+{
+    const uint64_t hash = orr_hash_bytes(text.ptr, text.len, 0);
+    const uint32_t known = orr_map_find(r->by_text, hash, ORR__NONE);
+    if (known != ORR__NONE) {
+        *out = r->tables[known];
+        if ((*out)->text.len == text.len && memcmp((*out)->text.ptr, text.ptr, text.len) == 0)
+            return ORR_OK;
+    }
+    orr__group_table *t = orr_arena_new(r->s->arena, 1, orr__group_table);
+    if (!t || !orr_grow(&r->tables, &r->room, r->count + 1) ||
+        !orr_map_put(r->by_text, hash, (uint32_t)r->count, NULL))
+        return orr_no_memory(r->err);
+    t->text = text;
+    r->tables[r->count++] = t;
+    *out = t;
+    return parse(r, text, t);
+}
+
+/* ---- all traces ---- */
+
+static bool names_groups(const orr_node *node)
+{
+    static const char word[] = "process_group:init";
+    return node->has_inputs && node->inputs.values.len &&
+           memmem(node->name.ptr, node->name.len, word, sizeof word - 1);
+}
+
+static orr_code read_trace(reader *r, orr__graph *g)
+{
+    const orr_columns *c = &g->t->columns;
+    orr_node node;
+    orr_code code = ORR_OK;
+    size_t room = 0;
+    for (uint32_t i = 0; i < c->count && !code; i++) {
+        if (c->type[i] != ORR_NODE_METADATA)
+            continue;
+        orr_trace_node(g->t, i, &node);
+        if (!names_groups(&node))
+            continue;
+        if (!orr_grow(&g->tables, &room, g->table_count + 1))
+            return orr_no_memory(r->err);
+        r->where = orr_trace_where(g->t, i);
+        code = read_text(r, node.inputs.values, &g->tables[g->table_count]);
+        g->table_count += !code;
+    }
+    return code;
+}
+
+orr_code orr__read_metadata_groups(orr_sim *s, orr_error *err)
+{
+    reader r = {.s = s, .by_text = orr_map_create(0), .err = err};
+    orr_code code = r.by_text ? ORR_OK : orr_no_memory(err);
+    for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
+        if (s->graphs[k].t)
+            code = read_trace(&r, &s->graphs[k]);
+    orr_map_destroy(r.by_text);
+    orr_free(r.tables);
+    return code;
+}
+
+bool orr__metadata_group(const orr_sim *s,
+                         const orr__graph *g,
+                         int64_t name,
+                         const orr__group **out)
+{
+    for (uint32_t i = 0; i < g->table_count; i++)
+        for (uint32_t k = 0; k < g->tables[i]->count; k++) {
+            const named_group *n = &g->tables[i]->groups[k];
+            if (n->name != name)
+                continue;
+            *out = n->index == ORR__NONE ? NULL : &s->groups.groups[n->index];
+            return true;
+        }
+    return false;
+}

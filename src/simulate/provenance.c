@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* provenance.c - where a result comes from: program, inputs with the hashes of their content, options.
+ *
+ * The hash of the traces is the one that `orrery info` prints (docs/format/info.md); that of a configuration
+ * file is of its bytes, read again: it is small, and only asked for when a result is written to be kept. */
+#include "report.h"
+
+#include "../base/input.h"
+
+typedef struct rank_hash {
+    orr_content_hash content;
+    uint64_t id_shift;
+} rank_hash;
+
+static bool hash_traces(const orr_set *set, orr_content_hash *out)
+{
+    const uint32_t ranks = orr_set_rank_count(set), classes = orr_set_class_count(set);
+    rank_hash *all = orr_alloc(ranks, sizeof *all);
+    orr_content_hash *of_class = orr_alloc(classes, sizeof *of_class);
+    const bool ok = all && of_class && ranks;
+    for (uint32_t k = 0; ok && k < classes; k++)
+        of_class[k] = orr_content_hash_of(orr_set_trace(set, k)->bytes);
+    for (uint32_t r = 0; ok && r < ranks; r++) {
+        const uint32_t k = orr_set_class_of(set, r);
+        all[r].id_shift = orr_set_id_shift(set, r);
+        if (k != ORR_NO_NODE)
+            all[r].content = of_class[k];
+    }
+    if (ok && ranks == 1 && all[0].id_shift == 0)
+        *out = all[0].content;
+    else if (ok)
+        *out = orr_content_hash_of((orr_span){(const uint8_t *)all, ranks * sizeof *all});
+    orr_free(all);
+    orr_free(of_class);
+    return ok;
+}
+
+static bool hash_file(const char *path, orr_content_hash *out)
+{
+    orr_input *in;
+    orr_error ignored;
+    if (orr_input_open(path, &in, &ignored))
+        return false;
+    *out = orr_content_hash_of(orr_input_bytes(in));
+    orr_input_close(in);
+    return true;
+}
+
+size_t orr__list_inputs(const orr_sim *s, orr__input_file out[ORR__INPUTS])
+{
+    const orr__input_file all[ORR__INPUTS] = {
+        {.role = "traces", .path = s->opt.workload}, {.role = "system", .path = s->opt.system},
+        {.role = "network", .path = s->opt.network}, {.role = "memory", .path = s->opt.memory},
+        {.role = "groups", .path = s->opt.groups},   {.role = "ranks", .path = s->opt.ranks_file}};
+    size_t count = 0;
+    for (size_t i = 0; i < ORR__INPUTS; i++) {
+        if (i > 0 && !all[i].path)
+            continue;
+        out[count] = all[i];
+        out[count].is_known = i == 0 ? hash_traces(s->set, &out[count].hash)
+                                     : hash_file(all[i].path, &out[count].hash);
+        count++;
+    }
+    return count;
+}
+
+static void put_options(const orr_sim *s, orr_json_writer *w)
+{
+    orr_json_key(w, "options");
+    orr_json_begin_object(w);
+    orr__put_text(w, "network", s->net_ops->name);
+    orr__put_u64(w, "queues_per_dimension", s->opt.queues_per_dim);
+    orr_json_key(w, "rendezvous");
+    orr_json_bool(w, s->opt.rendezvous);
+    orr_json_key(w, "injection_scale");
+    orr_json_double(w, s->opt.injection_scale);
+    orr_json_end_object(w);
+}
+
+void orr__put_provenance(const orr_sim *s, orr_json_writer *w)
+{
+    orr__input_file inputs[ORR__INPUTS];
+    char hash[ORR_CONTENT_HASH_ROOM];
+    const size_t count = orr__list_inputs(s, inputs);
+    orr_json_key(w, "provenance");
+    orr_json_begin_object(w);
+    orr__put_text(w, "program", s->opt.program);
+    orr_json_key(w, "inputs");
+    orr_json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        orr_json_begin_object(w);
+        orr__put_text(w, "role", inputs[i].role);
+        orr__put_text(w, "path", inputs[i].path);
+        orr__put_text(w, "content_hash_murmur3_128",
+                      inputs[i].is_known ? orr_content_hash_text(inputs[i].hash, hash) : NULL);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    put_options(s, w);
+    orr_json_end_object(w);
+}
+
+/* The same in words, a line each: for the notes of a timeline and the head of a CSV file. */
+bool orr__provenance_lines(const orr_sim *s, orr_arena *a, orr__provenance_line *out, size_t *count)
+{
+    orr__input_file inputs[ORR__INPUTS];
+    char hash[ORR_CONTENT_HASH_ROOM];
+    const size_t input_count = orr__list_inputs(s, inputs);
+    size_t n = 0;
+    out[n++] = (orr__provenance_line){"program", s->opt.program ? s->opt.program : "orrery"};
+    out[n++] = (orr__provenance_line){"status", orr__run_status(s)};
+    out[n++] = (orr__provenance_line){"network_model", s->net_ops->name};
+    out[n++] = (orr__provenance_line){
+        "options", orr_arena_print(a, "queues_per_dimension=%u rendezvous=%s injection_scale=%g",
+                                   s->opt.queues_per_dim, s->opt.rendezvous ? "true" : "false",
+                                   s->opt.injection_scale)};
+    for (size_t i = 0; i < input_count; i++)
+        out[n++] = (orr__provenance_line){
+            inputs[i].role,
+            orr_arena_print(a, "%s murmur3_128=%s", inputs[i].path ? inputs[i].path : "(in memory)",
+                            inputs[i].is_known ? orr_content_hash_text(inputs[i].hash, hash)
+                                               : "unknown")};
+    *count = n;
+    for (size_t i = 0; i < n; i++)
+        if (!out[i].value)
+            return false;
+    return true;
+}
+
+orr_code orr__add_provenance(const orr_sim *s, orr_timeline *t, orr_error *err)
+{
+    orr__provenance_line lines[ORR__PROVENANCE_LINES];
+    orr_arena *a = orr_arena_create();
+    size_t count = 0;
+    orr_code code = a && orr__provenance_lines(s, a, lines, &count) ? ORR_OK : orr_no_memory(err);
+    for (size_t i = 0; i < count && !code; i++)
+        code = orr_timeline_add_note(t, orr_str_of(lines[i].key), orr_str_of(lines[i].value), err);
+    orr_arena_destroy(a);
+    return code;
+}

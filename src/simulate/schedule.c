@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule.c - in which order the chunks of a collective go through the dimensions of the network
+ * (inter-dimension-scheduling; docs/design/schedulers.md).
+ *
+ * All ranks must send a chunk through the dimensions in the same order, so the order is decided once, by the
+ * rank that comes to the collective first, and kept as a *course* until every rank has used it.  The greedy
+ * schedulers follow Themis (Rashidi et al., ISCA 2022): keep a sum of the time each dimension is busy, and send
+ * the next chunk first where the sum is smallest, because a chunk is largest in its first reduce-scatter.
+ *
+ * Cost: a course has one entry a chunk, made once per collective; dimensions are sorted per chunk. */
+#include "sim_impl.h"
+
+/* Below this part of a chunk, loads count as equal (offlineGreedy). */
+enum { NEGLIGIBLE = 16 };
+
+typedef struct course_key {
+    uint64_t id; /* of the first chunk */
+    uint64_t size;
+    orr__kind kind;
+    uint32_t dims; /* bit mask of those that take part */
+} course_key;
+
+typedef struct course_entry {
+    orr__course course;
+    course_key key;
+    uint32_t uses;
+    size_t room;
+    uint32_t next; /* with the same id, or free */
+} course_entry;
+
+struct orr__schedule {
+    course_entry *entries;
+    size_t count, room;
+    uint32_t free_entry;
+    orr_map *by_id;       /* id of the first chunk -> entry */
+    uint32_t rotation;    /* roundRobin */
+    uint64_t loads_since; /* the tick of the last collective, from which the loads are counted */
+    double load[ORR_NET_DIMS + 1];    /* ns, by position */
+    double speed[ORR_NET_DIMS + 1];   /* bytes per ns */
+    double busy[ORR_NET_DIMS + 1];    /* onlineGreedy: ns that phases took */
+    double carried[ORR_NET_DIMS + 1]; /* and the bytes they moved */
+};
+
+struct orr__schedule *orr__schedule_create(const orr_sim *s)
+{
+    struct orr__schedule *c = orr_alloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->free_entry = ORR__NONE;
+    c->by_id = orr_map_create(0);
+    for (uint32_t k = 0; k < s->dims; k++)
+        c->speed[k] = s->net_config.bandwidth[k];
+    if (!c->by_id) {
+        orr_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void orr__schedule_destroy(struct orr__schedule *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->count; i++)
+        orr_free(c->entries[i].course.legs);
+    orr_free(c->entries);
+    orr_map_destroy(c->by_id);
+    orr_free(c);
+}
+
+/* ---- loads ---- */
+
+/* What a rank sends in one phase. */
+static double phase_bytes(orr__kind kind, double data, double n)
+{
+    if (kind == ORR__AG)
+        return data * (n - 1);
+    return (kind == ORR__AR ? 2 : 1) * data * (n - 1) / n;
+}
+
+void orr__schedule_note(const orr__stream *st)
+{
+    struct orr__schedule *c = st->npu->sim->schedule;
+    const orr__phase *p = &st->phases[st->phase];
+    c->busy[p->dim->position] += (double)(orr__clock_now(st->npu->sim->clock) - st->phase_since);
+    c->carried[p->dim->position] += phase_bytes(p->kind, (double)p->data, p->dim->count);
+}
+
+/* onlineGreedy: bytes per ns as seen so far, for all dimensions once there is something of each. */
+static void learn_speeds(struct orr__schedule *c, const orr__route *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (!(c->busy[r->dims[i]->position] > 0))
+            return;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const uint32_t k = r->dims[i]->position;
+        c->speed[k] = c->carried[k] / c->busy[k];
+    }
+}
+
+/* ---- one chunk ---- */
+
+typedef struct planner {
+    struct orr__schedule *c;
+    const orr__route *r; /* its dims ascending */
+    bool grows;          /* all-gather: a chunk is largest in its last phase */
+    uint64_t smallest;   /* chunk */
+} planner;
+
+static double load_of(const planner *p, uint32_t i)
+{
+    return p->c->load[p->r->dims[i]->position];
+}
+
+/* By load, the least loaded first; equal ones inner first.  All-gathers the other way round. */
+static void sort_by_load(const planner *p, orr__leg *t)
+{
+    for (uint32_t i = 0; i < p->r->count; i++) {
+        uint32_t at = i;
+        for (; at && load_of(p, t->order[at - 1]) > load_of(p, i); at--)
+            t->order[at] = t->order[at - 1];
+        t->order[at] = (uint8_t)i;
+    }
+}
+
+static void reverse(orr__leg *t, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        const uint8_t other = t->order[count - 1 - i];
+        t->order[count - 1 - i] = t->order[i];
+        t->order[i] = other;
+    }
+}
+
+static void set_ascending(orr__leg *t, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        t->order[i] = (uint8_t)i;
+}
+
+/* The chunk that would fill the gap between the most and the least loaded dimension, if it went first (in an
+ * all-gather: last) to the least loaded one. */
+static double filling_size(const planner *p, const orr__leg *by_load)
+{
+    const uint32_t count = p->r->count;
+    const orr__dim *least = p->r->dims[by_load->order[0]];
+    const double gap = load_of(p, by_load->order[count - 1]) - load_of(p, by_load->order[0]);
+    double bytes = gap * p->c->speed[least->position];
+    if (!p->grows)
+        return bytes * least->count / (least->count - 1);
+    for (uint32_t i = 1; i < count; i++)
+        bytes /= p->r->dims[by_load->order[i]]->count;
+    return bytes / (least->count - 1);
+}
+
+/* Only half of an all-reduce counts: the way back loads the same dimensions the same. */
+static void add_load(const planner *p, const orr__leg *t)
+{
+    double data = (double)t->size;
+    for (uint32_t i = 0; i < p->r->count; i++) {
+        const orr__dim *d = p->r->dims[t->order[i]];
+        const orr__kind kind = p->grows ? ORR__AG : ORR__RS;
+        p->c->load[d->position] += phase_bytes(kind, data, d->count) / p->c->speed[d->position];
+        data = p->grows ? data * d->count : data / d->count;
+    }
+}
+
+static void plan_greedy(const planner *p, orr__inter how, uint64_t left, orr__leg *t)
+{
+    t->size = p->smallest;
+    sort_by_load(p, t);
+    const double filling = filling_size(p, t);
+    bool is_default = false;
+    if (how == ORR__OFFLINE_GREEDY) {
+        is_default = filling < (double)p->smallest / NEGLIGIBLE;
+    } else if (how == ORR__OFFLINE_GREEDY_FLEX) {
+        is_default = filling < (double)p->smallest;
+        if (!is_default)
+            t->size = filling < (double)left ? (uint64_t)filling : left;
+        if (t->size < p->smallest)
+            t->size = p->smallest;
+    }
+    if (is_default)
+        set_ascending(t, p->r->count);
+    if (p->grows)
+        reverse(t, p->r->count);
+    add_load(p, t);
+}
+
+static void plan_rotation(const planner *p, orr__leg *t)
+{
+    const uint32_t count = p->r->count, shift = p->c->rotation++ % count;
+    t->size = p->smallest;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t k = (i + shift) % count;
+        t->order[i] = (uint8_t)(p->grows ? count - 1 - k : k);
+    }
+}
+
+/* ---- a collective ---- */
+
+static bool plan(planner *p, orr__inter how, uint64_t now, course_entry *e)
+{
+    struct orr__schedule *c = p->c;
+    if (how == ORR__ONLINE_GREEDY)
+        learn_speeds(c, p->r);
+    if (c->loads_since != now)
+        memset(c->load, 0, sizeof c->load);
+    c->loads_since = now;
+    e->course.count = 0;
+    for (uint64_t left = e->key.size; left > 0;) {
+        if (e->course.count == UINT32_MAX ||
+            !orr_grow(&e->course.legs, &e->room, e->course.count + (size_t)1))
+            return false;
+        orr__leg *t = &e->course.legs[e->course.count++];
+        if (how == ORR__ROUND_ROBIN)
+            plan_rotation(p, t);
+        else
+            plan_greedy(p, how, left, t);
+        left -= t->size < left ? t->size : left;
+    }
+    return true;
+}
+
+static course_entry *new_entry(struct orr__schedule *c, const course_key *key)
+{
+    uint32_t e = c->free_entry;
+    if (e != ORR__NONE) {
+        c->free_entry = c->entries[e].next;
+    } else {
+        if (c->count >= ORR__NONE || !orr_grow(&c->entries, &c->room, c->count + 1))
+            return NULL;
+        e = (uint32_t)c->count++;
+        c->entries[e] = (course_entry){.next = ORR__NONE};
+    }
+    const uint32_t before = orr_map_find(c->by_id, key->id, ORR__NONE);
+    if (!orr_map_put(c->by_id, key->id, e, NULL))
+        return NULL;
+    c->entries[e].key = *key;
+    c->entries[e].uses = 0;
+    c->entries[e].next = before;
+    return &c->entries[e];
+}
+
+static bool is_same(const course_key *a, const course_key *b)
+{
+    return a->id == b->id && a->size == b->size && a->kind == b->kind && a->dims == b->dims;
+}
+
+static course_entry *find_entry(const struct orr__schedule *c, const course_key *key)
+{
+    for (uint32_t e = orr_map_find(c->by_id, key->id, ORR__NONE); e != ORR__NONE;
+         e = c->entries[e].next)
+        if (is_same(&c->entries[e].key, key))
+            return &c->entries[e];
+    return NULL;
+}
+
+/* Every rank has come.  What it was stays readable until the next collective is planned. */
+static void drop_entry(struct orr__schedule *c, course_entry *gone)
+{
+    const uint32_t e = (uint32_t)(gone - c->entries);
+    const uint32_t head = orr_map_find(c->by_id, gone->key.id, ORR__NONE);
+    uint32_t before = head;
+    if (head != e) {
+        while (c->entries[before].next != e)
+            before = c->entries[before].next;
+        c->entries[before].next = gone->next;
+    } else if (gone->next == ORR__NONE) {
+        orr_map_remove(c->by_id, gone->key.id);
+    } else {
+        orr_map_put(c->by_id, gone->key.id, gone->next, NULL); /* it is there: needs no memory */
+    }
+    gone->next = c->free_entry;
+    c->free_entry = e;
+}
+
+bool orr__course_get(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, orr__course *out)
+{
+    struct orr__schedule *c = s->schedule;
+    course_key key = {.id = id, .size = size, .kind = r->kind};
+    planner p = {.c = c, .r = r, .grows = r->kind == ORR__AG, .smallest = r->data};
+    for (uint32_t i = 0; i < r->count; i++)
+        key.dims |= 1u << r->dims[i]->position;
+    course_entry *e = find_entry(c, &key);
+    if (!e) {
+        e = new_entry(c, &key);
+        if (!e || !plan(&p, s->system.inter, orr__clock_now(s->clock), e))
+            return false;
+    }
+    *out = e->course;
+    if (++e->uses == s->npu_count)
+        drop_entry(c, e);
+    return true;
+}
+
+/* Which collectives the chosen scheduler has a say in. */
+bool orr__schedule_decides(const orr_sim *s, orr__kind kind, uint32_t dims)
+{
+    const bool is_greedy = s->system.inter != ORR__ASCENDING && s->system.inter != ORR__ROUND_ROBIN;
+    if (s->system.inter == ORR__ASCENDING || dims < 2 || kind >= ORR__REFERENCE_KINDS)
+        return false;
+    if (!is_greedy)
+        return true;
+    /* Every order loads the dimensions the same. */
+    return kind != ORR__A2A && (kind != ORR__AR || s->system.is_bw_aware);
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stall_items.c - what is told: causes, the circle, and who waits, with ranks that are alike taken together.
+ *
+ * Ranks are alike when they wait in a node of the same id and name, for the same kind and amount of thing; from whom
+ * may differ, as it does around a ring.  A collective counts once a rank, by its first chunk.  Texts are made for
+ * the items that are told only, so their cost does not grow with the ranks. */
+#include "stall_impl.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_ITEMS = 64, MOST_CAUSE_LINES = 3, MOST_CIRCLE = 4, MOST_LINES = 20 };
+
+/* A wait with all by which it is compared. */
+typedef struct entry {
+    uint32_t wait, rank;
+    uint64_t since; /* the tick its node started */
+    orr_stall_cause cause;
+    orr__wait_type type;
+    uint64_t node, size, amount; /* id; of the message; of the collective */
+    uint32_t tag;
+    int comm_type;
+    orr_str name, group;
+} entry;
+
+static int compare_text(orr_str a, orr_str b)
+{
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    return c ? c : a.len < b.len ? -1 : a.len > b.len;
+}
+
+#define BY(member)              \
+    if (x->member != y->member) \
+    return x->member < y->member ? -1 : 1
+
+static int compare_kind(const entry *x, const entry *y)
+{
+    BY(cause);
+    BY(type);
+    BY(node);
+    BY(tag);
+    BY(size);
+    BY(comm_type);
+    BY(amount);
+    const int c = compare_text(x->name, y->name);
+    return c ? c : compare_text(x->group, y->group);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    const int c = compare_kind(x, y);
+    if (c)
+        return c;
+    BY(rank);
+    BY(wait);
+    return 0;
+}
+
+static entry entry_of(const orr__stall *st, uint32_t wait)
+{
+    const orr__wait *w = &st->waits[wait];
+    const orr__npu *n = &st->sim->npus[w->rank];
+    const orr_trace *t = n->graph->t;
+    const uint32_t i = orr__index_of(n, w->place);
+    const bool is_message = w->type == ORR__WAIT_MESSAGE || w->type == ORR__WAIT_RECEIVER;
+    const orr__unmatched *m = is_message ? &st->messages[w->message] : NULL;
+    return (entry){.wait = wait,
+                   .rank = w->rank,
+                   .since = w->type == ORR__WAIT_STARVED ? ORR_NEVER - 1 : n->started_at[w->place],
+                   .cause = w->cause,
+                   .type = w->type,
+                   .node = t->columns.id[i] + orr_set_id_shift(st->sim->set, w->rank),
+                   .size = m ? m->size : 0,
+                   .tag = m ? m->tag : 0,
+                   .amount =
+                       is_message ? 0 : (uint64_t)orr__value_of(n, w->place, t->columns.comm_size),
+                   .comm_type = is_message ? -1 : orr__comm_type_of(n, w->place),
+                   .name = orr_trace_name(t, i),
+                   .group = orr__node_group_name(n, w->place)};
+}
+
+/* Entries [first, end) of the sorted list are alike. */
+typedef struct run {
+    uint32_t first, end, rank_count;
+    uint64_t since; /* the earliest */
+} run;
+
+typedef struct table {
+    entry *entries;
+    run *runs;
+    uint32_t entry_count, run_count, rank_count; /* ranks: summed over the runs */
+} table;
+
+/* What happened first stands first; what is not understood, last. */
+static int compare_runs(const void *a, const void *b, void *context)
+{
+    const table *t = context;
+    const run *x = a, *y = b;
+    const entry *p = &t->entries[x->first], *q = &t->entries[y->first];
+    const bool x_unknown = p->cause == ORR_STALL_UNKNOWN, y_unknown = q->cause == ORR_STALL_UNKNOWN;
+    if (x_unknown != y_unknown)
+        return x_unknown ? 1 : -1;
+    BY(since);
+    if (p->rank != q->rank)
+        return p->rank < q->rank ? -1 : 1;
+    return x->first < y->first ? -1 : 1;
+}
+
+/* Causes are alike when the cause is the same; waits, whatever their cause. */
+static bool make_table(
+    orr__stall *st, const uint32_t *waits, uint32_t count, bool is_causes, table *out)
+{
+    *out = (table){.entry_count = count,
+                   .entries = orr_arena_new(st->arena, count, entry),
+                   .runs = orr_arena_new(st->arena, count, run)};
+    if (count == 0)
+        return true;
+    if (!out->entries || !out->runs)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        out->entries[i] = entry_of(st, waits[i]);
+        if (!is_causes)
+            out->entries[i].cause = ORR_STALL_NONE;
+    }
+    qsort(out->entries, count, sizeof *out->entries, compare_entries);
+    for (uint32_t i = 0, next; i < count; i = next) {
+        run r = {.first = i, .rank_count = 1, .since = out->entries[i].since};
+        for (next = i + 1; next < count && !compare_kind(&out->entries[i], &out->entries[next]);
+             next++) {
+            r.rank_count += out->entries[next].rank != out->entries[next - 1].rank;
+            if (out->entries[next].since < r.since)
+                r.since = out->entries[next].since;
+        }
+        r.end = next;
+        out->rank_count += r.rank_count;
+        out->runs[out->run_count++] = r;
+    }
+    qsort_r(out->runs, out->run_count, sizeof *out->runs, compare_runs, out);
+    return true;
+}
+
+/* ---- items ---- */
+
+static const char *keep_text(orr__stall *st, orr_buf *b)
+{
+    const char *text =
+        b->failed ? NULL : orr_arena_text(st->arena, (orr_str){(const char *)b->ptr, b->len});
+    st->failed |= !text;
+    orr_buf_fini(b);
+    *b = (orr_buf){0};
+    return text ? text : "";
+}
+
+static const char *ranks_text(orr__stall *st, const table *t, const run *r)
+{
+    orr_buf b = {0};
+    for (uint32_t i = r->first, next; i < r->end; i = next) {
+        const uint32_t first = t->entries[i].rank;
+        uint32_t last = first;
+        for (next = i + 1; next < r->end && t->entries[next].rank <= last + 1; next++)
+            last = t->entries[next].rank;
+        orr_buf_print(&b, "%s%u", i > r->first ? ", " : "", first);
+        if (last > first)
+            orr_buf_print(&b, last == first + 1 ? ", %u" : "-%u", last);
+    }
+    return keep_text(st, &b);
+}
+
+static const char *waits_for(const orr__wait *w)
+{
+    switch (w->type) {
+    case ORR__WAIT_MESSAGE:
+        return "message";
+    case ORR__WAIT_RECEIVER:
+        return "receiver";
+    case ORR__WAIT_STREAM:
+        return w->stream->is_started ? "collective" : "queue";
+    case ORR__WAIT_STARVED:
+        return "completion";
+    default:
+        return "nothing";
+    }
+}
+
+static void fill_message(const orr__stall *st, const orr__wait *w, orr_stall_item *out)
+{
+    out->peer = w->peer;
+    if (w->message == ORR__NONE)
+        return;
+    const orr__unmatched *m = &st->messages[w->message];
+    out->has_message = true;
+    out->tag = m->tag;
+    out->size = m->size;
+    if (out->peer == ORR__NONE)
+        out->peer = m->src == w->rank ? m->dst : m->src;
+}
+
+static void fill_collective(orr__stall *st, const orr__wait *w, orr_stall_item *out)
+{
+    const orr__npu *n = &st->sim->npus[w->rank];
+    const orr_str group = orr__node_group_name(n, w->place);
+    orr_buf b = {0};
+    out->is_collective =
+        n->graph->t->columns.type[orr__index_of(n, w->place)] == ORR_NODE_COMM_COLL;
+    out->group = "";
+    out->kind = "";
+    if (!out->is_collective)
+        return;
+    orr__stall_put_name(&b, group);
+    out->group = keep_text(st, &b);
+    out->kind = orr__stall_kind_name(n, w->place);
+    out->collective_size = (uint64_t)orr__value_of(n, w->place, n->graph->t->columns.comm_size);
+    out->sequence = orr__stall_sequence(st, w->rank, w->place);
+    if (!w->stream)
+        return;
+    out->has_stream = true;
+    out->stream = w->stream->id;
+    out->phase = w->stream->phase + 1;
+    out->phases = w->stream->phase_count;
+    out->dimension =
+        w->stream->custom_prefix ? 0 : w->stream->phases[w->stream->phase].dim->position;
+}
+
+/* The file of the rank itself, where its bytes lie as in the trace it shares. */
+static orr_where where_of(const orr__stall *st, const orr__wait *w)
+{
+    const orr__npu *n = &st->sim->npus[w->rank];
+    const orr_where shared = orr_trace_where(n->graph->t, orr__index_of(n, w->place));
+    const char *path = orr_set_id_shift(st->sim->set, w->rank) == 0
+                           ? orr_set_rank_path(st->sim->set, w->rank)
+                           : NULL;
+    return path ? orr_where_byte(path, shared.byte) : shared;
+}
+
+static void fill_item(orr__stall *st, uint32_t wait, orr_stall_item *out)
+{
+    const orr__wait *w = &st->waits[wait];
+    const orr__npu *n = &st->sim->npus[w->rank];
+    const uint32_t i = orr__index_of(n, w->place);
+    orr_buf b = {0};
+    *out = (orr_stall_item){.cause = w->cause,
+                            .first_rank = w->rank,
+                            .rank_count = 1,
+                            .node = n->graph->t->columns.id[i] +
+                                    orr_set_id_shift(st->sim->set, w->rank),
+                            .where = where_of(st, w),
+                            .waits_for = waits_for(w)};
+    orr__stall_put_name(&b, orr_trace_name(n->graph->t, i));
+    out->name = keep_text(st, &b);
+    fill_message(st, w, out);
+    fill_collective(st, w, out);
+}
+
+/* For what it waits, and why that does not come.  What is true of one rank of several says which. */
+static const char *wait_text(orr__stall *st, uint32_t wait, uint32_t edge, bool is_one_of_many)
+{
+    orr_buf b = {0};
+    const orr__wait *w = &st->waits[wait];
+    if (is_one_of_many && w->type != ORR__WAIT_NOTHING && w->type != ORR__WAIT_STARVED)
+        orr_buf_print(&b, "rank %u: ", w->rank);
+    orr__stall_put_wait(&b, st, w);
+    if (edge != ORR__NONE) {
+        orr_buf_text(&b, "; ");
+        orr__stall_put_edge(&b, st, &st->sorted[edge]);
+    }
+    return keep_text(st, &b);
+}
+
+static const char *place_text(orr__stall *st, uint32_t wait)
+{
+    orr_buf b = {0};
+    orr__stall_put_node(&b, st, &st->waits[wait]);
+    orr__stall_put_what(&b, st, &st->waits[wait]);
+    return keep_text(st, &b);
+}
+
+static const char *cause_text(orr__stall *st, uint32_t wait)
+{
+    orr_buf b = {0};
+    orr__stall_put_cause(&b, st, &st->waits[wait]);
+    return keep_text(st, &b);
+}
+
+static orr_stall_item *make_items(orr__stall *st, const table *t, bool is_causes, size_t *count)
+{
+    const uint32_t n = t->run_count < MOST_ITEMS ? t->run_count : MOST_ITEMS;
+    orr_stall_item *items = orr_arena_new(st->arena, n, orr_stall_item);
+    st->failed |= n && !items;
+    *count = n;
+    for (uint32_t i = 0; i < n && !st->failed; i++) {
+        const uint32_t wait = t->entries[t->runs[i].first].wait;
+        fill_item(st, wait, &items[i]);
+        items[i].ranks = ranks_text(st, t, &t->runs[i]);
+        items[i].rank_count = t->runs[i].rank_count;
+        items[i].place = place_text(st, wait);
+        const bool is_many = t->runs[i].rank_count > 1;
+        const bool has_cause = st->waits[wait].cause != ORR_STALL_NONE;
+        items[i].text =
+            is_causes ? cause_text(st, wait)
+                      : wait_text(st, wait, has_cause ? ORR__NONE : st->edge_first[wait], is_many);
+    }
+    return items;
+}
+
+/* ---- the circle ---- */
+
+static orr_stall_cause circle_cause(const orr__stall *st)
+{
+    orr_stall_cause cause = ORR_STALL_CIRCLE;
+    for (uint32_t i = 0; i < st->circle_length; i++) {
+        const orr__edge_kind kind = st->sorted[st->circle[i]].kind;
+        if (kind == ORR__EDGE_COMPLETION)
+            return ORR_STALL_NOTHING_IN_FLIGHT;
+        if (kind == ORR__EDGE_QUEUE)
+            cause = ORR_STALL_CHUNK_ORDER;
+    }
+    return cause;
+}
+
+static void put_circle_ranks(orr_buf *b, const orr__stall *st)
+{
+    enum { MOST_SHOWN = 6 };
+    const uint32_t first = st->waits[st->sorted[st->circle[0]].from].rank;
+    uint32_t last = ORR__NONE, shown = 0;
+    for (uint32_t i = 0; i < st->circle_length; i++) {
+        const uint32_t rank = st->waits[st->sorted[st->circle[i]].from].rank;
+        if (rank == last || (rank == first && shown) || shown > MOST_SHOWN)
+            continue;
+        last = rank;
+        if (shown++ == MOST_SHOWN)
+            orr_buf_text(b, ", ...");
+        else
+            orr_buf_print(b, "%s%u", shown > 1 ? ", " : "", rank);
+    }
+}
+
+static const char *circle_text(orr__stall *st, orr_stall_cause cause)
+{
+    orr_buf b = {0};
+    if (cause == ORR_STALL_NOTHING_IN_FLIGHT) {
+        orr_buf_text(&b, orr__stall_cause_words(cause));
+        return keep_text(st, &b);
+    }
+    orr_buf_text(&b, "ranks ");
+    put_circle_ranks(&b, st);
+    orr_buf_text(&b, cause == ORR_STALL_CHUNK_ORDER
+                         ? " run chunks in different orders and wait for each other"
+                         : " wait for each other");
+    return keep_text(st, &b);
+}
+
+static orr_stall_item *make_circle(orr__stall *st)
+{
+    const uint32_t n = st->circle_length < MOST_ITEMS ? st->circle_length : MOST_ITEMS;
+    orr_stall_item *items = orr_arena_new(st->arena, n, orr_stall_item);
+    st->failed |= n && !items;
+    for (uint32_t i = 0; i < n && !st->failed; i++) {
+        const orr__edge *e = &st->sorted[st->circle[i]];
+        /* Of all its messages, the one that leads on. */
+        if (e->message != ORR__NONE && st->waits[e->from].type == ORR__WAIT_STREAM)
+            st->waits[e->from].message = e->message;
+        fill_item(st, e->from, &items[i]);
+        items[i].place = place_text(st, e->from);
+        items[i].text = wait_text(st, e->from, st->circle[i], false);
+        items[i].ranks = orr_arena_print(st->arena, "%u", items[i].first_rank);
+        st->failed |= !items[i].ranks;
+    }
+    return items;
+}
+
+/* ---- lines ---- */
+
+typedef struct lines {
+    orr__stall *st;
+    const char **texts;
+    size_t count;
+} lines;
+
+static void add_line(lines *l, const char *fmt, ...) ORR_PRINTF(2, 3);
+static void add_line(lines *l, const char *fmt, ...)
+{
+    char text[1000];
+    va_list args;
+    if (l->count >= MOST_LINES)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    l->texts[l->count] = orr_arena_text(l->st->arena, orr_str_of(text));
+    l->st->failed |= !l->texts[l->count];
+    l->count += l->texts[l->count] != NULL;
+}
+
+/* "rank 3", "ranks 0-3, 8", and not more than fits. */
+static const char *who(const orr_stall_item *item, char *out, size_t size)
+{
+    enum { LONGEST = 40 };
+    const char *plural = item->rank_count == 1 ? "" : "s";
+    const size_t n = strlen(item->ranks);
+    size_t cut = n;
+    if (n > LONGEST) {
+        cut = LONGEST;
+        while (cut > 0 && item->ranks[cut] != ',')
+            cut--;
+    }
+    if (cut == n)
+        snprintf(out, size, "rank%s %s", plural, item->ranks);
+    else
+        snprintf(out, size, "ranks %.*s, ... (%u of them)", (int)cut, item->ranks,
+                 item->rank_count);
+    return out;
+}
+
+static void tell_circle(lines *l, const orr_stall *r)
+{
+    if (!r->circle_length)
+        return;
+    add_line(l, "cause: %s; each of these waits for the next, and the last for the first:",
+             circle_text(l->st, circle_cause(l->st)));
+    const size_t most = r->circle_length <= MOST_CIRCLE ? r->circle_length : MOST_CIRCLE - 1;
+    for (size_t i = 0; i < most; i++) {
+        add_line(l, "  rank %u, %s", r->circle[i].first_rank, r->circle[i].place);
+        add_line(l, "    %s", r->circle[i].text);
+    }
+    if (most < r->circle_length)
+        add_line(l, "  ... %zu more", r->circle_length - most);
+}
+
+static void tell_waits(lines *l, const orr_stall *r)
+{
+    char name[120];
+    uint64_t left = r->waits_left_out;
+    size_t i = 0;
+    add_line(l, "waiting:");
+    for (; i < r->wait_count && l->count + 2 < MOST_LINES; i++) {
+        const orr_where *at = &r->waits[i].where;
+        char byte[40] = "";
+        if (at->byte != ORR_NO_BYTE)
+            snprintf(byte, sizeof byte, ": byte %" PRIu64, at->byte);
+        add_line(l, "  %s, %s [%s%s]", who(&r->waits[i], name, sizeof name), r->waits[i].place,
+                 at->path, byte);
+        add_line(l, "    %s", r->waits[i].text);
+    }
+    for (; i < r->wait_count; i++)
+        left += r->waits[i].rank_count;
+    if (left)
+        add_line(l, "  ... and %" PRIu64 " more waits", left);
+}
+
+static bool tell(orr__stall *st)
+{
+    orr_stall *r = &st->result;
+    char name[120];
+    lines l = {.st = st, .texts = orr_arena_new(st->arena, MOST_LINES, const char *)};
+    if (!l.texts)
+        return false;
+    for (size_t i = 0; i < r->cause_count && i < MOST_CAUSE_LINES; i++)
+        add_line(&l, "cause: %s [%s]", r->causes[i].text, who(&r->causes[i], name, sizeof name));
+    if (r->cause_count > MOST_CAUSE_LINES)
+        add_line(&l, "... and %zu more causes", r->cause_count - MOST_CAUSE_LINES);
+    tell_circle(&l, r);
+    tell_waits(&l, r);
+    r->lines = l.texts;
+    r->line_count = l.count;
+    return !st->failed;
+}
+
+/* One wait a rank and node: of a collective, its first chunk. */
+static uint32_t *pick_waits(orr__stall *st, uint32_t *count)
+{
+    uint32_t *picked = orr_arena_new(st->arena, st->wait_count, uint32_t);
+    *count = 0;
+    for (uint32_t i = 0; picked && i < st->wait_count; i++) {
+        const orr__wait *w = &st->waits[i];
+        if (w->type != ORR__WAIT_STREAM ||
+            orr_map_find(st->by_place, orr__pair_key(w->rank, w->place), ORR__NONE) == i)
+            picked[(*count)++] = i;
+    }
+    return picked;
+}
+
+static const char *summary_text(orr__stall *st, orr_stall_cause cause, const table *roots)
+{
+    orr_buf b = {0};
+    if (roots->run_count == 0 && st->circle_length)
+        return circle_text(st, cause);
+    if (roots->run_count)
+        orr__stall_put_label(&b, st, &st->waits[roots->entries[roots->runs[0].first].wait]);
+    else
+        orr_buf_text(&b, orr__stall_cause_words(cause));
+    return keep_text(st, &b);
+}
+
+bool orr__stall_make_items(orr__stall *st)
+{
+    orr_stall *r = &st->result;
+    table roots, waits;
+    uint32_t count;
+    uint32_t *picked = pick_waits(st, &count);
+    if ((!picked && st->wait_count) || !make_table(st, st->roots, st->root_count, true, &roots) ||
+        !make_table(st, picked, count, false, &waits))
+        return false;
+    r->ranks = st->sim->npu_count;
+    r->unfinished = r->ranks - st->sim->finished;
+    r->causes = make_items(st, &roots, true, &r->cause_count);
+    r->circle_length = st->circle_length;
+    r->circle_count = st->circle_length < MOST_ITEMS ? st->circle_length : MOST_ITEMS;
+    r->circle = make_circle(st);
+    r->waits = make_items(st, &waits, false, &r->wait_count);
+    r->waits_left_out = waits.rank_count;
+    for (size_t i = 0; i < r->wait_count; i++)
+        r->waits_left_out -= r->waits[i].rank_count;
+    if (st->failed)
+        return false;
+    r->cause = r->cause_count      ? r->causes[0].cause
+               : st->circle_length ? circle_cause(st)
+                                   : ORR_STALL_UNKNOWN;
+    r->summary = summary_text(st, r->cause, &roots);
+    return tell(st);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline_record.c - from the log of a run to a timeline.
+ *
+ *     rank r   host            one at a time
+ *              compute         one at a time
+ *              communication   one at a time: collectives, sends, remote memory
+ *              receives        any number
+ *              phases, dimension k[, queue q]      when phases were recorded
+ *
+ * Arrows are messages between nodes; two counters say how many ranks compute and how many communicate. */
+#include "report.h"
+
+#include <stdlib.h>
+
+typedef struct recorder {
+    const orr_sim *s;
+    const struct orr__watch *w;
+    orr_timeline *t;
+    orr_error *err;
+    uint32_t *track;       /* by rank and slot; NONE: not made */
+    uint32_t *phase_track; /* by rank, dimension and queue */
+    uint32_t *span;        /* by step */
+    uint32_t *partner;
+    uint64_t until; /* where spans that are open end */
+} recorder;
+
+static orr_ps ps_of(uint64_t ns)
+{
+    return ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : INT64_MAX;
+}
+
+/* ---- tracks: those that something lies on, rank by rank ---- */
+
+static const char *const slot_names[ORR__SLOTS] = {"host", "compute", "communication", "receives"};
+
+static size_t phase_place(const recorder *r, const orr__phase_run *p)
+{
+    const size_t queues = r->s->opt.queues_per_dim;
+    return ((size_t)r->w->steps[p->step].rank * r->s->dims + p->dim) * queues + p->queue;
+}
+
+static orr_code add_slot_tracks(recorder *r, uint32_t rank)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t k = 0; k < ORR__SLOTS && !code; k++) {
+        uint32_t *track = &r->track[rank * ORR__SLOTS + k];
+        if (*track != ORR__NONE)
+            code = orr_timeline_add_track(r->t, rank, orr_str_of(slot_names[k]), track, r->err);
+    }
+    return code;
+}
+
+static orr_code add_phase_tracks(recorder *r, uint32_t rank)
+{
+    const uint32_t queues = r->s->opt.queues_per_dim;
+    orr_arena *a = orr_arena_create();
+    orr_code code = a ? ORR_OK : orr_no_memory(r->err);
+    for (uint32_t k = 0; k < r->s->dims * queues && !code; k++) {
+        uint32_t *track = &r->phase_track[(size_t)rank * r->s->dims * queues + k];
+        if (*track == ORR__NONE)
+            continue;
+        const char *name = queues == 1 ? orr_arena_print(a, "phases, dimension %u", k)
+                                       : orr_arena_print(a, "phases, dimension %u, queue %u",
+                                                         k / queues, k % queues);
+        code = name ? orr_timeline_add_track(r->t, rank, orr_str_of(name), track, r->err)
+                    : orr_no_memory(r->err);
+    }
+    orr_arena_destroy(a);
+    return code;
+}
+
+static orr_code add_tracks(recorder *r)
+{
+    const struct orr__watch *w = r->w;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < w->step_count; i++) { /* any other number than NONE: wanted */
+        const orr__step *step = &w->steps[i];
+        r->track[step->rank * ORR__SLOTS + r->s->npus[step->rank].graph->slot[step->place]] = 0;
+    }
+    for (size_t i = 0; i < w->phase_count; i++)
+        r->phase_track[phase_place(r, &w->phases[i])] = 0;
+    for (uint32_t rank = 0; rank < r->s->npu_count && !code; rank++) {
+        code = add_slot_tracks(r, rank);
+        if (!code && w->keeps_phases)
+            code = add_phase_tracks(r, rank);
+    }
+    return code;
+}
+
+/* ---- spans ---- */
+
+static void set_times(const recorder *r, uint64_t start, uint64_t end, orr_timespan *out)
+{
+    out->is_open = end == ORR_NEVER;
+    out->start = ps_of(start);
+    out->end = ps_of(out->is_open ? r->until : end);
+}
+
+static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
+{
+    const struct orr__watch *w = r->w;
+    const orr__step *step = &w->steps[i];
+    const orr_columns *c = &r->s->npus[step->rank].graph->t->columns;
+    const uint32_t node = r->s->npus[step->rank].graph->node[step->place];
+    const int64_t *peers = out->kind == ORR_SPAN_SEND      ? c->comm_dst
+                           : out->kind == ORR_SPAN_RECEIVE ? c->comm_src
+                                                           : NULL;
+    if (peers && peers[node] >= 0) {
+        out->has_peer = true;
+        out->peer = (uint32_t)peers[node];
+    } else if (step->instance != ORR__NONE && step->end != ORR_NEVER) {
+        out->has_peer = true;
+        out->peer = w->steps[orr__step_last_member(r->s, i)].rank;
+    }
+}
+
+static orr_code add_step(recorder *r, uint32_t i)
+{
+    const orr__step *step = &r->w->steps[i];
+    const orr__npu *n = &r->s->npus[step->rank];
+    orr_timespan span = {.track = r->track[step->rank * ORR__SLOTS + n->graph->slot[step->place]],
+                         .id = orr__step_node_id(r->s, step),
+                         .has_id = true,
+                         .size = orr__step_size(r->s, step),
+                         .kind = (uint8_t)orr__step_kind(r->s, step)};
+    set_times(r, step->start, step->end, &span);
+    set_peer(r, i, &span);
+    orr_code code = orr_timeline_add_text(r->t, orr__step_name(r->s, step), &span.name, r->err);
+    if (!code && span.kind == ORR_SPAN_COLLECTIVE)
+        code =
+            orr_timeline_add_text(r->t, orr__node_group_name(n, step->place), &span.group, r->err);
+    return code ? code : orr_timeline_add_span(r->t, &span, &r->span[i], r->err);
+}
+
+static orr_code add_phase(recorder *r, const orr__phase_run *p, orr_arena *a)
+{
+    static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all"};
+    static const char *const algorithms[] = {"ring", "direct", "halving-doubling", "tree",
+                                             "custom"};
+    const char *kind = p->kind < sizeof kinds / sizeof *kinds ? kinds[p->kind] : "collective";
+    const char *algorithm =
+        p->algorithm < sizeof algorithms / sizeof *algorithms ? algorithms[p->algorithm] : "other";
+    orr_timespan span = {.track = r->phase_track[phase_place(r, p)],
+                         .id = orr__step_node_id(r->s, &r->w->steps[p->step]),
+                         .has_id = true,
+                         .size = p->data,
+                         .kind = ORR_SPAN_PHASE};
+    set_times(r, p->start, p->end, &span);
+    const char *name =
+        orr_arena_print(a, "%s, %s, chunk %llu", kind, algorithm, (unsigned long long)p->stream);
+    const orr_code code = name ? orr_timeline_add_text(r->t, orr_str_of(name), &span.name, r->err)
+                               : orr_no_memory(r->err);
+    orr_arena_reset(a);
+    return code ? code : orr_timeline_add_span(r->t, &span, NULL, r->err);
+}
+
+static orr_code add_spans(recorder *r)
+{
+    orr_arena *a = orr_arena_create();
+    orr_code code = a ? ORR_OK : orr_no_memory(r->err);
+    for (uint32_t i = 0; i < r->w->step_count && !code; i++)
+        code = add_step(r, i);
+    for (size_t i = 0; i < r->w->phase_count && !code; i++)
+        code = add_phase(r, &r->w->phases[i], a);
+    orr_arena_destroy(a);
+    return code;
+}
+
+/* ---- arrows ---- */
+
+static orr_code add_arrows(recorder *r)
+{
+    const struct orr__watch *w = r->w;
+    uint32_t name;
+    orr_code code = orr_timeline_add_text(r->t, orr_str_of("message"), &name, r->err);
+    for (uint32_t i = 0; i < w->step_count && !code; i++) {
+        const uint32_t to = r->partner[i];
+        if (to == ORR__NONE || orr__step_kind(r->s, &w->steps[i]) != ORR_SPAN_SEND ||
+            w->steps[to].end == ORR_NEVER)
+            continue;
+        const orr_arrow arrow = {.from = r->span[i],
+                                 .to = r->span[to],
+                                 .left = ps_of(w->steps[i].start),
+                                 .arrived = ps_of(w->steps[to].end),
+                                 .name = name};
+        code = orr_timeline_add_arrow(r->t, &arrow, r->err);
+    }
+    return code;
+}
+
+/* ---- counters ---- */
+
+typedef struct change {
+    uint64_t at;
+    uint32_t rank;
+    uint8_t counter;
+    bool is_start;
+} change;
+
+static int compare_changes(const void *a, const void *b)
+{
+    const change *x = a, *y = b;
+    return x->at != y->at ? (x->at < y->at ? -1 : 1) : 0;
+}
+
+/* 0: computes; 1: communicates; 2: neither. */
+static uint8_t counter_of(const recorder *r, const orr__step *step)
+{
+    switch (orr__step_kind(r->s, step)) {
+    case ORR_SPAN_COMPUTE:
+        return 0;
+    case ORR_SPAN_SEND:
+    case ORR_SPAN_RECEIVE:
+    case ORR_SPAN_COLLECTIVE:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+static size_t list_changes(const recorder *r, change *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->w->step_count; i++) {
+        const orr__step *step = &r->w->steps[i];
+        const uint8_t k = counter_of(r, step);
+        if (k > 1)
+            continue;
+        out[count++] = (change){step->start, step->rank, k, true};
+        if (step->end != ORR_NEVER)
+            out[count++] = (change){step->end, step->rank, k, false};
+    }
+    return count;
+}
+
+/* Only what holds at the end of a tick is a sample, so the order within one does not matter. */
+static orr_code add_samples(recorder *r, const change *changes, size_t count, uint32_t *active)
+{
+    uint32_t counter[2];
+    int64_t ranks[2] = {0, 0};
+    orr_code code = orr_timeline_add_counter(r->t, ORR_NO_RANK, orr_str_of("ranks computing"),
+                                             orr_str_of("ranks"), &counter[0], r->err);
+    if (!code)
+        code = orr_timeline_add_counter(r->t, ORR_NO_RANK, orr_str_of("ranks communicating"),
+                                        orr_str_of("ranks"), &counter[1], r->err);
+    for (size_t i = 0; i < count && !code; i++) {
+        const change *c = &changes[i];
+        uint32_t *n = &active[2 * (size_t)c->rank + c->counter];
+        const bool was = *n > 0;
+        *n = c->is_start ? *n + 1 : *n - 1;
+        ranks[c->counter] += (*n > 0) - was;
+        for (unsigned k = 0; k < 2 && !code && (i + 1 == count || changes[i + 1].at != c->at); k++)
+            code = orr_timeline_add_sample(r->t, counter[k], ps_of(c->at), ranks[k], r->err);
+    }
+    return code;
+}
+
+static orr_code add_counters(recorder *r)
+{
+    change *changes = orr_alloc(2 * r->w->step_count, sizeof *changes);
+    uint32_t *active = orr_alloc(2 * (size_t)r->s->npu_count, sizeof *active);
+    orr_code code = changes && active ? ORR_OK : orr_no_memory(r->err);
+    if (!code) {
+        const size_t count = list_changes(r, changes);
+        qsort(changes, count, sizeof *changes, compare_changes);
+        code = add_samples(r, changes, count, active);
+    }
+    orr_free(changes);
+    orr_free(active);
+    return code;
+}
+
+/* ---- the whole ---- */
+
+static bool prepare(recorder *r)
+{
+    const size_t slots = (size_t)r->s->npu_count * ORR__SLOTS;
+    const size_t queues = (size_t)r->s->npu_count * r->s->dims * r->s->opt.queues_per_dim;
+    r->track = orr_alloc(slots, sizeof *r->track);
+    r->phase_track = orr_alloc(r->w->keeps_phases ? queues : 0, sizeof *r->phase_track);
+    r->span = orr_alloc(r->w->step_count, sizeof *r->span);
+    r->partner = orr__step_partners(r->s);
+    if (!r->track || !r->phase_track || !r->span || !r->partner)
+        return false;
+    memset(r->track, 0xff, slots * sizeof *r->track);
+    if (r->w->keeps_phases)
+        memset(r->phase_track, 0xff, queues * sizeof *r->phase_track);
+    return true;
+}
+
+static orr_code record(recorder *r)
+{
+    orr_code code = prepare(r) ? ORR_OK : orr_no_memory(r->err);
+    if (code || (code = orr__add_provenance(r->s, r->t, r->err)) || (code = add_tracks(r)) ||
+        (code = add_spans(r)) || (code = add_arrows(r)) || (code = add_counters(r)))
+        return code;
+    return orr_timeline_seal(r->t, r->err);
+}
+
+orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err)
+{
+    *out = NULL;
+    if (!s->watch || !s->watch->keeps_steps)
+        return orr_fail(err, ORR_EUSAGE, NULL, "no timeline was recorded: orr_sim_options.record");
+    recorder r = {.s = s, .w = s->watch, .err = err, .until = orr__clock_now(s->clock)};
+    orr_code code = orr_timeline_create(&r.t, err);
+    if (!code)
+        code = record(&r);
+    orr_free(r.track);
+    orr_free(r.phase_track);
+    orr_free(r.span);
+    orr_free(r.partner);
+    if (code)
+        orr_timeline_destroy(r.t);
+    else
+        *out = r.t;
+    return code;
+}
