@@ -51,7 +51,7 @@ typedef struct orr_net_config {
     double latency_ns[ORR_NET_DIMS]; /* a link */
     bool is_compat;                  /* refuse what the reference refuses */
     const struct orr__topology *topology; /* for this library's own; lives as long as the network */
-    orr_where where; /* the file, for messages */
+    orr_where where;                      /* the file, for messages */
 } orr_net_config;
 
 /* What went over one link, in one direction. */
@@ -59,7 +59,8 @@ enum { ORR_NET_LINK_NAME = 96 };
 typedef struct orr_net_link {
     char name[ORR_NET_LINK_NAME]; /* "3 -> leaf0" */
     uint64_t messages, bytes;
-    uint64_t busy_ns;   /* how long it was putting bytes on the wire; of the last message, all of it */
+    uint64_t
+        busy_ns; /* how long it was putting bytes on the wire; of the last message, all of it */
     uint64_t max_queue; /* how many messages waited for it, at the worst time */
 } orr_net_link;
 typedef void (*orr_net_link_visit)(void *context, const orr_net_link *link);

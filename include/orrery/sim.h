@@ -33,11 +33,11 @@ typedef enum orr_sim_record {
 } orr_sim_record;
 
 typedef struct orr_sim_options {
-    const char *workload; /* a prefix, a directory or a .orr: the traces of all ranks */
-    const char *system;   /* JSON */
-    const char *network;  /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
-    const char *memory;   /* JSON; NULL: no remote memory */
-    const char *groups;   /* JSON; NULL: none */
+    const char *workload;   /* a prefix, a directory or a .orr: the traces of all ranks */
+    const char *system;     /* JSON */
+    const char *network;    /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
+    const char *memory;     /* JSON; NULL: no remote memory */
+    const char *groups;     /* JSON; NULL: none */
     const char *ranks_file; /* YAML: ranks that differ, links that are slow or failed; NULL: none */
     const char *fidelity;   /* a name of orr_net_at; NULL: "graph" for a link-level topology, else
                              * "unaware" */
@@ -49,7 +49,7 @@ typedef struct orr_sim_options {
     bool trace_log; /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool
         is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
-    unsigned threads; /* for reading traces; 0: one per core */
+    unsigned threads;       /* for reading traces; 0: one per core */
     orr_sim_record record;  /* more than figures: orr_sim_timeline, orr_sim_critical_path */
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
     bool shows_progress;    /* a line on stderr, when that is a terminal */

@@ -68,17 +68,16 @@ orr_code orr_yaml_need(orr_yaml_value map, const char *key, orr_yaml_value *out,
     return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
 }
 
-orr_code orr_yaml_get_u64(orr_yaml_value v,
-                          const char *what,
-                          uint64_t min,
-                          uint64_t max,
-                          uint64_t *out,
-                          orr_error *err)
+orr_code orr_yaml_get_u64(
+    orr_yaml_value v, const char *what, uint64_t min, uint64_t max, uint64_t *out, orr_error *err)
 {
     char words[80];
-    if (orr_yaml_type_of(v) == ORR_YAML_SCALAR && orr_text_u64(orr_yaml_text(v), out) &&
-        *out >= min && *out <= max)
+    uint64_t n;
+    if (orr_yaml_type_of(v) == ORR_YAML_SCALAR && orr_text_u64(orr_yaml_text(v), &n) && n >= min &&
+        n <= max) {
+        *out = n;
         return ORR_OK;
+    }
     snprintf(words, sizeof words, "a whole number from %llu to %llu", (unsigned long long)min,
              (unsigned long long)max);
     return refuse(v, what, words, err);
@@ -116,12 +115,8 @@ orr_code orr_yaml_get_rate(orr_yaml_value v, const char *what, double *out, orr_
     return ORR_OK;
 }
 
-orr_code orr_yaml_take_u64(orr_yaml_value map,
-                           const char *key,
-                           uint64_t min,
-                           uint64_t max,
-                           uint64_t *out,
-                           orr_error *err)
+orr_code orr_yaml_take_u64(
+    orr_yaml_value map, const char *key, uint64_t min, uint64_t max, uint64_t *out, orr_error *err)
 {
     orr_yaml_value v;
     return orr_yaml_find(map, key, &v) ? orr_yaml_get_u64(v, key, min, max, out, err) : ORR_OK;
@@ -139,12 +134,8 @@ orr_code orr_yaml_take_rate(orr_yaml_value map, const char *key, double *out, or
     return orr_yaml_find(map, key, &v) ? orr_yaml_get_rate(v, key, out, err) : ORR_OK;
 }
 
-orr_code orr_yaml_take_number(orr_yaml_value map,
-                              const char *key,
-                              double min,
-                              double max,
-                              double *out,
-                              orr_error *err)
+orr_code orr_yaml_take_number(
+    orr_yaml_value map, const char *key, double min, double max, double *out, orr_error *err)
 {
     char words[80];
     orr_yaml_value v;
@@ -160,11 +151,8 @@ orr_code orr_yaml_take_number(orr_yaml_value map,
     return refuse(v, key, words, err);
 }
 
-orr_code orr_yaml_take_word(orr_yaml_value map,
-                            const char *key,
-                            const char *const *words,
-                            unsigned *out,
-                            orr_error *err)
+orr_code orr_yaml_take_word(
+    orr_yaml_value map, const char *key, const char *const *words, unsigned *out, orr_error *err)
 {
     char all[160];
     size_t n = 0;

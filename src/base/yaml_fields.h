@@ -8,8 +8,8 @@
  *         (code = orr_yaml_take_u64(map, "spines", 1, 1024, &spines, err)) ||
  *         (code = orr_yaml_take_ns(map, "latency", &latency_ns, err))) return code;
  *
- * A key that is not there leaves the value as it is.  Errors name the key, what was found and what was expected,
- * with line and column. */
+ * A key that is not there, or an error, leaves the value as it is.  Errors name the key, what was found and what
+ * was expected, with line and column. */
 #ifndef ORR_BASE_YAML_FIELDS_H
 #define ORR_BASE_YAML_FIELDS_H
 
@@ -19,8 +19,9 @@
 bool orr_text_range(orr_str s, uint64_t *from, uint64_t *to);
 
 /* It is a map, each of its keys is one of these, and none is there twice. */
-orr_code orr_yaml_check_keys(orr_yaml_value map, const char *const *keys, orr_error *err)
-    ORR_MUST_CHECK;
+orr_code orr_yaml_check_keys(orr_yaml_value map,
+                             const char *const *keys,
+                             orr_error *err) ORR_MUST_CHECK;
 orr_code orr_yaml_need(orr_yaml_value map, const char *key, orr_yaml_value *out, orr_error *err)
     ORR_MUST_CHECK;
 

@@ -43,8 +43,8 @@ static orr_code take_range(
         return orr_fail(err, ORR_EINPUT, &w, "ranks: \"%.*s\" is not a rank or a range, as 3-7",
                         (int)(text.len < 60 ? text.len : 60), text.ptr);
     if (to >= ranks)
-        return orr_fail(err, ORR_EINPUT, &w, "rank %" PRIu64 ": the last of the %u ranks is %u",
-                        to, ranks, ranks - 1);
+        return orr_fail(err, ORR_EINPUT, &w, "rank %" PRIu64 ": the last of the %u ranks is %u", to,
+                        ranks, ranks - 1);
     orr_code code = ORR_OK;
     for (uint64_t r = from; r <= to && !code; r++)
         code = take_speed(map, &speeds[r], err);
@@ -88,10 +88,7 @@ static orr_code take_end(
     return *out ? ORR_OK : orr_no_memory(err);
 }
 
-static orr_code take_link(orr_yaml_value map,
-                          orr_arena *a,
-                          orr__link_change *c,
-                          orr_error *err)
+static orr_code take_link(orr_yaml_value map, orr_arena *a, orr__link_change *c, orr_error *err)
 {
     static const char *const keys[] = {"from",    "to",     "bandwidth", "latency",
                                        "one_way", "failed", NULL};
@@ -102,8 +99,8 @@ static orr_code take_link(orr_yaml_value map,
     if (!code)
         code = take_end(map, "to", a, &c->to, err);
     if (!code)
-        code = orr_yaml_take_number(map, "bandwidth", least_factor, most_factor, &c->bandwidth,
-                                    err);
+        code =
+            orr_yaml_take_number(map, "bandwidth", least_factor, most_factor, &c->bandwidth, err);
     if (!code)
         code = orr_yaml_take_number(map, "latency", 0, most_factor, &c->latency, err);
     if (!code)
@@ -149,20 +146,31 @@ static orr_code take_ranks_file(
     return code;
 }
 
+orr_code orr__parse_ranks(orr_span bytes,
+                          const char *path,
+                          uint32_t ranks,
+                          orr_arena *a,
+                          orr__ranks_config *out,
+                          orr_error *err)
+{
+    orr_yaml *y;
+    *out = (orr__ranks_config){0};
+    orr_code code = orr_yaml_open(bytes, path, &y, err);
+    if (code)
+        return code;
+    code = take_ranks_file(orr_yaml_root(y), ranks, a, out, err);
+    orr_yaml_close(y);
+    return code;
+}
+
 orr_code orr__read_ranks(
     const char *path, uint32_t ranks, orr_arena *a, orr__ranks_config *out, orr_error *err)
 {
     orr_input *in;
-    orr_yaml *y;
-    *out = (orr__ranks_config){0};
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
-    code = orr_yaml_open(orr_input_bytes(in), path, &y, err);
-    if (!code) {
-        code = take_ranks_file(orr_yaml_root(y), ranks, a, out, err);
-        orr_yaml_close(y);
-    }
+    code = orr__parse_ranks(orr_input_bytes(in), path, ranks, a, out, err);
     orr_input_close(in);
     return code;
 }

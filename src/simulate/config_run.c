@@ -49,6 +49,7 @@ static orr_code take_schedulers(orr_json_value root, orr__system_config *c, orr_
                                  {"smallestFirst", ORR__SMALLEST_FIRST},
                                  {"lessRemainingPhaseFirst", ORR__LESS_REMAINING_FIRST},
                                  {NULL, 0}};
+    static const word orders[] = {{"own", 0}, {"agreed", 1}, {NULL, 0}};
     orr_json_value v;
     int value = ORR__ASCENDING;
     orr_code code = ORR_OK;
@@ -59,6 +60,11 @@ static orr_code take_schedulers(orr_json_value root, orr__system_config *c, orr_
     if (!code && orr_json_find(root, "intra-dimension-scheduling", &v))
         code = find_word(v, "intra-dimension-scheduling", intra, &value, err);
     c->intra = (orr__intra)value;
+    /* Ranks that choose their own order may come to wait for each other, as in the reference. */
+    value = c->inter != ORR__ASCENDING || c->intra != ORR__BY_PRIORITY;
+    if (!code && orr_json_find(root, "chunk-order", &v))
+        code = find_word(v, "chunk-order", orders, &value, err);
+    c->is_agreed = value != 0;
     return code;
 }
 

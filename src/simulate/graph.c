@@ -8,6 +8,8 @@
 
 #include <inttypes.h>
 
+#define NOTHING_STARTS "every node depends on another one: nothing can start"
+
 void orr__graph_fini(orr__graph *g)
 {
     orr_free(g->tables);
@@ -62,7 +64,15 @@ static orr_code refuse_rootless(const orr_trace *t, orr_error *err)
     }
     if (has_root[0] && has_root[1] && has_root[2])
         return ORR_OK;
-    return refuse(t, "every node depends on another one: nothing can start", err);
+    return refuse(t, NOTHING_STARTS, err);
+}
+
+static bool has_start(const orr__graph *g)
+{
+    for (uint32_t p = 0; p < g->count; p++)
+        if (g->parents[p] == 0)
+            return true;
+    return false;
 }
 
 typedef struct maker {
@@ -134,7 +144,7 @@ static bool fill(maker *m, const orr_trace *t)
 orr_code orr__graph_make(const orr_trace *t, bool forgives, orr__graph *out, orr_error *err)
 {
     orr_code code = refuse_unsound(t, forgives, err);
-    if (code || (code = refuse_rootless(t, err)))
+    if (code || (!forgives && (code = refuse_rootless(t, err))))
         return code;
     *out = (orr__graph){.t = t, .count = t->columns.count};
     const size_t n = out->count;
@@ -149,5 +159,7 @@ orr_code orr__graph_make(const orr_trace *t, bool forgives, orr__graph *out, orr
                     m.mark && fill(&m, t);
     orr_free(m.place);
     orr_free(m.mark);
-    return ok ? ORR_OK : orr_no_memory(err);
+    if (!ok)
+        return orr_no_memory(err);
+    return has_start(out) ? ORR_OK : refuse(t, NOTHING_STARTS, err);
 }

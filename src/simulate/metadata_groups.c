@@ -53,28 +53,30 @@ static orr_code take_members(reader *r, orr_json_value ranks, orr__group *g)
         if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, &rank, r->err))
             return refuse(r, "a rank is not a number");
         if (rank >= r->s->npu_count)
-            return refuse(r, "a rank is not one of the network's");
+            return ORR_END;
         g->members[g->count++] = (uint32_t)rank;
     }
     return orr__group_sort(g, &twice) ? ORR_OK : refuse(r, "a rank is in a group twice");
 }
 
-/* Numbers are small and come from a counter; anything else cannot be meant. */
-static bool parse_name(orr_json_value v, int64_t *out)
+/* Names that collectives can call a group by are small numbers. */
+static bool find_name(orr_json_value entry, int64_t *out)
 {
     orr_error ignored;
+    orr_json_value v;
     orr_str s;
-    return orr_json_type_of(v) == ORR_JSON_STRING && !orr_json_get_str(v, &s, &ignored) &&
+    return orr_json_type_of(entry) == ORR_JSON_OBJECT && orr_json_find(entry, "pg_name", &v) &&
+           orr_json_type_of(v) == ORR_JSON_STRING && !orr_json_get_str(v, &s, &ignored) &&
            orr_text_i64(s, out) && *out >= 0 && *out < INT64_C(1) << 40;
 }
 
+/* ORR_END: not a group that anybody here could use. */
 static orr_code take_group(reader *r, orr_json_value entry, named_group *out)
 {
     orr__groups *all = &r->s->groups;
-    orr_json_value name, ranks;
-    if (orr_json_type_of(entry) != ORR_JSON_OBJECT || !orr_json_find(entry, "pg_name", &name) ||
-        !parse_name(name, &out->name))
-        return refuse(r, "an entry has no pg_name that is a number");
+    orr_json_value ranks;
+    if (!find_name(entry, &out->name))
+        return ORR_END;
     if (!orr_json_find(entry, "ranks", &ranks) || orr_json_type_of(ranks) != ORR_JSON_ARRAY)
         return refuse(r, "an entry has no list of ranks");
     out->index = ORR__NONE;
@@ -101,8 +103,11 @@ static orr_code take_groups(reader *r, orr_json_value list, orr__group_table *t)
     t->groups = orr_arena_new(r->s->arena, orr_json_count(list), named_group);
     if (!t->groups)
         return orr_no_memory(r->err);
-    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
-        code = take_group(r, v, &t->groups[t->count++]);
+    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
+        code = take_group(r, v, &t->groups[t->count]);
+        t->count += code == ORR_OK;
+        code = code == ORR_END ? ORR_OK : code;
+    }
     return code;
 }
 

@@ -106,8 +106,7 @@ orr_code orr__network_setup(orr_sim *s, orr_error *err)
     if (!code)
         code = choose_model(s, err);
     if (!code && s->opt.ranks_file)
-        code =
-            orr__read_ranks(s->opt.ranks_file, s->npu_count, s->arena, &s->ranks_config, err);
+        code = orr__read_ranks(s->opt.ranks_file, s->npu_count, s->arena, &s->ranks_config, err);
     if (!code)
         code = change_links(s, err);
     if (code)

@@ -66,7 +66,7 @@ static void add_halves(orr__stream *st, const orr__route *r)
 
 /* ---- collectives with a root ---- */
 
-uint32_t orr__dim_index(const orr__dim *d, uint32_t rank)
+static uint32_t dim_index(const orr__dim *d, uint32_t rank)
 {
     return d->group ? orr__group_index(d->group, rank) : rank / d->offset % d->count;
 }
@@ -75,7 +75,7 @@ uint32_t orr__dim_index(const orr__dim *d, uint32_t rank)
 static bool is_on_the_way(const orr__stream *st, const orr__route *r, uint32_t k)
 {
     for (uint32_t i = 0; i < k; i++)
-        if (orr__dim_index(r->dims[i], st->npu->rank) != orr__dim_index(r->dims[i], r->root))
+        if (dim_index(r->dims[i], st->npu->rank) != dim_index(r->dims[i], r->root))
             return false;
     return true;
 }
@@ -88,7 +88,7 @@ static void add_rooted(orr__stream *st, const orr__route *r, orr__kind kind, uin
         const orr__dim *d = r->dims[k];
         if (is_on_the_way(st, r, k)) {
             add_phase(st, d, kind, BOTH, &data);
-            st->phases[st->phase_count - 1].root = orr__dim_index(d, r->root);
+            st->phases[st->phase_count - 1].root = dim_index(d, r->root);
         } else if (kind == ORR__SC) {
             data /= d->count; /* what others do in that phase makes this rank's share smaller */
         }

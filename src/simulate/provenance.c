@@ -7,6 +7,13 @@
 
 #include "../base/input.h"
 
+typedef struct input_file {
+    const char *role; /* "traces", "system", ... */
+    const char *path; /* as given; NULL: a set from memory */
+    bool is_known;    /* the hash is */
+    orr_content_hash hash;
+} input_file;
+
 typedef struct rank_hash {
     orr_content_hash content;
     uint64_t id_shift;
@@ -35,33 +42,40 @@ static bool hash_traces(const orr_set *set, orr_content_hash *out)
     return ok;
 }
 
-static bool hash_file(const char *path, orr_content_hash *out)
+/* A file that cannot be read again has no hash.  False: out of memory. */
+static bool hash_file(input_file *f)
 {
     orr_input *in;
-    orr_error ignored;
-    if (orr_input_open(path, &in, &ignored))
-        return false;
-    *out = orr_content_hash_of(orr_input_bytes(in));
+    orr_error why;
+    const orr_code code = orr_input_open(f->path, &in, &why);
+    if (code)
+        return code != ORR_ENOMEM;
+    f->hash = orr_content_hash_of(orr_input_bytes(in));
+    f->is_known = true;
     orr_input_close(in);
     return true;
 }
 
-size_t orr__list_inputs(const orr_sim *s, orr__input_file out[ORR__INPUTS])
+static bool list_inputs(const orr_sim *s, input_file out[ORR__INPUTS], size_t *count)
 {
-    const orr__input_file all[ORR__INPUTS] = {
+    const input_file all[ORR__INPUTS] = {
         {.role = "traces", .path = s->opt.workload}, {.role = "system", .path = s->opt.system},
         {.role = "network", .path = s->opt.network}, {.role = "memory", .path = s->opt.memory},
         {.role = "groups", .path = s->opt.groups},   {.role = "ranks", .path = s->opt.ranks_file}};
-    size_t count = 0;
-    for (size_t i = 0; i < ORR__INPUTS; i++) {
+    bool ok = true;
+    *count = 0;
+    for (size_t i = 0; i < ORR__INPUTS && ok; i++) {
+        input_file *f = &out[*count];
         if (i > 0 && !all[i].path)
             continue;
-        out[count] = all[i];
-        out[count].is_known = i == 0 ? hash_traces(s->set, &out[count].hash)
-                                     : hash_file(all[i].path, &out[count].hash);
-        count++;
+        *f = all[i];
+        if (i == 0)
+            ok = f->is_known = hash_traces(s->set, &f->hash);
+        else
+            ok = hash_file(f);
+        ++*count;
     }
-    return count;
+    return ok;
 }
 
 static void put_options(const orr_sim *s, orr_json_writer *w)
@@ -79,9 +93,10 @@ static void put_options(const orr_sim *s, orr_json_writer *w)
 
 void orr__put_provenance(const orr_sim *s, orr_json_writer *w)
 {
-    orr__input_file inputs[ORR__INPUTS];
+    input_file inputs[ORR__INPUTS];
     char hash[ORR_CONTENT_HASH_ROOM];
-    const size_t count = orr__list_inputs(s, inputs);
+    size_t count;
+    w->to->failed |= !list_inputs(s, inputs, &count);
     orr_json_key(w, "provenance");
     orr_json_begin_object(w);
     orr__put_text(w, "program", s->opt.program);
@@ -103,10 +118,11 @@ void orr__put_provenance(const orr_sim *s, orr_json_writer *w)
 /* The same in words, a line each: for the notes of a timeline and the head of a CSV file. */
 bool orr__provenance_lines(const orr_sim *s, orr_arena *a, orr__provenance_line *out, size_t *count)
 {
-    orr__input_file inputs[ORR__INPUTS];
+    input_file inputs[ORR__INPUTS];
     char hash[ORR_CONTENT_HASH_ROOM];
-    const size_t input_count = orr__list_inputs(s, inputs);
-    size_t n = 0;
+    size_t input_count, n = 0;
+    if (!list_inputs(s, inputs, &input_count))
+        return false;
     out[n++] = (orr__provenance_line){"program", s->opt.program ? s->opt.program : "orrery"};
     out[n++] = (orr__provenance_line){"status", orr__run_status(s)};
     out[n++] = (orr__provenance_line){"network_model", s->net_ops->name};

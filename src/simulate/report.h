@@ -47,15 +47,6 @@ const orr__tally *orr__messages_of(const orr_sim *s, uint8_t node_type);
 
 enum { ORR__INPUTS = 6 };
 
-typedef struct orr__input_file {
-    const char *role; /* "traces", "system", "network", "memory", "groups", "ranks" */
-    const char *path; /* as given; NULL: a set from memory */
-    bool is_known;    /* the hash is */
-    orr_content_hash hash;
-} orr__input_file;
-
-/* Returns how many there are.  A file that cannot be read again has no hash. */
-size_t orr__list_inputs(const orr_sim *s, orr__input_file out[ORR__INPUTS]);
 void orr__put_provenance(const orr_sim *s, orr_json_writer *w); /* "provenance": {...} */
 
 enum { ORR__PROVENANCE_LINES = ORR__INPUTS + 4 };

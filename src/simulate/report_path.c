@@ -89,6 +89,8 @@ static void print_reason(orr_buf *b, const orr_critical_path *p, uint32_t i)
     }
     if (!before)
         orr_buf_text(b, "the start");
+    else if (s->after == ORR_PATH_START)
+        orr_buf_text(b, "its late start");
     else if (s->after == ORR_PATH_DEPENDENCY)
         orr_buf_print(b, "needs node %" PRIu64, before->node);
     else if (s->after == ORR_PATH_SLOT)

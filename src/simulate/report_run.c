@@ -120,6 +120,7 @@ static void print_group(orr_buf *b, const orr__tally *t)
         memcpy(text, room.ptr, room.len);
         text[room.len] = '\0';
     }
+    b->failed |= room.failed;
     orr_buf_fini(&room);
     orr_buf_print(b, " %11s", text);
 }

@@ -25,6 +25,8 @@ void orr_sim_stop(orr_sim *s)
 static double phase_messages(orr__kind kind, orr__algorithm algorithm, uint32_t count)
 {
     const double n = count;
+    if (kind >= ORR__REFERENCE_KINDS) /* away from a root or towards it */
+        return (kind == ORR__BARRIER ? 2 : 1) * (n - 1) / n;
     switch (algorithm) {
     case ORR__HALVING:
         return (kind == ORR__AR ? 2 : 1) * floor(log2(n));
@@ -42,28 +44,18 @@ static double phase_messages(orr__kind kind, orr__algorithm algorithm, uint32_t 
     return (kind == ORR__AR ? 2 : 1) * (n - 1);
 }
 
-static bool kind_of(uint32_t type, orr__kind *out)
-{
-    static const int8_t kinds[ORR_COLL_COUNT] = {[ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
-                                                 [ORR_COLL_ALL_GATHER] = ORR__AG + 1,
-                                                 [ORR_COLL_ALL_TO_ALL] = ORR__A2A + 1,
-                                                 [ORR_COLL_REDUCE_SCATTER] = ORR__RS + 1};
-    if (type >= ORR_COLL_COUNT || !kinds[type])
-        return false;
-    *out = (orr__kind)(kinds[type] - 1);
-    return true;
-}
-
 /* Messages that one member sends in a whole collective. */
 static double collective_messages(const orr__npu *n, uint32_t place)
 {
     const orr_sim *s = n->sim;
     const orr_columns *c = &n->graph->t->columns;
     const orr__group *g = orr__node_group(n, place);
-    orr__kind kind;
+    const int type = c->comm_type ? c->comm_type[n->graph->node[place]] : -1;
+    const int known = orr__kind_of(type, s->opt.is_compat);
     double sum = 0;
-    if (!c->comm_type || !kind_of((uint8_t)c->comm_type[n->graph->node[place]], &kind))
+    if (known < 0)
         return 0;
+    const orr__kind kind = (orr__kind)known;
     const orr__plan *p = &s->plans[kind];
     if (g && g->count != s->npu_count)
         return (double)s->system.splits *

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.c - in which order the chunks of a collective go through the dimensions of the network
- * (inter-dimension-scheduling; docs/design/schedulers.md).
+ * (inter-dimension-scheduling), and how ranks agree on the order in which they start them
+ * (docs/design/schedulers.md).
  *
  * All ranks must send a chunk through the dimensions in the same order, so the order is decided once, by the
- * rank that comes to the collective first, and kept as a *course* until every rank has used it.  The greedy
+ * rank that comes to the collective first, and kept as a *course* until every rank is through.  The greedy
  * schedulers follow Themis (Rashidi et al., ISCA 2022): keep a sum of the time each dimension is busy, and send
  * the next chunk first where the sum is smallest, because a chunk is largest in its first reduce-scatter.
  *
- * Cost: a course has one entry a chunk, made once per collective; dimensions are sorted per chunk. */
+ * A queue starts its chunks in the order in which the first of all ranks started them.  Whatever must be before
+ * something else then has its first start before it, so ranks can never wait for each other in a circle.
+ *
+ * Cost: a course has an entry a chunk and one a start, made once per collective; dimensions are sorted per
+ * chunk; a start looks through the chunks that wait. */
 #include "sim_impl.h"
 
 /* Below this part of a chunk, loads count as equal (offlineGreedy). */
@@ -20,11 +25,21 @@ typedef struct course_key {
     uint32_t dims; /* bit mask of those that take part */
 } course_key;
 
+/* The order in which one queue starts: phases of chunks. */
+typedef struct start {
+    uint32_t chunk, phase;
+} start;
+typedef struct starts {
+    start *list;
+    size_t count, room;
+} starts;
+
 typedef struct course_entry {
     orr__course course;
     course_key key;
-    uint32_t uses;
+    uint32_t come, gone; /* ranks */
     size_t room;
+    starts *queues;
     uint32_t next; /* with the same id, or free */
 } course_entry;
 
@@ -32,6 +47,7 @@ struct orr__schedule {
     course_entry *entries;
     size_t count, room;
     uint32_t free_entry;
+    size_t queue_count;
     orr_map *by_id;       /* id of the first chunk -> entry */
     uint32_t rotation;    /* roundRobin */
     uint64_t loads_since; /* the tick of the last collective, from which the loads are counted */
@@ -47,9 +63,10 @@ struct orr__schedule *orr__schedule_create(const orr_sim *s)
     if (!c)
         return NULL;
     c->free_entry = ORR__NONE;
+    c->queue_count = (size_t)s->dims * s->opt.queues_per_dim;
     c->by_id = orr_map_create(0);
-    for (uint32_t k = 0; k < s->dims; k++)
-        c->speed[k] = s->net_config.bandwidth[k];
+    for (uint32_t k = 0; k < s->dims; k++) /* a link-level topology has no speed of a dimension */
+        c->speed[k] = s->net_config.bandwidth[k] > 0 ? s->net_config.bandwidth[k] : 1;
     if (!c->by_id) {
         orr_free(c);
         return NULL;
@@ -61,8 +78,12 @@ void orr__schedule_destroy(struct orr__schedule *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++) {
+        for (size_t q = 0; c->entries[i].queues && q < c->queue_count; q++)
+            orr_free(c->entries[i].queues[q].list);
+        orr_free(c->entries[i].queues);
         orr_free(c->entries[i].course.legs);
+    }
     orr_free(c->entries);
     orr_map_destroy(c->by_id);
     orr_free(c);
@@ -78,10 +99,13 @@ static double phase_bytes(orr__kind kind, double data, double n)
     return (kind == ORR__AR ? 2 : 1) * data * (n - 1) / n;
 }
 
+/* Only of phases that are like those to be planned: the time of others is mostly waiting. */
 void orr__schedule_note(const orr__stream *st)
 {
     struct orr__schedule *c = st->npu->sim->schedule;
     const orr__phase *p = &st->phases[st->phase];
+    if (p->kind >= ORR__A2A || p->dim->group)
+        return;
     c->busy[p->dim->position] += (double)(orr__clock_now(st->npu->sim->clock) - st->phase_since);
     c->carried[p->dim->position] += phase_bytes(p->kind, (double)p->data, p->dim->count);
 }
@@ -207,7 +231,6 @@ static bool plan(planner *p, orr__inter how, uint64_t now, course_entry *e)
     if (c->loads_since != now)
         memset(c->load, 0, sizeof c->load);
     c->loads_since = now;
-    e->course.count = 0;
     for (uint64_t left = e->key.size; left > 0;) {
         if (e->course.count == UINT32_MAX ||
             !orr_grow(&e->course.legs, &e->room, e->course.count + (size_t)1))
@@ -230,15 +253,21 @@ static course_entry *new_entry(struct orr__schedule *c, const course_key *key)
     } else {
         if (c->count >= ORR__NONE || !orr_grow(&c->entries, &c->room, c->count + 1))
             return NULL;
+        starts *queues = orr_alloc(c->queue_count, sizeof *queues);
+        if (!queues)
+            return NULL;
         e = (uint32_t)c->count++;
-        c->entries[e] = (course_entry){.next = ORR__NONE};
+        c->entries[e] = (course_entry){.queues = queues, .next = ORR__NONE};
     }
     const uint32_t before = orr_map_find(c->by_id, key->id, ORR__NONE);
     if (!orr_map_put(c->by_id, key->id, e, NULL))
         return NULL;
     c->entries[e].key = *key;
-    c->entries[e].uses = 0;
+    c->entries[e].come = c->entries[e].gone = 0;
+    c->entries[e].course.count = 0;
     c->entries[e].next = before;
+    for (size_t q = 0; q < c->queue_count; q++)
+        c->entries[e].queues[q].count = 0;
     return &c->entries[e];
 }
 
@@ -256,10 +285,9 @@ static course_entry *find_entry(const struct orr__schedule *c, const course_key 
     return NULL;
 }
 
-/* Every rank has come.  What it was stays readable until the next collective is planned. */
-static void drop_entry(struct orr__schedule *c, course_entry *gone)
+static void drop_entry(struct orr__schedule *c, uint32_t e)
 {
-    const uint32_t e = (uint32_t)(gone - c->entries);
+    course_entry *gone = &c->entries[e];
     const uint32_t head = orr_map_find(c->by_id, gone->key.id, ORR__NONE);
     uint32_t before = head;
     if (head != e) {
@@ -275,7 +303,20 @@ static void drop_entry(struct orr__schedule *c, course_entry *gone)
     c->free_entry = e;
 }
 
-bool orr__course_get(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, orr__course *out)
+/* Which collectives the scheduler has a say in: for the others every order loads the dimensions the same. */
+static bool is_planned(const orr_sim *s, orr__kind kind)
+{
+    switch (s->system.inter) {
+    case ORR__ASCENDING:
+        return false;
+    case ORR__ROUND_ROBIN:
+        return true;
+    default:
+        return kind != ORR__A2A && (kind != ORR__AR || s->system.is_bw_aware);
+    }
+}
+
+bool orr__course_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uint32_t *out)
 {
     struct orr__schedule *c = s->schedule;
     course_key key = {.id = id, .size = size, .kind = r->kind};
@@ -285,23 +326,50 @@ bool orr__course_get(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size
     course_entry *e = find_entry(c, &key);
     if (!e) {
         e = new_entry(c, &key);
-        if (!e || !plan(&p, s->system.inter, orr__clock_now(s->clock), e))
+        if (!e ||
+            (is_planned(s, r->kind) && !plan(&p, s->system.inter, orr__clock_now(s->clock), e)))
             return false;
     }
-    *out = e->course;
-    if (++e->uses == s->npu_count)
-        drop_entry(c, e);
+    e->come++;
+    *out = (uint32_t)(e - c->entries);
     return true;
 }
 
-/* Which collectives the chosen scheduler has a say in. */
-bool orr__schedule_decides(const orr_sim *s, orr__kind kind, uint32_t dims)
+const orr__course *orr__course_of(const orr_sim *s, uint32_t index)
 {
-    const bool is_greedy = s->system.inter != ORR__ASCENDING && s->system.inter != ORR__ROUND_ROBIN;
-    if (s->system.inter == ORR__ASCENDING || dims < 2 || kind >= ORR__REFERENCE_KINDS)
-        return false;
-    if (!is_greedy)
-        return true;
-    /* Every order loads the dimensions the same. */
-    return kind != ORR__A2A && (kind != ORR__AR || s->system.is_bw_aware);
+    return &s->schedule->entries[index].course;
+}
+
+void orr__course_leave(orr_sim *s, uint32_t index)
+{
+    course_entry *e = &s->schedule->entries[index];
+    if (++e->gone == s->npu_count)
+        drop_entry(s->schedule, index);
+}
+
+/* ---- starting ---- */
+
+orr__stream *orr__course_next(orr__stream *first)
+{
+    orr__data_set *set = first->set;
+    orr_sim *s = first->npu->sim;
+    const uint32_t queue = first->phases[first->phase].queue;
+    starts *order = &s->schedule->entries[set->course].queues[queue];
+    const uint32_t at = set->started[queue];
+    if (at == order->count) { /* this rank is ahead of all others */
+        if (!orr_grow(&order->list, &order->room, order->count + 1)) {
+            orr__sim_no_memory(s);
+            return NULL;
+        }
+        order->list[order->count++] = (start){(uint32_t)(first->id - set->first_id), first->phase};
+        set->started[queue]++;
+        return first;
+    }
+    const start want = order->list[at];
+    orr__stream *st = first;
+    while (st &&
+           (st->set != set || st->id - set->first_id != want.chunk || st->phase != want.phase))
+        st = st->next;
+    set->started[queue] += st != NULL;
+    return st;
 }

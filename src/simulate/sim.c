@@ -193,7 +193,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     s->matcher = orr__matcher_create(s);
     s->remote = orr__remote_create(s);
     s->programs = orr__program_cache_create(s);
-    if (s->system.inter != ORR__ASCENDING && !(s->schedule = orr__schedule_create(s)))
+    if ((s->system.is_agreed || s->system.inter != ORR__ASCENDING) &&
+        !(s->schedule = orr__schedule_create(s)))
         return orr_no_memory(err);
     if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs)
         return orr_no_memory(err);

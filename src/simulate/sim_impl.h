@@ -88,6 +88,7 @@ typedef struct orr__system_config {
     uint64_t splits, active_chunks;
     orr__inter inter;
     orr__intra intra;
+    bool is_agreed; /* all ranks start the chunks of a collective in the same order */
     uint32_t choice_count[ORR__KINDS];
     bool has_choices[ORR__KINDS];
     orr__choice choice[ORR__KINDS][ORR_NET_DIMS + 1];
@@ -150,6 +151,12 @@ typedef struct orr__ranks_config {
     orr__link_change *changes;
     size_t change_count;
 } orr__ranks_config;
+orr_code orr__parse_ranks(orr_span bytes,
+                          const char *path,
+                          uint32_t ranks,
+                          orr_arena *a,
+                          orr__ranks_config *out,
+                          orr_error *err);
 orr_code orr__read_ranks(
     const char *path, uint32_t ranks, orr_arena *a, orr__ranks_config *out, orr_error *err);
 
@@ -208,9 +215,12 @@ typedef struct orr__plan {
 /* One collective on one rank: complete after `expected` streams. */
 typedef struct orr__data_set {
     orr__npu *npu;
-    uint32_t place; /* the node */
+    uint32_t place;  /* the node */
+    uint32_t course; /* what the ranks agreed on (schedule.c), or NONE */
     uint64_t expected, finished;
-    uint32_t next_free;
+    uint64_t first_id; /* of its streams */
+    uint32_t
+        *started; /* by queue: how many of the agreed starts are done; NULL before it is needed */
 } orr__data_set;
 
 typedef struct orr__phase {
@@ -427,7 +437,8 @@ void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size)
 const orr__group *orr__node_group(const orr__npu *n, uint32_t place);
 orr_str orr__node_group_name(const orr__npu *n, uint32_t place); /* empty: all ranks */
 bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind);
-void orr__stream_advance(orr__stream *s); /* its phase is done (5.3) */
+void orr__stream_advance(orr__stream *s);               /* its phase is done (5.3) */
+void orr__queue_insert(orr__queue *q, orr__stream *st); /* among those that wait */
 
 void orr__phase_start(orr__stream *s);
 void orr__phase_received(void *stream, uint64_t size);
@@ -461,7 +472,6 @@ typedef struct orr__route {
 const char *orr__kind_name(orr__kind kind); /* "all-reduce", ... */
 bool orr__make_group_rings(orr_sim *s);     /* once all groups are known */
 void orr__add_phases(orr__stream *st, const orr__route *r);
-uint32_t orr__dim_index(const orr__dim *d, uint32_t rank);
 
 /* How the chunks of one collective go through the dimensions: the same for all ranks (schedule.c). */
 typedef struct orr__leg {
@@ -475,10 +485,14 @@ typedef struct orr__course {
 
 struct orr__schedule *orr__schedule_create(const orr_sim *s);
 void orr__schedule_destroy(struct orr__schedule *c);
-bool orr__schedule_decides(const orr_sim *s, orr__kind kind, uint32_t dims);
-/* r has all dimensions that take part, ascending, and the recommended chunk; id is that of the first chunk.
- * Valid until the next call.  False: out of memory. */
-bool orr__course_get(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, orr__course *out);
+/* A rank begins a collective.  r has all dimensions that take part, ascending, and the recommended chunk; id is
+ * that of the first chunk.  *out names the course.  False: out of memory. */
+bool orr__course_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uint32_t *out);
+/* No legs: as usual.  Valid until the next join. */
+const orr__course *orr__course_of(const orr_sim *s, uint32_t index);
+void orr__course_leave(orr_sim *s, uint32_t index);
+/* first: the first that waits in a queue.  Which is to start now?  NULL: one that is not there yet. */
+orr__stream *orr__course_next(orr__stream *first);
 void orr__schedule_note(const orr__stream *st); /* its phase is over */
 /* The stream behind a message of a custom collective; NULL: it is not one. */
 const orr__stream *orr__custom_owner(orr__call c);
@@ -512,6 +526,8 @@ void orr__remote_access(orr__npu *n, uint64_t size, uint32_t place);
 orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err);
 void orr__workload_fini(orr__npu *n);
 void orr__issue(orr__npu *n);
+/* The orr__kind of an orr_collective; -1: not to be simulated (the reference knows four kinds). */
+int orr__kind_of(int type, bool is_compat);
 void orr__node_done(void *npu, uint64_t place); /* as an action */
 
 /* ---- tensors in local memory (local_memory.c, 10.2) ---- */
@@ -528,13 +544,9 @@ void orr__watch_destroy(struct orr__watch *w);
 void orr__watch_node_start(orr__npu *n, uint32_t place);
 void orr__watch_node_end(orr__npu *n, uint32_t place);
 void orr__watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size);
-/* stream: the number of its first chunk.  dims NULL: all members take part. */
-void orr__watch_collective(orr__npu *n,
-                           uint32_t place,
-                           uint64_t stream,
-                           const orr__group *group,
-                           const orr__dim *const *dims,
-                           uint32_t dim_count);
+/* stream: the number of its first chunk.  r NULL: custom, all members take part. */
+void orr__watch_collective(
+    orr__npu *n, uint32_t place, uint64_t stream, const orr__group *group, const orr__route *r);
 void orr__watch_phase_start(orr__stream *s);
 void orr__watch_phase_end(orr__stream *s);
 

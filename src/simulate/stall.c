@@ -117,7 +117,7 @@ static void put_item(orr_json_writer *w, const orr_stall_item *item)
         put_u64(w, "peer", item->peer);
     if (item->has_message) {
         put_u64(w, "tag", item->tag);
-        put_u64(w, "bytes", item->size);
+        put_u64(w, "message_bytes", item->size);
     }
     if (item->is_collective)
         put_collective(w, item);

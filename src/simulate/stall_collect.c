@@ -18,7 +18,8 @@ static uint32_t add_wait(orr__stall *st, const orr__wait *w)
     }
     const uint32_t i = (uint32_t)st->wait_count++;
     st->waits[i] = *w;
-    st->waits[i].message = st->waits[i].peer = st->waits[i].other = ORR__NONE;
+    st->waits[i].message = ORR__NONE;
+    st->waits[i].peer = st->waits[i].other = st->waits[i].via = ORR__NONE;
     return i;
 }
 
@@ -87,26 +88,27 @@ static bool read_messages(orr__stall *st)
     return true;
 }
 
-static void attach(orr__stall *st, uint32_t wait, uint32_t message)
+static const orr__stream *stream_of(orr__call c)
 {
-    st->next[message] = st->waits[wait].message;
-    st->waits[wait].message = message;
+    return c.action == orr__phase_received ? c.context : orr__custom_owner(c);
 }
 
-/* The wait behind one side of a message: a stream's, or a new one for a node. */
-static void attach_side(orr__stall *st, uint32_t message, orr__call c, bool is_sender)
+static void attach_to_stream(orr__stall *st, uint32_t message, orr__call c)
 {
-    const orr__stream *stream = c.action == orr__phase_received ? c.context : orr__custom_owner(c);
-    if (stream) {
-        const uint32_t i = orr_map_find(st->by_stream, (uint64_t)(uintptr_t)stream, ORR__NONE);
-        if (i != ORR__NONE)
-            attach(st, i, message);
+    const orr__stream *stream = stream_of(c);
+    const uint32_t i =
+        stream ? orr_map_find(st->by_stream, (uint64_t)(uintptr_t)stream, ORR__NONE) : ORR__NONE;
+    if (i == ORR__NONE)
         return;
-    }
-    if (c.action != orr__node_done)
-        return;
-    const orr__npu *n = c.context;
-    if (n->result.finished_at != ORR_NEVER)
+    st->next[message] = st->waits[i].message;
+    st->waits[i].message = message;
+}
+
+/* A node has one message, so it gets its wait here. */
+static void attach_to_node(orr__stall *st, uint32_t message, orr__call c, bool is_sender)
+{
+    const orr__npu *n = c.action == orr__node_done ? c.context : NULL;
+    if (!n || n->result.finished_at != ORR_NEVER)
         return;
     const orr__wait w = {.rank = n->rank,
                          .place = (uint32_t)c.argument,
@@ -114,20 +116,23 @@ static void attach_side(orr__stall *st, uint32_t message, orr__call c, bool is_s
     const uint32_t i = add_wait(st, &w);
     if (!remember_node(st, &w, i))
         return;
-    attach(st, i, message);
+    const orr__unmatched *m = &st->messages[message];
+    st->waits[i].message = message;
     st->wait_of[message] = i;
-    if (st->messages[message].kind == ORR__UNDELIVERED)
-        orr__stall_blame(&st->waits[i], ORR_STALL_LOST_MESSAGE,
-                         is_sender ? st->messages[message].dst : st->messages[message].src,
+    if (m->kind == ORR__UNDELIVERED)
+        orr__stall_blame(&st->waits[i], ORR_STALL_LOST_MESSAGE, is_sender ? m->dst : m->src,
                          ORR__NONE);
 }
 
-/* Backwards: the list of a wait is built from its end. */
 static void attach_messages(orr__stall *st)
 {
-    for (uint32_t i = st->message_count; i-- > 0 && !st->failed;) {
-        attach_side(st, i, st->messages[i].receiver, false);
-        attach_side(st, i, st->messages[i].sender, true);
+    for (uint32_t i = st->message_count; i-- > 0;) { /* backwards: a list grows at its head */
+        attach_to_stream(st, i, st->messages[i].receiver);
+        attach_to_stream(st, i, st->messages[i].sender);
+    }
+    for (uint32_t i = 0; i < st->message_count && !st->failed; i++) {
+        attach_to_node(st, i, st->messages[i].receiver, false);
+        attach_to_node(st, i, st->messages[i].sender, true);
     }
 }
 
@@ -147,19 +152,22 @@ static void collect_streams(orr__stall *st, const orr__npu *n)
         }
 }
 
+/* Why a collective has no chunks, or none any more. */
 static orr_stall_cause why_nothing(const orr__npu *n, uint32_t place)
 {
-    const uint32_t type = n->graph->t->columns.type[orr__index_of(n, place)];
-    static const orr__kind kinds[ORR_COLL_COUNT] = {[ORR_COLL_ALL_GATHER] = ORR__AG,
-                                                    [ORR_COLL_ALL_TO_ALL] = ORR__A2A,
-                                                    [ORR_COLL_REDUCE_SCATTER] = ORR__RS};
+    static const int8_t kinds[ORR_COLL_COUNT] = {[ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
+                                                 [ORR_COLL_ALL_GATHER] = ORR__AG + 1,
+                                                 [ORR_COLL_ALL_TO_ALL] = ORR__A2A + 1,
+                                                 [ORR_COLL_REDUCE_SCATTER] = ORR__RS + 1};
     const int comm = orr__comm_type_of(n, place);
-    if (type != ORR_NODE_COMM_COLL || comm < 0 || comm >= ORR_COLL_COUNT)
+    const int kind = comm >= 0 && comm < ORR_COLL_COUNT ? kinds[comm] - 1 : -1;
+    if (n->graph->t->columns.type[orr__index_of(n, place)] != ORR_NODE_COMM_COLL)
         return ORR_STALL_UNKNOWN;
-    if (comm == ORR_COLL_ALL_GATHER && orr__value_of(n, place, n->graph->t->columns.comm_size) == 0)
+    if (kind == ORR__AG && orr__value_of(n, place, n->graph->t->columns.comm_size) == 0)
         return ORR_STALL_EMPTY_ALL_GATHER;
-    return orr__node_is_custom(n, place, kinds[comm]) ? ORR_STALL_CUSTOM_SPLITS
-                                                      : ORR_STALL_NO_DIMENSION;
+    if (kind >= 0 && orr__node_is_custom(n, place, (orr__kind)kind))
+        return ORR_STALL_CUSTOM_SPLITS;
+    return ORR_STALL_NO_DIMENSION;
 }
 
 /* Nodes in their slots that wait for no message and have no chunk. */

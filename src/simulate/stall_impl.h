@@ -30,9 +30,9 @@ typedef struct orr__wait {
     const orr__stream *stream;
     uint32_t message; /* the first of its messages; the others follow through orr__stall.next */
     orr_stall_cause cause;
-    uint32_t peer; /* of the cause: a rank, or NONE */
-    uint32_t
-        other; /* of the cause: a place of that rank; for a mismatch, the message that is there */
+    /* Of the cause, or NONE: a rank, and one of its places; for a mismatch, the message that is there, or else
+     * the place of the send that is to come. */
+    uint32_t peer, other, via;
 } orr__wait;
 
 typedef enum orr__edge_kind {
@@ -141,6 +141,9 @@ uint32_t orr__stall_parent(const orr__stall *st, const orr__npu *n, uint32_t pla
 const orr__history *orr__stall_history(orr__stall *st, uint32_t rank); /* NULL: no memory */
 /* Which collective of its group this is on its rank, from 0. */
 uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place);
+
+/* Same kind, size and group. */
+bool orr__stall_is_same_collective(const orr__npu *a, uint32_t x, const orr__npu *b, uint32_t y);
 
 bool orr__stall_link_messages(orr__stall *st);
 bool orr__stall_link_streams(orr__stall *st);

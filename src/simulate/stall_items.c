@@ -459,7 +459,8 @@ static bool tell(orr__stall *st)
     if (!l.texts)
         return false;
     for (size_t i = 0; i < r->cause_count && i < MOST_CAUSE_LINES; i++)
-        add_line(&l, "cause: %s [%s]", r->causes[i].text, who(&r->causes[i], name, sizeof name));
+        add_line(&l, "cause: %s [%s, node %" PRIu64 " \"%s\"]", r->causes[i].text,
+                 who(&r->causes[i], name, sizeof name), r->causes[i].node, r->causes[i].name);
     if (r->cause_count > MOST_CAUSE_LINES)
         add_line(&l, "... and %zu more causes", r->cause_count - MOST_CAUSE_LINES);
     tell_circle(&l, r);
@@ -469,18 +470,50 @@ static bool tell(orr__stall *st)
     return !st->failed;
 }
 
-/* One wait a rank and node: of a collective, its first chunk. */
+/* Of the messages that a rank waits for, one with a cause, or else the one of the first node. */
+static bool is_told_before(const orr__wait *a, const orr__wait *b)
+{
+    const bool a_has_cause = a->cause != ORR_STALL_NONE, b_has_cause = b->cause != ORR_STALL_NONE;
+    return a_has_cause != b_has_cause ? a_has_cause : a->place < b->place;
+}
+
+/* What is told of a rank: its collective, by the first chunk; one message; whatever else there is. */
 static uint32_t *pick_waits(orr__stall *st, uint32_t *count)
 {
     uint32_t *picked = orr_arena_new(st->arena, st->wait_count, uint32_t);
+    uint32_t *told =
+        orr_arena_new(st->arena, st->sim->npu_count, uint32_t); /* 1 + a place in picked */
     *count = 0;
-    for (uint32_t i = 0; picked && i < st->wait_count; i++) {
+    if (!picked || !told)
+        return NULL;
+    for (uint32_t i = 0; i < st->wait_count; i++) {
         const orr__wait *w = &st->waits[i];
-        if (w->type != ORR__WAIT_STREAM ||
-            orr_map_find(st->by_place, orr__pair_key(w->rank, w->place), ORR__NONE) == i)
-            picked[(*count)++] = i;
+        const bool is_message = w->type == ORR__WAIT_MESSAGE || w->type == ORR__WAIT_RECEIVER;
+        uint32_t *before = &told[w->rank];
+        if (w->type == ORR__WAIT_STREAM &&
+            orr_map_find(st->by_place, orr__pair_key(w->rank, w->place), ORR__NONE) != i)
+            continue;
+        if (is_message && *before) {
+            if (is_told_before(w, &st->waits[picked[*before - 1]]))
+                picked[*before - 1] = i;
+            continue;
+        }
+        picked[(*count)++] = i;
+        if (is_message)
+            *before = *count;
     }
     return picked;
+}
+
+/* Further messages; the further chunks of a collective are not counted. */
+static size_t count_untold(const orr__stall *st, uint32_t told)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < st->wait_count; i++)
+        count += st->waits[i].type != ORR__WAIT_STREAM ||
+                 orr_map_find(st->by_place, orr__pair_key(st->waits[i].rank, st->waits[i].place),
+                              ORR__NONE) == i;
+    return count - told;
 }
 
 static const char *summary_text(orr__stall *st, orr_stall_cause cause, const table *roots)
@@ -511,11 +544,11 @@ bool orr__stall_make_items(orr__stall *st)
     r->circle_count = st->circle_length < MOST_ITEMS ? st->circle_length : MOST_ITEMS;
     r->circle = make_circle(st);
     r->waits = make_items(st, &waits, false, &r->wait_count);
-    r->waits_left_out = waits.rank_count;
-    for (size_t i = 0; i < r->wait_count; i++)
-        r->waits_left_out -= r->waits[i].rank_count;
     if (st->failed)
         return false;
+    r->waits_left_out = waits.rank_count + count_untold(st, count);
+    for (size_t i = 0; i < r->wait_count; i++)
+        r->waits_left_out -= r->waits[i].rank_count;
     r->cause = r->cause_count      ? r->causes[0].cause
                : st->circle_length ? circle_cause(st)
                                    : ORR_STALL_UNKNOWN;

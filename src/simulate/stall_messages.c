@@ -4,10 +4,13 @@
  * First, per rank that is waited for: the sends and receives it has not started, sorted; the k-th wait for a
  * key needs the k-th of them, and waits for what keeps that one from starting.  A wait without one has no
  * partner.  Then, per pair of ranks: what has no partner is compared with what is there and will not be taken,
- * first with the same tag (the sizes differ), then with the same size (the tags differ).
+ * first with the same tag (the sizes differ), then with the same size (the tags differ); and in the end with the
+ * sends that are still to come.
  *
  * Cost: n log n in waits and messages, plus the nodes of each rank that is waited for. */
 #include "stall_impl.h"
+
+#include "../base/hash.h"
 
 #include <stdlib.h>
 
@@ -296,6 +299,95 @@ static void compare_messages(orr__stall *st, sides *scratch)
     orr_free(h.receives);
 }
 
+/* ---- sends that are still to come, but of another size or tag ---- */
+
+/* A number for the receive of a message.  Two that collide cost a remark, no more. */
+static uint64_t receive_key(uint32_t src, uint32_t dst, uint32_t tag, uint64_t size)
+{
+    const uint64_t ends = (uint64_t)src << 32 | dst, what = (uint64_t)tag << 32 ^ size;
+    return orr_hash_mix(ends ^ 0xa0761d6478bd642fu, what ^ 0xe7037ed1a0b428dbu);
+}
+
+static bool is_lonely_wait(const orr__stall *st, uint32_t wait)
+{
+    return st->waits[wait].type == ORR__WAIT_MESSAGE &&
+           st->waits[wait].cause == ORR_STALL_NO_PARTNER;
+}
+
+/* The receives that a rank has not started. */
+static bool note_receives(orr__stall *st, uint32_t rank, orr_map *known, sides *scratch)
+{
+    bool ok = true;
+    list_unstarted(st, rank, scratch);
+    for (size_t i = 0; ok && i < scratch->count; i++) {
+        const side *r = &scratch->items[i];
+        if (!r->is_send)
+            ok = orr_map_put(known, receive_key(r->peer, rank, r->tag, r->size), 1, NULL);
+    }
+    return ok;
+}
+
+/* All receives, waiting or to come, of the ranks that miss a message. */
+static orr_map *list_receives(orr__stall *st, const sides *needs, sides *scratch)
+{
+    orr_map *known = orr_map_create(64), *is_listed = orr_map_create(64);
+    bool ok = known && is_listed;
+    for (size_t i = 0; ok && i < needs->count; i++) {
+        const side *n = &needs->items[i];
+        bool is_new = false;
+        if (n->is_send)
+            ok = orr_map_put(known, receive_key(n->owner, n->peer, n->tag, n->size), 1, NULL);
+        if (ok && is_lonely_wait(st, n->what))
+            ok = orr_map_put(is_listed, n->peer, 1, &is_new);
+        if (ok && is_new)
+            ok = note_receives(st, n->peer, known, scratch);
+    }
+    orr_map_destroy(is_listed);
+    st->failed |= !ok;
+    return known;
+}
+
+/* Among sends to the right rank that nobody will receive: the same tag is nearer than the same size. */
+static void compare_to_come(orr__stall *st,
+                            const side *need,
+                            const sides *unstarted,
+                            const orr_map *known)
+{
+    enum { MOST_LOOKS = 64 };
+    const side first = {need->owner, true, need->peer, 0, 0, 0};
+    orr__wait *w = &st->waits[need->what];
+    size_t at = lower_bound(unstarted, &first);
+    for (unsigned looks = 0; looks < MOST_LOOKS && at < unstarted->count; looks++, at++) {
+        const side *s = &unstarted->items[at];
+        const bool has_tag = s->tag == need->tag;
+        if (!s->is_send || s->peer != need->peer)
+            return;
+        if ((!has_tag && (s->size != need->size || w->via != ORR__NONE)) ||
+            orr_map_find(known, receive_key(s->owner, s->peer, s->tag, s->size), 0))
+            continue;
+        w->cause = has_tag ? ORR_STALL_SIZE_MISMATCH : ORR_STALL_TAG_MISMATCH;
+        w->via = s->what;
+        if (has_tag)
+            return;
+    }
+}
+
+static void compare_all_to_come(orr__stall *st, const sides *needs, sides *scratch)
+{
+    orr_map *known = list_receives(st, needs, scratch);
+    uint32_t listed = ORR__NONE;
+    for (size_t i = 0; i < needs->count && !st->failed; i++) {
+        const side *n = &needs->items[i];
+        if (!is_lonely_wait(st, n->what))
+            continue;
+        if (listed != n->owner)
+            list_unstarted(st, n->owner, scratch);
+        listed = n->owner;
+        compare_to_come(st, n, scratch, known);
+    }
+    orr_map_destroy(known);
+}
+
 bool orr__stall_link_messages(orr__stall *st)
 {
     sides needs = {0}, scratch = {0};
@@ -316,6 +408,8 @@ bool orr__stall_link_messages(orr__stall *st)
     }
     if (!st->failed)
         compare_messages(st, &scratch);
+    if (!st->failed)
+        compare_all_to_come(st, &needs, &scratch);
     orr_free(needs.items);
     orr_free(scratch.items);
     return !st->failed;

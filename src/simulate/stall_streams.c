@@ -15,7 +15,7 @@ static const orr__npu *npu_of(const orr__stall *st, uint32_t rank)
     return &st->sim->npus[rank];
 }
 
-static bool is_same_collective(const orr__npu *a, uint32_t x, const orr__npu *b, uint32_t y)
+bool orr__stall_is_same_collective(const orr__npu *a, uint32_t x, const orr__npu *b, uint32_t y)
 {
     if (a->graph == b->graph && x == y)
         return true;
@@ -67,7 +67,7 @@ static void look_at_turn(orr__stall *st, uint32_t i, uint32_t message, uint32_t 
         const bool is_under_way =
             orr_map_find(st->by_place, orr__pair_key(peer, place), ORR__NONE) != ORR__NONE;
         orr__stall_blame(w,
-                         is_under_way && is_same_collective(own, w->place, n, place)
+                         is_under_way && orr__stall_is_same_collective(own, w->place, n, place)
                              ? ORR_STALL_STREAM_NUMBERS
                              : ORR_STALL_COLLECTIVE_MISMATCH,
                          peer, place);
@@ -89,7 +89,8 @@ static void link_message(orr__stall *st, uint32_t i, uint32_t message)
         return;
     }
     const orr__wait *other = &st->waits[to];
-    if (!is_same_collective(npu_of(st, w->rank), w->place, npu_of(st, other->rank), other->place) ||
+    if (!orr__stall_is_same_collective(npu_of(st, w->rank), w->place, npu_of(st, other->rank),
+                                       other->place) ||
         !has_same_phases(w->stream, other->stream)) {
         orr__stall_blame(w, ORR_STALL_COLLECTIVE_MISMATCH, m->src, other->place);
         return;
@@ -165,6 +166,19 @@ static uint32_t find_near(const orr__stall *st, const orr__unmatched *m, orr_sta
     return found;
 }
 
+/* Has the peer run the same collective to its end? */
+static bool has_run_it(orr__stall *st, const orr__wait *w, uint32_t peer)
+{
+    const orr__npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
+    const orr__history *h = orr__stall_history(st, peer);
+    bool is_started = false;
+    const uint32_t place = h ? turn_at(h, orr__node_group(own, w->place),
+                                       orr__stall_sequence(st, w->rank, w->place), &is_started)
+                             : ORR__NONE;
+    return place != ORR__NONE && is_started &&
+           orr__stall_is_same_collective(own, w->place, n, place);
+}
+
 static void link_custom_message(orr__stall *st, uint32_t i, uint32_t message)
 {
     orr__wait *w = &st->waits[i];
@@ -176,16 +190,19 @@ static void link_custom_message(orr__stall *st, uint32_t i, uint32_t message)
         return;
     }
     const uint32_t to = orr_map_find(st->by_tag, orr__pair_key(peer, w->stream->tag), ORR__NONE);
-    if (to == ORR__NONE) {
-        look_at_turn(st, i, message, peer);
-    } else if (orr__custom_will_post(st->waits[to].stream, !is_sender, w->rank, m->tag, m->size)) {
+    if (to != ORR__NONE &&
+        orr__custom_will_post(st->waits[to].stream, !is_sender, w->rank, m->tag, m->size)) {
         orr__stall_add_edge(st, &(orr__edge){i, to, ORR__EDGE_STREAM, message, ORR__NONE});
-    } else {
-        orr_stall_cause cause = ORR_STALL_NO_PARTNER;
-        const uint32_t near = find_near(st, m, &cause);
-        orr__stall_blame(w, cause, peer, near);
-        st->waits[i].message = message; /* the one to speak of */
+        return;
     }
+    orr_stall_cause cause = ORR_STALL_NO_PARTNER;
+    const uint32_t near = find_near(st, m, &cause);
+    if (to == ORR__NONE && near == ORR__NONE && !has_run_it(st, w, peer)) {
+        look_at_turn(st, i, message, peer);
+        return;
+    }
+    orr__stall_blame(w, cause, peer, near);
+    w->message = message; /* the one to speak of */
 }
 
 static void link_custom(orr__stall *st, uint32_t i)

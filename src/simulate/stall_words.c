@@ -98,15 +98,27 @@ static void put_collective(orr_buf *b, const orr__npu *n, uint32_t place)
 
 static const char *kind_word(orr__kind kind)
 {
-    return kind < ORR__KINDS ? orr__kind_name(kind) : "collective";
+    static const char *const words[ORR__KINDS] = {
+        [ORR__AR] = "all-reduce",  [ORR__RS] = "reduce-scatter", [ORR__AG] = "all-gather",
+        [ORR__A2A] = "all-to-all", [ORR__BC] = "broadcast",      [ORR__RD] = "reduce",
+        [ORR__GT] = "gather",      [ORR__SC] = "scatter",        [ORR__BARRIER] = "barrier",
+    };
+    return kind < ORR__KINDS && words[kind] ? words[kind] : "collective";
 }
 
 static const char *algorithm_word(orr__algorithm algorithm)
 {
     static const char *const words[] = {
-        "ring",  "direct", "halving-doubling", "double binary tree", "custom",
-        "chain", "star",   "binomial tree"};
-    return words[algorithm];
+        [ORR__RING] = "ring",
+        [ORR__DIRECT] = "direct",
+        [ORR__HALVING] = "halving-doubling",
+        [ORR__TREE] = "double binary tree",
+        [ORR__CUSTOM] = "custom",
+        [ORR__CHAIN] = "chain",
+        [ORR__STAR] = "star",
+        [ORR__BINOMIAL] = "binomial tree",
+    };
+    return algorithm < sizeof words / sizeof *words ? words[algorithm] : "an algorithm";
 }
 
 /* ---- for what ---- */
@@ -235,21 +247,40 @@ void orr__stall_put_edge(orr_buf *b, const orr__stall *st, const orr__edge *e)
 
 /* ---- causes ---- */
 
+/* What is sent, and what is received instead. */
+static void find_mismatch(const orr__stall *st,
+                          const orr__wait *w,
+                          orr__unmatched *send,
+                          orr__unmatched *receive)
+{
+    const orr__unmatched *own = &st->messages[w->message];
+    *send = *receive = *own;
+    if (w->other != ORR__NONE) {
+        *(own->kind == ORR__UNSENT ? send : receive) = st->messages[w->other];
+        return;
+    }
+    const orr__npu *n = npu_of(st, w->peer);
+    const orr_columns *c = &n->graph->t->columns;
+    send->size = (uint64_t)orr__value_of(n, w->via, c->comm_size);
+    send->tag = (uint32_t)((uint64_t)orr__value_of(n, w->via, c->comm_tag) % ORR__TAG_SPACE);
+}
+
 static void put_mismatch(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
-    const orr__unmatched *own = &st->messages[w->message], *other = &st->messages[w->other];
-    const orr__unmatched *send = own->kind == ORR__UNSENT ? other : own;
-    const orr__unmatched *receive = own->kind == ORR__UNSENT ? own : other;
+    orr__unmatched send, receive;
+    find_mismatch(st, w, &send, &receive);
+    orr_buf_print(b, "%s mismatch: rank %u %s %" PRIu64 " bytes with tag %u to rank %u, ",
+                  w->cause == ORR_STALL_SIZE_MISMATCH ? "size" : "tag", send.src,
+                  w->other == ORR__NONE ? "is to send" : "sends", send.size, send.tag, send.dst);
     if (w->cause == ORR_STALL_SIZE_MISMATCH)
-        orr_buf_print(b,
-                      "size mismatch: rank %u sends %" PRIu64
-                      " bytes with tag %u to rank %u, which receives %" PRIu64 " bytes",
-                      send->src, send->size, send->tag, send->dst, receive->size);
+        orr_buf_print(b, "which receives %" PRIu64 " bytes", receive.size);
     else
-        orr_buf_print(b,
-                      "tag mismatch: rank %u sends %" PRIu64
-                      " bytes with tag %u to rank %u, which receives them with tag %u",
-                      send->src, send->size, send->tag, send->dst, receive->tag);
+        orr_buf_print(b, "which receives them with tag %u", receive.tag);
+    if (w->other != ORR__NONE)
+        return;
+    orr_buf_print(b, " (rank %u, ", w->peer);
+    put_node(b, npu_of(st, w->peer), w->via);
+    orr_buf_byte(b, ')');
 }
 
 static void put_absence(orr_buf *b, const orr__stall *st, uint32_t peer)
@@ -297,6 +328,8 @@ static void put_other_collective(orr_buf *b, orr__stall *st, const orr__wait *w)
     put_collective(b, n, w->other);
     if (is_numbers)
         orr_buf_text(b, "; they ran different numbers of chunks in groups before");
+    else if (orr__stall_is_same_collective(own, w->place, n, w->other))
+        orr_buf_text(b, ", over other dimensions or in another order of them");
 }
 
 static bool ends_on_the_spot(const orr_columns *c, uint32_t i)

@@ -171,8 +171,10 @@ uint32_t orr__step_last_member(const orr_sim *s, uint32_t step)
     const orr__step *me = &w->steps[step];
     if (me->instance == ORR__NONE)
         return step;
+    const uint32_t source = w->instances[me->instance].source;
     uint32_t last = w->instances[me->instance].last;
-    while (last != step && w->steps[last].start > me->end)
+    while (last != step && (w->steps[last].start > me->end ||
+                            (source != ORR__NONE && w->steps[last].rank != source)))
         last = w->steps[last].earlier;
     return w->steps[last].start > me->start ? last : step;
 }

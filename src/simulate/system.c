@@ -70,7 +70,11 @@ static orr__data_set *new_set(orr__npu *n, uint32_t place, uint64_t expected)
     else
         set = orr_arena_new(s->arena, 1, orr__data_set);
     if (set)
-        *set = (orr__data_set){.npu = n, .place = place, .expected = expected};
+        *set = (orr__data_set){.npu = n,
+                               .place = place,
+                               .course = ORR__NONE,
+                               .expected = expected,
+                               .started = set->started};
     return set;
 }
 
@@ -125,7 +129,7 @@ static bool goes_before(const orr__stream *st, const orr__stream *waiting, orr__
     }
 }
 
-static void insert_stream(orr__queue *q, orr__stream *st)
+void orr__queue_insert(orr__queue *q, orr__stream *st)
 {
     const orr__intra how = st->npu->sim->system.intra;
     orr__stream *before = NULL;
@@ -148,15 +152,31 @@ static void remove_stream(orr__queue *q, orr__stream *st)
     *(st->next ? &st->next->previous : &q->last) = st->previous;
 }
 
+/* The running ones stay in front. */
+static void move_before(orr__queue *q, orr__stream *st, orr__stream *other)
+{
+    remove_stream(q, st);
+    st->next = other;
+    st->previous = other->previous;
+    *(st->previous ? &st->previous->next : &q->first) = st;
+    other->previous = st;
+}
+
 static void start_what_fits(orr__npu *n, orr__queue *q)
 {
     const uint64_t all = n->sim->opt.queues_per_dim;
     const uint64_t most = (n->sim->system.active_chunks + all - 1) / all;
+    const bool is_agreed = n->sim->system.is_agreed;
     orr__stream *st = q->first;
     for (uint64_t i = 0; st && i < q->running; i++)
         st = st->next;
     while (st && q->running < most && !n->sim->code) {
-        orr__stream *next = st->next;
+        orr__stream *waiting = st;
+        if (is_agreed && st->set->course != ORR__NONE && !(st = orr__course_next(waiting)))
+            return;
+        if (st != waiting)
+            move_before(q, st, waiting);
+        orr__stream *next = st == waiting ? st->next : waiting;
         st->is_started = true;
         st->phase_since = orr__clock_now(n->sim->clock);
         if (n->sim->watch)
@@ -185,6 +205,8 @@ void orr__stream_advance(orr__stream *st)
     if (is_last && ++st->set->finished == st->set->expected) {
         orr__data_set *set = st->set;
         const uint32_t place = set->place;
+        if (set->course != ORR__NONE)
+            orr__course_leave(s, set->course);
         drop_set(s, set);
         orr__node_done(n, place); /* while this stream still occupies its slot */
     }
@@ -192,7 +214,7 @@ void orr__stream_advance(orr__stream *st)
     if (!is_last) {
         st->phase++;
         st->is_started = false;
-        insert_stream(queue_of(st), st);
+        orr__queue_insert(queue_of(st), st);
     }
     q->running--;
     start_what_fits(n, q);
@@ -218,8 +240,7 @@ typedef struct request {
     const orr__dim *dims;
     uint32_t dim_count;
     orr__route route; /* the dimensions that take part, ascending, and the chunk */
-    orr__course course;
-    bool has_course;
+    uint32_t course;  /* what the ranks agreed on, or NONE */
 } request;
 
 static const orr__group *find_group(const orr_sim *s, int64_t id)
@@ -420,7 +441,7 @@ static orr__stream *make_stream(const request *r, uint32_t phases)
 
 static void launch(orr__stream *st)
 {
-    insert_stream(queue_of(st), st);
+    orr__queue_insert(queue_of(st), st);
     start_what_fits(st->npu, queue_of(st));
 }
 
@@ -436,29 +457,35 @@ static void run_custom(const request *r)
     st->custom_prefix = r->custom;
     st->group = r->m ? r->m->group : NULL;
     if (r->n->sim->watch)
-        orr__watch_collective(r->n, r->place, st->id, st->group, NULL, 0);
+        orr__watch_collective(r->n, r->place, st->id, st->group, NULL);
     launch(st);
 }
 
-/* The way of the i-th chunk. */
-static void set_way(const request *r, uint64_t i, orr__route *way)
+static bool has_legs(const request *r)
+{
+    return r->course != ORR__NONE && orr__course_of(r->n->sim, r->course)->count;
+}
+
+/* Where the i-th chunk goes. */
+static void set_route(const request *r, uint64_t i, orr__route *out)
 {
     const orr__route *all = &r->route;
-    *way = *all;
-    if (r->has_course) {
-        const orr__leg *t = &r->course.legs[i];
-        way->data = t->size;
+    *out = *all;
+    if (has_legs(r)) {
+        const orr__leg *t = &orr__course_of(r->n->sim, r->course)->legs[i];
+        out->is_unmerged = r->n->sim->system.inter != ORR__ROUND_ROBIN;
+        out->data = t->size;
         for (uint32_t k = 0; k < all->count; k++)
-            way->dims[k] = all->dims[t->order[k]];
+            out->dims[k] = all->dims[t->order[k]];
     } else if (r->kind == ORR__AG) {
         for (uint32_t k = 0; k < all->count; k++)
-            way->dims[k] = all->dims[all->count - 1 - k];
+            out->dims[k] = all->dims[all->count - 1 - k];
     }
 }
 
 static void run_native(const request *r)
 {
-    orr__route way;
+    orr__route route;
     if (r->route.count == 0)
         return; /* no dimension takes part: it never completes, and the stall says so */
     for (uint64_t i = 0; i < r->streams && !r->n->sim->code; i++) {
@@ -467,8 +494,10 @@ static void run_native(const request *r)
             orr__sim_no_memory(r->n->sim);
             return;
         }
-        set_way(r, i, &way);
-        orr__add_phases(st, &way);
+        set_route(r, i, &route);
+        orr__add_phases(st, &route);
+        if (i == 0 && r->n->sim->watch)
+            orr__watch_collective(r->n, r->place, st->id, r->m ? r->m->group : NULL, &r->route);
         launch(st);
     }
 }
@@ -557,27 +586,44 @@ static bool find_root(request *r)
     return true;
 }
 
-/* The order of the dimensions, where it is not the usual one. */
+/* What the ranks agree on, where there is something to agree on. */
 static bool find_course(request *r, uint64_t size)
 {
     orr_sim *s = r->n->sim;
-    if (!orr__schedule_decides(s, r->kind, r->route.count))
+    const uint64_t id = r->m ? r->m->next_stream : r->n->streams_made;
+    if (!s->schedule || r->kind >= ORR__REFERENCE_KINDS || r->route.count < 2)
         return true;
-    r->route.is_unmerged = s->system.inter != ORR__ROUND_ROBIN;
-    r->has_course = true;
-    if (!orr__course_get(s, &r->route, r->m ? r->m->next_stream : r->n->streams_made, size,
-                         &r->course)) {
+    if (!orr__course_join(s, &r->route, id, size, &r->course)) {
         orr__sim_no_memory(s);
         return false;
     }
-    r->streams = r->course.count;
+    if (has_legs(r))
+        r->streams = orr__course_of(s, r->course)->count;
     return true;
+}
+
+static bool open_set(request *r)
+{
+    orr_sim *s = r->n->sim;
+    const size_t queues = (size_t)s->dims * s->opt.queues_per_dim;
+    orr__data_set *set = new_set(r->n, r->place, r->streams);
+    r->set = set;
+    if (!set || r->course == ORR__NONE)
+        return set != NULL;
+    set->course = r->course;
+    set->first_id = r->m ? r->m->next_stream : r->n->streams_made;
+    if (!set->started)
+        set->started = orr_arena_new(s->arena, queues, uint32_t);
+    else
+        memset(set->started, 0, queues * sizeof *set->started);
+    return set->started != NULL;
 }
 
 void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size)
 {
     orr_sim *s = n->sim;
-    request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}};
+    request r = {
+        .n = n, .place = place, .kind = kind, .route = {.kind = kind}, .course = ORR__NONE};
     if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r) ||
         !next_priority(n, place, &r.priority))
         return;
@@ -589,8 +635,7 @@ void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size)
         orr__npu_timer(n, 0, orr__node_done, n, place);
         return;
     }
-    r.set = new_set(n, place, r.streams);
-    if (!r.set)
+    if (!open_set(&r))
         orr__sim_no_memory(s);
     else if (r.custom)
         run_custom(&r);

@@ -134,10 +134,8 @@ static orr_code add_step(recorder *r, uint32_t i)
 
 static orr_code add_phase(recorder *r, const orr__phase_run *p, orr_arena *a)
 {
-    static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all"};
-    static const char *const algorithms[] = {"ring", "direct", "halving-doubling", "tree",
-                                             "custom"};
-    const char *kind = p->kind < sizeof kinds / sizeof *kinds ? kinds[p->kind] : "collective";
+    static const char *const algorithms[] = {
+        "ring", "direct", "halving-doubling", "tree", "custom", "chain", "star", "binomial tree"};
     const char *algorithm =
         p->algorithm < sizeof algorithms / sizeof *algorithms ? algorithms[p->algorithm] : "other";
     orr_timespan span = {.track = r->phase_track[phase_place(r, p)],
@@ -146,8 +144,8 @@ static orr_code add_phase(recorder *r, const orr__phase_run *p, orr_arena *a)
                          .size = p->data,
                          .kind = ORR_SPAN_PHASE};
     set_times(r, p->start, p->end, &span);
-    const char *name =
-        orr_arena_print(a, "%s, %s, chunk %llu", kind, algorithm, (unsigned long long)p->stream);
+    const char *name = orr_arena_print(a, "%s, %s, chunk %llu", orr__kind_name((orr__kind)p->kind),
+                                       algorithm, (unsigned long long)p->stream);
     const orr_code code = name ? orr_timeline_add_text(r->t, orr_str_of(name), &span.name, r->err)
                                : orr_no_memory(r->err);
     orr_arena_reset(a);

@@ -29,7 +29,7 @@ orr_code orr__watch_create(orr_sim *s, orr_error *err)
     s->watch = w;
     if (!w || !(w->arena = orr_arena_create()))
         return orr_no_memory(err);
-    w->keeps_steps = s->opt.record >= ORR_SIM_RECORD_NODES;
+    w->keeps_steps = s->opt.record >= ORR_SIM_RECORD_NODES || s->opt.critical_path;
     w->keeps_phases = s->opt.record >= ORR_SIM_RECORD_PHASES;
     w->ranks = orr_arena_new(w->arena, s->npu_count, orr__rank_watch);
     w->tally_of = orr_arena_new(w->arena, orr_set_class_count(s->set), uint32_t *);
@@ -68,8 +68,8 @@ static bool is_alike(const orr__tally *a, const orr__tally *b)
 
 static uint32_t find_tally(struct orr__watch *w, const orr__tally *like)
 {
-    uint64_t key = orr_hash_mix((uint64_t)like->group_ranks << 16 ^ like->type << 8 ^
-                                    like->collective ^ 0xa0761d6478bd642fu,
+    const uint64_t kind = (uint64_t)like->group_ranks << 16 | (uint64_t)like->type << 8;
+    uint64_t key = orr_hash_mix((kind | like->collective) ^ 0xa0761d6478bd642fu,
                                 like->size + 0xe7037ed1a0b428dbu);
     uint32_t i;
     while ((i = orr_map_find(w->tally_by_key, key, ORR__NONE)) != ORR__NONE) {
@@ -255,22 +255,30 @@ static uint32_t find_instance(struct orr__watch *w, const orr__instance *like, i
     return (uint32_t)w->instance_count++;
 }
 
-void orr__watch_collective(orr__npu *n,
-                           uint32_t place,
-                           uint64_t stream,
-                           const orr__group *group,
-                           const orr__dim *const *dims,
-                           uint32_t dim_count)
+/* The smallest rank among those that differ from this one in these dimensions only. */
+static uint32_t base_of(const orr__npu *n, const orr__route *r)
+{
+    uint32_t base = n->rank;
+    for (uint32_t k = 0; k < r->count; k++) {
+        const orr__dim *d = r->dims[k];
+        if (d->group)
+            return 0;
+        base -= n->rank / d->offset % d->count * d->offset;
+    }
+    return base;
+}
+
+void orr__watch_collective(
+    orr__npu *n, uint32_t place, uint64_t stream, const orr__group *group, const orr__route *r)
 {
     struct orr__watch *w = n->sim->watch;
     if (!w->keeps_steps || n->sim->code)
         return;
-    orr__instance like = {.group = group, .stream = stream, .base = dims ? n->rank : 0};
-    for (uint32_t k = 0; k < dim_count; k++)
-        if (dims[k]->group)
-            like.base = 0;
-        else
-            like.base -= n->rank / dims[k]->offset % dims[k]->count * dims[k]->offset;
+    orr__instance like = {.group = group, .stream = stream, .source = ORR__NONE};
+    if (r)
+        like.base = base_of(n, r);
+    if (r && (r->kind == ORR__BC || r->kind == ORR__SC))
+        like.source = r->root;
     const uint32_t i = find_instance(w, &like, group ? group->id : 0);
     if (i == ORR__NONE) {
         orr__sim_no_memory(n->sim);

@@ -26,6 +26,7 @@ typedef struct orr__instance {
     uint64_t stream; /* of its first chunk */
     uint32_t base;   /* the smallest rank that could be a member */
     uint32_t last;   /* the step that came last */
+    uint32_t source; /* the rank that all data comes from; NONE: every member has some */
 } orr__instance;
 
 /* One phase of one chunk, when phases are recorded. */

@@ -279,8 +279,7 @@ static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
         orr__recv(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
 }
 
-/* The reference knows four kinds; -1: not to be simulated. */
-static int kind_of(int type, bool is_compat)
+int orr__kind_of(int type, bool is_compat)
 {
     static const int8_t kinds[ORR_COLL_COUNT] = {
         [ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
@@ -304,7 +303,7 @@ static void collective(orr__npu *n, uint32_t place)
     const orr_columns *c = &n->graph->t->columns;
     const bool is_compat = n->sim->opt.is_compat;
     const int type = c->comm_type ? c->comm_type[n->graph->node[place]] : -1;
-    const int kind = kind_of(type, is_compat);
+    const int kind = orr__kind_of(type, is_compat);
     int64_t size = 0;
     if (n->graph->slot[place] == ORR__SLOT_CPU) {
         orr__sim_fail_text(n->sim, n, place,

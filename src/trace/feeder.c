@@ -12,6 +12,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum { RELEASE_EVERY = 1 << 22 };
+
 typedef enum node_state { WAITING = 0, READY, TAKEN, FINISHED } node_state;
 
 struct orr_feeder {
@@ -26,6 +28,7 @@ struct orr_feeder {
     uint32_t *place; /* position of a node by id; NULL: its index */
     orr_bitset_queue ready;
     uint64_t in_flight, left;
+    uint64_t released; /* pages of the trace's file before this have been given back */
 };
 
 static bool feeds_data(const orr_feeder *f)
@@ -411,6 +414,18 @@ void orr_feeder_done(orr_feeder *f, uint32_t node)
     }
 }
 
+/* Records are looked at roughly in the order of the file, each about once: what lies well behind may go, or
+ * feeding a trace would bring its whole file into memory. */
+static void release_behind(orr_feeder *f, uint32_t node)
+{
+    const orr_trace *t = f->t;
+    const uint64_t at = t->body_at[node];
+    if (!t->source || at < f->released + 2 * RELEASE_EVERY)
+        return;
+    orr_input_release(t->source, t->source_at + f->released, t->source_at + at - RELEASE_EVERY);
+    f->released = at - RELEASE_EVERY;
+}
+
 orr_code orr_feeder_next(orr_feeder *f, orr_node *out, orr_error *err)
 {
     if (f->window)
@@ -418,6 +433,7 @@ orr_code orr_feeder_next(orr_feeder *f, orr_node *out, orr_error *err)
     const uint32_t node = orr_feeder_take(f);
     if (node == ORR_NO_NODE)
         return ORR_END;
+    release_behind(f, node);
     orr_trace_node(f->t, node, out);
     return ORR_OK;
 }

@@ -7,7 +7,9 @@
 
 #include "base/hash.h"
 
-enum { HEADER = 16, TRAILER = 56, CLASS_ENTRY = 56, RANK_ENTRY = 16, PEEK_RANKS = 4 };
+enum { HEADER = 16, TRAILER = 56, CLASS_ENTRY = 56, PEEK_RANKS = 4 };
+
+static const uint8_t head[] = {0x89, 'O', 'R', 'R', '\r', '\n', 0x1a, '\n', 1, 0, 0, 0, 0, 0, 0, 0};
 
 static uint64_t get(const uint8_t *p, size_t n)
 {
@@ -21,6 +23,12 @@ static void put(uint8_t *p, uint64_t v)
     memcpy(p, &v, 8);
 }
 
+/* All eight bytes: a trace may well begin with the first of them. */
+static bool has_magic(const uint8_t *data, size_t size)
+{
+    return size >= 8 && memcmp(data, head, 8) == 0;
+}
+
 static void mend_class(uint8_t *data, uint64_t class_table, uint8_t *entry)
 {
     const uint64_t at = get(entry, 8), stored = get(entry + 8, 8);
@@ -30,8 +38,6 @@ static void mend_class(uint8_t *data, uint64_t class_table, uint8_t *entry)
 
 static void mend(uint8_t *data, size_t size)
 {
-    static const uint8_t head[] = {0x89, 'O', 'R', 'R', '\r', '\n', 0x1a, '\n',
-                                   1,    0,   0,   0,   0,    0,    0,    0};
     if (size < HEADER + TRAILER)
         return;
     uint8_t *trailer = data + size - TRAILER;
@@ -92,7 +98,7 @@ static void try_bytes(const uint8_t *data, size_t size)
     orr_error err;
     uint64_t shift;
     uint32_t ranks = 0;
-    const bool is_orr = size && data[0] == 0x89; /* else it was read as a trace */
+    const bool is_orr = has_magic(data, size); /* else it was read as a trace */
     if (orr_set_open(path, &opt, &s, &err) == ORR_OK) {
         ranks = orr_set_rank_count(s);
         look_at_set(s);

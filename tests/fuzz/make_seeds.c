@@ -194,19 +194,27 @@ static void save_pattern(const orr_pattern *p)
     orr_set_close(s);
 }
 
-/* The form of JSON that only the C++ feeder knows. */
-static void save_feeder_json(void)
+static void save_bytes(const char *path, const void *bytes, size_t size)
+{
+    FILE *out = fopen(path, "wb");
+    if (!out || fwrite(bytes, 1, size, out) != size || fclose(out) != 0) {
+        perror("make_seeds");
+        exit(1);
+    }
+}
+
+/* What the library does not write: the form of JSON that only the C++ feeder knows, and a trace whose first byte
+ * is that of a .orr (a length of 9 in three bytes). */
+static void save_others(void)
 {
     static const char text[] =
         "{\"workload_graph\": [{\"Id\": 0, \"Name\": \"a\", \"NodeType\": 4, \"is_cpu_op\": true, \"runtime\": 5, "
         "\"data_deps\": []}, {\"Id\": 1, \"Name\": \"b\", \"NodeType\": 7, \"is_cpu_op\": false, \"data_deps\": [0], "
         "\"comm_type\": 0, \"comm_size\": 64, \"comm_priority\": 0, \"comm_src\": 0, \"comm_dst\": 1, \"comm_tag\": 2, "
         "\"tensor_size\": 8}]}\n";
-    FILE *out = fopen(path_of("trace_json", "workload_graph", "json"), "w");
-    if (!out || fputs(text, out) < 0 || fclose(out) != 0) {
-        perror("make_seeds");
-        exit(1);
-    }
+    static const char trace[] = "\x89\x80\x00is_cpu_ov";
+    save_bytes(path_of("trace_json", "workload_graph", "json"), text, sizeof text - 1);
+    save_bytes(path_of("orr", "trace_like_orr", "et"), trace, sizeof trace - 1);
 }
 
 int main(int argc, char **argv)
@@ -223,7 +231,7 @@ int main(int argc, char **argv)
     folder = argv[1];
     save_members();
     save_graphs();
-    save_feeder_json();
+    save_others();
     save_generations();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         save_pattern(orr_pattern_find(names[i]));

@@ -115,6 +115,7 @@ def print_tap(results):
     print(f"1..{len(results)}")
     for number, (name, words) in enumerate(results, 1):
         print(f"{'not ' if words else ''}ok {number} - {name}")
-        if words:
-            print("# " + words.strip().replace("\n", "\n# "))
-    return 1 if any(words for _, words in results) else 0
+    failed = [f"{name}: {words.strip()}" for name, words in results if words]
+    for words in failed:  # at the end, where a reader of a long list finds them
+        print("# " + words.replace("\n", "\n# "))
+    return 1 if failed else 0

@@ -53,7 +53,8 @@ static void put(const char *path, const char *text)
 }
 
 /* When the ranks finish.  ranks NULL: no file. */
-static orr_code run(const char *ranks, const char *more, const char *network, uint64_t end[2], orr_error *err)
+static orr_code run(
+    const char *ranks, const char *more, const char *network, uint64_t end[2], orr_error *err)
 {
     orr_sim *s;
     orr_set *set = two_ranks();
@@ -62,10 +63,12 @@ static orr_code run(const char *ranks, const char *more, const char *network, ui
     put("sys.json", system);
     put("mem.json", "{\"memory-type\": \"PER_NPU_MEMORY_EXPANSION\", \"remote-mem-latency\": 50, "
                     "\"remote-mem-bw\": 10}");
-    put("net.yml", "ranks: 2\nswitches: [s]\nlinks: [{from: 0-1, to: s, bandwidth: 2GB/s, latency: 250ns}, "
-                   "{from: 0, to: 1, bandwidth: 1GB/s, latency: 1us}]\n");
-    put("astra.yml", "topology: [FullyConnected]\nnpus_count: [2]\nbandwidth: [0.931322574615478515625]\n"
-                     "latency: [1000]\n");
+    put("net.yml",
+        "ranks: 2\nswitches: [s]\nlinks: [{from: 0-1, to: s, bandwidth: 2GB/s, latency: 250ns}, "
+        "{from: 0, to: 1, bandwidth: 1GB/s, latency: 1us}]\n");
+    put("astra.yml",
+        "topology: [FullyConnected]\nnpus_count: [2]\nbandwidth: [0.931322574615478515625]\n"
+        "latency: [1000]\n");
     if (ranks)
         put("ranks.yml", ranks);
     const orr_sim_options opt = {.set = set,
@@ -84,7 +87,8 @@ static orr_code run(const char *ranks, const char *more, const char *network, ui
     return code;
 }
 
-static void check_run(const char *ranks, const char *more, const char *network, uint64_t first, uint64_t second)
+static void check_run(
+    const char *ranks, const char *more, const char *network, uint64_t first, uint64_t second)
 {
     uint64_t end[2];
     orr_error err;
@@ -112,13 +116,15 @@ TEST(test_config_ranks__memory_and_delay)
 {
     check_run("ranks: [{ranks: 1, memory: 0.5}]", "", NULL, 1011150, 1011250);
     check_run("ranks: [{ranks: 0, delay: 10us}]", "", NULL, 1021150, 1021150);
-    check_run("ranks: [{ranks: 0-1, delay: 1us}, {ranks: 0, delay: 3us}]", "", NULL, 1014150, 1014150);
+    check_run("ranks: [{ranks: 0-1, delay: 1us}, {ranks: 0, delay: 3us}]", "", NULL, 1014150,
+              1014150);
 }
 
 /* 10^6 operations on 1000 bytes: at 100 operations a ns 10 us; at 50 GB/s the bytes allow 50000 a ns. */
 TEST(test_config_ranks__roofline)
 {
-    static const char more[] = ", \"roofline-enabled\": 1, \"peak-perf\": 0.1, \"local-mem-bw\": 50";
+    static const char more[] =
+        ", \"roofline-enabled\": 1, \"peak-perf\": 0.1, \"local-mem-bw\": 50";
     check_run(NULL, more, NULL, 1011150, 1011150);
     check_run("ranks: [{ranks: 0, compute: 0.5}]", more, NULL, 1021150, 1021150);
     check_run("ranks: [{ranks: 0, memory: 0.5}]", more, NULL, 1011250, 1011150); /* the load only */
@@ -131,7 +137,8 @@ TEST(test_config_ranks__slow_links)
 {
     check_run("links: [{from: 0, to: 1, bandwidth: 0.5}]", "", NULL, 2011150, 2011150);
     check_run("links: [{from: 0, to: 1, latency: 3}]", "", NULL, 1013150, 1013150);
-    check_run("links: [{from: 1, to: 0, bandwidth: 0.5, one_way: true}]", "", NULL, 1011150, 1011150);
+    check_run("links: [{from: 1, to: 0, bandwidth: 0.5, one_way: true}]", "", NULL, 1011150,
+              1011150);
     check_run("links: [{from: 0, to: 1, bandwidth: 0.5}]", "", "aware", 2011150, 2011150);
     check_run("links: [{from: 0, to: 1, bandwidth: 0.5}]", "", "graph", 2011150, 2011150);
 }
@@ -158,15 +165,18 @@ TEST(test_config_ranks__errors_name_the_place)
     refuse("ranks: [{compute: 1}]", NULL, "ranks.yml:1:9: the key \"ranks\" is missing");
     refuse("ranks: [{ranks: 2}]", NULL, "ranks.yml:1:17: rank 2: the last of the 2 ranks is 1");
     refuse("ranks: [{ranks: 1-0}]", NULL, "ranks: \"1-0\" is not a rank or a range");
-    refuse("ranks: [{ranks: 0, compute: 0}]", NULL, "compute: \"0\" is not a number from 1e-06 to 1e+06");
+    refuse("ranks: [{ranks: 0, compute: 0}]", NULL,
+           "compute: \"0\" is not a number from 1e-06 to 1e+06");
     refuse("ranks: [{ranks: 0, compute: fast}]", NULL, "compute: \"fast\" is not a number");
     refuse("ranks: [{ranks: 0, delay: 5}]", NULL, "delay: \"5\" is not a time with a unit");
     refuse("ranks: [{ranks: 0, power: 5}]", NULL, "the key \"power\" is not known here");
     refuse("links: [{from: 0}]", NULL, "the key \"to\" is missing");
     refuse("links: [{from: 0, to: t, failed: true}]", NULL, "ranks.yml:1:9: \"t\" is not a rank");
     refuse("links: [{from: 0, to: 1, failed: 2}]", NULL, "failed: \"2\" is not false or true");
-    refuse("links: [{from: 0, to: 1, bandwidth: 0.5}]", "unaware", "the network model unaware has no single links");
-    refuse("links: [{from: 0, to: 1, failed: true}]", "aware", "there is no way from rank 0 to rank 1");
+    refuse("links: [{from: 0, to: 1, bandwidth: 0.5}]", "unaware",
+           "the network model unaware has no single links");
+    refuse("links: [{from: 0, to: 1, failed: true}]", "aware",
+           "there is no way from rank 0 to rank 1");
 }
 
 int main(void)

@@ -256,6 +256,9 @@ TEST(test_critical_path__names_the_slot)
     check_step(&p->steps[0], 0, 4000, 0, 1);
     check_step(&p->steps[1], 4000, 10000, 0, 2);
     CHECK_EQ(p->steps[1].after, ORR_PATH_SLOT);
+    CHECK_TEXT(orr_path_after_name(ORR_PATH_SLOT), "slot");
+    CHECK_TEXT(orr_path_held_name(ORR_PATH_LAST_RANK), "last_rank");
+    CHECK(orr_path_held_name(ORR_PATH_NOT_HELD) == NULL);
     CHECK_EQ_U(p->ranks, 1);
     orr_critical_path_destroy(p);
     orr_sim_destroy(s);

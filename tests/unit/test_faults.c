@@ -11,7 +11,9 @@
 #include "et_make.h"
 
 #include <orrery/feeder.h>
+#include <orrery/gen.h>
 #include <orrery/set.h>
+#include <orrery/sim.h>
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -238,6 +240,35 @@ static orr_code read_rank(const char *path)
     return code;
 }
 
+static orr_code simulate(const char *network, const char *ranks, const char *fidelity)
+{
+    orr_sim *s;
+    const orr_sim_options opt = {.workload = "run.orr",
+                                 .system = "sys.json",
+                                 .network = network,
+                                 .ranks_file = ranks,
+                                 .fidelity = fidelity,
+                                 .threads = 1};
+    orr_code code = orr_sim_create(&opt, &s, &err);
+    CHECK(!code == (s != NULL));
+    if (!code)
+        code = orr_sim_run(s, &err);
+    if (!code)
+        code = orr_sim_write_json(s, "run.json", &err);
+    orr_sim_destroy(s);
+    return code;
+}
+
+static orr_code simulate_graph(const char *path)
+{
+    return simulate(path, "ranks.yml", NULL);
+}
+
+static orr_code simulate_aware(const char *path)
+{
+    return simulate(path, NULL, "aware");
+}
+
 static const struct {
     const char *name;
     job work;
@@ -269,6 +300,8 @@ static const struct {
     {"write the files of a set", write_set, "packed.orr"},
     {"read one rank", read_rank, "plain.orr"},
     {"read one packed rank", read_rank, "packed.orr"},
+    {"simulate on a graph", simulate_graph, "tree.yml"},
+    {"simulate on dimensions", simulate_aware, "dims.yml"},
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 
@@ -343,6 +376,33 @@ static void write_set_files(void)
     orr_set_close(s);
 }
 
+static void put(const char *path, const char *text)
+{
+    write_file(path, text, strlen(text));
+}
+
+static void write_run_files(void)
+{
+    orr_set *s;
+    const orr_pattern *p = orr_pattern_find("all_reduce");
+    orr_gen_options opt = p->defaults;
+    opt.ranks = 4;
+    CHECK_OK(orr_pattern_set(p, &opt, &s, &err), &err);
+    CHECK_OK(orr_set_save(s, "run.orr", NULL, &err), &err);
+    orr_set_close(s);
+    put("sys.json",
+        "{\"scheduling-policy\": \"LIFO\", \"local-mem-bw\": 50, \"preferred-dataset-splits\": 2,"
+        " \"collective-optimization\": \"baseline\","
+        " \"all-reduce-implementation\": [\"ring\", \"direct\"]}");
+    put("tree.yml", "dims: [2, 2]\nswitches: [extra]\nlinks: [{from: spine0, to: extra, "
+                    "bandwidth: 1GB/s}]\ngenerate: {type: leaf-spine, ranks: 4, "
+                    "ranks_per_leaf: 2, spines: 2, bandwidth: 50GB/s}\n");
+    put("ranks.yml", "ranks: [{ranks: 1, delay: 5us}]\n"
+                     "links: [{from: leaf0, to: spine1, failed: true}]\n");
+    put("dims.yml", "topology: [Ring, FullyConnected]\nnpus_count: [2, 2]\n"
+                    "bandwidth: [50, 20]\nlatency: [500, 1000]\n");
+}
+
 static int make_input(void **state)
 {
     orr_trace *t;
@@ -373,6 +433,7 @@ static int make_input(void **state)
     write_file("bad/p.1.et", b.ptr, b.len - 5);
     orr_buf_fini(&b);
     write_set_files();
+    write_run_files();
     return 0;
 }
 

@@ -14,9 +14,9 @@ TEST(test_link_servers__second_message_waits_for_the_wire)
     const uint32_t c = net_run_send(&r, 0, 0, 1, 500), back = net_run_send(&r, 0, 1, 0, 1000);
     CHECK_EQ(net_run_all(&r), ORR_OK);
     CHECK_EQ_U(r.arrived[a], 520);
-    CHECK_EQ_U(r.arrived[b], 540);       /* starts at 20 */
-    CHECK_EQ_U(r.arrived[c], 550);       /* starts at 40, 10 ns on the wire */
-    CHECK_EQ_U(r.arrived[back], 520);    /* the other direction is another link */
+    CHECK_EQ_U(r.arrived[b], 540);    /* starts at 20 */
+    CHECK_EQ_U(r.arrived[c], 550);    /* starts at 40, 10 ns on the wire */
+    CHECK_EQ_U(r.arrived[back], 520); /* the other direction is another link */
     const orr_net_link l = net_run_link(&r, "0 -> 1");
     CHECK_EQ_U(l.messages, 3);
     CHECK_EQ_U(l.bytes, 2500);
@@ -60,7 +60,8 @@ TEST(test_link_servers__each_link_has_its_own_speed)
 /* Fractions are cut off at each hop, as the reference does. */
 TEST(test_link_servers__fractions_of_a_tick_are_cut_off)
 {
-    net_run_open_file(&r, "bandwidth: 3GB/s\nlatency: 500ps\nranks: 2\nlinks: [{from: 0, to: 1}]\n");
+    net_run_open_file(&r,
+                      "bandwidth: 3GB/s\nlatency: 500ps\nranks: 2\nlinks: [{from: 0, to: 1}]\n");
     const uint32_t a = net_run_send(&r, 0, 0, 1, 4), b = net_run_send(&r, 0, 0, 1, 2);
     CHECK_EQ(net_run_all(&r), ORR_OK);
     CHECK_EQ_U(r.arrived[a], 1); /* 0.5 + 1.33; the wire is free after 1 */

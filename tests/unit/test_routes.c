@@ -13,7 +13,8 @@ static orr__routes *routes_of(const orr__topology *t, size_t most_bytes)
 }
 
 /* The sum of the costs on the way; UINT32_MAX: there is none. */
-static uint32_t walk(orr__routes *r, const orr__topology *t, uint32_t from, uint32_t to, uint64_t hash)
+static uint32_t walk(
+    orr__routes *r, const orr__topology *t, uint32_t from, uint32_t to, uint64_t hash)
 {
     uint32_t cost = 0;
     orr_error err;
@@ -108,8 +109,9 @@ TEST(test_routes__one_table_for_the_ranks_of_a_leaf)
     orr__topology *t = net_run_parse(two_tiers);
     orr__routes *r = routes_of(t, 0);
     for (uint32_t i = 0; i < 32 * 32; i++)
-        CHECK_EQ_U(walk(r, t, i / 32, i % 32, i),
-                   i / 32 == i % 32 ? 0 : i / 32 / 8 == i % 32 / 8 ? 2 : 4);
+        CHECK_EQ_U(walk(r, t, i / 32, i % 32, i), i / 32 == i % 32           ? 0
+                                                  : i / 32 / 8 == i % 32 / 8 ? 2
+                                                                             : 4);
     CHECK_EQ_U(orr__routes_made(r), 4);
     CHECK_EQ_U(orr__routes_kept(r), 4);
     orr__routes_destroy(r);
@@ -125,7 +127,8 @@ TEST(test_routes__tables_are_bounded)
         for (uint32_t leaf = 0; leaf < 4; leaf++)
             CHECK_EQ_U(walk(r, t, (leaf * 8 + 9) % 32, leaf * 8, 0), 4);
     CHECK_EQ_U(orr__routes_kept(r), 3);
-    CHECK_EQ_U(orr__routes_made(r), 8); /* four in turn with room for three: each one is made anew */
+    CHECK_EQ_U(orr__routes_made(r),
+               8); /* four in turn with room for three: each one is made anew */
     CHECK_EQ_U(walk(r, t, 0, 24, 0), 4);
     CHECK_EQ_U(orr__routes_made(r), 8);
     orr__routes_destroy(r);
@@ -192,8 +195,8 @@ TEST(test_routes__same_run_same_times)
     for (unsigned round = 0; round < 2; round++) {
         net_run_open_file(&run, two_tiers);
         for (uint32_t i = 0; i < 400; i++)
-            net_run_send(&run, i, i % 32, (i * 7 + 13) % 32 == i % 32 ? (i + 1) % 32 : (i * 7 + 13) % 32,
-                         1 + i);
+            net_run_send(&run, i, i % 32,
+                         (i * 7 + 13) % 32 == i % 32 ? (i + 1) % 32 : (i * 7 + 13) % 32, 1 + i);
         CHECK_EQ(net_run_all(&run), ORR_OK);
         for (uint32_t i = 0; i < 400 && round; i++)
             CHECK_EQ_U(run.arrived[i], before[i]);

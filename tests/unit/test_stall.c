@@ -93,7 +93,7 @@ typedef struct job {
 
 typedef struct setting {
     const char *system, *network, *groups;
-    bool rendezvous;
+    bool rendezvous, is_compat;
     const orr_net_ops *net;
 } setting;
 
@@ -108,8 +108,7 @@ static void put_text(const char *path, const char *text)
     write_file(path, text, strlen(text));
 }
 
-/* Run the job; the code is what orr_sim_run gave. */
-static orr_code run(job *j, const op *ops, size_t count, uint32_t ranks, const setting *with)
+static void make_job(job *j, const op *ops, size_t count, uint32_t ranks, const setting *with)
 {
     char network[200];
     snprintf(network, sizeof network,
@@ -125,9 +124,16 @@ static orr_code run(job *j, const op *ops, size_t count, uint32_t ranks, const s
                                  .network = "net.yml",
                                  .groups = with->groups ? "groups.json" : NULL,
                                  .rendezvous = with->rendezvous,
+                                 .is_compat = with->is_compat,
                                  .custom_network = with->net,
                                  .threads = 1};
     CHECK_OK(orr_sim_create(&opt, &j->sim, &err), &err);
+}
+
+/* Run the job; the code is what orr_sim_run gave. */
+static orr_code run(job *j, const op *ops, size_t count, uint32_t ranks, const setting *with)
+{
+    make_job(j, ops, count, ranks, with);
     const orr_code code = orr_sim_run(j->sim, &err);
     j->stall = orr_sim_stall(j->sim);
     return code;
@@ -212,6 +218,21 @@ TEST(test_stall__tells_tags_apart)
         "rank 0 sends 4096 bytes with tag 7 to rank 1, which receives them with tag 8";
     STALLS(ops, 2, &plain, ORR_STALL_TAG_MISMATCH, words);
     STALLS(ops, 2, &rendezvous, ORR_STALL_TAG_MISMATCH, words);
+}
+
+/* Rank 0 cannot send before it ends its collective, for which rank 1 is missing. */
+TEST(test_stall__tells_sends_to_come_apart)
+{
+    op ops[] = {{0, 1, COLL, .size = 64},
+                {0, 2, SEND, 1, 4096, 7},
+                {1, 1, RECV, 0, 4095, 7},
+                {1, 2, COLL, .size = 64, .after = {1}}};
+    STALLS(ops, 2, &plain, ORR_STALL_SIZE_MISMATCH,
+           "rank 0 is to send 4096 bytes with tag 7 to rank 1, which receives 4095 bytes",
+           "(rank 0, node 2 \"n2\")");
+    ops[2] = (op){1, 1, RECV, 0, 4096, 8};
+    STALLS(ops, 2, &plain, ORR_STALL_TAG_MISMATCH,
+           "with tag 7 to rank 1, which receives them with tag 8");
 }
 
 /* Tag 2 has arrived and its receive is still to come: not a mismatch.  What is missing is tag 1. */
@@ -330,7 +351,7 @@ static const char two_groups[] = "{\"1\": [0, 1, 2, 3], \"2\": [0, 1, 2, 3, 4, 5
 static const setting grouped = {.groups = two_groups};
 static const setting pair_groups = {.groups = "{\"1\": [0, 1], \"2\": [0, 1]}"};
 static const setting pair_group = {.groups = "{\"1\": [0, 1]}"};
-static const setting lonely_group = {.groups = "{\"1\": [0]}"};
+static const setting lonely_group = {.groups = "{\"1\": [0]}", .is_compat = true};
 
 TEST(test_stall__names_an_absent_member)
 {
@@ -414,6 +435,44 @@ TEST(test_stall__knows_collectives_that_cannot_work)
     STALLS(alone, 2, &lonely_group, ORR_STALL_NO_DIMENSION, "no dimension takes part");
 }
 
+/* ---- custom collectives ---- */
+
+/* Programs of two members, cc.0.et and cc.1.et; a run of them by both ranks. */
+static void check_custom(
+    const op *ops, size_t count, unsigned splits, orr_stall_cause cause, const char *words)
+{
+    char system[200];
+    const op both[] = {{0, 1, COLL, .size = 4096}, {1, 1, COLL, .size = 4096}};
+    orr_set *programs = make_set(ops, count, 2);
+    CHECK_OK(orr_set_write_files(programs, "cc", NULL, 1, &err), &err);
+    orr_set_close(programs);
+    snprintf(system, sizeof system,
+             "{\"scheduling-policy\": \"LIFO\", \"preferred-dataset-splits\": %u, "
+             "\"all-reduce-implementation-custom\": [\"cc\"]}",
+             splits);
+    const setting with = {.system = system};
+    STALLS(both, 2, &with, cause, words);
+}
+
+TEST(test_stall__looks_into_custom_collectives)
+{
+    const op good[] = {{0, 1, SEND, 1, 64, 0}, {1, 1, RECV, 0, 64, 0}};
+    check_custom(good, 2, 4, ORR_STALL_CUSTOM_SPLITS, "preferred-dataset-splits 1, not 4");
+    const op sizes[] = {{0, 1, SEND, 1, 64, 0}, {1, 1, RECV, 0, 65, 0}};
+    check_custom(sizes, 2, 1, ORR_STALL_SIZE_MISMATCH, "sends 64 bytes with tag 0 to rank 1");
+    const op tags[] = {{0, 1, SEND, 1, 64, 0}, {1, 1, RECV, 0, 64, 1}};
+    check_custom(tags, 2, 1, ORR_STALL_TAG_MISMATCH, "which receives them with tag 1");
+    const op missing[] = {{0, 1, COMP}, {1, 1, RECV, 0, 64, 1}};
+    check_custom(missing, 2, 1, ORR_STALL_NO_PARTNER, "rank 0 never sends the 64 bytes");
+    const op node[] = {{0, 1, IDLE}, {1, 1, RECV, 0, 64, 0}};
+    check_custom(node, 2, 1, ORR_STALL_CUSTOM_NODE, "neither compute, send nor receive");
+    const op circle[] = {{0, 1, RECV, 1, 8, 0},
+                         {0, 2, SEND, 1, 8, 0, .after = {1}},
+                         {1, 1, RECV, 0, 8, 0},
+                         {1, 2, SEND, 0, 8, 0, .after = {1}}};
+    check_custom(circle, 4, 1, ORR_STALL_CIRCLE, "ranks 0, 1 wait for each other");
+}
+
 /* ---- many ranks ---- */
 
 TEST(test_stall__takes_equal_ranks_together)
@@ -440,6 +499,57 @@ TEST(test_stall__is_nothing_while_all_is_well)
     CHECK_OK(run(&j, ops, 2, 2, &plain), &err);
     CHECK(j.stall == NULL);
     end(&j);
+}
+
+long orr__fail_alloc_after(long n); /* src/base/memory.c, compiled with ORR_FAULTS */
+
+static void put_lines(orr_buf *b, const orr_stall *stall)
+{
+    for (size_t i = 0; i < stall->line_count; i++) {
+        orr_buf_text(b, stall->lines[i]);
+        orr_buf_byte(b, '\n');
+    }
+}
+
+/* A sum of what can be wrong: messages, a group, a custom node, a free node. */
+TEST(test_stall__survives_a_lack_of_memory)
+{
+    const op ops[] = {{0, 1, COLL, .size = 4096, .group = "2"},
+                      {0, 2, RECV, 3, 64, 1},
+                      {1, 1, COLL, .size = 4096, .group = "2"},
+                      {2, 1, RECV, 3, 64, 2},
+                      {2, 2, COLL, .size = 4096, .group = "2", .after = {1}},
+                      {3, 1, RECV, 2, 64, 3},
+                      {3, 2, SEND, 2, 64, 2, .after = {1}},
+                      {4, 1, IDLE},
+                      {4, 2, COMP, .after = {1}},
+                      {2, 3, SEND, 3, 65, 3}};
+    const setting with = {.groups = "{\"2\": [0, 1, 2]}"};
+    job j;
+    CHECK_CODE(run(&j, ops, sizeof ops / sizeof *ops, 5, &with), ORR_EINPUT, &err);
+    orr_buf all = {0};
+    put_lines(&all, j.stall);
+    end(&j);
+    bool is_done = false;
+    for (long n = 0; !is_done; n++) {
+        CHECK(n < 10000);
+        make_job(&j, ops, sizeof ops / sizeof *ops, 5, &with);
+        while (orr_sim_step(j.sim, &err) == ORR_OK)
+            ;
+        orr__fail_alloc_after(n);
+        j.stall = orr_sim_stall(j.sim);
+        is_done = orr__fail_alloc_after(-1) >= 0;
+        CHECK(j.stall || !is_done);
+        if (j.stall) { /* all of it, or nothing */
+            orr_buf now = {0};
+            put_lines(&now, j.stall);
+            CHECK_EQ_U(now.len, all.len);
+            CHECK_BYTES(now.ptr, all.ptr, all.len);
+            orr_buf_fini(&now);
+        }
+        end(&j);
+    }
+    orr_buf_fini(&all);
 }
 
 /* ---- random jobs ---- */
@@ -606,6 +716,7 @@ int main(void)
         RUN(test_stall__names_a_receive_that_never_comes),
         RUN(test_stall__tells_sizes_apart),
         RUN(test_stall__tells_tags_apart),
+        RUN(test_stall__tells_sends_to_come_apart),
         RUN(test_stall__does_not_blame_a_message_that_is_merely_early),
         RUN(test_stall__finds_the_circle_of_two_sends),
         RUN(test_stall__finds_the_shortest_circle),
@@ -621,8 +732,10 @@ int main(void)
         RUN(test_stall__finds_groups_in_opposite_orders),
         RUN(test_stall__knows_chunks_that_are_numbered_differently),
         RUN(test_stall__knows_collectives_that_cannot_work),
+        RUN(test_stall__looks_into_custom_collectives),
         RUN(test_stall__takes_equal_ranks_together),
         RUN(test_stall__is_nothing_while_all_is_well),
+        RUN(test_stall__survives_a_lack_of_memory),
         RUN(test_stall__is_right_about_random_jobs),
         RUN(test_stall__is_right_about_random_collectives),
     };

@@ -110,6 +110,14 @@ TEST(test_timeline__a_sample_at_the_same_time_takes_the_place_of_the_last)
     orr_timeline_destroy(t);
 }
 
+TEST(test_timeline__kinds_have_names)
+{
+    CHECK_TEXT(orr_span_kind_name(ORR_SPAN_OTHER), "other");
+    for (unsigned k = 0; k < ORR_SPAN_KINDS; k++)
+        CHECK(orr_span_kind_name((orr_span_kind)k) != NULL);
+    CHECK(orr_span_kind_name(ORR_SPAN_KINDS) == NULL);
+}
+
 /* ---- what it refuses ---- */
 
 TEST(test_timeline__refuses_what_points_nowhere)
@@ -273,6 +281,7 @@ int main(void)
         RUN(test_timeline__knows_its_start_and_end),
         RUN(test_timeline__an_empty_one_is_fine),
         RUN(test_timeline__a_sample_at_the_same_time_takes_the_place_of_the_last),
+        RUN(test_timeline__kinds_have_names),
         RUN(test_timeline__refuses_what_points_nowhere),
         RUN(test_timeline__chrome_form),
         RUN(test_timeline__spans_that_overlap_lie_on_lanes_of_their_own),

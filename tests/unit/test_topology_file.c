@@ -8,12 +8,13 @@
 TEST(test_topology_file__reads_devices_and_links)
 {
     char name[ORR__DEVICE_NAME];
-    orr__topology *t = net_run_parse("format: orrery-topology\nversion: 1\nranks: 4\n"
-                                     "switches: ['leaf[0-1]', top]\nlatency: 1.5us\ndims: [2, 2]\nlinks:\n"
-                                     "  - {from: 0-1, to: leaf0, bandwidth: 400Gb/s}\n"
-                                     "  - {from: [2, 3], to: leaf1, bandwidth: 50GB/s, latency: 20ns}\n"
-                                     "  - {from: 'leaf[0-1]', to: top, bandwidth: 1GiB/s, count: 2, cost: 7}\n"
-                                     "  - {from: 0, to: 3, bandwidth: 1B/s, one_way: true}\n");
+    orr__topology *t =
+        net_run_parse("format: orrery-topology\nversion: 1\nranks: 4\n"
+                      "switches: ['leaf[0-1]', top]\nlatency: 1.5us\ndims: [2, 2]\nlinks:\n"
+                      "  - {from: 0-1, to: leaf0, bandwidth: 400Gb/s}\n"
+                      "  - {from: [2, 3], to: leaf1, bandwidth: 50GB/s, latency: 20ns}\n"
+                      "  - {from: 'leaf[0-1]', to: top, bandwidth: 1GiB/s, count: 2, cost: 7}\n"
+                      "  - {from: 0, to: 3, bandwidth: 1B/s, one_way: true}\n");
     CHECK_EQ_U(t->ranks, 4);
     CHECK_EQ_U(orr__topology_devices(t), 7);
     CHECK_EQ_U(t->link_count, 4 + 4 + 8 + 1);
@@ -31,8 +32,9 @@ TEST(test_topology_file__reads_devices_and_links)
 
 TEST(test_topology_file__json_is_yaml_too)
 {
-    orr__topology *t = net_run_parse("{\n\t\"ranks\": [\"a\", \"b-c\"], \"routing\": \"first\",\n"
-                                     "\t\"links\": [{\"from\": \"a\", \"to\": \"b-c\", \"bandwidth\": \"1GB/s\"}]\n}\n");
+    orr__topology *t = net_run_parse(
+        "{\n\t\"ranks\": [\"a\", \"b-c\"], \"routing\": \"first\",\n"
+        "\t\"links\": [{\"from\": \"a\", \"to\": \"b-c\", \"bandwidth\": \"1GB/s\"}]\n}\n");
     char name[ORR__DEVICE_NAME];
     CHECK_EQ_U(t->link_count, 2);
     CHECK_EQ(t->routing, ORR__ROUTE_FIRST);
@@ -53,7 +55,8 @@ TEST(test_topology_file__links_join_what_was_generated)
 
 TEST(test_topology_file__file_of_astra_sim_is_none)
 {
-    static const char text[] = "topology: [Ring]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n";
+    static const char text[] =
+        "topology: [Ring]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n";
     orr__topology *t;
     orr_error err;
     CHECK_OK(orr__topology_parse((orr_span){(const uint8_t *)text, strlen(text)}, "net.yml",
@@ -96,9 +99,10 @@ static uint32_t hops(const orr__topology *t, uint32_t from, uint32_t to)
 
 TEST(test_topology_file__leaf_spine)
 {
-    const shape s = {"generate: {type: leaf-spine, ranks: 10, ranks_per_leaf: 4, spines: 2, "
-                     "links_per_spine: 3, bandwidth: 50GB/s, spine_bandwidth: 100GB/s, spine_latency: 1us}",
-                     10, 3 + 2, 10 + 3 * 2 * 3};
+    const shape s = {
+        "generate: {type: leaf-spine, ranks: 10, ranks_per_leaf: 4, spines: 2, "
+        "links_per_spine: 3, bandwidth: 50GB/s, spine_bandwidth: 100GB/s, spine_latency: 1us}",
+        10, 3 + 2, 10 + 3 * 2 * 3};
     orr__topology *t = check_shape(&s);
     CHECK_EQ_U(hops(t, 0, 3), 2);
     CHECK_EQ_U(hops(t, 0, 4), 4);
@@ -121,8 +125,9 @@ TEST(test_topology_file__fat_tree)
 /* 4 x 4 x 2: two rings of four and one pair a rank: 32 * (1 + 1 + 1/2) cables. */
 TEST(test_topology_file__torus)
 {
-    const shape s = {"generate: {type: torus, size: [4, 4, 2], bandwidth: [50GB/s, 25GB/s, 10GB/s], latency: 1us}",
-                     32, 0, 80};
+    const shape s = {
+        "generate: {type: torus, size: [4, 4, 2], bandwidth: [50GB/s, 25GB/s, 10GB/s], latency: 1us}",
+        32, 0, 80};
     orr__topology *t = check_shape(&s);
     CHECK_EQ_U(hops(t, 0, 3), 1);          /* around the ring */
     CHECK_EQ_U(hops(t, 0, 2 + 2 * 4), 4);  /* two and two */
@@ -134,9 +139,10 @@ TEST(test_topology_file__torus)
 /* 4 routers with 2 ranks and 2 global links: 9 groups.  In a group 6 cables; between groups 9 * 8 / 2. */
 TEST(test_topology_file__dragonfly)
 {
-    const shape s = {"generate: {type: dragonfly, routers: 4, ranks_per_router: 2, global_links: 2, "
-                     "bandwidth: 50GB/s}",
-                     72, 36, 72 + 9 * 6 + 36};
+    const shape s = {
+        "generate: {type: dragonfly, routers: 4, ranks_per_router: 2, global_links: 2, "
+        "bandwidth: 50GB/s}",
+        72, 36, 72 + 9 * 6 + 36};
     orr__topology *t = check_shape(&s);
     uint32_t ports[36] = {0}, pairs[9][9] = {{0}};
     for (size_t i = 2 * (72 + 9 * 6); i < t->link_count; i++) {
@@ -156,8 +162,9 @@ TEST(test_topology_file__dragonfly)
 /* 3 groups of 4 routers with a global link each: 2 to either other group. */
 TEST(test_topology_file__dragonfly_with_few_groups)
 {
-    const shape s = {"generate: {type: dragonfly, groups: 3, routers: 4, ranks_per_router: 1, bandwidth: 50GB/s}",
-                     12, 12, 12 + 3 * 6 + 3 * 2};
+    const shape s = {
+        "generate: {type: dragonfly, groups: 3, routers: 4, ranks_per_router: 1, bandwidth: 50GB/s}",
+        12, 12, 12 + 3 * 6 + 3 * 2};
     orr__topology_destroy(check_shape(&s));
 }
 
@@ -178,9 +185,10 @@ TEST(test_topology_file__rails)
 /* With cross_rail spine no rank passes on what is not for it. */
 TEST(test_topology_file__rails_that_meet_at_the_spine)
 {
-    const shape s = {"generate: {type: rails, domains: 4, ranks_per_domain: 2, domains_per_leaf: 2, spines: 2, "
-                     "cross_rail: spine, bandwidth: 50GB/s}",
-                     8, 4 + 4 + 2, 8 + 8 + 4 * 2};
+    const shape s = {
+        "generate: {type: rails, domains: 4, ranks_per_domain: 2, domains_per_leaf: 2, spines: 2, "
+        "cross_rail: spine, bandwidth: 50GB/s}",
+        8, 4 + 4 + 2, 8 + 8 + 4 * 2};
     orr__topology *t = check_shape(&s);
     orr__routes *r;
     orr_error err;
@@ -205,7 +213,12 @@ TEST(test_topology_file__links_change)
     const orr__link_change some[] = {
         {.from = "0-1", .to = "s", .bandwidth = 0.5, .latency = 1},
         {.from = "s", .to = "1", .is_one_way = true, .bandwidth = 1, .latency = 3},
-        {.from = "2", .to = "s", .is_one_way = true, .is_failed = true, .bandwidth = 1, .latency = 1}};
+        {.from = "2",
+         .to = "s",
+         .is_one_way = true,
+         .is_failed = true,
+         .bandwidth = 1,
+         .latency = 1}};
     CHECK_OK(orr__topology_change(t, some, 3, &err), &err);
     CHECK(t->links[0].speed == 20 && t->links[1].speed == 20 && t->links[4].speed == 40);
     CHECK(t->links[2].latency == 100 && t->links[3].latency == 300);
@@ -242,17 +255,22 @@ TEST(test_topology_file__errors_name_the_place)
     refuse(TWO "links: [3]\n", "net.yml:3:9: a map of keys and values was expected");
     refuse(TWO "links: [{from: 0}]\n", "net.yml:3:9: the key \"to\" is missing");
     refuse(TWO "links: [{from: 0, to: 2}]\n", "net.yml:3:23: rank 2: the last of the 2 ranks is 1");
-    refuse(TWO "links: [{from: 0, to: x}]\n", "\"x\" is not a rank, nor the name of a rank or switch");
+    refuse(TWO "links: [{from: 0, to: x}]\n",
+           "\"x\" is not a rank, nor the name of a rank or switch");
     refuse(TWO "links: [{from: 0, to: 'x[0-1]'}]\n", "\"x0\" is not the name of a rank or switch");
     refuse(TWO "links: [{from: 0, to: 'x[1-0]'}]\n", "range that is empty or too large");
     refuse(TWO "links: [{from: 0, to: 'x[0'}]\n", "not a name with a range");
     refuse(TWO "links: [{from: 1-0, to: 1}]\n", "\"1-0\" is an empty range");
     refuse(TWO "links: [{from: 0-1, to: 1}]\n", "net.yml:3:9: a link from a device to itself");
-    refuse("ranks: 2\nlinks: [{from: 0, to: 1}]\n", "net.yml:2:9: the key \"bandwidth\" is missing");
-    refuse(TWO "links: [{from: 0, to: 1, bandwidth: 5}]\n", "bandwidth: \"5\" is not a rate above 0");
+    refuse("ranks: 2\nlinks: [{from: 0, to: 1}]\n",
+           "net.yml:2:9: the key \"bandwidth\" is missing");
+    refuse(TWO "links: [{from: 0, to: 1, bandwidth: 5}]\n",
+           "bandwidth: \"5\" is not a rate above 0");
     refuse(TWO "links: [{from: 0, to: 1, bandwidth: 0GB/s}]\n", "is not a rate above 0");
-    refuse(TWO "links: [{from: 0, to: 1, latency: 5}]\n", "latency: \"5\" is not a time with a unit");
-    refuse(TWO "links: [{from: 0, to: 1, count: 0}]\n", "count: \"0\" is not a whole number from 1");
+    refuse(TWO "links: [{from: 0, to: 1, latency: 5}]\n",
+           "latency: \"5\" is not a time with a unit");
+    refuse(TWO "links: [{from: 0, to: 1, count: 0}]\n",
+           "count: \"0\" is not a whole number from 1");
     refuse(TWO "links: [{from: 0, to: 1, one_way: maybe}]\n", "\"maybe\" is not false or true");
     refuse(TWO "links: [{from: 0, to: 1, speed: 3}]\n", "the key \"speed\" is not known here");
     refuse(TWO "links: [{from: 0, to: 1, from: 1}]\n", "the key \"from\" is there twice");
@@ -269,22 +287,31 @@ TEST(test_topology_file__errors_of_shapes_name_the_place)
     refuse("generate: {type: cube}\n", "type: \"cube\" is not leaf-spine or fat-tree or torus");
     refuse("ranks: 2\ngenerate: {type: torus}\n", "which makes the ranks");
     refuse("generate: {type: torus, size: [4]}\n", "torus: the key \"bandwidth\" is missing");
-    refuse("generate: {type: torus, size: 4, bandwidth: 1GB/s}\n", "size: a list of 1 to 16 numbers");
-    refuse("generate: {type: torus, size: [4, 1], bandwidth: 1GB/s}\n", "size: \"1\" is not a whole number");
-    refuse("generate: {type: torus, size: [4, 4], bandwidth: [1GB/s]}\n", "bandwidth: a rate above 0");
-    refuse("generate: {type: torus, size: [64, 64], bandwidth: 1GB/s}\n", "4096 ranks; 2 to 1000 were expected");
+    refuse("generate: {type: torus, size: 4, bandwidth: 1GB/s}\n",
+           "size: a list of 1 to 16 numbers");
+    refuse("generate: {type: torus, size: [4, 1], bandwidth: 1GB/s}\n",
+           "size: \"1\" is not a whole number");
+    refuse("generate: {type: torus, size: [4, 4], bandwidth: [1GB/s]}\n",
+           "bandwidth: a rate above 0");
+    refuse("generate: {type: torus, size: [64, 64], bandwidth: 1GB/s}\n",
+           "4096 ranks; 2 to 1000 were expected");
     refuse("generate: {type: fat-tree, k: 3, bandwidth: 1GB/s}\n", "an even number of ports");
-    refuse("generate: {type: fat-tree, k: 4, ranks: 17, bandwidth: 1GB/s}\n", "ranks: \"17\" is not");
-    refuse("generate: {type: leaf-spine, ranks: 4, bandwidth: 1GB/s}\n", "\"ranks_per_leaf\" is missing");
-    refuse("generate: {type: dragonfly, groups: 6, routers: 2, ranks_per_router: 1, global_links: 2, "
-           "bandwidth: 1GB/s}\n",
-           "groups: \"6\" is not a whole number from 1 to 5");
-    refuse("generate: {type: rails, domains: 4, ranks_per_domain: 2, domains_per_leaf: 2, bandwidth: 1GB/s}\n",
-           "without spines there is one leaf a rail");
+    refuse("generate: {type: fat-tree, k: 4, ranks: 17, bandwidth: 1GB/s}\n",
+           "ranks: \"17\" is not");
+    refuse("generate: {type: leaf-spine, ranks: 4, bandwidth: 1GB/s}\n",
+           "\"ranks_per_leaf\" is missing");
+    refuse(
+        "generate: {type: dragonfly, groups: 6, routers: 2, ranks_per_router: 1, global_links: 2, "
+        "bandwidth: 1GB/s}\n",
+        "groups: \"6\" is not a whole number from 1 to 5");
+    refuse(
+        "generate: {type: rails, domains: 4, ranks_per_domain: 2, domains_per_leaf: 2, bandwidth: 1GB/s}\n",
+        "without spines there is one leaf a rail");
     refuse("generate: {type: rails, domains: 4, ranks_per_domain: 2, k: 2, bandwidth: 1GB/s}\n",
            "the key \"k\" is not known here");
-    refuse("generate: {type: leaf-spine, ranks: 400, ranks_per_leaf: 1, spines: 400, bandwidth: 1GB/s}\n",
-           "leaf-spine: more than 1000 links");
+    refuse(
+        "generate: {type: leaf-spine, ranks: 400, ranks_per_leaf: 1, spines: 400, bandwidth: 1GB/s}\n",
+        "leaf-spine: more than 1000 links");
 }
 
 int main(void)

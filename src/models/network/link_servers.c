@@ -23,7 +23,8 @@ void orr__servers_fini(orr__servers *s)
 
 bool orr__servers_add(orr__servers *s, const orr__link *like, uint32_t *index_out)
 {
-    if (s->link_count >= ORR__LINK_ARRIVED || !orr_grow(&s->links, &s->link_room, s->link_count + 1))
+    if (s->link_count >= ORR__LINK_ARRIVED ||
+        !orr_grow(&s->links, &s->link_room, s->link_count + 1))
         return false;
     orr__link *l = &s->links[s->link_count];
     *l = *like;

@@ -213,11 +213,8 @@ static orr_code add_device(orr__devices *d, uint32_t device, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code add_ranks(const orr__topology *t,
-                          orr_str text,
-                          const orr_where *w,
-                          orr__devices *out,
-                          orr_error *err)
+static orr_code add_ranks(
+    const orr__topology *t, orr_str text, const orr_where *w, orr__devices *out, orr_error *err)
 {
     uint64_t from, to;
     if (!orr_text_range(text, &from, &to))
@@ -248,11 +245,8 @@ static orr_code select_name(void *context, orr_str name, orr_error *err)
     return add_device(s->out, device, err);
 }
 
-orr_code orr__topology_select(const orr__topology *t,
-                              orr_str text,
-                              const orr_where *where,
-                              orr__devices *out,
-                              orr_error *err)
+orr_code orr__topology_select(
+    const orr__topology *t, orr_str text, const orr_where *where, orr__devices *out, orr_error *err)
 {
     uint32_t device;
     selection s = {t, where, out};
@@ -266,8 +260,7 @@ orr_code orr__topology_select(const orr__topology *t,
 void orr__topology_name(const orr__topology *t, uint32_t device, char out[ORR__DEVICE_NAME])
 {
     if (device >= t->ranks)
-        snprintf(out, ORR__DEVICE_NAME, "%s",
-                 orr_intern_get(t->switches, device - t->ranks).ptr);
+        snprintf(out, ORR__DEVICE_NAME, "%s", orr_intern_get(t->switches, device - t->ranks).ptr);
     else if (t->rank_names)
         snprintf(out, ORR__DEVICE_NAME, "%s", orr_intern_get(t->rank_names, device).ptr);
     else

@@ -3,7 +3,7 @@
  * what the product of a few dimensions comes to.
  *
  *     orr__topology *t;
- *     if (orr__topology_read("net.yml", &t, &err)) ...      // NULL in t: it is a file of ASTRA-sim
+ *     if (orr__topology_parse(bytes, "net.yml", ORR__MOST_LINKS, &t, &err)) ...
  *     for (size_t i = 0; i < t->link_count; i++) use(&t->links[i]);
  *     orr__topology_destroy(t);
  *
@@ -106,8 +106,7 @@ orr_code orr__topology_names(orr_str text,
                              orr_error *err) ORR_MUST_CHECK;
 void orr__topology_name(const orr__topology *t, uint32_t device, char out[ORR__DEVICE_NAME]);
 
-/* The file (topology_file.c).  *out is NULL, and there is no error, when it is not a link-level topology. */
-orr_code orr__topology_read(const char *path, orr__topology **out, orr_error *err) ORR_MUST_CHECK;
+/* A file (topology_file.c).  *out is NULL, and there is no error, when it is not a link-level topology. */
 orr_code orr__topology_parse(orr_span bytes,
                              const char *path,
                              size_t most_links,

@@ -5,7 +5,6 @@
  * gone through one by one. */
 #include "topology_impl.h"
 
-#include "../../base/input.h"
 #include "../../base/text.h"
 
 #include <stdio.h>
@@ -105,11 +104,8 @@ static orr_code take_ranks(orr_yaml_value root, orr__topology *t, orr_error *err
 
 /* ---- links ---- */
 
-static orr_code select_devices(const orr__topology *t,
-                               orr_yaml_value link,
-                               const char *key,
-                               orr__devices *out,
-                               orr_error *err)
+static orr_code select_devices(
+    const orr__topology *t, orr_yaml_value link, const char *key, orr__devices *out, orr_error *err)
 {
     orr_yaml_value v;
     orr_code code = orr_yaml_need(link, key, &v, err);
@@ -228,15 +224,15 @@ static orr_code take_dims(orr__topology *t, orr_yaml_value root, orr_error *err)
         all = all * n > ORR__MOST_RANKS ? (uint64_t)ORR__MOST_RANKS + 1 : all * n;
     }
     if (all != t->ranks)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "dims: their product is not the number of ranks, %u", t->ranks);
+        return orr_fail(err, ORR_EINPUT, &w, "dims: their product is not the number of ranks, %u",
+                        t->ranks);
     return ORR_OK;
 }
 
 static orr_code check_head(orr_yaml_value root, orr_error *err)
 {
-    static const char *const keys[] = {"format",    "version", "generate", "ranks",
-                                       "switches",  "links",   "dims",     "routing",
+    static const char *const keys[] = {"format",    "version", "generate",      "ranks",
+                                       "switches",  "links",   "dims",          "routing",
                                        "bandwidth", "latency", "ranks_forward", NULL};
     static const char *const formats[] = {"orrery-topology", NULL};
     unsigned format = 0;
@@ -321,17 +317,5 @@ orr_code orr__topology_parse(
         orr__topology_destroy(*out);
         *out = NULL;
     }
-    return code;
-}
-
-orr_code orr__topology_read(const char *path, orr__topology **out, orr_error *err)
-{
-    orr_input *in;
-    *out = NULL;
-    orr_code code = orr_input_open(path, &in, err);
-    if (code)
-        return code;
-    code = orr__topology_parse(orr_input_bytes(in), path, ORR__MOST_LINKS, out, err);
-    orr_input_close(in);
     return code;
 }

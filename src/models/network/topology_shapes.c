@@ -37,7 +37,9 @@ static uint64_t need(builder *b, const char *key, uint64_t min, uint64_t max)
     return out;
 }
 
-static orr__link_defaults speed_of(builder *b, const char *name, const orr__link_defaults *otherwise)
+static orr__link_defaults speed_of(builder *b,
+                                   const char *name,
+                                   const orr__link_defaults *otherwise)
 {
     orr__link_defaults out = {1, 0};
     if (!b->code)
@@ -56,9 +58,9 @@ static void set_ranks(builder *b, uint64_t ranks)
 {
     const orr_where w = orr_yaml_where(b->map);
     if (!b->code && (ranks < 2 || ranks > b->t->most_links))
-        b->code = orr_fail(b->err, ORR_EINPUT, &w,
-                           "this makes %" PRIu64 " ranks; 2 to %zu were expected", ranks,
-                           b->t->most_links);
+        b->code =
+            orr_fail(b->err, ORR_EINPUT, &w, "this makes %" PRIu64 " ranks; 2 to %zu were expected",
+                     ranks, b->t->most_links);
     b->t->ranks = b->code ? 2 : (uint32_t)ranks;
 }
 
@@ -102,8 +104,8 @@ static void cable(
 /* ---- leaf-spine: ranks on leaves, each leaf on each spine ---- */
 
 static const char *const leaf_spine_keys[] = {
-    "type",    "ranks",           "ranks_per_leaf", "spines", "links_per_spine", "bandwidth",
-    "latency", "spine_bandwidth", "spine_latency",  NULL};
+    "type",      "ranks",   "ranks_per_leaf",  "spines",        "links_per_spine",
+    "bandwidth", "latency", "spine_bandwidth", "spine_latency", NULL};
 
 static void make_leaf_spine(builder *b)
 {
@@ -169,8 +171,7 @@ static void take_torus_dimension(
     orr_yaml_value v;
     uint64_t n = 2;
     if (!b->code)
-        b->code =
-            orr_yaml_get_u64(orr_yaml_item(size, k), "size", 2, ORR__MOST_RANKS, &n, b->err);
+        b->code = orr_yaml_get_u64(orr_yaml_item(size, k), "size", 2, ORR__MOST_RANKS, &n, b->err);
     *speed = *b->otherwise;
     if (!b->code && orr_yaml_find(b->map, "bandwidth", &v))
         b->code = orr_yaml_get_rate(for_dimension(v, k), "bandwidth", &speed->speed, b->err);
@@ -213,9 +214,9 @@ static void make_torus(builder *b)
 /* ---- dragonfly: groups of routers, all connected inside, groups connected by global links ---- */
 
 static const char *const dragonfly_keys[] = {
-    "type",      "groups",  "routers",         "ranks_per_router", "global_links",
-    "bandwidth", "latency", "local_bandwidth", "local_latency",    "global_bandwidth",
-    "global_latency", NULL};
+    "type",          "groups",           "routers",        "ranks_per_router",
+    "global_links",  "bandwidth",        "latency",        "local_bandwidth",
+    "local_latency", "global_bandwidth", "global_latency", NULL};
 
 /* A group's ports for global links, a * h of them, are dealt out to the other groups in turn, so that port j of
  * group g leads to the group j % (groups - 1) + 1 further on.  Its partner is the port of that group in the
@@ -263,10 +264,19 @@ static void make_dragonfly(builder *b)
 
 /* ---- rails: domains with fast links inside, and a switch for the n-th ranks of many domains ---- */
 
-static const char *const rails_keys[] = {
-    "type",       "domains",        "ranks_per_domain", "domains_per_leaf", "spines",
-    "cross_rail", "bandwidth",      "latency",          "nvlink_bandwidth", "nvlink_latency",
-    "spine_bandwidth", "spine_latency", NULL};
+static const char *const rails_keys[] = {"type",
+                                         "domains",
+                                         "ranks_per_domain",
+                                         "domains_per_leaf",
+                                         "spines",
+                                         "cross_rail",
+                                         "bandwidth",
+                                         "latency",
+                                         "nvlink_bandwidth",
+                                         "nvlink_latency",
+                                         "spine_bandwidth",
+                                         "spine_latency",
+                                         NULL};
 
 static void make_rails(builder *b)
 {
@@ -308,8 +318,10 @@ static const struct {
     const char *const *keys;
     void (*make)(builder *b);
 } shapes[] = {
-    {"leaf-spine", leaf_spine_keys, make_leaf_spine}, {"fat-tree", fat_tree_keys, make_fat_tree},
-    {"torus", torus_keys, make_torus},                {"dragonfly", dragonfly_keys, make_dragonfly},
+    {"leaf-spine", leaf_spine_keys, make_leaf_spine},
+    {"fat-tree", fat_tree_keys, make_fat_tree},
+    {"torus", torus_keys, make_torus},
+    {"dragonfly", dragonfly_keys, make_dragonfly},
     {"rails", rails_keys, make_rails},
 };
 

@@ -49,8 +49,7 @@ static orr_code check_config(const orr_net_config *cfg, orr_error *err)
 
 static bool add_link(aware *a, uint32_t k, uint32_t from, uint32_t to, uint32_t *out)
 {
-    const orr__link like = {
-        .from = from, .to = to, .speed = a->speed[k], .latency = a->latency[k]};
+    const orr__link like = {.from = from, .to = to, .speed = a->speed[k], .latency = a->latency[k]};
     return orr__servers_add(&a->servers, &like, out);
 }
 

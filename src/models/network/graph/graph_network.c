@@ -70,8 +70,7 @@ static orr_code graph_send(void *net, orr_sim *sim, const orr_message *m, orr_er
     graph *g = net;
     const uint64_t pair = (uint64_t)m->src << 32 | m->dst;
     const uint64_t number = g->t->routing == ORR__ROUTE_BY_MESSAGE ? g->messages++ : 0;
-    const uint64_t hash =
-        orr_hash_mix(pair ^ 0xa0761d6478bd642fu, number + 0xe7037ed1a0b428dbu);
+    const uint64_t hash = orr_hash_mix(pair ^ 0xa0761d6478bd642fu, number + 0xe7037ed1a0b428dbu);
     return orr__servers_send(&g->servers, sim, m, hash, err);
 }
 

@@ -240,8 +240,7 @@ static const uint32_t *distances(orr__routes *r, uint32_t target)
             return NULL;
         r->tables[i].target = target;
         hook(r, i);
-        if (!fill(r, r->tables[i].distance, target) ||
-            !orr_map_put(r->by_target, target, i, NULL))
+        if (!fill(r, r->tables[i].distance, target) || !orr_map_put(r->by_target, target, i, NULL))
             return NULL;
     } else if (i != r->newest) {
         unhook(r, i);
@@ -267,10 +266,7 @@ static bool is_on_a_way(const orr__routes *r, const uint32_t *distance, uint32_t
     return distance[l->to] != FAR && distance[l->to] + l->cost == distance[l->from];
 }
 
-static uint32_t choose(const orr__routes *r,
-                       const uint32_t *distance,
-                       uint32_t at,
-                       uint64_t hash)
+static uint32_t choose(const orr__routes *r, const uint32_t *distance, uint32_t at, uint64_t hash)
 {
     const uint32_t *link = r->out.link + r->out.first[at];
     const uint32_t *end = r->out.link + r->out.first[at + 1];
@@ -304,8 +300,7 @@ static uint32_t choose_last(const orr__routes *r, uint32_t at, uint32_t dst, uin
     return *link;
 }
 
-uint32_t orr__routes_next(
-    orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err)
+uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err)
 {
     const uint32_t gate = r->gate[dst];
     if (at == dst)

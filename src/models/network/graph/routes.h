@@ -22,8 +22,7 @@ orr_code orr__routes_create(const orr__topology *t,
 void orr__routes_destroy(orr__routes *r); /* NULL is fine */
 
 /* ORR__LINK_NONE: there is no way (ORR_EINPUT), or no memory. */
-uint32_t orr__routes_next(
-    orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
+uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
 
 /* How many links before this one join the same two devices. */
 uint32_t orr__routes_twin(const orr__routes *r, uint32_t link);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_run_faults.c - memory that runs out at every single place in a simulation and its reports.
+ *
+ * As in test_faults.c: each job is run again and again with the first, the second, the third ... request for
+ * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
+#include "check.h"
+#include "files.h"
+
+#include <orrery/critical_path.h>
+#include <orrery/gen.h>
+#include <orrery/sim.h>
+#include <orrery/view.h>
+
+long orr__fail_alloc_after(long n); /* src/base/memory.c */
+
+enum { RANKS = 4 };
+
+static orr_error err;
+static orr_set *set; /* made once, with memory to spare */
+
+static void write_text(const char *path, const char *text)
+{
+    write_file(path, text, strlen(text));
+}
+
+static orr_set *make_set(const char *pattern)
+{
+    const orr_pattern *p = orr_pattern_find(pattern);
+    orr_gen_options opt = p->defaults;
+    orr_set *made;
+    opt.ranks = RANKS;
+    opt.microbatches = 2;
+    CHECK_OK(orr_pattern_set(p, &opt, &made, &err), &err);
+    return made;
+}
+
+static void write_config(void)
+{
+    write_text("net.yml", "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n");
+    write_text(
+        "sys.json",
+        "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,\"preferred-dataset-splits\":2,"
+        "\"all-reduce-implementation\":[\"ring\"]}");
+    write_text("mem.json", "{\"memory-type\":\"MEMORY_POOL\",\"remote-mem-bw\":100}");
+}
+
+/* ---- the jobs: what is done with a simulation that has run ---- */
+
+typedef orr_code (*job)(const orr_sim *s);
+
+static orr_code do_nothing(const orr_sim *s)
+{
+    (void)s;
+    return ORR_OK;
+}
+
+static orr_code draw(const orr_sim *s)
+{
+    orr_timeline *t;
+    orr_code code = orr_sim_timeline(s, &t, &err);
+    CHECK(!code == (t != NULL));
+    if (!code)
+        code = orr_view_chrome(t, "timeline.json", &err);
+    orr_timeline_destroy(t);
+    return code;
+}
+
+static orr_code find_path(const orr_sim *s)
+{
+    orr_critical_path *p;
+    const orr_code code = orr_sim_critical_path(s, &p, &err);
+    CHECK(!code == (p != NULL));
+    orr_critical_path_destroy(p);
+    return code;
+}
+
+static orr_code print_text(const orr_sim *s)
+{
+    return orr_sim_write_text(s, "run.txt", &err);
+}
+
+static orr_code print_json(const orr_sim *s)
+{
+    return orr_sim_write_json(s, "run.json", &err);
+}
+
+static orr_code print_csv(const orr_sim *s)
+{
+    return orr_sim_write_csv(s, "run.csv", &err);
+}
+
+static const struct {
+    const char *name;
+    job work;
+} jobs[] = {
+    {"run", do_nothing},  {"timeline", draw},   {"critical path", find_path},
+    {"text", print_text}, {"json", print_json}, {"csv", print_csv},
+};
+
+static orr_code run_job(job work)
+{
+    const orr_sim_options opt = {.set = set,
+                                 .system = "sys.json",
+                                 .network = "net.yml",
+                                 .memory = "mem.json",
+                                 .threads = 1,
+                                 .record = ORR_SIM_RECORD_PHASES,
+                                 .critical_path = 3};
+    orr_sim *s;
+    orr_code code = orr_sim_create(&opt, &s, &err);
+    CHECK(!code == (s != NULL));
+    if (!code)
+        code = orr_sim_run(s, &err);
+    if (!code)
+        code = work(s);
+    orr_sim_destroy(s);
+    return code;
+}
+
+static void fail_each(const char *pattern)
+{
+    set = make_set(pattern);
+    write_config();
+    for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++)
+        for (long n = 0;; n++) {
+            err.code = ORR_OK;
+            orr__fail_alloc_after(n);
+            const orr_code code = run_job(jobs[k].work);
+            const bool failed = orr__fail_alloc_after(-1) < 0;
+            if (code != (failed ? ORR_ENOMEM : ORR_OK) || (failed && err.code != ORR_ENOMEM))
+                check_fail(__FILE__, __LINE__, "%s, %s, request %ld: code %d: %s", pattern,
+                           jobs[k].name, n, (int)code, err.message);
+            if (!failed)
+                break;
+            CHECK(n < 20000);
+        }
+    orr_set_close(set);
+}
+
+TEST(test_run_faults__collectives)
+{
+    fail_each("three_layer_data_parallel");
+}
+
+TEST(test_run_faults__messages)
+{
+    fail_each("compare_pipeline_parallel");
+}
+
+TEST(test_run_faults__memory)
+{
+    fail_each("one_remote_mem_load_node");
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_run_faults__collectives),
+        RUN(test_run_faults__messages),
+        RUN(test_run_faults__memory),
+    };
+    return RUN_ALL(tests);
+}
