@@ -80,18 +80,17 @@ static bool is_on_the_way(const orr__stream *st, const orr__route *r, uint32_t k
     return true;
 }
 
+/* Every rank goes through all phases here, also those it has no part in: what it gets and which queue is next
+ * depend on them, and must not differ between ranks. */
 static void add_rooted(orr__stream *st, const orr__route *r, orr__kind kind, uint64_t data)
 {
     const bool is_outward = kind == ORR__RD || kind == ORR__GT; /* inner dimensions first */
     for (uint32_t i = 0; i < r->count; i++) {
         const uint32_t k = is_outward ? i : r->count - 1 - i;
-        const orr__dim *d = r->dims[k];
-        if (is_on_the_way(st, r, k)) {
-            add_phase(st, d, kind, BOTH, &data);
-            st->phases[st->phase_count - 1].root = dim_index(d, r->root);
-        } else if (kind == ORR__SC) {
-            data /= d->count; /* what others do in that phase makes this rank's share smaller */
-        }
+        add_phase(st, r->dims[k], kind, BOTH, &data);
+        st->phases[st->phase_count - 1].root = dim_index(r->dims[k], r->root);
+        if (!is_on_the_way(st, r, k))
+            st->phase_count--;
     }
 }
 

@@ -33,6 +33,7 @@ typedef struct maker {
     uint32_t ranks;
     const char *system; /* further keys, beginning with a comma; NULL: none */
     uint32_t splits;    /* 0: 1 */
+    uint32_t queues;    /* a dimension; 0: 1 */
     make_node nodes[MAKE_NODES];
     const char *upper_group; /* of collectives of the upper half of the ranks; NULL: the same */
     bool is_compat;
@@ -123,8 +124,11 @@ static inline void make_files(const maker *m)
 static inline orr_code make_sim(const maker *m, const orr_set *set, orr_sim **out)
 {
     make_files(m);
-    const orr_sim_options opt = {
-        .set = set, .system = "system.json", .network = "network.yml", .is_compat = m->is_compat};
+    const orr_sim_options opt = {.set = set,
+                                 .system = "system.json",
+                                 .network = "network.yml",
+                                 .queues_per_dim = m->queues,
+                                 .is_compat = m->is_compat};
     return orr_sim_create(&opt, out, &err);
 }
 

@@ -200,6 +200,24 @@ TEST(test_algorithm_relay__chunks_follow_each_other)
     CHECK_EQ_U(out.finished[7], 7 * (D + time_of(SIZE / 4)) + 4 * D);
 }
 
+/* Ranks that have no part in a phase must not fall behind in the choice of queues: those who agree on the order
+ * of chunks agree on it queue by queue. */
+TEST(test_algorithm_relay__leaves_all_ranks_with_the_same_queues)
+{
+    maker m = job(ORR_COLL_BROADCAST, 5,
+                  ", \"all-gather-implementation\": [\"ring\", \"ring\"], "
+                  "\"chunk-order\": \"agreed\"");
+    m.shapes = "[ Ring, Ring ]";
+    m.npus = "[ 4, 2 ]";
+    m.bandwidths = "[ 50, 50 ]";
+    m.queues = 2;
+    m.splits = 3; /* an odd number of chunks over two queues */
+    m.nodes[0].size = 3 * SIZE;
+    m.nodes[1] =
+        (make_node){ORR_NODE_COMM_COLL, .kind = ORR_COLL_ALL_GATHER, .size = 3 * SIZE, .root = -1};
+    CHECK_EQ_U(make_run(&m).messages, 3 * (7 + 8 * (1 + 3)));
+}
+
 TEST(test_algorithm_relay__refuses_a_root_that_is_not_there)
 {
     const maker m = job(ORR_COLL_BROADCAST, 8, NULL);
@@ -242,6 +260,7 @@ int main(void)
         RUN(test_algorithm_relay__crosses_outer_dimensions_once),
         RUN(test_algorithm_relay__any_shape_sends_what_it_must),
         RUN(test_algorithm_relay__chunks_follow_each_other),
+        RUN(test_algorithm_relay__leaves_all_ranks_with_the_same_queues),
         RUN(test_algorithm_relay__refuses_a_root_that_is_not_there),
         RUN(test_algorithm_relay__refuses_an_unknown_algorithm),
         RUN(test_algorithm_relay__old_names_know_nothing_of_it),

@@ -254,7 +254,7 @@ static orr_code simulate(const char *network, const char *ranks, const char *fid
     if (!code)
         code = orr_sim_run(s, &err);
     if (!code)
-        code = orr_sim_write_json(s, "run.json", &err);
+        code = orr_sim_write_text(s, "run.txt", &err);
     orr_sim_destroy(s);
     return code;
 }
