@@ -12,8 +12,11 @@
 #include "../base/pool.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
-enum { BATCH_PER_THREAD = 4 };
+/* A batch per thread: enough files that waiting for the last one does not matter, not more than that many bytes
+ * (but always a few files). */
+enum { BATCH_LEAST = 4, BATCH_MOST = 64, BATCH_BYTES = 1 << 25 };
 
 /* ---- building ---- */
 
@@ -382,16 +385,29 @@ static orr_code read_batch(batch *b, orr_error *err)
     return code;
 }
 
+static size_t batch_length(const orr__file_list *list, size_t at, unsigned threads)
+{
+    uint64_t bytes = 0;
+    size_t n = 0;
+    struct stat st;
+    while (at + n < list->count && n < BATCH_MOST * (size_t)threads &&
+           (n < BATCH_LEAST * (size_t)threads || bytes < BATCH_BYTES * (uint64_t)threads)) {
+        bytes += stat(list->paths[at + n], &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+        n++;
+    }
+    return n;
+}
+
 static orr_code read_files(orr_set *s,
                            const orr__file_list *list,
                            const orr_set_options *opt,
                            orr_error *err)
 {
-    const size_t most = BATCH_PER_THREAD * (size_t)orr_pool_threads(opt->threads);
+    const unsigned threads = orr_pool_threads(opt->threads);
     orr_code code = ORR_OK;
-    for (size_t at = 0; at < list->count && !code; at += most) {
-        batch b = {.s = s, .opt = opt, .is_single = list->count == 1};
-        b.count = list->count - at < most ? list->count - at : most;
+    for (size_t at = 0, count; at < list->count && !code; at += count) {
+        count = batch_length(list, at, threads);
+        batch b = {.s = s, .opt = opt, .count = count, .is_single = list->count == 1};
         b.files = orr_alloc(b.count, sizeof *b.files);
         if (!b.files)
             return orr_no_memory(err);
