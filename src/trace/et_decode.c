@@ -227,9 +227,8 @@ static bool int_of(orr_value_kind kind, uint64_t raw, int64_t *out)
 }
 
 /* The first attribute of a name counts. */
-static void note_known(orr__scan *s, orr_str name, uint32_t member, const orr_field *value)
+static void note_known(orr__scan *s, int key, uint32_t member, const orr_field *value)
 {
-    const int key = find_key(name);
     if (key < 0 || s->present >> key & 1 || (member & 1) == 0)
         return;
     const orr_value_kind kind = member_kind(member);
@@ -257,8 +256,31 @@ static bool check_member(orr__scan *s, const orr_field *f)
     return true;
 }
 
+/* Nearly every attribute is a short name and one value, in this order.  False: it is not, or it is not sound;
+ * the general way below decides. */
+static bool scan_plain_attr(orr__scan *s, orr_span message)
+{
+    const uint8_t *p = message.ptr;
+    if (message.len < 4 || p[0] != (ATTR_NAME << 3 | ORR_WIRE_LEN) || p[1] >= 0x80 ||
+        message.len <= 2u + p[1])
+        return false;
+    const orr_str name = {(const char *)p + 2, p[1]};
+    const int key = find_key(name);
+    orr_wire w = {p + 2 + p[1], p + message.len, NULL};
+    orr_field f;
+    if ((key < 0 && !orr_is_utf8(p + 2, name.len)) || !orr_wire_next(&w, &f) || w.at != w.end ||
+        f.number < ATTR_FIRST_MEMBER || f.number > ATTR_LAST_MEMBER || !check_member(s, &f)) {
+        s->why = NULL;
+        return false;
+    }
+    note_known(s, key, f.number, &f);
+    return true;
+}
+
 bool orr__scan_attr(orr__scan *s, orr_span message)
 {
+    if (scan_plain_attr(s, message))
+        return true;
     orr_wire w = orr_wire_of(message);
     orr_field f, value = {0};
     orr_str name = {"", 0}, doc;
@@ -282,7 +304,7 @@ bool orr__scan_attr(orr__scan *s, orr_span message)
     if (w.why)
         return scan_wire_bad(s, &w);
     if (member)
-        note_known(s, name, member, &value);
+        note_known(s, find_key(name), member, &value);
     return true;
 }
 
