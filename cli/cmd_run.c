@@ -21,6 +21,7 @@ static const cli_option options[] = {
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
+    {"threads", 0, "N", "read traces with N threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
     {"trace-log", 0, "FILE", "write when each node was issued and ended, a line each"},
     {"json", 0, NULL, "print one JSON object"},
     {"csv", 0, "FILE", "write one row a rank"},
@@ -164,6 +165,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .fidelity = cli_text(c, "network"),
         .queues_per_dim = (uint32_t)cli_count(c, "queues"),
         .rendezvous = cli_flag(c, "rendezvous"),
+        .threads = (unsigned)cli_count(c, "threads"),
         .trace_log = cli_text(c, "trace-log") != NULL,
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
@@ -266,6 +268,8 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
     };
     orr_sim *s = NULL;
     orr_error second;
+    if (strcmp(cli_text(c, "logging-configuration"), "empty") != 0)
+        cli_note(c, "--logging-configuration is not read: the logs are the default ones");
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
     if (!code)
         code = simulate(&opt, &s, err);

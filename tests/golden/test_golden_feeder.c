@@ -191,13 +191,11 @@ static orr_trace *build(const graph *g)
 static bool is_valid_order(const orr_trace *t, const uint32_t *order, uint32_t count)
 {
     const orr_columns *c = orr_trace_columns(t);
-    uint32_t *at = malloc((c->count + 1) * sizeof *at);
+    uint32_t *at = calloc(c->count + 1u, sizeof *at); /* 1 + the place in the order */
     bool ok = at && count == c->count;
-    for (uint32_t i = 0; ok && i < c->count; i++)
-        at[i] = UINT32_MAX;
     for (uint32_t k = 0; ok && k < count; k++) {
-        ok = at[order[k]] == UINT32_MAX;
-        at[order[k]] = k;
+        ok = at[order[k]] == 0;
+        at[order[k]] = k + 1;
     }
     for (uint32_t i = 0; ok && i < c->count; i++) {
         for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)

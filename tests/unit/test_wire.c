@@ -9,7 +9,7 @@ static orr_span span(const void *p, size_t n)
 }
 
 /* A reader over a copy of exactly this size, so that a sanitizer sees a step outside. */
-static uint8_t *exact(const void *p, size_t n, orr_wire *w)
+__attribute__((noinline)) static uint8_t *exact(const void *p, size_t n, orr_wire *w)
 {
     uint8_t *copy = malloc(n ? n : 1);
     CHECK(copy != NULL);
