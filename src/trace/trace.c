@@ -551,12 +551,9 @@ orr_str orr_trace_name(const orr_trace *t, uint32_t index)
     orr_wire w = orr_wire_of(orr__trace_body(t, index));
     orr_field f;
     orr_str name = {"", 0};
-    while (orr_wire_next(&w, &f)) {
+    while (orr_wire_next(&w, &f)) /* to the end: of several names the last counts */
         if (f.number == NODE_NAME && f.type == ORR_WIRE_LEN)
             name = (orr_str){(const char *)f.bytes.ptr, f.bytes.len};
-        if (f.number > NODE_NAME && name.len)
-            break; /* fields may come in any order and twice, but never do */
-    }
     return name;
 }
 
