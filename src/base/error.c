@@ -49,6 +49,15 @@ orr_code orr_fail(orr_error *err, orr_code code, const orr_where *where, const c
     return code;
 }
 
+/* Put text behind the first `at` bytes, as much as fits; the new length. */
+static size_t append(char *to, size_t at, size_t size, const char *text)
+{
+    const size_t room = size - 1 - at, len = strlen(text), n = len < room ? len : room;
+    memcpy(to + at, text, n);
+    to[at + n] = '\0';
+    return at + n;
+}
+
 orr_code orr_because(orr_error *err, orr_code code, const char *fmt, ...)
 {
     if (!err)
@@ -57,12 +66,13 @@ orr_code orr_because(orr_error *err, orr_code code, const char *fmt, ...)
     va_list args;
     memcpy(inner, err->message, sizeof inner);
     va_start(args, fmt);
-    int used = vsnprintf(err->message, sizeof err->message, fmt, args);
+    const int used = vsnprintf(err->message, sizeof err->message, fmt, args);
     va_end(args);
-    if (used < 0)
-        used = 0;
-    if ((size_t)used < sizeof err->message)
-        snprintf(err->message + used, sizeof err->message - (size_t)used, ": %s", inner);
+    size_t at = used < 0 ? 0 : (size_t)used;
+    if (at >= sizeof err->message)
+        at = sizeof err->message - 1;
+    at = append(err->message, at, sizeof err->message, ": ");
+    append(err->message, at, sizeof err->message, inner);
     err->code = code;
     return code;
 }
