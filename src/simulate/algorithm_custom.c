@@ -24,6 +24,9 @@ struct orr__program_cache {
     orr_sim *sim;
     program *first;
     struct orr__program *runs; /* under way: freed with the simulation when it ends early */
+    orr_intern *paths;         /* of the programs read */
+    program **programs;        /* by the number of their path */
+    size_t room;
 };
 
 struct orr__program {
@@ -53,9 +56,14 @@ static void end_run(run_state *r)
 struct orr__program_cache *orr__program_cache_create(orr_sim *s)
 {
     struct orr__program_cache *c = orr_alloc(1, sizeof *c);
-    if (c)
-        c->sim = s;
-    return c;
+    if (!c)
+        return NULL;
+    c->sim = s;
+    c->paths = orr_intern_create();
+    if (c->paths)
+        return c;
+    orr_free(c);
+    return NULL;
 }
 
 static void destroy_program(program *p)
@@ -77,6 +85,10 @@ void orr__program_cache_destroy(struct orr__program_cache *c)
         program *p = c->first;
         c->first = p->next;
         destroy_program(p);
+    }
+    if (c) {
+        orr_intern_destroy(c->paths);
+        orr_free(c->programs);
     }
     orr_free(c);
 }
@@ -234,10 +246,19 @@ static orr_code find_program(struct orr__program_cache *c,
                              program **out,
                              orr_error *err)
 {
-    for (*out = c->first; *out; *out = (*out)->next)
-        if (strcmp((*out)->path, path) == 0)
-            return ORR_OK;
-    return read_program(c, path, out, err);
+    uint32_t number;
+    if (orr_intern_find(c->paths, orr_str_of(path), &number)) {
+        *out = c->programs[number];
+        return ORR_OK;
+    }
+    const orr_code code = read_program(c, path, out, err);
+    if (code)
+        return code;
+    if (!orr_grow(&c->programs, &c->room, (size_t)orr_intern_count(c->paths) + 1) ||
+        !orr_intern_add(c->paths, orr_str_of(path), &number))
+        return orr_no_memory(err);
+    c->programs[number] = *out;
+    return ORR_OK;
 }
 
 /* ---- running it ---- */
@@ -331,13 +352,20 @@ static void node_done(void *run, uint64_t node)
 static bool position_of(const orr__stream *st, uint32_t *out)
 {
     const orr__group *g = st->group;
-    *out = st->npu->rank;
-    for (uint32_t i = 0; g && i < g->count; i++)
-        if (g->sorted[i] == st->npu->rank) {
-            *out = i;
-            return true;
-        }
-    return !g;
+    const uint32_t rank = st->npu->rank;
+    uint32_t low = 0, high = g ? g->count : 0;
+    *out = rank;
+    if (!g)
+        return true;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (g->sorted[mid] < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    *out = low;
+    return low < g->count && g->sorted[low] == rank;
 }
 
 static run_state *new_run(orr__stream *st, const program *p)
@@ -371,7 +399,7 @@ void orr__custom_start(orr__stream *st)
     orr_sim *s = st->npu->sim;
     char path[4096];
     uint32_t position;
-    program *p;
+    program *p = NULL;
     orr_error err;
     if (!position_of(st, &position)) {
         orr__sim_fail_text(s, st->npu, st->set->place, "rank %u is not a member of the group",

@@ -41,6 +41,7 @@ typedef struct port {
 
 struct orr__bus {
     port npu_port, ma_port, inner_npu_port, inner_ma_port;
+    bus_request *free_requests;
 };
 
 static void set_up(port *p, orr__npu *n, port *partner, double gap)
@@ -85,7 +86,11 @@ static bus_request *pop(request_queue *q)
 static bus_request *new_request(
     orr__npu *n, int32_t size, bool is_processed, bool sends_back, orr__call then)
 {
-    bus_request *r = orr_arena_new(n->sim->arena, 1, bus_request);
+    bus_request *r = n->bus->free_requests;
+    if (r)
+        n->bus->free_requests = r->next;
+    else
+        r = orr_arena_new(n->sim->arena, 1, bus_request);
     if (!r) {
         orr__sim_no_memory(n->sim);
         return NULL;
@@ -168,10 +173,19 @@ static void send_ends(void *port_of, uint64_t unused)
     start_if_idle(p);
 }
 
+/* The request has come to its end: it may be used again, even by what follows it. */
+static void retire(const port *p, bus_request *r)
+{
+    const orr__call then = r->then;
+    r->next = p->npu->bus->free_requests;
+    p->npu->bus->free_requests = r;
+    orr__call_now(then);
+}
+
 static void deliver(void *port_of, uint64_t request)
 {
     port *p = port_of;
-    orr__call_now(((bus_request *)(uintptr_t)request)->then);
+    retire(p, (bus_request *)(uintptr_t)request);
     start_if_idle(p);
 }
 
@@ -186,7 +200,7 @@ static void send_back_or_retire(port *p, bus_request *r)
     } else if (p->inner_npu) {
         cross(p, p->inner_npu, r, false, deliver);
     } else {
-        orr__call_now(r->then);
+        retire(p, r);
     }
 }
 
