@@ -163,15 +163,13 @@ static orr_write_options write_options(const cli_context *c, const target *to)
     return opt;
 }
 
-static orr_code write_rank(const cli_context *c,
-                           const orr_set *s,
-                           uint32_t rank,
-                           const target *to,
-                           const char *path,
-                           orr_error *err)
+static orr_code write_trace(const cli_context *c,
+                            const orr_trace *t,
+                            uint64_t shift,
+                            const target *to,
+                            const char *path,
+                            orr_error *err)
 {
-    const orr_trace *t = orr_set_trace(s, orr_set_class_of(s, rank));
-    const uint64_t shift = orr_set_id_shift(s, rank);
     if (is_json(to->form)) {
         const orr_view_json_options opt = {
             .form = to->form == FORM_JSONL ? ORR_VIEW_JSONL : ORR_VIEW_JSON, .id_shift = shift};
@@ -180,6 +178,22 @@ static orr_code write_rank(const cli_context *c,
     orr_write_options opt = write_options(c, to);
     opt.id_shift = shift;
     return orr_trace_write(t, path, &opt, err);
+}
+
+static orr_code write_rank(const cli_context *c,
+                           const orr_set *s,
+                           uint32_t rank,
+                           const target *to,
+                           const char *path,
+                           orr_error *err)
+{
+    const orr_trace *t;
+    orr_trace *owned;
+    orr_code code = orr_set_rank_trace(s, rank, &t, &owned, err);
+    if (!code)
+        code = write_trace(c, t, orr_set_id_shift(s, rank), to, path, err);
+    orr_trace_destroy(owned);
+    return code;
 }
 
 /* OUT with the rank in front of its ending, for every rank: out.jsonl becomes out.0.jsonl, out.1.jsonl. */

@@ -98,6 +98,8 @@ static orr_code view_run(cli_context *c, orr_error *err)
     const orr_set_options opt = {.read.leniency =
                                      cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
     const kind *k;
+    const orr_trace *t;
+    orr_trace *owned = NULL;
     orr_set *s;
     uint32_t rank;
     orr_code code = find_kind(c->args[0], &k, err);
@@ -105,8 +107,10 @@ static orr_code view_run(cli_context *c, orr_error *err)
         return code;
     code = choose_rank(c, s, &rank, err);
     if (!code)
-        code =
-            k->run(c, orr_set_trace(s, orr_set_class_of(s, rank)), orr_set_id_shift(s, rank), err);
+        code = orr_set_rank_trace(s, rank, &t, &owned, err);
+    if (!code)
+        code = k->run(c, t, orr_set_id_shift(s, rank), err);
+    orr_trace_destroy(owned);
     orr_set_close(s);
     return code;
 }

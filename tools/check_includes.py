@@ -12,7 +12,7 @@ ALLOWED = {
     "base": {"base"},
     "trace": {"trace", "base"},
     "models": {"models", "base"},
-    "sources": {"sources", "trace", "base"},
+    "sources": {"sources", "trace", "models", "base"},
     "passes": {"passes", "trace", "models", "base"},
     "simulate": {"simulate", "trace", "models", "base"},
     "views": {"views", "trace", "base"},

@@ -10,8 +10,8 @@
  *     orr_set_close(s);
  *
  * A *class* is a body that one or more ranks share: their traces are the same up to one number added to all
- * ids (generators that count on from rank to rank make such files).  Written to files, every rank gets back
- * the bytes it was read from. */
+ * ids (generators that count on from rank to rank make such files) and up to the body's *holes*: groups, peers
+ * and tags of which every rank has its own.  Written to files, every rank gets back the bytes it was read from. */
 #ifndef ORRERY_SET_H
 #define ORRERY_SET_H
 
@@ -61,6 +61,58 @@ ORR_API orr_code orr_set_add_like(orr_set *s,
                                   uint32_t class_index,
                                   uint64_t id_shift,
                                   orr_error *err) ORR_MUST_CHECK;
+
+/* ---- holes: where the ranks of a class differ ----
+ *
+ * All ranks of a pipeline stage do the same work in different groups and with different neighbours.  The body
+ * then says where such a value stands, and a rank has one number for each *slot*: one for "my group along this
+ * axis", one for "my successor", however many nodes use it.
+ *
+ *     const orr_hole holes[] = {{7, ORR_HOLE_PG_NAME, 0}, {9, ORR_HOLE_COMM_DST, 1}};
+ *     orr_set_add_class(s, body, holes, 2, 2, &k, &err);
+ *     for (int64_t r = 0; r < ranks; r++)
+ *         orr_set_add_filled(s, k, 0, (int64_t[]){1 + r / 8, r + 1}, &err);
+ */
+typedef enum orr_hole_field {
+    ORR_HOLE_PG_NAME, /* the value in decimal */
+    ORR_HOLE_COMM_SRC,
+    ORR_HOLE_COMM_DST,
+    ORR_HOLE_COMM_TAG,
+    ORR_HOLE_FIELDS
+} orr_hole_field;
+
+typedef struct orr_hole {
+    uint32_t node; /* index; the node has the attribute, with any value */
+    orr_hole_field field;
+    uint32_t slot;
+} orr_hole;
+
+/* A body without ranks so far.  Takes the sealed trace, also on failure; copies the holes. */
+ORR_API orr_code orr_set_add_class(orr_set *s,
+                                   orr_trace *t,
+                                   const orr_hole *holes,
+                                   size_t hole_count,
+                                   uint32_t slot_count,
+                                   uint32_t *class_index,
+                                   orr_error *err) ORR_MUST_CHECK;
+/* One more rank, with a value for each slot of its class. */
+ORR_API orr_code orr_set_add_filled(orr_set *s,
+                                    uint32_t class_index,
+                                    uint64_t id_shift,
+                                    const int64_t *values,
+                                    orr_error *err) ORR_MUST_CHECK;
+
+ORR_API uint32_t orr_set_slot_count(const orr_set *s, uint32_t class_index);
+/* Has this rank a value of its own there?  If not, what stands in the body counts. */
+ORR_API bool orr_set_hole(
+    const orr_set *s, uint32_t rank, orr_hole_field field, uint32_t node, int64_t *out);
+/* The trace of one rank (without its shift), holes filled.  Without holes it is the body; with them it is made
+ * for the caller, who destroys *owned when done (NULL: nothing to destroy). */
+ORR_API orr_code orr_set_rank_trace(const orr_set *s,
+                                    uint32_t rank,
+                                    const orr_trace **out,
+                                    orr_trace **owned,
+                                    orr_error *err) ORR_MUST_CHECK;
 
 /* Keep `count` ranks from `first` on, which count from 0 afterwards; the other ranks are gone. */
 ORR_API orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err)

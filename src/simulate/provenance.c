@@ -19,6 +19,16 @@ typedef struct rank_hash {
     uint64_t id_shift;
 } rank_hash;
 
+/* A rank of a class with holes: the body and the rank's values. */
+static orr_content_hash hash_values(const orr_set *set, uint32_t rank, const orr_content_hash *body)
+{
+    const orr__rank *r = &set->ranks[rank];
+    const size_t size = set->classes[r->class_index].slot_count * sizeof *set->values;
+    orr_content_hash both[2] = {*body, orr_content_hash_of((orr_span){
+                                           (const uint8_t *)(set->values + r->values_at), size})};
+    return orr_content_hash_of((orr_span){(const uint8_t *)both, sizeof both});
+}
+
 static bool hash_traces(const orr_set *set, orr_content_hash *out)
 {
     const uint32_t ranks = orr_set_rank_count(set), classes = orr_set_class_count(set);
@@ -32,6 +42,8 @@ static bool hash_traces(const orr_set *set, orr_content_hash *out)
         all[r].id_shift = orr_set_id_shift(set, r);
         if (k != ORR_NO_NODE)
             all[r].content = of_class[k];
+        if (k != ORR_NO_NODE && orr_set_slot_count(set, k))
+            all[r].content = hash_values(set, r, &of_class[k]);
     }
     if (ok && ranks == 1 && all[0].id_shift == 0)
         *out = all[0].content;

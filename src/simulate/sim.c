@@ -275,6 +275,8 @@ void orr_sim_destroy(orr_sim *s)
     orr_free(s->groups.groups);
     orr_free(s->notes);
     orr_map_destroy(s->groups.by_id);
+    orr_map_destroy(s->group_texts);
+    orr_free(s->group_text);
     orr_set_close(s->owned_set);
     orr__clock_destroy(s->clock);
     orr_arena_destroy(s->arena);

@@ -9,6 +9,7 @@
 #include "../base/bitset_queue.h"
 #include "../base/map.h"
 #include "../models/network/topology.h"
+#include "../trace/set_impl.h"
 #include "../trace/trace_impl.h"
 #include "clock.h"
 
@@ -364,6 +365,9 @@ struct orr_sim {
     struct orr__matcher *matcher;
     struct orr__remote *remote;
     struct orr__program_cache *programs;
+    orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
+    orr_str *group_text;
+    size_t group_text_count, group_text_room;
     uint32_t *finish_order;
     uint32_t finished;
     uint64_t messages;
@@ -386,6 +390,27 @@ void orr__sim_fail_text(orr_sim *s, const orr__npu *npu, uint32_t place, const c
 void orr__sim_no_memory(orr_sim *s);
 
 void orr__sim_note(orr_sim *s, const orr__note *note);
+
+/* Values that ranks of a class may have of their own. */
+static inline int64_t orr__npu_value(const orr__npu *n,
+                                     uint32_t place,
+                                     orr_hole_field field,
+                                     const int64_t *column)
+{
+    return orr__set_value(n->sim->set, n->rank, field, column, n->graph->node[place]);
+}
+static inline int64_t orr__npu_src(const orr__npu *n, uint32_t place)
+{
+    return orr__npu_value(n, place, ORR_HOLE_COMM_SRC, n->graph->t->columns.comm_src);
+}
+static inline int64_t orr__npu_dst(const orr__npu *n, uint32_t place)
+{
+    return orr__npu_value(n, place, ORR_HOLE_COMM_DST, n->graph->t->columns.comm_dst);
+}
+static inline int64_t orr__npu_tag(const orr__npu *n, uint32_t place)
+{
+    return orr__npu_value(n, place, ORR_HOLE_COMM_TAG, n->graph->t->columns.comm_tag);
+}
 
 /* A timer of this rank (4.2). */
 static inline void orr__npu_timer(
@@ -435,6 +460,7 @@ void orr__system_fini(orr__npu *n);
 void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size);
 /* The group that a collective names; NULL: none, or one that is not known. */
 const orr__group *orr__node_group(const orr__npu *n, uint32_t place);
+orr_str orr__group_text(orr_sim *s, int64_t id);                 /* in decimal, made once */
 orr_str orr__node_group_name(const orr__npu *n, uint32_t place); /* empty: all ranks */
 bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind);
 void orr__stream_advance(orr__stream *s);               /* its phase is done (5.3) */

@@ -113,11 +113,15 @@ static inline uint32_t orr__index_of(const orr__npu *n, uint32_t place)
     return n->graph->node[place];
 }
 
+static inline int64_t orr__or_zero(int64_t v)
+{
+    return v == ORR_NO_VALUE ? 0 : v;
+}
+
 /* A value of a node; 0 when it has none. */
 static inline int64_t orr__value_of(const orr__npu *n, uint32_t place, const int64_t *column)
 {
-    const int64_t v = column ? column[orr__index_of(n, place)] : ORR_NO_VALUE;
-    return v == ORR_NO_VALUE ? 0 : v;
+    return column ? orr__or_zero(column[orr__index_of(n, place)]) : 0;
 }
 
 static inline int orr__comm_type_of(const orr__npu *n, uint32_t place)

@@ -81,13 +81,13 @@ static void list_unstarted(orr__stall *st, uint32_t rank, sides *out)
             continue;
         const bool is_send = type == ORR_NODE_COMM_SEND;
         const bool has_size = is_send || !st->sim->opt.rendezvous;
-        const side s = {.owner = rank,
-                        .is_send = is_send,
-                        .peer = (uint32_t)orr__value_of(n, p, is_send ? c->comm_dst : c->comm_src),
-                        .tag =
-                            (uint32_t)((uint64_t)orr__value_of(n, p, c->comm_tag) % ORR__TAG_SPACE),
-                        .size = has_size ? (uint64_t)orr__value_of(n, p, c->comm_size) : 0,
-                        .what = p};
+        const side s = {
+            .owner = rank,
+            .is_send = is_send,
+            .peer = (uint32_t)orr__or_zero(is_send ? orr__npu_dst(n, p) : orr__npu_src(n, p)),
+            .tag = (uint32_t)((uint64_t)orr__or_zero(orr__npu_tag(n, p)) % ORR__TAG_SPACE),
+            .size = has_size ? (uint64_t)orr__value_of(n, p, c->comm_size) : 0,
+            .what = p};
         push(st, out, &s);
     }
     if (out->count)

@@ -262,7 +262,7 @@ static void find_mismatch(const orr__stall *st,
     const orr__npu *n = npu_of(st, w->peer);
     const orr_columns *c = &n->graph->t->columns;
     send->size = (uint64_t)orr__value_of(n, w->via, c->comm_size);
-    send->tag = (uint32_t)((uint64_t)orr__value_of(n, w->via, c->comm_tag) % ORR__TAG_SPACE);
+    send->tag = (uint32_t)((uint64_t)orr__or_zero(orr__npu_tag(n, w->via)) % ORR__TAG_SPACE);
 }
 
 static void put_mismatch(orr_buf *b, const orr__stall *st, const orr__wait *w)

@@ -82,11 +82,13 @@ static bool key_of(const orr_sim *s, const orr__step *step, bool is_send, messag
 {
     const orr_columns *c = columns_of(s, step);
     const uint32_t i = node_of(s, step);
-    const int64_t *peers = is_send ? c->comm_dst : c->comm_src;
-    if (!peers || !c->comm_tag || !c->comm_size)
+    const orr__npu *n = &s->npus[step->rank];
+    const int64_t value = is_send ? orr__npu_dst(n, step->place) : orr__npu_src(n, step->place);
+    const int64_t tag = orr__npu_tag(n, step->place);
+    if (value == ORR_NO_VALUE || tag == ORR_NO_VALUE || !c->comm_size)
         return false;
-    const uint32_t peer = (uint32_t)peers[i];
-    *out = (message_key){.tag = (uint32_t)((uint64_t)c->comm_tag[i] % ORR__TAG_SPACE),
+    const uint32_t peer = (uint32_t)value;
+    *out = (message_key){.tag = (uint32_t)((uint64_t)tag % ORR__TAG_SPACE),
                          .src = is_send ? step->rank : peer,
                          .dst = is_send ? peer : step->rank,
                          .size = (uint64_t)c->comm_size[i]};

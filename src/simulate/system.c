@@ -265,10 +265,38 @@ static orr__membership *join(orr__npu *n, const orr__group *g)
     return m;
 }
 
+/* A group that is this rank's own value of a hole. */
+static bool own_group(const orr__npu *n, uint32_t place, int64_t *out)
+{
+    return orr__set_hole(n->sim->set, n->rank, ORR_HOLE_PG_NAME, n->graph->node[place], out);
+}
+
+orr_str orr__group_text(orr_sim *s, int64_t id)
+{
+    const uint64_t key = (uint64_t)id;
+    uint32_t at = s->group_texts ? orr_map_find(s->group_texts, key, ORR__NONE) : ORR__NONE;
+    if (at != ORR__NONE)
+        return s->group_text[at];
+    at = (uint32_t)s->group_text_count;
+    if (!s->group_texts)
+        s->group_texts = orr_map_create(0);
+    const char *text = orr_arena_print(s->arena, "%" PRId64, id);
+    if (!s->group_texts || !text || at == ORR__NONE ||
+        !orr_grow(&s->group_text, &s->group_text_room, s->group_text_count + 1) ||
+        !orr_map_put(s->group_texts, key, at, NULL)) {
+        orr__sim_no_memory(s);
+        return (orr_str){"", 0};
+    }
+    return s->group_text[s->group_text_count++] = orr_str_of(text);
+}
+
 /* The name of a node's group; empty: all ranks. */
 orr_str orr__node_group_name(const orr__npu *n, uint32_t place)
 {
     const orr_trace *t = n->graph->t;
+    int64_t own;
+    if (own_group(n, place, &own))
+        return own == 0 ? (orr_str){"", 0} : orr__group_text(n->sim, own);
     const uint32_t text =
         t->columns.pg_name ? t->columns.pg_name[n->graph->node[place]] : ORR_NO_NAME;
     const orr_str name = text == ORR_NO_NAME ? (orr_str){"", 0} : orr_trace_text(t, text);
@@ -280,7 +308,7 @@ static bool find_node_group(const orr__npu *n, uint32_t place, const orr__group 
 {
     int64_t id;
     *out = NULL;
-    if (!orr_text_i64(orr__node_group_name(n, place), &id))
+    if (!own_group(n, place, &id) && !orr_text_i64(orr__node_group_name(n, place), &id))
         return false;
     *out = find_group(n->sim, id);
     return *out || orr__metadata_group(n->sim, n->graph, id, out);
@@ -566,10 +594,8 @@ static bool cut(request *r, uint64_t *size)
 static bool find_root(request *r)
 {
     const orr__npu *n = r->n;
-    const orr_columns *c = &n->graph->t->columns;
     const bool is_source = r->kind == ORR__BC || r->kind == ORR__SC;
-    const int64_t *column = is_source ? c->comm_src : c->comm_dst;
-    const int64_t given = column ? column[n->graph->node[r->place]] : ORR_NO_VALUE;
+    const int64_t given = is_source ? orr__npu_src(n, r->place) : orr__npu_dst(n, r->place);
     const orr__group *g = r->m ? r->m->group : NULL;
     if (given == ORR_NO_VALUE || r->kind == ORR__BARRIER) {
         r->route.root = g ? g->members[0] : 0;

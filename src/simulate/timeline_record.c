@@ -100,14 +100,13 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
 {
     const struct orr__watch *w = r->w;
     const orr__step *step = &w->steps[i];
-    const orr_columns *c = &r->s->npus[step->rank].graph->t->columns;
-    const uint32_t node = r->s->npus[step->rank].graph->node[step->place];
-    const int64_t *peers = out->kind == ORR_SPAN_SEND      ? c->comm_dst
-                           : out->kind == ORR_SPAN_RECEIVE ? c->comm_src
-                                                           : NULL;
-    if (peers && peers[node] >= 0) {
+    const orr__npu *n = &r->s->npus[step->rank];
+    const int64_t peer = out->kind == ORR_SPAN_SEND      ? orr__npu_dst(n, step->place)
+                         : out->kind == ORR_SPAN_RECEIVE ? orr__npu_src(n, step->place)
+                                                         : ORR_NO_VALUE;
+    if (peer >= 0) {
         out->has_peer = true;
-        out->peer = (uint32_t)peers[node];
+        out->peer = (uint32_t)peer;
     } else if (step->instance != ORR__NONE && step->end != ORR_NEVER) {
         out->has_peer = true;
         out->peer = w->steps[orr__step_last_member(r->s, i)].rank;

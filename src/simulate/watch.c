@@ -84,6 +84,32 @@ static uint32_t find_tally(struct orr__watch *w, const orr__tally *like)
     return (uint32_t)w->tally_count++;
 }
 
+/* Ranks of a class with holes are in groups of their own: those of a slot are counted once for each row. */
+static bool count_own_groups(const orr__npu *n, uint32_t node, uint32_t row)
+{
+    struct orr__watch *w = n->sim->watch;
+    const orr_set *set = n->sim->set;
+    const uint32_t k = orr_set_class_of(set, n->rank);
+    const uint32_t *slots = set->classes[k].slot[ORR_HOLE_PG_NAME];
+    bool is_new = true;
+    if (!slots || slots[node] == 0)
+        return true;
+    const uint32_t seen[] = {k, slots[node]};
+    if (!orr_map_put(w->group_seen, orr_hash_bytes(seen, sizeof seen, ~(uint64_t)row), 1, &is_new))
+        return false;
+    for (uint32_t r = 0; is_new && r < n->sim->npu_count; r++) {
+        bool is_first;
+        int64_t id;
+        if (orr_set_class_of(set, r) != k || !orr__set_hole(set, r, ORR_HOLE_PG_NAME, node, &id))
+            continue;
+        const orr_str name = id ? orr__group_text(n->sim, id) : (orr_str){"", 0};
+        if (!orr_map_put(w->group_seen, orr_hash_bytes(name.ptr, name.len, row), 1, &is_first))
+            return false;
+        w->tallies[row].groups += is_first;
+    }
+    return true;
+}
+
 /* Which row a node counts in; asked once per node of a class. */
 static uint32_t classify(orr__npu *n, uint32_t place)
 {
@@ -108,7 +134,7 @@ static uint32_t classify(orr__npu *n, uint32_t place)
     w->tallies[row].groups += is_new;
     if (is_new)
         w->tallies[row].group = name;
-    return row;
+    return count_own_groups(n, i, row) ? row : ORR__NONE;
 }
 
 static orr__tally *tally_of(orr__npu *n, uint32_t place)

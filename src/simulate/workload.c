@@ -63,14 +63,19 @@ uint64_t orr__at_speed(uint64_t duration, double speed)
     return speed == 1 ? duration : orr_ticks((double)duration / speed);
 }
 
+static bool is_there(const orr__npu *n, uint32_t place, int64_t value, const char *name)
+{
+    if (value != ORR_NO_VALUE)
+        return true;
+    orr__sim_fail_text(n->sim, n, place, "the attribute %s is missing or not an integer", name);
+    return false;
+}
+
 static bool node_int(
     const orr__npu *n, uint32_t place, const int64_t *column, const char *name, int64_t *out)
 {
     *out = column ? column[n->graph->node[place]] : ORR_NO_VALUE;
-    if (*out != ORR_NO_VALUE)
-        return true;
-    orr__sim_fail_text(n->sim, n, place, "the attribute %s is missing or not an integer", name);
-    return false;
+    return is_there(n, place, *out, name);
 }
 
 /* ---- statistics: nodes start and end in the order of time, so unions of intervals need no sorting ---- */
@@ -240,30 +245,31 @@ static void replay_communication(orr__npu *n, uint32_t place)
     orr__npu_timer(n, orr__replay_time(us), orr__node_done, n, place);
 }
 
-static bool has_value(const orr__npu *n, uint32_t place, const int64_t *column)
+static bool has_size(const orr__npu *n, uint32_t place)
 {
+    const int64_t *column = n->graph->t->columns.comm_size;
     return column && column[n->graph->node[place]] != ORR_NO_VALUE;
 }
 
 static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
 {
     const orr_columns *c = &n->graph->t->columns;
-    if (!n->sim->opt.is_compat && !has_value(n, place, is_send ? c->comm_dst : c->comm_src)) {
+    const int64_t src = orr__npu_src(n, place), dst = orr__npu_dst(n, place);
+    const int64_t peer = is_send ? dst : src, own = is_send ? src : dst;
+    const int64_t tag = orr__npu_tag(n, place);
+    int64_t size;
+    if (!n->sim->opt.is_compat && peer == ORR_NO_VALUE) {
         replay_communication(n, place); /* traces converted from PyTorch do not name the peer */
         return;
     }
-    const int64_t *own_column = is_send ? c->comm_src : c->comm_dst;
-    const int64_t own = own_column ? own_column[n->graph->node[place]] : ORR_NO_VALUE;
-    int64_t peer, size, tag;
     if (own != ORR_NO_VALUE && own != (int64_t)n->rank) {
         orr__sim_fail_text(n->sim, n, place, "%s is rank %" PRId64 ", not this rank",
                            is_send ? "comm_src" : "comm_dst", own);
         return;
     }
-    if (!node_int(n, place, is_send ? c->comm_dst : c->comm_src, is_send ? "comm_dst" : "comm_src",
-                  &peer) ||
+    if (!is_there(n, place, peer, is_send ? "comm_dst" : "comm_src") ||
         !node_int(n, place, c->comm_size, "comm_size", &size) ||
-        !node_int(n, place, c->comm_tag, "comm_tag", &tag))
+        !is_there(n, place, tag, "comm_tag"))
         return;
     if (peer < 0 || peer >= (int64_t)n->sim->npu_count) {
         orr__sim_fail_text(n->sim, n, place,
@@ -308,7 +314,7 @@ static void collective(orr__npu *n, uint32_t place)
     if (n->graph->slot[place] == ORR__SLOT_CPU) {
         orr__sim_fail_text(n->sim, n, place,
                            "a collective on the host (is_cpu_op) cannot be simulated");
-    } else if (type == ORR_COLL_BROADCAST && (is_compat || !has_value(n, place, c->comm_size))) {
+    } else if (type == ORR_COLL_BROADCAST && (is_compat || !has_size(n, place))) {
         replay_communication(n, place); /* all that the reference does (6.3) */
     } else if (kind < 0) {
         orr__sim_fail_text(n->sim, n, place,

@@ -32,14 +32,21 @@ orr_code orr_set_create(orr_set **out, orr_error *err)
     return orr_no_memory(err);
 }
 
+void orr__class_fini(orr__class *c)
+{
+    orr_trace_destroy(c->t);
+    orr__fill_plan_free(c->plan);
+}
+
 void orr_set_close(orr_set *s)
 {
     if (!s)
         return;
     for (size_t i = 0; i < s->class_count; i++)
-        orr_trace_destroy(s->classes[i].t);
+        orr__class_fini(&s->classes[i]);
     orr_free(s->classes);
     orr_free(s->ranks);
+    orr_free(s->values);
     orr_map_destroy(s->by_bytes);
     orr_map_destroy(s->by_likeness);
     orr_arena_destroy(s->arena);
@@ -56,7 +63,8 @@ orr_code orr__set_add_rank(
         return orr_no_memory(err);
     if (class_index != ORR_NO_NODE && s->classes[class_index].ranks++ == 0)
         s->classes[class_index].first = (uint32_t)s->rank_count;
-    s->ranks[s->rank_count++] = (orr__rank){class_index, shift, copy, NULL};
+    s->ranks[s->rank_count++] =
+        (orr__rank){.class_index = class_index, .id_shift = shift, .path = copy};
     return ORR_OK;
 }
 
@@ -216,6 +224,9 @@ orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err)
 
 orr_code orr_set_add_like(orr_set *s, uint32_t class_index, uint64_t id_shift, orr_error *err)
 {
+    if (class_index < s->class_count && s->classes[class_index].slot_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "class %u has slots: the rank needs values",
+                        class_index);
     if (class_index >= s->class_count)
         return orr_fail(err, ORR_EUSAGE, NULL, "the set has no class %u", class_index);
     return orr__set_add_rank(s, class_index, id_shift, NULL, err);
@@ -513,6 +524,37 @@ typedef struct writing {
     orr_write_options opt;
 } writing;
 
+/* Current bytes without a shift, which is what generators want, are copied together; all else goes through a
+ * trace. */
+static orr_code write_filled(
+    const orr_set *s, uint32_t rank, const char *path, const orr_write_options *opt, orr_error *err)
+{
+    const orr__rank *r = &s->ranks[rank];
+    const orr__class *c = &s->classes[r->class_index];
+    const orr_schema schema = opt->same_schema ? c->t->schema : opt->schema;
+    const orr_trace *t;
+    orr_trace *owned = NULL;
+    orr_output *o = NULL;
+    orr_buf bytes = {0};
+    orr_code code;
+    if (opt->id_shift || (schema && schema != ORR_SCHEMA_CURRENT)) {
+        code = orr_set_rank_trace(s, rank, &t, &owned, err);
+        if (!code)
+            code = orr_trace_write(t, path, opt, err);
+        orr_trace_destroy(owned);
+        return code;
+    }
+    code = orr__fill(c, s->values + r->values_at, &bytes) ? ORR_OK : orr_no_memory(err);
+    if (!code)
+        code = orr_output_open(path, &o, err);
+    if (!code) {
+        orr_output_drain(o, &bytes);
+        code = orr_output_commit(&o, err);
+    }
+    orr_buf_fini(&bytes);
+    return code;
+}
+
 static orr_code write_rank(void *context, size_t rank, orr_error *err)
 {
     const writing *w = context;
@@ -528,7 +570,9 @@ static orr_code write_rank(void *context, size_t rank, orr_error *err)
     if (n < 0 || (size_t)n >= sizeof path)
         return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
     opt.id_shift += r->id_shift;
-    return orr_trace_write(t, path, &opt, err);
+    return w->s->classes[r->class_index].hole_count
+               ? write_filled(w->s, (uint32_t)rank, path, &opt, err)
+               : orr_trace_write(t, path, &opt, err);
 }
 
 orr_code orr_set_write_files(const orr_set *s,

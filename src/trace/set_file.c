@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set_file.c - the one-file form of a set, .orr; docs/format/orr.md has every byte.
  *
- *     header | class body | class body | ... | class table | rank table | trailer
+ *     header | class body | class body | ... | class table | rank table | holes | trailer
  *
  * A class body is an .et stream of the current schema (plain, so that it is used where it lies in the
  * mapped file, or one zstd frame).  The tables come after the bodies, so a set is written in one pass; the
@@ -15,6 +15,7 @@
 
 enum { HEADER_SIZE = 16, CLASS_ENTRY = 56, RANK_ENTRY = 16, TRAILER_SIZE = 56, FORMAT_VERSION = 1 };
 enum { PLAIN = 0, ZSTD_FRAME = 1 };
+enum { HAS_HOLES = 1 }; /* a feature: the table of holes, its unpacked length (8 bytes) first */
 
 static const uint8_t head_magic[8] = {0x89, 'O', 'R', 'R', '\r', '\n', 0x1a, '\n'};
 static const uint8_t tail_magic[8] = {'O', 'R', 'R', ' ', 'e', 'n', 'd', '\n'};
@@ -27,6 +28,7 @@ typedef struct class_entry {
 
 typedef struct trailer {
     uint64_t class_table, rank_table, file_size, table_hash;
+    uint64_t features;
     uint32_t classes, ranks;
 } trailer;
 
@@ -107,8 +109,20 @@ static orr_code save_class(saver *v, const orr__class *c, orr_error *err)
     return code;
 }
 
-static void save_end(saver *v, const orr_set *s)
+static orr_code save_holes(saver *v, const orr_set *s, orr_error *err)
 {
+    orr_buf plain = {0};
+    orr_code code = orr__holes_save(s, &plain, err);
+    put_u64(&v->tables, plain.len);
+    if (!code)
+        code = orr_pack((orr_span){plain.ptr, plain.len}, &v->tables, err);
+    orr_buf_fini(&plain);
+    return code;
+}
+
+static orr_code save_end(saver *v, const orr_set *s, uint32_t features, orr_error *err)
+{
+    orr_code code = ORR_OK;
     align(v);
     const trailer t = {.class_table = v->at,
                        .rank_table = v->at + s->class_count * CLASS_ENTRY,
@@ -119,6 +133,8 @@ static void save_end(saver *v, const orr_set *s)
         put_u32(&v->tables, 0);
         put_u64(&v->tables, s->ranks[i].id_shift);
     }
+    if (features & HAS_HOLES)
+        code = save_holes(v, s, err);
     const uint64_t hash = orr_hash_bytes(v->tables.ptr, v->tables.len, 0);
     const uint64_t size = v->at + v->tables.len + TRAILER_SIZE;
     put_u64(&v->tables, t.class_table);
@@ -127,9 +143,10 @@ static void save_end(saver *v, const orr_set *s)
     put_u32(&v->tables, t.ranks);
     put_u64(&v->tables, hash);
     put_u64(&v->tables, size);
-    put_u64(&v->tables, 0);
+    put_u64(&v->tables, features);
     orr_buf_add(&v->tables, tail_magic, 8);
     orr_output_drain(v->o, &v->tables);
+    return code;
 }
 
 static orr_code check_complete(const orr_set *s, orr_error *err)
@@ -147,6 +164,7 @@ orr_code orr_set_save(const orr_set *s,
                       orr_error *err)
 {
     saver v = {.compress = opt && opt->compress};
+    const uint32_t features = orr__set_has_holes(s) ? HAS_HOLES : 0;
     orr_buf header = {0};
     orr_code code = check_complete(s, err);
     if (!code)
@@ -155,16 +173,16 @@ orr_code orr_set_save(const orr_set *s,
         return code;
     orr_buf_add(&header, head_magic, 8);
     put_u32(&header, FORMAT_VERSION);
-    put_u32(&header, 0);
+    put_u32(&header, features);
     v.at = header.len;
     orr_output_drain(v.o, &header);
     orr_buf_fini(&header);
     for (size_t i = 0; i < s->class_count && !code; i++)
         code = save_class(&v, &s->classes[i], err);
-    if (!code) {
-        save_end(&v, s);
+    if (!code)
+        code = save_end(&v, s, features, err);
+    if (!code)
         code = orr_output_commit(&v.o, err);
-    }
     orr_buf_fini(&v.tables);
     orr_output_discard(v.o);
     return code;
@@ -194,6 +212,13 @@ static uint32_t get_u32(const uint8_t *p)
     return (uint32_t)orr__load_le(p, 4);
 }
 
+/* Do the rank table, and the table of holes if there is one, fill the space up to the trailer? */
+static bool has_room_for_ranks(const trailer *t, uint64_t space)
+{
+    const uint64_t ranks = (uint64_t)t->ranks * RANK_ENTRY;
+    return t->features & HAS_HOLES ? space >= ranks + 8 : space == ranks;
+}
+
 static orr_code read_trailer(orr_file *f, orr_error *err)
 {
     const uint64_t size = f->all.len;
@@ -204,7 +229,7 @@ static orr_code read_trailer(orr_file *f, orr_error *err)
         return damage(f, size, err, "the file is cut short");
     if (get_u32(f->all.ptr + 8) != FORMAT_VERSION)
         return damage(f, 8, err, "a version of the .orr format that this program does not know");
-    if (get_u32(f->all.ptr + 12) != 0)
+    if (get_u32(f->all.ptr + 12) & ~(uint32_t)HAS_HOLES)
         return damage(f, 12, err, "a feature of the .orr format that this program does not know");
     const uint8_t *p = f->all.ptr + size - TRAILER_SIZE;
     if (memcmp(p + 48, tail_magic, 8) != 0)
@@ -214,10 +239,14 @@ static orr_code read_trailer(orr_file *f, orr_error *err)
                    .classes = get_u32(p + 16),
                    .ranks = get_u32(p + 20),
                    .table_hash = get_u64(p + 24),
-                   .file_size = get_u64(p + 32)};
-    if (get_u64(p + 40) != 0)
+                   .file_size = get_u64(p + 32),
+                   .features = get_u64(p + 40)};
+    if (t->features & ~(uint64_t)HAS_HOLES)
         return damage(f, size - TRAILER_SIZE + 40, err,
                       "a feature of the .orr format that this program does not know");
+    if (t->features != get_u32(f->all.ptr + 12))
+        return damage(f, size - TRAILER_SIZE + 40, err,
+                      "the features at the end are not those at the beginning");
     if (t->file_size != size)
         return damage(f, size - TRAILER_SIZE + 32, err, "the file is not as long as it says");
     const uint64_t tables_end = size - TRAILER_SIZE;
@@ -225,7 +254,7 @@ static orr_code read_trailer(orr_file *f, orr_error *err)
     if (t->class_table < HEADER_SIZE || t->class_table > tables_end ||
         t->rank_table < t->class_table ||
         t->rank_table - t->class_table != (uint64_t)t->classes * CLASS_ENTRY ||
-        t->rank_table > tables_end || tables_end - t->rank_table != (uint64_t)t->ranks * RANK_ENTRY)
+        t->rank_table > tables_end || !has_room_for_ranks(t, tables_end - t->rank_table))
         return damage(f, tables_end, err, "the tables do not fit the file");
     if (orr_hash_bytes(f->all.ptr + t->class_table, tables_end - t->class_table, 0) !=
         t->table_hash)
@@ -321,6 +350,21 @@ static orr_code load_class(void *context, size_t i, orr_error *err)
     return read_class(l->f, (uint32_t)i, &l->opt->read, &l->s->classes[i].t, err);
 }
 
+static orr_code load_holes(orr_set *s, const orr_file *f, orr_error *err)
+{
+    const uint64_t at = f->t.rank_table + (uint64_t)f->t.ranks * RANK_ENTRY;
+    const orr_span packed = {f->all.ptr + at + 8, (size_t)(f->all.len - TRAILER_SIZE - at - 8)};
+    const char *bad = NULL;
+    orr_buf plain = {0};
+    orr_code code = orr_unpack(packed, get_u64(f->all.ptr + at), &plain, err);
+    if (code == ORR_EINPUT)
+        bad = "the table of holes is damaged";
+    else if (!code)
+        code = orr__holes_load(s, (orr_span){plain.ptr, plain.len}, &bad, err);
+    orr_buf_fini(&plain);
+    return bad ? damage(f, at, err, bad) : code;
+}
+
 static orr_code load(orr_set *s, const orr_file *f, const orr_set_options *opt, orr_error *err)
 {
     loading l = {f, opt, s};
@@ -336,7 +380,7 @@ static orr_code load(orr_set *s, const orr_file *f, const orr_set_options *opt, 
         if (!code)
             code = orr__set_add_rank(s, index, shift, NULL, err);
     }
-    return code;
+    return code || !(f->t.features & HAS_HOLES) ? code : load_holes(s, f, err);
 }
 
 orr_code orr__set_read_orr(orr_set *s, const char *path, const orr_set_options *opt, orr_error *err)
@@ -347,6 +391,35 @@ orr_code orr__set_read_orr(orr_set *s, const char *path, const orr_set_options *
     orr_file f = {.path = path, .all = orr_input_bytes(s->file)};
     code = read_trailer(&f, err);
     return code ? code : load(s, &f, opt, err);
+}
+
+/* Values are stored slot by slot, so one rank's are found by reading all of them: bodies are parsed for their
+ * own rank only in files without holes. */
+static orr_code read_filled(const char *path,
+                            uint32_t rank,
+                            const orr_read_options *opt,
+                            orr_trace **out,
+                            uint64_t *id_shift,
+                            orr_error *err)
+{
+    orr_set *s;
+    const orr_trace *t;
+    const orr_set_options whole = {.read = opt ? *opt : (orr_read_options){0}, .threads = 1};
+    orr_code code = orr_set_open(path, &whole, &s, err);
+    if (code)
+        return code;
+    if (rank >= s->rank_count)
+        code = orr_fail(err, ORR_EUSAGE, NULL, "%s has %zu ranks: there is no rank %u", path,
+                        s->rank_count, rank);
+    if (!code)
+        code = orr_set_rank_trace(s, rank, &t, out, err);
+    if (!code &&
+        !*out) /* a class without holes among others that have some: its bytes are the set's */
+        code = orr__class_trace(&s->classes[s->ranks[rank].class_index], NULL, out, err);
+    if (!code && id_shift)
+        *id_shift = s->ranks[rank].id_shift;
+    orr_set_close(s);
+    return code;
 }
 
 orr_code orr_set_read_rank(const char *path,
@@ -365,6 +438,10 @@ orr_code orr_set_read_rank(const char *path,
         return code;
     orr_file f = {.path = path, .all = orr_input_bytes(in)};
     code = read_trailer(&f, err);
+    if (!code && f.t.features & HAS_HOLES) {
+        orr_input_close(in);
+        return read_filled(path, rank, opt, out, id_shift, err);
+    }
     if (!code && rank >= f.t.ranks)
         code = orr_fail(err, ORR_EUSAGE, NULL, "%s has %u ranks: there is no rank %u", path,
                         f.t.ranks, rank);

@@ -9,16 +9,26 @@
 
 #include "../base/map.h"
 
+enum { ORR__SLOTS_MOST = 1 << 20 }; /* of a class */
+
 typedef struct orr__class {
     orr_trace *t;
     orr_span
         bytes; /* of the file it came from, while the set is being read: equal files are found by it */
     uint32_t ranks, first;
+    uint32_t slot_count;
+    orr_hole *holes; /* in the arena, by node, then field */
+    size_t hole_count;
+    uint32_t
+        *slot[ORR_HOLE_FIELDS];  /* in the arena: node -> slot + 1; NULL: no hole of that field */
+    int64_t *least, *most;       /* in the arena: what fits into a slot */
+    struct orr__fill_plan *plan; /* set_fill.c; NULL without holes */
 } orr__class;
 
 typedef struct orr__rank {
     uint32_t class_index;
     uint64_t id_shift;
+    size_t values_at; /* in the set's values, one a slot of the class */
     char *path;       /* in the arena */
     orr_error *error; /* in the arena; NULL: fine */
 } orr__rank;
@@ -29,6 +39,8 @@ struct orr_set {
     size_t class_count, class_room;
     orr__rank *ranks;
     size_t rank_count, rank_room;
+    int64_t *values;
+    size_t value_count, value_room;
     orr_input *file;      /* the .orr the classes lie in */
     orr_map *by_bytes;    /* hash of a file's bytes -> class */
     orr_map *by_likeness; /* hash of a trace up to a shift of ids -> class */
@@ -45,12 +57,61 @@ typedef struct orr__file_list {
 orr_code orr__set_find_files(const char *path, orr__file_list *out, orr_error *err);
 bool orr__is_orr(orr_span head);
 
+void orr__class_fini(orr__class *c);
 orr_code orr__set_add_rank(
     orr_set *s, uint32_t class_index, uint64_t shift, const char *path, orr_error *err);
 orr_code orr__set_add_class(orr_set *s,
                             orr_trace *t,
                             uint32_t *index,
                             orr_error *err); /* takes t */
+
+/* set_holes.c: holes of a class that has its trace; they are copied.  why: what is wrong with them. */
+orr_code orr__class_set_holes(orr_set *s,
+                              uint32_t class_index,
+                              const orr_hole *holes,
+                              size_t hole_count,
+                              uint32_t slot_count,
+                              const char **why,
+                              orr_error *err);
+const char *orr__hole_field_name(orr_hole_field field);
+orr_code orr__class_trace(const orr__class *c,
+                          const int64_t *values,
+                          orr_trace **out,
+                          orr_error *err);
+bool orr__slot_fits(const orr__class *c, uint32_t slot, int64_t value);
+
+static inline bool orr__set_hole(
+    const orr_set *s, uint32_t rank, orr_hole_field field, uint32_t node, int64_t *out)
+{
+    const orr__rank *r = &s->ranks[rank];
+    const uint32_t *slots = s->classes[r->class_index].slot[field];
+    if (!slots || slots[node] == 0)
+        return false;
+    *out = s->values[r->values_at + slots[node] - 1];
+    return true;
+}
+
+/* A value of a column as this rank has it. */
+static inline int64_t orr__set_value(
+    const orr_set *s, uint32_t rank, orr_hole_field field, const int64_t *column, uint32_t node)
+{
+    int64_t v;
+    if (orr__set_hole(s, rank, field, node, &v))
+        return v;
+    return column ? column[node] : ORR_NO_VALUE;
+}
+
+/* set_fill.c: a body with the holes filled.  The plan of a class is made once and used by all its ranks. */
+orr_code orr__fill_plan_make(const orr__class *c, struct orr__fill_plan **out, orr_error *err);
+void orr__fill_plan_free(struct orr__fill_plan *p);
+/* Appends the rank's bytes (no shift) to out. */
+bool orr__fill(const orr__class *c, const int64_t *values, orr_buf *out);
+
+/* set_file_holes.c: the part of a .orr file that has holes and values; nothing when the set has none. */
+bool orr__set_has_holes(const orr_set *s);
+orr_code orr__holes_save(const orr_set *s, orr_buf *out, orr_error *err);
+/* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then ORR_EINPUT). */
+orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 orr_code orr__set_read_orr(orr_set *s,
                            const char *path,
                            const orr_set_options *opt,

@@ -23,7 +23,7 @@ static void drop_classes(orr_set *s, uint32_t *moved)
         if (s->classes[i].ranks)
             s->classes[kept++] = s->classes[i];
         else
-            orr_trace_destroy(s->classes[i].t);
+            orr__class_fini(&s->classes[i]);
     }
     s->class_count = kept;
     for (size_t r = 0; r < s->rank_count; r++)

@@ -41,10 +41,12 @@ static void mend(uint8_t *data, size_t size)
     if (size < HEADER + TRAILER)
         return;
     uint8_t *trailer = data + size - TRAILER;
+    const uint8_t features = data[12] & 1; /* holes or none */
     memcpy(data, head, sizeof head);
+    data[12] = features;
     memcpy(trailer + 48, "ORR end\n", 8);
     put(trailer + 32, size);
-    put(trailer + 40, 0);
+    put(trailer + 40, features);
     const uint64_t class_table = get(trailer, 8), classes = get(trailer + 16, 4),
                    end = size - TRAILER;
     if (class_table < HEADER || class_table > end)
