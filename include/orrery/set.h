@@ -114,7 +114,26 @@ ORR_API orr_code orr_set_rank_trace(const orr_set *s,
                                     orr_trace **owned,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* Keep `count` ranks from `first` on, which count from 0 afterwards; the other ranks are gone. */
+/* ---- groups: which ranks the traces' pg_name means ----
+ *
+ * Numbers ascend; a trace names a group by its number in decimal. */
+typedef struct orr_group {
+    uint64_t id;
+    const uint32_t *ranks; /* in the order in which they form a ring */
+    uint32_t count;
+} orr_group;
+
+ORR_API orr_code orr_set_add_group(
+    orr_set *s, uint64_t id, const uint32_t *ranks, uint32_t count, orr_error *err) ORR_MUST_CHECK;
+ORR_API uint32_t orr_set_group_count(const orr_set *s);
+ORR_API orr_group orr_set_group(const orr_set *s, uint32_t index);
+/* The file that goes with .et files: a JSON object, number -> array of ranks. */
+ORR_API orr_code orr_set_write_groups(const orr_set *s,
+                                      const char *path,
+                                      orr_error *err) ORR_MUST_CHECK;
+
+/* Keep `count` ranks from `first` on, which count from 0 afterwards; the other ranks and all
+ * groups are gone. */
 ORR_API orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err)
     ORR_MUST_CHECK;
 

@@ -273,6 +273,38 @@ static orr_code take_group(
     return orr_fail(err, ORR_EINPUT, &w, "group %lld has rank %u twice", (long long)g->id, twice);
 }
 
+static orr_code copy_group(const orr_group *from, orr_arena *a, orr__group *g, orr_error *err)
+{
+    uint32_t twice;
+    *g = (orr__group){.id = (int64_t)from->id, .count = from->count};
+    g->members = orr_arena_new(a, from->count, uint32_t);
+    g->sorted = orr_arena_new(a, from->count, uint32_t);
+    g->place = orr_arena_new(a, from->count, uint32_t);
+    if (!g->members || !g->sorted || !g->place)
+        return orr_no_memory(err);
+    memcpy(g->members, from->ranks, from->count * sizeof *g->members);
+    if (orr__group_sort(g, &twice))
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL, "group %lld of the trace set has rank %u twice",
+                    (long long)g->id, twice);
+}
+
+orr_code orr__copy_groups(const orr_set *set, orr_arena *a, orr__groups *out, orr_error *err)
+{
+    const uint32_t count = orr_set_group_count(set);
+    orr_code code = ORR_OK;
+    *out = (orr__groups){.by_id = orr_map_create(count)};
+    if (!out->by_id || !orr_grow(&out->groups, &out->room, (size_t)count + 1))
+        return orr_no_memory(err);
+    for (uint32_t i = 0; i < count && !code; i++) {
+        const orr_group from = orr_set_group(set, i);
+        code = copy_group(&from, a, &out->groups[i], err);
+        if (!code && !orr_map_put(out->by_id, from.id, (uint32_t)out->count++, NULL))
+            code = orr_no_memory(err);
+    }
+    return code;
+}
+
 orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err)
 {
     json_file f;

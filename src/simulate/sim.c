@@ -173,6 +173,8 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     if (s->opt.groups)
         code = orr__read_groups(s->opt.groups, s->arena, &s->groups, err);
+    else if (orr_set_group_count(s->set))
+        code = orr__copy_groups(s->set, s->arena, &s->groups, err);
     for (size_t i = 0; i < s->groups.count && !code; i++) {
         const orr__group *g = &s->groups.groups[i];
         const orr_where w = orr_where_byte(s->opt.groups, ORR_NO_BYTE);

@@ -134,6 +134,8 @@ orr_code orr__read_run_keys(const char *path, orr__system_config *out, orr_error
 orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err);
 orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err);
+/* Those that a set carries. */
+orr_code orr__copy_groups(const orr_set *set, orr_arena *a, orr__groups *out, orr_error *err);
 void orr__system_config_fini(orr__system_config *c);
 
 /* members are filled in: find their order.  A rank that is there twice is in *twice, and the answer false. */

@@ -47,6 +47,8 @@ void orr_set_close(orr_set *s)
     orr_free(s->classes);
     orr_free(s->ranks);
     orr_free(s->values);
+    orr_free(s->groups);
+    orr_free(s->group_ranks);
     orr_map_destroy(s->by_bytes);
     orr_map_destroy(s->by_likeness);
     orr_arena_destroy(s->arena);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set_file.c - the one-file form of a set, .orr; docs/format/orr.md has every byte.
  *
- *     header | class body | class body | ... | class table | rank table | holes | trailer
+ *     header | class body | class body | ... | class table | rank table | holes, groups | trailer
  *
  * A class body is an .et stream of the current schema (plain, so that it is used where it lies in the
  * mapped file, or one zstd frame).  The tables come after the bodies, so a set is written in one pass; the
@@ -15,7 +15,21 @@
 
 enum { HEADER_SIZE = 16, CLASS_ENTRY = 56, RANK_ENTRY = 16, TRAILER_SIZE = 56, FORMAT_VERSION = 1 };
 enum { PLAIN = 0, ZSTD_FRAME = 1 };
-enum { HAS_HOLES = 1 }; /* a feature: the table of holes, its unpacked length (8 bytes) first */
+/* Features: tables behind the rank table, in this order, each packed after its two lengths (8 bytes each). */
+enum { HAS_HOLES = 1, HAS_GROUPS = 2, FEATURES = HAS_HOLES | HAS_GROUPS };
+
+typedef struct extra_table {
+    uint32_t feature;
+    const char *damaged;
+    orr_code (*save)(const orr_set *s, orr_buf *out, orr_error *err);
+    orr_code (*load)(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
+} extra_table;
+
+static const extra_table extra_tables[] = {
+    {HAS_HOLES, "the table of holes is damaged", orr__holes_save, orr__holes_load},
+    {HAS_GROUPS, "the table of groups is damaged", orr__groups_save, orr__groups_load},
+};
+enum { EXTRA_TABLES = sizeof extra_tables / sizeof *extra_tables };
 
 static const uint8_t head_magic[8] = {0x89, 'O', 'R', 'R', '\r', '\n', 0x1a, '\n'};
 static const uint8_t tail_magic[8] = {'O', 'R', 'R', ' ', 'e', 'n', 'd', '\n'};
@@ -109,14 +123,17 @@ static orr_code save_class(saver *v, const orr__class *c, orr_error *err)
     return code;
 }
 
-static orr_code save_holes(saver *v, const orr_set *s, orr_error *err)
+static orr_code save_extra(saver *v, const orr_set *s, const extra_table *x, orr_error *err)
 {
-    orr_buf plain = {0};
-    orr_code code = orr__holes_save(s, &plain, err);
-    put_u64(&v->tables, plain.len);
+    orr_buf plain = {0}, packed = {0};
+    orr_code code = x->save(s, &plain, err);
     if (!code)
-        code = orr_pack((orr_span){plain.ptr, plain.len}, &v->tables, err);
+        code = orr_pack((orr_span){plain.ptr, plain.len}, &packed, err);
+    put_u64(&v->tables, plain.len);
+    put_u64(&v->tables, packed.len);
+    orr_buf_add(&v->tables, packed.ptr, packed.len);
     orr_buf_fini(&plain);
+    orr_buf_fini(&packed);
     return code;
 }
 
@@ -133,8 +150,9 @@ static orr_code save_end(saver *v, const orr_set *s, uint32_t features, orr_erro
         put_u32(&v->tables, 0);
         put_u64(&v->tables, s->ranks[i].id_shift);
     }
-    if (features & HAS_HOLES)
-        code = save_holes(v, s, err);
+    for (int i = 0; i < EXTRA_TABLES && !code; i++)
+        if (features & extra_tables[i].feature)
+            code = save_extra(v, s, &extra_tables[i], err);
     const uint64_t hash = orr_hash_bytes(v->tables.ptr, v->tables.len, 0);
     const uint64_t size = v->at + v->tables.len + TRAILER_SIZE;
     put_u64(&v->tables, t.class_table);
@@ -164,7 +182,8 @@ orr_code orr_set_save(const orr_set *s,
                       orr_error *err)
 {
     saver v = {.compress = opt && opt->compress};
-    const uint32_t features = orr__set_has_holes(s) ? HAS_HOLES : 0;
+    const uint32_t features =
+        (orr__set_has_holes(s) ? HAS_HOLES : 0) | (s->group_count ? HAS_GROUPS : 0);
     orr_buf header = {0};
     orr_code code = check_complete(s, err);
     if (!code)
@@ -212,11 +231,11 @@ static uint32_t get_u32(const uint8_t *p)
     return (uint32_t)orr__load_le(p, 4);
 }
 
-/* Do the rank table, and the table of holes if there is one, fill the space up to the trailer? */
+/* Does the rank table fill the space up to the trailer?  Further tables are looked at when they are read. */
 static bool has_room_for_ranks(const trailer *t, uint64_t space)
 {
     const uint64_t ranks = (uint64_t)t->ranks * RANK_ENTRY;
-    return t->features & HAS_HOLES ? space >= ranks + 8 : space == ranks;
+    return t->features ? space >= ranks : space == ranks;
 }
 
 static orr_code read_trailer(orr_file *f, orr_error *err)
@@ -229,7 +248,7 @@ static orr_code read_trailer(orr_file *f, orr_error *err)
         return damage(f, size, err, "the file is cut short");
     if (get_u32(f->all.ptr + 8) != FORMAT_VERSION)
         return damage(f, 8, err, "a version of the .orr format that this program does not know");
-    if (get_u32(f->all.ptr + 12) & ~(uint32_t)HAS_HOLES)
+    if (get_u32(f->all.ptr + 12) & ~(uint32_t)FEATURES)
         return damage(f, 12, err, "a feature of the .orr format that this program does not know");
     const uint8_t *p = f->all.ptr + size - TRAILER_SIZE;
     if (memcmp(p + 48, tail_magic, 8) != 0)
@@ -241,7 +260,7 @@ static orr_code read_trailer(orr_file *f, orr_error *err)
                    .table_hash = get_u64(p + 24),
                    .file_size = get_u64(p + 32),
                    .features = get_u64(p + 40)};
-    if (t->features & ~(uint64_t)HAS_HOLES)
+    if (t->features & ~(uint64_t)FEATURES)
         return damage(f, size - TRAILER_SIZE + 40, err,
                       "a feature of the .orr format that this program does not know");
     if (t->features != get_u32(f->all.ptr + 12))
@@ -350,19 +369,35 @@ static orr_code load_class(void *context, size_t i, orr_error *err)
     return read_class(l->f, (uint32_t)i, &l->opt->read, &l->s->classes[i].t, err);
 }
 
-static orr_code load_holes(orr_set *s, const orr_file *f, orr_error *err)
+static orr_code load_extra(
+    orr_set *s, const orr_file *f, const extra_table *x, uint64_t *at, orr_error *err)
 {
-    const uint64_t at = f->t.rank_table + (uint64_t)f->t.ranks * RANK_ENTRY;
-    const orr_span packed = {f->all.ptr + at + 8, (size_t)(f->all.len - TRAILER_SIZE - at - 8)};
+    const uint64_t end = f->all.len - TRAILER_SIZE, begin = *at;
     const char *bad = NULL;
     orr_buf plain = {0};
-    orr_code code = orr_unpack(packed, get_u64(f->all.ptr + at), &plain, err);
+    if (end - begin < 16 || get_u64(f->all.ptr + begin + 8) > end - begin - 16)
+        return damage(f, begin, err, x->damaged);
+    const orr_span packed = {f->all.ptr + begin + 16, (size_t)get_u64(f->all.ptr + begin + 8)};
+    orr_code code = orr_unpack(packed, get_u64(f->all.ptr + begin), &plain, err);
     if (code == ORR_EINPUT)
-        bad = "the table of holes is damaged";
+        bad = x->damaged;
     else if (!code)
-        code = orr__holes_load(s, (orr_span){plain.ptr, plain.len}, &bad, err);
+        code = x->load(s, (orr_span){plain.ptr, plain.len}, &bad, err);
     orr_buf_fini(&plain);
-    return bad ? damage(f, at, err, bad) : code;
+    *at = begin + 16 + packed.len;
+    return bad ? damage(f, begin, err, bad) : code;
+}
+
+static orr_code load_extras(orr_set *s, const orr_file *f, orr_error *err)
+{
+    uint64_t at = f->t.rank_table + (uint64_t)f->t.ranks * RANK_ENTRY;
+    orr_code code = ORR_OK;
+    for (int i = 0; i < EXTRA_TABLES && !code; i++)
+        if (f->t.features & extra_tables[i].feature)
+            code = load_extra(s, f, &extra_tables[i], &at, err);
+    if (!code && at != f->all.len - TRAILER_SIZE)
+        code = damage(f, at, err, "something stands between the tables and the trailer");
+    return code;
 }
 
 static orr_code load(orr_set *s, const orr_file *f, const orr_set_options *opt, orr_error *err)
@@ -380,7 +415,7 @@ static orr_code load(orr_set *s, const orr_file *f, const orr_set_options *opt, 
         if (!code)
             code = orr__set_add_rank(s, index, shift, NULL, err);
     }
-    return code || !(f->t.features & HAS_HOLES) ? code : load_holes(s, f, err);
+    return code ? code : load_extras(s, f, err);
 }
 
 orr_code orr__set_read_orr(orr_set *s, const char *path, const orr_set_options *opt, orr_error *err)

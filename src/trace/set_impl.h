@@ -33,6 +33,12 @@ typedef struct orr__rank {
     orr_error *error; /* in the arena; NULL: fine */
 } orr__rank;
 
+typedef struct orr__group_entry {
+    uint64_t id;
+    size_t first; /* in group_ranks */
+    uint32_t count;
+} orr__group_entry;
+
 struct orr_set {
     orr_arena *arena;
     orr__class *classes;
@@ -41,6 +47,10 @@ struct orr_set {
     size_t rank_count, rank_room;
     int64_t *values;
     size_t value_count, value_room;
+    orr__group_entry *groups;
+    size_t group_count, group_room;
+    uint32_t *group_ranks;
+    size_t group_rank_count, group_rank_room;
     orr_input *file;      /* the .orr the classes lie in */
     orr_map *by_bytes;    /* hash of a file's bytes -> class */
     orr_map *by_likeness; /* hash of a trace up to a shift of ids -> class */
@@ -116,5 +126,10 @@ orr_code orr__set_read_orr(orr_set *s,
                            const char *path,
                            const orr_set_options *opt,
                            orr_error *err);
+
+/* set_groups.c: the same for groups; ranks are there already. */
+void orr__set_forget_groups(orr_set *s);
+orr_code orr__groups_save(const orr_set *s, orr_buf *out, orr_error *err);
+orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 
 #endif

@@ -59,6 +59,7 @@ orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err
     }
     memmove(s->ranks, s->ranks + first, count * sizeof *s->ranks);
     s->rank_count = count;
+    orr__set_forget_groups(s);
     count_ranks(s);
     drop_classes(s, moved);
     orr_free(moved);

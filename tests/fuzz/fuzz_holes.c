@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_holes.c - any bytes as the table of holes of a set that is there; what is accepted must fill every rank. */
+/* fuzz_holes.c - any bytes as the tables of holes and of groups of a set that is there; holes that are accepted
+ * must fill every rank. */
 #include "fuzz_trace.h"
 
 #include "trace/set_impl.h"
@@ -41,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     orr_set *s = make_set();
     const char *bad = NULL;
     orr_error err;
+    REQUIRE(orr__groups_load(s, (orr_span){data, size}, &bad, &err) == ORR_OK);
     const orr_code code = orr__holes_load(s, (orr_span){data, size}, &bad, &err);
     REQUIRE(code == ORR_OK);
     for (uint32_t r = 0; r < RANKS && !bad; r++) {

@@ -613,9 +613,9 @@ TEST(test_set__tables_are_not_believed)
         {240, 4, UINT32_MAX, "the tables do not fit the file"},
         {244, 4, UINT32_MAX, "the tables do not fit the file"},
         {256, 8, 0, "not as long as it says"},
-        {264, 8, 2, "a feature of the .orr format"},
+        {264, 8, 4, "a feature of the .orr format"},
         {264, 8, 1, "the features at the end"},
-        {12, 4, 2, "a feature of the .orr format"},
+        {12, 4, 4, "a feature of the .orr format"},
         {8, 4, 2, "a version of the .orr format"},
     };
     save_small("s.orr", false);

@@ -2,7 +2,7 @@
 /* Two pipeline stages of four ranks each, made twice: as classes with holes, and rank by rank. */
 #include "et_make.h"
 
-#include <orrery/set.h>
+#include "trace/set_impl.h"
 
 enum { RANKS = 8, STAGE = 4 };
 
@@ -235,6 +235,57 @@ TEST(test_set_holes__values_must_fit)
     orr_set_close(s);
 }
 
+/* ---- groups ---- */
+
+TEST(test_set_holes__groups_travel_with_the_set)
+{
+    orr_set *s = make_holed();
+    const uint32_t ring[] = {3, 1, 2}, all[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    CHECK_OK(orr_set_add_group(s, 2, ring, 3, &err), &err);
+    CHECK_OK(orr_set_add_group(s, 700, all, 8, &err), &err);
+    CHECK_CODE(orr_set_add_group(s, 2, ring, 3, &err), ORR_EUSAGE, &err);
+    CHECK_CODE(orr_set_add_group(s, 900, ring, 0, &err), ORR_EUSAGE, &err);
+    CHECK_OK(orr_set_save(s, "groups.orr", NULL, &err), &err);
+    orr_set_close(s);
+    CHECK_OK(orr_set_open("groups.orr", NULL, &s, &err), &err);
+    CHECK_EQ_U(orr_set_group_count(s), 2);
+    const orr_group g = orr_set_group(s, 0), h = orr_set_group(s, 1);
+    CHECK_EQ_U(g.id, 2);
+    CHECK_EQ_U(g.count, 3);
+    CHECK_BYTES(g.ranks, ring, sizeof ring);
+    CHECK_EQ_U(h.id, 700);
+    CHECK_EQ_U(h.count, 8);
+    CHECK_BYTES(h.ranks, all, sizeof all);
+    CHECK_OK(orr_set_write_groups(s, "groups.json", &err), &err);
+    static const char text[] = "{\"2\": [3, 1, 2], \"700\": [0, 1, 2, 3, 4, 5, 6, 7]}";
+    check_file("groups.json", text, sizeof text - 1);
+    CHECK_OK(orr_set_keep(s, 0, 2, &err), &err);
+    CHECK_EQ_U(orr_set_group_count(s), 0);
+    orr_set_close(s);
+}
+
+static void refuse_groups(const char *bytes, size_t len)
+{
+    orr_set *s = make_holed();
+    const char *bad = NULL;
+    CHECK_OK(orr__groups_load(s, (orr_span){(const uint8_t *)bytes, len}, &bad, &err), &err);
+    CHECK(bad != NULL);
+    orr_set_close(s);
+}
+#define REFUSE_GROUPS(text) refuse_groups((text), sizeof(text) - 1)
+
+TEST(test_set_holes__a_damaged_table_of_groups_is_refused)
+{
+    REFUSE_GROUPS("");                     /* no count */
+    REFUSE_GROUPS("\1");                   /* cut */
+    REFUSE_GROUPS("\1\0\1\0");             /* number 0 */
+    REFUSE_GROUPS("\1\1\0");               /* nobody in it */
+    REFUSE_GROUPS("\1\1\1\20");            /* rank 8 of 8 */
+    REFUSE_GROUPS("\1\1\1\1");             /* rank -1 */
+    REFUSE_GROUPS("\1\1\xff\xff\xff\x7f"); /* more ranks than bytes */
+    REFUSE_GROUPS("\1\1\1\0\0");           /* something behind it */
+}
+
 /* Every byte of the file in turn is another one: an error or the same set, never a crash. */
 TEST(test_set_holes__a_damaged_file_is_refused)
 {
@@ -255,6 +306,8 @@ TEST(test_set_holes__a_damaged_file_is_refused)
 int main(void)
 {
     const CMUnitTest tests[] = {
+        RUN(test_set_holes__groups_travel_with_the_set),
+        RUN(test_set_holes__a_damaged_table_of_groups_is_refused),
         RUN(test_set_holes__files_are_those_of_ranks_made_one_by_one),
         RUN(test_set_holes__values_are_found_by_rank_and_node),
         RUN(test_set_holes__a_rank_can_be_had_as_a_trace),
