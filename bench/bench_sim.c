@@ -3,8 +3,9 @@
  *
  * One all-reduce of 16 MiB in four chunks, by halving-doubling and by rings, and a training step of a language
  * model: 8 layers, tensor parallel by 8 ranks and data parallel by the rest, both as communicator groups.  What
- * the reference needs for the same work is in docs/design/simulation_speed.md.  All ranks do the same at the
- * same time, so each run is checked by its messages and by the tick at which all of them finish. */
+ * the reference needs for the same work is in docs/design/simulation_speed.md.  The last one is an all-reduce over a
+ * graph of links, four of them on each way.  All ranks do the same at the same time, so each run is checked by its
+ * messages and by the tick at which all of them finish. */
 #include "bench_input.h"
 
 #include <orrery/set.h>
@@ -17,7 +18,8 @@ enum { TENSOR_RANKS = 8, LAYERS = 8, HIDDEN = 1024, SEQUENCE = 512 };
 typedef struct job {
     const char *name;
     uint32_t ranks;
-    bool is_step; /* a training step; else one all-reduce */
+    bool is_step;         /* a training step; else one all-reduce */
+    const char *topology; /* a network link by link; NULL: a switch, without contention */
     const char *algorithm;
     uint64_t messages, finished_at; /* what must come out */
     char workload[512], system[512], network[512], groups[512];
@@ -135,8 +137,12 @@ static void write_configuration(const job *j)
         j->algorithm);
     fclose(f);
     f = open_file(j->network);
-    fprintf(f, "topology: [Switch]\nnpus_count: [%" PRIu32 "]\nbandwidth: [50]\nlatency: [500]\n",
-            j->ranks);
+    if (j->topology)
+        fputs(j->topology, f);
+    else
+        fprintf(f,
+                "topology: [Switch]\nnpus_count: [%" PRIu32 "]\nbandwidth: [50]\nlatency: [500]\n",
+                j->ranks);
     fclose(f);
     const uint32_t tensor_groups = j->ranks / TENSOR_RANKS;
     f = open_file(j->groups);
@@ -236,6 +242,15 @@ int main(void)
          .algorithm = "ring",
          .messages = 4 * 1024 * (2 * LAYERS * 2 * 7 + LAYERS * 2 * 127),
          .finished_at = 13026096},
+        /* A step is 10 ns at the endpoint and four hops of 500 ns and 305 ns for 16384 bytes; half of them add
+         * 3 x 327 ns: 4 x (510 x 3230 + 255 x 981 + 10).  Every rank has a leaf of its own, so nobody waits. */
+        {.name = "sim__allreduce_ring_graph_256ranks",
+         .ranks = 256,
+         .topology = "generate: {type: leaf-spine, ranks: 256, ranks_per_leaf: 1, spines: 8, "
+                     "bandwidth: 50GiB/s, latency: 500ns}\n",
+         .algorithm = "ring",
+         .messages = 4 * 256 * 2 * 255,
+         .finished_at = 7589860},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
         measure(&jobs[i]);

@@ -52,6 +52,90 @@ static const cli_command chakra_jsonizer = {
     .run = cli_run_chakra_jsonizer,
 };
 
+/* et_converter has the rows from input_type on; chakra_converter, which began with that form, all of them. */
+static const cli_option converter_options[] = {
+    {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
+    {"input", 0, "FILE", "what to convert"},
+    {"output", 0, "FILE", "the trace; for Text what the names of the files begin with"},
+    {"num-npus", 0, "N", "Text: how many ranks", CLI_COUNT, 1, 1048576},
+    {"num-passes", 0, "N", "Text: how often through the network", CLI_COUNT, 0, 16777216},
+    {"simulate", 0, NULL, "PyTorch: run the operators as a check"},
+    {"input_type", 0, "Text|FlexFlow|PyTorch", "earlier form: what the input is"},
+    {"input_filename", 0, "FILE", "earlier form of --input"},
+    {"output_filename", 0, "FILE", "earlier form of --output"},
+    {"num_npus", 0, "N", "earlier form of --num-npus", CLI_COUNT, 1, 1048576},
+    {"num_passes", 0, "N", "earlier form of --num-passes", CLI_COUNT, 0, 16777216},
+    {"num_dims", 0, "N", "Text: dimensions of the network, named by each collective", CLI_COUNT, 1,
+     64},
+    {"npu_frequency", 0, "MHZ", "FlexFlow: run times in cycles of this clock", CLI_COUNT, 1,
+     1048576},
+    {"default_simulated_run_time", 0, "N", "PyTorch: run time of operators without one", CLI_COUNT},
+    {"log_filename", 0, "FILE", "earlier form of --log-filename"},
+    {0},
+};
+
+static const cli_argument converter_arguments[] = {
+    {"Text|PyTorch", "what the input is", CLI_MAYBE},
+    {0},
+};
+
+static const cli_command chakra_converter = {
+    .name = "chakra_converter",
+    .summary = "convert text workloads to Chakra traces",
+    .description =
+        "Writes OUTPUT.0.et, OUTPUT.1.et and so on, and a log.  Converting PyTorch traces is not there yet.  Without "
+        "arguments it shows this help.",
+    .now = "orrery convert text --compat",
+    .options = converter_options,
+    .arguments = converter_arguments,
+    .run = cli_run_chakra_converter,
+};
+
+static const cli_command et_converter = {
+    .name = "et_converter",
+    .summary = "convert text workloads and FlexFlow task graphs to traces of 2024-02",
+    .description = "Writes OUTPUT.0.et, OUTPUT.1.et and so on, and a log.",
+    .now = "orrery convert text --compat, orrery convert flexflow --compat",
+    .options = converter_options + 6,
+    .run = cli_run_et_converter,
+};
+
+/* The last two are ours; --compat picks the simulator it was used with. */
+static const cli_option old_gemm_options[] = {
+    {"mnk", 0, "FILE", "CSV file: a heading, then name,m,n,k", .fallback = "mnk_inputs/test.csv"},
+    {"run_name", 0, "NAME", "folder of intermediate files", .fallback = "test"},
+    {"output_file", 0, "FILE", "where the workload goes", .fallback = "workload.txt"},
+    {"scalesim_path", 0, "DIR", "not needed any more"},
+    {"scalesim_config", 0, "FILE", "SCALE-Sim's configuration", .required = true},
+    {"parallel", 0, "POLICY",
+     "DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, HYBRID_CUSTOMIZED", .fallback = "DATA"},
+    {"datatype_size", 0, "N", "bytes an element", CLI_COUNT, 1, 1 << 20, "2"},
+    {"num_npus", 0, "N", "how many NPUs", CLI_COUNT, 1, 1 << 24, "8"},
+    {"num_packages", 0, "N", "how many packages they are in", CLI_COUNT, 1, 1 << 24, "1"},
+    {"compat", 0, "v1|v2", "which SCALE-Sim", .fallback = "v2"},
+    {"no-compat", 0, NULL, "our own figures: each pass its own, shares rounded up"},
+    {"keep-intermediate", 0, NULL, "write its intermediate files too"},
+    {0},
+};
+
+static const cli_command old_gemm = {
+    .name = "gen_astrasim_workload_input",
+    .summary = "write a text workload from a table of matrix products",
+    .now = "orrery gemm --compat v2",
+    .options = old_gemm_options,
+    .one_dash = true,
+    .run = cli_run_old_gemm,
+};
+
+static const cli_command old_gemm_script = {
+    .name = "gen_astrasim_workload_input.py",
+    .summary = "write a text workload from a table of matrix products",
+    .now = "orrery gemm --compat v2",
+    .options = old_gemm_options,
+    .one_dash = true,
+    .run = cli_run_old_gemm,
+};
+
 static const cli_command astra_unaware = {
     .name = "AstraSim_Analytical_Congestion_Unaware",
     .summary = "simulate traces on the congestion-unaware analytical network",
@@ -70,8 +154,19 @@ static const cli_command astra_aware = {
     .run = cli_run_astra_aware,
 };
 
+/* The rows of orrery stage but the first; an underscore may stand for each dash. */
+static const cli_command stage = {
+    .name = "stage",
+    .summary = "write the traces of a language model's training step, as STAGE's main.py",
+    .now = "orrery stage --compat",
+    .options = cli_stage_options + 1,
+    .run = cli_run_stage,
+};
+
 const cli_command *const cli_old_names[] = {
-    &et_generator, &chakra_generator, &chakra_jsonizer, &astra_unaware, &astra_aware, NULL,
+    &et_generator, &chakra_generator, &chakra_converter, &et_converter, &chakra_jsonizer,
+    &old_gemm,     &old_gemm_script,  &astra_unaware,    &astra_aware,  &stage,
+    NULL,
 };
 
 const cli_command *cli_old_name_find(const char *path)

@@ -187,6 +187,20 @@ static bool is_one_file(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+static orr_code write_one(const orr_set *set,
+                          const char *to,
+                          const orr_write_options *opt,
+                          orr_error *err)
+{
+    const orr_trace *t;
+    orr_trace *owned;
+    orr_code code = orr_set_rank_trace(set, 0, &t, &owned, err);
+    if (!code)
+        code = orr_trace_write(t, to, opt, err);
+    orr_trace_destroy(owned);
+    return code;
+}
+
 static orr_code write_set(
     const cli_context *c, const orr_set *set, orr_gen_style style, const char *to, orr_error *err)
 {
@@ -206,7 +220,7 @@ static orr_code write_set(
                         "file names begin with",
                         to, orr_set_rank_count(set));
     if (is_one_file(to))
-        return orr_trace_write(orr_set_trace(set, 0), to, &opt, err);
+        return write_one(set, to, &opt, err);
     return orr_set_write_files(set, to, &opt, 0, err);
 }
 

@@ -167,6 +167,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .rendezvous = cli_flag(c, "rendezvous"),
         .threads = (unsigned)cli_count(c, "threads"),
         .trace_log = cli_text(c, "trace-log") != NULL,
+        .wants_links = cli_text(c, "links") != NULL,
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
@@ -207,7 +208,8 @@ const cli_option cli_astra_options[] = {
     {"network-configuration", 0, "FILE", "network file (YAML)", .required = true},
     {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)", .required = true},
     {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
-    {"logging-configuration", 0, "FILE", "accepted, not needed", .fallback = "empty"},
+    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
+     .fallback = "empty"},
     {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
     {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"compute-scale", 0, "X", "accepted, ignored", .fallback = "1"},
@@ -215,6 +217,7 @@ const cli_option cli_astra_options[] = {
     {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
     {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
      .fallback = "false"},
+    {"no-compat", 0, NULL, "as orrery run has it, with the patterns of the logging file"},
     {0},
 };
 
@@ -228,7 +231,9 @@ static orr_code write_logs(const orr_sim *s, const char *folder, orr_error *err)
     snprintf(path, sizeof path, "%s/log.log", folder);
     orr_code code = orr_sim_write_old_log(s, path, ORR_SIM_LOG_FILE, err);
     snprintf(path, sizeof path, "%s/err.log", folder);
-    return code ? code : orr_sim_write_old_log(s, path, ORR_SIM_LOG_ERRORS, err);
+    if (!code)
+        code = orr_sim_write_old_log(s, path, ORR_SIM_LOG_ERRORS, err);
+    return code ? code : orr_sim_write_log_sinks(s, err);
 }
 
 /* What became of the run, also when it came to a standstill: the ranks that finished are known. */
@@ -253,6 +258,7 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
 {
     const char *groups = cli_text(c, "comm-group-configuration");
     const char *rendezvous = cli_text(c, "rendezvous-protocol");
+    const char *logging = cli_text(c, "logging-configuration");
     orr_sim_options opt = {
         .workload = cli_text(c, "workload-configuration"),
         .system = cli_text(c, "system-configuration"),
@@ -260,19 +266,21 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
         .memory = cli_text(c, "remote-memory-configuration"),
         .groups =
             strstr(groups, "empty") ? NULL : groups, /* as the reference has it (astra-sim.md 1) */
+        .logging = strcmp(logging, "empty") == 0 ? NULL : logging,
         .fidelity = fidelity,
         .queues_per_dim = (uint32_t)cli_count(c, "num-queues-per-dim"),
         .rendezvous = strcmp(rendezvous, "true") == 0 || strcmp(rendezvous, "1") == 0,
-        .is_compat = true,
+        .is_compat = !cli_flag(c, "no-compat"),
         .shows_progress = !c->quiet,
     };
     orr_sim *s = NULL;
     orr_error second;
-    if (strcmp(cli_text(c, "logging-configuration"), "empty") != 0)
-        cli_note(c, "--logging-configuration is not read: the logs are the default ones");
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
     if (!code)
         code = simulate(&opt, &s, err);
+    if (s && orr_sim_ignores_log_patterns(s))
+        cli_note(c, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them\n",
+                 logging);
     if (s && code)
         (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
     else if (s)

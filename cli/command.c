@@ -26,8 +26,9 @@ const cli_command cli_program = {
 };
 
 const cli_command *const cli_commands[] = {
-    &cli_cmd_demo, &cli_cmd_gen, &cli_cmd_convert, &cli_cmd_feed, &cli_cmd_check,
-    &cli_cmd_info, &cli_cmd_run, &cli_cmd_view,    &cli_cmd_help, NULL,
+    &cli_cmd_demo, &cli_cmd_gen,      &cli_cmd_model,   &cli_cmd_stage, &cli_cmd_serve,
+    &cli_cmd_gemm, &cli_cmd_scalesim, &cli_cmd_convert, &cli_cmd_feed,  &cli_cmd_check,
+    &cli_cmd_info, &cli_cmd_run,      &cli_cmd_view,    &cli_cmd_help,  NULL,
 };
 
 const cli_command *cli_command_find(const char *name)
@@ -60,6 +61,21 @@ void cli_note(const cli_context *c, const char *fmt, ...)
     va_start(args, fmt);
     vfprintf(stderr, fmt, args);
     va_end(args);
+}
+
+void cli_json_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        const unsigned char ch = (unsigned char)*text;
+        if (ch == '"' || ch == '\\')
+            printf("\\%c", ch);
+        else if (ch < 0x20)
+            printf("\\u%04x", ch);
+        else
+            putchar(ch);
+    }
+    putchar('"');
 }
 
 void cli_answer_no(cli_context *c)

@@ -11,10 +11,15 @@ extern const cli_command cli_cmd_check;
 extern const cli_command cli_cmd_convert;
 extern const cli_command cli_cmd_demo;
 extern const cli_command cli_cmd_feed;
+extern const cli_command cli_cmd_gemm;
 extern const cli_command cli_cmd_gen;
 extern const cli_command cli_cmd_help;
 extern const cli_command cli_cmd_info;
+extern const cli_command cli_cmd_model;
 extern const cli_command cli_cmd_run;
+extern const cli_command cli_cmd_scalesim;
+extern const cli_command cli_cmd_serve;
+extern const cli_command cli_cmd_stage;
 extern const cli_command cli_cmd_view;
 
 /* orr_sim_run; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
@@ -24,8 +29,16 @@ orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
 extern const cli_option cli_astra_options[];
 orr_code cli_run_astra_aware(cli_context *c, orr_error *err);
 orr_code cli_run_astra_unaware(cli_context *c, orr_error *err);
+orr_code cli_run_chakra_converter(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_generator(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_jsonizer(cli_context *c, orr_error *err);
+orr_code cli_run_et_converter(cli_context *c, orr_error *err);
 orr_code cli_run_et_generator(cli_context *c, orr_error *err);
+orr_code cli_run_old_gemm(cli_context *c, orr_error *err);
+extern const cli_option cli_stage_options[];
+orr_code cli_run_stage(cli_context *c, orr_error *err);
+
+/* A text that may hold anything, as JSON on stdout. */
+void cli_json_text(const char *text);
 
 #endif

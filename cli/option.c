@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* option.c - reads a command line by the command's table.
  *
- * Understood: --name value, --name=value, -n value, -nvalue, -qn value; "--" ends the options, "-" is an
- * argument (stdin or stdout).  Options and arguments may be mixed.  A value given twice: the last one counts.
+ * Understood: --name value, --name=value, -n value, -nvalue, -qn value; for some old names -name=value; "--"
+ * ends the options, "-" is an argument (stdin or stdout).  Options and arguments may be mixed.  A value given
+ * twice: the last one counts.
  * Invariant: arguments found so far are argv[0..arg_count), always at or before the place being read, so
  * moving them to the front needs no memory.
  * Why a value that is itself an option's name is refused: "--output --json" is a forgotten value far more
@@ -106,6 +107,26 @@ static const cli_option *find_exact(const cli_option *table, const char *name, s
     return NULL;
 }
 
+/* Words may be joined by underscores where the table has dashes, and the other way: old programs do so. */
+static bool is_spelled(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        const char x = a[i] == '_' ? '-' : a[i], y = b[i] == '_' ? '-' : b[i];
+        if (x != y || !x)
+            return false;
+    }
+    return true;
+}
+
+static const cli_option *find_spelled(const cli_option *table, const char *name, size_t len)
+{
+    for (const cli_option *o = table; o && o->name; o++) {
+        if (strlen(o->name) == len && is_spelled(o->name, name, len))
+            return o;
+    }
+    return NULL;
+}
+
 static const cli_option *find_letter(const cli_context *c, char letter)
 {
     for (const cli_option *o = c->command->options; o && o->name; o++) {
@@ -120,11 +141,14 @@ static const cli_option *find_letter(const cli_context *c, char letter)
 }
 
 /* Old programs accepted any beginning of a long option that fits only one. */
-static const cli_option *find_unique_start(const cli_option *table, const char *name, size_t len)
+static const cli_option *find_unique_start(const cli_option *table,
+                                           const char *name,
+                                           size_t len,
+                                           bool is_strict)
 {
     const cli_option *found = NULL;
     for (const cli_option *o = table; o && o->name; o++) {
-        if (strncmp(o->name, name, len) != 0)
+        if (!is_spelled(o->name, name, len) || (is_strict && strncmp(o->name, name, len) != 0))
             continue;
         if (found)
             return NULL;
@@ -138,8 +162,12 @@ static const cli_option *find_name(const cli_context *c, const char *name, size_
     const cli_option *o = find_exact(c->command->options, name, len);
     if (!o)
         o = find_exact(cli_common, name, len);
+    if (!o)
+        o = find_spelled(c->command->options, name, len);
     if (!o && c->command->now && len > 0)
-        o = find_unique_start(c->command->options, name, len);
+        o = find_unique_start(c->command->options, name, len, true);
+    if (!o && c->command->now && len > 0)
+        o = find_unique_start(c->command->options, name, len, false);
     return o;
 }
 
@@ -296,6 +324,9 @@ static orr_code read_word(reader *r, char *word)
 {
     if (word[0] == '-' && word[1] == '-')
         return read_long(r, word + 2);
+    if (word[0] == '-' && word[1] && r->c->command->one_dash &&
+        find_exact(r->c->command->options, word + 1, strcspn(word + 1, "=")))
+        return read_long(r, word + 1);
     if (word[0] == '-' && word[1])
         return read_letters(r, word + 1);
     r->c->args[r->c->arg_count++] = word;

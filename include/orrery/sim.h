@@ -39,6 +39,7 @@ typedef struct orr_sim_options {
     const char *memory;     /* JSON; NULL: no remote memory */
     const char *groups;     /* JSON; NULL: none */
     const char *ranks_file; /* YAML: ranks that differ, links that are slow or failed; NULL: none */
+    const char *logging;    /* TOML: where the lines of the old programs go; NULL: the default */
     const char *fidelity;   /* a name of orr_net_at; NULL: "graph" for a link-level topology, else
                              * "unaware" */
     const orr_net_ops *custom_network; /* your own instead of fidelity */
@@ -46,7 +47,8 @@ typedef struct orr_sim_options {
     uint32_t queues_per_dim;           /* 0: 1 */
     double injection_scale;            /* 0: 1 */
     bool rendezvous;
-    bool trace_log; /* keep when each node was issued and ended: orr_sim_write_trace_log */
+    bool trace_log;   /* keep when each node was issued and ended: orr_sim_write_trace_log */
+    bool wants_links; /* a network model that knows no links is refused at once */
     bool
         is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
     unsigned threads;       /* for reading traces; 0: one per core */
@@ -93,7 +95,7 @@ ORR_API uint64_t orr_sim_messages(const orr_sim *s);
 
 /* The lines that the old programs print (astra-sim.md 10.1), the whole of them, to a file or "-". */
 typedef enum orr_sim_log {
-    ORR_SIM_LOG_CONSOLE, /* level info and above */
+    ORR_SIM_LOG_CONSOLE, /* level info and above, with what sinks send to standard output */
     ORR_SIM_LOG_FILE,    /* with the issue and callback lines, if they were kept */
     ORR_SIM_LOG_ERRORS   /* level error and above */
 } orr_sim_log;
@@ -101,6 +103,10 @@ ORR_API orr_code orr_sim_write_old_log(const orr_sim *s,
                                        const char *path,
                                        orr_sim_log which,
                                        orr_error *err) ORR_MUST_CHECK;
+/* What orr_sim_options.logging names, but for standard output, which is the console's. */
+ORR_API orr_code orr_sim_write_log_sinks(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;
+/* It has patterns, and is_compat: then the old program's own is used instead. */
+ORR_API bool orr_sim_ignores_log_patterns(const orr_sim *s);
 /* The issue and callback lines alone, in the form that chakra_timeline_visualizer reads.  Needs
  * orr_sim_options.trace_log, or trace-enabled in the system file. */
 ORR_API orr_code orr_sim_write_trace_log(const orr_sim *s,

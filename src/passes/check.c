@@ -233,15 +233,39 @@ void orr_check_report_destroy(orr_check_report *r)
     orr_free(r);
 }
 
-static void note_class(orr__check *k, uint32_t index)
+/* ranks: where to list those of this class. */
+static void note_class(orr__check *k, uint32_t index, const uint32_t *ranks)
 {
     orr__check_class *cls = &k->classes[index];
     cls->index = index;
     cls->rank = orr_set_class_first(k->set, index);
     cls->rank_count = orr_set_class_ranks(k->set, index);
+    cls->ranks = ranks;
     cls->t = orr_set_trace(k->set, index);
     cls->c = orr_trace_columns(cls->t);
+    cls->holes = k->set->classes[index].hole_count ? &k->set->classes[index] : NULL;
     k->report->node_count += (uint64_t)cls->c->count * cls->rank_count;
+}
+
+static bool note_classes(orr__check *k, uint32_t count)
+{
+    const uint32_t ranks = k->report->rank_count;
+    uint32_t *list = orr_arena_new(k->arena, (size_t)ranks + 1, uint32_t);
+    uint32_t *at = orr_arena_new(k->arena, (size_t)count + 1, uint32_t);
+    k->classes = orr_arena_new(k->arena, (size_t)count + 1, orr__check_class);
+    if (!list || !at || !k->classes)
+        return false;
+    k->class_count = k->report->class_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        note_class(k, i, list + at[i]);
+        at[i + 1] = at[i] + k->classes[i].rank_count;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t c = orr_set_class_of(k->set, r);
+        if (c != ORR_NO_NODE)
+            list[at[c]++] = r;
+    }
+    return true;
 }
 
 /* An empty report and room to work; false: no memory. */
@@ -273,17 +297,11 @@ orr_code orr__check_begin(orr__check *k,
                           const orr_check_options *opt,
                           orr_error *err)
 {
-    const uint32_t count = orr_set_class_count(s);
-    if (open_check(k, s, opt && opt->limit ? opt->limit : ORR__CHECK_LIMIT))
-        k->classes = orr_arena_new(k->arena, (size_t)count + 1, orr__check_class);
-    if (!k->classes) {
-        close_check(k);
-        return orr_no_memory(err);
-    }
-    k->class_count = k->report->class_count = count;
-    for (uint32_t i = 0; i < count; i++)
-        note_class(k, i);
-    return ORR_OK;
+    if (open_check(k, s, opt && opt->limit ? opt->limit : ORR__CHECK_LIMIT) &&
+        note_classes(k, orr_set_class_count(s)))
+        return ORR_OK;
+    close_check(k);
+    return orr_no_memory(err);
 }
 
 /* Stable: findings of one kind stay in the order they were made. */
@@ -354,6 +372,8 @@ typedef struct parts {
 
 static void check_class(orr__check *k, orr__check_class *cls)
 {
+    if (cls->rank_count == 0)
+        return; /* nobody's */
     if (cls->c->count == 0)
         orr__check_add(k, cls, ORR_CHECK_NO_NODES, ORR_NO_NODE, "the trace has no nodes");
     orr__check_deps(k, cls);

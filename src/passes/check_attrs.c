@@ -147,6 +147,7 @@ typedef struct node_check {
     const orr_columns *c;
     uint32_t node;
     attr_marks marks;
+    struct slot_look *looks; /* by slot of a class with holes; NULL: none was asked for yet */
 } node_check;
 
 static const char *kind_words(const node_check *n, int key)
@@ -236,55 +237,165 @@ static void check_collective(const node_check *n)
                        true_comm_type(n), ORR_COLL_COUNT - 1);
 }
 
-/* A peer must be a rank, as far as we know how many there are: a single file does not say. */
-static void check_peer(const node_check *n, int key, const int64_t *values)
+/* ---- peers ---- */
+
+/* Some ranks of a class. */
+typedef struct some_ranks {
+    uint32_t first, count;
+    bool is_mixed; /* not all of them have the value that the first one has */
+} some_ranks;
+
+/* What all ranks of a class have in a slot, looked at once however many nodes use it. */
+typedef struct slot_look {
+    bool is_done;
+    some_ranks negative, large, foreign; /* foreign: the number of another rank */
+} slot_look;
+
+static void add_rank(const node_check *n, some_ranks *s, uint32_t rank, uint32_t slot)
 {
-    const uint32_t ranks = n->k->report->rank_count;
-    const int64_t v = column(values, n->node);
-    if (v == ORR_NO_VALUE || (v >= 0 && (ranks == 1 || v < (int64_t)ranks)))
-        return;
-    if (v < 0)
-        orr__check_add(n->k, n->cls, ORR_CHECK_PEER_RANGE, n->node,
-                       "%s is %" PRId64 ": ranks are counted from 0", orr__known_attrs[key].name,
-                       v);
+    if (s->count++ == 0)
+        s->first = rank;
     else
-        orr__check_add(n->k, n->cls, ORR_CHECK_PEER_RANGE, n->node,
-                       "%s is %" PRId64 ": the ranks are 0 to %u", orr__known_attrs[key].name, v,
-                       ranks - 1);
+        s->is_mixed |=
+            orr__check_value(n->k, rank, slot) != orr__check_value(n->k, s->first, slot);
 }
 
-static void check_own_rank(const node_check *n, int key, const int64_t *values)
+static const slot_look *look_at_slot(node_check *n, uint32_t slot)
+{
+    const orr__check_class *cls = n->cls;
+    const int64_t ranks = n->k->report->rank_count;
+    if (!n->looks)
+        n->looks = orr_arena_new(n->k->scratch, cls->holes->slot_count, slot_look);
+    if (!n->looks) {
+        n->k->no_memory = true;
+        return NULL;
+    }
+    slot_look *look = &n->looks[slot];
+    for (uint32_t i = 0; i < cls->rank_count && !look->is_done; i++) {
+        const int64_t v = orr__check_value(n->k, cls->ranks[i], slot);
+        if (v < 0)
+            add_rank(n, &look->negative, cls->ranks[i], slot);
+        else if (ranks > 1 && v >= ranks)
+            add_rank(n, &look->large, cls->ranks[i], slot);
+        else if (ranks > 1 && v != cls->ranks[i])
+            add_rank(n, &look->foreign, cls->ranks[i], slot);
+    }
+    look->is_done = true;
+    return look;
+}
+
+static orr__check_class class_of(const node_check *n, const some_ranks *who)
+{
+    orr__check_class some = *n->cls;
+    some.rank = who->first;
+    some.rank_count = who->count;
+    return some;
+}
+
+static const char *others(const some_ranks *who)
+{
+    return who->is_mixed ? "; the other ranks have other such values" : "";
+}
+
+static void report_negative_peer(const node_check *n, const some_ranks *who, int key, int64_t v)
+{
+    const orr__check_class some = class_of(n, who);
+    orr__check_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
+                   "%s is %" PRId64 ": ranks are counted from 0%s", orr__known_attrs[key].name, v,
+                   others(who));
+}
+
+static void report_large_peer(const node_check *n, const some_ranks *who, int key, int64_t v)
+{
+    const orr__check_class some = class_of(n, who);
+    orr__check_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
+                   "%s is %" PRId64 ": the ranks are 0 to %u%s", orr__known_attrs[key].name, v,
+                   n->k->report->rank_count - 1, others(who));
+}
+
+/* A peer must be a rank, as far as we know how many there are: a single file does not say. */
+static void check_peer(node_check *n, int key, orr_hole_field field, const int64_t *values)
 {
     const uint32_t ranks = n->k->report->rank_count;
-    const int64_t v = column(values, n->node);
-    if (ranks == 1 || v < 0 || v >= (int64_t)ranks ||
-        (n->cls->rank_count == 1 && v == n->cls->rank))
+    const uint32_t slot = orr__check_slot(n->cls, field, n->node);
+    const some_ranks all = {n->cls->rank, n->cls->rank_count, false};
+    if (slot != ORR_NO_NODE) {
+        const slot_look *look = look_at_slot(n, slot);
+        if (look && look->negative.count)
+            report_negative_peer(n, &look->negative, key,
+                                 orr__check_value(n->k, look->negative.first, slot));
+        if (look && look->large.count)
+            report_large_peer(n, &look->large, key,
+                              orr__check_value(n->k, look->large.first, slot));
         return;
-    if (n->cls->rank_count > 1)
+    }
+    const int64_t v = column(values, n->node);
+    if (v != ORR_NO_VALUE && v < 0)
+        report_negative_peer(n, &all, key, v);
+    else if (ranks > 1 && v >= (int64_t)ranks)
+        report_large_peer(n, &all, key, v);
+}
+
+/* The ranks of a class with holes differ, so the one whose number it is has it right. */
+static some_ranks other_ranks(const node_check *n, int64_t v)
+{
+    const orr__check_class *cls = n->cls;
+    const bool is_in_class = orr_set_class_of(n->k->set, (uint32_t)v) == cls->index;
+    const bool is_first = v == cls->rank;
+    if (!is_in_class)
+        return (some_ranks){cls->rank, cls->rank_count, false};
+    return (some_ranks){is_first && cls->rank_count > 1 ? cls->ranks[1] : cls->rank,
+                        cls->rank_count - 1, false};
+}
+
+static void report_own_rank(const node_check *n, const some_ranks *who, int key, int64_t v)
+{
+    const orr__check_class some = class_of(n, who);
+    if (who->count)
+        orr__check_add(n->k, &some, ORR_CHECK_OWN_RANK, n->node,
+                       "%s is %" PRId64 ", but this is rank %u%s", orr__known_attrs[key].name, v,
+                       who->first, others(who));
+}
+
+static void check_own_rank(node_check *n, int key, orr_hole_field field, const int64_t *values)
+{
+    const uint32_t ranks = n->k->report->rank_count;
+    const uint32_t slot = orr__check_slot(n->cls, field, n->node);
+    if (slot != ORR_NO_NODE) {
+        const slot_look *look = look_at_slot(n, slot);
+        if (look && look->foreign.count)
+            report_own_rank(n, &look->foreign, key,
+                            orr__check_value(n->k, look->foreign.first, slot));
+        return;
+    }
+    const int64_t v = column(values, n->node);
+    if (ranks == 1 || v < 0 || v >= (int64_t)ranks)
+        return;
+    if (n->cls->rank_count > 1 && !n->cls->holes) {
         orr__check_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
                        "%s is %" PRId64 " in all %u equal ranks, but should be each one's own",
                        orr__known_attrs[key].name, v, n->cls->rank_count);
-    else
-        orr__check_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
-                       "%s is %" PRId64 ", but this is rank %u", orr__known_attrs[key].name, v,
-                       n->cls->rank);
+        return;
+    }
+    const some_ranks who = other_ranks(n, v);
+    report_own_rank(n, &who, key, v);
 }
 
-static void check_message(const node_check *n, bool is_send)
+static void check_message(node_check *n, bool is_send)
 {
     const int peer = is_send ? ORR__KNOWN_COMM_DST : ORR__KNOWN_COMM_SRC;
     const char *what = is_send ? "a send" : "a receive";
     report_missing(n, ORR_CHECK_MISSING_PEER, peer, what);
     report_missing(n, ORR_CHECK_MISSING_SIZE, ORR__KNOWN_COMM_SIZE, what);
-    check_peer(n, ORR__KNOWN_COMM_SRC, n->c->comm_src);
-    check_peer(n, ORR__KNOWN_COMM_DST, n->c->comm_dst);
+    check_peer(n, ORR__KNOWN_COMM_SRC, ORR_HOLE_COMM_SRC, n->c->comm_src);
+    check_peer(n, ORR__KNOWN_COMM_DST, ORR_HOLE_COMM_DST, n->c->comm_dst);
     if (is_send)
-        check_own_rank(n, ORR__KNOWN_COMM_SRC, n->c->comm_src);
+        check_own_rank(n, ORR__KNOWN_COMM_SRC, ORR_HOLE_COMM_SRC, n->c->comm_src);
     else
-        check_own_rank(n, ORR__KNOWN_COMM_DST, n->c->comm_dst);
+        check_own_rank(n, ORR__KNOWN_COMM_DST, ORR_HOLE_COMM_DST, n->c->comm_dst);
 }
 
-static void check_type(const node_check *n, uint32_t type)
+static void check_type(node_check *n, uint32_t type)
 {
     if (type == ORR_NODE_INVALID)
         orr__check_add(n->k, n->cls, ORR_CHECK_INVALID_NODE, n->node,
@@ -355,17 +466,12 @@ static bool is_all(orr_str group)
     return group.len == 0 || (group.len == 1 && group.ptr[0] == '0');
 }
 
-bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
+bool orr__unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
 {
-    const orr_columns *c = orr_trace_columns(t);
     orr_node record;
     orr_attr a;
     int64_t number;
     *out = (orr_str){"", 0};
-    if (c->pg_name && c->pg_name[node] != ORR_NO_NAME)
-        *out = orr_trace_text(t, c->pg_name[node]);
-    if (!is_all(*out))
-        return true;
     orr_trace_node(t, node, &record);
     if ((orr_node_attr(&record, "comm_group", &a) ||
          orr_node_attr(&record, "communicator_id", &a)) &&
@@ -375,4 +481,15 @@ bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr
         return true;
     out->len = 0;
     return !orr_node_attr(&record, "involved_dim", &a) || !has_false(&a);
+}
+
+bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
+{
+    const orr_columns *c = orr_trace_columns(t);
+    if (c->pg_name && c->pg_name[node] != ORR_NO_NAME) {
+        *out = orr_trace_text(t, c->pg_name[node]);
+        if (!is_all(*out))
+            return true;
+    }
+    return orr__unnamed_group(t, node, room, out);
 }

@@ -2,175 +2,64 @@
 /* check_collectives.c - do the ranks of a group run the same collectives?
  *
  * The members of a group are the ranks that name it; those of the nameless group are all ranks.  Ranks of a
- * class are equal, so only classes are compared.  First as multisets of (type, size), because two
- * collectives without a dependency between them may be issued in either order: a rank that differs from most
- * of its group is reported, with what it lacks or has in excess.  The order is looked at only when all
- * multisets agree (check_order.c).
- * Cost: O(c log c) for c collectives in distinct ranks. */
-#include "check_order.h"
-
-#include "../base/hash.h"
+ * shape run the same through a port (check_groups.c), so only ports are compared.  First as multisets of
+ * (type, size), because two collectives without a dependency between them may be issued in either order: a
+ * rank that differs from most of its group is reported, with what it lacks or has in excess.  The order is
+ * looked at only when all multisets agree (check_order.c).
+ * Cost: one look at each entry of a group; two ports are compared once, in however many groups they meet. */
+#include "check_groups.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- gathering ---- */
+/* The ranks that are in a group through one port. */
+typedef struct member {
+    uint32_t port;
+    uint32_t rank, rank_count; /* rank: the lowest */
+} member;
 
-/* In these the ranks may move different amounts (a root, or splits of different lengths). */
-static bool may_be_uneven(int type)
-{
-    return type == ORR_COLL_ALL_TO_ALL || type == ORR_COLL_GATHER || type == ORR_COLL_SCATTER;
-}
-
-static bool add_issue(orr__issues *s, orr__check *k, const orr__check_class *cls, uint32_t node)
-{
-    const orr_columns *c = cls->c;
-    char room[24];
-    orr_str group;
-    uint32_t number;
-    if (!c->comm_type || c->comm_type[node] < 0)
-        return true; /* reported already */
-    if (!orr__collective_group(cls->t, node, room, &group)) {
-        s->partial++;
-        return true;
-    }
-    if (!orr_grow(&s->all, &s->room, s->count + 1) || !orr_intern_add(s->groups, group, &number))
-        return !(k->no_memory = true);
-    const int64_t size =
-        c->comm_size && c->comm_size[node] >= 0 ? c->comm_size[node] : ORR_NO_VALUE;
-    const int16_t type = c->comm_type[node];
-    s->all[s->count++] =
-        (orr__issue){.class_index = cls->index,
-                     .group = number,
-                     .node = node,
-                     .type = type,
-                     .size = type == ORR_COLL_BARRIER ? 0 : size,
-                     .key_size = may_be_uneven(type) || type == ORR_COLL_BARRIER ? 0 : size};
-    return true;
-}
-
-static void gather(orr__check *k, orr__issues *s)
-{
-    uint32_t all_ranks;
-    if (!orr_intern_add(s->groups, (orr_str){"", 0}, &all_ranks))
-        k->no_memory = true;
-    for (uint32_t i = 0; i < k->class_count && !k->no_memory; i++) {
-        const orr__check_class *cls = &k->classes[i];
-        for (uint32_t node = 0; node < cls->c->count && !k->no_memory; node++)
-            if (cls->c->type[node] == ORR_NODE_COMM_COLL && !add_issue(s, k, cls, node))
-                return;
-    }
-}
-
-/* ---- groups and their members ---- */
-
-static int compare_issues(const void *a, const void *b)
-{
-    const orr__issue *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->class_index != y->class_index)
-        return x->class_index < y->class_index ? -1 : 1;
-    if (x->type != y->type)
-        return x->type < y->type ? -1 : 1;
-    if (x->key_size != y->key_size)
-        return x->key_size < y->key_size ? -1 : 1;
-    if (x->size != y->size)
-        return x->size < y->size ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
-
-static void add_member(orr__issues *s, uint32_t class_index, size_t first, size_t end)
-{
-    orr__member *m = &s->members[s->member_count++];
-    *m = (orr__member){.class_index = class_index, .first = first, .count = end - first};
-    for (size_t i = first; i < end; i++) {
-        const orr__issue *q = &s->sorted[i];
-        const uint64_t type =
-            orr_hash_mix((uint64_t)q->type + 0x9e3779b97f4a7c15u, 0xa0761d6478bd642fu);
-        m->loose += orr_hash_mix(type ^ (uint64_t)q->key_size, 0xe7037ed1a0b428dbu);
-        m->strict += orr_hash_mix(type ^ (uint64_t)q->size, 0x8ebc6af09c88c6e3u);
-    }
-}
-
-static size_t end_of_run(const orr__issues *s, size_t at)
-{
-    size_t end = at;
-    while (end < s->count && s->sorted[end].group == s->sorted[at].group &&
-           s->sorted[end].class_index == s->sorted[at].class_index)
-        end++;
-    return end;
-}
-
-/* The nameless group: every class is a member, also one without collectives. */
-static size_t add_members_of_all(const orr__check *k, orr__issues *s)
-{
-    size_t at = 0;
-    if (s->count == 0 || s->sorted[0].group != 0)
-        return 0;
-    for (uint32_t i = 0; i < k->class_count; i++) {
-        const bool has_some =
-            at < s->count && s->sorted[at].group == 0 && s->sorted[at].class_index == i;
-        const size_t end = has_some ? end_of_run(s, at) : at;
-        add_member(s, i, at, end);
-        at = end;
-    }
-    return at;
-}
-
-static bool list_members(const orr__check *k, orr__issues *s)
-{
-    const uint32_t groups = orr_intern_count(s->groups);
-    s->sorted = orr_arena_new(k->scratch, s->count + 1, orr__issue);
-    s->members = orr_arena_new(k->scratch, s->count + k->class_count + 1, orr__member);
-    s->group_first = orr_arena_new(k->scratch, (size_t)groups + 1, size_t);
-    if (!s->sorted || !s->members || !s->group_first)
-        return false;
-    if (s->count)
-        memcpy(s->sorted, s->all, s->count * sizeof *s->all);
-    qsort(s->sorted, s->count, sizeof *s->sorted, compare_issues);
-    size_t at = add_members_of_all(k, s);
-    for (uint32_t group = 1; group < groups; group++) {
-        s->group_first[group] = s->member_count;
-        while (at < s->count && s->sorted[at].group == group) {
-            const size_t end = end_of_run(s, at);
-            add_member(s, s->sorted[at].class_index, at, end);
-            at = end;
-        }
-    }
-    s->group_first[groups] = s->member_count;
-    return true;
-}
+typedef struct comparing {
+    orr__check *k;
+    const orr__issues *s;
+    member *members; /* of the group at hand */
+    const member **by_way;
+    size_t count, room, way_room;
+    struct difference *differences;
+    size_t difference_count, difference_room;
+    orr_map *known; /* two ports -> difference */
+} comparing;
 
 /* ---- one member against the rest of its group ---- */
 
-static int compare_loose(const void *a, const void *b)
+static uint64_t loose_of(const orr__issues *s, const member *m)
 {
-    const orr__member *const *x = a, *const *y = b;
-    if ((*x)->loose != (*y)->loose)
-        return (*x)->loose < (*y)->loose ? -1 : 1;
-    return (*x)->class_index < (*y)->class_index ? -1 : 1;
+    return s->ports[m->port].loose;
+}
+
+static int compare_ways(const void *a, const void *b, void *context)
+{
+    const member *const *x = a, *const *y = b;
+    const uint64_t p = loose_of(context, *x), q = loose_of(context, *y);
+    if (p != q)
+        return p < q ? -1 : 1;
+    return (*x)->rank < (*y)->rank ? -1 : 1;
 }
 
 /* What most ranks of a group do; of two equally frequent ways that of the lower rank. */
-static const orr__member *pick_usual(const orr__check *k, const orr__issues *s, uint32_t group)
+static const member *pick_usual(const comparing *c)
 {
-    const size_t first = s->group_first[group], n = s->group_first[group + 1] - first;
-    const orr__member **by_way = orr_arena_new(k->scratch, n, const orr__member *);
-    const orr__member *usual = NULL;
+    const member *usual = NULL;
     uint64_t most = 0, ranks = 0;
-    if (!by_way)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        by_way[i] = &s->members[first + i];
-    qsort(by_way, n, sizeof *by_way, compare_loose);
-    for (size_t i = 0, from = 0; i < n; i++) {
-        ranks += k->classes[by_way[i]->class_index].rank_count;
-        if (i + 1 < n && by_way[i + 1]->loose == by_way[i]->loose)
+    for (size_t i = 0; i < c->count; i++)
+        c->by_way[i] = &c->members[i];
+    qsort_r(c->by_way, c->count, sizeof *c->by_way, compare_ways, (void *)(uintptr_t)c->s);
+    for (size_t i = 0, from = 0; i < c->count; i++) {
+        ranks += c->by_way[i]->rank_count;
+        if (i + 1 < c->count && loose_of(c->s, c->by_way[i + 1]) == loose_of(c->s, c->by_way[i]))
             continue;
-        if (ranks > most || (ranks == most && by_way[from]->class_index < usual->class_index)) {
+        if (ranks > most || (ranks == most && c->by_way[from]->rank < usual->rank)) {
             most = ranks;
-            usual = by_way[from];
+            usual = c->by_way[from];
         }
         from = i + 1;
         ranks = 0;
@@ -215,8 +104,8 @@ static int compare_keys(const orr__issue *x, const orr__issue *y, bool is_strict
 }
 
 static void subtract(const orr__issues *s,
-                     const orr__member *a,
-                     const orr__member *b,
+                     const orr__port *a,
+                     const orr__port *b,
                      bool is_strict,
                      surplus *more_a,
                      surplus *more_b)
@@ -266,95 +155,166 @@ static const char *what_words(orr__check *k, const orr__issue *q)
     return text ? text : "";
 }
 
-/* `ALL_REDUCE of 4,096 bytes (node 7 "name")` */
-const char *orr__issue_words(orr__check *k, const orr__issue *q)
+const char *orr__issue_words(orr__check *k,
+                             const orr__issues *s,
+                             const orr__issue *q,
+                             uint32_t rank)
 {
-    const char *node = orr__check_node_words(k, &k->classes[q->class_index], q->node);
+    orr__check_class cls = k->classes[s->shapes.all[q->shape].class_index];
+    cls.rank = rank;
+    const char *node = orr__check_node_words(k, &cls, q->node);
     const char *text = orr_arena_print(k->arena, "%s (%s)", what_words(k, q), node);
     k->no_memory |= !text;
     return text ? text : "";
 }
 
+typedef struct difference {
+    surplus mine, usual;
+} difference;
+
+/* Found before, or now. */
+static const difference *find_difference(comparing *c, uint32_t mine, uint32_t usual)
+{
+    const orr__port *a = &c->s->ports[mine], *b = &c->s->ports[usual];
+    const uint64_t key = (uint64_t)mine << 32 | usual;
+    const uint32_t known = orr_map_find(c->known, key, ORR_NO_NODE);
+    if (known != ORR_NO_NODE)
+        return &c->differences[known];
+    if (!orr_grow(&c->differences, &c->difference_room, c->difference_count + 1) ||
+        !orr_map_put(c->known, key, (uint32_t)c->difference_count, NULL)) {
+        c->k->no_memory = true;
+        return NULL;
+    }
+    difference *d = &c->differences[c->difference_count++];
+    *d = (difference){0};
+    subtract(c->s, a, b, a->loose == b->loose, &d->mine, &d->usual);
+    return d;
+}
+
 typedef struct comparison {
     orr__check *k;
     const orr__issues *s;
-    const orr__check_class *mine, *usual;
-    const orr__member *my_member, *usual_member;
-    surplus mine_more, usual_more;
+    const difference *d;
+    orr__check_class mine; /* with the ranks that differ */
+    const member *my_member, *usual_member;
     uint32_t group;
 } comparison;
 
 static void report_count(const comparison *m)
 {
     orr__check *k = m->k;
-    const bool has_more = m->mine_more.first != NULL;
-    const orr__issue *q = has_more ? m->mine_more.first : m->usual_more.first;
+    const bool has_more = m->d->mine.first != NULL;
+    const orr__issue *q = has_more ? m->d->mine.first : m->d->usual.first;
+    const size_t here = m->s->ports[m->my_member->port].count;
     if (!orr__check_is_kept(k, ORR_CHECK_COLLECTIVE_COUNT)) {
-        orr__check_add(k, m->mine, ORR_CHECK_COLLECTIVE_COUNT, ORR_NO_NODE, "%s", "");
+        orr__check_add(k, &m->mine, ORR_CHECK_COLLECTIVE_COUNT, ORR_NO_NODE, "%s", "");
         return;
     }
     orr__check_add(
-        k, m->mine, ORR_CHECK_COLLECTIVE_COUNT, has_more ? q->node : ORR_NO_NODE,
+        k, &m->mine, ORR_CHECK_COLLECTIVE_COUNT, has_more ? q->node : ORR_NO_NODE,
         "%s: %s collective%s here, %s on rank %u; %s has no counterpart %s",
-        orr__group_words(k, m->s, m->group), orr__check_count_words(k, m->my_member->count),
-        m->my_member->count == 1 ? "" : "s", orr__check_count_words(k, m->usual_member->count),
-        m->usual->rank, orr__issue_words(k, q), has_more ? "there" : "here");
+        orr__group_words(k, m->s, m->group), orr__check_count_words(k, here), here == 1 ? "" : "s",
+        orr__check_count_words(k, m->s->ports[m->usual_member->port].count), m->usual_member->rank,
+        orr__issue_words(k, m->s, q, has_more ? m->my_member->rank : m->usual_member->rank),
+        has_more ? "there" : "here");
 }
 
 static void report_differing(const comparison *m, orr_check_kind kind)
 {
     orr__check *k = m->k;
-    const orr__issue *a = m->mine_more.first;
-    const orr__issue *b = m->usual_more.first_of[type_slot(a)];
+    const orr__issue *a = m->d->mine.first;
+    const orr__issue *b = m->d->usual.first_of[type_slot(a)];
     if (!b)
-        b = m->usual_more.first;
+        b = m->d->usual.first;
+    const uint32_t there = m->usual_member->rank;
     const char *more = "";
-    if (orr__check_is_kept(k, kind) && m->mine_more.count > 1)
+    if (orr__check_is_kept(k, kind) && m->d->mine.count > 1)
         more = orr_arena_print(k->arena, ", and %s more",
-                               orr__check_count_words(k, m->mine_more.count - 1));
-    orr__check_add(k, m->mine, kind, a->node, "%s: %s here, where rank %u has %s%s",
+                               orr__check_count_words(k, m->d->mine.count - 1));
+    orr__check_add(k, &m->mine, kind, a->node, "%s: %s here, where rank %u has %s%s",
                    orr__check_is_kept(k, kind) ? orr__group_words(k, m->s, m->group) : "",
-                   orr__check_is_kept(k, kind) ? what_words(k, a) : "", m->usual->rank,
-                   orr__check_is_kept(k, kind) ? orr__issue_words(k, b) : "", more ? more : "");
+                   orr__check_is_kept(k, kind) ? what_words(k, a) : "", there,
+                   orr__check_is_kept(k, kind) ? orr__issue_words(k, m->s, b, there) : "",
+                   more ? more : "");
 }
 
-static void compare_member(comparison *m, bool is_strict)
+static void compare_member(comparing *c, const member *m, const member *usual, uint32_t group)
 {
-    subtract(m->s, m->my_member, m->usual_member, is_strict, &m->mine_more, &m->usual_more);
-    if (m->my_member->count != m->usual_member->count)
-        report_count(m);
-    else if (is_strict)
-        report_differing(m, ORR_CHECK_UNEVEN_SIZE);
-    else if (memcmp(m->mine_more.count_of, m->usual_more.count_of, sizeof m->mine_more.count_of) ==
-             0)
-        report_differing(m, ORR_CHECK_COLLECTIVE_SIZE);
+    const orr__port *p = &c->s->ports[m->port], *q = &c->s->ports[usual->port];
+    if (p->strict == q->strict && p->loose == q->loose)
+        return;
+    comparison x = {.k = c->k,
+                    .s = c->s,
+                    .d = find_difference(c, m->port, usual->port),
+                    .mine = c->k->classes[c->s->shapes.all[p->shape].class_index],
+                    .my_member = m,
+                    .usual_member = usual,
+                    .group = group};
+    x.mine.rank = m->rank;
+    x.mine.rank_count = m->rank_count;
+    if (!x.d)
+        return;
+    if (p->count != q->count)
+        report_count(&x);
+    else if (p->loose == q->loose)
+        report_differing(&x, ORR_CHECK_UNEVEN_SIZE);
+    else if (memcmp(x.d->mine.count_of, x.d->usual.count_of, sizeof x.d->mine.count_of) == 0)
+        report_differing(&x, ORR_CHECK_COLLECTIVE_SIZE);
     else
-        report_differing(m, ORR_CHECK_COLLECTIVE_TYPE);
+        report_differing(&x, ORR_CHECK_COLLECTIVE_TYPE);
 }
 
-static void compare_group(orr__check *k, const orr__issues *s, uint32_t group)
+/* ---- all groups ---- */
+
+static bool is_agreed(const orr__issues *s, uint32_t group)
 {
     const size_t first = s->group_first[group], end = s->group_first[group + 1];
-    if (end - first < 2)
-        return;
-    const orr__member *usual = pick_usual(k, s, group);
-    if (!usual) {
-        k->no_memory = true;
-        return;
+    for (size_t i = first + 1; i < end; i++) {
+        const orr__port *p = &s->ports[s->entries[i].port], *q = &s->ports[s->entries[first].port];
+        if (p->strict != q->strict || p->loose != q->loose)
+            return false;
     }
+    return true;
+}
+
+static bool list_members(comparing *c, uint32_t group)
+{
+    const orr__issues *s = c->s;
+    const size_t first = s->group_first[group], end = s->group_first[group + 1];
+    if (!orr_grow(&c->members, &c->room, end - first) ||
+        !orr_grow(&c->by_way, &c->way_room, end - first))
+        return !(c->k->no_memory = true);
+    c->count = 0;
     for (size_t i = first; i < end; i++) {
-        const orr__member *m = &s->members[i];
-        if (m->strict == usual->strict && m->loose == usual->loose)
-            continue;
-        comparison c = {.k = k,
-                        .s = s,
-                        .mine = &k->classes[m->class_index],
-                        .usual = &k->classes[usual->class_index],
-                        .my_member = m,
-                        .usual_member = usual,
-                        .group = group};
-        compare_member(&c, m->loose == usual->loose);
+        const orr__entry *e = &s->entries[i];
+        const uint32_t *ranks;
+        const uint32_t count = orr__entry_ranks(s, e, &ranks);
+        if (c->count == 0 || c->members[c->count - 1].port != e->port)
+            c->members[c->count++] = (member){.port = e->port, .rank = ranks[0]};
+        c->members[c->count - 1].rank_count += count;
     }
+    return true;
+}
+
+static void compare_group(comparing *c, uint32_t group)
+{
+    if (is_agreed(c->s, group) || !list_members(c, group))
+        return;
+    const member *usual = pick_usual(c);
+    for (size_t i = 0; i < c->count && !c->k->no_memory; i++)
+        compare_member(c, &c->members[i], usual, group);
+}
+
+static void compare_groups(orr__check *k, const orr__issues *s)
+{
+    comparing c = {.k = k, .s = s, .known = orr_map_create(0)};
+    k->no_memory |= !c.known;
+    for (uint32_t group = 0; group < orr_intern_count(s->groups) && !k->no_memory; group++)
+        compare_group(&c, group);
+    orr_map_destroy(c.known);
+    orr_free(c.members);
+    orr_free(c.by_way);
+    orr_free(c.differences);
 }
 
 static bool has_mismatch(const orr__check *k)
@@ -364,33 +324,39 @@ static bool has_mismatch(const orr__check *k)
            n[ORR_CHECK_COLLECTIVE_SIZE];
 }
 
-static void compare_all(orr__check *k, orr__issues *s)
+/* Ranks of a class that have the same values in all its slots are equal. */
+static bool has_equal_values(const orr__check *k, const orr__check_class *cls)
 {
-    gather(k, s);
-    if (k->no_memory || !list_members(k, s)) {
-        k->no_memory = true;
-        return;
-    }
-    for (uint32_t group = 0; group < orr_intern_count(s->groups) && !k->no_memory; group++)
-        compare_group(k, s, group);
-    if (s->partial)
-        orr__check_add_note(
-            k, "collectives over some of the network's dimensions (involved_dim) are not compared "
-               "across ranks: the traces do not say which ranks they join");
-    if (!k->no_memory && !has_mismatch(k))
-        orr__check_order(k, s);
+    const size_t slots = cls->holes ? cls->holes->slot_count : 0;
+    for (uint32_t i = 1; i < cls->rank_count; i++)
+        for (uint32_t slot = 0; slot < slots; slot++)
+            if (orr__check_value(k, cls->rank, slot) != orr__check_value(k, cls->ranks[i], slot))
+                return false;
+    return true;
+}
+
+static bool are_all_equal(const orr__check *k)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < k->class_count; i++)
+        if (k->classes[i].rank_count && (used++ || !has_equal_values(k, &k->classes[i])))
+            return false;
+    return true;
 }
 
 void orr__check_collectives(orr__check *k)
 {
     orr__issues s = {0};
-    if (k->class_count < 2 || k->no_memory)
+    if (k->no_memory || are_all_equal(k))
         return; /* equal ranks run equal collectives */
-    s.groups = orr_intern_create();
-    if (s.groups)
-        compare_all(k, &s);
-    else
-        k->no_memory = true;
-    orr_intern_destroy(s.groups);
-    orr_free(s.all);
+    orr__issues_gather(k, &s);
+    if (!k->no_memory)
+        compare_groups(k, &s);
+    if (s.has_partial)
+        orr__check_add_note(
+            k, "collectives over some of the network's dimensions (involved_dim) are not compared "
+               "across ranks: the traces do not say which ranks they join");
+    if (!k->no_memory && !has_mismatch(k))
+        orr__check_order(k, &s);
+    orr__issues_fini(&s);
 }

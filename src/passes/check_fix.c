@@ -2,11 +2,10 @@
 /* check_fix.c - from a set with faults to a set with fewer of them.
  *
  * The ranks keep their classes: a class is repaired once, and ranks that were equal stay so, with the numbers
- * added to their ids.  Everything is in memory before the first byte is written, and files appear whole, so
- * the output may be the input. */
+ * added to their ids.  A repaired class has as many nodes as before, and what is in its holes was sound, so it
+ * keeps them, and its ranks their values.  Everything is in memory before the first byte is written, and files
+ * appear whole, so the output may be the input. */
 #include "check_impl.h"
-
-#include "../trace/set_impl.h"
 
 typedef struct fixer {
     orr__check k;
@@ -18,8 +17,16 @@ typedef struct fixer {
 static orr_code add_repaired(fixer *f, const orr__check_class *cls, uint32_t *index, orr_error *err)
 {
     orr_trace *t;
-    const orr_code code = orr__repair_trace(&f->k, cls, &t, err);
-    return code ? code : orr__set_add_class(f->to, t, index, err);
+    const char *why = NULL;
+    orr_code code = orr__repair_trace(&f->k, cls, &t, err);
+    if (!code)
+        code = orr__set_add_class(f->to, t, index, err);
+    if (!code && cls->holes)
+        code = orr__class_set_holes(f->to, *index, cls->holes->holes, cls->holes->hole_count,
+                                    cls->holes->slot_count, &why, err);
+    return why ? orr_fail(err, ORR_EBUG, NULL, "repairing moved what ranks have of their own: %s",
+                          why)
+               : code;
 }
 
 static orr_code salvage_rank(fixer *f, uint32_t rank, uint32_t *index, orr_error *err)
@@ -56,7 +63,20 @@ static orr_code repair_rank(fixer *f, uint32_t rank, orr_error *err)
         return code;
     if (old != ORR_NO_NODE)
         f->new_class[old] = index;
-    return orr__set_add_rank(f->to, index, orr_set_id_shift(f->from, rank), NULL, err);
+    if (f->to->classes[index].hole_count == 0)
+        return orr__set_add_rank(f->to, index, orr_set_id_shift(f->from, rank), NULL, err);
+    return orr_set_add_filled(f->to, index, orr_set_id_shift(f->from, rank),
+                              f->from->values + f->from->ranks[rank].values_at, err);
+}
+
+static orr_code copy_groups(fixer *f, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; i < orr_set_group_count(f->from) && !code; i++) {
+        const orr_group g = orr_set_group(f->from, i);
+        code = orr_set_add_group(f->to, g.id, g.ranks, g.count, err);
+    }
+    return code;
 }
 
 static orr_code repair_all(fixer *f, orr_error *err)
@@ -68,7 +88,7 @@ static orr_code repair_all(fixer *f, orr_error *err)
     orr_code code = orr_set_create(&f->to, err);
     for (uint32_t rank = 0; rank < orr_set_rank_count(f->from) && !code; rank++)
         code = repair_rank(f, rank, err);
-    return code;
+    return code ? code : copy_groups(f, err);
 }
 
 static bool ends_in(const char *path, const char *tail)
@@ -88,6 +108,18 @@ static orr_code check_target(const char *to, orr_error *err)
     return ORR_OK;
 }
 
+static orr_code write_one(const fixer *f, const char *to, orr_error *err)
+{
+    const orr_write_options same = {.same_schema = true, .id_shift = orr_set_id_shift(f->to, 0)};
+    const orr_trace *t;
+    orr_trace *owned;
+    orr_code code = orr_set_rank_trace(f->to, 0, &t, &owned, err);
+    if (!code)
+        code = orr_trace_write(t, to, &same, err);
+    orr_trace_destroy(owned);
+    return code;
+}
+
 static orr_code write_set(const fixer *f, const char *path, const char *to, orr_error *err)
 {
     const orr_write_options same = {.same_schema = true};
@@ -95,7 +127,7 @@ static orr_code write_set(const fixer *f, const char *path, const char *to, orr_
         return orr_set_save(f->to, to, NULL, err);
     const char *file = orr_set_rank_count(f->from) == 1 ? orr_set_rank_path(f->from, 0) : NULL;
     if (file && strcmp(file, path) == 0)
-        return orr_trace_write(orr_set_trace(f->to, 0), to, &same, err);
+        return write_one(f, to, err);
     return orr_set_write_files(f->to, to, &same, f->read->threads, err);
 }
 

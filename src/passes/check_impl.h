@@ -11,13 +11,16 @@
 
 #include "../base/buffer.h"
 #include "../base/memory.h"
+#include "../trace/set_impl.h"
 
 enum { ORR__CHECK_LIMIT = 10 };
 
-/* A class of equal ranks. */
+/* A class of ranks that are equal, up to the values of its holes if it has any. */
 typedef struct orr__check_class {
     const orr_trace *t;
     const orr_columns *c;
+    const orr__class *holes;          /* NULL: it has none */
+    const uint32_t *ranks;            /* all of them, ascending; NULL: in no set */
     uint32_t index, rank, rank_count; /* rank: the first of them; index ORR_NO_NODE: in no set */
     bool has_cycle;
 } orr__check_class;
@@ -32,6 +35,20 @@ typedef struct orr__check {
     uint32_t class_count;
     bool no_memory;
 } orr__check;
+
+/* The slot that a rank's own value of this attribute is in; ORR_NO_NODE: what stands in the body counts. */
+static inline uint32_t orr__check_slot(const orr__check_class *cls,
+                                       orr_hole_field field,
+                                       uint32_t node)
+{
+    const uint32_t *slots = cls->holes ? cls->holes->slot[field] : NULL;
+    return slots && slots[node] ? slots[node] - 1 : ORR_NO_NODE;
+}
+
+static inline int64_t orr__check_value(const orr__check *k, uint32_t rank, uint32_t slot)
+{
+    return k->set->values[k->set->ranks[rank].values_at + slot];
+}
 
 struct orr__check_store {
     orr_arena *arena;
@@ -127,6 +144,8 @@ bool orr__attr_is_sound(const orr__known_attr *known, orr_value_kind kind, bool 
 /* The group of a collective: a number, or a text from pg_name.  False: a part of the network's dimensions,
  * which is a group that cannot be told from one trace.  An empty text: all ranks. */
 bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
+/* The same for one whose pg_name is 0, whatever it is in the body. */
+bool orr__unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
 
 /* ---- repairing ---- */
 

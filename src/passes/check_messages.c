@@ -5,308 +5,143 @@
  * number of messages and the same sizes; in which order is not asked, because sends without a dependency
  * between them have none.
  *
- * Equal ranks make the same sends: a channel of class c to rank d stands for one from each rank of c, and d
- * must have a receive from each of them.  d's class lists those in one *block* (tag, class of the peer):
+ * Ranks that are equal make the same sends: a channel of shape c to rank d stands for one from each rank of
+ * c, and d must have a receive from each of them.  d's shape lists those in one *block* (tag, shape of the
+ * peer):
  *
- *     class of d   receives, by tag and class of source   | 7: c | c | c | 9: c | ... |
+ *     shape of d   receives, by tag and shape of source   | 7: c | c | c | 9: c | ... |
  *                                                            from r0, r1, r2
  *
  * If the block holds as many channels as c has ranks, all of them with the send's fingerprint, all is well,
- * and nobody has counted ranks.  Only where this fails are single ranks looked at: the pair of the first rank
- * that fails is compared tag by tag.  Cost: O(m log m) for m messages of distinct ranks, plus the pairs that
+ * and nobody has counted ranks.  Only where this fails are single ranks looked at.  Ranks with a peer of their
+ * own are looked at one by one, but only for the line that leads back: which two lines meet is the same for
+ * nearly all of them, so two lines are compared once, tag by tag, and what does not match is one finding of all
+ * the ranks between which they run.
+ * Cost: O(m log m) for m messages of distinct shapes, one look at each peer of a rank's own, plus the lines that
  * differ. */
-#include "check_impl.h"
+#include "check_channels.h"
 
 #include "../base/hash.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* Comparing pairs is for the words of findings; a set that is wrong everywhere need not wait for all. */
 enum { STEPS_MOST = 20000000 };
 
-typedef struct message {
-    uint32_t peer, node;
-    int64_t tag, size;
-} message;
-
-typedef struct channel {
-    uint32_t peer, peer_class;
-    int64_t tag;
-    uint32_t first, count; /* messages[first .. first + count), by size */
-    uint64_t fingerprint;  /* of the sizes; 0: one is not known */
-    bool is_reported;
-} channel;
-
-typedef struct block {
-    int64_t tag;
-    uint32_t peer_class, channels;
-    uint32_t count; /* of messages in each, and their fingerprint; is_mixed: not the same in all */
-    uint64_t fingerprint;
-    bool is_mixed;
-} block;
-
-/* What one class sends, or what it receives. */
-typedef struct side {
-    message *messages;
-    channel *channels; /* by peer, then tag */
-    block *blocks;     /* by tag, then class of the peer */
-    uint32_t message_count, channel_count, block_count;
-    bool has_unknown_peer;
-} side;
-
-typedef struct exchange {
+typedef struct matching {
+    orr__exchange x;
     orr__check *k;
-    side *sends, *recvs;  /* by class */
-    uint32_t *class_rank; /* ranks sorted by class: those of class c from class_first[c] */
-    uint32_t *class_first;
+    struct pair *pairs; /* of ranks that are not all equal; those with the same two lines once */
+    size_t pair_count, pair_room;
+    orr_map *pair_of;  /* two lines -> pair */
+    orr_map *reported; /* receives of which something was said: see report_key */
     uint64_t steps;
-    bool has_unknown_dst;
-} exchange;
+} matching;
 
-/* ---- gathering ---- */
+/* ---- how two lines fit ---- */
 
-static int compare_messages(const void *a, const void *b)
-{
-    const message *x = a, *y = b;
-    if (x->peer != y->peer)
-        return x->peer < y->peer ? -1 : 1;
-    if (x->tag != y->tag)
-        return x->tag < y->tag ? -1 : 1;
-    if (x->size != y->size)
-        return x->size < y->size ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
-
-static uint32_t count_type(const orr_columns *c, uint8_t type)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < c->count; i++)
-        n += c->type[i] == type;
-    return n;
-}
-
-/* A negative size is reported already, and as good as none. */
-static int64_t message_size(const orr_columns *c, uint32_t node)
-{
-    if (c->comm_size && c->comm_size[node] >= 0)
-        return c->comm_size[node];
-    return c->tensor_size && c->tensor_size[node] >= 0 ? c->tensor_size[node] : ORR_NO_VALUE;
-}
-
-static void take_message(
-    const exchange *x, side *s, const orr_columns *c, const int64_t *peers, uint32_t node)
-{
-    const int64_t peer = peers ? peers[node] : ORR_NO_VALUE;
-    if (peer == ORR_NO_VALUE) {
-        s->has_unknown_peer = true;
-        return;
-    }
-    /* Peers that are not ranks are reported already; what an unreadable rank does nobody knows. */
-    if (peer < 0 || peer >= (int64_t)x->k->report->rank_count ||
-        orr_set_class_of(x->k->set, (uint32_t)peer) == ORR_NO_NODE)
-        return;
-    const bool has_tag = c->comm_tag && c->comm_tag[node] != ORR_NO_VALUE;
-    s->messages[s->message_count++] = (message){.peer = (uint32_t)peer,
-                                                .node = node,
-                                                .tag = has_tag ? c->comm_tag[node] : 0,
-                                                .size = message_size(c, node)};
-}
-
-static bool take_messages(const exchange *x, side *s, const orr_columns *c, uint8_t type)
-{
-    const int64_t *peers = type == ORR_NODE_COMM_SEND ? c->comm_dst : c->comm_src;
-    const uint32_t n = count_type(c, type);
-    if (n == 0)
-        return true;
-    s->messages = orr_arena_new(x->k->scratch, n, message);
-    s->channels = orr_arena_new(x->k->scratch, n, channel);
-    s->blocks = orr_arena_new(x->k->scratch, n, block);
-    if (!s->messages || !s->channels || !s->blocks)
-        return false;
-    for (uint32_t i = 0; i < c->count; i++)
-        if (c->type[i] == type)
-            take_message(x, s, c, peers, i);
-    qsort(s->messages, s->message_count, sizeof *s->messages, compare_messages);
-    return true;
-}
-
-static void add_to_channel(side *s, const message *m, uint32_t place, uint32_t peer_class)
-{
-    channel *last = s->channel_count ? &s->channels[s->channel_count - 1] : NULL;
-    if (!last || last->peer != m->peer || last->tag != m->tag) {
-        last = &s->channels[s->channel_count++];
-        *last = (channel){.peer = m->peer,
-                          .peer_class = peer_class,
-                          .tag = m->tag,
-                          .first = place,
-                          .fingerprint = 1};
-    }
-    last->count++;
-    if (m->size == ORR_NO_VALUE)
-        last->fingerprint = 0; /* sizes ascend, so this comes first */
-    else if (last->fingerprint)
-        last->fingerprint =
-            orr_hash_mix(last->fingerprint ^ (uint64_t)m->size, 0x9e3779b97f4a7c15u) | 1;
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-    const channel *const *x = a, *const *y = b;
-    if ((*x)->tag != (*y)->tag)
-        return (*x)->tag < (*y)->tag ? -1 : 1;
-    if ((*x)->peer_class != (*y)->peer_class)
-        return (*x)->peer_class < (*y)->peer_class ? -1 : 1;
-    return (*x)->peer < (*y)->peer ? -1 : 1;
-}
-
-static void add_to_block(side *s, const channel *c)
-{
-    block *last = s->block_count ? &s->blocks[s->block_count - 1] : NULL;
-    if (!last || last->tag != c->tag || last->peer_class != c->peer_class) {
-        last = &s->blocks[s->block_count++];
-        *last = (block){.tag = c->tag,
-                        .peer_class = c->peer_class,
-                        .count = c->count,
-                        .fingerprint = c->fingerprint};
-    }
-    last->channels++;
-    last->is_mixed |= last->count != c->count || last->fingerprint != c->fingerprint;
-}
-
-static bool build_side(const exchange *x, side *s, const orr_columns *c, uint8_t type)
-{
-    if (!take_messages(x, s, c, type))
-        return false;
-    for (uint32_t i = 0; i < s->message_count; i++)
-        add_to_channel(s, &s->messages[i], i, orr_set_class_of(x->k->set, s->messages[i].peer));
-    const channel **order =
-        orr_arena_new(x->k->scratch, (size_t)s->channel_count + 1, const channel *);
-    if (!order)
-        return false;
-    for (uint32_t i = 0; i < s->channel_count; i++)
-        order[i] = &s->channels[i];
-    qsort(order, s->channel_count, sizeof *order, compare_blocks);
-    for (uint32_t i = 0; i < s->channel_count; i++)
-        add_to_block(s, order[i]);
-    return true;
-}
-
-static bool list_ranks(exchange *x)
-{
-    const orr__check *k = x->k;
-    const uint32_t ranks = k->report->rank_count;
-    x->class_rank = orr_arena_new(k->scratch, (size_t)ranks + 1, uint32_t);
-    x->class_first = orr_arena_new(k->scratch, (size_t)k->class_count + 2, uint32_t);
-    if (!x->class_rank || !x->class_first)
-        return false;
-    for (uint32_t c = 0; c < k->class_count; c++)
-        x->class_first[c + 2] = x->class_first[c + 1] + k->classes[c].rank_count;
-    for (uint32_t r = 0; r < ranks; r++) {
-        const uint32_t c = orr_set_class_of(k->set, r);
-        if (c != ORR_NO_NODE)
-            x->class_rank[x->class_first[c + 1]++] = r;
-    }
-    return true;
-}
-
-static bool build_exchange(exchange *x)
-{
-    orr__check *k = x->k;
-    x->sends = orr_arena_new(k->scratch, (size_t)k->class_count + 1, side);
-    x->recvs = orr_arena_new(k->scratch, (size_t)k->class_count + 1, side);
-    if (!x->sends || !x->recvs || !list_ranks(x))
-        return false;
-    for (uint32_t i = 0; i < k->class_count; i++) {
-        const orr_columns *c = k->classes[i].c;
-        if (!build_side(x, &x->sends[i], c, ORR_NODE_COMM_SEND) ||
-            !build_side(x, &x->recvs[i], c, ORR_NODE_COMM_RECV))
-            return false;
-        x->has_unknown_dst |= x->sends[i].has_unknown_peer;
-    }
-    return true;
-}
-
-/* ---- finding the other end ---- */
-
-static const block *find_block(const side *s, int64_t tag, uint32_t peer_class)
-{
-    uint32_t low = 0, high = s->block_count;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        const block *b = &s->blocks[mid];
-        if (b->tag < tag || (b->tag == tag && b->peer_class < peer_class))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low == s->block_count || s->blocks[low].tag != tag ||
-        s->blocks[low].peer_class != peer_class)
-        return NULL;
-    return &s->blocks[low];
-}
-
-/* The first channel with this peer and at least this tag. */
-static uint32_t find_channel(const side *s, uint32_t peer, int64_t tag)
-{
-    uint32_t low = 0, high = s->channel_count;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        const channel *c = &s->channels[mid];
-        if (c->peer < peer || (c->peer == peer && c->tag < tag))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-static channel *channel_at(const side *s, uint32_t peer, int64_t tag)
-{
-    const uint32_t at = find_channel(s, peer, tag);
-    if (at == s->channel_count || s->channels[at].peer != peer || s->channels[at].tag != tag)
-        return NULL;
-    return &s->channels[at];
-}
+enum { SENDS_FIT = 1, RECVS_FIT = 2 }; /* RECVS_FIT: for every tag something is sent */
 
 static bool agrees(uint32_t count, uint64_t fingerprint, uint32_t other_count, uint64_t other)
 {
     return count == other_count && (fingerprint == other || !fingerprint || !other);
 }
 
-/* Does every rank of class c find its end of the channel at the other side? */
-static bool is_matched(const exchange *x, const channel *mine, uint32_t c, const side *other)
+static bool channels_agree(const orr__channel *a, const orr__channel *b)
 {
-    const block *b = find_block(other, mine->tag, c);
-    return b && b->channels == x->k->classes[c].rank_count && !b->is_mixed &&
-           agrees(mine->count, mine->fingerprint, b->count, b->fingerprint);
+    return agrees(a->count, a->fingerprint, b->count, b->fingerprint);
 }
 
-/* The first rank of class c for which it does not.  ORR_NO_NODE: all do (sizes not known may have looked
- * mixed), or there have been enough. */
-static uint32_t find_unmatched(exchange *x, const channel *mine, uint32_t c, const side *other)
+static uint32_t compare_lines(const orr__side *a,
+                              const orr__line *sends,
+                              const orr__side *b,
+                              const orr__line *recvs)
 {
-    for (uint32_t i = x->class_first[c]; i < x->class_first[c + 1]; i++) {
-        const uint32_t rank = x->class_rank[i];
-        const channel *end = channel_at(other, rank, mine->tag);
-        x->steps++;
-        if (!end || !agrees(mine->count, mine->fingerprint, end->count, end->fingerprint))
-            return rank;
+    uint32_t fit = SENDS_FIT | RECVS_FIT;
+    for (uint32_t i = 0; i < sends->count; i++) {
+        const orr__channel *s = &a->channels[sends->first + i];
+        const orr__channel *r = orr__channel_find(b, recvs, s->tag);
+        if (!r || !channels_agree(s, r))
+            fit &= ~(uint32_t)SENDS_FIT;
     }
-    return ORR_NO_NODE;
+    for (uint32_t i = 0; i < recvs->count; i++)
+        if (!orr__channel_find(a, sends, b->channels[recvs->first + i].tag))
+            fit &= ~(uint32_t)RECVS_FIT;
+    return fit;
 }
 
-/* ---- one pair of ranks, tag by tag ---- */
-
+/* Two ranks that may talk to each other; the lines are NULL where there is none. */
 typedef struct pair {
-    exchange *x;
-    orr__check_class from, to; /* as if they had this one rank */
+    matching *m;
     uint32_t src, dst;
-    const side *sends, *recvs;
-    uint32_t lost, lost_end; /* channels of recvs from src that may have lost their tag */
+    const orr__side *sends, *recvs;
+    const orr__line *send_line, *recv_line;
+    uint32_t count; /* of pairs with the same lines, this one included */
+    uint32_t fit;
+    uint32_t lost; /* channels of recv_line up to here have not lost their tag */
 } pair;
 
-static uint32_t first_node(const side *s, const channel *c)
+static pair pair_at(matching *m, uint32_t rank, int direction, const orr__line *line)
+{
+    const uint32_t peer = orr__line_peer(&m->x, line, rank);
+    const orr__line *back = orr__line_find(&m->x, !direction, peer, rank);
+    const bool is_send = direction == ORR__SENDS;
+    pair p = {.m = m,
+              .src = is_send ? rank : peer,
+              .dst = is_send ? peer : rank,
+              .send_line = is_send ? line : back,
+              .recv_line = is_send ? back : line,
+              .count = 1};
+    p.sends = orr__side_of(&m->x, ORR__SENDS, p.src);
+    p.recvs = orr__side_of(&m->x, ORR__RECVS, p.dst);
+    return p;
+}
+
+static void fit_pair(pair *p)
+{
+    if (p->send_line && p->recv_line)
+        p->fit = compare_lines(p->sends, p->send_line, p->recvs, p->recv_line);
+}
+
+/* Where there is no line, what matters is who has none.  There are never so many lines that the two meet. */
+static uint64_t pair_key(const pair *p)
+{
+    const uint32_t *of_rank = p->m->x.shapes.of_rank;
+    const uint32_t send = p->send_line ? p->send_line->id : UINT32_MAX - of_rank[p->src];
+    const uint32_t recv = p->recv_line ? p->recv_line->id : UINT32_MAX - of_rank[p->dst];
+    return (uint64_t)send << 32 | recv;
+}
+
+/* One more rank of a class with holes: its pair is new, or like one that is known. */
+static void add_pair(matching *m, const pair *p)
+{
+    const uint64_t key = pair_key(p);
+    const uint32_t known = orr_map_find(m->pair_of, key, ORR_NO_NODE);
+    if (known != ORR_NO_NODE) {
+        m->pairs[known].count++;
+        return;
+    }
+    if (m->pair_count >= ORR_NO_NODE || !orr_grow(&m->pairs, &m->pair_room, m->pair_count + 1) ||
+        !orr_map_put(m->pair_of, key, (uint32_t)m->pair_count, NULL)) {
+        m->k->no_memory = true;
+        return;
+    }
+    m->pairs[m->pair_count] = *p;
+    fit_pair(&m->pairs[m->pair_count++]);
+}
+
+/* ---- words ---- */
+
+/* As if its class had the ranks of the pair only. */
+static orr__check_class class_of(const pair *p, uint32_t rank)
+{
+    orr__check_class cls = p->m->k->classes[orr_set_class_of(p->m->k->set, rank)];
+    cls.rank = rank;
+    cls.rank_count = p->count;
+    return cls;
+}
+
+static uint32_t first_node(const orr__side *s, const orr__channel *c)
 {
     uint32_t node = s->messages[c->first].node;
     for (uint32_t i = 1; i < c->count; i++)
@@ -320,74 +155,102 @@ static const char *plural(uint32_t n)
     return n == 1 ? "" : "s";
 }
 
-static void report_send(const pair *p, const channel *s, uint32_t received)
+static void report_send(const pair *p, const orr__channel *s, uint32_t received)
 {
+    const orr__check_class from = class_of(p, p->src);
     if (p->recvs->has_unknown_peer)
         return;
-    orr__check_add(p->x->k, &p->from, ORR_CHECK_UNMATCHED_SEND, first_node(p->sends, s),
+    orr__check_add(p->m->k, &from, ORR_CHECK_UNMATCHED_SEND, first_node(p->sends, s),
                    "sends %u message%s to rank %u with tag %" PRId64 ", which receives %u",
                    s->count, plural(s->count), p->dst, s->tag, received);
 }
 
-static void report_recv(const pair *p, const channel *r, uint32_t sent)
+static void report_recv(const pair *p, const orr__channel *r, uint32_t sent)
 {
-    if (p->x->has_unknown_dst)
+    const orr__check_class to = class_of(p, p->dst);
+    if (p->m->x.has_unknown[ORR__SENDS])
         return;
-    orr__check_add(p->x->k, &p->to, ORR_CHECK_UNMATCHED_RECV, first_node(p->recvs, r),
+    orr__check_add(p->m->k, &to, ORR_CHECK_UNMATCHED_RECV, first_node(p->recvs, r),
                    "waits for %u message%s from rank %u with tag %" PRId64 ", which sends %u",
                    r->count, plural(r->count), p->src, r->tag, sent);
 }
 
-static void report_tag(const pair *p, const channel *s, const channel *r)
+static void report_tag(const pair *p, const orr__channel *s, const orr__channel *r)
 {
-    orr__check *k = p->x->k;
-    orr__check_add(k, &p->from, ORR_CHECK_MESSAGE_TAG, first_node(p->sends, s),
+    orr__check *k = p->m->k;
+    const orr__check_class from = class_of(p, p->src), to = class_of(p, p->dst);
+    orr__check_add(k, &from, ORR_CHECK_MESSAGE_TAG, first_node(p->sends, s),
                    "sends to rank %u with tag %" PRId64 ", which waits for tag %" PRId64 " (%s)",
                    p->dst, s->tag, r->tag,
                    orr__check_is_kept(k, ORR_CHECK_MESSAGE_TAG)
-                       ? orr__check_node_words(k, &p->to, first_node(p->recvs, r))
+                       ? orr__check_node_words(k, &to, first_node(p->recvs, r))
                        : "");
 }
 
 /* Both ends are sorted by size; the first place where they differ tells. */
-static void report_size(const pair *p, const channel *s, const channel *r)
+static void report_size(const pair *p, const orr__channel *s, const orr__channel *r)
 {
-    orr__check *k = p->x->k;
-    const message *a = &p->sends->messages[s->first], *b = &p->recvs->messages[r->first];
-    const message *end = a + s->count;
+    orr__check *k = p->m->k;
+    const orr__check_class from = class_of(p, p->src), to = class_of(p, p->dst);
+    const orr__message *a = &p->sends->messages[s->first], *b = &p->recvs->messages[r->first];
+    const orr__message *end = a + s->count;
     while (a + 1 < end && a->size == b->size)
         a++, b++;
     if (!orr__check_is_kept(k, ORR_CHECK_MESSAGE_SIZE)) {
-        orr__check_add(k, &p->from, ORR_CHECK_MESSAGE_SIZE, a->node, "%s", "");
+        orr__check_add(k, &from, ORR_CHECK_MESSAGE_SIZE, a->node, "%s", "");
         return;
     }
-    orr__check_add(k, &p->from, ORR_CHECK_MESSAGE_SIZE, a->node,
+    orr__check_add(k, &from, ORR_CHECK_MESSAGE_SIZE, a->node,
                    "sends %s bytes to rank %u with tag %" PRId64 ", which expects %s (%s)",
                    orr__check_count_words(k, (uint64_t)a->size), p->dst, s->tag,
                    orr__check_count_words(k, (uint64_t)b->size),
-                   orr__check_node_words(k, &p->to, b->node));
+                   orr__check_node_words(k, &to, b->node));
+}
+
+/* ---- one pair of ranks, tag by tag ---- */
+
+/* Equal ranks share what was said about their receives; else it is said about the line of one sender. */
+static uint64_t report_key(const pair *p, const orr__channel *r)
+{
+    const orr__check_class *cls = &p->m->k->classes[orr_set_class_of(p->m->k->set, p->dst)];
+    const uint32_t channel = (uint32_t)(r - p->recvs->channels);
+    if (!cls->holes)
+        return (uint64_t)cls->rank << 32 | channel;
+    const uint64_t lines = pair_key(p);
+    return orr_hash_mix(lines + 0x9e3779b97f4a7c15u, channel + 0xa0761d6478bd642fu);
+}
+
+static bool is_reported(const pair *p, const orr__channel *r)
+{
+    return orr_map_find(p->m->reported, report_key(p, r), 0) != 0;
+}
+
+static void set_reported(const pair *p, const orr__channel *r)
+{
+    p->m->k->no_memory |= !orr_map_put(p->m->reported, report_key(p, r), 1, NULL);
 }
 
 /* The next receive of this pair for whose tag nothing is sent. */
-static channel *next_lost(pair *p)
+static const orr__channel *next_lost(pair *p)
 {
-    while (p->lost < p->lost_end) {
-        channel *r = &p->recvs->channels[p->lost++];
-        p->x->steps++;
-        if (!r->is_reported && !channel_at(p->sends, p->dst, r->tag))
+    while (p->recv_line && p->lost < p->recv_line->count) {
+        const orr__channel *r = &p->recvs->channels[p->recv_line->first + p->lost++];
+        p->m->steps++;
+        if (!is_reported(p, r) && !orr__channel_find(p->sends, p->send_line, r->tag))
             return r;
     }
     return NULL;
 }
 
-static void compare_ends(pair *p, channel *s)
+static void compare_ends(pair *p, const orr__channel *s)
 {
-    channel *r = channel_at(p->recvs, p->src, s->tag);
-    p->x->steps++;
-    if (r && agrees(s->count, s->fingerprint, r->count, r->fingerprint))
+    const orr__channel *r =
+        p->recv_line ? orr__channel_find(p->recvs, p->recv_line, s->tag) : NULL;
+    p->m->steps++;
+    if (r && channels_agree(s, r))
         return;
     if (r)
-        r->is_reported = true;
+        set_reported(p, r);
     if (r && r->count == s->count) {
         report_size(p, s, r);
     } else if (r && r->count > s->count) {
@@ -395,96 +258,134 @@ static void compare_ends(pair *p, channel *s)
     } else if (r) {
         report_send(p, s, r->count);
     } else if ((r = next_lost(p))) {
-        r->is_reported = true;
+        set_reported(p, r);
         report_tag(p, s, r);
     } else {
         report_send(p, s, 0);
     }
 }
 
-static pair pair_of(exchange *x, uint32_t src, uint32_t dst)
-{
-    const orr__check *k = x->k;
-    const uint32_t c = orr_set_class_of(k->set, src), e = orr_set_class_of(k->set, dst);
-    pair p = {.x = x, .src = src, .dst = dst, .from = k->classes[c], .to = k->classes[e]};
-    p.from.rank = src;
-    p.to.rank = dst;
-    p.from.rank_count = p.to.rank_count = 1;
-    p.sends = &x->sends[c];
-    p.recvs = &x->recvs[e];
-    p.lost = find_channel(p.recvs, src, INT64_MIN);
-    p.lost_end =
-        src == UINT32_MAX ? p.recvs->channel_count : find_channel(p.recvs, src + 1, INT64_MIN);
-    return p;
-}
-
 /* ---- all of it ---- */
 
-/* The channels of class c to one rank: [at, end). */
-static void check_run(exchange *x, uint32_t c, uint32_t at, uint32_t end)
+/* Does every rank of the shape find its end of the line's channels at the peer that the body names? */
+static bool is_matched(const matching *m, uint32_t shape, int direction, const orr__line *line)
 {
-    const side *sends = &x->sends[c];
-    const uint32_t dst = sends->channels[at].peer;
-    const side *recvs = &x->recvs[sends->channels[at].peer_class];
-    uint32_t src = ORR_NO_NODE;
-    for (uint32_t i = at; i < end && src == ORR_NO_NODE && x->steps < STEPS_MOST; i++)
-        if (!is_matched(x, &sends->channels[i], c, recvs))
-            src = find_unmatched(x, &sends->channels[i], c, recvs);
-    if (src == ORR_NO_NODE)
-        return;
-    pair p = pair_of(x, src, dst);
-    for (uint32_t i = at; i < end; i++)
-        compare_ends(&p, &sends->channels[i]);
+    const orr__exchange *x = &m->x;
+    const orr__side *mine = &x->sides[direction][shape];
+    const orr__side *other = orr__side_of(x, !direction, line->peer);
+    for (uint32_t i = 0; i < line->count; i++) {
+        const orr__channel *c = &mine->channels[line->first + i];
+        const orr__block *b = orr__block_find(other, c->tag, shape);
+        if (!b || b->channels != x->shapes.all[shape].rank_count || b->is_mixed ||
+            !agrees(c->count, c->fingerprint, b->count, b->fingerprint))
+            return false;
+    }
+    return true;
 }
 
-static void check_sends(exchange *x, uint32_t c)
+/* What is sent through a line, tag by tag. */
+static void report_sends(pair *p)
 {
-    const side *s = &x->sends[c];
-    for (uint32_t at = 0, end; at < s->channel_count; at = end) {
-        for (end = at + 1; end < s->channel_count && s->channels[end].peer == s->channels[at].peer;)
-            end++;
-        check_run(x, c, at, end);
-    }
+    for (uint32_t i = 0; !(p->fit & SENDS_FIT) && i < p->send_line->count; i++)
+        compare_ends(p, &p->sends->channels[p->send_line->first + i]);
 }
 
 /* Receives for which nothing at all is sent; where something is, the sender's side has spoken. */
-static void check_recvs(exchange *x, uint32_t e)
+static void report_recvs(pair *p)
 {
-    const side *s = &x->recvs[e];
-    for (uint32_t i = 0; i < s->channel_count && x->steps < STEPS_MOST; i++) {
-        const channel *r = &s->channels[i];
-        const side *sends = &x->sends[r->peer_class];
-        if (r->is_reported || is_matched(x, r, e, sends))
+    for (uint32_t i = 0; !(p->fit & RECVS_FIT) && i < p->recv_line->count; i++) {
+        const orr__channel *r = &p->recvs->channels[p->recv_line->first + i];
+        const bool is_sent =
+            p->send_line && orr__channel_find(p->sends, p->send_line, r->tag) != NULL;
+        p->m->steps++;
+        if (is_sent || is_reported(p, r))
             continue;
-        const uint32_t dst = find_unmatched(x, r, e, sends);
-        if (dst == ORR_NO_NODE || channel_at(sends, dst, r->tag))
-            continue;
-        const pair p = pair_of(x, r->peer, dst);
-        report_recv(&p, r, 0);
+        set_reported(p, r);
+        report_recv(p, r, 0);
     }
+}
+
+/* One direction of all that is sent or received. */
+typedef struct pass {
+    int direction;
+    void (*report)(pair *p);
+    uint32_t fit; /* what of a pair is asked for */
+} pass;
+
+/* Of equal ranks one is enough to tell what is wrong with what they send. */
+static void check_equal_ranks(matching *m, const pass *d, uint32_t shape, const orr__line *line)
+{
+    const orr__shape *of = &m->x.shapes.all[shape];
+    for (uint32_t i = 0; i < of->rank_count && m->steps < STEPS_MOST; i++) {
+        pair p = pair_at(m, m->x.shapes.ranks[of->first + i], d->direction, line);
+        fit_pair(&p);
+        m->steps++;
+        if (p.fit & d->fit)
+            continue;
+        d->report(&p);
+        if (d->direction == ORR__SENDS)
+            return;
+    }
+}
+
+static void check_line(matching *m, const pass *d, uint32_t shape, const orr__line *line)
+{
+    const orr__shape *of = &m->x.shapes.all[shape];
+    const size_t first = m->pair_count;
+    if (line->peer != ORR_NO_NODE && is_matched(m, shape, d->direction, line))
+        return;
+    if (!m->k->classes[of->class_index].holes) {
+        check_equal_ranks(m, d, shape, line);
+        return;
+    }
+    for (uint32_t i = 0; i < of->rank_count && !m->k->no_memory; i++) {
+        const pair p = pair_at(m, m->x.shapes.ranks[of->first + i], d->direction, line);
+        add_pair(m, &p);
+    }
+    for (size_t i = first; i < m->pair_count && m->steps < STEPS_MOST; i++)
+        d->report(&m->pairs[i]);
+}
+
+static bool check_pass(matching *m, const pass *d)
+{
+    m->pair_count = 0;
+    m->pair_of = orr_map_create(0);
+    m->k->no_memory |= !m->pair_of;
+    for (uint32_t i = 0; i < m->x.shapes.count; i++) {
+        const orr__side *s = &m->x.sides[d->direction][i];
+        for (uint32_t l = 0; l < s->line_count && !m->k->no_memory; l++)
+            check_line(m, d, i, &s->lines[l]);
+    }
+    orr_map_destroy(m->pair_of);
+    return !m->k->no_memory;
+}
+
+static void check_all(matching *m)
+{
+    orr__check *k = m->k;
+    if (!check_pass(m, &(pass){ORR__SENDS, report_sends, SENDS_FIT}) ||
+        !check_pass(m, &(pass){ORR__RECVS, report_recvs, RECVS_FIT}))
+        return;
+    if (m->x.has_unknown[ORR__SENDS] || m->x.has_unknown[ORR__RECVS])
+        orr__check_add_note(
+            k, "sends or receives without a peer could be the other end of any message: missing "
+               "ends are not reported where they might be it");
+    if (m->steps >= STEPS_MOST)
+        orr__check_add_note(
+            k, "so many messages do not match that the rest of them was not looked at");
 }
 
 void orr__check_messages(orr__check *k)
 {
-    exchange x = {.k = k};
+    matching m = {.k = k, .x.k = k};
     if (k->report->rank_count < 2 || k->no_memory)
         return;
-    if (!build_exchange(&x)) {
-        k->no_memory = true;
-        return;
-    }
-    bool has_unknown_src = false;
-    for (uint32_t i = 0; i < k->class_count; i++) {
-        check_sends(&x, i);
-        has_unknown_src |= x.recvs[i].has_unknown_peer;
-    }
-    for (uint32_t i = 0; i < k->class_count; i++)
-        check_recvs(&x, i);
-    if (x.has_unknown_dst || has_unknown_src)
-        orr__check_add_note(
-            k, "sends or receives without a peer could be the other end of any message: missing "
-               "ends are not reported where they might be it");
-    if (x.steps >= STEPS_MOST)
-        orr__check_add_note(
-            k, "so many messages do not match that the rest of them was not looked at");
+    orr__exchange_gather(&m.x);
+    m.reported = orr_map_create(0);
+    k->no_memory |= !m.reported;
+    if (!k->no_memory)
+        check_all(&m);
+    orr__exchange_fini(&m.x);
+    orr_map_destroy(m.reported);
+    orr_free(m.pairs);
 }

@@ -3,31 +3,31 @@
  *
  * A collective runs when every member of its group has reached it.  Two passes:
  *
- *     march   every class runs its collectives in file order, which its dependencies allow.  If all get to
- *             the end, an order that suits everybody exists.  O(collectives); nearly always enough.
- *     feed    every class runs its whole graph; whatever is ready may run.  Collectives of a group that are
+ *     march   every rank runs its collectives in file order, which its dependencies allow.  If all get to the
+ *             end, an order that suits everybody exists.  O(collectives); nearly always enough.
+ *     feed    every rank runs its whole graph; whatever is ready may run.  Collectives of a group that are
  *             equal in type and size are interchangeable.  If this comes to a stop, nothing else could have
  *             gone on either, unless there was a choice between interchangeable ones; then nothing is
- *             claimed.  O(nodes + dependencies) of the distinct ranks.
+ *             claimed.  O(nodes + dependencies).
  *
- * Why classes suffice: equal ranks are at the same place at the same time. */
+ * Ranks of a unit are at the same place at the same time (check_units.c), and groups of a meeting go on
+ * together: so one rank of each unit is run, and counts of nodes are those of the units.  Single ranks come up
+ * only in words: who in particular waits for whom. */
 #include "check_order.h"
 
-/* ---- march ---- */
+/* Places of nodes that may be kept in memory for units beyond the classes; 8 bytes each. */
+enum { NODES_MOST = 1 << 25 };
 
-typedef struct march {
-    const orr__check *k;
+/* What both passes run. */
+typedef struct course {
+    orr__check *k;
     const orr__issues *s;
-    size_t *at, *end;           /* by class: the next of its issues */
-    size_t *arrived;            /* by group: how many members are there */
-    const orr__issue **meeting; /* by group: what the first of them is at */
-    uint32_t *queue;            /* classes that have moved */
-    size_t queued;
-} march;
+    orr__units units;
+} course;
 
-static size_t member_count(const orr__issues *s, uint32_t group)
+static size_t party_count(const course *o, uint32_t meeting)
 {
-    return s->group_first[group + 1] - s->group_first[group];
+    return o->units.meeting_first[meeting + 1] - o->units.meeting_first[meeting];
 }
 
 static bool is_same_key(const orr__issue *x, const orr__issue *y)
@@ -35,132 +35,184 @@ static bool is_same_key(const orr__issue *x, const orr__issue *y)
     return x->type == y->type && x->key_size == y->key_size;
 }
 
-/* The class moves on to its next collective with others; false when that cannot be the one they are at. */
-static bool arrive(march *m, uint32_t cls)
+static const orr__check_class *class_of(const course *o, uint32_t unit)
 {
-    while (m->at[cls] < m->end[cls] && member_count(m->s, m->s->all[m->at[cls]].group) < 2)
-        m->at[cls]++;
-    if (m->at[cls] == m->end[cls])
+    return &o->k->classes[o->s->shapes.all[o->units.all[unit].shape].class_index];
+}
+
+/* Where the unit's part in what a port meets stands: in units.meeting_of and units.place_of. */
+static size_t port_place(const course *o, uint32_t unit, uint32_t port)
+{
+    const orr__unit *u = &o->units.all[unit];
+    return u->port_at + port - o->s->port_first[u->shape];
+}
+
+/* ---- march ---- */
+
+typedef struct march {
+    const course *o;
+    size_t *at;                 /* by unit: the next of its issues */
+    size_t *arrived;            /* by meeting: how many parties are there */
+    const orr__issue **current; /* by meeting: what the first of them is at */
+    uint32_t *queue;            /* units that have moved */
+    size_t queued;
+} march;
+
+static size_t end_of(const march *m, uint32_t unit)
+{
+    return m->o->s->shape_first[m->o->units.all[unit].shape + 1];
+}
+
+static uint32_t next_meeting(const march *m, uint32_t unit)
+{
+    return m->o->units.meeting_of[port_place(m->o, unit, m->o->s->all[m->at[unit]].port)];
+}
+
+/* The unit moves on to its next collective with others; false when that cannot be the one they are at. */
+static bool arrive(march *m, uint32_t unit)
+{
+    const orr__units *units = &m->o->units;
+    while (m->at[unit] < end_of(m, unit) && party_count(m->o, next_meeting(m, unit)) < 2)
+        m->at[unit]++;
+    if (m->at[unit] == end_of(m, unit))
         return true;
-    const orr__issue *q = &m->s->all[m->at[cls]];
-    if (m->arrived[q->group] == 0)
-        m->meeting[q->group] = q;
-    else if (!is_same_key(m->meeting[q->group], q))
+    const orr__issue *q = &m->o->s->all[m->at[unit]];
+    const uint32_t meeting = next_meeting(m, unit);
+    if (m->arrived[meeting] == 0)
+        m->current[meeting] = q;
+    else if (!is_same_key(m->current[meeting], q))
         return false;
-    if (++m->arrived[q->group] < member_count(m->s, q->group))
+    if (++m->arrived[meeting] < party_count(m->o, meeting))
         return true;
-    m->arrived[q->group] = 0;
-    for (size_t i = m->s->group_first[q->group]; i < m->s->group_first[q->group + 1]; i++) {
-        const uint32_t member = m->s->members[i].class_index;
-        m->at[member]++;
-        m->queue[m->queued++] = member;
+    m->arrived[meeting] = 0;
+    for (size_t i = units->meeting_first[meeting]; i < units->meeting_first[meeting + 1]; i++) {
+        m->at[units->parties[i].unit]++;
+        m->queue[m->queued++] = units->parties[i].unit;
     }
     return true;
 }
 
 static bool march_all(march *m)
 {
-    for (uint32_t i = 0; i < m->k->class_count; i++)
+    const uint32_t units = m->o->units.count;
+    for (uint32_t i = 0; i < units; i++)
         m->queue[m->queued++] = i;
-    /* A class is queued only after it has moved, so the queue never holds one twice. */
+    /* A unit is queued only after it has moved, so the queue never holds one twice.  One with two ports in a
+     * meeting cannot come to it twice: it stays there. */
     while (m->queued)
         if (!arrive(m, m->queue[--m->queued]))
             return false;
-    for (uint32_t i = 0; i < m->k->class_count; i++)
-        if (m->at[i] != m->end[i])
+    for (uint32_t i = 0; i < units; i++)
+        if (m->at[i] != end_of(m, i))
             return false;
     return true;
 }
 
-static bool can_march(orr__check *k, const orr__issues *s)
+static bool can_march(const course *o)
 {
-    const size_t classes = k->class_count, groups = orr_intern_count(s->groups);
-    march m = {.k = k, .s = s};
-    m.at = orr_arena_new(k->scratch, classes + 1, size_t);
-    m.end = orr_arena_new(k->scratch, classes + 1, size_t);
-    m.arrived = orr_arena_new(k->scratch, groups, size_t);
-    m.meeting = orr_arena_new(k->scratch, groups, const orr__issue *);
-    m.queue = orr_arena_new(k->scratch, classes + 1, uint32_t);
-    if (!m.at || !m.end || !m.arrived || !m.meeting || !m.queue) {
-        k->no_memory = true;
+    orr_arena *a = o->k->scratch;
+    const size_t units = o->units.count, meetings = o->units.meeting_count;
+    march m = {.o = o};
+    m.at = orr_arena_new(a, units + 1, size_t);
+    m.arrived = orr_arena_new(a, meetings + 1, size_t);
+    m.current = orr_arena_new(a, meetings + 1, const orr__issue *);
+    m.queue = orr_arena_new(a, units + 1, uint32_t);
+    if (!m.at || !m.arrived || !m.current || !m.queue) {
+        o->k->no_memory = true;
         return true;
     }
-    for (size_t i = 0, at = 0; i < classes; i++) {
-        m.at[i] = at;
-        while (at < s->count && s->all[at].class_index == i)
-            at++;
-        m.end[i] = at;
-    }
+    for (uint32_t i = 0; i < units; i++)
+        m.at[i] = o->s->shape_first[o->units.all[i].shape];
     return march_all(&m);
 }
 
 /* ---- feed ---- */
 
-enum { NODE_DONE = -1, NODE_VISITED = -2 }; /* in place of how many a node waits for */
+enum { NODE_DONE = -1 }; /* in place of how many a node waits for */
 
 typedef struct runner {
-    orr__graph graph;
-    uint32_t *slot; /* by node: where it waits for others; ORR_NO_NODE: nowhere */
+    const orr__graph *graph; /* of the class; its waits are where all begin */
+    uint32_t *waits;
     uint32_t *next; /* by node: behind it in the same slot */
     uint32_t left;
 } runner;
 
-/* A key is a kind of collective of one group; it has a slot for each member. */
+/* A key is a kind of collective of one meeting; it has a slot for each party. */
 typedef struct key {
     uint32_t first_slot, slots;
     uint32_t full; /* slots that are not empty */
-    uint32_t group;
 } key;
 
 typedef struct slot {
-    uint32_t key, class_index;
+    uint32_t key, unit;
     uint32_t head, tail, count; /* of nodes that wait here */
-    const orr__issue *first;    /* all that ever will: this one and the next ones of the same key */
 } slot;
 
 typedef struct feed {
+    const course *o;
     orr__check *k;
-    const orr__issues *s;
-    runner *runners; /* by class */
+    orr__graph *graphs;    /* by class */
+    uint32_t **issue_at;   /* by shape, then node: 1 + place in issues.sorted; 0: runs by itself */
+    uint32_t *key_of;      /* by place in issues.sorted: which key of its port, from 0 */
+    uint32_t *first_key;   /* by meeting */
+    runner *runners;       /* by unit */
     key *keys;
     slot *slots;
     uint32_t key_count, slot_count;
-    uint64_t *ready; /* class << 32 | node */
+    uint64_t *ready; /* unit << 32 | node */
     size_t ready_count, ready_room;
     uint32_t *due; /* keys all of whose slots are full */
     size_t due_count;
     bool had_choice;
 } feed;
 
-static void push_ready(feed *f, uint32_t cls, uint32_t node)
+static void push_ready(feed *f, uint32_t unit, uint32_t node)
 {
     if (!orr_grow(&f->ready, &f->ready_room, f->ready_count + 1)) {
         f->k->no_memory = true;
         return;
     }
-    f->ready[f->ready_count++] = (uint64_t)cls << 32 | node;
+    f->ready[f->ready_count++] = (uint64_t)unit << 32 | node;
 }
 
-static void complete(feed *f, uint32_t cls, uint32_t node)
+static void complete(feed *f, uint32_t unit, uint32_t node)
 {
-    runner *r = &f->runners[cls];
-    r->graph.waits[node] = (uint32_t)NODE_DONE;
+    runner *r = &f->runners[unit];
+    r->waits[node] = (uint32_t)NODE_DONE;
     r->left--;
-    for (uint32_t e = r->graph.first[node]; e < r->graph.first[node + 1]; e++)
-        if (--r->graph.waits[r->graph.child[e]] == 0)
-            push_ready(f, cls, r->graph.child[e]);
+    for (uint32_t e = r->graph->first[node]; e < r->graph->first[node + 1]; e++)
+        if (--r->waits[r->graph->child[e]] == 0)
+            push_ready(f, unit, r->graph->child[e]);
 }
 
-static void wait_in_slot(feed *f, uint32_t cls, uint32_t node)
+static const orr__issue *issue_of(const feed *f, uint32_t unit, uint32_t node)
 {
-    slot *s = &f->slots[f->runners[cls].slot[node]];
+    const uint32_t at = f->issue_at[f->o->units.all[unit].shape][node];
+    return at ? &f->o->s->sorted[at - 1] : NULL;
+}
+
+/* Where the unit waits with an issue for others; ORR_NO_NODE: nowhere. */
+static uint32_t slot_of(const feed *f, uint32_t unit, const orr__issue *q)
+{
+    const orr__units *units = &f->o->units;
+    const size_t place = port_place(f->o, unit, q->port);
+    const uint32_t meeting = units->meeting_of[place];
+    if (party_count(f->o, meeting) < 2)
+        return ORR_NO_NODE;
+    const key *k = &f->keys[f->first_key[meeting] + f->key_of[q - f->o->s->sorted]];
+    return k->first_slot + units->place_of[place];
+}
+
+static void wait_in_slot(feed *f, uint32_t at, uint32_t node)
+{
+    slot *s = &f->slots[at];
     key *k = &f->keys[s->key];
     if (s->count++ == 0) {
         s->head = node;
         if (++k->full == k->slots)
             f->due[f->due_count++] = s->key;
     } else {
-        f->runners[cls].next[s->tail] = node;
+        f->runners[s->unit].next[s->tail] = node;
     }
     s->tail = node;
 }
@@ -169,16 +221,18 @@ static void run_ready(feed *f)
 {
     while (f->ready_count) {
         const uint64_t one = f->ready[--f->ready_count];
-        const uint32_t cls = (uint32_t)(one >> 32), node = (uint32_t)one;
-        if (f->runners[cls].slot[node] == ORR_NO_NODE)
-            complete(f, cls, node);
+        const uint32_t unit = (uint32_t)(one >> 32), node = (uint32_t)one;
+        const orr__issue *q = issue_of(f, unit, node);
+        const uint32_t at = q ? slot_of(f, unit, q) : ORR_NO_NODE;
+        if (at == ORR_NO_NODE)
+            complete(f, unit, node);
         else
-            wait_in_slot(f, cls, node);
+            wait_in_slot(f, at, node);
     }
 }
 
-/* Everybody is there: one collective of each member runs.  Which one is a choice when some member has more
- * of them waiting than another. */
+/* Everybody is there: one collective of each party runs.  Which one is a choice when some party has more of
+ * them waiting than another. */
 static void run_key(feed *f, uint32_t index)
 {
     key *k = &f->keys[index];
@@ -187,10 +241,10 @@ static void run_key(feed *f, uint32_t index)
         slot *s = &f->slots[k->first_slot + i];
         const uint32_t node = s->head;
         f->had_choice |= s->count != usual;
-        s->head = f->runners[s->class_index].next[node];
+        s->head = f->runners[s->unit].next[node];
         if (--s->count == 0)
             k->full--;
-        complete(f, s->class_index, node);
+        complete(f, s->unit, node);
     }
     if (k->full == k->slots)
         f->due[f->due_count++] = index;
@@ -199,16 +253,17 @@ static void run_key(feed *f, uint32_t index)
 /* True when all have come to the end. */
 static bool feed_all(feed *f)
 {
-    for (uint32_t i = 0; i < f->k->class_count; i++)
-        for (uint32_t node = 0; node < f->runners[i].graph.count; node++)
-            if (f->runners[i].graph.waits[node] == 0)
+    const uint32_t units = f->o->units.count;
+    for (uint32_t i = 0; i < units; i++)
+        for (uint32_t node = 0; node < f->runners[i].graph->count; node++)
+            if (f->runners[i].waits[node] == 0)
                 push_ready(f, i, node);
     run_ready(f);
     while (f->due_count && !f->k->no_memory) {
         run_key(f, f->due[--f->due_count]);
         run_ready(f);
     }
-    for (uint32_t i = 0; i < f->k->class_count; i++)
+    for (uint32_t i = 0; i < units; i++)
         if (f->runners[i].left)
             return false;
     return true;
@@ -216,90 +271,120 @@ static bool feed_all(feed *f)
 
 /* ---- building the feed ---- */
 
-static bool build_runner(feed *f, uint32_t cls)
+static bool build_runner(feed *f, uint32_t unit)
 {
-    runner *r = &f->runners[cls];
+    runner *r = &f->runners[unit];
     orr_arena *a = f->k->scratch;
-    const size_t n = f->k->classes[cls].c->count;
-    r->slot = orr_arena_new(a, n + 1, uint32_t);
+    const orr__check_class *cls = class_of(f->o, unit);
+    orr__graph *graph = &f->graphs[cls->index];
+    const size_t n = cls->c->count;
+    if (!graph->first && !orr__graph_build(a, cls->c, graph))
+        return false;
+    r->graph = graph;
+    r->waits = orr_arena_new(a, n + 1, uint32_t);
     r->next = orr_arena_new(a, n + 1, uint32_t);
     r->left = (uint32_t)n;
-    if (!r->slot || !r->next || !orr__graph_build(a, f->k->classes[cls].c, &r->graph))
+    if (!r->waits || !r->next)
         return false;
-    memset(r->slot, 0xff, n * sizeof *r->slot);
+    memcpy(r->waits, graph->waits, n * sizeof *r->waits);
     return true;
 }
 
-/* All members of a group have the same keys, equally often, in the same order. */
-static void build_member(feed *f, uint32_t group, size_t place, uint32_t first_key)
+static bool place_issues(feed *f)
 {
-    const orr__issues *s = f->s;
-    const orr__member *m = &s->members[s->group_first[group] + place];
-    const uint32_t members = (uint32_t)member_count(s, group);
-    uint32_t index = first_key;
-    for (size_t i = m->first; i < m->first + m->count; i++) {
+    const orr__issues *s = f->o->s;
+    f->issue_at = orr_arena_new(f->k->scratch, (size_t)s->shapes.count + 1, uint32_t *);
+    f->key_of = orr_arena_new(f->k->scratch, s->count + 1, uint32_t);
+    if (!f->issue_at || !f->key_of || s->count >= UINT32_MAX)
+        return false;
+    for (uint32_t i = 0; i < s->shapes.count; i++) {
+        const size_t n = f->k->classes[s->shapes.all[i].class_index].c->count;
+        if (!(f->issue_at[i] = orr_arena_new(f->k->scratch, n + 1, uint32_t)))
+            return false;
+    }
+    for (size_t i = 0; i < s->count; i++) {
         const orr__issue *q = &s->sorted[i];
-        const bool is_new = i == m->first || !is_same_key(q, q - 1);
-        index += is_new && i != m->first;
-        const uint32_t at = f->slot_count + (index - first_key) * members + (uint32_t)place;
-        if (is_new && place == 0)
-            f->keys[f->key_count++] = (key){.first_slot = at, .slots = members, .group = group};
-        if (is_new)
-            f->slots[at] = (slot){.key = index, .class_index = m->class_index, .first = q};
-        f->runners[m->class_index].slot[q->node] = at;
+        const bool is_first = i == s->ports[q->port].first;
+        f->issue_at[q->shape][q->node] = (uint32_t)i + 1;
+        f->key_of[i] = is_first ? 0 : f->key_of[i - 1] + !is_same_key(q, q - 1);
+    }
+    return true;
+}
+
+/* All parties of a meeting have the same keys, equally often, in the same order. */
+static uint32_t keys_of(const feed *f, uint32_t meeting)
+{
+    const orr__party *first = &f->o->units.parties[f->o->units.meeting_first[meeting]];
+    const orr__port *p = &f->o->s->ports[first->port];
+    return p->count == 0 || party_count(f->o, meeting) < 2 ? 0
+                                                           : f->key_of[p->first + p->count - 1] + 1;
+}
+
+static void build_meeting(feed *f, uint32_t meeting)
+{
+    const orr__party *parties = f->o->units.parties + f->o->units.meeting_first[meeting];
+    const uint32_t count = (uint32_t)party_count(f->o, meeting), keys = keys_of(f, meeting);
+    f->first_key[meeting] = f->key_count;
+    for (uint32_t i = 0; i < keys; i++) {
+        f->keys[f->key_count] = (key){.first_slot = f->slot_count, .slots = count};
+        for (uint32_t j = 0; j < count; j++)
+            f->slots[f->slot_count++] = (slot){.key = f->key_count, .unit = parties[j].unit};
+        f->key_count++;
     }
 }
 
-static void build_group(feed *f, uint32_t group)
+static bool build_meetings(feed *f)
 {
-    const size_t members = member_count(f->s, group);
-    const uint32_t first_key = f->key_count;
-    if (members < 2)
-        return;
-    for (size_t place = 0; place < members; place++)
-        build_member(f, group, place, first_key);
-    f->slot_count += (f->key_count - first_key) * (uint32_t)members;
+    orr_arena *a = f->k->scratch;
+    const uint32_t meetings = f->o->units.meeting_count;
+    size_t keys = 1, slots = 1;
+    for (uint32_t i = 0; i < meetings; i++) {
+        keys += keys_of(f, i);
+        slots += keys_of(f, i) * party_count(f->o, i);
+    }
+    f->first_key = orr_arena_new(a, (size_t)meetings + 1, uint32_t);
+    f->keys = orr_arena_new(a, keys, key);
+    f->due = orr_arena_new(a, keys, uint32_t);
+    f->slots = orr_arena_new(a, slots, slot);
+    if (!f->first_key || !f->keys || !f->due || !f->slots || slots > UINT32_MAX)
+        return false;
+    for (uint32_t i = 0; i < meetings; i++)
+        build_meeting(f, i);
+    return true;
 }
 
 static bool build_feed(feed *f)
 {
     orr_arena *a = f->k->scratch;
-    const size_t n = f->s->count + 1;
-    f->runners = orr_arena_new(a, f->k->class_count, runner);
-    f->keys = orr_arena_new(a, n, key);
-    f->slots = orr_arena_new(a, n, slot);
-    f->due = orr_arena_new(a, n, uint32_t);
-    if (!f->runners || !f->keys || !f->slots || !f->due || n > UINT32_MAX)
+    f->graphs = orr_arena_new(a, (size_t)f->k->class_count + 1, orr__graph);
+    f->runners = orr_arena_new(a, (size_t)f->o->units.count + 1, runner);
+    if (!f->graphs || !f->runners || !place_issues(f))
         return false;
-    for (uint32_t i = 0; i < f->k->class_count; i++)
+    for (uint32_t i = 0; i < f->o->units.count; i++)
         if (!build_runner(f, i))
             return false;
-    for (uint32_t group = 0; group < orr_intern_count(f->s->groups); group++)
-        build_group(f, group);
-    return true;
+    return build_meetings(f);
 }
 
 /* ---- who waits for whom ---- */
 
+/* A rank that stands at a node. */
 typedef struct stuck {
-    uint32_t class_index, node;
+    uint32_t rank, node;
 } stuck;
 
-static const orr__issue *issue_of(const feed *f, stuck at)
+enum { STEPS_MOST = 1 << 14, CHAIN_SHOWN = 8 };
+
+static bool is_done(const feed *f, uint32_t unit, uint32_t node)
 {
-    const orr__issue *q = f->slots[f->runners[at.class_index].slot[at.node]].first;
-    while (q->node != at.node)
-        q++;
-    return q;
+    return f->runners[unit].waits[node] == (uint32_t)NODE_DONE;
 }
 
 static bool is_waiting_in(
-    const feed *f, uint32_t cls, const uint32_t *first, const uint32_t *dep, uint32_t *node)
+    const feed *f, uint32_t unit, const uint32_t *first, const uint32_t *dep, uint32_t *node)
 {
-    const runner *r = &f->runners[cls];
     for (uint32_t e = first ? first[*node] : 0; first && e < first[*node + 1]; e++)
-        if (dep[e] != ORR_NO_NODE && dep[e] != *node &&
-            r->graph.waits[dep[e]] != (uint32_t)NODE_DONE) {
+        if (dep[e] != ORR_NO_NODE && dep[e] != *node && !is_done(f, unit, dep[e])) {
             *node = dep[e];
             return true;
         }
@@ -307,92 +392,176 @@ static bool is_waiting_in(
 }
 
 /* The collective that keeps a node from running: up the unfinished parents to one that waits for others. */
-static uint32_t find_blocker(const feed *f, uint32_t cls, uint32_t node)
+static uint32_t find_blocker(const feed *f, uint32_t unit, uint32_t node)
 {
-    const orr_columns *c = f->k->classes[cls].c;
-    while (is_waiting_in(f, cls, c->data_first, c->data_dep, &node) ||
-           is_waiting_in(f, cls, c->ctrl_first, c->ctrl_dep, &node))
+    const orr_columns *c = class_of(f->o, unit)->c;
+    while (is_waiting_in(f, unit, c->data_first, c->data_dep, &node) ||
+           is_waiting_in(f, unit, c->ctrl_first, c->ctrl_dep, &node))
         ;
     return node;
 }
 
-/* The first member that is not there yet, and what it waits in instead. */
+/* The first issue of a port that is of this key. */
+static const orr__issue *first_of_key(const feed *f, uint32_t port, uint32_t number)
+{
+    const orr__issues *s = f->o->s;
+    size_t i = s->ports[port].first;
+    while (f->key_of[i] != number)
+        i++;
+    return &s->sorted[i];
+}
+
+/* The lowest rank of this entry that does not wait with a collective of that key. */
+static uint32_t lowest_absent(const feed *f, const orr__entry *e, uint32_t number)
+{
+    const orr__issue *q = first_of_key(f, e->port, number);
+    const uint32_t *ranks;
+    const uint32_t count = orr__entry_ranks(f->o->s, e, &ranks);
+    for (uint32_t i = 0; i < count; i++)
+        if (f->slots[slot_of(f, f->o->units.of_rank[ranks[i]], q)].count == 0)
+            return ranks[i];
+    return ORR_NO_NODE;
+}
+
+/* The first member of the group that is not there yet, and what it waits in instead. */
 static stuck find_absent(const feed *f, stuck at)
 {
-    const key *k = &f->keys[f->slots[f->runners[at.class_index].slot[at.node]].key];
-    const slot *s = &f->slots[k->first_slot];
-    while (s->count)
-        s++;
-    const orr__issue *q = s->first;
-    while (f->runners[s->class_index].graph.waits[q->node] == (uint32_t)NODE_DONE)
+    const orr__issues *s = f->o->s;
+    const orr__issue *q = issue_of(f, f->o->units.of_rank[at.rank], at.node);
+    const uint32_t number = f->key_of[q - s->sorted];
+    const uint32_t group = orr__group_of(s, &s->ports[q->port], at.rank);
+    const orr__entry *who = NULL;
+    uint32_t rank = ORR_NO_NODE;
+    for (size_t i = s->group_first[group]; i < s->group_first[group + 1]; i++) {
+        const uint32_t one = lowest_absent(f, &s->entries[i], number);
+        if (one < rank) {
+            rank = one;
+            who = &s->entries[i];
+        }
+    }
+    const uint32_t unit = f->o->units.of_rank[rank];
+    for (q = first_of_key(f, who->port, number); is_done(f, unit, q->node);)
         q++;
-    return (stuck){s->class_index, find_blocker(f, s->class_index, q->node)};
+    return (stuck){rank, find_blocker(f, unit, q->node)};
 }
 
 static stuck find_first_stuck(const feed *f)
 {
-    uint32_t cls = 0, node = 0;
-    while (f->runners[cls].left == 0)
-        cls++;
-    while (f->runners[cls].graph.waits[node] == (uint32_t)NODE_DONE)
+    uint32_t unit = 0, node = 0;
+    while (f->runners[unit].left == 0)
+        unit++;
+    while (is_done(f, unit, node))
         node++;
-    return (stuck){cls, find_blocker(f, cls, node)};
+    return (stuck){f->o->units.all[unit].rank, find_blocker(f, unit, node)};
 }
 
-enum { CHAIN_SHOWN = 8 };
+/* Follow who waits for whom until somebody comes up again: from there on it is a circle. */
+static bool find_circle(feed *f, stuck *at)
+{
+    orr_map *seen = orr_map_create(0);
+    bool is_new = seen != NULL;
+    *at = find_first_stuck(f);
+    for (uint32_t steps = 0; is_new; steps++) {
+        if (!orr_map_put(seen, (uint64_t)at->rank << 32 | at->node, 1, &is_new)) {
+            orr_map_destroy(seen);
+            return false;
+        }
+        if (steps == STEPS_MOST)
+            break; /* a part of it will do */
+        if (is_new)
+            *at = find_absent(f, *at);
+    }
+    const bool ok = seen != NULL;
+    orr_map_destroy(seen);
+    return ok;
+}
 
 static void put_chain(feed *f, orr_buf *b, stuck start)
 {
+    const orr__issues *s = f->o->s;
     stuck at = start;
     for (int i = 0; i < CHAIN_SHOWN; i++) {
-        const orr__issue *q = issue_of(f, at);
-        orr_buf_print(b, "%srank %u is in %s of %s and waits for ", i ? "; " : "",
-                      f->k->classes[at.class_index].rank, orr__issue_words(f->k, q),
-                      orr__group_words(f->k, f->s, q->group));
+        const orr__issue *q = issue_of(f, f->o->units.of_rank[at.rank], at.node);
+        const uint32_t group = orr__group_of(s, &s->ports[q->port], at.rank);
+        orr_buf_print(b, "%srank %u is in %s of %s and waits for ", i ? "; " : "", at.rank,
+                      orr__issue_words(f->k, s, q, at.rank), orr__group_words(f->k, s, group));
         at = find_absent(f, at);
-        orr_buf_print(b, "rank %u", f->k->classes[at.class_index].rank);
-        if (at.class_index == start.class_index && at.node == start.node)
+        orr_buf_print(b, "rank %u", at.rank);
+        if (at.rank == start.rank && at.node == start.node)
             return;
     }
     orr_buf_text(b, ", and so on");
 }
 
+/* One finding, of all ranks together. */
 static void report_stuck(feed *f)
 {
     orr_buf b = {0};
-    stuck at = find_first_stuck(f);
-    /* Follow who waits for whom until somebody comes up again: from there on it is a circle. */
-    while (f->runners[at.class_index].graph.waits[at.node] != (uint32_t)NODE_VISITED) {
-        f->runners[at.class_index].graph.waits[at.node] = (uint32_t)NODE_VISITED;
-        at = find_absent(f, at);
+    stuck at;
+    if (!find_circle(f, &at)) {
+        f->k->no_memory = true;
+        return;
     }
     put_chain(f, &b, at);
     orr_buf_byte(&b, 0);
     f->k->no_memory |= b.failed;
-    orr__check_add(f->k, &f->k->classes[at.class_index], ORR_CHECK_COLLECTIVE_ORDER, at.node,
+    const uint32_t unit = f->o->units.of_rank[at.rank];
+    orr__check_class cls = *class_of(f->o, unit);
+    cls.rank = at.rank;
+    cls.rank_count = cls.holes ? 1 : cls.rank_count;
+    orr__check_add(f->k, &cls, ORR_CHECK_COLLECTIVE_ORDER, at.node,
                    "the order of collectives is a deadlock: %s",
                    b.failed ? "" : (const char *)b.ptr);
     orr_buf_fini(&b);
 }
 
-void orr__check_order(orr__check *k, const orr__issues *s)
+/* ---- both ---- */
+
+/* Units that are classes cost what is in memory already; those beyond may be too many. */
+static bool is_too_large(const course *o)
 {
-    bool is_topological = true;
-    feed f = {.k = k, .s = s};
-    for (uint32_t i = 0; i < k->class_count; i++) {
-        if (k->classes[i].has_cycle)
-            return; /* it comes to a stop by itself */
-        is_topological &= k->classes[i].c->is_topological;
-    }
-    if (is_topological && can_march(k, s))
+    uint64_t nodes = 0;
+    for (uint32_t i = 0; i < o->units.count; i++)
+        nodes += class_of(o, i)->c->count;
+    return o->units.count > o->k->class_count && nodes > NODES_MOST;
+}
+
+static void feed_units(const course *o)
+{
+    feed f = {.o = o, .k = o->k};
+    if (is_too_large(o)) {
+        orr__check_add_note(o->k,
+                            "the order of collectives is not compared: too many ranks are in "
+                            "groups of which no two are alike");
         return;
-    k->no_memory |= !build_feed(&f);
-    const bool is_stuck = !k->no_memory && !feed_all(&f) && !k->no_memory;
+    }
+    o->k->no_memory |= !build_feed(&f);
+    const bool is_stuck = !o->k->no_memory && !feed_all(&f) && !o->k->no_memory;
     if (is_stuck && !f.had_choice)
         report_stuck(&f);
     else if (is_stuck)
         orr__check_add_note(
-            k, "the order of collectives is not compared: some ranks may run several equal ones "
-               "at the same time");
+            o->k, "the order of collectives is not compared: some ranks may run several equal ones "
+                  "at the same time");
     orr_free(f.ready);
+}
+
+void orr__check_order(orr__check *k, const orr__issues *s)
+{
+    bool is_topological = true;
+    course o = {.k = k, .s = s};
+    for (uint32_t i = 0; i < k->class_count; i++) {
+        if (k->classes[i].rank_count == 0)
+            continue;
+        if (k->classes[i].has_cycle)
+            return; /* it comes to a stop by itself */
+        is_topological &= k->classes[i].c->is_topological;
+    }
+    if (!orr__units_find(k, s, &o.units)) {
+        k->no_memory = true;
+        return;
+    }
+    if (is_topological && can_march(&o))
+        return;
+    feed_units(&o);
 }

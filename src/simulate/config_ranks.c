@@ -72,13 +72,9 @@ static orr_code take_rank(orr_yaml_value map,
 
 /* ---- links ---- */
 
-static orr_code take_end(
-    orr_yaml_value map, const char *key, orr_arena *a, const char **out, orr_error *err)
+static orr_code take_device(
+    orr_yaml_value v, const char *key, orr_arena *a, const char **out, orr_error *err)
 {
-    orr_yaml_value v;
-    const orr_code code = orr_yaml_need(map, key, &v, err);
-    if (code)
-        return code;
     const orr_str text = orr_yaml_text(v);
     const orr_where w = orr_yaml_where(v);
     if (text.len == 0 || memchr(text.ptr, '\0', text.len))
@@ -86,6 +82,28 @@ static orr_code take_end(
                         key);
     *out = orr_arena_text(a, text);
     return *out ? ORR_OK : orr_no_memory(err);
+}
+
+/* One, or a list of them. */
+static orr_code take_end(
+    orr_yaml_value map, const char *key, orr_arena *a, const char *const **out, orr_error *err)
+{
+    orr_yaml_value v;
+    orr_code code = orr_yaml_need(map, key, &v, err);
+    if (code)
+        return code;
+    const bool is_list = orr_yaml_type_of(v) == ORR_YAML_LIST;
+    const uint32_t count = is_list ? orr_yaml_count(v) : 1;
+    const orr_where w = orr_yaml_where(v);
+    if (count == 0)
+        return orr_fail(err, ORR_EINPUT, &w, "%s: the list is empty", key);
+    const char **texts = orr_arena_new(a, (size_t)count + 1, const char *);
+    if (!texts)
+        return orr_no_memory(err);
+    for (uint32_t i = 0; i < count && !code; i++)
+        code = take_device(is_list ? orr_yaml_item(v, i) : v, key, a, &texts[i], err);
+    *out = texts;
+    return code;
 }
 
 static orr_code take_link(orr_yaml_value map, orr_arena *a, orr__link_change *c, orr_error *err)

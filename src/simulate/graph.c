@@ -141,12 +141,54 @@ static bool fill(maker *m, const orr_trace *t)
     return true;
 }
 
-orr_code orr__graph_make(const orr_trace *t, bool forgives, orr__graph *out, orr_error *err)
+/* ---- streams ---- */
+
+/* Does the metadata say that communication of different streams goes on at the same time? */
+static bool has_streams(const orr_trace *t)
 {
+    orr_attrs it = orr_trace_attrs(t);
+    orr_attr a;
+    int64_t v;
+    while (t->has_metadata && orr_attrs_next(&it, &a))
+        if (a.name.len == 7 && memcmp(a.name.ptr, "streams", 7) == 0)
+            return orr_attr_int(&a, &v) && v != 0;
+    return false;
+}
+
+/* The first stream has the slot that all communication has otherwise; past the last slot they share it. */
+static uint8_t slot_of_stream(orr__graph *g, int64_t stream)
+{
+    if (g->stream[ORR__SLOT_COMM] == ORR_NO_VALUE)
+        g->stream[ORR__SLOT_COMM] = stream;
+    if (g->stream[ORR__SLOT_COMM] == stream)
+        return ORR__SLOT_COMM;
+    for (unsigned s = ORR__SLOT_STREAMS; s < g->slot_count; s++)
+        if (g->stream[s] == stream)
+            return (uint8_t)s;
+    if (g->slot_count == ORR__SLOTS)
+        return ORR__SLOTS - 1;
+    g->stream[g->slot_count] = stream;
+    return (uint8_t)g->slot_count++;
+}
+
+static void spread_streams(orr__graph *g)
+{
+    const orr_columns *c = &g->t->columns;
+    for (uint32_t p = 0; p < g->count && c->stream; p++)
+        if (g->slot[p] == ORR__SLOT_COMM)
+            g->slot[p] = slot_of_stream(g, c->stream[g->node[p]]);
+}
+
+orr_code orr__graph_make(const orr_trace *t, bool is_compat, orr__graph *out, orr_error *err)
+{
+    const bool forgives = !is_compat;
     orr_code code = refuse_unsound(t, forgives, err);
     if (code || (!forgives && (code = refuse_rootless(t, err))))
         return code;
-    *out = (orr__graph){.t = t, .count = t->columns.count};
+    *out = (orr__graph){.t = t,
+                        .count = t->columns.count,
+                        .slot_count = ORR__SLOT_STREAMS,
+                        .stream[ORR__SLOT_COMM] = ORR_NO_VALUE};
     const size_t n = out->count;
     maker m = {.c = &t->columns, .g = out};
     out->node = orr_alloc(n, sizeof *out->node);
@@ -161,5 +203,7 @@ orr_code orr__graph_make(const orr_trace *t, bool forgives, orr__graph *out, orr
     orr_free(m.mark);
     if (!ok)
         return orr_no_memory(err);
+    if (!is_compat && has_streams(t))
+        spread_streams(out);
     return has_start(out) ? ORR_OK : refuse(t, NOTHING_STARTS, err);
 }

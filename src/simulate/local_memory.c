@@ -7,11 +7,13 @@
  * out twice: for the peak when the rank finishes, and for the file when it is written.
  *
  * The file is a Chrome trace, equal to the reference's also in the order of its events, which is that of GNU's
- * std::unordered_map over names: see hash_order.h.  (With more than 16 tensors the reference's sort leaves
- * equal lifetimes in an order of its own; here they stay in the map's order.)
+ * std::unordered_map over names and, by lifetime, of its std::sort, and in every digit: see hash_order.h,
+ * library_sort.h and grisu.h.
  *
  * Cost: O(n log n) in the tensors and reads of a rank. */
+#include "grisu.h"
 #include "hash_order.h"
+#include "library_sort.h"
 #include "sim_impl.h"
 
 #include "../base/json.h"
@@ -191,6 +193,34 @@ static orr_code add_tensors(
     return code;
 }
 
+/* One attribute; false: it ends the list of what can be read. */
+static bool visit_attribute(
+    const orr_node *node, const char *key, bool is_write, orr__tensor_visit visit, void *context)
+{
+    orr_attr attr;
+    orr_value name, size;
+    uint64_t bytes;
+    if (!orr_node_attr(node, key, &attr))
+        return false;
+    if (!attr.is_list || attr.kind != ORR_VALUE_STRING)
+        return true;
+    for (orr_list it = orr_attr_items(&attr); orr_list_next(&it, &name);) {
+        if (!orr_list_next(&it, &size) || !orr_text_u64(size.s, &bytes))
+            return false;
+        if (bytes > 0)
+            visit(context, is_write, name.s);
+    }
+    return true;
+}
+
+void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit visit, void *context)
+{
+    orr_node node;
+    orr_trace_node(n->graph->t, n->graph->node[place], &node);
+    if (visit_attribute(&node, "inputs", false, visit, context))
+        (void)!visit_attribute(&node, "outputs", true, visit, context);
+}
+
 static orr_code add_nodes(ledger *l)
 {
     const struct orr__tensor_log *log = l->n->tensor_log;
@@ -338,10 +368,16 @@ typedef struct writer {
 
 enum { LIFETIMES = 1000000, COUNTER = 2000000, HEATMAP = 3000000 }; /* added to the rank: pid */
 
+static void put_double(writer *w, const char *key, double value)
+{
+    char text[ORR__GRISU_ROOM];
+    orr_json_key(&w->json, key);
+    orr_json_raw_text(&w->json, (orr_str){text, orr__grisu_text(value, text)});
+}
+
 static void put_time(writer *w, const char *key, uint64_t ticks)
 {
-    orr_json_key(&w->json, key);
-    orr_json_double(&w->json, 1e-3 * (double)ticks); /* in microseconds */
+    put_double(w, key, 1e-3 * (double)ticks); /* in microseconds */
 }
 
 static void put_number(writer *w, const char *key, uint64_t value)
@@ -457,8 +493,7 @@ static void put_counter(writer *w)
 {
     for (size_t i = 0; i < w->l->point_count; i++) {
         begin_event(w);
-        orr_json_key(&w->json, "Memory_MB");
-        orr_json_double(&w->json, megabytes(w->l->points[i].usage));
+        put_double(w, "Memory_MB", megabytes(w->l->points[i].usage));
         end_args(w);
         put_text(w, "cat", "GPU Memory");
         put_text(w, "name", "GPU Memory Usage (MB)");
@@ -471,35 +506,22 @@ static void put_counter(writer *w)
 
 /* ---- the heat map: tensors by lifetime ---- */
 
-typedef struct life {
-    uint64_t duration;
-    uint32_t order, index; /* order: among equal durations */
-} life;
-
-static int compare_lives(const void *a, const void *b)
-{
-    const life *x = a, *y = b;
-    if (x->duration != y->duration)
-        return x->duration > y->duration ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* A tensor that is never read lives to the last change there is. */
-static life *sort_lives(const writer *w)
+/* By lifetime, the longest first; equal ones as the reference's library leaves them.  A tensor that is never read
+ * lives to the last change there is. */
+static orr__sort_item *sort_lives(const writer *w)
 {
     const ledger *l = w->l;
-    life *lives = orr_alloc(l->count, sizeof *lives);
-    uint32_t order = 0;
+    orr__sort_item *lives = orr_alloc(l->count, sizeof *lives);
+    size_t count = 0;
     if (!lives)
         return NULL;
     for (uint32_t i = w->o->sizes.first; i != ORR__NONE; i = w->o->sizes.next[i]) {
         const tensor *t = &l->tensors[i];
         const uint64_t end =
             t->last_read != ORR_NEVER ? t->last_read : l->points[l->point_count - 1].tick;
-        lives[order] = (life){.duration = end - t->born, .order = order, .index = i};
-        order++;
+        lives[count++] = (orr__sort_item){.key = end - t->born, .index = i};
     }
-    qsort(lives, l->count, sizeof *lives, compare_lives);
+    orr__library_sort(lives, count);
     return lives;
 }
 
@@ -540,20 +562,19 @@ static void put_caption(writer *w, uint32_t index)
     orr_buf_fini(&b);
 }
 
-static void put_life(writer *w, const life *v, uint64_t position, uint64_t largest)
+static void put_life(writer *w, const orr__sort_item *v, uint64_t position, uint64_t largest)
 {
     const tensor *t = &w->l->tensors[v->index];
     begin_event(w);
-    put_number(w, "lifetime_ns", v->duration);
+    put_number(w, "lifetime_ns", v->key);
     put_number(w, "position", position);
     put_number(w, "size_bytes", t->size);
-    orr_json_key(&w->json, "size_mb");
-    orr_json_double(&w->json, megabytes(t->size));
+    put_double(w, "size_mb", megabytes(t->size));
     put_name(w, "tensor_name", v->index);
     end_args(w);
     put_text(w, "cat", "tensorHeatmap");
     put_color(w, t->size, largest);
-    put_time(w, "dur", v->duration);
+    put_time(w, "dur", v->key);
     put_caption(w, v->index);
     put_text(w, "ph", "X");
     put_number(w, "pid", w->rank + HEATMAP);
@@ -581,7 +602,7 @@ static void put_summary(writer *w)
 static bool put_heatmap(writer *w)
 {
     const size_t count = w->l->count;
-    life *lives = sort_lives(w);
+    orr__sort_item *lives = sort_lives(w);
     uint64_t largest = 0;
     if (!lives)
         return false;
@@ -591,8 +612,8 @@ static bool put_heatmap(writer *w)
     put_label(w, "process_name", "Tensor Lifetime Heap", false);
     put_label(w, "thread_name", "Longest Lifetime \xE2\x86\x92 Shortest Lifetime", true);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t above = lives[i].duration - lives[count - 1].duration;
-        const uint64_t range = lives[0].duration - lives[count - 1].duration;
+        const uint64_t above = lives[i].key - lives[count - 1].key;
+        const uint64_t range = lives[0].key - lives[count - 1].key;
         const double share = range ? (double)above / (double)range : 0;
         put_life(w, &lives[i], (uint64_t)(share * (double)(count - 1)), largest);
     }

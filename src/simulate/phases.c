@@ -10,9 +10,11 @@
 
 typedef enum half { BOTH, FIRST_HALF, SECOND_HALF } half;
 
-static void allocate(orr__npu *n, half h, orr__phase *p)
+static void allocate(const orr__stream *st, half h, orr__phase *p)
 {
-    const uint32_t all = n->sim->opt.queues_per_dim, k = p->dim->position;
+    orr__npu *n = st->npu;
+    const uint32_t all = n->sim->opt.queues_per_dim;
+    const uint32_t k = orr__lane_of(n, st->set->place) * n->sim->dims + p->dim->position;
     uint32_t place;
     if (h == BOTH) {
         place = n->next_general[k];
@@ -37,7 +39,7 @@ static void add_phase(orr__stream *st, const orr__dim *dim, orr__kind kind, half
     orr__npu *n = st->npu;
     orr__phase *p = &st->phases[st->phase_count++];
     *p = (orr__phase){.dim = dim, .kind = kind, .data = *data};
-    allocate(n, h, p);
+    allocate(st, h, p);
     if (dim->algorithm == ORR__TREE) {
         /* Trees alternate per rank, collective and dimension. */
         uint32_t *made =

@@ -14,46 +14,6 @@ typedef struct input_file {
     orr_content_hash hash;
 } input_file;
 
-typedef struct rank_hash {
-    orr_content_hash content;
-    uint64_t id_shift;
-} rank_hash;
-
-/* A rank of a class with holes: the body and the rank's values. */
-static orr_content_hash hash_values(const orr_set *set, uint32_t rank, const orr_content_hash *body)
-{
-    const orr__rank *r = &set->ranks[rank];
-    const size_t size = set->classes[r->class_index].slot_count * sizeof *set->values;
-    orr_content_hash both[2] = {*body, orr_content_hash_of((orr_span){
-                                           (const uint8_t *)(set->values + r->values_at), size})};
-    return orr_content_hash_of((orr_span){(const uint8_t *)both, sizeof both});
-}
-
-static bool hash_traces(const orr_set *set, orr_content_hash *out)
-{
-    const uint32_t ranks = orr_set_rank_count(set), classes = orr_set_class_count(set);
-    rank_hash *all = orr_alloc(ranks, sizeof *all);
-    orr_content_hash *of_class = orr_alloc(classes, sizeof *of_class);
-    const bool ok = all && of_class && ranks;
-    for (uint32_t k = 0; ok && k < classes; k++)
-        of_class[k] = orr_content_hash_of(orr_set_trace(set, k)->bytes);
-    for (uint32_t r = 0; ok && r < ranks; r++) {
-        const uint32_t k = orr_set_class_of(set, r);
-        all[r].id_shift = orr_set_id_shift(set, r);
-        if (k != ORR_NO_NODE)
-            all[r].content = of_class[k];
-        if (k != ORR_NO_NODE && orr_set_slot_count(set, k))
-            all[r].content = hash_values(set, r, &of_class[k]);
-    }
-    if (ok && ranks == 1 && all[0].id_shift == 0)
-        *out = all[0].content;
-    else if (ok)
-        *out = orr_content_hash_of((orr_span){(const uint8_t *)all, ranks * sizeof *all});
-    orr_free(all);
-    orr_free(of_class);
-    return ok;
-}
-
 /* A file that cannot be read again has no hash.  False: out of memory. */
 static bool hash_file(input_file *f)
 {
@@ -82,7 +42,8 @@ static bool list_inputs(const orr_sim *s, input_file out[ORR__INPUTS], size_t *c
             continue;
         *f = all[i];
         if (i == 0)
-            ok = f->is_known = hash_traces(s->set, &f->hash);
+            ok = f->is_known =
+                orr__set_content_hash(s->set, ORR_NO_NODE, &f->hash, NULL) == ORR_OK;
         else
             ok = hash_file(f);
         ++*count;

@@ -2,43 +2,32 @@
 /* report_old.c - the lines of the old programs, for scripts that read them (astra-sim.md 10.1).
  *
  *     [2026-01-31 12:00:00.000] [workload] [info] sys[0] finished, 52776 cycles, exposed communication 52776 cycles.
- */
+ *
+ * All lines of a run are gone through once for each place that they go to; log_writer.c knows which those are.  Lines
+ * below info are made from the starts and ends of nodes, which are kept only when they are asked for. */
+#include "log_writer.h"
 #include "sim_impl.h"
+
+#include "../base/intern.h"
+#include "../base/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 typedef struct printer {
     const orr_sim *s;
-    orr_buf out;
-    char stamp[40];
-    orr_sim_log which;
+    orr__log_writer to;
+    orr_intern **tensors; /* by rank: those that its tracker has seen; NULL: nobody asked yet */
 } printer;
 
-static void set_stamp(printer *p)
+static bool begin(printer *p, orr__logger logger, orr__log_level level)
 {
-    struct timespec now;
-    struct tm local;
-    char text[32];
-    clock_gettime(CLOCK_REALTIME, &now);
-    localtime_r(&now.tv_sec, &local);
-    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
-    orr_buf b = {0};
-    orr_buf_print(&b, "%s.%03ld", text, now.tv_nsec / 1000000);
-    if (!b.failed)
-        memcpy(p->stamp, b.ptr, b.len < sizeof p->stamp ? b.len : sizeof p->stamp - 1);
-    orr_buf_fini(&b);
-}
-
-static void begin(printer *p, const char *logger, const char *level)
-{
-    orr_buf_print(&p->out, "[%s] [%s] [%s] ", p->stamp, logger, level);
+    return orr__log_begin(&p->to, logger, level);
 }
 
 static void end(printer *p)
 {
-    orr_buf_byte(&p->out, '\n');
+    orr__log_end(&p->to);
 }
 
 /* ---- the start: rank 0's rings ---- */
@@ -51,9 +40,10 @@ static void print_rings(printer *p)
             const orr__dim *d = &s->plans[k].dims[i];
             if (d->algorithm == ORR__TREE)
                 continue;
-            begin(p, "system::topology::RingTopology", "info");
+            if (!begin(p, ORR__LOG_RING, ORR__LOG_INFO))
+                return;
             orr_buf_print(
-                &p->out,
+                &p->to.text,
                 "ring of node 0, id: 0 dimension: local total nodes in ring: %u index in ring: 0 offset: %u total nodes in ring: %u",
                 d->count, d->offset, d->count);
             end(p);
@@ -62,9 +52,10 @@ static void print_rings(printer *p)
 
 static void print_group_ring(printer *p, const orr__note *n)
 {
-    begin(p, "system::topology::RingTopology", "info");
+    if (!begin(p, ORR__LOG_RING, ORR__LOG_INFO))
+        return;
     orr_buf_print(
-        &p->out,
+        &p->to.text,
         "custom ring, id: %u, dimension: local total nodes in ring: %u index in ring: %u total nodes in ring %u",
         n->rank, n->count, n->index, n->count);
     end(p);
@@ -74,15 +65,17 @@ static void print_group_ring(printer *p, const orr__note *n)
 
 static void print_number(printer *p, uint32_t rank, const char *what, uint64_t value)
 {
-    begin(p, "statistics", "info");
-    orr_buf_print(&p->out, "sys[%u], %s: %" PRIu64, rank, what, value);
+    if (!begin(p, ORR__LOG_STATISTICS, ORR__LOG_INFO))
+        return;
+    orr_buf_print(&p->to.text, "sys[%u], %s: %" PRIu64, rank, what, value);
     end(p);
 }
 
 static void print_share(printer *p, uint32_t rank, const char *what, double value, const char *unit)
 {
-    begin(p, "statistics", "info");
-    orr_buf_print(&p->out, "sys[%u], %s: %.3f%s", rank, what, value, unit);
+    if (!begin(p, ORR__LOG_STATISTICS, ORR__LOG_INFO))
+        return;
+    orr_buf_print(&p->to.text, "sys[%u], %s: %.3f%s", rank, what, value, unit);
     end(p);
 }
 
@@ -97,8 +90,9 @@ static void print_statistics(printer *p, const orr__npu *n)
 {
     const orr_sim_rank_result *r = &n->result;
     const uint32_t rank = n->rank;
-    begin(p, "statistics", "info");
-    orr_buf_print(&p->out, "sys[%u]. Post statistics processing end.", rank);
+    if (!begin(p, ORR__LOG_STATISTICS, ORR__LOG_INFO))
+        return; /* the same goes for all that follows */
+    orr_buf_print(&p->to.text, "sys[%u]. Post statistics processing end.", rank);
     end(p);
     print_number(p, rank, "Wall time", r->wall);
     if (n->has_run[0])
@@ -123,17 +117,20 @@ static void print_peak(printer *p, const orr__npu *n)
     unsigned u = 0;
     for (orr_bytes rest = n->result.peak_memory; rest >= 1024 && u < 4; rest /= 1024, u++)
         value /= 1024;
-    begin(p, "workload", "info");
-    orr_buf_print(&p->out, "sys[%u] peak memory usage: %.2f %s", n->rank, (double)value, units[u]);
+    if (!begin(p, ORR__LOG_WORKLOAD, ORR__LOG_INFO))
+        return;
+    orr_buf_print(&p->to.text, "sys[%u] peak memory usage: %.2f %s", n->rank, (double)value,
+                  units[u]);
     end(p);
 }
 
 /* Nodes of other kinds than device and communication end the reference's statistics of that rank (10.1). */
 static void print_no_statistics(printer *p)
 {
-    begin(p, "system", "critical");
+    if (!begin(p, ORR__LOG_SYSTEM, ORR__LOG_CRITICAL))
+        return;
     orr_buf_text(
-        &p->out,
+        &p->to.text,
         "warning! a callable is removed before call Only GPU and COMM types are supported for overlap extraction");
     end(p);
 }
@@ -141,27 +138,29 @@ static void print_no_statistics(printer *p)
 static void print_finish_line(printer *p, const orr__npu *n)
 {
     const orr_sim_rank_result *r = &n->result;
-    begin(p, "workload", "info");
-    orr_buf_print(&p->out,
-                  "sys[%u] finished, %" PRIu64 " cycles, exposed communication %" PRIu64 " cycles.",
-                  n->rank, r->finished_at, r->finished_at - r->gpu_total);
-    end(p);
-    begin(p, "statistics", "info");
-    orr_buf_print(&p->out, "sys[%u]. Post statistics processing start.", n->rank);
-    end(p);
+    if (begin(p, ORR__LOG_WORKLOAD, ORR__LOG_INFO)) {
+        orr_buf_print(&p->to.text,
+                      "sys[%u] finished, %" PRIu64 " cycles, exposed communication %" PRIu64
+                      " cycles.",
+                      n->rank, r->finished_at, r->finished_at - r->gpu_total);
+        end(p);
+    }
+    if (begin(p, ORR__LOG_STATISTICS, ORR__LOG_INFO)) {
+        orr_buf_print(&p->to.text, "sys[%u]. Post statistics processing start.", n->rank);
+        end(p);
+    }
 }
 
 static void print_finished(printer *p, const orr__npu *n)
 {
-    if (p->which != ORR_SIM_LOG_ERRORS)
-        print_finish_line(p, n);
+    print_finish_line(p, n);
     if (n->result.has_other_nodes) {
         print_no_statistics(p);
-    } else if (p->which != ORR_SIM_LOG_ERRORS) {
-        print_statistics(p, n);
-        if (n->tensor_log)
-            print_peak(p, n);
+        return;
     }
+    print_statistics(p, n);
+    if (n->tensor_log)
+        print_peak(p, n);
 }
 
 /* ---- nodes, when they were issued and ended ---- */
@@ -182,16 +181,17 @@ static void print_node(
 {
     orr_buf_print(out,
                   "%s,sys->id=%u, tick=%" PRIu64 ", node->id=%" PRIu64 ", node->name=%s%.*s, "
-                  "node->type=%u\n",
+                  "node->type=%u",
                   event_word(e), n->rank, e->tick, node_id(n, e->place), label, (int)name.len,
                   name.ptr, n->graph->t->columns.type[n->graph->node[e->place]]);
 }
 
-static void print_event(printer *p, const orr__note *e)
+static void print_event(printer *p, const orr__npu *n, const orr__note *e)
 {
-    const orr__npu *n = &p->s->npus[e->rank];
-    begin(p, "workload", "debug");
-    print_node(&p->out, n, e, "", orr_trace_name(n->graph->t, n->graph->node[e->place]));
+    if (!begin(p, ORR__LOG_WORKLOAD, ORR__LOG_DEBUG))
+        return;
+    print_node(&p->to.text, n, e, "", orr_trace_name(n->graph->t, n->graph->node[e->place]));
+    end(p);
 }
 
 static bool holds(orr_str text, const char *word)
@@ -210,6 +210,134 @@ static void print_visible(orr_buf *out, const orr__npu *n, const orr__note *e)
     char label[64];
     snprintf(label, sizeof label, "%s%s ", word ? word : "", is_memory ? " REMOTE_MEMORY" : "");
     print_node(out, n, e, word && holds(name, word) ? "" : label, name);
+    orr_buf_byte(out, '\n');
+}
+
+/* ---- what computations are made of, and tensors ---- */
+
+static bool is_roofline(const orr__npu *n, uint32_t place)
+{
+    const orr__system_config *c = &n->sim->system;
+    return c->roofline && !c->replay_only && n->graph->slot[place] == ORR__SLOT_COMP;
+}
+
+static int64_t column_value(const orr__npu *n, const int64_t *column, uint32_t place)
+{
+    return column ? column[n->graph->node[place]] : ORR_NO_VALUE;
+}
+
+/* Over as soon as it starts: the old program says so also when it says nothing of other nodes. */
+static bool is_skipped(const orr__npu *n, uint32_t place)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    if (c->type[n->graph->node[place]] == ORR_NODE_INVALID)
+        return !n->sim->system.replay_only;
+    return is_roofline(n, place) && column_value(n, c->tensor_size, place) == 0;
+}
+
+/* As the library of the old program prints a double: whole numbers without a point. */
+static void print_double(printer *p, const char *label, double value)
+{
+    char text[ORR_NUMBER_ROOM];
+    size_t len = orr_double_text(value, text);
+    if (len > 2 && memcmp(text + len - 2, ".0", 2) == 0)
+        len -= 2;
+    orr_buf_print(&p->to.text, "%s=%.*s", label, (int)len, text);
+}
+
+static void print_roofline(printer *p, const orr__npu *n, uint32_t place)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    const int64_t ops = column_value(n, c->num_ops, place);
+    const int64_t size = column_value(n, c->tensor_size, place);
+    if (ops == ORR_NO_VALUE || size == ORR_NO_VALUE || size == 0 ||
+        !begin(p, ORR__LOG_WORKLOAD, ORR__LOG_DEBUG))
+        return;
+    const orr__roofline r = orr__roofline_of(n, ops, size);
+    print_double(p, "operation_intensity", r.intensity);
+    print_double(p, ", perf", r.perf);
+    print_double(p, ", elapsed_time", (double)(uint64_t)ops / r.perf);
+    print_double(p, " compute_utilization", r.compute_use);
+    print_double(p, " memory_utilization", r.memory_use);
+    print_double(p, " tensor_size", (double)(uint64_t)size);
+    print_double(p, " num_ops", (double)(uint64_t)ops);
+    end(p);
+}
+
+typedef struct access {
+    printer *p;
+    const orr__npu *n;
+    const orr__note *e; /* the end of the node */
+} access;
+
+static void print_access(const access *a, const char *what, orr_str name)
+{
+    printer *p = a->p;
+    if (!begin(p, ORR__LOG_TENSORS, ORR__LOG_TRACE))
+        return;
+    orr_buf_print(&p->to.text,
+                  "tracker record %s node.id=%" PRIu64 " tensor.name=%.*s start=%" PRIu64
+                  " end=%" PRIu64,
+                  what, node_id(a->n, a->e->place), (int)name.len, name.ptr,
+                  a->n->started_at[a->e->place], a->e->tick);
+    end(p);
+}
+
+static void visit_tensor(void *context, bool is_write, orr_str name)
+{
+    const access *a = context;
+    orr_intern *seen = a->p->tensors[a->n->rank];
+    const uint32_t before = orr_intern_count(seen);
+    uint32_t number;
+    if (!orr_intern_add(seen, name, &number))
+        a->p->to.text.failed = true;
+    else if (!is_write && number == before)
+        print_access(a, "read before write", name);
+    print_access(a, is_write ? "write" : "read", name);
+}
+
+static bool make_room_for_tensors(printer *p, uint32_t rank)
+{
+    if (!p->tensors)
+        p->tensors = orr_alloc(p->s->npu_count, sizeof(orr_intern *));
+    if (p->tensors && !p->tensors[rank])
+        p->tensors[rank] = orr_intern_create();
+    if (!p->tensors || !p->tensors[rank])
+        p->to.text.failed = true;
+    return !p->to.text.failed;
+}
+
+static void print_tensors(printer *p, const orr__npu *n, const orr__note *e)
+{
+    access a = {.p = p, .n = n, .e = e};
+    if (!n->tensor_log || !begin(p, ORR__LOG_TENSORS, ORR__LOG_TRACE) ||
+        !make_room_for_tensors(p, n->rank))
+        return;
+    if (e->kind == ORR__NOTE_ISSUE) {
+        orr_buf_print(&p->to.text, "tracker record start of node.id=%" PRIu64 " at tick=%" PRIu64,
+                      node_id(n, e->place), e->tick);
+        end(p);
+        return;
+    }
+    orr_buf_print(&p->to.text,
+                  "tracker record end of node.id=%" PRIu64 " at start=%" PRIu64 " end=%" PRIu64,
+                  node_id(n, e->place), n->started_at[e->place], e->tick);
+    end(p);
+    orr__tensors_visit(n, e->place, visit_tensor, &a);
+}
+
+/* A node has started or ended.  In the default logs only what trace-enabled asks for. */
+static void print_event_lines(printer *p, const orr__note *e)
+{
+    const orr_sim *s = p->s;
+    const orr__npu *n = &s->npus[e->rank];
+    const bool is_start = e->kind == ORR__NOTE_ISSUE, has_file = s->opt.logging != NULL;
+    if (s->opt.trace_log || s->system.trace_enabled ||
+        (has_file && !is_start && is_skipped(n, e->place)))
+        print_event(p, n, e);
+    print_tensors(p, n, e);
+    if (has_file && is_start && is_roofline(n, e->place))
+        print_roofline(p, n, e->place);
 }
 
 /* ---- ranks that did not finish ---- */
@@ -218,8 +346,9 @@ static void print_occupant(printer *p, const orr__npu *n, orr__slot slot, const 
 {
     if (n->occupant[slot] == ORR__NONE)
         return;
-    begin(p, "HardwareResource", "critical");
-    orr_buf_print(&p->out, "%s node id: %" PRIu64, what, node_id(n, n->occupant[slot]));
+    if (!begin(p, ORR__LOG_HARDWARE, ORR__LOG_CRITICAL))
+        return;
+    orr_buf_print(&p->to.text, "%s node id: %" PRIu64, what, node_id(n, n->occupant[slot]));
     end(p);
 }
 
@@ -228,10 +357,9 @@ static void print_unfinished(printer *p, const orr__npu *n)
     const bool is_holding = n->occupant[ORR__SLOT_CPU] != ORR__NONE ||
                             n->occupant[ORR__SLOT_COMP] != ORR__NONE ||
                             n->occupant[ORR__SLOT_COMM] != ORR__NONE;
-    if (!is_holding)
+    if (!is_holding || !begin(p, ORR__LOG_HARDWARE, ORR__LOG_CRITICAL))
         return;
-    begin(p, "HardwareResource", "critical");
-    orr_buf_print(&p->out, "!!!Hardware Resource sys.id=%u has unreleased nodes!!!", n->rank);
+    orr_buf_print(&p->to.text, "!!!Hardware Resource sys.id=%u has unreleased nodes!!!", n->rank);
     end(p);
     print_occupant(p, n, ORR__SLOT_CPU, "CPU");
     print_occupant(p, n, ORR__SLOT_COMP, "GPU comp");
@@ -242,26 +370,81 @@ static void print_note(printer *p, const orr__note *e)
 {
     if (e->kind == ORR__NOTE_FINISHED)
         print_finished(p, &p->s->npus[e->rank]);
-    else if (e->kind == ORR__NOTE_GROUP_RING && p->which != ORR_SIM_LOG_ERRORS)
+    else if (e->kind == ORR__NOTE_GROUP_RING)
         print_group_ring(p, e);
-    else if (e->kind != ORR__NOTE_GROUP_RING && p->which == ORR_SIM_LOG_FILE)
-        print_event(p, e);
+    else
+        print_event_lines(p, e);
 }
 
 static void print_all(printer *p)
 {
     const orr_sim *s = p->s;
-    if (p->which != ORR_SIM_LOG_ERRORS)
-        print_rings(p);
+    print_rings(p);
     for (size_t i = 0; i < s->note_count; i++)
         print_note(p, &s->notes[i]);
     for (uint32_t r = 0; r < s->npu_count; r++)
         if (s->npus[r].result.finished_at == ORR_NEVER)
             print_unfinished(p, &s->npus[r]);
-    if (p->which != ORR_SIM_LOG_ERRORS) {
-        begin(p, "workload", "warning");
-        orr_buf_text(&p->out, "Exiting\n");
+    if (begin(p, ORR__LOG_SYSTEM, ORR__LOG_WARNING)) {
+        orr_buf_text(&p->to.text, "Exiting");
+        end(p);
     }
+}
+
+/* ---- places ---- */
+
+static orr_code print_and_close(printer *p, orr_error *err)
+{
+    print_all(p);
+    for (uint32_t r = 0; p->tensors && r < p->s->npu_count; r++)
+        orr_intern_destroy(p->tensors[r]);
+    orr_free(p->tensors);
+    return orr__log_close(&p->to, err);
+}
+
+orr_code orr_sim_write_old_log(const orr_sim *s,
+                               const char *path,
+                               orr_sim_log which,
+                               orr_error *err)
+{
+    static const orr__log_level levels[] = {[ORR_SIM_LOG_CONSOLE] = ORR__LOG_INFO,
+                                            [ORR_SIM_LOG_FILE] = ORR__LOG_DEBUG,
+                                            [ORR_SIM_LOG_ERRORS] = ORR__LOG_ERROR};
+    printer p = {.s = s};
+    const orr__sink_kind kind = which == ORR_SIM_LOG_CONSOLE ? ORR__SINK_STDOUT : ORR__SINK_NOTHING;
+    const orr_code code = orr__log_open_default(&p.to, &s->logging, path, levels[which], kind, err);
+    return code ? code : print_and_close(&p, err);
+}
+
+static orr_code write_stderr(const orr_sim *s, orr_error *err)
+{
+    printer p = {.s = s};
+    const orr_code code = orr__log_open_stderr(&p.to, &s->logging, err);
+    return code ? code : print_and_close(&p, err);
+}
+
+static orr_code write_sink(const orr_sim *s, uint32_t sink, orr_error *err)
+{
+    printer p = {.s = s};
+    const orr_code code = orr__log_open_sink(&p.to, &s->logging, sink, err);
+    return code ? code : print_and_close(&p, err);
+}
+
+orr_code orr_sim_write_log_sinks(const orr_sim *s, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    bool has_stderr = false;
+    for (uint32_t i = 0; i < s->logging.sink_count && !code; i++) {
+        has_stderr |= s->logging.sinks[i].kind == ORR__SINK_STDERR;
+        if (s->logging.sinks[i].kind >= ORR__SINK_FILE)
+            code = write_sink(s, i, err);
+    }
+    return code || !has_stderr ? code : write_stderr(s, err);
+}
+
+bool orr_sim_ignores_log_patterns(const orr_sim *s)
+{
+    return s->logging.has_unused_patterns;
 }
 
 static orr_code save(orr_buf *text, const char *path, orr_error *err)
@@ -274,17 +457,6 @@ static orr_code save(orr_buf *text, const char *path, orr_error *err)
     }
     orr_buf_fini(text);
     return code;
-}
-
-orr_code orr_sim_write_old_log(const orr_sim *s,
-                               const char *path,
-                               orr_sim_log which,
-                               orr_error *err)
-{
-    printer p = {.s = s, .which = which};
-    set_stamp(&p);
-    print_all(&p);
-    return save(&p.out, path, err);
 }
 
 orr_code orr_sim_write_trace_log(const orr_sim *s, const char *path, orr_error *err)

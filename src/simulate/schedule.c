@@ -63,7 +63,7 @@ struct orr__schedule *orr__schedule_create(const orr_sim *s)
     if (!c)
         return NULL;
     c->free_entry = ORR__NONE;
-    c->queue_count = (size_t)s->dims * s->opt.queues_per_dim;
+    c->queue_count = orr__queue_count(s);
     c->by_id = orr_map_create(0);
     for (uint32_t k = 0; k < s->dims; k++) /* a link-level topology has no speed of a dimension */
         c->speed[k] = s->net_config.bandwidth[k] > 0 ? s->net_config.bandwidth[k] : 1;

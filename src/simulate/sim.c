@@ -163,7 +163,9 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
         if (!s->graphs[k].t)
-            code = orr__graph_make(orr_set_trace(s->set, k), !s->opt.is_compat, &s->graphs[k], err);
+            code = orr__graph_make(orr_set_trace(s->set, k), s->opt.is_compat, &s->graphs[k], err);
+        if (!code && s->lanes < s->graphs[k].slot_count - ORR__SLOT_STREAMS + 1)
+            s->lanes = s->graphs[k].slot_count - ORR__SLOT_STREAMS + 1;
     }
     return code;
 }
@@ -215,6 +217,13 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     return code;
 }
 
+static orr_code check_links(const orr_sim *s, orr_error *err)
+{
+    if (!s->opt.wants_links || s->net_ops->report)
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s knows no links", s->net_ops->name);
+}
+
 static orr_code set_up(orr_sim *s, orr_error *err)
 {
     orr_code code;
@@ -226,7 +235,10 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         s->opt.queues_per_dim = 1;
     if (s->opt.injection_scale == 0)
         s->opt.injection_scale = 1;
-    if ((code = orr__network_setup(s, err)))
+    if (s->opt.logging &&
+        (code = orr__read_logging(s->opt.logging, !s->opt.is_compat, s->arena, &s->logging, err)))
+        return code;
+    if ((code = orr__network_setup(s, err)) || (code = check_links(s, err)))
         return code;
     if (s->opt.memory && (code = orr__read_memory(s->opt.memory, &s->memory, err)))
         return code;
@@ -321,7 +333,7 @@ static void start_late(void *npu, uint64_t unused)
 static orr_code start(orr_sim *s, orr_error *err)
 {
     s->has_started = true;
-    s->keeps_trace = s->opt.trace_log || s->system.trace_enabled;
+    s->keeps_trace = s->opt.trace_log || s->system.trace_enabled || s->opt.logging;
     for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
         if (s->npus[r].speed->delay)
             orr__clock_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);

@@ -12,6 +12,7 @@
 #include "../trace/set_impl.h"
 #include "../trace/trace_impl.h"
 #include "clock.h"
+#include "config_logging.h"
 
 #include <stdatomic.h>
 
@@ -170,8 +171,14 @@ typedef enum orr__slot {
     ORR__SLOT_COMP,
     ORR__SLOT_COMM,
     ORR__SLOT_RECV,
-    ORR__SLOTS
+    ORR__SLOT_STREAMS, /* communication of a trace's second stream, and further ones */
+    ORR__SLOTS = ORR__SLOT_STREAMS + 8
 } orr__slot;
+
+static inline bool orr__is_comm_slot(uint8_t slot)
+{
+    return slot == ORR__SLOT_COMM || slot >= ORR__SLOT_STREAMS;
+}
 
 /* What a METADATA node says about process groups (metadata_groups.c). */
 typedef struct orr__group_table orr__group_table;
@@ -186,10 +193,14 @@ typedef struct orr__graph {
     uint32_t *child;       /* places */
     uint32_t *parents;     /* how many distinct ones, by place */
     uint8_t *slot;         /* orr__slot, by place */
+    unsigned slot_count;   /* of slots in use, ORR__SLOT_STREAMS at least */
+    int64_t
+        stream[ORR__SLOTS]; /* of a communication slot: the number in the trace; NO_VALUE: any */
 } orr__graph;
 
-/* forgives: a control dependency on a node that is not there counts as met. */
-orr_code orr__graph_make(const orr_trace *t, bool forgives, orr__graph *out, orr_error *err);
+/* As the reference: a dependency on a node that is not there is refused, and a rank communicates once at a time.
+ * Otherwise a control dependency on such a node counts as met, and a trace that says so has streams. */
+orr_code orr__graph_make(const orr_trace *t, bool is_compat, orr__graph *out, orr_error *err);
 void orr__graph_fini(orr__graph *g);
 
 /* ---- ranks ---- */
@@ -302,7 +313,7 @@ struct orr__npu {
     const orr__rank_speed *speed;
     /* system layer */
     orr__queue *queues;
-    uint32_t *next_general, *next_first, *next_second; /* queue allocators, by dimension */
+    uint32_t *next_general, *next_first, *next_second; /* queue allocators, by lane and dimension */
     uint32_t *trees_made;                              /* by kind and dimension */
     uint64_t streams_made;
     int64_t priority;
@@ -355,12 +366,15 @@ struct orr_sim {
     orr__ranks_config ranks_config;
     orr__system_config system;
     orr__memory_config memory;
+    orr__logging logging;
     orr__groups groups;
     orr_set *owned_set;
     const orr_set *set;
     orr__graph *graphs; /* by class */
     orr__npu *npus;
     uint32_t npu_count, dims;
+    uint32_t
+        lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
     orr__plan plans[ORR__KINDS];
     orr__dim *group_rings;          /* by group and kind: for groups smaller than the system */
     struct orr__schedule *schedule; /* NULL: every chunk goes through the dimensions ascending */
@@ -412,6 +426,17 @@ static inline int64_t orr__npu_dst(const orr__npu *n, uint32_t place)
 static inline int64_t orr__npu_tag(const orr__npu *n, uint32_t place)
 {
     return orr__npu_value(n, place, ORR_HOLE_COMM_TAG, n->graph->t->columns.comm_tag);
+}
+
+/* Queues of a rank: lane by lane, in a lane dimension by dimension. */
+static inline size_t orr__queue_count(const orr_sim *s)
+{
+    return (size_t)s->lanes * s->dims * s->opt.queues_per_dim;
+}
+static inline uint32_t orr__lane_of(const orr__npu *n, uint32_t place)
+{
+    const uint8_t slot = n->graph->slot[place];
+    return slot >= ORR__SLOT_STREAMS ? slot - ORR__SLOT_STREAMS + 1u : 0;
 }
 
 /* A timer of this rank (4.2). */
@@ -564,6 +589,9 @@ struct orr__tensor_log *orr__tensor_log_create(uint32_t nodes); /* NULL: out of 
 void orr__tensor_log_destroy(struct orr__tensor_log *l);
 void orr__tensor_log_end(orr__npu *n, uint32_t place); /* a node has ended */
 void orr__tensor_log_measure(orr__npu *n);             /* the rank has: find the peak */
+/* The tensors that a node reads, then those that it writes.  Ends at what cannot be read. */
+typedef void (*orr__tensor_visit)(void *context, bool is_write, orr_str name);
+void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit visit, void *context);
 
 /* ---- what reports need (watch.c); call these only when the simulation has a watch ---- */
 
@@ -594,5 +622,10 @@ orr_code orr__run_events(orr_sim *s, orr_error *err);
 /* Values of nodes. */
 uint64_t orr__replay_time(uint64_t duration_us);
 uint64_t orr__at_speed(uint64_t duration, double speed); /* of a rank that is not plain */
+/* A compute node of this many operations on this many bytes. */
+typedef struct orr__roofline {
+    double intensity, perf, compute_use, memory_use;
+} orr__roofline;
+orr__roofline orr__roofline_of(const orr__npu *n, int64_t ops, int64_t size);
 
 #endif

@@ -140,7 +140,7 @@ static void attach_messages(orr__stall *st)
 
 static void collect_streams(orr__stall *st, const orr__npu *n)
 {
-    const size_t queues = (size_t)st->sim->dims * st->sim->opt.queues_per_dim;
+    const size_t queues = orr__queue_count(st->sim);
     for (size_t q = 0; q < queues; q++)
         for (const orr__stream *s = n->queues[q].first; s && !st->failed; s = s->next) {
             const orr__wait w = {
@@ -173,7 +173,7 @@ static orr_stall_cause why_nothing(const orr__npu *n, uint32_t place)
 /* Nodes in their slots that wait for no message and have no chunk. */
 static void collect_rest(orr__stall *st, const orr__npu *n)
 {
-    for (unsigned slot = 0; slot < ORR__SLOTS && !st->failed; slot++) {
+    for (unsigned slot = 0; slot < n->graph->slot_count && !st->failed; slot++) {
         const uint32_t place = n->occupant[slot];
         if (place == ORR__NONE ||
             orr_map_find(st->by_place, orr__pair_key(n->rank, place), ORR__NONE) != ORR__NONE)
@@ -190,7 +190,7 @@ static void collect_rest(orr__stall *st, const orr__npu *n)
 static void collect_starved(orr__stall *st, const orr__npu *n)
 {
     uint32_t first = ORR__NONE;
-    for (unsigned slot = 0; slot < ORR__SLOTS; slot++) {
+    for (unsigned slot = 0; slot < n->graph->slot_count; slot++) {
         const uint32_t place =
             n->occupant[slot] == ORR__NONE ? orr_bitset_next(&n->ready[slot], 0) : ORR__NONE;
         if (place < first)

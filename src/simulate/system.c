@@ -18,15 +18,16 @@ orr_code orr__system_init(orr__npu *n, orr_error *err)
 {
     orr_sim *s = n->sim;
     const uint32_t queues = s->opt.queues_per_dim;
-    n->queues = orr_arena_new(s->arena, (size_t)s->dims * queues, orr__queue);
-    n->next_general = orr_arena_new(s->arena, s->dims, uint32_t);
-    n->next_first = orr_arena_new(s->arena, s->dims, uint32_t);
-    n->next_second = orr_arena_new(s->arena, s->dims, uint32_t);
+    const size_t lines = (size_t)s->lanes * s->dims;
+    n->queues = orr_arena_new(s->arena, orr__queue_count(s), orr__queue);
+    n->next_general = orr_arena_new(s->arena, lines, uint32_t);
+    n->next_first = orr_arena_new(s->arena, lines, uint32_t);
+    n->next_second = orr_arena_new(s->arena, lines, uint32_t);
     n->trees_made =
         orr_arena_new(s->arena, (size_t)ORR__REFERENCE_KINDS * (ORR_NET_DIMS + 1), uint32_t);
     if (!n->queues || !n->next_general || !n->next_first || !n->next_second || !n->trees_made)
         return orr_no_memory(err);
-    for (uint32_t k = 0; k < s->dims; k++)
+    for (size_t k = 0; k < lines; k++)
         n->next_second[k] = queues / 2;
     if (s->system.shared_bus && !(n->bus = orr__bus_create(n)))
         return orr_no_memory(err);
@@ -413,7 +414,7 @@ static bool plan_of(request *r)
     if (m && !is_known) {
         m->is_planned[kind] = true;
         m->custom[kind] = r->custom;
-        if (is_part && !r->custom)
+        if (is_part) /* also for custom traces, which do not need it (CommunicatorGroup of the reference) */
             note_ring(n, m->group);
     }
     r->dims = is_part ? ring_of(s, m->group, kind) : s->plans[kind].dims;
@@ -631,7 +632,7 @@ static bool find_course(request *r, uint64_t size)
 static bool open_set(request *r)
 {
     orr_sim *s = r->n->sim;
-    const size_t queues = (size_t)s->dims * s->opt.queues_per_dim;
+    const size_t queues = orr__queue_count(s);
     orr__data_set *set = new_set(r->n, r->place, r->streams);
     r->set = set;
     if (!set || r->course == ORR__NONE)

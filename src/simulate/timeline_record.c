@@ -10,6 +10,8 @@
  * Arrows are messages between nodes; two counters say how many ranks compute and how many communicate. */
 #include "report.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct recorder {
@@ -31,37 +33,59 @@ static orr_ps ps_of(uint64_t ns)
 
 /* ---- tracks: those that something lies on, rank by rank ---- */
 
-static const char *const slot_names[ORR__SLOTS] = {"host", "compute", "communication", "receives"};
+static const char *slot_name(const orr__graph *g, uint32_t slot, char room[48])
+{
+    static const char *const names[ORR__SLOT_STREAMS] = {"host", "compute", "communication",
+                                                         "receives"};
+    if (!orr__is_comm_slot((uint8_t)slot) || g->slot_count == ORR__SLOT_STREAMS)
+        return names[slot];
+    snprintf(room, 48, "communication, stream %" PRId64, g->stream[slot]);
+    return room;
+}
 
 static size_t phase_place(const recorder *r, const orr__phase_run *p)
 {
-    const size_t queues = r->s->opt.queues_per_dim;
+    const size_t queues = (size_t)r->s->opt.queues_per_dim * r->s->lanes;
     return ((size_t)r->w->steps[p->step].rank * r->s->dims + p->dim) * queues + p->queue;
 }
 
 static orr_code add_slot_tracks(recorder *r, uint32_t rank)
 {
     orr_code code = ORR_OK;
+    char room[48];
     for (uint32_t k = 0; k < ORR__SLOTS && !code; k++) {
         uint32_t *track = &r->track[rank * ORR__SLOTS + k];
         if (*track != ORR__NONE)
-            code = orr_timeline_add_track(r->t, rank, orr_str_of(slot_names[k]), track, r->err);
+            code = orr_timeline_add_track(
+                r->t, rank, orr_str_of(slot_name(r->s->npus[rank].graph, k, room)), track, r->err);
     }
     return code;
 }
 
+static const char *phase_name(const recorder *r, uint32_t rank, uint32_t k, orr_arena *a)
+{
+    const orr__graph *g = r->s->npus[rank].graph;
+    const uint32_t all = r->s->opt.queues_per_dim, queues = all * r->s->lanes;
+    const uint32_t lane = k % queues / all,
+                   slot = lane ? ORR__SLOT_STREAMS + lane - 1 : ORR__SLOT_COMM;
+    char queue[32] = "", stream[48] = "";
+    if (all > 1)
+        snprintf(queue, sizeof queue, ", queue %u", k % all);
+    if (g->slot_count > ORR__SLOT_STREAMS)
+        snprintf(stream, sizeof stream, ", stream %" PRId64, g->stream[slot]);
+    return orr_arena_print(a, "phases, dimension %u%s%s", k / queues, queue, stream);
+}
+
 static orr_code add_phase_tracks(recorder *r, uint32_t rank)
 {
-    const uint32_t queues = r->s->opt.queues_per_dim;
+    const uint32_t queues = r->s->opt.queues_per_dim * r->s->lanes;
     orr_arena *a = orr_arena_create();
     orr_code code = a ? ORR_OK : orr_no_memory(r->err);
     for (uint32_t k = 0; k < r->s->dims * queues && !code; k++) {
         uint32_t *track = &r->phase_track[(size_t)rank * r->s->dims * queues + k];
         if (*track == ORR__NONE)
             continue;
-        const char *name = queues == 1 ? orr_arena_print(a, "phases, dimension %u", k)
-                                       : orr_arena_print(a, "phases, dimension %u, queue %u",
-                                                         k / queues, k % queues);
+        const char *name = phase_name(r, rank, k, a);
         code = name ? orr_timeline_add_track(r->t, rank, orr_str_of(name), track, r->err)
                     : orr_no_memory(r->err);
     }
@@ -272,7 +296,7 @@ static orr_code add_counters(recorder *r)
 static bool prepare(recorder *r)
 {
     const size_t slots = (size_t)r->s->npu_count * ORR__SLOTS;
-    const size_t queues = (size_t)r->s->npu_count * r->s->dims * r->s->opt.queues_per_dim;
+    const size_t queues = (size_t)r->s->npu_count * orr__queue_count(r->s);
     r->track = orr_alloc(slots, sizeof *r->track);
     r->phase_track = orr_alloc(r->w->keeps_phases ? queues : 0, sizeof *r->phase_track);
     r->span = orr_alloc(r->w->step_count, sizeof *r->span);

@@ -174,8 +174,9 @@ static void count_node(orr__npu *n, uint32_t place)
     t->bytes += c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] : 0;
     if (took > t->longest)
         t->longest = took;
-    if (n->graph->slot[place] == ORR__SLOT_COMM)
-        t->exposed += took - (orr__compute_so_far(n) - r->compute_before);
+    const uint8_t slot = n->graph->slot[place];
+    if (orr__is_comm_slot(slot))
+        t->exposed += took - (orr__compute_so_far(n) - r->compute_before[slot]);
 }
 
 /* ---- the log of steps ---- */
@@ -216,8 +217,8 @@ void orr__watch_node_start(orr__npu *n, uint32_t place)
     orr__rank_watch *r = &w->ranks[n->rank];
     if (r->active++ == 0)
         r->busy_since = orr__clock_now(n->sim->clock);
-    if (n->graph->slot[place] == ORR__SLOT_COMM)
-        r->compute_before = orr__compute_so_far(n);
+    if (orr__is_comm_slot(n->graph->slot[place]))
+        r->compute_before[n->graph->slot[place]] = orr__compute_so_far(n);
     if (w->keeps_steps)
         log_start(n, place);
 }
@@ -323,6 +324,7 @@ void orr__watch_phase_start(orr__stream *st)
     orr__npu *n = st->npu;
     struct orr__watch *w = n->sim->watch;
     const orr__phase *p = &st->phases[st->phase];
+    const uint32_t all = n->sim->opt.queues_per_dim;
     if (!w->keeps_phases)
         return;
     if (w->phase_count >= ORR__NONE || !orr_grow(&w->phases, &w->phase_room, w->phase_count + 1)) {
@@ -330,16 +332,16 @@ void orr__watch_phase_start(orr__stream *st)
         return;
     }
     st->record = (uint32_t)w->phase_count;
-    w->phases[w->phase_count++] =
-        (orr__phase_run){.start = orr__clock_now(n->sim->clock),
-                         .end = ORR_NEVER,
-                         .stream = st->id,
-                         .data = p->data,
-                         .step = w->ranks[n->rank].step_of[st->set->place],
-                         .dim = (uint16_t)(p->dim ? p->dim->position : 0),
-                         .queue = (uint16_t)(p->queue % n->sim->opt.queues_per_dim),
-                         .kind = (uint8_t)p->kind,
-                         .algorithm = (uint8_t)(p->dim ? p->dim->algorithm : ORR__CUSTOM)};
+    w->phases[w->phase_count++] = (orr__phase_run){
+        .start = orr__clock_now(n->sim->clock),
+        .end = ORR_NEVER,
+        .stream = st->id,
+        .data = p->data,
+        .step = w->ranks[n->rank].step_of[st->set->place],
+        .dim = (uint16_t)(p->dim ? p->dim->position : 0),
+        .queue = (uint16_t)(orr__lane_of(n, st->set->place) * all + p->queue % all),
+        .kind = (uint8_t)p->kind,
+        .algorithm = (uint8_t)(p->dim ? p->dim->algorithm : ORR__CUSTOM)};
 }
 
 void orr__watch_phase_end(orr__stream *st)

@@ -57,8 +57,9 @@ typedef struct orr__rank_watch {
     uint32_t active;           /* nodes under way */
     uint32_t last_ended;       /* step */
     uint64_t busy_since, busy; /* time with any node under way */
-    uint64_t compute_before;   /* compute time so far when the communication slot was taken */
-    uint32_t *step_of;         /* by place; NULL: no log */
+    uint64_t
+        compute_before[ORR__SLOTS]; /* compute time so far when a communication slot was taken */
+    uint32_t *step_of;              /* by place; NULL: no log */
 } orr__rank_watch;
 
 typedef struct orr__traffic {

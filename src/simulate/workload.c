@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workload.c - the workload layer: which node of a rank runs when (astra-sim.md 6).
  *
- * A rank has slots: one host operation, one computation and one communication at a time, and any number of
- * receives.  After each completion the free nodes are gone through once by ascending id, and each whose slot
+ * A rank has slots: one host operation, one computation and one communication at a time (one of each stream, where
+ * a trace has streams), and any number of receives.  After each completion the free nodes are gone through once by ascending id, and each whose slot
  * is available starts; nodes that become free meanwhile wait for the next completion.  Free nodes are kept
  * apart by slot, so going through them costs what is started and not what is waiting. */
 #include "sim_impl.h"
@@ -37,10 +37,10 @@ orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err)
     bool ok = n->waiting_for && n->started_at;
     if (n->sim->system.track_local_mem)
         ok = (n->tensor_log = orr__tensor_log_create(g->count)) && ok;
-    for (unsigned s = 0; s < ORR__SLOTS; s++) {
+    for (unsigned s = 0; s < ORR__SLOTS; s++)
         n->occupant[s] = ORR__NONE;
+    for (unsigned s = 0; s < g->slot_count; s++)
         ok = ok && orr_bitset_init(&n->ready[s], g->count);
-    }
     if (!ok)
         return orr_no_memory(err);
     memcpy(n->waiting_for, g->parents, g->count * sizeof *g->parents);
@@ -199,23 +199,33 @@ static void replay(orr__npu *n, uint32_t place)
     run_for(n, place, orr__at_speed(duration, speed));
 }
 
-static void note_roofline(orr__npu *n, uint64_t duration, double perf, double intensity)
+orr__roofline orr__roofline_of(const orr__npu *n, int64_t ops, int64_t size)
 {
     const double peak = n->sim->system.peak_perf * n->speed->compute;
     const double memory = n->sim->system.local_mem_bw * n->speed->memory;
+    orr__roofline r = {.intensity = (double)(uint64_t)ops / (double)(uint64_t)size};
+    const double by_memory = memory * r.intensity;
+    r.perf = by_memory < peak ? by_memory : peak;
+    r.compute_use = r.perf / peak;
+    r.memory_use = r.perf / r.intensity / memory;
+    return r;
+}
+
+static void note_roofline(orr__npu *n, uint64_t duration, const orr__roofline *r)
+{
+    const double peak = n->sim->system.peak_perf * n->speed->compute;
     const double weight = (double)duration;
     n->sum_duration += duration;
-    if (!(perf < peak))
+    if (!(r->perf < peak))
         n->sum_compute_bound += duration;
-    n->sum_compute_use += weight * (perf / peak);
-    n->sum_memory_use += weight * (perf / intensity / memory);
-    n->sum_intensity += weight * intensity;
+    n->sum_compute_use += weight * r->compute_use;
+    n->sum_memory_use += weight * r->memory_use;
+    n->sum_intensity += weight * r->intensity;
 }
 
 static void roofline(orr__npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
-    const double peak = n->sim->system.peak_perf * n->speed->compute;
     int64_t ops, size;
     if (!node_int(n, place, c->num_ops, "num_ops", &ops) ||
         !node_int(n, place, c->tensor_size, "tensor_size", &size))
@@ -224,17 +234,15 @@ static void roofline(orr__npu *n, uint32_t place)
         release(n, place); /* over on the spot; its children wait for another completion */
         return;
     }
-    const double intensity = (double)(uint64_t)ops / (double)(uint64_t)size;
-    const double by_memory = n->sim->system.local_mem_bw * n->speed->memory * intensity;
-    const double perf = by_memory < peak ? by_memory : peak;
-    if (!(perf > 0)) {
+    const orr__roofline r = orr__roofline_of(n, ops, size);
+    if (!(r.perf > 0)) {
         orr__sim_fail_text(
             n->sim, n, place,
             "the roofline gives no performance: num_ops, local-mem-bw or peak-perf is 0");
         return;
     }
-    const uint64_t duration = orr_ticks((double)(uint64_t)ops / perf * 1e9);
-    note_roofline(n, duration, perf, intensity);
+    const uint64_t duration = orr_ticks((double)(uint64_t)ops / r.perf * 1e9);
+    note_roofline(n, duration, &r);
     run_for(n, place, duration);
 }
 
@@ -374,7 +382,7 @@ static void execute(orr__npu *n, uint32_t place)
 static uint32_t next_startable(const orr__npu *n, uint32_t from)
 {
     uint32_t best = ORR__NONE;
-    for (unsigned s = 0; s < ORR__SLOTS; s++) {
+    for (unsigned s = 0; s < n->graph->slot_count; s++) {
         if (n->occupant[s] != ORR__NONE)
             continue;
         const uint32_t place = orr_bitset_next(&n->ready[s], from);
@@ -398,8 +406,10 @@ static void start(orr__npu *n, uint32_t place)
 
 static bool has_free_slots(const orr__npu *n)
 {
-    return n->occupant[ORR__SLOT_CPU] == ORR__NONE && n->occupant[ORR__SLOT_COMP] == ORR__NONE &&
-           n->occupant[ORR__SLOT_COMM] == ORR__NONE;
+    for (unsigned s = 0; s < n->graph->slot_count; s++)
+        if (n->occupant[s] != ORR__NONE)
+            return false;
+    return true;
 }
 
 static void report(orr__npu *n)

@@ -7,6 +7,7 @@
 
 #include "trace_impl.h"
 
+#include "../base/content_hash.h"
 #include "../base/map.h"
 
 enum { ORR__SLOTS_MOST = 1 << 20 }; /* of a class */
@@ -126,6 +127,12 @@ orr_code orr__set_read_orr(orr_set *s,
                            const char *path,
                            const orr_set_options *opt,
                            orr_error *err);
+
+/* set_hash.c: of one rank, or of all with ORR_NO_NODE. */
+orr_code orr__set_content_hash(const orr_set *s,
+                               uint32_t rank,
+                               orr_content_hash *out,
+                               orr_error *err);
 
 /* set_groups.c: the same for groups; ranks are there already. */
 void orr__set_forget_groups(orr_set *s);

@@ -42,6 +42,8 @@ static bool is_member_start(const uint8_t *p, const uint8_t *end)
  * announces, there would have to be another quote and a colon, and no control character before. */
 bool orr__is_json(orr_span bytes)
 {
+    if (bytes.len == 0)
+        return false; /* and there may be no address to count from */
     const uint8_t *p = bytes.ptr, *const end = bytes.ptr + bytes.len;
     if (bytes.len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
         p += 3;

@@ -3,169 +3,16 @@
  *
  * One pass over the columns of each class of equal ranks; what it adds counts as often as the class has
  * ranks.  Groups come first, over the whole set: a collective's cost depends on how many ranks its group has,
- * and a group is known by the ranks that name it.
+ * and a group is known by the ranks that name it.  What ranks of a class have of their own, groups and peers,
+ * is in info_comm.c; all else is the same for all of them.
  * Sizes below zero count as absent.  Memory: what one class needs for its graph (info_graph.c) plus one entry
  * per operator, group and pair of peers. */
-#include "info_meta.h"
-
-#include "../base/map.h"
+#include "info_gather.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct gatherer {
-    orr_info *o;
-    const orr_set *set;
-    orr_arena *scratch;    /* per class */
-    orr_map *coll_rows;    /* (group, kind) -> row */
-    orr_intern *peer_keys; /* (type, src, dst) -> row */
-    uint32_t *group_ranks; /* by number of the group */
-    size_t group_room;
-    uint32_t *group_of; /* of the class: number of a text -> number of the group */
-} gatherer;
-
-/* One class while it is being added. */
-typedef struct adding {
-    gatherer *g;
-    const orr_trace *t;
-    const orr_columns *c;
-    orr__class_row *row;
-    uint64_t times;
-} adding;
-
-/* ---- groups ---- */
-
-static bool count_group(gatherer *g, orr_str name, uint32_t ranks, uint32_t *number)
-{
-    const size_t old = g->group_room;
-    if (!orr_intern_add(g->o->groups, name, number) ||
-        !orr_grow(&g->group_ranks, &g->group_room, (size_t)*number + 1))
-        return false;
-    if (g->group_room > old)
-        memset(g->group_ranks + old, 0, (g->group_room - old) * sizeof *g->group_ranks);
-    g->group_ranks[*number] += ranks;
-    return true;
-}
-
-/* The texts of a trace are the names of the groups its nodes name. */
-static orr_code count_groups(gatherer *g, orr_error *err)
-{
-    for (uint32_t k = 0; k < orr_set_class_count(g->set); k++) {
-        const orr_trace *t = orr_set_trace(g->set, k);
-        for (uint32_t i = 0; i < orr_trace_text_count(t); i++) {
-            uint32_t number;
-            if (!count_group(g, orr_trace_text(t, i), orr_set_class_ranks(g->set, k), &number))
-                return orr_no_memory(err);
-        }
-    }
-    return ORR_OK;
-}
-
-static orr_code map_groups(gatherer *g, const orr_trace *t, orr_error *err)
-{
-    const uint32_t count = orr_trace_text_count(t);
-    if (!(g->group_of = orr_arena_new(g->scratch, count ? count : 1, uint32_t)))
-        return orr_no_memory(err);
-    for (uint32_t i = 0; i < count; i++)
-        orr_intern_find(g->o->groups, orr_trace_text(t, i), &g->group_of[i]);
-    return ORR_OK;
-}
-
-/* How many ranks take part; 0: not known, because the set is one rank of a job. */
-static uint32_t ranks_of(const gatherer *g, uint32_t group)
-{
-    if (g->o->ranks == 1)
-        return g->o->options.job_ranks;
-    return group == ORR_NO_NAME ? g->o->ranks : g->group_ranks[group];
-}
-
 /* ---- nodes ---- */
-
-static int64_t wide_value(const int64_t *column, uint32_t i)
-{
-    return column ? column[i] : ORR_NO_VALUE;
-}
-
-static orr__coll_row *find_coll(gatherer *g, uint32_t group, uint32_t kind)
-{
-    orr_info *o = g->o;
-    const uint64_t key = (uint64_t)group << 8 | kind;
-    const uint32_t found = orr_map_find(g->coll_rows, key, UINT32_MAX);
-    if (found != UINT32_MAX)
-        return &o->colls[found];
-    if (!orr_grow(&o->colls, &o->coll_room, o->coll_count + 1) ||
-        !orr_map_put(g->coll_rows, key, (uint32_t)o->coll_count, NULL))
-        return NULL;
-    o->colls[o->coll_count] =
-        (orr__coll_row){.group = group, .kind = kind, .ranks = ranks_of(g, group)};
-    return &o->colls[o->coll_count++];
-}
-
-static bool add_collective(adding *a, uint32_t i)
-{
-    const orr_columns *c = a->c;
-    const uint32_t text = c->pg_name ? c->pg_name[i] : ORR_NO_NAME;
-    const uint32_t group = text == ORR_NO_NAME ? ORR_NO_NAME : a->g->group_of[text];
-    const uint32_t kind =
-        c->comm_type && c->comm_type[i] >= 0 ? (uint32_t)c->comm_type[i] : ORR__NO_KIND;
-    orr__coll_row *row = find_coll(a->g, group, kind);
-    if (!row)
-        return false;
-    row->count += a->times;
-    const int64_t size = wide_value(c->comm_size, i);
-    uint64_t moved;
-    if (!orr__moved_bytes(kind, size < 0 ? 0 : (uint64_t)size, row->ranks, &moved))
-        a->g->o->has_unknown_moved = true;
-    if (size < 0)
-        return true;
-    orr__stat_add(&row->size, (uint64_t)size, a->times);
-    row->moved = orr__sat_add(row->moved, orr__sat_mul(moved, a->times));
-    a->row->sent_bytes = orr__sat_add(a->row->sent_bytes, (uint64_t)size);
-    a->row->moved_bytes = orr__sat_add(a->row->moved_bytes, moved);
-    a->g->o->moved_coll = orr__sat_add(a->g->o->moved_coll, orr__sat_mul(moved, a->times));
-    return true;
-}
-
-static orr__peer_row *find_peer(gatherer *g, uint32_t type, int64_t src, int64_t dst)
-{
-    orr_info *o = g->o;
-    uint32_t number;
-    const int64_t key[3] = {type, src, dst};
-    if (!orr_intern_add(g->peer_keys, (orr_str){(const char *)key, sizeof key}, &number))
-        return NULL;
-    if (number < o->peer_count)
-        return &o->peers[number];
-    if (!orr_grow(&o->peers, &o->peer_room, o->peer_count + 1))
-        return NULL;
-    o->peers[o->peer_count] = (orr__peer_row){.type = type, .src = src, .dst = dst};
-    return &o->peers[o->peer_count++];
-}
-
-static bool add_message(adding *a, uint32_t i)
-{
-    const orr_columns *c = a->c;
-    orr_info *o = a->g->o;
-    const bool is_send = c->type[i] == ORR_NODE_COMM_SEND;
-    orr__peer_row *row =
-        find_peer(a->g, c->type[i], wide_value(c->comm_src, i), wide_value(c->comm_dst, i));
-    if (!row)
-        return false;
-    row->count += a->times;
-    o->p2p_nodes[!is_send] += a->times;
-    int64_t size = wide_value(c->comm_size, i);
-    if (size < 0)
-        size = wide_value(c->tensor_size, i); /* the sample generators put it there */
-    if (size < 0)
-        return true;
-    orr__stat_add(&row->size, (uint64_t)size, a->times);
-    orr__stat_add(&o->p2p[!is_send], (uint64_t)size, a->times);
-    if (!is_send)
-        return true; /* counted where it is sent */
-    a->row->sent_bytes = orr__sat_add(a->row->sent_bytes, (uint64_t)size);
-    a->row->moved_bytes = orr__sat_add(a->row->moved_bytes, (uint64_t)size);
-    o->moved_p2p = orr__sat_add(o->moved_p2p, orr__sat_mul((uint64_t)size, a->times));
-    return true;
-}
 
 static void add_size(orr__stat *s, const int64_t *column, uint32_t i, uint64_t times)
 {
@@ -173,7 +20,7 @@ static void add_size(orr__stat *s, const int64_t *column, uint32_t i, uint64_t t
         orr__stat_add(s, (uint64_t)column[i], times);
 }
 
-static bool add_node(adding *a, uint32_t i)
+static bool add_node(orr__adding *a, uint32_t i)
 {
     const orr_columns *c = a->c;
     orr_info *o = a->g->o;
@@ -191,16 +38,16 @@ static bool add_node(adding *a, uint32_t i)
     if (!orr__operators_add(&o->operators, orr_trace_name(a->t, i), duration, a->times))
         return false;
     if (type == ORR_NODE_COMM_COLL)
-        return add_collective(a, i);
+        return orr__info_collective(a, i);
     if (type == ORR_NODE_COMM_SEND || type == ORR_NODE_COMM_RECV)
-        return add_message(a, i);
+        return orr__info_message(a, i);
     return true;
 }
 
 /* ---- the graph of a class ---- */
 
 /* The operators of the longest critical path so far. */
-static orr_code keep_path(adding *a, const orr__graph *graph, orr_error *err)
+static orr_code keep_path(orr__adding *a, const orr__graph *graph, orr_error *err)
 {
     orr_info *o = a->g->o;
     orr__operators ops = {.by_name = o->options.by_name};
@@ -222,12 +69,14 @@ static orr_code keep_path(adding *a, const orr__graph *graph, orr_error *err)
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-static orr_code add_path(adding *a, const orr__graph *graph, orr_error *err)
+static orr_code add_path(orr__adding *a, const orr__graph *graph, orr_error *err)
 {
     orr_info *o = a->g->o;
     o->critical_ranks += (uint32_t)a->times;
     o->critical_sum_us = orr__sat_add(o->critical_sum_us, orr__sat_mul(graph->length_us, a->times));
-    if (o->has_path && graph->length_us <= o->path_us)
+    const bool is_longer = graph->length_us > o->path_us;
+    const bool is_earlier = graph->length_us == o->path_us && a->row->first < o->path_rank;
+    if (o->has_path && !is_longer && !is_earlier)
         return ORR_OK;
     o->has_path = true;
     o->path_us = graph->length_us;
@@ -237,7 +86,7 @@ static orr_code add_path(adding *a, const orr__graph *graph, orr_error *err)
     return keep_path(a, graph, err);
 }
 
-static orr_code add_graph(adding *a, orr_error *err)
+static orr_code add_graph(orr__adding *a, orr_error *err)
 {
     orr_info *o = a->g->o;
     const orr_columns *c = a->c;
@@ -260,76 +109,59 @@ static orr_code add_graph(adding *a, orr_error *err)
     a->row->levels = graph.levels;
     a->row->width = graph.width;
     if (graph.is_cyclic) {
-        o->first_cyclic = o->cyclic_ranks ? o->first_cyclic : a->row->first;
+        if (!o->cyclic_ranks || a->row->first < o->first_cyclic)
+            o->first_cyclic = a->row->first;
         o->cyclic_ranks += (uint32_t)a->times;
     }
     return graph.path_count ? add_path(a, &graph, err) : ORR_OK;
 }
 
-static orr_code add_class(gatherer *g, const orr_trace *t, orr__class_row *row, orr_error *err)
+static orr_code add_class(orr__adding *a, orr_error *err)
 {
-    adding a = {.g = g, .t = t, .c = orr_trace_columns(t), .row = row, .times = row->count};
-    orr_arena_reset(g->scratch);
-    const orr_code code = map_groups(g, t, err);
-    if (code)
-        return code;
-    row->nodes = a.c->count;
-    g->o->nodes += row->nodes * a.times;
-    g->o->schema_ranks[orr_trace_schema(t)] += row->count;
-    for (uint32_t i = 0; i < a.c->count; i++)
-        if (!add_node(&a, i))
-            return orr_no_memory(err);
-    return add_graph(&a, err);
+    orr_info *o = a->g->o;
+    a->c = orr_trace_columns(a->t);
+    orr_arena_reset(a->g->scratch);
+    orr_code code = orr__info_begin_class(a, err);
+    a->row->nodes = a->c->count;
+    o->nodes += a->row->nodes * a->times;
+    o->schema_ranks[orr_trace_schema(a->t)] += a->row->count;
+    for (uint32_t i = 0; i < a->c->count && !code; i++)
+        if (!add_node(a, i))
+            code = orr_no_memory(err);
+    if (!code)
+        code = orr__info_end_class(a, err);
+    return code ? code : add_graph(a, err);
 }
 
 /* ---- the set ---- */
 
-/* The hashes of the classes, and room for one entry a rank. */
-static orr_content_hash *hash_classes(gatherer *g, orr__rank_hash **ranks)
-{
-    const uint32_t classes = orr_set_class_count(g->set);
-    orr_content_hash *hashes = orr_arena_new(g->scratch, classes, orr_content_hash);
-    *ranks = orr_arena_new(g->scratch, g->o->ranks, orr__rank_hash);
-    if (!hashes || !*ranks)
-        return NULL;
-    for (uint32_t k = 0; k < classes; k++)
-        hashes[k] = orr__info_hash_trace(orr_set_trace(g->set, k));
-    return hashes;
-}
-
 /* Hash and metadata of what is counted, first rank to last. */
-static orr_code describe_inputs(gatherer *g, orr_error *err)
+static orr_code describe_inputs(orr__gatherer *g, orr_error *err)
 {
     orr_info *o = g->o;
     const orr_trace *head = NULL;
-    orr__rank_hash *ranks;
-    const orr_content_hash *hashes = hash_classes(g, &ranks);
-    if (!hashes)
-        return orr_no_memory(err);
     for (uint32_t r = 0; r < o->ranks; r++) {
         const uint32_t k = orr_set_class_of(g->set, r);
         if (k == ORR_NO_NODE || (o->options.one_rank && r != o->options.rank))
             continue;
         const orr_trace *t = orr_set_trace(g->set, k);
-        ranks[o->counted_ranks++] = (orr__rank_hash){hashes[k], orr_set_id_shift(g->set, r)};
+        o->counted_ranks++;
         if (!head)
             head = t;
         else if (t != head && !o->metadata_differs)
             o->metadata_differs = !orr__info_same_metadata(head, t);
     }
-    o->content_hash = orr__info_hash_ranks(ranks, o->counted_ranks);
-    return head ? orr__info_metadata(o, head, err) : ORR_OK;
+    const orr_code code = orr__set_content_hash(
+        g->set, o->options.one_rank ? o->options.rank : ORR_NO_NODE, &o->content_hash, err);
+    return code || !head ? code : orr__info_metadata(o, head, err);
 }
 
-/* The ranks of every class, one class behind the other; first[k] is where class k begins. */
-static orr_code list_members(const gatherer *g,
-                             uint32_t **members_out,
-                             uint32_t **first_out,
-                             orr_error *err)
+/* The ranks of every class, one class behind the other. */
+static orr_code list_members(orr__gatherer *g, orr_error *err)
 {
     const uint32_t classes = orr_set_class_count(g->set);
-    uint32_t *members = orr_arena_new(g->scratch, g->o->ranks ? g->o->ranks : 1, uint32_t);
-    uint32_t *first = orr_arena_new(g->scratch, (size_t)classes + 2, uint32_t);
+    uint32_t *members = orr_arena_new(g->arena, (size_t)g->o->ranks + 1, uint32_t);
+    uint32_t *first = orr_arena_new(g->arena, (size_t)classes + 2, uint32_t);
     if (!members || !first)
         return orr_no_memory(err);
     for (uint32_t r = 0; r < g->o->ranks; r++)
@@ -340,51 +172,105 @@ static orr_code list_members(const gatherer *g,
     for (uint32_t r = 0; r < g->o->ranks; r++)
         if (orr_set_class_of(g->set, r) != ORR_NO_NODE)
             members[first[orr_set_class_of(g->set, r) + 1]++] = r;
-    *members_out = members;
-    *first_out = first;
+    g->members = members;
+    g->first = first;
     return ORR_OK;
 }
 
-static orr_code name_rows(gatherer *g, orr_error *err)
+static orr__class_row *add_row(orr_info *o, const uint32_t *ranks, uint32_t count)
 {
-    orr_info *o = g->o;
-    uint32_t *members = NULL, *first = NULL;
-    const orr_code code = list_members(g, &members, &first, err);
-    if (code)
-        return code;
-    const uint32_t classes = orr_set_class_count(g->set);
-    for (uint32_t k = 0; k < classes; k++) {
-        orr__class_row *row = &o->rows[k];
-        row->count = first[k + 1] - first[k];
-        row->first = row->count ? members[first[k]] : 0;
-        if (!(row->ranks = orr__rank_ranges(o->arena, members + first[k], row->count)))
-            return orr_no_memory(err);
+    if (!orr_grow(&o->rows, &o->row_room, o->row_count + 1))
+        return NULL;
+    orr__class_row *row = &o->rows[o->row_count];
+    *row = (orr__class_row){.count = count, .first = count ? ranks[0] : 0};
+    if (!(row->ranks = orr__rank_ranges(o->arena, ranks, count)))
+        return NULL;
+    o->row_count++;
+    return row;
+}
+
+/* places: those of a->ranks, the ones that move the same amount behind each other; counts: how many those are. */
+static bool sort_by_moved(const orr__adding *a, uint32_t *places, uint32_t *counts, uint32_t *rows)
+{
+    const uint32_t n = (uint32_t)a->times;
+    orr_map *numbers = orr_map_create(0);
+    uint32_t *row_of = orr_arena_new(a->g->scratch, (size_t)n + 1, uint32_t);
+    uint32_t *at = orr_arena_new(a->g->scratch, (size_t)n + 1, uint32_t);
+    bool ok = numbers && row_of && at;
+    *rows = 0;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        row_of[i] = orr_map_find(numbers, a->moved[i], *rows);
+        if (row_of[i] == *rows)
+            ok = orr_map_put(numbers, a->moved[i], (*rows)++, NULL);
+        counts[row_of[i]]++;
     }
-    o->row_count = classes;
+    for (uint32_t i = 1; ok && i < *rows; i++)
+        at[i] = at[i - 1] + counts[i - 1];
+    for (uint32_t i = 0; ok && i < n; i++)
+        places[at[row_of[i]]++] = i;
+    orr_map_destroy(numbers);
+    return ok;
+}
+
+/* Ranks of one class in groups of different lengths move different amounts: a row for each. */
+static orr_code split_row(const orr__adding *a, orr_error *err)
+{
+    orr_info *o = a->g->o;
+    const orr__class_row whole = *a->row;
+    uint32_t *places = orr_arena_new(a->g->scratch, a->times + 1, uint32_t);
+    uint32_t *counts = orr_arena_new(a->g->scratch, a->times + 1, uint32_t);
+    uint32_t *ranks = orr_arena_new(a->g->scratch, a->times + 1, uint32_t);
+    uint32_t rows;
+    if (!places || !counts || !ranks || !sort_by_moved(a, places, counts, &rows))
+        return orr_no_memory(err);
+    o->row_count--;
+    for (uint32_t i = 0; i < rows; places += counts[i++]) {
+        for (uint32_t j = 0; j < counts[i]; j++)
+            ranks[j] = a->ranks[places[j]];
+        orr__class_row *row = add_row(o, ranks, counts[i]);
+        if (!row)
+            return orr_no_memory(err);
+        const orr__class_row named = *row;
+        *row = whole;
+        row->ranks = named.ranks;
+        row->first = named.first;
+        row->count = named.count;
+        row->moved_bytes = orr__sat_add(whole.moved_bytes, a->moved[places[0]]);
+    }
     return ORR_OK;
 }
 
-static orr_code name_one_row(gatherer *g, orr_error *err)
+static orr_code add_one(orr__gatherer *g, orr_error *err)
 {
-    orr_info *o = g->o;
-    const uint32_t rank = o->options.rank;
-    o->rows[0] =
-        (orr__class_row){.first = rank, .count = 1, .ranks = orr__rank_ranges(o->arena, &rank, 1)};
-    o->row_count = 1;
-    return o->rows[0].ranks ? ORR_OK : orr_no_memory(err);
+    orr_trace *owned;
+    orr__adding a = {.g = g, .times = 1};
+    if (!(a.row = add_row(g->o, &g->o->options.rank, 1)))
+        return orr_no_memory(err);
+    orr_code code = orr_set_rank_trace(g->set, g->o->options.rank, &a.t, &owned, err);
+    if (!code)
+        code = add_class(&a, err);
+    orr__adding_fini(&a);
+    orr_trace_destroy(owned);
+    return code;
 }
 
-static orr_code add_classes(gatherer *g, orr_error *err)
+static orr_code add_classes(orr__gatherer *g, orr_error *err)
 {
-    orr_info *o = g->o;
-    if (!(o->rows = orr_arena_new(o->arena, (size_t)o->classes + 1, orr__class_row)))
-        return orr_no_memory(err);
-    orr_code code = o->options.one_rank ? name_one_row(g, err) : name_rows(g, err);
-    for (size_t k = 0; !code && k < o->row_count; k++) {
-        const uint32_t from =
-            o->options.one_rank ? orr_set_class_of(g->set, o->options.rank) : (uint32_t)k;
-        if (from != ORR_NO_NODE && o->rows[k].count)
-            code = add_class(g, orr_set_trace(g->set, from), &o->rows[k], err);
+    orr_code code = ORR_OK;
+    for (uint32_t k = 0; k < orr_set_class_count(g->set) && !code; k++) {
+        orr__adding a = {.g = g,
+                         .t = orr_set_trace(g->set, k),
+                         .ranks = g->members + g->first[k],
+                         .times = g->first[k + 1] - g->first[k]};
+        if (!(a.row = add_row(g->o, a.ranks, (uint32_t)a.times)))
+            return orr_no_memory(err);
+        if (g->set->classes[k].hole_count)
+            a.holes = &g->set->classes[k];
+        if (a.times)
+            code = add_class(&a, err);
+        if (!code && a.moved)
+            code = split_row(&a, err);
+        orr__adding_fini(&a);
     }
     return code;
 }
@@ -474,19 +360,33 @@ static orr_code check_rank(const orr_info *o, const orr_set *s, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code gather(gatherer *g, orr_error *err)
+static orr_code gather(orr__gatherer *g, orr_error *err)
 {
+    g->arena = orr_arena_create();
     g->scratch = orr_arena_create();
     g->coll_rows = orr_map_create(64);
     g->peer_keys = orr_intern_create();
-    if (!g->scratch || !g->coll_rows || !g->peer_keys)
+    g->by_value = orr_map_create(0);
+    if (!g->arena || !g->scratch || !g->coll_rows || !g->peer_keys || !g->by_value)
         return orr_no_memory(err);
     orr_code code = describe_inputs(g, err);
     if (!code)
-        code = count_groups(g, err);
+        code = list_members(g, err);
     if (!code)
-        code = add_classes(g, err);
+        code = orr__info_count_groups(g, err);
+    if (!code)
+        code = g->o->options.one_rank ? add_one(g, err) : add_classes(g, err);
     return code ? code : order_results(g->o, err);
+}
+
+static void gatherer_fini(orr__gatherer *g)
+{
+    orr_arena_destroy(g->arena);
+    orr_arena_destroy(g->scratch);
+    orr_map_destroy(g->coll_rows);
+    orr_intern_destroy(g->peer_keys);
+    orr_map_destroy(g->by_value);
+    orr_free(g->groups);
 }
 
 static orr_code start(orr_info *o, const orr_set *s, const orr_info_options *opt, orr_error *err)
@@ -511,13 +411,10 @@ orr_code orr_info_create(const orr_set *s,
     if (!o)
         return orr_no_memory(err);
     orr_code code = start(o, s, opt, err);
-    gatherer g = {.o = o, .set = s};
+    orr__gatherer g = {.o = o, .set = s};
     if (!code)
         code = gather(&g, err);
-    orr_arena_destroy(g.scratch);
-    orr_map_destroy(g.coll_rows);
-    orr_intern_destroy(g.peer_keys);
-    orr_free(g.group_ranks);
+    gatherer_fini(&g);
     if (code) {
         orr_info_destroy(o);
         return code;
@@ -534,6 +431,7 @@ void orr_info_destroy(orr_info *o)
     orr_intern_destroy(o->groups);
     orr_free(o->colls);
     orr_free(o->peers);
+    orr_free(o->rows);
     orr_buf_fini(&o->printed);
     orr_arena_destroy(o->arena);
     orr_free(o);

@@ -42,6 +42,19 @@ static inline void orr__stat_add(orr__stat *s, uint64_t v, uint64_t times)
     s->total = orr__sat_add(s->total, orr__sat_mul(v, times));
 }
 
+/* All that is in `more`, this many times. */
+static inline void orr__stat_merge(orr__stat *s, const orr__stat *more, uint64_t times)
+{
+    if (more->count == 0)
+        return;
+    if (s->count == 0 || more->min < s->min)
+        s->min = more->min;
+    if (s->count == 0 || more->max > s->max)
+        s->max = more->max;
+    s->count = orr__sat_add(s->count, orr__sat_mul(more->count, times));
+    s->total = orr__sat_add(s->total, orr__sat_mul(more->total, times));
+}
+
 typedef struct orr__operator {
     orr_str name;
     orr__stat duration_us;
@@ -83,7 +96,7 @@ typedef struct orr__graph {
     uint32_t path_count;
 } orr__graph;
 
-/* One class of equal ranks. */
+/* One class of equal ranks, or those of one with holes that have the same figures. */
 typedef struct orr__class_row {
     const char *ranks; /* "0-15,32" */
     uint32_t first, count;
@@ -149,8 +162,8 @@ struct orr_info {
     orr__operator *path_ops; /* the top ones */
     size_t path_op_count;
 
-    orr__class_row *rows; /* with per_rank, or as many as are counted */
-    size_t row_count;
+    orr__class_row *rows; /* by class; ranks of a class that differ in a figure have several */
+    size_t row_count, row_room;
 
     orr_buf printed; /* the text or JSON last asked for */
 };

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_meta.c - where the figures come from: the metadata of the traces and a hash of their content.
- *
- * Metadata values are kept as JSON text, which serves both printers.  The hash of one rank is that of its
- * records, so a trace and its compressed or .orr copy have the same one; that of several is the hash of theirs
- * in a row, each with its id shift. */
+/* info_meta.c - the metadata of the traces; values are kept as JSON text, which serves both printers. */
 #include "info_meta.h"
 
 #include "../base/base64.h"
@@ -123,16 +119,4 @@ bool orr__info_same_metadata(const orr_trace *a, const orr_trace *b)
     const orr_span x = orr__trace_meta_body(a), y = orr__trace_meta_body(b);
     return a->has_metadata == b->has_metadata && x.len == y.len &&
            (x.len == 0 || memcmp(x.ptr, y.ptr, x.len) == 0);
-}
-
-orr_content_hash orr__info_hash_trace(const orr_trace *t)
-{
-    return orr_content_hash_of(t->bytes);
-}
-
-orr_content_hash orr__info_hash_ranks(const orr__rank_hash *ranks, size_t count)
-{
-    if (count == 1 && ranks->id_shift == 0)
-        return ranks->content;
-    return orr_content_hash_of((orr_span){(const uint8_t *)ranks, count * sizeof *ranks});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_meta.h - the head of the figures: metadata and content hash (info_meta.c). */
+/* info_meta.h - the head of the figures: metadata (info_meta.c). */
 #ifndef ORR_VIEWS_INFO_META_H
 #define ORR_VIEWS_INFO_META_H
 
@@ -7,12 +7,5 @@
 
 orr_code orr__info_metadata(orr_info *o, const orr_trace *t, orr_error *err);
 bool orr__info_same_metadata(const orr_trace *a, const orr_trace *b);
-
-typedef struct orr__rank_hash {
-    orr_content_hash content;
-    uint64_t id_shift;
-} orr__rank_hash;
-orr_content_hash orr__info_hash_trace(const orr_trace *t);
-orr_content_hash orr__info_hash_ranks(const orr__rank_hash *ranks, size_t count);
 
 #endif

@@ -5,7 +5,8 @@ try() {
     echo "exit $?"
 }
 try et x.et
-try text x.txt -o x.et
+try texts x.txt -o x.et
+try word x.txt -o x.et
 try et x.et -o out/
 try et x.et -o x.json --schema eg
 try et x.et -o x.et --schema eg --same-schema

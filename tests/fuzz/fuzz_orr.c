@@ -41,7 +41,7 @@ static void mend(uint8_t *data, size_t size)
     if (size < HEADER + TRAILER)
         return;
     uint8_t *trailer = data + size - TRAILER;
-    const uint8_t features = data[12] & 1; /* holes or none */
+    const uint8_t features = data[12] & 3; /* holes, groups */
     memcpy(data, head, sizeof head);
     data[12] = features;
     memcpy(trailer + 48, "ORR end\n", 8);
@@ -84,6 +84,8 @@ static void look_at_set(const orr_set *s)
         fuzz_look_at(orr_set_trace(s, k), SIZE_MAX);
     for (uint32_t i = 0; i < orr_set_rank_count(s); i++)
         REQUIRE(orr_set_class_of(s, i) < orr_set_class_count(s) && orr_set_rank_path(s, i));
+    for (uint32_t i = 0; i < orr_set_group_count(s); i++)
+        REQUIRE(orr_set_group(s, i).count && orr_set_group(s, i).id);
     REQUIRE(orr_info_create(s, NULL, &info, &err) == ORR_OK &&
             orr_info_json(info, &text, &err) == ORR_OK);
     orr_info_destroy(info);

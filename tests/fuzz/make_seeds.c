@@ -4,7 +4,7 @@
  * patterns change, run it again.
  *
  * Small inputs that together touch every part of each format: every member of an attribute, every generation,
- * patterns with two ranks, graphs that are not as they should be, each form of JSON. */
+ * patterns with two ranks, graphs that are not as they should be, sets with holes and groups, each form of JSON. */
 #include <orrery/gen.h>
 #include <orrery/set.h>
 #include <orrery/trace.h>
@@ -194,6 +194,58 @@ static void save_pattern(const orr_pattern *p)
     orr_set_close(s);
 }
 
+/* ---- holes and groups ---- */
+
+/* A collective and a message; the group, the peer and the tag are each rank's own. */
+static orr_trace *make_stage(bool is_first)
+{
+    const orr_attr attrs[] = {
+        {.name = orr_str_of("comm_type"), .kind = ORR_VALUE_INT64, .value.i = ORR_COLL_ALL_REDUCE},
+        {.name = orr_str_of("comm_size"), .kind = ORR_VALUE_INT64, .value.i = 64},
+        {.name = orr_str_of("pg_name"), .kind = ORR_VALUE_STRING, .value.s = orr_str_of("1")},
+        {.name = orr_str_of(is_first ? "comm_dst" : "comm_src"), .kind = ORR_VALUE_INT32},
+        {.name = orr_str_of("comm_tag"), .kind = ORR_VALUE_INT32}};
+    const uint64_t before = 1;
+    const orr_draft coll = {.id = 1, .type = ORR_NODE_COMM_COLL, .attrs = attrs, .attr_count = 3};
+    const orr_draft message = {.id = 2,
+                               .type = is_first ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV,
+                               .data_deps = &before,
+                               .data_count = 1,
+                               .attrs = attrs + 1,
+                               .attr_count = 4};
+    orr_trace *t;
+    must(orr_trace_create(NULL, &t, &err));
+    must(orr_trace_append(t, &coll, &err));
+    must(orr_trace_append(t, &message, &err));
+    must(orr_trace_seal(t, &err));
+    return t;
+}
+
+/* Two stages of two ranks. */
+static void save_holes(void)
+{
+    static const uint32_t members[2][2] = {{0, 1}, {2, 3}};
+    orr_set *s;
+    uint32_t k;
+    must(orr_set_create(&s, &err));
+    for (uint32_t stage = 0; stage < 2; stage++) {
+        const orr_hole holes[] = {{0, ORR_HOLE_PG_NAME, 0},
+                                  {1, stage ? ORR_HOLE_COMM_SRC : ORR_HOLE_COMM_DST, 1},
+                                  {1, ORR_HOLE_COMM_TAG, 2}};
+        must(orr_set_add_class(s, make_stage(stage == 0), holes, 3, 3, &k, &err));
+    }
+    for (uint32_t r = 0; r < 4; r++) {
+        const int64_t values[] = {1 + r / 2, (r + 2) % 4, r % 2};
+        must(orr_set_add_filled(s, r / 2, 10 * (r % 2), values, &err));
+    }
+    must(orr_set_save(s, path_of("orr", "holes", "orr"), NULL, &err));
+    for (uint32_t i = 0; i < 2; i++)
+        must(orr_set_add_group(s, i + 1, members[i], 2, &err));
+    must(orr_set_save(s, path_of("orr", "holes_and_groups", "orr"),
+                      &(orr_set_save_options){.compress = true}, &err));
+    orr_set_close(s);
+}
+
 static void save_bytes(const char *path, const void *bytes, size_t size)
 {
     FILE *out = fopen(path, "wb");
@@ -233,6 +285,7 @@ int main(int argc, char **argv)
     save_graphs();
     save_others();
     save_generations();
+    save_holes();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         save_pattern(orr_pattern_find(names[i]));
     return 0;

@@ -143,19 +143,33 @@ TEST(test_config_ranks__slow_links)
     check_run("links: [{from: 0, to: 1, bandwidth: 0.5}]", "", "graph", 2011150, 2011150);
 }
 
-/* Around over the switch: twice 500000 + 250. */
-TEST(test_config_ranks__failed_links_are_gone_around)
-{
-    check_run("links: [{from: 0, to: 1, failed: true}]", "", NULL, 10000 + 1000500 + 150,
-              10000 + 1000500 + 150);
-}
-
 static void refuse(const char *ranks, const char *network, const char *words)
 {
     uint64_t end[2];
     orr_error err;
     CHECK_CODE(run(ranks, "", network, end, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, words);
+}
+
+/* A link that is named twice in one entry is slowed once; all ways of rank 0 fail at once. */
+TEST(test_config_ranks__links_by_lists)
+{
+    check_run("links: [{from: [0, 0-1], to: [1, 1, s], bandwidth: 0.5}]", "", NULL, 2011150,
+              2011150);
+    check_run("links: [{from: [1, s], to: [0], latency: 3, one_way: true}]", "", NULL, 1011150,
+              1011150);
+    refuse("links: [{from: 0, to: [1, s], failed: true}]", NULL,
+           "there is no way from rank 0 to rank 1");
+    refuse("links: [{from: [0, [1]], to: s}]", NULL,
+           "ranks.yml:1:20: from: a rank or the name of a switch was expected");
+    refuse("links: [{from: 0, to: []}]", NULL, "ranks.yml:1:23: to: the list is empty");
+}
+
+/* Around over the switch: twice 500000 + 250. */
+TEST(test_config_ranks__failed_links_are_gone_around)
+{
+    check_run("links: [{from: 0, to: 1, failed: true}]", "", NULL, 10000 + 1000500 + 150,
+              10000 + 1000500 + 150);
 }
 
 TEST(test_config_ranks__errors_name_the_place)
@@ -187,6 +201,7 @@ int main(void)
         RUN(test_config_ranks__memory_and_delay),
         RUN(test_config_ranks__roofline),
         RUN(test_config_ranks__slow_links),
+        RUN(test_config_ranks__links_by_lists),
         RUN(test_config_ranks__failed_links_are_gone_around),
         RUN(test_config_ranks__errors_name_the_place),
     };

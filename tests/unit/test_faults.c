@@ -8,10 +8,12 @@
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS, and the linker puts our read and write in
  * front of the system's (see meson.build). */
-#include "et_make.h"
+#include "holes_make.h"
 
+#include <orrery/check.h>
 #include <orrery/feeder.h>
 #include <orrery/gen.h>
+#include <orrery/info.h>
 #include <orrery/set.h>
 #include <orrery/sim.h>
 
@@ -240,6 +242,48 @@ static orr_code read_rank(const char *path)
     return code;
 }
 
+static orr_code check_set(const char *path)
+{
+    orr_set *s;
+    orr_check_report *r = NULL;
+    orr_str text;
+    orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
+    if (!code)
+        code = orr_check_set(s, &(orr_check_options){.threads = 1}, &r, &err);
+    if (!code)
+        code = orr_check_text(r, &(orr_check_style){.input = path}, &text, &err);
+    orr_check_report_destroy(r);
+    orr_set_close(s);
+    return code;
+}
+
+static orr_code fix_set(const char *path)
+{
+    orr_check_report *changes;
+    const orr_code code =
+        orr_check_fix(path, "out.orr", &(orr_set_options){.threads = 1}, NULL, &changes, &err);
+    CHECK(!code == (changes != NULL));
+    CHECK_EQ(access("out.orr", F_OK) == 0, code == ORR_OK);
+    unlink("out.orr");
+    orr_check_report_destroy(changes);
+    return code;
+}
+
+static orr_code sum_up_set(const char *path)
+{
+    orr_set *s;
+    orr_info *info = NULL;
+    orr_str text;
+    orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
+    if (!code)
+        code = orr_info_create(s, &(orr_info_options){.per_rank = true}, &info, &err);
+    if (!code)
+        code = orr_info_json(info, &text, &err);
+    orr_info_destroy(info);
+    orr_set_close(s);
+    return code;
+}
+
 static orr_code simulate(const char *network, const char *ranks, const char *fidelity)
 {
     orr_sim *s;
@@ -300,6 +344,12 @@ static const struct {
     {"write the files of a set", write_set, "packed.orr"},
     {"read one rank", read_rank, "plain.orr"},
     {"read one packed rank", read_rank, "packed.orr"},
+    {"write the files of a set with holes", write_set, "holes.orr"},
+    {"check a set with holes", check_set, "holes.orr"},
+    {"check one with many faults", check_set, "faulty.orr"},
+    {"check one that stands still", check_set, "stuck.orr"},
+    {"repair a set with holes", fix_set, "faulty.orr"},
+    {"sum up a set with holes", sum_up_set, "holes.orr"},
     {"simulate on a graph", simulate_graph, "tree.yml"},
     {"simulate on dimensions", simulate_aware, "dims.yml"},
 };
@@ -376,6 +426,13 @@ static void write_set_files(void)
     orr_set_close(s);
 }
 
+static void write_holes(const char *path, uint64_t seed, unsigned wildness)
+{
+    orr_set *s = make_random_set(seed, wildness, true);
+    CHECK_OK(orr_set_save(s, path, NULL, &err), &err);
+    orr_set_close(s);
+}
+
 static void put(const char *path, const char *text)
 {
     write_file(path, text, strlen(text));
@@ -433,6 +490,9 @@ static int make_input(void **state)
     write_file("bad/p.1.et", b.ptr, b.len - 5);
     orr_buf_fini(&b);
     write_set_files();
+    write_holes("holes.orr", 4, 0); /* seeds that have a bit of everything, or what is asked for */
+    write_holes("faulty.orr", 1084, 6);
+    write_holes("stuck.orr", 1477, 60);
     write_run_files();
     return 0;
 }

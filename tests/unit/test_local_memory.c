@@ -189,6 +189,40 @@ static uint32_t count_events(orr_json_value events, const char *key, const char 
     return n;
 }
 
+/* Twenty tensors that live 2000 ns each, but the last, 1000: this is where the reference has them. */
+TEST(test_local_memory__equal_lives_are_in_the_order_of_the_reference)
+{
+    static const char want[] =
+        "t15 t11 t8 t12 t9 t3 t5 t6 t4 t2 t1 t10 t7 t13 t16 t0 t14 t17 t18 t19 ";
+    enum { NODES = 20 };
+    char texts[NODES + 1][24] = {""}, got[sizeof want + 8] = "";
+    op ops[NODES];
+    orr_json *json;
+    orr_json_value root, events, event, v;
+    orr_str s;
+    size_t n = 0;
+    for (int i = 0; i < NODES; i++) {
+        snprintf(texts[i + 1], sizeof texts[0], "t%d 1024", i);
+        ops[i] = (op){1, texts[i], texts[i + 1]};
+    }
+    job j = run(ops, NODES, true);
+    CHECK_OK(j.code, &err);
+    CHECK_OK(orr_sim_write_memory_trace(j.sim, 0, "equal.json", &err), &err);
+    orr_buf text = read_file("equal.json");
+    CHECK_OK(orr_json_open((orr_span){text.ptr, text.len}, "equal.json", &json, &err), &err);
+    CHECK_OK(orr_json_only(json, &root, &err), &err);
+    CHECK(orr_json_find(root, "traceEvents", &events));
+    for (orr_json_iter it = orr_json_iterate(events); orr_json_next_value(&it, &event);)
+        if (orr_json_find(event, "args", &v) && orr_json_find(v, "tensor_name", &v)) {
+            CHECK_OK(orr_json_get_str(v, &s, &err), &err);
+            n += (size_t)snprintf(got + n, sizeof got - n, "%.*s ", (int)s.len, s.ptr);
+        }
+    CHECK_TEXT(got, want);
+    orr_json_close(json);
+    orr_buf_fini(&text);
+    finish(&j);
+}
+
 TEST(test_local_memory__the_file_has_every_read_write_and_life)
 {
     job j = run(two, COUNT(two), true);
@@ -232,6 +266,7 @@ int main(void)
         RUN(test_local_memory__no_tensors_no_memory),
         RUN(test_local_memory__the_first_size_of_a_name_counts),
         RUN(test_local_memory__refuses_what_it_cannot_follow),
+        RUN(test_local_memory__equal_lives_are_in_the_order_of_the_reference),
         RUN(test_local_memory__the_file_has_every_read_write_and_life),
         RUN(test_local_memory__nothing_is_kept_unless_asked),
     };

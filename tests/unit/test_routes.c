@@ -222,8 +222,11 @@ TEST(test_routes__failed_links_are_gone_around)
 {
     orr_error err;
     orr__topology *t = net_run_parse(two_tiers);
-    const orr__link_change changes[] = {
-        {.from = "leaf0", .to = "spine[0-2]", .is_failed = true, .bandwidth = 1, .latency = 1}};
+    const orr__link_change changes[] = {{.from = (const char *const[]){"leaf0", NULL},
+                                         .to = (const char *const[]){"spine[0-2]", NULL},
+                                         .is_failed = true,
+                                         .bandwidth = 1,
+                                         .latency = 1}};
     CHECK_OK(orr__topology_change(t, changes, 1, &err), &err);
     net_run_open_topology(&run, t);
     for (uint32_t i = 0; i < 50; i++) {

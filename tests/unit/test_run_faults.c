@@ -42,6 +42,14 @@ static void write_config(void)
         "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,\"preferred-dataset-splits\":2,"
         "\"all-reduce-implementation\":[\"ring\"]}");
     write_text("mem.json", "{\"memory-type\":\"MEMORY_POOL\",\"remote-mem-bw\":100}");
+    write_text("log.toml",
+               "[[sink]]\nname = \"a\\tb\"\ntype = 'rotating_file_sink_st'\nmax_size = '2K'\n"
+               "base_filename = 'r.log'\nmax_files = 2\n"
+               "[[sink]]\nname = 'w'\ntype = 'basic_file_sink_st'\nfilename = 'w.log'\n"
+               "truncate = true\n"
+               "[[sink]]\nname = 'd'\ntype = 'daily_file_sink_st'\nbase_filename = 'd.log'\n"
+               "rotation_hour = 0\nrotation_minute = 0\n"
+               "[[logger]]\nname = 'workload'\nlevel = 'trace'\nsinks = [\"a\\tb\", 'w', 'd']\n");
 }
 
 /* ---- the jobs: what is done with a simulation that has run ---- */
@@ -89,20 +97,30 @@ static orr_code print_csv(const orr_sim *s)
     return orr_sim_write_csv(s, "run.csv", &err);
 }
 
+static orr_code print_logs(const orr_sim *s)
+{
+    const orr_code code = orr_sim_write_old_log(s, "log.log", ORR_SIM_LOG_FILE, &err);
+    return code ? code : orr_sim_write_log_sinks(s, &err);
+}
+
 static const struct {
     const char *name;
     job work;
+    const char *logging;
 } jobs[] = {
-    {"run", do_nothing},  {"timeline", draw},   {"critical path", find_path},
-    {"text", print_text}, {"json", print_json}, {"csv", print_csv},
+    {"run", do_nothing, NULL},          {"timeline", draw, NULL},
+    {"critical path", find_path, NULL}, {"text", print_text, NULL},
+    {"json", print_json, NULL},         {"csv", print_csv, NULL},
+    {"logs", print_logs, "log.toml"},
 };
 
-static orr_code run_job(job work)
+static orr_code run_job(job work, const char *logging)
 {
     const orr_sim_options opt = {.set = set,
                                  .system = "sys.json",
                                  .network = "net.yml",
                                  .memory = "mem.json",
+                                 .logging = logging,
                                  .threads = 1,
                                  .record = ORR_SIM_RECORD_PHASES,
                                  .critical_path = 3};
@@ -125,7 +143,7 @@ static void fail_each(const char *pattern)
         for (long n = 0;; n++) {
             err.code = ORR_OK;
             orr__fail_alloc_after(n);
-            const orr_code code = run_job(jobs[k].work);
+            const orr_code code = run_job(jobs[k].work, jobs[k].logging);
             const bool failed = orr__fail_alloc_after(-1) < 0;
             if (code != (failed ? ORR_ENOMEM : ORR_OK) || (failed && err.code != ORR_ENOMEM))
                 check_fail(__FILE__, __LINE__, "%s, %s, request %ld: code %d: %s", pattern,

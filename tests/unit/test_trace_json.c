@@ -74,6 +74,7 @@ TEST(test_trace_json__json_is_recognised)
 TEST(test_trace_json__other_things_are_not_json)
 {
     CHECK(!is_json(""));
+    CHECK(!orr__is_json((orr_span){NULL, 0}));
     CHECK(!is_json(" "));
     CHECK(!is_json("{"));
     CHECK(!is_json("["));

@@ -303,9 +303,21 @@ static orr_code change_links(orr__topology *t,
                             l->speed);
     }
     if (!found)
-        return orr_fail(err, ORR_EINPUT, &c->where, "there is no link from %s to %s", c->from,
-                        c->to);
+        return orr_fail(err, ORR_EINPUT, &c->where, "there is no link from %s%s to %s%s",
+                        c->from[0], c->from[1] ? ", ..." : "", c->to[0], c->to[1] ? ", ..." : "");
     return ORR_OK;
+}
+
+static orr_code select_all(const orr__topology *t,
+                           const char *const *texts,
+                           const orr_where *where,
+                           orr__devices *out,
+                           orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (; *texts && !code; texts++)
+        code = orr__topology_select(t, orr_str_of(*texts), where, out, err);
+    return code;
 }
 
 static orr_code change_one(orr__topology *t,
@@ -314,9 +326,9 @@ static orr_code change_one(orr__topology *t,
                            orr_error *err)
 {
     orr__devices from = {0}, to = {0};
-    orr_code code = orr__topology_select(t, orr_str_of(c->from), &c->where, &from, err);
+    orr_code code = select_all(t, c->from, &c->where, &from, err);
     if (!code)
-        code = orr__topology_select(t, orr_str_of(c->to), &c->where, &to, err);
+        code = select_all(t, c->to, &c->where, &to, err);
     if (!code) {
         mark(&from, marks, IS_FROM, true);
         mark(&to, marks, IS_TO, true);

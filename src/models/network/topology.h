@@ -74,12 +74,12 @@ orr_code orr__topology_of_product(const orr_net_config *cfg,
 
 /* Links that are slower than the topology has them, or failed.  from and to choose them, see below. */
 typedef struct orr__link_change {
-    const char *from, *to;
-    bool is_one_way;  /* else links from `to` to `from`, too */
-    bool is_failed;   /* nothing can pass */
-    double bandwidth; /* times what it was; above 0 */
-    double latency;   /* times what it was; not below 0 */
-    orr_where where;  /* for messages */
+    const char *const *from, *const *to; /* texts, NULL behind the last */
+    bool is_one_way;                     /* else links from `to` to `from`, too */
+    bool is_failed;                      /* nothing can pass */
+    double bandwidth;                    /* times what it was; above 0 */
+    double latency;                      /* times what it was; not below 0 */
+    orr_where where;                     /* for messages */
 } orr__link_change;
 orr_code orr__topology_change(orr__topology *t,
                               const orr__link_change *changes,

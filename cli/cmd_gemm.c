@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_gemm.c - orrery gemm: a table of shapes to a text workload or to traces.
+ *
+ * The workload is the result and goes to standard output unless -o says otherwise; the table of what layers
+ * cost is talk, or, with --json and --csv, the result instead. */
+#include "old_gemm.h"
+
+#include <orrery/gemm.h>
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+static const cli_option options[] = {
+    {"output", 'o', "OUT", "where the workload goes; a name in .orr takes traces"},
+    {"form", 'f', "text|set|files", "what OUT is: text, a .orr file, what .et names begin with"},
+    {"npus", 'n', "N", "how many NPUs", CLI_COUNT, 1, 1 << 20, "8"},
+    {"packages", 0, "N", "how many packages they are in", CLI_COUNT, 1, 1 << 20, "1"},
+    {"parallel", 'p', "POLICY",
+     "how layers are shared out: DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA or "
+     "HYBRID_CUSTOMIZED (DATA, or as the strategy column says)"},
+    {"hardware", 'w', "CHIP", "a name that --list-hardware shows, or a file", .fallback = "h200"},
+    {"config", 'c', "FILE", "a SCALE-Sim configuration instead: one array, no clock"},
+    {"array", 'a', "RxC", "rows and columns of the arrays instead"},
+    {"dataflow", 0, "os|ws|is", "what stays in the arrays instead"},
+    {"datatype-size", 'd', "BYTES", "size of an element", CLI_COUNT, 1, 64, "2"},
+    {"update", 'u', "HOW", "sgd, momentum, adam, none, or a number for every layer",
+     .fallback = "sgd"},
+    {"times", 't', "us|ns|cycles", "what times count (us; cycles without a clock)"},
+    {"repeat", 0, "N", "so many copies of the whole table", CLI_COUNT, 1, 1 << 20, "1"},
+    {"passes", 0, "N", "training steps in traces", CLI_COUNT, 1, 1 << 20, "1"},
+    {"dims", 0, "N", "network dimensions in traces; 0: leave them out", CLI_COUNT, .max = 64,
+     .fallback = "0"},
+    {"sweep", 's', "A-B", "try arrays of A to B rows and columns and each dataflow",
+     .implied = "8-512"},
+    {"example", 'e', "NAME", "a table that is built in, instead of SHAPES"},
+    {"print", 0, NULL, "print the table of --example, or the file of --hardware"},
+    {"list-hardware", 'l', NULL, "show the chips that are built in"},
+    {"list-examples", 0, NULL, "show the tables that are built in"},
+    {"compat", 0, "v1|v2", "write what the old generator wrote with that SCALE-Sim"},
+    {"keep-intermediate", 0, NULL, "with --compat: its intermediate files too, in outputs/"},
+    {"run-name", 0, "NAME", "their folder: outputs/PARALLEL/NAME", .fallback = "test"},
+    {"json", 0, NULL, "print what layers cost as one JSON object, and no workload"},
+    {"csv", 0, NULL, "the same as CSV"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"SHAPES", "a CSV file: Layer,m,n,k and more; - is standard input", CLI_MAYBE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"What is built in:", "orrery gemm --list-hardware", 0},
+    {"ResNet-50 on 64 chips, each with its share of the batch:",
+     "orrery gemm --example resnet50 --npus 64 --hardware tpu-v4 -o resnet50.txt", 0},
+    {"A table of one's own to begin with:", "orrery gemm --example dlrm --print > model.csv", 0},
+    {"From shapes to traces in one line:",
+     "orrery gemm model.csv -n 16 -q | orrery convert text - --npus 16 -o m.orr", 0},
+    {"All blocks of GPT-3, each shared by eight, straight to traces:",
+     "orrery gemm -e gpt3_block --repeat 96 -n 8 -p MODEL -o gpt3.orr", 0},
+    {"Which array would suit it:", "orrery gemm -e gpt3_block -n 8 --sweep", 0},
+    {0},
+};
+
+/* ---- values ---- */
+
+static orr_code read_policy(const cli_context *c,
+                            const orr_shapes *s,
+                            orr_policy *out,
+                            orr_error *err)
+{
+    const char *word = cli_text(c, "parallel");
+    *out = orr_shapes_have_policies(s) ? ORR_POLICY_HYBRID_CUSTOMIZED : ORR_POLICY_DATA;
+    return word ? cli_gemm_policy(word, ORR_EUSAGE, out, err) : ORR_OK;
+}
+
+static orr_gemm_times times_of(const char *word)
+{
+    if (!word)
+        return ORR_TIMES_BEST;
+    return strcmp(word, "us") == 0   ? ORR_TIMES_US
+           : strcmp(word, "ns") == 0 ? ORR_TIMES_NS
+                                     : ORR_TIMES_CYCLES;
+}
+
+/* Decimal digits, all of the text up to `end`. */
+static bool read_digits(const char *text, const char *end, uint64_t *out)
+{
+    uint64_t v = 0;
+    if (text == end)
+        return false;
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(v, 10u, &v) ||
+            __builtin_add_overflow(v, (unsigned)(*text - '0'), &v))
+            return false;
+    }
+    *out = v;
+    return true;
+}
+
+/* "8-512", "32x64": two numbers with a sign between them. */
+static bool read_pair(const char *text, char sign, uint64_t most, uint64_t *a, uint64_t *b)
+{
+    const char *at = strchr(text, sign);
+    return at && read_digits(text, at, a) && read_digits(at + 1, at + strlen(at), b) && *a >= 1 &&
+           *b >= 1 && *a <= most && *b <= most;
+}
+
+static orr_code read_update(const cli_context *c, orr_gemm_options *opt, orr_error *err)
+{
+    static const char *const words[] = {"sgd", "momentum", "adam", "none"};
+    const char *text = cli_text(c, "update");
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            opt->update = (orr_gemm_update)i;
+            return ORR_OK;
+        }
+    }
+    opt->update = ORR_UPDATE_GIVEN;
+    if (read_digits(text, text + strlen(text), &opt->update_time))
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "--update '%s' is neither sgd, momentum, adam or none nor a whole number",
+                    text);
+}
+
+/* ---- hardware ---- */
+
+static orr_code no_hardware(const char *name, orr_error *err)
+{
+    const char *near = NULL;
+    for (size_t i = 0; orr_hardware_at(i); i++)
+        near = cli_nearer(name, near, orr_hardware_at(i)->name);
+    if (near)
+        return orr_fail(err, ORR_EUSAGE, NULL, "no hardware '%s'; did you mean '%s'?", name, near);
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "no hardware '%s', and no such file; 'orrery gemm --list-hardware' shows "
+                    "what is built in",
+                    name);
+}
+
+static orr_code find_hardware(const char *name, orr_hardware *out, orr_error *err)
+{
+    const orr_hardware *known = orr_hardware_find(name);
+    if (known) {
+        *out = *known;
+        return ORR_OK;
+    }
+    if (access(name, F_OK) != 0 && !strpbrk(name, "./"))
+        return no_hardware(name, err);
+    return orr_hardware_read(name, out, err);
+}
+
+/* What the two sources of an array have in common, to be changed by --array and --dataflow. */
+static orr_code change_array(
+    const cli_context *c, uint64_t *rows, uint64_t *columns, orr_dataflow *dataflow, orr_error *err)
+{
+    static const char *const words[] = {"os", "ws", "is"};
+    const char *array = cli_text(c, "array"), *flow = cli_text(c, "dataflow");
+    if (array && !read_pair(array, 'x', 1 << 16, rows, columns))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--array '%s' is not rows x columns, each up to 65536, as 128x128", array);
+    for (unsigned i = 0; flow && i < 3; i++) {
+        if (strcmp(flow, words[i]) == 0)
+            *dataflow = (orr_dataflow)i;
+    }
+    return ORR_OK;
+}
+
+/* The machine to compute on: one of the two is used. */
+typedef struct machine {
+    orr_hardware hardware;
+    orr_scalesim_config config;
+} machine;
+
+static orr_code read_machine(const cli_context *c,
+                             machine *m,
+                             orr_gemm_options *opt,
+                             orr_error *err)
+{
+    const char *config = cli_text(c, "config");
+    if (config && cli_given(c, "hardware"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--config and --hardware exclude each other");
+    if (!config && opt->rules != ORR_SYSTOLIC_TRUE)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat needs a SCALE-Sim --config");
+    orr_code code = config ? orr_scalesim_read_config(config, &m->config, err)
+                           : find_hardware(cli_text(c, "hardware"), &m->hardware, err);
+    if (code)
+        return code;
+    if (config) {
+        opt->array = &m->config.array;
+        return change_array(c, &m->config.array.rows, &m->config.array.columns,
+                            &m->config.array.dataflow, err);
+    }
+    opt->hardware = &m->hardware;
+    return change_array(c, &m->hardware.rows, &m->hardware.columns, &m->hardware.dataflow, err);
+}
+
+/* ---- lists ---- */
+
+static void print_json_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static void list_hardware(bool as_json)
+{
+    printf(as_json ? "{\"format\": \"orrery-hardware\", \"version\": 1, \"chips\": [" : "");
+    for (size_t i = 0; orr_hardware_at(i); i++) {
+        const orr_hardware *hw = orr_hardware_at(i);
+        if (!as_json) {
+            printf("%-9s %3" PRIu64 " x %3" PRIu64 " x %-3" PRIu64 "  %s\n", hw->name, hw->arrays,
+                   hw->rows, hw->columns, hw->note);
+            continue;
+        }
+        printf("%s\n  {\"name\": \"%s\", \"arrays\": %" PRIu64 ", \"rows\": %" PRIu64
+               ", \"columns\": %" PRIu64 ", \"clock_hz\": %" PRIu64
+               ", \"memory_bandwidth_Bps\": %" PRIu64 ", \"note\": ",
+               i ? "," : "", hw->name, hw->arrays, hw->rows, hw->columns, hw->clock_hz,
+               hw->memory_bandwidth);
+        print_json_text(hw->note);
+        putchar('}');
+    }
+    printf(as_json ? "]}\n" : "");
+}
+
+static void list_examples(bool as_json)
+{
+    orr_shapes_example e;
+    printf(as_json ? "{\"format\": \"orrery-gemm-examples\", \"version\": 1, \"examples\": [" : "");
+    for (size_t i = 0; orr_shapes_example_at(i, &e); i++) {
+        if (as_json)
+            printf("%s\n  {\"name\": \"%s\", \"help\": \"%s\"}", i ? "," : "", e.name, e.help);
+        else
+            printf("%-12s %s\n", e.name, e.help);
+    }
+    printf(as_json ? "]}\n" : "");
+}
+
+static orr_code find_example(const char *name, orr_shapes_example *out, orr_error *err)
+{
+    const char *near = NULL;
+    for (size_t i = 0; orr_shapes_example_at(i, out); i++) {
+        if (strcmp(out->name, name) == 0)
+            return ORR_OK;
+        near = cli_nearer(name, near, out->name);
+    }
+    return orr_fail(err, ORR_EUSAGE, NULL, "no example '%s'; %s%s%s", name,
+                    near ? "did you mean '" : "'orrery gemm --list-examples' shows them",
+                    near ? near : "", near ? "'?" : "");
+}
+
+static orr_code print_source(const cli_context *c, orr_error *err)
+{
+    orr_shapes_example e;
+    orr_hardware hw;
+    char text[1000];
+    orr_code code = ORR_OK;
+    if (cli_given(c, "example")) {
+        code = find_example(cli_text(c, "example"), &e, err);
+        if (!code)
+            fwrite(e.text.ptr, 1, e.text.len, stdout);
+        return code;
+    }
+    code = find_hardware(cli_text(c, "hardware"), &hw, err);
+    if (!code)
+        fwrite(text, 1, orr_hardware_text(&hw, text, sizeof text), stdout);
+    return code;
+}
+
+/* ---- writing ---- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n > m && strcmp(path + n - m, end) == 0;
+}
+
+typedef enum form { FORM_TEXT, FORM_SET, FORM_FILES } form;
+
+static form form_of(const cli_context *c)
+{
+    const char *word = cli_text(c, "form"), *to = cli_text(c, "output");
+    if (!word)
+        return to && ends_in(to, ".orr") ? FORM_SET : FORM_TEXT;
+    return strcmp(word, "text") == 0 ? FORM_TEXT : strcmp(word, "set") == 0 ? FORM_SET : FORM_FILES;
+}
+
+static orr_code write_traces(const cli_context *c, const orr_layers *t, form f, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    const orr_layers_expand opt = {.ranks = (uint32_t)cli_count(c, "npus"),
+                                   .passes = (uint32_t)cli_count(c, "passes"),
+                                   .dims = (uint32_t)cli_count(c, "dims"),
+                                   .with_updates = true};
+    orr_set *set;
+    orr_code code = orr_layers_set(t, &opt, &set, err);
+    if (code)
+        return code;
+    if (orr_layers_needs_dims(t) && opt.dims == 0)
+        cli_note(c,
+                 "note: %s sends along some dimensions of the network only; without --dims every "
+                 "collective spans all ranks\n",
+                 orr_policy_name(orr_layers_policy(t)));
+    code = f == FORM_SET ? orr_set_save(set, to, NULL, err)
+                         : orr_set_write_files(set, to, NULL, 0, err);
+    orr_set_close(set);
+    return code;
+}
+
+static orr_code write_workload(const cli_context *c,
+                               const orr_gemm *g,
+                               orr_systolic_rules rules,
+                               orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    const form f = form_of(c);
+    orr_layers *t;
+    orr_code code = orr_gemm_table(g, &t, err);
+    if (code)
+        return code;
+    code = f == FORM_TEXT ? orr_layers_write(t, to ? to : "-", cli_gemm_style(rules), err)
+                          : write_traces(c, t, f, err);
+    orr_layers_free(t);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static orr_code read_shapes(const cli_context *c, bool is_compat, orr_shapes **out, orr_error *err)
+{
+    const char *policy = cli_text(c, "parallel");
+    const orr_shapes_options opt = {.is_compat = is_compat,
+                                    .needs_policies =
+                                        policy && strcmp(policy, "HYBRID_CUSTOMIZED") == 0};
+    const char *name = cli_text(c, "example");
+    orr_shapes_example e;
+    if (name && c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--example takes the place of '%s'", c->args[0]);
+    if (!name && c->arg_count == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: SHAPES, or --example NAME");
+    if (!name)
+        return orr_shapes_read(c->args[0], &opt, out, err);
+    const orr_code code = find_example(name, &e, err);
+    return code ? code
+                : orr_shapes_parse((orr_span){(const uint8_t *)e.text.ptr, e.text.len}, e.name,
+                                   &opt, out, err);
+}
+
+static orr_code check_outputs(const cli_context *c, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    const bool reports = cli_flag(c, "json") || cli_flag(c, "csv");
+    if (cli_flag(c, "json") && cli_flag(c, "csv"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv exclude each other");
+    if (reports && to && strcmp(to, "-") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s and -o - both want standard output",
+                        cli_flag(c, "json") ? "json" : "csv");
+    if (form_of(c) != FORM_TEXT && (!to || strcmp(to, "-") == 0))
+        return orr_fail(err, ORR_EUSAGE, NULL, "traces need a name: -o OUT");
+    if (form_of(c) != FORM_TEXT && cli_given(c, "times") && strcmp(cli_text(c, "times"), "us") != 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "times in traces are microseconds: --times us");
+    if (cli_flag(c, "keep-intermediate") && !cli_given(c, "compat"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--keep-intermediate goes with --compat");
+    return ORR_OK;
+}
+
+static orr_code report(const cli_context *c, orr_gemm *g, orr_error *err)
+{
+    orr_str text = {0};
+    const bool as_json = cli_flag(c, "json"), as_csv = cli_flag(c, "csv");
+    const orr_code code = as_json  ? orr_gemm_json(g, &text, err)
+                          : as_csv ? orr_gemm_csv(g, &text, err)
+                                   : orr_gemm_text(g, &text, err);
+    if (!code && (as_json || as_csv))
+        fwrite(text.ptr, 1, text.len, stdout);
+    else if (!code)
+        cli_note(c, "%.*s", (int)text.len, text.ptr);
+    return code;
+}
+
+static orr_code sweep(const cli_context *c,
+                      const orr_shapes *s,
+                      const orr_gemm_options *opt,
+                      orr_error *err)
+{
+    uint64_t least, most;
+    orr_gemm_sweep *w;
+    orr_str text = {0};
+    if (!read_pair(cli_text(c, "sweep"), '-', 1 << 16, &least, &most))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--sweep '%s' is not a range such as 8-512",
+                        cli_text(c, "sweep"));
+    orr_code code = orr_gemm_sweep_create(s, opt, (uint32_t)least, (uint32_t)most, &w, err);
+    if (code)
+        return code;
+    code = cli_flag(c, "json")  ? orr_gemm_sweep_json(w, &text, err)
+           : cli_flag(c, "csv") ? orr_gemm_sweep_csv(w, &text, err)
+                                : orr_gemm_sweep_text(w, cli_is_colored(c, stdout), &text, err);
+    if (!code)
+        fwrite(text.ptr, 1, text.len, stdout);
+    orr_gemm_sweep_destroy(w);
+    return code;
+}
+
+static orr_code make(const cli_context *c,
+                     const orr_shapes *s,
+                     const orr_gemm_options *opt,
+                     orr_error *err)
+{
+    const bool reports = cli_flag(c, "json") || cli_flag(c, "csv");
+    orr_gemm *g;
+    orr_code code = orr_gemm_create(s, opt, &g, err);
+    if (code)
+        return code;
+    if (cli_given(c, "output") || !reports)
+        code = write_workload(c, g, opt->rules, err);
+    if (!code && cli_flag(c, "keep-intermediate"))
+        code = cli_gemm_keep(g, opt->policy, cli_text(c, "run-name"),
+                             c->arg_count ? c->args[0] : cli_text(c, "example"), err);
+    if (!code)
+        code = report(c, g, err);
+    orr_gemm_destroy(g);
+    return code;
+}
+
+static orr_code gemm_make(cli_context *c, orr_error *err)
+{
+    orr_gemm_options opt = {.rules = cli_gemm_rules(cli_text(c, "compat")),
+                            .npus = (uint32_t)cli_count(c, "npus"),
+                            .packages = (uint32_t)cli_count(c, "packages"),
+                            .datatype_bytes = (uint32_t)cli_count(c, "datatype-size"),
+                            .times = times_of(cli_text(c, "times")),
+                            .repeat = (uint32_t)cli_count(c, "repeat"),
+                            .program = "orrery " ORRERY_VERSION};
+    machine m = {.hardware = {.arrays = 0}};
+    orr_shapes *s;
+    orr_code code = check_outputs(c, err);
+    if (!code)
+        code = read_update(c, &opt, err);
+    if (!code)
+        code = read_machine(c, &m, &opt, err);
+    if (!code && opt.rules != ORR_SYSTOLIC_TRUE)
+        code = cli_gemm_check_run(cli_text(c, "config"), &m.config, opt.rules, err);
+    if (code || (code = read_shapes(c, opt.rules != ORR_SYSTOLIC_TRUE, &s, err)))
+        return code;
+    code = read_policy(c, s, &opt.policy, err);
+    if (!code)
+        code = cli_given(c, "sweep") ? sweep(c, s, &opt, err) : make(c, s, &opt, err);
+    orr_shapes_free(s);
+    return code;
+}
+
+static orr_code gemm_run(cli_context *c, orr_error *err)
+{
+    if (cli_flag(c, "list-hardware"))
+        list_hardware(cli_flag(c, "json"));
+    else if (cli_flag(c, "list-examples"))
+        list_examples(cli_flag(c, "json"));
+    else if (cli_flag(c, "print"))
+        return print_source(c, err);
+    else
+        return gemm_make(c, err);
+    return ORR_OK;
+}
+
+const cli_command cli_cmd_gemm = {
+    .name = "gemm",
+    .summary = "turn a table of layer shapes into a workload",
+    .description =
+        "SHAPES names layers and their sizes: products of matrices, convolutions, embeddings, attention, norms.  "
+        "They are shared out over the NPUs; each pass of a layer takes as long as the arrays of the hardware need "
+        "for its products, or memory for its bytes, whichever is longer.  The result is a text workload, as "
+        "ASTRA-sim 1.0 reads it, or traces.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-convert(1), orrery-run(1), orrery-scalesim(1)",
+    .run = gemm_run,
+};

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_model.c - orrery model: what a language model is made of, what it computes and what it keeps. */
+#include "command.h"
+
+#include <orrery/model.h>
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { USUAL_TOKENS = 4096, KV_BYTES = 2 };
+
+static const cli_option options[] = {
+    {"seq", 's', "N", "tokens of a sequence (4096, or as many as the model takes)", CLI_COUNT, 1,
+     1ull << 40},
+    {"past", 0, "N", "tokens before them that are in the KV cache", CLI_COUNT, .max = 1ull << 40,
+     .fallback = "0"},
+    {"square", 0, NULL, "count scores of masked tokens too, as many papers do"},
+    {"absorbed", 0, NULL, "MLA attends in its compressed space, as in decoding"},
+    {"tensors", 't', NULL, "list the tensors of a layer and of the ends"},
+    {"print", 'p', NULL, "print the model as a file of ours, to begin one with"},
+    {"list", 'l', NULL, "show the models that are built in"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"MODEL", "a name that --list shows, a file, or a folder with a config.json", CLI_MAYBE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"What is built in:", "orrery model --list", 0},
+    {"Parameters, FLOPs and memory of one:", "orrery model llama-3-8b --seq 8192", 0},
+    {"What a layer of DeepSeek-V3 is made of:", "orrery model deepseek-v3 --tensors", 0},
+    {"A model of one's own, from the file of another:",
+     "orrery model gpt2 --print | sed 's/^layers: .*/layers: 24/' > mine.yml", 0},
+    {"A step of decoding, for a program:", "orrery model mine.yml --seq 1 --past 1000 --json", 0},
+    {0},
+};
+
+/* A model and what was asked about it. */
+typedef struct subject {
+    orr_model m;
+    orr_model_work work;
+    orr_model_counts counts;
+    orr_model_flops flops;
+    uint64_t cache; /* numbers in the KV cache */
+} subject;
+
+/* ---- figures ---- */
+
+typedef struct dtype {
+    const char *name;
+    uint64_t bytes;
+} dtype;
+
+static const dtype dtypes[] = {{"fp32", 4}, {"bf16", 2}, {"fp8", 1}};
+
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+static uint64_t per_token(const subject *s, uint64_t flops)
+{
+    const uint64_t n = s->work.tokens;
+    return flops / n + (flops % n >= n - flops % n); /* to the nearest */
+}
+
+static orr_code examine(const cli_context *c, subject *s, orr_error *err)
+{
+    const uint64_t most = s->m.max_positions;
+    s->work = (orr_model_work){.tokens = most && most < USUAL_TOKENS ? most : USUAL_TOKENS,
+                               .past = cli_count(c, "past"),
+                               .is_square = cli_flag(c, "square"),
+                               .is_mla_absorbed = cli_flag(c, "absorbed")};
+    if (cli_given(c, "seq"))
+        s->work.tokens = cli_count(c, "seq");
+    orr_model_count(&s->m, &s->counts);
+    orr_code code = orr_model_compute(&s->m, &s->work, &s->flops, err);
+    if (!code)
+        code = orr_model_kv_cache(&s->m, s->work.tokens + s->work.past, &s->cache, err);
+    if (!code && s->cache > UINT64_MAX / KV_BYTES)
+        code = orr_fail(err, ORR_EUSAGE, NULL, "the KV cache has more than 2^64 bytes");
+    return code;
+}
+
+static void say_notes(const cli_context *c, const subject *s)
+{
+    const orr_model *m = &s->m;
+    if (m->note[0])
+        cli_note(c, "%s: %s\n", m->name, m->note);
+    if (m->mtp_layers)
+        cli_note(c, "%s: %" PRIu64 " layer%s for predicting further tokens not counted\n", m->name,
+                 m->mtp_layers, m->mtp_layers == 1 ? "" : "s");
+    if (m->max_positions && s->work.tokens + s->work.past > m->max_positions)
+        cli_note(c, "%s: made for at most %" PRIu64 " tokens\n", m->name, m->max_positions);
+}
+
+/* ---- for people ---- */
+
+static void print_attention(const orr_model *m)
+{
+    static const char *const positions[] = {"rotary", "learned", "ALiBi", "no"};
+    if (orr_model_is_mla(m))
+        printf("  attention   %" PRIu64 " heads, MLA: queries and keys of %" PRIu64 " + %" PRIu64
+               ", values of %" PRIu64 ";\n              compressed to %" PRIu64 " + %" PRIu64,
+               m->heads, m->qk_nope_head_dim, m->qk_rope_head_dim, m->v_head_dim, m->kv_lora_rank,
+               m->qk_rope_head_dim);
+    else
+        printf("  attention   %" PRIu64 " heads of %" PRIu64 ", %" PRIu64 " for keys and values",
+               m->heads, m->head_dim, m->kv_heads);
+    if (m->has_qkv_bias || m->has_output_bias)
+        printf("; biases%s", !m->has_output_bias ? " but at the output"
+                             : !m->has_qkv_bias  ? " at the output"
+                                                 : "");
+    if (m->window)
+        printf("\n              window of %" PRIu64 " tokens", m->window);
+    if (m->window && m->global_every)
+        printf("; one layer in %" PRIu64 " sees all", m->global_every);
+    if (m->window && m->window_from)
+        printf("; layers before %" PRIu64 " see all", m->window_from);
+    printf("\n  positions   %s", positions[m->position]);
+    if (m->max_positions)
+        printf(", at most %" PRIu64, m->max_positions);
+    printf("\n");
+}
+
+static void print_experts(const orr_model *m)
+{
+    printf("  experts     %" PRIu64 " of %" PRIu64 ", %" PRIu64 " a token", m->experts,
+           m->expert_ffn, m->experts_per_token);
+    if (m->shared_experts)
+        printf(", %" PRIu64 " shared of %" PRIu64, m->shared_experts, m->shared_ffn);
+    if (m->dense_first)
+        printf("; from layer %" PRIu64 " on", m->dense_first);
+    if (m->moe_every)
+        printf("; one layer in %" PRIu64, m->moe_every);
+    printf("\n");
+}
+
+static void print_ffn(const orr_model *m)
+{
+    printf("  FFN         ");
+    if (m->ffn)
+        printf("%" PRIu64 " wide, ", m->ffn);
+    printf("%s%s\n", m->is_gated ? "gated" : "not gated", m->has_ffn_bias ? ", with biases" : "");
+    if (m->experts)
+        print_experts(m);
+}
+
+static void print_head(const orr_model *m)
+{
+    static const char *const norms[] = {"RMS", "layer", "layer, without biases", "without weights"};
+    printf("%s\n  layers      %" PRIu64 ", %" PRIu64 " wide%s\n", m->name, m->layers, m->hidden,
+           m->is_parallel ? ", attention and FFN side by side" : "");
+    print_attention(m);
+    print_ffn(m);
+    printf("  norms       %s, %" PRIu64 " a layer%s\n", norms[m->norm], m->block_norms,
+           m->qk_norm ? ", and of queries and keys" : "");
+    printf("  vocabulary  %" PRIu64 "%s\n", orr_model_vocab_rows(m),
+           m->is_tied ? ", the head is the embedding" : "");
+}
+
+static void print_parts(const subject *s)
+{
+    char n[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM];
+    printf("\n  %-16s %22s %8s\n", "part", "parameters", "share");
+    for (int p = 0; p < ORR_MODEL_PARTS; p++) {
+        const uint64_t size = s->counts.part[p];
+        if (size)
+            printf("  %-16s %22s %8s\n", orr_model_part_name((orr_model_part)p),
+                   orr_count_text(size, n), orr_percent_text(size, s->counts.total, share));
+    }
+    printf("  %-16s %22s\n", "total", orr_count_text(s->counts.total, n));
+    if (s->counts.active != s->counts.total)
+        printf("  %-16s %22s %8s\n", "met by a token", orr_count_text(s->counts.active, n),
+               orr_percent_text(s->counts.active, s->counts.total, share));
+}
+
+static void print_flops(const subject *s)
+{
+    const orr_model_flops *f = &s->flops;
+    const struct {
+        const char *name;
+        uint64_t flops;
+    } rows[] = {{"attention", f->attention},
+                {"scores", f->scores},
+                {"router", f->router},
+                {"FFN", f->ffn},
+                {"head", f->head}};
+    char n[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM];
+    printf("\n  %" PRIu64 " token%s", s->work.tokens, s->work.tokens == 1 ? "" : "s");
+    if (s->work.past)
+        printf(" behind %" PRIu64 " others", s->work.past);
+    printf("\n  %-16s %22s %8s\n", "FLOPs a token", "forward", "share");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].flops)
+            printf("  %-16s %22s %8s\n", rows[i].name,
+                   orr_count_text(per_token(s, rows[i].flops), n),
+                   orr_percent_text(rows[i].flops, f->forward, share));
+    }
+    printf("  %-16s %22s\n", "total", orr_count_text(per_token(s, f->forward), n));
+    if (s->work.past == 0)
+        printf("  %-16s %22s\n", "in training", orr_count_text(per_token(s, f->training), n));
+}
+
+static void print_memory(const subject *s)
+{
+    char a[ORR_UNIT_ROOM];
+    printf("\n  weights     ");
+    for (size_t i = 0; i < DTYPES; i++)
+        printf("%s%s in %s", i ? ", " : "", orr_bytes_text(s->counts.total * dtypes[i].bytes, a),
+               dtypes[i].name);
+    printf("\n  KV cache    %s a token and layer in bf16",
+           orr_bytes_text(orr_model_kv_elements(&s->m) * KV_BYTES, a));
+    printf("; %s in all\n", orr_bytes_text(s->cache * KV_BYTES, a));
+}
+
+static void print_tensor(const orr_model_tensor *t)
+{
+    char shape[64], n[ORR_UNIT_ROOM];
+    if (t->copies > 1)
+        snprintf(shape, sizeof shape, "%" PRIu64 " x %" PRIu64 " x %" PRIu64, t->copies, t->rows,
+                 t->columns);
+    else
+        snprintf(shape, sizeof shape, "%" PRIu64 " x %" PRIu64, t->rows, t->columns);
+    printf("  %-20s %26s  %-6s %20s\n", t->name, shape, t->has_bias ? "+ bias" : "",
+           t->is_tied ? "tied" : orr_count_text(orr_model_tensor_size(t), n));
+}
+
+/* Layers that are not MoE and layers that are: in each kind all have the same tensors. */
+static void print_tensors(const orr_model *m)
+{
+    orr_model_tensor t[ORR_MODEL_TENSORS];
+    for (int is_moe = 0; is_moe < 2; is_moe++) {
+        uint64_t first = m->layers, count = 0;
+        for (uint64_t i = m->layers; i-- > 0;) {
+            if (orr_model_is_moe(m, i) == is_moe) {
+                first = i;
+                count++;
+            }
+        }
+        if (count == 0)
+            continue;
+        printf("\n  %s layer, of which there %s %" PRIu64 "\n", is_moe ? "an MoE" : "a",
+               count == 1 ? "is" : "are", count);
+        const size_t n = orr_model_layer_tensors(m, first, t);
+        for (size_t i = 0; i < n; i++)
+            print_tensor(&t[i]);
+    }
+    printf("\n  the ends\n");
+    const size_t n = orr_model_end_tensors(m, t);
+    for (size_t i = 0; i < n; i++)
+        print_tensor(&t[i]);
+}
+
+/* ---- for programs ---- */
+
+/* Names, notes and words are plain (model.h): nothing in them needs escaping. */
+static void print_json_parts(const orr_model_counts *n)
+{
+    static const char *const keys[ORR_MODEL_PARTS] = {
+        "embedding", "positions",      "attention", "ffn", "router",
+        "experts",   "shared_experts", "norms",     "head"};
+    printf("{\"total\": %" PRIu64 ", \"active\": %" PRIu64 ", \"matmul\": %" PRIu64, n->total,
+           n->active, n->matmul);
+    for (int p = 0; p < ORR_MODEL_PARTS; p++)
+        printf(", \"%s\": %" PRIu64, keys[p], n->part[p]);
+    printf("}");
+}
+
+static void print_json_flops(const subject *s)
+{
+    const orr_model_flops *f = &s->flops;
+    printf("{\"attention\": %" PRIu64 ", \"scores\": %" PRIu64 ", \"router\": %" PRIu64
+           ", \"ffn\": %" PRIu64 ", \"head\": %" PRIu64 ", \"forward\": %" PRIu64
+           ", \"training\": %" PRIu64 "}",
+           f->attention, f->scores, f->router, f->ffn, f->head, f->forward, f->training);
+    printf(",\n \"forward_flops_per_token\": %" PRIu64 ", \"training_flops_per_token\": %" PRIu64,
+           per_token(s, f->forward), per_token(s, f->training));
+}
+
+static void print_json_tensors(const orr_model *m, uint64_t layer, bool is_end)
+{
+    orr_model_tensor t[ORR_MODEL_TENSORS];
+    const size_t n = is_end ? orr_model_end_tensors(m, t) : orr_model_layer_tensors(m, layer, t);
+    printf("[");
+    for (size_t i = 0; i < n; i++)
+        printf("%s{\"name\": \"%s\", \"rows\": %" PRIu64 ", \"columns\": %" PRIu64
+               ", \"copies\": %" PRIu64 ", \"active\": %" PRIu64
+               ", \"has_bias\": %s, \"is_tied\": %s, \"parameters\": %" PRIu64 "}",
+               i ? ",\n   " : "\n   ", t[i].name, t[i].rows, t[i].columns, t[i].copies, t[i].active,
+               t[i].has_bias ? "true" : "false", t[i].is_tied ? "true" : "false",
+               orr_model_tensor_size(&t[i]));
+    printf("]");
+}
+
+static void print_json_layers(const orr_model *m)
+{
+    bool is_shown[2] = {false, false};
+    printf(",\n \"ends\": ");
+    print_json_tensors(m, 0, true);
+    for (uint64_t i = 0; i < m->layers; i++) {
+        const bool is_moe = orr_model_is_moe(m, i);
+        if (is_shown[is_moe])
+            continue;
+        is_shown[is_moe] = true;
+        printf(",\n \"%s\": ", is_moe ? "moe_layer" : "layer");
+        print_json_tensors(m, i, false);
+    }
+}
+
+static void print_json(const cli_context *c, const subject *s)
+{
+    char text[ORR_MODEL_TEXT];
+    orr_model_json(&s->m, text, sizeof text);
+    printf("{\"format\": \"orrery-model-report\", \"version\": 1, \"program\": \"orrery %s\",\n"
+           " \"model\": %s,\n \"note\": \"%s\",\n \"parameters\": ",
+           ORRERY_VERSION, text, s->m.note);
+    print_json_parts(&s->counts);
+    printf(",\n \"tokens\": %" PRIu64 ", \"past\": %" PRIu64
+           ", \"is_square\": %s, \"is_mla_absorbed\": %s,\n \"flops\": ",
+           s->work.tokens, s->work.past, s->work.is_square ? "true" : "false",
+           s->work.is_mla_absorbed ? "true" : "false");
+    print_json_flops(s);
+    printf(",\n \"weight_bytes\": {");
+    for (size_t i = 0; i < DTYPES; i++)
+        printf("%s\"%s\": %" PRIu64, i ? ", " : "", dtypes[i].name,
+               s->counts.total * dtypes[i].bytes);
+    printf("},\n \"kv_elements_per_token_and_layer\": %" PRIu64 ", \"kv_elements\": %" PRIu64
+           ", \"kv_bytes_bf16\": %" PRIu64,
+           orr_model_kv_elements(&s->m), s->cache, s->cache * KV_BYTES);
+    if (cli_flag(c, "tensors"))
+        print_json_layers(&s->m);
+    printf("}\n");
+}
+
+/* ---- the list ---- */
+
+static void list(void)
+{
+    printf("%-18s %10s %10s %7s %7s %6s %4s %9s\n", "name", "parameters", "active", "layers",
+           "hidden", "heads", "kv", "positions");
+    for (size_t i = 0; orr_model_at(i); i++) {
+        const orr_model *m = orr_model_at(i);
+        char total[ORR_UNIT_ROOM], active[ORR_UNIT_ROOM];
+        orr_model_counts n;
+        orr_model_count(m, &n);
+        printf("%-18s %10s %10s %7" PRIu64 " %7" PRIu64 " %6" PRIu64, m->name,
+               orr_short_text(n.total, total), orr_short_text(n.active, active), m->layers,
+               m->hidden, m->heads);
+        if (orr_model_is_mla(m))
+            printf(" %4s", "MLA");
+        else
+            printf(" %4" PRIu64, m->kv_heads);
+        printf(" %9" PRIu64 "\n", m->max_positions);
+    }
+}
+
+static void list_json(void)
+{
+    char text[ORR_MODEL_TEXT];
+    printf("{\"format\": \"orrery-models\", \"version\": 1, \"models\": [");
+    for (size_t i = 0; orr_model_at(i); i++) {
+        const orr_model *m = orr_model_at(i);
+        orr_model_counts n;
+        orr_model_count(m, &n);
+        orr_model_json(m, text, sizeof text);
+        printf("%s\n  {\"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
+               ", \"model\": %s}",
+               i ? "," : "", n.total, n.active, text);
+    }
+    printf("]}\n");
+}
+
+/* ---- the command ---- */
+
+static orr_code describe(const cli_context *c, subject *s, orr_error *err)
+{
+    char text[ORR_MODEL_TEXT];
+    if (cli_flag(c, "print")) {
+        orr_model_text(&s->m, text, sizeof text);
+        fputs(text, stdout);
+        return ORR_OK;
+    }
+    const orr_code code = examine(c, s, err);
+    if (code)
+        return code;
+    say_notes(c, s);
+    if (cli_flag(c, "json")) {
+        print_json(c, s);
+        return ORR_OK;
+    }
+    print_head(&s->m);
+    print_parts(s);
+    print_flops(s);
+    print_memory(s);
+    if (cli_flag(c, "tensors"))
+        print_tensors(&s->m);
+    return ORR_OK;
+}
+
+static orr_code model_run(cli_context *c, orr_error *err)
+{
+    subject s;
+    if (cli_flag(c, "list")) {
+        if (cli_flag(c, "json"))
+            list_json();
+        else
+            list();
+        return ORR_OK;
+    }
+    if (c->arg_count == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "missing argument: MODEL; 'orrery model --list' shows what there is");
+    const orr_code code = orr_model_load(c->args[0], &s.m, err);
+    return code ? code : describe(c, &s, err);
+}
+
+const cli_command cli_cmd_model = {
+    .name = "model",
+    .summary = "say what a language model is made of and what it costs",
+    .description =
+        "The architecture, parameters by part, FLOPs of a token, memory of weights and KV cache. A "
+        "model is one that is built in, a file of ours (YAML or JSON), or the config.json of a model "
+        "on Hugging Face, of nearly any family.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-gen(1), orrery-run(1)",
+    .run = model_run,
+};

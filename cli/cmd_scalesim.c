@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_scalesim.c - orrery scalesim: a network's layers on a systolic array, with the files and flags of SCALE-Sim.
+ *
+ * Both generations of the old program are called scale.py and take flags of their own; this command takes all of them,
+ * so one line in a script changes.  What it counts is our own, unless --compat asks for theirs. */
+#include "command.h"
+
+#include <orrery/scalesim.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const cli_option options[] = {
+    {"config", 'c', "FILE", "the array and its buffers: SCALE-Sim's .cfg file"},
+    {"topology", 't', "FILE", "the layers: SCALE-Sim's .csv file"},
+    {"input", 'i', "conv|gemm", "what its lines are; otherwise their columns tell"},
+    {"array", 0, "RxC", "rows and columns, instead of the configuration's"},
+    {"dataflow", 0, "os|ws|is", "what stays in the array, instead of the configuration's"},
+    {"bandwidth", 0, "N", "words a cycle to and from memory, each operand; 0: no limit"},
+    {"round-up", 0, NULL, "windows that hang over the edge of the ifmap count too"},
+    {"compat", 0, "v1|v2", "figures and report files of SCALE-Sim, its defects included"},
+    {"output", 'o', "DIR", "write report files there"},
+    {"log-dir", 'p', "DIR", "the same, into DIR/RUN_NAME"},
+    {"json", 0, NULL, "print one JSON object"},
+    {"csv", 0, NULL, "print one line a layer, for spreadsheets"},
+    {"arch_config", 0, "FILE", "v1's name of --config"},
+    {"network", 0, "FILE", "v1's name of --topology"},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"An array of 32 x 32 that keeps its weights, with 64 KiB for each operand:",
+     "printf '[general]\\nrun_name = demo\\n[architecture_presets]\\n' > a.cfg", 0},
+    {"", "printf 'ArrayHeight: 32\\nArrayWidth: 32\\nDataflow: ws\\n' >> a.cfg", 0},
+    {"", "printf 'IfmapSramSz: 64\\nFilterSramSz: 64\\nOfmapSramSz: 64\\n' >> a.cfg", 0},
+    {"A convolution and a product of matrices:",
+     "printf 'layer,ih,iw,fh,fw,channels,filters,stride,\\n' > net.csv", 0},
+    {"", "printf 'conv,58,58,3,3,64,64,1,\\nfc,512,384,1536,\\n' >> net.csv", 0},
+    {"What do they cost?", "orrery scalesim -c a.cfg -t net.csv", 0},
+    {"And if each operand gets 16 words a cycle?",
+     "orrery scalesim -c a.cfg -t net.csv --bandwidth 16", 0},
+    {"With outputs staying, for a spreadsheet:",
+     "orrery scalesim -c a.cfg -t net.csv --dataflow os --csv > layers.csv", 0},
+    {"Only the convolution, as the first generation of SCALE-Sim reports it:",
+     "orrery scalesim -arch_config=a.cfg -network=net.csv --compat v1", 0},
+    {0},
+};
+
+/* ---- values ---- */
+
+static bool read_number(const char *text, const char **end, uint64_t *out)
+{
+    char *stop;
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *out = strtoull(text, &stop, 10);
+    *end = stop;
+    return errno == 0 && *out >= 1 && *out <= ORR_SYSTOLIC_MOST_ROWS;
+}
+
+static orr_code read_array(const char *text, orr_systolic_array *a, orr_error *err)
+{
+    const char *at;
+    if (read_number(text, &at, &a->rows) && *at == 'x' && read_number(at + 1, &at, &a->columns) &&
+        !*at)
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "--array '%s' is not rows x columns, each up to %d, as 128x128", text,
+                    ORR_SYSTOLIC_MOST_ROWS);
+}
+
+static orr_code read_bandwidth(const char *text, orr_scalesim_config *config, orr_error *err)
+{
+    char *end;
+    const double v = strtod(text, &end);
+    if (*text < '0' || *text > '9' || *end || !(v >= 0) || v >= 1e15)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--bandwidth '%s' is not a number of words a cycle",
+                        text);
+    config->array.bandwidth = v;
+    config->interface = v > 0 ? ORR_INTERFACE_USER : ORR_INTERFACE_CALC;
+    return ORR_OK;
+}
+
+static orr_systolic_rules rules_of(const cli_context *c)
+{
+    const char *compat = cli_text(c, "compat");
+    if (!compat)
+        return ORR_SYSTOLIC_TRUE;
+    return strcmp(compat, "v1") == 0 ? ORR_SYSTOLIC_V1 : ORR_SYSTOLIC_V2;
+}
+
+/* One of two spellings, and not both. */
+static orr_code one_of(
+    const cli_context *c, const char *name, const char *old, const char **out, orr_error *err)
+{
+    if (cli_given(c, name) && cli_given(c, old))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s and --%s are the same", name, old);
+    *out = cli_given(c, name) ? cli_text(c, name) : cli_text(c, old);
+    return *out ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "missing option: --%s FILE", name);
+}
+
+static orr_code read_config(const cli_context *c, orr_scalesim_config *out, orr_error *err)
+{
+    static const char *const flows[] = {"os", "ws", "is"};
+    const char *array = cli_text(c, "array"), *flow = cli_text(c, "dataflow");
+    const char *bandwidth = cli_text(c, "bandwidth"), *path;
+    orr_code code = one_of(c, "config", "arch_config", &path, err);
+    if (!code)
+        code = orr_scalesim_read_config(path, out, err);
+    if (!code && array)
+        code = read_array(array, &out->array, err);
+    if (!code && bandwidth)
+        code = read_bandwidth(bandwidth, out, err);
+    for (int i = 0; flow && i < 3; i++)
+        if (strcmp(flow, flows[i]) == 0)
+            out->array.dataflow = (orr_dataflow)i;
+    out->array.round_up = cli_flag(c, "round-up");
+    return code;
+}
+
+static orr_code read_network(const cli_context *c, orr_scalesim_network **out, orr_error *err)
+{
+    const char *form = cli_text(c, "input"), *path;
+    orr_scalesim_read opt = {.rules = rules_of(c)};
+    uint32_t line;
+    if (form)
+        opt.form = strcmp(form, "gemm") == 0 ? ORR_SCALESIM_GEMM : ORR_SCALESIM_CONV;
+    orr_code code = one_of(c, "topology", "network", &path, err);
+    if (!code)
+        code = orr_scalesim_read_network(path, &opt, out, err);
+    if (code)
+        return code;
+    const size_t skipped = orr_scalesim_network_skipped(*out, &line);
+    if (skipped)
+        cli_note(
+            c,
+            "note: %zu line%s passed over, as SCALE-Sim v1 does: fewer than nine fields; %s %u\n",
+            skipped, skipped == 1 ? " is" : "s are", skipped == 1 ? "line" : "the first is line",
+            line);
+    return ORR_OK;
+}
+
+static orr_code check_options(const cli_context *c, orr_error *err)
+{
+    const char *form = cli_text(c, "input");
+    if (cli_flag(c, "json") && cli_flag(c, "csv"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv exclude each other");
+    if (cli_given(c, "output") && cli_given(c, "log-dir"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--output and --log-dir exclude each other");
+    if (rules_of(c) != ORR_SYSTOLIC_TRUE && cli_flag(c, "round-up"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--round-up is for our own figures, not --compat");
+    if (rules_of(c) == ORR_SYSTOLIC_V1 && form && strcmp(form, "gemm") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 knows convolutions only");
+    return ORR_OK;
+}
+
+/* ---- where reports go ---- */
+
+static orr_code make_folder(const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return ORR_OK;
+    return orr_fail(err, ORR_EIO, &w, "cannot make this directory: %s", strerror(errno));
+}
+
+/* The old programs leave quotes to the shell, which takes them away. */
+static orr_code run_folder(const char *base,
+                           const orr_scalesim_config *config,
+                           const orr_scalesim_network *net,
+                           char *out,
+                           size_t size,
+                           orr_error *err)
+{
+    static const char *const flows[] = {"os", "ws", "is"};
+    const char *run = config->run_name;
+    size_t length = strlen(run);
+    int used;
+    if (length > 1 && run[0] == '"' && run[length - 1] == '"') {
+        run++;
+        length -= 2;
+    }
+    if (length)
+        used = snprintf(out, size, "%s/%.*s", base, (int)length, run);
+    else
+        used = snprintf(out, size, "%s/%s_%s", base, orr_scalesim_network_name(net),
+                        flows[config->array.dataflow]);
+    if (used < 0 || (size_t)used >= size)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the name of the report folder is too long");
+    return ORR_OK;
+}
+
+static orr_code write_reports(const cli_context *c,
+                              orr_scalesim *r,
+                              const orr_scalesim_config *config,
+                              const orr_scalesim_network *net,
+                              orr_error *err)
+{
+    static const char *const bases[] = {NULL, "outputs", "test_runs"};
+    const char *base = cli_given(c, "log-dir") ? cli_text(c, "log-dir") : bases[rules_of(c)];
+    const char *folder = cli_text(c, "output");
+    char path[4096];
+    orr_code code = ORR_OK;
+    if (!folder && !base)
+        return ORR_OK;
+    if (!folder) {
+        code = run_folder(base, config, net, path, sizeof path, err);
+        if (!code)
+            code = make_folder(base, err);
+        folder = path;
+    }
+    if (!code)
+        code = make_folder(folder, err);
+    if (!code)
+        code = orr_scalesim_write(r, folder, err);
+    if (!code)
+        cli_note(c, "reports are in %s\n", folder);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static orr_code print_result(const cli_context *c, orr_scalesim *r, orr_error *err)
+{
+    orr_str text;
+    const orr_code code = cli_flag(c, "json")  ? orr_scalesim_json(r, &text, err)
+                          : cli_flag(c, "csv") ? orr_scalesim_csv(r, &text, err)
+                                               : orr_scalesim_text(r, &text, err);
+    if (!code)
+        fwrite(text.ptr, 1, text.len, stdout);
+    return code;
+}
+
+static orr_code scalesim_run(cli_context *c, orr_error *err)
+{
+    const orr_scalesim_options opt = {.rules = rules_of(c), .program = "orrery " ORRERY_VERSION};
+    orr_scalesim_config config;
+    orr_scalesim_network *net = NULL;
+    orr_scalesim *r = NULL;
+    orr_code code = check_options(c, err);
+    if (!code)
+        code = read_config(c, &config, err);
+    if (!code)
+        code = read_network(c, &net, err);
+    if (!code)
+        code = orr_scalesim_run(&config, net, &opt, &r, err);
+    if (!code)
+        code = write_reports(c, r, &config, net, err);
+    if (!code)
+        code = print_result(c, r, err);
+    orr_scalesim_destroy(r);
+    orr_scalesim_network_free(net);
+    return code;
+}
+
+const cli_command cli_cmd_scalesim = {
+    .name = "scalesim",
+    .summary = "what layers cost on a systolic array, with SCALE-Sim's files",
+    .description =
+        "Reads SCALE-Sim's configuration and table of layers, of either generation, and prints for each layer how many "
+        "cycles it takes, how much of the array has work and what goes through the buffers and to memory.  "
+        "Figures are true counts; --compat gives those of the old programs and writes their report files.\n\n"
+        "The flags of both old programs are taken: -arch_config= and -network= of the first, -c, -t, -i and -p "
+        "of the second.",
+    .options = options,
+    .examples = examples,
+    .see_also = "orrery-gemm(1)",
+    .one_dash = true,
+    .run = scalesim_run,
+};

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_serve.c - orrery serve: the traces of ranks that answer requests with a language model (serve.h). */
+#include "command.h"
+
+#include <orrery/hardware.h>
+#include <orrery/serve.h>
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { PATH_ROOM = 4096 };
+
+#define DEGREE(name, help_)                        \
+    {                                              \
+        name, 0, "N", help_, CLI_COUNT, 1, 1 << 22 \
+    }
+#define TOKENS(name, help_)                                \
+    {                                                      \
+        name, 0, "N", help_, CLI_COUNT, 1, UINT32_MAX >> 1 \
+    }
+
+static const cli_option options[] = {
+    {"output", 'o', "OUT", "a .orr file, or what the names of .et files begin with"},
+    {"compress", 0, NULL, "compress the .orr file"},
+    DEGREE("tp", "tensor parallel degree (1)"),
+    DEGREE("pp", "pipeline stages (1)"),
+    DEGREE("dp", "replicas, each with its own requests (1)"),
+    DEGREE("ep", "ranks that experts are spread over (1)"),
+    DEGREE("cp", "context parallel degree, for prompts (1)"),
+    DEGREE("decode-tp", "decode on ranks of their own: their degrees"),
+    DEGREE("decode-pp", "the same"),
+    DEGREE("decode-dp", "the same"),
+    DEGREE("decode-ep", "the same"),
+    {"phase", 0, "all|prefill|decode", "one of the two alone", .fallback = "all"},
+    {"dtype", 0, "bf16|fp16|fp8|fp32", "of weights", .fallback = "bf16"},
+    {"kv-dtype", 0, "bf16|fp16|fp8|fp32", "of caches", .fallback = "bf16"},
+    {"requests", 'r', "FILE", "CSV with columns arrival_us, prompt, output"},
+    {"batch", 'b', "N", "without FILE: so many requests at once, all alike (one a replica)",
+     CLI_COUNT, 1, 1 << 20},
+    TOKENS("prompt-tokens", "their length (1024)"),
+    TOKENS("output-tokens", "tokens each is answered with (128)"),
+    {"max-batch", 0, "N", "sequences in an iteration", CLI_COUNT, 1, 1 << 16, "256"},
+    TOKENS("max-tokens", "tokens in an iteration (any number)"),
+    TOKENS("chunk", "cut prompts: so many of their tokens in an iteration"),
+    {"kv-block", 0, "N", "tokens in a block of a cache", CLI_COUNT, 1, 1 << 16, "16"},
+    {"sequence-parallel", 0, NULL, "gather and scatter instead of all-reduces"},
+    {"context", 0, "ring|all-gather", "how cp ranks exchange keys and values", .fallback = "ring"},
+    {"hardware", 'w', "CHIP", "peak and memory rate of a chip of 'orrery gemm --list-hardware'"},
+    {"tflops", 0, "N", "peak, 10^12 operations a second (989; fp8: 1979)", CLI_COUNT, 1, 1000000},
+    {"memory-rate", 0, "RATE", "of a device's memory", .fallback = "3.35TB/s"},
+    {"link-rate", 0, "RATE", "at which a rank sends", .fallback = "450GB/s"},
+    {"transfer-rate", 0, "RATE", "at which a rank's caches move", .fallback = "50GB/s"},
+    {"device-memory", 0, "SIZE", "of a device", .fallback = "80GB"},
+    {"kv-memory", 0, "SIZE", "of it for caches (what weights leave of nine tenths)"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"MODEL", "a name that 'orrery model --list' shows, or a file", CLI_ONCE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"32 prompts of 2,048 tokens, 16 tokens each, on eight ranks:",
+     "orrery serve llama-3-70b --tp 8 -b 32 --prompt-tokens 2048 --output-tokens 16 -o serve.orr",
+     0},
+    {"A single step of decoding behind 8,191 tokens:",
+     "orrery serve llama-3-8b --phase decode -b 64 --prompt-tokens 8191 --output-tokens 1 -o step",
+     0},
+    {"Requests as they come, prompts cut up:",
+     "orrery serve llama-3-8b -r requests.csv --chunk 512 -o requests.orr", 0},
+    {"Prefill on four ranks, decode on two replicas of eight:",
+     "orrery serve llama-3-70b --tp 4 --decode-tp 8 --decode-dp 2 -b 8 --output-tokens 4 -o split.orr",
+     0},
+    {"Is it well formed?", "orrery check split.orr", 0},
+    {"Experts over all replicas, figures only, for a program:",
+     "orrery serve deepseek-v3 --dtype fp8 --tp 4 --dp 8 --ep 32 --device-memory 141GB -b 32 "
+     "--output-tokens 2 --json",
+     0},
+    {0},
+};
+
+/* ---- options ---- */
+
+static orr_code read_rate(const cli_context *c, const char *name, orr_Bps *out, orr_error *err)
+{
+    return cli_given(c, name) ? orr_rate_parse(cli_text(c, name), out, err) : ORR_OK;
+}
+
+static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+{
+    orr_bytes bytes = 0;
+    const orr_code code =
+        cli_given(c, name) ? orr_bytes_parse(cli_text(c, name), &bytes, err) : ORR_OK;
+    *out = bytes;
+    return code;
+}
+
+static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_error *err)
+{
+    const char *name = cli_text(c, "hardware");
+    const orr_hardware *chip = name ? orr_hardware_find(name) : NULL;
+    const char *near = NULL;
+    if (!name)
+        return ORR_OK;
+    for (size_t i = 0; !chip && orr_hardware_at(i); i++)
+        near = cli_nearer(name, near, orr_hardware_at(i)->name);
+    if (!chip && near)
+        return orr_fail(err, ORR_EUSAGE, NULL, "no hardware '%s'; did you mean '%s'?", name, near);
+    if (!chip)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "no hardware '%s'; 'orrery gemm --list-hardware' shows what is built in",
+                        name);
+    o->peak = (uint64_t)(orr_hardware_peak(chip) + 0.5);
+    o->memory_rate = chip->memory_bandwidth;
+    return ORR_OK;
+}
+
+/* What a figure is measured in goes by its own option over the chip's. */
+static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_error *err)
+{
+    orr_code code = read_hardware(c, o, err);
+    if (cli_given(c, "tflops"))
+        o->peak = cli_count(c, "tflops") * UINT64_C(1000000000000);
+    if (!code)
+        code = read_rate(c, "memory-rate", &o->memory_rate, err);
+    if (!code)
+        code = read_rate(c, "link-rate", &o->link_rate, err);
+    if (!code)
+        code = read_rate(c, "transfer-rate", &o->transfer_rate, err);
+    if (!code)
+        code = read_bytes(c, "device-memory", &o->device_bytes, err);
+    return code ? code : read_bytes(c, "kv-memory", &o->kv_bytes, err);
+}
+
+static orr_serve_phase phase_of(const char *word)
+{
+    return strcmp(word, "prefill") == 0  ? ORR_SERVE_PREFILL
+           : strcmp(word, "decode") == 0 ? ORR_SERVE_DECODE
+                                         : ORR_SERVE_ALL;
+}
+
+static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_error *err)
+{
+    *o = (orr_serve_options){
+        .ranks = {.tp = (uint32_t)cli_count(c, "tp"),
+                  .cp = (uint32_t)cli_count(c, "cp"),
+                  .pp = (uint32_t)cli_count(c, "pp"),
+                  .dp = (uint32_t)cli_count(c, "dp"),
+                  .ep = (uint32_t)cli_count(c, "ep")},
+        .decode = {.tp = (uint32_t)cli_count(c, "decode-tp"),
+                   .pp = (uint32_t)cli_count(c, "decode-pp"),
+                   .dp = (uint32_t)cli_count(c, "decode-dp"),
+                   .ep = (uint32_t)cli_count(c, "decode-ep")},
+        .phase = phase_of(cli_text(c, "phase")),
+        .batch = cli_count(c, "batch"),
+        .prompt = cli_count(c, "prompt-tokens"),
+        .output = cli_count(c, "output-tokens"),
+        .max_batch = cli_count(c, "max-batch"),
+        .max_tokens = cli_count(c, "max-tokens"),
+        .chunk = cli_count(c, "chunk"),
+        .kv_block = cli_count(c, "kv-block"),
+        .sequence_parallel = cli_flag(c, "sequence-parallel"),
+        .context_form =
+            strcmp(cli_text(c, "context"), "ring") == 0 ? ORR_CONTEXT_RING : ORR_CONTEXT_ALL_GATHER,
+    };
+    orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
+    orr_dtype_find(orr_str_of(cli_text(c, "kv-dtype")), &o->kv_dtype);
+    return read_device(c, o, err);
+}
+
+/* ---- writing ---- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n > m && strcmp(path + n - m, end) == 0;
+}
+
+static orr_code check_output(const cli_context *c, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    if (cli_given(c, "requests") &&
+        (cli_given(c, "batch") || cli_given(c, "prompt-tokens") || cli_given(c, "output-tokens")))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--requests says what comes: no --batch, --prompt-tokens or "
+                        "--output-tokens beside it");
+    if (to && strlen(to) > PATH_ROOM - 96)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    if (cli_flag(c, "compress") && !(to && ends_in(to, ".orr")))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files");
+    return ORR_OK;
+}
+
+static orr_code write_out(const cli_context *c, const orr_set *s, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    char groups[PATH_ROOM];
+    if (!to)
+        return ORR_OK;
+    if (ends_in(to, ".orr"))
+        return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
+                            err);
+    snprintf(groups, sizeof groups, "%s.json", to);
+    const orr_code code = orr_set_write_files(s, to, NULL, 0, err);
+    return code || orr_set_group_count(s) == 0 ? code : orr_set_write_groups(s, groups, err);
+}
+
+/* ---- what was made ---- */
+
+typedef struct result {
+    const cli_context *c;
+    const orr_model *m;
+    orr_serve_options o; /* complete */
+    orr_serve_report r;
+    const orr_set *s;
+    bool is_split;
+} result;
+
+static uint64_t node_count(const orr_set *s)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s); k++)
+        n += (uint64_t)orr_trace_columns(orr_set_trace(s, k))->count * orr_set_class_ranks(s, k);
+    return n;
+}
+
+static const orr_serve_ranks *ranks_of(const result *r, int pool)
+{
+    return pool == 0 ? &r->o.ranks : &r->o.decode;
+}
+
+static const char *pool_name(const result *r, int pool)
+{
+    static const char *const phases[] = {"all", "prefill", "decode"};
+    return r->is_split ? phases[1 + pool] : phases[r->o.phase];
+}
+
+static double tokens_per_second(const result *r)
+{
+    return r->r.time ? (double)r->r.output_tokens / ((double)r->r.time / 1e12) : 0;
+}
+
+static void print_pools(const result *r)
+{
+    char a[5][ORR_UNIT_ROOM];
+    bool fits = true;
+    printf(
+        "\nranks         each  tp  cp  pp  dp  ep  iterations    weights     caches       room    "
+        "working\n");
+    for (int i = 0; i < 1 + r->is_split; i++) {
+        const orr_serve_pool *p = &r->r.pools[i];
+        const orr_serve_ranks *d = ranks_of(r, i);
+        printf("%-10s %7u %3u %3u %3u %3u %3u %11s %10s %10s %10s %10s%s\n", pool_name(r, i),
+               p->ranks, d->tp, d->cp, d->pp, d->dp, d->ep, orr_count_text(p->iterations, a[0]),
+               orr_bytes_text(p->weight_bytes, a[1]), orr_bytes_text(p->kv_peak, a[2]),
+               orr_bytes_text(p->kv_room, a[3]), orr_bytes_text(p->working_bytes, a[4]),
+               p->fits ? "" : " !");
+        fits = fits && p->fits;
+    }
+    printf("%s a device of %s: weights, caches when they are most, and the largest operation\n",
+           fits ? "fits into" : "does not fit (!) into", orr_bytes_text(r->o.device_bytes, a[0]));
+}
+
+static void print_text(const result *r)
+{
+    const orr_serve_report *p = &r->r;
+    char a[4][ORR_UNIT_ROOM];
+    printf("%s: weights in %s, caches in %s\n", r->m->name, orr_dtype_name(r->o.dtype),
+           orr_dtype_name(r->o.kv_dtype));
+    printf("%s requests: %s tokens in, %s tokens out\n", orr_count_text(p->requests, a[0]),
+           orr_count_text(p->prompt_tokens, a[1]), orr_count_text(p->output_tokens, a[2]));
+    printf("estimated: %s in all, %.4g tokens/s; first token after %s (%s at most)",
+           orr_time_text(p->time, a[0]), tokens_per_second(r),
+           orr_time_text(p->first_token_mean, a[1]), orr_time_text(p->first_token_most, a[2]));
+    if (p->next_token_mean)
+        printf(", the next after %s", orr_time_text(p->next_token_mean, a[0]));
+    printf("\n");
+    if (r->is_split)
+        printf("caches that move: %s in %s messages\n", orr_bytes_text(p->moved_bytes, a[0]),
+               orr_count_text(p->moved_messages, a[1]));
+    const uint32_t distinct = orr_set_class_count(r->s);
+    printf("%s nodes in %u different rank%s\n", orr_count_text(node_count(r->s), a[0]), distinct,
+           distinct == 1 ? "" : "s");
+    print_pools(r);
+}
+
+static void print_json_pools(const result *r)
+{
+    for (int i = 0; i < 1 + r->is_split; i++) {
+        const orr_serve_pool *p = &r->r.pools[i];
+        const orr_serve_ranks *d = ranks_of(r, i);
+        printf("%s\n    {\"phase\": \"%s\", \"ranks\": %u, \"tp\": %u, \"cp\": %u, \"pp\": %u, "
+               "\"dp\": %u, \"ep\": %u, \"iterations\": %" PRIu64 ", \"weights_bytes\": %" PRIu64
+               ", \"caches_peak_bytes\": %" PRIu64 ", \"caches_room_bytes\": %" PRIu64
+               ", \"working_bytes\": %" PRIu64 ", \"fits\": %s}",
+               i ? "," : "", pool_name(r, i), p->ranks, d->tp, d->cp, d->pp, d->dp, d->ep,
+               p->iterations, p->weight_bytes, p->kv_peak, p->kv_room, p->working_bytes,
+               p->fits ? "true" : "false");
+    }
+}
+
+static void print_json(const result *r)
+{
+    const orr_serve_report *p = &r->r;
+    printf("{\"format\": \"orrery-serve\", \"version\": 1, \"output\": ");
+    if (cli_text(r->c, "output"))
+        cli_json_text(cli_text(r->c, "output"));
+    else
+        printf("null");
+    printf(", \"model\": ");
+    cli_json_text(r->m->name);
+    printf(",\n  \"dtype\": \"%s\", \"kv_dtype\": \"%s\", \"ranks\": %u, \"distinct_ranks\": %u, "
+           "\"node_count\": %" PRIu64 ",\n",
+           orr_dtype_name(r->o.dtype), orr_dtype_name(r->o.kv_dtype), orr_serve_rank_count(&r->o),
+           orr_set_class_count(r->s), node_count(r->s));
+    printf("  \"requests\": %" PRIu64 ", \"prompt_tokens\": %" PRIu64
+           ", \"output_tokens\": %" PRIu64 ", \"moved_messages\": %" PRIu64
+           ", \"moved_bytes\": %" PRIu64 ",\n",
+           p->requests, p->prompt_tokens, p->output_tokens, p->moved_messages, p->moved_bytes);
+    printf("  \"estimate\": {\"peak_operations_per_s\": %" PRIu64
+           ", \"memory_bytes_per_s\": %" PRIu64 ", \"link_bytes_per_s\": %" PRIu64
+           ", \"transfer_bytes_per_s\": %" PRIu64 ", \"time_ps\": %" PRId64
+           ", \"first_token_mean_ps\": %" PRId64 ", \"first_token_most_ps\": %" PRId64
+           ", \"next_token_mean_ps\": %" PRId64 "},\n",
+           r->o.peak, r->o.memory_rate, r->o.link_rate, r->o.transfer_rate, p->time,
+           p->first_token_mean, p->first_token_most, p->next_token_mean);
+    printf("  \"device_bytes\": %" PRIu64 ", \"pools\": [", r->o.device_bytes);
+    print_json_pools(r);
+    printf("]}\n");
+}
+
+static void say(const result *r)
+{
+    const char *to = cli_text(r->c, "output");
+    if (cli_flag(r->c, "json")) {
+        print_json(r);
+        return;
+    }
+    print_text(r);
+    if (to)
+        cli_note(r->c, "%s: %u ranks\n", to, orr_serve_rank_count(&r->o));
+}
+
+/* ---- the way through ---- */
+
+static orr_code make(result *r, orr_error *err)
+{
+    orr_set *s = NULL;
+    r->is_split = r->o.decode.tp || r->o.decode.pp || r->o.decode.dp || r->o.decode.ep;
+    orr_code code = orr_serve_complete(r->m, &r->o, err);
+    if (!code)
+        code = orr_serve(r->m, &r->o, &s, &r->r, err);
+    if (!code)
+        code = write_out(r->c, s, err);
+    r->s = s;
+    if (!code)
+        say(r);
+    orr_set_close(s);
+    return code;
+}
+
+static orr_code serve_run(cli_context *c, orr_error *err)
+{
+    orr_model m;
+    orr_serve_request *requests = NULL;
+    size_t count = 0;
+    result r = {.c = c, .m = &m};
+    orr_code code = check_output(c, err);
+    if (!code)
+        code = orr_model_load(c->args[0], &m, err);
+    if (!code)
+        code = read_options(c, &r.o, err);
+    if (!code && cli_given(c, "requests"))
+        code = orr_requests_read(cli_text(c, "requests"), &requests, &count, err);
+    if (code)
+        return code;
+    r.o.requests = requests;
+    r.o.request_count = count;
+    if (m.note[0])
+        cli_note(c, "%s: %s\n", m.name, m.note);
+    code = make(&r, err);
+    orr_requests_free(requests);
+    return code;
+}
+
+const cli_command cli_cmd_serve = {
+    .name = "serve",
+    .summary = "make the traces of a language model that answers requests",
+    .description =
+        "Prompts go through the model whole or in parts (prefill), then each answer grows by a token an iteration "
+        "(decode).  Sequences join and leave between iterations as they come and end.  Decoding can have ranks of "
+        "its own; the caches of keys and values then move there.\n\n"
+        "What comes is a file of requests, or a number of equal ones.  Standard output tells what was made, how "
+        "long it is estimated to take and what it needs of a device's memory; -o keeps the traces.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-model(1), orrery-stage(1), orrery-check(1), orrery-run(1)",
+    .run = serve_run,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert.h - what the kinds of orrery convert share: a kind makes the traces, all else is the same for all.
+ *
+ * How to add a kind: a file convert_<name>.c with its table row, declared here; the row in cmd_convert.c; options
+ * of its own in the options of cmd_convert.c, named in the row. */
+#ifndef ORR_CLI_CONVERT_H
+#define ORR_CLI_CONVERT_H
+
+#include "command.h"
+
+#include <orrery/set.h>
+
+typedef struct cli_converter {
+    const char *name;
+    const char *const *options; /* those that only some kinds have; NULL ends them */
+    /* Read c->args[1] and make the traces of all ranks. */
+    orr_code (*make)(cli_context *c, orr_set **out, orr_error *err);
+} cli_converter;
+
+extern const cli_converter cli_convert_text;
+extern const cli_converter cli_convert_flexflow;
+
+/* ---- what OUT means (convert_out.c) ---- */
+
+typedef enum cli_form {
+    CLI_FORM_PREFIX,
+    CLI_FORM_ET,
+    CLI_FORM_EG,
+    CLI_FORM_JSON,
+    CLI_FORM_JSONL,
+    CLI_FORM_SET
+} cli_form;
+
+/* OUT, and where in it the number of a rank goes. */
+typedef struct cli_target {
+    const char *path;
+    cli_form form;
+    size_t stem; /* length without the ending */
+} cli_target;
+
+cli_target cli_target_of(const char *path);
+orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error *err);
+orr_code cli_target_write(const cli_context *c,
+                          const orr_set *s,
+                          const cli_target *to,
+                          orr_error *err);
+/* The names that were written and how much is in them: a remark, or JSON on stdout. */
+void cli_target_report(const cli_context *c, const orr_set *s, const cli_target *to);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* old_gemm.c - what the old generator of text workloads did: its name, its folders, its complaints. */
+#include "old_gemm.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- words ---- */
+
+orr_layers_style cli_gemm_style(orr_systolic_rules rules)
+{
+    return rules == ORR_SYSTOLIC_V1   ? ORR_LAYERS_GENERATOR_V1
+           : rules == ORR_SYSTOLIC_V2 ? ORR_LAYERS_GENERATOR_V2
+                                      : ORR_LAYERS_PLAIN;
+}
+
+orr_systolic_rules cli_gemm_rules(const char *compat)
+{
+    if (!compat)
+        return ORR_SYSTOLIC_TRUE;
+    return strcmp(compat, "v1") == 0 ? ORR_SYSTOLIC_V1 : ORR_SYSTOLIC_V2;
+}
+
+orr_code cli_gemm_check_run(const char *path,
+                            const orr_scalesim_config *config,
+                            orr_systolic_rules rules,
+                            orr_error *err)
+{
+    const orr_where where = orr_where_line(path, 0, 0);
+    const bool is_quoted = config->run_name[0] == '"';
+    if (rules == ORR_SYSTOLIC_V1 && config->run_name[0] && !is_quoted)
+        return orr_fail(err, ORR_EINPUT, &where,
+                        "run_name: SCALE-Sim v1 takes %s in double quotes; without them the old "
+                        "generator does not find its reports",
+                        config->run_name);
+    if (rules == ORR_SYSTOLIC_V2 && is_quoted)
+        return orr_fail(err, ORR_EINPUT, &where,
+                        "run_name: SCALE-Sim v2 takes %s without quotes; with them the old "
+                        "generator does not find its reports",
+                        config->run_name);
+    return ORR_OK;
+}
+
+orr_code cli_gemm_policy(const char *word, orr_code otherwise, orr_policy *out, orr_error *err)
+{
+    static const orr_policy known[] = {ORR_POLICY_DATA, ORR_POLICY_MODEL,
+                                       ORR_POLICY_HYBRID_DATA_MODEL, ORR_POLICY_HYBRID_MODEL_DATA,
+                                       ORR_POLICY_HYBRID_CUSTOMIZED};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(word, orr_policy_name(known[i])) == 0) {
+            *out = known[i];
+            return ORR_OK;
+        }
+    }
+    return orr_fail(err, otherwise, NULL,
+                    "--parallel '%s' is not DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA or "
+                    "HYBRID_CUSTOMIZED",
+                    word);
+}
+
+/* ---- intermediate files ---- */
+
+static orr_code make_folder(const char *path, orr_error *err)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return ORR_OK;
+    const orr_where where = orr_where_line(path, 0, 0);
+    return orr_fail(err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
+}
+
+/* The file's name without its folder and without any of the characters of ".csv" at its end (spec
+ * scale-sim.md, 7.3: vcs.csv has nothing left). */
+static void stem_of(const char *path, char *out, size_t room)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    while (n && strchr(".csv", name[n - 1]))
+        n--;
+    snprintf(out, room, "%.*s", (int)n, name);
+}
+
+orr_code cli_gemm_keep(
+    const orr_gemm *g, orr_policy policy, const char *run_name, const char *shapes, orr_error *err)
+{
+    char folder[1024], stem[512];
+    orr_code code = make_folder("outputs", err);
+    snprintf(folder, sizeof folder, "outputs/%s", orr_policy_name(policy));
+    if (!code)
+        code = make_folder(folder, err);
+    const int n =
+        snprintf(folder, sizeof folder, "outputs/%s/%s", orr_policy_name(policy), run_name);
+    if (!code && (n < 0 || (size_t)n >= sizeof folder))
+        code = orr_fail(err, ORR_EUSAGE, NULL, "the name of the run is too long");
+    if (!code)
+        code = make_folder(folder, err);
+    stem_of(shapes, stem, sizeof stem);
+    return code ? code : orr_gemm_write_intermediate(g, folder, stem, err);
+}
+
+/* ---- the old name ---- */
+
+static orr_code write_old(const cli_context *c,
+                          const orr_shapes *s,
+                          const orr_gemm_options *opt,
+                          orr_error *err)
+{
+    orr_gemm *g;
+    orr_layers *t = NULL;
+    orr_code code = orr_gemm_create(s, opt, &g, err);
+    if (code)
+        return code;
+    code = orr_gemm_table(g, &t, err);
+    if (!code)
+        code = orr_layers_write(t, cli_text(c, "output_file"), cli_gemm_style(opt->rules), err);
+    if (!code && cli_flag(c, "keep-intermediate"))
+        code = cli_gemm_keep(g, opt->policy, cli_text(c, "run_name"), cli_text(c, "mnk"), err);
+    orr_layers_free(t);
+    orr_gemm_destroy(g);
+    return code;
+}
+
+/* What the old program refuses is bad input here too, whether it stood in a file or in an option. */
+orr_code cli_run_old_gemm(cli_context *c, orr_error *err)
+{
+    const char *config_path = cli_text(c, "scalesim_config");
+    orr_gemm_options opt = {.rules = cli_flag(c, "no-compat")
+                                         ? ORR_SYSTOLIC_TRUE
+                                         : cli_gemm_rules(cli_text(c, "compat")),
+                            .npus = (uint32_t)cli_count(c, "num_npus"),
+                            .packages = (uint32_t)cli_count(c, "num_packages"),
+                            .datatype_bytes = (uint32_t)cli_count(c, "datatype_size")};
+    orr_scalesim_config config;
+    orr_shapes *s;
+    orr_code code = cli_gemm_policy(cli_text(c, "parallel"), ORR_EINPUT, &opt.policy, err);
+    if (!code && opt.npus % opt.packages)
+        code = orr_fail(err, ORR_EINPUT, NULL,
+                        "--num_npus %" PRIu32 " is not a multiple of --num_packages %" PRIu32,
+                        opt.npus, opt.packages);
+    if (!code)
+        code = orr_scalesim_read_config(config_path, &config, err);
+    if (!code)
+        code = cli_gemm_check_run(config_path, &config, opt.rules, err);
+    if (code)
+        return code;
+    const orr_shapes_options how = {.is_compat = opt.rules != ORR_SYSTOLIC_TRUE,
+                                    .needs_policies = opt.policy == ORR_POLICY_HYBRID_CUSTOMIZED};
+    opt.array = &config.array;
+    if ((code = orr_shapes_read(cli_text(c, "mnk"), &how, &s, err)))
+        return code;
+    code = write_old(c, s, &opt, err);
+    orr_shapes_free(s);
+    return code;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage_llm.c - orrery stage MODEL: a training step of a language model, right by default (llm.h).
+ *
+ * The table of options is in cmd_stage.c, which has those of the compatible mode too; the ones read here are named
+ * in `own_options`, and giving one with --compat, or one of the others without it, is an error. */
+#include "stage_llm.h"
+
+#include <orrery/llm.h>
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { PATH_ROOM = 4096 };
+
+/* Words of an option, in the order of an enumeration. */
+static const char *const recompute_words[] = {"none", "selective", "full", NULL};
+static const char *const context_words[] = {"ring", "all-gather", NULL};
+
+static int word_index(const char *const *words, const char *text)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return i;
+    return 0; /* the parser lets nothing else through */
+}
+
+static orr_code read_bytes(
+    const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+{
+    const char *text = cli_text(c, name);
+    orr_bytes bytes = 0;
+    const orr_code code = text ? orr_bytes_parse(text, &bytes, err) : ORR_OK;
+    *out = (uint64_t)bytes;
+    return code;
+}
+
+/* A number that was given, or 0: the library's default. */
+static uint64_t given(const cli_context *c, const char *name)
+{
+    return cli_given(c, name) ? cli_count(c, name) : 0;
+}
+
+static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error *err)
+{
+    *o = (orr_llm_options){
+        .tp = (uint32_t)given(c, "tp"),
+        .cp = (uint32_t)given(c, cli_given(c, "cp") ? "cp" : "sp"),
+        .pp = (uint32_t)given(c, "pp"),
+        .dp = (uint32_t)given(c, "dp"),
+        .ep = (uint32_t)given(c, "ep"),
+        .batch = given(c, "batch"),
+        .seq = given(c, "seq"),
+        .grads_fp32 = cli_flag(c, "grads-fp32"),
+        .no_sequence_parallel = cli_flag(c, "no-sequence-parallel"),
+        .context_form = (orr_context_form)word_index(context_words, cli_text(c, "context")),
+        .chunks = (uint32_t)given(c, "chunks"),
+        .zero = (uint32_t)cli_count(c, "zero"),
+        .sync_every_micro_batch = cli_flag(c, "sync-every-micro-batch"),
+        .prefetch = (uint32_t)given(c, "prefetch"),
+        .no_overlap = cli_flag(c, "no-overlap"),
+        .no_clipping = cli_flag(c, "no-clipping"),
+        .recompute = (orr_recompute)word_index(recompute_words, cli_text(c, "recompute")),
+        .steps = (uint32_t)given(c, "steps"),
+    };
+    orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
+    orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
+    const char *micro = cli_given(c, "micro-batch") ? cli_text(c, "micro-batch") : NULL;
+    orr_code code = micro ? cli_stage_micro_batch(micro, &o->micro_batch, err) : ORR_OK;
+    if (!code)
+        code = read_bytes(c, "bucket", &o->bucket_bytes, err);
+    return code ? code : read_bytes(c, "device-memory", &o->device_bytes, err);
+}
+
+/* ---- writing ---- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n > m && strcmp(path + n - m, end) == 0;
+}
+
+static orr_code write_files(const orr_set *s, const char *prefix, orr_error *err)
+{
+    char groups[PATH_ROOM];
+    const int n = snprintf(groups, sizeof groups, "%s.json", prefix);
+    if (n < 0 || (size_t)n >= sizeof groups)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    const orr_code code = orr_set_write_files(s, prefix, NULL, 0, err);
+    return code || orr_set_group_count(s) == 0 ? code : orr_set_write_groups(s, groups, err);
+}
+
+static orr_code write_out(const cli_context *c, const orr_set *s, const char *to, orr_error *err)
+{
+    if (ends_in(to, ".orr"))
+        return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
+                            err);
+    if (cli_flag(c, "compress"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files; '%s' is none", to);
+    return write_files(s, to, err);
+}
+
+/* ---- what was made ---- */
+
+typedef struct result {
+    const cli_context *c;
+    const orr_model *m;
+    orr_llm_options o; /* complete */
+    const orr_set *s;
+    const char *to; /* NULL: nothing was written */
+    orr_model_flops flops; /* of one sequence */
+    orr_llm_memory *memory; /* by pipeline rank */
+} result;
+
+static uint64_t node_count(const orr_set *s)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s); k++)
+        n += (uint64_t)orr_trace_columns(orr_set_trace(s, k))->count * orr_set_class_ranks(s, k);
+    return n;
+}
+
+static const char *bytes(uint64_t n, char room[ORR_UNIT_ROOM])
+{
+    return orr_bytes_text((orr_bytes)n, room);
+}
+
+static void print_memory_row(const char *name, const orr_llm_memory *m)
+{
+    char a[6][ORR_UNIT_ROOM];
+    printf("%-9s %10s %10s %10s %11s %10s %10s%s\n", name, bytes(m->weights, a[0]),
+           bytes(m->grads, a[1]), bytes(m->optimizer, a[2]), bytes(m->activations, a[3]),
+           bytes(m->working, a[4]), bytes(m->peak, a[5]), m->fits ? "" : " !");
+}
+
+static bool is_same_memory(const orr_llm_memory *a, const orr_llm_memory *b)
+{
+    return a->weights == b->weights && a->grads == b->grads && a->optimizer == b->optimizer &&
+           a->activations == b->activations && a->working == b->working;
+}
+
+static void print_memory(const result *r)
+{
+    char room[ORR_UNIT_ROOM], name[32];
+    bool fits = true;
+    printf("\nstage        weights  gradients  optimizer activations    working       peak\n");
+    for (uint32_t p = 0, end; p < r->o.pp; p = end) {
+        for (end = p + 1; end < r->o.pp && is_same_memory(&r->memory[p], &r->memory[end]);)
+            end++;
+        snprintf(name, sizeof name, end == p + 1 ? "%u" : "%u-%u", p, end - 1);
+        print_memory_row(name, &r->memory[p]);
+        fits = fits && r->memory[p].fits;
+    }
+    printf("%s a device of %s\n", fits ? "fits into" : "does not fit (!) into",
+           bytes(r->o.device_bytes, room));
+}
+
+static void print_text(const result *r)
+{
+    const orr_llm_options *o = &r->o;
+    char a[4][ORR_UNIT_ROOM];
+    orr_model_counts n;
+    orr_model_count(r->m, &n);
+    const uint64_t tokens = o->batch * o->seq;
+    printf("%s: %s parameters, %s active for a token\n", r->m->name, orr_short_text(n.total, a[0]),
+           orr_short_text(n.active, a[1]));
+    printf("%u ranks: tp %u x cp %u x dp %u x pp %u", orr_llm_ranks(o), o->tp, o->cp, o->dp, o->pp);
+    printf(o->ep > 1 ? ", ep %u; " : "; ", o->ep);
+    printf("%s, %s%s, zero %u\n", orr_dtype_name(o->dtype),
+           o->pp > 1 ? orr_pipeline_name(o->pipeline) : "one stage",
+           o->tp > 1 && !o->no_sequence_parallel ? ", sequence parallel" : "", o->zero);
+    printf("a step: %s sequences of %s tokens in %s micro-batches a rank, ",
+           orr_count_text(o->batch, a[0]), orr_count_text(o->seq, a[1]),
+           orr_count_text(o->batch / (o->dp * o->micro_batch), a[2]));
+    printf("%.4g PFLOP\n", (double)r->flops.training * (double)o->batch / 1e15);
+    printf("%s nodes in %u different ranks, %s a token\n", orr_count_text(node_count(r->s), a[0]),
+           orr_set_class_count(r->s), orr_short_text(r->flops.training / o->seq, a[1]));
+    (void)tokens;
+    print_memory(r);
+}
+
+static void print_json_memory(const result *r)
+{
+    for (uint32_t p = 0; p < r->o.pp; p++) {
+        const orr_llm_memory *m = &r->memory[p];
+        printf("%s\n    {\"stage\": %u, \"parameters\": %" PRIu64 ", \"weights_bytes\": %" PRIu64
+               ", \"gradients_bytes\": %" PRIu64 ", \"optimizer_bytes\": %" PRIu64
+               ", \"activations_bytes\": %" PRIu64 ", \"working_bytes\": %" PRIu64
+               ", \"peak_bytes\": %" PRIu64 ", \"micro_batches_kept\": %" PRIu64 ", \"fits\": %s}",
+               p ? "," : "", p, m->parameters, m->weights, m->grads, m->optimizer, m->activations,
+               m->working, m->peak, m->micro_batches_kept, m->fits ? "true" : "false");
+    }
+}
+
+static void print_json(const result *r)
+{
+    const orr_llm_options *o = &r->o;
+    orr_model_counts n;
+    orr_model_count(r->m, &n);
+    printf("{\"format\": \"orrery-stage\", \"version\": 1, \"compat\": false, \"output\": ");
+    if (r->to)
+        cli_json_text(r->to);
+    else
+        printf("null");
+    printf(", \"model\": ");
+    cli_json_text(r->m->name);
+    printf(",\n  \"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
+           ", \"ranks\": %u, \"distinct_ranks\": %u, \"node_count\": %" PRIu64 ",\n",
+           n.total, n.active, orr_llm_ranks(o), orr_set_class_count(r->s), node_count(r->s));
+    printf("  \"tp\": %u, \"cp\": %u, \"dp\": %u, \"pp\": %u, \"ep\": %u, \"zero\": %u, "
+           "\"dtype\": \"%s\", \"pipeline\": \"%s\", \"chunks\": %u,\n",
+           o->tp, o->cp, o->dp, o->pp, o->ep, o->zero, orr_dtype_name(o->dtype),
+           orr_pipeline_name(o->pipeline), o->chunks);
+    printf("  \"batch_sequences\": %" PRIu64 ", \"micro_batch_sequences\": %" PRIu64
+           ", \"sequence_tokens\": %" PRIu64 ", \"step_flops\": %.17g, \"device_bytes\": %" PRIu64
+           ",\n  \"memory\": [",
+           o->batch, o->micro_batch, o->seq, (double)r->flops.training * (double)o->batch,
+           o->device_bytes);
+    print_json_memory(r);
+    printf("]}\n");
+}
+
+/* ---- the way through ---- */
+
+static orr_code measure(result *r, orr_error *err)
+{
+    const orr_model_work work = {.tokens = r->o.seq};
+    orr_code code = orr_model_compute(r->m, &work, &r->flops, err);
+    for (uint32_t p = 0; p < r->o.pp && !code; p++)
+        code = orr_llm_memory_of(r->m, &r->o, p, &r->memory[p], err);
+    return code;
+}
+
+static void say(const result *r)
+{
+    if (cli_flag(r->c, "json")) {
+        print_json(r);
+        return;
+    }
+    print_text(r);
+    if (r->to)
+        cli_note(r->c, "%s: %u ranks\n", r->to, orr_llm_ranks(&r->o));
+}
+
+orr_code cli_stage_llm(cli_context *c, orr_error *err)
+{
+    orr_model m;
+    orr_set *s = NULL;
+    result r = {.c = c, .m = &m, .to = cli_text(c, "output")};
+    orr_code code = orr_model_load(c->args[0], &m, err);
+    if (!code)
+        code = read_options(c, &r.o, err);
+    if (!code)
+        code = orr_llm_complete(&m, &r.o, err);
+    if (code)
+        return code;
+    if (m.note[0])
+        cli_note(c, "%s: %s\n", m.name, m.note);
+    r.memory = calloc(r.o.pp, sizeof *r.memory);
+    if (!r.memory)
+        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    code = orr_llm_training(&m, &r.o, &s, err);
+    r.s = s;
+    if (!code)
+        code = measure(&r, err);
+    if (!code && r.to)
+        code = write_out(c, s, r.to, err);
+    if (!code)
+        say(&r);
+    free(r.memory);
+    orr_set_close(s);
+    return code;
+}

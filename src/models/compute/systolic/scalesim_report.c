@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scalesim_report.c - what a network costs on an array: a table in 80 columns, JSON, CSV (docs/format/scalesim.md). */
+#include "scalesim_impl.h"
+
+#include "../../../base/json.h"
+#include "../../../base/number.h"
+
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { NAME = 15 };
+
+static const char *const rules_words[] = {"true", "v1", "v2"};
+static const char *const dataflow_words[] = {"os", "ws", "is"};
+static const char *const dataflow_names[] = {"output", "weight", "input"};
+static const char *const operand_keys[ORR_OPERANDS] = {"ifmap", "filter", "ofmap"};
+
+/* Sums may be larger than 64 bits hold: doubles, for people and for the last lines of JSON. */
+typedef struct totals {
+    double cycles, stalls, macs;
+    double dram[ORR_OPERANDS];
+    double partial; /* sums read again from memory */
+} totals;
+
+static totals sum_up(const orr_scalesim *r)
+{
+    totals t = {0};
+    for (size_t i = 0; i < r->network->count; i++) {
+        const orr_systolic_result *x = &r->results[i];
+        t.cycles += (double)x->cycles;
+        t.stalls += (double)x->stalls;
+        t.macs += (double)x->macs;
+        t.partial += (double)x->dram_partial_reads;
+        for (int k = 0; k < ORR_OPERANDS; k++)
+            t.dram[k] += (double)x->dram[k].words;
+    }
+    return t;
+}
+
+static double elements(const orr_scalesim *r)
+{
+    return (double)r->config.array.rows * (double)r->config.array.columns;
+}
+
+static uint64_t whole(double v)
+{
+    return v < 9e18 ? (uint64_t)(v + 0.5) : 9000000000000000000u;
+}
+
+/* With a bandwidth it matters how long the array waited; without, how much it would need. */
+static bool shows_stalls(const orr_scalesim *r)
+{
+    return r->config.array.bandwidth > 0 && r->opt.rules != ORR_SYSTOLIC_V1;
+}
+
+/* ---- for people ---- */
+
+static void print_head(const orr_scalesim *r, orr_buf *b)
+{
+    const orr_systolic_array *a = &r->config.array;
+    char sizes[ORR_OPERANDS][ORR_UNIT_ROOM];
+    orr_buf_print(b, "%.40s: %zu layer%s\n", r->network->path, r->network->count,
+                  r->network->count == 1 ? "" : "s");
+    orr_buf_print(b, "%" PRIu64 " x %" PRIu64 " array, %s stationary", a->rows, a->columns,
+                  dataflow_names[a->dataflow]);
+    if (r->opt.rules != ORR_SYSTOLIC_TRUE)
+        orr_buf_print(b, ", as SCALE-Sim %s counts", rules_words[r->opt.rules]);
+    orr_buf_print(
+        b, "\nbuffers: ifmap %s, filter %s, ofmap %s", orr_bytes_text(a->ifmap_words, sizes[0]),
+        orr_bytes_text(a->filter_words, sizes[1]), orr_bytes_text(a->ofmap_words, sizes[2]));
+    if (shows_stalls(r))
+        orr_buf_print(b, "; %g B/cycle to memory each", a->bandwidth);
+    orr_buf_byte(b, '\n');
+}
+
+/* A name in one column, without what could move a terminal's pen. */
+static void print_name(orr_buf *b, orr_str name)
+{
+    const size_t shown = name.len > NAME ? NAME - 1 : name.len;
+    for (size_t i = 0; i < shown; i++) {
+        const unsigned char c = (unsigned char)name.ptr[i];
+        orr_buf_byte(b, c < 0x20 || c == 0x7f ? '?' : c);
+    }
+    if (name.len > NAME)
+        orr_buf_byte(b, '+');
+    for (size_t i = name.len; i < NAME; i++)
+        orr_buf_byte(b, ' ');
+}
+
+static void print_cells(orr_buf *b, orr_str name, const char *const cells[6])
+{
+    print_name(b, name);
+    orr_buf_print(b, " %13s %6s %9s %9s %9s %12s\n", cells[0], cells[1], cells[2], cells[3],
+                  cells[4], cells[5]);
+}
+
+static void print_figures(
+    const orr_scalesim *r, orr_buf *b, orr_str name, const totals *t, double used, const char *last)
+{
+    char cells[5][ORR_UNIT_ROOM], stalls[ORR_UNIT_ROOM];
+    orr_count_text(whole(t->cycles), cells[0]);
+    orr_percent_text(whole(used * 1e4), 1000000, cells[1]);
+    for (int k = 0; k < ORR_OPERANDS; k++)
+        orr_bytes_text(whole(t->dram[k]), cells[2 + k]);
+    if (shows_stalls(r))
+        last = orr_count_text(whole(t->stalls), stalls);
+    print_cells(b, name,
+                (const char *const[]){cells[0], cells[1], cells[2], cells[3], cells[4], last});
+}
+
+static void print_layer(const orr_scalesim *r, orr_buf *b, size_t i)
+{
+    const orr_systolic_result *x = &r->results[i];
+    totals t = {.cycles = (double)x->cycles, .stalls = (double)x->stalls};
+    char need[ORR_UNIT_ROOM] = "-";
+    double peak = 0;
+    for (int k = 0; k < ORR_OPERANDS; k++) {
+        t.dram[k] = (double)x->dram[k].words;
+        peak = x->dram[k].peak > peak ? x->dram[k].peak : peak;
+    }
+    if (peak > 0)
+        snprintf(need, sizeof need, "%.3g", peak);
+    print_figures(r, b, r->network->layers[i].name, &t, x->utilisation, need);
+}
+
+static orr_code give(orr_scalesim *r, orr_str *out, orr_error *err)
+{
+    if (r->text.failed)
+        return orr_no_memory(err);
+    *out = (orr_str){(const char *)r->text.ptr, r->text.len};
+    return ORR_OK;
+}
+
+orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err)
+{
+    const char *const heads[] = {"cycles", "used",  "ifmap",
+                                 "filter", "ofmap", shows_stalls(r) ? "stalls" : "B/cycle"};
+    const totals t = sum_up(r);
+    char text[ORR_UNIT_ROOM];
+    orr_buf *b = &r->text;
+    b->len = 0;
+    print_head(r, b);
+    orr_buf_print(b, "\n%*s%s\n", NAME + 28, "", "from and to memory");
+    print_cells(b, orr_str_of("layer"), heads);
+    for (size_t i = 0; i < r->network->count; i++)
+        print_layer(r, b, i);
+    if (r->network->count > 1)
+        print_figures(r, b, orr_str_of("all"), &t, 100 * t.macs / (t.cycles * elements(r)), "");
+    if (t.partial > 0)
+        orr_buf_print(b, "and %s of sums read back from memory\n",
+                      orr_bytes_text(whole(t.partial), text));
+    return give(r, out, err);
+}
+
+/* ---- for programs ---- */
+
+static void put_u64(orr_json_writer *w, const char *key, uint64_t v)
+{
+    orr_json_key(w, key);
+    orr_json_u64(w, v);
+}
+
+static void put_double(orr_json_writer *w, const char *key, double v)
+{
+    orr_json_key(w, key);
+    orr_json_double(w, v);
+}
+
+static void put_text(orr_json_writer *w, const char *key, const char *text)
+{
+    orr_json_key(w, key);
+    if (text)
+        orr_json_text(w, text);
+    else
+        orr_json_null(w);
+}
+
+static void put_input(orr_json_writer *w, const char *role, const char *path, const char *hash)
+{
+    orr_json_begin_object(w);
+    put_text(w, "role", role);
+    put_text(w, "path", path);
+    put_text(w, "content_hash_murmur3_128", hash);
+    orr_json_end_object(w);
+}
+
+static void put_array(const orr_scalesim *r, orr_json_writer *w)
+{
+    const orr_systolic_array *a = &r->config.array;
+    orr_json_key(w, "array");
+    orr_json_begin_object(w);
+    put_u64(w, "rows", a->rows);
+    put_u64(w, "columns", a->columns);
+    put_text(w, "dataflow", dataflow_words[a->dataflow]);
+    put_u64(w, "ifmap_buffer_words", a->ifmap_words);
+    put_u64(w, "filter_buffer_words", a->filter_words);
+    put_u64(w, "ofmap_buffer_words", a->ofmap_words);
+    orr_json_key(w, "bandwidth_words_per_cycle");
+    if (shows_stalls(r))
+        orr_json_double(w, a->bandwidth);
+    else
+        orr_json_null(w);
+    orr_json_end_object(w);
+}
+
+static void put_traffic(orr_json_writer *w, const char *key, const orr_systolic_traffic *t)
+{
+    orr_json_key(w, key);
+    orr_json_begin_object(w);
+    put_u64(w, "words", t->words);
+    orr_json_key(w, "first_cycle");
+    orr_json_i64(w, t->first);
+    orr_json_key(w, "last_cycle");
+    orr_json_i64(w, t->last);
+    put_double(w, "average_words_per_cycle", t->average);
+    put_double(w, "peak_words_per_cycle", t->peak);
+    orr_json_end_object(w);
+}
+
+static void put_sides(orr_json_writer *w, const char *key, const orr_systolic_traffic *sides)
+{
+    orr_json_key(w, key);
+    orr_json_begin_object(w);
+    for (int k = 0; k < ORR_OPERANDS; k++)
+        put_traffic(w, operand_keys[k], &sides[k]);
+    orr_json_end_object(w);
+}
+
+static void put_layer(const orr_scalesim *r, orr_json_writer *w, size_t i)
+{
+    const orr_systolic_result *x = &r->results[i];
+    const orr_scalesim_layer *l = &r->network->layers[i];
+    orr_json_begin_object(w);
+    orr_json_key(w, "name");
+    orr_json_str(w, l->name);
+    put_u64(w, "line", l->line);
+    put_u64(w, "cycles", x->cycles);
+    put_u64(w, "stall_cycles", x->stalls);
+    put_u64(w, "macs", x->macs);
+    put_u64(w, "folds", x->folds);
+    put_double(w, "utilisation_percent", x->utilisation);
+    put_double(w, "mapping_percent", x->mapping);
+    put_double(w, "busy_percent", x->busy);
+    put_sides(w, "sram", x->sram);
+    put_traffic(w, "sram_read", &x->sram_read);
+    put_sides(w, "dram", x->dram);
+    put_u64(w, "sram_partial_reads_words", x->sram_partial_reads);
+    put_u64(w, "dram_partial_reads_words", x->dram_partial_reads);
+    orr_json_end_object(w);
+}
+
+orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err)
+{
+    orr_json_writer w;
+    char hash[ORR_CONTENT_HASH_ROOM];
+    const totals t = sum_up(r);
+    r->text.len = 0;
+    orr_json_writer_init(&w, &r->text, &(orr_json_style){.indent = 2});
+    orr_json_begin_object(&w);
+    put_text(&w, "format", "orrery-scalesim");
+    put_u64(&w, "version", 1);
+    put_text(&w, "program", r->opt.program);
+    put_text(&w, "rules", rules_words[r->opt.rules]);
+    orr_json_key(&w, "inputs");
+    orr_json_begin_array(&w);
+    put_input(&w, "config", r->config.path, r->config.hash);
+    put_input(&w, "network", r->network->path, orr_content_hash_text(r->network->hash, hash));
+    orr_json_end_array(&w);
+    put_array(r, &w);
+    orr_json_key(&w, "layers");
+    orr_json_begin_array(&w);
+    for (size_t i = 0; i < r->network->count; i++)
+        put_layer(r, &w, i);
+    orr_json_end_array(&w);
+    orr_json_key(&w, "total");
+    orr_json_begin_object(&w);
+    put_double(&w, "cycles", t.cycles);
+    put_double(&w, "stall_cycles", t.stalls);
+    put_double(&w, "macs", t.macs);
+    put_double(&w, "utilisation_percent", 100 * t.macs / (t.cycles * elements(r)));
+    orr_json_end_object(&w);
+    orr_json_end_object(&w);
+    orr_buf_byte(&r->text, '\n');
+    return give(r, out, err);
+}
+
+/* ---- CSV ---- */
+
+static void add_double(orr_buf *b, double v)
+{
+    char text[ORR_NUMBER_ROOM];
+    orr_buf_byte(b, ',');
+    orr_buf_add(b, text, orr_double_text(v, text));
+}
+
+static void add_u64(orr_buf *b, uint64_t v)
+{
+    orr_buf_byte(b, ',');
+    orr_buf_u64(b, v);
+}
+
+/* In quotes where a comma or a quote would be misread. */
+static void add_name(orr_buf *b, orr_str name)
+{
+    const bool is_plain = !name.len || (!memchr(name.ptr, ',', name.len) &&
+                                        !memchr(name.ptr, '"', name.len) && name.ptr[0] != '#');
+    if (is_plain) {
+        orr_buf_add(b, name.ptr, name.len);
+        return;
+    }
+    orr_buf_byte(b, '"');
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] == '"')
+            orr_buf_byte(b, '"');
+        orr_buf_byte(b, (uint8_t)name.ptr[i]);
+    }
+    orr_buf_byte(b, '"');
+}
+
+static void add_sides(orr_buf *b, const orr_systolic_traffic *sides)
+{
+    for (int k = 0; k < ORR_OPERANDS; k++) {
+        add_u64(b, sides[k].words);
+        orr_buf_byte(b, ',');
+        orr_buf_i64(b, sides[k].first);
+        orr_buf_byte(b, ',');
+        orr_buf_i64(b, sides[k].last);
+        add_double(b, sides[k].average);
+        add_double(b, sides[k].peak);
+    }
+}
+
+static void add_heads(orr_buf *b)
+{
+    static const char *const columns[] = {"words", "first_cycle", "last_cycle",
+                                          "average_words_per_cycle", "peak_words_per_cycle"};
+    static const char *const levels[] = {"sram", "dram"};
+    orr_buf_text(b, "layer,cycles,stall_cycles,macs,folds,utilisation_percent,mapping_percent,"
+                    "busy_percent");
+    for (int level = 0; level < 2; level++)
+        for (int k = 0; k < ORR_OPERANDS; k++)
+            for (int c = 0; c < 5; c++)
+                orr_buf_print(b, ",%s_%s_%s", levels[level], operand_keys[k], columns[c]);
+    orr_buf_text(b, ",sram_partial_reads_words,dram_partial_reads_words\n");
+}
+
+orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err)
+{
+    orr_buf *b = &r->text;
+    char hash[ORR_CONTENT_HASH_ROOM];
+    b->len = 0;
+    orr_buf_print(b, "# %s, rules %s\n# config %s %s\n# network %s %s\n",
+                  r->opt.program ? r->opt.program : "orrery", rules_words[r->opt.rules],
+                  r->config.hash, r->config.path, orr_content_hash_text(r->network->hash, hash),
+                  r->network->path);
+    add_heads(b);
+    for (size_t i = 0; i < r->network->count; i++) {
+        const orr_systolic_result *x = &r->results[i];
+        add_name(b, r->network->layers[i].name);
+        add_u64(b, x->cycles);
+        add_u64(b, x->stalls);
+        add_u64(b, x->macs);
+        add_u64(b, x->folds);
+        add_double(b, x->utilisation);
+        add_double(b, x->mapping);
+        add_double(b, x->busy);
+        add_sides(b, x->sram);
+        add_sides(b, x->dram);
+        add_u64(b, x->sram_partial_reads);
+        add_u64(b, x->dram_partial_reads);
+        orr_buf_byte(b, '\n');
+    }
+    return give(r, out, err);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scalesim_run.c - a network on an array, layer by layer.
+ *
+ * Networks repeat their layers, so a layer that was met before is copied; shapes are found by hash and then compared. */
+#include "scalesim_impl.h"
+
+#include "../../../base/hash.h"
+#include "../../../base/map.h"
+#include "../../../base/output.h"
+
+static orr_code check_config(const orr_scalesim *r, orr_error *err)
+{
+    if (r->opt.rules != ORR_SYSTOLIC_V2 || r->config.interface != ORR_INTERFACE_UNSAID)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "SCALE-Sim v2 needs InterfaceBandwidth: CALC or USER in section [run_presets] "
+                    "of its configuration");
+}
+
+/* A layer's failure is told at its line. */
+static orr_code run_layer(orr_scalesim *r, size_t i, orr_error *err)
+{
+    const orr_scalesim_layer *l = &r->network->layers[i];
+    orr_code code =
+        orr_systolic_run(&r->config.array, &l->layer, r->opt.rules, &r->results[i], err);
+    if (code && err && !err->where.path[0])
+        err->where = orr_where_line(r->network->path, l->line, 1);
+    return code ? orr_because(err, code, "layer %.*s", (int)(l->name.len < 60 ? l->name.len : 60),
+                              l->name.ptr)
+                : ORR_OK;
+}
+
+static orr_code run_layers(orr_scalesim *r, orr_error *err)
+{
+    orr_map *met = orr_map_create(r->network->count);
+    orr_code code = met ? ORR_OK : orr_no_memory(err);
+    for (size_t i = 0; i < r->network->count && !code; i++) {
+        const orr_systolic_layer *l = &r->network->layers[i].layer;
+        const uint64_t hash = orr_hash_bytes(l, sizeof *l, 0);
+        const uint32_t like = orr_map_find(met, hash, UINT32_MAX);
+        if (like != UINT32_MAX && memcmp(l, &r->network->layers[like].layer, sizeof *l) == 0) {
+            r->results[i] = r->results[like];
+            continue;
+        }
+        code = run_layer(r, i, err);
+        if (!code && !orr_map_put(met, hash, (uint32_t)i, NULL))
+            code = orr_no_memory(err);
+    }
+    orr_map_destroy(met);
+    return code;
+}
+
+orr_code orr_scalesim_run(const orr_scalesim_config *config,
+                          const orr_scalesim_network *network,
+                          const orr_scalesim_options *opt,
+                          orr_scalesim **out,
+                          orr_error *err)
+{
+    *out = NULL;
+    orr_scalesim *r = orr_alloc(1, sizeof *r);
+    if (!r || !(r->results = orr_alloc(network->count, sizeof *r->results))) {
+        orr_free(r);
+        return orr_no_memory(err);
+    }
+    r->config = *config;
+    r->network = network;
+    r->opt = opt ? *opt : (orr_scalesim_options){0};
+    orr_code code = check_config(r, err);
+    if (!code)
+        code = run_layers(r, err);
+    if (code)
+        orr_scalesim_destroy(r);
+    else
+        *out = r;
+    return code;
+}
+
+void orr_scalesim_destroy(orr_scalesim *r)
+{
+    if (!r)
+        return;
+    orr_free(r->results);
+    orr_buf_fini(&r->text);
+    orr_free(r);
+}
+
+const orr_systolic_result *orr_scalesim_result(const orr_scalesim *r, size_t layer)
+{
+    return &r->results[layer];
+}
+
+/* ---- files ---- */
+
+orr_code orr__scalesim_save(orr_buf *b, const char *folder, const char *name, orr_error *err)
+{
+    orr_buf path = {0};
+    orr_output *out = NULL;
+    orr_buf_print(&path, "%s/%s", folder, name);
+    orr_buf_byte(&path, '\0');
+    orr_code code = b->failed || path.failed ? orr_no_memory(err) : ORR_OK;
+    if (!code)
+        code = orr_output_open((const char *)path.ptr, &out, err);
+    if (!code) {
+        orr_output_drain(out, b);
+        code = orr_output_commit(&out, err);
+    }
+    orr_buf_fini(&path);
+    return code;
+}
+
+static orr_code save_text(orr_scalesim *r,
+                          orr_code (*make)(orr_scalesim *r, orr_str *out, orr_error *err),
+                          const char *folder,
+                          const char *name,
+                          orr_error *err)
+{
+    orr_str text;
+    const orr_code code = make(r, &text, err);
+    return code ? code : orr__scalesim_save(&r->text, folder, name, err);
+}
+
+orr_code orr_scalesim_write(orr_scalesim *r, const char *folder, orr_error *err)
+{
+    if (r->opt.rules == ORR_SYSTOLIC_V1)
+        return orr__scalesim_write_v1(r, folder, err);
+    if (r->opt.rules == ORR_SYSTOLIC_V2)
+        return orr__scalesim_write_v2(r, folder, err);
+    const orr_code code = save_text(r, orr_scalesim_csv, folder, "layers.csv", err);
+    return code ? code : save_text(r, orr_scalesim_json, folder, "layers.json", err);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* systolic_fill.c - buffers filled word by word, in time with runs of words.
+ *
+ * The words held are a bitset.  As long as the buffer is not emptied the order of its words does not matter, so a span of
+ * cycles is added at once, run by run, 64 words at a time; when that turns out to be too much it is taken back
+ * and a shorter span is tried, down to the one cycle in which the buffer is emptied, which is gone through word by
+ * word.  Four short cuts: a stream whose words all fit is not looked at; one that cannot repeat a word before the buffer is emptied is only counted; one that has
+ * repeated itself for a whole period without a new word has none until its span ends; and every step is at least as
+ * long as it takes for the room that is left to be used up.
+ *
+ * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each address of the operand,
+ * touched pages only. */
+#include "systolic_fill.h"
+
+#include "../../../base/memory.h"
+
+typedef struct change {
+    size_t place;
+    uint64_t before;
+} change;
+
+struct orr__fill {
+    orr__fill_rules rules;
+    uint64_t *bits; /* of addresses from rules.low on */
+    uint64_t held, taken;
+    change *log; /* of the span being tried */
+    size_t log_count, log_room;
+    size_t *used; /* words of `bits` that are not 0 */
+    size_t used_count, used_room;
+    uint64_t added;  /* new words of the span being tried */
+    uint64_t cycle;  /* of the words that come one by one */
+    bool has_failed; /* no memory */
+    bool has_stopped;
+};
+
+/* ---- the set ---- */
+
+static bool log_change(orr__fill *f, size_t place, uint64_t before)
+{
+    if (!orr_grow(&f->log, &f->log_room, f->log_count + 1) ||
+        (before == 0 && !orr_grow(&f->used, &f->used_room, f->used_count + 1))) {
+        f->has_failed = true;
+        return false;
+    }
+    f->log[f->log_count++] = (change){place, before};
+    if (before == 0)
+        f->used[f->used_count++] = place;
+    return true;
+}
+
+static void add_bits(orr__fill *f, size_t place, uint64_t mask)
+{
+    const uint64_t before = f->bits[place];
+    const uint64_t fresh = mask & ~before;
+    if (fresh == 0 || !log_change(f, place, before))
+        return;
+    f->bits[place] = before | mask;
+    f->added += (uint64_t)__builtin_popcountll(fresh);
+}
+
+/* orr__run_visit: take in a run. */
+static void add_run(void *ctx, uint64_t address, uint64_t count)
+{
+    orr__fill *f = ctx;
+    uint64_t from = address > f->rules.low ? address : f->rules.low;
+    uint64_t to = orr__min(address + count, f->rules.high);
+    if (from >= to)
+        return;
+    from -= f->rules.low;
+    to -= f->rules.low;
+    const size_t first = from / 64, last = (to - 1) / 64;
+    const uint64_t head = UINT64_MAX << (from % 64), tail = UINT64_MAX >> (63 - (to - 1) % 64);
+    if (first == last) {
+        add_bits(f, first, head & tail);
+        return;
+    }
+    add_bits(f, first, head);
+    for (size_t i = first + 1; i < last; i++)
+        add_bits(f, i, UINT64_MAX);
+    add_bits(f, last, tail);
+}
+
+static void keep(orr__fill *f)
+{
+    f->held += f->added;
+    f->taken += f->added;
+    f->added = 0;
+    f->log_count = 0;
+}
+
+static void take_back(orr__fill *f)
+{
+    while (f->log_count > 0) {
+        const change *c = &f->log[--f->log_count];
+        f->bits[c->place] = c->before;
+        f->used_count -= c->before == 0;
+    }
+    f->added = 0;
+}
+
+static void empty(orr__fill *f, uint64_t cycle)
+{
+    for (size_t i = 0; i < f->used_count; i++)
+        f->bits[f->used[i]] = 0;
+    f->used_count = 0;
+    f->held = 0;
+    if (!f->rules.emptied(f->rules.ctx, cycle))
+        f->has_stopped = true;
+}
+
+/* ---- word by word ---- */
+
+bool orr__fill_take(orr__fill *f, uint64_t cycle, uint64_t address)
+{
+    if (address < f->rules.low || address >= f->rules.high)
+        return true;
+    const uint64_t at = address - f->rules.low;
+    if (f->bits[at / 64] >> (at % 64) & 1)
+        return true;
+    if (!f->rules.is_eager && f->held == f->rules.size)
+        empty(f, cycle);
+    add_run(f, address, 1);
+    keep(f);
+    if (f->rules.is_eager && f->held == f->rules.size)
+        empty(f, cycle);
+    return !f->has_failed && !f->has_stopped;
+}
+
+static void take_one(void *ctx, uint64_t address, uint64_t count)
+{
+    orr__fill *f = ctx;
+    for (uint64_t i = 0; i < count && !f->has_stopped && !f->has_failed; i++)
+        (void)orr__fill_take(f, f->cycle, address + i);
+}
+
+orr_code orr__fill_open(const orr__fill_rules *rules, orr__fill **out, orr_error *err)
+{
+    const uint64_t bits = rules->high > rules->low ? rules->high - rules->low : 0;
+    *out = NULL;
+    orr__fill *f = orr_alloc(1, sizeof *f);
+    if (!f || !(f->bits = orr_alloc(bits / 64 + 1, sizeof *f->bits))) {
+        orr_free(f);
+        return orr_no_memory(err);
+    }
+    f->rules = *rules;
+    *out = f;
+    return ORR_OK;
+}
+
+orr__fill_counts orr__fill_close(orr__fill *f)
+{
+    const orr__fill_counts counts = {f->taken, f->held};
+    orr_free(f->bits);
+    orr_free(f->log);
+    orr_free(f->used);
+    orr_free(f);
+    return counts;
+}
+
+/* ---- span by span ---- */
+
+typedef struct run {
+    orr__fill *f;
+    const orr__stream *streams[2];
+    uint64_t cursors[2];
+    int count;
+    uint64_t lanes, end;
+    uint64_t most_step; /* longer spans would only repeat themselves */
+    uint64_t quiet;     /* no new word since this cycle */
+} run;
+
+static void visit_span(run *r, uint64_t from, uint64_t to)
+{
+    for (int i = 0; i < r->count; i++)
+        orr__stream_visit(r->streams[i], from, to, &r->cursors[i], add_run, r->f);
+}
+
+static void visit_cycle(run *r, uint64_t cycle)
+{
+    r->f->cycle = cycle;
+    for (int i = 0; i < r->count; i++)
+        orr__stream_cycle(r->streams[i], cycle, &r->cursors[i], take_one, r->f);
+}
+
+/* The first cycle from `now` on that may bring a new word. */
+static uint64_t next_news(const run *r, uint64_t now)
+{
+    uint64_t until = r->end;
+    for (int i = 0; i < r->count; i++) {
+        const orr__stream *st = r->streams[i];
+        if (now >= st->finish)
+            continue;
+        if (st->span == 0)
+            return now;
+        const uint64_t begin = now / st->span * st->span + st->lead;
+        if (now < st->period || now - st->period < orr__max(begin, r->quiet))
+            return now;
+        until = orr__min(until, (now / st->span + 1) * st->span);
+    }
+    return until;
+}
+
+/* Room for new words before anything is emptied. */
+static uint64_t room_left(const orr__fill *f)
+{
+    return f->rules.size - f->held - f->rules.is_eager;
+}
+
+/* Try [now, to); on success it is taken in. */
+static bool try_span(run *r, uint64_t now, uint64_t to)
+{
+    orr__fill *f = r->f;
+    visit_span(r, now, to);
+    if (f->added > room_left(f)) {
+        take_back(f);
+        return false;
+    }
+    if (f->added)
+        r->quiet = to;
+    keep(f);
+    return true;
+}
+
+static void run_spans(run *r)
+{
+    orr__fill *f = r->f;
+    uint64_t now = 0, limit = UINT64_MAX, step = 64; /* limit: the buffer is emptied before it */
+    while (now < r->end && !f->has_failed && !f->has_stopped) {
+        const uint64_t news = next_news(r, now);
+        if (news > now) {
+            now = news;
+            continue;
+        }
+        const uint64_t safe = room_left(f) / r->lanes;
+        uint64_t to = limit == UINT64_MAX ? now + step : now + (limit - now) / 2;
+        to = orr__min(orr__min(orr__max(to, now + safe), r->end), limit);
+        to = orr__max(to, now + 1);
+        if (limit != now + 1 && try_span(r, now, to)) {
+            now = to;
+            step = limit == UINT64_MAX ? orr__min(2 * step, r->most_step) : step;
+            continue;
+        }
+        if (to - now > 1) {
+            limit = to;
+            continue;
+        }
+        visit_cycle(r, now);
+        step = 64;
+        limit = UINT64_MAX;
+        r->quiet = ++now;
+    }
+}
+
+/* ---- streams that never meet a word again in time ---- */
+
+/* Every word is a new one. */
+static orr__fill_counts count_only(const orr__fill_rules *rules, const orr__stream *st)
+{
+    orr__counter c = {.st = st};
+    const uint64_t words = orr__stream_words(st), size = rules->size;
+    uint64_t cycle = 0, emptied = 0;
+    for (uint64_t n = rules->is_eager ? size - 1 : size; n < words; n += size) {
+        cycle = orr__counter_find(&c, n, cycle);
+        if (!rules->emptied(rules->ctx, cycle))
+            break;
+        emptied++;
+    }
+    return (orr__fill_counts){words, words - emptied * size};
+}
+
+static bool is_inside(const orr__fill_rules *rules, const orr__stream *st)
+{
+    return st->base >= rules->low && st->end <= rules->high;
+}
+
+/* Does any word of it have an address the buffer takes? */
+static bool is_met(const orr__fill_rules *rules, const orr__stream *st)
+{
+    return st && st->base < rules->high && st->end > rules->low;
+}
+
+orr_code orr__fill_run(const orr__fill_rules *rules,
+                       const orr__stream *ifmap,
+                       const orr__stream *filter,
+                       orr__fill_counts *out,
+                       orr_error *err)
+{
+    run r = {.most_step = UINT64_MAX / 4};
+    uint64_t end = rules->low;
+    const orr__stream *both[] = {ifmap, filter};
+    for (int i = 0; i < 2; i++) {
+        if (!is_met(rules, both[i]))
+            continue;
+        r.streams[r.count++] = both[i];
+        r.lanes += both[i]->lanes;
+        r.end = orr__max(r.end, both[i]->finish);
+        if (both[i]->span)
+            r.most_step = orr__min(r.most_step, orr__max(both[i]->period, 64));
+        end = orr__max(end, both[i]->end);
+    }
+    *out = (orr__fill_counts){0, 0};
+    if (r.count == 0)
+        return ORR_OK;
+    const bool is_alone = r.count == 1 && is_inside(rules, r.streams[0]);
+    const uint64_t distinct = r.streams[0]->distinct, full = rules->size + !rules->is_eager;
+    if (is_alone && distinct && distinct < full) { /* it never is */
+        *out = (orr__fill_counts){distinct, distinct};
+        return ORR_OK;
+    }
+    if (is_alone && r.streams[0]->reuse >= full) {
+        *out = count_only(rules, r.streams[0]);
+        return ORR_OK;
+    }
+    orr__fill_rules mine = *rules;
+    mine.high = orr__min(rules->high, end);
+    const orr_code code = orr__fill_open(&mine, &r.f, err);
+    if (code)
+        return code;
+    run_spans(&r);
+    const bool has_failed = r.f->has_failed;
+    *out = orr__fill_close(r.f);
+    return has_failed ? orr_no_memory(err) : ORR_OK;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* systolic_v1.c - every figure of SCALE-Sim v1's reports, its defects included (scale-sim.md, sections 3 and 4).
+ *
+ * The reference writes traces of every word and counts their fields.  Here counts have closed forms, first and last
+ * cycles follow from the folds, and the read buffers are systolic_fill.c's. */
+#include "systolic_v1.h"
+
+#include "../../../base/memory.h"
+
+#include <math.h>
+
+enum { FIRST_RATE = 10 };
+
+/* ---- read buffers, 4.1 ---- */
+
+typedef struct refill {
+    orr_systolic_traffic *out;
+    uint64_t size;
+    bool has_from, has_begun, is_broken;
+    int64_t from, to; /* what is held now is fetched in these cycles */
+} refill;
+
+static bool charge(refill *r, uint64_t words)
+{
+    if (!r->has_from)
+        r->from = r->to - (int64_t)orr__cdiv(words, FIRST_RATE);
+    r->has_from = true;
+    if (r->to <= r->from) {
+        r->is_broken = true;
+        return false;
+    }
+    const uint64_t rate = orr__cdiv(words, (uint64_t)(r->to - r->from));
+    if (!r->has_begun)
+        r->out->first = r->from;
+    r->has_begun = true;
+    r->out->last = r->from + (int64_t)orr__cdiv(words, rate) - 1;
+    r->out->words += words;
+    const double most = (double)orr__min(rate, words);
+    r->out->peak = r->out->peak > most ? r->out->peak : most;
+    return true;
+}
+
+static bool refill_emptied(void *ctx, uint64_t cycle)
+{
+    refill *r = ctx;
+    if (!charge(r, r->size))
+        return false;
+    r->from = r->to;
+    r->to = (int64_t)cycle;
+    return true;
+}
+
+typedef struct buffers {
+    refill refills[2];
+    orr__fill_rules rules[2];
+} buffers;
+
+/* The reference tells the operands apart by their addresses alone. */
+static void set_up(buffers *b, const orr__systolic *s, orr_systolic_result *out)
+{
+    const orr_systolic_array *a = s->array;
+    const uint64_t from[] = {a->ifmap_offset, a->filter_offset, a->ofmap_offset};
+    const uint64_t sizes[] = {a->ifmap_words, a->filter_words};
+    for (int i = 0; i < 2; i++) {
+        b->refills[i] = (refill){.out = &out->dram[i], .size = sizes[i]};
+        b->rules[i] = (orr__fill_rules){.size = sizes[i],
+                                        .low = from[i],
+                                        .high = from[i + 1],
+                                        .ctx = &b->refills[i],
+                                        .emptied = refill_emptied};
+    }
+}
+
+static orr_code settle(buffers *b, int i, uint64_t held, orr_error *err)
+{
+    static const char *const names[] = {"ifmap", "filter"};
+    refill *r = &b->refills[i];
+    if (!r->is_broken && held)
+        (void)charge(r, held);
+    if (r->is_broken)
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "SCALE-Sim v1 divides by zero here: the %s buffer, %llu words, is filled "
+                        "twice in one cycle",
+                        names[i], (unsigned long long)r->size);
+    if (i == 0 && !r->has_begun)
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "SCALE-Sim v1 fails here: no ifmap address is between IfmapOffset and "
+                        "FilterOffset");
+    return ORR_OK;
+}
+
+/* Filters that are nowhere between the offsets: the reference shows the ifmap's cycles once more. */
+static void borrow_cycles(orr_systolic_result *out)
+{
+    if (out->dram[ORR_OPERAND_FILTER].words)
+        return;
+    out->dram[ORR_OPERAND_FILTER].first = out->dram[ORR_OPERAND_IFMAP].first;
+    out->dram[ORR_OPERAND_FILTER].last = out->dram[ORR_OPERAND_IFMAP].last;
+}
+
+static orr_code regular_reads(const orr__systolic *s,
+                              const uint64_t *walk,
+                              orr_systolic_result *out,
+                              orr_error *err)
+{
+    orr__stream ifmap, filter;
+    orr__fill_counts counts;
+    orr_code code = ORR_OK;
+    buffers b;
+    set_up(&b, s, out);
+    orr__streams_v1(s, walk, &ifmap, &filter);
+    for (int i = 0; i < 2 && !code; i++) {
+        code = orr__fill_run(&b.rules[i], &ifmap, &filter, &counts, err);
+        if (!code)
+            code = settle(&b, i, counts.held, err);
+    }
+    return code;
+}
+
+/* ---- output stationary ---- */
+
+uint64_t orr__systolic_v1_os_write(const orr__systolic *s, uint64_t v, uint64_t h)
+{
+    const orr__folds f = orr__folds_of(s->E, s->N, s->R, s->C);
+    const uint64_t pitch = orr__max(s->T, s->R), tail = f.last_rows;
+    const uint64_t column = (f.inner - 1) * pitch;
+    const uint64_t next = orr__max(s->T + 1 > tail ? s->T + 1 - tail : 0, tail);
+    uint64_t start = s->T + orr__min(s->C, s->N) - 1 + h * pitch;
+    if (v + 1 < f.outer || v == 0)
+        return start + v * (column + next);
+    const uint64_t lost = tail + s->C - f.last_columns;
+    start += (v - 1) * (column + next);
+    return start + column + orr__max(s->T + 1 > lost ? s->T + 1 - lost : 0, tail);
+}
+
+static uint64_t ramp(uint64_t lanes, uint64_t cycle, uint64_t delay, uint64_t length)
+{
+    const orr__stream one = {.is_skewed = true, .objects_are_lanes = true};
+    const orr__phase p = {.start = delay, .objects = lanes, .ks = length};
+    return lanes ? orr__phase_before(&one, &p, cycle) : 0;
+}
+
+/* Ifmap words read before this cycle. */
+static uint64_t os_words_before(const orr__systolic *s, const orr__folds *f, uint64_t cycle)
+{
+    const uint64_t pass = f->inner * s->T, lanes = orr__min(s->R, s->E), tail = f->last_rows;
+    const uint64_t whole = pass + lanes - 1;
+    const uint64_t over = cycle < whole ? 0 : orr__min(f->outer, (cycle - whole) / pass + 1);
+    uint64_t words = over * s->E * s->T;
+    for (uint64_t v = over; v < f->outer && v * pass < cycle; v++)
+        words += ramp(tail, cycle, v * pass, pass) +
+                 ramp(lanes - tail, cycle, v * pass + tail, pass - s->T);
+    return words;
+}
+
+/* A column and a row that both stream keep one element busy: for each column, the rows' words while it streams. */
+static orr__wide os_busy(const orr__systolic *s, const orr__os_folds *g)
+{
+    const uint64_t pass = g->repeats * s->T;
+    orr__wide busy = 0;
+    for (uint64_t c = 0; c < orr__min(s->C, s->N); c++) {
+        const uint64_t folds = g->f.outer - (c >= g->f.last_columns);
+        busy += os_words_before(s, &g->f, c + folds * pass) - os_words_before(s, &g->f, c);
+    }
+    return busy;
+}
+
+static orr_code os_degenerate(const orr__systolic *s,
+                              orr__v1_lanes *lanes,
+                              orr_systolic_result *out,
+                              orr_error *err)
+{
+    orr__stream ifmap, filter;
+    orr__fill *fills[2] = {NULL, NULL};
+    orr__fill_counts counts[2] = {{0, 0}, {0, 0}}, alone = {0, 0};
+    orr_code code = ORR_OK;
+    buffers b;
+    set_up(&b, s, out);
+    orr__streams_v1(s, NULL, &ifmap, &filter);
+    const bool is_mixed = ifmap.end > s->array->filter_offset;
+    for (int i = 0; i < 2 && !code; i++) {
+        orr__fill_rules mine = b.rules[i];
+        mine.high = orr__min(mine.high, orr__max(ifmap.end, i && is_mixed ? filter.end : 0));
+        code = orr__fill_open(&mine, &fills[i], err);
+    }
+    if (!code)
+        code = orr__systolic_v1_lanes(s, is_mixed ? &filter : NULL, fills[0], fills[1], lanes, err);
+    for (int i = 0; i < 2; i++)
+        if (fills[i])
+            counts[i] = orr__fill_close(fills[i]);
+    if (!code && !is_mixed) {
+        code = orr__fill_run(&b.rules[1], NULL, &filter, &alone, err);
+        counts[1] = alone;
+    }
+    for (int i = 0; i < 2 && !code; i++)
+        code = settle(&b, i, counts[i].held, err);
+    return code;
+}
+
+static orr_code run_os(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+{
+    const orr__os_folds g = orr__systolic_v1_os(s);
+    const uint64_t write_start = orr__systolic_v1_os_write(s, 0, 0);
+    const uint64_t write_last = orr__systolic_v1_os_write(s, g.f.outer - 1, g.f.inner - 1);
+    orr__v1_lanes lanes;
+    orr_code code;
+    if (orr__systolic_v1_is_degenerate(s)) {
+        code = os_degenerate(s, &lanes, out, err);
+    } else {
+        lanes.cycles = (uint64_t)(g.column_end > g.row_end ? g.column_end : g.row_end);
+        lanes.words = g.f.outer * s->E * s->T;
+        lanes.busy = os_busy(s, &g);
+        code = regular_reads(s, NULL, out, err);
+    }
+    if (code)
+        return code;
+    out->sram[ORR_OPERAND_IFMAP].words = lanes.words;
+    out->sram[ORR_OPERAND_FILTER].words = s->N * g.repeats * s->T;
+    out->sram_read.words = lanes.words + s->N * g.repeats * s->T + lanes.cycles;
+    out->sram_read.last = (int64_t)lanes.cycles - 1;
+    out->sram_read.peak = (double)(s->R + s->C);
+    out->sram[ORR_OPERAND_OFMAP] = (orr_systolic_traffic){
+        .words = s->E * s->N,
+        .first = (int64_t)write_start,
+        .last = (int64_t)(write_last + g.f.last_rows - 1),
+        .peak = (double)orr__min(s->C, s->N),
+    };
+    out->folds = g.f.inner * g.f.outer;
+    out->utilisation = 100 * (double)lanes.busy / (double)(s->R * s->C) / (double)lanes.cycles;
+    return ORR_OK;
+}
+
+/* ---- weights or inputs stationary ---- */
+
+/* Windows of ws whose bases are not those of pixels: the reference steps by the stride and begins a new row when the
+ * unrounded width says so (first deviation of section 4).  *out stays NULL where that gives what is regular. */
+static orr_code irregular_walk(const orr__systolic *s, uint64_t **out, orr_error *err)
+{
+    const orr_systolic_layer *l = s->layer;
+    const uint64_t line = l->ifmap_width * l->channels, count = orr__systolic_v1_streamed(s);
+    *out = NULL;
+    if (s->array->dataflow != ORR_DATAFLOW_WS || s->T <= s->R || s->exact_w == floor(s->exact_w))
+        return ORR_OK;
+    uint64_t *walk = orr_alloc(count, sizeof *walk), base = 0;
+    if (!walk)
+        return orr_no_memory(err);
+    for (uint64_t e = 0; e < count; e++) {
+        walk[e] = base;
+        if (fmod((double)(e + 1), s->exact_w) == 0)
+            base = (base / line + l->stride_height) * line;
+        else
+            base += l->stride_width * l->channels;
+    }
+    *out = walk;
+    return ORR_OK;
+}
+
+/* Widths of column folds: all but the last have `full`. */
+static uint64_t skewed_slots(const orr__systolic *s, uint64_t mapped)
+{
+    return (s->N + orr__min(s->C, mapped)) * mapped; /* blank places are counted, 3.3 */
+}
+
+static void count_folded(const orr__systolic *s, orr_systolic_result *out)
+{
+    const bool is_ws = s->array->dataflow == ORR_DATAFLOW_WS;
+    const uint64_t steps = is_ws ? orr__systolic_v1_streamed(s) : s->N;
+    const uint64_t across = is_ws ? s->N : s->E;
+    const orr__folds f = orr__folds_of(s->T, across, s->R, s->C);
+    const uint64_t loaded = across * s->T, streamed = steps * s->T * f.outer;
+    const uint64_t rows = s->T * f.outer + steps * f.inner * f.outer;
+    const uint64_t start = (uint64_t)orr__systolic_v1_cycles(s) -
+                           orr__systolic_v1_fold(s, f.last_rows, f.last_columns);
+    const uint64_t lag = is_ws ? f.last_columns : 0;
+    const uint64_t last = start + 2 * f.last_rows + lag;
+    orr_systolic_traffic *w = &out->sram[ORR_OPERAND_OFMAP];
+    out->sram[ORR_OPERAND_IFMAP].words = is_ws ? streamed : loaded;
+    out->sram[ORR_OPERAND_FILTER].words = is_ws ? loaded : streamed;
+    out->sram_read.words = loaded + streamed + rows;
+    out->sram_read.last = (int64_t)(start + f.last_rows + steps - 1);
+    out->sram_read.peak = (double)(s->R + s->C);
+    out->folds = f.inner * f.outer;
+    w->words =
+        is_ws ? s->E * s->N * f.inner
+              : f.inner * ((f.outer - 1) * skewed_slots(s, s->C) + skewed_slots(s, f.last_columns));
+    w->first = (int64_t)(2 * s->R + (is_ws ? orr__min(s->C, across) : 0));
+    w->last = (int64_t)(last + (is_ws ? s->E : s->N + f.last_columns) - 1);
+    w->peak = (double)orr__min(s->C, across);
+    /* Elements at work, weighed with the cycles of their fold. */
+    double busy = 0;
+    for (int v = 0; v < 2; v++) {
+        const uint64_t columns = v ? f.last_columns : f.columns, times = v ? 1 : f.outer - 1;
+        busy += (double)(times * (f.inner - 1)) * (double)(s->R * columns) *
+                    (double)orr__systolic_v1_fold(s, s->R, columns) +
+                (double)times * (double)(f.last_rows * columns) *
+                    (double)orr__systolic_v1_fold(s, f.last_rows, columns);
+    }
+    out->utilisation = 100 * busy / (double)(s->R * s->C);
+}
+
+static void count_stacked(const orr__systolic *s, orr_systolic_result *out)
+{
+    const bool is_ws = s->array->dataflow == ORR_DATAFLOW_WS;
+    const uint64_t stack = s->R / s->T, width = stack * s->C;
+    const uint64_t across = is_ws ? s->N : s->E, steps = is_ws ? s->E : s->N;
+    const uint64_t folds = orr__cdiv(across, width), first = orr__min(across, width);
+    const uint64_t mapped = across - (folds - 1) * width;
+    const uint64_t stacked = orr__cdiv(mapped, s->C), before = orr__cdiv(first, s->C);
+    const uint64_t windows = (folds - 1) * stack + stacked;
+    const uint64_t loaded = across * s->T, streamed = steps * s->T * windows;
+    const uint64_t start =
+        (uint64_t)orr__systolic_v1_cycles(s) - orr__systolic_v1_stacked(s, mapped);
+    orr_systolic_traffic *w = &out->sram[ORR_OPERAND_OFMAP];
+    const uint64_t first_lag = !is_ws ? 0 : before > 1 ? s->C : first;
+    const uint64_t last_lag = !is_ws ? 0 : stacked > 1 ? s->C : mapped;
+    out->sram[ORR_OPERAND_IFMAP].words = is_ws ? streamed : loaded;
+    out->sram[ORR_OPERAND_FILTER].words = is_ws ? loaded : streamed;
+    out->sram_read.words = loaded + streamed + windows * s->T + folds * steps;
+    out->sram_read.last = (int64_t)(start + stacked * s->T + steps - 1);
+    out->sram_read.peak = (double)(s->R + (is_ws ? 2 : 1) * s->C);
+    out->folds = folds;
+    w->words = is_ws ? s->E * s->N : (folds - 1) * skewed_slots(s, width) + skewed_slots(s, mapped);
+    w->first = (int64_t)((before + 1) * s->T + first_lag);
+    w->last = (int64_t)(start + (stacked + 1) * s->T + last_lag +
+                        (is_ws ? s->E : s->N + orr__min(s->C, mapped)) - 1);
+    w->peak = (double)first;
+    out->utilisation =
+        100 *
+        ((double)(folds - 1) * (double)(s->T * width) * (double)orr__systolic_v1_stacked(s, width) +
+         (double)(s->T * mapped) * (double)orr__systolic_v1_stacked(s, mapped)) /
+        (double)(s->R * s->C);
+}
+
+static orr_code run_fixed(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+{
+    uint64_t *walk;
+    orr_code code = irregular_walk(s, &walk, err);
+    if (code)
+        return code;
+    code = regular_reads(s, walk, out, err);
+    orr_free(walk);
+    if (s->T > s->R)
+        count_folded(s, out);
+    else
+        count_stacked(s, out);
+    out->utilisation /= (double)(uint64_t)orr__systolic_v1_cycles(s);
+    return code;
+}
+
+/* ---- all ---- */
+
+/* 4.3: all averages are over the same cycles. */
+static void average(orr_systolic_result *out)
+{
+    const int64_t last[] = {out->dram[ORR_OPERAND_OFMAP].last, out->sram[ORR_OPERAND_OFMAP].last,
+                            out->sram_read.last};
+    int64_t end = last[0], begin = out->dram[ORR_OPERAND_IFMAP].first;
+    for (int i = 1; i < 3; i++)
+        end = last[i] > end ? last[i] : end;
+    if (out->dram[ORR_OPERAND_FILTER].first < begin)
+        begin = out->dram[ORR_OPERAND_FILTER].first;
+    const double cycles = (double)(end - begin);
+    for (int i = 0; i < ORR_OPERANDS; i++) {
+        out->dram[i].average = (double)out->dram[i].words / cycles;
+        out->sram[i].average = (double)out->sram[i].words / cycles;
+    }
+    out->sram_read.average = (double)out->sram_read.words / cycles;
+}
+
+orr_code orr__systolic_v1_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
+{
+    const orr_code code =
+        s->array->dataflow == ORR_DATAFLOW_OS ? run_os(s, out, err) : run_fixed(s, out, err);
+    if (code)
+        return code;
+    out->cycles = (uint64_t)orr__systolic_v1_cycles(s);
+    out->busy = out->utilisation;
+    orr__systolic_v1_writes(s, &out->dram[ORR_OPERAND_OFMAP]);
+    borrow_cycles(out);
+    average(out);
+    return ORR_OK;
+}

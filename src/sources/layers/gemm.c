@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.c - from shapes to a table of layers: work out each layer, cost it, round its times.
+ *
+ * All numbers are those of the slowest NPU.  The three times of a layer and its update are whole numbers of
+ * what the table counts; a time that is not nothing never becomes nothing.  How far rounding went is kept, for
+ * tables of short layers in microseconds. */
+#include "gemm_impl.h"
+
+#include <inttypes.h>
+
+enum { NPUS = 8, DATATYPE_BYTES = 2, MOST_NPUS = 1 << 24, SHOWN = 60 };
+
+/* ---- options ---- */
+
+static orr_gemm_options with_defaults(const orr_gemm_options *opt)
+{
+    orr_gemm_options o = *opt;
+    o.npus = o.npus ? o.npus : NPUS;
+    o.packages = o.packages ? o.packages : 1;
+    o.datatype_bytes = o.datatype_bytes ? o.datatype_bytes : DATATYPE_BYTES;
+    o.repeat = o.repeat ? o.repeat : 1;
+    return o;
+}
+
+static bool is_shared_policy(orr_policy p)
+{
+    return p == ORR_POLICY_DATA || p == ORR_POLICY_MODEL || p == ORR_POLICY_HYBRID_DATA_MODEL ||
+           p == ORR_POLICY_HYBRID_MODEL_DATA || p == ORR_POLICY_HYBRID_CUSTOMIZED;
+}
+
+static orr_code check_options(const orr_gemm_options *o, orr_error *err)
+{
+    if (!is_shared_policy(o->policy))
+        return orr_fail(err, ORR_EUSAGE, NULL, "layers cannot be shared out by %s",
+                        orr_policy_name(o->policy) ? orr_policy_name(o->policy) : "no policy");
+    if (o->npus > MOST_NPUS)
+        return orr_fail(err, ORR_EUSAGE, NULL, "%" PRIu32 " NPUs are more than %d", o->npus,
+                        MOST_NPUS);
+    if (o->npus % o->packages)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%" PRIu32 " NPUs cannot be in %" PRIu32 " packages of equal size", o->npus,
+                        o->packages);
+    if (!o->hardware == !o->array)
+        return orr_fail(err, ORR_EUSAGE, NULL, "one of hardware and array must be given");
+    if (o->rules != ORR_SYSTOLIC_TRUE && !o->array)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the old generator needs an array");
+    if (o->array && (o->times == ORR_TIMES_US || o->times == ORR_TIMES_NS))
+        return orr_fail(err, ORR_EUSAGE, NULL, "without a clock there are no times, only cycles");
+    return ORR_OK;
+}
+
+/* ---- the layers ---- */
+
+static orr_code too_large(orr_error *err)
+{
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "the layer is too large: its weights do not fit into 64 bits");
+}
+
+/* A word of an array's buffers is a byte, as SCALE-Sim has it. */
+static orr__buffers buffers_of(const orr_gemm *g)
+{
+    const orr_hardware *hw = g->opt.hardware;
+    const orr_systolic_array *a = g->opt.array;
+    const orr_bytes sizes[] = {hw ? hw->input_buffer : a->ifmap_words,
+                               hw ? hw->weight_buffer : a->filter_words,
+                               hw ? hw->output_buffer : a->ofmap_words};
+    uint64_t elements[3];
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t n = sizes[i] / g->opt.datatype_bytes;
+        elements[i] = sizes[i] == 0 ? UINT64_MAX : n ? n : 1;
+    }
+    return (orr__buffers){elements[0], elements[1], elements[2]};
+}
+
+static orr_code find_policy(const orr_gemm *g, const orr__shape *s, orr_policy *out, orr_error *err)
+{
+    *out = g->opt.policy;
+    if (g->opt.policy != ORR_POLICY_HYBRID_CUSTOMIZED)
+        return ORR_OK;
+    *out = s->policy;
+    if (s->has_policy)
+        return ORR_OK;
+    const orr_where w = orr_where_line(g->label, s->line, s->policy_column ? s->policy_column : 1);
+    return orr_fail(err, ORR_EINPUT, &w,
+                    "%.*s: HYBRID_CUSTOMIZED takes a strategy for each layer: " ORR__STRATEGIES,
+                    (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
+}
+
+static orr_code update_cycles(
+    const orr_gemm *g, const orr__cost *c, const orr__work *work, orr_gemm_layer *l, orr_error *err)
+{
+    static const uint64_t touched[] = {
+        [ORR_UPDATE_SGD] = 3, [ORR_UPDATE_MOMENTUM] = 5, [ORR_UPDATE_ADAM] = 7};
+    orr_bytes bytes;
+    if (g->opt.update >= ORR_UPDATE_NONE)
+        return ORR_OK;
+    if (__builtin_mul_overflow(work->updated, touched[g->opt.update], &bytes) ||
+        __builtin_mul_overflow(bytes, g->opt.datatype_bytes, &bytes))
+        return too_large(err);
+    const orr_code code = orr__cost_memory(c, bytes, &l->update_cycles, err);
+    return code ? code : orr__cost_time(c, l->update_cycles, &l->update_time, err);
+}
+
+static orr_code cost_layer(
+    const orr_gemm *g, orr__cost *c, const orr__work *work, orr_gemm_layer *l, orr_error *err)
+{
+    double cycles = 0, products = 0;
+    orr_code code = ORR_OK;
+    for (int i = 0; i < ORR_PASSES && !code; i++) {
+        code = orr__cost_pass(c, &work->pass[i], &l->pass[i], err);
+        cycles += (double)l->pass[i].cycles;
+        products += (double)l->pass[i].products;
+    }
+    if (code)
+        return code;
+    if (cycles > 0)
+        l->utilisation = products / (cycles * (double)orr__cost_elements(c));
+    l->imbalance = work->imbalance;
+    if (__builtin_mul_overflow(work->weights, g->opt.datatype_bytes, &l->weights))
+        return too_large(err);
+    return update_cycles(g, c, work, l, err);
+}
+
+/* The systolic model speaks of a layer without knowing where it came from. */
+static orr_code with_place(const orr_gemm *g, const orr__shape *s, orr_code code, orr_error *err)
+{
+    if (!err || code != ORR_EINPUT || err->where.path[0])
+        return code;
+    err->where = orr_where_line(g->label, s->line, 1);
+    return orr_because(err, code, "%.*s", (int)(s->name.len < SHOWN ? s->name.len : SHOWN),
+                       s->name.ptr);
+}
+
+static orr_code add_layer(
+    orr_gemm *g, orr__cost *c, const orr__buffers *buffers, const orr__shape *s, orr_error *err)
+{
+    orr_gemm_layer l = {.kind = s->kind, .name.len = s->name.len};
+    orr__work work;
+    orr_code code = find_policy(g, s, &l.policy, err);
+    if (!code)
+        code = orr__work_of(s, orr__ways_of(l.policy, g->opt.npus, g->opt.packages), buffers,
+                            g->label, &work, err);
+    if (!code)
+        code = with_place(g, s, cost_layer(g, c, &work, &l, err), err);
+    if (code)
+        return code;
+    l.name.ptr = orr_arena_text(g->arena, s->name);
+    if (!l.name.ptr)
+        return orr_no_memory(err);
+    g->layers[g->count++] = l;
+    return ORR_OK;
+}
+
+static orr_code add_layers(orr_gemm *g, const orr_shapes *s, orr_error *err)
+{
+    const orr__buffers buffers = buffers_of(g);
+    orr__cost *c;
+    orr_code code = orr__cost_create(g->opt.hardware, g->opt.array, g->opt.datatype_bytes, &c, err);
+    for (size_t i = 0; i < s->count && !code; i++)
+        code = add_layer(g, c, &buffers, &s->all[i], err);
+    orr__cost_destroy(c);
+    return code;
+}
+
+/* ---- times of the table ---- */
+
+/* To the nearest, halves up, and never from something to nothing. */
+static uint64_t in_units(orr_ps time, uint64_t unit)
+{
+    const uint64_t t = (uint64_t)time;
+    const uint64_t units = t / unit + (t % unit >= unit - unit / 2);
+    return t && !units ? 1 : units;
+}
+
+static uint64_t in_table(const orr_gemm *g, uint64_t cycles, orr_ps time)
+{
+    if (g->opt.times == ORR_TIMES_CYCLES)
+        return cycles;
+    return in_units(time, g->opt.times == ORR_TIMES_US ? 1000000 : 1000);
+}
+
+static void round_times(orr_gemm *g)
+{
+    const double unit = g->opt.times == ORR_TIMES_US ? 1e6 : 1e3;
+    double exact = 0, rounded = 0;
+    for (size_t i = 0; i < g->count; i++) {
+        orr_gemm_layer *l = &g->layers[i];
+        for (int k = 0; k < ORR_PASSES; k++) {
+            l->pass[k].in_table = in_table(g, l->pass[k].cycles, l->pass[k].time);
+            exact += (double)l->pass[k].time;
+            rounded += (double)l->pass[k].in_table * unit;
+        }
+        l->update_in_table = g->opt.update == ORR_UPDATE_GIVEN
+                                 ? g->opt.update_time
+                                 : in_table(g, l->update_cycles, l->update_time);
+    }
+    if (g->opt.times != ORR_TIMES_CYCLES && exact > 0)
+        g->rounding = rounded / exact - 1;
+}
+
+/* ---- the whole ---- */
+
+void orr_gemm_destroy(orr_gemm *g)
+{
+    if (!g)
+        return;
+    orr_arena_destroy(g->arena);
+    orr_free(g->layers);
+    orr_free(g->shards);
+    orr_buf_fini(&g->text);
+    orr_free(g);
+}
+
+static orr_code prepare(const orr_shapes *s,
+                        const orr_gemm_options *o,
+                        orr_gemm **out,
+                        orr_error *err)
+{
+    orr_gemm *g = orr_alloc(1, sizeof *g);
+    if (!g || !(g->arena = orr_arena_create()) ||
+        !(g->layers = orr_alloc(s->count ? s->count : 1, sizeof *g->layers)) ||
+        !(g->label = orr_arena_text(g->arena, orr_str_of(s->label)))) {
+        orr_gemm_destroy(g);
+        return orr_no_memory(err);
+    }
+    g->opt = *o;
+    g->hash = s->hash;
+    if (o->hardware) {
+        g->hardware = *o->hardware;
+        g->opt.hardware = &g->hardware;
+    } else {
+        g->array = *o->array;
+        g->opt.array = &g->array;
+    }
+    if (o->times == ORR_TIMES_BEST)
+        g->opt.times = o->hardware ? ORR_TIMES_US : ORR_TIMES_CYCLES;
+    *out = g;
+    return ORR_OK;
+}
+
+orr_code orr_gemm_create(const orr_shapes *s,
+                         const orr_gemm_options *opt,
+                         orr_gemm **out,
+                         orr_error *err)
+{
+    const orr_gemm_options o = with_defaults(opt);
+    orr_gemm *g = NULL;
+    orr_code code = check_options(&o, err);
+    *out = NULL;
+    if (code || (code = prepare(s, &o, &g, err)))
+        return code;
+    if (o.rules == ORR_SYSTOLIC_TRUE) {
+        code = add_layers(g, s, err);
+        round_times(g);
+    } else {
+        code = orr__gemm_old(g, s, err);
+    }
+    if (code) {
+        orr_gemm_destroy(g);
+        return code;
+    }
+    *out = g;
+    return ORR_OK;
+}
+
+size_t orr_gemm_count(const orr_gemm *g)
+{
+    return g->count;
+}
+
+const orr_gemm_layer *orr_gemm_layer_at(const orr_gemm *g, size_t i)
+{
+    return &g->layers[i];
+}
+
+/* ---- the table ---- */
+
+static orr_layer_pass row_pass(const orr_gemm_pass *p)
+{
+    return (orr_layer_pass){
+        .time = p->in_table, .comm = orr_str_of(p->comm), .bytes = p->comm_bytes};
+}
+
+/* Copies are told apart by a number behind the name. */
+static orr_code add_row(
+    const orr_gemm *g, const orr_gemm_layer *l, uint32_t copy, orr_layers *to, orr_error *err)
+{
+    orr_buf name = {0}, update = {0};
+    orr_buf_add(&name, l->name.ptr, l->name.len);
+    if (g->opt.repeat > 1)
+        orr_buf_print(&name, ".%" PRIu32, copy);
+    orr_buf_u64(&update, l->update_in_table);
+    orr_code code = ORR_ENOMEM;
+    if (!name.failed && !update.failed) {
+        const orr_layer row = {
+            .name = {(const char *)name.ptr, name.len},
+            .reserved = orr_str_of("-1"),
+            .forward = row_pass(&l->pass[ORR_PASS_FORWARD]),
+            .input_grad = row_pass(&l->pass[ORR_PASS_INPUT_GRAD]),
+            .weight_grad = row_pass(&l->pass[ORR_PASS_WEIGHT_GRAD]),
+            .update_time = {(const char *)update.ptr, update.len},
+            .policy = l->policy,
+        };
+        code = orr_layers_add(to, &row, err);
+    }
+    orr_buf_fini(&name);
+    orr_buf_fini(&update);
+    return code == ORR_ENOMEM ? orr_no_memory(err) : code;
+}
+
+orr_code orr_gemm_table(const orr_gemm *g, orr_layers **out, orr_error *err)
+{
+    orr_layers *t;
+    orr_code code = orr_layers_create(g->opt.policy, &t, err);
+    *out = NULL;
+    if (code)
+        return code;
+    for (uint32_t copy = 0; copy < g->opt.repeat && !code; copy++)
+        for (size_t i = 0; i < g->count && !code; i++)
+            code = add_row(g, &g->layers[i], copy, t, err);
+    if (code) {
+        orr_layers_free(t);
+        return code;
+    }
+    *out = t;
+    return ORR_OK;
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_report.c - what the layers cost: a table in 80 columns, JSON, CSV (docs/format/gemm.md).
+ *
+ * Where the clock is not known, cycles stand where times would. */
+#include "gemm_impl.h"
+
+#include "../../base/number.h"
+
+#include <orrery/units.h>
+
+#include <inttypes.h>
+
+enum { ROWS = 40, NAME = 15 };
+
+static const char *const pass_keys[ORR_PASSES] = {"forward", "input_grad", "weight_grad"};
+static const char *const dataflow_words[] = {"os", "ws", "is"};
+
+/* ---- sums over all layers and copies ---- */
+
+enum { COLLECTIVES = 4 };
+static const char *const collectives[COLLECTIVES] = {"ALLREDUCE", "ALLGATHER", "REDUCESCATTER",
+                                                     "ALLTOALL"};
+
+/* Sums may be larger than 64 bits hold, and are for people: doubles. */
+typedef struct totals {
+    double pass_cycles[ORR_PASSES], pass_time[ORR_PASSES];
+    double update_cycles, update_time;
+    double products, traffic, weights;
+    double bound[4]; /* cycles in passes where the arrays, vectors, memory were slowest; overhead */
+    double collective[COLLECTIVES];
+} totals;
+
+static void add_pass(const orr_gemm_pass *p, double copies, int i, totals *t)
+{
+    const uint64_t parts[] = {p->array_cycles, p->vector_cycles, p->memory_cycles};
+    int longest = 0;
+    for (int k = 1; k < 3; k++)
+        longest = parts[k] > parts[longest] ? k : longest;
+    t->bound[longest] += copies * (double)(p->cycles - p->overhead_cycles);
+    t->bound[3] += copies * (double)p->overhead_cycles;
+    t->pass_cycles[i] += copies * (double)p->cycles;
+    t->pass_time[i] += copies * (double)p->time;
+    t->products += copies * (double)p->products;
+    t->traffic += copies * (double)p->traffic;
+    for (int k = 0; k < COLLECTIVES; k++)
+        t->collective[k] +=
+            strcmp(p->comm, collectives[k]) == 0 ? copies * (double)p->comm_bytes : 0;
+}
+
+static totals sum_up(const orr_gemm *g)
+{
+    const double copies = g->opt.repeat;
+    totals t = {.update_cycles = 0};
+    for (size_t i = 0; i < g->count; i++) {
+        const orr_gemm_layer *l = &g->layers[i];
+        for (int k = 0; k < ORR_PASSES; k++)
+            add_pass(&l->pass[k], copies, k, &t);
+        t.update_cycles += copies * (double)l->update_cycles;
+        t.update_time += copies * (double)l->update_time;
+        t.weights += copies * (double)l->weights;
+    }
+    return t;
+}
+
+static double elements(const orr_gemm *g)
+{
+    return g->opt.hardware
+               ? (double)g->hardware.arrays * (double)g->hardware.rows * (double)g->hardware.columns
+               : (double)g->array.rows * (double)g->array.columns;
+}
+
+static double all_cycles(const totals *t)
+{
+    return t->pass_cycles[0] + t->pass_cycles[1] + t->pass_cycles[2];
+}
+
+static double utilisation(const orr_gemm *g, const totals *t)
+{
+    return all_cycles(t) > 0 ? t->products / (all_cycles(t) * elements(g)) : 0;
+}
+
+/* ---- words ---- */
+
+static const char *times_word(orr_gemm_times t)
+{
+    return t == ORR_TIMES_US ? "us" : t == ORR_TIMES_NS ? "ns" : "cycles";
+}
+
+static uint64_t whole(double v)
+{
+    return v < 9e18 ? (uint64_t)(v + 0.5) : 9000000000000000000u;
+}
+
+static void percent(double share, char out[ORR_UNIT_ROOM])
+{
+    orr_percent_text(whole(share * 1e6), 1000000, out);
+}
+
+/* A time, or cycles where there is none. */
+static char *spent(const orr_gemm *g, double cycles, double time, char out[ORR_UNIT_ROOM])
+{
+    if (cycles <= 0) {
+        out[0] = '-';
+        out[1] = '\0';
+        return out;
+    }
+    return g->opt.hardware ? orr_time_text((orr_ps)whole(time), out)
+                           : orr_short_text(whole(cycles), out);
+}
+
+/* ---- for people ---- */
+
+void orr__gemm_print_head(const orr_gemm *g, orr_buf *b)
+{
+    char clock[ORR_UNIT_ROOM], rate[ORR_UNIT_ROOM];
+    const orr_hardware *hw = &g->hardware;
+    orr_buf_print(b, "%.40s: %zu layer%s", g->label, g->count, g->count == 1 ? "" : "s");
+    if (g->opt.repeat > 1)
+        orr_buf_print(b, " x %" PRIu32, g->opt.repeat);
+    orr_buf_print(b, "\n%s over %" PRIu32 " NPU%s", orr_policy_name(g->opt.policy), g->opt.npus,
+                  g->opt.npus == 1 ? "" : "s");
+    if (g->opt.packages > 1)
+        orr_buf_print(b, " in %" PRIu32 " packages", g->opt.packages);
+    orr_buf_print(b, ", %" PRIu32 " byte%s an element\n", g->opt.datatype_bytes,
+                  g->opt.datatype_bytes == 1 ? "" : "s");
+    if (!g->opt.hardware) {
+        orr_buf_print(b, "one array of %" PRIu64 " x %" PRIu64 " (%s), no clock\n", g->array.rows,
+                      g->array.columns, dataflow_words[g->array.dataflow]);
+        return;
+    }
+    orr_buf_print(b, "%s: %" PRIu64 " array%s of %" PRIu64 " x %" PRIu64 " (%s), %s", hw->name,
+                  hw->arrays, hw->arrays == 1 ? "" : "s", hw->rows, hw->columns,
+                  dataflow_words[hw->dataflow], orr_frequency_text(hw->clock_hz, clock));
+    if (hw->memory_bandwidth)
+        orr_buf_print(b, ", %s", orr_rate_text(hw->memory_bandwidth, rate));
+    orr_buf_byte(b, '\n');
+}
+
+static void print_row(orr_buf *b,
+                      orr_str name,
+                      const char *kind,
+                      char cells[ORR_PASSES + 2][ORR_UNIT_ROOM],
+                      const char *uneven)
+{
+    const bool is_cut = name.len > NAME;
+    orr_buf_print(b, "%-*.*s%s %-11s %9s %9s %9s %6s %9s %6s\n", NAME - is_cut,
+                  (int)(is_cut ? NAME - 1 : (int)name.len), name.ptr, is_cut ? "+" : "", kind,
+                  cells[0], cells[1], cells[2], cells[3], cells[4], uneven);
+}
+
+static void print_layer(const orr_gemm *g, const orr_gemm_layer *l, orr_buf *b)
+{
+    char cells[ORR_PASSES + 2][ORR_UNIT_ROOM], uneven[ORR_UNIT_ROOM];
+    double traffic = 0;
+    uint64_t products = 0;
+    for (int i = 0; i < ORR_PASSES; i++) {
+        spent(g, (double)l->pass[i].cycles, (double)l->pass[i].time, cells[i]);
+        traffic += (double)l->pass[i].traffic;
+        products |= l->pass[i].products;
+    }
+    if (products)
+        percent(l->utilisation, cells[3]);
+    else
+        orr_percent_text(0, 0, cells[3]); /* a dash */
+    orr_bytes_text(whole(traffic), cells[4]);
+    percent(l->imbalance, uneven);
+    print_row(b, l->name, orr_shape_kind_name(l->kind), cells, uneven);
+}
+
+static void print_sum(const orr_gemm *g, const totals *t, orr_buf *b)
+{
+    char cells[ORR_PASSES + 2][ORR_UNIT_ROOM];
+    for (int i = 0; i < ORR_PASSES; i++)
+        spent(g, t->pass_cycles[i], t->pass_time[i], cells[i]);
+    percent(utilisation(g, t), cells[3]);
+    orr_bytes_text(whole(t->traffic), cells[4]);
+    print_row(b, orr_str_of("all"), "", cells, "-");
+}
+
+/* Which part was the slowest for how much of the time. */
+static void print_bounds(const orr_gemm *g, const totals *t, orr_buf *b)
+{
+    static const char *const names[] = {"arrays", "vector unit", "memory", "overhead"};
+    char text[ORR_UNIT_ROOM];
+    const char *comma = "";
+    const double all = all_cycles(t);
+    orr_buf_print(b, "a step computes for %s",
+                  spent(g, all, t->pass_time[0] + t->pass_time[1] + t->pass_time[2], text));
+    if (t->update_cycles > 0)
+        orr_buf_print(b, " and updates weights for %s",
+                      spent(g, t->update_cycles, t->update_time, text));
+    if (g->opt.hardware && all > 0) {
+        orr_buf_text(b, "\nwhat it waits for: ");
+        for (int i = 0; i < 4; i++) {
+            if (t->bound[i] <= 0)
+                continue;
+            percent(t->bound[i] / all, text);
+            orr_buf_print(b, "%s%s %s", comma, names[i], text);
+            comma = ", ";
+        }
+    }
+    orr_buf_byte(b, '\n');
+}
+
+static void print_collectives(const totals *t, orr_buf *b)
+{
+    char text[ORR_UNIT_ROOM];
+    const char *before = "collectives: ";
+    for (int i = 0; i < COLLECTIVES; i++) {
+        if (t->collective[i] <= 0)
+            continue;
+        orr_buf_print(b, "%s%s %s", before, collectives[i],
+                      orr_bytes_text(whole(t->collective[i]), text));
+        before = ", ";
+    }
+    if (*before == ',')
+        orr_buf_byte(b, '\n');
+}
+
+static void print_rounding(const orr_gemm *g, orr_buf *b)
+{
+    const double percents = g->rounding * 100;
+    if (percents < 1 && percents > -1)
+        return;
+    orr_buf_print(b, "note: whole %s instead of exact times change the sum by %+.1f %%%s\n",
+                  times_word(g->opt.times), percents,
+                  g->opt.times == ORR_TIMES_US ? "; --times ns keeps more" : "");
+}
+
+static orr_code give(orr_gemm *g, orr_str *out, orr_error *err)
+{
+    if (g->text.failed)
+        return orr_no_memory(err);
+    *out = (orr_str){(const char *)g->text.ptr, g->text.len};
+    return ORR_OK;
+}
+
+orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err)
+{
+    char heads[ORR_PASSES + 2][ORR_UNIT_ROOM] = {"forward", "in. grad", "wt. grad", "used",
+                                                 "traffic"};
+    orr_buf *b = &g->text;
+    const totals t = sum_up(g);
+    b->len = 0;
+    orr__gemm_print_head(g, b);
+    orr_buf_byte(b, '\n');
+    print_row(b, orr_str_of("layer"), "type", heads, "uneven");
+    for (size_t i = 0; i < g->count && i < ROWS; i++)
+        print_layer(g, &g->layers[i], b);
+    if (g->count > ROWS)
+        orr_buf_print(b, "(%zu more)\n", g->count - ROWS);
+    print_sum(g, &t, b);
+    orr_buf_byte(b, '\n');
+    print_bounds(g, &t, b);
+    print_collectives(&t, b);
+    print_rounding(g, b);
+    return give(g, out, err);
+}
+
+/* ---- for programs ---- */
+
+static void put_u64(orr_json_writer *w, const char *key, uint64_t v)
+{
+    orr_json_key(w, key);
+    orr_json_u64(w, v);
+}
+
+static void put_double(orr_json_writer *w, const char *key, double v)
+{
+    orr_json_key(w, key);
+    orr_json_double(w, v);
+}
+
+static void put_text(orr_json_writer *w, const char *key, const char *text)
+{
+    orr_json_key(w, key);
+    if (text)
+        orr_json_text(w, text);
+    else
+        orr_json_null(w);
+}
+
+/* null where there is no clock. */
+static void put_time(const orr_gemm *g, orr_json_writer *w, const char *key, orr_ps time)
+{
+    orr_json_key(w, key);
+    if (g->opt.hardware)
+        orr_json_i64(w, time);
+    else
+        orr_json_null(w);
+}
+
+static void put_options(const orr_gemm *g, orr_json_writer *w)
+{
+    static const char *const updates[] = {"sgd", "momentum", "adam", "none", "given"};
+    static const char *const rules[] = {NULL, "v1", "v2"};
+    orr_json_key(w, "options");
+    orr_json_begin_object(w);
+    put_text(w, "policy", orr_policy_name(g->opt.policy));
+    put_u64(w, "npus", g->opt.npus);
+    put_u64(w, "packages", g->opt.packages);
+    put_u64(w, "datatype_bytes", g->opt.datatype_bytes);
+    put_u64(w, "repeat", g->opt.repeat);
+    put_text(w, "times", times_word(g->opt.times));
+    put_text(w, "update", updates[g->opt.update]);
+    put_text(w, "compat", rules[g->opt.rules]);
+    orr_json_end_object(w);
+}
+
+static void put_input(const orr_gemm *g, orr_json_writer *w)
+{
+    char hash[ORR_CONTENT_HASH_ROOM];
+    orr_json_key(w, "inputs");
+    orr_json_begin_array(w);
+    orr_json_begin_object(w);
+    put_text(w, "role", "shapes");
+    put_text(w, "path", g->label);
+    put_text(w, "content_hash_murmur3_128", orr_content_hash_text(g->hash, hash));
+    orr_json_end_object(w);
+    orr_json_end_array(w);
+}
+
+static void put_hardware(const orr_gemm *g, orr_json_writer *w)
+{
+    const orr_hardware *hw = &g->hardware;
+    const bool is_chip = g->opt.hardware != NULL;
+    orr_json_key(w, "hardware");
+    orr_json_begin_object(w);
+    put_text(w, "name", is_chip ? hw->name : NULL);
+    put_u64(w, "arrays", is_chip ? hw->arrays : 1);
+    put_u64(w, "rows", is_chip ? hw->rows : g->array.rows);
+    put_u64(w, "columns", is_chip ? hw->columns : g->array.columns);
+    put_text(w, "dataflow", dataflow_words[is_chip ? hw->dataflow : g->array.dataflow]);
+    if (is_chip) {
+        put_u64(w, "clock_hz", hw->clock_hz);
+        put_u64(w, "memory_bandwidth_Bps", hw->memory_bandwidth);
+        put_u64(w, "input_buffer_bytes", hw->input_buffer);
+        put_u64(w, "weight_buffer_bytes", hw->weight_buffer);
+        put_u64(w, "output_buffer_bytes", hw->output_buffer);
+        put_u64(w, "vector_width", hw->vector_width);
+        put_u64(w, "overhead_ps", (uint64_t)hw->overhead);
+    }
+    orr_json_end_object(w);
+}
+
+void orr__gemm_put_head(const orr_gemm *g, orr_json_writer *w)
+{
+    orr_json_key(w, "provenance");
+    orr_json_begin_object(w);
+    put_text(w, "program", g->opt.program);
+    put_input(g, w);
+    put_options(g, w);
+    orr_json_end_object(w);
+    put_hardware(g, w);
+}
+
+static void put_pass(const orr_gemm *g, orr_json_writer *w, const char *key, const orr_gemm_pass *p)
+{
+    orr_json_key(w, key);
+    orr_json_begin_object(w);
+    put_u64(w, "cycles", p->cycles);
+    put_time(g, w, "time_ps", p->time);
+    put_u64(w, "array_cycles", p->array_cycles);
+    put_u64(w, "vector_cycles", p->vector_cycles);
+    put_u64(w, "memory_cycles", p->memory_cycles);
+    put_u64(w, "overhead_cycles", p->overhead_cycles);
+    put_u64(w, "multiply_adds", p->products);
+    put_u64(w, "traffic_bytes", p->traffic);
+    put_text(w, "collective", p->comm);
+    put_u64(w, "collective_bytes", p->comm_bytes);
+    put_u64(w, "in_table", p->in_table);
+    orr_json_end_object(w);
+}
+
+static void put_layer(const orr_gemm *g, orr_json_writer *w, const orr_gemm_layer *l)
+{
+    orr_json_begin_object(w);
+    orr_json_key(w, "name");
+    orr_json_str(w, l->name);
+    put_text(w, "type", orr_shape_kind_name(l->kind));
+    put_text(w, "strategy", orr_policy_name(l->policy));
+    for (int i = 0; i < ORR_PASSES; i++)
+        put_pass(g, w, pass_keys[i], &l->pass[i]);
+    put_u64(w, "update_cycles", l->update_cycles);
+    put_time(g, w, "update_time_ps", l->update_time);
+    put_u64(w, "update_in_table", l->update_in_table);
+    put_u64(w, "weight_bytes", l->weights);
+    put_double(w, "utilisation", l->utilisation);
+    put_double(w, "imbalance", l->imbalance);
+    orr_json_end_object(w);
+}
+
+/* Whole numbers while they are exact. */
+static void put_sum(orr_json_writer *w, const char *key, double v)
+{
+    if (v < 9007199254740992.0)
+        put_u64(w, key, whole(v));
+    else
+        put_double(w, key, v);
+}
+
+static void put_totals(const orr_gemm *g, orr_json_writer *w)
+{
+    static const char *const total_keys[ORR_PASSES] = {"forward_cycles", "input_grad_cycles",
+                                                       "weight_grad_cycles"};
+    const totals t = sum_up(g);
+    orr_json_key(w, "total");
+    orr_json_begin_object(w);
+    put_u64(w, "layers", (uint64_t)g->count * g->opt.repeat);
+    for (int i = 0; i < ORR_PASSES; i++)
+        put_sum(w, total_keys[i], t.pass_cycles[i]);
+    put_sum(w, "update_cycles", t.update_cycles);
+    orr_json_key(w, "compute_time_ps");
+    if (g->opt.hardware)
+        orr_json_u64(w, whole(t.pass_time[0] + t.pass_time[1] + t.pass_time[2]));
+    else
+        orr_json_null(w);
+    put_sum(w, "multiply_adds", t.products);
+    put_sum(w, "traffic_bytes", t.traffic);
+    put_sum(w, "weight_bytes", t.weights);
+    orr_json_key(w, "collective_bytes");
+    orr_json_begin_object(w);
+    for (int i = 0; i < COLLECTIVES; i++)
+        put_sum(w, collectives[i], t.collective[i]);
+    orr_json_end_object(w);
+    put_double(w, "utilisation", utilisation(g, &t));
+    put_double(w, "rounding", g->rounding);
+    orr_json_end_object(w);
+}
+
+orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err)
+{
+    orr_json_writer w;
+    g->text.len = 0;
+    orr_json_writer_init(&w, &g->text, &(orr_json_style){.indent = 2});
+    orr_json_begin_object(&w);
+    put_text(&w, "format", "orrery-gemm");
+    put_u64(&w, "version", 1);
+    orr__gemm_put_head(g, &w);
+    orr_json_key(&w, "layers");
+    orr_json_begin_array(&w);
+    for (size_t i = 0; i < g->count; i++)
+        put_layer(g, &w, &g->layers[i]);
+    orr_json_end_array(&w);
+    put_totals(g, &w);
+    orr_json_end_object(&w);
+    orr_buf_byte(&g->text, '\n');
+    return give(g, out, err);
+}
+
+/* ---- for spreadsheets ---- */
+
+static void add_double(orr_buf *b, double v)
+{
+    char text[ORR_NUMBER_ROOM];
+    orr_buf_byte(b, ',');
+    orr_buf_add(b, text, orr_double_text(v, text));
+}
+
+static void add_u64(orr_buf *b, uint64_t v)
+{
+    orr_buf_byte(b, ',');
+    orr_buf_u64(b, v);
+}
+
+/* A name may hold a comma or a quote when it was quoted in the file. */
+static void add_name(orr_buf *b, orr_str name)
+{
+    orr_buf_byte(b, '"');
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] == '"')
+            orr_buf_byte(b, '"');
+        orr_buf_byte(b, (uint8_t)name.ptr[i]);
+    }
+    orr_buf_byte(b, '"');
+}
+
+static void add_layer(const orr_gemm *g, const orr_gemm_layer *l, orr_buf *b)
+{
+    add_name(b, l->name);
+    orr_buf_print(b, ",%s,%s", orr_shape_kind_name(l->kind), orr_policy_name(l->policy));
+    for (int i = 0; i < ORR_PASSES; i++) {
+        const orr_gemm_pass *p = &l->pass[i];
+        add_u64(b, p->cycles);
+        if (g->opt.hardware)
+            add_u64(b, (uint64_t)p->time);
+        else
+            orr_buf_byte(b, ',');
+        add_u64(b, p->products);
+        add_u64(b, p->traffic);
+        orr_buf_print(b, ",%s", p->comm);
+        add_u64(b, p->comm_bytes);
+    }
+    add_u64(b, l->update_cycles);
+    add_u64(b, l->weights);
+    add_double(b, l->utilisation);
+    add_double(b, l->imbalance);
+    orr_buf_byte(b, '\n');
+}
+
+orr_code orr_gemm_csv(orr_gemm *g, orr_str *out, orr_error *err)
+{
+    orr_buf *b = &g->text;
+    b->len = 0;
+    orr_buf_text(b, "layer,type,strategy");
+    for (int i = 0; i < ORR_PASSES; i++) {
+        static const char *const columns[] = {"cycles",        "time_ps",    "multiply_adds",
+                                              "traffic_bytes", "collective", "collective_bytes"};
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+            orr_buf_print(b, ",%s_%s", pass_keys[i], columns[k]);
+    }
+    orr_buf_text(b, ",update_cycles,weight_bytes,utilisation,imbalance\n");
+    for (size_t i = 0; i < g->count; i++)
+        add_layer(g, &g->layers[i], b);
+    return give(g, out, err);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_work.c - what one NPU has to do for a layer: products, vector operations, traffic, collectives.
+ *
+ * Every kind of layer with weights becomes `count` products M x K by K x N per pass, in the roles of the table of
+ * spec scale-sim.md, 7.3: forward M x K x N, gradient of the inputs M x N x K, gradient of the weights K x M x N.
+ * The batch (M) is cut `ways.batch` ways, the outputs (N) `ways.output` ways; the slowest NPU has the larger
+ * share, so shares are rounded up.  A share of nothing is an error: NPUs without work are not what was meant.
+ * Traffic counts real tensors: that a convolution looks at an element several times is the buffers' business.
+ * docs/design/gemm.md has the table of all kinds.
+ *
+ * Sizes come from a file: every product goes through mul(), which remembers that one did not fit. */
+#include "gemm_impl.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { SHOWN = 60 };
+
+/* Vector operations for an element.  Softmax: maximum, difference, exponential, sum, quotient; and back: product,
+ * sum, difference, product.  Norm: mean, difference, square, variance, quotient, gain, offset; twice that back. */
+enum { SOFTMAX_OPS = 5, SOFTMAX_BACK_OPS = 4, NORM_OPS = 7, NORM_BACK_OPS = 14 };
+
+/* A layer being worked out. */
+typedef struct job {
+    const orr__shape *s;
+    orr__ways ways;
+    const orr__buffers *buffers;
+    const char *label;
+    orr__work *out;
+    bool overflowed;
+} job;
+
+/* ---- arithmetic ---- */
+
+static uint64_t mul(job *j, uint64_t a, uint64_t b)
+{
+    uint64_t product = 0;
+    j->overflowed |= __builtin_mul_overflow(a, b, &product);
+    return product;
+}
+
+static uint64_t add(job *j, uint64_t a, uint64_t b)
+{
+    uint64_t sum = 0;
+    j->overflowed |= __builtin_add_overflow(a, b, &sum);
+    return sum;
+}
+
+static uint64_t mul3(job *j, uint64_t a, uint64_t b, uint64_t c)
+{
+    return mul(j, mul(j, a, b), c);
+}
+
+static uint64_t mul4(job *j, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    return mul(j, mul(j, a, b), mul(j, c, d));
+}
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static uint64_t root(uint64_t n)
+{
+    uint64_t r = 0;
+    for (uint64_t bit = 1ull << 31; bit; bit >>= 1) {
+        if ((r + bit) * (r + bit) <= n)
+            r += bit;
+    }
+    return r;
+}
+
+/* ---- sharing out ---- */
+
+orr__ways orr__ways_of(orr_policy p, uint64_t npus, uint64_t packages)
+{
+    const uint64_t inside = npus / packages;
+    switch (p) {
+    case ORR_POLICY_MODEL:
+        return (orr__ways){1, npus};
+    case ORR_POLICY_HYBRID_DATA_MODEL:
+        return (orr__ways){packages, inside};
+    case ORR_POLICY_HYBRID_MODEL_DATA:
+        return (orr__ways){inside, packages};
+    default:
+        return (orr__ways){npus, 1};
+    }
+}
+
+/* Something is wrong with a size of this layer, or with the layer when it was not given. */
+ORR_PRINTF(4, 5)
+static orr_code fault(const job *j, orr__size size, orr_error *err, const char *fmt, ...)
+{
+    const orr__shape *s = j->s;
+    const orr_where w = orr_where_line(j->label, s->line, s->column[size] ? s->column[size] : 1);
+    char words[160];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    return orr_fail(err, ORR_EINPUT, &w, "%.*s: %s",
+                    (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr, words);
+}
+
+/* One size cut so many ways, rounded up. */
+static orr_code cut(job *j, orr__size size, uint64_t ways, orr__shape *mine, orr_error *err)
+{
+    const uint64_t all = j->s->size[size];
+    if (all < ways)
+        return fault(j, size, err,
+                     "%s of %" PRIu64 " cannot be shared by %" PRIu64
+                     ": some would have nothing to do",
+                     orr__size_name(size), all, ways);
+    mine->size[size] = div_up(all, ways);
+    j->out->imbalance =
+        (j->out->imbalance + 1) * (double)mine->size[size] * (double)ways / (double)all - 1;
+    return ORR_OK;
+}
+
+/* The sizes that hold the batch and the outputs. */
+static orr_code share(job *j, orr__size batch, orr__size output, orr__shape *mine, orr_error *err)
+{
+    *mine = *j->s;
+    const orr_code code = cut(j, batch, j->ways.batch, mine, err);
+    return code ? code : cut(j, output, j->ways.output, mine, err);
+}
+
+/* ---- pieces ---- */
+
+static orr__op *add_op(job *j, int pass, uint64_t vector_ops, uint64_t elements)
+{
+    orr__pass_work *p = &j->out->pass[pass];
+    orr__op *op = &p->op[p->op_count++];
+    *op = (orr__op){.vector_ops = vector_ops, .elements = elements};
+    return op;
+}
+
+static void add_product(orr__op *op, uint64_t count, uint64_t m, uint64_t n, uint64_t k)
+{
+    op->product[op->product_count++] = (orr__product){count, m, n, k, 1, 1};
+}
+
+static void send(job *j, int pass, const char *comm, uint64_t elements)
+{
+    j->out->pass[pass].comm = comm;
+    j->out->pass[pass].comm_elements = elements;
+}
+
+/* Elements moved for a product of `left` by `right` giving `result` (m x n), when the chip holds only so much:
+ * the best of three orders.  Keep pieces of the left factor and bring all of the right one by for each; the
+ * other way round; or keep square pieces of the result and bring both factors by. */
+static uint64_t traffic(
+    job *j, uint64_t left, uint64_t right, uint64_t result, uint64_t m, uint64_t n)
+{
+    const orr__buffers *b = j->buffers;
+    const uint64_t side = root(b->output);
+    const uint64_t orders[] = {
+        add(j, left, mul(j, right, div_up(left, b->input))),
+        add(j, right, mul(j, left, div_up(right, b->weight))),
+        add(j, mul(j, left, div_up(n, side)), mul(j, right, div_up(m, side))),
+    };
+    uint64_t least = orders[0];
+    for (size_t i = 1; i < 3; i++)
+        least = orders[i] < least ? orders[i] : least;
+    return add(j, least, result);
+}
+
+/* ---- layers with weights ---- */
+
+/* `count` products M x K by K x N on one NPU, with the tensors behind one of them. */
+typedef struct linear {
+    uint64_t count, m, n, k;
+    uint64_t input, weight, output; /* elements of one product's tensors */
+    uint64_t whole_input;           /* of all products: what the gradient of the inputs has */
+} linear;
+
+static void linear_work(job *j, const linear *l)
+{
+    const uint64_t c = l->count;
+    const uint64_t moved[ORR_PASSES] = {
+        traffic(j, l->input, l->weight, l->output, l->m, l->n),
+        traffic(j, l->output, l->weight, l->input, l->m, l->k),
+        traffic(j, l->input, l->output, l->weight, l->k, l->n),
+    };
+    add_product(add_op(j, ORR_PASS_FORWARD, 0, mul(j, c, moved[0])), c, l->m, l->n, l->k);
+    add_product(add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[1])), c, l->m, l->k, l->n);
+    add_product(add_op(j, ORR_PASS_WEIGHT_GRAD, 0, mul(j, c, moved[2])), c, l->k, l->n, l->m);
+    j->out->weights = j->out->updated = mul(j, c, l->weight);
+    if (j->ways.output > 1) {
+        send(j, ORR_PASS_FORWARD, "ALLGATHER", mul(j, c, l->output));
+        send(j, ORR_PASS_INPUT_GRAD, "REDUCESCATTER", l->whole_input);
+    }
+    if (j->ways.batch > 1)
+        send(j, ORR_PASS_WEIGHT_GRAD, "ALLREDUCE", j->out->weights);
+}
+
+static orr_code gemm_work(job *j, orr_error *err)
+{
+    orr__shape mine;
+    const orr_code code = share(j, ORR__M, ORR__N, &mine, err);
+    if (code)
+        return code;
+    linear l = {.count = 1, .m = mine.size[ORR__M], .n = mine.size[ORR__N], .k = mine.size[ORR__K]};
+    l.input = mul(j, l.m, l.k);
+    l.weight = mul(j, l.k, l.n);
+    l.output = mul(j, l.m, l.n);
+    l.whole_input = l.input;
+    linear_work(j, &l);
+    return ORR_OK;
+}
+
+/* How many places a kernel has along one side; 0: it does not fit. */
+static uint64_t outputs_along(job *j, const orr__shape *s, orr__size image, orr__size kernel)
+{
+    const uint64_t reach = add(j, mul(j, s->size[ORR__DILATION], s->size[kernel] - 1), 1);
+    const uint64_t padded = add(j, s->size[image], mul(j, 2, s->size[ORR__PAD]));
+    return reach > padded ? 0 : (padded - reach) / s->size[ORR__STRIDE] + 1;
+}
+
+/* Output channels go out group by group; when there are fewer groups than ways, a group's channels are cut, over as
+ * many NPUs as the group with the fewest has. */
+static void share_channels(const job *j, const orr__shape *s, uint64_t *groups, uint64_t *channels)
+{
+    const uint64_t per_group = s->size[ORR__COUT] / s->size[ORR__GROUPS];
+    const uint64_t apart =
+        s->size[ORR__GROUPS] < j->ways.output ? s->size[ORR__GROUPS] : j->ways.output;
+    *groups = div_up(s->size[ORR__GROUPS], apart);
+    *channels = div_up(per_group, j->ways.output / apart);
+}
+
+static orr_code conv_work(job *j, orr_error *err)
+{
+    orr__shape mine;
+    const orr__shape *s = j->s;
+    const uint64_t groups = s->size[ORR__GROUPS];
+    if (s->size[ORR__CIN] % groups)
+        return fault(j, ORR__GROUPS, err, "groups does not divide cin");
+    if (s->size[ORR__COUT] % groups)
+        return fault(j, ORR__GROUPS, err, "groups does not divide cout");
+    const orr_code code = share(j, ORR__BATCH, ORR__COUT, &mine, err);
+    if (code)
+        return code;
+    const uint64_t high = outputs_along(j, s, ORR__HEIGHT, ORR__KH);
+    const uint64_t wide = outputs_along(j, s, ORR__WIDTH, ORR__KW);
+    if (high == 0 || wide == 0)
+        return fault(j, ORR__KH, err, "the kernel is larger than the image with its padding");
+    linear l = {.m = mul3(j, mine.size[ORR__BATCH], high, wide)};
+    share_channels(j, s, &l.count, &l.n);
+    j->out->imbalance =
+        (j->out->imbalance + 1) * (double)l.count * (double)l.n / (double)mine.size[ORR__COUT] -
+        1; /* whole groups are coarser than channels */
+    l.k = mul3(j, s->size[ORR__KH], s->size[ORR__KW], s->size[ORR__CIN] / groups);
+    l.input = mul4(j, mine.size[ORR__BATCH], s->size[ORR__HEIGHT], s->size[ORR__WIDTH],
+                   s->size[ORR__CIN] / groups);
+    l.weight = mul(j, l.k, l.n);
+    l.output = mul(j, l.m, l.n);
+    l.whole_input = mul(j, l.input, groups);
+    linear_work(j, &l);
+    return ORR_OK;
+}
+
+/* Gather rows and add them up; back, add the gradient to every row that was looked up.  Whole tables go to one NPU. */
+static orr_code embedding_work(job *j, orr_error *err)
+{
+    orr__shape mine;
+    const orr_code code = share(j, ORR__BATCH, ORR__TABLES, &mine, err);
+    if (code)
+        return code;
+    const uint64_t out =
+        mul3(j, mine.size[ORR__BATCH], mine.size[ORR__TABLES], mine.size[ORR__DIM]);
+    const uint64_t rows = mul(j, out, mine.size[ORR__LOOKUPS]);
+    add_op(j, ORR_PASS_FORWARD, rows, add(j, rows, out));
+    add_op(j, ORR_PASS_WEIGHT_GRAD, rows, add(j, mul(j, 2, rows), out));
+    j->out->weights = mul3(j, mine.size[ORR__TABLES], mine.size[ORR__ROWS], mine.size[ORR__DIM]);
+    /* Rows nobody looked up stay as they are, unless everyone's gradients are summed up over whole tables. */
+    j->out->updated = j->ways.batch > 1 || rows > j->out->weights ? j->out->weights : rows;
+    if (j->ways.output > 1) {
+        send(j, ORR_PASS_FORWARD, "ALLTOALL", out);
+        send(j, ORR_PASS_INPUT_GRAD, "ALLTOALL", out);
+    }
+    if (j->ways.batch > 1)
+        send(j, ORR_PASS_WEIGHT_GRAD, "ALLREDUCE", j->out->weights);
+    return ORR_OK;
+}
+
+/* ---- products of inputs ---- */
+
+/* The batch is cut both ways.  Back, both factors have a gradient and no weights do. */
+static orr_code bmm_work(job *j, orr_error *err)
+{
+    const orr__shape *s = j->s;
+    const uint64_t m = s->size[ORR__M], n = s->size[ORR__N], k = s->size[ORR__K];
+    orr__shape mine = *s;
+    const orr_code code = cut(j, ORR__BATCH, j->ways.batch * j->ways.output, &mine, err);
+    if (code)
+        return code;
+    const uint64_t c = mine.size[ORR__BATCH];
+    const uint64_t left = mul(j, m, k), right = mul(j, k, n), out = mul(j, m, n);
+    const uint64_t moved[] = {traffic(j, left, right, out, m, n),
+                              traffic(j, out, right, left, m, k),
+                              traffic(j, left, out, right, k, n)};
+    add_product(add_op(j, ORR_PASS_FORWARD, 0, mul(j, c, moved[0])), c, m, n, k);
+    add_product(add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[1])), c, m, k, n);
+    add_product(add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[2])), c, k, n, m);
+    if (j->ways.output > 1)
+        send(j, ORR_PASS_FORWARD, "ALLGATHER", mul(j, c, out));
+    return ORR_OK;
+}
+
+/* ---- attention ---- */
+
+/* The tensors of one NPU, in elements. */
+typedef struct heads {
+    uint64_t count, seq_q, seq_k, dim;
+    uint64_t q, kv;            /* of queries (and outputs); of keys, and of values */
+    uint64_t scores;           /* that are computed at all */
+    uint64_t pairs, all_pairs; /* of one head: not masked, and all */
+} heads;
+
+static void add_masked(const heads *h, orr__op *op, uint64_t m, uint64_t n, uint64_t k)
+{
+    add_product(op, h->count, m, n, k);
+    op->product[op->product_count - 1].part = h->pairs;
+    op->product[op->product_count - 1].whole = h->all_pairs;
+}
+
+/* Scores stay on the chip: one operation each way, in which the backward one computes the scores again. */
+static void fused_work(job *j, const heads *h)
+{
+    const uint64_t q = h->seq_q, k = h->seq_k, d = h->dim;
+    const uint64_t there = add(j, mul(j, 2, h->q), mul(j, 2, h->kv));
+    orr__op *op = add_op(j, ORR_PASS_FORWARD, mul(j, SOFTMAX_OPS, h->scores), there);
+    add_masked(h, op, q, k, d);
+    add_masked(h, op, q, d, k);
+    op = add_op(j, ORR_PASS_INPUT_GRAD, mul(j, SOFTMAX_OPS + SOFTMAX_BACK_OPS, h->scores),
+                mul(j, 2, there));
+    add_masked(h, op, q, k, d); /* scores */
+    add_masked(h, op, k, d, q); /* gradient of the values */
+    add_masked(h, op, q, k, d); /* of the scores */
+    add_masked(h, op, q, d, k); /* of the queries */
+    add_masked(h, op, k, d, q); /* of the keys */
+}
+
+/* One operation each, scores to memory and back in between. */
+static void plain_work(job *j, const heads *h)
+{
+    const uint64_t q = h->seq_q, k = h->seq_k, d = h->dim;
+    const uint64_t with_q = add(j, add(j, h->q, h->kv), h->scores);
+    add_masked(h, add_op(j, ORR_PASS_FORWARD, 0, with_q), q, k, d);
+    add_op(j, ORR_PASS_FORWARD, mul(j, SOFTMAX_OPS, h->scores), mul(j, 2, h->scores));
+    add_masked(h, add_op(j, ORR_PASS_FORWARD, 0, with_q), q, d, k);
+    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), k, d, q);
+    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), q, k, d);
+    add_op(j, ORR_PASS_INPUT_GRAD, mul(j, SOFTMAX_BACK_OPS, h->scores), mul(j, 3, h->scores));
+    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), q, d, k);
+    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), k, d, q);
+}
+
+static orr_code attention_work(job *j, orr_error *err)
+{
+    orr__shape mine;
+    const orr__shape *s = j->s;
+    const bool is_causal = s->size[ORR__CAUSAL];
+    heads h = {
+        .seq_q = s->size[ORR__SEQ_Q], .seq_k = s->size[ORR__SEQ_K], .dim = s->size[ORR__HEAD_DIM]};
+    if (is_causal && h.seq_k < h.seq_q)
+        return fault(j, ORR__SEQ_K, err, "causal attention needs a seq_k of at least seq_q");
+    if (s->size[ORR__HEADS] % s->size[ORR__KV_HEADS])
+        return fault(j, ORR__KV_HEADS, err, "kv_heads does not divide heads");
+    const orr_code code = share(j, ORR__BATCH, ORR__HEADS, &mine, err);
+    if (code)
+        return code;
+    const uint64_t kv_heads = div_up(s->size[ORR__KV_HEADS], j->ways.output);
+    h.count = mul(j, mine.size[ORR__BATCH], mine.size[ORR__HEADS]);
+    h.q = mul3(j, h.count, h.seq_q, h.dim);
+    h.kv = mul4(j, mine.size[ORR__BATCH], kv_heads, h.seq_k, h.dim);
+    h.all_pairs = h.pairs = mul(j, h.seq_q, h.seq_k);
+    if (is_causal) /* the last query sees all keys, the one before it one fewer, and so on */
+        h.pairs -= mul(j, h.seq_q, h.seq_q - 1) / 2;
+    h.scores = mul(j, h.count, h.pairs);
+    if (s->size[ORR__FUSED])
+        fused_work(j, &h);
+    else
+        plain_work(j, &h);
+    if (j->ways.output > 1) /* heads are apart; the layer above wants them all */
+        send(j, ORR_PASS_FORWARD, "ALLGATHER", h.q);
+    return ORR_OK;
+}
+
+/* ---- layers that only touch elements ---- */
+
+/* Rows are cut; in a group that shares the model everyone has all columns and does the same. */
+static orr_code norm_work(job *j, orr_error *err)
+{
+    orr__shape mine = *j->s;
+    const orr_code code = cut(j, ORR__M, j->ways.batch, &mine, err);
+    if (code)
+        return code;
+    const uint64_t n = mul(j, mine.size[ORR__M], mine.size[ORR__N]);
+    const uint64_t weights = mul(j, 2, mine.size[ORR__N]); /* gain and offset */
+    add_op(j, ORR_PASS_FORWARD, mul(j, NORM_OPS, n), add(j, mul(j, 2, n), weights));
+    add_op(j, ORR_PASS_INPUT_GRAD, mul(j, NORM_BACK_OPS, n), add(j, mul(j, 3, n), weights));
+    j->out->weights = j->out->updated = weights;
+    if (j->ways.batch > 1)
+        send(j, ORR_PASS_WEIGHT_GRAD, "ALLREDUCE", weights);
+    return ORR_OK;
+}
+
+/* Forward: the operands are read, the result is written.  Back: the gradient and the operands are read, a gradient
+ * is written for each operand. */
+static orr_code elementwise_work(job *j, orr_error *err)
+{
+    orr__shape mine = *j->s;
+    const uint64_t operands = j->s->kind == ORR_SHAPE_ACTIVATION ? 1 : j->s->size[ORR__OPERANDS];
+    const orr_code code = cut(j, ORR__M, j->ways.batch, &mine, err);
+    if (code)
+        return code;
+    const uint64_t n = mul(j, mine.size[ORR__M], mine.size[ORR__N]);
+    const uint64_t ops = mul(j, n, operands);
+    add_op(j, ORR_PASS_FORWARD, ops, add(j, ops, n));
+    add_op(j, ORR_PASS_INPUT_GRAD, ops, add(j, mul(j, 2, ops), n));
+    return ORR_OK;
+}
+
+/* ---- all kinds ---- */
+
+orr_code orr__work_of(const orr__shape *s,
+                      orr__ways ways,
+                      const orr__buffers *buffers,
+                      const char *label,
+                      orr__work *out,
+                      orr_error *err)
+{
+    static orr_code (*const kinds[ORR_SHAPE_KINDS])(job *, orr_error *) = {
+        [ORR_SHAPE_GEMM] = gemm_work,
+        [ORR_SHAPE_BMM] = bmm_work,
+        [ORR_SHAPE_CONV] = conv_work,
+        [ORR_SHAPE_EMBEDDING] = embedding_work,
+        [ORR_SHAPE_ATTENTION] = attention_work,
+        [ORR_SHAPE_NORM] = norm_work,
+        [ORR_SHAPE_ELEMENTWISE] = elementwise_work,
+        [ORR_SHAPE_ACTIVATION] = elementwise_work,
+    };
+    job j = {.s = s, .ways = ways, .buffers = buffers, .label = label, .out = out};
+    *out = (orr__work){.weights = 0};
+    for (int i = 0; i < ORR_PASSES; i++)
+        out->pass[i].comm = "NONE";
+    const orr_code code = kinds[s->kind](&j, err);
+    if (code || !j.overflowed)
+        return code;
+    const orr_where w = orr_where_line(label, s->line, 1);
+    return orr_fail(err, ORR_EINPUT, &w,
+                    "%.*s: the layer is too large: its elements do not fit into 64 bits",
+                    (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr);
+}

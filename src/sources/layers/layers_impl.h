@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layers_impl.h - what the files of this folder know about a table of layers, and the words in which policies are
+ * written down.
+ *
+ *     orr__after d = {0};
+ *     orr__wait_for(&d, x->now[i - 1].comm[ORR__FWD]);     // nothing happens when that node does not exist
+ *     orr__layer_comp(x, i, ORR__FWD, &d);
+ *     orr__layer_comm(x, i, ORR__FWD);
+ *
+ * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a policy reads as a
+ * list of nodes. */
+#ifndef ORR_LAYERS_IMPL_H
+#define ORR_LAYERS_IMPL_H
+
+#include <orrery/layers.h>
+
+#include "../../base/buffer.h"
+#include "../../base/memory.h"
+
+/* ---- the table ---- */
+
+struct orr_layers {
+    orr_policy policy;
+    orr_policy_args args;
+    orr_layer *layers;
+    size_t count, room;
+    orr_arena *texts;
+    /* Of a table that was read; all zero in one that was made. */
+    const char *label;
+    orr_str source;         /* the whole text, its lines ended by \n */
+    int64_t declared_count; /* the number in the second line */
+    uint32_t header_line, args_column, count_line, first_comm_column;
+    uint32_t *lines; /* of layer i */
+    size_t line_room;
+};
+
+/* A place in the file; none when the table was not read. */
+orr_where orr__layers_where(const orr_layers *t, uint32_t line, uint32_t column);
+/* The same for layer i. */
+orr_where orr__layer_where(const orr_layers *t, size_t i, uint32_t column);
+
+/* ---- words ---- */
+
+typedef enum orr__comm {
+    ORR__COMM_NONE,
+    ORR__COMM_ALL_REDUCE,
+    ORR__COMM_ALL_GATHER,
+    ORR__COMM_REDUCE_SCATTER,
+    ORR__COMM_ALL_TO_ALL,
+    ORR__COMM_ALL_REDUCE_ALL_TO_ALL
+} orr__comm;
+
+bool orr__comm_find(orr_str name, orr__comm *out);
+bool orr__policy_is_converted(orr_policy p);  /* does chakra_converter know it? */
+bool orr__policy_is_for_layers(orr_policy p); /* may it stand in the thirteenth column? */
+
+/* ---- expanding ---- */
+
+typedef enum orr__pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } orr__pass;
+
+#define ORR__NO_ID UINT64_MAX
+
+/* The nodes of one layer in one pass.  comm is what has to be waited for when the collective is meant: its
+ * (last) node, or the compute node when there is nothing to send. */
+typedef struct orr__layer_ids {
+    uint64_t comp[ORR__PASSES], comm[ORR__PASSES];
+} orr__layer_ids;
+
+enum { ORR__LAYER_DIMS_MAX = 64 };
+
+typedef struct orr__expander {
+    const orr_layers *t;
+    const orr_layers_expand *opt;
+    size_t count;        /* of layers */
+    int64_t declared;    /* what the second line says, or count */
+    uint32_t inner_dims; /* the dimensions 0 to inner_dims - 1 are those of a hybrid's first kind */
+    bool is_inner_alone; /* a group of the first kind has one rank: it has nothing to send */
+    bool is_outer_alone; /* the same for the second kind */
+    const uint32_t *restart; /* by layer: the first to run forward again, or its own number */
+    orr_trace *trace;
+    orr__layer_ids *now, *before; /* this pass and the previous one, by layer */
+    uint64_t next_id;
+    orr_buf name;
+    orr_code code;
+    orr_error *err;
+} orr__expander;
+
+typedef struct orr__after {
+    uint64_t ids[4];
+    size_t count;
+} orr__after;
+
+/* Once, and only if there is such a node. */
+void orr__wait_for(orr__after *d, uint64_t id);
+
+/* The compute node of layer i; its id stands in x->now. */
+uint64_t orr__layer_comp(orr__expander *x, size_t i, orr__pass pass, const orr__after *d);
+/* The collective behind the compute node; likewise. */
+uint64_t orr__layer_comm(orr__expander *x, size_t i, orr__pass pass);
+/* The collective behind some other node; ORR__NO_ID when there is nothing to send.  x->now is left alone. */
+uint64_t orr__layer_comm_after(orr__expander *x, size_t i, orr__pass pass, const orr__after *d);
+/* Forward once more, compute and collective, behind d; what has to be waited for. */
+uint64_t orr__layer_again(orr__expander *x, size_t i, const orr__after *d);
+
+/* All nodes of one pass through the network. */
+void orr__expand_pass(orr__expander *x);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llm_options.c - options completed and held against the model: what cannot be is refused before anything is made,
+ * with the two numbers that do not go together and what would. */
+#include "llm_impl.h"
+
+#include <inttypes.h>
+
+static const struct {
+    const char *name;
+    uint64_t bytes;
+} dtypes[ORR_DTYPE_COUNT] = {
+    [ORR_DTYPE_BF16] = {"bf16", 2},
+    [ORR_DTYPE_FP16] = {"fp16", 2},
+    [ORR_DTYPE_FP8] = {"fp8", 1},
+    [ORR_DTYPE_FP32] = {"fp32", 4},
+};
+
+static const char *const pipelines[ORR_PIPELINE_COUNT] = {"1f1b", "gpipe", "interleaved",
+                                                          "zero-bubble"};
+
+static bool is_named(orr_str a, const char *b)
+{
+    return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
+}
+
+const char *orr_dtype_name(orr_dtype d)
+{
+    return (unsigned)d < ORR_DTYPE_COUNT ? dtypes[d].name : "?";
+}
+
+bool orr_dtype_find(orr_str name, orr_dtype *out)
+{
+    for (unsigned i = 0; i < ORR_DTYPE_COUNT; i++)
+        if (is_named(name, dtypes[i].name)) {
+            *out = (orr_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+uint64_t orr_dtype_bytes(orr_dtype d)
+{
+    return (unsigned)d < ORR_DTYPE_COUNT ? dtypes[d].bytes : 0;
+}
+
+const char *orr_pipeline_name(orr_pipeline p)
+{
+    return (unsigned)p < ORR_PIPELINE_COUNT ? pipelines[p] : "?";
+}
+
+bool orr_pipeline_find(orr_str name, orr_pipeline *out)
+{
+    for (unsigned i = 0; i < ORR_PIPELINE_COUNT; i++)
+        if (is_named(name, pipelines[i])) {
+            *out = (orr_pipeline)i;
+            return true;
+        }
+    return false;
+}
+
+uint32_t orr_llm_ranks(const orr_llm_options *opt)
+{
+    return (opt->tp ? opt->tp : 1) * (opt->cp ? opt->cp : 1) * (opt->pp ? opt->pp : 1) *
+           (opt->dp ? opt->dp : 1);
+}
+
+/* ---- what is left open ---- */
+
+static void default_u32(uint32_t *v, uint32_t otherwise)
+{
+    *v = *v ? *v : otherwise;
+}
+
+static void default_u64(uint64_t *v, uint64_t otherwise)
+{
+    *v = *v ? *v : otherwise;
+}
+
+static void fill_in(const orr_model *m, orr_llm_options *o)
+{
+    default_u32(&o->tp, 1);
+    default_u32(&o->cp, 1);
+    default_u32(&o->pp, 1);
+    default_u32(&o->dp, 1);
+    default_u32(&o->ep, 1);
+    default_u32(&o->steps, 1);
+    default_u32(&o->prefetch, 1);
+    default_u64(&o->micro_batch, 1);
+    default_u64(&o->bucket_bytes, 40 * 1000 * 1000);
+    default_u64(&o->device_bytes, UINT64_C(80) * 1000 * 1000 * 1000);
+    default_u64(&o->seq, m->max_positions ? m->max_positions : 4096);
+    if (o->pipeline == ORR_PIPELINE_INTERLEAVED)
+        default_u32(&o->chunks, 2);
+    default_u32(&o->chunks, 1);
+}
+
+/* ---- what cannot be ---- */
+
+typedef struct checker {
+    const orr_model *m;
+    const orr_llm_options *o;
+    orr_code code;
+    orr_error *err;
+} checker;
+
+/* `what` must be a multiple of a degree. */
+static void must_divide(
+    checker *c, uint64_t degree, const char *degree_name, uint64_t whole, const char *what)
+{
+    if (!c->code && degree && whole % degree)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "%s %" PRIu64 " does not divide the %s of %s, %" PRIu64, degree_name,
+                           degree, what, c->m->name, whole);
+}
+
+static void check_degrees(checker *c)
+{
+    const orr_llm_options *o = c->o;
+    const uint64_t most = 1 << 22;
+    const uint64_t blocks = (uint64_t)o->dp * o->cp;
+    if (o->tp > most || o->cp > most || o->pp > most || o->dp > most || blocks > most ||
+        blocks * o->pp > most || blocks * o->pp * o->tp > most) {
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "more than %" PRIu64 " ranks", most);
+        return;
+    }
+    const uint64_t stages = (uint64_t)o->pp * o->chunks;
+    if (stages > c->m->layers)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "%s has %" PRIu64 " layers: too few for %" PRIu64
+                           " pipeline stages (pp %u x %u chunks)",
+                           c->m->name, c->m->layers, stages, o->pp, o->chunks);
+    else if (blocks % o->ep)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "ep %u does not divide dp x cp = %" PRIu64
+                           ": experts are spread over those ranks",
+                           o->ep, blocks);
+    else if (o->ep > 1 && !c->m->experts)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "ep %u: %s has no experts", o->ep, c->m->name);
+    else if (o->zero > 3)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "zero %u: there are 0 to 3", o->zero);
+}
+
+static void check_widths(checker *c)
+{
+    const orr_model *m = c->m;
+    const uint64_t tp = c->o->tp;
+    must_divide(c, tp, "tp", m->heads, "heads");
+    if (!c->code && !orr_model_is_mla(m) && m->kv_heads % tp && tp % m->kv_heads)
+        must_divide(c, tp, "tp", m->kv_heads, "key and value heads");
+    if (m->ffn)
+        must_divide(c, tp, "tp", m->ffn, "FFN width");
+    if (m->experts) {
+        must_divide(c, tp, "tp", m->expert_ffn, "expert width");
+        must_divide(c, c->o->ep, "ep", m->experts, "experts");
+        must_divide(c, tp, "tp", m->shared_ffn * m->shared_experts, "shared experts' width");
+    }
+    if (!c->code && m->experts && tp > 1 && c->o->no_sequence_parallel)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "experts under tensor parallelism need sequence parallelism");
+}
+
+static void check_tokens(checker *c)
+{
+    const orr_llm_options *o = c->o;
+    const uint64_t most = UINT64_C(1) << 32;
+    if (!c->code && (o->seq > most || o->micro_batch > most || o->batch > most ||
+                     o->seq * o->micro_batch > most))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "more than 2^32 tokens in a micro-batch, or sequences in a batch");
+    else if (!c->code && o->seq % ((uint64_t)o->cp * o->tp))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "sequences of %" PRIu64 " tokens do not divide evenly over cp x tp = "
+                           "%u ranks",
+                           o->seq, o->cp * o->tp);
+    else if (!c->code && c->m->position == ORR_MODEL_LEARNED && c->m->max_positions &&
+             o->seq > c->m->max_positions)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "sequences of %" PRIu64 " tokens: %s has positions for %" PRIu64, o->seq,
+                           c->m->name, c->m->max_positions);
+    else if (!c->code && o->batch % (o->dp * o->micro_batch))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "a batch of %" PRIu64 " sequences is not a multiple of dp %u x "
+                           "micro-batch %" PRIu64,
+                           o->batch, o->dp, o->micro_batch);
+}
+
+static void check_pipeline(checker *c)
+{
+    const orr_llm_options *o = c->o;
+    const uint64_t batches = c->code ? 0 : o->batch / (o->dp * o->micro_batch);
+    if (!c->code && o->chunks > 1 && o->pipeline != ORR_PIPELINE_INTERLEAVED)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "%u chunks: only the interleaved schedule has more than one", o->chunks);
+    else if (!c->code && o->chunks > ORR__CHUNKS_MOST)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: %d are the most", o->chunks,
+                           ORR__CHUNKS_MOST);
+    else if (!c->code && o->chunks > 1 && o->pp == 1)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "interleaving needs more than one stage");
+    else if (!c->code && o->chunks > 1 && batches % o->pp)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "interleaving goes in rounds of pp %u: %" PRIu64
+                           " micro-batches are not a multiple of it",
+                           o->pp, batches);
+    else if (!c->code && batches * o->steps > UINT64_C(1) << 20)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%" PRIu64 " micro-batches are too many",
+                           batches * o->steps);
+}
+
+/* Every product of sizes below stays within 64 bits when this one does. */
+static void check_work(checker *c)
+{
+    const orr_llm_options *o = c->o;
+    const orr_model_work work = {.tokens = o->seq};
+    orr_model_flops flops;
+    if (!c->code)
+        c->code = orr_model_compute(c->m, &work, &flops, c->err);
+    if (!c->code && flops.training > (UINT64_C(1) << 60) / o->micro_batch / 4)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "a micro-batch of %" PRIu64 " sequences of %" PRIu64
+                           " tokens is more work than can be counted",
+                           o->micro_batch, o->seq);
+}
+
+orr_code orr_llm_complete(const orr_model *m, orr_llm_options *opt, orr_error *err)
+{
+    checker c = {.m = m, .o = opt, .err = err};
+    c.code = orr_model_check(m, err);
+    fill_in(m, opt);
+    if (!c.code)
+        check_degrees(&c);
+    default_u64(&opt->batch, opt->dp * opt->micro_batch);
+    check_widths(&c);
+    check_tokens(&c);
+    check_pipeline(&c);
+    check_work(&c);
+    return c.code;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_fields.c - the fields of a model by name: the one table that our file is read and written by. */
+#include "model_impl.h"
+
+#include <string.h>
+
+static const char *const norms[] = {"rms", "layer", "layer-no-bias", "plain", NULL};
+static const char *const qk_norms[] = {"none", "head", "all-heads", NULL};
+static const char *const positions[] = {"rotary", "learned", "alibi", "none", NULL};
+
+#define NUMBER(field)                                               \
+    {                                                               \
+#field, ORR__MODEL_NUMBER, offsetof(orr_model, field), NULL \
+    }
+#define FLAG(field)                                               \
+    {                                                             \
+#field, ORR__MODEL_FLAG, offsetof(orr_model, field), NULL \
+    }
+#define WORD(field, words)                                         \
+    {                                                              \
+#field, ORR__MODEL_WORD, offsetof(orr_model, field), words \
+    }
+
+/* An enum is read and written as the int it is stored as. */
+_Static_assert(sizeof(orr_model_norm) == sizeof(int), "norm");
+_Static_assert(sizeof(orr_model_qk_norm) == sizeof(int), "qk_norm");
+_Static_assert(sizeof(orr_model_position) == sizeof(int), "position");
+
+static const orr__model_field fields[] = {
+    NUMBER(layers),
+    NUMBER(hidden),
+    NUMBER(vocab),
+    NUMBER(vocab_multiple),
+    NUMBER(max_positions),
+    FLAG(is_tied),
+    FLAG(has_head_bias),
+    FLAG(has_embedding_norm),
+    WORD(position, positions),
+    NUMBER(position_rows),
+    WORD(norm, norms),
+    NUMBER(block_norms),
+    WORD(qk_norm, qk_norms),
+    FLAG(is_parallel),
+    NUMBER(heads),
+    NUMBER(kv_heads),
+    NUMBER(head_dim),
+    FLAG(has_qkv_bias),
+    FLAG(has_output_bias),
+    FLAG(has_sinks),
+    NUMBER(window),
+    NUMBER(window_from),
+    NUMBER(global_every),
+    NUMBER(global_at),
+    NUMBER(kv_lora_rank),
+    NUMBER(q_lora_rank),
+    NUMBER(qk_nope_head_dim),
+    NUMBER(qk_rope_head_dim),
+    NUMBER(v_head_dim),
+    NUMBER(ffn),
+    FLAG(is_gated),
+    FLAG(has_ffn_bias),
+    NUMBER(experts),
+    NUMBER(experts_per_token),
+    NUMBER(expert_ffn),
+    NUMBER(shared_experts),
+    NUMBER(shared_ffn),
+    FLAG(has_shared_gate),
+    FLAG(has_router_bias),
+    NUMBER(dense_first),
+    NUMBER(moe_every),
+    NUMBER(moe_at),
+    NUMBER(mtp_layers),
+};
+
+_Static_assert(sizeof fields / sizeof *fields == ORR__MODEL_FIELDS, "ORR__MODEL_FIELDS");
+
+const orr__model_field *orr__model_field_at(size_t index)
+{
+    return index < ORR__MODEL_FIELDS ? &fields[index] : NULL;
+}
+
+size_t orr__model_field_find(const char *key)
+{
+    size_t i = 0;
+    while (i < ORR__MODEL_FIELDS && strcmp(fields[i].key, key) != 0)
+        i++;
+    return i;
+}
+
+uint64_t orr__model_get(const orr_model *m, const orr__model_field *f)
+{
+    const char *at = (const char *)m + f->at;
+    uint64_t number;
+    bool flag;
+    int word;
+    switch (f->kind) {
+    case ORR__MODEL_NUMBER:
+        memcpy(&number, at, sizeof number);
+        return number;
+    case ORR__MODEL_FLAG:
+        memcpy(&flag, at, sizeof flag);
+        return flag;
+    default:
+        memcpy(&word, at, sizeof word);
+        return word < 0 ? UINT64_MAX : (uint64_t)word;
+    }
+}
+
+void orr__model_set(orr_model *m, const orr__model_field *f, uint64_t value)
+{
+    char *at = (char *)m + f->at;
+    const bool flag = value != 0;
+    const int word = (int)value; /* its place in `words` */
+    switch (f->kind) {
+    case ORR__MODEL_NUMBER:
+        memcpy(at, &value, sizeof value);
+        return;
+    case ORR__MODEL_FLAG:
+        memcpy(at, &flag, sizeof flag);
+        return;
+    default:
+        memcpy(at, &word, sizeof word);
+    }
+}
+
+void orr__model_plain_text(char *text)
+{
+    for (; *text; text++) {
+        if (*text < ' ' || *text >= 0x7F || *text == '"' || *text == '\\')
+            *text = '_';
+    }
+}
+
+static bool strip_end(orr_str *s, const char *end)
+{
+    const size_t n = strlen(end);
+    if (s->len < n || memcmp(s->ptr + s->len - n, end, n) != 0)
+        return false;
+    s->len -= n;
+    return true;
+}
+
+void orr__model_name_path(orr_model *m, orr_str path)
+{
+    static const char *const ends[] = {".gz", ".zst", ".json", ".yaml", ".yml"};
+    while (strip_end(&path, "/config.json") || strip_end(&path, "/"))
+        continue;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        strip_end(&path, ends[i]);
+    size_t from = path.len;
+    while (from && path.ptr[from - 1] != '/')
+        from--;
+    const size_t all = path.len - from;
+    const size_t n = all < ORR_MODEL_NAME - 1 ? all : ORR_MODEL_NAME - 1;
+    memset(m->name, 0, sizeof m->name);
+    memcpy(m->name, path.ptr + from, n);
+    orr__model_plain_text(m->name);
+    if (m->name[0] == '\0' || strcmp(m->name, "-") == 0)
+        memcpy(m->name, "unnamed", sizeof "unnamed");
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve.c - from options to the traces of all ranks: pools, their schedules, classes of equal ranks, the set.
+ *
+ * The jobs of prefill ranks come first; when their caches have moved they are the jobs of decode ranks.  Ranks are of
+ * one class when their replicas have the same script, they are of the same stage, and send or get the same parts of
+ * caches: the cost is that of different scripts, not of ranks. */
+#include "serve_impl.h"
+
+#include <orrery/units.h>
+
+#include <inttypes.h>
+
+enum { POOLS = 2 };
+
+/* What a pool's ranks do with caches that move, as far as it differs. */
+typedef struct patterns {
+    orr__shares *of; /* by rank of a replica */
+    uint32_t *same;  /* by rank: the first rank of its stage that does the same */
+} patterns;
+
+typedef struct server {
+    const orr_model *m;
+    orr_serve_options opt; /* complete */
+    orr__pool pools[POOLS];
+    unsigned pool_count;
+    orr__schedule schedules[POOLS];
+    patterns moves[POOLS];
+    orr_set *set;
+    orr_serve_report report;
+    orr_error *err;
+} server;
+
+static uint32_t ranks_of_replica(const orr__pool *p)
+{
+    return p->ranks.tp * p->ranks.cp * p->ranks.pp;
+}
+
+static const orr__pool *other_pool(const server *v, unsigned i)
+{
+    return v->pool_count == POOLS ? &v->pools[POOLS - 1 - i] : NULL;
+}
+
+/* ---- pools ---- */
+
+static orr__duty duty_of(const server *v, unsigned i)
+{
+    if (v->pool_count == POOLS)
+        return i == 0 ? ORR__DOES_PREFILL : ORR__DOES_DECODE;
+    return v->opt.phase == ORR_SERVE_PREFILL  ? ORR__DOES_PREFILL
+           : v->opt.phase == ORR_SERVE_DECODE ? ORR__DOES_DECODE
+                                              : ORR__DOES_ALL;
+}
+
+static orr_code open_pools(server *v)
+{
+    uint32_t first_rank = 0;
+    uint64_t group = 1;
+    orr_code code = ORR_OK;
+    v->pool_count = orr__serve_is_split(&v->opt) ? POOLS : 1;
+    for (unsigned i = 0; i < v->pool_count && !code; i++) {
+        orr__pool *p = &v->pools[i];
+        *p = (orr__pool){.m = v->m, .opt = &v->opt, .hands_over = v->pool_count == POOLS};
+        p->duty = duty_of(v, i);
+        code = orr__pool_init(p, i == 0 ? &v->opt.ranks : &v->opt.decode, v->err);
+        if (!code)
+            group = orr__layout_init_serving(&p->g.layout, &p->g.opt, first_rank, group);
+        first_rank += p->report.ranks;
+    }
+    return code;
+}
+
+static uint64_t stage_of_least_room(const orr__pool *p, const uint64_t blocks[ORR__SIGHTS])
+{
+    for (uint32_t i = 0; i < p->ranks.pp; i++)
+        if (orr__cache_bytes(p, i, blocks) > p->stages[i].kv_room)
+            return i;
+    return UINT64_MAX;
+}
+
+/* A request that does not fit when it is alone never would. */
+static orr_code check_room(const server *v, const orr__pool *p, size_t number, const orr__job *j)
+{
+    uint64_t blocks[ORR__SIGHTS];
+    orr__cache_blocks(p, orr__cached_tokens(p, j->prompt, j->output), blocks);
+    const uint64_t stage = stage_of_least_room(p, blocks);
+    if (stage == UINT64_MAX)
+        return ORR_OK;
+    const orr__stage *s = &p->stages[stage];
+    char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
+    if (s->kv_room == 0)
+        return orr_fail(v->err, ORR_EUSAGE, NULL,
+                        "the weights of %s take %s of a rank, nine tenths of its memory are %s: "
+                        "more tp or pp, or more memory",
+                        v->m->name, orr_bytes_text(s->weight_bytes, a),
+                        orr_bytes_text(v->opt.device_bytes / 10 * 9, b));
+    return orr_fail(v->err, ORR_EUSAGE, NULL,
+                    "request %zu: its cache of %" PRIu64
+                    " tokens takes %s of a rank, and there is room for %s",
+                    number, orr__cached_tokens(p, j->prompt, j->output),
+                    orr_bytes_text(orr__cache_bytes(p, (uint32_t)stage, blocks), a),
+                    orr_bytes_text(s->kv_room, b));
+}
+
+/* ---- schedules ---- */
+
+static orr_serve_request request_at(const server *v, size_t i)
+{
+    if (v->opt.requests)
+        return v->opt.requests[i];
+    return (orr_serve_request){.prompt = v->opt.prompt, .output = v->opt.output};
+}
+
+static size_t request_count(const server *v)
+{
+    return v->opt.requests ? v->opt.request_count : (size_t)v->opt.batch;
+}
+
+/* When a job can begin: when the request came, or when its cache has moved. */
+static uint64_t begin_of(const server *v, unsigned pool, size_t i)
+{
+    return pool == 0 ? request_at(v, i).arrival_us * 1000000 : v->schedules[0].jobs[i].done_at;
+}
+
+static orr_code make_schedule(server *v, unsigned pool)
+{
+    orr__schedule *s = &v->schedules[pool];
+    orr_code code = ORR_OK;
+    s->job_count = request_count(v);
+    s->jobs = orr_alloc(s->job_count, sizeof *s->jobs);
+    if (!s->jobs)
+        return orr_no_memory(v->err);
+    for (size_t i = 0; i < s->job_count && !code; i++) {
+        const orr_serve_request q = request_at(v, i);
+        s->jobs[i] = (orr__job){.at = begin_of(v, pool, i), .prompt = q.prompt, .output = q.output};
+        code = check_room(v, &v->pools[pool], i + 1, &s->jobs[i]);
+    }
+    return code ? code : orr__schedule_make(&v->pools[pool], s, v->err);
+}
+
+/* ---- who moves what ---- */
+
+static orr_code find_patterns(server *v, unsigned pool)
+{
+    orr__pool *p = &v->pools[pool];
+    patterns *m = &v->moves[pool];
+    const uint32_t count = ranks_of_replica(p), stage = count / p->ranks.pp;
+    orr_code code = ORR_OK;
+    m->of = orr_alloc(count, sizeof *m->of);
+    m->same = orr_alloc(count, sizeof *m->same);
+    if (!m->of || !m->same)
+        return orr_no_memory(v->err);
+    for (uint32_t i = 0; i < count && !code; i++) {
+        m->same[i] = i - i % stage;
+        if (v->pool_count < POOLS)
+            continue;
+        code = orr__shares_of(p, other_pool(v, pool), pool == 0, i, &m->of[i], v->err);
+        while (m->same[i] < i && !orr__shares_alike(&m->of[m->same[i]], &m->of[i]))
+            m->same[i]++;
+    }
+    return code;
+}
+
+static void count_moves(server *v)
+{
+    const orr__pool *p = &v->pools[0];
+    for (size_t i = 0; v->pool_count == POOLS && i < request_count(v); i++) {
+        const orr_serve_request q = request_at(v, i);
+        for (uint32_t r = 0; r < ranks_of_replica(p) && q.output > 1; r++) {
+            const orr__shares *s = &v->moves[0].of[r];
+            for (size_t k = 0; k < s->count; k++) {
+                v->report.moved_messages += !s->list[k].is_token;
+                v->report.moved_bytes +=
+                    s->list[k].is_token ? 0 : orr__share_bytes(p, &s->list[k], q.prompt);
+            }
+        }
+    }
+}
+
+/* ---- classes and ranks ---- */
+
+/* classes[script * ranks of a replica + rank]; only those of first ranks are filled in. */
+static orr_code write_classes(server *v, unsigned pool, uint32_t *classes)
+{
+    orr__pool *p = &v->pools[pool];
+    const uint32_t count = ranks_of_replica(p);
+    const orr__schedule *s = &v->schedules[pool];
+    const bool moves = v->pool_count == POOLS;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < s->script_count; i++)
+        for (uint32_t r = 0; r < count && !code; r++) {
+            const orr__class_job job = {.pool = p,
+                                        .prefill = &v->pools[0],
+                                        .script = &s->scripts[i],
+                                        .stage = r / (count / p->ranks.pp),
+                                        .shares = moves ? &v->moves[pool].of[r] : NULL,
+                                        .partners =
+                                            moves ? orr__partners(p, other_pool(v, pool)) : 1};
+            if (v->moves[pool].same[r] == r)
+                code = orr__write_class(&job, v->set, &classes[i * count + r], &v->report.nodes,
+                                        v->err);
+        }
+    return code;
+}
+
+/* A rank by its place in a replica. */
+static int64_t rank_at(const orr__pool *p, uint32_t replica, uint32_t rank)
+{
+    const uint32_t stage = ranks_of_replica(p) / p->ranks.pp;
+    return (int64_t)p->g.layout.first_rank +
+           ((int64_t)(rank / stage) * p->ranks.dp + replica) * stage + rank % stage;
+}
+
+static void fill_peers(
+    const server *v, unsigned pool, uint32_t replica, uint32_t rank, int64_t *out)
+{
+    const orr__pool *p = &v->pools[pool], *other = other_pool(v, pool);
+    const orr__shares *s = &v->moves[pool].of[rank];
+    const uint32_t partners = other ? orr__partners(p, other) : 0;
+    for (uint32_t k = 0; k < partners; k++)
+        for (size_t i = 0; i < s->count; i++)
+            *out++ = rank_at(other, orr__partner_replica(p, other, replica, k), s->list[i].rank);
+}
+
+static size_t slots_most(const server *v, unsigned pool)
+{
+    const orr__pool *p = &v->pools[pool], *other = other_pool(v, pool);
+    const size_t partners = other ? orr__partners(p, other) : 0;
+    size_t most = 0;
+    for (uint32_t r = 0; r < ranks_of_replica(p); r++)
+        most = v->moves[pool].of[r].count > most ? v->moves[pool].of[r].count : most;
+    return ORR__LLM_SLOTS + partners * most;
+}
+
+static orr_code add_ranks(server *v, unsigned pool, const uint32_t *classes)
+{
+    const orr__pool *p = &v->pools[pool];
+    const uint32_t count = ranks_of_replica(p), stage = count / p->ranks.pp, dp = p->ranks.dp;
+    int64_t *values = orr_alloc(slots_most(v, pool), sizeof *values);
+    orr_code code = values ? ORR_OK : orr_no_memory(v->err);
+    for (uint32_t r = 0; r < p->report.ranks && !code; r++) {
+        const uint32_t replica = r / stage % dp, rank = r / (stage * dp) * stage + r % stage;
+        const size_t script = v->schedules[pool].script_of[replica];
+        orr__layout_values(&p->g.layout, r, values);
+        fill_peers(v, pool, replica, rank, values + ORR__LLM_SLOTS);
+        code = orr_set_add_filled(v->set, classes[script * count + v->moves[pool].same[rank]], 0,
+                                  values, v->err);
+    }
+    orr_free(values);
+    return code;
+}
+
+static orr_code too_many(const server *v, uint64_t passes)
+{
+    return orr_fail(v->err, ORR_EUSAGE, NULL,
+                    "%" PRIu64 " passes through a layer, in traces that differ: more than the "
+                    "%" PRIu64 " that can be kept; fewer requests or shorter outputs",
+                    passes, ORR__MOST_LAYER_PASSES);
+}
+
+/* Replicas with scripts of their own have classes of their own. */
+static orr_code check_size(const server *v, unsigned pool)
+{
+    const orr__schedule *s = &v->schedules[pool];
+    const uint32_t count = ranks_of_replica(&v->pools[pool]);
+    uint64_t turns = 0, kinds = 0, passes;
+    for (size_t i = 0; i < s->script_count; i++)
+        turns += s->scripts[i].turn_count;
+    for (uint32_t r = 0; r < count; r++)
+        kinds += v->moves[pool].same[r] == r;
+    const uint64_t layers = (v->m->layers + v->pools[pool].ranks.pp - 1) / v->pools[pool].ranks.pp;
+    if (__builtin_mul_overflow(turns, kinds * layers, &passes))
+        passes = UINT64_MAX;
+    return passes > ORR__MOST_LAYER_PASSES ? too_many(v, passes) : ORR_OK;
+}
+
+static orr_code add_pool(server *v, unsigned pool)
+{
+    const size_t count = ranks_of_replica(&v->pools[pool]);
+    uint32_t *classes;
+    orr_code code = check_size(v, pool);
+    if (code)
+        return code;
+    classes = orr_alloc(count * (v->schedules[pool].script_count + 1), sizeof *classes);
+    if (!classes)
+        return orr_no_memory(v->err);
+    code = write_classes(v, pool, classes);
+    if (!code)
+        code = add_ranks(v, pool, classes);
+    orr_free(classes);
+    return code;
+}
+
+static orr_code make_set(server *v)
+{
+    orr_code code = orr_set_create(&v->set, v->err);
+    for (unsigned i = 0; i < v->pool_count && !code; i++)
+        code = add_pool(v, i);
+    for (unsigned i = 0; i < v->pool_count && !code; i++)
+        code = orr__layout_add_groups(&v->pools[i].g.layout, v->set, v->err);
+    return code;
+}
+
+/* ---- the report ---- */
+
+static void report_times(server *v)
+{
+    const orr__schedule *first = &v->schedules[0], *last = &v->schedules[v->pool_count - 1];
+    unsigned __int128 waits = 0, between = 0;
+    uint64_t gaps = 0;
+    orr_serve_report *r = &v->report;
+    for (size_t i = 0; i < first->job_count; i++) {
+        const orr__job *a = &first->jobs[i], *b = &last->jobs[i];
+        const uint64_t wait = a->first_at - a->at;
+        const uint64_t made = v->opt.phase == ORR_SERVE_PREFILL ? 1 : a->output;
+        const uint64_t end = made > 1 ? b->done_at : a->first_at;
+        waits += wait;
+        between += end - a->first_at;
+        gaps += made - 1;
+        r->prompt_tokens += a->prompt;
+        r->output_tokens += made;
+        r->first_token_most =
+            (int64_t)wait > r->first_token_most ? (int64_t)wait : r->first_token_most;
+        r->time = (int64_t)end > r->time ? (int64_t)end : r->time;
+    }
+    r->first_token_mean = (int64_t)(waits / first->job_count);
+    r->next_token_mean = gaps ? (int64_t)(between / gaps) : 0;
+}
+
+static void make_report(server *v)
+{
+    v->report.requests = request_count(v);
+    for (unsigned i = 0; i < v->pool_count; i++) {
+        orr_serve_pool *p = &v->pools[i].report;
+        p->fits = p->weight_bytes + p->kv_peak + p->working_bytes <= v->opt.device_bytes;
+        v->report.pools[i] = *p;
+    }
+    report_times(v);
+    count_moves(v);
+}
+
+/* ---- all of it ---- */
+
+static void close_server(server *v)
+{
+    for (unsigned i = 0; i < POOLS; i++) {
+        const uint32_t count = v->moves[i].of ? ranks_of_replica(&v->pools[i]) : 0;
+        for (uint32_t r = 0; r < count; r++)
+            orr_free(v->moves[i].of[r].list);
+        orr_free(v->moves[i].of);
+        orr_free(v->moves[i].same);
+        orr__schedule_fini(&v->schedules[i]);
+        orr__pool_fini(&v->pools[i]);
+    }
+    orr_set_close(v->set);
+}
+
+orr_code orr_serve(const orr_model *m,
+                   const orr_serve_options *opt,
+                   orr_set **out,
+                   orr_serve_report *report,
+                   orr_error *err)
+{
+    server v = {.m = m, .opt = *opt, .err = err};
+    *out = NULL;
+    orr_code code = orr_serve_complete(m, &v.opt, err);
+    if (!code)
+        code = open_pools(&v);
+    for (unsigned i = 0; i < v.pool_count && !code; i++)
+        code = make_schedule(&v, i);
+    for (unsigned i = 0; i < v.pool_count && !code; i++)
+        code = find_patterns(&v, i);
+    if (!code)
+        code = make_set(&v);
+    if (!code) {
+        make_report(&v);
+        if (report)
+            *report = v.report;
+        *out = v.set;
+        v.set = NULL;
+    }
+    close_server(&v);
+    return code;
+}

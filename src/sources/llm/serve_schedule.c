@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve_schedule.c - which tokens go through the model together: continuous batching.
+ *
+ * An *engine* is one replica, or the replicas that share experts and go in step.  It forms an iteration whenever its
+ * first stage is free: sequences that decode, one token each; then prompts that have begun; then waiting jobs in the
+ * order in which they came, each only if its whole cache has room.  Stages work on different iterations at the same
+ * time, so a replica has as many *groups* of sequences as stages, of about the same size; an iteration takes one
+ * group, and a sequence stays in its group.
+ *
+ * Invariants: a sequence is in one iteration at a time while it decodes; prompts follow one another through the stages.
+ * Iterations end in the order in which they began.  Nothing depends on anything but the jobs and the estimate.
+ * Cost: each iteration looks at the sequences that are running, and measures a few layers. */
+#include "serve_impl.h"
+
+#include "../../base/content_hash.h"
+#include "../../base/map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { MOST_TURNS = 1 << 23 }; /* of all replicas, before equal scripts become one */
+
+typedef struct sequence {
+    uint64_t job;  /* number in its replica */
+    uint64_t left; /* tokens of the prompt that are not through yet */
+    uint64_t cached, made, output;
+    uint64_t ready_at; /* ps: its newest token is there */
+    uint64_t turn;     /* that made it, from 1; 0: none of this pool */
+    uint32_t group;
+    uint64_t blocks[ORR__SIGHTS];
+} sequence;
+
+/* Blocks that are free again at some time. */
+typedef struct returned {
+    uint64_t at;
+    uint64_t blocks[ORR__SIGHTS];
+} returned;
+
+/* A part of a sequence in the iteration that is being formed. */
+typedef struct part {
+    size_t sequence; /* among those that are running */
+    uint64_t tokens;
+    bool is_decode;
+} part;
+
+/* A replica. */
+typedef struct desk {
+    uint32_t replica;
+    orr__script *script;
+    uint32_t *order; /* its jobs as they come */
+    size_t job_count;
+    size_t come, begun; /* jobs of `order` that have come, and that were let in */
+    sequence *running;
+    size_t running_count, running_room;
+    returned *returns; /* in the order of time */
+    size_t first_return, return_count, return_room;
+    uint64_t used[ORR__SIGHTS]; /* blocks */
+    uint32_t group;             /* whose turn it is */
+    uint64_t clock_us;          /* the latest arrival that a turn waits for */
+    orr__turn turn;             /* being formed */
+    part *parts;
+    size_t part_count, part_room;
+} desk;
+
+typedef struct engine {
+    orr__pool *pool;
+    orr__schedule *s;
+    desk *desks;
+    orr_map *known;       /* hash of a script -> which */
+    uint64_t *stage_free; /* ps, by stage */
+    uint64_t now;
+    uint64_t end;     /* of the iteration that was begun last */
+    uint64_t largest; /* tokens of the largest iteration so far, of the whole pool */
+    uint64_t turns;   /* of all scripts */
+    orr_code code;
+    orr_error *err;
+} engine;
+
+static bool no_room(engine *e)
+{
+    e->code = orr_no_memory(e->err);
+    return false;
+}
+
+static orr__job *job_of(const engine *e, const desk *d, uint64_t number)
+{
+    return &e->s->jobs[d->replica + number * e->pool->ranks.dp];
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- room for caches ---- */
+
+/* Tokens whose keys and values a job has in the end: the last one made is not looked at again. */
+uint64_t orr__cached_tokens(const orr__pool *p, uint64_t prompt, uint64_t output)
+{
+    switch (p->duty) {
+    case ORR__DOES_PREFILL:
+        return prompt;
+    case ORR__DOES_DECODE:
+        return p->hands_over ? prompt + output - 1 : prompt + output;
+    default:
+        return prompt + output - 1;
+    }
+}
+
+static bool fits(const engine *e, const desk *d, const uint64_t blocks[ORR__SIGHTS])
+{
+    const uint64_t all[ORR__SIGHTS] = {d->used[0] + blocks[0], d->used[1] + blocks[1]};
+    for (uint32_t i = 0; i < e->pool->ranks.pp; i++)
+        if (orr__cache_bytes(e->pool, i, all) > e->pool->stages[i].kv_room)
+            return false;
+    return true;
+}
+
+static void take_blocks(engine *e, desk *d, const uint64_t blocks[ORR__SIGHTS])
+{
+    orr_serve_pool *r = &e->pool->report;
+    for (unsigned i = 0; i < ORR__SIGHTS; i++)
+        d->used[i] += blocks[i];
+    for (uint32_t i = 0; i < e->pool->ranks.pp; i++) {
+        const uint64_t bytes = orr__cache_bytes(e->pool, i, d->used);
+        r->kv_peak = bytes > r->kv_peak ? bytes : r->kv_peak;
+    }
+}
+
+static void return_later(engine *e, desk *d, const sequence *q, uint64_t at)
+{
+    if (!orr_grow(&d->returns, &d->return_room, d->return_count + 1)) {
+        no_room(e);
+        return;
+    }
+    /* A long cache leaves later than a short one that was done after it. */
+    size_t i = d->return_count++;
+    for (; i > d->first_return && d->returns[i - 1].at > at; i--)
+        d->returns[i] = d->returns[i - 1];
+    d->returns[i] = (returned){at, {q->blocks[0], q->blocks[1]}};
+}
+
+static void take_back(engine *e, desk *d)
+{
+    for (; d->first_return < d->return_count && d->returns[d->first_return].at <= e->now;
+         d->first_return++)
+        for (unsigned i = 0; i < ORR__SIGHTS; i++)
+            d->used[i] -= d->returns[d->first_return].blocks[i];
+}
+
+/* ---- forming an iteration ---- */
+
+/* What an iteration may still take. */
+typedef struct allowance {
+    uint64_t sequences, tokens, prompt_tokens;
+} allowance;
+
+static allowance allowance_of(const engine *e)
+{
+    const orr_serve_options *o = e->pool->opt;
+    return (allowance){.sequences = o->max_batch,
+                       .tokens = o->max_tokens ? o->max_tokens : UINT64_MAX,
+                       .prompt_tokens = o->chunk ? o->chunk : UINT64_MAX};
+}
+
+static void take(engine *e, desk *d, allowance *a, size_t i, uint64_t tokens)
+{
+    sequence *q = &d->running[i];
+    const bool is_decode = q->left == 0;
+    if (!orr_grow(&d->parts, &d->part_room, d->part_count + 1)) {
+        no_room(e);
+        return;
+    }
+    d->parts[d->part_count++] = (part){i, tokens, is_decode};
+    orr__pass_add(e->pool, &d->turn.pass, tokens, q->cached, is_decode);
+    d->turn.pass.sampled += is_decode || tokens == q->left;
+    if (is_decode && q->turn > d->turn.needs)
+        d->turn.needs = q->turn;
+    a->sequences--;
+    a->tokens -= least(tokens, a->tokens);
+    if (!is_decode)
+        a->prompt_tokens -= least(tokens, a->prompt_tokens);
+}
+
+static void take_decoding(engine *e, desk *d, allowance *a)
+{
+    for (size_t i = 0; i < d->running_count && a->sequences && a->tokens; i++)
+        if (d->running[i].group == d->group && d->running[i].left == 0 &&
+            d->running[i].ready_at <= e->now)
+            take(e, d, a, i, 1);
+}
+
+/* How much of a prompt goes in; 0: none of it.  A prompt that must stay whole and fits nowhere goes alone. */
+static uint64_t prompt_part(const engine *e, const desk *d, const allowance *a, uint64_t left)
+{
+    if (a->sequences == 0)
+        return 0;
+    if (e->pool->opt->chunk)
+        return least(left, least(a->tokens, a->prompt_tokens));
+    return left <= a->tokens || d->part_count == 0 ? left : 0;
+}
+
+static void take_begun(engine *e, desk *d, allowance *a)
+{
+    for (size_t i = 0; i < d->running_count; i++) {
+        const uint64_t left = d->running[i].group == d->group ? d->running[i].left : 0;
+        const uint64_t tokens = left ? prompt_part(e, d, a, left) : 0;
+        if (tokens)
+            take(e, d, a, i, tokens);
+    }
+}
+
+static void add_move(engine *e, desk *d, uint64_t job, uint64_t tokens)
+{
+    orr__script *s = d->script;
+    if (!orr_grow(&s->moves, &s->move_room, s->move_count + 1)) {
+        no_room(e);
+        return;
+    }
+    s->moves[s->move_count++] = (orr__move){job, tokens};
+    d->turn.move_count++;
+}
+
+/* The turn waits for a job that has just come: for its cache, or for the request itself. */
+static void await(engine *e, desk *d, uint64_t number)
+{
+    const orr__pool *p = e->pool;
+    const orr__job *j = job_of(e, d, number);
+    if (p->hands_over && p->duty == ORR__DOES_DECODE) {
+        add_move(e, d, number, j->prompt);
+        return;
+    }
+    const uint64_t us = j->at / 1000000;
+    if (us > d->clock_us)
+        d->turn.arrival_us = d->clock_us = us;
+}
+
+static bool let_in(engine *e, desk *d, uint64_t number)
+{
+    const orr__pool *p = e->pool;
+    const orr__job *j = job_of(e, d, number);
+    const bool is_decode = p->duty == ORR__DOES_DECODE;
+    sequence q = {.job = number,
+                  .left = is_decode ? 0 : j->prompt,
+                  .cached = is_decode ? j->prompt : 0,
+                  .made = is_decode && p->hands_over,
+                  .output = p->duty == ORR__DOES_PREFILL ? 1 : j->output,
+                  .ready_at = j->at,
+                  .group = d->group};
+    orr__cache_blocks(p, orr__cached_tokens(p, j->prompt, j->output), q.blocks);
+    if (!fits(e, d, q.blocks))
+        return false;
+    if (!orr_grow(&d->running, &d->running_room, d->running_count + 1))
+        return no_room(e);
+    take_blocks(e, d, q.blocks);
+    d->running[d->running_count++] = q;
+    await(e, d, number);
+    return true;
+}
+
+/* Nothing is left of a job whose only token was made where it came from. */
+static bool is_over(const engine *e, const orr__job *j)
+{
+    return e->pool->duty == ORR__DOES_DECODE && e->pool->hands_over && j->output == 1;
+}
+
+/* How many more the group may have, so that the others get as many. */
+static uint64_t places_left(const engine *e, const desk *d)
+{
+    const uint64_t live = d->running_count + (d->come - d->begun), pp = e->pool->ranks.pp;
+    uint64_t members = 0;
+    for (size_t i = 0; i < d->running_count; i++)
+        members += d->running[i].group == d->group;
+    const uint64_t most = (live + pp - 1) / pp;
+    return members < most ? most - members : 0;
+}
+
+static void take_waiting(engine *e, desk *d, allowance *a)
+{
+    uint64_t places = places_left(e, d);
+    for (; d->begun < d->come && a->sequences && places && !e->code; d->begun++) {
+        const uint64_t number = d->order[d->begun];
+        const orr__job *j = job_of(e, d, number);
+        const bool is_decode = e->pool->duty == ORR__DOES_DECODE;
+        if (is_over(e, j))
+            continue;
+        const uint64_t tokens = is_decode ? least(1, a->tokens) : prompt_part(e, d, a, j->prompt);
+        if (tokens == 0 || !let_in(e, d, number))
+            return;
+        take(e, d, a, d->running_count - 1, tokens);
+        places--;
+    }
+}
+
+/* The next group that has something to do. */
+static bool form(engine *e, desk *d)
+{
+    const uint32_t pp = e->pool->ranks.pp;
+    d->turn = (orr__turn){.first_move = d->script->move_count};
+    d->part_count = 0;
+    while (d->come < d->job_count && job_of(e, d, d->order[d->come])->at <= e->now)
+        d->come++;
+    take_back(e, d);
+    for (uint32_t i = 0; i < pp && d->part_count == 0; i++) {
+        allowance a = allowance_of(e);
+        take_decoding(e, d, &a);
+        take_begun(e, d, &a);
+        take_waiting(e, d, &a);
+        d->group = (d->group + 1) % pp;
+    }
+    return d->part_count > 0;
+}
+
+/* ---- running it ---- */
+
+/* Tokens of blocks that share experts with a block of this replica.  A replica has cp blocks. */
+static void share_tokens(engine *e)
+{
+    const orr_serve_ranks *r = &e->pool->ranks;
+    uint64_t most = 0, sum = 0;
+    for (uint32_t i = 0; i < e->pool->in_step; i++) {
+        const uint64_t tokens = (orr__pass_tokens(&e->desks[i].turn.pass) + r->cp - 1) / r->cp;
+        most = tokens > most ? tokens : most;
+        sum += tokens;
+    }
+    const uint32_t blocks = r->ep > r->tp ? r->ep / r->tp : 1;
+    for (uint32_t i = 0; i < e->pool->in_step; i++) {
+        e->desks[i].turn.pass.busiest = most;
+        e->desks[i].turn.pass.shared_tokens = sum * (blocks / e->pool->in_step);
+    }
+}
+
+/* Of the slowest of those that go in step; neighbours often have the same to do. */
+static uint64_t slowest(engine *e, uint32_t stage)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < e->pool->in_step; i++) {
+        const orr__pass *pass = &e->desks[i].turn.pass;
+        if (i > 0 && memcmp(pass, &e->desks[i - 1].turn.pass, sizeof *pass) == 0)
+            continue;
+        orr__pool_set_pass(e->pool, pass);
+        const uint64_t time = orr__stage_time(e->pool, stage);
+        most = time > most ? time : most;
+    }
+    return most;
+}
+
+static void pass_time(engine *e)
+{
+    uint64_t at = e->now;
+    for (uint32_t i = 0; i < e->pool->ranks.pp; i++) {
+        const uint64_t begin = at > e->stage_free[i] ? at : e->stage_free[i];
+        at = e->stage_free[i] = orr__later(begin, slowest(e, i));
+    }
+    e->end = at;
+    e->now = e->stage_free[0];
+}
+
+static void note_working(engine *e, const desk *d)
+{
+    const uint64_t tokens = orr__pass_tokens(&d->turn.pass);
+    if (tokens <= e->largest)
+        return;
+    e->largest = tokens;
+    orr__pool_set_pass(e->pool, &d->turn.pass);
+    e->pool->report.working_bytes = orr__working_bytes(e->pool);
+}
+
+/* What the fullest rank sends of a cache takes so long. */
+static uint64_t move_time(const engine *e, const sequence *q)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < e->pool->ranks.pp; i++) {
+        const uint64_t bytes = orr__cache_bytes(e->pool, i, q->blocks);
+        most = bytes > most ? bytes : most;
+    }
+    const unsigned __int128 ps = (unsigned __int128)most * 1000000000000u;
+    const unsigned __int128 time = ps / e->pool->opt->transfer_rate;
+    return time < INT64_MAX ? (uint64_t)time : INT64_MAX;
+}
+
+static void finish(engine *e, desk *d, const sequence *q)
+{
+    orr__job *j = job_of(e, d, q->job);
+    const bool leaves = e->pool->duty == ORR__DOES_PREFILL && e->pool->hands_over && j->output > 1;
+    j->done_at = leaves ? orr__later(e->end, move_time(e, q)) : e->end;
+    if (leaves)
+        add_move(e, d, q->job, j->prompt);
+    return_later(e, d, q, j->done_at);
+}
+
+static void advance(engine *e, desk *d, const part *t)
+{
+    sequence *q = &d->running[t->sequence];
+    q->cached += t->tokens;
+    q->left -= t->is_decode ? 0 : t->tokens;
+    if (q->left)
+        return;
+    if (!q->turn)
+        job_of(e, d, q->job)->first_at = e->end;
+    q->made++;
+    q->ready_at = e->end;
+    q->turn = d->script->turn_count + 1;
+    if (q->made == q->output)
+        finish(e, d, q);
+}
+
+static bool is_running(const sequence *q)
+{
+    return q->left || q->made < q->output;
+}
+
+static void end_turn(engine *e, desk *d)
+{
+    orr__script *s = d->script;
+    size_t kept = 0;
+    for (size_t i = 0; i < d->part_count; i++)
+        advance(e, d, &d->parts[i]);
+    for (size_t i = 0; i < d->running_count; i++)
+        if (is_running(&d->running[i]))
+            d->running[kept++] = d->running[i];
+    d->running_count = kept;
+    note_working(e, d);
+    if (!orr_grow(&s->turns, &s->turn_room, s->turn_count + 1)) {
+        no_room(e);
+        return;
+    }
+    s->turns[s->turn_count++] = d->turn;
+}
+
+static orr_code too_long(engine *e)
+{
+    return orr_fail(e->err, ORR_EUSAGE, NULL,
+                    "more than %" PRIu64 " iterations of %" PRIu64
+                    " layers, or more than %d of all "
+                    "replicas: fewer requests or shorter outputs make traces that can be kept",
+                    ORR__MOST_LAYER_PASSES / e->pool->m->layers, e->pool->m->layers, MOST_TURNS);
+}
+
+static void run_iteration(engine *e)
+{
+    e->pool->report.iterations++;
+    share_tokens(e);
+    pass_time(e);
+    for (uint32_t i = 0; i < e->pool->in_step && !e->code; i++)
+        end_turn(e, &e->desks[i]);
+    e->turns += e->pool->in_step;
+    const uint64_t passes = e->desks[0].script->turn_count * e->pool->m->layers;
+    if (!e->code && (passes > ORR__MOST_LAYER_PASSES || e->turns > MOST_TURNS))
+        e->code = too_long(e);
+}
+
+/* ---- an engine ---- */
+
+static void note_time(const engine *e, uint64_t at, uint64_t *earliest)
+{
+    if (at > e->now && at < *earliest)
+        *earliest = at;
+}
+
+/* When something changes for a replica that can do nothing now. */
+static uint64_t next_event(const engine *e)
+{
+    uint64_t earliest = UINT64_MAX;
+    for (uint32_t i = 0; i < e->pool->in_step; i++) {
+        const desk *d = &e->desks[i];
+        if (d->come < d->job_count)
+            note_time(e, job_of(e, d, d->order[d->come])->at, &earliest);
+        if (d->first_return < d->return_count)
+            note_time(e, d->returns[d->first_return].at, &earliest);
+        for (size_t k = 0; k < d->running_count; k++)
+            note_time(e, d->running[k].ready_at, &earliest);
+    }
+    return earliest;
+}
+
+static bool has_work(const engine *e)
+{
+    for (uint32_t i = 0; i < e->pool->in_step; i++)
+        if (e->desks[i].running_count || e->desks[i].begun < e->desks[i].job_count)
+            return true;
+    return false;
+}
+
+static void run_engine(engine *e)
+{
+    while (!e->code && has_work(e)) {
+        bool any = false;
+        for (uint32_t i = 0; i < e->pool->in_step && !e->code; i++)
+            any |= form(e, &e->desks[i]);
+        if (any && !e->code)
+            run_iteration(e);
+        if (any || !has_work(e))
+            continue;
+        const uint64_t next = next_event(e);
+        if (next == UINT64_MAX)
+            e->code = orr_fail(e->err, ORR_EBUG, NULL, "requests wait for nothing");
+        e->now = next;
+    }
+}
+
+/* ---- setting up ---- */
+
+static int compare_jobs(const void *a, const void *b, void *context)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const engine *e = ((void **)context)[0];
+    const desk *d = ((void **)context)[1];
+    const uint64_t p = job_of(e, d, x)->at, q = job_of(e, d, y)->at;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static size_t jobs_of_replica(const engine *e, uint32_t replica)
+{
+    const uint32_t dp = e->pool->ranks.dp;
+    return e->s->job_count > replica ? (e->s->job_count - replica + dp - 1) / dp : 0;
+}
+
+static void open_desk(engine *e, desk *d, uint32_t replica)
+{
+    void *context[] = {e, d};
+    *d = (desk){.replica = replica, .job_count = jobs_of_replica(e, replica)};
+    d->script = &e->s->scripts[e->s->script_count];
+    e->s->script_count++;
+    d->order = orr_alloc(d->job_count + 1, sizeof *d->order);
+    if (!d->order) {
+        no_room(e);
+        return;
+    }
+    for (size_t i = 0; i < d->job_count; i++)
+        d->order[i] = (uint32_t)i;
+    qsort_r(d->order, d->job_count, sizeof *d->order, compare_jobs, context);
+}
+
+static void close_desk(desk *d)
+{
+    orr_free(d->order);
+    orr_free(d->running);
+    orr_free(d->returns);
+    orr_free(d->parts);
+}
+
+/* ---- engines that have the same to do ---- */
+
+static bool is_same_job(const orr__job *a, const orr__job *b)
+{
+    return a->at == b->at && a->prompt == b->prompt && a->output == b->output;
+}
+
+static bool is_same_replica(const engine *e, uint32_t replica, uint32_t before)
+{
+    const size_t count = jobs_of_replica(e, replica);
+    const desk a = {.replica = replica}, b = {.replica = before};
+    if (count != jobs_of_replica(e, before))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!is_same_job(job_of(e, &a, i), job_of(e, &b, i)))
+            return false;
+    return true;
+}
+
+/* Do the replicas from `first` on have the same to do as those before them? */
+static bool is_repeated(const engine *e, uint32_t first)
+{
+    const uint32_t n = e->pool->in_step;
+    for (uint32_t i = 0; i < n; i++)
+        if (first < n || !is_same_replica(e, first + i, first + i - n))
+            return false;
+    return true;
+}
+
+static void repeat(engine *e, uint32_t first)
+{
+    const uint32_t n = e->pool->in_step;
+    for (uint32_t i = first; i < first + n; i++) {
+        const desk from = {.replica = i - n}, to = {.replica = i};
+        e->s->script_of[i] = e->s->script_of[i - n];
+        for (size_t k = 0; k < jobs_of_replica(e, i); k++)
+            *job_of(e, &to, k) = *job_of(e, &from, k);
+    }
+    e->pool->report.iterations += e->s->scripts[e->s->script_of[first]].turn_count;
+}
+
+/* ---- scripts that are the same ---- */
+
+static uint64_t script_hash(const orr__script *x)
+{
+    const orr_content_hash turns = orr_content_hash_of(
+        (orr_span){(const uint8_t *)x->turns, x->turn_count * sizeof *x->turns});
+    const orr_content_hash moves = orr_content_hash_of(
+        (orr_span){(const uint8_t *)x->moves, x->move_count * sizeof *x->moves});
+    return turns.low ^ moves.high;
+}
+
+static bool is_same_script(const orr__script *a, const orr__script *b)
+{
+    return a->turn_count == b->turn_count && a->move_count == b->move_count &&
+           (a->turn_count == 0 ||
+            memcmp(a->turns, b->turns, a->turn_count * sizeof *a->turns) == 0) &&
+           (a->move_count == 0 ||
+            memcmp(a->moves, b->moves, a->move_count * sizeof *a->moves) == 0);
+}
+
+static void free_script(orr__script *x)
+{
+    orr_free(x->turns);
+    orr_free(x->moves);
+    *x = (orr__script){0};
+}
+
+/* One of each: of those from `first` on, which are of the replicas from `replica` on. */
+static void merge_scripts(engine *e, size_t first, uint32_t replica)
+{
+    orr__schedule *s = e->s;
+    const size_t end = s->script_count;
+    s->script_count = first;
+    for (size_t i = first; i < end; i++) {
+        orr__script x = s->scripts[i];
+        const uint64_t hash = script_hash(&x);
+        uint32_t same = orr_map_find(e->known, hash, UINT32_MAX);
+        s->scripts[i] = (orr__script){0};
+        if (same != UINT32_MAX && is_same_script(&s->scripts[same], &x)) {
+            free_script(&x);
+        } else {
+            same = (uint32_t)s->script_count++;
+            s->scripts[same] = x;
+            if (!orr_map_put(e->known, hash, same, NULL))
+                no_room(e);
+        }
+        s->script_of[replica + (i - first)] = same;
+    }
+}
+
+static void run_replicas(engine *e, uint32_t first)
+{
+    const uint32_t n = e->pool->in_step;
+    const size_t scripts = e->s->script_count;
+    memset(e->stage_free, 0, e->pool->ranks.pp * sizeof *e->stage_free);
+    e->now = 0;
+    for (uint32_t i = 0; i < n; i++)
+        open_desk(e, &e->desks[i], first + i);
+    if (!e->code)
+        run_engine(e);
+    for (uint32_t i = 0; i < n; i++)
+        close_desk(&e->desks[i]);
+    merge_scripts(e, scripts, first);
+}
+
+orr_code orr__schedule_make(orr__pool *p, orr__schedule *s, orr_error *err)
+{
+    const uint32_t dp = p->ranks.dp;
+    engine e = {.pool = p, .s = s, .err = err};
+    s->scripts = orr_alloc(dp, sizeof *s->scripts);
+    s->script_of = orr_alloc(dp, sizeof *s->script_of);
+    e.known = orr_map_create(dp);
+    e.desks = orr_alloc(p->in_step, sizeof *e.desks);
+    e.stage_free = orr_alloc(p->ranks.pp, sizeof *e.stage_free);
+    if (!s->scripts || !s->script_of || !e.known || !e.desks || !e.stage_free)
+        no_room(&e);
+    for (uint32_t first = 0; first < dp && !e.code; first += p->in_step) {
+        if (is_repeated(&e, first))
+            repeat(&e, first);
+        else
+            run_replicas(&e, first);
+    }
+    orr__pool_set_pass(p, NULL);
+    orr_map_destroy(e.known);
+    orr_free(e.desks);
+    orr_free(e.stage_free);
+    return e.code;
+}
+
+void orr__schedule_fini(orr__schedule *s)
+{
+    for (size_t i = 0; s->scripts && i < s->script_count; i++)
+        free_script(&s->scripts[i]);
+    orr_free(s->scripts);
+    orr_free(s->script_of);
+    orr_free(s->jobs);
+}

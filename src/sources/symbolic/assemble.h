@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* assemble.h - from modules to the tensor graph of a whole training step.
+ *
+ *     modules -> one layer -> its weights as one block -> all layers, embeddings, loss
+ *             -> all micro-batches, gradients added up -> weights updated */
+#ifndef ORR_SYMBOLIC_ASSEMBLE_H
+#define ORR_SYMBOLIC_ASSEMBLE_H
+
+#include <orrery/stage.h>
+
+#include "template.h"
+
+/* One layer, its names without a prefix.  g: a named graph. */
+orr_code orr__assemble_layer(orr__tgraph *g,
+                             orr__library *lib,
+                             const orr_stage_options *opt,
+                             orr_error *err) ORR_MUST_CHECK;
+/* The weights of a layer become one block that can be divided over dp. */
+orr_code orr__assemble_weights(orr__tgraph *layer,
+                               bool whole_backward,
+                               orr_error *err) ORR_MUST_CHECK;
+/* All of it, up to the point where pipeline stages part.  g: a graph of no tensors so far. */
+orr_code orr__assemble_model(orr__tgraph *g,
+                             orr__library *lib,
+                             const orr_stage_options *opt,
+                             orr_error *err) ORR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options that are wrong, or do not go together: words and status 2.
+try() {
+    words=$(orrery gemm "$@" 2>&1)
+    echo "  status $?: ${words%%$'\n'*}"
+}
+printf 'Layer,m,n,k\na,8,8,8\n' >t.csv
+printf '[architecture_presets]\nArrayHeight: 4\nArrayWidth: 4\nIfmapSramSz: 1\nFilterSramSz: 1\nOfmapSramSz: 1\nDataflow: ws\n' >c.cfg
+try
+try t.csv -e dlrm
+try -e dlmr
+try t.csv -w tpu-v9
+try t.csv -w something-else
+try t.csv -w none.yml
+try t.csv -p FOO
+try t.csv -n 6 --packages 4
+try t.csv -n 0
+try t.csv -a 128
+try t.csv -a 0x4
+try t.csv -u lamb
+try t.csv --sweep=8
+try t.csv --sweep=3-9
+try t.csv --json --csv
+try t.csv --json -o -
+try t.csv --form set
+try t.csv -o x.orr --times ns
+try t.csv --compat v1
+try t.csv --config c.cfg -w h100
+try t.csv --config c.cfg --times us
+try t.csv --keep-intermediate
+try none.csv
+gen_astrasim_workload_input --mnk t.csv
+echo "  status $?"
+ls

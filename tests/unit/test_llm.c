@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of language models against closed forms: operations, parameters, bytes, order and memory. */
+#include "check.h"
+
+#include <orrery/llm.h>
+
+#include "sources/llm/llm_impl.h"
+
+static orr_error err;
+
+static orr_model model_named(const char *name)
+{
+    orr_model m;
+    CHECK_OK(orr_model_load(name, &m, &err), &err);
+    return m;
+}
+
+static orr_set *make(const orr_model *m, const orr_llm_options *opt)
+{
+    orr_set *s;
+    CHECK_OK(orr_llm_training(m, opt, &s, &err), &err);
+    return s;
+}
+
+static bool ends_in(orr_str name, const char *tail)
+{
+    const size_t n = strlen(tail);
+    return name.len >= n && memcmp(name.ptr + name.len - n, tail, n) == 0;
+}
+
+static bool has(orr_str name, const char *part)
+{
+    return memmem(name.ptr, name.len, part, strlen(part)) != NULL;
+}
+
+/* ---- sums over all ranks ---- */
+
+typedef enum what { FORWARD, INPUT_GRADS, WEIGHT_GRADS } what;
+
+/* Products with weights, and the attention core; names say which pass. */
+static bool is_counted(orr_str name, what pass, bool is_core)
+{
+    static const char *const products[] = {
+        "attn.qkv",  "attn.q",      "attn.q_down",  "attn.q_up",  "attn.kv_down", "attn.kv_up",
+        "attn.out",  "ffn.up",      "ffn.down",     "moe.router", "moe.up",       "moe.down",
+        "shared.up", "shared.down", "shared.scale", "head.logits"};
+    const char *suffix = pass == FORWARD ? "" : pass == INPUT_GRADS ? ".grad" : ".wgrad";
+    char tail[64];
+    if (is_core) {
+        snprintf(tail, sizeof tail, ".attn.core%s", suffix);
+        return ends_in(name, tail);
+    }
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        snprintf(tail, sizeof tail, ".%s%s", products[i], suffix);
+        if (ends_in(name, tail))
+            return true;
+    }
+    return false;
+}
+
+static uint64_t sum_operations(const orr_set *s, what pass, bool is_core)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s); k++) {
+        const orr_trace *t = orr_set_trace(s, k);
+        const orr_columns *c = orr_trace_columns(t);
+        for (uint32_t i = 0; i < c->count; i++)
+            if (c->type[i] == ORR_NODE_COMP && is_counted(orr_trace_name(t, i), pass, is_core))
+                sum += (uint64_t)c->num_ops[i] * orr_set_class_ranks(s, k);
+    }
+    return sum;
+}
+
+/* Every operation of the model is done once, however it is shared out, and backward twice; the attention core
+ * computes its scores once more: five products for two. */
+static void check_operations(const char *name, orr_llm_options opt)
+{
+    const orr_model m = model_named(name);
+    CHECK_OK(orr_llm_complete(&m, &opt, &err), &err);
+    orr_set *s = make(&m, &opt);
+    const orr_model_work work = {.tokens = opt.seq};
+    orr_model_flops f;
+    CHECK_OK(orr_model_compute(&m, &work, &f, &err), &err);
+    const uint64_t products = (f.forward - f.scores) * opt.batch;
+    CHECK_EQ_U(sum_operations(s, FORWARD, false), products);
+    CHECK_EQ_U(sum_operations(s, INPUT_GRADS, false), products);
+    CHECK_EQ_U(sum_operations(s, WEIGHT_GRADS, false), products);
+    const uint64_t scores = f.scores * opt.batch;
+    const uint64_t qk = orr_model_qk_dim(&m), v = orr_model_v_dim(&m);
+    CHECK_EQ_U(sum_operations(s, FORWARD, true), scores);
+    CHECK_EQ_U(sum_operations(s, INPUT_GRADS, true), scores / (qk + v) * (3 * qk + 2 * v));
+    orr_set_close(s);
+}
+
+TEST(test_llm__every_operation_is_done_once)
+{
+    check_operations("gpt2", (orr_llm_options){.seq = 512});
+    check_operations("llama-3-8b",
+                     (orr_llm_options){.tp = 4, .pp = 2, .dp = 2, .batch = 8, .seq = 2048});
+    check_operations("llama-3-8b",
+                     (orr_llm_options){.tp = 2, .cp = 4, .pp = 4, .batch = 4, .seq = 4096});
+    check_operations(
+        "llama-3-8b",
+        (orr_llm_options){.cp = 2, .context_form = ORR_CONTEXT_ALL_GATHER, .seq = 1024});
+    check_operations("mistral-7b", (orr_llm_options){.tp = 8, .seq = 8192}); /* window of 4,096 */
+    check_operations("mixtral-8x7b", (orr_llm_options){.tp = 2, .dp = 4, .ep = 4, .seq = 1024});
+    check_operations("mixtral-8x7b", (orr_llm_options){.tp = 2,
+                                                       .dp = 2,
+                                                       .ep = 2,
+                                                       .pp = 4,
+                                                       .batch = 8,
+                                                       .pipeline = ORR_PIPELINE_ZERO_BUBBLE,
+                                                       .seq = 1024});
+    check_operations("deepseek-v3", (orr_llm_options){.dp = 8, .ep = 8, .pp = 2, .seq = 1024});
+    check_operations("llama-2-70b", (orr_llm_options){.tp = 8,
+                                                      .pp = 4,
+                                                      .chunks = 4,
+                                                      .batch = 8,
+                                                      .seq = 512,
+                                                      .pipeline = ORR_PIPELINE_INTERLEAVED});
+}
+
+/* ---- gradients: every parameter's, once a step ---- */
+
+static uint64_t sum_collectives(const orr_set *s, const char *tail, orr_collective kind)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s); k++) {
+        const orr_trace *t = orr_set_trace(s, k);
+        const orr_columns *c = orr_trace_columns(t);
+        for (uint32_t i = 0; i < c->count; i++)
+            if (c->type[i] == ORR_NODE_COMM_COLL && c->comm_type[i] == (int8_t)kind &&
+                ends_in(orr_trace_name(t, i), tail))
+                sum += (uint64_t)c->comm_size[i];
+    }
+    return sum;
+}
+
+/* One replica of the model: the classes of a pipeline without tensor parallelism hold each parameter once. */
+static void check_grads(const char *name, orr_llm_options opt, uint64_t bytes)
+{
+    const orr_model m = model_named(name);
+    orr_model_counts n;
+    orr_model_count(&m, &n);
+    orr_set *s = make(&m, &opt);
+    const orr_collective kind = opt.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE;
+    const uint64_t tied = m.is_tied && opt.pp > 1 ? orr_model_vocab_rows(&m) * m.hidden : 0;
+    CHECK_EQ_U(sum_collectives(s, "grads.reduce", kind) +
+                   sum_collectives(s, "experts.reduce", kind),
+               (n.total + tied) * bytes);
+    CHECK_EQ_U(sum_collectives(s, "tied.reduce", ORR_COLL_ALL_REDUCE), 2 * tied * bytes);
+    orr_set_close(s);
+}
+
+TEST(test_llm__gradients_of_all_parameters_are_reduced_once)
+{
+    check_grads("gpt2", (orr_llm_options){.dp = 2, .seq = 256}, 2);
+    check_grads("gpt2", (orr_llm_options){.dp = 2, .pp = 3, .batch = 8, .seq = 256}, 2);
+    check_grads("llama-3-8b", (orr_llm_options){.dp = 4, .pp = 4, .batch = 16, .seq = 1024}, 2);
+    check_grads("llama-3-8b", (orr_llm_options){.dp = 4, .zero = 1, .batch = 8, .seq = 1024}, 2);
+    check_grads("llama-3-8b",
+                (orr_llm_options){.cp = 4, .zero = 2, .grads_fp32 = true, .seq = 1024}, 4);
+    check_grads("llama-3-8b",
+                (orr_llm_options){.dp = 2, .zero = 3, .seq = 1024, .no_overlap = true}, 2);
+    check_grads("deepseek-v3", (orr_llm_options){.dp = 2, .seq = 512}, 2);
+    check_grads("gpt2",
+                (orr_llm_options){.dp = 2,
+                                  .dtype = ORR_DTYPE_FP32,
+                                  .seq = 256,
+                                  .pipeline = ORR_PIPELINE_GPIPE,
+                                  .batch = 8},
+                4);
+}
+
+TEST(test_llm__experts_are_reduced_among_those_who_have_them)
+{
+    const orr_model m = model_named("mixtral-8x7b");
+    orr_model_counts n;
+    orr_model_count(&m, &n);
+    orr_set *s = make(&m, &(orr_llm_options){.dp = 8, .ep = 4, .seq = 512});
+    CHECK_EQ_U(sum_collectives(s, "experts.reduce", ORR_COLL_ALL_REDUCE),
+               n.part[ORR_MODEL_EXPERTS] / 4 * 2);
+    CHECK_EQ_U(sum_collectives(s, "grads.reduce", ORR_COLL_ALL_REDUCE),
+               (n.total - n.part[ORR_MODEL_EXPERTS]) * 2);
+    orr_set_close(s);
+}
+
+/* ---- bytes of single collectives and messages ---- */
+
+static int64_t size_of(const orr_set *s, uint32_t class_index, const char *name)
+{
+    const orr_trace *t = orr_set_trace(s, class_index);
+    const orr_columns *c = orr_trace_columns(t);
+    for (uint32_t i = 0; i < c->count; i++) {
+        const orr_str found = orr_trace_name(t, i);
+        if (found.len == strlen(name) && memcmp(found.ptr, name, found.len) == 0)
+            return c->comm_size ? c->comm_size[i] : -1;
+    }
+    return -1;
+}
+
+TEST(test_llm__tensor_parallel_ranks_gather_and_scatter_tokens)
+{
+    const orr_model m = model_named("llama-3-8b"); /* hidden 4,096 */
+    const orr_llm_options opt = {.tp = 4, .pp = 2, .micro_batch = 2, .batch = 4, .seq = 1024};
+    const int64_t all = 2 * 1024 * 4096 * 2; /* sequences, tokens, numbers, bytes */
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.attn.gather"), all / 4);
+    CHECK_EQ(size_of(s, 0, "mb1.layer3.attn.scatter"), all);
+    CHECK_EQ(size_of(s, 0, "mb1.layer3.ffn.gather.again"), all / 4);
+    CHECK_EQ(size_of(s, 0, "mb1.layer3.ffn.gather.grad"), all);
+    CHECK_EQ(size_of(s, 0, "mb1.send"), all / 4);
+    CHECK_EQ(size_of(s, 1, "mb1.receive"), all / 4);
+    CHECK_EQ(size_of(s, 1, "mb1.loss.max_all"), 2 * 1024 * 4);
+    orr_set_close(s);
+}
+
+TEST(test_llm__without_sequence_parallelism_they_add_up_instead)
+{
+    const orr_model m = model_named("llama-3-8b");
+    const orr_llm_options opt = {.tp = 4, .pp = 2, .seq = 1024, .no_sequence_parallel = true};
+    const int64_t all = 1024 * 4096 * 2;
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.attn.gather"), -1);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.attn.scatter"), all);
+    CHECK_EQ(size_of(s, 0, "mb0.layer3.attn.gather.grad"), all);
+    CHECK_EQ(size_of(s, 0, "mb0.send"), all);
+    orr_set_close(s);
+}
+
+TEST(test_llm__keys_and_values_go_round_or_to_all)
+{
+    const orr_model m = model_named("llama-3-8b"); /* 8 key and value heads of 128 */
+    orr_llm_options opt = {.cp = 4, .tp = 2, .seq = 4096};
+    const int64_t kv = 1024 * 4 * 2 * 128 * 2; /* tokens, heads, keys and values, numbers, bytes */
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.kv_send"), kv);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.dkv_receive.grad"), kv);
+    orr_set_close(s);
+    opt.context_form = ORR_CONTEXT_ALL_GATHER;
+    s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.kv_gather"), kv);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.attn.dkv_scatter.grad"), 4 * kv);
+    orr_set_close(s);
+}
+
+TEST(test_llm__tokens_travel_to_their_experts)
+{
+    const orr_model m = model_named("mixtral-8x7b"); /* 2 experts a token, hidden 4,096 */
+    orr_set *s = make(&m, &(orr_llm_options){.tp = 2, .dp = 4, .ep = 4, .seq = 1024});
+    const int64_t sent = 512 * 2 * 4096 * 2;
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.dispatch"), sent);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.combine.grad"), sent);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.gather"), sent);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.moe.scatter"), 2 * sent);
+    orr_set_close(s);
+}
+
+TEST(test_llm__zero_3_gathers_weights_before_each_use)
+{
+    const orr_model m = model_named("llama-3-8b");
+    orr_model_counts n;
+    orr_model_layer_count(&m, 0, &n);
+    orr_set *s = make(&m, &(orr_llm_options){.dp = 8, .zero = 3, .batch = 16, .seq = 1024});
+    /* 2 micro-batches, 2 passes, all layers; each time an eighth of a layer */
+    CHECK_EQ_U(sum_collectives(s, "weights.gather", ORR_COLL_ALL_GATHER),
+               2 * 2 * m.layers * (n.total * 2 / 8));
+    orr_set_close(s);
+}
+
+/* ---- recomputation ---- */
+
+static uint64_t count_nodes(const orr_set *s, const char *part)
+{
+    const orr_trace *t = orr_set_trace(s, 0);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < orr_trace_columns(t)->count; i++)
+        n += has(orr_trace_name(t, i), part);
+    return n;
+}
+
+TEST(test_llm__what_is_computed_again_stands_in_the_trace)
+{
+    const orr_model m = model_named("gpt2"); /* 12 layers */
+    orr_llm_options opt = {.seq = 256};
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, ".again"), 0);
+    orr_set_close(s);
+    opt.recompute = ORR_RECOMPUTE_SELECTIVE;
+    s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, "attn.core.again"), 12);
+    CHECK_EQ_U(count_nodes(s, ".again"), 12);
+    orr_set_close(s);
+    opt.recompute = ORR_RECOMPUTE_FULL;
+    s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, "ffn.up.again"), 12);
+    CHECK_EQ_U(count_nodes(s, "attn.core.again"), 12);
+    orr_set_close(s);
+}
+
+/* ---- groups ---- */
+
+TEST(test_llm__ranks_find_their_groups_and_neighbours)
+{
+    const orr_llm_options opt = {.tp = 2, .cp = 3, .dp = 4, .pp = 5, .ep = 6};
+    orr__layout l;
+    int64_t v[ORR__LLM_SLOTS];
+    orr_set *s;
+    orr__layout_init(&l, &opt, true);
+    CHECK_EQ_U(l.ranks, 120);
+    CHECK_OK(orr_set_create(&s, &err), &err);
+    CHECK_OK(orr__layout_add_groups(&l, s, &err), &err);
+    for (uint32_t rank = 0; rank < l.ranks; rank++) {
+        orr__layout_values(&l, rank, v);
+        for (unsigned axis = 0; axis < ORR__AXES; axis++) {
+            const bool is_middle = rank >= 24 && rank < 96;
+            uint32_t times = 0;
+            const orr_group g = orr_set_group(s, (uint32_t)v[axis] - 1); /* numbers are 1, 2, ... */
+            CHECK_EQ_U(g.id, (uint64_t)v[axis]);
+            for (uint32_t i = 0; i < g.count; i++)
+                times += g.ranks[i] == rank;
+            CHECK_EQ_U(times, axis == ORR__AXIS_TIED && is_middle ? 0 : 1);
+        }
+        CHECK_EQ(v[ORR__PEER_NEXT], (rank + 24) % 120);
+        CHECK_EQ(v[ORR__PEER_PREVIOUS], (rank + 96) % 120);
+    }
+    orr__layout_values(&l, 1 + 2 * (2 + 3 * 1), v); /* tensor 1, context 2, data 1 */
+    CHECK_EQ(v[ORR__PEER_CP_NEXT], 1 + 2 * (0 + 3 * 1));
+    CHECK_EQ(v[ORR__PEER_CP_PREVIOUS], 1 + 2 * (1 + 3 * 1));
+    orr_set_close(s);
+}
+
+/* ---- schedules ---- */
+
+typedef struct held {
+    uint64_t now, most, forward, backward, weights;
+    uint64_t total;
+} held;
+
+static void take(void *context, const orr_llm_moment *m)
+{
+    held *h = context;
+    h->now += m->task == ORR_LLM_FORWARD;
+    h->most = h->now > h->most ? h->now : h->most;
+    h->forward += m->task == ORR_LLM_FORWARD;
+    h->backward += m->task == ORR_LLM_BACKWARD;
+    h->weights += m->task == ORR_LLM_WEIGHTS;
+    const bool is_cut = h->total == 3;
+    h->now -= m->task == (is_cut ? ORR_LLM_WEIGHTS : ORR_LLM_BACKWARD);
+}
+
+static held schedule(orr_pipeline pipeline, uint32_t rank)
+{
+    const orr_model m = model_named("llama-3-8b");
+    const orr_llm_options opt = {.pp = 4, .batch = 16, .seq = 512, .pipeline = pipeline};
+    held h = {.total = pipeline == ORR_PIPELINE_ZERO_BUBBLE ? 3 : 2};
+    CHECK_OK(orr_llm_moments(&m, &opt, rank, take, &h, &err), &err);
+    CHECK_EQ_U(h.now, 0);
+    return h;
+}
+
+TEST(test_llm__a_stage_holds_as_many_micro_batches_as_its_schedule_says)
+{
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        CHECK_EQ_U(schedule(ORR_PIPELINE_GPIPE, rank).most, 16);
+        CHECK_EQ_U(schedule(ORR_PIPELINE_1F1B, rank).most, 4 - rank);
+        CHECK_EQ_U(schedule(ORR_PIPELINE_ZERO_BUBBLE, rank).most, 4);
+        /* chunks: (pp - rank - 1) * 2 + (chunks - 1) * pp ahead, and the one at hand */
+        CHECK_EQ_U(schedule(ORR_PIPELINE_INTERLEAVED, rank).most, (3 - rank) * 2 + 4 + 1);
+        CHECK_EQ_U(schedule(ORR_PIPELINE_INTERLEAVED, rank).forward, 32);
+        CHECK_EQ_U(schedule(ORR_PIPELINE_ZERO_BUBBLE, rank).weights, 16);
+        CHECK_EQ_U(schedule(ORR_PIPELINE_1F1B, rank).backward, 16);
+    }
+}
+
+/* ---- memory ---- */
+
+/* GPT-2 small, one sequence of 1,024 tokens, bf16; by hand: a layer keeps its input (twice: of the norm, and of
+ * the second norm), both norms' results, queries, keys and values, the attention's result, and the FFN's two
+ * inner results of 4 x 768 each. */
+TEST(test_llm__memory_by_hand)
+{
+    const orr_model m = model_named("gpt2");
+    const orr_llm_options opt = {.seq = 1024};
+    const uint64_t tokens = 1024, h = 768;
+    const uint64_t layer = tokens * (2 * h + 2 * h + 3 * h + h + 2 * 4 * h) * 2;
+    const uint64_t head = tokens * (2 * h + 50257) * 2;
+    orr_llm_memory got;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &got, &err), &err);
+    CHECK_EQ_U(got.parameters, 124439808);
+    CHECK_EQ_U(got.weights, 124439808 * UINT64_C(2));
+    CHECK_EQ_U(got.grads, 124439808 * UINT64_C(2));
+    CHECK_EQ_U(got.optimizer, 124439808 * UINT64_C(12));
+    CHECK_EQ_U(got.activations, 12 * layer + head);
+    CHECK_EQ_U(got.micro_batches_kept, 1);
+    CHECK(got.fits);
+}
+
+TEST(test_llm__sharing_out_and_recomputing_save_memory)
+{
+    const orr_model m = model_named("llama-3-8b");
+    orr_llm_options opt = {.dp = 8, .seq = 8192};
+    orr_llm_memory plain, zero, thin;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &plain, &err), &err);
+    CHECK(!plain.fits); /* 16 bytes for each of 8 billion */
+    opt.zero = 1;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &zero, &err), &err);
+    CHECK_EQ_U(zero.optimizer, plain.optimizer / 8);
+    CHECK_EQ_U(zero.weights, plain.weights);
+    opt.recompute = ORR_RECOMPUTE_FULL;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &thin, &err), &err);
+    /* the inputs of 32 layers, and the head's */
+    CHECK_EQ_U(thin.activations, 8192 * UINT64_C(2) * (32 * 4096 + 2 * 4096 + 128256));
+}
+
+/* ---- what cannot be ---- */
+
+static void refuse(const char *name, orr_llm_options opt, const char *words)
+{
+    const orr_model m = model_named(name);
+    orr_set *s;
+    CHECK_CODE(orr_llm_training(&m, &opt, &s, &err), ORR_EUSAGE, &err);
+    CHECK(s == NULL);
+    CHECK_SAYS(&err, words);
+}
+
+TEST(test_llm__what_does_not_go_together_is_refused)
+{
+    refuse("gpt2", (orr_llm_options){.pp = 13}, "too few for 13 pipeline stages");
+    refuse("gpt2", (orr_llm_options){.tp = 5, .seq = 1000},
+           "tp 5 does not divide the heads of gpt2, 12");
+    refuse("gpt2", (orr_llm_options){.seq = 2048}, "positions for 1024");
+    refuse("gpt2", (orr_llm_options){.dp = 2, .batch = 3}, "not a multiple of dp 2");
+    refuse("gpt2", (orr_llm_options){.dp = 2, .ep = 2}, "has no experts");
+    refuse("mixtral-8x7b", (orr_llm_options){.dp = 2, .ep = 4}, "ep 4 does not divide dp x cp = 2");
+    refuse("mixtral-8x7b", (orr_llm_options){.dp = 3, .ep = 3, .seq = 512},
+           "experts of mixtral-8x7b, 8");
+    refuse("gpt2", (orr_llm_options){.cp = 3, .seq = 1000}, "do not divide evenly");
+    refuse("gpt2", (orr_llm_options){.zero = 4}, "zero 4");
+    refuse("gpt2", (orr_llm_options){.pp = 4, .batch = 6, .pipeline = ORR_PIPELINE_INTERLEAVED},
+           "rounds of pp 4");
+    refuse("gpt2", (orr_llm_options){.pp = 2, .chunks = 3}, "only the interleaved schedule");
+    refuse("gpt2", (orr_llm_options){.dp = 1u << 31}, "more than 4194304 ranks");
+    refuse("llama-3-8b", (orr_llm_options){.seq = UINT64_C(1) << 33}, "2^32 tokens");
+}
+
+TEST(test_llm__names_of_types_and_schedules)
+{
+    orr_dtype d;
+    orr_pipeline p;
+    CHECK(orr_dtype_find(orr_str_of("fp8"), &d) && d == ORR_DTYPE_FP8);
+    CHECK(!orr_dtype_find(orr_str_of("fp7"), &d));
+    CHECK(orr_pipeline_find(orr_str_of("zero-bubble"), &p) && p == ORR_PIPELINE_ZERO_BUBBLE);
+    CHECK(!orr_pipeline_find(orr_str_of("zigzag"), &p));
+    CHECK(strcmp(orr_dtype_name(ORR_DTYPE_BF16), "bf16") == 0);
+    CHECK(strcmp(orr_pipeline_name(ORR_PIPELINE_1F1B), "1f1b") == 0);
+    CHECK_EQ_U(orr_llm_ranks(&(orr_llm_options){.tp = 2, .dp = 3}), 6);
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_llm__every_operation_is_done_once),
+        RUN(test_llm__gradients_of_all_parameters_are_reduced_once),
+        RUN(test_llm__experts_are_reduced_among_those_who_have_them),
+        RUN(test_llm__tensor_parallel_ranks_gather_and_scatter_tokens),
+        RUN(test_llm__without_sequence_parallelism_they_add_up_instead),
+        RUN(test_llm__keys_and_values_go_round_or_to_all),
+        RUN(test_llm__tokens_travel_to_their_experts),
+        RUN(test_llm__zero_3_gathers_weights_before_each_use),
+        RUN(test_llm__what_is_computed_again_stands_in_the_trace),
+        RUN(test_llm__ranks_find_their_groups_and_neighbours),
+        RUN(test_llm__a_stage_holds_as_many_micro_batches_as_its_schedule_says),
+        RUN(test_llm__memory_by_hand),
+        RUN(test_llm__sharing_out_and_recomputing_save_memory),
+        RUN(test_llm__what_does_not_go_together_is_refused),
+        RUN(test_llm__names_of_types_and_schedules),
+    };
+    return RUN_ALL(tests);
+}
