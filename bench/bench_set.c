@@ -128,7 +128,8 @@ static void add_hole(stage *g, orr_hole_field field, uint32_t slot)
 static void add_collective(stage *g, uint32_t slot)
 {
     const orr_attr attrs[] = {
-        number("comm_type", ORR_COLL_ALL_REDUCE), number("comm_size", 4096),
+        number("comm_type", ORR_COLL_ALL_REDUCE),
+        number("comm_size", 4096),
         {.name = orr_str_of("pg_name"), .kind = ORR_VALUE_STRING, .value.s = orr_str_of("1")}};
     add_hole(g, ORR_HOLE_PG_NAME, slot);
     add_work(g, ORR_NODE_COMM_COLL, attrs, 3);

@@ -154,12 +154,12 @@ static const cli_command astra_aware = {
     .run = cli_run_astra_aware,
 };
 
-/* The rows of orrery stage but the first; an underscore may stand for each dash. */
+/* The rows of orrery stage but its own; an underscore may stand for each dash. */
 static const cli_command stage = {
     .name = "stage",
     .summary = "write the traces of a language model's training step, as STAGE's main.py",
     .now = "orrery stage --compat",
-    .options = cli_stage_options + 1,
+    .options = cli_stage_options + CLI_STAGE_OWN,
     .run = cli_run_stage,
 };
 

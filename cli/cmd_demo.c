@@ -2,13 +2,13 @@
 /* cmd_demo.c - orrery demo: the whole way on an example, step by step.
  *
  * The steps are those a user would type, printed as such, and run through the same functions as the commands:
- * make the traces of a training step, read them back from their files, check them, say what is in them, and
- * simulate them on a small cluster whose description is written beside them. */
+ * make the traces of a training step of a language model, read them back from their file, check them, say what is
+ * in them, and simulate them on a cluster whose description is written beside them. */
 #include "command.h"
 
 #include <orrery/check.h>
-#include <orrery/gen.h>
 #include <orrery/info.h>
+#include <orrery/llm.h>
 #include <orrery/view.h>
 
 #include <errno.h>
@@ -17,23 +17,24 @@
 
 static const cli_option options[] = {
     {"output", 'o', "DIR", "where the traces and the other files go", .fallback = "orrery-demo"},
-    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 2, 65536, "16"},
+    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 2, 65536, "1024"},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"Sixteen ranks, into orrery-demo/:", "orrery demo", 0},
-    {"More of them, elsewhere:", "orrery demo --ranks 64 -o large", 0},
+    {"Fewer ranks than 1,024, and a timeline of all of them, into small/:",
+     "orrery demo --ranks 32 -o small", 0},
     {0},
 };
 
-enum { PATH_ROOM = 4096, HOST_RANKS = 8, PATH_STEPS = 5 };
+enum { PATH_ROOM = 4096, HOST_RANKS = 8, STAGES = 4, PATH_STEPS = 5, MICRO_BATCHES = 4 };
+enum { TIMELINE_RANKS = 64 }; /* with more of them a timeline is too large to look at */
 
 typedef struct demo {
     cli_context *c;
     const char *folder;
     uint32_t ranks;
-    char prefix[PATH_ROOM], system[PATH_ROOM], network[PATH_ROOM], memory[PATH_ROOM],
+    char traces[PATH_ROOM], system[PATH_ROOM], network[PATH_ROOM], memory[PATH_ROOM],
         timeline[PATH_ROOM];
     orr_error *err;
 } demo;
@@ -66,23 +67,33 @@ static orr_code make_folder(const demo *d)
     return orr_fail(d->err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
 }
 
+/* Tensor parallelism inside a host, a pipeline over hosts, the rest data parallel; as far as it comes out even. */
+static orr_llm_options share_out(const demo *d)
+{
+    const uint32_t tp = d->ranks % HOST_RANKS == 0 ? HOST_RANKS : 1;
+    const uint32_t pp = d->ranks / tp % STAGES == 0 ? STAGES : 1, dp = d->ranks / tp / pp;
+    return (orr_llm_options){.tp = tp, .pp = pp, .dp = dp, .batch = (uint64_t)dp * MICRO_BATCHES};
+}
+
 static orr_code make_traces(const demo *d)
 {
-    const orr_pattern *p = orr_pattern_find("data_parallel");
-    orr_gen_options opt = p->defaults;
-    char words[80];
+    const orr_llm_options opt = share_out(d);
+    char words[160];
+    orr_model model;
     orr_set *set;
-    opt.ranks = d->ranks;
-    snprintf(words, sizeof words, "gen data_parallel --ranks %u -o", opt.ranks);
-    print_step(d, words, d->prefix);
-    orr_code code = orr_pattern_set(p, &opt, &set, d->err);
+    snprintf(words, sizeof words, "stage llama-3-8b --tp %u --pp %u --dp %u --batch %u -o", opt.tp,
+             opt.pp, opt.dp, (unsigned)opt.batch);
+    print_step(d, words, d->traces);
+    orr_code code = orr_model_load("llama-3-8b", &model, d->err);
+    if (!code)
+        code = orr_llm_training(&model, &opt, &set, d->err);
     if (code)
         return code;
-    code = orr_set_write_files(set, d->prefix, NULL, 0, d->err);
+    code = orr_set_save(set, d->traces, NULL, d->err);
     if (!code)
-        printf("%s.0.et to %s.%u.et:\n"
-               "one training step, %u layers, on %u ranks that each have a part of the batch.\n\n",
-               d->prefix, d->prefix, opt.ranks - 1, (unsigned)opt.layers, opt.ranks);
+        printf("%s: one training step of a model of 8 billion parameters,\n"
+               "tensor parallel %u x pipeline %u x data parallel %u.\n\n",
+               d->traces, opt.tp, opt.pp, opt.dp);
     orr_set_close(set);
     return code;
 }
@@ -91,11 +102,11 @@ static orr_code check_traces(const demo *d, const orr_set *set)
 {
     orr_check_report *r;
     orr_str text = {0};
-    print_step(d, "check", d->prefix);
+    print_step(d, "check", d->traces);
     orr_code code = orr_check_set(set, NULL, &r, d->err);
     if (code)
         return code;
-    const orr_check_style style = {.input = d->prefix, .is_colored = cli_is_colored(d->c, stdout)};
+    const orr_check_style style = {.input = d->traces, .is_colored = cli_is_colored(d->c, stdout)};
     code = orr_check_text(r, &style, &text, d->err);
     if (!code)
         print_text(text);
@@ -107,10 +118,10 @@ static orr_code check_traces(const demo *d, const orr_set *set)
 
 static orr_code show_traces(const demo *d, const orr_set *set)
 {
-    const orr_info_options opt = {.path = d->prefix, .program = "orrery " ORRERY_VERSION, .top = 5};
+    const orr_info_options opt = {.path = d->traces, .program = "orrery " ORRERY_VERSION, .top = 5};
     orr_info *info;
     orr_str text = {0};
-    print_step(d, "info --top 5", d->prefix);
+    print_step(d, "info --top 5", d->traces);
     orr_code code = orr_info_create(set, &opt, &info, d->err);
     if (code)
         return code;
@@ -148,7 +159,7 @@ static orr_code write_cluster(const demo *d)
                  "# %u hosts of %d ranks\n"
                  "topology: [Switch, Switch]\n"
                  "npus_count: [%d, %u]\n"
-                 "bandwidth: [300, 50]   # GB/s a link\n"
+                 "bandwidth: [450, 50]   # GB/s a link\n"
                  "latency: [300, 1500]   # ns a link\n",
                  hosts, HOST_RANKS, HOST_RANKS, hosts);
     else
@@ -156,7 +167,8 @@ static orr_code write_cluster(const demo *d)
                  "topology: [Switch]\nnpus_count: [%u]\nbandwidth: [50]   # GB/s a link\n"
                  "latency: [1500]   # ns a link\n",
                  d->ranks);
-    const uint32_t outer = has_hosts ? hosts : d->ranks;
+    const char *inner = has_hosts ? "\"ring\", " : "";
+    const char *way = is_power_of_two(has_hosts ? hosts : d->ranks) ? "halvingDoubling" : "ring";
     snprintf(system, sizeof system,
              "{\n"
              "  \"scheduling-policy\": \"LIFO\",\n"
@@ -164,10 +176,15 @@ static orr_code write_cluster(const demo *d)
              "  \"active-chunks-per-dimension\": 2,\n"
              "  \"collective-optimization\": \"localBWAware\",\n"
              "  \"all-reduce-implementation\": [%s\"%s\"],\n"
+             "  \"all-gather-implementation\": [%s\"%s\"],\n"
+             "  \"reduce-scatter-implementation\": [%s\"%s\"],\n"
+             "  \"all-to-all-implementation\": [%s\"direct\"],\n"
              "  \"endpoint-delay\": 10,\n"
-             "  \"local-mem-bw\": 2000\n"
+             "  \"roofline-enabled\": 1,\n"
+             "  \"peak-perf\": 600,\n"
+             "  \"local-mem-bw\": 3000\n"
              "}\n",
-             has_hosts ? "\"ring\", " : "", is_power_of_two(outer) ? "halvingDoubling" : "ring");
+             inner, way, inner, way, inner, way, has_hosts ? "\"direct\", " : "");
     orr_code code = write_file(d, d->network, network);
     if (!code)
         code = write_file(d, d->system, system);
@@ -188,23 +205,28 @@ static orr_code write_timeline(const demo *d, const orr_sim *s)
     return code;
 }
 
+static bool has_timeline(const demo *d)
+{
+    return d->ranks <= TIMELINE_RANKS;
+}
+
 static void print_run(const demo *d)
 {
     char rest[6 * PATH_ROOM];
-    snprintf(rest, sizeof rest,
-             "%s -s %s \\\n    -t %s -m %s \\\n    --critical-path=%d --timeline %s", d->prefix,
-             d->system, d->network, d->memory, PATH_STEPS, d->timeline);
+    snprintf(rest, sizeof rest, "%s -s %s \\\n    -t %s -m %s \\\n    --critical-path=%d%s%s",
+             d->traces, d->system, d->network, d->memory, PATH_STEPS,
+             has_timeline(d) ? " --timeline " : "", has_timeline(d) ? d->timeline : "");
     print_step(d, "run", rest);
 }
 
 static orr_code simulate(const demo *d, const orr_set *set)
 {
     const orr_sim_options opt = {.set = set,
-                                 .workload = d->prefix,
+                                 .workload = d->traces,
                                  .system = d->system,
                                  .network = d->network,
                                  .memory = d->memory,
-                                 .record = ORR_SIM_RECORD_NODES,
+                                 .record = has_timeline(d) ? ORR_SIM_RECORD_NODES : 0,
                                  .critical_path = PATH_STEPS,
                                  .shows_progress = !d->c->quiet,
                                  .program = "orrery " ORRERY_VERSION};
@@ -213,7 +235,8 @@ static orr_code simulate(const demo *d, const orr_set *set)
     orr_code code = write_cluster(d);
     if (code || (code = orr_sim_create(&opt, &s, d->err)))
         return code;
-    if (!(code = cli_run_until_stopped(s, d->err)) && !(code = orr_sim_write_text(s, "-", d->err)))
+    if (!(code = cli_run_until_stopped(s, d->err)) &&
+        !(code = orr_sim_write_text(s, "-", d->err)) && has_timeline(d))
         code = write_timeline(d, s);
     orr_sim_destroy(s);
     return code;
@@ -234,9 +257,10 @@ static orr_code go(const demo *d, const orr_set *set)
         return code;
     if ((code = show_traces(d, set)) || (code = simulate(d, set)))
         return code;
-    printf("\nThat is the whole way.  %s shows it all in ui.perfetto.dev;\n"
-           "'orrery help' shows what else there is.\n",
-           d->timeline);
+    printf("\nThat is the whole way.  ");
+    if (has_timeline(d))
+        printf("%s shows it all in ui.perfetto.dev;\n", d->timeline);
+    printf("'orrery help' shows what else there is.\n");
     return ORR_OK;
 }
 
@@ -248,12 +272,12 @@ static orr_code demo_run(cli_context *c, orr_error *err)
               .err = err};
     const orr_set_options read = {.keep_going = true};
     orr_set *set;
-    if (!set_path(&d, d.prefix, "step") || !set_path(&d, d.system, "system.json") ||
+    if (!set_path(&d, d.traces, "step.orr") || !set_path(&d, d.system, "system.json") ||
         !set_path(&d, d.network, "network.yml") || !set_path(&d, d.memory, "memory.json") ||
         !set_path(&d, d.timeline, "timeline.json"))
         return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
     orr_code code = make_folder(&d);
-    if (code || (code = make_traces(&d)) || (code = orr_set_open(d.prefix, &read, &set, err)))
+    if (code || (code = make_traces(&d)) || (code = orr_set_open(d.traces, &read, &set, err)))
         return code;
     code = go(&d, set);
     orr_set_close(set);
@@ -265,9 +289,9 @@ const cli_command cli_cmd_demo = {
     .summary = "go the whole way on an example: make traces, check them, simulate them",
     .description =
         "The traces of one training step are made for all ranks, read back, checked, summarised and simulated on a "
-        "small cluster.  Each step is shown as the command that does the same.",
+        "cluster.  Each step is shown as the command that does the same.",
     .options = options,
     .examples = examples,
-    .see_also = "orrery-check(1), orrery-gen(1), orrery-info(1), orrery-run(1)",
+    .see_also = "orrery-check(1), orrery-info(1), orrery-run(1), orrery-stage(1)",
     .run = demo_run,
 };

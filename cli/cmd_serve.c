@@ -15,9 +15,9 @@ enum { PATH_ROOM = 4096 };
     {                                              \
         name, 0, "N", help_, CLI_COUNT, 1, 1 << 22 \
     }
-#define TOKENS(name, help_)                                \
-    {                                                      \
-        name, 0, "N", help_, CLI_COUNT, 1, UINT32_MAX >> 1 \
+#define TOKENS(name, letter, help_)                             \
+    {                                                           \
+        name, letter, "N", help_, CLI_COUNT, 1, UINT32_MAX >> 1 \
     }
 
 static const cli_option options[] = {
@@ -28,21 +28,21 @@ static const cli_option options[] = {
     DEGREE("dp", "replicas, each with its own requests (1)"),
     DEGREE("ep", "ranks that experts are spread over (1)"),
     DEGREE("cp", "context parallel degree, for prompts (1)"),
-    DEGREE("decode-tp", "decode on ranks of their own: their degrees"),
-    DEGREE("decode-pp", "the same"),
-    DEGREE("decode-dp", "the same"),
-    DEGREE("decode-ep", "the same"),
+    DEGREE("decode-tp", "decode on ranks of their own, with this tp"),
+    DEGREE("decode-pp", "the same, with this pp"),
+    DEGREE("decode-dp", "the same, with this dp"),
+    DEGREE("decode-ep", "the same, with this ep"),
     {"phase", 0, "all|prefill|decode", "one of the two alone", .fallback = "all"},
     {"dtype", 0, "bf16|fp16|fp8|fp32", "of weights", .fallback = "bf16"},
     {"kv-dtype", 0, "bf16|fp16|fp8|fp32", "of caches", .fallback = "bf16"},
     {"requests", 'r', "FILE", "CSV with columns arrival_us, prompt, output"},
     {"batch", 'b', "N", "without FILE: so many requests at once, all alike (one a replica)",
      CLI_COUNT, 1, 1 << 20},
-    TOKENS("prompt-tokens", "their length (1024)"),
-    TOKENS("output-tokens", "tokens each is answered with (128)"),
+    TOKENS("prompt-tokens", 'p', "their length (1024)"),
+    TOKENS("output-tokens", 'n', "tokens each is answered with (128)"),
     {"max-batch", 0, "N", "sequences in an iteration", CLI_COUNT, 1, 1 << 16, "256"},
-    TOKENS("max-tokens", "tokens in an iteration (any number)"),
-    TOKENS("chunk", "cut prompts: so many of their tokens in an iteration"),
+    TOKENS("max-tokens", 0, "tokens in an iteration (any number)"),
+    TOKENS("chunk", 0, "cut prompts: so many of their tokens in an iteration"),
     {"kv-block", 0, "N", "tokens in a block of a cache", CLI_COUNT, 1, 1 << 16, "16"},
     {"sequence-parallel", 0, NULL, "gather and scatter instead of all-reduces"},
     {"context", 0, "ring|all-gather", "how cp ranks exchange keys and values", .fallback = "ring"},
@@ -64,21 +64,16 @@ static const cli_argument arguments[] = {
 
 static const cli_example examples[] = {
     {"32 prompts of 2,048 tokens, 16 tokens each, on eight ranks:",
-     "orrery serve llama-3-70b --tp 8 -b 32 --prompt-tokens 2048 --output-tokens 16 -o serve.orr",
-     0},
+     "orrery serve llama-3-70b --tp 8 -b 32 -p 2048 -n 16 -o serve.orr", 0},
     {"A single step of decoding behind 8,191 tokens:",
-     "orrery serve llama-3-8b --phase decode -b 64 --prompt-tokens 8191 --output-tokens 1 -o step",
-     0},
+     "orrery serve llama-3-8b --phase decode -b 64 -p 8191 -n 1 -o step", 0},
     {"Requests as they come, prompts cut up:",
      "orrery serve llama-3-8b -r requests.csv --chunk 512 -o requests.orr", 0},
     {"Prefill on four ranks, decode on two replicas of eight:",
-     "orrery serve llama-3-70b --tp 4 --decode-tp 8 --decode-dp 2 -b 8 --output-tokens 4 -o split.orr",
-     0},
-    {"Is it well formed?", "orrery check split.orr", 0},
+     "orrery serve llama-3-70b --tp 4 --decode-tp 8 --decode-dp 2 -n 4 -o pd.orr", 0},
+    {"Is it well formed?", "orrery check pd.orr", 0},
     {"Experts over all replicas, figures only, for a program:",
-     "orrery serve deepseek-v3 --dtype fp8 --tp 4 --dp 8 --ep 32 --device-memory 141GB -b 32 "
-     "--output-tokens 2 --json",
-     0},
+     "orrery serve deepseek-v3 --dtype fp8 --tp 4 --dp 8 --ep 32 -n 2 --json", 0},
     {0},
 };
 
@@ -247,13 +242,12 @@ static void print_pools(const result *r)
 {
     char a[5][ORR_UNIT_ROOM];
     bool fits = true;
-    printf(
-        "\nranks         each  tp  cp  pp  dp  ep  iterations    weights     caches       room    "
-        "working\n");
+    printf("\n%-8s %6s %4s %4s %4s %5s %4s %11s %10s %10s %10s %10s\n", "phase", "ranks", "tp",
+           "cp", "pp", "dp", "ep", "iterations", "weights", "caches", "room", "working");
     for (int i = 0; i < 1 + r->is_split; i++) {
         const orr_serve_pool *p = &r->r.pools[i];
         const orr_serve_ranks *d = ranks_of(r, i);
-        printf("%-10s %7u %3u %3u %3u %3u %3u %11s %10s %10s %10s %10s%s\n", pool_name(r, i),
+        printf("%-8s %6u %4u %4u %4u %5u %4u %11s %10s %10s %10s %10s%s\n", pool_name(r, i),
                p->ranks, d->tp, d->cp, d->pp, d->dp, d->ep, orr_count_text(p->iterations, a[0]),
                orr_bytes_text(p->weight_bytes, a[1]), orr_bytes_text(p->kv_peak, a[2]),
                orr_bytes_text(p->kv_room, a[3]), orr_bytes_text(p->working_bytes, a[4]),
@@ -341,7 +335,8 @@ static void say(const result *r)
     }
     print_text(r);
     if (to)
-        cli_note(r->c, "%s: %u ranks\n", to, orr_serve_rank_count(&r->o));
+        cli_note(r->c, "%s: %u rank%s\n", to, orr_serve_rank_count(&r->o),
+                 orr_serve_rank_count(&r->o) == 1 ? "" : "s");
 }
 
 /* ---- the way through ---- */
@@ -398,6 +393,6 @@ const cli_command cli_cmd_serve = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .see_also = "orrery-model(1), orrery-stage(1), orrery-check(1), orrery-run(1)",
+    .see_also = "orrery-check(1), orrery-model(1), orrery-run(1), orrery-stage(1)",
     .run = serve_run,
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_stage.c - orrery stage: the traces of a language model's training step; and the old name, stage.
  *
- * With --compat, and under the old name, the library's copy of STAGE does the work (stage.h).  The words of the
- * old command line are all here, a dash in place of each underscore, which the parser takes for the same. */
-#include "command.h"
+ * With a model, stage_llm.c writes what a rank's program would do.  With --compat, and under the old name, the
+ * library's copy of STAGE does the work (stage.h).  The words of the old command line are all here, a dash in
+ * place of each underscore, which the parser takes for the same. */
+#include "stage_llm.h"
 
 #include <orrery/stage.h>
 
@@ -25,9 +26,28 @@ enum { PATH_ROOM = 4096 };
         name, 0, "BOOL", help_, .fallback = fallback_ \
     }
 
-/* The first row is not for the old name. */
+/* The first CLI_STAGE_OWN rows are not for the old name. */
 const cli_option cli_stage_options[] = {
     {"compat", 0, NULL, "the traces that STAGE makes, byte for byte"},
+    COUNT("cp", "1", "context parallel degree: ranks that divide sequences"),
+    {"zero", 0, "N", "what dp ranks divide: 1 optimizer, 2 + gradients, 3 + weights", CLI_COUNT, 0,
+     3, "0"},
+    {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble", "order of micro-batches",
+     .fallback = "1f1b"},
+    COUNT("chunks", "2", "interleaved: chunks of layers a rank"),
+    {"dtype", 0, "bf16|fp16|fp8|fp32", "type of numbers in products", .fallback = "bf16"},
+    {"grads-fp32", 0, NULL, "keep and reduce gradients in 4 bytes"},
+    {"no-sequence-parallel", 0, NULL, "tensor parallelism by all-reduces"},
+    {"context", 0, "ring|all-gather", "how cp ranks get keys and values", .fallback = "ring"},
+    {"recompute", 0, "none|selective|full", "what the backward pass computes again",
+     .fallback = "none"},
+    {"bucket", 0, "BYTES", "gradients that travel together", .fallback = "40MB"},
+    COUNT("prefetch", "1", "zero 3: layers gathered ahead"),
+    {"no-overlap", 0, NULL, "reduce gradients when the last pass is over"},
+    {"sync-every-micro-batch", 0, NULL, "reduce gradients after each micro-batch"},
+    {"no-clipping", 0, NULL, "no norm of all gradients before the update"},
+    COUNT("steps", "1", "training steps"),
+    {"device-memory", 0, "BYTES", "memory of a device", .fallback = "80GB"},
     {"output", 'o', "OUT", "a .orr file, or what file names begin with"},
     {"output-dir", 0, "DIR", "folder for the files, made if it is not there"},
     {"output-name", 0, "NAME", "file names in it; %d is the rank"},
@@ -65,13 +85,16 @@ const cli_option cli_stage_options[] = {
     {0},
 };
 
+static const cli_argument arguments[] = {
+    {"MODEL", "a name that orrery model --list shows, or a file; not with --compat", CLI_MAYBE},
+    {0},
+};
+
 static const cli_example examples[] = {
-    {"What STAGE writes for a small GPT on eight ranks, as step.0.et to step.7.et and step.json:",
-     "orrery stage --compat --model-type gpt --dp 2 --tp 2 --pp 2 --layers 4 -o step", 0},
-    {"The same through the old flags:",
-     "orrery stage --compat --output_dir out --output_name w.%d.et --model_type gpt --dp 2 --tp 2 "
-     "--pp 2 --num_stacks 4",
-     0},
+    {"What STAGE writes for a small GPT on four ranks, as step.0.et to step.3.et, step.json:",
+     "orrery stage --compat --model-type gpt --dp 2 --pp 2 --layers 4 -o step", 0},
+    {"The same under the old name, with its flags:",
+     "stage --output_dir o --output_name w --model_type gpt --dp 2 --pp 2", 0},
     {"32,768 ranks in one file:",
      "orrery stage --compat --model-type gpt --dp 512 --tp 8 --pp 8 -o big.orr", 0},
     {0},
@@ -91,10 +114,8 @@ static bool is_yes(const cli_context *c, const char *name)
     return false;
 }
 
-/* -1, or a whole number from 1 on. */
-static orr_code read_micro_batch(const cli_context *c, uint64_t *out, orr_error *err)
+orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err)
 {
-    const char *text = cli_text(c, "micro-batch");
     char *end;
     *out = 0;
     if (strcmp(text, "-1") == 0)
@@ -157,7 +178,7 @@ static orr_code read_options(const cli_context *c, orr_stage_options *opt, orr_e
     opt->tag_base = cli_count(c, "tag-base");
     read_environment(opt);
     const orr_code code = read_model(c, &opt->model, err);
-    return code ? code : read_micro_batch(c, &opt->micro_batch, err);
+    return code ? code : cli_stage_micro_batch(cli_text(c, "micro-batch"), &opt->micro_batch, err);
 }
 
 /* ---- where it goes ---- */
@@ -388,22 +409,56 @@ orr_code cli_run_stage(cli_context *c, orr_error *err)
     return run_compat(c, err);
 }
 
+/* Options that both modes have. */
+static bool is_for_both(const char *name)
+{
+    static const char *const both[] = {"output", "dp",    "tp",          "sp",       "ep",  "pp",
+                                       "seq",    "batch", "micro-batch", "compress", "json"};
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        if (strcmp(name, both[i]) == 0)
+            return true;
+    return false;
+}
+
+static orr_code refuse_mixed(const cli_context *c, bool is_compat, orr_error *err)
+{
+    for (int i = 1; cli_stage_options[i].name; i++) {
+        const char *name = cli_stage_options[i].name;
+        const bool is_own = i < CLI_STAGE_OWN;
+        if (cli_given(c, name) && !is_for_both(name) && is_own == is_compat)
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s --compat", name,
+                            is_compat ? "does not go with" : "goes with");
+    }
+    return ORR_OK;
+}
+
 static orr_code stage_run(cli_context *c, orr_error *err)
 {
-    if (cli_flag(c, "compat"))
-        return run_compat(c, err);
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "only --compat is here yet: the traces that STAGE itself makes");
+    const bool is_compat = cli_flag(c, "compat");
+    const orr_code code = refuse_mixed(c, is_compat, err);
+    if (code)
+        return code;
+    if (is_compat && c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--compat has its model from --model-type and the like, not '%s'",
+                        c->args[0]);
+    if (!is_compat && !c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "missing argument: MODEL (orrery model --list shows some), or --compat");
+    return is_compat ? run_compat(c, err) : cli_stage_llm(c, err);
 }
 
 const cli_command cli_cmd_stage = {
     .name = "stage",
     .summary = "make the traces of a language model's training step",
     .description =
-        "A model and a parallelism become the traces of every rank. With --compat they are those of STAGE, "
-        "ASTRA-sim's symbolic tensor graph generator, byte for byte; its environment variables count too. "
-        "Options may be written with underscores, as there.",
+        "A model and a parallelism become the traces of every rank: each operation with its FLOPs and bytes, "
+        "each collective with its group, in the order of a pipeline schedule. What the step takes of a "
+        "device's memory is printed; without --output nothing is written.\n\n"
+        "With --compat the traces are those of STAGE, ASTRA-sim's symbolic tensor graph generator, byte for "
+        "byte; its environment variables count too. Options may be written with underscores, as there.",
     .options = cli_stage_options,
+    .arguments = arguments,
     .examples = examples,
     .see_also = "orrery-check(1), orrery-info(1), orrery-run(1), orrery-old-names(7)",
     .run = stage_run,

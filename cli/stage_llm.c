@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_llm.c - orrery stage MODEL: a training step of a language model, right by default (llm.h).
  *
- * The table of options is in cmd_stage.c, which has those of the compatible mode too; the ones read here are named
- * in `own_options`, and giving one with --compat, or one of the others without it, is an error. */
+ * The table of options is in cmd_stage.c, which has those of the compatible mode too and sees that only those of one
+ * mode are given. */
 #include "stage_llm.h"
 
 #include <orrery/llm.h>
 #include <orrery/units.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PATH_ROOM = 4096 };
@@ -25,8 +26,7 @@ static int word_index(const char *const *words, const char *text)
     return 0; /* the parser lets nothing else through */
 }
 
-static orr_code read_bytes(
-    const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
 {
     const char *text = cli_text(c, name);
     orr_bytes bytes = 0;
@@ -107,8 +107,8 @@ typedef struct result {
     const orr_model *m;
     orr_llm_options o; /* complete */
     const orr_set *s;
-    const char *to; /* NULL: nothing was written */
-    orr_model_flops flops; /* of one sequence */
+    const char *to;         /* NULL: nothing was written */
+    orr_model_flops flops;  /* of one sequence */
     orr_llm_memory *memory; /* by pipeline rank */
 } result;
 
@@ -161,7 +161,6 @@ static void print_text(const result *r)
     char a[4][ORR_UNIT_ROOM];
     orr_model_counts n;
     orr_model_count(r->m, &n);
-    const uint64_t tokens = o->batch * o->seq;
     printf("%s: %s parameters, %s active for a token\n", r->m->name, orr_short_text(n.total, a[0]),
            orr_short_text(n.active, a[1]));
     printf("%u ranks: tp %u x cp %u x dp %u x pp %u", orr_llm_ranks(o), o->tp, o->cp, o->dp, o->pp);
@@ -169,13 +168,13 @@ static void print_text(const result *r)
     printf("%s, %s%s, zero %u\n", orr_dtype_name(o->dtype),
            o->pp > 1 ? orr_pipeline_name(o->pipeline) : "one stage",
            o->tp > 1 && !o->no_sequence_parallel ? ", sequence parallel" : "", o->zero);
-    printf("a step: %s sequences of %s tokens in %s micro-batches a rank, ",
-           orr_count_text(o->batch, a[0]), orr_count_text(o->seq, a[1]),
-           orr_count_text(o->batch / (o->dp * o->micro_batch), a[2]));
+    const uint64_t batches = o->batch / (o->dp * o->micro_batch);
+    printf("a step: %s sequence%s of %s tokens in %s micro-batch%s a rank, ",
+           orr_count_text(o->batch, a[0]), o->batch == 1 ? "" : "s", orr_count_text(o->seq, a[1]),
+           orr_count_text(batches, a[2]), batches == 1 ? "" : "es");
     printf("%.4g PFLOP\n", (double)r->flops.training * (double)o->batch / 1e15);
-    printf("%s nodes in %u different ranks, %s a token\n", orr_count_text(node_count(r->s), a[0]),
-           orr_set_class_count(r->s), orr_short_text(r->flops.training / o->seq, a[1]));
-    (void)tokens;
+    printf("%s nodes, %u different rank%s\n", orr_count_text(node_count(r->s), a[0]),
+           orr_set_class_count(r->s), orr_set_class_count(r->s) == 1 ? "" : "s");
     print_memory(r);
 }
 

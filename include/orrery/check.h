@@ -10,8 +10,10 @@
  *     orr_check_report_destroy(r);
  *
  * A finding is data; orr_check_text and orr_check_json make words of a report.  Every finding is counted, the
- * first few of each kind are kept.  Equal ranks are looked at once, and what they share is one finding.
- * Cost: near linear in the nodes and dependencies of the distinct ranks, whatever the number of ranks. */
+ * first few of each kind are kept.  Equal ranks are looked at once, and what they share is one finding; so are
+ * ranks that are equal up to the values of holes, as far as those fit together in the same way.
+ * Cost: near linear in the nodes and dependencies of the distinct ranks, whatever the number of ranks, plus one
+ * look at each value of a hole. */
 #ifndef ORRERY_CHECK_H
 #define ORRERY_CHECK_H
 
@@ -67,7 +69,7 @@ typedef struct orr_finding {
     orr_check_kind kind;
     orr_where where;     /* the file of the first rank that has it; the byte of the node's record */
     uint32_t rank;       /* that rank; ORR_NO_NODE: of no one rank */
-    uint32_t rank_count; /* how many equal ranks have it */
+    uint32_t rank_count; /* how many ranks have it that are equal, up to the values of holes */
     bool has_node;
     uint64_t node; /* its id in that rank's file */
     const char *name;

@@ -7,8 +7,9 @@
  *     orr_info_destroy(info);
  *
  * Figures are sums over all ranks (or over the one asked for).  Equal ranks are looked at once and counted as
- * often as they occur.  Cost: O(nodes + dependencies) of the distinct ranks.  Sums that do not fit into
- * 64 bits stay at the largest number, and the result says so.  Experimental: may change in the next release. */
+ * often as they occur.  Cost: O(nodes + dependencies) of the distinct ranks, plus a few steps for each value of
+ * a hole.  Sums that do not fit into 64 bits stay at the largest number, and the result says so.  Experimental:
+ * may change in the next release. */
 #ifndef ORRERY_INFO_H
 #define ORRERY_INFO_H
 

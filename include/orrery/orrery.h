@@ -13,6 +13,7 @@
 #include <orrery/hardware.h>
 #include <orrery/info.h>
 #include <orrery/layers.h>
+#include <orrery/llm.h>
 #include <orrery/model.h>
 #include <orrery/network.h>
 #include <orrery/progress.h>

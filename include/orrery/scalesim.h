@@ -108,7 +108,8 @@ ORR_API void orr_scalesim_destroy(orr_scalesim *r); /* NULL is fine */
 
 ORR_API const orr_systolic_result *orr_scalesim_result(const orr_scalesim *r, size_t layer);
 
-/* For people, in 80 columns; for programs, one JSON object, or a CSV file.  *out is valid until the next call on r. */
+/* For people, in 80 columns; for programs, one JSON object, or a CSV file.  *out is valid until the next call on
+ * r. */
 ORR_API orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;

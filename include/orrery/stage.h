@@ -70,7 +70,7 @@ ORR_API void orr_stage_destroy(orr_stage *job); /* NULL is fine */
 ORR_API uint32_t orr_stage_rank_count(const orr_stage *job);
 ORR_API uint64_t orr_stage_node_count(const orr_stage *job); /* of all ranks together */
 
-/* The traces of all ranks, with their communicator groups.  Not of legacy_attr, whose group is no hole. */
+/* The traces of all ranks, with their communicator groups.  With legacy_attr each rank has a body of its own. */
 ORR_API orr_code orr_stage_set(orr_stage *job, orr_set **out, orr_error *err) ORR_MUST_CHECK;
 /* The trace of one rank. */
 ORR_API orr_code orr_stage_trace(orr_stage *job, uint32_t rank, orr_trace **out, orr_error *err)

@@ -80,12 +80,14 @@ typedef struct orr_systolic_result {
     uint64_t stalls; /* cycles in which the array waited for memory */
     uint64_t macs;   /* multiply-accumulates of the layer */
     uint64_t folds;  /* times the array was filled anew */
-    double utilisation; /* macs of those that fit into `cycles` (v1, os: into the cycles that read) */
-    double mapping;     /* elements of the array that had work, average over the folds; v1: 0 */
-    double busy;        /* v2: its "compute utilisation"; otherwise utilisation without the stalls */
+    double
+        utilisation; /* macs of those that fit into `cycles` (v1, os: into the cycles that read) */
+    double mapping;  /* elements of the array that had work, average over the folds; v1: 0 */
+    double busy;     /* v2: its "compute utilisation"; otherwise utilisation without the stalls */
     /* Between array and buffers.  The ofmap's are writes; v1 does not tell when the two operands are read. */
     orr_systolic_traffic sram[ORR_OPERANDS];
-    orr_systolic_traffic sram_read; /* both operands together, as v1 counts them; other rules: added up */
+    orr_systolic_traffic
+        sram_read; /* both operands together, as v1 counts them; other rules: added up */
     /* Between buffers and memory: operands are read, outputs written. */
     orr_systolic_traffic dram[ORR_OPERANDS];
     /* Sums that are not finished and are read again, from the buffer and from memory; our rules only. */

@@ -10,8 +10,8 @@
  *
  * Blank lines and lines that begin with # are skipped.  Lines end in LF or CRLF, the last one in nothing if it
  * likes.  Blanks around a field go.  A comma at the end of a line is followed by one more field, an empty one:
- * whether that is right the caller knows.  A field that begins with a double quote ends with the next single one; two of
- * them stand for one.  A byte order mark at the start is skipped. */
+ * whether that is right the caller knows.  A field that begins with a double quote ends with the next single one;
+ * two of them stand for one.  A byte order mark at the start is skipped. */
 #ifndef ORR_BASE_CSV_H
 #define ORR_BASE_CSV_H
 

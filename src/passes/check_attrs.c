@@ -256,8 +256,7 @@ static void add_rank(const node_check *n, some_ranks *s, uint32_t rank, uint32_t
     if (s->count++ == 0)
         s->first = rank;
     else
-        s->is_mixed |=
-            orr__check_value(n->k, rank, slot) != orr__check_value(n->k, s->first, slot);
+        s->is_mixed |= orr__check_value(n->k, rank, slot) != orr__check_value(n->k, s->first, slot);
 }
 
 static const slot_look *look_at_slot(node_check *n, uint32_t slot)

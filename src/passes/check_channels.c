@@ -41,8 +41,7 @@ typedef struct gathering {
     end_list *ends[ORR__DIRECTIONS]; /* by class */
     slot_list *tags;                 /* by class */
     /* By peer: what it is to the class or rank at hand; valid where the mark is its number + 1. */
-    uint32_t *class_mark[ORR__DIRECTIONS], *rank_mark[ORR__DIRECTIONS],
-        *rank_own[ORR__DIRECTIONS];
+    uint32_t *class_mark[ORR__DIRECTIONS], *rank_mark[ORR__DIRECTIONS], *rank_own[ORR__DIRECTIONS];
 } gathering;
 
 /* ---- the ends of the classes ---- */
@@ -99,14 +98,13 @@ static void add_end(gathering *g, const orr__check_class *cls, int direction, ui
     }
     if (slot == ORR_NO_NODE && !is_readable(g->k, peer))
         return;
-    l->all[l->count++] =
-        (end){.node = node,
-              .own = slot_number(&l->own, slot),
-              .own_tag = slot_number(&g->tags[cls->index],
-                                     orr__check_slot(cls, ORR_HOLE_COMM_TAG, node)),
-              .peer = slot == ORR_NO_NODE ? (uint32_t)peer : ORR_NO_NODE,
-              .tag = tag == ORR_NO_VALUE ? 0 : tag,
-              .size = message_size(c, node)};
+    l->all[l->count++] = (end){
+        .node = node,
+        .own = slot_number(&l->own, slot),
+        .own_tag = slot_number(&g->tags[cls->index], orr__check_slot(cls, ORR_HOLE_COMM_TAG, node)),
+        .peer = slot == ORR_NO_NODE ? (uint32_t)peer : ORR_NO_NODE,
+        .tag = tag == ORR_NO_VALUE ? 0 : tag,
+        .size = message_size(c, node)};
 }
 
 static int direction_of(uint8_t type)
@@ -402,10 +400,7 @@ void orr__exchange_fini(orr__exchange *x)
 
 /* ---- looking things up ---- */
 
-const orr__line *orr__line_find(const orr__exchange *x,
-                                int direction,
-                                uint32_t rank,
-                                uint32_t peer)
+const orr__line *orr__line_find(const orr__exchange *x, int direction, uint32_t rank, uint32_t peer)
 {
     const orr__side *s = orr__side_of(x, direction, rank);
     uint32_t low = 0, high = s->named_count;

@@ -22,8 +22,8 @@ typedef struct orr__channel {
 /* All channels to one peer: a rank that the body names, or one of each rank's own.  A rank has one line to a
  * peer. */
 typedef struct orr__line {
-    uint32_t peer; /* ORR_NO_NODE: each rank's own, */
-    uint32_t slot; /* the value of this slot */
+    uint32_t peer;         /* ORR_NO_NODE: each rank's own, */
+    uint32_t slot;         /* the value of this slot */
     uint32_t first, count; /* channels[first .. first + count), by tag */
     uint32_t id;           /* among all lines of both directions */
 } orr__line;

@@ -153,14 +153,15 @@ orr_code orr_check_fix(const char *path,
         return code;
     }
     code = repair_all(&f, err);
-    if (!code && !f.k.no_memory)
+    const orr_code finished = orr__check_finish(&f.k, changes, code ? NULL : err);
+    code = code ? code : finished;
+    if (!code) /* last: when it is there, nothing can fail any more */
         code = write_set(&f, path, to, err);
     orr_set_close(f.to);
     orr_set_close(f.from);
-    const orr_code finished = orr__check_finish(&f.k, changes, code ? NULL : err);
     if (code) {
         orr_check_report_destroy(*changes);
         *changes = NULL;
     }
-    return code ? code : finished;
+    return code;
 }

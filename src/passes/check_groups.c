@@ -69,8 +69,7 @@ static bool add_call(gathering *g, const orr__check_class *cls, uint32_t node, u
     const int16_t type = c->comm_type[node];
     call *q = &g->calls[g->call_count++];
     *q = (call){.node = node,
-                .own = slot == ORR_NO_NODE ? ORR_NO_NODE
-                                           : own_of_slot(g, cls->index, slot, own_of),
+                .own = slot == ORR_NO_NODE ? ORR_NO_NODE : own_of_slot(g, cls->index, slot, own_of),
                 .group = ORR_NO_NODE,
                 .type = type,
                 .size = type == ORR_COLL_BARRIER ? 0 : size,

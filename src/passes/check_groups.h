@@ -38,7 +38,7 @@ typedef struct orr__issues {
     orr__issue *sorted;  /* by port, type, size, place */
     size_t *shape_first; /* issues of shape i: all[shape_first[i] .. shape_first[i + 1]) */
     size_t count;
-    orr__port *ports;    /* by shape; the first one of each is the nameless group */
+    orr__port *ports;     /* by shape; the first one of each is the nameless group */
     uint32_t *port_first; /* ports of shape i: [port_first[i] .. port_first[i + 1]) */
     uint32_t port_count;
     uint32_t *own_groups; /* by rank; ORR_NO_NODE: the value 0, which names none */

@@ -244,8 +244,7 @@ static const orr__channel *next_lost(pair *p)
 
 static void compare_ends(pair *p, const orr__channel *s)
 {
-    const orr__channel *r =
-        p->recv_line ? orr__channel_find(p->recvs, p->recv_line, s->tag) : NULL;
+    const orr__channel *r = p->recv_line ? orr__channel_find(p->recvs, p->recv_line, s->tag) : NULL;
     p->m->steps++;
     if (r && channels_agree(s, r))
         return;

@@ -151,11 +151,11 @@ typedef struct slot {
 typedef struct feed {
     const course *o;
     orr__check *k;
-    orr__graph *graphs;    /* by class */
-    uint32_t **issue_at;   /* by shape, then node: 1 + place in issues.sorted; 0: runs by itself */
-    uint32_t *key_of;      /* by place in issues.sorted: which key of its port, from 0 */
-    uint32_t *first_key;   /* by meeting */
-    runner *runners;       /* by unit */
+    orr__graph *graphs;  /* by class */
+    uint32_t **issue_at; /* by shape, then node: 1 + place in issues.sorted; 0: runs by itself */
+    uint32_t *key_of;    /* by place in issues.sorted: which key of its port, from 0 */
+    uint32_t *first_key; /* by meeting */
+    runner *runners;     /* by unit */
     key *keys;
     slot *slots;
     uint32_t key_count, slot_count;
@@ -530,9 +530,8 @@ static void feed_units(const course *o)
 {
     feed f = {.o = o, .k = o->k};
     if (is_too_large(o)) {
-        orr__check_add_note(o->k,
-                            "the order of collectives is not compared: too many ranks are in "
-                            "groups of which no two are alike");
+        orr__check_add_note(o->k, "the order of collectives is not compared: too many ranks are in "
+                                  "groups of which no two are alike");
         return;
     }
     o->k->no_memory |= !build_feed(&f);

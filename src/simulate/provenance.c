@@ -42,8 +42,7 @@ static bool list_inputs(const orr_sim *s, input_file out[ORR__INPUTS], size_t *c
             continue;
         *f = all[i];
         if (i == 0)
-            ok = f->is_known =
-                orr__set_content_hash(s->set, ORR_NO_NODE, &f->hash, NULL) == ORR_OK;
+            ok = f->is_known = orr__set_content_hash(s->set, ORR_NO_NODE, &f->hash, NULL) == ORR_OK;
         else
             ok = hash_file(f);
         ++*count;

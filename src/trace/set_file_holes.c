@@ -45,12 +45,14 @@ static void by_class_fini(by_class *b)
 
 /* ---- writing ---- */
 
+/* A class without ranks has nobody to fill its holes; they are left out. */
 static void save_holes(const orr__class *c, orr_buf *out)
 {
+    const size_t count = c->ranks ? c->hole_count : 0;
     uint32_t before = 0;
-    orr_put_varint(out, c->slot_count);
-    orr_put_varint(out, c->hole_count);
-    for (size_t i = 0; i < c->hole_count; i++) {
+    orr_put_varint(out, c->ranks ? c->slot_count : 0);
+    orr_put_varint(out, count);
+    for (size_t i = 0; i < count; i++) {
         const orr_hole *h = &c->holes[i];
         orr_put_varint(out, h->node - before);
         orr_put_varint(out, (uint64_t)h->slot * ORR_HOLE_FIELDS + h->field);
@@ -113,11 +115,17 @@ static bool load_hole(reader *r, uint64_t *node, orr_hole *out)
     return true;
 }
 
+/* A value takes a byte at least, so the bytes that are left bound the slots that may be claimed. */
 static orr_code load_holes(reader *r, uint32_t c, orr_error *err)
 {
     uint64_t slots, count, node = 0;
     if (!next(r, ORR__SLOTS_MOST, &slots) || !next(r, (uint64_t)(r->w.end - r->w.at), &count))
         return ORR_OK;
+    if (slots * r->s->classes[c].ranks > (uint64_t)(r->w.end - r->w.at) ||
+        (slots && r->s->classes[c].ranks == 0)) {
+        r->bad = "more slots than there are values";
+        return ORR_OK;
+    }
     if (!orr_grow(&r->holes, &r->room, (size_t)count))
         return orr_no_memory(err);
     for (uint64_t i = 0; i < count; i++)

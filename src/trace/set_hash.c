@@ -25,8 +25,8 @@ typedef struct rank_hash {
 static orr_content_hash hash_values(const orr_set *s, const orr__rank *r, const class_hash *of)
 {
     const size_t slots = s->classes[r->class_index].slot_count;
-    const orr_content_hash parts[] = {
-        of->body, of->holes, hash_of(s->values + r->values_at, slots * sizeof *s->values)};
+    const orr_content_hash parts[] = {of->body, of->holes,
+                                      hash_of(s->values + r->values_at, slots * sizeof *s->values)};
     return hash_of(parts, sizeof parts);
 }
 
@@ -34,8 +34,8 @@ static rank_hash hash_rank(const orr_set *s, uint32_t rank, const class_hash *cl
 {
     const orr__rank *r = &s->ranks[rank];
     const class_hash *of = &classes[r->class_index];
-    return (rank_hash){.content = s->classes[r->class_index].hole_count ? hash_values(s, r, of)
-                                                                         : of->body,
+    return (rank_hash){.content =
+                           s->classes[r->class_index].hole_count ? hash_values(s, r, of) : of->body,
                        .id_shift = r->id_shift};
 }
 

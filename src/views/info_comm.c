@@ -218,8 +218,7 @@ static orr_code begin_own(orr__adding *a, orr_error *err)
     w->moved_of = orr_map_create(0);
     if (a->g->o->options.per_rank)
         a->moved = orr_arena_new(a->g->arena, a->times + 1, uint64_t);
-    return w->coll_sums && w->peer_sums && w->moved_of &&
-                   (a->moved || !a->g->o->options.per_rank)
+    return w->coll_sums && w->peer_sums && w->moved_of && (a->moved || !a->g->o->options.per_rank)
                ? ORR_OK
                : orr_no_memory(err);
 }

@@ -36,9 +36,9 @@ typedef struct orr__adding {
     const uint32_t *ranks;   /* with holes */
     orr__class_row *row;
     uint64_t times;
-    uint32_t *group_of;     /* number of a text -> number of the group */
-    struct orr__own *own;   /* with holes: what is to be dealt out to the ranks */
-    uint64_t *moved;        /* by place in ranks: what each moves; NULL: all the same */
+    uint32_t *group_of;   /* number of a text -> number of the group */
+    struct orr__own *own; /* with holes: what is to be dealt out to the ranks */
+    uint64_t *moved;      /* by place in ranks: what each moves; NULL: all the same */
 } orr__adding;
 
 /* Who is in which group, over the whole set. */

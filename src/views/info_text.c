@@ -275,13 +275,18 @@ static void print_sizes(const page *p)
     orr_free(t.cells);
 }
 
-static void coll_row(const page *p, orr__table *t, const orr__coll_row *row)
+static const char *group_name(const page *p, const orr__coll_row *row)
+{
+    const orr_info *o = p->o;
+    return row->group == ORR_NO_NAME ? "-" : text_of(p, orr_intern_get(o->groups, row->group));
+}
+
+static void coll_row(const page *p, orr__table *t, const orr__coll_row *row, const char *group)
 {
     const orr_info *o = p->o;
     const bool has_size = row->size.count != 0;
     const uint64_t ranks = o->counted_ranks;
-    orr__table_add(
-        t, row->group == ORR_NO_NAME ? "-" : text_of(p, orr_intern_get(o->groups, row->group)));
+    orr__table_add(t, group);
     orr__table_add(t, kind_name(p, row->kind));
     orr__table_add(t, row->ranks ? count_of(p, row->ranks) : "?");
     orr__table_add(t, count_of(p, row->count));
@@ -290,15 +295,57 @@ static void coll_row(const page *p, orr__table *t, const orr__coll_row *row)
     orr__table_add(t, has_size ? bytes_of(p, row->size.total / ranks) : "-");
 }
 
+/* ---- many groups: those that do the same, in one row ---- */
+
+enum { COLLS_MOST = 32, ALIKE_MOST = 64 };
+
+static bool is_alike(const orr__coll_row *a, const orr__coll_row *b)
+{
+    return a->kind == b->kind && a->ranks == b->ranks && a->count == b->count &&
+           a->size.min == b->size.min && a->size.max == b->size.max &&
+           a->size.total == b->size.total;
+}
+
+/* False: so many of them differ that it would not help. */
+static bool print_alike(const page *p)
+{
+    const orr_info *o = p->o;
+    const orr__coll_row *first[ALIKE_MOST];
+    uint64_t groups[ALIKE_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < o->coll_count; i++) {
+        size_t k = 0;
+        while (k < count && !is_alike(first[k], &o->colls[i]))
+            k++;
+        if (k == ALIKE_MOST)
+            return false;
+        if (k == count) {
+            first[count] = &o->colls[i];
+            groups[count++] = 0;
+        }
+        groups[k]++;
+    }
+    orr_buf_text(p->to, "\nCollectives by group, each group's own count and sizes\n");
+    orr__table t = TABLE(p, 2, "groups", "type", "ranks", "count", "min", "max", "bytes a rank");
+    for (size_t k = 0; k < count; k++)
+        coll_row(p, &t, first[k],
+                 groups[k] == 1 ? group_name(p, first[k])
+                                : orr_arena_print(p->a, "%s alike", count_of(p, groups[k])));
+    orr__table_print(&t, p->to);
+    return true;
+}
+
 static void print_collectives(const page *p)
 {
     const orr_info *o = p->o;
     if (o->coll_count == 0)
         return;
+    if (o->coll_count > COLLS_MOST && print_alike(p))
+        return;
     title(p, "Collectives by group");
     orr__table t = TABLE(p, 2, "group", "type", "ranks", "count", "min", "max", "bytes a rank");
     for (size_t i = 0; i < o->coll_count; i++)
-        coll_row(p, &t, &o->colls[i]);
+        coll_row(p, &t, &o->colls[i], group_name(p, &o->colls[i]));
     orr__table_print(&t, p->to);
 }
 

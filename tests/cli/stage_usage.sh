@@ -4,7 +4,6 @@ try() {
     orrery stage "$@"
     echo "exit $?"
 }
-try
 try --compat
 try --compat --output_dir d
 try --compat --output_name w

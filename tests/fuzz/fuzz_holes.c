@@ -20,10 +20,8 @@ static orr_trace *make_body(uint32_t type, const char *peer)
     orr_error err;
     REQUIRE(orr_trace_create(NULL, &t, &err) == ORR_OK);
     for (uint64_t id = 1; id <= 3; id++) {
-        const orr_draft d = {.id = id,
-                             .type = id == 2 ? ORR_NODE_COMM_COLL : type,
-                             .attrs = attrs,
-                             .attr_count = 5};
+        const orr_draft d = {
+            .id = id, .type = id == 2 ? ORR_NODE_COMM_COLL : type, .attrs = attrs, .attr_count = 5};
         REQUIRE(orr_trace_append(t, &d, &err) == ORR_OK);
     }
     REQUIRE(orr_trace_seal(t, &err) == ORR_OK);

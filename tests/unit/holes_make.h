@@ -123,13 +123,12 @@ static void add_collective(making *m, uint32_t slot, bool has_name, int64_t size
     if (!is_changed(m))
         attrs[n++] = attr_of("comm_size", is_changed(m) ? (int64_t)pick(m, 3) - 1 : size);
     if (has_name) {
-        const int64_t group = slot < SLOTS     ? filled(m, ORR_HOLE_PG_NAME, slot)
+        const int64_t group = slot < SLOTS    ? filled(m, ORR_HOLE_PG_NAME, slot)
                               : is_changed(m) ? pick(m, 4)
                                               : 9;
         snprintf(name, sizeof name, "%lld", (long long)group);
-        attrs[n++] = (orr_attr){.name = orr_str_of("pg_name"),
-                                .kind = ORR_VALUE_STRING,
-                                .value.s = orr_str_of(name)};
+        attrs[n++] = (orr_attr){
+            .name = orr_str_of("pg_name"), .kind = ORR_VALUE_STRING, .value.s = orr_str_of(name)};
     }
     static const orr_value items[] = {{.u = 1}, {.u = 0}};
     if (is_changed(m))

@@ -286,8 +286,9 @@ TEST(test_check_holes__one_wrong_value_among_many_is_found)
     set_value(s, 777, OWN_NEXT, 32768);
     set_value(s, 800, OWN_NEXT, 40000);
     r = check_set(s);
-    check_first(r, ORR_CHECK_PEER_RANGE, 1, 777, 2,
-                "comm_dst is 32768: the ranks are 0 to 32767; the other ranks have other such values");
+    check_first(
+        r, ORR_CHECK_PEER_RANGE, 1, 777, 2,
+        "comm_dst is 32768: the ranks are 0 to 32767; the other ranks have other such values");
     orr_check_report_destroy(r);
     orr_set_close(s);
 }
@@ -298,9 +299,10 @@ TEST(test_check_holes__two_values_that_coincide_are_one_group)
     orr_set *s = make_ring(8);
     set_value(s, 5, OWN_SECOND, 3); /* the group of ranks 4 and 5 */
     orr_check_report *r = check_set(s);
-    check_first(r, ORR_CHECK_COLLECTIVE_COUNT, 1, 5, 1,
-                "group \"3\": 2 collectives here, 1 on rank 4; ALL_REDUCE of 64 bytes (node 2 \"n\") "
-                "has no counterpart there");
+    check_first(
+        r, ORR_CHECK_COLLECTIVE_COUNT, 1, 5, 1,
+        "group \"3\": 2 collectives here, 1 on rank 4; ALL_REDUCE of 64 bytes (node 2 \"n\") "
+        "has no counterpart there");
     orr_check_report_destroy(r);
     orr_set_close(s);
 }

@@ -139,7 +139,8 @@ TEST(test_info_holes__figures_are_those_of_plain_ranks)
 static orr_set *make_groups(void)
 {
     const orr_attr attrs[] = {
-        attr_of("comm_type", ORR_COLL_ALL_REDUCE), attr_of("comm_size", 600),
+        attr_of("comm_type", ORR_COLL_ALL_REDUCE),
+        attr_of("comm_size", 600),
         {.name = orr_str_of("pg_name"), .kind = ORR_VALUE_STRING, .value.s = orr_str_of("77")}};
     const orr_draft d = {
         .id = 1, .type = ORR_NODE_COMM_COLL, .attrs = attrs, .attr_count = 3, .duration_us = 1};

@@ -454,6 +454,7 @@ TEST(test_llm__names_of_types_and_schedules)
     CHECK(!orr_pipeline_find(orr_str_of("zigzag"), &p));
     CHECK(strcmp(orr_dtype_name(ORR_DTYPE_BF16), "bf16") == 0);
     CHECK(strcmp(orr_pipeline_name(ORR_PIPELINE_1F1B), "1f1b") == 0);
+    CHECK_EQ_U(orr_dtype_bytes(ORR_DTYPE_FP8), 1);
     CHECK_EQ_U(orr_llm_ranks(&(orr_llm_options){.tp = 2, .dp = 3}), 6);
 }
 

@@ -222,6 +222,17 @@ TEST(test_option__nearest_counts_typing_mistakes)
     CHECK(cli_nearer("a", NULL, "abc") == NULL);
 }
 
+TEST(test_option__dashes_and_underscores_are_the_same)
+{
+    cli_context c;
+    CHECK_OK(parse(&c, &old_command, "--input-filename a --output_f b"), &err);
+    CHECK_TEXT(cli_text(&c, "input_filename"), "a");
+    CHECK_TEXT(cli_text(&c, "output_filename"), "b");
+    CHECK_OK(parse(&c, &old_command, "--input_filename a --output-file=b"), &err);
+    CHECK_TEXT(cli_text(&c, "output_filename"), "b");
+    CHECK_CODE(parse(&c, &old_command, "--input-filenam-e a"), ORR_EUSAGE, &err);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -238,6 +249,7 @@ int main(void)
         RUN(test_option__suggests_the_nearest_name),
         RUN(test_option__refuses_missing_and_extra_parts),
         RUN(test_option__old_names_may_be_abbreviated),
+        RUN(test_option__dashes_and_underscores_are_the_same),
         RUN(test_option__choices_are_parted_by_bars),
         RUN(test_option__nearest_counts_typing_mistakes),
     };

@@ -204,6 +204,35 @@ TEST(test_set_holes__some_ranks_of_a_set_keep_their_values)
     orr_set_close(s);
 }
 
+TEST(test_set_holes__a_class_without_ranks_is_saved_without_them)
+{
+    const orr_hole hole = {1, ORR_HOLE_PG_NAME, 0};
+    orr_set *s;
+    uint32_t k;
+    CHECK_OK(orr_set_create(&s, &err), &err);
+    CHECK_OK(orr_set_add_class(s, make_trace(0), &hole, 1, 1000, &k, &err), &err);
+    CHECK_OK(orr_set_add(s, make_trace(1), &err), &err);
+    CHECK_OK(orr_set_save(s, "nobody.orr", NULL, &err), &err);
+    orr_set_close(s);
+    CHECK_OK(orr_set_open("nobody.orr", NULL, &s, &err), &err);
+    CHECK_EQ_U(orr_set_class_count(s), 2);
+    CHECK_EQ_U(orr_set_slot_count(s, k), 0);
+    orr_set_close(s);
+}
+
+/* Slots take memory, so they must be there: class 0 has one rank and claims 100 slots, of which there are two. */
+TEST(test_set_holes__slots_without_values_are_refused)
+{
+    static const uint8_t table[] = {100, 0, 1, 2};
+    const char *bad = NULL;
+    orr_set *s;
+    CHECK_OK(orr_set_create(&s, &err), &err);
+    CHECK_OK(orr_set_add(s, make_trace(0), &err), &err);
+    CHECK_OK(orr__holes_load(s, (orr_span){table, sizeof table}, &bad, &err), &err);
+    CHECK_TEXT(bad, "more slots than there are values");
+    orr_set_close(s);
+}
+
 static void refuse_hole(orr_hole_field field, uint32_t node, uint32_t slot, const char *words)
 {
     const orr_hole holes[] = {{1, ORR_HOLE_PG_NAME, 0}, {node, field, slot}};
@@ -313,6 +342,8 @@ int main(void)
         RUN(test_set_holes__a_rank_can_be_had_as_a_trace),
         RUN(test_set_holes__a_file_keeps_them),
         RUN(test_set_holes__some_ranks_of_a_set_keep_their_values),
+        RUN(test_set_holes__a_class_without_ranks_is_saved_without_them),
+        RUN(test_set_holes__slots_without_values_are_refused),
         RUN(test_set_holes__what_cannot_be_filled_is_refused),
         RUN(test_set_holes__values_must_fit),
         RUN(test_set_holes__a_damaged_file_is_refused),

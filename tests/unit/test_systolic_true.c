@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own rules against a model that has no idea of closed forms: every vector is a list of addresses, every piece a set
- * of them, and the array and its three doors are stepped cycle by cycle. */
+/* Our own rules against a model that has no idea of closed forms: every vector is a list of addresses, every piece
+ * a set of them, and the array and its three doors are stepped cycle by cycle. */
 #include "check.h"
 
 #include "base/rng.h"

@@ -11,7 +11,8 @@
 
 #include <stdio.h>
 
-uint64_t orr__attention_pairs(const orr__llm *g, uint64_t layer)
+/* Pairs of a query and a key it sees, of one sequence in one head. */
+static uint64_t attention_pairs(const orr__llm *g, uint64_t layer)
 {
     const orr_model_work work = {.tokens = g->opt.seq};
     orr_error unused;
@@ -25,7 +26,7 @@ static uint64_t operations(const orr__steps *s, uint64_t qk, uint64_t v)
 {
     const orr__llm *g = s->g;
     const uint64_t heads = g->m->heads / g->opt.tp;
-    return 2 * orr__attention_pairs(g, s->layer) * g->opt.micro_batch / g->opt.cp * heads *
+    return 2 * attention_pairs(g, s->layer) * g->opt.micro_batch / g->opt.cp * heads *
            (qk * orr_model_qk_dim(g->m) + v * orr_model_v_dim(g->m));
 }
 

@@ -6,18 +6,20 @@
  * second may run while the first one's result travels, or much later (zero bubble). */
 #include "layer_steps.h"
 
-#include <stdio.h>
-
 enum { NAME_MOST = 64, GRADS_MOST = 6 };
 
 typedef struct name {
     char text[NAME_MOST];
 } name;
 
+/* For every node, so without printf. */
 static name with(const char *base, const char *suffix)
 {
     name n;
-    snprintf(n.text, sizeof n.text, "%s%s", base, suffix);
+    const size_t a = strnlen(base, NAME_MOST - 1), b = strnlen(suffix, NAME_MOST - 1 - a);
+    memcpy(n.text, base, a);
+    memcpy(n.text + a, suffix, b);
+    n.text[a + b] = '\0';
     return n;
 }
 

@@ -142,9 +142,6 @@ void orr__pen_prefix(orr__pen *p, const char *fmt, ...) ORR_PRINTF(2, 3);
 /* All return the new node's id. */
 uint64_t orr__put_compute(
     orr__pen *p, const char *name, uint64_t operations, uint64_t bytes, orr__deps after);
-/* m x k times k x n: 2 m n k operations; operands in the products' bytes, the result in the others'. */
-uint64_t orr__put_product(
-    orr__pen *p, const char *name, uint64_t m, uint64_t n, uint64_t k, orr__deps after);
 /* A few operations a number on what is read and written once: norms, activations, sums. */
 uint64_t orr__put_elementwise(orr__pen *p,
                               const char *name,
@@ -202,8 +199,6 @@ uint64_t orr__layer_backward(
     orr__pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, orr__grads *grads);
 enum { ORR__RING_TAGS = 8 };
 
-/* Pairs of a query and a key it sees, of one sequence in one head. */
-uint64_t orr__attention_pairs(const orr__llm *g, uint64_t layer);
 /* Parameters of a layer on one rank, those of experts apart. */
 void orr__layer_parameters(const orr__llm *g, uint64_t layer, uint64_t *dense, uint64_t *expert);
 
@@ -234,7 +229,6 @@ void orr__sync_open(orr__sync *y, orr__pen *p);
 void orr__sync_weights(orr__sync *y, uint64_t layer, uint64_t after, uint64_t out[2]);
 /* A layer's gradients are complete after these nodes. */
 void orr__sync_grads(orr__sync *y, uint64_t dense, uint64_t expert, const orr__grads *grads);
-void orr__sync_flush(orr__sync *y);
 /* The end of a step; afterwards the next computation waits for the new weights. */
 void orr__sync_step(orr__sync *y, bool is_tied_end, uint64_t tied_parameters);
 

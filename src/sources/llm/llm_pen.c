@@ -188,13 +188,6 @@ uint64_t orr__put_compute(
     return put(p, &n);
 }
 
-uint64_t orr__put_product(
-    orr__pen *p, const char *name, uint64_t m, uint64_t n, uint64_t k, orr__deps after)
-{
-    const uint64_t bytes = p->g->mat * (m * k + k * n) + p->g->act * m * n;
-    return orr__put_compute(p, name, 2 * m * n * k, bytes, after);
-}
-
 uint64_t orr__put_elementwise(orr__pen *p,
                               const char *name,
                               uint64_t numbers,

@@ -76,7 +76,7 @@ void orr__sync_grads(orr__sync *y, uint64_t dense, uint64_t expert, const orr__g
     add_to_bucket(y, &y->expert, expert * bytes, grads->expert, grads->expert_count);
 }
 
-void orr__sync_flush(orr__sync *y)
+static void send_rest(orr__sync *y)
 {
     send_bucket(y, &y->dense);
     send_bucket(y, &y->expert);
@@ -132,7 +132,7 @@ void orr__sync_step(orr__sync *y, bool is_tied_end, uint64_t tied_parameters)
     const uint64_t own = own_parameters(y);
     uint64_t ids[2 * ORR__GRADS_OF_LAYER + 3];
     size_t count = 0;
-    orr__sync_flush(y);
+    send_rest(y);
     orr__pen_prefix(p, "optimizer.");
     for (size_t i = 0; i < y->last.dense_count; i++)
         ids[count++] = y->last.dense[i];

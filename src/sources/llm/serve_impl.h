@@ -4,8 +4,7 @@
  * serve_options.c   options completed and held against the model
  * serve_requests.c  a request list from a CSV file
  * serve_pool.c      ranks that work alike: their sizes, what they keep, how long an iteration takes
- * serve_schedule.c  which tokens go through the model together
- * serve_script.c    from that to what each replica does, equal replicas found
+ * serve_schedule.c  which tokens go through the model together; equal replicas found
  * serve_kv.c        who sends which part of a cache to whom
  * serve_write.c     the nodes of one class of ranks
  * serve.c           all of it together
@@ -139,7 +138,7 @@ typedef struct orr__schedule {
     orr__job *jobs; /* of all requests, in the order in which they came */
     size_t job_count;
     orr__script *scripts;
-    size_t script_count, script_room;
+    size_t script_count;
     uint32_t *script_of; /* by replica */
 } orr__schedule;
 

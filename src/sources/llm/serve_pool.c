@@ -7,8 +7,6 @@
 #include "layer_steps.h"
 #include "serve_impl.h"
 
-#include <inttypes.h>
-
 /* ---- layers ---- */
 
 static unsigned kind_of(const orr_model *m, uint64_t layer)

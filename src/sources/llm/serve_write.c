@@ -233,14 +233,16 @@ static void receive_tokens(writer *w)
 static uint64_t end(writer *w, uint64_t at)
 {
     const bool samples = w->turn->pass.sampled > 0;
+    /* Ranks that prefill only do not go on with what they made. */
+    const bool returns = samples && w->job->pool->duty != ORR__DOES_PREFILL;
     if (is_last(w) && samples)
         at = orr__put_sampling(w->p, at);
-    if (is_last(w) && samples)
+    if (is_last(w) && returns)
         send_tokens(w, at);
     if (!is_last(w))
         orr__put_send(w->p, "send", orr__stage_message(w->g), tag_of(HIDDEN, w->number),
                       ORR__PEER_NEXT, ORR__AFTER(at));
-    if (is_first(w) && !is_last(w) && samples)
+    if (is_first(w) && !is_last(w) && returns)
         receive_tokens(w);
     return at;
 }

@@ -32,16 +32,6 @@ static const char expert_links[] =
 
 enum { NAME_ROOM = 96 };
 
-static orr_code find_tensor(const orr__tgraph *g, orr_str name, uint32_t *out, orr_error *err)
-{
-    *out = orr__tgraph_find(g, name, 0);
-    if (*out != ORR__NONE)
-        return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, NULL,
-                    "the model needs a tensor '%.*s', which the templates do not have",
-                    (int)name.len, name.ptr);
-}
-
 /* The name that begins at `at` and ends at one of `stops`, ~ replaced. */
 static const char *read_name(const char *at, const char *stops, const char *expert, char *out)
 {
@@ -61,9 +51,9 @@ static orr_code link_all(orr__tgraph *g, const char *links, const char *expert, 
         links = read_name(links, ">", expert, from) + 1;
         links = read_name(links, " ", expert, to);
         links += strspn(links, " ");
-        code = find_tensor(g, orr_str_of(from), &source, err);
+        code = orr__tgraph_need(g, from, &source, err);
         if (!code)
-            code = find_tensor(g, orr_str_of(to), &target, err);
+            code = orr__tgraph_need(g, to, &target, err);
         if (!code)
             code = orr__tgraph_link(g, source, target, err);
     }
@@ -121,7 +111,7 @@ static orr_code find_of_expert(
 {
     char name[NAME_ROOM];
     snprintf(name, sizeof name, "moe.%" PRIu64 ".ldis.%s", number, tensor);
-    return find_tensor(g, orr_str_of(name), out, err);
+    return orr__tgraph_need(g, name, out, err);
 }
 
 /* The experts' results are joined one after the other; only the last step counts as work, and has them all
@@ -151,7 +141,7 @@ static orr_code sum_experts(
     if (code)
         return code;
     snprintf(name, sizeof name, "moe.%s", target);
-    code = find_tensor(g, orr_str_of(name), &to, err);
+    code = orr__tgraph_need(g, name, &to, err);
     return code ? code : orr__tgraph_link(g, total, to, err);
 }
 
@@ -172,11 +162,11 @@ static orr_code join_gradients(
     orr__tgraph *g, const char *target, const char *first, const char *second, orr_error *err)
 {
     uint32_t to, a, b;
-    orr_code code = find_tensor(g, orr_str_of(target), &to, err);
+    orr_code code = orr__tgraph_need(g, target, &to, err);
     if (!code)
-        code = find_tensor(g, orr_str_of(first), &a, err);
+        code = orr__tgraph_need(g, first, &a, err);
     if (!code)
-        code = find_tensor(g, orr_str_of(second), &b, err);
+        code = orr__tgraph_need(g, second, &b, err);
     if (!code)
         code = orr__tgraph_link(g, a, to, err);
     if (code)

@@ -17,15 +17,6 @@ typedef struct ends {
     uint32_t x, y, dx, dy;
 } ends;
 
-static orr_code find_end(const orr__tgraph *g, const char *name, uint32_t *out, orr_error *err)
-{
-    *out = orr__tgraph_find(g, orr_str_of(name), 0);
-    if (*out != ORR__NONE)
-        return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, NULL,
-                    "the model needs a tensor '%s', which the templates do not have", name);
-}
-
 static orr_code find_ends(const orr__tgraph *g,
                           const char *const names[4],
                           ends *out,
@@ -36,7 +27,7 @@ static orr_code find_ends(const orr__tgraph *g,
     for (size_t i = 0; i < 4 && !code; i++) {
         *places[i] = ORR__NONE;
         if (names[i])
-            code = find_end(g, names[i], places[i], err);
+            code = orr__tgraph_need(g, names[i], places[i], err);
     }
     return code;
 }

@@ -125,28 +125,10 @@ static void put_table(writer *w)
 
 /* ---- the other file ---- */
 
-static uint64_t symbols_used(const writer *w)
-{
-    const orr__space *s = &w->job->space;
-    uint64_t used = 0;
-    for (size_t i = 0; i < w->job->graph_count; i++) {
-        const orr__tensor *t = &w->job->graph.tensors[i];
-        const orr__layout needs[] = {t->need_a, t->need_b};
-        for (size_t k = 0; k < 2; k++) {
-            if (needs[k] == ORR__NONE)
-                continue;
-            const orr__layout_row l = s->layouts[needs[k]];
-            for (uint32_t d = 0; d < (uint32_t)l.shape_count + l.hidden_count; d++)
-                used |= orr__expr_uses(&s->algebra, s->extents[l.first + d]);
-        }
-    }
-    return used;
-}
-
 static void put_summary(writer *w)
 {
     static const orr_json_style style = {.indent = 4};
-    const uint64_t used = symbols_used(w);
+    const uint64_t used = orr__tgraph_symbols(&w->job->graph, w->job->graph_count);
     orr_json_writer j;
     orr_json_writer_init(&j, &w->out, &style);
     orr_json_begin_object(&j);

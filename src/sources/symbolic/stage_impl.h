@@ -46,19 +46,6 @@ uint32_t orr__operand_of(const orr_stage *job, const orr__plan_node *n, orr__lay
 
 orr_code orr__stage_measure_memory(orr_stage *job, uint32_t stage, orr_error *err) ORR_MUST_CHECK;
 
-/* ---- stage_trace.c ---- */
-
-/* The trace of a spot; holes (NULL: not wanted) are added, their slots being axes, then pipeline stages. */
-typedef struct orr__holes {
-    orr_hole *list;
-    size_t count, room;
-} orr__holes;
-orr_code orr__stage_body(orr_stage *job,
-                         const orr__spot *spot,
-                         orr_trace **out,
-                         orr__holes *holes,
-                         orr_error *err) ORR_MUST_CHECK;
-
 /* ---- stage_json.c ---- */
 
 orr_code orr__stage_json(orr_stage *job, uint32_t rank, orr_buf *to, orr_error *err) ORR_MUST_CHECK;

@@ -11,6 +11,11 @@
 
 enum { ATTRS_MOST = 6, TEXTS_MOST = 8 };
 
+typedef struct hole_list {
+    orr_hole *list; /* slots are numbers of axes, then of pipeline stages */
+    size_t count, room;
+} hole_list;
+
 /* One trace in the making.  Texts of a node lie behind each other in `text`, which may move while it grows, so
  * they are known by where they begin until the node is complete. */
 typedef struct writer {
@@ -18,7 +23,7 @@ typedef struct writer {
     const orr__plan *plan;
     const orr__spot *spot;
     orr_trace *trace;
-    orr__holes *holes;
+    hole_list *holes; /* NULL: not wanted */
     orr_buf text;
     size_t begin[TEXTS_MOST + 1];
     size_t text_count;
@@ -130,7 +135,7 @@ static orr_code add_lists(writer *w, const orr__plan_node *n)
 
 static orr_code add_hole(writer *w, orr_hole_field field, uint32_t slot)
 {
-    orr__holes *h = w->holes;
+    hole_list *h = w->holes;
     if (!h)
         return ORR_OK;
     if (!orr_grow(&h->list, &h->room, h->count + 1))
@@ -268,8 +273,9 @@ static orr_code write_nodes(writer *w, orr_arena *arena)
     return code ? code : orr_trace_seal(w->trace, w->err);
 }
 
-orr_code orr__stage_body(
-    orr_stage *job, const orr__spot *spot, orr_trace **out, orr__holes *holes, orr_error *err)
+/* The trace of a spot. */
+static orr_code make_body(
+    orr_stage *job, const orr__spot *spot, orr_trace **out, hole_list *holes, orr_error *err)
 {
     writer w = {
         .job = job, .plan = &job->plans[spot->stage], .spot = spot, .holes = holes, .err = err};
@@ -292,7 +298,7 @@ orr_code orr_stage_trace(orr_stage *job, uint32_t rank, orr_trace **out, orr_err
     *out = NULL;
     if (rank >= orr_stage_rank_count(job))
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no rank %u", rank);
-    return orr__stage_body(job, &spot, out, NULL, err);
+    return make_body(job, &spot, out, NULL, err);
 }
 
 /* ---- a set ---- */
@@ -302,9 +308,10 @@ typedef struct slots {
     uint32_t *number; /* of an axis or stage, + 1; 0: not used */
     uint32_t *source; /* the other way */
     uint32_t count;
+    int64_t *values; /* of a rank */
 } slots;
 
-static void close_up(slots *s, orr__holes *holes)
+static void close_up(slots *s, hole_list *holes)
 {
     for (size_t i = 0; i < holes->count; i++) {
         uint32_t *number = &s->number[holes->list[i].slot];
@@ -316,15 +323,15 @@ static void close_up(slots *s, orr__holes *holes)
     }
 }
 
-static void fill(const orr_stage *job, const slots *s, const orr__spot *spot, int64_t *values)
+static void fill(const orr_stage *job, const slots *s, const orr__spot *spot)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         orr__spot peer = *spot;
         if (s->source[i] < ORR__AXES) {
-            values[i] = orr__grid_group(&job->grid, spot, (orr__axis)s->source[i]);
+            s->values[i] = orr__grid_group(&job->grid, spot, (orr__axis)s->source[i]);
         } else {
             peer.stage = s->source[i] - ORR__AXES;
-            values[i] = orr__grid_rank(&job->grid, &peer);
+            s->values[i] = orr__grid_rank(&job->grid, &peer);
         }
     }
 }
@@ -334,14 +341,13 @@ static orr_code add_ranks(orr_stage *job,
                           uint32_t stage,
                           uint32_t class_index,
                           const slots *s,
-                          int64_t *values,
                           orr_error *err)
 {
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < job->grid.per_stage && !code; i++) {
         const orr__spot spot = orr__grid_spot(&job->grid, stage * job->grid.per_stage + i);
-        fill(job, s, &spot, values);
-        code = orr_set_add_filled(set, class_index, 0, values, err);
+        fill(job, s, &spot);
+        code = orr_set_add_filled(set, class_index, 0, s->values, err);
     }
     return code;
 }
@@ -350,26 +356,24 @@ static orr_code add_stage(orr_stage *job, orr_set *set, uint32_t stage, orr_erro
 {
     const orr__spot first = {.stage = stage};
     const size_t most = ORR__AXES + job->grid.stages;
-    orr__holes holes = {0};
+    hole_list holes = {0};
     orr_trace *body;
     uint32_t class_index;
     orr_arena *arena = orr_arena_create();
     slots s = {0};
-    int64_t *values = NULL;
     if (arena) {
         s.number = orr_arena_new(arena, most, uint32_t);
         s.source = orr_arena_new(arena, most, uint32_t);
-        values = orr_arena_new(arena, most, int64_t);
+        s.values = orr_arena_new(arena, most, int64_t);
     }
-    orr_code code = s.number && s.source && values
-                        ? orr__stage_body(job, &first, &body, &holes, err)
-                        : orr_no_memory(err);
+    orr_code code = s.number && s.source && s.values ? make_body(job, &first, &body, &holes, err)
+                                                     : orr_no_memory(err);
     if (!code) {
         close_up(&s, &holes);
         code = orr_set_add_class(set, body, holes.list, holes.count, s.count, &class_index, err);
     }
     if (!code)
-        code = add_ranks(job, set, stage, class_index, &s, values, err);
+        code = add_ranks(job, set, stage, class_index, &s, err);
     orr_free(holes.list);
     orr_arena_destroy(arena);
     return code;

@@ -166,23 +166,6 @@ static orr_code read_rows(reader *r)
 
 /* ---- what the JSON file says ---- */
 
-static uint64_t symbols_used(const orr__tgraph *g)
-{
-    const orr__space *s = g->space;
-    uint64_t used = 0;
-    for (size_t i = 0; i < g->count; i++) {
-        const orr__layout needs[] = {g->tensors[i].need_a, g->tensors[i].need_b};
-        for (size_t k = 0; k < 2; k++) {
-            if (needs[k] == ORR__NONE)
-                continue;
-            const orr__layout_row l = s->layouts[needs[k]];
-            for (uint32_t d = 0; d < (uint32_t)l.shape_count + l.hidden_count; d++)
-                used |= orr__expr_uses(&s->algebra, s->extents[l.first + d]);
-        }
-    }
-    return used;
-}
-
 /* The member of that name, an array of texts. */
 static orr_code find_list(orr_json_value root, const char *key, orr_json_value *out, orr_error *err)
 {
@@ -198,7 +181,7 @@ static orr_code find_list(orr_json_value root, const char *key, orr_json_value *
 static orr_code check_symbols(const orr__tgraph *g, orr_json_value root, orr_error *err)
 {
     orr__algebra *a = &g->space->algebra;
-    const uint64_t used = symbols_used(g);
+    const uint64_t used = orr__tgraph_symbols(g, g->count);
     uint64_t named = 0;
     orr_json_value list, v;
     orr_str name;

@@ -111,6 +111,35 @@ uint32_t orr__tgraph_find(const orr__tgraph *g, orr_str name, uint32_t revision)
     return orr_map_find(g->by_name, name_key(w, revision), ORR__NONE);
 }
 
+orr_code orr__tgraph_need(const orr__tgraph *g, const char *name, uint32_t *out, orr_error *err)
+{
+    *out = orr__tgraph_find(g, orr_str_of(name), 0);
+    if (*out != ORR__NONE)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "the model needs a tensor '%s', which the templates do not have", name);
+}
+
+static uint64_t symbols_of(const orr__space *s, orr__layout l)
+{
+    uint64_t used = 0;
+    if (l == ORR__NONE)
+        return 0;
+    const orr__layout_row row = s->layouts[l];
+    for (uint32_t i = 0; i < (uint32_t)row.shape_count + row.hidden_count; i++)
+        used |= orr__expr_uses(&s->algebra, s->extents[row.first + i]);
+    return used;
+}
+
+uint64_t orr__tgraph_symbols(const orr__tgraph *g, size_t count)
+{
+    uint64_t used = 0;
+    for (size_t i = 0; i < count; i++)
+        used |=
+            symbols_of(g->space, g->tensors[i].need_a) | symbols_of(g->space, g->tensors[i].need_b);
+    return used;
+}
+
 /* ---- copies ---- */
 
 static uint32_t shifted(uint32_t index, uint32_t by)

@@ -152,6 +152,12 @@ void orr__tgraph_set_extras(orr__tgraph *g, orr__tensor *t, const uint32_t *extr
 /* ORR__NONE: there is none of that name. */
 uint32_t orr__tgraph_find(const orr__tgraph *g, orr_str name, uint32_t revision);
 
+/* The same; that there is none is an error: the model cannot do without. */
+orr_code orr__tgraph_need(const orr__tgraph *g, const char *name, uint32_t *out, orr_error *err)
+    ORR_MUST_CHECK;
+/* Bit s: symbol s is in a layout of the first `count` tensors. */
+uint64_t orr__tgraph_symbols(const orr__tgraph *g, size_t count);
+
 /* All tensors of `from` again at the end, their names behind `prefix`; the first of them. */
 uint32_t orr__tgraph_append(orr__tgraph *g, const orr__tgraph *from, orr_str prefix);
 /* The same, with the prefix kept apart: names are not made anew, which is what thousands of copies want. */

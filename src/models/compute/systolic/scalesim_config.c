@@ -11,6 +11,8 @@
 #include "../../../base/number.h"
 #include "../../../base/text.h"
 
+#include <stdio.h>
+
 static const char ARCHITECTURE[] = "architecture_presets";
 
 enum { SHOWN = 60, KIB = 1024 };
@@ -28,7 +30,7 @@ static orr_code refuse(const orr_ini *ini,
                     (int)(v->text.len < SHOWN ? v->text.len : SHOWN), v->text.ptr, expected);
 }
 
-/* A whole number of at least `least`, the first of a list. */
+/* A whole number, the first of a list. */
 static orr_code number_of(const orr_ini *ini,
                           const char *key,
                           const orr_ini_value *found,
@@ -38,11 +40,13 @@ static orr_code number_of(const orr_ini *ini,
                           orr_error *err)
 {
     const orr_ini_value v = orr_ini_first(*found);
+    char expected[80];
     uint64_t n;
-    if (!orr_text_u64(v.text, &n) || n < least)
-        return refuse(ini, key, &v, least ? "a whole number above 0" : "a whole number", err);
-    if (n > most)
-        return refuse(ini, key, &v, "as small as it must be", err);
+    if (!orr_text_u64(v.text, &n) || n < least || n > most) {
+        snprintf(expected, sizeof expected, "a whole number from %llu to %llu",
+                 (unsigned long long)least, (unsigned long long)most);
+        return refuse(ini, key, &v, expected, err);
+    }
     *out = n;
     return ORR_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalesim_network.c - tables of layers (scale-sim.md 5 and 6.1).
  *
- * The two programs split lines at commas and then differ: v1 passes over lines of fewer than nine fields, v2 drops what is
- * behind the last comma.  For our own rules neither counts: empty fields at the end of a line are nothing. */
+ * The two programs split lines at commas and then differ: v1 passes over lines of fewer than nine fields, v2 drops
+ * what is behind the last comma.  For our own rules neither counts: empty fields at the end of a line are nothing. */
 #include "scalesim_impl.h"
 
 #include "../../../base/csv.h"
@@ -10,7 +10,7 @@
 #include "../../../base/number.h"
 #include "../../../base/text.h"
 
-enum { CONV_FIELDS = 8, GEMM_FIELDS = 4, V1_FIELDS = 9, MOST_LAYERS = 1 << 20 };
+enum { CONV_FIELDS = 8, GEMM_FIELDS = 4, V1_FIELDS = 9, MOST_LAYERS = 1 << 16 };
 #define MOST_SIZE ((uint64_t)1 << 32)
 
 typedef struct reader {
@@ -20,12 +20,20 @@ typedef struct reader {
     orr_error *err;
 } reader;
 
+static orr_code check_count(reader *r, const orr_scalesim_layer *l, uint64_t more)
+{
+    const orr_where w = orr_where_line(r->n->path, l->line, 1);
+    if (more <= MOST_LAYERS - r->n->count)
+        return ORR_OK;
+    return orr_fail(r->err, ORR_EINPUT, &w, "more than %d layers", MOST_LAYERS);
+}
+
 static orr_code add_layer(reader *r, const orr_scalesim_layer *l)
 {
     orr_scalesim_network *n = r->n;
-    const orr_where w = orr_where_line(n->path, l->line, 1);
-    if (n->count == MOST_LAYERS)
-        return orr_fail(r->err, ORR_EINPUT, &w, "more than %d layers", MOST_LAYERS);
+    const orr_code code = check_count(r, l, 1);
+    if (code)
+        return code;
     if (!orr_grow(&n->layers, &n->room, n->count + 1))
         return orr_no_memory(r->err);
     n->layers[n->count] = *l;
@@ -40,7 +48,7 @@ static orr_code add_layer(reader *r, const orr_scalesim_layer *l)
 static orr_code add_depthwise(reader *r, const orr_scalesim_layer *l)
 {
     orr_scalesim_layer one = *l;
-    orr_code code = ORR_OK;
+    orr_code code = check_count(r, l, l->layer.channels);
     one.layer.channels = 1;
     for (uint64_t i = 0; i < l->layer.channels && !code; i++) {
         char *name = orr_arena_print(r->n->arena, "%.*sChannel_%llu", (int)l->name.len, l->name.ptr,

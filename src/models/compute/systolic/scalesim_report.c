@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalesim_report.c - what a network costs on an array: a table in 80 columns, JSON, CSV (docs/format/scalesim.md). */
+/* scalesim_report.c - what a network costs on an array: a table in 80 columns, JSON, CSV
+ * (docs/format/scalesim.md). */
 #include "scalesim_impl.h"
 
 #include "../../../base/json.h"
@@ -46,7 +47,7 @@ static double elements(const orr_scalesim *r)
 
 static uint64_t whole(double v)
 {
-    return v < 9e18 ? (uint64_t)(v + 0.5) : 9000000000000000000u;
+    return v < 0 ? 0 : v < 9e18 ? (uint64_t)(v + 0.5) : 9000000000000000000u;
 }
 
 /* With a bandwidth it matters how long the array waited; without, how much it would need. */
@@ -101,7 +102,7 @@ static void print_figures(
 {
     char cells[5][ORR_UNIT_ROOM], stalls[ORR_UNIT_ROOM];
     orr_count_text(whole(t->cycles), cells[0]);
-    orr_percent_text(whole(used * 1e4), 1000000, cells[1]);
+    orr_percent_text(whole(used * 1e4), used < 0 ? 0 : 1000000, cells[1]); /* below 0: a dash */
     for (int k = 0; k < ORR_OPERANDS; k++)
         orr_bytes_text(whole(t->dram[k]), cells[2 + k]);
     if (shows_stalls(r))
@@ -146,8 +147,11 @@ orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err)
     print_cells(b, orr_str_of("layer"), heads);
     for (size_t i = 0; i < r->network->count; i++)
         print_layer(r, b, i);
+    /* The old programs mean something else by use, and have no word for all layers. */
+    const double used =
+        r->opt.rules == ORR_SYSTOLIC_TRUE ? 100 * t.macs / (t.cycles * elements(r)) : -1;
     if (r->network->count > 1)
-        print_figures(r, b, orr_str_of("all"), &t, 100 * t.macs / (t.cycles * elements(r)), "");
+        print_figures(r, b, orr_str_of("all"), &t, used, "-");
     if (t.partial > 0)
         orr_buf_print(b, "and %s of sums read back from memory\n",
                       orr_bytes_text(whole(t.partial), text));

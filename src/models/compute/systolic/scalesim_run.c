@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalesim_run.c - a network on an array, layer by layer.
  *
- * Networks repeat their layers, so a layer that was met before is copied; shapes are found by hash and then compared. */
+ * Networks repeat their layers, so a layer that was met before is copied; shapes are found by hash and then
+ * compared. */
 #include "scalesim_impl.h"
 
 #include "../../../base/hash.h"
@@ -12,9 +13,10 @@ static orr_code check_config(const orr_scalesim *r, orr_error *err)
 {
     if (r->opt.rules != ORR_SYSTOLIC_V2 || r->config.interface != ORR_INTERFACE_UNSAID)
         return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, NULL,
-                    "SCALE-Sim v2 needs InterfaceBandwidth: CALC or USER in section [run_presets] "
-                    "of its configuration");
+    const orr_where w = orr_where_byte(r->config.path, ORR_NO_BYTE);
+    return orr_fail(err, ORR_EINPUT, &w,
+                    "SCALE-Sim v2 needs the key InterfaceBandwidth: CALC or USER in section "
+                    "[run_presets]");
 }
 
 /* A layer's failure is told at its line. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_distinct.c - how many words of the ifmap some pixels need for some elements of their windows.
  *
- * A row of pixels and a row of the filter meet a row of the ifmap as a comb: one tooth for each pixel, all the same
- * length.  Most rows of the ifmap meet the same combs as the row one stride above, so only the rows near the first and the
- * last row of pixels, and one for each place within a stride in between, are looked at.
+ * A row of pixels and a row of the filter meet a row of the ifmap as a comb: one tooth for each pixel, all the
+ * same length.  Most rows of the ifmap meet the same combs as the row one stride above, so only the rows near the
+ * first and the last row of pixels, and one for each place within a stride in between, are looked at.
  *
  *     filter row, elements [i0, i1)     #####            #####
  *     pixels [x0, x1), a step apart     |<- step ------->|
  *
- * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs differ and have gaps. */
+ * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs differ and have
+ * gaps. */
 #include "systolic_true.h"
 
 typedef struct comb {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_fill.c - buffers filled word by word, in time with runs of words.
  *
- * The words held are a bitset.  As long as the buffer is not emptied the order of its words does not matter, so a span of
- * cycles is added at once, run by run, 64 words at a time; when that turns out to be too much it is taken back
- * and a shorter span is tried, down to the one cycle in which the buffer is emptied, which is gone through word by
- * word.  Four short cuts: a stream whose words all fit is not looked at; one that cannot repeat a word before the buffer is emptied is only counted; one that has
- * repeated itself for a whole period without a new word has none until its span ends; and every step is at least as
- * long as it takes for the room that is left to be used up.
+ * The words held are a bitset.  As long as the buffer is not emptied the order of its words does not matter, so a
+ * span of cycles is added at once, run by run, 64 words at a time; when that turns out to be too much it is taken
+ * back and a shorter span is tried, down to the one cycle in which the buffer is emptied, which is gone through
+ * word by word.  Four short cuts: a stream whose words all fit is not looked at; one that cannot repeat a word
+ * before the buffer is emptied is only counted; one that has repeated itself for a whole period without a new word
+ * has none until its span ends; and every step is at least as long as it takes for the room that is left to be
+ * used up.
  *
- * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each address of the operand,
- * touched pages only. */
+ * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each address of the
+ * operand, touched pages only. */
 #include "systolic_fill.h"
 
 #include "../../../base/memory.h"
@@ -35,27 +36,27 @@ struct orr__fill {
 
 /* ---- the set ---- */
 
-static bool log_change(orr__fill *f, size_t place, uint64_t before)
+/* Room to log changes of so many words of bits. */
+static bool reserve(orr__fill *f, size_t count)
 {
-    if (!orr_grow(&f->log, &f->log_room, f->log_count + 1) ||
-        (before == 0 && !orr_grow(&f->used, &f->used_room, f->used_count + 1))) {
-        f->has_failed = true;
-        return false;
-    }
-    f->log[f->log_count++] = (change){place, before};
-    if (before == 0)
-        f->used[f->used_count++] = place;
-    return true;
+    if (orr_grow(&f->log, &f->log_room, f->log_count + count) &&
+        orr_grow(&f->used, &f->used_room, f->used_count + count))
+        return true;
+    f->has_failed = true;
+    return false;
 }
 
 static void add_bits(orr__fill *f, size_t place, uint64_t mask)
 {
     const uint64_t before = f->bits[place];
     const uint64_t fresh = mask & ~before;
-    if (fresh == 0 || !log_change(f, place, before))
+    if (fresh == 0)
         return;
+    f->log[f->log_count++] = (change){place, before};
+    f->used[f->used_count] = place;
+    f->used_count += before == 0;
     f->bits[place] = before | mask;
-    f->added += (uint64_t)__builtin_popcountll(fresh);
+    f->added += fresh == UINT64_MAX ? 64 : (uint64_t)__builtin_popcountll(fresh);
 }
 
 /* orr__run_visit: take in a run. */
@@ -70,6 +71,8 @@ static void add_run(void *ctx, uint64_t address, uint64_t count)
     to -= f->rules.low;
     const size_t first = from / 64, last = (to - 1) / 64;
     const uint64_t head = UINT64_MAX << (from % 64), tail = UINT64_MAX >> (63 - (to - 1) % 64);
+    if (!reserve(f, last - first + 1))
+        return;
     if (first == last) {
         add_bits(f, first, head & tail);
         return;
@@ -149,7 +152,7 @@ orr_code orr__fill_open(const orr__fill_rules *rules, orr__fill **out, orr_error
 
 orr__fill_counts orr__fill_close(orr__fill *f)
 {
-    const orr__fill_counts counts = {f->taken, f->held};
+    const orr__fill_counts counts = {f->taken, f->held, f->has_failed};
     orr_free(f->bits);
     orr_free(f->log);
     orr_free(f->used);
@@ -265,7 +268,7 @@ static orr__fill_counts count_only(const orr__fill_rules *rules, const orr__stre
             break;
         emptied++;
     }
-    return (orr__fill_counts){words, words - emptied * size};
+    return (orr__fill_counts){words, words - emptied * size, false};
 }
 
 static bool is_inside(const orr__fill_rules *rules, const orr__stream *st)
@@ -298,13 +301,13 @@ orr_code orr__fill_run(const orr__fill_rules *rules,
             r.most_step = orr__min(r.most_step, orr__max(both[i]->period, 64));
         end = orr__max(end, both[i]->end);
     }
-    *out = (orr__fill_counts){0, 0};
+    *out = (orr__fill_counts){0};
     if (r.count == 0)
         return ORR_OK;
     const bool is_alone = r.count == 1 && is_inside(rules, r.streams[0]);
     const uint64_t distinct = r.streams[0]->distinct, full = rules->size + !rules->is_eager;
     if (is_alone && distinct && distinct < full) { /* it never is */
-        *out = (orr__fill_counts){distinct, distinct};
+        *out = (orr__fill_counts){distinct, distinct, false};
         return ORR_OK;
     }
     if (is_alone && r.streams[0]->reuse >= full) {
@@ -317,7 +320,6 @@ orr_code orr__fill_run(const orr__fill_rules *rules,
     if (code)
         return code;
     run_spans(&r);
-    const bool has_failed = r.f->has_failed;
     *out = orr__fill_close(r.f);
-    return has_failed ? orr_no_memory(err) : ORR_OK;
+    return out->has_failed ? orr_no_memory(err) : ORR_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_fill.h - when a buffer that is filled word by word and emptied all at once has been full.
  *
- * Both generations of SCALE-Sim see their read buffers so: a word that is not held is taken in; when there is no room, all is
- * dropped.  v1 drops when one word more comes, v2 as soon as the last place is taken. */
+ * Both generations of SCALE-Sim see their read buffers so: a word that is not held is taken in; when there is no
+ * room, all is dropped.  v1 drops when one word more comes, v2 as soon as the last place is taken. */
 #ifndef ORR_MODELS_SYSTOLIC_FILL_H
 #define ORR_MODELS_SYSTOLIC_FILL_H
 
@@ -20,6 +20,7 @@ typedef struct orr__fill_rules {
 /* Words taken in altogether, and those held at the end. */
 typedef struct orr__fill_counts {
     uint64_t taken, held;
+    bool has_failed; /* memory ran out on the way */
 } orr__fill_counts;
 
 /* Send one or two streams (filter may be NULL) through a buffer; in a cycle the ifmap's words come first. */

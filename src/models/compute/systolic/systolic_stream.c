@@ -21,27 +21,60 @@ static sink sink_of(const orr__stream *st, orr__run_visit visit, void *ctx)
     return (sink){st, visit, ctx, l->filter_width * l->channels, l->ifmap_width * l->channels};
 }
 
-/* First word of a pixel's window; x is its place in the output row. */
-static uint64_t window_base(const orr__stream *st, uint64_t pixel, uint64_t *y, uint64_t *x)
+/* An object's words: where the first lies; of a pixel, its place in the output. */
+typedef struct window {
+    uint64_t object, base, y, x;
+} window;
+
+static uint64_t pixel_base(const orr__stream *st, const window *w)
 {
-    const orr__systolic *s = st->s;
-    *y = pixel / s->out_w;
-    *x = pixel % s->out_w;
+    const orr_systolic_layer *l = st->s->layer;
     if (st->walk)
-        return st->base + st->walk[pixel];
+        return st->base + st->walk[w->object];
     return st->base +
-           (*y * s->layer->stride_height * s->layer->ifmap_width + *x * s->layer->stride_width) *
-               s->layer->channels;
+           (w->y * l->stride_height * l->ifmap_width + w->x * l->stride_width) * l->channels;
+}
+
+static window window_of(const orr__stream *st, uint64_t object)
+{
+    window w = {.object = object};
+    if (st->is_filter) {
+        w.base = st->base + object * st->s->T;
+        return w;
+    }
+    w.y = object / st->s->out_w;
+    w.x = object % st->s->out_w;
+    w.base = pixel_base(st, &w);
+    return w;
+}
+
+/* The next object: cheaper than looking it up, of which there are many. */
+static void next_window(const orr__stream *st, window *w)
+{
+    w->object++;
+    if (st->is_filter) {
+        w->base += st->s->T;
+        return;
+    }
+    if (++w->x < st->s->out_w && !st->walk) {
+        w->base += st->s->layer->stride_width * st->s->layer->channels;
+        return;
+    }
+    if (w->x == st->s->out_w) {
+        w->x = 0;
+        w->y++;
+    }
+    /* The walk ends with the last pixel. */
+    if (!st->walk || w->object < st->walk_count)
+        w->base = pixel_base(st, w);
 }
 
 /* Elements [from, to) of a window, clipped to the ifmap. */
-static void visit_clipped(const sink *k, uint64_t pixel, uint64_t from, uint64_t to)
+static void visit_clipped(const sink *k, const window *w, uint64_t from, uint64_t to)
 {
     const orr_systolic_layer *l = k->st->s->layer;
-    uint64_t y, x;
-    const uint64_t base = window_base(k->st, pixel, &y, &x);
-    const uint64_t top = orr__min(y * l->stride_height, l->ifmap_height);
-    const uint64_t left = orr__min(x * l->stride_width, l->ifmap_width);
+    const uint64_t top = orr__min(w->y * l->stride_height, l->ifmap_height);
+    const uint64_t left = orr__min(w->x * l->stride_width, l->ifmap_width);
     const uint64_t rows = l->ifmap_height - top;
     const uint64_t width = (l->ifmap_width - left) * l->channels;
     while (from < to) {
@@ -50,34 +83,35 @@ static void visit_clipped(const sink *k, uint64_t pixel, uint64_t from, uint64_t
         if (fy >= rows)
             return;
         if (fx < orr__min(stop, width))
-            k->visit(k->ctx, base + fy * k->line + fx, orr__min(stop, width) - fx);
+            k->visit(k->ctx, w->base + fy * k->line + fx, orr__min(stop, width) - fx);
+        from = fy * k->row + stop;
+    }
+}
+
+static void visit_window(const sink *k, const window *w, uint64_t from, uint64_t to)
+{
+    const orr__stream *st = k->st;
+    if (st->hangs_over) {
+        visit_clipped(k, w, from, to);
+        return;
+    }
+    /* Filters, and windows of whole ifmap rows, are in one piece. */
+    if (st->is_filter || k->row == k->line) {
+        k->visit(k->ctx, w->base + from, to - from);
+        return;
+    }
+    while (from < to) {
+        const uint64_t fy = from / k->row, fx = from % k->row;
+        const uint64_t stop = orr__min(to - fy * k->row, k->row);
+        k->visit(k->ctx, w->base + fy * k->line + fx, stop - fx);
         from = fy * k->row + stop;
     }
 }
 
 static void visit_object(const sink *k, uint64_t object, uint64_t from, uint64_t to)
 {
-    const orr__stream *st = k->st;
-    uint64_t y, x;
-    if (st->is_filter) {
-        k->visit(k->ctx, st->base + object * st->s->T + from, to - from);
-        return;
-    }
-    if (st->hangs_over) {
-        visit_clipped(k, object, from, to);
-        return;
-    }
-    const uint64_t base = window_base(st, object, &y, &x);
-    if (k->row == k->line) { /* whole ifmap rows: the window is in one piece */
-        k->visit(k->ctx, base + from, to - from);
-        return;
-    }
-    while (from < to) {
-        const uint64_t fy = from / k->row, fx = from % k->row;
-        const uint64_t stop = orr__min(to - fy * k->row, k->row);
-        k->visit(k->ctx, base + fy * k->line + fx, stop - fx);
-        from = fy * k->row + stop;
-    }
+    const window w = window_of(k->st, object);
+    visit_window(k, &w, from, to);
 }
 
 /* ---- one phase ---- */
@@ -92,24 +126,43 @@ static uint64_t phase_steps(const orr__stream *st, const orr__phase *p)
     return st->objects_are_lanes ? p->ks : p->objects;
 }
 
-/* Cycles [a, b) of the phase.  Skewed, object or step i meets the cycles at [a - i, b - i). */
+/* Elements of object i, or of step i, that cycles [a, b) of the phase ask for; skewed, they meet it at [a - i, b - i). */
+static void elements_of(
+    const orr__stream *st, const orr__phase *p, uint64_t i, uint64_t a, uint64_t b, uint64_t out[2])
+{
+    if (!st->is_skewed && !st->objects_are_lanes) {
+        out[0] = p->k;
+        out[1] = p->k + p->ks;
+        return;
+    }
+    const uint64_t shift = st->is_skewed ? i : 0;
+    const uint64_t from = orr__min(a > shift ? a - shift : 0, p->ks);
+    const uint64_t to = orr__min(b - shift, p->ks);
+    out[0] = p->k + (st->is_falling ? p->ks - to : from);
+    out[1] = out[0] + (to > from ? to - from : 0);
+}
+
+/* Cycles [a, b) of the phase. */
 static void visit_phase(const sink *k, const orr__phase *p, uint64_t a, uint64_t b)
 {
     const orr__stream *st = k->st;
-    if (!st->is_skewed && st->objects_are_lanes) {
-        const uint64_t from = orr__min(a, p->ks), to = orr__min(b, p->ks);
-        const uint64_t lo = p->k + (st->is_falling ? p->ks - to : from);
-        for (uint64_t i = 0; i < p->objects && from < to; i++)
-            visit_object(k, p->object + i, lo, lo + (to - from));
+    uint64_t first = 0, behind = p->objects;
+    if (st->is_skewed)
+        first = a < p->ks ? 0 : a - p->ks + 1;
+    else if (!st->objects_are_lanes)
+        first = a;
+    if (st->is_skewed || !st->objects_are_lanes)
+        behind = orr__min(behind, b);
+    if (first >= behind)
         return;
+    window w = window_of(st, p->object + first);
+    for (uint64_t i = first; i < behind; i++) {
+        uint64_t part[2];
+        elements_of(st, p, i, a, b, part);
+        if (part[0] < part[1])
+            visit_window(k, &w, part[0], part[1]);
+        next_window(st, &w);
     }
-    if (!st->is_skewed) {
-        for (uint64_t i = a; i < b && i < p->objects; i++)
-            visit_object(k, p->object + i, p->k, p->k + p->ks);
-        return;
-    }
-    for (uint64_t i = a < p->ks ? 0 : a - p->ks + 1; i < b && i < p->objects; i++)
-        visit_object(k, p->object + i, p->k + (a > i ? a - i : 0), p->k + orr__min(b - i, p->ks));
 }
 
 static uint64_t move_cursor(const orr__stream *st, uint64_t *cursor, uint64_t from)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_stream.h - which words of an operand the array asks for, and in which cycle.
  *
- * An operand is asked for in phases, one or a few a fold.  A phase is a rectangle: `objects` (pixels or filters) times
- * `ks` (elements of the window).  One side is spread over lanes of the array, the other over steps in time; lane l
- * asks for step x in cycle start + x, or start + x + l when the phase is skewed:
+ * An operand is asked for in phases, one or a few a fold.  A phase is a rectangle: `objects` (pixels or filters)
+ * times `ks` (elements of the window).  One side is spread over lanes of the array, the other over steps in time;
+ * lane l asks for step x in cycle start + x, or start + x + l when the phase is skewed:
  *
  *          lane 0   lane 1   lane 2               objects are lanes: os (both operands), and what is loaded
  *     t=0   (0,0)                                 elements are lanes: what streams past loaded words
@@ -44,8 +44,9 @@ struct orr__stream {
     orr__folds f;
     uint64_t inner; /* phases of a column fold */
     uint64_t pitch; /* v2: cycles of a fold; v1, stacked: of a full one */
-    const uint64_t
-        *walk; /* v1: first word of each pixel's window where they are not regular; or NULL */
+    /* v1: first word of each pixel's window where they are not regular; or NULL. */
+    const uint64_t *walk;
+    uint64_t walk_count;
 
     uint64_t distinct; /* how many words there are; 0: not known */
     /* Any so many words asked for one after the other are all different. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_streams.c - the phases of each dataflow, as the two generations of SCALE-Sim have them.
  *
- * scale-sim.md: v1 in sections 2 to 4, with the deviations that section 4 lists; v2 in 6.2.  Every phase is computed from
- * its number, so nothing is stored however many there are. */
+ * scale-sim.md: v1 in sections 2 to 4, with the deviations that section 4 lists; v2 in 6.2.  Every phase is
+ * computed from its number, so nothing is stored however many there are. */
 #include "systolic_stream.h"
 
 /* ---- v1, output stationary ---- */
@@ -86,8 +86,8 @@ static uint64_t reuse_of(uint64_t words, uint64_t lanes)
     return words > lanes * (lanes - 1) ? words - lanes * (lanes - 1) : 0;
 }
 
-/* Words that differ when pixels stream past a piece of the window.  If all elements of a fold belong to one place of the filter,
- * a word comes again when the next place has its turn, all channels later and a few pixels earlier. */
+/* Words that differ when pixels stream past a piece of the window.  If all elements of a fold belong to one place
+ * of the filter, a word comes again when the next place has its turn, all channels later and a few pixels earlier. */
 static uint64_t pixel_reuse(const orr__systolic *s)
 {
     const orr_systolic_layer *l = s->layer;
@@ -214,6 +214,7 @@ void orr__streams_v1(const orr__systolic *s,
     *filter = (orr__stream){.s = s, .is_filter = true, .base = s->array->filter_offset};
     ifmap->base = flow == ORR_DATAFLOW_IS ? s->array->ifmap_offset : 0;
     ifmap->walk = walk;
+    ifmap->walk_count = orr__systolic_v1_streamed(s);
     if (flow == ORR_DATAFLOW_OS)
         v1_os_streams(s, ifmap, filter);
     else if (s->T > s->R)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_true_memory.c - three double buffers between the array and memory (docs/design/systolic.md).
  *
- * What a fold asks of an operand is a tile: vectors, one a cycle.  A tile comes in pieces, each as many vectors as fit
- * half of the buffer; while the array uses one half the other is filled.  A piece that is still in one of the
- * halves is not fetched again; an operand that fits its buffer is fetched whole, ahead of the run.  Outputs go the other
- * way.  Each buffer has its own door to memory, of the given bandwidth.
+ * What a fold asks of an operand is a tile: vectors, one a cycle.  A tile comes in pieces, each as many vectors as
+ * fit half of the buffer; while the array uses one half the other is filled.  A piece that is still in one of the
+ * halves is not fetched again; an operand that fits its buffer is fetched whole, ahead of the run.  Outputs go the
+ * other way.  Each buffer has its own door to memory, of the given bandwidth.
  *
  *     array    |-- piece 0 --|-- piece 1 --|...stall...|-- piece 2 --|
  *     half 0   [   used      ][ piece 2 is fetched     ][   used
  *     half 1                 [   used      ][ piece 3 is fetched ....
  *
- * Times are counted as if there were no stalls (`F`, `start`, `end`) and shifted by the stalls so far; when a piece is
- * late, everything is late from then on.
- * Cost: the pieces of the folds of a few columns: as soon as one column fold has left everything as the one before did,
- * the rest of them are taken together. */
+ * Times are counted as if there were no stalls (`F`, `start`, `end`) and shifted by the stalls so far; when a
+ * piece is late, everything is late from then on.
+ * Cost: the pieces of the folds of a few columns: as soon as one column fold has left everything as the one before
+ * did, the rest of them are taken together. */
 #include "systolic_true.h"
 
 #include <math.h>

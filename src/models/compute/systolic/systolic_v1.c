@@ -165,6 +165,46 @@ static orr__wide os_busy(const orr__systolic *s, const orr__os_folds *g)
     return busy;
 }
 
+/* Rows that stream come and go in two groups: those that have a pixel in the last row fold stream on from column to
+ * column, the others pause while it lasts.  This is one row of the second group, looked at cycle by cycle. */
+typedef struct pausing {
+    uint64_t pass, busy; /* cycles of a column fold; of those with a pixel */
+    uint64_t folds;
+    uint64_t phase, fold; /* where it is */
+} pausing;
+
+static bool is_streaming(pausing *p)
+{
+    const bool is = p->fold < p->folds && p->phase < p->busy;
+    if (++p->phase == p->pass) {
+        p->phase = 0;
+        p->fold++;
+    }
+    return is;
+}
+
+/* The sum over all cycles of the share of the array that is at work, in the reference's order.  Of the rows that
+ * pause, the first comes in and the last goes out. */
+static double os_share(const orr__systolic *s, const orr__os_folds *g, uint64_t cycles)
+{
+    const uint64_t lanes = orr__min(s->R, s->E), tail = g->f.last_rows;
+    pausing first = {g->f.inner * s->T, (g->f.inner - 1) * s->T, g->f.outer, 0, 0}, last = first;
+    const uint64_t all = g->f.outer * first.pass;
+    uint64_t pausing_rows = 0;
+    double share = 0;
+    for (uint64_t t = 0; t < cycles; t++) {
+        const uint64_t begun = orr__min(t + 1, tail);
+        const uint64_t ended = t + 1 > all ? orr__min(t + 1 - all, tail) : 0;
+        if (lanes > tail && t >= tail)
+            pausing_rows += is_streaming(&first);
+        if (lanes > tail && t >= lanes)
+            pausing_rows -= is_streaming(&last);
+        const uint64_t busy = (begun - ended + pausing_rows) * orr__systolic_v1_columns(g, s, t);
+        share += (double)busy / (double)(s->R * s->C);
+    }
+    return share;
+}
+
 static orr_code os_degenerate(const orr__systolic *s,
                               orr__v1_lanes *lanes,
                               orr_systolic_result *out,
@@ -172,7 +212,7 @@ static orr_code os_degenerate(const orr__systolic *s,
 {
     orr__stream ifmap, filter;
     orr__fill *fills[2] = {NULL, NULL};
-    orr__fill_counts counts[2] = {{0, 0}, {0, 0}}, alone = {0, 0};
+    orr__fill_counts counts[2] = {{0}};
     orr_code code = ORR_OK;
     buffers b;
     set_up(&b, s, out);
@@ -188,10 +228,10 @@ static orr_code os_degenerate(const orr__systolic *s,
     for (int i = 0; i < 2; i++)
         if (fills[i])
             counts[i] = orr__fill_close(fills[i]);
-    if (!code && !is_mixed) {
-        code = orr__fill_run(&b.rules[1], NULL, &filter, &alone, err);
-        counts[1] = alone;
-    }
+    if (!code && (counts[0].has_failed || counts[1].has_failed))
+        code = orr_no_memory(err);
+    if (!code && !is_mixed)
+        code = orr__fill_run(&b.rules[1], NULL, &filter, &counts[1], err);
     for (int i = 0; i < 2 && !code; i++)
         code = settle(&b, i, counts[i].held, err);
     return code;
@@ -209,7 +249,9 @@ static orr_code run_os(const orr__systolic *s, orr_systolic_result *out, orr_err
     } else {
         lanes.cycles = (uint64_t)(g.column_end > g.row_end ? g.column_end : g.row_end);
         lanes.words = g.f.outer * s->E * s->T;
-        lanes.busy = os_busy(s, &g);
+        lanes.share = lanes.cycles > ORR__MOST_TERMS
+                          ? (double)os_busy(s, &g) / (double)(s->R * s->C)
+                          : os_share(s, &g, lanes.cycles);
         code = regular_reads(s, NULL, out, err);
     }
     if (code)
@@ -226,7 +268,7 @@ static orr_code run_os(const orr__systolic *s, orr_systolic_result *out, orr_err
         .peak = (double)orr__min(s->C, s->N),
     };
     out->folds = g.f.inner * g.f.outer;
-    out->utilisation = 100 * (double)lanes.busy / (double)(s->R * s->C) / (double)lanes.cycles;
+    out->utilisation = lanes.share / (double)lanes.cycles * 100;
     return ORR_OK;
 }
 
@@ -261,6 +303,48 @@ static uint64_t skewed_slots(const orr__systolic *s, uint64_t mapped)
     return (s->N + orr__min(s->C, mapped)) * mapped; /* blank places are counted, 3.3 */
 }
 
+/* The share of the array a fold uses, weighed with its cycles. */
+static double fold_share(const orr__systolic *s, uint64_t used, uint64_t cycles)
+{
+    return (double)used / (double)(s->R * s->C) * (double)cycles;
+}
+
+/* A column fold's share added to what there is, fold by fold or all at once. */
+static double add_column(
+    const orr__systolic *s, const orr__folds *f, uint64_t columns, bool at_once, double sum)
+{
+    const double full = fold_share(s, s->R * columns, orr__systolic_v1_fold(s, s->R, columns));
+    if (at_once)
+        sum += (double)(f->inner - 1) * full;
+    for (uint64_t h = 0; h + 1 < f->inner && !at_once; h++)
+        sum += full;
+    return sum +
+           fold_share(s, f->last_rows * columns, orr__systolic_v1_fold(s, f->last_rows, columns));
+}
+
+static double folded_share(const orr__systolic *s, const orr__folds *f)
+{
+    double sum = 0;
+    if (f->inner > ORR__MOST_TERMS / f->outer)
+        return (double)(f->outer - 1) * add_column(s, f, f->columns, true, 0) +
+               add_column(s, f, f->last_columns, true, 0);
+    for (uint64_t v = 0; v < f->outer; v++)
+        sum = add_column(s, f, orr__fold_columns(f, v), false, sum);
+    return sum;
+}
+
+static double stacked_share(const orr__systolic *s, uint64_t folds, uint64_t width, uint64_t last)
+{
+    const double full = fold_share(s, s->T * width, orr__systolic_v1_stacked(s, width));
+    double sum = 0;
+    if (folds > ORR__MOST_TERMS)
+        sum = (double)(folds - 1) * full;
+    else
+        for (uint64_t v = 0; v + 1 < folds; v++)
+            sum += full;
+    return sum + fold_share(s, s->T * last, orr__systolic_v1_stacked(s, last));
+}
+
 static void count_folded(const orr__systolic *s, orr_systolic_result *out)
 {
     const bool is_ws = s->array->dataflow == ORR_DATAFLOW_WS;
@@ -286,16 +370,7 @@ static void count_folded(const orr__systolic *s, orr_systolic_result *out)
     w->first = (int64_t)(2 * s->R + (is_ws ? orr__min(s->C, across) : 0));
     w->last = (int64_t)(last + (is_ws ? s->E : s->N + f.last_columns) - 1);
     w->peak = (double)orr__min(s->C, across);
-    /* Elements at work, weighed with the cycles of their fold. */
-    double busy = 0;
-    for (int v = 0; v < 2; v++) {
-        const uint64_t columns = v ? f.last_columns : f.columns, times = v ? 1 : f.outer - 1;
-        busy += (double)(times * (f.inner - 1)) * (double)(s->R * columns) *
-                    (double)orr__systolic_v1_fold(s, s->R, columns) +
-                (double)times * (double)(f.last_rows * columns) *
-                    (double)orr__systolic_v1_fold(s, f.last_rows, columns);
-    }
-    out->utilisation = 100 * busy / (double)(s->R * s->C);
+    out->utilisation = folded_share(s, &f);
 }
 
 static void count_stacked(const orr__systolic *s, orr_systolic_result *out)
@@ -324,11 +399,7 @@ static void count_stacked(const orr__systolic *s, orr_systolic_result *out)
     w->last = (int64_t)(start + (stacked + 1) * s->T + last_lag +
                         (is_ws ? s->E : s->N + orr__min(s->C, mapped)) - 1);
     w->peak = (double)first;
-    out->utilisation =
-        100 *
-        ((double)(folds - 1) * (double)(s->T * width) * (double)orr__systolic_v1_stacked(s, width) +
-         (double)(s->T * mapped) * (double)orr__systolic_v1_stacked(s, mapped)) /
-        (double)(s->R * s->C);
+    out->utilisation = stacked_share(s, folds, width, mapped);
 }
 
 static orr_code run_fixed(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
@@ -343,7 +414,7 @@ static orr_code run_fixed(const orr__systolic *s, orr_systolic_result *out, orr_
         count_folded(s, out);
     else
         count_stacked(s, out);
-    out->utilisation /= (double)(uint64_t)orr__systolic_v1_cycles(s);
+    out->utilisation = out->utilisation / (double)(uint64_t)orr__systolic_v1_cycles(s) * 100;
     return code;
 }
 

@@ -2,8 +2,8 @@
 /* systolic_v1_lanes.c - the two regimes of v1's output stationary dataflow in which its rows wait for each other
  * (scale-sim.md 3.4).
  *
- * Windows of one word, or several column folds in flight at once: rows are released one a cycle, and the end of the ifmap's
- * reads is cut off.  No closed form is known, so the rows are stepped through, cycle by cycle.
+ * Windows of one word, or several column folds in flight at once: rows are released one a cycle, and the end of
+ * the ifmap's reads is cut off.  No closed form is known, so the rows are stepped through, cycle by cycle.
  * Cost: rows times cycles, which is about the words read; such layers have short windows, so there are few. */
 #include "systolic_v1.h"
 
@@ -150,7 +150,6 @@ orr_code orr__systolic_v1_lanes(const orr__systolic *s,
             orr__stream_cycle(filter, m.cycle, &cursor, take_filter_word, &m);
         const uint64_t busy = m.read * orr__systolic_v1_columns(&g, s, m.cycle);
         out->words += m.read;
-        out->busy += busy;
         out->share += (double)busy / (double)(s->R * s->C);
         m.cycle++;
     } while (m.cycle < g.column_end || !is_done(&m));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_v1_write.c - v1's output buffer (scale-sim.md 4.2), a buffer at a time instead of a word at a time.
  *
- * Outputs are written in rows, one a cycle.  Rows of one fold share no address; folds of the same column repeat the same
- * rows, so what the filling half holds is known from how many rows came since it was swapped.  A row is
+ * Outputs are written in rows, one a cycle.  Rows of one fold share no address; folds of the same column repeat
+ * the same rows, so what the filling half holds is known from how many rows came since it was swapped.  A row is
  * `width(t)` words; sums of widths have a closed form, so the row that fills the half is found by bisection.
  * Cost: the number of swaps times log(rows); input stationary layers with stacked windows add the rows of one fold. */
 #include "systolic_v1.h"
@@ -250,8 +250,8 @@ static int64_t stacked_row(const orr__systolic *s, uint64_t v, uint64_t repeat, 
 }
 
 /* The last fold of an input stationary layer counts its pixels from C * v * (its own windows in a column), so it
- * may write where earlier folds did (section 4).  Blocks of C pixels keep their columns, so block b of row t is held if
- * the fold that had it came after the swap, or had the swap in a row not behind t. */
+ * may write where earlier folds did (section 4).  Blocks of C pixels keep their columns, so block b of row t is
+ * held if the fold that had it came after the swap, or had the swap in a row not behind t. */
 static void run_rewriting_fold(
     const orr__systolic *s, drain *d, column *c, uint64_t swap_fold, uint64_t swap_row)
 {

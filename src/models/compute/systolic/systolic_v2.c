@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_v2.c - every figure of SCALE-Sim v2's reports, its defects included (scale-sim.md, section 6).
  *
- * Compute figures are closed forms.  Without a bandwidth (CALC) the read buffers never wait: fifty of a hundred sets are
- * filled word by word and then forgotten at once, which systolic_fill.c does.  The outputs' buffer drains as fast as the
- * array writes, so nothing stalls: a drain of n lines begins with more than n - 1 lines' words freed, and in
- * the n - 1 cycles until it ends no more than that are written. */
+ * Compute figures are closed forms.  Without a bandwidth (CALC) the read buffers never wait: fifty of a hundred
+ * sets are filled word by word and then forgotten at once, which systolic_fill.c does.  The outputs' buffer drains
+ * as fast as the array writes, so nothing stalls: a drain of n lines begins with more than n - 1 lines' words
+ * freed, and in the n - 1 cycles until it ends no more than that are written. */
 #include "systolic_v2.h"
 
 #include "systolic_fill.h"
 
-enum { SETS = 100, HALF = SETS / 2, FIRST_RATE = 10 };
+enum { SETS = 100, HALF = SETS / 2, FIRST_RATE = 10, MOST_TERMS = 1 << 22 };
 
 /* ---- read buffers, CALC ---- */
 
@@ -130,6 +130,31 @@ static void count_sram(const orr__systolic *s, const orr__folds *f, orr_systolic
     out->sram_read.words = *ifmap + *filter;
 }
 
+/* Means over the folds; added up fold by fold as the reference does, if there are not too many, so that even the
+ * last digit is its. */
+static void average_folds(const orr__systolic *s,
+                          const orr__folds *f,
+                          uint64_t steps,
+                          uint64_t charged,
+                          orr_systolic_result *out)
+{
+    const double array = (double)(s->R * s->C), folds = (double)out->folds;
+    double mapping = 0, busy = 0;
+    if (out->folds > MOST_TERMS) {
+        out->mapping = 100 * (double)out->macs / (double)steps / (folds * array);
+        out->busy = 100 * (double)out->macs / (folds * array) / (double)charged;
+        return;
+    }
+    for (uint64_t v = 0; v < f->outer; v++)
+        for (uint64_t h = 0; h < f->inner; h++) {
+            const uint64_t used = orr__fold_rows(f, h) * orr__fold_columns(f, v);
+            mapping += (double)used / array;
+            busy += (double)(used * steps) / (array * (double)charged);
+        }
+    out->mapping = mapping / folds * 100;
+    out->busy = busy / folds * 100;
+}
+
 static orr_code check_bandwidth(const orr__systolic *s, orr_error *err)
 {
     const double b = s->array->bandwidth;
@@ -156,9 +181,7 @@ orr_code orr__systolic_v2_run(const orr__systolic *s, orr_systolic_result *out, 
     if (out->cycles == 0)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "SCALE-Sim v2 divides by zero here: it sees a run of no cycles");
-    const double places = (double)out->folds * (double)(s->R * s->C);
-    out->mapping = 100 * (double)out->macs / (double)steps / places;
-    out->busy = 100 * (double)out->macs / places / (double)charged;
+    average_folds(s, &f, steps, charged, out);
     out->utilisation = 100 * (double)out->macs / ((double)out->cycles * (double)(s->R * s->C));
     count_sram(s, &f, out);
     for (int i = 0; i < ORR_OPERANDS; i++)

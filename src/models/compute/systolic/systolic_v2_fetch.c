@@ -13,8 +13,7 @@
  * sets.  Where windows overlap, a word has several places, and any of them will do: then elements outside the
  * window are looked at one by one.
  * Cost: logarithmic for each move of the window; with overlapping windows also the elements that are only there under
- * another pixel; where the stride does not divide, once all elements, and a row of lanes for each step of a
- * search. */
+ * another pixel; where the stride does not divide, two bits for each place of the order. */
 #include "systolic_v2_fetch.h"
 
 #include "../../../base/memory.h"
@@ -29,9 +28,9 @@ struct orr__fetch {
     bool objects_are_lanes;
     bool has_copies; /* a word may have several places */
     uint64_t lanes, steps, folds, last_lanes;
-    uint64_t
-        *before;  /* words before each diagonal or row, when some elements do not exist; or NULL */
-    uint64_t set; /* words of a set */
+    uint64_t *there;  /* when some elements do not exist: a bit for each place, in order; or NULL */
+    uint64_t *before; /* how many are set before each word of them */
+    uint64_t set;     /* words of a set */
     uint64_t sets, window, stride;
     uint64_t start;             /* the first set of the window */
     uint64_t phase, line, lane; /* the next element to look at */
@@ -108,28 +107,28 @@ static uint64_t on_diagonal(uint64_t lane, uint64_t diagonal, uint64_t from, uin
     return high > low ? high - low : 0;
 }
 
-/* Words of lanes below p's on its diagonal or row, looked at one by one. */
-static uint64_t count_beside(const orr__fetch *f, const place *p)
+/* The number of a place, empty ones counted. */
+static uint64_t place_number(const orr__fetch *f, const place *p)
 {
     const uint64_t row = p->fold * f->steps + p->step, rows = f->folds * f->steps;
-    const uint64_t diagonal = row + p->lane;
-    uint64_t lane = f->is_skewed && diagonal >= rows ? diagonal - rows + 1 : 0, count = 0;
-    for (; lane < p->lane; lane++) {
-        const uint64_t at = f->is_skewed ? diagonal - lane : row;
-        count += exists(f, &(place){at / f->steps, at % f->steps, lane});
-    }
-    return count;
+    if (!f->is_skewed)
+        return row * f->lanes + p->lane;
+    return below_diagonal(f->lanes, rows, row + p->lane) +
+           on_diagonal(p->lane, row + p->lane, 0, rows);
 }
 
 /* How many words come before this place. */
 static uint64_t order_of(const orr__fetch *f, const place *p)
 {
-    const uint64_t row = p->fold * f->steps + p->step;
-    if (f->before)
-        return f->before[f->is_skewed ? row + p->lane : row] + count_beside(f, p);
+    if (f->there) {
+        const uint64_t at = place_number(f, p);
+        const uint64_t below = f->there[at / 64] & (((uint64_t)1 << (at % 64)) - 1);
+        return f->before[at / 64] + (uint64_t)__builtin_popcountll(below);
+    }
     if (!f->is_skewed)
         return p->fold * f->steps * f->lanes + p->step * used_lanes(f, p->fold) + p->lane;
     /* Two rectangles: all folds but the last are as wide as the array. */
+    const uint64_t row = p->fold * f->steps + p->step;
     const uint64_t full = (f->folds - 1) * f->steps, diagonal = row + p->lane;
     const uint64_t last = diagonal > full ? diagonal - full : 0;
     return below_diagonal(f->lanes, full, diagonal) +
@@ -137,19 +136,46 @@ static uint64_t order_of(const orr__fetch *f, const place *p)
            on_diagonal(orr__min(p->lane, f->last_lanes), diagonal, full, f->steps);
 }
 
-/* Words before each diagonal or row. */
+static void clear_place(orr__fetch *f, const place *p)
+{
+    const uint64_t at = place_number(f, p);
+    f->there[at / 64] &= ~((uint64_t)1 << (at % 64));
+}
+
+/* Only the last row of pixels and the last of each row can hang over. */
+static void clear_outside(orr__fetch *f)
+{
+    const orr__systolic *s = f->s;
+    for (uint64_t pixel = 0; pixel < s->E; pixel++) {
+        const uint64_t y = pixel / s->out_w, x = pixel % s->out_w;
+        if (y + 1 < s->out_h && x + 1 < s->out_w) {
+            pixel = (y + 1) * s->out_w - 2; /* on to the last of the row */
+            continue;
+        }
+        for (uint64_t k = 0; k < s->T; k++) {
+            const place p = place_of(f, pixel, k);
+            if (!exists(f, &p))
+                clear_place(f, &p);
+        }
+    }
+}
+
 static bool count_before(orr__fetch *f)
 {
-    const uint64_t rows = f->folds * f->steps, count = rows + (f->is_skewed ? f->lanes : 0);
-    f->before = orr_alloc(count + 1, sizeof *f->before);
-    if (!f->before)
+    const uint64_t places = f->folds * f->steps * f->lanes, words = places / 64 + 1;
+    f->there = orr_alloc(words, sizeof *f->there);
+    f->before = orr_alloc(words + 1, sizeof *f->before);
+    if (!f->there || !f->before)
         return false;
-    for (uint64_t row = 0; row < rows; row++)
-        for (uint64_t lane = 0; lane < f->lanes; lane++)
-            if (exists(f, &(place){row / f->steps, row % f->steps, lane}))
-                f->before[row + (f->is_skewed ? lane : 0) + 1]++;
-    for (uint64_t i = 1; i <= count; i++)
-        f->before[i] += f->before[i - 1];
+    for (uint64_t i = 0; i < places / 64; i++)
+        f->there[i] = UINT64_MAX;
+    f->there[places / 64] = ((uint64_t)1 << (places % 64)) - 1;
+    for (uint64_t step = 0; step < f->steps; step++)
+        for (uint64_t lane = f->last_lanes; lane < f->lanes; lane++)
+            clear_place(f, &(place){f->folds - 1, step, lane});
+    clear_outside(f);
+    for (uint64_t i = 0; i < words; i++)
+        f->before[i + 1] = f->before[i] + (uint64_t)__builtin_popcountll(f->there[i]);
     return true;
 }
 
@@ -292,8 +318,8 @@ static void skip_to(orr__fetch *f, const part *p, uint64_t target)
     }
 }
 
-/* The element under `own` is inside as `copy`.  For how many lanes, this one included, do both go on side by side? Along a
- * line the pixel rises and the element falls (os), or the other way round (ws), or the pixel alone rises
+/* The element under `own` is inside as `copy`.  For how many lanes, this one included, do both go on side by side?
+ * Along a line the pixel rises and the element falls (os), or the other way round (ws), or the pixel alone rises
  * (is, loading); the two stay copies of one word until a row of pixels or the channels end. */
 static uint64_t lanes_together(const orr__fetch *f, const place *own, const place *copy)
 {
@@ -382,8 +408,9 @@ static void set_shape(orr__fetch *f)
 static void set_window(orr__fetch *f, uint64_t size)
 {
     const uint64_t active = orr__cdiv(size, 2);
-    const uint64_t words = f->before
-                               ? f->before[f->folds * f->steps + (f->is_skewed ? f->lanes : 0)]
+    const uint64_t places = f->folds * f->steps * f->lanes;
+    const uint64_t words = f->there
+                               ? f->before[places / 64 + 1]
                                : (f->folds - 1) * f->steps * f->lanes + f->steps * f->last_lanes;
     f->set = orr__cdiv(size, SETS);
     f->sets = words / f->set + 1;
@@ -401,7 +428,7 @@ orr_code orr__fetch_open(const orr__stream *st, uint64_t size, orr__fetch **out,
     f->s = st->s;
     set_shape(f);
     if (st->hangs_over && !count_before(f)) {
-        orr_free(f);
+        orr__fetch_close(f);
         return orr_no_memory(err);
     }
     set_window(f, size);
@@ -411,7 +438,9 @@ orr_code orr__fetch_open(const orr__stream *st, uint64_t size, orr__fetch **out,
 
 void orr__fetch_close(orr__fetch *f)
 {
-    if (f)
-        orr_free(f->before);
+    if (!f)
+        return;
+    orr_free(f->there);
+    orr_free(f->before);
     orr_free(f);
 }

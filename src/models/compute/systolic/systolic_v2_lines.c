@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_v2_lines.c - v2's output buffer (scale-sim.md 6.3), from one event to the next.
  *
- * Outputs are packed into lines of memory.  When less than half of the buffer is free, half of it is drained, a line a
- * cycle; until that is over no other drain begins, and a word for which there is no place waits for it.  A drain
- * closes the line that is being packed, however full; only the last line of a drain is counted by what is in it.
- * How many words have been written by a line of the schedule has a closed form, so the word that starts a drain is
- * found without looking at those before it.
+ * Outputs are packed into lines of memory.  When less than half of the buffer is free, half of it is drained, a
+ * line a cycle; until that is over no other drain begins, and a word for which there is no place waits for it.  A
+ * drain closes the line that is being packed, however full; only the last line of a drain is counted by what is in
+ * it. How many words have been written by a line of the schedule has a closed form, so the word that starts a
+ * drain is found without looking at those before it.
  * Cost: logarithmic for each drain, plus the words of the line it starts in. */
 #include "systolic_v2.h"
 

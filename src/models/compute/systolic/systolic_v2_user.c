@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systolic_v2_user.c - v2 with a bandwidth: the three buffers side by side, from one event to the next.
  *
- * A line of the schedule happens in cycle line + stalls.  Only a few lines matter: those in which a window of words moves
- * on, in which outputs start to drain or find no place, and the first and last of each operand, whose cycles
- * are reported.  All others take one cycle.
- * The figures for memory are the reference's: whole requests, however few words are in them. */
+ * A line of the schedule happens in cycle line + stalls.  Only a few lines matter: those in which a window of
+ * words moves on, in which outputs start to drain or find no place, and the first and last of each operand, whose
+ * cycles are reported.  All others take one cycle. The figures for memory are the reference's: whole requests,
+ * however few words are in them. */
 #include "systolic_v2.h"
 #include "systolic_v2_fetch.h"
 
