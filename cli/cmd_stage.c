@@ -48,6 +48,7 @@ const cli_option cli_stage_options[] = {
     {"no-clipping", 0, NULL, "no norm of all gradients before the update"},
     COUNT("steps", "1", "training steps"),
     {"device-memory", 0, "BYTES", "memory of a device", .fallback = "80GB"},
+    {"memory", 0, "FILE", "write what each stage holds, task by task (CSV)"},
     {"output", 'o', "OUT", "a .orr file, or what file names begin with"},
     {"output-dir", 0, "DIR", "folder for the files, made if it is not there"},
     {"output-name", 0, "NAME", "file names in it; %d is the rank"},

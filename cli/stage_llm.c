@@ -8,6 +8,7 @@
 #include <orrery/llm.h>
 #include <orrery/units.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,49 @@ static void print_json(const result *r)
     printf("]}\n");
 }
 
+/* ---- memory over time ---- */
+
+typedef struct memory_file {
+    FILE *f;
+    uint32_t stage;
+    uint64_t task, resident; /* resident: what is there all the time */
+} memory_file;
+
+static void write_moment(void *context, const orr_llm_moment *m)
+{
+    static const char *const names[] = {"forward", "backward", "weights"};
+    memory_file *w = context;
+    fprintf(w->f, "%u,%" PRIu64 ",%s,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", w->stage, w->task++,
+            names[m->task], m->chunk, m->micro_batch, m->activations, w->resident + m->activations);
+}
+
+static orr_code write_moments(const result *r, FILE *f, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    fprintf(f, "stage,task,kind,chunk,micro_batch,activations_bytes,held_bytes\n");
+    for (uint32_t p = 0; p < r->o.pp && !code; p++) {
+        const orr_llm_memory *m = &r->memory[p];
+        memory_file w = {.f = f, .stage = p, .resident = m->weights + m->grads + m->optimizer};
+        code = orr_llm_moments(r->m, &r->o, p, write_moment, &w, err);
+    }
+    return code;
+}
+
+/* Whole, or not at all. */
+static orr_code write_memory(const result *r, const char *path, orr_error *err)
+{
+    const orr_where where = orr_where_line(path, 0, 0);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
+    const orr_code code = write_moments(r, f, err);
+    const bool is_written = !ferror(f);
+    if (fclose(f) == 0 && is_written && !code)
+        return ORR_OK;
+    remove(path);
+    return code ? code : orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
+}
+
 /* ---- the way through ---- */
 
 static orr_code measure(result *r, orr_error *err)
@@ -264,6 +308,8 @@ orr_code cli_stage_llm(cli_context *c, orr_error *err)
         code = measure(&r, err);
     if (!code && r.to)
         code = write_out(c, s, r.to, err);
+    if (!code && cli_given(c, "memory"))
+        code = write_memory(&r, cli_text(c, "memory"), err);
     if (!code)
         say(&r);
     free(r.memory);
