@@ -38,6 +38,7 @@ const cli_option cli_stage_options[] = {
     {"dtype", 0, "bf16|fp16|fp8|fp32", "type of numbers in products", .fallback = "bf16"},
     {"grads-fp32", 0, NULL, "keep and reduce gradients in 4 bytes"},
     {"no-sequence-parallel", 0, NULL, "tensor parallelism by all-reduces"},
+    {"attention", 0, "causal|full", "which tokens a token sees", .fallback = "causal"},
     {"context", 0, "ring|all-gather", "how cp ranks get keys and values", .fallback = "ring"},
     {"recompute", 0, "none|selective|full", "what the backward pass computes again",
      .fallback = "none"},

@@ -36,7 +36,7 @@ orr_code cli_run_et_converter(cli_context *c, orr_error *err);
 orr_code cli_run_et_generator(cli_context *c, orr_error *err);
 orr_code cli_run_old_gemm(cli_context *c, orr_error *err);
 extern const cli_option cli_stage_options[];
-enum { CLI_STAGE_OWN = 18 }; /* rows of it that the old name does not have */
+enum { CLI_STAGE_OWN = 19 }; /* rows of it that the old name does not have */
 orr_code cli_run_stage(cli_context *c, orr_error *err);
 
 /* A text that may hold anything, as JSON on stdout. */

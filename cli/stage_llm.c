@@ -54,6 +54,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .seq = given(c, "seq"),
         .grads_fp32 = cli_flag(c, "grads-fp32"),
         .no_sequence_parallel = cli_flag(c, "no-sequence-parallel"),
+        .full_attention = strcmp(cli_text(c, "attention"), "full") == 0,
         .context_form = (orr_context_form)word_index(context_words, cli_text(c, "context")),
         .chunks = (uint32_t)given(c, "chunks"),
         .zero = (uint32_t)cli_count(c, "zero"),
@@ -267,7 +268,7 @@ static orr_code write_memory(const result *r, const char *path, orr_error *err)
 
 static orr_code measure(result *r, orr_error *err)
 {
-    const orr_model_work work = {.tokens = r->o.seq};
+    const orr_model_work work = {.tokens = r->o.seq, .is_square = r->o.full_attention};
     orr_code code = orr_model_compute(r->m, &work, &r->flops, err);
     for (uint32_t p = 0; p < r->o.pp && !code; p++)
         code = orr_llm_memory_of(r->m, &r->o, p, &r->memory[p], err);

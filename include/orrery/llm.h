@@ -59,6 +59,7 @@ typedef struct orr_llm_options {
     bool grads_fp32; /* gradients are kept and reduced in 4 bytes */
     bool
         no_sequence_parallel; /* tensor parallelism with all-reduces instead of gather and scatter */
+    bool full_attention;      /* every token sees all of its sequence, not only those before it */
     orr_context_form context_form;
     orr_pipeline pipeline;
     uint32_t chunks; /* of layers a rank, interleaved; 0: 2 */

@@ -78,7 +78,7 @@ static void check_operations(const char *name, orr_llm_options opt)
     const orr_model m = model_named(name);
     CHECK_OK(orr_llm_complete(&m, &opt, &err), &err);
     orr_set *s = make(&m, &opt);
-    const orr_model_work work = {.tokens = opt.seq};
+    const orr_model_work work = {.tokens = opt.seq, .is_square = opt.full_attention};
     orr_model_flops f;
     CHECK_OK(orr_model_compute(&m, &work, &f, &err), &err);
     const uint64_t products = (f.forward - f.scores) * opt.batch;
@@ -102,6 +102,7 @@ TEST(test_llm__every_operation_is_done_once)
     check_operations(
         "llama-3-8b",
         (orr_llm_options){.cp = 2, .context_form = ORR_CONTEXT_ALL_GATHER, .seq = 1024});
+    check_operations("gpt2", (orr_llm_options){.seq = 512, .pp = 2, .full_attention = true});
     check_operations("mistral-7b", (orr_llm_options){.tp = 8, .seq = 8192}); /* window of 4,096 */
     check_operations("mixtral-8x7b", (orr_llm_options){.tp = 2, .dp = 4, .ep = 4, .seq = 1024});
     check_operations("mixtral-8x7b", (orr_llm_options){.tp = 2,

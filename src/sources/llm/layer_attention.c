@@ -14,7 +14,7 @@
 /* Pairs of a query and a key it sees, of one sequence in one head. */
 static uint64_t attention_pairs(const orr__llm *g, uint64_t layer)
 {
-    const orr_model_work work = {.tokens = g->opt.seq};
+    const orr_model_work work = {.tokens = g->opt.seq, .is_square = g->opt.full_attention};
     orr_error unused;
     uint64_t pairs = 0;
     /* The options were refused if this could fail. */

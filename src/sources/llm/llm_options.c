@@ -210,7 +210,7 @@ static void check_pipeline(checker *c)
 static void check_work(checker *c)
 {
     const orr_llm_options *o = c->o;
-    const orr_model_work work = {.tokens = o->seq};
+    const orr_model_work work = {.tokens = o->seq, .is_square = o->full_attention};
     orr_model_flops flops;
     if (!c->code)
         c->code = orr_model_compute(c->m, &work, &flops, c->err);
