@@ -20,6 +20,7 @@ static void set_up(bench *b, orr__inter how, orr__kind kind, uint64_t chunk)
                           {.position = 1, .offset = 4, .count = 4}}};
     b->sim.npu_count = 16;
     b->sim.dims = 2;
+    b->sim.lanes = 1;
     b->sim.opt.queues_per_dim = 1;
     b->sim.net_config.bandwidth[0] = 2;
     b->sim.net_config.bandwidth[1] = 1;

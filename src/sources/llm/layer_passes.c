@@ -138,9 +138,8 @@ typedef struct backward {
 
 static void give(backward *b, int to, uint64_t id)
 {
-    grad_list *l = &b->of[to];
-    if (to >= 0 && id && l->count < GRADS_MOST)
-        l->ids[l->count++] = id;
+    if (to >= 0 && id && b->of[to].count < GRADS_MOST)
+        b->of[to].ids[b->of[to].count++] = id;
 }
 
 static void give_all(backward *b, int to, const grad_list *from)
