@@ -23,6 +23,7 @@ static const cli_option options[] = {
     {"compat", 0, "v1|v2", "figures and report files of SCALE-Sim, its defects included"},
     {"output", 'o', "DIR", "write report files there"},
     {"log-dir", 'p', "DIR", "the same, into DIR/RUN_NAME"},
+    {"traces", 0, NULL, "with --compat v1: also every access, as it writes them; large"},
     {"json", 0, NULL, "print one JSON object"},
     {"csv", 0, NULL, "print one line a layer, for spreadsheets"},
     {"arch_config", 0, "FILE", "v1's name of --config"},
@@ -152,6 +153,8 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "--output and --log-dir exclude each other");
     if (rules_of(c) != ORR_SYSTOLIC_TRUE && cli_flag(c, "round-up"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--round-up is for our own figures, not --compat");
+    if (rules_of(c) != ORR_SYSTOLIC_V1 && cli_flag(c, "traces"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--traces needs --compat v1");
     if (rules_of(c) == ORR_SYSTOLIC_V1 && form && strcmp(form, "gemm") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 knows convolutions only");
     return ORR_OK;
@@ -193,6 +196,14 @@ static orr_code run_folder(const char *base,
     return ORR_OK;
 }
 
+static orr_code write_traces(const orr_scalesim *r, const char *reports, orr_error *err)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%.4096s/layer_wise", reports);
+    const orr_code code = make_folder(path, err);
+    return code ? code : orr_scalesim_write_traces(r, path, err);
+}
+
 static orr_code write_reports(const cli_context *c,
                               orr_scalesim *r,
                               const orr_scalesim_config *config,
@@ -216,6 +227,8 @@ static orr_code write_reports(const cli_context *c,
         code = make_folder(folder, err);
     if (!code)
         code = orr_scalesim_write(r, folder, err);
+    if (!code && cli_flag(c, "traces"))
+        code = write_traces(r, folder, err);
     if (!code)
         cli_note(c, "reports are in %s\n", folder);
     return code;
@@ -236,7 +249,9 @@ static orr_code print_result(const cli_context *c, orr_scalesim *r, orr_error *e
 
 static orr_code scalesim_run(cli_context *c, orr_error *err)
 {
-    const orr_scalesim_options opt = {.rules = rules_of(c), .program = "orrery " ORRERY_VERSION};
+    const orr_scalesim_options opt = {.rules = rules_of(c),
+                                      .wants_traces = cli_flag(c, "traces"),
+                                      .program = "orrery " ORRERY_VERSION};
     orr_scalesim_config config;
     orr_scalesim_network *net = NULL;
     orr_scalesim *r = NULL;

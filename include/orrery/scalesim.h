@@ -93,6 +93,7 @@ ORR_API size_t orr_scalesim_network_skipped(const orr_scalesim_network *n, uint3
 
 typedef struct orr_scalesim_options {
     orr_systolic_rules rules;
+    bool wants_traces;   /* V1: layers must have names that files can have */
     const char *program; /* who asks, for the head of reports: "orrery 0.1.0"; may be NULL */
 } orr_scalesim_options;
 
@@ -118,6 +119,12 @@ ORR_API orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err)
 ORR_API orr_code orr_scalesim_write(orr_scalesim *r,
                                     const char *folder,
                                     orr_error *err) ORR_MUST_CHECK;
+
+/* With V1 and wants_traces: every word that is read or written, a line a cycle, into files of that program.  They are large: time and
+ * bytes grow with the words. */
+ORR_API orr_code orr_scalesim_write_traces(const orr_scalesim *r,
+                                           const char *folder,
+                                           orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }

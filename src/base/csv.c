@@ -151,6 +151,7 @@ orr_code orr_csv_next(orr_csv *c, orr_csv_row *out, orr_error *err)
         } else {
             f->text = take_plain(p, end, &after);
         }
+        f->raw = (orr_str){p, (size_t)(after - p)};
         if (after == end)
             break;
     }

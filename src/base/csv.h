@@ -18,7 +18,8 @@
 #include "memory.h"
 
 typedef struct orr_csv_field {
-    orr_str text;          /* lives as long as the bytes; a quoted field until the next row */
+    orr_str text; /* lives as long as the bytes; a quoted field until the next row */
+    orr_str raw;  /* as it stands, from its first byte to the comma, blanks and quotes included */
     uint32_t line, column; /* from 1; of its first byte, the quote if there is one */
 } orr_csv_field;
 

@@ -63,6 +63,7 @@ TEST(test_csv__quotes_hold_commas_and_quotes)
     CHECK_EQ_U(row.count, 4);
     CHECK(field_is(0, "a, b", 1, 1) && field_is(1, "say \"hi\"", 1, 9) && field_is(2, "", 1, 22) &&
           field_is(3, " x ", 1, 25));
+    CHECK(orr_str_is(row.fields[0].raw, "\"a, b\" ") && orr_str_is(row.fields[2].raw, "\"\""));
     orr_csv_fini(&csv);
 }
 

@@ -110,14 +110,16 @@ TEST(test_scalesim__lines_tell_what_they_are)
 TEST(test_scalesim__v1_passes_over_short_lines)
 {
     uint32_t line;
-    CHECK_OK(read_net("h\n a b ,9,8,3,2,4,5,1,\nlost,9,8,3,2,4,5,1\nDP,9,8,3,2,4,5,1,2,note\n",
+    CHECK_OK(read_net("h\n a b ,9,8,3,2,4,5,1,\nlost,9,8,3,2,4,5,1\nDP,9,8,3,2,4,5,1,2,note\n"
+                      "\"q\"\"\" ,9,8,3,2,4,5,1,\n",
                       ORR_SYSTOLIC_V1, ORR_SCALESIM_ANY),
              &err);
-    CHECK_EQ_U(orr_scalesim_network_count(net), 2);
+    CHECK_EQ_U(orr_scalesim_network_count(net), 3);
     CHECK_EQ_U(orr_scalesim_network_skipped(net, &line), 1);
     CHECK_EQ_U(line, 3);
     CHECK(layer_is(0, "a b ", (const uint64_t[]){9, 8, 3, 2, 4, 5, 1, 1})); /* blanks kept */
     CHECK(layer_is(1, "DP", (const uint64_t[]){9, 8, 3, 2, 4, 5, 1, 1}));   /* one stride */
+    CHECK(layer_is(2, "\"q\"\"\" ", (const uint64_t[]){9, 8, 3, 2, 4, 5, 1, 1}));
     orr_scalesim_network_free(net);
 }
 

@@ -19,10 +19,12 @@ typedef struct job {
     const char *flow, *interface;
 } job;
 
-static orr_code write_all(orr_scalesim *r)
+static orr_code write_all(orr_scalesim *r, orr_systolic_rules rules)
 {
     orr_str text;
     orr_code code = orr_scalesim_write(r, ".", &err);
+    if (!code && rules == ORR_SYSTOLIC_V1)
+        code = orr_scalesim_write_traces(r, ".", &err);
     if (!code)
         code = orr_scalesim_text(r, &text, &err);
     if (!code)
@@ -37,7 +39,8 @@ static orr_code do_job(const job *j)
     orr_scalesim_network *net;
     orr_scalesim *r;
     const orr_scalesim_read read = {.rules = j->rules};
-    const orr_scalesim_options opt = {.rules = j->rules};
+    const orr_scalesim_options opt = {.rules = j->rules,
+                                      .wants_traces = j->rules == ORR_SYSTOLIC_V1};
     snprintf(text, sizeof text,
              "[architecture_presets]\nArrayHeight: 4\nArrayWidth: 3\nIfmapSramSz: 1\n"
              "FilterSramSz: 1\nOfmapSramSz: 1\nDataflow: %s\nBandwidth: 2\n[run_presets]\n"
@@ -54,7 +57,7 @@ static orr_code do_job(const job *j)
         return code;
     code = orr_scalesim_run(&config, net, &opt, &r, &err);
     if (!code)
-        code = write_all(r);
+        code = write_all(r, j->rules);
     orr_scalesim_destroy(r);
     orr_scalesim_network_free(net);
     return code;

@@ -33,6 +33,8 @@ orr_code orr__scalesim_write_v1(const orr_scalesim *r,
 orr_code orr__scalesim_write_v2(const orr_scalesim *r,
                                 const char *folder,
                                 orr_error *err) ORR_MUST_CHECK;
+/* Can each layer have trace files of its own? */
+orr_code orr__scalesim_check_names(const orr_scalesim_network *n, orr_error *err) ORR_MUST_CHECK;
 /* b as folder/name; b is empty afterwards. */
 orr_code orr__scalesim_save(orr_buf *b, const char *folder, const char *name, orr_error *err)
     ORR_MUST_CHECK;

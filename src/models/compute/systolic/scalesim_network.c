@@ -69,17 +69,10 @@ static bool has_dp(orr_str name)
     return false;
 }
 
-/* v1 keeps the blanks between a name and its comma. */
+/* v1 keeps quotes, and the blanks between a name and its comma. */
 static orr_str name_of(const reader *r, const orr_csv_field *f)
 {
-    orr_str name = f->text;
-    const char *end = r->csv.end;
-    if (r->opt.rules != ORR_SYSTOLIC_V1)
-        return name;
-    while (name.len && name.ptr + name.len < end &&
-           (name.ptr[name.len] == ' ' || name.ptr[name.len] == '\t'))
-        name.len++;
-    return name;
+    return r->opt.rules == ORR_SYSTOLIC_V1 ? f->raw : f->text;
 }
 
 static orr_code take_numbers(

@@ -68,6 +68,8 @@ orr_code orr_scalesim_run(const orr_scalesim_config *config,
     r->network = network;
     r->opt = opt ? *opt : (orr_scalesim_options){0};
     orr_code code = check_config(r, err);
+    if (!code && r->opt.wants_traces)
+        code = orr__scalesim_check_names(network, err);
     if (!code)
         code = run_layers(r, err);
     if (code)

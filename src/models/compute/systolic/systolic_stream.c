@@ -126,7 +126,8 @@ static uint64_t phase_steps(const orr__stream *st, const orr__phase *p)
     return st->objects_are_lanes ? p->ks : p->objects;
 }
 
-/* Elements of object i, or of step i, that cycles [a, b) of the phase ask for; skewed, they meet it at [a - i, b - i). */
+/* Elements of object i, or of step i, that cycles [a, b) of the phase ask for; skewed, they meet it at [a - i, b -
+ * i). */
 static void elements_of(
     const orr__stream *st, const orr__phase *p, uint64_t i, uint64_t a, uint64_t b, uint64_t out[2])
 {

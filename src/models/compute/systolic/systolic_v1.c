@@ -205,32 +205,64 @@ static double os_share(const orr__systolic *s, const orr__os_folds *g, uint64_t 
     return share;
 }
 
+/* Words of the degenerate layers go into both buffers, of which each takes its own addresses; the filter's words of a
+ * cycle follow those of the ifmap where the two meet. */
+typedef struct pouring {
+    orr__fill *fills[2];
+    const orr__stream *filter; /* NULL: it has its buffer to itself */
+    uint64_t cursor, cycle;
+} pouring;
+
+static void pour_word(void *ctx, uint64_t cycle, uint64_t row, uint64_t address)
+{
+    pouring *p = ctx;
+    (void)row;
+    for (int i = 0; i < 2; i++)
+        (void)orr__fill_take(p->fills[i], cycle, address);
+}
+
+static void pour_filter(void *ctx, uint64_t address, uint64_t count)
+{
+    pouring *p = ctx;
+    for (uint64_t i = 0; i < count; i++)
+        pour_word(p, p->cycle, 0, address + i);
+}
+
+static void pour_cycle(void *ctx, uint64_t cycle)
+{
+    pouring *p = ctx;
+    p->cycle = cycle;
+    if (p->filter)
+        orr__stream_cycle(p->filter, cycle, &p->cursor, pour_filter, p);
+}
+
 static orr_code os_degenerate(const orr__systolic *s,
                               orr__v1_lanes *lanes,
                               orr_systolic_result *out,
                               orr_error *err)
 {
     orr__stream ifmap, filter;
-    orr__fill *fills[2] = {NULL, NULL};
     orr__fill_counts counts[2] = {{0}};
+    pouring p = {{NULL, NULL}, NULL, 0, 0};
+    const orr__v1_visitor visitor = {&p, pour_word, pour_cycle};
     orr_code code = ORR_OK;
     buffers b;
     set_up(&b, s, out);
     orr__streams_v1(s, NULL, &ifmap, &filter);
-    const bool is_mixed = ifmap.end > s->array->filter_offset;
+    p.filter = ifmap.end > s->array->filter_offset ? &filter : NULL;
     for (int i = 0; i < 2 && !code; i++) {
         orr__fill_rules mine = b.rules[i];
-        mine.high = orr__min(mine.high, orr__max(ifmap.end, i && is_mixed ? filter.end : 0));
-        code = orr__fill_open(&mine, &fills[i], err);
+        mine.high = orr__min(mine.high, orr__max(ifmap.end, i && p.filter ? filter.end : 0));
+        code = orr__fill_open(&mine, &p.fills[i], err);
     }
     if (!code)
-        code = orr__systolic_v1_lanes(s, is_mixed ? &filter : NULL, fills[0], fills[1], lanes, err);
+        code = orr__systolic_v1_lanes(s, &visitor, lanes, err);
     for (int i = 0; i < 2; i++)
-        if (fills[i])
-            counts[i] = orr__fill_close(fills[i]);
+        if (p.fills[i])
+            counts[i] = orr__fill_close(p.fills[i]);
     if (!code && (counts[0].has_failed || counts[1].has_failed))
         code = orr_no_memory(err);
-    if (!code && !is_mixed)
+    if (!code && !p.filter)
         code = orr__fill_run(&b.rules[1], NULL, &filter, &counts[1], err);
     for (int i = 0; i < 2 && !code; i++)
         code = settle(&b, i, counts[i].held, err);
@@ -274,9 +306,8 @@ static orr_code run_os(const orr__systolic *s, orr_systolic_result *out, orr_err
 
 /* ---- weights or inputs stationary ---- */
 
-/* Windows of ws whose bases are not those of pixels: the reference steps by the stride and begins a new row when the
- * unrounded width says so (first deviation of section 4).  *out stays NULL where that gives what is regular. */
-static orr_code irregular_walk(const orr__systolic *s, uint64_t **out, orr_error *err)
+/* The reference steps by the stride and begins a new row when the unrounded width says so. */
+orr_code orr__systolic_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err)
 {
     const orr_systolic_layer *l = s->layer;
     const uint64_t line = l->ifmap_width * l->channels, count = orr__systolic_v1_streamed(s);
@@ -405,7 +436,7 @@ static void count_stacked(const orr__systolic *s, orr_systolic_result *out)
 static orr_code run_fixed(const orr__systolic *s, orr_systolic_result *out, orr_error *err)
 {
     uint64_t *walk;
-    orr_code code = irregular_walk(s, &walk, err);
+    orr_code code = orr__systolic_v1_walk(s, &walk, err);
     if (code)
         return code;
     code = regular_reads(s, walk, out, err);

@@ -19,7 +19,7 @@ typedef struct machine {
     const orr__systolic *s;
     uint64_t folds, count; /* column folds; lanes in use */
     lane *lanes;
-    orr__fill *fills[2];
+    const orr__v1_visitor *visitor;
     uint64_t read; /* words of this cycle */
     uint64_t cycle;
 } machine;
@@ -30,19 +30,12 @@ bool orr__systolic_v1_is_degenerate(const orr__systolic *s)
     return s->T == 1 || (f.outer >= 3 && f.inner >= 2 && s->R - f.last_rows > f.inner * s->T);
 }
 
-static uint64_t word_of(const orr__systolic *s, uint64_t pixel, uint64_t element)
+uint64_t orr__systolic_v1_word(const orr__systolic *s, uint64_t pixel, uint64_t element)
 {
     const orr_systolic_layer *l = s->layer;
     const uint64_t row = l->filter_width * l->channels, line = l->ifmap_width * l->channels;
     return pixel / s->out_w * l->stride_height * line +
            pixel % s->out_w * l->stride_width * l->channels + element / row * line + element % row;
-}
-
-static void give(machine *m, uint64_t address)
-{
-    for (int i = 0; i < 2; i++)
-        (void)orr__fill_take(m->fills[i], m->cycle, address);
-    m->read++;
 }
 
 /* A pixel is done: take the next, or go over to the next column fold and perhaps wait for the row above. */
@@ -70,8 +63,12 @@ static void step_lane(machine *m, uint64_t r)
     lane *x = &m->lanes[r];
     if (x->is_parked)
         return;
-    if (x->offset >= 0)
-        give(m, word_of(m->s, x->pixel, (uint64_t)x->offset));
+    if (x->offset >= 0) {
+        m->read++;
+        if (m->visitor->word)
+            m->visitor->word(m->visitor->ctx, m->cycle, r,
+                             orr__systolic_v1_word(m->s, x->pixel, (uint64_t)x->offset));
+    }
     x->offset++;
     if (x->offset > 0 && (uint64_t)x->offset % m->s->T == 0)
         next_pixel(m, r);
@@ -115,26 +112,13 @@ uint64_t orr__systolic_v1_columns(const orr__os_folds *g, const orr__systolic *s
     return begun - ended;
 }
 
-static void take_filter_word(void *ctx, uint64_t address, uint64_t count)
-{
-    machine *m = ctx;
-    for (uint64_t i = 0; i < count; i++)
-        for (int k = 0; k < 2; k++)
-            (void)orr__fill_take(m->fills[k], m->cycle, address + i);
-}
-
 orr_code orr__systolic_v1_lanes(const orr__systolic *s,
-                                const orr__stream *filter,
-                                orr__fill *ifmap_fill,
-                                orr__fill *filter_fill,
+                                const orr__v1_visitor *visitor,
                                 orr__v1_lanes *out,
                                 orr_error *err)
 {
     const orr__os_folds g = orr__systolic_v1_os(s);
-    machine m = {.s = s, .folds = g.f.outer, .count = orr__min(s->R, s->E)};
-    uint64_t cursor = 0;
-    m.fills[0] = ifmap_fill;
-    m.fills[1] = filter_fill;
+    machine m = {.s = s, .folds = g.f.outer, .count = orr__min(s->R, s->E), .visitor = visitor};
     m.lanes = orr_alloc(m.count, sizeof *m.lanes);
     *out = (orr__v1_lanes){0};
     if (!m.lanes)
@@ -146,8 +130,8 @@ orr_code orr__systolic_v1_lanes(const orr__systolic *s,
         for (uint64_t r = 0; r < m.count; r++)
             step_lane(&m, r);
         release_one(&m);
-        if (filter)
-            orr__stream_cycle(filter, m.cycle, &cursor, take_filter_word, &m);
+        if (visitor->cycle)
+            visitor->cycle(visitor->ctx, m.cycle);
         const uint64_t busy = m.read * orr__systolic_v1_columns(&g, s, m.cycle);
         out->words += m.read;
         out->share += (double)busy / (double)(s->R * s->C);

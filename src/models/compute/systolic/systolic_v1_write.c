@@ -3,8 +3,8 @@
  *
  * Outputs are written in rows, one a cycle.  Rows of one fold share no address; folds of the same column repeat
  * the same rows, so what the filling half holds is known from how many rows came since it was swapped.  A row is
- * `width(t)` words; sums of widths have a closed form, so the row that fills the half is found by bisection.
- * Cost: the number of swaps times log(rows); input stationary layers with stacked windows add the rows of one fold. */
+ * `width(t)` words; sums of widths have a closed form, so the row that fills the half is found by bisection. Cost:
+ * the number of swaps times log(rows); input stationary layers with stacked windows add the rows of one fold. */
 #include "systolic_v1.h"
 
 typedef struct drain {
