@@ -23,6 +23,14 @@ static const cli_option options[] = {
      "one document, one object a line, or what chakra_jsonizer writes; by the name of FILE, or json"},
     {"rank", 'r', "R", "which rank, where TRACE holds several", CLI_COUNT, 0, 4294967294u},
     {"lenient", 0, NULL, "keep node types that have no name"},
+    {"around", 'a', "ID", "drawings: only the nodes near this one", CLI_COUNT},
+    {"depth", 'd', "N", "how many dependencies away is near", CLI_COUNT, 0, 4294967294u, "2"},
+    {"critical-path", 0, NULL, "drawings: only the longest chain"},
+    {"collapse", 0, NULL, "drawings: chains of like nodes become one box"},
+    {"cluster", 0, "none|stream|layer|group", "drawings: what a frame is drawn around",
+     .fallback = "none"},
+    {"limit", 0, "N", "drawings: boxes; what is more is drawn together", CLI_COUNT, 16, 1000000,
+     "300"},
     {"layout", 0, NULL, "dot: with the positions that Graphviz gives"},
     {"compat", 0, NULL, "dot, graphml, svg, pdf, png: the graph that chakra_visualizer makes"},
     {0},
@@ -78,13 +86,28 @@ static orr_code view_graph(const cli_context *c,
                            uint64_t id_shift,
                            orr_error *err)
 {
+    static const char *const clusters[] = {"none", "stream", "layer", "group"};
     orr_view_graph_options opt = {.as_old_program = cli_flag(c, "compat"),
                                   .with_layout = cli_flag(c, "layout"),
-                                  .id_shift = id_shift};
+                                  .id_shift = id_shift,
+                                  .has_around = cli_given(c, "around"),
+                                  .around = cli_count(c, "around"),
+                                  .depth = (uint32_t)cli_count(c, "depth"),
+                                  .critical_path = cli_flag(c, "critical-path"),
+                                  .collapse = cli_flag(c, "collapse"),
+                                  .limit = (uint32_t)cli_count(c, "limit")};
+    orr_view_graph_result result;
     if (!orr_graph_form_find(orr_str_of(c->args[0]), &opt.form))
         return orr_fail(err, ORR_EBUG, NULL, "the library does not know the form '%s'", c->args[0]);
+    for (unsigned i = 0; i < sizeof clusters / sizeof *clusters; i++)
+        if (strcmp(clusters[i], cli_text(c, "cluster")) == 0)
+            opt.cluster = (orr_graph_cluster)i;
     fix_date();
-    return orr_view_graph(t, cli_text(c, "output"), &opt, NULL, err);
+    const orr_code code = orr_view_graph(t, cli_text(c, "output"), &opt, &result, err);
+    if (!code && result.boxes < result.nodes)
+        cli_note(c, "%" PRIu32 " nodes drawn as %" PRIu32 " box%s\n", result.nodes, result.boxes,
+                 result.boxes == 1 ? "" : "es");
+    return code;
 }
 
 static const kind kinds[] = {
@@ -150,7 +173,7 @@ const cli_command cli_cmd_view = {
     .description =
         "The JSON is that of protobuf: every field under its name, 64-bit integers as text.  What is "
         "written can be read again by every command that takes a trace, and nothing is lost on the way.\n\n"
-        "The drawings show nodes as boxes and dependencies as arrows.",
+        "The drawings show nodes as boxes, coloured by kind, and dependencies as arrows.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

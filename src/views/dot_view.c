@@ -181,7 +181,8 @@ orr_code orr_view_graph(const orr_trace *t,
     if (opt->form == ORR_GRAPH_GRAPHML)
         return orr__graphml_write(t, path, opt, result, err);
     orr_buf text = {0};
-    orr_code code = write_old_text(t, opt->id_shift, &text, err);
+    orr_code code = opt->as_old_program ? write_old_text(t, opt->id_shift, &text, err)
+                                        : orr__dot_text(t, opt, &text, result, err);
     if (!code)
         code = draw(&text, path, opt, err);
     orr_buf_fini(&text);
