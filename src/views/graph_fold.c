@@ -8,13 +8,13 @@
  * A chain goes on while a node has one dependency, whose only dependent it is, and both have the same type and the
  * same name up to numbers.  A slice is what one part of the file has of one node type: files are nearly always
  * written in the order of time, so slices read from top to bottom like the run.  Slices are many to many, and
- * only the strongest links into each are kept.
+ * only the strongest links into each are kept; a hundred of them make a page of some 1.6 m, so there are no more.
  * Cost: O((nodes + dependencies) log dependencies). */
 #include "graph_fold.h"
 
 #include <stdlib.h>
 
-enum { DEFAULT_LIMIT = 300, SLICE_LINKS = 3, TYPES = ORR_NODE_TYPE_COUNT + 1 };
+enum { DEFAULT_LIMIT = 300, SLICE_BOXES = 100, SLICE_LINKS = 3, TYPES = ORR_NODE_TYPE_COUNT + 1 };
 
 static uint32_t dep_count(const orr_columns *c, uint32_t i)
 {
@@ -289,7 +289,7 @@ static orr_code make_boxes(orr__picture *p, const uint8_t *shown, orr_error *err
     if (code || p->box_count <= limit)
         return code;
     unbox(p);
-    return box_slices(p, shown, limit, err);
+    return box_slices(p, shown, limit < SLICE_BOXES ? limit : SLICE_BOXES, err);
 }
 
 /* ---- links ---- */
