@@ -154,9 +154,35 @@ TEST(test_dot_view_text__draws_frames)
     orr_trace_destroy(t);
 }
 
+/* Bytes and text: golden/chakra/visualizer/labels. */
+TEST(test_dot_view__writes_the_text_of_the_old_program)
+{
+    static const char et[] =
+        "\007\012\0051.0.0\035\010\005\022\027a{b}(c)<d>[e]|f&g-h\134i\042j\030\004\013\010\003\030\004\042\001\005*\002\005\005\017\010\011\022\005x y\303\251\030\004*\002\003M";
+    static const char want[] =
+        "digraph {\012"
+        "\0115 [label=\042a\134{b\134}\134(c\134)\134<d\134>\134[e\134]\134|f\134&g\134-h\134i\134\042j\042 id=5 shape=record]\012"
+        "\0113 [label=\042\042 id=3 shape=record]\012"
+        "\0115 -> 3 [arrowhead=normal]\012"
+        "\0115 -> 3 [arrowhead=normal]\012"
+        "\0115 -> 3 [arrowhead=tee]\012"
+        "\0119 [label=\042x y\303\251\042 id=9 shape=record]\012"
+        "\0113 -> 9 [arrowhead=normal]\012"
+        "\01177 -> 9 [arrowhead=normal]\012"
+        "}\012";
+    const orr_view_graph_options opt = {.as_old_program = true};
+    orr_trace *t;
+    const orr_span bytes = {(const uint8_t *)et, sizeof et - 1};
+    CHECK_OK(orr_trace_parse(bytes, "labels.et", NULL, &t, &err), &err);
+    draw(t, &opt);
+    check_file("out.dot", want, sizeof want - 1);
+    orr_trace_destroy(t);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
+        RUN(test_dot_view__writes_the_text_of_the_old_program),
         RUN(test_graph_fold__collapses_chains_of_like_nodes),
         RUN(test_graph_fold__shows_what_is_near),
         RUN(test_graph_fold__finds_the_longest_chain),
