@@ -52,6 +52,21 @@ static const cli_command chakra_jsonizer = {
     .run = cli_run_chakra_jsonizer,
 };
 
+static const cli_option visualizer_options[] = {
+    {"input_filename", 0, "FILE", "the trace to read", .required = true},
+    {"output_filename", 0, "FILE", "where it goes: a name in .pdf, .dot or .graphml",
+     .required = true},
+    {0},
+};
+
+static const cli_command chakra_visualizer = {
+    .name = "chakra_visualizer",
+    .summary = "draw a trace as a graph",
+    .now = "orrery view dot|graphml|pdf --compat",
+    .options = visualizer_options,
+    .run = cli_run_chakra_visualizer,
+};
+
 /* et_converter has the rows from input_type on; chakra_converter, which began with that form, all of them. */
 static const cli_option converter_options[] = {
     {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
@@ -164,8 +179,17 @@ static const cli_command stage = {
 };
 
 const cli_command *const cli_old_names[] = {
-    &et_generator, &chakra_generator, &chakra_converter, &et_converter, &chakra_jsonizer,
-    &old_gemm,     &old_gemm_script,  &astra_unaware,    &astra_aware,  &stage,
+    &et_generator,
+    &chakra_generator,
+    &chakra_converter,
+    &et_converter,
+    &chakra_jsonizer,
+    &chakra_visualizer,
+    &old_gemm,
+    &old_gemm_script,
+    &astra_unaware,
+    &astra_aware,
+    &stage,
     NULL,
 };
 

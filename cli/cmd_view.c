@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_view.c - orrery view: a trace in a form to look at; and the old jsonizer's name.
+/* cmd_view.c - orrery view: a trace in a form to look at; and the old jsonizer's and visualizer's names.
  *
  * What there is to choose from is one table, `kinds`: a new view is a row there. */
 #include "command.h"
@@ -8,6 +8,9 @@
 #include <orrery/view.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
+
+enum { CLI_PATH = 4096 };
 
 typedef struct kind {
     const char *name;
@@ -20,11 +23,21 @@ static const cli_option options[] = {
      "one document, one object a line, or what chakra_jsonizer writes; by the name of FILE, or json"},
     {"rank", 'r', "R", "which rank, where TRACE holds several", CLI_COUNT, 0, 4294967294u},
     {"lenient", 0, NULL, "keep node types that have no name"},
+    {"around", 'a', "ID", "drawings: only the nodes near this one", CLI_COUNT},
+    {"depth", 'd', "N", "how many dependencies away is near", CLI_COUNT, 0, 4294967294u, "2"},
+    {"critical-path", 0, NULL, "drawings: only the longest chain"},
+    {"collapse", 0, NULL, "drawings: chains of like nodes become one box"},
+    {"cluster", 0, "none|stream|layer|group", "drawings: what a frame is drawn around",
+     .fallback = "none"},
+    {"limit", 0, "N", "drawings: boxes; what is more is drawn together", CLI_COUNT, 16, 1000000,
+     "300"},
+    {"layout", 0, NULL, "dot: with the positions that Graphviz gives"},
+    {"compat", 0, NULL, "dot, graphml, svg, pdf, png: the graph that chakra_visualizer makes"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to make of it: json", CLI_ONCE},
+    {"KIND", "what to make of it: json, dot, graphml, svg, pdf or png", CLI_ONCE},
     {"TRACE", "a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_ONCE},
     {0},
 };
@@ -35,6 +48,8 @@ static const cli_example examples[] = {
     {"One object a line, for jq and its like:", "orrery view json two --rank 1 -o two.jsonl", 0},
     {"Exactly what chakra_jsonizer writes:", "orrery view json two.0.et --format concat -o two.txt",
      0},
+    {"A drawing of it:", "orrery view svg two.0.et -o two.svg", 0},
+    {"Its graph, for networkx, yEd or Gephi:", "orrery view graphml two.0.et -o two.graphml", 0},
     {0},
 };
 
@@ -60,8 +75,44 @@ static orr_code view_json(const cli_context *c,
     return orr_view_json(t, to, &opt, err);
 }
 
+/* Graphviz dates a PDF with the clock unless it is told the time: the same input gives the same bytes. */
+static void fix_date(void)
+{
+    setenv("SOURCE_DATE_EPOCH", "0", 0);
+}
+
+static orr_code view_graph(const cli_context *c,
+                           const orr_trace *t,
+                           uint64_t id_shift,
+                           orr_error *err)
+{
+    static const char *const clusters[] = {"none", "stream", "layer", "group"};
+    orr_view_graph_options opt = {.as_old_program = cli_flag(c, "compat"),
+                                  .with_layout = cli_flag(c, "layout"),
+                                  .id_shift = id_shift,
+                                  .has_around = cli_given(c, "around"),
+                                  .around = cli_count(c, "around"),
+                                  .depth = (uint32_t)cli_count(c, "depth"),
+                                  .critical_path = cli_flag(c, "critical-path"),
+                                  .collapse = cli_flag(c, "collapse"),
+                                  .limit = (uint32_t)cli_count(c, "limit")};
+    orr_view_graph_result result;
+    if (!orr_graph_form_find(orr_str_of(c->args[0]), &opt.form))
+        return orr_fail(err, ORR_EBUG, NULL, "the library does not know the form '%s'", c->args[0]);
+    for (unsigned i = 0; i < sizeof clusters / sizeof *clusters; i++)
+        if (strcmp(clusters[i], cli_text(c, "cluster")) == 0)
+            opt.cluster = (orr_graph_cluster)i;
+    fix_date();
+    const orr_code code = orr_view_graph(t, cli_text(c, "output"), &opt, &result, err);
+    if (!code && result.boxes < result.nodes)
+        cli_note(c, "%" PRIu32 " nodes drawn as %" PRIu32 " box%s\n", result.nodes, result.boxes,
+                 result.boxes == 1 ? "" : "es");
+    return code;
+}
+
 static const kind kinds[] = {
-    {"json", view_json},
+    {"json", view_json}, {"dot", view_graph}, {"graphml", view_graph},
+    {"svg", view_graph}, {"pdf", view_graph}, {"png", view_graph},
 };
 
 static orr_code find_kind(const char *name, const kind **out, orr_error *err)
@@ -76,7 +127,8 @@ static orr_code find_kind(const char *name, const kind **out, orr_error *err)
     }
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; there is: json", name);
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "no view '%s'; there are: json, dot, graphml, svg, pdf, png", name);
 }
 
 /* The one rank, or the one that was asked for. */
@@ -97,7 +149,7 @@ static orr_code view_run(cli_context *c, orr_error *err)
 {
     const orr_set_options opt = {.read.leniency =
                                      cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
-    const kind *k;
+    const kind *k = NULL;
     const orr_trace *t;
     orr_trace *owned = NULL;
     orr_set *s;
@@ -117,10 +169,11 @@ static orr_code view_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_view = {
     .name = "view",
-    .summary = "show a trace as JSON",
+    .summary = "show a trace as JSON or as a drawing",
     .description =
         "The JSON is that of protobuf: every field under its name, 64-bit integers as text.  What is "
-        "written can be read again by every command that takes a trace, and nothing is lost on the way.",
+        "written can be read again by every command that takes a trace, and nothing is lost on the way.\n\n"
+        "The drawings show nodes as boxes, coloured by kind, and dependencies as arrows.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
@@ -128,13 +181,13 @@ const cli_command cli_cmd_view = {
     .run = view_run,
 };
 
-/* ---- chakra_jsonizer ---- */
+/* ---- chakra_jsonizer, chakra_visualizer ---- */
 
-/* The old program overlooks most damage (chakra.md 1.1).  So do we under its name, but not in silence. */
-static orr_code read_as_jsonizer(const cli_context *c,
-                                 const char *path,
-                                 orr_trace **out,
-                                 orr_error *err)
+/* The old programs overlook most damage (chakra.md 1.1).  So do we under its name, but not in silence. */
+static orr_code read_as_old_program(const cli_context *c,
+                                    const char *path,
+                                    orr_trace **out,
+                                    orr_error *err)
 {
     orr_read_options opt = {.schema = ORR_SCHEMA_CURRENT, .first_is_metadata = true};
     orr_error damage;
@@ -157,10 +210,63 @@ orr_code cli_run_chakra_jsonizer(cli_context *c, orr_error *err)
 {
     const orr_view_json_options opt = {.form = ORR_VIEW_CONCAT, .always_metadata = true};
     orr_trace *t;
-    orr_code code = read_as_jsonizer(c, cli_text(c, "input_filename"), &t, err);
+    orr_code code = read_as_old_program(c, cli_text(c, "input_filename"), &t, err);
     if (code)
         return code;
     code = orr_view_json(t, cli_text(c, "output_filename"), &opt, err);
+    orr_trace_destroy(t);
+    return code;
+}
+
+/* What the old visualizer calls its file: every ".pdf" (or ".dot") is taken out of the name, one put behind. */
+static orr_code name_drawing(const char *name, const char *tail, char out[CLI_PATH], orr_error *err)
+{
+    const size_t n = strlen(tail);
+    size_t len = 0;
+    for (const char *p = name; *p; p++) {
+        if (strncmp(p, tail, n) == 0) {
+            p += n - 1;
+            continue;
+        }
+        if (len + n + 1 >= CLI_PATH)
+            return orr_fail(err, ORR_EUSAGE, NULL, "the name '%.40s...' is too long", name);
+        out[len++] = *p;
+    }
+    memcpy(out + len, tail, n + 1);
+    return ORR_OK;
+}
+
+/* Which of its forms; false: none. */
+static bool find_old_form(const char *name, const char **tail_out, orr_graph_form *out)
+{
+    static const char *const tails[] = {".pdf", ".dot", ".graphml"};
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        const size_t n = strlen(name), m = strlen(tails[i]);
+        if (n >= m && strcmp(name + n - m, tails[i]) == 0) {
+            *tail_out = tails[i];
+            return orr_graph_form_find(orr_str_of(tails[i] + 1), out);
+        }
+    }
+    return false;
+}
+
+orr_code cli_run_chakra_visualizer(cli_context *c, orr_error *err)
+{
+    orr_view_graph_options opt = {.as_old_program = true, .with_layout = true};
+    const char *to = cli_text(c, "output_filename"), *tail;
+    char path[CLI_PATH];
+    orr_trace *t;
+    if (!find_old_form(to, &tail, &opt.form)) {
+        puts("Unknown output file extension. Must be one of pdf, dot, graphml.");
+        return ORR_OK;
+    }
+    orr_code code = ORR_OK;
+    if (opt.form != ORR_GRAPH_GRAPHML)
+        code = name_drawing(to, tail, path, err);
+    if (code || (code = read_as_old_program(c, cli_text(c, "input_filename"), &t, err)))
+        return code;
+    fix_date();
+    code = orr_view_graph(t, opt.form == ORR_GRAPH_GRAPHML ? to : path, &opt, NULL, err);
     orr_trace_destroy(t);
     return code;
 }

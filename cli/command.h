@@ -32,6 +32,7 @@ orr_code cli_run_astra_unaware(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_converter(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_generator(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_jsonizer(cli_context *c, orr_error *err);
+orr_code cli_run_chakra_visualizer(cli_context *c, orr_error *err);
 orr_code cli_run_et_converter(cli_context *c, orr_error *err);
 orr_code cli_run_et_generator(cli_context *c, orr_error *err);
 orr_code cli_run_old_gemm(cli_context *c, orr_error *err);

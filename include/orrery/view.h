@@ -44,6 +44,55 @@ ORR_API orr_code orr_view_chrome(const orr_timeline *t,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
 
+/* ---- a trace as a graph ---- */
+
+typedef enum orr_graph_form {
+    ORR_GRAPH_DOT = 0, /* text for Graphviz */
+    ORR_GRAPH_GRAPHML, /* for networkx, yEd, Gephi */
+    ORR_GRAPH_SVG,     /* this and the next two: drawings, laid out by Graphviz */
+    ORR_GRAPH_PDF,
+    ORR_GRAPH_PNG
+} orr_graph_form;
+
+/* What a frame is drawn around. */
+typedef enum orr_graph_cluster {
+    ORR_CLUSTER_NONE = 0,
+    ORR_CLUSTER_STREAM, /* nodes of one stream */
+    ORR_CLUSTER_LAYER,  /* nodes whose names say the same layer: "layers.3.mlp", "layer3_fwd" */
+    ORR_CLUSTER_GROUP   /* collectives of one process group */
+} orr_graph_cluster;
+
+typedef struct orr_view_graph_options {
+    orr_graph_form form;
+    bool
+        as_old_program; /* the graph and the text of the old visualizer; all below but id_shift is for ours */
+    bool with_layout;  /* DOT: with the positions Graphviz gave */
+    uint64_t id_shift; /* added to every id */
+    bool has_around;   /* only the nodes near this one: at most `depth` dependencies away */
+    uint64_t around;   /* id, shifted */
+    uint32_t depth;
+    bool critical_path; /* only the longest chain */
+    bool collapse;      /* chains of like nodes become one box */
+    orr_graph_cluster cluster;
+    uint32_t limit; /* boxes; what is more is drawn together.  0: 300 */
+} orr_view_graph_options;
+
+typedef struct orr_view_graph_result {
+    uint32_t nodes; /* of the trace that are in the drawing */
+    uint32_t boxes; /* that stand for them */
+} orr_view_graph_result;
+
+/* "dot", "graphml", "svg", "pdf" or "png"; false for any other word. */
+ORR_API bool orr_graph_form_find(orr_str name, orr_graph_form *out);
+
+/* Path as above; opt and result may be NULL.  ORR_EUSAGE: there is no node `around`; ORR_EINPUT: a critical path
+ * was asked for and the dependencies run in a circle.  Experimental: may change in the next release. */
+ORR_API orr_code orr_view_graph(const orr_trace *t,
+                                const char *path,
+                                const orr_view_graph_options *opt,
+                                orr_view_graph_result *result,
+                                orr_error *err) ORR_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_view_impl.h - what the views of a trace as a graph share.  Never installed. */
+#ifndef ORR_GRAPH_VIEW_IMPL_H
+#define ORR_GRAPH_VIEW_IMPL_H
+
+#include <orrery/view.h>
+
+#include "../base/buffer.h"
+#include "../base/output.h"
+#include "../base/text.h"
+
+/* The same for people: dot_view_text.c. */
+orr_code orr__dot_text(const orr_trace *t,
+                       const orr_view_graph_options *opt,
+                       orr_buf *b,
+                       orr_view_graph_result *result,
+                       orr_error *err);
+orr_code orr__graphml_write(const orr_trace *t,
+                            const char *path,
+                            const orr_view_graph_options *opt,
+                            orr_view_graph_result *result,
+                            orr_error *err);
+
+/* What a node moves or holds: the size of its message or tensor; 0: it does not say. */
+static inline orr_bytes orr__node_bytes(const orr_columns *c, uint32_t i)
+{
+    if (c->comm_size && c->comm_size[i] > 0)
+        return (orr_bytes)c->comm_size[i];
+    return c->tensor_size && c->tensor_size[i] > 0 ? (orr_bytes)c->tensor_size[i] : 0;
+}
+
+/* One character of a name that may hold anything, as valid UTF-8; what is not, and control characters, become
+ * U+FFFD.  Returns how many bytes of s it took. */
+static inline size_t orr__take_character(orr_str s, orr_str *out)
+{
+    static const orr_str replacement = {"\xEF\xBF\xBD", 3};
+    const size_t n = orr_utf8_length((const uint8_t *)s.ptr, s.len);
+    const uint8_t c = (uint8_t)s.ptr[0];
+    const bool is_control = c < 0x20 ? c != '\t' && c != '\n' && c != '\r' : c == 0x7F;
+    *out = n == 0 || is_control ? replacement : (orr_str){s.ptr, n};
+    return n ? n : 1;
+}
+
+#endif
