@@ -52,6 +52,23 @@ static const cli_command chakra_jsonizer = {
     .run = cli_run_chakra_jsonizer,
 };
 
+static const cli_option timeline_options[] = {
+    {"input_filename", 0, "FILE", "the log of issued nodes (CSV)", .required = true},
+    {"output_filename", 0, "FILE", "where the timeline goes", .required = true},
+    {"num_npus", 0, "N", "how many ranks", CLI_COUNT, 1, 1048576, .required = true},
+    {"npu_frequency", 0, "MHZ", "cycles a microsecond", CLI_COUNT, 1, 1048576, .required = true},
+    {"log_filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
+    {0},
+};
+
+static const cli_command chakra_timeline = {
+    .name = "chakra_timeline_visualizer",
+    .summary = "turn a log of issued nodes into a timeline, in milliseconds",
+    .now = "orrery view timeline",
+    .options = timeline_options,
+    .run = cli_run_chakra_timeline,
+};
+
 /* et_converter has the rows from input_type on; chakra_converter, which began with that form, all of them. */
 static const cli_option converter_options[] = {
     {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
@@ -164,9 +181,10 @@ static const cli_command stage = {
 };
 
 const cli_command *const cli_old_names[] = {
-    &et_generator, &chakra_generator, &chakra_converter, &et_converter, &chakra_jsonizer,
-    &old_gemm,     &old_gemm_script,  &astra_unaware,    &astra_aware,  &stage,
-    NULL,
+    &et_generator,    &chakra_generator, &chakra_converter,
+    &et_converter,    &chakra_jsonizer,  &old_gemm,
+    &old_gemm_script, &astra_unaware,    &astra_aware,
+    &stage,           &chakra_timeline,  NULL,
 };
 
 const cli_command *cli_old_name_find(const char *path)
