@@ -12,6 +12,8 @@
 typedef struct kind {
     const char *name;
     orr_code (*run)(const cli_context *c, const orr_trace *t, uint64_t id_shift, orr_error *err);
+    orr_code (*run_file)(const cli_context *c,
+                         orr_error *err); /* where it is not made of a trace */
 } kind;
 
 static const cli_option options[] = {
@@ -20,12 +22,23 @@ static const cli_option options[] = {
      "one document, one object a line, or what chakra_jsonizer writes; by the name of FILE, or json"},
     {"rank", 'r', "R", "which rank, where TRACE holds several", CLI_COUNT, 0, 4294967294u},
     {"lenient", 0, NULL, "keep node types that have no name"},
+    {"frequency", 0, "F", "timeline: cycles of the log, 1.5GHz or a number of MHz",
+     .fallback = "1GHz"},
+    {"text", 0, NULL, "timeline: draw it in characters"},
+    {"width", 0, "N", "timeline: columns of the drawing; the terminal's, or 80", CLI_COUNT, 40,
+     4096},
+    {"ascii", 0, NULL, "timeline: draw with ASCII characters"},
+    {"ranks", 0, "A-B", "timeline: only these ranks"},
+    {"from", 0, "T", "timeline: what ends before this time is left out"},
+    {"to", 0, "T", "timeline: what begins after this time is left out"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to make of it: json", CLI_ONCE},
-    {"TRACE", "a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_ONCE},
+    {"KIND", "what to make of it: json, timeline", CLI_ONCE},
+    {"TRACE",
+     "a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; for timeline a log",
+     CLI_ONCE},
     {0},
 };
 
@@ -35,6 +48,10 @@ static const cli_example examples[] = {
     {"One object a line, for jq and its like:", "orrery view json two --rank 1 -o two.jsonl", 0},
     {"Exactly what chakra_jsonizer writes:", "orrery view json two.0.et --format concat -o two.txt",
      0},
+    {"When the nodes of a run ran, for ui.perfetto.dev and in the terminal:",
+     "printf 'issue,r=0,t=0,n=1,x=a\\ncallback,r=0,t=9,n=1,x=a\\n' > run.csv", 0},
+    {"", "orrery view timeline run.csv --frequency 1.5GHz -o run.json.gz", 0},
+    {"", "orrery view timeline run.csv --frequency 1.5GHz --text", 0},
     {0},
 };
 
@@ -61,7 +78,8 @@ static orr_code view_json(const cli_context *c,
 }
 
 static const kind kinds[] = {
-    {"json", view_json},
+    {"json", view_json, NULL},
+    {"timeline", NULL, cli_view_timeline},
 };
 
 static orr_code find_kind(const char *name, const kind **out, orr_error *err)
@@ -76,7 +94,7 @@ static orr_code find_kind(const char *name, const kind **out, orr_error *err)
     }
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; there is: json", name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; there is: json, timeline", name);
 }
 
 /* The one rank, or the one that was asked for. */
@@ -97,12 +115,14 @@ static orr_code view_run(cli_context *c, orr_error *err)
 {
     const orr_set_options opt = {.read.leniency =
                                      cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
-    const kind *k;
+    const kind *k = NULL;
     const orr_trace *t;
     orr_trace *owned = NULL;
     orr_set *s;
     uint32_t rank;
     orr_code code = find_kind(c->args[0], &k, err);
+    if (!code && k->run_file)
+        return k->run_file(c, err);
     if (code || (code = orr_set_open(c->args[1], &opt, &s, err)))
         return code;
     code = choose_rank(c, s, &rank, err);
@@ -117,7 +137,7 @@ static orr_code view_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_view = {
     .name = "view",
-    .summary = "show a trace as JSON",
+    .summary = "show a trace as JSON, a run as a timeline",
     .description =
         "The JSON is that of protobuf: every field under its name, 64-bit integers as text.  What is "
         "written can be read again by every command that takes a trace, and nothing is lost on the way.",

@@ -21,7 +21,7 @@ static orr_code make_old_timeline(const cli_context *c, orr_error *err)
         return code;
     code = orr_issue_log_write_old(log, ranks, mhz, cli_text(c, "output_filename"), err);
     if (!code && orr_issue_log_open_count(log))
-        cli_note(c, "%s: %zu nodes that did not come back are left out, as the old program does\n",
+        cli_note(c, "%s: %zu without a callback: left out, as the old program does\n",
                  cli_text(c, "input_filename"), orr_issue_log_open_count(log));
     orr_issue_log_free(log);
     return code;
