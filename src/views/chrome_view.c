@@ -145,7 +145,10 @@ static void put_us(writer *w, const char *key, orr_ps t)
         return;
     for (; part % 10 == 0; part /= 10)
         digits--;
-    orr_buf_print(&w->text, ".%0*" PRIu64, (int)digits, part);
+    char text[8] = ".";
+    for (unsigned i = digits; i > 0; i--, part /= 10)
+        text[i] = (char)('0' + part % 10);
+    orr_buf_add(&w->text, text, digits + 1);
 }
 
 static void put_number(writer *w, const char *key, uint64_t v)

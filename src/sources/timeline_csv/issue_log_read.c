@@ -146,9 +146,10 @@ static orr_str trimmed(const char *from, const char *to)
 static orr_code take_field(
     reader *r, const char **p, const char *what, orr_str *out, orr_error *err)
 {
-    const orr_where w = place_of(r, *p);
-    if (*p >= r->end)
+    if (*p >= r->end) {
+        const orr_where w = place_of(r, *p);
         return orr_fail(err, ORR_EINPUT, &w, "the line ends before the %s", what);
+    }
     const char *from = *p + 1; /* behind the comma */
     const char *stop = memchr(from, ',', (size_t)(r->end - from));
     stop = stop ? stop : r->end;
@@ -292,21 +293,24 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
 
 static orr_code check_end(reader *r, const event *e, const orr__issue *i, orr_error *err)
 {
-    const orr_where at_node = place_of(r, e->node_at), at_cycle = place_of(r, e->cycle_at);
     if (r->opt.is_compat && i->kind == ORR__ISSUE_OTHER) {
+        const orr_where w = place_of(r, e->node_at);
         const orr_str name = orr_intern_get(r->log->names, i->name);
         return orr_fail(
-            err, ORR_EINPUT, &at_node,
+            err, ORR_EINPUT, &w,
             "node %" PRId64 " is \"%.*s\" in line %" PRIu32
             ", which does not say what it is: COMP_NODE, COMM_SEND_NODE, COMM_RECV_NODE, "
-            "COMM_COLL_NODE, or MEM_LOAD_NODE, MEM_STORE_NODE with LOCAL_MEMORY, REMOTE_MEMORY",
+            "COMM_COLL_NODE, or MEM_LOAD_NODE, MEM_STORE_NODE with LOCAL_MEMORY, "
+            "REMOTE_MEMORY",
             e->node, shown(name), name.ptr, i->line);
     }
-    if (!r->opt.is_compat && e->cycle < i->issued)
-        return orr_fail(err, ORR_EINPUT, &at_cycle,
+    if (!r->opt.is_compat && e->cycle < i->issued) {
+        const orr_where w = place_of(r, e->cycle_at);
+        return orr_fail(err, ORR_EINPUT, &w,
                         "node %" PRId64 " comes back in cycle %" PRId64
                         ", before it was issued in cycle %" PRId64 " (line %" PRIu32 ")",
                         e->node, e->cycle, i->issued, i->line);
+    }
     return ORR_OK;
 }
 
@@ -377,11 +381,12 @@ static orr_code read_line(reader *r, orr_error *err)
         return ORR_OK;
     const char *comma = memchr(p, ',', (size_t)(r->end - p));
     const orr_str word = {p, (size_t)((comma ? comma : r->end) - p)};
-    const orr_where w = place_of(r, p);
     e.is_callback = orr_str_is(word, "callback");
-    if (!e.is_callback && !orr_str_is(word, "issue"))
+    if (!e.is_callback && !orr_str_is(word, "issue")) {
+        const orr_where w = place_of(r, p);
         return orr_fail(err, ORR_EINPUT, &w, "\"%.*s\" is neither issue nor callback", shown(word),
                         word.ptr);
+    }
     const orr_code code = take_event(r, word.ptr + word.len, &e, err);
     return code ? code : add_event(r, &e, err);
 }
