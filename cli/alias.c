@@ -67,6 +67,23 @@ static const cli_command chakra_visualizer = {
     .run = cli_run_chakra_visualizer,
 };
 
+static const cli_option timeline_options[] = {
+    {"input_filename", 0, "FILE", "the log of issued nodes (CSV)", .required = true},
+    {"output_filename", 0, "FILE", "where the timeline goes", .required = true},
+    {"num_npus", 0, "N", "how many ranks", CLI_COUNT, 1, 1048576, .required = true},
+    {"npu_frequency", 0, "MHZ", "cycles a microsecond", CLI_COUNT, 1, 1048576, .required = true},
+    {"log_filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
+    {0},
+};
+
+static const cli_command chakra_timeline = {
+    .name = "chakra_timeline_visualizer",
+    .summary = "turn a log of issued nodes into a timeline, in milliseconds",
+    .now = "orrery view timeline",
+    .options = timeline_options,
+    .run = cli_run_chakra_timeline,
+};
+
 /* et_converter has the rows from input_type on; chakra_converter, which began with that form, all of them. */
 static const cli_option converter_options[] = {
     {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
@@ -185,6 +202,7 @@ const cli_command *const cli_old_names[] = {
     &et_converter,
     &chakra_jsonizer,
     &chakra_visualizer,
+    &chakra_timeline,
     &old_gemm,
     &old_gemm_script,
     &astra_unaware,

@@ -28,6 +28,7 @@ static const cli_option options[] = {
     {"links", 0, "FILE", "write what went over each link, a row each (CSV)"},
     {"timeline", 0, "FILE", "write when each node ran, for Perfetto (JSON; .gz and .zst too)"},
     {"timeline-detail", 0, "nodes|phases", "also the phases of collectives", .fallback = "nodes"},
+    {"gantt", 0, NULL, "draw when each rank was busy, in characters"},
     {"critical-path", 0, "N", "what the run waited for, with its N longest steps", CLI_COUNT, 1,
      1000000, .implied = "10"},
     {0},
@@ -60,6 +61,8 @@ static const cli_example examples[] = {
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --critical-path", 0},
     {"A timeline for ui.perfetto.dev:",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --timeline t.json", 0},
+    {"The same in the terminal:", "orrery run step.orr -s sys.json -t net.yml -m mem.json --gantt",
+     0},
     {"For a spreadsheet and for scripts:",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --csv run.csv", 0},
     {"", "orrery run step.orr -s sys.json -t net.yml -m mem.json --json > run.json", 0},
@@ -78,8 +81,9 @@ static orr_sim_record record_wanted(const cli_context *c)
 {
     if (cli_given(c, "timeline") && strcmp(cli_text(c, "timeline-detail"), "phases") == 0)
         return ORR_SIM_RECORD_PHASES;
-    return cli_given(c, "timeline") || cli_given(c, "critical-path") ? ORR_SIM_RECORD_NODES
-                                                                     : ORR_SIM_RECORD_FIGURES;
+    return cli_given(c, "timeline") || cli_given(c, "critical-path") || cli_flag(c, "gantt")
+               ? ORR_SIM_RECORD_NODES
+               : ORR_SIM_RECORD_FIGURES;
 }
 
 /* A simulation that stands still explains itself below the error, and in the JSON object. */
@@ -135,9 +139,25 @@ static orr_code write_files(cli_context *c, const orr_sim *s, orr_error *err)
     return code || !timeline ? code : write_timeline(s, timeline, err);
 }
 
+static orr_code print_gantt(const orr_sim *s, orr_error *err)
+{
+    orr_timeline *t;
+    orr_code code = orr_sim_timeline(s, &t, err);
+    if (code)
+        return code;
+    putchar('\n');
+    fflush(stdout); /* the drawing goes past stdio */
+    code = cli_print_gantt(t, err);
+    orr_timeline_destroy(t);
+    return code;
+}
+
 static orr_code print_result(const cli_context *c, const orr_sim *s, orr_error *err)
 {
-    return cli_flag(c, "json") ? orr_sim_write_json(s, "-", err) : orr_sim_write_text(s, "-", err);
+    if (cli_flag(c, "json"))
+        return orr_sim_write_json(s, "-", err);
+    const orr_code code = orr_sim_write_text(s, "-", err);
+    return code || !cli_flag(c, "gantt") ? code : print_gantt(s, err);
 }
 
 /* What is known when a run did not come to its end; the error that ended it counts. */

@@ -15,6 +15,8 @@ enum { CLI_PATH = 4096 };
 typedef struct kind {
     const char *name;
     orr_code (*run)(const cli_context *c, const orr_trace *t, uint64_t id_shift, orr_error *err);
+    orr_code (*run_file)(const cli_context *c,
+                         orr_error *err); /* where it is not made of a trace */
 } kind;
 
 static const cli_option options[] = {
@@ -33,12 +35,23 @@ static const cli_option options[] = {
      "300"},
     {"layout", 0, NULL, "dot: with the positions that Graphviz gives"},
     {"compat", 0, NULL, "dot, graphml, svg, pdf, png: the graph that chakra_visualizer makes"},
+    {"frequency", 0, "F", "timeline: cycles of the log, 1.5GHz or a number of MHz",
+     .fallback = "1GHz"},
+    {"text", 0, NULL, "timeline: draw it in characters"},
+    {"width", 0, "N", "timeline: columns of the drawing; the terminal's, or 80", CLI_COUNT, 40,
+     4096},
+    {"ascii", 0, NULL, "timeline: draw with ASCII characters"},
+    {"ranks", 0, "A-B", "timeline: only these ranks"},
+    {"from", 0, "T", "timeline: what ends before this time is left out"},
+    {"to", 0, "T", "timeline: what begins after this time is left out"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to make of it: json, dot, graphml, svg, pdf or png", CLI_ONCE},
-    {"TRACE", "a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_ONCE},
+    {"KIND", "what to make of it: json, dot, graphml, svg, pdf, png or timeline", CLI_ONCE},
+    {"TRACE",
+     "a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; for timeline a log",
+     CLI_ONCE},
     {0},
 };
 
@@ -50,6 +63,10 @@ static const cli_example examples[] = {
      0},
     {"A drawing of it:", "orrery view svg two.0.et -o two.svg", 0},
     {"Its graph, for networkx, yEd or Gephi:", "orrery view graphml two.0.et -o two.graphml", 0},
+    {"When the nodes of a run ran, for ui.perfetto.dev and in the terminal:",
+     "printf 'issue,r=0,t=0,n=1,x=a\\ncallback,r=0,t=9,n=1,x=a\\n' > run.csv", 0},
+    {"", "orrery view timeline run.csv --frequency 1.5GHz -o run.json.gz", 0},
+    {"", "orrery view timeline run.csv --frequency 1.5GHz --text", 0},
     {0},
 };
 
@@ -111,8 +128,13 @@ static orr_code view_graph(const cli_context *c,
 }
 
 static const kind kinds[] = {
-    {"json", view_json}, {"dot", view_graph}, {"graphml", view_graph},
-    {"svg", view_graph}, {"pdf", view_graph}, {"png", view_graph},
+    {"json", view_json, NULL},
+    {"dot", view_graph, NULL},
+    {"graphml", view_graph, NULL},
+    {"svg", view_graph, NULL},
+    {"pdf", view_graph, NULL},
+    {"png", view_graph, NULL},
+    {"timeline", NULL, cli_view_timeline},
 };
 
 static orr_code find_kind(const char *name, const kind **out, orr_error *err)
@@ -128,7 +150,7 @@ static orr_code find_kind(const char *name, const kind **out, orr_error *err)
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; did you mean '%s'?", name, near);
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no view '%s'; there are: json, dot, graphml, svg, pdf, png", name);
+                    "no view '%s'; there are: json, dot, graphml, svg, pdf, png, timeline", name);
 }
 
 /* The one rank, or the one that was asked for. */
@@ -155,6 +177,8 @@ static orr_code view_run(cli_context *c, orr_error *err)
     orr_set *s;
     uint32_t rank;
     orr_code code = find_kind(c->args[0], &k, err);
+    if (!code && k->run_file)
+        return k->run_file(c, err);
     if (code || (code = orr_set_open(c->args[1], &opt, &s, err)))
         return code;
     code = choose_rank(c, s, &rank, err);
@@ -169,7 +193,7 @@ static orr_code view_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_view = {
     .name = "view",
-    .summary = "show a trace as JSON or as a drawing",
+    .summary = "show a trace as JSON or as a drawing, a run as a timeline",
     .description =
         "The JSON is that of protobuf: every field under its name, 64-bit integers as text.  What is "
         "written can be read again by every command that takes a trace, and nothing is lost on the way.\n\n"

@@ -6,6 +6,7 @@
 #include "option.h"
 
 #include <orrery/sim.h>
+#include <orrery/timeline.h>
 
 extern const cli_command cli_cmd_check;
 extern const cli_command cli_cmd_convert;
@@ -33,12 +34,20 @@ orr_code cli_run_chakra_converter(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_generator(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_jsonizer(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_visualizer(cli_context *c, orr_error *err);
+orr_code cli_run_chakra_timeline(cli_context *c, orr_error *err);
 orr_code cli_run_et_converter(cli_context *c, orr_error *err);
 orr_code cli_run_et_generator(cli_context *c, orr_error *err);
 orr_code cli_run_old_gemm(cli_context *c, orr_error *err);
 extern const cli_option cli_stage_options[];
 enum { CLI_STAGE_OWN = 19 }; /* rows of it that the old name does not have */
 orr_code cli_run_stage(cli_context *c, orr_error *err);
+
+/* orrery view timeline; and what run --gantt shares with it. */
+orr_code cli_view_timeline(const cli_context *c, orr_error *err);
+orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
+
+/* A line of a log as the old programs kept it. */
+void cli_log_line(FILE *to, const char *level, const char *words);
 
 /* A text that may hold anything, as JSON on stdout. */
 void cli_json_text(const char *text);

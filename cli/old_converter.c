@@ -148,7 +148,7 @@ static orr_code convert(const request *r, orr_error *err)
 /* ---- the log ---- */
 
 /* "INFO [11/15/2026 01:02:03 PM] words": how Python's logging was set up. */
-static void log_line(FILE *to, const char *level, const char *words)
+void cli_log_line(FILE *to, const char *level, const char *words)
 {
     char when[40] = "";
     const time_t now = time(NULL);
@@ -169,7 +169,7 @@ static void log_request(FILE *log, const request *r)
     char words[LINE];
     snprintf(words, sizeof words, "%s: %s %s to %s", r->c->command->name, r->type, r->input,
              r->output);
-    log_line(log, "DEBUG", words);
+    cli_log_line(log, "DEBUG", words);
 }
 
 /* The later program says so on stderr as well. */
@@ -181,9 +181,9 @@ static void log_end(FILE *log, const request *r, orr_code code, const orr_error 
     else
         snprintf(words, sizeof words, "Conversion successful. Output file is available at %s.",
                  r->output);
-    log_line(log, code ? "ERROR" : "INFO", words);
+    cli_log_line(log, code ? "ERROR" : "INFO", words);
     if (!code && r->has_subcommand && !r->c->quiet)
-        log_line(stderr, "INFO", words);
+        cli_log_line(stderr, "INFO", words);
 }
 
 static orr_code convert_logged(const request *r, orr_error *err)

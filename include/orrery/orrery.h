@@ -12,6 +12,7 @@
 #include <orrery/gen.h>
 #include <orrery/hardware.h>
 #include <orrery/info.h>
+#include <orrery/issue_log.h>
 #include <orrery/layers.h>
 #include <orrery/llm.h>
 #include <orrery/model.h>

@@ -6,8 +6,8 @@
  *     uint64_t cycles;
  *     if (orr_systolic_cycles(&a, &gemm, ORR_SYSTOLIC_TRUE, &cycles, &err)) return report(&err);
  *
- * Closed forms: the price of an answer does not grow with the layer.  Three sets of rules: our own, and those
- * of the two generations of SCALE-Sim, defects included. */
+ * Cycles are closed forms: their price does not grow with the layer.  Three sets of rules: our own, and those of the
+ * two generations of SCALE-Sim, defects included.  Experimental: may change in the next release. */
 #ifndef ORRERY_SYSTOLIC_H
 #define ORRERY_SYSTOLIC_H
 
@@ -36,9 +36,10 @@ enum { ORR_SYSTOLIC_MOST_ROWS = 1 << 20 }; /* and columns */
 typedef struct orr_systolic_array {
     uint64_t rows, columns; /* of processing elements */
     orr_dataflow dataflow;
-    uint64_t ifmap_words, filter_words, ofmap_words;    /* sizes of the three buffers */
+    /* Sizes of the three buffers; our rules: 0 is no limit. */
+    uint64_t ifmap_words, filter_words, ofmap_words;
     uint64_t ifmap_offset, filter_offset, ofmap_offset; /* first word's address; v1 sorts by it */
-    double bandwidth; /* words a cycle from and to memory; 0: as much as is asked for */
+    double bandwidth; /* words a cycle from and to memory, each operand; 0: no limit; not v1 */
     bool round_up;    /* our rules: windows that hang over the edge count too */
 } orr_systolic_array;
 
@@ -69,25 +70,26 @@ typedef struct orr_systolic_traffic {
     uint64_t words;
     int64_t first, last; /* cycles of the first word and of the last; before 0: ahead of the run */
     double average;      /* words a cycle */
-    double peak;         /* words in the busiest cycle; 0 where the rules do not tell */
+    /* Words in the busiest cycle; our rules, to memory without a bandwidth: a bandwidth that is enough; 0 where the
+     * rules do not tell. */
+    double peak;
 } orr_systolic_traffic;
 
 enum { ORR_OPERAND_IFMAP, ORR_OPERAND_FILTER, ORR_OPERAND_OFMAP, ORR_OPERANDS };
 
 /* Everything that is known about a layer on an array.  Percentages are 0 to 100. */
 typedef struct orr_systolic_result {
-    uint64_t cycles; /* stalls included */
-    uint64_t stalls; /* cycles in which the array waited for memory */
-    uint64_t macs;   /* multiply-accumulates of the layer */
-    uint64_t folds;  /* times the array was filled anew */
-    double
-        utilisation; /* macs of those that fit into `cycles` (v1, os: into the cycles that read) */
-    double mapping;  /* elements of the array that had work, average over the folds; v1: 0 */
-    double busy;     /* v2: its "compute utilisation"; otherwise utilisation without the stalls */
+    uint64_t cycles;    /* stalls included */
+    uint64_t stalls;    /* cycles in which the array waited for memory */
+    uint64_t macs;      /* multiply-accumulates of the layer */
+    uint64_t folds;     /* times the array was filled anew */
+    double utilisation; /* macs of those that fit into `cycles`; v1, os: into those that read */
+    double mapping;     /* elements of the array that had work, average over the folds; v1: 0 */
+    double busy; /* v2: its "compute utilisation"; otherwise utilisation without the stalls */
     /* Between array and buffers.  The ofmap's are writes; v1 does not tell when the two operands are read. */
     orr_systolic_traffic sram[ORR_OPERANDS];
-    orr_systolic_traffic
-        sram_read; /* both operands together, as v1 counts them; other rules: added up */
+    /* Both operands together, as v1 counts them; other rules: added up. */
+    orr_systolic_traffic sram_read;
     /* Between buffers and memory: operands are read, outputs written. */
     orr_systolic_traffic dram[ORR_OPERANDS];
     /* Sums that are not finished and are read again, from the buffer and from memory; our rules only. */

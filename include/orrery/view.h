@@ -39,7 +39,8 @@ ORR_API orr_code orr_view_json(const orr_trace *t,
                                orr_error *err) ORR_MUST_CHECK;
 
 /* A sealed timeline in the Trace Event form that Perfetto (ui.perfetto.dev) and chrome://tracing open: ranks as
- * processes, tracks as threads.  Path as above. */
+ * processes, tracks as threads.  Where it has one rank, distributedInfo says which, as Holistic Trace Analysis
+ * wants it.  Path as above. */
 ORR_API orr_code orr_view_chrome(const orr_timeline *t,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
@@ -91,6 +92,21 @@ ORR_API orr_code orr_view_graph(const orr_trace *t,
                                 const char *path,
                                 const orr_view_graph_options *opt,
                                 orr_view_graph_result *result,
+                                orr_error *err) ORR_MUST_CHECK;
+
+/* ---- a timeline in characters ---- */
+
+typedef struct orr_view_gantt_options {
+    uint32_t width;             /* columns; 0: 80 */
+    uint32_t rows;              /* the most that are drawn; 0: 200 */
+    bool is_ascii;              /* no other characters */
+    orr_timeline_window window; /* what is drawn */
+} orr_view_gantt_options;
+
+/* A sealed timeline as text: a row a track, with an axis and a legend.  opt may be NULL.  Path as above. */
+ORR_API orr_code orr_view_gantt(const orr_timeline *t,
+                                const char *path,
+                                const orr_view_gantt_options *opt,
                                 orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus

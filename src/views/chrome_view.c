@@ -28,6 +28,7 @@ typedef struct writer {
     const orr_timeline *t;
     const orr_timeline_parts *p;
     uint32_t job;        /* the process of what belongs to no rank */
+    uint32_t only_rank;  /* ORR_NO_RANK: there is none, or there are several */
     uint32_t *thread;    /* by span */
     uint32_t *lanes;     /* by track */
     uint32_t *first_tid; /* by track */
@@ -144,7 +145,10 @@ static void put_us(writer *w, const char *key, orr_ps t)
         return;
     for (; part % 10 == 0; part /= 10)
         digits--;
-    orr_buf_print(&w->text, ".%0*" PRIu64, (int)digits, part);
+    char text[8] = ".";
+    for (unsigned i = digits; i > 0; i--, part /= 10)
+        text[i] = (char)('0' + part % 10);
+    orr_buf_add(&w->text, text, digits + 1);
 }
 
 static void put_number(writer *w, const char *key, uint64_t v)
@@ -332,7 +336,10 @@ static void put_head(writer *w)
         put_text(w, ",", orr_timeline_text(w->t, p->notes[i].key));
         put_text(w, ":", orr_timeline_text(w->t, p->notes[i].value));
     }
-    orr_buf_text(&w->text, "},\"traceEvents\":[");
+    orr_buf_byte(&w->text, '}');
+    if (w->only_rank != ORR_NO_RANK)
+        orr_buf_print(&w->text, ",\"distributedInfo\":{\"rank\":%" PRIu32 "}", w->only_rank);
+    orr_buf_text(&w->text, ",\"traceEvents\":[");
 }
 
 static bool put_all(writer *w)
@@ -367,8 +374,23 @@ static uint32_t rank_count(const orr_timeline_parts *p)
     return count;
 }
 
+static uint32_t find_only_rank(const orr_timeline_parts *p)
+{
+    uint32_t only = ORR_NO_RANK;
+    for (uint32_t k = 0; k < p->track_count; k++) {
+        const uint32_t rank = p->tracks[k].rank;
+        if (rank == ORR_NO_RANK || rank == only)
+            continue;
+        if (only != ORR_NO_RANK)
+            return ORR_NO_RANK;
+        only = rank;
+    }
+    return only;
+}
+
 static bool prepare(writer *w)
 {
+    w->only_rank = find_only_rank(w->p);
     w->job = rank_count(w->p);
     w->thread = orr_alloc(w->p->span_count, sizeof *w->thread);
     w->lanes = orr_alloc(w->p->track_count, sizeof *w->lanes);

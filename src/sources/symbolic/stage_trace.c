@@ -357,7 +357,7 @@ static orr_code add_stage(orr_stage *job, orr_set *set, uint32_t stage, orr_erro
     const orr__spot first = {.stage = stage};
     const size_t most = ORR__AXES + job->grid.stages;
     hole_list holes = {0};
-    orr_trace *body;
+    orr_trace *body = NULL;
     uint32_t class_index;
     orr_arena *arena = orr_arena_create();
     slots s = {0};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* old_timeline.c - chakra_timeline_visualizer by its old name.  It keeps a log, debug.log in the current directory
+ * unless told otherwise, which is emptied first (chakra.md 9). */
+#include "command.h"
+
+#include <orrery/issue_log.h>
+
+#include <errno.h>
+#include <string.h>
+
+enum { LINE = 5000 };
+
+static orr_code make_old_timeline(const cli_context *c, orr_error *err)
+{
+    const uint32_t ranks = (uint32_t)cli_count(c, "num_npus");
+    const uint32_t mhz = (uint32_t)cli_count(c, "npu_frequency");
+    const orr_issue_log_options opt = {.ranks = ranks, .is_compat = true};
+    orr_issue_log *log;
+    orr_code code = orr_issue_log_read(cli_text(c, "input_filename"), &opt, &log, err);
+    if (code)
+        return code;
+    code = orr_issue_log_write_old(log, ranks, mhz, cli_text(c, "output_filename"), err);
+    if (!code && orr_issue_log_open_count(log))
+        cli_note(c, "%s: %zu without a callback: left out, as the old program does\n",
+                 cli_text(c, "input_filename"), orr_issue_log_open_count(log));
+    orr_issue_log_free(log);
+    return code;
+}
+
+static orr_code log_failed(const char *path, orr_error *err)
+{
+    const orr_where at = orr_where_line(path, 0, 0);
+    return orr_fail(err, ORR_EIO, &at, "cannot write the log: %s", strerror(errno));
+}
+
+orr_code cli_run_chakra_timeline(cli_context *c, orr_error *err)
+{
+    const char *path = cli_text(c, "log_filename");
+    char words[LINE];
+    FILE *log = fopen(path, "w");
+    if (!log)
+        return log_failed(path, err);
+    snprintf(words, sizeof words, "%s: %s to %s", c->command->name, cli_text(c, "input_filename"),
+             cli_text(c, "output_filename"));
+    cli_log_line(log, "DEBUG", words);
+    const orr_code code = make_old_timeline(c, err);
+    if (code)
+        cli_log_line(log, "ERROR", orr_error_text(err, words, sizeof words));
+    const bool is_written = fclose(log) == 0;
+    return code || is_written ? code : log_failed(path, err);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* issue_log_impl.h - a log in memory, shared by its reader and its writers. */
+#ifndef ORR_ISSUE_LOG_IMPL_H
+#define ORR_ISSUE_LOG_IMPL_H
+
+#include <orrery/issue_log.h>
+
+#include "../../base/intern.h"
+#include "../../base/memory.h"
+
+/* The numbers are the threads of the old program. */
+typedef enum orr__issue_kind {
+    ORR__ISSUE_OTHER = 0,
+    ORR__ISSUE_LOCAL_MEMORY,
+    ORR__ISSUE_REMOTE_MEMORY,
+    ORR__ISSUE_COMPUTE,
+    ORR__ISSUE_COMMUNICATION,
+    ORR__ISSUE_KINDS
+} orr__issue_kind;
+
+typedef struct orr__issue {
+    int64_t issued, ended; /* cycles */
+    int64_t node;
+    uint32_t rank;
+    uint32_t name; /* of log->names */
+    uint32_t line; /* of the issue */
+    uint8_t kind;  /* orr__issue_kind */
+    uint8_t span;  /* orr_span_kind */
+    bool is_done;
+} orr__issue;
+
+struct orr_issue_log {
+    char *path;
+    orr_arena *arena; /* of path */
+    orr_intern *names;
+    orr__issue *issues; /* in the order of the file */
+    size_t count, room;
+    uint32_t *done; /* issues in the order they came back */
+    size_t done_count, done_room;
+    int64_t last; /* cycle */
+    bool is_compat;
+};
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* issue_log_write.c - a log of issued nodes as a timeline, and as the file that chakra_timeline_visualizer wrote.
+ *
+ * The timeline counts picoseconds, each time rounded once from its cycle, so nothing adds up over a run.  The old file holds
+ * the old program's doubles, divided in its order (chakra.md 9): cycle / MHz / 1000, and cycles / (MHz * 1000). */
+#include "issue_log_impl.h"
+
+#include "../../base/json.h"
+#include "../../base/map.h"
+#include "../../base/number.h"
+#include "../../base/output.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { DRAIN_AT = 1 << 16 };
+#define PS_PER_S 1000000000000
+
+/* ---- the old file ---- */
+
+static void put_double(orr_buf *b, const char *key, double v)
+{
+    char text[ORR_NUMBER_ROOM];
+    orr_buf_text(b, key);
+    orr_buf_add(b, text, orr_double_text(v, text));
+}
+
+static void put_number(orr_buf *b, const char *key, uint64_t v)
+{
+    orr_buf_text(b, key);
+    orr_buf_u64(b, v);
+}
+
+static void put_old_event(orr_buf *b, const orr_issue_log *log, const orr__issue *i, uint32_t mhz)
+{
+    const double ms = (double)(i->ended - i->issued) / ((double)mhz * 1000.0);
+    put_number(b, "{\"pid\": ", i->rank);
+    put_number(b, ", \"tid\": ", i->kind);
+    put_double(b, ", \"ts\": ", (double)i->issued / (double)mhz / 1000.0);
+    put_double(b, ", \"dur\": ", ms);
+    orr_buf_text(b, ", \"ph\": \"X\", \"name\": ");
+    orr_json_quote(b, orr_intern_get(log->names, i->name), true);
+    put_double(b, ", \"args\": {\"ms\": ", ms);
+    orr_buf_text(b, "}}");
+}
+
+static void put_old(orr_output *o, orr_buf *b, const orr_issue_log *log, uint32_t mhz)
+{
+    for (size_t k = 0; k < log->done_count && !orr_output_has_failed(o); k++) {
+        if (k)
+            orr_buf_text(b, ", ");
+        put_old_event(b, log, &log->issues[log->done[k]], mhz);
+        if (b->len >= DRAIN_AT)
+            orr_output_drain(o, b);
+    }
+}
+
+orr_code orr_issue_log_write_old(
+    const orr_issue_log *log, uint32_t ranks, uint32_t mhz, const char *path, orr_error *err)
+{
+    orr_buf b = {0};
+    orr_output *o;
+    if (mhz == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "a frequency of 0 MHz");
+    const orr_code code = orr_output_open(path, &o, err);
+    if (code)
+        return code;
+    orr_buf_text(&b, "{\"meta_user\": \"aras\", \"traceEvents\": [");
+    put_old(o, &b, log, mhz);
+    put_number(&b, "], \"meta_cpu_count\": ", ranks);
+    orr_buf_byte(&b, '}');
+    const bool failed = b.failed;
+    orr_output_drain(o, &b);
+    orr_buf_fini(&b);
+    if (!failed)
+        return orr_output_commit(&o, err);
+    orr_output_discard(o);
+    return orr_no_memory(err);
+}
+
+/* ---- the timeline ---- */
+
+typedef struct builder {
+    const orr_issue_log *log;
+    uint64_t hz;
+    orr_timeline *t;
+    uint32_t *texts; /* by name of the log */
+    uint64_t *keys;  /* tracks: rank * kinds + kind, in order */
+    size_t key_count;
+    orr_map *tracks; /* key -> track */
+} builder;
+
+static uint64_t key_of(const orr__issue *i)
+{
+    return (uint64_t)i->rank * ORR__ISSUE_KINDS + i->kind;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool gather_keys(builder *b)
+{
+    size_t room = 0;
+    for (size_t k = 0; k < b->log->count; k++) {
+        const uint64_t key = key_of(&b->log->issues[k]);
+        bool is_new = orr_map_find(b->tracks, key, UINT32_MAX) == UINT32_MAX;
+        if (!is_new)
+            continue;
+        if (!orr_grow(&b->keys, &room, b->key_count + 1) || !orr_map_put(b->tracks, key, 0, NULL))
+            return false;
+        b->keys[b->key_count++] = key;
+    }
+    if (b->key_count)
+        qsort(b->keys, b->key_count, sizeof *b->keys, compare_keys);
+    return true;
+}
+
+static orr_code add_tracks(builder *b, orr_error *err)
+{
+    static const char *const names[ORR__ISSUE_KINDS] = {
+        [ORR__ISSUE_OTHER] = "other",
+        [ORR__ISSUE_LOCAL_MEMORY] = "local memory",
+        [ORR__ISSUE_REMOTE_MEMORY] = "remote memory",
+        [ORR__ISSUE_COMPUTE] = "compute",
+        [ORR__ISSUE_COMMUNICATION] = "communication",
+    };
+    if (!gather_keys(b))
+        return orr_no_memory(err);
+    for (size_t i = 0; i < b->key_count; i++) {
+        uint32_t track;
+        const orr_code code =
+            orr_timeline_add_track(b->t, (uint32_t)(b->keys[i] / ORR__ISSUE_KINDS),
+                                   orr_str_of(names[b->keys[i] % ORR__ISSUE_KINDS]), &track, err);
+        if (code)
+            return code;
+        if (!orr_map_put(b->tracks, b->keys[i], track, NULL))
+            return orr_no_memory(err);
+    }
+    return ORR_OK;
+}
+
+static orr_code add_texts(builder *b, orr_error *err)
+{
+    const uint32_t count = orr_intern_count(b->log->names);
+    b->texts = orr_alloc(count ? count : 1, sizeof *b->texts);
+    if (!b->texts)
+        return orr_no_memory(err);
+    for (uint32_t i = 0; i < count; i++) {
+        const orr_code code =
+            orr_timeline_add_text(b->t, orr_intern_get(b->log->names, i), &b->texts[i], err);
+        if (code)
+            return code;
+    }
+    return ORR_OK;
+}
+
+/* Rounded to the nearest; halves up. */
+static bool time_of(const builder *b, int64_t cycle, orr_ps *out)
+{
+    const unsigned __int128 ps =
+        ((unsigned __int128)(uint64_t)cycle * PS_PER_S + b->hz / 2) / b->hz;
+    if (ps > INT64_MAX)
+        return false;
+    *out = (orr_ps)ps;
+    return true;
+}
+
+static orr_code add_span(builder *b, const orr__issue *i, orr_error *err)
+{
+    orr_timespan s = {.id = (uint64_t)i->node,
+                      .has_id = true,
+                      .track = orr_map_find(b->tracks, key_of(i), 0),
+                      .name = b->texts[i->name],
+                      .kind = i->span,
+                      .is_open = !i->is_done};
+    if (!time_of(b, i->issued, &s.start) ||
+        !time_of(b, i->is_done ? i->ended : b->log->last, &s.end)) {
+        const orr_where w = orr_where_line(b->log->path, i->line, 1);
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "node %" PRId64 ": its cycles are more than 106 days at this frequency",
+                        i->node);
+    }
+    return orr_timeline_add_span(b->t, &s, NULL, err);
+}
+
+static orr_code build(builder *b, orr_error *err)
+{
+    orr_code code = orr_timeline_create(&b->t, err);
+    if (!code)
+        code = add_tracks(b, err);
+    if (!code)
+        code = add_texts(b, err);
+    for (size_t k = 0; k < b->log->count && !code; k++)
+        code = add_span(b, &b->log->issues[k], err);
+    return code ? code : orr_timeline_seal(b->t, err);
+}
+
+orr_code orr_issue_log_timeline(const orr_issue_log *log,
+                                uint64_t hz,
+                                orr_timeline **out,
+                                orr_error *err)
+{
+    builder b = {.log = log, .hz = hz};
+    *out = NULL;
+    if (hz == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "a frequency of 0 Hz");
+    if (log->is_compat)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the log was read as the old program reads it");
+    b.tracks = orr_map_create(16);
+    const orr_code code = b.tracks ? build(&b, err) : orr_no_memory(err);
+    if (code)
+        orr_timeline_destroy(b.t);
+    else
+        *out = b.t;
+    orr_map_destroy(b.tracks);
+    orr_free(b.texts);
+    orr_free(b.keys);
+    return code;
+}
