@@ -200,17 +200,6 @@ static orr_code read_machine(const cli_context *c,
 
 /* ---- lists ---- */
 
-static void print_json_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            putchar('\\');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 static void list_hardware(bool as_json)
 {
     printf(as_json ? "{\"format\": \"orrery-hardware\", \"version\": 1, \"chips\": [" : "");
@@ -226,7 +215,7 @@ static void list_hardware(bool as_json)
                ", \"memory_bandwidth_Bps\": %" PRIu64 ", \"note\": ",
                i ? "," : "", hw->name, hw->arrays, hw->rows, hw->columns, hw->clock_hz,
                hw->memory_bandwidth);
-        print_json_text(hw->note);
+        cli_json_text(hw->note);
         putchar('}');
     }
     printf(as_json ? "]}\n" : "");

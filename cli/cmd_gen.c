@@ -224,22 +224,6 @@ static orr_code write_set(
     return orr_set_write_files(set, to, &opt, 0, err);
 }
 
-/* A path comes from the user: it may hold anything. */
-static void print_json_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        const unsigned char ch = (unsigned char)*text;
-        if (ch == '"' || ch == '\\')
-            printf("\\%c", ch);
-        else if (ch < 0x20)
-            printf("\\u%04x", ch);
-        else
-            putchar(ch);
-    }
-    putchar('"');
-}
-
 static uint64_t count_nodes(const orr_set *set)
 {
     uint64_t n = 0;
@@ -256,7 +240,7 @@ static void report_json(const cli_context *c,
                         const char *to)
 {
     printf("\n  {\"pattern\": \"%s\", \"output\": ", p->name);
-    print_json_text(to);
+    cli_json_text(to);
     printf(", \"ranks\": %" PRIu32 ", \"distinct_ranks\": %" PRIu32 ", \"node_count\": %" PRIu64,
            orr_set_rank_count(set), orr_set_class_count(set), count_nodes(set));
     printf(", \"schema\": \"%s\", \"options\": {", cli_text(c, "schema"));

@@ -183,29 +183,13 @@ static void report_words(const cli_context *c, const orr_set *s, const cli_targe
              distinct);
 }
 
-/* A path comes from the user: it may hold anything. */
-static void print_json_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        const unsigned char ch = (unsigned char)*text;
-        if (ch == '"' || ch == '\\')
-            printf("\\%c", ch);
-        else if (ch < 0x20)
-            printf("\\u%04x", ch);
-        else
-            putchar(ch);
-    }
-    putchar('"');
-}
-
 static void report_json(const cli_context *c, const orr_set *s, const cli_target *to)
 {
     printf("{\"format\": \"orrery-convert\", \"version\": 1, \"kind\": \"%s\", \"input\": ",
            c->args[0]);
-    print_json_text(c->args[1]);
+    cli_json_text(c->args[1]);
     printf(", \"output\": ");
-    print_json_text(to->path);
+    cli_json_text(to->path);
     printf(", \"ranks\": %" PRIu32 ", \"distinct_ranks\": %" PRIu32 ", \"node_count\": %" PRIu64
            "}\n",
            orr_set_rank_count(s), orr_set_class_count(s), count_nodes(s));
