@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linked.h - a linked trace in memory: what the host did and what the device did, of one rank, as one list of nodes.
+ *
+ *     host.json + device.json --(link)--> orr_linked --(convert)--> orr_trace
+ *                     linked.json --(linked_read)--^
+ *
+ * It is what a linked JSON file says, taken apart once.  The linker fills one without writing that file; linked_read.c
+ * fills one from it.  Whoever fills it is responsible for three things only: who is whose parent, when things were,
+ * and what waits for what beyond the obvious.  The converter finds out the rest by itself: the order on a thread,
+ * on a stream, launch before kernel, which nodes are communication and of what kind and size.
+ *
+ * Invariants: ids are unique; nodes stand in file order (the linker's output ascends by id, a host trace alone does
+ * not).  A parent is an id, which may be missing.  Texts are borrowed: from the mapped input files, which stay open as
+ * long as the linked trace, or from its arena.
+ *
+ * Time: nanoseconds of whatever clock the files have; all ranks of a set in one clock when the linker aligned them. */
+#ifndef ORR_SOURCES_PYTORCH_LINKED_H
+#define ORR_SOURCES_PYTORCH_LINKED_H
+
+#include "../../base/input.h"
+#include "../../base/memory.h"
+
+#include <orrery/pytorch.h>
+
+#define ORR__NO_TIME INT64_MIN
+#define ORR__NO_COMM UINT32_MAX
+#define ORR__NO_ID UINT64_MAX
+
+typedef enum orr__linked_kind {
+    ORR__ON_HOST, /* an operator, an annotation, a thread, the process */
+    ORR__ON_DEVICE, /* a kernel, a copy, a fill: a device event under the host node that launched it */
+    ORR__GROUPS     /* "process_group:init": no work, it describes the groups */
+} orr__linked_kind;
+
+/* What a host node or a kernel says about its communication.  Nodes without any have none; one that says only part of
+ * it leaves the rest to its parents (a kernel to its record_param_comms).  Texts that are not known are empty,
+ * numbers -1. */
+typedef struct orr__linked_comm {
+    orr_str collective;         /* "allreduce", "_allgather_base", "send", "all_to_allv", "wait" */
+    orr_str dtype;              /* "Float", "BFloat16" */
+    orr_str group, group_about; /* name, which is a decimal number as a rule; description */
+    orr_str ranks;              /* of the group, as JSON: "[0, 1, 2, 3]"; may be cut off by "..." */
+    orr_str in_split, out_split; /* of an all-to-all, as JSON: elements for each rank */
+    int64_t in_elements, out_elements;
+    int64_t group_size, rank_start, rank_stride;
+    int64_t src, dst,
+        tag;          /* a message: ranks of the job; the root of a rooted collective is in src */
+    int64_t sequence; /* of the collective in its group, from the process group itself */
+} orr__linked_comm;
+
+/* Six values of a node as JSON text, byte for byte as in the host trace.  Empty: not there. */
+typedef struct orr__linked_io {
+    orr_str values, shapes, types;
+} orr__linked_io;
+
+typedef struct orr__linked_node {
+    uint64_t id, parent; /* ORR__NO_ID: no parent */
+    orr_str name;        /* as text, not as JSON */
+    orr_str op_schema;
+    const orr__linked_io *inputs,
+        *outputs;        /* a device node shares those of its host node; NULL: none */
+    int64_t start_ns;    /* ORR__NO_TIME: never measured */
+    int64_t duration_ns; /* with everything inside */
+    int64_t own_ns;      /* without the operators inside: exclusive_dur */
+    int64_t wait_ns;     /* of own_ns, time spent waiting for the device in synchronising calls */
+    int64_t rf_id, fw_parent, seq_id, scope, tid, fw_tid;
+    int64_t stream; /* device nodes */
+    uint32_t comm;  /* which of comms; ORR__NO_COMM */
+    uint64_t byte;  /* where it stands in the file `path`, for messages; ORR_NO_BYTE */
+    uint8_t kind;   /* orr__linked_kind */
+    uint8_t
+        lacks; /* bit i: there is no attribute i of rf_id .. fw_tid, op_schema (the order above) */
+    bool is_memory; /* device: a copy or a fill ("gpu_memcpy", "gpu_memset") */
+} orr__linked_node;
+
+/* `to` starts only after `from` has ended.  Ids, so that edges may be noted before their ends are there.
+ *
+ *     THREAD  a host node of another thread (inter_thread_dep)      host   -> host
+ *     SYNC    the host waited for the device (sync_dep)             device -> host
+ *     EVENT   a stream waited for an event of another stream        device -> device
+ *     WAIT    an asynchronous collective and what waits for it      any    -> any
+ *     MARK    anything else that was seen in the traces             any    -> any
+ *
+ * Not to be noted, as the converter adds them: parent before child, operators of a thread one after another, host node
+ * before the kernels it launched, kernels of a stream one after another. */
+typedef enum orr__edge_kind {
+    ORR__EDGE_THREAD,
+    ORR__EDGE_SYNC,
+    ORR__EDGE_EVENT,
+    ORR__EDGE_WAIT,
+    ORR__EDGE_MARK,
+    ORR__EDGE_KINDS
+} orr__edge_kind;
+
+typedef struct orr__linked_edge {
+    uint64_t from, to;
+    uint8_t kind;
+} orr__linked_edge;
+
+typedef struct orr__linked_group {
+    orr_str name, about; /* "0", "default_pg" */
+    const uint32_t
+        *ranks;     /* count of them; NULL where only the size is known, or all ranks are meant */
+    uint32_t count; /* 0: not known either */
+} orr__linked_group;
+
+struct orr_linked {
+    const char *path; /* for messages: the linked file, or the host trace */
+    orr_str schema, time;
+    uint64_t pid, start_ts, finish_ts; /* as in the host trace */
+    int64_t rank, world;               /* -1: not known */
+    orr__linked_node *nodes;
+    orr__linked_edge *edges;
+    orr__linked_comm *comms;
+    orr__linked_group *groups;
+    size_t node_count, edge_count, comm_count, group_count;
+    size_t node_room, edge_room, comm_room, group_room;
+    orr_arena *arena;    /* texts and arrays that are nowhere else */
+    orr_input *input[2]; /* files that texts are borrowed from; closed with it */
+};
+
+/* An empty one; NULL: out of memory.  orr_linked_free ends it. */
+orr_linked *orr__linked_create(const char *path);
+
+/* Each false when memory runs out.  The node's comm is set when `comm` is not NULL. */
+bool orr__linked_add(orr_linked *l, const orr__linked_node *node, const orr__linked_comm *comm);
+bool orr__linked_join(orr_linked *l, uint64_t from, uint64_t to, orr__edge_kind kind);
+orr__linked_comm orr__linked_no_comm(void); /* one that says nothing */
+
+/* The groups that a list of process groups describes, added to those known (a name known already is completed).  The
+ * list is JSON: the text inside "process_group:init", or pg_config of the device trace's distributedInfo.
+ * Not a list, or anything in it that is not understood: false, and nothing is added. */
+bool orr__linked_read_groups(orr_linked *l, orr_str list);
+const orr__linked_group *orr__linked_find_group(const orr_linked *l, orr_str name);
+
+#endif
