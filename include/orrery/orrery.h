@@ -10,6 +10,7 @@
 #include <orrery/flexflow.h>
 #include <orrery/gemm.h>
 #include <orrery/gen.h>
+#include <orrery/goal.h>
 #include <orrery/hardware.h>
 #include <orrery/info.h>
 #include <orrery/issue_log.h>
