@@ -20,6 +20,7 @@
 #include <orrery/network.h>
 #include <orrery/progress.h>
 #include <orrery/scalesim.h>
+#include <orrery/schedgen.h>
 #include <orrery/serve.h>
 #include <orrery/set.h>
 #include <orrery/sim.h>
