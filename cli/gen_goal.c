@@ -5,6 +5,7 @@
  * (goal.md 4). */
 #include "command.h"
 
+#include <orrery/mpi_trace.h>
 #include <orrery/schedgen.h>
 
 #include <errno.h>
@@ -49,11 +50,38 @@ enum { RANKS_MAX = INT32_MAX, NAME_COLUMN = 22 };
         "keep-invalid", 0, NULL, "write what SchedGen writes even where that cannot run"               \
     }
 
+#define TRACE_ROWS                                                                                  \
+    {"traces", 0, "FILE", "trace: the file of rank 0, with -0 in its name where the rank goes"},    \
+        {"traces-extr", 0, "N",       "as many times the ranks there are traces of",                \
+         CLI_COUNT,     1, RANKS_MAX, "1"},                                                         \
+        {"traces-nops", 0, "N",       "stop in each rank after so many collectives; 0: go on",      \
+         CLI_COUNT,     0, RANKS_MAX, "0"},                                                         \
+        {"traces-start", 0, "FILE",                                                                 \
+         "where in each trace to begin; written anew when --traces-nops stops"},                    \
+        {"traces-nop2p", 0, NULL, "leave out messages from rank to rank, and waits"},               \
+        {"traces-nocolls", 0, NULL, "leave out collectives"},                                       \
+        {"traces-nbcify",                                                                           \
+         0,                                                                                         \
+         "US",                                                                                      \
+         "begin collectives so much earlier, beside what is computed then",                         \
+         CLI_COUNT,                                                                                 \
+         0,                                                                                         \
+         RANKS_MAX,                                                                                 \
+         "0"},                                                                                      \
+        {"traces-print", 0, "N",       "not 0: comments in the schedule, and a line for each call", \
+         CLI_COUNT,      0, RANKS_MAX, "0"},                                                        \
+        {"timemult", 0, "N",       "units of the schedule in a microsecond",                        \
+         CLI_COUNT,  1, RANKS_MAX, "1000"},                                                         \
+    {                                                                                               \
+        "mpi", 0, "openmpi|mpich", "whose numbers for any source and no rank the trace has"         \
+    }
+
 static const cli_option options[] = {
     {"output", 'o', "OUT", "the schedule", .fallback = "schedule.goal"},
     {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 1, RANKS_MAX, "8"},
     {"commsize", 's', "N", "the same, as SchedGen calls it", CLI_COUNT, 1, RANKS_MAX},
     PATTERN_ROWS,
+    TRACE_ROWS,
     {"compat", 0, "lgs2023|atlahs", "SchedGen of LogGOPSim (2023) or of ATLAHS, where they differ"},
     {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
     {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
@@ -65,6 +93,7 @@ const cli_option cli_schedgen_options[] = {
     {"commsize", 's', "N", "how many ranks", CLI_COUNT, 1, RANKS_MAX, "8"},
     {"filename", 'o', "FILE", "the schedule", .fallback = "schedule.goal"},
     PATTERN_ROWS,
+    TRACE_ROWS,
     {"compat", 0, "lgs2023|atlahs", "ours: SchedGen of LogGOPSim (2023) or of ATLAHS",
      .fallback = "lgs2023"},
     {"no-compat", 0, NULL, "ours: as orrery gen goal"},
@@ -73,7 +102,7 @@ const cli_option cli_schedgen_options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"PATTERN", "a name that --list shows", CLI_MAYBE},
+    {"PATTERN", "a name that --list shows, or trace", CLI_MAYBE},
     {0},
 };
 
@@ -156,6 +185,83 @@ static orr_code find_pattern(const char *name, const orr_schedgen_pattern **out,
                     name);
 }
 
+static bool is_trace(const char *name)
+{
+    return strcmp(name, "trace") == 0;
+}
+
+/* ---- traces ---- */
+
+static orr_mpi_library library_of(const char *word)
+{
+    if (!word)
+        return ORR_MPI_DEFAULT;
+    return strcmp(word, "mpich") == 0 ? ORR_MPI_MPICH : ORR_MPI_OPENMPI;
+}
+
+static orr_mpi_trace_options read_trace_options(const cli_context *c)
+{
+    return (orr_mpi_trace_options){
+        .compat = compat_of(cli_text(c, "compat")),
+        .library = library_of(cli_text(c, "mpi")),
+        .time_mult = (uint32_t)cli_count(c, "timemult"),
+        .copies = (uint32_t)cli_count(c, "traces-extr"),
+        .cpu = (uint32_t)cli_count(c, "cpu"),
+        .has_overlap = cli_given(c, "nb"),
+        .overlap_ns = cli_count(c, "nb"),
+        .poll_ns = cli_count(c, "nb-poll"),
+        .max_collectives = cli_count(c, "traces-nops"),
+        .start_path = cli_text(c, "traces-start"),
+        .skips_messages = cli_flag(c, "traces-nop2p"),
+        .skips_collectives = cli_flag(c, "traces-nocolls"),
+        .early_us = (uint32_t)cli_count(c, "traces-nbcify"),
+        .is_talkative = cli_count(c, "traces-print") != 0,
+        .is_quiet = c->quiet,
+    };
+}
+
+/* Odd things, each once with how often. */
+static void remark(const cli_context *c, const orr_mpi_trace_remarks *m)
+{
+    if (m->sub_communicators)
+        cli_note(c, "%" PRIu64 " collectives of fewer than %" PRIu32 " ranks: left out\n",
+                 m->sub_communicators, m->ranks);
+    if (m->sub_messages)
+        cli_note(c,
+                 "%" PRIu64 " messages in communicators of fewer than %" PRIu32
+                 " ranks: ranks taken as those of all\n",
+                 m->sub_messages, m->ranks);
+    if (m->not_expanded)
+        cli_note(
+            c, "%" PRIu64 " collectives are not taken apart, their time is computing time: %s%s\n",
+            m->not_expanded, m->not_expanded_name, m->not_expanded > 1 ? ", ..." : "");
+    if (m->unknown)
+        cli_note(c, "%" PRIu64 " calls mean nothing here, their time is computing time: %s%s\n",
+                 m->unknown, m->unknown_name, m->unknown > 1 ? ", ..." : "");
+    if (m->backward)
+        cli_note(c, "%" PRIu64 " calls begin before the last one ended: no time between\n",
+                 m->backward);
+    if (m->nobody)
+        cli_note(c, "%" PRIu64 " messages to or from no rank: left out\n", m->nobody);
+}
+
+static orr_code make_trace(const cli_context *c,
+                           const orr_mpi_trace_options *opt,
+                           const char *to,
+                           orr_schedgen_totals *totals,
+                           orr_error *err)
+{
+    const char *from = cli_text(c, "traces");
+    orr_mpi_trace_remarks odd;
+    if (!from)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "missing option: --traces FILE, the trace of rank 0");
+    const orr_code code = orr_mpi_trace_write(from, opt, to, totals, &odd, err);
+    if (!code)
+        remark(c, &odd);
+    return code;
+}
+
 /* ---- the list ---- */
 
 /* Options by what they are for; a pattern that does not look at them refuses them. */
@@ -199,6 +305,8 @@ static void list_all(void)
 {
     for (size_t i = 0; orr_schedgen_at(i); i++)
         printf("%-*s %s\n", NAME_COLUMN, orr_schedgen_at(i)->name, orr_schedgen_at(i)->help);
+    printf("%-*s %s\n", NAME_COLUMN, "trace",
+           "traces of MPI calls (--traces), as liballprof has them");
 }
 
 static void list_one_json(const orr_schedgen_pattern *p)
@@ -254,21 +362,34 @@ static void report(const cli_context *c, const char *to, const orr_schedgen_tota
              t->edges);
 }
 
-static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
+static orr_code make_pattern(const cli_context *c,
+                             const orr_schedgen_pattern *p,
+                             const char *to,
+                             orr_schedgen_totals *totals,
+                             orr_error *err)
 {
-    const char *to = cli_text(c, "output");
     orr_schedgen_options opt;
-    orr_schedgen_totals totals;
     orr_code code = read_options(c, &opt, err);
     if (code || (code = check_knobs(c, p, err)))
         return code;
+    opt.ranks = (uint32_t)cli_count(c, cli_given(c, "commsize") ? "commsize" : "ranks");
+    return orr_schedgen_write(p, &opt, to, totals, err);
+}
+
+/* p NULL: a trace. */
+static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    const orr_mpi_trace_options trace = read_trace_options(c);
+    orr_schedgen_totals totals;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
-    opt.ranks = (uint32_t)cli_count(c, cli_given(c, "commsize") ? "commsize" : "ranks");
-    if ((code = orr_schedgen_write(p, &opt, to, &totals, err)))
+    const orr_code code =
+        p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, err);
+    if (code)
         return code;
     if (cli_flag(c, "json"))
-        report_json(p->name, to, &totals);
+        report_json(p ? p->name : "trace", to, &totals);
     else if (strcmp(to, "-") != 0)
         report(c, to, &totals);
     return ORR_OK;
@@ -278,14 +399,15 @@ static orr_code gen_goal_run(cli_context *c, orr_error *err)
 {
     const char *name = c->arg_count ? c->args[0] : NULL;
     const orr_schedgen_pattern *p = NULL;
-    const orr_code code = name ? find_pattern(name, &p, err) : ORR_OK;
+    const bool has_trace = name && is_trace(name);
+    const orr_code code = name && !has_trace ? find_pattern(name, &p, err) : ORR_OK;
     if (code)
         return code;
     if (cli_flag(c, "list")) {
         list(p, cli_flag(c, "json"));
         return ORR_OK;
     }
-    if (!p)
+    if (!p && !has_trace)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "missing argument: PATTERN; 'orrery gen goal --list' shows what there is");
     return make(c, p, err);
@@ -307,9 +429,32 @@ const cli_command cli_cmd_gen_goal = {
 
 /* ---- schedgen ---- */
 
+/* Its last line, wherever the schedule is not. */
+static void say_totals(FILE *talk, const orr_schedgen_totals *t)
+{
+    fprintf(talk,
+            "%" PRIu64 " sends, %" PRIu64 " recvs, %" PRIu64 " execs, and %" PRIu64
+            " reqs among %" PRIu64 " hosts written\n",
+            t->sends, t->recvs, t->calcs, t->edges, t->ranks);
+}
+
+static FILE *talk_to(const cli_context *c)
+{
+    return strcmp(cli_text(c, "filename"), "-") == 0 ? stderr : stdout;
+}
+
+static void say_repair(const cli_context *c,
+                       const orr_schedgen_pattern *p,
+                       const orr_schedgen_options *opt)
+{
+    const char *repair = orr_schedgen_repair(p, opt);
+    if (repair)
+        cli_note(c, "schedgen: %s: %s; %s\n", p->name, repair,
+                 opt->keeps_invalid ? "kept" : "written as it was meant (--keep-invalid keeps it)");
+}
+
 static orr_code run_pattern(const cli_context *c, orr_error *err)
 {
-    const char *to = cli_text(c, "filename");
     const orr_schedgen_pattern *p;
     orr_schedgen_options opt;
     orr_schedgen_totals t;
@@ -319,26 +464,39 @@ static orr_code run_pattern(const cli_context *c, orr_error *err)
     opt.ranks = (uint32_t)cli_count(c, "commsize");
     if (cli_flag(c, "no-compat"))
         opt.compat = ORR_SCHEDGEN_OURS;
-    if ((code = orr_schedgen_write(p, &opt, to, &t, err)))
+    if ((code = orr_schedgen_write(p, &opt, cli_text(c, "filename"), &t, err)))
         return code;
-    const char *repair = orr_schedgen_repair(p, &opt);
-    if (repair)
-        cli_note(c, "schedgen: %s: %s; %s\n", p->name, repair,
-                 opt.keeps_invalid ? "kept" : "written as it was meant (--keep-invalid keeps it)");
-    FILE *talk = strcmp(to, "-") == 0 ? stderr : stdout;
+    say_repair(c, p, &opt);
     if (strcmp(p->name, "resnet") == 0 && opt.compat == ORR_SCHEDGEN_LGS2023)
-        fprintf(talk, "create resnet with %" PRIu32 " nodes\n", opt.ranks);
-    fprintf(talk,
-            "%" PRIu64 " sends, %" PRIu64 " recvs, %" PRIu64 " execs, and %" PRIu64
-            " reqs among %" PRIu64 " hosts written\n",
-            t.sends, t.recvs, t.calcs, t.edges, t.ranks);
+        fprintf(talk_to(c), "create resnet with %" PRIu32 " nodes\n", opt.ranks);
+    say_totals(talk_to(c), &t);
     return ORR_OK;
+}
+
+static void say_line(void *context, const char *line)
+{
+    fprintf((FILE *)context, "%s\n", line);
+}
+
+static orr_code run_trace(const cli_context *c, orr_error *err)
+{
+    orr_mpi_trace_options opt = read_trace_options(c);
+    orr_schedgen_totals t;
+    if (cli_flag(c, "no-compat"))
+        opt.compat = ORR_SCHEDGEN_OURS;
+    opt.talk = say_line;
+    opt.talk_context = talk_to(c);
+    const orr_code code = make_trace(c, &opt, cli_text(c, "filename"), &t, err);
+    if (!code)
+        say_totals(talk_to(c), &t);
+    return code;
 }
 
 orr_code cli_run_schedgen(cli_context *c, orr_error *err)
 {
-    if (!cli_flag(c, "version"))
-        return run_pattern(c, err);
-    puts("schedgen 0.1");
-    return ORR_OK;
+    if (cli_flag(c, "version")) {
+        puts("schedgen 0.1");
+        return ORR_OK;
+    }
+    return is_trace(cli_text(c, "ptrn")) ? run_trace(c, err) : run_pattern(c, err);
 }

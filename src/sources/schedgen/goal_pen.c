@@ -268,6 +268,8 @@ void orr__gpen_discard(goal_pen *pen)
 orr_code orr__gpen_finish(goal_pen *pen, orr_error *err)
 {
     orr_code code = ORR_OK;
+    if (pen->totals_out)
+        *pen->totals_out = pen->totals;
     if (pen->text.failed || pen->marks.failed) {
         code = orr_no_memory(err);
     } else if (pen->out) {

@@ -35,6 +35,7 @@ typedef struct goal_pen {
     uint64_t base;
     orr_buf marks;
     orr_schedgen_totals totals;
+    orr_schedgen_totals *totals_out; /* NULL, or where finish leaves them */
 } goal_pen;
 
 orr_code orr__gpen_init(goal_pen *pen, const char *path, orr_error *err) ORR_MUST_CHECK;

@@ -242,8 +242,7 @@ orr_code orr_schedgen_write(const orr_schedgen_pattern *p,
     if (!code)
         write_ranks(r, &s);
     orr_free(s.table);
-    if (out)
-        *out = pen.totals;
+    pen.totals_out = out;
     if (!code)
         return orr__gpen_finish(&pen, err);
     orr__gpen_discard(&pen);
