@@ -218,6 +218,14 @@ static const cli_command stage = {
     .run = cli_run_stage,
 };
 
+static const cli_command schedgen = {
+    .name = "schedgen",
+    .summary = "write the GOAL schedule of a communication pattern, or of a trace of MPI calls",
+    .now = "orrery gen goal PATTERN --compat lgs2023",
+    .options = cli_schedgen_options,
+    .run = cli_run_schedgen,
+};
+
 const cli_command *const cli_old_names[] = {
     &et_generator,
     &chakra_generator,
@@ -232,6 +240,7 @@ const cli_command *const cli_old_names[] = {
     &astra_unaware,
     &astra_aware,
     &stage,
+    &schedgen,
     NULL,
 };
 

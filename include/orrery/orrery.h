@@ -10,6 +10,7 @@
 #include <orrery/flexflow.h>
 #include <orrery/gemm.h>
 #include <orrery/gen.h>
+#include <orrery/goal.h>
 #include <orrery/hardware.h>
 #include <orrery/info.h>
 #include <orrery/issue_log.h>
@@ -17,10 +18,12 @@
 #include <orrery/link.h>
 #include <orrery/llm.h>
 #include <orrery/model.h>
+#include <orrery/mpi_trace.h>
 #include <orrery/network.h>
 #include <orrery/progress.h>
 #include <orrery/pytorch.h>
 #include <orrery/scalesim.h>
+#include <orrery/schedgen.h>
 #include <orrery/serve.h>
 #include <orrery/set.h>
 #include <orrery/sim.h>
