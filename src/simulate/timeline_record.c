@@ -8,7 +8,7 @@
  *              phases, dimension k[, queue q]      when phases were recorded
  *
  * Arrows are messages between nodes; two counters say how many ranks compute and how many communicate. */
-#include "report.h"
+#include "run_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -137,6 +137,18 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
     }
 }
 
+static orr_code set_collective(recorder *r, const orr__npu *n, uint32_t place, orr_timespan *out)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    const uint32_t node = n->graph->node[place];
+    const orr_str name = orr__node_group_name(n, place);
+    const orr__group *g = orr__node_group(n, place);
+    if (c->comm_type && c->comm_type[node] >= 0 && c->comm_type[node] < ORR_COLL_COUNT)
+        out->collective = (uint8_t)(c->comm_type[node] + 1);
+    out->members = g ? g->count : name.len == 0 ? r->s->npu_count : 0;
+    return orr_timeline_add_text(r->t, name, &out->group, r->err);
+}
+
 static orr_code add_step(recorder *r, uint32_t i)
 {
     const orr__step *step = &r->w->steps[i];
@@ -150,8 +162,7 @@ static orr_code add_step(recorder *r, uint32_t i)
     set_peer(r, i, &span);
     orr_code code = orr_timeline_add_text(r->t, orr__step_name(r->s, step), &span.name, r->err);
     if (!code && span.kind == ORR_SPAN_COLLECTIVE)
-        code =
-            orr_timeline_add_text(r->t, orr__node_group_name(n, step->place), &span.group, r->err);
+        code = set_collective(r, n, step->place, &span);
     return code ? code : orr_timeline_add_span(r->t, &span, &r->span[i], r->err);
 }
 
