@@ -112,7 +112,8 @@ static uint64_t put(orr__pen *p, node *n)
         p->code = orr_no_memory(p->err);
         return 0;
     }
-    if (p->has_held && n->type != ORR_NODE_COMM_RECV) { /* a receive may start long before its task */
+    if (p->has_held &&
+        n->type != ORR_NODE_COMM_RECV) { /* a receive may start long before its task */
         add_int(n, "held_bytes", ORR_VALUE_UINT64, p->held);
         p->has_held = false;
     }
