@@ -22,6 +22,7 @@
 #include <orrery/network.h>
 #include <orrery/progress.h>
 #include <orrery/pytorch.h>
+#include <orrery/report.h>
 #include <orrery/scalesim.h>
 #include <orrery/schedgen.h>
 #include <orrery/serve.h>
