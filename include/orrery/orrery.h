@@ -16,6 +16,7 @@
 #include <orrery/issue_log.h>
 #include <orrery/layers.h>
 #include <orrery/llm.h>
+#include <orrery/loggops.h>
 #include <orrery/model.h>
 #include <orrery/network.h>
 #include <orrery/progress.h>
