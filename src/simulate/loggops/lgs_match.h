@@ -9,6 +9,7 @@
 #ifndef ORR_SIMULATE_LGS_MATCH_H
 #define ORR_SIMULATE_LGS_MATCH_H
 
+#include "base/hash.h"
 #include "lgs_queue.h"
 
 typedef struct lgs_key {
@@ -52,9 +53,8 @@ uint32_t orr__lgs_match_take_any(
 
 static inline size_t lgs_match_place(const lgs_match *m, lgs_key k)
 {
-    uint64_t h = ((uint64_t)k.host << 32 | k.source) * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 29 ^ k.tag) * 0xbf58476d1ce4e5b9u;
-    return (size_t)(h >> 20) & (m->slot_count - 1);
+    const uint64_t h = orr_hash_mix((uint64_t)k.host << 32 | k.source, 0x9e3779b97f4a7c15u);
+    return (size_t)orr_hash_mix(h ^ k.tag, 0xe7037ed1a0b428dbu) & (m->slot_count - 1);
 }
 
 #endif

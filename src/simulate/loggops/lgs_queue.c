@@ -12,7 +12,7 @@ bool orr__lgs_queue_init(lgs_queue *q)
     q->slots = orr_alloc(FIRST_SLOTS, sizeof *q->slots);
     q->slot_count = FIRST_SLOTS;
     return q->slots && orr_grow(&q->events, &q->event_room, FIRST_EVENTS) &&
-           orr_grow(&q->buckets, &q->bucket_room, 64);
+           orr_grow(&q->buckets, &q->bucket_room, 64) && (q->events[0] = (lgs_event){0}, true);
 }
 
 void orr__lgs_queue_fini(lgs_queue *q)

@@ -16,7 +16,8 @@
 #include "base/heap.h"
 #include "base/memory.h"
 
-enum { LGS_MESSAGE = 0x80000000 }; /* in an event's node: the message of that send */
+enum { LGS_FAR = 20, LGS_NEAR = 10 }; /* how far ahead memory is asked for */
+enum { LGS_MESSAGE = 0x80000000 };    /* in an event's node: the message of that send */
 
 typedef struct lgs_event {
     uint64_t time;
@@ -49,7 +50,7 @@ typedef struct lgs_queue {
     orr_heap times;       /* with the bucket; may name empty ones */
     uint64_t recent_time; /* of the bucket used last */
     uint32_t recent;
-    uint32_t ahead, ahead_of; /* an event a few places behind the head of that bucket */
+    uint32_t far, near, ahead_of; /* events some places behind the head of that bucket */
     size_t pending;
 } lgs_queue;
 
@@ -147,11 +148,14 @@ static inline uint32_t lgs_queue_pop(lgs_queue *q)
     q->pending--;
     if (q->ahead_of != b) {
         q->ahead_of = b;
-        q->ahead = q->buckets[b].list.head;
-        for (int i = 0; i < 12 && q->ahead; i++)
-            q->ahead = q->events[q->ahead].next;
-    } else if (q->ahead) {
-        q->ahead = q->events[q->ahead].next;
+        q->far = q->near = q->buckets[b].list.head;
+        for (int i = 0; i < LGS_FAR && q->far; i++) {
+            q->far = q->events[q->far].next;
+            q->near = i < LGS_NEAR ? q->far : q->near;
+        }
+    } else {
+        q->far = q->events[q->far].next; /* of nobody: nobody */
+        q->near = q->events[q->near].next;
     }
     return lgs_list_pop(q->events, &q->buckets[b].list);
 }

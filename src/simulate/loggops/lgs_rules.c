@@ -411,12 +411,21 @@ INLINE void step(orr_loggops *s, uint32_t e, bool own, orr_error *err)
 /* The queue knows a few events ahead what it will need: memory is on its way when they come. */
 INLINE void look_ahead(const orr_loggops *s)
 {
-    const uint32_t ahead = s->queue.ahead;
-    if (!ahead)
-        return;
-    const lgs_event *ev = &s->queue.events[ahead];
+    const lgs_event *ev = &s->queue.events[s->queue.far];
     __builtin_prefetch(lgs_node(s, ev->host, ev->node));
     __builtin_prefetch(&s->queue.events[ev->next]);
+    if (!s->queue.near)
+        return;
+    ev = &s->queue.events[s->queue.near];
+    const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
+    const bool is_message = ev->node & (uint32_t)LGS_MESSAGE;
+    if (is_message)
+        __builtin_prefetch(s->clocks + n->peer * s->stride);
+    if (!is_message && n->kind != ORR_GOAL_RECV)
+        return;
+    const lgs_key key =
+        is_message ? (lgs_key){n->peer, ev->host, n->tag} : (lgs_key){ev->host, n->peer, n->tag};
+    __builtin_prefetch(&s->match.slots[lgs_match_place(&s->match, key)]);
 }
 
 static void start_all(orr_loggops *s, bool own)
