@@ -137,6 +137,15 @@ static inline bool lgs_queue_push(lgs_queue *q, uint32_t e)
     return true;
 }
 
+/* Where every event has a time of its own, the next ones are near the top of the heap. */
+static inline void lgs_queue_ask(const lgs_queue *q)
+{
+    const orr_heap_entry *t = q->times.entries;
+    const size_t to = q->times.count < 5 ? q->times.count : 5;
+    for (size_t i = 1; i < to; i++)
+        __builtin_prefetch(&q->events[q->buckets[t[i].value].list.head]);
+}
+
 /* The first event by time and number; 0: none is left. */
 static inline uint32_t lgs_queue_pop(lgs_queue *q)
 {
@@ -146,6 +155,8 @@ static inline uint32_t lgs_queue_pop(lgs_queue *q)
     if (lgs_list_is_empty(&q->buckets[b].list))
         b = orr__lgs_queue_next(q);
     q->pending--;
+    if (!q->near)
+        lgs_queue_ask(q);
     if (q->ahead_of != b) {
         q->ahead_of = b;
         q->far = q->near = q->buckets[b].list.head;
