@@ -226,6 +226,30 @@ static const cli_command schedgen = {
     .run = cli_run_schedgen,
 };
 
+static const cli_command loggopsim = {
+    .name = "LogGOPSim",
+    .summary = "simulate a GOAL schedule by the LogGOPS model",
+    .now = "orrery run --network loggops --compat lgs2023",
+    .options = cli_loggopsim_options,
+    .run = cli_run_loggopsim,
+};
+
+static const cli_command txt2bin = {
+    .name = "txt2bin",
+    .summary = "turn the text of a GOAL schedule into its binary form",
+    .now = "orrery convert goal --form binary",
+    .options = cli_txt2bin_options,
+    .run = cli_run_txt2bin,
+};
+
+static const cli_command bin2txt = {
+    .name = "bin2txt",
+    .summary = "turn a binary GOAL schedule into text",
+    .now = "orrery convert goal --form text",
+    .options = cli_txt2bin_options,
+    .run = cli_run_bin2txt,
+};
+
 const cli_command *const cli_old_names[] = {
     &et_generator,
     &chakra_generator,
@@ -241,6 +265,9 @@ const cli_command *const cli_old_names[] = {
     &astra_aware,
     &stage,
     &schedgen,
+    &loggopsim,
+    &txt2bin,
+    &bin2txt,
     NULL,
 };
 

@@ -19,6 +19,7 @@ static const cli_option options[] = {
      CLI_COUNT, 1, 1 << 20},
     {"compat", 0, NULL, "text, flexflow: exactly as chakra_converter, its defects included"},
     {"schema", 0, "current|2023-10|0.0.3u|0.0.3|0.0.2|eg", "generation of the .et format to write"},
+    {"form", 0, "text|binary", "goal: which form; else by the ending of OUT"},
     {"same-schema", 0, NULL, "et: write the generation that was read"},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"threads", 'j', "N", "how many files at a time; 0: one per core", CLI_COUNT, 0, 1024, "0"},
@@ -28,7 +29,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to convert: et, text or flexflow", CLI_ONCE},
+    {"KIND", "what to convert: et, text, flexflow or goal", CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_ONCE},
     {0},
@@ -106,9 +107,10 @@ static orr_code et_make(cli_context *c, orr_set **out, orr_error *err)
 }
 
 static const char *const et_options[] = {"same-schema", "lenient", NULL};
-static const cli_converter convert_et = {"et", et_options, et_make};
+static const cli_converter convert_et = {"et", et_options, et_make, NULL};
 
-static const cli_converter *const kinds[] = {&convert_et, &cli_convert_text, &cli_convert_flexflow};
+static const cli_converter *const kinds[] = {&convert_et, &cli_convert_text, &cli_convert_flexflow,
+                                             &cli_convert_goal};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static orr_code find_kind(const char *name, const cli_converter **out, orr_error *err)
@@ -122,7 +124,8 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
     }
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; there are: et, text, flexflow", name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; there are: et, text, flexflow, goal",
+                    name);
 }
 
 static bool takes(const cli_converter *k, const char *option)
@@ -153,8 +156,11 @@ static orr_code convert_run(cli_context *c, orr_error *err)
     const cli_converter *kind;
     orr_set *s;
     orr_code code = find_kind(c->args[0], &kind, err);
-    if (code || (code = check_options(c, kind, err)) || (code = cli_target_check(c, &to, err)) ||
-        (code = kind->make(c, &s, err)))
+    if (code || (code = check_options(c, kind, err)))
+        return code;
+    if (kind->run)
+        return kind->run(c, err);
+    if ((code = cli_target_check(c, &to, err)) || (code = kind->make(c, &s, err)))
         return code;
     code = keep_ranks(c, s, err);
     if (!code)

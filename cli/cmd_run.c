@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - orrery run: simulate traces on a model of a cluster; and the two old programs it replaces. */
 #include "report_sim.h"
+#include "command.h"
+#include "goal.h"
 
 #include <orrery/sim.h>
 #include <orrery/view.h>
@@ -11,13 +13,19 @@
 #include <sys/stat.h>
 
 static const cli_option options[] = {
-    {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute",
-     .required = true},
-    {"topology", 't', "FILE", "network file of ASTRA-sim, or links one by one (YAML, JSON)",
-     .required = true},
+    {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
+    {"topology", 't', "FILE", "network file of ASTRA-sim, or links one by one (YAML, JSON)"},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
-    {"network", 'n', "unaware|aware|graph", "without or with messages delaying each other"},
+    {"network", 'n', "unaware|aware|graph|loggops",
+     "without or with messages delaying each other; by LogGOPS"},
+    {"loggops", 0, "PARAMETERS",
+     "default, ai, hpc, or L=2500,o=1500,g=1000,G=6,O=0,S=65535 (ns, bytes)"},
+    {"compat", 0, "lgs2023|atlahs", "loggops: exactly as LogGOPSim of 2023, or of ATLAHS"},
+    {"noise", 0, "FILE", "loggops: interruptions, start and duration in ns, a line each"},
+    {"noise-seed", 0, "N", "loggops: where in that file ranks start", CLI_COUNT, 0, UINT32_MAX,
+     "12345"},
+    {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
@@ -205,8 +213,37 @@ static orr_code check_wishes(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
+static bool is_loggops(const cli_context *c)
+{
+    const char *network = cli_text(c, "network");
+    return network ? strcmp(network, "loggops") == 0
+                   : !cli_given(c, "topology") && orr_goal_recognise(c->args[0]);
+}
+
+/* What only one kind of network takes. */
+static orr_code check_files(const cli_context *c, orr_error *err)
+{
+    static const char *const loggops[] = {"loggops", "compat", "noise", "noise-seed",
+                                          "noise-common"};
+    for (size_t i = 0; i < sizeof loggops / sizeof *loggops; i++) {
+        if (cli_given(c, loggops[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network loggops only",
+                            loggops[i]);
+    }
+    if (!cli_given(c, "system"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
+    if (!cli_given(c, "topology"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
+    return ORR_OK;
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
+    if (is_loggops(c))
+        return cli_run_loggops(c, err);
+    const orr_code wrong = check_files(c, err);
+    if (wrong)
+        return wrong;
     const orr_sim_options opt = {
         .workload = c->args[0],
         .system = cli_text(c, "system"),

@@ -45,6 +45,10 @@ extern const cli_option cli_schedgen_options[];
 orr_code cli_run_schedgen(cli_context *c, orr_error *err);
 extern const cli_option cli_stage_options[];
 enum { CLI_STAGE_OWN = 19 }; /* rows of it that the old name does not have */
+extern const cli_option cli_loggopsim_options[], cli_txt2bin_options[];
+orr_code cli_run_loggopsim(cli_context *c, orr_error *err);
+orr_code cli_run_txt2bin(cli_context *c, orr_error *err);
+orr_code cli_run_bin2txt(cli_context *c, orr_error *err);
 orr_code cli_run_stage(cli_context *c, orr_error *err);
 
 /* orrery view timeline; and what run --gantt shares with it. */

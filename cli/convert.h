@@ -15,10 +15,13 @@ typedef struct cli_converter {
     const char *const *options; /* those that only some kinds have; NULL ends them */
     /* Read c->args[1] and make the traces of all ranks. */
     orr_code (*make)(cli_context *c, orr_set **out, orr_error *err);
+    /* Instead of make: all of it, where what is made is not traces. */
+    orr_code (*run)(cli_context *c, orr_error *err);
 } cli_converter;
 
 extern const cli_converter cli_convert_text;
 extern const cli_converter cli_convert_flexflow;
+extern const cli_converter cli_convert_goal;
 
 /* ---- what OUT means (convert_out.c) ---- */
 

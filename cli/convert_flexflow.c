@@ -48,4 +48,4 @@ static orr_code flexflow_make(cli_context *c, orr_set **out, orr_error *err)
 
 static const char *const flexflow_options[] = {"frequency", "compat", NULL};
 
-const cli_converter cli_convert_flexflow = {"flexflow", flexflow_options, flexflow_make};
+const cli_converter cli_convert_flexflow = {"flexflow", flexflow_options, flexflow_make, NULL};

@@ -117,4 +117,4 @@ static orr_code text_make(cli_context *c, orr_set **out, orr_error *err)
 
 static const char *const text_options[] = {"npus", "passes", "dims", "updates", "compat", NULL};
 
-const cli_converter cli_convert_text = {"text", text_options, text_make};
+const cli_converter cli_convert_text = {"text", text_options, text_make, NULL};

@@ -17,6 +17,7 @@
 #include <orrery/layers.h>
 #include <orrery/link.h>
 #include <orrery/llm.h>
+#include <orrery/loggops.h>
 #include <orrery/model.h>
 #include <orrery/mpi_trace.h>
 #include <orrery/network.h>

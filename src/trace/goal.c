@@ -241,6 +241,44 @@ orr_code orr_goal_read(const char *path, orr_goal_remarks *remarks, orr_goal **o
     return code;
 }
 
+/* "num_ranks" behind blanks and comments. */
+static bool starts_like_text(const uint8_t *p, size_t n)
+{
+    static const char word[] = "num_ranks";
+    size_t i = 0;
+    while (i < n) {
+        if (strchr(" \t\r\n", p[i])) {
+            i++;
+        } else if (i + 1 < n && p[i] == '/' && p[i + 1] == '/') {
+            while (i < n && p[i] != '\n')
+                i++;
+        } else if (i + 1 < n && p[i] == '/' && p[i + 1] == '*') {
+            for (i += 2; i + 1 < n && !(p[i] == '*' && p[i + 1] == '/'); i++)
+                ;
+            i += 2;
+        } else {
+            break;
+        }
+    }
+    return i < n && n - i >= sizeof word - 1 && memcmp(p + i, word, sizeof word - 1) == 0;
+}
+
+bool orr_goal_recognise(const char *path)
+{
+    static const uint8_t magic[8] = {ORR__GOAL_MAGIC & 0xff, ORR__GOAL_MAGIC >> 8};
+    static const uint8_t consumed[8] = {ORR__GOAL_CONSUMED & 0xff, ORR__GOAL_CONSUMED >> 8};
+    orr_stream *in;
+    orr_span head = {0};
+    if (strcmp(path, "-") == 0 || orr_stream_open(path, &in, NULL))
+        return false;
+    const orr_code code = orr_stream_peek(in, 1 << 16, &head, NULL);
+    const bool is_goal = !code && head.len >= 8 &&
+                         (memcmp(head.ptr, magic, 8) == 0 || memcmp(head.ptr, consumed, 8) == 0 ||
+                          starts_like_text(head.ptr, head.len));
+    orr_stream_close(in);
+    return is_goal;
+}
+
 orr_code orr_goal_write(const orr_goal *g, const char *path, orr_goal_form form, orr_error *err)
 {
     if (g->rank_done != g->rank_count)

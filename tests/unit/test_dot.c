@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "sources/flexflow/dot.h"
+#include "base/dot.h"
 
 #include "base/buffer.h"
 

@@ -6,8 +6,7 @@
  * Cost: linear, but for one sort of the ids. */
 #include "flexflow_impl.h"
 
-#include "dot.h"
-
+#include "../../base/dot.h"
 #include "../../base/input.h"
 #include "../../base/map.h"
 #include "../../base/number.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dot.h - the part of the DOT language that programs write who dump a graph: one digraph, its nodes with a label
- * each, and its edges.
+ * each, and its edges with a comment each.
  *
  *     orr__dot d;
  *     orr_code code = orr__dot_read(&d, bytes, "tasks.dot", &err);
@@ -9,11 +9,11 @@
  *
  * Understood: comments of all three kinds, names with and without quotes, attribute lists, chains of edges,
  * defaults (`node [...]`) and graph attributes, which are passed over.  Subgraphs, ports, undirected edges and
- * glued strings are errors: a task graph has none. */
-#ifndef ORR_DOT_H
-#define ORR_DOT_H
+ * glued strings are errors: graphs that programs write have none. */
+#ifndef ORR_BASE_DOT_H
+#define ORR_BASE_DOT_H
 
-#include "../../base/memory.h"
+#include "memory.h"
 
 typedef struct orr__dot_node {
     orr_str name;
@@ -23,6 +23,7 @@ typedef struct orr__dot_node {
 
 typedef struct orr__dot_edge {
     orr_str from, to;
+    orr_str comment; /* an attribute of its own; ptr NULL: none */
 } orr__dot_edge;
 
 typedef struct orr__dot {

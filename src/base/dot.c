@@ -5,7 +5,7 @@
  * again for an error, of which there is only one.  Cost: linear in the bytes. */
 #include "dot.h"
 
-#include "../../base/text.h"
+#include "text.h"
 
 #include <strings.h>
 
@@ -217,7 +217,8 @@ static orr_code take_name_token(reader *r, const char *what, token *out)
 
 /* ---- statements ---- */
 
-static orr_code read_attribute(reader *r, orr_str *label)
+/* The one attribute that is wanted, `word`, goes to `out`. */
+static orr_code read_attribute(reader *r, const char *word, orr_str *out)
 {
     token key = {0}, value = {0};
     orr_code code = take_name_token(r, "the name of an attribute or ']'", &key);
@@ -232,18 +233,18 @@ static orr_code read_attribute(reader *r, orr_str *label)
         return ORR_OK;
     }
     code = take_name_token(r, "the value of an attribute", &value);
-    if (!code && label && is_word(&key, "label"))
-        *label = value.text;
+    if (!code && word && is_word(&key, word))
+        *out = value.text;
     return code;
 }
 
-/* Any number of lists [...]; of their attributes only the label is kept. */
-static orr_code read_attributes(reader *r, orr_str *label)
+/* Any number of lists [...]; of their attributes one is kept. */
+static orr_code read_attributes(reader *r, const char *word, orr_str *out)
 {
     orr_code code = ORR_OK;
     while (!code && take_mark(r, '[')) {
         while (!code && !is_mark(r, ']')) {
-            code = read_attribute(r, label);
+            code = read_attribute(r, word, out);
             if (!code && !take_mark(r, ','))
                 take_mark(r, ';');
         }
@@ -270,13 +271,14 @@ static orr_code add_edge(reader *r, orr_str from, orr_str to)
     orr__dot *d = r->d;
     if (!orr_grow(&d->edges, &d->edge_room, d->edge_count + 1))
         return orr_no_memory(r->err);
-    d->edges[d->edge_count++] = (orr__dot_edge){from, to};
+    d->edges[d->edge_count++] = (orr__dot_edge){.from = from, .to = to};
     return ORR_OK;
 }
 
 /* a -> b -> c [...] */
 static orr_code read_edges(reader *r, token from)
 {
+    const size_t first = r->d->edge_count;
     orr_code code = ORR_OK;
     while (!code && r->next.kind == TOKEN_ARROW) {
         token to = {0};
@@ -286,7 +288,12 @@ static orr_code read_edges(reader *r, token from)
             code = add_edge(r, from.text, to.text);
         from = to;
     }
-    return code ? code : read_attributes(r, NULL);
+    orr_str comment = {0};
+    if (!code)
+        code = read_attributes(r, "comment", &comment);
+    for (size_t i = first; i < r->d->edge_count; i++)
+        r->d->edges[i].comment = comment;
+    return code;
 }
 
 static bool is_default(const token *t)
@@ -309,9 +316,9 @@ static orr_code read_statement(reader *r)
     if (r->next.kind == TOKEN_LINE || is_mark(r, ':'))
         return expected(r, "'->'");
     if (is_default(&name))
-        return read_attributes(r, NULL);
+        return read_attributes(r, NULL, NULL);
     orr_str label = {0};
-    code = read_attributes(r, &label);
+    code = read_attributes(r, "label", &label);
     return code ? code : add_node(r, &name, label);
 }
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert_goal.c - orrery convert goal: GOAL schedules from text to binary and back; and the old names txt2bin and
+ * bin2txt. */
+#include "convert.h"
+#include "goal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static bool ends_in(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), m = strlen(ending);
+    return n >= m && strcmp(path + n - m, ending) == 0;
+}
+
+/* By the ending of a name: .bin is binary. */
+static orr_goal_form form_of(const char *path)
+{
+    const bool is_binary =
+        ends_in(path, ".bin") || ends_in(path, ".bin.gz") || ends_in(path, ".bin.zst");
+    return is_binary ? ORR_GOAL_BINARY : ORR_GOAL_TEXT;
+}
+
+static void remark(const cli_context *c, const char *path, const orr_goal_remarks *r)
+{
+    if (r->wrapped)
+        cli_note(c,
+                 "%s:%" PRIu32 ": a number too large for its field, taken modulo its size (%" PRIu64
+                 " in all)\n",
+                 path, r->first_wrapped, r->wrapped);
+    if (r->doubled)
+        cli_note(c,
+                 "%s:%" PRIu32 ": a label defined again; the first definition counts (%" PRIu64
+                 " in all)\n",
+                 path, r->first_doubled, r->doubled);
+    if (r->ignored_from_line)
+        cli_note(c, "%s:%" PRIu32 ": text behind the last rank is ignored\n", path,
+                 r->ignored_from_line);
+}
+
+orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, orr_error *err)
+{
+    orr_goal_remarks r;
+    const orr_code code = orr_goal_read(path, &r, out, err);
+    if (!code)
+        remark(c, path, &r);
+    return code;
+}
+
+/* ---- txt2bin and bin2txt */
+
+const cli_option cli_txt2bin_options[] = {
+    {"input", 'i', "FILE", "the schedule to read", .required = true},
+    {"output", 'o', "FILE", "where it goes", .required = true},
+    {"progress", 'p', NULL, "print a line for each percent"},
+    {0},
+};
+
+static void print_progress(const orr_goal *g)
+{
+    const uint32_t ranks = orr_goal_ranks(g);
+    int last = 0;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const int percent = (int)round((double)r / ranks * 100);
+        if (percent > last)
+            printf("Progress %d%% - parsed schedule %" PRIu32 "/%" PRIu32 "\n", percent, r, ranks);
+        last = percent > last ? percent : last;
+    }
+}
+
+static orr_code convert_old(cli_context *c, orr_goal_form form, orr_error *err)
+{
+    orr_goal *g;
+    orr_code code = cli_goal_read(c, cli_text(c, "input"), &g, err);
+    if (code)
+        return code;
+    code = orr_goal_write(g, cli_text(c, "output"), form, err);
+    if (!code && cli_flag(c, "progress"))
+        print_progress(g);
+    orr_goal_free(g);
+    return code;
+}
+
+orr_code cli_run_txt2bin(cli_context *c, orr_error *err)
+{
+    return convert_old(c, ORR_GOAL_BINARY, err);
+}
+
+orr_code cli_run_bin2txt(cli_context *c, orr_error *err)
+{
+    return convert_old(c, ORR_GOAL_TEXT, err);
+}
+
+/* ---- orrery convert goal */
+
+static void report(const cli_context *c, const orr_goal *g, const char *path, orr_goal_form form)
+{
+    const orr_goal_totals t = orr_goal_count(g);
+    const char *form_name = form == ORR_GOAL_BINARY ? "binary" : "text";
+    if (cli_flag(c, "json")) {
+        printf("{\"format\":\"orrery-convert-goal\",\"version\":1,\"output\":");
+        cli_json_text(path);
+        printf(",\"form\":\"%s\",\"ranks\":%" PRIu32 ",\"sends\":%" PRIu64 ",\"receives\":%" PRIu64
+               ",\"calculations\":%" PRIu64 ",\"dependencies\":%" PRIu64 ",\"sent_bytes\":%" PRIu64
+               ",\"cpus\":%" PRIu32 ",\"nics\":%" PRIu32 "}\n",
+               form_name, orr_goal_ranks(g), t.sends, t.recvs, t.calcs, t.edges, t.bytes_sent,
+               t.cpus, t.nics);
+        return;
+    }
+    cli_note(c,
+             "%s: %s, %" PRIu32 " ranks, %" PRIu64 " sends, %" PRIu64 " receives, %" PRIu64
+             " calculations, %" PRIu64 " dependencies\n",
+             path, form_name, orr_goal_ranks(g), t.sends, t.recvs, t.calcs, t.edges);
+}
+
+static orr_goal_form form_wanted(const cli_context *c, const char *path)
+{
+    const char *form = cli_text(c, "form");
+    if (form)
+        return strcmp(form, "binary") == 0 ? ORR_GOAL_BINARY : ORR_GOAL_TEXT;
+    return form_of(path);
+}
+
+static orr_code goal_run(cli_context *c, orr_error *err)
+{
+    const char *path = cli_text(c, "output");
+    const orr_goal_form form = form_wanted(c, path);
+    orr_goal *g;
+    orr_code code = cli_goal_read(c, c->args[1], &g, err);
+    if (code)
+        return code;
+    code = orr_goal_write(g, path, form, err);
+    if (!code)
+        report(c, g, path, form);
+    orr_goal_free(g);
+    return code;
+}
+
+static const char *const goal_options[] = {"form", NULL};
+
+const cli_converter cli_convert_goal = {"goal", goal_options, .run = goal_run};

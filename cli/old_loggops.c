@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* old_loggops.c - LogGOPSim by its old name: its options, its output. */
+#include "goal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The last four are ours. */
+const cli_option cli_loggopsim_options[] = {
+    {"filename", 'f', "FILE", "the schedule, text or binary", .required = true},
+    {"save-mem", 0, NULL, "accepted, not needed; the file stays as it is"},
+    {"LogGOPS_L", 'L', "NS", "latency", CLI_COUNT, 0, INT64_MAX, "2500"},
+    {"LogGOPS_o", 'o', "NS", "what a message costs a CPU", CLI_COUNT, 0, INT64_MAX, "1500"},
+    {"LogGOPS_g", 'g', "NS", "what a message costs a NIC", CLI_COUNT, 0, INT64_MAX, "1000"},
+    {"LogGOPS_G", 'G', "NS", "what a byte costs a NIC; atlahs: also a fraction", .fallback = "6"},
+    {"LogGOPS_S", 'S', "BYTES", "the largest message that does not wait for its receiver",
+     .fallback = "65535"},
+    {"LogGOPS_O", 'O', "NS", "what a byte costs a CPU", CLI_COUNT, 0, INT64_MAX, "0"},
+    {"vizfile", 'V', "FILE", "write a timeline for DrawViz"},
+    {"verbose", 'v', NULL, "accepted; see orrery run --timeline"},
+    {"progress", 0, NULL, "print a line for each percent"},
+    {"batchmode", 'b', NULL, "never print the times of all ranks"},
+    {"noise-trace", 0, "FILE", "interruptions: start and duration in ns, a line each"},
+    {"noise-cosched", 0, NULL, "interrupt all ranks at the same times"},
+    {"network-type", 'n', "LogGP|simple", "without or with messages sharing links",
+     .fallback = "LogGP"},
+    {"network-file", 0, "FILE", "links, in the DOT language"},
+    {"qstat", 0, "PREFIX", "write lengths of queues to PREFIX-rq-max.data and so on"},
+    {"comm-dep-file", 0, "FILE", "write which send met which receive (CSV)"},
+    {"noise-seed", 0, "N", "where in the file of interruptions ranks start", CLI_COUNT, 0,
+     UINT32_MAX, "12345"},
+    {"compat", 0, "lgs2023|atlahs", "which LogGOPSim", .fallback = "lgs2023"},
+    {"no-compat", 0, NULL, "our own rules and output, as orrery run"},
+    {"json", 0, NULL, "print one JSON object instead"},
+    {0},
+};
+
+static orr_code read_G(const char *text, double *out, orr_error *err)
+{
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    if (*text && !*end && !errno && *out >= 0)
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL, "-G: \"%s\" is not a number of nanoseconds", text);
+}
+
+/* An int there, compared as an unsigned one. */
+static orr_code read_S(const char *text, uint32_t *out, orr_error *err)
+{
+    char *end;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (!*text || *end || errno || v < INT32_MIN || v > UINT32_MAX)
+        return orr_fail(err, ORR_EUSAGE, NULL, "-S: \"%s\" is not a number of bytes", text);
+    *out = (uint32_t)v;
+    return ORR_OK;
+}
+
+static orr_code read_options(const cli_context *c, orr_loggops_options *o, orr_error *err)
+{
+    *o = (orr_loggops_options){
+        .L = cli_count(c, "LogGOPS_L"),
+        .o = cli_count(c, "LogGOPS_o"),
+        .g = cli_count(c, "LogGOPS_g"),
+        .O = cli_count(c, "LogGOPS_O"),
+        .rules =
+            strcmp(cli_text(c, "compat"), "atlahs") == 0 ? ORR_LOGGOPS_ATLAHS : ORR_LOGGOPS_LGS2023,
+        .noise = cli_text(c, "noise-trace"),
+        .has_common_noise = cli_flag(c, "noise-cosched"),
+        .noise_seed = cli_count(c, "noise-seed"),
+        .keeps_spans = cli_given(c, "vizfile"),
+        .keeps_queues = cli_given(c, "qstat"),
+        .keeps_pairs = cli_given(c, "comm-dep-file"),
+        .prints_progress = cli_flag(c, "progress"),
+        .shows_progress = !c->quiet && !cli_flag(c, "progress"),
+    };
+    if (cli_flag(c, "no-compat"))
+        o->rules = ORR_LOGGOPS_OWN;
+    const bool is_simple = strcmp(cli_text(c, "network-type"), "simple") == 0;
+    if (is_simple && o->rules == ORR_LOGGOPS_LGS2023) /* ATLAHS ignores it (goal.md 3.1) */
+        o->simple_links = cli_text(c, "network-file");
+    if (is_simple && o->rules == ORR_LOGGOPS_LGS2023 && !o->simple_links)
+        return orr_fail(err, ORR_EUSAGE, NULL, "-n simple needs --network-file FILE");
+    const orr_code code = read_G(cli_text(c, "LogGOPS_G"), &o->G, err);
+    return code ? code : read_S(cli_text(c, "LogGOPS_S"), &o->S, err);
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static orr_code write_files(const cli_context *c, const orr_loggops *s, orr_error *err)
+{
+    const char *viz = cli_text(c, "vizfile"), *queues = cli_text(c, "qstat");
+    const char *pairs = cli_text(c, "comm-dep-file");
+    orr_code code = viz ? orr_loggops_write_viz(s, viz, err) : ORR_OK;
+    if (!code && queues)
+        code = orr_loggops_write_queues(s, queues, err);
+    if (!code && pairs)
+        code = orr_loggops_write_pairs(s, pairs, err);
+    if (!code && pairs && strcmp(cli_text(c, "compat"), "atlahs") == 0)
+        printf("[INFO] Comm dep file saved to %s\n", pairs);
+    return code;
+}
+
+static void tell_stall(cli_context *c, const orr_loggops *s, const orr_error *err)
+{
+    const char *line;
+    if (!orr_loggops_stall_line(s, 0))
+        return;
+    cli_report(c, err);
+    for (size_t i = 0; (line = orr_loggops_stall_line(s, i)) != NULL; i++)
+        fprintf(stderr, "  %s\n", line);
+}
+
+static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
+{
+    const double start = seconds_now();
+    orr_code code = cli_run_loggops_until_stopped(s, err);
+    if (code) {
+        if (code != ORR_ESTOP)
+            orr_because(err, code, "%s", cli_text(c, "filename"));
+        tell_stall(c, s, err);
+        return code;
+    }
+    const double took = seconds_now() - start;
+    if (cli_flag(c, "json"))
+        code =
+            orr_loggops_write_json(s, "-", cli_text(c, "filename"), "orrery " ORRERY_VERSION, err);
+    else if (!cli_flag(c, "no-compat"))
+        code = orr_loggops_write_old(s, "-", took, cli_flag(c, "batchmode"), err);
+    else
+        code = orr_loggops_write_text(s, "-", cli_text(c, "filename"), err);
+    return code ? code : write_files(c, s, err);
+}
+
+orr_code cli_run_loggopsim(cli_context *c, orr_error *err)
+{
+    orr_loggops_options opt;
+    orr_goal *g = NULL;
+    orr_loggops *s = NULL;
+    orr_code code = read_options(c, &opt, err);
+    if (!code)
+        code = cli_goal_read(c, cli_text(c, "filename"), &g, err);
+    if (!code && (code = orr_loggops_create(g, &opt, &s, err)))
+        orr_because(err, code, "%s", cli_text(c, "filename"));
+    if (!code)
+        code = simulate(c, s, err);
+    orr_loggops_destroy(s);
+    orr_goal_free(g);
+    return code;
+}

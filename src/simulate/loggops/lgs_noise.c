@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lgs_noise.c - interruptions by the operating system, replayed from a file (goal.md 3.6).
+ *
+ *     # start   duration, both in nanoseconds
+ *     0         100
+ *     10037     161
+ *
+ * Each rank starts somewhere in the file, by a random number; the file repeats.  An operation is lengthened by what is
+ * left of the interruption it starts in, and by each that starts while it runs.
+ * Why a Mersenne Twister: its first draws decide where ranks start, and golden runs have those of seed 12345.
+ * LogGOPSim reads one line too many when the file ends in a newline, and never counts the first interruption for an
+ * operation that starts before it; both are kept for its rules and absent from ours. */
+#include "lgs_impl.h"
+
+#include "base/input.h"
+#include "base/number.h"
+
+#include <math.h>
+
+typedef struct sample {
+    uint64_t start, duration;
+} sample;
+
+struct lgs_noise {
+    sample *samples;
+    size_t count, room;
+    uint64_t length, sum;     /* the last start; all durations but the last */
+    uint64_t *offset, *total; /* by rank */
+    bool is_compat;
+};
+
+/* ---- the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), as many draws as are needed */
+
+enum { TWISTER_WORDS = 624, TWISTER_SHIFT = 397 };
+
+typedef struct twister {
+    uint32_t word[TWISTER_WORDS];
+    uint32_t at;
+} twister;
+
+static void twister_seed(twister *t, uint32_t seed)
+{
+    t->word[0] = seed;
+    for (uint32_t i = 1; i < TWISTER_WORDS; i++)
+        t->word[i] = 1812433253u * (t->word[i - 1] ^ t->word[i - 1] >> 30) + i;
+    t->at = TWISTER_WORDS;
+}
+
+static void twister_turn(twister *t)
+{
+    for (uint32_t i = 0; i < TWISTER_WORDS; i++) {
+        const uint32_t y =
+            (t->word[i] & 0x80000000u) | (t->word[(i + 1) % TWISTER_WORDS] & 0x7fffffffu);
+        t->word[i] =
+            t->word[(i + TWISTER_SHIFT) % TWISTER_WORDS] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
+    }
+    t->at = 0;
+}
+
+static uint32_t twister_next(twister *t)
+{
+    if (t->at == TWISTER_WORDS)
+        twister_turn(t);
+    uint32_t y = t->word[t->at++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+/* ---- the file */
+
+static orr_str take_field(orr_str *line)
+{
+    while (line->len && (*line->ptr == ' ' || *line->ptr == '\t' || *line->ptr == '\r')) {
+        line->ptr++;
+        line->len--;
+    }
+    orr_str field = {line->ptr, 0};
+    while (field.len < line->len && !strchr(" \t\r", field.ptr[field.len]))
+        field.len++;
+    line->ptr += field.len;
+    line->len -= field.len;
+    return field;
+}
+
+static orr_code read_time(
+    orr_str field, const char *what, const orr_where *at, uint64_t *out, orr_error *err)
+{
+    double v;
+    if (!orr_text_double(field, &v) || !(v >= 0) || v >= 9e18)
+        return orr_fail(err, ORR_EINPUT, at,
+                        "expected the %s of an interruption in nanoseconds, found \"%.*s\"", what,
+                        (int)(field.len > 40 ? 40 : field.len), field.ptr);
+    *out = (uint64_t)round(v);
+    return ORR_OK;
+}
+
+static orr_code add_line(struct lgs_noise *n, orr_str line, const orr_where *at, orr_error *err)
+{
+    sample s;
+    const orr_str start = take_field(&line), duration = take_field(&line);
+    if (start.len == 0 || start.ptr[0] == '#')
+        return ORR_OK;
+    orr_code code = read_time(start, "start", at, &s.start, err);
+    if (code || (code = read_time(duration, "duration", at, &s.duration, err)))
+        return code;
+    if (n->count && s.start < n->samples[n->count - 1].start)
+        return orr_fail(err, ORR_EINPUT, at,
+                        "an interruption at %llu ns after one at %llu ns: they must stand in order",
+                        (unsigned long long)s.start,
+                        (unsigned long long)n->samples[n->count - 1].start);
+    if (!orr_grow(&n->samples, &n->room, n->count + 2))
+        return orr_no_memory(err);
+    n->samples[n->count++] = s;
+    return ORR_OK;
+}
+
+static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path, orr_error *err)
+{
+    const char *p = (const char *)bytes.ptr, *const end = p + bytes.len;
+    for (uint32_t line = 1; p < end; line++) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        const orr_str text = {p, (size_t)((nl ? nl : end) - p)};
+        const orr_where at = orr_where_line(path, line, 1);
+        const orr_code code = add_line(n, text, &at, err);
+        if (code)
+            return code;
+        p = nl ? nl + 1 : end;
+    }
+    const orr_where at = orr_where_line(path, 1, 1);
+    if (n->count < 2 || n->samples[n->count - 1].start == 0)
+        return orr_fail(err, ORR_EINPUT, &at, "fewer than two interruptions at different times");
+    if (n->is_compat && bytes.ptr[bytes.len - 1] == '\n') {
+        n->samples[n->count] = n->samples[n->count - 1];
+        n->count++;
+    }
+    n->length = n->samples[n->count - 1].start;
+    for (size_t i = 0; n->samples[i].start < n->length; i++)
+        n->sum += n->samples[i].duration;
+    return ORR_OK;
+}
+
+/* The first draw is for all ranks together, the others one a rank. */
+static void draw_offsets(const orr_loggops *s, struct lgs_noise *n)
+{
+    twister t;
+    twister_seed(&t, (uint32_t)s->opt.noise_seed);
+    const double common = (double)twister_next(&t) / UINT32_MAX * (double)n->length;
+    for (uint32_t r = 0; r < s->hosts; r++) {
+        n->offset[r] = s->opt.has_common_noise
+                           ? (uint64_t)common
+                           : (uint64_t)((double)twister_next(&t) / UINT32_MAX * (double)n->length);
+    }
+}
+
+orr_code orr__lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(s->opt.noise, &in, err);
+    if (code)
+        return code;
+    struct lgs_noise *n = orr_alloc(1, sizeof *n);
+    *out = n;
+    if (n) {
+        n->is_compat = s->opt.rules != ORR_LOGGOPS_OWN;
+        n->offset = orr_alloc(s->hosts, sizeof *n->offset);
+        n->total = orr_alloc(s->hosts, sizeof *n->total);
+    }
+    if (!n || !n->offset || !n->total)
+        code = orr_no_memory(err);
+    else
+        code = read_lines(n, orr_input_bytes(in), s->opt.noise, err);
+    orr_input_close(in);
+    if (!code)
+        draw_offsets(s, n);
+    return code;
+}
+
+void orr__lgs_noise_close(struct lgs_noise *n)
+{
+    if (!n)
+        return;
+    orr_free(n->samples);
+    orr_free(n->offset);
+    orr_free(n->total);
+    orr_free(n);
+}
+
+/* ---- asking */
+
+/* The last sample that starts at or before p. */
+static size_t find_sample(const struct lgs_noise *n, uint64_t p)
+{
+    size_t low = 0, high = n->count; /* low starts at or before p, or is 0 */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (n->samples[middle].start <= p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Interruptions of [p, p + length), which ends before the file does. */
+static uint64_t noise_within(const struct lgs_noise *n, uint64_t p, uint64_t length)
+{
+    uint64_t noise = 0;
+    size_t at = find_sample(n, p);
+    const sample *s = &n->samples[at];
+    const bool is_inside = n->is_compat ? p > n->samples[0].start : s->start <= p;
+    if (is_inside && s->start + s->duration > p)
+        noise = s->start + s->duration - p;
+    if (!is_inside && !n->is_compat && s->start < p + length)
+        noise = s->duration;
+    while (at + 1 < n->count && n->samples[at + 1].start < p + length)
+        noise += n->samples[++at].duration;
+    return noise;
+}
+
+uint64_t orr__lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length)
+{
+    /* An operation longer than the file meets all of it, again and again; the references do not come back. */
+    uint64_t noise = length / n->length * n->sum;
+    length %= n->length;
+    noise += noise_within(n, (start + n->offset[host]) % (n->length - length), length);
+    n->total[host] += noise;
+    return noise;
+}
+
+uint64_t orr__lgs_noise_total(const struct lgs_noise *n, uint32_t host)
+{
+    return n->total[host];
+}
+
+size_t orr__lgs_noise_samples(const struct lgs_noise *n)
+{
+    return n->count;
+}
+
+uint64_t orr__lgs_noise_span(const struct lgs_noise *n)
+{
+    return n->length;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lgs_queue.c - the rarer steps of the event queue: new times, empty buckets, events out of order. */
+#include "lgs_queue.h"
+
+#include "base/hash.h"
+
+enum { FIRST_EVENTS = 1024, FIRST_SLOTS = 256 };
+
+bool orr__lgs_queue_init(lgs_queue *q)
+{
+    *q = (lgs_queue){.event_count = 1, .bucket_count = 1};
+    q->slots = orr_alloc(FIRST_SLOTS, sizeof *q->slots);
+    q->slot_count = FIRST_SLOTS;
+    return q->slots && orr_grow(&q->events, &q->event_room, FIRST_EVENTS) &&
+           orr_grow(&q->buckets, &q->bucket_room, 64) && (q->events[0] = (lgs_event){0}, true);
+}
+
+void orr__lgs_queue_fini(lgs_queue *q)
+{
+    orr_free(q->events);
+    orr_free(q->buckets);
+    orr_free(q->slots);
+    orr_heap_fini(&q->times);
+    *q = (lgs_queue){0};
+}
+
+bool orr__lgs_queue_grow(lgs_queue *q)
+{
+    return q->event_count < 0x7fffffff && orr_grow(&q->events, &q->event_room, q->event_count + 1);
+}
+
+/* ---- which bucket has which time */
+
+static size_t slot_of(const lgs_queue *q, uint64_t time)
+{
+    return (size_t)orr_hash_mix(time + 0x9e3779b97f4a7c15u, 0xe7037ed1a0b428dbu) &
+           (q->slot_count - 1);
+}
+
+static size_t find_slot(const lgs_queue *q, uint64_t time)
+{
+    size_t i = slot_of(q, time);
+    while (q->slots[i] && q->buckets[q->slots[i]].time != time)
+        i = (i + 1) & (q->slot_count - 1);
+    return i;
+}
+
+static bool grow_slots(lgs_queue *q)
+{
+    uint32_t *old = q->slots;
+    const size_t count = q->slot_count;
+    uint32_t *slots = orr_alloc(count * 2, sizeof *slots);
+    if (!slots)
+        return false;
+    q->slots = slots;
+    q->slot_count = count * 2;
+    for (size_t i = 0; i < count; i++) {
+        if (old[i])
+            q->slots[find_slot(q, q->buckets[old[i]].time)] = old[i];
+    }
+    orr_free(old);
+    return true;
+}
+
+/* Entries behind the hole move up when their own place is not behind it. */
+static void remove_slot(lgs_queue *q, size_t hole)
+{
+    const size_t mask = q->slot_count - 1;
+    for (size_t i = (hole + 1) & mask; q->slots[i]; i = (i + 1) & mask) {
+        const size_t home = slot_of(q, q->buckets[q->slots[i]].time);
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            q->slots[hole] = q->slots[i];
+            hole = i;
+        }
+    }
+    q->slots[hole] = 0;
+    q->used_slots--;
+}
+
+static uint32_t make_bucket(lgs_queue *q, uint64_t time)
+{
+    uint32_t b = q->free_bucket;
+    if (b) {
+        q->free_bucket = q->buckets[b].next_free;
+    } else {
+        if (q->bucket_count >= UINT32_MAX ||
+            !orr_grow(&q->buckets, &q->bucket_room, q->bucket_count + 1))
+            return 0;
+        b = (uint32_t)q->bucket_count++;
+    }
+    q->buckets[b] = (lgs_bucket){.time = time};
+    return b;
+}
+
+uint32_t orr__lgs_queue_bucket(lgs_queue *q, uint64_t time)
+{
+    size_t i = find_slot(q, time);
+    if (q->slots[i])
+        return q->slots[i];
+    if ((q->used_slots + 1) * 2 > q->slot_count) {
+        if (!grow_slots(q))
+            return 0;
+        i = find_slot(q, time);
+    }
+    const uint32_t b = make_bucket(q, time);
+    if (!b || !orr_heap_push(&q->times, time, b))
+        return 0;
+    q->slots[i] = b;
+    q->used_slots++;
+    return b;
+}
+
+/* Empty buckets stay until they are met here: an event often leads to another one at the same time. */
+uint32_t orr__lgs_queue_next(lgs_queue *q)
+{
+    orr_heap_entry top;
+    while (q->times.count) {
+        const uint32_t b = q->times.entries[0].value;
+        if (!lgs_list_is_empty(&q->buckets[b].list))
+            return b;
+        remove_slot(q, find_slot(q, q->buckets[b].time));
+        q->buckets[b].next_free = q->free_bucket;
+        q->free_bucket = b;
+        if (q->recent == b)
+            q->recent = 0;
+        if (q->ahead_of == b)
+            q->ahead_of = 0;
+        orr_heap_pop(&q->times, &top);
+    }
+    return 0;
+}
+
+/* ---- pairing heaps: a tree whose root is the first; siblings are linked by next */
+
+uint32_t orr__lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
+{
+    if (events[b].number < events[a].number) {
+        const uint32_t c = a;
+        a = b;
+        b = c;
+    }
+    events[b].next = events[a].child;
+    events[a].child = b;
+    events[a].next = 0;
+    return a;
+}
+
+/* Pairs from left to right, then all of them from right to left. */
+uint32_t orr__lgs_heap_rest(lgs_event *events, uint32_t root)
+{
+    uint32_t at = events[root].child, pairs = 0;
+    while (at) {
+        const uint32_t a = at, b = events[a].next;
+        at = b ? events[b].next : 0;
+        const uint32_t pair = b ? orr__lgs_heap_join(events, a, b) : a;
+        events[pair].next = pairs;
+        pairs = pair;
+    }
+    uint32_t all = 0;
+    while (pairs) {
+        const uint32_t rest = events[pairs].next;
+        events[pairs].next = 0;
+        all = all ? orr__lgs_heap_join(events, all, pairs) : pairs;
+        pairs = rest;
+    }
+    return all;
+}
+
+/* ---- times only (goal.md 3.4): which of two equal ones comes first is decided by the moves below, so they must
+ * be these */
+
+static void rise(lgs_heap *h, size_t hole, orr_heap_entry e)
+{
+    while (hole) {
+        const size_t above = (hole - 1) / 2;
+        if (h->entries[above].key <= e.key)
+            break;
+        h->entries[hole] = h->entries[above];
+        hole = above;
+    }
+    h->entries[hole] = e;
+}
+
+bool orr__lgs_heap_push(lgs_heap *h, uint64_t time, uint32_t event)
+{
+    if (!orr_grow(&h->entries, &h->room, h->count + 1))
+        return false;
+    h->count++;
+    rise(h, h->count - 1, (orr_heap_entry){time, event});
+    return true;
+}
+
+bool orr__lgs_heap_pop(lgs_heap *h, orr_heap_entry *out)
+{
+    if (!h->count)
+        return false;
+    *out = h->entries[0];
+    const size_t count = --h->count;
+    const orr_heap_entry moved = h->entries[count];
+    if (!count)
+        return true;
+    size_t hole = 0;
+    while (2 * hole + 2 < count) {
+        const size_t left = 2 * hole + 1, right = left + 1;
+        const size_t child = h->entries[right].key > h->entries[left].key ? left : right;
+        h->entries[hole] = h->entries[child];
+        hole = child;
+    }
+    if (2 * hole + 2 == count) { /* the last parent has one child only */
+        h->entries[hole] = h->entries[count - 1];
+        hole = count - 1;
+    }
+    rise(h, hole, moved);
+    return true;
+}

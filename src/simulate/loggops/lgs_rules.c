@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lgs_rules.c - what happens at an event: by our rules, and by those of LogGOPSim of 2023.
+ *
+ * Both are the same code, since ours are theirs with the mistakes taken out (docs/design/loggops.md); `own` is a
+ * constant in each of the two copies that the compiler makes.  goal.md 3.3 has the formulas, 3.4 the order.
+ * All arithmetic is on 64 bits without sign and wraps, as it does there. */
+#include "lgs_step.h"
+
+#include "../library_sort.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* ---- order of release (goal.md 3.4) */
+
+/* Sends before receives before calculations.  LGS2023 leaves equal ones in the order of an unstable sort. */
+static void sort_batch(orr_loggops *s, lgs_batch *b)
+{
+    s->sort_room.len = 0;
+    const size_t bytes = b->count * (sizeof(lgs_ready) + sizeof(orr__sort_item));
+    lgs_ready *copy = (lgs_ready *)(void *)orr_buf_reserve(&s->sort_room, bytes);
+    if (!copy) {
+        s->has_failed = true;
+        return;
+    }
+    memcpy(copy, b->items, b->count * sizeof *copy);
+    orr__sort_item *items = (orr__sort_item *)(void *)(copy + b->count);
+    if (s->opt.rules == ORR_LOGGOPS_LGS2023 && b->count > 16) {
+        for (uint32_t i = 0; i < b->count; i++)
+            items[i] = (orr__sort_item){(uint64_t)(ORR_GOAL_CALC - copy[i].kind), i};
+        orr__library_sort(items, b->count);
+        for (uint32_t i = 0; i < b->count; i++)
+            b->items[i] = copy[items[i].index];
+        return;
+    }
+    uint32_t at = 0;
+    for (int kind = ORR_GOAL_SEND; kind <= ORR_GOAL_CALC; kind++) {
+        for (uint32_t i = 0; i < b->count; i++) {
+            if (copy[i].kind == kind)
+                b->items[at++] = copy[i];
+        }
+    }
+}
+
+INLINE uint64_t issue_time(orr_loggops *s, uint32_t host, const lgs_ready *r, bool own)
+{
+    const orr__goal_node *n = lgs_node(s, host, r->node);
+    uint64_t at = *lgs_cpu(s, host, n->cpu);
+    if (r->kind == ORR_GOAL_SEND)
+        at = lgs_max(at, *lgs_send_nic(s, host, n->nic));
+    return own ? lgs_max(at, lgs_max(r->at, s->now)) : at;
+}
+
+INLINE void issue(orr_loggops *s, lgs_batch *b, bool is_start, bool own)
+{
+    if (b->count > 1)
+        sort_batch(s, b);
+    for (uint32_t i = 0; i < b->count; i++) {
+        const uint32_t e = lgs_event_take(&s->queue);
+        if (!e) {
+            s->has_failed = true;
+            return;
+        }
+        s->queue.events[e] =
+            (lgs_event){.time = is_start ? 0 : issue_time(s, b->host, &b->items[i], own),
+                        .number = s->events++,
+                        .host = b->host,
+                        .node = b->items[i].node};
+        if (!lgs_queue_push(&s->queue, e))
+            s->has_failed = true;
+    }
+}
+
+/* Hosts in ascending order. */
+INLINE void issue_all(orr_loggops *s, bool own)
+{
+    if (s->batches == 2 && s->batch[0].host > s->batch[1].host) {
+        issue(s, &s->batch[1], false, own);
+        issue(s, &s->batch[0], false, own);
+        return;
+    }
+    for (uint32_t i = 0; i < s->batches; i++)
+        issue(s, &s->batch[i], false, own);
+}
+
+/* ---- busy clocks */
+
+/* Which events find the same clocks busy: calculations of a CPU, sends and messages of a CPU and a NIC. */
+INLINE lgs_busy *busy_group(orr_loggops *s, uint32_t host, const orr__goal_node *n, uint32_t what)
+{
+    if (!s->busy)
+        return NULL;
+    const size_t cpu = (size_t)host * s->cpus + n->cpu, cpus = (size_t)s->hosts * s->cpus;
+    if (what == 0)
+        return &s->busy[cpu];
+    return &s->busy[cpus + ((what - 1) * cpus + cpu) * s->nics + n->nic];
+}
+
+static void put_off(orr_loggops *s, lgs_busy *g, uint32_t e, uint64_t until)
+{
+    lgs_event *ev = &s->queue.events[e];
+    ev->time = until;
+    if (g && ev->number > g->first) {
+        lgs_list_push(s->queue.events, &g->waiting, e);
+        s->waiting++;
+        return;
+    }
+    if (g)
+        g->first = ev->number;
+    if (!lgs_queue_push(&s->queue, e))
+        s->has_failed = true;
+}
+
+/* The event with that number had its turn: the next of its group may try when the clocks say so. */
+static void next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, uint64_t free_at)
+{
+    if (!g || g->first != number)
+        return;
+    g->first = UINT64_MAX;
+    if (lgs_list_is_empty(&g->waiting))
+        return;
+    const uint32_t e = lgs_list_pop(s->queue.events, &g->waiting);
+    s->waiting--;
+    s->queue.events[e].time = free_at;
+    g->first = s->queue.events[e].number;
+    if (!lgs_queue_push(&s->queue, e))
+        s->has_failed = true;
+}
+
+/* ---- costs */
+
+/* What `bytes` more than one cost at G: exact for whole numbers, which wrap; else rounded down. */
+INLINE uint64_t wire_time(const orr_loggops *s, uint64_t more)
+{
+    return s->is_G_whole ? more * s->G_whole : (uint64_t)((double)more * s->opt.G);
+}
+
+INLINE uint64_t more_bytes(uint64_t size, bool own)
+{
+    return own && size == 0 ? 0 : size - 1;
+}
+
+/* ---- the four kinds of events; true: the event is used up */
+
+INLINE bool on_calc(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own)
+{
+    lgs_event *ev = &s->queue.events[e];
+    const uint32_t host = ev->host, node = ev->node;
+    uint64_t *cpu = lgs_cpu(s, host, n->cpu);
+    lgs_busy *g = busy_group(s, host, n, 0);
+    if (*cpu > ev->time) {
+        put_off(s, g, e, *cpu);
+        return false;
+    }
+    const uint64_t now = ev->time;
+    *cpu = now + n->size + lgs_noise(s, host, now, n->size);
+    lgs_start(s, host, node, now, own);
+    lgs_finish(s, host, node, *cpu);
+    if (s->watch)
+        orr__lgs_watch_span(s, &(lgs_span){.start = now,
+                                           .end = now + n->size,
+                                           .host = host,
+                                           .node = node,
+                                           .kind = LGS_SPAN_CALC,
+                                           .cpu = n->cpu});
+    next_turn(s, g, ev->number, *cpu);
+    return true;
+}
+
+static void watch_send(
+    orr_loggops *s, uint32_t host, uint32_t node, uint64_t now, uint64_t end, uint64_t noise)
+{
+    const orr__goal_node *n = lgs_node(s, host, node);
+    s->watch->sent_at[n - s->nodes] = now;
+    lgs_span span = {.start = now,
+                     .end = end,
+                     .host = host,
+                     .node = node,
+                     .cpu = n->cpu,
+                     .kind = LGS_SPAN_SEND,
+                     .peer = n->peer,
+                     .size = n->size};
+    orr__lgs_watch_span(s, &span);
+    span.kind = LGS_SPAN_NOISE;
+    span.start = end;
+    span.end = end + noise;
+    orr__lgs_watch_span(s, &span);
+}
+
+INLINE bool on_send(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own, orr_error *err)
+{
+    lgs_event *ev = &s->queue.events[e];
+    const uint32_t host = ev->host, node = ev->node;
+    uint64_t *cpu = lgs_cpu(s, host, n->cpu), *nic = lgs_send_nic(s, host, n->nic);
+    lgs_busy *g = busy_group(s, host, n, 1);
+    const uint64_t now = ev->time, free_at = lgs_max(*cpu, *nic);
+    if (free_at > now) {
+        put_off(s, g, e, free_at);
+        return false;
+    }
+    const uint64_t more = more_bytes(n->size, own), number = ev->number;
+    const uint64_t noise = lgs_noise(s, host, now, s->opt.o);
+    const uint64_t end = now + s->opt.o + more * s->opt.O;
+    lgs_start(s, host, node, now, own);
+    *cpu = end + noise;
+    *nic = now + s->opt.g + wire_time(s, more);
+    if (s->watch)
+        watch_send(s, host, node, now, end, noise);
+    if (s->links && orr__lgs_links_insert(s->links, now, host, node, n, err))
+        s->has_failed = true;
+    ev->node = node | (uint32_t)LGS_MESSAGE;
+    ev->time = now + s->opt.o + s->opt.L;
+    ev->number = s->events++;
+    s->messages++;
+    if (!lgs_queue_push(&s->queue, e))
+        s->has_failed = true;
+    if (n->size <= s->opt.S)
+        lgs_finish(s, host, node, *cpu);
+    next_turn(s, g, number, lgs_max(*cpu, *nic));
+    return false;
+}
+
+/* A search of a queue, by whichever way this schedule needs. */
+INLINE uint32_t search(orr_loggops *s, lgs_side side, lgs_key key, uint64_t now)
+{
+    if (!s->has_wildcards && !s->walks)
+        return orr__lgs_match_take(&s->match, &s->queue, side, key);
+    if (s->walks)
+        orr__lgs_watch_length(s, key.host, side);
+    uint32_t depth = 0;
+    const uint32_t e = orr__lgs_match_take_any(&s->match, &s->queue, side, key, s->walks, &depth);
+    if (s->walks)
+        orr__lgs_watch_search(s, key.host, side, now, e != 0, depth);
+    return e;
+}
+
+/* A send that waited for its receiver is over at `when`: its clocks cannot be behind that. */
+static void end_rendezvous(
+    orr_loggops *s, uint32_t host, uint32_t node, uint8_t cpu, uint8_t nic, uint64_t when)
+{
+    lgs_finish(s, host, node & ~(uint32_t)LGS_MESSAGE, when);
+    lgs_raise(lgs_cpu(s, host, cpu), when);
+    lgs_raise(lgs_send_nic(s, host, nic), when);
+}
+
+/* LGS2023 draws a receive that finds its message here, and what was on the wire with its ends swapped; by our
+ * rules the message was taken in, and drawn, when it came. */
+static void watch_late_recv(orr_loggops *s,
+                            const lgs_event *recv,
+                            const lgs_event *msg,
+                            bool is_rendezvous)
+{
+    const orr__goal_node *n = lgs_node(s, recv->host, recv->node);
+    const uint64_t now = s->now;
+    if (is_rendezvous)
+        orr__lgs_watch_span(s, &(lgs_span){.start = msg->time + s->opt.o,
+                                           .end = now,
+                                           .host = recv->host,
+                                           .peer = msg->host,
+                                           .size = n->size,
+                                           .kind = LGS_SPAN_WIRE,
+                                           .node = msg->node & ~(uint32_t)LGS_MESSAGE});
+    orr__lgs_watch_span(s, &(lgs_span){.start = now,
+                                       .end = now + s->opt.o,
+                                       .host = recv->host,
+                                       .node = recv->node,
+                                       .kind = LGS_SPAN_RECV,
+                                       .cpu = n->cpu,
+                                       .peer = msg->host,
+                                       .size = n->size});
+}
+
+static void keep_pair(orr_loggops *s, uint32_t from, uint32_t send, uint32_t to, uint32_t recv)
+{
+    orr__lgs_watch_pair(s, &(lgs_pair){from, send & ~(uint32_t)LGS_MESSAGE, to, recv});
+}
+
+INLINE bool on_recv(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own)
+{
+    lgs_event *ev = &s->queue.events[e];
+    const uint32_t host = ev->host, node = ev->node;
+    const uint64_t now = ev->time;
+    lgs_start(s, host, node, now, own);
+    const lgs_key key = {host, n->peer, n->tag};
+    const uint32_t found = search(s, LGS_MESSAGES, key, now);
+    if (!found) {
+        if (!orr__lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, e))
+            s->has_failed = true;
+        return false;
+    }
+    const lgs_event *msg = &s->queue.events[found];
+    const orr__goal_node *send = lgs_node(s, msg->host, msg->node);
+    /* LGS2023 asks the receive's size here, and frees the sender's CPU with the receive's number. */
+    const bool is_rendezvous = (own ? send->size : n->size) > s->opt.S;
+    const uint64_t when = own ? lgs_max(now, msg->time) : now;
+    if (is_rendezvous)
+        end_rendezvous(s, msg->host, msg->node, own ? send->cpu : n->cpu, own ? send->nic : n->nic,
+                       when);
+    if (s->watch && !own)
+        watch_late_recv(s, &s->queue.events[e], msg, is_rendezvous);
+    if (s->watch)
+        keep_pair(s, msg->host, msg->node, host, node);
+    lgs_finish(s, host, node, when);
+    lgs_event_give(&s->queue, found);
+    return true;
+}
+
+static void watch_arrival(orr_loggops *s,
+                          const lgs_event *msg,
+                          uint32_t recv,
+                          uint64_t cpu_bytes,
+                          uint64_t nic_bytes,
+                          uint64_t noise)
+{
+    const uint32_t send = msg->node & ~(uint32_t)LGS_MESSAGE;
+    const orr__goal_node *n = lgs_node(s, msg->host, send);
+    const uint64_t now = msg->time, end = now + s->opt.o + lgs_max(cpu_bytes, nic_bytes);
+    lgs_span span = {.start = s->watch->sent_at[n - s->nodes] + s->opt.o,
+                     .end = now,
+                     .host = msg->host,
+                     .peer = n->peer,
+                     .size = n->size,
+                     .kind = LGS_SPAN_WIRE,
+                     .node = send};
+    orr__lgs_watch_span(s, &span);
+    span = (lgs_span){.start = now + nic_bytes - cpu_bytes,
+                      .end = end,
+                      .host = n->peer,
+                      .peer = msg->host,
+                      .node = recv,
+                      .size = n->size,
+                      .kind = LGS_SPAN_RECV,
+                      .cpu = n->cpu};
+    orr__lgs_watch_span(s, &span);
+    span.kind = LGS_SPAN_NOISE;
+    span.start = end;
+    span.end = end + noise;
+    orr__lgs_watch_span(s, &span);
+}
+
+INLINE bool on_message(
+    orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own, orr_error *err)
+{
+    lgs_event *ev = &s->queue.events[e];
+    const uint32_t host = n->peer, from = ev->host;
+    uint64_t *cpu = lgs_cpu(s, host, n->cpu), *nic = lgs_recv_nic(s, host, n->nic);
+    lgs_busy *g = busy_group(s, host, n, 2);
+    uint64_t free_at = lgs_max(*cpu, *nic), there = 0;
+    const uint64_t now = ev->time, number = ev->number;
+    if (s->links) {
+        if (orr__lgs_links_query(s->links, now, from, ev->node & ~(uint32_t)LGS_MESSAGE, &there,
+                                 err))
+            s->has_failed = true;
+        orr_buf_print(&s->talk, "query returned %llu\n", (unsigned long long)there);
+        free_at = lgs_max(free_at, there);
+    }
+    if (free_at > now) {
+        put_off(s, g, e, free_at);
+        return false;
+    }
+    const uint64_t more = more_bytes(n->size, own);
+    const uint64_t cpu_bytes = more * s->opt.O, nic_bytes = wire_time(s, more);
+    const uint64_t noise = lgs_noise(s, host, now, s->opt.o);
+    *cpu = now + s->opt.o + noise + lgs_max(cpu_bytes, nic_bytes);
+    *nic = now + s->opt.g + nic_bytes;
+    next_turn(s, g, number, lgs_max(*cpu, *nic));
+    const lgs_key key = {host, from, n->tag};
+    const uint32_t found = search(s, LGS_RECEIVES, key, now);
+    if (!found) {
+        if (own && s->watch)
+            watch_arrival(s, &s->queue.events[e], LGS_NO_NODE, cpu_bytes, nic_bytes, noise);
+        if (own)
+            s->queue.events[e].time = *cpu; /* when it has been taken in */
+        if (!orr__lgs_match_add(&s->match, &s->queue, LGS_MESSAGES, key, e))
+            s->has_failed = true;
+        return false;
+    }
+    const uint32_t recv = s->queue.events[found].node;
+    if (n->size > s->opt.S)
+        end_rendezvous(s, from, s->queue.events[e].node, n->cpu, n->nic, now);
+    if (s->watch) {
+        watch_arrival(s, &s->queue.events[e], recv, cpu_bytes, nic_bytes, noise);
+        keep_pair(s, from, s->queue.events[e].node, host, recv);
+    }
+    lgs_finish(s, host, recv, *cpu);
+    lgs_event_give(&s->queue, found);
+    return true;
+}
+
+/* ---- the loop */
+
+INLINE void step(orr_loggops *s, uint32_t e, bool own, orr_error *err)
+{
+    const lgs_event *ev = &s->queue.events[e];
+    const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
+    bool is_used;
+    s->now = ev->time;
+    s->batches = 0;
+    if (ev->node & (uint32_t)LGS_MESSAGE)
+        is_used = on_message(s, e, n, own, err);
+    else if (n->kind == ORR_GOAL_SEND)
+        is_used = on_send(s, e, n, own, err);
+    else if (n->kind == ORR_GOAL_RECV)
+        is_used = on_recv(s, e, n, own);
+    else
+        is_used = on_calc(s, e, n, own);
+    if (is_used)
+        lgs_event_give(&s->queue, e);
+    issue_all(s, own);
+}
+
+/* The queue knows a few events ahead what it will need: memory is on its way when they come. */
+INLINE void look_ahead(const orr_loggops *s)
+{
+    const lgs_event *ev = &s->queue.events[s->queue.far];
+    __builtin_prefetch(lgs_node(s, ev->host, ev->node));
+    __builtin_prefetch(&s->queue.events[ev->next]);
+    if (!s->queue.near)
+        return;
+    ev = &s->queue.events[s->queue.near];
+    const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
+    const bool is_message = ev->node & (uint32_t)LGS_MESSAGE;
+    if (is_message)
+        __builtin_prefetch(s->clocks + n->peer * s->stride);
+    if (!is_message && n->kind != ORR_GOAL_RECV)
+        return;
+    const lgs_key key =
+        is_message ? (lgs_key){n->peer, ev->host, n->tag} : (lgs_key){ev->host, n->peer, n->tag};
+    __builtin_prefetch(&s->match.slots[lgs_match_place(&s->match, key)]);
+}
+
+static void start_all(orr_loggops *s, bool own)
+{
+    for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {
+        const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
+        const uint32_t ops = orr__goal_ops(s->goal, host);
+        s->batches = 0;
+        lgs_batch *b = lgs_touch(s, host);
+        for (uint32_t i = 0; i < ops; i++) {
+            if (nodes[i].waits == 0)
+                lgs_release(s, b, i, nodes[i].kind, 0);
+        }
+        if (!s->has_failed)
+            issue(s, b, true, own);
+    }
+}
+
+INLINE orr_code run(orr_loggops *s, bool own, orr_error *err)
+{
+    orr_progress p;
+    orr_progress_start(&p, "simulating", "events", s->expected, !s->opt.shows_progress);
+    orr_error inner = {0};
+    start_all(s, own);
+    uint32_t e;
+    while (!s->has_failed && !s->is_stopped && (e = lgs_queue_pop(&s->queue)) != 0) {
+        look_ahead(s);
+        step(s, e, own, &inner);
+        if (s->opt.prints_progress)
+            orr__lgs_print_progress(s, s->queue.pending + s->waiting);
+        orr_progress_add(&p, 1);
+    }
+    orr_progress_end(&p);
+    if (!s->has_failed)
+        return ORR_OK;
+    if (inner.code == ORR_OK)
+        return orr_no_memory(err);
+    if (err)
+        *err = inner;
+    return inner.code;
+}
+
+static orr_code run_own(orr_loggops *s, orr_error *err)
+{
+    return run(s, true, err);
+}
+
+static orr_code run_lgs2023(orr_loggops *s, orr_error *err)
+{
+    return run(s, false, err);
+}
+
+orr_code orr__lgs_run_rules(orr_loggops *s, orr_error *err)
+{
+    return s->opt.rules == ORR_LOGGOPS_OWN ? run_own(s, err) : run_lgs2023(s, err);
+}
