@@ -16,6 +16,7 @@
 #include <orrery/layers.h>
 #include <orrery/llm.h>
 #include <orrery/model.h>
+#include <orrery/nccl.h>
 #include <orrery/network.h>
 #include <orrery/progress.h>
 #include <orrery/scalesim.h>
