@@ -277,6 +277,8 @@ static void fill_report(const run *r)
     report->left_out_calls = r->writer.left_out;
     for (size_t i = 0; i < j->gpus.count; i++)
         report->by_time += j->gpus.at[i].is_by_time;
+    for (size_t i = 0; i < j->gpus.count; i++)
+        report->overlaps += j->gpus.at[i].overlaps;
 }
 
 static orr_code convert(run *r, const char *const *paths, size_t count, orr_error *err)

@@ -103,6 +103,7 @@ typedef struct orr__gpu {
     int64_t first_time; /* of any kernel or call */
     uint64_t rows;      /* in all files */
     uint64_t call_rows;
+    uint64_t overlaps; /* calls that began before the one before them on their stream had ended */
     ORR__ROWS(orr__call) calls; /* by start */
     ORR__ROWS(uint32_t) events; /* calls with a time, by it */
     ORR__ROWS(orr__info) infos;

@@ -2,8 +2,10 @@
 /* nccl_kernels.c - when a call's kernel ran: those times replace the host's (goal.md 5.4).
  *
  * A stream of kernels and a stream of calls are the same when they are the same words: one letter for each operation, in
- * time.  Where a stream of kernels finds no stream of calls, the GPU's kernels are found by time instead: by the call
- * that was going on when they started, or the last one before.
+ * time.  Where a stream of kernels finds no stream of calls, the old way finds all of the GPU's kernels by time: by the call
+ * that was going on when they started, or the last one before.  Ours first tries kernels and calls of the same letter
+ * in their order, looks beyond the window, gives a call without a kernel the host's times, and keeps the order of the calls
+ * on each stream, because that is the order in which a stream runs them, on all ranks alike.
  * A group has one kernel, which its first call gets; the others end with it.
  * Cost: n log n for the GPU's kernels and calls. */
 #include "nccl_impl.h"
@@ -42,6 +44,7 @@ typedef struct timing {
     uint32_t *leaders; /* calls: the first of each group, and those of none, by start */
     size_t kernel_count, leader_count;
     uint32_t *leader_of; /* for each call inside the window its leader; ORR__NONE: outside */
+    bool is_clipped;     /* only what is inside the window counts */
 } timing;
 
 /* ---- the window ---- */
@@ -70,15 +73,17 @@ static bool leads(const timing *t, size_t call, uint32_t *leader)
     return true;
 }
 
-static void pick(timing *t)
+static void pick(timing *t, bool is_clipped)
 {
     const orr__gpu *g = t->gpu;
+    t->is_clipped = is_clipped;
+    t->kernel_count = t->leader_count = 0;
     for (size_t i = 0; i < g->kernels.count; i++)
-        if (is_inside(g, g->kernels.at[i].start, g->kernels.at[i].end))
+        if (!is_clipped || is_inside(g, g->kernels.at[i].start, g->kernels.at[i].end))
             t->kernels[t->kernel_count++] = (uint32_t)i;
     for (size_t i = 0; i < g->calls.count; i++) {
         t->leader_of[i] = ORR__NONE;
-        if (!is_inside(g, g->calls.at[i].start, g->calls.at[i].end))
+        if (is_clipped && !is_inside(g, g->calls.at[i].start, g->calls.at[i].end))
             continue;
         if (leads(t, i, &t->leader_of[i]))
             t->leaders[t->leader_count++] = (uint32_t)i;
@@ -243,18 +248,37 @@ static void pair_by_time(const timing *t)
     }
 }
 
-/* ---- both ---- */
+/* ---- by kind: our own ---- */
 
-/* Our own way: a GPU whose kernels were not captured did its calls when the host made them. */
-static void take_host_times(const timing *t)
+/* Where there are as many kernels of each letter as calls, the n-th is the n-th. */
+static bool pair_kinds(const timing *t)
 {
-    for (size_t i = 0; i < t->leader_count; i++) {
-        orr__call *c = &t->gpu->calls.at[t->leaders[i]];
-        c->from = c->start;
-        c->to = c->end > c->start ? c->end : c->start;
-        c->has_time = true;
+    enum { LETTERS = 128 };
+    orr__gpu *g = t->gpu;
+    size_t balance[LETTERS] = {0};
+    uint32_t *lists = orr_arena_new(t->arena, t->leader_count + 1, uint32_t);
+    for (size_t i = 0; i < t->leader_count; i++)
+        balance[(size_t)letter_of(t->job, g->calls.at[t->leaders[i]].op)]++;
+    for (size_t i = 0; i < t->kernel_count; i++)
+        balance[(size_t)letter_of(t->job, g->kernels.at[t->kernels[i]].op)]--;
+    for (int letter = 0; letter < LETTERS; letter++)
+        if (balance[letter])
+            return false;
+    if (!lists || t->kernel_count == 0)
+        return false;
+    for (int letter = 1; letter < LETTERS; letter++) {
+        size_t count = 0, next = 0;
+        for (size_t i = 0; i < t->leader_count; i++)
+            if (letter_of(t->job, g->calls.at[t->leaders[i]].op) == letter)
+                lists[count++] = t->leaders[i];
+        for (size_t i = 0; i < t->kernel_count && next < count; i++)
+            if (letter_of(t->job, g->kernels.at[t->kernels[i]].op) == letter)
+                widen(&g->calls.at[lists[next++]], &g->kernels.at[t->kernels[i]]);
     }
+    return true;
 }
+
+/* ---- all together ---- */
 
 static void time_followers(const timing *t)
 {
@@ -268,13 +292,12 @@ static void time_followers(const timing *t)
     }
 }
 
-static orr_code find_times(timing *t, orr_error *err)
+/* True: by streams. */
+static orr_code try_streams(timing *t, sort_key *keys, bool *is_paired, orr_error *err)
 {
-    orr__gpu *g = t->gpu;
+    const orr__gpu *g = t->gpu;
     streams calls, kernels;
-    const size_t most = g->calls.count > g->kernels.count ? g->calls.count : g->kernels.count;
-    sort_key *keys = orr_arena_new(t->arena, most + 1, sort_key);
-    if (!keys || !name_keys(t, keys) || !make_streams(t, keys, t->leader_count, false, &calls))
+    if (!name_keys(t, keys) || !make_streams(t, keys, t->leader_count, false, &calls))
         return orr_no_memory(err);
     for (size_t i = 0; i < t->kernel_count; i++)
         keys[i] =
@@ -284,14 +307,93 @@ static orr_code find_times(timing *t, orr_error *err)
                        .place = (uint32_t)i};
     if (!make_streams(t, keys, t->kernel_count, true, &kernels))
         return orr_no_memory(err);
-    if (g->kernels.count == 0 && !t->job->opt->is_compat) {
-        take_host_times(t);
-    } else if (!pair_streams(t, &calls, &kernels)) {
-        g->is_by_time = true;
+    *is_paired = pair_streams(t, &calls, &kernels);
+    return ORR_OK;
+}
+
+static orr_code find_old_times(timing *t, sort_key *keys, orr_error *err)
+{
+    bool is_paired = false;
+    pick(t, true);
+    const orr_code code = try_streams(t, keys, &is_paired, err);
+    if (!code && !is_paired) {
+        t->gpu->is_by_time = true;
         pair_by_time(t);
     }
     time_followers(t);
-    return ORR_OK;
+    return code;
+}
+
+/* A call whose kernel was not captured, or not found, ran when the host made it. */
+static void take_host_times(const timing *t)
+{
+    for (size_t i = 0; i < t->leader_count; i++) {
+        orr__call *c = &t->gpu->calls.at[t->leaders[i]];
+        if (c->has_time)
+            continue;
+        c->from = c->start;
+        c->to = c->end > c->start ? c->end : c->start;
+        c->has_time = true;
+    }
+}
+
+/* On each stream one after another, as the calls were made. */
+static orr_code keep_order(const timing *t, orr_error *err)
+{
+    orr__gpu *g = t->gpu;
+    orr_map *number = orr_map_create(16);
+    int64_t *ends = orr_arena_new(t->arena, t->leader_count + 1, int64_t);
+    bool is_good = number && ends;
+    uint32_t count = 0;
+    for (size_t i = 0; i < t->leader_count && is_good; i++) {
+        orr__call *c = &g->calls.at[t->leaders[i]];
+        uint32_t at = orr_map_find(number, c->stream, ORR__NONE);
+        if (at == ORR__NONE) {
+            at = count++;
+            ends[at] = INT64_MIN;
+            is_good = orr_map_put(number, c->stream, at, NULL);
+        }
+        g->overlaps += c->from < ends[at];
+        c->from = c->from < ends[at] ? ends[at] : c->from;
+        c->to = c->to < c->from ? c->from : c->to;
+        ends[at] = c->to;
+    }
+    orr_map_destroy(number);
+    return is_good ? ORR_OK : orr_no_memory(err);
+}
+
+static void leave_outside_out(const timing *t)
+{
+    orr__gpu *g = t->gpu;
+    for (size_t i = 0; i < g->calls.count; i++) {
+        orr__call *c = &g->calls.at[i];
+        c->has_time =
+            c->has_time && is_inside(g, c->start, c->end > c->start ? c->end : c->start + 1);
+    }
+}
+
+static orr_code find_own_times(timing *t, sort_key *keys, orr_error *err)
+{
+    bool is_paired = false;
+    orr_code code = ORR_OK;
+    for (int attempt = 0; attempt < 2 && !code && !is_paired; attempt++) {
+        pick(t, attempt == 1);
+        code = try_streams(t, keys, &is_paired, err);
+        if (!code && !is_paired)
+            is_paired = pair_kinds(t);
+    }
+    if (code)
+        return code;
+    if (!is_paired) {
+        t->gpu->is_by_time = true;
+        pick(t, false);
+        pair_by_time(t);
+    }
+    take_host_times(t);
+    code = keep_order(t, err);
+    time_followers(t);
+    leave_outside_out(t);
+    return code;
 }
 
 /* ---- calls with a time, by it ---- */
@@ -326,11 +428,22 @@ static orr_code list_events(const timing *t, orr_error *err)
     return ORR_OK;
 }
 
+static orr_code find_times(timing *t, orr_error *err)
+{
+    const orr__gpu *g = t->gpu;
+    const size_t most = g->calls.count > g->kernels.count ? g->calls.count : g->kernels.count;
+    sort_key *keys = orr_arena_new(t->arena, most + 1, sort_key);
+    if (!keys)
+        return orr_no_memory(err);
+    return t->job->opt->is_compat ? find_old_times(t, keys, err) : find_own_times(t, keys, err);
+}
+
 orr_code orr__gpu_time(orr__job *j, uint32_t gpu, orr_error *err)
 {
     orr__gpu *g = &j->gpus.at[gpu];
     if (g->stage >= ORR__TIMED)
         return ORR_OK;
+    g->overlaps = 0;
     timing t = {.job = j, .gpu = g, .arena = orr_arena_create()};
     if (!t.arena)
         return orr_no_memory(err);
@@ -338,10 +451,8 @@ orr_code orr__gpu_time(orr__job *j, uint32_t gpu, orr_error *err)
     t.leaders = orr_arena_new(t.arena, g->calls.count + 1, uint32_t);
     t.leader_of = orr_arena_new(t.arena, g->calls.count + 1, uint32_t);
     orr_code code = t.kernels && t.leaders && t.leader_of ? ORR_OK : orr_no_memory(err);
-    if (!code) {
-        pick(&t);
+    if (!code)
         code = find_times(&t, err);
-    }
     if (!code)
         code = list_events(&t, err);
     orr_arena_destroy(t.arena);

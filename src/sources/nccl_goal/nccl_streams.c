@@ -3,13 +3,13 @@
  * may be merged (5.10).
  *
  * The old way orders streams by the context of their first call, then by length and name; ours, whose contexts differ
- * otherwise, by when they start.  Merged, all calls are one stream. */
+ * otherwise, by when they start, and keeps calls of a stream as they were made.  Merged, all calls are one stream. */
 #include "nccl_write.h"
 
 #include <stdlib.h>
 
 typedef struct item {
-    int64_t from, to;
+    int64_t from, to; /* both 0 where the order of the calls decides */
     uint64_t order;
     uint32_t call, stream; /* stream: its number here */
 } item;
@@ -100,8 +100,9 @@ static orr_code sort_streams(const orr__job *j,
         place_of[heads[i].number] = i;
     for (size_t i = 0; i < n; i++) {
         const orr__call *c = &g->calls.at[g->events.at[i]];
-        items[i] = (item){.from = c->from,
-                          .to = c->to,
+        const bool is_by_time = is_merged || j->opt->is_compat;
+        items[i] = (item){.from = is_by_time ? c->from : 0,
+                          .to = is_by_time ? c->to : 0,
                           .order = c->order,
                           .call = g->events.at[i],
                           .stream = is_merged ? 0 : place_of[orr_map_find(numbers, c->stream, 0)]};
