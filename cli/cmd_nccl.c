@@ -68,8 +68,8 @@ static void print_text(const orr_nccl_report *r)
     printf("%u file%s, %s rows: %s calls of NCCL, %s kernels\n", r->files, r->files == 1 ? "" : "s",
            orr_count_text(r->rows, a[0]), orr_count_text(r->calls, a[1]),
            orr_count_text(r->kernels, a[2]));
-    printf("%u ranks, %u communicators%s\n", r->ranks, r->communicators,
-           r->is_merged ? ", streams merged" : "");
+    printf("%u rank%s, %u communicator%s%s\n", r->ranks, r->ranks == 1 ? "" : "s", r->communicators,
+           r->communicators == 1 ? "" : "s", r->is_merged ? ", streams merged" : "");
     printf("%s operations, %s messages, %s between nodes\n", orr_count_text(r->operations, a[0]),
            orr_count_text(r->messages, a[1]), orr_bytes_text(r->bytes, a[2]));
 }

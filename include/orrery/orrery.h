@@ -18,6 +18,7 @@
 #include <orrery/model.h>
 #include <orrery/nccl.h>
 #include <orrery/network.h>
+#include <orrery/nsys.h>
 #include <orrery/progress.h>
 #include <orrery/scalesim.h>
 #include <orrery/serve.h>

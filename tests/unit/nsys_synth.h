@@ -25,6 +25,7 @@ typedef struct synth {
     bool has_text_ids;  /* texts by their numbers, as newer exports have them */
     bool has_no_kernels;
     uint32_t lost_calls; /* the last rank was captured from this call on */
+    uint32_t only;       /* 1 to 4: this kind of collective alone, of those of synth_names */
 } synth;
 
 typedef struct synth_gpu {
@@ -128,7 +129,8 @@ static inline void synth_payload(
 static inline void synth_collective(synth_gpu *g, uint32_t round)
 {
     char line[400];
-    const uint32_t kind = round % 4, protocol = round / 4 % 3, pid = synth_pid(g);
+    const uint32_t kind = g->s->only ? g->s->only - 1 : round % 4, protocol = round / 4 % 3,
+                   pid = synth_pid(g);
     const uint64_t bytes = 4096 + 1000 * (round % 7), count = bytes / 4 / g->s->channels;
     const uint32_t algorithm = g->s->algorithm               ? g->s->algorithm
                                : kind == 0 && round % 8 == 0 ? 0

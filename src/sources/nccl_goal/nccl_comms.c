@@ -279,7 +279,8 @@ static orr_code infer(builder *b, usage *u, orr_error *err)
         while (end < u->uses.at + count && end->ident == first->ident)
             end++;
         code = seat_users(b, first, (size_t)(end - first), err);
-        b->comms->all.at[b->comms->all.count - 1].is_inferred = true;
+        if (!code)
+            b->comms->all.at[b->comms->all.count - 1].is_inferred = true;
     }
     orr_free(head);
     return code;

@@ -256,7 +256,7 @@ static orr_code find_comms(orr__job *j, uint32_t gpu, orr_error *err)
     return ORR_OK;
 }
 
-orr_code orr__gpu_contexts(orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code find_contexts(orr__job *j, uint32_t gpu, orr_error *err)
 {
     const orr_code code = find_comms(j, gpu, err);
     if (code)
@@ -273,5 +273,5 @@ orr_code orr__gpu_ready(orr__job *j, uint32_t gpu, orr_error *err)
         code = orr__gpu_link(j, gpu, err);
     if (!code)
         code = orr__gpu_time(j, gpu, err);
-    return code ? code : orr__gpu_contexts(j, gpu, err);
+    return code ? code : find_contexts(j, gpu, err);
 }

@@ -19,7 +19,7 @@ static bool is_old(const orr__plan *p)
     return p->w->job->opt->is_compat;
 }
 
-uint32_t orr__plan_gpu(orr__plan *p, uint64_t rank)
+static uint32_t gpu_of_rank(orr__plan *p, uint64_t rank)
 {
     const orr__seat *s = orr__comm_seat(&p->w->job->comms, p->comm, rank);
     if (s)
@@ -67,8 +67,8 @@ static neighbours ring_of(orr__plan *p, uint32_t channel)
     if (r->position == ORR__NONE && !is_old(p))
         orr__writer_fail(p->w, "communicator %s: channel %" PRIu32 " is no ring through all ranks",
                          orr__text(p->w->job, p->comm->ident).ptr, channel);
-    return (neighbours){.before = orr__plan_gpu(p, r->previous),
-                        .after = orr__plan_gpu(p, r->next),
+    return (neighbours){.before = gpu_of_rank(p, r->previous),
+                        .after = gpu_of_rank(p, r->next),
                         .position = is_old(p) ? p->seat->rank : r->position};
 }
 
@@ -206,7 +206,7 @@ static orr__ends ring_reduce_scatter(orr__plan *p,
 /* Away from the root, along the ring: it sends, the one before it only receives. */
 static orr__ends ring_broadcast(orr__plan *p, orr__lane *l, uint32_t channel, const orr__work *work)
 {
-    const uint32_t root = orr__plan_gpu(p, p->info->root);
+    const uint32_t root = gpu_of_rank(p, p->info->root);
     const unsigned what = p->w->gpu == root                   ? ORR__SEND
                           : ring_of(p, channel).after == root ? ORR__RECV
                                                               : ORR__RECV | ORR__COPY | ORR__SEND;
@@ -216,7 +216,7 @@ static orr__ends ring_broadcast(orr__plan *p, orr__lane *l, uint32_t channel, co
 /* Towards the root: the one behind it begins. */
 static orr__ends ring_reduce(orr__plan *p, orr__lane *l, uint32_t channel, const orr__work *work)
 {
-    const uint32_t root = orr__plan_gpu(p, p->info->root);
+    const uint32_t root = gpu_of_rank(p, p->info->root);
     const unsigned what = p->w->gpu == root ? ORR__RECV | ORR__REDUCE | ORR__COPY
                           : ring_of(p, channel).before == root
                               ? ORR__SEND
@@ -256,7 +256,7 @@ static tree_place tree_of(orr__plan *p, uint32_t channel)
     const orr__seat *parent = t.parent < 0 ? NULL : orr__comm_seat(c, p->comm, (uint64_t)t.parent);
     tree_place out = {.parent = parent ? parent->gpu : ORR__NONE, .children = t.children};
     for (uint32_t i = 0; i < t.children; i++)
-        out.child[i] = orr__plan_gpu(p, t.child[i]);
+        out.child[i] = gpu_of_rank(p, t.child[i]);
     return out;
 }
 

@@ -32,6 +32,7 @@ static bool stands_at(orr_str s, size_t at, const char *word)
 /* profile_<job>_<node>_<rank>.sqlite, from `at` to the end. */
 static bool is_profile(orr_str name, size_t at, orr_str *node)
 {
+    orr_str found = {0};
     if (!stands_at(name, at, "profile"))
         return false;
     at += strlen("profile");
@@ -40,10 +41,13 @@ static bool is_profile(orr_str name, size_t at, orr_str *node)
         if (n == 0)
             return false;
         if (field == 1)
-            *node = (orr_str){.ptr = name.ptr + at + 1, .len = n};
+            found = (orr_str){.ptr = name.ptr + at + 1, .len = n};
         at += 1 + n;
     }
-    return stands_at(name, at, ending) && at + strlen(ending) == name.len;
+    if (!stands_at(name, at, ending) || at + strlen(ending) != name.len)
+        return false;
+    *node = found;
+    return true;
 }
 
 orr_str orr__node_of_file(orr_str name)

@@ -252,7 +252,6 @@ typedef struct orr__log {
 orr_code orr__log_next(orr__log *l, orr__log_line *out, orr_error *err) ORR_MUST_CHECK;
 
 /* nccl_context.c: the part of tags that belongs to a call. */
-orr_code orr__gpu_contexts(orr__job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 uint64_t orr__transfer_messages(const orr__transfer *t);
 uint64_t orr__tuple_hash(const uint64_t *numbers, size_t count);
 /* 2: data parallel, 1: pipeline parallel, 0: neither. */

@@ -90,8 +90,6 @@ typedef orr__ends orr__expand_channel(orr__plan *p,
                                       const orr__work *work);
 /* NVLS, CollNet and PAT; NULL: not for this operation. */
 orr__expand_channel *orr__expansion_of(uint64_t algorithm, uint8_t op);
-uint32_t orr__plan_gpu(orr__plan *p,
-                       uint64_t rank); /* of a rank of the communicator; fails the writer */
 
 /* nccl_guess.c: how NCCL does a call of which only name and size are known. */
 typedef struct orr__guess {
