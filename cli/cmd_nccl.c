@@ -9,7 +9,8 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "where the schedule goes; - is standard output"},
+    {"output", 'o', "FILE",
+     "where the schedule goes, - is standard output; without it only figures"},
     {"simple", 's', "FILE", "NPKit's timings of protocol Simple (JSON)"},
     {"ll", 'l', "FILE", "NPKit's timings of protocol LL (JSON)"},
     {"merge", 'm', NULL, "one stream for each GPU where no kernels overlap"},
@@ -121,8 +122,6 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
 
 static orr_code check_options(const cli_context *c, const orr_nccl_options *o, orr_error *err)
 {
-    if (!o->output && !o->events)
-        return orr_fail(err, ORR_EUSAGE, NULL, "nothing to do: give -o FILE or --events FILE");
     if (o->is_compat && (cli_given(c, "tag-bits") || o->id_width || o->context_width))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--compat has the old tags: no --tag-bits and widths beside it");

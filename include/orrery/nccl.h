@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 typedef struct orr_nccl_options {
-    const char *output;       /* a .goal file, or "-"; NULL: none */
+    const char *output;       /* a .goal file, or "-"; NULL: none, figures only */
     const char *events;       /* the schedule of whole NCCL calls, not expanded; NULL: none */
     const char *parts;        /* a folder: rank_<r>.goal for each rank; NULL: none */
     const char *simple_table; /* NPKit timings, JSON; NULL: reductions and copies take no time */

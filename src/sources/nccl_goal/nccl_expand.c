@@ -6,12 +6,12 @@
  * Our own way differs in two places of the ring all-reduce: the cap of slices is the same for all steps, so that sender and
  * receiver cut a chunk alike, and a rank's chunk is that of its place in the ring, not of its number.
  * Invariant: both ends of a message write the same messages of a call in the same order.
- * Cost: in proportion to what is written; a work of more than 2^24 chunks is refused. */
+ * Cost: in proportion to what is written; a work of more than 2^20 chunks is refused. */
 #include "nccl_write.h"
 
 #include <inttypes.h>
 
-enum { MOST_CHUNKS = 1 << 24 };
+enum { MOST_CHUNKS = 1 << 20 };
 
 /* Channels that a communicator's markers do not mention have the plain ring and tree. */
 static bool is_old(const orr__plan *p)

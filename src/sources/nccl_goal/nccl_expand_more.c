@@ -37,8 +37,8 @@ static orr__ends each_chunk(
 {
     orr__pen *pen = &p->w->pen;
     const uint64_t chunk = work->chunk ? work->chunk : work->total ? work->total : 1;
-    if (work->total / chunk > 1u << 24)
-        orr__writer_fail(p->w, "a work of more than 16,777,216 chunks is out of bounds");
+    if (work->total / chunk > 1u << 20)
+        orr__writer_fail(p->w, "a work of more than 1,048,576 chunks is out of bounds");
     const orr__fork f = orr__pen_fork(pen, l->cpu);
     for (uint64_t from = 0; from < work->total && !p->w->code;) {
         const uint64_t elements = chunk < work->total - from ? chunk : work->total - from;

@@ -167,6 +167,7 @@ static orr_code measure(run *r, orr_error *err)
         code = orr__gpu_ready(j, j->comms.ranked.at[i], err);
         if (!code)
             code = orr__write_rank(w, j->comms.ranked.at[i], r->is_merged);
+        j->report->operations += w->pen.labels;
     }
     if (!code)
         code = check_matching(r, err);
@@ -174,7 +175,11 @@ static orr_code measure(run *r, orr_error *err)
         code = choose_tags(j, w->most_id, &w->tags, err);
     w->matching = NULL;
     w->pen.is_dry = false;
-    w->pen.messages = w->pen.bytes = w->overlaps = w->left_out = w->most_tag = 0;
+    if (j->opt->output || j->opt->parts) {
+        w->pen.messages = w->pen.bytes = w->overlaps = w->left_out = 0;
+        j->report->operations = 0;
+    }
+    w->most_tag = 0;
     return code;
 }
 
@@ -183,6 +188,8 @@ static bool must_measure(const orr_nccl_options *opt)
 {
     const int files = (opt->output != NULL) + (opt->events != NULL) + 2 * (opt->parts != NULL);
     const bool is_pipe = opt->output && strcmp(opt->output, "-") == 0;
+    if (files == 0)
+        return true; /* somebody wants to know, not to have */
     return (!opt->is_compat || files > 1 || is_pipe) && (opt->output || opt->parts);
 }
 

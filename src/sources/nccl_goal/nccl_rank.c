@@ -33,9 +33,9 @@ static orr__ends write_transfer(orr__writer *w,
     const orr__seat *peer = orr__comm_seat(&j->comms, comm, t->peer);
     orr__lane l = {.w = w, .call = c, .cpu = cpu, .protocol = t->protocol, .next_id = t->first_id};
     const uint64_t count = orr__transfer_messages(t);
-    if (!peer || count > 1u << 24) {
+    if (!peer || count > 1u << 20) {
         orr__writer_fail(w,
-                         peer ? "a message of more than 16,777,216 chunks (to rank %" PRIu64 ")"
+                         peer ? "a message of more than 1,048,576 chunks (to rank %" PRIu64 ")"
                               : "the communicator has no rank %" PRIu64 ", which is sent to",
                          t->peer);
         return (orr__ends){.is_empty = true};
