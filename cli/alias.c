@@ -250,6 +250,14 @@ static const cli_command bin2txt = {
     .run = cli_run_bin2txt,
 };
 
+static const cli_command old_nccl = {
+    .name = "nccl_goal_generator",
+    .summary = "make a GOAL schedule from Nsight exports, as nccl_generator_v2's main.py",
+    .now = "orrery nccl --compat",
+    .options = cli_old_nccl_options,
+    .run = cli_run_old_nccl,
+};
+
 const cli_command *const cli_old_names[] = {
     &et_generator,
     &chakra_generator,
@@ -261,6 +269,7 @@ const cli_command *const cli_old_names[] = {
     &chakra_timeline,
     &old_gemm,
     &old_gemm_script,
+    &old_nccl,
     &astra_unaware,
     &astra_aware,
     &stage,

@@ -5,6 +5,7 @@
 
 #include "option.h"
 
+#include <orrery/nccl.h>
 #include <orrery/sim.h>
 #include <orrery/timeline.h>
 
@@ -19,6 +20,7 @@ extern const cli_command cli_cmd_help;
 extern const cli_command cli_cmd_info;
 extern const cli_command cli_cmd_link;
 extern const cli_command cli_cmd_model;
+extern const cli_command cli_cmd_nccl;
 extern const cli_command cli_cmd_run;
 extern const cli_command cli_cmd_scalesim;
 extern const cli_command cli_cmd_serve;
@@ -43,6 +45,9 @@ orr_code cli_run_et_generator(cli_context *c, orr_error *err);
 orr_code cli_run_old_gemm(cli_context *c, orr_error *err);
 extern const cli_option cli_schedgen_options[];
 orr_code cli_run_schedgen(cli_context *c, orr_error *err);
+extern const cli_option cli_old_nccl_options[];
+orr_code cli_run_old_nccl(cli_context *c, orr_error *err);
+void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
 extern const cli_option cli_stage_options[];
 enum { CLI_STAGE_OWN = 19 }; /* rows of it that the old name does not have */
 extern const cli_option cli_loggopsim_options[], cli_txt2bin_options[];

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <orrery/issue_log.h>
+#include <orrery/nsys.h>
 #include <orrery/units.h>
 #include <orrery/view.h>
 
@@ -136,10 +137,25 @@ static orr_code write_chrome(const orr_timeline *t,
     return code;
 }
 
+/* An SQLite file says so in its first bytes. */
+static bool is_sqlite(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char start[sizeof magic] = {0};
+    FILE *f = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+    if (!f)
+        return false;
+    const bool is_read = fread(start, 1, sizeof magic, f) == sizeof magic;
+    fclose(f);
+    return is_read && memcmp(start, magic, sizeof magic) == 0;
+}
+
 static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_error *err)
 {
     orr_issue_log *log;
     uint64_t hz;
+    if (is_sqlite(c->args[1]))
+        return orr_nsys_timeline(c->args[1], out, err);
     orr_code code = parse_frequency(cli_text(c, "frequency"), &hz, err);
     if (code || (code = orr_issue_log_read(c->args[1], NULL, &log, err)))
         return code;

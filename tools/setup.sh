@@ -4,7 +4,7 @@
 # When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
 set -eu
 
-build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd-dev libyaml-dev libsimdjson-dev libgraphviz-dev'
+build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd-dev libyaml-dev libsimdjson-dev libgraphviz-dev libsqlite3-dev'
 test='libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
 fuzz='clang-14 libclang-rt-14-dev'
 

@@ -20,7 +20,9 @@
 #include <orrery/loggops.h>
 #include <orrery/model.h>
 #include <orrery/mpi_trace.h>
+#include <orrery/nccl.h>
 #include <orrery/network.h>
+#include <orrery/nsys.h>
 #include <orrery/progress.h>
 #include <orrery/pytorch.h>
 #include <orrery/report.h>

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_nccl.c - orrery nccl: what Nsight Systems saw of NCCL, as a GOAL schedule. */
+#include "command.h"
+
+#include <orrery/nccl.h>
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+static const cli_option options[] = {
+    {"output", 'o', "FILE",
+     "where the schedule goes, - is standard output; without it only figures"},
+    {"simple", 's', "FILE", "NPKit's timings of protocol Simple (JSON)"},
+    {"ll", 'l', "FILE", "NPKit's timings of protocol LL (JSON)"},
+    {"merge", 'm', NULL, "one stream for each GPU where no kernels overlap"},
+    {"events", 0, "FILE", "write the schedule of whole calls too"},
+    {"log", 0, "FILE", "NCCL's log, for communicators without markers"},
+    {"seed", 0, "N", "draw timings from the samples (their means)", CLI_COUNT},
+    {"tag-bits", 0, "32|64", "tags stay within 32 bits, if need be used again", .fallback = "64"},
+    {"id-width", 0, "N", "digits of a message's number in tags", CLI_COUNT, 1, 18},
+    {"context-width", 0, "N", "digits of an operation's number in tags", CLI_COUNT, 1, 18},
+    {"keep-unmatched", 0, NULL, "write calls that not all of their ranks have"},
+    {"memory", 0, "SIZE", "of rows before GPUs are read one by one", .fallback = "512MiB"},
+    {"compat", 0, NULL, "byte for byte as nccl_generator_v2"},
+    {"json", 0, NULL, "print one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"EXPORT", "an .sqlite file of 'nsys export', or a folder of them", CLI_SOME},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"Every export of a job, with measured reductions and copies:",
+     "orrery nccl traces -s simple.json -l ll.json -o job.goal", 0},
+    {"One stream for each GPU, calls as well, figures for a program:",
+     "orrery nccl traces -m --events calls.goal -o job.goal --json", 0},
+    {"As the old generator wrote it:",
+     "orrery nccl traces -s simple.json -l ll.json --compat -o old.goal", 0},
+    {0},
+};
+
+/* ---- what was made ---- */
+
+static void remark(const cli_context *c, uint64_t count, const char *one, const char *many)
+{
+    if (count)
+        cli_note(c, "%" PRIu64 " %s\n", count, count == 1 ? one : many);
+}
+
+void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r)
+{
+    if (r->is_inferred)
+        cli_note(c, "no communicator is announced: they are made of the GPUs that use them\n");
+    remark(c, r->by_time, "GPU's kernels were found by time, not by stream",
+           "GPUs' kernels were found by time, not by stream");
+    remark(c, r->left_out_calls, "call is left out: details are missing, or a rank of it is",
+           "calls are left out: details are missing, or a rank of them is");
+    remark(c, r->overlaps, "operation began before the one before it on its stream had ended",
+           "operations began before the one before them on their stream had ended");
+    remark(c, r->unmatched, "message has no other end", "messages have no other end");
+}
+
+static void print_text(const orr_nccl_report *r)
+{
+    char a[4][ORR_UNIT_ROOM];
+    printf("%u file%s, %s rows: %s calls of NCCL, %s kernels\n", r->files, r->files == 1 ? "" : "s",
+           orr_count_text(r->rows, a[0]), orr_count_text(r->calls, a[1]),
+           orr_count_text(r->kernels, a[2]));
+    printf("%u rank%s, %u communicator%s%s\n", r->ranks, r->ranks == 1 ? "" : "s", r->communicators,
+           r->communicators == 1 ? "" : "s", r->is_merged ? ", streams merged" : "");
+    printf("%s operations, %s messages, %s between nodes\n", orr_count_text(r->operations, a[0]),
+           orr_count_text(r->messages, a[1]), orr_bytes_text(r->bytes, a[2]));
+}
+
+static void print_json(const cli_context *c, const orr_nccl_report *r)
+{
+    printf("{\"format\": \"orrery-nccl\", \"version\": 1, \"output\": ");
+    if (cli_text(c, "output"))
+        cli_json_text(cli_text(c, "output"));
+    else
+        printf("null");
+    printf(",\n  \"files\": %u, \"rows\": %" PRIu64 ", \"calls\": %" PRIu64
+           ", \"kernels\": %" PRIu64 ", \"gpus\": %u,\n",
+           r->files, r->rows, r->calls, r->kernels, r->gpus);
+    printf("  \"ranks\": %u, \"communicators\": %u, \"merged\": %s, \"inferred\": %s,\n", r->ranks,
+           r->communicators, r->is_merged ? "true" : "false", r->is_inferred ? "true" : "false");
+    printf("  \"operations\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64
+           ", \"largest_tag\": %" PRIu64 ",\n",
+           r->operations, r->messages, r->bytes, r->most_tag);
+    printf("  \"gpus_by_time\": %" PRIu64 ", \"calls_left_out\": %" PRIu64
+           ", \"overlaps\": %" PRIu64 ", \"unmatched\": %" PRIu64 "}\n",
+           r->by_time, r->left_out_calls, r->overlaps, r->unmatched);
+}
+
+/* ---- the command ---- */
+
+static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_error *err)
+{
+    orr_bytes memory = 0;
+    const orr_code code = orr_bytes_parse(cli_text(c, "memory"), &memory, err);
+    *o = (orr_nccl_options){
+        .output = cli_text(c, "output"),
+        .events = cli_text(c, "events"),
+        .simple_table = cli_text(c, "simple"),
+        .ll_table = cli_text(c, "ll"),
+        .log = cli_text(c, "log"),
+        .is_merged = cli_flag(c, "merge"),
+        .is_compat = cli_flag(c, "compat"),
+        .allows_unmatched = cli_flag(c, "keep-unmatched"),
+        .has_seed = cli_given(c, "seed"),
+        .seed = cli_count(c, "seed"),
+        .tag_bits = strcmp(cli_text(c, "tag-bits"), "32") == 0 ? 32 : 64,
+        .id_width = (uint32_t)cli_count(c, "id-width"),
+        .context_width = (uint32_t)cli_count(c, "context-width"),
+        .memory = memory ? memory : 1,
+    };
+    return code ? orr_because(err, code, "--memory") : ORR_OK;
+}
+
+static orr_code check_options(const cli_context *c, const orr_nccl_options *o, orr_error *err)
+{
+    if (o->is_compat && (cli_given(c, "tag-bits") || o->id_width || o->context_width))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--compat has the old tags: no --tag-bits and widths beside it");
+    if (o->id_width + o->context_width > 18)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--id-width and --context-width: more than 18 digits");
+    return ORR_OK;
+}
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static orr_code nccl_run(cli_context *c, orr_error *err)
+{
+    orr_nccl_options o;
+    orr_nccl_report r;
+    orr_code code = read_options(c, &o, err);
+    if (!code)
+        code = check_options(c, &o, err);
+    if (!code)
+        code = orr_nccl_convert((const char *const *)c->args, (size_t)c->arg_count, &o, &r, err);
+    if (code)
+        return code;
+    cli_nccl_remarks(c, &r);
+    if (is_stdout(o.output) || is_stdout(o.events))
+        return ORR_OK; /* the result is there already */
+    if (cli_flag(c, "json"))
+        print_json(c, &r);
+    else
+        print_text(&r);
+    return ORR_OK;
+}
+
+const cli_command cli_cmd_nccl = {
+    .name = "nccl",
+    .summary = "make a GOAL schedule from Nsight exports of a job that uses NCCL",
+    .description =
+        "Reads the markers that an annotated NCCL, or NCCL from 2.22 on by itself, left in the exports of all ranks, finds the "
+        "kernel of each call, and takes collectives apart into the messages that their algorithm and protocol send.  "
+        "Every message that is sent is received: calls that were not profiled on all of their ranks are left out.\n\n"
+        "Without timings reductions and copies take no time.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-run(1), orrery-view(1)",
+    .run = nccl_run,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* old_nccl.c - nccl_generator_v2's main.py by the name its predecessor had: one folder in, one folder out (goal.md 5.1). */
+#include "command.h"
+
+#include <orrery/nccl.h>
+#include <orrery/units.h>
+
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4200 };
+
+const cli_option cli_old_nccl_options[] = {
+    {"trace_dir", 'i', "DIR", "searched for *.sqlite", .required = true},
+    {"output_dir", 'o', "DIR", "where results go; made when it is not there", .required = true},
+    {"npkit_data_simple", 's', "FILE", "timings of protocol Simple", .required = true},
+    {"npkit_data_ll", 'l', "FILE", "timings of protocol LL", .required = true},
+    {"merged", 'm', NULL, "merge the streams of a GPU when no kernels overlap"},
+    {"parallel_generation", 'p', NULL, "write a file for each rank"},
+    {"concatenate", 'c', NULL, "with -p: output.goal as well"},
+    {"delete_parts", 'r', NULL, "with -p: output.goal alone"},
+    {"write_buffer_size", 0, "SIZE", "not needed any more"},
+    {"n_workers", 'w', "N", "not needed any more", CLI_COUNT, 1, 65536},
+    {"intermediate_goal", 0, NULL, "write Events_Dependency.goal too"},
+    {"intermediate_goal_only", 0, NULL, "write Events_Dependency.goal and nothing else"},
+    {"nccl_log", 0, "FILE", "NCCL's log (the first ../log-*.out beside DIR)"},
+    {"no-compat", 0, NULL, "our own way"},
+    {0},
+};
+
+static orr_code make_folder(const char *path, orr_error *err)
+{
+    char part[PATH_ROOM];
+    if (strlen(path) >= PATH_ROOM - 64)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    for (const char *p = path; *p; p++) {
+        if (p == path || (p[1] != '/' && p[1]))
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)(p + 1 - path), path);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
+            const orr_where at = orr_where_line(part, 0, 0);
+            return orr_fail(err, ORR_EIO, &at, "cannot make the folder: %s", strerror(errno));
+        }
+    }
+    if (!path[0] || (path[1] == 0 && mkdir(path, 0777) != 0 && errno != EEXIST))
+        return orr_fail(err, ORR_EIO, NULL, "cannot make the folder '%s'", path);
+    return ORR_OK;
+}
+
+/* The first of ../log-*.out beside the traces, by name; "" : none. */
+static void find_log(const char *folder, char out[PATH_ROOM])
+{
+    char pattern[PATH_ROOM];
+    glob_t found;
+    out[0] = 0;
+    const int n = snprintf(pattern, sizeof pattern, "%s/../log-*.out", folder);
+    if (n >= PATH_ROOM || glob(pattern, 0, NULL, &found) != 0)
+        return;
+    if (found.gl_pathc && strlen(found.gl_pathv[0]) < PATH_ROOM)
+        snprintf(out, PATH_ROOM, "%s", found.gl_pathv[0]);
+    globfree(&found);
+}
+
+/* A number, with K, M, G, KB, MB, GB or B behind it. */
+static orr_code check_size(const char *text, orr_error *err)
+{
+    static const char *const ends[] = {"", "B", "K", "KB", "M", "MB", "G", "GB"};
+    char *end;
+    strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof ends / sizeof *ends; i++)
+        if (strcasecmp(end, ends[i]) == 0)
+            return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "--write_buffer_size: '%s' is not a size such as 512K or 1MB", text);
+}
+
+typedef struct names {
+    char log[PATH_ROOM], goal[PATH_ROOM], events[PATH_ROOM];
+} names;
+
+static void choose_files(const cli_context *c, names *n, orr_nccl_options *o)
+{
+    const char *folder = cli_text(c, "output_dir");
+    const bool has_parts = cli_flag(c, "parallel_generation");
+    const bool is_whole = !has_parts || cli_flag(c, "concatenate") || cli_flag(c, "delete_parts");
+    const bool only_events = cli_flag(c, "intermediate_goal_only");
+    snprintf(n->goal, sizeof n->goal, "%s/output.goal", folder);
+    snprintf(n->events, sizeof n->events, "%s/Events_Dependency.goal", folder);
+    o->output = is_whole && !only_events ? n->goal : NULL;
+    o->events = only_events || cli_flag(c, "intermediate_goal") ? n->events : NULL;
+    o->parts = has_parts && !only_events && !cli_flag(c, "delete_parts") ? folder : NULL;
+}
+
+orr_code cli_run_old_nccl(cli_context *c, orr_error *err)
+{
+    names n;
+    orr_nccl_report r;
+    const char *traces = cli_text(c, "trace_dir");
+    orr_nccl_options o = {.simple_table = cli_text(c, "npkit_data_simple"),
+                          .ll_table = cli_text(c, "npkit_data_ll"),
+                          .is_merged = cli_flag(c, "merged"),
+                          .is_compat = !cli_flag(c, "no-compat"),
+                          .is_parallel_compat = cli_flag(c, "parallel_generation")};
+    orr_code code = ORR_OK;
+    if (cli_given(c, "write_buffer_size"))
+        code = check_size(cli_text(c, "write_buffer_size"), err);
+    if (!code)
+        code = make_folder(cli_text(c, "output_dir"), err);
+    if (code)
+        return code;
+    choose_files(c, &n, &o);
+    find_log(traces, n.log);
+    o.log = cli_given(c, "nccl_log") ? cli_text(c, "nccl_log") : n.log[0] ? n.log : NULL;
+    code = orr_nccl_convert(&traces, 1, &o, &r, err);
+    if (!code)
+        cli_nccl_remarks(c, &r);
+    return code;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl_calls.c - which rows belong to which call, all by time (goal.md 5.4).
+ *
+ * Groups are the outermost pairs of group markers.  Details of a collective (how, and a share for each channel) and of
+ * messages follow the call on the host, so each row goes to the latest call before it.  Inside a group all details come
+ * after all calls: the old way gives them to the group's last call, ours shares them out.
+ * Invariant: a call's rows are neighbours in their array.
+ * Cost: sorting, which finds things sorted as a rule, and one sweep for each kind. */
+#include "nccl_impl.h"
+
+#include <stdlib.h>
+
+/* ---- order ---- */
+
+#define DEFINE_ORDER(name, T)                                  \
+    static int name(const void *a, const void *b)              \
+    {                                                          \
+        const T *x = a, *y = b;                                \
+        if (x->start != y->start)                              \
+            return x->start < y->start ? -1 : 1;               \
+        return x->order < y->order ? -1 : x->order > y->order; \
+    }
+DEFINE_ORDER(call_order, orr__call)
+DEFINE_ORDER(info_order, orr__info)
+DEFINE_ORDER(work_order, orr__work)
+DEFINE_ORDER(transfer_order, orr__transfer)
+DEFINE_ORDER(kernel_order, orr__kernel)
+
+/* An end comes before a start at the same time. */
+static int mark_order(const void *a, const void *b)
+{
+    const orr__mark *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void sort_rows(void *rows,
+                      size_t count,
+                      size_t size,
+                      int (*order)(const void *, const void *))
+{
+    const char *p = rows;
+    for (size_t i = 1; i < count; i++)
+        if (order(p + (i - 1) * size, p + i * size) > 0) {
+            qsort(rows, count, size, order);
+            return;
+        }
+}
+
+#define SORT(rows, order) sort_rows((rows).at, (rows).count, sizeof *(rows).at, order)
+
+static void sort_all(orr__gpu *g)
+{
+    SORT(g->calls, call_order);
+    SORT(g->infos, info_order);
+    SORT(g->works, work_order);
+    SORT(g->sends, transfer_order);
+    SORT(g->receives, transfer_order);
+    SORT(g->kernels, kernel_order);
+    SORT(g->marks, mark_order);
+}
+
+/* ---- groups ---- */
+
+typedef struct sweep {
+    const orr__job *job;
+    orr__gpu *gpu;
+    size_t call;
+    uint32_t group;
+    bool is_exact; /* a call at the very end of a group */
+} sweep;
+
+/* Calls from..below to, where the marker before opened group and the one at `to` closes it. */
+static void enter_group(sweep *s, int64_t from, int64_t to)
+{
+    const orr__gpu *g = s->gpu;
+    orr__call *calls = g->calls.at;
+    for (; s->call < g->calls.count && calls[s->call].start < from; s->call++)
+        ;
+    for (; s->call < g->calls.count && calls[s->call].start < to; s->call++)
+        calls[s->call].group = s->group;
+    /* A call where one group ends and the next begins belongs to the first that ends at or after it, which does not
+     * hold its own end: to none. */
+    if (s->job->opt->is_compat)
+        for (; s->call < g->calls.count && calls[s->call].start == to; s->call++)
+            ;
+    s->group++;
+}
+
+static orr_code unbalanced(const orr__job *j, uint32_t gpu, orr_error *err)
+{
+    char name[96];
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "%s: ncclGroupStart and ncclGroupEnd do not come in pairs",
+                    orr__gpu_name(j, gpu, name));
+}
+
+static orr_code find_groups(const orr__job *j, uint32_t gpu, orr_error *err)
+{
+    orr__gpu *g = &j->gpus.at[gpu];
+    sweep s = {.job = j, .gpu = g};
+    int64_t opened = 0;
+    int32_t depth = 0;
+    for (size_t i = 0; i < g->marks.count; i++) {
+        const orr__mark *m = &g->marks.at[i];
+        if (depth == 0 && m->step == 1)
+            opened = m->start;
+        if (depth == 0 && m->step < 0 && !j->opt->is_compat)
+            continue; /* its start was before the capture */
+        depth += m->step;
+        if (depth < 0)
+            return unbalanced(j, gpu, err);
+        if (depth == 0)
+            enter_group(&s, opened, m->start);
+    }
+    if (depth && j->opt->is_compat)
+        return unbalanced(j, gpu, err);
+    if (depth)
+        enter_group(&s, opened, INT64_MAX); /* its end is behind the capture */
+    return ORR_OK;
+}
+
+static orr_code check_groups(const orr__job *j, uint32_t gpu, orr_error *err)
+{
+    char name[96];
+    const orr__gpu *g = &j->gpus.at[gpu];
+    bool has_start = false, has_end = false;
+    for (size_t i = 0; i < g->marks.count; i++)
+        *(g->marks.at[i].step > 0 ? &has_start : &has_end) = true;
+    if (!j->opt->is_compat || g->calls.count == 0 || (has_start && has_end))
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "%s has no group markers, which the old generator needs; without --compat "
+                    "they may be missing",
+                    orr__gpu_name(j, gpu, name));
+}
+
+/* ---- details ---- */
+
+/* The calls that details may belong to: by their numbers in g->calls. */
+typedef struct owners {
+    const orr__gpu *gpu;
+    uint32_t *calls;
+    size_t count, next; /* next: the first whose interval was not passed yet */
+    bool is_compat;
+} owners;
+
+static int64_t start_of(const owners *o, size_t i)
+{
+    return i < o->count ? o->gpu->calls.at[o->calls[i]].start : INT64_MAX;
+}
+
+/* The call whose interval, from its start to the next one's, holds this time; times ascend from call to call of this.
+ * The old way passes over intervals that end before the time, and one that ends at it does not hold it: such a row
+ * belongs to nobody. */
+static uint32_t owner_at(owners *o, int64_t time)
+{
+    while (o->next < o->count &&
+           (o->is_compat ? start_of(o, o->next + 1) < time : start_of(o, o->next + 1) <= time))
+        o->next++;
+    if (o->next >= o->count || start_of(o, o->next) > time || start_of(o, o->next + 1) <= time)
+        return ORR__NONE;
+    return o->calls[o->next];
+}
+
+static orr_code pick_owners(
+    const orr__job *j, const orr__gpu *g, orr_nccl_op op, owners *out, orr_error *err)
+{
+    *out = (owners){.gpu = g, .is_compat = j->opt->is_compat};
+    out->calls = orr_alloc(g->calls.count ? g->calls.count : 1, sizeof *out->calls);
+    if (!out->calls)
+        return orr_no_memory(err);
+    for (size_t i = 0; i < g->calls.count; i++) {
+        const uint8_t its = g->calls.at[i].op;
+        if (op == ORR_NCCL_OTHER ? !orr__op_is_p2p(its) : its == op)
+            out->calls[out->count++] = (uint32_t)i;
+    }
+    return ORR_OK;
+}
+
+static void own_infos(orr__gpu *g, owners *o)
+{
+    o->next = 0;
+    for (size_t i = 0; i < g->infos.count; i++) {
+        const uint32_t call = owner_at(o, g->infos.at[i].start);
+        if (call != ORR__NONE && g->calls.at[call].info == ORR__NONE)
+            g->calls.at[call].info = (uint32_t)i;
+    }
+}
+
+static void own_row(orr__call *c, size_t row)
+{
+    if (c->row_count == 0)
+        c->first_row = (uint32_t)row;
+    c->row_count = (uint32_t)(row - c->first_row + 1);
+}
+
+static void own_works(orr__gpu *g, owners *o)
+{
+    o->next = 0;
+    for (size_t i = 0; i < g->works.count; i++) {
+        const uint32_t call = owner_at(o, g->works.at[i].start);
+        if (call != ORR__NONE)
+            own_row(&g->calls.at[call], i);
+    }
+}
+
+static orr_code own_transfers(const orr__job *j,
+                              orr__gpu *g,
+                              orr_nccl_op op,
+                              const orr__transfer *rows,
+                              size_t count,
+                              orr_error *err)
+{
+    owners o;
+    const orr_code code = pick_owners(j, g, op, &o, err);
+    for (size_t i = 0; !code && i < count; i++) {
+        const uint32_t call = owner_at(&o, rows[i].start);
+        if (call != ORR__NONE)
+            own_row(&g->calls.at[call], i);
+    }
+    orr_free(o.calls);
+    return code;
+}
+
+/* ---- collectives of a group: the details lie on its last one, and are shared out ---- */
+
+static bool is_same_operation(const orr__call *c, const orr__info *i, int strictness)
+{
+    const bool same_comm = c->hash == i->hash && c->stream == i->stream;
+    return strictness == 0 ? same_comm && c->bytes == i->bytes : strictness == 1 ? same_comm : true;
+}
+
+static orr__call *free_call(orr__gpu *g, size_t first, size_t last, const orr__info *info)
+{
+    for (int strictness = 0; strictness < 3; strictness++)
+        for (size_t i = first; i <= last; i++) {
+            orr__call *c = &g->calls.at[i];
+            if (c->info == ORR__NONE && !orr__op_is_p2p(c->op) &&
+                is_same_operation(c, info, strictness))
+                return c;
+        }
+    return NULL;
+}
+
+/* Infos from..below to and works, which follow their infos, to the calls first..last. */
+static void share_out(
+    orr__gpu *g, size_t first, size_t last, uint32_t info, uint32_t works, uint32_t works_end)
+{
+    const int64_t end = works_end ? g->works.at[works_end - 1].start : 0;
+    uint32_t row = works;
+    g->calls.at[last].info = ORR__NONE;
+    g->calls.at[last].row_count = 0;
+    for (; info < g->infos.count && row < works_end && g->infos.at[info].start <= end; info++) {
+        const int64_t until = info + 1 < g->infos.count ? g->infos.at[info + 1].start : INT64_MAX;
+        orr__call *c = free_call(g, first, last, &g->infos.at[info]);
+        const uint32_t from = row;
+        while (row < works_end && g->works.at[row].start < until)
+            row++;
+        if (!c || row == from)
+            continue;
+        c->info = info;
+        c->first_row = from;
+        c->row_count = row - from;
+    }
+}
+
+static bool is_same_group(const orr__call *a, const orr__call *b)
+{
+    return a->group != ORR__NONE && a->group == b->group;
+}
+
+static void share_groups(orr__gpu *g)
+{
+    for (size_t first = 0, end; first < g->calls.count; first = end) {
+        const orr__call *c = &g->calls.at[first];
+        size_t last = first, collectives = 0;
+        for (end = first;
+             end < g->calls.count && (end == first || is_same_group(c, &g->calls.at[end])); end++)
+            if (!orr__op_is_p2p(g->calls.at[end].op)) {
+                last = end;
+                collectives++;
+            }
+        const orr__call *holder = &g->calls.at[last];
+        if (collectives > 1 && holder->info != ORR__NONE)
+            share_out(g, first, last, holder->info, holder->first_row,
+                      holder->first_row + holder->row_count);
+    }
+}
+
+/* ---- messages: numbers between two ranks, in the order of the calls ---- */
+
+bool orr__call_is_known(const orr__call *c)
+{
+    if (c->is_payload)
+        return true;
+    return c->row_count > 0 && (orr__op_is_p2p(c->op) || c->info != ORR__NONE);
+}
+
+static void find_idents(const orr__job *j, uint32_t gpu)
+{
+    orr__gpu *g = &j->gpus.at[gpu];
+    for (size_t i = 0; i < g->calls.count; i++) {
+        orr__call *c = &g->calls.at[i];
+        const uint32_t member =
+            orr_map_find(j->member_of, (uint64_t)gpu << 32 | c->hash, ORR__NONE);
+        c->ident = member == ORR__NONE ? c->hash : j->members.at[member].ident;
+    }
+}
+
+orr_code orr__gpu_link(orr__job *j, uint32_t gpu, orr_error *err)
+{
+    owners o;
+    orr__gpu *g = &j->gpus.at[gpu];
+    if (g->stage >= ORR__LINKED)
+        return ORR_OK;
+    sort_all(g);
+    find_idents(j, gpu);
+    orr_code code = check_groups(j, gpu, err);
+    if (!code && g->calls.count)
+        code = find_groups(j, gpu, err);
+    if (code || (code = pick_owners(j, g, ORR_NCCL_OTHER, &o, err)))
+        return code;
+    own_infos(g, &o);
+    own_works(g, &o);
+    orr_free(o.calls);
+    if (!j->opt->is_compat)
+        share_groups(g);
+    code = own_transfers(j, g, ORR_NCCL_SEND, g->sends.at, g->sends.count, err);
+    if (!code)
+        code = own_transfers(j, g, ORR_NCCL_RECV, g->receives.at, g->receives.count, err);
+    g->stage = ORR__LINKED;
+    return code;
+}

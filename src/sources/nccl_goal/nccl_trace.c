@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl_trace.c - rows of all exports, sorted out by GPU.
+ *
+ * A GPU is a process of a node.  One pass over all files finds the GPUs, who belongs to which communicator, and how many
+ * rows each GPU has.  Rows are kept on the way.  When they come to more than the budget they are dropped, and from
+ * then on read again for as many GPUs at a time as fit it, at least one: memory is bounded by one GPU's rows.
+ * Invariant: a row's order (file, then row) is the same in every pass. */
+#include "nccl_impl.h"
+
+#include <inttypes.h>
+
+enum { ROW_BITS = 40 };
+
+/* ---- GPUs ---- */
+
+orr_str orr__text(const orr__job *j, uint32_t number)
+{
+    return orr_intern_get(j->texts, number);
+}
+
+const char *orr__gpu_name(const orr__job *j, uint32_t gpu, char room[96])
+{
+    const orr__gpu *g = &j->gpus.at[gpu];
+    orr_buf words = {0};
+    orr_buf_print(&words, "GPU %s/%u", orr__text(j, g->node).ptr, g->pid);
+    const size_t n = words.len < 95 ? words.len : 95;
+    memcpy(room, words.failed ? (const uint8_t *)"" : words.ptr, words.failed ? 0 : n);
+    room[words.failed ? 0 : n] = 0;
+    orr_buf_fini(&words);
+    return room;
+}
+
+static orr_code find_gpu(orr__job *j, uint32_t node, uint64_t pid, uint32_t *out, orr_error *err)
+{
+    if (pid > UINT32_MAX)
+        return orr_fail(err, ORR_EINPUT, NULL, "pid %" PRIu64 " is not a process", pid);
+    const uint64_t key = (uint64_t)node << 32 | pid;
+    *out = orr_map_find(j->gpu_of, key, ORR__NONE);
+    if (*out != ORR__NONE)
+        return ORR_OK;
+    if (j->gpus.count >= (1u << 24))
+        return orr_fail(err, ORR_EINPUT, NULL, "more than 16,777,216 processes");
+    if (!orr_grow(&j->gpus.at, &j->gpus.room, j->gpus.count + 1) ||
+        !orr_map_put(j->gpu_of, key, (uint32_t)j->gpus.count, NULL))
+        return orr_no_memory(err);
+    *out = (uint32_t)j->gpus.count;
+    j->gpus.at[j->gpus.count++] = (orr__gpu){.node = node,
+                                             .pid = (uint32_t)pid,
+                                             .rank = ORR__NONE,
+                                             .is_wanted = true,
+                                             .first_file = ORR__NONE};
+    return ORR_OK;
+}
+
+void orr__gpu_drop_rows(orr__gpu *g)
+{
+    orr_free(g->calls.at);
+    orr_free(g->events.at);
+    orr_free(g->infos.at);
+    orr_free(g->works.at);
+    orr_free(g->sends.at);
+    orr_free(g->receives.at);
+    orr_free(g->kernels.at);
+    orr_free(g->marks.at);
+    memset(&g->calls, 0, sizeof g->calls);
+    memset(&g->events, 0, sizeof g->events);
+    memset(&g->infos, 0, sizeof g->infos);
+    memset(&g->works, 0, sizeof g->works);
+    memset(&g->sends, 0, sizeof g->sends);
+    memset(&g->receives, 0, sizeof g->receives);
+    memset(&g->kernels, 0, sizeof g->kernels);
+    memset(&g->marks, 0, sizeof g->marks);
+    g->stage = ORR__EMPTY;
+    g->has_window_start = g->has_window_end = false;
+}
+
+/* ---- what is kept of a row ---- */
+
+typedef struct scan {
+    orr__job *job;
+    uint32_t file;
+    uint64_t order;
+    bool is_first; /* the pass that finds out who is there */
+    /* Texts repeat from row to row: the last ones need no look into the table. */
+    orr_str last[2];
+    uint32_t last_number[2];
+} scan;
+
+#define KEEP(rows, ...)                                    \
+    (orr_grow(&(rows).at, &(rows).room, (rows).count + 1)  \
+         ? ((rows).at[(rows).count++] = __VA_ARGS__, true) \
+         : false)
+
+static bool number_of(scan *s, int slot, orr_str text, uint32_t *out)
+{
+    if (text.len && orr_str_equal(text, s->last[slot])) {
+        *out = s->last_number[slot];
+        return true;
+    }
+    if (!orr_intern_add(s->job->texts, text, out))
+        return false;
+    s->last[slot] = orr_intern_get(s->job->texts, *out);
+    s->last_number[slot] = *out;
+    return true;
+}
+
+static bool keep_call(scan *s, orr__gpu *g, const orr_nsys_row *r)
+{
+    orr__call c = {.start = r->start,
+                   .end = r->end,
+                   .order = s->order,
+                   .bytes = r->bytes,
+                   .root = r->root,
+                   .peer = r->peer,
+                   .comm = ORR__NONE,
+                   .group = ORR__NONE,
+                   .info = ORR__NONE,
+                   .op = (uint8_t)r->op,
+                   .is_payload = r->is_payload};
+    if (!number_of(s, 0, r->hash, &c.hash) || !number_of(s, 1, r->stream, &c.stream))
+        return false;
+    c.ident = c.hash;
+    return KEEP(g->calls, c);
+}
+
+static bool keep_info(scan *s, orr__gpu *g, const orr_nsys_row *r)
+{
+    orr__info i = {.start = r->start,
+                   .order = s->order,
+                   .root = r->root,
+                   .algorithm = r->algorithm,
+                   .protocol = r->protocol,
+                   .bytes = r->bytes,
+                   .width = r->width,
+                   .chunk_steps = r->chunk_steps,
+                   .slice_steps = r->slice_steps,
+                   .step = r->step};
+    if (!number_of(s, 0, r->hash, &i.hash) || !number_of(s, 1, r->stream, &i.stream))
+        return false;
+    return KEEP(g->infos, i);
+}
+
+static bool keep_work(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+{
+    return KEEP(g->works, (orr__work){.start = r->start,
+                                      .order = s->order,
+                                      .count = r->count,
+                                      .chunk = r->chunk,
+                                      .total = r->total,
+                                      .last = r->last,
+                                      .send_buffer = r->send_buffer,
+                                      .receive_buffer = r->receive_buffer});
+}
+
+static bool keep_transfer(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+{
+    const orr__transfer t = {.start = r->start,
+                             .order = s->order,
+                             .bytes = r->bytes,
+                             .peer = r->peer,
+                             .protocol = r->protocol,
+                             .size = r->high << 32 | r->low,
+                             .chunk = r->chunk};
+    if (r->p2p_type == 1)
+        return KEEP(g->sends, t);
+    return r->p2p_type == 2 ? KEEP(g->receives, t) : true;
+}
+
+static bool keep_mark(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+{
+    const int32_t step = r->kind == ORR_NSYS_GROUP_START ? 1 : -1;
+    return KEEP(g->marks, (orr__mark){.start = r->start, .order = s->order, .step = step});
+}
+
+static bool keep_kernel(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+{
+    return KEEP(g->kernels, (orr__kernel){.start = r->start,
+                                          .end = r->end,
+                                          .stream = r->cuda_stream,
+                                          .order = s->order,
+                                          .op = (uint8_t)r->op});
+}
+
+static void keep_window(orr__gpu *g, const orr_nsys_row *r)
+{
+    const bool is_start = r->kind == ORR_NSYS_WINDOW_START;
+    bool *has = is_start ? &g->has_window_start : &g->has_window_end;
+    if (!*has)
+        *(is_start ? &g->window_start : &g->window_end) = r->start;
+    *has = true;
+}
+
+static bool keep_row(scan *s, orr__gpu *g, const orr_nsys_row *r)
+{
+    switch (r->kind) {
+    case ORR_NSYS_CALL:
+        return keep_call(s, g, r);
+    case ORR_NSYS_INFO:
+        return keep_info(s, g, r);
+    case ORR_NSYS_WORK:
+        return keep_work(s, g, r);
+    case ORR_NSYS_P2P:
+        return keep_transfer(s, g, r);
+    case ORR_NSYS_GROUP_START:
+    case ORR_NSYS_GROUP_END:
+        return keep_mark(s, g, r);
+    case ORR_NSYS_KERNEL:
+        return keep_kernel(s, g, r);
+    case ORR_NSYS_WINDOW_START:
+    case ORR_NSYS_WINDOW_END:
+        keep_window(g, r);
+        return true;
+    default:
+        return true;
+    }
+}
+
+static size_t row_bytes(orr_nsys_kind kind)
+{
+    switch (kind) {
+    case ORR_NSYS_CALL:
+        return sizeof(orr__call) + sizeof(uint32_t);
+    case ORR_NSYS_INFO:
+        return sizeof(orr__info);
+    case ORR_NSYS_WORK:
+        return sizeof(orr__work);
+    case ORR_NSYS_P2P:
+        return sizeof(orr__transfer);
+    case ORR_NSYS_KERNEL:
+        return sizeof(orr__kernel);
+    default:
+        return sizeof(orr__mark);
+    }
+}
+
+/* ---- who is there ---- */
+
+/* A marker may come again and again; those of one GPU and hash are chained, the latest first. */
+static bool is_known_member(const orr__job *j, const orr__member *m, uint32_t latest)
+{
+    for (uint32_t i = latest; i != ORR__NONE; i = j->members.at[i].before) {
+        const orr__member *other = &j->members.at[i];
+        if (other->ident == m->ident && other->rank == m->rank)
+            return true;
+    }
+    return false;
+}
+
+static orr_code add_member(scan *s, uint32_t gpu, const orr_nsys_row *r, orr_error *err)
+{
+    orr__job *j = s->job;
+    orr__member m = {.gpu = gpu, .rank = r->rank, .ranks = r->ranks};
+    if (!orr_intern_add(j->texts, r->hash, &m.hash) || !orr_intern_add(j->texts, r->id, &m.ident))
+        return orr_no_memory(err);
+    const uint64_t key = (uint64_t)gpu << 32 | m.hash;
+    m.before = orr_map_find(j->member_of, key, ORR__NONE);
+    if (is_known_member(j, &m, m.before))
+        return ORR_OK;
+    if (!orr_map_put(j->member_of, key, (uint32_t)j->members.count, NULL) || !KEEP(j->members, m))
+        return orr_no_memory(err);
+    return ORR_OK;
+}
+
+static orr_code add_topology(scan *s, uint32_t node, const orr_nsys_row *r, orr_error *err)
+{
+    orr__job *j = s->job;
+    orr__topology t = {.node = node,
+                       .channel = r->channel,
+                       .me = r->me,
+                       .order = s->order,
+                       .previous = r->previous,
+                       .next = r->next,
+                       .child = {r->child[0], r->child[1], r->child[2]},
+                       .parent = r->parent};
+    if (!orr_intern_add(j->texts, r->hash, &t.hash))
+        return orr_no_memory(err);
+    const bool is_kept = r->kind == ORR_NSYS_RING ? KEEP(j->rings, t) : KEEP(j->trees, t);
+    return is_kept ? ORR_OK : orr_no_memory(err);
+}
+
+static void drop_all(orr__job *j)
+{
+    for (size_t i = 0; i < j->gpus.count; i++)
+        orr__gpu_drop_rows(&j->gpus.at[i]);
+    j->held = 0;
+}
+
+/* Things that only the first pass does. */
+static orr_code survey_row(scan *s, uint32_t gpu, const orr_nsys_row *r, orr_error *err)
+{
+    orr__job *j = s->job;
+    orr__gpu *g = &j->gpus.at[gpu];
+    g->rows++;
+    g->call_rows += r->kind == ORR_NSYS_CALL;
+    if (g->first_file == ORR__NONE)
+        g->first_file = s->file;
+    g->last_file = s->file;
+    j->report->calls += r->kind == ORR_NSYS_CALL;
+    j->report->kernels += r->kind == ORR_NSYS_KERNEL;
+    if (r->kind == ORR_NSYS_KERNEL && r->grid > j->most_grid)
+        j->most_grid = r->grid;
+    if (r->kind == ORR_NSYS_COMM)
+        return add_member(s, gpu, r, err);
+    if (r->kind == ORR_NSYS_RING || r->kind == ORR_NSYS_TREE)
+        return add_topology(s, g->node, r, err);
+    return ORR_OK;
+}
+
+static bool is_wanted_kind(const orr__job *j, const orr_nsys_row *r)
+{
+    if (r->kind == ORR_NSYS_OTHER)
+        return false;
+    return !r->is_payload || !j->opt->is_compat; /* the old generator does not know payloads */
+}
+
+static orr_code take_row(scan *s, const orr_nsys_row *r, orr_error *err)
+{
+    orr__job *j = s->job;
+    uint32_t gpu;
+    if (!is_wanted_kind(j, r))
+        return ORR_OK;
+    orr_code code = find_gpu(j, j->files.at[s->file].node, r->pid, &gpu, err);
+    if (!code && s->is_first)
+        code = survey_row(s, gpu, r, err);
+    if (code || !j->gpus.at[gpu].is_wanted || (s->is_first && !j->is_whole))
+        return code;
+    if (!keep_row(s, &j->gpus.at[gpu], r))
+        return orr_no_memory(err);
+    j->held += row_bytes(r->kind);
+    if (s->is_first && j->held > j->budget) {
+        j->is_whole = false;
+        drop_all(j);
+    }
+    return ORR_OK;
+}
+
+static orr_code scan_file(orr__job *j, uint32_t file, bool is_first, orr_error *err)
+{
+    scan s = {.job = j, .file = file, .is_first = is_first};
+    orr_nsys *n;
+    orr_nsys_row row;
+    orr_code code = orr_nsys_open(j->files.at[file].path, NULL, &n, err);
+    if (code)
+        return code;
+    for (uint64_t count = 0; (code = orr_nsys_next(n, &row, err)) == ORR_OK; count++) {
+        s.order = (uint64_t)file << ROW_BITS | count;
+        j->report->rows += is_first;
+        if ((code = take_row(&s, &row, err))) {
+            if (err && !err->where.path[0])
+                err->where = orr_where_line(j->files.at[file].path, 0, 0);
+            break;
+        }
+    }
+    orr_nsys_close(n);
+    return code == ORR_END ? ORR_OK : code;
+}
+
+static void set_stage(orr__job *j, uint32_t gpu)
+{
+    j->gpus.at[gpu].stage = ORR__LOADED;
+}
+
+orr_code orr__job_scan(orr__job *j, orr_error *err)
+{
+    j->is_whole = true;
+    for (uint32_t f = 0; f < j->files.count; f++) {
+        const orr_code code = scan_file(j, f, true, err);
+        if (code)
+            return code;
+    }
+    for (uint32_t g = 0; g < j->gpus.count && j->is_whole; g++)
+        set_stage(j, g);
+    j->report->gpus = (uint32_t)j->gpus.count;
+    return ORR_OK;
+}
+
+/* ---- GPUs a few at a time ---- */
+
+/* This one, and those after it that likely fit as well. */
+static void choose_batch(orr__job *j, uint32_t gpu, uint32_t *first_file, uint32_t *last_file)
+{
+    uint64_t bytes = 0;
+    *first_file = ORR__NONE;
+    *last_file = 0;
+    for (uint32_t i = 0; i < j->gpus.count; i++) {
+        orr__gpu *g = &j->gpus.at[i];
+        const uint64_t size = g->rows * sizeof(orr__call);
+        g->is_wanted = i == gpu || (i > gpu && bytes + size <= j->budget);
+        if (i >= gpu)
+            bytes += size;
+        if (!g->is_wanted || g->first_file == ORR__NONE)
+            continue;
+        *first_file = g->first_file < *first_file ? g->first_file : *first_file;
+        *last_file = g->last_file > *last_file ? g->last_file : *last_file;
+    }
+}
+
+orr_code orr__job_load(orr__job *j, uint32_t gpu, orr_error *err)
+{
+    uint32_t first, last;
+    if (j->gpus.at[gpu].stage != ORR__EMPTY)
+        return ORR_OK;
+    drop_all(j);
+    choose_batch(j, gpu, &first, &last);
+    for (uint32_t f = first; f != ORR__NONE && f <= last; f++) {
+        const orr_code code = scan_file(j, f, false, err);
+        if (code)
+            return code;
+    }
+    for (uint32_t g = 0; g < j->gpus.count; g++)
+        if (j->gpus.at[g].is_wanted)
+            set_stage(j, g);
+    return ORR_OK;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_nccl.c - rows of exports as lines of text, into a file and through the whole way.  A line is "START END TEXT" for NVTX or
+ * "kSTREAM START END NAME" for a kernel of process 1.  In our own way what is written has been found to match; both ways end, and
+ * what is refused has words. */
+#include <orrery/nccl.h>
+
+#include "base/sqlite_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_ROWS = 60, LONGEST = 400, MOST_DIGITS = 5 };
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+/* Counts of millions make schedules of millions of lines, which is as it should be, but slow: behind words that end in
+ * "ount" long numbers are cut. */
+static void shorten(char *line)
+{
+    char *to = line;
+    size_t digits = 0;
+    bool is_count = false;
+    for (const char *from = line; *from; from++) {
+        const bool is_digit = *from >= '0' && *from <= '9';
+        if (is_digit && digits == 0)
+            is_count = to - line >= 5 &&
+                       (memcmp(to - 5, "ount ", 5) == 0 || memcmp(to - 5, "Lo32 ", 5) == 0 ||
+                        memcmp(to - 5, "Hi32 ", 5) == 0);
+        digits = is_digit ? digits + 1 : 0;
+        if (!is_count || digits <= MOST_DIGITS)
+            *to++ = *from;
+    }
+    *to = 0;
+}
+
+static orr_sqlite_value number(long long v)
+{
+    return (orr_sqlite_value){.is_int = true, .number = v};
+}
+
+static void add_line(orr_sqlite_rows *nvtx, orr_sqlite_rows *kernel, char *line)
+{
+    char *at = line, *end;
+    long long n[3] = {0};
+    const bool is_kernel = *at == 'k';
+    at += is_kernel;
+    for (int i = 0; i < (is_kernel ? 3 : 2); i++, at = end + (*end == ' '))
+        n[i] = strtoll(at, &end, 10);
+    shorten(at);
+    if (is_kernel) {
+        const orr_sqlite_value v[] = {
+            number(n[1]), number(n[2]), number(n[0]), {.text = {at, strlen(at)}}};
+        require(orr_sqlite_insert(kernel, v, 4, NULL) == ORR_OK);
+        return;
+    }
+    const orr_sqlite_value v[] = {
+        number(n[0]), n[1] < 0 ? (orr_sqlite_value){0} : number(n[1]), {.text = {at, strlen(at)}}};
+    require(orr_sqlite_insert(nvtx, v, 3, NULL) == ORR_OK);
+}
+
+static void fill(orr_sqlite *db, const uint8_t *data, size_t size)
+{
+    orr_sqlite_rows *nvtx, *kernel;
+    const char *at = (const char *)data, *end = at + size;
+    char line[LONGEST];
+    require(orr_sqlite_select(db, "INSERT INTO NVTX_EVENTS VALUES (?, ?, ?)", &nvtx, NULL) ==
+            ORR_OK);
+    require(orr_sqlite_select(db,
+                              "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT ?1, ?2, ?3, 16777216, "
+                              "coalesce((SELECT id FROM StringIds WHERE value = ?4), 1)",
+                              &kernel, NULL) == ORR_OK);
+    for (int i = 0; i < MOST_ROWS && at < end; i++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = (size_t)((stop ? stop : end) - at);
+        snprintf(line, sizeof line, "%.*s", (int)(length < LONGEST ? length : LONGEST - 1), at);
+        add_line(nvtx, kernel, line);
+        at = stop ? stop + 1 : end;
+    }
+    orr_sqlite_end(nvtx);
+    orr_sqlite_end(kernel);
+}
+
+static void write_export(const char *path, const uint8_t *data, size_t size)
+{
+    orr_sqlite *db;
+    require(orr_sqlite_create(path, &db, NULL) == ORR_OK);
+    require(
+        orr_sqlite_run(
+            db,
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;"
+            "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT);"
+            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, streamId INTEGER, globalPid INTEGER, "
+            "demangledName INTEGER);"
+            "INSERT INTO StringIds VALUES (1, 'ncclDevKernel_AllReduce_x'), (2, 'ncclDevKernel_SendRecv'), "
+            "(3, 'ncclDevKernel_AllGather'), (4, 'NCCLodd')",
+            NULL) == ORR_OK);
+    fill(db, data, size);
+    require(orr_sqlite_run(db, "COMMIT", NULL) == ORR_OK);
+    orr_sqlite_close(db);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[64];
+    orr_nccl_report r;
+    snprintf(path, sizeof path, "/tmp/fuzz_nccl.%ld.sqlite", (long)getpid());
+    write_export(path, data, size);
+    const char *const paths[] = {path};
+    for (int way = 0; way < 4; way++) {
+        const orr_nccl_options opt = {.is_compat = way == 1,
+                                      .is_merged = way == 2,
+                                      .memory = way == 2 ? 1 : 0,
+                                      .tag_bits = way == 2 ? 32 : 0,
+                                      .allows_unmatched = way == 3};
+        orr_error err = {0};
+        const orr_code code = orr_nccl_convert(paths, 1, &opt, &r, &err);
+        require(code == ORR_OK || (code == ORR_EINPUT && err.message[0]));
+        require(code || way == 1 || way == 3 || r.unmatched == 0);
+    }
+    unlink(path);
+    return 0;
+}
