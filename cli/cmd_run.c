@@ -11,13 +11,16 @@
 #include <sys/stat.h>
 
 static const cli_option options[] = {
-    {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute",
-     .required = true},
-    {"topology", 't', "FILE", "network file of ASTRA-sim, or links one by one (YAML, JSON)",
+    {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
+    {"topology", 't', "FILE",
+     "network file of ASTRA-sim, or links one by one (YAML, JSON); packet: config.txt",
      .required = true},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
     {"network", 'n', "unaware|aware|graph", "without or with messages delaying each other"},
+    {"flows", 0, "FILE", "packet: run the flows of this file, or of the configuration, not traces",
+     .implied = ""},
+    {"compat", 0, NULL, "packet: to the nanosecond as the old program, oddities and all"},
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
@@ -35,7 +38,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_ONCE},
+    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_MAYBE},
     {0},
 };
 
@@ -173,8 +176,30 @@ static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_er
     (void)!write_files(c, s, &second);
 }
 
+static orr_code run_flows(cli_context *c, orr_error *err)
+{
+    const char *flows = cli_text(c, "flows");
+    const orr_packet_options opt = {
+        .config = cli_text(c, "topology"),
+        .flows = *flows ? flows : NULL,
+        .is_compat = cli_flag(c, "compat"),
+        .shows_progress = !c->quiet,
+        .program = "orrery " ORRERY_VERSION,
+    };
+    if (c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
+                        c->args[0]);
+    return cli_run_flows(c, &opt, cli_flag(c, "json"), err);
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
+    if (cli_given(c, "flows"))
+        return run_flows(c, err);
+    if (!c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
+    if (!cli_text(c, "system"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--system is missing");
     const orr_sim_options opt = {
         .workload = c->args[0],
         .system = cli_text(c, "system"),

@@ -5,6 +5,7 @@
 
 #include "option.h"
 
+#include <orrery/packet.h>
 #include <orrery/sim.h>
 #include <orrery/timeline.h>
 
@@ -25,6 +26,9 @@ extern const cli_command cli_cmd_view;
 
 /* orr_sim_run; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
 orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
+
+/* Flows over the packet network, and what came of them on stdout. */
+orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err);
 
 /* Old programs that are more than another spelling of a command's options. */
 extern const cli_option cli_astra_options[];

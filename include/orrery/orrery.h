@@ -17,6 +17,7 @@
 #include <orrery/llm.h>
 #include <orrery/model.h>
 #include <orrery/network.h>
+#include <orrery/packet.h>
 #include <orrery/progress.h>
 #include <orrery/scalesim.h>
 #include <orrery/serve.h>
