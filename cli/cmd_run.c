@@ -6,6 +6,7 @@
 #include <orrery/view.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +18,10 @@ static const cli_option options[] = {
      .required = true},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
-    {"network", 'n', "unaware|aware|graph", "without or with messages delaying each other"},
+    {"network", 'n', "unaware|aware|graph|packet",
+     "without or with messages delaying each other, or packet by packet"},
+    {"packet-config", 0, "FILE", "packet: config.txt when --topology has links"},
+    {"logical", 0, "FILE", "packet: dimensions of the ranks (JSON); else all hosts in one"},
     {"flows", 0, "FILE", "packet: run the flows of this file, or of the configuration, not traces",
      .implied = ""},
     {"compat", 0, NULL, "packet: to the nanosecond as the old program, oddities and all"},
@@ -72,12 +76,16 @@ static const cli_example examples[] = {
     {0},
 };
 
-static orr_code simulate(const orr_sim_options *opt, orr_sim **out, orr_error *err)
+static orr_code simulate(const cli_context *c,
+                         const orr_sim_options *opt,
+                         orr_sim **out,
+                         orr_error *err)
 {
-    orr_code code = orr_sim_create(opt, out, err);
-    if (!code)
-        code = cli_run_until_stopped(*out, err);
-    return code;
+    const char *line;
+    const orr_code code = orr_sim_create(opt, out, err);
+    for (size_t i = 0; !code && (line = orr_sim_warning(*out, i)); i++)
+        cli_note(c, "%s\n", line);
+    return code ? code : cli_run_until_stopped(*out, err);
 }
 
 static orr_sim_record record_wanted(const cli_context *c)
@@ -204,6 +212,8 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .workload = c->args[0],
         .system = cli_text(c, "system"),
         .network = cli_text(c, "topology"),
+        .packet = cli_text(c, "packet-config"),
+        .logical = cli_text(c, "logical"),
         .memory = cli_text(c, "memory"),
         .groups = cli_text(c, "groups"),
         .ranks_file = cli_text(c, "ranks-file"),
@@ -213,13 +223,14 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .threads = (unsigned)cli_count(c, "threads"),
         .trace_log = cli_text(c, "trace-log") != NULL,
         .wants_links = cli_text(c, "links") != NULL,
+        .is_compat = cli_flag(c, "compat"),
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
     orr_sim *s = NULL;
-    orr_code code = simulate(&opt, &s, err);
+    orr_code code = simulate(c, &opt, &s, err);
     if (code && s)
         print_so_far(c, s, code, err);
     if (!code)
@@ -250,7 +261,8 @@ const cli_command cli_cmd_run = {
 const cli_option cli_astra_options[] = {
     {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
     {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
-    {"network-configuration", 0, "FILE", "network file (YAML)", .required = true},
+    {"network-configuration", 0, "FILE", "network file (YAML; AstraSimNetwork: config.txt)",
+     .required = true},
     {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)", .required = true},
     {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
     {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
@@ -263,6 +275,26 @@ const cli_option cli_astra_options[] = {
     {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
      .fallback = "false"},
     {"no-compat", 0, NULL, "as orrery run has it, with the patterns of the logging file"},
+    {0},
+};
+
+/* Without a workload the flows of the configuration are run, so less is required. */
+const cli_option cli_astra_packet_options[] = {
+    {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et; without: flows"},
+    {"system-configuration", 0, "FILE", "system file (JSON)"},
+    {"network-configuration", 0, "FILE", "config.txt", .required = true},
+    {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)"},
+    {"logical-topology-configuration", 0, "FILE", "dimensions of the ranks (JSON)"},
+    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
+    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
+     .fallback = "empty"},
+    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
+    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
+    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"},
+    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
+    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
+     .fallback = "false"},
+    {"no-compat", 0, NULL, "as orrery run --network packet has it"},
     {0},
 };
 
@@ -299,12 +331,28 @@ static orr_code parse_scale(const char *text, double *out, orr_error *err)
     return orr_fail(err, ORR_EUSAGE, NULL, "--injection-scale: \"%s\" is not a number", text);
 }
 
+/* What the old program says before it runs (packet-network.md 2). */
+static void print_packet_head(const orr_sim *s)
+{
+    orr_packet_figures g;
+    if (!orr_sim_packets(s, &g))
+        return;
+    printf("ASTRA-sim + NS3\nThere are %u npus: ", orr_sim_ranks(s));
+    for (uint32_t k = 0; orr_sim_dimension(s, k); k++)
+        printf("%u,", orr_sim_dimension(s, k));
+    printf("\nQP is enabled\nmaxRtt=%" PRIu64 " maxBdp=%" PRIu64 "\n", g.max_rtt_ns,
+           g.max_bdp_bytes);
+    fflush(stdout); /* the rest goes past stdio */
+}
+
 static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
 {
     const char *groups = cli_text(c, "comm-group-configuration");
     const char *rendezvous = cli_text(c, "rendezvous-protocol");
     const char *logging = cli_text(c, "logging-configuration");
+    const bool is_packet = strcmp(fidelity, "packet") == 0;
     orr_sim_options opt = {
+        .logical = is_packet ? cli_text(c, "logical-topology-configuration") : NULL,
         .workload = cli_text(c, "workload-configuration"),
         .system = cli_text(c, "system-configuration"),
         .network = cli_text(c, "network-configuration"),
@@ -322,10 +370,12 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
     orr_error second;
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
     if (!code)
-        code = simulate(&opt, &s, err);
+        code = simulate(c, &opt, &s, err);
     if (s && orr_sim_ignores_log_patterns(s))
         cli_note(c, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them\n",
                  logging);
+    if (s)
+        print_packet_head(s);
     if (s && code)
         (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
     else if (s)
@@ -343,4 +393,23 @@ orr_code cli_run_astra_unaware(cli_context *c, orr_error *err)
 orr_code cli_run_astra_aware(cli_context *c, orr_error *err)
 {
     return run_astra(c, "aware", err);
+}
+
+/* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim had it. */
+orr_code cli_run_astra_packet(cli_context *c, orr_error *err)
+{
+    const orr_packet_options opt = {
+        .config = cli_text(c, "network-configuration"),
+        .is_compat = !cli_flag(c, "no-compat"),
+        .shows_progress = !c->quiet,
+    };
+    if (!cli_text(c, "workload-configuration"))
+        return cli_run_flows(c, &opt, false, err);
+    if (!cli_text(c, "system-configuration"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--system-configuration is missing");
+    if (!cli_text(c, "remote-memory-configuration"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--remote-memory-configuration is missing");
+    if (!cli_text(c, "logical-topology-configuration"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--logical-topology-configuration is missing");
+    return run_astra(c, "packet", err);
 }

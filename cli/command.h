@@ -32,7 +32,9 @@ orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_js
 
 /* Old programs that are more than another spelling of a command's options. */
 extern const cli_option cli_astra_options[];
+extern const cli_option cli_astra_packet_options[];
 orr_code cli_run_astra_aware(cli_context *c, orr_error *err);
+orr_code cli_run_astra_packet(cli_context *c, orr_error *err);
 orr_code cli_run_astra_unaware(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_converter(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_generator(cli_context *c, orr_error *err);

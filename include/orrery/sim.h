@@ -15,6 +15,7 @@
 #define ORRERY_SIM_H
 
 #include <orrery/network.h>
+#include <orrery/packet.h>
 #include <orrery/set.h>
 #include <orrery/stall.h>
 #include <orrery/timeline.h>
@@ -33,9 +34,13 @@ typedef enum orr_sim_record {
 } orr_sim_record;
 
 typedef struct orr_sim_options {
-    const char *workload;   /* a prefix, a directory or a .orr: the traces of all ranks */
-    const char *system;     /* JSON */
-    const char *network;    /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
+    const char *workload; /* a prefix, a directory or a .orr: the traces of all ranks */
+    const char *system;   /* JSON */
+    const char *network;  /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
+                          /* or, for the model packet, config.txt (docs/format/packet.md) */
+    const char
+        *packet; /* config.txt for the model packet, when network is a topology; NULL: none */
+    const char *logical;    /* JSON: the dimensions of the ranks, for the model packet; NULL: one */
     const char *memory;     /* JSON; NULL: no remote memory */
     const char *groups;     /* JSON; NULL: none */
     const char *ranks_file; /* YAML: ranks that differ, links that are slow or failed; NULL: none */
@@ -86,6 +91,8 @@ ORR_API orr_code orr_sim_run(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_sim_stop(orr_sim *s);
 
 ORR_API uint32_t orr_sim_ranks(const orr_sim *s);
+ORR_API uint32_t orr_sim_dimension(const orr_sim *s,
+                                   uint32_t k); /* how many ranks the k-th has; 0 past the last */
 ORR_API uint32_t orr_sim_finished(const orr_sim *s); /* how many have finished */
 ORR_API uint32_t orr_sim_finished_rank(const orr_sim *s,
                                        uint32_t place); /* the place-th to finish */
@@ -126,6 +133,10 @@ ORR_API void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, voi
 ORR_API orr_code orr_sim_write_links(const orr_sim *s,
                                      const char *path,
                                      orr_error *err) ORR_MUST_CHECK;
+/* What went over a network of packets, after or during a run; false: the model is another one. */
+ORR_API bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
+/* What is odd in the inputs of the network, but not wrong; NULL behind the last. */
+ORR_API const char *orr_sim_warning(const orr_sim *s, size_t line);
 /* What came out, as a short table or as one JSON object; to a file or "-". */
 ORR_API orr_code orr_sim_write_text(const orr_sim *s,
                                     const char *path,

@@ -21,6 +21,7 @@ typedef struct key {
 typedef struct pair {
     key k;
     bool is_sent, is_arrived, is_received;
+    bool is_told;   /* the sender knows that it has arrived */
     uint32_t chain; /* the oldest of another key with the same place in the table */
     uint32_t next;  /* waiting under the same key, or free */
     uint32_t last;  /* of the oldest: the end of that queue */
@@ -219,13 +220,42 @@ static void receive_message(orr_sim *s, const key *k, orr__call on_received)
     if (p == ORR__NONE) {
         orr__sim_no_memory(s);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
-        drop_pair(m, p);
+        if (m->pairs[p].is_told)
+            drop_pair(m, p);
+        else
+            m->pairs[p].is_received = true; /* the sender has yet to be told */
         orr__clock_at(s->clock, orr__clock_now(s->clock), on_received.action, on_received.context,
                       on_received.argument);
     } else {
         m->pairs[p].is_received = true;
         m->pairs[p].on_received = on_received;
     }
+}
+
+void orr_sim_arrive(orr_sim *s, uint64_t token)
+{
+    struct orr__matcher *m = s->matcher;
+    pair *p = &m->pairs[token];
+    const orr__call on_received = p->on_received;
+    p->is_arrived = true;
+    if (!p->is_received)
+        return;
+    if (p->is_told)
+        drop_pair(m, (uint32_t)token);
+    else
+        p->on_received = (orr__call){0};
+    orr__call_now(on_received);
+}
+
+void orr_sim_sent(orr_sim *s, uint64_t token)
+{
+    struct orr__matcher *m = s->matcher;
+    pair *p = &m->pairs[token];
+    const orr__call on_sent = p->on_sent;
+    p->is_told = true;
+    if (p->is_arrived && p->is_received)
+        drop_pair(m, (uint32_t)token);
+    orr__call_now(on_sent);
 }
 
 void orr_sim_deliver(orr_sim *s, uint64_t token)
@@ -237,7 +267,8 @@ void orr_sim_deliver(orr_sim *s, uint64_t token)
     if (is_received)
         drop_pair(m, (uint32_t)token);
     else
-        p->is_arrived = true; /* before the sender hears of it: it may post the receive itself */
+        p->is_arrived = p->is_told =
+            true; /* before the sender hears of it: it may post the receive itself */
     orr__call_now(on_sent);
     if (is_received)
         orr__call_now(on_received);

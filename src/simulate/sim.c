@@ -6,6 +6,7 @@
 #include "sim_impl.h"
 
 #include "../base/ticks.h"
+#include "../models/network/packet/packet_inputs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -284,6 +285,9 @@ void orr_sim_destroy(orr_sim *s)
     orr__matcher_destroy(s->matcher);
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
+    if (s->packet)
+        orr__packet_inputs_fini(s->packet);
+    orr_free(s->packet);
     orr__topology_destroy(s->topology);
     orr__system_config_fini(&s->system);
     orr_free(s->groups.groups);
@@ -316,7 +320,7 @@ static orr_code status(const orr_sim *s, orr_error *err)
 static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 {
     uint64_t tick;
-    if (!s->opt.is_compat || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
+    if (!s->opt.is_compat || s->packet || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
         return ORR_OK;
     const orr_where w = orr_where_byte(s->system.path, ORR_NO_BYTE);
     return orr_fail(
@@ -363,6 +367,8 @@ orr_code orr_sim_run(orr_sim *s, orr_error *err)
         code = status(s, err);
     if (!code && s->finished < s->npu_count)
         code = orr__explain_stall(s, err);
+    if (!code && s->net_ops->finish)
+        code = s->net_ops->finish(s->net, err);
     return code;
 }
 
@@ -371,6 +377,11 @@ orr_code orr_sim_run(orr_sim *s, orr_error *err)
 uint32_t orr_sim_ranks(const orr_sim *s)
 {
     return s->npu_count;
+}
+
+uint32_t orr_sim_dimension(const orr_sim *s, uint32_t k)
+{
+    return k < s->dims ? s->net_config.npus[k] : 0;
 }
 
 uint32_t orr_sim_finished(const orr_sim *s)

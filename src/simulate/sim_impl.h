@@ -133,6 +133,8 @@ orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *ou
 /* The keys of the same file that the reference does not know, or knows no more. */
 orr_code orr__read_run_keys(const char *path, orr__system_config *out, orr_error *err);
 orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
+/* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
+orr_code orr__read_logical(const char *path, orr_net_config *out, orr_error *err);
 orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err);
 orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err);
 /* Those that a set carries. */
@@ -362,7 +364,8 @@ struct orr_sim {
     orr_net_config net_config;
     const orr_net_ops *net_ops;
     void *net;
-    orr__topology *topology; /* of the network graph */
+    orr__topology *topology;           /* of the network graph */
+    struct orr__packet_inputs *packet; /* of the model packet; NULL otherwise */
     orr__ranks_config ranks_config;
     orr__system_config system;
     orr__memory_config memory;

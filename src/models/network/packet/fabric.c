@@ -597,7 +597,25 @@ uint64_t orr__fabric_now(const orr__fabric *f)
     return f->now;
 }
 
-const orr__fabric_figures *orr__fabric_figures_of(orr__fabric *f)
+const orr__fabric_figures *orr__fabric_figures_of(const orr__fabric *f)
 {
     return &f->figures;
+}
+
+/* ---- what went over the wires ---- */
+
+void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *context)
+{
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
+        orr_net_link l = {.messages = p->frames_sent,
+                          .bytes = p->bytes_sent,
+                          .busy_ns = p->busy_ticks / f->unit,
+                          .max_queue = p->max_queued};
+        if (!p->frames_sent)
+            continue;
+        snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",
+                 p->node, p->number, q->is_switch ? "switch" : "", q->node);
+        visit(context, &l);
+    }
 }

@@ -85,7 +85,7 @@ orr_code orr__fabric_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* t
 
 unsigned orr__fabric_unit(const orr__fabric *f);
 uint64_t orr__fabric_now(const orr__fabric *f);
-const orr__fabric_figures *orr__fabric_figures_of(orr__fabric *f);
+const orr__fabric_figures *orr__fabric_figures_of(const orr__fabric *f);
 void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *context);
 
 /* Flows that are under way, and why they do not move: lines of text, for people. */

@@ -4,158 +4,47 @@
 #include <orrery/progress.h>
 #include <orrery/units.h>
 
-#include "fabric.h"
+#include "packet_inputs.h"
 #include "packet_run.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { BATCH = 16384 };
 
 struct orr_packet {
     orr_packet_options opt;
-    orr__packet_config config;
-    orr__cabling cabling;
+    orr__packet_inputs in;
     orr__flow_list flows;
-    bool *is_traced;
     orr__fabric *fabric;
     orr_packet_figures figures;
-    orr_arena *arena;
-    char **stall, **warnings;
-    size_t stall_count, stall_room, warning_count, warning_room;
+    char **stall;
+    size_t stall_count, stall_room;
     atomic_bool must_stop;
 };
 
 /* ---- words for people ---- */
 
-static void keep_line(orr_packet *p, char ***lines, size_t *count, size_t *room, const char *line)
-{
-    char *copy = orr_arena_text(p->arena, orr_str_of(line));
-    if (copy && orr_grow(lines, room, *count + 1))
-        (*lines)[(*count)++] = copy;
-}
-
 static void say_stall(void *run, const char *line)
 {
     orr_packet *p = run;
-    keep_line(p, &p->stall, &p->stall_count, &p->stall_room, line);
-}
-
-static void warn(orr_packet *p, const char *line)
-{
-    keep_line(p, &p->warnings, &p->warning_count, &p->warning_room, line);
-}
-
-static bool has_marks(const orr__packet_config *c, uint64_t rate)
-{
-    for (unsigned i = 0; i < c->mark_count; i++)
-        if (c->marks[i].rate == rate)
-            return c->marks[i].has_kmin && c->marks[i].has_kmax && c->marks[i].has_pmax;
-    return false;
-}
-
-static void warn_of_config(orr_packet *p)
-{
-    const orr__packet_config *c = &p->config;
-    char line[400];
-    if (c->unknown_count) {
-        snprintf(line, sizeof line,
-                 "%s:%u:%u: \"%s\" is not a key and is passed over (%" PRIu64 " such words)",
-                 c->unknown_at.path, c->unknown_at.line, c->unknown_at.column, c->unknown,
-                 c->unknown_count);
-        warn(p, line);
-    }
-    if (c->control != ORR__CONTROL_DCQCN && c->control != ORR__CONTROL_HPCC &&
-        c->control != ORR__CONTROL_TIMELY && c->control != ORR__CONTROL_DCTCP &&
-        c->control != ORR__CONTROL_PINT && c->control != 0 && !c->is_compat) {
-        snprintf(line, sizeof line,
-                 "%s: CC_MODE %" PRIu64 " is no congestion control: only windows and pauses limit "
-                 "the flows (0 says so without this note)",
-                 c->path, c->control);
-        warn(p, line);
-    }
-}
-
-/* A link speed that the maps do not have gets thresholds of 0 in the reference: then everything is marked. */
-static orr_code check_marks(orr_packet *p, const char *topology, orr_error *err)
-{
-    const orr_where w = orr_where_byte(topology, ORR_NO_BYTE);
-    char line[400];
-    for (size_t i = 0; i < p->cabling.cable_count && p->config.enable_qcn; i++) {
-        const orr__cable *l = &p->cabling.cables[i];
-        const bool at_switch =
-            p->cabling.kinds[l->a] != ORR__HOST || p->cabling.kinds[l->b] != ORR__HOST;
-        if (!at_switch || has_marks(&p->config, l->rate))
-            continue;
-        if (!p->config.is_compat)
-            return orr_fail(err, ORR_EINPUT, &w,
-                            "link %zu has %" PRIu64 " bit/s, for which KMIN_MAP, KMAX_MAP or "
-                            "PMAX_MAP of %s have no entry (or ENABLE_QCN 0)",
-                            i + 1, l->rate, p->config.path);
-        snprintf(line, sizeof line,
-                 "%s: link %zu has %" PRIu64 " bit/s, which KMIN_MAP, KMAX_MAP or PMAX_MAP do not "
-                 "have: its thresholds are 0",
-                 topology, i + 1, l->rate);
-        warn(p, line);
-        break;
-    }
-    return ORR_OK;
+    char *copy = orr_arena_text(p->in.arena, orr_str_of(line));
+    if (copy && orr_grow(&p->stall, &p->stall_room, p->stall_count + 1))
+        p->stall[p->stall_count++] = copy;
 }
 
 /* ---- reading ---- */
 
-/* As it stands, from the current directory; if it is not there, beside the configuration. */
-const char *orr__packet_input_path(orr_arena *a, const char *config, const char *path)
-{
-    const char *slash = strrchr(config, '/');
-    if (path[0] == '/' || !slash || access(path, F_OK) == 0)
-        return path;
-    const char *beside = orr_arena_print(a, "%.*s%s", (int)(slash - config + 1), config, path);
-    return beside && access(beside, F_OK) == 0 ? beside : path;
-}
-
-static orr_code need_path(const orr_packet *p,
-                          const char *given,
-                          const char *own,
-                          const char *key,
-                          const char **out,
-                          orr_error *err)
-{
-    const orr_where w = orr_where_byte(p->config.path, ORR_NO_BYTE);
-    if (given)
-        *out = given;
-    else if (own[0])
-        *out = orr__packet_input_path(p->arena, p->config.path, own);
-    else
-        return orr_fail(err, ORR_EINPUT, &w, "the key %s is missing", key);
-    return ORR_OK;
-}
-
 static orr_code read_inputs(orr_packet *p, orr_error *err)
 {
-    const char *topology = NULL, *flows = NULL;
-    orr__packet_config_defaults(&p->config, p->opt.is_compat);
-    orr_code code = orr__packet_config_read(&p->config, p->opt.config, err);
-    if (!code)
-        code = need_path(p, p->opt.topology, p->config.topology, "TOPOLOGY_FILE", &topology, err);
-    if (!code)
-        code = need_path(p, p->opt.flows, p->config.flows, "FLOW_FILE", &flows, err);
-    if (!code)
-        code = orr__cabling_read(&p->cabling, topology, err);
-    if (!code)
-        code = check_marks(p, topology, err);
-    if (!code)
-        code = orr__flows_read(&p->flows, &p->cabling, flows, err);
-    if (code || !p->config.enable_trace || !p->config.trace_nodes[0])
-        return code;
-    if (!(p->is_traced = orr_alloc(p->cabling.nodes, sizeof *p->is_traced)))
-        return orr_no_memory(err);
-    return orr__traced_read(&p->cabling,
-                            orr__packet_input_path(p->arena, p->config.path, p->config.trace_nodes),
-                            p->is_traced, err);
+    const orr__packet_given given = {
+        .config = p->opt.config, .topology = p->opt.topology, .is_compat = p->opt.is_compat};
+    const char *flows = p->opt.flows;
+    orr_code code = orr__packet_inputs_read(&p->in, &given, err);
+    if (!code && !flows)
+        code = orr__packet_inputs_path(&p->in, p->in.config.flows, "FLOW_FILE", &flows, err);
+    return code ? code : orr__flows_read(&p->flows, &p->in.cabling, flows, err);
 }
 
 static const char *output_path(const char *given, const char *own)
@@ -165,20 +54,17 @@ static const char *output_path(const char *given, const char *own)
 
 static orr_code set_up(orr_packet *p, orr_error *err)
 {
-    if (!(p->arena = orr_arena_create()))
-        return orr_no_memory(err);
     orr_code code = read_inputs(p, err);
     if (code)
         return code;
-    warn_of_config(p);
-    const bool has_trace = p->config.enable_trace && p->is_traced;
+    const orr__packet_config *c = &p->in.config;
     const orr__fabric_paths paths = {
-        .fct = output_path(p->opt.fct, p->config.fct_out),
-        .pfc = output_path(p->opt.pfc, p->config.pfc_out),
-        .qlen = output_path(p->opt.qlen, p->config.qlen_out),
-        .trace = has_trace ? output_path(p->opt.trace, p->config.trace_out) : "",
-        .is_traced = p->is_traced};
-    code = orr__fabric_create(&p->config, &p->cabling, &paths, &p->fabric, err);
+        .fct = output_path(p->opt.fct, c->fct_out),
+        .pfc = output_path(p->opt.pfc, c->pfc_out),
+        .qlen = output_path(p->opt.qlen, c->qlen_out),
+        .trace = p->in.is_traced ? output_path(p->opt.trace, c->trace_out) : "",
+        .is_traced = p->in.is_traced};
+    code = orr__fabric_create(c, &p->in.cabling, &paths, &p->fabric, err);
     return code ? code : orr__fabric_send_list(p->fabric, &p->flows, err);
 }
 
@@ -202,12 +88,9 @@ void orr_packet_destroy(orr_packet *p)
     if (!p)
         return;
     orr__fabric_destroy(p->fabric);
-    orr__cabling_fini(&p->cabling);
     orr__flows_fini(&p->flows);
-    orr_free(p->is_traced);
     orr_free(p->stall);
-    orr_free(p->warnings);
-    orr_arena_destroy(p->arena);
+    orr__packet_inputs_fini(&p->in);
     orr_free(p);
 }
 
@@ -218,15 +101,15 @@ void orr_packet_stop(orr_packet *p)
     atomic_store_explicit(&p->must_stop, true, memory_order_relaxed);
 }
 
-static void take_figures(orr_packet *p)
+void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const orr__fabric *f)
 {
-    const orr__fabric_figures *g = orr__fabric_figures_of(p->fabric);
-    const uint64_t ps = 1000 / orr__fabric_unit(p->fabric);
-    p->figures = (orr_packet_figures){
-        .hosts = p->cabling.hosts,
-        .switches = p->cabling.nodes - p->cabling.hosts,
-        .links = (uint32_t)p->cabling.cable_count,
-        .flows = p->flows.count,
+    const orr__fabric_figures *g = orr__fabric_figures_of(f);
+    const uint64_t ps = 1000 / orr__fabric_unit(f);
+    *out = (orr_packet_figures){
+        .hosts = c->hosts,
+        .switches = c->nodes - c->hosts,
+        .links = (uint32_t)c->cable_count,
+        .flows = g->flows,
         .flows_done = g->flows_done,
         .data_packets = g->data_packets,
         .data_bytes = g->data_bytes,
@@ -247,6 +130,12 @@ static void take_figures(orr_packet *p)
         .fct_sum_ps = g->fct_sum * ps,
         .events = g->events,
     };
+}
+
+static void take_figures(orr_packet *p)
+{
+    orr__packet_figures_fill(&p->figures, &p->in.cabling, p->fabric);
+    p->figures.flows = p->flows.count; /* also those that have not begun */
 }
 
 static uint64_t bytes_wanted(const orr_packet *p)
@@ -273,7 +162,7 @@ static void run_batches(orr_packet *p)
     orr_progress line;
     char note[80] = "";
     uint64_t before = 0;
-    const uint64_t payload = p->config.payload;
+    const uint64_t payload = p->in.config.payload;
     orr_progress_start(&line, "simulating", "packets", bytes_wanted(p) / payload,
                        !p->opt.shows_progress);
     line.note = note;
@@ -329,7 +218,7 @@ const char *orr_packet_stall(const orr_packet *p, size_t line)
 
 const char *orr_packet_warning(const orr_packet *p, size_t line)
 {
-    return line < p->warning_count ? p->warnings[line] : NULL;
+    return line < p->in.warning_count ? p->in.warnings[line] : NULL;
 }
 
 const orr_packet_options *orr__packet_options(const orr_packet *p)

@@ -5,11 +5,10 @@
 
 #include <orrery/packet.h>
 
-#include "../../../base/memory.h"
+#include "fabric.h"
 
 const orr_packet_options *orr__packet_options(const orr_packet *p);
 
-/* The path of an input that a configuration names: as it stands if that is there, else beside the configuration. */
-const char *orr__packet_input_path(orr_arena *a, const char *config, const char *path);
+void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const orr__fabric *f);
 
 #endif
