@@ -29,6 +29,9 @@ extern "C" {
 #endif
 
 typedef struct orr_sim orr_sim;
+struct orr_event_line; /* these three are for this library's own models */
+struct orr_event_source;
+struct orr__packet_inputs;
 
 typedef struct orr_message {
     uint32_t src, dst; /* ranks, never equal */

@@ -196,6 +196,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
     s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
     s->matcher = orr__matcher_create(s);
+    if (s->packet && s->opt.is_compat && !(s->byte_matcher = orr__byte_matcher_create()))
+        return orr_no_memory(err);
     s->remote = orr__remote_create(s);
     s->programs = orr__program_cache_create(s);
     if ((s->system.is_agreed || s->system.inter != ORR__ASCENDING) &&
@@ -283,6 +285,7 @@ void orr_sim_destroy(orr_sim *s)
     orr__watch_destroy(s->watch);
     orr__stall_destroy(s->stall);
     orr__matcher_destroy(s->matcher);
+    orr__byte_matcher_destroy(s->byte_matcher);
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
     if (s->packet)

@@ -382,6 +382,8 @@ struct orr_sim {
     orr__dim *group_rings;          /* by group and kind: for groups smaller than the system */
     struct orr__schedule *schedule; /* NULL: every chunk goes through the dimensions ascending */
     struct orr__matcher *matcher;
+    struct orr__byte_matcher
+        *byte_matcher; /* for the model packet under is_compat; NULL otherwise */
     struct orr__remote *remote;
     struct orr__program_cache *programs;
     orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
@@ -482,6 +484,21 @@ bool orr__match_list(const struct orr__matcher *m,
                      orr_arena *a,
                      orr__unmatched **out,
                      uint32_t *count); /* false: out of memory */
+
+/* ---- matching of the old packet-level front end (match_bytes.c) ---- */
+
+typedef struct orr__byte_key {
+    uint32_t tag, src, dst;
+} orr__byte_key;
+
+struct orr__byte_matcher *orr__byte_matcher_create(void); /* NULL: out of memory */
+void orr__byte_matcher_destroy(struct orr__byte_matcher *m);
+/* Both: false: out of memory.  *is_there: the bytes have arrived already, and nothing waits. */
+bool orr__bytes_receive(
+    orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call on_received, bool *is_there);
+bool orr__bytes_arrive(orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call *then);
+size_t orr__bytes_count(const struct orr__byte_matcher *m);
+bool orr__bytes_describe(const struct orr__byte_matcher *m, size_t i, orr__unmatched *out);
 
 /* ---- system layer (system.c, algorithms) ---- */
 

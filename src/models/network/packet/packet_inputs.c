@@ -47,7 +47,8 @@ static void warn_of_config(orr__packet_inputs *in)
     }
     if (!is_control(c->control) && c->control != 0 && !c->is_compat && c->path[0]) {
         snprintf(line, sizeof line,
-                 "%s: CC_MODE %" PRIu64 " is no congestion control: only windows and pauses limit "
+                 "%.200s: CC_MODE %" PRIu64
+                 " is no congestion control: only windows and pauses limit "
                  "the flows (0 says so without this note)",
                  c->path, c->control);
         warn(in, line);
