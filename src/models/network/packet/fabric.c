@@ -207,6 +207,7 @@ static orr_code schedule_failure(orr__fabric *f, orr_error *err)
     for (uint32_t i = 0; i < f->port_count; i++) {
         const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
         if (p->node == f->config.down_a && q->node == f->config.down_b) {
+            f->planned++;
             (void)orr__fabric_after(f, after_us * 1000 * f->unit, ORR__EV_DOWN, i);
             return ORR_OK;
         }
@@ -237,6 +238,8 @@ static orr_code build(orr__fabric *f,
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);
     if (f->config.control == ORR__CONTROL_HPCC)
         f->hops_each = orr__fabric_longest(f);
+    if (!f->config.is_compat && f->config.has_stop && f->config.stop_s < 1e6)
+        (void)orr__fabric_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, ORR__EV_STOP, 0);
     code = check(f, err);
     if (!code)
         code = orr__writer_create(f, paths, err);
@@ -429,11 +432,61 @@ static void take_link_down(orr__fabric *f, uint32_t port)
     }
 }
 
+static void try_port(orr__fabric *f, orr__port *p)
+{
+    if (p->is_switch)
+        orr__switch_try(f, p);
+    else
+        orr__host_try(f, p);
+}
+
+static void repair_link(orr__fabric *f, uint32_t port)
+{
+    orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
+    orr_error err;
+    if (!p->is_down)
+        return;
+    p->is_down = q->is_down = false;
+    p->paused = q->paused = 0; /* whoever paused it has forgotten */
+    p->pause_sent = q->pause_sent = 0;
+    orr_code code = orr__fabric_find_routes(f, &err);
+    if (!code)
+        code = orr__host_redistribute(f, &err);
+    if (code) {
+        f->code = code;
+        f->error = err;
+        f->is_stopped = true;
+        return;
+    }
+    try_port(f, p);
+    try_port(f, q);
+}
+
+orr_code orr__fabric_plan(orr__fabric *f, const orr__link_events *e, orr_error *err)
+{
+    for (size_t i = 0; i < e->count; i++)
+        for (uint32_t port = 0; port < f->port_count; port += 2) {
+            const orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
+            const orr__link_event *one = &e->events[i];
+            if ((p->node != one->a || q->node != one->b) &&
+                (p->node != one->b || q->node != one->a))
+                continue;
+            const uint64_t at = f->unit == 1 ? (one->at_ps + 500) / 1000 : one->at_ps;
+            f->planned++;
+            if (orr__fabric_after(f, at, one->is_up ? ORR__EV_UP : ORR__EV_DOWN, port) ==
+                ORR__NO_EVENT)
+                return orr_no_memory(err);
+        }
+    return ORR_OK;
+}
+
 /* ---- running ---- */
 
 /* Can anything still move by itself?  Timers of rates and samples move nothing. */
 static bool can_move(const orr__fabric *f)
 {
+    if (f->planned)
+        return true;
     if (f->list && f->list_at < f->list->count)
         return true;
     for (uint32_t i = 0; i < f->port_count; i++)
@@ -446,10 +499,10 @@ static bool can_move(const orr__fabric *f)
 }
 
 /* An event that moves nothing: is it the only thing left to happen? */
-static void watch_for_stall(orr__fabric *f)
+void orr__fabric_watch_for_stall(orr__fabric *f)
 {
-    if (f->now - f->last_arrival > 1000000 * f->unit && !can_move(f) && f->config.is_compat)
-        f->is_stalled = f->is_stopped = f->under_way > 0;
+    if (f->now - f->last_arrival > 1000000 * f->unit && f->under_way > 0 && !can_move(f))
+        f->is_stalled = f->is_stopped = true;
 }
 
 static void sample(orr__fabric *f, uint32_t event)
@@ -463,7 +516,7 @@ static void sample(orr__fabric *f, uint32_t event)
                       orr__fabric_order(f));
     else
         orr__wheel_drop(&f->wheel, event);
-    watch_for_stall(f);
+    orr__fabric_watch_for_stall(f);
 }
 
 static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
@@ -473,10 +526,7 @@ static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
         f->nics[p->nic].wake = ORR__NO_EVENT;
     else
         p->has_end = false;
-    if (p->is_switch)
-        orr__switch_try(f, p);
-    else
-        orr__host_try(f, p);
+    try_port(f, p);
 }
 
 /* Events that are made when needed and gone when they have run. */
@@ -506,13 +556,21 @@ static void run_rare(orr__fabric *f, uint32_t id)
     case ORR__EV_DECREASE:
     case ORR__EV_INCREASE:
         f->control->timer(f, e.who, (orr__event_kind)e.kind);
-        watch_for_stall(f);
+        orr__fabric_watch_for_stall(f);
         break;
     case ORR__EV_TIMEOUT:
         orr__host_timeout(f, e.who);
         break;
     case ORR__EV_DOWN:
+        f->planned--;
         take_link_down(f, e.who);
+        break;
+    case ORR__EV_UP:
+        f->planned--;
+        repair_link(f, e.who);
+        break;
+    case ORR__EV_STOP:
+        f->is_out_of_time = f->is_stopped = true;
         break;
     case ORR__EV_NIC_RESUME:
         orr__host_pause_ends(f, e.who);
@@ -538,6 +596,10 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
     uint32_t id;
     while (done < most && !f->is_stopped && next_event(f, &id)) {
         const orr__event *e = &f->wheel.events[id];
+        if (e->at > 8 * ORR__LATE) {
+            orr__fabric_fail(f, ORR_EINPUT, "something takes longer than a month of simulated time; is there a wrong unit?");
+            break;
+        }
         f->now = e->at;
         f->order = e->order;
         f->line->now =
@@ -570,9 +632,9 @@ bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at)
     return !f->is_stopped && orr__wheel_peek(&f->wheel, at);
 }
 
-bool orr__fabric_is_stalled(const orr__fabric *f)
+bool orr__fabric_has_stopped_in_time(const orr__fabric *f)
 {
-    return f->under_way > 0 && (f->is_stalled || (!f->is_stopped && !can_move(f)));
+    return f->is_out_of_time;
 }
 
 orr_code orr__fabric_status(const orr__fabric *f, orr_error *err)

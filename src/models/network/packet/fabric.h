@@ -64,6 +64,8 @@ orr_code orr__fabric_create(const orr__packet_config *config,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__fabric_destroy(orr__fabric *f); /* NULL is fine; files not committed never appear */
 
+/* Links fail and work again.  The list must live on. */
+orr_code orr__fabric_plan(orr__fabric *f, const orr__link_events *e, orr_error *err) ORR_MUST_CHECK;
 void orr__fabric_watch(orr__fabric *f, const orr__fabric_watcher *w);
 void orr__fabric_join(orr__fabric *f, orr_event_line *line); /* instead of a line of its own */
 
@@ -79,7 +81,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most); /* events run; 0: nothi
 void orr__fabric_stop(orr__fabric *f);                   /* no further event runs */
 bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at);
 /* Something went wrong in an event. */
-bool orr__fabric_is_stalled(const orr__fabric *f); /* flows are under way, and nothing can move */
+bool orr__fabric_has_stopped_in_time(const orr__fabric *f); /* SIMULATOR_STOP_TIME has come */
 orr_code orr__fabric_status(const orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 orr_code orr__fabric_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* the files appear */
 

@@ -5,7 +5,12 @@
  * frame that brought data goes back as its acknowledgement. */
 #include "fabric_impl.h"
 
-enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
+enum {
+    NACK_INTERVAL_NS = 500000,
+    NIC_PAUSE_NS = 10000,
+    NIC_READY_NS = 1000000,
+    RETRY_NS = 10000
+};
 
 /* ---- flows ---- */
 
@@ -103,7 +108,9 @@ static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
     orr__flow *w = &f->flows[flow];
     w->last_size = size;
     const bool at_line_rate = !f->config.rate_bound || w->rate == p->rate;
-    w->next_at = at_line_rate ? p->busy_until : f->now + orr__transmission_time(f, size, w->rate);
+    w->next_at = at_line_rate
+                     ? p->busy_until
+                     : f->now + orr__transmission_time(f, size + f->config.wire_overhead, w->rate);
     orr__nic_update(f, flow);
     orr__nic_pace(f, flow, p->busy_until);
     if (!f->config.is_compat)
@@ -165,18 +172,27 @@ static uint32_t swapped_ports(const orr__flow *w)
 
 #define HOST_SEED 0x8BADF00Du
 
+/* False: there is no way now; the flow stands at the first NICs of its hosts. */
 static bool choose_nics(orr__fabric *f, orr__flow *w)
 {
-    w->port = orr__fabric_nic_towards(f, w->src, w->dst, own_ports(w), HOST_SEED);
-    w->ack_port = orr__fabric_nic_towards(f, w->dst, w->src, swapped_ports(w), HOST_SEED);
-    return w->port != ORR__NOBODY && w->ack_port != ORR__NOBODY;
+    const uint32_t from = orr__fabric_nic_towards(f, w->src, w->dst, own_ports(w), HOST_SEED);
+    const uint32_t back = orr__fabric_nic_towards(f, w->dst, w->src, swapped_ports(w), HOST_SEED);
+    const bool has_way = from != ORR__NOBODY && back != ORR__NOBODY;
+    w->port = has_way ? from : f->ports_of[f->nodes[w->src].first_port];
+    w->ack_port = has_way ? back : f->ports_of[f->nodes[w->dst].first_port];
+    return has_way;
 }
 
 void orr__host_ready(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     orr__path path;
-    if (!orr__fabric_path(f, w->src, w->dst, &path) || !choose_nics(f, w)) {
+    const bool has_way = choose_nics(f, w) && orr__fabric_path(f, w->src, w->dst, &path);
+    if (!has_way && f->planned && !f->config.is_compat) { /* a link may be repaired: ask again */
+        (void)orr__fabric_after(f, RETRY_NS * f->unit, ORR__EV_START, flow);
+        return;
+    }
+    if (!has_way) {
         orr__fabric_fail(f, ORR_EINPUT,
                          "there is no way from host %u to host %u over links that work", w->src,
                          w->dst);
@@ -205,15 +221,33 @@ orr_code orr__host_redistribute(orr__fabric *f, orr_error *err)
         orr__flow *w = &f->flows[i];
         if (!w->is_used || w->is_complete || !w->rate)
             continue;
-        if (!choose_nics(f, w))
+        const bool has_way = choose_nics(f, w);
+        if (!has_way && f->config.is_compat)
             return orr_fail(err, ORR_EINPUT, NULL,
                             "after a failure there is no way from host %u to host %u", w->src,
                             w->dst);
+        if (!has_way)
+            continue; /* it waits for a repair */
         if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], i))
             return orr_no_memory(err);
         orr__host_try(f, &f->ports[w->port]);
     }
     return ORR_OK;
+}
+
+/* A host that passes packets on puts them before its own (14, 13). */
+void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame)
+{
+    const uint32_t way = orr__fabric_route(f, node, &f->frames[frame]);
+    if (way == ORR__NOBODY) {
+        f->figures.dropped++;
+        orr__frame_drop(f, frame);
+        return;
+    }
+    orr__port *p = &f->ports[way];
+    orr__nic *n = &f->nics[p->nic];
+    orr__queue_push(f, &n->ack_head, &n->ack_tail, frame);
+    orr__host_try(f, p);
 }
 
 /* ---- the receiver (6.3) ---- */
@@ -229,6 +263,8 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     m->sequence = w->expected;
     m->to = w->src;
     m->echoes_mark = m->is_marked;
+    if (f->config.ack_high_prio && !f->config.is_compat)
+        m->class = 0; /* in switches, too (14, 12) */
     m->is_marked = false;
     if (kind == ORR__FRAME_ACK)
         f->figures.acks++;
@@ -354,6 +390,7 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
         f->control->acked(f, m.flow, &f->frames[frame]);
     w = &f->flows[m.flow];
     if (!f->config.is_compat && !w->is_complete && w->acked > before) {
+        w->timeouts = 0;
         orr__fabric_cancel(f, &w->timeout);
         arm_timeout(f, m.flow);
     }
@@ -373,12 +410,15 @@ void orr__host_receive(orr__fabric *f, uint32_t frame)
 
 /* ---- retransmission timer (14, 5): not in the reference ---- */
 
-/* Four times the base round trip and what a full buffer can add, at least 100 us. */
+enum { MOST_TIMEOUTS = 64, MOST_DOUBLINGS = 6 };
+
+/* Four times the base round trip and what a full buffer can add, at least 100 us; twice that each time. */
 static uint64_t timeout_of(const orr__fabric *f, const orr__flow *w)
 {
     const uint64_t drain = orr__transmission_time(f, f->config.buffer_mib << 20, w->line_rate);
     const uint64_t least = 100000 * f->unit, some = 4 * w->base_rtt + drain;
-    return some > least ? some : least;
+    const unsigned doublings = w->timeouts < MOST_DOUBLINGS ? w->timeouts : MOST_DOUBLINGS;
+    return (some > least ? some : least) << doublings;
 }
 
 static void arm_timeout(orr__fabric *f, uint32_t flow)
@@ -393,11 +433,18 @@ void orr__host_timeout(orr__fabric *f, uint32_t flow)
     orr__flow *w = &f->flows[flow];
     orr__port *p = &f->ports[w->port];
     w->timeout = ORR__NO_EVENT;
-    if (p->paused >> w->class & 1) { /* nothing is lost because somebody waits */
-        arm_timeout(f, flow);
+    if (!w->is_listed || (p->paused >> w->class & 1)) {
+        arm_timeout(f, flow); /* nothing is lost because somebody waits */
+        w->timeouts += !w->is_listed;
+        orr__fabric_watch_for_stall(f);
+        f->is_stopped |= f->is_stalled |= w->timeouts > MOST_TIMEOUTS;
         return;
     }
     f->figures.timeouts++;
+    if (++w->timeouts > MOST_TIMEOUTS) {
+        f->is_stalled = f->is_stopped = true;
+        return;
+    }
     w->sent = w->acked;
     orr__nic_update(f, flow);
     arm_timeout(f, flow);

@@ -19,6 +19,7 @@
 #include "packet_random.h"
 
 #define ORR__NOBODY UINT32_MAX
+#define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
 
 enum {
     ORR__CLASSES = 8,
@@ -43,6 +44,8 @@ typedef enum orr__event_kind {
     ORR__EV_TIMEOUT,
     ORR__EV_SAMPLE,
     ORR__EV_DOWN,
+    ORR__EV_UP,
+    ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
     ORR__EV_NIC_READY
 } orr__event_kind;
@@ -154,8 +157,9 @@ typedef struct orr__flow {
     bool is_complete, is_listed, is_used, has_arrived;
     uint64_t base_rtt;
     uint64_t started_at, token;
-    uint64_t highest; /* bytes sent ever */
-    uint32_t timeout; /* an event */
+    uint64_t highest;  /* bytes sent ever */
+    uint32_t timeout;  /* an event */
+    uint32_t timeouts; /* since anything was acknowledged */
 } orr__flow;
 
 typedef struct orr__path {
@@ -218,8 +222,9 @@ struct orr__fabric {
     uint64_t list_base; /* the order of its first flow */
     uint64_t under_way; /* flows */
     uint64_t stop_at;
+    uint64_t planned;      /* failures and repairs to come */
     uint64_t last_arrival; /* of a frame, anywhere */
-    bool is_stopped, is_stalled, has_trace, is_sampling;
+    bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
     orr_code code;
     orr_error error;
     orr__fabric_figures figures;
@@ -317,6 +322,7 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__fabric_watch_for_stall(orr__fabric *f); /* nothing but timers runs: is that all? */
 
 static inline void orr__queue_push(orr__fabric *f, uint32_t *head, uint32_t *tail, uint32_t frame)
 {
@@ -339,6 +345,7 @@ static inline uint32_t orr__queue_pop(orr__fabric *f, uint32_t *head)
 
 void orr__host_try(orr__fabric *f, orr__port *p);
 void orr__host_receive(orr__fabric *f, uint32_t frame);
+void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame);
 void orr__host_wake_by(orr__fabric *f, orr__port *p, uint64_t at); /* 8.2 */
 void orr__host_ready(orr__fabric *f, uint32_t flow);               /* it starts */
 void orr__host_timeout(orr__fabric *f, uint32_t flow);
@@ -385,6 +392,7 @@ static inline void *orr__control_state(const orr__fabric *f, uint32_t flow)
 void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate);
 void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame);
 void orr__switch_try(orr__fabric *f, orr__port *p);
+void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame); /* it never leaves here */
 
 /* ---- ways (fabric_routes.c) ---- */
 

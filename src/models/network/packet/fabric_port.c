@@ -8,15 +8,17 @@
 uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate)
 {
     const unsigned __int128 bits = (unsigned __int128)bytes * 8;
-    if (f->unit == 1)
-        return (uint64_t)((2 * bits * 1000000000u + rate - 1) / (2 * (unsigned __int128)rate));
-    return (uint64_t)((bits * 1000000000000u + rate - 1) / rate);
+    const unsigned __int128 ticks =
+        f->unit == 1 ? (2 * bits * 1000000000u + rate - 1) / (2 * (unsigned __int128)rate)
+                     : (bits * 1000000000000u + rate - 1) / rate;
+    return ticks < ORR__LATE ? (uint64_t)ticks : ORR__LATE;
 }
 
 /* Full packets and acknowledgements are known from the start, others take the second place. */
 uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size)
 {
-    const uint64_t time = orr__transmission_time(f, size, p->rate);
+    const uint64_t time =
+        orr__transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
     if (time <= UINT32_MAX && size != ORR__PFC_BYTES) {
         const unsigned i = size == f->ack_bytes;
         p->size_known[i] = size;
@@ -94,6 +96,8 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
         receive_pfc(f, p, frame);
     } else if (p->is_switch) {
         orr__switch_receive(f, p, frame);
+    } else if (f->frames[frame].to != p->node) {
+        orr__host_forward(f, p->node, frame);
     } else {
         orr__host_receive(f, frame);
     }
@@ -104,6 +108,8 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
     while (*head != ORR__NOBODY) {
         const uint32_t frame = orr__queue_pop(f, head);
         f->figures.lost++;
+        if (p->is_switch && class && !f->config.is_compat)
+            orr__switch_forget(f, p, frame);
         if (orr__writer_traces(f))
             orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
         orr__frame_drop(f, frame);

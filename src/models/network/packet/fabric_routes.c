@@ -199,7 +199,7 @@ static bool search_from(search *s, uint32_t root)
             if (s->distance[there] == ORR__NOBODY) {
                 s->distance[there] = s->distance[here] + 1;
                 s->paths[there] = extended(f, &s->paths[here], &f->ports[port]);
-                if (f->nodes[there].kind != ORR__HOST)
+                if (f->nodes[there].kind != ORR__HOST || f->config.forward_hosts)
                     s->waiting[tail++] = there;
             }
             const uint32_t router = s->r->router_of[there];

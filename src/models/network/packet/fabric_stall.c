@@ -96,6 +96,8 @@ static const char *reason(const orr__fabric *f, const orr__flow *w)
         return "the link of its host is down";
     if (p->paused >> w->class & 1)
         return "its host is paused";
+    if (w->timeouts)
+        return "nothing of what it sends comes through, however often it tries";
     if (w->frames)
         return "its packets stand in the network";
     if (w->sent > w->acked)

@@ -188,6 +188,10 @@ void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame)
     const unsigned class = m->class;
     const uint32_t size = m->size;
     orr__queue *q = queue_of(f, in, class);
+    if (way != ORR__NOBODY && class == 0) { /* never paused and not counted */
+        enqueue(f, &f->ports[way], 0, frame);
+        return;
+    }
     if (way == ORR__NOBODY || !admits(f, in, q, size)) {
         f->figures.dropped++;
         orr__frame_drop(f, frame);
@@ -199,6 +203,17 @@ void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame)
     queue_of(f, out, class)->egress += size;
     pause_if_needed(f, in, q, class);
     enqueue(f, out, class, frame);
+}
+
+void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame)
+{
+    const orr__frame *m = &f->frames[frame];
+    orr__port *in = &f->ports[m->in];
+    const unsigned class = m->class;
+    orr__queue *from = queue_of(f, in, class);
+    release(f, in, from, m->size);
+    queue_of(f, p, class)->egress -= m->size;
+    resume_if_possible(f, in, from, class);
 }
 
 /* ---- how a port is set up ---- */

@@ -75,8 +75,12 @@ static const key keys[] = {
     {"KMAX_MAP", KMAX, 0, 0, 0},
     {"KMIN_MAP", KMIN, 0, 0, 0},
     {"PMAX_MAP", PMAX, 0, 0, 0},
-    {"BUFFER_SIZE", WHOLE, AT(buffer_mib), 1, 1u << 20},
+    {"BUFFER_SIZE", WHOLE, AT(buffer_mib), 1, 4095},
     {"HEADROOM_FACTOR", WHOLE, AT(headroom_factor), 0, 1024},
+    /* ours (docs/format/packet.md) */
+    {"WIRE_OVERHEAD", WHOLE, AT(wire_overhead), 0, 1024},
+    {"FORWARDING_HOSTS", FLAG, AT(forward_hosts), 0, 0},
+    {"LINK_EVENTS_FILE", PATH, AT(link_events), 0, 0},
     /* SimAI's (section 13), which ask for files that this program writes otherwise */
     {"BW_MON_FILE", WORD, 0, 0, 0},
     {"RATE_MON_FILE", WORD, 0, 0, 0},
@@ -293,6 +297,7 @@ orr_code orr__packet_config_parse(orr__packet_config *c,
         if (!code && k) {
             c->has_rate_ai |= k->offset == AT(rate_ai);
             c->has_rate_hai |= k->offset == AT(rate_hai);
+            c->has_stop |= k->offset == AT(stop_s);
         }
     }
     return code ? code : check(c, path, err);

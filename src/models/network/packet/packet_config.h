@@ -41,6 +41,10 @@ typedef struct orr__packet_config {
     uint64_t enable_trace, buffer_mib, headroom_factor;
     uint64_t qlen_start_ns, qlen_end_ns, qlen_interval_ns;
     double stop_s;
+    bool has_stop;          /* the file says so */
+    uint64_t wire_overhead; /* bytes a frame has on the wire beside those of section 6.2 */
+    uint64_t forward_hosts; /* hosts pass on what is for others */
+    char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */
     orr__marks marks[ORR__MARKS_MOST];
     unsigned mark_count;
     char topology[ORR__PATH_ROOM], flows[ORR__PATH_ROOM], trace_nodes[ORR__PATH_ROOM];

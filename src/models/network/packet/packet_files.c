@@ -7,7 +7,7 @@
 #include "packet_files.h"
 
 #include "../../../base/input.h"
-#include "../../../base/number.h"
+#include "../../../base/text.h"
 #include "packet_words.h"
 
 enum { MOST_NODES = 1 << 22, MOST_PORTS = 1024 };
@@ -246,6 +246,84 @@ orr_code orr__flows_read(orr__flow_list *f, const orr__cabling *c, const char *p
     if (code)
         return code;
     code = orr__flows_parse(f, c, orr_input_bytes(in), path, err);
+    orr_input_close(in);
+    return code;
+}
+
+/* ---- failures and repairs ---- */
+
+void orr__link_events_fini(orr__link_events *e)
+{
+    orr_free(e->events);
+    *e = (orr__link_events){0};
+}
+
+static bool has_cable(const orr__cabling *c, uint32_t a, uint32_t b)
+{
+    for (size_t i = 0; i < c->cable_count; i++)
+        if ((c->cables[i].a == a && c->cables[i].b == b) ||
+            (c->cables[i].a == b && c->cables[i].b == a))
+            return true;
+    return false;
+}
+
+static orr_code read_link_event(orr__link_events *e,
+                                const orr__cabling *c,
+                                orr__words *w,
+                                orr_error *err)
+{
+    orr__link_event one = {0};
+    uint64_t a = 0, b = 0;
+    orr_str word = {"", 0};
+    orr_code code = orr__words_delay(w, "the time of a failure or repair", &one.at_ps, err);
+    one.line = w->word_line;
+    if (!code)
+        code = orr__words_need(w, "down or up", &word, err);
+    one.is_up = orr_str_is(word, "up");
+    const orr_where at_word = orr__words_where(w);
+    if (!code && !one.is_up && !orr_str_is(word, "down"))
+        code = orr_fail(err, ORR_EINPUT, &at_word, "\"%.*s\" is not down or up",
+                        (int)(word.len < 40 ? word.len : 40), word.ptr);
+    if (!code)
+        code = orr__words_u64(w, "a node", 0, c->nodes - 1, &a, err);
+    if (!code)
+        code = orr__words_u64(w, "a node", 0, c->nodes - 1, &b, err);
+    if (code)
+        return code;
+    one.a = (uint32_t)a;
+    one.b = (uint32_t)b;
+    const orr_where where = orr__words_where(w);
+    if (!has_cable(c, one.a, one.b))
+        return orr_fail(err, ORR_EINPUT, &where, "there is no link between nodes %u and %u", one.a,
+                        one.b);
+    if (!orr_grow(&e->events, &e->room, e->count + 1))
+        return orr_no_memory(err);
+    e->events[e->count++] = one;
+    return ORR_OK;
+}
+
+orr_code orr__link_events_parse(
+    orr__link_events *e, const orr__cabling *c, orr_span bytes, const char *path, orr_error *err)
+{
+    orr__words w, ahead;
+    orr_str s;
+    orr_code code = ORR_OK;
+    orr__words_init(&w, bytes, path);
+    for (ahead = w; !code && orr__words_next(&ahead, &s); ahead = w)
+        code = read_link_event(e, c, &w, err);
+    return code;
+}
+
+orr_code orr__link_events_read(orr__link_events *e,
+                               const orr__cabling *c,
+                               const char *path,
+                               orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    code = orr__link_events_parse(e, c, orr_input_bytes(in), path, err);
     orr_input_close(in);
     return code;
 }

@@ -54,6 +54,31 @@ orr_code orr__flows_read(orr__flow_list *f, const orr__cabling *c, const char *p
     ORR_MUST_CHECK;
 void orr__flows_fini(orr__flow_list *f);
 
+/* A link that fails, or works again. */
+typedef struct orr__link_event {
+    uint64_t at_ps;
+    uint32_t a, b;
+    bool is_up;
+    uint32_t line;
+} orr__link_event;
+
+typedef struct orr__link_events {
+    orr__link_event *events;
+    size_t count, room;
+} orr__link_events;
+
+/* Lines "time down|up a b", as "50us down 4 7", in any order. */
+orr_code orr__link_events_parse(orr__link_events *e,
+                                const orr__cabling *c,
+                                orr_span bytes,
+                                const char *path,
+                                orr_error *err) ORR_MUST_CHECK;
+orr_code orr__link_events_read(orr__link_events *e,
+                               const orr__cabling *c,
+                               const char *path,
+                               orr_error *err) ORR_MUST_CHECK;
+void orr__link_events_fini(orr__link_events *e);
+
 /* The nodes whose packets are traced: "count id id ..."; is_traced has a place a node. */
 orr_code orr__traced_read(const orr__cabling *c, const char *path, bool *is_traced, orr_error *err)
     ORR_MUST_CHECK;

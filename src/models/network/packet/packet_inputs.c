@@ -13,6 +13,7 @@
 void orr__packet_inputs_fini(orr__packet_inputs *in)
 {
     orr__cabling_fini(&in->cabling);
+    orr__link_events_fini(&in->link_events);
     orr_free(in->is_traced);
     orr_free(in->warnings);
     orr_arena_destroy(in->arena);
@@ -202,6 +203,16 @@ static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
     return code ? code : orr__traced_read(&in->cabling, path, in->is_traced, err);
 }
 
+static orr_code read_link_events(orr__packet_inputs *in, orr_error *err)
+{
+    const char *path;
+    if (!in->config.link_events[0])
+        return ORR_OK;
+    const orr_code code =
+        orr__packet_inputs_path(in, in->config.link_events, "LINK_EVENTS_FILE", &path, err);
+    return code ? code : orr__link_events_read(&in->link_events, &in->cabling, path, err);
+}
+
 static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given, orr_error *err)
 {
     const char *topology = given->topology ? given->topology : "";
@@ -222,7 +233,10 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
     if (code)
         return code;
     warn_of_config(in);
-    return read_traced(in, err);
+    if (given->links)
+        in->config.forward_hosts |= given->links->ranks_forward;
+    code = read_link_events(in, err);
+    return code ? code : read_traced(in, err);
 }
 
 orr_code orr__packet_inputs_read(orr__packet_inputs *in,

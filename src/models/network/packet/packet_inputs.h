@@ -10,6 +10,7 @@ struct orr__topology;
 typedef struct orr__packet_inputs {
     orr__packet_config config;
     orr__cabling cabling;
+    orr__link_events link_events;
     bool *is_traced; /* by node; NULL: no trace is wanted */
     orr_arena *arena;
     char **warnings; /* what is odd, but not wrong */

@@ -89,7 +89,9 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
                                      .trace = in->is_traced ? in->config.trace_out : "",
                                      .is_traced = in->is_traced};
     n->is_compat = in->config.is_compat;
-    const orr_code code = orr__fabric_create(&in->config, &in->cabling, &paths, &n->fabric, err);
+    orr_code code = orr__fabric_create(&in->config, &in->cabling, &paths, &n->fabric, err);
+    if (!code)
+        code = orr__fabric_plan(n->fabric, &in->link_events, err);
     if (code) {
         packet_destroy(n);
         return code;

@@ -65,6 +65,8 @@ static orr_code set_up(orr_packet *p, orr_error *err)
         .trace = p->in.is_traced ? output_path(p->opt.trace, c->trace_out) : "",
         .is_traced = p->in.is_traced};
     code = orr__fabric_create(c, &p->in.cabling, &paths, &p->fabric, err);
+    if (!code)
+        code = orr__fabric_plan(p->fabric, &p->in.link_events, err);
     return code ? code : orr__fabric_send_list(p->fabric, &p->flows, err);
 }
 
@@ -183,7 +185,8 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
     run_batches(p);
     take_figures(p);
     const orr_code code = orr__fabric_status(p->fabric, err);
-    if (code || p->figures.flows_done == p->figures.flows)
+    if (code || p->figures.flows_done == p->figures.flows ||
+        orr__fabric_has_stopped_in_time(p->fabric))
         return code;
     const uint64_t ps = orr__fabric_now(p->fabric) * (1000 / orr__fabric_unit(p->fabric));
     orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
