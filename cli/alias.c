@@ -209,6 +209,15 @@ static const cli_command astra_aware = {
     .run = cli_run_astra_aware,
 };
 
+static const cli_command astra_packet = {
+    .name = "AstraSimNetwork",
+    .summary = "simulate traces, or flows, on the packet-level network (ns-3)",
+    .now = "orrery run --network packet --compat",
+    .options = cli_astra_packet_options,
+    .ignores_unknown = true,
+    .run = cli_run_astra_packet,
+};
+
 /* The rows of orrery stage but its own; an underscore may stand for each dash. */
 static const cli_command stage = {
     .name = "stage",
@@ -272,6 +281,7 @@ const cli_command *const cli_old_names[] = {
     &old_nccl,
     &astra_unaware,
     &astra_aware,
+    &astra_packet,
     &stage,
     &schedgen,
     &loggopsim,

@@ -1,31 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - orrery run: simulate traces on a model of a cluster; and the two old programs it replaces. */
-#include "report_sim.h"
 #include "command.h"
 #include "goal.h"
+#include "report_sim.h"
 
 #include <orrery/sim.h>
 #include <orrery/view.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 static const cli_option options[] = {
     {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
-    {"topology", 't', "FILE", "network file of ASTRA-sim, or links one by one (YAML, JSON)"},
+    {"topology", 't', "FILE",
+     "network file of ASTRA-sim, or links one by one (YAML, JSON); packet: config.txt"},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
-    {"network", 'n', "unaware|aware|graph|loggops",
-     "without or with messages delaying each other; by LogGOPS"},
+    {"network", 'n', "unaware|aware|graph|packet|loggops",
+     "without or with messages delaying each other, packet by packet, or by LogGOPS"},
+    {"packet-config", 0, "FILE", "packet: config.txt when --topology has links"},
+    {"logical", 0, "FILE", "packet: dimensions of the ranks (JSON); else all hosts in one"},
+    {"flows", 0, "FILE", "packet: run the flows of this file, or of the configuration, not traces",
+     .implied = ""},
     {"loggops", 0, "PARAMETERS",
      "default, ai, hpc, or L=2500,o=1500,g=1000,G=6,O=0,S=65535 (ns, bytes)"},
-    {"compat", 0, "lgs2023|atlahs", "loggops: exactly as LogGOPSim of 2023, or of ATLAHS"},
     {"noise", 0, "FILE", "loggops: interruptions, start and duration in ns, a line each"},
     {"noise-seed", 0, "N", "loggops: where in that file ranks start", CLI_COUNT, 0, UINT32_MAX,
      "12345"},
     {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
+    {"compat", 0, "lgs2023|atlahs|ns3",
+     "exactly as LogGOPSim of 2023, or of ATLAHS, or as the old packet program, oddities and all",
+     .implied = "ns3"},
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
@@ -47,7 +55,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_ONCE},
+    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_MAYBE},
     {0},
 };
 
@@ -83,12 +91,16 @@ static const cli_example examples[] = {
     {0},
 };
 
-static orr_code simulate(const orr_sim_options *opt, orr_sim **out, orr_error *err)
+static orr_code simulate(const cli_context *c,
+                         const orr_sim_options *opt,
+                         orr_sim **out,
+                         orr_error *err)
 {
-    orr_code code = orr_sim_create(opt, out, err);
-    if (!code)
-        code = cli_run_until_stopped(*out, err);
-    return code;
+    const char *line;
+    const orr_code code = orr_sim_create(opt, out, err);
+    for (size_t i = 0; !code && (line = orr_sim_warning(*out, i)); i++)
+        cli_note(c, "%s\n", line);
+    return code ? code : cli_run_until_stopped(*out, err);
 }
 
 static orr_sim_record record_wanted(const cli_context *c)
@@ -216,38 +228,79 @@ static orr_code check_wishes(const cli_context *c, orr_error *err)
 static bool is_loggops(const cli_context *c)
 {
     const char *network = cli_text(c, "network");
-    return network ? strcmp(network, "loggops") == 0
-                   : !cli_given(c, "topology") && orr_goal_recognise(c->args[0]);
+    if (network)
+        return strcmp(network, "loggops") == 0;
+    return c->arg_count && !cli_given(c, "topology") && orr_goal_recognise(c->args[0]);
+}
+
+/* --compat means a program of one kind of network. */
+static orr_code check_compat(const cli_context *c, orr_error *err)
+{
+    const char *compat = cli_text(c, "compat");
+    if (compat && is_loggops(c) == (strcmp(compat, "ns3") == 0))
+        return orr_fail(
+            err, ORR_EUSAGE, NULL,
+            "--compat %s: with --network loggops it is lgs2023 or atlahs, with --network "
+            "packet ns3",
+            compat);
+    return ORR_OK;
 }
 
 /* What only one kind of network takes. */
 static orr_code check_files(const cli_context *c, orr_error *err)
 {
-    static const char *const loggops[] = {"loggops", "compat", "noise", "noise-seed",
-                                          "noise-common"};
+    static const char *const loggops[] = {"loggops", "noise", "noise-seed", "noise-common"};
     for (size_t i = 0; i < sizeof loggops / sizeof *loggops; i++) {
         if (cli_given(c, loggops[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network loggops only",
                             loggops[i]);
     }
-    if (!cli_given(c, "system"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
     if (!cli_given(c, "topology"))
         return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
+    if (cli_given(c, "flows"))
+        return ORR_OK;
+    if (!c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
+    if (!cli_given(c, "system"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
     return ORR_OK;
+}
+
+static orr_code run_flows(cli_context *c, orr_error *err)
+{
+    const char *flows = cli_text(c, "flows");
+    const orr_packet_options opt = {
+        .config = cli_text(c, "topology"),
+        .flows = *flows ? flows : NULL,
+        .is_compat = cli_given(c, "compat"),
+        .shows_progress = !c->quiet,
+        .program = "orrery " ORRERY_VERSION,
+    };
+    if (c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
+                        c->args[0]);
+    return cli_run_flows(c, &opt, cli_flag(c, "json"), err);
 }
 
 static orr_code run_run(cli_context *c, orr_error *err)
 {
-    if (is_loggops(c))
+    orr_code code = check_compat(c, err);
+    if (!code && is_loggops(c))
         return cli_run_loggops(c, err);
-    const orr_code wrong = check_files(c, err);
-    if (wrong)
-        return wrong;
+    if (!code)
+        code = check_files(c, err);
+    if (!code)
+        code = check_wishes(c, err);
+    if (code)
+        return code;
+    if (cli_given(c, "flows"))
+        return run_flows(c, err);
     const orr_sim_options opt = {
         .workload = c->args[0],
         .system = cli_text(c, "system"),
         .network = cli_text(c, "topology"),
+        .packet = cli_text(c, "packet-config"),
+        .logical = cli_text(c, "logical"),
         .memory = cli_text(c, "memory"),
         .groups = cli_text(c, "groups"),
         .ranks_file = cli_text(c, "ranks-file"),
@@ -257,6 +310,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .threads = (unsigned)cli_count(c, "threads"),
         .trace_log = cli_text(c, "trace-log") != NULL,
         .wants_links = cli_text(c, "links") != NULL,
+        .is_compat = cli_given(c, "compat"),
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
@@ -265,9 +319,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
     orr_sim *s = NULL;
     orr_error second;
     const double begun = cli_seconds();
-    orr_code code = check_wishes(c, err);
-    if (!code)
-        code = simulate(&opt, &s, err);
+    code = simulate(c, &opt, &s, err);
     const double seconds = cli_seconds() - begun;
     if (code && s)
         print_so_far(c, s, code, err);
@@ -303,7 +355,8 @@ const cli_command cli_cmd_run = {
 const cli_option cli_astra_options[] = {
     {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
     {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
-    {"network-configuration", 0, "FILE", "network file (YAML)", .required = true},
+    {"network-configuration", 0, "FILE", "network file (YAML; AstraSimNetwork: config.txt)",
+     .required = true},
     {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)", .required = true},
     {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
     {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
@@ -316,6 +369,26 @@ const cli_option cli_astra_options[] = {
     {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
      .fallback = "false"},
     {"no-compat", 0, NULL, "as orrery run has it, with the patterns of the logging file"},
+    {0},
+};
+
+/* Without a workload the flows of the configuration are run, so less is required. */
+const cli_option cli_astra_packet_options[] = {
+    {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et; without: flows"},
+    {"system-configuration", 0, "FILE", "system file (JSON)"},
+    {"network-configuration", 0, "FILE", "config.txt", .required = true},
+    {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)"},
+    {"logical-topology-configuration", 0, "FILE", "dimensions of the ranks (JSON)"},
+    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
+    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
+     .fallback = "empty"},
+    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
+    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
+    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"},
+    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
+    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
+     .fallback = "false"},
+    {"no-compat", 0, NULL, "as orrery run --network packet has it"},
     {0},
 };
 
@@ -352,12 +425,28 @@ static orr_code parse_scale(const char *text, double *out, orr_error *err)
     return orr_fail(err, ORR_EUSAGE, NULL, "--injection-scale: \"%s\" is not a number", text);
 }
 
+/* What the old program says before it runs (packet-network.md 2). */
+static void print_packet_head(const orr_sim *s)
+{
+    orr_packet_figures g;
+    if (!orr_sim_packets(s, &g))
+        return;
+    printf("ASTRA-sim + NS3\nThere are %u npus: ", orr_sim_ranks(s));
+    for (uint32_t k = 0; k < orr_sim_dimension_count(s); k++)
+        printf("%u,", orr_sim_dimension_at(s, k).ranks);
+    printf("\nQP is enabled\nmaxRtt=%" PRIu64 " maxBdp=%" PRIu64 "\n", g.max_rtt_ns,
+           g.max_bdp_bytes);
+    fflush(stdout); /* the rest goes past stdio */
+}
+
 static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
 {
     const char *groups = cli_text(c, "comm-group-configuration");
     const char *rendezvous = cli_text(c, "rendezvous-protocol");
     const char *logging = cli_text(c, "logging-configuration");
+    const bool is_packet = strcmp(fidelity, "packet") == 0;
     orr_sim_options opt = {
+        .logical = is_packet ? cli_text(c, "logical-topology-configuration") : NULL,
         .workload = cli_text(c, "workload-configuration"),
         .system = cli_text(c, "system-configuration"),
         .network = cli_text(c, "network-configuration"),
@@ -375,10 +464,12 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
     orr_error second;
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
     if (!code)
-        code = simulate(&opt, &s, err);
+        code = simulate(c, &opt, &s, err);
     if (s && orr_sim_ignores_log_patterns(s))
         cli_note(c, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them\n",
                  logging);
+    if (s)
+        print_packet_head(s);
     if (s && code)
         (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
     else if (s)
@@ -396,4 +487,23 @@ orr_code cli_run_astra_unaware(cli_context *c, orr_error *err)
 orr_code cli_run_astra_aware(cli_context *c, orr_error *err)
 {
     return run_astra(c, "aware", err);
+}
+
+/* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim had it. */
+orr_code cli_run_astra_packet(cli_context *c, orr_error *err)
+{
+    const orr_packet_options opt = {
+        .config = cli_text(c, "network-configuration"),
+        .is_compat = !cli_flag(c, "no-compat"),
+        .shows_progress = !c->quiet,
+    };
+    if (!cli_text(c, "workload-configuration"))
+        return cli_run_flows(c, &opt, false, err);
+    if (!cli_text(c, "system-configuration"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--system-configuration is missing");
+    if (!cli_text(c, "remote-memory-configuration"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--remote-memory-configuration is missing");
+    if (!cli_text(c, "logical-topology-configuration"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--logical-topology-configuration is missing");
+    return run_astra(c, "packet", err);
 }

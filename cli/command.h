@@ -6,6 +6,7 @@
 #include "option.h"
 
 #include <orrery/nccl.h>
+#include <orrery/packet.h>
 #include <orrery/sim.h>
 #include <orrery/timeline.h>
 
@@ -30,9 +31,14 @@ extern const cli_command cli_cmd_view;
 /* orr_sim_run; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
 orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
 
+/* Flows over the packet network, and what came of them on stdout. */
+orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err);
+
 /* Old programs that are more than another spelling of a command's options. */
 extern const cli_option cli_astra_options[];
+extern const cli_option cli_astra_packet_options[];
 orr_code cli_run_astra_aware(cli_context *c, orr_error *err);
+orr_code cli_run_astra_packet(cli_context *c, orr_error *err);
 orr_code cli_run_astra_unaware(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_converter(cli_context *c, orr_error *err);
 orr_code cli_run_chakra_generator(cli_context *c, orr_error *err);

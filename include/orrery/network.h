@@ -29,6 +29,9 @@ extern "C" {
 #endif
 
 typedef struct orr_sim orr_sim;
+struct orr_event_line; /* these three are for this library's own models */
+struct orr_event_source;
+struct orr__packet_inputs;
 
 typedef struct orr_message {
     uint32_t src, dst; /* ranks, never equal */
@@ -51,7 +54,8 @@ typedef struct orr_net_config {
     double latency_ns[ORR_NET_DIMS]; /* a link */
     bool is_compat;                  /* refuse what the reference refuses */
     const struct orr__topology *topology; /* for this library's own; lives as long as the network */
-    orr_where where;                      /* the file, for messages */
+    const struct orr__packet_inputs *packet; /* the same, for the model packet */
+    orr_where where;                         /* the file, for messages */
 } orr_net_config;
 
 /* What went over one link, in one direction. */
@@ -76,6 +80,10 @@ typedef struct orr_net_ops {
     void (*destroy)(void *net); /* may be NULL */
     /* Visit every link that carried something, always in the same order.  NULL: the model knows no links. */
     void (*report)(const void *net, orr_net_link_visit visit, void *context);
+    /* The run is over and all ranks have finished: files that the model writes appear.  May be NULL. */
+    orr_code (*finish)(void *net, orr_error *err);
+    /* For this library's own: events that the model keeps itself.  May be NULL. */
+    const struct orr_event_source *(*events)(void *net, orr_sim *sim, struct orr_event_line *line);
 } orr_net_ops;
 
 /* What a model may ask of the simulation, inside send or a scheduled call. */
@@ -86,6 +94,10 @@ ORR_API void orr_sim_after(orr_sim *s,
                            void *context,
                            uint64_t argument);
 ORR_API void orr_sim_deliver(orr_sim *s, uint64_t token); /* the message is there, now */
+/* The two halves of orr_sim_deliver, for models in which the sender learns later that all has arrived: both are
+ * called once a message, in either order. */
+ORR_API void orr_sim_arrive(orr_sim *s, uint64_t token); /* the receiver has it, now */
+ORR_API void orr_sim_sent(orr_sim *s, uint64_t token);   /* the sender is told, now */
 ORR_API void orr_sim_deliver_after(orr_sim *s, uint64_t delay, uint64_t token);
 /* Something went wrong in a scheduled call: the run ends with this error. */
 ORR_API void orr_sim_fail(orr_sim *s, const orr_error *err);

@@ -23,6 +23,7 @@
 #include <orrery/nccl.h>
 #include <orrery/network.h>
 #include <orrery/nsys.h>
+#include <orrery/packet.h>
 #include <orrery/progress.h>
 #include <orrery/pytorch.h>
 #include <orrery/report.h>

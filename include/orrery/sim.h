@@ -15,6 +15,7 @@
 #define ORRERY_SIM_H
 
 #include <orrery/network.h>
+#include <orrery/packet.h>
 #include <orrery/set.h>
 #include <orrery/stall.h>
 #include <orrery/timeline.h>
@@ -42,9 +43,13 @@ typedef struct orr_sim_change {
 } orr_sim_change;
 
 typedef struct orr_sim_options {
-    const char *workload;   /* a prefix, a directory or a .orr: the traces of all ranks */
-    const char *system;     /* JSON */
-    const char *network;    /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
+    const char *workload; /* a prefix, a directory or a .orr: the traces of all ranks */
+    const char *system;   /* JSON */
+    const char *network;  /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
+                          /* or, for the model packet, config.txt (docs/format/packet.md) */
+    const char
+        *packet; /* config.txt for the model packet, when network is a topology; NULL: none */
+    const char *logical;    /* JSON: the dimensions of the ranks, for the model packet; NULL: one */
     const char *memory;     /* JSON; NULL: no remote memory */
     const char *groups;     /* JSON; NULL: none */
     const char *ranks_file; /* YAML: ranks that differ, links that are slow or failed; NULL: none */
@@ -155,6 +160,10 @@ ORR_API double orr_sim_peak_flops(const orr_sim *s);
 /* Of a run that has come to its end: when the last rank finished; of any other: now.  ns. */
 ORR_API uint64_t orr_sim_time(const orr_sim *s);
 
+/* What went over a network of packets, after or during a run; false: the model is another one. */
+ORR_API bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
+/* What is odd in the inputs of the network, but not wrong; NULL behind the last. */
+ORR_API const char *orr_sim_warning(const orr_sim *s, size_t line);
 /* What came out, as a short table or as one JSON object; to a file or "-". */
 ORR_API orr_code orr_sim_write_text(const orr_sim *s,
                                     const char *path,

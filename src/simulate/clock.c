@@ -9,6 +9,8 @@
  * end.  Buckets and groups are found through one hash table, in which the owners of a tick lie side by side:
  * ranks mostly do the same one after the other.  Nothing is allocated below the high-water mark: events,
  * buckets and groups come from pools with free lists.
+ * A model may keep events of its own (attach).  Then every event here has a number, in `orders`, and a step takes
+ * whichever comes first; the number of a timer is that of the first of its group, where it stands.
  * Invariant: now never decreases; the running bucket and the running group stay in the table until they are
  * empty. */
 #include "clock.h"
@@ -42,7 +44,12 @@ typedef struct table {
 } table;
 
 struct orr__clock {
-    uint64_t now, events_run;
+    orr_event_line line; /* now, and what is shared with a model that keeps events of its own */
+    uint64_t events_run;
+    orr_event_source source; /* run NULL: there is none */
+    uint64_t *orders;        /* by event, if there is one */
+    size_t order_room;
+    uint64_t running_order; /* of the event that runs */
     event *events;
     size_t event_count, event_room;
     uint32_t free_event;
@@ -62,6 +69,7 @@ orr__clock *orr__clock_create(void)
     if (!c)
         return NULL;
     c->free_event = c->free_list = c->running = c->latest = NONE;
+    c->line.bound_at = UINT64_MAX;
     c->lookup.mask = 255;
     c->lookup.heads = orr_alloc(c->lookup.mask + 1, sizeof *c->lookup.heads);
     if (!c->lookup.heads) {
@@ -77,6 +85,7 @@ void orr__clock_destroy(orr__clock *c)
     if (!c)
         return;
     orr_free(c->events);
+    orr_free(c->orders);
     orr_free(c->lists);
     orr_free(c->lookup.heads);
     orr_heap_fini(&c->ticks);
@@ -85,7 +94,7 @@ void orr__clock_destroy(orr__clock *c)
 
 uint64_t orr__clock_now(const orr__clock *c)
 {
-    return c->now;
+    return c->line.now;
 }
 
 uint64_t orr__clock_events(const orr__clock *c)
@@ -176,7 +185,8 @@ static uint32_t new_event(orr__clock *c, const event *value)
     if (e != NONE) {
         c->free_event = c->events[e].next;
     } else {
-        if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1))
+        if (c->event_count >= NONE || !orr_grow(&c->events, &c->event_room, c->event_count + 1) ||
+            (c->source.run && !orr_grow(&c->orders, &c->order_room, c->event_count + 1)))
             return NONE;
         e = (uint32_t)c->event_count++;
     }
@@ -200,7 +210,7 @@ static uint32_t bucket_at(orr__clock *c, uint64_t tick)
         return c->latest;
     uint32_t l = find_list(c, tick, NONE);
     if (l == NONE) {
-        if (tick < c->now || tick > ORR__CLOCK_LAST) {
+        if (tick < c->line.now || tick > ORR__CLOCK_LAST) {
             c->is_over = true; /* below now: the sum that gave it has wrapped around */
             return NONE;
         }
@@ -212,16 +222,29 @@ static uint32_t bucket_at(orr__clock *c, uint64_t tick)
     return l;
 }
 
+/* The event has a number; if it is the first, a model that runs must stop before it. */
+static void give_order(orr__clock *c, uint64_t tick, uint32_t e, uint64_t order)
+{
+    c->orders[e] = order;
+    if (tick < c->line.bound_at) {
+        c->line.bound_at = tick;
+        c->line.bound_order = order;
+    }
+}
+
 void orr__clock_at(
     orr__clock *c, uint64_t tick, orr__action action, void *context, uint64_t argument)
 {
     const uint32_t l = bucket_at(c, tick);
     const uint32_t e =
         l == NONE ? NONE : new_event(c, &(event){action, context, argument, NONE, NONE});
-    if (e == NONE)
+    if (e == NONE) {
         c->has_failed = true;
-    else
-        insert(c, &c->lists[l], c->lists[l].tail, e);
+        return;
+    }
+    insert(c, &c->lists[l], c->lists[l].tail, e);
+    if (c->source.run)
+        give_order(c, tick, e, c->line.order++);
 }
 
 void orr__clock_timer(orr__clock *c,
@@ -242,6 +265,11 @@ void orr__clock_timer(orr__clock *c,
         c->has_failed = true;
         return;
     }
+    if (c->source.run)
+        give_order(c, tick, e,
+                   is_first                   ? c->line.order++
+                   : c->lists[g].tail != NONE ? c->orders[c->lists[g].tail]
+                                              : c->running_order);
     /* An empty group that is not new is running: what it gets now is next. */
     insert(c, &c->lists[l], is_first ? c->lists[l].tail : c->lists[g].tail, e);
     c->lists[g].tail = e;
@@ -255,7 +283,7 @@ static bool open_next_bucket(orr__clock *c)
     if (!orr_heap_pop(&c->ticks, &next))
         return false;
     c->running = next.value;
-    c->now = next.key;
+    c->line.now = next.key;
     return true;
 }
 
@@ -274,14 +302,66 @@ static bool take_first(orr__clock *c, event *out)
         __builtin_prefetch(c->events[out->next].context);
     if (out->group != NONE && c->lists[out->group].tail == e)
         c->lists[out->group].tail = NONE;
+    if (c->source.run)
+        c->running_order = c->orders[e];
     c->events[e].next = c->free_event;
     c->free_event = e;
     return true;
 }
 
+/* ---- a model with events of its own ---- */
+
+enum { SOURCE_BATCH = 256 };
+
+orr_event_line *orr__clock_line(orr__clock *c)
+{
+    return &c->line;
+}
+
+void orr__clock_attach(orr__clock *c, const orr_event_source *source)
+{
+    c->source = *source;
+}
+
+void orr__clock_detach(orr__clock *c)
+{
+    c->source.next_at =
+        NULL; /* events here keep their numbers, for want of anything better to do */
+    c->line.bound_at = c->line.bound_order = 0;
+}
+
+static void set_bound(orr__clock *c, uint64_t tick, uint32_t bucket)
+{
+    c->line.bound_at = tick;
+    c->line.bound_order = c->orders[c->lists[bucket].head];
+}
+
+/* The first event here is the bound of the model's. */
+static void find_bound(orr__clock *c)
+{
+    c->line.bound_at = c->line.bound_order = UINT64_MAX;
+    if (c->running != NONE && c->lists[c->running].head != NONE)
+        set_bound(c, c->lists[c->running].tick, c->running);
+    else if (c->ticks.count)
+        set_bound(c, c->ticks.entries[0].key, c->ticks.entries[0].value);
+}
+
+/* False: the next event is one of the clock, or there is none. */
+static bool step_source(orr__clock *c)
+{
+    if (!c->source.next_at || c->has_failed)
+        return false;
+    find_bound(c);
+    const uint64_t done = c->source.run(c->source.context, SOURCE_BATCH);
+    c->events_run += done;
+    return done > 0;
+}
+
 bool orr__clock_step(orr__clock *c)
 {
     event e;
+    if (c->source.run && step_source(c))
+        return true;
     for (;;) {
         if (c->has_failed || (c->running == NONE && !open_next_bucket(c)))
             return false;
@@ -299,10 +379,10 @@ bool orr__clock_step(orr__clock *c)
     return true;
 }
 
-bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick)
+static bool next_own_tick(const orr__clock *c, uint64_t *tick)
 {
     if (c->running != NONE && c->lists[c->running].head != NONE) {
-        *tick = c->now;
+        *tick = c->line.now;
         return true;
     }
     if (c->ticks.count == 0)
@@ -311,7 +391,19 @@ bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick)
     return true;
 }
 
+bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick)
+{
+    uint64_t other;
+    const bool has_own = next_own_tick(c, tick);
+    if (!c->source.next_at || !c->source.next_at(c->source.context, &other))
+        return has_own;
+    if (!has_own || other < *tick)
+        *tick = other;
+    return true;
+}
+
 void orr__clock_stop(orr__clock *c)
 {
     c->has_failed = true;
+    c->line.bound_at = c->line.bound_order = 0;
 }

@@ -10,6 +10,7 @@
 #ifndef ORR_SIMULATE_CLOCK_H
 #define ORR_SIMULATE_CLOCK_H
 
+#include "../base/event_line.h"
 #include "../base/heap.h"
 #include "../base/memory.h"
 
@@ -32,7 +33,14 @@ void orr__clock_timer(orr__clock *c,
                       void *context,
                       uint64_t argument);
 
-bool orr__clock_step(orr__clock *c); /* run one event; false: none is left */
+/* Events of a model that keeps its own run among those of the clock, in one order.  Before anything is scheduled.
+ * The line is shared from then on; detached, the model's events run no more. */
+orr_event_line *orr__clock_line(orr__clock *c);
+void orr__clock_attach(orr__clock *c, const orr_event_source *source);
+void orr__clock_detach(orr__clock *c);
+
+/* Run one event, or a few of a model's own; false: none is left. */
+bool orr__clock_step(orr__clock *c);
 bool orr__clock_next_tick(const orr__clock *c, uint64_t *tick); /* of the earliest event */
 void orr__clock_stop(orr__clock *c);                            /* no further event will run */
 bool orr__clock_has_failed(const orr__clock *c);

@@ -204,6 +204,56 @@ orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *
     return code;
 }
 
+/* ---- logical topology ---- */
+
+static orr_code take_logical_dim(orr_json_value v, uint32_t *out, orr_error *err)
+{
+    const orr_where w = orr_json_where(v);
+    orr_str s = orr_json_raw(v);
+    uint64_t count;
+    orr_code code = ORR_OK;
+    if (orr_json_type_of(v) == ORR_JSON_STRING)
+        code = orr_json_get_str(v, &s, err);
+    if (code)
+        return code;
+    if (!orr_text_u64(s, &count) || count == 0 || count > 1u << 24)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "logical-dims: a number of ranks was expected, as \"8\", not %.*s",
+                        (int)(s.len < 40 ? s.len : 40), s.ptr);
+    *out = (uint32_t)count;
+    return ORR_OK;
+}
+
+static orr_code take_logical(orr_json_value root, orr_net_config *out, orr_error *err)
+{
+    orr_json_value v;
+    out->dims = 1;
+    out->npus[0] = 1; /* as the reference has it */
+    if (!orr_json_find(root, "logical-dims", &v))
+        return ORR_OK;
+    const orr_where w = orr_json_where(v);
+    if (orr_json_type_of(v) != ORR_JSON_ARRAY || orr_json_count(v) == 0 ||
+        orr_json_count(v) > ORR_NET_DIMS)
+        return orr_fail(err, ORR_EINPUT, &w, "logical-dims: a list of 1 to %d numbers was expected",
+                        ORR_NET_DIMS);
+    out->dims = 0;
+    orr_code code = ORR_OK;
+    for (orr_json_iter it = orr_json_iterate(v); !code && orr_json_next_value(&it, &v);)
+        code = take_logical_dim(v, &out->npus[out->dims++], err);
+    return code;
+}
+
+orr_code orr__read_logical(const char *path, orr_net_config *out, orr_error *err)
+{
+    json_file f;
+    orr_code code = open_json(path, &f, err);
+    if (code)
+        return code;
+    code = take_logical(f.root, out, err);
+    close_json(&f);
+    return code;
+}
+
 /* ---- groups ---- */
 
 static int compare_members(const void *a, const void *b, void *members)

@@ -21,6 +21,7 @@ typedef struct key {
 typedef struct pair {
     key k;
     bool is_sent, is_arrived, is_received;
+    bool is_told;   /* the sender knows that it has arrived */
     uint32_t chain; /* the oldest of another key with the same place in the table */
     uint32_t next;  /* waiting under the same key, or free */
     uint32_t last;  /* of the oldest: the end of that queue */
@@ -196,7 +197,9 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
         orr__sim_fail(s, bad, &err);
         return;
     }
-    const uint32_t p = meet(m, k, true);
+    const uint32_t p = !s->byte_matcher ? meet(m, k, true)
+                       : make_room(m)   ? new_pair(m, k)
+                                        : ORR__NONE;
     if (p == ORR__NONE) {
         orr__sim_no_memory(s);
         return;
@@ -212,14 +215,32 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
         orr__sim_fail(s, code, &err);
 }
 
+/* As the old front end: what is there already is received at once (packet-network.md, addendum 1). */
+static void receive_bytes(orr_sim *s, const key *k, orr__call on_received)
+{
+    const orr__byte_key bytes = {k->tag, k->src, k->dst};
+    bool is_there;
+    if (!orr__bytes_receive(s, &bytes, k->size, on_received, &is_there))
+        orr__sim_no_memory(s);
+    else if (is_there)
+        orr__call_now(on_received);
+}
+
 static void receive_message(orr_sim *s, const key *k, orr__call on_received)
 {
     struct orr__matcher *m = s->matcher;
+    if (s->byte_matcher) {
+        receive_bytes(s, k, on_received);
+        return;
+    }
     const uint32_t p = meet(m, k, false);
     if (p == ORR__NONE) {
         orr__sim_no_memory(s);
     } else if (m->pairs[p].is_arrived) { /* through the queue, not at once */
-        drop_pair(m, p);
+        if (m->pairs[p].is_told)
+            drop_pair(m, p);
+        else
+            m->pairs[p].is_received = true; /* the sender has yet to be told */
         orr__clock_at(s->clock, orr__clock_now(s->clock), on_received.action, on_received.context,
                       on_received.argument);
     } else {
@@ -228,16 +249,61 @@ static void receive_message(orr_sim *s, const key *k, orr__call on_received)
     }
 }
 
+void orr_sim_arrive(orr_sim *s, uint64_t token)
+{
+    struct orr__matcher *m = s->matcher;
+    pair *p = &m->pairs[token];
+    const orr__call on_received = p->on_received;
+    p->is_arrived = true;
+    if (!p->is_received)
+        return;
+    if (p->is_told)
+        drop_pair(m, (uint32_t)token);
+    else
+        p->on_received = (orr__call){0};
+    orr__call_now(on_received);
+}
+
+void orr_sim_sent(orr_sim *s, uint64_t token)
+{
+    struct orr__matcher *m = s->matcher;
+    pair *p = &m->pairs[token];
+    const orr__call on_sent = p->on_sent;
+    p->is_told = true;
+    if (p->is_arrived && p->is_received)
+        drop_pair(m, (uint32_t)token);
+    orr__call_now(on_sent);
+}
+
+/* The sender hears of it first, then whoever waits for these bytes. */
+static void deliver_bytes(orr_sim *s, uint32_t token)
+{
+    const pair p = s->matcher->pairs[token];
+    const orr__byte_key bytes = {p.k.tag, p.k.src, p.k.dst};
+    orr__call then;
+    drop_pair(s->matcher, token);
+    orr__call_now(p.on_sent);
+    if (orr__bytes_arrive(s, &bytes, p.k.size, &then))
+        orr__call_now(then);
+    else
+        orr__sim_no_memory(s);
+}
+
 void orr_sim_deliver(orr_sim *s, uint64_t token)
 {
     struct orr__matcher *m = s->matcher;
+    if (s->byte_matcher) {
+        deliver_bytes(s, (uint32_t)token);
+        return;
+    }
     pair *p = &m->pairs[token];
     const orr__call on_sent = p->on_sent, on_received = p->on_received;
     const bool is_received = p->is_received;
     if (is_received)
         drop_pair(m, (uint32_t)token);
     else
-        p->is_arrived = true; /* before the sender hears of it: it may post the receive itself */
+        p->is_arrived = p->is_told =
+            true; /* before the sender hears of it: it may post the receive itself */
     orr__call_now(on_sent);
     if (is_received)
         orr__call_now(on_received);
@@ -384,11 +450,16 @@ bool orr__match_list(const struct orr__matcher *m,
                      orr__unmatched **out,
                      uint32_t *count)
 {
-    bool *is_free = orr_arena_new(a, m->pair_count, bool);
-    *out = orr_arena_new(a, m->pair_count, orr__unmatched);
+    const struct orr__byte_matcher *bytes = m->sim->byte_matcher;
+    const size_t more = bytes ? orr__bytes_count(bytes) : 0;
+    bool *is_free = orr_arena_new(a, m->pair_count + 1, bool);
+    *out = orr_arena_new(a, m->pair_count + more + 1, orr__unmatched);
     *count = 0;
     if (!is_free || !*out)
-        return m->pair_count == 0;
+        return false;
+    for (size_t i = 0; i < more; i++)
+        if (orr__bytes_describe(bytes, i, &(*out)[*count]))
+            (*out)[(*count)++].number = (uint32_t)i;
     for (uint32_t p = m->free_pair; p != ORR__NONE; p = m->pairs[p].next)
         is_free[p] = true;
     for (uint32_t p = 0; p < m->pair_count; p++)

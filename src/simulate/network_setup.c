@@ -8,8 +8,11 @@
 #include "../base/input.h"
 #include "../models/network/analytical/analytical.h"
 #include "../models/network/graph/graph_network.h"
+#include "../models/network/packet/packet_network.h"
+#include "../models/network/packet/packet_run.h"
 
-static const orr_net_ops *const networks[] = {&orr__net_unaware, &orr__net_aware, &orr__net_graph};
+static const orr_net_ops *const networks[] = {&orr__net_unaware, &orr__net_aware, &orr__net_graph,
+                                              &orr__net_packet};
 
 const orr_net_ops *orr_net_at(size_t index)
 {
@@ -25,6 +28,61 @@ const orr_net_ops *orr_net_find(const char *name)
 }
 
 /* ---- the file ---- */
+
+/* ---- the packet network's files ---- */
+
+static bool is_packet(const orr_sim *s)
+{
+    return !s->opt.custom_network && s->opt.fidelity && strcmp(s->opt.fidelity, "packet") == 0;
+}
+
+/* A file of ours has links in YAML or JSON; any other is the configuration of the old program. */
+static bool has_ending(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), m = strlen(ending);
+    return n >= m && strcmp(path + n - m, ending) == 0;
+}
+
+static bool is_links(const char *path)
+{
+    return has_ending(path, ".yml") || has_ending(path, ".yaml") || has_ending(path, ".json");
+}
+
+/* Rank r is node r, so the first nodes must be hosts. */
+static orr_code check_hosts(const orr_sim *s, orr_error *err)
+{
+    const orr__cabling *c = &s->packet->cabling;
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        if (r >= c->nodes || c->kinds[r] != ORR__HOST)
+            return orr_fail(err, ORR_EINPUT, &s->net_config.where,
+                            "there are %u ranks, and rank %u is node %u of the topology, which %s",
+                            s->npu_count, r, r, r >= c->nodes ? "is not there" : "is a switch");
+    return ORR_OK;
+}
+
+static orr_code read_packet_files(orr_sim *s, orr_error *err)
+{
+    const orr__packet_given given = {.config = s->topology ? s->opt.packet : s->opt.network,
+                                     .links = s->topology,
+                                     .is_compat = s->opt.is_compat};
+    orr_net_config *c = &s->net_config;
+    if (!(s->packet = orr_alloc(1, sizeof *s->packet)))
+        return orr_no_memory(err);
+    orr_code code = orr__packet_inputs_read(s->packet, &given, err);
+    if (code)
+        return code;
+    c->packet = s->packet;
+    if (s->topology)
+        return ORR_OK;
+    c->where = orr_where_byte(s->opt.network, ORR_NO_BYTE);
+    c->dims = 1;
+    c->npus[0] = s->packet->cabling.hosts;
+    if (s->opt.logical)
+        code = orr__read_logical(s->opt.logical, c, err);
+    for (uint32_t k = 0; k < c->dims; k++)
+        c->shape[k] = ORR_NET_SWITCH;
+    return code;
+}
 
 static orr_code read_file(orr_sim *s, orr_error *err)
 {
@@ -96,12 +154,14 @@ static orr_code apply_change(orr_sim *s, orr_error *err)
 static orr_code choose_model(orr_sim *s, orr_error *err)
 {
     const char *name = s->opt.fidelity ? s->opt.fidelity : s->topology ? "graph" : "unaware";
+    const bool takes_links = is_packet(s);
     s->net_ops = s->opt.custom_network ? s->opt.custom_network : orr_net_find(name);
     if (!s->net_ops)
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no network model \"%s\"", name);
-    if (s->topology && !s->opt.custom_network && s->net_ops != &orr__net_graph)
+    if (s->topology && !s->opt.custom_network && s->net_ops != &orr__net_graph && !takes_links)
         return orr_fail(err, ORR_EINPUT, &s->net_config.where,
-                        "a link-level topology runs on the network model graph, not %s", name);
+                        "a link-level topology runs on the network models graph and packet, not %s",
+                        name);
     return ORR_OK;
 }
 
@@ -111,7 +171,7 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     if (c->change_count && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same times, and single links can differ */
-    if (s->net_ops != &orr__net_graph)
+    if (s->net_ops != &orr__net_graph && !(s->net_ops == &orr__net_packet && s->topology))
         return c->change_count == 0
                    ? ORR_OK
                    : orr_fail(err, ORR_EINPUT, &c->changes[0].where,
@@ -124,9 +184,20 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     return code ? code : orr__topology_change(s->topology, c->changes, c->change_count, err);
 }
 
+/* Events that the model keeps itself run among those of the clock. */
+static void join_clock(orr_sim *s)
+{
+    if (s->net_ops->events)
+        orr__clock_attach(s->clock, s->net_ops->events(s->net, s, orr__clock_line(s->clock)));
+}
+
 orr_code orr__network_setup(orr_sim *s, orr_error *err)
 {
-    orr_code code = read_file(s, err);
+    orr_code code = ORR_OK;
+    if (!is_packet(s) || is_links(s->opt.network))
+        code = read_file(s, err);
+    else
+        code = read_packet_files(s, err);
     if (!code)
         code = count_ranks(s, err);
     if (!code)
@@ -137,9 +208,31 @@ orr_code orr__network_setup(orr_sim *s, orr_error *err)
         code = orr__read_ranks(s->opt.ranks_file, s->npu_count, s->arena, &s->ranks_config, err);
     if (!code)
         code = change_links(s, err);
+    if (!code && is_packet(s) && !s->packet)
+        code = read_packet_files(s, err);
+    if (!code && s->packet)
+        code = check_hosts(s, err);
     if (code)
         return code;
     orr_net_config config = s->net_config; /* which has a topology only when the file is one */
     config.topology = s->topology;
-    return s->net_ops->create ? s->net_ops->create(&config, &s->net, err) : ORR_OK;
+    code = s->net_ops->create ? s->net_ops->create(&config, &s->net, err) : ORR_OK;
+    if (!code)
+        join_clock(s);
+    return code;
+}
+
+/* ---- what it says afterwards ---- */
+
+bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out)
+{
+    if (!s->packet)
+        return false;
+    orr__packet_figures_fill(out, &s->packet->cabling, orr__net_packet_fabric(s->net));
+    return true;
+}
+
+const char *orr_sim_warning(const orr_sim *s, size_t line)
+{
+    return s->packet && line < s->packet->warning_count ? s->packet->warnings[line] : NULL;
 }

@@ -6,6 +6,7 @@
 #include "sim_impl.h"
 
 #include "../base/ticks.h"
+#include "../models/network/packet/packet_inputs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -211,6 +212,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
     s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
     s->matcher = orr__matcher_create(s);
+    if (s->packet && s->opt.is_compat && !(s->byte_matcher = orr__byte_matcher_create()))
+        return orr_no_memory(err);
     s->remote = orr__remote_create(s);
     s->programs = orr__program_cache_create(s);
     if ((s->system.is_agreed || s->system.inter != ORR__ASCENDING) &&
@@ -299,8 +302,12 @@ void orr_sim_destroy(orr_sim *s)
     orr__watch_destroy(s->watch);
     orr__stall_destroy(s->stall);
     orr__matcher_destroy(s->matcher);
+    orr__byte_matcher_destroy(s->byte_matcher);
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
+    if (s->packet)
+        orr__packet_inputs_fini(s->packet);
+    orr_free(s->packet);
     orr__topology_destroy(s->topology);
     orr__system_config_fini(&s->system);
     orr_free(s->groups.groups);
@@ -333,7 +340,7 @@ static orr_code status(const orr_sim *s, orr_error *err)
 static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 {
     uint64_t tick;
-    if (!s->opt.is_compat || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
+    if (!s->opt.is_compat || s->packet || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
         return ORR_OK;
     const orr_where w = orr_where_byte(s->system.path, ORR_NO_BYTE);
     return orr_fail(
@@ -380,6 +387,8 @@ orr_code orr_sim_run(orr_sim *s, orr_error *err)
         code = status(s, err);
     if (!code && s->finished < s->npu_count)
         code = orr__explain_stall(s, err);
+    if (!code && s->net_ops->finish)
+        code = s->net_ops->finish(s->net, err);
     return code;
 }
 

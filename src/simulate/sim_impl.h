@@ -133,6 +133,8 @@ orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *ou
 /* The keys of the same file that the reference does not know, or knows no more. */
 orr_code orr__read_run_keys(const char *path, orr__system_config *out, orr_error *err);
 orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
+/* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
+orr_code orr__read_logical(const char *path, orr_net_config *out, orr_error *err);
 orr_code orr__read_memory(const char *path, orr__memory_config *out, orr_error *err);
 orr_code orr__read_groups(const char *path, orr_arena *a, orr__groups *out, orr_error *err);
 /* Those that a set carries. */
@@ -362,7 +364,8 @@ struct orr_sim {
     orr_net_config net_config;
     const orr_net_ops *net_ops;
     void *net;
-    orr__topology *topology; /* of the network graph */
+    orr__topology *topology;           /* of the network graph */
+    struct orr__packet_inputs *packet; /* of the model packet; NULL otherwise */
     orr__ranks_config ranks_config;
     orr__system_config system;
     orr__memory_config memory;
@@ -379,6 +382,8 @@ struct orr_sim {
     orr__dim *group_rings;          /* by group and kind: for groups smaller than the system */
     struct orr__schedule *schedule; /* NULL: every chunk goes through the dimensions ascending */
     struct orr__matcher *matcher;
+    struct orr__byte_matcher
+        *byte_matcher; /* for the model packet under is_compat; NULL otherwise */
     struct orr__remote *remote;
     struct orr__program_cache *programs;
     orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
@@ -479,6 +484,21 @@ bool orr__match_list(const struct orr__matcher *m,
                      orr_arena *a,
                      orr__unmatched **out,
                      uint32_t *count); /* false: out of memory */
+
+/* ---- matching of the old packet-level front end (match_bytes.c) ---- */
+
+typedef struct orr__byte_key {
+    uint32_t tag, src, dst;
+} orr__byte_key;
+
+struct orr__byte_matcher *orr__byte_matcher_create(void); /* NULL: out of memory */
+void orr__byte_matcher_destroy(struct orr__byte_matcher *m);
+/* Both: false: out of memory.  *is_there: the bytes have arrived already, and nothing waits. */
+bool orr__bytes_receive(
+    orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call on_received, bool *is_there);
+bool orr__bytes_arrive(orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call *then);
+size_t orr__bytes_count(const struct orr__byte_matcher *m);
+bool orr__bytes_describe(const struct orr__byte_matcher *m, size_t i, orr__unmatched *out);
 
 /* ---- system layer (system.c, algorithms) ---- */
 

@@ -162,13 +162,26 @@ static void release(orr__npu *n, uint32_t place)
             set_free(n, g->child[e]);
 }
 
+static void take_freed(orr__npu *n)
+{
+    n->is_issuing = false;
+    for (size_t i = 0; i < n->freed_count; i++)
+        make_ready(n, n->freed[i]);
+    n->freed_count = 0;
+}
+
+/* A receive under the old packet-level front end may be over while it is issued; then all that is free is issued
+ * before the issuing goes on (packet-network.md, addendum 1). */
 void orr__node_done(void *npu, uint64_t place)
 {
     orr__npu *n = npu;
+    const bool was_issuing = n->is_issuing;
     if (n->result.finished_at != ORR_NEVER)
         return;
+    take_freed(n);
     release(n, (uint32_t)place);
     orr__issue(n);
+    n->is_issuing = was_issuing;
 }
 
 /* ---- execution by type (6.3) ---- */
@@ -425,6 +438,8 @@ static void report(orr__npu *n)
         orr__tensor_log_measure(n);
     s->finish_order[s->finished++] = n->rank;
     orr__sim_note(s, &(orr__note){.kind = ORR__NOTE_FINISHED, .rank = n->rank});
+    if (s->finished == s->npu_count && s->packet && s->opt.is_compat)
+        orr__clock_detach(s->clock); /* the old program ends here (packet-network.md 2) */
 }
 
 void orr__issue(orr__npu *n)
@@ -435,10 +450,7 @@ void orr__issue(orr__npu *n)
         start(n, place);
         from = place + 1;
     }
-    n->is_issuing = false;
-    for (size_t i = 0; i < n->freed_count; i++)
-        make_ready(n, n->freed[i]);
-    n->freed_count = 0;
+    take_freed(n);
     if (n->ready_count == 0 && n->running == 0 && has_free_slots(n) &&
         n->result.finished_at == ORR_NEVER && !n->sim->code)
         report(n);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_flows.c - orrery run --flows: flows over the packet network, without traces. */
+#include "command.h"
+
+#include <orrery/packet.h>
+
+#include <signal.h>
+#include <string.h>
+
+static orr_packet *volatile running;
+
+static void stop_running(int signal_number)
+{
+    orr_packet *p = running;
+    (void)signal_number;
+    if (p)
+        orr_packet_stop(p);
+}
+
+static orr_code run_until_stopped(orr_packet *p, orr_error *err)
+{
+    struct sigaction old, stop = {.sa_handler = stop_running, .sa_flags = (int)SA_RESETHAND};
+    const bool is_ignored = sigaction(SIGINT, NULL, &old) != 0 || old.sa_handler == SIG_IGN;
+    running = p;
+    if (!is_ignored)
+        sigaction(SIGINT, &stop, NULL);
+    const orr_code code = orr_packet_run(p, err);
+    if (!is_ignored)
+        sigaction(SIGINT, &old, NULL);
+    running = NULL;
+    return code;
+}
+
+static void note_warnings(const cli_context *c, const orr_packet *p)
+{
+    const char *line;
+    for (size_t i = 0; (line = orr_packet_warning(p, i)); i++)
+        cli_note(c, "%s\n", line);
+}
+
+static void explain(cli_context *c, const orr_packet *p, const orr_error *err)
+{
+    const char *line;
+    if (!orr_packet_stall(p, 0))
+        return;
+    cli_report(c, err);
+    for (size_t i = 0; (line = orr_packet_stall(p, i)); i++)
+        fprintf(stderr, "%s\n", line);
+}
+
+/* The output files appear only when all flows were done. */
+orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err)
+{
+    orr_packet *p = NULL;
+    orr_error second;
+    orr_code code = orr_packet_create(opt, &p, err);
+    if (code)
+        return code;
+    note_warnings(c, p);
+    code = run_until_stopped(p, err);
+    if (!code)
+        code = orr_packet_commit(p, err);
+    if (!code)
+        code = is_json ? orr_packet_write_json(p, "-", err) : orr_packet_write_text(p, "-", err);
+    else if (is_json)
+        (void)!orr_packet_write_json(p, "-", &second); /* the first error counts */
+    if (code)
+        explain(c, p, err);
+    orr_packet_destroy(p);
+    return code;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet.h - run flows over a network of hosts and switches, packet by packet.
+ *
+ *     orr_packet_options opt = {.config = "config.txt", .flows = "flow.txt"};
+ *     orr_packet *p;
+ *     if (orr_packet_create(&opt, &p, &err) || orr_packet_run(p, &err) || orr_packet_commit(p, &err))
+ *         return report(&err);
+ *     printf("%" PRIu64 " packets\n", orr_packet_result(p)->data_packets);
+ *     orr_packet_destroy(p);
+ *
+ * The files are those of ASTRA-sim's ns-3 back end (docs/format/packet.md).  For traces, the same network is the
+ * model "packet" of sim.h. */
+#ifndef ORRERY_PACKET_H
+#define ORRERY_PACKET_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_packet orr_packet;
+
+typedef struct orr_packet_options {
+    const char *config;                   /* config.txt */
+    const char *topology;                 /* instead of its TOPOLOGY_FILE; NULL: that one */
+    const char *flows;                    /* instead of its FLOW_FILE; NULL: that one */
+    const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
+    bool is_compat;                       /* to the nanosecond as the reference, oddities and all */
+    bool shows_progress;
+    const char *program; /* who asks, for the head of results; NULL: not said */
+} orr_packet_options;
+
+typedef struct orr_packet_figures {
+    uint32_t hosts, switches, links;
+    uint64_t flows, flows_done;
+    uint64_t data_packets, data_bytes; /* bytes without headers, with what was sent again */
+    uint64_t acks, nacks, timeouts, retransmitted_bytes;
+    uint64_t pauses, resumes;           /* PFC frames received */
+    uint64_t marked, dropped, lost;     /* packets: by ECN; for want of buffer; on the wire */
+    uint64_t max_rtt_ns, max_bdp_bytes; /* over all pairs of hosts */
+    uint64_t finished_at_ps;            /* when the last flow was done */
+    uint64_t fct_min_ps, fct_max_ps, fct_sum_ps; /* of flows that are done */
+    uint64_t events;
+} orr_packet_figures;
+
+/* On failure *out is NULL. */
+ORR_API orr_code orr_packet_create(const orr_packet_options *opt,
+                                   orr_packet **out,
+                                   orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_packet_destroy(orr_packet *p); /* NULL is fine; files not committed never appear */
+
+/* Until all flows are done.  A network that stands still is an error that says who waits (orr_packet_stall). */
+ORR_API orr_code orr_packet_run(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
+/* orr_packet_run returns ORR_ESTOP soon.  Safe in a signal handler and from another thread. */
+ORR_API void orr_packet_stop(orr_packet *p);
+/* The output files appear. */
+ORR_API orr_code orr_packet_commit(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
+
+ORR_API const orr_packet_figures *orr_packet_result(const orr_packet *p);
+/* After a standstill: line by line which flows wait, and for what; NULL behind the last. */
+ORR_API const char *orr_packet_stall(const orr_packet *p, size_t line);
+/* What is odd in the inputs but not wrong; NULL behind the last. */
+ORR_API const char *orr_packet_warning(const orr_packet *p, size_t line);
+
+/* A short table, or one JSON object; to a file or "-". */
+ORR_API orr_code orr_packet_write_text(const orr_packet *p,
+                                       const char *path,
+                                       orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_packet_write_json(const orr_packet *p,
+                                       const char *path,
+                                       orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

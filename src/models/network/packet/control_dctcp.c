@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_dctcp.c - DCTCP: the share of marked packets sets how far the rate goes down (packet-network.md 8.4). */
+#include "fabric_impl.h"
+
+typedef struct dctcp {
+    double alpha;
+    uint64_t marks, last_update, batch, high;
+    bool is_reduced;
+} dctcp;
+
+static void start(orr__fabric *f, uint32_t flow)
+{
+    *(dctcp *)orr__control_state(f, flow) = (dctcp){.alpha = 1};
+}
+
+static void close_batch(const orr__fabric *f, const orr__flow *w, dctcp *d, uint64_t sequence)
+{
+    const double g = f->config.gain;
+    if (d->last_update == 0) {
+        d->batch = w->sent / f->config.payload + 1;
+    } else {
+        const double share = (double)d->marks / (double)d->batch;
+        d->alpha = (1 - g) * d->alpha + g * (share < 1 ? share : 1);
+        d->marks = 0;
+        d->batch = (w->sent > sequence ? w->sent - sequence : 0) / f->config.payload + 1;
+    }
+    d->last_update = w->sent;
+}
+
+static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+{
+    const orr__flow *w = &f->flows[flow];
+    dctcp *d = orr__control_state(f, flow);
+    const bool is_new = ack->sequence > d->last_update;
+    d->marks += ack->echoes_mark;
+    if (is_new)
+        close_batch(f, w, d, ack->sequence);
+    if (d->is_reduced && ack->sequence > d->high)
+        d->is_reduced = false;
+    if (ack->echoes_mark && !d->is_reduced) {
+        const uint64_t lower = orr__whole_rate((double)w->rate * (1 - d->alpha / 2), w->rate);
+        orr__flow_change_rate(f, flow, orr__at_least(lower, f->config.min_rate));
+        d->is_reduced = true;
+        d->high = w->sent;
+    }
+    if (is_new && !d->is_reduced)
+        orr__flow_change_rate(f, flow,
+                              orr__at_most(w->rate + f->config.dctcp_rate_ai, w->line_rate));
+}
+
+const orr__control_ops orr__dctcp = {.size = sizeof(dctcp), .start = start, .acked = acked};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_pint.c - HPCC-PINT: how busy the busiest hop is, in two bytes (packet-network.md 8.5).
+ *
+ * A switch port keeps a moving average of its use, from logarithms of 16 significant bits whose last bit is rounded
+ * by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by a coin again.  The coins are rand()
+ * of the GNU C library from its start, as in the reference. */
+#include "fabric_impl.h"
+
+#include <math.h>
+
+enum { CONCURRENT = 512, BITS = 16, LOG_SHIFT = 15, USE_SCALE = 8192 };
+
+typedef struct pint {
+    uint64_t last_update, rate, stage;
+} pint;
+
+static void start(orr__fabric *f, uint32_t flow)
+{
+    *(pint *)orr__control_state(f, flow) = (pint){.rate = f->flows[flow].line_rate};
+}
+
+/* log2(x) in units of 2^-15, of x rounded to 16 bits by a coin. */
+static int about_log2(orr__fabric *f, uint64_t whole)
+{
+    const int x0 = (int)whole;
+    int x = x0;
+    const int bits = (int)log2((double)x) + 1;
+    if (bits > BITS) {
+        const int mask = (1 << (bits - BITS)) - 1;
+        x &= ~mask;
+        if ((x0 & mask) > ((int)orr__libc_rand_next(&f->libc_rand) & mask))
+            x += mask + 1;
+    }
+    return (int)(log2((double)x) * (1 << LOG_SHIFT));
+}
+
+/* How busy the port is, now that it has sent nothing for dt ns since its last packet. */
+static double new_use(orr__fabric *f, orr__port *p)
+{
+    const double unit = 1 << LOG_SHIFT;
+    const uint64_t rtt = f->max_rtt / f->unit, since = (f->now - p->last_at) / f->unit;
+    const uint64_t dt = since < rtt ? since : rtt;
+    const double log_rtt = log2((double)rtt) * unit;
+    const double log_rate = log2((double)(p->rate / 8)) * unit, log_e9 = log2(1e9) * unit;
+    double queue = 0, sent = 0, before = 0;
+    if (p->queued_bytes >> 8 > 0) {
+        const int log_dt = about_log2(f, dt ? dt : 1),
+                  log_queue = about_log2(f, p->queued_bytes >> 8);
+        queue = pow(2, (log_dt + log_queue + log_e9 - log_rate - 2 * log_rtt) / unit) * 256;
+        if (dt == 0)
+            queue = 0;
+    }
+    if (p->last_size > 0)
+        sent = pow(2, (about_log2(f, p->last_size) + log_e9 - log_rate - log_rtt) / unit);
+    if (rtt > dt && p->pint_u > 0 && round(p->pint_u * USE_SCALE) >= 1) {
+        const int log_rest = about_log2(f, rtt - dt);
+        const int log_use = about_log2(f, (uint64_t)round(p->pint_u * USE_SCALE));
+        before = pow(2, (log_rest + log_use - log_rtt) / unit) / USE_SCALE;
+    }
+    return queue + sent + before;
+}
+
+static uint16_t encode(orr__fabric *f, double use)
+{
+    const double base = f->config.pint_base;
+    double whole = ceil(use * CONCURRENT);
+    if (!(whole >= 1))
+        whole = 1;
+    const double power = log(whole) * (1 / log(base));
+    const uint16_t high = (uint16_t)ceil(power), low = (uint16_t)floor(power);
+    const double upper = pow(base, high) * (high == low ? base : 1), lower = pow(base, low);
+    const uint32_t coin = orr__libc_rand_next(&f->libc_rand) % 65536;
+    return coin < (whole - lower) / (upper - lower) * 65536 ? high : low;
+}
+
+static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
+{
+    out->pint_u = new_use(f, out);
+    const uint16_t power = encode(f, out->pint_u);
+    if (power > data->power)
+        data->power = power;
+}
+
+static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+{
+    const orr__flow *w = &f->flows[flow];
+    pint *t = orr__control_state(f, flow);
+    if (orr__libc_rand_next(&f->libc_rand) % 65536 >= (uint32_t)(65536 * f->config.pint_prob))
+        return;
+    const bool is_full = ack->sequence > t->last_update;
+    if (t->last_update == 0) {
+        t->last_update = w->sent;
+        return;
+    }
+    const double ratio = pow(f->config.pint_base, ack->power) / CONCURRENT / f->config.target;
+    uint64_t rate = t->rate, stage = t->stage + 1;
+    if (ratio >= 1 || t->stage >= f->config.mi_thresh) {
+        rate = orr__whole_rate((double)t->rate / ratio, UINT64_MAX / 2);
+        stage = 0;
+    }
+    rate = orr__at_most(orr__at_least(rate + f->config.rate_ai, f->config.min_rate), w->line_rate);
+    orr__flow_set_rate(f, flow, rate);
+    if (!is_full)
+        return;
+    t->rate = rate;
+    t->stage = stage;
+    if (w->sent > t->last_update)
+        t->last_update = w->sent;
+}
+
+const orr__control_ops orr__pint = {
+    .size = sizeof(pint), .int_bytes = 2, .start = start, .acked = acked, .forward = forward};

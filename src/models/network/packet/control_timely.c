@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_timely.c - TIMELY: the gradient of the round trip sets the rate (packet-network.md 8.3).
+ *
+ * Under is_compat the round trip is the time since the start of the simulation: the reference never stamps. */
+#include "fabric_impl.h"
+
+#define ALPHA 0.875
+#define BETA 0.8
+enum { LOW_NS = 50000, HIGH_NS = 500000, LEAST_NS = 20000, PATIENCE = 5 };
+
+typedef struct timely {
+    uint64_t last_update, last_rtt, increases;
+    double difference;
+} timely;
+
+static void start(orr__fabric *f, uint32_t flow)
+{
+    *(timely *)orr__control_state(f, flow) = (timely){0};
+}
+
+static void change_rate(orr__fabric *f, uint32_t flow, timely *t, uint64_t rtt, double gradient)
+{
+    const orr__flow *w = &f->flows[flow];
+    const uint64_t low = LOW_NS * f->unit, high = HIGH_NS * f->unit;
+    if (rtt < low || (rtt <= high && gradient <= 0)) {
+        const uint64_t more = t->increases < PATIENCE ? f->config.rate_ai : f->config.rate_hai;
+        orr__flow_change_rate(f, flow, orr__at_most(w->rate + more, w->line_rate));
+        t->increases++;
+        return;
+    }
+    double factor = 1 - BETA * gradient;
+    if (rtt > high)
+        factor = 1 - BETA * (1 - (double)high / (double)rtt);
+    else if (factor < 0)
+        factor = 0;
+    const uint64_t lower = orr__whole_rate((double)w->rate * factor, w->line_rate);
+    orr__flow_change_rate(f, flow, orr__at_least(lower, f->config.min_rate));
+    t->increases = 0;
+}
+
+static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+{
+    const orr__flow *w = &f->flows[flow];
+    timely *t = orr__control_state(f, flow);
+    if (ack->sequence <= t->last_update)
+        return;
+    const uint64_t rtt = f->config.is_compat ? f->now : f->now - ack->stamp;
+    if (t->last_update != 0) {
+        t->difference = (1 - ALPHA) * t->difference + ALPHA * ((double)rtt - (double)t->last_rtt);
+        change_rate(f, flow, t, rtt, t->difference / (double)(LEAST_NS * f->unit));
+    }
+    if (w->sent > t->last_update) {
+        t->last_update = w->sent;
+        t->last_rtt = rtt;
+    }
+}
+
+const orr__control_ops orr__timely = {
+    .size = sizeof(timely), .int_bytes = 8, .start = start, .acked = acked};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event_wheel.h - the pending events of the packet network, ordered by (time, order).
+ *
+ *     orr__wheel_at(w, id, time, order);                // event `id` will happen
+ *     while (orr__wheel_next(w, bound, order, &id)) ...  // all before the bound
+ *
+ * An order is a number given out when the reference would have scheduled the event; it may be put in later than
+ * others with higher numbers, so that an event that may never matter need not be scheduled at all.  An event that is
+ * pending must not be put in again. */
+#ifndef ORR_MODELS_EVENT_WHEEL_H
+#define ORR_MODELS_EVENT_WHEEL_H
+
+#include "../../../base/memory.h"
+
+#define ORR__NO_EVENT UINT32_MAX
+
+typedef struct orr__event {
+    uint64_t at, order;
+    uint32_t next;
+    uint32_t who;
+    uint8_t kind; /* of its user */
+} orr__event;
+
+typedef struct orr__far {
+    uint64_t at, order;
+    uint32_t id;
+} orr__far;
+
+enum { ORR__WHEEL_SLOTS = 1 << 14 };
+
+typedef struct orr__wheel {
+    orr__event *events;
+    size_t count, room;
+    uint32_t free;
+    unsigned shift;   /* a slot is 2^shift units of time */
+    uint64_t current; /* the slot that is open */
+    uint32_t *slots;  /* lists, the last put in first */
+    uint64_t bits[ORR__WHEEL_SLOTS / 64];
+    uint64_t summary[ORR__WHEEL_SLOTS / 64 / 64];
+    uint32_t *run; /* of the open slot, in order */
+    uint32_t *spare;
+    size_t run_at, run_count, run_room, spare_room;
+    orr__far *far; /* a heap of what lies beyond the wheel */
+    size_t far_count, far_room;
+    bool has_failed; /* out of memory */
+} orr__wheel;
+
+bool orr__wheel_init(orr__wheel *w, unsigned shift); /* false: out of memory */
+void orr__wheel_fini(orr__wheel *w);
+
+/* An event of the caller's kind; ORR__NO_EVENT and has_failed: out of memory. */
+uint32_t orr__wheel_new(orr__wheel *w, uint8_t kind, uint32_t who);
+void orr__wheel_drop(orr__wheel *w, uint32_t id); /* not pending any more */
+
+void orr__wheel_insert_now(orr__wheel *w, uint32_t id); /* into the open slot */
+void orr__wheel_insert_far(orr__wheel *w, uint32_t id);
+
+static inline void orr__wheel_put(orr__wheel *w, uint32_t id)
+{
+    orr__event *e = &w->events[id];
+    const uint64_t slot = e->at >> w->shift, ahead = slot - w->current;
+    if (ahead == 0) {
+        orr__wheel_insert_now(w, id);
+    } else if (ahead >= ORR__WHEEL_SLOTS) {
+        orr__wheel_insert_far(w, id);
+    } else {
+        const size_t i = slot & (ORR__WHEEL_SLOTS - 1);
+        e->next = w->slots[i];
+        w->slots[i] = id;
+        w->bits[i / 64] |= (uint64_t)1 << i % 64;
+        w->summary[i / 4096] |= (uint64_t)1 << i / 64 % 64;
+    }
+}
+
+static inline void orr__wheel_at(orr__wheel *w, uint32_t id, uint64_t at, uint64_t order)
+{
+    w->events[id].at = at;
+    w->events[id].order = order;
+    orr__wheel_put(w, id);
+}
+
+/* Opens the next slot if it begins not after `bound`; false: there is none. */
+bool orr__wheel_open(orr__wheel *w, uint64_t bound);
+
+/* The next event if it comes before (bound, order); it is then not pending any more. */
+static inline bool orr__wheel_next(orr__wheel *w, uint64_t bound, uint64_t order, uint32_t *id)
+{
+    if (w->run_at == w->run_count && !orr__wheel_open(w, bound))
+        return false;
+    const uint32_t first = w->run[w->run_at];
+    const orr__event *e = &w->events[first];
+    if (e->at > bound || (e->at == bound && e->order > order))
+        return false;
+    w->run_at++;
+    *id = first;
+    return true;
+}
+
+/* The time of the next event; false: there is none. */
+bool orr__wheel_peek(const orr__wheel *w, uint64_t *at);
+
+#endif

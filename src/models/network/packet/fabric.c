@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric.c - the packet network as a whole: built from cables, run event by event.
+ *
+ * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
+ * 2p + 1, its transmission ends.  All others are made when needed. */
+#include "fabric_impl.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOSS_STREAM (((uint64_t)1 << 63) + 50)
+
+void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...)
+{
+    char text[240];
+    va_list args;
+    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    if (f->code)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    f->code = orr_fail(&f->error, code, f->config.path[0] ? &w : NULL, "%s", text);
+    f->is_stopped = true;
+}
+
+uint32_t orr__frame_new_slow(orr__fabric *f)
+{
+    const size_t count = f->frame_count + 1;
+    if (count >= ORR__NOBODY || !orr_grow(&f->frames, &f->frame_room, count) ||
+        (f->hops_each && !orr_grow(&f->hops, &f->hop_room, count * f->hops_each))) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return ORR__NOBODY;
+    }
+    return (uint32_t)f->frame_count++;
+}
+
+/* ---- building ---- */
+
+static bool make_ports(orr__fabric *f, const orr__cabling *c)
+{
+    f->node_count = c->nodes;
+    f->port_count = (uint32_t)(2 * c->cable_count);
+    f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
+    f->ports = orr_alloc(f->port_count, sizeof *f->ports);
+    f->queues = orr_alloc((size_t)f->port_count * ORR__CLASSES, sizeof *f->queues);
+    f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
+    if (!f->nodes || !f->ports || !f->queues || !f->ports_of)
+        return false;
+    for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
+        f->queues[i].head = ORR__NOBODY;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const uint32_t end = orr__wheel_new(&f->wheel, ORR__EV_ARRIVE, i);
+        if (end == ORR__NO_EVENT || orr__wheel_new(&f->wheel, ORR__EV_END, i) == ORR__NO_EVENT)
+            return false;
+    }
+    return true;
+}
+
+/* A port at each end of a cable, in the order of the file; the numbers of a node's ports begin at 1. */
+static void place_ports(orr__fabric *f, const orr__cabling *c)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const orr__cable *l = &c->cables[i / 2];
+        const uint32_t node = i % 2 ? l->b : l->a;
+        f->ports[i] = (orr__port){.rate = l->rate,
+                                  .delay = f->unit == 1 ? (l->delay_ps + 500) / 1000 : l->delay_ps,
+                                  .peer = i ^ 1,
+                                  .node = node,
+                                  .head = ORR__NOBODY,
+                                  .nic = ORR__NOBODY,
+                                  .is_switch = c->kinds[node] != ORR__HOST,
+                                  .error = l->error,
+                                  .number = ++f->nodes[node].port_count};
+        f->nic_count += !f->ports[i].is_switch;
+    }
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        f->nodes[n].kind = c->kinds[n];
+        f->nodes[n].first_port = at;
+        at += f->nodes[n].port_count;
+    }
+    for (uint32_t i = 0; i < f->port_count; i++)
+        f->ports_of[f->nodes[f->ports[i].node].first_port + f->ports[i].number - 1] = i;
+}
+
+static bool make_nics(orr__fabric *f)
+{
+    uint32_t at = 0;
+    f->nics = orr_alloc(f->nic_count, sizeof *f->nics);
+    for (uint32_t i = 0; i < f->port_count && f->nics; i++) {
+        if (f->ports[i].is_switch)
+            continue;
+        f->nics[at] = (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT};
+        f->ports[i].nic = at++;
+    }
+    return f->nics != NULL;
+}
+
+/* One generator a lossy link, shared by both directions, and one for all links that have no rate of their own. */
+static bool make_losses(orr__fabric *f, const orr__cabling *c)
+{
+    uint32_t lossy = 0;
+    for (size_t i = 0; i < c->cable_count; i++)
+        lossy += c->cables[i].error > 0;
+    f->losses = orr_alloc((size_t)lossy + 1, sizeof *f->losses);
+    if (!f->losses)
+        return false;
+    orr__mrg_init(&f->losses[0], LOSS_STREAM);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        orr__port *p = &f->ports[i];
+        if (c->cables[i / 2].error > 0) {
+            at += i % 2 == 0;
+            f->losses[at] = f->losses[0];
+            p->loss = at;
+        } else {
+            p->error = f->config.error_rate;
+        }
+    }
+    orr__coins_init(&f->coins, 9 * (uint64_t)f->node_count + 2 + 2 * (uint64_t)lossy);
+    orr__libc_rand_init(&f->libc_rand, 1);
+    return true;
+}
+
+static const orr__control_ops *control_of(uint64_t mode)
+{
+    switch (mode) {
+    case ORR__CONTROL_DCQCN:
+        return &orr__dcqcn;
+    case ORR__CONTROL_HPCC:
+        return &orr__hpcc;
+    case ORR__CONTROL_TIMELY:
+        return &orr__timely;
+    case ORR__CONTROL_DCTCP:
+        return &orr__dctcp;
+    case ORR__CONTROL_PINT:
+        return &orr__pint;
+    default:
+        return NULL;
+    }
+}
+
+static void measure_paths(orr__fabric *f)
+{
+    orr__path path;
+    for (uint32_t src = 0; src < f->node_count; src++)
+        for (uint32_t dst = 0; dst < f->node_count && f->nodes[src].kind == ORR__HOST; dst++) {
+            if (src == dst || f->nodes[dst].kind != ORR__HOST ||
+                !orr__fabric_path(f, src, dst, &path))
+                continue;
+            const uint64_t rtt = orr__path_rtt(&path), bdp = orr__path_bdp(f, &path);
+            f->max_rtt = rtt > f->max_rtt ? rtt : f->max_rtt;
+            f->max_bdp = bdp > f->max_bdp ? bdp : f->max_bdp;
+        }
+    f->figures.max_rtt_ns = f->max_rtt / f->unit;
+    f->figures.max_bdp = f->max_bdp;
+}
+
+/* What the reference cannot express, or what wraps in its counters (14). */
+static orr_code check(const orr__fabric *f, orr_error *err)
+{
+    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    const orr_where *where = f->config.path[0] ? &w : NULL;
+    const bool is_hpcc = f->config.control == ORR__CONTROL_HPCC;
+    static const uint64_t known[] = {25, 50, 100, 200, 400, 1200, 2400};
+    if (is_hpcc && orr__fabric_longest(f) > (f->config.is_compat ? 5u : 16u))
+        return orr_fail(err, ORR_EINPUT, where, "HPCC (CC_MODE 3): a way has more than %u switches",
+                        f->config.is_compat ? 5u : 16u);
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        bool is_known = !f->config.is_compat || !is_hpcc || !f->ports[i].is_switch;
+        for (unsigned k = 0; k < sizeof known / sizeof *known && !is_known; k++)
+            is_known = f->ports[i].rate == known[k] * 1000000000u;
+        if (!is_known)
+            return orr_fail(
+                err, ORR_EINPUT, where,
+                "HPCC (CC_MODE 3) of the reference knows links of 25, 50, 100, 200, 400, "
+                "1200 and 2400 Gb/s only; one here has %llu bit/s",
+                (unsigned long long)f->ports[i].rate);
+    }
+    for (uint32_t n = 0; n < f->node_count && !f->config.is_compat; n++)
+        if (f->nodes[n].kind != ORR__HOST && f->nodes[n].available > f->config.buffer_mib << 20)
+            return orr_fail(err, ORR_EINPUT, where,
+                            "the buffer of switch %u (BUFFER_SIZE %llu MiB) is smaller than the "
+                            "headroom and reserves of its %u ports",
+                            n, (unsigned long long)f->config.buffer_mib, f->nodes[n].port_count);
+    return ORR_OK;
+}
+
+static uint64_t first_nic_rate(const orr__fabric *f)
+{
+    for (uint32_t n = 0; n < f->node_count; n++)
+        if (f->nodes[n].kind == ORR__HOST)
+            return f->ports[f->ports_of[f->nodes[n].first_port]].rate;
+    return 0;
+}
+
+static orr_code schedule_failure(orr__fabric *f, orr_error *err)
+{
+    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    const uint64_t after_us = f->config.down_us + (f->config.is_compat ? 2000000 : 0);
+    if (!f->config.has_down)
+        return ORR_OK;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
+        if (p->node == f->config.down_a && q->node == f->config.down_b) {
+            f->planned++;
+            (void)orr__fabric_after(f, after_us * 1000 * f->unit, ORR__EV_DOWN, i);
+            return ORR_OK;
+        }
+    }
+    return orr_fail(err, ORR_EINPUT, &w, "LINK_DOWN: there is no link from %llu to %llu",
+                    (unsigned long long)f->config.down_a, (unsigned long long)f->config.down_b);
+}
+
+static orr_code build(orr__fabric *f,
+                      const orr__cabling *c,
+                      const orr__fabric_paths *paths,
+                      orr_error *err)
+{
+    if (!orr__wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
+        return orr_no_memory(err);
+    place_ports(f, c);
+    f->pair_ports = orr_map_create(64);
+    if (!f->pair_ports || !make_nics(f) || !make_losses(f, c))
+        return orr_no_memory(err);
+    orr_code code = orr__fabric_find_routes(f, err);
+    if (code)
+        return code;
+    orr__switch_set_up(f, first_nic_rate(f));
+    measure_paths(f);
+    f->control = control_of(f->config.control);
+    f->int_bytes = f->control ? f->control->int_bytes : 0;
+    const uint32_t reply = 12 + f->int_bytes;
+    f->ack_bytes = 22 + (reply > 26 ? reply : 26);
+    if (f->config.control == ORR__CONTROL_HPCC)
+        f->hops_each = orr__fabric_longest(f);
+    if (!f->config.is_compat && f->config.has_stop && f->config.stop_s < 1e6)
+        (void)orr__fabric_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, ORR__EV_STOP, 0);
+    code = check(f, err);
+    if (!code)
+        code = orr__writer_create(f, paths, err);
+    return code ? code : schedule_failure(f, err);
+}
+
+orr_code orr__fabric_create(const orr__packet_config *config,
+                            const orr__cabling *cabling,
+                            const orr__fabric_paths *paths,
+                            orr__fabric **out,
+                            orr_error *err)
+{
+    orr__fabric *f = orr_alloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        return orr_no_memory(err);
+    f->config = *config;
+    f->unit = config->is_compat ? 1 : 1000;
+    f->line = &f->own_line;
+    f->own_line.bound_at = f->own_line.bound_order = UINT64_MAX;
+    f->free_frame = f->free_flow = ORR__NOBODY;
+    const orr_code code = build(f, cabling, paths, err);
+    if (code)
+        orr__fabric_destroy(f);
+    else
+        *out = f;
+    return code;
+}
+
+void orr__fabric_destroy(orr__fabric *f)
+{
+    if (!f)
+        return;
+    orr__writer_destroy(f->writer);
+    for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
+        orr__nic_fini(&f->nics[i]);
+    orr__fabric_drop_routes(f->routes);
+    orr_map_destroy(f->pair_ports);
+    orr__wheel_fini(&f->wheel);
+    orr_free(f->nodes);
+    orr_free(f->ports);
+    orr_free(f->queues);
+    orr_free(f->ports_of);
+    orr_free(f->nics);
+    orr_free(f->losses);
+    orr_free(f->frames);
+    orr_free(f->flows);
+    orr_free(f->states);
+    orr_free(f->hops);
+    orr_free(f->list_order);
+    orr_free(f);
+}
+
+void orr__fabric_watch(orr__fabric *f, const orr__fabric_watcher *w)
+{
+    f->watcher = *w;
+}
+
+void orr__fabric_join(orr__fabric *f, orr_event_line *line)
+{
+    line->order += f->line->order; /* what was scheduled already comes first */
+    f->line = line;
+}
+
+/* ---- flows ---- */
+
+static uint32_t new_flow(orr__fabric *f)
+{
+    uint32_t id = f->free_flow;
+    if (id != ORR__NOBODY) {
+        f->free_flow = f->flows[id].place;
+        return id;
+    }
+    const size_t count = f->flow_count + 1, size = f->control ? f->control->size : 0;
+    if (count >= ORR__NOBODY || !orr_grow(&f->flows, &f->flow_room, count) ||
+        (size && !orr_grow_bytes(&f->states, &f->state_room, count, size)))
+        return ORR__NOBODY;
+    return (uint32_t)f->flow_count++;
+}
+
+/* Queue lengths are taken at the same times, whether or not some were left out. */
+static void start_sampling(orr__fabric *f)
+{
+    const uint64_t first = f->config.qlen_start_ns, each = f->config.qlen_interval_ns;
+    const uint64_t now = f->now / f->unit;
+    if (f->is_sampling || !orr__writer_samples(f) || first > UINT64_MAX / 4 / f->unit)
+        return;
+    f->is_sampling = true;
+    const uint64_t at = now < first ? first : first + ((now - first) / each + 1) * each;
+    (void)orr__fabric_after(f, (now == first ? first : at) * f->unit - f->now, ORR__EV_SAMPLE, 0);
+}
+
+orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error *err)
+{
+    const uint64_t pair = (uint64_t)r->src << 32 | r->dst;
+    const uint32_t before = orr_map_find(f->pair_ports, pair, 0);
+    f->now = f->line->now * (f->line == &f->own_line ? 1 : f->unit);
+    const uint32_t id = new_flow(f);
+    if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL))
+        return orr_no_memory(err);
+    f->flows[id] = (orr__flow){.size = r->size,
+                               .src = r->src,
+                               .dst = r->dst,
+                               .src_port = (uint16_t)(ORR__FIRST_PORT + before),
+                               .dst_port = r->port ? r->port : ORR__FLOW_PORT,
+                               .class = r->class ? r->class : ORR__FLOW_CLASS,
+                               .is_used = true,
+                               .timeout = ORR__NO_EVENT,
+                               .token = r->token};
+    f->under_way++;
+    f->figures.flows++;
+    start_sampling(f);
+    return orr__fabric_after(f, 0, ORR__EV_HOP, id) == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
+}
+
+static uint64_t start_of(const orr__fabric *f, const orr__flow_line *l)
+{
+    return (uint64_t)rint(l->start_s * 1e9 * (double)f->unit);
+}
+
+static int by_start(const void *a, const void *b, void *list)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const orr__flow_line *lines = list;
+    if (lines[x].start_s != lines[y].start_s)
+        return lines[x].start_s < lines[y].start_s ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+
+static void await_list(orr__fabric *f, uint32_t event)
+{
+    const uint32_t i = f->list_order[f->list_at];
+    orr__wheel_at(&f->wheel, event, start_of(f, &f->list->lines[i]), f->list_base + i);
+}
+
+orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_error *err)
+{
+    if (l->count == 0)
+        return ORR_OK;
+    f->list = l;
+    f->list_order = orr_alloc(l->count, sizeof *f->list_order);
+    const uint32_t event = orr__wheel_new(&f->wheel, ORR__EV_LIST, 0);
+    if (!f->list_order || event == ORR__NO_EVENT)
+        return orr_no_memory(err);
+    for (size_t i = 0; i < l->count; i++)
+        f->list_order[i] = (uint32_t)i;
+    qsort_r(f->list_order, l->count, sizeof *f->list_order, by_start, l->lines);
+    f->list_base = f->line->order;
+    f->line->order += l->count;
+    f->under_way = l->count; /* so that the run goes on until all are done */
+    await_list(f, event);
+    return ORR_OK;
+}
+
+static void send_next_of_list(orr__fabric *f, uint32_t event)
+{
+    const orr__flow_line *l = &f->list->lines[f->list_order[f->list_at++]];
+    const orr__send_request r = {
+        .src = l->src, .dst = l->dst, .size = l->bytes, .port = l->port, .class = l->class};
+    orr_error err;
+    f->under_way--;
+    f->own_line.now = f->now;
+    const orr_code code = orr__fabric_send(f, &r, &err);
+    if (code) {
+        f->code = code;
+        f->error = err;
+        f->is_stopped = true;
+    } else if (f->list_at < f->list->count) {
+        await_list(f, event);
+    }
+}
+
+/* ---- failures of links (9) ---- */
+
+static void take_link_down(orr__fabric *f, uint32_t port)
+{
+    orr_error err;
+    if (f->ports[port].is_down)
+        return;
+    f->ports[port].is_down = f->ports[f->ports[port].peer].is_down = true;
+    orr_code code = orr__fabric_find_routes(f, &err);
+    orr__port_take_down(f, &f->ports[port]);
+    orr__port_take_down(f, &f->ports[f->ports[port].peer]);
+    if (!code)
+        code = orr__host_redistribute(f, &err);
+    if (code) {
+        f->code = code;
+        f->error = err;
+        f->is_stopped = true;
+    }
+}
+
+static void try_port(orr__fabric *f, orr__port *p)
+{
+    if (p->is_switch)
+        orr__switch_try(f, p);
+    else
+        orr__host_try(f, p);
+}
+
+static void repair_link(orr__fabric *f, uint32_t port)
+{
+    orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
+    orr_error err;
+    if (!p->is_down)
+        return;
+    p->is_down = q->is_down = false;
+    p->paused = q->paused = 0; /* whoever paused it has forgotten */
+    p->pause_sent = q->pause_sent = 0;
+    orr_code code = orr__fabric_find_routes(f, &err);
+    if (!code)
+        code = orr__host_redistribute(f, &err);
+    if (code) {
+        f->code = code;
+        f->error = err;
+        f->is_stopped = true;
+        return;
+    }
+    try_port(f, p);
+    try_port(f, q);
+}
+
+orr_code orr__fabric_plan(orr__fabric *f, const orr__link_events *e, orr_error *err)
+{
+    for (size_t i = 0; i < e->count; i++)
+        for (uint32_t port = 0; port < f->port_count; port += 2) {
+            const orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
+            const orr__link_event *one = &e->events[i];
+            if ((p->node != one->a || q->node != one->b) &&
+                (p->node != one->b || q->node != one->a))
+                continue;
+            const uint64_t at = f->unit == 1 ? (one->at_ps + 500) / 1000 : one->at_ps;
+            f->planned++;
+            if (orr__fabric_after(f, at, one->is_up ? ORR__EV_UP : ORR__EV_DOWN, port) ==
+                ORR__NO_EVENT)
+                return orr_no_memory(err);
+        }
+    return ORR_OK;
+}
+
+/* ---- running ---- */
+
+/* Can anything still move by itself?  Timers of rates and samples move nothing. */
+static bool can_move(const orr__fabric *f)
+{
+    if (f->planned)
+        return true;
+    if (f->list && f->list_at < f->list->count)
+        return true;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        if (f->ports[i].head != ORR__NOBODY || f->ports[i].has_end)
+            return true;
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        if (f->nics[i].wake != ORR__NO_EVENT)
+            return true;
+    return false;
+}
+
+/* An event that moves nothing: is it the only thing left to happen? */
+void orr__fabric_watch_for_stall(orr__fabric *f)
+{
+    if (f->now - f->last_arrival > 1000000 * f->unit && f->under_way > 0 && !can_move(f))
+        f->is_stalled = f->is_stopped = true;
+}
+
+static void sample(orr__fabric *f, uint32_t event)
+{
+    const bool is_over = !f->config.is_compat && f->now / f->unit > f->config.qlen_end_ns;
+    if (!is_over)
+        orr__write_sample(f);
+    f->is_sampling = f->under_way > 0 && !is_over;
+    if (f->is_sampling)
+        orr__wheel_at(&f->wheel, event, f->now + f->config.qlen_interval_ns * f->unit,
+                      orr__fabric_order(f));
+    else
+        orr__wheel_drop(&f->wheel, event);
+    orr__fabric_watch_for_stall(f);
+}
+
+static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
+{
+    orr__port *p = &f->ports[port];
+    if (kind == ORR__EV_WAKE)
+        f->nics[p->nic].wake = ORR__NO_EVENT;
+    else
+        p->has_end = false;
+    try_port(f, p);
+}
+
+/* Events that are made when needed and gone when they have run. */
+static void run_rare(orr__fabric *f, uint32_t id)
+{
+    const orr__event e = f->wheel.events[id];
+    if (e.kind == ORR__EV_LIST) {
+        send_next_of_list(f, id);
+        return;
+    }
+    if (e.kind == ORR__EV_SAMPLE) {
+        sample(f, id);
+        return;
+    }
+    orr__wheel_drop(&f->wheel, id);
+    switch (e.kind) {
+    case ORR__EV_WAKE:
+        run_port_event(f, e.kind, e.who);
+        break;
+    case ORR__EV_HOP:
+        (void)orr__fabric_after(f, 0, ORR__EV_START, e.who);
+        break;
+    case ORR__EV_START:
+        orr__host_ready(f, e.who);
+        break;
+    case ORR__EV_ALPHA:
+    case ORR__EV_DECREASE:
+    case ORR__EV_INCREASE:
+        f->control->timer(f, e.who, (orr__event_kind)e.kind);
+        orr__fabric_watch_for_stall(f);
+        break;
+    case ORR__EV_TIMEOUT:
+        orr__host_timeout(f, e.who);
+        break;
+    case ORR__EV_DOWN:
+        f->planned--;
+        take_link_down(f, e.who);
+        break;
+    case ORR__EV_UP:
+        f->planned--;
+        repair_link(f, e.who);
+        break;
+    case ORR__EV_STOP:
+        f->is_out_of_time = f->is_stopped = true;
+        break;
+    case ORR__EV_NIC_RESUME:
+        orr__host_pause_ends(f, e.who);
+        break;
+    case ORR__EV_NIC_READY:
+        orr__host_pauser(f, e.who)->is_between_pauses = false;
+        break;
+    default: /* it was taken back */
+        break;
+    }
+}
+
+static bool next_event(orr__fabric *f, uint32_t *id)
+{
+    const orr_event_line *l = f->line;
+    const uint64_t at = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
+    return orr__wheel_next(&f->wheel, at, l->bound_order, id);
+}
+
+uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
+{
+    uint64_t done = 0;
+    uint32_t id;
+    while (done < most && !f->is_stopped && next_event(f, &id)) {
+        const orr__event *e = &f->wheel.events[id];
+        if (e->at > 8 * ORR__LATE) {
+            orr__fabric_fail(f, ORR_EINPUT, "something takes longer than a month of simulated time; is there a wrong unit?");
+            break;
+        }
+        f->now = e->at;
+        f->order = e->order;
+        f->line->now =
+            f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
+        done++;
+        if (e->kind == ORR__EV_ARRIVE) {
+            f->last_arrival = f->now;
+            orr__port_arrive(f, e->who);
+        } else if (e->kind == ORR__EV_END) {
+            run_port_event(f, e->kind, e->who);
+        } else {
+            run_rare(f, id);
+        }
+        if (f->list && f->under_way == 0)
+            f->is_stopped = true;
+    }
+    if (f->wheel.has_failed)
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+    f->figures.events += done;
+    return done;
+}
+
+void orr__fabric_stop(orr__fabric *f)
+{
+    f->is_stopped = true;
+}
+
+bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at)
+{
+    return !f->is_stopped && orr__wheel_peek(&f->wheel, at);
+}
+
+bool orr__fabric_has_stopped_in_time(const orr__fabric *f)
+{
+    return f->is_out_of_time;
+}
+
+orr_code orr__fabric_status(const orr__fabric *f, orr_error *err)
+{
+    if (f->code && err)
+        *err = f->error;
+    return f->code;
+}
+
+orr_code orr__fabric_commit(orr__fabric *f, orr_error *err)
+{
+    return orr__writer_commit(f->writer, err);
+}
+
+unsigned orr__fabric_unit(const orr__fabric *f)
+{
+    return (unsigned)f->unit;
+}
+
+uint64_t orr__fabric_now(const orr__fabric *f)
+{
+    return f->now;
+}
+
+const orr__fabric_figures *orr__fabric_figures_of(const orr__fabric *f)
+{
+    return &f->figures;
+}
+
+/* ---- what went over the wires ---- */
+
+void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *context)
+{
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
+        orr_net_link l = {.messages = p->frames_sent,
+                          .bytes = p->bytes_sent,
+                          .busy_ns = p->busy_ticks / f->unit,
+                          .max_queue = p->max_queued};
+        if (!p->frames_sent)
+            continue;
+        snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",
+                 p->node, p->number, q->is_switch ? "switch" : "", q->node);
+        visit(context, &l);
+    }
+}

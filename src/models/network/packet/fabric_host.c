@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric_host.c - hosts: flows, their NICs, receivers and senders (packet-network.md 6).
+ *
+ * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps both alive.  The
+ * frame that brought data goes back as its acknowledgement. */
+#include "fabric_impl.h"
+
+enum {
+    NACK_INTERVAL_NS = 500000,
+    NIC_PAUSE_NS = 10000,
+    NIC_READY_NS = 1000000,
+    RETRY_NS = 10000
+};
+
+/* ---- flows ---- */
+
+void orr__flow_let_go(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    if (!w->is_complete || w->frames || w->is_listed)
+        return;
+    w->is_used = false;
+    w->place = f->free_flow;
+    f->free_flow = flow;
+}
+
+/* The window may follow the rate. */
+static void rate_has_changed(orr__fabric *f, uint32_t flow)
+{
+    if (f->config.var_window)
+        orr__nic_update(f, flow);
+}
+
+void orr__flow_change_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
+{
+    f->flows[flow].rate = rate;
+    rate_has_changed(f, flow);
+}
+
+void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
+{
+    orr__flow *w = &f->flows[flow];
+    orr__port *p = &f->ports[w->port];
+    w->next_at += orr__transmission_time(f, w->last_size, rate) -
+                  orr__transmission_time(f, w->last_size, w->rate);
+    if (w->is_listed)
+        orr__nic_pace(f, flow, orr__port_is_busy(f, p) ? p->busy_until : f->now);
+    orr__host_wake_by(f, p, w->next_at);
+    orr__flow_change_rate(f, flow, rate);
+}
+
+/* ---- the NIC ---- */
+
+static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
+{
+    f->nics[p->nic].wake =
+        orr__fabric_after(f, at > f->now ? at - f->now : 0, ORR__EV_WAKE, orr__port_of(f, p));
+}
+
+void orr__host_wake_by(orr__fabric *f, orr__port *p, uint64_t at)
+{
+    orr__nic *n = &f->nics[p->nic];
+    if (n->wake == ORR__NO_EVENT || at >= f->wheel.events[n->wake].at)
+        return;
+    orr__fabric_cancel(f, &n->wake);
+    wake_at(f, p, at);
+}
+
+static void arm_timeout(orr__fabric *f, uint32_t flow);
+
+static uint32_t next_packet(orr__fabric *f, uint32_t flow)
+{
+    const uint32_t id = orr__frame_new(f);
+    if (id == ORR__NOBODY)
+        return id;
+    orr__flow *w = &f->flows[flow];
+    const uint64_t left = w->size - w->sent;
+    const uint32_t payload = (uint32_t)(left < f->config.payload ? left : f->config.payload);
+    f->frames[id] = (orr__frame){.kind = ORR__FRAME_DATA,
+                                 .sequence = w->sent,
+                                 .stamp = f->now,
+                                 .flow = flow,
+                                 .size = payload + ORR__HEADER_BYTES + f->int_bytes,
+                                 .payload = payload,
+                                 .to = w->dst,
+                                 .class = w->class};
+    w->sent += payload;
+    if (w->sent > w->highest)
+        w->highest = w->sent;
+    else
+        f->figures.retransmitted_bytes += payload;
+    w->frames++;
+    f->figures.data_packets++;
+    f->figures.data_bytes += payload;
+    return id;
+}
+
+static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
+{
+    const uint32_t id = next_packet(f, flow);
+    if (id == ORR__NOBODY)
+        return;
+    const uint32_t size = f->frames[id].size;
+    if (orr__writer_traces(f))
+        orr__write_trace(f, p, &f->frames[id], ORR__TRACE_DEQUEUE, f->frames[id].class);
+    orr__port_transmit(f, p, id);
+    p->bytes_sent += size;
+    orr__flow *w = &f->flows[flow];
+    w->last_size = size;
+    const bool at_line_rate = !f->config.rate_bound || w->rate == p->rate;
+    w->next_at = at_line_rate
+                     ? p->busy_until
+                     : f->now + orr__transmission_time(f, size + f->config.wire_overhead, w->rate);
+    orr__nic_update(f, flow);
+    orr__nic_pace(f, flow, p->busy_until);
+    if (!f->config.is_compat)
+        arm_timeout(f, flow);
+}
+
+static bool send_ack_waiting(orr__fabric *f, orr__port *p, orr__nic *n)
+{
+    const unsigned class = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
+    if (n->ack_head == ORR__NOBODY || (p->paused >> class & 1))
+        return false;
+    const uint32_t frame = orr__queue_pop(f, &n->ack_head);
+    if (orr__writer_traces(f))
+        orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_DEQUEUE, 0);
+    p->bytes_sent += f->frames[frame].size;
+    orr__port_transmit(f, p, frame);
+    return true;
+}
+
+/* Nobody may send now: look again when the first may. */
+static void sleep_until_next(orr__fabric *f, orr__port *p, const orr__nic *n)
+{
+    uint64_t at;
+    if (orr__nic_next(f, n, &at) && n->wake == ORR__NO_EVENT)
+        wake_at(f, p, at);
+}
+
+/* Section 6.5. */
+void orr__host_try(orr__fabric *f, orr__port *p)
+{
+    orr__nic *n = &f->nics[p->nic];
+    if (p->is_down)
+        return;
+    if (orr__port_is_busy(f, p)) {
+        orr__port_await(f, p);
+        return;
+    }
+    if (!send_ack_waiting(f, p, n)) {
+        const uint32_t flow = orr__nic_choose(f, p);
+        if (flow == ORR__NOBODY) {
+            sleep_until_next(f, p, n);
+            return;
+        }
+        send_packet(f, p, flow);
+    }
+    if (n->count || n->ack_head != ORR__NOBODY)
+        orr__port_await(f, p);
+}
+
+static uint32_t own_ports(const orr__flow *w)
+{
+    return w->src_port | (uint32_t)w->dst_port << 16;
+}
+
+static uint32_t swapped_ports(const orr__flow *w)
+{
+    return w->dst_port | (uint32_t)w->src_port << 16;
+}
+
+#define HOST_SEED 0x8BADF00Du
+
+/* False: there is no way now; the flow stands at the first NICs of its hosts. */
+static bool choose_nics(orr__fabric *f, orr__flow *w)
+{
+    const uint32_t from = orr__fabric_nic_towards(f, w->src, w->dst, own_ports(w), HOST_SEED);
+    const uint32_t back = orr__fabric_nic_towards(f, w->dst, w->src, swapped_ports(w), HOST_SEED);
+    const bool has_way = from != ORR__NOBODY && back != ORR__NOBODY;
+    w->port = has_way ? from : f->ports_of[f->nodes[w->src].first_port];
+    w->ack_port = has_way ? back : f->ports_of[f->nodes[w->dst].first_port];
+    return has_way;
+}
+
+void orr__host_ready(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    orr__path path;
+    const bool has_way = choose_nics(f, w) && orr__fabric_path(f, w->src, w->dst, &path);
+    if (!has_way && f->planned && !f->config.is_compat) { /* a link may be repaired: ask again */
+        (void)orr__fabric_after(f, RETRY_NS * f->unit, ORR__EV_START, flow);
+        return;
+    }
+    if (!has_way) {
+        orr__fabric_fail(f, ORR_EINPUT,
+                         "there is no way from host %u to host %u over links that work", w->src,
+                         w->dst);
+        return;
+    }
+    const bool is_global = f->config.global_t;
+    w->window = !f->config.has_window ? 0 : is_global ? f->max_bdp : orr__path_bdp(f, &path);
+    w->base_rtt = is_global ? f->max_rtt : orr__path_rtt(&path);
+    w->rate = w->line_rate = f->ports[w->port].rate;
+    w->started_at = w->next_at = f->now;
+    if (f->control && f->control->start)
+        f->control->start(f, flow);
+    if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return;
+    }
+    orr__host_try(f, &f->ports[w->port]);
+}
+
+/* All flows of all hosts take the NICs that the new routes give them (9). */
+orr_code orr__host_redistribute(orr__fabric *f, orr_error *err)
+{
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        orr__nic_clear(f, &f->nics[i]);
+    for (uint32_t i = 0; i < f->flow_count; i++) {
+        orr__flow *w = &f->flows[i];
+        if (!w->is_used || w->is_complete || !w->rate)
+            continue;
+        const bool has_way = choose_nics(f, w);
+        if (!has_way && f->config.is_compat)
+            return orr_fail(err, ORR_EINPUT, NULL,
+                            "after a failure there is no way from host %u to host %u", w->src,
+                            w->dst);
+        if (!has_way)
+            continue; /* it waits for a repair */
+        if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], i))
+            return orr_no_memory(err);
+        orr__host_try(f, &f->ports[w->port]);
+    }
+    return ORR_OK;
+}
+
+/* A host that passes packets on puts them before its own (14, 13). */
+void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame)
+{
+    const uint32_t way = orr__fabric_route(f, node, &f->frames[frame]);
+    if (way == ORR__NOBODY) {
+        f->figures.dropped++;
+        orr__frame_drop(f, frame);
+        return;
+    }
+    orr__port *p = &f->ports[way];
+    orr__nic *n = &f->nics[p->nic];
+    orr__queue_push(f, &n->ack_head, &n->ack_tail, frame);
+    orr__host_try(f, p);
+}
+
+/* ---- the receiver (6.3) ---- */
+
+static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
+{
+    orr__frame *m = &f->frames[frame];
+    const orr__flow *w = &f->flows[m->flow];
+    orr__port *p = &f->ports[w->ack_port];
+    orr__nic *n = &f->nics[p->nic];
+    m->kind = (uint8_t)kind;
+    m->size = f->ack_bytes;
+    m->sequence = w->expected;
+    m->to = w->src;
+    m->echoes_mark = m->is_marked;
+    if (f->config.ack_high_prio && !f->config.is_compat)
+        m->class = 0; /* in switches, too (14, 12) */
+    m->is_marked = false;
+    if (kind == ORR__FRAME_ACK)
+        f->figures.acks++;
+    else
+        f->figures.nacks++;
+    if (orr__writer_traces(f))
+        orr__write_trace(f, p, m, ORR__TRACE_ENQUEUE, 0);
+    orr__queue_push(f, &n->ack_head, &n->ack_tail, frame);
+    orr__host_try(f, p);
+}
+
+/* What comes in order is acknowledged; under is_compat from the first interval on, every packet (14, 4). */
+static bool wants_ack(const orr__fabric *f, const orr__flow *w, uint32_t payload)
+{
+    const uint64_t interval = f->config.ack_interval;
+    if (f->config.is_compat)
+        return w->expected >= interval || w->expected % f->config.chunk == 0;
+    return w->expected >= w->size || interval <= 1 || w->expected % f->config.chunk == 0 ||
+           w->expected / interval != (w->expected - payload) / interval;
+}
+
+static bool wants_nack(orr__fabric *f, orr__flow *w)
+{
+    if (f->now < w->nack_at && w->last_nacked == w->expected)
+        return false;
+    w->nack_at = f->now + NACK_INTERVAL_NS * f->unit;
+    w->last_nacked = w->expected;
+    if (f->config.back_to_zero)
+        w->expected -= w->expected % f->config.chunk;
+    return true;
+}
+
+static void tell_arrival(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    if (w->has_arrived || w->expected < w->size)
+        return;
+    w->has_arrived = true;
+    if (!f->config.is_compat && f->watcher.arrived)
+        f->watcher.arrived(f->watcher.context, w->token);
+}
+
+static void make_nic_pause(orr__fabric *f, const orr__flow *w);
+
+static void receive_data(orr__fabric *f, uint32_t frame)
+{
+    const orr__frame *m = &f->frames[frame];
+    const uint32_t flow = m->flow, payload = m->payload;
+    orr__flow *w = &f->flows[flow];
+    if (f->config.nic_pauses)
+        make_nic_pause(f, w);
+    if (m->sequence == w->expected) {
+        w->expected += payload;
+        if (wants_ack(f, w, payload))
+            send_reply(f, frame, ORR__FRAME_ACK);
+        else
+            orr__frame_drop(f, frame);
+        if (!f->config.is_compat)
+            tell_arrival(f, flow);
+    } else if (m->sequence > w->expected && wants_nack(f, w)) {
+        send_reply(f, frame, ORR__FRAME_NACK);
+    } else if (m->sequence < w->expected && !f->config.is_compat) {
+        send_reply(f, frame, ORR__FRAME_ACK); /* the first one may be lost (14, 5) */
+    } else {
+        orr__frame_drop(f, frame);
+    }
+}
+
+/* ---- the sender (6.4) ---- */
+
+static void count_time(orr__fabric_figures *g, uint64_t fct)
+{
+    g->fct_min = g->flows_done == 1 || fct < g->fct_min ? fct : g->fct_min;
+    g->fct_max = fct > g->fct_max ? fct : g->fct_max;
+    g->fct_sum += fct;
+}
+
+/* Written down, forgotten by the receiver, told to those who wait; in this order (6.1). */
+static void complete(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    const uint64_t token = w->token;
+    orr__write_fct(f, w);
+    w->expected = w->last_nacked = w->nack_at = 0;
+    w->is_complete = true;
+    f->under_way--;
+    f->figures.flows_done++;
+    f->figures.last_done = f->now;
+    count_time(&f->figures, f->now - w->started_at);
+    orr__fabric_cancel(f, &w->timeout);
+    if (f->control && f->control->stop)
+        f->control->stop(f, flow);
+    if (f->watcher.sent)
+        f->watcher.sent(f->watcher.context, token);
+    if (f->config.is_compat && f->watcher.arrived)
+        f->watcher.arrived(f->watcher.context, token);
+}
+
+static void receive_ack(orr__fabric *f, uint32_t frame)
+{
+    const orr__frame m = f->frames[frame];
+    orr__flow *w = &f->flows[m.flow];
+    if (w->is_complete) {
+        orr__frame_drop(f, frame);
+        return;
+    }
+    const uint64_t before = w->acked;
+    const uint64_t sequence =
+        f->config.back_to_zero ? m.sequence - m.sequence % f->config.chunk : m.sequence;
+    if (sequence > w->acked)
+        w->acked = sequence;
+    /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never be done. */
+    if (!f->config.is_compat && m.sequence >= w->size)
+        w->acked = w->size;
+    if (w->acked >= w->size)
+        complete(f, m.flow);
+    w = &f->flows[m.flow]; /* others may have been made */
+    if (m.kind == ORR__FRAME_NACK)
+        w->sent = w->acked;
+    else if (!f->config.is_compat && w->sent < w->acked)
+        w->sent = w->acked;
+    if (f->control && f->control->acked)
+        f->control->acked(f, m.flow, &f->frames[frame]);
+    w = &f->flows[m.flow];
+    if (!f->config.is_compat && !w->is_complete && w->acked > before) {
+        w->timeouts = 0;
+        orr__fabric_cancel(f, &w->timeout);
+        arm_timeout(f, m.flow);
+    }
+    orr__port *p = &f->ports[w->port];
+    orr__nic_update(f, m.flow);
+    orr__frame_drop(f, frame);
+    orr__host_try(f, p);
+}
+
+void orr__host_receive(orr__fabric *f, uint32_t frame)
+{
+    if (f->frames[frame].kind == ORR__FRAME_DATA)
+        receive_data(f, frame);
+    else
+        receive_ack(f, frame);
+}
+
+/* ---- retransmission timer (14, 5): not in the reference ---- */
+
+enum { MOST_TIMEOUTS = 64, MOST_DOUBLINGS = 6 };
+
+/* Four times the base round trip and what a full buffer can add, at least 100 us; twice that each time. */
+static uint64_t timeout_of(const orr__fabric *f, const orr__flow *w)
+{
+    const uint64_t drain = orr__transmission_time(f, f->config.buffer_mib << 20, w->line_rate);
+    const uint64_t least = 100000 * f->unit, some = 4 * w->base_rtt + drain;
+    const unsigned doublings = w->timeouts < MOST_DOUBLINGS ? w->timeouts : MOST_DOUBLINGS;
+    return (some > least ? some : least) << doublings;
+}
+
+static void arm_timeout(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    if (w->timeout == ORR__NO_EVENT)
+        w->timeout = orr__fabric_after(f, timeout_of(f, w), ORR__EV_TIMEOUT, flow);
+}
+
+void orr__host_timeout(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    orr__port *p = &f->ports[w->port];
+    w->timeout = ORR__NO_EVENT;
+    if (!w->is_listed || (p->paused >> w->class & 1)) {
+        arm_timeout(f, flow); /* nothing is lost because somebody waits */
+        w->timeouts += !w->is_listed;
+        orr__fabric_watch_for_stall(f);
+        f->is_stopped |= f->is_stalled |= w->timeouts > MOST_TIMEOUTS;
+        return;
+    }
+    f->figures.timeouts++;
+    if (++w->timeouts > MOST_TIMEOUTS) {
+        f->is_stalled = f->is_stopped = true;
+        return;
+    }
+    w->sent = w->acked;
+    orr__nic_update(f, flow);
+    arm_timeout(f, flow);
+    orr__host_try(f, p);
+}
+
+/* ---- pauses that a NIC makes (NIC_TOTAL_PAUSE_TIME) ---- */
+
+/* They are counted once a host, at its first NIC. */
+orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port)
+{
+    const orr__node *host = &f->nodes[f->ports[port].node];
+    return &f->nics[f->ports[f->ports_of[host->first_port]].nic];
+}
+
+static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
+{
+    const uint32_t id = orr__frame_new(f);
+    orr__nic *n = &f->nics[p->nic];
+    if (id == ORR__NOBODY)
+        return;
+    (void)orr__coins_next(&f->coins);
+    f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
+                                 .size = ORR__PFC_BYTES,
+                                 .flow = ORR__NOBODY,
+                                 .class = ORR__FLOW_CLASS,
+                                 .pauses = pauses};
+    orr__queue_push(f, &n->ack_head, &n->ack_tail, id);
+    orr__host_try(f, p);
+}
+
+static void make_nic_pause(orr__fabric *f, const orr__flow *w)
+{
+    const uint32_t port = w->ack_port;
+    orr__nic *n = orr__host_pauser(f, port);
+    if (n->is_between_pauses || n->pauses_made >= f->config.nic_pauses)
+        return;
+    n->is_between_pauses = true;
+    n->pauses_made++;
+    send_nic_pfc(f, &f->ports[port], true);
+    (void)orr__fabric_after(f, NIC_PAUSE_NS * f->unit, ORR__EV_NIC_RESUME, port);
+}
+
+void orr__host_pause_ends(orr__fabric *f, uint32_t port)
+{
+    send_nic_pfc(f, &f->ports[port], false);
+    (void)orr__fabric_after(f, NIC_READY_NS * f->unit, ORR__EV_NIC_READY, port);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric_impl.h - what the files of the packet network share.
+ *
+ *     host:   flows -> NIC (who is next?) -> port ~~wire~~> port of a switch
+ *     switch: port in -> buffer (may it stay? pause?) -> queue by class -> port out ~~wire~~> ...
+ *
+ * A port owns its transmitter and the frames on the wire that leads away from it: they arrive in the order in which
+ * they left, so only the first of them is a pending event.  The end of a transmission is an event only if somebody
+ * waits for it; until then it is a time.  Events have the numbers that the reference would have given them, so none
+ * of this changes any order. */
+#ifndef ORR_MODELS_FABRIC_IMPL_H
+#define ORR_MODELS_FABRIC_IMPL_H
+
+#include "fabric.h"
+
+#include "../../../base/map.h"
+#include "../../../base/output.h"
+#include "event_wheel.h"
+#include "packet_random.h"
+
+#define ORR__NOBODY UINT32_MAX
+#define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
+
+enum {
+    ORR__CLASSES = 8,
+    ORR__PFC_BYTES = 31,       /* packet-network.md 6.2 */
+    ORR__HEADER_BYTES = 36,    /* of a data packet, without INT */
+    ORR__RESERVE = 4096,       /* 7.1: of each port and class */
+    ORR__RESUME_OFFSET = 3072, /* 7.2 */
+    ORR__FIRST_PORT = 10000
+};
+
+typedef enum orr__event_kind {
+    ORR__EV_DEAD, /* a timer that was taken back */
+    ORR__EV_ARRIVE,
+    ORR__EV_END,
+    ORR__EV_WAKE,
+    ORR__EV_HOP, /* a message on its way into the NIC: two of them */
+    ORR__EV_START,
+    ORR__EV_LIST, /* the next flow of a list */
+    ORR__EV_ALPHA,
+    ORR__EV_DECREASE,
+    ORR__EV_INCREASE,
+    ORR__EV_TIMEOUT,
+    ORR__EV_SAMPLE,
+    ORR__EV_DOWN,
+    ORR__EV_UP,
+    ORR__EV_STOP,
+    ORR__EV_NIC_RESUME,
+    ORR__EV_NIC_READY
+} orr__event_kind;
+
+typedef enum orr__frame_kind {
+    ORR__FRAME_DATA,
+    ORR__FRAME_ACK,
+    ORR__FRAME_NACK,
+    ORR__FRAME_PFC
+} orr__frame_kind;
+
+/* A packet; 64 bytes. */
+typedef struct orr__frame {
+    uint64_t at, order; /* of its arrival, on a wire */
+    uint64_t sequence;  /* data: its first byte; ACK and NACK: the byte expected next */
+    uint64_t stamp;     /* when the data left its host */
+    uint32_t next;      /* on the same wire or in the same queue; or free */
+    uint32_t flow;
+    uint32_t size; /* on the wire */
+    uint32_t payload;
+    uint32_t in;       /* the port it came in through */
+    uint32_t to;       /* a host */
+    uint16_t power;    /* HPCC-PINT */
+    uint8_t kind;      /* orr__frame_kind */
+    uint8_t class;     /* of a PFC frame: the one that it pauses */
+    bool is_marked;    /* by ECN */
+    bool echoes_mark;  /* ACK: what it acknowledges was marked */
+    bool pauses;       /* PFC */
+    uint8_t hop_count; /* HPCC */
+} orr__frame;
+
+/* What a switch tells HPCC of itself (8.2). */
+typedef struct orr__hop {
+    uint64_t time, bytes;
+    uint32_t queue;
+    uint32_t port;
+} orr__hop;
+
+/* One class of one switch port. */
+typedef struct orr__queue {
+    uint32_t ingress, headroom, egress; /* bytes */
+    uint32_t head, tail;                /* frames */
+} orr__queue;
+
+typedef struct orr__port {
+    uint64_t busy_until, end_order; /* of the transmission that began last */
+    uint64_t rate;                  /* bit/s */
+    uint64_t delay;                 /* ticks */
+    uint32_t head, tail;            /* frames on the wire to the peer */
+    uint32_t peer, node;
+    uint32_t size_known[2]; /* how long frames of these sizes take */
+    uint32_t time_known[2];
+    uint32_t nic;       /* of a host's port */
+    uint32_t headroom;  /* of a switch's port: bytes */
+    uint8_t paused;     /* classes that must not be sent: a bit each */
+    uint8_t pause_sent; /* classes that the peer was told not to send */
+    uint8_t queued;     /* classes with frames */
+    uint8_t last_class; /* served */
+    uint8_t shift;      /* of the threshold */
+    bool has_end;       /* the end of the transmission is a pending event */
+    bool is_switch, is_down;
+    uint64_t bytes_sent;
+    uint64_t queued_bytes;
+    uint64_t kmin, kmax;
+    double pmax;
+    double error;    /* of frames that arrive here; 0: none is lost */
+    uint32_t loss;   /* which generator */
+    uint32_t number; /* from 1, at its node */
+    uint64_t frames_sent, busy_ticks, max_queued;
+    double pint_u; /* HPCC-PINT: how much it is used (8.5) */
+    uint64_t last_at;
+    uint32_t last_size;
+} orr__port;
+
+typedef struct orr__node {
+    uint32_t first_port, port_count; /* in ports_of */
+    uint32_t available, shared;      /* bytes of buffer, 32 bit as the reference has it */
+    uint8_t kind;
+} orr__node;
+
+/* Flows by their place at the NIC, a bit each: see nic_choice.c. */
+typedef struct orr__nic {
+    uint32_t *flows;
+    uint64_t *open, *due, *done;
+    size_t count, room, words;
+    size_t flow_room, open_room, due_room, done_room;
+    uint32_t last_served;
+    uint32_t ack_head, ack_tail;
+    uint32_t wake;   /* an event, or ORR__NO_EVENT */
+    uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
+    size_t paced_count, paced_room;
+    uint32_t pauses_made;
+    bool is_between_pauses;
+} orr__nic;
+
+typedef struct orr__flow {
+    uint64_t size, sent, acked; /* bytes; sent: the next one to go */
+    uint64_t rate, line_rate;
+    uint64_t window;
+    uint64_t next_at;                        /* not before this time */
+    uint64_t expected, last_nacked, nack_at; /* the receiver's */
+    uint32_t port, ack_port;                 /* the sender's and the receiver's NIC */
+    uint32_t place, heap_place;
+    uint32_t frames; /* on their way */
+    uint32_t last_size;
+    uint32_t src, dst;
+    uint16_t src_port, dst_port;
+    uint8_t class;
+    bool is_complete, is_listed, is_used, has_arrived;
+    uint64_t base_rtt;
+    uint64_t started_at, token;
+    uint64_t highest;  /* bytes sent ever */
+    uint32_t timeout;  /* an event */
+    uint32_t timeouts; /* since anything was acknowledged */
+} orr__flow;
+
+typedef struct orr__path {
+    uint64_t delay, transmission, bandwidth;
+} orr__path;
+
+typedef struct orr__routes_table orr__routes_table;
+typedef struct orr__writer orr__writer;
+
+/* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
+typedef struct orr__control_ops {
+    size_t size;
+    unsigned int_bytes; /* that it adds to data packets */
+    void (*start)(orr__fabric *f, uint32_t flow);
+    void (*acked)(orr__fabric *f, uint32_t flow, const orr__frame *ack); /* or a NACK */
+    void (*stop)(orr__fabric *f, uint32_t flow);
+    void (*timer)(orr__fabric *f, uint32_t flow, orr__event_kind which);
+    void (*forward)(orr__fabric *f, orr__port *out, orr__frame *data); /* a switch sends it on */
+} orr__control_ops;
+
+extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint;
+
+struct orr__fabric {
+    uint64_t now, order; /* of the event that runs */
+    orr_event_line *line, own_line;
+    uint64_t unit; /* ticks a ns */
+    orr__wheel wheel;
+    orr__port *ports;
+    uint32_t port_count;
+    orr__queue *queues; /* 8 a port */
+    orr__frame *frames;
+    size_t frame_count, frame_room;
+    uint32_t free_frame;
+    orr__flow *flows;
+    size_t flow_count, flow_room;
+    uint32_t free_flow;
+    const orr__control_ops *control;
+    void *states; /* of the control, by flow */
+    size_t state_room;
+    orr__hop *hops; /* hops_each a frame */
+    size_t hop_room;
+    uint32_t hops_each;
+    uint32_t int_bytes, ack_bytes;
+    orr__node *nodes;
+    uint32_t node_count;
+    uint32_t *ports_of; /* by node */
+    orr__nic *nics;
+    uint32_t nic_count;
+    orr__routes_table *routes;
+    orr_map *pair_ports; /* how many flows a pair has had */
+    orr__coins coins;
+    orr__libc_rand libc_rand;
+    orr__mrg *losses;
+    uint64_t max_rtt, max_bdp;
+    orr__writer *writer;
+    orr__fabric_watcher watcher;
+    const orr__flow_list *list;
+    uint32_t *list_order; /* by start time */
+    size_t list_at;
+    uint64_t list_base; /* the order of its first flow */
+    uint64_t under_way; /* flows */
+    uint64_t stop_at;
+    uint64_t planned;      /* failures and repairs to come */
+    uint64_t last_arrival; /* of a frame, anywhere */
+    bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
+    orr_code code;
+    orr_error error;
+    orr__fabric_figures figures;
+    orr__packet_config config;
+};
+
+/* ---- events ---- */
+
+static inline uint64_t orr__fabric_order(orr__fabric *f)
+{
+    return f->line->order++;
+}
+
+/* An event of its own; ORR__NO_EVENT: out of memory, and the run ends. */
+static inline uint32_t orr__fabric_after(orr__fabric *f,
+                                         uint64_t ticks,
+                                         orr__event_kind kind,
+                                         uint32_t who)
+{
+    const uint32_t id = orr__wheel_new(&f->wheel, (uint8_t)kind, who);
+    if (id != ORR__NO_EVENT)
+        orr__wheel_at(&f->wheel, id, f->now + ticks, orr__fabric_order(f));
+    return id;
+}
+
+static inline void orr__fabric_cancel(orr__fabric *f, uint32_t *id)
+{
+    if (*id != ORR__NO_EVENT)
+        f->wheel.events[*id].kind = ORR__EV_DEAD;
+    *id = ORR__NO_EVENT;
+}
+
+void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...) ORR_PRINTF(3, 4);
+
+/* ---- frames ---- */
+
+uint32_t orr__frame_new_slow(orr__fabric *f);
+
+/* ORR__NOBODY: out of memory. */
+static inline uint32_t orr__frame_new(orr__fabric *f)
+{
+    const uint32_t id = f->free_frame;
+    if (id == ORR__NOBODY)
+        return orr__frame_new_slow(f);
+    f->free_frame = f->frames[id].next;
+    return id;
+}
+
+void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
+
+static inline void orr__frame_drop(orr__fabric *f, uint32_t id)
+{
+    orr__frame *p = &f->frames[id];
+    const uint32_t flow = p->flow;
+    p->next = f->free_frame;
+    f->free_frame = id;
+    if (flow != ORR__NOBODY && --f->flows[flow].frames == 0 && f->flows[flow].is_complete)
+        orr__flow_let_go(f, flow);
+}
+
+/* ---- ports (fabric_port.c) ---- */
+
+uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate);
+uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size);
+
+static inline uint64_t orr__port_time(orr__fabric *f, orr__port *p, uint32_t size)
+{
+    if (p->size_known[0] == size)
+        return p->time_known[0];
+    if (p->size_known[1] == size)
+        return p->time_known[1];
+    return orr__port_time_slow(f, p, size);
+}
+
+/* Is it sending, as seen by the event that runs? */
+static inline bool orr__port_is_busy(const orr__fabric *f, const orr__port *p)
+{
+    return p->busy_until > f->now || (p->busy_until == f->now && p->end_order > f->order);
+}
+
+static inline uint32_t orr__port_of(const orr__fabric *f, const orr__port *p)
+{
+    return (uint32_t)(p - f->ports);
+}
+
+/* Somebody waits for the end of the transmission. */
+static inline void orr__port_await(orr__fabric *f, orr__port *p)
+{
+    if (p->has_end)
+        return;
+    p->has_end = true;
+    orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p) + 1, p->busy_until, p->end_order);
+}
+
+void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
+void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
+void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__fabric_watch_for_stall(orr__fabric *f); /* nothing but timers runs: is that all? */
+
+static inline void orr__queue_push(orr__fabric *f, uint32_t *head, uint32_t *tail, uint32_t frame)
+{
+    f->frames[frame].next = ORR__NOBODY;
+    if (*head == ORR__NOBODY)
+        *head = frame;
+    else
+        f->frames[*tail].next = frame;
+    *tail = frame;
+}
+
+static inline uint32_t orr__queue_pop(orr__fabric *f, uint32_t *head)
+{
+    const uint32_t frame = *head;
+    *head = f->frames[frame].next;
+    return frame;
+}
+
+/* ---- hosts (fabric_host.c, nic_choice.c) ---- */
+
+void orr__host_try(orr__fabric *f, orr__port *p);
+void orr__host_receive(orr__fabric *f, uint32_t frame);
+void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame);
+void orr__host_wake_by(orr__fabric *f, orr__port *p, uint64_t at); /* 8.2 */
+void orr__host_ready(orr__fabric *f, uint32_t flow);               /* it starts */
+void orr__host_timeout(orr__fabric *f, uint32_t flow);
+orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
+void orr__host_pause_ends(orr__fabric *f, uint32_t port);
+orr_code orr__host_redistribute(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+
+bool orr__nic_add(orr__fabric *f, orr__nic *n, uint32_t flow); /* false: out of memory */
+/* The flow to serve now, or ORR__NOBODY; finished flows are let go as the reference does (6.5). */
+uint32_t orr__nic_choose(orr__fabric *f, orr__port *p);
+void orr__nic_update(orr__fabric *f, uint32_t flow); /* bytes, window or state of it have changed */
+void orr__nic_pace(orr__fabric *f, uint32_t flow, uint64_t known_until); /* next_at has */
+/* When some flow may send: false if one might already, or there is none. */
+bool orr__nic_next(const orr__fabric *f, const orr__nic *n, uint64_t *at);
+void orr__nic_clear(orr__fabric *f, orr__nic *n);
+void orr__nic_fini(orr__nic *n);
+
+void orr__flow_change_rate(orr__fabric *f, uint32_t flow, uint64_t rate);
+void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate); /* and move next_at (8.2) */
+
+/* A rate that came out of real numbers, cut off; never above `most`. */
+static inline uint64_t orr__whole_rate(double rate, uint64_t most)
+{
+    return rate < (double)most ? rate > 0 ? (uint64_t)rate : 0 : most;
+}
+
+static inline uint64_t orr__at_least(uint64_t rate, uint64_t least)
+{
+    return rate < least ? least : rate;
+}
+
+static inline uint64_t orr__at_most(uint64_t rate, uint64_t most)
+{
+    return rate > most ? most : rate;
+}
+
+static inline void *orr__control_state(const orr__fabric *f, uint32_t flow)
+{
+    return (char *)f->states + flow * f->control->size;
+}
+
+/* ---- switches (fabric_switch.c) ---- */
+
+void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate);
+void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame);
+void orr__switch_try(orr__fabric *f, orr__port *p);
+void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame); /* it never leaves here */
+
+/* ---- ways (fabric_routes.c) ---- */
+
+orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__fabric_drop_routes(orr__routes_table *r);
+/* The port of a switch, or of a host, towards a host; ORR__NOBODY: there is no way. */
+uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p);
+uint32_t orr__fabric_nic_towards(
+    const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
+bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out);
+uint32_t orr__fabric_longest(const orr__fabric *f); /* the most switches on a way */
+
+static inline uint64_t orr__path_rtt(const orr__path *p)
+{
+    return 2 * p->delay + p->transmission;
+}
+static inline uint64_t orr__path_bdp(const orr__fabric *f, const orr__path *p)
+{
+    return (uint64_t)((unsigned __int128)orr__path_rtt(p) * p->bandwidth / (1000000000u * f->unit) /
+                      8);
+}
+
+static inline uint32_t orr__host_address(uint32_t node)
+{
+    return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
+}
+
+/* ---- files (fabric_output.c) ---- */
+
+enum { ORR__TRACE_RECEIVE, ORR__TRACE_ENQUEUE, ORR__TRACE_DEQUEUE, ORR__TRACE_DROP };
+
+orr_code orr__writer_create(orr__fabric *f,
+                            const orr__fabric_paths *paths,
+                            orr_error *err) ORR_MUST_CHECK;
+void orr__writer_destroy(orr__writer *w);
+orr_code orr__writer_commit(orr__writer *w, orr_error *err) ORR_MUST_CHECK;
+void orr__write_fct(orr__fabric *f, const orr__flow *flow);
+void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
+void orr__write_sample(orr__fabric *f);
+bool orr__writer_samples(const orr__fabric *f);
+void orr__write_trace(
+    orr__fabric *f, const orr__port *p, const orr__frame *frame, unsigned event, unsigned queue);
+static inline bool orr__writer_traces(const orr__fabric *f)
+{
+    return f->has_trace;
+}
+
+#endif

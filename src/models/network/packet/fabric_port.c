@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric_port.c - transmitters and wires (packet-network.md 1, 6.5, 9, 10).
+ *
+ * Frames on a wire form a list by time of arrival; the event ORR__EV_ARRIVE of the port stands for the first. */
+#include "fabric_impl.h"
+
+/* Nanoseconds: nearest, an exact half goes down (1.1).  Picoseconds: rounded up, the last bit must be there. */
+uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate)
+{
+    const unsigned __int128 bits = (unsigned __int128)bytes * 8;
+    const unsigned __int128 ticks =
+        f->unit == 1 ? (2 * bits * 1000000000u + rate - 1) / (2 * (unsigned __int128)rate)
+                     : (bits * 1000000000000u + rate - 1) / rate;
+    return ticks < ORR__LATE ? (uint64_t)ticks : ORR__LATE;
+}
+
+/* Full packets and acknowledgements are known from the start, others take the second place. */
+uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size)
+{
+    const uint64_t time =
+        orr__transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
+    if (time <= UINT32_MAX && size != ORR__PFC_BYTES) {
+        const unsigned i = size == f->ack_bytes;
+        p->size_known[i] = size;
+        p->time_known[i] = (uint32_t)time;
+    }
+    return time;
+}
+
+/* First the end of the transmission gets its number, then the arrival (6.5). */
+void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
+{
+    orr__frame *m = &f->frames[frame];
+    const uint64_t duration = orr__port_time(f, p, m->size);
+    p->busy_until = f->now + duration;
+    p->end_order = f->line->order;
+    m->at = p->busy_until + p->delay;
+    m->order = f->line->order + 1;
+    f->line->order += 2;
+    p->frames_sent++;
+    p->busy_ticks += duration;
+    m->next = ORR__NOBODY;
+    if (p->head == ORR__NOBODY) {
+        p->head = frame;
+        orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), m->at, m->order);
+    } else {
+        f->frames[p->tail].next = frame;
+    }
+    p->tail = frame;
+}
+
+static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
+{
+    const orr__frame *m = &f->frames[frame];
+    const uint8_t bit = (uint8_t)(1u << m->class);
+    const bool pauses = m->pauses;
+    if (pauses)
+        f->figures.pauses++;
+    else
+        f->figures.resumes++;
+    orr__write_pfc(f, p, pauses);
+    orr__frame_drop(f, frame);
+    p->paused = (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit);
+    if (pauses)
+        return;
+    if (p->is_switch)
+        orr__switch_try(f, p);
+    else
+        orr__host_try(f, p);
+}
+
+static bool is_lost(orr__fabric *f, const orr__port *p)
+{
+    return p->is_down || (p->error > 0 && orr__mrg_next(&f->losses[p->loss]) < p->error);
+}
+
+void orr__port_arrive(orr__fabric *f, uint32_t from)
+{
+    orr__port *sender = &f->ports[from], *p = &f->ports[sender->peer];
+    const uint32_t frame = orr__queue_pop(f, &sender->head);
+    if (sender->head != ORR__NOBODY) {
+        const orr__frame *next = &f->frames[sender->head];
+        orr__wheel_at(&f->wheel, 2 * from, next->at, next->order);
+        __builtin_prefetch(next);
+    }
+    if (is_lost(f, p)) {
+        f->figures.lost++;
+        if (orr__writer_traces(f) && p->is_down)
+            orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
+        orr__frame_drop(f, frame);
+        return;
+    }
+    if (orr__writer_traces(f))
+        orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_RECEIVE, 0);
+    if (f->frames[frame].kind == ORR__FRAME_PFC) {
+        receive_pfc(f, p, frame);
+    } else if (p->is_switch) {
+        orr__switch_receive(f, p, frame);
+    } else if (f->frames[frame].to != p->node) {
+        orr__host_forward(f, p->node, frame);
+    } else {
+        orr__host_receive(f, frame);
+    }
+}
+
+static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
+{
+    while (*head != ORR__NOBODY) {
+        const uint32_t frame = orr__queue_pop(f, head);
+        f->figures.lost++;
+        if (p->is_switch && class && !f->config.is_compat)
+            orr__switch_forget(f, p, frame);
+        if (orr__writer_traces(f))
+            orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
+        orr__frame_drop(f, frame);
+    }
+}
+
+/* What waits here is gone; under is_compat it stays in the accounts of the buffer (9). */
+static void flush_queues(orr__fabric *f, orr__port *p)
+{
+    orr__queue *q = &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES];
+    p->paused = 0;
+    for (unsigned i = 0; i < ORR__CLASSES; i++)
+        flush(f, p, &q[i].head, i);
+    p->queued = 0;
+    p->queued_bytes = 0;
+}
+
+void orr__port_take_down(orr__fabric *f, orr__port *p)
+{
+    if (p->is_switch)
+        flush_queues(f, p);
+    else
+        flush(f, p, &f->nics[p->nic].ack_head, 0);
+    p->is_down = true;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric_routes.c - which port leads to a host, and how long the way is (packet-network.md 5).
+ *
+ *     columns: a switch with hosts that have no other link, or a host that is not like that
+ *     table:   for each column, for each router: one port, or a list of equally good ones
+ *
+ * A breadth-first search from each column; hosts at one switch share it, so that the table grows with switches
+ * times switches and not with hosts.  Routers are the switches, and the hosts that have a choice.
+ * The order in which neighbours are visited is that of the candidates: by number of the port, or as the reference
+ * has it, hosts ascending and then switches descending. */
+#include "fabric_impl.h"
+
+#include <string.h>
+
+#define IS_LIST 0x80000000u
+
+typedef struct neighbour {
+    uint32_t node, port;
+} neighbour;
+
+struct orr__routes_table {
+    uint32_t columns, routers;
+    uint32_t *column_of; /* by host */
+    uint32_t *
+        root_port; /* by host: from the switch of its column to it; ORR__NOBODY: it is a column itself */
+    uint32_t *router_of; /* by node; ORR__NOBODY: it has one link only, to a switch */
+    uint32_t *table;     /* [column][router] */
+    orr__path *paths;    /* the same; bandwidth 0: there is no way */
+    uint32_t *lists;     /* a count, then ports */
+    size_t list_count, list_room;
+    uint32_t longest;
+};
+
+/* What a search needs. */
+typedef struct search {
+    orr__fabric *f;
+    orr__routes_table *r;
+    uint32_t *first; /* of a node, in neighbours; one more at the end */
+    neighbour *neighbours;
+    uint32_t *distance, *waiting;
+    orr__path *paths;     /* by node */
+    neighbour *found;     /* candidates in the order in which they were met */
+    uint32_t *found_next; /* of the same node */
+    size_t found_count, found_room, next_room;
+    uint32_t *found_first, *found_last; /* by router */
+} search;
+
+void orr__fabric_drop_routes(orr__routes_table *r)
+{
+    if (!r)
+        return;
+    orr_free(r->column_of);
+    orr_free(r->root_port);
+    orr_free(r->router_of);
+    orr_free(r->table);
+    orr_free(r->paths);
+    orr_free(r->lists);
+    orr_free(r);
+}
+
+/* ---- neighbours ---- */
+
+static bool visits_before(const orr__fabric *f, neighbour a, neighbour b)
+{
+    const bool a_switch = f->nodes[a.node].kind != ORR__HOST;
+    const bool b_switch = f->nodes[b.node].kind != ORR__HOST;
+    if (!f->config.is_compat)
+        return a.port < b.port;
+    if (a_switch != b_switch)
+        return b_switch;
+    if (a.node != b.node)
+        return a_switch ? a.node > b.node : a.node < b.node;
+    return a.port > b.port; /* of two cables, the later one is the one that the reference knows */
+}
+
+static void sort_neighbours(const orr__fabric *f, neighbour *n, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            const neighbour one = n[i];
+            uint32_t j = i;
+            for (; j >= gap && visits_before(f, one, n[j - gap]); j -= gap)
+                n[j] = n[j - gap];
+            n[j] = one;
+        }
+}
+
+static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
+{
+    const orr__fabric *f = s->f;
+    const orr__node *n = &f->nodes[node];
+    const uint32_t from = at;
+    for (uint32_t i = 0; i < n->port_count; i++) {
+        const uint32_t port = f->ports_of[n->first_port + i];
+        if (!f->ports[port].is_down)
+            s->neighbours[at++] = (neighbour){f->ports[f->ports[port].peer].node, port};
+    }
+    sort_neighbours(f, s->neighbours + from, at - from);
+    if (!f->config.is_compat)
+        return at;
+    uint32_t kept = from;
+    for (uint32_t i = from; i < at; i++)
+        if (i == from || s->neighbours[i].node != s->neighbours[kept - 1].node)
+            s->neighbours[kept++] = s->neighbours[i];
+    return kept;
+}
+
+static void find_neighbours(search *s)
+{
+    uint32_t at = 0;
+    for (uint32_t node = 0; node < s->f->node_count; node++) {
+        s->first[node] = at;
+        at = list_neighbours(s, node, at);
+    }
+    s->first[s->f->node_count] = at;
+}
+
+/* ---- columns and routers ---- */
+
+/* The switch of a host that has no other neighbour; ORR__NOBODY: it is not like that. */
+static uint32_t only_switch(const search *s, uint32_t host)
+{
+    const uint32_t from = s->first[host];
+    if (s->first[host + 1] - from != 1)
+        return ORR__NOBODY;
+    const uint32_t node = s->neighbours[from].node;
+    return s->f->nodes[node].kind == ORR__HOST ? ORR__NOBODY : node;
+}
+
+static bool name_columns(search *s)
+{
+    orr__routes_table *r = s->r;
+    const orr__fabric *f = s->f;
+    uint32_t *by_switch = orr_alloc(f->node_count, sizeof *by_switch);
+    if (!by_switch)
+        return false;
+    memset(by_switch, 0xff, f->node_count * sizeof *by_switch);
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        r->router_of[n] = r->root_port[n] = r->column_of[n] = ORR__NOBODY;
+        if (f->nodes[n].kind != ORR__HOST) {
+            r->router_of[n] = r->routers++;
+            continue;
+        }
+        const uint32_t root = only_switch(s, n);
+        if (root == ORR__NOBODY) {
+            r->router_of[n] = r->routers++;
+            r->column_of[n] = r->columns++;
+            continue;
+        }
+        if (by_switch[root] == ORR__NOBODY)
+            by_switch[root] = r->columns++;
+        r->column_of[n] = by_switch[root];
+        r->root_port[n] = f->ports[s->neighbours[s->first[n]].port].peer;
+    }
+    orr_free(by_switch);
+    return true;
+}
+
+/* ---- one search ---- */
+
+static orr__path extended(const orr__fabric *f, const orr__path *p, const orr__port *by)
+{
+    const uint64_t bits = f->config.payload * 8 * 1000000000u;
+    return (orr__path){p->delay + by->delay,
+                       p->transmission + (uint64_t)((unsigned __int128)bits * f->unit / by->rate),
+                       p->bandwidth < by->rate ? p->bandwidth : by->rate};
+}
+
+static bool note_candidate(search *s, uint32_t router, uint32_t port)
+{
+    if (!orr_grow(&s->found, &s->found_room, s->found_count + 1) ||
+        !orr_grow(&s->found_next, &s->next_room, s->found_count + 1))
+        return false;
+    const uint32_t i = (uint32_t)s->found_count++;
+    s->found[i] = (neighbour){router, port};
+    s->found_next[i] = ORR__NOBODY;
+    if (s->found_first[router] == ORR__NOBODY)
+        s->found_first[router] = i;
+    else
+        s->found_next[s->found_last[router]] = i;
+    s->found_last[router] = i;
+    return true;
+}
+
+static bool search_from(search *s, uint32_t root)
+{
+    const orr__fabric *f = s->f;
+    size_t head = 0, tail = 0;
+    memset(s->distance, 0xff, f->node_count * sizeof *s->distance);
+    memset(s->found_first, 0xff, s->r->routers * sizeof *s->found_first);
+    s->found_count = 0;
+    s->distance[root] = 0;
+    s->paths[root] = (orr__path){0, 0, UINT64_MAX};
+    s->waiting[tail++] = root;
+    while (head < tail) {
+        const uint32_t here = s->waiting[head++];
+        for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++) {
+            const uint32_t there = s->neighbours[i].node, port = s->neighbours[i].port;
+            if (s->distance[there] == ORR__NOBODY) {
+                s->distance[there] = s->distance[here] + 1;
+                s->paths[there] = extended(f, &s->paths[here], &f->ports[port]);
+                if (f->nodes[there].kind != ORR__HOST || f->config.forward_hosts)
+                    s->waiting[tail++] = there;
+            }
+            const uint32_t router = s->r->router_of[there];
+            if (s->distance[there] == s->distance[here] + 1 && router != ORR__NOBODY &&
+                !note_candidate(s, router, f->ports[port].peer))
+                return false;
+            if (s->distance[there] > s->r->longest)
+                s->r->longest = s->distance[there];
+        }
+    }
+    return true;
+}
+
+static uint32_t list_length(const search *s, uint32_t router)
+{
+    uint32_t count = 0;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        count++;
+    return count;
+}
+
+static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
+{
+    orr__routes_table *r = s->r;
+    const uint32_t count = list_length(s, router);
+    *out = ORR__NOBODY;
+    if (count == 1)
+        *out = s->found[s->found_first[router]].port;
+    if (count <= 1)
+        return true;
+    if (r->list_count + count + 1 >= IS_LIST ||
+        !orr_grow(&r->lists, &r->list_room, r->list_count + count + 1))
+        return false;
+    *out = IS_LIST | (uint32_t)r->list_count;
+    r->lists[r->list_count++] = count;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        r->lists[r->list_count++] = s->found[i].port;
+    return true;
+}
+
+static bool fill_column(search *s, uint32_t column, uint32_t root)
+{
+    orr__routes_table *r = s->r;
+    if (!search_from(s, root))
+        return false;
+    for (uint32_t n = 0; n < s->f->node_count; n++) {
+        const uint32_t router = r->router_of[n];
+        if (router == ORR__NOBODY)
+            continue;
+        const size_t at = (size_t)column * r->routers + router;
+        r->paths[at] = s->distance[n] == ORR__NOBODY ? (orr__path){0} : s->paths[n];
+        if (!keep_candidates(s, router, &r->table[at]))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_columns(search *s)
+{
+    orr__routes_table *r = s->r;
+    uint32_t done = 0;
+    for (uint32_t n = 0; n < s->f->node_count; n++) {
+        if (r->column_of[n] != done) /* columns are numbered in the order of their first hosts */
+            continue;
+        const uint32_t root = r->root_port[n] == ORR__NOBODY ? n : only_switch(s, n);
+        if (!fill_column(s, done++, root))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static bool make_search(search *s)
+{
+    const size_t nodes = s->f->node_count, ports = s->f->port_count;
+    s->first = orr_alloc(nodes + 1, sizeof *s->first);
+    s->neighbours = orr_alloc(ports, sizeof *s->neighbours);
+    s->distance = orr_alloc(nodes, sizeof *s->distance);
+    s->waiting = orr_alloc(nodes, sizeof *s->waiting);
+    s->paths = orr_alloc(nodes, sizeof *s->paths);
+    s->r->column_of = orr_alloc(nodes, sizeof *s->r->column_of);
+    s->r->root_port = orr_alloc(nodes, sizeof *s->r->root_port);
+    s->r->router_of = orr_alloc(nodes, sizeof *s->r->router_of);
+    return s->first && s->neighbours && s->distance && s->waiting && s->paths && s->r->column_of &&
+           s->r->root_port && s->r->router_of;
+}
+
+static bool make_table(search *s)
+{
+    orr__routes_table *r = s->r;
+    size_t cells;
+    s->found_first = orr_alloc(r->routers + 1, sizeof *s->found_first);
+    s->found_last = orr_alloc(r->routers + 1, sizeof *s->found_last);
+    if (!orr_mul_size(r->columns, r->routers, &cells) || cells > (size_t)1 << 31)
+        return false;
+    r->table = orr_alloc(cells + 1, sizeof *r->table);
+    r->paths = orr_alloc(cells + 1, sizeof *r->paths);
+    return s->found_first && s->found_last && r->table && r->paths;
+}
+
+static void drop_search(search *s)
+{
+    orr_free(s->first);
+    orr_free(s->neighbours);
+    orr_free(s->distance);
+    orr_free(s->waiting);
+    orr_free(s->paths);
+    orr_free(s->found);
+    orr_free(s->found_next);
+    orr_free(s->found_first);
+    orr_free(s->found_last);
+}
+
+orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err)
+{
+    search s = {.f = f, .r = orr_alloc(1, sizeof *s.r)};
+    bool is_made = s.r && make_search(&s);
+    if (is_made) {
+        find_neighbours(&s);
+        is_made = name_columns(&s) && make_table(&s) && fill_columns(&s);
+    }
+    drop_search(&s);
+    if (!is_made) {
+        orr__fabric_drop_routes(s.r);
+        return orr_no_memory(err);
+    }
+    orr__fabric_drop_routes(f->routes);
+    f->routes = s.r;
+    return ORR_OK;
+}
+
+/* ---- asking ---- */
+
+uint32_t orr__fabric_longest(const orr__fabric *f)
+{
+    return f->routes->longest;
+}
+
+/* Source, destination and ports as they stand in the packet. */
+static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed)
+{
+    const orr__flow *flow = &f->flows[p->flow];
+    const uint32_t src = orr__host_address(flow->src), dst = orr__host_address(flow->dst);
+    if (p->kind == ORR__FRAME_DATA)
+        return orr__murmur(src, dst, flow->src_port | (uint32_t)flow->dst_port << 16, seed);
+    return orr__murmur(dst, src, flow->dst_port | (uint32_t)flow->src_port << 16, seed);
+}
+
+uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
+{
+    const orr__routes_table *r = f->routes;
+    const uint32_t found = r->table[(size_t)r->column_of[p->to] * r->routers + r->router_of[node]];
+    if (!(found & IS_LIST))
+        return found;
+    if (found == ORR__NOBODY) {
+        const uint32_t last = r->root_port[p->to];
+        return last != ORR__NOBODY && f->ports[last].node == node ? last : ORR__NOBODY;
+    }
+    const uint32_t *list = &r->lists[found & ~IS_LIST];
+    return list[1 + hash_of(f, p, node) % list[0]];
+}
+
+uint32_t orr__fabric_nic_towards(
+    const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed)
+{
+    const orr__routes_table *r = f->routes;
+    if (r->router_of[from] == ORR__NOBODY)
+        return f->ports[r->root_port[from]].peer;
+    const uint32_t found = r->table[(size_t)r->column_of[to] * r->routers + r->router_of[from]];
+    if (found == ORR__NOBODY || !(found & IS_LIST))
+        return found;
+    const uint32_t *list = &r->lists[found & ~IS_LIST];
+    const uint32_t hash = orr__murmur(orr__host_address(from), orr__host_address(to), ports, seed);
+    return list[1 + hash % list[0]];
+}
+
+bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out)
+{
+    const orr__routes_table *r = f->routes;
+    const uint32_t router = r->router_of[src];
+    const orr__port *up = router == ORR__NOBODY ? &f->ports[r->root_port[src]] : NULL;
+    const uint32_t from = up ? r->router_of[up->node] : router;
+    *out = r->paths[(size_t)r->column_of[dst] * r->routers + from];
+    if (out->bandwidth == 0)
+        return false;
+    if (r->root_port[dst] != ORR__NOBODY)
+        *out = extended(f, out, &f->ports[r->root_port[dst]]);
+    if (up)
+        *out = extended(f, out, up);
+    return true;
+}

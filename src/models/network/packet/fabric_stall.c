@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric_stall.c - why nothing moves: flows whose packets are lost, and ports that pause each other in a circle.
+ *
+ * A port that must not send a class waits for the switch at the other end of its wire: for the packets that came in
+ * there from it, and so for the ports at which these stand.  If those are paused too, the question goes on; a port
+ * met twice closes a circle, which nothing inside it can open. */
+#include "fabric_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { FLOWS_SHOWN = 10, LINE = 240 };
+
+typedef struct walk {
+    const orr__fabric *f;
+    uint8_t *state; /* by port: 0 not seen, 1 on the way, 2 done */
+    uint32_t *way;
+    uint32_t length;
+    uint32_t circle_from; /* in way; ORR__NOBODY: none was found */
+} walk;
+
+static void name_port(const orr__fabric *f, uint32_t port, char *out, size_t room)
+{
+    const orr__port *p = &f->ports[port];
+    snprintf(out, room, "%s %u port %u (to %s %u)", p->is_switch ? "switch" : "host", p->node,
+             p->number, f->ports[p->peer].is_switch ? "switch" : "host", f->ports[p->peer].node);
+}
+
+/* Does a packet that came from `port` stand at `out`, which must not send it? */
+static bool waits_for(const orr__fabric *f, uint32_t port, uint32_t out)
+{
+    const uint32_t in = f->ports[port].peer;
+    for (unsigned class = 1; class < ORR__CLASSES; class ++) {
+        if (!(f->ports[out].paused >> class & 1))
+            continue;
+        uint32_t i = f->queues[(size_t)out * ORR__CLASSES + class].head;
+        for (; i != ORR__NOBODY; i = f->frames[i].next)
+            if (f->frames[i].in == in)
+                return true;
+    }
+    return false;
+}
+
+/* Depth first; a way never meets a port twice, so it is as long as there are ports at most. */
+static void follow(walk *w, uint32_t port)
+{
+    const orr__fabric *f = w->f;
+    const orr__node *node = &f->nodes[f->ports[f->ports[port].peer].node];
+    w->state[port] = 1;
+    w->way[w->length++] = port;
+    for (uint32_t i = 0; i < node->port_count && w->circle_from == ORR__NOBODY; i++) {
+        const uint32_t out = f->ports_of[node->first_port + i];
+        if (!f->ports[out].paused || w->state[out] == 2 || !waits_for(f, port, out))
+            continue;
+        if (w->state[out] == 1) {
+            for (uint32_t k = 0; k < w->length; k++)
+                if (w->way[k] == out)
+                    w->circle_from = k;
+        } else {
+            follow(w, out);
+        }
+    }
+    if (w->circle_from == ORR__NOBODY) {
+        w->length--;
+        w->state[port] = 2;
+    }
+}
+
+static void say_circle(const orr__fabric *f, orr__fabric_say say, void *context)
+{
+    char line[LINE], name[LINE / 2];
+    walk w = {.f = f, .circle_from = ORR__NOBODY};
+    w.state = orr_alloc(f->port_count, 1);
+    w.way = orr_alloc(f->port_count, sizeof *w.way);
+    for (uint32_t i = 0; i < f->port_count && w.state && w.way && w.circle_from == ORR__NOBODY; i++)
+        if (f->ports[i].paused && w.state[i] == 0)
+            follow(&w, i);
+    if (w.circle_from != ORR__NOBODY) {
+        say(context, "deadlock: these ports pause each other in a circle:");
+        for (uint32_t k = w.circle_from; k < w.length; k++) {
+            name_port(f, w.way[k], name, sizeof name);
+            snprintf(line, sizeof line, "  %s waits for the next one", name);
+            say(context, line);
+        }
+    }
+    orr_free(w.state);
+    orr_free(w.way);
+}
+
+static const char *reason(const orr__fabric *f, const orr__flow *w)
+{
+    const orr__port *p = &f->ports[w->port];
+    if (!w->line_rate)
+        return "it has not started";
+    if (p->is_down)
+        return "the link of its host is down";
+    if (p->paused >> w->class & 1)
+        return "its host is paused";
+    if (w->timeouts)
+        return "nothing of what it sends comes through, however often it tries";
+    if (w->frames)
+        return "its packets stand in the network";
+    if (w->sent > w->acked)
+        return "what it has sent was lost and nothing makes it send that again";
+    return "it has nothing to wait for";
+}
+
+void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *context)
+{
+    char line[LINE];
+    uint64_t shown = 0;
+    for (size_t i = 0; i < f->flow_count; i++) {
+        const orr__flow *w = &f->flows[i];
+        if (!w->is_used || w->is_complete || shown++ >= FLOWS_SHOWN)
+            continue;
+        snprintf(line, sizeof line,
+                 "flow %u -> %u (port %u): %" PRIu64 " of %" PRIu64 " bytes acknowledged, %" PRIu64
+                 " sent: %s",
+                 w->src, w->dst, w->src_port, w->acked, w->size, w->sent, reason(f, w));
+        say(context, line);
+    }
+    if (shown > FLOWS_SHOWN) {
+        snprintf(line, sizeof line, "and %" PRIu64 " more", shown - FLOWS_SHOWN);
+        say(context, line);
+    }
+    say_circle(f, say, context);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric_switch.c - switches: a shared buffer, priority flow control, marking (packet-network.md 7).
+ *
+ *     arrival:   way out -> admitted? -> accounted -> pause the sender? -> queue -> try to send
+ *     departure: class -> released -> marked? -> resume the sender? -> tell HPCC -> wire
+ *
+ * Counters are of 32 bits and wrap as those of the reference do (7.1); a buffer too small for its reservations is
+ * refused at the start unless is_compat. */
+#include "fabric_impl.h"
+
+static orr__queue *queue_of(orr__fabric *f, const orr__port *p, unsigned class)
+{
+    return &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES + class];
+}
+
+/* ---- accounts (7.1) ---- */
+
+static uint32_t used(const orr__queue *q)
+{
+    return q->ingress > ORR__RESERVE ? q->ingress - ORR__RESERVE : 0;
+}
+
+static uint32_t threshold(const orr__fabric *f, const orr__port *p)
+{
+    const orr__node *n = &f->nodes[p->node];
+    return (n->available - n->shared) >> p->shift;
+}
+
+static bool admits(const orr__fabric *f, const orr__port *p, const orr__queue *q, uint32_t size)
+{
+    return size + q->headroom <= p->headroom || size + used(q) <= threshold(f, p);
+}
+
+static void account(orr__fabric *f, const orr__port *p, orr__queue *q, uint32_t size)
+{
+    const uint32_t total = q->ingress + size;
+    if (total <= ORR__RESERVE) {
+        q->ingress = total;
+    } else if (total - ORR__RESERVE > threshold(f, p)) {
+        q->headroom += size;
+    } else {
+        const uint32_t over = total - ORR__RESERVE;
+        q->ingress = total;
+        f->nodes[p->node].shared += size < over ? size : over;
+    }
+}
+
+static void release(orr__fabric *f, const orr__port *p, orr__queue *q, uint32_t size)
+{
+    const uint32_t from_headroom = q->headroom < size ? q->headroom : size;
+    const uint32_t rest = size - from_headroom, in_use = used(q);
+    q->headroom -= from_headroom;
+    f->nodes[p->node].shared -= rest < in_use ? rest : in_use;
+    q->ingress -= rest;
+}
+
+/* ---- queues ---- */
+
+static void enqueue(orr__fabric *f, orr__port *p, unsigned class, uint32_t frame)
+{
+    orr__queue *q = queue_of(f, p, class);
+    if (orr__writer_traces(f))
+        orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_ENQUEUE, class);
+    orr__queue_push(f, &q->head, &q->tail, frame);
+    p->queued |= (uint8_t)(1u << class);
+    p->queued_bytes += f->frames[frame].size;
+    if (p->queued_bytes > p->max_queued)
+        p->max_queued = p->queued_bytes;
+    orr__switch_try(f, p);
+}
+
+/* ---- pausing (7.2) ---- */
+
+static void send_pfc(orr__fabric *f, orr__port *p, unsigned class, bool pauses)
+{
+    const uint32_t id = orr__frame_new(f);
+    const uint8_t bit = (uint8_t)(1u << class);
+    if (id == ORR__NOBODY)
+        return;
+    (void)orr__coins_next(&f->coins); /* a PFC frame uses up one stream (1.2) */
+    f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
+                                 .size = ORR__PFC_BYTES,
+                                 .flow = ORR__NOBODY,
+                                 .class = (uint8_t) class,
+                                 .pauses = pauses};
+    enqueue(f, p, 0, id);
+    p->pause_sent = (uint8_t)(pauses ? p->pause_sent | bit : p->pause_sent & ~bit);
+}
+
+static void pause_if_needed(orr__fabric *f, orr__port *p, const orr__queue *q, unsigned class)
+{
+    if (!(p->pause_sent >> class & 1) && (q->headroom > 0 || used(q) >= threshold(f, p)))
+        send_pfc(f, p, class, true);
+}
+
+static void resume_if_possible(orr__fabric *f, orr__port *p, const orr__queue *q, unsigned class)
+{
+    if ((p->pause_sent >> class & 1) && q->headroom == 0 &&
+        (used(q) == 0 || used(q) + ORR__RESUME_OFFSET <= threshold(f, p)))
+        send_pfc(f, p, class, false);
+}
+
+/* ---- marking (7.3) ---- */
+
+static bool is_marked(orr__fabric *f, const orr__port *p, uint32_t waiting)
+{
+    if (!f->config.enable_qcn || waiting <= p->kmin)
+        return false;
+    if (waiting > p->kmax)
+        return true;
+    const double chance = p->pmax * (double)(waiting - p->kmin) / (double)(p->kmax - p->kmin);
+    return orr__coins_next(&f->coins) < chance;
+}
+
+/* ---- sending ---- */
+
+/* Class 0 first and whatever is paused, then in turn behind the one served last; -1: none. */
+static int next_class(const orr__port *p)
+{
+    if (p->queued & 1)
+        return 0;
+    const unsigned ready = p->queued & ~(unsigned)p->paused;
+    if (!ready)
+        return -1;
+    const unsigned from = (p->last_class + 1u) % ORR__CLASSES;
+    const unsigned turned = (ready >> from | ready << (ORR__CLASSES - from)) & 0xff;
+    return (int)((from + (unsigned)__builtin_ctz(turned)) % ORR__CLASSES);
+}
+
+static uint32_t take_frame(orr__fabric *f, orr__port *p, unsigned class)
+{
+    orr__queue *q = queue_of(f, p, class);
+    const uint32_t frame = orr__queue_pop(f, &q->head);
+    if (q->head == ORR__NOBODY)
+        p->queued &= (uint8_t) ~(1u << class);
+    p->queued_bytes -= f->frames[frame].size;
+    return frame;
+}
+
+static void leave_buffer(orr__fabric *f, orr__port *p, unsigned class, uint32_t frame)
+{
+    const uint32_t size = f->frames[frame].size;
+    orr__port *in = &f->ports[f->frames[frame].in];
+    orr__queue *from = queue_of(f, in, class), *q = queue_of(f, p, class);
+    p->last_class = (uint8_t) class;
+    release(f, in, from, size);
+    q->egress -= size;
+    if (is_marked(f, p, q->egress)) {
+        f->frames[frame].is_marked = true;
+        f->figures.marked++;
+    }
+    resume_if_possible(f, in, from, class);
+}
+
+void orr__switch_try(orr__fabric *f, orr__port *p)
+{
+    if (p->is_down)
+        return;
+    if (orr__port_is_busy(f, p)) {
+        orr__port_await(f, p);
+        return;
+    }
+    const int class = next_class(p);
+    if (class < 0)
+        return;
+    const uint32_t frame = take_frame(f, p, (unsigned)class);
+    if (class)
+        leave_buffer(f, p, (unsigned)class, frame);
+    orr__frame *m = &f->frames[frame];
+    if (m->kind == ORR__FRAME_DATA && f->control && f->control->forward)
+        f->control->forward(f, p, m);
+    p->bytes_sent += m->size;
+    p->last_size = m->size;
+    p->last_at = f->now;
+    if (orr__writer_traces(f))
+        orr__write_trace(f, p, m, ORR__TRACE_DEQUEUE, (unsigned)class);
+    orr__port_transmit(f, p, frame);
+    if (p->queued)
+        orr__port_await(f, p);
+}
+
+/* ---- receiving ---- */
+
+void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame)
+{
+    orr__frame *m = &f->frames[frame];
+    const uint32_t way = orr__fabric_route(f, in->node, m);
+    const unsigned class = m->class;
+    const uint32_t size = m->size;
+    orr__queue *q = queue_of(f, in, class);
+    if (way != ORR__NOBODY && class == 0) { /* never paused and not counted */
+        enqueue(f, &f->ports[way], 0, frame);
+        return;
+    }
+    if (way == ORR__NOBODY || !admits(f, in, q, size)) {
+        f->figures.dropped++;
+        orr__frame_drop(f, frame);
+        return;
+    }
+    orr__port *out = &f->ports[way];
+    m->in = orr__port_of(f, in);
+    account(f, in, q, size);
+    queue_of(f, out, class)->egress += size;
+    pause_if_needed(f, in, q, class);
+    enqueue(f, out, class, frame);
+}
+
+void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame)
+{
+    const orr__frame *m = &f->frames[frame];
+    orr__port *in = &f->ports[m->in];
+    const unsigned class = m->class;
+    orr__queue *from = queue_of(f, in, class);
+    release(f, in, from, m->size);
+    queue_of(f, p, class)->egress -= m->size;
+    resume_if_possible(f, in, from, class);
+}
+
+/* ---- how a port is set up ---- */
+
+static void set_up_port(orr__fabric *f, orr__port *p, uint64_t nic_rate)
+{
+    const uint64_t delay_ns = p->delay / f->unit;
+    const unsigned __int128 on_wire = (unsigned __int128)p->rate * delay_ns / 8 / 1000000000u;
+    p->headroom = (uint32_t)(on_wire * f->config.headroom_factor);
+    p->shift = 3;
+    for (uint64_t rate = p->rate; rate > nic_rate && p->shift; rate /= 2)
+        p->shift--;
+    for (unsigned i = 0; i < f->config.mark_count; i++)
+        if (f->config.marks[i].rate == p->rate) {
+            p->kmin = f->config.marks[i].kmin;
+            p->kmax = f->config.marks[i].kmax;
+            p->pmax = f->config.marks[i].pmax;
+        }
+}
+
+void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate)
+{
+    const uint32_t whole = (uint32_t)(f->config.buffer_mib << 20);
+    for (uint32_t n = 0; n < f->node_count; n++)
+        f->nodes[n].available = whole;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        orr__port *p = &f->ports[i];
+        if (!p->is_switch)
+            continue;
+        set_up_port(f, p, nic_rate);
+        f->nodes[p->node].available -= p->headroom + ORR__RESERVE;
+    }
+}

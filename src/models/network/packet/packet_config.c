@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet_config.c - config.txt: one table of keys, read word by word (packet-network.md 3).
+ *
+ * A later value overrides an earlier one.  Keys that the reference accepts and ignores are rows without a place. */
+#include "packet_config.h"
+
+#include "../../../base/input.h"
+#include "../../../base/text.h"
+#include "packet_words.h"
+
+#include <math.h>
+#include <stddef.h>
+
+typedef enum kind { WHOLE, FLAG, REAL, RATE, PATH, KMIN, KMAX, PMAX, DOWN, WORD } kind;
+
+typedef struct key {
+    const char *name;
+    kind kind;
+    size_t offset;
+    uint64_t min, max;
+} key;
+
+#define AT(field) offsetof(orr__packet_config, field)
+#define ANY UINT64_MAX
+
+static const key keys[] = {
+    {"ENABLE_QCN", FLAG, AT(enable_qcn), 0, 0},
+    {"USE_DYNAMIC_PFC_THRESHOLD", WORD, 0, 0, 0},
+    {"CLAMP_TARGET_RATE", FLAG, AT(clamp_target_rate), 0, 0},
+    {"PAUSE_TIME", WHOLE, AT(pause_time_us), 0, ANY},
+    {"DATA_RATE", WORD, 0, 0, 0},
+    {"LINK_DELAY", WORD, 0, 0, 0},
+    {"PACKET_PAYLOAD_SIZE", WHOLE, AT(payload), 1, 65000},
+    {"L2_CHUNK_SIZE", WHOLE, AT(chunk), 0, UINT32_MAX},
+    {"L2_ACK_INTERVAL", WHOLE, AT(ack_interval), 0, UINT32_MAX},
+    {"L2_BACK_TO_ZERO", FLAG, AT(back_to_zero), 0, 0},
+    {"TOPOLOGY_FILE", PATH, AT(topology), 0, 0},
+    {"FLOW_FILE", PATH, AT(flows), 0, 0},
+    {"TRACE_FILE", PATH, AT(trace_nodes), 0, 0},
+    {"TRACE_OUTPUT_FILE", PATH, AT(trace_out), 0, 0},
+    {"FCT_OUTPUT_FILE", PATH, AT(fct_out), 0, 0},
+    {"PFC_OUTPUT_FILE", PATH, AT(pfc_out), 0, 0},
+    {"QLEN_MON_FILE", PATH, AT(qlen_out), 0, 0},
+    {"QLEN_MON_START", WHOLE, AT(qlen_start_ns), 0, ANY},
+    {"QLEN_MON_END", WHOLE, AT(qlen_end_ns), 0, ANY},
+    {"QLEN_MON_INTERVAL", WHOLE, AT(qlen_interval_ns), 1, 1000000000},
+    {"SIMULATOR_STOP_TIME", REAL, AT(stop_s), 0, 0},
+    {"CC_MODE", WHOLE, AT(control), 0, 1000},
+    {"ALPHA_RESUME_INTERVAL", WHOLE, AT(alpha_us), 0, 1000000000},
+    {"RATE_DECREASE_INTERVAL", WHOLE, AT(decrease_us), 0, 1000000000},
+    {"RP_TIMER", WHOLE, AT(rp_us), 0, 1000000000},
+    {"EWMA_GAIN", REAL, AT(gain), 0, 0},
+    {"FAST_RECOVERY_TIMES", WHOLE, AT(recovery_times), 0, UINT32_MAX},
+    {"RATE_AI", RATE, AT(rate_ai), 0, 0},
+    {"RATE_HAI", RATE, AT(rate_hai), 0, 0},
+    {"MIN_RATE", RATE, AT(min_rate), 0, 0},
+    {"DCTCP_RATE_AI", RATE, AT(dctcp_rate_ai), 0, 0},
+    {"ERROR_RATE_PER_LINK", REAL, AT(error_rate), 0, 1},
+    {"HAS_WIN", FLAG, AT(has_window), 0, 0},
+    {"GLOBAL_T", FLAG, AT(global_t), 0, 0},
+    {"VAR_WIN", FLAG, AT(var_window), 0, 0},
+    {"FAST_REACT", FLAG, AT(fast_react), 0, 0},
+    {"U_TARGET", REAL, AT(target), 0, 0},
+    {"MI_THRESH", WHOLE, AT(mi_thresh), 0, INT32_MAX},
+    {"INT_MULTI", WHOLE, AT(int_multi), 1, 65536},
+    {"MULTI_RATE", FLAG, AT(multi_rate), 0, 0},
+    {"SAMPLE_FEEDBACK", FLAG, AT(sample_feedback), 0, 0},
+    {"PINT_LOG_BASE", REAL, AT(pint_base), 0, 0},
+    {"PINT_PROB", REAL, AT(pint_prob), 0, 1},
+    {"RATE_BOUND", FLAG, AT(rate_bound), 0, 0},
+    {"NIC_TOTAL_PAUSE_TIME", WHOLE, AT(nic_pauses), 0, UINT32_MAX},
+    {"ACK_HIGH_PRIO", FLAG, AT(ack_high_prio), 0, 0},
+    {"LINK_DOWN", DOWN, 0, 0, 0},
+    {"ENABLE_TRACE", FLAG, AT(enable_trace), 0, 0},
+    {"KMAX_MAP", KMAX, 0, 0, 0},
+    {"KMIN_MAP", KMIN, 0, 0, 0},
+    {"PMAX_MAP", PMAX, 0, 0, 0},
+    {"BUFFER_SIZE", WHOLE, AT(buffer_mib), 1, 4095},
+    {"HEADROOM_FACTOR", WHOLE, AT(headroom_factor), 0, 1024},
+    /* ours (docs/format/packet.md) */
+    {"WIRE_OVERHEAD", WHOLE, AT(wire_overhead), 0, 1024},
+    {"FORWARDING_HOSTS", FLAG, AT(forward_hosts), 0, 0},
+    {"LINK_EVENTS_FILE", PATH, AT(link_events), 0, 0},
+    /* SimAI's (section 13), which ask for files that this program writes otherwise */
+    {"BW_MON_FILE", WORD, 0, 0, 0},
+    {"RATE_MON_FILE", WORD, 0, 0, 0},
+    {"CNP_MON_FILE", WORD, 0, 0, 0},
+    {"MON_START", WORD, 0, 0, 0},
+    {"MON_END", WORD, 0, 0, 0},
+    {"QP_MON_INTERVAL", WORD, 0, 0, 0},
+    {"BW_MON_INTERVAL", WORD, 0, 0, 0},
+};
+
+void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
+{
+    *c = (orr__packet_config){.is_compat = is_compat,
+                              .enable_qcn = 1,
+                              .pause_time_us = 5,
+                              .payload = 1000,
+                              .control = ORR__CONTROL_DCQCN,
+                              .alpha_us = 55,
+                              .decrease_us = 4,
+                              .recovery_times = 5,
+                              .min_rate = 100000000,
+                              .dctcp_rate_ai = 1000000000,
+                              .has_window = 1,
+                              .global_t = 1,
+                              .fast_react = 1,
+                              .target = 0.95,
+                              .mi_thresh = 5,
+                              .int_multi = 1,
+                              .multi_rate = 1,
+                              .pint_base = 1.05,
+                              .pint_prob = 1,
+                              .rate_bound = 1,
+                              .enable_trace = 1,
+                              .buffer_mib = 16,
+                              .headroom_factor = 3,
+                              .qlen_end_ns = 2100000000,
+                              .qlen_interval_ns = 100,
+                              .stop_s = 3.01,
+                              .fct_out = "fct.txt",
+                              .pfc_out = "pfc.txt"};
+}
+
+/* ---- values ---- */
+
+static orr__marks *marks_of(orr__packet_config *c, uint64_t rate)
+{
+    for (unsigned i = 0; i < c->mark_count; i++)
+        if (c->marks[i].rate == rate)
+            return &c->marks[i];
+    if (c->mark_count == ORR__MARKS_MOST)
+        return NULL;
+    c->marks[c->mark_count] = (orr__marks){.rate = rate};
+    return &c->marks[c->mark_count++];
+}
+
+static void set_mark(orr__marks *m, kind k, double value)
+{
+    if (k == PMAX) {
+        m->pmax = value;
+        m->has_pmax = true;
+    } else if (k == KMIN) {
+        m->kmin = (uint64_t)value * 1000;
+        m->has_kmin = true;
+    } else {
+        m->kmax = (uint64_t)value * 1000;
+        m->has_kmax = true;
+    }
+}
+
+/* "n rate value ...": thresholds in kB, or a probability. */
+static orr_code take_map(orr__packet_config *c, kind k, orr__words *w, orr_error *err)
+{
+    uint64_t count = 0, rate = 0;
+    double value = 0;
+    orr_code code =
+        orr__words_u64(w, "the number of rows of the map", 0, ORR__MARKS_MOST, &count, err);
+    for (uint64_t i = 0; i < count && !code; i++) {
+        code = orr__words_u64(w, "a link speed in bit/s", 1, (uint64_t)1e15, &rate, err);
+        if (!code)
+            code = k == PMAX ? orr__words_real(w, "a probability", 0, 1, &value, err)
+                             : orr__words_real(w, "a threshold in kB", 0, 1e9, &value, err);
+        orr__marks *m = code ? NULL : marks_of(c, rate);
+        if (m)
+            set_mark(m, k, value);
+        else if (!code) {
+            const orr_where where = orr__words_where(w);
+            code = orr_fail(err, ORR_EINPUT, &where, "more than %d link speeds", ORR__MARKS_MOST);
+        }
+    }
+    return code;
+}
+
+static orr_code take_down(orr__packet_config *c, orr__words *w, orr_error *err)
+{
+    orr_code code =
+        orr__words_u64(w, "the time of a failure in us", 0, (uint64_t)1e15, &c->down_us, err);
+    if (!code)
+        code = orr__words_u64(w, "a node", 0, UINT32_MAX, &c->down_a, err);
+    if (!code)
+        code = orr__words_u64(w, "a node", 0, UINT32_MAX, &c->down_b, err);
+    c->has_down = !code && c->down_us > 0; /* as the reference has it: 0 0 0 is no failure */
+    return code;
+}
+
+static orr_code take_path(char *out, orr__words *w, orr_error *err)
+{
+    orr_str s;
+    const orr_code code = orr__words_need(w, "a path", &s, err);
+    if (code)
+        return code;
+    if (s.len >= ORR__PATH_ROOM || memchr(s.ptr, 0, s.len)) {
+        const orr_where where = orr__words_where(w);
+        return orr_fail(err, ORR_EINPUT, &where, "this is not a path");
+    }
+    memcpy(out, s.ptr, s.len);
+    out[s.len] = 0;
+    return ORR_OK;
+}
+
+static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, orr_error *err)
+{
+    void *to = (char *)c + k->offset;
+    orr_str ignored;
+    double real = 0;
+    orr_code code;
+    switch (k->kind) {
+    case WHOLE: /* as a stream into an integer: what is behind the point is cut off */
+        code = orr__words_real(w, k->name, (double)k->min, k->max == ANY ? 1e19 : (double)k->max,
+                               &real, err);
+        if (!code)
+            *(uint64_t *)to = (uint64_t)real;
+        return code;
+    case FLAG:
+        code = orr__words_real(w, k->name, 0, 1e9, &real, err);
+        *(uint64_t *)to = real >= 1;
+        return code;
+    case REAL:
+        return orr__words_real(w, k->name, 0, k->max ? (double)k->max : 1e300, to, err);
+    case RATE:
+        return orr__words_rate(w, k->name, to, err);
+    case PATH:
+        return take_path(to, w, err);
+    case DOWN:
+        return take_down(c, w, err);
+    case WORD:
+        return orr__words_need(w, "a value", &ignored, err);
+    default:
+        return take_map(c, k->kind, w, err);
+    }
+}
+
+/* ---- the file ---- */
+
+static const key *find_key(orr_str s)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (orr_str_is(s, keys[i].name))
+            return &keys[i];
+    return NULL;
+}
+
+static orr_code unknown_key(orr__packet_config *c, const orr__words *w, orr_str s, orr_error *err)
+{
+    const orr_where where = orr__words_where(w);
+    const int shown = (int)(s.len < 60 ? s.len : 60);
+    if (!c->is_compat)
+        return orr_fail(err, ORR_EINPUT, &where,
+                        "\"%.*s\" is not a key; docs/format/packet.md lists them", shown, s.ptr);
+    if (c->unknown_count++ == 0) {
+        memcpy(c->unknown, s.ptr, (size_t)shown);
+        c->unknown[shown] = 0;
+        c->unknown_at = where;
+    }
+    return ORR_OK;
+}
+
+static orr_code check(const orr__packet_config *c, const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    if (c->chunk == 0)
+        return orr_fail(err, ORR_EINPUT, &w, "L2_CHUNK_SIZE is missing or 0 (bytes, above 0)");
+    if (c->ack_interval == 0 && c->is_compat)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "L2_ACK_INTERVAL is missing or 0: nothing would be acknowledged");
+    if (!c->has_rate_ai || !c->has_rate_hai)
+        return orr_fail(err, ORR_EINPUT, &w, "%s is missing (a rate, as 50Mb/s)",
+                        c->has_rate_ai ? "RATE_HAI" : "RATE_AI");
+    if (!(c->target > 0))
+        return orr_fail(err, ORR_EINPUT, &w, "U_TARGET is 0");
+    if (c->control == ORR__CONTROL_HPCC && !c->has_window)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "HPCC (CC_MODE 3) needs a window (HAS_WIN 1): it divides by it");
+    if (c->control == ORR__CONTROL_PINT && !(c->pint_base > 1 && c->pint_base <= 16))
+        return orr_fail(err, ORR_EINPUT, &w, "PINT_LOG_BASE is not above 1 and at most 16");
+    if (c->control == ORR__CONTROL_DCQCN && c->is_compat == false && c->rp_us == 0)
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "DCQCN (CC_MODE 1) needs RP_TIMER (us, above 0): the rate would never grow");
+    return ORR_OK;
+}
+
+orr_code orr__packet_config_parse(orr__packet_config *c,
+                                  orr_span bytes,
+                                  const char *path,
+                                  orr_error *err)
+{
+    orr__words w;
+    orr_str s;
+    orr_code code = ORR_OK;
+    orr__words_init(&w, bytes, path);
+    while (!code && orr__words_next(&w, &s)) {
+        const key *k = find_key(s);
+        code = k ? take_value(c, k, &w, err) : unknown_key(c, &w, s, err);
+        if (!code && k) {
+            c->has_rate_ai |= k->offset == AT(rate_ai);
+            c->has_rate_hai |= k->offset == AT(rate_hai);
+            c->has_stop |= k->offset == AT(stop_s);
+        }
+    }
+    return code ? code : check(c, path, err);
+}
+
+orr_code orr__packet_config_read(orr__packet_config *c, const char *path, orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    if (strlen(path) < sizeof c->path)
+        memcpy(c->path, path, strlen(path) + 1);
+    code = orr__packet_config_parse(c, orr_input_bytes(in), path, err);
+    orr_input_close(in);
+    return code;
+}

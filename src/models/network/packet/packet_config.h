@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet_config.h - the settings of a packet network: config.txt of the old program (packet-network.md 3). */
+#ifndef ORR_MODELS_PACKET_CONFIG_H
+#define ORR_MODELS_PACKET_CONFIG_H
+
+#include "../../../base/memory.h"
+
+/* CC_MODE; any other number is none. */
+typedef enum orr__control {
+    ORR__CONTROL_DCQCN = 1,
+    ORR__CONTROL_HPCC = 3,
+    ORR__CONTROL_TIMELY = 7,
+    ORR__CONTROL_DCTCP = 8,
+    ORR__CONTROL_PINT = 10
+} orr__control;
+
+/* Marking thresholds of ports of one speed.  A map of the file fills one of the values of its rows. */
+typedef struct orr__marks {
+    uint64_t rate;
+    uint64_t kmin, kmax; /* bytes */
+    double pmax;
+    bool has_kmin, has_kmax, has_pmax;
+} orr__marks;
+
+enum { ORR__MARKS_MOST = 64, ORR__PATH_ROOM = 1024 };
+
+typedef struct orr__packet_config {
+    char path[ORR__PATH_ROOM]; /* of the file itself; "" without one */
+    bool is_compat;            /* what the reference does, oddities and all (section 14) */
+    uint64_t enable_qcn, clamp_target_rate, pause_time_us, payload, chunk, ack_interval;
+    uint64_t back_to_zero, control;
+    uint64_t alpha_us, decrease_us, rp_us; /* DCQCN's timers */
+    uint64_t recovery_times;
+    uint64_t rate_ai, rate_hai, min_rate, dctcp_rate_ai;
+    bool has_rate_ai, has_rate_hai;
+    double gain, error_rate, target, pint_base, pint_prob;
+    uint64_t has_window, global_t, var_window, fast_react, mi_thresh, int_multi, multi_rate;
+    uint64_t sample_feedback, rate_bound, nic_pauses, ack_high_prio;
+    uint64_t down_us, down_a, down_b;
+    bool has_down;
+    uint64_t enable_trace, buffer_mib, headroom_factor;
+    uint64_t qlen_start_ns, qlen_end_ns, qlen_interval_ns;
+    double stop_s;
+    bool has_stop;          /* the file says so */
+    uint64_t wire_overhead; /* bytes a frame has on the wire beside those of section 6.2 */
+    uint64_t forward_hosts; /* hosts pass on what is for others */
+    char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */
+    orr__marks marks[ORR__MARKS_MOST];
+    unsigned mark_count;
+    char topology[ORR__PATH_ROOM], flows[ORR__PATH_ROOM], trace_nodes[ORR__PATH_ROOM];
+    char trace_out[ORR__PATH_ROOM], fct_out[ORR__PATH_ROOM], pfc_out[ORR__PATH_ROOM];
+    char qlen_out[ORR__PATH_ROOM];
+    char unknown[64]; /* under is_compat: the first key nobody knows, and where it stands */
+    orr_where unknown_at;
+    uint64_t unknown_count;
+} orr__packet_config;
+
+void orr__packet_config_defaults(orr__packet_config *c, bool is_compat);
+/* Over the defaults.  With is_compat, unknown words are counted; else they are errors. */
+orr_code orr__packet_config_parse(orr__packet_config *c,
+                                  orr_span bytes,
+                                  const char *path,
+                                  orr_error *err) ORR_MUST_CHECK;
+orr_code orr__packet_config_read(orr__packet_config *c,
+                                 const char *path,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet_files.h - what a packet network is made of and what runs on it: nodes and cables, flows
+ * (packet-network.md 4.1, 4.2, 13). */
+#ifndef ORR_MODELS_PACKET_FILES_H
+#define ORR_MODELS_PACKET_FILES_H
+
+#include "../../../base/memory.h"
+
+typedef enum orr__node_kind { ORR__HOST, ORR__SWITCH, ORR__NVSWITCH } orr__node_kind;
+
+/* A full-duplex link. */
+typedef struct orr__cable {
+    uint32_t a, b;
+    uint64_t rate; /* bit/s */
+    uint64_t delay_ps;
+    double error; /* probability that a packet is lost, in each direction */
+} orr__cable;
+
+typedef struct orr__cabling {
+    uint32_t nodes;
+    uint8_t *kinds; /* orr__node_kind by node */
+    uint32_t hosts; /* how many of them */
+    orr__cable *cables;
+    size_t cable_count, cable_room;
+    uint32_t gpus_per_server; /* SimAI's dialect; 0 otherwise */
+} orr__cabling;
+
+typedef struct orr__flow_line {
+    uint32_t src, dst;
+    uint64_t bytes;
+    double start_s;
+    uint16_t port; /* of the destination */
+    uint8_t class;
+    uint32_t line; /* of the file */
+} orr__flow_line;
+
+typedef struct orr__flow_list {
+    orr__flow_line *lines;
+    size_t count, room;
+} orr__flow_list;
+
+orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, orr_error *err)
+    ORR_MUST_CHECK;
+orr_code orr__cabling_read(orr__cabling *c, const char *path, orr_error *err) ORR_MUST_CHECK;
+void orr__cabling_fini(orr__cabling *c); /* an all-zero one is empty */
+
+/* The nodes that a line names must be hosts of the cabling. */
+orr_code orr__flows_parse(orr__flow_list *f,
+                          const orr__cabling *c,
+                          orr_span bytes,
+                          const char *path,
+                          orr_error *err) ORR_MUST_CHECK;
+orr_code orr__flows_read(orr__flow_list *f, const orr__cabling *c, const char *path, orr_error *err)
+    ORR_MUST_CHECK;
+void orr__flows_fini(orr__flow_list *f);
+
+/* A link that fails, or works again. */
+typedef struct orr__link_event {
+    uint64_t at_ps;
+    uint32_t a, b;
+    bool is_up;
+    uint32_t line;
+} orr__link_event;
+
+typedef struct orr__link_events {
+    orr__link_event *events;
+    size_t count, room;
+} orr__link_events;
+
+/* Lines "time down|up a b", as "50us down 4 7", in any order. */
+orr_code orr__link_events_parse(orr__link_events *e,
+                                const orr__cabling *c,
+                                orr_span bytes,
+                                const char *path,
+                                orr_error *err) ORR_MUST_CHECK;
+orr_code orr__link_events_read(orr__link_events *e,
+                               const orr__cabling *c,
+                               const char *path,
+                               orr_error *err) ORR_MUST_CHECK;
+void orr__link_events_fini(orr__link_events *e);
+
+/* The nodes whose packets are traced: "count id id ..."; is_traced has a place a node. */
+orr_code orr__traced_read(const orr__cabling *c, const char *path, bool *is_traced, orr_error *err)
+    ORR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet_inputs.h - the files of a packet network, read and checked against each other. */
+#ifndef ORR_MODELS_PACKET_INPUTS_H
+#define ORR_MODELS_PACKET_INPUTS_H
+
+#include "fabric.h"
+
+struct orr__topology;
+
+typedef struct orr__packet_inputs {
+    orr__packet_config config;
+    orr__cabling cabling;
+    orr__link_events link_events;
+    bool *is_traced; /* by node; NULL: no trace is wanted */
+    orr_arena *arena;
+    char **warnings; /* what is odd, but not wrong */
+    size_t warning_count, warning_room;
+} orr__packet_inputs;
+
+/* What a caller has that the configuration may have, too; NULL: the configuration decides. */
+typedef struct orr__packet_given {
+    const char *config;                /* NULL: defaults for everything */
+    const char *topology;              /* instead of TOPOLOGY_FILE */
+    const struct orr__topology *links; /* instead of both */
+    bool is_compat;
+} orr__packet_given;
+
+/* On failure nothing needs to be undone. */
+orr_code orr__packet_inputs_read(orr__packet_inputs *in,
+                                 const orr__packet_given *given,
+                                 orr_error *err) ORR_MUST_CHECK;
+void orr__packet_inputs_fini(orr__packet_inputs *in);
+
+/* Where an input lies that the configuration names: as it stands if that is there, else beside it.  An error when
+ * the configuration has no such key. */
+orr_code orr__packet_inputs_path(const orr__packet_inputs *in,
+                                 const char *own,
+                                 const char *key,
+                                 const char **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet_network.c - the packet network under the simulator: a message is a flow (packet-network.md 6.1).
+ *
+ * Under is_compat the receiver is told when the sender has the last acknowledgement, right after the sender; else
+ * when the last byte is there.  Time here may be finer than the clock's: what happens between two ticks is told at
+ * the later one. */
+#include "packet_network.h"
+
+typedef struct packet_net {
+    orr__fabric *fabric;
+    orr_sim *sim;
+    orr_event_source source;
+    bool is_compat;
+} packet_net;
+
+/* ---- what the fabric tells ---- */
+
+static void sent(void *net, uint64_t token)
+{
+    packet_net *n = net;
+    if (n->is_compat)
+        orr_sim_deliver(n->sim, token);
+    else
+        orr_sim_sent(n->sim, token);
+}
+
+static void arrived(void *net, uint64_t token)
+{
+    packet_net *n = net;
+    if (!n->is_compat)
+        orr_sim_arrive(n->sim, token);
+}
+
+/* ---- events ---- */
+
+static uint64_t run_events(void *net, uint64_t most)
+{
+    packet_net *n = net;
+    orr_error err;
+    const uint64_t done = orr__fabric_run(n->fabric, most);
+    if (orr__fabric_status(n->fabric, &err))
+        orr_sim_fail(n->sim, &err);
+    return done;
+}
+
+static bool next_at(const void *net, uint64_t *at)
+{
+    const packet_net *n = net;
+    const unsigned unit = orr__fabric_unit(n->fabric);
+    if (!orr__fabric_next_at(n->fabric, at))
+        return false;
+    *at = (*at + unit - 1) / unit;
+    return true;
+}
+
+static const orr_event_source *events(void *net, orr_sim *sim, orr_event_line *line)
+{
+    packet_net *n = net;
+    n->sim = sim;
+    n->source = (orr_event_source){run_events, next_at, n};
+    orr__fabric_join(n->fabric, line);
+    return &n->source;
+}
+
+/* ---- the model ---- */
+
+static void packet_destroy(void *net)
+{
+    packet_net *n = net;
+    if (!n)
+        return;
+    orr__fabric_destroy(n->fabric);
+    orr_free(n);
+}
+
+static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *err)
+{
+    const orr__packet_inputs *in = cfg->packet;
+    *out = NULL;
+    if (!in)
+        return orr_fail(err, ORR_EBUG, &cfg->where, "the packet network has no inputs");
+    packet_net *n = orr_alloc(1, sizeof *n);
+    if (!n)
+        return orr_no_memory(err);
+    const orr__fabric_watcher watcher = {n, sent, arrived};
+    const orr__fabric_paths paths = {.fct = in->config.fct_out,
+                                     .pfc = in->config.pfc_out,
+                                     .qlen = in->config.qlen_out,
+                                     .trace = in->is_traced ? in->config.trace_out : "",
+                                     .is_traced = in->is_traced};
+    n->is_compat = in->config.is_compat;
+    orr_code code = orr__fabric_create(&in->config, &in->cabling, &paths, &n->fabric, err);
+    if (!code)
+        code = orr__fabric_plan(n->fabric, &in->link_events, err);
+    if (code) {
+        packet_destroy(n);
+        return code;
+    }
+    orr__fabric_watch(n->fabric, &watcher);
+    *out = n;
+    return ORR_OK;
+}
+
+static orr_code packet_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+{
+    packet_net *n = net;
+    const orr__send_request r = {.src = m->src, .dst = m->dst, .size = m->size, .token = m->token};
+    (void)sim; /* the one that asked for the events */
+    if (n->is_compat && m->size > INT32_MAX)
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "rank %u sends %llu bytes to rank %u: the reference narrows sizes to 32 "
+                        "bits and breaks here",
+                        m->src, (unsigned long long)m->size, m->dst);
+    return orr__fabric_send(n->fabric, &r, err);
+}
+
+static void packet_report(const void *net, orr_net_link_visit visit, void *context)
+{
+    const packet_net *n = net;
+    orr__fabric_report(n->fabric, visit, context);
+}
+
+static orr_code packet_finish(void *net, orr_error *err)
+{
+    packet_net *n = net;
+    return orr__fabric_commit(n->fabric, err);
+}
+
+void orr__net_packet_explain(const void *net, orr__fabric_say say, void *context)
+{
+    const packet_net *n = net;
+    orr__fabric_explain(n->fabric, say, context);
+}
+
+const orr__fabric *orr__net_packet_fabric(const void *net)
+{
+    return ((const packet_net *)net)->fabric;
+}
+
+const orr_net_ops orr__net_packet = {
+    .name = "packet",
+    .help = "packet by packet: NICs, switches with buffers, pauses, congestion control",
+    .create = packet_create,
+    .send = packet_send,
+    .destroy = packet_destroy,
+    .report = packet_report,
+    .finish = packet_finish,
+    .events = events,
+};

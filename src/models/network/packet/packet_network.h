@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet_network.h - the packet network as a model of network.h; its create needs orr_net_config.packet. */
+#ifndef ORR_MODELS_PACKET_NETWORK_H
+#define ORR_MODELS_PACKET_NETWORK_H
+
+#include "packet_inputs.h"
+
+extern const orr_net_ops orr__net_packet;
+
+/* What to say below a standstill of the simulation: orr__fabric_explain of that network. */
+void orr__net_packet_explain(const void *net, orr__fabric_say say, void *context);
+const orr__fabric *orr__net_packet_fabric(const void *net);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet_run.c - flows over the packet network, from files to files: the functions of packet.h. */
+#include <orrery/packet.h>
+#include <orrery/progress.h>
+#include <orrery/units.h>
+
+#include "packet_inputs.h"
+#include "packet_run.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { BATCH = 16384 };
+
+struct orr_packet {
+    orr_packet_options opt;
+    orr__packet_inputs in;
+    orr__flow_list flows;
+    orr__fabric *fabric;
+    orr_packet_figures figures;
+    char **stall;
+    size_t stall_count, stall_room;
+    atomic_bool must_stop;
+};
+
+/* ---- words for people ---- */
+
+static void say_stall(void *run, const char *line)
+{
+    orr_packet *p = run;
+    char *copy = orr_arena_text(p->in.arena, orr_str_of(line));
+    if (copy && orr_grow(&p->stall, &p->stall_room, p->stall_count + 1))
+        p->stall[p->stall_count++] = copy;
+}
+
+/* ---- reading ---- */
+
+static orr_code read_inputs(orr_packet *p, orr_error *err)
+{
+    const orr__packet_given given = {
+        .config = p->opt.config, .topology = p->opt.topology, .is_compat = p->opt.is_compat};
+    const char *flows = p->opt.flows;
+    orr_code code = orr__packet_inputs_read(&p->in, &given, err);
+    if (!code && !flows)
+        code = orr__packet_inputs_path(&p->in, p->in.config.flows, "FLOW_FILE", &flows, err);
+    return code ? code : orr__flows_read(&p->flows, &p->in.cabling, flows, err);
+}
+
+static const char *output_path(const char *given, const char *own)
+{
+    return given ? given : own;
+}
+
+static orr_code set_up(orr_packet *p, orr_error *err)
+{
+    orr_code code = read_inputs(p, err);
+    if (code)
+        return code;
+    const orr__packet_config *c = &p->in.config;
+    const orr__fabric_paths paths = {
+        .fct = output_path(p->opt.fct, c->fct_out),
+        .pfc = output_path(p->opt.pfc, c->pfc_out),
+        .qlen = output_path(p->opt.qlen, c->qlen_out),
+        .trace = p->in.is_traced ? output_path(p->opt.trace, c->trace_out) : "",
+        .is_traced = p->in.is_traced};
+    code = orr__fabric_create(c, &p->in.cabling, &paths, &p->fabric, err);
+    if (!code)
+        code = orr__fabric_plan(p->fabric, &p->in.link_events, err);
+    return code ? code : orr__fabric_send_list(p->fabric, &p->flows, err);
+}
+
+orr_code orr_packet_create(const orr_packet_options *opt, orr_packet **out, orr_error *err)
+{
+    orr_packet *p = orr_alloc(1, sizeof *p);
+    *out = NULL;
+    if (!p)
+        return orr_no_memory(err);
+    p->opt = *opt;
+    const orr_code code = set_up(p, err);
+    if (code)
+        orr_packet_destroy(p);
+    else
+        *out = p;
+    return code;
+}
+
+void orr_packet_destroy(orr_packet *p)
+{
+    if (!p)
+        return;
+    orr__fabric_destroy(p->fabric);
+    orr__flows_fini(&p->flows);
+    orr_free(p->stall);
+    orr__packet_inputs_fini(&p->in);
+    orr_free(p);
+}
+
+/* ---- running ---- */
+
+void orr_packet_stop(orr_packet *p)
+{
+    atomic_store_explicit(&p->must_stop, true, memory_order_relaxed);
+}
+
+void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const orr__fabric *f)
+{
+    const orr__fabric_figures *g = orr__fabric_figures_of(f);
+    const uint64_t ps = 1000 / orr__fabric_unit(f);
+    *out = (orr_packet_figures){
+        .hosts = c->hosts,
+        .switches = c->nodes - c->hosts,
+        .links = (uint32_t)c->cable_count,
+        .flows = g->flows,
+        .flows_done = g->flows_done,
+        .data_packets = g->data_packets,
+        .data_bytes = g->data_bytes,
+        .acks = g->acks,
+        .nacks = g->nacks,
+        .timeouts = g->timeouts,
+        .retransmitted_bytes = g->retransmitted_bytes,
+        .pauses = g->pauses,
+        .resumes = g->resumes,
+        .marked = g->marked,
+        .dropped = g->dropped,
+        .lost = g->lost,
+        .max_rtt_ns = g->max_rtt_ns,
+        .max_bdp_bytes = g->max_bdp,
+        .finished_at_ps = g->last_done * ps,
+        .fct_min_ps = g->fct_min * ps,
+        .fct_max_ps = g->fct_max * ps,
+        .fct_sum_ps = g->fct_sum * ps,
+        .events = g->events,
+    };
+}
+
+static void take_figures(orr_packet *p)
+{
+    orr__packet_figures_fill(&p->figures, &p->in.cabling, p->fabric);
+    p->figures.flows = p->flows.count; /* also those that have not begun */
+}
+
+static uint64_t bytes_wanted(const orr_packet *p)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < p->flows.count; i++)
+        sum += p->flows.lines[i].bytes;
+    return sum;
+}
+
+static void say_where(const orr_packet *p, char *note, size_t room)
+{
+    char time[ORR_UNIT_ROOM];
+    const orr__fabric_figures *g = orr__fabric_figures_of(p->fabric);
+    const uint64_t ps = orr__fabric_now(p->fabric) * (1000 / orr__fabric_unit(p->fabric));
+    orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
+    snprintf(note, room, "; at %s, %" PRIu64 " of %zu flows done", time, g->flows_done,
+             p->flows.count);
+}
+
+/* Bytes are the measure of progress: how many there are to send is known. */
+static void run_batches(orr_packet *p)
+{
+    orr_progress line;
+    char note[80] = "";
+    uint64_t before = 0;
+    const uint64_t payload = p->in.config.payload;
+    orr_progress_start(&line, "simulating", "packets", bytes_wanted(p) / payload,
+                       !p->opt.shows_progress);
+    line.note = note;
+    while (!atomic_load_explicit(&p->must_stop, memory_order_relaxed) &&
+           orr__fabric_run(p->fabric, BATCH)) {
+        const uint64_t now = orr__fabric_figures_of(p->fabric)->data_packets;
+        if (line.done + (now - before) >= line.look)
+            say_where(p, note, sizeof note);
+        orr_progress_add(&line, now - before);
+        before = now;
+    }
+    orr_progress_end(&line);
+}
+
+orr_code orr_packet_run(orr_packet *p, orr_error *err)
+{
+    char time[ORR_UNIT_ROOM];
+    run_batches(p);
+    take_figures(p);
+    const orr_code code = orr__fabric_status(p->fabric, err);
+    if (code || p->figures.flows_done == p->figures.flows ||
+        orr__fabric_has_stopped_in_time(p->fabric))
+        return code;
+    const uint64_t ps = orr__fabric_now(p->fabric) * (1000 / orr__fabric_unit(p->fabric));
+    orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
+    if (atomic_load(&p->must_stop))
+        return orr_fail(err, ORR_ESTOP, NULL,
+                        "interrupted at %s of simulated time: %" PRIu64 " of %" PRIu64
+                        " flows were done",
+                        time, p->figures.flows_done, p->figures.flows);
+    orr__fabric_explain(p->fabric, say_stall, p);
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "standstill at %s of simulated time: %" PRIu64 " of %" PRIu64
+                    " flows will never be done",
+                    time, p->figures.flows - p->figures.flows_done, p->figures.flows);
+}
+
+orr_code orr_packet_commit(orr_packet *p, orr_error *err)
+{
+    return orr__fabric_commit(p->fabric, err);
+}
+
+/* ---- results ---- */
+
+const orr_packet_figures *orr_packet_result(const orr_packet *p)
+{
+    return &p->figures;
+}
+
+const char *orr_packet_stall(const orr_packet *p, size_t line)
+{
+    return line < p->stall_count ? p->stall[line] : NULL;
+}
+
+const char *orr_packet_warning(const orr_packet *p, size_t line)
+{
+    return line < p->in.warning_count ? p->in.warnings[line] : NULL;
+}
+
+const orr_packet_options *orr__packet_options(const orr_packet *p)
+{
+    return &p->opt;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* match_bytes.c - matching as the old packet-level front end does it (packet-network.md 6.1): by tag, source and
+ * destination, counting bytes.
+ *
+ * Bytes that have arrived and bytes that were asked for meet in either order.  Receives with the same key are one,
+ * and only the callback of the latest is kept; where that loses a callback, the old program hangs, and so do we.
+ * Entries stand in a hash table with chains; one that expects nothing and holds nothing is gone. */
+#include "sim_impl.h"
+
+#include "../base/hash.h"
+
+typedef struct entry {
+    uint32_t tag, src, dst;
+    uint32_t next; /* in its chain, or free */
+    uint64_t arrived, expected;
+    orr__call call;
+    bool is_used;
+} entry;
+
+struct orr__byte_matcher {
+    entry *entries;
+    size_t count, room;
+    uint32_t free;
+    uint32_t heads[4096];
+};
+
+struct orr__byte_matcher *orr__byte_matcher_create(void)
+{
+    struct orr__byte_matcher *m = orr_alloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->free = ORR__NONE;
+    memset(m->heads, 0xff, sizeof m->heads);
+    return m;
+}
+
+void orr__byte_matcher_destroy(struct orr__byte_matcher *m)
+{
+    if (!m)
+        return;
+    orr_free(m->entries);
+    orr_free(m);
+}
+
+/* Where the entry of a key is written down; NONE stands there when there is none. */
+static uint32_t *find(struct orr__byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
+{
+    const uint64_t hash =
+        orr_hash_mix(((uint64_t)tag << 32 | src) ^ 0x9e3779b97f4a7c15u, dst ^ 0xe7037ed1a0b428dbu);
+    uint32_t *at = &m->heads[hash % (sizeof m->heads / sizeof *m->heads)];
+    while (*at != ORR__NONE) {
+        const entry *e = &m->entries[*at];
+        if (e->tag == tag && e->src == src && e->dst == dst)
+            break;
+        at = &m->entries[*at].next;
+    }
+    return at;
+}
+
+/* NULL: out of memory. */
+static entry *find_or_make(struct orr__byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
+{
+    uint32_t i = *find(m, tag, src, dst);
+    if (i != ORR__NONE)
+        return &m->entries[i];
+    if (m->free != ORR__NONE) {
+        i = m->free;
+        m->free = m->entries[i].next;
+    } else {
+        if (m->count >= ORR__NONE || !orr_grow(&m->entries, &m->room, m->count + 1))
+            return NULL;
+        i = (uint32_t)m->count++;
+    }
+    m->entries[i] = (entry){.tag = tag, .src = src, .dst = dst, .next = ORR__NONE, .is_used = true};
+    *find(m, tag, src, dst) = i; /* only now: the entries may have moved */
+    return &m->entries[i];
+}
+
+static void drop_if_empty(struct orr__byte_matcher *m, entry *e)
+{
+    if (e->arrived || e->expected)
+        return;
+    uint32_t *at = find(m, e->tag, e->src, e->dst);
+    *at = e->next;
+    e->next = m->free;
+    e->is_used = false;
+    m->free = (uint32_t)(e - m->entries);
+}
+
+bool orr__bytes_receive(
+    orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call on_received, bool *is_there)
+{
+    struct orr__byte_matcher *m = s->byte_matcher;
+    entry *e = find_or_make(m, k->tag, k->src, k->dst);
+    if (!e)
+        return false;
+    *is_there = e->arrived >= size;
+    if (*is_there) {
+        e->arrived -= size;
+    } else {
+        e->expected += size - e->arrived;
+        e->arrived = 0;
+        e->call = on_received;
+    }
+    drop_if_empty(m, e);
+    return true;
+}
+
+bool orr__bytes_arrive(orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call *then)
+{
+    struct orr__byte_matcher *m = s->byte_matcher;
+    entry *e = find_or_make(m, k->tag, k->src, k->dst);
+    *then = (orr__call){0};
+    if (!e)
+        return false;
+    if (size < e->expected) {
+        e->expected -= size;
+        return true;
+    }
+    if (e->expected)
+        *then = e->call;
+    e->arrived += size - e->expected;
+    e->expected = 0;
+    drop_if_empty(m, e);
+    return true;
+}
+
+size_t orr__bytes_count(const struct orr__byte_matcher *m)
+{
+    return m->count;
+}
+
+/* What waits under a key, for those who ask why nothing moves. */
+bool orr__bytes_describe(const struct orr__byte_matcher *m, size_t i, orr__unmatched *out)
+{
+    const entry *e = &m->entries[i];
+    if (!e->is_used)
+        return false;
+    *out = (orr__unmatched){.kind = e->expected ? ORR__UNSENT : ORR__UNRECEIVED,
+                            .tag = e->tag,
+                            .src = e->src,
+                            .dst = e->dst,
+                            .size = e->expected ? e->expected : e->arrived};
+    if (e->expected)
+        out->receiver = e->call;
+    return true;
+}

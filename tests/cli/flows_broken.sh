@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Damaged files of the packet network: one message each, with its place, and nothing is written.
+cat >good.txt <<'END'
+TOPOLOGY_FILE topology.txt
+FLOW_FILE flow.txt
+CC_MODE 0
+ENABLE_QCN 0
+RATE_AI 50Mb/s
+RATE_HAI 100Mb/s
+L2_CHUNK_SIZE 4000
+L2_ACK_INTERVAL 1
+END
+printf '4 1 3\n3\n3 0 100Gbps 1us 0\n3 1 100Gbps 1us 0\n3 2 100Gbps 1us 0\n' >good_topology.txt
+printf '1\n0 1 3 100 1000 0\n' >flow.txt
+cp good_topology.txt topology.txt
+run() {
+    orrery run --flows -t "$1" 2>&1
+    [ $? = 3 ] || echo "$2: status is not 3"
+    [ ! -e fct.txt ] || echo "$2: fct.txt was written"
+}
+for file in "$ORR_ROOT"/tests/broken/packet_config/*; do
+    cp "$file" .
+    run "${file##*/}" "${file##*/}"
+done
+for file in "$ORR_ROOT"/tests/broken/packet_files/topology_*; do
+    cp "$file" topology.txt
+    printf '%s: ' "${file##*/topology_}"
+    run good.txt "${file##*/}"
+done
+cp good_topology.txt topology.txt
+for file in "$ORR_ROOT"/tests/broken/packet_files/flows_*; do
+    cp "$file" flow.txt
+    printf '%s: ' "${file##*/flows_}"
+    run good.txt "${file##*/}"
+done
+printf '1\n0 1 3 100 1000 0\n' >flow.txt
+echo LINK_EVENTS_FILE events.txt >>good.txt
+for file in "$ORR_ROOT"/tests/broken/packet_files/events_*; do
+    cp "$file" events.txt
+    printf '%s: ' "${file##*/events_}"
+    run good.txt "${file##*/}"
+done

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_packet_run.c - a configuration, a topology, flows and failures, parted by lines of one '%', run for a while by
+ * both sets of rules.  Whatever they say, the run ends, frames are accounted for, and nothing is out of place. */
+#include "models/network/packet/fabric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { PARTS = 4, MOST_EVENTS = 20000, MOST_NODES = 64 };
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void ignore_line(void *context, const char *line)
+{
+    (void)context;
+    require(line[0]);
+}
+
+static orr_span next_part(orr_span *rest)
+{
+    const uint8_t *at = rest->len ? memchr(rest->ptr, '%', rest->len) : NULL;
+    const size_t len = at ? (size_t)(at - rest->ptr) : rest->len;
+    const orr_span part = {rest->ptr, len};
+    *rest = at ? (orr_span){at + 1, rest->len - len - 1} : (orr_span){rest->ptr, 0};
+    return part;
+}
+
+static void run(const orr__packet_config *config,
+                const orr__cabling *cabling,
+                const orr__flow_list *flows,
+                const orr__link_events *events)
+{
+    orr__fabric *f;
+    orr_error err;
+    uint64_t events_run = 0, some;
+    if (orr__fabric_create(config, cabling, NULL, &f, &err)) {
+        require(err.message[0]);
+        return;
+    }
+    require(!orr__fabric_plan(f, events, &err) && !orr__fabric_send_list(f, flows, &err));
+    while (events_run < MOST_EVENTS && (some = orr__fabric_run(f, 1000)))
+        events_run += some;
+    const orr__fabric_figures *g = orr__fabric_figures_of(f);
+    require(g->flows_done <= g->flows && g->flows <= flows->count);
+    if (orr__fabric_status(f, &err))
+        require(err.message[0]);
+    orr__fabric_explain(f, ignore_line, NULL);
+    orr__fabric_destroy(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static orr__packet_config config;
+    orr_span rest = {data, size}, parts[PARTS];
+    orr_error err;
+    for (int i = 0; i < PARTS; i++)
+        parts[i] = next_part(&rest);
+    for (int is_compat = 0; is_compat < 2; is_compat++) {
+        orr__cabling cabling = {0};
+        orr__flow_list flows = {0};
+        orr__link_events events = {0};
+        orr__packet_config_defaults(&config, is_compat);
+        if (!orr__packet_config_parse(&config, parts[0], "config.txt", &err) &&
+            !orr__cabling_parse(&cabling, parts[1], "topology.txt", &err) &&
+            cabling.nodes <= MOST_NODES &&
+            !orr__flows_parse(&flows, &cabling, parts[2], "flow.txt", &err) &&
+            !orr__link_events_parse(&events, &cabling, parts[3], "events.txt", &err))
+            run(&config, &cabling, &flows, &events);
+        orr__link_events_fini(&events);
+        orr__flows_fini(&flows);
+        orr__cabling_fini(&cabling);
+    }
+    return 0;
+}

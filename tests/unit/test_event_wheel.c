@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+
+#include "base/rng.h"
+#include "models/network/packet/event_wheel.h"
+
+typedef struct pending {
+    uint64_t at, order;
+    uint32_t id;
+} pending;
+
+static pending take_least(pending *list, size_t *count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < *count; i++)
+        if (list[i].at < list[best].at ||
+            (list[i].at == list[best].at && list[i].order < list[best].order))
+            best = i;
+    const pending out = list[best];
+    list[best] = list[--*count];
+    return out;
+}
+
+/* Near and far, equal times, orders given out long before they are put in. */
+static void compare_with_list(unsigned shift, uint64_t spread)
+{
+    enum { MOST = 200 };
+    orr__wheel w;
+    pending list[MOST];
+    orr_rng r;
+    size_t count = 0;
+    uint64_t now = 0, order = 0;
+    uint32_t id = 0;
+    orr_rng_init(&r, spread, shift);
+    CHECK(orr__wheel_init(&w, shift));
+    for (int i = 0; i < 30000; i++) {
+        if (count < MOST && orr_rng_below(&r, 5) > (uint64_t)(i / 500) % 4) {
+            const uint64_t far = orr_rng_below(&r, 20) ? spread : spread * 5000;
+            id = orr__wheel_new(&w, 1, 0);
+            order += 10;
+            list[count] = (pending){now + orr_rng_below(&r, far), order - orr_rng_below(&r, 9), id};
+            orr__wheel_at(&w, id, list[count].at, list[count].order);
+            count++;
+        } else if (count) {
+            const pending want = take_least(list, &count);
+            CHECK(!orr__wheel_next(&w, want.at, want.order - 1, &id) || want.order == 0);
+            CHECK(orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
+            CHECK_EQ_U(id, want.id);
+            now = want.at;
+            order = order > want.order ? order : want.order;
+            orr__wheel_drop(&w, id);
+        }
+    }
+    CHECK(!w.has_failed);
+    orr__wheel_fini(&w);
+}
+
+TEST(test_event_wheel__gives_events_as_a_list_would)
+{
+    compare_with_list(0, 50);
+    compare_with_list(0, 20000);
+    compare_with_list(10, 3000);
+    compare_with_list(10, 1000000);
+}
+
+TEST(test_event_wheel__does_not_pass_a_bound)
+{
+    orr__wheel w;
+    uint32_t id;
+    uint64_t at;
+    CHECK(orr__wheel_init(&w, 0));
+    CHECK(!orr__wheel_peek(&w, &at));
+    const uint32_t late = orr__wheel_new(&w, 1, 7), early = orr__wheel_new(&w, 2, 8);
+    orr__wheel_at(&w, late, 1000000, 1);
+    CHECK(orr__wheel_peek(&w, &at) && at == 1000000);
+    CHECK(!orr__wheel_next(&w, 999999, UINT64_MAX,
+                           &id)); /* what comes before it can still be put in */
+    orr__wheel_at(&w, early, 500, 2);
+    CHECK(orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id) && id == early);
+    CHECK(!orr__wheel_next(&w, 1000000, 0, &id));
+    CHECK(orr__wheel_next(&w, 1000000, 1, &id) && id == late);
+    CHECK(!orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
+    orr__wheel_fini(&w);
+}
+
+/* Many events of one instant, put in backwards: the long sort. */
+TEST(test_event_wheel__sorts_an_instant)
+{
+    enum { MANY = 5000 };
+    orr__wheel w;
+    uint32_t id;
+    CHECK(orr__wheel_init(&w, 0));
+    for (uint32_t i = 0; i < MANY; i++) {
+        id = orr__wheel_new(&w, 1, i);
+        orr__wheel_at(&w, id, 99, MANY - i);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        CHECK(orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
+        CHECK_EQ_U(w.events[id].order, i + 1);
+    }
+    orr__wheel_fini(&w);
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_event_wheel__gives_events_as_a_list_would),
+        RUN(test_event_wheel__does_not_pass_a_bound),
+        RUN(test_event_wheel__sorts_an_instant),
+    };
+    return RUN_ALL(tests);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expected values: the executable specification of the packet network, and the GNU C library. */
+#include "check.h"
+
+#include "models/network/packet/packet_random.h"
+
+TEST(test_packet_random__streams_are_those_of_the_reference)
+{
+    static const struct {
+        uint64_t stream;
+        double first;
+    } known[] = {{0, 0.816532044168251},
+                 {1, 0.835150073680844},
+                 {56, 0.005490265819703995},
+                 {(uint64_t)1 << 63, 0.9564440159453907}};
+    orr__mrg m;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        orr__mrg_init(&m, known[i].stream);
+        CHECK(orr__mrg_next(&m) == known[i].first);
+    }
+}
+
+TEST(test_packet_random__one_stream_goes_on)
+{
+    static const double known[] = {0.46039245737754536, 0.05666046538049747, 0.09433582718992888};
+    orr__mrg m;
+    orr__mrg_init(&m, ((uint64_t)1 << 63) + 50);
+    for (int i = 0; i < 3; i++)
+        CHECK(orr__mrg_next(&m) == known[i]);
+}
+
+TEST(test_packet_random__coins_are_first_numbers_of_streams)
+{
+    orr__coins c;
+    orr__mrg m;
+    orr__coins_init(&c, 54);
+    for (uint64_t stream = 54; stream < 60; stream++) {
+        orr__mrg_init(&m, stream);
+        CHECK(orr__coins_next(&c) == orr__mrg_next(&m));
+    }
+}
+
+TEST(test_packet_random__rand_is_that_of_the_c_library)
+{
+    orr__libc_rand r;
+    orr__libc_rand_init(&r, 1);
+    CHECK_EQ_U(orr__libc_rand_next(&r), 1804289383);
+    CHECK_EQ_U(orr__libc_rand_next(&r), 846930886);
+    CHECK_EQ_U(orr__libc_rand_next(&r), 1681692777);
+    CHECK_EQ_U(orr__libc_rand_next(&r), 1714636915);
+}
+
+TEST(test_packet_random__murmur)
+{
+    CHECK_EQ_U(orr__murmur(0x0b000001, 0x0b000401, 10000 | 100u << 16, 5), 0xf3e0b697);
+    CHECK_EQ_U(orr__murmur(0, 0, 0, 0), 0xd941144b);
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_packet_random__streams_are_those_of_the_reference),
+        RUN(test_packet_random__one_stream_goes_on),
+        RUN(test_packet_random__coins_are_first_numbers_of_streams),
+        RUN(test_packet_random__rand_is_that_of_the_c_library),
+        RUN(test_packet_random__murmur),
+    };
+    return RUN_ALL(tests);
+}
