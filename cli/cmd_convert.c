@@ -17,7 +17,9 @@ static const cli_option options[] = {
     {"updates", 0, NULL, "text: the update time as a compute node behind each collective"},
     {"frequency", 0, "MHZ", "flexflow: run times in cycles of this clock, not in microseconds",
      CLI_COUNT, 1, 1 << 20},
-    {"compat", 0, NULL, "text, flexflow: exactly as chakra_converter, its defects included"},
+    {"rank", 0, "N", "pytorch: which rank of the job this is", CLI_COUNT, 0, (1 << 20) - 1},
+    {"compat", 0, NULL,
+     "text, flexflow, pytorch: exactly as chakra_converter, its defects included"},
     {"schema", 0, "current|2023-10|0.0.3u|0.0.3|0.0.2|eg", "generation of the .et format to write"},
     {"same-schema", 0, NULL, "et: write the generation that was read"},
     {"compress", 'z', NULL, "compress a .orr file"},
@@ -28,7 +30,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to convert: et, text or flexflow", CLI_ONCE},
+    {"KIND", "what to convert: et, text, flexflow or pytorch", CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_ONCE},
     {0},
@@ -48,6 +50,8 @@ static const cli_example examples[] = {
     {"The same on a network of 8 by 8:", "orrery convert text mlp.txt --dims 8x8 -o mlp.orr", 0},
     {"A task graph of FlexFlow, times in cycles of 1 GHz:",
      "orrery convert flexflow tasks.dot --frequency 1000 -o tasks.orr", 0},
+    {"A linked PyTorch trace, as a simulator wants it:",
+     "orrery convert pytorch linked.json -o rank0.et", 0},
     {0},
 };
 
@@ -108,7 +112,8 @@ static orr_code et_make(cli_context *c, orr_set **out, orr_error *err)
 static const char *const et_options[] = {"same-schema", "lenient", NULL};
 static const cli_converter convert_et = {"et", et_options, et_make};
 
-static const cli_converter *const kinds[] = {&convert_et, &cli_convert_text, &cli_convert_flexflow};
+static const cli_converter *const kinds[] = {&convert_et, &cli_convert_text, &cli_convert_flexflow,
+                                             &cli_convert_pytorch};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static orr_code find_kind(const char *name, const cli_converter **out, orr_error *err)
@@ -122,7 +127,8 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
     }
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; there are: et, text, flexflow", name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; there are: et, text, flexflow, pytorch",
+                    name);
 }
 
 static bool takes(const cli_converter *k, const char *option)
@@ -171,7 +177,8 @@ const cli_command cli_cmd_convert = {
     .description =
         "KIND et: IN is any trace: .et of any generation, JSON, a set; plain or compressed.  KIND text: IN is a table "
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
-        "language.\n\n"
+        "language.  KIND pytorch: IN is a PyTorch trace of one rank, linked by 'orrery link' or chakra_trace_link, or a "
+        "host trace alone.\n\n"
         "The ending of OUT says what is written: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
         ".json or .jsonl the same as text; behind all but .orr may stand .gz or .zst.  Where there are several ranks, "
         "the number of the rank goes in front of the ending.  Any other OUT is what file names begin with: OUT.0.et, "
