@@ -84,6 +84,29 @@ static const cli_command chakra_timeline = {
     .run = cli_run_chakra_timeline,
 };
 
+/* Its three generations, the latest first; see old_link.c. */
+static const cli_option trace_link_options[] = {
+    {"rank", 0, "N", "the rank of the traces; only a label", CLI_COUNT},
+    {"chakra-host-trace", 0, "FILE", "PyTorch's execution trace"},
+    {"chakra-device-trace", 0, "FILE", "Kineto's trace"},
+    {"output-file", 0, "FILE", "where the linked trace goes"},
+    {"log-level", 0, "LEVEL", "taken, and of no effect", .fallback = "INFO"},
+    {"pytorch-et-file", 0, "FILE", "2024-05: PyTorch's execution trace"},
+    {"kineto-file", 0, "FILE", "earlier: Kineto's trace"},
+    {"et-file", 0, "FILE", "first form: PyTorch's execution trace"},
+    {"annotation", 0, "NAME", "first form: taken, and of no effect", .fallback = "DataLoader"},
+    {"exact-match", 0, NULL, "first form: taken, and of no effect"},
+    {0},
+};
+
+static const cli_command chakra_trace_link = {
+    .name = "chakra_trace_link",
+    .summary = "make PyTorch's host and device traces one",
+    .now = "orrery link --compat",
+    .options = trace_link_options,
+    .run = cli_run_chakra_trace_link,
+};
+
 /* et_converter has the rows from input_type on; chakra_converter, which began with that form, all of them. */
 static const cli_option converter_options[] = {
     {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
@@ -198,6 +221,7 @@ static const cli_command stage = {
 const cli_command *const cli_old_names[] = {
     &et_generator,
     &chakra_generator,
+    &chakra_trace_link,
     &chakra_converter,
     &et_converter,
     &chakra_jsonizer,

@@ -14,6 +14,7 @@
 #include <orrery/info.h>
 #include <orrery/issue_log.h>
 #include <orrery/layers.h>
+#include <orrery/link.h>
 #include <orrery/llm.h>
 #include <orrery/model.h>
 #include <orrery/network.h>

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* old_link.c - Chakra's linker by its old name, chakra_trace_link, with the options of all its generations.
+ *
+ * Today's has --rank and --chakra-host-trace; that of 2024-05 --pytorch-et-file and no rank; the first one --et-file,
+ * and what it wrote was named after that (chakra.md 3.1). */
+#include "command.h"
+
+#include <orrery/link.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_ROOM = 4096 };
+
+/* The first of these options that was given; NULL: none. */
+static const char *given(const cli_context *c, const char *const *names)
+{
+    for (; *names; names++) {
+        if (cli_given(c, *names))
+            return cli_text(c, *names);
+    }
+    return NULL;
+}
+
+static orr_code missing(const char *option, orr_error *err)
+{
+    return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --%s", option);
+}
+
+/* host.json -> host_plus.json, as the first generation named its output. */
+static orr_code plus_name(const char *host, char out[PATH_ROOM], orr_error *err)
+{
+    const char *dot = strstr(host, ".json");
+    const size_t stem = dot ? (size_t)(dot - host) : strlen(host);
+    const int n =
+        snprintf(out, PATH_ROOM, "%.*s%s%s", (int)stem, host, "_plus", dot ? dot : ".json");
+    if (n < 0 || n >= PATH_ROOM)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the name of the host trace is too long");
+    return ORR_OK;
+}
+
+orr_code cli_run_chakra_trace_link(cli_context *c, orr_error *err)
+{
+    static const char *const hosts[] = {"chakra-host-trace", "pytorch-et-file", "et-file", NULL};
+    static const char *const devices[] = {"chakra-device-trace", "kineto-file", NULL};
+    const char *host = given(c, hosts), *device = given(c, devices);
+    const char *output = cli_text(c, "output-file");
+    char plus[PATH_ROOM];
+    orr_link *l;
+    orr_code code = ORR_OK;
+    if (!host)
+        return missing("chakra-host-trace", err);
+    if (!device)
+        return missing("chakra-device-trace", err);
+    if (cli_given(c, "chakra-host-trace") && !cli_given(c, "rank"))
+        return missing("rank", err);
+    if (!output && !cli_given(c, "et-file"))
+        return missing("output-file", err);
+    if (!output && (code = plus_name(host, plus, err)))
+        return code;
+    output = output ? output : plus;
+    if ((code = orr_link_open(host, device, &(orr_link_options){.is_compat = true}, &l, err)))
+        return code;
+    code = orr_link_write(l, output, err);
+    orr_link_close(l);
+    if (code)
+        return code;
+    cli_note(c, "INFO:root:Linking process successful. Output file is available at %s.\n", output);
+    cli_note(c, "INFO:root:Please run the chakra_converter for further postprocessing.\n");
+    return ORR_OK;
+}

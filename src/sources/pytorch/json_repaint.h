@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_repaint.h - JSON text that is known to be valid, written again as Python's json.dump(indent=4) does:
+ * four spaces a level, ASCII only, numbers in their shortest form, keys in the order they have. */
+#ifndef ORR_PYTORCH_JSON_REPAINT_H
+#define ORR_PYTORCH_JSON_REPAINT_H
+
+#include "../../base/buffer.h"
+#include "../../base/text.h"
+
+/* The value at p, inside of `depth` containers; returns the place behind it. */
+const char *orr__repaint_value(orr_buf *to, const char *p, uint32_t depth);
+
+/* Another value for a key: JSON text, as it is to be written.  In the object its place is that of the key; a key
+ * that the object does not have is added at the end. */
+typedef struct orr__override {
+    const char *key;
+    orr_str value;
+    bool only_if_there; /* not added */
+    bool is_written;
+} orr__override;
+
+const char *orr__repaint_object(
+    orr_buf *to, const char *p, uint32_t depth, orr__override *overrides, size_t count);
+
+void orr__repaint_line(orr_buf *to, uint32_t depth); /* a line break and the indent of a level */
+const char *orr__repaint_space(const char *p);       /* past white space */
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kineto.h - a device trace: what Kineto, PyTorch's profiler, recorded on one rank.
+ *
+ * The file is read once, an event at a time; what stays is one record of fixed size for each event that can
+ * matter, and texts once each.  Times are microseconds as in the file; integers stay exact below 2^53. */
+#ifndef ORR_PYTORCH_KINETO_H
+#define ORR_PYTORCH_KINETO_H
+
+#include "link_counts.h"
+
+#include "../../base/intern.h"
+#include "../../base/json.h"
+
+#define ORR__NO_NUMBER INT64_MIN /* this event does not have the number */
+enum { ORR__NO_TEXT = UINT32_MAX };
+
+typedef enum orr__event_class {
+    ORR__EVENT_OTHER,      /* kept for its external id alone */
+    ORR__EVENT_OPERATOR,   /* cpu_op, user_annotation */
+    ORR__EVENT_STEP,       /* an annotation that has ProfilerStep in its name */
+    ORR__EVENT_RUNTIME,    /* a call of the runtime or the driver */
+    ORR__EVENT_KERNEL,     /* kernel */
+    ORR__EVENT_MEMCPY,     /* gpu_memcpy */
+    ORR__EVENT_MEMSET,     /* gpu_memset */
+    ORR__EVENT_SYNC,       /* cuda_sync: what a synchronising call waited for */
+    ORR__EVENT_ANNOTATION, /* gpu_user_annotation */
+} orr__event_class;
+
+enum {
+    ORR__EVENT_TS_REAL = 1,  /* the time stamp has a point in the file */
+    ORR__EVENT_DUR_REAL = 2, /* so has the duration */
+    ORR__EVENT_LAUNCH = 4, /* a call that starts something on the device, as the reference has it */
+    ORR__EVENT_USER = 8,   /* an operator that is a user_annotation */
+};
+
+typedef struct orr__event {
+    double ts, dur;
+    int64_t external; /* -1: none */
+    int64_t rf;       /* record-function id, or ORR__NO_NUMBER */
+    int64_t correlation;
+    int64_t stream; /* or ORR__NO_NUMBER */
+    uint32_t tid;   /* which of the threads */
+    uint32_t name;  /* which of the names */
+    uint32_t ph;    /* which of the names; ORR__NO_TEXT: the event has none */
+    uint32_t extra; /* which of the extras; ORR__NO_TEXT: none */
+    uint8_t kind;   /* orr__event_class */
+    uint8_t flags;
+    int16_t device; /* -1: not said */
+    uint32_t index; /* place in traceEvents */
+} orr__event;
+
+/* What few events have. */
+typedef struct orr__event_extra {
+    uint32_t group;      /* JSON text of "Process Group Name", quotes and all */
+    uint32_t collective; /* texts: names of the trace */
+    uint32_t dtype, ranks;
+    uint32_t op; /* collective of a node that has no name for it */
+    int64_t in_elements, out_elements, group_size;
+    int64_t source, target, sequence; /* "Src Rank", "Dst Rank", "Seq" */
+    int64_t wait_stream, wait_record; /* of a cuda_sync: wait_on_stream, ..._event_record_corr_id */
+    int64_t bytes;
+    int64_t graph_node; /* "graph node id": launched as part of a CUDA graph */
+} orr__event_extra;
+
+/* A process group as "distributedInfo" has it. */
+typedef struct orr__kineto_group {
+    uint32_t name, desc;   /* texts */
+    uint32_t first, count; /* its ranks: a part of group_ranks */
+} orr__kineto_group;
+
+typedef struct orr__kineto {
+    orr__event *events; /* in the order of the file, after sorting in that of time */
+    size_t count, room;
+    orr__event_extra *extras;
+    size_t extra_count, extra_room;
+    orr_intern *texts;   /* of names and the like */
+    orr_intern *threads; /* JSON texts of tid, in the order of the file */
+    orr__kineto_group *groups;
+    size_t group_count, group_room;
+    uint32_t *group_ranks;
+    size_t rank_count, rank_room;
+    int64_t rank, world; /* ORR__NO_NUMBER: not said */
+    double base_time_ns; /* of time stamp 0 */
+    bool has_step, has_events;
+    uint64_t input_bytes;
+} orr__kineto;
+
+/* In compat mode what the reference refuses is an error here; else it is counted. */
+typedef struct orr__kineto_options {
+    bool is_compat;
+    orr__link_tally *tally;
+} orr__kineto_options;
+
+orr_code orr__kineto_read(orr_json *j,
+                          const orr__kineto_options *opt,
+                          orr__kineto *out,
+                          orr_error *err) ORR_MUST_CHECK;
+void orr__kineto_fini(orr__kineto *k);
+
+static inline double orr__event_end(const orr__event *e)
+{
+    return e->ts + e->dur;
+}
+static inline bool orr__event_is_device(const orr__event *e)
+{
+    return e->kind >= ORR__EVENT_KERNEL && e->kind <= ORR__EVENT_MEMSET;
+}
+
+#endif

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kineto_read.c - a device trace from its JSON, one event at a time (chakra.md 3.3).
+ *
+ * Why records and not trees: a trace of some seconds has a million events of which a dozen fields count.
+ * Which fields an event has depends on who wrote it: CUDA, ROCm and the host side differ, and so do the
+ * versions of PyTorch.  Nothing but traceEvents is required; a field of a wrong type makes a bad event, which
+ * is counted, or in compat mode, where the reference breaks off, an error at its place.
+ * Cost: one pass; an index of one piece of the file, a record for each event that can matter. */
+#include "kineto.h"
+
+#include "../../base/number.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+typedef struct reader {
+    orr_json *j;
+    const orr__kineto_options *opt;
+    orr__kineto *k;
+    orr_error *err;
+} reader;
+
+/* An event while its fields come in, in any order. */
+typedef struct draft {
+    orr__event e;
+    orr__event_extra x;
+    orr_str cat, name, ph;
+    orr_json_value place; /* of the event */
+    bool has_ts, has_dur, has_name, has_id, has_extra, is_bad;
+    const char *bad; /* which field */
+} draft;
+
+/* ---- values ---- */
+
+static void is_bad(draft *d, const char *field)
+{
+    if (!d->is_bad)
+        d->bad = field;
+    d->is_bad = true;
+}
+
+/* A whole number, also one written as a text or with a point: writers differ. */
+static bool lenient_i64(orr_json_value v, int64_t *out)
+{
+    orr_str s;
+    double r;
+    switch (orr_json_type_of(v)) {
+    case ORR_JSON_INT:
+        return orr_text_i64(orr_json_raw(v), out);
+    case ORR_JSON_REAL:
+        if (orr_json_get_double(v, &r, NULL) || !(fabs(r) < 9e15))
+            return false;
+        *out = (int64_t)r;
+        return true;
+    case ORR_JSON_STRING:
+        return !orr_json_get_str(v, &s, NULL) && orr_text_i64(s, out);
+    default:
+        return false;
+    }
+}
+
+static void take_id(draft *d, const char *field, orr_json_value v, int64_t *out)
+{
+    int64_t id;
+    if (lenient_i64(v, &id))
+        *out = id;
+    else if (orr_json_type_of(v) != ORR_JSON_NULL)
+        is_bad(d, field);
+}
+
+/* As take_id, for what is said in other words by some writers: "0x0" for a stream. */
+static void take_hint(orr_json_value v, int64_t *out)
+{
+    int64_t id;
+    if (lenient_i64(v, &id))
+        *out = id;
+}
+
+static bool take_time(draft *d, const char *field, orr_json_value v, double *out, uint8_t real)
+{
+    const orr_json_type type = orr_json_type_of(v);
+    if ((type != ORR_JSON_INT && type != ORR_JSON_REAL) || orr_json_get_double(v, out, NULL) ||
+        !isfinite(*out)) {
+        is_bad(d, field);
+        *out = 0;
+        return false;
+    }
+    if (type == ORR_JSON_REAL)
+        d->e.flags |= real;
+    return true;
+}
+
+static bool take_str(draft *d, const char *field, orr_json_value v, orr_str *out)
+{
+    if (orr_json_type_of(v) == ORR_JSON_STRING && !orr_json_get_str(v, out, NULL))
+        return true;
+    is_bad(d, field);
+    return false;
+}
+
+static orr_code intern(reader *r, orr_str s, uint32_t *out)
+{
+    return orr_intern_add(r->k->texts, s, out) ? ORR_OK : orr_no_memory(r->err);
+}
+
+static orr_code intern_value(reader *r, orr_json_value v, uint32_t *out)
+{
+    orr_str s;
+    if (orr_json_type_of(v) != ORR_JSON_STRING || orr_json_get_str(v, &s, NULL))
+        s = orr_json_raw(v);
+    return intern(r, s, out);
+}
+
+/* ---- args ---- */
+
+typedef enum arg_id {
+    ARG_EXTERNAL,
+    ARG_RF,
+    ARG_CORRELATION,
+    ARG_STREAM,
+    ARG_DEVICE,
+    ARG_GROUP,
+    ARG_COLLECTIVE,
+    ARG_DTYPE,
+    ARG_RANKS,
+    ARG_IN,
+    ARG_OUT,
+    ARG_SIZE,
+    ARG_SOURCE,
+    ARG_TARGET,
+    ARG_SEQUENCE,
+    ARG_WAIT_STREAM,
+    ARG_WAIT_RECORD,
+    ARG_BYTES,
+    ARG_GRAPH_NODE,
+    ARG_NONE
+} arg_id;
+
+static const struct {
+    const char *name;
+    arg_id id;
+} args[] = {
+    {"External id", ARG_EXTERNAL},
+    {"external id", ARG_EXTERNAL},
+    {"Record function id", ARG_RF},
+    {"correlation", ARG_CORRELATION},
+    {"stream", ARG_STREAM},
+    {"device", ARG_DEVICE},
+    {"Process Group Name", ARG_GROUP},
+    {"Collective name", ARG_COLLECTIVE},
+    {"dtype", ARG_DTYPE},
+    {"Process Group Ranks", ARG_RANKS},
+    {"In msg nelems", ARG_IN},
+    {"Out msg nelems", ARG_OUT},
+    {"Group size", ARG_SIZE},
+    {"Src Rank", ARG_SOURCE},
+    {"Dst Rank", ARG_TARGET},
+    {"Seq", ARG_SEQUENCE},
+    {"wait_on_stream", ARG_WAIT_STREAM},
+    {"wait_on_cuda_event_record_corr_id", ARG_WAIT_RECORD},
+    {"bytes", ARG_BYTES},
+    {"graph node id", ARG_GRAPH_NODE},
+};
+
+static arg_id find_arg(orr_str key)
+{
+    for (size_t i = 0; i < sizeof args / sizeof *args; i++) {
+        if (key.ptr[0] == args[i].name[0] && orr_str_is(key, args[i].name))
+            return args[i].id;
+    }
+    return ARG_NONE;
+}
+
+static orr_code take_extra(reader *r, draft *d, arg_id id, orr_json_value v)
+{
+    orr__event_extra *x = &d->x;
+    d->has_extra = true;
+    switch (id) {
+    case ARG_GROUP:
+        return intern(r, orr_json_raw(v), &x->group);
+    case ARG_COLLECTIVE:
+        return intern_value(r, v, &x->collective);
+    case ARG_DTYPE:
+        return intern_value(r, v, &x->dtype);
+    case ARG_RANKS:
+        return intern_value(r, v, &x->ranks);
+    case ARG_IN:
+        take_hint(v, &x->in_elements);
+        return ORR_OK;
+    case ARG_OUT:
+        take_hint(v, &x->out_elements);
+        return ORR_OK;
+    case ARG_SIZE:
+        take_hint(v, &x->group_size);
+        return ORR_OK;
+    case ARG_SOURCE:
+        take_hint(v, &x->source);
+        return ORR_OK;
+    case ARG_TARGET:
+        take_hint(v, &x->target);
+        return ORR_OK;
+    case ARG_SEQUENCE:
+        take_hint(v, &x->sequence);
+        return ORR_OK;
+    case ARG_WAIT_STREAM:
+        take_hint(v, &x->wait_stream);
+        return ORR_OK;
+    case ARG_WAIT_RECORD:
+        take_hint(v, &x->wait_record);
+        return ORR_OK;
+    case ARG_BYTES:
+        take_hint(v, &x->bytes);
+        return ORR_OK;
+    default:
+        take_hint(v, &x->graph_node);
+        return ORR_OK;
+    }
+}
+
+static orr_code take_arg(reader *r, draft *d, orr_str key, orr_json_value v)
+{
+    int64_t device = -1;
+    const arg_id id = key.len ? find_arg(key) : ARG_NONE;
+    switch (id) {
+    case ARG_NONE:
+        return ORR_OK;
+    case ARG_EXTERNAL:
+        take_id(d, "External id", v, &d->e.external);
+        return ORR_OK;
+    case ARG_RF:
+        take_hint(v, &d->e.rf);
+        return ORR_OK;
+    case ARG_CORRELATION:
+        take_id(d, "correlation", v, &d->e.correlation);
+        return ORR_OK;
+    case ARG_STREAM:
+        /* ROCm writes "0x0" for calls, which the reference breaks off at. */
+        if (r->opt->is_compat && orr_json_type_of(v) == ORR_JSON_STRING)
+            is_bad(d, "stream");
+        take_hint(v, &d->e.stream);
+        return ORR_OK;
+    case ARG_DEVICE:
+        take_hint(v, &device);
+        d->e.device = device < 0 || device > INT16_MAX ? -1 : (int16_t)device;
+        return ORR_OK;
+    default:
+        return take_extra(r, d, id, v);
+    }
+}
+
+static orr_code take_args(reader *r, draft *d, orr_json_value v)
+{
+    orr_str key;
+    orr_json_value arg;
+    for (orr_json_iter it = orr_json_iterate(v); orr_json_next_member(&it, &key, &arg);) {
+        const orr_code code = take_arg(r, d, key, arg);
+        if (code)
+            return code;
+    }
+    return ORR_OK;
+}
+
+/* ---- one event ---- */
+
+static orr_code take_field(reader *r, draft *d, orr_str key, orr_json_value v)
+{
+    if (orr_str_is(key, "ts")) {
+        d->has_ts = take_time(d, "ts", v, &d->e.ts, ORR__EVENT_TS_REAL);
+    } else if (orr_str_is(key, "dur")) {
+        d->has_dur = take_time(d, "dur", v, &d->e.dur, ORR__EVENT_DUR_REAL);
+    } else if (orr_str_is(key, "name")) {
+        d->has_name = take_str(d, "name", v, &d->name);
+    } else if (orr_str_is(key, "cat")) {
+        (void)take_str(d, "cat", v, &d->cat);
+    } else if (orr_str_is(key, "ph")) {
+        (void)take_str(d, "ph", v, &d->ph);
+    } else if (orr_str_is(key, "id")) {
+        d->has_id = orr_json_type_of(v) != ORR_JSON_NULL;
+    } else if (orr_str_is(key, "tid")) {
+        if (!orr_intern_add(r->k->threads, orr_json_raw(v), &d->e.tid))
+            return orr_no_memory(r->err);
+    } else if (orr_str_is(key, "args")) {
+        return take_args(r, d, v);
+    }
+    return ORR_OK;
+}
+
+static bool contains(orr_str s, const char *word)
+{
+    const size_t n = strlen(word);
+    for (size_t i = 0; i + n <= s.len; i++) {
+        if (s.ptr[i] == word[0] && memcmp(s.ptr + i, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* chakra.md 3.3: the names by which the reference knows a launch. */
+static bool is_reference_launch(orr_str name)
+{
+    static const char *const names[] = {
+        "cuLaunchKernel",        "cuLaunchKernelEx",     "cudaLaunchKernel",
+        "cudaLaunchKernelExC",   "cudaMemcpy",           "cudaMemcpyAsync",
+        "cudaMemcpyToSymbol",    "cudaMemcpyFromSymbol", "cudaLaunchCooperativeKernel",
+        "hipLaunchKernel",       "hipExtLaunchKernel",   "hipExtModuleLaunchKernel",
+        "hipModuleLaunchKernel", "hipMemcpyWithStream",  "hipMemcpyAsync",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (orr_str_is(name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static orr__event_class class_of(const draft *d)
+{
+    static const struct {
+        const char *cat;
+        orr__event_class kind;
+    } kinds[] = {
+        {"cpu_op", ORR__EVENT_OPERATOR},
+        {"user_annotation", ORR__EVENT_OPERATOR},
+        {"cuda_runtime", ORR__EVENT_RUNTIME},
+        {"cuda_driver", ORR__EVENT_RUNTIME},
+        {"hip_runtime", ORR__EVENT_RUNTIME},
+        {"privateuse1_runtime", ORR__EVENT_RUNTIME},
+        {"xpu_runtime", ORR__EVENT_RUNTIME},
+        {"mtia_runtime", ORR__EVENT_RUNTIME},
+        {"kernel", ORR__EVENT_KERNEL},
+        {"gpu_memcpy", ORR__EVENT_MEMCPY},
+        {"gpu_memset", ORR__EVENT_MEMSET},
+        {"cuda_sync", ORR__EVENT_SYNC},
+        {"gpu_user_annotation", ORR__EVENT_ANNOTATION},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (orr_str_is(d->cat, kinds[i].cat))
+            return kinds[i].kind;
+    }
+    return ORR__EVENT_OTHER;
+}
+
+static orr_code fail_at(const reader *r, orr_json_value v, const char *words)
+{
+    const orr_where at = orr_json_where(v);
+    return orr_fail(r->err, ORR_EINPUT, &at, "%s", words);
+}
+
+/* What makes the reference break off (chakra.md 3.3). */
+static orr_code check_compat(const reader *r, const draft *d)
+{
+    if (!orr_str_is(d->cat, "ac2g"))
+        return ORR_OK;
+    if (!orr_str_is(d->ph, "s") && !orr_str_is(d->ph, "f"))
+        return fail_at(r, d->place, "an ac2g event whose ph is neither \"s\" nor \"f\"");
+    if (!d->has_id)
+        return fail_at(r, d->place, "an ac2g event without an id");
+    return ORR_OK;
+}
+
+static orr_code check_fields(reader *r, draft *d)
+{
+    const orr_where at = d->is_bad || d->e.dur < 0 ? orr_json_where(d->place) : (orr_where){0};
+    if (d->is_bad && r->opt->is_compat)
+        return orr_fail(r->err, ORR_EINPUT, &at,
+                        "\"%s\" of this event is not of the type it has to be", d->bad);
+    if (d->is_bad)
+        return orr__link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
+    if (d->e.dur < 0 && !r->opt->is_compat) {
+        d->e.dur = 0;
+        return orr__link_count(r->opt->tally, ORR_LINK_NEGATIVE_TIMES, &at, r->err);
+    }
+    return ORR_OK;
+}
+
+/* An event that lasts needs a name, a start and a duration to be of use. */
+static orr_code check_missing(reader *r, draft *d)
+{
+    if (r->opt->is_compat || d->e.kind == ORR__EVENT_OTHER || d->is_bad ||
+        (d->has_name && d->has_ts && d->has_dur))
+        return ORR_OK;
+    const orr_where at = orr_json_where(d->place);
+    d->is_bad = true;
+    return orr__link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
+}
+
+static orr_code keep(reader *r, draft *d)
+{
+    orr__kineto *k = r->k;
+    if (d->has_extra) {
+        if (!orr_grow(&k->extras, &k->extra_room, k->extra_count + 1))
+            return orr_no_memory(r->err);
+        d->e.extra = (uint32_t)k->extra_count;
+        k->extras[k->extra_count++] = d->x;
+    }
+    if (intern(r, d->name, &d->e.name) || (d->ph.ptr && intern(r, d->ph, &d->e.ph)))
+        return ORR_ENOMEM;
+    if (k->count == UINT32_MAX - 1 || !orr_grow(&k->events, &k->room, k->count + 1))
+        return orr_no_memory(r->err);
+    k->events[k->count++] = d->e;
+    return ORR_OK;
+}
+
+static const draft empty = {
+    .e = {.external = -1,
+          .rf = ORR__NO_NUMBER,
+          .correlation = -1,
+          .stream = ORR__NO_NUMBER,
+          .ph = ORR__NO_TEXT,
+          .extra = ORR__NO_TEXT,
+          .device = -1},
+    .x = {.group = ORR__NO_TEXT,
+          .collective = ORR__NO_TEXT,
+          .dtype = ORR__NO_TEXT,
+          .ranks = ORR__NO_TEXT,
+          .in_elements = ORR__NO_NUMBER,
+          .out_elements = ORR__NO_NUMBER,
+          .group_size = ORR__NO_NUMBER,
+          .source = ORR__NO_NUMBER,
+          .target = ORR__NO_NUMBER,
+          .sequence = ORR__NO_NUMBER,
+          .wait_stream = ORR__NO_NUMBER,
+          .wait_record = ORR__NO_NUMBER,
+          .bytes = ORR__NO_NUMBER,
+          .graph_node = ORR__NO_NUMBER},
+};
+
+static void classify(reader *r, draft *d)
+{
+    d->e.kind = (uint8_t)class_of(d);
+    const bool is_step = contains(d->name, "ProfilerStep");
+    r->k->has_step |= is_step;
+    if (d->e.kind == ORR__EVENT_OPERATOR && is_step)
+        d->e.kind = ORR__EVENT_STEP;
+    if (d->e.kind == ORR__EVENT_OPERATOR && d->cat.ptr[0] == 'u')
+        d->e.flags |= ORR__EVENT_USER;
+    if (d->e.kind == ORR__EVENT_RUNTIME && is_reference_launch(d->name))
+        d->e.flags |= ORR__EVENT_LAUNCH;
+}
+
+static orr_code read_event(reader *r, orr_json_value event)
+{
+    draft d = empty;
+    orr_str key;
+    orr_json_value v;
+    orr_code code = ORR_OK;
+    d.place = event;
+    d.e.index = (uint32_t)r->opt->tally->counts.of[ORR_LINK_DEVICE_EVENTS]++;
+    if (orr_json_type_of(event) != ORR_JSON_OBJECT)
+        is_bad(&d, "{}");
+    for (orr_json_iter it = orr_json_iterate(event); !code && orr_json_next_member(&it, &key, &v);)
+        code = take_field(r, &d, key, v);
+    if (code)
+        return code;
+    classify(r, &d);
+    if ((r->opt->is_compat && (code = check_compat(r, &d))) || (code = check_fields(r, &d)) ||
+        (code = check_missing(r, &d)))
+        return code;
+    if (d.is_bad || (d.e.kind == ORR__EVENT_OTHER && d.e.external == -1))
+        return ORR_OK;
+    return keep(r, &d);
+}
+
+static orr_code read_events(reader *r)
+{
+    orr_json_item item;
+    orr_json_value event;
+    orr_code code = orr_json_enter(r->j, r->err);
+    r->k->has_events = true;
+    while (!code && !(code = orr_json_next(r->j, &item, r->err))) {
+        if (!(code = orr_json_load(r->j, &event, r->err)))
+            code = read_event(r, event);
+    }
+    return code == ORR_END ? ORR_OK : code;
+}
+
+/* ---- the job ---- */
+
+static orr_code read_ranks(reader *r, orr_json_value ranks, orr__kineto_group *g)
+{
+    orr__kineto *k = r->k;
+    orr_json_value v;
+    uint64_t rank;
+    g->first = (uint32_t)k->rank_count;
+    for (orr_json_iter it = orr_json_iterate(ranks); orr_json_next_value(&it, &v);) {
+        if (orr_json_get_u64(v, &rank, NULL) || rank > UINT32_MAX - 1)
+            continue;
+        if (!orr_grow(&k->group_ranks, &k->rank_room, k->rank_count + 1))
+            return orr_no_memory(r->err);
+        k->group_ranks[k->rank_count++] = (uint32_t)rank;
+    }
+    g->count = (uint32_t)(k->rank_count - g->first);
+    return ORR_OK;
+}
+
+static orr_code read_group(reader *r, orr_json_value config)
+{
+    orr__kineto *k = r->k;
+    orr__kineto_group g = {.name = ORR__NO_TEXT, .desc = ORR__NO_TEXT};
+    orr_json_value v;
+    orr_code code = ORR_OK;
+    if (!orr_json_find(config, "pg_name", &v))
+        return ORR_OK;
+    if ((code = intern_value(r, v, &g.name)))
+        return code;
+    if (orr_json_find(config, "pg_desc", &v) && (code = intern_value(r, v, &g.desc)))
+        return code;
+    if (orr_json_find(config, "ranks", &v) && (code = read_ranks(r, v, &g)))
+        return code;
+    if (!orr_grow(&k->groups, &k->group_room, k->group_count + 1))
+        return orr_no_memory(r->err);
+    k->groups[k->group_count++] = g;
+    return ORR_OK;
+}
+
+static orr_code read_job(reader *r)
+{
+    orr_json_value info, v, config;
+    orr_code code = orr_json_load(r->j, &info, r->err);
+    if (code)
+        return code;
+    if (orr_json_find(info, "rank", &v))
+        take_hint(v, &r->k->rank);
+    if (orr_json_find(info, "world_size", &v))
+        take_hint(v, &r->k->world);
+    if (!orr_json_find(info, "pg_config", &v))
+        return ORR_OK;
+    for (orr_json_iter it = orr_json_iterate(v); orr_json_next_value(&it, &config);) {
+        if ((code = read_group(r, config)))
+            return code;
+    }
+    return ORR_OK;
+}
+
+static orr_code read_base_time(reader *r)
+{
+    orr_json_value v;
+    const orr_code code = orr_json_load(r->j, &v, r->err);
+    if (!code && orr_json_get_double(v, &r->k->base_time_ns, NULL))
+        r->k->base_time_ns = 0;
+    return code;
+}
+
+static orr_code read_member(reader *r, const orr_json_item *item)
+{
+    if (orr_str_is(item->key, "traceEvents") && item->type == ORR_JSON_ARRAY)
+        return read_events(r);
+    if (orr_str_is(item->key, "distributedInfo") && item->type == ORR_JSON_OBJECT)
+        return read_job(r);
+    if (orr_str_is(item->key, "baseTimeNanoseconds"))
+        return read_base_time(r);
+    return ORR_OK;
+}
+
+/* The bare list of events is a valid Chrome trace too. */
+static orr_code read_document(reader *r)
+{
+    orr_json_item item;
+    orr_code code = orr_json_next(r->j, &item, r->err);
+    const orr_where at = orr_json_place(r->j, 0);
+    if (code == ORR_END)
+        return orr_fail(r->err, ORR_EINPUT, &at,
+                        "the file is empty where a device trace is expected");
+    if (code)
+        return code;
+    if (item.type == ORR_JSON_ARRAY && !r->opt->is_compat)
+        return read_events(r);
+    if (item.type != ORR_JSON_OBJECT)
+        return orr_fail(r->err, ORR_EINPUT, &at,
+                        "%s where a device trace, an object with traceEvents, is expected",
+                        orr_json_type_name(item.type));
+    code = orr_json_enter(r->j, r->err);
+    while (!code && !(code = orr_json_next(r->j, &item, r->err)))
+        code = read_member(r, &item);
+    if (code != ORR_END)
+        return code;
+    if (!r->k->has_events)
+        return orr_fail(r->err, ORR_EINPUT, &at, "no traceEvents: this is not a device trace");
+    return ORR_OK;
+}
+
+static orr_code no_more(reader *r)
+{
+    orr_json_item item;
+    const orr_code code = orr_json_next(r->j, &item, r->err);
+    if (code == ORR_END)
+        return ORR_OK;
+    if (code)
+        return code;
+    const orr_where at = orr_json_place(r->j, item.byte);
+    return orr_fail(r->err, ORR_EINPUT, &at, "a second document follows the device trace");
+}
+
+orr_code orr__kineto_read(orr_json *j,
+                          const orr__kineto_options *opt,
+                          orr__kineto *out,
+                          orr_error *err)
+{
+    reader r = {.j = j, .opt = opt, .k = out, .err = err};
+    uint32_t none;
+    *out = (orr__kineto){.rank = ORR__NO_NUMBER, .world = ORR__NO_NUMBER};
+    out->texts = orr_intern_create();
+    out->threads = orr_intern_create();
+    /* Thread 0 is that of events without a tid, as the number 0 is in the reference. */
+    if (!out->texts || !out->threads || !orr_intern_add(out->threads, orr_str_of("0"), &none))
+        return orr_no_memory(err);
+    const orr_code code = read_document(&r);
+    return code ? code : no_more(&r);
+}
+
+void orr__kineto_fini(orr__kineto *k)
+{
+    orr_free(k->events);
+    orr_free(k->extras);
+    orr_free(k->groups);
+    orr_free(k->group_ranks);
+    orr_intern_destroy(k->texts);
+    orr_intern_destroy(k->threads);
+    *k = (orr__kineto){0};
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link.c - the way of a link: both files are read, matched, and what waits for what is found out.
+ *
+ * In compat mode the steps are those of chakra_trace_link, and what it refuses is refused.
+ * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event and node. */
+#include "link_impl.h"
+
+typedef struct file {
+    const char *path;
+    orr_input *input;
+    orr_json *json;
+} file;
+
+static orr_code open_file(file *f, orr_error *err)
+{
+    const orr_code code = orr_input_open(f->path, &f->input, err);
+    return code ? code : orr_json_open(orr_input_bytes(f->input), f->path, &f->json, err);
+}
+
+static orr_code read_device(orr_link *l, const char *path, orr_error *err)
+{
+    const orr__kineto_options opt = {.is_compat = l->opt.is_compat, .tally = &l->tally};
+    file f = {.path = path};
+    orr_code code = open_file(&f, err);
+    if (!code)
+        code = orr__kineto_read(f.json, &opt, &l->device, err);
+    orr_json_close(f.json);
+    orr_input_close(f.input); /* all that counts is in the records */
+    return code;
+}
+
+static orr_code read_host(orr_link *l, const char *path, orr_error *err)
+{
+    file f = {.path = path};
+    orr_code code = open_file(&f, err);
+    l->host_input = f.input;
+    if (!code)
+        code = orr__host_read(f.json, orr_input_bytes(f.input), l->opt.is_compat, &l->tally,
+                              &l->host, err);
+    orr_json_close(f.json);
+    return code;
+}
+
+/* The reference's critical path begins at a step (chakra.md 3.6). */
+static orr_code check_step(const orr_link *l, orr_error *err)
+{
+    if (!l->opt.is_compat || l->device.has_step)
+        return ORR_OK;
+    return orr_fail(
+        err, ORR_EINPUT, NULL,
+        "%s: no annotation ProfilerStep, which chakra_trace_link needs; 'orrery link' without --compat does not",
+        l->device_path);
+}
+
+static orr_code link_all(orr_link *l, orr_error *err)
+{
+    orr_code code;
+    if ((code = read_host(l, l->host_path, err)) || (code = read_device(l, l->device_path, err)) ||
+        (code = check_step(l, err)) || (code = orr__link_sort(l, err)) ||
+        (code = orr__link_time(l, err)) || (code = orr__link_match(l, err)) ||
+        (code = orr__link_place(l, err)) || (code = orr__link_find_waits(l, err)))
+        return code;
+    return orr__link_sync(l, err);
+}
+
+orr_code orr_link_open(const char *host,
+                       const char *device,
+                       const orr_link_options *opt,
+                       orr_link **out,
+                       orr_error *err)
+{
+    *out = NULL;
+    orr_link *l = orr_alloc(1, sizeof *l);
+    if (!l)
+        return orr_no_memory(err);
+    if (opt)
+        l->opt = *opt;
+    l->tally.is_strict = l->opt.is_strict;
+    l->arena = orr_arena_create();
+    l->host_path = l->arena && host ? orr_arena_text(l->arena, orr_str_of(host)) : NULL;
+    l->device_path = l->arena && device ? orr_arena_text(l->arena, orr_str_of(device)) : NULL;
+    const bool has_room = l->arena && (!host || l->host_path) && (!device || l->device_path);
+    const orr_code code = has_room ? link_all(l, err) : orr_no_memory(err);
+    if (code)
+        orr_link_close(l);
+    else
+        *out = l;
+    return code;
+}
+
+void orr_link_close(orr_link *l)
+{
+    if (!l)
+        return;
+    orr__host_fini(&l->host);
+    orr__kineto_fini(&l->device);
+    orr_input_close(l->host_input);
+    orr_free(l->waits);
+    orr_free(l->syncs);
+    orr_arena_destroy(l->arena);
+    orr_free(l);
+}
+
+const orr_link_counts *orr_link_counts_of(const orr_link *l)
+{
+    return &l->tally.counts;
+}
+
+orr_code orr_link_write(const orr_link *l, const char *path, orr_error *err)
+{
+    return orr__link_write(l, path, err);
+}

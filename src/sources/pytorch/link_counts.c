@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link_counts.c - the names of what is counted while linking; what is trouble is an error in strict mode. */
+#include "link_counts.h"
+
+static const struct counter {
+    const char *name, *help;
+} counters[ORR_LINK_COUNTERS] = {
+    [ORR_LINK_HOST_NODES] = {"host_nodes", "nodes of the host trace"},
+    [ORR_LINK_DEVICE_EVENTS] = {"device_events", "events of the device trace"},
+    [ORR_LINK_LINKED] = {"linked", "host nodes found in the device trace"},
+    [ORR_LINK_PLACED] = {"placed", "device operations with a host node"},
+    [ORR_LINK_SYNCS] = {"syncs", "times the host waits for the device"},
+    [ORR_LINK_UNLINKED] = {"unlinked", "host nodes that are not in the device trace"},
+    [ORR_LINK_UNTRACED] = {"untraced", "operators that are not in the host trace"},
+    [ORR_LINK_REPLAYED] = {"replayed", "device operations of CUDA graphs"},
+    [ORR_LINK_BAD_EVENTS] = {"bad_events", "events that lack a field, or have one of a wrong type"},
+    [ORR_LINK_BAD_NODES] = {"bad_nodes", "host nodes that lack a field"},
+    [ORR_LINK_NEGATIVE_TIMES] = {"negative_times", "durations below zero, taken as zero"},
+    [ORR_LINK_DUPLICATE_NODES] = {"duplicate_nodes", "host nodes with an id that a later one has"},
+    [ORR_LINK_DUPLICATE_LAUNCHES] = {"duplicate_launches",
+                                     "launches with a correlation that an earlier one has"},
+    [ORR_LINK_NO_LAUNCH] = {"no_launch", "device operations whose launch is not in the trace"},
+    [ORR_LINK_NO_PARENT] = {"no_parent", "device operations launched outside of any operator"},
+    [ORR_LINK_NO_ROOT] = {"no_root", "host nodes that do not hang on the process node"},
+    [ORR_LINK_OTHER_NAMES] = {"other_names", "operators with another name in the host trace"},
+    [ORR_LINK_NEW_SCHEMA] = {"new_schema", "host traces of a version that is not known"},
+};
+
+const char *orr_link_counter_name(orr_link_counter c)
+{
+    return counters[c].name;
+}
+
+const char *orr_link_counter_help(orr_link_counter c)
+{
+    return counters[c].help;
+}
+
+bool orr_link_counter_is_trouble(orr_link_counter c)
+{
+    return c >= ORR_LINK_BAD_EVENTS;
+}
+
+orr_code orr__link_count(orr__link_tally *t,
+                         orr_link_counter c,
+                         const orr_where *where,
+                         orr_error *err)
+{
+    t->counts.of[c]++;
+    if (!t->is_strict || !orr_link_counter_is_trouble(c))
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, where, "%s (with --strict an error)", counters[c].help);
+}

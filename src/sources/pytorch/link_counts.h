@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link_counts.h - counting what goes wrong, in one place that knows about --strict. */
+#ifndef ORR_PYTORCH_LINK_COUNTS_H
+#define ORR_PYTORCH_LINK_COUNTS_H
+
+#include <orrery/link.h>
+
+typedef struct orr__link_tally {
+    orr_link_counts counts;
+    bool is_strict;
+} orr__link_tally;
+
+/* One more of these.  Trouble in strict mode is an error, at `where` (NULL: no place). */
+orr_code orr__link_count(orr__link_tally *t,
+                         orr_link_counter c,
+                         const orr_where *where,
+                         orr_error *err) ORR_MUST_CHECK;
+
+#endif

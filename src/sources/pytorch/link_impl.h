@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link_impl.h - the state of a link, and the steps that fill it, in the order they are taken. */
+#ifndef ORR_PYTORCH_LINK_IMPL_H
+#define ORR_PYTORCH_LINK_IMPL_H
+
+#include "host_et.h"
+#include "kineto.h"
+
+#include "../../base/input.h"
+
+#define ORR__NONE UINT32_MAX
+
+/* Lists of numbers, one list an item: item i has list[first[i] .. first[i + 1]). */
+typedef struct orr__lists {
+    uint32_t *first, *list;
+} orr__lists;
+
+/* The operators of the device trace by thread, and what time tells about them.  "Operator o" is the o-th in
+ * the order of time. */
+typedef struct orr__operators {
+    uint32_t *event; /* of operator o */
+    uint32_t count;
+    orr__lists by_thread; /* operators of a thread, in the order of time */
+    double *own;          /* exclusive duration */
+    uint8_t *own_is_real; /* it would be a float in Python */
+    uint32_t *after;      /* the operator of another thread that it waits for, or ORR__NONE */
+    uint32_t thread_count;
+} orr__operators;
+
+/* Node `node` of the linked trace has `from`, a device node, in its sync_dep. */
+typedef struct orr__sync {
+    uint64_t node, from;
+} orr__sync;
+
+/* Something went on only when a device operation had ended. */
+typedef struct orr__wait {
+    uint32_t from; /* event: the device operation */
+    uint32_t
+        to; /* event: the call of the host that returned then, or the device operation that started */
+} orr__wait;
+
+struct orr_link {
+    orr_link_options opt;
+    orr__link_tally tally;
+    orr_arena *arena;
+    orr_input *host_input, *device_input;
+    const char *host_path, *device_path;
+    orr__host host;
+    orr__kineto device;
+    orr__operators ops;
+    uint32_t *op_of;     /* host node -> operator, or ORR__NONE */
+    uint32_t *waits_for; /* host node -> host node of another thread, or ORR__NONE */
+    uint32_t *host_of;   /* operator -> host node, or ORR__NONE */
+    orr__lists placed;   /* host node -> events on the device, in the order of time */
+    uint64_t *new_id;    /* host node -> number in the linked trace; its device nodes follow it */
+    uint64_t node_count; /* of the linked trace */
+    orr__wait *waits;
+    size_t wait_count, wait_room;
+    orr__sync *syncs; /* compat: by node, each pair once */
+    size_t sync_count, sync_room;
+};
+
+/* Numbers noted one after the other under an item, in any order; then made lists, each in the order of noting. */
+typedef struct orr__pairs {
+    struct orr__pair {
+        uint32_t item, value;
+    } * pairs;
+    size_t count, room;
+} orr__pairs;
+
+bool orr__pairs_add(orr__pairs *p, uint32_t item, uint32_t value);
+/* Takes the pairs: they are gone afterwards, also on failure. */
+orr_code orr__pairs_take(
+    orr__pairs *p, uint32_t items, orr_arena *a, orr__lists *out, orr_error *err) ORR_MUST_CHECK;
+
+/* link_times.c: events in the order of time; operators by thread; exclusive durations; who waits for another
+ * thread. */
+orr_code orr__link_sort(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+orr_code orr__link_time(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+
+/* link_place.c: which operator a host node is; on which host node a device operation hangs. */
+orr_code orr__link_match(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+orr_code orr__link_place(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+
+/* link_waits.c: what waited for the device, and for which operation there. */
+orr_code orr__link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_sync.c: the same as the reference writes it down. */
+orr_code orr__link_sync(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_write.c */
+orr_code orr__link_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
+
+static inline const orr__event *orr__link_op(const orr_link *l, uint32_t op)
+{
+    return &l->device.events[l->ops.event[op]];
+}
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link_place.c - what belongs together: host nodes and operators, device operations and host nodes (chakra.md
+ * 3.7, 3.8).
+ *
+ * Both traces name an operator by its record-function id.  A device operation names its launch by a correlation,
+ * the launch lies inside an operator, and the operator is a host node:
+ *
+ *     host node 17 --rf id 42-- operator |------------------|       thread 5
+ *                               launch        |-|                   correlation 1001
+ *                               kernel              |------|        correlation 1001, stream 7
+ *
+ * The reference searches back for an operator with the kernel's external id, and gives a kernel to every host node
+ * that shares it.  Outside of compat mode a kernel hangs on exactly one host node: the innermost that was running
+ * when it was launched.  Nothing is dropped then: a kernel without launch hangs on the process node.
+ * Cost: linear, and a binary search for each device operation. */
+#include "link_impl.h"
+
+#include "../../base/map.h"
+#include "../../base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* ---- host nodes and operators ---- */
+
+/* Record-function id -> the last operator that has it. */
+static orr_map *operators_by_rf(const orr_link *l)
+{
+    orr_map *by_rf = orr_map_create(l->ops.count);
+    for (uint32_t op = 0; by_rf && op < l->ops.count; op++) {
+        const int64_t rf = orr__link_op(l, op)->rf;
+        if (rf != ORR__NO_NUMBER && !orr_map_put(by_rf, (uint64_t)rf, op, NULL)) {
+            orr_map_destroy(by_rf);
+            return NULL;
+        }
+    }
+    return by_rf;
+}
+
+static bool has_same_name(const orr_link *l, const orr__host_node *n, uint32_t op)
+{
+    return orr_str_equal(orr_intern_get(l->host.names, n->name),
+                         orr_intern_get(l->device.texts, orr__link_op(l, op)->name));
+}
+
+/* The operator that host node h is. */
+static orr_code find_operator(orr_link *l, const orr_map *by_rf, uint32_t h, orr_error *err)
+{
+    const orr__host_node *n = &l->host.nodes[h];
+    l->op_of[h] = ORR__NONE;
+    if (n->rf == INT64_MIN || (l->opt.is_compat && !n->is_reached))
+        return ORR_OK;
+    const uint32_t op = orr_map_find(by_rf, (uint64_t)n->rf, ORR__NONE);
+    if (op == ORR__NONE)
+        return ORR_OK;
+    if (!l->opt.is_compat && !has_same_name(l, n, op)) {
+        const orr_where at = {.byte = n->at};
+        return orr__link_count(&l->tally, ORR_LINK_OTHER_NAMES, &at, err);
+    }
+    l->op_of[h] = op;
+    l->tally.counts.of[ORR_LINK_LINKED]++;
+    return ORR_OK;
+}
+
+/* The host node that h waits for on another thread: known by its rf id, and it must have come before. */
+static uint32_t waits_for(const orr_link *l,
+                          const orr_map *by_rf,
+                          const uint32_t *host_of,
+                          uint32_t h)
+{
+    const uint32_t after = l->ops.after[l->op_of[h]];
+    if (after == ORR__NONE)
+        return ORR__NONE;
+    const int64_t rf = orr__link_op(l, after)->rf;
+    if (rf == ORR__NO_NUMBER || rf == 0)
+        return ORR__NONE;
+    return host_of[orr_map_find(by_rf, (uint64_t)rf, after)];
+}
+
+static orr_code match_all(orr_link *l, const orr_map *by_rf, uint32_t *host_of, orr_error *err)
+{
+    for (uint32_t op = 0; op < l->ops.count; op++)
+        host_of[op] = ORR__NONE;
+    for (uint32_t h = 0; h < l->host.count; h++) {
+        const orr_code code = find_operator(l, by_rf, h, err);
+        if (code)
+            return code;
+        l->waits_for[h] = ORR__NONE;
+        if (l->op_of[h] == ORR__NONE)
+            continue;
+        host_of[l->op_of[h]] = h;
+        l->waits_for[h] = waits_for(l, by_rf, host_of, h);
+    }
+    return ORR_OK;
+}
+
+/* Record-function ids are small numbers: a trace of another run has them too, but for other operators. */
+static orr_code check_same_run(const orr_link *l, orr_error *err)
+{
+    const uint64_t linked = l->tally.counts.of[ORR_LINK_LINKED];
+    const uint64_t other = l->tally.counts.of[ORR_LINK_OTHER_NAMES];
+    if (other <= linked || other < 8)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "%s and %s are not of the same run: of %" PRIu64
+                    " operators with the same record-function id %" PRIu64 " have different names",
+                    l->host_path, l->device_path, linked + other, other);
+}
+
+static void count_matches(orr_link *l, const uint32_t *host_of)
+{
+    uint64_t *of = l->tally.counts.of;
+    of[ORR_LINK_UNLINKED] = l->host.count - of[ORR_LINK_LINKED];
+    for (uint32_t op = 0; op < l->ops.count; op++)
+        of[ORR_LINK_UNTRACED] += host_of[op] == ORR__NONE;
+}
+
+orr_code orr__link_match(orr_link *l, orr_error *err)
+{
+    const size_t n = l->host.count + 1;
+    l->op_of = orr_arena_new(l->arena, n, uint32_t);
+    l->waits_for = orr_arena_new(l->arena, n, uint32_t);
+    l->host_of = orr_arena_new(l->arena, (size_t)l->ops.count + 1, uint32_t);
+    orr_map *by_rf = operators_by_rf(l);
+    if (!l->op_of || !l->waits_for || !l->host_of || !by_rf) {
+        orr_map_destroy(by_rf);
+        return orr_no_memory(err);
+    }
+    const orr_code code = match_all(l, by_rf, l->host_of, err);
+    orr_map_destroy(by_rf);
+    if (code)
+        return code;
+    count_matches(l, l->host_of);
+    return check_same_run(l, err);
+}
+
+/* ---- launches ---- */
+
+static orr_code second_launch(orr_link *l, const orr__event *e, orr_error *err)
+{
+    if (!l->opt.is_compat)
+        return orr__link_count(&l->tally, ORR_LINK_DUPLICATE_LAUNCHES, NULL, err);
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "%s: event %" PRIu32 " is a second launch with correlation %" PRId64,
+                    l->device_path, e->index, e->correlation);
+}
+
+/* Which runtime calls can be launches.  The reference has a list of names; we take any call, since only those
+ * whose correlation a device operation has come into play. */
+static bool is_launch(const orr_link *l, const orr__event *e)
+{
+    if (e->kind != ORR__EVENT_RUNTIME)
+        return false;
+    return l->opt.is_compat ? e->flags & ORR__EVENT_LAUNCH : e->correlation != -1;
+}
+
+/* Correlation -> event of the launch; of several the first. */
+static orr_code find_launches(orr_link *l, orr_map *launches, orr_error *err)
+{
+    const orr__kineto *k = &l->device;
+    for (uint32_t i = 0; i < k->count; i++) {
+        const orr__event *e = &k->events[i];
+        if (!is_launch(l, e))
+            continue;
+        if (orr_map_find(launches, (uint64_t)e->correlation, ORR__NONE) != ORR__NONE) {
+            const orr_code code = second_launch(l, e, err);
+            if (code)
+                return code;
+        } else if (!orr_map_put(launches, (uint64_t)e->correlation, i, NULL)) {
+            return orr_no_memory(err);
+        }
+    }
+    return ORR_OK;
+}
+
+/* ---- the operator around a launch, as the reference finds it ---- */
+
+/* Operators ordered by thread, external id and time. */
+typedef struct keyed {
+    int64_t external;
+    uint32_t tid, op;
+} keyed;
+
+static int by_key(const void *a, const void *b)
+{
+    const keyed *x = a, *y = b;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    if (x->external != y->external)
+        return x->external < y->external ? -1 : 1;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+static keyed *key_operators(const orr_link *l)
+{
+    keyed *keys = orr_alloc((size_t)l->ops.count + 1, sizeof *keys);
+    if (!keys)
+        return NULL;
+    for (uint32_t op = 0; op < l->ops.count; op++) {
+        const orr__event *e = orr__link_op(l, op);
+        keys[op] = (keyed){e->external, e->tid, op};
+    }
+    qsort(keys, l->ops.count, sizeof *keys, by_key);
+    return keys;
+}
+
+static bool is_coalesced(const orr_link *l, uint32_t op)
+{
+    return orr_str_is(orr_intern_get(l->device.texts, orr__link_op(l, op)->name), "nccl:coalesced");
+}
+
+/* The last operator of this thread and external id that starts before ts. */
+static uint32_t last_keyed(
+    const orr_link *l, const keyed *keys, const keyed *wanted, double ts, bool skips)
+{
+    size_t low = 0, high = l->ops.count;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        const keyed *k = &keys[mid];
+        const bool is_same = k->tid == wanted->tid && k->external == wanted->external;
+        if (is_same ? orr__link_op(l, k->op)->ts < ts : by_key(k, wanted) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low-- > 0 && keys[low].tid == wanted->tid && keys[low].external == wanted->external) {
+        if (!skips || !is_coalesced(l, keys[low].op))
+            return keys[low].op;
+    }
+    return ORR__NONE;
+}
+
+/* How many operators of a thread start before ts. */
+static uint32_t count_before(const orr_link *l, uint32_t tid, double ts)
+{
+    const orr__lists *by = &l->ops.by_thread;
+    uint32_t low = by->first[tid], high = by->first[tid + 1];
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (orr__link_op(l, by->list[mid])->ts < ts)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low - by->first[tid];
+}
+
+static uint32_t last_of_thread(const orr_link *l, uint32_t tid, double ts, bool skips)
+{
+    const orr__lists *by = &l->ops.by_thread;
+    for (uint32_t i = count_before(l, tid, ts); i-- > 0;) {
+        const uint32_t op = by->list[by->first[tid] + i];
+        if (!skips || !is_coalesced(l, op))
+            return op;
+    }
+    return ORR__NONE;
+}
+
+static bool has_nccl(orr_str name)
+{
+    for (size_t i = 0; i + 4 <= name.len; i++) {
+        const char *p = name.ptr + i;
+        if ((p[0] | 32) == 'n' && (p[1] | 32) == 'c' && (p[2] | 32) == 'c' && (p[3] | 32) == 'l')
+            return true;
+    }
+    return false;
+}
+
+static uint32_t reference_parent(const orr_link *l,
+                                 const keyed *keys,
+                                 const orr__event *e,
+                                 const orr__event *launch)
+{
+    const bool skips = has_nccl(orr_intern_get(l->device.texts, e->name));
+    const keyed wanted = {e->external, launch->tid, 0};
+    const uint32_t op = last_keyed(l, keys, &wanted, launch->ts, skips);
+    return op != ORR__NONE ? op : last_of_thread(l, launch->tid, launch->ts, skips);
+}
+
+/* The events that the reference places; it passes over fills. */
+static bool is_placed_by_reference(const orr__event *e)
+{
+    return e->kind == ORR__EVENT_KERNEL || e->kind == ORR__EVENT_MEMCPY;
+}
+
+/* Device operations grouped by the external id of their operator. */
+typedef struct grouping {
+    orr_map *launches, *group_of; /* external id -> number of the group */
+    keyed *keys;
+    orr__pairs pairs;
+    orr__lists groups;
+    uint32_t count;
+} grouping;
+
+static orr_code group_event(orr_link *l, grouping *g, uint32_t i, orr_error *err)
+{
+    const orr__event *e = &l->device.events[i];
+    const uint32_t launch = orr_map_find(g->launches, (uint64_t)e->correlation, ORR__NONE);
+    if (launch == ORR__NONE)
+        return orr__link_count(&l->tally, ORR_LINK_NO_LAUNCH, NULL, err);
+    const uint32_t op = reference_parent(l, g->keys, e, &l->device.events[launch]);
+    if (op == ORR__NONE)
+        return orr__link_count(&l->tally, ORR_LINK_NO_PARENT, NULL, err);
+    const uint64_t external = (uint64_t)orr__link_op(l, op)->external;
+    uint32_t group = orr_map_find(g->group_of, external, ORR__NONE);
+    if (group == ORR__NONE) {
+        group = g->count++;
+        if (!orr_map_put(g->group_of, external, group, NULL))
+            return orr_no_memory(err);
+    }
+    return orr__pairs_add(&g->pairs, group, i) ? ORR_OK : orr_no_memory(err);
+}
+
+static orr_code give_groups(orr_link *l, grouping *g, orr_error *err)
+{
+    orr__pairs placed = {0};
+    bool has_room = true;
+    for (uint32_t h = 0; has_room && h < l->host.count; h++) {
+        if (l->op_of[h] == ORR__NONE)
+            continue;
+        const uint64_t external = (uint64_t)orr__link_op(l, l->op_of[h])->external;
+        const uint32_t group = orr_map_find(g->group_of, external, ORR__NONE);
+        if (group == ORR__NONE)
+            continue;
+        for (uint32_t i = g->groups.first[group]; has_room && i < g->groups.first[group + 1]; i++)
+            has_room = orr__pairs_add(&placed, h, g->groups.list[i]);
+    }
+    l->tally.counts.of[ORR_LINK_PLACED] = placed.count;
+    if (has_room)
+        return orr__pairs_take(&placed, (uint32_t)l->host.count, l->arena, &l->placed, err);
+    orr_free(placed.pairs);
+    return orr_no_memory(err);
+}
+
+static orr_code group_all(orr_link *l, grouping *g, orr_error *err)
+{
+    orr_code code = find_launches(l, g->launches, err);
+    for (uint32_t i = 0; !code && i < l->device.count; i++) {
+        if (is_placed_by_reference(&l->device.events[i]))
+            code = group_event(l, g, i, err);
+    }
+    if (!code)
+        code = orr__pairs_take(&g->pairs, g->count, l->arena, &g->groups, err);
+    return code ? code : give_groups(l, g, err);
+}
+
+static orr_code place_as_reference(orr_link *l, orr_error *err)
+{
+    grouping g = {.launches = orr_map_create(1024),
+                  .group_of = orr_map_create(1024),
+                  .keys = key_operators(l)};
+    const orr_code code =
+        g.launches && g.group_of && g.keys ? group_all(l, &g, err) : orr_no_memory(err);
+    orr_map_destroy(g.launches);
+    orr_map_destroy(g.group_of);
+    orr_free(g.keys);
+    orr_free(g.pairs.pairs);
+    return code;
+}
+
+/* ---- numbers in the linked trace ---- */
+
+/* A host node, its device nodes, the next host node (chakra.md 3.8). */
+static orr_code number_nodes(orr_link *l, orr_error *err)
+{
+    l->new_id = orr_arena_new(l->arena, l->host.count + 1, uint64_t);
+    if (!l->new_id)
+        return orr_no_memory(err);
+    for (uint32_t h = 0; h < l->host.count; h++) {
+        l->new_id[h] = l->node_count;
+        l->node_count += 1 + l->placed.first[h + 1] - l->placed.first[h];
+    }
+    return ORR_OK;
+}
+
+orr_code orr__link_place(orr_link *l, orr_error *err)
+{
+    const orr_code code = place_as_reference(l, err);
+    return code ? code : number_nodes(l, err);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link_times.c - what the clock tells about operators (chakra.md 3.3 to 3.5).
+ *
+ * Events are put in the order of time once; everything after it is one walk over each thread.
+ *
+ * Exclusive durations: an operator's own time is its duration less the union of the operators inside.  The
+ * reference looks at all that start before it ends, grandchildren too; we step over what lies inside a child,
+ * since that cannot change the union:
+ *
+ *     outer  |--------------------------------|
+ *     child     |------------|    |------|
+ *     inside       |--| |--|         |--|          skip[child] is the first operator not inside the child
+ *
+ * The sums are taken in the reference's order, so that fractions come out to the last bit.
+ * Cost: linear, but for runs of equal time stamps, which are sorted. */
+#include "link_impl.h"
+
+#include <stdlib.h>
+
+enum { GAP_US = 1000 }; /* silence on a thread after which it may have been woken by another one */
+
+/* ---- lists ---- */
+
+bool orr__pairs_add(orr__pairs *p, uint32_t item, uint32_t value)
+{
+    if (p->count == UINT32_MAX || !orr_grow(&p->pairs, &p->room, p->count + 1))
+        return false;
+    p->pairs[p->count++] = (struct orr__pair){item, value};
+    return true;
+}
+
+orr_code orr__pairs_take(
+    orr__pairs *p, uint32_t items, orr_arena *a, orr__lists *out, orr_error *err)
+{
+    uint32_t *first = orr_arena_new(a, (size_t)items + 2, uint32_t);
+    uint32_t *list = orr_arena_new(a, p->count + 1, uint32_t);
+    if (first && list) {
+        /* Counted two places on, so that after filling first[i] is where list i begins. */
+        for (size_t i = 0; i < p->count; i++)
+            first[p->pairs[i].item + 2]++;
+        for (size_t i = 2; i < (size_t)items + 2; i++)
+            first[i] += first[i - 1];
+        for (size_t i = 0; i < p->count; i++)
+            list[first[p->pairs[i].item + 1]++] = p->pairs[i].value;
+        *out = (orr__lists){first, list};
+    }
+    orr_free(p->pairs);
+    *p = (orr__pairs){0};
+    return first && list ? ORR_OK : orr_no_memory(err);
+}
+
+/* ---- order ---- */
+
+typedef struct entry {
+    uint64_t key;
+    uint32_t event;
+} entry;
+
+/* Unsigned numbers in the order of the doubles. */
+static uint64_t key_of(double v)
+{
+    uint64_t bits;
+    v += 0.0; /* -0 and 0 are the same time */
+    memcpy(&bits, &v, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static bool digit_is_constant(const size_t *count, size_t n)
+{
+    for (unsigned d = 0; d < 256; d++) {
+        if (count[d])
+            return count[d] == n;
+    }
+    return true;
+}
+
+/* One digit of a radix sort, from a to b; false: nothing to do. */
+static bool sort_digit(const entry *a, entry *b, size_t n, unsigned shift)
+{
+    size_t count[256] = {0}, at = 0;
+    for (size_t i = 0; i < n; i++)
+        count[a[i].key >> shift & 255]++;
+    if (digit_is_constant(count, n))
+        return false;
+    for (unsigned d = 0; d < 256; d++) {
+        const size_t here = count[d];
+        count[d] = at;
+        at += here;
+    }
+    for (size_t i = 0; i < n; i++)
+        b[count[a[i].key >> shift & 255]++] = a[i];
+    return true;
+}
+
+static const entry *sort_entries(entry *a, entry *b, size_t n)
+{
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        if (!sort_digit(a, b, n, shift))
+            continue;
+        entry *swap = a;
+        a = b;
+        b = swap;
+    }
+    return a;
+}
+
+static bool is_sorted(const orr__kineto *k)
+{
+    for (size_t i = 1; i < k->count; i++) {
+        if (k->events[i].ts < k->events[i - 1].ts)
+            return false;
+    }
+    return true;
+}
+
+orr_code orr__link_sort(orr_link *l, orr_error *err)
+{
+    orr__kineto *k = &l->device;
+    if (is_sorted(k))
+        return ORR_OK;
+    entry *a = orr_alloc(k->count, sizeof *a), *b = orr_alloc(k->count, sizeof *b);
+    orr__event *sorted = orr_alloc(k->count, sizeof *sorted);
+    const bool has_room = a && b && sorted;
+    if (has_room) {
+        for (size_t i = 0; i < k->count; i++)
+            a[i] = (entry){key_of(k->events[i].ts), (uint32_t)i};
+        const entry *order = sort_entries(a, b, k->count);
+        for (size_t i = 0; i < k->count; i++)
+            sorted[i] = k->events[order[i].event];
+        orr_free(k->events);
+        k->events = sorted;
+        k->room = k->count;
+    } else {
+        orr_free(sorted);
+    }
+    orr_free(a);
+    orr_free(b);
+    return has_room ? ORR_OK : orr_no_memory(err);
+}
+
+/* ---- exclusive durations ---- */
+
+/* A number as Python has it: an integer until a fraction touches it. */
+typedef struct number {
+    double v;
+    bool is_real;
+} number;
+
+static number minus(number a, number b)
+{
+    return (number){a.v - b.v, a.is_real || b.is_real};
+}
+
+static number start_of(const orr__event *e)
+{
+    return (number){e->ts, e->flags & ORR__EVENT_TS_REAL};
+}
+
+static number duration_of(const orr__event *e)
+{
+    return (number){e->dur, e->flags & ORR__EVENT_DUR_REAL};
+}
+
+static number end_of(const orr__event *e)
+{
+    return (number){orr__event_end(e), e->flags & (ORR__EVENT_TS_REAL | ORR__EVENT_DUR_REAL)};
+}
+
+/* The operators of one thread in the order (start, duration). */
+typedef struct thread {
+    const orr_link *l;
+    uint32_t *ops, count;
+    uint32_t *skip; /* the first operator behind k that does not lie inside it */
+} thread;
+
+static const orr__event *event_of(const thread *t, uint32_t k)
+{
+    return orr__link_op(t->l, t->ops[k]);
+}
+
+static bool lies_inside(const orr__event *inner, const orr__event *outer)
+{
+    return inner->ts <= orr__event_end(outer) && orr__event_end(inner) <= orr__event_end(outer);
+}
+
+static void find_skips(thread *t)
+{
+    for (uint32_t k = t->count; k-- > 0;) {
+        uint32_t next = k + 1;
+        while (next < t->count && lies_inside(event_of(t, next), event_of(t, k)))
+            next = t->skip[next];
+        t->skip[k] = next;
+    }
+}
+
+static number own_time(const thread *t, uint32_t k)
+{
+    const orr__event *outer = event_of(t, k);
+    const double end = orr__event_end(outer);
+    number rest = duration_of(outer), from = {0}, to = {0};
+    bool is_open = false;
+    for (uint32_t i = k + 1; i < t->count && event_of(t, i)->ts <= end;) {
+        const orr__event *inner = event_of(t, i);
+        if (orr__event_end(inner) > end) {
+            i++;
+            continue;
+        }
+        if (is_open && inner->ts <= to.v) {
+            to = orr__event_end(inner) > to.v ? end_of(inner) : to;
+        } else {
+            if (is_open)
+                rest = minus(rest, minus(to, from));
+            from = start_of(inner);
+            to = end_of(inner);
+            is_open = true;
+        }
+        i = t->skip[i];
+    }
+    return is_open ? minus(rest, minus(to, from)) : rest;
+}
+
+typedef struct run_entry {
+    double dur;
+    uint32_t op;
+} run_entry;
+
+static int by_duration(const void *a, const void *b)
+{
+    const run_entry *x = a, *y = b;
+    if (x->dur != y->dur)
+        return x->dur < y->dur ? -1 : 1;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+/* Operators that start together: the shorter one first (chakra.md 3.4; a quirk, since the shorter is the
+ * child).  Outside of compat mode the longer one is first. */
+static void sort_runs(thread *t, run_entry *room)
+{
+    const double sign = t->l->opt.is_compat ? 1 : -1;
+    for (uint32_t from = 0, to; from < t->count; from = to) {
+        for (to = from + 1; to < t->count && event_of(t, to)->ts == event_of(t, from)->ts;)
+            to++;
+        if (to - from == 1)
+            continue;
+        for (uint32_t i = from; i < to; i++)
+            room[i - from] = (run_entry){sign * event_of(t, i)->dur, t->ops[i]};
+        qsort(room, to - from, sizeof *room, by_duration);
+        for (uint32_t i = from; i < to; i++)
+            t->ops[i] = room[i - from].op;
+    }
+}
+
+static orr_code negative_own(const orr_link *l, const orr__event *e, orr_error *err)
+{
+    const orr_str name = orr_intern_get(l->device.texts, e->name);
+    const orr_where at = {.byte = ORR_NO_BYTE};
+    return orr_fail(err, ORR_EINPUT, &at,
+                    "%s: the operators inside '%.*s' take longer than itself (event %u)",
+                    l->device_path, (int)(name.len < 60 ? name.len : 60), name.ptr, e->index);
+}
+
+static orr_code thread_times(orr_link *l, thread *t, run_entry *room, orr_error *err)
+{
+    sort_runs(t, room);
+    find_skips(t);
+    for (uint32_t k = 0; k < t->count; k++) {
+        const number own = own_time(t, k);
+        if (own.v < 0 && l->opt.is_compat)
+            return negative_own(l, event_of(t, k), err);
+        l->ops.own[t->ops[k]] = own.v < 0 ? 0 : own.v;
+        l->ops.own_is_real[t->ops[k]] = own.is_real;
+    }
+    return ORR_OK;
+}
+
+static orr_code exclusive_times(orr_link *l, orr_error *err)
+{
+    const orr__lists *by = &l->ops.by_thread;
+    const size_t n = l->ops.count;
+    uint32_t *ops = orr_alloc(n + 1, sizeof *ops), *skip = orr_alloc(n + 1, sizeof *skip);
+    run_entry *room = orr_alloc(n + 1, sizeof *room);
+    orr_code code = ops && skip && room ? ORR_OK : orr_no_memory(err);
+    for (uint32_t i = 0; !code && i < l->ops.thread_count; i++) {
+        thread t = {.l = l, .ops = ops, .skip = skip, .count = by->first[i + 1] - by->first[i]};
+        memcpy(ops, by->list + by->first[i], t.count * sizeof *ops);
+        code = thread_times(l, &t, room, err);
+    }
+    orr_free(ops);
+    orr_free(skip);
+    orr_free(room);
+    return code;
+}
+
+/* ---- threads that wake each other (chakra.md 3.5) ---- */
+
+/* The latest operator that has started, and the latest one of any other thread; of those that start together
+ * the first of its thread, of threads the one that was seen first. */
+typedef struct latest {
+    const orr_link *l;
+    const uint32_t *rank; /* of threads, by first operator */
+    uint32_t first, second;
+} latest;
+
+static uint32_t thread_of(const latest *s, uint32_t op)
+{
+    return orr__link_op(s->l, op)->tid;
+}
+
+static bool is_later(const latest *s, uint32_t a, uint32_t b)
+{
+    if (b == ORR__NONE)
+        return true;
+    const orr__event *x = orr__link_op(s->l, a), *y = orr__link_op(s->l, b);
+    return x->ts != y->ts ? x->ts > y->ts : s->rank[x->tid] < s->rank[y->tid];
+}
+
+static bool is_of_thread(const latest *s, uint32_t op, uint32_t tid)
+{
+    return op != ORR__NONE && thread_of(s, op) == tid;
+}
+
+static void has_started(latest *s, uint32_t op)
+{
+    const uint32_t tid = thread_of(s, op);
+    if (is_of_thread(s, s->first, tid)) {
+        if (orr__link_op(s->l, op)->ts > orr__link_op(s->l, s->first)->ts)
+            s->first = op;
+        return;
+    }
+    if (is_later(s, op, s->first)) {
+        s->second = s->first;
+        s->first = op;
+        return;
+    }
+    if (is_of_thread(s, s->second, tid) &&
+        orr__link_op(s->l, op)->ts <= orr__link_op(s->l, s->second)->ts)
+        return;
+    if (is_later(s, op, s->second))
+        s->second = op;
+}
+
+/* State of one thread: what its operators wait for now, and where it was. */
+typedef struct waiting {
+    uint32_t after, previous;
+} waiting;
+
+static bool has_gap(const orr_link *l, uint32_t previous, const orr__event *e)
+{
+    if (previous == ORR__NONE)
+        return true;
+    const orr__event *p = orr__link_op(l, previous);
+    return e->ts - p->ts - p->dur > GAP_US;
+}
+
+static void note_waits(orr_link *l, latest *s, waiting *threads)
+{
+    uint32_t started = 0;
+    for (uint32_t op = 0; op < l->ops.count; op++) {
+        const orr__event *e = orr__link_op(l, op);
+        for (; orr__link_op(l, started)->ts < e->ts; started++)
+            has_started(s, started);
+        waiting *w = &threads[e->tid];
+        if (has_gap(l, w->previous, e))
+            w->after = is_of_thread(s, s->first, e->tid) ? s->second : s->first;
+        l->ops.after[op] = w->after;
+        w->previous = op;
+    }
+}
+
+static orr_code inter_thread(orr_link *l, orr_error *err)
+{
+    const uint32_t n = l->ops.thread_count;
+    waiting *threads = orr_alloc((size_t)n + 1, sizeof *threads);
+    uint32_t *rank = orr_alloc((size_t)n + 1, sizeof *rank);
+    const bool has_room = threads && rank;
+    if (has_room) {
+        uint32_t seen = 0;
+        for (uint32_t i = 0; i < n; i++)
+            threads[i] = (waiting){ORR__NONE, ORR__NONE};
+        for (uint32_t op = 0; op < l->ops.count; op++) {
+            const uint32_t tid = orr__link_op(l, op)->tid;
+            if (!rank[tid])
+                rank[tid] = ++seen;
+        }
+        latest s = {.l = l, .rank = rank, .first = ORR__NONE, .second = ORR__NONE};
+        note_waits(l, &s, threads);
+    }
+    orr_free(threads);
+    orr_free(rank);
+    return has_room ? ORR_OK : orr_no_memory(err);
+}
+
+/* ---- all of it ---- */
+
+static orr_code list_operators(orr_link *l, orr_error *err)
+{
+    orr__operators *o = &l->ops;
+    const orr__kineto *k = &l->device;
+    orr__pairs by_thread = {0};
+    for (size_t i = 0; i < k->count; i++)
+        o->count += k->events[i].kind == ORR__EVENT_OPERATOR;
+    o->thread_count = k->threads ? orr_intern_count(k->threads) : 0;
+    o->event = orr_arena_new(l->arena, (size_t)o->count + 1, uint32_t);
+    o->own = orr_arena_new(l->arena, (size_t)o->count + 1, double);
+    o->own_is_real = orr_arena_new(l->arena, (size_t)o->count + 1, uint8_t);
+    o->after = orr_arena_new(l->arena, (size_t)o->count + 1, uint32_t);
+    if (!o->event || !o->own || !o->own_is_real || !o->after)
+        return orr_no_memory(err);
+    uint32_t op = 0;
+    for (uint32_t i = 0; i < k->count; i++) {
+        if (k->events[i].kind != ORR__EVENT_OPERATOR)
+            continue;
+        o->event[op] = i;
+        if (!orr__pairs_add(&by_thread, k->events[i].tid, op++)) {
+            orr_free(by_thread.pairs);
+            return orr_no_memory(err);
+        }
+    }
+    return orr__pairs_take(&by_thread, o->thread_count, l->arena, &o->by_thread, err);
+}
+
+orr_code orr__link_time(orr_link *l, orr_error *err)
+{
+    orr_code code;
+    if ((code = list_operators(l, err)) || (code = exclusive_times(l, err)))
+        return code;
+    return inter_thread(l, err);
+}
