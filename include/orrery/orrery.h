@@ -18,6 +18,7 @@
 #include <orrery/model.h>
 #include <orrery/network.h>
 #include <orrery/progress.h>
+#include <orrery/report.h>
 #include <orrery/scalesim.h>
 #include <orrery/serve.h>
 #include <orrery/set.h>
