@@ -114,7 +114,7 @@ static const cli_option converter_options[] = {
     {"output", 0, "FILE", "the trace; for Text what the names of the files begin with"},
     {"num-npus", 0, "N", "Text: how many ranks", CLI_COUNT, 1, 1048576},
     {"num-passes", 0, "N", "Text: how often through the network", CLI_COUNT, 0, 16777216},
-    {"simulate", 0, NULL, "PyTorch: run the operators as a check"},
+    {"simulate", 0, NULL, "PyTorch: play the trace through; the log says what ran when"},
     {"input_type", 0, "Text|FlexFlow|PyTorch", "earlier form: what the input is"},
     {"input_filename", 0, "FILE", "earlier form of --input"},
     {"output_filename", 0, "FILE", "earlier form of --output"},
@@ -124,7 +124,7 @@ static const cli_option converter_options[] = {
      64},
     {"npu_frequency", 0, "MHZ", "FlexFlow: run times in cycles of this clock", CLI_COUNT, 1,
      1048576},
-    {"default_simulated_run_time", 0, "N", "PyTorch: run time of operators without one", CLI_COUNT},
+    {"default_simulated_run_time", 0, "N", "PyTorch: taken, without effect", CLI_COUNT},
     {"log_filename", 0, "FILE", "earlier form of --log-filename"},
     {0},
 };
@@ -136,11 +136,11 @@ static const cli_argument converter_arguments[] = {
 
 static const cli_command chakra_converter = {
     .name = "chakra_converter",
-    .summary = "convert text workloads to Chakra traces",
+    .summary = "convert text workloads and linked PyTorch traces to Chakra traces",
     .description =
-        "Writes OUTPUT.0.et, OUTPUT.1.et and so on, and a log.  Converting PyTorch traces is not there yet.  Without "
-        "arguments it shows this help.",
-    .now = "orrery convert text --compat",
+        "Text: writes OUTPUT.0.et, OUTPUT.1.et and so on; PyTorch: writes OUTPUT, from the file of one rank that "
+        "chakra_trace_link wrote.  Both write a log.  Without arguments it shows this help.",
+    .now = "orrery convert text --compat, orrery convert pytorch --compat",
     .options = converter_options,
     .arguments = converter_arguments,
     .run = cli_run_chakra_converter,

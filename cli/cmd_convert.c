@@ -17,7 +17,9 @@ static const cli_option options[] = {
     {"updates", 0, NULL, "text: the update time as a compute node behind each collective"},
     {"frequency", 0, "MHZ", "flexflow: run times in cycles of this clock, not in microseconds",
      CLI_COUNT, 1, 1 << 20},
-    {"compat", 0, NULL, "text, flexflow: exactly as chakra_converter, its defects included"},
+    {"rank", 0, "N", "pytorch: which rank of the job this is", CLI_COUNT, 0, (1 << 20) - 1},
+    {"compat", 0, NULL,
+     "text, flexflow, pytorch: exactly as chakra_converter, its defects included"},
     {"schema", 0, "current|2023-10|0.0.3u|0.0.3|0.0.2|eg", "generation of the .et format to write"},
     {"form", 0, "text|binary", "goal: which form; else by the ending of OUT"},
     {"same-schema", 0, NULL, "et: write the generation that was read"},
@@ -29,7 +31,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to convert: et, text, flexflow or goal", CLI_ONCE},
+    {"KIND", "what to convert: et, text, flexflow, pytorch or goal", CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_ONCE},
     {0},
@@ -49,6 +51,8 @@ static const cli_example examples[] = {
     {"The same on a network of 8 by 8:", "orrery convert text mlp.txt --dims 8x8 -o mlp.orr", 0},
     {"A task graph of FlexFlow, times in cycles of 1 GHz:",
      "orrery convert flexflow tasks.dot --frequency 1000 -o tasks.orr", 0},
+    {"A linked PyTorch trace, as a simulator wants it:",
+     "orrery convert pytorch linked.json -o rank0.et", 0},
     {0},
 };
 
@@ -110,7 +114,7 @@ static const char *const et_options[] = {"same-schema", "lenient", NULL};
 static const cli_converter convert_et = {"et", et_options, et_make, NULL};
 
 static const cli_converter *const kinds[] = {&convert_et, &cli_convert_text, &cli_convert_flexflow,
-                                             &cli_convert_goal};
+                                             &cli_convert_pytorch, &cli_convert_goal};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static orr_code find_kind(const char *name, const cli_converter **out, orr_error *err)
@@ -124,8 +128,8 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
     }
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; there are: et, text, flexflow, goal",
-                    name);
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "no kind '%s'; there are: et, text, flexflow, pytorch, goal", name);
 }
 
 static bool takes(const cli_converter *k, const char *option)
@@ -177,7 +181,8 @@ const cli_command cli_cmd_convert = {
     .description =
         "KIND et: IN is any trace: .et of any generation, JSON, a set; plain or compressed.  KIND text: IN is a table "
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
-        "language.\n\n"
+        "language.  KIND pytorch: IN is a PyTorch trace of one rank, linked by 'orrery link' or chakra_trace_link, or a "
+        "host trace alone.\n\n"
         "The ending of OUT says what is written: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
         ".json or .jsonl the same as text; behind all but .orr may stand .gz or .zst.  Where there are several ranks, "
         "the number of the rank goes in front of the ending.  Any other OUT is what file names begin with: OUT.0.et, "

@@ -22,6 +22,7 @@ typedef struct cli_converter {
 extern const cli_converter cli_convert_text;
 extern const cli_converter cli_convert_flexflow;
 extern const cli_converter cli_convert_goal;
+extern const cli_converter cli_convert_pytorch;
 
 /* ---- what OUT means (convert_out.c) ---- */
 

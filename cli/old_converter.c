@@ -8,6 +8,7 @@
 
 #include <orrery/flexflow.h>
 #include <orrery/layers.h>
+#include <orrery/pytorch.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,11 +22,12 @@ typedef struct request {
     cli_context *c;
     const char *type, *input, *output, *log;
     bool has_subcommand; /* the later form */
+    FILE *log_file;
 } request;
 
 typedef struct old_kind {
     const char *type;
-    orr_code (*convert)(const request *r, orr_error *err); /* NULL: not there yet */
+    orr_code (*convert)(const request *r, orr_error *err);
 } old_kind;
 
 /* ---- options in two spellings ---- */
@@ -130,19 +132,51 @@ static orr_code convert_flexflow(const request *r, orr_error *err)
     return code;
 }
 
+/* In the log each line has its level and the time. */
+static void log_debug(void *file, const char *line)
+{
+    cli_log_line(file, "DEBUG", line);
+}
+
+/* What is played through is what was written, so it comes afterwards. */
+static orr_code write_pytorch(const request *r, const orr_linked *l, orr_error *err)
+{
+    orr_trace *t;
+    orr_code code = orr_linked_trace(l, &(orr_pytorch_options){.is_compat = true}, &t, NULL, err);
+    if (code)
+        return code;
+    code = orr_trace_write(t, r->output, NULL, err);
+    orr_trace_destroy(t);
+    if (!code && has_row(r->c, "simulate") && cli_flag(r->c, "simulate"))
+        code = orr_linked_simulate(l, log_debug, r->log_file, err);
+    return code;
+}
+
+static orr_code convert_pytorch(const request *r, orr_error *err)
+{
+    orr_linked *l;
+    orr_code code = orr_linked_read(r->input, &(orr_linked_options){.is_compat = true}, &l, err);
+    if (code)
+        return code;
+    code = write_pytorch(r, l, err);
+    orr_linked_free(l);
+    return code;
+}
+
 static const old_kind old_kinds[] = {
     {"Text", convert_text},
     {"FlexFlow", convert_flexflow},
-    {"PyTorch", NULL},
+    {"PyTorch", convert_pytorch},
 };
 
 static orr_code convert(const request *r, orr_error *err)
 {
     for (size_t i = 0; i < sizeof old_kinds / sizeof *old_kinds; i++) {
-        if (strcmp(old_kinds[i].type, r->type) == 0 && old_kinds[i].convert)
+        if (strcmp(old_kinds[i].type, r->type) == 0)
             return old_kinds[i].convert(r, err);
     }
-    return orr_fail(err, ORR_EUSAGE, NULL, "converting %s is not there yet", r->type);
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "no converter for '%s'; there are: Text, PyTorch, FlexFlow", r->type);
 }
 
 /* ---- the log ---- */
@@ -186,9 +220,9 @@ static void log_end(FILE *log, const request *r, orr_code code, const orr_error 
         cli_log_line(stderr, "INFO", words);
 }
 
-static orr_code convert_logged(const request *r, orr_error *err)
+static orr_code convert_logged(request *r, orr_error *err)
 {
-    FILE *log = fopen(r->log, "w");
+    FILE *log = r->log_file = fopen(r->log, "w");
     if (!log)
         return log_failed(r, err);
     log_request(log, r);

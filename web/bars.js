@@ -2,7 +2,7 @@
 // bars.js - bars of parts: a whole cut into coloured pieces, each with its name and figure when pointed at.
 
 import {el} from './dom.js';
-import {kindClass} from './palette.js';
+import {heatColour, kindClass} from './palette.js';
 import {shareText, timeText} from './units.js';
 
 /** @typedef {{kind: string, name: string, ns: number, isHatched?: boolean}} Part */
@@ -31,6 +31,13 @@ export function smallBar(share, kind) {
     const width = Math.max(0, Math.min(1, share)) * 100;
     return el('span', {class: 'small-bar', 'aria-hidden': 'true'},
         el('span', {class: kind ? `kind-${kindClass(kind)}` : 'accent', style: `width:${width.toFixed(2)}%`}));
+}
+
+/** The same, in the colour of a heat map. @param {number} share */
+export function heatBar(share) {
+    const width = Math.max(0, Math.min(1, share)) * 100;
+    return el('span', {class: 'small-bar', 'aria-hidden': 'true'},
+        el('span', {class: 'heat', style: `width:${width.toFixed(2)}%;--heat:${heatColour(share)}`}));
 }
 
 /** To the left or right of a middle line: faster, slower. @param {number} share  -1 to 1 */

@@ -5,7 +5,7 @@ import {cssColour, cssText, inkOn, kindClass, KINDS, mixColours, packColour} fro
 import {counterMost, drawCounter, drawRow} from './draw_rows.js';
 import {Inks, Raster} from './raster.js';
 import {RULER_HEIGHT} from './view.js';
-import {counterText, timeText, timeTicks} from './units.js';
+import {counterText, timeAt, timeText, timeTicks} from './units.js';
 import {spansBefore} from './rows.js';
 /** @import {Block, Row} from './rows.js' */
 /** @import {TimelineView} from './view.js' */
@@ -25,6 +25,7 @@ const FONT = '11px Inter, "Segoe UI", system-ui, "Helvetica Neue", "Noto Sans", 
  * @property {string} accent
  * @property {number} area          of counters, packed
  * @property {number} areaLine
+ * @property {number} grid          lines of time, packed
  * @property {number} stripe        behind every other block, packed
  */
 
@@ -43,6 +44,7 @@ export function readColours(kinds) {
         accent: cssText(accent),
         area: packColour(mixColours(accent, paper, 0.22)),
         areaLine: packColour(mixColours(accent, paper, 0.8)),
+        grid: packColour(mixColours(cssColour('--line'), paper, 0.6)),
         stripe: packColour(mixColours(cssColour('--line'), paper, 0.28)),
     };
 }
@@ -124,6 +126,10 @@ export class TimelinePainter {
             if (view.scene.blocks.indexOf(block) % 2 === 0) continue;
             raster.rect(0, device(block.y - 2), raster.width, device(block.y + block.height + 3), colours.stripe);
         }
+        for (const {at} of this.ticks()) {
+            const x = Math.round(view.xOf(at / view.timeline.tickNs) * scale);
+            raster.rect(x, 0, x + 1, raster.height, colours.grid);
+        }
         const pen = {raster, inks: colours.inks, view, scale, order: this.order};
         for (const row of this.visibleRows()) {
             const gap = row.height > 8 ? 1 : 0;
@@ -168,16 +174,18 @@ export class TimelinePainter {
         }
     }
 
+    ticks() {
+        const {view} = this;
+        return timeTicks(view.nsOf(view.from), view.nsOf(view.to), view.width / 110);
+    }
+
     drawRuler() {
         const {view, context, colours} = this;
         context.textAlign = 'left';
-        const ticks = timeTicks(view.nsOf(view.from), view.nsOf(view.to), view.width / 110);
-        for (const {at, text} of ticks) {
+        for (const {at, text} of this.ticks()) {
             const x = Math.round(view.gutter + view.xOf(at / view.timeline.tickNs)) + 0.5;
-            context.globalAlpha = 0.55;
             context.fillStyle = colours.line;
-            context.fillRect(x - 0.5, 18, 1, RULER_HEIGHT + view.height);
-            context.globalAlpha = 1;
+            context.fillRect(x - 0.5, 18, 1, RULER_HEIGHT - 18);
             context.fillStyle = colours.faint;
             context.fillText(text, x + 4, 13);
         }
@@ -307,7 +315,7 @@ export class TimelinePainter {
         context.fillStyle = colours.text;
         context.fillRect(x, RULER_HEIGHT, 1, view.height);
         context.globalAlpha = 1;
-        if (!view.measure) this.drawTag(timeText(view.nsOf(view.tickAt(view.cursor))), x, 12);
+        if (!view.measure) this.drawTag(timeAt(view.nsOf(view.tickAt(view.cursor)), view.nsOf(view.ticksPerPixel)), x, 12);
     }
 
     /** A small label, kept inside the plot. @param {string} text @param {number} x @param {number} y */

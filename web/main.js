@@ -2,6 +2,7 @@
 // main.js - puts the page together: reads the document, makes the panels of the chosen run, and listens to keys.
 
 import {byId, el, isTextField} from './dom.js';
+import {readAddress, writeAddress} from './address.js';
 import {breakdownPanel} from './breakdown.js';
 import {collectivesPanel} from './collectives.js';
 import {comparisonPanel} from './comparison.js';
@@ -40,16 +41,22 @@ class Page {
         this.showTop();
         this.showRun(this.runOfAddress());
         document.addEventListener('keydown', (event) => this.key(event));
-        window.addEventListener('hashchange', () => {
-            if (this.runOfAddress() !== this.run) this.showRun(this.runOfAddress());
-        });
+        window.addEventListener('hashchange', () => this.goToAddress());
+        window.addEventListener('scroll', () => this.markNav(), {passive: true});
+        this.goToAddress();
     }
 
-    /** "#timeline" or "#run-2": a part of the page, or another run of a comparison. */
     runOfAddress() {
-        const match = /^#run-(\d+)$/.exec(location.hash);
-        const number = match ? Number(match[1]) - 1 : this.run;
-        return number >= 0 && number < this.doc.runs.length ? number : 0;
+        const {run} = readAddress(location.hash);
+        return run >= 0 && run < this.doc.runs.length ? run : 0;
+    }
+
+    /** What the address asks for, as far as it is here. */
+    goToAddress() {
+        const address = readAddress(location.hash);
+        if (location.hash.includes('run=') && this.runOfAddress() !== this.run) this.showRun(this.runOfAddress());
+        this.timelineOf(this.run)?.goTo(address);
+        if (location.hash.includes('&')) document.getElementById(address.part)?.scrollIntoView();
     }
 
     showTop() {
@@ -88,7 +95,7 @@ class Page {
         if (!run.timeline) return null;
         let timeline = this.timelines.get(number);
         if (!timeline) {
-            timeline = new TimelinePanel(run.timeline, listOf(run.critical_path?.steps));
+            timeline = new TimelinePanel(run.timeline, listOf(run.critical_path?.steps), number);
             this.timelines.set(number, timeline);
             void timeline.start();
         }
@@ -99,7 +106,7 @@ class Page {
         return el('div', {class: 'tabs', role: 'tablist', 'aria-label': 'Run shown below'}, ...this.doc.runs.map((run, k) => el('button', {
             type: 'button', role: 'tab', id: `tab-${k + 1}`, 'aria-selected': k === this.run ? 'true' : 'false', onclick: () => {
                 this.showRun(k);
-                history.replaceState(null, '', `#run-${k + 1}`);
+                writeAddress({part: 'headline', run: k, from: null, to: null, span: null});
                 document.getElementById(`tab-${k + 1}`)?.focus();
             },
         }, run.name, el('span', {class: 'faint'}, k === 0 ? 'baseline' : run.kind ?? ''))));
@@ -112,16 +119,16 @@ class Page {
     showNav() {
         const links = this.parts().map((part) => el('a', {href: `#${part.id}`}, part.getAttribute('data-title')));
         byId('nav').replaceChildren(...links);
-        this.watcher?.disconnect();
-        this.watcher = new IntersectionObserver(() => this.markNav(links), {rootMargin: '-10% 0px -60% 0px'});
-        this.parts().forEach((part) => this.watcher?.observe(part));
+        this.markNav();
     }
 
-    /** The part that is being looked at. @param {HTMLAnchorElement[]} links */
-    markNav(links) {
+    /** The part that is being looked at. */
+    markNav() {
         const parts = this.parts();
-        let at = 0;
-        parts.forEach((part, k) => { if (part.getBoundingClientRect().top < window.innerHeight * 0.35) at = k; });
+        const links = [...byId('nav').querySelectorAll('a')];
+        const isAtEnd = window.scrollY > 0 && window.scrollY + window.innerHeight >= document.documentElement.scrollHeight - 2;
+        const passed = parts.filter((part) => part.getBoundingClientRect().top < 140).length;
+        const at = isAtEnd ? parts.length - 1 : Math.max(0, passed - 1);
         links.forEach((link, k) => {
             if (k === at) link.setAttribute('aria-current', 'true');
             else link.removeAttribute('aria-current');

@@ -43,7 +43,7 @@ function stepPath(range, series) {
 /** Steps of a power of two times 1, 2, 4 ... so that labels are whole KiB, MiB, GiB. @param {number} most */
 function sizeTicks(most) {
     let step = 1;
-    while (most / step > 5) step *= 2;
+    while (most / step > 7) step *= 2;
     const ticks = [];
     for (let k = 0; k * step <= most; k++) ticks.push(k * step);
     return ticks;

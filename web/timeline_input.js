@@ -12,7 +12,9 @@ import {blockAt, rowAt, spansBefore} from './rows.js';
 const REST_MS = 250;
 const DRAG_LEAST = 3; /* pixels: less is a click */
 
-/** @typedef {{x: number, y: number, area: 'gutter' | 'ruler' | 'plot'}} Place */
+const SCROLLBAR = 10; /* pixels at the right edge */
+
+/** @typedef {{x: number, y: number, area: 'gutter' | 'ruler' | 'plot' | 'bar'}} Place */
 
 /** @param {TimelineView} view @param {number} x @param {number} y  from the top of the rows; a span, or -1 */
 export function spanAt(view, x, y) {
@@ -36,12 +38,17 @@ export function spanAt(view, x, y) {
     return best;
 }
 
+/** @param {TimelineView} view @param {number} x */
+function isOnBar(view, x) {
+    return view.scene.height > view.height && x > view.width - SCROLLBAR;
+}
+
 /** @param {HTMLCanvasElement} canvas @param {TimelineView} view @param {MouseEvent} event @returns {Place} */
 export function placeOf(canvas, view, event) {
     const box = canvas.getBoundingClientRect();
     const x = event.clientX - box.left - view.gutter;
     const y = event.clientY - box.top;
-    return {x, y: y - RULER_HEIGHT + view.scroll, area: x < 0 ? 'gutter' : y < RULER_HEIGHT ? 'ruler' : 'plot'};
+    return {x, y: y - RULER_HEIGHT + view.scroll, area: x < 0 ? 'gutter' : y < RULER_HEIGHT ? 'ruler' : isOnBar(view, x) ? 'bar' : 'plot'};
 }
 
 /** When the page was last scrolled by a wheel outside of a timeline. */
@@ -84,7 +91,9 @@ function listenToDrag(canvas, view) {
         const move = (moved) => {
             isDrag ||= Math.abs(moved.clientX - event.clientX) + Math.abs(moved.clientY - event.clientY) > DRAG_LEAST;
             if (!isDrag) return;
-            if (isMeasure) {
+            if (start.area === 'bar') {
+                view.scrollBy((moved.clientY - lastY) * view.scene.height / view.height);
+            } else if (isMeasure) {
                 const tick = view.tickAt(Math.max(0, Math.min(view.width, placeOf(canvas, view, moved).x)));
                 view.setMeasure({from: Math.min(anchor, tick), to: Math.max(anchor, tick)});
             } else {

@@ -5,6 +5,7 @@
 // milliseconds at a time, and each row looks better once its levels are there.
 
 import {breathe, el} from './dom.js';
+import {writeAddress} from './address.js';
 import {decodeTimeline} from './columns.js';
 import {buildScene} from './rows.js';
 import {buildLevels, busyOverall, needsLevels} from './levels.js';
@@ -17,6 +18,7 @@ import {matchNumber, nextMatch, searchFor} from './search.js';
 import {countOf, countText, isKnown} from './units.js';
 import {missingPanel, panel} from './panel.js';
 /** @import {Place} from './timeline_input.js' */
+/** @import {Address} from './address.js' */
 /** @import {PathStep, Run, TimelineMeta} from './types.js' */
 
 const SLICE_MS = 10;
@@ -47,10 +49,13 @@ function* levelsOfRows(view) {
 
 /** The panel of a run's timeline; the view comes later, when the events are decoded. */
 export class TimelinePanel {
-    /** @param {TimelineMeta} meta @param {PathStep[]} steps */
-    constructor(meta, steps) {
+    /** @param {TimelineMeta} meta @param {PathStep[]} steps @param {number} run  which one */
+    constructor(meta, steps, run) {
         this.meta = meta;
         this.steps = steps;
+        this.run = run;
+        /** @type {Address | null} asked for before the events were decoded */
+        this.wanted = null;
         /** @type {TimelineView | null} */
         this.view = null;
         /** @type {TimelinePainter | null} */
@@ -79,7 +84,8 @@ export class TimelinePanel {
     subtitle() {
         const {meta} = this;
         const left = isKnown(meta.left_out) && meta.left_out > 0 ? `; ${countOf(meta.left_out, 'short span')} left out` : '';
-        return `${countOf(meta.spans, 'span')} on ${countOf(meta.tracks.length, 'track')}${left}`;
+        const alike = isKnown(meta.ranks_left_out) && meta.ranks_left_out > 0 ? `; ${countOf(meta.ranks_left_out, 'rank')} not drawn, each like one that is` : '';
+        return `${countOf(meta.spans, 'span')} on ${countOf(meta.tracks.length, 'track')}${left}${alike}`;
     }
 
     toolbar() {
@@ -95,7 +101,7 @@ export class TimelinePanel {
                 button('\u2191', 'Match before (Shift+Enter)', () => this.step(-1)),
                 button('\u2193', 'Next match (Enter)', () => this.step(1)), this.found),
             el('div', {class: 'buttons'},
-                this.steps.length > 0 && path,
+                this.steps.some((step) => typeof step.track === 'number') && path,
                 button('+', 'Zoom in (W or +)', () => this.view?.zoom(this.view.width / 2, 0.6)),
                 button('\u2212', 'Zoom out (S or \u2212)', () => this.view?.zoom(this.view.width / 2, 1 / 0.6)),
                 button('All', 'Show the whole run (0)', () => this.view?.fit()),
@@ -127,11 +133,15 @@ export class TimelinePanel {
         this.frame.style.height = `${Math.max(120, Math.min(view.scene.height + 40, 560))}px`;
         this.showUsedKinds(view);
         view.onSelect.push(() => this.showDetail());
+        view.onWindow.push(() => { this.tip.hidden = true; });
         listenToHands(this.canvas, view, (event, place) => this.showTip(event, place));
         new ResizeObserver(() => this.resize()).observe(this.frame);
         this.resize();
         this.showDetail();
         this.status.textContent = '';
+        if (this.wanted) this.goTo(this.wanted);
+        view.onWindow.push(() => this.noteAddress());
+        view.onSelect.push(() => this.noteAddress());
         document.documentElement.dataset.timeline = 'interactive';
         await inSlices(levelsOfRows(view));
         this.requestDraw();
@@ -144,6 +154,26 @@ export class TimelinePanel {
         const used = new Uint8Array(this.meta.kinds.length);
         for (let k = 0; k < view.timeline.count; k++) used[view.timeline.kind[k]] = 1;
         this.legend?.replaceChildren(...this.meta.kinds.filter((_, k) => used[k]).map((kind) => kindChip(kind)));
+    }
+
+    /** @param {Address} address */
+    goTo(address) {
+        this.wanted = address;
+        const {view} = this;
+        if (!view || address.run !== this.run) return;
+        const {tickNs, count} = view.timeline;
+        if (address.span !== null && address.span >= 0 && address.span < count) view.reveal(address.span);
+        if (address.from !== null && address.to !== null) view.setWindow(address.from / tickNs, address.to / tickNs);
+    }
+
+    noteAddress() {
+        const {view} = this;
+        if (!view) return;
+        const isWhole = view.to - view.from >= view.timeline.extent;
+        writeAddress({
+            part: 'timeline', run: this.run, span: view.selected < 0 ? null : view.selected,
+            from: isWhole ? null : view.nsOf(view.from), to: isWhole ? null : view.nsOf(view.to),
+        });
     }
 
     resize() {

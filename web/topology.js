@@ -6,7 +6,7 @@
 
 import {el, svg} from './dom.js';
 import {cssColour, cssText, heatColour, mixColours} from './palette.js';
-import {smallBar} from './bars.js';
+import {heatBar} from './bars.js';
 import {listOf, missingPanel, panel} from './panel.js';
 import {sortableTable} from './table.js';
 import {countOf, countText, isKnown, rateText, shareText, sizeText, timeText} from './units.js';
@@ -170,7 +170,7 @@ function linkTable(topology, links) {
     return sortableTable('Links, the busiest first', [
         {title: 'From', key: (row) => row.from, show: (row) => nameOf(topology, row.from)},
         {title: 'To', key: (row) => row.to, show: (row) => nameOf(topology, row.to)},
-        {title: 'In use', isNumber: true, key: (row) => row.utilisation, show: (row) => el('span', {class: 'with-bar'}, smallBar(row.utilisation ?? 0), shareText(row.utilisation))},
+        {title: 'In use', isNumber: true, key: (row) => row.utilisation, show: (row) => el('span', {class: 'with-bar'}, heatBar(row.utilisation ?? 0), shareText(row.utilisation))},
         {title: 'Busy', isNumber: true, key: (row) => row.busy_ns, show: (row) => timeText(row.busy_ns)},
         {title: 'Moved', isNumber: true, key: (row) => row.bytes, show: (row) => sizeText(row.bytes), exact: (row) => `${countText(row.bytes)} B`},
         {title: 'Bandwidth', isNumber: true, key: (row) => row.bandwidth_Bps, show: (row) => rateText(row.bandwidth_Bps)},

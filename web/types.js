@@ -39,7 +39,8 @@
  * @property {number} start_ns
  * @property {number} end_ns
  * @property {number} spans
- * @property {Maybe} [left_out]
+ * @property {Maybe} [left_out]         spans too short to be kept
+ * @property {Maybe} [ranks_left_out]   ranks like one that is here
  * @property {string[]} texts
  * @property {string[]} kinds
  * @property {{rank: Maybe, name: string}[]} tracks
@@ -69,6 +70,7 @@
  * @typedef {object} CollectiveRow
  * @property {string} type
  * @property {string | null} [group]
+ * @property {string | null} [ranks]    who takes part
  * @property {Maybe} [group_ranks]
  * @property {Maybe} [count]
  * @property {Maybe} [size_bytes]

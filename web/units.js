@@ -45,6 +45,13 @@ export function timeText(ns) {
     return inUnits(ns, TIME_UNITS);
 }
 
+/** A time on an axis: with as many digits as a step of this size needs. @param {number} ns @param {number} step */
+export function timeAt(ns, step) {
+    const [scale, unit] = TIME_UNITS.find(([limit]) => Math.abs(ns) >= limit) ?? TIME_UNITS[TIME_UNITS.length - 1];
+    const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(step, 1e-3) / scale))));
+    return `${(ns / scale).toFixed(digits)}\u00a0${unit}`;
+}
+
 /** All digits: 1,234,567 ns. @param {Maybe} ns */
 export function timeExact(ns) {
     return isKnown(ns) ? `${groupDigits(ns)}\u00a0ns` : UNKNOWN;

@@ -31,10 +31,15 @@ function plainScript(text) {
     return out.join('\n');
 }
 
+/** @param {string} web  the folder @param {string[]} [names]  all of them, when not said */
+export function joinModules(web, names = moduleNames(web)) {
+    return names.map((name) => plainScript(readFileSync(join(web, name), 'utf8'))).join('\n');
+}
+
 /** @param {string} web  the folder
  *  @param {{doc: object, events: {id: string, base64: string}[]}} report @returns {string} */
 export function assemble(web, report) {
-    const script = moduleNames(web).map((name) => plainScript(readFileSync(join(web, name), 'utf8'))).join('\n');
+    const script = joinModules(web);
     const json = JSON.stringify(report.doc).replaceAll('<', '\\u003c');
     const data = [`<script type="application/json" id="orrery-data">${json}</script>`,
         ...report.events.map(({id, base64}) => `<script type="text/plain" id="${id}">${base64}</script>`)].join('\n');

@@ -18,6 +18,7 @@
 #define ORR_SOURCES_PYTORCH_LINKED_H
 
 #include "../../base/input.h"
+#include "../../base/intern.h"
 #include "../../base/memory.h"
 
 #include <orrery/pytorch.h>
@@ -57,19 +58,17 @@ typedef struct orr__linked_node {
     uint64_t id, parent; /* ORR__NO_ID: no parent */
     orr_str name;        /* as text, not as JSON */
     orr_str op_schema;
-    const orr__linked_io *inputs,
-        *outputs;        /* a device node shares those of its host node; NULL: none */
-    int64_t start_ns;    /* ORR__NO_TIME: never measured */
-    int64_t duration_ns; /* with everything inside */
-    int64_t own_ns;      /* without the operators inside: exclusive_dur */
-    int64_t wait_ns;     /* of own_ns, time spent waiting for the device in synchronising calls */
+    const orr__linked_io *inputs, *outputs; /* device: may be those of its host node; NULL: none */
+    int64_t start_ns;                       /* ORR__NO_TIME: never measured */
+    int64_t duration_ns;                    /* with everything inside */
+    int64_t own_ns;                         /* without the operators inside: exclusive_dur */
+    int64_t wait_ns; /* of own_ns, time spent waiting for the device in synchronising calls */
     int64_t rf_id, fw_parent, seq_id, scope, tid, fw_tid;
     int64_t stream; /* device nodes */
     uint32_t comm;  /* which of comms; ORR__NO_COMM */
     uint64_t byte;  /* where it stands in the file `path`, for messages; ORR_NO_BYTE */
     uint8_t kind;   /* orr__linked_kind */
-    uint8_t
-        lacks; /* bit i: there is no attribute i of rf_id .. fw_tid, op_schema (the order above) */
+    uint8_t lacks;  /* bit i: attribute i of rf_id .. fw_tid, op_schema is not there */
     bool is_memory; /* device: a copy or a fill ("gpu_memcpy", "gpu_memset") */
 } orr__linked_node;
 
@@ -98,14 +97,14 @@ typedef struct orr__linked_edge {
 } orr__linked_edge;
 
 typedef struct orr__linked_group {
-    orr_str name, about; /* "0", "default_pg" */
-    const uint32_t
-        *ranks;     /* count of them; NULL where only the size is known, or all ranks are meant */
-    uint32_t count; /* 0: not known either */
+    orr_str name, about;   /* "0", "default_pg" */
+    const uint32_t *ranks; /* NULL: all ranks of the job, or only their number is known */
+    uint32_t count;        /* 0: not known either */
 } orr__linked_group;
 
 struct orr_linked {
     const char *path; /* for messages: the linked file, or the host trace */
+    orr_span text;    /* its bytes, which nodes' `byte` counts; empty: not known */
     orr_str schema, time;
     uint64_t pid, start_ts, finish_ts; /* as in the host trace */
     int64_t rank, world;               /* -1: not known */
@@ -115,8 +114,9 @@ struct orr_linked {
     orr__linked_group *groups;
     size_t node_count, edge_count, comm_count, group_count;
     size_t node_room, edge_room, comm_room, group_room;
-    orr_arena *arena;    /* texts and arrays that are nowhere else */
-    orr_input *input[2]; /* files that texts are borrowed from; closed with it */
+    orr_intern *group_names; /* the number of a name is its place in groups */
+    orr_arena *arena;        /* texts and arrays that are nowhere else */
+    orr_input *input[2];     /* files that texts are borrowed from; closed with it */
 };
 
 /* An empty one; NULL: out of memory.  orr_linked_free ends it. */
@@ -126,6 +126,9 @@ orr_linked *orr__linked_create(const char *path);
 bool orr__linked_add(orr_linked *l, const orr__linked_node *node, const orr__linked_comm *comm);
 bool orr__linked_join(orr_linked *l, uint64_t from, uint64_t to, orr__edge_kind kind);
 orr__linked_comm orr__linked_no_comm(void); /* one that says nothing */
+
+/* Where a node stands in its file, for messages. */
+orr_where orr__linked_where(const orr_linked *l, const orr__linked_node *n);
 
 /* The groups that a list of process groups describes, added to those known (a name known already is completed).  The
  * list is JSON: the text inside "process_group:init", or pg_config of the device trace's distributedInfo.

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert_compat.c - a trace exactly as Chakra's converter writes it (chakra.md 4.1). */
+#include "convert_compat.h"
+#include "python_text.h"
+
+#include "../../base/json.h"
+
+#include <inttypes.h>
+
+typedef struct writer {
+    const orr__old_plan *p;
+    orr_trace *t;
+    orr_buf text[6]; /* of inputs, then outputs: values, shapes, types */
+    orr_buf plain;   /* the name of a kernel without what does not matter */
+    uint64_t *deps;
+    size_t dep_room;
+    orr_error *err;
+} writer;
+
+/* ---- collectives ---- */
+
+/* By the kernel's name in lower case, without '_' and '-'; the first of these words that occurs counts. */
+static bool find_collective(orr_buf *plain, orr_str name, int64_t *out)
+{
+    static const struct {
+        const char *word;
+        orr_collective kind;
+    } words[] = {
+        {"allreduce", ORR_COLL_ALL_REDUCE}, {"alltoall", ORR_COLL_ALL_TO_ALL},
+        {"allgather", ORR_COLL_ALL_GATHER}, {"reducescatter", ORR_COLL_REDUCE_SCATTER},
+        {"broadcast", ORR_COLL_BROADCAST},  {"sendrecv", ORR_COLL_ALL_TO_ALL},
+    };
+    plain->len = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        const char c = name.ptr[i];
+        if (c != '_' && c != '-')
+            orr_buf_byte(plain, (uint8_t)(c >= 'A' && c <= 'Z' ? c + 32 : c));
+    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (orr__has_word((orr_str){(const char *)plain->ptr, plain->len}, words[i].word)) {
+            *out = words[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+static orr_code unknown_collective(const writer *w, const orr__linked_node *n)
+{
+    const orr_where at = orr__linked_where(w->p->l, n);
+    return orr_fail(w->err, ORR_EINPUT, &at,
+                    "node %" PRIu64
+                    ": the old converter knows no collective by the name of the kernel "
+                    "'%.*s'",
+                    n->id, n->name.len < 80 ? (int)n->name.len : 80, n->name.ptr);
+}
+
+/* ---- sizes: [tensor id, storage id, offset, elements, bytes of one, device] ---- */
+
+static bool tensor_bytes(orr_json_value v, int64_t *sum)
+{
+    int64_t field[5] = {0}, bytes;
+    orr_json_value item;
+    int i = 0;
+    for (orr_json_iter it = orr_json_iterate(v); i < 5 && orr_json_next_value(&it, &item); i++) {
+        if (i >= 3 && orr_json_get_i64(item, &field[i], NULL))
+            return false;
+    }
+    return i == 5 && orr_json_type_of(v) == ORR_JSON_ARRAY &&
+           !__builtin_mul_overflow(field[3], field[4], &bytes) &&
+           !__builtin_add_overflow(*sum, bytes, sum);
+}
+
+static bool list_bytes(orr_json_value v, int64_t *sum)
+{
+    orr_json_value item;
+    if (orr_json_type_of(v) != ORR_JSON_ARRAY)
+        return false;
+    for (orr_json_iter it = orr_json_iterate(v); orr_json_next_value(&it, &item);) {
+        if (!tensor_bytes(item, sum))
+            return false;
+    }
+    return true;
+}
+
+static bool value_bytes(orr_json_value v, orr_json_value type, int64_t *sum)
+{
+    static const char list[] = "GenericList[Tensor";
+    orr_str s;
+    if (orr_json_type_of(type) != ORR_JSON_STRING || orr_json_get_str(type, &s, NULL))
+        return false;
+    if (s.len >= sizeof list - 1 && memcmp(s.ptr, list, sizeof list - 1) == 0)
+        return list_bytes(v, sum);
+    return !orr__has_word(s, "Tensor") || tensor_bytes(v, sum);
+}
+
+static bool sum_values(orr_json_value values, orr_json_value types, int64_t *sum)
+{
+    orr_json_value v, type;
+    orr_json_iter a = orr_json_iterate(values), b = orr_json_iterate(types);
+    while (orr_json_next_value(&a, &v) && orr_json_next_value(&b, &type)) {
+        if (!value_bytes(v, type, sum))
+            return false;
+    }
+    return true;
+}
+
+static bool open_json(orr_str text, orr_json **j, orr_json_value *root)
+{
+    return !orr_json_open((orr_span){(const uint8_t *)text.ptr, text.len}, NULL, j, NULL) &&
+           !orr_json_only(*j, root, NULL);
+}
+
+static orr_code find_size(const writer *w, const orr__linked_node *n, int64_t *out)
+{
+    orr_json *values = NULL, *types = NULL;
+    orr_json_value v, t;
+    *out = 0;
+    const bool ok = open_json(n->inputs->values, &values, &v) &&
+                    open_json(n->inputs->types, &types, &t) && sum_values(v, t, out);
+    orr_json_close(values);
+    orr_json_close(types);
+    if (ok)
+        return ORR_OK;
+    const orr_where at = orr__linked_where(w->p->l, n);
+    return orr_fail(w->err, ORR_EINPUT, &at,
+                    "node %" PRIu64 ": among its inputs is a tensor that is not a list of 6 values",
+                    n->id);
+}
+
+/* ---- nodes ---- */
+
+static orr_attr whole(const char *name, int64_t v)
+{
+    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_INT64, .value.i = v};
+}
+
+static orr_attr text(const char *name, orr_str v)
+{
+    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_STRING, .value.s = v};
+}
+
+static orr_code put_comm(writer *w, uint32_t item, orr_attr *attrs, size_t *count)
+{
+    const orr__linked_node *n = orr__old_node(w->p, item);
+    int64_t kind, size;
+    if (w->p->type[item] == ORR_NODE_COMM_COLL) {
+        if (!find_collective(&w->plain, n->name, &kind))
+            return unknown_collective(w, n);
+        attrs[(*count)++] = whole("comm_type", kind);
+    }
+    const orr_code code = find_size(w, n, &size);
+    attrs[(*count)++] = whole("comm_size", size);
+    if (w->p->group[item].len)
+        attrs[(*count)++] = text("pg_name", w->p->group[item]);
+    return code;
+}
+
+static orr_str python(orr_buf *b, orr_str json)
+{
+    b->len = 0;
+    orr__python_text(b, json);
+    return (orr_str){(const char *)b->ptr, b->len};
+}
+
+static orr_io put_io(writer *w, const orr__linked_io *io, unsigned at)
+{
+    return (orr_io){.values = python(&w->text[at], io->values),
+                    .shapes = python(&w->text[at + 1], io->shapes),
+                    .types = python(&w->text[at + 2], io->types)};
+}
+
+static bool put_deps(writer *w, uint32_t item, orr_draft *d)
+{
+    for (uint32_t e = w->p->dep_first[item]; e != ORR__NONE32; e = w->p->deps[e].next) {
+        if (!orr_grow(&w->deps, &w->dep_room, d->data_count + 1))
+            return false;
+        w->deps[d->data_count++] = orr__old_node(w->p, w->p->deps[e].from)->id;
+    }
+    d->data_deps = w->deps;
+    return true;
+}
+
+static orr_code put_node(writer *w, uint32_t item)
+{
+    const orr__linked_node *n = orr__old_node(w->p, item);
+    orr_attr stream = whole("stream", n->stream);
+    if (n->stream == ORR_NO_VALUE)
+        stream.kind = ORR_VALUE_NONE; /* null: the attribute is there, its value is not */
+    orr_attr attrs[12] = {
+        whole("rf_id", n->rf_id),
+        whole("fw_parent", n->fw_parent),
+        whole("seq_id", n->seq_id),
+        whole("scope", n->scope),
+        whole("tid", n->tid),
+        whole("fw_tid", n->fw_tid),
+        text("op_schema", n->op_schema),
+        {.name = orr_str_of("is_cpu_op"),
+         .kind = ORR_VALUE_BOOL,
+         .value.u = n->kind != ORR__ON_DEVICE},
+        stream,
+    };
+    const orr_io inputs = put_io(w, n->inputs, 0), outputs = put_io(w, n->outputs, 3);
+    orr_draft d = {.id = n->id,
+                   .name = n->name,
+                   .type = w->p->type[item],
+                   .ctrl_deps = &n->parent,
+                   .ctrl_count = (w->p->state[item] & ORR__OLD_HAS_CTRL) != 0,
+                   .duration_us = orr__old_duration(n),
+                   .inputs = &inputs,
+                   .outputs = &outputs,
+                   .attrs = attrs,
+                   .attr_count = 9};
+    if (!put_deps(w, item, &d))
+        return orr_no_memory(w->err);
+    for (unsigned i = 0; i < 6; i++) {
+        if (w->text[i].failed)
+            return orr_no_memory(w->err);
+    }
+    orr_code code = ORR_OK;
+    if (d.type >= ORR_NODE_COMM_SEND)
+        code = put_comm(w, item, attrs, &d.attr_count);
+    return code ? code : orr_trace_append(w->t, &d, w->err);
+}
+
+/* Nodes that are left out in the end must be right as well. */
+static orr_code put_nodes(writer *w)
+{
+    orr_code code = ORR_OK;
+    for (uint32_t k = 0; k < w->p->count && !code; k++) {
+        const uint32_t item = w->p->by_id[k];
+        if (orr__old_is_written(w->p, item))
+            code = put_node(w, item);
+    }
+    return code ? code : orr_trace_seal(w->t, w->err);
+}
+
+static orr_attr unsigned_number(const char *name, uint64_t v)
+{
+    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_UINT64, .value.u = v};
+}
+
+static orr_code write_plan(const orr__old_plan *p, orr_trace **out, orr_error *err)
+{
+    writer w = {.p = p, .err = err};
+    const orr_attr about[] = {text("schema", p->l->schema), unsigned_number("pid", p->l->pid),
+                              text("time", p->l->time), unsigned_number("start_ts", p->l->start_ts),
+                              unsigned_number("finish_ts", p->l->finish_ts)};
+    const orr_meta meta = {.attrs = about, .attr_count = 5};
+    orr_code code = orr_trace_create(&meta, &w.t, err);
+    if (code)
+        return code;
+    code = put_nodes(&w);
+    for (unsigned i = 0; i < 6; i++)
+        orr_buf_fini(&w.text[i]);
+    orr_buf_fini(&w.plain);
+    orr_free(w.deps);
+    if (code)
+        orr_trace_destroy(w.t);
+    *out = code ? NULL : w.t;
+    return code;
+}
+
+orr_code orr__old_trace(const orr_linked *l, orr_trace **out, orr_error *err)
+{
+    orr__old_plan p;
+    *out = NULL;
+    orr_code code = orr__old_plan_make(l, &p, err);
+    if (code)
+        return code;
+    code = write_plan(&p, out, err);
+    orr__old_plan_end(&p);
+    return code;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert_compat.h - what Chakra's converter makes of a linked trace, before it is written: shared by the files that
+ * write it and that play it through. */
+#ifndef ORR_SOURCES_PYTORCH_CONVERT_COMPAT_H
+#define ORR_SOURCES_PYTORCH_CONVERT_COMPAT_H
+
+#include "linked.h"
+
+#include "../../base/map.h"
+
+#define ORR__NONE32 UINT32_MAX
+
+/* An edge of a chain: what one item depends on, in the order in which that was found. */
+typedef struct orr__old_dep {
+    uint32_t from, next; /* items; next: another edge of the same item */
+} orr__old_dep;
+
+/* Items are the nodes of the file, each id once, in file order; everything is by item. */
+typedef struct orr__old_plan {
+    const orr_linked *l;
+    uint32_t count;
+    uint32_t *node;   /* the item's node in l */
+    uint32_t *parent; /* item, or NONE */
+    uint8_t *type;    /* orr_node_type */
+    uint8_t *state;   /* bits below */
+    orr_str *group;   /* pg_name, after a send or receive has taken over that of its parent */
+    uint32_t *dep_first;
+    uint32_t *thread_dep;          /* inter_thread_dep; NONE: none, MISSING: not in the file */
+    uint32_t *child_first, *child; /* children in file order */
+    uint32_t *by_id;               /* all items, ascending by id */
+    uint32_t *created; /* items in the order in which the old converter makes nodes of them */
+    uint32_t created_count;
+    orr__old_dep *deps;
+    size_t dep_count, dep_room;
+    orr_map *by_key; /* id -> item */
+    orr_arena *arena;
+} orr__old_plan;
+
+enum {
+    ORR__OLD_CREATED = 1,  /* it becomes a node */
+    ORR__OLD_HAS_CTRL = 2, /* its parent was a node before it */
+    ORR__OLD_NEEDED = 4,   /* some node depends on it */
+};
+#define ORR__OLD_MISSING (UINT32_MAX - 1)
+
+/* On failure there is nothing to end. */
+orr_code orr__old_plan_make(const orr_linked *l, orr__old_plan *p, orr_error *err);
+void orr__old_plan_end(orr__old_plan *p);
+
+static inline const orr__linked_node *orr__old_node(const orr__old_plan *p, uint32_t item)
+{
+    return &p->l->nodes[p->node[item]];
+}
+
+/* Nodes that nothing depends on and that depend on nothing are left out. */
+static inline bool orr__old_is_written(const orr__old_plan *p, uint32_t item)
+{
+    return (p->state[item] & ORR__OLD_CREATED) &&
+           (p->dep_first[item] != ORR__NONE32 || (p->state[item] & ORR__OLD_NEEDED));
+}
+
+/* Whole microseconds; none for the steps of optimizers. */
+uint64_t orr__old_duration(const orr__linked_node *n);
+
+/* The trace as the old converter writes it; and the lines of its --simulate. */
+orr_code orr__old_trace(const orr_linked *l, orr_trace **out, orr_error *err);
+
+bool orr__has_word(orr_str s, const char *word);
+
+#endif

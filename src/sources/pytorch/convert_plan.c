@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert_plan.c - which nodes Chakra's converter makes, of which type, and what depends on what (chakra.md 4.1).
+ *
+ * Everything here is a rule of the old converter, defects included: control dependencies on a parent that stands
+ * earlier in the file only, one chain of host nodes for each thread, no order between kernels.  The new converter is
+ * in convert_graph.c.
+ *
+ * Cost: linear but for one sort by id, where the file is not in that order. */
+#include "convert_compat.h"
+
+#include "../../base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+bool orr__has_word(orr_str s, const char *word)
+{
+    return s.len && memmem(s.ptr, s.len, word, strlen(word));
+}
+
+static int shown(orr_str s)
+{
+    return s.len < 80 ? (int)s.len : 80;
+}
+
+uint64_t orr__old_duration(const orr__linked_node *n)
+{
+    return orr__has_word(n->name, "Optimizer.step") ? 0 : (uint64_t)(n->own_ns / 1000);
+}
+
+/* ---- items: each id once ---- */
+
+static bool make_room(orr__old_plan *p, size_t n)
+{
+    orr_arena *a = p->arena;
+    p->node = orr_arena_new(a, n, uint32_t);
+    p->parent = orr_arena_new(a, n, uint32_t);
+    p->type = orr_arena_new(a, n, uint8_t);
+    p->state = orr_arena_new(a, n, uint8_t);
+    p->group = orr_arena_new(a, n, orr_str);
+    p->dep_first = orr_arena_new(a, n, uint32_t);
+    p->thread_dep = orr_arena_new(a, n, uint32_t);
+    p->child_first = orr_arena_new(a, n + 1, uint32_t);
+    p->child = orr_arena_new(a, n, uint32_t);
+    p->by_id = orr_arena_new(a, n, uint32_t);
+    p->created = orr_arena_new(a, n, uint32_t);
+    return p->node && p->parent && p->type && p->state && p->group && p->dep_first &&
+           p->thread_dep && p->child_first && p->child && p->by_id && p->created;
+}
+
+/* As a dict of Python's: an id that comes again keeps its place and takes the later node. */
+static bool take_items(orr__old_plan *p)
+{
+    for (uint32_t i = 0; i < p->l->node_count; i++) {
+        const uint64_t id = p->l->nodes[i].id;
+        const uint32_t known = orr_map_find(p->by_key, id, ORR__NONE32);
+        const uint32_t item = known == ORR__NONE32 ? p->count++ : known;
+        p->node[item] = i;
+        if (known == ORR__NONE32 && !orr_map_put(p->by_key, id, item, NULL))
+            return false;
+    }
+    return true;
+}
+
+static void find_parents(orr__old_plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        const orr__linked_node *n = orr__old_node(p, i);
+        p->parent[i] =
+            n->parent == ORR__NO_ID ? ORR__NONE32 : orr_map_find(p->by_key, n->parent, ORR__NONE32);
+        p->group[i] = n->comm == ORR__NO_COMM ? (orr_str){"", 0} : p->l->comms[n->comm].group;
+        p->dep_first[i] = p->thread_dep[i] = ORR__NONE32;
+    }
+}
+
+/* Number 0 counts as none. */
+static void find_thread_deps(orr__old_plan *p)
+{
+    for (size_t e = 0; e < p->l->edge_count; e++) {
+        const orr__linked_edge *edge = &p->l->edges[e];
+        if (edge->kind == ORR__EDGE_THREAD && edge->from != 0)
+            p->thread_dep[orr_map_find(p->by_key, edge->to, 0)] =
+                orr_map_find(p->by_key, edge->from, ORR__OLD_MISSING);
+    }
+}
+
+static void find_children(orr__old_plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (p->parent[i] != ORR__NONE32)
+            p->child_first[p->parent[i] + 1]++;
+    }
+    for (uint32_t i = 0; i < p->count; i++)
+        p->child_first[i + 1] += p->child_first[i];
+    for (uint32_t i = p->count; i-- > 0;) { /* from behind: the counts move to the beginnings */
+        if (p->parent[i] != ORR__NONE32)
+            p->child[--p->child_first[p->parent[i] + 1]] = i;
+    }
+    /* Each first now stands one place too far to the right. */
+    for (uint32_t i = 0; i < p->count; i++)
+        p->child_first[i] = p->child_first[i + 1];
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        total += p->parent[i] != ORR__NONE32;
+    p->child_first[p->count] = total;
+}
+
+typedef struct keyed {
+    uint64_t id;
+    uint32_t item;
+} keyed;
+
+static int by_number(const void *a, const void *b)
+{
+    const keyed *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool sort_items(orr__old_plan *p)
+{
+    bool is_ascending = true;
+    for (uint32_t i = 0; i < p->count; i++) {
+        p->by_id[i] = i;
+        is_ascending &= i == 0 || orr__old_node(p, i - 1)->id < orr__old_node(p, i)->id;
+    }
+    if (is_ascending)
+        return true;
+    keyed *keys = orr_alloc(p->count, sizeof *keys);
+    if (!keys)
+        return false;
+    for (uint32_t i = 0; i < p->count; i++)
+        keys[i] = (keyed){orr__old_node(p, i)->id, i};
+    qsort(keys, p->count, sizeof *keys, by_number);
+    for (uint32_t i = 0; i < p->count; i++)
+        p->by_id[i] = keys[i].item;
+    orr_free(keys);
+    return true;
+}
+
+/* ---- creating ---- */
+
+static const char *const required[] = {"rf_id", "fw_parent", "seq_id",   "scope",
+                                       "tid",   "fw_tid",    "op_schema"};
+
+static orr_code say(const orr__old_plan *p,
+                    const orr__linked_node *n,
+                    const char *what,
+                    const char *which,
+                    orr_error *err)
+{
+    const orr_where at = orr__linked_where(p->l, n);
+    return orr_fail(err, ORR_EINPUT, &at, "node %" PRIu64 " \"%.*s\" %s%s", n->id, shown(n->name),
+                    n->name.ptr, what, which);
+}
+
+static orr_code check_item(const orr__old_plan *p, const orr__linked_node *n, orr_error *err)
+{
+    for (unsigned i = 0; i < sizeof required / sizeof *required; i++) {
+        if (n->lacks & 1u << i)
+            return say(p, n, "has no attribute ", required[i], err);
+    }
+    return n->own_ns <= -1000 ? say(p, n, "lasts less than nothing", "", err) : ORR_OK;
+}
+
+/* A kernel that only sends and receives is told by the operator it is under. */
+static orr_code send_recv_type(orr__old_plan *p, uint32_t item, uint8_t *out, orr_error *err)
+{
+    uint32_t caller = p->parent[item];
+    *out = 0;
+    if (orr_str_is(orr__old_node(p, caller)->name, "record_param_comms")) {
+        if (p->group[caller].len)
+            p->group[item] = p->group[caller];
+        caller = p->parent[caller];
+    }
+    if (caller == ORR__NONE32) {
+        return say(p, orr__old_node(p, item), "is under a record_param_comms", " without a parent",
+                   err);
+    }
+    const orr_str word = orr__old_node(p, caller)->name;
+    if (orr__has_word(word, "send"))
+        *out = ORR_NODE_COMM_SEND;
+    else if (orr__has_word(word, "recv"))
+        *out = ORR_NODE_COMM_RECV;
+    else if (orr__has_word(word, "nccl:all_to_all"))
+        *out = ORR_NODE_COMM_COLL;
+    return ORR_OK;
+}
+
+static orr_code find_type(orr__old_plan *p, uint32_t item, orr_error *err)
+{
+    const orr__linked_node *n = orr__old_node(p, item);
+    uint8_t type = 0;
+    if (n->kind != ORR__ON_DEVICE) {
+        p->type[item] = n->kind == ORR__GROUPS ? ORR_NODE_METADATA : ORR_NODE_COMP;
+        return ORR_OK;
+    }
+    if (orr__has_word(n->name, "ncclDevKernel_SendRecv")) {
+        const orr_code code = send_recv_type(p, item, &type, err);
+        if (code)
+            return code;
+    }
+    const bool is_nccl =
+        orr__has_word(n->name, "ncclKernel") || orr__has_word(n->name, "ncclDevKernel");
+    p->type[item] = type ? type : is_nccl ? ORR_NODE_COMM_COLL : ORR_NODE_COMP;
+    return ORR_OK;
+}
+
+static orr_code create(orr__old_plan *p, uint32_t item, orr_error *err)
+{
+    const uint32_t parent = p->parent[item];
+    orr_code code = check_item(p, orr__old_node(p, item), err);
+    if (!code)
+        code = find_type(p, item, err);
+    if (code)
+        return code;
+    if (parent != ORR__NONE32 && (p->state[parent] & ORR__OLD_CREATED))
+        p->state[item] |= ORR__OLD_HAS_CTRL;
+    p->state[item] |= ORR__OLD_CREATED;
+    p->created[p->created_count++] = item;
+    return ORR_OK;
+}
+
+/* Host nodes in file order, behind each its device nodes. */
+static orr_code create_all(orr__old_plan *p, orr_error *err)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (orr__old_node(p, i)->kind == ORR__ON_DEVICE)
+            continue;
+        orr_code code = create(p, i, err);
+        for (uint32_t c = p->child_first[i]; c < p->child_first[i + 1] && !code; c++) {
+            if (orr__old_node(p, p->child[c])->kind == ORR__ON_DEVICE)
+                code = create(p, p->child[c], err);
+        }
+        if (code)
+            return code;
+    }
+    return ORR_OK;
+}
+
+/* ---- dependencies ---- */
+
+/* One thread's walk: parents first, children ascending by id, each node once. */
+typedef struct walk {
+    orr__old_plan *p;
+    uint32_t *first, *child; /* children by id; `first` as in the plan */
+    uint32_t *stamp, round;  /* in which walk an item was last seen */
+    uint32_t *stack; /* items whose children are being walked, with the next child of each */
+    size_t depth, room;
+    uint32_t host; /* the host node visited last */
+    orr_error *err;
+} walk;
+
+static orr_code add_dep(walk *w, uint32_t item, uint32_t from)
+{
+    orr__old_plan *p = w->p;
+    uint32_t *link = &p->dep_first[item];
+    if (from == ORR__NONE32)
+        return ORR_OK;
+    if (from == ORR__OLD_MISSING) {
+        const orr__linked_node *n = orr__old_node(p, item);
+        const orr_where at = orr__linked_where(p->l, n);
+        return orr_fail(w->err, ORR_EINPUT, &at,
+                        "node %" PRIu64 ": its inter_thread_dep is not in the file", n->id);
+    }
+    for (; *link != ORR__NONE32; link = &p->deps[*link].next) {
+        if (p->deps[*link].from == from)
+            return ORR_OK;
+    }
+    const size_t at = p->dep_count;
+    if (at >= ORR__OLD_MISSING)
+        return orr_no_memory(w->err);
+    *link = (uint32_t)at; /* before deps moves, as link may point into it */
+    if (!orr_grow(&p->deps, &p->dep_room, at + 1))
+        return orr_no_memory(w->err);
+    p->deps[p->dep_count++] = (orr__old_dep){from, ORR__NONE32};
+    p->state[from] |= ORR__OLD_NEEDED;
+    return ORR_OK;
+}
+
+static orr_code visit(walk *w, uint32_t item)
+{
+    const bool is_device = orr__old_node(w->p, item)->kind == ORR__ON_DEVICE;
+    orr_code code = is_device ? ORR_OK : add_dep(w, item, w->p->thread_dep[item]);
+    if (!code)
+        code = add_dep(w, item, w->host);
+    if (!is_device)
+        w->host = item;
+    w->stamp[item] = w->round;
+    if (code)
+        return code;
+    if (!orr_grow(&w->stack, &w->room, 2 * w->depth + 2))
+        return orr_no_memory(w->err);
+    w->stack[2 * w->depth] = item;
+    w->stack[2 * w->depth++ + 1] = w->first[item];
+    return ORR_OK;
+}
+
+static orr_code walk_from(walk *w, uint32_t root)
+{
+    w->host = ORR__NONE32;
+    w->round++;
+    orr_code code = visit(w, root);
+    while (!code && w->depth) {
+        const uint32_t item = w->stack[2 * w->depth - 2];
+        const uint32_t next = w->stack[2 * w->depth - 1]++;
+        if (next == w->first[item + 1]) {
+            w->depth--;
+            continue;
+        }
+        const uint32_t child = w->child[next];
+        if ((w->p->state[child] & ORR__OLD_CREATED) && w->stamp[child] != w->round)
+            code = visit(w, child);
+    }
+    return code;
+}
+
+static bool is_thread(orr_str name)
+{
+    return orr_str_is(name, "[pytorch|profiler|execution_trace|thread]") ||
+           orr_str_is(name, "[pytorch|profiler|execution_graph|thread]");
+}
+
+/* The plan's children are in file order; here they are wanted by id. */
+static bool sort_children(walk *w)
+{
+    const orr__old_plan *p = w->p;
+    uint32_t *at = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
+    w->first = p->child_first;
+    w->child = orr_arena_new(p->arena, p->count, uint32_t);
+    w->stamp = orr_arena_new(p->arena, p->count, uint32_t);
+    if (!at || !w->child || !w->stamp)
+        return false;
+    memcpy(at, p->child_first, p->count * sizeof *at);
+    for (uint32_t k = 0; k < p->count; k++) {
+        const uint32_t item = p->by_id[k];
+        if (p->parent[item] != ORR__NONE32)
+            w->child[at[p->parent[item]]++] = item;
+    }
+    return true;
+}
+
+static orr_code find_deps(orr__old_plan *p, orr_error *err)
+{
+    walk w = {.p = p, .err = err};
+    orr_code code = sort_children(&w) ? ORR_OK : orr_no_memory(err);
+    for (uint32_t i = 0; i < p->count && !code; i++) {
+        if (is_thread(orr__old_node(p, i)->name) && (p->state[i] & ORR__OLD_CREATED))
+            code = walk_from(&w, i);
+    }
+    orr_free(w.stack);
+    return code;
+}
+
+/* ---- is it a graph that can be run? ---- */
+
+static orr_code say_missing(const orr__old_plan *p, uint32_t item, uint32_t from, orr_error *err)
+{
+    const orr__linked_node *n = orr__old_node(p, item);
+    const orr_where at = orr__linked_where(p->l, n);
+    return orr_fail(err, ORR_EINPUT, &at,
+                    "node %" PRIu64 " depends on node %" PRIu64
+                    ", which is a device node without a "
+                    "parent",
+                    n->id, orr__old_node(p, from)->id);
+}
+
+static orr_code say_cycle(const orr__old_plan *p, const uint32_t *waits, orr_error *err)
+{
+    uint32_t item = 0;
+    while (item < p->count && (!orr__old_is_written(p, item) || waits[item] == 0))
+        item++;
+    const orr__linked_node *n = orr__old_node(p, item);
+    const orr_where at = orr__linked_where(p->l, n);
+    return orr_fail(err, ORR_EINPUT, &at,
+                    "node %" PRIu64 " \"%.*s\" waits for itself, through its thread and "
+                    "inter_thread_dep",
+                    n->id, shown(n->name), n->name.ptr);
+}
+
+/* Take away nodes whose parents are gone until none is left. */
+static orr_code check_graph(const orr__old_plan *p, orr_error *err)
+{
+    orr_arena *a = p->arena;
+    uint32_t *waits = orr_arena_new(a, p->count, uint32_t);
+    uint32_t *first = orr_arena_new(a, (size_t)p->count + 1, uint32_t);
+    uint32_t *below = orr_arena_new(a, p->dep_count + 1, uint32_t);
+    uint32_t *free_items = orr_arena_new(a, p->count, uint32_t);
+    uint32_t nodes = 0, done = 0, known = 0;
+    if (!waits || !first || !below || !free_items)
+        return orr_no_memory(err);
+    for (uint32_t i = 0; i < p->count; i++) {
+        nodes += orr__old_is_written(p, i);
+        for (uint32_t e = p->dep_first[i]; e != ORR__NONE32; e = p->deps[e].next) {
+            if (!(p->state[p->deps[e].from] & ORR__OLD_CREATED))
+                return say_missing(p, i, p->deps[e].from, err);
+            waits[i]++;
+            first[p->deps[e].from + 1]++;
+        }
+    }
+    for (uint32_t i = 0; i < p->count; i++)
+        first[i + 1] += first[i];
+    for (uint32_t i = p->count; i-- > 0;)
+        for (uint32_t e = p->dep_first[i]; e != ORR__NONE32; e = p->deps[e].next)
+            below[--first[p->deps[e].from + 1]] = i;
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (orr__old_is_written(p, i) && waits[i] == 0)
+            free_items[known++] = i;
+    }
+    /* first[i + 1] is where the children of i begin now, those of i + 1 where they end. */
+    while (done < known) {
+        const uint32_t item = free_items[done++];
+        const uint32_t end = item + 2 <= p->count ? first[item + 2] : (uint32_t)p->dep_count;
+        for (uint32_t k = first[item + 1]; k < end; k++) {
+            if (--waits[below[k]] == 0)
+                free_items[known++] = below[k];
+        }
+    }
+    return done == nodes ? ORR_OK : say_cycle(p, waits, err);
+}
+
+/* ---- all of it ---- */
+
+static orr_code make(orr__old_plan *p, orr_error *err)
+{
+    p->arena = orr_arena_create();
+    p->by_key = orr_map_create(p->l->node_count);
+    if (!p->arena || !p->by_key || !make_room(p, p->l->node_count + 1) || !take_items(p))
+        return orr_no_memory(err);
+    find_parents(p);
+    find_thread_deps(p);
+    find_children(p);
+    if (!sort_items(p))
+        return orr_no_memory(err);
+    orr_code code = create_all(p, err);
+    if (!code)
+        code = find_deps(p, err);
+    return code ? code : check_graph(p, err);
+}
+
+orr_code orr__old_plan_make(const orr_linked *l, orr__old_plan *p, orr_error *err)
+{
+    *p = (orr__old_plan){.l = l};
+    const orr_code code = make(p, err);
+    if (code)
+        orr__old_plan_end(p);
+    return code;
+}
+
+void orr__old_plan_end(orr__old_plan *p)
+{
+    orr_free(p->deps);
+    orr_map_destroy(p->by_key);
+    orr_arena_destroy(p->arena);
+    *p = (orr__old_plan){0};
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* python_text.h - JSON values in the notation of Python's str(), which the converter's files hold (chakra.md 4.2). */
+#ifndef ORR_SOURCES_PYTORCH_PYTHON_TEXT_H
+#define ORR_SOURCES_PYTORCH_PYTHON_TEXT_H
+
+#include "../../base/buffer.h"
+
+/* Add what str(json.loads(text)) gives, but for a text at the top, which comes with its quotes.  `json` is one value
+ * that a JSON reader has accepted.  Running out of memory is remembered by the buffer. */
+void orr__python_text(orr_buf *to, orr_str json);
+
+/* Does repr show this character as it is? */
+bool orr__python_shows(uint32_t c);
+
+#endif
