@@ -3,7 +3,7 @@
  *
  * In compat mode the steps are those of chakra_trace_link, and what it refuses is refused.
  * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event and node. */
-#include "link_impl.h"
+#include "link_merge.h"
 
 typedef struct file {
     const char *path;
@@ -52,7 +52,7 @@ static orr_code check_step(const orr_link *l, orr_error *err)
         l->device_path);
 }
 
-static orr_code link_all(orr_link *l, orr_error *err)
+static orr_code link_compat(orr_link *l, orr_error *err)
 {
     orr_code code;
     if ((code = read_host(l, l->host_path, err)) || (code = read_device(l, l->device_path, err)) ||
@@ -61,6 +61,57 @@ static orr_code link_all(orr_link *l, orr_error *err)
         (code = orr__link_place(l, err)) || (code = orr__link_find_waits(l, err)))
         return code;
     return orr__link_sync(l, err);
+}
+
+/* ---- our own way ---- */
+
+static orr_code read_linked_host(orr_link *l, orr_error *err)
+{
+    if (!l->host_path) {
+        l->linked = orr__linked_create(l->device_path);
+        return l->linked ? ORR_OK : orr_no_memory(err);
+    }
+    const orr_code code = orr_linked_read(l->host_path, NULL, &l->linked, err);
+    if (!code)
+        l->tally.counts.of[ORR_LINK_HOST_NODES] = l->linked->node_count;
+    return code;
+}
+
+static orr_code merge(orr_link *l, orr_error *err)
+{
+    orr__merger m = {.l = l};
+    uint32_t *order = NULL;
+    orr_code code = orr__merge_plan(&m, err);
+    if (!code)
+        code = orr__merge_number(&m, &order, err);
+    if (!code)
+        code = orr__merge_fill(&m, order, err);
+    if (!code)
+        code = orr__merge_edges(&m, err);
+    orr__merge_fini(&m);
+    return code;
+}
+
+static orr_code link_ours(orr_link *l, orr_error *err)
+{
+    orr_code code = read_linked_host(l, err);
+    if (code || !l->device_path)
+        return code;
+    if ((code = read_device(l, l->device_path, err)) || (code = orr__link_sort(l, err)) ||
+        (code = orr__link_pick_step(l, err)) || (code = orr__link_time(l, err)) ||
+        (code = orr__link_find_waits(l, err)))
+        return code;
+    return merge(l, err);
+}
+
+static orr_code link_all(orr_link *l, orr_error *err)
+{
+    if (!l->host_path && !l->device_path)
+        return orr_fail(err, ORR_EUSAGE, NULL, "neither a host trace nor a device trace");
+    if (l->opt.is_compat && (!l->host_path || !l->device_path))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "chakra_trace_link needs a host trace and a device trace");
+    return l->opt.is_compat ? link_compat(l, err) : link_ours(l, err);
 }
 
 orr_code orr_link_open(const char *host,
@@ -92,6 +143,7 @@ void orr_link_close(orr_link *l)
 {
     if (!l)
         return;
+    orr_linked_free(l->linked);
     orr__host_fini(&l->host);
     orr__kineto_fini(&l->device);
     orr_input_close(l->host_input);
@@ -108,5 +160,5 @@ const orr_link_counts *orr_link_counts_of(const orr_link *l)
 
 orr_code orr_link_write(const orr_link *l, const char *path, orr_error *err)
 {
-    return orr__link_write(l, path, err);
+    return l->opt.is_compat ? orr__link_write_compat(l, path, err) : orr__link_write(l, path, err);
 }
