@@ -34,7 +34,6 @@ typedef enum orr_link_counter {
     ORR_LINK_REPLAYED,      /* device operations of CUDA graphs */
     /* From here on: trouble. */
     ORR_LINK_BAD_EVENTS,      /* events without a name, a time stamp or another field they need */
-    ORR_LINK_BAD_NODES,       /* host nodes without an id or a name */
     ORR_LINK_NEGATIVE_TIMES,  /* durations below zero */
     ORR_LINK_DUPLICATE_NODES, /* host nodes with an id that another one has: the last one counts */
     ORR_LINK_DUPLICATE_LAUNCHES, /* calls with a correlation that another one has: the first one counts */
@@ -70,6 +69,12 @@ ORR_API orr_code orr_link_open(const char *host,
                                const orr_link_options *opt,
                                orr_link **out,
                                orr_error *err) ORR_MUST_CHECK;
+/* The same from memory, which must stay until close; messages call them "host" and "device". */
+ORR_API orr_code orr_link_parse(const orr_span *host,
+                                const orr_span *device,
+                                const orr_link_options *opt,
+                                orr_link **out,
+                                orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_link_close(orr_link *l); /* NULL is fine */
 
 ORR_API const orr_link_counts *orr_link_counts_of(const orr_link *l);

@@ -5,23 +5,27 @@
  * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event and node. */
 #include "link_merge.h"
 
-typedef struct file {
-    const char *path;
-    orr_input *input;
+/* A trace that is read, from its file or from memory. */
+typedef struct source {
+    const char *path; /* or what messages call it */
+    const orr_span *bytes;
+    orr_input *input; /* of a file */
     orr_json *json;
-} file;
+} source;
 
-static orr_code open_file(file *f, orr_error *err)
+static orr_code open_source(source *f, orr_error *err)
 {
+    if (f->bytes)
+        return orr_json_open(*f->bytes, f->path, &f->json, err);
     const orr_code code = orr_input_open(f->path, &f->input, err);
     return code ? code : orr_json_open(orr_input_bytes(f->input), f->path, &f->json, err);
 }
 
-static orr_code read_device(orr_link *l, const char *path, orr_error *err)
+static orr_code read_device(orr_link *l, orr_error *err)
 {
     const orr__kineto_options opt = {.is_compat = l->opt.is_compat, .tally = &l->tally};
-    file f = {.path = path};
-    orr_code code = open_file(&f, err);
+    source f = {.path = l->device_path, .bytes = l->device_bytes};
+    orr_code code = open_source(&f, err);
     if (!code)
         code = orr__kineto_read(f.json, &opt, &l->device, err);
     orr_json_close(f.json);
@@ -29,13 +33,13 @@ static orr_code read_device(orr_link *l, const char *path, orr_error *err)
     return code;
 }
 
-static orr_code read_host(orr_link *l, const char *path, orr_error *err)
+static orr_code read_host(orr_link *l, orr_error *err)
 {
-    file f = {.path = path};
-    orr_code code = open_file(&f, err);
+    source f = {.path = l->host_path, .bytes = l->host_bytes};
+    orr_code code = open_source(&f, err);
     l->host_input = f.input;
     if (!code)
-        code = orr__host_read(f.json, orr_input_bytes(f.input), l->opt.is_compat, &l->tally,
+        code = orr__host_read(f.json, f.bytes ? *f.bytes : orr_input_bytes(f.input), &l->tally,
                               &l->host, err);
     orr_json_close(f.json);
     return code;
@@ -55,10 +59,10 @@ static orr_code check_step(const orr_link *l, orr_error *err)
 static orr_code link_compat(orr_link *l, orr_error *err)
 {
     orr_code code;
-    if ((code = read_host(l, l->host_path, err)) || (code = read_device(l, l->device_path, err)) ||
-        (code = check_step(l, err)) || (code = orr__link_sort(l, err)) ||
-        (code = orr__link_time(l, err)) || (code = orr__link_match(l, err)) ||
-        (code = orr__link_place(l, err)) || (code = orr__link_find_waits(l, err)))
+    if ((code = read_host(l, err)) || (code = read_device(l, err)) || (code = check_step(l, err)) ||
+        (code = orr__link_sort(l, err)) || (code = orr__link_time(l, err)) ||
+        (code = orr__link_match(l, err)) || (code = orr__link_place(l, err)) ||
+        (code = orr__link_find_waits(l, err)))
         return code;
     return orr__link_sync(l, err);
 }
@@ -71,10 +75,16 @@ static orr_code read_linked_host(orr_link *l, orr_error *err)
         l->linked = orr__linked_create(l->device_path);
         return l->linked ? ORR_OK : orr_no_memory(err);
     }
-    const orr_code code = orr_linked_read(l->host_path, NULL, &l->linked, err);
-    if (!code)
-        l->tally.counts.of[ORR_LINK_HOST_NODES] = l->linked->node_count;
-    return code;
+    const orr_code code =
+        l->host_bytes ? orr_linked_parse(*l->host_bytes, l->host_path, NULL, &l->linked, err)
+                      : orr_linked_read(l->host_path, NULL, &l->linked, err);
+    if (code)
+        return code;
+    l->tally.counts.of[ORR_LINK_HOST_NODES] = l->linked->node_count;
+    const orr_where at = orr_where_line(l->host_path, 1, 1);
+    if (!orr__is_known_schema(l->linked->schema))
+        return orr__link_count(&l->tally, ORR_LINK_NEW_SCHEMA, &at, err);
+    return ORR_OK;
 }
 
 static orr_code merge(orr_link *l, orr_error *err)
@@ -97,9 +107,9 @@ static orr_code link_ours(orr_link *l, orr_error *err)
     orr_code code = read_linked_host(l, err);
     if (code || !l->device_path)
         return code;
-    if ((code = read_device(l, l->device_path, err)) || (code = orr__link_sort(l, err)) ||
+    if ((code = read_device(l, err)) || (code = orr__link_sort(l, err)) ||
         (code = orr__link_pick_step(l, err)) || (code = orr__link_time(l, err)) ||
-        (code = orr__link_find_waits(l, err)))
+        (code = orr__link_find_waits(l, err)) || (code = orr__link_guess_streams(l, err)))
         return code;
     return merge(l, err);
 }
@@ -114,11 +124,11 @@ static orr_code link_all(orr_link *l, orr_error *err)
     return l->opt.is_compat ? link_compat(l, err) : link_ours(l, err);
 }
 
-orr_code orr_link_open(const char *host,
-                       const char *device,
-                       const orr_link_options *opt,
-                       orr_link **out,
-                       orr_error *err)
+static orr_code open_link(const source *host,
+                          const source *device,
+                          const orr_link_options *opt,
+                          orr_link **out,
+                          orr_error *err)
 {
     *out = NULL;
     orr_link *l = orr_alloc(1, sizeof *l);
@@ -128,15 +138,38 @@ orr_code orr_link_open(const char *host,
         l->opt = *opt;
     l->tally.is_strict = l->opt.is_strict;
     l->arena = orr_arena_create();
-    l->host_path = l->arena && host ? orr_arena_text(l->arena, orr_str_of(host)) : NULL;
-    l->device_path = l->arena && device ? orr_arena_text(l->arena, orr_str_of(device)) : NULL;
-    const bool has_room = l->arena && (!host || l->host_path) && (!device || l->device_path);
+    l->host_bytes = host->bytes;
+    l->device_bytes = device->bytes;
+    l->host_path = l->arena && host->path ? orr_arena_text(l->arena, orr_str_of(host->path)) : NULL;
+    l->device_path =
+        l->arena && device->path ? orr_arena_text(l->arena, orr_str_of(device->path)) : NULL;
+    const bool has_room =
+        l->arena && (!host->path || l->host_path) && (!device->path || l->device_path);
     const orr_code code = has_room ? link_all(l, err) : orr_no_memory(err);
     if (code)
         orr_link_close(l);
     else
         *out = l;
     return code;
+}
+
+orr_code orr_link_open(const char *host,
+                       const char *device,
+                       const orr_link_options *opt,
+                       orr_link **out,
+                       orr_error *err)
+{
+    return open_link(&(source){.path = host}, &(source){.path = device}, opt, out, err);
+}
+
+orr_code orr_link_parse(const orr_span *host,
+                        const orr_span *device,
+                        const orr_link_options *opt,
+                        orr_link **out,
+                        orr_error *err)
+{
+    return open_link(&(source){.path = host ? "host" : NULL, .bytes = host},
+                     &(source){.path = device ? "device" : NULL, .bytes = device}, opt, out, err);
 }
 
 void orr_link_close(orr_link *l)

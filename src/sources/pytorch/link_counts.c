@@ -14,7 +14,6 @@ static const struct counter {
     [ORR_LINK_UNTRACED] = {"untraced", "operators that are not in the host trace"},
     [ORR_LINK_REPLAYED] = {"replayed", "device operations of CUDA graphs"},
     [ORR_LINK_BAD_EVENTS] = {"bad_events", "events that lack a field, or have one of a wrong type"},
-    [ORR_LINK_BAD_NODES] = {"bad_nodes", "host nodes that lack a field"},
     [ORR_LINK_NEGATIVE_TIMES] = {"negative_times", "durations below zero, taken as zero"},
     [ORR_LINK_DUPLICATE_NODES] = {"duplicate_nodes", "host nodes with an id that a later one has"},
     [ORR_LINK_DUPLICATE_LAUNCHES] = {"duplicate_launches",

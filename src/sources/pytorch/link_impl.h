@@ -44,7 +44,8 @@ struct orr_link {
     orr_link_options opt;
     orr__link_tally tally;
     orr_arena *arena;
-    orr_input *host_input, *device_input;
+    orr_input *host_input;
+    const orr_span *host_bytes, *device_bytes; /* in memory, not in files; NULL: in files */
     const char *host_path, *device_path;
     orr__host host;
     orr__kineto device;
@@ -94,6 +95,8 @@ orr_code orr__link_place(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 
 /* link_waits.c: what waited for the device, and for which operation there. */
 orr_code orr__link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_streams.c: the same for streams that waited for streams, where that was not recorded. */
+orr_code orr__link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_sync.c: the same as the reference writes it down. */
 orr_code orr__link_sync(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_step.c: only what belongs to the step that was asked for stays. */

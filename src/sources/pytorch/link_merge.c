@@ -260,6 +260,13 @@ static void plan_operators(orr__merger *m)
     }
 }
 
+/* What was not measured belongs to another step when one was picked, unless it belongs to none. */
+static bool stays_unmeasured(const orr__merger *m, uint32_t h)
+{
+    const orr__linked_node *n = &m->l->linked->nodes[h];
+    return !m->l->opt.has_step || n->kind == ORR__GROUPS || is_thread_node(n->name);
+}
+
 /* Host nodes that were not measured stand before the next one, by id, that was. */
 static void plan_rest(orr__merger *m)
 {
@@ -271,11 +278,11 @@ static void plan_rest(orr__merger *m)
             key = orr__link_op(m->l, m->op_of[h])->ts;
             continue;
         }
-        if (m->plan_of_host[h] == ORR__NONE)
+        if (m->plan_of_host[h] == ORR__NONE && stays_unmeasured(m, h))
             plan_host(m, h, ORR__NONE, key);
     }
     for (uint32_t h = 0; h < d->node_count && !m->failed; h++) {
-        if (m->op_of[h] != ORR__NONE || m->plan_of_host[h] == 0)
+        if (m->op_of[h] != ORR__NONE || m->plan_of_host[h] == 0 || m->plan_of_host[h] == ORR__NONE)
             continue;
         const uint32_t up = orr_map_find(m->host_by_id, d->nodes[h].parent, ORR__NONE);
         orr__plan *p = &m->plan[m->plan_of_host[h]];
