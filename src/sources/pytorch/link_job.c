@@ -144,6 +144,18 @@ static orr_code check_ranks(const orr_link_job *job, orr_error *err)
     return ORR_OK;
 }
 
+/* A part of a job cannot be simulated: the others would be waited for. */
+static orr_code check_world(const orr_link_job *job, orr_error *err)
+{
+    const int64_t world = job->ranks[0].link->linked->world;
+    if (job->rank_count == 1 || world <= (int64_t)job->rank_count)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, NULL,
+                    "the traces of %" PRIu32 " ranks, of a job of %" PRId64
+                    ": those of rank %" PRIu32 " and later are missing",
+                    job->rank_count, world, job->rank_count);
+}
+
 /* Either all say it, or none is believed. */
 static orr_code find_ranks(orr_link_job *job, orr_error *err)
 {
@@ -158,7 +170,8 @@ static orr_code find_ranks(orr_link_job *job, orr_error *err)
         job->ranks[i].about.is_guessed = !all_say;
     }
     qsort(job->ranks, job->rank_count, sizeof *job->ranks, by_rank);
-    return check_ranks(job, err);
+    const orr_code code = check_ranks(job, err);
+    return code ? code : check_world(job, err);
 }
 
 /* ---- all of it ---- */

@@ -29,6 +29,12 @@ static const char process_name[] = "[pytorch|profiler|execution_trace|process]";
 #define KEY_PROCESS (-1e300)
 #define KEY_THREAD (-1e299)
 
+static orr_code count_event(orr__merger *m, orr_link_counter c, const orr__event *e, orr_error *err)
+{
+    return orr__link_count_event(&m->l->tally, c, m->l->device_path,
+                                 orr_intern_get(m->l->device.texts, e->name), e->index, err);
+}
+
 /* ---- host nodes and operators ---- */
 
 enum { LACKS_RF = 1 };
@@ -57,7 +63,7 @@ static orr_code match_node(orr__merger *m, const orr_map *by_rf, uint32_t h, orr
     if (op == ORR__NONE)
         return ORR_OK;
     if (!orr_str_equal(n->name, orr_intern_get(l->device.texts, orr__link_op(l, op)->name)))
-        return orr__link_count(&l->tally, ORR_LINK_OTHER_NAMES, NULL, err);
+        return count_event(m, ORR_LINK_OTHER_NAMES, orr__link_op(l, op), err);
     if (m->host_of[op] != ORR__NONE)
         m->op_of[m->host_of[op]] = ORR__NONE; /* the last one counts */
     m->op_of[h] = op;
@@ -295,19 +301,23 @@ static void plan_rest(orr__merger *m)
 
 /* ---- device operations ---- */
 
+/* Of several calls with one correlation the first counts; two that launch are trouble. */
 static orr_code find_calls(orr__merger *m, orr_error *err)
 {
     const orr__kineto *k = &m->l->device;
-    for (uint32_t i = 0; i < k->count; i++) {
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; i < k->count && !code; i++) {
         const orr__event *e = &k->events[i];
-        bool is_new;
-        if (e->kind != ORR__EVENT_RUNTIME || e->correlation == -1 ||
-            orr_map_find(m->calls, (uint64_t)e->correlation, ORR__NONE) != ORR__NONE)
+        if (e->kind != ORR__EVENT_RUNTIME || e->correlation == -1)
             continue;
-        if (!orr_map_put(m->calls, (uint64_t)e->correlation, i, &is_new))
-            return orr_no_memory(err);
+        const uint32_t known = orr_map_find(m->calls, (uint64_t)e->correlation, ORR__NONE);
+        if (known == ORR__NONE)
+            code = orr_map_put(m->calls, (uint64_t)e->correlation, i, NULL) ? ORR_OK
+                                                                            : orr_no_memory(err);
+        else if (e->flags & k->events[known].flags & ORR__EVENT_LAUNCH)
+            code = count_event(m, ORR_LINK_DUPLICATE_LAUNCHES, e, err);
     }
-    return ORR_OK;
+    return code;
 }
 
 /* Is the device operation part of a graph that was launched as a whole? */
@@ -322,7 +332,7 @@ static orr_code device_parent(orr__merger *m, const orr__event *e, uint32_t *out
     const uint32_t call = orr_map_find(m->calls, (uint64_t)e->correlation, ORR__NONE);
     *out = 0;
     if (call == ORR__NONE)
-        return orr__link_count(&m->l->tally, ORR_LINK_NO_LAUNCH, NULL, err);
+        return count_event(m, ORR_LINK_NO_LAUNCH, e, err);
     const orr__event *c = &m->l->device.events[call];
     const uint32_t op = orr__merge_innermost(m, c->tid, c->ts);
     if (op != ORR__NONE) {
@@ -332,7 +342,7 @@ static orr_code device_parent(orr__merger *m, const orr__event *e, uint32_t *out
     }
     if (m->thread_plan[c->tid] != ORR__NONE)
         *out = m->thread_plan[c->tid];
-    return orr__link_count(&m->l->tally, ORR_LINK_NO_PARENT, NULL, err);
+    return count_event(m, ORR_LINK_NO_PARENT, e, err);
 }
 
 static orr_code plan_devices(orr__merger *m, orr_error *err)
@@ -359,6 +369,18 @@ static orr_code plan_devices(orr__merger *m, orr_error *err)
 
 /* ---- all of it ---- */
 
+/* Nodes get new ids, so two with the same one are trouble only for those who mean one of them. */
+static orr_code note_host(orr__merger *m, uint32_t h, orr_error *err)
+{
+    const orr__linked_node *n = &m->l->linked->nodes[h];
+    bool is_new;
+    m->plan_of_host[h] = ORR__NONE;
+    if (!orr_map_put(m->host_by_id, n->id, h, &is_new))
+        return orr_no_memory(err);
+    const orr_where at = orr_where_byte(m->l->host_path, n->byte);
+    return is_new ? ORR_OK : orr__link_count(&m->l->tally, ORR_LINK_DUPLICATE_NODES, &at, err);
+}
+
 static orr_code make_room(orr__merger *m, orr_error *err)
 {
     orr_arena *a = m->l->arena;
@@ -376,9 +398,9 @@ static orr_code make_room(orr__merger *m, orr_error *err)
         !m->plan_of_event || !m->thread_plan || !m->calls || !m->host_by_id)
         return orr_no_memory(err);
     for (uint32_t h = 0; h < m->l->linked->node_count; h++) {
-        m->plan_of_host[h] = ORR__NONE;
-        if (!orr_map_put(m->host_by_id, m->l->linked->nodes[h].id, h, NULL))
-            return orr_no_memory(err);
+        const orr_code code = note_host(m, h, err);
+        if (code)
+            return code;
     }
     for (size_t i = 0; i < m->l->device.count; i++) {
         if (m->l->device.events[i].ts > m->last_ts)
