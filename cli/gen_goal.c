@@ -83,6 +83,7 @@ static const cli_option options[] = {
     PATTERN_ROWS,
     TRACE_ROWS,
     {"compat", 0, "lgs2023|atlahs", "SchedGen of LogGOPSim (2023) or of ATLAHS, where they differ"},
+    {"binary", 'b', NULL, "write binary GOAL, as simulators read it, and not text"},
     {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
     {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
     {0},
@@ -373,6 +374,7 @@ static orr_code make_pattern(const cli_context *c,
     if (code || (code = check_knobs(c, p, err)))
         return code;
     opt.ranks = (uint32_t)cli_count(c, cli_given(c, "commsize") ? "commsize" : "ranks");
+    opt.is_binary = cli_flag(c, "binary");
     return orr_schedgen_write(p, &opt, to, totals, err);
 }
 
@@ -380,10 +382,11 @@ static orr_code make_pattern(const cli_context *c,
 static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
 {
     const char *to = cli_text(c, "output");
-    const orr_mpi_trace_options trace = read_trace_options(c);
+    orr_mpi_trace_options trace = read_trace_options(c);
     orr_schedgen_totals totals;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+    trace.is_binary = cli_flag(c, "binary");
     const orr_code code =
         p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, err);
     if (code)

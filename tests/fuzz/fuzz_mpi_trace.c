@@ -55,7 +55,7 @@ static void play(orr_str text, orr_schedgen_compat compat, const orr_mpi_trace_o
     orr_mpi_trace_options opt = *base;
     orr_mpi_trace_remarks remarks = {0};
     goal_pen pen;
-    orr_code code = orr__gpen_init(&pen, NULL, &err);
+    orr_code code = orr__gpen_init(&pen, NULL, false, &err);
     opt.compat = compat;
     mpi_run run = {.opt = &opt,
                    .pen = &pen,

@@ -386,6 +386,31 @@ TEST(test_schedgen__sizes_are_those_of_the_c_library)
                "\nrank 1 {\nl1: send 1000b to 0 tag 0\nl2: recv 384b from 0 tag 0\n}\n");
 }
 
+/* In memory, as binary and as text it is one schedule. */
+TEST(test_schedgen__text_binary_and_memory_agree)
+{
+    for (size_t i = 0; orr_schedgen_at(i); i++) {
+        orr_error err;
+        orr_goal *g;
+        orr_schedgen_options o = some_options(7, ORR_SCHEDGEN_OURS);
+        o.has_overlap = true;
+        o.cpu = 5;
+        CHECK_OK(orr_schedgen_goal(orr_schedgen_at(i), &o, &g, &err), &err);
+        CHECK_OK(orr_goal_write(g, "memory.bin", ORR_GOAL_BINARY, &err), &err);
+        orr_goal_free(g);
+        CHECK_OK(orr_schedgen_write(orr_schedgen_at(i), &o, "x.goal", NULL, &err), &err);
+        CHECK_OK(orr_goal_read("x.goal", NULL, &g, &err), &err);
+        CHECK_OK(orr_goal_write(g, "text.bin", ORR_GOAL_BINARY, &err), &err);
+        orr_goal_free(g);
+        o.is_binary = true;
+        CHECK_OK(orr_schedgen_write(orr_schedgen_at(i), &o, "direct.bin", NULL, &err), &err);
+        orr_buf want = read_file("text.bin");
+        check_file("memory.bin", want.ptr, want.len);
+        check_file("direct.bin", want.ptr, want.len);
+        orr_buf_fini(&want);
+    }
+}
+
 /* ---- what cannot be ---- */
 
 static void check_refused(const char *name, const orr_schedgen_options *o, const char *words)
@@ -455,6 +480,7 @@ int main(void)
         RUN(test_schedgen__one_rank_alone_has_no_partner),
         RUN(test_schedgen__large_sizes),
         RUN(test_schedgen__sizes_are_those_of_the_c_library),
+        RUN(test_schedgen__text_binary_and_memory_agree),
         RUN(test_schedgen__refuses_what_no_schedule_can_be_made_of),
         RUN(test_schedgen__patterns_are_found_by_name),
         RUN(test_schedgen__a_full_disk_is_an_error),

@@ -399,6 +399,7 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
                              orr_mpi_trace_remarks *remarks,
                              orr_error *err)
 {
+    orr_error own;
     orr_mpi_trace_remarks odd = {0};
     file_names names;
     goal_pen pen;
@@ -417,7 +418,7 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
     if (opt->compat == ORR_SCHEDGEN_OURS && (code = compare_handles(&run, &names, err)))
         return code;
     say_beginning(&run, rank0_path);
-    if ((code = orr__gpen_init(&pen, path, err)))
+    if ((code = orr__gpen_init(&pen, path, opt->is_binary, err ? err : &own)))
         return code;
     prepare_pen(&pen, opt);
     pen.totals_out = totals;

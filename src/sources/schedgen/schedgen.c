@@ -221,30 +221,53 @@ static void write_ranks(const row *r, const schedgen *s)
     orr_progress_end(&progress);
 }
 
-orr_code orr_schedgen_write(const orr_schedgen_pattern *p,
-                            const orr_schedgen_options *opt,
-                            const char *path,
-                            orr_schedgen_totals *out,
-                            orr_error *err)
+/* goal NULL: to a path; otherwise into memory. */
+static orr_code make_schedule(const row *r,
+                              const orr_schedgen_options *opt,
+                              const char *path,
+                              orr_goal **goal,
+                              orr_schedgen_totals *out,
+                              orr_error *err)
 {
-    const row *r = row_of(p);
+    orr_error own;
     goal_pen pen;
-    orr_code code = orr_schedgen_check(p, opt, err);
-    if (code || (code = orr__gpen_init(&pen, path, err)))
+    orr_code code = orr_schedgen_check(&r->shown, opt, err);
+    if (code || (code = orr__gpen_init(&pen, path, goal || opt->is_binary, err ? err : &own)))
         return code;
     schedgen s = {.opt = opt, .ranks = ranks_of(r, opt), .pen = &pen};
     pen.cpu = opt->cpu;
     pen.has_overlap = opt->has_overlap;
     pen.overlap_ns = opt->overlap_ns;
     pen.poll_ns = opt->poll_ns;
+    pen.totals_out = out;
     if (r->draw && s.ranks)
         code = r->draw(&s, err);
     if (!code)
         write_ranks(r, &s);
     orr_free(s.table);
-    pen.totals_out = out;
-    if (!code)
-        return orr__gpen_finish(&pen, err);
-    orr__gpen_discard(&pen);
-    return code;
+    if (code) {
+        orr__gpen_discard(&pen);
+        return code;
+    }
+    if (goal)
+        *goal = orr__gpen_take(&pen);
+    return orr__gpen_finish(&pen, err);
+}
+
+orr_code orr_schedgen_write(const orr_schedgen_pattern *p,
+                            const orr_schedgen_options *opt,
+                            const char *path,
+                            orr_schedgen_totals *out,
+                            orr_error *err)
+{
+    return make_schedule(row_of(p), opt, path, NULL, out, err);
+}
+
+orr_code orr_schedgen_goal(const orr_schedgen_pattern *p,
+                           const orr_schedgen_options *opt,
+                           orr_goal **out,
+                           orr_error *err)
+{
+    *out = NULL;
+    return make_schedule(row_of(p), opt, NULL, out, NULL, err);
 }
