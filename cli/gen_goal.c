@@ -114,6 +114,8 @@ static const cli_example examples[] = {
      "orrery gen goal allreduce_recdoub -n 12 -d 1048576 -o reduce.goal", 0},
     {"A broadcast from rank 3 in segments, on the terminal:",
      "orrery gen goal pipelinedring -n 4 --root 3 -d 96 --segmentsize 32 -o -", 0},
+    {"A traced program, on eight times as many ranks, as simulators read it:",
+     "orrery gen goal trace --traces run-0.dat --traces-extr 8 --binary -o run.bin", 0},
     {0},
 };
 
@@ -250,16 +252,16 @@ static orr_code make_trace(const cli_context *c,
                            const orr_mpi_trace_options *opt,
                            const char *to,
                            orr_schedgen_totals *totals,
+                           orr_mpi_trace_remarks *odd,
                            orr_error *err)
 {
     const char *from = cli_text(c, "traces");
-    orr_mpi_trace_remarks odd;
     if (!from)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "missing option: --traces FILE, the trace of rank 0");
-    const orr_code code = orr_mpi_trace_write(from, opt, to, totals, &odd, err);
+    const orr_code code = orr_mpi_trace_write(from, opt, to, totals, odd, err);
     if (!code)
-        remark(c, &odd);
+        remark(c, odd);
     return code;
 }
 
@@ -344,14 +346,33 @@ static void list(const orr_schedgen_pattern *only, bool as_json)
 
 /* ---- orrery gen goal ---- */
 
-static void report_json(const char *name, const char *to, const orr_schedgen_totals *t)
+static void odd_json(const orr_mpi_trace_remarks *m)
+{
+    printf(", \"traces\": %" PRIu32 ", \"calls\": %" PRIu64 ", \"unknown_calls\": %" PRIu64
+           ", \"collectives_not_expanded\": %" PRIu64 ", \"collectives_of_fewer_ranks\": %" PRIu64
+           ", \"messages_among_fewer_ranks\": %" PRIu64 ", \"times_going_back\": %" PRIu64
+           ", \"messages_to_no_rank\": %" PRIu64,
+           m->ranks, m->calls, m->unknown, m->not_expanded, m->sub_communicators, m->sub_messages,
+           m->backward, m->nobody);
+}
+
+/* odd NULL: a pattern. */
+static void report_json(const cli_context *c,
+                        const char *name,
+                        const char *to,
+                        const orr_schedgen_totals *t,
+                        const orr_mpi_trace_remarks *odd)
 {
     printf("{\"format\": \"orrery-gen-goal\", \"version\": 1, \"pattern\": \"%s\", \"output\": ",
            name);
     cli_json_text(to);
-    printf(", \"ranks\": %" PRIu64 ", \"sends\": %" PRIu64 ", \"recvs\": %" PRIu64
-           ", \"calcs\": %" PRIu64 ", \"edges\": %" PRIu64 ", \"sent_bytes\": %" PRIu64 "}\n",
-           t->ranks, t->sends, t->recvs, t->calcs, t->edges, t->bytes_sent);
+    printf(", \"binary\": %s, \"ranks\": %" PRIu64 ", \"sends\": %" PRIu64 ", \"recvs\": %" PRIu64
+           ", \"calcs\": %" PRIu64 ", \"edges\": %" PRIu64 ", \"sent_bytes\": %" PRIu64,
+           cli_flag(c, "binary") ? "true" : "false", t->ranks, t->sends, t->recvs, t->calcs,
+           t->edges, t->bytes_sent);
+    if (odd)
+        odd_json(odd);
+    printf("}\n");
 }
 
 static void report(const cli_context *c, const char *to, const orr_schedgen_totals *t)
@@ -384,15 +405,16 @@ static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_er
     const char *to = cli_text(c, "output");
     orr_mpi_trace_options trace = read_trace_options(c);
     orr_schedgen_totals totals;
+    orr_mpi_trace_remarks odd;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
     trace.is_binary = cli_flag(c, "binary");
     const orr_code code =
-        p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, err);
+        p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, &odd, err);
     if (code)
         return code;
     if (cli_flag(c, "json"))
-        report_json(p ? p->name : "trace", to, &totals);
+        report_json(c, p ? p->name : "trace", to, &totals, p ? NULL : &odd);
     else if (strcmp(to, "-") != 0)
         report(c, to, &totals);
     return ORR_OK;
@@ -485,11 +507,12 @@ static orr_code run_trace(const cli_context *c, orr_error *err)
 {
     orr_mpi_trace_options opt = read_trace_options(c);
     orr_schedgen_totals t;
+    orr_mpi_trace_remarks odd;
     if (cli_flag(c, "no-compat"))
         opt.compat = ORR_SCHEDGEN_OURS;
     opt.talk = say_line;
     opt.talk_context = talk_to(c);
-    const orr_code code = make_trace(c, &opt, cli_text(c, "filename"), &t, err);
+    const orr_code code = make_trace(c, &opt, cli_text(c, "filename"), &t, &odd, err);
     if (!code)
         say_totals(talk_to(c), &t);
     return code;

@@ -78,11 +78,6 @@ ORR_API orr_schedgen_options orr_schedgen_defaults(void);
 ORR_API const orr_schedgen_pattern *orr_schedgen_at(size_t i); /* NULL behind the last */
 ORR_API const orr_schedgen_pattern *orr_schedgen_find(const char *name);
 
-/* ORR_EUSAGE, in words, for options that no schedule can be made of. */
-ORR_API orr_code orr_schedgen_check(const orr_schedgen_pattern *p,
-                                    const orr_schedgen_options *opt,
-                                    orr_error *err) ORR_MUST_CHECK;
-
 /* What is wrong with SchedGen's own schedule for these options, in words; NULL: nothing. */
 ORR_API const char *orr_schedgen_repair(const orr_schedgen_pattern *p,
                                         const orr_schedgen_options *opt);

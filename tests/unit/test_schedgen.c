@@ -181,6 +181,25 @@ TEST(test_schedgen__rounds_are_counted_in_floating_point)
     CHECK_EQ_U(t.calcs, 4 * 3 * 125);
 }
 
+/* A gap behind each step but the last, p(2k-1), and two on each rank that works for another. */
+TEST(test_schedgen__gaps_are_counted)
+{
+    for (uint32_t n = 2; n <= 70; n++) {
+        orr_error err;
+        orr_schedgen_totals t;
+        uint64_t k = 0;
+        orr_schedgen_options o = orr_schedgen_defaults();
+        o.ranks = n;
+        o.has_gap = true;
+        while (UINT64_C(2) << k <= n)
+            k++;
+        const uint64_t p = UINT64_C(1) << k;
+        CHECK_OK(orr_schedgen_write(orr_schedgen_find("allreduce_recdoub"), &o, NULL, &t, &err),
+                 &err);
+        CHECK_EQ_U(t.calcs, p * (2 * k - 1) + 2 * (n - p));
+    }
+}
+
 TEST(test_schedgen__counts_hold_for_many_ranks)
 {
     static const char *const quick[] = {"binomialtreebcast", "binarytreebcast", "dissemination",
@@ -468,6 +487,7 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_schedgen__counts_and_bytes_follow_closed_forms),
         RUN(test_schedgen__rounds_are_counted_in_floating_point),
+        RUN(test_schedgen__gaps_are_counted),
         RUN(test_schedgen__counts_hold_for_many_ranks),
         RUN(test_schedgen__every_pattern_runs_on_every_number_of_ranks),
         RUN(test_schedgen__every_root_will_do),

@@ -183,19 +183,17 @@ static orr_code check_skew(const row *r, const orr_schedgen_options *opt, orr_er
     return ORR_OK;
 }
 
-orr_code orr_schedgen_check(const orr_schedgen_pattern *p,
-                            const orr_schedgen_options *opt,
-                            orr_error *err)
+/* ORR_EUSAGE, in words, for options that no schedule can be made of. */
+static orr_code check_options(const row *r, const orr_schedgen_options *opt, orr_error *err)
 {
-    const row *r = row_of(p);
     if (opt->ranks == 0 || opt->ranks > RANKS_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "%u ranks: there must be 1 to %d", opt->ranks,
                         RANKS_MAX);
     if (opt->cpu > CPU_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "cpu %u: GOAL knows 0 to %d", opt->cpu, CPU_MAX);
-    if (p->uses & ORR_SCHEDGEN_NWAY && opt->nway == 0)
+    if (r->shown.uses & ORR_SCHEDGEN_NWAY && opt->nway == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a rank must send one message a round at least");
-    if (p->uses & ORR_SCHEDGEN_SEGMENT && opt->segment_bytes == 0)
+    if (r->shown.uses & ORR_SCHEDGEN_SEGMENT && opt->segment_bytes == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a segment must have one byte at least");
     const orr_code code = check_root(r, opt, err);
     return code ? code : check_skew(r, opt, err);
@@ -231,7 +229,7 @@ static orr_code make_schedule(const row *r,
 {
     orr_error own;
     goal_pen pen;
-    orr_code code = orr_schedgen_check(&r->shown, opt, err);
+    orr_code code = check_options(r, opt, err);
     if (code || (code = orr__gpen_init(&pen, path, goal || opt->is_binary, err ? err : &own)))
         return code;
     schedgen s = {.opt = opt, .ranks = ranks_of(r, opt), .pen = &pen};
