@@ -267,7 +267,7 @@ static orr_code make_trace(const cli_context *c,
 
 /* ---- the list ---- */
 
-/* Options by what they are for; a pattern that does not look at them refuses them. */
+/* Options by what they are for. */
 typedef struct knob {
     const char *option;
     uint32_t bit;
@@ -282,16 +282,15 @@ static const knob knobs[] = {
 
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
-static orr_code check_knobs(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
+/* SchedGen lets them pass, and so must its scripts; but it may be a slip. */
+static void note_unused(const cli_context *c, const orr_schedgen_pattern *p)
 {
     for (size_t i = 0; i < KNOBS; i++) {
         if (cli_given(c, knobs[i].option) && !(p->uses & knobs[i].bit))
-            return orr_fail(
-                err, ORR_EUSAGE, NULL,
-                "%s has no use for --%s; 'orrery gen goal --list %s' shows what it takes", p->name,
-                knobs[i].option, p->name);
+            cli_note(c, "%s has no use for --%s\n", p->name, knobs[i].option);
     }
-    return ORR_OK;
+    if (cli_given(c, "traces"))
+        cli_note(c, "%s has no use for --traces; 'orrery gen goal trace' has\n", p->name);
 }
 
 static void list_one(const orr_schedgen_pattern *p)
@@ -391,9 +390,10 @@ static orr_code make_pattern(const cli_context *c,
                              orr_error *err)
 {
     orr_schedgen_options opt;
-    orr_code code = read_options(c, &opt, err);
-    if (code || (code = check_knobs(c, p, err)))
+    const orr_code code = read_options(c, &opt, err);
+    if (code)
         return code;
+    note_unused(c, p);
     opt.ranks = (uint32_t)cli_count(c, cli_given(c, "commsize") ? "commsize" : "ranks");
     opt.is_binary = cli_flag(c, "binary");
     return orr_schedgen_write(p, &opt, to, totals, err);

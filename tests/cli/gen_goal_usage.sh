@@ -6,7 +6,7 @@ try() {
 }
 try orrery gen goal
 try orrery gen goal disseminatoin
-try orrery gen goal dissemination --root 1
+try orrery gen goal dissemination --root 1 -n 1 -o -
 try orrery gen goal scatter --root 8
 try orrery gen goal scatter --root x
 try orrery gen goal pipelinedring --segmentsize 0
