@@ -404,7 +404,7 @@ const cli_command cli_cmd_gen = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .see_also = "orrery-gen-goal(1), orrery-check(1), orrery-info(1), orrery-view(1)",
+    .see_also = "orrery-check(1), orrery-gen-goal(1), orrery-info(1), orrery-view(1)",
     .deeper = deeper,
     .run = gen_run,
 };

@@ -83,6 +83,7 @@ static const cli_option options[] = {
     PATTERN_ROWS,
     TRACE_ROWS,
     {"compat", 0, "lgs2023|atlahs", "SchedGen of LogGOPSim (2023) or of ATLAHS, where they differ"},
+    {"binary", 'b', NULL, "write binary GOAL, as simulators read it, and not text"},
     {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
     {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
     {0},
@@ -113,6 +114,8 @@ static const cli_example examples[] = {
      "orrery gen goal allreduce_recdoub -n 12 -d 1048576 -o reduce.goal", 0},
     {"A broadcast from rank 3 in segments, on the terminal:",
      "orrery gen goal pipelinedring -n 4 --root 3 -d 96 --segmentsize 32 -o -", 0},
+    {"A traced program, on eight times as many ranks, as simulators read it:",
+     "orrery gen goal trace --traces run-0.dat --traces-extr 8 --binary -o run.bin", 0},
     {0},
 };
 
@@ -249,22 +252,22 @@ static orr_code make_trace(const cli_context *c,
                            const orr_mpi_trace_options *opt,
                            const char *to,
                            orr_schedgen_totals *totals,
+                           orr_mpi_trace_remarks *odd,
                            orr_error *err)
 {
     const char *from = cli_text(c, "traces");
-    orr_mpi_trace_remarks odd;
     if (!from)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "missing option: --traces FILE, the trace of rank 0");
-    const orr_code code = orr_mpi_trace_write(from, opt, to, totals, &odd, err);
+    const orr_code code = orr_mpi_trace_write(from, opt, to, totals, odd, err);
     if (!code)
-        remark(c, &odd);
+        remark(c, odd);
     return code;
 }
 
 /* ---- the list ---- */
 
-/* Options by what they are for; a pattern that does not look at them refuses them. */
+/* Options by what they are for. */
 typedef struct knob {
     const char *option;
     uint32_t bit;
@@ -279,16 +282,15 @@ static const knob knobs[] = {
 
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
-static orr_code check_knobs(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
+/* SchedGen lets them pass, and so must its scripts; but it may be a slip. */
+static void note_unused(const cli_context *c, const orr_schedgen_pattern *p)
 {
     for (size_t i = 0; i < KNOBS; i++) {
         if (cli_given(c, knobs[i].option) && !(p->uses & knobs[i].bit))
-            return orr_fail(
-                err, ORR_EUSAGE, NULL,
-                "%s has no use for --%s; 'orrery gen goal --list %s' shows what it takes", p->name,
-                knobs[i].option, p->name);
+            cli_note(c, "%s has no use for --%s\n", p->name, knobs[i].option);
     }
-    return ORR_OK;
+    if (cli_given(c, "traces"))
+        cli_note(c, "%s has no use for --traces; 'orrery gen goal trace' has\n", p->name);
 }
 
 static void list_one(const orr_schedgen_pattern *p)
@@ -343,14 +345,33 @@ static void list(const orr_schedgen_pattern *only, bool as_json)
 
 /* ---- orrery gen goal ---- */
 
-static void report_json(const char *name, const char *to, const orr_schedgen_totals *t)
+static void odd_json(const orr_mpi_trace_remarks *m)
+{
+    printf(", \"traces\": %" PRIu32 ", \"calls\": %" PRIu64 ", \"unknown_calls\": %" PRIu64
+           ", \"collectives_not_expanded\": %" PRIu64 ", \"collectives_of_fewer_ranks\": %" PRIu64
+           ", \"messages_among_fewer_ranks\": %" PRIu64 ", \"times_going_back\": %" PRIu64
+           ", \"messages_to_no_rank\": %" PRIu64,
+           m->ranks, m->calls, m->unknown, m->not_expanded, m->sub_communicators, m->sub_messages,
+           m->backward, m->nobody);
+}
+
+/* odd NULL: a pattern. */
+static void report_json(const cli_context *c,
+                        const char *name,
+                        const char *to,
+                        const orr_schedgen_totals *t,
+                        const orr_mpi_trace_remarks *odd)
 {
     printf("{\"format\": \"orrery-gen-goal\", \"version\": 1, \"pattern\": \"%s\", \"output\": ",
            name);
     cli_json_text(to);
-    printf(", \"ranks\": %" PRIu64 ", \"sends\": %" PRIu64 ", \"recvs\": %" PRIu64
-           ", \"calcs\": %" PRIu64 ", \"edges\": %" PRIu64 ", \"sent_bytes\": %" PRIu64 "}\n",
-           t->ranks, t->sends, t->recvs, t->calcs, t->edges, t->bytes_sent);
+    printf(", \"binary\": %s, \"ranks\": %" PRIu64 ", \"sends\": %" PRIu64 ", \"recvs\": %" PRIu64
+           ", \"calcs\": %" PRIu64 ", \"edges\": %" PRIu64 ", \"sent_bytes\": %" PRIu64,
+           cli_flag(c, "binary") ? "true" : "false", t->ranks, t->sends, t->recvs, t->calcs,
+           t->edges, t->bytes_sent);
+    if (odd)
+        odd_json(odd);
+    printf("}\n");
 }
 
 static void report(const cli_context *c, const char *to, const orr_schedgen_totals *t)
@@ -369,10 +390,12 @@ static orr_code make_pattern(const cli_context *c,
                              orr_error *err)
 {
     orr_schedgen_options opt;
-    orr_code code = read_options(c, &opt, err);
-    if (code || (code = check_knobs(c, p, err)))
+    const orr_code code = read_options(c, &opt, err);
+    if (code)
         return code;
+    note_unused(c, p);
     opt.ranks = (uint32_t)cli_count(c, cli_given(c, "commsize") ? "commsize" : "ranks");
+    opt.is_binary = cli_flag(c, "binary");
     return orr_schedgen_write(p, &opt, to, totals, err);
 }
 
@@ -380,16 +403,18 @@ static orr_code make_pattern(const cli_context *c,
 static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
 {
     const char *to = cli_text(c, "output");
-    const orr_mpi_trace_options trace = read_trace_options(c);
+    orr_mpi_trace_options trace = read_trace_options(c);
     orr_schedgen_totals totals;
+    orr_mpi_trace_remarks odd;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+    trace.is_binary = cli_flag(c, "binary");
     const orr_code code =
-        p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, err);
+        p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, &odd, err);
     if (code)
         return code;
     if (cli_flag(c, "json"))
-        report_json(p ? p->name : "trace", to, &totals);
+        report_json(c, p ? p->name : "trace", to, &totals, p ? NULL : &odd);
     else if (strcmp(to, "-") != 0)
         report(c, to, &totals);
     return ORR_OK;
@@ -482,11 +507,12 @@ static orr_code run_trace(const cli_context *c, orr_error *err)
 {
     orr_mpi_trace_options opt = read_trace_options(c);
     orr_schedgen_totals t;
+    orr_mpi_trace_remarks odd;
     if (cli_flag(c, "no-compat"))
         opt.compat = ORR_SCHEDGEN_OURS;
     opt.talk = say_line;
     opt.talk_context = talk_to(c);
-    const orr_code code = make_trace(c, &opt, cli_text(c, "filename"), &t, err);
+    const orr_code code = make_trace(c, &opt, cli_text(c, "filename"), &t, &odd, err);
     if (!code)
         say_totals(talk_to(c), &t);
     return code;

@@ -45,7 +45,8 @@ typedef struct orr_mpi_trace_options {
     void (*talk)(void *context, const char *line);
     void *talk_context;
     bool is_talkative;
-    bool is_quiet; /* no line of progress */
+    bool is_binary; /* as in orr_schedgen_options */
+    bool is_quiet;  /* no line of progress */
 } orr_mpi_trace_options;
 
 /* What was let pass although it is odd. */

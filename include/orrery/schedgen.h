@@ -16,6 +16,7 @@
 #define ORRERY_SCHEDGEN_H
 
 #include <orrery/error.h>
+#include <orrery/goal.h>
 #include <orrery/types.h>
 
 #ifdef __cplusplus
@@ -63,23 +64,19 @@ typedef struct orr_schedgen_options {
     uint32_t seed;
     orr_schedgen_compat compat;
     bool keeps_invalid; /* write what SchedGen writes even where that cannot run */
+    bool is_binary;     /* a file is binary GOAL; the schedule is in memory until it is written */
     bool is_quiet;      /* no line of progress */
 } orr_schedgen_options;
 
 typedef struct orr_schedgen_totals {
     uint64_t ranks, sends, recvs, calcs, edges;
     uint64_t bytes_sent; /* of all sends */
-    uint64_t text_bytes;
+    uint64_t text_bytes; /* 0 when no text is made */
 } orr_schedgen_totals;
 
 ORR_API orr_schedgen_options orr_schedgen_defaults(void);
 ORR_API const orr_schedgen_pattern *orr_schedgen_at(size_t i); /* NULL behind the last */
 ORR_API const orr_schedgen_pattern *orr_schedgen_find(const char *name);
-
-/* ORR_EUSAGE, in words, for options that no schedule can be made of. */
-ORR_API orr_code orr_schedgen_check(const orr_schedgen_pattern *p,
-                                    const orr_schedgen_options *opt,
-                                    orr_error *err) ORR_MUST_CHECK;
 
 /* What is wrong with SchedGen's own schedule for these options, in words; NULL: nothing. */
 ORR_API const char *orr_schedgen_repair(const orr_schedgen_pattern *p,
@@ -92,6 +89,12 @@ ORR_API orr_code orr_schedgen_write(const orr_schedgen_pattern *p,
                                     const char *path,
                                     orr_schedgen_totals *out,
                                     orr_error *err) ORR_MUST_CHECK;
+
+/* Into memory, for who wants to run it at once. */
+ORR_API orr_code orr_schedgen_goal(const orr_schedgen_pattern *p,
+                                   const orr_schedgen_options *opt,
+                                   orr_goal **out,
+                                   orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }

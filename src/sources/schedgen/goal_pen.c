@@ -45,8 +45,11 @@ static char *put_signed(char *p, int64_t v)
 /* With a literal the compiler knows the length. */
 #define PUT(p, words) ((char *)memcpy((p), (words), sizeof(words) - 1) + sizeof(words) - 1)
 
+/* NULL: there is no text to write. */
 static char *line_begin(goal_pen *pen)
 {
+    if (pen->is_kept)
+        return NULL;
     return (char *)orr_buf_reserve(&pen->text, LINE);
 }
 
@@ -88,12 +91,40 @@ static char *put_tag(char *p, uint64_t tag)
     return p;
 }
 
+/* ---- into memory ---- */
+
+static void keep_op(goal_pen *pen, orr_goal_kind kind, uint64_t size, int64_t peer, uint32_t cpu)
+{
+    const bool is_calc = kind == ORR_GOAL_CALC;
+    if (pen->code || !pen->goal)
+        return;
+    const orr_goal_op op = {.kind = kind,
+                            .size = size,
+                            .peer = is_calc ? 0 : (uint32_t)peer, /* -1 is ORR_GOAL_ANY */
+                            .tag = is_calc ? 0 : (uint32_t)pen->tag,
+                            .cpu = (uint8_t)cpu};
+    pen->code = orr_goal_add(pen->goal, &op, NULL, pen->err);
+}
+
+static void keep_edge(goal_pen *pen, uint64_t later, uint64_t earlier, bool is_start)
+{
+    if (pen->code || !pen->goal)
+        return;
+    /* Labels are within what orr_goal_add has taken. */
+    pen->code = orr_goal_require(pen->goal, (uint32_t)later - 1, (uint32_t)earlier - 1,
+                                 is_start ? ORR_GOAL_STARTED : ORR_GOAL_FINISHED, pen->err);
+}
+
+/* ---- operations ---- */
+
 uint64_t orr__gpen_send(goal_pen *pen, uint64_t bytes, int64_t to)
 {
     char *p = line_begin(pen);
     const uint64_t label = next_label(pen, ORR__PEN_FIRST | ORR__PEN_LAST);
     pen->totals.sends++;
     pen->totals.bytes_sent += bytes;
+    if (pen->is_kept)
+        keep_op(pen, ORR_GOAL_SEND, bytes, to, 0);
     if (!p)
         return label;
     p = put_number(PUT(put_label(p, label), "send "), bytes);
@@ -107,6 +138,8 @@ uint64_t orr__gpen_recv(goal_pen *pen, uint64_t bytes, int64_t from)
     char *p = line_begin(pen);
     const uint64_t label = next_label(pen, ORR__PEN_FIRST | ORR__PEN_LAST);
     pen->totals.recvs++;
+    if (pen->is_kept)
+        keep_op(pen, ORR_GOAL_RECV, bytes, from, 0);
     if (!p)
         return label;
     p = put_number(PUT(put_label(p, label), "recv "), bytes);
@@ -120,6 +153,8 @@ static uint64_t calc(goal_pen *pen, uint64_t ns, bool names_cpu, uint32_t cpu)
     char *p = line_begin(pen);
     const uint64_t label = next_label(pen, 0);
     pen->totals.calcs++;
+    if (pen->is_kept)
+        keep_op(pen, ORR_GOAL_CALC, ns, 0, names_cpu ? cpu : 0);
     if (!p)
         return label;
     p = put_number(PUT(put_label(p, label), "calc "), ns);
@@ -154,6 +189,8 @@ static void edge(goal_pen *pen, uint64_t later, uint64_t earlier, bool is_start)
         unmark(pen, later, ORR__PEN_FIRST);
         unmark(pen, earlier, ORR__PEN_LAST);
     }
+    if (pen->is_kept)
+        keep_edge(pen, later, earlier, is_start);
     if (!p)
         return;
     *p++ = 'l';
@@ -201,6 +238,8 @@ void orr__gpen_close(goal_pen *pen)
 void orr__gpen_head(goal_pen *pen, uint64_t ranks)
 {
     char *p = line_begin(pen);
+    if (pen->is_kept)
+        pen->code = orr_goal_create((uint32_t)ranks, &pen->goal, pen->err);
     if (!p)
         return;
     p = put_number(PUT(p, "num_ranks "), ranks);
@@ -231,10 +270,12 @@ void orr__gpen_begin(goal_pen *pen, uint64_t rank)
     pen->totals.ranks++;
     pen->label = 0;
     pen->tag = 0;
-    if (!p)
-        return;
-    p = put_number(PUT(p, "\nrank "), rank);
-    line_end(pen, PUT(p, " {\n"));
+    if (pen->goal && !pen->code)
+        pen->code = orr_goal_begin_rank(pen->goal, pen->err);
+    if (p) {
+        p = put_number(PUT(p, "\nrank "), rank);
+        line_end(pen, PUT(p, " {\n"));
+    }
     if (pen->has_overlap)
         begin_overlap(pen);
 }
@@ -242,24 +283,36 @@ void orr__gpen_begin(goal_pen *pen, uint64_t rank)
 void orr__gpen_end(goal_pen *pen)
 {
     char *p = line_begin(pen);
+    if (pen->goal && !pen->code)
+        pen->code = orr_goal_end_rank(pen->goal, pen->err);
     if (p)
         line_end(pen, PUT(p, "}\n"));
 }
 
-orr_code orr__gpen_init(goal_pen *pen, const char *path, orr_error *err)
+orr_code orr__gpen_init(goal_pen *pen, const char *path, bool is_kept, orr_error *err)
 {
-    *pen = (goal_pen){0};
-    return path ? orr_output_open(path, &pen->out, err) : ORR_OK;
+    *pen = (goal_pen){.is_kept = is_kept, .path = path, .err = err};
+    return path && !is_kept ? orr_output_open(path, &pen->out, err) : ORR_OK;
 }
 
 bool orr__gpen_has_failed(const goal_pen *pen)
 {
-    return pen->text.failed || pen->marks.failed || (pen->out && orr_output_has_failed(pen->out));
+    return pen->code || pen->text.failed || pen->marks.failed ||
+           (pen->out && orr_output_has_failed(pen->out));
+}
+
+orr_goal *orr__gpen_take(goal_pen *pen)
+{
+    orr_goal *g = orr__gpen_has_failed(pen) ? NULL : pen->goal;
+    if (g)
+        pen->goal = NULL;
+    return g;
 }
 
 void orr__gpen_discard(goal_pen *pen)
 {
     orr_output_discard(pen->out);
+    orr_goal_free(pen->goal);
     orr_buf_fini(&pen->text);
     orr_buf_fini(&pen->marks);
     *pen = (goal_pen){0};
@@ -267,15 +320,17 @@ void orr__gpen_discard(goal_pen *pen)
 
 orr_code orr__gpen_finish(goal_pen *pen, orr_error *err)
 {
-    orr_code code = ORR_OK;
+    orr_code code = pen->code; /* err says why */
     if (pen->totals_out)
         *pen->totals_out = pen->totals;
-    if (pen->text.failed || pen->marks.failed) {
+    if (!code && (pen->text.failed || pen->marks.failed))
         code = orr_no_memory(err);
-    } else if (pen->out) {
+    if (!code && pen->out) {
         orr_output_drain(pen->out, &pen->text);
         code = orr_output_commit(&pen->out, err);
     }
+    if (!code && pen->goal && pen->path)
+        code = orr_goal_write(pen->goal, pen->path, ORR_GOAL_BINARY, err);
     orr__gpen_discard(pen);
     return code;
 }

@@ -245,6 +245,15 @@ static orr_code write_starts(const mpi_run *run, const starts *s, orr_error *err
 
 /* ---- all ranks ---- */
 
+/* SchedGen looks at the first line, a comment, before it goes to where it begins. */
+static void say_first_line(const mpi_rank *r, orr_str all)
+{
+    const orr_str line = all.len ? next_line(all, 0) : all;
+    if (line.len && line.ptr[0] == '#')
+        orr__mpi_say(r->run, "NOT MATCHED: [%.*s] (good if empty)",
+                     (int)(line.len < MANY * FEW ? line.len : MANY * FEW), line.ptr);
+}
+
 /* Begin where the starts say; note where it stopped, which only counts when it had to stop. */
 static orr_code read_from(
     mpi_rank *r, orr_str all, const char *path, const starts *from, starts *to, orr_error *err)
@@ -263,6 +272,7 @@ static orr_code read_from(
             r->run->digits = MANY;
             orr__mpi_say(r->run, "rank %u starting at line 1 with time %.*g", r->host, MANY,
                          r->start);
+            say_first_line(r, all);
         }
     }
     r->line.number = lines_before(all, at);
@@ -389,6 +399,7 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
                              orr_mpi_trace_remarks *remarks,
                              orr_error *err)
 {
+    orr_error own;
     orr_mpi_trace_remarks odd = {0};
     file_names names;
     goal_pen pen;
@@ -407,7 +418,7 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
     if (opt->compat == ORR_SCHEDGEN_OURS && (code = compare_handles(&run, &names, err)))
         return code;
     say_beginning(&run, rank0_path);
-    if ((code = orr__gpen_init(&pen, path, err)))
+    if ((code = orr__gpen_init(&pen, path, opt->is_binary, err ? err : &own)))
         return code;
     prepare_pen(&pen, opt);
     pen.totals_out = totals;

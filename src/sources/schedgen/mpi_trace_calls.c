@@ -216,16 +216,20 @@ static orr_code communicator_of(mpi_rank *r, uint32_t handle, uint32_t *out, orr
 
 /* The communicator's last eight bits above, the tag below.  LogGOPSim's prints a negative sum as one of 64
  * bits, of which readers take 32. */
+static orr_code join_tag(mpi_rank *r, uint32_t handle, int32_t tag, uint64_t *out, orr_error *err)
+{
+    uint32_t number = 0;
+    const orr_code code = communicator_of(r, handle, &number, err);
+    const uint32_t both = number << 24 | (uint32_t)tag;
+    *out = r->run->opt->compat == ORR_SCHEDGEN_LGS2023 ? (uint64_t)(int64_t)(int32_t)both : both;
+    return code;
+}
+
 orr_code orr__mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err)
 {
     uint64_t handle;
-    uint32_t number;
-    orr_code code = orr__mpi_line_u64(&r->line, r->line.call->comm, &handle, err);
-    if (code || (code = communicator_of(r, (uint32_t)handle, &number, err)))
-        return code;
-    const uint32_t both = number << 24 | (uint32_t)tag;
-    *out = r->run->opt->compat == ORR_SCHEDGEN_LGS2023 ? (uint64_t)(int64_t)(int32_t)both : both;
-    return ORR_OK;
+    const orr_code code = orr__mpi_line_u64(&r->line, r->line.call->comm, &handle, err);
+    return code ? code : join_tag(r, (uint32_t)handle, tag, out, err);
 }
 
 /* A rank of the trace as one of the schedule; -1: any. */
@@ -429,8 +433,10 @@ static orr_code keep_request(mpi_rank *r, bool is_send, orr_error *err)
     const bool is_atlahs = r->run->opt->compat == ORR_SCHEDGEN_ATLAHS;
     message m;
     uint32_t at;
+    uint64_t handle;
     orr_code code = read_message(r, is_send, &m, err);
-    if (code || m.is_nobody || (code = orr__mpi_rank_tag(r, m.user_tag, &m.tag, err)))
+    if (code || m.is_nobody ||
+        (code = orr__mpi_line_u64(&r->line, r->line.call->comm, &handle, err)))
         return code;
     say_message(r, &m);
     comment(r, "Storing persistent", is_send ? "send request" : "recv request");
@@ -442,8 +448,11 @@ static orr_code keep_request(mpi_rank *r, bool is_send, orr_error *err)
             return orr_no_memory(err);
         at = (uint32_t)r->persistent_count++;
     }
-    r->persistent[at] =
-        (mpi_persistent){.is_send = is_send, .peer = m.peer, .bytes = m.bytes, .tag = m.tag};
+    r->persistent[at] = (mpi_persistent){.is_send = is_send,
+                                         .peer = m.peer,
+                                         .bytes = m.bytes,
+                                         .communicator = (uint32_t)handle,
+                                         .tag = m.user_tag};
     r->start += (m.end - m.begin) * (is_atlahs ? atlahs_init_share : 1.0);
     return ORR_OK;
 }
@@ -459,10 +468,13 @@ static orr_code start_request(
     if (at == UINT32_MAX)
         return ORR_OK; /* of no rank */
     const mpi_persistent *p = &r->persistent[at];
-    const message m = {.is_send = p->is_send, .peer = p->peer, .bytes = p->bytes, .tag = p->tag};
+    message m = {.is_send = p->is_send, .peer = p->peer, .bytes = p->bytes};
+    orr_code code = join_tag(r, p->communicator, p->tag, &m.tag, err);
+    if (code)
+        return code;
     comment(r, "Persistent request", "start");
     const uint64_t label = put_message(r, &m);
-    const orr_code code = orr__mpi_rank_request(r, request, label, err);
+    code = orr__mpi_rank_request(r, request, label, err);
     comment(r, "Persistent request", "end");
     return code ? code : step(r, label, begin, end, true, err);
 }

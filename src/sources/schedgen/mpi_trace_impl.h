@@ -24,7 +24,9 @@ typedef struct mpi_run {
 typedef struct mpi_persistent {
     bool is_send;
     int64_t peer;
-    uint64_t bytes, tag;
+    uint64_t bytes;
+    uint32_t communicator; /* its handle; it gets a number when the request is started */
+    int32_t tag;
 } mpi_persistent;
 
 /* One rank.  Between calls there is time that nobody has accounted for yet: from `start` on.  The next call

@@ -183,19 +183,17 @@ static orr_code check_skew(const row *r, const orr_schedgen_options *opt, orr_er
     return ORR_OK;
 }
 
-orr_code orr_schedgen_check(const orr_schedgen_pattern *p,
-                            const orr_schedgen_options *opt,
-                            orr_error *err)
+/* ORR_EUSAGE, in words, for options that no schedule can be made of. */
+static orr_code check_options(const row *r, const orr_schedgen_options *opt, orr_error *err)
 {
-    const row *r = row_of(p);
     if (opt->ranks == 0 || opt->ranks > RANKS_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "%u ranks: there must be 1 to %d", opt->ranks,
                         RANKS_MAX);
     if (opt->cpu > CPU_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "cpu %u: GOAL knows 0 to %d", opt->cpu, CPU_MAX);
-    if (p->uses & ORR_SCHEDGEN_NWAY && opt->nway == 0)
+    if (r->shown.uses & ORR_SCHEDGEN_NWAY && opt->nway == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a rank must send one message a round at least");
-    if (p->uses & ORR_SCHEDGEN_SEGMENT && opt->segment_bytes == 0)
+    if (r->shown.uses & ORR_SCHEDGEN_SEGMENT && opt->segment_bytes == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a segment must have one byte at least");
     const orr_code code = check_root(r, opt, err);
     return code ? code : check_skew(r, opt, err);
@@ -221,30 +219,53 @@ static void write_ranks(const row *r, const schedgen *s)
     orr_progress_end(&progress);
 }
 
-orr_code orr_schedgen_write(const orr_schedgen_pattern *p,
-                            const orr_schedgen_options *opt,
-                            const char *path,
-                            orr_schedgen_totals *out,
-                            orr_error *err)
+/* goal NULL: to a path; otherwise into memory. */
+static orr_code make_schedule(const row *r,
+                              const orr_schedgen_options *opt,
+                              const char *path,
+                              orr_goal **goal,
+                              orr_schedgen_totals *out,
+                              orr_error *err)
 {
-    const row *r = row_of(p);
+    orr_error own;
     goal_pen pen;
-    orr_code code = orr_schedgen_check(p, opt, err);
-    if (code || (code = orr__gpen_init(&pen, path, err)))
+    orr_code code = check_options(r, opt, err);
+    if (code || (code = orr__gpen_init(&pen, path, goal || opt->is_binary, err ? err : &own)))
         return code;
     schedgen s = {.opt = opt, .ranks = ranks_of(r, opt), .pen = &pen};
     pen.cpu = opt->cpu;
     pen.has_overlap = opt->has_overlap;
     pen.overlap_ns = opt->overlap_ns;
     pen.poll_ns = opt->poll_ns;
+    pen.totals_out = out;
     if (r->draw && s.ranks)
         code = r->draw(&s, err);
     if (!code)
         write_ranks(r, &s);
     orr_free(s.table);
-    pen.totals_out = out;
-    if (!code)
-        return orr__gpen_finish(&pen, err);
-    orr__gpen_discard(&pen);
-    return code;
+    if (code) {
+        orr__gpen_discard(&pen);
+        return code;
+    }
+    if (goal)
+        *goal = orr__gpen_take(&pen);
+    return orr__gpen_finish(&pen, err);
+}
+
+orr_code orr_schedgen_write(const orr_schedgen_pattern *p,
+                            const orr_schedgen_options *opt,
+                            const char *path,
+                            orr_schedgen_totals *out,
+                            orr_error *err)
+{
+    return make_schedule(row_of(p), opt, path, NULL, out, err);
+}
+
+orr_code orr_schedgen_goal(const orr_schedgen_pattern *p,
+                           const orr_schedgen_options *opt,
+                           orr_goal **out,
+                           orr_error *err)
+{
+    *out = NULL;
+    return make_schedule(row_of(p), opt, NULL, out, NULL, err);
 }

@@ -16,8 +16,6 @@ typedef struct schedgen {
 /* One rank's part of a collective, n ranks (schedgen_trees.c, schedgen_rings.c). */
 void orr__binomial_bcast(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes);
 void orr__binomial_reduce(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes);
-void orr__linear_scatter(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes);
-void orr__linear_gather(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes);
 void orr__dissemination(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes);
 void orr__linear_alltoall(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes);
 void orr__recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes);

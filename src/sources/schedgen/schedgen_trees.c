@@ -36,26 +36,6 @@ void orr__binomial_reduce(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t 
     }
 }
 
-void orr__linear_scatter(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
-{
-    if (rank != root) {
-        orr__gpen_recv(pen, bytes, root);
-        return;
-    }
-    for (uint32_t v = 1; v < n && !orr__gpen_has_failed(pen); v++)
-        orr__gpen_send(pen, bytes, orr__swap_root(v, root));
-}
-
-void orr__linear_gather(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
-{
-    if (rank != root) {
-        orr__gpen_send(pen, bytes, root);
-        return;
-    }
-    for (uint32_t v = 1; v < n && !orr__gpen_has_failed(pen); v++)
-        orr__gpen_recv(pen, bytes, orr__swap_root(v, root));
-}
-
 static uint32_t root_of(const schedgen *s)
 {
     return (uint32_t)s->opt->root;
@@ -73,12 +53,24 @@ void orr__pattern_binomialtreereduce(const schedgen *s, uint32_t rank)
 
 void orr__pattern_scatter(const schedgen *s, uint32_t rank)
 {
-    orr__linear_scatter(s->pen, root_of(s), rank, s->ranks, s->opt->data_bytes);
+    const uint32_t root = root_of(s);
+    if (rank != root) {
+        orr__gpen_recv(s->pen, s->opt->data_bytes, root);
+        return;
+    }
+    for (uint32_t v = 1; v < s->ranks && !orr__gpen_has_failed(s->pen); v++)
+        orr__gpen_send(s->pen, s->opt->data_bytes, orr__swap_root(v, root));
 }
 
 void orr__pattern_gather(const schedgen *s, uint32_t rank)
 {
-    orr__linear_gather(s->pen, root_of(s), rank, s->ranks, s->opt->data_bytes);
+    const uint32_t root = root_of(s);
+    if (rank != root) {
+        orr__gpen_send(s->pen, s->opt->data_bytes, root);
+        return;
+    }
+    for (uint32_t v = 1; v < s->ranks && !orr__gpen_has_failed(s->pen); v++)
+        orr__gpen_recv(s->pen, s->opt->data_bytes, orr__swap_root(v, root));
 }
 
 /* Children of v are 2v+1 and 2v+2.  SchedGen renames the peers but not the rank itself, so that with another
