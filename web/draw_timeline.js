@@ -161,14 +161,16 @@ export class TimelinePainter {
     drawTrackNames(block) {
         const {view, context, colours} = this;
         const {meta} = view.timeline;
-        const room = Math.floor((view.gutter - 84) / CHARACTER);
+        /* Beside the name of the rank there is less room. */
+        const [less, more] = [84, 24].map((taken) => Math.floor((view.gutter - taken) / CHARACTER));
         context.fillStyle = colours.faint;
         context.textAlign = 'right';
         for (const row of block.rows) {
             if (row.lane > 0) continue;
             const counter = row.counter >= 0 ? meta.counters?.[row.counter] : null;
             const name = counter ? counter.name : meta.tracks[row.track].name;
-            context.fillText(clipped(name, room), view.gutter - 10, row.y + Math.min(row.height, 18) / 2);
+            const isFirst = row.y < Math.max(block.y, view.scroll) + 14;
+            context.fillText(clippedInside(name, isFirst ? less : more), view.gutter - 10, row.y + Math.min(row.height, 18) / 2);
             if (!counter) continue;
             context.fillText(`\u2264 ${counterText(counterMost(view, row.counter), counter.unit)}`, view.gutter - 10, row.y + 25);
         }
@@ -344,6 +346,13 @@ export class TimelinePainter {
         context.fill();
         context.globalAlpha = 1;
     }
+}
+
+/** Names of tracks differ at their ends: the middle is left out. @param {string} text @param {number} room  characters */
+export function clippedInside(text, room) {
+    if (text.length <= room) return text;
+    const head = Math.ceil((room - 1) * 0.5);
+    return `${text.slice(0, head)}\u2026${text.slice(text.length - (room - 1 - head))}`;
 }
 
 /** @param {string} text @param {number} room  characters */

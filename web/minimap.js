@@ -13,7 +13,7 @@ export class Minimap {
         this.view = view;
         this.canvas = el('canvas', {
             class: 'minimap', height: MAP_HEIGHT, role: 'img',
-            'aria-label': 'The whole run: share of the tracks that are busy, by kind of work. Drag to move the window.',
+            'aria-label': 'The whole run: share of the tracks that are busy, by kind of work, without receives. Drag to move the window.',
         });
         /** @type {Float32Array[] | null} */
         this.busy = null;
