@@ -365,11 +365,11 @@ static orr_code add(orr_report *r, gathering *g, const cli_report_wishes *wishes
     return orr_report_add(r, &run, g->err);
 }
 
-static orr_code add_sim(orr_report *r,
-                        orr_sim *s,
-                        const orr_sim_options *opt,
-                        const cli_report_wishes *wishes,
-                        orr_error *err)
+orr_code cli_report_add_sim(orr_report *r,
+                            orr_sim *s,
+                            const orr_sim_options *opt,
+                            const cli_report_wishes *wishes,
+                            orr_error *err)
 {
     gathering *g = calloc(1, sizeof *g);
     if (!g)
@@ -411,7 +411,7 @@ static void print_word(FILE *to, const char *word)
     fputc('\'', to);
 }
 
-static char *command_line(const cli_context *c)
+char *cli_command_line(const cli_context *c)
 {
     char *text = NULL;
     size_t size;
@@ -443,13 +443,13 @@ orr_code cli_report_one(const cli_context *c,
                         const char *path,
                         orr_error *err)
 {
-    char *line = command_line(c);
+    char *line = cli_command_line(c);
     const orr_report_options about = {
         .title = wishes->name, .program = "orrery " ORRERY_VERSION, .made_from = line};
     orr_report *r = NULL;
     orr_code code = line ? orr_report_create(&about, &r, err) : no_memory(err);
     if (!code)
-        code = add_sim(r, s, opt, wishes, err);
+        code = cli_report_add_sim(r, s, opt, wishes, err);
     if (!code)
         code = orr_report_write(r, path, err);
     orr_report_destroy(r);

@@ -25,6 +25,13 @@ typedef struct cli_report_wishes {
 /* "auto", "off", "estimate" or "simulate", which the option's table has checked. */
 cli_what_if cli_what_if_of(const char *word);
 
+/* Add a simulation that has run, or has come to a standstill, to a report.  opt: those it was made with. */
+orr_code cli_report_add_sim(orr_report *r,
+                            orr_sim *s,
+                            const orr_sim_options *opt,
+                            const cli_report_wishes *wishes,
+                            orr_error *err);
+
 /* One simulation, one page. */
 orr_code cli_report_one(const cli_context *c,
                         orr_sim *s,
@@ -32,6 +39,9 @@ orr_code cli_report_one(const cli_context *c,
                         const cli_report_wishes *wishes,
                         const char *path,
                         orr_error *err);
+
+/* The command as it was given: "orrery run step.orr --system sys.json".  The caller frees it; NULL: no memory. */
+char *cli_command_line(const cli_context *c);
 
 double cli_seconds(void); /* of a clock that only runs forwards */
 

@@ -154,5 +154,8 @@ int main(int argc, char **argv)
     put_piece(to, "orr__page_before_title", &before);
     put_piece(to, "orr__page_before_data", &middle);
     put_piece(to, "orr__page_after_data", &after);
+    const text all[] = {page, css, before, middle, body, after};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i].ptr);
     return fclose(to) != 0;
 }

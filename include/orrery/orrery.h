@@ -4,6 +4,7 @@
 #define ORRERY_ORRERY_H
 
 #include <orrery/check.h>
+#include <orrery/chrome_trace.h>
 #include <orrery/critical_path.h>
 #include <orrery/error.h>
 #include <orrery/feeder.h>

@@ -50,45 +50,92 @@ static bool add_sum(orr__sums *o, uint8_t kind, orr_str name, double ns)
     return true;
 }
 
-/* Names repeat, so each is looked at once: sums by text and kind first. */
+/* Sums by text and kind first: names repeat, and each is looked at once. */
+typedef struct summing {
+    orr__study *s;
+    orr_map *seen;
+    orr_ps *sums;
+    uint32_t *example; /* a span of each */
+    size_t room, example_room;
+    uint32_t count;
+    uint32_t *around; /* spans of the host that are open on this track, the innermost last */
+    size_t depth, around_room;
+} summing;
+
+static bool row_of(summing *m, uint32_t i, uint32_t *out)
+{
+    const orr_timespan *span = &m->s->p->spans[i];
+    const uint64_t key = (uint64_t)span->name << 16 | (uint64_t)span->kind << 8 | span->collective;
+    *out = orr_map_find(m->seen, key, ORR__NO_PLACE);
+    if (*out != ORR__NO_PLACE)
+        return true;
+    *out = m->count++;
+    if (!orr_map_put(m->seen, key, *out, NULL) || !orr_grow(&m->sums, &m->room, m->count) ||
+        !orr_grow(&m->example, &m->example_room, m->count))
+        return false;
+    m->sums[*out] = 0;
+    m->example[*out] = i;
+    return true;
+}
+
+static bool is_host(const orr_timespan *span)
+{
+    return span->kind == ORR_SPAN_HOST || span->kind == ORR_SPAN_OTHER;
+}
+
+/* A call of the host that lies in another is time of its own, not of the other: taken off there. */
+static bool take_off(summing *m, uint32_t i)
+{
+    const orr_timespan *spans = m->s->p->spans, *span = &spans[i];
+    uint32_t row;
+    while (m->depth && spans[m->around[m->depth - 1]].end <= span->start)
+        m->depth--;
+    if (m->depth && span->end <= spans[m->around[m->depth - 1]].end) {
+        if (!row_of(m, m->around[m->depth - 1], &row))
+            return false;
+        m->sums[row] -= span->end - span->start;
+    }
+    if (!orr_grow(&m->around, &m->around_room, m->depth + 1))
+        return false;
+    m->around[m->depth++] = i;
+    return true;
+}
+
+static bool sum_track(summing *m, uint32_t track)
+{
+    const orr_timeline_parts *p = m->s->p;
+    m->depth = 0;
+    for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
+        const uint32_t i = p->order[k];
+        const orr_timespan *span = &p->spans[i];
+        uint32_t row;
+        if (span->kind == ORR_SPAN_PHASE)
+            continue;
+        if (!row_of(m, i, &row) || (is_host(span) && !take_off(m, i)))
+            return false;
+        m->sums[row] += span->end - m->s->since[i];
+    }
+    return true;
+}
+
 static bool add_spans(orr__study *s, orr__sums *out)
 {
-    const orr_timeline_parts *p = s->p;
-    orr_map *seen = orr_map_create(0);
-    orr_ps *sums = NULL;
-    uint32_t *example = NULL;
-    size_t room = 0, example_room = 0;
-    uint32_t count = 0;
-    bool ok = seen != NULL;
-    for (uint32_t i = 0; ok && i < p->span_count; i++) {
-        const orr_timespan *span = &p->spans[i];
-        const uint64_t key =
-            (uint64_t)span->name << 16 | (uint64_t)span->kind << 8 | span->collective;
-        uint32_t k = orr_map_find(seen, key, ORR__NO_PLACE);
-        if (s->place_of_track[span->track] == ORR__NO_PLACE || span->kind == ORR_SPAN_PHASE)
-            continue;
-        if (k == ORR__NO_PLACE) {
-            k = count++;
-            ok = orr_map_put(seen, key, k, NULL) && orr_grow(&sums, &room, count) &&
-                 orr_grow(&example, &example_room, count);
-            if (ok) {
-                sums[k] = 0;
-                example[k] = i;
-            }
-        }
-        if (ok)
-            sums[k] += span->end - s->since[i];
-    }
-    for (uint32_t k = 0; ok && k < count; k++) {
+    summing m = {.s = s, .seen = orr_map_create(0)};
+    bool ok = m.seen != NULL;
+    for (uint32_t track = 0; ok && track < s->p->track_count; track++)
+        if (s->place_of_track[track] != ORR__NO_PLACE)
+            ok = sum_track(&m, track);
+    for (uint32_t k = 0; ok && k < m.count; k++) {
         char name[ORR__NAME_ROOM];
-        const orr_timespan *span = &p->spans[example[k]];
-        const double ns = (double)sums[k] / 1000 / s->rank_count;
+        const orr_timespan *span = &s->p->spans[m.example[k]];
+        const double ns = (double)m.sums[k] / 1000 / s->rank_count;
         ok = add_sum(out, span->kind, name_of(s, span, name), ns) &&
              add_sum(out, span->kind, (orr_str){"", 0}, ns);
     }
-    orr_map_destroy(seen);
-    orr_free(sums);
-    orr_free(example);
+    orr_map_destroy(m.seen);
+    orr_free(m.sums);
+    orr_free(m.example);
+    orr_free(m.around);
     return ok;
 }
 
