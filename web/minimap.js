@@ -2,6 +2,7 @@
 // minimap.js - the whole run in a strip: how busy all tracks are, by kind, and which part the timeline shows.
 
 import {el} from './dom.js';
+import {MARGIN} from './view.js';
 import {cssColour, cssText, kindClass, KINDS} from './palette.js';
 /** @import {TimelineView} from './view.js' */
 
@@ -59,7 +60,7 @@ export class Minimap {
     draw() {
         const {canvas, view} = this;
         const scale = window.devicePixelRatio || 1;
-        canvas.width = Math.round((view.gutter + view.width) * scale);
+        canvas.width = Math.round((view.gutter + view.width + MARGIN) * scale);
         canvas.height = Math.round(MAP_HEIGHT * scale);
         const context = canvas.getContext('2d');
         if (!context) return;
