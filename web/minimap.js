@@ -18,6 +18,8 @@ export class Minimap {
         });
         /** @type {Float32Array[] | null} */
         this.busy = null;
+        /* The same for every window: painted once, copied under each. */
+        this.picture = el('canvas');
         view.onWindow.push(() => this.draw());
         this.listen();
     }
@@ -54,19 +56,33 @@ export class Minimap {
     /** @param {Float32Array[]} busy */
     setBusy(busy) {
         this.busy = busy;
-        this.draw();
+        this.repaint();
     }
 
-    draw() {
-        const {canvas, view} = this;
+    /** A canvas of the right size, with x counted from the left of the plot. @param {HTMLCanvasElement} canvas */
+    prepare(canvas) {
+        const {view} = this;
         const scale = window.devicePixelRatio || 1;
         canvas.width = Math.round((view.gutter + view.width + MARGIN) * scale);
         canvas.height = Math.round(MAP_HEIGHT * scale);
         const context = canvas.getContext('2d');
+        context?.scale(scale, scale);
+        context?.translate(view.gutter, 0);
+        return context;
+    }
+
+    /** After a change of size or colours. */
+    repaint() {
+        const context = this.prepare(this.picture);
+        if (context && this.busy) this.drawBusy(context, this.busy);
+        this.draw();
+    }
+
+    draw() {
+        const {view} = this;
+        const context = this.prepare(this.canvas);
         if (!context) return;
-        context.scale(scale, scale);
-        context.translate(view.gutter, 0);
-        if (this.busy) this.drawBusy(context, this.busy);
+        if (this.busy) context.drawImage(this.picture, -view.gutter, 0, view.gutter + view.width + MARGIN, MAP_HEIGHT);
         this.drawWindow(context);
     }
 
