@@ -67,10 +67,14 @@ static bool has_tail(const char *name, const char *tail)
     return n > m && strcmp(name + n - m, tail) == 0;
 }
 
+static bool is_json_name(const char *name)
+{
+    return has_tail(name, ".json") || has_tail(name, ".json.gz") || has_tail(name, ".json.zst");
+}
+
 static int is_timeline_name(const struct dirent *entry)
 {
-    return has_tail(entry->d_name, ".json") || has_tail(entry->d_name, ".json.gz") ||
-           has_tail(entry->d_name, ".json.zst");
+    return is_json_name(entry->d_name);
 }
 
 typedef struct names {
@@ -232,8 +236,9 @@ static orr_code add_run(work *w, const char *path)
         return add_trace_events(w, path);
     case ORR_CHROME_TRACE_LINES:
         return add_log(w, path);
-    default:
-        return add_traces(w, path);
+    default: /* a file that cannot be read is said to be so by its reader */
+        return is_json_name(path) && !cli_given(w->c, "system") ? add_trace_events(w, path)
+                                                                : add_traces(w, path);
     }
 }
 

@@ -9,8 +9,10 @@
  *     import { a, b } from './x.js';     dropped, the names are there already
  *     export function f() ...            the word dropped
  *
- * Both stand at the start of a line and on one line: this is no parser.  What is left of the page is cut at its marks
- * into three pieces, around the title and around the data. */
+ * Both stand at the start of a line and on one line: this is no parser.  Comments that have lines of their own are for
+ * those who read web/ and are left out: lines that begin with two slashes, and what begins with a slash and two stars,
+ * if its end is the end of a line.  What is left of the page is cut at its marks into three pieces, around the title and
+ * around the data. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,14 +73,38 @@ static bool is_import(const char *path, const char *line, size_t len)
     return true;
 }
 
+static size_t line_length(const char *p)
+{
+    const char *end = strchr(p, '\n');
+    return end ? (size_t)(end - p) + 1 : strlen(p);
+}
+
+/* How much of the text is a comment on lines of its own; 0: none. */
+static size_t comment_length(const char *line)
+{
+    const char *p = line + strspn(line, " \t");
+    if (begins(p, "//"))
+        return line_length(line);
+    const char *end = begins(p, "/**") ? strstr(p + 3, "*/") : NULL;
+    if (!end)
+        return 0;
+    end += 2;
+    end += strspn(end, " \t\r");
+    return *end == '\n' ? (size_t)(end - line) + 1 : 0;
+}
+
 static void add_module(text *to, const char *path)
 {
     const text from = read_file(path);
     if (strstr(from.ptr, "</script"))
         fail(path, "\"</script\" would end the script");
     for (const char *p = from.ptr; *p;) {
-        const char *end = strchr(p, '\n');
-        const size_t len = end ? (size_t)(end - p) + 1 : strlen(p);
+        const size_t comment = comment_length(p);
+        if (comment) {
+            p += comment;
+            continue;
+        }
+        const size_t len = line_length(p);
         const size_t skip = begins(p, "export default ") ? 15 : begins(p, "export ") ? 7 : 0;
         if (!is_import(path, p, len))
             add(to, p + skip, len - skip);

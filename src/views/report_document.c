@@ -357,6 +357,25 @@ static void put_path(const orr__study *s, writer *w)
 
 /* ---- collectives ---- */
 
+/* Its name, or how many there are. */
+static void put_groups(const orr__study *s, const orr__collective_row *r, writer *w)
+{
+    orr_buf b = {0};
+    orr_json_key(w, "group");
+    if (r->groups > 1) {
+        orr_buf_print(&b, "%u groups", r->groups);
+        orr_json_str(w, (orr_str){(const char *)b.ptr, b.len});
+    } else if (r->group != ORR_NO_TEXT) {
+        orr_json_str(w, orr_timeline_text(s->t, r->group));
+    } else if (r->members && r->members == ranks_of(s)) {
+        orr_json_text(w, "all ranks");
+    } else {
+        orr_json_null(w);
+    }
+    w->to->failed |= b.failed;
+    orr_buf_fini(&b);
+}
+
 static void put_collective(const orr__study *s, const orr__collective_row *r, writer *w)
 {
     const double ns = (double)r->time / (double)r->calls / 1000;
@@ -365,14 +384,10 @@ static void put_collective(const orr__study *s, const orr__collective_row *r, wr
     const double rate = ns > 0 && has_bus ? size / (ns / 1e9) : (double)NAN;
     orr_json_begin_object(w);
     put_text(w, "type", orr__collective_text(r->collective));
-    orr_json_key(w, "group");
-    if (r->groups == 1 && r->group != ORR_NO_TEXT)
-        orr_json_str(w, orr_timeline_text(s->t, r->group));
-    else
-        orr_json_null(w);
+    put_groups(s, r, w);
     put_u64(w, "groups", r->groups);
     put_whole(w, "group_ranks", r->members);
-    put_u64(w, "ranks", r->ranks);
+    put_u64(w, "taking_part", r->ranks);
     put_real(w, "count", (double)r->calls / r->ranks);
     put_whole(w, "size_bytes", r->size);
     put_real(w, "time_ns", ns);

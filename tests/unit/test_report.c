@@ -3,11 +3,14 @@
 #include "check.h"
 #include "files.h"
 
+#include "base/base64.h"
 #include "base/input.h"
 #include "base/json.h"
 #include "views/report_impl.h"
 
 #include <orrery/report.h>
+
+#include <zlib.h>
 
 #define NS 1000
 
@@ -488,6 +491,49 @@ TEST(test_report__runs_are_compared_by_name)
     orr_report_destroy(r);
 }
 
+/* ---- events ---- */
+
+/* The example of docs/format/report.md, byte by byte. */
+TEST(test_report__events_are_those_of_the_format_page)
+{
+    static const uint8_t want[] = {0x4f, 0x52, 0x54, 0x31, 1, 0, 0, 0, 2, 2, 0, 0, 0, 0, 2, 2,    0,
+                                   0,    0,    1,    1,    2, 0, 0, 0, 1, 2, 2, 0, 0, 0, 2, 0x82, 2,
+                                   0,    0,    0,    0,    0, 2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0,    0,
+                                   2,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    orr_timeline *t = new_timeline();
+    orr_report *r;
+    orr_input *in;
+    const uint32_t track = add_track(t, 0, "compute");
+    add_span(t, (orr_timespan){.track = track, .kind = ORR_SPAN_COMPUTE, .end = 1000}, "a");
+    add_span(
+        t,
+        (orr_timespan){
+            .track = track, .kind = ORR_SPAN_COMPUTE, .start = 2000, .end = 3000, .is_open = true},
+        "b");
+    CHECK_OK(orr_timeline_seal(t, &err), &err);
+    CHECK_OK(orr_report_create(NULL, &r, &err), &err);
+    CHECK_OK(orr_report_add(r, &(orr_report_run){.name = "x", .timeline = t}, &err), &err);
+    CHECK_OK(orr_report_write(r, "events.html", &err), &err);
+    CHECK_OK(orr_input_open("events.html", &in, &err), &err);
+    const orr_span page = orr_input_bytes(in);
+    const char mark[] = "id=\"events-0\">";
+    const char *from = memmem(page.ptr, page.len, mark, sizeof mark - 1);
+    CHECK(from != NULL);
+    from += sizeof mark - 1;
+    uint8_t packed[512], got[512];
+    size_t packed_len, bad;
+    uLongf got_len = sizeof got;
+    const orr_str text = {from, strcspn(from, "<")};
+    CHECK(text.len < sizeof packed);
+    CHECK(orr_base64_get(text, packed, &packed_len, &bad));
+    CHECK(uncompress(got, &got_len, packed, packed_len) == Z_OK);
+    CHECK_EQ_U(got_len, sizeof want);
+    CHECK_BYTES(got, want, sizeof want);
+    orr_input_close(in);
+    orr_report_destroy(r);
+    orr_timeline_destroy(t);
+}
+
 /* ---- the page ---- */
 
 TEST(test_report__nothing_in_a_name_ends_the_data)
@@ -547,6 +593,7 @@ int main(void)
         RUN(test_report__thinning_keeps_extremes_and_the_end),
         RUN(test_report__the_shortest_spans_are_left_out_and_counted),
         RUN(test_report__runs_are_compared_by_name),
+        RUN(test_report__events_are_those_of_the_format_page),
         RUN(test_report__nothing_in_a_name_ends_the_data),
         RUN(test_report__a_run_without_a_timeline_and_one_without_spans_are_fine),
     };
