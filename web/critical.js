@@ -11,7 +11,7 @@ import {countOf, isKnown, shareText, timeExact, timeText} from './units.js';
 /** @import {Column} from './table.js' */
 /** @import {PathStep, Run} from './types.js' */
 
-const STRIP_STEPS = 600;
+const STRIP_STEPS = 2000;
 
 /** The steps one after the other, as wide as they are long. @param {PathStep[]} steps @param {(step: PathStep) => void} jump */
 function pathStrip(steps, jump) {

@@ -178,7 +178,7 @@ export class TimelinePanel {
 
     resize() {
         this.view?.resize(this.frame.clientWidth, this.frame.clientHeight);
-        this.map?.draw();
+        this.map?.repaint();
     }
 
     requestDraw() {
@@ -194,7 +194,7 @@ export class TimelinePanel {
     recolour() {
         this.painter?.refreshColours();
         this.painter?.draw(window.devicePixelRatio || 1);
-        this.map?.draw();
+        this.map?.repaint();
     }
 
     showDetail() {

@@ -52,7 +52,7 @@ async function placeIn(page, x, y) {
     const canvas = page.locator('canvas.timeline-canvas');
     await canvas.scrollIntoViewIfNeeded();
     const box = await canvas.boundingBox();
-    return {x: box.x + 190 + (box.width - 190) * x, y: box.y + box.height * y};
+    return {x: box.x + 190 + (box.width - 200) * x, y: box.y + box.height * y};
 }
 
 test('a report opens, and every part of it is there', () => onSample('small', async (page) => {
@@ -128,7 +128,7 @@ test('a drag moves, a drag on the ruler measures', () => onSample('small', async
     await page.mouse.move(at.x - 150, at.y, {steps: 5});
     await page.mouse.up();
     const after = await windowOf(page);
-    const perPixel = (before.to - before.from) / ((await page.locator('canvas.timeline-canvas').boundingBox()).width - 190);
+    const perPixel = (before.to - before.from) / ((await page.locator('canvas.timeline-canvas').boundingBox()).width - 200);
     checkNear(after.from - before.from, 150 * perPixel, 2 * perPixel, 'moved by');
     const ruler = await placeIn(page, 0.3, 0);
     await page.mouse.move(ruler.x, ruler.y + 10);
