@@ -5,12 +5,7 @@
  * frame that brought data goes back as its acknowledgement. */
 #include "fabric_impl.h"
 
-enum {
-    NACK_INTERVAL_NS = 500000,
-    NIC_PAUSE_NS = 10000,
-    NIC_READY_NS = 1000000,
-    RETRY_NS = 10000
-};
+enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000, RETRY_NS = 10000 };
 
 /* ---- flows ---- */
 
@@ -102,7 +97,7 @@ static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
         return;
     const uint32_t size = f->frames[id].size;
     if (orr__writer_traces(f))
-        orr__write_trace(f, p, &f->frames[id], ORR__TRACE_DEQUEUE, f->frames[id].class);
+        orr__fabric_write_trace(f, p, &f->frames[id], ORR__TRACE_DEQUEUE, f->frames[id].class);
     orr__port_transmit(f, p, id);
     p->bytes_sent += size;
     orr__flow *w = &f->flows[flow];
@@ -124,7 +119,7 @@ static bool send_ack_waiting(orr__fabric *f, orr__port *p, orr__nic *n)
         return false;
     const uint32_t frame = orr__queue_pop(f, &n->ack_head);
     if (orr__writer_traces(f))
-        orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_DEQUEUE, 0);
+        orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DEQUEUE, 0);
     p->bytes_sent += f->frames[frame].size;
     orr__port_transmit(f, p, frame);
     return true;
@@ -271,7 +266,7 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     else
         f->figures.nacks++;
     if (orr__writer_traces(f))
-        orr__write_trace(f, p, m, ORR__TRACE_ENQUEUE, 0);
+        orr__fabric_write_trace(f, p, m, ORR__TRACE_ENQUEUE, 0);
     orr__queue_push(f, &n->ack_head, &n->ack_tail, frame);
     orr__host_try(f, p);
 }

@@ -433,7 +433,7 @@ void orr__write_fct(orr__fabric *f, const orr__flow *flow);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);
 bool orr__writer_samples(const orr__fabric *f);
-void orr__write_trace(
+void orr__fabric_write_trace(
     orr__fabric *f, const orr__port *p, const orr__frame *frame, unsigned event, unsigned queue);
 static inline bool orr__writer_traces(const orr__fabric *f)
 {

@@ -163,7 +163,7 @@ static void put_ack(uint8_t *r, const orr__flow *w, const orr__frame *m)
     put(r + 40, m->sequence, 4);
 }
 
-void orr__write_trace(
+void orr__fabric_write_trace(
     orr__fabric *f, const orr__port *p, const orr__frame *m, unsigned event, unsigned queue)
 {
     static const uint8_t protocols[] = {0x11, 0xFC, 0xFD, 0xFE};

@@ -86,12 +86,12 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
     if (is_lost(f, p)) {
         f->figures.lost++;
         if (orr__writer_traces(f) && p->is_down)
-            orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
+            orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
         orr__frame_drop(f, frame);
         return;
     }
     if (orr__writer_traces(f))
-        orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_RECEIVE, 0);
+        orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_RECEIVE, 0);
     if (f->frames[frame].kind == ORR__FRAME_PFC) {
         receive_pfc(f, p, frame);
     } else if (p->is_switch) {
@@ -111,7 +111,7 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
         if (p->is_switch && class && !f->config.is_compat)
             orr__switch_forget(f, p, frame);
         if (orr__writer_traces(f))
-            orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
+            orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
         orr__frame_drop(f, frame);
     }
 }

@@ -60,7 +60,7 @@ static void enqueue(orr__fabric *f, orr__port *p, unsigned class, uint32_t frame
 {
     orr__queue *q = queue_of(f, p, class);
     if (orr__writer_traces(f))
-        orr__write_trace(f, p, &f->frames[frame], ORR__TRACE_ENQUEUE, class);
+        orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_ENQUEUE, class);
     orr__queue_push(f, &q->head, &q->tail, frame);
     p->queued |= (uint8_t)(1u << class);
     p->queued_bytes += f->frames[frame].size;
@@ -173,7 +173,7 @@ void orr__switch_try(orr__fabric *f, orr__port *p)
     p->last_size = m->size;
     p->last_at = f->now;
     if (orr__writer_traces(f))
-        orr__write_trace(f, p, m, ORR__TRACE_DEQUEUE, (unsigned)class);
+        orr__fabric_write_trace(f, p, m, ORR__TRACE_DEQUEUE, (unsigned)class);
     orr__port_transmit(f, p, frame);
     if (p->queued)
         orr__port_await(f, p);
