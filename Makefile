@@ -15,6 +15,9 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 TESTS ?=
 
+# The report page is tried in a browser; where there is none, its tests say so and count as skipped.
+browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
+
 .PHONY: all demo test check bench fuzz install format clean
 .DEFAULT_GOAL := all
 
@@ -31,12 +34,14 @@ test:
 	@tools/setup.sh build test
 	@$(MAKE) --no-print-directory $(BUILD)/with-tests
 	@ninja -C $(BUILD) --quiet
+	@$(call browser-tests,$(BUILD))
 	@tests/run --build $(BUILD) $(TESTS)
 
 check:
 	@tools/setup.sh build test
 	@$(MAKE) --no-print-directory build-san/build.ninja
 	@ninja -C build-san --quiet
+	@$(call browser-tests,build-san)
 	@tests/run --build build-san --slow 8 $(TESTS)
 
 bench: $(BUILD)/build.ninja

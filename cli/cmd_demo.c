@@ -3,8 +3,8 @@
  *
  * The steps are those a user would type, printed as such, and run through the same functions as the commands:
  * make the traces of a training step of a language model, read them back from their file, check them, say what is
- * in them, and simulate them on a cluster whose description is written beside them. */
-#include "command.h"
+ * in them, simulate them on a cluster whose description is written beside them, and report on that. */
+#include "report_sim.h"
 
 #include <orrery/check.h>
 #include <orrery/info.h>
@@ -35,7 +35,7 @@ typedef struct demo {
     const char *folder;
     uint32_t ranks;
     char traces[PATH_ROOM], system[PATH_ROOM], network[PATH_ROOM], memory[PATH_ROOM],
-        timeline[PATH_ROOM];
+        timeline[PATH_ROOM], report[PATH_ROOM];
     orr_error *err;
 } demo;
 
@@ -210,12 +210,21 @@ static bool has_timeline(const demo *d)
     return d->ranks <= TIMELINE_RANKS;
 }
 
+static orr_code write_report(const demo *d, orr_sim *s, const orr_sim_options *opt, double seconds)
+{
+    char name[64];
+    snprintf(name, sizeof name, "A training step of llama-3-8b on %u ranks", d->ranks);
+    const cli_report_wishes wishes = {.name = name, .seconds = seconds};
+    return cli_report_one(d->c, s, opt, &wishes, d->report, d->err);
+}
+
 static void print_run(const demo *d)
 {
-    char rest[6 * PATH_ROOM];
-    snprintf(rest, sizeof rest, "%s -s %s \\\n    -t %s -m %s \\\n    --critical-path=%d%s%s",
+    char rest[7 * PATH_ROOM];
+    snprintf(rest, sizeof rest,
+             "%s -s %s \\\n    -t %s -m %s \\\n    --critical-path=%d%s%s \\\n    --report %s",
              d->traces, d->system, d->network, d->memory, PATH_STEPS,
-             has_timeline(d) ? " --timeline " : "", has_timeline(d) ? d->timeline : "");
+             has_timeline(d) ? " --timeline " : "", has_timeline(d) ? d->timeline : "", d->report);
     print_step(d, "run", rest);
 }
 
@@ -226,18 +235,21 @@ static orr_code simulate(const demo *d, const orr_set *set)
                                  .system = d->system,
                                  .network = d->network,
                                  .memory = d->memory,
-                                 .record = has_timeline(d) ? ORR_SIM_RECORD_NODES : 0,
+                                 .record = ORR_SIM_RECORD_NODES,
                                  .critical_path = PATH_STEPS,
                                  .shows_progress = !d->c->quiet,
                                  .program = "orrery " ORRERY_VERSION};
     orr_sim *s = NULL;
     print_run(d);
     orr_code code = write_cluster(d);
+    const double begun = cli_seconds();
     if (code || (code = orr_sim_create(&opt, &s, d->err)))
         return code;
     if (!(code = cli_run_until_stopped(s, d->err)) &&
         !(code = orr_sim_write_text(s, "-", d->err)) && has_timeline(d))
         code = write_timeline(d, s);
+    if (!code)
+        code = write_report(d, s, &opt, cli_seconds() - begun);
     orr_sim_destroy(s);
     return code;
 }
@@ -257,10 +269,10 @@ static orr_code go(const demo *d, const orr_set *set)
         return code;
     if ((code = show_traces(d, set)) || (code = simulate(d, set)))
         return code;
-    printf("\nThat is the whole way.  ");
+    printf("\nThat is the whole way; 'orrery help' shows what else there is.\n");
     if (has_timeline(d))
-        printf("%s shows it all in ui.perfetto.dev;\n", d->timeline);
-    printf("'orrery help' shows what else there is.\n");
+        printf("%s shows it all in ui.perfetto.dev.\n", d->timeline);
+    printf("Where the time went, to look at in a browser: %s\n", d->report);
     return ORR_OK;
 }
 
@@ -274,7 +286,7 @@ static orr_code demo_run(cli_context *c, orr_error *err)
     orr_set *set;
     if (!set_path(&d, d.traces, "step.orr") || !set_path(&d, d.system, "system.json") ||
         !set_path(&d, d.network, "network.yml") || !set_path(&d, d.memory, "memory.json") ||
-        !set_path(&d, d.timeline, "timeline.json"))
+        !set_path(&d, d.timeline, "timeline.json") || !set_path(&d, d.report, "report.html"))
         return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
     orr_code code = make_folder(&d);
     if (code || (code = make_traces(&d)) || (code = orr_set_open(d.traces, &read, &set, err)))
@@ -286,12 +298,13 @@ static orr_code demo_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_demo = {
     .name = "demo",
-    .summary = "go the whole way on an example: make traces, check them, simulate them",
+    .summary = "go the whole way on an example: make traces, check, simulate, report",
     .description =
         "The traces of one training step are made for all ranks, read back, checked, summarised and simulated on a "
-        "cluster.  Each step is shown as the command that does the same.",
+        "cluster; a page that opens in a browser says where the time went.  Each step is shown as the command that "
+        "does the same.",
     .options = options,
     .examples = examples,
-    .see_also = "orrery-check(1), orrery-info(1), orrery-run(1), orrery-stage(1)",
+    .see_also = "orrery-check(1), orrery-info(1), orrery-report(1), orrery-run(1), orrery-stage(1)",
     .run = demo_run,
 };

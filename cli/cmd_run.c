@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - orrery run: simulate traces on a model of a cluster; and the two old programs it replaces. */
-#include "command.h"
+#include "report_sim.h"
 
 #include <orrery/sim.h>
 #include <orrery/view.h>
@@ -31,6 +31,10 @@ static const cli_option options[] = {
     {"gantt", 0, NULL, "draw when each rank was busy, in characters"},
     {"critical-path", 0, "N", "what the run waited for, with its N longest steps", CLI_COUNT, 1,
      1000000, .implied = "10"},
+    {"report", 0, "FILE", "write a page that says where the time went (HTML)"},
+    {"report-ranks", 0, "LIST", "ranks in its timeline: all, or 0-7,12; else one of each kind"},
+    {"what-if", 0, "auto|off|estimate|simulate", "try faster parts for the report",
+     .fallback = "auto"},
     {0},
 };
 
@@ -63,6 +67,8 @@ static const cli_example examples[] = {
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --timeline t.json", 0},
     {"The same in the terminal:", "orrery run step.orr -s sys.json -t net.yml -m mem.json --gantt",
      0},
+    {"A page to look at: where did the time go, what would be faster?",
+     "orrery run step.orr -s sys.json -t net.yml -m mem.json --report step.html", 0},
     {"For a spreadsheet and for scripts:",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --csv run.csv", 0},
     {"", "orrery run step.orr -s sys.json -t net.yml -m mem.json --json > run.json", 0},
@@ -81,7 +87,8 @@ static orr_sim_record record_wanted(const cli_context *c)
 {
     if (cli_given(c, "timeline") && strcmp(cli_text(c, "timeline-detail"), "phases") == 0)
         return ORR_SIM_RECORD_PHASES;
-    return cli_given(c, "timeline") || cli_given(c, "critical-path") || cli_flag(c, "gantt")
+    return cli_given(c, "timeline") || cli_given(c, "critical-path") || cli_flag(c, "gantt") ||
+                   cli_given(c, "report")
                ? ORR_SIM_RECORD_NODES
                : ORR_SIM_RECORD_FIGURES;
 }
@@ -122,6 +129,19 @@ static orr_code write_timeline(const orr_sim *s, const char *path, orr_error *er
     code = orr_view_chrome(t, path, err);
     orr_timeline_destroy(t);
     return code;
+}
+
+/* "step.orr on net.yml" */
+static orr_code write_report(
+    cli_context *c, orr_sim *s, const orr_sim_options *opt, double seconds, orr_error *err)
+{
+    char name[2 * 256];
+    snprintf(name, sizeof name, "%.255s on %.250s", opt->workload, opt->network);
+    const cli_report_wishes wishes = {.name = name,
+                                      .ranks = cli_text(c, "report-ranks"),
+                                      .what_if = cli_what_if_of(cli_text(c, "what-if")),
+                                      .seconds = seconds};
+    return cli_report_one(c, s, opt, &wishes, cli_text(c, "report"), err);
 }
 
 /* The files that were asked for beside the result. */
@@ -173,6 +193,18 @@ static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_er
     (void)!write_files(c, s, &second);
 }
 
+/* What would have no effect is refused. */
+static orr_code check_wishes(const cli_context *c, orr_error *err)
+{
+    static const char *const of_report[] = {"report-ranks", "what-if"};
+    for (unsigned i = 0; i < 2 && !cli_given(c, "report"); i++)
+        if (cli_given(c, of_report[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --report", of_report[i]);
+    if (cli_given(c, "timeline-detail") && !cli_given(c, "timeline"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--timeline-detail goes with --timeline");
+    return ORR_OK;
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
     const orr_sim_options opt = {
@@ -194,13 +226,22 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .program = "orrery " ORRERY_VERSION,
     };
     orr_sim *s = NULL;
-    orr_code code = simulate(&opt, &s, err);
+    orr_error second;
+    const double begun = cli_seconds();
+    orr_code code = check_wishes(c, err);
+    if (!code)
+        code = simulate(&opt, &s, err);
+    const double seconds = cli_seconds() - begun;
     if (code && s)
         print_so_far(c, s, code, err);
+    if (code && s && cli_given(c, "report"))
+        (void)!write_report(c, s, &opt, seconds, &second); /* the first error counts */
     if (!code)
         code = print_result(c, s, err);
     if (!code)
         code = write_files(c, s, err);
+    if (!code && cli_given(c, "report"))
+        code = write_report(c, s, &opt, seconds, err);
     orr_sim_destroy(s);
     return code;
 }

@@ -18,6 +18,7 @@ extern const cli_command cli_cmd_help;
 extern const cli_command cli_cmd_info;
 extern const cli_command cli_cmd_link;
 extern const cli_command cli_cmd_model;
+extern const cli_command cli_cmd_report;
 extern const cli_command cli_cmd_run;
 extern const cli_command cli_cmd_scalesim;
 extern const cli_command cli_cmd_serve;
@@ -47,6 +48,8 @@ orr_code cli_run_stage(cli_context *c, orr_error *err);
 /* orrery view timeline; and what run --gantt shares with it. */
 orr_code cli_view_timeline(const cli_context *c, orr_error *err);
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
+/* A log of issued nodes, with the command's --frequency. */
+orr_code cli_read_log(const cli_context *c, const char *path, orr_timeline **out, orr_error *err);
 
 /* A line of a log as the old programs kept it. */
 void cli_log_line(FILE *to, const char *level, const char *words);

@@ -2,6 +2,7 @@
 /* view_timeline.c - orrery view timeline: when things happened, for a viewer or in characters. */
 #include "command.h"
 
+#include <orrery/chrome_trace.h>
 #include <orrery/issue_log.h>
 #include <orrery/units.h>
 #include <orrery/view.h>
@@ -136,19 +137,31 @@ static orr_code write_chrome(const orr_timeline *t,
     return code;
 }
 
-static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_error *err)
+orr_code cli_read_log(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
 {
     orr_issue_log *log;
     uint64_t hz;
     orr_code code = parse_frequency(cli_text(c, "frequency"), &hz, err);
-    if (code || (code = orr_issue_log_read(c->args[1], NULL, &log, err)))
+    if (code || (code = orr_issue_log_read(path, NULL, &log, err)))
         return code;
     code = orr_issue_log_timeline(log, hz, out, err);
     if (!code && orr_issue_log_open_count(log))
-        cli_note(c, "%s: %zu without a callback: shown as unfinished, until the last cycle\n",
-                 c->args[1], orr_issue_log_open_count(log));
+        cli_note(c, "%s: %zu without a callback: shown as unfinished, until the last cycle\n", path,
+                 orr_issue_log_open_count(log));
     orr_issue_log_free(log);
     return code;
+}
+
+/* Trace events or, as anything else that cannot be recognised (standard input), a log. */
+static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_error *err)
+{
+    const char *path = c->args[1];
+    const bool is_input = strcmp(path, "-") == 0;
+    if (is_input || orr_chrome_trace_recognise(path) != ORR_CHROME_TRACE_EVENTS)
+        return cli_read_log(c, path, out, err);
+    if (cli_given(c, "frequency"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--frequency: '%s' has times, not cycles", path);
+    return orr_chrome_trace_read(&path, 1, NULL, out, err);
 }
 
 orr_code cli_view_timeline(const cli_context *c, orr_error *err)

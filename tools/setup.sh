@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [fuzz]
+# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [docs] [fuzz]
 # When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
 set -eu
 
 build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd-dev libyaml-dev libsimdjson-dev libgraphviz-dev'
 test='libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
+browser='chromium nodejs npm'
+docs="$browser fonts-inter"
 fuzz='clang-14 libclang-rt-14-dev'
 
 dry_run=
@@ -24,13 +26,19 @@ for group in "$@"; do
     case $group in
     build) packages=$build ;;
     test) packages=$test ;;
+    browser) packages=$browser ;;
+    docs) packages=$docs ;;
     fuzz) packages=$fuzz ;;
     *)
-        echo "setup: unknown group '$group'; there are: build test fuzz" >&2
+        echo "setup: unknown group '$group'; there are: build test browser docs fuzz" >&2
         exit 2
         ;;
     esac
     for package in $packages; do
+        # Node.js from elsewhere brings npm along and does not suffer Debian's beside it.
+        case $package in
+        nodejs | npm) ! command -v "${package%js}" >/dev/null || continue ;;
+        esac
         dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q 'ok installed' ||
             missing="$missing $package"
     done

@@ -62,6 +62,7 @@ typedef struct orr_net_link {
     uint64_t
         busy_ns; /* how long it was putting bytes on the wire; of the last message, all of it */
     uint64_t max_queue; /* how many messages waited for it, at the worst time */
+    double bandwidth;   /* bytes a ns; 0: not known */
 } orr_net_link;
 typedef void (*orr_net_link_visit)(void *context, const orr_net_link *link);
 

@@ -4,6 +4,7 @@
 #define ORRERY_ORRERY_H
 
 #include <orrery/check.h>
+#include <orrery/chrome_trace.h>
 #include <orrery/critical_path.h>
 #include <orrery/error.h>
 #include <orrery/feeder.h>
@@ -20,6 +21,7 @@
 #include <orrery/network.h>
 #include <orrery/progress.h>
 #include <orrery/pytorch.h>
+#include <orrery/report.h>
 #include <orrery/scalesim.h>
 #include <orrery/serve.h>
 #include <orrery/set.h>

@@ -32,6 +32,15 @@ typedef enum orr_sim_record {
     ORR_SIM_RECORD_PHASES       /* and each phase of each chunk of each collective */
 } orr_sim_record;
 
+/* Something faster or slower than the files say, to see what it would change: factors, 0 for 1. */
+typedef struct orr_sim_change {
+    bool
+        has_dimension; /* bandwidth and latency: of this dimension alone, not of the whole network */
+    uint32_t dimension;
+    double bandwidth, latency; /* of links */
+    double compute, memory;    /* speeds of all ranks */
+} orr_sim_change;
+
 typedef struct orr_sim_options {
     const char *workload;   /* a prefix, a directory or a .orr: the traces of all ranks */
     const char *system;     /* JSON */
@@ -56,6 +65,7 @@ typedef struct orr_sim_options {
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
     bool shows_progress;    /* a line on stderr, when that is a terminal */
     const char *program;    /* who asks, for the head of results: "orrery 0.1.0"; NULL: not said */
+    orr_sim_change change;
 } orr_sim_options;
 
 /* What became of one rank. */
@@ -126,6 +136,25 @@ ORR_API void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, voi
 ORR_API orr_code orr_sim_write_links(const orr_sim *s,
                                      const char *path,
                                      orr_error *err) ORR_MUST_CHECK;
+/* One dimension of the network, and what went along it: messages count for the innermost one in which sender and
+ * receiver differ. */
+typedef struct orr_sim_dimension {
+    const char
+        *shape; /* "Ring"; NULL: a link-level topology, whose dimensions are those of collectives */
+    uint32_t ranks;    /* along it */
+    double bandwidth;  /* bytes a second, a link; 0: not known */
+    double latency_ns; /* a link; below 0: not known */
+    uint64_t messages, bytes;
+} orr_sim_dimension;
+ORR_API uint32_t orr_sim_dimension_count(const orr_sim *s);
+ORR_API orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index);
+/* The traces it runs: those of the options, or those it has read, which live as long as it does. */
+ORR_API const orr_set *orr_sim_traces(const orr_sim *s);
+/* What a rank computes in a second at most, by the system file; 0: it has no roofline. */
+ORR_API double orr_sim_peak_flops(const orr_sim *s);
+/* Of a run that has come to its end: when the last rank finished; of any other: now.  ns. */
+ORR_API uint64_t orr_sim_time(const orr_sim *s);
+
 /* What came out, as a short table or as one JSON object; to a file or "-". */
 ORR_API orr_code orr_sim_write_text(const orr_sim *s,
                                     const char *path,

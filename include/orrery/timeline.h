@@ -66,9 +66,11 @@ typedef struct orr_timespan {
     uint32_t group; /* a text: the communicator; ORR_NO_TEXT: none, or all ranks */
     uint32_t
         peer; /* with has_peer: the other rank of a message; the rank that came last to a collective */
-    uint8_t kind; /* orr_span_kind */
-    bool has_id, has_peer;
-    bool is_open; /* it had not ended when the timeline was made */
+    uint32_t members;   /* of a collective: how many ranks it has; 0: not known */
+    uint8_t kind;       /* orr_span_kind */
+    uint8_t collective; /* of a collective: 1 + orr_collective (trace.h); 0: not known */
+    bool has_id : 1, has_peer : 1;
+    bool is_open : 1; /* it had not ended when the timeline was made */
 } orr_timespan;
 
 /* From a span to another that it let go on: a message, a launch. */

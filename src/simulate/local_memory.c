@@ -292,6 +292,16 @@ void orr__tensor_log_measure(orr__npu *n)
     ledger_fini(&l);
 }
 
+orr_code orr__tensor_usage(const orr__npu *n, orr__usage_visit visit, void *context, orr_error *err)
+{
+    ledger l;
+    const orr_code code = make_ledger(n, &l, err);
+    for (size_t i = 0; i < l.point_count && !code; i++)
+        visit(context, l.points[i].tick, l.points[i].usage);
+    ledger_fini(&l);
+    return code;
+}
+
 /* ---- the order of names in the reference's maps ---- */
 
 /* The hash of GNU's std::hash<std::string> on 64-bit machines: MurmurHash64A with this seed. */

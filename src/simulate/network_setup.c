@@ -65,6 +65,32 @@ static orr_code count_ranks(orr_sim *s, orr_error *err)
     return ORR_OK;
 }
 
+/* ---- what if ---- */
+
+static double times(double factor)
+{
+    return factor > 0 ? factor : 1;
+}
+
+static orr_code apply_change(orr_sim *s, orr_error *err)
+{
+    const orr_sim_change *c = &s->opt.change;
+    if (c->has_dimension && (s->topology || c->dimension >= s->dims))
+        return orr_fail(err, ORR_EUSAGE, NULL, "there is no dimension %u whose links could change",
+                        c->dimension);
+    for (uint32_t k = 0; k < s->dims && !s->topology; k++) {
+        if (c->has_dimension && c->dimension != k)
+            continue;
+        s->net_config.bandwidth[k] *= times(c->bandwidth);
+        s->net_config.latency_ns[k] *= times(c->latency);
+    }
+    for (size_t i = 0; s->topology && i < s->topology->link_count; i++) {
+        s->topology->links[i].speed *= times(c->bandwidth);
+        s->topology->links[i].latency *= times(c->latency);
+    }
+    return ORR_OK;
+}
+
 /* ---- the model ---- */
 
 static orr_code choose_model(orr_sim *s, orr_error *err)
@@ -103,6 +129,8 @@ orr_code orr__network_setup(orr_sim *s, orr_error *err)
     orr_code code = read_file(s, err);
     if (!code)
         code = count_ranks(s, err);
+    if (!code)
+        code = apply_change(s, err);
     if (!code)
         code = choose_model(s, err);
     if (!code && s->opt.ranks_file)

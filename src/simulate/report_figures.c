@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_figures.c - the figures that reports show: per rank, over ranks, by kind of collective. */
-#include "report.h"
+#include "run_report.h"
 
 #include <orrery/units.h>
 
@@ -82,6 +82,31 @@ const char *orr__run_status(const orr_sim *s)
     if (s->code || orr__clock_has_failed(s->clock))
         return "failed";
     return orr__clock_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
+}
+
+orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index)
+{
+    static const char *const shapes[] = {"Ring", "Switch", "FullyConnected"};
+    const orr_net_config *c = &s->net_config;
+    orr_sim_dimension out = {.latency_ns = -1};
+    if (index >= s->dims)
+        return out;
+    out.ranks = c->npus[index];
+    if (!c->topology) {
+        out.shape = shapes[c->shape[index]];
+        out.bandwidth = c->bandwidth[index] * (double)(1 << 30);
+        out.latency_ns = c->latency_ns[index];
+    }
+    if (s->watch) {
+        out.messages = s->watch->traffic[index].messages;
+        out.bytes = s->watch->traffic[index].bytes;
+    }
+    return out;
+}
+
+uint64_t orr_sim_time(const orr_sim *s)
+{
+    return orr__watch_end_of_run(s);
 }
 
 /* ---- collectives ---- */

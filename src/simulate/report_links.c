@@ -2,7 +2,7 @@
 /* report_links.c - what went over the links: the busiest in the reports, all of them as CSV.
  *
  * A network may have millions of links, so that nothing here keeps them: the busiest are picked while they pass. */
-#include "report.h"
+#include "run_report.h"
 
 #include "../base/number.h"
 

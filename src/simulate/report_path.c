@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_path.c - the critical path in reports: how much of it is which kind of work, and its longest steps. */
-#include "report.h"
+#include "run_report.h"
 
 #include <orrery/critical_path.h>
 #include <orrery/units.h>

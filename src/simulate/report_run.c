@@ -3,7 +3,7 @@
  *
  * Sums over ranks say little to someone who looks at one job, so times stand per rank: least, median and most
  * over the ranks, or the average of those that take part. */
-#include "report.h"
+#include "run_report.h"
 
 #include <orrery/units.h>
 

@@ -3,7 +3,7 @@
  * a rank.
  *
  * Keys do not come and go, except "stall"; what is not known is null.  Units stand in the names of keys. */
-#include "report.h"
+#include "run_report.h"
 
 #include <inttypes.h>
 

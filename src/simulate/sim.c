@@ -190,6 +190,22 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
     return code || orr__make_group_rings(s) ? code : orr_no_memory(err);
 }
 
+/* Speeds of ranks, with orr_sim_options.change. */
+static bool change_speeds(orr_sim *s)
+{
+    const orr_sim_change *c = &s->opt.change;
+    if (c->compute <= 0 && c->memory <= 0)
+        return true;
+    orr__rank_speed *speeds = orr_arena_new(s->arena, s->npu_count, orr__rank_speed);
+    for (uint32_t r = 0; speeds && r < s->npu_count; r++) {
+        speeds[r] = s->ranks_config.speeds ? s->ranks_config.speeds[r] : orr__plain_rank;
+        speeds[r].compute *= c->compute > 0 ? c->compute : 1;
+        speeds[r].memory *= c->memory > 0 ? c->memory : 1;
+    }
+    s->ranks_config.speeds = speeds;
+    return speeds != NULL;
+}
+
 static orr_code build_ranks(orr_sim *s, orr_error *err)
 {
     s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
@@ -200,7 +216,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     if ((s->system.is_agreed || s->system.inter != ORR__ASCENDING) &&
         !(s->schedule = orr__schedule_create(s)))
         return orr_no_memory(err);
-    if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs)
+    if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs ||
+        !change_speeds(s))
         return orr_no_memory(err);
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
@@ -391,6 +408,21 @@ const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank)
 uint64_t orr_sim_events(const orr_sim *s)
 {
     return orr__clock_events(s->clock);
+}
+
+uint32_t orr_sim_dimension_count(const orr_sim *s)
+{
+    return s->dims;
+}
+
+const orr_set *orr_sim_traces(const orr_sim *s)
+{
+    return s->set;
+}
+
+double orr_sim_peak_flops(const orr_sim *s)
+{
+    return s->system.roofline ? s->system.peak_perf : 0;
 }
 
 uint64_t orr_sim_messages(const orr_sim *s)

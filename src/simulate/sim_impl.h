@@ -589,6 +589,12 @@ struct orr__tensor_log *orr__tensor_log_create(uint32_t nodes); /* NULL: out of 
 void orr__tensor_log_destroy(struct orr__tensor_log *l);
 void orr__tensor_log_end(orr__npu *n, uint32_t place); /* a node has ended */
 void orr__tensor_log_measure(orr__npu *n);             /* the rank has: find the peak */
+/* What the tensors of a rank that has finished take, tick by tick. */
+typedef void (*orr__usage_visit)(void *context, uint64_t tick, uint64_t bytes);
+orr_code orr__tensor_usage(const orr__npu *n,
+                           orr__usage_visit visit,
+                           void *context,
+                           orr_error *err);
 /* The tensors that a node reads, then those that it writes.  Ends at what cannot be read. */
 typedef void (*orr__tensor_visit)(void *context, bool is_write, orr_str name);
 void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit visit, void *context);

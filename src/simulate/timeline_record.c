@@ -7,12 +7,11 @@
  *              receives        any number
  *              phases, dimension k[, queue q]      when phases were recorded
  *
- * Arrows are messages between nodes; two counters say how many ranks compute and how many communicate. */
-#include "report.h"
+ * Arrows are messages between nodes; timeline_counters.c adds the counters. */
+#include "run_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 typedef struct recorder {
     const orr_sim *s;
@@ -25,11 +24,6 @@ typedef struct recorder {
     uint32_t *partner;
     uint64_t until; /* where spans that are open end */
 } recorder;
-
-static orr_ps ps_of(uint64_t ns)
-{
-    return ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : INT64_MAX;
-}
 
 /* ---- tracks: those that something lies on, rank by rank ---- */
 
@@ -116,8 +110,8 @@ static orr_code add_tracks(recorder *r)
 static void set_times(const recorder *r, uint64_t start, uint64_t end, orr_timespan *out)
 {
     out->is_open = end == ORR_NEVER;
-    out->start = ps_of(start);
-    out->end = ps_of(out->is_open ? r->until : end);
+    out->start = orr__ps_of(start);
+    out->end = orr__ps_of(out->is_open ? r->until : end);
 }
 
 static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
@@ -137,6 +131,18 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
     }
 }
 
+static orr_code set_collective(recorder *r, const orr__npu *n, uint32_t place, orr_timespan *out)
+{
+    const orr_columns *c = &n->graph->t->columns;
+    const uint32_t node = n->graph->node[place];
+    const orr_str name = orr__node_group_name(n, place);
+    const orr__group *g = orr__node_group(n, place);
+    if (c->comm_type && c->comm_type[node] >= 0 && c->comm_type[node] < ORR_COLL_COUNT)
+        out->collective = (uint8_t)(c->comm_type[node] + 1);
+    out->members = g ? g->count : name.len == 0 ? r->s->npu_count : 0;
+    return orr_timeline_add_text(r->t, name, &out->group, r->err);
+}
+
 static orr_code add_step(recorder *r, uint32_t i)
 {
     const orr__step *step = &r->w->steps[i];
@@ -150,8 +156,7 @@ static orr_code add_step(recorder *r, uint32_t i)
     set_peer(r, i, &span);
     orr_code code = orr_timeline_add_text(r->t, orr__step_name(r->s, step), &span.name, r->err);
     if (!code && span.kind == ORR_SPAN_COLLECTIVE)
-        code =
-            orr_timeline_add_text(r->t, orr__node_group_name(n, step->place), &span.group, r->err);
+        code = set_collective(r, n, step->place, &span);
     return code ? code : orr_timeline_add_span(r->t, &span, &r->span[i], r->err);
 }
 
@@ -201,93 +206,11 @@ static orr_code add_arrows(recorder *r)
             continue;
         const orr_arrow arrow = {.from = r->span[i],
                                  .to = r->span[to],
-                                 .left = ps_of(w->steps[i].start),
-                                 .arrived = ps_of(w->steps[to].end),
+                                 .left = orr__ps_of(w->steps[i].start),
+                                 .arrived = orr__ps_of(w->steps[to].end),
                                  .name = name};
         code = orr_timeline_add_arrow(r->t, &arrow, r->err);
     }
-    return code;
-}
-
-/* ---- counters ---- */
-
-typedef struct change {
-    uint64_t at;
-    uint32_t rank;
-    uint8_t counter;
-    bool is_start;
-} change;
-
-static int compare_changes(const void *a, const void *b)
-{
-    const change *x = a, *y = b;
-    return x->at != y->at ? (x->at < y->at ? -1 : 1) : 0;
-}
-
-/* 0: computes; 1: communicates; 2: neither. */
-static uint8_t counter_of(const recorder *r, const orr__step *step)
-{
-    switch (orr__step_kind(r->s, step)) {
-    case ORR_SPAN_COMPUTE:
-        return 0;
-    case ORR_SPAN_SEND:
-    case ORR_SPAN_RECEIVE:
-    case ORR_SPAN_COLLECTIVE:
-        return 1;
-    default:
-        return 2;
-    }
-}
-
-static size_t list_changes(const recorder *r, change *out)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < r->w->step_count; i++) {
-        const orr__step *step = &r->w->steps[i];
-        const uint8_t k = counter_of(r, step);
-        if (k > 1)
-            continue;
-        out[count++] = (change){step->start, step->rank, k, true};
-        if (step->end != ORR_NEVER)
-            out[count++] = (change){step->end, step->rank, k, false};
-    }
-    return count;
-}
-
-/* Only what holds at the end of a tick is a sample, so the order within one does not matter. */
-static orr_code add_samples(recorder *r, const change *changes, size_t count, uint32_t *active)
-{
-    uint32_t counter[2];
-    int64_t ranks[2] = {0, 0};
-    orr_code code = orr_timeline_add_counter(r->t, ORR_NO_RANK, orr_str_of("ranks computing"),
-                                             orr_str_of("ranks"), &counter[0], r->err);
-    if (!code)
-        code = orr_timeline_add_counter(r->t, ORR_NO_RANK, orr_str_of("ranks communicating"),
-                                        orr_str_of("ranks"), &counter[1], r->err);
-    for (size_t i = 0; i < count && !code; i++) {
-        const change *c = &changes[i];
-        uint32_t *n = &active[2 * (size_t)c->rank + c->counter];
-        const bool was = *n > 0;
-        *n = c->is_start ? *n + 1 : *n - 1;
-        ranks[c->counter] += (*n > 0) - was;
-        for (unsigned k = 0; k < 2 && !code && (i + 1 == count || changes[i + 1].at != c->at); k++)
-            code = orr_timeline_add_sample(r->t, counter[k], ps_of(c->at), ranks[k], r->err);
-    }
-    return code;
-}
-
-static orr_code add_counters(recorder *r)
-{
-    change *changes = orr_alloc(2 * r->w->step_count, sizeof *changes);
-    uint32_t *active = orr_alloc(2 * (size_t)r->s->npu_count, sizeof *active);
-    orr_code code = changes && active ? ORR_OK : orr_no_memory(r->err);
-    if (!code) {
-        const size_t count = list_changes(r, changes);
-        qsort(changes, count, sizeof *changes, compare_changes);
-        code = add_samples(r, changes, count, active);
-    }
-    orr_free(changes);
-    orr_free(active);
     return code;
 }
 
@@ -313,7 +236,8 @@ static orr_code record(recorder *r)
 {
     orr_code code = prepare(r) ? ORR_OK : orr_no_memory(r->err);
     if (code || (code = orr__add_provenance(r->s, r->t, r->err)) || (code = add_tracks(r)) ||
-        (code = add_spans(r)) || (code = add_arrows(r)) || (code = add_counters(r)))
+        (code = add_spans(r)) || (code = add_arrows(r)) ||
+        (code = orr__add_counters(r->s, r->t, r->err)))
         return code;
     return orr_timeline_seal(r->t, r->err);
 }

@@ -20,7 +20,8 @@ static bool keep_steps(orr_sim *s, struct orr__watch *w)
             return false;
     }
     w->instance_by_key = orr_map_create(0);
-    return w->instance_by_key != NULL;
+    w->bins = orr_arena_new(w->arena, 1, orr__traffic_bins);
+    return w->instance_by_key && w->bins;
 }
 
 orr_code orr__watch_create(orr_sim *s, orr_error *err)
@@ -249,11 +250,28 @@ static uint32_t dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
     return s->dims - 1;
 }
 
+static void widen_bins(orr__traffic_bins *b, uint32_t dims)
+{
+    b->shift++;
+    for (uint32_t k = 0; k < dims; k++) {
+        for (uint32_t i = 0; i < ORR__TRAFFIC_BINS / 2; i++)
+            b->bytes[k][i] = b->bytes[k][2 * i] + b->bytes[k][2 * i + 1];
+        memset(b->bytes[k] + ORR__TRAFFIC_BINS / 2, 0, sizeof b->bytes[k] / 2);
+    }
+}
+
 void orr__watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 {
-    orr__traffic *t = &s->watch->traffic[s->dims > 1 ? dimension_between(s, src, dst) : 0];
-    t->messages++;
-    t->bytes += size;
+    struct orr__watch *w = s->watch;
+    const uint32_t dimension = s->dims > 1 ? dimension_between(s, src, dst) : 0;
+    w->traffic[dimension].messages++;
+    w->traffic[dimension].bytes += size;
+    if (!w->bins)
+        return;
+    const uint64_t now = orr__clock_now(s->clock);
+    while (now >> w->bins->shift >= ORR__TRAFFIC_BINS)
+        widen_bins(w->bins, s->dims);
+    w->bins->bytes[dimension][now >> w->bins->shift] += size;
 }
 
 /* ---- which collective a step is part of ---- */

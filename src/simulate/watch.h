@@ -62,6 +62,13 @@ typedef struct orr__rank_watch {
     uint32_t *step_of;              /* by place; NULL: no log */
 } orr__rank_watch;
 
+/* When bytes were sent: bins of one width over all dimensions, doubled when the run outgrows them. */
+enum { ORR__TRAFFIC_BINS = 2048 };
+typedef struct orr__traffic_bins {
+    unsigned shift; /* a bin is 2^shift ns wide */
+    uint64_t bytes[ORR_NET_DIMS][ORR__TRAFFIC_BINS];
+} orr__traffic_bins;
+
 typedef struct orr__traffic {
     uint64_t messages, bytes;
 } orr__traffic;
@@ -72,6 +79,7 @@ struct orr__watch {
     uint64_t nodes_done;
     orr__traffic
         traffic[ORR_NET_DIMS]; /* by the innermost dimension in which the two ranks differ */
+    orr__traffic_bins *bins;   /* with the log */
     /* Figures by kind of node. */
     orr__tally *tallies;
     size_t tally_count, tally_room;
@@ -99,12 +107,22 @@ orr_str orr__step_name(const orr_sim *s, const orr__step *step);
 orr_span_kind orr__step_kind(const orr_sim *s, const orr__step *step);
 uint64_t orr__step_size(const orr_sim *s, const orr__step *step); /* bytes; 0: not said */
 
+/* ---- counters of a timeline (timeline_counters.c) ---- */
+
+orr_code orr__add_counters(const orr_sim *s, orr_timeline *t, orr_error *err);
+
 /* Until when figures of a rank run: its end, or now. */
 uint64_t orr__watch_until(const orr_sim *s, uint32_t rank);
 uint64_t orr__watch_end_of_run(const orr_sim *s); /* the last rank's end; now when not all ended */
 uint64_t orr__watch_busy(const orr_sim *s, uint32_t rank);
 /* How many ranks have nodes of each row; false: out of memory. */
 bool orr__watch_tally_ranks(const orr_sim *s, uint32_t *out);
+
+/* Ticks as times of a timeline. */
+static inline orr_ps orr__ps_of(uint64_t ns)
+{
+    return ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : INT64_MAX;
+}
 
 static inline uint64_t orr__so_far(const orr__npu *n, uint64_t closed, unsigned k)
 {

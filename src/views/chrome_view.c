@@ -10,8 +10,9 @@
  *     ]}
  *
  * A thread shows what lies one inside another, and nothing that overlaps in any other way.  So a track whose
- * spans do (receives that wait at the same time) is spread over *lanes*, each a thread of its own.
- * Cost: O(n log n) time; four bytes of memory a span beside the timeline: the text goes out as it is made. */
+ * spans do (receives that wait at the same time) is spread over *lanes*, each a thread of its own.  What viewers do not
+ * need is in arguments, so that src/sources/chrome_trace can read back everything: lanes, the spans of an arrow, times.
+ * Cost: O(n log n) time; eight bytes of memory a span beside the timeline: the text goes out as it is made. */
 #include <orrery/view.h>
 
 #include "../base/heap.h"
@@ -30,6 +31,7 @@ typedef struct writer {
     uint32_t job;        /* the process of what belongs to no rank */
     uint32_t only_rank;  /* ORR_NO_RANK: there is none, or there are several */
     uint32_t *thread;    /* by span */
+    uint32_t *number;    /* by span: in the order of the file */
     uint32_t *lanes;     /* by track */
     uint32_t *first_tid; /* by track */
     orr_buf text;
@@ -205,14 +207,17 @@ static void put_thread(writer *w, uint32_t track, uint32_t lane)
     const orr_track *t = &w->p->tracks[track];
     const orr_str name = orr_timeline_text(w->t, t->name);
     orr_buf label = {0};
-    orr_buf_add(&label, name.ptr, name.len);
-    if (lane)
+    if (lane) {
+        orr_buf_add(&label, name.ptr, name.len);
         orr_buf_print(&label, " (%" PRIu32 ")", lane + 1);
+    }
     w->text.failed |= label.failed;
     begin_event(w, "M", t->rank);
     put_number(w, ",\"tid\":", w->first_tid[track] + lane);
     put_text(w, ",\"name\":\"thread_name\",\"args\":{\"name\":",
-             (orr_str){(const char *)label.ptr, label.len});
+             lane ? (orr_str){(const char *)label.ptr, label.len} : name);
+    if (lane)
+        put_number(w, ",\"lane\":", lane);
     orr_buf_byte(&w->text, '}');
     end_event(w);
     begin_event(w, "M", t->rank);
@@ -278,6 +283,16 @@ static void put_span(writer *w, uint32_t i)
         put_text(w, "\"group\":", orr_timeline_text(w->t, s->group));
         comma = ",";
     }
+    if (s->collective && s->collective <= ORR_COLL_COUNT) {
+        orr_buf_text(&w->text, comma);
+        put_text(w, "\"collective\":", orr_str_of(orr_collective_name(s->collective - 1u)));
+        comma = ",";
+    }
+    if (s->members) {
+        orr_buf_text(&w->text, comma);
+        put_number(w, "\"group_ranks\":", s->members);
+        comma = ",";
+    }
     if (s->has_peer) {
         orr_buf_text(&w->text, comma);
         put_number(w, peer_key(s->kind), s->peer);
@@ -306,9 +321,13 @@ static void put_arrow_end(writer *w, uint32_t number, bool is_start)
     begin_event(w, is_start ? "s" : "f", w->p->tracks[s->track].rank);
     put_number(w, is_start ? ",\"id\":" : ",\"bp\":\"e\",\"id\":", number);
     put_number(w, ",\"tid\":", w->thread[i]);
-    put_us(w, ",\"ts\":", inside(s, is_start ? a->left : a->arrived));
+    const orr_ps exact = is_start ? a->left : a->arrived, drawn = inside(s, exact);
+    put_us(w, ",\"ts\":", drawn);
     put_text(w, ",\"name\":", orr_timeline_text(w->t, a->name));
-    orr_buf_text(&w->text, ",\"cat\":\"arrow\"");
+    put_number(w, ",\"cat\":\"arrow\",\"args\":{\"span\":", w->number[i]);
+    if (drawn != exact)
+        put_us(w, ",\"us\":", exact);
+    orr_buf_byte(&w->text, '}');
     end_event(w);
 }
 
@@ -348,8 +367,10 @@ static bool put_all(writer *w)
     put_head(w);
     if (!put_names(w))
         return false;
-    for (uint32_t k = 0; k < p->span_count && !orr_output_has_failed(w->out); k++)
+    for (uint32_t k = 0; k < p->span_count && !orr_output_has_failed(w->out); k++) {
         put_span(w, p->order[k]);
+        w->number[p->order[k]] = k;
+    }
     for (uint32_t i = 0; i < p->arrow_count && !orr_output_has_failed(w->out); i++) {
         put_arrow_end(w, i, true);
         put_arrow_end(w, i, false);
@@ -393,9 +414,10 @@ static bool prepare(writer *w)
     w->only_rank = find_only_rank(w->p);
     w->job = rank_count(w->p);
     w->thread = orr_alloc(w->p->span_count, sizeof *w->thread);
+    w->number = orr_alloc(w->p->span_count, sizeof *w->number);
     w->lanes = orr_alloc(w->p->track_count, sizeof *w->lanes);
     w->first_tid = orr_alloc(w->p->track_count, sizeof *w->first_tid);
-    return w->thread && w->lanes && w->first_tid && place_all(w) && number_threads(w);
+    return w->thread && w->number && w->lanes && w->first_tid && place_all(w) && number_threads(w);
 }
 
 static orr_code write_file(writer *w, const char *path, orr_error *err)
@@ -418,6 +440,7 @@ orr_code orr_view_chrome(const orr_timeline *t, const char *path, orr_error *err
         return orr_fail(err, ORR_EUSAGE, NULL, "the timeline is not sealed");
     const orr_code code = prepare(&w) ? write_file(&w, path, err) : orr_no_memory(err);
     orr_free(w.thread);
+    orr_free(w.number);
     orr_free(w.lanes);
     orr_free(w.first_tid);
     orr_buf_fini(&w.text);

@@ -305,6 +305,23 @@ TEST(test_critical_path__is_refused_when_it_was_not_recorded)
 
 /* ---- the timeline ---- */
 
+/* What was sent, as the area under its counter: 1 MiB by two ranks, up to the rounding of rates. */
+static void check_traffic(const orr_timeline *t)
+{
+    const orr_timeline_parts *p = orr_timeline_look(t);
+    double bytes = 0, rate = 0;
+    orr_ps before = 0;
+    for (uint32_t i = 0; i < p->sample_count; i++) {
+        if (p->samples[i].counter != 2)
+            continue;
+        bytes += rate * (double)(p->samples[i].at - before) / 1e12;
+        before = p->samples[i].at;
+        rate = (double)p->samples[i].value;
+    }
+    CHECK(rate == 0);
+    CHECK(2 * bytes > MIB - 1 && 2 * bytes < MIB + 1);
+}
+
 TEST(test_critical_path__timeline_has_nodes_messages_and_counters)
 {
     orr_trace *t[] = {new_trace(), new_trace()};
@@ -328,7 +345,7 @@ TEST(test_critical_path__timeline_has_nodes_messages_and_counters)
     CHECK_EQ_U(to->peer, 0);
     CHECK_EQ_U(to->size, MIB);
     /* Computing: 1 rank, 0 from 3 us on, 1 when the message is there, 0 at the end. */
-    CHECK_EQ_U(p->counter_count, 2);
+    CHECK_EQ_U(p->counter_count, 3);
     int64_t seen[8];
     size_t n = 0;
     for (uint32_t i = 0; i < p->sample_count && n < 8; i++)
@@ -336,6 +353,7 @@ TEST(test_critical_path__timeline_has_nodes_messages_and_counters)
             seen[n++] = p->samples[i].value;
     CHECK_EQ_U(n, 4);
     CHECK(seen[0] == 1 && seen[1] == 0 && seen[2] == 1 && seen[3] == 0);
+    check_traffic(timeline);
     orr_timeline_destroy(timeline);
     orr_sim_destroy(s);
     orr_set_close(set);

@@ -209,9 +209,10 @@ TEST(test_timeline__chrome_form)
         "\"args\":{\"node\":3}},\n"
         "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.0005,\"dur\":1.999501,\"name\":\"recv\","
         "\"cat\":\"receive\",\"args\":{\"bytes\":4096,\"group\":\"tp\",\"peer\":0,\"unfinished\":true}},\n"
-        "{\"ph\":\"s\",\"pid\":0,\"id\":0,\"tid\":1,\"ts\":0,\"name\":\"message\",\"cat\":\"arrow\"},\n"
+        "{\"ph\":\"s\",\"pid\":0,\"id\":0,\"tid\":1,\"ts\":0,\"name\":\"message\",\"cat\":\"arrow\","
+        "\"args\":{\"span\":0}},\n"
         "{\"ph\":\"f\",\"pid\":1,\"bp\":\"e\",\"id\":0,\"tid\":1,\"ts\":1.999001,\"name\":\"message\","
-        "\"cat\":\"arrow\"},\n"
+        "\"cat\":\"arrow\",\"args\":{\"span\":1,\"us\":2.000001}},\n"
         "{\"ph\":\"C\",\"pid\":2,\"ts\":0,\"name\":\"busy\",\"args\":{\"ranks\":2}}\n"
         "]}\n");
     orr_timeline_destroy(t);

@@ -158,7 +158,8 @@ void orr__servers_report(const orr__servers *s,
         orr_net_link out = {.messages = l->messages,
                             .bytes = l->bytes,
                             .busy_ns = l->busy,
-                            .max_queue = l->max_waiting};
+                            .max_queue = l->max_waiting,
+                            .bandwidth = l->speed};
         if (!l->messages)
             continue;
         name(s->net, (uint32_t)i, out.name);

@@ -79,6 +79,8 @@ typedef struct orr__llm {
     const orr__pass *pass;   /* what goes through the model while it is served; NULL: training */
     uint64_t kv;             /* serving: bytes a number in the cache */
     uint32_t expert_tp;      /* serving: ranks that share an expert; 0: tp */
+    uint64_t job_tokens;     /* training: of all steps and ranks together; 0: not said */
+    double job_flops;        /* that the model needs for them */
 } orr__llm;
 
 orr_code orr__llm_init(orr__llm *g, const orr_model *m, const orr_llm_options *opt, orr_error *err);
@@ -119,7 +121,9 @@ typedef struct orr__pen {
     uint64_t next_id;
     uint64_t last_on[ORR__STREAMS]; /* communication; 0: none yet */
     uint64_t barrier[8]; /* what the next computation waits for, besides its data; 0: nothing */
-    char prefix[80];     /* of names: "mb2.layer17." */
+    uint64_t held;       /* the next node says that its rank holds so many bytes; see has_held */
+    bool has_held;
+    char prefix[80]; /* of names: "mb2.layer17." */
     orr_buf name;
     orr_code code; /* the first failure; everything after it does nothing */
     orr_error *err;

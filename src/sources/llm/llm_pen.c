@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { ATTRS_MOST = 8, DEPS_MOST = 64 };
+enum { ATTRS_MOST = 9, DEPS_MOST = 64 };
 
 void orr__pen_open(orr__pen *p, const orr__llm *g, orr_error *err)
 {
@@ -17,10 +17,17 @@ void orr__pen_open(orr__pen *p, const orr__llm *g, orr_error *err)
         {.name = orr_str_of("schema"),
          .kind = ORR_VALUE_STRING,
          .value.s = orr_str_of("orrery llm 1")},
-        {.name = orr_str_of("streams"), .kind = ORR_VALUE_BOOL, .value.u = 1}};
+        {.name = orr_str_of("streams"), .kind = ORR_VALUE_BOOL, .value.u = 1},
+        {.name = orr_str_of("tokens"), .kind = ORR_VALUE_UINT64, .value.u = g->job_tokens},
+        {.name = orr_str_of("model_flops"), .kind = ORR_VALUE_DOUBLE, .value.d = g->job_flops},
+        {.name = orr_str_of("device_bytes"),
+         .kind = ORR_VALUE_UINT64,
+         .value.u = g->opt.device_bytes}};
+    const size_t count = g->job_tokens ? sizeof attrs / sizeof *attrs : 2;
     *p = (orr__pen){.g = g, .slot_count = ORR__LLM_SLOTS, .next_id = 1, .err = err};
     p->code = orr_trace_create(
-        &(orr_meta){.version = orr_str_of("1.0.0"), .attrs = attrs, .attr_count = 2}, &p->t, err);
+        &(orr_meta){.version = orr_str_of("1.0.0"), .attrs = attrs, .attr_count = count}, &p->t,
+        err);
 }
 
 orr_code orr__pen_close(orr__pen *p, orr_set *s, uint32_t *class_index)
@@ -104,6 +111,11 @@ static uint64_t put(orr__pen *p, node *n)
     if (p->name.failed) {
         p->code = orr_no_memory(p->err);
         return 0;
+    }
+    if (p->has_held &&
+        n->type != ORR_NODE_COMM_RECV) { /* a receive may start long before its task */
+        add_int(n, "held_bytes", ORR_VALUE_UINT64, p->held);
+        p->has_held = false;
     }
     add_int(n, "stream", ORR_VALUE_INT64, n->stream);
     n->attrs[n->attr_count++] = (orr_attr){

@@ -13,6 +13,10 @@ typedef struct stage_writer {
     uint32_t rank; /* in the pipeline */
     uint64_t step;
     uint64_t *loss; /* by micro-batch: the last node of the head */
+    uint64_t *held; /* by task: bytes while it runs */
+    size_t held_count;
+    uint64_t held_always; /* weights, gradients, optimizer */
+    uint64_t working;
     uint64_t
         *backward_end; /* by chunk and micro-batch, for the weights' gradients of zero bubble */
 } stage_writer;
@@ -292,11 +296,59 @@ static uint64_t tied_parameters(const orr__llm *g)
     return orr__vocab_share(g) * g->m->hidden;
 }
 
+/* ---- memory ---- */
+
+/* What is held when a task is done; while it runs, a forward pass holds that already, and what a backward pass lets
+ * go of is there until its end. */
+static void take_moment(void *context, const orr_llm_moment *m)
+{
+    stage_writer *w = context;
+    const size_t i = w->held_count++;
+    w->held[i] = m->activations; /* for now: after the task */
+}
+
+static void set_held(stage_writer *w, const orr__task *tasks, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        const bool is_forward = tasks[i].kind == ORR__FORWARD;
+        const uint64_t activations = is_forward || i == 0 ? w->held[i] : w->held[i - 1];
+        w->held[i] = w->held_always + w->working + activations;
+    }
+}
+
+static orr_code measure_memory(stage_writer *w,
+                               const orr__task *tasks,
+                               size_t count,
+                               orr_error *err)
+{
+    orr_llm_memory m;
+    orr_code code = orr_llm_memory_of(w->g->m, &w->g->opt, w->rank, &m, err);
+    if (!code && !(w->held = orr_alloc(count, sizeof *w->held)))
+        code = orr_no_memory(err);
+    if (!code)
+        code = orr_llm_moments(w->g->m, &w->g->opt, w->rank, take_moment, w, err);
+    if (code)
+        return code;
+    w->held_always = m.weights + m.grads + m.optimizer;
+    w->working = m.working;
+    set_held(w, tasks, count);
+    return ORR_OK;
+}
+
+static void say_held(stage_writer *w, uint64_t bytes)
+{
+    w->p->held = bytes;
+    w->p->has_held = true;
+}
+
 static void write_steps(stage_writer *w, const orr__task *tasks, size_t count)
 {
     for (w->step = 0; w->step < w->g->opt.steps; w->step++) {
-        for (size_t i = 0; i < count && !w->p->code; i++)
+        for (size_t i = 0; i < count && !w->p->code; i++) {
+            say_held(w, w->held[i]);
             run_task(w, &tasks[i]);
+        }
+        say_held(w, w->held_always);
         orr__sync_step(&w->sync, has_tied_end(w), tied_parameters(w->g));
     }
 }
@@ -314,6 +366,8 @@ static orr_code add_stage(const orr__llm *g, uint32_t rank, orr_set *s, orr_erro
     orr__sync_open(&w.sync, &pen);
     if (!tasks || !w.loss || !w.backward_end)
         pen.code = orr_no_memory(err);
+    if (!pen.code)
+        pen.code = measure_memory(&w, tasks, count, err);
     if (!pen.code) {
         count_parameters(&w);
         write_steps(&w, tasks, count);
@@ -321,6 +375,7 @@ static orr_code add_stage(const orr__llm *g, uint32_t rank, orr_set *s, orr_erro
     const orr_code code = orr__pen_close(&pen, s, &class_index);
     orr_free(tasks);
     orr_free(w.loss);
+    orr_free(w.held);
     orr_free(w.backward_end);
     return code;
 }
@@ -363,6 +418,22 @@ orr_code orr__llm_init(orr__llm *g, const orr_model *m, const orr_llm_options *o
     return ORR_OK;
 }
 
+/* For the metadata: what rates are counted in.  Numbers that are too large for that are left out. */
+static void count_work(orr__llm *g)
+{
+    const orr_llm_options *o = &g->opt;
+    const orr_model_work sequence = {.tokens = o->seq, .is_square = o->full_attention};
+    orr_model_flops flops;
+    orr_error too_large;
+    uint64_t tokens;
+    if (orr_model_compute(g->m, &sequence, &flops, &too_large) ||
+        __builtin_mul_overflow(o->batch, o->seq, &tokens) ||
+        __builtin_mul_overflow(tokens, o->steps, &tokens))
+        return;
+    g->job_tokens = tokens;
+    g->job_flops = (double)flops.training * (double)o->batch * o->steps;
+}
+
 orr_code orr_llm_training(const orr_model *m,
                           const orr_llm_options *opt,
                           orr_set **out,
@@ -372,6 +443,8 @@ orr_code orr_llm_training(const orr_model *m,
     orr_set *s = NULL;
     *out = NULL;
     orr_code code = orr__llm_init(&g, m, opt, err);
+    if (!code)
+        count_work(&g);
     if (!code)
         code = orr_set_create(&s, err);
     for (uint32_t p = 0; !code && p < g.opt.pp; p++)

@@ -142,18 +142,24 @@ static bool sort_items(orr__old_plan *p)
 static const char *const required[] = {"rf_id", "fw_parent", "seq_id",   "scope",
                                        "tid",   "fw_tid",    "op_schema"};
 
-static orr_code check_item(const orr__old_plan *p, const orr__linked_node *n, orr_error *err)
+static orr_code say(const orr__old_plan *p,
+                    const orr__linked_node *n,
+                    const char *what,
+                    const char *which,
+                    orr_error *err)
 {
     const orr_where at = orr__linked_where(p->l, n);
+    return orr_fail(err, ORR_EINPUT, &at, "node %" PRIu64 " \"%.*s\" %s%s", n->id, shown(n->name),
+                    n->name.ptr, what, which);
+}
+
+static orr_code check_item(const orr__old_plan *p, const orr__linked_node *n, orr_error *err)
+{
     for (unsigned i = 0; i < sizeof required / sizeof *required; i++) {
         if (n->lacks & 1u << i)
-            return orr_fail(err, ORR_EINPUT, &at, "node %" PRIu64 " \"%.*s\" has no attribute %s",
-                            n->id, shown(n->name), n->name.ptr, required[i]);
+            return say(p, n, "has no attribute ", required[i], err);
     }
-    if (n->own_ns <= -1000)
-        return orr_fail(err, ORR_EINPUT, &at, "node %" PRIu64 " \"%.*s\" lasts less than nothing",
-                        n->id, shown(n->name), n->name.ptr);
-    return ORR_OK;
+    return n->own_ns <= -1000 ? say(p, n, "lasts less than nothing", "", err) : ORR_OK;
 }
 
 /* A kernel that only sends and receives is told by the operator it is under. */
@@ -167,11 +173,8 @@ static orr_code send_recv_type(orr__old_plan *p, uint32_t item, uint8_t *out, or
         caller = p->parent[caller];
     }
     if (caller == ORR__NONE32) {
-        const orr__linked_node *n = orr__old_node(p, item);
-        const orr_where at = orr__linked_where(p->l, n);
-        return orr_fail(err, ORR_EINPUT, &at,
-                        "node %" PRIu64 ": the parent of its record_param_comms is not in the file",
-                        n->id);
+        return say(p, orr__old_node(p, item), "is under a record_param_comms", " without a parent",
+                   err);
     }
     const orr_str word = orr__old_node(p, caller)->name;
     if (orr__has_word(word, "send"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h - what the reports of a run (text, JSON, CSV, timeline) have in common. */
-#ifndef ORR_SIMULATE_REPORT_H
-#define ORR_SIMULATE_REPORT_H
+/* run_report.h - what the reports of a run (text, JSON, CSV, timeline) have in common. */
+#ifndef ORR_SIMULATE_RUN_REPORT_H
+#define ORR_SIMULATE_RUN_REPORT_H
 
 #include "watch.h"
 

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chrome_events.c - one trace event at a time.
+ *
+ * Times are decimal microseconds of any size: they are read from their digits, because a double of microseconds since
+ * 1970 has a quarter of a microsecond left for what follows. */
+#include "chrome_trace_impl.h"
+
+#include "../../base/number.h"
+
+#include <inttypes.h>
+
+enum { MOST_ARGUMENTS = 64 };
+#define PS_PER_US 1000000
+#define LARGE_PS (INT64_MAX / 2)
+#define HOUR_PS ((__int128)3600 * 1000000000000)
+
+static orr_code refuse(const orr__chrome *c, orr_json_value at, const char *what)
+{
+    const orr_where where = orr_json_where(at);
+    return orr_fail(c->err, ORR_EINPUT, &where, "%s", what);
+}
+
+/* ---- arguments ---- */
+
+bool orr__chrome_u64(const orr__chrome_event *e, const char *key, uint64_t *out)
+{
+    orr_json_value v;
+    if (!e->has_args || !orr_json_find(e->args, key, &v))
+        return false;
+    if (orr_json_type_of(v) == ORR_JSON_INT)
+        return orr_json_get_u64(v, out, NULL) == ORR_OK;
+    orr_str text;
+    return orr_json_type_of(v) == ORR_JSON_STRING && orr_json_get_str(v, &text, NULL) == ORR_OK &&
+           orr_text_u64(text, out);
+}
+
+bool orr__chrome_text(const orr__chrome_event *e, const char *key, orr_str *out)
+{
+    orr_json_value v;
+    return e->has_args && orr_json_find(e->args, key, &v) &&
+           orr_json_type_of(v) == ORR_JSON_STRING && orr_json_get_str(v, out, NULL) == ORR_OK;
+}
+
+/* ---- times ---- */
+
+/* Plain digits, with or without a point; false: an exponent, or too many of them. */
+static bool parse_us(orr_str s, __int128 *ps)
+{
+    size_t i = 0;
+    const bool is_negative = s.len && s.ptr[0] == '-';
+    __int128 v = 0;
+    unsigned decimals = 0;
+    bool has_point = false;
+    for (i = is_negative; i < s.len && i < 32; i++) {
+        if (s.ptr[i] == '.' && !has_point) {
+            has_point = true;
+            continue;
+        }
+        if (s.ptr[i] < '0' || s.ptr[i] > '9')
+            return false;
+        if (has_point && decimals == 6) { /* below a picosecond: rounded */
+            v += s.ptr[i] >= '5';
+            i = s.len;
+            break;
+        }
+        v = v * 10 + (s.ptr[i] - '0');
+        decimals += has_point;
+    }
+    if (i < s.len)
+        return false;
+    for (; decimals < 6; decimals++)
+        v *= 10;
+    *ps = is_negative ? -v : v;
+    return true;
+}
+
+static orr_code read_us(orr__chrome *c, orr_json_value v, __int128 *ps)
+{
+    orr_str text = orr_json_raw(v);
+    double us;
+    if (orr_json_type_of(v) == ORR_JSON_STRING) /* some writers quote their numbers */
+        text = (orr_str){text.ptr + 1, text.len - 2};
+    else if (orr_json_type_of(v) != ORR_JSON_INT && orr_json_type_of(v) != ORR_JSON_REAL)
+        return refuse(c, v, "this time is not a number of microseconds");
+    if (parse_us(text, ps))
+        return ORR_OK;
+    if (!orr_text_double(text, &us) || us - us != 0 || us > 1e24 || us < -1e24)
+        return refuse(c, v, "this time is not a number of microseconds");
+    *ps = (__int128)(us * PS_PER_US + (us < 0 ? -0.5 : 0.5));
+    return ORR_OK;
+}
+
+/* Times since 1970 do not fit into 64 bits of picoseconds; then all of them count from the hour before the first. */
+static orr_code read_time(orr__chrome *c, orr_json_value v, orr_ps *out)
+{
+    __int128 ps;
+    const orr_code code = read_us(c, v, &ps);
+    if (code)
+        return code;
+    if (!c->has_base && (ps > LARGE_PS || ps < -LARGE_PS))
+        c->base = ps / HOUR_PS * HOUR_PS - HOUR_PS;
+    c->has_base = true;
+    ps -= c->base;
+    if (ps > LARGE_PS || ps < -LARGE_PS)
+        return refuse(c, v, "this time is more than 50 days from the first one");
+    *out = (orr_ps)ps;
+    return ORR_OK;
+}
+
+static orr_code read_length(orr__chrome *c, orr_json_value v, orr_ps *out)
+{
+    __int128 ps;
+    const orr_code code = read_us(c, v, &ps);
+    if (code)
+        return code;
+    if (ps < 0 || ps > LARGE_PS)
+        return refuse(c, v, ps < 0 ? "a duration below 0" : "a duration of more than 50 days");
+    *out = (orr_ps)ps;
+    return ORR_OK;
+}
+
+/* ---- processes and threads ---- */
+
+static orr_code add_word(orr__chrome *c, orr_str text, uint32_t *out)
+{
+    return orr_intern_add(c->words, text, out) ? ORR_OK : orr_no_memory(c->err);
+}
+
+static orr_code find_process(orr__chrome *c, const orr__chrome_event *e, uint32_t *out)
+{
+    static const orr_str nothing = {"", 0};
+    uint32_t word;
+    orr_code code = add_word(c, e->has_pid ? orr_json_raw(e->pid) : nothing, &word);
+    if (code)
+        return code;
+    *out = orr_map_find(c->process_of, word, ORR__NO_THREAD);
+    if (*out != ORR__NO_THREAD)
+        return ORR_OK;
+    *out = (uint32_t)c->process_count;
+    if (!orr_grow(&c->processes, &c->process_room, c->process_count + 1) ||
+        !orr_map_put(c->process_of, word, *out, NULL))
+        return orr_no_memory(c->err);
+    orr__process *p = &c->processes[c->process_count++];
+    *p = (orr__process){.pid = word, .number = UINT64_MAX};
+    if (e->has_pid && orr_json_type_of(e->pid) == ORR_JSON_INT)
+        (void)!orr_json_get_u64(e->pid, &p->number, NULL);
+    return ORR_OK;
+}
+
+static orr_code find_thread(orr__chrome *c, const orr__chrome_event *e, uint32_t *out)
+{
+    static const orr_str nothing = {"", 0};
+    uint32_t process, word;
+    orr_code code = find_process(c, e, &process);
+    if (!code)
+        code = add_word(c, e->has_tid ? orr_json_raw(e->tid) : nothing, &word);
+    if (code)
+        return code;
+    const uint64_t key = (uint64_t)process << 32 | word;
+    *out = orr_map_find(c->thread_of, key, ORR__NO_THREAD);
+    if (*out != ORR__NO_THREAD)
+        return ORR_OK;
+    *out = (uint32_t)c->thread_count;
+    if (!orr_grow(&c->threads, &c->thread_room, c->thread_count + 1) ||
+        !orr_map_put(c->thread_of, key, *out, NULL))
+        return orr_no_memory(c->err);
+    c->threads[c->thread_count++] = (orr__thread){
+        .process = process, .tid = word, .lane_of = ORR__NO_THREAD, .open = ORR__NO_THREAD};
+    return ORR_OK;
+}
+
+static orr_str trim(orr_str s)
+{
+    while (s.len && s.ptr[s.len - 1] == ' ')
+        s.len--;
+    return s;
+}
+
+/* A thread of ours that carries what overlaps on the thread before it. */
+static void join_lane(orr__chrome *c, const orr__chrome_event *e, uint32_t thread)
+{
+    uint64_t lane;
+    if (c->is_ours && orr__chrome_u64(e, "lane", &lane) && lane > 0 && lane <= thread &&
+        c->threads[thread - lane].process == c->threads[thread].process)
+        c->threads[thread].lane_of = thread - (uint32_t)lane;
+}
+
+static orr_code take_name(orr__chrome *c, const orr__chrome_event *e)
+{
+    orr_str name;
+    uint32_t process, thread;
+    orr_code code;
+    if (!orr__chrome_text(e, "name", &name))
+        return ORR_OK;
+    if (orr_str_is(e->name, "process_name")) {
+        if ((code = find_process(c, e, &process)))
+            return code;
+        return orr_timeline_add_text(c->t, name, &c->processes[process].name, c->err);
+    }
+    if (!orr_str_is(e->name, "thread_name"))
+        return ORR_OK;
+    if ((code = find_thread(c, e, &thread)))
+        return code;
+    join_lane(c, e, thread);
+    c->threads[thread].has_name = true;
+    return orr_timeline_add_text(c->t, c->is_ours ? name : trim(name), &c->threads[thread].name,
+                                 c->err);
+}
+
+/* ---- spans ---- */
+
+static orr_code add_span(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+{
+    orr_code code = find_thread(c, e, &span->track);
+    if (!code)
+        code = orr_timeline_add_text(c->t, e->name, &span->name, c->err);
+    if (!code)
+        code = orr__chrome_classify(c, e, span);
+    if (code)
+        return code;
+    if (c->span_count >= ORR__NO_THREAD - 1)
+        return refuse(c, e->self, "more spans than can be counted");
+    if (!orr_grow(&c->spans, &c->span_room, c->span_count + 1))
+        return orr_no_memory(c->err);
+    c->threads[span->track].has_spans = true;
+    c->spans[c->span_count++] = *span;
+    if (span->end > c->latest)
+        c->latest = span->end;
+    return ORR_OK;
+}
+
+static orr_code need_time(orr__chrome *c, const orr__chrome_event *e, orr_ps *out)
+{
+    return e->has_ts ? read_time(c, e->ts, out)
+                     : refuse(c, e->self, "this event has no time \"ts\"");
+}
+
+/* Kineto's frame around the whole recording is nothing that happened. */
+static bool is_frame(const orr__chrome_event *e)
+{
+    return orr_str_is(e->category, "Trace");
+}
+
+static orr_code take_complete(orr__chrome *c, const orr__chrome_event *e)
+{
+    orr_timespan span = {0};
+    orr_ps length = 0;
+    orr_code code = need_time(c, e, &span.start);
+    if (!code && e->has_dur)
+        code = read_length(c, e->dur, &length);
+    if (code || is_frame(e))
+        return code;
+    span.end = span.start + length;
+    return add_span(c, e, &span);
+}
+
+static orr_code take_begin(orr__chrome *c, const orr__chrome_event *e)
+{
+    orr_timespan span = {0};
+    orr_code code = need_time(c, e, &span.start);
+    span.end = span.start;
+    if (!code)
+        code = add_span(c, e, &span);
+    if (code)
+        return code;
+    const uint32_t i = (uint32_t)c->span_count - 1;
+    orr__thread *thread = &c->threads[c->spans[i].track];
+    if (!orr_grow(&c->outer, &c->outer_room, c->span_count))
+        return orr_no_memory(c->err);
+    c->spans[i].is_open = true; /* until its end is found */
+    c->outer[i] = thread->open;
+    thread->open = i;
+    return ORR_OK;
+}
+
+static orr_code take_end(orr__chrome *c, const orr__chrome_event *e)
+{
+    uint32_t thread;
+    orr_ps at;
+    orr_code code = need_time(c, e, &at);
+    if (!code)
+        code = find_thread(c, e, &thread);
+    if (code)
+        return code;
+    const uint32_t i = c->threads[thread].open;
+    if (i == ORR__NO_THREAD)
+        return refuse(c, e->self, "an end (E) without a beginning (B) on its thread");
+    if (at < c->spans[i].start)
+        return refuse(c, e->self, "an end (E) before its beginning (B)");
+    c->spans[i].end = at;
+    c->spans[i].is_open = false;
+    c->threads[thread].open = c->outer[i];
+    if (at > c->latest)
+        c->latest = at;
+    return ORR_OK;
+}
+
+/* ---- arrows ---- */
+
+static orr_code flow_key(orr__chrome *c, const orr__chrome_event *e, uint32_t *out)
+{
+    orr_buf key = {0};
+    const orr_str id = e->has_id ? orr_json_raw(e->id) : (orr_str){"", 0};
+    orr_buf_add(&key, e->category.ptr, e->category.len);
+    orr_buf_byte(&key, '\0');
+    orr_buf_add(&key, id.ptr, id.len);
+    const orr_code code = key.failed ? orr_no_memory(c->err)
+                                     : add_word(c, (orr_str){(const char *)key.ptr, key.len}, out);
+    orr_buf_fini(&key);
+    return code;
+}
+
+static orr_code take_flow(orr__chrome *c, const orr__chrome_event *e)
+{
+    orr__flow_end f = {.is_start = e->phase == 's', .span = ORR__NO_THREAD};
+    orr_json_value exact;
+    uint64_t span;
+    orr_code code = need_time(c, e, &f.at);
+    f.exact = f.at;
+    if (!code && e->has_args && orr_json_find(e->args, "us", &exact))
+        code = read_time(c, exact, &f.exact);
+    if (code || (code = flow_key(c, e, &f.key)) || (code = find_thread(c, e, &f.thread)) ||
+        (code = orr_timeline_add_text(c->t, e->name, &f.name, c->err)))
+        return code;
+    if (c->is_ours && orr__chrome_u64(e, "span", &span) && span < ORR__NO_THREAD)
+        f.span = (uint32_t)span;
+    if (!orr_grow(&c->flows, &c->flow_room, c->flow_count + 1))
+        return orr_no_memory(c->err);
+    c->flows[c->flow_count++] = f;
+    return ORR_OK;
+}
+
+/* ---- counters ---- */
+
+static orr_code find_counter(
+    orr__chrome *c, uint32_t process, orr_str name, orr_str unit, uint32_t *out)
+{
+    uint32_t name_text, unit_text, word;
+    orr_code code = orr_timeline_add_text(c->t, name, &name_text, c->err);
+    if (!code)
+        code = orr_timeline_add_text(c->t, unit, &unit_text, c->err);
+    if (code)
+        return code;
+    const uint32_t parts[] = {process, name_text, unit_text};
+    /* The three numbers as a word: a map of its own keeps these apart from other words. */
+    if ((code = add_word(c, (orr_str){(const char *)parts, sizeof parts}, &word)))
+        return code;
+    *out = orr_map_find(c->counter_of, word, ORR__NO_THREAD);
+    if (*out != ORR__NO_THREAD)
+        return ORR_OK;
+    *out = (uint32_t)c->counter_count;
+    if (!orr_grow(&c->counters, &c->counter_room, c->counter_count + 1) ||
+        !orr_map_put(c->counter_of, word, *out, NULL))
+        return orr_no_memory(c->err);
+    c->counters[c->counter_count++] = (orr__chrome_counter){process, name_text, unit_text};
+    return ORR_OK;
+}
+
+static orr_code add_sample(
+    orr__chrome *c, uint32_t process, orr_str name, orr_str unit, orr_ps at, int64_t value)
+{
+    uint32_t counter;
+    const orr_code code = find_counter(c, process, name, unit, &counter);
+    if (code)
+        return code;
+    if (!orr_grow(&c->samples, &c->sample_room, c->sample_count + 1))
+        return orr_no_memory(c->err);
+    c->samples[c->sample_count++] =
+        (orr__chrome_sample){.at = at, .value = value, .counter = counter};
+    return ORR_OK;
+}
+
+static bool read_value(orr_json_value v, int64_t *out)
+{
+    double d;
+    if (orr_json_type_of(v) == ORR_JSON_INT && orr_json_get_i64(v, out, NULL) == ORR_OK)
+        return true;
+    if (orr_json_type_of(v) != ORR_JSON_REAL || orr_json_get_double(v, &d, NULL) != ORR_OK ||
+        !(d > -9e18 && d < 9e18))
+        return false;
+    *out = (int64_t)(d < 0 ? d - 0.5 : d + 0.5);
+    return true;
+}
+
+static orr_code take_counter(orr__chrome *c, const orr__chrome_event *e)
+{
+    uint32_t process;
+    orr_ps at;
+    orr_str key;
+    orr_json_value v;
+    orr_code code = need_time(c, e, &at);
+    if (!code)
+        code = find_process(c, e, &process);
+    if (code || !e->has_args)
+        return code;
+    unsigned left = MOST_ARGUMENTS;
+    for (orr_json_iter it = orr_json_iterate(e->args);
+         !code && left-- && orr_json_next_member(&it, &key, &v);) {
+        int64_t value;
+        if (read_value(v, &value))
+            code = add_sample(c, process, e->name, key, at, value);
+    }
+    return code;
+}
+
+/* What the profiler notes when memory is taken or given back. */
+static orr_code take_memory(orr__chrome *c, const orr__chrome_event *e)
+{
+    uint64_t total, device;
+    uint32_t process;
+    orr_ps at;
+    if (!orr__chrome_u64(e, "Total Allocated", &total) || total > INT64_MAX ||
+        !orr__chrome_u64(e, "Device Type", &device) || device != 1)
+        return ORR_OK;
+    orr_code code = need_time(c, e, &at);
+    if (!code)
+        code = find_process(c, e, &process);
+    c->is_kineto = true;
+    return code ? code
+                : add_sample(c, process, orr_str_of("memory"), orr_str_of("bytes"), at,
+                             (int64_t)total);
+}
+
+/* ---- any event ---- */
+
+static orr_code read_event(orr__chrome *c, orr_json_value event, orr__chrome_event *e)
+{
+    orr_str key, phase;
+    orr_json_value v;
+    *e = (orr__chrome_event){.self = event};
+    if (orr_json_type_of(event) != ORR_JSON_OBJECT)
+        return refuse(c, event, "an event is an object");
+    for (orr_json_iter it = orr_json_iterate(event); orr_json_next_member(&it, &key, &v);) {
+        const orr_json_type type = orr_json_type_of(v);
+        const bool is_text = type == ORR_JSON_STRING;
+        if (orr_str_is(key, "ph") && is_text && orr_json_get_str(v, &phase, NULL) == ORR_OK)
+            e->phase = phase.len == 1 ? phase.ptr[0] : '?';
+        else if (orr_str_is(key, "name") && is_text)
+            (void)!orr_json_get_str(v, &e->name, NULL);
+        else if (orr_str_is(key, "cat") && is_text)
+            (void)!orr_json_get_str(v, &e->category, NULL);
+        else if (orr_str_is(key, "pid") && (e->has_pid = true))
+            e->pid = v;
+        else if (orr_str_is(key, "tid") && (e->has_tid = true))
+            e->tid = v;
+        else if (orr_str_is(key, "ts") && (e->has_ts = true))
+            e->ts = v;
+        else if (orr_str_is(key, "dur") && (e->has_dur = true))
+            e->dur = v;
+        else if (orr_str_is(key, "id") && (e->has_id = true))
+            e->id = v;
+        else if (orr_str_is(key, "args") && (e->has_args = type == ORR_JSON_OBJECT))
+            e->args = v;
+    }
+    return e->phase ? ORR_OK : refuse(c, event, "this event does not say what it is: \"ph\"");
+}
+
+orr_code orr__chrome_take(orr__chrome *c, orr_json_value event)
+{
+    orr__chrome_event e;
+    const orr_code code = read_event(c, event, &e);
+    if (code)
+        return code;
+    switch (e.phase) {
+    case 'X':
+        return take_complete(c, &e);
+    case 'B':
+        return take_begin(c, &e);
+    case 'E':
+        return take_end(c, &e);
+    case 's':
+    case 'f':
+        return take_flow(c, &e);
+    case 'C':
+        return take_counter(c, &e);
+    case 'M':
+        return take_name(c, &e);
+    case 'i':
+        return orr_str_is(e.name, "[memory]") ? take_memory(c, &e) : ORR_OK;
+    default:
+        return ORR_OK;
+    }
+}

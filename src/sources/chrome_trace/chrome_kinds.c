@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chrome_kinds.c - what a span of a trace file is.
+ *
+ * Our own files say it: the category is the name of a kind, and the arguments are the fields of a span.  Those of Kineto
+ * have categories of their own, and what NCCL does is known by the names of its kernels and by the arguments that
+ * PyTorch adds to them (collective name, number of elements, type, group). */
+#include "chrome_trace_impl.h"
+
+/* ---- collectives by name ---- */
+
+/* Lower case, letters and digits alone: "_reduce_scatter_base" and "ReduceScatter" are then alike. */
+static size_t plain_letters(orr_str s, char *out, size_t room)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.len && n + 1 < room; i++) {
+        const char c = s.ptr[i];
+        if (c >= 'A' && c <= 'Z')
+            out[n++] = (char)(c + 32);
+        else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            out[n++] = c;
+    }
+    out[n] = '\0';
+    return n;
+}
+
+/* In this order: "allreduce" has "reduce" in it. */
+static const struct {
+    const char *part;
+    uint8_t kind; /* orr_span_kind */
+    uint8_t collective;
+} known[] = {
+    {"allreduce", ORR_SPAN_COLLECTIVE, ORR_COLL_ALL_REDUCE + 1},
+    {"reducescatter", ORR_SPAN_COLLECTIVE, ORR_COLL_REDUCE_SCATTER + 1},
+    {"allgather", ORR_SPAN_COLLECTIVE, ORR_COLL_ALL_GATHER + 1},
+    {"alltoall", ORR_SPAN_COLLECTIVE, ORR_COLL_ALL_TO_ALL + 1},
+    {"broadcast", ORR_SPAN_COLLECTIVE, ORR_COLL_BROADCAST + 1},
+    {"barrier", ORR_SPAN_COLLECTIVE, ORR_COLL_BARRIER + 1},
+    {"gather", ORR_SPAN_COLLECTIVE, ORR_COLL_GATHER + 1},
+    {"scatter", ORR_SPAN_COLLECTIVE, ORR_COLL_SCATTER + 1},
+    {"reduce", ORR_SPAN_COLLECTIVE, ORR_COLL_REDUCE + 1},
+    {"sendrecv", ORR_SPAN_RECEIVE, 0},
+    {"send", ORR_SPAN_SEND, 0},
+    {"recv", ORR_SPAN_RECEIVE, 0},
+};
+
+static void set_communication(orr_str name, orr_timespan *span)
+{
+    char plain[256];
+    plain_letters(name, plain, sizeof plain);
+    span->kind = ORR_SPAN_COLLECTIVE;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(plain, known[i].part)) {
+            span->kind = known[i].kind;
+            span->collective = known[i].collective;
+            return;
+        }
+}
+
+static bool has_part(orr_str s, const char *part)
+{
+    char plain[256];
+    plain_letters(s, plain, sizeof plain);
+    return strstr(plain, part) != NULL;
+}
+
+/* ---- Kineto ---- */
+
+static uint64_t element_bytes(orr_str type)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } types[] = {{"Float", 4},  {"Half", 2},   {"BFloat16", 2},      {"Double", 8},
+                 {"Int", 4},    {"Long", 8},   {"Byte", 1},          {"Char", 1},
+                 {"Bool", 1},   {"Short", 2},  {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1},
+                 {"UInt64", 8}, {"UInt32", 4}, {"UInt16", 2},        {"ComplexFloat", 8}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (orr_str_is(type, types[i].name))
+            return types[i].bytes;
+    return 0;
+}
+
+static orr_code set_group(orr__chrome *c, orr_str group, orr_timespan *span)
+{
+    return group.len ? orr_timeline_add_text(c->t, group, &span->group, c->err) : ORR_OK;
+}
+
+static orr_code read_nccl(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+{
+    orr_str name = e->name, type = {0}, group = {0};
+    uint64_t elements = 0, members = 0, peer = 0;
+    orr__chrome_text(e, "Collective name", &name);
+    set_communication(name, span);
+    if (orr__chrome_text(e, "dtype", &type) && orr__chrome_u64(e, "In msg nelems", &elements) &&
+        elements < UINT64_MAX / 16)
+        span->size = elements * element_bytes(type);
+    if (orr__chrome_u64(e, "Group size", &members) && members <= ORR_CHROME_TRACE_RANKS &&
+        span->kind == ORR_SPAN_COLLECTIVE)
+        span->members = (uint32_t)members;
+    const bool is_send = span->kind == ORR_SPAN_SEND;
+    if (span->kind != ORR_SPAN_COLLECTIVE &&
+        orr__chrome_u64(e, is_send ? "Dst Rank" : "Src Rank", &peer) &&
+        peer < ORR_CHROME_TRACE_RANKS) {
+        span->has_peer = true;
+        span->peer = (uint32_t)peer;
+    }
+    orr__chrome_text(e, "Process Group Name", &group);
+    return set_group(c, group, span);
+}
+
+static bool begins(orr_str s, const char *word)
+{
+    const size_t n = strlen(word);
+    return s.len >= n && memcmp(s.ptr, word, n) == 0;
+}
+
+static const struct {
+    const char *category;
+    uint8_t kind;
+} kineto_kinds[] = {
+    {"kernel", ORR_SPAN_COMPUTE},        {"gpu_memcpy", ORR_SPAN_MEMORY},
+    {"gpu_memset", ORR_SPAN_MEMORY},     {"cpu_op", ORR_SPAN_HOST},
+    {"cuda_runtime", ORR_SPAN_HOST},     {"cuda_driver", ORR_SPAN_HOST},
+    {"python_function", ORR_SPAN_HOST},  {"privateuse1_runtime", ORR_SPAN_HOST},
+    {"user_annotation", ORR_SPAN_OTHER}, {"gpu_user_annotation", ORR_SPAN_OTHER},
+    {"overhead", ORR_SPAN_HOST},         {"mtia_ccp_events", ORR_SPAN_COMPUTE},
+};
+
+static orr_code classify_kineto(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+{
+    uint64_t bytes;
+    for (size_t i = 0; i < sizeof kineto_kinds / sizeof *kineto_kinds; i++)
+        if (orr_str_is(e->category, kineto_kinds[i].category))
+            span->kind = kineto_kinds[i].kind;
+    if (span->kind == ORR_SPAN_MEMORY && orr__chrome_u64(e, "bytes", &bytes))
+        span->size = bytes;
+    if (span->kind == ORR_SPAN_COMPUTE && has_part(e->name, "nccl"))
+        return read_nccl(c, e, span);
+    /* Libraries that communicate on the host have no kernels; what NCCL does there only starts one. */
+    if (orr_str_is(e->category, "user_annotation") &&
+        (begins(e->name, "gloo:") || begins(e->name, "mpi:")))
+        return read_nccl(c, e, span);
+    return ORR_OK;
+}
+
+/* ---- our own ---- */
+
+static void set_peer(const orr__chrome_event *e, orr_timespan *span)
+{
+    uint64_t peer;
+    const char *key = span->kind == ORR_SPAN_COLLECTIVE ? "last_rank" : "peer";
+    if (!orr__chrome_u64(e, key, &peer) || peer > UINT32_MAX)
+        return;
+    span->has_peer = true;
+    span->peer = (uint32_t)peer;
+}
+
+static void set_collective(const orr__chrome_event *e, orr_timespan *span)
+{
+    orr_str name;
+    uint64_t members;
+    if (orr__chrome_u64(e, "group_ranks", &members) && members <= UINT32_MAX)
+        span->members = (uint32_t)members;
+    if (!orr__chrome_text(e, "collective", &name))
+        return;
+    for (uint32_t k = 0; k < ORR_COLL_COUNT; k++)
+        if (orr_str_is(name, orr_collective_name(k)))
+            span->collective = (uint8_t)(k + 1);
+}
+
+static orr_code classify_ours(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+{
+    orr_str group = {0};
+    orr_json_value v;
+    bool is_open = false;
+    for (unsigned k = 0; k < ORR_SPAN_KINDS; k++)
+        if (orr_str_is(e->category, orr_span_kind_name((orr_span_kind)k)))
+            span->kind = (uint8_t)k;
+    uint64_t id;
+    if (orr__chrome_u64(e, "node", &id)) {
+        span->has_id = true;
+        span->id = id;
+    }
+    uint64_t size;
+    if (orr__chrome_u64(e, "bytes", &size))
+        span->size = size;
+    set_peer(e, span);
+    if (span->kind == ORR_SPAN_COLLECTIVE)
+        set_collective(e, span);
+    if (e->has_args && orr_json_find(e->args, "unfinished", &v) &&
+        orr_json_get_bool(v, &is_open, NULL) == ORR_OK)
+        span->is_open = is_open;
+    orr__chrome_text(e, "group", &group);
+    return set_group(c, group, span);
+}
+
+static bool is_kineto_category(orr_str category)
+{
+    for (size_t i = 0; i < sizeof kineto_kinds / sizeof *kineto_kinds; i++)
+        if (orr_str_is(category, kineto_kinds[i].category))
+            return true;
+    return false;
+}
+
+orr_code orr__chrome_classify(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+{
+    if (c->is_ours)
+        return classify_ours(c, e, span);
+    if (c->is_kineto || is_kineto_category(e->category)) {
+        c->is_kineto = true;
+        return classify_kineto(c, e, span);
+    }
+    return classify_ours(c, e, span); /* anyone may use our words */
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_impl.h - what the files behind the report page share.  Never installed.
+ *
+ * A run that is added to a report is *studied* once, file by file in this order, and written down at once:
+ *
+ *     report_times.c        what each rank does with its time; collectives, which need the same intervals
+ *     report_pipeline.c     which ranks pass messages along: stages
+ *     report_groups.c       like ranks, of which one stands for all
+ *     report_memory.c       memory over time
+ *     report_events.c       the timeline itself, packed
+ *     report_compare.c      sums by name, kept for the comparison with other runs
+ *     report_words.c        the sentence in the headline
+ *     report_document.c     all of it as JSON
+ *     report.c              the object, and the page around the data */
+#ifndef ORR_REPORT_IMPL_H
+#define ORR_REPORT_IMPL_H
+
+#include <orrery/report.h>
+#include <orrery/trace.h>
+
+#include "../base/buffer.h"
+#include "../base/intern.h"
+#include "../base/json.h"
+#include "../base/map.h"
+
+#define ORR__NO_STAGE UINT32_MAX
+#define ORR__NO_PLACE UINT32_MAX
+
+/* What one rank did: of each moment only the first of these counts that applies. */
+typedef struct orr__rank_times {
+    uint32_t rank;
+    uint32_t group; /* of like ranks */
+    uint32_t stage; /* or ORR__NO_STAGE */
+    orr_ps compute, exposed, memory, host, idle;
+    orr_ps overlapped; /* communication while computing: part of compute */
+    orr_ps
+        waiting; /* nothing but messages under way, or nothing at all: idle and a part of exposed */
+} orr__rank_times;
+
+/* Collectives of one type, size and number of ranks. */
+typedef struct orr__collective_row {
+    uint8_t collective; /* as in orr_timespan */
+    uint32_t members;
+    orr_bytes size;
+    uint64_t calls;          /* of all ranks */
+    orr_ps time, overlapped; /* of all ranks */
+    uint32_t ranks;          /* that take part */
+    uint32_t last_place;     /* the last rank that was counted */
+    uint32_t groups, group;  /* how many names were met; the first of them */
+} orr__collective_row;
+
+/* Ranks with the same figures, up to a small tolerance. */
+typedef struct orr__like_ranks {
+    uint32_t first; /* place */
+    uint32_t shown; /* the place of the one that stands for all */
+    uint32_t count;
+    uint32_t stage;
+    const char *ranks; /* "0-7" */
+    orr__rank_times sum;
+} orr__like_ranks;
+
+typedef struct orr__memory_series {
+    const char *name;
+    int64_t peak;
+    orr_sample *points; /* value and time alone count */
+    size_t count;
+} orr__memory_series;
+
+typedef struct orr__stage {
+    uint32_t count; /* ranks */
+    const char *ranks;
+    orr_ps waiting; /* of all of them */
+} orr__stage;
+
+/* The timeline as it goes into the page. */
+typedef struct orr__events {
+    orr_buf packed; /* base64 */
+    orr_ps tick;
+    uint32_t *track_number; /* in the page, by track; ORR__NO_PLACE: left out */
+    uint32_t *tracks;       /* by number in the page */
+    uint32_t track_count;
+    uint32_t *counters;
+    uint32_t counter_count;
+    uint32_t *text_number, *texts;
+    uint32_t text_count;
+    uint64_t spans, left_out, samples_left_out;
+    uint32_t ranks_left_out;
+} orr__events;
+
+typedef struct orr__study {
+    const orr_report_run *run;
+    const orr_timeline *t;
+    const orr_timeline_parts *p;
+    orr_arena *arena;
+    orr_error *err;
+    uint32_t most_spans;
+    orr_ps start, end;
+    orr_ps *since;          /* by span: from when on it counts; see report_times.c */
+    orr__rank_times *ranks; /* by place: those of the timeline, ascending */
+    uint32_t rank_count;
+    uint32_t *place_of_track;           /* ORR__NO_PLACE: of no rank */
+    uint32_t *first_track, *track_list; /* by place */
+    orr__collective_row *rows;          /* by falling exposed time */
+    size_t row_count, row_room;
+    orr__stage *stages;
+    uint32_t stage_count;
+    orr__like_ranks *groups;
+    uint32_t group_count;
+    double tolerance; /* how like they are: a share of the whole time */
+    orr__memory_series *series;
+    size_t series_count;
+    uint32_t *step_track; /* by step of the critical path */
+    orr__events events;
+} orr__study;
+
+/* Sums over a run by name, for the comparison. */
+typedef struct orr__sums {
+    orr_intern *names; /* one byte of kind, then the name; the name is empty for the whole kind */
+    double *ns;        /* by number: of one rank, on average */
+    size_t room;
+} orr__sums;
+
+orr_code orr__study_times(orr__study *s);
+orr_code orr__study_pipeline(orr__study *s);
+orr_code orr__study_groups(orr__study *s);
+orr_code orr__study_memory(orr__study *s);
+orr_code orr__study_events(orr__study *s);
+orr_code orr__study_sums(orr__study *s, orr__sums *out);
+void orr__sums_fini(orr__sums *s);
+
+/* The run's part of the document. */
+void orr__put_run(orr__study *s, uint32_t number, orr_json_writer *w);
+void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer *w);
+/* The sentence; "" when there is nothing to say. */
+void orr__put_sentence(const orr__study *s, orr_buf *b);
+
+/* At most `most` of the samples: the least and the largest of each equal part of the time, and the last.  Returns
+ * how many are left, in the order of time. */
+size_t orr__thin_samples(orr_sample *samples, size_t count, size_t most);
+
+/* "all-reduce"; "collective" when not known.  For 1 + orr_collective. */
+const char *orr__collective_text(uint8_t collective);
+/* What nccl-tests counts as the size of one, and the factor from it to the bus bandwidth; false: not known. */
+bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out);
+
+static inline bool orr__is_comm(uint8_t kind)
+{
+    return kind == ORR_SPAN_SEND || kind == ORR_SPAN_RECEIVE || kind == ORR_SPAN_COLLECTIVE;
+}
+
+static inline orr_ps orr__total(const orr__study *s)
+{
+    return s->end - s->start;
+}
+
+#endif

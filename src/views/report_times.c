@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_times.c - what each rank does with its time, from the spans on its tracks.
+ *
+ *     compute     |##########      ######|
+ *     collective  |      ======          |       compute 16, exposed 2, overlapped 4
+ *     receive     |          ----        |       and so on: each moment counts once
+ *
+ * Spans of one use become a list of stretches that do not touch (their union); all figures are lengths of such
+ * lists and of what two of them share.  A receive counts from when its message left, and a collective of a simulation
+ * from when the last of its ranks came to it: before that, nothing is under way and the rank just waits.
+ *
+ * Cost: O(n log n) in the spans of a rank, next to linear where they come in order, as they do in simulations. */
+#include "report_impl.h"
+
+#include <stdlib.h>
+
+typedef struct stretch {
+    orr_ps from, to;
+} stretch;
+
+typedef struct stretches {
+    stretch *list;
+    size_t count, room;
+} stretches;
+
+typedef enum use { COMPUTE, COLLECTIVE, MESSAGE, MEMORY, HOST, USES } use;
+
+typedef struct worker {
+    orr__study *s;
+    stretches by_use[USES];
+    stretches comm, busy, all;
+    orr_ps *before; /* by stretch of COMPUTE: the length of those before it */
+    size_t before_room;
+    orr_map *row_of, *group_seen;
+} worker;
+
+/* ---- lists of stretches ---- */
+
+static int compare_stretches(const void *a, const void *b)
+{
+    const stretch *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static bool add_stretch(stretches *l, orr_ps from, orr_ps to)
+{
+    if (to <= from)
+        return true;
+    if (!orr_grow(&l->list, &l->room, l->count + 1))
+        return false;
+    l->list[l->count++] = (stretch){from, to};
+    return true;
+}
+
+/* In order, and those that touch made one. */
+static void unite(stretches *l)
+{
+    size_t n = 0;
+    bool is_ordered = true;
+    for (size_t i = 1; i < l->count && is_ordered; i++)
+        is_ordered = l->list[i - 1].from <= l->list[i].from;
+    if (!is_ordered)
+        qsort(l->list, l->count, sizeof *l->list, compare_stretches);
+    for (size_t i = 0; i < l->count; i++) {
+        if (n && l->list[i].from <= l->list[n - 1].to) {
+            if (l->list[i].to > l->list[n - 1].to)
+                l->list[n - 1].to = l->list[i].to;
+            continue;
+        }
+        l->list[n++] = l->list[i];
+    }
+    l->count = n;
+}
+
+static bool add_all(stretches *to, const stretches *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (!add_stretch(to, from->list[i].from, from->list[i].to))
+            return false;
+    return true;
+}
+
+static orr_ps length_of(const stretches *l)
+{
+    orr_ps sum = 0;
+    for (size_t i = 0; i < l->count; i++)
+        sum += l->list[i].to - l->list[i].from;
+    return sum;
+}
+
+/* ---- one rank ---- */
+
+static use use_of(uint8_t kind)
+{
+    switch (kind) {
+    case ORR_SPAN_COMPUTE:
+        return COMPUTE;
+    case ORR_SPAN_COLLECTIVE:
+        return COLLECTIVE;
+    case ORR_SPAN_SEND:
+    case ORR_SPAN_RECEIVE:
+        return MESSAGE;
+    case ORR_SPAN_MEMORY:
+        return MEMORY;
+    case ORR_SPAN_HOST:
+        return HOST;
+    default: /* a phase is part of a collective; of others nobody knows */
+        return USES;
+    }
+}
+
+static bool gather(worker *w, uint32_t track)
+{
+    const orr_timeline_parts *p = w->s->p;
+    for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
+        const uint32_t i = p->order[k];
+        const use u = use_of(p->spans[i].kind);
+        if (u < USES && !add_stretch(&w->by_use[u], w->s->since[i], p->spans[i].end))
+            return false;
+    }
+    return true;
+}
+
+/* Sum up in the order of what counts first: what one more use adds to `all` is its own. */
+static bool add_own(worker *w, const stretches *more, orr_ps *sum, orr_ps *own)
+{
+    if (!add_all(&w->all, more))
+        return false;
+    unite(&w->all);
+    const orr_ps now = length_of(&w->all);
+    *own = now - *sum;
+    *sum = now;
+    return true;
+}
+
+static bool set_times(worker *w, orr__rank_times *r)
+{
+    const stretches *b = w->by_use;
+    orr_ps sum = 0;
+    w->comm.count = w->busy.count = w->all.count = 0;
+    if (!add_all(&w->comm, &b[COLLECTIVE]) || !add_all(&w->comm, &b[MESSAGE]))
+        return false;
+    unite(&w->comm);
+    for (unsigned u = 0; u < USES; u++)
+        if (u != MESSAGE && !add_all(&w->busy, &b[u]))
+            return false;
+    unite(&w->busy);
+    if (!add_own(w, &b[COMPUTE], &sum, &r->compute) || !add_own(w, &w->comm, &sum, &r->exposed) ||
+        !add_own(w, &b[MEMORY], &sum, &r->memory) || !add_own(w, &b[HOST], &sum, &r->host))
+        return false;
+    r->overlapped = length_of(&w->comm) - r->exposed;
+    r->idle = orr__total(w->s) - sum;
+    r->waiting = orr__total(w->s) - length_of(&w->busy);
+    return true;
+}
+
+/* ---- collectives ---- */
+
+static bool sum_compute(worker *w)
+{
+    const stretches *c = &w->by_use[COMPUTE];
+    orr_ps sum = 0;
+    if (!orr_grow(&w->before, &w->before_room, c->count + 1))
+        return false;
+    for (size_t i = 0; i < c->count; i++) {
+        w->before[i] = sum;
+        sum += c->list[i].to - c->list[i].from;
+    }
+    w->before[c->count] = sum;
+    return true;
+}
+
+/* How long the rank has computed by then. */
+static orr_ps computed_by(const worker *w, orr_ps at)
+{
+    const stretches *c = &w->by_use[COMPUTE];
+    size_t low = 0, high = c->count;
+    while (low < high) { /* the first stretch that begins at `at` or later */
+        const size_t mid = low + (high - low) / 2;
+        if (c->list[mid].from < at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == 0)
+        return 0;
+    const stretch *last = &c->list[low - 1];
+    return w->before[low - 1] + (at < last->to ? at : last->to) - last->from;
+}
+
+static orr__collective_row *find_row(worker *w, const orr_timespan *span)
+{
+    orr__study *s = w->s;
+    uint64_t key = (span->size * 0x9e3779b97f4a7c15u) ^ ((uint64_t)span->members << 8) ^
+                   (uint64_t)span->collective;
+    uint32_t i;
+    while ((i = orr_map_find(w->row_of, key, ORR__NO_PLACE)) != ORR__NO_PLACE) {
+        orr__collective_row *r = &s->rows[i];
+        if (r->collective == span->collective && r->size == span->size &&
+            r->members == span->members)
+            return r;
+        key++;
+    }
+    if (!orr_grow(&s->rows, &s->row_room, s->row_count + 1) ||
+        !orr_map_put(w->row_of, key, (uint32_t)s->row_count, NULL))
+        return NULL;
+    s->rows[s->row_count] = (orr__collective_row){.collective = span->collective,
+                                                  .members = span->members,
+                                                  .size = span->size,
+                                                  .last_place = ORR__NO_PLACE,
+                                                  .group = span->group};
+    return &s->rows[s->row_count++];
+}
+
+static bool count_collective(worker *w, uint32_t place, uint32_t i)
+{
+    const orr_timespan *span = &w->s->p->spans[i];
+    const orr_ps since = w->s->since[i];
+    orr__collective_row *r = find_row(w, span);
+    bool is_new = false;
+    if (!r)
+        return false;
+    const uint64_t group = (uint64_t)(r - w->s->rows) << 32 | span->group;
+    if (!orr_map_put(w->group_seen, group, 1, &is_new))
+        return false;
+    r->groups += is_new;
+    r->ranks += r->last_place != place;
+    r->last_place = place;
+    r->calls++;
+    r->time += span->end - since;
+    r->overlapped += computed_by(w, span->end) - computed_by(w, since);
+    return true;
+}
+
+static bool count_collectives(worker *w, uint32_t place, uint32_t track)
+{
+    const orr_timeline_parts *p = w->s->p;
+    bool ok = true;
+    for (uint32_t k = p->first[track]; ok && k < p->first[track + 1]; k++) {
+        if (p->spans[p->order[k]].kind == ORR_SPAN_COLLECTIVE)
+            ok = count_collective(w, place, p->order[k]);
+    }
+    return ok;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const orr__collective_row *x = a, *y = b;
+    const orr_ps mine = x->time - x->overlapped, other = y->time - y->overlapped;
+    if (mine != other)
+        return mine > other ? -1 : 1;
+    if (x->time != y->time)
+        return x->time > y->time ? -1 : 1;
+    if (x->collective != y->collective)
+        return x->collective < y->collective ? -1 : 1;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return x->members < y->members ? -1 : x->members > y->members;
+}
+
+/* ---- all ranks ---- */
+
+static bool study_rank(worker *w, uint32_t place)
+{
+    orr__study *s = w->s;
+    bool ok = true;
+    for (unsigned u = 0; u < USES; u++)
+        w->by_use[u].count = 0;
+    for (uint32_t k = s->first_track[place]; ok && k < s->first_track[place + 1]; k++)
+        ok = gather(w, s->track_list[k]);
+    for (unsigned u = 0; u < USES; u++)
+        unite(&w->by_use[u]);
+    ok = ok && set_times(w, &s->ranks[place]) && sum_compute(w);
+    for (uint32_t k = s->first_track[place]; ok && k < s->first_track[place + 1]; k++)
+        ok = count_collectives(w, place, s->track_list[k]);
+    return ok;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static uint32_t place_of(const uint32_t *ranks, uint32_t count, uint32_t rank)
+{
+    const uint32_t *found = bsearch(&rank, ranks, count, sizeof rank, compare_numbers);
+    return found ? (uint32_t)(found - ranks) : ORR__NO_PLACE;
+}
+
+/* Which ranks there are, and which tracks each has. */
+static bool list_ranks(orr__study *s)
+{
+    const uint32_t tracks = s->p->track_count;
+    uint32_t *ranks = orr_arena_new(s->arena, tracks, uint32_t);
+    s->place_of_track = orr_arena_new(s->arena, tracks, uint32_t);
+    s->track_list = orr_arena_new(s->arena, tracks, uint32_t);
+    uint32_t all = 0, count = 0;
+    if (!ranks || !s->place_of_track || !s->track_list)
+        return false;
+    for (uint32_t k = 0; k < tracks; k++)
+        if (s->p->tracks[k].rank != ORR_NO_RANK)
+            ranks[all++] = s->p->tracks[k].rank;
+    qsort(ranks, all, sizeof *ranks, compare_numbers);
+    for (uint32_t k = 0; k < all; k++)
+        if (count == 0 || ranks[count - 1] != ranks[k])
+            ranks[count++] = ranks[k];
+    s->rank_count = count;
+    s->ranks = orr_arena_new(s->arena, count, orr__rank_times);
+    s->first_track = orr_arena_new(s->arena, (size_t)count + 2, uint32_t);
+    if (!s->ranks || !s->first_track)
+        return false;
+    for (uint32_t k = 0; k < count; k++)
+        s->ranks[k] = (orr__rank_times){.rank = ranks[k], .stage = ORR__NO_STAGE};
+    for (uint32_t k = 0; k < tracks; k++) {
+        s->place_of_track[k] = place_of(ranks, count, s->p->tracks[k].rank);
+        if (s->place_of_track[k] != ORR__NO_PLACE)
+            s->first_track[s->place_of_track[k] + 2]++;
+    }
+    for (uint32_t k = 0; k < count; k++)
+        s->first_track[k + 2] += s->first_track[k + 1];
+    for (uint32_t k = 0; k < tracks; k++)
+        if (s->place_of_track[k] != ORR__NO_PLACE)
+            s->track_list[s->first_track[s->place_of_track[k] + 1]++] = k;
+    return true;
+}
+
+/* ---- from when on something counts ---- */
+
+/* A receive waits for a message that has not left: that time is nobody's communication. */
+static void wait_for_messages(orr__study *s)
+{
+    const orr_timeline_parts *p = s->p;
+    for (uint32_t k = 0; k < p->arrow_count; k++) {
+        const orr_arrow *a = &p->arrows[k];
+        const orr_timespan *to = &p->spans[a->to];
+        if (to->kind == ORR_SPAN_RECEIVE && a->left > s->since[a->to])
+            s->since[a->to] = a->left < to->end ? a->left : to->end;
+    }
+}
+
+/* The n-th collective of a group on each of its ranks is one collective. */
+typedef struct meeting {
+    orr_ps last; /* start */
+    uint32_t ranks;
+} meeting;
+
+typedef struct meetings {
+    orr__study *s;
+    orr_map *by_key;  /* group and number -> meeting */
+    orr_map *counted; /* rank and group -> how many so far */
+    uint32_t *of;     /* by span */
+    meeting *list;
+    size_t count, room;
+} meetings;
+
+static bool join_meeting(meetings *m, uint32_t place, uint32_t i)
+{
+    const orr_timespan *span = &m->s->p->spans[i];
+    const uint64_t of_rank = (uint64_t)place << 32 | span->group;
+    const uint32_t number = orr_map_find(m->counted, of_rank, 0);
+    const uint64_t key = (uint64_t)span->group << 32 | number;
+    uint32_t k = orr_map_find(m->by_key, key, ORR__NO_PLACE);
+    if (!orr_map_put(m->counted, of_rank, number + 1, NULL))
+        return false;
+    if (k == ORR__NO_PLACE) {
+        k = (uint32_t)m->count++;
+        if (!orr_grow(&m->list, &m->room, m->count) || !orr_map_put(m->by_key, key, k, NULL))
+            return false;
+        m->list[k] = (meeting){.last = span->start};
+    }
+    m->list[k].ranks++;
+    if (span->start > m->list[k].last)
+        m->list[k].last = span->start;
+    m->of[i] = k;
+    return true;
+}
+
+static bool find_meetings(meetings *m)
+{
+    const orr_timeline_parts *p = m->s->p;
+    bool ok = m->by_key && m->counted && m->of;
+    for (uint32_t j = 0; ok && j < p->span_count; j++) {
+        const orr_timespan *span = &p->spans[p->order[j]];
+        const uint32_t place = m->s->place_of_track[span->track];
+        if (span->kind == ORR_SPAN_COLLECTIVE && place != ORR__NO_PLACE)
+            ok = join_meeting(m, place, p->order[j]);
+    }
+    return ok;
+}
+
+/* Clocks of measured ranks differ, so only simulations know who came last. */
+static bool wait_for_last(orr__study *s)
+{
+    const orr_timeline_parts *p = s->p;
+    meetings m = {.s = s,
+                  .by_key = orr_map_create(0),
+                  .counted = orr_map_create(0),
+                  .of = orr_alloc(p->span_count, sizeof *m.of)};
+    const bool ok = find_meetings(&m);
+    for (uint32_t i = 0; ok && i < p->span_count; i++) {
+        const orr_timespan *span = &p->spans[i];
+        if (span->kind != ORR_SPAN_COLLECTIVE || s->place_of_track[span->track] == ORR__NO_PLACE)
+            continue;
+        const meeting *meet = &m.list[m.of[i]];
+        if (meet->ranks == span->members && meet->last > span->start)
+            s->since[i] = meet->last < span->end ? meet->last : span->end;
+    }
+    orr_map_destroy(m.by_key);
+    orr_map_destroy(m.counted);
+    orr_free(m.of);
+    orr_free(m.list);
+    return ok;
+}
+
+static bool find_since(orr__study *s)
+{
+    const orr_timeline_parts *p = s->p;
+    s->since = orr_arena_take(s->arena, (size_t)p->span_count * sizeof *s->since + 1);
+    if (!s->since)
+        return false;
+    for (uint32_t i = 0; i < p->span_count; i++)
+        s->since[i] = p->spans[i].start;
+    wait_for_messages(s);
+    return s->run->is_measured || wait_for_last(s);
+}
+
+static void worker_fini(worker *w)
+{
+    for (unsigned u = 0; u < USES; u++)
+        orr_free(w->by_use[u].list);
+    orr_free(w->comm.list);
+    orr_free(w->busy.list);
+    orr_free(w->all.list);
+    orr_free(w->before);
+    orr_map_destroy(w->row_of);
+    orr_map_destroy(w->group_seen);
+}
+
+orr_code orr__study_times(orr__study *s)
+{
+    worker w = {.s = s, .row_of = orr_map_create(0), .group_seen = orr_map_create(0)};
+    bool ok = w.row_of && w.group_seen && list_ranks(s) && find_since(s);
+    for (uint32_t k = 0; ok && k < s->rank_count; k++)
+        ok = study_rank(&w, k);
+    if (ok && s->row_count)
+        qsort(s->rows, s->row_count, sizeof *s->rows, compare_rows);
+    worker_fini(&w);
+    return ok ? ORR_OK : orr_no_memory(s->err);
+}
+
+/* ---- words and factors ---- */
+
+const char *orr__collective_text(uint8_t collective)
+{
+    static const char *const names[] = {
+        "collective", "all-reduce", "reduce",         "all-gather",           "gather", "scatter",
+        "broadcast",  "all-to-all", "reduce-scatter", "reduce-scatter block", "barrier"};
+    return names[collective < sizeof names / sizeof *names ? collective : 0];
+}
+
+/* As nccl-tests' PERFORMANCE.md has them.  The size of a gather there is that of what comes out, n shares. */
+bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out)
+{
+    const double n = r->members, size = (double)r->size;
+    *size_out = size;
+    if (r->members == 0 || r->size == 0)
+        return false;
+    switch (r->collective - 1) {
+    case ORR_COLL_ALL_REDUCE:
+        *bus_out = 2 * (n - 1) / n;
+        return true;
+    case ORR_COLL_ALL_GATHER:
+    case ORR_COLL_GATHER:
+        *size_out = n * size;
+        *bus_out = (n - 1) / n;
+        return true;
+    case ORR_COLL_SCATTER:
+    case ORR_COLL_ALL_TO_ALL:
+    case ORR_COLL_REDUCE_SCATTER:
+    case ORR_COLL_REDUCE_SCATTER_BLOCK:
+        *bus_out = (n - 1) / n;
+        return true;
+    case ORR_COLL_BROADCAST:
+    case ORR_COLL_REDUCE:
+        *bus_out = 1;
+        return true;
+    default:
+        return false;
+    }
+}

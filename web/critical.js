@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// critical.js - the chain of work that decides the time of the whole run.
+
+import {el} from './dom.js';
+import {barLegend, smallBar, stackedBar} from './bars.js';
+import {kindClass} from './palette.js';
+import {listOf, missingPanel, panel} from './panel.js';
+import {sortableTable} from './table.js';
+import {kindChip} from './timeline_detail.js';
+import {countOf, isKnown, shareText, timeExact, timeText} from './units.js';
+/** @import {Column} from './table.js' */
+/** @import {PathStep, Run} from './types.js' */
+
+const STRIP_STEPS = 600;
+
+/** The steps one after the other, as wide as they are long. @param {PathStep[]} steps @param {(step: PathStep) => void} jump */
+function pathStrip(steps, jump) {
+    const from = Math.min(...steps.map((step) => step.start_ns));
+    const whole = Math.max(1, Math.max(...steps.map((step) => step.end_ns)) - from);
+    return el('div', {class: 'strip', 'aria-hidden': 'true'}, ...steps.map((step) => el('span', {
+        class: `kind-${kindClass(step.kind)}`, onclick: () => jump(step),
+        style: `left:${((step.start_ns - from) / whole * 100).toFixed(4)}%;width:${((step.end_ns - step.start_ns) / whole * 100).toFixed(4)}%`,
+        title: `${step.name}: ${timeText(step.end_ns - step.start_ns)}${typeof step.rank === 'number' ? ` on rank ${step.rank}` : ''}`,
+    })));
+}
+
+/** @param {Run} run @param {((step: PathStep) => void) | null} jump */
+export function criticalPanel(run, jump) {
+    const path = run.critical_path;
+    const steps = listOf(path?.steps);
+    if (!path || (steps.length === 0 && listOf(path.by_kind).length === 0)) {
+        return missingPanel('critical', 'Critical path', 'No critical path is known: it needs a timeline with the order in which spans waited for each other.');
+    }
+    const kinds = listOf(path.by_kind).filter((part) => part.ns > 0);
+    const whole = isKnown(path.total_ns) && path.total_ns > 0 ? path.total_ns : Math.max(1, kinds.reduce((sum, part) => sum + part.ns, 0));
+    const left = isKnown(path.steps_left_out) && path.steps_left_out > 0 ? `, ${countOf(path.steps_left_out, 'short step')} left out` : '';
+    return panel('critical', 'Critical path', `The chain that decides the time: to be faster, something on it must be. ${countOf(steps.length, 'step')}${left}.`,
+        kinds.length > 0 ? el('div', {class: 'path-kinds'}, stackedBar(kinds.map((part) => ({kind: part.kind, name: part.kind, ns: part.ns})), whole),
+            barLegend(kinds.map((part) => ({kind: part.kind, name: `${part.kind} ${timeText(part.ns)} (${shareText(part.share ?? part.ns / whole)})`})))) : null,
+        steps.length > 0 ? pathStrip(steps.slice(0, STRIP_STEPS), jump ?? (() => {})) : null,
+        steps.length > 0 ? stepTable(steps, whole, jump) : null);
+}
+
+/** @param {PathStep[]} steps @param {number} whole @param {((step: PathStep) => void) | null} jump */
+function stepTable(steps, whole, jump) {
+    const longest = Math.max(1, ...steps.map((step) => step.end_ns - step.start_ns));
+    /** @type {Column<PathStep>[]} */
+    const columns = [
+        {title: 'Start', isNumber: true, key: (step) => step.start_ns, show: (step) => timeText(step.start_ns), exact: (step) => timeExact(step.start_ns)},
+        {title: 'What', key: (step) => step.name, show: (step) => (jump && typeof step.track === 'number'
+            ? el('button', {type: 'button', class: 'link', title: 'Show it in the timeline', onclick: () => jump(step)}, step.name) : step.name)},
+        {title: 'Kind', key: (step) => step.kind, show: (step) => kindChip(step.kind)},
+        {title: 'Rank', isNumber: true, key: (step) => step.rank, show: (step) => (typeof step.rank === 'number' ? String(step.rank) : '')},
+        {title: 'Lasts', isNumber: true, key: (step) => step.end_ns - step.start_ns, show: (step) => timeText(step.end_ns - step.start_ns),
+            exact: (step) => timeExact(step.end_ns - step.start_ns)},
+        {title: 'Share', isNumber: true, key: (step) => step.end_ns - step.start_ns, meaning: 'of the path',
+            show: (step) => el('span', {class: 'with-bar'}, smallBar((step.end_ns - step.start_ns) / longest, step.kind), shareText((step.end_ns - step.start_ns) / whole))},
+        {title: 'Waited for', show: (step) => step.why ?? ''},
+    ];
+    return sortableTable('Steps of the critical path, in order of time', columns, steps, {first: 15});
+}

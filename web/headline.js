@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// headline.js - the answer in one look: how long, how well, and what holds it back.
+
+import {el} from './dom.js';
+import {countText, isKnown, roughText, shareText, timeExact, timeText} from './units.js';
+/** @import {Headline, Run} from './types.js' */
+
+/** @param {string} label @param {string} value @param {string | null} note @param {string} meaning */
+function figure(label, value, note, meaning) {
+    return el('div', {class: 'figure', title: meaning},
+        el('div', {class: 'figure-label'}, label), el('div', {class: 'figure-value'}, ...withSmallUnit(value)), note && el('div', {class: 'figure-note'}, note));
+}
+
+/** The unit smaller than the number. @param {string} value */
+export function withSmallUnit(value) {
+    const cut = value.indexOf('\u00a0');
+    return cut < 0 ? [value] : [value.slice(0, cut), el('span', {class: 'unit'}, value.slice(cut))];
+}
+
+/** Only figures that are known are shown. @param {Headline} h */
+function figures(h) {
+    const list = [];
+    if (isKnown(h.time_ns)) list.push(figure('Time', timeText(h.time_ns), null, `From the first event to the last: ${timeExact(h.time_ns)}`));
+    if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(h.tokens_per_s)}\u00a0tokens/s`, null, 'Tokens of the whole job in a second'));
+    if (isKnown(h.mfu)) list.push(figure('MFU', shareText(h.mfu), 'model FLOPs utilisation', 'The share of the peak arithmetic of all ranks that the model itself needed'));
+    if (isKnown(h.exposed_comm_ns) || isKnown(h.exposed_comm_share)) {
+        const share = isKnown(h.exposed_comm_share) ? shareText(h.exposed_comm_share) : null;
+        const ns = isKnown(h.exposed_comm_ns) ? timeText(h.exposed_comm_ns) : null;
+        list.push(figure('Exposed communication', share ?? ns ?? '', share && ns ? `${ns} of a rank\u2019s time` : null,
+            'Time in which a rank communicates and computes nothing'));
+    }
+    if (isKnown(h.ranks)) list.push(figure('Ranks', countText(h.ranks), null, 'Processes, each with its own accelerator'));
+    if (isKnown(h.events)) list.push(figure('Events', roughText(h.events), null, `${countText(h.events)} events`));
+    return list;
+}
+
+/** @param {Run} run */
+export function headlinePanel(run) {
+    const headline = run.headline ?? {};
+    const list = figures(headline);
+    return el('section', {class: 'panel headline', id: 'headline', 'data-title': 'Summary', 'aria-label': 'Summary'},
+        headline.sentence && el('p', {class: 'sentence'}, headline.sentence),
+        list.length > 0 ? el('div', {class: 'figures'}, ...list)
+            : el('p', {class: 'hint'}, 'No figures are known of this run: it may not have come to its end.'));
+}

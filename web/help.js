@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// help.js - the keys, in a dialog.
+
+import {el} from './dom.js';
+
+/** @type {[string, [string[], string][]][]} */
+const HELP = [
+    ['Everywhere', [
+        [['?'], 'this help'], [['/'], 'find spans by name'], [['T'], 'colours: system, light, dark'],
+        [['J', 'K'], 'next and previous part of the page'], [['Esc'], 'close, clear'],
+    ]],
+    ['Timeline', [
+        [['W', '+'], 'zoom in'], [['S', '\u2212'], 'zoom out'], [['A', '\u2190'], 'move left (with Shift, far)'], [['D', '\u2192'], 'move right'],
+        [['\u2191', '\u2193'], 'scroll the ranks'], [['0'], 'the whole run'], [['F'], 'zoom to what is selected or measured'],
+        [['[', ']'], 'span before, after'], [['C'], 'open or close all ranks'], [['Enter'], 'in the search: next match; with Shift, the one before'],
+    ]],
+    ['Mouse', [
+        [['wheel'], 'zoom at the mouse; over the names: scroll'], [['drag'], 'move'], [['drag on the ruler', 'Shift + drag'], 'measure'],
+        [['click'], 'details of a span; on a rank: open or close it'], [['double click'], 'zoom to the span'],
+    ]],
+];
+
+/** @returns {HTMLDialogElement} */
+export function helpDialog() {
+    const dialog = el('dialog', {id: 'help', 'aria-labelledby': 'help-title'},
+        el('h2', {id: 'help-title'}, 'Keys and mouse'),
+        el('div', {class: 'help-parts'}, ...HELP.map(([title, keys]) => el('div', {}, el('h3', {}, title), el('dl', {}, ...keys.flatMap(([names, meaning]) => [
+            el('dt', {}, ...names.flatMap((name, k) => [k > 0 ? ' ' : null, el('kbd', {}, name)])), el('dd', {}, meaning)]))))),
+        el('form', {method: 'dialog'}, el('button', {type: 'submit', class: 'primary', autofocus: true}, 'Close')));
+    dialog.addEventListener('click', (event) => {
+        if (event.target === dialog) dialog.close();
+    });
+    return dialog;
+}

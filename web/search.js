@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// search.js - spans by name: which texts match, and which span comes next in time.
+//
+// Texts are few, spans many: a search is over the texts, and a step a single pass over the spans.  No list of
+// results is kept, so a search for what every span is called costs nothing more.
+
+/** @import {Timeline} from './columns.js' */
+/** @import {Search} from './view.js' */
+
+/** @param {Timeline} timeline @param {string} text @returns {Search | null} */
+export function searchFor(timeline, text) {
+    const wanted = text.trim().toLowerCase();
+    if (wanted === '') return null;
+    const isMatch = Uint8Array.from(timeline.meta.texts, (one) => (one.toLowerCase().includes(wanted) ? 1 : 0));
+    let count = 0;
+    for (let k = 0; k < timeline.count; k++) count += isMatch[timeline.name[k]];
+    return {text, isMatch, count};
+}
+
+/** Whether a comes before b: by start, then by number. @param {Timeline} timeline
+ *  @param {number} a @param {number} b */
+function comesBefore(timeline, a, b) {
+    return timeline.start[a] !== timeline.start[b] ? timeline.start[a] < timeline.start[b] : a < b;
+}
+
+/** The match after (or before) a span; around the end it begins anew.
+ *  @param {Timeline} timeline @param {Search} search
+ *  @param {number} current  or -1 @param {1 | -1} step @returns {number} */
+export function nextMatch(timeline, search, current, step) {
+    /** @param {number} a @param {number} b */
+    const isAhead = (a, b) => (step === 1 ? comesBefore(timeline, a, b) : comesBefore(timeline, b, a));
+    let next = -1;
+    let first = -1;
+    for (let k = 0; k < timeline.count; k++) {
+        if (!search.isMatch[timeline.name[k]] || k === current) continue;
+        if (first < 0 || isAhead(k, first)) first = k;
+        if (current >= 0 && isAhead(current, k) && (next < 0 || isAhead(k, next))) next = k;
+    }
+    return next >= 0 ? next : first >= 0 ? first : search.count > 0 ? current : -1;
+}
+
+/** Which match, counted from 1 in order of time, a span is; 0: none. @param {Timeline} timeline
+ *  @param {Search} search @param {number} span */
+export function matchNumber(timeline, search, span) {
+    if (span < 0 || !search.isMatch[timeline.name[span]]) return 0;
+    let number = 1;
+    for (let k = 0; k < timeline.count; k++) {
+        if (search.isMatch[timeline.name[k]] && comesBefore(timeline, k, span)) number++;
+    }
+    return number;
+}

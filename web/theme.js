@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// theme.js - light, dark, or as the system has it.
+
+import {el} from './dom.js';
+
+const THEMES = ['system', 'light', 'dark'];
+
+/** @param {string} theme */
+function applyTheme(theme) {
+    if (theme === 'system') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+}
+
+/** Storage may be forbidden for files; then the choice lasts as long as the page. @param {string} [theme] */
+function remember(theme) {
+    try {
+        if (theme) localStorage.setItem('orrery-theme', theme);
+        return localStorage.getItem('orrery-theme') ?? 'system';
+    } catch {
+        return theme ?? 'system';
+    }
+}
+
+/** A button that goes round; the canvases are drawn anew. @param {() => void} onChange */
+export function themeButton(onChange) {
+    let theme = THEMES.includes(remember()) ? remember() : 'system';
+    const button = el('button', {type: 'button', id: 'theme', class: 'quiet no-print', onclick: () => {
+        theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+        remember(theme);
+        show();
+        onChange();
+    }});
+    const show = () => {
+        applyTheme(theme);
+        const sign = theme === 'light' ? '\u2600' : theme === 'dark' ? '\u263e' : '\u25d0';
+        button.replaceChildren(el('span', {'aria-hidden': 'true'}, sign), ` ${theme}`);
+        button.title = `Colours: ${theme}; press for the next (T)`;
+        button.setAttribute('aria-label', button.title);
+    };
+    show();
+    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', onChange);
+    /* Paper is white: canvases are drawn in the light colours while the page is printed. */
+    window.addEventListener('beforeprint', () => {
+        document.documentElement.dataset.theme = 'light';
+        onChange();
+    });
+    window.addEventListener('afterprint', () => {
+        applyTheme(theme);
+        onChange();
+    });
+    return button;
+}

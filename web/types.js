@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// types.js - the document that a report carries, as types; docs/format/report.md says it in words.
+//
+// Every figure may be missing (null or no key): then it is not known, and the page says so instead of drawing
+// a zero.  Times are nanoseconds, sizes bytes, rates bytes per second, shares 0 to 1.
+
+/** @typedef {number | null | undefined} Maybe */
+
+/**
+ * @typedef {object} Headline
+ * @property {Maybe} [time_ns]
+ * @property {Maybe} [ranks]
+ * @property {Maybe} [tokens_per_s]
+ * @property {Maybe} [mfu]
+ * @property {Maybe} [exposed_comm_ns]
+ * @property {Maybe} [exposed_comm_share]
+ * @property {Maybe} [events]
+ * @property {string | null} [sentence]
+ */
+
+/**
+ * @typedef {object} BreakdownRow
+ * @property {string} name
+ * @property {string | null} [ranks]
+ * @property {Maybe} [count]
+ * @property {Maybe} [total_ns]
+ * @property {Maybe} [compute_ns]
+ * @property {Maybe} [comm_exposed_ns]
+ * @property {Maybe} [comm_overlapped_ns]
+ * @property {Maybe} [memory_ns]
+ * @property {Maybe} [host_ns]
+ * @property {Maybe} [idle_ns]
+ */
+
+/**
+ * @typedef {object} TimelineMeta
+ * @property {string} script            id of the script element with the events
+ * @property {number} tick_ps
+ * @property {number} start_ns
+ * @property {number} end_ns
+ * @property {number} spans
+ * @property {Maybe} [left_out]         spans too short to be kept
+ * @property {Maybe} [ranks_left_out]   ranks like one that is here
+ * @property {string[]} texts
+ * @property {string[]} kinds
+ * @property {{rank: Maybe, name: string}[]} tracks
+ * @property {{rank: Maybe, name: string, unit: string}[]} [counters]
+ */
+
+/**
+ * @typedef {object} PathStep
+ * @property {Maybe} [rank]
+ * @property {string} name
+ * @property {string} kind
+ * @property {number} start_ns
+ * @property {number} end_ns
+ * @property {string | null} [why]
+ * @property {Maybe} [track]
+ */
+
+/**
+ * @typedef {object} CriticalPath
+ * @property {Maybe} [total_ns]
+ * @property {{kind: string, ns: number, share: Maybe}[] | null} [by_kind]
+ * @property {PathStep[] | null} [steps]
+ * @property {Maybe} [steps_left_out]
+ */
+
+/**
+ * @typedef {object} CollectiveRow
+ * @property {string} type
+ * @property {string | null} [group]
+ * @property {string | null} [ranks]    who takes part
+ * @property {Maybe} [group_ranks]
+ * @property {Maybe} [count]
+ * @property {Maybe} [size_bytes]
+ * @property {Maybe} [time_ns]
+ * @property {Maybe} [total_ns]
+ * @property {Maybe} [algorithm_Bps]
+ * @property {Maybe} [bus_Bps]
+ * @property {Maybe} [exposed_share]
+ */
+
+/**
+ * @typedef {object} Dimension
+ * @property {string} name
+ * @property {Maybe} [size]
+ * @property {Maybe} [bandwidth_Bps]
+ * @property {Maybe} [latency_ns]
+ * @property {Maybe} [utilisation]
+ */
+
+/** @typedef {{id: number, kind: string, label?: string | null}} NetNode */
+
+/**
+ * @typedef {object} NetLink
+ * @property {number} from
+ * @property {number} to
+ * @property {Maybe} [bandwidth_Bps]
+ * @property {Maybe} [bytes]
+ * @property {Maybe} [utilisation]
+ * @property {Maybe} [busy_ns]
+ */
+
+/**
+ * @typedef {object} Topology
+ * @property {Dimension[] | null} [dimensions]
+ * @property {NetNode[] | null} [nodes]
+ * @property {NetLink[] | null} [links]
+ * @property {Maybe} [links_left_out]
+ */
+
+/** @typedef {{name: string, peak_bytes?: Maybe, t_ns: number[], bytes: number[]}} MemorySeries */
+
+/** @typedef {{capacity_bytes?: Maybe, series?: MemorySeries[] | null}} MemoryUse */
+
+/**
+ * @typedef {object} PipelineStage
+ * @property {string} name
+ * @property {string | null} [ranks]
+ * @property {Maybe} [busy_ns]
+ * @property {Maybe} [bubble_ns]
+ * @property {Maybe} [bubble_share]
+ */
+
+/** @typedef {{bubble_share?: Maybe, stages?: PipelineStage[] | null}} Pipeline */
+
+/** @typedef {{change: string, time_ns?: Maybe, gain_share?: Maybe, how?: string | null}} WhatIf */
+
+/** @typedef {{title: string, lines: string[]}} Stall */
+
+/** @typedef {{what: string, path?: string | null, hash?: string | null, bytes?: Maybe}} InputFile */
+
+/**
+ * @typedef {object} Run
+ * @property {string} name
+ * @property {string | null} [kind]     "simulated" or "measured"
+ * @property {Headline | null} [headline]
+ * @property {BreakdownRow[] | null} [breakdown]
+ * @property {TimelineMeta | null} [timeline]
+ * @property {CriticalPath | null} [critical_path]
+ * @property {CollectiveRow[] | null} [collectives]
+ * @property {Topology | null} [topology]
+ * @property {MemoryUse | null} [memory]
+ * @property {Pipeline | null} [pipeline]
+ * @property {WhatIf[] | null} [what_if]
+ * @property {Stall | null} [stall]
+ * @property {InputFile[] | null} [inputs]
+ * @property {{name: string, value: string}[] | null} [options]
+ * @property {string[] | null} [notes]
+ */
+
+/** @typedef {{name: string, kind?: string | null, ns: Maybe[]}} ComparisonRow */
+
+/**
+ * @typedef {object} ReportDocument
+ * @property {number} format
+ * @property {string | null} [program]
+ * @property {string | null} [title]
+ * @property {string | null} [made_from]
+ * @property {Run[]} runs
+ * @property {{rows: ComparisonRow[]} | null} [comparison]
+ */
+
+export {};

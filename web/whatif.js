@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// whatif.js - what to change: how much faster the run would be, the most rewarding change first.
+
+import {el} from './dom.js';
+import {smallBar} from './bars.js';
+import {listOf, missingPanel, panel} from './panel.js';
+import {sortableTable} from './table.js';
+import {changeText, isKnown, timeExact, timeText} from './units.js';
+/** @import {Column} from './table.js' */
+/** @import {Run, WhatIf} from './types.js' */
+
+/** @param {Run} run */
+export function whatIfPanel(run) {
+    const rows = [...listOf(run.what_if)].sort((a, b) => (b.gain_share ?? -Infinity) - (a.gain_share ?? -Infinity));
+    if (rows.length === 0) return missingPanel('whatif', 'What if', 'No variations were tried; ask for them when the report is made.');
+    const most = Math.max(0.01, ...rows.map((row) => row.gain_share ?? 0));
+    /** @type {Column<WhatIf>[]} */
+    const columns = [
+        {title: 'Change', key: (row) => row.change, show: (row) => el('b', {}, row.change)},
+        {title: 'Time', isNumber: true, key: (row) => row.time_ns, show: (row) => timeText(row.time_ns), exact: (row) => timeExact(row.time_ns)},
+        {title: 'Change of the time', isNumber: true, key: (row) => row.gain_share, meaning: 'against this run; negative is faster',
+            show: (row) => el('span', {class: 'with-bar wide'}, smallBar((row.gain_share ?? 0) / most), isKnown(row.gain_share) ? changeText(-row.gain_share) : changeText(null))},
+        {title: 'How it was found', key: (row) => row.how, show: (row) => row.how ?? ''},
+    ];
+    return panel('whatif', 'What if', 'How the time would change if one thing were different.', sortableTable('Variations', columns, rows));
+}
