@@ -216,6 +216,6 @@ orr_code orr__merge_fill(orr__merger *m, const uint32_t *order, orr_error *err)
     if (m->l->device.world != ORR__NO_NUMBER)
         m->l->linked->world = m->l->device.world;
     if (m->l->device.groups.len)
-        orr__linked_read_groups(m->l->linked, m->l->device.groups);
-    return ORR_OK;
+        (void)orr__linked_read_groups(m->l->linked, m->l->device.groups);
+    return m->l->linked->is_out_of_memory ? orr_no_memory(err) : ORR_OK;
 }

@@ -59,9 +59,10 @@ static void add_micros(writer *w, values *v, const char *key, int64_t ns)
     if (ns < 0)
         orr_buf_byte(&w->values, '-');
     const uint64_t n = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    orr_buf_print(&w->values, "%llu.%03u", (unsigned long long)(n / 1000), (unsigned)(n % 1000));
-    while (w->values.ptr[w->values.len - 1] == '0' && w->values.ptr[w->values.len - 2] != '.')
-        w->values.len--;
+    const unsigned part = (unsigned)(n % 1000); /* zeros at the end are left out */
+    const unsigned cut = part % 10 ? 1 : part % 100 ? 10 : 100;
+    orr_buf_u64(&w->values, n / 1000);
+    orr_buf_print(&w->values, ".%0*u", cut == 1 ? 3 : cut == 10 ? 2 : 1, part / cut);
 }
 
 static void add_text_if(writer *w, values *v, const char *key, orr_str s)

@@ -108,7 +108,7 @@ static orr_code probe_file(orr__torch_file *f, orr_error *err)
         return code;
     if (looks_like_json(orr_input_bytes(in))) {
         code = orr_json_open(orr_input_bytes(in), f->path, &p.j, err);
-        if (!code && (code = look(&p, err)) && f->kind != ORR__FILE_OTHER)
+        if (!code && (code = look(&p, err)) == ORR_EINPUT && f->kind != ORR__FILE_OTHER)
             code = ORR_OK;
     }
     orr_json_close(p.j);
