@@ -1,73 +1,352 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_link.c - orrery link: PyTorch's two traces of a rank made one. */
-#include "command.h"
+/* cmd_link.c - orrery link: PyTorch's traces, host and device, of one rank or of all, made one.
+ *
+ * What OUT ends in says what is written: .json is the linked trace in the form of chakra_trace_link, anything else
+ * a trace or a set that can be simulated.  With --compat it is that program. */
+#include "convert.h"
 
+#include <orrery/check.h>
 #include <orrery/link.h>
+#include <orrery/view.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "where the linked trace goes", .required = true},
-    {"compat", 0, NULL, "exactly as chakra_trace_link, its defects included"},
+    {"output", 'o', "OUT", "what to write; its ending says in which form", .required = true},
+    {"ranks", 'r', "DIR", "all ranks of a job: every host and device trace in this folder"},
+    {"step", 0, "N", "of several steps only this one: ProfilerStep#N; or all", .fallback = "all"},
+    {"timeline", 0, "FILE", "what was measured, for Perfetto"},
     {"strict", 0, NULL, "the first trouble with the input is an error"},
+    {"compat", 0, NULL, "exactly as chakra_trace_link, its defects included"},
+    {"compress", 'z', NULL, "compress a .orr file"},
+    {"threads", 'j', "N", "how many ranks at a time; 0: one per core", CLI_COUNT, 0, 1024, "0"},
     {"json", 0, NULL, "say what was linked as one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"HOST", "the execution trace of PyTorch's observer", CLI_ONCE},
-    {"DEVICE", "the trace of its profiler, Kineto", CLI_ONCE},
+    {"FILE", "a host trace, a device trace, or both; in any order, compressed or not", CLI_ANY},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"Both traces of a rank made one:", "orrery link host.json device.json -o linked.json", 0},
+    {"Both traces of a rank made one, and simulated:",
+     "orrery link host.json device.json -o rank.et", 0},
+    {"", "orrery info rank.et", 0},
+    {"The same in the form that other tools read:",
+     "orrery link host.json device.json -o linked.json", 0},
+    {"Exactly what chakra_trace_link writes:",
+     "orrery link --compat host.json device.json -o linked.json", 0},
+    {"Only what the device trace knows, and a timeline of it:",
+     "orrery link device.json --timeline run.json -o device.et", 0},
+    {"All ranks of a job, whatever their files are called:",
+     "orrery link --ranks traces -o job.orr", 0},
     {0},
 };
 
-static void print_json(const orr_link_counts *counts)
+/* ---- what the user asked for ---- */
+
+static orr_code read_step(const cli_context *c, orr_link_options *opt, orr_error *err)
 {
-    printf("{\"format\": \"orrery link\", \"version\": 1");
-    for (int k = 0; k < ORR_LINK_COUNTERS; k++)
-        printf(", \"%s\": %" PRIu64, orr_link_counter_name((orr_link_counter)k), counts->of[k]);
-    printf("}\n");
+    const char *text = cli_text(c, "step");
+    char *end;
+    if (strcmp(text, "all") == 0)
+        return ORR_OK;
+    const long long n = strtoll(text, &end, 10);
+    if (end == text || *end || n < 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--step '%s' is neither a number nor 'all'", text);
+    opt->has_step = true;
+    opt->step = n;
+    return ORR_OK;
 }
 
-static void print_counts(const cli_context *c, const orr_link_counts *counts)
+static orr_code check_usage(const cli_context *c, const cli_target *to, orr_error *err)
+{
+    const bool has_ranks = cli_given(c, "ranks");
+    if (has_ranks && c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--ranks DIR and files exclude each other");
+    if (!has_ranks && !c->arg_count)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "no files: give a host and a device trace, or --ranks DIR");
+    if (c->arg_count > 2)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "more than two files: the ranks of a job are linked with --ranks DIR");
+    if (cli_flag(c, "compat") &&
+        (c->arg_count != 2 || cli_given(c, "timeline") || cli_given(c, "step")))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--compat takes a host trace, a device trace and nothing else");
+    if (cli_flag(c, "compress") && to->form != CLI_FORM_SET)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--compress is for .orr files; let '%s' end in .gz or .zst", to->path);
+    if (cli_flag(c, "json") && strcmp(to->path, "-") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+    return ORR_OK;
+}
+
+/* ---- words ---- */
+
+static orr_link_counts sum_counts(const orr_link_job *job)
+{
+    orr_link_counts sum = {{0}};
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
+        for (int k = 0; k < ORR_LINK_COUNTERS; k++)
+            sum.of[k] += orr_link_job_rank(job, i)->counts.of[k];
+    }
+    return sum;
+}
+
+static void say_counts(const cli_context *c, const orr_link_counts *counts)
 {
     for (int k = 0; k < ORR_LINK_COUNTERS; k++) {
+        const orr_link_counter counter = (orr_link_counter)k;
         if (counts->of[k])
             cli_note(c, "%10" PRIu64 "  %s%s\n", counts->of[k],
-                     orr_link_counter_is_trouble((orr_link_counter)k) ? "warning: " : "",
-                     orr_link_counter_help((orr_link_counter)k));
+                     orr_link_counter_is_trouble(counter) ? "warning: " : "",
+                     orr_link_counter_help(counter));
     }
 }
 
-static orr_code link_run(cli_context *c, orr_error *err)
+/* What making the traces met with. */
+static const struct {
+    const char *name, *help;
+    size_t at;
+} odd[] = {
+#define ODD(field, help)                                  \
+    {                                                     \
+#field, help, offsetof(orr_pytorch_report, field) \
+    }
+    ODD(collectives, "collectives"),
+    ODD(messages, "messages"),
+    ODD(kinds_unknown, "warning: communication of a kind that is not known"),
+    ODD(sizes_unknown, "warning: communication without a size"),
+    ODD(peers_unknown, "warning: messages without a peer"),
+    ODD(parents_missing, "warning: nodes whose parent is not there"),
+    ODD(dependencies_missing, "warning: dependencies on nodes that are not there"),
+    ODD(dependencies_refused, "warning: dependencies that the clock speaks against"),
+    ODD(dependencies_circular, "warning: dependencies in a circle, left out"),
+#undef ODD
+};
+enum { ODDS = sizeof odd / sizeof *odd };
+
+static uint64_t sum_odd(const orr_link_job *job, int k)
 {
-    const orr_link_options opt = {.is_compat = cli_flag(c, "compat"),
-                                  .is_strict = cli_flag(c, "strict")};
+    uint64_t sum = 0, v;
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
+        memcpy(&v, (const char *)&orr_link_job_rank(job, i)->report + odd[k].at, sizeof v);
+        sum += v;
+    }
+    return sum;
+}
+
+static void say_ranks(const cli_context *c, const orr_link_job *job)
+{
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
+        const orr_link_rank *r = orr_link_job_rank(job, i);
+        cli_note(c, "rank %" PRIu32 "%s: %s%s%s", r->rank,
+                 r->is_guessed ? " (by the order of names)" : "", r->host ? r->host : "",
+                 r->host && r->device ? " + " : "", r->device ? r->device : "");
+        if (r->is_aligned)
+            cli_note(c, "; clock %+.3f us, by %" PRIu64 " collectives", (double)r->clock_ns / 1000,
+                     r->shared);
+        cli_note(c, "\n");
+    }
+}
+
+static void say_job(const cli_context *c, const orr_link_job *job)
+{
+    const orr_link_counts sum = sum_counts(job);
+    if (orr_link_job_rank_count(job) > 1)
+        say_ranks(c, job);
+    say_counts(c, &sum);
+    for (int k = 0; k < ODDS; k++) {
+        const uint64_t n = sum_odd(job, k);
+        if (n)
+            cli_note(c, "%10" PRIu64 "  %s\n", n, odd[k].help);
+    }
+    if (orr_link_job_inferred(job))
+        cli_note(c, "%10" PRIu64 "  collectives whose group comparing the ranks told\n",
+                 orr_link_job_inferred(job));
+}
+
+static void print_rank(const orr_link_rank *r)
+{
+    printf("{\"rank\": %" PRIu32 ", \"is_guessed\": %s, \"host\": ", r->rank,
+           r->is_guessed ? "true" : "false");
+    r->host ? cli_json_text(r->host) : (void)printf("null");
+    printf(", \"device\": ");
+    r->device ? cli_json_text(r->device) : (void)printf("null");
+    printf(", \"clock_ns\": %" PRId64 ", \"clock_collectives\": %" PRIu64, r->clock_ns, r->shared);
+    for (int k = 0; k < ORR_LINK_COUNTERS; k++)
+        printf(", \"%s\": %" PRIu64, orr_link_counter_name((orr_link_counter)k), r->counts.of[k]);
+    printf("}");
+}
+
+static void print_counts(const orr_link_counts *counts)
+{
+    for (int k = 0; k < ORR_LINK_COUNTERS; k++)
+        printf(", \"%s\": %" PRIu64, orr_link_counter_name((orr_link_counter)k), counts->of[k]);
+}
+
+static void print_job(const orr_link_job *job, const orr_check_report *report)
+{
+    const orr_link_counts sum = sum_counts(job);
+    printf("{\"format\": \"orrery link\", \"version\": 1, \"ranks\": [");
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
+        printf("%s", i ? ", " : "");
+        print_rank(orr_link_job_rank(job, i));
+    }
+    printf("]");
+    print_counts(&sum);
+    for (int k = 0; k < ODDS; k++)
+        printf(", \"%s\": %" PRIu64, odd[k].name, sum_odd(job, k));
+    printf(", \"groups_inferred\": %" PRIu64 ", \"mismatches\": [", orr_link_job_inferred(job));
+    for (size_t i = 0; report && i < report->finding_count; i++) {
+        printf("%s", i ? ", " : "");
+        cli_json_text(report->findings[i].text);
+    }
+    printf("]}\n");
+}
+
+/* ---- writing ---- */
+
+static orr_code write_timeline(const cli_context *c, const orr_link_job *job, orr_error *err)
+{
+    orr_timeline *t;
+    orr_code code;
+    if (!cli_given(c, "timeline"))
+        return ORR_OK;
+    if ((code = orr_link_job_timeline(job, &t, err)))
+        return code;
+    code = orr_view_chrome(t, cli_text(c, "timeline"), err);
+    orr_timeline_destroy(t);
+    return code;
+}
+
+/* The linked traces as JSON: OUT, or with several ranks OUT with the rank in front of its ending. */
+static orr_code write_linked(const orr_link_job *job, const cli_target *to, orr_error *err)
+{
+    const uint32_t count = orr_link_job_rank_count(job);
+    orr_code code = ORR_OK;
+    if (count == 1)
+        return orr_link_write(orr_link_job_link(job, 0), to->path, err);
+    for (uint32_t i = 0; i < count && !code; i++) {
+        char path[4096];
+        const int n = snprintf(path, sizeof path, "%.*s.%" PRIu32 "%s", (int)to->stem, to->path, i,
+                               to->path + to->stem);
+        if (n < 0 || (size_t)n >= sizeof path)
+            return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+        code = orr_link_write(orr_link_job_link(job, i), path, err);
+    }
+    return code;
+}
+
+static orr_code write_traces(const cli_context *c,
+                             const orr_set *s,
+                             const cli_target *to,
+                             orr_error *err)
+{
+    if (to->form == CLI_FORM_SET)
+        return orr_set_save(s, to->path,
+                            &(orr_set_save_options){.compress = cli_flag(c, "compress")}, err);
+    if (to->form == CLI_FORM_JSONL && orr_set_rank_count(s) == 1)
+        return orr_view_json(orr_set_trace(s, 0), to->path,
+                             &(orr_view_json_options){.form = ORR_VIEW_JSONL}, err);
+    if (to->form == CLI_FORM_ET && orr_set_rank_count(s) == 1)
+        return orr_trace_write(orr_set_trace(s, 0), to->path, NULL, err);
+    if (to->form != CLI_FORM_PREFIX)
+        return orr_fail(err, ORR_EUSAGE, NULL, "all ranks in one file are a .orr; '%s' is none",
+                        to->path);
+    return orr_set_write_files(s, to->path, &(orr_write_options){0},
+                               (unsigned)cli_count(c, "threads"), err);
+}
+
+/* Do the ranks fit together?  What one rank alone has to say was counted already. */
+static orr_code compare_ranks(cli_context *c,
+                              const orr_set *s,
+                              orr_check_report **out,
+                              orr_error *err)
+{
+    orr_code code = orr_check_set(s, NULL, out, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < (*out)->finding_count; i++)
+        cli_note(c, "%s\n", (*out)->findings[i].text);
+    return ORR_OK;
+}
+
+static orr_code write_job(cli_context *c, orr_link_job *job, const cli_target *to, orr_error *err)
+{
+    orr_check_report *report = NULL;
+    const orr_set *s;
+    orr_code code = ORR_OK;
+    if (to->form == CLI_FORM_JSON) {
+        code = write_linked(job, to, err);
+    } else if (!(code = orr_link_job_set(job, &s, err)) && !(code = write_traces(c, s, to, err))) {
+        say_job(c, job);
+        code = compare_ranks(c, s, &report, err);
+    }
+    if (!code)
+        code = write_timeline(c, job, err);
+    if (!code && to->form == CLI_FORM_JSON)
+        say_job(c, job);
+    if (!code && cli_flag(c, "json"))
+        print_job(job, report);
+    orr_check_report_destroy(report);
+    return code;
+}
+
+static orr_code link_compat(cli_context *c, orr_error *err)
+{
     orr_link *l;
-    orr_code code = orr_link_open(c->args[0], c->args[1], &opt, &l, err);
+    orr_code code = orr_link_open(
+        c->args[0], c->args[1],
+        &(orr_link_options){.is_compat = true, .is_strict = cli_flag(c, "strict")}, &l, err);
     if (code)
         return code;
     if (!(code = orr_link_write(l, cli_text(c, "output"), err))) {
-        if (cli_flag(c, "json"))
-            print_json(orr_link_counts_of(l));
-        else
-            print_counts(c, orr_link_counts_of(l));
+        say_counts(c, orr_link_counts_of(l));
+        if (cli_flag(c, "json")) {
+            printf("{\"format\": \"orrery link\", \"version\": 1");
+            print_counts(orr_link_counts_of(l));
+            printf("}\n");
+        }
     }
     orr_link_close(l);
     return code;
 }
 
+static orr_code link_run(cli_context *c, orr_error *err)
+{
+    const cli_target to = cli_target_of(cli_text(c, "output"));
+    orr_link_options opt = {.is_strict = cli_flag(c, "strict"),
+                            .threads = (unsigned)cli_count(c, "threads")};
+    const char *folder = cli_text(c, "ranks");
+    orr_link_job *job;
+    orr_code code = check_usage(c, &to, err);
+    if (code || (code = read_step(c, &opt, err)))
+        return code;
+    if (cli_flag(c, "compat"))
+        return link_compat(c, err);
+    const char *const *paths = folder ? &folder : (const char *const *)c->args;
+    if ((code = orr_link_job_open(paths, folder ? 1 : (size_t)c->arg_count, &opt, &job, err)))
+        return code;
+    code = write_job(c, job, &to, err);
+    orr_link_job_close(job);
+    return code;
+}
+
 const cli_command cli_cmd_link = {
     .name = "link",
-    .summary = "make PyTorch's host and device traces one",
+    .summary = "PyTorch's host and device traces made one that can be simulated",
+    .description =
+        "A rank of a PyTorch job is recorded twice: its observer writes what was called, with which tensors (the execution "
+        "trace of the host), its profiler writes when that ran and what it started on the device (the Kineto trace).  This "
+        "makes one of them, for one rank or for all.  Which file is which, and of which rank, is seen from what is in it.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .see_also = "orrery-convert(1), orrery-check(1), orrery-run(1)",
+    .see_also = "orrery-check(1), orrery-convert(1), orrery-run(1)",
     .run = link_run,
 };

@@ -14,8 +14,9 @@
 #ifndef ORRERY_LINK_H
 #define ORRERY_LINK_H
 
-#include <orrery/error.h>
-#include <orrery/types.h>
+#include <orrery/pytorch.h>
+#include <orrery/set.h>
+#include <orrery/timeline.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,7 +34,6 @@ typedef enum orr_link_counter {
     ORR_LINK_REPLAYED,      /* device operations of CUDA graphs */
     /* From here on: trouble. */
     ORR_LINK_BAD_EVENTS,      /* events without a name, a time stamp or another field they need */
-    ORR_LINK_BAD_NODES,       /* host nodes without an id or a name */
     ORR_LINK_NEGATIVE_TIMES,  /* durations below zero */
     ORR_LINK_DUPLICATE_NODES, /* host nodes with an id that another one has: the last one counts */
     ORR_LINK_DUPLICATE_LAUNCHES, /* calls with a correlation that another one has: the first one counts */
@@ -54,10 +54,11 @@ typedef struct orr_link_counts {
 } orr_link_counts;
 
 typedef struct orr_link_options {
-    bool is_compat; /* exactly what chakra_trace_link writes, and what it refuses is an error */
-    bool is_strict; /* the first trouble is an error */
-    bool has_step;  /* of several steps this one alone; else all that was recorded */
-    int64_t step;   /* its number: N of ProfilerStep#N */
+    bool is_compat;   /* exactly what chakra_trace_link writes, and what it refuses is an error */
+    bool is_strict;   /* the first trouble is an error */
+    bool has_step;    /* of several steps this one alone; else all that was recorded */
+    int64_t step;     /* its number: N of ProfilerStep#N */
+    unsigned threads; /* of a job: ranks at a time; 0: one per core */
 } orr_link_options;
 
 typedef struct orr_link orr_link;
@@ -68,11 +69,61 @@ ORR_API orr_code orr_link_open(const char *host,
                                const orr_link_options *opt,
                                orr_link **out,
                                orr_error *err) ORR_MUST_CHECK;
+/* The same from memory, which must stay until close; messages call them "host" and "device". */
+ORR_API orr_code orr_link_parse(const orr_span *host,
+                                const orr_span *device,
+                                const orr_link_options *opt,
+                                orr_link **out,
+                                orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_link_close(orr_link *l); /* NULL is fine */
 
 ORR_API const orr_link_counts *orr_link_counts_of(const orr_link *l);
 /* The linked trace as JSON; a name in .gz or .zst is compressed, "-" is standard output. */
 ORR_API orr_code orr_link_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
+
+/* ---- all ranks of a job ----
+ *
+ *     const char *const paths[] = {"traces/"};
+ *     orr_link_job *job;
+ *     if (orr_link_job_open(paths, 1, NULL, &job, &err)) return report(&err);
+ *     if (orr_link_job_set(job, &set, &err) || orr_set_save(set, "job.orr", NULL, &err)) return report(&err);
+ *     orr_link_job_close(job);
+ */
+typedef struct orr_link_job orr_link_job;
+
+typedef struct orr_link_rank {
+    uint32_t rank;
+    bool is_guessed;           /* the traces do not say which rank it is: by the order of names */
+    const char *host, *device; /* paths; NULL: it has none */
+    orr_link_counts counts;
+    orr_pytorch_report report; /* of making the trace */
+    bool is_aligned;           /* its clock was compared with that of another rank, */
+    uint64_t shared;           /* by so many collectives; */
+    int64_t clock_ns;          /* added to its times this gives rank 0's */
+} orr_link_rank;
+
+/* Paths of host and device traces in any order, or of folders with them; what a file is and to which rank it
+ * belongs is seen from what is in it.  opt may be NULL; there is no compat mode of this. */
+ORR_API orr_code orr_link_job_open(const char *const *paths,
+                                   size_t count,
+                                   const orr_link_options *opt,
+                                   orr_link_job **out,
+                                   orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_link_job_close(orr_link_job *job); /* NULL is fine */
+
+ORR_API uint32_t orr_link_job_rank_count(const orr_link_job *job);
+ORR_API const orr_link_rank *orr_link_job_rank(const orr_link_job *job, uint32_t i);
+ORR_API const orr_link *orr_link_job_link(const orr_link_job *job, uint32_t i);
+/* Traces that can be simulated, and communicator groups; made at the first call, and lives as long as the job. */
+ORR_API orr_code orr_link_job_set(orr_link_job *job,
+                                  const orr_set **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+/* Collectives of which only comparing the ranks told the group, after that. */
+ORR_API uint64_t orr_link_job_inferred(const orr_link_job *job);
+/* What was measured, all ranks in one clock: sealed, and the caller's. */
+ORR_API orr_code orr_link_job_timeline(const orr_link_job *job,
+                                       orr_timeline **out,
+                                       orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }

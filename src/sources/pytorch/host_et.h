@@ -35,12 +35,12 @@ typedef struct orr__host {
 
 orr_code orr__host_read(orr_json *j,
                         orr_span bytes,
-                        bool is_compat,
                         orr__link_tally *tally,
                         orr__host *out,
                         orr_error *err) ORR_MUST_CHECK;
 void orr__host_fini(orr__host *h);
 
+bool orr__is_known_schema(orr_str s);
 /* The node with this id: its index, or UINT32_MAX. */
 uint32_t orr__host_find(const orr__host *h, int64_t id);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_et_read.c - a host trace from its JSON, one node at a time (chakra.md 3.2).
+/* host_et_read.c - a host trace from its JSON, one node at a time, as the reference reads it (chakra.md 3.2).
  *
- * The form is known by its structure, not by the version it names: nodes with `ctrl_deps` and `attrs`, or flat ones
- * with `parent` and `rf_id`.  Versions that are not known are read all the same, and counted.  Ids grow in the order
- * of starts, the file is in the order of ends: so nodes are sorted.
+ * For compat mode alone; else linked_read.c reads host traces.  Two forms: nodes with `ctrl_deps` and `attrs`, or flat ones
+ * with `parent` and `rf_id`.  Ids grow in the order of starts, the file is in the order of ends: so nodes are sorted.
  * Cost: one pass and one sort; 48 bytes a node. */
 #include "host_et.h"
 
@@ -14,7 +13,6 @@
 
 typedef struct reader {
     orr_json *j;
-    bool is_compat;
     orr__link_tally *tally;
     orr__host *h;
     orr_error *err;
@@ -104,10 +102,8 @@ static orr_code read_node(reader *r, orr_json_value node)
         return code;
     if (missing) {
         const orr_where at = orr_json_where(node);
-        if (r->is_compat)
-            return orr_fail(r->err, ORR_EINPUT, &at,
-                            "a host node without %s, or with one of a wrong type", missing);
-        return orr__link_count(r->tally, ORR_LINK_BAD_NODES, &at, r->err);
+        return orr_fail(r->err, ORR_EINPUT, &at,
+                        "a host node without %s, or with one of a wrong type", missing);
     }
     n.at = orr_json_byte(node);
     if (raw.len > UINT32_MAX || h->count >= UINT32_MAX - 1)
@@ -147,7 +143,7 @@ static orr_code read_nodes(reader *r, uint64_t byte)
 
 /* ---- the document ---- */
 
-static bool is_known_schema(orr_str s)
+bool orr__is_known_schema(orr_str s)
 {
     static const char *const known[] = {
         "1.0.1",
@@ -177,13 +173,11 @@ static orr_code read_schema(reader *r)
         return orr_no_memory(r->err);
     r->h->schema = orr_intern_get(r->h->names, number);
     r->has_schema = true;
-    if (is_known_schema(s))
+    if (orr__is_known_schema(s))
         return ORR_OK;
-    if (r->is_compat)
-        return orr_fail(r->err, ORR_EINPUT, &at,
-                        "schema \"%.*s\" is not one that chakra_trace_link reads",
-                        (int)(s.len < 60 ? s.len : 60), s.ptr);
-    return orr__link_count(r->tally, ORR_LINK_NEW_SCHEMA, &at, r->err);
+    return orr_fail(r->err, ORR_EINPUT, &at,
+                    "schema \"%.*s\" is not one that chakra_trace_link reads",
+                    (int)(s.len < 60 ? s.len : 60), s.ptr);
 }
 
 static orr_code read_members(reader *r)
@@ -218,7 +212,7 @@ static orr_code read_document(reader *r)
         return code;
     if (!r->has_nodes)
         return orr_fail(r->err, ORR_EINPUT, &start, "no nodes: this is not a host trace");
-    if (!r->has_schema && r->is_compat)
+    if (!r->has_schema)
         return orr_fail(r->err, ORR_EINPUT, &start, "no schema: this is not a host trace");
     if ((code = orr_json_next(r->j, &item, r->err)) == ORR_END)
         return ORR_OK;
@@ -311,10 +305,7 @@ static orr_code check_root(reader *r)
     const orr_where start = orr_json_place(r->j, 0);
     if (orr__host_find(r->h, ROOT) != UINT32_MAX)
         return ORR_OK;
-    if (r->is_compat)
-        return orr_fail(r->err, ORR_EINPUT, &start,
-                        "no node 1: a host trace has its process there");
-    return ORR_OK;
+    return orr_fail(r->err, ORR_EINPUT, &start, "no node 1: a host trace has its process there");
 }
 
 static orr_code count_unreached(reader *r)
@@ -331,14 +322,10 @@ static orr_code count_unreached(reader *r)
     return ORR_OK;
 }
 
-orr_code orr__host_read(orr_json *j,
-                        orr_span bytes,
-                        bool is_compat,
-                        orr__link_tally *tally,
-                        orr__host *out,
-                        orr_error *err)
+orr_code orr__host_read(
+    orr_json *j, orr_span bytes, orr__link_tally *tally, orr__host *out, orr_error *err)
 {
-    reader r = {.j = j, .is_compat = is_compat, .tally = tally, .h = out, .err = err};
+    reader r = {.j = j, .tally = tally, .h = out, .err = err};
     orr_code code;
     out->text = (orr_str){(const char *)bytes.ptr, bytes.len};
     out->names = orr_intern_create();

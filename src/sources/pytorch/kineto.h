@@ -2,7 +2,7 @@
 /* kineto.h - a device trace: what Kineto, PyTorch's profiler, recorded on one rank.
  *
  * The file is read once, an event at a time; what stays is one record of fixed size for each event that can
- * matter, and texts once each.  Times are microseconds as in the file; integers stay exact below 2^53. */
+ * matter, and texts once each. */
 #ifndef ORR_PYTORCH_KINETO_H
 #define ORR_PYTORCH_KINETO_H
 
@@ -33,8 +33,11 @@ enum {
     ORR__EVENT_USER = 8,   /* an operator that is a user_annotation */
 };
 
+/* ts and dur are microseconds in compat mode, where a fraction must come out as Python has it; else nanoseconds
+ * since the earliest event, which a double holds exactly. */
 typedef struct orr__event {
     double ts, dur;
+    int64_t start_ns; /* by the clock of the file */
     int64_t external; /* -1: none */
     int64_t rf;       /* record-function id, or ORR__NO_NUMBER */
     int64_t correlation;
@@ -54,19 +57,12 @@ typedef struct orr__event_extra {
     uint32_t group;      /* JSON text of "Process Group Name", quotes and all */
     uint32_t collective; /* texts: names of the trace */
     uint32_t dtype, ranks;
-    uint32_t op; /* collective of a node that has no name for it */
     int64_t in_elements, out_elements, group_size;
     int64_t source, target, sequence; /* "Src Rank", "Dst Rank", "Seq" */
     int64_t wait_stream, wait_record; /* of a cuda_sync: wait_on_stream, ..._event_record_corr_id */
     int64_t bytes;
     int64_t graph_node; /* "graph node id": launched as part of a CUDA graph */
 } orr__event_extra;
-
-/* A process group as "distributedInfo" has it. */
-typedef struct orr__kineto_group {
-    uint32_t name, desc;   /* texts */
-    uint32_t first, count; /* its ranks: a part of group_ranks */
-} orr__kineto_group;
 
 typedef struct orr__kineto {
     orr__event *events; /* in the order of the file, after sorting in that of time */
@@ -75,14 +71,11 @@ typedef struct orr__kineto {
     size_t extra_count, extra_room;
     orr_intern *texts;   /* of names and the like */
     orr_intern *threads; /* JSON texts of tid, in the order of the file */
-    orr__kineto_group *groups;
-    size_t group_count, group_room;
-    uint32_t *group_ranks;
-    size_t rank_count, rank_room;
+    orr_str groups;      /* JSON text: the list of process groups; empty: not said */
     int64_t rank, world; /* ORR__NO_NUMBER: not said */
-    double base_time_ns; /* of time stamp 0 */
+    int64_t base_ns;     /* the earliest start; set by sorting */
     bool has_step, has_events;
-    uint64_t input_bytes;
+    orr_arena *arena;
 } orr__kineto;
 
 /* In compat mode what the reference refuses is an error here; else it is counted. */

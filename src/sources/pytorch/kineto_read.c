@@ -7,11 +7,15 @@
  * is counted, or in compat mode, where the reference breaks off, an error at its place.
  * Cost: one pass; an index of one piece of the file, a record for each event that can matter. */
 #include "kineto.h"
+#include "linked_number.h"
 
 #include "../../base/number.h"
 
 #include <inttypes.h>
 #include <math.h>
+
+/* The difference of two times must fit. */
+#define MAX_NS (INT64_MAX / 2)
 
 typedef struct reader {
     orr_json *j;
@@ -76,17 +80,34 @@ static void take_hint(orr_json_value v, int64_t *out)
         *out = id;
 }
 
-static bool take_time(draft *d, const char *field, orr_json_value v, double *out, uint8_t real)
+static bool is_number(orr_json_value v)
 {
-    const orr_json_type type = orr_json_type_of(v);
-    if ((type != ORR_JSON_INT && type != ORR_JSON_REAL) || orr_json_get_double(v, out, NULL) ||
-        !isfinite(*out)) {
-        is_bad(d, field);
-        *out = 0;
+    return orr_json_type_of(v) == ORR_JSON_INT || orr_json_type_of(v) == ORR_JSON_REAL;
+}
+
+/* Time stamps have 16 digits before the point and three behind it, more than a double holds: so twice. */
+static bool take_start(draft *d, orr_json_value v)
+{
+    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? ORR__EVENT_TS_REAL : 0;
+    if (is_number(v) && !orr_json_get_double(v, &d->e.ts, NULL) &&
+        orr__micros_ns(orr_json_raw(v), &d->e.start_ns) && d->e.start_ns > -MAX_NS &&
+        d->e.start_ns < MAX_NS)
+        return true;
+    is_bad(d, "ts");
+    return false;
+}
+
+static bool take_duration(const reader *r, draft *d, orr_json_value v)
+{
+    int64_t ns;
+    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? ORR__EVENT_DUR_REAL : 0;
+    if (!is_number(v) || orr_json_get_double(v, &d->e.dur, NULL) ||
+        !orr__micros_ns(orr_json_raw(v), &ns)) {
+        is_bad(d, "dur");
         return false;
     }
-    if (type == ORR_JSON_REAL)
-        d->e.flags |= real;
+    if (!r->opt->is_compat)
+        d->e.dur = (double)ns;
     return true;
 }
 
@@ -265,9 +286,9 @@ static orr_code take_args(reader *r, draft *d, orr_json_value v)
 static orr_code take_field(reader *r, draft *d, orr_str key, orr_json_value v)
 {
     if (orr_str_is(key, "ts")) {
-        d->has_ts = take_time(d, "ts", v, &d->e.ts, ORR__EVENT_TS_REAL);
+        d->has_ts = take_start(d, v);
     } else if (orr_str_is(key, "dur")) {
-        d->has_dur = take_time(d, "dur", v, &d->e.dur, ORR__EVENT_DUR_REAL);
+        d->has_dur = take_duration(r, d, v);
     } else if (orr_str_is(key, "name")) {
         d->has_name = take_str(d, "name", v, &d->name);
     } else if (orr_str_is(key, "cat")) {
@@ -475,46 +496,9 @@ static orr_code read_events(reader *r)
 
 /* ---- the job ---- */
 
-static orr_code read_ranks(reader *r, orr_json_value ranks, orr__kineto_group *g)
-{
-    orr__kineto *k = r->k;
-    orr_json_value v;
-    uint64_t rank;
-    g->first = (uint32_t)k->rank_count;
-    for (orr_json_iter it = orr_json_iterate(ranks); orr_json_next_value(&it, &v);) {
-        if (orr_json_get_u64(v, &rank, NULL) || rank > UINT32_MAX - 1)
-            continue;
-        if (!orr_grow(&k->group_ranks, &k->rank_room, k->rank_count + 1))
-            return orr_no_memory(r->err);
-        k->group_ranks[k->rank_count++] = (uint32_t)rank;
-    }
-    g->count = (uint32_t)(k->rank_count - g->first);
-    return ORR_OK;
-}
-
-static orr_code read_group(reader *r, orr_json_value config)
-{
-    orr__kineto *k = r->k;
-    orr__kineto_group g = {.name = ORR__NO_TEXT, .desc = ORR__NO_TEXT};
-    orr_json_value v;
-    orr_code code = ORR_OK;
-    if (!orr_json_find(config, "pg_name", &v))
-        return ORR_OK;
-    if ((code = intern_value(r, v, &g.name)))
-        return code;
-    if (orr_json_find(config, "pg_desc", &v) && (code = intern_value(r, v, &g.desc)))
-        return code;
-    if (orr_json_find(config, "ranks", &v) && (code = read_ranks(r, v, &g)))
-        return code;
-    if (!orr_grow(&k->groups, &k->group_room, k->group_count + 1))
-        return orr_no_memory(r->err);
-    k->groups[k->group_count++] = g;
-    return ORR_OK;
-}
-
 static orr_code read_job(reader *r)
 {
-    orr_json_value info, v, config;
+    orr_json_value info, v;
     orr_code code = orr_json_load(r->j, &info, r->err);
     if (code)
         return code;
@@ -522,22 +506,11 @@ static orr_code read_job(reader *r)
         take_hint(v, &r->k->rank);
     if (orr_json_find(info, "world_size", &v))
         take_hint(v, &r->k->world);
-    if (!orr_json_find(info, "pg_config", &v))
+    if (!orr_json_find(info, "pg_config", &v) || orr_json_type_of(v) != ORR_JSON_ARRAY)
         return ORR_OK;
-    for (orr_json_iter it = orr_json_iterate(v); orr_json_next_value(&it, &config);) {
-        if ((code = read_group(r, config)))
-            return code;
-    }
-    return ORR_OK;
-}
-
-static orr_code read_base_time(reader *r)
-{
-    orr_json_value v;
-    const orr_code code = orr_json_load(r->j, &v, r->err);
-    if (!code && orr_json_get_double(v, &r->k->base_time_ns, NULL))
-        r->k->base_time_ns = 0;
-    return code;
+    const orr_str raw = orr_json_raw(v);
+    r->k->groups = (orr_str){orr_arena_text(r->k->arena, raw), raw.len};
+    return r->k->groups.ptr ? ORR_OK : orr_no_memory(r->err);
 }
 
 static orr_code read_member(reader *r, const orr_json_item *item)
@@ -546,8 +519,6 @@ static orr_code read_member(reader *r, const orr_json_item *item)
         return read_events(r);
     if (orr_str_is(item->key, "distributedInfo") && item->type == ORR_JSON_OBJECT)
         return read_job(r);
-    if (orr_str_is(item->key, "baseTimeNanoseconds"))
-        return read_base_time(r);
     return ORR_OK;
 }
 
@@ -601,7 +572,9 @@ orr_code orr__kineto_read(orr_json *j,
     out->texts = orr_intern_create();
     out->threads = orr_intern_create();
     /* Thread 0 is that of events without a tid, as the number 0 is in the reference. */
-    if (!out->texts || !out->threads || !orr_intern_add(out->threads, orr_str_of("0"), &none))
+    out->arena = orr_arena_create();
+    if (!out->arena || !out->texts || !out->threads ||
+        !orr_intern_add(out->threads, orr_str_of("0"), &none))
         return orr_no_memory(err);
     const orr_code code = read_document(&r);
     return code ? code : no_more(&r);
@@ -611,8 +584,7 @@ void orr__kineto_fini(orr__kineto *k)
 {
     orr_free(k->events);
     orr_free(k->extras);
-    orr_free(k->groups);
-    orr_free(k->group_ranks);
+    orr_arena_destroy(k->arena);
     orr_intern_destroy(k->texts);
     orr_intern_destroy(k->threads);
     *k = (orr__kineto){0};

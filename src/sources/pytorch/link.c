@@ -3,25 +3,29 @@
  *
  * In compat mode the steps are those of chakra_trace_link, and what it refuses is refused.
  * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event and node. */
-#include "link_impl.h"
+#include "link_merge.h"
 
-typedef struct file {
-    const char *path;
-    orr_input *input;
+/* A trace that is read, from its file or from memory. */
+typedef struct source {
+    const char *path; /* or what messages call it */
+    const orr_span *bytes;
+    orr_input *input; /* of a file */
     orr_json *json;
-} file;
+} source;
 
-static orr_code open_file(file *f, orr_error *err)
+static orr_code open_source(source *f, orr_error *err)
 {
+    if (f->bytes)
+        return orr_json_open(*f->bytes, f->path, &f->json, err);
     const orr_code code = orr_input_open(f->path, &f->input, err);
     return code ? code : orr_json_open(orr_input_bytes(f->input), f->path, &f->json, err);
 }
 
-static orr_code read_device(orr_link *l, const char *path, orr_error *err)
+static orr_code read_device(orr_link *l, orr_error *err)
 {
     const orr__kineto_options opt = {.is_compat = l->opt.is_compat, .tally = &l->tally};
-    file f = {.path = path};
-    orr_code code = open_file(&f, err);
+    source f = {.path = l->device_path, .bytes = l->device_bytes};
+    orr_code code = open_source(&f, err);
     if (!code)
         code = orr__kineto_read(f.json, &opt, &l->device, err);
     orr_json_close(f.json);
@@ -29,13 +33,13 @@ static orr_code read_device(orr_link *l, const char *path, orr_error *err)
     return code;
 }
 
-static orr_code read_host(orr_link *l, const char *path, orr_error *err)
+static orr_code read_host(orr_link *l, orr_error *err)
 {
-    file f = {.path = path};
-    orr_code code = open_file(&f, err);
+    source f = {.path = l->host_path, .bytes = l->host_bytes};
+    orr_code code = open_source(&f, err);
     l->host_input = f.input;
     if (!code)
-        code = orr__host_read(f.json, orr_input_bytes(f.input), l->opt.is_compat, &l->tally,
+        code = orr__host_read(f.json, f.bytes ? *f.bytes : orr_input_bytes(f.input), &l->tally,
                               &l->host, err);
     orr_json_close(f.json);
     return code;
@@ -52,22 +56,79 @@ static orr_code check_step(const orr_link *l, orr_error *err)
         l->device_path);
 }
 
-static orr_code link_all(orr_link *l, orr_error *err)
+static orr_code link_compat(orr_link *l, orr_error *err)
 {
     orr_code code;
-    if ((code = read_host(l, l->host_path, err)) || (code = read_device(l, l->device_path, err)) ||
-        (code = check_step(l, err)) || (code = orr__link_sort(l, err)) ||
-        (code = orr__link_time(l, err)) || (code = orr__link_match(l, err)) ||
-        (code = orr__link_place(l, err)) || (code = orr__link_find_waits(l, err)))
+    if ((code = read_host(l, err)) || (code = read_device(l, err)) || (code = check_step(l, err)) ||
+        (code = orr__link_sort(l, err)) || (code = orr__link_time(l, err)) ||
+        (code = orr__link_match(l, err)) || (code = orr__link_place(l, err)) ||
+        (code = orr__link_find_waits(l, err)))
         return code;
     return orr__link_sync(l, err);
 }
 
-orr_code orr_link_open(const char *host,
-                       const char *device,
-                       const orr_link_options *opt,
-                       orr_link **out,
-                       orr_error *err)
+/* ---- our own way ---- */
+
+static orr_code read_linked_host(orr_link *l, orr_error *err)
+{
+    if (!l->host_path) {
+        l->linked = orr__linked_create(l->device_path);
+        return l->linked ? ORR_OK : orr_no_memory(err);
+    }
+    const orr_code code =
+        l->host_bytes ? orr_linked_parse(*l->host_bytes, l->host_path, NULL, &l->linked, err)
+                      : orr_linked_read(l->host_path, NULL, &l->linked, err);
+    if (code)
+        return code;
+    l->tally.counts.of[ORR_LINK_HOST_NODES] = l->linked->node_count;
+    const orr_where at = orr_where_line(l->host_path, 1, 1);
+    if (!orr__is_known_schema(l->linked->schema))
+        return orr__link_count(&l->tally, ORR_LINK_NEW_SCHEMA, &at, err);
+    return ORR_OK;
+}
+
+static orr_code merge(orr_link *l, orr_error *err)
+{
+    orr__merger m = {.l = l};
+    uint32_t *order = NULL;
+    orr_code code = orr__merge_plan(&m, err);
+    if (!code)
+        code = orr__merge_number(&m, &order, err);
+    if (!code)
+        code = orr__merge_fill(&m, order, err);
+    if (!code)
+        code = orr__merge_edges(&m, err);
+    orr__merge_fini(&m);
+    return code;
+}
+
+static orr_code link_ours(orr_link *l, orr_error *err)
+{
+    orr_code code = read_linked_host(l, err);
+    if (code || !l->device_path)
+        return code;
+    if ((code = read_device(l, err)) || (code = orr__link_sort(l, err)) ||
+        (code = orr__link_pick_step(l, err)) || (code = orr__link_time(l, err)) ||
+        (code = orr__link_find_waits(l, err)) || (code = orr__link_guess_streams(l, err)))
+        return code;
+    return merge(l, err);
+}
+
+static orr_code link_all(orr_link *l, orr_error *err)
+{
+    if (!l->host_path && !l->device_path)
+        return orr_fail(err, ORR_EUSAGE, NULL, "neither a host trace nor a device trace");
+    if (l->opt.is_compat && (!l->host_path || !l->device_path))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "chakra_trace_link needs a host trace and a device trace");
+    return l->opt.is_compat ? link_compat(l, err) : link_ours(l, err);
+}
+
+static orr_code open_link(const source *host,
+                          const source *device,
+                          const orr_link_options *opt,
+                          orr_link **out,
+                          orr_error *err)
 {
     *out = NULL;
     orr_link *l = orr_alloc(1, sizeof *l);
@@ -77,9 +138,13 @@ orr_code orr_link_open(const char *host,
         l->opt = *opt;
     l->tally.is_strict = l->opt.is_strict;
     l->arena = orr_arena_create();
-    l->host_path = l->arena && host ? orr_arena_text(l->arena, orr_str_of(host)) : NULL;
-    l->device_path = l->arena && device ? orr_arena_text(l->arena, orr_str_of(device)) : NULL;
-    const bool has_room = l->arena && (!host || l->host_path) && (!device || l->device_path);
+    l->host_bytes = host->bytes;
+    l->device_bytes = device->bytes;
+    l->host_path = l->arena && host->path ? orr_arena_text(l->arena, orr_str_of(host->path)) : NULL;
+    l->device_path =
+        l->arena && device->path ? orr_arena_text(l->arena, orr_str_of(device->path)) : NULL;
+    const bool has_room =
+        l->arena && (!host->path || l->host_path) && (!device->path || l->device_path);
     const orr_code code = has_room ? link_all(l, err) : orr_no_memory(err);
     if (code)
         orr_link_close(l);
@@ -88,10 +153,30 @@ orr_code orr_link_open(const char *host,
     return code;
 }
 
+orr_code orr_link_open(const char *host,
+                       const char *device,
+                       const orr_link_options *opt,
+                       orr_link **out,
+                       orr_error *err)
+{
+    return open_link(&(source){.path = host}, &(source){.path = device}, opt, out, err);
+}
+
+orr_code orr_link_parse(const orr_span *host,
+                        const orr_span *device,
+                        const orr_link_options *opt,
+                        orr_link **out,
+                        orr_error *err)
+{
+    return open_link(&(source){.path = host ? "host" : NULL, .bytes = host},
+                     &(source){.path = device ? "device" : NULL, .bytes = device}, opt, out, err);
+}
+
 void orr_link_close(orr_link *l)
 {
     if (!l)
         return;
+    orr_linked_free(l->linked);
     orr__host_fini(&l->host);
     orr__kineto_fini(&l->device);
     orr_input_close(l->host_input);
@@ -108,5 +193,5 @@ const orr_link_counts *orr_link_counts_of(const orr_link *l)
 
 orr_code orr_link_write(const orr_link *l, const char *path, orr_error *err)
 {
-    return orr__link_write(l, path, err);
+    return l->opt.is_compat ? orr__link_write_compat(l, path, err) : orr__link_write(l, path, err);
 }

@@ -2,6 +2,8 @@
 /* link_counts.c - the names of what is counted while linking; what is trouble is an error in strict mode. */
 #include "link_counts.h"
 
+#include <inttypes.h>
+
 static const struct counter {
     const char *name, *help;
 } counters[ORR_LINK_COUNTERS] = {
@@ -14,7 +16,6 @@ static const struct counter {
     [ORR_LINK_UNTRACED] = {"untraced", "operators that are not in the host trace"},
     [ORR_LINK_REPLAYED] = {"replayed", "device operations of CUDA graphs"},
     [ORR_LINK_BAD_EVENTS] = {"bad_events", "events that lack a field, or have one of a wrong type"},
-    [ORR_LINK_BAD_NODES] = {"bad_nodes", "host nodes that lack a field"},
     [ORR_LINK_NEGATIVE_TIMES] = {"negative_times", "durations below zero, taken as zero"},
     [ORR_LINK_DUPLICATE_NODES] = {"duplicate_nodes", "host nodes with an id that a later one has"},
     [ORR_LINK_DUPLICATE_LAUNCHES] = {"duplicate_launches",
@@ -50,4 +51,19 @@ orr_code orr__link_count(orr__link_tally *t,
     if (!t->is_strict || !orr_link_counter_is_trouble(c))
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, where, "%s (with --strict an error)", counters[c].help);
+}
+
+orr_code orr__link_count_event(orr__link_tally *t,
+                               orr_link_counter c,
+                               const char *path,
+                               orr_str name,
+                               uint32_t index,
+                               orr_error *err)
+{
+    const orr_where at = orr_where_byte(path, ORR_NO_BYTE);
+    t->counts.of[c]++;
+    if (!t->is_strict || !orr_link_counter_is_trouble(c))
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, &at, "event %" PRIu32 ", '%.*s': %s (with --strict an error)",
+                    index, (int)(name.len < 60 ? name.len : 60), name.ptr, counters[c].help);
 }

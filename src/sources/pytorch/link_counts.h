@@ -16,4 +16,12 @@ orr_code orr__link_count(orr__link_tally *t,
                          const orr_where *where,
                          orr_error *err) ORR_MUST_CHECK;
 
+/* The same for an event of the device trace `path`, which has a name and a place in traceEvents. */
+orr_code orr__link_count_event(orr__link_tally *t,
+                               orr_link_counter c,
+                               const char *path,
+                               orr_str name,
+                               uint32_t index,
+                               orr_error *err) ORR_MUST_CHECK;
+
 #endif

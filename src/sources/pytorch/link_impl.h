@@ -5,6 +5,7 @@
 
 #include "host_et.h"
 #include "kineto.h"
+#include "linked.h"
 
 #include "../../base/input.h"
 
@@ -43,10 +44,12 @@ struct orr_link {
     orr_link_options opt;
     orr__link_tally tally;
     orr_arena *arena;
-    orr_input *host_input, *device_input;
+    orr_input *host_input;
+    const orr_span *host_bytes, *device_bytes; /* in memory, not in files; NULL: in files */
     const char *host_path, *device_path;
     orr__host host;
     orr__kineto device;
+    orr_linked *linked; /* outside of compat mode: first the host trace, in the end all of it */
     orr__operators ops;
     uint32_t *op_of;     /* host node -> operator, or ORR__NONE */
     uint32_t *waits_for; /* host node -> host node of another thread, or ORR__NONE */
@@ -73,6 +76,14 @@ bool orr__pairs_add(orr__pairs *p, uint32_t item, uint32_t value);
 orr_code orr__pairs_take(
     orr__pairs *p, uint32_t items, orr_arena *a, orr__lists *out, orr_error *err) ORR_MUST_CHECK;
 
+/* link_order.c: a stable sort by unsigned keys; the result is in a or in b. */
+typedef struct orr__sort_entry {
+    uint64_t key;
+    uint32_t item;
+} orr__sort_entry;
+const orr__sort_entry *orr__sort_entries(orr__sort_entry *a, orr__sort_entry *b, size_t n);
+uint64_t orr__sort_key(double v); /* keys in the order of the numbers */
+
 /* link_times.c: events in the order of time; operators by thread; exclusive durations; who waits for another
  * thread. */
 orr_code orr__link_sort(orr_link *l, orr_error *err) ORR_MUST_CHECK;
@@ -84,10 +95,16 @@ orr_code orr__link_place(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 
 /* link_waits.c: what waited for the device, and for which operation there. */
 orr_code orr__link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_streams.c: the same for streams that waited for streams, where that was not recorded. */
+orr_code orr__link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_sync.c: the same as the reference writes it down. */
 orr_code orr__link_sync(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_write.c */
+/* link_step.c: only what belongs to the step that was asked for stays. */
+orr_code orr__link_pick_step(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_json.c */
 orr_code orr__link_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
+/* link_write.c */
+orr_code orr__link_write_compat(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 static inline const orr__event *orr__link_op(const orr_link *l, uint32_t op)
 {

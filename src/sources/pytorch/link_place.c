@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_place.c - what belongs together: host nodes and operators, device operations and host nodes (chakra.md
- * 3.7, 3.8).
+/* link_place.c - what belongs together, as the reference has it: host nodes and operators, device operations and
+ * host nodes (chakra.md 3.7, 3.8).  link_merge.c does it without the reference's defects.
  *
  * Both traces name an operator by its record-function id.  A device operation names its launch by a correlation,
- * the launch lies inside an operator, and the operator is a host node:
- *
- *     host node 17 --rf id 42-- operator |------------------|       thread 5
- *                               launch        |-|                   correlation 1001
- *                               kernel              |------|        correlation 1001, stream 7
- *
- * The reference searches back for an operator with the kernel's external id, and gives a kernel to every host node
- * that shares it.  Outside of compat mode a kernel hangs on exactly one host node: the innermost that was running
- * when it was launched.  Nothing is dropped then: a kernel without launch hangs on the process node.
+ * and the reference searches back from there for an operator with the kernel's external id; every host node that
+ * shares it is given the kernel, and kernels of which none is found are dropped.
  * Cost: linear, and a binary search for each device operation. */
 #include "link_impl.h"
 
@@ -37,29 +30,14 @@ static orr_map *operators_by_rf(const orr_link *l)
     return by_rf;
 }
 
-static bool has_same_name(const orr_link *l, const orr__host_node *n, uint32_t op)
-{
-    return orr_str_equal(orr_intern_get(l->host.names, n->name),
-                         orr_intern_get(l->device.texts, orr__link_op(l, op)->name));
-}
-
 /* The operator that host node h is. */
-static orr_code find_operator(orr_link *l, const orr_map *by_rf, uint32_t h, orr_error *err)
+static void find_operator(orr_link *l, const orr_map *by_rf, uint32_t h)
 {
     const orr__host_node *n = &l->host.nodes[h];
     l->op_of[h] = ORR__NONE;
-    if (n->rf == INT64_MIN || (l->opt.is_compat && !n->is_reached))
-        return ORR_OK;
-    const uint32_t op = orr_map_find(by_rf, (uint64_t)n->rf, ORR__NONE);
-    if (op == ORR__NONE)
-        return ORR_OK;
-    if (!l->opt.is_compat && !has_same_name(l, n, op)) {
-        const orr_where at = {.byte = n->at};
-        return orr__link_count(&l->tally, ORR_LINK_OTHER_NAMES, &at, err);
-    }
-    l->op_of[h] = op;
-    l->tally.counts.of[ORR_LINK_LINKED]++;
-    return ORR_OK;
+    if (n->rf != INT64_MIN && n->is_reached)
+        l->op_of[h] = orr_map_find(by_rf, (uint64_t)n->rf, ORR__NONE);
+    l->tally.counts.of[ORR_LINK_LINKED] += l->op_of[h] != ORR__NONE;
 }
 
 /* The host node that h waits for on another thread: known by its rf id, and it must have come before. */
@@ -77,34 +55,18 @@ static uint32_t waits_for(const orr_link *l,
     return host_of[orr_map_find(by_rf, (uint64_t)rf, after)];
 }
 
-static orr_code match_all(orr_link *l, const orr_map *by_rf, uint32_t *host_of, orr_error *err)
+static void match_all(orr_link *l, const orr_map *by_rf, uint32_t *host_of)
 {
     for (uint32_t op = 0; op < l->ops.count; op++)
         host_of[op] = ORR__NONE;
     for (uint32_t h = 0; h < l->host.count; h++) {
-        const orr_code code = find_operator(l, by_rf, h, err);
-        if (code)
-            return code;
+        find_operator(l, by_rf, h);
         l->waits_for[h] = ORR__NONE;
         if (l->op_of[h] == ORR__NONE)
             continue;
         host_of[l->op_of[h]] = h;
         l->waits_for[h] = waits_for(l, by_rf, host_of, h);
     }
-    return ORR_OK;
-}
-
-/* Record-function ids are small numbers: a trace of another run has them too, but for other operators. */
-static orr_code check_same_run(const orr_link *l, orr_error *err)
-{
-    const uint64_t linked = l->tally.counts.of[ORR_LINK_LINKED];
-    const uint64_t other = l->tally.counts.of[ORR_LINK_OTHER_NAMES];
-    if (other <= linked || other < 8)
-        return ORR_OK;
-    return orr_fail(err, ORR_EINPUT, NULL,
-                    "%s and %s are not of the same run: of %" PRIu64
-                    " operators with the same record-function id %" PRIu64 " have different names",
-                    l->host_path, l->device_path, linked + other, other);
 }
 
 static void count_matches(orr_link *l, const uint32_t *host_of)
@@ -126,49 +88,33 @@ orr_code orr__link_match(orr_link *l, orr_error *err)
         orr_map_destroy(by_rf);
         return orr_no_memory(err);
     }
-    const orr_code code = match_all(l, by_rf, l->host_of, err);
+    match_all(l, by_rf, l->host_of);
     orr_map_destroy(by_rf);
-    if (code)
-        return code;
     count_matches(l, l->host_of);
-    return check_same_run(l, err);
+    return ORR_OK;
 }
 
 /* ---- launches ---- */
 
-static orr_code second_launch(orr_link *l, const orr__event *e, orr_error *err)
+static orr_code second_launch(const orr_link *l, const orr__event *e, orr_error *err)
 {
-    if (!l->opt.is_compat)
-        return orr__link_count(&l->tally, ORR_LINK_DUPLICATE_LAUNCHES, NULL, err);
     return orr_fail(err, ORR_EINPUT, NULL,
                     "%s: event %" PRIu32 " is a second launch with correlation %" PRId64,
                     l->device_path, e->index, e->correlation);
 }
 
-/* Which runtime calls can be launches.  The reference has a list of names; we take any call, since only those
- * whose correlation a device operation has come into play. */
-static bool is_launch(const orr_link *l, const orr__event *e)
-{
-    if (e->kind != ORR__EVENT_RUNTIME)
-        return false;
-    return l->opt.is_compat ? e->flags & ORR__EVENT_LAUNCH : e->correlation != -1;
-}
-
-/* Correlation -> event of the launch; of several the first. */
+/* Correlation -> event of the launch. */
 static orr_code find_launches(orr_link *l, orr_map *launches, orr_error *err)
 {
     const orr__kineto *k = &l->device;
     for (uint32_t i = 0; i < k->count; i++) {
         const orr__event *e = &k->events[i];
-        if (!is_launch(l, e))
+        if (!(e->flags & ORR__EVENT_LAUNCH))
             continue;
-        if (orr_map_find(launches, (uint64_t)e->correlation, ORR__NONE) != ORR__NONE) {
-            const orr_code code = second_launch(l, e, err);
-            if (code)
-                return code;
-        } else if (!orr_map_put(launches, (uint64_t)e->correlation, i, NULL)) {
+        if (orr_map_find(launches, (uint64_t)e->correlation, ORR__NONE) != ORR__NONE)
+            return second_launch(l, e, err);
+        if (!orr_map_put(launches, (uint64_t)e->correlation, i, NULL))
             return orr_no_memory(err);
-        }
     }
     return ORR_OK;
 }

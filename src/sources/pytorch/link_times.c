@@ -17,7 +17,8 @@
 
 #include <stdlib.h>
 
-enum { GAP_US = 1000 }; /* silence on a thread after which it may have been woken by another one */
+/* Silence on a thread after which it may have been woken by another one, in compat mode. */
+enum { GAP_US = 1000 };
 
 /* ---- lists ---- */
 
@@ -51,59 +52,6 @@ orr_code orr__pairs_take(
 
 /* ---- order ---- */
 
-typedef struct entry {
-    uint64_t key;
-    uint32_t event;
-} entry;
-
-/* Unsigned numbers in the order of the doubles. */
-static uint64_t key_of(double v)
-{
-    uint64_t bits;
-    v += 0.0; /* -0 and 0 are the same time */
-    memcpy(&bits, &v, sizeof bits);
-    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
-static bool digit_is_constant(const size_t *count, size_t n)
-{
-    for (unsigned d = 0; d < 256; d++) {
-        if (count[d])
-            return count[d] == n;
-    }
-    return true;
-}
-
-/* One digit of a radix sort, from a to b; false: nothing to do. */
-static bool sort_digit(const entry *a, entry *b, size_t n, unsigned shift)
-{
-    size_t count[256] = {0}, at = 0;
-    for (size_t i = 0; i < n; i++)
-        count[a[i].key >> shift & 255]++;
-    if (digit_is_constant(count, n))
-        return false;
-    for (unsigned d = 0; d < 256; d++) {
-        const size_t here = count[d];
-        count[d] = at;
-        at += here;
-    }
-    for (size_t i = 0; i < n; i++)
-        b[count[a[i].key >> shift & 255]++] = a[i];
-    return true;
-}
-
-static const entry *sort_entries(entry *a, entry *b, size_t n)
-{
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        if (!sort_digit(a, b, n, shift))
-            continue;
-        entry *swap = a;
-        a = b;
-        b = swap;
-    }
-    return a;
-}
-
 static bool is_sorted(const orr__kineto *k)
 {
     for (size_t i = 1; i < k->count; i++) {
@@ -113,20 +61,35 @@ static bool is_sorted(const orr__kineto *k)
     return true;
 }
 
+/* Times that a double holds exactly: nanoseconds since the first event that lasts. */
+static void rebase(orr__kineto *k)
+{
+    k->base_ns = INT64_MAX;
+    for (size_t i = 0; i < k->count; i++) {
+        const orr__event *e = &k->events[i];
+        if (e->kind != ORR__EVENT_OTHER && e->start_ns < k->base_ns)
+            k->base_ns = e->start_ns;
+    }
+    for (size_t i = 0; i < k->count; i++)
+        k->events[i].ts = (double)(k->events[i].start_ns - k->base_ns);
+}
+
 orr_code orr__link_sort(orr_link *l, orr_error *err)
 {
     orr__kineto *k = &l->device;
+    if (!l->opt.is_compat)
+        rebase(k);
     if (is_sorted(k))
         return ORR_OK;
-    entry *a = orr_alloc(k->count, sizeof *a), *b = orr_alloc(k->count, sizeof *b);
+    orr__sort_entry *a = orr_alloc(k->count, sizeof *a), *b = orr_alloc(k->count, sizeof *b);
     orr__event *sorted = orr_alloc(k->count, sizeof *sorted);
     const bool has_room = a && b && sorted;
     if (has_room) {
         for (size_t i = 0; i < k->count; i++)
-            a[i] = (entry){key_of(k->events[i].ts), (uint32_t)i};
-        const entry *order = sort_entries(a, b, k->count);
+            a[i] = (orr__sort_entry){orr__sort_key(k->events[i].ts), (uint32_t)i};
+        const orr__sort_entry *order = orr__sort_entries(a, b, k->count);
         for (size_t i = 0; i < k->count; i++)
-            sorted[i] = k->events[order[i].event];
+            sorted[i] = k->events[order[i].item];
         orr_free(k->events);
         k->events = sorted;
         k->room = k->count;
@@ -282,7 +245,10 @@ static orr_code exclusive_times(orr_link *l, orr_error *err)
     orr_code code = ops && skip && room ? ORR_OK : orr_no_memory(err);
     for (uint32_t i = 0; !code && i < l->ops.thread_count; i++) {
         thread t = {.l = l, .ops = ops, .skip = skip, .count = by->first[i + 1] - by->first[i]};
-        memcpy(ops, by->list + by->first[i], t.count * sizeof *ops);
+        if (l->opt.is_compat) /* whose lists stay in the order of the file */
+            memcpy(ops, by->list + by->first[i], t.count * sizeof *ops);
+        else
+            t.ops = by->list + by->first[i];
         code = thread_times(l, &t, room, err);
     }
     orr_free(ops);
@@ -424,5 +390,5 @@ orr_code orr__link_time(orr_link *l, orr_error *err)
     orr_code code;
     if ((code = list_operators(l, err)) || (code = exclusive_times(l, err)))
         return code;
-    return inter_thread(l, err);
+    return l->opt.is_compat ? inter_thread(l, err) : ORR_OK;
 }

@@ -264,7 +264,7 @@ static void write_document(writer *w)
     orr_buf_byte(&w->buf, '}');
 }
 
-orr_code orr__link_write(const orr_link *l, const char *path, orr_error *err)
+orr_code orr__link_write_compat(const orr_link *l, const char *path, orr_error *err)
 {
     writer w = {.l = l, .spare = orr_map_create(16)};
     orr_code code = w.spare ? orr_output_open(path, &w.out, err) : orr_no_memory(err);

@@ -100,6 +100,12 @@ static orr_str keep(const orr_linked *l, orr_str s)
     return (orr_str){orr_arena_text(l->arena, s), s.len};
 }
 
+static bool no_room(orr_linked *l)
+{
+    l->is_out_of_memory = true;
+    return false;
+}
+
 static bool find_text(orr_json_value v, const char *key, orr_str *out)
 {
     orr_json_value found;
@@ -120,17 +126,18 @@ static bool find_name(orr_json_value v, orr_str *out)
 }
 
 /* An empty list means all ranks of the job: no array. */
-static bool read_ranks(const orr_linked *l, orr_json_value v, orr__linked_group *out)
+static bool read_ranks(orr_linked *l, orr_json_value v, orr__linked_group *out)
 {
     orr_json_value list, item;
     int64_t rank;
     if (!orr_json_find(v, "ranks", &list) || orr_json_type_of(list) != ORR_JSON_ARRAY)
         return true;
     const uint32_t count = orr_json_count(list);
-    uint32_t *ranks =
-        count && count <= GROUP_RANKS_MAX ? orr_arena_new(l->arena, count, uint32_t) : NULL;
-    if (!ranks)
+    if (count == 0 || count > GROUP_RANKS_MAX)
         return count == 0;
+    uint32_t *ranks = orr_arena_new(l->arena, count, uint32_t);
+    if (!ranks)
+        return no_room(l);
     uint32_t n = 0;
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &item);) {
         if (orr_json_get_i64(item, &rank, NULL) || rank < 0 || rank >= INT32_MAX)
@@ -156,7 +163,7 @@ static bool read_group(orr_linked *l, orr_json_value v, orr__linked_group *out)
         out->count = (uint32_t)count;
     out->name = keep(l, out->name);
     out->about = keep(l, about);
-    return out->name.ptr && out->about.ptr;
+    return (out->name.ptr && out->about.ptr) || no_room(l);
 }
 
 /* The same groups are described again at the end of a trace; whoever knows more counts. */
@@ -171,7 +178,7 @@ static bool add_group(orr_linked *l, const orr__linked_group *g)
     uint32_t which;
     if (!orr_grow(&l->groups, &l->group_room, l->group_count + 1) ||
         !orr_intern_add(l->group_names, g->name, &which))
-        return false;
+        return no_room(l);
     l->groups[l->group_count++] = *g;
     return true;
 }
@@ -196,10 +203,12 @@ bool orr__linked_read_groups(orr_linked *l, orr_str list)
     orr_json *j;
     orr_json_value root;
     const orr_span bytes = {(const uint8_t *)list.ptr, list.len};
-    if (orr_json_open(bytes, l->path, &j, NULL))
-        return false;
-    const bool ok = !orr_json_only(j, &root, NULL) && orr_json_type_of(root) == ORR_JSON_ARRAY &&
-                    add_groups(l, root);
+    orr_code code = orr_json_open(bytes, l->path, &j, NULL);
+    if (!code)
+        code = orr_json_only(j, &root, NULL);
+    if (code == ORR_ENOMEM)
+        no_room(l);
+    const bool ok = !code && orr_json_type_of(root) == ORR_JSON_ARRAY && add_groups(l, root);
     orr_json_close(j);
     return ok;
 }

@@ -115,6 +115,7 @@ struct orr_linked {
     size_t node_count, edge_count, comm_count, group_count;
     size_t node_room, edge_room, comm_room, group_room;
     orr_intern *group_names; /* the number of a name is its place in groups */
+    bool is_out_of_memory;   /* a list of groups was not read for want of memory */
     orr_arena *arena;        /* texts and arrays that are nowhere else */
     orr_input *input[2];     /* files that texts are borrowed from; closed with it */
 };
@@ -132,7 +133,8 @@ orr_where orr__linked_where(const orr_linked *l, const orr__linked_node *n);
 
 /* The groups that a list of process groups describes, added to those known (a name known already is completed).  The
  * list is JSON: the text inside "process_group:init", or pg_config of the device trace's distributedInfo.
- * Not a list, or anything in it that is not understood: false, and nothing is added. */
+ * Not a list, or anything in it that is not understood: false, and nothing is added.  Short of memory: false, and
+ * is_out_of_memory is set. */
 bool orr__linked_read_groups(orr_linked *l, orr_str list);
 const orr__linked_group *orr__linked_find_group(const orr_linked *l, orr_str name);
 

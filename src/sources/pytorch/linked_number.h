@@ -17,7 +17,7 @@ static inline bool orr__micros_ns(orr_str text, int64_t *out)
     for (p += is_negative; p < end && *p >= '0' && *p <= '9' && ns < UINT64_MAX / 100; p++)
         ns = ns * 10 + (uint64_t)(*p - '0');
     unsigned digits = 3;
-    if (p < end && *p == '.' && ns < UINT64_MAX / 100000) {
+    if (p < end && *p == '.' && ns < UINT64_MAX / 1000 - 1) {
         for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
             if (digits) {
                 ns = ns * 10 + (uint64_t)(*p - '0');

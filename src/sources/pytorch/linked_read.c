@@ -711,7 +711,7 @@ static orr_code read_bytes(orr_linked *l,
         return code;
     code = read_document(&r);
     orr_json_close(r.json);
-    return code;
+    return !code && l->is_out_of_memory ? orr_no_memory(err) : code;
 }
 
 orr_code orr_linked_parse(orr_span bytes,
