@@ -29,12 +29,12 @@ typedef struct gatherer {
     bool is_host; /* the track is a thread */
 } gatherer;
 
-/* Which kind says most about what a thing is. */
+/* Which kind says most about what a thing is.  Kernels that send and receive may be taken for collectives. */
 static int weight(orr_span_kind kind)
 {
     static const int8_t weights[ORR_SPAN_KINDS] = {
-        [ORR_SPAN_HOST] = 1,    [ORR_SPAN_COMPUTE] = 2, [ORR_SPAN_MEMORY] = 3,
-        [ORR_SPAN_RECEIVE] = 4, [ORR_SPAN_SEND] = 4,    [ORR_SPAN_COLLECTIVE] = 4,
+        [ORR_SPAN_HOST] = 1,       [ORR_SPAN_COMPUTE] = 2, [ORR_SPAN_MEMORY] = 3,
+        [ORR_SPAN_COLLECTIVE] = 4, [ORR_SPAN_RECEIVE] = 5, [ORR_SPAN_SEND] = 5,
     };
     return weights[kind];
 }
