@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One rank in every form, in any order of files, compressed, and with only one of the two traces.
 python3 "$ORR_ROOT/tests/golden/torch_inputs.py" plain . || exit 1
 gzip -k host.json device.json

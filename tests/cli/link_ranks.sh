@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A job of four ranks, files under names that say nothing, clocks apart; what does not fit together is said.
 mkdir job && python3 "$ORR_ROOT/tests/golden/torch_inputs.py" four job || exit 1
 mv job/host0.json job/z1; mv job/device0.json job/y9; mv job/host3.json job/a; mv job/device3.json job/b

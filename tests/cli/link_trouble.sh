@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Bad input: errors with a place, or counted; --strict makes the first trouble an error; nothing is written then.
 python3 "$ORR_ROOT/tests/golden/torch_inputs.py" orphans . || exit 1
 try() {

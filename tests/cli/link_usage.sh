@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What cannot be meant.
 python3 "$ORR_ROOT/tests/golden/torch_inputs.py" two_steps . || exit 1
 try() {

@@ -295,6 +295,27 @@ TEST(test_link__a_backends_worker_follows_its_call_and_is_waited_for)
     orr_link_close(l);
 }
 
+/* A profiler that wrote no record-function ids: the rows of names are walked together; the host lacks "only there". */
+TEST(test_link__pairs_are_found_by_name_where_there_are_no_ids)
+{
+    static const op ops[] = {{10, 2, "a", 1, 10, 100},
+                             {11, 10, "b", 1, 20, 30},
+                             {12, 2, "b", 1, 200, 10},
+                             {13, 2, "c", 1, 400, 10},
+                             {0}};
+    static const event events[] = {{"cpu_op", "only there", 1, 150, 5, ""}, {0}};
+    pair p;
+    make(&p, ops, events);
+    for (char *at = p.device; (at = strstr(at, "Record function id"));)
+        memcpy(at, "Recorded otherwise", strlen("Recorded otherwise"));
+    orr_link *l = link_made(&p, NULL);
+    CHECK_EQ_U(orr_link_counts_of(l)->of[ORR_LINK_LINKED], 4);
+    CHECK_EQ_U(orr_link_counts_of(l)->of[ORR_LINK_UNTRACED], 1);
+    CHECK_EQ(find(l, "a")->own_ns, 70000);
+    CHECK_EQ(find(l, "c")->start_ns, 400000);
+    orr_link_close(l);
+}
+
 /* ---- what is wrong ---- */
 
 TEST(test_link__traces_of_different_runs_are_refused)
@@ -382,6 +403,7 @@ int main(void)
         RUN(test_link__a_stream_waits_for_what_a_recorded_event_stands_behind),
         RUN(test_link__streams_wait_for_each_other_around_collectives_without_records),
         RUN(test_link__a_backends_worker_follows_its_call_and_is_waited_for),
+        RUN(test_link__pairs_are_found_by_name_where_there_are_no_ids),
         RUN(test_link__traces_of_different_runs_are_refused),
         RUN(test_link__trouble_is_counted_and_an_error_when_strict),
         RUN(test_link__a_step_is_what_was_launched_while_it_was_open),

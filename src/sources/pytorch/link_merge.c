@@ -109,6 +109,8 @@ static orr_code match(orr__merger *m, orr_error *err)
     for (uint32_t h = 0; !code && h < m->l->linked->node_count; h++)
         code = match_node(m, by_rf, h, err);
     orr_map_destroy(by_rf);
+    if (!code && !orr__merge_has_ids(m))
+        code = orr__merge_match_names(m, err);
     if (code)
         return code;
     count_matches(m);

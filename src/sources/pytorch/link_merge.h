@@ -43,6 +43,10 @@ void orr__merge_fini(orr__merger *m);
 uint32_t orr__merge_next(const orr__merger *m, uint32_t tid, double ts, bool is_after);
 uint32_t orr__merge_innermost(const orr__merger *m, uint32_t tid, double ts);
 
+/* link_names.c: pairs without record-function ids. */
+bool orr__merge_has_ids(const orr__merger *m);
+orr_code orr__merge_match_names(orr__merger *m, orr_error *err) ORR_MUST_CHECK;
+
 /* link_order.c: host nodes by id; all nodes by time, and numbered. */
 orr_code orr__merge_order_hosts(orr__merger *m, orr_error *err) ORR_MUST_CHECK;
 orr_code orr__merge_number(orr__merger *m, uint32_t **order_out, orr_error *err) ORR_MUST_CHECK;

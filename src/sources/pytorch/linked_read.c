@@ -632,11 +632,31 @@ static orr_code read_top(reader *r, int key, orr_json_type type, uint64_t byte)
                                              : &r->l->finish_ts);
 }
 
+/* Which rank of how many this is, and the groups, as device traces have it; orrery link carries it over. */
+static orr_code read_job(reader *r)
+{
+    orr_json_value info, v;
+    const orr_code code = orr_json_load(r->json, &info, r->err);
+    if (code)
+        return code;
+    if (orr_json_find(info, "rank", &v) && orr_json_get_i64(v, &r->l->rank, NULL))
+        r->l->rank = -1;
+    if (orr_json_find(info, "world_size", &v) && orr_json_get_i64(v, &r->l->world, NULL))
+        r->l->world = -1;
+    if (orr_json_find(info, "pg_config", &v))
+        (void)orr__linked_read_groups(r->l, orr_json_raw(v));
+    return ORR_OK;
+}
+
 static orr_code read_members(reader *r)
 {
     orr_json_item item;
     orr_code code = orr_json_enter(r->json, r->err);
     while (!code && (code = orr_json_next(r->json, &item, r->err)) == ORR_OK) {
+        if (!r->is_compat && orr_str_is(item.key, "distributedInfo")) {
+            code = read_job(r);
+            continue;
+        }
         for (int key = 0; key < TOP_KEYS && !code; key++) {
             if (!orr_str_is(item.key, top_names[key]))
                 continue;
