@@ -8,7 +8,6 @@
 #include <orrery/view.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { CLI_PATH = 4096 };
 
@@ -92,12 +91,6 @@ static orr_code view_json(const cli_context *c,
     return orr_view_json(t, to, &opt, err);
 }
 
-/* Graphviz dates a PDF with the clock unless it is told the time: the same input gives the same bytes. */
-static void fix_date(void)
-{
-    setenv("SOURCE_DATE_EPOCH", "0", 0);
-}
-
 static orr_code view_graph(const cli_context *c,
                            const orr_trace *t,
                            uint64_t id_shift,
@@ -119,7 +112,6 @@ static orr_code view_graph(const cli_context *c,
     for (unsigned i = 0; i < sizeof clusters / sizeof *clusters; i++)
         if (strcmp(clusters[i], cli_text(c, "cluster")) == 0)
             opt.cluster = (orr_graph_cluster)i;
-    fix_date();
     const orr_code code = orr_view_graph(t, cli_text(c, "output"), &opt, &result, err);
     if (!code && result.boxes < result.nodes)
         cli_note(c, "%" PRIu32 " nodes drawn as %" PRIu32 " box%s\n", result.nodes, result.boxes,
@@ -360,7 +352,6 @@ orr_code cli_run_chakra_visualizer(cli_context *c, orr_error *err)
         code = name_drawing(to, tail, path, err);
     if (code || (code = read_as_old_program(c, cli_text(c, "input_filename"), &t, err)))
         return code;
-    fix_date();
     code = orr_view_graph(t, opt.form == ORR_GRAPH_GRAPHML ? to : path, &opt, NULL, err);
     orr_trace_destroy(t);
     return code;
