@@ -153,6 +153,75 @@ static orr_code find_kind(const char *name, const kind **out, orr_error *err)
                     "no view '%s'; there are: json, dot, graphml, svg, pdf, png, timeline", name);
 }
 
+/* ---- options that would have no effect ---- */
+
+enum { FOR_JSON = 1, FOR_GRAPH = 2, FOR_GRAPHML = 4, FOR_TIMELINE = 8, FOR_DOT = 16 };
+
+/* For which views each option means something; those that are not here are for all of traces. */
+static const struct {
+    const char *name;
+    unsigned for_what;
+    bool is_ours; /* not with --compat */
+} uses[] = {
+    {"format", FOR_JSON, false},
+    {"rank", FOR_JSON | FOR_GRAPH | FOR_GRAPHML, false},
+    {"lenient", FOR_JSON | FOR_GRAPH | FOR_GRAPHML, false},
+    {"around", FOR_GRAPH, true},
+    {"depth", FOR_GRAPH, true},
+    {"critical-path", FOR_GRAPH, true},
+    {"collapse", FOR_GRAPH, true},
+    {"cluster", FOR_GRAPH, true},
+    {"limit", FOR_GRAPH, true},
+    {"layout", FOR_DOT, false},
+    {"compat", FOR_GRAPH | FOR_GRAPHML, false},
+    {"frequency", FOR_TIMELINE, false},
+    {"text", FOR_TIMELINE, false},
+    {"width", FOR_TIMELINE, false},
+    {"ascii", FOR_TIMELINE, false},
+    {"ranks", FOR_TIMELINE, false},
+    {"from", FOR_TIMELINE, false},
+    {"to", FOR_TIMELINE, false},
+};
+
+static unsigned use_of(const char *view)
+{
+    if (strcmp(view, "json") == 0)
+        return FOR_JSON;
+    if (strcmp(view, "graphml") == 0)
+        return FOR_GRAPHML;
+    if (strcmp(view, "timeline") == 0)
+        return FOR_TIMELINE;
+    return FOR_GRAPH | (strcmp(view, "dot") == 0 ? FOR_DOT : 0);
+}
+
+static orr_code check_needs(const cli_context *c, orr_error *err)
+{
+    static const struct {
+        const char *name, *needs;
+    } needs[] = {{"depth", "around"}, {"width", "text"}, {"ascii", "text"}};
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (cli_given(c, needs[i].name) && !cli_given(c, needs[i].needs))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --%s", needs[i].name,
+                            needs[i].needs);
+    return ORR_OK;
+}
+
+static orr_code check_options(const cli_context *c, orr_error *err)
+{
+    const unsigned use = use_of(c->args[0]);
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        if (!cli_given(c, uses[i].name))
+            continue;
+        if (!(uses[i].for_what & use))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect on '%s'", uses[i].name,
+                            c->args[0]);
+        if (uses[i].is_ours && cli_flag(c, "compat"))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect with --compat",
+                            uses[i].name);
+    }
+    return check_needs(c, err);
+}
+
 /* The one rank, or the one that was asked for. */
 static orr_code choose_rank(const cli_context *c, const orr_set *s, uint32_t *out, orr_error *err)
 {
@@ -177,6 +246,8 @@ static orr_code view_run(cli_context *c, orr_error *err)
     orr_set *s;
     uint32_t rank;
     orr_code code = find_kind(c->args[0], &k, err);
+    if (!code)
+        code = check_options(c, err);
     if (!code && k->run_file)
         return k->run_file(c, err);
     if (code || (code = orr_set_open(c->args[1], &opt, &s, err)))
