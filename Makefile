@@ -6,6 +6,7 @@
 #     make test       all tests; last line: N passed, N failed (installs missing packages first)
 #     make check      the same tests under the address and undefined-behaviour sanitizers
 #     make bench      the benchmarks
+#     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
 #     make install    PREFIX=/usr/local DESTDIR=
 #     make format     clang-format all C files
@@ -18,7 +19,7 @@ TESTS ?=
 # The report page is tried in a browser; where there is none, its tests say so and count as skipped.
 browser-tests = tools/setup.sh browser || echo "no browser: the tests of the report page are skipped"; tests/browser/install.sh $(1)
 
-.PHONY: all demo test check bench fuzz install format clean
+.PHONY: all demo test check bench docs fuzz install format clean
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja
@@ -47,6 +48,12 @@ check:
 bench: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
 	@bench/run $(BUILD)
+
+docs:
+	@tools/setup.sh build docs
+	@$(MAKE) --no-print-directory all
+	@tests/browser/install.sh $(BUILD)
+	@PATH="$(abspath $(BUILD))/bin:$$PATH" ORR_BUILD=$(abspath $(BUILD)) node tests/browser/make_pictures.mjs docs/pictures
 
 fuzz:
 	@tools/setup.sh build fuzz

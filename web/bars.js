@@ -7,14 +7,21 @@ import {shareText, timeText} from './units.js';
 
 /** @typedef {{kind: string, name: string, ns: number, isHatched?: boolean}} Part */
 
+/** Parts of one kind, as the types of collectives are, get lighter from the first to the last.
+ *  @param {{kind: string, isHatched?: boolean}[]} parts @returns {number[]} */
+function tintsOf(parts) {
+    return parts.map((part, k) => (part.isHatched ? 0 : Math.min(3, parts.slice(0, k).filter((one) => kindClass(one.kind) === kindClass(part.kind)).length)));
+}
+
 /** @param {Part[]} parts @param {number} whole  the length of a full bar, in ns */
 export function stackedBar(parts, whole) {
     const known = parts.filter((part) => part.ns > 0);
+    const tints = tintsOf(known);
     const words = known.map((part) => `${part.name} ${timeText(part.ns)}`).join(', ');
-    return el('div', {class: 'bar', role: 'img', 'aria-label': words || 'nothing'}, ...known.map((part) => {
+    return el('div', {class: 'bar', role: 'img', 'aria-label': words || 'nothing'}, ...known.map((part, k) => {
         const share = part.ns / whole;
         return el('span', {
-            class: `piece kind-${kindClass(part.kind)}${part.isHatched ? ' hatched' : ''}`, style: `width:${(share * 100).toFixed(3)}%`,
+            class: `piece kind-${kindClass(part.kind)} tint-${tints[k]}${part.isHatched ? ' hatched' : ''}`, style: `width:${(share * 100).toFixed(3)}%`,
             title: `${part.name}: ${timeText(part.ns)}, ${shareText(share)}`,
         }, share > 0.075 ? el('span', {class: 'piece-text'}, shareText(share)) : null);
     }));
@@ -22,8 +29,9 @@ export function stackedBar(parts, whole) {
 
 /** @param {{kind: string, name: string, isHatched?: boolean}[]} parts */
 export function barLegend(parts) {
-    return el('div', {class: 'legend'}, ...parts.map((part) => el('span', {class: 'chip'},
-        el('i', {class: `swatch kind-${kindClass(part.kind)}${part.isHatched ? ' hatched' : ''}`}), part.name)));
+    const tints = tintsOf(parts);
+    return el('div', {class: 'legend'}, ...parts.map((part, k) => el('span', {class: 'chip'},
+        el('i', {class: `swatch kind-${kindClass(part.kind)} tint-${tints[k]}${part.isHatched ? ' hatched' : ''}`}), part.name)));
 }
 
 /** A thin bar for tables: a share of the largest. @param {number} share @param {string} [kind] */

@@ -9,6 +9,11 @@ import {countOf, countText, isKnown, rateText, shareText, sizeText, timeExact, t
 /** @import {Column} from './table.js' */
 /** @import {CollectiveRow, Run} from './types.js' */
 
+/** A number alone says little. @param {string} group */
+function groupName(group) {
+    return /^\d+$/.test(group) ? `group ${group}` : group;
+}
+
 /** @param {Run} run */
 export function collectivesPanel(run) {
     const rows = listOf(run.collectives);
@@ -17,8 +22,8 @@ export function collectivesPanel(run) {
     /** @type {Column<CollectiveRow>[]} */
     const columns = [
         {title: 'Type', key: (row) => row.type, show: (row) => el('b', {}, row.type)},
-        {title: 'Group', key: (row) => row.group, show: (row) => row.group ?? row.ranks ?? '', exact: (row) => (row.ranks ? `ranks ${row.ranks}` : ''), meaning: 'the ranks that take part'},
-        {title: 'Ranks', isNumber: true, key: (row) => row.group_ranks, show: (row) => countText(row.group_ranks)},
+        {title: 'Group', key: (row) => row.group, show: (row) => (row.group ? groupName(row.group) : isKnown(row.groups) ? countOf(row.groups, 'group') : ''), meaning: 'the ranks that take part'},
+        {title: 'Ranks', isNumber: true, meaning: 'of a group', key: (row) => row.group_ranks, show: (row) => countText(row.group_ranks)},
         {title: 'Count', isNumber: true, key: (row) => row.count, show: (row) => (isKnown(row.count) ? `${countText(row.count)}\u00a0\u00d7` : countText(null))},
         {title: 'Size', isNumber: true, key: (row) => row.size_bytes, show: (row) => sizeText(row.size_bytes), exact: (row) => `${countText(row.size_bytes)} B`, meaning: 'bytes of one'},
         {title: 'Time of one', isNumber: true, key: (row) => row.time_ns, show: (row) => timeText(row.time_ns), exact: (row) => timeExact(row.time_ns), meaning: 'mean'},

@@ -3,7 +3,7 @@
 
 import {el} from './dom.js';
 import {swingBar} from './bars.js';
-import {kindChip} from './timeline_detail.js';
+import {kindClass} from './palette.js';
 import {listOf, panel} from './panel.js';
 import {sortableTable} from './table.js';
 import {changeText, countText, isKnown, roughText, shareText, timeExact, timeText} from './units.js';
@@ -52,26 +52,33 @@ function swing(row) {
     return row.ns.slice(1).map((value) => (value ?? 0) - first).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a), 0);
 }
 
-/** @param {Run[]} runs @param {ComparisonRow[]} rows */
-function operatorTable(runs, rows) {
+/** Rows of whole kinds bear the name of the kind, and come once; the others are of operators. @param {ComparisonRow[]} rows */
+function byKind(rows) {
+    const kinds = rows.filter((row, k) => row.name === row.kind && rows.findIndex((one) => one.name === row.name) === k);
+    return {kinds, operators: rows.filter((row) => !kinds.includes(row))};
+}
+
+/** @param {string} caption @param {Run[]} runs @param {ComparisonRow[]} rows */
+function differenceTable(caption, runs, rows) {
     const most = Math.max(1, ...rows.map((row) => Math.abs(swing(row))));
     /** @type {Column<ComparisonRow>[]} */
     const columns = [
-        {title: 'What', key: (row) => row.name, show: (row) => el('b', {}, row.name)},
-        {title: 'Kind', key: (row) => row.kind, show: (row) => (row.kind ? kindChip(row.kind) : '')},
+        {title: caption, key: (row) => row.name, show: (row) => el('span', {class: 'chip'}, el('i', {class: `swatch kind-${kindClass(row.kind)}`}), el('b', {}, row.name))},
         ...runs.map((run, k) => /** @type {Column<ComparisonRow>} */ ({
             title: run.name, isNumber: true, key: (row) => row.ns[k], show: (row) => timeText(row.ns[k]), exact: (row) => timeExact(row.ns[k]),
         })),
         {title: 'Difference', isNumber: true, key: (row) => Math.abs(swing(row)), meaning: 'the largest to the first run, sorted by size',
             show: (row) => el('span', {class: 'with-bar'}, swingBar(swing(row) / most), `${swing(row) > 0 ? '+' : swing(row) < 0 ? '\u2212' : ''}${timeText(Math.abs(swing(row)))}`)},
     ];
-    return sortableTable('Differences by kind and operator', columns, rows, {first: 15});
+    return sortableTable(`Differences by ${caption.toLowerCase()}`, columns, rows, {first: 12});
 }
 
 /** @param {ReportDocument} doc */
 export function comparisonPanel(doc) {
     if (doc.runs.length < 2) return null;
-    const rows = listOf(doc.comparison?.rows);
+    const {kinds, operators} = byKind(listOf(doc.comparison?.rows));
     return panel('comparison', 'Comparison', `${doc.runs.length} runs; the first is the baseline.`, figureTable(doc.runs),
-        rows.length > 0 ? el('h3', {}, 'Where they differ') : null, rows.length > 0 ? operatorTable(doc.runs, rows) : null);
+        kinds.length + operators.length > 0 ? el('h3', {}, 'Where they differ') : null,
+        kinds.length > 0 ? differenceTable('Kind', doc.runs, kinds) : null,
+        operators.length > 0 ? differenceTable('Operator', doc.runs, operators) : null);
 }

@@ -13,7 +13,8 @@ import {spansBefore} from './rows.js';
 /** @import {Row} from './rows.js' */
 /** @import {Search, TimelineView} from './view.js' */
 
-const DIM = 4; /* strength, of 16, of what a search did not find */
+const DIM = 4;  /* strength, of 16, of what a search did not find */
+const SOFT = 6; /* of receives: most of their time they wait, and the message is there at their end */
 
 /**
  * @typedef {object} RowPen
@@ -22,6 +23,7 @@ const DIM = 4; /* strength, of 16, of what a search did not find */
  * @property {TimelineView} view
  * @property {number} scale        device pixels a CSS pixel
  * @property {number[]} order      kinds as they are stacked, from below
+ * @property {number} soft         the kind of receives, or -1
  */
 
 /** @param {RowPen} pen @param {Row} row @param {number} top @param {number} bottom  device pixels */
@@ -61,8 +63,11 @@ function drawSpans(pen, row, first, last, top, bottom) {
         }
         const x0 = Math.round(left);
         const x1 = Math.max(x0 + 1, Math.round(left + width));
-        raster.rect(x0, top, x1, bottom, isDim ? inks.strength[kind][DIM] : inks.solid[kind]);
-        if (x1 - x0 > 3) raster.rect(x1 - 1, top, x1, bottom, isDim ? inks.paper : inks.edge[kind]);
+        const isSoft = kind === pen.soft;
+        raster.rect(x0, top, x1, bottom, isDim ? inks.strength[kind][DIM] : isSoft ? inks.strength[kind][SOFT] : inks.solid[kind]);
+        if (x1 - x0 <= 3) continue;
+        if (isSoft && !isDim) raster.rect(x1 - 2, top, x1, bottom, inks.solid[kind]);
+        else raster.rect(x1 - 1, top, x1, bottom, isDim ? inks.paper : inks.edge[kind]);
     }
 }
 

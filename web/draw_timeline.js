@@ -4,7 +4,7 @@
 import {cssColour, cssText, inkOn, kindClass, KINDS, mixColours, packColour} from './palette.js';
 import {counterMost, drawCounter, drawRow} from './draw_rows.js';
 import {Inks, Raster} from './raster.js';
-import {RULER_HEIGHT} from './view.js';
+import {MARGIN, RULER_HEIGHT} from './view.js';
 import {counterText, timeAt, timeText, timeTicks} from './units.js';
 import {spansBefore} from './rows.js';
 /** @import {Block, Row} from './rows.js' */
@@ -70,7 +70,7 @@ export class TimelinePainter {
     /** @param {number} scale  device pixels a CSS pixel */
     draw(scale) {
         const {view, canvas, context, colours} = this;
-        const width = Math.round((view.gutter + view.width) * scale);
+        const width = Math.round((view.gutter + view.width + MARGIN) * scale);
         const height = Math.round((RULER_HEIGHT + view.height) * scale);
         if (canvas.width !== width || canvas.height !== height) {
             canvas.width = width;
@@ -80,7 +80,7 @@ export class TimelinePainter {
         context.setTransform(1, 0, 0, 1, 0, 0);
         context.fillStyle = colours.paper;
         context.fillRect(0, 0, width, height);
-        context.putImageData(this.raster.image, width - this.raster.width, height - this.raster.height);
+        context.putImageData(this.raster.image, Math.round(view.gutter * scale), height - this.raster.height);
         context.setTransform(scale, 0, 0, scale, 0, 0);
         context.font = FONT;
         context.textBaseline = 'middle';
@@ -130,7 +130,7 @@ export class TimelinePainter {
             const x = Math.round(view.xOf(at / view.timeline.tickNs) * scale);
             raster.rect(x, 0, x + 1, raster.height, colours.grid);
         }
-        const pen = {raster, inks: colours.inks, view, scale, order: this.order};
+        const pen = {raster, inks: colours.inks, view, scale, order: this.order, soft: view.timeline.meta.kinds.indexOf('receive')};
         for (const row of this.visibleRows()) {
             const gap = row.height > 8 ? 1 : 0;
             if (row.counter >= 0) drawCounter(pen, row, device(row.y + 2), device(row.y + row.height - 1), colours.areaLine, colours.area);
@@ -161,14 +161,16 @@ export class TimelinePainter {
     drawTrackNames(block) {
         const {view, context, colours} = this;
         const {meta} = view.timeline;
-        const room = Math.floor((view.gutter - 84) / CHARACTER);
+        /* Beside the name of the rank there is less room. */
+        const [less, more] = [84, 24].map((taken) => Math.floor((view.gutter - taken) / CHARACTER));
         context.fillStyle = colours.faint;
         context.textAlign = 'right';
         for (const row of block.rows) {
             if (row.lane > 0) continue;
             const counter = row.counter >= 0 ? meta.counters?.[row.counter] : null;
             const name = counter ? counter.name : meta.tracks[row.track].name;
-            context.fillText(clipped(name, room), view.gutter - 10, row.y + Math.min(row.height, 18) / 2);
+            const isFirst = row.y < Math.max(block.y, view.scroll) + 14;
+            context.fillText(clippedInside(name, isFirst ? less : more), view.gutter - 10, row.y + Math.min(row.height, 18) / 2);
             if (!counter) continue;
             context.fillText(`\u2264 ${counterText(counterMost(view, row.counter), counter.unit)}`, view.gutter - 10, row.y + 25);
         }
@@ -190,7 +192,7 @@ export class TimelinePainter {
             context.fillText(text, x + 4, 13);
         }
         context.fillStyle = colours.line;
-        context.fillRect(0, RULER_HEIGHT - 1, view.gutter + view.width, 1);
+        context.fillRect(0, RULER_HEIGHT - 1, view.gutter + view.width + MARGIN, 1);
     }
 
     /** Names on spans that are wide enough, in rows that are high enough. */
@@ -210,7 +212,8 @@ export class TimelinePainter {
                 const x1 = Math.min(view.width, view.xOf(timeline.start[span] + timeline.length[span]));
                 if (x1 - x0 < 26) continue;
                 const isDim = view.search !== null && !view.search.isMatch[timeline.name[span]];
-                context.fillStyle = isDim ? colours.faint : colours.ink[timeline.kind[span]];
+                const isSoft = timeline.meta.kinds[timeline.kind[span]] === 'receive';
+                context.fillStyle = isDim ? colours.faint : isSoft ? colours.text : colours.ink[timeline.kind[span]];
                 const room = Math.floor((x1 - x0 - 8) / CHARACTER);
                 context.fillText(clipped(timeline.meta.texts[timeline.name[span]] ?? '', room), x0 + 4, row.y + row.height / 2);
                 left--;
@@ -340,10 +343,17 @@ export class TimelinePainter {
         context.globalAlpha = 0.45;
         context.fillStyle = colours.faint;
         context.beginPath();
-        context.roundRect(view.gutter + view.width - 7, y, 5, length, 3);
+        context.roundRect(view.gutter + view.width + 3, y, 5, length, 3);
         context.fill();
         context.globalAlpha = 1;
     }
+}
+
+/** Names of tracks differ at their ends: the middle is left out. @param {string} text @param {number} room  characters */
+export function clippedInside(text, room) {
+    if (text.length <= room) return text;
+    const head = Math.ceil((room - 1) * 0.5);
+    return `${text.slice(0, head)}\u2026${text.slice(text.length - (room - 1 - head))}`;
 }
 
 /** @param {string} text @param {number} room  characters */

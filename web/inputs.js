@@ -4,8 +4,12 @@
 import {el} from './dom.js';
 import {listOf, panel} from './panel.js';
 import {sortableTable} from './table.js';
-import {countText, sizeText} from './units.js';
-/** @import {ReportDocument, Run} from './types.js' */
+import {countText, isKnown, sizeText} from './units.js';
+/** @import {Column} from './table.js' */
+/** @import {InputFile, ReportDocument, Run} from './types.js' */
+
+/** @type {Column<InputFile>} */
+const sizeColumn = {title: 'Size', isNumber: true, key: (row) => row.bytes, show: (row) => sizeText(row.bytes), exact: (row) => `${countText(row.bytes)} B`};
 
 /** @param {ReportDocument} doc @param {Run} run */
 export function inputsPanel(doc, run) {
@@ -21,7 +25,7 @@ export function inputsPanel(doc, run) {
         inputs.length > 0 ? sortableTable('Input files', [
             {title: 'What', key: (row) => row.what, show: (row) => row.what},
             {title: 'File', key: (row) => row.path, show: (row) => el('code', {}, row.path ?? '')},
-            {title: 'Size', isNumber: true, key: (row) => row.bytes, show: (row) => sizeText(row.bytes), exact: (row) => `${countText(row.bytes)} B`},
+            ...(inputs.some((row) => isKnown(row.bytes)) ? [sizeColumn] : []),
             {title: 'Hash', show: (row) => el('code', {class: 'hash'}, row.hash ?? '')},
         ], inputs) : null,
         options.length > 0 ? sortableTable('Options', [

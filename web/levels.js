@@ -80,17 +80,19 @@ export function levelFor(levels, ticks) {
 }
 
 /** How busy all rows are together, for the small map above the timeline: bins of each kind, as a share of the
- *  number of tracks.  Only the top lane counts: what lies below it is a part of it.
+ *  number of tracks.  Only the top lane counts: what lies below it is a part of it.  Receives are left out: most of
+ *  their time they wait, and would hide the rest.
  *  @param {Timeline} timeline @param {Row[]} rows @param {number} bins
  *  @returns {Generator<void, Float32Array[]>} */
 export function* busyOverall(timeline, rows, bins) {
     const bin = timeline.extent / bins;
     const out = timeline.meta.kinds.map(() => new Float32Array(bins));
     const top = rows.filter((row) => row.lane === 0 && row.counter < 0);
+    const waiting = timeline.meta.kinds.indexOf('receive');
     for (const row of top) {
         for (let k = 0; k < row.spans.length; k++) {
             const span = row.spans[k];
-            addBusy(out[timeline.kind[span]] ?? out[0], bin, timeline.start[span], timeline.start[span] + timeline.length[span]);
+            if (timeline.kind[span] !== waiting) addBusy(out[timeline.kind[span]] ?? out[0], bin, timeline.start[span], timeline.start[span] + timeline.length[span]);
             if (k % 65536 === 65535) yield;
         }
         yield;

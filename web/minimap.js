@@ -2,6 +2,7 @@
 // minimap.js - the whole run in a strip: how busy all tracks are, by kind, and which part the timeline shows.
 
 import {el} from './dom.js';
+import {MARGIN} from './view.js';
 import {cssColour, cssText, kindClass, KINDS} from './palette.js';
 /** @import {TimelineView} from './view.js' */
 
@@ -13,10 +14,12 @@ export class Minimap {
         this.view = view;
         this.canvas = el('canvas', {
             class: 'minimap', height: MAP_HEIGHT, role: 'img',
-            'aria-label': 'The whole run: share of the tracks that are busy, by kind of work. Drag to move the window.',
+            'aria-label': 'The whole run: share of the tracks that are busy, by kind of work, without receives. Drag to move the window.',
         });
         /** @type {Float32Array[] | null} */
         this.busy = null;
+        /* The same for every window: painted once, copied under each. */
+        this.picture = el('canvas');
         view.onWindow.push(() => this.draw());
         this.listen();
     }
@@ -53,19 +56,33 @@ export class Minimap {
     /** @param {Float32Array[]} busy */
     setBusy(busy) {
         this.busy = busy;
+        this.repaint();
+    }
+
+    /** A canvas of the right size, with x counted from the left of the plot. @param {HTMLCanvasElement} canvas */
+    prepare(canvas) {
+        const {view} = this;
+        const scale = window.devicePixelRatio || 1;
+        canvas.width = Math.round((view.gutter + view.width + MARGIN) * scale);
+        canvas.height = Math.round(MAP_HEIGHT * scale);
+        const context = canvas.getContext('2d');
+        context?.scale(scale, scale);
+        context?.translate(view.gutter, 0);
+        return context;
+    }
+
+    /** After a change of size or colours. */
+    repaint() {
+        const context = this.prepare(this.picture);
+        if (context && this.busy) this.drawBusy(context, this.busy);
         this.draw();
     }
 
     draw() {
-        const {canvas, view} = this;
-        const scale = window.devicePixelRatio || 1;
-        canvas.width = Math.round((view.gutter + view.width) * scale);
-        canvas.height = Math.round(MAP_HEIGHT * scale);
-        const context = canvas.getContext('2d');
+        const {view} = this;
+        const context = this.prepare(this.canvas);
         if (!context) return;
-        context.scale(scale, scale);
-        context.translate(view.gutter, 0);
-        if (this.busy) this.drawBusy(context, this.busy);
+        if (this.busy) context.drawImage(this.picture, -view.gutter, 0, view.gutter + view.width + MARGIN, MAP_HEIGHT);
         this.drawWindow(context);
     }
 

@@ -7,9 +7,14 @@
 /** Kinds in the order they are stacked and listed. */
 export const KINDS = ['compute', 'collective', 'phase', 'send', 'receive', 'memory', 'host', 'other', 'idle'];
 
-/** @param {string | null | undefined} kind  a kind we know, or "other" */
+const COLLECTIVES = /^(all.?reduce|all.?gather|reduce.?scatter|all.?to.?all|broadcast|reduce|gather|scatter|barrier)/i;
+
+/** A kind we know: collectives also by the names of their types, messages are sends. @param {string | null | undefined} kind */
 export function kindClass(kind) {
-    return kind && KINDS.includes(kind) ? kind : 'other';
+    if (!kind) return 'other';
+    if (KINDS.includes(kind)) return kind;
+    if (COLLECTIVES.test(kind)) return 'collective';
+    return kind === 'message' ? 'send' : 'other';
 }
 
 /** For CSS and drawings. @param {string | null | undefined} kind */

@@ -12,8 +12,6 @@ import {blockAt, rowAt, spansBefore} from './rows.js';
 const REST_MS = 250;
 const DRAG_LEAST = 3; /* pixels: less is a click */
 
-const SCROLLBAR = 10; /* pixels at the right edge */
-
 /** @typedef {{x: number, y: number, area: 'gutter' | 'ruler' | 'plot' | 'bar'}} Place */
 
 /** @param {TimelineView} view @param {number} x @param {number} y  from the top of the rows; a span, or -1 */
@@ -40,7 +38,7 @@ export function spanAt(view, x, y) {
 
 /** @param {TimelineView} view @param {number} x */
 function isOnBar(view, x) {
-    return view.scene.height > view.height && x > view.width - SCROLLBAR;
+    return view.scene.height > view.height && x > view.width;
 }
 
 /** @param {HTMLCanvasElement} canvas @param {TimelineView} view @param {MouseEvent} event @returns {Place} */
@@ -145,6 +143,7 @@ export function timelineKey(view, event) {
     case '[': case ',': view.selectNeighbour(-1); return true;
     case ']': case '.': view.selectNeighbour(1); return true;
     case 'c': view.toggleAll(); return true;
+    case 'e': view.toggleSelected(); return true;
     case 'Escape': view.setMeasure(null); view.select(-1); return true;
     default: return false;
     }
@@ -156,7 +155,7 @@ function listenToKeys(canvas, view) {
     document.addEventListener('keydown', (event) => {
         if (!canvas.isConnected || event.defaultPrevented || isTextField(event.target)) return;
         const isFocused = document.activeElement === canvas;
-        if (!isFocused && !(/^[wasdf0+\-=[\],.]$/i.test(event.key) && isMostlyVisible(canvas))) return;
+        if (!isFocused && !(/^[wasdfec0+\-=[\],.]$/i.test(event.key) && isMostlyVisible(canvas))) return;
         if (timelineKey(view, event)) event.preventDefault();
     });
 }

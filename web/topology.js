@@ -12,7 +12,7 @@ import {sortableTable} from './table.js';
 import {countOf, countText, isKnown, rateText, shareText, sizeText, timeText} from './units.js';
 /** @import {Dimension, NetLink, NetNode, Run, Topology} from './types.js' */
 
-const NODES_DRAWN = 40;
+const NODES_DRAWN = 96;
 const LINKS_DRAWN = 400;
 const DOTS_MOST = 16;
 const MATRIX_SIDE = 420;
@@ -53,7 +53,7 @@ function dimensionDrawing(dimension) {
 /** @param {Dimension} dimension @param {number} number */
 function dimensionCard(dimension, number) {
     return el('div', {class: 'dimension'}, dimensionDrawing(dimension), el('div', {},
-        el('b', {}, dimension.name), el('div', {class: 'faint'}, `dimension ${number + 1}${isKnown(dimension.size) ? `, ${countOf(dimension.size, 'place')}` : ''}`),
+        el('b', {}, dimension.name), el('div', {class: 'faint'}, `dimension ${number}${isKnown(dimension.size) ? `, ${countOf(dimension.size, 'place')}` : ''}`),
         el('dl', {class: 'small-facts'},
             el('dt', {}, 'bandwidth'), el('dd', {}, rateText(dimension.bandwidth_Bps)),
             el('dt', {}, 'latency'), el('dd', {}, timeText(dimension.latency_ns)),
@@ -63,12 +63,10 @@ function dimensionCard(dimension, number) {
 /** Few links: lines bent to the middle, so that both directions are seen. @param {Topology} topology */
 function linkDrawing(topology) {
     const nodes = listOf(topology.nodes);
-    const ranks = nodes.filter((node) => node.kind !== 'switch');
+    const ranks = nodes.filter((node) => node.kind !== 'switch').sort((a, b) => nodeNumber(a) - nodeNumber(b));
     const switches = nodes.filter((node) => node.kind === 'switch');
-    /** @type {Map<number, {x: number, y: number}>} */
-    const places = new Map();
-    ranks.forEach((node, k) => places.set(node.id, onCircle(ranks.length, k, 176, 210)));
-    switches.forEach((node, k) => places.set(node.id, switches.length === 1 ? {x: 210, y: 210} : onCircle(switches.length, k, 80, 210)));
+    const places = new Map(ranks.map((node, k) => /** @type {[number, {x: number, y: number}]} */ ([node.id, onCircle(ranks.length, k, 190, 210)])));
+    placeSwitches(switches.map((node) => node.id), listOf(topology.links), places);
     const links = listOf(topology.links).map((link) => {
         const from = places.get(link.from);
         const to = places.get(link.to);
@@ -80,26 +78,51 @@ function linkDrawing(topology) {
         }, svg('title', {}, linkWords(topology, link)));
     });
     return svg('svg', {viewBox: '0 0 420 420', class: 'net', role: 'img', 'aria-label': 'Links between ranks and switches, coloured by use'},
-        ...links, ...nodes.map((node) => netNode(node, places.get(node.id) ?? {x: 0, y: 0})));
+        ...links, ...nodes.map((node) => netNode(node, places.get(node.id) ?? {x: 0, y: 0}, Math.min(11, 420 / Math.max(1, ranks.length)))));
 }
 
-/** @param {NetNode} node @param {{x: number, y: number}} at */
-function netNode(node, at) {
+/** @param {NetNode} node @param {{x: number, y: number}} at @param {number} radius */
+function netNode(node, at, radius) {
     const isSwitch = node.kind === 'switch';
-    return svg('g', {}, isSwitch ? svg('rect', {x: at.x - 11, y: at.y - 11, width: 22, height: 22, rx: 5, class: 'net-switch'})
-        : svg('circle', {cx: at.x, cy: at.y, r: 11, class: 'net-rank'}),
-    svg('text', {x: at.x, y: at.y + 3.5, 'text-anchor': 'middle', class: 'net-text'}, isSwitch ? 'S' : String(node.id)), svg('title', {}, nodeName(node)));
+    const size = isSwitch ? Math.min(9, radius) : radius;
+    const shape = isSwitch ? svg('rect', {x: at.x - size, y: at.y - size, width: 2 * size, height: 2 * size, rx: size / 2.2, class: 'net-switch'})
+        : svg('circle', {cx: at.x, cy: at.y, r: size, class: 'net-rank'});
+    const name = isSwitch || size < 6 ? null : svg('text', {x: at.x, y: at.y + size * 0.34, 'text-anchor': 'middle', class: 'net-text', 'font-size': size * 0.95}, String(nodeNumber(node)));
+    return svg('g', {}, shape, name, svg('title', {}, nodeName(node)));
+}
+
+/** A switch stands inside the circle, near the ranks that it joins; those that join ranks all around share the middle.
+ *  @param {number[]} switches @param {NetLink[]} links @param {Map<number, {x: number, y: number}>} places */
+function placeSwitches(switches, links, places) {
+    const means = switches.map((id) => {
+        const ends = links.flatMap((link) => (link.from === id ? [places.get(link.to)] : link.to === id ? [places.get(link.from)] : [])).filter((end) => end !== undefined);
+        const mean = (/** @type {'x' | 'y'} */ axis) => ends.reduce((sum, end) => sum + end[axis] - 210, 0) / Math.max(1, ends.length);
+        return {id, x: mean('x'), y: mean('y')};
+    });
+    const central = means.filter(({x, y}) => Math.hypot(x, y) < 60);
+    for (const {id, x, y} of means) places.set(id, {x: 210 + x * 0.72, y: 210 + y * 0.72});
+    central.forEach(({id}, k) => places.set(id, central.length === 1 ? {x: 210, y: 210} : onCircle(central.length, k, Math.min(70, 14 + 5 * central.length), 210)));
+}
+
+/** The number that its label ends in: of a rank, the rank. @param {NetNode} node */
+function nodeNumber(node) {
+    const digits = /\d+$/.exec(node.label ?? '');
+    return digits ? Number(digits[0]) : node.id;
 }
 
 /** @param {NetNode} node */
 function nodeName(node) {
-    return node.label || `${node.kind} ${node.id}`;
+    return node.label && !/^\d+$/.test(node.label) ? node.label : `${node.kind} ${node.label ?? node.id}`;
 }
+
+/** @type {WeakMap<Topology, Map<number, string>>} */
+const namesOfNodes = new WeakMap();
 
 /** @param {Topology} topology @param {number} id */
 function nameOf(topology, id) {
-    const node = listOf(topology.nodes).find((one) => one.id === id);
-    return node ? nodeName(node) : String(id);
+    let names = namesOfNodes.get(topology);
+    if (!names) namesOfNodes.set(topology, names = new Map(listOf(topology.nodes).map((node) => [node.id, nodeName(node)])));
+    return names.get(id) ?? String(id);
 }
 
 /** @param {Topology} topology @param {NetLink} link */
@@ -110,7 +133,9 @@ function linkWords(topology, link) {
 /** Many links: a matrix of cells. @param {Topology} topology @param {HTMLElement} words */
 function linkMatrix(topology, words) {
     const links = listOf(topology.links);
-    const ids = [...new Set(links.flatMap((link) => [link.from, link.to]))].sort((a, b) => a - b);
+    /* Ranks first, then switches, each by number. */
+    const keys = new Map(listOf(topology.nodes).map((node) => [node.id, nodeNumber(node) + (node.kind === 'switch' ? 1e9 : 0)]));
+    const ids = [...new Set(links.flatMap((link) => [link.from, link.to]))].sort((a, b) => (keys.get(a) ?? a) - (keys.get(b) ?? b) || a - b);
     const place = new Map(ids.map((id, k) => [id, k]));
     const side = Math.min(ids.length, MATRIX_SIDE);
     /** @type {(NetLink | undefined)[]} */
@@ -153,7 +178,7 @@ export function topologyPanel(run) {
     const topology = run.topology ?? {};
     const dimensions = listOf(topology.dimensions);
     const links = listOf(topology.links);
-    if (dimensions.length === 0 && links.length === 0) return missingPanel('topology', 'Network', 'The network of this run is not known.');
+    if (dimensions.length === 0 && links.length === 0) return missingPanel('topology', 'Network', 'A timeline alone does not carry the network. It is known when traces are simulated for the report: orrery run --report, or orrery report TRACES.');
     const left = isKnown(topology.links_left_out) && topology.links_left_out > 0 ? ` The ${countOf(topology.links_left_out, 'least used link')} are left out.` : '';
     const readout = el('p', {class: 'hint readout'}, '\u00a0');
     const isFew = listOf(topology.nodes).length <= NODES_DRAWN && listOf(topology.nodes).length > 0 && links.length <= LINKS_DRAWN;

@@ -70,7 +70,7 @@
  * @typedef {object} CollectiveRow
  * @property {string} type
  * @property {string | null} [group]
- * @property {string | null} [ranks]    who takes part
+ * @property {Maybe} [groups]           how many such groups there are
  * @property {Maybe} [group_ranks]
  * @property {Maybe} [count]
  * @property {Maybe} [size_bytes]

@@ -72,7 +72,7 @@ export function shareText(share) {
     if (!isKnown(share)) return UNKNOWN;
     const percent = share * 100;
     const size = Math.abs(percent);
-    if (size !== 0 && size < 0.01) return percent < 0 ? '>\u2009\u22120.01\u00a0%' : '<\u20090.01\u00a0%';
+    if (size !== 0 && size < 0.01) return '\u2248\u00a00\u00a0%';
     return `${percent.toFixed(size >= 99.95 || percent === 0 ? 0 : size >= 1 ? 1 : 2).replace('-', '\u2212')}\u00a0%`;
 }
 

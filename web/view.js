@@ -12,6 +12,7 @@ import {firstAtOrAfter} from './columns.js';
 
 const TICKS_LEAST = 4; /* the closest zoom */
 export const RULER_HEIGHT = 26;
+export const MARGIN = 10; /* pixels right of the plot, where the scrollbar is */
 
 /** @typedef {{text: string, isMatch: Uint8Array, count: number}} Search  isMatch: for each text */
 
@@ -109,7 +110,7 @@ export class TimelineView {
     /** @param {number} width @param {number} height */
     resize(width, height) {
         this.gutter = width < 700 ? 120 : 190;
-        this.width = Math.max(50, width - this.gutter);
+        this.width = Math.max(50, width - this.gutter - MARGIN);
         this.height = Math.max(40, height - RULER_HEIGHT);
         this.scrollBy(0);
     }
@@ -127,6 +128,13 @@ export class TimelineView {
         for (const block of this.scene.blocks) block.isOpen = open * 2 < this.scene.blocks.length;
         layoutScene(this.scene);
         this.scrollBy(0);
+    }
+
+    /** The rank of the selected span; of the first, when none is. */
+    toggleSelected() {
+        const row = this.scene.rows[this.selected < 0 ? 0 : this.scene.rowOfSpan[this.selected]];
+        const block = this.scene.blocks.find((one) => one.rows.includes(row));
+        if (block) this.toggle(block);
     }
 
     /** @param {number} span  or -1 */

@@ -9,7 +9,7 @@ import {launchBrowser, nextFrame, openPage, samplePage, scratch, timelineDone, W
 import {check, checkEqual, checkNear, runAll, say, test} from './tap.mjs';
 
 const browser = await launchBrowser();
-const PANELS = ['headline', 'breakdown', 'whatif', 'timeline', 'critical', 'collectives', 'topology', 'memory', 'pipeline', 'inputs'];
+const PANELS = ['headline', 'breakdown', 'whatif', 'timeline', 'critical', 'operators', 'collectives', 'topology', 'memory', 'pipeline', 'inputs'];
 
 /** A page of a sample, closed afterwards; whatever it complained about fails the test.
  *  @param {string} name @param {(page: any) => Promise<void>} work @param {object} [options] */
@@ -52,7 +52,7 @@ async function placeIn(page, x, y) {
     const canvas = page.locator('canvas.timeline-canvas');
     await canvas.scrollIntoViewIfNeeded();
     const box = await canvas.boundingBox();
-    return {x: box.x + 190 + (box.width - 190) * x, y: box.y + box.height * y};
+    return {x: box.x + 190 + (box.width - 200) * x, y: box.y + box.height * y};
 }
 
 test('a report opens, and every part of it is there', () => onSample('small', async (page) => {
@@ -128,7 +128,7 @@ test('a drag moves, a drag on the ruler measures', () => onSample('small', async
     await page.mouse.move(at.x - 150, at.y, {steps: 5});
     await page.mouse.up();
     const after = await windowOf(page);
-    const perPixel = (before.to - before.from) / ((await page.locator('canvas.timeline-canvas').boundingBox()).width - 190);
+    const perPixel = (before.to - before.from) / ((await page.locator('canvas.timeline-canvas').boundingBox()).width - 200);
     checkNear(after.from - before.from, 150 * perPixel, 2 * perPixel, 'moved by');
     const ruler = await placeIn(page, 0.3, 0);
     await page.mouse.move(ruler.x, ruler.y + 10);
@@ -208,6 +208,27 @@ test('a step of the critical path leads to its span in the timeline', () => onSa
     check(span !== null, 'the address names the span');
     await page.locator('#show-path').check();
     await nextFrame(page);
+}));
+
+test('operators are summed, and lead to their spans', () => onSample('small', async (page) => {
+    checkEqual(await page.locator('#operators tbody tr').count(), 10);
+    await page.locator('#fold-names').check();
+    /* 8 ranks, 8 passes back, 6 layers each. */
+    const row = page.locator('#operators tbody tr', {hasText: 'layer*.backward'});
+    await row.waitFor();
+    check(/compute\s+384/.test((await row.innerText()).replaceAll('\u00a0', ' ')), 'layers are one');
+    await page.locator('#fold-names').uncheck();
+    await row.waitFor({state: 'detached'});
+    await page.locator('#operators th button', {hasText: 'Count'}).click();
+    /* 8 ranks, 16 passes, every second of 6 layers. */
+    check(/all-reduce\s+collective\s+384/.test((await page.locator('#operators tbody tr').first().innerText()).replaceAll('\u00a0', ' ')), 'the most frequent');
+    await page.locator('#operators tbody button').first().click();
+    checkEqual(await page.locator('.found').innerText(), '1 of 384');
+    await page.locator('canvas.timeline-canvas').focus();
+    const before = await pixelsOf(page, 'canvas.timeline-canvas', '--kind-collective');
+    await page.keyboard.press('e');
+    await nextFrame(page);
+    check(await pixelsOf(page, 'canvas.timeline-canvas', '--kind-collective') !== before, 'E closes the rank of the span');
 }));
 
 test('an address brings the view back', async () => {
@@ -352,7 +373,7 @@ test('damaged events are told, and the rest of the report stands', async () => {
     const {page, complaints, close} = await openPage(browser, writePage('damaged', assemble(WEB, {...sample, events: [{id: 'events-0', base64: sample.events[0].base64.slice(0, 2000)}]})));
     await page.waitForSelector('.problem');
     check(/cannot be drawn/.test(await page.locator('.problem').innerText()), 'words');
-    checkEqual(await page.locator('main > section').count(), PANELS.length);
+    checkEqual(await page.locator('main > section').count(), PANELS.length - 1, 'all but the operators');
     checkEqual(complaints, []);
     await close();
     const other = await openPage(browser, writePage('later', assemble(WEB, {...sample, doc: {...sample.doc, format: 2}})));

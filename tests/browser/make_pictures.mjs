@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// make_pictures.mjs - the pictures of README and docs, from reports that the program writes now: make docs
+//
+//     node tests/browser/make_pictures.mjs FOLDER
+
+import {spawnSync} from 'node:child_process';
+import {mkdirSync, mkdtempSync, rmSync, statSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join, resolve} from 'node:path';
+import {pathToFileURL} from 'node:url';
+import {launchBrowser, nextFrame, openPage, timelineDone} from './chromium.mjs';
+
+const BYTES_MOST = 300000;
+const to = resolve(process.argv[2] ?? 'docs/pictures');
+const work = mkdtempSync(join(tmpdir(), 'pictures-'));
+
+/** @param {...string} words */
+function orrery(...words) {
+    const run = spawnSync('orrery', words, {cwd: work, encoding: 'utf8', timeout: 300000});
+    if (run.status !== 0) throw new Error(`orrery ${words.join(' ')}: ${run.stderr}${run.error ?? ''}`);
+}
+
+/** @param {any} browser @param {string} report @param {'light' | 'dark'} colorScheme @param {(page: any) => Promise<void>} take */
+async function onReport(browser, report, colorScheme, take) {
+    const {page, close} = await openPage(browser, pathToFileURL(join(work, report)).href, {colorScheme, viewport: {width: 1240, height: 800}});
+    await timelineDone(page);
+    /* A head that stays would lie over the parts. */
+    await page.addStyleTag({content: '#top { position: static !important; }'});
+    await take(page);
+    await close();
+}
+
+/** @param {any} target  a page or a part of it @param {string} name */
+async function shoot(target, name) {
+    const path = join(to, `${name}.png`);
+    await target.screenshot({path, animations: 'disabled'});
+    const {size} = statSync(path);
+    console.log(`${path}: ${Math.round(size / 1000)} kB`);
+    if (size > BYTES_MOST) throw new Error(`${path} has ${size} bytes; ${BYTES_MOST} are enough for a picture`);
+}
+
+/** Parts of a training step with the layers of one micro-batch readable. @param {any} page */
+async function zoomedTimeline(page) {
+    const canvas = page.locator('canvas.timeline-canvas');
+    await canvas.focus();
+    await page.keyboard.press('/');
+    await page.keyboard.type('mb0.layer1.ffn.up');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Escape');
+    for (let k = 0; k < 2; k++) await page.keyboard.press('w');
+    await canvas.blur();
+    await nextFrame(page);
+}
+
+mkdirSync(to, {recursive: true});
+try {
+    orrery('demo', '--ranks', '1024', '-o', 'large', '-q');
+    orrery('demo', '--ranks', '32', '-o', 'small', '-q');
+    /** @param {string} folder */
+    const files = (folder) => [join(folder, 'step.orr'), '-s', join(folder, 'system.json'), '-t', join(folder, 'network.yml'), '-m', join(folder, 'memory.json')];
+    orrery('report', ...files('large'), '--title', 'A training step on 1,024 ranks', '-o', 'large.html', '-q');
+    orrery('report', ...files('small'), '-n', 'aware', '--title', 'A training step on 32 ranks', '-o', 'small.html', '-q');
+    for (const network of ['unaware', 'aware']) orrery('run', ...files('small'), '-n', network, '--timeline', `${network}.json`, '-q');
+    orrery('report', 'unaware.json', 'aware.json', '--title', 'Without and with congestion', '-o', 'both.html', '-q');
+    const browser = await launchBrowser();
+    await onReport(browser, 'large.html', 'light', async (page) => {
+        await shoot(page, 'report');
+        await shoot(page.locator('#timeline'), 'report_timeline');
+    });
+    await onReport(browser, 'large.html', 'dark', async (page) => {
+        await zoomedTimeline(page);
+        await shoot(page.locator('#timeline'), 'report_timeline_dark');
+    });
+    await onReport(browser, 'small.html', 'dark', (page) => shoot(page.locator('#topology'), 'report_network'));
+    await onReport(browser, 'small.html', 'light', (page) => shoot(page.locator('#memory'), 'report_memory'));
+    await onReport(browser, 'both.html', 'light', (page) => shoot(page, 'report_comparison'));
+    await browser.close();
+} finally {
+    rmSync(work, {recursive: true, force: true});
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_report_real.mjs - report files that the program itself writes, opened in the browser: the two halves fit.
+
+import {spawnSync} from 'node:child_process';
+import {copyFileSync, mkdtempSync, readFileSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
+import {launchBrowser, openPage, scratch, timelineDone} from './chromium.mjs';
+import {check, checkEqual, checkNear, runAll, test} from './tap.mjs';
+
+const browser = await launchBrowser();
+const folder = mkdtempSync(join(scratch(), 'real-'));
+
+/** @param {string[]} words @param {number} [status] */
+function orrery(words, status = 0) {
+    const run = spawnSync('orrery', words, {cwd: folder, encoding: 'utf8', timeout: 50000});
+    checkEqual(run.status, status, `orrery ${words.join(' ')}: ${run.stderr}${run.error ?? ''}`);
+    return run.stdout;
+}
+
+/** What the file holds. @param {string} name */
+function documentOf(name) {
+    const text = readFileSync(join(folder, name), 'utf8');
+    const match = /<script type="application\/json" id="orrery-data">([^]*?)<\/script>/.exec(text);
+    check(match !== null, `${name} holds no document`);
+    return JSON.parse(/** @type {RegExpExecArray} */ (match)[1]);
+}
+
+/** @param {string} name @param {(page: any) => Promise<void>} work */
+async function onReport(name, work) {
+    const {page, complaints, close} = await openPage(browser, pathToFileURL(join(folder, name)).href);
+    await timelineDone(page);
+    await work(page);
+    const text = await page.locator('body').innerText();
+    check(!/\b(NaN|undefined|Infinity|\[object)\b/.test(text), 'a value was not made a text');
+    checkEqual(complaints, [], 'complaints of the page');
+    await close();
+}
+
+test('the report of a simulated training step opens, with every part that is known', async () => {
+    orrery(['demo', '--ranks', '32', '-o', 'small', '-q']);
+    const [set, system, network, memory] = ['step.orr', 'system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
+    orrery(['run', set, '-s', system, '-t', network, '-m', memory, '--report', 'step.html']);
+    const run = documentOf('step.html').runs[0];
+    for (const row of run.breakdown) {
+        checkNear(row.compute_ns + row.comm_exposed_ns + row.memory_ns + row.host_ns + row.idle_ns, row.total_ns, 1, `the parts of ${row.name}`);
+    }
+    await onReport('step.html', async (page) => {
+        for (const id of ['headline', 'breakdown', 'timeline', 'critical', 'collectives', 'topology', 'memory', 'pipeline', 'inputs']) {
+            checkEqual(await page.locator(`main > section#${id}`).count(), 1, `part ${id}`);
+        }
+        check(/rank/.test(await page.locator('#breakdown').innerText()), 'groups of ranks');
+        /* Every step that names a track is found among the spans. */
+        const jumps = await page.locator('#critical tbody button.link').count();
+        check(jumps > 0, 'steps that can be shown');
+        const name = await page.locator('#critical tbody button.link').first().innerText();
+        await page.locator('#critical tbody button.link').first().click();
+        checkEqual(await page.locator('.detail-name').innerText(), name);
+    });
+});
+
+test('a file with markup in its name is shown as text', async () => {
+    const hostile = '<img src=x onerror=document.body.dataset.hacked=1>.orr';
+    copyFileSync(join(folder, 'small', 'step.orr'), join(folder, hostile));
+    const [system, network, memory] = ['system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
+    orrery(['run', hostile, '-s', system, '-t', network, '-m', memory, '--report', 'hostile.html']);
+    await onReport('hostile.html', async (page) => {
+        checkEqual(await page.locator('img').count(), 0);
+        checkEqual(await page.evaluate(() => document.body.dataset.hacked ?? null), null);
+        check((await page.locator('#inputs').innerText()).includes('<img'), 'the name is there');
+    });
+});
+
+test('hostile names inside a measured trace stay text', async () => {
+    const hostile = '</script><script>document.body.dataset.hacked=1</script><b>\u2028"\\';
+    const events = ['compute', 'network'].flatMap((thread, tid) => [
+        {ph: 'M', name: 'thread_name', pid: 0, tid, args: {name: `${thread}${hostile}`}},
+        ...Array.from({length: 50}, (_, k) => ({ph: 'X', name: `${hostile}${k}`, cat: 'kernel', pid: 0, tid, ts: 100 * k, dur: 60})),
+    ]);
+    writeFileSync(join(folder, 'trace.json'), JSON.stringify({traceEvents: events}));
+    orrery(['report', 'trace.json', '--title', hostile, '-o', 'trace.html']);
+    await onReport('trace.html', async (page) => {
+        checkEqual(await page.evaluate(() => document.body.dataset.hacked ?? null), null, 'a script of a name ran');
+        checkEqual(await page.locator('main b', {hasText: /^"/}).count(), 0);
+        check((await page.title()).includes('</script>'), 'the title is the text');
+        await page.keyboard.press('/');
+        await page.keyboard.type('</script>');
+        await page.keyboard.press('Enter');
+        checkEqual((await page.locator('.found').innerText()), '1 of 100');
+        check((await page.locator('.detail-name').innerText()).includes('</script><script>'), 'the details show it');
+    });
+});
+
+test('two runs are compared, and both can be looked at', async () => {
+    const [set, system, network, memory] = ['step.orr', 'system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
+    for (const model of ['unaware', 'aware']) orrery(['run', set, '-s', system, '-t', network, '-m', memory, '-n', model, '--timeline', `${model}.json`]);
+    orrery(['report', 'unaware.json', 'aware.json', '-o', 'both.html']);
+    const [first, second] = documentOf('both.html').runs;
+    check(second.headline.time_ns > first.headline.time_ns, 'congestion costs time');
+    await onReport('both.html', async (page) => {
+        check(/worse/.test(await page.locator('#comparison').innerText()), 'the second is worse');
+        await page.locator('.tabs button').nth(1).click();
+        await timelineDone(page);
+        check(/aware\.json/.test(await page.locator('#inputs').innerText()), 'its own parts');
+    });
+});
+
+test('a run that stalls says so first', async () => {
+    /* Two ranks that both receive before they send. */
+    for (const rank of [0, 1]) {
+        const attr = (/** @type {string} */ peer) => `"attr":[{"name":"${peer}","int32Val":${1 - rank}},{"name":"comm_size","int64Val":"64"},{"name":"comm_tag","int32Val":0}]`;
+        writeFileSync(join(folder, `ring.${rank}.jsonl`), `{"id":"1","name":"from_other","type":"COMM_RECV_NODE",${attr('comm_src')}}\n` +
+            `{"id":"2","name":"to_other","type":"COMM_SEND_NODE","dataDeps":["1"],${attr('comm_dst')}}\n`);
+    }
+    writeFileSync(join(folder, 'sys.json'), '{"scheduling-policy":"LIFO","preferred-dataset-splits":1,"local-mem-bw":50,"all-reduce-implementation":["ring"]}');
+    writeFileSync(join(folder, 'two.yml'), 'topology: [ Switch ]\nnpus_count: [ 2 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n');
+    orrery(['run', 'ring', '-s', 'sys.json', '-t', 'two.yml', '--report', 'stall.html'], 3);
+    const {page, complaints, close} = await openPage(browser, pathToFileURL(join(folder, 'stall.html')).href);
+    checkEqual(await page.$eval('main > section', (/** @type {Element} */ part) => part.id), 'stall');
+    check(/rank/.test(await page.locator('#stall').innerText()), 'who waits');
+    checkEqual(complaints, []);
+    await close();
+});
+
+await runAll(() => browser.close());
