@@ -41,9 +41,9 @@ function groupBar(row, longest) {
 
 /** @param {Run} run */
 export function breakdownPanel(run) {
-    const rows = listOf(run.breakdown);
+    const rows = listOf(run.breakdown).filter((row) => row.total_ns !== 0);
     if (rows.length === 0) {
-        return missingPanel('breakdown', 'Where the time went', 'No breakdown is known: it is made from the spans of a timeline, and this run has none.');
+        return missingPanel('breakdown', 'Where the time went', 'No breakdown is known: it is made from spans that last, and this run has none.');
     }
     const longest = Math.max(1, ...rows.map((row) => row.total_ns ?? 0));
     const used = SHARES.filter((share) => rows.some((row) => figureOf(row, share.key) > 0));

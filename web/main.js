@@ -78,7 +78,7 @@ class Page {
         const jump = timeline ? (/** @type {PathStep} */ step) => timeline.jumpTo(step) : null;
         const parts = [
             comparisonPanel(this.doc), this.doc.runs.length > 1 ? this.runTabs() : null, stallPanel(run), headlinePanel(run), breakdownPanel(run), whatIfPanel(run),
-            timeline ? timeline.element : missingTimeline(run), criticalPanel(run, jump), collectivesPanel(run), topologyPanel(run),
+            timeline ? timeline.element : missingTimeline(run), criticalPanel(run, jump), timeline ? timeline.operators : null, collectivesPanel(run), topologyPanel(run),
             memoryPanel(run), pipelinePanel(run), inputsPanel(this.doc, run),
         ].filter((part) => part !== null);
         /* What is missing stands together at the end: first what is known. */

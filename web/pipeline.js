@@ -9,8 +9,8 @@ import {isKnown, shareText, timeText} from './units.js';
 
 /** @param {Run} run */
 export function pipelinePanel(run) {
-    const stages = listOf(run.pipeline?.stages);
-    if (stages.length === 0) return missingPanel('pipeline', 'Pipeline', 'The run has no pipeline stages, or they are not known.');
+    const stages = listOf(run.pipeline?.stages).filter((stage) => (stage.busy_ns ?? 0) + (stage.bubble_ns ?? 0) > 0);
+    if (stages.length === 0) return missingPanel('pipeline', 'Pipeline', 'No pipeline stages were found: groups of ranks that hand their work on to the next.');
     const share = run.pipeline?.bubble_share;
     const whole = Math.max(1, ...stages.map((stage) => (stage.busy_ns ?? 0) + (stage.bubble_ns ?? 0)));
     return panel('pipeline', 'Pipeline', isKnown(share) ? `${shareText(share)} of the stages\u2019 time is bubbles: waiting for the stages before and after.` : 'Bubbles: time in which a stage waits for the others.',

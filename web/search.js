@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// search.js - spans by name: which texts match, and which span comes next in time.
+// search.js - spans by name: which texts match (a * stands for anything), and which span comes next in time.
 //
 // Texts are few, spans many: a search is over the texts, and a step a single pass over the spans.  No list of
 // results is kept, so a search for what every span is called costs nothing more.
@@ -9,9 +9,10 @@
 
 /** @param {Timeline} timeline @param {string} text @returns {Search | null} */
 export function searchFor(timeline, text) {
-    const wanted = text.trim().toLowerCase();
+    const wanted = text.trim();
     if (wanted === '') return null;
-    const isMatch = Uint8Array.from(timeline.meta.texts, (one) => (one.toLowerCase().includes(wanted) ? 1 : 0));
+    const pattern = new RegExp(wanted.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*'), 'i');
+    const isMatch = Uint8Array.from(timeline.meta.texts, (one) => (pattern.test(one) ? 1 : 0));
     let count = 0;
     for (let k = 0; k < timeline.count; k++) count += isMatch[timeline.name[k]];
     return {text, isMatch, count};

@@ -143,6 +143,7 @@ export function timelineKey(view, event) {
     case '[': case ',': view.selectNeighbour(-1); return true;
     case ']': case '.': view.selectNeighbour(1); return true;
     case 'c': view.toggleAll(); return true;
+    case 'e': view.toggleSelected(); return true;
     case 'Escape': view.setMeasure(null); view.select(-1); return true;
     default: return false;
     }
@@ -154,7 +155,7 @@ function listenToKeys(canvas, view) {
     document.addEventListener('keydown', (event) => {
         if (!canvas.isConnected || event.defaultPrevented || isTextField(event.target)) return;
         const isFocused = document.activeElement === canvas;
-        if (!isFocused && !(/^[wasdf0+\-=[\],.]$/i.test(event.key) && isMostlyVisible(canvas))) return;
+        if (!isFocused && !(/^[wasdfec0+\-=[\],.]$/i.test(event.key) && isMostlyVisible(canvas))) return;
         if (timelineKey(view, event)) event.preventDefault();
     });
 }

@@ -16,6 +16,7 @@ import {Minimap} from './minimap.js';
 import {detailOfSelection, hoverLines, kindChip} from './timeline_detail.js';
 import {matchNumber, nextMatch, searchFor} from './search.js';
 import {countOf, countText, isKnown} from './units.js';
+import {operatorsOf, operatorsPanel, operatorTable} from './operators.js';
 import {missingPanel, panel} from './panel.js';
 /** @import {Place} from './timeline_input.js' */
 /** @import {Address} from './address.js' */
@@ -23,6 +24,7 @@ import {missingPanel, panel} from './panel.js';
 
 const SLICE_MS = 10;
 const MAP_BINS = 600;
+const NAMES_MANY = 80; /* more names than this are folded at first */
 
 /** Works through a generator without keeping the page from its user. @template T
  *  @param {Generator<void, T>} work @returns {Promise<T>} */
@@ -78,6 +80,7 @@ export class TimelinePanel {
             type: 'search', id: 'timeline-search', placeholder: 'Find spans by name   ( / )', 'aria-label': 'Find spans by name',
             spellcheck: 'false', autocomplete: 'off', oninput: () => this.find(this.input.value), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event),
         });
+        this.operators = operatorsPanel(new Set(meta.tracks.map((track) => track.rank)).size);
         this.element = panel('timeline', 'Timeline', this.subtitle(), this.toolbar(), this.mapPlace, this.frame, this.status, this.detail, this.tip);
     }
 
@@ -119,6 +122,7 @@ export class TimelinePanel {
             await this.show(new TimelineView(timeline, await buildScene(timeline), () => this.requestDraw()));
         } catch (problem) {
             this.frame.remove();
+            this.operators.remove();
             this.status.textContent = `The timeline cannot be drawn: ${problem instanceof Error ? problem.message : problem}.`;
             this.status.classList.add('problem');
         }
@@ -146,7 +150,26 @@ export class TimelinePanel {
         await inSlices(levelsOfRows(view));
         this.requestDraw();
         this.map.setBusy(await inSlices(busyOverall(view.timeline, view.scene.rows, MAP_BINS)));
+        await this.showOperators(view);
         document.documentElement.dataset.timeline = 'complete';
+    }
+
+    /** @param {TimelineView} view */
+    async showOperators(view) {
+        const place = el('div');
+        const fill = async () => {
+            const operators = await inSlices(operatorsOf(view.timeline, box.checked));
+            place.replaceChildren(operatorTable(operators, (name) => {
+                this.input.value = name;
+                this.find(name);
+                this.element.scrollIntoView({block: 'start'});
+                this.step(1);
+            }));
+        };
+        const box = el('input', {type: 'checkbox', id: 'fold-names', onchange: fill});
+        box.checked = this.meta.texts.length > NAMES_MANY;
+        this.operators.append(el('label', {class: 'check no-print', title: 'mb0.layer12.mlp and mb1.layer3.mlp are both mb*.layer*.mlp'}, box, 'names that differ in numbers only are one'), place);
+        await fill();
     }
 
     /** @param {TimelineView} view  only kinds that occur are worth a line in the legend */
@@ -276,5 +299,5 @@ export class TimelinePanel {
 export function missingTimeline(run) {
     return missingPanel('timeline', 'Timeline', run.kind === 'measured'
         ? 'The file that was measured holds no spans.'
-        : 'No timeline was recorded in this run; only totals are known.');
+        : 'No timeline was recorded in this run; only totals are known. orrery run --report records one.');
 }

@@ -130,6 +130,13 @@ export class TimelineView {
         this.scrollBy(0);
     }
 
+    /** The rank of the selected span; of the first, when none is. */
+    toggleSelected() {
+        const row = this.scene.rows[this.selected < 0 ? 0 : this.scene.rowOfSpan[this.selected]];
+        const block = this.scene.blocks.find((one) => one.rows.includes(row));
+        if (block) this.toggle(block);
+    }
+
     /** @param {number} span  or -1 */
     select(span) {
         this.selected = span;

@@ -12,7 +12,9 @@ import {changeText, isKnown, timeExact, timeText} from './units.js';
 /** @param {Run} run */
 export function whatIfPanel(run) {
     const rows = [...listOf(run.what_if)].sort((a, b) => (b.gain_share ?? -Infinity) - (a.gain_share ?? -Infinity));
-    if (rows.length === 0) return missingPanel('whatif', 'What if', 'No variations were tried; ask for them when the report is made.');
+    if (rows.length === 0) return missingPanel('whatif', 'What if', run.kind === 'measured'
+        ? 'A measured run cannot be varied. Its traces can: orrery report TRACES --what-if simulate.'
+        : 'No variations were tried. They need the traces: orrery run --report, or orrery report TRACES, with --what-if simulate.');
     const most = Math.max(0.01, ...rows.map((row) => row.gain_share ?? 0));
     /** @type {Column<WhatIf>[]} */
     const columns = [

@@ -2,11 +2,15 @@
 /* report_path.c - the critical path in reports: how much of it is which kind of work, and its longest steps. */
 #include "run_report.h"
 
+#include "../base/bar.h"
+
 #include <orrery/critical_path.h>
 #include <orrery/units.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+enum { BAR_CELLS = 16 };
 
 /* ---- for people ---- */
 
@@ -61,13 +65,14 @@ static int compare_first(const void *a, const void *b)
 
 static void print_shares(orr_buf *b, const orr_critical_path *p)
 {
-    char time[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM], steps[ORR_UNIT_ROOM];
+    char time[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM], steps[ORR_UNIT_ROOM], bar[ORR_BAR_ROOM];
     orr_buf_print(b, "\n%-22s %12s %11s %13s\n", "critical path", "steps", "time", "share");
     for (size_t i = 0; i < p->share_count; i++)
-        orr_buf_print(b, "%-22s %12s %11s %13s\n", p->shares[i].what,
-                      orr_count_text(p->shares[i].steps, steps),
-                      orr__ns_text(p->shares[i].time, time),
-                      orr_percent_text(p->shares[i].time, p->total, share));
+        orr_buf_print(
+            b, "%-22s %12s %11s %13s%s%s\n", p->shares[i].what,
+            orr_count_text(p->shares[i].steps, steps), orr__ns_text(p->shares[i].time, time),
+            orr_percent_text(p->shares[i].time, p->total, share), p->shares[i].time ? "  " : "",
+            orr_bar_text(p->shares[i].time, p->total, BAR_CELLS, bar));
 }
 
 /* What kept a step from being over earlier, in a few words. */

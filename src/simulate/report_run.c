@@ -5,12 +5,14 @@
  * over the ranks, or the average of those that take part. */
 #include "run_report.h"
 
+#include "../base/bar.h"
+
 #include <orrery/units.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { TOP = 5 };
+enum { TOP = 5, BAR_CELLS = 12 };
 
 /* ---- the head ---- */
 
@@ -43,7 +45,7 @@ static const char *const labels[ORR__FIGURES] = {
 static void print_time(orr_buf *b, uint64_t ns)
 {
     char text[ORR_UNIT_ROOM];
-    orr_buf_print(b, "  %12s", orr__ns_text(ns, text));
+    orr_buf_print(b, "  %10s", orr__ns_text(ns, text));
 }
 
 static bool is_optional(orr__figure f)
@@ -54,8 +56,8 @@ static bool is_optional(orr__figure f)
 static bool print_ranks(const orr_sim *s, orr_buf *b)
 {
     const uint64_t end = orr__watch_end_of_run(s);
-    char share[ORR_UNIT_ROOM];
-    orr_buf_print(b, "\n%-16s  %12s  %12s  %12s  %12s\n", "per rank", "least", "median", "most",
+    char share[ORR_UNIT_ROOM], bar[ORR_BAR_ROOM];
+    orr_buf_print(b, "\n%-16s  %10s  %10s  %10s  %12s\n", "per rank", "least", "median", "most",
                   "median share");
     for (unsigned f = 0; f < ORR__FIGURES; f++) {
         orr__spread v;
@@ -68,7 +70,8 @@ static bool print_ranks(const orr_sim *s, orr_buf *b)
         print_time(b, v.median);
         print_time(b, v.most);
         if (f != ORR__FIGURE_FINISHED)
-            orr_buf_print(b, "  %12s", orr_percent_text(v.median, end, share));
+            orr_buf_print(b, "  %12s%s%s", orr_percent_text(v.median, end, share),
+                          v.median ? "  " : "", orr_bar_text(v.median, end, BAR_CELLS, bar));
         orr_buf_byte(b, '\n');
     }
     return true;
@@ -93,7 +96,7 @@ static bool print_peak_memory(const orr_sim *s, orr_buf *b)
     for (uint32_t i = 0; i < n; i++)
         peaks[i] = orr_sim_rank(s, s->finish_order[i])->peak_memory;
     qsort(peaks, n, sizeof *peaks, compare_bytes);
-    orr_buf_print(b, "%-16s  %12s  %12s  %12s\n", "peak memory", orr_bytes_text(peaks[0], least),
+    orr_buf_print(b, "%-16s  %10s  %10s  %10s\n", "peak memory", orr_bytes_text(peaks[0], least),
                   orr_bytes_text(peaks[n / 2], median), orr_bytes_text(peaks[n - 1], most));
     orr_free(peaks);
     return true;

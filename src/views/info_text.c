@@ -168,6 +168,7 @@ static void duration_row(const page *p, orr__table *t, const char *name, const o
     orr__table_add(t, count_of(p, s->total));
     orr__table_add(t, average_of(p, s->total, s->count));
     orr__table_add(t, count_of(p, s->max));
+    orr__table_add(t, orr__cell_bar(p->a, s->count, p->o->nodes));
 }
 
 static void print_types(const page *p)
@@ -176,7 +177,8 @@ static void print_types(const page *p)
     if (o->nodes == 0)
         return;
     title(p, "Nodes by type");
-    orr__table t = TABLE(p, 1, "", "count", "share", "total us", "average us", "max us");
+    orr__table t = TABLE(p, 1, "", "count", "share", "total us", "average us", "max us", "");
+    t.has_bars = true;
     for (uint32_t i = 0; i < 256; i++)
         if (o->by_type[i].count)
             duration_row(p, &t, type_name(p, i), &o->by_type[i]);
@@ -190,7 +192,8 @@ static void print_places(const page *p)
     if (o->by_place[0].count == 0 && o->by_place[1].count == 0)
         return;
     title(p, "Host and device");
-    orr__table t = TABLE(p, 1, "", "count", "share", "total us", "average us", "max us");
+    orr__table t = TABLE(p, 1, "", "count", "share", "total us", "average us", "max us", "");
+    t.has_bars = true;
     for (uint32_t i = 0; i < 3; i++)
         if (o->by_place[i].count)
             duration_row(p, &t, names[i], &o->by_place[i]);
@@ -206,6 +209,7 @@ static void operator_row(
     orr__table_add(t, orr__cell_share(p->a, s->total, whole));
     orr__table_add(t, average_of(p, s->total, s->count));
     orr__table_add(t, count_of(p, s->max));
+    orr__table_add(t, orr__cell_bar(p->a, s->total, whole));
 }
 
 static void operator_table(const page *p, const char *what, const uint32_t *numbers, size_t count)
@@ -217,7 +221,8 @@ static void operator_table(const page *p, const char *what, const uint32_t *numb
     if (count < distinct)
         orr_buf_print(p->to, ", the first %s of %s", count_of(p, count), count_of(p, distinct));
     orr_buf_byte(p->to, '\n');
-    orr__table t = TABLE(p, 1, "", "count", "total us", "of all", "average us", "max us");
+    orr__table t = TABLE(p, 1, "", "count", "total us", "of all", "average us", "max us", "");
+    t.has_bars = true;
     for (size_t k = 0; k < count; k++)
         operator_row(p, &t, orr_intern_get(ops->names, numbers[k]), &ops->stats[numbers[k]], whole);
     orr__table_print(&t, p->to);
@@ -512,7 +517,8 @@ static void print_longest(const page *p)
                       average_of(p, o->critical_sum_us, o->critical_ranks));
     orr_buf_print(p->to, "\n  all nodes of that rank: %s us, %s times as much (parallelism)\n",
                   count_of(p, o->path_rank_us), average_of(p, o->path_rank_us, o->path_us));
-    orr__table t = TABLE(p, 1, "", "count", "total us", "of path", "average us", "max us");
+    orr__table t = TABLE(p, 1, "", "count", "total us", "of path", "average us", "max us", "");
+    t.has_bars = true;
     for (size_t k = 0; k < o->path_op_count; k++)
         operator_row(p, &t, o->path_ops[k].name, &o->path_ops[k].duration_us, o->path_us);
     orr__table_print(&t, p->to);

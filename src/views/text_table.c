@@ -7,7 +7,10 @@
 
 #include <orrery/units.h>
 
+#include "../base/bar.h"
 #include "../base/text.h"
+
+enum { BAR_CELLS = 10 };
 
 /* From here on numbers are shortened: eleven characters are what a column can have. */
 #define SHORT_FROM 1000000000u
@@ -90,7 +93,7 @@ static void print_row(const orr__table *t, const char **cells, const size_t widt
 {
     for (uint32_t k = 0; k < t->columns; k++) {
         print_blanks(to, 2);
-        if (k < t->left) {
+        if (k < t->left || (t->has_bars && k + 1 == t->columns)) {
             print_left(to, cells[k], widths[k]);
         } else {
             print_blanks(to, widths[k] - text_width(cells[k]));
@@ -113,7 +116,8 @@ void orr__table_print(orr__table *t, orr_buf *to)
             print_row(t, t->cells + i, widths, to);
     }
     orr_free(t->cells);
-    *t = (orr__table){.arena = t->arena, .columns = t->columns, .left = t->left};
+    *t = (orr__table){
+        .arena = t->arena, .columns = t->columns, .left = t->left, .has_bars = t->has_bars};
 }
 
 /* ---- cells ---- */
@@ -162,6 +166,12 @@ const char *orr__cell_share(orr_arena *a, uint64_t part, uint64_t whole)
 {
     char text[ORR_UNIT_ROOM];
     return orr_arena_print(a, "%s", orr_percent_text(part, whole, text));
+}
+
+const char *orr__cell_bar(orr_arena *a, uint64_t part, uint64_t whole)
+{
+    char text[ORR_BAR_ROOM];
+    return orr_arena_print(a, "%s", orr_bar_text(part, whole, BAR_CELLS, text));
 }
 
 const char *orr__cell_average(orr_arena *a, uint64_t total, uint64_t count)

@@ -19,6 +19,7 @@ enum { ORR__TABLE_WIDTH = 80, ORR__TABLE_COLUMNS = 10 };
 typedef struct orr__table {
     orr_arena *arena;
     uint32_t columns, left;
+    bool has_bars; /* the last column, set to the left */
     const char **cells;
     size_t count, room;
     bool failed;
@@ -33,6 +34,7 @@ const char *orr__cell_text(orr_arena *a, orr_str s);   /* nothing that moves a t
 const char *orr__cell_count(orr_arena *a, uint64_t v); /* 1,234,567; from 1e9 on 1.23 G */
 const char *orr__cell_bytes(orr_arena *a, uint64_t v); /* 512 B, 64.0 KiB, 1.50 GiB */
 const char *orr__cell_share(orr_arena *a, uint64_t part, uint64_t whole);    /* 12.5 % */
+const char *orr__cell_bar(orr_arena *a, uint64_t part, uint64_t whole);      /* ####, of ten */
 const char *orr__cell_average(orr_arena *a, uint64_t total, uint64_t count); /* 1,234.5 */
 
 #endif

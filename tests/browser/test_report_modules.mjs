@@ -12,9 +12,9 @@ import {check, checkEqual, checkNear, runAll, test} from './tap.mjs';
 
 const names = 'timeText timeExact timeAt sizeText rateText shareText changeText countText roughText counterText countOf timeTicks niceStep ' +
     'readAddress addressText decodeTimeline firstAtOrAfter buildScene layoutScene rowAt spansBefore buildLevels levelFor busyOverall ' +
-    'TimelineView searchFor nextMatch matchNumber spanAt clipped';
+    'TimelineView searchFor nextMatch matchNumber spanAt clipped operatorsOf';
 const modules = ['units.js', 'dom.js', 'address.js', 'palette.js', 'columns.js', 'rows.js', 'levels.js', 'view.js', 'raster.js', 'draw_rows.js',
-    'draw_timeline.js', 'timeline_input.js', 'search.js'];
+    'draw_timeline.js', 'timeline_input.js', 'search.js', 'panel.js', 'table.js', 'bars.js', 'operators.js'];
 const page = await import(`data:text/javascript,${encodeURIComponent(`${joinModules(WEB, modules)}\nexport {${names.split(' ').join(', ')}};`)}`);
 
 /** With plain spaces. @param {string} text */
@@ -199,6 +199,8 @@ test('a search counts its matches and goes round in order of time', async () => 
     checkEqual(page.nextMatch(timeline, search, 0, -1), 3);
     checkEqual(page.matchNumber(timeline, search, 3), 2);
     checkEqual(page.searchFor(timeline, '  '), null);
+    checkEqual(page.searchFor(timeline, 'a*n').count, 1, 'a star stands for anything');
+    checkEqual(page.searchFor(timeline, '.').count, 0, 'other signs stand for themselves');
     checkEqual(page.nextMatch(timeline, page.searchFor(timeline, 'nowhere'), -1, 1), -1);
 });
 
@@ -211,6 +213,15 @@ test('the span under the mouse is found, narrow ones with some slack', async () 
     checkEqual(page.spanAt(view, view.xOf(120), below.y + 2), 2);
     const narrow = view.scene.rows[view.scene.rowOfSpan[3]];
     checkEqual(page.spanAt(view, view.xOf(200) - 1.5, narrow.y + 2), 3);
+});
+
+test('an operator has its own time without what is inside it', async () => {
+    const timeline = await smallTimeline();
+    const work = page.operatorsOf(timeline, false);
+    let step = work.next();
+    while (!step.done) step = work.next();
+    /* b lies inside a, which keeps 100 - 20; c crosses the end of a and takes nothing from it. */
+    checkEqual(step.value.map((one) => [one.name, one.count, one.own, one.total]), [['c', 1, 100, 100], ['a', 1, 80, 100], ['b', 1, 20, 20], ['A again', 1, 1, 1]]);
 });
 
 test('a step of the critical path finds its span', async () => {

@@ -9,7 +9,7 @@ import {launchBrowser, nextFrame, openPage, samplePage, scratch, timelineDone, W
 import {check, checkEqual, checkNear, runAll, say, test} from './tap.mjs';
 
 const browser = await launchBrowser();
-const PANELS = ['headline', 'breakdown', 'whatif', 'timeline', 'critical', 'collectives', 'topology', 'memory', 'pipeline', 'inputs'];
+const PANELS = ['headline', 'breakdown', 'whatif', 'timeline', 'critical', 'operators', 'collectives', 'topology', 'memory', 'pipeline', 'inputs'];
 
 /** A page of a sample, closed afterwards; whatever it complained about fails the test.
  *  @param {string} name @param {(page: any) => Promise<void>} work @param {object} [options] */
@@ -210,6 +210,27 @@ test('a step of the critical path leads to its span in the timeline', () => onSa
     await nextFrame(page);
 }));
 
+test('operators are summed, and lead to their spans', () => onSample('small', async (page) => {
+    checkEqual(await page.locator('#operators tbody tr').count(), 10);
+    await page.locator('#fold-names').check();
+    /* 8 ranks, 8 passes back, 6 layers each. */
+    const row = page.locator('#operators tbody tr', {hasText: 'layer*.backward'});
+    await row.waitFor();
+    check(/compute\s+384/.test((await row.innerText()).replaceAll('\u00a0', ' ')), 'layers are one');
+    await page.locator('#fold-names').uncheck();
+    await row.waitFor({state: 'detached'});
+    await page.locator('#operators th button', {hasText: 'Count'}).click();
+    /* 8 ranks, 16 passes, every second of 6 layers. */
+    check(/all-reduce\s+collective\s+384/.test((await page.locator('#operators tbody tr').first().innerText()).replaceAll('\u00a0', ' ')), 'the most frequent');
+    await page.locator('#operators tbody button').first().click();
+    checkEqual(await page.locator('.found').innerText(), '1 of 384');
+    await page.locator('canvas.timeline-canvas').focus();
+    const before = await pixelsOf(page, 'canvas.timeline-canvas', '--kind-collective');
+    await page.keyboard.press('e');
+    await nextFrame(page);
+    check(await pixelsOf(page, 'canvas.timeline-canvas', '--kind-collective') !== before, 'E closes the rank of the span');
+}));
+
 test('an address brings the view back', async () => {
     const {page, complaints, close} = await openPage(browser, `${samplePage('small')}#timeline&from=2000000&to=4000000&span=3`);
     await timelineDone(page);
@@ -352,7 +373,7 @@ test('damaged events are told, and the rest of the report stands', async () => {
     const {page, complaints, close} = await openPage(browser, writePage('damaged', assemble(WEB, {...sample, events: [{id: 'events-0', base64: sample.events[0].base64.slice(0, 2000)}]})));
     await page.waitForSelector('.problem');
     check(/cannot be drawn/.test(await page.locator('.problem').innerText()), 'words');
-    checkEqual(await page.locator('main > section').count(), PANELS.length);
+    checkEqual(await page.locator('main > section').count(), PANELS.length - 1, 'all but the operators');
     checkEqual(complaints, []);
     await close();
     const other = await openPage(browser, writePage('later', assemble(WEB, {...sample, doc: {...sample.doc, format: 2}})));

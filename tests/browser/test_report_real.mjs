@@ -2,7 +2,7 @@
 // test_report_real.mjs - report files that the program itself writes, opened in the browser: the two halves fit.
 
 import {spawnSync} from 'node:child_process';
-import {copyFileSync, mkdtempSync, readFileSync} from 'node:fs';
+import {copyFileSync, mkdtempSync, readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {launchBrowser, openPage, scratch, timelineDone} from './chromium.mjs';
@@ -69,6 +69,57 @@ test('a file with markup in its name is shown as text', async () => {
         checkEqual(await page.evaluate(() => document.body.dataset.hacked ?? null), null);
         check((await page.locator('#inputs').innerText()).includes('<img'), 'the name is there');
     });
+});
+
+test('hostile names inside a measured trace stay text', async () => {
+    const hostile = '</script><script>document.body.dataset.hacked=1</script><b>\u2028"\\';
+    const events = ['compute', 'network'].flatMap((thread, tid) => [
+        {ph: 'M', name: 'thread_name', pid: 0, tid, args: {name: `${thread}${hostile}`}},
+        ...Array.from({length: 50}, (_, k) => ({ph: 'X', name: `${hostile}${k}`, cat: 'kernel', pid: 0, tid, ts: 100 * k, dur: 60})),
+    ]);
+    writeFileSync(join(folder, 'trace.json'), JSON.stringify({traceEvents: events}));
+    orrery(['report', 'trace.json', '--title', hostile, '-o', 'trace.html']);
+    await onReport('trace.html', async (page) => {
+        checkEqual(await page.evaluate(() => document.body.dataset.hacked ?? null), null, 'a script of a name ran');
+        checkEqual(await page.locator('main b', {hasText: /^"/}).count(), 0);
+        check((await page.title()).includes('</script>'), 'the title is the text');
+        await page.keyboard.press('/');
+        await page.keyboard.type('</script>');
+        await page.keyboard.press('Enter');
+        checkEqual((await page.locator('.found').innerText()), '1 of 100');
+        check((await page.locator('.detail-name').innerText()).includes('</script><script>'), 'the details show it');
+    });
+});
+
+test('two runs are compared, and both can be looked at', async () => {
+    const [set, system, network, memory] = ['step.orr', 'system.json', 'network.yml', 'memory.json'].map((name) => join('small', name));
+    for (const model of ['unaware', 'aware']) orrery(['run', set, '-s', system, '-t', network, '-m', memory, '-n', model, '--timeline', `${model}.json`]);
+    orrery(['report', 'unaware.json', 'aware.json', '-o', 'both.html']);
+    const [first, second] = documentOf('both.html').runs;
+    check(second.headline.time_ns > first.headline.time_ns, 'congestion costs time');
+    await onReport('both.html', async (page) => {
+        check(/worse/.test(await page.locator('#comparison').innerText()), 'the second is worse');
+        await page.locator('.tabs button').nth(1).click();
+        await timelineDone(page);
+        check(/aware\.json/.test(await page.locator('#inputs').innerText()), 'its own parts');
+    });
+});
+
+test('a run that stalls says so first', async () => {
+    /* Two ranks that both receive before they send. */
+    for (const rank of [0, 1]) {
+        const attr = (/** @type {string} */ peer) => `"attr":[{"name":"${peer}","int32Val":${1 - rank}},{"name":"comm_size","int64Val":"64"},{"name":"comm_tag","int32Val":0}]`;
+        writeFileSync(join(folder, `ring.${rank}.jsonl`), `{"id":"1","name":"from_other","type":"COMM_RECV_NODE",${attr('comm_src')}}\n` +
+            `{"id":"2","name":"to_other","type":"COMM_SEND_NODE","dataDeps":["1"],${attr('comm_dst')}}\n`);
+    }
+    writeFileSync(join(folder, 'sys.json'), '{"scheduling-policy":"LIFO","preferred-dataset-splits":1,"local-mem-bw":50,"all-reduce-implementation":["ring"]}');
+    writeFileSync(join(folder, 'two.yml'), 'topology: [ Switch ]\nnpus_count: [ 2 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n');
+    orrery(['run', 'ring', '-s', 'sys.json', '-t', 'two.yml', '--report', 'stall.html'], 3);
+    const {page, complaints, close} = await openPage(browser, pathToFileURL(join(folder, 'stall.html')).href);
+    checkEqual(await page.$eval('main > section', (/** @type {Element} */ part) => part.id), 'stall');
+    check(/rank/.test(await page.locator('#stall').innerText()), 'who waits');
+    checkEqual(complaints, []);
+    await close();
 });
 
 await runAll(() => browser.close());
