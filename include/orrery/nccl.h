@@ -44,9 +44,7 @@ typedef struct orr_nccl_report {
     uint64_t rows, calls, kernels;
     uint64_t operations; /* lines of the schedule: sends, receives, calculations */
     uint64_t messages, bytes;
-    uint64_t
-        left_out_calls; /* without a kernel or details, or outside the time that was profiled */
-    uint64_t cut_calls; /* not profiled on all of their ranks */
+    uint64_t left_out_calls; /* without details, or not profiled on all of their ranks */
     uint64_t overlaps;  /* operations of one stream that overlapped: the time between them is 0 */
     uint64_t unmatched; /* messages */
     uint64_t by_time;   /* GPUs whose kernels were found by time, not by stream */

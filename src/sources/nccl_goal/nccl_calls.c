@@ -70,7 +70,6 @@ typedef struct sweep {
     orr__gpu *gpu;
     size_t call;
     uint32_t group;
-    bool is_exact; /* a call at the very end of a group */
 } sweep;
 
 /* Calls from..below to, where the marker before opened group and the one at `to` closes it. */

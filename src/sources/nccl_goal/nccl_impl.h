@@ -100,8 +100,7 @@ typedef struct orr__gpu {
     bool is_by_time;
     bool has_window_start, has_window_end;
     int64_t window_start, window_end;
-    int64_t first_time; /* of any kernel or call */
-    uint64_t rows;      /* in all files */
+    uint64_t rows; /* in all files */
     uint64_t call_rows;
     uint64_t overlaps; /* calls that began before the one before them on their stream had ended */
     ORR__ROWS(orr__call) calls; /* by start */

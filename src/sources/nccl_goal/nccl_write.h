@@ -96,7 +96,7 @@ typedef struct orr__guess {
     orr__info info;
     uint32_t channels;
 } orr__guess;
-orr__guess orr__guess_collective(const orr__job *j, const orr__call *c, uint64_t ranks);
+orr__guess orr__guess_collective(const orr__job *j, const orr__call *c);
 orr__work orr__guess_work(const orr__guess *g,
                           const orr__call *c,
                           uint64_t ranks,
