@@ -57,14 +57,14 @@ static orr__ends write_transfer(orr__writer *w,
 static orr__ends write_p2p(orr__writer *w, const orr__call *c, uint32_t *cpu)
 {
     const orr__gpu *g = &w->job->gpus.at[w->gpu];
-    const orr__transfer *rows =
-        (c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at) + c->first_row;
+    const orr__transfer *all = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
     const uint32_t first = *cpu, count = c->is_payload ? 1 : c->row_count;
     *cpu = first + count;
     if (c->is_payload) {
         const orr__transfer t = orr__guess_transfer(c);
         return write_transfer(w, c, &t, first);
     }
+    const orr__transfer *rows = &all[c->first_row];
     if (count == 1)
         return write_transfer(w, c, rows, first);
     const orr__fork f = orr__pen_fork(&w->pen, first);
