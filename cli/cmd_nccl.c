@@ -116,6 +116,7 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
         .is_merged = cli_flag(c, "merge"),
         .is_compat = cli_flag(c, "compat"),
         .allows_unmatched = cli_flag(c, "keep-unmatched"),
+        .shows_progress = !c->quiet,
         .has_seed = cli_given(c, "seed"),
         .seed = cli_count(c, "seed"),
         .tag_bits = strcmp(cli_text(c, "tag-bits"), "32") == 0 ? 32 : 64,

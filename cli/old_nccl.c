@@ -104,6 +104,7 @@ orr_code cli_run_old_nccl(cli_context *c, orr_error *err)
                           .ll_table = cli_text(c, "npkit_data_ll"),
                           .is_merged = cli_flag(c, "merged"),
                           .is_compat = !cli_flag(c, "no-compat"),
+                          .shows_progress = !c->quiet,
                           .is_parallel_compat = cli_flag(c, "parallel_generation")};
     orr_code code = ORR_OK;
     if (cli_given(c, "write_buffer_size"))

@@ -31,6 +31,7 @@ typedef struct orr_nccl_options {
     bool is_compat;          /* byte for byte what nccl_generator_v2 writes, its defects with it */
     bool is_parallel_compat; /* as its parallel path does it */
     bool allows_unmatched;   /* sends without a receive are counted, not refused */
+    bool shows_progress;     /* on stderr, when that is a terminal */
     bool has_seed;           /* timings are drawn from the samples; else they are their means */
     uint64_t seed;
     uint32_t tag_bits; /* 32: tags stay below 2^32 - 1, if need be used again; 0: up to 64 */

@@ -10,6 +10,7 @@
 
 #include <orrery/nccl.h>
 #include <orrery/nsys.h>
+#include <orrery/progress.h>
 
 #include "base/buffer.h"
 #include "base/intern.h"
@@ -206,7 +207,8 @@ typedef struct orr__job {
     orr__comms comms;
     ORR__ROWS(orr__pair) pairs;
     orr_map *pair_of;
-    uint64_t contexts;  /* how many different ones tags have, our own way */
+    uint64_t contexts; /* how many different ones tags have, our own way */
+    orr_progress progress;
     uint64_t most_grid; /* blocks of an NCCL kernel */
     uint64_t held;      /* bytes of rows in memory */
     uint64_t budget;
