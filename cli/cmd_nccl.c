@@ -60,6 +60,8 @@ void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r)
            "calls are left out: details are missing, or a rank of them is");
     remark(c, r->overlaps, "operation began before the one before it on its stream had ended",
            "operations began before the one before them on their stream had ended");
+    if (r->most_tag >= UINT32_MAX)
+        cli_note(c, "tags need more than 32 bits; --tag-bits 32 keeps them within\n");
     remark(c, r->unmatched, "message has no other end", "messages have no other end");
 }
 
@@ -88,8 +90,12 @@ static void print_json(const cli_context *c, const orr_nccl_report *r)
     printf("  \"ranks\": %u, \"communicators\": %u, \"merged\": %s, \"inferred\": %s,\n", r->ranks,
            r->communicators, r->is_merged ? "true" : "false", r->is_inferred ? "true" : "false");
     printf("  \"operations\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64
-           ", \"largest_tag\": %" PRIu64 ",\n",
-           r->operations, r->messages, r->bytes, r->most_tag);
+           ", \"largest_tag\": ",
+           r->operations, r->messages, r->bytes);
+    if (cli_text(c, "output"))
+        printf("%" PRIu64 ",\n", r->most_tag);
+    else
+        printf("null,\n"); /* tags are made when they are written */
     printf("  \"gpus_by_time\": %" PRIu64 ", \"calls_left_out\": %" PRIu64
            ", \"overlaps\": %" PRIu64 ", \"unmatched\": %" PRIu64 "}\n",
            r->by_time, r->left_out_calls, r->overlaps, r->unmatched);
@@ -110,6 +116,7 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
         .is_merged = cli_flag(c, "merge"),
         .is_compat = cli_flag(c, "compat"),
         .allows_unmatched = cli_flag(c, "keep-unmatched"),
+        .shows_progress = !c->quiet,
         .has_seed = cli_given(c, "seed"),
         .seed = cli_count(c, "seed"),
         .tag_bits = strcmp(cli_text(c, "tag-bits"), "32") == 0 ? 32 : 64,

@@ -32,13 +32,15 @@ const cli_option cli_old_nccl_options[] = {
     {0},
 };
 
+/* All folders of the path. */
 static orr_code make_folder(const char *path, orr_error *err)
 {
     char part[PATH_ROOM];
-    if (strlen(path) >= PATH_ROOM - 64)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    if (!path[0] || strlen(path) >= PATH_ROOM - 64)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "the output's name is empty or longer than 4,000 bytes");
     for (const char *p = path; *p; p++) {
-        if (p == path || (p[1] != '/' && p[1]))
+        if (*p == '/' || (p[1] && p[1] != '/'))
             continue;
         snprintf(part, sizeof part, "%.*s", (int)(p + 1 - path), path);
         if (mkdir(part, 0777) != 0 && errno != EEXIST) {
@@ -46,8 +48,6 @@ static orr_code make_folder(const char *path, orr_error *err)
             return orr_fail(err, ORR_EIO, &at, "cannot make the folder: %s", strerror(errno));
         }
     }
-    if (!path[0] || (path[1] == 0 && mkdir(path, 0777) != 0 && errno != EEXIST))
-        return orr_fail(err, ORR_EIO, NULL, "cannot make the folder '%s'", path);
     return ORR_OK;
 }
 
@@ -104,6 +104,7 @@ orr_code cli_run_old_nccl(cli_context *c, orr_error *err)
                           .ll_table = cli_text(c, "npkit_data_ll"),
                           .is_merged = cli_flag(c, "merged"),
                           .is_compat = !cli_flag(c, "no-compat"),
+                          .shows_progress = !c->quiet,
                           .is_parallel_compat = cli_flag(c, "parallel_generation")};
     orr_code code = ORR_OK;
     if (cli_given(c, "write_buffer_size"))

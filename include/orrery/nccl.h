@@ -31,6 +31,7 @@ typedef struct orr_nccl_options {
     bool is_compat;          /* byte for byte what nccl_generator_v2 writes, its defects with it */
     bool is_parallel_compat; /* as its parallel path does it */
     bool allows_unmatched;   /* sends without a receive are counted, not refused */
+    bool shows_progress;     /* on stderr, when that is a terminal */
     bool has_seed;           /* timings are drawn from the samples; else they are their means */
     uint64_t seed;
     uint32_t tag_bits; /* 32: tags stay below 2^32 - 1, if need be used again; 0: up to 64 */
@@ -44,9 +45,7 @@ typedef struct orr_nccl_report {
     uint64_t rows, calls, kernels;
     uint64_t operations; /* lines of the schedule: sends, receives, calculations */
     uint64_t messages, bytes;
-    uint64_t
-        left_out_calls; /* without a kernel or details, or outside the time that was profiled */
-    uint64_t cut_calls; /* not profiled on all of their ranks */
+    uint64_t left_out_calls; /* without details, or not profiled on all of their ranks */
     uint64_t overlaps;  /* operations of one stream that overlapped: the time between them is 0 */
     uint64_t unmatched; /* messages */
     uint64_t by_time;   /* GPUs whose kernels were found by time, not by stream */

@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64];
     orr_nccl_report r;
-    snprintf(path, sizeof path, "/tmp/fuzz_nccl.%ld.sqlite", (long)getpid());
+    snprintf(path, sizeof path, "fuzz_nccl.%ld.sqlite", (long)getpid());
     write_export(path, data, size);
     const char *const paths[] = {path};
     for (int way = 0; way < 4; way++) {

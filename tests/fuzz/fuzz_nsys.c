@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     orr_nccl_report r;
     orr_error err = {0};
-    snprintf(path, sizeof path, "/tmp/fuzz_nsys.%ld.sqlite", (long)getpid());
+    snprintf(path, sizeof path, "fuzz_nsys.%ld.sqlite", (long)getpid());
     FILE *f = fopen(path, "wb");
     require(f && fwrite(data, 1, size, f) == size && fclose(f) == 0);
     check_timeline(path);

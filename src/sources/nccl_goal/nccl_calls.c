@@ -70,7 +70,6 @@ typedef struct sweep {
     orr__gpu *gpu;
     size_t call;
     uint32_t group;
-    bool is_exact; /* a call at the very end of a group */
 } sweep;
 
 /* Calls from..below to, where the marker before opened group and the one at `to` closes it. */
@@ -268,33 +267,68 @@ static void share_out(
     }
 }
 
+/* Messages of a group lie on its last send, or receive.  Where its sends are of different communicators and each has one
+ * message, they are its messages in their order. */
+static void share_messages(orr__gpu *g, size_t first, size_t end, uint8_t op)
+{
+    size_t last = end, count = 0;
+    bool is_mixed = false;
+    for (size_t i = first; i < end; i++) {
+        if (g->calls.at[i].op != op)
+            continue;
+        is_mixed = is_mixed || (last < end && g->calls.at[last].hash != g->calls.at[i].hash);
+        last = i;
+        count++;
+    }
+    if (!is_mixed || g->calls.at[last].row_count != count)
+        return;
+    uint32_t row = g->calls.at[last].first_row;
+    for (size_t i = first; i < end; i++)
+        if (g->calls.at[i].op == op) {
+            g->calls.at[i].first_row = row++;
+            g->calls.at[i].row_count = 1;
+        }
+}
+
 static bool is_same_group(const orr__call *a, const orr__call *b)
 {
     return a->group != ORR__NONE && a->group == b->group;
 }
 
+static void share_collectives(orr__gpu *g, size_t first, size_t end)
+{
+    size_t last = first, count = 0;
+    for (size_t i = first; i < end; i++)
+        if (!orr__op_is_p2p(g->calls.at[i].op)) {
+            last = i;
+            count++;
+        }
+    const orr__call *holder = &g->calls.at[last];
+    if (count > 1 && holder->info != ORR__NONE)
+        share_out(g, first, last, holder->info, holder->first_row,
+                  holder->first_row + holder->row_count);
+}
+
 static void share_groups(orr__gpu *g)
 {
     for (size_t first = 0, end; first < g->calls.count; first = end) {
-        const orr__call *c = &g->calls.at[first];
-        size_t last = first, collectives = 0;
-        for (end = first;
-             end < g->calls.count && (end == first || is_same_group(c, &g->calls.at[end])); end++)
-            if (!orr__op_is_p2p(g->calls.at[end].op)) {
-                last = end;
-                collectives++;
-            }
-        const orr__call *holder = &g->calls.at[last];
-        if (collectives > 1 && holder->info != ORR__NONE)
-            share_out(g, first, last, holder->info, holder->first_row,
-                      holder->first_row + holder->row_count);
+        end = first + 1;
+        while (end < g->calls.count && is_same_group(&g->calls.at[first], &g->calls.at[end]))
+            end++;
+        if (end == first + 1)
+            continue;
+        share_collectives(g, first, end);
+        share_messages(g, first, end, ORR_NCCL_SEND);
+        share_messages(g, first, end, ORR_NCCL_RECV);
     }
 }
 
-/* ---- messages: numbers between two ranks, in the order of the calls ---- */
+/* ---- all of it ---- */
 
 bool orr__call_is_known(const orr__call *c)
 {
+    if (c->op == ORR_NCCL_OTHER || c->op == ORR_NCCL_SEND_RECV)
+        return false;
     if (c->is_payload)
         return true;
     return c->row_count > 0 && (orr__op_is_p2p(c->op) || c->info != ORR__NONE);
@@ -327,11 +361,11 @@ orr_code orr__gpu_link(orr__job *j, uint32_t gpu, orr_error *err)
     own_infos(g, &o);
     own_works(g, &o);
     orr_free(o.calls);
-    if (!j->opt->is_compat)
-        share_groups(g);
     code = own_transfers(j, g, ORR_NCCL_SEND, g->sends.at, g->sends.count, err);
     if (!code)
         code = own_transfers(j, g, ORR_NCCL_RECV, g->receives.at, g->receives.count, err);
+    if (!j->opt->is_compat && !code)
+        share_groups(g);
     g->stage = ORR__LINKED;
     return code;
 }

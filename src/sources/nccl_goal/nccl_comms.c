@@ -126,7 +126,8 @@ static int entry_by_rank(const void *a, const void *b)
 static orr_code seat_all(builder *b, orr_error *err)
 {
     orr__comms *c = b->comms;
-    qsort(b->entries.at, b->entries.count, sizeof *b->entries.at, entry_by_rank);
+    if (b->entries.count)
+        qsort(b->entries.at, b->entries.count, sizeof *b->entries.at, entry_by_rank);
     for (size_t i = 0; i < b->entries.count; i++) {
         const entry *e = &b->entries.at[i];
         orr__comm *comm = &c->all.at[e->comm];
@@ -268,7 +269,8 @@ static orr_code infer(builder *b, usage *u, orr_error *err)
     const use **head = orr_alloc(count + 1, sizeof *head);
     if (!head)
         return orr_no_memory(err);
-    qsort(u->uses.at, count, sizeof *u->uses.at, use_order);
+    if (count)
+        qsort(u->uses.at, count, sizeof *u->uses.at, use_order);
     for (size_t i = 0; i < count; i++)
         if ((i == 0 || u->uses.at[i].ident != u->uses.at[i - 1].ident) &&
             !is_settled(b, u->uses.at[i].ident))

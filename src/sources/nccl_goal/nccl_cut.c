@@ -150,25 +150,34 @@ orr_code orr__cut_survey(orr__job *j, orr_error *err)
     return code;
 }
 
-/* Of the last row: rows of one call go together. */
+bool orr__transfer_is_cut(const orr__job *j,
+                          uint32_t gpu,
+                          const orr__call *c,
+                          const orr__transfer *t)
+{
+    bool is_known;
+    if (j->opt->is_compat || j->opt->allows_unmatched)
+        return false;
+    const uint32_t at =
+        orr_map_find(j->pair_of, pair_key(j, gpu, c, t->peer, &is_known), ORR__NONE);
+    const orr__pair *p = at == ORR__NONE ? NULL : &j->pairs.at[at];
+    const uint64_t end = t->first_id + orr__transfer_messages(t);
+    return !p || t->first_id < p->low[0] || t->first_id < p->low[1] || end > p->high[0] ||
+           end > p->high[1];
+}
+
+/* A group's messages lie on one call of it; it is written as long as one of them is. */
 static bool is_p2p_cut(const orr__job *j, uint32_t gpu, const orr__call *c)
 {
     const orr__gpu *g = &j->gpus.at[gpu];
     const orr__transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
     const orr__transfer guessed = orr__guess_transfer(c);
-    const orr__transfer *t = c->is_payload ? &guessed : &rows[c->first_row];
-    const uint32_t count = c->is_payload ? 1 : c->row_count;
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_known;
-        const uint64_t key = pair_key(j, gpu, c, t[i].peer, &is_known);
-        const uint32_t at = orr_map_find(j->pair_of, key, ORR__NONE);
-        const orr__pair *p = at == ORR__NONE ? NULL : &j->pairs.at[at];
-        const uint64_t end = t[i].first_id + orr__transfer_messages(&t[i]);
-        if (!p || t[i].first_id < p->low[0] || t[i].first_id < p->low[1] || end > p->high[0] ||
-            end > p->high[1])
-            return true;
-    }
-    return false;
+    if (c->is_payload)
+        return orr__transfer_is_cut(j, gpu, c, &guessed);
+    for (uint32_t i = 0; i < c->row_count; i++)
+        if (!orr__transfer_is_cut(j, gpu, c, &rows[c->first_row + i]))
+            return false;
+    return true;
 }
 
 bool orr__call_is_cut(const orr__job *j, uint32_t gpu, const orr__call *c)

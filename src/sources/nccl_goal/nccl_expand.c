@@ -397,7 +397,7 @@ orr__ends orr__expand(orr__writer *w, const orr__call *c, uint32_t *cpu)
         return (orr__ends){.is_empty = true};
     }
     if (c->is_payload)
-        guess = orr__guess_collective(j, c, comm->seats);
+        guess = orr__guess_collective(j, c);
     p.info = c->is_payload ? &guess.info : &j->gpus.at[w->gpu].infos.at[c->info];
     p.slices = p.info->slice_steps ? p.info->chunk_steps / p.info->slice_steps : 0;
     if (!j->opt->is_compat && p.slices == 0)

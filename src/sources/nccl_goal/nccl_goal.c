@@ -214,14 +214,19 @@ static orr_code write_part(run *r, uint32_t gpu, orr_output *out, orr_error *err
 
 static orr_code write_goal(run *r, const char *path, orr_error *err)
 {
-    const orr__job *j = &r->job;
+    orr__job *j = &r->job;
     orr_output *out;
     orr_code code = orr_output_open(path, &out, err);
     if (code)
         return code;
+    orr_progress_start(&j->progress, "writing", "ranks", j->comms.ranked.count,
+                       !j->opt->shows_progress);
     orr_buf_print(&r->writer.pen.to, "num_ranks %zu\n", j->comms.ranked.count);
-    for (size_t i = 0; i < j->comms.ranked.count && !code; i++)
+    for (size_t i = 0; i < j->comms.ranked.count && !code; i++) {
         code = write_part(r, j->comms.ranked.at[i], out, err);
+        orr_progress_add(&j->progress, 1);
+    }
+    orr_progress_end(&j->progress);
     orr_output_drain(out, &r->writer.pen.to);
     if (!code)
         return orr_output_commit(&out, err);

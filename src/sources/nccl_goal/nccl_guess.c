@@ -20,7 +20,7 @@ static uint64_t protocol_for(uint64_t bytes)
     return bytes <= 64u << 10 ? ORR__LL : bytes <= 1u << 20 ? ORR__LL128 : ORR__SIMPLE;
 }
 
-orr__guess orr__guess_collective(const orr__job *j, const orr__call *c, uint64_t ranks)
+orr__guess orr__guess_collective(const orr__job *j, const orr__call *c)
 {
     const uint64_t protocol = protocol_for(c->bytes);
     const bool is_simple = protocol == ORR__SIMPLE;
@@ -30,7 +30,6 @@ orr__guess orr__guess_collective(const orr__job *j, const orr__call *c, uint64_t
     most = most < MOST_CHANNELS ? most : MOST_CHANNELS;
     const uint64_t wanted = c->bytes / CHANNEL_BYTES;
     orr__guess g = {.channels = (uint32_t)(wanted < 1 ? 1 : wanted < most ? wanted : most)};
-    (void)ranks;
     g.info = (orr__info){.root = c->root,
                          .algorithm = ORR__RING,
                          .protocol = protocol,

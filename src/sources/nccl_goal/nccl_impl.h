@@ -10,6 +10,7 @@
 
 #include <orrery/nccl.h>
 #include <orrery/nsys.h>
+#include <orrery/progress.h>
 
 #include "base/buffer.h"
 #include "base/intern.h"
@@ -100,8 +101,7 @@ typedef struct orr__gpu {
     bool is_by_time;
     bool has_window_start, has_window_end;
     int64_t window_start, window_end;
-    int64_t first_time; /* of any kernel or call */
-    uint64_t rows;      /* in all files */
+    uint64_t rows; /* in all files */
     uint64_t call_rows;
     uint64_t overlaps; /* calls that began before the one before them on their stream had ended */
     ORR__ROWS(orr__call) calls; /* by start */
@@ -207,7 +207,8 @@ typedef struct orr__job {
     orr__comms comms;
     ORR__ROWS(orr__pair) pairs;
     orr_map *pair_of;
-    uint64_t contexts;  /* how many different ones tags have, our own way */
+    uint64_t contexts; /* how many different ones tags have, our own way */
+    orr_progress progress;
     uint64_t most_grid; /* blocks of an NCCL kernel */
     uint64_t held;      /* bytes of rows in memory */
     uint64_t budget;

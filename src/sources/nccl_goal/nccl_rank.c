@@ -57,19 +57,20 @@ static orr__ends write_transfer(orr__writer *w,
 static orr__ends write_p2p(orr__writer *w, const orr__call *c, uint32_t *cpu)
 {
     const orr__gpu *g = &w->job->gpus.at[w->gpu];
-    const orr__transfer *rows =
-        (c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at) + c->first_row;
+    const orr__transfer *all = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
     const uint32_t first = *cpu, count = c->is_payload ? 1 : c->row_count;
     *cpu = first + count;
     if (c->is_payload) {
         const orr__transfer t = orr__guess_transfer(c);
         return write_transfer(w, c, &t, first);
     }
+    const orr__transfer *rows = &all[c->first_row];
     if (count == 1)
         return write_transfer(w, c, rows, first);
     const orr__fork f = orr__pen_fork(&w->pen, first);
     for (uint32_t i = 0; i < count && !w->code; i++)
-        orr__pen_branch(&w->pen, &f, write_transfer(w, c, &rows[i], first + i));
+        if (!orr__transfer_is_cut(w->job, w->gpu, c, &rows[i]))
+            orr__pen_branch(&w->pen, &f, write_transfer(w, c, &rows[i], first + i));
     return orr__pen_join(&w->pen, &f, first);
 }
 
@@ -126,9 +127,12 @@ static bool has_written_member(const stream_writer *s, uint32_t call)
     const uint32_t group = calls[call].group;
     if (s->w->job->opt->is_compat)
         return true;
+    while (call && calls[call - 1].group == group)
+        call--;
     for (size_t i = call; i < s->g->calls.count && calls[i].group == group; i++)
         if (calls[i].has_time && is_member(s, &calls[i], group) && is_written(s->w, &calls[i]))
             return true;
+    s->w->left_out++;
     return false;
 }
 

@@ -345,6 +345,8 @@ static orr_code scan_file(orr__job *j, uint32_t file, bool is_first, orr_error *
     for (uint64_t count = 0; (code = orr_nsys_next(n, &row, err)) == ORR_OK; count++) {
         s.order = (uint64_t)file << ROW_BITS | count;
         j->report->rows += is_first;
+        if (is_first)
+            orr_progress_add(&j->progress, 1);
         if ((code = take_row(&s, &row, err))) {
             if (err && !err->where.path[0])
                 err->where = orr_where_line(j->files.at[file].path, 0, 0);
@@ -362,12 +364,14 @@ static void set_stage(orr__job *j, uint32_t gpu)
 
 orr_code orr__job_scan(orr__job *j, orr_error *err)
 {
+    orr_code code = ORR_OK;
     j->is_whole = true;
-    for (uint32_t f = 0; f < j->files.count; f++) {
-        const orr_code code = scan_file(j, f, true, err);
-        if (code)
-            return code;
-    }
+    orr_progress_start(&j->progress, "reading", "rows", 0, !j->opt->shows_progress);
+    for (uint32_t f = 0; f < j->files.count && !code; f++)
+        code = scan_file(j, f, true, err);
+    orr_progress_end(&j->progress);
+    if (code)
+        return code;
     for (uint32_t g = 0; g < j->gpus.count && j->is_whole; g++)
         set_stage(j, g);
     j->report->gpus = (uint32_t)j->gpus.count;

@@ -96,7 +96,7 @@ typedef struct orr__guess {
     orr__info info;
     uint32_t channels;
 } orr__guess;
-orr__guess orr__guess_collective(const orr__job *j, const orr__call *c, uint64_t ranks);
+orr__guess orr__guess_collective(const orr__job *j, const orr__call *c);
 orr__work orr__guess_work(const orr__guess *g,
                           const orr__call *c,
                           uint64_t ranks,
@@ -130,6 +130,10 @@ bool orr__gpu_overlaps(const orr__gpu *g);
 /* nccl_cut.c: our own way writes a call only when all of its ranks have it. */
 orr_code orr__cut_survey(orr__job *j, orr_error *err) ORR_MUST_CHECK;
 bool orr__call_is_cut(const orr__job *j, uint32_t gpu, const orr__call *c);
+bool orr__transfer_is_cut(const orr__job *j,
+                          uint32_t gpu,
+                          const orr__call *c,
+                          const orr__transfer *t);
 uint64_t orr__call_context(const orr__job *j, const orr__call *c);
 
 #endif
