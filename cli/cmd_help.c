@@ -31,6 +31,8 @@ static orr_code help_run(cli_context *c, orr_error *err)
     }
     if (c->arg_count > 1) {
         const cli_command *deeper = cli_command_deeper(command, c->args[1]);
+        if (!command->deeper)
+            return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", c->args[1]);
         if (!deeper)
             return orr_fail(err, ORR_EUSAGE, NULL, "no command '%s %s'", name, c->args[1]);
         command = deeper;

@@ -7,6 +7,7 @@
 
 #include <orrery/mpi_trace.h>
 #include <orrery/schedgen.h>
+#include <orrery/units.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,21 +16,15 @@
 
 enum { RANKS_MAX = INT32_MAX, NAME_COLUMN = 22 };
 
-/* Numbers that may be negative are read by read_number. */
+/* Numbers that may be negative or have a unit are read by read_number, read_size and read_time. */
 #define PATTERN_ROWS                                                                                   \
-    {"datasize",     'd',                                                                              \
-     "BYTES",        "size of a message, or of all the data",                                          \
-     CLI_COUNT,      .max = INT64_MAX,                                                                 \
+    {"datasize", 'd', "BYTES", "size of a message, or of all the data, as 4096 or 4KiB",               \
      .fallback = "1"},                                                                                 \
         {"root", 0, "RANK", "the root of trees, scatter, gather, pipelines", .fallback = "0"},         \
         {"nway", 0, "N", "messages a round of nwaydissemination", CLI_COUNT, 1, RANKS_MAX, "1"},       \
-        {"segmentsize", 0, "BYTES", "segment of a pipelined ring", CLI_COUNT, 1, INT64_MAX, "1"},      \
-        {"nb",      0,                                                                                 \
-         "NS",      "each rank computes this long beside the pattern",                                 \
-         CLI_COUNT, .max = INT64_MAX},                                                                 \
-        {"nb-poll",      0,                                                                            \
-         "NS",           "in pieces of this length, one after the other; 0: in one piece",             \
-         CLI_COUNT,      .max = INT64_MAX,                                                             \
+        {"segmentsize", 0, "BYTES", "segment of a pipelined ring", .fallback = "1"},                   \
+        {"nb", 0, "NS", "each rank computes this long beside the pattern, as 5000 or 5us"},            \
+        {"nb-poll", 0, "NS", "in pieces of this length, one after the other; 0: in one piece",         \
          .fallback = "0"},                                                                             \
         {"cpu", 0, "N", "the CPU that computes", CLI_COUNT, 0, 255, "0"},                              \
         {"rpl-dep-cmp", 0, "NS",                                                                       \
@@ -111,7 +106,7 @@ static const cli_example examples[] = {
     {"What is there:", "orrery gen goal --list", 0},
     {"A barrier of 64 ranks, as schedule.goal:", "orrery gen goal dissemination --ranks 64", 0},
     {"An all-reduce of 1 MiB on 12 ranks:",
-     "orrery gen goal allreduce_recdoub -n 12 -d 1048576 -o reduce.goal", 0},
+     "orrery gen goal allreduce_recdoub -n 12 -d 1MiB -o reduce.goal", 0},
     {"A broadcast from rank 3 in segments, on the terminal:",
      "orrery gen goal pipelinedring -n 4 --root 3 -d 96 --segmentsize 32 -o -", 0},
     {"A traced program, on eight times as many ranks, as simulators read it:",
@@ -134,18 +129,56 @@ static orr_code read_number(const cli_context *c, const char *name, int64_t *out
     return ORR_OK;
 }
 
+static bool is_bare(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static orr_code read_bare(const char *name, const char *text, uint64_t *out, orr_error *err)
+{
+    errno = 0;
+    *out = strtoull(text, NULL, 10);
+    if (errno || *out > INT64_MAX)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is above %" PRId64, name, text,
+                        INT64_MAX);
+    return ORR_OK;
+}
+
+/* Bytes, as SchedGen takes them, or with a unit. */
+static orr_code read_size(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+{
+    const char *text = cli_text(c, name);
+    if (is_bare(text))
+        return read_bare(name, text, out, err);
+    const orr_code code = orr_bytes_parse(text, out, err);
+    return code ? orr_because(err, code, "--%s", name) : ORR_OK;
+}
+
+/* Nanoseconds, as SchedGen takes them, or with a unit; 0 when not given. */
+static orr_code read_time(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+{
+    const char *text = cli_text(c, name);
+    orr_ps ps = 0;
+    *out = 0;
+    if (!text)
+        return ORR_OK;
+    if (is_bare(text))
+        return read_bare(name, text, out, err);
+    const orr_code code = orr_time_parse(text, &ps, err);
+    if (code)
+        return orr_because(err, code, "--%s", name);
+    if (ps < 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is negative", name, text);
+    *out = (uint64_t)ps / 1000;
+    return ORR_OK;
+}
+
 static orr_code read_gap(const cli_context *c, orr_schedgen_options *opt, orr_error *err)
 {
-    int64_t gap = -1;
-    const orr_code code = read_number(c, "rpl-dep-cmp", &gap, err);
-    if (code)
-        return code;
-    if (gap < -1)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--rpl-dep-cmp '%s': a time, or -1 for none",
-                        cli_text(c, "rpl-dep-cmp"));
-    opt->has_gap = gap >= 0;
-    opt->gap_ns = opt->has_gap ? (uint64_t)gap : 0;
-    return ORR_OK;
+    if (strcmp(cli_text(c, "rpl-dep-cmp"), "-1") == 0)
+        return ORR_OK;
+    opt->has_gap = true;
+    return read_time(c, "rpl-dep-cmp", &opt->gap_ns, err);
 }
 
 static orr_schedgen_compat compat_of(const char *word)
@@ -158,12 +191,8 @@ static orr_schedgen_compat compat_of(const char *word)
 static orr_code read_options(const cli_context *c, orr_schedgen_options *opt, orr_error *err)
 {
     *opt = orr_schedgen_defaults();
-    opt->data_bytes = cli_count(c, "datasize");
     opt->nway = (uint32_t)cli_count(c, "nway");
-    opt->segment_bytes = cli_count(c, "segmentsize");
     opt->has_overlap = cli_given(c, "nb");
-    opt->overlap_ns = cli_count(c, "nb");
-    opt->poll_ns = cli_count(c, "nb-poll");
     opt->cpu = (uint32_t)cli_count(c, "cpu");
     opt->skew = cli_count(c, "a2av-skew-ratio");
     opt->is_outcast = cli_flag(c, "outcast");
@@ -171,8 +200,13 @@ static orr_code read_options(const cli_context *c, orr_schedgen_options *opt, or
     opt->compat = compat_of(cli_text(c, "compat"));
     opt->keeps_invalid = cli_flag(c, "keep-invalid");
     opt->is_quiet = c->quiet;
-    const orr_code code = read_gap(c, opt, err);
-    return code ? code : read_number(c, "root", &opt->root, err);
+    orr_code code;
+    if ((code = read_size(c, "datasize", &opt->data_bytes, err)) ||
+        (code = read_size(c, "segmentsize", &opt->segment_bytes, err)) ||
+        (code = read_time(c, "nb", &opt->overlap_ns, err)) ||
+        (code = read_time(c, "nb-poll", &opt->poll_ns, err)) || (code = read_gap(c, opt, err)))
+        return code;
+    return read_number(c, "root", &opt->root, err);
 }
 
 static orr_code find_pattern(const char *name, const orr_schedgen_pattern **out, orr_error *err)
@@ -202,17 +236,15 @@ static orr_mpi_library library_of(const char *word)
     return strcmp(word, "mpich") == 0 ? ORR_MPI_MPICH : ORR_MPI_OPENMPI;
 }
 
-static orr_mpi_trace_options read_trace_options(const cli_context *c)
+static orr_code read_trace_options(const cli_context *c, orr_mpi_trace_options *opt, orr_error *err)
 {
-    return (orr_mpi_trace_options){
+    *opt = (orr_mpi_trace_options){
         .compat = compat_of(cli_text(c, "compat")),
         .library = library_of(cli_text(c, "mpi")),
         .time_mult = (uint32_t)cli_count(c, "timemult"),
         .copies = (uint32_t)cli_count(c, "traces-extr"),
         .cpu = (uint32_t)cli_count(c, "cpu"),
         .has_overlap = cli_given(c, "nb"),
-        .overlap_ns = cli_count(c, "nb"),
-        .poll_ns = cli_count(c, "nb-poll"),
         .max_collectives = cli_count(c, "traces-nops"),
         .start_path = cli_text(c, "traces-start"),
         .skips_messages = cli_flag(c, "traces-nop2p"),
@@ -221,6 +253,8 @@ static orr_mpi_trace_options read_trace_options(const cli_context *c)
         .is_talkative = cli_count(c, "traces-print") != 0,
         .is_quiet = c->quiet,
     };
+    const orr_code code = read_time(c, "nb", &opt->overlap_ns, err);
+    return code ? code : read_time(c, "nb-poll", &opt->poll_ns, err);
 }
 
 /* Odd things, each once with how often. */
@@ -403,14 +437,16 @@ static orr_code make_pattern(const cli_context *c,
 static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
 {
     const char *to = cli_text(c, "output");
-    orr_mpi_trace_options trace = read_trace_options(c);
+    orr_mpi_trace_options trace;
     orr_schedgen_totals totals;
     orr_mpi_trace_remarks odd;
+    orr_code code = read_trace_options(c, &trace, err);
+    if (code)
+        return code;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
     trace.is_binary = cli_flag(c, "binary");
-    const orr_code code =
-        p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, &odd, err);
+    code = p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, &odd, err);
     if (code)
         return code;
     if (cli_flag(c, "json"))
@@ -505,14 +541,17 @@ static void say_line(void *context, const char *line)
 
 static orr_code run_trace(const cli_context *c, orr_error *err)
 {
-    orr_mpi_trace_options opt = read_trace_options(c);
+    orr_mpi_trace_options opt;
     orr_schedgen_totals t;
     orr_mpi_trace_remarks odd;
+    orr_code code = read_trace_options(c, &opt, err);
+    if (code)
+        return code;
     if (cli_flag(c, "no-compat"))
         opt.compat = ORR_SCHEDGEN_OURS;
     opt.talk = say_line;
     opt.talk_context = talk_to(c);
-    const orr_code code = make_trace(c, &opt, cli_text(c, "filename"), &t, &odd, err);
+    code = make_trace(c, &opt, cli_text(c, "filename"), &t, &odd, err);
     if (!code)
         say_totals(talk_to(c), &t);
     return code;

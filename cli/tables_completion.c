@@ -125,9 +125,10 @@ int tables_bash(void)
     puts("        for ((i = 1; i < COMP_CWORD; i++)); do");
     puts("            case ${COMP_WORDS[i]} in -*) ;; *) command=${COMP_WORDS[i]}; break ;; esac");
     puts("        done");
-    printf("        case \"$command ${COMP_WORDS[i+1]}\" in ");
+    printf("        case \"$command ${COMP_WORDS[i+1]-}\" in ");
     print_two_words();
-    puts(") [ $((i + 1)) -lt \"$COMP_CWORD\" ] && command=\"$command ${COMP_WORDS[i+1]}\" ;; esac");
+    puts(
+        ") [ $((i + 1)) -lt \"$COMP_CWORD\" ] && command=\"$command ${COMP_WORDS[i+1]-}\" ;; esac");
     puts("    fi");
     puts("    case $command in");
     printf("    orrery)\n        names='");
