@@ -109,6 +109,8 @@ static void explain(cli_context *c, orr_sim *s, bool is_json, const orr_error *e
     cli_report(c, err);
     for (size_t i = 0; i < stall->line_count; i++)
         fprintf(stderr, "%s\n", stall->lines[i]);
+    for (size_t i = 0; orr_sim_network_stall(s, i); i++)
+        fprintf(stderr, "network: %s\n", orr_sim_network_stall(s, i));
 }
 
 /* With track-local-mem in the system file: one file a rank that has finished. */

@@ -204,6 +204,25 @@ bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out)
     return true;
 }
 
+static void keep_line(void *sim, const char *line)
+{
+    orr_sim *s = sim;
+    char *copy = orr_arena_text(s->arena, orr_str_of(line));
+    if (copy && orr_grow(&s->network_stall, &s->network_stall_room, s->network_stall_count + 1))
+        s->network_stall[s->network_stall_count++] = copy;
+}
+
+void orr__ask_network(orr_sim *s)
+{
+    if (s->packet)
+        orr__net_packet_explain(s->net, keep_line, s);
+}
+
+const char *orr_sim_network_stall(const orr_sim *s, size_t line)
+{
+    return line < s->network_stall_count ? s->network_stall[line] : NULL;
+}
+
 const char *orr_sim_warning(const orr_sim *s, size_t line)
 {
     return s->packet && line < s->packet->warning_count ? s->packet->warnings[line] : NULL;

@@ -597,7 +597,9 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
     while (done < most && !f->is_stopped && next_event(f, &id)) {
         const orr__event *e = &f->wheel.events[id];
         if (e->at > 8 * ORR__LATE) {
-            orr__fabric_fail(f, ORR_EINPUT, "something takes longer than a month of simulated time; is there a wrong unit?");
+            orr__fabric_fail(
+                f, ORR_EINPUT,
+                "something takes longer than a month of simulated time; is there a wrong unit?");
             break;
         }
         f->now = e->at;
@@ -620,11 +622,6 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
     f->figures.events += done;
     return done;
-}
-
-void orr__fabric_stop(orr__fabric *f)
-{
-    f->is_stopped = true;
 }
 
 bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at)

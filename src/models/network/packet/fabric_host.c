@@ -5,12 +5,7 @@
  * frame that brought data goes back as its acknowledgement. */
 #include "fabric_impl.h"
 
-enum {
-    NACK_INTERVAL_NS = 500000,
-    NIC_PAUSE_NS = 10000,
-    NIC_READY_NS = 1000000,
-    RETRY_NS = 10000
-};
+enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000, RETRY_NS = 10000 };
 
 /* ---- flows ---- */
 
@@ -37,18 +32,6 @@ void orr__flow_change_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
     rate_has_changed(f, flow);
 }
 
-void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
-{
-    orr__flow *w = &f->flows[flow];
-    orr__port *p = &f->ports[w->port];
-    w->next_at += orr__transmission_time(f, w->last_size, rate) -
-                  orr__transmission_time(f, w->last_size, w->rate);
-    if (w->is_listed)
-        orr__nic_pace(f, flow, orr__port_is_busy(f, p) ? p->busy_until : f->now);
-    orr__host_wake_by(f, p, w->next_at);
-    orr__flow_change_rate(f, flow, rate);
-}
-
 /* ---- the NIC ---- */
 
 static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
@@ -57,13 +40,26 @@ static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
         orr__fabric_after(f, at > f->now ? at - f->now : 0, ORR__EV_WAKE, orr__port_of(f, p));
 }
 
-void orr__host_wake_by(orr__fabric *f, orr__port *p, uint64_t at)
+/* A flow may send earlier than the NIC would look (8.2). */
+static void wake_by(orr__fabric *f, orr__port *p, uint64_t at)
 {
     orr__nic *n = &f->nics[p->nic];
     if (n->wake == ORR__NO_EVENT || at >= f->wheel.events[n->wake].at)
         return;
     orr__fabric_cancel(f, &n->wake);
     wake_at(f, p, at);
+}
+
+void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
+{
+    orr__flow *w = &f->flows[flow];
+    orr__port *p = &f->ports[w->port];
+    w->next_at += orr__transmission_time(f, w->last_size, rate) -
+                  orr__transmission_time(f, w->last_size, w->rate);
+    if (w->is_listed)
+        orr__nic_pace(f, flow, orr__port_is_busy(f, p) ? p->busy_until : f->now);
+    wake_by(f, p, w->next_at);
+    orr__flow_change_rate(f, flow, rate);
 }
 
 static void arm_timeout(orr__fabric *f, uint32_t flow);

@@ -288,16 +288,6 @@ static inline void orr__frame_drop(orr__fabric *f, uint32_t id)
 /* ---- ports (fabric_port.c) ---- */
 
 uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate);
-uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size);
-
-static inline uint64_t orr__port_time(orr__fabric *f, orr__port *p, uint32_t size)
-{
-    if (p->size_known[0] == size)
-        return p->time_known[0];
-    if (p->size_known[1] == size)
-        return p->time_known[1];
-    return orr__port_time_slow(f, p, size);
-}
 
 /* Is it sending, as seen by the event that runs? */
 static inline bool orr__port_is_busy(const orr__fabric *f, const orr__port *p)
@@ -346,8 +336,7 @@ static inline uint32_t orr__queue_pop(orr__fabric *f, uint32_t *head)
 void orr__host_try(orr__fabric *f, orr__port *p);
 void orr__host_receive(orr__fabric *f, uint32_t frame);
 void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame);
-void orr__host_wake_by(orr__fabric *f, orr__port *p, uint64_t at); /* 8.2 */
-void orr__host_ready(orr__fabric *f, uint32_t flow);               /* it starts */
+void orr__host_ready(orr__fabric *f, uint32_t flow); /* it starts */
 void orr__host_timeout(orr__fabric *f, uint32_t flow);
 orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
 void orr__host_pause_ends(orr__fabric *f, uint32_t port);

@@ -15,7 +15,7 @@ uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t r
 }
 
 /* Full packets and acknowledgements are known from the start, others take the second place. */
-uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size)
+static uint64_t time_anew(orr__fabric *f, orr__port *p, uint32_t size)
 {
     const uint64_t time =
         orr__transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
@@ -27,11 +27,20 @@ uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size)
     return time;
 }
 
+static inline uint64_t time_of(orr__fabric *f, orr__port *p, uint32_t size)
+{
+    if (p->size_known[0] == size)
+        return p->time_known[0];
+    if (p->size_known[1] == size)
+        return p->time_known[1];
+    return time_anew(f, p, size);
+}
+
 /* First the end of the transmission gets its number, then the arrival (6.5). */
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 {
     orr__frame *m = &f->frames[frame];
-    const uint64_t duration = orr__port_time(f, p, m->size);
+    const uint64_t duration = time_of(f, p, m->size);
     p->busy_until = f->now + duration;
     p->end_order = f->line->order;
     m->at = p->busy_until + p->delay;
