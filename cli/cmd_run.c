@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <orrery/sim.h>
+#include <orrery/units.h>
 #include <orrery/view.h>
 
 #include <errno.h>
@@ -25,6 +26,7 @@ static const cli_option options[] = {
     {"flows", 0, "FILE", "packet: run the flows of this file, or of the configuration, not traces",
      .implied = ""},
     {"compat", 0, NULL, "packet: to the nanosecond as the old program, oddities and all"},
+    {"compare", 0, "NAMES", "run on several network models, as unaware,aware,packet; a line each"},
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
@@ -64,6 +66,18 @@ static const cli_example examples[] = {
     {"", "printf 'ranks_per_leaf: 4, bandwidth: 400Gb/s}' >> ls.yml", 0},
     {"", "printf 'ranks: [{ranks: 3, compute: 0.5}]' > r.yml", 0},
     {"", "orrery run step.orr -s sys.json -m mem.json -t ls.yml --ranks-file r.yml", 0},
+    {"One all-reduce packet by packet, with the same links:",
+     "orrery gen all_reduce --ranks 16 -o ar.orr", 0},
+    {"", "orrery run ar.orr -s sys.json -t ls.yml --network packet", 0},
+    {"How much does that change?", "orrery run ar.orr -s sys.json -t ls.yml --compare graph,packet",
+     0},
+    {"Two flows into one host, without traces:",
+     "printf 'CC_MODE 0 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps ' > config.txt", 0},
+    {"", "printf 'L2_CHUNK_SIZE 4000 TOPOLOGY_FILE star.txt\\n' >> config.txt", 0},
+    {"", "printf '4 1 3\\n3\\n3 0 100Gbps 1us 0\\n' > star.txt", 0},
+    {"", "printf '3 1 100Gbps 1us 0\\n3 2 100Gbps 1us 0\\n' >> star.txt", 0},
+    {"", "printf '2\\n0 2 3 100 1000000 0\\n1 2 3 100 1000000 0\\n' > flows.txt", 0},
+    {"", "orrery run --flows=flows.txt -t config.txt", 0},
     {"What did it wait for?",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --critical-path", 0},
     {"A timeline for ui.perfetto.dev:",
@@ -202,6 +216,71 @@ static orr_code run_flows(cli_context *c, orr_error *err)
     return cli_run_flows(c, &opt, cli_flag(c, "json"), err);
 }
 
+/* ---- several network models on the same traces ---- */
+
+static uint64_t last_rank(const orr_sim *s)
+{
+    return orr_sim_finished(s)
+               ? orr_sim_rank(s, orr_sim_finished_rank(s, orr_sim_finished(s) - 1))->finished_at
+               : 0;
+}
+
+static void print_compared(const cli_context *c, const char *name, const orr_sim *s, double *first)
+{
+    const double ns = (double)last_rank(s);
+    orr_packet_figures g = {0};
+    const bool has_packets = orr_sim_packets(s, &g);
+    if (*first == 0)
+        *first = ns;
+    if (cli_flag(c, "json"))
+        printf("{\"network\": \"%s\", \"finished_at_ns\": %" PRIu64 ", \"messages\": %" PRIu64
+               ", \"events\": %" PRIu64 ", \"data_packets\": %" PRIu64 "}",
+               name, last_rank(s), orr_sim_messages(s), orr_sim_events(s), g.data_packets);
+    else
+        printf("%-8s %15" PRIu64 " %8.3f %12" PRIu64 " %12" PRIu64 " %12s\n", name, last_rank(s),
+               *first > 0 ? ns / *first : 1, orr_sim_messages(s), orr_sim_events(s),
+               has_packets ? orr_count_text(g.data_packets, (char[ORR_UNIT_ROOM]){0}) : "-");
+}
+
+static orr_code compare_one(
+    cli_context *c, orr_sim_options *opt, const char *name, double *first, orr_error *err)
+{
+    orr_sim *s = NULL;
+    opt->fidelity = name;
+    const orr_code code = simulate(c, opt, &s, err);
+    if (!code)
+        print_compared(c, name, s, first);
+    else
+        explain(c, s, false, err);
+    orr_sim_destroy(s);
+    return code;
+}
+
+static orr_code compare(cli_context *c, const orr_sim_options *like, orr_error *err)
+{
+    orr_sim_options opt = *like;
+    double first = 0;
+    orr_code code = ORR_OK;
+    char name[32];
+    const bool is_json = cli_flag(c, "json");
+    if (is_json)
+        printf("{\"format\": \"orrery-compare\", \"version\": 1, \"networks\": [");
+    else
+        printf("%-8s %15s %8s %12s %12s %12s\n", "network", "finished, ns", "ratio", "messages",
+               "events", "packets");
+    for (const char *at = cli_text(c, "compare"); *at && !code;) {
+        const size_t len = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(len < 31 ? len : 31), at);
+        at += len + (at[len] == ',');
+        code = compare_one(c, &opt, name, &first, err);
+        if (is_json && !code && *at)
+            printf(", ");
+    }
+    if (is_json)
+        puts("]}");
+    return code;
+}
+
 static orr_code run_run(cli_context *c, orr_error *err)
 {
     if (cli_given(c, "flows"))
@@ -232,6 +311,8 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .program = "orrery " ORRERY_VERSION,
     };
     orr_sim *s = NULL;
+    if (cli_given(c, "compare"))
+        return compare(c, &opt, err);
     orr_code code = simulate(c, &opt, &s, err);
     if (code && s)
         print_so_far(c, s, code, err);
@@ -249,7 +330,7 @@ const cli_command cli_cmd_run = {
     .description =
         "Runs the traces of all ranks through ASTRA-sim's workload and system layers on an analytical network and "
         "prints when each rank finishes and where the time went.  Cycles are nanoseconds and are those of the "
-        "reference, to the cycle.\n\n"
+        "reference, to the cycle.  With --network packet the network is simulated packet by packet.\n\n"
         "A run that comes to a standstill says which ranks wait and for what, and ends with status 3.",
     .options = options,
     .arguments = arguments,

@@ -145,7 +145,7 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     if (c->change_count && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same times, and single links can differ */
-    if (s->net_ops != &orr__net_graph && !(s->net_ops == &orr__net_packet && s->topology))
+    if (s->net_ops != &orr__net_graph && !(s->net_ops == &orr__net_packet && !s->packet))
         return c->change_count == 0
                    ? ORR_OK
                    : orr_fail(err, ORR_EINPUT, &c->changes[0].where,
