@@ -62,6 +62,16 @@ void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
     orr__flow_change_rate(f, flow, rate);
 }
 
+static uint32_t own_ports(const orr__flow *w)
+{
+    return w->src_port | (uint32_t)w->dst_port << 16;
+}
+
+static uint32_t swapped_ports(const orr__flow *w)
+{
+    return w->dst_port | (uint32_t)w->src_port << 16;
+}
+
 static void arm_timeout(orr__fabric *f, uint32_t flow);
 
 static uint32_t next_packet(orr__fabric *f, uint32_t flow)
@@ -78,7 +88,9 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
                                  .flow = flow,
                                  .size = payload + ORR__HEADER_BYTES + f->int_bytes,
                                  .payload = payload,
+                                 .from = w->src,
                                  .to = w->dst,
+                                 .ports = own_ports(w),
                                  .class = w->class};
     w->sent += payload;
     if (w->sent > w->highest)
@@ -154,16 +166,6 @@ void orr__host_try(orr__fabric *f, orr__port *p)
     }
     if (n->count || n->ack_head != ORR__NOBODY)
         orr__port_await(f, p);
-}
-
-static uint32_t own_ports(const orr__flow *w)
-{
-    return w->src_port | (uint32_t)w->dst_port << 16;
-}
-
-static uint32_t swapped_ports(const orr__flow *w)
-{
-    return w->dst_port | (uint32_t)w->src_port << 16;
 }
 
 #define HOST_SEED 0x8BADF00Du
@@ -257,7 +259,9 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     m->kind = (uint8_t)kind;
     m->size = f->ack_bytes;
     m->sequence = w->expected;
+    m->from = w->dst;
     m->to = w->src;
+    m->ports = swapped_ports(w);
     m->echoes_mark = m->is_marked;
     if (f->config.ack_high_prio && !f->config.is_compat)
         m->class = 0; /* in switches, too (14, 12) */

@@ -364,13 +364,9 @@ uint32_t orr__fabric_longest(const orr__fabric *f)
 }
 
 /* Source, destination and ports as they stand in the packet. */
-static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed)
+static uint32_t hash_of(const orr__frame *p, uint32_t seed)
 {
-    const orr__flow *flow = &f->flows[p->flow];
-    const uint32_t src = orr__host_address(flow->src), dst = orr__host_address(flow->dst);
-    if (p->kind == ORR__FRAME_DATA)
-        return orr__murmur(src, dst, flow->src_port | (uint32_t)flow->dst_port << 16, seed);
-    return orr__murmur(dst, src, flow->dst_port | (uint32_t)flow->src_port << 16, seed);
+    return orr__murmur(orr__host_address(p->from), orr__host_address(p->to), p->ports, seed);
 }
 
 uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
@@ -384,7 +380,7 @@ uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame
         return last != ORR__NOBODY && f->ports[last].node == node ? last : ORR__NOBODY;
     }
     const uint32_t *list = &r->lists[found & ~IS_LIST];
-    return list[1 + hash_of(f, p, node) % list[0]];
+    return list[1 + hash_of(p, node) % list[0]];
 }
 
 uint32_t orr__fabric_nic_towards(
