@@ -77,6 +77,18 @@ static const cli_example examples[] = {
     {"", "printf 'ranks_per_leaf: 4, bandwidth: 400Gb/s}' >> ls.yml", 0},
     {"", "printf 'ranks: [{ranks: 3, compute: 0.5}]' > r.yml", 0},
     {"", "orrery run step.orr -s sys.json -m mem.json -t ls.yml --ranks-file r.yml", 0},
+    {"One all-reduce packet by packet, with the same links:",
+     "orrery gen all_reduce --ranks 16 -o ar.orr", 0},
+    {"", "orrery run ar.orr -s sys.json -t ls.yml --network packet", 0},
+    {"How much does that change?", "orrery run ar.orr -s sys.json -t ls.yml --compare graph,packet",
+     0},
+    {"Two flows into one host, without traces:",
+     "printf 'CC_MODE 0 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps ' > config.txt", 0},
+    {"", "printf 'L2_CHUNK_SIZE 4000 TOPOLOGY_FILE star.txt\\n' >> config.txt", 0},
+    {"", "printf '4 1 3\\n3\\n3 0 100Gbps 1us 0\\n' > star.txt", 0},
+    {"", "printf '3 1 100Gbps 1us 0\\n3 2 100Gbps 1us 0\\n' >> star.txt", 0},
+    {"", "printf '2\\n0 2 3 100 1000000 0\\n1 2 3 100 1000000 0\\n' > flows.txt", 0},
+    {"", "orrery run --flows=flows.txt -t config.txt", 0},
     {"What did it wait for?",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --critical-path", 0},
     {"A timeline for ui.perfetto.dev:",
@@ -125,6 +137,8 @@ static void explain(cli_context *c, orr_sim *s, bool is_json, const orr_error *e
     cli_report(c, err);
     for (size_t i = 0; i < stall->line_count; i++)
         fprintf(stderr, "%s\n", stall->lines[i]);
+    for (size_t i = 0; orr_sim_network_stall(s, i); i++)
+        fprintf(stderr, "network: %s\n", orr_sim_network_stall(s, i));
 }
 
 /* With track-local-mem in the system file: one file a rank that has finished. */
@@ -341,7 +355,7 @@ const cli_command cli_cmd_run = {
     .description =
         "Runs the traces of all ranks through ASTRA-sim's workload and system layers on an analytical network and "
         "prints when each rank finishes and where the time went.  Cycles are nanoseconds and are those of the "
-        "reference, to the cycle.\n\n"
+        "reference, to the cycle.  With --network packet the network is simulated packet by packet.\n\n"
         "A run that comes to a standstill says which ranks wait and for what, and ends with status 3.",
     .options = options,
     .arguments = arguments,

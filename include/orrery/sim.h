@@ -162,6 +162,8 @@ ORR_API uint64_t orr_sim_time(const orr_sim *s);
 
 /* What went over a network of packets, after or during a run; false: the model is another one. */
 ORR_API bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
+/* After a standstill, what the network has to say about it; NULL behind the last line. */
+ORR_API const char *orr_sim_network_stall(const orr_sim *s, size_t line);
 /* What is odd in the inputs of the network, but not wrong; NULL behind the last. */
 ORR_API const char *orr_sim_warning(const orr_sim *s, size_t line);
 /* What came out, as a short table or as one JSON object; to a file or "-". */

@@ -171,7 +171,7 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     if (c->change_count && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same times, and single links can differ */
-    if (s->net_ops != &orr__net_graph && !(s->net_ops == &orr__net_packet && s->topology))
+    if (s->net_ops != &orr__net_graph && !(s->net_ops == &orr__net_packet && !s->packet))
         return c->change_count == 0
                    ? ORR_OK
                    : orr_fail(err, ORR_EINPUT, &c->changes[0].where,
@@ -230,6 +230,25 @@ bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out)
         return false;
     orr__packet_figures_fill(out, &s->packet->cabling, orr__net_packet_fabric(s->net));
     return true;
+}
+
+static void keep_line(void *sim, const char *line)
+{
+    orr_sim *s = sim;
+    char *copy = orr_arena_text(s->arena, orr_str_of(line));
+    if (copy && orr_grow(&s->network_stall, &s->network_stall_room, s->network_stall_count + 1))
+        s->network_stall[s->network_stall_count++] = copy;
+}
+
+void orr__ask_network(orr_sim *s)
+{
+    if (s->packet)
+        orr__net_packet_explain(s->net, keep_line, s);
+}
+
+const char *orr_sim_network_stall(const orr_sim *s, size_t line)
+{
+    return line < s->network_stall_count ? s->network_stall[line] : NULL;
 }
 
 const char *orr_sim_warning(const orr_sim *s, size_t line)

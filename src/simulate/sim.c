@@ -308,6 +308,7 @@ void orr_sim_destroy(orr_sim *s)
     if (s->packet)
         orr__packet_inputs_fini(s->packet);
     orr_free(s->packet);
+    orr_free(s->network_stall);
     orr__topology_destroy(s->topology);
     orr__system_config_fini(&s->system);
     orr_free(s->groups.groups);
@@ -385,8 +386,10 @@ orr_code orr_sim_run(orr_sim *s, orr_error *err)
         code = orr__run_events(s, err);
     if (!code)
         code = status(s, err);
-    if (!code && s->finished < s->npu_count)
+    if (!code && s->finished < s->npu_count) {
+        orr__ask_network(s);
         code = orr__explain_stall(s, err);
+    }
     if (!code && s->net_ops->finish)
         code = s->net_ops->finish(s->net, err);
     return code;

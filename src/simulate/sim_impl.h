@@ -364,7 +364,9 @@ struct orr_sim {
     orr_net_config net_config;
     const orr_net_ops *net_ops;
     void *net;
-    orr__topology *topology;           /* of the network graph */
+    orr__topology *topology; /* of the network graph */
+    char **network_stall;    /* lines of the network about a standstill */
+    size_t network_stall_count, network_stall_room;
     struct orr__packet_inputs *packet; /* of the model packet; NULL otherwise */
     orr__ranks_config ranks_config;
     orr__system_config system;
@@ -636,6 +638,7 @@ void orr__watch_phase_end(orr__stream *s);
 
 orr_code orr__explain_stall(orr_sim *s, orr_error *err);
 void orr__stall_destroy(struct orr__stall *stall);
+void orr__ask_network(orr_sim *s); /* what it knows about a standstill (network_setup.c) */
 struct orr_json_writer;
 /* "stall": {...}, for a simulation that was found to stand still; nothing otherwise. */
 void orr__stall_write_json(const orr_sim *s, struct orr_json_writer *w);

@@ -39,13 +39,13 @@ static const char ring[] = "topology: [Ring]\nnpus_count: [4]\nbandwidth: [50]\n
 
 TEST(test_network_setup__models_are_listed_by_name)
 {
-    static const char *const names[] = {"unaware", "aware", "graph"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const names[] = {"unaware", "aware", "graph", "packet"};
+    for (size_t i = 0; i < 4; i++) {
         CHECK_TEXT(orr_net_at(i)->name, names[i]);
         CHECK(orr_net_find(names[i]) == orr_net_at(i));
         CHECK(orr_net_at(i)->help[0]);
     }
-    CHECK(orr_net_at(3) == NULL);
+    CHECK(orr_net_at(4) == NULL);
     CHECK(orr_net_find("carrier pigeon") == NULL);
 }
 

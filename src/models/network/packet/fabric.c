@@ -71,7 +71,6 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .delay = f->unit == 1 ? (l->delay_ps + 500) / 1000 : l->delay_ps,
                                   .peer = i ^ 1,
                                   .node = node,
-                                  .head = ORR__NOBODY,
                                   .nic = ORR__NOBODY,
                                   .is_switch = c->kinds[node] != ORR__HOST,
                                   .error = l->error,
@@ -279,6 +278,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr__fabric_drop_routes(f->routes);
     orr_map_destroy(f->pair_ports);
     orr__wheel_fini(&f->wheel);
+    for (uint32_t i = 0; f->ports && i < f->port_count; i++)
+        orr_free(f->ports[i].wire);
     orr_free(f->nodes);
     orr_free(f->ports);
     orr_free(f->queues);
@@ -490,7 +491,7 @@ static bool can_move(const orr__fabric *f)
     if (f->list && f->list_at < f->list->count)
         return true;
     for (uint32_t i = 0; i < f->port_count; i++)
-        if (f->ports[i].head != ORR__NOBODY || f->ports[i].has_end)
+        if (f->ports[i].wire_count || f->ports[i].has_end)
             return true;
     for (uint32_t i = 0; i < f->nic_count; i++)
         if (f->nics[i].wake != ORR__NO_EVENT)
@@ -622,11 +623,6 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
     f->figures.events += done;
     return done;
-}
-
-void orr__fabric_stop(orr__fabric *f)
-{
-    f->is_stopped = true;
 }
 
 bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at)

@@ -78,7 +78,6 @@ orr_code orr__fabric_send_list(orr__fabric *f,
                                orr_error *err) ORR_MUST_CHECK;
 
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most); /* events run; 0: nothing is left */
-void orr__fabric_stop(orr__fabric *f);                   /* no further event runs */
 bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at);
 /* Something went wrong in an event. */
 bool orr__fabric_has_stopped_in_time(const orr__fabric *f); /* SIMULATOR_STOP_TIME has come */

@@ -32,18 +32,6 @@ void orr__flow_change_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
     rate_has_changed(f, flow);
 }
 
-void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
-{
-    orr__flow *w = &f->flows[flow];
-    orr__port *p = &f->ports[w->port];
-    w->next_at += orr__transmission_time(f, w->last_size, rate) -
-                  orr__transmission_time(f, w->last_size, w->rate);
-    if (w->is_listed)
-        orr__nic_pace(f, flow, orr__port_is_busy(f, p) ? p->busy_until : f->now);
-    orr__host_wake_by(f, p, w->next_at);
-    orr__flow_change_rate(f, flow, rate);
-}
-
 /* ---- the NIC ---- */
 
 static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
@@ -52,13 +40,36 @@ static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
         orr__fabric_after(f, at > f->now ? at - f->now : 0, ORR__EV_WAKE, orr__port_of(f, p));
 }
 
-void orr__host_wake_by(orr__fabric *f, orr__port *p, uint64_t at)
+/* A flow may send earlier than the NIC would look (8.2). */
+static void wake_by(orr__fabric *f, orr__port *p, uint64_t at)
 {
     orr__nic *n = &f->nics[p->nic];
     if (n->wake == ORR__NO_EVENT || at >= f->wheel.events[n->wake].at)
         return;
     orr__fabric_cancel(f, &n->wake);
     wake_at(f, p, at);
+}
+
+void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate)
+{
+    orr__flow *w = &f->flows[flow];
+    orr__port *p = &f->ports[w->port];
+    w->next_at += orr__transmission_time(f, w->last_size, rate) -
+                  orr__transmission_time(f, w->last_size, w->rate);
+    if (w->is_listed)
+        orr__nic_pace(f, flow, orr__port_is_busy(f, p) ? p->busy_until : f->now);
+    wake_by(f, p, w->next_at);
+    orr__flow_change_rate(f, flow, rate);
+}
+
+static uint32_t own_ports(const orr__flow *w)
+{
+    return w->src_port | (uint32_t)w->dst_port << 16;
+}
+
+static uint32_t swapped_ports(const orr__flow *w)
+{
+    return w->dst_port | (uint32_t)w->src_port << 16;
 }
 
 static void arm_timeout(orr__fabric *f, uint32_t flow);
@@ -77,7 +88,9 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
                                  .flow = flow,
                                  .size = payload + ORR__HEADER_BYTES + f->int_bytes,
                                  .payload = payload,
+                                 .from = w->src,
                                  .to = w->dst,
+                                 .ports = own_ports(w),
                                  .class = w->class};
     w->sent += payload;
     if (w->sent > w->highest)
@@ -153,16 +166,6 @@ void orr__host_try(orr__fabric *f, orr__port *p)
     }
     if (n->count || n->ack_head != ORR__NOBODY)
         orr__port_await(f, p);
-}
-
-static uint32_t own_ports(const orr__flow *w)
-{
-    return w->src_port | (uint32_t)w->dst_port << 16;
-}
-
-static uint32_t swapped_ports(const orr__flow *w)
-{
-    return w->dst_port | (uint32_t)w->src_port << 16;
 }
 
 #define HOST_SEED 0x8BADF00Du
@@ -256,7 +259,9 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     m->kind = (uint8_t)kind;
     m->size = f->ack_bytes;
     m->sequence = w->expected;
+    m->from = w->dst;
     m->to = w->src;
+    m->ports = swapped_ports(w);
     m->echoes_mark = m->is_marked;
     if (f->config.ack_high_prio && !f->config.is_compat)
         m->class = 0; /* in switches, too (14, 12) */

@@ -57,17 +57,17 @@ typedef enum orr__frame_kind {
     ORR__FRAME_PFC
 } orr__frame_kind;
 
-/* A packet; 64 bytes. */
+/* A packet; 56 bytes. */
 typedef struct orr__frame {
-    uint64_t at, order; /* of its arrival, on a wire */
-    uint64_t sequence;  /* data: its first byte; ACK and NACK: the byte expected next */
-    uint64_t stamp;     /* when the data left its host */
-    uint32_t next;      /* on the same wire or in the same queue; or free */
+    uint64_t sequence; /* data: its first byte; ACK and NACK: the byte expected next */
+    uint64_t stamp;    /* when the data left its host */
+    uint32_t next;     /* in the same queue; or free */
     uint32_t flow;
     uint32_t size; /* on the wire */
     uint32_t payload;
     uint32_t in;       /* the port it came in through */
-    uint32_t to;       /* a host */
+    uint32_t from, to; /* hosts */
+    uint32_t ports;    /* source | destination << 16, as they stand in the packet */
     uint16_t power;    /* HPCC-PINT */
     uint8_t kind;      /* orr__frame_kind */
     uint8_t class;     /* of a PFC frame: the one that it pauses */
@@ -84,6 +84,12 @@ typedef struct orr__hop {
     uint32_t port;
 } orr__hop;
 
+/* A frame on a wire. */
+typedef struct orr__flight {
+    uint64_t at, order; /* of its arrival */
+    uint32_t frame;
+} orr__flight;
+
 /* One class of one switch port. */
 typedef struct orr__queue {
     uint32_t ingress, headroom, egress; /* bytes */
@@ -94,7 +100,8 @@ typedef struct orr__port {
     uint64_t busy_until, end_order; /* of the transmission that began last */
     uint64_t rate;                  /* bit/s */
     uint64_t delay;                 /* ticks */
-    uint32_t head, tail;            /* frames on the wire to the peer */
+    orr__flight *wire;              /* frames on the wire to the peer: a ring */
+    uint32_t wire_first, wire_count, wire_room;
     uint32_t peer, node;
     uint32_t size_known[2]; /* how long frames of these sizes take */
     uint32_t time_known[2];
@@ -288,16 +295,6 @@ static inline void orr__frame_drop(orr__fabric *f, uint32_t id)
 /* ---- ports (fabric_port.c) ---- */
 
 uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate);
-uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size);
-
-static inline uint64_t orr__port_time(orr__fabric *f, orr__port *p, uint32_t size)
-{
-    if (p->size_known[0] == size)
-        return p->time_known[0];
-    if (p->size_known[1] == size)
-        return p->time_known[1];
-    return orr__port_time_slow(f, p, size);
-}
 
 /* Is it sending, as seen by the event that runs? */
 static inline bool orr__port_is_busy(const orr__fabric *f, const orr__port *p)
@@ -346,8 +343,7 @@ static inline uint32_t orr__queue_pop(orr__fabric *f, uint32_t *head)
 void orr__host_try(orr__fabric *f, orr__port *p);
 void orr__host_receive(orr__fabric *f, uint32_t frame);
 void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame);
-void orr__host_wake_by(orr__fabric *f, orr__port *p, uint64_t at); /* 8.2 */
-void orr__host_ready(orr__fabric *f, uint32_t flow);               /* it starts */
+void orr__host_ready(orr__fabric *f, uint32_t flow); /* it starts */
 void orr__host_timeout(orr__fabric *f, uint32_t flow);
 orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
 void orr__host_pause_ends(orr__fabric *f, uint32_t port);

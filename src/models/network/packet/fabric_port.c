@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fabric_port.c - transmitters and wires (packet-network.md 1, 6.5, 9, 10).
  *
- * Frames on a wire form a list by time of arrival; the event ORR__EV_ARRIVE of the port stands for the first. */
+ * Frames on a wire stand in a ring by time of arrival; the event ORR__EV_ARRIVE of the port stands for the first. */
 #include "fabric_impl.h"
 
 /* Nanoseconds: nearest, an exact half goes down (1.1).  Picoseconds: rounded up, the last bit must be there. */
@@ -15,7 +15,7 @@ uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t r
 }
 
 /* Full packets and acknowledgements are known from the start, others take the second place. */
-uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size)
+static uint64_t time_anew(orr__fabric *f, orr__port *p, uint32_t size)
 {
     const uint64_t time =
         orr__transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
@@ -27,26 +27,49 @@ uint64_t orr__port_time_slow(orr__fabric *f, orr__port *p, uint32_t size)
     return time;
 }
 
+static inline uint64_t time_of(orr__fabric *f, orr__port *p, uint32_t size)
+{
+    if (p->size_known[0] == size)
+        return p->time_known[0];
+    if (p->size_known[1] == size)
+        return p->time_known[1];
+    return time_anew(f, p, size);
+}
+
+/* Twice the room, a power of two. */
+static bool lengthen_wire(orr__fabric *f, orr__port *p)
+{
+    const uint32_t room = p->wire_room ? 2 * p->wire_room : 8;
+    orr__flight *wire = orr_alloc(room, sizeof *wire);
+    if (!wire) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return false;
+    }
+    for (uint32_t i = 0; i < p->wire_count; i++)
+        wire[i] = p->wire[(p->wire_first + i) & (p->wire_room - 1)];
+    orr_free(p->wire);
+    p->wire = wire;
+    p->wire_room = room;
+    p->wire_first = 0;
+    return true;
+}
+
 /* First the end of the transmission gets its number, then the arrival (6.5). */
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 {
     orr__frame *m = &f->frames[frame];
-    const uint64_t duration = orr__port_time(f, p, m->size);
+    const uint64_t duration = time_of(f, p, m->size);
     p->busy_until = f->now + duration;
     p->end_order = f->line->order;
-    m->at = p->busy_until + p->delay;
-    m->order = f->line->order + 1;
+    const orr__flight flight = {p->busy_until + p->delay, f->line->order + 1, frame};
     f->line->order += 2;
     p->frames_sent++;
     p->busy_ticks += duration;
-    m->next = ORR__NOBODY;
-    if (p->head == ORR__NOBODY) {
-        p->head = frame;
-        orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), m->at, m->order);
-    } else {
-        f->frames[p->tail].next = frame;
-    }
-    p->tail = frame;
+    if (p->wire_count == p->wire_room && !lengthen_wire(f, p))
+        return;
+    p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = flight;
+    if (p->wire_count++ == 0)
+        orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), flight.at, flight.order);
 }
 
 static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
@@ -77,11 +100,12 @@ static bool is_lost(orr__fabric *f, const orr__port *p)
 void orr__port_arrive(orr__fabric *f, uint32_t from)
 {
     orr__port *sender = &f->ports[from], *p = &f->ports[sender->peer];
-    const uint32_t frame = orr__queue_pop(f, &sender->head);
-    if (sender->head != ORR__NOBODY) {
-        const orr__frame *next = &f->frames[sender->head];
+    const uint32_t frame = sender->wire[sender->wire_first].frame;
+    sender->wire_first = (sender->wire_first + 1) & (sender->wire_room - 1);
+    if (--sender->wire_count) {
+        const orr__flight *next = &sender->wire[sender->wire_first];
         orr__wheel_at(&f->wheel, 2 * from, next->at, next->order);
-        __builtin_prefetch(next);
+        __builtin_prefetch(&f->frames[next->frame]); /* it has left the caches since it was sent */
     }
     if (is_lost(f, p)) {
         f->figures.lost++;

@@ -43,6 +43,7 @@ typedef struct search {
     uint32_t *found_next; /* of the same node */
     size_t found_count, found_room, next_room;
     uint32_t *found_first, *found_last; /* by router */
+    bool has_nvswitches;
 } search;
 
 void orr__fabric_drop_routes(orr__routes_table *r)
@@ -109,6 +110,7 @@ static void find_neighbours(search *s)
 {
     uint32_t at = 0;
     for (uint32_t node = 0; node < s->f->node_count; node++) {
+        s->has_nvswitches |= s->f->nodes[node].kind == ORR__NVSWITCH;
         s->first[node] = at;
         at = list_neighbours(s, node, at);
     }
@@ -213,6 +215,26 @@ static bool search_from(search *s, uint32_t root)
     return true;
 }
 
+static bool leads_to_nvswitch(const search *s, uint32_t i)
+{
+    const orr__fabric *f = s->f;
+    return f->nodes[f->ports[f->ports[s->found[i].port].peer].node].kind == ORR__NVSWITCH;
+}
+
+/* Of equally short ways, those through an NVSwitch are preferred (13): the others are taken out. */
+static void prefer_nvswitches(search *s, uint32_t router)
+{
+    uint32_t *at = &s->found_first[router];
+    bool has_any = false;
+    for (uint32_t i = *at; i != ORR__NOBODY; i = s->found_next[i])
+        has_any |= leads_to_nvswitch(s, i);
+    while (has_any && *at != ORR__NOBODY)
+        if (leads_to_nvswitch(s, *at))
+            at = &s->found_next[*at];
+        else
+            *at = s->found_next[*at];
+}
+
 static uint32_t list_length(const search *s, uint32_t router)
 {
     uint32_t count = 0;
@@ -224,6 +246,8 @@ static uint32_t list_length(const search *s, uint32_t router)
 static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
 {
     orr__routes_table *r = s->r;
+    if (s->has_nvswitches)
+        prefer_nvswitches(s, router);
     const uint32_t count = list_length(s, router);
     *out = ORR__NOBODY;
     if (count == 1)
@@ -340,13 +364,9 @@ uint32_t orr__fabric_longest(const orr__fabric *f)
 }
 
 /* Source, destination and ports as they stand in the packet. */
-static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed)
+static uint32_t hash_of(const orr__frame *p, uint32_t seed)
 {
-    const orr__flow *flow = &f->flows[p->flow];
-    const uint32_t src = orr__host_address(flow->src), dst = orr__host_address(flow->dst);
-    if (p->kind == ORR__FRAME_DATA)
-        return orr__murmur(src, dst, flow->src_port | (uint32_t)flow->dst_port << 16, seed);
-    return orr__murmur(dst, src, flow->dst_port | (uint32_t)flow->src_port << 16, seed);
+    return orr__murmur(orr__host_address(p->from), orr__host_address(p->to), p->ports, seed);
 }
 
 uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
@@ -360,7 +380,7 @@ uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame
         return last != ORR__NOBODY && f->ports[last].node == node ? last : ORR__NOBODY;
     }
     const uint32_t *list = &r->lists[found & ~IS_LIST];
-    return list[1 + hash_of(f, p, node) % list[0]];
+    return list[1 + hash_of(p, node) % list[0]];
 }
 
 uint32_t orr__fabric_nic_towards(

@@ -133,6 +133,8 @@ static uint32_t take_frame(orr__fabric *f, orr__port *p, unsigned class)
     const uint32_t frame = orr__queue_pop(f, &q->head);
     if (q->head == ORR__NOBODY)
         p->queued &= (uint8_t) ~(1u << class);
+    else
+        __builtin_prefetch(&f->frames[q->head]); /* it has stood here for long, and is next */
     p->queued_bytes -= f->frames[frame].size;
     return frame;
 }

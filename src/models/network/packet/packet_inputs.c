@@ -2,6 +2,7 @@
 /* packet_inputs.c - the files of a packet network: the configuration first, which names the others. */
 #include "packet_inputs.h"
 
+#include "../../../base/map.h"
 #include "../topology.h"
 
 #include <inttypes.h>
@@ -135,10 +136,10 @@ orr_code orr__packet_inputs_path(const orr__packet_inputs *in,
 
 /* ---- links of a topology of ours ---- */
 
-/* Links there have one direction; two in a row, there and back and alike, are a cable. */
-static bool is_cable(const orr__wire *a, const orr__wire *b)
+static bool is_way_back(const orr__wire *a, const orr__wire *b)
 {
-    return a->from == b->to && a->to == b->from && a->speed == b->speed && a->latency == b->latency;
+    return a->from == b->to && a->to == b->from && a->speed == b->speed &&
+           a->latency == b->latency && a->is_failed == b->is_failed;
 }
 
 static orr_code add_cable(orr__cabling *c, const orr__wire *l, orr_error *err)
@@ -156,21 +157,76 @@ static orr_code add_cable(orr__cabling *c, const orr__wire *l, orr_error *err)
     return ORR_OK;
 }
 
+/* Links there have one direction; each one and its way back are a cable.  Ways back by their ends, in chains. */
+typedef struct ways_back {
+    orr_map *first;
+    uint32_t *next; /* by link: the next with the same ends */
+} ways_back;
+
+#define NO_LINK UINT32_MAX
+
+static bool list_ways_back(ways_back *w, const orr__topology *t)
+{
+    w->first = orr_map_create(t->link_count);
+    w->next = orr_alloc(t->link_count + 1, sizeof *w->next);
+    if (!w->first || !w->next)
+        return false;
+    for (size_t i = t->link_count; i-- > 0;) {
+        const orr__wire *l = &t->links[i];
+        const uint64_t ends = (uint64_t)l->to << 32 | l->from;
+        w->next[i] = orr_map_find(w->first, ends, NO_LINK);
+        if (l->from > l->to && !orr_map_put(w->first, ends, (uint32_t)i, NULL))
+            return false;
+    }
+    return true;
+}
+
+/* The first way back of link i that has no cable yet, taken off its chain. */
+static bool take_way_back(ways_back *w, const orr__topology *t, size_t i)
+{
+    const orr__wire *l = &t->links[i];
+    const uint64_t ends = (uint64_t)l->from << 32 | l->to;
+    uint32_t before = NO_LINK, at = orr_map_find(w->first, ends, NO_LINK);
+    while (at != NO_LINK && !is_way_back(l, &t->links[at])) {
+        before = at;
+        at = w->next[at];
+    }
+    if (at == NO_LINK)
+        return false;
+    if (before != NO_LINK)
+        w->next[before] = w->next[at];
+    return before != NO_LINK || orr_map_put(w->first, ends, w->next[at], NULL);
+}
+
+static orr_code make_cables(orr__cabling *c, const orr__topology *t, ways_back *w, orr_error *err)
+{
+    size_t used = 0;
+    orr_code code = list_ways_back(w, t) ? ORR_OK : orr_no_memory(err);
+    for (size_t i = 0; i < t->link_count && !code; i++) {
+        if (t->links[i].from > t->links[i].to || !take_way_back(w, t, i))
+            continue;
+        used += 2;
+        if (!t->links[i].is_failed)
+            code = add_cable(c, &t->links[i], err);
+    }
+    if (!code && used != t->link_count)
+        code = orr_fail(err, ORR_EINPUT, NULL,
+                        "the model packet takes links that go both ways alike: no one_way, and no "
+                        "change of one direction");
+    return code;
+}
+
 static orr_code copy_links(orr__cabling *c, const orr__topology *t, orr_error *err)
 {
+    ways_back w = {0};
     c->nodes = orr__topology_devices(t);
     c->hosts = t->ranks;
     if (!(c->kinds = orr_alloc(c->nodes, 1)))
         return orr_no_memory(err);
     memset(c->kinds + t->ranks, ORR__SWITCH, c->nodes - t->ranks);
-    orr_code code = ORR_OK;
-    for (size_t i = 0; i < t->link_count && !code; i += 2) {
-        if (i + 1 == t->link_count || !is_cable(&t->links[i], &t->links[i + 1]))
-            return orr_fail(err, ORR_EINPUT, NULL,
-                            "the model packet takes links that go both ways alike: no one_way");
-        if (!t->links[i].is_failed)
-            code = add_cable(c, &t->links[i], err);
-    }
+    const orr_code code = make_cables(c, t, &w, err);
+    orr_map_destroy(w.first);
+    orr_free(w.next);
     return code;
 }
 
