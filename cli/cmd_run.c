@@ -3,6 +3,7 @@
 #include "command.h"
 #include "goal.h"
 
+#include <orrery/goal_traces.h>
 #include <orrery/sim.h>
 #include <orrery/view.h>
 
@@ -24,6 +25,14 @@ static const cli_option options[] = {
     {"noise", 0, "FILE", "loggops: interruptions, start and duration in ns, a line each"},
     {"noise-seed", 0, "N", "loggops: where in that file ranks start", CLI_COUNT, 0, UINT32_MAX,
      "12345"},
+    {"job", 0, "FILES", "more traces or schedules beside TRACES, with commas between them"},
+    {"placement", 0, "PLACEMENT", "where ranks of jobs go: packed, spread, random, or a JSON file",
+     .fallback = "packed"},
+    {"hosts", 0, "N", "hosts of the machine, when there are more than ranks", CLI_COUNT, 1,
+     UINT32_MAX - 1},
+    {"seed", 0, "N", "of a random placement", CLI_COUNT, .fallback = "1"},
+    {"compare", 0, "NETWORKS",
+     "run on each of these, with commas between them, and print the times side by side"},
     {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
@@ -187,8 +196,13 @@ static bool is_loggops(const cli_context *c)
                    : !cli_given(c, "topology") && orr_goal_recognise(c->args[0]);
 }
 
-/* What only one kind of network takes. */
-static orr_code check_files(const cli_context *c, orr_error *err)
+static bool has_jobs(const cli_context *c)
+{
+    return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
+}
+
+/* What only one kind of network takes, and what traces cannot do without. */
+static orr_code check_files(const cli_context *c, bool has_schedule, orr_error *err)
 {
     static const char *const loggops[] = {"loggops", "compat", "noise", "noise-seed",
                                           "noise-common"};
@@ -197,22 +211,31 @@ static orr_code check_files(const cli_context *c, orr_error *err)
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network loggops only",
                             loggops[i]);
     }
-    if (!cli_given(c, "system"))
+    if (!cli_given(c, "system") && !has_schedule)
         return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
-    if (!cli_given(c, "topology"))
+    if (!cli_given(c, "topology") && !has_schedule)
         return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
     return ORR_OK;
 }
 
-static orr_code run_run(cli_context *c, orr_error *err)
+/* Schedules, and several jobs on one machine, run as traces of their messages. */
+static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 {
-    if (is_loggops(c))
-        return cli_run_loggops(c, err);
-    const orr_code wrong = check_files(c, err);
-    if (wrong)
-        return wrong;
-    const orr_sim_options opt = {
+    orr_goal *g;
+    orr_code code = cli_goal_jobs(c, &g, err);
+    if (code)
+        return code;
+    code = orr_goal_traces(g, out, err);
+    orr_goal_free(g);
+    return code ? orr_because(err, code, "%s", c->args[0]) : ORR_OK;
+}
+
+static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err)
+{
+    char text[CLI_PLAIN_ROOM];
+    orr_sim_options opt = {
         .workload = c->args[0],
+        .set = set,
         .system = cli_text(c, "system"),
         .network = cli_text(c, "topology"),
         .memory = cli_text(c, "memory"),
@@ -229,6 +252,8 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
+    if (set)
+        cli_plain_files(c, orr_set_rank_count(set), text, &opt);
     orr_sim *s = NULL;
     orr_code code = simulate(&opt, &s, err);
     if (code && s)
@@ -238,6 +263,23 @@ static orr_code run_run(cli_context *c, orr_error *err)
     if (!code)
         code = write_files(c, s, err);
     orr_sim_destroy(s);
+    return code;
+}
+
+static orr_code run_run(cli_context *c, orr_error *err)
+{
+    if (cli_given(c, "compare"))
+        return cli_run_compare(c, err);
+    if (is_loggops(c))
+        return cli_run_loggops(c, err);
+    const bool has_schedule = has_jobs(c) || orr_goal_recognise(c->args[0]);
+    orr_set *set = NULL;
+    orr_code code = check_files(c, has_schedule, err);
+    if (!code && has_schedule)
+        code = make_traces(c, &set, err);
+    if (!code)
+        code = run_and_print(c, set, err);
+    orr_set_close(set);
     return code;
 }
 
