@@ -53,6 +53,10 @@ static const cli_example examples[] = {
     {"The same on a network of 8 by 8:", "orrery convert text mlp.txt --dims 8x8 -o mlp.orr", 0},
     {"A task graph of FlexFlow, times in cycles of 1 GHz:",
      "orrery convert flexflow tasks.dot --frequency 1000 -o tasks.orr", 0},
+    {"The messages of the all-reduce as a GOAL schedule, text and binary:",
+     "orrery convert goal ring.orr -o ring.goal", 0},
+    {"", "orrery convert goal ring.goal -o ring.bin", 0},
+    {"And the schedule as traces:", "orrery convert goal ring.bin -o messages.orr", 0},
     {0},
 };
 
@@ -181,7 +185,8 @@ const cli_command cli_cmd_convert = {
     .description =
         "KIND et: IN is any trace: .et of any generation, JSON, a set; plain or compressed.  KIND text: IN is a table "
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
-        "language.\n\n"
+        "language.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
+        "when it ends in .bin) or, by its ending, traces.\n\n"
         "The ending of OUT says what is written: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
         ".json or .jsonl the same as text; behind all but .orr may stand .gz or .zst.  Where there are several ranks, "
         "the number of the rank goes in front of the ending.  Any other OUT is what file names begin with: OUT.0.et, "

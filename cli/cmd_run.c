@@ -51,7 +51,8 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_ONCE},
+    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, a .orr, or a GOAL schedule",
+     CLI_ONCE},
     {0},
 };
 
@@ -79,6 +80,14 @@ static const cli_example examples[] = {
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --timeline t.json", 0},
     {"The same in the terminal:", "orrery run step.orr -s sys.json -t net.yml -m mem.json --gantt",
      0},
+    {"A schedule: two ranks, a message there and back:",
+     "printf 'num_ranks 2\\nrank 0 {\\na: send 8b to 1\\nb: recv 8b from 1\\n}\\n' > p.goal", 0},
+    {"", "printf 'rank 1 {\\na: recv 8b from 0\\nb: send 8b to 0\\nb requires a\\n}\\n' >> p.goal",
+     0},
+    {"", "orrery run p.goal --network loggops --loggops L=3700,o=200,g=5,G=0.04", 0},
+    {"Two of them on four hosts:", "orrery run p.goal --job p.goal --placement spread", 0},
+    {"The training step on three networks:",
+     "orrery run step.orr -s sys.json -t net.yml -m mem.json --compare unaware,aware,loggops", 0},
     {"For a spreadsheet and for scripts:",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --csv run.csv", 0},
     {"", "orrery run step.orr -s sys.json -t net.yml -m mem.json --json > run.json", 0},
@@ -193,7 +202,7 @@ static bool is_loggops(const cli_context *c)
 {
     const char *network = cli_text(c, "network");
     return network ? strcmp(network, "loggops") == 0
-                   : !cli_given(c, "topology") && orr_goal_recognise(c->args[0]);
+                   : !cli_given(c, "topology") && cli_is_goal(c->args[0]);
 }
 
 static bool has_jobs(const cli_context *c)
@@ -272,7 +281,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         return cli_run_compare(c, err);
     if (is_loggops(c))
         return cli_run_loggops(c, err);
-    const bool has_schedule = has_jobs(c) || orr_goal_recognise(c->args[0]);
+    const bool has_schedule = has_jobs(c) || cli_is_goal(c->args[0]);
     orr_set *set = NULL;
     orr_code code = check_files(c, has_schedule, err);
     if (!code && has_schedule)
@@ -290,6 +299,7 @@ const cli_command cli_cmd_run = {
         "Runs the traces of all ranks through ASTRA-sim's workload and system layers on an analytical network and "
         "prints when each rank finishes and where the time went.  Cycles are nanoseconds and are those of the "
         "reference, to the cycle.\n\n"
+        "--network loggops simulates GOAL schedules, and traces, by the LogGOPS model.\n\n"
         "A run that comes to a standstill says which ranks wait and for what, and ends with status 3.",
     .options = options,
     .arguments = arguments,

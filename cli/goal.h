@@ -10,6 +10,8 @@
 /* Read a schedule; what is odd about it is remarked. */
 orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, orr_error *err);
 
+bool cli_is_goal(const char *path); /* by its name or its first bytes */
+
 /* A schedule from GOAL or from traces; of the latter the options system, topology and groups say what becomes of
  * collectives. */
 orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err);

@@ -53,9 +53,23 @@ static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_err
     return code;
 }
 
+/* By its name, or by its first bytes. */
+bool cli_is_goal(const char *path)
+{
+    static const char *const endings[] = {".goal", ".goal.gz", ".goal.zst",
+                                          ".bin",  ".bin.gz",  ".bin.zst"};
+    const size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t m = strlen(endings[i]);
+        if (n > m && strcmp(path + n - m, endings[i]) == 0)
+            return true;
+    }
+    return orr_goal_recognise(path);
+}
+
 orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err)
 {
-    if (strcmp(path, "-") == 0 || orr_goal_recognise(path))
+    if (strcmp(path, "-") == 0 || cli_is_goal(path))
         return cli_goal_read(c, path, out, err);
     orr_set *set;
     orr_code code = orr_set_open(path, NULL, &set, err);
