@@ -219,11 +219,32 @@ static const cli_command bin2txt = {
     .run = cli_run_bin2txt,
 };
 
+static const cli_command schedgen = {
+    .name = "schedgen",
+    .summary = "write the GOAL schedule of a communication pattern, or of a trace of MPI calls",
+    .now = "orrery gen goal PATTERN --compat lgs2023",
+    .options = cli_schedgen_options,
+    .run = cli_run_schedgen,
+};
+
 const cli_command *const cli_old_names[] = {
-    &et_generator,    &chakra_generator,  &chakra_converter, &et_converter,
-    &chakra_jsonizer, &chakra_visualizer, &chakra_timeline,  &old_gemm,
-    &old_gemm_script, &astra_unaware,     &astra_aware,      &stage,
-    &loggopsim,       &txt2bin,           &bin2txt,          NULL,
+    &et_generator,
+    &chakra_generator,
+    &chakra_converter,
+    &et_converter,
+    &chakra_jsonizer,
+    &chakra_visualizer,
+    &chakra_timeline,
+    &old_gemm,
+    &old_gemm_script,
+    &astra_unaware,
+    &astra_aware,
+    &stage,
+    &schedgen,
+    &loggopsim,
+    &txt2bin,
+    &bin2txt,
+    NULL,
 };
 
 const cli_command *cli_old_name_find(const char *path)

@@ -4,6 +4,7 @@
 
 static const cli_argument arguments[] = {
     {"COMMAND", "a command, or an old program name", CLI_MAYBE},
+    {"WORD", "the second word of a command that has two", CLI_MAYBE},
     {0},
 };
 
@@ -27,6 +28,14 @@ static orr_code help_run(cli_context *c, orr_error *err)
         const char *near = cli_command_nearest(name);
         return orr_fail(err, ORR_EUSAGE, NULL, "no command '%s'%s%s%s", name,
                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    if (c->arg_count > 1) {
+        const cli_command *deeper = cli_command_deeper(command, c->args[1]);
+        if (!command->deeper)
+            return orr_fail(err, ORR_EUSAGE, NULL, "extra argument '%s'", c->args[1]);
+        if (!deeper)
+            return orr_fail(err, ORR_EUSAGE, NULL, "no command '%s %s'", name, c->args[1]);
+        command = deeper;
     }
     cli_help_command(stdout, command);
     return ORR_OK;

@@ -40,6 +40,16 @@ const cli_command *cli_command_find(const char *name)
     return NULL;
 }
 
+const cli_command *cli_command_deeper(const cli_command *c, const char *word)
+{
+    const size_t first = strlen(c->name);
+    for (const cli_command *const *d = c->deeper; d && *d; d++) {
+        if (strcmp((*d)->name + first + 1, word) == 0)
+            return *d;
+    }
+    return NULL;
+}
+
 const char *cli_command_nearest(const char *name)
 {
     const char *near = NULL;

@@ -14,6 +14,7 @@ extern const cli_command cli_cmd_demo;
 extern const cli_command cli_cmd_feed;
 extern const cli_command cli_cmd_gemm;
 extern const cli_command cli_cmd_gen;
+extern const cli_command cli_cmd_gen_goal;
 extern const cli_command cli_cmd_help;
 extern const cli_command cli_cmd_info;
 extern const cli_command cli_cmd_model;
@@ -38,6 +39,8 @@ orr_code cli_run_chakra_timeline(cli_context *c, orr_error *err);
 orr_code cli_run_et_converter(cli_context *c, orr_error *err);
 orr_code cli_run_et_generator(cli_context *c, orr_error *err);
 orr_code cli_run_old_gemm(cli_context *c, orr_error *err);
+extern const cli_option cli_schedgen_options[];
+orr_code cli_run_schedgen(cli_context *c, orr_error *err);
 extern const cli_option cli_stage_options[];
 enum { CLI_STAGE_OWN = 19 }; /* rows of it that the old name does not have */
 extern const cli_option cli_loggopsim_options[], cli_txt2bin_options[];

@@ -125,7 +125,11 @@ static int run_program(int argc, char **argv)
     cli_context sub = {.command = cli_command_find(c.args[0]), .quiet = c.quiet, .color = c.color};
     if (!sub.command)
         return unknown_command(&c, c.args[0]);
-    return run_command(&sub, c.arg_count - 1, c.args + 1);
+    const cli_command *deeper = c.arg_count > 1 ? cli_command_deeper(sub.command, c.args[1]) : NULL;
+    if (deeper)
+        sub.command = deeper;
+    const int words = deeper ? 2 : 1;
+    return run_command(&sub, c.arg_count - words, c.args + words);
 }
 
 int main(int argc, char **argv)

@@ -73,6 +73,8 @@ typedef struct cli_command {
     const cli_argument *arguments;
     const cli_example *examples;
     const char *see_also; /* "orrery-info(1), orrery-check(1)" */
+    const struct cli_command *const
+        *deeper; /* commands of two words that begin with this one's; NULL ends */
     /* For an old program name: how the same is said today.  Its long options may be abbreviated. */
     const char *now;
     bool ignores_unknown; /* options it does not have are passed over, as the old program did */
@@ -113,7 +115,9 @@ bool cli_given(const cli_context *c, const char *name);
 /* All commands in the order a user meets them, and all old program names; NULL ends both. */
 extern const cli_command *const cli_commands[];
 extern const cli_command *const cli_old_names[];
-const cli_command *cli_command_find(const char *name);  /* NULL: unknown or not built yet */
+const cli_command *cli_command_find(const char *name); /* NULL: unknown or not built yet */
+/* The command of two words that c and this word make; NULL: none. */
+const cli_command *cli_command_deeper(const cli_command *c, const char *word);
 const cli_command *cli_old_name_find(const char *path); /* by the last part of argv[0] */
 const char *cli_command_nearest(const char *name); /* for "did you mean"; NULL: nothing is near */
 const char *cli_program_name(

@@ -35,19 +35,6 @@ static void bash_names(const cli_option *o)
         printf(" --%s", o->name);
 }
 
-static void bash_command(const cli_command *c)
-{
-    printf("    %s)\n        names='", c->name);
-    bash_names(c->options);
-    bash_names(cli_common);
-    printf("'\n        words='");
-    for (const cli_argument *a = c->arguments; a && a->name; a++) {
-        if (cli_is_choice(a->name))
-            print_choices(a->name);
-    }
-    printf("' ;;\n");
-}
-
 static void bash_values(const cli_command *c, const cli_option *o)
 {
     for (; o && o->name; o++) {
@@ -71,6 +58,47 @@ static void for_all(void (*print)(const cli_command *c))
         if ((*c)->run)
             print(*c);
     }
+}
+
+/* Those of two words too, before the one they begin with. */
+static void for_all_deep(void (*print)(const cli_command *c))
+{
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        for (const cli_command *const *d = (*c)->deeper; d && *d; d++)
+            print(*d);
+    }
+    for_all(print);
+}
+
+/* The second words of a command, each behind a blank. */
+static void print_second_words(const cli_command *c)
+{
+    for (const cli_command *const *d = c->deeper; d && *d; d++)
+        printf(" %s", (*d)->name + strlen(c->name) + 1);
+}
+
+/* A shell's pattern for all commands of two words; one that never fits when there are none. */
+static void print_two_words(void)
+{
+    printf("'-'");
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        for (const cli_command *const *d = (*c)->deeper; d && *d; d++)
+            printf("|'%s'", (*d)->name);
+    }
+}
+
+static void bash_command(const cli_command *c)
+{
+    printf("    '%s')\n        names='", c->name);
+    bash_names(c->options);
+    bash_names(cli_common);
+    printf("'\n        words='");
+    for (const cli_argument *a = c->arguments; a && a->name; a++) {
+        if (cli_is_choice(a->name))
+            print_choices(a->name);
+    }
+    print_second_words(c);
+    printf("' ;;\n");
 }
 
 static void bash_all_values(const cli_command *c)
@@ -97,6 +125,10 @@ int tables_bash(void)
     puts("        for ((i = 1; i < COMP_CWORD; i++)); do");
     puts("            case ${COMP_WORDS[i]} in -*) ;; *) command=${COMP_WORDS[i]}; break ;; esac");
     puts("        done");
+    printf("        case \"$command ${COMP_WORDS[i+1]-}\" in ");
+    print_two_words();
+    puts(
+        ") [ $((i + 1)) -lt \"$COMP_CWORD\" ] && command=\"$command ${COMP_WORDS[i+1]-}\" ;; esac");
     puts("    fi");
     puts("    case $command in");
     printf("    orrery)\n        names='");
@@ -106,11 +138,11 @@ int tables_bash(void)
     for (const cli_command *const *c = cli_commands; *c; c++)
         print_space_name(*c);
     puts("' ;;");
-    for_all(bash_command);
+    for_all_deep(bash_command);
     puts("    esac");
     puts("    case \"$command $prev\" in");
     bash_values(&cli_program, cli_common);
-    for_all(bash_all_values);
+    for_all_deep(bash_all_values);
     printf("    'help help') words='");
     for_all(print_space_name);
     puts("' ;;");
@@ -169,7 +201,7 @@ static void zsh_arguments(const cli_argument *a)
 
 static void zsh_command(const cli_command *c)
 {
-    printf("    %s)\n        _arguments \\\n", c->name);
+    printf("    '%s')\n        _arguments \\\n", c->name);
     for (const cli_option *o = c->options; o && o->name; o++)
         zsh_option(o);
     for (const cli_option *o = cli_common; o->name; o++)
@@ -210,9 +242,15 @@ int tables_zsh(void)
     puts("        shift words");
     puts("        (( CURRENT-- ))");
     puts("        command=$words[1]");
+    printf("        case \"$words[1] $words[2]\" in ");
+    print_two_words();
+    puts(")");
+    puts(
+        "            if (( CURRENT > 2 )); then command=\"$words[1] $words[2]\"; shift words; (( CURRENT-- )); fi ;;");
+    puts("        esac");
     puts("    fi");
     puts("    case $command in");
-    for_all(zsh_command);
+    for_all_deep(zsh_command);
     puts("    esac");
     puts("}");
     puts("_orrery \"$@\"");
@@ -252,6 +290,19 @@ static void fish_arguments(const cli_command *c)
     }
 }
 
+/* The second word of a command, and its options behind it. */
+static void fish_deeper(const cli_command *c)
+{
+    for (const cli_command *const *d = c->deeper; d && *d; d++) {
+        const char *word = (*d)->name + strlen(c->name) + 1;
+        printf("complete -c orrery -n '__fish_seen_subcommand_from %s' -a %s -d '", c->name, word);
+        print_quoted((*d)->summary, "\\'", "\\");
+        puts("'");
+        for (const cli_option *o = (*d)->options; o && o->name; o++)
+            fish_option("orrery", word, o);
+    }
+}
+
 static void fish_command(const cli_command *c)
 {
     const char *program = c->now ? c->name : "orrery";
@@ -261,6 +312,7 @@ static void fish_command(const cli_command *c)
         print_quoted(c->summary, "\\'", "\\");
         puts("'");
         fish_arguments(c);
+        fish_deeper(c);
     }
     for (const cli_option *o = c->options; o && o->name; o++)
         fish_option(program, command, o);

@@ -115,12 +115,25 @@ static void print_synopsis(const cli_command *command)
     }
 }
 
+/* The page of "gen goal" is called orrery-gen-goal. */
+static void print_page_name(const cli_command *command, int (*as)(int))
+{
+    for (const char *s = command->name; *s; s++)
+        putchar(*s == ' ' ? '-' : as((unsigned char)*s));
+}
+
+static int as_is(int c)
+{
+    return c;
+}
+
 static void print_head(const cli_command *command)
 {
     fputs(".Dt ORRERY-", stdout);
-    for (const char *s = command->name; *s; s++)
-        putchar(toupper((unsigned char)*s));
-    printf(" 1\n.Os Orrery\n.Sh NAME\n.Nm orrery-%s\n.Nd %s\n", command->name, command->summary);
+    print_page_name(command, toupper);
+    fputs(" 1\n.Os Orrery\n.Sh NAME\n.Nm orrery-", stdout);
+    print_page_name(command, as_is);
+    printf("\n.Nd %s\n", command->summary);
     puts(".Sh SYNOPSIS");
     print_synopsis(command);
     puts(".Sh DESCRIPTION");
@@ -199,10 +212,24 @@ static bool print_word(const char *word, const cli_command *command)
     return true;
 }
 
+/* "gen" or "gen-goal"; NULL: the page is of no command. */
+static const cli_command *find_page(const char *name)
+{
+    char first[64];
+    const cli_command *command = cli_command_find(name);
+    const size_t n = strcspn(name, "-");
+    if (command || !name[n] || n >= sizeof first)
+        return command;
+    memcpy(first, name, n);
+    first[n] = '\0';
+    command = cli_command_find(first);
+    return command ? cli_command_deeper(command, name + n + 1) : NULL;
+}
+
 int tables_man(const char *page, const char *template_path)
 {
     const char *dash = strchr(page, '-');
-    const cli_command *command = dash ? cli_command_find(dash + 1) : NULL;
+    const cli_command *command = dash ? find_page(dash + 1) : NULL;
     char line[1024];
     FILE *in = fopen(template_path, "r");
     if (!in) {

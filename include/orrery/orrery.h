@@ -19,9 +19,11 @@
 #include <orrery/llm.h>
 #include <orrery/loggops.h>
 #include <orrery/model.h>
+#include <orrery/mpi_trace.h>
 #include <orrery/network.h>
 #include <orrery/progress.h>
 #include <orrery/scalesim.h>
+#include <orrery/schedgen.h>
 #include <orrery/serve.h>
 #include <orrery/set.h>
 #include <orrery/sim.h>

@@ -105,7 +105,7 @@ static void place_edges(orr_goal *g, orr__goal_node *nodes, size_t count)
         nodes[i].started = at + then;
         at += then + started;
     }
-    uint32_t *edges = g->edges + g->edge_count;
+    uint32_t *edges = g->edge_count ? g->edges + g->edge_count : g->edges;
     for (size_t i = 0; i < g->wish_count; i++) {
         const orr__goal_wish w = g->wishes[i];
         orr__goal_node *n = &nodes[w.earlier & 0x7fffffffu];

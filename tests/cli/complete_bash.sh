@@ -11,3 +11,6 @@ try orrery help --q
 try orrery help --color ''
 try orrery help --color = al
 try orrery help hel
+try orrery gen go
+try orrery gen goal --segm
+try orrery gen goal --compat ''

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen_goal.c - orrery gen goal: schedules of communication patterns as GOAL; and schedgen by its old name.
+ *
+ * Both have the options of SchedGen under the names users know from it; the old name has its talk too
+ * (goal.md 4). */
+#include "command.h"
+
+#include <orrery/mpi_trace.h>
+#include <orrery/schedgen.h>
+#include <orrery/units.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS_MAX = INT32_MAX, NAME_COLUMN = 22 };
+
+/* Numbers that may be negative or have a unit are read by read_number, read_size and read_time. */
+#define PATTERN_ROWS                                                                                   \
+    {"datasize", 'd', "BYTES", "size of a message, or of all the data, as 4096 or 4KiB",               \
+     .fallback = "1"},                                                                                 \
+        {"root", 0, "RANK", "the root of trees, scatter, gather, pipelines", .fallback = "0"},         \
+        {"nway", 0, "N", "messages a round of nwaydissemination", CLI_COUNT, 1, RANKS_MAX, "1"},       \
+        {"segmentsize", 0, "BYTES", "segment of a pipelined ring", .fallback = "1"},                   \
+        {"nb", 0, "NS", "each rank computes this long beside the pattern, as 5000 or 5us"},            \
+        {"nb-poll", 0, "NS", "in pieces of this length, one after the other; 0: in one piece",         \
+         .fallback = "0"},                                                                             \
+        {"cpu", 0, "N", "the CPU that computes", CLI_COUNT, 0, 255, "0"},                              \
+        {"rpl-dep-cmp", 0, "NS",                                                                       \
+         "allreduce_recdoub: wait this long instead of for messages; -1: wait for them",               \
+         .fallback = "-1"},                                                                            \
+        {"a2av-skew-ratio",                                                                            \
+         0,                                                                                            \
+         "N",                                                                                          \
+         "linear_alltoallv: how much smaller than --datasize messages are that do not go to the root", \
+         CLI_COUNT,                                                                                    \
+         1,                                                                                            \
+         INT64_MAX,                                                                                    \
+         "1"},                                                                                         \
+        {"outcast", 0, NULL, "linear_alltoallv: the rank after the root sends --datasize to all"},     \
+        {"seed",    0, "N",        "random_bisect: where its random numbers start",                    \
+         CLI_COUNT, 0, UINT32_MAX, "1"},                                                               \
+    {                                                                                                  \
+        "keep-invalid", 0, NULL, "write what SchedGen writes even where that cannot run"               \
+    }
+
+#define TRACE_ROWS                                                                                  \
+    {"traces", 0, "FILE", "trace: the file of rank 0, with -0 in its name where the rank goes"},    \
+        {"traces-extr", 0, "N",       "as many times the ranks there are traces of",                \
+         CLI_COUNT,     1, RANKS_MAX, "1"},                                                         \
+        {"traces-nops", 0, "N",       "stop in each rank after so many collectives; 0: go on",      \
+         CLI_COUNT,     0, RANKS_MAX, "0"},                                                         \
+        {"traces-start", 0, "FILE",                                                                 \
+         "where in each trace to begin; written anew when --traces-nops stops"},                    \
+        {"traces-nop2p", 0, NULL, "leave out messages from rank to rank, and waits"},               \
+        {"traces-nocolls", 0, NULL, "leave out collectives"},                                       \
+        {"traces-nbcify",                                                                           \
+         0,                                                                                         \
+         "US",                                                                                      \
+         "begin collectives so much earlier, beside what is computed then",                         \
+         CLI_COUNT,                                                                                 \
+         0,                                                                                         \
+         RANKS_MAX,                                                                                 \
+         "0"},                                                                                      \
+        {"traces-print", 0, "N",       "not 0: comments in the schedule, and a line for each call", \
+         CLI_COUNT,      0, RANKS_MAX, "0"},                                                        \
+        {"timemult", 0, "N",       "units of the schedule in a microsecond",                        \
+         CLI_COUNT,  1, RANKS_MAX, "1000"},                                                         \
+    {                                                                                               \
+        "mpi", 0, "openmpi|mpich", "whose numbers for any source and no rank the trace has"         \
+    }
+
+static const cli_option options[] = {
+    {"output", 'o', "OUT", "the schedule", .fallback = "schedule.goal"},
+    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 1, RANKS_MAX, "8"},
+    {"commsize", 's', "N", "the same, as SchedGen calls it", CLI_COUNT, 1, RANKS_MAX},
+    PATTERN_ROWS,
+    TRACE_ROWS,
+    {"compat", 0, "lgs2023|atlahs", "SchedGen of LogGOPSim (2023) or of ATLAHS, where they differ"},
+    {"binary", 'b', NULL, "write binary GOAL, as simulators read it, and not text"},
+    {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
+    {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
+    {0},
+};
+
+const cli_option cli_schedgen_options[] = {
+    {"ptrn", 'p', "PATTERN", "the pattern, or trace", .fallback = "binomialtreebcast"},
+    {"commsize", 's', "N", "how many ranks", CLI_COUNT, 1, RANKS_MAX, "8"},
+    {"filename", 'o', "FILE", "the schedule", .fallback = "schedule.goal"},
+    PATTERN_ROWS,
+    TRACE_ROWS,
+    {"compat", 0, "lgs2023|atlahs", "ours: SchedGen of LogGOPSim (2023) or of ATLAHS",
+     .fallback = "lgs2023"},
+    {"no-compat", 0, NULL, "ours: as orrery gen goal"},
+    {"version", 'V', NULL, "print the old program's name and version"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"PATTERN", "a name that --list shows, or trace", CLI_MAYBE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"What is there:", "orrery gen goal --list", 0},
+    {"A barrier of 64 ranks, as schedule.goal:", "orrery gen goal dissemination --ranks 64", 0},
+    {"An all-reduce of 1 MiB on 12 ranks:",
+     "orrery gen goal allreduce_recdoub -n 12 -d 1MiB -o reduce.goal", 0},
+    {"A broadcast from rank 3 in segments, on the terminal:",
+     "orrery gen goal pipelinedring -n 4 --root 3 -d 96 --segmentsize 32 -o -", 0},
+    {"A traced program, on eight times as many ranks, as simulators read it:",
+     "orrery gen goal trace --traces run-0.dat --traces-extr 8 --binary -o run.bin", 0},
+    {0},
+};
+
+/* ---- options to values ---- */
+
+/* Whole, with a sign if need be. */
+static orr_code read_number(const cli_context *c, const char *name, int64_t *out, orr_error *err)
+{
+    const char *text = cli_text(c, name);
+    char *end;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (!*text || *end || errno || text[0] == ' ' || text[0] == '+')
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is not a whole number", name, text);
+    *out = v;
+    return ORR_OK;
+}
+
+static bool is_bare(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static orr_code read_bare(const char *name, const char *text, uint64_t *out, orr_error *err)
+{
+    errno = 0;
+    *out = strtoull(text, NULL, 10);
+    if (errno || *out > INT64_MAX)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is above %" PRId64, name, text,
+                        INT64_MAX);
+    return ORR_OK;
+}
+
+/* Bytes, as SchedGen takes them, or with a unit. */
+static orr_code read_size(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+{
+    const char *text = cli_text(c, name);
+    if (is_bare(text))
+        return read_bare(name, text, out, err);
+    const orr_code code = orr_bytes_parse(text, out, err);
+    return code ? orr_because(err, code, "--%s", name) : ORR_OK;
+}
+
+/* Nanoseconds, as SchedGen takes them, or with a unit; 0 when not given. */
+static orr_code read_time(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+{
+    const char *text = cli_text(c, name);
+    orr_ps ps = 0;
+    *out = 0;
+    if (!text)
+        return ORR_OK;
+    if (is_bare(text))
+        return read_bare(name, text, out, err);
+    const orr_code code = orr_time_parse(text, &ps, err);
+    if (code)
+        return orr_because(err, code, "--%s", name);
+    if (ps < 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s '%s' is negative", name, text);
+    *out = (uint64_t)ps / 1000;
+    return ORR_OK;
+}
+
+static orr_code read_gap(const cli_context *c, orr_schedgen_options *opt, orr_error *err)
+{
+    if (strcmp(cli_text(c, "rpl-dep-cmp"), "-1") == 0)
+        return ORR_OK;
+    opt->has_gap = true;
+    return read_time(c, "rpl-dep-cmp", &opt->gap_ns, err);
+}
+
+static orr_schedgen_compat compat_of(const char *word)
+{
+    if (!word)
+        return ORR_SCHEDGEN_OURS;
+    return strcmp(word, "atlahs") == 0 ? ORR_SCHEDGEN_ATLAHS : ORR_SCHEDGEN_LGS2023;
+}
+
+static orr_code read_options(const cli_context *c, orr_schedgen_options *opt, orr_error *err)
+{
+    *opt = orr_schedgen_defaults();
+    opt->nway = (uint32_t)cli_count(c, "nway");
+    opt->has_overlap = cli_given(c, "nb");
+    opt->cpu = (uint32_t)cli_count(c, "cpu");
+    opt->skew = cli_count(c, "a2av-skew-ratio");
+    opt->is_outcast = cli_flag(c, "outcast");
+    opt->seed = (uint32_t)cli_count(c, "seed");
+    opt->compat = compat_of(cli_text(c, "compat"));
+    opt->keeps_invalid = cli_flag(c, "keep-invalid");
+    opt->is_quiet = c->quiet;
+    orr_code code;
+    if ((code = read_size(c, "datasize", &opt->data_bytes, err)) ||
+        (code = read_size(c, "segmentsize", &opt->segment_bytes, err)) ||
+        (code = read_time(c, "nb", &opt->overlap_ns, err)) ||
+        (code = read_time(c, "nb-poll", &opt->poll_ns, err)) || (code = read_gap(c, opt, err)))
+        return code;
+    return read_number(c, "root", &opt->root, err);
+}
+
+static orr_code find_pattern(const char *name, const orr_schedgen_pattern **out, orr_error *err)
+{
+    const char *near = NULL;
+    if ((*out = orr_schedgen_find(name)))
+        return ORR_OK;
+    for (size_t i = 0; orr_schedgen_at(i); i++)
+        near = cli_nearer(name, near, orr_schedgen_at(i)->name);
+    if (near)
+        return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; did you mean '%s'?", name, near);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; 'orrery gen goal --list' shows them",
+                    name);
+}
+
+static bool is_trace(const char *name)
+{
+    return strcmp(name, "trace") == 0;
+}
+
+/* ---- traces ---- */
+
+static orr_mpi_library library_of(const char *word)
+{
+    if (!word)
+        return ORR_MPI_DEFAULT;
+    return strcmp(word, "mpich") == 0 ? ORR_MPI_MPICH : ORR_MPI_OPENMPI;
+}
+
+static orr_code read_trace_options(const cli_context *c, orr_mpi_trace_options *opt, orr_error *err)
+{
+    *opt = (orr_mpi_trace_options){
+        .compat = compat_of(cli_text(c, "compat")),
+        .library = library_of(cli_text(c, "mpi")),
+        .time_mult = (uint32_t)cli_count(c, "timemult"),
+        .copies = (uint32_t)cli_count(c, "traces-extr"),
+        .cpu = (uint32_t)cli_count(c, "cpu"),
+        .has_overlap = cli_given(c, "nb"),
+        .max_collectives = cli_count(c, "traces-nops"),
+        .start_path = cli_text(c, "traces-start"),
+        .skips_messages = cli_flag(c, "traces-nop2p"),
+        .skips_collectives = cli_flag(c, "traces-nocolls"),
+        .early_us = (uint32_t)cli_count(c, "traces-nbcify"),
+        .is_talkative = cli_count(c, "traces-print") != 0,
+        .is_quiet = c->quiet,
+    };
+    const orr_code code = read_time(c, "nb", &opt->overlap_ns, err);
+    return code ? code : read_time(c, "nb-poll", &opt->poll_ns, err);
+}
+
+/* Odd things, each once with how often. */
+static void remark(const cli_context *c, const orr_mpi_trace_remarks *m)
+{
+    if (m->sub_communicators)
+        cli_note(c, "%" PRIu64 " collectives of fewer than %" PRIu32 " ranks: left out\n",
+                 m->sub_communicators, m->ranks);
+    if (m->sub_messages)
+        cli_note(c,
+                 "%" PRIu64 " messages in communicators of fewer than %" PRIu32
+                 " ranks: ranks taken as those of all\n",
+                 m->sub_messages, m->ranks);
+    if (m->not_expanded)
+        cli_note(
+            c, "%" PRIu64 " collectives are not taken apart, their time is computing time: %s%s\n",
+            m->not_expanded, m->not_expanded_name, m->not_expanded > 1 ? ", ..." : "");
+    if (m->unknown)
+        cli_note(c, "%" PRIu64 " calls mean nothing here, their time is computing time: %s%s\n",
+                 m->unknown, m->unknown_name, m->unknown > 1 ? ", ..." : "");
+    if (m->backward)
+        cli_note(c, "%" PRIu64 " calls begin before the last one ended: no time between\n",
+                 m->backward);
+    if (m->nobody)
+        cli_note(c, "%" PRIu64 " messages to or from no rank: left out\n", m->nobody);
+}
+
+static orr_code make_trace(const cli_context *c,
+                           const orr_mpi_trace_options *opt,
+                           const char *to,
+                           orr_schedgen_totals *totals,
+                           orr_mpi_trace_remarks *odd,
+                           orr_error *err)
+{
+    const char *from = cli_text(c, "traces");
+    if (!from)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "missing option: --traces FILE, the trace of rank 0");
+    const orr_code code = orr_mpi_trace_write(from, opt, to, totals, odd, err);
+    if (!code)
+        remark(c, odd);
+    return code;
+}
+
+/* ---- the list ---- */
+
+/* Options by what they are for. */
+typedef struct knob {
+    const char *option;
+    uint32_t bit;
+} knob;
+
+static const knob knobs[] = {
+    {"datasize", ORR_SCHEDGEN_SIZE},   {"root", ORR_SCHEDGEN_ROOT},
+    {"nway", ORR_SCHEDGEN_NWAY},       {"segmentsize", ORR_SCHEDGEN_SEGMENT},
+    {"rpl-dep-cmp", ORR_SCHEDGEN_GAP}, {"a2av-skew-ratio", ORR_SCHEDGEN_SKEW},
+    {"outcast", ORR_SCHEDGEN_SKEW},    {"seed", ORR_SCHEDGEN_RANDOM},
+};
+
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+/* SchedGen lets them pass, and so must its scripts; but it may be a slip. */
+static void note_unused(const cli_context *c, const orr_schedgen_pattern *p)
+{
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (cli_given(c, knobs[i].option) && !(p->uses & knobs[i].bit))
+            cli_note(c, "%s has no use for --%s\n", p->name, knobs[i].option);
+    }
+    if (cli_given(c, "traces"))
+        cli_note(c, "%s has no use for --traces; 'orrery gen goal trace' has\n", p->name);
+}
+
+static void list_one(const orr_schedgen_pattern *p)
+{
+    printf("%s\n  %s\n  --ranks\n", p->name, p->help);
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (p->uses & knobs[i].bit)
+            printf("  --%s\n", knobs[i].option);
+    }
+    printf("  --nb, --nb-poll, --cpu\n");
+}
+
+static void list_all(void)
+{
+    for (size_t i = 0; orr_schedgen_at(i); i++)
+        printf("%-*s %s\n", NAME_COLUMN, orr_schedgen_at(i)->name, orr_schedgen_at(i)->help);
+    printf("%-*s %s\n", NAME_COLUMN, "trace",
+           "traces of MPI calls (--traces), as liballprof has them");
+}
+
+static void list_one_json(const orr_schedgen_pattern *p)
+{
+    printf("{\"name\": \"%s\", \"help\": \"%s\", \"options\": [\"ranks\"", p->name, p->help);
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (p->uses & knobs[i].bit)
+            printf(", \"%s\"", knobs[i].option);
+    }
+    printf("]}");
+}
+
+static void list_json(const orr_schedgen_pattern *only)
+{
+    printf("{\"format\": \"orrery-goal-patterns\", \"version\": 1, \"patterns\": [");
+    for (size_t i = 0; orr_schedgen_at(i); i++) {
+        if (only && only != orr_schedgen_at(i))
+            continue;
+        printf(i && !only ? ",\n  " : "\n  ");
+        list_one_json(orr_schedgen_at(i));
+    }
+    printf("]}\n");
+}
+
+static void list(const orr_schedgen_pattern *only, bool as_json)
+{
+    if (as_json)
+        list_json(only);
+    else if (only)
+        list_one(only);
+    else
+        list_all();
+}
+
+/* ---- orrery gen goal ---- */
+
+static void odd_json(const orr_mpi_trace_remarks *m)
+{
+    printf(", \"traces\": %" PRIu32 ", \"calls\": %" PRIu64 ", \"unknown_calls\": %" PRIu64
+           ", \"collectives_not_expanded\": %" PRIu64 ", \"collectives_of_fewer_ranks\": %" PRIu64
+           ", \"messages_among_fewer_ranks\": %" PRIu64 ", \"times_going_back\": %" PRIu64
+           ", \"messages_to_no_rank\": %" PRIu64,
+           m->ranks, m->calls, m->unknown, m->not_expanded, m->sub_communicators, m->sub_messages,
+           m->backward, m->nobody);
+}
+
+/* odd NULL: a pattern. */
+static void report_json(const cli_context *c,
+                        const char *name,
+                        const char *to,
+                        const orr_schedgen_totals *t,
+                        const orr_mpi_trace_remarks *odd)
+{
+    printf("{\"format\": \"orrery-gen-goal\", \"version\": 1, \"pattern\": \"%s\", \"output\": ",
+           name);
+    cli_json_text(to);
+    printf(", \"binary\": %s, \"ranks\": %" PRIu64 ", \"sends\": %" PRIu64 ", \"recvs\": %" PRIu64
+           ", \"calcs\": %" PRIu64 ", \"edges\": %" PRIu64 ", \"sent_bytes\": %" PRIu64,
+           cli_flag(c, "binary") ? "true" : "false", t->ranks, t->sends, t->recvs, t->calcs,
+           t->edges, t->bytes_sent);
+    if (odd)
+        odd_json(odd);
+    printf("}\n");
+}
+
+static void report(const cli_context *c, const char *to, const orr_schedgen_totals *t)
+{
+    cli_note(c,
+             "%s: %" PRIu64 " rank%s, %" PRIu64 " sends of %" PRIu64 " bytes in all, %" PRIu64
+             " receives, %" PRIu64 " calculations, %" PRIu64 " edges\n",
+             to, t->ranks, t->ranks == 1 ? "" : "s", t->sends, t->bytes_sent, t->recvs, t->calcs,
+             t->edges);
+}
+
+static orr_code make_pattern(const cli_context *c,
+                             const orr_schedgen_pattern *p,
+                             const char *to,
+                             orr_schedgen_totals *totals,
+                             orr_error *err)
+{
+    orr_schedgen_options opt;
+    const orr_code code = read_options(c, &opt, err);
+    if (code)
+        return code;
+    note_unused(c, p);
+    opt.ranks = (uint32_t)cli_count(c, cli_given(c, "commsize") ? "commsize" : "ranks");
+    opt.is_binary = cli_flag(c, "binary");
+    return orr_schedgen_write(p, &opt, to, totals, err);
+}
+
+/* p NULL: a trace. */
+static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    orr_mpi_trace_options trace;
+    orr_schedgen_totals totals;
+    orr_mpi_trace_remarks odd;
+    orr_code code = read_trace_options(c, &trace, err);
+    if (code)
+        return code;
+    if (cli_flag(c, "json") && strcmp(to, "-") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+    trace.is_binary = cli_flag(c, "binary");
+    code = p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, &odd, err);
+    if (code)
+        return code;
+    if (cli_flag(c, "json"))
+        report_json(c, p ? p->name : "trace", to, &totals, p ? NULL : &odd);
+    else if (strcmp(to, "-") != 0)
+        report(c, to, &totals);
+    return ORR_OK;
+}
+
+static orr_code gen_goal_run(cli_context *c, orr_error *err)
+{
+    const char *name = c->arg_count ? c->args[0] : NULL;
+    const orr_schedgen_pattern *p = NULL;
+    const bool has_trace = name && is_trace(name);
+    const orr_code code = name && !has_trace ? find_pattern(name, &p, err) : ORR_OK;
+    if (code)
+        return code;
+    if (cli_flag(c, "list")) {
+        list(p, cli_flag(c, "json"));
+        return ORR_OK;
+    }
+    if (!p && !has_trace)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "missing argument: PATTERN; 'orrery gen goal --list' shows what there is");
+    return make(c, p, err);
+}
+
+const cli_command cli_cmd_gen_goal = {
+    .name = "gen goal",
+    .summary = "make GOAL schedules of communication patterns",
+    .description =
+        "Writes the schedule of one communication pattern, trees, rings, all-to-all, all-reduce, as a GOAL text.  "
+        "It is what SchedGen writes, byte for byte, wherever SchedGen's schedule can run; elsewhere it is the "
+        "schedule that was meant.  A million ranks need no more memory than one.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-gen(1), orrery-run(1), orrery-old-names(7)",
+    .run = gen_goal_run,
+};
+
+/* ---- schedgen ---- */
+
+/* Its last line, wherever the schedule is not. */
+static void say_totals(FILE *talk, const orr_schedgen_totals *t)
+{
+    fprintf(talk,
+            "%" PRIu64 " sends, %" PRIu64 " recvs, %" PRIu64 " execs, and %" PRIu64
+            " reqs among %" PRIu64 " hosts written\n",
+            t->sends, t->recvs, t->calcs, t->edges, t->ranks);
+}
+
+static FILE *talk_to(const cli_context *c)
+{
+    return strcmp(cli_text(c, "filename"), "-") == 0 ? stderr : stdout;
+}
+
+static void say_repair(const cli_context *c,
+                       const orr_schedgen_pattern *p,
+                       const orr_schedgen_options *opt)
+{
+    const char *repair = orr_schedgen_repair(p, opt);
+    if (repair)
+        cli_note(c, "schedgen: %s: %s; %s\n", p->name, repair,
+                 opt->keeps_invalid ? "kept" : "written as it was meant (--keep-invalid keeps it)");
+}
+
+static orr_code run_pattern(const cli_context *c, orr_error *err)
+{
+    const orr_schedgen_pattern *p;
+    orr_schedgen_options opt;
+    orr_schedgen_totals t;
+    orr_code code = find_pattern(cli_text(c, "ptrn"), &p, err);
+    if (code || (code = read_options(c, &opt, err)))
+        return code;
+    opt.ranks = (uint32_t)cli_count(c, "commsize");
+    if (cli_flag(c, "no-compat"))
+        opt.compat = ORR_SCHEDGEN_OURS;
+    if ((code = orr_schedgen_write(p, &opt, cli_text(c, "filename"), &t, err)))
+        return code;
+    say_repair(c, p, &opt);
+    if (strcmp(p->name, "resnet") == 0 && opt.compat == ORR_SCHEDGEN_LGS2023)
+        fprintf(talk_to(c), "create resnet with %" PRIu32 " nodes\n", opt.ranks);
+    say_totals(talk_to(c), &t);
+    return ORR_OK;
+}
+
+static void say_line(void *context, const char *line)
+{
+    fprintf((FILE *)context, "%s\n", line);
+}
+
+static orr_code run_trace(const cli_context *c, orr_error *err)
+{
+    orr_mpi_trace_options opt;
+    orr_schedgen_totals t;
+    orr_mpi_trace_remarks odd;
+    orr_code code = read_trace_options(c, &opt, err);
+    if (code)
+        return code;
+    if (cli_flag(c, "no-compat"))
+        opt.compat = ORR_SCHEDGEN_OURS;
+    opt.talk = say_line;
+    opt.talk_context = talk_to(c);
+    code = make_trace(c, &opt, cli_text(c, "filename"), &t, &odd, err);
+    if (!code)
+        say_totals(talk_to(c), &t);
+    return code;
+}
+
+orr_code cli_run_schedgen(cli_context *c, orr_error *err)
+{
+    if (cli_flag(c, "version")) {
+        puts("schedgen 0.1");
+        return ORR_OK;
+    }
+    return is_trace(cli_text(c, "ptrn")) ? run_trace(c, err) : run_pattern(c, err);
+}
