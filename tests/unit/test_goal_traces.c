@@ -2,6 +2,7 @@
 /* Schedules as traces, traces as schedules, several schedules on one machine. */
 #include "files.h"
 
+#include <orrery/goal_check.h>
 #include <orrery/goal_traces.h>
 #include <orrery/loggops.h>
 #include <orrery/sim.h>
@@ -205,6 +206,46 @@ TEST(test_goal_combine__placements_that_cannot_be_are_errors)
     bad_place("{}", 0, "expected an array with an array of hosts for each job");
 }
 
+static void check_finding(const char *text, orr_goal_finding_kind kind, const char *words)
+{
+    orr_goal *g = parse(text);
+    orr_goal_report r;
+    char line[300];
+    CHECK_OK(orr_goal_check(g, &r, &err), &err);
+    CHECK_EQ_U(r.finding_count, 1);
+    CHECK_EQ_U(r.counts[kind], 1);
+    CHECK_TEXT(orr_goal_finding_text(g, &r.findings[0], line, sizeof line), words);
+    orr_goal_free(g);
+}
+
+#define TWO(first, second) "num_ranks 2\nrank 0 {\n" first "\n}\nrank 1 {\n" second "\n}\n"
+
+TEST(test_goal_check__finds_what_cannot_come_to_an_end)
+{
+    check_finding(TWO("send 8b to 5", ""), ORR_GOAL_NO_SUCH_RANK,
+                  "rank 0: operation 1 (send 8b to 5 tag 0): there are 2 ranks only");
+    check_finding(
+        TWO("a: calc 1\nb: calc 2\nb requires a\na irequires b\nc: calc 3", ""), ORR_GOAL_CIRCLE,
+        "rank 0: operation 1 (calc 1): waits in a circle, or behind one; so do 2 of this rank");
+    check_finding(TWO("send 8b to 1\nsend 8b to 1", "recv 8b from 0"), ORR_GOAL_NOT_RECEIVED,
+                  "rank 0: operation 1 (send 8b to 1 tag 0): 1 more sent than received");
+    check_finding(TWO("", "recv 8b from 0 tag 3"), ORR_GOAL_NOT_SENT,
+                  "rank 1: operation 1 (recv 8b from 0 tag 3): 1 more received than sent");
+    check_finding(TWO("send 8b to 1 tag 3", "recv 8b from -1\nrecv 8b from 0 tag 3"),
+                  ORR_GOAL_NOT_SENT,
+                  "rank 1: operation 2 (recv 8b from 0 tag 3): 1 more received than sent");
+}
+
+TEST(test_goal_check__finds_nothing_in_a_good_schedule)
+{
+    orr_goal *g = parse(
+        TWO("a: send 8b to 1 tag 3\nb: recv 4b from 1", "recv 8b from -1 tag -1\nsend 4b to 0"));
+    orr_goal_report r;
+    CHECK_OK(orr_goal_check(g, &r, &err), &err);
+    CHECK_EQ_U(r.finding_count, 0);
+    orr_goal_free(g);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -213,6 +254,8 @@ int main(void)
         RUN(test_goal_traces__a_run_gives_the_messages_of_its_collectives),
         RUN(test_goal_combine__ranks_go_where_the_placement_says),
         RUN(test_goal_combine__a_random_placement_depends_on_its_seed_alone),
+        RUN(test_goal_check__finds_what_cannot_come_to_an_end),
+        RUN(test_goal_check__finds_nothing_in_a_good_schedule),
         RUN(test_goal_combine__placements_that_cannot_be_are_errors),
     };
     return RUN_ALL(tests);
