@@ -268,26 +268,10 @@ static const cli_command old_nccl = {
 };
 
 const cli_command *const cli_old_names[] = {
-    &et_generator,
-    &chakra_generator,
-    &chakra_trace_link,
-    &chakra_converter,
-    &et_converter,
-    &chakra_jsonizer,
-    &chakra_visualizer,
-    &chakra_timeline,
-    &old_gemm,
-    &old_gemm_script,
-    &old_nccl,
-    &astra_unaware,
-    &astra_aware,
-    &astra_packet,
-    &stage,
-    &schedgen,
-    &loggopsim,
-    &txt2bin,
-    &bin2txt,
-    NULL,
+    &et_generator,    &chakra_generator,  &chakra_trace_link, &chakra_converter, &et_converter,
+    &chakra_jsonizer, &chakra_visualizer, &chakra_timeline,   &old_gemm,         &old_gemm_script,
+    &old_nccl,        &astra_unaware,     &astra_aware,       &astra_packet,     &stage,
+    &schedgen,        &loggopsim,         &txt2bin,           &bin2txt,          NULL,
 };
 
 const cli_command *cli_old_name_find(const char *path)

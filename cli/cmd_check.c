@@ -4,6 +4,7 @@
  * The report goes to stdout whatever it says.  Exit: 0 no errors, 1 errors in traces that could be read, 3 a
  * file that could not be read as a trace. */
 #include "command.h"
+#include "goal.h"
 
 #include <orrery/check.h>
 
@@ -21,7 +22,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"TRACES", "a trace file, a prefix, a directory or a .orr", CLI_ONCE},
+    {"TRACES", "a trace file, a prefix, a directory, a .orr, or a GOAL schedule", CLI_ONCE},
     {0},
 };
 
@@ -102,6 +103,8 @@ static orr_code check_run(cli_context *c, orr_error *err)
                         "--fix needs --output: where to write the repaired traces");
     if (output && !is_fix)
         return orr_fail(err, ORR_EUSAGE, NULL, "--output is for --fix");
+    if (!is_fix && cli_is_goal(path))
+        return cli_check_goal(c, err);
     if (!is_fix)
         return check_path(c, path, &read, &style, err);
     orr_code code = orr_check_fix(path, output, &read, &opt, &changes, err);
@@ -119,7 +122,8 @@ const cli_command cli_cmd_check = {
     .summary = "find what is wrong with traces, and repair what can be",
     .description =
         "Reads traces and reports damage, cycles, missing parents, duplicate ids and bad attributes, each "
-        "with file, byte and node; across ranks, collectives and messages that do not match.",
+        "with file, byte and node; across ranks, collectives and messages that do not match.  Of a GOAL schedule: ranks that do not exist, "
+        "circles, sends and receives that do not come in pairs.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

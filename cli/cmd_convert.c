@@ -22,6 +22,10 @@ static const cli_option options[] = {
      "text, flexflow, pytorch: exactly as chakra_converter, its defects included"},
     {"schema", 0, "current|2023-10|0.0.3u|0.0.3|0.0.2|eg", "generation of the .et format to write"},
     {"form", 0, "text|binary", "goal: which form; else by the ending of OUT"},
+    {"system", 0, "FILE", "goal: system file that says what becomes of collectives (JSON)"},
+    {"topology", 0, "FILE", "goal: network file with the dimensions they go through (YAML)"},
+    {"groups", 0, "FILE", "goal: communicator groups (JSON)"},
+    {"memory", 0, "FILE", "goal: remote memory file (JSON)"},
     {"same-schema", 0, NULL, "et: write the generation that was read"},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"threads", 'j', "N", "how many files at a time; 0: one per core", CLI_COUNT, 0, 1024, "0"},
@@ -53,6 +57,10 @@ static const cli_example examples[] = {
      "orrery convert flexflow tasks.dot --frequency 1000 -o tasks.orr", 0},
     {"A linked PyTorch trace, as a simulator wants it:",
      "orrery convert pytorch linked.json -o rank0.et", 0},
+    {"The messages of the all-reduce as a GOAL schedule, text and binary:",
+     "orrery convert goal ring.orr -o ring.goal", 0},
+    {"", "orrery convert goal ring.goal -o ring.bin", 0},
+    {"And the schedule as traces:", "orrery convert goal ring.bin -o messages.orr", 0},
     {0},
 };
 
@@ -182,7 +190,8 @@ const cli_command cli_cmd_convert = {
         "KIND et: IN is any trace: .et of any generation, JSON, a set; plain or compressed.  KIND text: IN is a table "
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
         "language.  KIND pytorch: IN is a PyTorch trace of one rank, linked by 'orrery link' or chakra_trace_link, or a "
-        "host trace alone.\n\n"
+        "host trace alone.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
+        "when it ends in .bin) or, by its ending, traces.\n\n"
         "The ending of OUT says what is written: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
         ".json or .jsonl the same as text; behind all but .orr may stand .gz or .zst.  Where there are several ranks, "
         "the number of the rank goes in front of the ending.  Any other OUT is what file names begin with: OUT.0.et, "

@@ -4,6 +4,7 @@
 #include "goal.h"
 #include "report_sim.h"
 
+#include <orrery/goal_traces.h>
 #include <orrery/sim.h>
 #include <orrery/view.h>
 
@@ -30,6 +31,14 @@ static const cli_option options[] = {
     {"noise", 0, "FILE", "loggops: interruptions, start and duration in ns, a line each"},
     {"noise-seed", 0, "N", "loggops: where in that file ranks start", CLI_COUNT, 0, UINT32_MAX,
      "12345"},
+    {"job", 0, "FILES", "more traces or schedules beside TRACES, with commas between them"},
+    {"placement", 0, "PLACEMENT", "where ranks of jobs go: packed, spread, random, or a JSON file",
+     .fallback = "packed"},
+    {"hosts", 0, "N", "hosts of the machine, when there are more than ranks", CLI_COUNT, 1,
+     UINT32_MAX - 1},
+    {"seed", 0, "N", "of a random placement", CLI_COUNT, .fallback = "1"},
+    {"compare", 0, "NETWORKS",
+     "run on each of these, with commas between them, and print the times side by side"},
     {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
     {"compat", 0, "lgs2023|atlahs|ns3",
      "exactly as LogGOPSim of 2023, or of ATLAHS, or as the old packet program, oddities and all",
@@ -55,7 +64,8 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr", CLI_MAYBE},
+    {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, a .orr, or a GOAL schedule",
+     CLI_MAYBE},
     {0},
 };
 
@@ -97,6 +107,12 @@ static const cli_example examples[] = {
      0},
     {"A page to look at: where did the time go, what would be faster?",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --report step.html", 0},
+    {"A GOAL schedule, one message:",
+     "printf 'num_ranks 2\\nrank 0 {\\nsend 8b to 1\\n}\\n' > p.goal", 0},
+    {"", "printf 'rank 1 {\\nrecv 8b from 0\\n}\\n' >> p.goal", 0},
+    {"", "orrery run p.goal --network loggops --loggops L=3700,o=200", 0},
+    {"Two of them on four hosts:", "orrery run p.goal --job p.goal --placement spread", 0},
+    {"On three networks:", "orrery run p.goal --compare unaware,aware,loggops", 0},
     {"For a spreadsheet and for scripts:",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --csv run.csv", 0},
     {"", "orrery run step.orr -s sys.json -t net.yml -m mem.json --json > run.json", 0},
@@ -239,12 +255,20 @@ static orr_code check_wishes(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
+static bool has_schedule(const cli_context *c)
+{
+    return c->arg_count && cli_is_goal(c->args[0]);
+}
+
 static bool is_loggops(const cli_context *c)
 {
     const char *network = cli_text(c, "network");
-    if (network)
-        return strcmp(network, "loggops") == 0;
-    return c->arg_count && !cli_given(c, "topology") && orr_goal_recognise(c->args[0]);
+    return network ? strcmp(network, "loggops") == 0 : !cli_given(c, "topology") && has_schedule(c);
+}
+
+static bool has_jobs(const cli_context *c)
+{
+    return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
 }
 
 /* --compat means a program of one kind of network. */
@@ -260,23 +284,22 @@ static orr_code check_compat(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
-/* What only one kind of network takes. */
-static orr_code check_files(const cli_context *c, orr_error *err)
+/* What only one kind of network takes, and what traces cannot do without. */
+static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
 {
     static const char *const loggops[] = {"loggops", "noise", "noise-seed", "noise-common"};
+    const bool is_flows = cli_given(c, "flows");
     for (size_t i = 0; i < sizeof loggops / sizeof *loggops; i++) {
         if (cli_given(c, loggops[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network loggops only",
                             loggops[i]);
     }
-    if (!cli_given(c, "topology"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
-    if (cli_given(c, "flows"))
-        return ORR_OK;
-    if (!c->arg_count)
+    if (!c->arg_count && !is_flows)
         return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
-    if (!cli_given(c, "system"))
+    if (!cli_given(c, "system") && !is_plain && !is_flows)
         return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
+    if (!cli_given(c, "topology") && !is_plain)
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
     return ORR_OK;
 }
 
@@ -296,21 +319,24 @@ static orr_code run_flows(cli_context *c, orr_error *err)
     return cli_run_flows(c, &opt, cli_flag(c, "json"), err);
 }
 
-static orr_code run_run(cli_context *c, orr_error *err)
+/* Schedules, and several jobs on one machine, run as traces of their messages. */
+static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 {
-    orr_code code = check_compat(c, err);
-    if (!code && is_loggops(c))
-        return cli_run_loggops(c, err);
-    if (!code)
-        code = check_files(c, err);
-    if (!code)
-        code = check_wishes(c, err);
+    orr_goal *g;
+    orr_code code = cli_goal_jobs(c, &g, err);
     if (code)
         return code;
-    if (cli_given(c, "flows"))
-        return run_flows(c, err);
-    const orr_sim_options opt = {
+    code = orr_goal_traces(g, out, err);
+    orr_goal_free(g);
+    return code ? orr_because(err, code, "%s", c->args[0]) : ORR_OK;
+}
+
+static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err)
+{
+    char text[CLI_PLAIN_ROOM];
+    orr_sim_options opt = {
         .workload = c->args[0],
+        .set = set,
         .system = cli_text(c, "system"),
         .network = cli_text(c, "topology"),
         .packet = cli_text(c, "packet-config"),
@@ -330,10 +356,12 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
+    if (set)
+        cli_plain_files(c, orr_set_rank_count(set), text, &opt);
     orr_sim *s = NULL;
     orr_error second;
     const double begun = cli_seconds();
-    code = simulate(c, &opt, &s, err);
+    orr_code code = simulate(c, &opt, &s, err);
     const double seconds = cli_seconds() - begun;
     if (code && s)
         print_so_far(c, s, code, err);
@@ -349,6 +377,31 @@ static orr_code run_run(cli_context *c, orr_error *err)
     return code;
 }
 
+static orr_code run_run(cli_context *c, orr_error *err)
+{
+    const bool is_plain = has_jobs(c) || has_schedule(c);
+    orr_set *set = NULL;
+    if (cli_given(c, "compare"))
+        return c->arg_count ? cli_run_compare(c, err)
+                            : orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
+    orr_code code = check_compat(c, err);
+    if (!code && is_loggops(c))
+        return c->arg_count ? cli_run_loggops(c, err)
+                            : orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
+    if (!code)
+        code = check_files(c, is_plain, err);
+    if (!code)
+        code = check_wishes(c, err);
+    if (!code && cli_given(c, "flows"))
+        return run_flows(c, err);
+    if (!code && is_plain)
+        code = make_traces(c, &set, err);
+    if (!code)
+        code = run_and_print(c, set, err);
+    orr_set_close(set);
+    return code;
+}
+
 const cli_command cli_cmd_run = {
     .name = "run",
     .summary = "simulate traces on a model of a cluster",
@@ -356,6 +409,7 @@ const cli_command cli_cmd_run = {
         "Runs the traces of all ranks through ASTRA-sim's workload and system layers on an analytical network and "
         "prints when each rank finishes and where the time went.  Cycles are nanoseconds and are those of the "
         "reference, to the cycle.  With --network packet the network is simulated packet by packet.\n\n"
+        "--network loggops simulates GOAL schedules, and traces, by the LogGOPS model.\n\n"
         "A run that comes to a standstill says which ranks wait and for what, and ends with status 3.",
     .options = options,
     .arguments = arguments,

@@ -4,6 +4,8 @@
 #include "convert.h"
 #include "goal.h"
 
+#include <orrery/goal_traces.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -122,21 +124,53 @@ static orr_goal_form form_wanted(const cli_context *c, const char *path)
     return form_of(path);
 }
 
+static orr_code write_schedule(const cli_context *c,
+                               const orr_goal *g,
+                               const char *path,
+                               orr_error *err)
+{
+    const orr_goal_form form = form_wanted(c, path);
+    const orr_code code = orr_goal_write(g, path, form, err);
+    if (!code)
+        report(c, g, path, form);
+    return code;
+}
+
+static orr_code write_traces(const cli_context *c,
+                             const orr_goal *g,
+                             const cli_target *to,
+                             orr_error *err)
+{
+    orr_set *s;
+    orr_code code = orr_goal_traces(g, &s, err);
+    if (code)
+        return orr_because(err, code, "%s", c->args[1]);
+    code = cli_target_write(c, s, to, err);
+    if (!code)
+        cli_target_report(c, s, to);
+    orr_set_close(s);
+    return code;
+}
+
+/* Traces, by the ending of a name that is one of theirs. */
+static bool is_for_traces(const cli_context *c, const cli_target *to)
+{
+    return !cli_given(c, "form") && to->form != CLI_FORM_PREFIX;
+}
+
 static orr_code goal_run(cli_context *c, orr_error *err)
 {
     const char *path = cli_text(c, "output");
-    const orr_goal_form form = form_wanted(c, path);
+    const cli_target to = cli_target_of(path);
     orr_goal *g;
-    orr_code code = cli_goal_read(c, c->args[1], &g, err);
-    if (code)
+    orr_code code = is_for_traces(c, &to) ? cli_target_check(c, &to, err) : ORR_OK;
+    if (code || (code = cli_goal_load(c, c->args[1], &g, err)))
         return code;
-    code = orr_goal_write(g, path, form, err);
-    if (!code)
-        report(c, g, path, form);
+    code = is_for_traces(c, &to) ? write_traces(c, g, &to, err) : write_schedule(c, g, path, err);
     orr_goal_free(g);
     return code;
 }
 
-static const char *const goal_options[] = {"form", NULL};
+static const char *const goal_options[] = {"form", "system", "topology", "groups", "memory", NULL};
 
 const cli_converter cli_convert_goal = {"goal", goal_options, .run = goal_run};

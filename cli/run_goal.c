@@ -167,8 +167,8 @@ static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
 /* An option of the other networks would do nothing, which is never what was meant. */
 static orr_code check_options(const cli_context *c, orr_error *err)
 {
-    static const char *const others[] = {"topology",   "memory",    "ranks-file", "queues",
-                                         "rendezvous", "trace-log", "links",      "critical-path"};
+    static const char *const others[] = {"ranks-file", "queues", "rendezvous",
+                                         "trace-log",  "links",  "critical-path"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (cli_given(c, others[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is not for --network loggops", others[i]);
@@ -185,7 +185,7 @@ orr_code cli_run_loggops(cli_context *c, orr_error *err)
     if (!code)
         code = cli_loggops_options(c, &opt, err);
     if (!code)
-        code = cli_goal_read(c, c->args[0], &g, err);
+        code = cli_goal_jobs(c, &g, err);
     if (!code && (code = orr_loggops_create(g, &opt, &s, err)))
         orr_because(err, code, "%s", c->args[0]);
     if (!code)

@@ -117,6 +117,31 @@ ORR_API orr_code orr_goal_write(const orr_goal *g,
                                 orr_goal_form form,
                                 orr_error *err) ORR_MUST_CHECK;
 
+/* ---- several schedules on one machine */
+
+typedef enum orr_goal_placement {
+    ORR_GOAL_PACKED = 0, /* job after job, rank after rank */
+    ORR_GOAL_SPREAD,     /* in turn: the first rank of each job, the second of each, ... */
+    ORR_GOAL_RANDOM,     /* any host, by the seed */
+    ORR_GOAL_FROM_FILE   /* a JSON array with an array of hosts for each job */
+} orr_goal_placement;
+
+typedef struct orr_goal_machine {
+    uint32_t hosts; /* 0: as many as there are ranks */
+    orr_goal_placement placement;
+    uint64_t seed;    /* ORR_GOAL_RANDOM */
+    const char *file; /* ORR_GOAL_FROM_FILE */
+} orr_goal_machine;
+
+/* One schedule for the machine, whose ranks are hosts; hosts that nobody uses have nothing to do.  host_of (may be
+ * NULL) is filled with the host of each rank, job after job. */
+ORR_API orr_code orr_goal_combine(const orr_goal *const *jobs,
+                                  size_t job_count,
+                                  const orr_goal_machine *machine,
+                                  uint32_t *host_of,
+                                  orr_goal **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+
 /* One operation in the words of the text, without a label: "recv 8b from 3 tag 7".  Returns buf. */
 ORR_API char *orr_goal_op_text(const orr_goal_op *op, char *buf, size_t size);
 

@@ -13,6 +13,8 @@
 #include <orrery/gemm.h>
 #include <orrery/gen.h>
 #include <orrery/goal.h>
+#include <orrery/goal_check.h>
+#include <orrery/goal_traces.h>
 #include <orrery/hardware.h>
 #include <orrery/info.h>
 #include <orrery/issue_log.h>

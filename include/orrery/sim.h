@@ -14,6 +14,7 @@
 #ifndef ORRERY_SIM_H
 #define ORRERY_SIM_H
 
+#include <orrery/goal.h>
 #include <orrery/network.h>
 #include <orrery/packet.h>
 #include <orrery/set.h>
@@ -47,6 +48,7 @@ typedef struct orr_sim_options {
     const char *system;   /* JSON */
     const char *network;  /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
                           /* or, for the model packet, config.txt (docs/format/packet.md) */
+    const char *system_text, *network_text; /* what would be in the two files, instead of them */
     const char
         *packet; /* config.txt for the model packet, when network is a topology; NULL: none */
     const char *logical;    /* JSON: the dimensions of the ranks, for the model packet; NULL: one */
@@ -68,6 +70,7 @@ typedef struct orr_sim_options {
     unsigned threads;       /* for reading traces; 0: one per core */
     orr_sim_record record;  /* more than figures: orr_sim_timeline, orr_sim_critical_path */
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
+    bool records_goal;      /* for orr_sim_goal */
     bool shows_progress;    /* a line on stderr, when that is a terminal */
     const char *program;    /* who asks, for the head of results: "orrery 0.1.0"; NULL: not said */
     orr_sim_change change;
@@ -177,6 +180,9 @@ ORR_API orr_code orr_sim_write_json(const orr_sim *s,
 ORR_API orr_code orr_sim_write_csv(const orr_sim *s,
                                    const char *path,
                                    orr_error *err) ORR_MUST_CHECK;
+/* What was run, as a schedule of sends, receives and calculations: collectives as the messages that the system layer
+ * made of them, compute as the time it took.  Needs orr_sim_options.records_goal and a run that came to its end. */
+ORR_API orr_code orr_sim_goal(const orr_sim *s, orr_goal **out, orr_error *err) ORR_MUST_CHECK;
 /* When each node ran, sealed; the caller destroys it.  Needs orr_sim_options.record.  See also
  * critical_path.h. */
 ORR_API orr_code orr_sim_timeline(const orr_sim *s,

@@ -90,7 +90,7 @@ static void post_receives(orr__stream *s, uint32_t peer, uint32_t child)
 
 static void send_one(orr__stream *s, uint32_t peer, uint32_t child)
 {
-    orr__send(s->npu, s->tag, rank_of(s, peer), edge_size(s, child), (orr__call){0});
+    orr__stream_send(s, rank_of(s, peer), edge_size(s, child));
 }
 
 /* ---- the machine ---- */

@@ -234,7 +234,7 @@ static void try_send(orr__stream *s)
         return;
     next_packet(s, &s->sent, &to, &from, &size);
     s->packets--;
-    orr__send(s->npu, s->tag, orr__ring_rank(s, to), size, (orr__call){0});
+    orr__stream_send(s, orr__ring_rank(s, to), size);
     orr__recv(s->npu, s->tag, orr__ring_rank(s, from), size,
               (orr__call){orr__phase_received, s, 0});
     s->left--;

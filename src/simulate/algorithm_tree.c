@@ -85,11 +85,11 @@ void orr__tree_timer(orr__stream *s)
     const uint32_t children_in = s->child_count ? s->child_count : 1;
     s->timers++;
     if (s->parent != ORR__NONE && s->timers == children_in) {
-        orr__send(s->npu, s->tag, s->parent, s->size, (orr__call){0});
+        orr__stream_send(s, s->parent, s->size);
         receive_from(s, s->parent);
     } else if (s->parent == ORR__NONE || s->timers > children_in) {
         for (uint32_t i = 0; i < s->child_count; i++)
-            orr__send(s->npu, s->tag, s->child[i], s->size, (orr__call){0});
+            orr__stream_send(s, s->child[i], s->size);
         orr__stream_advance(s);
     }
 }

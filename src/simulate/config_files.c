@@ -3,6 +3,7 @@
  * (JSON); astra-sim.md 6.4, 7 and 8. */
 #include "sim_impl.h"
 
+#include "../base/input.h"
 #include "../base/json.h"
 #include "../base/number.h"
 #include "../base/yaml.h"
@@ -95,6 +96,11 @@ static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *
     for (uint32_t k = 0; k < c->dims && !code; k++)
         code = take_dimension(lists, k, c, err);
     return code;
+}
+
+orr_code orr__open_config(const char *path, const char *text, orr_input **out, orr_error *err)
+{
+    return text ? orr_input_of_text(text, out, err) : orr_input_open(path, out, err);
 }
 
 orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err)

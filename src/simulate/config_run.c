@@ -107,12 +107,13 @@ static orr_code take_all(orr_json_value root, orr__system_config *c, orr_error *
     return code;
 }
 
-orr_code orr__read_run_keys(const char *path, orr__system_config *out, orr_error *err)
+orr_code orr__read_run_keys(const orr_sim_options *opt, orr__system_config *out, orr_error *err)
 {
     orr_input *in;
     orr_json *j;
     orr_json_value root;
-    orr_code code = orr_input_open(path, &in, err);
+    const char *path = opt->system_text ? ORR__BUILT_IN : opt->system;
+    orr_code code = orr__open_config(path, opt->system_text, &in, err);
     if (code)
         return code;
     code = orr_json_open(orr_input_bytes(in), path, &j, err);

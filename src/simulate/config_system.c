@@ -336,17 +336,21 @@ static orr_code take_rest(reader *r)
     return code ? code : take_double(r, "peak-perf", 1e12, &c->peak_perf);
 }
 
-orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *out, orr_error *err)
+orr_code orr__read_system(const orr_sim_options *opt,
+                          orr_arena *a,
+                          orr__system_config *out,
+                          orr_error *err)
 {
     orr_input *in;
     orr_json *j;
+    const char *path = opt->system_text ? ORR__BUILT_IN : opt->system;
     *out = (orr__system_config){
         .path = orr_arena_text(a, orr_str_of(path)),
         .local_mem_file = orr_arena_text(a, orr_str_of("local_mem_trace")),
     };
     if (!out->path || !out->local_mem_file)
         return orr_no_memory(err);
-    orr_code code = orr_input_open(path, &in, err);
+    orr_code code = orr__open_config(path, opt->system_text, &in, err);
     if (code)
         return code;
     reader r = {.arena = a, .c = out, .err = err};

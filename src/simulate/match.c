@@ -366,7 +366,8 @@ static uint64_t at_least_a_byte(const orr_sim *s, uint64_t size)
     return size == 0 && !s->opt.is_compat ? 1 : size;
 }
 
-void orr__send(orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__call on_arrival)
+static void send_now(
+    orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__call on_arrival)
 {
     orr_sim *s = from->sim;
     size = at_least_a_byte(s, size);
@@ -384,9 +385,25 @@ void orr__send(orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__c
         receive_message(s, &answer, (orr__call){start_send, s, i});
 }
 
+void orr__send(orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__call on_arrival)
+{
+    if (from->sim->tape)
+        orr__tape_send(from, NULL, tag, dst, size, on_arrival);
+    send_now(from, tag, dst, size, on_arrival);
+}
+
+void orr__stream_send(orr__stream *s, uint32_t dst, uint64_t size)
+{
+    if (s->npu->sim->tape)
+        orr__tape_send(s->npu, s, s->tag, dst, size, (orr__call){0});
+    send_now(s->npu, s->tag, dst, size, (orr__call){0});
+}
+
 void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival)
 {
     orr_sim *s = at->sim;
+    if (s->tape)
+        on_arrival = orr__tape_recv(at, tag, src, size, on_arrival);
     size = at_least_a_byte(s, size);
     const key k = {tag, src, at->rank, size};
     if (!s->opt.rendezvous) {

@@ -88,18 +88,19 @@ static orr_code read_file(orr_sim *s, orr_error *err)
 {
     orr_input *in;
     orr_net_config *c = &s->net_config;
-    orr_code code = orr_input_open(s->opt.network, &in, err);
+    const char *path = s->opt.network_text ? ORR__BUILT_IN : s->opt.network;
+    orr_code code = orr__open_config(path, s->opt.network_text, &in, err);
     if (code)
         return code;
     const orr_span bytes = orr_input_bytes(in);
     if (!s->opt.is_compat)
-        code = orr__topology_parse(bytes, s->opt.network, ORR__MOST_LINKS, &s->topology, err);
+        code = orr__topology_parse(bytes, path, ORR__MOST_LINKS, &s->topology, err);
     if (!code && !s->topology)
-        code = orr__parse_network(bytes, s->opt.network, c, err);
+        code = orr__parse_network(bytes, path, c, err);
     if (!code && s->topology) {
         *c = (orr_net_config){.dims = s->topology->dims,
                               .topology = s->topology,
-                              .where = orr_where_byte(s->opt.network, ORR_NO_BYTE)};
+                              .where = orr_where_byte(path, ORR_NO_BYTE)};
         for (uint32_t k = 0; k < c->dims; k++) {
             c->npus[k] = s->topology->npus[k];
             c->shape[k] = ORR_NET_SWITCH;

@@ -234,6 +234,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     }
     if (!code && !s->opt.is_compat)
         code = orr__watch_create(s, err);
+    if (!code && s->opt.records_goal)
+        code = orr__tape_create(s, err);
     return code;
 }
 
@@ -262,9 +264,9 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         return code;
     if (s->opt.memory && (code = orr__read_memory(s->opt.memory, &s->memory, err)))
         return code;
-    if ((code = orr__read_system(s->opt.system, s->arena, &s->system, err)))
+    if ((code = orr__read_system(&s->opt, s->arena, &s->system, err)))
         return code;
-    if (!s->opt.is_compat && (code = orr__read_run_keys(s->opt.system, &s->system, err)))
+    if (!s->opt.is_compat && (code = orr__read_run_keys(&s->opt, &s->system, err)))
         return code;
     if ((code = check_system(s, err)) || (code = read_traces(s, err)) ||
         (code = read_groups(s, err)))
@@ -300,6 +302,7 @@ void orr_sim_destroy(orr_sim *s)
     for (uint32_t k = 0; s->graphs && k < orr_set_class_count(s->set); k++)
         orr__graph_fini(&s->graphs[k]);
     orr__watch_destroy(s->watch);
+    orr__tape_destroy(s->tape);
     orr__stall_destroy(s->stall);
     orr__matcher_destroy(s->matcher);
     orr__byte_matcher_destroy(s->byte_matcher);

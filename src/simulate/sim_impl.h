@@ -129,9 +129,18 @@ typedef struct orr__groups {
     orr_map *by_id; /* id -> index */
 } orr__groups;
 
-orr_code orr__read_system(const char *path, orr_arena *a, orr__system_config *out, orr_error *err);
+#define ORR__BUILT_IN "(built in)" /* the name of a file that is a text of the program */
+struct orr_input;
+orr_code orr__open_config(const char *path,
+                          const char *text,
+                          struct orr_input **out,
+                          orr_error *err);
+orr_code orr__read_system(const orr_sim_options *opt,
+                          orr_arena *a,
+                          orr__system_config *out,
+                          orr_error *err);
 /* The keys of the same file that the reference does not know, or knows no more. */
-orr_code orr__read_run_keys(const char *path, orr__system_config *out, orr_error *err);
+orr_code orr__read_run_keys(const orr_sim_options *opt, orr__system_config *out, orr_error *err);
 orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 /* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
 orr_code orr__read_logical(const char *path, orr_net_config *out, orr_error *err);
@@ -288,6 +297,7 @@ struct orr__stream {
     uint64_t id;
     orr__phase *phases;
     uint32_t phase, phase_count, phase_room;
+    uint32_t taped;               /* 1 + the last receive on the tape that is over; 0: none */
     uint32_t record;              /* of its running phase, when phases are recorded */
     orr__stream *next, *previous; /* in the queue */
     bool is_started;
@@ -399,6 +409,7 @@ struct orr_sim {
     orr__data_set *free_sets;
     orr__note *notes;
     size_t note_count, note_room;
+    struct orr__tape *tape;   /* NULL: nothing is recorded for orr_sim_goal */
     struct orr__watch *watch; /* for reports; NULL under the old names */
     atomic_bool must_stop;
     struct orr__stall *stall; /* once it was asked for */
@@ -466,6 +477,25 @@ void orr__send(orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__c
 void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival);
 
 enum { ORR__TAG_SPACE = 500000000 };
+
+void orr__stream_send(orr__stream *s, uint32_t dst, uint64_t size); /* a message of a collective */
+
+/* ---- what was sent, for orr_sim_goal (goal_tape.c); call these only when there is a tape ---- */
+
+orr_code orr__tape_create(orr_sim *s, orr_error *err);
+void orr__tape_destroy(struct orr__tape *t); /* NULL is fine */
+void orr__tape_node_start(orr__npu *n, uint32_t place);
+void orr__tape_node_end(orr__npu *n, uint32_t place);
+/* stream: of a collective; NULL: on_arrival says which node it is. */
+void orr__tape_send(orr__npu *n,
+                    orr__stream *stream,
+                    uint32_t tag,
+                    uint32_t dst,
+                    uint64_t size,
+                    orr__call on_arrival);
+/* What to call on arrival instead. */
+orr__call orr__tape_recv(
+    orr__npu *n, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival);
 
 /* A message that lacks something, as it stands when nothing moves any more.  With a rendezvous these are the
  * messages that were asked for, not those that prepare them. */

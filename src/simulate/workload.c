@@ -103,6 +103,8 @@ static void note_start(orr__npu *n, uint32_t place)
     n->started_at[place] = now;
     if (n->sim->watch)
         orr__watch_node_start(n, place);
+    if (n->sim->tape)
+        orr__tape_node_start(n, place);
     if (n->sim->keeps_trace)
         note_node(n, place, ORR__NOTE_ISSUE);
     if (k < 0) {
@@ -122,6 +124,8 @@ static void note_end(orr__npu *n, uint32_t place)
     n->result.wall = now;
     if (n->sim->watch)
         orr__watch_node_end(n, place);
+    if (n->sim->tape)
+        orr__tape_node_end(n, place);
     if (n->sim->keeps_trace)
         note_node(n, place, ORR__NOTE_CALLBACK);
     if (n->tensor_log)

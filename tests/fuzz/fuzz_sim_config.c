@@ -147,7 +147,8 @@ static bool is_small_system(const char *path)
     orr_error err;
     orr_arena *a = orr_arena_create();
     REQUIRE(a);
-    const bool is_read = orr__read_system(path, a, &c, &err) == ORR_OK;
+    const bool is_read =
+        orr__read_system(&(orr_sim_options){.system = path}, a, &c, &err) == ORR_OK;
     bool is_small = !is_read || c.splits <= MOST_SPLITS;
     for (unsigned k = 0; k < ORR__KINDS && is_read; k++)
         is_small &= !c.custom[k]; /* traces from anywhere on this machine */

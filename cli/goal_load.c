@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* goal_load.c - schedules from whatever there is: GOAL as it stands, traces through the planner of collectives, several
+ * jobs placed on one machine. */
+#include "goal.h"
+
+#include <orrery/set.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What stands in for the files when none are given: rings in one piece, one switch. */
+static const char plain_system[] =
+    "{\"scheduling-policy\": \"LIFO\", \"local-mem-bw\": 1600, \"preferred-dataset-splits\": 1, "
+    "\"all-reduce-implementation\": [\"ring\"], \"all-gather-implementation\": [\"ring\"], "
+    "\"reduce-scatter-implementation\": [\"ring\"], \"all-to-all-implementation\": [\"direct\"], "
+    "\"broadcast-implementation\": [\"tree\"], \"reduce-implementation\": [\"tree\"], "
+    "\"gather-implementation\": [\"tree\"], \"scatter-implementation\": [\"tree\"], "
+    "\"barrier-implementation\": [\"tree\"]}";
+
+void cli_plain_files(const cli_context *c, uint32_t ranks, char *text, orr_sim_options *opt)
+{
+    opt->system = cli_text(c, "system");
+    opt->network = cli_text(c, "topology");
+    if (!opt->system)
+        opt->system_text = plain_system;
+    if (opt->network)
+        return;
+    snprintf(text, CLI_PLAIN_ROOM,
+             "topology: [Switch]\nnpus_count: [%" PRIu32 "]\nbandwidth: [50]\nlatency: [500]\n",
+             ranks);
+    opt->network_text = text;
+}
+
+/* Let the traces run, and take down what they send. */
+static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_error *err)
+{
+    char text[CLI_PLAIN_ROOM];
+    orr_sim_options opt = {.set = set,
+                           .groups = cli_text(c, "groups"),
+                           .memory = cli_text(c, "memory"),
+                           .fidelity = "unaware",
+                           .records_goal = true,
+                           .shows_progress = !c->quiet};
+    orr_sim *s = NULL;
+    cli_plain_files(c, orr_set_rank_count(set), text, &opt);
+    orr_code code = orr_sim_create(&opt, &s, err);
+    if (!code)
+        code = cli_run_until_stopped(s, err);
+    if (!code)
+        code = orr_sim_goal(s, out, err);
+    orr_sim_destroy(s);
+    return code;
+}
+
+/* By its name, or by its first bytes. */
+bool cli_is_goal(const char *path)
+{
+    static const char *const endings[] = {".goal", ".goal.gz", ".goal.zst",
+                                          ".bin",  ".bin.gz",  ".bin.zst"};
+    const size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t m = strlen(endings[i]);
+        if (n > m && strcmp(path + n - m, endings[i]) == 0)
+            return true;
+    }
+    return orr_goal_recognise(path);
+}
+
+orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err)
+{
+    if (strcmp(path, "-") == 0 || cli_is_goal(path))
+        return cli_goal_read(c, path, out, err);
+    orr_set *set;
+    orr_code code = orr_set_open(path, NULL, &set, err);
+    if (code)
+        return code;
+    code = plan(c, set, out, err);
+    orr_set_close(set);
+    return code;
+}
+
+/* ---- jobs */
+
+enum { MOST_JOBS = 256 };
+
+typedef struct job_list {
+    orr_goal *jobs[MOST_JOBS];
+    size_t count;
+} job_list;
+
+static orr_code load_jobs(cli_context *c, job_list *l, orr_error *err)
+{
+    const char *more = cli_text(c, "job");
+    orr_code code = cli_goal_load(c, c->args[0], &l->jobs[0], err);
+    l->count = !code;
+    while (!code && more && *more) {
+        char path[4096];
+        const size_t len = strcspn(more, ",");
+        if (len == 0 || len >= sizeof path || l->count == MOST_JOBS)
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "--job: expected file names with commas between them");
+        memcpy(path, more, len);
+        path[len] = 0;
+        more += len + (more[len] == ',');
+        code = cli_goal_load(c, path, &l->jobs[l->count], err);
+        l->count += !code;
+    }
+    return code;
+}
+
+static orr_goal_machine machine_wanted(const cli_context *c)
+{
+    static const char *const words[] = {"packed", "spread", "random"};
+    const char *placement = cli_text(c, "placement");
+    orr_goal_machine m = {.hosts = (uint32_t)cli_count(c, "hosts"),
+                          .placement = ORR_GOAL_FROM_FILE,
+                          .seed = cli_count(c, "seed"),
+                          .file = placement};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(placement, words[i]) == 0)
+            m.placement = (orr_goal_placement)i;
+    }
+    return m;
+}
+
+orr_code cli_goal_jobs(cli_context *c, orr_goal **out, orr_error *err)
+{
+    const orr_goal_machine m = machine_wanted(c);
+    const bool is_placed =
+        cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
+    job_list l = {.count = 0};
+    orr_code code = load_jobs(c, &l, err);
+    if (!code && is_placed)
+        code = orr_goal_combine((const orr_goal *const *)l.jobs, l.count, &m, NULL, out, err);
+    if (!code && !is_placed) {
+        *out = l.jobs[0];
+        l.count = 0;
+    }
+    for (size_t i = 0; i < l.count; i++)
+        orr_goal_free(l.jobs[i]);
+    return code;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_compare.c - orrery run --compare: one input on several network models, the times side by side.
+ *
+ * Traces run as they are on the models that know collectives, and as the schedule that the planner makes of them on
+ * LogGOPS; schedules run as they are there, and as traces elsewhere. */
+#include "goal.h"
+
+#include <orrery/goal_traces.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_NETWORKS = 16, NAME_ROOM = 24 };
+
+typedef struct result {
+    char network[NAME_ROOM];
+    uint64_t finished_ns, events, messages;
+    uint32_t rank; /* the last */
+} result;
+
+typedef struct comparison {
+    cli_context *c;
+    orr_goal *goal;
+    orr_set *set;
+    result results[MOST_NETWORKS];
+    size_t count;
+} comparison;
+
+/* ---- the input in both forms, made when first needed */
+
+static bool has_schedule(const cli_context *c)
+{
+    return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts") ||
+           cli_is_goal(c->args[0]);
+}
+
+static orr_code need_goal(comparison *k, orr_error *err)
+{
+    return k->goal ? ORR_OK : cli_goal_jobs(k->c, &k->goal, err);
+}
+
+static orr_code need_set(comparison *k, orr_error *err)
+{
+    if (k->set)
+        return ORR_OK;
+    if (!has_schedule(k->c))
+        return orr_set_open(k->c->args[0], NULL, &k->set, err);
+    orr_code code = need_goal(k, err);
+    if (!code && (code = orr_goal_traces(k->goal, &k->set, err)))
+        orr_because(err, code, "%s", k->c->args[0]);
+    return code;
+}
+
+/* ---- runs */
+
+static orr_code run_loggops(comparison *k, result *r, orr_error *err)
+{
+    orr_loggops_options opt;
+    orr_loggops *s = NULL;
+    orr_code code = cli_loggops_options(k->c, &opt, err);
+    if (!code)
+        code = need_goal(k, err);
+    opt.keeps_spans = false;
+    if (!code)
+        code = orr_loggops_create(k->goal, &opt, &s, err);
+    if (!code)
+        code = cli_run_loggops_until_stopped(s, err);
+    for (uint32_t i = 0; !code && i < orr_goal_ranks(k->goal); i++) {
+        if (orr_loggops_finished_at(s, i) > r->finished_ns) {
+            r->finished_ns = orr_loggops_finished_at(s, i);
+            r->rank = i;
+        }
+    }
+    if (!code) {
+        r->events = orr_loggops_events(s);
+        r->messages = orr_loggops_messages(s);
+    }
+    orr_loggops_destroy(s);
+    return code;
+}
+
+static orr_code run_traces(comparison *k, result *r, orr_error *err)
+{
+    char text[CLI_PLAIN_ROOM];
+    orr_sim *s = NULL;
+    orr_code code = need_set(k, err);
+    if (code)
+        return code;
+    orr_sim_options opt = {.set = k->set,
+                           .workload = k->c->args[0],
+                           .fidelity = r->network,
+                           .memory = cli_text(k->c, "memory"),
+                           .groups = cli_text(k->c, "groups"),
+                           .ranks_file = cli_text(k->c, "ranks-file"),
+                           .queues_per_dim = (uint32_t)cli_count(k->c, "queues"),
+                           .rendezvous = cli_flag(k->c, "rendezvous"),
+                           .shows_progress = !k->c->quiet};
+    cli_plain_files(k->c, orr_set_rank_count(k->set), text, &opt);
+    code = orr_sim_create(&opt, &s, err);
+    if (!code)
+        code = cli_run_until_stopped(s, err);
+    for (uint32_t i = 0; !code && i < orr_sim_ranks(s); i++) {
+        if (orr_sim_rank(s, i)->finished_at > r->finished_ns) {
+            r->finished_ns = orr_sim_rank(s, i)->finished_at;
+            r->rank = i;
+        }
+    }
+    if (!code) {
+        r->events = orr_sim_events(s);
+        r->messages = orr_sim_messages(s);
+    }
+    orr_sim_destroy(s);
+    return code;
+}
+
+static orr_code run_next(comparison *k, const char *name, size_t len, orr_error *err)
+{
+    if (len == 0 || len >= NAME_ROOM || k->count == MOST_NETWORKS)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--compare: expected names of networks with commas between them");
+    result *r = &k->results[k->count];
+    *r = (result){0};
+    memcpy(r->network, name, len);
+    const orr_code code =
+        strcmp(r->network, "loggops") == 0 ? run_loggops(k, r, err) : run_traces(k, r, err);
+    k->count += !code;
+    return code && code != ORR_ESTOP ? orr_because(err, code, "--compare %s", r->network) : code;
+}
+
+/* ---- results */
+
+static void print_json(const comparison *k)
+{
+    printf("{\"format\":\"orrery-compare\",\"version\":1,\"program\":\"orrery " ORRERY_VERSION
+           "\",\"traces\":");
+    cli_json_text(k->c->args[0]);
+    printf(",\"runs\":[");
+    for (size_t i = 0; i < k->count; i++) {
+        const result *r = &k->results[i];
+        printf("%s{\"network\":\"%s\",\"finished_ns\":%" PRIu64 ",\"finished_rank\":%" PRIu32
+               ",\"events\":%" PRIu64 ",\"messages\":%" PRIu64 "}",
+               i ? "," : "", r->network, r->finished_ns, r->rank, r->events, r->messages);
+    }
+    printf("]}\n");
+}
+
+static void print_table(const comparison *k)
+{
+    const double base = (double)k->results[0].finished_ns;
+    printf("%-10s %18s %10s %8s %14s %14s\n", "network", "finished (ns)", "of first", "rank",
+           "messages", "events");
+    for (size_t i = 0; i < k->count; i++) {
+        const result *r = &k->results[i];
+        char share[24] = "-";
+        if (base > 0)
+            snprintf(share, sizeof share, "%.1f%%", 100 * (double)r->finished_ns / base);
+        printf("%-10s %18" PRIu64 " %10s %8" PRIu32 " %14" PRIu64 " %14" PRIu64 "\n", r->network,
+               r->finished_ns, share, r->rank, r->messages, r->events);
+    }
+}
+
+orr_code cli_run_compare(cli_context *c, orr_error *err)
+{
+    comparison k = {.c = c};
+    orr_code code = ORR_OK;
+    for (const char *p = cli_text(c, "compare"); !code;) {
+        const size_t len = strcspn(p, ",");
+        code = run_next(&k, p, len, err);
+        if (!p[len])
+            break;
+        p += len + 1;
+    }
+    if (!code && cli_flag(c, "json"))
+        print_json(&k);
+    else if (!code)
+        print_table(&k);
+    orr_goal_free(k.goal);
+    orr_set_close(k.set);
+    return code;
+}

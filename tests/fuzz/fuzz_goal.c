@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_goal.c - any bytes as a GOAL schedule, text or binary.  What is refused must have a place and words; what is taken
+ * must be whole, become traces or words, and be simulated by all three sets of rules. */
+#include <orrery/goal_traces.h>
+#include <orrery/loggops.h>
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_OPS = 400, MOST_RANKS = 40, MOST_PLACES = 40 };
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+/* Every edge leads to an operation, and each operation knows how many lead to it. */
+static void check_rank(const orr_goal *g, uint32_t rank)
+{
+    const uint32_t ops = orr_goal_ops(g, rank);
+    uint64_t edges = 0, waits = 0;
+    for (uint32_t i = 0; i < ops; i++) {
+        const orr_goal_op op = orr_goal_get(g, rank, i);
+        char words[96];
+        require(op.kind >= ORR_GOAL_SEND && op.kind <= ORR_GOAL_CALC);
+        require(orr_goal_op_text(&op, words, sizeof words)[0] != 0);
+        waits += orr_goal_waits(g, rank, i);
+        for (int kind = 0; kind < 2; kind++) {
+            uint32_t count;
+            const uint32_t *then = orr_goal_then(g, rank, i, (orr_goal_edge)kind, &count);
+            for (uint32_t k = 0; k < count; k++)
+                require(then[k] < ops);
+            edges += count;
+        }
+    }
+    require(edges == waits);
+}
+
+static void simulate(const orr_goal *g, orr_loggops_rules rules, uint32_t S)
+{
+    orr_loggops_options opt = orr_loggops_defaults();
+    orr_error err;
+    orr_loggops *s;
+    opt.rules = rules;
+    opt.S = S;
+    opt.keeps_spans = opt.keeps_pairs = opt.keeps_queues = S != 0;
+    orr_code code = orr_loggops_create(g, &opt, &s, &err);
+    if (code) {
+        require(code == ORR_EINPUT && err.message[0]);
+        return;
+    }
+    code = orr_loggops_run(s, &err);
+    require(code == ORR_OK || (code == ORR_EINPUT && err.message[0]));
+    require(rules != ORR_LOGGOPS_OWN || !code == !orr_loggops_stall_line(s, 0));
+    orr_loggops_destroy(s);
+}
+
+static void use(const orr_goal *g)
+{
+    const orr_goal_totals t = orr_goal_count(g);
+    orr_error err;
+    orr_set *set;
+    for (uint32_t r = 0; r < orr_goal_ranks(g); r++)
+        check_rank(g, r);
+    if (t.sends + t.recvs + t.calcs > MOST_OPS || orr_goal_ranks(g) > MOST_RANKS ||
+        t.cpus * t.nics > MOST_PLACES)
+        return;
+    for (int rules = 0; rules < 3; rules++) {
+        simulate(g, (orr_loggops_rules)rules, 65535);
+        simulate(g, (orr_loggops_rules)rules, 0);
+    }
+    if (orr_goal_traces(g, &set, &err) == ORR_OK)
+        orr_set_close(set);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    orr_goal_remarks remarks;
+    orr_goal *g;
+    orr_error err;
+    const orr_code code = orr_goal_parse((orr_span){data, size}, "x.goal", &remarks, &g, &err);
+    require(!code == (g != NULL));
+    if (code) {
+        require(code == ORR_EINPUT && err.message[0]);
+        require(err.where.line ? err.where.column != 0 : err.where.byte <= size);
+        return 0;
+    }
+    use(g);
+    orr_goal_free(g);
+    return 0;
+}
