@@ -2,7 +2,7 @@
 /* nccl_impl.h - shared by the files of nccl_goal/: the job as it was seen, GPU by GPU.
  *
  *     exports -> nccl_trace (rows by GPU) -> nccl_calls (which rows belong to which call, which kernel ran it)
- *             -> nccl_comms (who talks to whom) -> nccl_context (tags) -> nccl_rank, nccl_expand -> goal_pen
+ *             -> nccl_comms (who talks to whom) -> nccl_context (tags) -> nccl_rank, nccl_expand -> nccl_pen
  *
  * Texts (communicator hashes, ids, streams, nodes) are numbers of one table.  NONE: no such thing. */
 #ifndef ORR_SOURCES_NCCL_IMPL_H

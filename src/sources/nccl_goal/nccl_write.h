@@ -3,8 +3,8 @@
 #ifndef ORR_SOURCES_NCCL_WRITE_H
 #define ORR_SOURCES_NCCL_WRITE_H
 
-#include "goal_pen.h"
 #include "nccl_impl.h"
+#include "nccl_pen.h"
 
 #include "base/output.h"
 

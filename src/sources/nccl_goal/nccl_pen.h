@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_pen.h - lines of one rank's schedule, in GOAL's text.
+/* nccl_pen.h - lines of one rank's schedule, in GOAL's text.
  *
  *     orr__chain steps = {0};
  *     orr__pen_then(&pen, &steps, orr__pen_calc(&pen, 100, cpu));        // one after another
@@ -10,8 +10,8 @@
  *
  * Each operation has a label, l0, l1, .. in the order they are written; what is written is known by its first and its last
  * operation. */
-#ifndef ORR_SOURCES_GOAL_PEN_H
-#define ORR_SOURCES_GOAL_PEN_H
+#ifndef ORR_SOURCES_NCCL_PEN_H
+#define ORR_SOURCES_NCCL_PEN_H
 
 #include "base/buffer.h"
 
