@@ -131,7 +131,7 @@ static void next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, uint64_t fre
 /* What `bytes` more than one cost at G: exact for whole numbers, which wrap; else rounded down. */
 INLINE uint64_t wire_time(const orr_loggops *s, uint64_t more)
 {
-    return s->is_G_whole ? more * s->G_whole : (uint64_t)((double)more * s->opt.G);
+    return s->is_G_whole ? more * s->G_whole : lgs_whole((double)more * s->opt.G);
 }
 
 INLINE uint64_t more_bytes(uint64_t size, bool own)
