@@ -8,7 +8,7 @@
 
 static uint64_t wire_time(const orr_loggops *s, uint64_t size)
 {
-    return (uint64_t)((double)(size - 1) * s->opt.G);
+    return lgs_whole((double)(size - 1) * s->opt.G);
 }
 
 static uint64_t at_least_one(uint64_t size)

@@ -118,6 +118,12 @@ static inline uint64_t lgs_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Rounded down; what is too large becomes the largest number. */
+static inline uint64_t lgs_whole(double v)
+{
+    return v < 18446744073709551615.0 ? (uint64_t)v : UINT64_MAX;
+}
+
 static inline void lgs_raise(uint64_t *clock, uint64_t to)
 {
     if (*clock < to)

@@ -131,7 +131,7 @@ static void next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, uint64_t fre
 /* What `bytes` more than one cost at G: exact for whole numbers, which wrap; else rounded down. */
 INLINE uint64_t wire_time(const orr_loggops *s, uint64_t more)
 {
-    return s->is_G_whole ? more * s->G_whole : (uint64_t)((double)more * s->opt.G);
+    return s->is_G_whole ? more * s->G_whole : lgs_whole((double)more * s->opt.G);
 }
 
 INLINE uint64_t more_bytes(uint64_t size, bool own)
@@ -291,10 +291,10 @@ INLINE bool on_recv(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool ow
     const orr__goal_node *send = lgs_node(s, msg->host, msg->node);
     /* LGS2023 asks the receive's size here, and frees the sender's CPU with the receive's number. */
     const bool is_rendezvous = (own ? send->size : n->size) > s->opt.S;
-    const uint64_t when = own ? lgs_max(now, msg->time) : now;
+    const uint64_t when = own ? lgs_max(now, msg->time) : now; /* not before it was taken in */
     if (is_rendezvous)
         end_rendezvous(s, msg->host, msg->node, own ? send->cpu : n->cpu, own ? send->nic : n->nic,
-                       when);
+                       now);
     if (s->watch && !own)
         watch_late_recv(s, &s->queue.events[e], msg, is_rendezvous);
     if (s->watch)
