@@ -18,6 +18,7 @@ extern const cli_command cli_cmd_help;
 extern const cli_command cli_cmd_info;
 extern const cli_command cli_cmd_link;
 extern const cli_command cli_cmd_model;
+extern const cli_command cli_cmd_diff;
 extern const cli_command cli_cmd_report;
 extern const cli_command cli_cmd_run;
 extern const cli_command cli_cmd_scalesim;

@@ -6,6 +6,7 @@
 #include <orrery/check.h>
 #include <orrery/chrome_trace.h>
 #include <orrery/critical_path.h>
+#include <orrery/diff.h>
 #include <orrery/error.h>
 #include <orrery/feeder.h>
 #include <orrery/flexflow.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_source_faults.c - memory that runs out at every single place where a table of layers or a task graph is read
+/* test_source_faults.c - memory that runs out at every single place where a table of layers, a task graph or a linked trace is read
  * and expanded: it must be said that memory ran out, and sanitizers watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
@@ -7,6 +7,7 @@
 
 #include <orrery/flexflow.h>
 #include <orrery/layers.h>
+#include <orrery/pytorch.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 
@@ -68,6 +69,64 @@ static orr_code run_graph(bool is_compat)
     return code;
 }
 
+#define ATTRS                                                                                                    \
+    "[{\"name\":\"rf_id\",\"value\":1},{\"name\":\"fw_parent\",\"value\":0},{\"name\":\"seq_id\",\"value\":-1}," \
+    "{\"name\":\"scope\",\"value\":0},{\"name\":\"tid\",\"value\":1},{\"name\":\"fw_tid\",\"value\":0},"         \
+    "{\"name\":\"op_schema\",\"value\":\"\"}]"
+#define LINKED_NODE(id, name, parent, values, more)                                            \
+    "{\"id\":" id ",\"name\":\"" name "\",\"ctrl_deps\":" parent                               \
+    ",\"inputs\":{\"values\":[" values                                                         \
+    "],\"shapes\":[],\"types\":[\"Tensor(float)\"]},\"outputs\":{\"values\":[],\"shapes\":[]," \
+    "\"types\":[]},\"attrs\":" ATTRS more "}"
+#define TENSOR "[1,9,0,10,4,\"cuda:0\"]"
+
+static const char linked[] = "{\"schema\":\"1.1.1-chakra.0.0.4\",\"pid\":1,\"time\":\"t\",\"start_ts\":1,\"finish_ts\":2,\"nodes\":[" LINKED_NODE(
+    "4",
+    "a\\u00e4",
+    "1",
+    "{\"k\":1,\"k\":[0.5]}",
+    ",\"ts\":9,\"inclusive_dur\":5,\"exclusive_dur\":5") "," LINKED_NODE("1",
+                                                                         "[pytorch|profiler|execution_trace|thread]",
+                                                                         "0",
+                                                                         "",
+                                                                         "") "," LINKED_NODE("2", "## process_group:init ##", "1", "\"[{\\\"pg_name\\\": \\\"5\\\", \\\"ranks\\\": [0, 1]}]\"", "") "," LINKED_NODE("3", "c10d::send", "1", TENSOR ",1,0", ",\"ts\":1,\"inclusive_dur\":5,\"exclusive_dur\":5,\"pg_name\":\"5\"") "," LINKED_NODE("5",
+                                                                                                                                                                                                                                                                                                                                                  "record_param_comms",
+                                                                                                                                                                                                                                                                                                                                                  "1",
+                                                                                                                                                                                                                                                                                                                                                  TENSOR
+                                                                                                                                                                                                                                                                                                                                                  ",3,[\"5\",\"d\"],0,\"allreduce\"",
+                                                                                                                                                                                                                                                                                                                                                  ",\"sync_dep\":[7]") "," LINKED_NODE("6",
+                                                                                                                                                                                                                                                                                                                                                                                       "ncclKernel_AllReduce",
+                                                                                                                                                                                                                                                                                                                                                                                       "5",
+                                                                                                                                                                                                                                                                                                                                                                                       TENSOR,
+                                                                                                                                                                                                                                                                                                                                                                                       ",\"cat\":\"kernel\",\"stream\":20,\"ts\":9,\"inclusive_dur\":5,\"exclusive_dur\":5") "," LINKED_NODE("7",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             "k",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             "4",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             TENSOR,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             ",\"cat\":\"kernel\",\"stream\":7,\"ts\":2,\"inclusive_dur\":5,\"exclusive_dur\":5") "]}";
+
+static void count_line(void *sink, const char *line)
+{
+    *(size_t *)sink += strlen(line);
+}
+
+static orr_code run_linked(bool is_compat)
+{
+    orr_linked *l;
+    orr_trace *t = NULL;
+    size_t sum = 0;
+    orr_code code =
+        orr_linked_parse((orr_span){(const uint8_t *)linked, sizeof linked - 1}, "l.json",
+                         &(orr_linked_options){.is_compat = is_compat}, &l, &err);
+    if (!code)
+        code = orr_linked_trace(l, &(orr_pytorch_options){.is_compat = is_compat}, &t, NULL, &err);
+    CHECK(!code == (t != NULL));
+    if (!code && is_compat)
+        code = orr_linked_simulate(l, count_line, &sum, &err);
+    orr_trace_destroy(t);
+    orr_linked_free(l);
+    return code;
+}
+
 static void fail_each(orr_code (*work)(bool), bool is_compat)
 {
     for (long n = 0;; n++) {
@@ -95,11 +154,18 @@ TEST(test_source_faults__task_graphs)
     fail_each(run_graph, true);
 }
 
+TEST(test_source_faults__linked_traces)
+{
+    fail_each(run_linked, false);
+    fail_each(run_linked, true);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_source_faults__tables_of_layers),
         RUN(test_source_faults__task_graphs),
+        RUN(test_source_faults__linked_traces),
     };
     return RUN_ALL(tests);
 }

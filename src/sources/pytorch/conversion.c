@@ -107,8 +107,11 @@ static orr_code convert(orr__conversion *c, orr_trace **out)
     if (code || (code = index_nodes(c)))
         return code;
     find_parents(c);
-    if ((code = orr__find_calls(c)) || (code = orr__find_comm(c)) || (code = orr__find_order(c)) ||
-        (code = orr__find_data(c)) || (code = orr__settle_order(c)))
+    if ((code = orr__find_calls(c)) || (code = orr__find_comm(c)))
+        return code;
+    if (*c->lacks_memory)
+        return orr_no_memory(c->err);
+    if ((code = orr__find_order(c)) || (code = orr__find_data(c)) || (code = orr__settle_order(c)))
         return code;
     return orr__write_trace(c, out);
 }
@@ -127,7 +130,9 @@ static orr_code new_trace(const orr_linked *l,
                           orr_pytorch_report *report,
                           orr_error *err)
 {
+    bool lacks_memory = false;
     orr__conversion c = {.l = l,
+                         .lacks_memory = &lacks_memory,
                          .opt = opt,
                          .report = report,
                          .count = (uint32_t)l->node_count, /* orr__linked_add keeps it in range */

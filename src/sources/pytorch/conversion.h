@@ -76,6 +76,7 @@ typedef struct orr__conversion {
     uint32_t *before; /* the one before it on its thread; of kernels, on its stream */
     /* In the end: what place p waits for, dep[dep_first[p] .. dep_first[p + 1]). */
     uint32_t *dep_first, *dep;
+    bool *lacks_memory; /* set where nothing else can be said at once; asked after each step */
     orr_error *err;
 } orr__conversion;
 
@@ -121,13 +122,13 @@ int64_t orr__dtype_bytes(orr_str dtype);             /* 0: not known */
 /* Bytes of all tensors; or of the tensor argument with this number, from 0.  -1: there is none. */
 int64_t orr__io_bytes(const orr__linked_io *io, int argument);
 /* Whole numbers among the values, in order; how many, at most `room`. */
-int orr__io_numbers(const orr__linked_io *io, int64_t *out, int room);
+int orr__io_numbers(const orr__linked_io *io, int64_t *out, int room, bool *lacks_memory);
 typedef struct orr__recorded {
     orr_str collective, group; /* into the node's values */
     int64_t rank;              /* of the peer or the root in the group; for others one's own */
 } orr__recorded;
 /* What record_param_comms has as plain values, before it had attributes. */
-bool orr__io_recorded(const orr__linked_io *io, orr__recorded *out);
+bool orr__io_recorded(const orr__linked_io *io, orr__recorded *out, bool *lacks_memory);
 /* The storages of all tensors, added to *ids (sorted, each once). */
 bool orr__io_storages(const orr__linked_io *io, uint64_t **ids, size_t *count, size_t *room);
 

@@ -50,8 +50,9 @@ static orr__said said_by(const orr__conversion *c, uint32_t place)
         return orr__word_of_call(comm->collective);
     if (!orr_str_is(n->name, "record_param_comms"))
         return orr__word_of_call(n->name);
-    return orr__io_recorded(n->inputs, &recorded) ? orr__word_of_call(recorded.collective)
-                                                  : (orr__said){ORR__WORD_NONE, 0};
+    return orr__io_recorded(n->inputs, &recorded, c->lacks_memory)
+               ? orr__word_of_call(recorded.collective)
+               : (orr__said){ORR__WORD_NONE, 0};
 }
 
 static void find_kernels(finder *f)

@@ -91,7 +91,7 @@ static void hear_operator(hearing *h, const orr__linked_node *n)
                             said.kind == ORR_COLL_GATHER || said.kind == ORR_COLL_SCATTER);
     if (!is_message && !is_rooted)
         return;
-    const int count = orr__io_numbers(n->inputs, number, 2);
+    const int count = orr__io_numbers(n->inputs, number, 2, h->c->lacks_memory);
     if (count > 0)
         fill_number(&h->rank_in_group, number[0]);
     if (count > 1 && is_message)
@@ -101,7 +101,7 @@ static void hear_operator(hearing *h, const orr__linked_node *n)
 static void hear_recorded(hearing *h, const orr__linked_node *n)
 {
     orr__recorded r;
-    if (!orr__io_recorded(n->inputs, &r))
+    if (!orr__io_recorded(n->inputs, &r, h->c->lacks_memory))
         return;
     fill_text(&h->known.collective, r.collective);
     fill_text(&h->known.group, r.group);

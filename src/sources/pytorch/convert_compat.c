@@ -105,10 +105,11 @@ static bool sum_values(orr_json_value values, orr_json_value types, int64_t *sum
     return true;
 }
 
-static bool open_json(orr_str text, orr_json **j, orr_json_value *root)
+static orr_code open_json(orr_str text, orr_json **j, orr_json_value *root, orr_error *err)
 {
-    return !orr_json_open((orr_span){(const uint8_t *)text.ptr, text.len}, NULL, j, NULL) &&
-           !orr_json_only(*j, root, NULL);
+    const orr_span bytes = {(const uint8_t *)text.ptr, text.len};
+    const orr_code code = orr_json_open(bytes, NULL, j, err);
+    return code ? code : orr_json_only(*j, root, err);
 }
 
 static orr_code find_size(const writer *w, const orr__linked_node *n, int64_t *out)
@@ -116,12 +117,14 @@ static orr_code find_size(const writer *w, const orr__linked_node *n, int64_t *o
     orr_json *values = NULL, *types = NULL;
     orr_json_value v, t;
     *out = 0;
-    const bool ok = open_json(n->inputs->values, &values, &v) &&
-                    open_json(n->inputs->types, &types, &t) && sum_values(v, t, out);
+    orr_code code = open_json(n->inputs->values, &values, &v, w->err);
+    if (!code)
+        code = open_json(n->inputs->types, &types, &t, w->err);
+    const bool ok = !code && sum_values(v, t, out);
     orr_json_close(values);
     orr_json_close(types);
-    if (ok)
-        return ORR_OK;
+    if (ok || code == ORR_ENOMEM)
+        return code;
     const orr_where at = orr__linked_where(w->p->l, n);
     return orr_fail(w->err, ORR_EINPUT, &at,
                     "node %" PRIu64 ": among its inputs is a tensor that is not a list of 6 values",
@@ -146,7 +149,7 @@ static orr_code put_comm(writer *w, uint32_t item, orr_attr *attrs, size_t *coun
     int64_t kind, size;
     if (w->p->type[item] == ORR_NODE_COMM_COLL) {
         if (!find_collective(&w->plain, n->name, &kind))
-            return unknown_collective(w, n);
+            return w->plain.failed ? orr_no_memory(w->err) : unknown_collective(w, n);
         attrs[(*count)++] = whole("comm_type", kind);
     }
     const orr_code code = find_size(w, n, &size);

@@ -160,24 +160,32 @@ bool orr__io_storages(const orr__linked_io *io, uint64_t **ids, size_t *count, s
 
 /* ---- numbers and texts ---- */
 
-static bool open_values(const orr__linked_io *io, orr_json **j, orr_json_value *root)
+/* The text was read before, so all that can go wrong is memory. */
+static bool open_values(const orr__linked_io *io,
+                        orr_json **j,
+                        orr_json_value *root,
+                        bool *lacks_memory)
 {
     *j = NULL;
-    if (!io || !io->values.len ||
-        orr_json_open((orr_span){(const uint8_t *)io->values.ptr, io->values.len}, NULL, j, NULL))
+    if (!io || !io->values.len)
         return false;
-    if (!orr_json_only(*j, root, NULL))
+    const orr_span text = {(const uint8_t *)io->values.ptr, io->values.len};
+    orr_code code = orr_json_open(text, NULL, j, NULL);
+    if (!code)
+        code = orr_json_only(*j, root, NULL);
+    if (!code)
         return true;
+    *lacks_memory |= code == ORR_ENOMEM;
     orr_json_close(*j);
     return false;
 }
 
-int orr__io_numbers(const orr__linked_io *io, int64_t *out, int room)
+int orr__io_numbers(const orr__linked_io *io, int64_t *out, int room, bool *lacks_memory)
 {
     orr_json *j;
     orr_json_value root, item;
     int n = 0;
-    if (!open_values(io, &j, &root))
+    if (!open_values(io, &j, &root, lacks_memory))
         return 0;
     for (orr_json_iter it = orr_json_iterate(root); n < room && orr_json_next_value(&it, &item);) {
         if (orr_json_type_of(item) == ORR_JSON_INT && !orr_json_get_i64(item, &out[n], NULL))
@@ -221,11 +229,11 @@ static bool find_recorded(orr_json_value values, orr__recorded *out)
     return false;
 }
 
-bool orr__io_recorded(const orr__linked_io *io, orr__recorded *out)
+bool orr__io_recorded(const orr__linked_io *io, orr__recorded *out, bool *lacks_memory)
 {
     orr_json *j;
     orr_json_value root;
-    if (!open_values(io, &j, &root))
+    if (!open_values(io, &j, &root, lacks_memory))
         return false;
     const bool is_found = find_recorded(root, out);
     orr_json_close(j);

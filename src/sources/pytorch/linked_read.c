@@ -551,7 +551,7 @@ static orr_code keep_node(const reader *r, draft *d)
         d->node.kind = ORR__GROUPS;
         read_groups(r, d->value);
     }
-    if (!orr__linked_add(r->l, &d->node, d->has_comm ? &d->comm : NULL))
+    if (r->l->lacks_memory || !orr__linked_add(r->l, &d->node, d->has_comm ? &d->comm : NULL))
         return orr_no_memory(r->err);
     return ORR_OK;
 }

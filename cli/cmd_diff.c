@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_diff.c - orrery diff: two runs side by side, as a rule a measured one and its simulation. */
+#include "command.h"
+
+#include <orrery/chrome_trace.h>
+#include <orrery/diff.h>
+#include <orrery/issue_log.h>
+#include <orrery/units.h>
+
+#include <string.h>
+
+static const cli_option options[] = {
+    {"most", 'n', "N", "operators that are shown; 0: all", CLI_COUNT, 0, 1 << 30, "20"},
+    {"within", 'w', "PERCENT", "the answer is no (status 1) if the runs' lengths differ by more",
+     CLI_COUNT, 0, 1000000},
+    {"frequency", 0, "F", "cycles of logs, 1.5GHz or a number of MHz", .fallback = "1GHz"},
+    {"json", 0, NULL, "one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"FIRST", "a timeline: trace events (of the profiler, of orrery run), or a log of issued nodes",
+     CLI_ONCE},
+    {"SECOND", "another", CLI_ONCE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"A training step and a network:",
+     "orrery gen three_layer_data_parallel --ranks 16 -o step.orr", 0},
+    {"", "printf 'topology: [Switch]\\nnpus_count: [16]\\n' > net.yml", 0},
+    {"", "printf 'bandwidth: [50]\\nlatency: [500]\\n' >> net.yml", 0},
+    {"", "printf '{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,' > sys.json", 0},
+    {"", "printf '\"preferred-dataset-splits\":4,' >> sys.json", 0},
+    {"", "printf '\"all-reduce-implementation\":[\"ring\"]}' >> sys.json", 0},
+    {"Two simulations of it:", "orrery run step.orr -s sys.json -t net.yml --timeline a.json", 0},
+    {"", "orrery run step.orr -s sys.json -t net.yml -n aware --timeline b.json", 0},
+    {"Where the second one takes longer:", "orrery diff a.json b.json", 0},
+    {"For a script: is it within a tenth?", "orrery diff a.json b.json --within 10 --json", 0},
+    {0},
+};
+
+static orr_code read_log(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
+{
+    orr_issue_log *log;
+    uint64_t hz;
+    orr_code code = orr_frequency_parse(cli_text(c, "frequency"), &hz, err);
+    if (code || (code = orr_issue_log_read(path, NULL, &log, err)))
+        return code;
+    code = orr_issue_log_timeline(log, hz, out, err);
+    orr_issue_log_free(log);
+    return code;
+}
+
+static orr_code read_run(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
+{
+    *out = NULL;
+    if (orr_chrome_trace_recognise(path) == ORR_CHROME_TRACE_LINES)
+        return read_log(c, path, out, err);
+    return orr_chrome_trace_read(&path, 1, NULL, out, err);
+}
+
+static orr_code print(const cli_context *c, const orr_diff *d, orr_error *err)
+{
+    const orr_diff_style style = {.program = "orrery " ORRERY_VERSION,
+                                  .first = c->args[0],
+                                  .second = c->args[1],
+                                  .most = (size_t)cli_count(c, "most")};
+    orr_str text;
+    const orr_code code = cli_flag(c, "json") ? orr_diff_json(d, &style, &text, err)
+                                              : orr_diff_text(d, &style, &text, err);
+    if (!code)
+        fwrite(text.ptr, 1, text.len, stdout);
+    return code;
+}
+
+static bool is_within(const orr_diff *d, double percent)
+{
+    const double first = (double)d->whole[0], by = (double)d->whole[1] - first;
+    return (by < 0 ? -by : by) * 100 <= percent * first;
+}
+
+static orr_code diff_run(cli_context *c, orr_error *err)
+{
+    orr_timeline *runs[2] = {NULL, NULL};
+    orr_diff *d = NULL;
+    orr_code code = read_run(c, c->args[0], &runs[0], err);
+    if (!code)
+        code = read_run(c, c->args[1], &runs[1], err);
+    if (!code)
+        code = orr_diff_make(runs[0], runs[1], &d, err);
+    if (!code)
+        code = print(c, d, err);
+    if (!code && cli_given(c, "within") && !is_within(d, (double)cli_count(c, "within")))
+        cli_answer_no(c);
+    orr_diff_free(d);
+    orr_timeline_destroy(runs[0]);
+    orr_timeline_destroy(runs[1]);
+    return code;
+}
+
+const cli_command cli_cmd_diff = {
+    .name = "diff",
+    .summary = "compare two runs, such as a measured one and its simulation",
+    .description =
+        "Times by kind and by operator side by side, the largest difference first.  Time is that of a rank, on average; that of an "
+        "operator is its own, without the operators inside it.  Runs are timelines: files of PyTorch's profiler, what 'orrery "
+        "run --timeline' writes, other trace events, or a log of issued nodes.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also =
+        "orrery-convert(1), orrery-link(1), orrery-report(1), orrery-run(1), orrery-view(1)",
+    .run = diff_run,
+};

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff.c - figures of two timelines, operator by operator.
+ *
+ * A span's own time is its length without that of the spans directly inside it.  Spans of a track come by their
+ * beginnings, longer ones first, so a stack of those that are open is all that is needed; a span that sticks out of the one it
+ * began in is inside none.
+ *
+ * A first pass notes which run has which names.  What only one run knows belongs to what is around it: a profiler shows the
+ * calls of the driver inside operators, a trace only the operators.  Marks of a measured run that are nodes of the
+ * other, such as annotations, count as work.
+ *
+ * Cost: linear in the spans, but for sorting the names. */
+#include "diff_impl.h"
+
+#include "../base/map.h"
+
+#include <stdlib.h>
+
+typedef struct gatherer {
+    orr_diff *d;
+    const orr_timeline *t;
+    int run;
+    uint32_t *stack; /* of spans, on one track */
+    orr_ps *inside;  /* time of spans inside, by place in the stack */
+    size_t depth, stack_room, inside_room;
+    orr_map *ranks;
+    orr_ps first, last;
+    bool has_any;
+    bool is_host; /* the track is a thread */
+} gatherer;
+
+/* Which kind says most about what a thing is.  Kernels that send and receive may be taken for collectives. */
+static int weight(orr_span_kind kind)
+{
+    static const int8_t weights[ORR_SPAN_KINDS] = {
+        [ORR_SPAN_HOST] = 1,       [ORR_SPAN_COMPUTE] = 2, [ORR_SPAN_MEMORY] = 3,
+        [ORR_SPAN_COLLECTIVE] = 4, [ORR_SPAN_RECEIVE] = 5, [ORR_SPAN_SEND] = 5,
+    };
+    return weights[kind];
+}
+
+/* A log that does not say what nodes are has nothing but others. */
+static bool is_work(const orr_diff *d, int run, const orr_timespan *s)
+{
+    return s->kind != ORR_SPAN_PHASE && (s->kind != ORR_SPAN_OTHER || d->store->takes_others[run]);
+}
+
+static bool has_others_only(const orr_timeline *t)
+{
+    const orr_timeline_parts *p = orr_timeline_look(t);
+    for (uint32_t i = 0; i < p->span_count; i++) {
+        if (p->spans[i].kind != ORR_SPAN_OTHER)
+            return false;
+    }
+    return true;
+}
+
+/* ---- names ---- */
+
+static bool note_name(orr_diff *d, const orr_timeline *t, const orr_timespan *s, int run)
+{
+    struct orr__diff_store *store = d->store;
+    uint32_t which;
+    const uint32_t known = orr_intern_count(store->names);
+    if (!orr_intern_add(store->names, orr_timeline_text(t, s->name), &which) ||
+        !orr_grow(&store->rows, &store->room, (size_t)which + 1) ||
+        !orr_grow(&store->runs, &store->runs_room, (size_t)which + 1))
+        return false;
+    if (which == known) {
+        store->runs[which] = 0;
+        store->rows[which] =
+            (orr_diff_row){.name = orr_intern_get(store->names, which), .kind = s->kind};
+    }
+    if (weight(s->kind) > weight(store->rows[which].kind))
+        store->rows[which].kind = s->kind;
+    store->runs[which] |= (uint8_t)(1 << run);
+    return true;
+}
+
+static bool note_names(orr_diff *d, const orr_timeline *t, int run)
+{
+    const orr_timeline_parts *p = orr_timeline_look(t);
+    d->store->takes_others[run] = has_others_only(t);
+    for (uint32_t i = 0; i < p->span_count; i++) {
+        if (is_work(d, run, &p->spans[i]) && !note_name(d, t, &p->spans[i], run))
+            return false;
+    }
+    return true;
+}
+
+/* The row of a span; NULL: nobody calls this work. */
+static orr_diff_row *row_of(const gatherer *g, const orr_timespan *s, bool *is_shared)
+{
+    const struct orr__diff_store *store = g->d->store;
+    uint32_t which;
+    if (!orr_intern_find(store->names, orr_timeline_text(g->t, s->name), &which))
+        return NULL;
+    *is_shared = store->runs[which] & 1 << !g->run;
+    return &store->rows[which];
+}
+
+/* ---- times ---- */
+
+/* The innermost open span ends here. */
+static void close_span(gatherer *g)
+{
+    bool is_shared;
+    const orr_timespan *s = &orr_timeline_look(g->t)->spans[g->stack[--g->depth]];
+    orr_diff_row *row = row_of(g, s, &is_shared);
+    row->count[g->run]++;
+    row->time[g->run] += s->end - s->start - g->inside[g->depth];
+}
+
+static bool open_span(gatherer *g, uint32_t number)
+{
+    const orr_timespan *spans = orr_timeline_look(g->t)->spans, *s = &spans[number];
+    bool is_shared;
+    while (g->depth && spans[g->stack[g->depth - 1]].end <= s->start)
+        close_span(g);
+    const bool is_inside = g->depth && s->end <= spans[g->stack[g->depth - 1]].end;
+    if (is_inside && row_of(g, s, &is_shared) && !is_shared)
+        return true; /* part of what is around it */
+    if (is_inside)
+        g->inside[g->depth - 1] += s->end - s->start;
+    if (!orr_grow(&g->stack, &g->stack_room, g->depth + 1) ||
+        !orr_grow(&g->inside, &g->inside_room, g->depth + 1))
+        return false;
+    g->stack[g->depth] = number;
+    g->inside[g->depth++] = 0;
+    return true;
+}
+
+static void note_extent(gatherer *g, const orr_timespan *s)
+{
+    g->first = g->has_any && g->first < s->start ? g->first : s->start;
+    g->last = g->has_any && g->last > s->end ? g->last : s->end;
+    g->has_any = true;
+}
+
+/* A mark counts where the other run has a node for it, on threads: on streams it only covers kernels. */
+static bool counts(const gatherer *g, const orr_timespan *s)
+{
+    bool is_shared;
+    if (is_work(g->d, g->run, s))
+        return true;
+    return s->kind == ORR_SPAN_OTHER && g->is_host && row_of(g, s, &is_shared) && is_shared;
+}
+
+static bool is_thread(const orr_timeline_parts *p, uint32_t track)
+{
+    for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
+        if (p->spans[p->order[k]].kind == ORR_SPAN_HOST)
+            return true;
+    }
+    return false;
+}
+
+static bool gather_track(gatherer *g, const orr_timeline_parts *p, uint32_t track)
+{
+    g->is_host = is_thread(p, track);
+    for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
+        const orr_timespan *s = &p->spans[p->order[k]];
+        if (!counts(g, s))
+            continue;
+        if (!open_span(g, p->order[k]) || !orr_map_put(g->ranks, p->tracks[track].rank, 0, NULL))
+            return false;
+        note_extent(g, s);
+    }
+    while (g->depth)
+        close_span(g);
+    return true;
+}
+
+static orr_code gather(orr_diff *d, const orr_timeline *t, int run, orr_error *err)
+{
+    const orr_timeline_parts *p = orr_timeline_look(t);
+    gatherer g = {.d = d, .t = t, .run = run, .ranks = orr_map_create(64)};
+    bool ok = g.ranks;
+    for (uint32_t track = 0; track < p->track_count && ok; track++)
+        ok = gather_track(&g, p, track);
+    d->ranks[run] = ok ? (uint32_t)orr_map_count(g.ranks) : 0;
+    d->whole[run] = g.has_any ? g.last - g.first : 0;
+    orr_free(g.stack);
+    orr_free(g.inside);
+    orr_map_destroy(g.ranks);
+    return ok ? ORR_OK : orr_no_memory(err);
+}
+
+/* ---- order ---- */
+
+typedef struct keyed {
+    orr_diff_row row;
+    orr_ps key; /* how much the means differ */
+} keyed;
+
+static orr_ps difference(const orr_diff *d, const orr_diff_row *r)
+{
+    const orr_ps by = orr__diff_mean(d, r, 1) - orr__diff_mean(d, r, 0);
+    return by < 0 ? -by : by;
+}
+
+static int compare_names(orr_str a, orr_str b)
+{
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    return order ? order : a.len < b.len ? -1 : a.len > b.len;
+}
+
+static int by_difference(const void *a, const void *b)
+{
+    const keyed *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key > y->key ? -1 : 1;
+    return compare_names(x->row.name, y->row.name);
+}
+
+static orr_code sort_rows(const orr_diff *d, orr_diff_row *rows, size_t count, orr_error *err)
+{
+    keyed *keys = orr_alloc(count + 1, sizeof *keys);
+    if (!keys)
+        return orr_no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (keyed){rows[i], difference(d, &rows[i])};
+    qsort(keys, count, sizeof *keys, by_difference);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = keys[i].row;
+    orr_free(keys);
+    return ORR_OK;
+}
+
+static void sum_kinds(orr_diff *d)
+{
+    struct orr__diff_store *s = d->store;
+    size_t kept = 0;
+    for (int kind = 0; kind < ORR_SPAN_KINDS; kind++)
+        s->kinds[kind] = (orr_diff_row){.name = orr_str_of(orr_span_kind_name((orr_span_kind)kind)),
+                                        .kind = (orr_span_kind)kind};
+    for (size_t i = 0; i < orr_intern_count(s->names); i++) {
+        orr_diff_row *to = &s->kinds[s->rows[i].kind];
+        for (int run = 0; run < 2; run++) {
+            to->count[run] += s->rows[i].count[run];
+            to->time[run] += s->rows[i].time[run];
+        }
+    }
+    for (int kind = 0; kind < ORR_SPAN_KINDS; kind++) {
+        if (s->kinds[kind].count[0] || s->kinds[kind].count[1])
+            s->kinds[kept++] = s->kinds[kind];
+    }
+    d->kinds = s->kinds;
+    d->kind_count = kept;
+}
+
+/* What was always part of something else has no row. */
+static size_t keep_counted(struct orr__diff_store *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < orr_intern_count(s->names); i++) {
+        if (s->rows[i].count[0] || s->rows[i].count[1])
+            s->rows[kept++] = s->rows[i];
+    }
+    return kept;
+}
+
+static orr_code make(orr_diff *d, const orr_timeline *a, const orr_timeline *b, orr_error *err)
+{
+    struct orr__diff_store *s = d->store = orr_alloc(1, sizeof *s);
+    if (!s || !(s->arena = orr_arena_create()) || !(s->names = orr_intern_create()))
+        return orr_no_memory(err);
+    if (!note_names(d, a, 0) || !note_names(d, b, 1))
+        return orr_no_memory(err);
+    orr_code code = gather(d, a, 0, err);
+    if (!code)
+        code = gather(d, b, 1, err);
+    if (code)
+        return code;
+    sum_kinds(d);
+    d->operators = s->rows;
+    d->operator_count = keep_counted(s);
+    code = sort_rows(d, s->rows, d->operator_count, err);
+    return code ? code : sort_rows(d, s->kinds, d->kind_count, err);
+}
+
+orr_code orr_diff_make(const orr_timeline *first,
+                       const orr_timeline *second,
+                       orr_diff **out,
+                       orr_error *err)
+{
+    *out = orr_alloc(1, sizeof **out);
+    if (!*out)
+        return orr_no_memory(err);
+    const orr_code code = make(*out, first, second, err);
+    if (code) {
+        orr_diff_free(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
+void orr_diff_free(orr_diff *d)
+{
+    if (!d)
+        return;
+    if (d->store) {
+        orr_arena_destroy(d->store->arena);
+        orr_intern_destroy(d->store->names);
+        orr_free(d->store->rows);
+        orr_free(d->store->runs);
+    }
+    orr_free(d->store);
+    orr_free(d);
+}
