@@ -268,8 +268,8 @@ static orr_code compare_ranks(cli_context *c,
                               orr_check_report **out,
                               orr_error *err)
 {
-    orr_code code = orr_check_set(s, NULL, out, err);
-    if (code)
+    orr_code code = orr_set_rank_count(s) > 1 ? orr_check_set(s, NULL, out, err) : ORR_OK;
+    if (code || !*out)
         return code;
     for (size_t i = 0; i < (*out)->finding_count; i++)
         cli_note(c, "%s\n", (*out)->findings[i].text);

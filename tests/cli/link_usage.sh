@@ -11,6 +11,7 @@ try host.json device.json host.json -o x.et
 try --ranks . host.json -o x.orr
 try --compat host.json -o x.json
 try --compress host.json device.json -o x.et
+try - host.json -o x.et
 try --step two host.json device.json -o x.et
 try --step 7 host.json device.json -o x.et
 try -q --step 1 host.json device.json -o x.et

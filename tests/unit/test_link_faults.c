@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_link_faults.c - memory that runs out at every single place of linking: of a pair in both ways, and of a job of two
- * ranks with its timeline.  It must be said that memory ran out, and sanitizers watch that nothing leaks.
+ * ranks with its set and its timeline.  It must be said that memory ran out, and sanitizers watch that nothing leaks.
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
@@ -41,8 +41,11 @@ static orr_code run_job(void)
     static const char *const paths[] = {"."};
     orr_link_job *job;
     orr_timeline *t = NULL;
+    const orr_set *s;
     orr_code code = orr_link_job_open(paths, 1, &(orr_link_options){.threads = 1}, &job, &err);
     CHECK(!code == (job != NULL));
+    if (!code)
+        code = orr_link_job_set(job, &s, &err);
     if (!code)
         code = orr_link_job_timeline(job, &t, &err);
     orr_timeline_destroy(t);

@@ -131,6 +131,9 @@ static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
                          .pid = ORR__NO_NUMBER};
     if (!f.path)
         return orr_no_memory(err);
+    if (strcmp(path, "-") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "standard input can be read only once: traces must be files");
     const orr_code code = probe_file(&f, err);
     if (code)
         return code;
