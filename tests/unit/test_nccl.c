@@ -280,7 +280,7 @@ TEST(test_nccl__tags_fit_what_they_were_asked_to_fit)
     CHECK_CODE(convert(&s, (orr_nccl_options){.context_width = 1}, &r), ORR_EINPUT,
                &err); /* 41 contexts */
     CHECK_CODE(
-        convert(&s, (orr_nccl_options){.id_width = 1, .context_width = 9, .tag_bits = 32}, &r),
+        convert(&s, (orr_nccl_options){.id_width = 1, .context_width = 10, .tag_bits = 32}, &r),
         ORR_EINPUT, &err);
 }
 

@@ -31,7 +31,12 @@ static orr__ends write_transfer(orr__writer *w,
     const orr__job *j = w->job;
     const orr__comm *comm = &j->comms.all.at[c->comm];
     const orr__seat *peer = orr__comm_seat(&j->comms, comm, t->peer);
-    orr__lane l = {.w = w, .call = c, .cpu = cpu, .protocol = t->protocol, .next_id = t->first_id};
+    orr__lane l = {.w = w,
+                   .call = c,
+                   .cpu = cpu,
+                   .protocol = t->protocol,
+                   .next_id = t->first_id,
+                   .context = j->first_class_context + orr__message_class(j, c->comm, t->size)};
     const uint64_t count = orr__transfer_messages(t);
     if (!peer || count > 1u << 20) {
         orr__writer_fail(w,
@@ -68,9 +73,12 @@ static orr__ends write_p2p(orr__writer *w, const orr__call *c, uint32_t *cpu)
     if (count == 1)
         return write_transfer(w, c, rows, first);
     const orr__fork f = orr__pen_fork(&w->pen, first);
-    for (uint32_t i = 0; i < count && !w->code; i++)
-        if (!orr__transfer_is_cut(w->job, w->gpu, c, &rows[i]))
+    for (uint32_t i = 0; i < count && !w->code; i++) {
+        if (orr__transfer_is_cut(w->job, w->gpu, c, &rows[i]))
+            w->left_out++;
+        else
             orr__pen_branch(&w->pen, &f, write_transfer(w, c, &rows[i], first + i));
+    }
     return orr__pen_join(&w->pen, &f, first);
 }
 
@@ -104,9 +112,14 @@ static orr__ends write_group(stream_writer *s, uint32_t call)
     while (first && calls[first - 1].group == group)
         first--;
     const orr__fork f = orr__pen_fork(&w->pen, s->cpu);
-    for (size_t i = first; i < s->g->calls.count && calls[i].group == group && !w->code; i++)
-        if (calls[i].has_time && is_member(s, &calls[i], group) && is_written(w, &calls[i]))
+    for (size_t i = first; i < s->g->calls.count && calls[i].group == group && !w->code; i++) {
+        if (!calls[i].has_time || !is_member(s, &calls[i], group))
+            continue;
+        if (is_written(w, &calls[i]))
             orr__pen_branch(&w->pen, &f, write_call(w, &calls[i], &cpu));
+        else
+            w->left_out += orr__call_is_known(&calls[i]);
+    }
     s->bound = cpu > s->bound ? cpu : s->bound;
     return orr__pen_join(&w->pen, &f, s->cpu);
 }
