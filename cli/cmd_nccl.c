@@ -56,8 +56,9 @@ void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r)
         cli_note(c, "no communicator is announced: they are made of the GPUs that use them\n");
     remark(c, r->by_time, "GPU's kernels were found by time, not by stream",
            "GPUs' kernels were found by time, not by stream");
-    remark(c, r->left_out_calls, "call is left out: details are missing, or a rank of it is",
-           "calls are left out: details are missing, or a rank of them is");
+    remark(c, r->left_out_calls,
+           "call or message is left out: its details or its partners are missing",
+           "calls or messages are left out: their details or partners are missing");
     remark(c, r->overlaps, "operation began before the one before it on its stream had ended",
            "operations began before the one before them on their stream had ended");
     if (r->most_tag >= UINT32_MAX)

@@ -217,6 +217,33 @@ TEST(test_nccl__payloads_are_calls)
                &err); /* the old one knows none */
 }
 
+TEST(test_nccl__payloads_as_json_by_number)
+{
+    orr_sqlite *db;
+    orr_nccl_report r;
+    const char *const paths[] = {"json.sqlite"};
+    const orr_nccl_options opt = {.output = "json.goal"};
+    CHECK_OK(orr_sqlite_create("json.sqlite", &db, &err), &err);
+    CHECK_OK(
+        orr_sqlite_run(
+            db,
+            "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, textId INTEGER, globalTid INTEGER, jsonTextId INTEGER);"
+            "CREATE TABLE StringIds (id INTEGER, value TEXT);"
+            "INSERT INTO StringIds VALUES (1, 'ncclCommInitRankConfig'),"
+            "(2, '{\"NCCL communicator ID\": 7, \"No. of ranks\": 2, \"Rank\": 1}'),"
+            "(3, '{\"NCCL communicator ID\": 7, \"No. of ranks\": 2, \"Rank\": 0}'), (4, 'ncclAllReduce'),"
+            "(5, '{\"NCCL communicator ID\": 7, \"Message size [bytes]\": \"2,097,152\"}');"
+            "INSERT INTO NVTX_EVENTS VALUES (1, 2, 1, 16777216, 2), (1, 2, 1, 33554432, 3), (5, 6, 4, 16777216, 5),"
+            "(5, 6, 4, 33554432, 5)",
+            &err),
+        &err);
+    orr_sqlite_close(db);
+    CHECK_OK(orr_nccl_convert(paths, 1, &opt, &r, &err), &err);
+    CHECK(!r.is_inferred && r.ranks == 2 && r.communicators == 1 && r.calls == 2);
+    /* 32 channels of 64 KiB, a ring of two: each sends its half twice, a slice of 32 KiB each time */
+    CHECK_EQ_U(r.messages, 32 * 2 * 2);
+}
+
 TEST(test_nccl__calls_that_a_rank_lacks_are_left_out)
 {
     orr_nccl_report all, some;
@@ -253,7 +280,7 @@ TEST(test_nccl__tags_fit_what_they_were_asked_to_fit)
     CHECK_CODE(convert(&s, (orr_nccl_options){.context_width = 1}, &r), ORR_EINPUT,
                &err); /* 41 contexts */
     CHECK_CODE(
-        convert(&s, (orr_nccl_options){.id_width = 1, .context_width = 9, .tag_bits = 32}, &r),
+        convert(&s, (orr_nccl_options){.id_width = 1, .context_width = 10, .tag_bits = 32}, &r),
         ORR_EINPUT, &err);
 }
 
@@ -301,6 +328,7 @@ int main(void)
         RUN(test_nccl__an_algorithm_that_nobody_knows),
         RUN(test_nccl__texts_by_number_and_little_memory_change_nothing),
         RUN(test_nccl__payloads_are_calls),
+        RUN(test_nccl__payloads_as_json_by_number),
         RUN(test_nccl__calls_that_a_rank_lacks_are_left_out),
         RUN(test_nccl__a_missing_file_is_a_missing_rank),
         RUN(test_nccl__tags_fit_what_they_were_asked_to_fit),

@@ -201,17 +201,44 @@ static bool count_up(orr_map *m, uint64_t key, uint64_t by, uint64_t *out)
     return orr_map_put(m, key, before + (uint32_t)by, NULL);
 }
 
-static uint64_t pair_key(const orr__call *c, uint64_t peer)
+/* Messages of one size in one communicator are a class: they are numbered on their own, so that one that was captured at
+ * one end only shifts none of another size.  NCCL matches in order, so the n-th of a size meets the n-th of that size. */
+static orr_str class_key(uint32_t comm, uint64_t bytes, char room[12])
 {
-    return (uint64_t)c->comm << 33 | (peer & UINT32_MAX) << 1 | (c->op == ORR_NCCL_SEND);
+    memcpy(room, &comm, sizeof comm);
+    memcpy(room + sizeof comm, &bytes, sizeof bytes);
+    return (orr_str){.ptr = room, .len = 12};
 }
 
-static bool number_transfers(orr__gpu *g, const orr__call *c, orr_map *pairs)
+uint32_t orr__message_class(const orr__job *j, uint32_t comm, uint64_t bytes)
+{
+    char room[12];
+    uint32_t number;
+    return orr_intern_find(j->classes, class_key(comm, bytes, room), &number) ? number : 0;
+}
+
+static bool number_messages(
+    orr__job *j, const orr__call *c, const orr__transfer *t, orr_map *pairs, uint64_t *first)
+{
+    char room[12];
+    uint32_t number;
+    if (!orr_intern_add(j->classes, class_key(c->comm, t->size, room), &number))
+        return false;
+    const uint64_t key =
+        (uint64_t)number << 32 | (t->peer & INT32_MAX) << 1 | (c->op == ORR_NCCL_SEND);
+    return count_up(pairs, key, orr__transfer_messages(t), first);
+}
+
+static bool number_transfers(orr__job *j, orr__gpu *g, orr__call *c, orr_map *pairs)
 {
     orr__transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
+    if (c->is_payload) {
+        const orr__transfer t = {.size = c->bytes, .peer = c->peer};
+        return number_messages(j, c, &t, pairs, &c->sequence);
+    }
     for (uint32_t i = 0; i < c->row_count; i++) {
         orr__transfer *t = &rows[c->first_row + i];
-        if (!count_up(pairs, pair_key(c, t->peer), orr__transfer_messages(t), &t->first_id))
+        if (!number_messages(j, c, t, pairs, &t->first_id))
             return false;
     }
     return true;
@@ -227,10 +254,8 @@ static orr_code own_contexts(orr__job *j, uint32_t gpu, orr_error *err)
         orr__call *c = &g->calls.at[i];
         if (!orr__op_is_p2p(c->op))
             is_good = count_up(counters, c->comm, 1, &c->sequence);
-        else if (c->is_payload)
-            is_good = count_up(pairs, pair_key(c, c->peer), 1, &c->sequence);
         else
-            is_good = number_transfers(g, c, pairs);
+            is_good = number_transfers(j, g, c, pairs);
     }
     orr_map_destroy(counters);
     orr_map_destroy(pairs);

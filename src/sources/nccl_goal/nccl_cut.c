@@ -2,7 +2,8 @@
 /* nccl_cut.c - calls that were profiled on all of their ranks: the others have no partners, and would wait for ever.
  *
  * Captures begin and end at different calls on different ranks.  Calls are numbered from the first row of an export on, so
- * what a communicator's ranks have in common is a range of numbers; so is what the two ends of a pair have in common.
+ * what a communicator's ranks have in common is a range of numbers; so is what the two ends of a pair have in common of one
+ * size of messages.
  * All collectives also get the numbers here that stand for them in tags. */
 #include "nccl_write.h"
 
@@ -29,8 +30,9 @@ static orr_code survey_collective(orr__job *j, uint32_t gpu, const orr__call *c,
 /* ---- pairs ---- */
 
 static uint64_t pair_key(
-    const orr__job *j, uint32_t gpu, const orr__call *c, uint64_t peer, bool *is_known)
+    const orr__job *j, uint32_t gpu, const orr__call *c, const orr__transfer *t, bool *is_known)
 {
+    const uint64_t peer = t->peer;
     const orr__comm *comm = &j->comms.all.at[c->comm];
     const orr__seat *me = orr__comm_seat_of(&j->comms, comm, gpu);
     *is_known = me && orr__comm_seat(&j->comms, comm, peer);
@@ -38,7 +40,8 @@ static uint64_t pair_key(
     const uint64_t from = c->op == ORR_NCCL_SEND ? mine : peer,
                    to = c->op == ORR_NCCL_SEND ? peer : mine;
     /* ranks are below 2^20 here, or the job would have a million GPUs in one communicator */
-    return (uint64_t)c->comm << 40 | (from & 0xfffff) << 20 | (to & 0xfffff);
+    return (uint64_t)orr__message_class(j, c->comm, t->size) << 40 | (from & 0xfffff) << 20 |
+           (to & 0xfffff);
 }
 
 static orr__pair *find_pair(orr__job *j, uint64_t key)
@@ -59,7 +62,7 @@ static orr_code survey_transfer(
 {
     bool is_known;
     char name[96];
-    const uint64_t key = pair_key(j, gpu, c, t->peer, &is_known);
+    const uint64_t key = pair_key(j, gpu, c, t, &is_known);
     const int side = c->op == ORR_NCCL_SEND;
     if (!is_known)
         return orr_fail(err, ORR_EINPUT, NULL, "%s: communicator %s has no rank %" PRIu64,
@@ -140,13 +143,13 @@ orr_code orr__cut_survey(orr__job *j, orr_error *err)
     for (size_t i = 0; i < j->comms.all.count && !code; i++) {
         orr__comm *comm = &j->comms.all.at[i];
         intersect(&j->comms, comm);
-        comm->first_context =
-            context; /* of all its messages between two ranks; its collectives follow */
-        context += 1 + comm->operations;
+        comm->first_context = context;
+        context += comm->operations;
         if (!j->opt->allows_unmatched)
             code = check_members(j, comm, err);
     }
-    j->contexts = context;
+    j->first_class_context = context;
+    j->contexts = context + orr_intern_count(j->classes);
     return code;
 }
 
@@ -158,8 +161,7 @@ bool orr__transfer_is_cut(const orr__job *j,
     bool is_known;
     if (j->opt->is_compat || j->opt->allows_unmatched)
         return false;
-    const uint32_t at =
-        orr_map_find(j->pair_of, pair_key(j, gpu, c, t->peer, &is_known), ORR__NONE);
+    const uint32_t at = orr_map_find(j->pair_of, pair_key(j, gpu, c, t, &is_known), ORR__NONE);
     const orr__pair *p = at == ORR__NONE ? NULL : &j->pairs.at[at];
     const uint64_t end = t->first_id + orr__transfer_messages(t);
     return !p || t->first_id < p->low[0] || t->first_id < p->low[1] || end > p->high[0] ||
@@ -193,5 +195,5 @@ bool orr__call_is_cut(const orr__job *j, uint32_t gpu, const orr__call *c)
 uint64_t orr__call_context(const orr__job *j, const orr__call *c)
 {
     const orr__comm *comm = &j->comms.all.at[c->comm];
-    return comm->first_context + (orr__op_is_p2p(c->op) ? 0 : 1 + c->sequence);
+    return comm->first_context + c->sequence;
 }

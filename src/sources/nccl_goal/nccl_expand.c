@@ -346,7 +346,11 @@ static orr__ends one_channel(orr__plan *p,
                              uint32_t cpu,
                              const orr__work *work)
 {
-    orr__lane l = {.w = p->w, .call = p->call, .cpu = cpu, .protocol = p->info->protocol};
+    orr__lane l = {.w = p->w,
+                   .call = p->call,
+                   .cpu = cpu,
+                   .protocol = p->info->protocol,
+                   .context = orr__call_context(p->w->job, p->call)};
     if (p->comm->seats == 1 && !is_old(p)) /* nobody to talk to */
         return orr__pen_calc(&p->w->pen, 0, cpu);
     return expand(p, &l, channel, work);

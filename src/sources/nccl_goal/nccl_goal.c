@@ -36,8 +36,10 @@ static orr_code init_job(orr__job *j,
                     .gpu_of = orr_map_create(64),
                     .member_of = orr_map_create(64),
                     .pair_of = orr_map_create(64),
+                    .classes = orr_intern_create(),
                     .budget = opt->memory ? opt->memory : default_budget};
-    const bool is_there = j->arena && j->texts && j->gpu_of && j->member_of && j->pair_of;
+    const bool is_there =
+        j->arena && j->texts && j->gpu_of && j->member_of && j->pair_of && j->classes;
     return is_there ? ORR_OK : orr_no_memory(err);
 }
 
@@ -55,6 +57,7 @@ static void fini_job(orr__job *j)
     orr_map_destroy(j->gpu_of);
     orr_map_destroy(j->member_of);
     orr_map_destroy(j->pair_of);
+    orr_intern_destroy(j->classes);
     orr_intern_destroy(j->texts);
     orr_arena_destroy(j->arena);
 }

@@ -207,6 +207,8 @@ typedef struct orr__job {
     orr__comms comms;
     ORR__ROWS(orr__pair) pairs;
     orr_map *pair_of;
+    orr_intern *classes; /* of messages between two ranks: communicator and size */
+    uint64_t first_class_context;
     uint64_t contexts; /* how many different ones tags have, our own way */
     orr_progress progress;
     uint64_t most_grid; /* blocks of an NCCL kernel */
@@ -254,6 +256,7 @@ orr_code orr__log_next(orr__log *l, orr__log_line *out, orr_error *err) ORR_MUST
 
 /* nccl_context.c: the part of tags that belongs to a call. */
 uint64_t orr__transfer_messages(const orr__transfer *t);
+uint32_t orr__message_class(const orr__job *j, uint32_t comm, uint64_t bytes);
 uint64_t orr__tuple_hash(const uint64_t *numbers, size_t count);
 /* 2: data parallel, 1: pipeline parallel, 0: neither. */
 uint32_t orr__parallelism(const char *letters, size_t count);

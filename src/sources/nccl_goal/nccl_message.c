@@ -124,7 +124,7 @@ static orr__ends message(orr__lane *l, bool is_send, uint32_t gpu, uint64_t byte
                       .digits = is_old ? OLD_DIGITS : w->tags.digits,
                       .is_send = is_send};
     const uint64_t id = is_old ? old_id(l, m.peer, is_send) : own_id(l, m.peer, is_send);
-    const uint64_t context = is_old ? l->call->context : orr__call_context(j, l->call);
+    const uint64_t context = is_old ? l->call->context : l->context;
     if (w->matching)
         match(l, &m, id, context, bytes);
     m.tag = is_old ? id * (OLD_MOST_CONTEXT + 1) + context : make_tag(w, id, context);

@@ -118,6 +118,12 @@ void orr__pen_then(orr__pen *p, orr__chain *c, orr__ends next)
     c->has_any = true;
 }
 
+void orr__pen_beside(orr__pen *p, const orr__chain *c, orr__ends side)
+{
+    if (c->has_any && !side.is_empty)
+        orr__pen_requires(p, side.first, c->all.last);
+}
+
 orr__ends orr__pen_chained(const orr__chain *c)
 {
     return (orr__ends){.first = c->all.first, .last = c->all.last, .is_empty = !c->has_any};

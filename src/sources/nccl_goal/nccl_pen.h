@@ -55,6 +55,8 @@ typedef struct orr__message {
 orr__ends orr__pen_message(orr__pen *p, const orr__message *m);
 
 void orr__pen_then(orr__pen *p, orr__chain *c, orr__ends next);
+/* After what the chain has, but what comes next does not wait for it. */
+void orr__pen_beside(orr__pen *p, const orr__chain *c, orr__ends side);
 orr__ends orr__pen_chained(const orr__chain *c);
 orr__fork orr__pen_fork(orr__pen *p, uint32_t cpu);
 void orr__pen_branch(orr__pen *p, const orr__fork *f, orr__ends branch);

@@ -31,7 +31,12 @@ static orr__ends write_transfer(orr__writer *w,
     const orr__job *j = w->job;
     const orr__comm *comm = &j->comms.all.at[c->comm];
     const orr__seat *peer = orr__comm_seat(&j->comms, comm, t->peer);
-    orr__lane l = {.w = w, .call = c, .cpu = cpu, .protocol = t->protocol, .next_id = t->first_id};
+    orr__lane l = {.w = w,
+                   .call = c,
+                   .cpu = cpu,
+                   .protocol = t->protocol,
+                   .next_id = t->first_id,
+                   .context = j->first_class_context + orr__message_class(j, c->comm, t->size)};
     const uint64_t count = orr__transfer_messages(t);
     if (!peer || count > 1u << 20) {
         orr__writer_fail(w,
@@ -68,9 +73,12 @@ static orr__ends write_p2p(orr__writer *w, const orr__call *c, uint32_t *cpu)
     if (count == 1)
         return write_transfer(w, c, rows, first);
     const orr__fork f = orr__pen_fork(&w->pen, first);
-    for (uint32_t i = 0; i < count && !w->code; i++)
-        if (!orr__transfer_is_cut(w->job, w->gpu, c, &rows[i]))
+    for (uint32_t i = 0; i < count && !w->code; i++) {
+        if (orr__transfer_is_cut(w->job, w->gpu, c, &rows[i]))
+            w->left_out++;
+        else
             orr__pen_branch(&w->pen, &f, write_transfer(w, c, &rows[i], first + i));
+    }
     return orr__pen_join(&w->pen, &f, first);
 }
 
@@ -104,9 +112,14 @@ static orr__ends write_group(stream_writer *s, uint32_t call)
     while (first && calls[first - 1].group == group)
         first--;
     const orr__fork f = orr__pen_fork(&w->pen, s->cpu);
-    for (size_t i = first; i < s->g->calls.count && calls[i].group == group && !w->code; i++)
-        if (calls[i].has_time && is_member(s, &calls[i], group) && is_written(w, &calls[i]))
+    for (size_t i = first; i < s->g->calls.count && calls[i].group == group && !w->code; i++) {
+        if (!calls[i].has_time || !is_member(s, &calls[i], group))
+            continue;
+        if (is_written(w, &calls[i]))
             orr__pen_branch(&w->pen, &f, write_call(w, &calls[i], &cpu));
+        else
+            w->left_out += orr__call_is_known(&calls[i]);
+    }
     s->bound = cpu > s->bound ? cpu : s->bound;
     return orr__pen_join(&w->pen, &f, s->cpu);
 }
@@ -156,6 +169,38 @@ static void write_gap(stream_writer *s, const orr__call *c)
     orr__pen_then(&w->pen, &s->chain, orr__pen_calc(&w->pen, (uint64_t)gap, s->cpu));
 }
 
+/* NCCL ends a send as soon as its bytes are in the buffers between both GPUs, which the receiver need not have asked for.  A
+ * simulator that holds larger messages until they are asked for would wait for ever where ranks send first and receive
+ * then; so what follows such a send on its stream does not wait for it. */
+static bool is_buffered_send(const stream_writer *s, const orr__call *c)
+{
+    const uint64_t buffers = 4u << 20;
+    const orr__job *j = s->w->job;
+    uint64_t bytes = c->bytes;
+    if (j->opt->is_compat || c->op != ORR_NCCL_SEND)
+        return false;
+    for (uint32_t i = 0; i < c->row_count && !c->is_payload; i++) {
+        const orr__transfer *t = &s->g->sends.at[c->first_row + i];
+        bytes = i && t->size <= bytes ? bytes : t->size;
+    }
+    return bytes <= buffers;
+}
+
+static bool is_buffered(const stream_writer *s, uint32_t call)
+{
+    const orr__call *calls = s->g->calls.at;
+    const uint32_t group = calls[call].group;
+    if (group == ORR__NONE)
+        return is_buffered_send(s, &calls[call]);
+    while (call && calls[call - 1].group == group)
+        call--;
+    for (size_t i = call; i < s->g->calls.count && calls[i].group == group; i++)
+        if (calls[i].has_time && is_member(s, &calls[i], group) && is_written(s->w, &calls[i]) &&
+            !is_buffered_send(s, &calls[i]))
+            return false;
+    return !s->w->job->opt->is_compat;
+}
+
 static void write_event(stream_writer *s, uint32_t call)
 {
     orr__writer *w = s->w;
@@ -169,12 +214,12 @@ static void write_event(stream_writer *s, uint32_t call)
     write_gap(s, c);
     if (w->code)
         return;
-    if (c->group == ORR__NONE) {
-        orr__pen_then(&w->pen, &s->chain, write_call(w, c, &cpu));
-        s->bound = cpu > s->bound ? cpu : s->bound;
-    } else {
-        orr__pen_then(&w->pen, &s->chain, write_group(s, call));
-    }
+    const orr__ends all = c->group == ORR__NONE ? write_call(w, c, &cpu) : write_group(s, call);
+    if (is_buffered(s, call))
+        orr__pen_beside(&w->pen, &s->chain, all);
+    else
+        orr__pen_then(&w->pen, &s->chain, all);
+    s->bound = cpu > s->bound ? cpu : s->bound;
     const bool is_later = !s->has_previous || c->to > s->previous_end || w->job->opt->is_compat;
     s->previous_end = is_later ? c->to : s->previous_end;
     s->has_previous = true;

@@ -60,6 +60,7 @@ typedef struct orr__lane {
     const orr__call *call;
     uint32_t cpu;
     uint64_t protocol;
+    uint64_t context; /* and */
     uint64_t next_id; /* of a send or a receive, our own way */
 } orr__lane;
 enum { ORR__RECV = 1, ORR__REDUCE = 2, ORR__COPY = 4, ORR__SEND = 8 };

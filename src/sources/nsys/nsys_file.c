@@ -37,14 +37,23 @@ static bool has_strings(const orr_sqlite *db)
            orr_sqlite_has_column(db, "StringIds", "value");
 }
 
-/* A text of the row, or by its number. */
-static void add_text(orr_buf *sql, const orr_sqlite *db, const char *text, bool has_join)
+/* A text of the row, or by its number in a column of StringIds' ids, joined under a name; "": it has none. */
+static void add_text(orr_buf *sql, const orr_sqlite *db, const char *text, const char *joined)
 {
     const bool is_here = orr_sqlite_has_column(db, "NVTX_EVENTS", text);
-    if (is_here && has_join)
-        orr_buf_print(sql, ", coalesce(t.[%s], s.value)", text);
+    if (is_here && *joined)
+        orr_buf_print(sql, ", coalesce(t.[%s], %s.value)", text, joined);
+    else if (is_here)
+        orr_buf_print(sql, ", t.[%s]", text);
+    else if (*joined)
+        orr_buf_print(sql, ", %s.value", joined);
     else
-        orr_buf_print(sql, is_here ? ", t.[%s]" : has_join ? ", s.value" : ", NULL", text);
+        orr_buf_text(sql, ", NULL");
+}
+
+static const char *join_name(const orr_sqlite *db, const char *column, const char *name)
+{
+    return has_strings(db) && orr_sqlite_has_column(db, "NVTX_EVENTS", column) ? name : "";
 }
 
 enum { START, END, TEXT, THREAD, JSON, BINARY };
@@ -52,16 +61,18 @@ enum { DEVICE = 3, STREAM, PROCESS, GRID };
 
 static void nvtx_query(orr_buf *sql, const orr_sqlite *db)
 {
-    const bool has_join = has_strings(db) && orr_sqlite_has_column(db, "NVTX_EVENTS", "textId");
+    const char *texts = join_name(db, "textId", "s"), *jsons = join_name(db, "jsonTextId", "j");
     orr_buf_text(sql, "SELECT t.[start]");
     add_column(sql, db, "NVTX_EVENTS", "end");
-    add_text(sql, db, "text", has_join);
+    add_text(sql, db, "text", texts);
     add_column(sql, db, "NVTX_EVENTS", "globalTid");
-    add_column(sql, db, "NVTX_EVENTS", "jsonText");
+    add_text(sql, db, "jsonText", jsons);
     add_column(sql, db, "NVTX_EVENTS", "binaryData");
     orr_buf_text(sql, " FROM NVTX_EVENTS t");
-    if (has_join)
+    if (*texts)
         orr_buf_text(sql, " LEFT JOIN StringIds s ON s.id = t.textId");
+    if (*jsons)
+        orr_buf_text(sql, " LEFT JOIN StringIds j ON j.id = t.jsonTextId");
 }
 
 static const char kernels[] = "CUPTI_ACTIVITY_KIND_KERNEL";
