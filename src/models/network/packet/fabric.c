@@ -287,6 +287,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->nics);
     orr_free(f->losses);
     orr_free(f->frames);
+    for (size_t i = 0; i < f->flow_count; i++)
+        orr__selective_forget(&f->flows[i]);
     orr_free(f->flows);
     orr_free(f->states);
     orr_free(f->hops);
