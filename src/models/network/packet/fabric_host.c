@@ -513,7 +513,7 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
                                  .size = ORR__PFC_BYTES,
                                  .flow = ORR__NOBODY,
-                                 .class = ORR__FLOW_CLASS,
+                                 .class = orr__host_pauser(f, orr__port_of(f, p))->pause_class,
                                  .pauses = pauses};
     orr__queue_push(f, &n->ack_head, &n->ack_tail, id);
     orr__host_try(f, p);
@@ -527,6 +527,7 @@ static void make_nic_pause(orr__fabric *f, const orr__flow *w)
         return;
     n->is_between_pauses = true;
     n->pauses_made++;
+    n->pause_class = w->class;
     send_nic_pfc(f, &f->ports[port], true);
     (void)orr__fabric_after(f, NIC_PAUSE_NS * f->unit, ORR__EV_NIC_RESUME, port);
 }

@@ -146,6 +146,7 @@ typedef struct orr__nic {
     uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
     size_t paced_count, paced_room;
     uint32_t pauses_made;
+    uint8_t pause_class; /* of the latest pause it made */
     bool is_between_pauses;
 } orr__nic;
 
