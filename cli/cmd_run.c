@@ -289,6 +289,10 @@ static orr_code run_run(cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
     if (!cli_text(c, "system"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--system is missing");
+    const char *network = cli_text(c, "network");
+    if (cli_flag(c, "compat") && !cli_given(c, "compare") &&
+        !(network && strcmp(network, "packet") == 0))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat goes with --network packet and --flows");
     const orr_sim_options opt = {
         .workload = c->args[0],
         .system = cli_text(c, "system"),
@@ -304,7 +308,7 @@ static orr_code run_run(cli_context *c, orr_error *err)
         .threads = (unsigned)cli_count(c, "threads"),
         .trace_log = cli_text(c, "trace-log") != NULL,
         .wants_links = cli_text(c, "links") != NULL,
-        .is_compat = cli_flag(c, "compat"),
+        .packet_compat = cli_flag(c, "compat"),
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
