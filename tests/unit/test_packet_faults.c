@@ -33,8 +33,10 @@ static void write_inputs(const char *control)
     write_text("f.txt", "3\n0 2 3 100 60000 0\n1 2 3 100 60000 0\n2 0 3 100 500 0\n");
     write_text("n.txt", "2 0 3\n");
     write_text("e.txt", "1us down 3 0\n4us up 3 0\n");
-    write_text("sys.json", "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,\"preferred-dataset-splits\":2,"
-                           "\"all-reduce-implementation\":[\"ring\"]}");
+    write_text(
+        "sys.json",
+        "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,\"preferred-dataset-splits\":2,"
+        "\"all-reduce-implementation\":[\"ring\"]}");
 }
 
 static orr_code run_flows(void)
