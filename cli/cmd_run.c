@@ -273,13 +273,12 @@ static bool has_jobs(const cli_context *c)
 /* --compat means a program of one kind of network. */
 static orr_code check_compat(const cli_context *c, orr_error *err)
 {
-    const char *compat = cli_text(c, "compat");
-    if (compat && is_loggops(c) == (strcmp(compat, "ns3") == 0))
-        return orr_fail(
-            err, ORR_EUSAGE, NULL,
-            "--compat %s: with --network loggops it is lgs2023 or atlahs, with --network "
-            "packet ns3",
-            compat);
+    const char *compat = cli_text(c, "compat"), *network = cli_text(c, "network");
+    const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
+    const bool is_ns3 = compat && strcmp(compat, "ns3") == 0;
+    if (compat && !(is_ns3 ? is_packet : is_loggops(c)))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat %s goes with --network %s%s", compat,
+                        is_ns3 ? "packet" : "loggops", is_ns3 ? " and --flows" : "");
     return ORR_OK;
 }
 
@@ -349,7 +348,7 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
         .threads = (unsigned)cli_count(c, "threads"),
         .trace_log = cli_text(c, "trace-log") != NULL,
         .wants_links = cli_text(c, "links") != NULL,
-        .is_compat = cli_given(c, "compat"),
+        .packet_compat = cli_given(c, "compat"),
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,

@@ -89,6 +89,8 @@ static orr_code run_traces(comparison *k, result *r, orr_error *err)
     orr_sim_options opt = {.set = k->set,
                            .workload = k->c->args[0],
                            .fidelity = r->network,
+                           .packet = cli_text(k->c, "packet-config"),
+                           .logical = cli_text(k->c, "logical"),
                            .memory = cli_text(k->c, "memory"),
                            .groups = cli_text(k->c, "groups"),
                            .ranks_file = cli_text(k->c, "ranks-file"),

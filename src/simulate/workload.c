@@ -442,7 +442,7 @@ static void report(orr__npu *n)
         orr__tensor_log_measure(n);
     s->finish_order[s->finished++] = n->rank;
     orr__sim_note(s, &(orr__note){.kind = ORR__NOTE_FINISHED, .rank = n->rank});
-    if (s->finished == s->npu_count && s->packet && s->opt.is_compat)
+    if (s->finished == s->npu_count && s->byte_matcher)
         orr__clock_detach(s->clock); /* the old program ends here (packet-network.md 2) */
 }
 

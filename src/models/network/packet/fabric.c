@@ -143,20 +143,59 @@ static const orr__control_ops *control_of(uint64_t mode)
     }
 }
 
-static void measure_paths(orr__fabric *f)
+/* Hosts at one switch with equal links have equal ways: two of them stand for all.  How many there are in `out`. */
+static uint32_t choose_examples(const orr__fabric *f, uint32_t *out, uint32_t *first, uint8_t *seen)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        if (f->nodes[n].kind != ORR__HOST)
+            continue;
+        const orr__port *p = &f->ports[f->ports_of[f->nodes[n].first_port]];
+        const uint32_t at = f->ports[p->peer].node;
+        const bool is_plain = f->nodes[n].port_count == 1 && f->nodes[at].kind != ORR__HOST;
+        if (is_plain && seen[at]) {
+            const orr__port *q = &f->ports[f->ports_of[f->nodes[first[at]].first_port]];
+            const bool is_alike = p->rate == q->rate && p->delay == q->delay;
+            if (is_alike && seen[at] >= 2)
+                continue;
+            seen[at] = (uint8_t)(seen[at] + is_alike);
+        } else if (is_plain) {
+            first[at] = n;
+            seen[at] = 1;
+        }
+        out[count++] = n;
+    }
+    return count;
+}
+
+static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t count)
 {
     orr__path path;
-    for (uint32_t src = 0; src < f->node_count; src++)
-        for (uint32_t dst = 0; dst < f->node_count && f->nodes[src].kind == ORR__HOST; dst++) {
-            if (src == dst || f->nodes[dst].kind != ORR__HOST ||
-                !orr__fabric_path(f, src, dst, &path))
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < count; k++) {
+            if (i == k || !orr__fabric_path(f, hosts[i], hosts[k], &path))
                 continue;
             const uint64_t rtt = orr__path_rtt(&path), bdp = orr__path_bdp(f, &path);
             f->max_rtt = rtt > f->max_rtt ? rtt : f->max_rtt;
             f->max_bdp = bdp > f->max_bdp ? bdp : f->max_bdp;
         }
+}
+
+/* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5). */
+static bool measure_paths(orr__fabric *f)
+{
+    uint32_t *hosts = orr_alloc(f->node_count, sizeof *hosts);
+    uint32_t *first = orr_alloc(f->node_count, sizeof *first);
+    uint8_t *seen = orr_alloc(f->node_count, 1);
+    const bool has_memory = hosts && first && seen;
+    if (has_memory)
+        measure_between(f, hosts, choose_examples(f, hosts, first, seen));
+    orr_free(hosts);
+    orr_free(first);
+    orr_free(seen);
     f->figures.max_rtt_ns = f->max_rtt / f->unit;
     f->figures.max_bdp = f->max_bdp;
+    return has_memory;
 }
 
 /* What the reference cannot express, or what wraps in its counters (14). */
@@ -230,7 +269,8 @@ static orr_code build(orr__fabric *f,
     if (code)
         return code;
     orr__switch_set_up(f, first_nic_rate(f));
-    measure_paths(f);
+    if (!measure_paths(f))
+        return orr_no_memory(err);
     f->control = control_of(f->config.control);
     f->int_bytes = f->control ? f->control->int_bytes : 0;
     const uint32_t reply = 12 + f->int_bytes;
@@ -287,6 +327,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->nics);
     orr_free(f->losses);
     orr_free(f->frames);
+    for (size_t i = 0; i < f->flow_count; i++)
+        orr__selective_forget(&f->flows[i]);
     orr_free(f->flows);
     orr_free(f->states);
     orr_free(f->hops);

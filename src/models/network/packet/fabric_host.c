@@ -15,6 +15,7 @@ void orr__flow_let_go(orr__fabric *f, uint32_t flow)
     if (!w->is_complete || w->frames || w->is_listed)
         return;
     w->is_used = false;
+    orr__selective_forget(w);
     w->place = f->free_flow;
     f->free_flow = flow;
 }
@@ -74,17 +75,43 @@ static uint32_t swapped_ports(const orr__flow *w)
 
 static void arm_timeout(orr__fabric *f, uint32_t flow);
 
+/* What parts the packets of a flow, so that switches choose ways for them anew (LOAD_BALANCE). */
+static uint16_t choose_entropy(const orr__fabric *f, orr__flow *w)
+{
+    const bool is_after_gap = f->now - w->last_sent_at > f->config.flowlet_gap_ns * f->unit;
+    w->last_sent_at = f->now;
+    switch (f->config.load_balance) {
+    case ORR__BALANCE_SPRAY:
+        return ++w->entropy;
+    case ORR__BALANCE_FLOWLET:
+        return is_after_gap ? ++w->entropy : w->entropy;
+    case ORR__BALANCE_REPS:
+        return w->good_count ? w->good[--w->good_count] : ++w->entropy;
+    default:
+        return 0;
+    }
+}
+
+static void remember_way(orr__flow *w, const orr__frame *ack)
+{
+    if (!ack->echoes_mark && w->good_count < ORR__GOOD_WAYS)
+        w->good[w->good_count++] = ack->power;
+}
+
 static uint32_t next_packet(orr__fabric *f, uint32_t flow)
 {
     const uint32_t id = orr__frame_new(f);
     if (id == ORR__NOBODY)
         return id;
     orr__flow *w = &f->flows[flow];
-    const uint64_t left = w->size - w->sent;
+    uint64_t sequence = w->sent;
+    const bool is_again = orr__selective_again(f, w, &sequence);
+    const uint64_t left = w->size - sequence;
     const uint32_t payload = (uint32_t)(left < f->config.payload ? left : f->config.payload);
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_DATA,
-                                 .sequence = w->sent,
+                                 .sequence = sequence,
                                  .stamp = f->now,
+                                 .power = choose_entropy(f, w),
                                  .flow = flow,
                                  .size = payload + ORR__HEADER_BYTES + f->int_bytes,
                                  .payload = payload,
@@ -92,7 +119,7 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
                                  .to = w->dst,
                                  .ports = own_ports(w),
                                  .class = w->class};
-    w->sent += payload;
+    w->sent += is_again ? 0 : payload;
     if (w->sent > w->highest)
         w->highest = w->sent;
     else
@@ -200,7 +227,11 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
     w->window = !f->config.has_window ? 0 : is_global ? f->max_bdp : orr__path_bdp(f, &path);
     w->base_rtt = is_global ? f->max_rtt : orr__path_rtt(&path);
     w->rate = w->line_rate = f->ports[w->port].rate;
-    w->started_at = w->next_at = f->now;
+    w->started_at = w->next_at = w->last_sent_at = f->now;
+    if (f->config.selective && !orr__selective_start(f, flow)) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return;
+    }
     if (f->control && f->control->start)
         f->control->start(f, flow);
     if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {
@@ -316,7 +347,12 @@ static void receive_data(orr__fabric *f, uint32_t frame)
     orr__flow *w = &f->flows[flow];
     if (f->config.nic_pauses)
         make_nic_pause(f, w);
-    if (m->sequence == w->expected) {
+    if (w->got && !w->is_complete) {
+        orr__selective_take(f, w, m);
+        f->frames[frame].payload = (uint32_t)(m->sequence / f->config.payload);
+        send_reply(f, frame, ORR__FRAME_ACK);
+        tell_arrival(f, flow);
+    } else if (m->sequence == w->expected) {
         w->expected += payload;
         if (wants_ack(f, w, payload))
             send_reply(f, frame, ORR__FRAME_ACK);
@@ -379,6 +415,10 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
     /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never be done. */
     if (!f->config.is_compat && m.sequence >= w->size)
         w->acked = w->size;
+    if (w->told)
+        orr__selective_told(f, w, &m);
+    if (f->config.load_balance == ORR__BALANCE_REPS)
+        remember_way(w, &m);
     if (w->acked >= w->size)
         complete(f, m.flow);
     w = &f->flows[m.flow]; /* others may have been made */
@@ -445,7 +485,10 @@ void orr__host_timeout(orr__fabric *f, uint32_t flow)
         f->is_stalled = f->is_stopped = true;
         return;
     }
-    w->sent = w->acked;
+    if (w->told)
+        orr__selective_all_again(f, w);
+    else
+        w->sent = w->acked;
     orr__nic_update(f, flow);
     arm_timeout(f, flow);
     orr__host_try(f, p);
@@ -470,7 +513,7 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
                                  .size = ORR__PFC_BYTES,
                                  .flow = ORR__NOBODY,
-                                 .class = ORR__FLOW_CLASS,
+                                 .class = orr__host_pauser(f, orr__port_of(f, p))->pause_class,
                                  .pauses = pauses};
     orr__queue_push(f, &n->ack_head, &n->ack_tail, id);
     orr__host_try(f, p);
@@ -484,6 +527,7 @@ static void make_nic_pause(orr__fabric *f, const orr__flow *w)
         return;
     n->is_between_pauses = true;
     n->pauses_made++;
+    n->pause_class = w->class;
     send_nic_pfc(f, &f->ports[port], true);
     (void)orr__fabric_after(f, NIC_PAUSE_NS * f->unit, ORR__EV_NIC_RESUME, port);
 }

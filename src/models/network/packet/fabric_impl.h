@@ -27,7 +27,8 @@ enum {
     ORR__HEADER_BYTES = 36,    /* of a data packet, without INT */
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
     ORR__RESUME_OFFSET = 3072, /* 7.2 */
-    ORR__FIRST_PORT = 10000
+    ORR__FIRST_PORT = 10000,
+    ORR__GOOD_WAYS = 8 /* that a flow remembers */
 };
 
 typedef enum orr__event_kind {
@@ -68,7 +69,7 @@ typedef struct orr__frame {
     uint32_t in;       /* the port it came in through */
     uint32_t from, to; /* hosts */
     uint32_t ports;    /* source | destination << 16, as they stand in the packet */
-    uint16_t power;    /* HPCC-PINT */
+    uint16_t power;    /* HPCC-PINT; else what parts the packets of a flow (LOAD_BALANCE) */
     uint8_t kind;      /* orr__frame_kind */
     uint8_t class;     /* of a PFC frame: the one that it pauses */
     bool is_marked;    /* by ECN */
@@ -145,6 +146,7 @@ typedef struct orr__nic {
     uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
     size_t paced_count, paced_room;
     uint32_t pauses_made;
+    uint8_t pause_class; /* of the latest pause it made */
     bool is_between_pauses;
 } orr__nic;
 
@@ -164,8 +166,16 @@ typedef struct orr__flow {
     bool is_complete, is_listed, is_used, has_arrived;
     uint64_t base_rtt;
     uint64_t started_at, token;
-    uint64_t highest;  /* bytes sent ever */
-    uint32_t timeout;  /* an event */
+    uint64_t highest; /* bytes sent ever */
+    uint32_t timeout; /* an event */
+    uint64_t *got,
+        *told; /* TRANSPORT selective: a bit a packet, of the receiver and of the sender */
+    uint64_t again, again_end; /* packets to send again, unless they were told of */
+    uint64_t recovered;        /* no packet before this one is looked for again */
+    uint64_t farthest;         /* packet that was told of */
+    uint64_t last_sent_at;
+    uint16_t entropy, good[ORR__GOOD_WAYS];
+    uint8_t good_count;
     uint32_t timeouts; /* since anything was acknowledged */
 } orr__flow;
 
@@ -348,6 +358,16 @@ void orr__host_timeout(orr__fabric *f, uint32_t flow);
 orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
 void orr__host_pause_ends(orr__fabric *f, uint32_t port);
 orr_code orr__host_redistribute(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+
+/* TRANSPORT selective (fabric_selective.c). */
+bool orr__selective_start(orr__fabric *f, uint32_t flow); /* false: out of memory */
+void orr__selective_forget(orr__flow *w);
+/* The packet to send again now: false if there is none. */
+bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence);
+bool orr__selective_has_again(const orr__fabric *f, const orr__flow *w);
+void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data);
+void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
+void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */
 
 bool orr__nic_add(orr__fabric *f, orr__nic *n, uint32_t flow); /* false: out of memory */
 /* The flow to serve now, or ORR__NOBODY; finished flows are let go as the reference does (6.5). */

@@ -364,9 +364,10 @@ uint32_t orr__fabric_longest(const orr__fabric *f)
 }
 
 /* Source, destination and ports as they stand in the packet. */
-static uint32_t hash_of(const orr__frame *p, uint32_t seed)
+static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed)
 {
-    return orr__murmur(orr__host_address(p->from), orr__host_address(p->to), p->ports, seed);
+    const uint32_t more = f->config.load_balance ? p->power * 0x9e3779b1u : 0;
+    return orr__murmur(orr__host_address(p->from), orr__host_address(p->to), p->ports ^ more, seed);
 }
 
 uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
@@ -380,7 +381,7 @@ uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame
         return last != ORR__NOBODY && f->ports[last].node == node ? last : ORR__NOBODY;
     }
     const uint32_t *list = &r->lists[found & ~IS_LIST];
-    return list[1 + hash_of(p, node) % list[0]];
+    return list[1 + hash_of(f, p, node) % list[0]];
 }
 
 uint32_t orr__fabric_nic_towards(

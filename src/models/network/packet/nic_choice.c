@@ -122,7 +122,8 @@ void orr__nic_update(orr__fabric *f, uint32_t flow)
     orr__nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
-    set_bit(n->open, w->place, w->sent < w->size && !is_window_bound(f, w));
+    set_bit(n->open, w->place,
+            (w->sent < w->size && !is_window_bound(f, w)) || orr__selective_has_again(f, w));
     if (w->acked >= w->size)
         set_bit(n->done, w->place, true);
 }

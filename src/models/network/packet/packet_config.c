@@ -11,7 +11,20 @@
 #include <math.h>
 #include <stddef.h>
 
-typedef enum kind { WHOLE, FLAG, REAL, RATE, PATH, KMIN, KMAX, PMAX, DOWN, WORD } kind;
+typedef enum kind {
+    WHOLE,
+    FLAG,
+    REAL,
+    RATE,
+    PATH,
+    KMIN,
+    KMAX,
+    PMAX,
+    DOWN,
+    WORD,
+    BALANCE,
+    TRANSPORT
+} kind;
 
 typedef struct key {
     const char *name;
@@ -79,6 +92,9 @@ static const key keys[] = {
     {"HEADROOM_FACTOR", WHOLE, AT(headroom_factor), 0, 1024},
     /* ours (docs/format/packet.md) */
     {"WIRE_OVERHEAD", WHOLE, AT(wire_overhead), 0, 1024},
+    {"LOAD_BALANCE", BALANCE, AT(load_balance), 0, 0},
+    {"FLOWLET_GAP", WHOLE, AT(flowlet_gap_ns), 1, 1000000000},
+    {"TRANSPORT", TRANSPORT, AT(selective), 0, 0},
     {"FORWARDING_HOSTS", FLAG, AT(forward_hosts), 0, 0},
     {"LINK_EVENTS_FILE", PATH, AT(link_events), 0, 0},
     /* SimAI's (section 13), which ask for files that this program writes otherwise */
@@ -116,6 +132,7 @@ void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
                               .enable_trace = 1,
                               .buffer_mib = 16,
                               .headroom_factor = 3,
+                              .flowlet_gap_ns = 1000,
                               .qlen_end_ns = 2100000000,
                               .qlen_interval_ns = 100,
                               .stop_s = 3.01,
@@ -200,8 +217,27 @@ static orr_code take_path(char *out, orr__words *w, orr_error *err)
     return ORR_OK;
 }
 
+static orr_code take_choice(
+    orr__words *w, const char *const *words, const char *expected, uint64_t *out, orr_error *err)
+{
+    orr_str s;
+    const orr_code code = orr__words_need(w, expected, &s, err);
+    if (code)
+        return code;
+    for (uint64_t i = 0; words[i]; i++)
+        if (orr_str_is(s, words[i])) {
+            *out = i;
+            return ORR_OK;
+        }
+    const orr_where where = orr__words_where(w);
+    return orr_fail(err, ORR_EINPUT, &where, "\"%.*s\" is not %s", (int)(s.len < 40 ? s.len : 40),
+                    s.ptr, expected);
+}
+
 static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, orr_error *err)
 {
+    static const char *const balances[] = {"ecmp", "spray", "flowlet", "reps", NULL};
+    static const char *const transports[] = {"go-back-n", "selective", NULL};
     void *to = (char *)c + k->offset;
     orr_str ignored;
     double real = 0;
@@ -225,6 +261,10 @@ static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, o
         return take_path(to, w, err);
     case DOWN:
         return take_down(c, w, err);
+    case BALANCE:
+        return take_choice(w, balances, "ecmp, spray, flowlet or reps", to, err);
+    case TRANSPORT:
+        return take_choice(w, transports, "go-back-n or selective", to, err);
     case WORD:
         return orr__words_need(w, "a value", &ignored, err);
     default:
@@ -268,6 +308,12 @@ static orr_code check(const orr__packet_config *c, const char *path, orr_error *
     if (!c->has_rate_ai || !c->has_rate_hai)
         return orr_fail(err, ORR_EINPUT, &w, "%s is missing (a rate, as 50Mb/s)",
                         c->has_rate_ai ? "RATE_HAI" : "RATE_AI");
+    if (c->is_compat && (c->load_balance || c->selective))
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "LOAD_BALANCE and TRANSPORT are not the old program's: not with --compat");
+    if (c->load_balance && c->control == ORR__CONTROL_PINT)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "HPCC-PINT (CC_MODE 10) goes with LOAD_BALANCE ecmp only");
     if (!(c->target > 0))
         return orr_fail(err, ORR_EINPUT, &w, "U_TARGET is 0");
     if (c->control == ORR__CONTROL_HPCC && !c->has_window)

@@ -14,6 +14,14 @@ typedef enum orr__control {
     ORR__CONTROL_PINT = 10
 } orr__control;
 
+/* LOAD_BALANCE: how the packets of a flow are spread over equally short ways. */
+typedef enum orr__balance {
+    ORR__BALANCE_ECMP,    /* all on one, by a hash */
+    ORR__BALANCE_SPRAY,   /* each on its own */
+    ORR__BALANCE_FLOWLET, /* a new one after a gap */
+    ORR__BALANCE_REPS     /* ways that were not marked are taken again */
+} orr__balance;
+
 /* Marking thresholds of ports of one speed.  A map of the file fills one of the values of its rows. */
 typedef struct orr__marks {
     uint64_t rate;
@@ -43,7 +51,10 @@ typedef struct orr__packet_config {
     double stop_s;
     bool has_stop;          /* the file says so */
     uint64_t wire_overhead; /* bytes a frame has on the wire beside those of section 6.2 */
-    uint64_t forward_hosts; /* hosts pass on what is for others */
+    uint64_t load_balance;  /* orr__balance */
+    uint64_t flowlet_gap_ns;
+    uint64_t selective;               /* what is lost is sent again, and nothing else */
+    uint64_t forward_hosts;           /* hosts pass on what is for others */
     char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */
     orr__marks marks[ORR__MARKS_MOST];
     unsigned mark_count;
