@@ -8,7 +8,6 @@
 #include <orrery/view.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { CLI_PATH = 4096 };
 
@@ -29,7 +28,7 @@ static const cli_option options[] = {
     {"depth", 'd', "N", "how many dependencies away is near", CLI_COUNT, 0, 4294967294u, "2"},
     {"critical-path", 0, NULL, "drawings: only the longest chain"},
     {"collapse", 0, NULL, "drawings: chains of like nodes become one box"},
-    {"cluster", 0, "none|stream|layer|group", "drawings: what a frame is drawn around",
+    {"cluster", 0, "none|stream|layer|group|rank", "drawings: what a frame is drawn around",
      .fallback = "none"},
     {"limit", 0, "N", "drawings: boxes; what is more is drawn together", CLI_COUNT, 16, 1000000,
      "300"},
@@ -92,10 +91,34 @@ static orr_code view_json(const cli_context *c,
     return orr_view_json(t, to, &opt, err);
 }
 
-/* Graphviz dates a PDF with the clock unless it is told the time: the same input gives the same bytes. */
-static void fix_date(void)
+static orr_code read_graph_options(const cli_context *c,
+                                   uint64_t id_shift,
+                                   orr_view_graph_options *out,
+                                   orr_error *err)
 {
-    setenv("SOURCE_DATE_EPOCH", "0", 0);
+    static const char *const clusters[] = {"none", "stream", "layer", "group", "rank"};
+    *out = (orr_view_graph_options){.as_old_program = cli_flag(c, "compat"),
+                                    .with_layout = cli_flag(c, "layout"),
+                                    .id_shift = id_shift,
+                                    .has_around = cli_given(c, "around"),
+                                    .around = cli_count(c, "around"),
+                                    .depth = (uint32_t)cli_count(c, "depth"),
+                                    .critical_path = cli_flag(c, "critical-path"),
+                                    .collapse = cli_flag(c, "collapse"),
+                                    .limit = (uint32_t)cli_count(c, "limit")};
+    if (!orr_graph_form_find(orr_str_of(c->args[0]), &out->form))
+        return orr_fail(err, ORR_EBUG, NULL, "the library does not know the form '%s'", c->args[0]);
+    for (unsigned i = 0; i < sizeof clusters / sizeof *clusters; i++)
+        if (strcmp(clusters[i], cli_text(c, "cluster")) == 0)
+            out->cluster = (orr_graph_cluster)i;
+    return ORR_OK;
+}
+
+static void note_boxes(const cli_context *c, const orr_view_graph_result *r)
+{
+    if (r->boxes < r->nodes)
+        cli_note(c, "%" PRIu32 " nodes drawn as %" PRIu32 " box%s\n", r->nodes, r->boxes,
+                 r->boxes == 1 ? "" : "es");
 }
 
 static orr_code view_graph(const cli_context *c,
@@ -103,27 +126,26 @@ static orr_code view_graph(const cli_context *c,
                            uint64_t id_shift,
                            orr_error *err)
 {
-    static const char *const clusters[] = {"none", "stream", "layer", "group"};
-    orr_view_graph_options opt = {.as_old_program = cli_flag(c, "compat"),
-                                  .with_layout = cli_flag(c, "layout"),
-                                  .id_shift = id_shift,
-                                  .has_around = cli_given(c, "around"),
-                                  .around = cli_count(c, "around"),
-                                  .depth = (uint32_t)cli_count(c, "depth"),
-                                  .critical_path = cli_flag(c, "critical-path"),
-                                  .collapse = cli_flag(c, "collapse"),
-                                  .limit = (uint32_t)cli_count(c, "limit")};
+    orr_view_graph_options opt;
     orr_view_graph_result result;
-    if (!orr_graph_form_find(orr_str_of(c->args[0]), &opt.form))
-        return orr_fail(err, ORR_EBUG, NULL, "the library does not know the form '%s'", c->args[0]);
-    for (unsigned i = 0; i < sizeof clusters / sizeof *clusters; i++)
-        if (strcmp(clusters[i], cli_text(c, "cluster")) == 0)
-            opt.cluster = (orr_graph_cluster)i;
-    fix_date();
-    const orr_code code = orr_view_graph(t, cli_text(c, "output"), &opt, &result, err);
-    if (!code && result.boxes < result.nodes)
-        cli_note(c, "%" PRIu32 " nodes drawn as %" PRIu32 " box%s\n", result.nodes, result.boxes,
-                 result.boxes == 1 ? "" : "es");
+    orr_code code = read_graph_options(c, id_shift, &opt, err);
+    if (!code)
+        code = orr_view_graph(t, cli_text(c, "output"), &opt, &result, err);
+    if (!code)
+        note_boxes(c, &result);
+    return code;
+}
+
+/* All ranks in one drawing. */
+static orr_code view_ranks(const cli_context *c, const orr_set *set, orr_error *err)
+{
+    orr_view_graph_options opt;
+    orr_view_graph_result result;
+    orr_code code = read_graph_options(c, 0, &opt, err);
+    if (!code)
+        code = orr_view_graph_ranks(set, cli_text(c, "output"), &opt, &result, err);
+    if (!code)
+        note_boxes(c, &result);
     return code;
 }
 
@@ -194,11 +216,21 @@ static unsigned use_of(const char *view)
     return FOR_GRAPH | (strcmp(view, "dot") == 0 ? FOR_DOT : 0);
 }
 
+static bool is_of_all_ranks(const cli_context *c)
+{
+    return strcmp(cli_text(c, "cluster"), "rank") == 0;
+}
+
 static orr_code check_needs(const cli_context *c, orr_error *err)
 {
     static const struct {
         const char *name, *needs;
     } needs[] = {{"depth", "around"}, {"width", "text"}, {"ascii", "text"}};
+    static const char *const of_one[] = {"rank", "around"};
+    for (size_t i = 0; i < 2 && is_of_all_ranks(c); i++)
+        if (cli_given(c, of_one[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--cluster rank draws all ranks: no --%s",
+                            of_one[i]);
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (cli_given(c, needs[i].name) && !cli_given(c, needs[i].needs))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --%s", needs[i].name,
@@ -252,6 +284,11 @@ static orr_code view_run(cli_context *c, orr_error *err)
         return k->run_file(c, err);
     if (code || (code = orr_set_open(c->args[1], &opt, &s, err)))
         return code;
+    if (is_of_all_ranks(c)) {
+        code = view_ranks(c, s, err);
+        orr_set_close(s);
+        return code;
+    }
     code = choose_rank(c, s, &rank, err);
     if (!code)
         code = orr_set_rank_trace(s, rank, &t, &owned, err);
@@ -360,7 +397,6 @@ orr_code cli_run_chakra_visualizer(cli_context *c, orr_error *err)
         code = name_drawing(to, tail, path, err);
     if (code || (code = read_as_old_program(c, cli_text(c, "input_filename"), &t, err)))
         return code;
-    fix_date();
     code = orr_view_graph(t, opt.form == ORR_GRAPH_GRAPHML ? to : path, &opt, NULL, err);
     orr_trace_destroy(t);
     return code;

@@ -8,6 +8,7 @@
 #ifndef ORRERY_VIEW_H
 #define ORRERY_VIEW_H
 
+#include <orrery/set.h>
 #include <orrery/timeline.h>
 #include <orrery/trace.h>
 
@@ -60,7 +61,8 @@ typedef enum orr_graph_cluster {
     ORR_CLUSTER_NONE = 0,
     ORR_CLUSTER_STREAM, /* nodes of one stream */
     ORR_CLUSTER_LAYER,  /* nodes whose names say the same layer: "layers.3.mlp", "layer3_fwd" */
-    ORR_CLUSTER_GROUP   /* collectives of one process group */
+    ORR_CLUSTER_GROUP,  /* collectives of one process group */
+    ORR_CLUSTER_RANK    /* nodes of one rank: orr_view_graph_ranks */
 } orr_graph_cluster;
 
 typedef struct orr_view_graph_options {
@@ -75,7 +77,8 @@ typedef struct orr_view_graph_options {
     bool critical_path; /* only the longest chain */
     bool collapse;      /* chains of like nodes become one box */
     orr_graph_cluster cluster;
-    uint32_t limit; /* boxes; what is more is drawn together.  0: 300 */
+    uint32_t limit;          /* boxes; what is more is drawn together.  0: 300 */
+    const uint32_t *rank_of; /* with ORR_CLUSTER_RANK: of each node */
 } orr_view_graph_options;
 
 typedef struct orr_view_graph_result {
@@ -93,6 +96,14 @@ ORR_API orr_code orr_view_graph(const orr_trace *t,
                                 const orr_view_graph_options *opt,
                                 orr_view_graph_result *result,
                                 orr_error *err) ORR_MUST_CHECK;
+
+/* All ranks of a set in one drawing, each in a frame of its own; a message is an arrow from its send to its receive.
+ * DOT, SVG, PDF, PNG; opt as above, but for cluster, rank_of and id_shift. */
+ORR_API orr_code orr_view_graph_ranks(const orr_set *set,
+                                      const char *path,
+                                      const orr_view_graph_options *opt,
+                                      orr_view_graph_result *result,
+                                      orr_error *err) ORR_MUST_CHECK;
 
 /* ---- a timeline in characters ---- */
 

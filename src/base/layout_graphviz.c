@@ -24,6 +24,21 @@ static orr_code fail_layout(const char *what, orr_error *err)
                     why ? why : "");
 }
 
+/* A PDF is dated with the clock (cairo to 1.16 does not listen to SOURCE_DATE_EPOCH); the same graph gives the same
+ * bytes, so digits are set to the beginning of time, which changes no length. */
+static void set_date(orr_buf *pdf, size_t from)
+{
+    static const char mark[] = "/CreationDate (D:", date[] = "19700101000000";
+    if (pdf->len == from)
+        return;
+    uint8_t *found = memmem(pdf->ptr + from, pdf->len - from, mark, sizeof mark - 1);
+    if (!found || (size_t)(pdf->ptr + pdf->len - found) < sizeof mark + sizeof date)
+        return;
+    found += sizeof mark - 1;
+    for (size_t i = 0; date[i] && found[i] >= '0' && found[i] <= '9'; i++)
+        found[i] = (uint8_t)date[i];
+}
+
 static orr_code render(GVC_t *gvc, Agraph_t *g, const char *format, orr_buf *out, orr_error *err)
 {
     char *data = NULL;
@@ -32,8 +47,11 @@ static orr_code render(GVC_t *gvc, Agraph_t *g, const char *format, orr_buf *out
         return fail_layout("lay out the graph", err);
     const bool is_done = gvRenderData(gvc, g, format, &data, &len) == 0 && data;
     const orr_code code = is_done ? ORR_OK : fail_layout("draw the graph", err);
+    const size_t from = out->len;
     if (is_done)
         orr_buf_add(out, data, len);
+    if (strcmp(format, "pdf") == 0 && !out->failed)
+        set_date(out, from);
     gvFreeRenderData(data);
     gvFreeLayout(gvc, g);
     return code;

@@ -141,6 +141,10 @@ static void name_frame(const orr__picture *p, uint32_t i, orr_buf *b)
         orr_buf_text(b, "layer ");
         orr_buf_add(b, layer.ptr, layer.len);
     }
+    if (p->opt->cluster == ORR_CLUSTER_RANK && p->opt->rank_of) {
+        orr_buf_text(b, "rank ");
+        orr_buf_u64(b, p->opt->rank_of[i]);
+    }
     if (p->opt->cluster == ORR_CLUSTER_GROUP && c->pg_name && c->pg_name[i] != ORR_NO_NAME) {
         const orr_str group = orr_trace_text(p->t, c->pg_name[i]);
         orr_buf_text(b, "group ");

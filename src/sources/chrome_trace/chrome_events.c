@@ -427,7 +427,7 @@ static orr_code read_event(orr__chrome *c, orr_json_value event, orr__chrome_eve
 {
     orr_str key, phase;
     orr_json_value v;
-    *e = (orr__chrome_event){.self = event};
+    *e = (orr__chrome_event){.self = event, .name = {"", 0}, .category = {"", 0}};
     if (orr_json_type_of(event) != ORR_JSON_OBJECT)
         return refuse(c, event, "an event is an object");
     for (orr_json_iter it = orr_json_iterate(event); orr_json_next_member(&it, &key, &v);) {
