@@ -4,10 +4,11 @@
 import {el} from './dom.js';
 import {barLegend, smallBar, stackedBar} from './bars.js';
 import {kindClass} from './palette.js';
+import {folded} from './operators.js';
 import {listOf, missingPanel, panel} from './panel.js';
 import {sortableTable} from './table.js';
 import {kindChip} from './timeline_detail.js';
-import {countOf, isKnown, shareText, timeExact, timeText} from './units.js';
+import {countOf, countText, isKnown, shareText, timeExact, timeText} from './units.js';
 /** @import {Column} from './table.js' */
 /** @import {PathStep, Run} from './types.js' */
 
@@ -38,7 +39,40 @@ export function criticalPanel(run, jump) {
         kinds.length > 0 ? el('div', {class: 'path-kinds'}, stackedBar(kinds.map((part) => ({kind: part.kind, name: part.kind, ns: part.ns})), whole),
             barLegend(kinds.map((part) => ({kind: part.kind, name: `${part.kind} ${timeText(part.ns)} (${shareText(part.share ?? part.ns / whole)})`})))) : null,
         steps.length > 0 ? pathStrip(steps.slice(0, STRIP_STEPS), jump ?? (() => {})) : null,
+        steps.length > 0 ? partTable(partsOf(steps), whole) : null,
+        steps.length > 0 ? el('h3', {}, 'Step by step') : null,
         steps.length > 0 ? stepTable(steps, whole, jump) : null);
+}
+
+/** @typedef {{name: string, kind: string, count: number, ns: number}} PathPart */
+
+/** The steps by name, numbers left out, the longest together first. @param {PathStep[]} steps @returns {PathPart[]} */
+function partsOf(steps) {
+    /** @type {Map<string, PathPart>} */
+    const parts = new Map();
+    for (const step of steps) {
+        const name = folded(step.name);
+        let part = parts.get(`${step.kind} ${name}`);
+        if (!part) parts.set(`${step.kind} ${name}`, part = {name, kind: step.kind, count: 0, ns: 0});
+        part.count++;
+        part.ns += step.end_ns - step.start_ns;
+    }
+    return [...parts.values()].sort((a, b) => b.ns - a.ns);
+}
+
+/** @param {PathPart[]} parts @param {number} whole */
+function partTable(parts, whole) {
+    const longest = Math.max(1, parts[0].ns);
+    /** @type {Column<PathPart>[]} */
+    const columns = [
+        {title: 'What is on it', key: (part) => part.name, show: (part) => el('b', {}, part.name)},
+        {title: 'Kind', key: (part) => part.kind, show: (part) => kindChip(part.kind)},
+        {title: 'Steps', isNumber: true, key: (part) => part.count, show: (part) => `${countText(part.count)}\u00a0\u00d7`},
+        {title: 'Together', isNumber: true, key: (part) => part.ns, show: (part) => timeText(part.ns), exact: (part) => timeExact(part.ns)},
+        {title: 'Share', isNumber: true, key: (part) => part.ns, meaning: 'of the path',
+            show: (part) => el('span', {class: 'with-bar'}, smallBar(part.ns / longest, part.kind), shareText(part.ns / whole))},
+    ];
+    return sortableTable('What is on the critical path', columns, parts, {first: 8});
 }
 
 /** @param {PathStep[]} steps @param {number} whole @param {((step: PathStep) => void) | null} jump */
@@ -57,5 +91,5 @@ function stepTable(steps, whole, jump) {
             show: (step) => el('span', {class: 'with-bar'}, smallBar((step.end_ns - step.start_ns) / longest, step.kind), shareText((step.end_ns - step.start_ns) / whole))},
         {title: 'Waited for', show: (step) => step.why ?? ''},
     ];
-    return sortableTable('Steps of the critical path, in order of time', columns, steps, {first: 15});
+    return sortableTable('Steps of the critical path, in order of time', columns, steps, {first: 10});
 }

@@ -243,26 +243,32 @@ export class TimelinePainter {
         context.strokeRect(left, box.top - 0.5, Math.max(1, right - left), box.height);
     }
 
-    /** The critical path: outlines, and lines from one to the next. */
+    /** The critical path: a bar under each of its spans, and lines from one row to the next. */
     drawPath() {
         const {view, context, colours} = this;
-        if (view.path.length === 0) return;
+        context.fillStyle = colours.text;
         context.strokeStyle = colours.text;
-        context.lineWidth = 1.5;
+        context.lineWidth = 1;
+        context.globalAlpha = 0.85;
         context.beginPath();
         let before = null;
         for (const span of view.path) {
             const box = this.boxOf(span);
-            if (before && before.left + before.width > -50 && box.left < view.width + 50) {
+            const end = box.left + box.width;
+            /* Short steps to and fro within a rank would be a scribble. */
+            const isSeen = before !== null && before.top !== box.top && (Math.abs(before.top - box.top) > 60 || Math.max(before.width, box.width) > 8);
+            if (before && isSeen && Math.max(before.left + before.width, box.left) > -50 && before.left < view.width + 50) {
                 context.moveTo(before.left + before.width, before.middle);
                 context.lineTo(box.left, box.middle);
             }
-            if (box.left < view.width && box.left + box.width > 0) {
-                context.rect(Math.max(-4, box.left), box.top, Math.min(box.width, view.width + 8), box.height - 1);
+            if (box.left < view.width && end > 0) {
+                const left = Math.max(-4, box.left);
+                context.fillRect(left, box.top + box.height - 4, Math.max(1, Math.min(end, view.width + 4) - left), 3);
             }
             before = box;
         }
         context.stroke();
+        context.globalAlpha = 1;
     }
 
     /** From the spans that let the selected one go on, and to those that it let go on. */

@@ -15,8 +15,8 @@ const HELP = [
         [['[', ']'], 'span before, after'], [['E'], 'open or close the rank of the selected span'], [['C'], 'open or close all ranks'], [['Enter'], 'in the search: next match; with Shift, the one before'],
     ]],
     ['Mouse', [
-        [['wheel'], 'zoom at the mouse; over the names: scroll'], [['drag'], 'move'], [['drag on the ruler', 'Shift + drag'], 'measure'],
-        [['click'], 'details of a span; on a rank: open or close it'], [['double click'], 'zoom to the span'],
+        [['wheel'], 'zoom at the mouse; over the names: scroll'], [['drag'], 'move'], [['Shift', 'drag'], 'measure; also without Shift, on the ruler'],
+        [['click'], 'details of a span; on a rank: open or close it'], [['2 clicks'], 'zoom to the span'],
     ]],
 ];
 

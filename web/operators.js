@@ -36,7 +36,7 @@ function endOf(timeline, span) {
 }
 
 /** Names that differ in numbers only are one: mb0.layer12.mlp is mb*.layer*.mlp. @param {string} name */
-function folded(name) {
+export function folded(name) {
     return name.replace(/\d+/g, '*');
 }
 

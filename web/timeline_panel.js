@@ -96,7 +96,7 @@ export class TimelinePanel {
         const button = (text, title, action) => el('button', {type: 'button', title, 'aria-label': title, onclick: action}, text);
         const used = new Set(this.meta.kinds);
         this.legend = el('div', {class: 'legend'}, ...[...used].map((kind) => kindChip(kind)));
-        const path = el('label', {class: 'check', title: 'Outline the spans of the critical path, and join them'},
+        const path = el('label', {class: 'check', title: 'Underline the spans of the critical path, and join them'},
             el('input', {type: 'checkbox', id: 'show-path', onchange: (/** @type {Event} */ event) =>
                 this.showPath(/** @type {HTMLInputElement} */ (event.target).checked)}), 'critical path');
         return el('div', {class: 'toolbar no-print'},
@@ -137,10 +137,14 @@ export class TimelinePanel {
         this.frame.style.height = `${Math.max(120, Math.min(view.scene.height + 40, 560))}px`;
         this.showUsedKinds(view);
         view.onSelect.push(() => this.showDetail());
-        view.onWindow.push(() => { this.tip.hidden = true; });
+        view.onWindow.push(() => {
+            this.tip.hidden = true;
+            this.sayWindow(view);
+        });
         listenToHands(this.canvas, view, (event, place) => this.showTip(event, place));
         new ResizeObserver(() => this.resize()).observe(this.frame);
         this.resize();
+        this.sayWindow(view);
         this.showDetail();
         this.status.textContent = '';
         if (this.wanted) this.goTo(this.wanted);
@@ -152,6 +156,11 @@ export class TimelinePanel {
         this.map.setBusy(await inSlices(busyOverall(view.timeline, view.scene.rows, MAP_BINS)));
         await this.showOperators(view);
         document.documentElement.dataset.timeline = 'complete';
+    }
+
+    /** What is shown, in ns, for scripts and tests. @param {TimelineView} view */
+    sayWindow(view) {
+        this.canvas.dataset.window = `${view.nsOf(view.from)} ${view.nsOf(view.to)}`;
     }
 
     /** @param {TimelineView} view */

@@ -108,10 +108,14 @@ static orr_code study(orr__study *s, orr__sums *sums)
 }
 
 /* A simulation starts at 0; a measured run with the first thing that happened. */
-static void set_bounds(orr__study *s)
+static orr_code set_bounds(orr__study *s)
 {
+    orr_ps length;
     s->start = s->run->is_measured || s->p->start < 0 ? s->p->start : 0;
     s->end = s->p->end > s->start ? s->p->end : s->start;
+    if (__builtin_sub_overflow(s->end, s->start, &length))
+        return orr_fail(s->err, ORR_EUSAGE, NULL, "the timeline is longer than 106 days");
+    return ORR_OK;
 }
 
 static orr_code study_run(orr_report *r, orr__study *s, run *out)
@@ -126,9 +130,8 @@ static orr_code study_run(orr_report *r, orr__study *s, run *out)
     }
     s->t = empty ? empty : s->run->timeline;
     s->p = orr_timeline_look(s->t);
-    set_bounds(s);
-    if (!s->p->first)
-        code = orr_fail(s->err, ORR_EUSAGE, NULL, "the timeline is not sealed");
+    code = s->p->first ? set_bounds(s)
+                       : orr_fail(s->err, ORR_EUSAGE, NULL, "the timeline is not sealed");
     if (!code && !(code = study(s, &out->sums))) {
         orr_json_writer w;
         orr_json_writer_init(&w, &out->document, NULL);

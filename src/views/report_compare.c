@@ -54,7 +54,7 @@ static bool add_sum(orr__sums *o, uint8_t kind, orr_str name, double ns)
 typedef struct summing {
     orr__study *s;
     orr_map *seen;
-    orr_ps *sums;
+    orr__ps_sum *sums;
     uint32_t *example; /* a span of each */
     size_t room, example_room;
     uint32_t count;

@@ -106,11 +106,11 @@ static void put_headline(const orr__study *s, writer *w)
 
 /* ---- ranks ---- */
 
-static void put_mean(writer *w, const char *key, orr_ps sum, uint32_t count)
+static void put_mean(writer *w, const char *key, orr__ps_sum sum, uint32_t count)
 {
     orr_json_key(w, key);
     if (sum % count == 0)
-        put_time(w, sum / count);
+        put_time(w, (orr_ps)(sum / count));
     else
         orr_json_double(w, (double)sum / count / 1000);
 }

@@ -22,7 +22,7 @@ static bool is_like(const orr__rank_times *a, const orr__rank_times *b, orr_ps t
            is_near(a->memory, b->memory, tolerance) && is_near(a->host, b->host, tolerance);
 }
 
-static void add_to(orr__rank_times *sum, const orr__rank_times *r)
+static void add_to(orr__time_sums *sum, const orr__rank_times *r)
 {
     sum->compute += r->compute;
     sum->exposed += r->exposed;

@@ -23,6 +23,9 @@
 #include "../base/json.h"
 #include "../base/map.h"
 
+/* Times added up over ranks and calls: more than 64 bits hold. */
+typedef __int128 orr__ps_sum;
+
 #define ORR__NO_STAGE UINT32_MAX
 #define ORR__NO_PLACE UINT32_MAX
 
@@ -42,12 +45,17 @@ typedef struct orr__collective_row {
     uint8_t collective; /* as in orr_timespan */
     uint32_t members;
     orr_bytes size;
-    uint64_t calls;          /* of all ranks */
-    orr_ps time, overlapped; /* of all ranks */
-    uint32_t ranks;          /* that take part */
-    uint32_t last_place;     /* the last rank that was counted */
-    uint32_t groups, group;  /* how many names were met; the first of them */
+    uint64_t calls;               /* of all ranks */
+    orr__ps_sum time, overlapped; /* of all ranks */
+    uint32_t ranks;               /* that take part */
+    uint32_t last_place;          /* the last rank that was counted */
+    uint32_t groups, group;       /* how many names were met; the first of them */
 } orr__collective_row;
+
+/* The fields of orr__rank_times, added up. */
+typedef struct orr__time_sums {
+    orr__ps_sum compute, exposed, overlapped, memory, host, idle;
+} orr__time_sums;
 
 /* Ranks with the same figures, up to a small tolerance. */
 typedef struct orr__like_ranks {
@@ -56,7 +64,7 @@ typedef struct orr__like_ranks {
     uint32_t count;
     uint32_t stage;
     const char *ranks; /* "0-7" */
-    orr__rank_times sum;
+    orr__time_sums sum;
 } orr__like_ranks;
 
 typedef struct orr__memory_series {
@@ -69,7 +77,7 @@ typedef struct orr__memory_series {
 typedef struct orr__stage {
     uint32_t count; /* ranks */
     const char *ranks;
-    orr_ps waiting; /* of all of them */
+    orr__ps_sum waiting; /* of all of them */
 } orr__stage;
 
 /* The timeline as it goes into the page. */

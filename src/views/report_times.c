@@ -248,7 +248,7 @@ static bool count_collectives(worker *w, uint32_t place, uint32_t track)
 static int compare_rows(const void *a, const void *b)
 {
     const orr__collective_row *x = a, *y = b;
-    const orr_ps mine = x->time - x->overlapped, other = y->time - y->overlapped;
+    const orr__ps_sum mine = x->time - x->overlapped, other = y->time - y->overlapped;
     if (mine != other)
         return mine > other ? -1 : 1;
     if (x->time != y->time)

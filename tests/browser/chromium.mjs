@@ -77,9 +77,9 @@ export function samplePage(name) {
 /** Opens a page that may not complain: errors, warnings and requests of any network are collected.
  *  @param {any} browser @param {string} address @param {object} [options]  of playwright's newContext */
 export async function openPage(browser, address, options = {}) {
-    const context = await browser.newContext({viewport: {width: 1400, height: 900}, ...options});
+    const context = await browser.newContext({viewport: {width: 1400, height: 900}, reducedMotion: 'reduce', ...options});
     const page = await context.newPage();
-    page.setDefaultTimeout(30000);
+    page.setDefaultTimeout(60000);
     /** @type {string[]} */
     const complaints = [];
     page.on('console', (/** @type {any} */ message) => {

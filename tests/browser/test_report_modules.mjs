@@ -249,7 +249,7 @@ test('every import and export stands on one line, and no module can end the scri
 if (packageOfBuild('typescript')) {
     test('the types in the comments hold (tsc --checkJs --strict)', () => {
         const tsc = join(process.env.ORR_BUILD ?? join(ROOT, 'build'), 'browser', 'node_modules', 'typescript', 'bin', 'tsc');
-        const run = spawnSync(process.execPath, [tsc, '-p', join(ROOT, 'tests', 'browser', 'tsconfig.json')], {encoding: 'utf8', timeout: 50000});
+        const run = spawnSync(process.execPath, [tsc, '-p', join(ROOT, 'tests', 'browser', 'tsconfig.json')], {encoding: 'utf8', timeout: 90000});
         checkEqual(run.status, 0, run.stdout.slice(0, 2000) || String(run.error));
     });
 } else {

@@ -459,6 +459,59 @@ TEST(test_llm__names_of_types_and_schedules)
     CHECK_EQ_U(orr_llm_ranks(&(orr_llm_options){.tp = 2, .dp = 3}), 6);
 }
 
+/* The first node of each task says what its rank holds; the most of it is the peak of the memory report, and the
+ * optimizer runs with what is there always. */
+TEST(test_llm__nodes_say_what_their_rank_holds)
+{
+    const orr_model m = model_named("llama-3-8b");
+    const orr_llm_options opt = {.pp = 4, .tp = 2, .batch = 6};
+    orr_set *s = make(&m, &opt);
+    for (uint32_t stage = 0; stage < 4; stage++) {
+        const orr_trace *t = orr_set_trace(s, stage);
+        orr_llm_memory want;
+        int64_t most = 0, value = 0;
+        uint32_t said = 0;
+        CHECK_OK(orr_llm_memory_of(&m, &opt, stage, &want, &err), &err);
+        for (uint32_t i = 0; i < orr_trace_columns(t)->count; i++) {
+            orr_node node;
+            orr_attr attr;
+            orr_trace_node(t, i, &node);
+            if (!orr_node_attr(&node, "held_bytes", &attr))
+                continue;
+            CHECK(orr_attr_int(&attr, &value) && node.type != ORR_NODE_COMM_RECV);
+            most = value > most ? value : most;
+            said++;
+        }
+        CHECK_EQ_U(said, 2 * 6 + 1); /* forward and backward of six micro-batches, the step */
+        CHECK_EQ_U(most, want.peak);
+        CHECK_EQ_U(value, want.weights + want.grads + want.optimizer);
+    }
+    orr_set_close(s);
+}
+
+/* 6 sequences of 8,192 tokens; FLOPs as orr_model_compute has them. */
+TEST(test_llm__metadata_says_how_much_work_it_is)
+{
+    const orr_model m = model_named("llama-3-8b");
+    const orr_llm_options opt = {.batch = 6, .dp = 2, .steps = 3};
+    const orr_model_work work = {.tokens = 8192};
+    orr_model_flops flops;
+    orr_set *s = make(&m, &opt);
+    orr_attrs it = orr_trace_attrs(orr_set_trace(s, 0));
+    unsigned found = 0;
+    CHECK_OK(orr_model_compute(&m, &work, &flops, &err), &err);
+    for (orr_attr a; orr_attrs_next(&it, &a);) {
+        if (ends_in(a.name, "tokens"))
+            found += a.value.u == 6 * 8192 * 3;
+        if (ends_in(a.name, "model_flops"))
+            found += a.value.d == (double)flops.training * 6 * 3;
+        if (ends_in(a.name, "device_bytes"))
+            found += a.value.u == 80000000000u;
+    }
+    CHECK_EQ_U(found, 3);
+    orr_set_close(s);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -477,6 +530,8 @@ int main(void)
         RUN(test_llm__sharing_out_and_recomputing_save_memory),
         RUN(test_llm__what_does_not_go_together_is_refused),
         RUN(test_llm__names_of_types_and_schedules),
+        RUN(test_llm__nodes_say_what_their_rank_holds),
+        RUN(test_llm__metadata_says_how_much_work_it_is),
     };
     return RUN_ALL(tests);
 }

@@ -262,6 +262,31 @@ TEST(test_report__tokens_and_operations_give_rates)
     close_document();
 }
 
+/* Five minutes on 40,000 ranks are more picoseconds than 64 bits hold. */
+TEST(test_report__sums_over_many_ranks_do_not_wrap)
+{
+    enum { RANKS = 40000 };
+    orr_timeline *t = new_timeline();
+    const orr_ps ns = 300000000000;
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        add_work(t, add_track(t, rank, "compute"), ORR_SPAN_COMPUTE, 0, ns);
+        add_span(t,
+                 (orr_timespan){.track = rank,
+                                .kind = ORR_SPAN_COLLECTIVE,
+                                .collective = 1,
+                                .members = 7,
+                                .size = 7,
+                                .end = ns},
+                 "sum");
+    }
+    const orr_json_value root = report_of(t, (orr_report_run){0});
+    check_near(root, "runs.0.breakdown.0.count", RANKS);
+    check_near(root, "runs.0.breakdown.0.compute_ns", 3e11);
+    check_near(root, "runs.0.collectives.0.time_ns", 3e11);
+    check_near(root, "runs.0.collectives.0.exposed_share", 0);
+    close_document();
+}
+
 /* ---- like ranks ---- */
 
 TEST(test_report__like_ranks_are_one_row_and_one_of_them_is_shown)
@@ -585,6 +610,7 @@ int main(void)
         RUN(test_report__collectives_have_the_bandwidths_of_nccl_tests),
         RUN(test_report__factors_of_each_collective),
         RUN(test_report__tokens_and_operations_give_rates),
+        RUN(test_report__sums_over_many_ranks_do_not_wrap),
         RUN(test_report__like_ranks_are_one_row_and_one_of_them_is_shown),
         RUN(test_report__ranks_to_show_are_chosen_or_refused),
         RUN(test_report__stages_come_from_messages),

@@ -11,7 +11,7 @@
 
 enum { MOST_ARGUMENTS = 64 };
 #define PS_PER_US 1000000
-#define LARGE_PS (INT64_MAX / 2)
+#define LARGE_PS (INT64_MAX / 4) /* the whole of a timeline is at most three times as long */
 #define HOUR_PS ((__int128)3600 * 1000000000000)
 
 static orr_code refuse(const orr__chrome *c, orr_json_value at, const char *what)
@@ -102,7 +102,7 @@ static orr_code read_time(orr__chrome *c, orr_json_value v, orr_ps *out)
     c->has_base = true;
     ps -= c->base;
     if (ps > LARGE_PS || ps < -LARGE_PS)
-        return refuse(c, v, "this time is more than 50 days from the first one");
+        return refuse(c, v, "this time is more than 26 days from the first one");
     *out = (orr_ps)ps;
     return ORR_OK;
 }
@@ -114,7 +114,7 @@ static orr_code read_length(orr__chrome *c, orr_json_value v, orr_ps *out)
     if (code)
         return code;
     if (ps < 0 || ps > LARGE_PS)
-        return refuse(c, v, ps < 0 ? "a duration below 0" : "a duration of more than 50 days");
+        return refuse(c, v, ps < 0 ? "a duration below 0" : "a duration of more than 26 days");
     *out = (orr_ps)ps;
     return ORR_OK;
 }
