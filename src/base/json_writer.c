@@ -89,7 +89,7 @@ static size_t put_stop(orr_buf *to, const uint8_t *p, size_t n, bool ascii)
 
 void orr_json_quote(orr_buf *to, orr_str s, bool ascii)
 {
-    const char *p = s.ptr, *end = s.ptr + s.len;
+    const char *p = s.len ? s.ptr : "", *end = p + s.len; /* an empty text may have no address */
     orr_buf_byte(to, '"');
     while (p < end) {
         const char *stop = next_stop(p, end, ascii);
