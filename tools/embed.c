@@ -9,7 +9,8 @@
  *     import { a, b } from './x.js';     dropped, the names are there already
  *     export function f() ...            the word dropped
  *
- * Both stand at the start of a line and on one line: this is no parser.  Comments that have lines of their own are for
+ * Both stand at the start of a line and on one line: this is no parser.  Indentation goes too, so no text may run over
+ * the end of a line.  Comments that have lines of their own are for
  * those who read web/ and are left out: lines that begin with two slashes, and what begins with a slash and two stars,
  * if its end is the end of a line.  What is left of the page is cut at its marks into three pieces, around the title and
  * around the data. */
@@ -105,7 +106,9 @@ static void add_module(text *to, const char *path)
             continue;
         }
         const size_t len = line_length(p);
-        const size_t skip = begins(p, "export default ") ? 15 : begins(p, "export ") ? 7 : 0;
+        const size_t skip = begins(p, "export default ") ? 15
+                            : begins(p, "export ")       ? 7
+                                                         : strspn(p, " \t");
         if (!is_import(path, p, len))
             add(to, p + skip, len - skip);
         p += len;

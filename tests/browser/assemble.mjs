@@ -14,7 +14,7 @@ function moduleNames(web) {
     return [...list[1].matchAll(/'([^']+)'/g)].map((match) => match[1]);
 }
 
-/** Without imports, the word export, and comments on lines of their own. @param {string} text */
+/** Without imports, the word export, indentation, and comments on lines of their own. @param {string} text */
 function plainScript(text) {
     const out = [];
     let isComment = false;
@@ -26,7 +26,7 @@ function plainScript(text) {
             continue;
         }
         if (trimmed.startsWith('//') || /^import[ {]/.test(line)) continue;
-        out.push(line.replace(/^export (default )?/, ''));
+        out.push(line.replace(/^export (default )?|^\s+/, ''));
     }
     return out.join('\n');
 }

@@ -240,6 +240,7 @@ test('every import and export stands on one line, and no module can end the scri
         check(!/<\/script|<!--/i.test(text), `${name} holds "</script" or "<!--"`);
         for (const line of text.split('\n')) {
             if (/^\s*import\b(?!\()/.test(line)) check(/^import \{[^}]*\} from '\.\/[a-z_]+\.js';$/.test(line), `${name}: ${line}`);
+            if (!/^\s*(\/\/|\/?\*)/.test(line)) check((line.match(/`/g) ?? []).length % 2 === 0, `${name}: a text over the end of a line: ${line}`);
             if (/^\s*export\b/.test(line)) check(/^export (async function|function\*?|const|class) ?\w+/.test(line), `${name}: ${line}`);
         }
         check(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write/.test(text), `${name} makes markup from text`);
