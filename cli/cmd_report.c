@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c - orrery report: one page of one or more runs, measured or simulated.
  *
- * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), a log of issued nodes; or
- * traces, which are simulated at once when a system and a network are given. */
+ * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), an export of Nsight Systems, a log of issued
+ * nodes; or traces, which are simulated at once when a system and a network are given. */
 #include "report_sim.h"
 
 #include <orrery/chrome_trace.h>
+#include <orrery/nsys.h>
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -31,7 +32,9 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"RUN", "a timeline (JSON), a folder of them, a log; or traces, to be simulated", CLI_SOME},
+    {"RUN",
+     "a timeline (JSON), a folder of them, an Nsight export (SQLite), a log; or traces, to be simulated",
+     CLI_SOME},
     {0},
 };
 
@@ -171,6 +174,13 @@ static orr_code add_trace_events(work *w, const char *path)
     return code ? code : add_timeline(w, path, t, !is_simulated(t));
 }
 
+static orr_code add_nsys(work *w, const char *path)
+{
+    orr_timeline *t;
+    const orr_code code = orr_nsys_timeline(path, &t, w->err);
+    return code ? code : add_timeline(w, path, t, true);
+}
+
 static orr_code simulate(work *w, const char *path)
 {
     cli_context *c = w->c;
@@ -231,6 +241,8 @@ static orr_code add_run(work *w, const char *path)
         names_fini(&n);
         return code ? code : add_timeline(w, path, t, !is_simulated(t));
     }
+    if (cli_is_nsys(path))
+        return add_nsys(w, path);
     switch (orr_chrome_trace_recognise(path)) {
     case ORR_CHROME_TRACE_EVENTS:
         return add_trace_events(w, path);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_MHZ = 1000000000 };
@@ -138,12 +139,13 @@ static orr_code write_chrome(const orr_timeline *t,
     return code;
 }
 
-/* An SQLite file says so in its first bytes. */
-static bool is_sqlite(const char *path)
+/* An SQLite file says so in its first bytes.  A pipe is not looked into: SQLite could not read it. */
+bool cli_is_nsys(const char *path)
 {
     static const char magic[] = "SQLite format 3";
     char start[sizeof magic] = {0};
-    FILE *f = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+    struct stat s;
+    FILE *f = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
     if (!f)
         return false;
     const bool is_read = fread(start, 1, sizeof magic, f) == sizeof magic;
@@ -155,7 +157,7 @@ orr_code cli_read_log(const cli_context *c, const char *path, orr_timeline **out
 {
     orr_issue_log *log;
     uint64_t hz;
-    if (is_sqlite(path))
+    if (cli_is_nsys(path))
         return orr_nsys_timeline(path, out, err);
     orr_code code = parse_frequency(cli_text(c, "frequency"), &hz, err);
     if (code || (code = orr_issue_log_read(path, NULL, &log, err)))
@@ -168,12 +170,11 @@ orr_code cli_read_log(const cli_context *c, const char *path, orr_timeline **out
     return code;
 }
 
-/* Trace events or, as anything else that cannot be recognised (standard input), a log. */
+/* Trace events or, as anything else that cannot be recognised, a log. */
 static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_error *err)
 {
     const char *path = c->args[1];
-    const bool is_input = strcmp(path, "-") == 0;
-    if (is_input || orr_chrome_trace_recognise(path) != ORR_CHROME_TRACE_EVENTS)
+    if (orr_chrome_trace_recognise(path) != ORR_CHROME_TRACE_EVENTS)
         return cli_read_log(c, path, out, err);
     if (cli_given(c, "frequency"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--frequency: '%s' has times, not cycles", path);

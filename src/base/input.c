@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -219,6 +220,33 @@ void orr_stream_close(orr_stream *s)
     orr_free(s);
 }
 
+/* A stream that was looked at and will be asked for again: a pipe gives its bytes only once. */
+static _Atomic(orr_stream *) put_back;
+
+static bool can_be_read_again(const orr_stream *s)
+{
+    struct stat st;
+    return s->fd != STDIN_FILENO && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+void orr_stream_put_back(orr_stream *s)
+{
+    if (!s || s->offset || can_be_read_again(s))
+        orr_stream_close(s);
+    else
+        orr_stream_close(atomic_exchange(&put_back, s));
+}
+
+/* The stream of this path that was put back, or NULL. */
+static orr_stream *take_back(const char *path)
+{
+    orr_stream *s = atomic_exchange(&put_back, NULL);
+    if (!s || strcmp(s->path, path) == 0)
+        return s;
+    orr_stream_close(atomic_exchange(&put_back, s));
+    return NULL;
+}
+
 /* The first bytes decide.  What was read to see them becomes packed input, or ready bytes of a plain file. */
 static orr_code choose_packing(orr_stream *s, orr_error *err)
 {
@@ -278,8 +306,10 @@ static char *copy_text(const char *s)
 
 orr_code orr_stream_open(const char *path, orr_stream **out, orr_error *err)
 {
-    *out = NULL;
     int fd;
+    *out = take_back(path);
+    if (*out)
+        return ORR_OK;
     orr_code code = open_fd(path, &fd, err);
     if (code)
         return code;

@@ -181,6 +181,34 @@ TEST(test_input__a_pipe_is_read_to_its_end)
     input_back(old);
 }
 
+static void look_at(const char *path)
+{
+    orr_stream *s;
+    orr_span seen;
+    CHECK_OK(orr_stream_open(path, &s, &err), &err);
+    CHECK_OK(orr_stream_peek(s, 100, &seen, &err), &err);
+    orr_stream_put_back(s);
+}
+
+TEST(test_input__what_was_only_looked_at_is_there_again)
+{
+    uint8_t *bytes = some_bytes(300000);
+    for (unsigned k = 0; k < PACKERS; k++) {
+        orr_buf packed = {0};
+        packers[k](&packed, bytes, 300000);
+        write_file("f", packed.ptr ? packed.ptr : bytes, packed.len);
+        look_at("f");
+        const int old = input_from("f");
+        look_at("-");
+        check_input("f", bytes, 300000); /* another file does not get it */
+        look_at("-");
+        check_input("-", bytes, 300000);
+        input_back(old);
+        orr_buf_fini(&packed);
+    }
+    free(bytes);
+}
+
 TEST(test_input__released_bytes_come_back)
 {
     orr_input *in;
@@ -268,6 +296,7 @@ int main(void)
         RUN(test_input__a_dash_is_standard_input),
         RUN(test_input__standard_input_starts_where_somebody_left_it),
         RUN(test_input__a_pipe_is_read_to_its_end),
+        RUN(test_input__what_was_only_looked_at_is_there_again),
         RUN(test_input__released_bytes_come_back),
         RUN(test_input__a_stream_gives_the_same_bytes_in_any_steps),
         RUN(test_input__a_stream_that_is_cut_gives_what_is_there_and_then_the_error),

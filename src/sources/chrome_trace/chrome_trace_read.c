@@ -250,6 +250,6 @@ orr_chrome_trace_look orr_chrome_trace_recognise(const char *path)
         return look;
     if (orr_stream_peek(s, LOOK, &bytes, &err) == ORR_OK)
         look = look_at((orr_span){bytes.ptr, bytes.len < LOOK ? bytes.len : LOOK});
-    orr_stream_close(s);
+    orr_stream_put_back(s);
     return look;
 }
