@@ -686,7 +686,7 @@ static void put_notes(const orr__study *s, writer *w)
     if (e->ranks_left_out) {
         orr_buf_print(&b,
                       "The timeline shows %u of %u ranks; figures are of all of them.  "
-                      "--report-ranks chooses others.",
+                      "Others: --ranks of orrery report, --report-ranks of orrery run.",
                       s->rank_count - e->ranks_left_out, s->rank_count);
         put_note(w, &b);
     }

@@ -105,8 +105,10 @@ void orr__put_sentence(const orr__study *s, orr_buf *b)
         orr_buf_print(b, "The run came to a standstill: %s.", s->run->stall);
         return;
     }
-    if (s->rank_count == 0 || orr__total(s) <= 0)
+    if (s->rank_count == 0 || orr__total(s) <= 0) {
+        orr_buf_text(b, "Nothing happened: no time passed in this run.");
         return;
+    }
     const shares v = shares_of(s);
     orr_buf_text(b, "A rank computes ");
     put_percent(b, v.compute);

@@ -12,7 +12,20 @@ orrery report - --json <a.json | python3 look.py
 cat a.json | orrery report - --json | python3 look.py
 gzip -c a.json | orrery report - --json | python3 look.py
 cat a.csv | orrery report - --json | python3 look.py
-orrery report traces/trace_nid000000.sqlite --json | python3 look.py | cut -d" " -f1-3 # how long it took: no business of this test
+orrery report traces/trace_nid000000.sqlite --json | python3 look.py | cut -d" " -f1-3
+cat >types.py <<'EOF'
+import json, sys
+print(*sorted((c["type"], c["count"]) for c in json.load(sys.stdin)["runs"][0]["collectives"]))
+EOF
+# Kernels as NCCL calls them now, and as it did before 2.19.
+orrery report traces/trace_nid000000.sqlite --json | python3 types.py
+python3 -c "
+import sqlite3
+d = sqlite3.connect('traces/trace_nid000000.sqlite')
+d.execute('UPDATE StringIds SET value = replace(value, \'ncclDevKernel_\', \'ncclKernel_\')')
+d.commit()"
+orrery report traces/trace_nid000000.sqlite --json | python3 types.py
+printf '{"traceEvents": []}' | orrery report - --json | grep -o 'Nothing happened'
 gzip -c a.json | orrery view timeline - --text --ascii --width 60
 cat a.csv | orrery view timeline - --text --ascii --width 60
 cat a.json | head -c 60 | orrery report - -o no.html

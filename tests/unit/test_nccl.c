@@ -311,6 +311,7 @@ TEST(test_nccl__an_export_is_a_timeline)
         if (p->spans[i].kind == ORR_SPAN_COLLECTIVE) {
             collectives++;
             CHECK_EQ_PS(p->spans[i].end - p->spans[i].start, 10000 * 1000); /* 10 us each */
+            CHECK(p->spans[i].collective != 0);
         }
     CHECK_EQ_U(collectives, 2 * 3);
     orr_timeline_destroy(t);

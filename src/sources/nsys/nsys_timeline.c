@@ -11,6 +11,8 @@
 #include "base/buffer.h"
 #include "base/map.h"
 
+#include <orrery/trace.h>
+
 #include <inttypes.h>
 
 static const int64_t ps_per_ns = 1000;
@@ -78,21 +80,39 @@ static orr_code track_of(picture *p, const orr_nsys_row *r, uint32_t *out, orr_e
     return code || orr_map_put(p->tracks, key, *out, NULL) ? code : orr_no_memory(err);
 }
 
-static orr_span_kind kind_of(const orr_nsys_row *r)
+/* Before NCCL 2.19 its kernels were called "ncclKernel_AllReduce_RING_LL_Sum_float". */
+static bool find_old_kernel(orr_str name, orr_nccl_op *op)
 {
-    if (r->kind != ORR_NSYS_KERNEL)
-        return ORR_SPAN_HOST;
-    switch (r->op) {
-    case ORR_NCCL_OTHER:
-        return ORR_SPAN_COMPUTE;
-    case ORR_NCCL_SEND:
-    case ORR_NCCL_SEND_RECV:
-        return ORR_SPAN_SEND;
-    case ORR_NCCL_RECV:
-        return ORR_SPAN_RECEIVE;
-    default:
-        return ORR_SPAN_COLLECTIVE;
-    }
+    static const char before[] = "ncclKernel_";
+    const char *at = name.len ? memmem(name.ptr, name.len, before, sizeof before - 1) : NULL;
+    if (!at)
+        return false;
+    const char *from = at + sizeof before - 1, *to = from, *end = name.ptr + name.len;
+    while (to < end && ((*to >= 'a' && *to <= 'z') || (*to >= 'A' && *to <= 'Z')))
+        to++;
+    *op = orr_nccl_op_find((orr_str){.ptr = from, .len = (size_t)(to - from)});
+    return true;
+}
+
+/* Kind and collective of a kernel.  One of NCCL that says nothing more ("ncclDevKernel_Generic") is a collective still. */
+static void set_kernel(const orr_nsys_row *r, orr_timespan *s)
+{
+    static const uint8_t collective[ORR_NCCL_OPS] = {
+        [ORR_NCCL_ALL_REDUCE] = ORR_COLL_ALL_REDUCE + 1,
+        [ORR_NCCL_ALL_GATHER] = ORR_COLL_ALL_GATHER + 1,
+        [ORR_NCCL_REDUCE_SCATTER] = ORR_COLL_REDUCE_SCATTER + 1,
+        [ORR_NCCL_BROADCAST] = ORR_COLL_BROADCAST + 1,
+        [ORR_NCCL_REDUCE] = ORR_COLL_REDUCE + 1};
+    orr_nccl_op op = r->op;
+    const bool is_nccl = op != ORR_NCCL_OTHER || find_old_kernel(r->text, &op) ||
+                         (r->text.len && memmem(r->text.ptr, r->text.len, "ncclDevKernel", 13));
+    s->kind = ORR_SPAN_COMPUTE;
+    if (!is_nccl)
+        return;
+    s->kind = op == ORR_NCCL_SEND || op == ORR_NCCL_SEND_RECV ? ORR_SPAN_SEND
+              : op == ORR_NCCL_RECV                           ? ORR_SPAN_RECEIVE
+                                                              : ORR_SPAN_COLLECTIVE;
+    s->collective = collective[op];
 }
 
 /* A kernel's name without its arguments. */
@@ -123,7 +143,9 @@ static orr_code add_row(picture *p, const orr_nsys_row *r, orr_error *err)
     orr_timespan s = {.start = start * ps_per_ns,
                       .end = end * ps_per_ns,
                       .size = r->kind == ORR_NSYS_CALL ? r->bytes : 0,
-                      .kind = (uint8_t)kind_of(r)};
+                      .kind = ORR_SPAN_HOST};
+    if (r->kind == ORR_NSYS_KERNEL)
+        set_kernel(r, &s);
     orr_code code = track_of(p, r, &s.track, err);
     if (!code)
         code = orr_timeline_add_text(p->t, short_name(r), &s.name, err);
