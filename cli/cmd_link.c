@@ -128,7 +128,7 @@ static const struct {
     ODD(dependencies_circular, "warning: dependencies in a circle, left out"),
 #undef ODD
 };
-enum { ODDS = sizeof odd / sizeof *odd };
+enum { ODDS = sizeof odd / sizeof *odd, FIRST_WARNING = 2 };
 
 static uint64_t sum_odd(const orr_link_job *job, int k)
 {
@@ -140,8 +140,26 @@ static uint64_t sum_odd(const orr_link_job *job, int k)
     return sum;
 }
 
+/* Before anything is written. */
+static orr_code check_odd(const cli_context *c, const orr_link_job *job, orr_error *err)
+{
+    const size_t word = sizeof "warning: " - 1;
+    for (int k = FIRST_WARNING; k < ODDS && cli_flag(c, "strict"); k++) {
+        const uint64_t n = sum_odd(job, k);
+        if (n)
+            return orr_fail(err, ORR_EINPUT, NULL, "%s: %" PRIu64 " (with --strict an error)",
+                            odd[k].help + word, n);
+    }
+    return ORR_OK;
+}
+
 static void say_ranks(const cli_context *c, const orr_link_job *job)
 {
+    bool has_host = false, has_device = false;
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
+        has_host |= orr_link_job_rank(job, i)->host != NULL;
+        has_device |= orr_link_job_rank(job, i)->device != NULL;
+    }
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
         const orr_link_rank *r = orr_link_job_rank(job, i);
         cli_note(c, "rank %" PRIu32 "%s: %s%s%s", r->rank,
@@ -150,6 +168,8 @@ static void say_ranks(const cli_context *c, const orr_link_job *job)
         if (r->is_aligned)
             cli_note(c, "; clock %+.3f us, by %" PRIu64 " collectives", (double)r->clock_ns / 1000,
                      r->shared);
+        if ((has_host && !r->host) || (has_device && !r->device))
+            cli_note(c, "; warning: no %s trace, which others have", r->host ? "device" : "host");
         cli_note(c, "\n");
     }
 }
@@ -283,7 +303,8 @@ static orr_code write_job(cli_context *c, orr_link_job *job, const cli_target *t
     orr_code code = ORR_OK;
     if (to->form == CLI_FORM_JSON) {
         code = write_linked(job, to, err);
-    } else if (!(code = orr_link_job_set(job, &s, err)) && !(code = write_traces(c, s, to, err))) {
+    } else if (!(code = orr_link_job_set(job, &s, err)) && !(code = check_odd(c, job, err)) &&
+               !(code = write_traces(c, s, to, err))) {
         say_job(c, job);
         code = compare_ranks(c, s, &report, err);
     }

@@ -93,7 +93,7 @@ typedef struct orr_link_job orr_link_job;
 
 typedef struct orr_link_rank {
     uint32_t rank;
-    bool is_guessed;           /* the traces do not say which rank it is: by the order of names */
+    bool is_guessed;           /* its traces do not say which rank it is: by the order of names */
     const char *host, *device; /* paths; NULL: it has none */
     orr_link_counts counts;
     orr_pytorch_report report; /* of making the trace */

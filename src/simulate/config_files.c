@@ -56,6 +56,7 @@ static orr_code take_dimension(orr_yaml_value lists[4],
                                orr_error *err)
 {
     uint64_t npus = 0;
+    const unsigned least = c->dims == 1 ? 1 : 2; /* one alone: the trace of one rank (sim.c) */
     const orr_yaml_value v = orr_yaml_item(lists[1], k);
     const orr_where at_npus = orr_yaml_where(v);
     const orr_where at_bandwidth = orr_yaml_where(orr_yaml_item(lists[2], k));
@@ -63,9 +64,9 @@ static orr_code take_dimension(orr_yaml_value lists[4],
     orr_code code = take_shape(orr_yaml_item(lists[0], k), &c->shape[k], err);
     if (code)
         return code;
-    if (!orr_text_u64(orr_yaml_text(v), &npus) || npus < 2 || npus > 1u << 24)
+    if (!orr_text_u64(orr_yaml_text(v), &npus) || npus < least || npus > 1u << 24)
         return orr_fail(err, ORR_EINPUT, &at_npus,
-                        "npus_count: a whole number from 2 to 16777216 was expected");
+                        "npus_count: a whole number from %u to 16777216 was expected", least);
     c->npus[k] = (uint32_t)npus;
     if ((code = take_number(orr_yaml_item(lists[2], k), "bandwidth", &c->bandwidth[k], err)) ||
         (code = take_number(orr_yaml_item(lists[3], k), "latency", &c->latency_ns[k], err)))

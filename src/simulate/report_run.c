@@ -24,7 +24,8 @@ static void print_head(const orr_sim *s, orr_buf *b)
     orr__ns_text(end, time);
     orr_count_text(end, exact);
     if (is_whole)
-        orr_buf_print(b, "%u ranks finished after %s (%s ns)\n", s->npu_count, time, exact);
+        orr_buf_print(b, "%u rank%s finished after %s (%s ns)\n", s->npu_count,
+                      s->npu_count == 1 ? "" : "s", time, exact);
     else
         orr_buf_print(b, "%s at %s (%s ns): %u of %u ranks had finished\n", orr__run_status(s),
                       time, exact, s->finished, s->npu_count);

@@ -658,7 +658,8 @@ void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size)
         return;
     if (kind >= ORR__REFERENCE_KINDS && !find_root(&r))
         return;
-    if (!s->opt.is_compat && r.m && r.m->group->count == 1) { /* nobody to talk to */
+    if (!s->opt.is_compat &&
+        (r.m ? r.m->group->count : s->npu_count) == 1) { /* nobody to talk to */
         orr__npu_timer(n, 0, orr__node_done, n, place);
         return;
     }

@@ -128,18 +128,23 @@ static int by_rank(const void *a, const void *b)
     return x->about.rank < y->about.rank ? -1 : x->about.rank > y->about.rank;
 }
 
+static const char *path_of(const orr_link_rank *r)
+{
+    return r->device ? r->device : r->host;
+}
+
 static orr_code check_ranks(const orr_link_job *job, orr_error *err)
 {
     for (uint32_t i = 0; i < job->rank_count; i++) {
         const orr_link_rank *r = &job->ranks[i].about;
         if (i && r->rank == job->ranks[i - 1].about.rank)
             return orr_fail(err, ORR_EINPUT, NULL, "%s and %s are both of rank %" PRIu32,
-                            job->ranks[i - 1].about.device, r->device, r->rank);
+                            path_of(&job->ranks[i - 1].about), path_of(r), r->rank);
         if (r->rank != i && job->rank_count > 1)
             return orr_fail(err, ORR_EINPUT, NULL,
                             "rank %" PRIu32 " has no traces, but rank %" PRIu32
                             " has (%s): a set has all ranks from 0 on",
-                            i, r->rank, r->device ? r->device : r->host);
+                            i, r->rank, path_of(r));
     }
     return ORR_OK;
 }
@@ -156,22 +161,61 @@ static orr_code check_world(const orr_link_job *job, orr_error *err)
                     job->rank_count, world, job->rank_count);
 }
 
-/* Either all say it, or none is believed. */
+static bool says_rank(const orr__job_rank *r)
+{
+    return r->link->linked->rank >= 0 && r->link->linked->rank < UINT32_MAX;
+}
+
+/* Ranks that do not say which one they are get the numbers that are left, in the order of names. */
+static orr_code number_ranks(orr_link_job *job, orr_error *err)
+{
+    uint32_t next = 0;
+    bool *is_taken = orr_arena_new(job->arena, (size_t)job->rank_count + 1, bool);
+    if (!is_taken)
+        return orr_no_memory(err);
+    for (uint32_t i = 0; i < job->rank_count; i++) {
+        orr__job_rank *r = &job->ranks[i];
+        r->about.is_guessed = !says_rank(r);
+        if (r->about.is_guessed)
+            continue;
+        r->about.rank = (uint32_t)r->link->linked->rank;
+        if (r->about.rank < job->rank_count)
+            is_taken[r->about.rank] = true;
+    }
+    for (uint32_t i = 0; i < job->rank_count; i++) {
+        if (!job->ranks[i].about.is_guessed)
+            continue;
+        while (is_taken[next])
+            next++;
+        job->ranks[i].about.rank = next++;
+    }
+    return ORR_OK;
+}
+
+/* A rank with one trace where others have two is most often one whose file was lost. */
+static orr_code check_halves(const orr_link_job *job, orr_error *err)
+{
+    const orr_link_rank *first = &job->ranks[0].about;
+    for (uint32_t i = 1; i < job->rank_count && job->opt.is_strict; i++) {
+        const orr_link_rank *r = &job->ranks[i].about;
+        if (!r->host != !first->host || !r->device != !first->device)
+            return orr_fail(err, ORR_EINPUT, NULL,
+                            "rank %" PRIu32 " and rank %" PRIu32
+                            " do not have the same kinds of traces (with --strict an error)",
+                            first->rank, r->rank);
+    }
+    return ORR_OK;
+}
+
 static orr_code find_ranks(orr_link_job *job, orr_error *err)
 {
-    bool all_say = true;
-    for (uint32_t i = 0; i < job->rank_count; i++) {
-        const int64_t rank = job->ranks[i].link->linked->rank;
-        all_say &= rank >= 0 && rank < UINT32_MAX;
-    }
-    for (uint32_t i = 0; i < job->rank_count; i++) {
-        const int64_t rank = job->ranks[i].link->linked->rank;
-        job->ranks[i].about.rank = all_say ? (uint32_t)rank : i;
-        job->ranks[i].about.is_guessed = !all_say;
-    }
+    orr_code code = number_ranks(job, err);
+    if (code)
+        return code;
     qsort(job->ranks, job->rank_count, sizeof *job->ranks, by_rank);
-    const orr_code code = check_ranks(job, err);
-    return code ? code : check_world(job, err);
+    if ((code = check_ranks(job, err)) || (code = check_world(job, err)))
+        return code;
+    return check_halves(job, err);
 }
 
 /* ---- all of it ---- */

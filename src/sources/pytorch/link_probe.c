@@ -124,6 +124,12 @@ static orr_code keep_file(orr_link_job *job, const orr__torch_file *f, orr_error
     return ORR_OK;
 }
 
+static bool is_pipe(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 /* A file that the user named must be one of the two kinds. */
 static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
 {
@@ -134,6 +140,9 @@ static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
     if (strcmp(path, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "standard input can be read only once: traces must be files");
+    if (is_pipe(path))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%s: a pipe can be read only once: traces must be files", path);
     const orr_code code = probe_file(&f, err);
     if (code)
         return code;
@@ -158,20 +167,20 @@ static bool is_regular(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* In a folder anything may lie; what is not one of the two kinds is passed over. */
+/* In a folder anything may lie; what is not one of the two kinds is passed over.  What cannot be read may be one: a
+ * rank without its file, or with one of its two, would be a wrong job. */
 static orr_code probe_entry(orr_link_job *job, const char *folder, const char *name, orr_error *err)
 {
     orr__torch_file f = {.path = orr_arena_print(job->arena, "%s/%s", folder, name),
                          .pid = ORR__NO_NUMBER};
-    orr_error own;
     if (!f.path)
         return orr_no_memory(err);
     if (name[0] == '.' || !is_regular(f.path))
         return ORR_OK;
-    const orr_code code = probe_file(&f, &own);
-    if (code == ORR_ENOMEM)
-        return orr_no_memory(err);
-    return code || f.kind == ORR__FILE_OTHER ? ORR_OK : keep_file(job, &f, err);
+    const orr_code code = probe_file(&f, err);
+    if (code)
+        return code;
+    return f.kind == ORR__FILE_OTHER ? ORR_OK : keep_file(job, &f, err);
 }
 
 static orr_code probe_folder(orr_link_job *job, const char *path, orr_error *err)
