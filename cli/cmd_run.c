@@ -140,20 +140,25 @@ static orr_sim_record record_wanted(const cli_context *c)
                : ORR_SIM_RECORD_FIGURES;
 }
 
-/* A simulation that stands still explains itself below the error, and in the JSON object. */
-static void explain(cli_context *c, orr_sim *s, bool is_json, const orr_error *err)
+void cli_explain_stall(cli_context *c, orr_sim *s, const orr_error *err)
 {
     const orr_stall *stall = s ? orr_sim_stall(s) : NULL;
-    orr_error second;
     if (!stall)
         return;
-    if (is_json)
-        (void)!orr_sim_write_json(s, "-", &second); /* the first error counts */
     cli_report(c, err);
     for (size_t i = 0; i < stall->line_count; i++)
         fprintf(stderr, "%s\n", stall->lines[i]);
     for (size_t i = 0; orr_sim_network_stall(s, i); i++)
         fprintf(stderr, "network: %s\n", orr_sim_network_stall(s, i));
+}
+
+/* The same, and in the JSON object. */
+static void explain(cli_context *c, orr_sim *s, const orr_error *err)
+{
+    orr_error second;
+    if (orr_sim_stall(s) && cli_flag(c, "json"))
+        (void)!orr_sim_write_json(s, "-", &second); /* the first error counts */
+    cli_explain_stall(c, s, err);
 }
 
 /* With track-local-mem in the system file: one file a rank that has finished. */
@@ -185,7 +190,8 @@ static orr_code write_report(
     cli_context *c, orr_sim *s, const orr_sim_options *opt, double seconds, orr_error *err)
 {
     char name[2 * 256];
-    snprintf(name, sizeof name, "%.255s on %.250s", opt->workload, opt->network);
+    snprintf(name, sizeof name, "%.255s on %.250s", opt->workload,
+             opt->network ? opt->network : "one switch");
     const cli_report_wishes wishes = {.name = name,
                                       .ranks = cli_text(c, "report-ranks"),
                                       .what_if = cli_what_if_of(cli_text(c, "what-if")),
@@ -237,7 +243,7 @@ static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_er
         cli_report(c, err);
         (void)!print_result(c, s, &second);
     } else {
-        explain(c, s, cli_flag(c, "json"), err);
+        explain(c, s, err);
     }
     (void)!write_files(c, s, &second);
 }
@@ -324,7 +330,7 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
     orr_code code = cli_goal_jobs(c, &g, err);
     if (code)
         return code;
-    code = orr_goal_traces(g, out, err);
+    code = orr_goal_traces(g, c->args[0], out, err);
     orr_goal_free(g);
     return code ? orr_because(err, code, "%s", c->args[0]) : ORR_OK;
 }
@@ -540,7 +546,7 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
         (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
     else if (s)
         code = write_old(s, cli_text(c, "logging-folder"), err);
-    explain(c, s, false, err);
+    cli_explain_stall(c, s, err);
     orr_sim_destroy(s);
     return code;
 }

@@ -142,7 +142,7 @@ static orr_code write_traces(const cli_context *c,
                              orr_error *err)
 {
     orr_set *s;
-    orr_code code = orr_goal_traces(g, &s, err);
+    orr_code code = orr_goal_traces(g, c->args[1], &s, err);
     if (code)
         return orr_because(err, code, "%s", c->args[1]);
     code = cli_target_write(c, s, to, err);

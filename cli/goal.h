@@ -25,6 +25,10 @@ void cli_plain_files(const cli_context *c, uint32_t ranks, char *text, orr_sim_o
 /* orr_loggops_run; an interrupt stops it, with ORR_ESTOP. */
 orr_code cli_run_loggops_until_stopped(orr_loggops *s, orr_error *err);
 
+/* A run that stands still explains itself below the error; nothing happens when it does not. */
+void cli_explain_stall(cli_context *c, orr_sim *s, const orr_error *err);
+void cli_explain_loggops(cli_context *c, const orr_loggops *s, const orr_error *err);
+
 /* orrery check of a schedule. */
 orr_code cli_check_goal(cli_context *c, orr_error *err);
 /* orrery run --compare. */

@@ -46,12 +46,18 @@ static orr_code need_set(comparison *k, orr_error *err)
     if (!has_schedule(k->c))
         return orr_set_open(k->c->args[0], NULL, &k->set, err);
     orr_code code = need_goal(k, err);
-    if (!code && (code = orr_goal_traces(k->goal, &k->set, err)))
+    if (!code && (code = orr_goal_traces(k->goal, k->c->args[0], &k->set, err)))
         orr_because(err, code, "%s", k->c->args[0]);
     return code;
 }
 
 /* ---- runs */
+
+/* On which network it went wrong. */
+static orr_code say_which(const result *r, orr_code code, orr_error *err)
+{
+    return code == ORR_ESTOP ? code : orr_because(err, code, "--compare %s", r->network);
+}
 
 static orr_code run_loggops(comparison *k, result *r, orr_error *err)
 {
@@ -75,6 +81,10 @@ static orr_code run_loggops(comparison *k, result *r, orr_error *err)
         r->events = orr_loggops_events(s);
         r->messages = orr_loggops_messages(s);
     }
+    if (code)
+        code = say_which(r, code, err);
+    if (code && s)
+        cli_explain_loggops(k->c, s, err);
     orr_loggops_destroy(s);
     return code;
 }
@@ -85,7 +95,7 @@ static orr_code run_traces(comparison *k, result *r, orr_error *err)
     orr_sim *s = NULL;
     orr_code code = need_set(k, err);
     if (code)
-        return code;
+        return say_which(r, code, err);
     orr_sim_options opt = {.set = k->set,
                            .workload = k->c->args[0],
                            .fidelity = r->network,
@@ -111,6 +121,10 @@ static orr_code run_traces(comparison *k, result *r, orr_error *err)
         r->events = orr_sim_events(s);
         r->messages = orr_sim_messages(s);
     }
+    if (code)
+        code = say_which(r, code, err);
+    if (code)
+        cli_explain_stall(k->c, s, err);
     orr_sim_destroy(s);
     return code;
 }
@@ -126,7 +140,7 @@ static orr_code run_next(comparison *k, const char *name, size_t len, orr_error 
     const orr_code code =
         strcmp(r->network, "loggops") == 0 ? run_loggops(k, r, err) : run_traces(k, r, err);
     k->count += !code;
-    return code && code != ORR_ESTOP ? orr_because(err, code, "--compare %s", r->network) : code;
+    return code;
 }
 
 /* ---- results */
@@ -161,10 +175,23 @@ static void print_table(const comparison *k)
     }
 }
 
+/* What is written of one run has no place here, and what has no effect is refused. */
+static orr_code check_options(const cli_context *c, orr_error *err)
+{
+    static const char *const others[] = {
+        "network", "csv",           "links",  "trace-log",    "timeline", "timeline-detail",
+        "gantt",   "critical-path", "report", "report-ranks", "what-if",  "flows"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (cli_given(c, others[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s does not go with --compare", others[i]);
+    }
+    return ORR_OK;
+}
+
 orr_code cli_run_compare(cli_context *c, orr_error *err)
 {
     comparison k = {.c = c};
-    orr_code code = ORR_OK;
+    orr_code code = check_options(c, err);
     for (const char *p = cli_text(c, "compare"); !code;) {
         const size_t len = strcspn(p, ",");
         code = run_next(&k, p, len, err);

@@ -133,18 +133,23 @@ static orr_code print_result(const cli_context *c, const orr_loggops *s, orr_err
     return orr_loggops_write_text(s, "-", c->args[0], err);
 }
 
-/* A schedule that does not come to its end explains itself below the error, and in the JSON object. */
-static void explain(cli_context *c, const orr_loggops *s, const orr_error *err)
+void cli_explain_loggops(cli_context *c, const orr_loggops *s, const orr_error *err)
 {
     const char *line;
-    orr_error second;
     if (!orr_loggops_stall_line(s, 0))
         return;
-    if (cli_flag(c, "json"))
-        (void)!print_result(c, s, &second); /* the first error counts */
     cli_report(c, err);
     for (size_t i = 0; (line = orr_loggops_stall_line(s, i)) != NULL; i++)
         fprintf(stderr, "  %s\n", line);
+}
+
+/* The same, and in the JSON object. */
+static void explain(cli_context *c, const orr_loggops *s, const orr_error *err)
+{
+    orr_error second;
+    if (orr_loggops_stall_line(s, 0) && cli_flag(c, "json"))
+        (void)!print_result(c, s, &second); /* the first error counts */
+    cli_explain_loggops(c, s, err);
 }
 
 static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
@@ -167,8 +172,10 @@ static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
 /* An option of the other networks would do nothing, which is never what was meant. */
 static orr_code check_options(const cli_context *c, orr_error *err)
 {
-    static const char *const others[] = {"ranks-file", "queues", "rendezvous",
-                                         "trace-log",  "links",  "critical-path"};
+    static const char *const others[] = {
+        "ranks-file",    "queues", "rendezvous",     "trace-log", "links",
+        "critical-path", "report", "report-ranks",   "what-if",   "packet-config",
+        "logical",       "flows",  "timeline-detail"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (cli_given(c, others[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is not for --network loggops", others[i]);

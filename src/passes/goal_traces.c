@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "trace/goal_impl.h"
+#include "trace/trace_impl.h"
 
 #include <stdio.h>
 
@@ -15,6 +16,7 @@ enum { CPUS = 256, NS_PER_US = 1000 };
 
 typedef struct maker {
     const orr_goal *g;
+    const char *name; /* of the traces, in errors */
     orr_set *set;
     orr_error *err;
     uint32_t rank;
@@ -159,11 +161,21 @@ static orr_code add_node(maker *m, orr_trace *t, uint32_t i)
     return orr_trace_append(t, &d, m->err);
 }
 
+/* A rank without operations: a trace must have a node, so it computes for no time. */
+static orr_code add_idle(maker *m, orr_trace *t)
+{
+    const orr_attr attr = {.name = orr_str_of("is_cpu_op"), .kind = ORR_VALUE_BOOL, .value.u = 0};
+    const orr_draft d = {
+        .name = orr_str_of("calc 0"), .type = ORR_NODE_COMP, .attrs = &attr, .attr_count = 1};
+    return orr_trace_append(t, &d, m->err);
+}
+
 static orr_code add_rank(maker *m)
 {
     orr_trace *t;
     const uint32_t ops = orr__goal_ops(m->g, m->rank);
-    orr_code code = orr_trace_create(&(orr_meta){.version = orr_str_of("0.0.4")}, &t, m->err);
+    orr_code code =
+        orr__trace_create(m->name, &(orr_meta){.version = orr_str_of("0.0.4")}, &t, m->err);
     if (code)
         return code;
     memset(m->carried, 0, sizeof m->carried);
@@ -171,6 +183,8 @@ static orr_code add_rank(maker *m)
         code = orr_no_memory(m->err);
     for (uint32_t i = 0; i < ops && !code; i++)
         code = add_node(m, t, i);
+    if (!code && ops == 0)
+        code = add_idle(m, t);
     if (!code)
         code = orr_trace_seal(t, m->err);
     if (code) {
@@ -180,9 +194,9 @@ static orr_code add_rank(maker *m)
     return orr_set_add(m->set, t, m->err);
 }
 
-orr_code orr_goal_traces(const orr_goal *g, orr_set **out, orr_error *err)
+orr_code orr_goal_traces(const orr_goal *g, const char *name, orr_set **out, orr_error *err)
 {
-    maker m = {.g = g, .err = err};
+    maker m = {.g = g, .name = name, .err = err};
     *out = NULL;
     orr_code code = orr_set_create(&m.set, err);
     for (; m.rank < g->rank_count && !code; m.rank++)

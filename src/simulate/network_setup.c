@@ -43,8 +43,11 @@ static bool has_ending(const char *path, const char *ending)
     return n >= m && strcmp(path + n - m, ending) == 0;
 }
 
-static bool is_links(const char *path)
+static bool is_links(const orr_sim *s)
 {
+    const char *path = s->opt.network;
+    if (s->opt.network_text || !path)
+        return true;
     return has_ending(path, ".yml") || has_ending(path, ".yaml") || has_ending(path, ".json");
 }
 
@@ -195,7 +198,7 @@ static void join_clock(orr_sim *s)
 orr_code orr__network_setup(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
-    if (!is_packet(s) || is_links(s->opt.network))
+    if (!is_packet(s) || is_links(s))
         code = read_file(s, err);
     else
         code = read_packet_files(s, err);

@@ -267,9 +267,9 @@ static orr_code set_meta(orr_trace *t, const orr_meta *meta, orr_error *err)
     return t->owned.failed ? orr_no_memory(err) : ORR_OK;
 }
 
-orr_code orr_trace_create(const orr_meta *meta, orr_trace **out, orr_error *err)
+orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err)
 {
-    orr_code code = orr__trace_new("(new trace)", out, err);
+    orr_code code = orr__trace_new(name, out, err);
     if (code || !meta)
         return code;
     code = set_meta(*out, meta, err);
@@ -278,6 +278,11 @@ orr_code orr_trace_create(const orr_meta *meta, orr_trace **out, orr_error *err)
         *out = NULL;
     }
     return code;
+}
+
+orr_code orr_trace_create(const orr_meta *meta, orr_trace **out, orr_error *err)
+{
+    return orr__trace_create("(new trace)", meta, out, err);
 }
 
 orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr_error *err)

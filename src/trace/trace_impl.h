@@ -120,6 +120,8 @@ orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr
 /* Read `bytes` into a new trace and seal it. */
 orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
 orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
+/* orr_trace_create; errors call the trace `name`. */
+orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err);
 orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);
 orr_span orr__trace_meta_body(const orr_trace *t);

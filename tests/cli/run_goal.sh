@@ -19,3 +19,12 @@ orrery run p.goal --job nowhere.goal
 printf 'num_ranks 2\nrank 0 {\na: recv 8b from 1\n}\nrank 1 {\n}\n' > bad.goal
 orrery run bad.goal
 echo "exit $?"
+orrery run bad.goal --compare loggops,unaware
+echo "exit $?"
+orrery run p.goal --hosts 6 --compare unaware,packet,loggops --json | grep -c finished_ns
+orrery run bad.goal --network unaware
+echo "exit $?"
+orrery run p.goal --compare graph,packet --json | sed 's/[0-9][0-9]*/N/g'
+orrery run p.goal --report page.html
+orrery run p.goal --compare loggops,aware --csv out.csv
+echo "exit $?"

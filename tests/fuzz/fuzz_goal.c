@@ -71,7 +71,7 @@ static void use(const orr_goal *g)
         simulate(g, (orr_loggops_rules)rules, 65535);
         simulate(g, (orr_loggops_rules)rules, 0);
     }
-    if (orr_goal_traces(g, &set, &err) == ORR_OK)
+    if (orr_goal_traces(g, "input", &set, &err) == ORR_OK)
         orr_set_close(set);
 }
 

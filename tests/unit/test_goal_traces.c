@@ -25,7 +25,7 @@ TEST(test_goal_traces__each_operation_becomes_a_node)
         "num_ranks 2\nrank 0 {\na: calc 1400\nb: calc 700\nc: calc 900\nd: send 8b to 1 tag 3\n"
         "b requires a\nc requires b\nd irequires c\n}\nrank 1 {\nrecv 8b from 0 tag 3\n}\n");
     orr_set *s;
-    CHECK_OK(orr_goal_traces(g, &s, &err), &err);
+    CHECK_OK(orr_goal_traces(g, "x.goal", &s, &err), &err);
     CHECK_EQ_U(orr_set_rank_count(s), 2);
     const orr_columns *c = orr_trace_columns(orr_set_trace(s, orr_set_class_of(s, 0)));
     CHECK_EQ_U(c->count, 4);
@@ -46,15 +46,28 @@ TEST(test_goal_traces__each_operation_becomes_a_node)
     orr_goal_free(g);
 }
 
+TEST(test_goal_traces__a_rank_without_operations_has_a_node)
+{
+    orr_set *s;
+    orr_goal *g = parse("num_ranks 2\nrank 0 {\ncalc 5\n}\nrank 1 {\n}\n");
+    CHECK_OK(orr_goal_traces(g, "x.goal", &s, &err), &err);
+    const orr_columns *c = orr_trace_columns(orr_set_trace(s, orr_set_class_of(s, 1)));
+    CHECK_EQ_U(c->count, 1);
+    CHECK_EQ_U(c->type[0], ORR_NODE_COMP);
+    CHECK_EQ_U(c->duration_us[0], 0);
+    orr_set_close(s);
+    orr_goal_free(g);
+}
+
 TEST(test_goal_traces__wildcards_and_strangers_are_refused)
 {
     orr_set *s;
     orr_goal *g = parse("num_ranks 1\nrank 0 {\nrecv 8b from -1\n}\n");
-    CHECK_CODE(orr_goal_traces(g, &s, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_goal_traces(g, "x.goal", &s, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "rank 0: operation 1 (recv 8b from -1 tag 0): traces have no wildcards");
     orr_goal_free(g);
     g = parse("num_ranks 1\nrank 0 {\nsend 8b to 4\n}\n");
-    CHECK_CODE(orr_goal_traces(g, &s, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_goal_traces(g, "x.goal", &s, &err), ORR_EINPUT, &err);
     orr_goal_free(g);
 }
 
@@ -250,6 +263,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_goal_traces__each_operation_becomes_a_node),
+        RUN(test_goal_traces__a_rank_without_operations_has_a_node),
         RUN(test_goal_traces__wildcards_and_strangers_are_refused),
         RUN(test_goal_traces__a_run_gives_the_messages_of_its_collectives),
         RUN(test_goal_combine__ranks_go_where_the_placement_says),
