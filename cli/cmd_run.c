@@ -367,9 +367,11 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
     const double begun = cli_seconds();
     orr_code code = simulate(c, &opt, &s, err);
     const double seconds = cli_seconds() - begun;
-    if (code && s)
+    /* Stopped or standing still, it has something to show; broken input leaves no files. */
+    const bool has_part = code && s && (code == ORR_ESTOP || orr_sim_stall(s));
+    if (has_part)
         print_so_far(c, s, code, err);
-    if (code && s && cli_given(c, "report"))
+    if (has_part && cli_given(c, "report"))
         (void)!write_report(c, s, &opt, seconds, &second); /* the first error counts */
     if (!code)
         code = print_result(c, s, err);
