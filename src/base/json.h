@@ -160,6 +160,11 @@ void orr_json_float(orr_json_writer *w, float v);
 void orr_json_bool(orr_json_writer *w, bool v);
 void orr_json_null(orr_json_writer *w);
 void orr_json_raw_text(orr_json_writer *w, orr_str json); /* a value that is JSON already */
+/* A member: its key, then its value. */
+void orr_json_put_u64(orr_json_writer *w, const char *key, uint64_t v);
+void orr_json_put_double(orr_json_writer *w, const char *key, double v);
+void orr_json_put_bool(orr_json_writer *w, const char *key, bool v);
+void orr_json_put_text(orr_json_writer *w, const char *key, const char *text); /* NULL: null */
 /* A string with its quotes, outside any document. */
 void orr_json_quote(orr_buf *to, orr_str s, bool ascii);
 

@@ -251,6 +251,33 @@ void orr_json_null(orr_json_writer *w)
     orr_buf_text(w->to, "null");
 }
 
+void orr_json_put_u64(orr_json_writer *w, const char *key, uint64_t v)
+{
+    orr_json_key(w, key);
+    orr_json_u64(w, v);
+}
+
+void orr_json_put_double(orr_json_writer *w, const char *key, double v)
+{
+    orr_json_key(w, key);
+    orr_json_double(w, v);
+}
+
+void orr_json_put_bool(orr_json_writer *w, const char *key, bool v)
+{
+    orr_json_key(w, key);
+    orr_json_bool(w, v);
+}
+
+void orr_json_put_text(orr_json_writer *w, const char *key, const char *text)
+{
+    orr_json_key(w, key);
+    if (text)
+        orr_json_text(w, text);
+    else
+        orr_json_null(w);
+}
+
 void orr_json_raw_text(orr_json_writer *w, orr_str json)
 {
     before_item(w);

@@ -74,54 +74,42 @@ orr_code orr__explain_stall(orr_sim *s, orr_error *err)
 
 /* ---- JSON ---- */
 
-static void put_text(orr_json_writer *w, const char *key, const char *text)
-{
-    orr_json_key(w, key);
-    orr_json_text(w, text);
-}
-
-static void put_u64(orr_json_writer *w, const char *key, uint64_t value)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, value);
-}
-
 static void put_collective(orr_json_writer *w, const orr_stall_item *item)
 {
-    put_text(w, "collective", item->kind);
-    put_u64(w, "collective_bytes", item->collective_size);
-    put_text(w, "group", item->group);
-    put_u64(w, "sequence", item->sequence);
+    orr_json_put_text(w, "collective", item->kind);
+    orr_json_put_u64(w, "collective_bytes", item->collective_size);
+    orr_json_put_text(w, "group", item->group);
+    orr_json_put_u64(w, "sequence", item->sequence);
     if (!item->has_stream)
         return;
-    put_u64(w, "chunk", item->stream);
-    put_u64(w, "phase", item->phase);
-    put_u64(w, "phases", item->phases);
-    put_u64(w, "dimension", item->dimension);
+    orr_json_put_u64(w, "chunk", item->stream);
+    orr_json_put_u64(w, "phase", item->phase);
+    orr_json_put_u64(w, "phases", item->phases);
+    orr_json_put_u64(w, "dimension", item->dimension);
 }
 
 static void put_item(orr_json_writer *w, const orr_stall_item *item)
 {
     orr_json_begin_object(w);
     if (item->cause != ORR_STALL_NONE)
-        put_text(w, "cause", orr_stall_cause_name(item->cause));
-    put_text(w, "ranks", item->ranks);
-    put_u64(w, "rank_count", item->rank_count);
-    put_u64(w, "node", item->node);
-    put_text(w, "name", item->name);
-    put_text(w, "file", item->where.path);
+        orr_json_put_text(w, "cause", orr_stall_cause_name(item->cause));
+    orr_json_put_text(w, "ranks", item->ranks);
+    orr_json_put_u64(w, "rank_count", item->rank_count);
+    orr_json_put_u64(w, "node", item->node);
+    orr_json_put_text(w, "name", item->name);
+    orr_json_put_text(w, "file", item->where.path);
     if (item->where.byte != ORR_NO_BYTE)
-        put_u64(w, "byte", item->where.byte);
-    put_text(w, "waits_for", item->waits_for);
+        orr_json_put_u64(w, "byte", item->where.byte);
+    orr_json_put_text(w, "waits_for", item->waits_for);
     if (item->peer != ORR_STALL_NO_RANK)
-        put_u64(w, "peer", item->peer);
+        orr_json_put_u64(w, "peer", item->peer);
     if (item->has_message) {
-        put_u64(w, "tag", item->tag);
-        put_u64(w, "message_bytes", item->size);
+        orr_json_put_u64(w, "tag", item->tag);
+        orr_json_put_u64(w, "message_bytes", item->size);
     }
     if (item->is_collective)
         put_collective(w, item);
-    put_text(w, "text", item->text);
+    orr_json_put_text(w, "text", item->text);
     orr_json_end_object(w);
 }
 
@@ -144,13 +132,13 @@ void orr__stall_write_json(const orr_sim *s, orr_json_writer *w)
     const orr_stall *r = &s->stall->result;
     orr_json_key(w, "stall");
     orr_json_begin_object(w);
-    put_u64(w, "unfinished_ranks", r->unfinished);
-    put_text(w, "cause", orr_stall_cause_name(r->cause));
-    put_text(w, "summary", r->summary);
+    orr_json_put_u64(w, "unfinished_ranks", r->unfinished);
+    orr_json_put_text(w, "cause", orr_stall_cause_name(r->cause));
+    orr_json_put_text(w, "summary", r->summary);
     put_items(w, "causes", r->causes, r->cause_count);
-    put_u64(w, "circle_length", r->circle_length);
+    orr_json_put_u64(w, "circle_length", r->circle_length);
     put_items(w, "circle", r->circle, r->circle_count);
     put_items(w, "waits", r->waits, r->wait_count);
-    put_u64(w, "waits_left_out", r->waits_left_out);
+    orr_json_put_u64(w, "waits_left_out", r->waits_left_out);
     orr_json_end_object(w);
 }

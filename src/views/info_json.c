@@ -11,27 +11,6 @@ enum { FORMAT_VERSION = 1 };
 
 typedef orr_json_writer writer;
 
-static void put_u64(writer *w, const char *key, uint64_t v)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, v);
-}
-
-static void put_bool(writer *w, const char *key, bool v)
-{
-    orr_json_key(w, key);
-    orr_json_bool(w, v);
-}
-
-static void put_text(writer *w, const char *key, const char *text)
-{
-    orr_json_key(w, key);
-    if (text)
-        orr_json_text(w, text);
-    else
-        orr_json_null(w);
-}
-
 /* a / b, or null. */
 static void put_ratio(writer *w, const char *key, uint64_t a, uint64_t b)
 {
@@ -66,19 +45,19 @@ static void begin_array(writer *w, const char *key)
 
 static void put_duration(writer *w, const orr__stat *s)
 {
-    put_u64(w, "count", s->count);
-    put_u64(w, "duration_us_total", s->total);
+    orr_json_put_u64(w, "count", s->count);
+    orr_json_put_u64(w, "duration_us_total", s->total);
     put_ratio(w, "duration_us_average", s->total, s->count);
     put_maybe(w, "duration_us_max", s->count, s->max);
 }
 
 static void put_sizes(writer *w, const orr__stat *s)
 {
-    put_u64(w, "with_size", s->count);
+    orr_json_put_u64(w, "with_size", s->count);
     put_maybe(w, "size_bytes_min", s->count, s->min);
     put_ratio(w, "size_bytes_average", s->total, s->count);
     put_maybe(w, "size_bytes_max", s->count, s->max);
-    put_u64(w, "size_bytes_total", s->total);
+    orr_json_put_u64(w, "size_bytes_total", s->total);
 }
 
 /* ---- the head ---- */
@@ -87,15 +66,15 @@ static void put_provenance(writer *w, const orr_info *o)
 {
     char hash[ORR_CONTENT_HASH_ROOM];
     begin_object(w, "provenance");
-    put_text(w, "program", o->options.program);
-    put_text(w, "input", o->options.path);
-    put_text(w, "content_hash_murmur3_128", orr_content_hash_text(o->content_hash, hash));
+    orr_json_put_text(w, "program", o->options.program);
+    orr_json_put_text(w, "input", o->options.path);
+    orr_json_put_text(w, "content_hash_murmur3_128", orr_content_hash_text(o->content_hash, hash));
     begin_object(w, "options");
     put_maybe(w, "rank", o->options.one_rank, o->options.rank);
     put_maybe(w, "ranks", o->options.job_ranks, o->options.job_ranks);
-    put_u64(w, "top", o->options.top);
-    put_bool(w, "by_name", o->options.by_name);
-    put_bool(w, "per_rank", o->options.per_rank);
+    orr_json_put_u64(w, "top", o->options.top);
+    orr_json_put_bool(w, "by_name", o->options.by_name);
+    orr_json_put_bool(w, "per_rank", o->options.per_rank);
     orr_json_end_object(w);
     orr_json_end_object(w);
 }
@@ -110,13 +89,13 @@ static void put_metadata(writer *w, const orr_info *o)
     orr_json_begin_object(w);
     orr_json_key(w, "version");
     orr_json_str(w, o->meta_version);
-    put_bool(w, "differs_between_ranks", o->metadata_differs);
+    orr_json_put_bool(w, "differs_between_ranks", o->metadata_differs);
     begin_array(w, "attributes");
     for (size_t i = 0; i < o->meta_count; i++) {
         orr_json_begin_object(w);
         orr_json_key(w, "name");
         orr_json_str(w, o->meta[i].name);
-        put_text(w, "member", o->meta[i].member);
+        orr_json_put_text(w, "member", o->meta[i].member);
         orr_json_key(w, "value");
         orr_json_raw_text(w, o->meta[i].value);
         orr_json_end_object(w);
@@ -127,17 +106,17 @@ static void put_metadata(writer *w, const orr_info *o)
 
 static void put_head(writer *w, const orr_info *o)
 {
-    put_text(w, "format", "orrery-info");
-    put_u64(w, "version", FORMAT_VERSION);
+    orr_json_put_text(w, "format", "orrery-info");
+    orr_json_put_u64(w, "version", FORMAT_VERSION);
     put_provenance(w, o);
-    put_bool(w, "is_saturated", o->is_saturated);
-    put_u64(w, "ranks", o->ranks);
-    put_u64(w, "ranks_distinct", o->classes);
-    put_u64(w, "ranks_counted", o->counted_ranks);
+    orr_json_put_bool(w, "is_saturated", o->is_saturated);
+    orr_json_put_u64(w, "ranks", o->ranks);
+    orr_json_put_u64(w, "ranks_distinct", o->classes);
+    orr_json_put_u64(w, "ranks_counted", o->counted_ranks);
     begin_object(w, "schemas");
     for (uint32_t i = 0; i < ORR_SCHEMA_COUNT; i++)
         if (o->schema_ranks[i])
-            put_u64(w, orr_schema_name((orr_schema)i), o->schema_ranks[i]);
+            orr_json_put_u64(w, orr_schema_name((orr_schema)i), o->schema_ranks[i]);
     orr_json_end_object(w);
     put_metadata(w, o);
 }
@@ -146,14 +125,14 @@ static void put_head(writer *w, const orr_info *o)
 
 static void put_types(writer *w, const orr_info *o)
 {
-    put_u64(w, "nodes", o->nodes);
+    orr_json_put_u64(w, "nodes", o->nodes);
     begin_array(w, "nodes_by_type");
     for (uint32_t i = 0; i < 256; i++) {
         if (o->by_type[i].count == 0)
             continue;
         orr_json_begin_object(w);
-        put_text(w, "type", orr_node_type_name(i));
-        put_u64(w, "type_number", i);
+        orr_json_put_text(w, "type", orr_node_type_name(i));
+        orr_json_put_u64(w, "type_number", i);
         put_duration(w, &o->by_type[i]);
         put_ratio(w, "share_of_nodes", o->by_type[i].count, o->nodes);
         orr_json_end_object(w);
@@ -190,7 +169,7 @@ static void put_operator_list(
 static void put_operators(writer *w, const orr_info *o)
 {
     begin_object(w, "operators");
-    put_u64(w, "distinct", o->operators.names ? orr_intern_count(o->operators.names) : 0);
+    orr_json_put_u64(w, "distinct", o->operators.names ? orr_intern_count(o->operators.names) : 0);
     put_operator_list(w, "by_duration", &o->operators, o->by_time, o->by_time_count);
     put_operator_list(w, "by_count", &o->operators, o->by_count, o->by_count_count);
     orr_json_end_object(w);
@@ -202,8 +181,8 @@ static void put_compute(writer *w, const orr_info *o)
     begin_object(w, "compute");
     put_duration(w, s);
     put_ratio(w, "duration_us_per_rank", s->total, o->counted_ranks);
-    put_u64(w, "operations_total", o->num_ops.total);
-    put_u64(w, "nodes_with_operations", o->num_ops.count);
+    orr_json_put_u64(w, "operations_total", o->num_ops.total);
+    orr_json_put_u64(w, "nodes_with_operations", o->num_ops.count);
     orr_json_end_object(w);
 }
 
@@ -213,9 +192,9 @@ static void put_size_rows(writer *w, const char *attribute, const orr__stat stat
         if (stats[i].count == 0)
             continue;
         orr_json_begin_object(w);
-        put_text(w, "attribute", attribute);
-        put_text(w, "type", orr_node_type_name(i));
-        put_u64(w, "type_number", i);
+        orr_json_put_text(w, "attribute", attribute);
+        orr_json_put_text(w, "type", orr_node_type_name(i));
+        orr_json_put_u64(w, "type_number", i);
         put_sizes(w, &stats[i]);
         orr_json_end_object(w);
     }
@@ -232,13 +211,13 @@ static void put_collective(writer *w, const orr_info *o, const orr__coll_row *ro
         orr_json_null(w);
     else
         orr_json_str(w, orr_intern_get(o->groups, row->group));
-    put_text(w, "type", orr_collective_name(row->kind));
+    orr_json_put_text(w, "type", orr_collective_name(row->kind));
     put_maybe(w, "type_number", row->kind != ORR__NO_KIND, row->kind);
     put_maybe(w, "group_ranks", row->ranks, row->ranks);
-    put_u64(w, "count", row->count);
+    orr_json_put_u64(w, "count", row->count);
     put_sizes(w, &row->size);
     put_ratio(w, "size_bytes_per_rank", row->size.total, o->counted_ranks);
-    put_text(w, "moved_formula", orr__moved_formula(row->kind));
+    orr_json_put_text(w, "moved_formula", orr__moved_formula(row->kind));
     put_maybe(w, "moved_bytes_total", is_known, row->moved);
     orr_json_end_object(w);
 }
@@ -255,15 +234,15 @@ static void put_rank(writer *w, const char *key, int64_t rank)
 static void put_peers(writer *w, const orr_info *o)
 {
     const size_t count = o->peer_count < o->options.top ? o->peer_count : o->options.top;
-    put_u64(w, "peers_distinct", o->peer_count);
+    orr_json_put_u64(w, "peers_distinct", o->peer_count);
     begin_array(w, "peers_by_bytes");
     for (size_t i = 0; i < count; i++) {
         const orr__peer_row *row = &o->peers[i];
         orr_json_begin_object(w);
-        put_text(w, "direction", row->type == ORR_NODE_COMM_SEND ? "send" : "receive");
+        orr_json_put_text(w, "direction", row->type == ORR_NODE_COMM_SEND ? "send" : "receive");
         put_rank(w, "from_rank", row->src);
         put_rank(w, "to_rank", row->dst);
-        put_u64(w, "count", row->count);
+        orr_json_put_u64(w, "count", row->count);
         put_sizes(w, &row->size);
         orr_json_end_object(w);
     }
@@ -275,7 +254,7 @@ static void put_messages(writer *w, const orr_info *o)
     begin_object(w, "point_to_point");
     for (uint32_t k = 0; k < 2; k++) {
         begin_object(w, k == 0 ? "send" : "receive");
-        put_u64(w, "count", o->p2p_nodes[k]);
+        orr_json_put_u64(w, "count", o->p2p_nodes[k]);
         put_sizes(w, &o->p2p[k]);
         orr_json_end_object(w);
     }
@@ -287,10 +266,10 @@ static void put_moved(writer *w, const orr_info *o)
 {
     const uint64_t total = orr__sat_add(o->moved_coll, o->moved_p2p);
     begin_object(w, "moved");
-    put_bool(w, "is_complete", !o->has_unknown_moved);
-    put_u64(w, "collective_bytes", o->moved_coll);
-    put_u64(w, "point_to_point_bytes", o->moved_p2p);
-    put_u64(w, "total_bytes", total);
+    orr_json_put_bool(w, "is_complete", !o->has_unknown_moved);
+    orr_json_put_u64(w, "collective_bytes", o->moved_coll);
+    orr_json_put_u64(w, "point_to_point_bytes", o->moved_p2p);
+    orr_json_put_u64(w, "total_bytes", total);
     put_ratio(w, "per_rank_bytes", total, o->counted_ranks);
     orr_json_end_object(w);
 }
@@ -314,14 +293,14 @@ static void put_communication(writer *w, const orr_info *o)
 static void put_dependencies(writer *w, const orr_info *o)
 {
     begin_object(w, "dependencies");
-    put_u64(w, "data", o->data_deps);
-    put_u64(w, "control", o->ctrl_deps);
-    put_u64(w, "data_missing", o->data_missing);
-    put_u64(w, "control_missing", o->ctrl_missing);
-    put_u64(w, "duplicate_ids", o->duplicate_ids);
-    put_u64(w, "roots", o->roots);
-    put_u64(w, "leaves", o->leaves);
-    put_u64(w, "ranks_with_cycle", o->cyclic_ranks);
+    orr_json_put_u64(w, "data", o->data_deps);
+    orr_json_put_u64(w, "control", o->ctrl_deps);
+    orr_json_put_u64(w, "data_missing", o->data_missing);
+    orr_json_put_u64(w, "control_missing", o->ctrl_missing);
+    orr_json_put_u64(w, "duplicate_ids", o->duplicate_ids);
+    orr_json_put_u64(w, "roots", o->roots);
+    orr_json_put_u64(w, "leaves", o->leaves);
+    orr_json_put_u64(w, "ranks_with_cycle", o->cyclic_ranks);
     put_maybe(w, "levels_max", o->levels, o->levels);
     put_maybe(w, "width_nodes_max", o->width, o->width);
     orr_json_end_object(w);
@@ -335,10 +314,10 @@ static void put_path(writer *w, const orr_info *o)
         return;
     }
     orr_json_begin_object(w);
-    put_u64(w, "rank", o->path_rank);
-    put_u64(w, "duration_us", o->path_us);
-    put_u64(w, "nodes", o->path_nodes);
-    put_u64(w, "rank_duration_us", o->path_rank_us);
+    orr_json_put_u64(w, "rank", o->path_rank);
+    orr_json_put_u64(w, "duration_us", o->path_us);
+    orr_json_put_u64(w, "nodes", o->path_nodes);
+    orr_json_put_u64(w, "rank_duration_us", o->path_rank_us);
     put_ratio(w, "parallelism", o->path_rank_us, o->path_us);
     put_ratio(w, "duration_us_average", o->critical_sum_us, o->critical_ranks);
     begin_array(w, "operators");
@@ -356,13 +335,13 @@ static void put_per_rank(writer *w, const orr_info *o)
     for (size_t i = 0; i < o->row_count; i++) {
         const orr__class_row *row = &o->rows[i];
         orr_json_begin_object(w);
-        put_text(w, "ranks", row->ranks);
-        put_u64(w, "rank_first", row->first);
-        put_u64(w, "rank_count", row->count);
-        put_u64(w, "nodes", row->nodes);
-        put_u64(w, "duration_us", row->duration_us);
-        put_u64(w, "compute_us", row->compute_us);
-        put_u64(w, "size_bytes", row->sent_bytes);
+        orr_json_put_text(w, "ranks", row->ranks);
+        orr_json_put_u64(w, "rank_first", row->first);
+        orr_json_put_u64(w, "rank_count", row->count);
+        orr_json_put_u64(w, "nodes", row->nodes);
+        orr_json_put_u64(w, "duration_us", row->duration_us);
+        orr_json_put_u64(w, "compute_us", row->compute_us);
+        orr_json_put_u64(w, "size_bytes", row->sent_bytes);
         put_maybe(w, "moved_bytes", !o->has_unknown_moved, row->moved_bytes);
         put_maybe(w, "critical_path_us", !row->is_cyclic, row->critical_us);
         put_maybe(w, "critical_path_nodes", !row->is_cyclic, row->critical_nodes);

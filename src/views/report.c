@@ -178,15 +178,6 @@ static void put_title(const orr_report *r, orr_buf *b)
     }
 }
 
-static void put_text(orr_json_writer *w, const char *key, const char *text)
-{
-    orr_json_key(w, key);
-    if (text)
-        orr_json_text(w, text);
-    else
-        orr_json_null(w);
-}
-
 static bool put_comparison(const orr_report *r, orr_json_writer *w)
 {
     orr__sums *sums = orr_alloc(r->count, sizeof *sums);
@@ -208,10 +199,10 @@ static bool put_document(const orr_report *r, orr_buf *b)
     orr_json_begin_object(&w);
     orr_json_key(&w, "format");
     orr_json_u64(&w, 1);
-    put_text(&w, "program", r->program);
+    orr_json_put_text(&w, "program", r->program);
     orr_json_key(&w, "title");
     orr_json_str(&w, (orr_str){(const char *)title.ptr, title.len});
-    put_text(&w, "made_from", r->made_from);
+    orr_json_put_text(&w, "made_from", r->made_from);
     orr_json_key(&w, "runs");
     orr_json_begin_array(&w);
     for (size_t i = 0; i < r->count; i++)

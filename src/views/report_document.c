@@ -11,21 +11,6 @@ typedef orr_json_writer writer;
 
 /* ---- pieces ---- */
 
-static void put_text(writer *w, const char *key, const char *text)
-{
-    orr_json_key(w, key);
-    if (text)
-        orr_json_text(w, text);
-    else
-        orr_json_null(w);
-}
-
-static void put_u64(writer *w, const char *key, uint64_t v)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, v);
-}
-
 /* 0: null. */
 static void put_whole(writer *w, const char *key, uint64_t v)
 {
@@ -90,13 +75,13 @@ static void put_headline(const orr__study *s, writer *w)
     orr_json_key(w, "headline");
     orr_json_begin_object(w);
     put_ps(w, "time_ns", orr__total(s));
-    put_u64(w, "ranks", ranks_of(s));
+    orr_json_put_u64(w, "ranks", ranks_of(s));
     put_real(w, "tokens_per_s", is_whole ? known(r->tokens / seconds) : (double)NAN);
     put_real(w, "mfu",
              is_whole ? known(r->flops / (seconds * r->peak_flops * ranks_of(s))) : (double)NAN);
     put_real(w, "exposed_comm_ns", exposed);
     put_real(w, "exposed_comm_share", exposed / (seconds * 1e9));
-    put_u64(w, "events", r->events ? r->events : s->p->span_count);
+    orr_json_put_u64(w, "events", r->events ? r->events : s->p->span_count);
     orr_json_key(w, "sentence");
     orr_json_str(w, (orr_str){(const char *)sentence.ptr, sentence.len});
     orr_json_end_object(w);
@@ -124,8 +109,8 @@ static void put_group(const orr__study *s, const orr__like_ranks *g, writer *w)
     orr_json_begin_object(w);
     orr_json_key(w, "name");
     orr_json_str(w, (orr_str){(const char *)name.ptr, name.len});
-    put_text(w, "ranks", g->ranks);
-    put_u64(w, "count", g->count);
+    orr_json_put_text(w, "ranks", g->ranks);
+    orr_json_put_u64(w, "count", g->count);
     put_ps(w, "total_ns", orr__total(s));
     put_mean(w, "compute_ns", g->sum.compute, g->count);
     put_mean(w, "comm_exposed_ns", g->sum.exposed, g->count);
@@ -196,13 +181,13 @@ static void put_timeline(const orr__study *s, uint32_t number, writer *w)
     orr_json_begin_object(w);
     orr_json_key(w, "script");
     orr_json_str(w, (orr_str){(const char *)script.ptr, script.len});
-    put_u64(w, "tick_ps", (uint64_t)e->tick);
+    orr_json_put_u64(w, "tick_ps", (uint64_t)e->tick);
     put_ps(w, "start_ns", s->start);
     put_ps(w, "end_ns", s->end);
-    put_u64(w, "spans", e->spans);
-    put_u64(w, "left_out", e->left_out);
-    put_u64(w, "samples_left_out", e->samples_left_out);
-    put_u64(w, "ranks_left_out", e->ranks_left_out);
+    orr_json_put_u64(w, "spans", e->spans);
+    orr_json_put_u64(w, "left_out", e->left_out);
+    orr_json_put_u64(w, "samples_left_out", e->samples_left_out);
+    orr_json_put_u64(w, "ranks_left_out", e->ranks_left_out);
     orr_json_key(w, "texts");
     orr_json_begin_array(w);
     for (uint32_t k = 0; k < e->text_count; k++)
@@ -266,7 +251,7 @@ static void put_path_kinds(const orr__study *s, uint64_t total, writer *w)
         orr_json_begin_object(w);
         orr_json_key(w, "kind");
         put_what(w, shares[k].what);
-        put_u64(w, "ns", shares[k].ns);
+        orr_json_put_u64(w, "ns", shares[k].ns);
         put_real(w, "share", total ? (double)shares[k].ns / (double)total : (double)NAN);
         orr_json_end_object(w);
     }
@@ -278,14 +263,14 @@ static void put_step(const orr__study *s, size_t i, writer *w)
     const orr_report_step *p = &s->run->steps[i];
     const uint32_t track = s->step_track ? s->step_track[i] : ORR__NO_PLACE;
     orr_json_begin_object(w);
-    put_u64(w, "rank", p->rank);
-    put_text(w, "name", p->name);
-    put_text(w, "kind", orr_span_kind_name((orr_span_kind)p->kind));
+    orr_json_put_u64(w, "rank", p->rank);
+    orr_json_put_text(w, "name", p->name);
+    orr_json_put_text(w, "kind", orr_span_kind_name((orr_span_kind)p->kind));
     orr_json_key(w, "what");
     put_what(w, p->what);
-    put_u64(w, "start_ns", p->from_ns);
-    put_u64(w, "end_ns", p->to_ns);
-    put_text(w, "why", p->why);
+    orr_json_put_u64(w, "start_ns", p->from_ns);
+    orr_json_put_u64(w, "end_ns", p->to_ns);
+    orr_json_put_text(w, "why", p->why);
     orr_json_key(w, "track");
     if (track == ORR__NO_PLACE)
         orr_json_null(w);
@@ -336,7 +321,7 @@ static void put_steps(const orr__study *s, writer *w)
         listed++;
     }
     orr_json_end_array(w);
-    put_u64(w, "steps_left_out", r->step_count - listed);
+    orr_json_put_u64(w, "steps_left_out", r->step_count - listed);
 }
 
 static void put_path(const orr__study *s, writer *w)
@@ -349,7 +334,7 @@ static void put_path(const orr__study *s, writer *w)
     }
     const uint64_t total = r->steps[r->step_count - 1].to_ns - r->steps[0].from_ns;
     orr_json_begin_object(w);
-    put_u64(w, "total_ns", total);
+    orr_json_put_u64(w, "total_ns", total);
     put_path_kinds(s, total, w);
     put_steps(s, w);
     orr_json_end_object(w);
@@ -383,11 +368,11 @@ static void put_collective(const orr__study *s, const orr__collective_row *r, wr
     const bool has_bus = orr__bandwidth_factors(r, &size, &factor);
     const double rate = ns > 0 && has_bus ? size / (ns / 1e9) : (double)NAN;
     orr_json_begin_object(w);
-    put_text(w, "type", orr__collective_text(r->collective));
+    orr_json_put_text(w, "type", orr__collective_text(r->collective));
     put_groups(s, r, w);
-    put_u64(w, "groups", r->groups);
+    orr_json_put_u64(w, "groups", r->groups);
     put_whole(w, "group_ranks", r->members);
-    put_u64(w, "taking_part", r->ranks);
+    orr_json_put_u64(w, "taking_part", r->ranks);
     put_real(w, "count", (double)r->calls / r->ranks);
     put_whole(w, "size_bytes", r->size);
     put_real(w, "time_ns", ns);
@@ -417,8 +402,8 @@ static void put_dimensions(const orr_report_run *r, writer *w)
     for (size_t k = 0; k < r->dimension_count; k++) {
         const orr_report_dimension *d = &r->dimensions[k];
         orr_json_begin_object(w);
-        put_text(w, "name", d->name);
-        put_u64(w, "size", d->size);
+        orr_json_put_text(w, "name", d->name);
+        orr_json_put_u64(w, "size", d->size);
         put_real(w, "bandwidth_Bps", known(d->bandwidth));
         put_real(w, "latency_ns", d->latency_ns >= 0 ? d->latency_ns : (double)NAN);
         put_real(w, "utilisation", d->utilisation >= 0 ? d->utilisation : (double)NAN);
@@ -442,8 +427,8 @@ static void put_nodes(const orr_intern *names, writer *w)
     for (uint32_t k = 0; k < orr_intern_count(names); k++) {
         const orr_str name = orr_intern_get(names, k);
         orr_json_begin_object(w);
-        put_u64(w, "id", k);
-        put_text(w, "kind", is_number(name) ? "rank" : "switch");
+        orr_json_put_u64(w, "id", k);
+        orr_json_put_text(w, "kind", is_number(name) ? "rank" : "switch");
         orr_json_key(w, "label");
         orr_json_str(w, name);
         orr_json_end_object(w);
@@ -458,12 +443,12 @@ static void put_link(const orr__study *s, const orr_report_link *l, orr_intern *
     w->to->failed |= !orr_intern_add(names, orr_str_of(l->from), &from) ||
                      !orr_intern_add(names, orr_str_of(l->to), &to);
     orr_json_begin_object(w);
-    put_u64(w, "from", from);
-    put_u64(w, "to", to);
+    orr_json_put_u64(w, "from", from);
+    orr_json_put_u64(w, "to", to);
     put_real(w, "bandwidth_Bps", known(l->bandwidth));
-    put_u64(w, "bytes", l->bytes);
+    orr_json_put_u64(w, "bytes", l->bytes);
     put_real(w, "utilisation", total > 0 ? (double)l->busy_ns / total : (double)NAN);
-    put_u64(w, "busy_ns", l->busy_ns);
+    orr_json_put_u64(w, "busy_ns", l->busy_ns);
     orr_json_end_object(w);
 }
 
@@ -485,7 +470,7 @@ static void put_topology(const orr__study *s, writer *w)
     for (size_t k = 0; k < r->link_count; k++)
         put_link(s, &r->links[k], names, w);
     orr_json_end_array(w);
-    put_u64(w, "links_left_out", r->links_left_out);
+    orr_json_put_u64(w, "links_left_out", r->links_left_out);
     put_nodes(names, w);
     orr_json_end_object(w);
     orr_intern_destroy(names);
@@ -496,7 +481,7 @@ static void put_topology(const orr__study *s, writer *w)
 static void put_series(const orr__memory_series *m, writer *w)
 {
     orr_json_begin_object(w);
-    put_text(w, "name", m->name);
+    orr_json_put_text(w, "name", m->name);
     orr_json_key(w, "peak_bytes");
     orr_json_i64(w, m->peak);
     orr_json_key(w, "t_ns");
@@ -538,7 +523,7 @@ static void put_stage(const orr__study *s, uint32_t k, writer *w)
     orr_json_begin_object(w);
     orr_json_key(w, "name");
     orr_json_str(w, (orr_str){(const char *)name.ptr, name.len});
-    put_text(w, "ranks", stage->ranks);
+    orr_json_put_text(w, "ranks", stage->ranks);
     put_real(w, "busy_ns", (total - waiting) / 1000);
     put_real(w, "bubble_ns", waiting / 1000);
     put_real(w, "bubble_share", waiting / total);
@@ -577,10 +562,10 @@ static void put_what_ifs(const orr__study *s, writer *w)
     for (size_t k = 0; k < s->run->what_if_count; k++) {
         const orr_report_what_if *f = &s->run->what_ifs[k];
         orr_json_begin_object(w);
-        put_text(w, "change", f->change);
-        put_u64(w, "time_ns", f->time_ns);
+        orr_json_put_text(w, "change", f->change);
+        orr_json_put_u64(w, "time_ns", f->time_ns);
         put_real(w, "gain_share", now > 0 ? 1 - (double)f->time_ns / now : (double)NAN);
-        put_text(w, "how", f->is_simulated ? "simulated again" : "from the critical path");
+        orr_json_put_text(w, "how", f->is_simulated ? "simulated again" : "from the critical path");
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
@@ -594,7 +579,7 @@ static void put_stall(const orr_report_run *r, writer *w)
         return;
     }
     orr_json_begin_object(w);
-    put_text(w, "title", r->stall);
+    orr_json_put_text(w, "title", r->stall);
     orr_json_key(w, "lines");
     orr_json_begin_array(w);
     for (size_t i = 0; i < r->stall_line_count; i++)
@@ -647,9 +632,9 @@ static void put_inputs(const orr__study *s, writer *w)
     for (size_t k = 0; k < r->input_count; k++) {
         const orr_report_input *in = &r->inputs[k];
         orr_json_begin_object(w);
-        put_text(w, "what", in->what);
-        put_text(w, "path", in->path);
-        put_text(w, "hash", in->hash);
+        orr_json_put_text(w, "what", in->what);
+        orr_json_put_text(w, "path", in->path);
+        orr_json_put_text(w, "hash", in->hash);
         put_real(w, "bytes", in->has_bytes ? (double)in->bytes : (double)NAN);
         orr_json_end_object(w);
     }
@@ -659,8 +644,8 @@ static void put_inputs(const orr__study *s, writer *w)
     put_noted(s, false, w);
     for (size_t k = 0; k < r->option_count; k++) {
         orr_json_begin_object(w);
-        put_text(w, "name", r->options[k].name);
-        put_text(w, "value", r->options[k].value);
+        orr_json_put_text(w, "name", r->options[k].name);
+        orr_json_put_text(w, "value", r->options[k].value);
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
@@ -713,8 +698,8 @@ static void put_notes(const orr__study *s, writer *w)
 void orr__put_run(orr__study *s, uint32_t number, writer *w)
 {
     orr_json_begin_object(w);
-    put_text(w, "name", s->run->name);
-    put_text(w, "kind", s->run->is_measured ? "measured" : "simulated");
+    orr_json_put_text(w, "name", s->run->name);
+    orr_json_put_text(w, "kind", s->run->is_measured ? "measured" : "simulated");
     put_headline(s, w);
     put_breakdown(s, w);
     if (s->run->timeline) {

@@ -97,12 +97,6 @@ orr_code orr_loggops_write_text(const orr_loggops *s,
 
 /* ---- JSON */
 
-static void put_u64(orr_json_writer *w, const char *key, uint64_t v)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, v);
-}
-
 static void put_parameters(const orr_loggops *s, orr_json_writer *w)
 {
     const orr_loggops_options *o = &s->opt;
@@ -110,17 +104,17 @@ static void put_parameters(const orr_loggops *s, orr_json_writer *w)
     orr_json_begin_object(w);
     orr_json_key(w, "rules");
     orr_json_text(w, rules_name(o->rules));
-    put_u64(w, "L_ns", o->L);
-    put_u64(w, "o_ns", o->o);
-    put_u64(w, "g_ns", o->g);
+    orr_json_put_u64(w, "L_ns", o->L);
+    orr_json_put_u64(w, "o_ns", o->o);
+    orr_json_put_u64(w, "g_ns", o->g);
     orr_json_key(w, "G_ns_per_byte");
     orr_json_double(w, o->G);
-    put_u64(w, "O_ns_per_byte", o->O);
-    put_u64(w, "S_bytes", o->S);
+    orr_json_put_u64(w, "O_ns_per_byte", o->O);
+    orr_json_put_u64(w, "S_bytes", o->S);
     if (o->noise) {
         orr_json_key(w, "noise");
         orr_json_text(w, o->noise);
-        put_u64(w, "noise_seed", o->noise_seed);
+        orr_json_put_u64(w, "noise_seed", o->noise_seed);
     }
     orr_json_end_object(w);
 }
@@ -188,7 +182,7 @@ orr_code orr_loggops_write_json(
     orr_json_begin_object(&w);
     orr_json_key(&w, "format");
     orr_json_text(&w, "orrery-loggops");
-    put_u64(&w, "version", 1);
+    orr_json_put_u64(&w, "version", 1);
     if (program) {
         orr_json_key(&w, "program");
         orr_json_text(&w, program);
@@ -196,19 +190,19 @@ orr_code orr_loggops_write_json(
     orr_json_key(&w, "schedule");
     orr_json_text(&w, source);
     put_parameters(s, &w);
-    put_u64(&w, "ranks", s->hosts);
-    put_u64(&w, "cpus", s->cpus);
-    put_u64(&w, "nics", s->nics);
-    put_u64(&w, "sends", t.sends);
-    put_u64(&w, "receives", t.recvs);
-    put_u64(&w, "calculations", t.calcs);
-    put_u64(&w, "sent_bytes", t.bytes_sent);
+    orr_json_put_u64(&w, "ranks", s->hosts);
+    orr_json_put_u64(&w, "cpus", s->cpus);
+    orr_json_put_u64(&w, "nics", s->nics);
+    orr_json_put_u64(&w, "sends", t.sends);
+    orr_json_put_u64(&w, "receives", t.recvs);
+    orr_json_put_u64(&w, "calculations", t.calcs);
+    orr_json_put_u64(&w, "sent_bytes", t.bytes_sent);
     orr_json_key(&w, "is_complete");
     orr_json_bool(&w, s->finished_count == t.sends + t.recvs + t.calcs && !s->match.used);
-    put_u64(&w, "events", s->events);
-    put_u64(&w, "messages", s->messages);
-    put_u64(&w, "finished_ns", u.last);
-    put_u64(&w, "finished_rank", u.last_rank);
+    orr_json_put_u64(&w, "events", s->events);
+    orr_json_put_u64(&w, "messages", s->messages);
+    orr_json_put_u64(&w, "finished_ns", u.last);
+    orr_json_put_u64(&w, "finished_rank", u.last_rank);
     put_ranks(s, &w);
     put_old(s, &w);
     put_stall(s, &w);

@@ -259,27 +259,6 @@ orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err)
 
 /* ---- for programs ---- */
 
-static void put_u64(orr_json_writer *w, const char *key, uint64_t v)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, v);
-}
-
-static void put_double(orr_json_writer *w, const char *key, double v)
-{
-    orr_json_key(w, key);
-    orr_json_double(w, v);
-}
-
-static void put_text(orr_json_writer *w, const char *key, const char *text)
-{
-    orr_json_key(w, key);
-    if (text)
-        orr_json_text(w, text);
-    else
-        orr_json_null(w);
-}
-
 /* null where there is no clock. */
 static void put_time(const orr_gemm *g, orr_json_writer *w, const char *key, orr_ps time)
 {
@@ -296,14 +275,14 @@ static void put_options(const orr_gemm *g, orr_json_writer *w)
     static const char *const rules[] = {NULL, "v1", "v2"};
     orr_json_key(w, "options");
     orr_json_begin_object(w);
-    put_text(w, "policy", orr_policy_name(g->opt.policy));
-    put_u64(w, "npus", g->opt.npus);
-    put_u64(w, "packages", g->opt.packages);
-    put_u64(w, "datatype_bytes", g->opt.datatype_bytes);
-    put_u64(w, "repeat", g->opt.repeat);
-    put_text(w, "times", times_word(g->opt.times));
-    put_text(w, "update", updates[g->opt.update]);
-    put_text(w, "compat", rules[g->opt.rules]);
+    orr_json_put_text(w, "policy", orr_policy_name(g->opt.policy));
+    orr_json_put_u64(w, "npus", g->opt.npus);
+    orr_json_put_u64(w, "packages", g->opt.packages);
+    orr_json_put_u64(w, "datatype_bytes", g->opt.datatype_bytes);
+    orr_json_put_u64(w, "repeat", g->opt.repeat);
+    orr_json_put_text(w, "times", times_word(g->opt.times));
+    orr_json_put_text(w, "update", updates[g->opt.update]);
+    orr_json_put_text(w, "compat", rules[g->opt.rules]);
     orr_json_end_object(w);
 }
 
@@ -313,9 +292,9 @@ static void put_input(const orr_gemm *g, orr_json_writer *w)
     orr_json_key(w, "inputs");
     orr_json_begin_array(w);
     orr_json_begin_object(w);
-    put_text(w, "role", "shapes");
-    put_text(w, "path", g->label);
-    put_text(w, "content_hash_murmur3_128", orr_content_hash_text(g->hash, hash));
+    orr_json_put_text(w, "role", "shapes");
+    orr_json_put_text(w, "path", g->label);
+    orr_json_put_text(w, "content_hash_murmur3_128", orr_content_hash_text(g->hash, hash));
     orr_json_end_object(w);
     orr_json_end_array(w);
 }
@@ -326,19 +305,19 @@ static void put_hardware(const orr_gemm *g, orr_json_writer *w)
     const bool is_chip = g->opt.hardware != NULL;
     orr_json_key(w, "hardware");
     orr_json_begin_object(w);
-    put_text(w, "name", is_chip ? hw->name : NULL);
-    put_u64(w, "arrays", is_chip ? hw->arrays : 1);
-    put_u64(w, "rows", is_chip ? hw->rows : g->array.rows);
-    put_u64(w, "columns", is_chip ? hw->columns : g->array.columns);
-    put_text(w, "dataflow", dataflow_words[is_chip ? hw->dataflow : g->array.dataflow]);
+    orr_json_put_text(w, "name", is_chip ? hw->name : NULL);
+    orr_json_put_u64(w, "arrays", is_chip ? hw->arrays : 1);
+    orr_json_put_u64(w, "rows", is_chip ? hw->rows : g->array.rows);
+    orr_json_put_u64(w, "columns", is_chip ? hw->columns : g->array.columns);
+    orr_json_put_text(w, "dataflow", dataflow_words[is_chip ? hw->dataflow : g->array.dataflow]);
     if (is_chip) {
-        put_u64(w, "clock_hz", hw->clock_hz);
-        put_u64(w, "memory_bandwidth_Bps", hw->memory_bandwidth);
-        put_u64(w, "input_buffer_bytes", hw->input_buffer);
-        put_u64(w, "weight_buffer_bytes", hw->weight_buffer);
-        put_u64(w, "output_buffer_bytes", hw->output_buffer);
-        put_u64(w, "vector_width", hw->vector_width);
-        put_u64(w, "overhead_ps", (uint64_t)hw->overhead);
+        orr_json_put_u64(w, "clock_hz", hw->clock_hz);
+        orr_json_put_u64(w, "memory_bandwidth_Bps", hw->memory_bandwidth);
+        orr_json_put_u64(w, "input_buffer_bytes", hw->input_buffer);
+        orr_json_put_u64(w, "weight_buffer_bytes", hw->weight_buffer);
+        orr_json_put_u64(w, "output_buffer_bytes", hw->output_buffer);
+        orr_json_put_u64(w, "vector_width", hw->vector_width);
+        orr_json_put_u64(w, "overhead_ps", (uint64_t)hw->overhead);
     }
     orr_json_end_object(w);
 }
@@ -347,7 +326,7 @@ void orr__gemm_put_head(const orr_gemm *g, orr_json_writer *w)
 {
     orr_json_key(w, "provenance");
     orr_json_begin_object(w);
-    put_text(w, "program", g->opt.program);
+    orr_json_put_text(w, "program", g->opt.program);
     put_input(g, w);
     put_options(g, w);
     orr_json_end_object(w);
@@ -358,17 +337,17 @@ static void put_pass(const orr_gemm *g, orr_json_writer *w, const char *key, con
 {
     orr_json_key(w, key);
     orr_json_begin_object(w);
-    put_u64(w, "cycles", p->cycles);
+    orr_json_put_u64(w, "cycles", p->cycles);
     put_time(g, w, "time_ps", p->time);
-    put_u64(w, "array_cycles", p->array_cycles);
-    put_u64(w, "vector_cycles", p->vector_cycles);
-    put_u64(w, "memory_cycles", p->memory_cycles);
-    put_u64(w, "overhead_cycles", p->overhead_cycles);
-    put_u64(w, "multiply_adds", p->products);
-    put_u64(w, "traffic_bytes", p->traffic);
-    put_text(w, "collective", p->comm);
-    put_u64(w, "collective_bytes", p->comm_bytes);
-    put_u64(w, "in_table", p->in_table);
+    orr_json_put_u64(w, "array_cycles", p->array_cycles);
+    orr_json_put_u64(w, "vector_cycles", p->vector_cycles);
+    orr_json_put_u64(w, "memory_cycles", p->memory_cycles);
+    orr_json_put_u64(w, "overhead_cycles", p->overhead_cycles);
+    orr_json_put_u64(w, "multiply_adds", p->products);
+    orr_json_put_u64(w, "traffic_bytes", p->traffic);
+    orr_json_put_text(w, "collective", p->comm);
+    orr_json_put_u64(w, "collective_bytes", p->comm_bytes);
+    orr_json_put_u64(w, "in_table", p->in_table);
     orr_json_end_object(w);
 }
 
@@ -377,16 +356,16 @@ static void put_layer(const orr_gemm *g, orr_json_writer *w, const orr_gemm_laye
     orr_json_begin_object(w);
     orr_json_key(w, "name");
     orr_json_str(w, l->name);
-    put_text(w, "type", orr_shape_kind_name(l->kind));
-    put_text(w, "strategy", orr_policy_name(l->policy));
+    orr_json_put_text(w, "type", orr_shape_kind_name(l->kind));
+    orr_json_put_text(w, "strategy", orr_policy_name(l->policy));
     for (int i = 0; i < ORR_PASSES; i++)
         put_pass(g, w, pass_keys[i], &l->pass[i]);
-    put_u64(w, "update_cycles", l->update_cycles);
+    orr_json_put_u64(w, "update_cycles", l->update_cycles);
     put_time(g, w, "update_time_ps", l->update_time);
-    put_u64(w, "update_in_table", l->update_in_table);
-    put_u64(w, "weight_bytes", l->weights);
-    put_double(w, "utilisation", l->utilisation);
-    put_double(w, "imbalance", l->imbalance);
+    orr_json_put_u64(w, "update_in_table", l->update_in_table);
+    orr_json_put_u64(w, "weight_bytes", l->weights);
+    orr_json_put_double(w, "utilisation", l->utilisation);
+    orr_json_put_double(w, "imbalance", l->imbalance);
     orr_json_end_object(w);
 }
 
@@ -394,9 +373,9 @@ static void put_layer(const orr_gemm *g, orr_json_writer *w, const orr_gemm_laye
 static void put_sum(orr_json_writer *w, const char *key, double v)
 {
     if (v < 9007199254740992.0)
-        put_u64(w, key, whole(v));
+        orr_json_put_u64(w, key, whole(v));
     else
-        put_double(w, key, v);
+        orr_json_put_double(w, key, v);
 }
 
 static void put_totals(const orr_gemm *g, orr_json_writer *w)
@@ -406,7 +385,7 @@ static void put_totals(const orr_gemm *g, orr_json_writer *w)
     const totals t = sum_up(g);
     orr_json_key(w, "total");
     orr_json_begin_object(w);
-    put_u64(w, "layers", (uint64_t)g->count * g->opt.repeat);
+    orr_json_put_u64(w, "layers", (uint64_t)g->count * g->opt.repeat);
     for (int i = 0; i < ORR_PASSES; i++)
         put_sum(w, total_keys[i], t.pass_cycles[i]);
     put_sum(w, "update_cycles", t.update_cycles);
@@ -423,8 +402,8 @@ static void put_totals(const orr_gemm *g, orr_json_writer *w)
     for (int i = 0; i < COLLECTIVES; i++)
         put_sum(w, collectives[i], t.collective[i]);
     orr_json_end_object(w);
-    put_double(w, "utilisation", utilisation(g, &t));
-    put_double(w, "rounding", g->rounding);
+    orr_json_put_double(w, "utilisation", utilisation(g, &t));
+    orr_json_put_double(w, "rounding", g->rounding);
     orr_json_end_object(w);
 }
 
@@ -434,8 +413,8 @@ orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err)
     g->text.len = 0;
     orr_json_writer_init(&w, &g->text, &(orr_json_style){.indent = 2});
     orr_json_begin_object(&w);
-    put_text(&w, "format", "orrery-gemm");
-    put_u64(&w, "version", 1);
+    orr_json_put_text(&w, "format", "orrery-gemm");
+    orr_json_put_u64(&w, "version", 1);
     orr__gemm_put_head(g, &w);
     orr_json_key(&w, "layers");
     orr_json_begin_array(&w);

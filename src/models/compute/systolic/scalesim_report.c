@@ -160,33 +160,12 @@ orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err)
 
 /* ---- for programs ---- */
 
-static void put_u64(orr_json_writer *w, const char *key, uint64_t v)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, v);
-}
-
-static void put_double(orr_json_writer *w, const char *key, double v)
-{
-    orr_json_key(w, key);
-    orr_json_double(w, v);
-}
-
-static void put_text(orr_json_writer *w, const char *key, const char *text)
-{
-    orr_json_key(w, key);
-    if (text)
-        orr_json_text(w, text);
-    else
-        orr_json_null(w);
-}
-
 static void put_input(orr_json_writer *w, const char *role, const char *path, const char *hash)
 {
     orr_json_begin_object(w);
-    put_text(w, "role", role);
-    put_text(w, "path", path);
-    put_text(w, "content_hash_murmur3_128", hash);
+    orr_json_put_text(w, "role", role);
+    orr_json_put_text(w, "path", path);
+    orr_json_put_text(w, "content_hash_murmur3_128", hash);
     orr_json_end_object(w);
 }
 
@@ -195,12 +174,12 @@ static void put_array(const orr_scalesim *r, orr_json_writer *w)
     const orr_systolic_array *a = &r->config.array;
     orr_json_key(w, "array");
     orr_json_begin_object(w);
-    put_u64(w, "rows", a->rows);
-    put_u64(w, "columns", a->columns);
-    put_text(w, "dataflow", dataflow_words[a->dataflow]);
-    put_u64(w, "ifmap_buffer_words", a->ifmap_words);
-    put_u64(w, "filter_buffer_words", a->filter_words);
-    put_u64(w, "ofmap_buffer_words", a->ofmap_words);
+    orr_json_put_u64(w, "rows", a->rows);
+    orr_json_put_u64(w, "columns", a->columns);
+    orr_json_put_text(w, "dataflow", dataflow_words[a->dataflow]);
+    orr_json_put_u64(w, "ifmap_buffer_words", a->ifmap_words);
+    orr_json_put_u64(w, "filter_buffer_words", a->filter_words);
+    orr_json_put_u64(w, "ofmap_buffer_words", a->ofmap_words);
     orr_json_key(w, "bandwidth_words_per_cycle");
     if (shows_stalls(r))
         orr_json_double(w, a->bandwidth);
@@ -213,13 +192,13 @@ static void put_traffic(orr_json_writer *w, const char *key, const orr_systolic_
 {
     orr_json_key(w, key);
     orr_json_begin_object(w);
-    put_u64(w, "words", t->words);
+    orr_json_put_u64(w, "words", t->words);
     orr_json_key(w, "first_cycle");
     orr_json_i64(w, t->first);
     orr_json_key(w, "last_cycle");
     orr_json_i64(w, t->last);
-    put_double(w, "average_words_per_cycle", t->average);
-    put_double(w, "peak_words_per_cycle", t->peak);
+    orr_json_put_double(w, "average_words_per_cycle", t->average);
+    orr_json_put_double(w, "peak_words_per_cycle", t->peak);
     orr_json_end_object(w);
 }
 
@@ -239,19 +218,19 @@ static void put_layer(const orr_scalesim *r, orr_json_writer *w, size_t i)
     orr_json_begin_object(w);
     orr_json_key(w, "name");
     orr_json_str(w, l->name);
-    put_u64(w, "line", l->line);
-    put_u64(w, "cycles", x->cycles);
-    put_u64(w, "stall_cycles", x->stalls);
-    put_u64(w, "macs", x->macs);
-    put_u64(w, "folds", x->folds);
-    put_double(w, "utilisation_percent", x->utilisation);
-    put_double(w, "mapping_percent", x->mapping);
-    put_double(w, "busy_percent", x->busy);
+    orr_json_put_u64(w, "line", l->line);
+    orr_json_put_u64(w, "cycles", x->cycles);
+    orr_json_put_u64(w, "stall_cycles", x->stalls);
+    orr_json_put_u64(w, "macs", x->macs);
+    orr_json_put_u64(w, "folds", x->folds);
+    orr_json_put_double(w, "utilisation_percent", x->utilisation);
+    orr_json_put_double(w, "mapping_percent", x->mapping);
+    orr_json_put_double(w, "busy_percent", x->busy);
     put_sides(w, "sram", x->sram);
     put_traffic(w, "sram_read", &x->sram_read);
     put_sides(w, "dram", x->dram);
-    put_u64(w, "sram_partial_reads_words", x->sram_partial_reads);
-    put_u64(w, "dram_partial_reads_words", x->dram_partial_reads);
+    orr_json_put_u64(w, "sram_partial_reads_words", x->sram_partial_reads);
+    orr_json_put_u64(w, "dram_partial_reads_words", x->dram_partial_reads);
     orr_json_end_object(w);
 }
 
@@ -263,10 +242,10 @@ orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err)
     r->text.len = 0;
     orr_json_writer_init(&w, &r->text, &(orr_json_style){.indent = 2});
     orr_json_begin_object(&w);
-    put_text(&w, "format", "orrery-scalesim");
-    put_u64(&w, "version", 1);
-    put_text(&w, "program", r->opt.program);
-    put_text(&w, "rules", rules_words[r->opt.rules]);
+    orr_json_put_text(&w, "format", "orrery-scalesim");
+    orr_json_put_u64(&w, "version", 1);
+    orr_json_put_text(&w, "program", r->opt.program);
+    orr_json_put_text(&w, "rules", rules_words[r->opt.rules]);
     orr_json_key(&w, "inputs");
     orr_json_begin_array(&w);
     put_input(&w, "config", r->config.path, r->config.hash);
@@ -280,10 +259,10 @@ orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err)
     orr_json_end_array(&w);
     orr_json_key(&w, "total");
     orr_json_begin_object(&w);
-    put_double(&w, "cycles", t.cycles);
-    put_double(&w, "stall_cycles", t.stalls);
-    put_double(&w, "macs", t.macs);
-    put_double(&w, "utilisation_percent", 100 * t.macs / (t.cycles * elements(r)));
+    orr_json_put_double(&w, "cycles", t.cycles);
+    orr_json_put_double(&w, "stall_cycles", t.stalls);
+    orr_json_put_double(&w, "macs", t.macs);
+    orr_json_put_double(&w, "utilisation_percent", 100 * t.macs / (t.cycles * elements(r)));
     orr_json_end_object(&w);
     orr_json_end_object(&w);
     orr_buf_byte(&r->text, '\n');

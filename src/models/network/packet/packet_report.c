@@ -68,41 +68,35 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
 
 /* ---- JSON ---- */
 
-static void put_u64(orr_json_writer *w, const char *key, uint64_t v)
-{
-    orr_json_key(w, key);
-    orr_json_u64(w, v);
-}
-
 static void put_network(orr_json_writer *w, const orr_packet_figures *g)
 {
-    put_u64(w, "hosts", g->hosts);
-    put_u64(w, "switches", g->switches);
-    put_u64(w, "links", g->links);
-    put_u64(w, "max_rtt_ns", g->max_rtt_ns);
-    put_u64(w, "max_bdp_bytes", g->max_bdp_bytes);
+    orr_json_put_u64(w, "hosts", g->hosts);
+    orr_json_put_u64(w, "switches", g->switches);
+    orr_json_put_u64(w, "links", g->links);
+    orr_json_put_u64(w, "max_rtt_ns", g->max_rtt_ns);
+    orr_json_put_u64(w, "max_bdp_bytes", g->max_bdp_bytes);
 }
 
 static void put_figures(orr_json_writer *w, const orr_packet_figures *g)
 {
-    put_u64(w, "flows", g->flows);
-    put_u64(w, "flows_done", g->flows_done);
-    put_u64(w, "finished_at_ps", g->finished_at_ps);
-    put_u64(w, "fct_min_ps", g->fct_min_ps);
-    put_u64(w, "fct_max_ps", g->fct_max_ps);
-    put_u64(w, "fct_sum_ps", g->fct_sum_ps);
-    put_u64(w, "data_packets", g->data_packets);
-    put_u64(w, "data_bytes", g->data_bytes);
-    put_u64(w, "acks", g->acks);
-    put_u64(w, "nacks", g->nacks);
-    put_u64(w, "timeouts", g->timeouts);
-    put_u64(w, "retransmitted_bytes", g->retransmitted_bytes);
-    put_u64(w, "ecn_marked", g->marked);
-    put_u64(w, "pfc_pauses", g->pauses);
-    put_u64(w, "pfc_resumes", g->resumes);
-    put_u64(w, "dropped_buffer_full", g->dropped);
-    put_u64(w, "lost_on_links", g->lost);
-    put_u64(w, "events", g->events);
+    orr_json_put_u64(w, "flows", g->flows);
+    orr_json_put_u64(w, "flows_done", g->flows_done);
+    orr_json_put_u64(w, "finished_at_ps", g->finished_at_ps);
+    orr_json_put_u64(w, "fct_min_ps", g->fct_min_ps);
+    orr_json_put_u64(w, "fct_max_ps", g->fct_max_ps);
+    orr_json_put_u64(w, "fct_sum_ps", g->fct_sum_ps);
+    orr_json_put_u64(w, "data_packets", g->data_packets);
+    orr_json_put_u64(w, "data_bytes", g->data_bytes);
+    orr_json_put_u64(w, "acks", g->acks);
+    orr_json_put_u64(w, "nacks", g->nacks);
+    orr_json_put_u64(w, "timeouts", g->timeouts);
+    orr_json_put_u64(w, "retransmitted_bytes", g->retransmitted_bytes);
+    orr_json_put_u64(w, "ecn_marked", g->marked);
+    orr_json_put_u64(w, "pfc_pauses", g->pauses);
+    orr_json_put_u64(w, "pfc_resumes", g->resumes);
+    orr_json_put_u64(w, "dropped_buffer_full", g->dropped);
+    orr_json_put_u64(w, "lost_on_links", g->lost);
+    orr_json_put_u64(w, "events", g->events);
 }
 
 static void put_lines(orr_json_writer *w,
@@ -127,7 +121,7 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     orr_json_begin_object(&w);
     orr_json_key(&w, "format");
     orr_json_text(&w, "orrery-flows");
-    put_u64(&w, "version", FORMAT_VERSION);
+    orr_json_put_u64(&w, "version", FORMAT_VERSION);
     orr_json_key(&w, "program");
     orr_json_text(&w, opt->program ? opt->program : "");
     orr_json_key(&w, "config");
