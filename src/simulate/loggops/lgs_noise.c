@@ -14,6 +14,7 @@
 
 #include "base/input.h"
 #include "base/number.h"
+#include "base/twister.h"
 
 #include <math.h>
 
@@ -28,45 +29,6 @@ struct lgs_noise {
     uint64_t *offset, *total; /* by rank */
     bool is_compat;
 };
-
-/* ---- the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), as many draws as are needed */
-
-enum { TWISTER_WORDS = 624, TWISTER_SHIFT = 397 };
-
-typedef struct twister {
-    uint32_t word[TWISTER_WORDS];
-    uint32_t at;
-} twister;
-
-static void twister_seed(twister *t, uint32_t seed)
-{
-    t->word[0] = seed;
-    for (uint32_t i = 1; i < TWISTER_WORDS; i++)
-        t->word[i] = 1812433253u * (t->word[i - 1] ^ t->word[i - 1] >> 30) + i;
-    t->at = TWISTER_WORDS;
-}
-
-static void twister_turn(twister *t)
-{
-    for (uint32_t i = 0; i < TWISTER_WORDS; i++) {
-        const uint32_t y =
-            (t->word[i] & 0x80000000u) | (t->word[(i + 1) % TWISTER_WORDS] & 0x7fffffffu);
-        t->word[i] =
-            t->word[(i + TWISTER_SHIFT) % TWISTER_WORDS] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
-    }
-    t->at = 0;
-}
-
-static uint32_t twister_next(twister *t)
-{
-    if (t->at == TWISTER_WORDS)
-        twister_turn(t);
-    uint32_t y = t->word[t->at++];
-    y ^= y >> 11;
-    y ^= y << 7 & 0x9d2c5680u;
-    y ^= y << 15 & 0xefc60000u;
-    return y ^ y >> 18;
-}
 
 /* ---- the file */
 
@@ -144,13 +106,14 @@ static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path
 /* The first draw is for all ranks together, the others one a rank. */
 static void draw_offsets(const orr_loggops *s, struct lgs_noise *n)
 {
-    twister t;
-    twister_seed(&t, (uint32_t)s->opt.noise_seed);
-    const double common = (double)twister_next(&t) / UINT32_MAX * (double)n->length;
+    orr_twister t;
+    orr_twister_init(&t, (uint32_t)s->opt.noise_seed);
+    const double common = (double)orr_twister_next(&t) / UINT32_MAX * (double)n->length;
     for (uint32_t r = 0; r < s->hosts; r++) {
-        n->offset[r] = s->opt.has_common_noise
-                           ? (uint64_t)common
-                           : (uint64_t)((double)twister_next(&t) / UINT32_MAX * (double)n->length);
+        n->offset[r] =
+            s->opt.has_common_noise
+                ? (uint64_t)common
+                : (uint64_t)((double)orr_twister_next(&t) / UINT32_MAX * (double)n->length);
     }
 }
 

@@ -7,6 +7,8 @@
  * Memory: 4 bytes for each pair of ranks, or 8 for each rank. */
 #include "schedgen_impl.h"
 
+#include "base/twister.h"
+
 /* ---- rand() of glibc, seed 1: additive feedback r[i] = r[i-3] + r[i-31], one bit dropped ---- */
 
 enum { LAG = 31, NEAR = 3, DISCARDED = 310 };
@@ -36,55 +38,18 @@ static void glibc_init(glibc_rand *g)
         glibc_next(g);
 }
 
-/* ---- MT19937 (Matsumoto, Nishimura 1998) ---- */
-
-enum { WORDS = 624, MIDDLE = 397 };
-
-typedef struct twister {
-    uint32_t s[WORDS];
-    uint32_t at;
-} twister;
-
-static void twister_init(twister *t, uint32_t seed)
-{
-    t->s[0] = seed;
-    for (uint32_t i = 1; i < WORDS; i++)
-        t->s[i] = 1812433253u * (t->s[i - 1] ^ t->s[i - 1] >> 30) + i;
-    t->at = WORDS;
-}
-
-static void twist(twister *t)
-{
-    for (uint32_t i = 0; i < WORDS; i++) {
-        const uint32_t y = (t->s[i] & 0x80000000u) | (t->s[(i + 1) % WORDS] & 0x7fffffffu);
-        t->s[i] = t->s[(i + MIDDLE) % WORDS] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
-    }
-    t->at = 0;
-}
-
-static uint32_t twister_next(twister *t)
-{
-    if (t->at == WORDS)
-        twist(t);
-    uint32_t y = t->s[t->at++];
-    y ^= y >> 11;
-    y ^= y << 7 & 0x9d2c5680u;
-    y ^= y << 15 & 0xefc60000u;
-    return y ^ y >> 18;
-}
-
 /* 0 to most, as LogGOPSim scales and as ATLAHS masks and tries again. */
-static uint32_t draw_scaled(twister *t, uint32_t most)
+static uint32_t draw_scaled(orr_twister *t, uint32_t most)
 {
-    return (uint32_t)((double)twister_next(t) / 4294967295.0 * most);
+    return (uint32_t)((double)orr_twister_next(t) / 4294967295.0 * most);
 }
 
-static uint32_t draw_masked(twister *t, uint32_t most)
+static uint32_t draw_masked(orr_twister *t, uint32_t most)
 {
     const uint32_t mask = most ? UINT32_MAX >> __builtin_clz(most) : 0;
     uint32_t v;
     do
-        v = twister_next(t) & mask;
+        v = orr_twister_next(t) & mask;
     while (v > most);
     return v;
 }
@@ -151,12 +116,12 @@ static void pair_up(schedgen *s, const uint32_t *order)
 orr_code orr__draw_pairs(schedgen *s, orr_error *err)
 {
     const uint32_t n = s->ranks;
-    twister t;
+    orr_twister t;
     uint32_t *tree = orr_alloc((size_t)n + 1, sizeof *tree);
     uint32_t *order = orr_alloc((size_t)n + 1, sizeof *order);
     s->table = orr_alloc((size_t)n + 1, sizeof *s->table);
     if (tree && order && s->table) {
-        twister_init(&t, s->opt->seed);
+        orr_twister_init(&t, s->opt->seed);
         fill_free(tree, n);
         for (uint32_t i = 0; i < n; i++) {
             const uint32_t most = n - i - 1;
