@@ -279,3 +279,20 @@ const char *orr__repaint_object(
     orr_buf_byte(to, '}');
     return p + 1;
 }
+
+orr_json_writer orr__override_begin(orr__overrides *v, orr_buf *values, const char *key)
+{
+    orr_json_writer j;
+    v->of[v->count] = (orr__override){.key = key};
+    v->from[v->count++] = values->len;
+    orr_json_writer_init(&j, values, &(orr_json_style){.ascii = true});
+    return j;
+}
+
+void orr__override_finish(orr__overrides *v, const orr_buf *values)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        const size_t end = i + 1 < v->count ? v->from[i + 1] : values->len;
+        v->of[i].value = (orr_str){(const char *)values->ptr + v->from[i], end - v->from[i]};
+    }
+}

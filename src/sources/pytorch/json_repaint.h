@@ -5,6 +5,7 @@
 #define ORR_PYTORCH_JSON_REPAINT_H
 
 #include "../../base/buffer.h"
+#include "../../base/json.h"
 #include "../../base/text.h"
 
 /* The value at p, inside of `depth` containers; returns the place behind it. */
@@ -21,6 +22,17 @@ typedef struct orr__override {
 
 const char *orr__repaint_object(
     orr_buf *to, const char *p, uint32_t depth, orr__override *overrides, size_t count);
+
+/* Overrides whose values are written one after the other into one buffer.  They are noted as offsets, since it moves as
+ * it grows; finish makes texts of them, before orr__repaint_object. */
+enum { ORR__OVERRIDES = 32 };
+typedef struct orr__overrides {
+    orr__override of[ORR__OVERRIDES];
+    size_t from[ORR__OVERRIDES], count;
+} orr__overrides;
+
+orr_json_writer orr__override_begin(orr__overrides *v, orr_buf *values, const char *key);
+void orr__override_finish(orr__overrides *v, const orr_buf *values);
 
 void orr__repaint_line(orr_buf *to, uint32_t depth); /* a line break and the indent of a level */
 const char *orr__repaint_space(const char *p);       /* past white space */

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { PIECE = 1 << 20, VALUES = 32 };
+enum { PIECE = 1 << 20 };
 
 typedef struct writer {
     const orr_link *l;
@@ -24,36 +24,27 @@ typedef struct writer {
     size_t next_edge;
 } writer;
 
-typedef struct values {
-    orr__override of[VALUES];
-    size_t from[VALUES], count;
-} values;
-
 /* ---- values ---- */
 
-static orr_json_writer begin_value(writer *w, values *v, const char *key)
+static orr_json_writer begin_value(writer *w, orr__overrides *v, const char *key)
 {
-    orr_json_writer j;
-    v->of[v->count] = (orr__override){.key = key};
-    v->from[v->count++] = w->values.len;
-    orr_json_writer_init(&j, &w->values, &(orr_json_style){.ascii = true});
-    return j;
+    return orr__override_begin(v, &w->values, key);
 }
 
-static void add_i64(writer *w, values *v, const char *key, int64_t n)
+static void add_i64(writer *w, orr__overrides *v, const char *key, int64_t n)
 {
     orr_json_writer j = begin_value(w, v, key);
     orr_json_i64(&j, n);
 }
 
-static void add_str(writer *w, values *v, const char *key, orr_str s)
+static void add_str(writer *w, orr__overrides *v, const char *key, orr_str s)
 {
     orr_json_writer j = begin_value(w, v, key);
     orr_json_str(&j, s);
 }
 
 /* Microseconds, exactly: a double would not hold the time of day. */
-static void add_micros(writer *w, values *v, const char *key, int64_t ns)
+static void add_micros(writer *w, orr__overrides *v, const char *key, int64_t ns)
 {
     begin_value(w, v, key);
     if (ns < 0)
@@ -65,30 +56,22 @@ static void add_micros(writer *w, values *v, const char *key, int64_t ns)
     orr_buf_print(&w->values, ".%0*u", cut == 1 ? 3 : cut == 10 ? 2 : 1, part / cut);
 }
 
-static void add_text_if(writer *w, values *v, const char *key, orr_str s)
+static void add_text_if(writer *w, orr__overrides *v, const char *key, orr_str s)
 {
     if (s.len)
         add_str(w, v, key, s);
 }
 
-static void add_number_if(writer *w, values *v, const char *key, int64_t n)
+static void add_number_if(writer *w, orr__overrides *v, const char *key, int64_t n)
 {
     if (n != -1)
         add_i64(w, v, key, n);
 }
 
-static void finish_values(const writer *w, values *v)
-{
-    for (size_t i = 0; i < v->count; i++) {
-        const size_t end = i + 1 < v->count ? v->from[i + 1] : w->values.len;
-        v->of[i].value = (orr_str){(const char *)w->values.ptr + v->from[i], end - v->from[i]};
-    }
-}
-
 /* ---- one node ---- */
 
 /* Facts that are attributes of the node in the host trace already are not said twice. */
-static void add_comm(writer *w, values *v, const orr__linked_node *n)
+static void add_comm(writer *w, orr__overrides *v, const orr__linked_node *n)
 {
     const orr_linked *d = w->l->linked;
     if (n->comm == ORR__NO_COMM)
@@ -108,7 +91,7 @@ static void add_comm(writer *w, values *v, const orr__linked_node *n)
     add_number_if(w, v, "comm_seq", c->sequence);
 }
 
-static void add_edges(writer *w, values *v, uint64_t id)
+static void add_edges(writer *w, orr__overrides *v, uint64_t id)
 {
     const orr_linked *d = w->l->linked;
     const size_t first = w->next_edge;
@@ -133,7 +116,7 @@ static void add_edges(writer *w, values *v, uint64_t id)
     orr_json_end_array(&j);
 }
 
-static void add_times(writer *w, values *v, const orr__linked_node *n)
+static void add_times(writer *w, orr__overrides *v, const orr__linked_node *n)
 {
     if (n->start_ns == ORR__NO_TIME)
         return;
@@ -144,7 +127,7 @@ static void add_times(writer *w, values *v, const orr__linked_node *n)
         add_micros(w, v, "wait_dur", n->wait_ns);
 }
 
-static void add_device(writer *w, values *v, const orr__linked_node *n)
+static void add_device(writer *w, orr__overrides *v, const orr__linked_node *n)
 {
     if (n->kind != ORR__ON_DEVICE)
         return;
@@ -162,7 +145,7 @@ static const char plain_node[] =
     "{\"id\":0,\"name\":\"\",\"ctrl_deps\":0,\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},"
     "\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"attrs\":0}";
 
-static void add_attrs(writer *w, values *v, const orr__linked_node *n)
+static void add_attrs(writer *w, orr__overrides *v, const orr__linked_node *n)
 {
     const struct {
         const char *name, *type;
@@ -198,7 +181,7 @@ static void add_attrs(writer *w, values *v, const orr__linked_node *n)
 static void write_node(writer *w, const orr__linked_node *n)
 {
     const bool is_plain = n->byte == ORR_NO_BYTE;
-    values v = {0};
+    orr__overrides v = {0};
     w->values.len = 0;
     add_i64(w, &v, "id", (int64_t)n->id);
     add_str(w, &v, "name", n->name);
@@ -209,7 +192,7 @@ static void write_node(writer *w, const orr__linked_node *n)
     add_device(w, &v, n);
     add_comm(w, &v, n);
     add_edges(w, &v, n->id);
-    finish_values(w, &v);
+    orr__override_finish(&v, &w->values);
     const char *text = is_plain ? plain_node : (const char *)w->l->linked->text.ptr + n->byte;
     orr__repaint_object(&w->buf, text, 2, v.of, v.count);
     if (w->buf.len > PIECE)

@@ -11,7 +11,7 @@
 #include "../../base/map.h"
 #include "../../base/output.h"
 
-enum { PIECE = 1 << 20, VALUES = 12 };
+enum { PIECE = 1 << 20 };
 
 typedef struct writer {
     const orr_link *l;
@@ -26,28 +26,18 @@ typedef struct writer {
 
 /* ---- the values of a node ---- */
 
-/* Values are noted as offsets, since the buffer moves as it grows. */
-typedef struct values {
-    orr__override of[VALUES];
-    size_t from[VALUES], count;
-} values;
-
-static orr_json_writer begin_value(writer *w, values *v, const char *key)
+static orr_json_writer begin_value(writer *w, orr__overrides *v, const char *key)
 {
-    orr_json_writer j;
-    v->of[v->count] = (orr__override){.key = key};
-    v->from[v->count++] = w->values.len;
-    orr_json_writer_init(&j, &w->values, &(orr_json_style){.ascii = true});
-    return j;
+    return orr__override_begin(v, &w->values, key);
 }
 
-static void add_u64(writer *w, values *v, const char *key, uint64_t n)
+static void add_u64(writer *w, orr__overrides *v, const char *key, uint64_t n)
 {
     orr_json_writer j = begin_value(w, v, key);
     orr_json_u64(&j, n);
 }
 
-static void add_number(writer *w, values *v, const char *key, double n, bool is_real)
+static void add_number(writer *w, orr__overrides *v, const char *key, double n, bool is_real)
 {
     orr_json_writer j = begin_value(w, v, key);
     if (is_real)
@@ -56,7 +46,7 @@ static void add_number(writer *w, values *v, const char *key, double n, bool is_
         orr_json_i64(&j, (int64_t)n);
 }
 
-static void add_text(writer *w, values *v, const char *key, uint32_t text)
+static void add_text(writer *w, orr__overrides *v, const char *key, uint32_t text)
 {
     orr_json_writer j = begin_value(w, v, key);
     if (text == ORR__NO_TEXT)
@@ -65,17 +55,9 @@ static void add_text(writer *w, values *v, const char *key, uint32_t text)
         orr_json_str(&j, orr_intern_get(w->l->device.texts, text));
 }
 
-static void finish_values(const writer *w, values *v)
+static void write_node(writer *w, const orr__host_node *n, orr__overrides *v)
 {
-    for (size_t i = 0; i < v->count; i++) {
-        const size_t end = i + 1 < v->count ? v->from[i + 1] : w->values.len;
-        v->of[i].value = (orr_str){(const char *)w->values.ptr + v->from[i], end - v->from[i]};
-    }
-}
-
-static void write_node(writer *w, const orr__host_node *n, values *v)
-{
-    finish_values(w, v);
+    orr__override_finish(v, &w->values);
     orr__repaint_object(&w->buf, w->l->host.text.ptr + n->at, 2, v->of, v->count);
     if (w->buf.len > PIECE)
         orr_output_drain(w->out, &w->buf);
@@ -104,7 +86,7 @@ static bool has_parent(const orr__host_node *n)
 
 /* ---- nodes ---- */
 
-static void add_syncs(writer *w, values *v, uint64_t id)
+static void add_syncs(writer *w, orr__overrides *v, uint64_t id)
 {
     const orr_link *l = w->l;
     if (w->next_sync == l->sync_count || l->syncs[w->next_sync].node != id)
@@ -118,7 +100,7 @@ static void add_syncs(writer *w, values *v, uint64_t id)
     orr_json_end_array(&j);
 }
 
-static void add_waits_for(writer *w, values *v, uint32_t h)
+static void add_waits_for(writer *w, orr__overrides *v, uint32_t h)
 {
     const uint32_t other = w->l->waits_for[h];
     if (other != ORR__NONE) {
@@ -129,7 +111,7 @@ static void add_waits_for(writer *w, values *v, uint32_t h)
     orr_json_null(&j);
 }
 
-static void add_measured(writer *w, values *v, uint32_t h)
+static void add_measured(writer *w, orr__overrides *v, uint32_t h)
 {
     const orr_link *l = w->l;
     const uint32_t op = l->op_of[h];
@@ -143,7 +125,7 @@ static void add_measured(writer *w, values *v, uint32_t h)
 static void write_host(writer *w, uint32_t h)
 {
     const orr__host_node *n = &w->l->host.nodes[h];
-    values v = {0};
+    orr__overrides v = {0};
     w->values.len = 0;
     add_u64(w, &v, "id", w->l->new_id[h]);
     if (has_parent(n) && !w->l->host.is_flat)
@@ -174,7 +156,7 @@ static const char *category(const orr__event *e)
 }
 
 /* The group's name as it stands in the event, which need not be a text. */
-static void add_group(writer *w, values *v, const orr__event *e)
+static void add_group(writer *w, orr__overrides *v, const orr__event *e)
 {
     const orr__kineto *k = &w->l->device;
     if (e->extra == ORR__NO_TEXT || !is_nccl(w->l, e) || k->extras[e->extra].group == ORR__NO_TEXT)
@@ -190,7 +172,7 @@ static void add_group(writer *w, values *v, const orr__event *e)
 static void write_device(writer *w, uint32_t h, const orr__event *e, uint64_t id)
 {
     const orr__host_node *n = &w->l->host.nodes[h];
-    values v = {0};
+    orr__overrides v = {0};
     w->values.len = 0;
     const bool dur_is_real = e->flags & ORR__EVENT_DUR_REAL;
     add_u64(w, &v, "id", id);
