@@ -311,11 +311,5 @@ orr_code orr__lgs_run_atlahs(orr_loggops *s, orr_error *err)
         orr_progress_add(&p, 1);
     }
     orr_progress_end(&p);
-    if (!s->has_failed)
-        return ORR_OK;
-    if (inner.code == ORR_OK)
-        return orr_no_memory(err);
-    if (err)
-        *err = inner;
-    return inner.code;
+    return orr__lgs_outcome(s, &inner, err);
 }

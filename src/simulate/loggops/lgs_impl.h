@@ -139,6 +139,8 @@ static inline const orr__goal_node *lgs_node(const orr_loggops *s, uint32_t host
 
 orr_code orr__lgs_run_rules(orr_loggops *s, orr_error *err); /* ours, LGS2023 */
 orr_code orr__lgs_run_atlahs(orr_loggops *s, orr_error *err);
+/* How a run ended: OK, the error a part of it reported, or no memory where nothing was reported. */
+orr_code orr__lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *err);
 void orr__lgs_print_progress(orr_loggops *s, size_t pending); /* a line for each percent */
 
 orr_code orr__lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err);

@@ -459,13 +459,7 @@ INLINE orr_code run(orr_loggops *s, bool own, orr_error *err)
         orr_progress_add(&p, 1);
     }
     orr_progress_end(&p);
-    if (!s->has_failed)
-        return ORR_OK;
-    if (inner.code == ORR_OK)
-        return orr_no_memory(err);
-    if (err)
-        *err = inner;
-    return inner.code;
+    return orr__lgs_outcome(s, &inner, err);
 }
 
 static orr_code run_own(orr_loggops *s, orr_error *err)

@@ -93,3 +93,14 @@ void orr__lgs_watch_pair(orr_loggops *s, const lgs_pair *pair)
     }
     w->pairs[w->pair_count++] = *pair;
 }
+
+orr_code orr__lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *err)
+{
+    if (!s->has_failed)
+        return ORR_OK;
+    if (inner->code == ORR_OK)
+        return orr_no_memory(err);
+    if (err)
+        *err = *inner;
+    return inner->code;
+}
