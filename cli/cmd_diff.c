@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diff.c - orrery diff: two runs side by side, as a rule a measured one and its simulation. */
-#include "command.h"
+#include "timeline_load.h"
 
-#include <orrery/chrome_trace.h>
 #include <orrery/diff.h>
-#include <orrery/issue_log.h>
-#include <orrery/units.h>
 
 #include <string.h>
 
@@ -19,7 +16,9 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"FIRST", "a timeline: trace events (of the profiler, of orrery run), or a log of issued nodes",
+    {"FIRST",
+     "a timeline: trace events (of the profiler, of orrery run), a folder of them (one a rank), an export of Nsight Systems, "
+     "or a log of issued nodes",
      CLI_ONCE},
     {"SECOND", "another", CLI_ONCE},
     {0},
@@ -40,24 +39,11 @@ static const cli_example examples[] = {
     {0},
 };
 
-static orr_code read_log(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
-{
-    orr_issue_log *log;
-    uint64_t hz;
-    orr_code code = orr_frequency_parse(cli_text(c, "frequency"), &hz, err);
-    if (code || (code = orr_issue_log_read(path, NULL, &log, err)))
-        return code;
-    code = orr_issue_log_timeline(log, hz, out, err);
-    orr_issue_log_free(log);
-    return code;
-}
-
 static orr_code read_run(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
 {
-    *out = NULL;
-    if (orr_chrome_trace_recognise(path) == ORR_CHROME_TRACE_LINES)
-        return read_log(c, path, out, err);
-    return orr_chrome_trace_read(&path, 1, NULL, out, err);
+    cli_run_kind kind;
+    const orr_code code = cli_timeline_load(c, path, &kind, out, err);
+    return code || kind != CLI_RUN_OTHER ? code : cli_timeline_load_events(path, out, err);
 }
 
 static orr_code print(const cli_context *c, const orr_diff *d, orr_error *err)
@@ -104,8 +90,9 @@ const cli_command cli_cmd_diff = {
     .summary = "compare two runs, such as a measured one and its simulation",
     .description =
         "Times by kind and by operator side by side, the largest difference first.  Time is that of a rank, on average; that of an "
-        "operator is its own, without the operators inside it.  Runs are timelines: files of PyTorch's profiler, what 'orrery "
-        "run --timeline' writes, other trace events, or a log of issued nodes.",
+        "operator is its own, without the operators inside it.  Runs are timelines: files of PyTorch's profiler or a folder with "
+        "one for each rank, what 'orrery run --timeline' writes, other trace events, exports of Nsight Systems, or a log of "
+        "issued nodes.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -4,14 +4,10 @@
  * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), an export of Nsight Systems, a log of issued
  * nodes; or traces, which are simulated at once when a system and a network are given. */
 #include "report_sim.h"
+#include "timeline_load.h"
 
-#include <orrery/chrome_trace.h>
-#include <orrery/nsys.h>
-
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const cli_option options[] = {
     {"output", 'o', "FILE", "where the page goes; report.html"},
@@ -56,75 +52,6 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* ---- what a run is ---- */
-
-static bool is_folder(const char *path)
-{
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-static bool has_tail(const char *name, const char *tail)
-{
-    const size_t n = strlen(name), m = strlen(tail);
-    return n > m && strcmp(name + n - m, tail) == 0;
-}
-
-static bool is_json_name(const char *name)
-{
-    return has_tail(name, ".json") || has_tail(name, ".json.gz") || has_tail(name, ".json.zst");
-}
-
-static int is_timeline_name(const struct dirent *entry)
-{
-    return is_json_name(entry->d_name);
-}
-
-typedef struct names {
-    struct dirent **list;
-    int count;
-} names;
-
-static void names_fini(names *n)
-{
-    for (int i = 0; i < n->count; i++)
-        free(n->list[i]);
-    free(n->list);
-}
-
-/* Numbers in names count as numbers: rank10 comes after rank9. */
-static names timelines_in(const char *folder)
-{
-    names n = {0};
-    n.count = scandir(folder, &n.list, is_timeline_name, versionsort);
-    return n.count < 0 ? (names){0} : n;
-}
-
-static orr_code no_memory(orr_error *err)
-{
-    return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
-}
-
-static orr_code read_folder(const char *folder, const names *n, orr_timeline **out, orr_error *err)
-{
-    char **paths = calloc((size_t)n->count, sizeof *paths);
-    bool ok = paths != NULL;
-    for (int i = 0; ok && i < n->count; i++) {
-        const size_t size = strlen(folder) + strlen(n->list[i]->d_name) + 2;
-        paths[i] = malloc(size);
-        ok = paths[i] != NULL;
-        if (ok)
-            snprintf(paths[i], size, "%s/%s", folder, n->list[i]->d_name);
-    }
-    const orr_code code =
-        ok ? orr_chrome_trace_read((const char *const *)paths, (size_t)n->count, NULL, out, err)
-           : no_memory(err);
-    for (int i = 0; paths && i < n->count; i++)
-        free(paths[i]);
-    free(paths);
-    return code;
-}
-
 /* ---- adding runs ---- */
 
 typedef struct work {
@@ -157,28 +84,6 @@ static orr_code add_timeline(work *w, const char *path, orr_timeline *t, bool is
     const orr_code code = orr_report_add(w->report, &run, w->err);
     orr_timeline_destroy(t);
     return code;
-}
-
-static orr_code add_log(work *w, const char *path)
-{
-    orr_timeline *t;
-    w->has_logs = true;
-    const orr_code code = cli_read_log(w->c, path, &t, w->err);
-    return code ? code : add_timeline(w, path, t, false);
-}
-
-static orr_code add_trace_events(work *w, const char *path)
-{
-    orr_timeline *t;
-    const orr_code code = orr_chrome_trace_read(&path, 1, NULL, &t, w->err);
-    return code ? code : add_timeline(w, path, t, !is_simulated(t));
-}
-
-static orr_code add_nsys(work *w, const char *path)
-{
-    orr_timeline *t;
-    const orr_code code = orr_nsys_timeline(path, &t, w->err);
-    return code ? code : add_timeline(w, path, t, true);
 }
 
 static orr_code simulate(work *w, const char *path)
@@ -232,26 +137,19 @@ static orr_code add_traces(work *w, const char *path)
 
 static orr_code add_run(work *w, const char *path)
 {
-    if (is_folder(path)) {
-        names n = timelines_in(path);
-        orr_timeline *t;
-        if (n.count == 0)
+    cli_run_kind kind;
+    orr_timeline *t;
+    orr_code code = cli_timeline_load(w->c, path, &kind, &t, w->err);
+    if (!code && kind == CLI_RUN_OTHER) {
+        if (!strstr(path, ".json") || cli_given(w->c, "system"))
             return add_traces(w, path);
-        const orr_code code = read_folder(path, &n, &t, w->err);
-        names_fini(&n);
-        return code ? code : add_timeline(w, path, t, !is_simulated(t));
+        code =
+            cli_timeline_load_events(path, &t, w->err); /* its reader says what is wrong with it */
     }
-    if (cli_is_nsys(path))
-        return add_nsys(w, path);
-    switch (orr_chrome_trace_recognise(path)) {
-    case ORR_CHROME_TRACE_EVENTS:
-        return add_trace_events(w, path);
-    case ORR_CHROME_TRACE_LINES:
-        return add_log(w, path);
-    default: /* a file that cannot be read is said to be so by its reader */
-        return is_json_name(path) && !cli_given(w->c, "system") ? add_trace_events(w, path)
-                                                                : add_traces(w, path);
-    }
+    if (code)
+        return code;
+    w->has_logs |= kind == CLI_RUN_LOG;
+    return add_timeline(w, path, t, kind != CLI_RUN_LOG && !is_simulated(t));
 }
 
 /* ---- the command ---- */
@@ -290,7 +188,8 @@ static orr_code report_run(cli_context *c, orr_error *err)
                                       .made_from = line,
                                       .most_spans = (uint32_t)cli_count(c, "most-spans")};
     work w = {.c = c, .err = err};
-    orr_code code = line ? orr_report_create(&about, &w.report, err) : no_memory(err);
+    orr_code code = line ? orr_report_create(&about, &w.report, err)
+                         : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     for (int i = 0; i < c->arg_count && !code; i++)
         code = add_run(&w, c->args[i]);
     if (!code)

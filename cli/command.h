@@ -67,11 +67,6 @@ orr_code cli_run_stage(cli_context *c, orr_error *err);
 /* orrery view timeline; and what run --gantt shares with it. */
 orr_code cli_view_timeline(const cli_context *c, orr_error *err);
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
-/* A log of issued nodes, with the command's --frequency. */
-orr_code cli_read_log(const cli_context *c, const char *path, orr_timeline **out, orr_error *err);
-
-bool cli_is_nsys(const char *path); /* an export of Nsight Systems */
-
 /* A line of a log as the old programs kept it. */
 void cli_log_line(FILE *to, const char *level, const char *words);
 

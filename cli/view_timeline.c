@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_timeline.c - orrery view timeline: when things happened, for a viewer or in characters. */
-#include "command.h"
+#include "timeline_load.h"
 
-#include <orrery/chrome_trace.h>
-#include <orrery/issue_log.h>
-#include <orrery/nsys.h>
 #include <orrery/units.h>
 #include <orrery/view.h>
 
@@ -13,23 +10,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MOST_MHZ = 1000000000 };
-
-/* "1.5GHz", or a number of MHz as the old program has it. */
-static orr_code parse_frequency(const char *text, uint64_t *hz, orr_error *err)
-{
-    char *end;
-    const unsigned long long mhz = strtoull(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && !*end && mhz <= MOST_MHZ) {
-        *hz = mhz * 1000000u;
-    } else {
-        const orr_code code = orr_frequency_parse(text, hz, err);
-        if (code)
-            return orr_because(err, code, "--frequency");
-    }
-    return *hz ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--frequency: 0 is not a frequency");
-}
 
 /* "3" or "0-7". */
 static orr_code parse_ranks(const char *text, orr_timeline_window *w, orr_error *err)
@@ -139,46 +119,19 @@ static orr_code write_chrome(const orr_timeline *t,
     return code;
 }
 
-/* An SQLite file says so in its first bytes.  A pipe is not looked into: SQLite could not read it. */
-bool cli_is_nsys(const char *path)
-{
-    static const char magic[] = "SQLite format 3";
-    char start[sizeof magic] = {0};
-    struct stat s;
-    FILE *f = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
-    if (!f)
-        return false;
-    const bool is_read = fread(start, 1, sizeof magic, f) == sizeof magic;
-    fclose(f);
-    return is_read && memcmp(start, magic, sizeof magic) == 0;
-}
-
-orr_code cli_read_log(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
-{
-    orr_issue_log *log;
-    uint64_t hz;
-    if (cli_is_nsys(path))
-        return orr_nsys_timeline(path, out, err);
-    orr_code code = parse_frequency(cli_text(c, "frequency"), &hz, err);
-    if (code || (code = orr_issue_log_read(path, NULL, &log, err)))
-        return code;
-    code = orr_issue_log_timeline(log, hz, out, err);
-    if (!code && orr_issue_log_open_count(log))
-        cli_note(c, "%s: %zu without a callback: shown as unfinished, until the last cycle\n", path,
-                 orr_issue_log_open_count(log));
-    orr_issue_log_free(log);
-    return code;
-}
-
-/* Trace events or, as anything else that cannot be recognised, a log. */
+/* Anything that cannot be recognised is a log. */
 static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_error *err)
 {
     const char *path = c->args[1];
-    if (orr_chrome_trace_recognise(path) != ORR_CHROME_TRACE_EVENTS)
-        return cli_read_log(c, path, out, err);
-    if (cli_given(c, "frequency"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--frequency: '%s' has times, not cycles", path);
-    return orr_chrome_trace_read(&path, 1, NULL, out, err);
+    cli_run_kind kind;
+    orr_code code = cli_timeline_load(c, path, &kind, out, err);
+    if (!code && kind == CLI_RUN_OTHER)
+        return cli_timeline_load_log(c, path, out, err);
+    if (!code && kind == CLI_RUN_TIMED && cli_given(c, "frequency")) {
+        orr_timeline_destroy(*out);
+        code = orr_fail(err, ORR_EUSAGE, NULL, "--frequency: '%s' has times, not cycles", path);
+    }
+    return code;
 }
 
 orr_code cli_view_timeline(const cli_context *c, orr_error *err)
