@@ -273,7 +273,8 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
                                    .is_transposed = n->is_transposed};
     const operator_cost cost = orr__operator_cost(&call_of);
     call->role = cost.kind == OPERATOR_FREE ? FX_FOLD : FX_COMPUTE;
-    call->is_unknown = cost.kind == OPERATOR_UNKNOWN;
+    /* Communication that the table above does not have is as unknown as any operator. */
+    call->is_unknown = cost.kind == OPERATOR_UNKNOWN || cost.kind == OPERATOR_COLLECTIVE;
     call->flops = cost.flops;
     call->bytes_read = cost.bytes_read;
     call->bytes_written = cost.bytes_written;
