@@ -58,7 +58,8 @@ typedef struct orr_fx_memory {
 /* Of one captured rank. */
 typedef struct orr_fx_rank_report {
     uint32_t rank;
-    uint32_t ranks_like_it; /* itself among them */
+    uint32_t like; /* the first captured rank that does the same; itself: it is the first */
+    uint32_t ranks_like_it; /* how many ranks of the job do the same; 0 where like is another */
     uint64_t calls;         /* operators that were captured */
     uint64_t nodes;         /* that became of them */
     uint64_t views;         /* calls that move no data, folded away */

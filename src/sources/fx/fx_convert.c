@@ -122,8 +122,10 @@ static orr_code fill_report(job *j, orr_fx_report *out)
                            .class_count = orr_set_class_count(j->set),
                            .ranks = j->reports,
                            .rank_count = j->c->graph_count};
+    for (size_t i = 0; i < j->c->graph_count; i++)
+        j->reports[i].like = j->c->graphs[j->classes.class_of[i]]->rank;
     for (uint32_t r = 0; r < j->c->world_size; r++)
-        j->reports[j->classes.graph_of[r]].ranks_like_it++;
+        j->reports[j->classes.class_of[j->classes.graph_of[r]]].ranks_like_it++;
     if (!list_unknown(j, out))
         return orr_no_memory(j->err);
     out->owner = j->arena;

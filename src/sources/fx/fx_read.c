@@ -169,12 +169,12 @@ static orr_code read_pair(reader *r, orr_json_value v)
     orr_json_iter it = orr_json_iterate(v);
     orr_str text;
     pair p = {.byte = orr_json_byte(v)};
-    orr_code code;
     if (orr_json_type_of(v) != ORR_JSON_ARRAY || orr_json_count(v) != 2)
         return fail_at(r, p.byte, "an entry of \"kept\" is a pair: a storage and why it is kept");
-    if (!orr_json_next_value(&it, &number) || !orr_json_next_value(&it, &word) ||
-        (code = get_number(r, number, &p.storage)) ||
-        (code = orr_json_get_str(word, &text, r->err)))
+    orr_json_next_value(&it, &number);
+    orr_json_next_value(&it, &word);
+    orr_code code = get_number(r, number, &p.storage);
+    if (code || (code = orr_json_get_str(word, &text, r->err)))
         return code;
     for (int k = FX_KEPT_PARAMETER; k <= FX_KEPT_STATE; k++) {
         if (orr_str_is(text, words[k]))
@@ -485,7 +485,7 @@ static orr_code check_format(reader *r)
 static orr_code read_size(reader *r)
 {
     orr_json_value v;
-    uint32_t size;
+    uint32_t size = 0;
     orr_code code = orr_json_load(r->j, &v, r->err);
     if (code || (code = get_number(r, v, &size)))
         return code;
