@@ -20,6 +20,8 @@ ALLOWED = {
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
 # Interfaces written for the module below to call back: a network model schedules through the simulation.
 PORTS = {("models", "orrery/network.h")}
+# What several sources ask for: the cost of an operator.
+SHARED = {("sources", "operators")}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -53,6 +55,8 @@ def resolve(path, name):
 def is_sideways(path, target):
     """One source must not know another, nor one network model another."""
     own, other = path.parts[2:-1], target.parts[2:-1]
+    if target.parts[1:-1] in SHARED:
+        return False
     return module_of(path) in ("sources", "models") and other and own[:len(other)] != other
 
 

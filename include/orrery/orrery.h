@@ -10,6 +10,7 @@
 #include <orrery/error.h>
 #include <orrery/feeder.h>
 #include <orrery/flexflow.h>
+#include <orrery/fx.h>
 #include <orrery/gemm.h>
 #include <orrery/gen.h>
 #include <orrery/goal.h>

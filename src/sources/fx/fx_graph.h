@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fx_graph.h - captured steps in memory: what every reader fills in and the conversion starts from.
+ *
+ *     orr_fx *c;
+ *     if (orr__fx_create("step.json", &c, err)) ...
+ *     c->world_size = 8;
+ *     orr__fx_add_group(c, ranks, 8, 0, 0, err);                 // group 0, of family 0: all ranks, always there
+ *     fx_graph *g;
+ *     orr__fx_add_graph(c, 0, 0, &g, err);                       // what rank 0 does
+ *     orr__fx_add_text(g, FX_OPS, orr_str_of("aten.mm.default"), &op, err);
+ *     orr__fx_add_storage(g, 4096, FX_KEPT_PARAMETER, &s, err);
+ *     orr__fx_add_tensor(g, &(fx_tensor_draft){.shape = ..., .rank = 2, .storage = s, ...}, &t, err);
+ *     orr__fx_add_node(g, &(fx_node_draft){.op = op, .in = in, .in_count = 2, ...}, err);
+ *     code = orr__fx_check(c, err);                              // once, when all is there
+ *     orr_fx_close(c);
+ *
+ * Everything is addressed by number, in the order of adding, and lies in one array a kind; numbers may be used before
+ * what they name is added: orr__fx_check sees to it that all exist.  Adding copies.  Memory grows by what is added,
+ * never by a number that a file says. */
+#ifndef ORR_SOURCES_FX_GRAPH_H
+#define ORR_SOURCES_FX_GRAPH_H
+
+#include <orrery/fx.h>
+
+#include "../../base/memory.h"
+
+#define FX_NONE UINT32_MAX   /* no group, module, line */
+#define FX_NO_PEER INT64_MIN /* no peer, root, tag */
+enum { FX_DIMS_MOST = 64 };  /* as in PyTorch */
+
+typedef enum fx_phase { FX_SETUP, FX_FORWARD, FX_BACKWARD, FX_OPTIMIZER } fx_phase;
+
+/* Why a storage outlives the step. */
+typedef enum fx_kept { FX_KEPT_NOT, FX_KEPT_PARAMETER, FX_KEPT_BUFFER, FX_KEPT_STATE } fx_kept;
+
+/* The tables of texts. */
+typedef enum fx_texts { FX_OPS, FX_MODULES, FX_LINES, FX_TEXTS } fx_texts;
+
+typedef struct fx_storage {
+    uint64_t bytes;
+    fx_kept kept;
+} fx_storage;
+
+typedef struct fx_tensor {
+    size_t dims; /* shape from dims on, then the stride when has_stride */
+    uint64_t offset;
+    uint64_t byte; /* where it stands in the file */
+    uint32_t storage;
+    uint32_t element_bytes; /* 0: a type that is not known */
+    uint8_t rank;
+    bool has_stride;
+} fx_tensor;
+
+typedef struct fx_node {
+    size_t refs; /* numbers of tensors: in, then out, then writes */
+    uint64_t byte;
+    int64_t
+        peer; /* of a message its other end, of a rooted collective the root: a place in the group */
+    int64_t tag;
+    uint32_t op, module, line, group;
+    uint32_t in_count, out_count, writes_count;
+    uint8_t phase; /* fx_phase */
+    bool is_view, is_causal, is_transposed;
+} fx_node;
+
+typedef struct fx_graph {
+    uint32_t rank;
+    uint64_t byte;
+    struct {
+        orr_str *at;
+        size_t count, room;
+    } texts[FX_TEXTS];
+    fx_storage *storages;
+    fx_tensor *tensors;
+    fx_node *nodes;
+    uint64_t *dims;
+    uint32_t *refs;
+    size_t storage_count, tensor_count, node_count, dim_count, ref_count;
+    size_t storage_room, tensor_room, node_room, dim_room, ref_room;
+    orr_arena *arena; /* the capture's */
+} fx_graph;
+
+typedef struct fx_group {
+    size_t first; /* in ranks */
+    uint32_t count, family;
+    uint64_t byte;
+} fx_group;
+
+struct orr_fx {
+    orr_arena *arena;
+    char *path; /* for messages */
+    uint32_t world_size;
+    uint32_t step;
+    fx_group *groups;
+    uint32_t *ranks; /* of all groups */
+    size_t group_count, group_room, rank_count, rank_room;
+    fx_graph **graphs; /* one for each captured rank, ascending after orr__fx_check */
+    size_t graph_count, graph_room;
+};
+
+orr_code orr__fx_create(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
+
+orr_code orr__fx_add_group(orr_fx *c,
+                           const uint32_t *ranks,
+                           size_t count,
+                           uint32_t family,
+                           uint64_t byte,
+                           orr_error *err) ORR_MUST_CHECK;
+orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* Always a new number, as a file counts them. */
+orr_code orr__fx_add_text(
+    fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err) ORR_MUST_CHECK;
+orr_code orr__fx_add_storage(
+    fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err) ORR_MUST_CHECK;
+
+typedef struct fx_tensor_draft {
+    const uint64_t *shape, *stride; /* stride NULL: contiguous */
+    uint32_t rank;                  /* FX_DIMS_MOST at most */
+    uint32_t element_bytes;
+    uint32_t storage;
+    uint64_t offset; /* in elements */
+    uint64_t byte;   /* where it stands in the file */
+} fx_tensor_draft;
+
+orr_code orr__fx_add_tensor(fx_graph *g, const fx_tensor_draft *t, uint32_t *number, orr_error *err)
+    ORR_MUST_CHECK;
+
+typedef struct fx_node_draft {
+    uint32_t op;
+    uint32_t module, line; /* FX_NONE: not known */
+    fx_phase phase;
+    const uint32_t *in, *out, *writes; /* tensors */
+    size_t in_count, out_count, writes_count;
+    bool is_view; /* the outputs are inputs seen in another way */
+    bool is_causal, is_transposed;
+    uint32_t group;    /* FX_NONE: no communication */
+    int64_t peer, tag; /* FX_NO_PEER: none */
+    uint64_t byte;     /* where it stands in the file */
+} fx_node_draft;
+
+orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) ORR_MUST_CHECK;
+
+/* "float32", "torch.bfloat16": bytes of one element; 0: not known. */
+uint32_t orr__fx_dtype_bytes(orr_str name);
+
+/* Does everything that is named exist, do tensors lie inside their storages, do groups hold the ranks that use them?
+ * err->where has the byte; a reader that knows lines says more. */
+orr_code orr__fx_check(orr_fx *c, orr_error *err) ORR_MUST_CHECK;
+
+/* ---- what a reader borrows ---- */
+
+static inline const uint64_t *fx_shape(const fx_graph *g, const fx_tensor *t)
+{
+    return g->dims + t->dims;
+}
+
+static inline const uint64_t *fx_stride(const fx_graph *g, const fx_tensor *t)
+{
+    return t->has_stride ? g->dims + t->dims + t->rank : NULL;
+}
+
+static inline const uint32_t *fx_in(const fx_graph *g, const fx_node *n)
+{
+    return g->refs + n->refs;
+}
+
+static inline const uint32_t *fx_out(const fx_graph *g, const fx_node *n)
+{
+    return g->refs + n->refs + n->in_count;
+}
+
+static inline const uint32_t *fx_writes(const fx_graph *g, const fx_node *n)
+{
+    return g->refs + n->refs + n->in_count + n->out_count;
+}
+
+static inline orr_str fx_text(const fx_graph *g, fx_texts table, uint32_t number)
+{
+    return g->texts[table].at[number];
+}
+
+#endif
