@@ -17,6 +17,10 @@ static const cli_option options[] = {
     {"updates", 0, NULL, "text: the update time as a compute node behind each collective"},
     {"frequency", 0, "MHZ", "flexflow: run times in cycles of this clock, not in microseconds",
      CLI_COUNT, 1, 1 << 20},
+    {"world-size", 0, "N", "fx: ranks of the job; a capture knows it, a printed graph does not",
+     CLI_COUNT, 1, 1 << 24},
+    {"hardware", 0, "NAME",
+     "fx: durations of computation on this chip (orrery gemm --list-hardware)"},
     {"rank", 0, "N", "pytorch: which rank of the job this is", CLI_COUNT, 0, (1 << 20) - 1},
     {"compat", 0, NULL,
      "text, flexflow, pytorch: exactly as chakra_converter, its defects included"},
@@ -35,7 +39,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to convert: et, text, flexflow, pytorch or goal", CLI_ONCE},
+    {"KIND", "what to convert: et, text, flexflow, pytorch, fx or goal", CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_ONCE},
     {0},
@@ -57,6 +61,8 @@ static const cli_example examples[] = {
      "orrery convert flexflow tasks.dot --frequency 1000 -o tasks.orr", 0},
     {"A linked PyTorch trace, as a simulator wants it:",
      "orrery convert pytorch linked.json -o rank0.et", 0},
+    {"A captured step: 4-way tensor parallel, 2-way data parallel:",
+     "orrery convert fx tp.json.gz -o tp.orr", 0},
     {"The messages of the all-reduce as a GOAL schedule, text and binary:",
      "orrery convert goal ring.orr -o ring.goal", 0},
     {"", "orrery convert goal ring.goal -o ring.bin", 0},
@@ -92,7 +98,7 @@ static bool read_range(const char *text, uint32_t *first, uint32_t *last)
     return *text == '\0' && *first <= *last;
 }
 
-static orr_code keep_ranks(const cli_context *c, orr_set *s, orr_error *err)
+orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err)
 {
     const char *text = cli_text(c, "ranks");
     const uint32_t count = orr_set_rank_count(s);
@@ -121,8 +127,9 @@ static orr_code et_make(cli_context *c, orr_set **out, orr_error *err)
 static const char *const et_options[] = {"same-schema", "lenient", NULL};
 static const cli_converter convert_et = {"et", et_options, et_make, NULL};
 
-static const cli_converter *const kinds[] = {&convert_et, &cli_convert_text, &cli_convert_flexflow,
-                                             &cli_convert_pytorch, &cli_convert_goal};
+static const cli_converter *const kinds[] = {&convert_et,           &cli_convert_text,
+                                             &cli_convert_flexflow, &cli_convert_pytorch,
+                                             &cli_convert_fx,       &cli_convert_goal};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static orr_code find_kind(const char *name, const cli_converter **out, orr_error *err)
@@ -137,7 +144,7 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; did you mean '%s'?", name, near);
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no kind '%s'; there are: et, text, flexflow, pytorch, goal", name);
+                    "no kind '%s'; there are: et, text, flexflow, pytorch, fx, goal", name);
 }
 
 static bool takes(const cli_converter *k, const char *option)
@@ -174,7 +181,7 @@ static orr_code convert_run(cli_context *c, orr_error *err)
         return kind->run(c, err);
     if ((code = cli_target_check(c, &to, err)) || (code = kind->make(c, &s, err)))
         return code;
-    code = keep_ranks(c, s, err);
+    code = cli_keep_ranks(c, s, err);
     if (!code)
         code = cli_target_write(c, s, &to, err);
     if (!code)
@@ -190,7 +197,8 @@ const cli_command cli_cmd_convert = {
         "KIND et: IN is any trace: .et of any generation, JSON, a set; plain or compressed.  KIND text: IN is a table "
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
         "language.  KIND pytorch: IN is a PyTorch trace of one rank, linked by 'orrery link' or chakra_trace_link, or a "
-        "host trace alone.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
+        "host trace alone.  KIND fx: IN is a training step captured from PyTorch by 'orrery capture'; all ranks of the job come "
+        "out.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
         "when it ends in .bin) or, by its ending, traces.\n\n"
         "The ending of OUT says what is written: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
         ".json or .jsonl the same as text; behind all but .orr may stand .gz or .zst.  Where there are several ranks, "

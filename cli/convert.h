@@ -8,6 +8,7 @@
 
 #include "command.h"
 
+#include <orrery/fx.h>
 #include <orrery/set.h>
 
 typedef struct cli_converter {
@@ -21,6 +22,7 @@ typedef struct cli_converter {
 
 extern const cli_converter cli_convert_text;
 extern const cli_converter cli_convert_flexflow;
+extern const cli_converter cli_convert_fx;
 extern const cli_converter cli_convert_goal;
 extern const cli_converter cli_convert_pytorch;
 
@@ -50,5 +52,21 @@ orr_code cli_target_write(const cli_context *c,
                           orr_error *err);
 /* The names that were written and how much is in them: a remark, or JSON on stdout. */
 void cli_target_report(const cli_context *c, const orr_set *s, const cli_target *to);
+/* The same with more members of the JSON object, each with a comma in front. */
+void cli_target_report_with(const cli_context *c,
+                            const orr_set *s,
+                            const cli_target *to,
+                            void (*more)(const void *data),
+                            const void *data);
+
+/* --ranks (cmd_convert.c). */
+orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err);
+
+/* ---- captured steps (convert_fx.c) ---- */
+
+/* Reads c->args[1]. */
+typedef orr_code cli_fx_reader(const cli_context *c, orr_fx **out, orr_error *err);
+/* All of a kind that begins with a captured step: to traces, to files, to a report. */
+orr_code cli_fx_run(cli_context *c, cli_fx_reader *read, orr_error *err);
 
 #endif

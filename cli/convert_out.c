@@ -183,24 +183,39 @@ static void report_words(const cli_context *c, const orr_set *s, const cli_targe
              distinct);
 }
 
-static void report_json(const cli_context *c, const orr_set *s, const cli_target *to)
+static void report_json(const cli_context *c,
+                        const orr_set *s,
+                        const cli_target *to,
+                        void (*more)(const void *data),
+                        const void *data)
 {
     printf("{\"format\": \"orrery-convert\", \"version\": 1, \"kind\": \"%s\", \"input\": ",
            c->args[0]);
     cli_json_text(c->args[1]);
     printf(", \"output\": ");
     cli_json_text(to->path);
-    printf(", \"ranks\": %" PRIu32 ", \"distinct_ranks\": %" PRIu32 ", \"node_count\": %" PRIu64
-           "}\n",
+    printf(", \"ranks\": %" PRIu32 ", \"distinct_ranks\": %" PRIu32 ", \"node_count\": %" PRIu64,
            orr_set_rank_count(s), orr_set_class_count(s), count_nodes(s));
+    if (more)
+        more(data);
+    printf("}\n");
 }
 
-void cli_target_report(const cli_context *c, const orr_set *s, const cli_target *to)
+void cli_target_report_with(const cli_context *c,
+                            const orr_set *s,
+                            const cli_target *to,
+                            void (*more)(const void *data),
+                            const void *data)
 {
     if (strcmp(to->path, "-") == 0)
         return;
     if (cli_flag(c, "json"))
-        report_json(c, s, to);
+        report_json(c, s, to, more, data);
     else
         report_words(c, s, to);
+}
+
+void cli_target_report(const cli_context *c, const orr_set *s, const cli_target *to)
+{
+    cli_target_report_with(c, s, to, NULL, NULL);
 }

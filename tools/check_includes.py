@@ -20,7 +20,7 @@ ALLOWED = {
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
 # Interfaces written for the module below to call back: a network model schedules through the simulation.
 PORTS = {("models", "orrery/network.h")}
-# What several sources start from, as base is for all: what an operator of PyTorch costs.
+# What several sources ask for: the cost of an operator.
 SHARED = {("sources", "operators")}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 

@@ -2,7 +2,7 @@
 /* fx.h - a training step captured from PyTorch, made into the traces of all ranks of the job.
  *
  *     orr_fx *capture;
- *     if (orr_fx_read("step.json.gz", &capture, &err)) return report(&err);
+ *     if (orr_fx_read("step.json.gz", 0, &capture, &err)) return report(&err);
  *     orr_fx_report r;
  *     orr_set *set;
  *     if (orr_fx_convert(capture, NULL, &set, &r, &err)) return report(&err);
@@ -24,17 +24,23 @@ extern "C" {
 typedef struct orr_fx orr_fx;
 
 /* What orrery_capture.py wrote, or the passes of a graph as PyTorch's FX prints them; plain or compressed; "-" is
- * standard input. */
-ORR_API orr_code orr_fx_read(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
-/* The same from memory, which may go afterwards; label stands in messages. */
-ORR_API orr_code orr_fx_parse(orr_span bytes, const char *label, orr_fx **out, orr_error *err)
+ * standard input.  world_size: ranks of the job; 0: as the file says.  A capture that says something else is an error; a
+ * printed graph does not say it. */
+ORR_API orr_code orr_fx_read(const char *path, uint32_t world_size, orr_fx **out, orr_error *err)
     ORR_MUST_CHECK;
+/* The same from memory, which may go afterwards; label stands in messages. */
+ORR_API orr_code orr_fx_parse(orr_span bytes,
+                              const char *label,
+                              uint32_t world_size,
+                              orr_fx **out,
+                              orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_fx_close(orr_fx *c); /* NULL is fine */
 
+/* With a peak, compute nodes get durations: the longer of arithmetic and memory, and the overhead. */
 typedef struct orr_fx_options {
-    uint32_t world_size;  /* what the caller expects; 0: whatever the file says */
-    uint64_t peak_flops;  /* a second; with memory_rate: compute nodes get durations (roofline) */
-    uint64_t memory_rate; /* bytes a second */
+    double peak_flops;   /* a second */
+    orr_Bps memory_rate; /* 0: memory is never the limit */
+    orr_ps overhead;     /* of each node */
 } orr_fx_options;
 
 /* An operator that the table of costs does not have: its bytes count, its arithmetic is not known. */
@@ -52,7 +58,8 @@ typedef struct orr_fx_memory {
 /* Of one captured rank. */
 typedef struct orr_fx_rank_report {
     uint32_t rank;
-    uint32_t ranks_like_it; /* itself among them */
+    uint32_t like; /* the first captured rank that does the same; itself: it is the first */
+    uint32_t ranks_like_it; /* how many ranks of the job do the same; 0 where like is another */
     uint64_t calls;         /* operators that were captured */
     uint64_t nodes;         /* that became of them */
     uint64_t views;         /* calls that move no data, folded away */

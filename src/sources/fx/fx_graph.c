@@ -278,6 +278,10 @@ static orr_code check_groups(const orr_fx *c, orr_error *err)
 {
     uint32_t *marks = orr_alloc(c->world_size, sizeof *marks);
     orr_code code = marks ? ORR_OK : orr_no_memory(err);
+    if (!code && (c->group_count == 0 || c->groups[0].count != c->world_size))
+        code = fail_at(c, c->group_count ? c->groups[0].byte : 0, err,
+                       "group 0 holds all %" PRIu32 " ranks, but there are %" PRIu32 " in it",
+                       c->world_size, c->group_count ? c->groups[0].count : 0);
     for (size_t i = 0; i < c->group_count && !code; i++) {
         const fx_group *g = &c->groups[i], *before = i ? g - 1 : NULL;
         const bool is_same = before && before->family == g->family;

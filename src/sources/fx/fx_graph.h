@@ -4,9 +4,9 @@
  *     orr_fx *c;
  *     if (orr__fx_create("step.json", &c, err)) ...
  *     c->world_size = 8;
- *     orr__fx_add_group(c, ranks, 8, 0, err);                    // group 0, of family 0: all ranks
+ *     orr__fx_add_group(c, ranks, 8, 0, 0, err);                 // group 0, of family 0: all ranks, always there
  *     fx_graph *g;
- *     orr__fx_add_graph(c, 0, &g, err);                          // what rank 0 does
+ *     orr__fx_add_graph(c, 0, 0, &g, err);                       // what rank 0 does
  *     orr__fx_add_text(g, FX_OPS, orr_str_of("aten.mm.default"), &op, err);
  *     orr__fx_add_storage(g, 4096, FX_KEPT_PARAMETER, &s, err);
  *     orr__fx_add_tensor(g, &(fx_tensor_draft){.shape = ..., .rank = 2, .storage = s, ...}, &t, err);

@@ -34,11 +34,12 @@ typedef struct operator_call {
     bool is_view;       /* the reader knows that the outputs are inputs seen in another way */
     bool is_causal;     /* attention */
     bool is_transposed; /* convolution */
+    orr_str equation;   /* einsum: "bij,bjk->bik" */
 } operator_call;
 
 typedef struct operator_cost {
     operator_kind kind;
-    uint64_t flops;         /* a multiply and an add are two */
+    uint64_t flops; /* a multiply and an add are two */
     uint64_t bytes_read;
     uint64_t bytes_written;
 } operator_cost;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert_fx.c - orrery convert fx: a step captured from PyTorch to the traces of all ranks, and what is said about it:
+ * work, communication and memory of each captured rank, operators without a cost. */
+#include "convert.h"
+
+#include <orrery/fx.h>
+#include <orrery/hardware.h>
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- words ---- */
+
+static void note_bytes(const cli_context *c, const char *what, uint64_t bytes)
+{
+    char text[ORR_UNIT_ROOM];
+    if (bytes)
+        cli_note(c, ", %s %s", what, orr_bytes_text(bytes, text));
+}
+
+static void note_memory(const cli_context *c, const orr_fx_memory *m)
+{
+    char text[ORR_UNIT_ROOM];
+    cli_note(c, "  memory: %s at most", orr_bytes_text(m->peak, text));
+    note_bytes(c, "parameters", m->parameters);
+    note_bytes(c, "buffers", m->buffers);
+    note_bytes(c, "gradients", m->gradients);
+    note_bytes(c, "optimizer", m->optimizer);
+    note_bytes(c, "activations and the like", m->activations);
+    cli_note(c, "\n");
+}
+
+static void note_rank(const cli_context *c, const orr_fx_rank_report *r)
+{
+    char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
+    cli_note(c,
+             "rank %" PRIu32 ", for %" PRIu32 " rank%s: %" PRIu64 " calls, %" PRIu64
+             " of them views; %.6g TFLOP, "
+             "%s read, %s written\n",
+             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls, r->views,
+             (double)r->flops / 1e12, orr_bytes_text(r->bytes_read, a),
+             orr_bytes_text(r->bytes_written, b));
+    if (r->collectives)
+        cli_note(c, "  collectives: %" PRIu64 ", %s\n", r->collectives,
+                 orr_bytes_text(r->collective_bytes, a));
+    if (r->sends || r->receives)
+        cli_note(c, "  messages: %" PRIu64 " sent, %" PRIu64 " received, %s sent\n", r->sends,
+                 r->receives, orr_bytes_text(r->send_bytes, a));
+    if (r->setup)
+        cli_note(c, "  before the step, left out: %" PRIu64 " calls\n", r->setup);
+    note_memory(c, &r->memory);
+}
+
+static void note_report(const cli_context *c, const orr_fx_report *r)
+{
+    for (size_t i = 0; i < r->rank_count; i++)
+        if (r->ranks[i].like == r->ranks[i].rank)
+            note_rank(c, &r->ranks[i]);
+    if (r->unknown_count)
+        cli_note(c, "operators without a cost: their bytes count, their arithmetic does not\n");
+    for (size_t i = 0; i < r->unknown_count; i++)
+        cli_note(c, "  %.*s: %" PRIu64 " call%s\n", (int)r->unknown[i].name.len,
+                 r->unknown[i].name.ptr, r->unknown[i].count, r->unknown[i].count == 1 ? "" : "s");
+}
+
+/* ---- JSON ---- */
+
+static void print_rank(const orr_fx_rank_report *r)
+{
+    const orr_fx_memory *m = &r->memory;
+    printf("{\"rank\": %" PRIu32 ", \"like_rank\": %" PRIu32 ", \"ranks_like_it\": %" PRIu32
+           ", \"calls\": %" PRIu64 ", \"nodes\": %" PRIu64 ", \"views\": %" PRIu64
+           ", \"setup_calls\": %" PRIu64,
+           r->rank, r->like, r->ranks_like_it, r->calls, r->nodes, r->views, r->setup);
+    printf(", \"flops\": %" PRIu64 ", \"read_bytes\": %" PRIu64 ", \"written_bytes\": %" PRIu64,
+           r->flops, r->bytes_read, r->bytes_written);
+    printf(", \"collectives\": %" PRIu64 ", \"collective_bytes\": %" PRIu64 ", \"sends\": %" PRIu64
+           ", \"receives\": %" PRIu64 ", \"send_bytes\": %" PRIu64,
+           r->collectives, r->collective_bytes, r->sends, r->receives, r->send_bytes);
+    printf(", \"memory\": {\"peak_bytes\": %" PRIu64 ", \"parameter_bytes\": %" PRIu64
+           ", \"buffer_bytes\": %" PRIu64 ", \"gradient_bytes\": %" PRIu64
+           ", \"optimizer_bytes\": %" PRIu64 ", \"activation_bytes\": %" PRIu64 "}}",
+           m->peak, m->parameters, m->buffers, m->gradients, m->optimizer, m->activations);
+}
+
+static void print_report(const void *data)
+{
+    const orr_fx_report *r = data;
+    printf(", \"captured\": [");
+    for (size_t i = 0; i < r->rank_count; i++) {
+        printf("%s", i ? ", " : "");
+        print_rank(&r->ranks[i]);
+    }
+    printf("], \"unknown_operators\": [");
+    for (size_t i = 0; i < r->unknown_count; i++) {
+        printf("%s{\"name\": ", i ? ", " : "");
+        cli_json_text(r->unknown[i].name.ptr);
+        printf(", \"calls\": %" PRIu64 "}", r->unknown[i].count);
+    }
+    printf("]");
+}
+
+/* ---- the command ---- */
+
+static orr_code read_hardware(const cli_context *c, orr_fx_options *o, orr_error *err)
+{
+    const char *name = cli_text(c, "hardware");
+    orr_hardware hw;
+    if (!name)
+        return ORR_OK;
+    const orr_hardware *known = orr_hardware_find(name);
+    const orr_code code = known ? ORR_OK : orr_hardware_read(name, &hw, err);
+    if (code)
+        return code;
+    hw = known ? *known : hw;
+    *o = (orr_fx_options){.peak_flops = orr_hardware_peak(&hw),
+                          .memory_rate = hw.memory_bandwidth,
+                          .overhead = hw.overhead};
+    return ORR_OK;
+}
+
+/* Files have no place for groups: they go beside them. */
+static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *err)
+{
+    char path[4096];
+    if (orr_set_group_count(s) == 0 || (to->form != CLI_FORM_PREFIX && to->form != CLI_FORM_ET) ||
+        strcmp(to->path, "-") == 0)
+        return ORR_OK;
+    const int n = snprintf(path, sizeof path, "%.*s.json", (int)to->stem, to->path);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    return orr_set_write_groups(s, path, err);
+}
+
+static orr_code write_set(const cli_context *c, orr_set *s, orr_fx_report *r, orr_error *err)
+{
+    const cli_target to = cli_target_of(cli_text(c, "output"));
+    orr_code code = cli_keep_ranks(c, s, err);
+    if (code || (code = cli_target_write(c, s, &to, err)) || (code = write_groups(s, &to, err)))
+        return code;
+    if (!cli_flag(c, "json"))
+        note_report(c, r);
+    cli_target_report_with(c, s, &to, print_report, r);
+    return ORR_OK;
+}
+
+orr_code cli_fx_run(cli_context *c, cli_fx_reader *read, orr_error *err)
+{
+    const cli_target to = cli_target_of(cli_text(c, "output"));
+    orr_fx_options opt = {0};
+    orr_fx_report report;
+    orr_fx *capture = NULL;
+    orr_set *s = NULL;
+    orr_code code = cli_target_check(c, &to, err);
+    if (code || (code = read_hardware(c, &opt, err)) || (code = read(c, &capture, err)))
+        return code;
+    code = orr_fx_convert(capture, &opt, &s, &report, err);
+    orr_fx_close(capture);
+    if (code)
+        return code;
+    code = write_set(c, s, &report, err);
+    orr_fx_report_fini(&report);
+    orr_set_close(s);
+    return code;
+}
+
+static orr_code read_capture(const cli_context *c, orr_fx **out, orr_error *err)
+{
+    return orr_fx_read(c->args[1], (uint32_t)cli_count(c, "world-size"), out, err);
+}
+
+static orr_code fx_run(cli_context *c, orr_error *err)
+{
+    return cli_fx_run(c, read_capture, err);
+}
+
+static const char *const fx_options[] = {"world-size", "hardware", NULL};
+
+const cli_converter cli_convert_fx = {"fx", fx_options, NULL, fx_run};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fx_impl.h - what the conversion's files share.
+ *
+ * fx_read.c     the capture's file            fx_printed.c  graphs as FX prints them
+ * fx_calls.c    what each call is: computation, communication, a wait, nothing
+ * fx_memory.c   what is alive when
+ * fx_values.c   who waits for whom            fx_body.c     the nodes of one captured rank, with holes
+ * fx_ranks.c    which captured rank stands for which others
+ * fx_alike.c    do two captured ranks do the same; does every message have its other end
+ * fx_convert.c  all of it together */
+#ifndef ORR_SOURCES_FX_IMPL_H
+#define ORR_SOURCES_FX_IMPL_H
+
+#include "fx_graph.h"
+
+#include "../../base/map.h"
+
+/* ---- calls ---- */
+
+typedef enum fx_role {
+    FX_FOLD,    /* moves no data: who uses its outputs waits for its inputs */
+    FX_OUTSIDE, /* before the step: left out */
+    FX_COMPUTE,
+    FX_COLLECT,
+    FX_SEND,
+    FX_RECV,
+    FX_WAIT,      /* orrery.wait: what is computed later comes after what it waits for */
+    FX_WAIT_VALUE /* wait_tensor: its output is the value that is waited for */
+} fx_role;
+
+typedef struct fx_call {
+    uint8_t role;       /* fx_role */
+    uint8_t collective; /* orr_collective */
+    bool is_unknown;    /* its arithmetic is not known */
+    bool is_fresh;      /* what it writes it does not read */
+    uint64_t bytes;     /* of communication: comm_size */
+    uint64_t flops, bytes_read, bytes_written;
+} fx_call;
+
+/* All calls of a graph.  Messages without a peer and collectives without a group are errors. */
+typedef struct fx_calls {
+    fx_call *at;   /* one for each node */
+    bool *is_read; /* beside graph.refs: an input that is looked at, not only written */
+} fx_calls;
+
+orr_code orr__fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_error *err)
+    ORR_MUST_CHECK;
+void orr__fx_calls_fini(fx_calls *k);
+
+static inline bool fx_is_communication(uint8_t role)
+{
+    return role == FX_COLLECT || role == FX_SEND || role == FX_RECV;
+}
+
+/* Bytes of a tensor's elements. */
+uint64_t orr__fx_tensor_bytes(const fx_graph *g, const fx_tensor *t);
+/* The bytes of its storage that it can reach, from *first to *end; true: all between belongs to it. */
+bool orr__fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end);
+
+/* ---- memory ---- */
+
+/* held[i]: bytes that are alive while node i runs. */
+orr_code orr__fx_memory(const fx_graph *g,
+                        const fx_calls *calls,
+                        uint64_t **held,
+                        orr_fx_memory *out,
+                        orr_error *err) ORR_MUST_CHECK;
+
+/* ---- families: who is where ---- */
+
+typedef struct fx_place {
+    uint32_t group, place;
+} fx_place;
+
+typedef struct fx_families {
+    const orr_fx *c;
+    uint32_t count;
+    uint8_t *use;       /* FX_USED, FX_MESSAGES */
+    orr_map *at;        /* family and rank -> index in ranks */
+    uint32_t *group_of; /* of an index in ranks */
+} fx_families;
+
+enum { FX_USED = 1, FX_MESSAGES = 2 };
+
+orr_code orr__fx_families_init(fx_families *f,
+                               const orr_fx *c,
+                               const fx_calls *calls,
+                               orr_error *err) ORR_MUST_CHECK;
+void orr__fx_families_fini(fx_families *f);
+/* False: no group of the family holds the rank. */
+bool orr__fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out);
+
+/* ---- slots: what differs between the ranks of a class ---- */
+
+typedef struct fx_slot {
+    uint32_t family;
+    int64_t place; /* FX_NO_PEER: the group itself; else the rank at this place of it */
+} fx_slot;
+
+/* ---- the nodes of one captured rank ---- */
+
+typedef struct fx_body {
+    const orr_fx *c;
+    const fx_graph *g;
+    const fx_calls *calls;
+    const uint64_t *held;
+    const orr_fx_options *opt;
+    fx_slot *slots;
+    size_t slot_count, slot_room;
+    orr_hole *holes;
+    size_t hole_count, hole_room;
+    orr_trace *trace; /* whoever takes it puts NULL here */
+} fx_body;
+
+/* c, g, calls, held and opt are set. */
+orr_code orr__fx_body_make(fx_body *b, orr_error *err) ORR_MUST_CHECK;
+void orr__fx_body_fini(fx_body *b);
+
+/* ---- who waits for whom ---- */
+
+typedef struct fx_values fx_values;
+
+typedef struct fx_deps {
+    uint64_t *data, *ctrl; /* ids */
+    size_t data_count, ctrl_count, data_room, ctrl_room;
+} fx_deps;
+
+orr_code orr__fx_values_create(const fx_graph *g,
+                               const fx_calls *calls,
+                               fx_values **out,
+                               orr_error *err) ORR_MUST_CHECK;
+void orr__fx_values_destroy(fx_values *v);
+/* What node i has to wait for, if it is written as `id`; 0: it is not written.  Nodes come in order.  after: the
+ * communication before it in its stream; 0: none.  stream: which. */
+orr_code orr__fx_values_next(fx_values *v,
+                             uint32_t i,
+                             uint64_t id,
+                             uint64_t after,
+                             uint32_t stream,
+                             const fx_deps **out,
+                             orr_error *err) ORR_MUST_CHECK;
+
+/* ---- classes ---- */
+
+/* Do they do the same, be it in other groups?  *why is NULL then; else it says how node *at of b differs. */
+orr_code orr__fx_differ(const orr_fx *c,
+                        const fx_graph *a,
+                        const fx_graph *b,
+                        size_t *at,
+                        const char **why,
+                        orr_error *err) ORR_MUST_CHECK;
+
+typedef struct fx_classes {
+    uint32_t *graph_of; /* rank -> the captured rank that it does as: index of graphs */
+    uint32_t *class_of; /* captured rank -> the first one that is alike */
+} fx_classes;
+
+orr_code orr__fx_classes_find(const fx_families *f, fx_classes *out, orr_error *err) ORR_MUST_CHECK;
+void orr__fx_classes_fini(fx_classes *k);
+
+/* Every message of a captured rank has its other end in what that rank does as. */
+orr_code orr__fx_match_messages(const fx_families *f,
+                                const fx_classes *k,
+                                const fx_calls *calls,
+                                orr_error *err) ORR_MUST_CHECK;
+
+/* ---- for messages ---- */
+
+orr_code orr__fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
+    ORR_PRINTF(4, 5);
+
+/* ---- the two forms of file ---- */
+
+typedef struct orr_json orr_json;
+orr_code orr__fx_read_capture(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
+orr_code orr__fx_read_printed(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
+
+#endif

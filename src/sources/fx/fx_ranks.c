@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fx_ranks.c - which captured rank stands for which others.
+ *
+ * A rank does what the captured rank does that is *placed* as it is: at the same place of its group in every family
+ * whose groups have messages (the stages of a pipeline), and in or out of a group in every other family that is used.
+ * Its own groups are then those of the same families that hold it.  A captured rank does what it was seen to do;
+ * two that are placed alike must be alike, or nobody could say what the ranks between them do.
+ * Cost: linear in the ranks of the groups in use. */
+#include "fx_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- families ---- */
+
+static uint64_t key_of(uint32_t family, uint32_t rank)
+{
+    return (uint64_t)family << 32 | rank;
+}
+
+static bool note_groups(fx_families *f)
+{
+    const orr_fx *c = f->c;
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        const fx_group *g = &c->groups[i];
+        if (!f->use[g->family])
+            continue;
+        for (uint32_t k = 0; k < g->count; k++) {
+            const size_t at = g->first + k;
+            f->group_of[at] = i;
+            if (at > UINT32_MAX - 1 ||
+                !orr_map_put(f->at, key_of(g->family, c->ranks[at]), (uint32_t)at, NULL))
+                return false;
+        }
+    }
+    return true;
+}
+
+orr_code orr__fx_families_init(fx_families *f,
+                               const orr_fx *c,
+                               const fx_calls *calls,
+                               orr_error *err)
+{
+    const uint32_t count = c->group_count ? c->groups[c->group_count - 1].family + 1 : 0;
+    *f = (fx_families){.c = c,
+                       .count = count,
+                       .use = orr_alloc((size_t)count + 1, 1),
+                       .at = orr_map_create(64),
+                       .group_of = orr_alloc(c->rank_count + 1, sizeof *f->group_of)};
+    bool is_fine = f->use && f->at && f->group_of;
+    for (size_t i = 0; i < c->graph_count && is_fine; i++) {
+        const fx_graph *g = c->graphs[i];
+        for (size_t k = 0; k < g->node_count; k++) {
+            const uint8_t role = calls[i].at[k].role;
+            if (fx_is_communication(role))
+                f->use[c->groups[g->nodes[k].group].family] |=
+                    (uint8_t)(role == FX_COLLECT ? FX_USED : FX_USED | FX_MESSAGES);
+        }
+    }
+    is_fine = is_fine && note_groups(f);
+    if (is_fine)
+        return ORR_OK;
+    orr__fx_families_fini(f);
+    return orr_no_memory(err);
+}
+
+void orr__fx_families_fini(fx_families *f)
+{
+    orr_free(f->use);
+    orr_map_destroy(f->at);
+    orr_free(f->group_of);
+    *f = (fx_families){0};
+}
+
+bool orr__fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out)
+{
+    const uint32_t at = orr_map_find(f->at, key_of(family, rank), UINT32_MAX);
+    if (at == UINT32_MAX)
+        return false;
+    out->group = f->group_of[at];
+    out->place = (uint32_t)(at - f->c->groups[out->group].first);
+    return true;
+}
+
+/* ---- how a rank is placed ---- */
+
+typedef struct finder {
+    const fx_families *f;
+    uint32_t *used; /* numbers of families */
+    size_t used_count;
+    orr_map *by_place;  /* hash of a placing -> captured rank */
+    uint32_t *captured; /* rank -> 1 + its graph; 0: was not run */
+    fx_classes *k;
+} finder;
+
+/* 0: in no group of the family; 1: in one; with messages 1 + the place. */
+static uint32_t placed(const finder *s, size_t i, uint32_t rank)
+{
+    fx_place p;
+    if (!orr__fx_place_of(s->f, s->used[i], rank, &p))
+        return 0;
+    return s->f->use[s->used[i]] & FX_MESSAGES ? p.place + 1 : 1;
+}
+
+static bool placed_alike(const finder *s, uint32_t a, uint32_t b)
+{
+    for (size_t i = 0; i < s->used_count; i++) {
+        if (placed(s, i, a) != placed(s, i, b))
+            return false;
+    }
+    return true;
+}
+
+static uint64_t hash_place(const finder *s, uint32_t rank)
+{
+    uint64_t h = 0x9E3779B97F4A7C15u;
+    for (size_t i = 0; i < s->used_count; i++) {
+        h = (h ^ placed(s, i, rank)) * 0xFF51AFD7ED558CCDu;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+/* The captured rank that is placed like this one; FX_NONE: there is none, and *free_key is where it would be. */
+static uint32_t find_like(const finder *s, uint32_t rank, uint64_t *free_key)
+{
+    for (uint64_t h = hash_place(s, rank);; h++) {
+        const uint32_t graph = orr_map_find(s->by_place, h, FX_NONE);
+        *free_key = h;
+        if (graph == FX_NONE || placed_alike(s, s->f->c->graphs[graph]->rank, rank))
+            return graph;
+    }
+}
+
+/* ---- classes ---- */
+
+static orr_code fail_unlike(
+    const finder *s, uint32_t first, size_t i, size_t at, const char *why, orr_error *err)
+{
+    const orr_fx *c = s->f->c;
+    const fx_graph *a = c->graphs[first], *b = c->graphs[i];
+    const bool has_node = at < b->node_count;
+    const orr_str op = has_node ? fx_text(b, FX_OPS, b->nodes[at].op) : orr_str_of("the end");
+    return orr__fx_fail(
+        c, has_node ? b->nodes[at].byte : b->byte, err,
+        "ranks %" PRIu32 " and %" PRIu32 " differ at node %zu of rank %" PRIu32 " (%.*s): "
+        "%s; what the ranks that were not run do cannot be said: capture with --ranks all",
+        a->rank, b->rank, at, b->rank, (int)(op.len < 60 ? op.len : 60), op.ptr, why);
+}
+
+/* Captured ranks that are placed alike share a class when they are alike. */
+static orr_code class_captured(finder *s, size_t i, orr_error *err)
+{
+    const orr_fx *c = s->f->c;
+    const bool has_all = c->graph_count == c->world_size;
+    uint64_t key;
+    size_t at;
+    const char *why;
+    const uint32_t first = find_like(s, c->graphs[i]->rank, &key);
+    s->k->class_of[i] = (uint32_t)i;
+    if (first == FX_NONE)
+        return orr_map_put(s->by_place, key, (uint32_t)i, NULL) ? ORR_OK : orr_no_memory(err);
+    const orr_code code = orr__fx_differ(c, c->graphs[first], c->graphs[i], &at, &why, err);
+    if (code)
+        return code;
+    if (why && !has_all)
+        return fail_unlike(s, first, i, at, why, err);
+    if (!why)
+        s->k->class_of[i] = first;
+    return ORR_OK;
+}
+
+static orr_code fail_alone(const finder *s, uint32_t rank, orr_error *err)
+{
+    char where[120] = "";
+    for (size_t i = 0; i < s->used_count; i++) {
+        fx_place p;
+        if (!(s->f->use[s->used[i]] & FX_MESSAGES))
+            continue;
+        if (orr__fx_place_of(s->f, s->used[i], rank, &p))
+            snprintf(where, sizeof where, ", place %" PRIu32 " of group %" PRIu32, p.place,
+                     p.group);
+        break;
+    }
+    return orr__fx_fail(s->f->c, 0, err,
+                        "no captured rank has the place of rank %" PRIu32
+                        "%s: capture it too, with --ranks",
+                        rank, where);
+}
+
+static orr_code class_rank(finder *s, uint32_t rank, orr_error *err)
+{
+    uint64_t key;
+    const uint32_t own = s->captured[rank];
+    const uint32_t graph = own ? own - 1 : find_like(s, rank, &key);
+    if (graph == FX_NONE)
+        return fail_alone(s, rank, err);
+    s->k->graph_of[rank] = graph;
+    return ORR_OK;
+}
+
+static orr_code find_all(finder *s, orr_error *err)
+{
+    const orr_fx *c = s->f->c;
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; i < s->f->count; i++) {
+        if (s->f->use[i])
+            s->used[s->used_count++] = i;
+    }
+    for (size_t i = 0; i < c->graph_count && !code; i++) {
+        s->captured[c->graphs[i]->rank] = (uint32_t)i + 1;
+        code = class_captured(s, i, err);
+    }
+    for (uint32_t r = 0; r < c->world_size && !code; r++)
+        code = class_rank(s, r, err);
+    return code;
+}
+
+orr_code orr__fx_classes_find(const fx_families *f, fx_classes *out, orr_error *err)
+{
+    const orr_fx *c = f->c;
+    *out = (fx_classes){.graph_of = orr_alloc(c->world_size, sizeof *out->graph_of),
+                        .class_of = orr_alloc(c->graph_count, sizeof *out->class_of)};
+    finder s = {.f = f,
+                .used = orr_alloc((size_t)f->count + 1, sizeof *s.used),
+                .by_place = orr_map_create(c->graph_count),
+                .captured = orr_alloc(c->world_size, sizeof *s.captured),
+                .k = out};
+    const bool is_fine = out->graph_of && out->class_of && s.used && s.by_place && s.captured;
+    const orr_code code = is_fine ? find_all(&s, err) : orr_no_memory(err);
+    orr_free(s.used);
+    orr_map_destroy(s.by_place);
+    orr_free(s.captured);
+    if (code)
+        orr__fx_classes_fini(out);
+    return code;
+}
+
+void orr__fx_classes_fini(fx_classes *k)
+{
+    orr_free(k->graph_of);
+    orr_free(k->class_of);
+    *k = (fx_classes){0};
+}

@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fx_read.c - the file that orrery_capture.py writes (docs/format/capture.md).
+ *
+ * Tensors and nodes, of which there are many, are read one at a time; everything else is small.  Keys may come in any
+ * order, so numbers are checked when all is there; keys that are not known are passed over.
+ * Cost: linear in the file; memory for what is kept of it, and for one tensor or node. */
+#include "fx_impl.h"
+
+#include "../../base/input.h"
+#include "../../base/json.h"
+#include "../../base/text.h"
+
+#include <inttypes.h>
+
+enum { VERSION = 1 };
+
+typedef struct pair {
+    uint32_t storage;
+    fx_kept kept;
+    uint64_t byte;
+} pair;
+
+typedef struct reader {
+    orr_json *j;
+    orr_fx *c;
+    fx_graph *g;
+    orr_error *err;
+    uint32_t *numbers; /* scratch: a list of tensors or ranks */
+    size_t number_count, number_room;
+    pair *pairs; /* "kept" of the graph that is being read */
+    size_t pair_count, pair_room;
+    bool has_rank;
+} reader;
+
+static orr_code fail_at(reader *r, uint64_t byte, const char *what)
+{
+    const orr_where at = orr_json_place(r->j, byte);
+    return orr_fail(r->err, ORR_EINPUT, &at, "%s", what);
+}
+
+/* ---- values ---- */
+
+static orr_code get_number(reader *r, orr_json_value v, uint32_t *out)
+{
+    uint64_t number;
+    const orr_code code = orr_json_get_u64(v, &number, r->err);
+    if (code)
+        return code;
+    if (number >= FX_NONE)
+        return fail_at(r, orr_json_byte(v), "a number below 4,294,967,295 is expected");
+    *out = (uint32_t)number;
+    return ORR_OK;
+}
+
+static orr_code expect(reader *r, orr_json_value v, orr_json_type type, const char *what)
+{
+    if (orr_json_type_of(v) == type)
+        return ORR_OK;
+    const orr_where at = orr_json_where(v);
+    return orr_fail(r->err, ORR_EINPUT, &at, "%s is %s; %s is expected", what,
+                    orr_json_type_name(orr_json_type_of(v)), orr_json_type_name(type));
+}
+
+/* Appends to the scratch list. */
+static orr_code get_numbers(reader *r, orr_json_value v, const char *what, size_t *count)
+{
+    const size_t before = r->number_count;
+    orr_json_value item;
+    orr_code code = expect(r, v, ORR_JSON_ARRAY, what);
+    for (orr_json_iter it = orr_json_iterate(v); !code && orr_json_next_value(&it, &item);) {
+        if (!orr_grow(&r->numbers, &r->number_room, r->number_count + 1))
+            return orr_no_memory(r->err);
+        code = get_number(r, item, &r->numbers[r->number_count++]);
+    }
+    *count = r->number_count - before;
+    return code;
+}
+
+static orr_code get_dims(
+    reader *r, orr_json_value v, const char *what, uint64_t *dims, uint32_t *count)
+{
+    orr_json_value item;
+    orr_code code = expect(r, v, ORR_JSON_ARRAY, what);
+    *count = 0;
+    for (orr_json_iter it = orr_json_iterate(v); !code && orr_json_next_value(&it, &item);) {
+        if (*count == FX_DIMS_MOST)
+            return fail_at(r, orr_json_byte(item), "a tensor has 64 dimensions at most");
+        code = orr_json_get_u64(item, &dims[(*count)++], r->err);
+    }
+    return code;
+}
+
+/* ---- what stands before the graphs ---- */
+
+static orr_code read_group(reader *r, orr_json_value group)
+{
+    orr_json_value ranks, family;
+    uint32_t number = 0;
+    size_t count;
+    orr_code code = expect(r, group, ORR_JSON_OBJECT, "a group");
+    if (code)
+        return code;
+    if (!orr_json_find(group, "ranks", &ranks) || !orr_json_find(group, "family", &family))
+        return fail_at(r, orr_json_byte(group), "a group has \"ranks\" and \"family\"");
+    r->number_count = 0;
+    if ((code = get_numbers(r, ranks, "\"ranks\"", &count)) ||
+        (code = get_number(r, family, &number)))
+        return code;
+    return orr__fx_add_group(r->c, r->numbers, count, number, orr_json_byte(group), r->err);
+}
+
+static orr_code read_groups(reader *r)
+{
+    orr_json_value groups, group;
+    orr_code code = orr_json_load(r->j, &groups, r->err);
+    if (!code)
+        code = expect(r, groups, ORR_JSON_ARRAY, "\"groups\"");
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(groups); !code && orr_json_next_value(&it, &group);)
+        code = read_group(r, group);
+    return code;
+}
+
+/* ---- the tables of a graph ---- */
+
+static orr_code read_texts(reader *r, fx_texts table, const char *what)
+{
+    orr_json_value list, v;
+    orr_str text;
+    uint32_t number;
+    orr_code code = orr_json_load(r->j, &list, r->err);
+    if (!code)
+        code = expect(r, list, ORR_JSON_ARRAY, what);
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
+        code = orr_json_get_str(v, &text, r->err);
+        if (!code)
+            code = orr__fx_add_text(r->g, table, text, &number, r->err);
+    }
+    return code;
+}
+
+static orr_code read_storages(reader *r)
+{
+    orr_json_value list, v;
+    uint64_t bytes;
+    uint32_t number;
+    orr_code code = orr_json_load(r->j, &list, r->err);
+    if (!code)
+        code = expect(r, list, ORR_JSON_ARRAY, "\"storages\"");
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
+        if ((code = orr_json_get_u64(v, &bytes, r->err)))
+            break;
+        if (bytes > INT64_MAX)
+            return fail_at(r, orr_json_byte(v), "a storage has less than 2^63 bytes");
+        code = orr__fx_add_storage(r->g, bytes, FX_KEPT_NOT, &number, r->err);
+    }
+    return code;
+}
+
+static orr_code read_pair(reader *r, orr_json_value v)
+{
+    static const char *const words[] = {"", "parameter", "buffer", "state"};
+    orr_json_value number, word;
+    orr_json_iter it = orr_json_iterate(v);
+    orr_str text;
+    pair p = {.byte = orr_json_byte(v)};
+    if (orr_json_type_of(v) != ORR_JSON_ARRAY || orr_json_count(v) != 2)
+        return fail_at(r, p.byte, "an entry of \"kept\" is a pair: a storage and why it is kept");
+    orr_json_next_value(&it, &number);
+    orr_json_next_value(&it, &word);
+    orr_code code = get_number(r, number, &p.storage);
+    if (code || (code = orr_json_get_str(word, &text, r->err)))
+        return code;
+    for (int k = FX_KEPT_PARAMETER; k <= FX_KEPT_STATE; k++) {
+        if (orr_str_is(text, words[k]))
+            p.kept = (fx_kept)k;
+    }
+    if (p.kept == FX_KEPT_NOT)
+        return fail_at(r, orr_json_byte(word),
+                       "\"parameter\", \"buffer\" or \"state\" is expected");
+    if (!orr_grow(&r->pairs, &r->pair_room, r->pair_count + 1))
+        return orr_no_memory(r->err);
+    r->pairs[r->pair_count++] = p;
+    return ORR_OK;
+}
+
+static orr_code read_kept(reader *r)
+{
+    orr_json_value list, v;
+    orr_code code = orr_json_load(r->j, &list, r->err);
+    if (!code)
+        code = expect(r, list, ORR_JSON_ARRAY, "\"kept\"");
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
+        code = read_pair(r, v);
+    return code;
+}
+
+/* ---- tensors ---- */
+
+static orr_code read_tensor(reader *r, orr_json_value tensor)
+{
+    uint64_t shape[FX_DIMS_MOST], stride[FX_DIMS_MOST];
+    fx_tensor_draft t = {.shape = shape, .storage = FX_NONE, .byte = orr_json_byte(tensor)};
+    uint32_t strides = 0, number;
+    bool has_shape = false;
+    orr_json_value v;
+    orr_str key, dtype = {0};
+    orr_code code = expect(r, tensor, ORR_JSON_OBJECT, "a tensor");
+    for (orr_json_iter it = orr_json_iterate(tensor);
+         !code && orr_json_next_member(&it, &key, &v);) {
+        if (orr_str_is(key, "shape")) {
+            code = get_dims(r, v, "\"shape\"", shape, &t.rank);
+            has_shape = true;
+        } else if (orr_str_is(key, "stride"))
+            code = get_dims(r, v, "\"stride\"", stride, &strides);
+        else if (orr_str_is(key, "dtype"))
+            code = orr_json_get_str(v, &dtype, r->err);
+        else if (orr_str_is(key, "offset"))
+            code = orr_json_get_u64(v, &t.offset, r->err);
+        else if (orr_str_is(key, "storage"))
+            code = get_number(r, v, &t.storage);
+    }
+    if (code)
+        return code;
+    if (!has_shape || t.storage == FX_NONE || !dtype.len)
+        return fail_at(r, t.byte, "a tensor has \"shape\", \"dtype\" and \"storage\"");
+    if (strides && strides != t.rank)
+        return fail_at(r, t.byte, "\"shape\" and \"stride\" are of different lengths");
+    t.stride = strides ? stride : NULL;
+    t.element_bytes = orr__fx_dtype_bytes(dtype);
+    return orr__fx_add_tensor(r->g, &t, &number, r->err);
+}
+
+/* ---- nodes ---- */
+
+static orr_code read_phase(reader *r, orr_json_value v, fx_phase *out)
+{
+    static const char *const words[] = {"setup", "forward", "backward", "optimizer"};
+    orr_str text;
+    const orr_code code = orr_json_get_str(v, &text, r->err);
+    if (code)
+        return code;
+    for (int k = FX_SETUP; k <= FX_OPTIMIZER; k++) {
+        if (orr_str_is(text, words[k])) {
+            *out = (fx_phase)k;
+            return ORR_OK;
+        }
+    }
+    return fail_at(r, orr_json_byte(v),
+                   "a phase is \"forward\", \"backward\", \"optimizer\" or \"setup\"");
+}
+
+/* The arguments that say where communication goes; the others do not matter here. */
+static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
+{
+    orr_json_value v;
+    orr_str key;
+    orr_code code = expect(r, args, ORR_JSON_OBJECT, "\"args\"");
+    for (orr_json_iter it = orr_json_iterate(args); !code && orr_json_next_member(&it, &key, &v);) {
+        const orr_json_type type = orr_json_type_of(v);
+        if (orr_str_is(key, "group"))
+            code = get_number(r, v, &n->group);
+        else if (orr_str_is(key, "is_causal") && type == ORR_JSON_BOOL)
+            code = orr_json_get_bool(v, &n->is_causal, r->err);
+        else if (orr_str_is(key, "transposed") && type == ORR_JSON_BOOL)
+            code = orr_json_get_bool(v, &n->is_transposed, r->err);
+        else if (type != ORR_JSON_INT)
+            continue;
+        else if (orr_str_is(key, "dst") || orr_str_is(key, "src") || orr_str_is(key, "root_rank"))
+            code = orr_json_get_i64(v, &n->peer, r->err);
+        else if (orr_str_is(key, "tag"))
+            code = orr_json_get_i64(v, &n->tag, r->err);
+    }
+    return code;
+}
+
+typedef struct node_lists {
+    size_t at[3]; /* in the scratch list: in, out, writes */
+} node_lists;
+
+static orr_code read_member(
+    reader *r, orr_str key, orr_json_value v, fx_node_draft *n, node_lists *l)
+{
+    bool is_view = false;
+    uint64_t number;
+    orr_code code;
+    if (orr_str_is(key, "in")) {
+        l->at[0] = r->number_count;
+        return get_numbers(r, v, "\"in\"", &n->in_count);
+    }
+    if (orr_str_is(key, "out")) {
+        l->at[1] = r->number_count;
+        return get_numbers(r, v, "\"out\"", &n->out_count);
+    }
+    if (orr_str_is(key, "writes")) {
+        l->at[2] = r->number_count;
+        return get_numbers(r, v, "\"writes\"", &n->writes_count);
+    }
+    if (orr_str_is(key, "op"))
+        return get_number(r, v, &n->op);
+    if (orr_str_is(key, "module"))
+        return get_number(r, v, &n->module);
+    if (orr_str_is(key, "line"))
+        return get_number(r, v, &n->line);
+    if (orr_str_is(key, "phase"))
+        return read_phase(r, v, &n->phase);
+    if (orr_str_is(key, "args"))
+        return read_args(r, v, n);
+    if (!orr_str_is(key, "view"))
+        return ORR_OK;
+    code = orr_json_type_of(v) == ORR_JSON_BOOL ? orr_json_get_bool(v, &is_view, r->err)
+                                                : orr_json_get_u64(v, &number, r->err);
+    if (!code)
+        n->is_view = is_view || (orr_json_type_of(v) == ORR_JSON_INT && number);
+    return code;
+}
+
+static orr_code read_node(reader *r, orr_json_value node)
+{
+    fx_node_draft n = {.op = FX_NONE,
+                       .module = FX_NONE,
+                       .line = FX_NONE,
+                       .phase = FX_FORWARD,
+                       .group = FX_NONE,
+                       .peer = FX_NO_PEER,
+                       .tag = FX_NO_PEER,
+                       .byte = orr_json_byte(node)};
+    node_lists l = {{0}};
+    orr_json_value v;
+    orr_str key;
+    orr_code code = expect(r, node, ORR_JSON_OBJECT, "a node");
+    r->number_count = 0;
+    for (orr_json_iter it = orr_json_iterate(node); !code && orr_json_next_member(&it, &key, &v);)
+        code = read_member(r, key, v, &n, &l);
+    if (code)
+        return code;
+    if (n.op == FX_NONE)
+        return fail_at(r, n.byte, "a node has \"op\", a number of the list \"ops\"");
+    n.in = r->numbers + l.at[0];
+    n.out = r->numbers + l.at[1];
+    n.writes = r->numbers + l.at[2];
+    return orr__fx_add_node(r->g, &n, r->err);
+}
+
+/* ---- a graph ---- */
+
+static orr_code read_each(reader *r, const char *what, orr_code (*read)(reader *, orr_json_value))
+{
+    orr_json_item item;
+    orr_json_value v;
+    orr_code code = orr_json_enter(r->j, r->err);
+    if (code)
+        return code;
+    while ((code = orr_json_next(r->j, &item, r->err)) == ORR_OK) {
+        if ((code = orr_json_load(r->j, &v, r->err)) || (code = read(r, v)))
+            return orr_because(r->err, code, "%s", what);
+    }
+    return code == ORR_END ? ORR_OK : code;
+}
+
+static orr_code read_rank(reader *r)
+{
+    orr_json_value v;
+    const orr_code code = orr_json_load(r->j, &v, r->err);
+    r->has_rank = true;
+    return code ? code : get_number(r, v, &r->g->rank);
+}
+
+static orr_code read_list(reader *r,
+                          const orr_json_item *item,
+                          const char *what,
+                          orr_code (*read)(reader *, orr_json_value))
+{
+    if (item->type != ORR_JSON_ARRAY)
+        return fail_at(r, item->byte, "\"tensors\" and \"nodes\" are lists");
+    return read_each(r, what, read);
+}
+
+static orr_code read_graph_member(reader *r, const orr_json_item *item)
+{
+    if (orr_str_is(item->key, "rank"))
+        return read_rank(r);
+    if (orr_str_is(item->key, "ops"))
+        return read_texts(r, FX_OPS, "\"ops\"");
+    if (orr_str_is(item->key, "modules"))
+        return read_texts(r, FX_MODULES, "\"modules\"");
+    if (orr_str_is(item->key, "lines"))
+        return read_texts(r, FX_LINES, "\"lines\"");
+    if (orr_str_is(item->key, "storages"))
+        return read_storages(r);
+    if (orr_str_is(item->key, "kept"))
+        return read_kept(r);
+    if (orr_str_is(item->key, "tensors"))
+        return read_list(r, item, "tensors", read_tensor);
+    if (orr_str_is(item->key, "nodes"))
+        return read_list(r, item, "nodes", read_node);
+    return ORR_OK;
+}
+
+static orr_code mark_kept(reader *r)
+{
+    for (size_t i = 0; i < r->pair_count; i++) {
+        if (r->pairs[i].storage >= r->g->storage_count)
+            return fail_at(r, r->pairs[i].byte, "\"kept\" means a storage that does not exist");
+        r->g->storages[r->pairs[i].storage].kept = r->pairs[i].kept;
+    }
+    return ORR_OK;
+}
+
+static orr_code read_graph(reader *r, const orr_json_item *graph)
+{
+    orr_json_item item;
+    orr_code code;
+    if (graph->type != ORR_JSON_OBJECT)
+        return fail_at(r, graph->byte, "a graph is an object");
+    r->has_rank = false;
+    r->pair_count = 0;
+    const uint64_t byte = graph->byte;
+    if ((code = orr__fx_add_graph(r->c, 0, byte, &r->g, r->err)) ||
+        (code = orr_json_enter(r->j, r->err)))
+        return code;
+    while ((code = orr_json_next(r->j, &item, r->err)) == ORR_OK) {
+        if ((code = read_graph_member(r, &item)))
+            return code;
+    }
+    if (code != ORR_END)
+        return code;
+    if (!r->has_rank)
+        return fail_at(r, byte, "a graph says whose it is: \"rank\"");
+    return mark_kept(r);
+}
+
+static orr_code read_graphs(reader *r, const orr_json_item *list)
+{
+    orr_json_item item;
+    orr_code code;
+    if (list->type != ORR_JSON_ARRAY)
+        return fail_at(r, list->byte, "\"graphs\" is a list");
+    if ((code = orr_json_enter(r->j, r->err)))
+        return code;
+    for (size_t i = 0; (code = orr_json_next(r->j, &item, r->err)) == ORR_OK; i++) {
+        if ((code = read_graph(r, &item)))
+            return orr_because(r->err, code, "graph %zu", i);
+    }
+    return code == ORR_END ? ORR_OK : code;
+}
+
+/* ---- the whole ---- */
+
+static orr_code check_version(reader *r)
+{
+    orr_json_value v;
+    uint64_t version;
+    orr_code code = orr_json_load(r->j, &v, r->err);
+    if (code || (code = orr_json_get_u64(v, &version, r->err)))
+        return code;
+    const orr_where at = orr_json_where(v);
+    if (version != VERSION)
+        return orr_fail(r->err, ORR_EINPUT, &at,
+                        "version %" PRIu64 " of the format; this program reads version %d: use an "
+                        "orrery_capture.py that came with it",
+                        version, VERSION);
+    return ORR_OK;
+}
+
+static orr_code check_format(reader *r)
+{
+    orr_json_value v;
+    orr_str text;
+    orr_code code = orr_json_load(r->j, &v, r->err);
+    if (code || (code = orr_json_get_str(v, &text, r->err)))
+        return code;
+    if (!orr_str_is(text, "orrery-capture"))
+        return fail_at(r, orr_json_byte(v), "\"orrery-capture\" is expected here");
+    return ORR_OK;
+}
+
+static orr_code read_size(reader *r)
+{
+    orr_json_value v;
+    uint32_t size = 0;
+    orr_code code = orr_json_load(r->j, &v, r->err);
+    if (code || (code = get_number(r, v, &size)))
+        return code;
+    const orr_where at = orr_json_where(v);
+    if (r->c->world_size && r->c->world_size != size)
+        return orr_fail(r->err, ORR_EINPUT, &at,
+                        "captured for %" PRIu32 " ranks, not %" PRIu32
+                        ": capture again with --world-size %" PRIu32,
+                        size, r->c->world_size, r->c->world_size);
+    r->c->world_size = size;
+    return ORR_OK;
+}
+
+enum {
+    HAS_FORMAT = 1,
+    HAS_VERSION = 2,
+    HAS_SIZE = 4,
+    HAS_GROUPS = 8,
+    HAS_GRAPHS = 16,
+    HAS_ALL = 31
+};
+
+static orr_code read_top(reader *r, const orr_json_item *item, unsigned *has)
+{
+    static const struct {
+        const char *key;
+        unsigned flag;
+        orr_code (*read)(reader *);
+    } keys[] = {{"format", HAS_FORMAT, check_format},
+                {"version", HAS_VERSION, check_version},
+                {"world_size", HAS_SIZE, read_size},
+                {"groups", HAS_GROUPS, read_groups}};
+    if (orr_str_is(item->key, "graphs")) {
+        if (*has & HAS_GRAPHS)
+            return fail_at(r, item->byte, "a second \"graphs\"");
+        *has |= HAS_GRAPHS;
+        return read_graphs(r, item);
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!orr_str_is(item->key, keys[i].key))
+            continue;
+        if (*has & keys[i].flag)
+            return fail_at(r, item->byte, "this key stands here for the second time");
+        *has |= keys[i].flag;
+        return keys[i].read(r);
+    }
+    return ORR_OK;
+}
+
+static orr_code read_all(reader *r)
+{
+    unsigned has = 0;
+    orr_json_item item;
+    orr_code code = orr_json_enter(r->j, r->err);
+    if (code)
+        return code;
+    while ((code = orr_json_next(r->j, &item, r->err)) == ORR_OK) {
+        if ((code = read_top(r, &item, &has)))
+            return code;
+    }
+    if (code != ORR_END)
+        return code;
+    if (has != HAS_ALL)
+        return fail_at(r, 0,
+                       !(has & HAS_FORMAT)    ? "no capture: \"format\" is missing"
+                       : !(has & HAS_VERSION) ? "\"version\" is missing"
+                       : !(has & HAS_SIZE)    ? "\"world_size\" is missing"
+                       : !(has & HAS_GROUPS)  ? "\"groups\" is missing"
+                                              : "\"graphs\" is missing");
+    code = orr__fx_check(r->c, r->err);
+    if (code == ORR_EINPUT && r->err) /* now with line and column */
+        r->err->where = orr_json_place(r->j, r->err->where.byte);
+    return code;
+}
+
+orr_code orr__fx_read_capture(orr_json *j, orr_fx *c, orr_error *err)
+{
+    orr_error own;
+    reader r = {.j = j, .c = c, .err = err ? err : &own};
+    const orr_code code = read_all(&r);
+    orr_free(r.numbers);
+    orr_free(r.pairs);
+    return code;
+}
+
+/* An object is a capture, a list is what FX prints. */
+static orr_code read_either(orr_json *j, orr_fx *c, orr_error *err)
+{
+    orr_json_item item;
+    orr_code code = orr_json_next(j, &item, err);
+    const orr_where start = orr_json_place(j, 0);
+    if (code == ORR_END)
+        return orr_fail(err, ORR_EINPUT, &start, "the file is empty; a captured step is expected");
+    if (code)
+        return code;
+    if (item.type == ORR_JSON_ARRAY)
+        return orr__fx_read_printed(j, c, err);
+    if (item.type != ORR_JSON_OBJECT)
+        return orr_fail(err, ORR_EINPUT, &start,
+                        "%s; a captured step is an object, a printed graph a list",
+                        orr_json_type_name(item.type));
+    code = orr__fx_read_capture(j, c, err);
+    if (!code && (code = orr_json_next(j, &item, err)) == ORR_END)
+        return ORR_OK;
+    const orr_where at = orr_json_place(j, item.byte);
+    return code ? code : orr_fail(err, ORR_EINPUT, &at, "something follows the capture");
+}
+
+orr_code orr_fx_parse(
+    orr_span bytes, const char *label, uint32_t world_size, orr_fx **out, orr_error *err)
+{
+    orr_json *j;
+    orr_fx *c = NULL;
+    orr_code code = orr_json_open(bytes, label, &j, err);
+    *out = NULL;
+    if (code)
+        return code;
+    code = orr__fx_create(label, &c, err);
+    if (!code) {
+        c->world_size = world_size;
+        code = read_either(j, c, err);
+    }
+    orr_json_close(j);
+    if (code)
+        orr_fx_close(c);
+    else
+        *out = c;
+    return code;
+}
+
+orr_code orr_fx_read(const char *path, uint32_t world_size, orr_fx **out, orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    *out = NULL;
+    if (code)
+        return code;
+    code = orr_fx_parse(orr_input_bytes(in), path, world_size, out, err);
+    orr_input_close(in);
+    return code;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fx_values.c - who waits for whom: from the values that nodes read and write.
+ *
+ * A storage has *writers*, the nodes whose values are in it, and the *readers* of those; both with the bytes they touch,
+ * so that pieces of one flat buffer do not wait for each other.  A node has to wait, for its data, for the writers of
+ * what it reads; and, so as not to write too early, for the readers and writers of what it writes.
+ *
+ *     write x      a      x: writers {a}
+ *     read x       b      b waits for a           x: writers {a}, readers {b}
+ *     write x      c      c comes after a and b   x: writers {c}
+ *
+ * What communication writes is *pending* until somebody waits for it: what is computed meanwhile does not see it and
+ * goes on.  A wait in the program (orrery.wait) makes the stream of computation wait, as in PyTorch: what is
+ * computed afterwards comes after what was waited for, used or not.  That is a *fence*; of a received message, the
+ * fence also comes after all that was computed before, which is what keeps the order of a pipeline's schedule.
+ * A node behind a fence needs no edge to it when something that it waits for is behind it too: `epoch` is the
+ * number of the last fence that a node is behind.  wait_tensor is about its value alone.
+ *
+ * Cost: near linear.  A storage with more than LIST_MOST writers or readers gets one that comes after all of them. */
+#include "fx_impl.h"
+
+enum { LIST_MOST = 128 };
+#define NIL UINT32_MAX
+
+typedef struct touch {
+    uint64_t first, end; /* bytes */
+    uint32_t id, next;
+    bool is_pending;
+} touch;
+
+typedef struct cell {
+    uint32_t writers, readers; /* lists of touches, the last first */
+    uint32_t writer_count, reader_count;
+} cell;
+
+struct fx_values {
+    const fx_graph *g;
+    const fx_calls *calls;
+    cell *cells; /* one for each storage */
+    touch *touches;
+    size_t touch_count, touch_room;
+    uint32_t unused; /* a list of touches */
+    uint32_t *seen;  /* of each id: 1 + the last node that waits for it */
+    uint32_t *epoch, *fence;
+    uint32_t *stream_of; /* of communication, 1 + its stream; 0: of computation */
+    bool *is_receive;
+    uint32_t *waited; /* of each stream: the last communication that was waited for */
+    size_t waited_count, waited_room;
+    uint32_t fence_count;
+    uint32_t last_compute, fenced_compute;
+    uint32_t node; /* 1 + the one that is looked at */
+    uint32_t node_epoch;
+    fx_deps deps;
+    bool failed;
+};
+
+orr_code orr__fx_values_create(const fx_graph *g,
+                               const fx_calls *calls,
+                               fx_values **out,
+                               orr_error *err)
+{
+    const size_t ids = g->node_count + 2;
+    fx_values *v = orr_alloc(1, sizeof *v);
+    *out = v;
+    if (!v)
+        return orr_no_memory(err);
+    *v = (fx_values){.g = g,
+                     .calls = calls,
+                     .cells = orr_alloc(g->storage_count + 1, sizeof *v->cells),
+                     .unused = NIL,
+                     .seen = orr_alloc(ids, sizeof *v->seen),
+                     .epoch = orr_alloc(ids, sizeof *v->epoch),
+                     .fence = orr_alloc(ids, sizeof *v->fence),
+                     .stream_of = orr_alloc(ids, sizeof *v->stream_of),
+                     .is_receive = orr_alloc(ids, sizeof *v->is_receive)};
+    if (!v->cells || !v->seen || !v->epoch || !v->fence || !v->stream_of || !v->is_receive) {
+        orr__fx_values_destroy(v);
+        *out = NULL;
+        return orr_no_memory(err);
+    }
+    for (size_t i = 0; i < g->storage_count; i++)
+        v->cells[i] = (cell){.writers = NIL, .readers = NIL};
+    return ORR_OK;
+}
+
+void orr__fx_values_destroy(fx_values *v)
+{
+    if (!v)
+        return;
+    orr_free(v->cells);
+    orr_free(v->touches);
+    orr_free(v->seen);
+    orr_free(v->epoch);
+    orr_free(v->fence);
+    orr_free(v->stream_of);
+    orr_free(v->is_receive);
+    orr_free(v->waited);
+    orr_free(v->deps.data);
+    orr_free(v->deps.ctrl);
+    orr_free(v);
+}
+
+/* ---- lists ---- */
+
+static void push(fx_values *v, uint32_t *list, uint32_t *count, touch t)
+{
+    uint32_t at = v->unused;
+    if (at != NIL)
+        v->unused = v->touches[at].next;
+    else if (v->touch_count >= NIL || !orr_grow(&v->touches, &v->touch_room, v->touch_count + 1)) {
+        v->failed = true;
+        return;
+    } else
+        at = (uint32_t)v->touch_count++;
+    t.next = *list;
+    v->touches[at] = t;
+    *list = at;
+    ++*count;
+}
+
+/* Takes out what *link leads to. */
+static void drop(fx_values *v, uint32_t *link, uint32_t *count)
+{
+    const uint32_t at = *link;
+    *link = v->touches[at].next;
+    v->touches[at].next = v->unused;
+    v->unused = at;
+    --*count;
+}
+
+static void clear(fx_values *v, uint32_t *list, uint32_t *count)
+{
+    while (*list != NIL)
+        drop(v, list, count);
+}
+
+static bool meet(const touch *a, const touch *b)
+{
+    return a->first < b->end && b->first < a->end;
+}
+
+static bool covers(const touch *a, const touch *b)
+{
+    return a->first <= b->first && b->end <= a->end;
+}
+
+/* ---- what a node waits for ---- */
+
+static bool add_dep(fx_values *v, uint32_t id, bool is_data)
+{
+    fx_deps *d = &v->deps;
+    if (id == 0 || v->seen[id] == v->node)
+        return false;
+    v->seen[id] = v->node;
+    if (is_data ? !orr_grow(&d->data, &d->data_room, d->data_count + 1)
+                : !orr_grow(&d->ctrl, &d->ctrl_room, d->ctrl_count + 1)) {
+        v->failed = true;
+        return false;
+    }
+    if (is_data)
+        d->data[d->data_count++] = id;
+    else
+        d->ctrl[d->ctrl_count++] = id;
+    uint32_t epoch = v->epoch[id];
+    if (v->fence[id] && epoch + 1 >= v->fence[id])
+        epoch = v->fence[id]; /* it is the fence itself */
+    v->node_epoch = epoch > v->node_epoch ? epoch : v->node_epoch;
+    return true;
+}
+
+static touch touch_of(const fx_values *v, uint32_t tensor, uint32_t id, bool *is_dense)
+{
+    touch t = {.id = id};
+    *is_dense = orr__fx_extent(v->g, &v->g->tensors[tensor], &t.first, &t.end);
+    return t;
+}
+
+static cell *cell_of(const fx_values *v, uint32_t tensor)
+{
+    return &v->cells[v->g->tensors[tensor].storage];
+}
+
+/* Computation does not see what is pending; communication that follows in the same stream does. */
+static void read_tensor(fx_values *v, uint32_t tensor, uint32_t id, bool sees_pending)
+{
+    cell *c = cell_of(v, tensor);
+    bool is_dense;
+    const touch t = touch_of(v, tensor, id, &is_dense);
+    for (uint32_t at = c->writers; at != NIL; at = v->touches[at].next) {
+        const touch *w = &v->touches[at];
+        if (meet(w, &t) && (sees_pending || !w->is_pending))
+            add_dep(v, w->id, true);
+    }
+}
+
+static void note_reader(fx_values *v, uint32_t tensor, uint32_t id)
+{
+    cell *c = cell_of(v, tensor);
+    bool is_dense;
+    push(v, &c->readers, &c->reader_count, touch_of(v, tensor, id, &is_dense));
+}
+
+/* Everything in the list that meets t comes before this node; what t covers is forgotten. */
+static void come_after(
+    fx_values *v, uint32_t *list, uint32_t *count, const touch *t, bool forgets, bool is_all)
+{
+    for (uint32_t *link = list; *link != NIL;) {
+        const touch *o = &v->touches[*link];
+        if (o->id != t->id && (is_all || meet(o, t)))
+            add_dep(v, o->id, false);
+        if (is_all || (forgets && o->id != t->id && covers(t, o)))
+            drop(v, link, count);
+        else
+            link = &v->touches[*link].next;
+    }
+}
+
+static void write_tensor(fx_values *v, uint32_t tensor, uint32_t id, bool is_pending)
+{
+    cell *c = cell_of(v, tensor);
+    bool is_dense;
+    touch t = touch_of(v, tensor, id, &is_dense);
+    const bool absorbs = c->writer_count >= LIST_MOST || c->reader_count >= LIST_MOST;
+    t.is_pending = is_pending;
+    /* What is pending hides nothing yet, so the writers before it stay. */
+    come_after(v, &c->readers, &c->reader_count, &t, is_dense, absorbs);
+    come_after(v, &c->writers, &c->writer_count, &t, is_dense && !is_pending, absorbs);
+    if (absorbs) {
+        t.first = 0;
+        t.end = UINT64_MAX;
+    }
+    push(v, &c->writers, &c->writer_count, t);
+}
+
+/* Operators in place return what they wrote. */
+static bool is_written(const fx_values *v, uint32_t tensor, uint32_t id)
+{
+    const cell *c = cell_of(v, tensor);
+    bool is_dense;
+    const touch t = touch_of(v, tensor, id, &is_dense);
+    return c->writers != NIL && v->touches[c->writers].id == id &&
+           covers(&v->touches[c->writers], &t);
+}
+
+/* ---- waiting ---- */
+
+static void put_fence(fx_values *v, uint32_t id)
+{
+    const uint32_t stream = v->stream_of[id];
+    if (stream == 0)
+        return;
+    if (!orr_grow(&v->waited, &v->waited_room, stream)) {
+        v->failed = true;
+        return;
+    }
+    while (v->waited_count < stream)
+        v->waited[v->waited_count++] = 0;
+    if (v->waited[stream - 1] >= id)
+        return;
+    v->waited[stream - 1] = id;
+    v->fence_count++;
+    if (v->is_receive[id])
+        v->fenced_compute = v->last_compute;
+    else
+        v->fence[id] = v->fence_count;
+}
+
+/* What was pending is there now, and hides what it was written over. */
+static void settle(fx_values *v, cell *c, bool is_fence)
+{
+    for (uint32_t at = c->writers; at != NIL; at = v->touches[at].next) {
+        if (!v->touches[at].is_pending)
+            continue;
+        v->touches[at].is_pending = false;
+        if (is_fence)
+            put_fence(v, v->touches[at].id);
+        const touch t = v->touches[at];
+        for (uint32_t *link = &v->touches[at].next; *link != NIL;) {
+            if (covers(&t, &v->touches[*link]) && !v->touches[*link].is_pending)
+                drop(v, link, &c->writer_count);
+            else
+                link = &v->touches[*link].next;
+        }
+    }
+}
+
+static void wait_for(fx_values *v, const fx_node *n)
+{
+    for (uint32_t k = 0; k < n->in_count; k++)
+        settle(v, cell_of(v, fx_in(v->g, n)[k]), true);
+}
+
+/* Outputs with a storage of their own have the writers of the inputs: the first the first's and so on. */
+static void pass_on(fx_values *v, const fx_node *n)
+{
+    const uint32_t *in = fx_in(v->g, n), *out = fx_out(v->g, n);
+    for (uint32_t k = 0; k < n->out_count && n->in_count; k++) {
+        const cell *from = cell_of(v, in[k < n->in_count ? k : n->in_count - 1]);
+        cell *to = cell_of(v, out[k]);
+        if (from == to)
+            continue;
+        clear(v, &to->writers, &to->writer_count);
+        for (uint32_t at = from->writers; at != NIL && !v->failed; at = v->touches[at].next)
+            push(v, &to->writers, &to->writer_count,
+                 (touch){.end = UINT64_MAX,
+                         .id = v->touches[at].id,
+                         .is_pending = v->touches[at].is_pending});
+    }
+}
+
+static void wait_for_value(fx_values *v, const fx_node *n)
+{
+    for (uint32_t k = 0; k < n->in_count; k++)
+        settle(v, cell_of(v, fx_in(v->g, n)[k]), false);
+    pass_on(v, n);
+}
+
+/* Computation behind a fence. */
+static void respect_fences(fx_values *v)
+{
+    if (v->node_epoch >= v->fence_count)
+        return;
+    for (size_t s = 0; s < v->waited_count; s++)
+        add_dep(v, v->waited[s], false);
+    add_dep(v, v->fenced_compute, false);
+    v->node_epoch = v->fence_count;
+}
+
+/* ---- one node after the other ---- */
+
+static void visit(fx_values *v, const fx_node *n, const fx_call *call, uint32_t id)
+{
+    const uint32_t *in = fx_in(v->g, n), *out = fx_out(v->g, n), *writes = fx_writes(v->g, n);
+    const bool *is_read = v->calls->is_read + n->refs;
+    const bool talks = fx_is_communication(call->role);
+    const bool is_pending = talks && call->role != FX_SEND;
+    for (uint32_t k = 0; k < n->in_count; k++) {
+        if (is_read[k])
+            read_tensor(v, in[k], id, talks);
+    }
+    for (uint32_t k = 0; k < n->writes_count; k++)
+        write_tensor(v, writes[k], id, is_pending);
+    for (uint32_t k = 0; k < n->out_count; k++) {
+        if (!is_written(v, out[k], id))
+            write_tensor(v, out[k], id, is_pending);
+    }
+    for (uint32_t k = 0; k < n->in_count; k++) {
+        if (is_read[k])
+            note_reader(v, in[k], id);
+    }
+    if (call->role == FX_COLLECT && call->collective == ORR_COLL_BARRIER) {
+        for (uint32_t k = 0; k < n->in_count; k++) { /* so that a wait finds it */
+            cell *c = cell_of(v, in[k]);
+            if (c->writer_count < LIST_MOST)
+                push(v, &c->writers, &c->writer_count,
+                     (touch){.end = UINT64_MAX, .id = id, .is_pending = true});
+        }
+    }
+}
+
+orr_code orr__fx_values_next(fx_values *v,
+                             uint32_t i,
+                             uint64_t id,
+                             uint64_t after,
+                             uint32_t stream,
+                             const fx_deps **out,
+                             orr_error *err)
+{
+    const fx_node *n = &v->g->nodes[i];
+    const fx_call *call = &v->calls->at[i];
+    v->deps.data_count = v->deps.ctrl_count = 0;
+    v->node = i + 1;
+    v->node_epoch = 0;
+    *out = &v->deps;
+    if (call->role == FX_WAIT)
+        wait_for(v, n);
+    else if (call->role == FX_WAIT_VALUE)
+        wait_for_value(v, n);
+    else if (call->role == FX_FOLD)
+        pass_on(v, n);
+    if (id) {
+        visit(v, n, call, (uint32_t)id);
+        add_dep(v, (uint32_t)after, false);
+        if (call->role == FX_COMPUTE) {
+            respect_fences(v);
+            v->last_compute = (uint32_t)id;
+        } else
+            v->stream_of[id] = stream + 1;
+        v->is_receive[id] = call->role == FX_RECV;
+        v->epoch[id] = v->node_epoch;
+    }
+    return v->failed ? orr_no_memory(err) : ORR_OK;
+}

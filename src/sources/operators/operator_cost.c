@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operator_cost.c - the cost of one call: its row, arithmetic by the row's rule, bytes by the row's traffic.
+ *
+ * Every tensor is read once and written once, whatever the caches do.  Of a tensor that was stretched (stride 0) the
+ * elements that exist are read, not their repetitions.  Cost: two bisections and a walk over the dimensions. */
+#include "operator_cost.h"
+
+#include "operator_table.h"
+
+#include "../../base/text.h"
+
+/* ---- sizes ---- */
+
+/* Elements that exist: repeated ones once, and of windows that overlap no more than they span. */
+static uint64_t own_elements(const operator_tensor *t)
+{
+    uint64_t count = 1, span = 1;
+    if (!t->stride)
+        return orr__operator_elements(t);
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (t->shape[i] == 0)
+            return 0;
+        if (t->stride[i] == 0)
+            continue;
+        count = operator_times(count, t->shape[i]);
+        span = operator_plus(span, operator_times(t->shape[i] - 1, t->stride[i]));
+    }
+    return count < span ? count : span;
+}
+
+static uint64_t own_bytes(const operator_tensor *t)
+{
+    return operator_times(own_elements(t), t->element_bytes);
+}
+
+static uint64_t min_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_contiguous(const operator_tensor *t)
+{
+    uint64_t expected = 1;
+    for (uint32_t i = t->rank; t->stride && i-- > 0;) {
+        if (t->shape[i] != 1 && t->stride[i] != expected)
+            return false;
+        expected = operator_times(expected, t->shape[i]);
+    }
+    return true;
+}
+
+/* Of inputs that are stretched to each other. */
+static uint64_t stretched_elements(const operator_call *c)
+{
+    uint32_t most = 0;
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < c->in_count; i++)
+        most = c->in[i].rank > most ? c->in[i].rank : most;
+    for (uint32_t from_right = 0; from_right < most; from_right++) {
+        uint64_t longest = 1;
+        for (uint32_t i = 0; i < c->in_count; i++) {
+            const operator_tensor *t = &c->in[i];
+            const uint64_t size = t->rank > from_right ? t->shape[t->rank - 1 - from_right] : 1;
+            longest = size != 1 ? size : longest;
+        }
+        count = operator_times(count, longest);
+    }
+    return c->in_count ? count : 0;
+}
+
+/* ---- lists of an optimizer ---- */
+
+/* Lists of equal length, one behind the other: parameters, gradients, states, then perhaps the steps. */
+typedef struct lists {
+    uint32_t length;
+    uint32_t count; /* of those shaped like the parameters */
+} lists;
+
+static bool same_shape(const operator_tensor *a, const operator_tensor *b)
+{
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
+
+static uint32_t alike_lists(const operator_call *c, uint32_t length)
+{
+    uint32_t count = 1;
+    for (uint32_t i = length; i < c->in_count; i++) {
+        if (!same_shape(&c->in[i], &c->in[i - length]))
+            break;
+        if ((i + 1) % length == 0)
+            count++;
+    }
+    return count;
+}
+
+/* Between two lists (plain SGD) and six (Adam with maxima), and a few single tensors behind them. */
+static lists find_lists(const operator_call *c)
+{
+    enum { LEAST = 2, MOST = 6, BEHIND = 3 };
+    lists best = {0, 0};
+    for (uint32_t parts = MOST; parts >= LEAST; parts--) {
+        const uint32_t length = c->in_count / parts;
+        if (length == 0 || (length > BEHIND && c->in_count % parts > BEHIND))
+            continue;
+        const uint32_t count = alike_lists(c, length);
+        if (count >= LEAST && count + 1 >= parts)
+            return (lists){length, count};
+        if (count >= LEAST && count > best.count)
+            best = (lists){length, count};
+    }
+    return best;
+}
+
+static uint64_t list_elements(const operator_call *c, lists l)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < l.length; i++)
+        count = operator_plus(count, orr__operator_elements(&c->in[i]));
+    return count;
+}
+
+/* ---- arithmetic ---- */
+
+/* The result's elements; of an operation on lists those of all results. */
+static uint64_t result_elements(const operator_call *c, const operator_name *name)
+{
+    uint64_t written = 0, made = 0;
+    for (uint32_t i = 0; i < c->in_count; i++) {
+        if (c->in[i].is_written)
+            written = operator_plus(written, orr__operator_elements(&c->in[i]));
+    }
+    for (uint32_t i = 0; i < c->out_count; i++)
+        made = operator_plus(made, orr__operator_elements(&c->out[i]));
+    if (name->is_list)
+        return written ? written : made;
+    if (c->out_count)
+        return orr__operator_elements(&c->out[0]);
+    return written ? written : stretched_elements(c);
+}
+
+static uint64_t first_elements(const operator_call *c, const operator_name *name)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; name->is_list && i < c->in_count; i++)
+        count = operator_plus(count, orr__operator_elements(&c->in[i]));
+    return name->is_list || c->in_count == 0 ? count : orr__operator_elements(&c->in[0]);
+}
+
+static uint64_t last_elements(const operator_call *c)
+{
+    return c->in_count ? orr__operator_elements(&c->in[c->in_count - 1]) : 0;
+}
+
+static uint64_t sorting(const operator_call *c)
+{
+    uint64_t longest = 1, depth = 1;
+    if (c->in_count == 0)
+        return 0;
+    for (uint32_t i = 0; i < c->in[0].rank; i++)
+        longest = c->in[0].shape[i] > longest ? c->in[0].shape[i] : longest;
+    while (depth < 63 && (uint64_t)1 << depth < longest)
+        depth++;
+    return operator_times(orr__operator_elements(&c->in[0]), depth);
+}
+
+static uint64_t count_flops(const operator_call *c,
+                            const operator_name *name,
+                            const operator_row *row)
+{
+    uint64_t each;
+    switch ((operator_rule)row->rule) {
+    case RULE_EACH:
+        each = result_elements(c, name);
+        break;
+    case RULE_OVER:
+        each = first_elements(c, name);
+        break;
+    case RULE_LAST:
+        each = last_elements(c);
+        break;
+    case RULE_POOL:
+        each = first_elements(c, name);
+        if (each < result_elements(c, name))
+            each = result_elements(c, name);
+        break;
+    case RULE_SORT:
+        each = sorting(c);
+        break;
+    case RULE_OPTIMIZER:
+        each = list_elements(c, find_lists(c));
+        break;
+    default:
+        return orr__operator_product(c, row);
+    }
+    return operator_times(each, row->factor);
+}
+
+/* ---- traffic ---- */
+
+static uint64_t results_bytes(const operator_call *c)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < c->out_count; i++)
+        bytes = operator_plus(bytes, own_bytes(&c->out[i]));
+    return bytes;
+}
+
+static uint64_t inputs_bytes(const operator_call *c, bool is_written)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < c->in_count; i++) {
+        if (c->in[i].is_written == is_written)
+            bytes = operator_plus(bytes, own_bytes(&c->in[i]));
+    }
+    return bytes;
+}
+
+/* Results of an operator that works in place are its inputs once more.  Who does not know which inputs are written
+ * says nothing of them: then the results are what there is. */
+static uint64_t written_bytes(const operator_call *c, const operator_name *name)
+{
+    const uint64_t in_place = inputs_bytes(c, true), made = results_bytes(c);
+    if (name->is_in_place || name->is_out)
+        return in_place ? in_place : made;
+    return operator_plus(in_place, made);
+}
+
+static uint64_t all_read(const operator_call *c, const operator_name *name)
+{
+    const uint64_t only_read = inputs_bytes(c, false);
+    return name->is_out ? only_read : operator_plus(only_read, inputs_bytes(c, true));
+}
+
+static uint64_t read_behind_first(const operator_call *c)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 1; i < c->in_count; i++)
+        bytes = operator_plus(bytes, own_bytes(&c->in[i]));
+    return bytes;
+}
+
+/* What is overwritten is marked, or else it is the first half of two lists, or the first of all. */
+static uint64_t read_beside_targets(const operator_call *c, const operator_name *name)
+{
+    if (inputs_bytes(c, true) || !name->is_in_place)
+        return inputs_bytes(c, false);
+    uint64_t bytes = 0;
+    for (uint32_t i = name->is_list ? c->in_count / 2 : 1; i < c->in_count; i++)
+        bytes = operator_plus(bytes, own_bytes(&c->in[i]));
+    return bytes;
+}
+
+static uint64_t read_picked(const operator_call *c, uint64_t elements)
+{
+    if (c->in_count == 0)
+        return 0;
+    const uint64_t picked = operator_times(elements, c->in[0].element_bytes);
+    return operator_plus(min_of(picked, own_bytes(&c->in[0])), read_behind_first(c));
+}
+
+static void count_scatter(const operator_call *c,
+                          const operator_name *name,
+                          bool is_sum,
+                          operator_cost *out)
+{
+    if (c->in_count == 0)
+        return;
+    const operator_tensor *into = &c->in[0];
+    const uint64_t touched =
+        min_of(operator_times(last_elements(c), into->element_bytes), own_bytes(into));
+    out->bytes_read = operator_plus(read_behind_first(c), is_sum ? touched : 0);
+    out->bytes_written = touched;
+    if (!name->is_in_place) { /* what is not touched is copied */
+        out->bytes_read = operator_plus(out->bytes_read, own_bytes(into) - (is_sum ? touched : 0));
+        out->bytes_written = own_bytes(into);
+    }
+}
+
+static void count_optimizer(const operator_call *c, operator_cost *out)
+{
+    const lists l = find_lists(c);
+    out->bytes_written = 0;
+    out->bytes_read = operator_plus(inputs_bytes(c, false), inputs_bytes(c, true));
+    for (uint32_t i = 0; i < l.length * l.count; i++) {
+        if (i / l.length != 1)
+            out->bytes_written = operator_plus(out->bytes_written, own_bytes(&c->in[i]));
+    }
+}
+
+static uint64_t read_but(const operator_call *c, uint32_t skipped)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < c->in_count; i++)
+        bytes = i == skipped ? bytes : operator_plus(bytes, own_bytes(&c->in[i]));
+    return bytes;
+}
+
+static void count_bytes(const operator_call *c,
+                        const operator_name *name,
+                        const operator_row *row,
+                        operator_cost *out)
+{
+    out->bytes_written = written_bytes(c, name);
+    switch (row ? (operator_traffic)row->traffic : TRAFFIC_ALL) {
+    case TRAFFIC_ALL:
+        out->bytes_read = all_read(c, name);
+        break;
+    case TRAFFIC_WRITE:
+        break;
+    case TRAFFIC_OVERWRITE:
+        out->bytes_read = read_beside_targets(c, name);
+        break;
+    case TRAFFIC_PICK:
+        out->bytes_read = read_picked(c, c->out_count ? orr__operator_elements(&c->out[0]) : 0);
+        break;
+    case TRAFFIC_PICK_ROWS:
+        out->bytes_read = read_picked(c, c->in_count > 1 ? orr__operator_elements(&c->in[1]) : 0);
+        break;
+    case TRAFFIC_SKIP:
+        out->bytes_read = read_but(c, 1);
+        break;
+    case TRAFFIC_SCATTER:
+        count_scatter(c, name, row->rule == RULE_LAST, out);
+        break;
+    case TRAFFIC_THROUGH:
+        out->bytes_read = c->in_count ? read_but(c, c->in_count - 1) : 0;
+        out->bytes_written = out->bytes_read;
+        break;
+    case TRAFFIC_OPTIMIZER:
+        count_optimizer(c, out);
+        break;
+    }
+}
+
+/* ---- kinds ---- */
+
+static bool is_collective(orr_str space)
+{
+    return orr_str_is(space, "c10d") || orr_str_is(space, "_c10d_functional") ||
+           orr_str_is(space, "c10d_functional") || orr_str_is(space, "_c10d_functional_autograd") ||
+           orr_str_is(space, "_dtensor");
+}
+
+/* Reshaping is seeing in another way where the elements lie in order; converting is nothing from a type to itself. */
+static bool is_needless(const operator_call *c)
+{
+    if (c->in_count == 0)
+        return true;
+    const bool is_converted = c->out_count && c->out[0].element_bytes != c->in[0].element_bytes;
+    return !is_converted && is_contiguous(&c->in[0]);
+}
+
+static operator_kind kind_of(const operator_call *c,
+                             const operator_name *name,
+                             const operator_row *row)
+{
+    if (orr_str_is(name->base, "wait_tensor") || orr_str_is(name->base, "wait"))
+        return orr_str_is(name->space, "aten") ? OPERATOR_UNKNOWN : OPERATOR_WAIT;
+    if (is_collective(name->space))
+        return OPERATOR_COLLECTIVE;
+    if (c->is_view)
+        return OPERATOR_FREE;
+    if (!row)
+        return OPERATOR_UNKNOWN;
+    if (row->rule == RULE_MAYBE)
+        return is_needless(c) ? OPERATOR_FREE : OPERATOR_MOVE;
+    if (row->rule == RULE_FREE)
+        return OPERATOR_FREE;
+    return row->rule == RULE_MOVE ? OPERATOR_MOVE : OPERATOR_COMPUTE;
+}
+
+operator_cost orr__operator_cost(const operator_call *call)
+{
+    const operator_name name = orr__operator_name(call->name);
+    const operator_row *row = orr__operator_row(&name);
+    operator_cost out = {.kind = kind_of(call, &name, row)};
+    if (out.kind == OPERATOR_COMPUTE)
+        out.flops = count_flops(call, &name, row);
+    if (out.kind == OPERATOR_COMPUTE || out.kind == OPERATOR_MOVE || out.kind == OPERATOR_UNKNOWN)
+        count_bytes(call, &name, row, &out);
+    return out;
+}
