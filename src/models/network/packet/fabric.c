@@ -125,9 +125,9 @@ static bool make_losses(orr__fabric *f, const orr__cabling *c)
     return true;
 }
 
-static const orr__control_ops *control_of(uint64_t mode)
+static const orr__control_ops *control_of(const orr__packet_config *c)
 {
-    switch (mode) {
+    switch (c->control) {
     case ORR__CONTROL_DCQCN:
         return &orr__dcqcn;
     case ORR__CONTROL_HPCC:
@@ -138,6 +138,8 @@ static const orr__control_ops *control_of(uint64_t mode)
         return &orr__dctcp;
     case ORR__CONTROL_PINT:
         return &orr__pint;
+    case ORR__CONTROL_NSCC:
+        return c->is_compat ? NULL : &orr__nscc; /* the old program has none of that number */
     default:
         return NULL;
     }
@@ -271,7 +273,7 @@ static orr_code build(orr__fabric *f,
     orr__switch_set_up(f, first_nic_rate(f));
     if (!measure_paths(f))
         return orr_no_memory(err);
-    f->control = control_of(f->config.control);
+    f->control = control_of(&f->config);
     f->int_bytes = f->control ? f->control->int_bytes : 0;
     const uint32_t reply = 12 + f->int_bytes;
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);

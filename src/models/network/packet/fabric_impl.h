@@ -55,7 +55,8 @@ typedef enum orr__frame_kind {
     ORR__FRAME_DATA,
     ORR__FRAME_ACK,
     ORR__FRAME_NACK,
-    ORR__FRAME_PFC
+    ORR__FRAME_PFC,
+    ORR__FRAME_TRIMMED /* data that a switch has cut to its header */
 } orr__frame_kind;
 
 /* A packet; 56 bytes. */
@@ -164,15 +165,21 @@ typedef struct orr__flow {
     uint16_t src_port, dst_port;
     uint8_t class;
     bool is_complete, is_listed, is_used, has_arrived;
+    bool counts_flight; /* the window limits in_flight, also for what is sent again */
     uint64_t base_rtt;
     uint64_t started_at, token;
     uint64_t highest; /* bytes sent ever */
     uint32_t timeout; /* an event */
-    uint64_t *got,
-        *told; /* TRANSPORT selective: a bit a packet, of the receiver and of the sender */
-    uint64_t again, again_end; /* packets to send again, unless they were told of */
-    uint64_t recovered;        /* no packet before this one is looked for again */
-    uint64_t farthest;         /* packet that was told of */
+    /* TRANSPORT selective: a bit a packet.  got is the receiver's, told and missing are the sender's. */
+    uint64_t *got, *told, *missing;
+    uint64_t missing_count, missing_from; /* packets to send again; none is before missing_from */
+    uint64_t recovered; /* the order of packets tells no more of those before this one */
+    uint64_t settled;   /* packets before this one were told of */
+    uint64_t farthest;  /* packet that was told of */
+    uint64_t resent_at; /* when a packet was sent again last */
+    uint64_t in_flight; /* bytes */
+    uint64_t news,
+        losses; /* bytes that the latest acknowledgement told of first, or made missing */
     uint64_t last_sent_at;
     uint16_t entropy, good[ORR__GOOD_WAYS];
     uint8_t good_count;
@@ -192,12 +199,13 @@ typedef struct orr__control_ops {
     unsigned int_bytes; /* that it adds to data packets */
     void (*start)(orr__fabric *f, uint32_t flow);
     void (*acked)(orr__fabric *f, uint32_t flow, const orr__frame *ack); /* or a NACK */
+    void (*timed_out)(orr__fabric *f, uint32_t flow);
     void (*stop)(orr__fabric *f, uint32_t flow);
     void (*timer)(orr__fabric *f, uint32_t flow, orr__event_kind which);
     void (*forward)(orr__fabric *f, orr__port *out, orr__frame *data); /* a switch sends it on */
 } orr__control_ops;
 
-extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint;
+extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint, orr__nscc;
 
 struct orr__fabric {
     uint64_t now, order; /* of the event that runs */
@@ -364,7 +372,6 @@ bool orr__selective_start(orr__fabric *f, uint32_t flow); /* false: out of memor
 void orr__selective_forget(orr__flow *w);
 /* The packet to send again now: false if there is none. */
 bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence);
-bool orr__selective_has_again(const orr__fabric *f, const orr__flow *w);
 void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data);
 void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */

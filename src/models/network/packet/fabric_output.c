@@ -166,7 +166,7 @@ static void put_ack(uint8_t *r, const orr__flow *w, const orr__frame *m)
 void orr__fabric_write_trace(
     orr__fabric *f, const orr__port *p, const orr__frame *m, unsigned event, unsigned queue)
 {
-    static const uint8_t protocols[] = {0x11, 0xFC, 0xFD, 0xFE};
+    static const uint8_t protocols[] = {0x11, 0xFC, 0xFD, 0xFE, 0x11};
     uint8_t r[RECORD_BYTES] = {0};
     if (!f->writer->is_traced[p->node])
         return;
@@ -180,7 +180,7 @@ void orr__fabric_write_trace(
     r[27] = (uint8_t)event;
     r[28] = m->is_marked ? 3 : 0;
     r[29] = p->is_switch;
-    if (m->kind == ORR__FRAME_DATA) {
+    if (m->kind == ORR__FRAME_DATA || m->kind == ORR__FRAME_TRIMMED) {
         put_data(r, &f->flows[m->flow], m);
     } else if (m->kind == ORR__FRAME_PFC) {
         put(r + 20, UINT32_MAX, 4);

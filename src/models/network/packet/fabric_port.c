@@ -132,7 +132,7 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
     while (*head != ORR__NOBODY) {
         const uint32_t frame = orr__queue_pop(f, head);
         f->figures.lost++;
-        if (p->is_switch && class && !f->config.is_compat)
+        if (p->is_switch && (class || !f->config.enable_pfc) && !f->config.is_compat)
             orr__switch_forget(f, p, frame);
         if (orr__writer_traces(f))
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);

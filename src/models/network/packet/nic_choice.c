@@ -105,6 +105,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
 {
     if (!w->window)
         return false;
+    if (w->counts_flight)
+        return w->in_flight >= w->window;
     uint64_t window = w->window;
     if (f->config.var_window) {
         window = w->rate == w->line_rate
@@ -122,8 +124,10 @@ void orr__nic_update(orr__fabric *f, uint32_t flow)
     orr__nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
+    const bool has_window = !is_window_bound(f, w);
     set_bit(n->open, w->place,
-            (w->sent < w->size && !is_window_bound(f, w)) || orr__selective_has_again(f, w));
+            (w->sent < w->size && has_window) ||
+                (w->missing_count && (has_window || !w->counts_flight)));
     if (w->acked >= w->size)
         set_bit(n->done, w->place, true);
 }

@@ -95,6 +95,10 @@ static const key keys[] = {
     {"LOAD_BALANCE", BALANCE, AT(load_balance), 0, 0},
     {"FLOWLET_GAP", WHOLE, AT(flowlet_gap_ns), 1, 1000000000},
     {"TRANSPORT", TRANSPORT, AT(selective), 0, 0},
+    {"ENABLE_PFC", FLAG, AT(enable_pfc), 0, 0},
+    {"TRIMMING", FLAG, AT(trimming), 0, 0},
+    {"QUEUE_LIMIT", WHOLE, AT(queue_limit), 0, 4000000000},
+    {"NSCC_TARGET_DELAY", WHOLE, AT(nscc_delay_ns), 0, 1000000000},
     {"FORWARDING_HOSTS", FLAG, AT(forward_hosts), 0, 0},
     {"LINK_EVENTS_FILE", PATH, AT(link_events), 0, 0},
     /* SimAI's (section 13), which ask for files that this program writes otherwise */
@@ -111,6 +115,7 @@ void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
 {
     *c = (orr__packet_config){.is_compat = is_compat,
                               .enable_qcn = 1,
+                              .enable_pfc = 1,
                               .pause_time_us = 5,
                               .payload = 1000,
                               .control = ORR__CONTROL_DCQCN,
@@ -308,9 +313,19 @@ static orr_code check(const orr__packet_config *c, const char *path, orr_error *
     if (!c->has_rate_ai || !c->has_rate_hai)
         return orr_fail(err, ORR_EINPUT, &w, "%s is missing (a rate, as 50Mb/s)",
                         c->has_rate_ai ? "RATE_HAI" : "RATE_AI");
-    if (c->is_compat && (c->load_balance || c->selective))
+    if (c->is_compat && (c->load_balance || c->selective || !c->enable_pfc || c->trimming))
         return orr_fail(err, ORR_EINPUT, &w,
-                        "LOAD_BALANCE and TRANSPORT are not the old program's: not with --compat");
+                        "LOAD_BALANCE, TRANSPORT, ENABLE_PFC and TRIMMING are not the old "
+                        "program's: not with --compat");
+    if (c->trimming && (!c->selective || c->enable_pfc))
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "
+                        "sent again one by one, and nothing is cut where senders are paused");
+    if (c->control == ORR__CONTROL_NSCC && !c->is_compat &&
+        !(c->selective && c->has_window && c->enable_qcn))
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "NSCC (CC_MODE 11) needs TRANSPORT selective, HAS_WIN 1 and ENABLE_QCN 1: "
+                        "it sets the window by marks");
     if (c->load_balance && c->control == ORR__CONTROL_PINT)
         return orr_fail(err, ORR_EINPUT, &w,
                         "HPCC-PINT (CC_MODE 10) goes with LOAD_BALANCE ecmp only");

@@ -11,7 +11,8 @@ typedef enum orr__control {
     ORR__CONTROL_HPCC = 3,
     ORR__CONTROL_TIMELY = 7,
     ORR__CONTROL_DCTCP = 8,
-    ORR__CONTROL_PINT = 10
+    ORR__CONTROL_PINT = 10,
+    ORR__CONTROL_NSCC = 11 /* ours */
 } orr__control;
 
 /* LOAD_BALANCE: how the packets of a flow are spread over equally short ways. */
@@ -53,8 +54,12 @@ typedef struct orr__packet_config {
     uint64_t wire_overhead; /* bytes a frame has on the wire beside those of section 6.2 */
     uint64_t load_balance;  /* orr__balance */
     uint64_t flowlet_gap_ns;
-    uint64_t selective;               /* what is lost is sent again, and nothing else */
-    uint64_t forward_hosts;           /* hosts pass on what is for others */
+    uint64_t selective;     /* what is lost is sent again, and nothing else */
+    uint64_t enable_pfc;    /* 0: switches drop what finds no room */
+    uint64_t trimming;      /* or send its header on */
+    uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
+    uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
+    uint64_t forward_hosts; /* hosts pass on what is for others */
     char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */
     orr__marks marks[ORR__MARKS_MOST];
     unsigned mark_count;

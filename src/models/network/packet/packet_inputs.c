@@ -32,8 +32,8 @@ static void warn(orr__packet_inputs *in, const char *line)
 
 static bool is_control(uint64_t mode)
 {
-    return mode == ORR__CONTROL_DCQCN || mode == ORR__CONTROL_HPCC || mode == ORR__CONTROL_TIMELY ||
-           mode == ORR__CONTROL_DCTCP || mode == ORR__CONTROL_PINT;
+    return mode == ORR__CONTROL_NSCC || mode == ORR__CONTROL_DCQCN || mode == ORR__CONTROL_HPCC ||
+           mode == ORR__CONTROL_TIMELY || mode == ORR__CONTROL_DCTCP || mode == ORR__CONTROL_PINT;
 }
 
 static void warn_of_config(orr__packet_inputs *in)

@@ -124,6 +124,7 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
         .marked = g->marked,
         .dropped = g->dropped,
         .lost = g->lost,
+        .trimmed = g->trimmed,
         .max_rtt_ns = g->max_rtt_ns,
         .max_bdp_bytes = g->max_bdp,
         .finished_at_ps = g->last_done * ps,
