@@ -27,7 +27,8 @@ typedef struct orr_packet_options {
     const char *topology;                 /* instead of its TOPOLOGY_FILE; NULL: that one */
     const char *flows;                    /* instead of its FLOW_FILE; NULL: that one */
     const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
-    bool is_compat;                       /* to the nanosecond as the reference, oddities and all */
+    const char *keys; /* keys and values as in config.txt, which override it; NULL: none */
+    bool is_compat;   /* to the nanosecond as the reference, oddities and all */
     bool shows_progress;
     const char *program; /* who asks, for the head of results; NULL: not said */
 } orr_packet_options;

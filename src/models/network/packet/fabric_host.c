@@ -3,7 +3,7 @@
  *
  * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps both alive.  The
  * frame that brought data goes back as its acknowledgement. */
-#include "fabric_impl.h"
+#include "fabric_series.h"
 
 enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000, RETRY_NS = 10000 };
 
@@ -235,6 +235,10 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
     }
     if (f->control && f->control->start)
         f->control->start(f, flow);
+    if (f->monitor)
+        orr__monitor_flow_starts(f, flow);
+    if (f->series)
+        orr__series_flow_starts(f, flow);
     if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
         return;
@@ -399,6 +403,8 @@ static void complete(orr__fabric *f, uint32_t flow)
     orr__flow *w = &f->flows[flow];
     const uint64_t token = w->token;
     orr__write_fct(f, w);
+    if (f->series)
+        orr__series_flow_ends(f, flow);
     w->expected = w->last_nacked = w->nack_at = 0;
     w->is_complete = true;
     f->under_way--;
@@ -434,6 +440,8 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
         orr__selective_told(f, w, &m);
     if (f->config.load_balance == ORR__BALANCE_REPS)
         remember_way(w, &m);
+    if (f->monitor && m.echoes_mark)
+        orr__monitor_mark(f, m.flow);
     if (w->acked >= w->size)
         complete(f, m.flow);
     w = &f->flows[m.flow]; /* others may have been made */

@@ -48,7 +48,8 @@ typedef enum orr__event_kind {
     ORR__EV_UP,
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
-    ORR__EV_NIC_READY
+    ORR__EV_NIC_READY,
+    ORR__EV_LOOK /* of fabric_monitor.c */
 } orr__event_kind;
 
 typedef enum orr__frame_kind {
@@ -127,6 +128,8 @@ typedef struct orr__port {
     double pint_u; /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint32_t pause_count;                /* pauses received */
+    uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
 } orr__port;
 
 typedef struct orr__node {
@@ -192,6 +195,8 @@ typedef struct orr__path {
 
 typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
+typedef struct orr__monitor orr__monitor;
+typedef struct orr__series orr__series;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -240,6 +245,8 @@ struct orr__fabric {
     orr__mrg *losses;
     uint64_t max_rtt, max_bdp;
     orr__writer *writer;
+    orr__monitor *monitor; /* NULL: nothing is watched */
+    orr__series *series;   /* NULL: none is wanted */
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
     uint32_t *list_order; /* by start time */
@@ -337,6 +344,14 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
+
+/* How long it was paused, up to now. */
+static inline uint64_t orr__port_paused_ticks(const orr__fabric *f, const orr__port *p)
+{
+    return p->paused_ticks + (p->paused ? f->now - p->paused_since : 0);
+}
+
 void orr__fabric_watch_for_stall(orr__fabric *f); /* nothing but timers runs: is that all? */
 
 static inline void orr__queue_push(orr__fabric *f, uint32_t *head, uint32_t *tail, uint32_t frame)
@@ -442,6 +457,17 @@ static inline uint32_t orr__host_address(uint32_t node)
 {
     return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
+
+/* ---- looks at fixed times (fabric_monitor.c) ---- */
+
+orr_code orr__monitor_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_destroy(orr__fabric *f);
+orr_code orr__monitor_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_arm(orr__fabric *f); /* a flow is under way */
+void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what);
+void orr__monitor_flow_starts(orr__fabric *f, uint32_t flow);
+void orr__monitor_mark(orr__fabric *f,
+                       uint32_t flow); /* an acknowledgement says that one was marked */
 
 /* ---- files (fabric_output.c) ---- */
 

@@ -214,9 +214,13 @@ static void put_settings(orr__fabric *f)
 
 /* ---- all of them ---- */
 
-static orr_code open_files(orr__writer *w, const orr__fabric_paths *paths, orr_error *err)
+static orr_code open_files(orr__writer *w,
+                           const orr__fabric_paths *paths,
+                           bool is_simai, /* then fabric_monitor.c writes queue lengths */
+                           orr_error *err)
 {
-    const char *const names[NO_FILES] = {paths->fct, paths->pfc, paths->qlen, paths->trace};
+    const char *const names[NO_FILES] = {paths->fct, paths->pfc, is_simai ? "" : paths->qlen,
+                                         paths->trace};
     orr_code code = ORR_OK;
     for (int i = 0; i < NO_FILES && !code; i++)
         if (names[i] && *names[i])
@@ -231,7 +235,7 @@ orr_code orr__writer_create(orr__fabric *f, const orr__fabric_paths *paths, orr_
         return orr_no_memory(err);
     if (!paths)
         return ORR_OK;
-    const orr_code code = open_files(w, paths, err);
+    const orr_code code = open_files(w, paths, f->config.is_simai, err);
     if (code || !w->files[TRACE])
         return code;
     if (!(w->is_traced = orr_alloc(f->node_count, sizeof *w->is_traced)))

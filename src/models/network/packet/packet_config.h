@@ -23,6 +23,9 @@ typedef enum orr__balance {
     ORR__BALANCE_REPS     /* ways that were not marked are taken again */
 } orr__balance;
 
+/* SERIES_WHAT: bits. */
+enum { ORR__SERIES_FLOWS = 1, ORR__SERIES_QUEUES = 2, ORR__SERIES_LINKS = 4 };
+
 /* Marking thresholds of ports of one speed.  A map of the file fills one of the values of its rows. */
 typedef struct orr__marks {
     uint64_t rate;
@@ -66,6 +69,12 @@ typedef struct orr__packet_config {
     char topology[ORR__PATH_ROOM], flows[ORR__PATH_ROOM], trace_nodes[ORR__PATH_ROOM];
     char trace_out[ORR__PATH_ROOM], fct_out[ORR__PATH_ROOM], pfc_out[ORR__PATH_ROOM];
     char qlen_out[ORR__PATH_ROOM];
+    /* SimAI's monitors: files, and microseconds; its QLEN_MON_INTERVAL is in microseconds, too */
+    char bw_out[ORR__PATH_ROOM], rate_out[ORR__PATH_ROOM], cnp_out[ORR__PATH_ROOM];
+    uint64_t mon_start_us, mon_end_us, qp_mon_us, bw_mon_us;
+    bool is_simai; /* one of these keys is there */
+    char series_out[ORR__PATH_ROOM], series_watch[ORR__PATH_ROOM];
+    uint64_t series_every_ps, series_samples, series_top, series_what;
     char unknown[64]; /* under is_compat: the first key nobody knows, and where it stands */
     orr_where unknown_at;
     uint64_t unknown_count;

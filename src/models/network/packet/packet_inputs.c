@@ -278,6 +278,10 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = orr__packet_config_read(&in->config, given->config, err);
     else
         use_samples(&in->config);
+    if (!code && given->keys)
+        code = orr__packet_config_parse(
+            &in->config, (orr_span){(const uint8_t *)given->keys, strlen(given->keys)},
+            "given keys", err);
     if (!code && given->links)
         code = copy_links(&in->cabling, given->links, err);
     else if (!code && !given->topology)
