@@ -93,7 +93,8 @@ static bool make_nics(orr__fabric *f)
     for (uint32_t i = 0; i < f->port_count && f->nics; i++) {
         if (f->ports[i].is_switch)
             continue;
-        f->nics[at] = (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT};
+        f->nics[at] =
+            (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT, .last_is_number = true};
         f->ports[i].nic = at++;
     }
     return f->nics != NULL;
@@ -645,6 +646,36 @@ static bool next_event(orr__fabric *f, uint32_t *id)
     return orr__wheel_next(&f->wheel, at, l->bound_order, id);
 }
 
+/* What the next events of the open slot will touch, fetched in steps, each of which needs the one before: the event,
+ * the port, the wire and the port at its other end, the frame, the flow.  Large networks do not fit into the caches,
+ * and one event after the other would wait for memory four times. */
+static inline void look_ahead(const orr__fabric *f)
+{
+    enum { FRAME = 2, WIRE = 4, PORT = 6, EVENT = 8 };
+    const orr__wheel *w = &f->wheel;
+    if (w->run_at + EVENT >= w->run_count)
+        return;
+    const orr__due *run = w->run + w->run_at;
+    __builtin_prefetch(&w->events[run[EVENT].id]);
+    const uint32_t ports = 2 * f->port_count;
+    if (run[PORT].id < ports) {
+        const orr__port *p = &f->ports[run[PORT].id / 2];
+        __builtin_prefetch(p);
+        __builtin_prefetch((const char *)p + 64);
+    }
+    if (run[WIRE].id < ports) {
+        const orr__port *p = &f->ports[run[WIRE].id / 2];
+        __builtin_prefetch(&p->wire[p->wire_first]);
+        __builtin_prefetch(&f->ports[p->peer]);
+        __builtin_prefetch((const char *)&f->ports[p->peer] + 64);
+    }
+    if (run[FRAME].id < ports) {
+        const orr__port *p = &f->ports[run[FRAME].id / 2];
+        if (p->wire_count)
+            __builtin_prefetch(&f->frames[p->wire[p->wire_first].frame]);
+    }
+}
+
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
 {
     uint64_t done = 0;
@@ -662,6 +693,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         done++;
+        look_ahead(f);
         if (e->kind == ORR__EV_ARRIVE) {
             f->last_arrival = f->now;
             orr__port_arrive(f, e->who);

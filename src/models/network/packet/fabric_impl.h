@@ -17,6 +17,7 @@
 #include "../../../base/output.h"
 #include "event_wheel.h"
 #include "packet_random.h"
+#include "place_bits.h"
 
 #define ORR__NOBODY UINT32_MAX
 #define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
@@ -140,11 +141,13 @@ typedef struct orr__node {
 
 /* Flows by their place at the NIC, a bit each: see nic_choice.c. */
 typedef struct orr__nic {
-    uint32_t *flows;
-    uint64_t *open, *due, *done;
-    size_t count, room, words;
-    size_t flow_room, open_room, due_room, done_room;
-    uint32_t last_served;
+    uint32_t *flows; /* by place */
+    size_t flow_room;
+    uint32_t places, count; /* places given out; flows in the list */
+    uint32_t last;          /* the flow served last: its place, or its number in the list */
+    bool last_is_number;
+    uint8_t classes; /* that flows have had: a bit each */
+    orr__place_bits listed, done, ready[ORR__CLASSES];
     uint32_t ack_head, ack_tail;
     uint32_t wake;   /* an event, or ORR__NO_EVENT */
     uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
@@ -169,6 +172,7 @@ typedef struct orr__flow {
     uint8_t class;
     bool is_complete, is_listed, is_used, has_arrived;
     bool counts_flight; /* the window limits in_flight, also for what is sent again */
+    bool is_open, is_due; /* there is something to send; its time has come */
     uint64_t base_rtt;
     uint64_t started_at, token;
     uint64_t highest; /* bytes sent ever */
