@@ -39,6 +39,7 @@ typedef struct orr_packet_figures {
     uint64_t data_packets, data_bytes; /* bytes without headers, with what was sent again */
     uint64_t acks, nacks, timeouts, retransmitted_bytes;
     uint64_t pauses, resumes;           /* PFC frames received */
+    uint32_t paused_ports;              /* that received one */
     uint64_t marked, dropped, lost;     /* packets: by ECN; for want of buffer; on the wire */
     uint64_t trimmed;                   /* packets cut to their headers for want of buffer */
     uint64_t max_rtt_ns, max_bdp_bytes; /* over all pairs of hosts */

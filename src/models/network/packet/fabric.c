@@ -48,7 +48,8 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->ports = orr_alloc(f->port_count, sizeof *f->ports);
     f->queues = orr_alloc((size_t)f->port_count * ORR__CLASSES, sizeof *f->queues);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
-    if (!f->nodes || !f->ports || !f->queues || !f->ports_of)
+    f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
+    if (!f->nodes || !f->ports || !f->queues || !f->ports_of || !f->chains)
         return false;
     for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
         f->queues[i].head = ORR__NOBODY;
@@ -330,6 +331,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->ports);
     orr_free(f->queues);
     orr_free(f->ports_of);
+    orr_free(f->chains);
     orr_free(f->nics);
     orr_free(f->losses);
     orr_free(f->frames);

@@ -29,7 +29,8 @@ enum {
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
     ORR__RESUME_OFFSET = 3072, /* 7.2 */
     ORR__FIRST_PORT = 10000,
-    ORR__GOOD_WAYS = 8 /* that a flow remembers */
+    ORR__GOOD_WAYS = 8,  /* that a flow remembers */
+    ORR__CHAIN_MOST = 16 /* pauses in a chain that are told apart */
 };
 
 typedef enum orr__event_kind {
@@ -129,6 +130,11 @@ typedef struct orr__port {
     double pint_u; /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
+    uint32_t lost;                /* frames that should have arrived here */
+    uint32_t pause_head;          /* port at the head of that chain */
+    uint32_t main_head;           /* the head of most of its pauses, by time */
+    uint64_t main_head_ticks, longest_pause;
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
 } orr__port;
@@ -171,7 +177,7 @@ typedef struct orr__flow {
     uint16_t src_port, dst_port;
     uint8_t class;
     bool is_complete, is_listed, is_used, has_arrived;
-    bool counts_flight; /* the window limits in_flight, also for what is sent again */
+    bool counts_flight;   /* the window limits in_flight, also for what is sent again */
     bool is_open, is_due; /* there is something to send; its time has come */
     uint64_t base_rtt;
     uint64_t started_at, token;
@@ -240,6 +246,8 @@ struct orr__fabric {
     orr__node *nodes;
     uint32_t node_count;
     uint32_t *ports_of; /* by node */
+    uint32_t
+        *chains; /* ORR__CHAIN_MOST a port: by depth, the port that its last such pause was for */
     orr__nic *nics;
     uint32_t nic_count;
     orr__routes_table *routes;
@@ -461,6 +469,13 @@ static inline uint32_t orr__host_address(uint32_t node)
 {
     return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
+
+/* ---- who pauses whom (fabric_pauses.c) ---- */
+
+void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
+void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
+void orr__pause_ends(orr__fabric *f, orr__port *p);
+void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
 
 /* ---- looks at fixed times (fabric_monitor.c) ---- */
 
