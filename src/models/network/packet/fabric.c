@@ -48,7 +48,8 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->ports = orr_alloc(f->port_count, sizeof *f->ports);
     f->queues = orr_alloc((size_t)f->port_count * ORR__CLASSES, sizeof *f->queues);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
-    if (!f->nodes || !f->ports || !f->queues || !f->ports_of)
+    f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
+    if (!f->nodes || !f->ports || !f->queues || !f->ports_of || !f->chains)
         return false;
     for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
         f->queues[i].head = ORR__NOBODY;
@@ -93,7 +94,8 @@ static bool make_nics(orr__fabric *f)
     for (uint32_t i = 0; i < f->port_count && f->nics; i++) {
         if (f->ports[i].is_switch)
             continue;
-        f->nics[at] = (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT};
+        f->nics[at] =
+            (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT, .last_is_number = true};
         f->ports[i].nic = at++;
     }
     return f->nics != NULL;
@@ -125,9 +127,9 @@ static bool make_losses(orr__fabric *f, const orr__cabling *c)
     return true;
 }
 
-static const orr__control_ops *control_of(uint64_t mode)
+static const orr__control_ops *control_of(const orr__packet_config *c)
 {
-    switch (mode) {
+    switch (c->control) {
     case ORR__CONTROL_DCQCN:
         return &orr__dcqcn;
     case ORR__CONTROL_HPCC:
@@ -138,6 +140,8 @@ static const orr__control_ops *control_of(uint64_t mode)
         return &orr__dctcp;
     case ORR__CONTROL_PINT:
         return &orr__pint;
+    case ORR__CONTROL_NSCC:
+        return c->is_compat ? NULL : &orr__nscc; /* the old program has none of that number */
     default:
         return NULL;
     }
@@ -271,7 +275,7 @@ static orr_code build(orr__fabric *f,
     orr__switch_set_up(f, first_nic_rate(f));
     if (!measure_paths(f))
         return orr_no_memory(err);
-    f->control = control_of(f->config.control);
+    f->control = control_of(&f->config);
     f->int_bytes = f->control ? f->control->int_bytes : 0;
     const uint32_t reply = 12 + f->int_bytes;
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);
@@ -282,6 +286,8 @@ static orr_code build(orr__fabric *f,
     code = check(f, err);
     if (!code)
         code = orr__writer_create(f, paths, err);
+    if (!code)
+        code = orr__monitor_create(f, err);
     return code ? code : schedule_failure(f, err);
 }
 
@@ -313,6 +319,7 @@ void orr__fabric_destroy(orr__fabric *f)
     if (!f)
         return;
     orr__writer_destroy(f->writer);
+    orr__monitor_destroy(f);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
         orr__nic_fini(&f->nics[i]);
     orr__fabric_drop_routes(f->routes);
@@ -324,6 +331,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->ports);
     orr_free(f->queues);
     orr_free(f->ports_of);
+    orr_free(f->chains);
     orr_free(f->nics);
     orr_free(f->losses);
     orr_free(f->frames);
@@ -395,6 +403,8 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     f->under_way++;
     f->figures.flows++;
     start_sampling(f);
+    if (f->monitor)
+        orr__monitor_arm(f);
     return orr__fabric_after(f, 0, ORR__EV_HOP, id) == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
 }
 
@@ -490,7 +500,8 @@ static void repair_link(orr__fabric *f, uint32_t port)
     if (!p->is_down)
         return;
     p->is_down = q->is_down = false;
-    p->paused = q->paused = 0; /* whoever paused it has forgotten */
+    orr__port_set_paused(f, p, 0); /* whoever paused it has forgotten */
+    orr__port_set_paused(f, q, 0);
     p->pause_sent = q->pause_sent = 0;
     orr_code code = orr__fabric_find_routes(f, &err);
     if (!code)
@@ -584,6 +595,10 @@ static void run_rare(orr__fabric *f, uint32_t id)
         sample(f, id);
         return;
     }
+    if (e.kind == ORR__EV_LOOK) {
+        orr__monitor_look(f, id, e.who);
+        return;
+    }
     orr__wheel_drop(&f->wheel, id);
     switch (e.kind) {
     case ORR__EV_WAKE:
@@ -633,6 +648,36 @@ static bool next_event(orr__fabric *f, uint32_t *id)
     return orr__wheel_next(&f->wheel, at, l->bound_order, id);
 }
 
+/* What the next events of the open slot will touch, fetched in steps, each of which needs the one before: the event,
+ * the port, the wire and the port at its other end, the frame, the flow.  Large networks do not fit into the caches,
+ * and one event after the other would wait for memory four times. */
+static inline void look_ahead(const orr__fabric *f)
+{
+    enum { FRAME = 2, WIRE = 4, PORT = 6, EVENT = 8 };
+    const orr__wheel *w = &f->wheel;
+    if (w->run_at + EVENT >= w->run_count)
+        return;
+    const orr__due *run = w->run + w->run_at;
+    __builtin_prefetch(&w->events[run[EVENT].id]);
+    const uint32_t ports = 2 * f->port_count;
+    if (run[PORT].id < ports) {
+        const orr__port *p = &f->ports[run[PORT].id / 2];
+        __builtin_prefetch(p);
+        __builtin_prefetch((const char *)p + 64);
+    }
+    if (run[WIRE].id < ports) {
+        const orr__port *p = &f->ports[run[WIRE].id / 2];
+        __builtin_prefetch(&p->wire[p->wire_first]);
+        __builtin_prefetch(&f->ports[p->peer]);
+        __builtin_prefetch((const char *)&f->ports[p->peer] + 64);
+    }
+    if (run[FRAME].id < ports) {
+        const orr__port *p = &f->ports[run[FRAME].id / 2];
+        if (p->wire_count)
+            __builtin_prefetch(&f->frames[p->wire[p->wire_first].frame]);
+    }
+}
+
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
 {
     uint64_t done = 0;
@@ -650,6 +695,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         done++;
+        look_ahead(f);
         if (e->kind == ORR__EV_ARRIVE) {
             f->last_arrival = f->now;
             orr__port_arrive(f, e->who);
@@ -686,7 +732,8 @@ orr_code orr__fabric_status(const orr__fabric *f, orr_error *err)
 
 orr_code orr__fabric_commit(orr__fabric *f, orr_error *err)
 {
-    return orr__writer_commit(f->writer, err);
+    const orr_code code = orr__writer_commit(f->writer, err);
+    return code ? code : orr__monitor_commit(f, err);
 }
 
 unsigned orr__fabric_unit(const orr__fabric *f)

@@ -17,6 +17,7 @@
 #include "../../../base/output.h"
 #include "event_wheel.h"
 #include "packet_random.h"
+#include "place_bits.h"
 
 #define ORR__NOBODY UINT32_MAX
 #define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
@@ -28,7 +29,8 @@ enum {
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
     ORR__RESUME_OFFSET = 3072, /* 7.2 */
     ORR__FIRST_PORT = 10000,
-    ORR__GOOD_WAYS = 8 /* that a flow remembers */
+    ORR__GOOD_WAYS = 8,  /* that a flow remembers */
+    ORR__CHAIN_MOST = 16 /* pauses in a chain that are told apart */
 };
 
 typedef enum orr__event_kind {
@@ -48,14 +50,16 @@ typedef enum orr__event_kind {
     ORR__EV_UP,
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
-    ORR__EV_NIC_READY
+    ORR__EV_NIC_READY,
+    ORR__EV_LOOK /* of fabric_monitor.c */
 } orr__event_kind;
 
 typedef enum orr__frame_kind {
     ORR__FRAME_DATA,
     ORR__FRAME_ACK,
     ORR__FRAME_NACK,
-    ORR__FRAME_PFC
+    ORR__FRAME_PFC,
+    ORR__FRAME_TRIMMED /* data that a switch has cut to its header */
 } orr__frame_kind;
 
 /* A packet; 56 bytes. */
@@ -126,6 +130,13 @@ typedef struct orr__port {
     double pint_u; /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
+    uint32_t lost;                /* frames that should have arrived here */
+    uint32_t pause_head;          /* port at the head of that chain */
+    uint32_t main_head;           /* the head of most of its pauses, by time */
+    uint64_t main_head_ticks, longest_pause;
+    uint32_t pause_count;                /* pauses received */
+    uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
 } orr__port;
 
 typedef struct orr__node {
@@ -136,11 +147,13 @@ typedef struct orr__node {
 
 /* Flows by their place at the NIC, a bit each: see nic_choice.c. */
 typedef struct orr__nic {
-    uint32_t *flows;
-    uint64_t *open, *due, *done;
-    size_t count, room, words;
-    size_t flow_room, open_room, due_room, done_room;
-    uint32_t last_served;
+    uint32_t *flows; /* by place */
+    size_t flow_room;
+    uint32_t places, count; /* places given out; flows in the list */
+    uint32_t last;          /* the flow served last: its place, or its number in the list */
+    bool last_is_number;
+    uint8_t classes; /* that flows have had: a bit each */
+    orr__place_bits listed, done, ready[ORR__CLASSES];
     uint32_t ack_head, ack_tail;
     uint32_t wake;   /* an event, or ORR__NO_EVENT */
     uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
@@ -164,15 +177,22 @@ typedef struct orr__flow {
     uint16_t src_port, dst_port;
     uint8_t class;
     bool is_complete, is_listed, is_used, has_arrived;
+    bool counts_flight;   /* the window limits in_flight, also for what is sent again */
+    bool is_open, is_due; /* there is something to send; its time has come */
     uint64_t base_rtt;
     uint64_t started_at, token;
     uint64_t highest; /* bytes sent ever */
     uint32_t timeout; /* an event */
-    uint64_t *got,
-        *told; /* TRANSPORT selective: a bit a packet, of the receiver and of the sender */
-    uint64_t again, again_end; /* packets to send again, unless they were told of */
-    uint64_t recovered;        /* no packet before this one is looked for again */
-    uint64_t farthest;         /* packet that was told of */
+    /* TRANSPORT selective: a bit a packet.  got is the receiver's, told and missing are the sender's. */
+    uint64_t *got, *told, *missing;
+    uint64_t missing_count, missing_from; /* packets to send again; none is before missing_from */
+    uint64_t recovered; /* the order of packets tells no more of those before this one */
+    uint64_t settled;   /* packets before this one were told of */
+    uint64_t farthest;  /* packet that was told of */
+    uint64_t resent_at; /* when a packet was sent again last */
+    uint64_t in_flight; /* bytes */
+    uint64_t news,
+        losses; /* bytes that the latest acknowledgement told of first, or made missing */
     uint64_t last_sent_at;
     uint16_t entropy, good[ORR__GOOD_WAYS];
     uint8_t good_count;
@@ -185,6 +205,8 @@ typedef struct orr__path {
 
 typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
+typedef struct orr__monitor orr__monitor;
+typedef struct orr__series orr__series;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -192,12 +214,13 @@ typedef struct orr__control_ops {
     unsigned int_bytes; /* that it adds to data packets */
     void (*start)(orr__fabric *f, uint32_t flow);
     void (*acked)(orr__fabric *f, uint32_t flow, const orr__frame *ack); /* or a NACK */
+    void (*timed_out)(orr__fabric *f, uint32_t flow);
     void (*stop)(orr__fabric *f, uint32_t flow);
     void (*timer)(orr__fabric *f, uint32_t flow, orr__event_kind which);
     void (*forward)(orr__fabric *f, orr__port *out, orr__frame *data); /* a switch sends it on */
 } orr__control_ops;
 
-extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint;
+extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint, orr__nscc;
 
 struct orr__fabric {
     uint64_t now, order; /* of the event that runs */
@@ -223,6 +246,8 @@ struct orr__fabric {
     orr__node *nodes;
     uint32_t node_count;
     uint32_t *ports_of; /* by node */
+    uint32_t
+        *chains; /* ORR__CHAIN_MOST a port: by depth, the port that its last such pause was for */
     orr__nic *nics;
     uint32_t nic_count;
     orr__routes_table *routes;
@@ -232,6 +257,8 @@ struct orr__fabric {
     orr__mrg *losses;
     uint64_t max_rtt, max_bdp;
     orr__writer *writer;
+    orr__monitor *monitor; /* NULL: nothing is watched */
+    orr__series *series;   /* NULL: none is wanted */
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
     uint32_t *list_order; /* by start time */
@@ -329,6 +356,14 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
+
+/* How long it was paused, up to now. */
+static inline uint64_t orr__port_paused_ticks(const orr__fabric *f, const orr__port *p)
+{
+    return p->paused_ticks + (p->paused ? f->now - p->paused_since : 0);
+}
+
 void orr__fabric_watch_for_stall(orr__fabric *f); /* nothing but timers runs: is that all? */
 
 static inline void orr__queue_push(orr__fabric *f, uint32_t *head, uint32_t *tail, uint32_t frame)
@@ -364,7 +399,6 @@ bool orr__selective_start(orr__fabric *f, uint32_t flow); /* false: out of memor
 void orr__selective_forget(orr__flow *w);
 /* The packet to send again now: false if there is none. */
 bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence);
-bool orr__selective_has_again(const orr__fabric *f, const orr__flow *w);
 void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data);
 void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */
@@ -435,6 +469,24 @@ static inline uint32_t orr__host_address(uint32_t node)
 {
     return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
+
+/* ---- who pauses whom (fabric_pauses.c) ---- */
+
+void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
+void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
+void orr__pause_ends(orr__fabric *f, orr__port *p);
+void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
+
+/* ---- looks at fixed times (fabric_monitor.c) ---- */
+
+orr_code orr__monitor_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_destroy(orr__fabric *f);
+orr_code orr__monitor_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_arm(orr__fabric *f); /* a flow is under way */
+void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what);
+void orr__monitor_flow_starts(orr__fabric *f, uint32_t flow);
+void orr__monitor_mark(orr__fabric *f,
+                       uint32_t flow); /* an acknowledgement says that one was marked */
 
 /* ---- files (fabric_output.c) ---- */
 
