@@ -23,6 +23,11 @@ static const cli_option options[] = {
     {"network", 'n', "unaware|aware|graph|packet|loggops",
      "without or with messages delaying each other, packet by packet, or by LogGOPS"},
     {"packet-config", 0, "FILE", "packet: config.txt when --topology has links"},
+    {"packet-keys", 0, "WORDS", "packet: keys and values over those of the configuration"},
+    {"series", 0, "FILE", "packet: write what happened over time (.csv or .json)"},
+    {"series-every", 0, "TIME", "its interval; doubles when the run is long", .fallback = "10us"},
+    {"series-what", 0, "LIST", "of what: flows,queues,links; else all three"},
+    {"series-watch", 0, "LIST", "these for certain: ports as 8.3, flows as 0-5; and the busiest"},
     {"logical", 0, "FILE", "packet: dimensions of the ranks (JSON); else all hosts in one"},
     {"flows", 0, "FILE", "packet: run the flows of this file, or of the configuration, not traces",
      .implied = ""},
@@ -291,6 +296,17 @@ static orr_code check_compat(const cli_context *c, orr_error *err)
 /* What only one kind of network takes, and what traces cannot do without. */
 static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
 {
+    static const char *const packets[] = {"packet-keys", "series", "series-what", "series-watch",
+                                          "series-every"};
+    const char *network = cli_text(c, "network");
+    const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
+    for (size_t i = 0; i < sizeof packets / sizeof *packets && !is_packet; i++)
+        if (cli_given(c, packets[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network packet and --flows",
+                            packets[i]);
+    for (size_t i = 2; i < sizeof packets / sizeof *packets && !cli_given(c, "series"); i++)
+        if (cli_given(c, packets[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --series", packets[i]);
     static const char *const loggops[] = {"loggops", "noise", "noise-seed", "noise-common"};
     const bool is_flows = cli_given(c, "flows");
     for (size_t i = 0; i < sizeof loggops / sizeof *loggops; i++) {
@@ -310,13 +326,18 @@ static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
 static orr_code run_flows(cli_context *c, orr_error *err)
 {
     const char *flows = cli_text(c, "flows");
+    char keys[CLI_KEYS_ROOM];
+    const orr_code code = cli_packet_keys(c, keys, err);
     const orr_packet_options opt = {
+        .keys = keys,
         .config = cli_text(c, "topology"),
         .flows = *flows ? flows : NULL,
         .is_compat = cli_given(c, "compat"),
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
+    if (code)
+        return code;
     if (c->arg_count)
         return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
                         c->args[0]);
@@ -337,13 +358,15 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 
 static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err)
 {
-    char text[CLI_PLAIN_ROOM];
+    char text[CLI_PLAIN_ROOM], keys[CLI_KEYS_ROOM];
+    orr_code code = cli_packet_keys(c, keys, err);
     orr_sim_options opt = {
         .workload = c->args[0],
         .set = set,
         .system = cli_text(c, "system"),
         .network = cli_text(c, "topology"),
         .packet = cli_text(c, "packet-config"),
+        .packet_keys = keys,
         .logical = cli_text(c, "logical"),
         .memory = cli_text(c, "memory"),
         .groups = cli_text(c, "groups"),
@@ -360,12 +383,14 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
+    if (code)
+        return code;
     if (set)
         cli_plain_files(c, orr_set_rank_count(set), text, &opt);
     orr_sim *s = NULL;
     orr_error second;
     const double begun = cli_seconds();
-    orr_code code = simulate(c, &opt, &s, err);
+    code = simulate(c, &opt, &s, err);
     const double seconds = cli_seconds() - begun;
     /* Stopped or standing still, it has something to show; broken input leaves no files. */
     const bool has_part = code && s && (code == ORR_ESTOP || orr_sim_stall(s));

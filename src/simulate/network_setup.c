@@ -67,6 +67,7 @@ static orr_code read_packet_files(orr_sim *s, orr_error *err)
 {
     const orr__packet_given given = {.config = s->topology ? s->opt.packet : s->opt.network,
                                      .links = s->topology,
+                                     .keys = s->opt.packet_keys,
                                      .is_compat = s->opt.is_compat || s->opt.packet_compat};
     orr_net_config *c = &s->net_config;
     if (!(s->packet = orr_alloc(1, sizeof *s->packet)))

@@ -150,9 +150,9 @@ static bool make_losses(orr__fabric *f, const orr__cabling *c)
     return true;
 }
 
-static const orr__control_ops *control_of(uint64_t mode)
+static const orr__control_ops *control_of(const orr__packet_config *c)
 {
-    switch (mode) {
+    switch (c->control) {
     case ORR__CONTROL_DCQCN:
         return &orr__dcqcn;
     case ORR__CONTROL_HPCC:
@@ -163,6 +163,8 @@ static const orr__control_ops *control_of(uint64_t mode)
         return &orr__dctcp;
     case ORR__CONTROL_PINT:
         return &orr__pint;
+    case ORR__CONTROL_NSCC:
+        return c->is_compat ? NULL : &orr__nscc; /* the old program has none of that number */
     default:
         return NULL;
     }
@@ -296,7 +298,7 @@ static orr_code build(orr__fabric *f,
     orr__switch_set_up(f, first_nic_rate(f));
     if (!measure_paths(f))
         return orr_no_memory(err);
-    f->control = control_of(f->config.control);
+    f->control = control_of(&f->config);
     f->int_bytes = f->control ? f->control->int_bytes : 0;
     const uint32_t reply = 12 + f->int_bytes;
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);
@@ -309,6 +311,8 @@ static orr_code build(orr__fabric *f,
     code = check(f, err);
     if (!code)
         code = orr__writer_create(f, paths, err);
+    if (!code)
+        code = orr__monitor_create(f, err);
     return code ? code : schedule_failure(f, err);
 }
 
@@ -340,6 +344,7 @@ void orr__fabric_destroy(orr__fabric *f)
     if (!f)
         return;
     orr__writer_destroy(f->writer);
+    orr__monitor_destroy(f);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
         orr__nic_fini(&f->nics[i]);
     orr__fabric_drop_routes(f->routes);
@@ -422,6 +427,8 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     f->under_way++;
     f->figures.flows++;
     start_sampling(f);
+    if (f->monitor)
+        orr__monitor_arm(f);
     return orr__fabric_after(f, 0, ORR__EV_HOP, id) == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
 }
 
@@ -517,7 +524,8 @@ static void repair_link(orr__fabric *f, uint32_t port)
     if (!p->is_down)
         return;
     p->is_down = q->is_down = false;
-    p->paused = q->paused = 0; /* whoever paused it has forgotten */
+    orr__port_set_paused(f, p, 0); /* whoever paused it has forgotten */
+    orr__port_set_paused(f, q, 0);
     p->pause_sent = q->pause_sent = 0;
     orr_code code = orr__fabric_find_routes(f, &err);
     if (!code)
@@ -609,6 +617,10 @@ static void run_rare(orr__fabric *f, uint32_t id)
     }
     if (e.kind == ORR__EV_SAMPLE) {
         sample(f, id);
+        return;
+    }
+    if (e.kind == ORR__EV_LOOK) {
+        orr__monitor_look(f, id, e.who);
         return;
     }
     orr__wheel_drop(&f->wheel, id);
@@ -784,7 +796,8 @@ orr_code orr__fabric_status(const orr__fabric *f, orr_error *err)
 
 orr_code orr__fabric_commit(orr__fabric *f, orr_error *err)
 {
-    return orr__writer_commit(f->writer, err);
+    const orr_code code = orr__writer_commit(f->writer, err);
+    return code ? code : orr__monitor_commit(f, err);
 }
 
 unsigned orr__fabric_unit(const orr__fabric *f)

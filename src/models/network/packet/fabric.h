@@ -43,7 +43,8 @@ typedef struct orr__fabric_figures {
     uint64_t data_packets, data_bytes, acks, nacks, retransmitted_bytes;
     uint64_t pauses, resumes; /* frames received */
     uint64_t marked, dropped,
-        lost; /* packets: by ECN, for want of buffer, on lossy or failed links */
+        lost;         /* packets: by ECN, for want of buffer, on lossy or failed links */
+    uint64_t trimmed; /* packets: cut to their headers for want of buffer */
     uint64_t timeouts;
     uint64_t max_rtt_ns, max_bdp;
     uint64_t events;

@@ -49,14 +49,16 @@ typedef enum orr__event_kind {
     ORR__EV_UP,
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
-    ORR__EV_NIC_READY
+    ORR__EV_NIC_READY,
+    ORR__EV_LOOK /* of fabric_monitor.c */
 } orr__event_kind;
 
 typedef enum orr__frame_kind {
     ORR__FRAME_DATA,
     ORR__FRAME_ACK,
     ORR__FRAME_NACK,
-    ORR__FRAME_PFC
+    ORR__FRAME_PFC,
+    ORR__FRAME_TRIMMED /* data that a switch has cut to its header */
 } orr__frame_kind;
 
 /* A packet: a line of the cache. */
@@ -133,6 +135,8 @@ typedef struct orr__port {
     double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint32_t pause_count;                /* pauses received */
+    uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
 } orr__port;
 
 typedef struct orr__node {
@@ -176,6 +180,7 @@ typedef struct orr__flow {
     uint16_t src_port, dst_port;
     uint8_t class;
     bool is_complete, is_listed, is_used;
+    bool counts_flight;   /* the window limits in_flight, also for what is sent again */
     bool is_open, is_due; /* there is something to send; its time has come */
     uint16_t entropy;
     uint64_t highest; /* bytes sent ever */
@@ -192,10 +197,15 @@ typedef struct orr__flow {
     bool has_arrived;
     /* Seldom needed. */
     uint64_t started_at, token;
-    uint64_t *told;            /* TRANSPORT selective, the sender: a bit a packet */
-    uint64_t again, again_end; /* packets to send again, unless they were told of */
-    uint64_t recovered;        /* no packet before this one is looked for again */
-    uint64_t farthest;         /* packet that was told of */
+    uint64_t *told, *missing;             /* TRANSPORT selective, the sender: a bit a packet */
+    uint64_t missing_count, missing_from; /* packets to send again; none is before missing_from */
+    uint64_t recovered; /* the order of packets tells no more of those before this one */
+    uint64_t settled;   /* packets before this one were told of */
+    uint64_t farthest;  /* packet that was told of */
+    uint64_t resent_at; /* when a packet was sent again last */
+    uint64_t in_flight; /* bytes */
+    uint64_t news,
+        losses; /* bytes that the latest acknowledgement told of first, or made missing */
     uint16_t good[ORR__GOOD_WAYS];
     uint8_t good_count;
 } orr__flow;
@@ -206,6 +216,8 @@ typedef struct orr__path {
 
 typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
+typedef struct orr__monitor orr__monitor;
+typedef struct orr__series orr__series;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -213,12 +225,13 @@ typedef struct orr__control_ops {
     unsigned int_bytes; /* that it adds to data packets */
     void (*start)(orr__fabric *f, uint32_t flow);
     void (*acked)(orr__fabric *f, uint32_t flow, const orr__frame *ack); /* or a NACK */
+    void (*timed_out)(orr__fabric *f, uint32_t flow);
     void (*stop)(orr__fabric *f, uint32_t flow);
     void (*timer)(orr__fabric *f, uint32_t flow, orr__event_kind which);
     void (*forward)(orr__fabric *f, orr__port *out, orr__frame *data); /* a switch sends it on */
 } orr__control_ops;
 
-extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint;
+extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint, orr__nscc;
 
 struct orr__fabric {
     uint64_t now, order; /* of the event that runs */
@@ -253,6 +266,8 @@ struct orr__fabric {
     orr__mrg *losses;
     uint64_t max_rtt, max_bdp;
     orr__writer *writer;
+    orr__monitor *monitor; /* NULL: nothing is watched */
+    orr__series *series;   /* NULL: none is wanted */
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
     uint32_t *list_order; /* by start time */
@@ -350,6 +365,14 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
+
+/* How long it was paused, up to now. */
+static inline uint64_t orr__port_paused_ticks(const orr__fabric *f, const orr__port *p)
+{
+    return p->paused_ticks + (p->paused ? f->now - p->paused_since : 0);
+}
+
 void orr__fabric_watch_for_stall(orr__fabric *f); /* nothing but timers runs: is that all? */
 
 static inline void orr__queue_push(orr__fabric *f, uint32_t *head, uint32_t *tail, uint32_t frame)
@@ -385,7 +408,6 @@ bool orr__selective_start(orr__fabric *f, uint32_t flow); /* false: out of memor
 void orr__selective_forget(orr__flow *w);
 /* The packet to send again now: false if there is none. */
 bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence);
-bool orr__selective_has_again(const orr__fabric *f, const orr__flow *w);
 void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data);
 void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */
@@ -456,6 +478,17 @@ static inline uint32_t orr__host_address(uint32_t node)
 {
     return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
+
+/* ---- looks at fixed times (fabric_monitor.c) ---- */
+
+orr_code orr__monitor_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_destroy(orr__fabric *f);
+orr_code orr__monitor_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_arm(orr__fabric *f); /* a flow is under way */
+void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what);
+void orr__monitor_flow_starts(orr__fabric *f, uint32_t flow);
+void orr__monitor_mark(orr__fabric *f,
+                       uint32_t flow); /* an acknowledgement says that one was marked */
 
 /* ---- files (fabric_output.c) ---- */
 

@@ -91,6 +91,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
 {
     if (!w->window)
         return false;
+    if (w->counts_flight)
+        return w->in_flight >= w->window;
     uint64_t window = w->window;
     if (f->config.var_window) {
         window = w->rate == w->line_rate
@@ -124,7 +126,9 @@ void orr__nic_update(orr__fabric *f, uint32_t flow)
     orr__nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
-    w->is_open = (w->sent < w->size && !is_window_bound(f, w)) || orr__selective_has_again(f, w);
+    const bool has_window = !is_window_bound(f, w);
+    w->is_open = (w->sent < w->size && has_window) ||
+                 (w->missing_count && (has_window || !w->counts_flight));
     note_ready(n, w);
     if (w->acked >= w->size)
         orr__places_add(&n->done, w->place);

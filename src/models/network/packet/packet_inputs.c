@@ -32,8 +32,8 @@ static void warn(orr__packet_inputs *in, const char *line)
 
 static bool is_control(uint64_t mode)
 {
-    return mode == ORR__CONTROL_DCQCN || mode == ORR__CONTROL_HPCC || mode == ORR__CONTROL_TIMELY ||
-           mode == ORR__CONTROL_DCTCP || mode == ORR__CONTROL_PINT;
+    return mode == ORR__CONTROL_NSCC || mode == ORR__CONTROL_DCQCN || mode == ORR__CONTROL_HPCC ||
+           mode == ORR__CONTROL_TIMELY || mode == ORR__CONTROL_DCTCP || mode == ORR__CONTROL_PINT;
 }
 
 static void warn_of_config(orr__packet_inputs *in)
@@ -278,6 +278,10 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = orr__packet_config_read(&in->config, given->config, err);
     else
         use_samples(&in->config);
+    if (!code && given->keys)
+        code = orr__packet_config_parse(
+            &in->config, (orr_span){(const uint8_t *)given->keys, strlen(given->keys)},
+            "given keys", err);
     if (!code && given->links)
         code = copy_links(&in->cabling, given->links, err);
     else if (!code && !given->topology)

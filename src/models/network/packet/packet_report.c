@@ -62,6 +62,8 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     put_count(&b, "pauses", g->pauses);
     put_count(&b, "resumes", g->resumes);
     put_count(&b, "dropped, buffer full", g->dropped);
+    if (g->trimmed)
+        put_count(&b, "cut to headers", g->trimmed);
     put_count(&b, "lost on links", g->lost);
     return write_all(path, &b, err);
 }
@@ -95,6 +97,7 @@ static void put_figures(orr_json_writer *w, const orr_packet_figures *g)
     orr_json_put_u64(w, "pfc_pauses", g->pauses);
     orr_json_put_u64(w, "pfc_resumes", g->resumes);
     orr_json_put_u64(w, "dropped_buffer_full", g->dropped);
+    orr_json_put_u64(w, "trimmed", g->trimmed);
     orr_json_put_u64(w, "lost_on_links", g->lost);
     orr_json_put_u64(w, "events", g->events);
 }

@@ -38,8 +38,10 @@ static void say_stall(void *run, const char *line)
 
 static orr_code read_inputs(orr_packet *p, orr_error *err)
 {
-    const orr__packet_given given = {
-        .config = p->opt.config, .topology = p->opt.topology, .is_compat = p->opt.is_compat};
+    const orr__packet_given given = {.config = p->opt.config,
+                                     .topology = p->opt.topology,
+                                     .keys = p->opt.keys,
+                                     .is_compat = p->opt.is_compat};
     const char *flows = p->opt.flows;
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);
     if (!code && !flows)
@@ -124,6 +126,7 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
         .marked = g->marked,
         .dropped = g->dropped,
         .lost = g->lost,
+        .trimmed = g->trimmed,
         .max_rtt_ns = g->max_rtt_ns,
         .max_bdp_bytes = g->max_bdp,
         .finished_at_ps = g->last_done * ps,
