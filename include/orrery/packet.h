@@ -23,9 +23,9 @@ extern "C" {
 typedef struct orr_packet orr_packet;
 
 typedef struct orr_packet_options {
-    const char *config;                   /* config.txt */
-    const char *topology;                 /* instead of its TOPOLOGY_FILE; NULL: that one */
-    const char *flows;                    /* instead of its FLOW_FILE; NULL: that one */
+    const char *config;   /* config.txt; NULL: defaults, and fct.txt is written */
+    const char *topology; /* instead of its TOPOLOGY_FILE; of any kind (topology.h) */
+    const char *flows;    /* instead of its FLOW_FILE; or htsim's .cm */
     const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
     bool is_compat;                       /* to the nanosecond as the reference, oddities and all */
     bool shows_progress;

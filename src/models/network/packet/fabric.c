@@ -74,6 +74,7 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .nic = ORR__NOBODY,
                                   .is_switch = c->kinds[node] != ORR__HOST,
                                   .error = l->error,
+                                  .cost = l->cost ? l->cost : 1,
                                   .number = ++f->nodes[node].port_count};
         f->nic_count += !f->ports[i].is_switch;
     }
@@ -422,26 +423,36 @@ orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_erro
 {
     if (l->count == 0)
         return ORR_OK;
-    f->list = l;
     f->list_order = orr_alloc(l->count, sizeof *f->list_order);
-    const uint32_t event = orr__wheel_new(&f->wheel, ORR__EV_LIST, 0);
-    if (!f->list_order || event == ORR__NO_EVENT)
+    if (!f->list_order)
         return orr_no_memory(err);
     for (size_t i = 0; i < l->count; i++)
-        f->list_order[i] = (uint32_t)i;
-    qsort_r(f->list_order, l->count, sizeof *f->list_order, by_start, l->lines);
+        if (l->lines[i].start_s >= 0)
+            f->list_order[f->list_count++] = (uint32_t)i;
+    if (f->list_count == 0)
+        return ORR_OK;
+    const uint32_t event = orr__wheel_new(&f->wheel, ORR__EV_LIST, 0);
+    if (event == ORR__NO_EVENT)
+        return orr_no_memory(err);
+    f->list = l;
+    qsort_r(f->list_order, f->list_count, sizeof *f->list_order, by_start, l->lines);
     f->list_base = f->line->order;
     f->line->order += l->count;
-    f->under_way = l->count; /* so that the run goes on until all are done */
+    f->under_way = f->list_count; /* so that the run goes on until all are done */
     await_list(f, event);
     return ORR_OK;
 }
 
 static void send_next_of_list(orr__fabric *f, uint32_t event)
 {
-    const orr__flow_line *l = &f->list->lines[f->list_order[f->list_at++]];
-    const orr__send_request r = {
-        .src = l->src, .dst = l->dst, .size = l->bytes, .port = l->port, .class = l->class};
+    const uint32_t number = f->list_order[f->list_at++];
+    const orr__flow_line *l = &f->list->lines[number];
+    const orr__send_request r = {.src = l->src,
+                                 .dst = l->dst,
+                                 .size = l->bytes,
+                                 .token = number,
+                                 .port = l->port,
+                                 .class = l->class};
     orr_error err;
     f->under_way--;
     f->own_line.now = f->now;
@@ -450,7 +461,7 @@ static void send_next_of_list(orr__fabric *f, uint32_t event)
         f->code = code;
         f->error = err;
         f->is_stopped = true;
-    } else if (f->list_at < f->list->count) {
+    } else if (f->list_at < f->list_count) {
         await_list(f, event);
     }
 }
@@ -530,7 +541,7 @@ static bool can_move(const orr__fabric *f)
 {
     if (f->planned)
         return true;
-    if (f->list && f->list_at < f->list->count)
+    if (f->list && f->list_at < f->list_count)
         return true;
     for (uint32_t i = 0; i < f->port_count; i++)
         if (f->ports[i].wire_count || f->ports[i].has_end)

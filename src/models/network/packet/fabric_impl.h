@@ -122,6 +122,7 @@ typedef struct orr__port {
     double error;    /* of frames that arrive here; 0: none is lost */
     uint32_t loss;   /* which generator */
     uint32_t number; /* from 1, at its node */
+    uint32_t cost;   /* of the way over its cable */
     uint64_t frames_sent, busy_ticks, max_queued;
     double pint_u; /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
@@ -234,8 +235,8 @@ struct orr__fabric {
     orr__writer *writer;
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
-    uint32_t *list_order; /* by start time */
-    size_t list_at;
+    uint32_t *list_order; /* those with a start time, by it */
+    size_t list_at, list_count;
     uint64_t list_base; /* the order of its first flow */
     uint64_t under_way; /* flows */
     uint64_t stop_at;

@@ -4,11 +4,13 @@
  *     columns: a switch with hosts that have no other link, or a host that is not like that
  *     table:   for each column, for each router: one port, or a list of equally good ones
  *
- * A breadth-first search from each column; hosts at one switch share it, so that the table grows with switches
+ * A search from each column, by breadth or, where links have costs, by their sums; hosts at one switch share it, so that the table grows with switches
  * times switches and not with hosts.  Routers are the switches, and the hosts that have a choice.
  * The order in which neighbours are visited is that of the candidates: by number of the port, or as the reference
  * has it, hosts ascending and then switches descending. */
 #include "fabric_impl.h"
+
+#include "../../../base/heap.h"
 
 #include <string.h>
 
@@ -43,7 +45,9 @@ typedef struct search {
     uint32_t *found_next; /* of the same node */
     size_t found_count, found_room, next_room;
     uint32_t *found_first, *found_last; /* by router */
-    bool has_nvswitches;
+    orr_heap heap;                      /* with costs: nodes by distance */
+    uint32_t *hops;                     /* with costs: the most links of a shortest way, by node */
+    bool has_nvswitches, has_costs;
 } search;
 
 void orr__fabric_drop_routes(orr__routes_table *r)
@@ -93,6 +97,7 @@ static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
     const uint32_t from = at;
     for (uint32_t i = 0; i < n->port_count; i++) {
         const uint32_t port = f->ports_of[n->first_port + i];
+        s->has_costs |= f->ports[port].cost > 1;
         if (!f->ports[port].is_down)
             s->neighbours[at++] = (neighbour){f->ports[f->ports[port].peer].node, port};
     }
@@ -184,15 +189,63 @@ static bool note_candidate(search *s, uint32_t router, uint32_t port)
     return true;
 }
 
-static bool search_from(search *s, uint32_t root)
+static void begin_at(search *s, uint32_t root)
 {
-    const orr__fabric *f = s->f;
-    size_t head = 0, tail = 0;
-    memset(s->distance, 0xff, f->node_count * sizeof *s->distance);
+    memset(s->distance, 0xff, s->f->node_count * sizeof *s->distance);
     memset(s->found_first, 0xff, s->r->routers * sizeof *s->found_first);
     s->found_count = 0;
     s->distance[root] = 0;
     s->paths[root] = (orr__path){0, 0, UINT64_MAX};
+}
+
+/* Over one link from a node whose distance is known: nearer than known so far, as near, or not. */
+static bool reach(search *s, uint32_t here, neighbour n)
+{
+    const orr__fabric *f = s->f;
+    const uint32_t there = n.node, router = s->r->router_of[there];
+    const uint32_t distance = s->distance[here] + f->ports[n.port].cost;
+    if (distance < s->distance[there]) {
+        s->distance[there] = distance;
+        s->hops[there] = 0;
+        s->paths[there] = extended(f, &s->paths[here], &f->ports[n.port]);
+        if (router != ORR__NOBODY)
+            s->found_first[router] = ORR__NOBODY;
+        if ((f->nodes[there].kind != ORR__HOST || f->config.forward_hosts) &&
+            !orr_heap_push(&s->heap, distance, there))
+            return false;
+    }
+    if (distance != s->distance[there])
+        return true;
+    if (s->hops[there] < s->hops[here] + 1)
+        s->hops[there] = s->hops[here] + 1;
+    if (s->hops[there] > s->r->longest)
+        s->r->longest = s->hops[there];
+    return router == ORR__NOBODY || note_candidate(s, router, f->ports[n.port].peer);
+}
+
+static bool search_by_cost(search *s, uint32_t root)
+{
+    orr_heap_entry next;
+    begin_at(s, root);
+    s->hops[root] = 0;
+    if (!orr_heap_push(&s->heap, 0, root))
+        return false;
+    while (orr_heap_pop(&s->heap, &next)) {
+        const uint32_t here = next.value;
+        if (next.key != s->distance[here])
+            continue;
+        for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++)
+            if (!reach(s, here, s->neighbours[i]))
+                return false;
+    }
+    return true;
+}
+
+static bool search_by_breadth(search *s, uint32_t root)
+{
+    const orr__fabric *f = s->f;
+    size_t head = 0, tail = 0;
+    begin_at(s, root);
     s->waiting[tail++] = root;
     while (head < tail) {
         const uint32_t here = s->waiting[head++];
@@ -267,7 +320,7 @@ static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
 static bool fill_column(search *s, uint32_t column, uint32_t root)
 {
     orr__routes_table *r = s->r;
-    if (!search_from(s, root))
+    if (!(s->has_costs ? search_by_cost(s, root) : search_by_breadth(s, root)))
         return false;
     for (uint32_t n = 0; n < s->f->node_count; n++) {
         const uint32_t router = r->router_of[n];
@@ -305,11 +358,12 @@ static bool make_search(search *s)
     s->distance = orr_alloc(nodes, sizeof *s->distance);
     s->waiting = orr_alloc(nodes, sizeof *s->waiting);
     s->paths = orr_alloc(nodes, sizeof *s->paths);
+    s->hops = orr_alloc(nodes, sizeof *s->hops);
     s->r->column_of = orr_alloc(nodes, sizeof *s->r->column_of);
     s->r->root_port = orr_alloc(nodes, sizeof *s->r->root_port);
     s->r->router_of = orr_alloc(nodes, sizeof *s->r->router_of);
-    return s->first && s->neighbours && s->distance && s->waiting && s->paths && s->r->column_of &&
-           s->r->root_port && s->r->router_of;
+    return s->first && s->neighbours && s->distance && s->waiting && s->paths && s->hops &&
+           s->r->column_of && s->r->root_port && s->r->router_of;
 }
 
 static bool make_table(search *s)
@@ -336,6 +390,8 @@ static void drop_search(search *s)
     orr_free(s->found_next);
     orr_free(s->found_first);
     orr_free(s->found_last);
+    orr_free(s->hops);
+    orr_heap_fini(&s->heap);
 }
 
 orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err)
