@@ -182,9 +182,18 @@ static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t coun
         }
 }
 
-/* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5). */
+/* Who asks for the longest way of all. */
+static bool wants_longest(const orr__fabric *f)
+{
+    return f->config.is_compat || f->config.global_t || f->config.control == ORR__CONTROL_PINT;
+}
+
+/* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5); in a large network only if
+ * flows go by it. */
 static bool measure_paths(orr__fabric *f)
 {
+    if (!orr__fabric_knows_paths(f) && !wants_longest(f))
+        return true;
     uint32_t *hosts = orr_alloc(f->node_count, sizeof *hosts);
     uint32_t *first = orr_alloc(f->node_count, sizeof *first);
     uint8_t *seen = orr_alloc(f->node_count, 1);
@@ -260,6 +269,8 @@ static orr_code build(orr__fabric *f,
                       const orr__fabric_paths *paths,
                       orr_error *err)
 {
+    enum { MOST_PAIRS = 1 << 28 };
+    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
     if (!orr__wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
         return orr_no_memory(err);
     place_ports(f, c);
@@ -270,6 +281,11 @@ static orr_code build(orr__fabric *f,
     if (code)
         return code;
     orr__switch_set_up(f, first_nic_rate(f));
+    if (wants_longest(f) && orr__fabric_pairs(f) > MOST_PAIRS)
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "GLOBAL_T, --compat and HPCC-PINT ask for the longest way of all pairs; this "
+            "network has too many: take GLOBAL_T 0");
     if (!measure_paths(f))
         return orr_no_memory(err);
     f->control = control_of(f->config.control);

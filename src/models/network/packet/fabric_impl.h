@@ -420,7 +420,11 @@ uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame
 uint32_t orr__fabric_nic_towards(
     const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
 bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out);
-uint32_t orr__fabric_longest(const orr__fabric *f); /* the most switches on a way */
+uint32_t orr__fabric_longest(const orr__fabric *f); /* the most links on a way */
+/* Paths of all pairs stand in a table; else they are found one by one, which takes longer. */
+bool orr__fabric_knows_paths(const orr__fabric *f);
+uint64_t orr__fabric_pairs(
+    const orr__fabric *f); /* places to go to times places that choose ways */
 
 static inline uint64_t orr__path_rtt(const orr__path *p)
 {
