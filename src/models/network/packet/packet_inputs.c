@@ -155,6 +155,30 @@ static void use_samples(orr__packet_config *c)
     c->fct_out[0] = c->pfc_out[0] = 0;
 }
 
+/* Without a configuration a buffer is at least twice what its ports set aside (7.1), as far as 32 bits count. */
+static orr_code fit_buffer(orr__packet_inputs *in, orr_error *err)
+{
+    enum { MOST_MIB = 4095, RESERVE = 4096 };
+    const orr__cabling *c = &in->cabling;
+    double most = 0, *bytes = orr_alloc(c->nodes, sizeof *bytes);
+    if (!bytes)
+        return orr_no_memory(err);
+    for (size_t i = 0; i < 2 * c->cable_count; i++) {
+        const orr__cable *l = &c->cables[i / 2];
+        const uint32_t node = i % 2 ? l->b : l->a;
+        const double on_wire = (double)l->rate / 8 * ((double)l->delay_ps / 1e12);
+        bytes[node] += on_wire * (double)in->config.headroom_factor + RESERVE;
+        if (c->kinds[node] != ORR__HOST && bytes[node] > most)
+            most = bytes[node];
+    }
+    orr_free(bytes);
+    const uint64_t mib =
+        most * 2 < MOST_MIB * 1048576.0 ? (uint64_t)(most * 2 / 1048576) + 1 : MOST_MIB;
+    if (in->config.buffer_mib < mib)
+        in->config.buffer_mib = mib;
+    return ORR_OK;
+}
+
 static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
 {
     const char *path;
@@ -243,6 +267,8 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         use_samples(&in->config);
     if (!code)
         code = read_links(in, given, &topology, err);
+    if (!code && !given->config)
+        code = fit_buffer(in, err);
     if (!code && given->is_compat)
         code = orr__cabling_check_ports(&in->cabling, COMPAT_PORTS, topology, err);
     if (!code)
