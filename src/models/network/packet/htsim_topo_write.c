@@ -18,7 +18,7 @@ typedef struct shape {
     uint8_t *tier;       /* by node; hosts NO_TIER */
     uint32_t *up, *down; /* cables, by node */
     uint32_t *pod;       /* by node: a switch that stands for its pod, then the pod's number */
-    uint32_t *group;     /* by node, of aggs and cores */
+    uint32_t *group;     /* by node: of hosts their switch; of aggs and cores their group */
     orr_map *pairs;      /* of two switches: cables between them */
     uint64_t switches[TIERS], radix_down[TIERS], radix_up[TIERS], bundle[TIERS];
     uint64_t rate[TIERS], delay_ps[TIERS]; /* of the cables below a tier */
@@ -90,6 +90,8 @@ static void take_cable(shape *s, const orr__cable *l)
         refuse(s, "links of one tier differ, or lose packets");
     s->up[low]++;
     s->down[high]++;
+    if (k == 0)
+        s->group[low] = high;
 }
 
 static void take_radixes(shape *s)
@@ -164,17 +166,10 @@ static void check_pods(shape *s)
     const orr__cabling *c = s->c;
     uint32_t last_tor = UINT32_MAX, last_pod = UINT32_MAX;
     const uint64_t aggs = s->radix_up[0] / s->bundle[1], tors = s->radix_down[1] / s->bundle[1];
-    uint64_t seen = 0;
-    for (size_t i = 0; i < c->cable_count && !s->odd; i++) {
-        const orr__cable *l = &c->cables[i];
-        if (!is_host(s, l->a) && !is_host(s, l->b))
-            continue;
-        const uint32_t host = is_host(s, l->a) ? l->a : l->b, tor = host == l->a ? l->b : l->a;
-        if (host != seen++)
-            refuse(s, "its hosts do not come in the order of their numbers");
+    for (uint32_t host = 0; host < c->hosts && !s->odd; host++) {
+        const uint32_t tor = s->group[host], pod = root_of(s->pod, tor);
         if ((tor != last_tor) != (host % s->radix_down[0] == 0))
             refuse(s, "its hosts are not numbered along its switches");
-        const uint32_t pod = root_of(s->pod, tor);
         if ((pod != last_pod) != (host % (s->radix_down[0] * tors) == 0))
             refuse(s, "its hosts are not numbered along its pods");
         s->pods += pod != last_pod;
