@@ -392,7 +392,7 @@ static orr_code gen_run(cli_context *c, orr_error *err)
     return gen_make(c, p, cli_text(c, "output"), err);
 }
 
-static const cli_command *const deeper[] = {&cli_cmd_gen_goal, NULL};
+static const cli_command *const deeper[] = {&cli_cmd_gen_goal, &cli_cmd_gen_topology, NULL};
 
 const cli_command cli_cmd_gen = {
     .name = "gen",
@@ -400,11 +400,13 @@ const cli_command cli_cmd_gen = {
     .description =
         "A pattern is a small graph of operations: one compute node, one all-reduce, a training step. "
         "Every rank gets its trace; without -o the files are called PATTERN.0.et, PATTERN.1.et and so on. "
-        "GOAL schedules of communication patterns are a command of their own: orrery gen goal.",
+        "GOAL schedules of communication patterns are a command of their own: orrery gen goal; so are "
+        "networks: orrery gen topology.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .see_also = "orrery-check(1), orrery-gen-goal(1), orrery-info(1), orrery-view(1)",
+    .see_also =
+        "orrery-check(1), orrery-gen-goal(1), orrery-gen-topology(1), orrery-info(1), orrery-view(1)",
     .deeper = deeper,
     .run = gen_run,
 };

@@ -6,6 +6,7 @@
 
 #include <orrery/goal_traces.h>
 #include <orrery/sim.h>
+#include <orrery/topology.h>
 #include <orrery/view.h>
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 static const cli_option options[] = {
     {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
     {"topology", 't', "FILE",
-     "network file of ASTRA-sim, or links one by one (YAML, JSON); packet: config.txt"},
+     "network file of ASTRA-sim, or a topology (YAML, ns-3, SimAI, htsim); packet: config.txt, too"},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
     {"network", 'n', "unaware|aware|graph|packet|loggops",
@@ -29,7 +30,8 @@ static const cli_option options[] = {
     {"series-what", 0, "LIST", "of what: flows,queues,links; else all three"},
     {"series-watch", 0, "LIST", "these for certain: ports as 8.3, flows as 0-5; and the busiest"},
     {"logical", 0, "FILE", "packet: dimensions of the ranks (JSON); else all hosts in one"},
-    {"flows", 0, "FILE", "packet: run the flows of this file, or of the configuration, not traces",
+    {"flows", 0, "FILE",
+     "packet: run the flows of this file (ns-3, htsim's .cm), or of the configuration, not traces",
      .implied = ""},
     {"loggops", 0, "PARAMETERS",
      "default, ai, hpc, or L=2500,o=1500,g=1000,G=6,O=0,S=65535 (ns, bytes)"},
@@ -325,20 +327,25 @@ static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
 
 static orr_code run_flows(cli_context *c, orr_error *err)
 {
-    const char *flows = cli_text(c, "flows");
+    const char *flows = cli_text(c, "flows"), *topology = cli_text(c, "topology");
+    const bool has_links = orr_topology_is_one(topology);
+    const bool is_bare = *flows == 0 && c->arg_count == 1; /* "--flows FILE" */
     char keys[CLI_KEYS_ROOM];
     const orr_code code = cli_packet_keys(c, keys, err);
     const orr_packet_options opt = {
         .keys = keys,
-        .config = cli_text(c, "topology"),
-        .flows = *flows ? flows : NULL,
+        .config = has_links ? cli_text(c, "packet-config") : topology,
+        .topology = has_links ? topology : NULL,
+        .flows = is_bare  ? c->args[0]
+                 : *flows ? flows
+                          : NULL,
         .is_compat = cli_given(c, "compat"),
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
     if (code)
         return code;
-    if (c->arg_count)
+    if (c->arg_count && !is_bare)
         return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
                         c->args[0]);
     return cli_run_flows(c, &opt, cli_flag(c, "json"), err);

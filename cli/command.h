@@ -17,6 +17,7 @@ extern const cli_command cli_cmd_feed;
 extern const cli_command cli_cmd_gemm;
 extern const cli_command cli_cmd_gen;
 extern const cli_command cli_cmd_gen_goal;
+extern const cli_command cli_cmd_gen_topology;
 extern const cli_command cli_cmd_help;
 extern const cli_command cli_cmd_info;
 extern const cli_command cli_cmd_link;

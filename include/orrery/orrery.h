@@ -41,6 +41,7 @@
 #include <orrery/stall.h>
 #include <orrery/systolic.h>
 #include <orrery/timeline.h>
+#include <orrery/topology.h>
 #include <orrery/trace.h>
 #include <orrery/types.h>
 #include <orrery/units.h>

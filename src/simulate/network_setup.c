@@ -10,6 +10,7 @@
 #include "../models/network/graph/graph_network.h"
 #include "../models/network/packet/packet_network.h"
 #include "../models/network/packet/packet_run.h"
+#include "../models/network/packet/topology_kinds.h"
 #include "run_report.h"
 
 #include <orrery/units.h>
@@ -30,8 +31,6 @@ const orr_net_ops *orr_net_find(const char *name)
     return NULL;
 }
 
-/* ---- the file ---- */
-
 /* ---- the packet network's files ---- */
 
 static bool is_packet(const orr_sim *s)
@@ -39,19 +38,16 @@ static bool is_packet(const orr_sim *s)
     return !s->opt.custom_network && s->opt.fidelity && strcmp(s->opt.fidelity, "packet") == 0;
 }
 
-/* A file of ours has links in YAML or JSON; any other is the configuration of the old program. */
-static bool has_ending(const char *path, const char *ending)
+/* What kind of file the network is; only packets can do with config.txt, and the old program has nothing else. */
+static orr_code find_kind(const orr_sim *s, orr__topology_kind *out, orr_error *err)
 {
-    const size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcmp(path + n - m, ending) == 0;
-}
-
-static bool is_links(const orr_sim *s)
-{
-    const char *path = s->opt.network;
-    if (s->opt.network_text || !path)
-        return true;
-    return has_ending(path, ".yml") || has_ending(path, ".yaml") || has_ending(path, ".json");
+    *out = ORR__KIND_YAML;
+    if (!is_packet(s) || s->opt.network_text || !s->opt.network)
+        return ORR_OK;
+    const orr_code code = orr__topology_kind_at(s->opt.network, out, err);
+    if (s->opt.is_compat && *out != ORR__KIND_YAML)
+        *out = ORR__KIND_CONFIG;
+    return code;
 }
 
 /* Rank r is node r, so the first nodes must be hosts. */
@@ -66,9 +62,10 @@ static orr_code check_hosts(const orr_sim *s, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code read_packet_files(orr_sim *s, orr_error *err)
+static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
 {
-    const orr__packet_given given = {.config = s->topology ? s->opt.packet : s->opt.network,
+    const orr__packet_given given = {.config = is_config ? s->opt.network : s->opt.packet,
+                                     .topology = is_config || s->topology ? NULL : s->opt.network,
                                      .links = s->topology,
                                      .keys = s->opt.packet_keys,
                                      .is_compat = s->opt.is_compat || s->opt.packet_compat};
@@ -101,7 +98,7 @@ static orr_code read_file(orr_sim *s, orr_error *err)
         return code;
     const orr_span bytes = orr_input_bytes(in);
     if (!s->opt.is_compat)
-        code = orr__topology_parse(bytes, path, ORR__MOST_LINKS, &s->topology, err);
+        code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &s->topology, err);
     if (!code && !s->topology)
         code = orr__parse_network(bytes, path, c, err);
     if (!code && s->topology) {
@@ -162,14 +159,13 @@ static orr_code apply_change(orr_sim *s, orr_error *err)
 static orr_code choose_model(orr_sim *s, orr_error *err)
 {
     const char *name = s->opt.fidelity ? s->opt.fidelity : s->topology ? "graph" : "unaware";
-    const bool takes_links = is_packet(s);
     s->net_ops = s->opt.custom_network ? s->opt.custom_network : orr_net_find(name);
     if (!s->net_ops)
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no network model \"%s\"", name);
-    if (s->topology && !s->opt.custom_network && s->net_ops != &orr__net_graph && !takes_links)
-        return orr_fail(err, ORR_EINPUT, &s->net_config.where,
-                        "a link-level topology runs on the network models graph and packet, not %s",
-                        name);
+    if (s->topology && s->net_ops == &orr__net_aware)
+        s->net_ops = &orr__net_graph; /* the same rules, over any links */
+    if (s->topology && s->net_ops == &orr__net_unaware)
+        s->net_ops = &orr__net_unaware_graph;
     return ORR_OK;
 }
 
@@ -179,7 +175,9 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     if (c->change_count && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same times, and single links can differ */
-    if (s->net_ops != &orr__net_graph && !(s->net_ops == &orr__net_packet && !s->packet))
+    const bool has_links = s->net_ops == &orr__net_graph || s->net_ops == &orr__net_unaware_graph ||
+                           (s->net_ops == &orr__net_packet && !s->packet);
+    if (!has_links)
         return c->change_count == 0
                    ? ORR_OK
                    : orr_fail(err, ORR_EINPUT, &c->changes[0].where,
@@ -201,11 +199,14 @@ static void join_clock(orr_sim *s)
 
 orr_code orr__network_setup(orr_sim *s, orr_error *err)
 {
-    orr_code code = ORR_OK;
-    if (!is_packet(s) || is_links(s))
-        code = read_file(s, err);
+    orr__topology_kind kind;
+    orr_code code = find_kind(s, &kind, err);
+    if (code)
+        return code;
+    if (kind == ORR__KIND_NS3 || kind == ORR__KIND_CONFIG)
+        code = read_packet_files(s, kind == ORR__KIND_CONFIG, err);
     else
-        code = read_packet_files(s, err);
+        code = read_file(s, err);
     if (!code)
         code = count_ranks(s, err);
     if (!code)
@@ -217,7 +218,7 @@ orr_code orr__network_setup(orr_sim *s, orr_error *err)
     if (!code)
         code = change_links(s, err);
     if (!code && is_packet(s) && !s->packet)
-        code = read_packet_files(s, err);
+        code = read_packet_files(s, false, err);
     if (!code && s->packet)
         code = check_hosts(s, err);
     if (code)

@@ -12,6 +12,6 @@ orrery -q run --flows=flow.txt -t config.txt --compat ns3 --json
 cat fct.txt
 echo COLOUR red >>config.txt
 AstraSimNetwork --network-configuration=config.txt | head -n 1
-orrery run --flows -t config.txt extra 2>&1
+orrery run --flows=flow.txt -t config.txt extra 2>&1
 orrery run --flows -t nothing.txt 2>&1
 echo "status $?"

@@ -178,7 +178,7 @@ TEST(test_topology_file__rails)
     CHECK_EQ_U(hops(t, 0, 4), 2); /* the rail */
     CHECK_EQ_U(hops(t, 0, 5), 4); /* both */
     CHECK(t->ranks_forward);
-    CHECK(t->links[0].speed == 450 && t->links[2].speed == 50);
+    CHECK(t->links[0].speed == 450 && t->links[32].speed == 50);
     orr__topology_destroy(t);
 }
 
@@ -287,7 +287,8 @@ TEST(test_topology_file__errors_name_the_place)
 TEST(test_topology_file__errors_of_shapes_name_the_place)
 {
     refuse("generate: {}\n", "net.yml:1:11: the key \"type\" is missing");
-    refuse("generate: {type: cube}\n", "type: \"cube\" is not leaf-spine or fat-tree or torus");
+    refuse("generate: {type: cube}\n",
+           "type: \"cube\" is not switch or leaf-spine or fat-tree or torus");
     refuse("ranks: 2\ngenerate: {type: torus}\n", "which makes the ranks");
     refuse("generate: {type: torus, size: [4]}\n", "torus: the key \"bandwidth\" is missing");
     refuse("generate: {type: torus, size: 4, bandwidth: 1GB/s}\n",

@@ -30,6 +30,8 @@ void orr__topology_destroy(orr__topology *t)
     orr_intern_destroy(t->switches);
     orr_intern_destroy(t->rank_names);
     orr_free(t->links);
+    orr_free(t->is_nvswitch);
+    orr_free(t->description);
     orr_free(t);
 }
 
@@ -51,6 +53,24 @@ orr_code orr__topology_add_switch(orr__topology *t,
     if (device_out)
         *device_out = t->ranks + number;
     return ORR_OK;
+}
+
+orr_code orr__topology_mark_nvswitch(orr__topology *t, uint32_t device, orr_error *err)
+{
+    const uint32_t number = device - t->ranks;
+    const size_t before = t->nv_room;
+    if (!orr_grow(&t->is_nvswitch, &t->nv_room, (size_t)number + 1))
+        return orr_no_memory(err);
+    for (size_t i = before; i < t->nv_room; i++)
+        t->is_nvswitch[i] = false;
+    t->is_nvswitch[number] = true;
+    return ORR_OK;
+}
+
+bool orr__topology_is_nvswitch(const orr__topology *t, uint32_t device)
+{
+    return device >= t->ranks && device - t->ranks < t->nv_room &&
+           t->is_nvswitch[device - t->ranks];
 }
 
 orr_code orr__topology_add_link(orr__topology *t, const orr__wire *link, orr_error *err)

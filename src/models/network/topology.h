@@ -29,6 +29,7 @@ typedef enum orr__routing {
 typedef struct orr__wire {
     double speed, latency; /* bytes a ns, ns */
     uint32_t from, to;
+    double error;   /* probability that a packet is lost; only packets are */
     uint32_t cost;  /* the way with the smallest sum is the shortest */
     bool is_failed; /* nothing can pass */
 } orr__wire;
@@ -43,6 +44,11 @@ typedef struct orr__topology {
     bool ranks_forward; /* a way may lead through ranks */
     uint32_t dims;      /* as collectives see the ranks */
     uint32_t npus[ORR_NET_DIMS];
+    char *description; /* the file itself, when it is short and generates; NULL otherwise */
+    size_t description_len;
+    bool *is_nvswitch; /* by number of the switch, as far as nv_room goes */
+    size_t nv_room;
+    uint32_t gpus_per_server; /* ranks that share an NVSwitch, in turn; 0: not known */
 } orr__topology;
 
 orr_code orr__topology_create(orr__topology **out, orr_error *err) ORR_MUST_CHECK;
@@ -57,6 +63,11 @@ orr_code orr__topology_add_switch(orr__topology *t,
 orr_code orr__topology_add_link(orr__topology *t,
                                 const orr__wire *link,
                                 orr_error *err) ORR_MUST_CHECK;
+/* A switch inside a server: SimAI's files tell them apart from others. */
+orr_code orr__topology_mark_nvswitch(orr__topology *t,
+                                     uint32_t device,
+                                     orr_error *err) ORR_MUST_CHECK;
+bool orr__topology_is_nvswitch(const orr__topology *t, uint32_t device);
 /* There and back. */
 orr_code orr__topology_add_cable(orr__topology *t,
                                  const orr__wire *link,

@@ -152,11 +152,12 @@ static orr_code take_link(orr__topology *t,
                           const orr__link_defaults *otherwise,
                           orr_error *err)
 {
-    static const char *const keys[] = {"from",    "to",    "bandwidth", "latency",
-                                       "one_way", "count", "cost",      NULL};
+    static const char *const keys[] = {"from",  "to",   "bandwidth", "latency", "one_way",
+                                       "count", "cost", "loss",      NULL};
     orr__devices from = {0}, to = {0};
     orr__link_defaults speed;
     uint64_t count = 1, cost = 1;
+    double loss = 0;
     bool is_one_way = false;
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
@@ -171,8 +172,11 @@ static orr_code take_link(orr__topology *t,
         code = orr_yaml_take_u64(map, "count", 1, 4096, &count, err);
     if (!code)
         code = orr_yaml_take_u64(map, "cost", 1, ORR__MOST_COST, &cost, err);
+    if (!code)
+        code = orr_yaml_take_number(map, "loss", 0, 1, &loss, err);
     if (!code) {
-        orr__wire like = {.speed = speed.speed, .latency = speed.latency, .cost = (uint32_t)cost};
+        orr__wire like = {
+            .speed = speed.speed, .latency = speed.latency, .cost = (uint32_t)cost, .error = loss};
         code = add_between(t, &from, &to, &like, count, is_one_way, err);
     }
     if (code == ORR_EINPUT && err && !err->where.line)
@@ -300,6 +304,23 @@ static bool is_link_level(orr_yaml_value root)
             orr_yaml_find(root, "format", &v));
 }
 
+/* So that it can be written again in as few words. */
+static orr_code keep_description(orr__topology *t,
+                                 orr_yaml_value root,
+                                 orr_span bytes,
+                                 orr_error *err)
+{
+    enum { MOST = 4096 };
+    orr_yaml_value v;
+    if (bytes.len > MOST || !orr_yaml_find(root, "generate", &v))
+        return ORR_OK;
+    if (!(t->description = orr_alloc(bytes.len, 1)))
+        return orr_no_memory(err);
+    memcpy(t->description, bytes.ptr, bytes.len);
+    t->description_len = bytes.len;
+    return ORR_OK;
+}
+
 orr_code orr__topology_parse(
     orr_span bytes, const char *path, size_t most_links, orr__topology **out, orr_error *err)
 {
@@ -311,6 +332,8 @@ orr_code orr__topology_parse(
     if (is_link_level(orr_yaml_root(y)) && !(code = orr__topology_create(out, err))) {
         (*out)->most_links = most_links;
         code = take_topology(*out, orr_yaml_root(y), err);
+        if (!code)
+            code = keep_description(*out, orr_yaml_root(y), bytes, err);
     }
     orr_yaml_close(y);
     if (code) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_shapes.c - well-known networks from a few numbers: leaf-spine, fat-tree, torus, dragonfly, rails.
+/* topology_shapes.c - well-known networks from a few numbers: one switch, leaf-spine, fat-tree, torus,
+ * dragonfly, servers with fast links inside, rails.
  *
  * Each shape is a function that reads its own keys and adds switches and cables; docs/format/topology.md draws
  * them.  To add one: a function, its keys, a row in `shapes`, a section there, a test with its counts. */
@@ -101,11 +102,44 @@ static void cable(
         b->code = orr__topology_add_cable(b->t, &link, b->err);
 }
 
+/* ---- switch: all ranks on one ---- */
+
+static const char *const switch_keys[] = {"type", "ranks", "bandwidth", "latency", NULL};
+
+static void make_switch(builder *b)
+{
+    const uint64_t ranks = need(b, "ranks", 2, ORR__MOST_RANKS);
+    const orr__link_defaults speed = speed_of(b, NULL, b->otherwise);
+    set_ranks(b, ranks);
+    const uint32_t hub = add_switches(b, "switch", 1);
+    for (uint64_t r = 0; r < ranks && !b->code; r++)
+        cable(b, r, hub, &speed, 1);
+}
+
 /* ---- leaf-spine: ranks on leaves, each leaf on each spine ---- */
 
 static const char *const leaf_spine_keys[] = {
-    "type",      "ranks",   "ranks_per_leaf",  "spines",        "links_per_spine",
-    "bandwidth", "latency", "spine_bandwidth", "spine_latency", NULL};
+    "type",      "ranks",   "ranks_per_leaf", "spines",          "links_per_spine",
+    "bandwidth", "latency", "spine_latency",  "spine_bandwidth", "oversubscription",
+    NULL};
+
+/* What enters a full leaf from its ranks, against what may leave it to the spines: instead of a speed up there. */
+static orr__link_defaults oversubscribed(builder *b,
+                                         uint64_t down_links,
+                                         uint64_t up_links,
+                                         const orr__link_defaults *down)
+{
+    orr__link_defaults up = speed_of(b, "spine", down);
+    orr_yaml_value v;
+    double ratio = 0;
+    if (!b->code)
+        b->code = orr_yaml_take_number(b->map, "oversubscription", 0.001, 1000, &ratio, b->err);
+    if (ratio > 0 && orr_yaml_find(b->map, "spine_bandwidth", &v))
+        refuse(b, "oversubscription and spine_bandwidth: one follows from the other");
+    if (ratio > 0)
+        up.speed = down->speed * (double)down_links / ((double)up_links * ratio);
+    return up;
+}
 
 static void make_leaf_spine(builder *b)
 {
@@ -115,7 +149,7 @@ static void make_leaf_spine(builder *b)
     const uint64_t spines = need(b, "spines", 1, MOST_PORTS);
     take(b, "links_per_spine", 1, MOST_PORTS, &links);
     const orr__link_defaults down = speed_of(b, NULL, b->otherwise);
-    const orr__link_defaults up = speed_of(b, "spine", &down);
+    const orr__link_defaults up = oversubscribed(b, per_leaf, spines * links, &down);
     set_ranks(b, ranks);
     const uint64_t leaves = (ranks + per_leaf - 1) / per_leaf;
     const uint32_t leaf = add_switches(b, "leaf", leaves);
@@ -262,31 +296,69 @@ static void make_dragonfly(builder *b)
     add_global_links(b, groups, routers, global, router, &between);
 }
 
-/* ---- rails: domains with fast links inside, and a switch for the n-th ranks of many domains ---- */
+/* ---- servers: domains with fast links inside, and a network of leaves and spines between them ---- */
 
-static const char *const rails_keys[] = {"type",
-                                         "domains",
-                                         "ranks_per_domain",
-                                         "domains_per_leaf",
-                                         "spines",
-                                         "cross_rail",
-                                         "bandwidth",
-                                         "latency",
-                                         "nvlink_bandwidth",
-                                         "nvlink_latency",
-                                         "spine_bandwidth",
-                                         "spine_latency",
-                                         NULL};
+#define DOMAIN_KEYS                                                                              \
+    "type", "domains", "ranks_per_domain", "domains_per_leaf", "spines", "bandwidth", "latency", \
+        "nvlink_bandwidth", "nvlink_latency", "spine_bandwidth", "spine_latency"
+
+static const char *const servers_keys[] = {DOMAIN_KEYS, "oversubscription", NULL};
+
+/* A fast switch a domain, with its ranks on it.  Links between domains cost twice as much as these, else a switch that
+ * two ranks of a domain share would be as near as their own. */
+static void add_domains(builder *b,
+                        uint64_t domains,
+                        uint64_t each,
+                        const orr__link_defaults *speed)
+{
+    const uint32_t inner = add_switches(b, "nvswitch", domains);
+    for (uint64_t i = 0; i < domains && !b->code; i++)
+        b->code = orr__topology_mark_nvswitch(b->t, inner + (uint32_t)i, b->err);
+    for (uint64_t r = 0; r < domains * each && !b->code; r++)
+        cable(b, r, inner + r / each, speed, 1);
+    b->t->gpus_per_server = (uint32_t)each;
+}
+
+static void make_servers(builder *b)
+{
+    const uint64_t domains = need(b, "domains", 1, ORR__MOST_RANKS);
+    const uint64_t each = need(b, "ranks_per_domain", 1, MOST_PORTS);
+    uint64_t per_leaf = domains, spines = 0;
+    take(b, "domains_per_leaf", 1, ORR__MOST_RANKS, &per_leaf);
+    take(b, "spines", 0, MOST_PORTS, &spines);
+    const orr__link_defaults speed = speed_of(b, NULL, b->otherwise);
+    const orr__link_defaults inside = speed_of(b, "nvlink", &speed);
+    const orr__link_defaults up = oversubscribed(b, per_leaf * each, spines ? spines : 1, &speed);
+    const uint64_t leaves = (domains + per_leaf - 1) / per_leaf;
+    if (spines == 0 && leaves > 1)
+        refuse(b, "spines: leaves meet through spines only");
+    set_ranks(b, domains * each);
+    if (b->code)
+        return;
+    b->t->ranks_forward = false;
+    add_domains(b, domains, each, &inside);
+    const uint32_t leaf = add_switches(b, "leaf", leaves);
+    const uint32_t spine = add_switches(b, "spine", spines);
+    for (uint64_t r = 0; r < b->t->ranks && !b->code; r++)
+        cable(b, r, leaf + r / each / per_leaf, &speed, 2);
+    for (uint64_t i = 0; i < leaves * spines && !b->code; i++)
+        cable(b, leaf + i / spines, spine + i % spines, &up, 2);
+}
+
+/* ---- rails: such domains, and a switch for the n-th ranks of many of them ---- */
+
+static const char *const rails_keys[] = {DOMAIN_KEYS, "rails", "cross_rail", NULL};
 
 static void make_rails(builder *b)
 {
     static const char *const ways[] = {"nvlink", "spine", NULL};
     const uint64_t domains = need(b, "domains", 1, ORR__MOST_RANKS);
-    const uint64_t rails = need(b, "ranks_per_domain", 1, MOST_PORTS);
-    uint64_t per_leaf = domains, spines = 0;
+    const uint64_t each = need(b, "ranks_per_domain", 1, MOST_PORTS);
+    uint64_t per_leaf = domains, spines = 0, rails = each;
     unsigned way = 0;
     take(b, "domains_per_leaf", 1, ORR__MOST_RANKS, &per_leaf);
     take(b, "spines", 0, MOST_PORTS, &spines);
+    take(b, "rails", 1, each, &rails);
     if (!b->code)
         b->code = orr_yaml_take_word(b->map, "cross_rail", ways, &way, b->err);
     const orr__link_defaults speed = speed_of(b, NULL, b->otherwise);
@@ -295,18 +367,18 @@ static void make_rails(builder *b)
     const uint64_t pods = (domains + per_leaf - 1) / per_leaf;
     if (spines == 0 && (pods > 1 || way == 1))
         refuse(b, "spines: without spines there is one leaf a rail, and rails meet through nvlink");
-    set_ranks(b, domains * rails);
+    if (each % rails)
+        refuse(b, "rails: the ranks of a domain must be a multiple of them");
+    set_ranks(b, domains * each);
     if (b->code)
         return;
     b->t->ranks_forward = way == 0;
-    const uint32_t inner = add_switches(b, "nvswitch", domains);
+    add_domains(b, domains, each, &inside);
     const uint32_t leaf = add_grid(b, "rail", rails, pods);
     const uint32_t spine = add_switches(b, "spine", spines);
-    for (uint64_t r = 0; r < b->t->ranks && !b->code; r++) {
-        cable(b, r, inner + r / rails, &inside, 1);
-        cable(b, r, leaf + r % rails * pods + r / rails / per_leaf, &speed, 1);
-    }
-    /* Twice the cost: through a neighbour's rail is as many hops, and what cross_rail nvlink asks for. */
+    for (uint64_t r = 0; r < b->t->ranks && !b->code; r++)
+        cable(b, r, leaf + r % each % rails * pods + r / each / per_leaf, &speed, 2);
+    /* So a way through a neighbour and its rail, 1 + 1 + 2 + 2, is shorter than one over spines, 2 + 2 + 2 + 2. */
     for (uint64_t i = 0; i < rails * pods * spines && !b->code; i++)
         cable(b, leaf + i / spines, spine + i % spines, &up, 2);
 }
@@ -318,10 +390,12 @@ static const struct {
     const char *const *keys;
     void (*make)(builder *b);
 } shapes[] = {
+    {"switch", switch_keys, make_switch},
     {"leaf-spine", leaf_spine_keys, make_leaf_spine},
     {"fat-tree", fat_tree_keys, make_fat_tree},
     {"torus", torus_keys, make_torus},
     {"dragonfly", dragonfly_keys, make_dragonfly},
+    {"servers", servers_keys, make_servers},
     {"rails", rails_keys, make_rails},
 };
 

@@ -6,5 +6,6 @@
 #include <orrery/network.h>
 
 extern const orr_net_ops orr__net_graph;
+extern const orr_net_ops orr__net_unaware_graph; /* no message delays another */
 
 #endif

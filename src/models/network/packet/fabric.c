@@ -79,6 +79,7 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .nic = ORR__NOBODY,
                                   .is_switch = c->kinds[node] != ORR__HOST,
                                   .error = l->error,
+                                  .cost = l->cost ? l->cost : 1,
                                   .number = ++f->nodes[node].port_count};
         f->nic_count += !f->ports[i].is_switch;
     }
@@ -209,9 +210,18 @@ static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t coun
         }
 }
 
-/* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5). */
+/* Who asks for the longest way of all. */
+static bool wants_longest(const orr__fabric *f)
+{
+    return f->config.is_compat || f->config.global_t || f->config.control == ORR__CONTROL_PINT;
+}
+
+/* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5); in a large network only if
+ * flows go by it. */
 static bool measure_paths(orr__fabric *f)
 {
+    if (!orr__fabric_knows_paths(f) && !wants_longest(f))
+        return true;
     uint32_t *hosts = orr_alloc(f->node_count, sizeof *hosts);
     uint32_t *first = orr_alloc(f->node_count, sizeof *first);
     uint8_t *seen = orr_alloc(f->node_count, 1);
@@ -287,6 +297,8 @@ static orr_code build(orr__fabric *f,
                       const orr__fabric_paths *paths,
                       orr_error *err)
 {
+    enum { MOST_PAIRS = 1 << 28 };
+    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
     if (!orr__wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
         return orr_no_memory(err);
     place_ports(f, c);
@@ -297,6 +309,11 @@ static orr_code build(orr__fabric *f,
     if (code)
         return code;
     orr__switch_set_up(f, first_nic_rate(f));
+    if (wants_longest(f) && orr__fabric_pairs(f) > MOST_PAIRS)
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "GLOBAL_T, --compat and HPCC-PINT ask for the longest way of all pairs; this "
+            "network has too many: take GLOBAL_T 0");
     if (!measure_paths(f))
         return orr_no_memory(err);
     f->control = control_of(&f->config);
@@ -458,26 +475,36 @@ orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_erro
 {
     if (l->count == 0)
         return ORR_OK;
-    f->list = l;
     f->list_order = orr_alloc(l->count, sizeof *f->list_order);
-    const uint32_t event = orr__wheel_new(&f->wheel, ORR__EV_LIST, 0);
-    if (!f->list_order || event == ORR__NO_EVENT)
+    if (!f->list_order)
         return orr_no_memory(err);
     for (size_t i = 0; i < l->count; i++)
-        f->list_order[i] = (uint32_t)i;
-    qsort_r(f->list_order, l->count, sizeof *f->list_order, by_start, l->lines);
+        if (l->lines[i].start_s >= 0)
+            f->list_order[f->list_count++] = (uint32_t)i;
+    if (f->list_count == 0)
+        return ORR_OK;
+    const uint32_t event = orr__wheel_new(&f->wheel, ORR__EV_LIST, 0);
+    if (event == ORR__NO_EVENT)
+        return orr_no_memory(err);
+    f->list = l;
+    qsort_r(f->list_order, f->list_count, sizeof *f->list_order, by_start, l->lines);
     f->list_base = f->line->order;
     f->line->order += l->count;
-    f->under_way = l->count; /* so that the run goes on until all are done */
+    f->under_way = f->list_count; /* so that the run goes on until all are done */
     await_list(f, event);
     return ORR_OK;
 }
 
 static void send_next_of_list(orr__fabric *f, uint32_t event)
 {
-    const orr__flow_line *l = &f->list->lines[f->list_order[f->list_at++]];
-    const orr__send_request r = {
-        .src = l->src, .dst = l->dst, .size = l->bytes, .port = l->port, .class = l->class};
+    const uint32_t number = f->list_order[f->list_at++];
+    const orr__flow_line *l = &f->list->lines[number];
+    const orr__send_request r = {.src = l->src,
+                                 .dst = l->dst,
+                                 .size = l->bytes,
+                                 .token = number,
+                                 .port = l->port,
+                                 .class = l->class};
     orr_error err;
     f->under_way--;
     f->own_line.now = f->now;
@@ -486,7 +513,7 @@ static void send_next_of_list(orr__fabric *f, uint32_t event)
         f->code = code;
         f->error = err;
         f->is_stopped = true;
-    } else if (f->list_at < f->list->count) {
+    } else if (f->list_at < f->list_count) {
         await_list(f, event);
     }
 }
@@ -567,7 +594,7 @@ static bool can_move(const orr__fabric *f)
 {
     if (f->planned)
         return true;
-    if (f->list && f->list_at < f->list->count)
+    if (f->list && f->list_at < f->list_count)
         return true;
     for (uint32_t i = 0; i < f->port_count; i++)
         if (f->ports[i].wire_count || f->ports[i].has_end)

@@ -133,6 +133,7 @@ typedef struct orr__port {
     double error;    /* of frames that arrive here; 0: none is lost */
     uint32_t loss;   /* which generator */
     uint32_t number; /* from 1, at its node */
+    uint32_t cost;   /* of the way over its cable */
     double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
@@ -278,8 +279,8 @@ struct orr__fabric {
     orr__series *series;   /* NULL: none is wanted */
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
-    uint32_t *list_order; /* by start time */
-    size_t list_at;
+    uint32_t *list_order; /* those with a start time, by it */
+    size_t list_at, list_count;
     uint64_t list_base; /* the order of its first flow */
     uint64_t under_way; /* flows */
     uint64_t stop_at;
@@ -470,7 +471,11 @@ uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame
 uint32_t orr__fabric_nic_towards(
     const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
 bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out);
-uint32_t orr__fabric_longest(const orr__fabric *f); /* the most switches on a way */
+uint32_t orr__fabric_longest(const orr__fabric *f); /* the most links on a way */
+/* Paths of all pairs stand in a table; else they are found one by one, which takes longer. */
+bool orr__fabric_knows_paths(const orr__fabric *f);
+uint64_t orr__fabric_pairs(
+    const orr__fabric *f); /* places to go to times places that choose ways */
 
 static inline uint64_t orr__path_rtt(const orr__path *p)
 {

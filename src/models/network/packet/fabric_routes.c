@@ -2,21 +2,31 @@
 /* fabric_routes.c - which port leads to a host, and how long the way is (packet-network.md 5).
  *
  *     columns: a switch with hosts that have no other link, or a host that is not like that
- *     table:   for each column, for each router: one port, or a list of equally good ones
+ *     cells:   for each column, for each router: one port, or a list of equally good ones
  *
- * A breadth-first search from each column; hosts at one switch share it, so that the table grows with switches
- * times switches and not with hosts.  Routers are the switches, and the hosts that have a choice.
+ * A search from each column, by breadth or, where links have costs, by their sums; hosts at one switch share it, so that
+ * the cells grow with switches times switches and not with hosts.  Routers are the switches, and the hosts that have a
+ * choice.  Lists that are alike, as those upwards in a tree are for every column, are kept once.
+ * A network with many cells makes its columns when a flow first needs them, and keeps no paths: their first ports are
+ * followed instead.  So what a network takes to be read grows with its links, and what it takes to run with who is sent to.
  * The order in which neighbours are visited is that of the candidates: by number of the port, or as the reference
  * has it, hosts ascending and then switches descending. */
 #include "fabric_impl.h"
+
+#include "../../../base/hash.h"
+#include "../../../base/heap.h"
 
 #include <string.h>
 
 #define IS_LIST 0x80000000u
 
+enum { MOST_CELLS = 1 << 20 }; /* that are all made at once */
+
 typedef struct neighbour {
     uint32_t node, port;
 } neighbour;
+
+typedef struct search search;
 
 struct orr__routes_table {
     uint32_t columns, routers;
@@ -24,16 +34,20 @@ struct orr__routes_table {
     uint32_t *
         root_port; /* by host: from the switch of its column to it; ORR__NOBODY: it is a column itself */
     uint32_t *router_of; /* by node; ORR__NOBODY: it has one link only, to a switch */
-    uint32_t *table;     /* [column][router] */
-    orr__path *paths;    /* the same; bandwidth 0: there is no way */
-    uint32_t *lists;     /* a count, then ports */
+    uint32_t **cells;    /* by column: by router; NULL: not made yet */
+    orr__path *
+        *paths; /* the same; bandwidth 0: there is no way.  NULL when columns are made one by one */
+    uint32_t *roots; /* by column: where its search begins */
+    uint32_t *lists; /* a count, then ports */
     size_t list_count, list_room;
+    orr_map *list_at; /* by a hash of what is in it */
     uint32_t longest;
+    search *search; /* for columns to come; NULL: all are made */
 };
 
 /* What a search needs. */
-typedef struct search {
-    orr__fabric *f;
+struct search {
+    const orr__fabric *f;
     orr__routes_table *r;
     uint32_t *first; /* of a node, in neighbours; one more at the end */
     neighbour *neighbours;
@@ -43,8 +57,12 @@ typedef struct search {
     uint32_t *found_next; /* of the same node */
     size_t found_count, found_room, next_room;
     uint32_t *found_first, *found_last; /* by router */
-    bool has_nvswitches;
-} search;
+    orr_heap heap;                      /* with costs: nodes by distance */
+    uint32_t *hops;                     /* with costs: the most links of a shortest way, by node */
+    bool has_nvswitches, has_costs;
+};
+
+static void drop_search(search *s);
 
 void orr__fabric_drop_routes(orr__routes_table *r)
 {
@@ -53,9 +71,18 @@ void orr__fabric_drop_routes(orr__routes_table *r)
     orr_free(r->column_of);
     orr_free(r->root_port);
     orr_free(r->router_of);
-    orr_free(r->table);
+    for (uint32_t i = 0; i < r->columns; i++) {
+        if (r->cells)
+            orr_free(r->cells[i]);
+        if (r->paths)
+            orr_free(r->paths[i]);
+    }
+    orr_free(r->cells);
     orr_free(r->paths);
+    orr_free(r->roots);
     orr_free(r->lists);
+    orr_map_destroy(r->list_at);
+    drop_search(r->search);
     orr_free(r);
 }
 
@@ -93,6 +120,7 @@ static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
     const uint32_t from = at;
     for (uint32_t i = 0; i < n->port_count; i++) {
         const uint32_t port = f->ports_of[n->first_port + i];
+        s->has_costs |= f->ports[port].cost > 1;
         if (!f->ports[port].is_down)
             s->neighbours[at++] = (neighbour){f->ports[f->ports[port].peer].node, port};
     }
@@ -184,15 +212,63 @@ static bool note_candidate(search *s, uint32_t router, uint32_t port)
     return true;
 }
 
-static bool search_from(search *s, uint32_t root)
+static void begin_at(search *s, uint32_t root)
 {
-    const orr__fabric *f = s->f;
-    size_t head = 0, tail = 0;
-    memset(s->distance, 0xff, f->node_count * sizeof *s->distance);
+    memset(s->distance, 0xff, s->f->node_count * sizeof *s->distance);
     memset(s->found_first, 0xff, s->r->routers * sizeof *s->found_first);
     s->found_count = 0;
     s->distance[root] = 0;
     s->paths[root] = (orr__path){0, 0, UINT64_MAX};
+}
+
+/* Over one link from a node whose distance is known: nearer than known so far, as near, or not. */
+static bool reach(search *s, uint32_t here, neighbour n)
+{
+    const orr__fabric *f = s->f;
+    const uint32_t there = n.node, router = s->r->router_of[there];
+    const uint32_t distance = s->distance[here] + f->ports[n.port].cost;
+    if (distance < s->distance[there]) {
+        s->distance[there] = distance;
+        s->hops[there] = 0;
+        s->paths[there] = extended(f, &s->paths[here], &f->ports[n.port]);
+        if (router != ORR__NOBODY)
+            s->found_first[router] = ORR__NOBODY;
+        if ((f->nodes[there].kind != ORR__HOST || f->config.forward_hosts) &&
+            !orr_heap_push(&s->heap, distance, there))
+            return false;
+    }
+    if (distance != s->distance[there])
+        return true;
+    if (s->hops[there] < s->hops[here] + 1)
+        s->hops[there] = s->hops[here] + 1;
+    if (s->hops[there] > s->r->longest)
+        s->r->longest = s->hops[there];
+    return router == ORR__NOBODY || note_candidate(s, router, f->ports[n.port].peer);
+}
+
+static bool search_by_cost(search *s, uint32_t root)
+{
+    orr_heap_entry next;
+    begin_at(s, root);
+    s->hops[root] = 0;
+    if (!orr_heap_push(&s->heap, 0, root))
+        return false;
+    while (orr_heap_pop(&s->heap, &next)) {
+        const uint32_t here = next.value;
+        if (next.key != s->distance[here])
+            continue;
+        for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++)
+            if (!reach(s, here, s->neighbours[i]))
+                return false;
+    }
+    return true;
+}
+
+static bool search_by_breadth(search *s, uint32_t root)
+{
+    const orr__fabric *f = s->f;
+    size_t head = 0, tail = 0;
+    begin_at(s, root);
     s->waiting[tail++] = root;
     while (head < tail) {
         const uint32_t here = s->waiting[head++];
@@ -243,19 +319,36 @@ static uint32_t list_length(const search *s, uint32_t router)
     return count;
 }
 
-static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
+static uint64_t hash_list(const search *s, uint32_t router, uint32_t count)
+{
+    uint64_t hash = count;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        hash = orr_hash_mix(hash, s->found[i].port);
+    return hash;
+}
+
+static bool is_list(const search *s, uint32_t router, const uint32_t *list, uint32_t count)
+{
+    if (*list++ != count)
+        return false;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        if (*list++ != s->found[i].port)
+            return false;
+    return true;
+}
+
+static bool add_list(search *s, uint32_t router, uint32_t count, uint32_t *out)
 {
     orr__routes_table *r = s->r;
-    if (s->has_nvswitches)
-        prefer_nvswitches(s, router);
-    const uint32_t count = list_length(s, router);
-    *out = ORR__NOBODY;
-    if (count == 1)
-        *out = s->found[s->found_first[router]].port;
-    if (count <= 1)
+    const uint64_t hash = hash_list(s, router, count);
+    const uint32_t known = orr_map_find(r->list_at, hash, ORR__NOBODY);
+    if (known != ORR__NOBODY && is_list(s, router, &r->lists[known], count)) {
+        *out = IS_LIST | known;
         return true;
+    }
     if (r->list_count + count + 1 >= IS_LIST ||
-        !orr_grow(&r->lists, &r->list_room, r->list_count + count + 1))
+        !orr_grow(&r->lists, &r->list_room, r->list_count + count + 1) ||
+        !orr_map_put(r->list_at, hash, (uint32_t)r->list_count, NULL))
         return false;
     *out = IS_LIST | (uint32_t)r->list_count;
     r->lists[r->list_count++] = count;
@@ -264,35 +357,52 @@ static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
     return true;
 }
 
-static bool fill_column(search *s, uint32_t column, uint32_t root)
+static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
 {
-    orr__routes_table *r = s->r;
-    if (!search_from(s, root))
-        return false;
-    for (uint32_t n = 0; n < s->f->node_count; n++) {
-        const uint32_t router = r->router_of[n];
-        if (router == ORR__NOBODY)
-            continue;
-        const size_t at = (size_t)column * r->routers + router;
-        r->paths[at] = s->distance[n] == ORR__NOBODY ? (orr__path){0} : s->paths[n];
-        if (!keep_candidates(s, router, &r->table[at]))
-            return false;
-    }
-    return true;
+    if (s->has_nvswitches)
+        prefer_nvswitches(s, router);
+    const uint32_t count = list_length(s, router);
+    *out = ORR__NOBODY;
+    if (count == 1)
+        *out = s->found[s->found_first[router]].port;
+    return count <= 1 || add_list(s, router, count, out);
 }
 
-static bool fill_columns(search *s)
+static bool keep_paths(search *s, uint32_t column)
 {
     orr__routes_table *r = s->r;
-    uint32_t done = 0;
-    for (uint32_t n = 0; n < s->f->node_count; n++) {
-        if (r->column_of[n] != done) /* columns are numbered in the order of their first hosts */
-            continue;
-        const uint32_t root = r->root_port[n] == ORR__NOBODY ? n : only_switch(s, n);
-        if (!fill_column(s, done++, root))
-            return false;
-    }
-    return true;
+    orr__path *paths = r->paths[column] = orr_alloc(r->routers, sizeof *paths);
+    for (uint32_t n = 0; n < s->f->node_count && paths; n++)
+        if (r->router_of[n] != ORR__NOBODY)
+            paths[r->router_of[n]] = s->distance[n] == ORR__NOBODY ? (orr__path){0} : s->paths[n];
+    return paths != NULL;
+}
+
+static bool make_column(search *s, uint32_t column)
+{
+    orr__routes_table *r = s->r;
+    const uint32_t root = r->roots[column];
+    if (!(s->has_costs ? search_by_cost(s, root) : search_by_breadth(s, root)))
+        return false;
+    uint32_t *cells = orr_alloc(r->routers, sizeof *cells);
+    bool is_well = cells != NULL;
+    for (uint32_t i = 0; i < r->routers && is_well; i++)
+        is_well = keep_candidates(s, i, &cells[i]);
+    if (is_well && r->paths)
+        is_well = keep_paths(s, column);
+    if (is_well)
+        r->cells[column] = cells;
+    else
+        orr_free(cells);
+    return is_well;
+}
+
+/* NULL: there is no memory for it. */
+static const uint32_t *cells_of(orr__routes_table *r, uint32_t column)
+{
+    if (!r->cells[column] && (!r->search || !make_column(r->search, column)))
+        return NULL;
+    return r->cells[column];
 }
 
 /* ---- all of it ---- */
@@ -305,28 +415,48 @@ static bool make_search(search *s)
     s->distance = orr_alloc(nodes, sizeof *s->distance);
     s->waiting = orr_alloc(nodes, sizeof *s->waiting);
     s->paths = orr_alloc(nodes, sizeof *s->paths);
+    s->hops = orr_alloc(nodes, sizeof *s->hops);
     s->r->column_of = orr_alloc(nodes, sizeof *s->r->column_of);
     s->r->root_port = orr_alloc(nodes, sizeof *s->r->root_port);
     s->r->router_of = orr_alloc(nodes, sizeof *s->r->router_of);
-    return s->first && s->neighbours && s->distance && s->waiting && s->paths && s->r->column_of &&
-           s->r->root_port && s->r->router_of;
+    return s->first && s->neighbours && s->distance && s->waiting && s->paths && s->hops &&
+           s->r->column_of && s->r->root_port && s->r->router_of;
+}
+
+/* Columns are numbered in the order of their first hosts. */
+static void find_roots(search *s)
+{
+    orr__routes_table *r = s->r;
+    uint32_t done = 0;
+    for (uint32_t n = 0; n < s->f->node_count; n++)
+        if (r->column_of[n] == done)
+            r->roots[done++] = r->root_port[n] == ORR__NOBODY ? n : only_switch(s, n);
 }
 
 static bool make_table(search *s)
 {
     orr__routes_table *r = s->r;
-    size_t cells;
     s->found_first = orr_alloc(r->routers + 1, sizeof *s->found_first);
     s->found_last = orr_alloc(r->routers + 1, sizeof *s->found_last);
-    if (!orr_mul_size(r->columns, r->routers, &cells) || cells > (size_t)1 << 31)
+    r->cells = orr_alloc(r->columns + 1, sizeof *r->cells);
+    r->roots = orr_alloc(r->columns + 1, sizeof *r->roots);
+    r->list_at = orr_map_create(16);
+    if (!s->found_first || !s->found_last || !r->cells || !r->roots || !r->list_at)
         return false;
-    r->table = orr_alloc(cells + 1, sizeof *r->table);
-    r->paths = orr_alloc(cells + 1, sizeof *r->paths);
-    return s->found_first && s->found_last && r->table && r->paths;
+    find_roots(s);
+    if ((uint64_t)r->columns * r->routers > MOST_CELLS)
+        return true;
+    r->paths = orr_alloc(r->columns + 1, sizeof *r->paths);
+    bool is_well = r->paths != NULL;
+    for (uint32_t i = 0; i < r->columns && is_well; i++)
+        is_well = make_column(s, i);
+    return is_well;
 }
 
 static void drop_search(search *s)
 {
+    if (!s)
+        return;
     orr_free(s->first);
     orr_free(s->neighbours);
     orr_free(s->distance);
@@ -336,23 +466,35 @@ static void drop_search(search *s)
     orr_free(s->found_next);
     orr_free(s->found_first);
     orr_free(s->found_last);
+    orr_free(s->hops);
+    orr_heap_fini(&s->heap);
+    orr_free(s);
 }
 
 orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err)
 {
-    search s = {.f = f, .r = orr_alloc(1, sizeof *s.r)};
-    bool is_made = s.r && make_search(&s);
+    orr__routes_table *r = orr_alloc(1, sizeof *r);
+    search *s = orr_alloc(1, sizeof *s);
+    bool is_made = r && s;
     if (is_made) {
-        find_neighbours(&s);
-        is_made = name_columns(&s) && make_table(&s) && fill_columns(&s);
+        s->f = f;
+        s->r = r;
+        is_made = make_search(s);
     }
-    drop_search(&s);
+    if (is_made) {
+        find_neighbours(s);
+        is_made = name_columns(s) && make_table(s);
+    }
+    if (is_made && !r->paths)
+        r->search = s;
+    else
+        drop_search(s);
     if (!is_made) {
-        orr__fabric_drop_routes(s.r);
+        orr__fabric_drop_routes(r);
         return orr_no_memory(err);
     }
     orr__fabric_drop_routes(f->routes);
-    f->routes = s.r;
+    f->routes = r;
     return ORR_OK;
 }
 
@@ -360,7 +502,21 @@ orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err)
 
 uint32_t orr__fabric_longest(const orr__fabric *f)
 {
-    return f->routes->longest;
+    orr__routes_table *r = f->routes;
+    for (uint32_t i = 0; i < r->columns && r->search; i++)
+        (void)!(r->search->has_costs ? search_by_cost(r->search, r->roots[i])
+                                     : search_by_breadth(r->search, r->roots[i]));
+    return r->longest;
+}
+
+bool orr__fabric_knows_paths(const orr__fabric *f)
+{
+    return f->routes->paths != NULL;
+}
+
+uint64_t orr__fabric_pairs(const orr__fabric *f)
+{
+    return (uint64_t)f->routes->columns * f->routes->routers;
 }
 
 /* Source, destination and ports as they stand in the packet. */
@@ -372,8 +528,9 @@ static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed
 
 uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
 {
-    const orr__routes_table *r = f->routes;
-    const uint32_t found = r->table[(size_t)r->column_of[p->to] * r->routers + r->router_of[node]];
+    orr__routes_table *r = f->routes;
+    const uint32_t *cells = cells_of(r, r->column_of[p->to]);
+    const uint32_t found = cells ? cells[r->router_of[node]] : ORR__NOBODY;
     if (!(found & IS_LIST))
         return found;
     if (found == ORR__NOBODY) {
@@ -387,10 +544,11 @@ uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame
 uint32_t orr__fabric_nic_towards(
     const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed)
 {
-    const orr__routes_table *r = f->routes;
+    orr__routes_table *r = f->routes;
     if (r->router_of[from] == ORR__NOBODY)
         return f->ports[r->root_port[from]].peer;
-    const uint32_t found = r->table[(size_t)r->column_of[to] * r->routers + r->router_of[from]];
+    const uint32_t *cells = cells_of(r, r->column_of[to]);
+    const uint32_t found = cells ? cells[r->router_of[from]] : ORR__NOBODY;
     if (found == ORR__NOBODY || !(found & IS_LIST))
         return found;
     const uint32_t *list = &r->lists[found & ~IS_LIST];
@@ -398,13 +556,33 @@ uint32_t orr__fabric_nic_towards(
     return list[1 + hash % list[0]];
 }
 
-bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out)
+/* The first of the ports that lead on, one after the other: the way that a search found first. */
+static orr__path follow(const orr__fabric *f, const uint32_t *cells, uint32_t node, uint32_t root)
 {
     const orr__routes_table *r = f->routes;
-    const uint32_t router = r->router_of[src];
+    orr__path path = {0, 0, UINT64_MAX};
+    for (uint32_t hops = 0; node != root; hops++) {
+        const uint32_t found = cells[r->router_of[node]];
+        if (found == ORR__NOBODY || hops > f->node_count)
+            return (orr__path){0};
+        const uint32_t port = found & IS_LIST ? r->lists[(found & ~IS_LIST) + 1] : found;
+        path = extended(f, &path, &f->ports[port]);
+        node = f->ports[f->ports[port].peer].node;
+    }
+    return path;
+}
+
+bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out)
+{
+    orr__routes_table *r = f->routes;
+    const uint32_t router = r->router_of[src], column = r->column_of[dst];
     const orr__port *up = router == ORR__NOBODY ? &f->ports[r->root_port[src]] : NULL;
-    const uint32_t from = up ? r->router_of[up->node] : router;
-    *out = r->paths[(size_t)r->column_of[dst] * r->routers + from];
+    const uint32_t *cells = cells_of(r, column);
+    *out = (orr__path){0};
+    if (cells && r->paths)
+        *out = r->paths[column][up ? r->router_of[up->node] : router];
+    else if (cells)
+        *out = follow(f, cells, up ? up->node : src, r->roots[column]);
     if (out->bandwidth == 0)
         return false;
     if (r->root_port[dst] != ORR__NOBODY)

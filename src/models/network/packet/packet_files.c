@@ -10,7 +10,7 @@
 #include "../../../base/text.h"
 #include "packet_words.h"
 
-enum { MOST_NODES = 1 << 22, MOST_PORTS = 1024 };
+enum { MOST_NODES = 1 << 22 };
 
 void orr__cabling_fini(orr__cabling *c)
 {
@@ -22,6 +22,9 @@ void orr__cabling_fini(orr__cabling *c)
 void orr__flows_fini(orr__flow_list *f)
 {
     orr_free(f->lines);
+    orr_free(f->by_line);
+    orr_free(f->triggers);
+    orr_free(f->targets);
     *f = (orr__flow_list){0};
 }
 
@@ -116,8 +119,10 @@ static orr_code read_cable(orr__cabling *c, orr__words *w, orr_error *err)
     return ORR_OK;
 }
 
-/* Every host has a link; no switch has more than it has ports. */
-static orr_code check_ports(const orr__cabling *c, const char *path, orr_error *err)
+orr_code orr__cabling_check_ports(const orr__cabling *c,
+                                  uint32_t most,
+                                  const char *path,
+                                  orr_error *err)
 {
     const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
     uint32_t *ports = orr_alloc(c->nodes, sizeof *ports);
@@ -129,9 +134,9 @@ static orr_code check_ports(const orr__cabling *c, const char *path, orr_error *
     for (uint32_t i = 0; i < c->nodes && !code; i++)
         if (c->kinds[i] == ORR__HOST && ports[i] == 0)
             code = orr_fail(err, ORR_EINPUT, &w, "host %u has no link", i);
-        else if (c->kinds[i] != ORR__HOST && ports[i] > MOST_PORTS)
-            code = orr_fail(err, ORR_EINPUT, &w, "switch %u has %u links; the most is %d", i,
-                            ports[i], MOST_PORTS);
+        else if (c->kinds[i] != ORR__HOST && ports[i] > most)
+            code = orr_fail(err, ORR_EINPUT, &w, "switch %u has %u links; the most is %u", i,
+                            ports[i], most);
     orr_free(ports);
     return code;
 }
@@ -168,18 +173,7 @@ orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, o
     const orr_where where = orr_where_byte(path, ORR_NO_BYTE);
     if (!code && c->hosts < 2)
         code = orr_fail(err, ORR_EINPUT, &where, "fewer than two hosts");
-    return code ? code : check_ports(c, path, err);
-}
-
-orr_code orr__cabling_read(orr__cabling *c, const char *path, orr_error *err)
-{
-    orr_input *in;
-    orr_code code = orr_input_open(path, &in, err);
-    if (code)
-        return code;
-    code = orr__cabling_parse(c, orr_input_bytes(in), path, err);
-    orr_input_close(in);
-    return code;
+    return code ? code : orr__cabling_check_ports(c, UINT32_MAX, path, err);
 }
 
 /* ---- flows ---- */
@@ -237,17 +231,6 @@ orr_code orr__flows_parse(
     for (uint64_t i = 0; i < count && !code; i++)
         code = read_flow(f, c, &w, err);
     return code ? code : nothing_follows(&w, "flows", err);
-}
-
-orr_code orr__flows_read(orr__flow_list *f, const orr__cabling *c, const char *path, orr_error *err)
-{
-    orr_input *in;
-    orr_code code = orr_input_open(path, &in, err);
-    if (code)
-        return code;
-    code = orr__flows_parse(f, c, orr_input_bytes(in), path, err);
-    orr_input_close(in);
-    return code;
 }
 
 /* ---- failures and repairs ---- */

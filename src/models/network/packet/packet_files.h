@@ -13,7 +13,8 @@ typedef struct orr__cable {
     uint32_t a, b;
     uint64_t rate; /* bit/s */
     uint64_t delay_ps;
-    double error; /* probability that a packet is lost, in each direction */
+    double error;  /* probability that a packet is lost, in each direction */
+    uint32_t cost; /* what it adds to the length of a way; 0 is 1 */
 } orr__cable;
 
 typedef struct orr__cabling {
@@ -28,21 +29,51 @@ typedef struct orr__cabling {
 typedef struct orr__flow_line {
     uint32_t src, dst;
     uint64_t bytes;
-    double start_s;
-    uint16_t port; /* of the destination */
+    double start_s; /* below 0: a trigger starts it */
+    uint16_t port;  /* of the destination */
     uint8_t class;
     uint32_t line; /* of the file */
 } orr__flow_line;
 
+/* htsim's triggers (docs/format/htsim.md): what flows do when they are done. */
+typedef enum orr__trigger_kind {
+    ORR__TRIGGER_NONE,
+    ORR__TRIGGER_ONESHOT,   /* the first time: all of its flows start */
+    ORR__TRIGGER_MULTISHOT, /* each time: the next of its flows starts */
+    ORR__TRIGGER_BARRIER    /* the needs-th time: all of its flows start */
+} orr__trigger_kind;
+
+typedef struct orr__trigger {
+    uint64_t id;
+    uint8_t kind;            /* orr__trigger_kind */
+    uint32_t needs;          /* how often a barrier must be told */
+    uint32_t told;           /* how many flows tell it */
+    uint32_t first, targets; /* its flows, in orr__flow_list.targets */
+    uint32_t line;           /* where it is defined, or first meant */
+} orr__trigger;
+
+/* The triggers of a flow: their numbers in the list, and 1; 0: none. */
+typedef struct orr__flow_triggers {
+    uint32_t starts_at, sent, arrived;
+} orr__flow_triggers;
+
 typedef struct orr__flow_list {
     orr__flow_line *lines;
     size_t count, room;
+    orr__flow_triggers *by_line; /* NULL: there are no triggers */
+    orr__trigger *triggers;
+    size_t trigger_count, trigger_room, by_line_room;
+    uint32_t *targets;
 } orr__flow_list;
 
 orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, orr_error *err)
     ORR_MUST_CHECK;
-orr_code orr__cabling_read(orr__cabling *c, const char *path, orr_error *err) ORR_MUST_CHECK;
 void orr__cabling_fini(orr__cabling *c); /* an all-zero one is empty */
+/* Every host has a link, no switch more than `most`.  A file that was read has passed without that limit. */
+orr_code orr__cabling_check_ports(const orr__cabling *c,
+                                  uint32_t most,
+                                  const char *path,
+                                  orr_error *err) ORR_MUST_CHECK;
 
 /* The nodes that a line names must be hosts of the cabling. */
 orr_code orr__flows_parse(orr__flow_list *f,
@@ -50,8 +81,6 @@ orr_code orr__flows_parse(orr__flow_list *f,
                           orr_span bytes,
                           const char *path,
                           orr_error *err) ORR_MUST_CHECK;
-orr_code orr__flows_read(orr__flow_list *f, const orr__cabling *c, const char *path, orr_error *err)
-    ORR_MUST_CHECK;
 void orr__flows_fini(orr__flow_list *f);
 
 /* A link that fails, or works again. */

@@ -2,18 +2,22 @@
 /* packet_inputs.c - the files of a packet network: the configuration first, which names the others. */
 #include "packet_inputs.h"
 
-#include "../../../base/map.h"
+#include "../../../base/input.h"
 #include "../topology.h"
+#include "topology_kinds.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+/* The reference's switches have room for no more. */
+enum { COMPAT_PORTS = 1024 };
+
 void orr__packet_inputs_fini(orr__packet_inputs *in)
 {
     orr__cabling_fini(&in->cabling);
+    orr__topology_destroy(in->links);
     orr__link_events_fini(&in->link_events);
     orr_free(in->is_traced);
     orr_free(in->warnings);
@@ -134,102 +138,6 @@ orr_code orr__packet_inputs_path(const orr__packet_inputs *in,
     return ORR_OK;
 }
 
-/* ---- links of a topology of ours ---- */
-
-static bool is_way_back(const orr__wire *a, const orr__wire *b)
-{
-    return a->from == b->to && a->to == b->from && a->speed == b->speed &&
-           a->latency == b->latency && a->is_failed == b->is_failed;
-}
-
-static orr_code add_cable(orr__cabling *c, const orr__wire *l, orr_error *err)
-{
-    const double bits = l->speed * 8e9;
-    if (!(bits >= 1 && bits <= 1e15) || !(l->latency >= 0 && l->latency <= 1e12))
-        return orr_fail(err, ORR_EINPUT, NULL,
-                        "a link has no speed or latency that packets can have");
-    if (!orr_grow(&c->cables, &c->cable_room, c->cable_count + 1))
-        return orr_no_memory(err);
-    c->cables[c->cable_count++] = (orr__cable){.a = l->from,
-                                               .b = l->to,
-                                               .rate = (uint64_t)rint(bits),
-                                               .delay_ps = (uint64_t)rint(l->latency * 1000)};
-    return ORR_OK;
-}
-
-/* Links there have one direction; each one and its way back are a cable.  Ways back by their ends, in chains. */
-typedef struct ways_back {
-    orr_map *first;
-    uint32_t *next; /* by link: the next with the same ends */
-} ways_back;
-
-#define NO_LINK UINT32_MAX
-
-static bool list_ways_back(ways_back *w, const orr__topology *t)
-{
-    w->first = orr_map_create(t->link_count);
-    w->next = orr_alloc(t->link_count + 1, sizeof *w->next);
-    if (!w->first || !w->next)
-        return false;
-    for (size_t i = t->link_count; i-- > 0;) {
-        const orr__wire *l = &t->links[i];
-        const uint64_t ends = (uint64_t)l->to << 32 | l->from;
-        w->next[i] = orr_map_find(w->first, ends, NO_LINK);
-        if (l->from > l->to && !orr_map_put(w->first, ends, (uint32_t)i, NULL))
-            return false;
-    }
-    return true;
-}
-
-/* The first way back of link i that has no cable yet, taken off its chain. */
-static bool take_way_back(ways_back *w, const orr__topology *t, size_t i)
-{
-    const orr__wire *l = &t->links[i];
-    const uint64_t ends = (uint64_t)l->from << 32 | l->to;
-    uint32_t before = NO_LINK, at = orr_map_find(w->first, ends, NO_LINK);
-    while (at != NO_LINK && !is_way_back(l, &t->links[at])) {
-        before = at;
-        at = w->next[at];
-    }
-    if (at == NO_LINK)
-        return false;
-    if (before != NO_LINK)
-        w->next[before] = w->next[at];
-    return before != NO_LINK || orr_map_put(w->first, ends, w->next[at], NULL);
-}
-
-static orr_code make_cables(orr__cabling *c, const orr__topology *t, ways_back *w, orr_error *err)
-{
-    size_t used = 0;
-    orr_code code = list_ways_back(w, t) ? ORR_OK : orr_no_memory(err);
-    for (size_t i = 0; i < t->link_count && !code; i++) {
-        if (t->links[i].from > t->links[i].to || !take_way_back(w, t, i))
-            continue;
-        used += 2;
-        if (!t->links[i].is_failed)
-            code = add_cable(c, &t->links[i], err);
-    }
-    if (!code && used != t->link_count)
-        code = orr_fail(err, ORR_EINPUT, NULL,
-                        "the model packet takes links that go both ways alike: no one_way, and no "
-                        "change of one direction");
-    return code;
-}
-
-static orr_code copy_links(orr__cabling *c, const orr__topology *t, orr_error *err)
-{
-    ways_back w = {0};
-    c->nodes = orr__topology_devices(t);
-    c->hosts = t->ranks;
-    if (!(c->kinds = orr_alloc(c->nodes, 1)))
-        return orr_no_memory(err);
-    memset(c->kinds + t->ranks, ORR__SWITCH, c->nodes - t->ranks);
-    const orr_code code = make_cables(c, t, &w, err);
-    orr_map_destroy(w.first);
-    orr_free(w.next);
-    return code;
-}
-
 /* ---- reading ---- */
 
 /* As the sample configurations of the old program, whose only limits are windows and pauses. */
@@ -245,6 +153,30 @@ static void use_samples(orr__packet_config *c)
     c->has_rate_ai = c->has_rate_hai = true;
     c->buffer_mib = 32;
     c->fct_out[0] = c->pfc_out[0] = 0;
+}
+
+/* Without a configuration a buffer is at least twice what its ports set aside (7.1), as far as 32 bits count. */
+static orr_code fit_buffer(orr__packet_inputs *in, orr_error *err)
+{
+    enum { MOST_MIB = 4095, RESERVE = 4096 };
+    const orr__cabling *c = &in->cabling;
+    double most = 0, *bytes = orr_alloc(c->nodes, sizeof *bytes);
+    if (!bytes)
+        return orr_no_memory(err);
+    for (size_t i = 0; i < 2 * c->cable_count; i++) {
+        const orr__cable *l = &c->cables[i / 2];
+        const uint32_t node = i % 2 ? l->b : l->a;
+        const double on_wire = (double)l->rate / 8 * ((double)l->delay_ps / 1e12);
+        bytes[node] += on_wire * (double)in->config.headroom_factor + RESERVE;
+        if (c->kinds[node] != ORR__HOST && bytes[node] > most)
+            most = bytes[node];
+    }
+    orr_free(bytes);
+    const uint64_t mib =
+        most * 2 < MOST_MIB * 1048576.0 ? (uint64_t)(most * 2 / 1048576) + 1 : MOST_MIB;
+    if (in->config.buffer_mib < mib)
+        in->config.buffer_mib = mib;
+    return ORR_OK;
 }
 
 static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
@@ -269,6 +201,61 @@ static orr_code read_link_events(orr__packet_inputs *in, orr_error *err)
     return code ? code : orr__link_events_read(&in->link_events, &in->cabling, path, err);
 }
 
+orr_code orr__packet_inputs_recable(orr__packet_inputs *in, orr_error *err)
+{
+    orr__cabling_fini(&in->cabling);
+    return orr__cabling_of_topology(&in->cabling, in->links, err);
+}
+
+/* A file of any kind; the old program's has cables already.  What is of no kind is said to be a broken one of these. */
+static orr_code read_topology(orr__packet_inputs *in, const char *path, orr_error *err)
+{
+    orr_input *file;
+    orr_code code = orr_input_open(path, &file, err);
+    if (code)
+        return code;
+    const orr_span bytes = orr_input_bytes(file);
+    const orr_where where = orr_where_byte(path, ORR_NO_BYTE);
+    const orr__topology_kind kind = orr__topology_kind_of(bytes);
+    if (kind == ORR__KIND_NS3 || kind == ORR__KIND_CONFIG) {
+        code = orr__cabling_parse(&in->cabling, bytes, path, err);
+    } else {
+        code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &in->links, err);
+        if (!code && !in->links)
+            code = orr_fail(err, ORR_EINPUT, &where,
+                            "this is no topology with links (docs/format/topology.md)");
+        if (!code)
+            code = orr__packet_inputs_recable(in, err);
+        if (code == ORR_EINPUT && err && !err->where.path[0])
+            err->where = where;
+    }
+    orr_input_close(file);
+    return code;
+}
+
+static orr_code read_links(orr__packet_inputs *in,
+                           const orr__packet_given *given,
+                           const char **topology,
+                           orr_error *err)
+{
+    orr_code code = ORR_OK;
+    if (given->links)
+        return orr__cabling_of_topology(&in->cabling, given->links, err);
+    if (!given->topology)
+        code = orr__packet_inputs_path(in, in->config.topology, "TOPOLOGY_FILE", topology, err);
+    return code ? code : read_topology(in, *topology, err);
+}
+
+/* Hosts pass on what is for others where the topology says so, or where it must be and no configuration decides. */
+static void decide_forwarding(orr__packet_inputs *in, const orr__packet_given *given)
+{
+    const orr__topology *links = given->links ? given->links : in->links;
+    if (links)
+        in->config.forward_hosts |= links->ranks_forward;
+    else if (!given->config)
+        in->config.forward_hosts |= orr__cabling_needs_hosts(&in->cabling);
+}
+
 static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given, orr_error *err)
 {
     const char *topology = given->topology ? given->topology : "";
@@ -282,19 +269,18 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = orr__packet_config_parse(
             &in->config, (orr_span){(const uint8_t *)given->keys, strlen(given->keys)},
             "given keys", err);
-    if (!code && given->links)
-        code = copy_links(&in->cabling, given->links, err);
-    else if (!code && !given->topology)
-        code = orr__packet_inputs_path(in, in->config.topology, "TOPOLOGY_FILE", &topology, err);
-    if (!code && !given->links)
-        code = orr__cabling_read(&in->cabling, topology, err);
+    if (!code)
+        code = read_links(in, given, &topology, err);
+    if (!code && !given->config)
+        code = fit_buffer(in, err);
+    if (!code && given->is_compat)
+        code = orr__cabling_check_ports(&in->cabling, COMPAT_PORTS, topology, err);
     if (!code)
         code = check_marks(in, topology, err);
     if (code)
         return code;
     warn_of_config(in);
-    if (given->links)
-        in->config.forward_hosts |= given->links->ranks_forward;
+    decide_forwarding(in, given);
     code = read_link_events(in, err);
     return code ? code : read_traced(in, err);
 }

@@ -10,6 +10,8 @@ struct orr__topology;
 typedef struct orr__packet_inputs {
     orr__packet_config config;
     orr__cabling cabling;
+    struct orr__topology
+        *links; /* what the cabling was made of, when that is a file of ours or htsim's */
     orr__link_events link_events;
     bool *is_traced; /* by node; NULL: no trace is wanted */
     orr_arena *arena;
@@ -20,7 +22,7 @@ typedef struct orr__packet_inputs {
 /* What a caller has that the configuration may have, too; NULL: the configuration decides. */
 typedef struct orr__packet_given {
     const char *config;                /* NULL: defaults for everything */
-    const char *topology;              /* instead of TOPOLOGY_FILE */
+    const char *topology;              /* instead of TOPOLOGY_FILE; of any kind */
     const struct orr__topology *links; /* instead of both */
     const char *keys; /* keys and values over those of the configuration; NULL: none */
     bool is_compat;
@@ -31,6 +33,9 @@ orr_code orr__packet_inputs_read(orr__packet_inputs *in,
                                  const orr__packet_given *given,
                                  orr_error *err) ORR_MUST_CHECK;
 void orr__packet_inputs_fini(orr__packet_inputs *in);
+
+/* The cabling anew, after a change of its links. */
+orr_code orr__packet_inputs_recable(orr__packet_inputs *in, orr_error *err) ORR_MUST_CHECK;
 
 /* Where an input lies that the configuration names: as it stands if that is there, else beside it.  An error when
  * the configuration has no such key. */

@@ -41,10 +41,11 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     const orr_packet_figures *g = orr_packet_result(p);
     char bytes[ORR_UNIT_ROOM];
     orr_buf b = {0};
-    orr_buf_print(
-        &b,
-        "%u hosts, %u switches, %u links; base round trip %" PRIu64 " ns at most, %s in flight\n\n",
-        g->hosts, g->switches, g->links, g->max_rtt_ns, orr_bytes_text(g->max_bdp_bytes, bytes));
+    orr_buf_print(&b, "%u hosts, %u switches, %u links", g->hosts, g->switches, g->links);
+    if (g->max_rtt_ns) /* else it was not measured */
+        orr_buf_print(&b, "; base round trip %" PRIu64 " ns at most, %s in flight", g->max_rtt_ns,
+                      orr_bytes_text(g->max_bdp_bytes, bytes));
+    orr_buf_text(&b, "\n\n");
     orr_buf_print(&b, "%-22s %" PRIu64 " of %" PRIu64 "\n", "flows done", g->flows_done, g->flows);
     put_time(&b, "last flow done at", g->finished_at_ps);
     if (g->flows_done) {

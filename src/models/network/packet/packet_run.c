@@ -4,6 +4,10 @@
 #include <orrery/progress.h>
 #include <orrery/units.h>
 
+#include "../../../base/input.h"
+#include "flow_triggers.h"
+#include "htsim_cm.h"
+#include "htsim_topo.h"
 #include "packet_inputs.h"
 #include "packet_run.h"
 
@@ -18,6 +22,7 @@ struct orr_packet {
     orr__packet_inputs in;
     orr__flow_list flows;
     orr__fabric *fabric;
+    orr__triggers *triggers; /* NULL: all flows have start times */
     orr_packet_figures figures;
     char **stall;
     size_t stall_count, stall_room;
@@ -36,6 +41,54 @@ static void say_stall(void *run, const char *line)
 
 /* ---- reading ---- */
 
+/* Nodes of htsim's traffic are the first nodes, which must be hosts. */
+static uint32_t first_hosts(const orr__cabling *c)
+{
+    uint32_t n = 0;
+    while (n < c->nodes && c->kinds[n] == ORR__HOST)
+        n++;
+    return n;
+}
+
+static orr_code fail_links(orr_packet *p, const orr__htsim_cm *m, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    if (!p->in.links)
+        return orr_fail(err, ORR_EINPUT, &m->failures[0].where,
+                        "links can fail like this in a .topo file of htsim only");
+    for (size_t i = 0; i < m->failure_count && !code; i++)
+        code = orr__htsim_topo_fail(p->in.links, m->failures[i].agg, m->failures[i].link,
+                                    &m->failures[i].where, err);
+    return code ? code : orr__packet_inputs_recable(&p->in, err);
+}
+
+static orr_code read_matrix(orr_packet *p, orr_span bytes, const char *path, orr_error *err)
+{
+    orr__htsim_cm m;
+    orr_code code = orr__htsim_cm_parse(&m, first_hosts(&p->in.cabling), bytes, path, err);
+    if (code)
+        return code;
+    if (m.failure_count)
+        code = fail_links(p, &m, err);
+    p->flows = m.flows;
+    m.flows = (orr__flow_list){0};
+    orr__htsim_cm_fini(&m);
+    return code;
+}
+
+static orr_code read_flows(orr_packet *p, const char *path, orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    const orr_span bytes = orr_input_bytes(in);
+    code = orr__htsim_is_cm(bytes) ? read_matrix(p, bytes, path, err)
+                                   : orr__flows_parse(&p->flows, &p->in.cabling, bytes, path, err);
+    orr_input_close(in);
+    return code;
+}
+
 static orr_code read_inputs(orr_packet *p, orr_error *err)
 {
     const orr__packet_given given = {.config = p->opt.config,
@@ -46,7 +99,7 @@ static orr_code read_inputs(orr_packet *p, orr_error *err)
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);
     if (!code && !flows)
         code = orr__packet_inputs_path(&p->in, p->in.config.flows, "FLOW_FILE", &flows, err);
-    return code ? code : orr__flows_read(&p->flows, &p->in.cabling, flows, err);
+    return code ? code : read_flows(p, flows, err);
 }
 
 static const char *output_path(const char *given, const char *own)
@@ -61,7 +114,7 @@ static orr_code set_up(orr_packet *p, orr_error *err)
         return code;
     const orr__packet_config *c = &p->in.config;
     const orr__fabric_paths paths = {
-        .fct = output_path(p->opt.fct, c->fct_out),
+        .fct = output_path(p->opt.fct, p->opt.config ? c->fct_out : "fct.txt"),
         .pfc = output_path(p->opt.pfc, c->pfc_out),
         .qlen = output_path(p->opt.qlen, c->qlen_out),
         .trace = p->in.is_traced ? output_path(p->opt.trace, c->trace_out) : "",
@@ -69,6 +122,8 @@ static orr_code set_up(orr_packet *p, orr_error *err)
     code = orr__fabric_create(c, &p->in.cabling, &paths, &p->fabric, err);
     if (!code)
         code = orr__fabric_plan(p->fabric, &p->in.link_events, err);
+    if (!code && p->flows.trigger_count)
+        code = orr__triggers_create(p->fabric, &p->flows, &p->triggers, err);
     return code ? code : orr__fabric_send_list(p->fabric, &p->flows, err);
 }
 
@@ -91,6 +146,7 @@ void orr_packet_destroy(orr_packet *p)
 {
     if (!p)
         return;
+    orr__triggers_destroy(p->triggers);
     orr__fabric_destroy(p->fabric);
     orr__flows_fini(&p->flows);
     orr_free(p->stall);
@@ -194,7 +250,9 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
     char time[ORR_UNIT_ROOM];
     run_batches(p);
     take_figures(p);
-    const orr_code code = orr__fabric_status(p->fabric, err);
+    orr_code code = orr__fabric_status(p->fabric, err);
+    if (!code && p->triggers)
+        code = orr__triggers_status(p->triggers, err);
     if (code || p->figures.flows_done == p->figures.flows ||
         orr__fabric_has_stopped_in_time(p->fabric))
         return code;
@@ -206,6 +264,8 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
                         " flows were done",
                         time, p->figures.flows_done, p->figures.flows);
     orr__fabric_explain(p->fabric, say_stall, p);
+    if (p->triggers)
+        orr__triggers_explain(p->triggers, say_stall, p);
     return orr_fail(err, ORR_EINPUT, NULL,
                     "standstill at %s of simulated time: %" PRIu64 " of %" PRIu64
                     " flows will never be done",

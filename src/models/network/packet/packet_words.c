@@ -42,6 +42,12 @@ bool orr__words_next(orr__words *w, orr_str *out)
     return out->len > 0;
 }
 
+void orr__words_skip_line(orr__words *w)
+{
+    while (w->at < w->end && *w->at != '\n')
+        w->at++;
+}
+
 orr_where orr__words_where(const orr__words *w)
 {
     return orr_where_line(w->path, w->word_line, w->word_column);

@@ -5,7 +5,8 @@
  *     orr__words_init(&w, bytes, "topology.txt");
  *     while (orr__words_next(&w, &word)) ...
  *
- * Words are parted by white space, in lines as one likes (packet-network.md 3 and 4); there are no comments. */
+ * Words are parted by white space, in lines as one likes (packet-network.md 3 and 4).  There are no comments, but for
+ * readers that skip lines. */
 #ifndef ORR_MODELS_PACKET_WORDS_H
 #define ORR_MODELS_PACKET_WORDS_H
 
@@ -21,6 +22,7 @@ typedef struct orr__words {
 void orr__words_init(orr__words *w, orr_span bytes, const char *path);
 bool orr__words_next(orr__words *w, orr_str *out); /* false: none is left */
 orr_where orr__words_where(const orr__words *w);   /* of the word read last */
+void orr__words_skip_line(orr__words *w);          /* behind the word read last */
 
 /* The next word as a number.  `what` says what was expected: "the number of nodes". */
 orr_code orr__words_u64(orr__words *w,

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen_topology.c - orrery gen topology: networks of well-known shapes as files, and one kind of file as another.
+ *
+ * The shapes are those of the key "generate" of a topology file (docs/format/topology.md); the options here are its
+ * keys under the names of the trade.  They are put together to such a file, which the library reads. */
+#include "command.h"
+
+#include <orrery/topology.h>
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { TEXT_ROOM = 2000, NAME_COLUMN = 12 };
+
+typedef enum shape_bit {
+    SWITCH = 1,
+    LEAF_SPINE = 2,
+    FAT_TREE = 4,
+    TORUS = 8,
+    DRAGONFLY = 16,
+    SERVERS = 32,
+    RAIL = 64,
+    ALL = 127
+} shape_bit;
+
+static const struct {
+    const char *name, *type, *help;
+    unsigned bit;
+} shapes[] = {
+    {"switch", "switch", "all hosts on one switch", SWITCH},
+    {"leaf-spine", "leaf-spine", "hosts on leaves, each leaf with each spine", LEAF_SPINE},
+    {"fat-tree", "fat-tree", "three tiers of switches with k ports", FAT_TREE},
+    {"torus", "torus", "rings in every dimension, no switches", TORUS},
+    {"dragonfly", "dragonfly", "groups of routers, joined by global links", DRAGONFLY},
+    {"servers", "servers", "servers with NVLink inside, leaves and spines between them", SERVERS},
+    {"rail", "rails", "servers with NVLink inside, the n-th GPUs of all on rail n", RAIL},
+};
+
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* Options that become keys; `needed`: shapes that cannot do without, `taken`: that look at it. */
+static const struct {
+    const char *option, *key;
+    unsigned taken, needed;
+} knobs[] = {
+    {"hosts", "ranks", SWITCH | LEAF_SPINE | FAT_TREE, SWITCH | LEAF_SPINE},
+    {"hosts-per-leaf", "ranks_per_leaf", LEAF_SPINE, LEAF_SPINE},
+    {"links-per-spine", "links_per_spine", LEAF_SPINE, 0},
+    {"oversubscription", "oversubscription", LEAF_SPINE | SERVERS, 0},
+    {"k", "k", FAT_TREE, FAT_TREE},
+    {"size", "size", TORUS, TORUS},
+    {"routers", "routers", DRAGONFLY, DRAGONFLY},
+    {"hosts-per-router", "ranks_per_router", DRAGONFLY, DRAGONFLY},
+    {"global-links", "global_links", DRAGONFLY, 0},
+    {"groups", "groups", DRAGONFLY, 0},
+    {"servers", "domains", SERVERS | RAIL, SERVERS | RAIL},
+    {"gpus", "ranks_per_domain", SERVERS | RAIL, SERVERS | RAIL},
+    {"servers-per-leaf", "domains_per_leaf", SERVERS | RAIL, 0},
+    {"rails", "rails", RAIL, 0},
+    {"spines", "spines", LEAF_SPINE | SERVERS | RAIL, LEAF_SPINE},
+    {"cross-rail", "cross_rail", RAIL, 0},
+    {"nic", "bandwidth", ALL, ALL},
+    {"latency", "latency", ALL, 0},
+    {"nvlink", "nvlink_bandwidth", SERVERS | RAIL, 0},
+    {"nvlink-latency", "nvlink_latency", SERVERS | RAIL, 0},
+    {"spine-rate", "spine_bandwidth", LEAF_SPINE | SERVERS | RAIL, 0},
+    {"spine-latency", "spine_latency", LEAF_SPINE | SERVERS | RAIL, 0},
+    {"local-rate", "local_bandwidth", DRAGONFLY, 0},
+    {"local-latency", "local_latency", DRAGONFLY, 0},
+    {"global-rate", "global_bandwidth", DRAGONFLY, 0},
+    {"global-latency", "global_latency", DRAGONFLY, 0},
+};
+
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+static const cli_option options[] = {
+    {"output", 'o', "FILE", "the file to write; - is standard output"},
+    {"format", 'f', "auto|ns3|simai|yaml|topo",
+     "its kind; auto: by its ending, .yml or .topo, else simai with NVLink, ns3 without",
+     .fallback = "auto"},
+    {"from", 0, "FILE", "write the topology of this file, of any kind, instead of a shape"},
+    {"hosts", 'n', "N", "hosts in all", CLI_COUNT, 2, 1 << 24},
+    {"hosts-per-leaf", 0, "N", "hosts on a leaf", CLI_COUNT, 1, 1 << 24},
+    {"spines", 0, "N", "spines, each joined with every leaf", CLI_COUNT, 0, 4096},
+    {"links-per-spine", 0, "N", "cables from a leaf to a spine", CLI_COUNT, 1, 4096},
+    {"oversubscription", 0, "R",
+     "what may enter a leaf from below, over what may leave it upwards"},
+    {"k", 0, "N", "ports of a switch of a fat tree, an even number", CLI_COUNT, 2, 512},
+    {"size", 0, "AxBxC", "hosts in each dimension of a torus, the innermost first"},
+    {"routers", 0, "A", "routers of a group", CLI_COUNT, 1, 4096},
+    {"hosts-per-router", 0, "P", "hosts at a router", CLI_COUNT, 1, 4096},
+    {"global-links", 0, "H", "ports of a router to other groups; 1 if not given", CLI_COUNT, 1,
+     4096},
+    {"groups", 0, "G", "groups; A * H + 1 if not given", CLI_COUNT, 1, 1 << 24},
+    {"servers", 0, "N", "servers", CLI_COUNT, 1, 1 << 24},
+    {"gpus", 0, "N", "GPUs of a server, each with a NIC; a host is a GPU", CLI_COUNT, 1, 4096},
+    {"rails", 0, "N", "rails; as many as GPUs if not given", CLI_COUNT, 1, 4096},
+    {"servers-per-leaf", 0, "N", "servers on a leaf, or on one switch of a rail; all if not given",
+     CLI_COUNT, 1, 1 << 24},
+    {"cross-rail", 0, "nvlink|spine", "how GPUs on different rails meet; nvlink if not given"},
+    {"nic", 0, "RATE", "of a host's cable and all others that have none of their own, as 400Gbps"},
+    {"latency", 0, "TIME", "likewise, as 500ns"},
+    {"nvlink", 0, "RATE", "of a GPU's link inside its server, as 900GB/s"},
+    {"nvlink-latency", 0, "TIME", "likewise"},
+    {"spine-rate", 0, "RATE", "of a cable to a spine"},
+    {"spine-latency", 0, "TIME", "likewise"},
+    {"local-rate", 0, "RATE", "of a cable inside a group"},
+    {"local-latency", 0, "TIME", "likewise"},
+    {"global-rate", 0, "RATE", "of a cable between groups"},
+    {"global-latency", 0, "TIME", "likewise"},
+    {"gpu-type", 0, "NAME", "what SimAI's file says the GPUs are", .fallback = "H100"},
+    {"list", 'l', NULL, "show the shapes, or what SHAPE looks at"},
+    {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"SHAPE", "a name that --list shows", CLI_MAYBE},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"What is there:", "orrery gen topology --list", 0},
+    {"32 servers of 8 GPUs on 8 rails, in SimAI's form:",
+     "orrery gen topology rail --servers 32 --gpus 8 --rails 8 --spines 8 --nvlink 900GB/s --nic "
+     "400Gbps --latency 500ns -o topo.txt",
+     0},
+    {"A fat tree of 1,024 hosts for htsim:",
+     "orrery gen topology fat-tree --k 16 --nic 400Gbps --latency 1us -o tree.topo", 0},
+    {"Two tiers, 4 to 1, for the ns-3 back end:",
+     "orrery gen topology leaf-spine --hosts 64 --hosts-per-leaf 16 --spines 4 --oversubscription 4 "
+     "--nic 100Gbps --latency 1us -o clos.txt",
+     0},
+    {"The same network, for htsim:", "orrery gen topology --from clos.txt -o clos.topo", 0},
+    {0},
+};
+
+/* ---- options to a description ---- */
+
+static orr_code find_shape(const char *name, size_t *out, orr_error *err)
+{
+    for (size_t i = 0; i < SHAPES; i++) {
+        if (strcmp(shapes[i].name, name) == 0 || strcmp(shapes[i].type, name) == 0) {
+            *out = i;
+            return ORR_OK;
+        }
+    }
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "there is no shape \"%s\"; 'orrery gen topology --list' shows those there are",
+                    name);
+}
+
+/* A value goes into a YAML file as it is, so it must be a plain word; "8x8" and "1us,2us" are lists. */
+static orr_code add_value(char *text, const char *option, const char *value, orr_error *err)
+{
+    const bool is_list = strcmp(option, "size") == 0 || strchr(value, ',');
+    size_t n = strlen(text);
+    if (*value == 0 || strlen(value) > 200 ||
+        strspn(value, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ./,-+") !=
+            strlen(value))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--%s: '%s' is not a number, a rate or a time",
+                        option, value);
+    n += (size_t)snprintf(text + n, TEXT_ROOM - n, "%s", is_list ? "[" : "");
+    for (; *value && n + 4 < TEXT_ROOM; value++)
+        n += (size_t)snprintf(text + n, TEXT_ROOM - n,
+                              is_list && strchr("x,", *value) ? ", " : "%c", *value);
+    snprintf(text + n, TEXT_ROOM - n, "%s", is_list ? "]" : "");
+    return ORR_OK;
+}
+
+static orr_code describe(const cli_context *c, size_t shape, char text[TEXT_ROOM], orr_error *err)
+{
+    orr_code code = ORR_OK;
+    snprintf(text, TEXT_ROOM, "generate: {type: %s", shapes[shape].type);
+    for (size_t i = 0; i < KNOBS && !code; i++) {
+        const char *option = knobs[i].option;
+        const size_t n = strlen(text);
+        const bool is_given = cli_given(c, option);
+        if (is_given && !(knobs[i].taken & shapes[shape].bit))
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "%s has no use for --%s; 'orrery gen topology --list %s' shows what it "
+                            "takes",
+                            shapes[shape].name, option, shapes[shape].name);
+        if (!is_given && knobs[i].needed & shapes[shape].bit)
+            return orr_fail(err, ORR_EUSAGE, NULL, "%s needs --%s", shapes[shape].name, option);
+        if (!is_given)
+            continue;
+        snprintf(text + n, TEXT_ROOM - n, ", %s: ", knobs[i].key);
+        code = add_value(text, option, cli_text(c, option), err);
+    }
+    const size_t n = strlen(text);
+    snprintf(text + n, TEXT_ROOM - n, "}\n");
+    return code;
+}
+
+/* ---- the list ---- */
+
+static void list_one(size_t shape)
+{
+    printf("%s\n  %s\n", shapes[shape].name, shapes[shape].help);
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (knobs[i].taken & shapes[shape].bit)
+            printf("  --%s%s\n", knobs[i].option,
+                   knobs[i].needed & shapes[shape].bit ? " (needed)" : "");
+    }
+}
+
+static void list_one_json(size_t shape)
+{
+    bool is_first = true;
+    printf("{\"name\": \"%s\", \"help\": \"%s\", \"options\": [", shapes[shape].name,
+           shapes[shape].help);
+    for (size_t i = 0; i < KNOBS; i++) {
+        if (!(knobs[i].taken & shapes[shape].bit))
+            continue;
+        printf("%s\"%s\"", is_first ? "" : ", ", knobs[i].option);
+        is_first = false;
+    }
+    printf("]}");
+}
+
+static void list(size_t only, bool as_json)
+{
+    if (as_json)
+        printf("{\"format\": \"orrery-topology-shapes\", \"version\": 1, \"shapes\": [\n  ");
+    for (size_t i = 0, shown = 0; i < SHAPES; i++) {
+        if (only != SHAPES && only != i)
+            continue;
+        if (as_json && shown++)
+            printf(",\n  ");
+        if (as_json)
+            list_one_json(i);
+        else if (only == i)
+            list_one(i);
+        else
+            printf("%-*s %s\n", NAME_COLUMN, shapes[i].name, shapes[i].help);
+    }
+    if (as_json)
+        printf("]}\n");
+}
+
+/* ---- files ---- */
+
+static bool ends_in(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), m = strlen(ending);
+    return n >= m && strcmp(path + n - m, ending) == 0;
+}
+
+static orr_topology_format format_of(const cli_context *c,
+                                     const char *to,
+                                     const orr_topology_figures *g)
+{
+    static const char *const names[] = {"ns3", "simai", "yaml", "topo"};
+    for (unsigned i = 0; i < 4; i++) {
+        if (strcmp(cli_text(c, "format"), names[i]) == 0)
+            return (orr_topology_format)i;
+    }
+    if (ends_in(to, ".yml") || ends_in(to, ".yaml") || ends_in(to, ".json"))
+        return ORR_TOPOLOGY_YAML;
+    if (ends_in(to, ".topo"))
+        return ORR_TOPOLOGY_HTSIM;
+    return g->nvswitches ? ORR_TOPOLOGY_SIMAI : ORR_TOPOLOGY_NS3;
+}
+
+static const char *format_name(orr_topology_format format)
+{
+    static const char *const names[] = {"ns3", "simai", "yaml", "topo"};
+    return names[format];
+}
+
+/* What the file cannot say. */
+static void remark(const cli_context *c, const orr_topology_figures *g, orr_topology_format format)
+{
+    if (g->reached + 1 < g->ranks)
+        cli_note(c, "host 0 reaches %" PRIu64 " of %" PRIu64 " others\n", g->reached, g->ranks - 1);
+    if (format == ORR_TOPOLOGY_NS3 && g->nvswitches)
+        cli_note(c,
+                 "this kind of file does not say that NVLink is nearer than a NIC; simai's does\n");
+    else if (format == ORR_TOPOLOGY_NS3 && g->has_costs)
+        cli_note(c, "this kind of file has no costs of links\n");
+    if (format != ORR_TOPOLOGY_YAML && g->ranks_forward && g->nvswitches)
+        cli_note(c, "in this kind of file hosts pass nothing on where there is another way\n");
+}
+
+static void report(const cli_context *c,
+                   const char *to,
+                   const orr_topology_figures *g,
+                   orr_topology_format format)
+{
+    char latency[ORR_UNIT_ROOM];
+    orr_time_text((orr_ps)(g->most_latency_ns * 1000), latency);
+    if (!cli_flag(c, "json")) {
+        cli_note(c,
+                 "%s: %s, %" PRIu64 " hosts, %" PRIu64 " switches, %" PRIu64
+                 " cables, at most %" PRIu64 " hops and %s from host 0\n",
+                 to, format_name(format), g->ranks, g->switches, g->links / 2, g->most_hops,
+                 latency);
+        return;
+    }
+    printf("{\"format\": \"orrery-gen-topology\", \"version\": 1, \"output\": ");
+    cli_json_text(to);
+    printf(", \"kind\": \"%s\", \"hosts\": %" PRIu64 ", \"switches\": %" PRIu64
+           ", \"nvswitches\": %" PRIu64 ", \"cables\": %" PRIu64 ", \"most_ports\": %" PRIu64
+           ", \"reached_from_host_0\": %" PRIu64 ", \"most_hops\": %" PRIu64
+           ", \"mean_hops\": %.6g, \"most_latency_ns\": %.12g}\n",
+           format_name(format), g->ranks, g->switches, g->nvswitches, g->links / 2, g->most_ports,
+           g->reached, g->most_hops, g->reached ? (double)g->hops / (double)g->reached : 0,
+           g->most_latency_ns);
+}
+
+static orr_code make(const cli_context *c, const orr_topology *t, orr_error *err)
+{
+    const char *to = cli_text(c, "output");
+    orr_topology_figures g;
+    orr_code code = orr_topology_measure(t, &g, err);
+    if (code)
+        return code;
+    const orr_topology_format format = format_of(c, to, &g);
+    if ((code = orr_topology_write(t, format, cli_text(c, "gpu-type"), to, err)))
+        return code;
+    remark(c, &g, format);
+    if (strcmp(to, "-") != 0)
+        report(c, to, &g, format);
+    return ORR_OK;
+}
+
+static orr_code check_use(const cli_context *c, bool has_shape, orr_error *err)
+{
+    const char *gpu = cli_text(c, "gpu-type");
+    if (has_shape == cli_given(c, "from"))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        has_shape
+                            ? "either SHAPE or --from FILE, not both"
+                            : "missing argument: SHAPE; 'orrery gen topology --list' shows what "
+                              "there is");
+    if (!cli_given(c, "output"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --output FILE");
+    if (cli_flag(c, "json") && strcmp(cli_text(c, "output"), "-") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+    if (*gpu == 0 || strpbrk(gpu, " \t\r\n"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--gpu-type: one word was expected");
+    for (size_t i = 0; i < KNOBS && !has_shape; i++) {
+        if (cli_given(c, knobs[i].option))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--from has no use for --%s", knobs[i].option);
+    }
+    return ORR_OK;
+}
+
+static orr_code gen_topology_run(cli_context *c, orr_error *err)
+{
+    char text[TEXT_ROOM];
+    size_t shape = SHAPES;
+    orr_topology *t = NULL;
+    orr_code code = c->arg_count ? find_shape(c->args[0], &shape, err) : ORR_OK;
+    if (code)
+        return code;
+    if (cli_flag(c, "list")) {
+        list(shape, cli_flag(c, "json"));
+        return ORR_OK;
+    }
+    code = check_use(c, shape != SHAPES, err);
+    if (!code && shape != SHAPES)
+        code = describe(c, shape, text, err);
+    if (code)
+        return code;
+    if (shape == SHAPES)
+        code = orr_topology_open(cli_text(c, "from"), &t, err);
+    else
+        code =
+            orr_topology_parse((orr_span){(const uint8_t *)text, strlen(text)}, "options", &t, err);
+    if (!code)
+        code = make(c, t, err);
+    orr_topology_destroy(t);
+    return code;
+}
+
+const cli_command cli_cmd_gen_topology = {
+    .name = "gen topology",
+    .summary = "make topology files: leaf-spine, fat-tree, rails, dragonfly, torus, ...",
+    .description =
+        "Writes a network of a well-known shape, or that of another topology file, as a file for orrery run: that of "
+        "ASTRA-sim's ns-3 back end, SimAI's, htsim's .topo, or YAML.  Each of these runs on every network model.\n\n"
+        "Hosts are ranks.  Rates have units as 400Gbps or 50GB/s, times as 500ns.  In a torus a list of rates, or of "
+        "times, has one for each dimension.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-gen(1), orrery-run(1)",
+    .run = gen_topology_run,
+};

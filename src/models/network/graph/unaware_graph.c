@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unaware_graph.c - the congestion-unaware network over any devices and links: the latencies of a shortest way, and the
+ * message once over its slowest link.
+ *
+ * On the graph of one dimension this is unaware.c.  Which of several equally short ways is charged depends on the pair
+ * alone: without congestion there is nothing to spread.  Cost: a look at the links of each device on the way. */
+#include "graph_network.h"
+
+#include "../../../base/hash.h"
+#include "../../../base/ticks.h"
+#include "../topology.h"
+#include "routes.h"
+
+typedef struct plain {
+    const orr__topology *t;
+    orr__routes *routes;
+    orr_where where;
+} plain;
+
+static void plain_destroy(void *net)
+{
+    plain *p = net;
+    if (!p)
+        return;
+    orr__routes_destroy(p->routes);
+    orr_free(p);
+}
+
+static orr_code plain_create(const orr_net_config *cfg, void **out, orr_error *err)
+{
+    *out = NULL;
+    if (!cfg->topology)
+        return orr_fail(err, ORR_EBUG, &cfg->where, "the network has no topology");
+    plain *p = orr_alloc(1, sizeof *p);
+    if (!p)
+        return orr_no_memory(err);
+    p->t = cfg->topology;
+    p->where = cfg->where;
+    const orr_code code = orr__routes_create(p->t, 0, &p->routes, err);
+    if (code)
+        plain_destroy(p);
+    else
+        *out = p;
+    return code;
+}
+
+static orr_code plain_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+{
+    plain *p = net;
+    const uint64_t hash = orr_hash_mix((uint64_t)m->src << 32 | m->dst, 0xe7037ed1a0b428dbu);
+    double latency = 0, speed = 0;
+    uint32_t at = m->src;
+    while (at != m->dst) {
+        const uint32_t link = orr__routes_next(p->routes, at, m->dst, hash, err);
+        if (link == ORR__LINK_NONE && err->code == ORR_EINPUT)
+            return orr_fail(err, ORR_EINPUT, &p->where,
+                            "there is no way from rank %u to rank %u over links that work", m->src,
+                            m->dst);
+        if (link == ORR__LINK_NONE)
+            return err->code;
+        const orr__wire *l = &p->t->links[link];
+        latency += l->latency;
+        speed = speed == 0 || l->speed < speed ? l->speed : speed;
+        at = l->to;
+    }
+    orr_sim_deliver_after(sim, orr_ticks(latency + (double)m->size / speed), m->token);
+    return ORR_OK;
+}
+
+const orr_net_ops orr__net_unaware_graph = {
+    .name = "unaware",
+    .help = "as unaware, over any devices and links, by shortest ways",
+    .create = plain_create,
+    .send = plain_send,
+    .destroy = plain_destroy,
+};
