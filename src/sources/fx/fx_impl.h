@@ -171,10 +171,9 @@ orr_code orr__fx_match_messages(const fx_families *f,
 orr_code orr__fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
     ORR_PRINTF(4, 5);
 
-/* ---- the two forms of file ---- */
+/* ---- a list of passes ---- */
 
 typedef struct orr_json orr_json;
-orr_code orr__fx_read_capture(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 orr_code orr__fx_read_printed(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 
 #endif
