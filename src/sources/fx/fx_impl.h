@@ -77,12 +77,17 @@ typedef struct fx_place {
 typedef struct fx_families {
     const orr_fx *c;
     uint32_t count;
-    uint8_t *use;       /* FX_USED, FX_MESSAGES */
+    uint8_t *use;       /* FX_USED and others */
+    uint32_t *root;     /* with FX_ROOT: the place where a scatter or gather begins or ends */
     orr_map *at;        /* family and rank -> index in ranks */
     uint32_t *group_of; /* of an index in ranks */
 } fx_families;
 
-enum { FX_USED = 1, FX_MESSAGES = 2 };
+enum {
+    FX_USED = 1,
+    FX_PLACES = 2, /* has messages: ranks at different places do different things */
+    FX_ROOT = 4    /* one place does something else than the others */
+};
 
 orr_code orr__fx_families_init(fx_families *f,
                                const orr_fx *c,
