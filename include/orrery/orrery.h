@@ -8,6 +8,7 @@
 #include <orrery/critical_path.h>
 #include <orrery/diff.h>
 #include <orrery/error.h>
+#include <orrery/export.h>
 #include <orrery/feeder.h>
 #include <orrery/flexflow.h>
 #include <orrery/fx.h>

@@ -176,7 +176,7 @@ static uint64_t count_flops(const operator_call *c,
     case RULE_OVER:
         each = first_elements(c, name);
         break;
-    case RULE_SCATTERED:
+    case RULE_LAST:
         each = last_elements(c);
         break;
     case RULE_POOL:
@@ -243,7 +243,7 @@ static uint64_t read_behind_first(const operator_call *c)
 /* What is overwritten is marked, or else it is the first half of two lists, or the first of all. */
 static uint64_t read_beside_targets(const operator_call *c, const operator_name *name)
 {
-    if (inputs_bytes(c, true))
+    if (inputs_bytes(c, true) || !name->is_in_place)
         return inputs_bytes(c, false);
     uint64_t bytes = 0;
     for (uint32_t i = name->is_list ? c->in_count / 2 : 1; i < c->in_count; i++)
@@ -280,6 +280,7 @@ static void count_scatter(const operator_call *c,
 static void count_optimizer(const operator_call *c, operator_cost *out)
 {
     const lists l = find_lists(c);
+    out->bytes_written = 0;
     out->bytes_read = operator_plus(inputs_bytes(c, false), inputs_bytes(c, true));
     for (uint32_t i = 0; i < l.length * l.count; i++) {
         if (i / l.length != 1)
@@ -320,7 +321,7 @@ static void count_bytes(const operator_call *c,
         out->bytes_read = read_but(c, 1);
         break;
     case TRAFFIC_SCATTER:
-        count_scatter(c, name, row->rule == RULE_SCATTERED, out);
+        count_scatter(c, name, row->rule == RULE_LAST, out);
         break;
     case TRAFFIC_THROUGH:
         out->bytes_read = c->in_count ? read_but(c, c->in_count - 1) : 0;

@@ -12,7 +12,7 @@ typedef enum operator_rule {
     RULE_MOVE,                    /* no arithmetic */
     RULE_EACH,                    /* factor for each element of the result */
     RULE_OVER,                    /* factor for each element of the first input */
-    RULE_SCATTERED,               /* factor for each element of the last input */
+    RULE_LAST,                    /* factor for each element of the last input */
     RULE_POOL,                    /* each element of the larger of first input and result */
     RULE_SORT,                    /* elements times the logarithm of the longest dimension */
     RULE_PRODUCT,                 /* of matrices; factor: where the left one stands */
