@@ -122,6 +122,14 @@ static uint64_t list_elements(const operator_call *c, lists l)
 
 /* ---- arithmetic ---- */
 
+/* Nobody said what is written: the first of two lists of equal shapes, or all there is. */
+static uint64_t first_list_elements(const operator_call *c)
+{
+    const uint32_t half = c->in_count / 2;
+    const bool is_pair = c->in_count % 2 == 0 && half && alike_lists(c, half) == 2;
+    return list_elements(c, (lists){is_pair ? half : c->in_count, 1});
+}
+
 /* The result's elements; of an operation on lists those of all results. */
 static uint64_t result_elements(const operator_call *c, const operator_name *name)
 {
@@ -133,7 +141,7 @@ static uint64_t result_elements(const operator_call *c, const operator_name *nam
     for (uint32_t i = 0; i < c->out_count; i++)
         made = operator_plus(made, orr__operator_elements(&c->out[i]));
     if (name->is_list)
-        return written ? written : made;
+        return written ? written : made ? made : first_list_elements(c);
     if (c->out_count)
         return orr__operator_elements(&c->out[0]);
     return written ? written : stretched_elements(c);
@@ -380,4 +388,11 @@ operator_cost orr__operator_cost(const operator_call *call)
     if (out.kind == OPERATOR_COMPUTE || out.kind == OPERATOR_MOVE || out.kind == OPERATOR_UNKNOWN)
         count_bytes(call, &name, row, &out);
     return out;
+}
+
+bool orr__operator_is_product(orr_str text)
+{
+    const operator_name name = orr__operator_name(text);
+    const operator_row *row = orr__operator_row(&name);
+    return row && row->rule >= RULE_PRODUCT && row->rule <= RULE_DISTANCE;
 }

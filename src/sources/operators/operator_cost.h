@@ -47,4 +47,7 @@ typedef struct operator_cost {
 /* Numbers that do not fit into 64 bits end at UINT64_MAX. */
 operator_cost orr__operator_cost(const operator_call *call);
 
+/* Does it run on a chip's arrays (products, convolutions, attention), or on its vector unit? */
+bool orr__operator_is_product(orr_str name);
+
 #endif
