@@ -43,6 +43,7 @@ typedef struct op_kind {
     uint8_t role; /* FX_COMPUTE: see the table of costs */
     uint8_t collective;
     bool is_fresh; /* writes what it does not read */
+    bool is_copy_in, is_copy_out;
 } op_kind;
 
 static const struct {
@@ -131,7 +132,11 @@ static op_kind kind_of(orr_str text)
             return (op_kind){.role = communication[i].role,
                              .collective = communication[i].collective};
     }
-    return (op_kind){.role = FX_COMPUTE, .is_fresh = is_fresh(&n)};
+    const bool is_fsdp = orr_str_is(n.space, "fsdp");
+    return (op_kind){.role = FX_COMPUTE,
+                     .is_fresh = is_fresh(&n),
+                     .is_copy_in = is_fsdp && orr_str_is(n.name, "all_gather_copy_in"),
+                     .is_copy_out = is_fsdp && orr_str_is(n.name, "split_with_sizes_copy")};
 }
 
 /* ---- sizes ---- */
@@ -353,10 +358,12 @@ static orr_code call_node(caller *k, size_t i, fx_call *call, orr_error *err)
     if (fx_is_communication(kind.role))
         return call_communication(k, i, kind, call, err);
     call->is_fresh = kind.is_fresh;
-    if (!n->is_view)
-        return price(k, n, call, err);
-    call->role = FX_FOLD;
-    return ORR_OK;
+    call->is_copy_in = kind.is_copy_in;
+    call->is_copy_out = kind.is_copy_out;
+    const orr_code code = n->is_view ? ORR_OK : price(k, n, call, err);
+    if (!code && (n->is_view || kind.is_copy_in))
+        call->role = FX_FOLD;
+    return code;
 }
 
 void orr__fx_calls_fini(fx_calls *k)

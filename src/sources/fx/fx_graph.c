@@ -381,6 +381,13 @@ static orr_code check_graph(const orr_fx *c, const fx_graph *g, orr_error *err)
         return fail_at(c, g->byte, err,
                        "a graph of rank %" PRIu32 ", but the job has %" PRIu32 " ranks", g->rank,
                        c->world_size);
+    uint64_t total = 0;
+    for (size_t i = 0; i < g->storage_count; i++) {
+        if (__builtin_add_overflow(total, g->storages[i].bytes, &total) || total > INT64_MAX)
+            return fail_at(c, g->byte, err,
+                           "the storages of rank %" PRIu32 " have more than 2^63 bytes together",
+                           g->rank);
+    }
     for (size_t i = 0; i < g->tensor_count && !code; i++)
         code = check_tensor(c, g, i, err);
     for (size_t i = 0; i < g->node_count && !code; i++) {

@@ -33,7 +33,9 @@ typedef struct fx_call {
     uint8_t collective; /* orr_collective */
     bool is_unknown;    /* its arithmetic is not known */
     bool is_fresh;      /* what it writes it does not read */
-    uint64_t bytes;     /* of communication: comm_size */
+    bool is_copy_in;  /* of FSDP: parameters into the buffer of an all-gather, beside computation */
+    bool is_copy_out; /* and from it */
+    uint64_t bytes;   /* of communication: comm_size */
     uint64_t flops, bytes_read, bytes_written;
 } fx_call;
 

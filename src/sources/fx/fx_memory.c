@@ -9,8 +9,6 @@
  * Gradients are what the optimizer reads and neither keeps nor makes.  Cost: linear. */
 #include "fx_impl.h"
 
-#include <inttypes.h>
-
 enum { BEFORE = 0 }; /* node i is moment i + 1; moment 0 is before the step */
 
 typedef struct range {
@@ -130,29 +128,23 @@ static bool live_through(liveness *l, size_t i)
 static void init_lives(liveness *l)
 {
     const fx_graph *g = l->g;
-    for (uint32_t s = 0; s < g->storage_count; s++)
+    uint64_t total = 0; /* orr__fx_check saw that it fits */
+    for (uint32_t s = 0; s < g->storage_count; s++) {
         l->lives[s] = (life){.bytes = g->storages[s].bytes, .same_as = s};
+        total += g->storages[s].bytes;
+    }
     for (size_t t = 0; t < g->tensor_count;
          t++) { /* seen first when it was freed: as large as its tensors */
         life *v = &l->lives[g->tensors[t].storage];
         const uint64_t bytes = orr__fx_tensor_bytes(g, &g->tensors[t]);
         uint64_t first, end;
-        if (g->storages[g->tensors[t].storage].bytes == 0 && bytes > v->bytes &&
-            orr__fx_extent(g, &g->tensors[t], &first, &end))
-            v->bytes = bytes;
+        if (g->storages[g->tensors[t].storage].bytes || bytes <= v->bytes ||
+            bytes - v->bytes > INT64_MAX - total ||
+            !orr__fx_extent(g, &g->tensors[t], &first, &end))
+            continue;
+        total += bytes - v->bytes;
+        v->bytes = bytes;
     }
-}
-
-static orr_code check_total(const liveness *l, orr_error *err)
-{
-    uint64_t total = 0;
-    for (size_t s = 0; s < l->g->storage_count; s++) {
-        if (__builtin_add_overflow(total, l->lives[s].bytes, &total) || total > INT64_MAX)
-            return orr_fail(err, ORR_EINPUT, NULL,
-                            "rank %" PRIu32 ": its storages have more than 2^63 bytes together",
-                            l->g->rank);
-    }
-    return ORR_OK;
 }
 
 static uint64_t *part_of(const liveness *l, uint32_t storage, orr_fx_memory *m)
@@ -220,19 +212,14 @@ orr_code orr__fx_memory(
         .g = g, .calls = calls, .lives = orr_alloc(g->storage_count + 1, sizeof *l.lives)};
     uint64_t *moments = orr_alloc(g->node_count + 2, sizeof *moments);
     bool is_fine = l.lives && moments;
-    orr_code code = ORR_OK;
     *held = NULL;
-    if (is_fine) {
+    if (is_fine)
         init_lives(&l);
-        code = check_total(&l, err);
-    }
-    for (size_t i = 0; i < g->node_count && is_fine && !code; i++)
+    for (size_t i = 0; i < g->node_count && is_fine; i++)
         is_fine = calls->at[i].role == FX_OUTSIDE || live_through(&l, i);
-    for (uint32_t s = 0; s < g->storage_count && is_fine && !code; s++)
+    for (uint32_t s = 0; s < g->storage_count && is_fine; s++)
         is_fine = end_range(&l, s);
-    if (!is_fine)
-        code = orr_no_memory(err);
-    if (!code) {
+    if (is_fine) {
         const size_t peak = sum_up(&l, moments);
         split(&l, peak, moments[peak], out);
         *held = moments;
@@ -240,5 +227,5 @@ orr_code orr__fx_memory(
         orr_free(moments);
     orr_free(l.lives);
     orr_free(l.ranges);
-    return code;
+    return is_fine ? ORR_OK : orr_no_memory(err);
 }

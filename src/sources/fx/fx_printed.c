@@ -83,6 +83,8 @@ static orr_code add_tensor(
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
         if (t.rank == FX_DIMS_MOST)
             return fail_at(p, v, "a tensor has 64 dimensions at most");
+        if (orr_json_type_of(v) == ORR_JSON_STRING)
+            return fail_at(p, v, "a size that depends on data: give fixed shapes there");
         code = orr_json_get_u64(v, &shape[t.rank++], p->err);
     }
     t.element_bytes = orr__fx_dtype_bytes(dtype);

@@ -85,6 +85,10 @@ static orr_code get_dims(
     for (orr_json_iter it = orr_json_iterate(v); !code && orr_json_next_value(&it, &item);) {
         if (*count == FX_DIMS_MOST)
             return fail_at(r, orr_json_byte(item), "a tensor has 64 dimensions at most");
+        if (orr_json_type_of(item) == ORR_JSON_STRING)
+            return fail_at(
+                r, orr_json_byte(item),
+                "a size that depends on data: give fixed shapes there and capture again");
         code = orr_json_get_u64(item, &dims[(*count)++], r->err);
     }
     return code;
@@ -583,10 +587,13 @@ static orr_code read_either(orr_json *j, orr_fx *c, orr_error *err)
         return code;
     if (item.type == ORR_JSON_ARRAY)
         return orr__fx_read_printed(j, c, err);
+    orr_json_value scalar;
     if (item.type != ORR_JSON_OBJECT)
-        return orr_fail(err, ORR_EINPUT, &start,
-                        "%s; a captured step is an object, a printed graph a list",
-                        orr_json_type_name(item.type));
+        return (code = orr_json_load(j, &scalar, err))
+                   ? code
+                   : orr_fail(err, ORR_EINPUT, &start,
+                              "%s; a captured step is an object, a printed graph a list",
+                              orr_json_type_name(item.type));
     code = orr__fx_read_capture(j, c, err);
     if (!code && (code = orr_json_next(j, &item, err)) == ORR_END)
         return ORR_OK;

@@ -16,6 +16,9 @@
  * A node behind a fence needs no edge to it when something that it waits for is behind it too: `epoch` is the
  * number of the last fence that a node is behind.  wait_tensor is about its value alone.
  *
+ * FSDP copies parameters into the buffer of an all-gather on a stream of its own, and does so once the gathering before is
+ * copied out: such a copy is part of the all-gather, which comes after that copy, beside the computation meanwhile.
+ *
  * Cost: near linear.  A storage with more than LIST_MOST writers or readers gets one that comes after all of them. */
 #include "fx_impl.h"
 
@@ -48,7 +51,9 @@ struct fx_values {
     size_t waited_count, waited_room;
     uint32_t fence_count;
     uint32_t last_compute, fenced_compute;
-    uint32_t node; /* 1 + the one that is looked at */
+    uint32_t last_copy_out;
+    bool has_copied_in; /* the next collective is the all-gather of what was copied in */
+    uint32_t node;      /* 1 + the one that is looked at */
     uint32_t node_epoch;
     fx_deps deps;
     bool failed;
@@ -308,6 +313,22 @@ static void pass_on(fx_values *v, const fx_node *n)
     }
 }
 
+static void copy_in(fx_values *v, const fx_node *n)
+{
+    const uint32_t *in = fx_in(v->g, n);
+    cell *to = n->out_count ? cell_of(v, fx_out(v->g, n)[0]) : NULL;
+    v->has_copied_in = true;
+    for (uint32_t k = 0; k < n->in_count && to; k++) {
+        const cell *from = cell_of(v, in[k]);
+        for (uint32_t at = from->writers; at != NIL && from != to; at = v->touches[at].next) {
+            if (v->failed || to->writer_count >= LIST_MOST)
+                return;
+            push(v, &to->writers, &to->writer_count,
+                 (touch){.end = UINT64_MAX, .id = v->touches[at].id});
+        }
+    }
+}
+
 static void wait_for_value(fx_values *v, const fx_node *n)
 {
     for (uint32_t k = 0; k < n->in_count; k++)
@@ -376,11 +397,18 @@ orr_code orr__fx_values_next(fx_values *v,
         wait_for(v, n);
     else if (call->role == FX_WAIT_VALUE)
         wait_for_value(v, n);
+    else if (call->is_copy_in)
+        copy_in(v, n);
     else if (call->role == FX_FOLD)
         pass_on(v, n);
     if (id) {
         visit(v, n, call, (uint32_t)id);
         add_dep(v, (uint32_t)after, false);
+        if (call->role == FX_COLLECT && v->has_copied_in) {
+            add_dep(v, v->last_copy_out, false);
+            v->has_copied_in = false;
+        }
+        v->last_copy_out = call->is_copy_out ? (uint32_t)id : v->last_copy_out;
         if (call->role == FX_COMPUTE) {
             respect_fences(v);
             v->last_compute = (uint32_t)id;
