@@ -61,8 +61,8 @@ typedef struct orr_operators {
     orr_ps time;        /* measured, of all kernels */
     orr_ps time_matched;
     bool has_hardware;
-    orr_ps predicted; /* of all captured operators, one after the other, without launches */
-    orr_ps launches;  /* what the hardware takes for each call beside its work */
+    orr_ps predicted; /* of all captured operators, one after the other */
+    orr_ps launches;  /* of that, what the hardware takes for each call beside its work */
     struct orr__operators_store *store;
 } orr_operators;
 

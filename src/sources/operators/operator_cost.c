@@ -383,16 +383,32 @@ operator_cost orr__operator_cost(const operator_call *call)
     const operator_name name = orr__operator_name(call->name);
     const operator_row *row = orr__operator_row(&name);
     operator_cost out = {.kind = kind_of(call, &name, row)};
-    if (out.kind == OPERATOR_COMPUTE)
+    if (out.kind == OPERATOR_COMPUTE) {
         out.flops = count_flops(call, &name, row);
+        out.vector_work = orr__operator_vector_work(call, row);
+        out.is_product = row->rule >= RULE_PRODUCT && row->rule <= RULE_DISTANCE;
+    }
     if (out.kind == OPERATOR_COMPUTE || out.kind == OPERATOR_MOVE || out.kind == OPERATOR_UNKNOWN)
         count_bytes(call, &name, row, &out);
     return out;
 }
 
-bool orr__operator_is_product(orr_str text)
+static double longer(double a, double b)
 {
-    const operator_name name = orr__operator_name(text);
-    const operator_row *row = orr__operator_row(&name);
-    return row && row->rule >= RULE_PRODUCT && row->rule <= RULE_DISTANCE;
+    return a > b ? a : b;
+}
+
+static double needed(double work, double rate)
+{
+    return rate > 0 ? work / rate : 0;
+}
+
+double orr__operator_seconds(const operator_cost *cost, const operator_rates *rates)
+{
+    const double flops = (double)cost->flops;
+    const double bytes = (double)cost->bytes_read + (double)cost->bytes_written;
+    const double work = cost->is_product ? longer(needed(flops, rates->arrays),
+                                                  needed((double)cost->vector_work, rates->vector))
+                                         : needed(flops, rates->vector);
+    return longer(work, needed(bytes, rates->memory));
 }

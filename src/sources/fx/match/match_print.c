@@ -80,12 +80,12 @@ static void put_sums(orr_buf *b, const orr_operators *o)
              o->has_bytes ? orr_bytes_text(o->bytes[1], y) : "-",
              o->has_bytes ? share_cell(o->bytes[0], o->bytes[1], z) : "-");
     put_line(b, "views, allocations", count_cell(o->views[0], x), count_cell(o->views[1], y), "");
-    if (o->has_times)
+    if (o->has_times || o->has_hardware)
         put_line(b, "GPU time", time_cell(o->predicted, o->has_hardware, x),
-                 time_cell(o->time, true, y),
+                 time_cell(o->time, o->has_times, y),
                  share_cell((uint64_t)o->time_matched, (uint64_t)o->time, z));
     if (o->has_hardware)
-        put_line(b, "  with launches", time_cell(o->predicted + o->launches, true, x), "", "");
+        put_line(b, "  launches among it", time_cell(o->launches, true, x), "", "");
     if (o->has_hardware && o->has_times)
         put_line(b, "  prediction is off by", error_cell(o->predicted, o->time, x), "", "");
     if (o->without_shapes)

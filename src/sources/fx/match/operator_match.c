@@ -19,20 +19,13 @@ enum { DEPTH_MOST = 1000 };
 
 /* ---- one call ---- */
 
-static bool is_product(const operator_cost *cost, const operator_call *call)
+/* Work and launch. */
+static orr_ps predict(const orr_hardware *hw, const operator_cost *cost)
 {
-    return cost->kind == OPERATOR_COMPUTE && orr__operator_is_product(call->name);
-}
-
-/* The longest of arrays, vector unit and memory; launches are counted apart. */
-static orr_ps predict(const orr_hardware *hw, const operator_cost *cost, const operator_call *call)
-{
-    const double vector = (double)hw->vector_width * (double)hw->clock_hz;
-    const double rate = is_product(cost, call) ? orr_hardware_peak(hw) : vector;
-    const double bytes = (double)cost->bytes_read + (double)cost->bytes_written;
-    double seconds = rate > 0 ? (double)cost->flops / rate : 0;
-    if (hw->memory_bandwidth && bytes / (double)hw->memory_bandwidth > seconds)
-        seconds = bytes / (double)hw->memory_bandwidth;
+    const operator_rates rates = {.arrays = orr_hardware_peak(hw),
+                                  .vector = (double)hw->vector_width * (double)hw->clock_hz,
+                                  .memory = (double)hw->memory_bandwidth};
+    const double seconds = orr__operator_seconds(cost, &rates) + (double)hw->overhead / 1e12;
     return seconds < 9e6 ? (orr_ps)(seconds * 1e12 + 0.5) : (orr_ps)9e18;
 }
 
@@ -105,7 +98,7 @@ orr_code orr__match_add(match *m, int side, const match_draft *d, orr_error *err
     if (side == MATCH_CAPTURED) {
         note_captured(m, &call, c.name);
         c.is_counted = true;
-        c.predicted = m->hw && !c.is_free ? predict(m->hw, &cost, &call) : 0;
+        c.predicted = m->hw && !c.is_free ? predict(m->hw, &cost) : 0;
     } else if (!take_apart(m, d, &c.name, &c.count)) {
         return orr_no_memory(err);
     }
