@@ -3,6 +3,7 @@
 #ifndef ORRERY_ORRERY_H
 #define ORRERY_ORRERY_H
 
+#include <orrery/capture.h>
 #include <orrery/check.h>
 #include <orrery/chrome_trace.h>
 #include <orrery/critical_path.h>
