@@ -435,6 +435,25 @@ TEST(test_fx__a_large_job_is_one_body)
     orr_buf_fini(&groups);
 }
 
+TEST(test_fx__when_all_were_run_those_that_are_alike_share_a_body)
+{
+    const call a[] = {{MM, "0,1", "2", NULL}}, b[] = {{ADD, "0,1", "2", NULL}};
+    orr_buf text = {0};
+    orr_fx *c;
+    orr_set *s;
+    begin(&text, 6, "");
+    for (int r = 0; r < 6; r++) { /* a b a b a b */
+        orr_buf_text(&text, r ? "," : "");
+        add_graph(&text, r, r % 2 ? b : a, 1);
+    }
+    CHECK_OK(parse(&text, &c), &err);
+    CHECK_OK(orr_fx_convert(c, NULL, &s, NULL, &err), &err);
+    CHECK_EQ(orr_set_class_count(s), 2);
+    CHECK_EQ(orr_set_class_of(s, 5), orr_set_class_of(s, 1));
+    orr_set_close(s);
+    orr_fx_close(c);
+}
+
 static orr_code convert_two(unsigned world, const call *a, const call *b, size_t count, orr_set **s)
 {
     orr_buf text = {0};
@@ -650,6 +669,7 @@ int main(void)
         RUN(test_fx__an_allocation_waits_for_nothing),
         RUN(test_fx__a_large_job_is_one_body),
         RUN(test_fx__ranks_that_should_be_alike_and_are_not_are_refused),
+        RUN(test_fx__when_all_were_run_those_that_are_alike_share_a_body),
         RUN(test_fx__a_message_needs_its_other_end),
         RUN(test_fx__communication_says_where_it_goes),
         RUN(test_fx__a_pipeline_keeps_its_order),
