@@ -2,6 +2,7 @@
 """orrery_capture - what a PyTorch training step does, written down without running it on a cluster.
 
     python -m orrery_capture --world-size 64 -o step.json.gz train.py --its --own --options
+    python -m orrery_capture --world-size 64 -o step.json.gz package.train --its --own --options
 
     import orrery_capture
     with orrery_capture.record("step.json.gz", world_size=64):
@@ -21,9 +22,11 @@ import argparse
 import contextlib
 import functools
 import gzip
+import importlib.util
 import inspect
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -1069,9 +1072,14 @@ def write(path, document):
     if str(path).endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     temporary = "%s.part%d" % (path, os.getpid())
-    with open(temporary, "wb") as f:
-        f.write(data)
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as f:
+            f.write(data)
+        os.replace(temporary, path)
+    except OSError as e:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        raise CaptureError("%s: cannot be written: %s" % (path, e.strerror)) from e
 
 
 # ---- the command ----
@@ -1093,18 +1101,31 @@ def _arguments(argv):
     p.add_argument("--real", action="store_true", help="real tensors with data (slow; needs the memory)")
     p.add_argument("--strict", action="store_true", help="tensor.item() is an error")
     p.add_argument("--one-rank", type=int, help=argparse.SUPPRESS)
-    p.add_argument("script", help="the training script")
+    p.add_argument("script", help="the training script, or a module such as package.train")
     p.add_argument("rest", nargs=argparse.REMAINDER, help="its arguments")
     return p.parse_args(argv)
 
 
+def _is_module(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
 def _run_script(a):
     sys.argv = [a.script] + a.rest
-    sys.path.insert(0, os.path.dirname(os.path.abspath(a.script)))
+    is_file = os.path.isfile(a.script)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(a.script)) if is_file else os.getcwd())
     options = {"step": a.step, "steps": a.steps, "real": a.real, "strict": a.strict, "local_size": a.local_size}
     with record(a.output, world_size=a.world_size, rank=a.one_rank, **options):
+        if not is_file and not _is_module(a.script):
+            raise CaptureError("%s: neither a script nor a module that can be imported" % a.script)
         try:
-            runpy.run_path(a.script, run_name="__main__")
+            if is_file:
+                runpy.run_path(a.script, run_name="__main__")
+            else:
+                runpy.run_module(a.script, run_name="__main__", alter_sys=True)
         except SystemExit as e:
             if e.code not in (None, 0):
                 raise CaptureError("the script left with code %s before its step was done" % e.code) from e
@@ -1130,6 +1151,8 @@ def _run_ranks(a):
             command += ["--real"] if a.real else []
             command += ["--strict"] if a.strict else []
             done = subprocess.run(command + [a.script] + a.rest, check=False)
+            if done.returncode < 0:
+                raise CaptureError("rank %d was ended by signal %d" % (rank, -done.returncode))
             if done.returncode:
                 raise SystemExit(done.returncode if done.returncode in (2, 3) else 3)
             with open(path, "rb") as f:
@@ -1151,7 +1174,7 @@ def main(argv=None):
     a = _arguments(argv)
     try:
         _check_torch()
-        if not os.path.isfile(a.script):
+        if not os.path.isfile(a.script) and not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?<!\.py)", a.script):
             raise CaptureError("%s: no such script" % a.script)
         if a.world_size < 1:
             raise CaptureError("--world-size %d: at least 1" % a.world_size)
@@ -1159,6 +1182,8 @@ def main(argv=None):
     except CaptureError as e:
         print("orrery_capture: %s" % e, file=sys.stderr)
         return 3
+    except KeyboardInterrupt:
+        return 130
     except Exception as e:
         traceback.print_exc()
         print("orrery_capture: %s failed as rank %s: %s" % (a.script, a.one_rank, e), file=sys.stderr)

@@ -17,10 +17,13 @@ static const cli_option options[] = {
     {"updates", 0, NULL, "text: the update time as a compute node behind each collective"},
     {"frequency", 0, "MHZ", "flexflow: run times in cycles of this clock, not in microseconds",
      CLI_COUNT, 1, 1 << 20},
-    {"world-size", 0, "N", "fx: ranks of the job; a capture knows it, a printed graph does not",
-     CLI_COUNT, 1, 1 << 24},
+    {"world-size", 0, "N",
+     "fx, export: ranks of the job; a capture knows it, a printed graph does not", CLI_COUNT, 1,
+     1 << 24},
     {"hardware", 0, "NAME",
-     "fx: durations of computation on this chip (orrery gemm --list-hardware)"},
+     "fx, export: durations of computation on this chip (orrery gemm --list-hardware)"},
+    {"dim", 0, "S=N,...", "export: sizes that the program leaves open, such as s0=8,s1=128"},
+    {"model", 0, "NAME", "export: which program of an archive that has several"},
     {"rank", 0, "N", "pytorch: which rank of the job this is", CLI_COUNT, 0, (1 << 20) - 1},
     {"compat", 0, NULL,
      "text, flexflow, pytorch: exactly as chakra_converter, its defects included"},
@@ -39,7 +42,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to convert: et, text, flexflow, pytorch, fx or goal", CLI_ONCE},
+    {"KIND", "what to convert: et, text, flexflow, pytorch, fx, export or goal", CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_ONCE},
     {0},
@@ -63,6 +66,8 @@ static const cli_example examples[] = {
      "orrery convert pytorch linked.json -o rank0.et", 0},
     {"A captured step: 4-way tensor parallel, 2-way data parallel:",
      "orrery convert fx tp.json.gz -o tp.orr", 0},
+    {"A program saved by torch.export, on eight equal ranks:",
+     "orrery convert export tiny.pt2 --world-size 8 -o tiny.orr", 0},
     {"The messages of the all-reduce as a GOAL schedule, text and binary:",
      "orrery convert goal ring.orr -o ring.goal", 0},
     {"", "orrery convert goal ring.goal -o ring.bin", 0},
@@ -127,9 +132,9 @@ static orr_code et_make(cli_context *c, orr_set **out, orr_error *err)
 static const char *const et_options[] = {"same-schema", "lenient", NULL};
 static const cli_converter convert_et = {"et", et_options, et_make, NULL};
 
-static const cli_converter *const kinds[] = {&convert_et,           &cli_convert_text,
-                                             &cli_convert_flexflow, &cli_convert_pytorch,
-                                             &cli_convert_fx,       &cli_convert_goal};
+static const cli_converter *const kinds[] = {
+    &convert_et,     &cli_convert_text,   &cli_convert_flexflow, &cli_convert_pytorch,
+    &cli_convert_fx, &cli_convert_export, &cli_convert_goal};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static orr_code find_kind(const char *name, const cli_converter **out, orr_error *err)
@@ -144,7 +149,7 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no kind '%s'; did you mean '%s'?", name, near);
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no kind '%s'; there are: et, text, flexflow, pytorch, fx, goal", name);
+                    "no kind '%s'; there are: et, text, flexflow, pytorch, fx, export, goal", name);
 }
 
 static bool takes(const cli_converter *k, const char *option)
@@ -198,7 +203,7 @@ const cli_command cli_cmd_convert = {
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
         "language.  KIND pytorch: IN is a PyTorch trace of one rank, linked by 'orrery link' or chakra_trace_link, or a "
         "host trace alone.  KIND fx: IN is a training step captured from PyTorch by 'orrery capture'; all ranks of the job come "
-        "out.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
+        "out.  KIND export: IN is a program saved by torch.export (.pt2), or the JSON in it.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
         "when it ends in .bin) or, by its ending, traces.\n\n"
         "The ending of OUT says what is written: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
         ".json or .jsonl the same as text; behind all but .orr may stand .gz or .zst.  Where there are several ranks, "

@@ -10,6 +10,7 @@
 #include <orrery/sim.h>
 #include <orrery/timeline.h>
 
+extern const cli_command cli_cmd_capture;
 extern const cli_command cli_cmd_check;
 extern const cli_command cli_cmd_convert;
 extern const cli_command cli_cmd_demo;

@@ -21,6 +21,7 @@ typedef struct cli_converter {
 } cli_converter;
 
 extern const cli_converter cli_convert_text;
+extern const cli_converter cli_convert_export;
 extern const cli_converter cli_convert_flexflow;
 extern const cli_converter cli_convert_fx;
 extern const cli_converter cli_convert_goal;
@@ -64,9 +65,14 @@ orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err);
 
 /* ---- captured steps (convert_fx.c) ---- */
 
-/* Reads c->args[1]. */
-typedef orr_code cli_fx_reader(const cli_context *c, orr_fx **out, orr_error *err);
+/* Where a captured step comes from. */
+typedef struct cli_fx_source {
+    /* Reads c->args[1]. */
+    orr_code (*read)(const cli_context *c, void *data, orr_fx **out, orr_error *err);
+    void (*print)(const void *data); /* what it has to say in JSON, a comma first; may be NULL */
+    void *data;
+} cli_fx_source;
 /* All of a kind that begins with a captured step: to traces, to files, to a report. */
-orr_code cli_fx_run(cli_context *c, cli_fx_reader *read, orr_error *err);
+orr_code cli_fx_run(cli_context *c, const cli_fx_source *from, orr_error *err);
 
 #endif

@@ -31,15 +31,23 @@ static void note_memory(const cli_context *c, const orr_fx_memory *m)
     cli_note(c, "\n");
 }
 
+/* 270 MFLOP, 16 FLOP */
+static void note_flops(const cli_context *c, uint64_t flops)
+{
+    char text[ORR_UNIT_ROOM];
+    orr_short_text(flops, text);
+    cli_note(c, strchr(text, ' ') ? "%sFLOP" : "%s FLOP", text);
+}
+
 static void note_rank(const cli_context *c, const orr_fx_rank_report *r)
 {
     char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
     cli_note(c,
              "rank %" PRIu32 ", for %" PRIu32 " rank%s: %" PRIu64 " calls, %" PRIu64
-             " of them views; %.6g TFLOP, "
-             "%s read, %s written\n",
-             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls, r->views,
-             (double)r->flops / 1e12, orr_bytes_text(r->bytes_read, a),
+             " of them views; ",
+             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls, r->views);
+    note_flops(c, r->flops);
+    cli_note(c, ", %s read, %s written\n", orr_bytes_text(r->bytes_read, a),
              orr_bytes_text(r->bytes_written, b));
     if (r->collectives)
         cli_note(c, "  collectives: %" PRIu64 ", %s\n", r->collectives,
@@ -84,9 +92,17 @@ static void print_rank(const orr_fx_rank_report *r)
            m->peak, m->parameters, m->buffers, m->gradients, m->optimizer, m->activations);
 }
 
+typedef struct printed {
+    const orr_fx_report *report;
+    const cli_fx_source *from;
+} printed;
+
 static void print_report(const void *data)
 {
-    const orr_fx_report *r = data;
+    const printed *p = data;
+    const orr_fx_report *r = p->report;
+    if (p->from->print)
+        p->from->print(p->from->data);
     printf(", \"captured\": [");
     for (size_t i = 0; i < r->rank_count; i++) {
         printf("%s", i ? ", " : "");
@@ -115,6 +131,7 @@ static orr_code read_hardware(const cli_context *c, orr_fx_options *o, orr_error
         return code;
     hw = known ? *known : hw;
     *o = (orr_fx_options){.peak_flops = orr_hardware_peak(&hw),
+                          .vector_flops = (double)hw.vector_width * (double)hw.clock_hz,
                           .memory_rate = hw.memory_bandwidth,
                           .overhead = hw.overhead};
     return ORR_OK;
@@ -133,7 +150,11 @@ static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *
     return orr_set_write_groups(s, path, err);
 }
 
-static orr_code write_set(const cli_context *c, orr_set *s, orr_fx_report *r, orr_error *err)
+static orr_code write_set(const cli_context *c,
+                          orr_set *s,
+                          const orr_fx_report *r,
+                          const cli_fx_source *from,
+                          orr_error *err)
 {
     const cli_target to = cli_target_of(cli_text(c, "output"));
     orr_code code = cli_keep_ranks(c, s, err);
@@ -141,11 +162,12 @@ static orr_code write_set(const cli_context *c, orr_set *s, orr_fx_report *r, or
         return code;
     if (!cli_flag(c, "json"))
         note_report(c, r);
-    cli_target_report_with(c, s, &to, print_report, r);
+    const printed what = {r, from};
+    cli_target_report_with(c, s, &to, print_report, &what);
     return ORR_OK;
 }
 
-orr_code cli_fx_run(cli_context *c, cli_fx_reader *read, orr_error *err)
+orr_code cli_fx_run(cli_context *c, const cli_fx_source *from, orr_error *err)
 {
     const cli_target to = cli_target_of(cli_text(c, "output"));
     orr_fx_options opt = {0};
@@ -153,26 +175,29 @@ orr_code cli_fx_run(cli_context *c, cli_fx_reader *read, orr_error *err)
     orr_fx *capture = NULL;
     orr_set *s = NULL;
     orr_code code = cli_target_check(c, &to, err);
-    if (code || (code = read_hardware(c, &opt, err)) || (code = read(c, &capture, err)))
+    if (code || (code = read_hardware(c, &opt, err)) ||
+        (code = from->read(c, from->data, &capture, err)))
         return code;
     code = orr_fx_convert(capture, &opt, &s, &report, err);
     orr_fx_close(capture);
     if (code)
         return code;
-    code = write_set(c, s, &report, err);
+    code = write_set(c, s, &report, from, err);
     orr_fx_report_fini(&report);
     orr_set_close(s);
     return code;
 }
 
-static orr_code read_capture(const cli_context *c, orr_fx **out, orr_error *err)
+static orr_code read_capture(const cli_context *c, void *data, orr_fx **out, orr_error *err)
 {
+    (void)data;
     return orr_fx_read(c->args[1], (uint32_t)cli_count(c, "world-size"), out, err);
 }
 
 static orr_code fx_run(cli_context *c, orr_error *err)
 {
-    return cli_fx_run(c, read_capture, err);
+    static const cli_fx_source from = {read_capture, NULL, NULL};
+    return cli_fx_run(c, &from, err);
 }
 
 static const char *const fx_options[] = {"world-size", "hardware", NULL};

@@ -337,7 +337,7 @@ orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
 {
     reader r = {.c = c, .argc = argc, .argv = argv, .err = err};
     /* Options of the program stand before the command's name; what follows belongs to the command. */
-    const bool stops_early = c->command == &cli_program;
+    const bool stops_early = c->command == &cli_program || c->command->keeps_rest;
     c->args = argv;
     c->arg_count = 0;
     while (r.at < argc && !c->wants_help) {

@@ -3,11 +3,13 @@
 #ifndef ORRERY_ORRERY_H
 #define ORRERY_ORRERY_H
 
+#include <orrery/capture.h>
 #include <orrery/check.h>
 #include <orrery/chrome_trace.h>
 #include <orrery/critical_path.h>
 #include <orrery/diff.h>
 #include <orrery/error.h>
+#include <orrery/export.h>
 #include <orrery/feeder.h>
 #include <orrery/flexflow.h>
 #include <orrery/fx.h>
@@ -28,6 +30,7 @@
 #include <orrery/nccl.h>
 #include <orrery/network.h>
 #include <orrery/nsys.h>
+#include <orrery/operators.h>
 #include <orrery/packet.h>
 #include <orrery/progress.h>
 #include <orrery/pytorch.h>

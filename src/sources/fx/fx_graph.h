@@ -39,6 +39,7 @@ typedef enum fx_texts { FX_OPS, FX_MODULES, FX_LINES, FX_TEXTS } fx_texts;
 typedef struct fx_storage {
     uint64_t bytes;
     fx_kept kept;
+    bool is_result; /* handed to the caller: once made it stays */
 } fx_storage;
 
 typedef struct fx_tensor {

@@ -31,16 +31,20 @@ typedef struct liveness {
     size_t range_count, range_room;
 } liveness;
 
-static life *life_of(liveness *l, uint32_t tensor, uint32_t *storage)
+static uint32_t root_of(liveness *l, uint32_t s)
 {
     life *lives = l->lives;
-    uint32_t s = l->g->tensors[tensor].storage;
     while (lives[s].same_as != s) {
         lives[s].same_as = lives[lives[s].same_as].same_as; /* the next way is half as long */
         s = lives[s].same_as;
     }
-    *storage = s;
-    return &lives[s];
+    return s;
+}
+
+static life *life_of(liveness *l, uint32_t tensor, uint32_t *storage)
+{
+    *storage = root_of(l, l->g->tensors[tensor].storage);
+    return &l->lives[*storage];
 }
 
 static bool end_range(liveness *l, uint32_t storage)
@@ -121,6 +125,16 @@ static bool live_through(liveness *l, size_t i)
     for (uint32_t k = 0; k < n->out_count && is_fine; k++)
         is_fine = make(l, out[k], i + 1, n, makes);
     return is_fine;
+}
+
+/* What the caller gets is held until the end. */
+static void hold_results(liveness *l)
+{
+    for (uint32_t s = 0; s < l->g->storage_count; s++) {
+        life *v = &l->lives[root_of(l, s)];
+        if (l->g->storages[s].is_result && v->is_live)
+            v->to = l->g->node_count;
+    }
 }
 
 /* ---- sums ---- */
@@ -217,6 +231,8 @@ orr_code orr__fx_memory(
         init_lives(&l);
     for (size_t i = 0; i < g->node_count && is_fine; i++)
         is_fine = calls->at[i].role == FX_OUTSIDE || live_through(&l, i);
+    if (is_fine)
+        hold_results(&l);
     for (uint32_t s = 0; s < g->storage_count && is_fine; s++)
         is_fine = end_range(&l, s);
     if (is_fine) {

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_capture.c - orrery capture: from a PyTorch script to the traces of all ranks, without a cluster.
+ *
+ * Python runs the script and writes down one step (capture/orrery_capture.py); what comes after is orrery convert fx.  So
+ * the options are those of the one and of the other, and what OUT is decides how far it goes. */
+#include "convert.h"
+
+#include <orrery/capture.h>
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+static const cli_option options[] = {
+    {"output", 'o', "OUT",
+     "what to write: .orr traces of all ranks, .json or .json.gz the captured step",
+     .fallback = "capture.json.gz"},
+    {"world-size", 'n', "N", "ranks of the job", CLI_COUNT, 1, 1 << 24, "1"},
+    {"local-size", 0, "N", "ranks a node, for LOCAL_RANK; else all", CLI_COUNT, 1, 1 << 24},
+    {"ranks", 'r', "WHICH", "which to run: auto those that can differ, all, or a list as 0,8,16",
+     .fallback = "auto"},
+    {"steps", 0, "N", "leave the script after so many optimizer steps; 0: never", CLI_COUNT, 0,
+     1 << 24, "2"},
+    {"step", 0, "N", "which step to keep, from 0; else the last", CLI_COUNT, 0, 1 << 24},
+    {"real", 0, NULL, "real tensors with data: slow, and needs the memory"},
+    {"strict", 0, NULL, "a value taken out of a tensor, as item() does, is an error"},
+    {"python", 0, "PROGRAM", "which Python; else python3 or python, whichever has PyTorch"},
+    {"hardware", 0, "NAME",
+     ".orr: durations of computation on this chip (orrery gemm --list-hardware)"},
+    {"compress", 'z', NULL, "compress a .orr file"},
+    {"print-module", 0, NULL, "write the Python module to standard output, for another machine"},
+    {"json", 0, NULL, "say what was written as one JSON object"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"SCRIPT", "a training script, or a module such as package.train", CLI_MAYBE},
+    {"ARG", "the script's own options and arguments", CLI_ANY},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"The module for a machine that has PyTorch:",
+     "orrery capture --print-module > orrery_capture.py", 0},
+    {"", "python3 -m py_compile orrery_capture.py", 0},
+    {"What was captured there, as the traces of all ranks here:",
+     "orrery convert fx step.json.gz -o step.orr", 0},
+    {0},
+};
+
+/* ---- what OUT means ---- */
+
+static bool ends_in(const char *s, const char *tail)
+{
+    const size_t n = strlen(s), t = strlen(tail);
+    return n > t && strcmp(s + n - t, tail) == 0;
+}
+
+/* The captured step itself, as Python writes it. */
+static bool is_step(const char *out)
+{
+    return ends_in(out, ".json") || ends_in(out, ".json.gz");
+}
+
+/* The context of orrery convert fx, as if it had been called; argv must stay as long. */
+enum { CONVERT_WORDS = 12 };
+
+static orr_code prepare_convert(const cli_context *c,
+                                cli_context *sub,
+                                char *argv[CONVERT_WORDS],
+                                orr_error *err)
+{
+    static char kind[] = "fx", end[] = "--", output[] = "-o", hardware[] = "--hardware";
+    static char compress[] = "--compress", json[] = "--json";
+    int n = 0;
+    argv[n++] = output;
+    argv[n++] = (char *)(uintptr_t)cli_text(c, "output");
+    if (cli_given(c, "hardware")) {
+        argv[n++] = hardware;
+        argv[n++] = (char *)(uintptr_t)cli_text(c, "hardware");
+    }
+    if (cli_flag(c, "compress"))
+        argv[n++] = compress;
+    if (cli_flag(c, "json"))
+        argv[n++] = json;
+    argv[n++] = end;
+    argv[n++] = kind;
+    argv[n++] = c->args[0];
+    *sub = (cli_context){.command = &cli_cmd_convert, .quiet = c->quiet, .color = c->color};
+    const orr_code code = cli_parse(sub, n, argv, err);
+    if (code)
+        return code;
+    const cli_target to = cli_target_of(cli_text(sub, "output"));
+    return cli_target_check(sub, &to, err);
+}
+
+static orr_code read_step(const cli_context *c, void *data, orr_fx **out, orr_error *err)
+{
+    orr_capture **capture = data;
+    orr_code code = orr_fx_read(orr_capture_file(*capture), 0, out, err);
+    if (code) /* the file is ours and goes: the script is what the user knows */
+        snprintf(err->where.path, sizeof err->where.path, "captured from %s", c->args[1]);
+    orr_capture_close(*capture); /* what follows needs no file of it */
+    *capture = NULL;
+    return code;
+}
+
+/* ---- Python ---- */
+
+enum { OWN_WORDS = 24 };
+
+typedef struct words {
+    const char *at[OWN_WORDS];
+    int count;
+} words;
+
+static void pass_on(const cli_context *c, const char *name, const char *as, words *to)
+{
+    if (!cli_text(c, name))
+        return;
+    to->at[to->count++] = as;
+    to->at[to->count++] = cli_text(c, name);
+}
+
+static words own_words(const cli_context *c, const char *output)
+{
+    words w = {{"--output", output}, 2};
+    pass_on(c, "world-size", "--world-size", &w);
+    pass_on(c, "local-size", "--local-size", &w);
+    pass_on(c, "ranks", "--ranks", &w);
+    pass_on(c, "steps", "--steps", &w);
+    pass_on(c, "step", "--step", &w);
+    if (cli_flag(c, "real"))
+        w.at[w.count++] = "--real";
+    if (cli_flag(c, "strict"))
+        w.at[w.count++] = "--strict";
+    return w;
+}
+
+/* The script and its arguments are the end of argv, which a NULL follows. */
+static orr_code run_python(const cli_context *c,
+                           orr_capture *capture,
+                           const char *output,
+                           orr_error *err)
+{
+    enum { ARGUMENTS_MOST = 4096 };
+    const char *all[OWN_WORDS + ARGUMENTS_MOST + 1];
+    const words w = own_words(c, output);
+    if (c->arg_count > ARGUMENTS_MOST)
+        return orr_fail(err, ORR_EUSAGE, NULL, "more than %d arguments", ARGUMENTS_MOST);
+    memcpy(all, w.at, (size_t)w.count * sizeof *all);
+    memcpy(all + w.count, c->args, (size_t)c->arg_count * sizeof *all);
+    all[w.count + c->arg_count] = NULL;
+    cli_note(c, "%s runs %s\n", orr_capture_python(capture), c->args[0]);
+    const orr_code code = orr_capture_run(capture, all, err);
+    if (code || access(output, R_OK) == 0)
+        return code;
+    return orr_fail(err, ORR_EINPUT, NULL, "%s said that all is well, but wrote no step",
+                    orr_capture_python(capture));
+}
+
+/* ---- the command ---- */
+
+static void print_json(const cli_context *c, const orr_capture *capture)
+{
+    printf("{\"format\": \"orrery-capture-run\", \"version\": 1, \"script\": ");
+    cli_json_text(c->args[0]);
+    printf(", \"output\": ");
+    cli_json_text(cli_text(c, "output"));
+    printf(", \"ranks\": %" PRIu64 ", \"python\": ", cli_count(c, "world-size"));
+    cli_json_text(orr_capture_python(capture));
+    printf("}\n");
+}
+
+static orr_code check_step(const cli_context *c, orr_error *err)
+{
+    if (cli_given(c, "hardware") || cli_flag(c, "compress"))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--hardware and --compress are for traces: give an OUT that ends in .orr");
+    return ORR_OK;
+}
+
+static orr_code to_step(const cli_context *c, orr_capture *capture, orr_error *err)
+{
+    const orr_code code = run_python(c, capture, cli_text(c, "output"), err);
+    if (!code && cli_flag(c, "json"))
+        print_json(c, capture);
+    return code;
+}
+
+static orr_code to_traces(const cli_context *c,
+                          cli_context *convert,
+                          orr_capture **capture,
+                          orr_error *err)
+{
+    const cli_fx_source from = {read_step, NULL, capture};
+    const orr_code code = run_python(c, *capture, orr_capture_file(*capture), err);
+    return code ? code : cli_fx_run(convert, &from, err);
+}
+
+static orr_code capture_script(const cli_context *c, orr_error *err)
+{
+    orr_capture *capture;
+    cli_context convert;
+    char *argv[CONVERT_WORDS];
+    const bool ends_early = is_step(cli_text(c, "output"));
+    orr_code code = ends_early ? check_step(c, err) : prepare_convert(c, &convert, argv, err);
+    if (code || (code = orr_capture_open(cli_text(c, "python"), &capture, err)))
+        return code;
+    code = ends_early ? to_step(c, capture, err) : to_traces(c, &convert, &capture, err);
+    orr_capture_close(capture);
+    return code;
+}
+
+static orr_code capture_run(cli_context *c, orr_error *err)
+{
+    if (cli_flag(c, "print-module")) {
+        const orr_str text = orr_capture_module();
+        fwrite(text.ptr, 1, text.len, stdout);
+        return ORR_OK;
+    }
+    if (c->arg_count == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "missing argument: SCRIPT");
+    return capture_script(c, err);
+}
+
+const cli_command cli_cmd_capture = {
+    .name = "capture",
+    .summary = "run a PyTorch script as one rank of a job, and make the traces of all ranks",
+    .description =
+        "Runs SCRIPT in Python as rank 0 of a job of N ranks, then as the other ranks that can differ, on this machine "
+        "alone: tensors have shapes but no data, collectives return at once.  What one training step does (operators of forward "
+        "pass, backward pass and optimizer, collectives, messages) is written down and becomes the traces of all ranks.  "
+        "DDP, FSDP2, tensor parallelism, pipelines and process groups of one's own are understood.\n\n"
+        "Needs a Python with PyTorch 2.4 or later, no GPU.  Where there is none, --print-module writes the Python side, one "
+        "file, for a machine that has it; what it writes there is read here by 'orrery convert fx'.  Options of SCRIPT stand "
+        "behind it.  What the script prints goes to standard error.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .see_also = "orrery-check(1), orrery-convert(1), orrery-run(1)",
+    .keeps_rest = true,
+    .run = capture_run,
+};

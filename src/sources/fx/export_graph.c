@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export_graph.c - the nodes of an exported graph, one after the other.
+ *
+ * Invariant: a node reads what an earlier one made, so the order of the file is an order of execution.
+ * Cost: linear in the text. */
+#include "export_impl.h"
+
+/* ---- texts ---- */
+
+static orr_code text_number(
+    export_reader *r, fx_texts table, orr_str text, uint32_t *out, orr_error *err)
+{
+    const uint32_t before = orr_intern_count(r->texts[table]);
+    if (!orr_intern_add(r->texts[table], text, out))
+        return orr_no_memory(err);
+    return *out == before ? orr__fx_add_text(r->g, table, text, out, err) : ORR_OK;
+}
+
+/* What a text of the node's metadata becomes; FX_NONE when there is none. */
+static orr_code note_place(export_reader *r,
+                           orr_json_value node,
+                           const char *key,
+                           fx_texts table,
+                           uint32_t *out,
+                           orr_error *err)
+{
+    orr_json_value metadata, v;
+    orr_str text;
+    *out = FX_NONE;
+    if (!orr_json_find(node, "metadata", &metadata) || !orr_json_find(metadata, key, &v) ||
+        orr_json_type_of(v) != ORR_JSON_STRING || orr_json_get_str(v, &text, NULL))
+        return ORR_OK;
+    r->text.len = 0;
+    if (table == FX_LINES)
+        orr__export_line(text, &r->text);
+    else
+        orr__export_module(text, &r->text);
+    if (r->text.failed)
+        return orr_no_memory(err);
+    if (r->text.len == 0)
+        return ORR_OK;
+    return text_number(r, table, (orr_str){(const char *)r->text.ptr, r->text.len}, out, err);
+}
+
+/* ---- one operator ---- */
+
+static bool is_true(orr_json_value node, const char *name)
+{
+    orr_json_value v;
+    bool is = false;
+    return orr__export_argument(node, name, "as_bool", &v) &&
+           orr_json_type_of(v) == ORR_JSON_BOOL && !orr_json_get_bool(v, &is, NULL) && is;
+}
+
+static orr_code read_inputs(export_reader *r, const export_scope *s, export_call *c, orr_error *err)
+{
+    orr_json_value inputs, input, arg;
+    uint32_t tensor = 0;
+    orr_code code = orr__export_member(c->node, "inputs", ORR_JSON_ARRAY, &inputs, err);
+    if (code)
+        return code;
+    r->in.count = c->first = 0;
+    for (orr_json_iter it = orr_json_iterate(inputs); !code && orr_json_next_value(&it, &input);) {
+        r->names.count = 0;
+        if ((code = orr__export_member(input, "arg", ORR_JSON_OBJECT, &arg, err)) ||
+            (code = orr__export_collect(r, arg, err)))
+            break;
+        for (size_t i = 0; i < r->names.count && !code; i++) {
+            code = orr__export_find(s, r->names.at[i], &tensor, err);
+            if (!code)
+                code = orr__export_ref(&r->in, tensor, err);
+        }
+        if (c->first == 0)
+            c->first = r->in.count;
+    }
+    return code;
+}
+
+/* Names of all outputs, in r->names. */
+static orr_code collect_outputs(export_reader *r, orr_json_value node, orr_error *err)
+{
+    orr_json_value outputs;
+    const orr_code code = orr__export_member(node, "outputs", ORR_JSON_ARRAY, &outputs, err);
+    r->names.count = 0;
+    return code ? code : orr__export_each(r, outputs, orr__export_collect, err);
+}
+
+static bool is_equal_form(const fx_graph *g, const fx_tensor *t, const export_form *f)
+{
+    const uint64_t *shape = fx_shape(g, t), *stride = fx_stride(g, t);
+    if (t->rank != f->rank || t->element_bytes != f->element_bytes)
+        return false;
+    for (uint32_t d = 0; d < f->rank; d++) {
+        if (shape[d] != f->shape[d] || (shape[d] != 1 && stride && stride[d] != f->stride[d]))
+            return false;
+    }
+    return true;
+}
+
+/* Type and device of the first input, by its own entry. */
+static bool is_same_kind(const export_scope *s, const export_call *c, const export_form *f)
+{
+    orr_json_value inputs, input, arg, tensor, key, there, here;
+    orr_str name;
+    uint32_t number;
+    if (!orr_json_find(c->node, "inputs", &inputs))
+        return false;
+    orr_json_iter it = orr_json_iterate(inputs);
+    if (!orr_json_next_value(&it, &input) || !orr_json_find(input, "arg", &arg) ||
+        !orr_json_find(arg, "as_tensor", &tensor) || !orr_json_find(tensor, "name", &key) ||
+        orr_json_get_str(key, &name, NULL) || !orr_intern_find(s->names, name, &number) ||
+        !s->at[number].has_meta)
+        return false;
+    const orr_json_value meta = s->at[number].meta;
+    if (!orr_json_find(meta, "dtype", &there) || !orr_json_find(f->meta, "dtype", &here) ||
+        !orr_str_equal(orr_json_raw(there), orr_json_raw(here)))
+        return false;
+    return orr_json_find(meta, "device", &there) && orr_json_find(f->meta, "device", &here) &&
+           orr_str_equal(orr_json_raw(there), orr_json_raw(here));
+}
+
+/* Does this output lie in the memory of the first input? */
+static bool shares(const export_reader *r,
+                   const export_scope *s,
+                   const export_call *c,
+                   const export_form *f)
+{
+    if (r->in.count == 0)
+        return false;
+    const fx_graph *g = r->g;
+    const fx_tensor *t = &g->tensors[r->in.at[0]];
+    switch (c->alias) {
+    case EXPORT_NEW:
+        return false;
+    case EXPORT_VIEW:
+    case EXPORT_WRITES:
+        return true;
+    case EXPORT_RESHAPE:
+        return orr__export_can_view(fx_shape(g, t), fx_stride(g, t), t->rank, f->shape, f->rank);
+    case EXPORT_SAME:
+        return is_equal_form(g, t, f) && !is_true(c->node, "copy") && is_same_kind(s, c, f);
+    case EXPORT_DROPOUT:
+        return !is_true(c->node, "train");
+    }
+    return false;
+}
+
+/* An output, whose name is number i of r->names, in its own memory or that of an input.  What is written in place and
+ * looks as before is the tensor that it was. */
+static orr_code make_output(
+    export_reader *r, export_scope *s, export_call *c, size_t i, orr_error *err)
+{
+    export_named *n = NULL;
+    export_form f;
+    orr_code code = orr__export_new(s, r->names.at[i], true, &n, err);
+    if (code || (code = orr__export_form(r, n, &f, err)))
+        return code;
+    const bool is_written = c->alias == EXPORT_WRITES, is_shared = shares(r, s, c, &f);
+    const uint32_t from = is_shared ? r->in.at[is_written && i < c->first ? i : 0] : FX_NONE;
+    if (is_written && is_shared && is_equal_form(r->g, &r->g->tensors[from], &f))
+        n->tensor = from;
+    else
+        code = orr__export_tensor(r, &f, is_shared ? r->g->tensors[from].storage : FX_NONE,
+                                  FX_KEPT_NOT, &n->tensor, err);
+    n->is_made = true;
+    c->draft.is_view = is_shared && !is_written;
+    return code ? code : orr__export_ref(&r->out, n->tensor, err);
+}
+
+static orr_code make_outputs(export_reader *r, export_scope *s, export_call *c, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    r->out.count = 0;
+    for (size_t i = 0; i < r->names.count && !code; i++)
+        code = make_output(r, s, c, i, err);
+    return code;
+}
+
+/* The loss is the last thing of the forward pass. */
+static void note_loss(export_reader *r)
+{
+    orr_str name;
+    for (size_t i = 0; i < r->names.count && r->loss.len; i++) {
+        if (!orr_json_get_str(r->names.at[i], &name, NULL) && orr_str_equal(name, r->loss))
+            r->phase = FX_BACKWARD;
+    }
+}
+
+/* ---- communication ---- */
+
+/* A collective names its process group; of these the file knows nothing but that "0" is all ranks. */
+static orr_code read_group(export_reader *r, export_call *c, orr_error *err)
+{
+    orr_json_value v;
+    orr_str name;
+    int64_t size = 0;
+    orr_code code;
+    if (!orr__export_argument(c->node, "group_name", "as_string", &v))
+        return ORR_OK;
+    if ((code = orr_json_get_str(v, &name, err)))
+        return code;
+    if (!orr_str_is(name, "0"))
+        return orr__export_fail(
+            c->node, c->op,
+            "the archive does not say which ranks are in its process group; capture "
+            "the model with 'orrery capture' instead",
+            err);
+    if (r->fx->world_size == 1)
+        return orr__export_fail(c->node, c->op,
+                                "the program communicates: say among how many ranks with "
+                                "--world-size N",
+                                err);
+    if (orr__export_argument(c->node, "group_size", "as_int", &v)) {
+        if ((code = orr_json_get_i64(v, &size, err)))
+            return code;
+        if (size != (int64_t)r->fx->world_size)
+            return orr__export_fail(
+                c->node, c->op, "its process group has another size than --world-size says", err);
+    }
+    c->draft.group = 0;
+    return ORR_OK;
+}
+
+/* ---- nodes ---- */
+
+static orr_code add_node(export_reader *r, export_call *c, orr_error *err)
+{
+    fx_node_draft *d = &c->draft;
+    orr_code code;
+    if ((code = text_number(r, FX_OPS, c->op, &d->op, err)) ||
+        (code = note_place(r, c->node, "nn_module_stack", FX_MODULES, &d->module, err)) ||
+        (code = note_place(r, c->node, "stack_trace", FX_LINES, &d->line, err)))
+        return code;
+    d->phase = r->phase;
+    d->in = r->in.at;
+    d->in_count = r->in.count;
+    d->out = r->out.at;
+    d->out_count = r->out.count;
+    d->writes = r->in.at; /* those of the first argument come first */
+    d->writes_count = c->alias == EXPORT_WRITES ? c->first : 0;
+    d->is_causal = is_true(c->node, "is_causal");
+    d->is_transposed = is_true(c->node, "transposed");
+    d->byte = orr_json_byte(c->node);
+    return orr__fx_add_node(r->g, d, err);
+}
+
+static orr_code read_node(export_reader *r, export_scope *s, orr_json_value node, orr_error *err)
+{
+    export_call c = {.node = node,
+                     .draft = {.group = FX_NONE, .peer = FX_NO_PEER, .tag = FX_NO_PEER}};
+    orr_json_value v;
+    orr_str target;
+    bool is_done = false;
+    orr_code code = orr__export_member(node, "target", ORR_JSON_STRING, &v, err);
+    if (code || (code = orr_json_get_str(v, &target, err)))
+        return code;
+    r->report->nodes++;
+    c.op = orr__export_op(target);
+    if (c.op.len == 0)
+        return orr__export_fail(node, c.op, "an operator without a name", err);
+    if ((code = orr__export_nested(r, s, &c, &is_done, err)) || is_done)
+        return code;
+    c.alias = orr__export_alias_of(c.op);
+    if ((code = read_inputs(r, s, &c, err)) || (code = collect_outputs(r, node, err)))
+        return code;
+    if (orr__export_is_bookkeeping(c.op) && r->names.count == 0)
+        return ORR_OK;
+    if ((code = read_group(r, &c, err)) || (code = make_outputs(r, s, &c, err)) ||
+        (code = add_node(r, &c, err)))
+        return code;
+    note_loss(r);
+    return ORR_OK;
+}
+
+orr_code orr__export_nodes(export_reader *r, export_scope *s, orr_json_value graph, orr_error *err)
+{
+    orr_json_value nodes, node;
+    orr_code code = orr__export_member(graph, "nodes", ORR_JSON_ARRAY, &nodes, err);
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(nodes); !code && orr_json_next_value(&it, &node);)
+        code = read_node(r, s, node, err);
+    return code;
+}
+
+orr_code orr__export_extra(
+    export_reader *r, const char *op, const fx_node_draft *like, orr_json_value at, orr_error *err)
+{
+    fx_node_draft d = *like;
+    const orr_code code = text_number(r, FX_OPS, orr_str_of(op), &d.op, err);
+    if (code)
+        return code;
+    d.module = d.line = d.group = FX_NONE;
+    d.peer = d.tag = FX_NO_PEER;
+    d.phase = r->phase;
+    d.byte = orr_json_byte(at);
+    return orr__fx_add_node(r->g, &d, err);
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export_read.c - a whole exported program: what goes in, what runs, what comes out.
+ *
+ * The signature tells parameters and buffers from what the caller passes, and what the graph's outputs are for: results,
+ * new contents of buffers (a copy at the end, as PyTorch does it), or a loss and gradients, which make it a joint graph
+ * of forward and backward pass.  What the caller gets is alive until the end.
+ * Cost: the text, and eight bytes for each of its JSON values. */
+#include "export_impl.h"
+
+#include "../../base/input.h"
+
+#include <inttypes.h>
+
+enum { SCHEMA_MOST = 8, RANKS_MOST = 1 << 24 };
+
+typedef struct program {
+    export_reader r;
+    export_scope scope;
+    const orr_export_options *opt;
+    orr_json_value root, module, graph, signature;
+} program;
+
+/* ---- versions ---- */
+
+/* {"major": 8, "minor": 17}, or a number alone as PyTorch 2.1 wrote it. */
+static orr_code read_schema(program *p, orr_error *err)
+{
+    orr_export_report *r = p->r.report;
+    orr_json_value v, part;
+    int64_t major = 0, minor = 0;
+    orr_code code = ORR_OK;
+    if (!orr_json_find(p->root, "schema_version", &v)) {
+        const orr_where w = orr_json_where(p->root);
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "not an exported program: \"schema_version\" is missing");
+    }
+    if (orr_json_type_of(v) != ORR_JSON_OBJECT)
+        code = orr_json_get_i64(v, &major, err);
+    else if (!(code = orr__export_member(v, "major", ORR_JSON_INT, &part, err)) &&
+             !(code = orr_json_get_i64(part, &major, err)) && orr_json_find(v, "minor", &part))
+        code = orr_json_get_i64(part, &minor, err);
+    if (code)
+        return code;
+    if (major < 1 || major > SCHEMA_MOST || minor < 0 || minor > INT32_MAX) {
+        const orr_where w = orr_json_where(v);
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "schema version %" PRId64 ".%" PRId64
+                        " of exported programs; 1 to %d are read here",
+                        major, minor, SCHEMA_MOST);
+    }
+    r->schema_major = (uint32_t)major;
+    r->schema_minor = (uint32_t)minor;
+    return ORR_OK;
+}
+
+static orr_code copy_text(program *p, orr_str text, orr_str *out, orr_error *err)
+{
+    char *copy = orr_arena_text(p->r.report->owner, text);
+    if (!copy)
+        return orr_no_memory(err);
+    *out = (orr_str){copy, text.len};
+    return ORR_OK;
+}
+
+static orr_code read_torch_version(program *p, orr_error *err)
+{
+    orr_json_value v;
+    orr_str text = {"2.4 or older", 12};
+    if (orr_json_find(p->root, "torch_version", &v) && orr_json_type_of(v) == ORR_JSON_STRING &&
+        orr_json_get_str(v, &text, err))
+        return ORR_EINPUT;
+    return copy_text(p, text, &p->r.report->torch_version, err);
+}
+
+static orr_code read_outline(program *p, orr_error *err)
+{
+    orr_json_value v;
+    orr_code code;
+    if (orr_json_type_of(p->root) != ORR_JSON_OBJECT) {
+        const orr_where w = orr_json_where(p->root);
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "not an exported program: %s, where an object begins one",
+                        orr_json_type_name(orr_json_type_of(p->root)));
+    }
+    if ((code = read_schema(p, err)) || (code = read_torch_version(p, err)) ||
+        (code = orr__export_member(p->root, "graph_module", ORR_JSON_OBJECT, &p->module, err)) ||
+        (code = orr__export_member(p->module, "graph", ORR_JSON_OBJECT, &p->graph, err)) ||
+        (code = orr__export_member(p->module, "signature", ORR_JSON_OBJECT, &p->signature, err)))
+        return code;
+    return orr_json_find(p->root, "range_constraints", &v)
+               ? orr__symbols_ranges(p->r.symbols, v, err)
+               : ORR_OK;
+}
+
+/* ---- what goes in ---- */
+
+/* One of "input_specs": {"parameter": {"arg": {"name": ...}, ...}}. */
+static orr_code read_input_spec(program *p, orr_str kind, orr_json_value spec, orr_error *err)
+{
+    orr_export_report *r = p->r.report;
+    orr_json_value arg, name;
+    orr_str text;
+    export_named *n = NULL;
+    orr_code code;
+    r->inputs += orr_str_is(kind, "user_input");
+    const bool is_parameter = orr_str_is(kind, "parameter");
+    if (!is_parameter && !orr_str_is(kind, "buffer") && !orr_str_is(kind, "tensor_constant"))
+        return ORR_OK;
+    if ((code = orr__export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err)) ||
+        (code = orr__export_member(arg, "name", ORR_JSON_STRING, &name, err)) ||
+        (code = orr_json_get_str(name, &text, err)) ||
+        (code = orr__export_name(&p->scope, text, &n, err)))
+        return code;
+    n->kept = is_parameter ? FX_KEPT_PARAMETER : FX_KEPT_BUFFER;
+    r->parameters += is_parameter;
+    r->buffers += !is_parameter;
+    return ORR_OK;
+}
+
+static orr_code each_spec(
+    program *p,
+    const char *list,
+    orr_code (*read)(program *p, orr_str kind, orr_json_value spec, orr_error *err),
+    orr_error *err)
+{
+    orr_json_value specs, spec, v;
+    orr_str kind;
+    orr_code code = orr__export_member(p->signature, list, ORR_JSON_ARRAY, &specs, err);
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(specs); !code && orr_json_next_value(&it, &spec);) {
+        orr_json_iter members = orr_json_iterate(spec);
+        if (orr_json_next_member(&members, &kind, &v))
+            code = read(p, kind, v, err);
+    }
+    return code;
+}
+
+static orr_code read_inputs(program *p, orr_error *err)
+{
+    orr_json_value inputs;
+    orr_code code = each_spec(p, "input_specs", read_input_spec, err);
+    if (code || (code = orr__export_member(p->graph, "inputs", ORR_JSON_ARRAY, &inputs, err)))
+        return code;
+    orr_json_value input;
+    for (orr_json_iter it = orr_json_iterate(inputs); !code && orr_json_next_value(&it, &input);) {
+        p->r.names.count = 0;
+        code = orr__export_collect(&p->r, input, err);
+        for (size_t i = 0; i < p->r.names.count && !code; i++)
+            code = orr__export_input(&p->r, &p->scope, p->r.names.at[i], err);
+    }
+    return code;
+}
+
+/* ---- what comes out ---- */
+
+static bool is_gradient(orr_str kind)
+{
+    return orr_str_is(kind, "gradient_to_parameter") || orr_str_is(kind, "gradient_to_user_input");
+}
+
+static bool is_mutation(orr_str kind)
+{
+    return orr_str_is(kind, "buffer_mutation") || orr_str_is(kind, "parameter_mutation") ||
+           orr_str_is(kind, "user_input_mutation");
+}
+
+/* Before the nodes: is there a backward pass, and where does it begin? */
+static orr_code find_loss(program *p, orr_str kind, orr_json_value spec, orr_error *err)
+{
+    orr_json_value arg, name;
+    orr_code code;
+    p->r.report->is_joint |= is_gradient(kind);
+    if (!orr_str_is(kind, "loss_output"))
+        return ORR_OK;
+    if ((code = orr__export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err)) ||
+        (code = orr__export_member(arg, "name", ORR_JSON_STRING, &name, err)))
+        return code;
+    return orr_json_get_str(name, &p->r.loss, err);
+}
+
+static void keep_result(program *p, uint32_t tensor)
+{
+    fx_graph *g = p->r.g;
+    g->storages[g->tensors[tensor].storage].is_result = true;
+}
+
+/* The name of the graph's input that a mutation is for: buffers and parameters go by the names of the module. */
+static bool is_target(orr_json_value spec, orr_str wanted, orr_json_value *name)
+{
+    static const char *const keys[] = {"buffer_name", "parameter_name", "user_input_name"};
+    orr_json_value v, arg;
+    orr_str text;
+    for (size_t i = 0; i < 2; i++) {
+        if (orr_json_find(spec, keys[i], &v) && orr_json_type_of(v) == ORR_JSON_STRING &&
+            !orr_json_get_str(v, &text, NULL) && orr_str_equal(text, wanted))
+            return orr_json_find(spec, "arg", &arg) && orr_json_find(arg, "name", name);
+    }
+    return false;
+}
+
+static bool find_target(program *p, orr_str wanted, orr_json_value *name)
+{
+    orr_json_value specs, spec, v;
+    orr_str kind;
+    if (!orr_json_find(p->signature, "input_specs", &specs))
+        return false;
+    for (orr_json_iter it = orr_json_iterate(specs); orr_json_next_value(&it, &spec);) {
+        orr_json_iter members = orr_json_iterate(spec);
+        if (orr_json_next_member(&members, &kind, &v) && is_target(v, wanted, name))
+            return true;
+    }
+    return false;
+}
+
+/* What a mutation writes to, as a value of the graph. */
+static orr_code mutated(program *p, orr_json_value spec, uint32_t *tensor, orr_error *err)
+{
+    orr_json_value v, name;
+    orr_str text;
+    orr_code code;
+    if (orr_json_find(spec, "user_input_name", &v)) /* that is its name in the graph */
+        return orr__export_find(&p->scope, v, tensor, err);
+    if (!orr_json_find(spec, "buffer_name", &v) && !orr_json_find(spec, "parameter_name", &v))
+        return orr__export_member(spec, "buffer_name", ORR_JSON_STRING, &v, err);
+    if ((code = orr_json_get_str(v, &text, err)))
+        return code;
+    if (find_target(p, text, &name))
+        return orr__export_find(&p->scope, name, tensor, err);
+    const orr_where w = orr_json_where(v);
+    return orr_fail(err, ORR_EINPUT, &w, "'%.*s' is changed, but is no input of the program",
+                    text.len > 80 ? 80 : (int)text.len, text.ptr);
+}
+
+static orr_code add_copy(program *p, orr_json_value spec, uint32_t value, orr_error *err)
+{
+    uint32_t target = 0;
+    const orr_code code = mutated(p, spec, &target, err);
+    if (code)
+        return code;
+    const fx_graph *g = p->r.g;
+    if (g->tensors[target].storage == g->tensors[value].storage)
+        return ORR_OK; /* written in place already */
+    const uint32_t in[] = {target, value};
+    const fx_node_draft d = {.in = in,
+                             .in_count = 2,
+                             .out = &target,
+                             .out_count = 1,
+                             .writes = &target,
+                             .writes_count = 1};
+    return orr__export_extra(&p->r, "aten.copy_.default", &d, spec, err);
+}
+
+static orr_code read_output_spec(program *p, orr_str kind, orr_json_value spec, orr_error *err)
+{
+    orr_json_value arg, name;
+    uint32_t tensor = 0;
+    orr_code code = orr__export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err);
+    if (code)
+        return code;
+    p->r.names.count = 0;
+    if (orr_str_is(kind, "token"))
+        return ORR_OK;
+    if (orr_str_is(kind, "user_output")) {
+        p->r.report->outputs++;
+        code = orr__export_collect(&p->r, arg, err);
+        for (size_t i = 0; i < p->r.names.count && !code; i++) {
+            code = orr__export_find(&p->scope, p->r.names.at[i], &tensor, err);
+            if (!code)
+                keep_result(p, tensor);
+        }
+        return code;
+    }
+    p->r.report->outputs += orr_str_is(kind, "loss_output");
+    if ((code = orr__export_member(arg, "name", ORR_JSON_STRING, &name, err)) ||
+        (code = orr__export_find(&p->scope, name, &tensor, err)))
+        return code;
+    if (is_mutation(kind))
+        return add_copy(p, spec, tensor, err);
+    keep_result(p, tensor);
+    return ORR_OK;
+}
+
+/* ---- all of it ---- */
+
+static orr_code read_program(program *p, orr_error *err)
+{
+    orr_export_report *r = p->r.report;
+    orr_code code = read_outline(p, err);
+    if (code)
+        return code;
+    if ((code = orr__export_scope_open(&p->r, &p->scope, p->graph, err)) ||
+        (code = orr__symbols_check(p->r.symbols, p->root, err)) ||
+        (code = each_spec(p, "output_specs", find_loss, err)))
+        return code;
+    r->is_joint |= p->r.loss.len > 0;
+    p->r.phase = FX_FORWARD;
+    if ((code = read_inputs(p, err)) ||
+        (code = orr__export_nodes(&p->r, &p->scope, p->graph, err)) ||
+        (code = each_spec(p, "output_specs", read_output_spec, err)))
+        return code;
+    if (p->r.g->node_count == 0) {
+        const orr_where w = orr_json_where(p->graph);
+        return orr_fail(err, ORR_EINPUT, &w, "the program does nothing: its graph has no nodes");
+    }
+    return orr__symbols_report(p->r.symbols, r->owner, &r->symbols, &r->symbol_count, err);
+}
+
+/* Group 0, which is all ranks. */
+static orr_code add_world(orr_fx *fx, orr_error *err)
+{
+    uint32_t *ranks = orr_alloc(fx->world_size, sizeof *ranks);
+    if (!ranks)
+        return orr_no_memory(err);
+    for (uint32_t i = 0; i < fx->world_size; i++)
+        ranks[i] = i;
+    const orr_code code = orr__fx_add_group(fx, ranks, fx->world_size, 0, 0, err);
+    orr_free(ranks);
+    return code;
+}
+
+static orr_code open_reader(program *p, const char *label, orr_error *err)
+{
+    orr_code code = orr__symbols_create(p->opt->sizes, &p->r.symbols, err);
+    if (code || (code = orr__fx_create(label, &p->r.fx, err)))
+        return code;
+    for (size_t i = 0; i < FX_TEXTS; i++) {
+        if (!(p->r.texts[i] = orr_intern_create()))
+            return orr_no_memory(err);
+    }
+    if (p->opt->ranks > RANKS_MOST)
+        return orr_fail(err, ORR_EUSAGE, NULL, "%" PRIu32 " ranks; %d at most", p->opt->ranks,
+                        RANKS_MOST);
+    p->r.fx->world_size = p->opt->ranks ? p->opt->ranks : 1;
+    if ((code = add_world(p->r.fx, err)))
+        return code;
+    return orr__fx_add_graph(p->r.fx, 0, 0, &p->r.g, err);
+}
+
+static void close_reader(program *p)
+{
+    orr__export_scope_close(&p->scope);
+    orr__symbols_destroy(p->r.symbols);
+    for (size_t i = 0; i < FX_TEXTS; i++)
+        orr_intern_destroy(p->r.texts[i]);
+    orr_buf_fini(&p->r.text);
+    orr_free(p->r.names.at);
+    orr_free(p->r.in.at);
+    orr_free(p->r.out.at);
+    orr_fx_close(p->r.fx);
+}
+
+/* Faults that show only when all is there have a byte; a line and a column say more. */
+static orr_code check_all(program *p, const orr_json *j, orr_error *err)
+{
+    orr_error inner;
+    const orr_code code = orr__fx_check(p->r.fx, &inner);
+    if (code && err)
+        *err = inner;
+    if (code == ORR_EINPUT && err && inner.where.byte != ORR_NO_BYTE)
+        err->where = orr_json_place(j, inner.where.byte);
+    return code;
+}
+
+static orr_code read_json(program *p, const export_source *s, orr_fx **out, orr_error *err)
+{
+    orr_json *j;
+    orr_code code = orr_json_open(s->json, s->label, &j, err);
+    if (code)
+        return code;
+    if (!(code = orr_json_only(j, &p->root, err)) && !(code = open_reader(p, s->label, err)) &&
+        !(code = copy_text(p, s->model, &p->r.report->model, err)) &&
+        !(code = read_program(p, err)))
+        code = check_all(p, j, err);
+    if (!code) {
+        *out = p->r.fx;
+        p->r.fx = NULL;
+    }
+    orr_json_close(j);
+    return code;
+}
+
+orr_code orr_export_parse(orr_span bytes,
+                          const char *label,
+                          const orr_export_options *opt,
+                          orr_fx **out,
+                          orr_export_report *report,
+                          orr_error *err)
+{
+    static const orr_export_options defaults = {0};
+    orr_export_report own = {.owner = orr_arena_create()};
+    program p = {.opt = opt ? opt : &defaults, .r.report = &own};
+    export_source s = {0};
+    *out = NULL;
+    orr_code code = own.owner ? orr__export_source_open(bytes, label, p.opt->model, &s, err)
+                              : orr_no_memory(err);
+    if (!code)
+        code = read_json(&p, &s, out, err);
+    close_reader(&p);
+    orr__export_source_close(&s);
+    if (code || !report)
+        orr_export_report_fini(&own);
+    if (report)
+        *report = own;
+    return code;
+}
+
+orr_code orr_export_read(const char *path,
+                         const orr_export_options *opt,
+                         orr_fx **out,
+                         orr_export_report *report,
+                         orr_error *err)
+{
+    orr_input *in;
+    *out = NULL;
+    if (report)
+        *report = (orr_export_report){0};
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    code = orr_export_parse(orr_input_bytes(in), path, opt, out, report, err);
+    orr_input_close(in);
+    return code;
+}
+
+void orr_export_report_fini(orr_export_report *r)
+{
+    orr_arena_destroy(r->owner);
+    *r = (orr_export_report){0};
+}
