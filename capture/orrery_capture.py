@@ -113,6 +113,10 @@ class _Job:
         self._patch(torch.nn.Module, "_apply", _apply_with_new_parameters)
         self._patch(torch.nn.parallel, "DistributedDataParallel", _Ddp)
         self._patch(torch.nn.parallel.distributed, "DistributedDataParallel", _Ddp)
+        self._patch(torch, "compile", _compile)
+        self._patch(torch.nn.Module, "compile", lambda module, *_, **__: None)
+        self._patch(torch.amp.GradScaler, "_maybe_opt_step", _step_always)
+        self._objects_stay_here()
         if dist.is_initialized():
             raise CaptureError("a process group exists already: start the capture before init_process_group()")
         self._init(original_init)
@@ -169,6 +173,28 @@ class _Job:
         self._patch(device_mesh, "init_device_mesh", init)
         self._patch(torch.distributed, "init_device_mesh", init)
 
+    def _objects_stay_here(self):
+        """Python objects would travel as bytes in tensors, which have no data: every rank sees its own."""
+        import torch.distributed as dist
+        import torch.distributed.distributed_c10d as c10d
+
+        def all_gather_object(objects, value, group=None):
+            objects[:] = [value] * len(objects)
+
+        def gather_object(value, objects=None, *_, **__):
+            if objects is not None:
+                objects[:] = [value] * len(objects)
+
+        def scatter_object_list(into, objects=None, *_, **__):
+            into[0] = objects[self.rank % len(objects)] if objects else None
+
+        def broadcast_object_list(*_, **__):
+            pass
+
+        for f in (all_gather_object, gather_object, scatter_object_list, broadcast_object_list):
+            self._patch(dist, f.__name__, f)
+            self._patch(c10d, f.__name__, f)
+
     def _init(self, original_init):
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -218,6 +244,16 @@ def _apply_with_new_parameters(module, function, recurse=True, _known=None):
             if b is not None:
                 module._buffers[name] = function(b)
     return module
+
+
+def _compile(model=None, **_):
+    """torch.compile: what it would fuse is the compiler's choice; the operators it starts from are seen."""
+    return model if model is not None else lambda function: function
+
+
+def _step_always(_, optimizer, __, *args, **kwargs):
+    """A gradient scaler skips the step when it finds an infinite gradient; there are none without data."""
+    return optimizer.step(*args, **kwargs)
 
 
 # ---- DistributedDataParallel, in Python ----
@@ -311,14 +347,66 @@ class _CudaIsCpu(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         args, kwargs = _on_cpu(args), {k: _on_cpu(v) for k, v in (kwargs or {}).items()}
-        if func is torch.rms_norm and hasattr(torch.ops.aten, "_fused_rms_norm") and not any(map(_is_wrapper, types)):
-            return _fused_rms_norm(*args, **kwargs)
+        if func in (torch.rms_norm, torch.nn.functional.rms_norm) and not any(map(_is_wrapper, types)):
+            return _rms_norm(*args, **kwargs)
         return func(*args, **kwargs)
 
 
-def _fused_rms_norm(x, shape, weight=None, eps=None):
-    """One operator, as a GPU runs it; a CPU would run eight small ones."""
-    return torch.ops.aten._fused_rms_norm(x, list(shape), weight, eps)[0]
+# A GPU runs an RMS norm as one operator, a CPU as eight small ones.  These two have the GPU's names and arguments.
+_FUSED_FORWARD = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"
+_FUSED_BACKWARD = (
+    "_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, "
+    "bool[2] output_mask) -> (Tensor, Tensor)"
+)
+
+
+def _fused_forward(x, shape, weight, eps):
+    y = x.float()
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    rstd = torch.rsqrt(y.pow(2).mean(_last(x, shape), keepdim=True) + eps)
+    y = y * rstd
+    return (y if weight is None else y * weight).to(x.dtype), rstd
+
+
+def _fused_backward(grad, x, shape, rstd, weight, _):
+    unit, slope = x.float() * rstd, grad.float()
+    by_weight = (slope * unit).sum([d for d in range(x.dim() - len(shape))])
+    slope = slope if weight is None else slope * weight
+    by_input = (slope - unit * (slope * unit).mean(_last(x, shape), keepdim=True)) * rstd
+    return by_input.to(x.dtype), by_weight.to(x.dtype if weight is None else weight.dtype)
+
+
+def _last(x, shape):
+    return [d for d in range(x.dim() - len(shape), x.dim())]
+
+
+@functools.lru_cache(maxsize=None)
+def _fused_operators():
+    library = torch.library.Library("orrery", "DEF")
+    for form, body in ((_FUSED_FORWARD, _fused_forward), (_FUSED_BACKWARD, _fused_backward)):
+        library.define(form)
+        library.impl(form.partition("(")[0], body, "CompositeExplicitAutograd")
+    return library, torch.ops.orrery  # the operators live as long as the library object
+
+
+class _RmsNorm(torch.autograd.Function if torch is not None else object):
+    @staticmethod
+    def forward(ctx, x, weight, shape, eps):
+        y, rstd = _fused_operators()[1]._fused_rms_norm(x, shape, weight, eps)
+        ctx.save_for_backward(x, rstd, weight)
+        ctx.shape = shape
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, rstd, weight = ctx.saved_tensors
+        mask = [ctx.needs_input_grad[0], weight is not None and ctx.needs_input_grad[1]]
+        by_input, by_weight = _fused_operators()[1]._fused_rms_norm_backward(grad, x, ctx.shape, rstd, weight, mask)
+        return by_input, by_weight if mask[1] else None, None, None
+
+
+def _rms_norm(input, normalized_shape, weight=None, eps=None):
+    return _RmsNorm.apply(input, weight, list(normalized_shape), eps)
 
 
 def _on_cpu(value):
@@ -329,6 +417,43 @@ def _on_cpu(value):
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple(_on_cpu(v) for v in value)
     return value
+
+
+_CUDA_ANSWERS = {
+    "set_device": None,
+    "synchronize": None,
+    "current_device": 0,
+    "empty_cache": None,
+    "reset_peak_memory_stats": None,
+    "memory_allocated": 0,
+    "max_memory_allocated": 0,
+    "memory_reserved": 0,
+    "max_memory_reserved": 0,
+    "memory_summary": "",
+    "get_device_name": "cuda",
+    "get_device_capability": (9, 0),
+    "is_bf16_supported": True,
+}
+
+
+def _answer(value):
+    return lambda *_, **__: value
+
+
+class _Nothing:
+    """A CUDA stream or event: order is what the graph says it is, and there is no time."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+    def __getattr__(self, name):
+        return _answer(0.0 if name == "elapsed_time" else None)
 
 
 @contextlib.contextmanager
@@ -342,19 +467,24 @@ def _without_gpu():
             undo.append((owner, name, getattr(owner, name)))
             setattr(owner, name, value)
 
-    def mesh(original):
-        def init(device_type, *args, **kwargs):
-            return original(_on_cpu(device_type), *args, **kwargs)
+    def on_cpu(original):
+        @functools.wraps(original)
+        def call(*args, **kwargs):
+            return original(*_on_cpu(args), **{k: _on_cpu(v) for k, v in kwargs.items()})
 
-        return init
+        return call
 
-    patch(torch.cuda, "set_device", lambda *_: None)
-    patch(torch.cuda, "synchronize", lambda *_: None)
-    patch(torch.cuda, "current_device", lambda: 0)
-    patch(torch.cuda, "empty_cache", lambda: None)
+    for name, value in _CUDA_ANSWERS.items():
+        patch(torch.cuda, name, _answer(value))
+    patch(torch.cuda, "device_count", lambda: int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+    for name in ("Event", "Stream", "stream", "current_stream", "default_stream"):
+        patch(torch.cuda, name, _Nothing)
+    patch(torch.amp.autocast_mode.autocast, "__init__", on_cpu(torch.amp.autocast_mode.autocast.__init__))
+    scaler = torch.amp.GradScaler.__init__
+    patch(torch.amp.GradScaler, "__init__", lambda self, device="cpu", *a, **k: scaler(self, _on_cpu(device), *a, **k))
     patch(torch.nn.Module, "cuda", lambda self, *_: self)
     patch(torch.Tensor, "cuda", lambda self, *_, **__: self)
-    patch(device_mesh, "init_device_mesh", mesh(device_mesh.init_device_mesh))
+    patch(device_mesh, "init_device_mesh", on_cpu(device_mesh.init_device_mesh))
     patch(torch.distributed, "init_device_mesh", device_mesh.init_device_mesh)
     try:
         with _CudaIsCpu():
@@ -514,6 +644,7 @@ class _Recorder(TorchDispatchMode):
         self.job, self.graph, self.fake_mode, self.is_strict = job, graph, fake_mode, is_strict
         self.step, self.in_optimizer, self.has_begun = 0, False, False
         self.steps_wanted = 0
+        self._stepped, self._optimizers, self._after = set(), None, 0
         self._works = _Work(self)
         self._tracker = None
 
@@ -541,6 +672,10 @@ class _Recorder(TorchDispatchMode):
             self._tracker.__exit__(None, None, None)
 
     def _before_module(self, module, _):
+        if self._stepped and self.phase() != "backward":
+            self._optimizers = len(self._stepped)
+            self._stepped = set()
+            self._stop_if_done()
         if not self.has_begun or not getattr(module, "_orrery_marked", False):
             self.has_begun = True
             for m in module.modules():
@@ -553,11 +688,22 @@ class _Recorder(TorchDispatchMode):
     def _before_optimizer(self, optimizer, *_):
         self.in_optimizer = True
         self._mark_state(optimizer)
+        if self._stepped and id(optimizer) not in self._stepped:  # a second one of the same step
+            self.step -= 1
+            for n in self.graph.nodes[self._after :]:
+                n["step"] = self.step
 
     def _after_optimizer(self, optimizer, *_):
+        """A step ends here if no other optimizer follows; the second step knows how many there are."""
         self.in_optimizer = False
         self._mark_state(optimizer)
         self.step += 1
+        self._after = len(self.graph.nodes)
+        self._stepped.add(id(optimizer))
+        if len(self._stepped) == self._optimizers:
+            self._stop_if_done()
+
+    def _stop_if_done(self):
         if self.steps_wanted and self.step >= self.steps_wanted:
             raise _Stop
 
@@ -656,7 +802,7 @@ class _Recorder(TorchDispatchMode):
         group = named.get("group_name")
         if group is not None:
             named["group"] = self.job.number_of(group)
-        self._add(str(func), inputs, outputs, writes, named, is_view)
+        self._add(str(func).replace("orrery._fused", "aten._fused"), inputs, outputs, writes, named, is_view)
 
     def _add(self, op, inputs, outputs, writes, named, is_view=False):
         g = self.graph

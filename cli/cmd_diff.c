@@ -5,6 +5,7 @@
 #include <orrery/chrome_trace.h>
 #include <orrery/diff.h>
 #include <orrery/issue_log.h>
+#include <orrery/operators.h>
 #include <orrery/units.h>
 
 #include <string.h>
@@ -14,6 +15,8 @@ static const cli_option options[] = {
     {"within", 'w', "PERCENT", "the answer is no (status 1) if the runs' lengths differ by more",
      CLI_COUNT, 0, 1000000},
     {"frequency", 0, "F", "cycles of logs, 1.5GHz or a number of MHz", .fallback = "1GHz"},
+    {"operators", 'o', NULL, "operators of a captured step against a measured one"},
+    {"hardware", 'H', "NAME", "with --operators: predict times on a chip, or one in a file"},
     {"json", 0, NULL, "one JSON object"},
     {0},
 };
@@ -80,8 +83,65 @@ static bool is_within(const orr_diff *d, double percent)
     return (by < 0 ? -by : by) * 100 <= percent * first;
 }
 
+/* ---- operators ---- */
+
+static orr_code read_hardware(const cli_context *c, orr_hardware *hw, orr_error *err)
+{
+    const char *name = cli_text(c, "hardware");
+    const orr_hardware *known = name ? orr_hardware_find(name) : NULL;
+    if (known)
+        *hw = *known;
+    return known || !name ? ORR_OK : orr_hardware_read(name, hw, err);
+}
+
+static orr_code print_operators(const cli_context *c, const orr_operators *o, orr_error *err)
+{
+    const orr_operators_style style = {.program = "orrery " ORRERY_VERSION,
+                                       .captured = c->args[0],
+                                       .measured = c->args[1],
+                                       .most = (size_t)cli_count(c, "most")};
+    orr_str text;
+    const orr_code code = cli_flag(c, "json") ? orr_operators_json(o, &style, &text, err)
+                                              : orr_operators_text(o, &style, &text, err);
+    if (!code)
+        fwrite(text.ptr, 1, text.len, stdout);
+    return code;
+}
+
+/* FLOPs that were measured and not captured, or the other way round. */
+static bool are_flops_within(const orr_operators *o, double percent)
+{
+    const double captured = (double)o->flops[0], measured = (double)o->flops[1];
+    const double missing = measured - (double)o->flops_matched;
+    const double by = captured > measured ? captured - measured : measured - captured;
+    return missing * 100 <= percent * measured && by * 100 <= percent * measured;
+}
+
+static orr_code operators_run(cli_context *c, orr_error *err)
+{
+    orr_fx *capture = NULL;
+    orr_operators *o = NULL;
+    orr_hardware hw;
+    orr_code code = read_hardware(c, &hw, err);
+    if (code || (code = orr_fx_read(c->args[0], 0, &capture, err)))
+        return code;
+    code =
+        orr_operators_compare(capture, c->args[1], cli_text(c, "hardware") ? &hw : NULL, &o, err);
+    orr_fx_close(capture);
+    if (!code)
+        code = print_operators(c, o, err);
+    if (!code && cli_given(c, "within") && !are_flops_within(o, (double)cli_count(c, "within")))
+        cli_answer_no(c);
+    orr_operators_free(o);
+    return code;
+}
+
 static orr_code diff_run(cli_context *c, orr_error *err)
 {
+    if (cli_flag(c, "operators"))
+        return operators_run(c, err);
+    if (cli_given(c, "hardware"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--hardware goes with --operators");
     orr_timeline *runs[2] = {NULL, NULL};
     orr_diff *d = NULL;
     orr_code code = read_run(c, c->args[0], &runs[0], err);

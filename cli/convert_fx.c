@@ -123,6 +123,7 @@ static orr_code read_hardware(const cli_context *c, orr_fx_options *o, orr_error
         return code;
     hw = known ? *known : hw;
     *o = (orr_fx_options){.peak_flops = orr_hardware_peak(&hw),
+                          .vector_flops = (double)hw.vector_width * (double)hw.clock_hz,
                           .memory_rate = hw.memory_bandwidth,
                           .overhead = hw.overhead};
     return ORR_OK;

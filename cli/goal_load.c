@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What stands in for the files when none are given: rings in one piece, one switch. */
 static const char plain_system[] =
@@ -109,28 +110,35 @@ static orr_code load_jobs(cli_context *c, job_list *l, orr_error *err)
     return code;
 }
 
-static orr_goal_machine machine_wanted(const cli_context *c)
+static orr_code machine_wanted(const cli_context *c, orr_goal_machine *out, orr_error *err)
 {
     static const char *const words[] = {"packed", "spread", "random"};
     const char *placement = cli_text(c, "placement");
-    orr_goal_machine m = {.hosts = (uint32_t)cli_count(c, "hosts"),
-                          .placement = ORR_GOAL_FROM_FILE,
-                          .seed = cli_count(c, "seed"),
-                          .file = placement};
+    *out = (orr_goal_machine){.hosts = (uint32_t)cli_count(c, "hosts"),
+                              .placement = ORR_GOAL_FROM_FILE,
+                              .seed = cli_count(c, "seed"),
+                              .file = placement};
     for (int i = 0; i < 3; i++) {
         if (strcmp(placement, words[i]) == 0)
-            m.placement = (orr_goal_placement)i;
+            out->placement = (orr_goal_placement)i;
     }
-    return m;
+    if (out->placement == ORR_GOAL_FROM_FILE && strcmp(placement, "-") != 0 &&
+        access(placement, F_OK) != 0)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--placement %s: none of packed, spread, random, and no such file",
+                        placement);
+    return ORR_OK;
 }
 
 orr_code cli_goal_jobs(cli_context *c, orr_goal **out, orr_error *err)
 {
-    const orr_goal_machine m = machine_wanted(c);
+    orr_goal_machine m;
     const bool is_placed =
         cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
     job_list l = {.count = 0};
-    orr_code code = load_jobs(c, &l, err);
+    orr_code code = machine_wanted(c, &m, err);
+    if (!code)
+        code = load_jobs(c, &l, err);
     if (!code && is_placed)
         code = orr_goal_combine((const orr_goal *const *)l.jobs, l.count, &m, NULL, out, err);
     if (!code && !is_placed) {

@@ -39,6 +39,7 @@ ORR_API void orr_fx_close(orr_fx *c); /* NULL is fine */
 /* With a peak, compute nodes get durations: the longer of arithmetic and memory, and the overhead. */
 typedef struct orr_fx_options {
     double peak_flops;   /* a second */
+    double vector_flops; /* a second, of what is no product; 0: never the limit */
     orr_Bps memory_rate; /* 0: memory is never the limit */
     orr_ps overhead;     /* of each node */
 } orr_fx_options;

@@ -30,6 +30,7 @@
 #include <orrery/nccl.h>
 #include <orrery/network.h>
 #include <orrery/nsys.h>
+#include <orrery/operators.h>
 #include <orrery/packet.h>
 #include <orrery/progress.h>
 #include <orrery/pytorch.h>

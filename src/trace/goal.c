@@ -40,6 +40,8 @@ void orr_goal_free(orr_goal *g)
     orr_free(g->edges);
     orr_free(g->ranks);
     orr_free(g->wishes);
+    orr_free(g->job_first);
+    orr_free(g->job_hosts);
     orr_free(g);
 }
 

@@ -201,6 +201,21 @@ static orr_code copy_all(combiner *c)
     return code;
 }
 
+/* The machine's schedule remembers whose its hosts are. */
+static orr_code note_jobs(combiner *c)
+{
+    orr_goal *g = c->out;
+    g->job_first = orr_alloc(c->job_count + 1, sizeof *g->job_first);
+    g->job_hosts = orr_alloc(c->ranks, sizeof *g->job_hosts);
+    if (!g->job_first || !g->job_hosts)
+        return orr_no_memory(c->err);
+    memcpy(g->job_first, c->first, c->job_count * sizeof *g->job_first);
+    g->job_first[c->job_count] = c->ranks;
+    memcpy(g->job_hosts, c->host_of, c->ranks * sizeof *g->job_hosts);
+    g->job_count = c->job_count;
+    return ORR_OK;
+}
+
 static orr_code count_ranks(combiner *c, const orr_goal_machine *m, orr_arena *a)
 {
     uint64_t ranks = 0;
@@ -247,6 +262,8 @@ orr_code orr_goal_combine(const orr_goal *const *jobs,
         code = check_places(&c);
     if (!code)
         code = copy_all(&c);
+    if (!code)
+        code = note_jobs(&c);
     if (!code && host_of)
         memcpy(host_of, c.host_of, c.ranks * sizeof *host_of);
     orr_arena_destroy(a);

@@ -41,6 +41,9 @@ struct orr_goal {
     uint32_t rank_count, rank_done; /* promised, and there */
     bool is_in_rank;
     orr_goal_totals totals;
+    size_t job_count;    /* 0: one schedule, not a machine of jobs */
+    uint32_t *job_first; /* by job, and one more: its first rank in job_hosts */
+    uint32_t *job_hosts; /* the host of each rank, job after job */
 };
 
 enum { ORR__GOAL_MAX_OPS = 0x7fffffff };

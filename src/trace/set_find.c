@@ -218,15 +218,14 @@ bool orr__is_orr(orr_span head)
     return head.len >= 8 && memcmp(head.ptr, magic, 8) == 0;
 }
 
-/* Only a regular file is looked into: what is read from a pipe is gone. */
-static orr_code take_file(const char *path, bool is_regular, orr__file_list *list, orr_error *err)
+static orr_code take_file(const char *path, orr__file_list *list, orr_error *err)
 {
     orr_stream *s = NULL;
     orr_span head;
-    orr_code code = is_regular ? orr_stream_open(path, &s, err) : ORR_OK;
-    if (s && !(code = orr_stream_peek(s, 8, &head, err)))
+    orr_code code = orr_stream_open(path, &s, err);
+    if (!code && !(code = orr_stream_peek(s, 8, &head, err)))
         list->is_orr = orr__is_orr(head);
-    orr_stream_close(s);
+    orr_stream_put_back(s);
     return code ? code : add_path(list, "", path, err);
 }
 
@@ -238,10 +237,10 @@ orr_code orr__set_find_files(const char *path, orr__file_list *list, orr_error *
     if (!(list->arena = orr_arena_create()))
         return orr_no_memory(err);
     if (strcmp(path, "-") == 0)
-        return take_file(path, false, list, err);
+        return take_file(path, list, err);
     const bool is_there = stat(path, &st) == 0;
     if (is_there && !S_ISDIR(st.st_mode))
-        return take_file(path, S_ISREG(st.st_mode), list, err);
+        return take_file(path, list, err);
     if (is_there) {
         code = list_folder(path, list->arena, &d, err);
         if (!code)

@@ -161,6 +161,7 @@ TABLE = [
     ("printed_without_nodes.json", text([{"pass": "forward"}]), '"nodes" is expected'),
     ("printed_pass_is_a_text.json", text(["forward"]), "a pass is an object"),
     ("printed_name_unknown.json", text(changed([0, "nodes", 1, "inputs"], ["y"], PRINTED)), "no node with this name"),
+    ("printed_without_inputs.json", text(changed([0, "nodes", 1, "inputs"], ..., PRINTED)), '"inputs" is expected'),
     ("printed_call_module.json", text(changed([0, "nodes", 1, "op"], "call_module", PRINTED)), "after it was lowered"),
     ("printed_shape_symbolic.json", text(changed([0, "nodes", 0, "val", "shape"], ["s0", 4], PRINTED)), "depends on data"),
     ("printed_huge.json", text(changed([0, "nodes", 0, "val", "shape"], [2**40, 2**40], PRINTED)), "more than 2^63 bytes"),

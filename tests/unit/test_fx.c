@@ -23,7 +23,9 @@ enum {
     COPY,
     ADD_IN_PLACE,
     STRANGE,
-    BARRIER
+    BARRIER,
+    GATHER,
+    EMPTY_LIKE
 };
 
 static const char *const ops[] = {"aten.mm.default",
@@ -38,7 +40,9 @@ static const char *const ops[] = {"aten.mm.default",
                                   "aten.copy_.default",
                                   "aten.add_.Tensor",
                                   "mine.strange.default",
-                                  "c10d.barrier.default"};
+                                  "c10d.barrier.default",
+                                  "c10d.gather_.default",
+                                  "aten.empty_like.default"};
 
 /* A node; more: further members, each with a comma in front. */
 typedef struct call {
@@ -321,11 +325,9 @@ TEST(test_fx__a_size_is_what_a_rank_has_before)
                ",\"writes\":[2],\"args\":{\"group\":0,\"root_rank\":1}", ORR_COLL_BROADCAST, 64);
     check_size("c10d.reduce_.default", "2", "2",
                ",\"writes\":[2],\"args\":{\"group\":0,\"root_rank\":1}", ORR_COLL_REDUCE, 64);
-    check_size("c10d.gather_.default", "2", "", ",\"args\":{\"group\":0,\"root_rank\":1}",
-               ORR_COLL_GATHER, 64);
+    check_size("c10d.gather_.default", "2", "", IN("0"), ORR_COLL_GATHER, 64);
     /* Away from the root there is no input: four parts of 64 bytes are the whole. */
-    check_size("c10d.scatter_.default", "", "2",
-               ",\"writes\":[2],\"args\":{\"group\":0,\"root_rank\":1}", ORR_COLL_SCATTER, 256);
+    check_size("c10d.scatter_.default", "", "2", ",\"writes\":[2]" IN("0"), ORR_COLL_SCATTER, 256);
     check_size("c10d.barrier.default", "2", "", IN("0"), ORR_COLL_BARRIER, 0);
 }
 
@@ -363,6 +365,42 @@ TEST(test_fx__groups_and_peers_are_those_of_the_rank)
     CHECK_EQ(orr_trace_columns(orr_set_trace(s, 0))->comm_tag[0], 5);
     CHECK_EQ(orr_set_group_count(s), 4); /* nobody uses the group of all */
     orr_set_close(s);
+}
+
+TEST(test_fx__the_root_of_a_gather_is_not_like_the_others)
+{
+    /* Groups {0, 1} and {2, 3}; the first rank of each gathers what both have. */
+    const char *groups = ",{\"family\":1,\"ranks\":[0,1]},{\"family\":1,\"ranks\":[2,3]}";
+    const call root[] = {
+        {GATHER, "2", "3,4", ",\"writes\":[3,4],\"args\":{\"group\":1,\"root_rank\":0}"}};
+    const call other[] = {{GATHER, "2", "", ",\"args\":{\"group\":2,\"root_rank\":0}"}};
+    orr_buf b = {0};
+    orr_fx *c;
+    orr_set *s;
+    begin(&b, 4, groups);
+    add_graph(&b, 0, root, 1);
+    orr_buf_text(&b, ",");
+    add_graph(&b, 3, other, 1);
+    CHECK_OK(parse(&b, &c), &err);
+    CHECK_OK(orr_fx_convert(c, NULL, &s, NULL, &err), &err);
+    orr_fx_close(c);
+    int64_t v;
+    CHECK_EQ(orr_set_class_count(s), 2);
+    CHECK_EQ(orr_set_class_of(s, 2), orr_set_class_of(s, 0));
+    CHECK_EQ(orr_set_class_of(s, 1), orr_set_class_of(s, 3));
+    for (uint32_t r = 0; r < 4; r++) {
+        CHECK(orr_set_hole(s, r, ORR_HOLE_COMM_DST, 0, &v));
+        CHECK_EQ(v, r / 2 * 2);
+    }
+    orr_set_close(s);
+}
+
+TEST(test_fx__an_allocation_waits_for_nothing)
+{
+    const call calls[] = {{MM, "0,1", "2", NULL},
+                          {EMPTY_LIKE, "2", "3", NULL},
+                          {COPY, "3,1", "3", ",\"writes\":[3]"}};
+    check_deps(calls, COUNT(calls), "1 aten.mm.default\n2 aten.copy_.default\n");
 }
 
 TEST(test_fx__a_large_job_is_one_body)
@@ -608,6 +646,8 @@ int main(void)
         RUN(test_fx__alone_in_a_group_there_is_nothing_to_do),
         RUN(test_fx__a_size_is_what_a_rank_has_before),
         RUN(test_fx__groups_and_peers_are_those_of_the_rank),
+        RUN(test_fx__the_root_of_a_gather_is_not_like_the_others),
+        RUN(test_fx__an_allocation_waits_for_nothing),
         RUN(test_fx__a_large_job_is_one_body),
         RUN(test_fx__ranks_that_should_be_alike_and_are_not_are_refused),
         RUN(test_fx__a_message_needs_its_other_end),

@@ -474,6 +474,9 @@ TEST(test_operator_cost__lists)
     CHECK_COST(cost("aten._foreach_add_.Scalar", "():4! ():4! ():4!"), OPERATOR_COMPUTE, 3, 12, 12);
     CHECK_COST(cost("aten._foreach_mul.Scalar", "10:4 20:4 > 10:4 20:4"), OPERATOR_COMPUTE, 30, 120,
                120);
+    /* from a host trace, which does not say what is written: a list and a number, two lists */
+    CHECK_EQ_U(cost("aten::_foreach_mul_", "10:4 20:4").flops, 30);
+    CHECK_EQ_U(cost("aten::_foreach_add_", "10:4 20:4 10:4 20:4").flops, 30);
     CHECK_EQ_U(cost("aten._foreach_norm.Scalar", "10:4 20:4 > ():4 ():4").flops, 2 * 30);
     CHECK_COST(cost("aten.cat.default", "10:4 20:4 > 30:4"), OPERATOR_MOVE, 0, 120, 120);
 }

@@ -50,6 +50,53 @@ static summary sum_up(const orr_loggops *s)
     return u;
 }
 
+/* ---- jobs on one machine */
+
+static uint64_t job_finished(const orr_loggops *s, size_t job)
+{
+    const orr_goal *g = s->goal;
+    uint64_t last = 0;
+    for (uint32_t i = g->job_first[job]; i < g->job_first[job + 1]; i++) {
+        const uint64_t at = orr_loggops_finished_at(s, g->job_hosts[i]);
+        last = at > last ? at : last;
+    }
+    return last;
+}
+
+static uint32_t job_ranks(const orr_loggops *s, size_t job)
+{
+    return s->goal->job_first[job + 1] - s->goal->job_first[job];
+}
+
+static void print_jobs(const orr_loggops *s, orr_buf *b)
+{
+    orr_buf_text(b, "\n   job     ranks      finished (ns)  first host\n");
+    for (size_t j = 0; j < s->goal->job_count; j++) {
+        orr_buf_print(b, "%6zu  %8u  %17llu", j + 1, job_ranks(s, j), (ull)job_finished(s, j));
+        if (job_ranks(s, j))
+            orr_buf_print(b, "  %10u", s->goal->job_hosts[s->goal->job_first[j]]);
+        orr_buf_text(b, "\n");
+    }
+}
+
+static void put_jobs(const orr_loggops *s, orr_json_writer *w)
+{
+    const orr_goal *g = s->goal;
+    orr_json_key(w, "jobs");
+    orr_json_begin_array(w);
+    for (size_t j = 0; j < g->job_count; j++) {
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "finished_ns", job_finished(s, j));
+        orr_json_key(w, "hosts");
+        orr_json_begin_array(w);
+        for (uint32_t i = g->job_first[j]; i < g->job_first[j + 1]; i++)
+            orr_json_u64(w, g->job_hosts[i]);
+        orr_json_end_array(w);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
 /* ---- text */
 
 enum { ALL_RANKS = 32 };
@@ -88,8 +135,10 @@ orr_code orr_loggops_write_text(const orr_loggops *s,
     orr_buf_print(&b, " (rank %u)\n", u.first_rank);
     orr_buf_print(&b, "%llu events, %llu messages, %llu bytes\n", (ull)s->events, (ull)s->messages,
                   (ull)t.bytes_sent);
+    if (s->goal->job_count)
+        print_jobs(s, &b);
     if (s->hosts <= ALL_RANKS)
-        orr_buf_text(&b, "\n  rank      finished (ns)\n");
+        orr_buf_print(&b, "\n  %s      finished (ns)\n", s->goal->job_count ? "host" : "rank");
     for (uint32_t r = 0; r < s->hosts && s->hosts <= ALL_RANKS; r++)
         orr_buf_print(&b, "%6u  %17llu\n", r, (ull)orr_loggops_finished_at(s, r));
     return save(&b, path, err);
@@ -121,6 +170,8 @@ static void put_parameters(const orr_loggops *s, orr_json_writer *w)
 
 static void put_ranks(const orr_loggops *s, orr_json_writer *w)
 {
+    if (s->goal->job_count)
+        put_jobs(s, w);
     orr_json_key(w, "rank_finished_ns");
     orr_json_begin_array(w);
     for (uint32_t r = 0; r < s->hosts; r++)

@@ -8,6 +8,7 @@
 #include "fx_impl.h"
 
 #include "../../base/text.h"
+#include "../operators/operator_cost.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,10 +118,14 @@ static uint64_t duration_of(pen *p, const fx_call *call)
     const orr_fx_options *o = p->b->opt;
     if (!(o->peak_flops > 0))
         return 0;
-    const double bytes = (double)call->bytes_read + (double)call->bytes_written;
-    const double work = (double)call->flops / o->peak_flops * 1e12;
-    const double memory = o->memory_rate ? bytes / (double)o->memory_rate * 1e12 : 0;
-    const double ps = (work > memory ? work : memory) + (double)o->overhead + p->carry;
+    const operator_cost cost = {.flops = call->flops,
+                                .bytes_read = call->bytes_read,
+                                .bytes_written = call->bytes_written,
+                                .vector_work = call->vector_work,
+                                .is_product = call->is_product};
+    const operator_rates rates = {o->peak_flops, o->vector_flops, (double)o->memory_rate};
+    const double work = orr__operator_seconds(&cost, &rates) * 1e12;
+    const double ps = work + (double)o->overhead + p->carry;
     const double us = ps / 1e6 < 9e15 ? ps / 1e6 : 9e15;
     const uint64_t whole = (uint64_t)us;
     p->carry = us < 9e15 ? ps - (double)whole * 1e6 : 0;

@@ -281,6 +281,8 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
     /* Communication that the table above does not have is as unknown as any operator. */
     call->is_unknown = cost.kind == OPERATOR_UNKNOWN || cost.kind == OPERATOR_COLLECTIVE;
     call->flops = cost.flops;
+    call->vector_work = cost.vector_work;
+    call->is_product = cost.is_product;
     call->bytes_read = cost.bytes_read;
     call->bytes_written = cost.bytes_written;
     return ORR_OK;

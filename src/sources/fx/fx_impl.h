@@ -37,6 +37,8 @@ typedef struct fx_call {
     bool is_copy_out; /* and from it */
     uint64_t bytes;   /* of communication: comm_size */
     uint64_t flops, bytes_read, bytes_written;
+    uint64_t vector_work; /* as in operator_cost */
+    bool is_product;
 } fx_call;
 
 /* All calls of a graph.  Messages without a peer and collectives without a group are errors. */
@@ -77,12 +79,17 @@ typedef struct fx_place {
 typedef struct fx_families {
     const orr_fx *c;
     uint32_t count;
-    uint8_t *use;       /* FX_USED, FX_MESSAGES */
+    uint8_t *use;       /* FX_USED and others */
+    uint32_t *root;     /* with FX_ROOT: the place where a scatter or gather begins or ends */
     orr_map *at;        /* family and rank -> index in ranks */
     uint32_t *group_of; /* of an index in ranks */
 } fx_families;
 
-enum { FX_USED = 1, FX_MESSAGES = 2 };
+enum {
+    FX_USED = 1,
+    FX_PLACES = 2, /* has messages: ranks at different places do different things */
+    FX_ROOT = 4    /* one place does something else than the others */
+};
 
 orr_code orr__fx_families_init(fx_families *f,
                                const orr_fx *c,
@@ -171,10 +178,9 @@ orr_code orr__fx_match_messages(const fx_families *f,
 orr_code orr__fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
     ORR_PRINTF(4, 5);
 
-/* ---- the two forms of file ---- */
+/* ---- a list of passes ---- */
 
 typedef struct orr_json orr_json;
-orr_code orr__fx_read_capture(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 orr_code orr__fx_read_printed(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 
 #endif

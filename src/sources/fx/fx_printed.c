@@ -241,6 +241,8 @@ static orr_code add_inputs(printed *p, orr_json_value node)
     orr_str name;
     uint32_t number;
     orr_code code = get_member(p, node, "inputs", ORR_JSON_ARRAY, &inputs);
+    if (code)
+        return code;
     p->in_count = 0;
     for (orr_json_iter it = orr_json_iterate(inputs); !code && orr_json_next_value(&it, &v);) {
         if ((code = orr_json_get_str(v, &name, p->err)))

@@ -2,7 +2,8 @@
 /* fx_ranks.c - which captured rank stands for which others.
  *
  * A rank does what the captured rank does that is *placed* as it is: at the same place of its group in every family
- * whose groups have messages (the stages of a pipeline), and in or out of a group in every other family that is used.
+ * whose groups have messages (the stages of a pipeline), at the root or not where there are scatters or gathers, and in or
+ * out of a group in every other family that is used.
  * Its own groups are then those of the same families that hold it.  A captured rank does what it was seen to do;
  * two that are placed alike must be alike, or nobody could say what the ranks between them do.
  * Cost: linear in the ranks of the groups in use. */
@@ -36,6 +37,23 @@ static bool note_groups(fx_families *f)
     return true;
 }
 
+/* The root of a scatter or gather has tensors that the others do not have.  With two roots every place counts. */
+static void note_use(fx_families *f, const fx_node *n, const fx_call *call)
+{
+    const uint32_t family = f->c->groups[n->group].family;
+    uint8_t *use = &f->use[family];
+    const bool is_rooted =
+        call->role == FX_COLLECT && n->peer != FX_NO_PEER &&
+        (call->collective == ORR_COLL_SCATTER || call->collective == ORR_COLL_GATHER);
+    *use |= FX_USED;
+    if (call->role != FX_COLLECT || (is_rooted && *use & FX_ROOT && f->root[family] != n->peer))
+        *use |= FX_PLACES;
+    if (!is_rooted)
+        return;
+    *use |= FX_ROOT;
+    f->root[family] = (uint32_t)n->peer;
+}
+
 orr_code orr__fx_families_init(fx_families *f,
                                const orr_fx *c,
                                const fx_calls *calls,
@@ -45,16 +63,15 @@ orr_code orr__fx_families_init(fx_families *f,
     *f = (fx_families){.c = c,
                        .count = count,
                        .use = orr_alloc((size_t)count + 1, 1),
+                       .root = orr_alloc((size_t)count + 1, sizeof *f->root),
                        .at = orr_map_create(64),
                        .group_of = orr_alloc(c->rank_count + 1, sizeof *f->group_of)};
-    bool is_fine = f->use && f->at && f->group_of;
+    bool is_fine = f->use && f->root && f->at && f->group_of;
     for (size_t i = 0; i < c->graph_count && is_fine; i++) {
         const fx_graph *g = c->graphs[i];
         for (size_t k = 0; k < g->node_count; k++) {
-            const uint8_t role = calls[i].at[k].role;
-            if (fx_is_communication(role))
-                f->use[c->groups[g->nodes[k].group].family] |=
-                    (uint8_t)(role == FX_COLLECT ? FX_USED : FX_USED | FX_MESSAGES);
+            if (fx_is_communication(calls[i].at[k].role))
+                note_use(f, &g->nodes[k], &calls[i].at[k]);
         }
     }
     is_fine = is_fine && note_groups(f);
@@ -67,6 +84,7 @@ orr_code orr__fx_families_init(fx_families *f,
 void orr__fx_families_fini(fx_families *f)
 {
     orr_free(f->use);
+    orr_free(f->root);
     orr_map_destroy(f->at);
     orr_free(f->group_of);
     *f = (fx_families){0};
@@ -93,13 +111,16 @@ typedef struct finder {
     fx_classes *k;
 } finder;
 
-/* 0: in no group of the family; 1: in one; with messages 1 + the place. */
+/* 0: in no group of the family; 1: in one; 2: at its root; with messages 1 + the place. */
 static uint32_t placed(const finder *s, size_t i, uint32_t rank)
 {
+    const uint8_t use = s->f->use[s->used[i]];
     fx_place p;
     if (!orr__fx_place_of(s->f, s->used[i], rank, &p))
         return 0;
-    return s->f->use[s->used[i]] & FX_MESSAGES ? p.place + 1 : 1;
+    if (use & FX_PLACES)
+        return p.place + 1;
+    return use & FX_ROOT && p.place == s->f->root[s->used[i]] ? 2 : 1;
 }
 
 static bool placed_alike(const finder *s, uint32_t a, uint32_t b)
@@ -175,7 +196,7 @@ static orr_code fail_alone(const finder *s, uint32_t rank, orr_error *err)
     char where[120] = "";
     for (size_t i = 0; i < s->used_count; i++) {
         fx_place p;
-        if (!(s->f->use[s->used[i]] & FX_MESSAGES))
+        if (!(s->f->use[s->used[i]] & (FX_PLACES | FX_ROOT)))
             continue;
         if (orr__fx_place_of(s->f, s->used[i], rank, &p))
             snprintf(where, sizeof where, ", place %" PRIu32 " of group %" PRIu32, p.place,

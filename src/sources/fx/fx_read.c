@@ -565,7 +565,7 @@ static orr_code read_all(reader *r)
     return code;
 }
 
-orr_code orr__fx_read_capture(orr_json *j, orr_fx *c, orr_error *err)
+static orr_code read_capture(orr_json *j, orr_fx *c, orr_error *err)
 {
     orr_error own;
     reader r = {.j = j, .c = c, .err = err ? err : &own};
@@ -594,7 +594,7 @@ static orr_code read_either(orr_json *j, orr_fx *c, orr_error *err)
                    : orr_fail(err, ORR_EINPUT, &start,
                               "%s; a captured step is an object, a printed graph a list",
                               orr_json_type_name(item.type));
-    code = orr__fx_read_capture(j, c, err);
+    code = read_capture(j, c, err);
     if (!code && (code = orr_json_next(j, &item, err)) == ORR_END)
         return ORR_OK;
     const orr_where at = orr_json_place(j, item.byte);

@@ -399,8 +399,8 @@ orr_code orr__fx_values_next(fx_values *v,
         wait_for_value(v, n);
     else if (call->is_copy_in)
         copy_in(v, n);
-    else if (call->role == FX_FOLD)
-        pass_on(v, n);
+    else if (call->role == FX_FOLD && (n->is_view || n->group != FX_NONE))
+        pass_on(v, n); /* an allocation has nothing to pass on, whatever it takes its shape from */
     if (id) {
         visit(v, n, call, (uint32_t)id);
         add_dep(v, (uint32_t)after, false);

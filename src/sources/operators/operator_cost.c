@@ -122,6 +122,14 @@ static uint64_t list_elements(const operator_call *c, lists l)
 
 /* ---- arithmetic ---- */
 
+/* Nobody said what is written: the first of two lists of equal shapes, or all there is. */
+static uint64_t first_list_elements(const operator_call *c)
+{
+    const uint32_t half = c->in_count / 2;
+    const bool is_pair = c->in_count % 2 == 0 && half && alike_lists(c, half) == 2;
+    return list_elements(c, (lists){is_pair ? half : c->in_count, 1});
+}
+
 /* The result's elements; of an operation on lists those of all results. */
 static uint64_t result_elements(const operator_call *c, const operator_name *name)
 {
@@ -133,7 +141,7 @@ static uint64_t result_elements(const operator_call *c, const operator_name *nam
     for (uint32_t i = 0; i < c->out_count; i++)
         made = operator_plus(made, orr__operator_elements(&c->out[i]));
     if (name->is_list)
-        return written ? written : made;
+        return written ? written : made ? made : first_list_elements(c);
     if (c->out_count)
         return orr__operator_elements(&c->out[0]);
     return written ? written : stretched_elements(c);
@@ -375,9 +383,32 @@ operator_cost orr__operator_cost(const operator_call *call)
     const operator_name name = orr__operator_name(call->name);
     const operator_row *row = orr__operator_row(&name);
     operator_cost out = {.kind = kind_of(call, &name, row)};
-    if (out.kind == OPERATOR_COMPUTE)
+    if (out.kind == OPERATOR_COMPUTE) {
         out.flops = count_flops(call, &name, row);
+        out.vector_work = orr__operator_vector_work(call, row);
+        out.is_product = row->rule >= RULE_PRODUCT && row->rule <= RULE_DISTANCE;
+    }
     if (out.kind == OPERATOR_COMPUTE || out.kind == OPERATOR_MOVE || out.kind == OPERATOR_UNKNOWN)
         count_bytes(call, &name, row, &out);
     return out;
+}
+
+static double longer(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double needed(double work, double rate)
+{
+    return rate > 0 ? work / rate : 0;
+}
+
+double orr__operator_seconds(const operator_cost *cost, const operator_rates *rates)
+{
+    const double flops = (double)cost->flops;
+    const double bytes = (double)cost->bytes_read + (double)cost->bytes_written;
+    const double work = cost->is_product ? longer(needed(flops, rates->arrays),
+                                                  needed((double)cost->vector_work, rates->vector))
+                                         : needed(flops, rates->vector);
+    return longer(work, needed(bytes, rates->memory));
 }

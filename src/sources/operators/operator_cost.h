@@ -42,9 +42,20 @@ typedef struct operator_cost {
     uint64_t flops; /* a multiply and an add are two */
     uint64_t bytes_read;
     uint64_t bytes_written;
+    uint64_t
+        vector_work; /* operations of the vector unit inside a product that hold it up; no FLOPs */
+    bool is_product; /* its FLOPs run on a chip's arrays, not on the vector unit */
 } operator_cost;
 
 /* Numbers that do not fit into 64 bits end at UINT64_MAX. */
 operator_cost orr__operator_cost(const operator_call *call);
+
+/* What a chip does, each a second; 0: never the limit. */
+typedef struct operator_rates {
+    double arrays, vector, memory;
+} operator_rates;
+
+/* The longest of arrays, vector unit and memory, without a launch. */
+double orr__operator_seconds(const operator_cost *cost, const operator_rates *rates);
 
 #endif

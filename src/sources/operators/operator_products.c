@@ -234,21 +234,53 @@ static attention by_rows(const operator_call *c, const operator_tensor *q)
     return a;
 }
 
-static uint64_t attention_flops(const operator_call *c,
-                                uint32_t first,
-                                bool has_rows,
-                                bool is_backward)
+/* Where queries, keys and values stand, and how; false: it is no attention, or they are not there. */
+static bool read_attention(const operator_call *c,
+                           const operator_row *row,
+                           bool *is_backward,
+                           attention *out)
 {
-    if (c->in_count < first + 3)
-        return 0;
+    const operator_rule rule = (operator_rule)row->rule;
+    const bool has_rows = rule == RULE_ATTENTION_ROWS || rule == RULE_ATTENTION_ROWS_BACKWARD;
+    *is_backward = rule == RULE_ATTENTION_BACKWARD || rule == RULE_ATTENTION_ROWS_BACKWARD;
+    const uint32_t first = *is_backward ? 1 : 0;
+    if ((!has_rows && !*is_backward && rule != RULE_ATTENTION) || c->in_count < first + 3)
+        return false;
     const operator_tensor *q = &c->in[first];
-    const attention a = has_rows ? by_rows(c, q) : by_heads(q, q + 1, q + 2);
-    const uint64_t pairs = operator_times(seen_pairs(a.queries, a.keys, c->is_causal),
-                                          operator_times(a.batch, a.heads));
+    *out = has_rows ? by_rows(c, q) : by_heads(q, q + 1, q + 2);
+    return true;
+}
+
+static uint64_t all_pairs(const operator_call *c, const attention *a)
+{
+    return operator_times(seen_pairs(a->queries, a->keys, c->is_causal),
+                          operator_times(a->batch, a->heads));
+}
+
+static uint64_t attention_flops(const operator_call *c, const operator_row *row)
+{
+    attention a;
+    bool is_backward;
+    if (!read_attention(c, row, &is_backward, &a))
+        return 0;
     const uint64_t each =
         is_backward ? operator_plus(operator_times(3, a.width), operator_times(2, a.value_width))
                     : operator_plus(a.width, a.value_width);
-    return twice(pairs, each);
+    return twice(all_pairs(c, &a), each);
+}
+
+/* For each pair: the scale, the maximum, an exponential, sums, conversions.  20 and 64 are what fused kernels of cuDNN take
+ * on an H200, all their time taken for work of the vector unit: within a quarter from 67 million pairs on, for heads of 64
+ * and of 128 columns alike (docs/design/operators.md). */
+enum { SOFTMAX_WORK = 20, SOFTMAX_BACKWARD_WORK = 64 };
+
+uint64_t orr__operator_vector_work(const operator_call *c, const operator_row *row)
+{
+    attention a;
+    bool is_backward;
+    if (!read_attention(c, row, &is_backward, &a))
+        return 0;
+    return operator_times(all_pairs(c, &a), is_backward ? SOFTMAX_BACKWARD_WORK : SOFTMAX_WORK);
 }
 
 /* ---- recurrent layers ---- */
@@ -286,13 +318,10 @@ uint64_t orr__operator_product(const operator_call *c, const operator_row *row)
     case RULE_CONVOLUTION_BACKWARD:
         return convolution_backward(c);
     case RULE_ATTENTION:
-        return attention_flops(c, 0, false, false);
     case RULE_ATTENTION_BACKWARD:
-        return attention_flops(c, 1, false, true);
     case RULE_ATTENTION_ROWS:
-        return attention_flops(c, 0, true, false);
     case RULE_ATTENTION_ROWS_BACKWARD:
-        return attention_flops(c, 1, true, true);
+        return attention_flops(c, row);
     case RULE_RECURRENT:
         return recurrent(c, row->factor);
     case RULE_DISTANCE:

@@ -7,27 +7,27 @@
 
 /* What is counted; `factor` of a row goes with it. */
 typedef enum operator_rule {
-    RULE_FREE,                    /* nothing */
-    RULE_MAYBE,                   /* a view where the layout allows one, or else a copy */
-    RULE_MOVE,                    /* no arithmetic */
-    RULE_EACH,                    /* factor for each element of the result */
-    RULE_OVER,                    /* factor for each element of the first input */
-    RULE_LAST,                    /* factor for each element of the last input */
-    RULE_POOL,                    /* each element of the larger of first input and result */
-    RULE_SORT,                    /* elements times the logarithm of the longest dimension */
-    RULE_PRODUCT,                 /* of matrices; factor: where the left one stands */
-    RULE_GROUPED,                 /* of rows with the matrix of their group */
-    RULE_LINEAR,                  /* x W^T */
-    RULE_EINSUM,                  /* by its equation */
-    RULE_CONVOLUTION,             /* input, weight */
-    RULE_TRANSPOSED,              /* the same, always transposed */
+    RULE_FREE,        /* nothing */
+    RULE_MAYBE,       /* a view where the layout allows one, or else a copy */
+    RULE_MOVE,        /* no arithmetic */
+    RULE_EACH,        /* factor for each element of the result */
+    RULE_OVER,        /* factor for each element of the first input */
+    RULE_LAST,        /* factor for each element of the last input */
+    RULE_POOL,        /* each element of the larger of first input and result */
+    RULE_SORT,        /* elements times the logarithm of the longest dimension */
+    RULE_PRODUCT,     /* of matrices; factor: where the left one stands.  Products from here ... */
+    RULE_GROUPED,     /* of rows with the matrix of their group */
+    RULE_LINEAR,      /* x W^T */
+    RULE_EINSUM,      /* by its equation */
+    RULE_CONVOLUTION, /* input, weight */
+    RULE_TRANSPOSED,  /* the same, always transposed */
     RULE_CONVOLUTION_BACKWARD,    /* gradient of the result, input, weight */
     RULE_ATTENTION,               /* batch x heads x length x width each */
     RULE_ATTENTION_BACKWARD,      /* the same behind the gradient of the result */
     RULE_ATTENTION_ROWS,          /* batch x length x heads x width each */
     RULE_ATTENTION_ROWS_BACKWARD, /* the same behind the gradient of the result */
     RULE_RECURRENT,               /* factor times all tokens with all matrices */
-    RULE_DISTANCE,                /* factor for each pair of rows and column */
+    RULE_DISTANCE,                /* factor for each pair of rows and column.  ... to here */
     RULE_OPTIMIZER                /* factor for each parameter of lists of tensors */
 } operator_rule;
 
@@ -93,5 +93,7 @@ static inline uint64_t operator_times(uint64_t a, uint64_t b)
 /* All elements, as often as they are used; 1 for a scalar. */
 uint64_t orr__operator_elements(const operator_tensor *t);
 uint64_t orr__operator_product(const operator_call *call, const operator_row *row);
+/* Of attention: what softmax takes beside the products. */
+uint64_t orr__operator_vector_work(const operator_call *call, const operator_row *row);
 
 #endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* match_impl.h - the calls of both sides, as every reader hands them over.
+ *
+ * The captured side is read first: which operators it has decides where to stop in the measured one, in which an operator
+ * calls others down to those that launch kernels. */
+#ifndef ORR_SOURCES_FX_MATCH_IMPL_H
+#define ORR_SOURCES_FX_MATCH_IMPL_H
+
+#include <orrery/operators.h>
+
+#include "../../../base/intern.h"
+#include "../../../base/map.h"
+#include "../../operators/operator_cost.h"
+#include "../fx_graph.h"
+
+#define MATCH_NONE UINT32_MAX
+
+enum { MATCH_CAPTURED, MATCH_MEASURED, MATCH_SIDES };
+
+/* What the captured side says of an operator. */
+enum { MATCH_IS_CAPTURED = 1, MATCH_IS_CAUSAL = 2, MATCH_IS_TRANSPOSED = 4 };
+
+typedef struct match_call {
+    uint32_t name;   /* of those that count as the same */
+    uint32_t shapes; /* a text; empty: not known */
+    uint32_t caller; /* a call of the same list; MATCH_NONE: nobody */
+    uint32_t cover;  /* a captured operator around it; MATCH_NONE: it counts itself */
+    uint64_t count;  /* 0: only its time counts */
+    uint64_t flops, bytes;
+    orr_ps time, predicted;
+    bool is_free;
+    bool is_counted;
+} match_call;
+
+typedef struct match_side {
+    match_call *calls;
+    size_t count, room;
+    bool has_bytes, has_times;
+} match_side;
+
+typedef struct match {
+    orr_intern *names, *shapes;
+    match_side sides[MATCH_SIDES];
+    uint8_t *flags; /* by name */
+    size_t flag_room;
+    const orr_hardware *hw; /* may be NULL */
+} match;
+
+/* A call as a reader sees it. */
+typedef struct match_draft {
+    operator_call call;
+    uint32_t list_length; /* of an operation on lists; 0: not known */
+    uint32_t caller;
+    uint64_t count;
+    orr_ps time;
+} match_draft;
+
+/* ---- match_names.c ---- */
+
+/* The name under which an operator and those that stand for it on other devices count. */
+bool orr__match_name(match *m, orr_str op, uint32_t *number);
+/* The name of an operation on one tensor that is done on lists; MATCH_NONE: it is none. */
+bool orr__match_single(match *m, uint32_t name, uint32_t *number);
+/* Shapes as text, those that tell calls apart. */
+bool orr__match_shapes(match *m, const operator_call *call, uint32_t *number);
+
+/* ---- operator_match.c ---- */
+
+orr_code orr__match_add(match *m, int side, const match_draft *draft, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* ---- readers ---- */
+
+orr_code orr__match_captured(match *m, const fx_graph *g, orr_error *err) ORR_MUST_CHECK;
+orr_code orr__match_table(match *m, orr_span bytes, const char *label, orr_error *err)
+    ORR_MUST_CHECK;
+orr_code orr__match_host(match *m, orr_span bytes, const char *label, orr_error *err)
+    ORR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operator_match.c - calls of both sides against each other.
+ *
+ * A measured operator calls others.  It counts where the captured side has an operator of its name: what it calls is then
+ * how the device does it, and belongs to it.  Where the captured side does not have it, what it calls counts, down to
+ * operators that call nothing which does something.
+ *
+ * Calls are gathered by name and shapes; the smaller number of calls on the two sides is matched.  Where shapes were not
+ * recorded, calls of the name that are left match.  Cost: sorting the kinds of calls, and for each call its callers. */
+#include "match_impl.h"
+
+#include "../../../base/input.h"
+#include "../../../base/text.h"
+#include "match_store.h"
+
+#include <stdlib.h>
+
+enum { DEPTH_MOST = 1000 };
+
+/* ---- one call ---- */
+
+/* Work and launch. */
+static orr_ps predict(const orr_hardware *hw, const operator_cost *cost)
+{
+    const operator_rates rates = {.arrays = orr_hardware_peak(hw),
+                                  .vector = (double)hw->vector_width * (double)hw->clock_hz,
+                                  .memory = (double)hw->memory_bandwidth};
+    const double seconds = orr__operator_seconds(cost, &rates) + (double)hw->overhead / 1e12;
+    return seconds < 9e6 ? (orr_ps)(seconds * 1e12 + 0.5) : (orr_ps)9e18;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t out;
+    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    uint64_t out;
+    return __builtin_add_overflow(a, b, &out) ? UINT64_MAX : out;
+}
+
+static orr_ps plus_time(orr_ps a, orr_ps b)
+{
+    orr_ps out;
+    return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
+}
+
+/* Whether a mask was causal, a convolution transposed, is not recorded: it was as the captured side has it. */
+static operator_call with_hints(const match *m, int side, const operator_call *call, uint32_t name)
+{
+    operator_call out = *call;
+    if (side == MATCH_MEASURED) {
+        out.is_causal = m->flags[name] & MATCH_IS_CAUSAL;
+        out.is_transposed = m->flags[name] & MATCH_IS_TRANSPOSED;
+    }
+    return out;
+}
+
+static void note_captured(match *m, const operator_call *call, uint32_t name)
+{
+    m->flags[name] |= MATCH_IS_CAPTURED;
+    if (call->is_causal)
+        m->flags[name] |= MATCH_IS_CAUSAL;
+    if (call->is_transposed)
+        m->flags[name] |= MATCH_IS_TRANSPOSED;
+}
+
+/* An operation on lists where the other side goes tensor by tensor is as many calls as the list has tensors. */
+static bool take_apart(match *m, const match_draft *d, uint32_t *name, uint64_t *count)
+{
+    uint32_t single;
+    if (m->flags[*name] & MATCH_IS_CAPTURED)
+        return true;
+    if (!orr__match_single(m, *name, &single))
+        return false;
+    if (single != MATCH_NONE && m->flags[single] & MATCH_IS_CAPTURED) {
+        *name = single;
+        *count = times(*count, d->list_length ? d->list_length : 1);
+    }
+    return true;
+}
+
+orr_code orr__match_add(match *m, int side, const match_draft *d, orr_error *err)
+{
+    match_side *s = &m->sides[side];
+    match_call c = {.caller = d->caller, .cover = MATCH_NONE, .count = d->count, .time = d->time};
+    if (!orr__match_name(m, d->call.name, &c.name) || !orr__match_shapes(m, &d->call, &c.shapes))
+        return orr_no_memory(err);
+    const operator_call call = with_hints(m, side, &d->call, c.name);
+    const operator_cost cost = orr__operator_cost(&call);
+    if (cost.kind == OPERATOR_COLLECTIVE || cost.kind == OPERATOR_WAIT)
+        return ORR_OK;
+    c.is_free = cost.kind == OPERATOR_FREE;
+    c.flops = times(cost.flops, d->count);
+    c.bytes = times(plus(cost.bytes_read, cost.bytes_written), d->count);
+    if (side == MATCH_CAPTURED) {
+        note_captured(m, &call, c.name);
+        c.is_counted = true;
+        c.predicted = m->hw && !c.is_free ? predict(m->hw, &cost) : 0;
+    } else if (!take_apart(m, d, &c.name, &c.count)) {
+        return orr_no_memory(err);
+    }
+    if (s->count == MATCH_NONE - 1 || !orr_grow(&s->calls, &s->room, s->count + 1))
+        return orr_no_memory(err);
+    s->calls[s->count++] = c;
+    return ORR_OK;
+}
+
+/* ---- which measured calls count ---- */
+
+enum { HAS_CALLEES = 1, HAS_WORK = 2 };
+
+/* Who calls something, and who calls something that does something. */
+static void mark_callers(const match_side *s, uint8_t *marks)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const match_call *c = &s->calls[i];
+        const uint8_t mark = HAS_CALLEES | (c->is_free ? 0 : HAS_WORK);
+        uint32_t at = c->caller;
+        for (int depth = 0; at < s->count && depth < DEPTH_MOST; depth++) {
+            if ((marks[at] & mark) == mark)
+                break; /* those above know already */
+            marks[at] |= mark;
+            at = s->calls[at].caller;
+        }
+    }
+}
+
+/* A view that turned out to be a copy is no end of the search. */
+static bool is_stop(const match *m, const match_call *c, uint8_t marks)
+{
+    return m->flags[c->name] & MATCH_IS_CAPTURED && (!c->is_free || !(marks & HAS_WORK));
+}
+
+static uint32_t outermost_stop(const match *m, const match_call *c, const uint8_t *marks)
+{
+    const match_side *s = &m->sides[MATCH_MEASURED];
+    uint32_t found = MATCH_NONE, at = c->caller;
+    for (int depth = 0; at < s->count && depth < DEPTH_MOST; depth++) {
+        if (is_stop(m, &s->calls[at], marks[at]))
+            found = s->calls[at].name;
+        at = s->calls[at].caller;
+    }
+    return found;
+}
+
+static orr_code choose_calls(match *m, orr_error *err)
+{
+    match_side *s = &m->sides[MATCH_MEASURED];
+    uint8_t *marks = orr_alloc(s->count + 1, 1);
+    if (!marks)
+        return orr_no_memory(err);
+    memset(marks, 0, s->count + 1);
+    mark_callers(s, marks);
+    for (size_t i = 0; i < s->count; i++) {
+        match_call *c = &s->calls[i];
+        const bool is_leaf = !(marks[i] & (c->is_free ? HAS_CALLEES : HAS_WORK));
+        c->cover = outermost_stop(m, c, marks);
+        c->is_counted = c->cover == MATCH_NONE && (is_leaf || is_stop(m, c, marks[i]));
+    }
+    orr_free(marks);
+    return ORR_OK;
+}
+
+/* ---- kinds of calls: one name, one list of shapes ---- */
+
+typedef struct kind {
+    uint32_t name, shapes;
+    uint64_t calls[MATCH_SIDES], flops[MATCH_SIDES], bytes[MATCH_SIDES];
+    uint64_t alike;
+    orr_ps time, predicted;
+} kind;
+
+typedef struct kinds {
+    kind *list;
+    size_t count, room;
+    orr_map *places;
+} kinds;
+
+static kind *kind_of(kinds *k, uint32_t name, uint32_t shapes)
+{
+    const uint64_t key = (uint64_t)name << 32 | shapes;
+    uint32_t at = orr_map_find(k->places, key, MATCH_NONE);
+    if (at != MATCH_NONE)
+        return &k->list[at];
+    if (!orr_grow(&k->list, &k->room, k->count + 1) ||
+        !orr_map_put(k->places, key, (uint32_t)k->count, NULL))
+        return NULL;
+    at = (uint32_t)k->count++;
+    k->list[at] = (kind){.name = name, .shapes = shapes};
+    return &k->list[at];
+}
+
+static bool gather_side(match *m, int side, kinds *k, orr_operators *o)
+{
+    uint32_t no_shapes;
+    if (!orr_intern_add(m->shapes, (orr_str){"", 0}, &no_shapes))
+        return false;
+    for (size_t i = 0; i < m->sides[side].count; i++) {
+        const match_call *c = &m->sides[side].calls[i];
+        if (c->is_free && c->is_counted)
+            o->views[side] = plus(o->views[side], c->count);
+        if ((c->is_free || !c->is_counted) && c->time == 0)
+            continue;
+        const bool is_own = c->is_counted && !c->is_free;
+        kind *to =
+            kind_of(k, c->cover != MATCH_NONE ? c->cover : c->name, is_own ? c->shapes : no_shapes);
+        if (!to)
+            return false;
+        to->time = plus_time(to->time, c->time);
+        to->predicted = plus_time(to->predicted, c->predicted);
+        to->calls[side] = plus(to->calls[side], is_own ? c->count : 0);
+        to->flops[side] = plus(to->flops[side], is_own ? c->flops : 0);
+        to->bytes[side] = plus(to->bytes[side], is_own ? c->bytes : 0);
+        if (is_own && side == MATCH_MEASURED && c->shapes == no_shapes && c->flops == 0)
+            o->without_shapes = plus(o->without_shapes, c->count);
+    }
+    return true;
+}
+
+/* qsort has no place for the texts: they stand in the entry. */
+typedef struct sorted {
+    orr_str name, shapes;
+    kind k;
+} sorted;
+
+static int compare_text(orr_str a, orr_str b)
+{
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* Shapes that were not recorded come last of a name, so that others match first. */
+static int by_name(const void *a, const void *b)
+{
+    const sorted *x = a, *y = b;
+    const int order = compare_text(x->name, y->name);
+    if (order)
+        return order;
+    if ((x->shapes.len == 0) != (y->shapes.len == 0))
+        return x->shapes.len == 0 ? 1 : -1;
+    return compare_text(x->shapes, y->shapes);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of a part of so many calls. */
+static uint64_t share_of(uint64_t what, uint64_t part, uint64_t whole)
+{
+    return whole ? (uint64_t)((unsigned __int128)what * part / whole) : 0;
+}
+
+/* ---- one name ---- */
+
+static void match_shapes(sorted *list, size_t count, orr_operator_row *row)
+{
+    uint64_t left[MATCH_SIDES] = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        kind *k = &list[i].k;
+        k->alike = smaller(k->calls[0], k->calls[1]);
+        for (int s = 0; s < MATCH_SIDES; s++) {
+            row->calls[s] = plus(row->calls[s], k->calls[s]);
+            row->flops[s] = plus(row->flops[s], k->flops[s]);
+            row->bytes[s] = plus(row->bytes[s], k->bytes[s]);
+            left[s] = plus(left[s], k->calls[s] - k->alike);
+        }
+        row->time = plus_time(row->time, k->time);
+        row->predicted = plus_time(row->predicted, k->predicted);
+        row->alike = plus(row->alike, k->alike);
+    }
+    row->matched = smaller(row->calls[0], row->calls[1]);
+    /* The last is the one without shapes, if there is one. */
+    kind *last = &list[count - 1].k;
+    if (list[count - 1].shapes.len)
+        return;
+    const uint64_t unknown = smaller(last->calls[1] - last->alike, left[0]);
+    last->alike = plus(last->alike, unknown);
+    row->alike = plus(row->alike, unknown);
+}
+
+static uint64_t matched_flops(const sorted *list, size_t count)
+{
+    uint64_t flops = 0;
+    for (size_t i = 0; i < count; i++)
+        flops =
+            plus(flops, share_of(list[i].k.flops[1], smaller(list[i].k.alike, list[i].k.calls[1]),
+                                 list[i].k.calls[1]));
+    return flops;
+}
+
+static const char *reason(const orr_operator_row *row, const kind *k)
+{
+    if (row->calls[1] == 0)
+        return "was captured only";
+    if (row->calls[0] == 0)
+        return "was measured only";
+    if (row->calls[0] == row->calls[1])
+        return "other shapes";
+    return k->calls[0] > k->calls[1] ? "captured more often" : "measured more often";
+}
+
+static void add_gaps(orr_operators *o,
+                     orr_operator_gap *gaps,
+                     const sorted *list,
+                     size_t count,
+                     const orr_operator_row *row)
+{
+    for (size_t i = 0; i < count; i++) {
+        const kind *k = &list[i].k;
+        /* Captured calls that are left over may be the measured ones without shapes. */
+        const bool is_short = k->calls[1] > k->alike;
+        const bool is_over = k->calls[0] > k->alike && row->calls[0] > row->alike;
+        if (!is_short && !is_over)
+            continue;
+        gaps[o->gap_count++] = (orr_operator_gap){.name = list[i].name,
+                                                  .shapes = list[i].shapes,
+                                                  .calls = {k->calls[0], k->calls[1]},
+                                                  .why = reason(row, k)};
+    }
+}
+
+static void add_to_sums(orr_operators *o, const orr_operator_row *row)
+{
+    for (int s = 0; s < MATCH_SIDES; s++) {
+        o->calls[s] = plus(o->calls[s], row->calls[s]);
+        o->flops[s] = plus(o->flops[s], row->flops[s]);
+        o->bytes[s] = plus(o->bytes[s], row->bytes[s]);
+    }
+    o->matched = plus(o->matched, row->matched);
+    o->alike = plus(o->alike, row->alike);
+    o->time = plus_time(o->time, row->time);
+    o->predicted = plus_time(o->predicted, row->predicted);
+    if (row->calls[1])
+        o->time_matched = plus_time(
+            o->time_matched, (orr_ps)share_of((uint64_t)row->time, row->matched, row->calls[1]));
+}
+
+/* ---- the result ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const orr_operator_row *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? 1 : -1;
+    const uint64_t fx = plus(x->flops[0], x->flops[1]), fy = plus(y->flops[0], y->flops[1]);
+    if (fx != fy)
+        return fx < fy ? 1 : -1;
+    const uint64_t bx = plus(x->bytes[0], x->bytes[1]), by = plus(y->bytes[0], y->bytes[1]);
+    if (bx != by)
+        return bx < by ? 1 : -1;
+    return compare_text(x->name, y->name);
+}
+
+static orr_code fill_result(match *m, const kinds *k, orr_operators *o, orr_error *err)
+{
+    orr_arena *a = o->store->arena;
+    sorted *list = orr_arena_new(a, k->count + 1, sorted);
+    orr_operator_row *rows = orr_arena_new(a, k->count + 1, orr_operator_row);
+    orr_operator_gap *gaps = orr_arena_new(a, k->count + 1, orr_operator_gap);
+    if (!list || !rows || !gaps)
+        return orr_no_memory(err);
+    for (size_t i = 0; i < k->count; i++)
+        list[i] = (sorted){orr_intern_get(m->names, k->list[i].name),
+                           orr_intern_get(m->shapes, k->list[i].shapes), k->list[i]};
+    qsort(list, k->count, sizeof *list, by_name);
+    for (size_t from = 0, to; from < k->count; from = to) {
+        orr_operator_row *row = &rows[o->row_count++];
+        row->name = list[from].name;
+        for (to = from + 1; to < k->count && list[to].k.name == list[from].k.name;)
+            to++;
+        match_shapes(list + from, to - from, row);
+        o->flops_matched = plus(o->flops_matched, matched_flops(list + from, to - from));
+        add_gaps(o, gaps, list + from, to - from, row);
+        add_to_sums(o, row);
+    }
+    qsort(rows, o->row_count, sizeof *rows, by_time);
+    o->rows = rows;
+    o->gaps = gaps;
+    o->has_bytes = m->sides[MATCH_MEASURED].has_bytes;
+    o->has_times = m->sides[MATCH_MEASURED].has_times;
+    o->has_hardware = m->hw != NULL;
+    o->launches =
+        m->hw ? (orr_ps)smaller(times((uint64_t)m->hw->overhead, o->calls[0]), INT64_MAX) : 0;
+    return ORR_OK;
+}
+
+static orr_code make_result(match *m, orr_operators *o, orr_error *err)
+{
+    kinds k = {.places = orr_map_create(256)};
+    orr_code code = k.places ? choose_calls(m, err) : orr_no_memory(err);
+    if (!code && (!gather_side(m, MATCH_CAPTURED, &k, o) || !gather_side(m, MATCH_MEASURED, &k, o)))
+        code = orr_no_memory(err);
+    if (!code)
+        code = fill_result(m, &k, o, err);
+    orr_map_destroy(k.places);
+    orr_free(k.list);
+    return code;
+}
+
+/* ---- from files ---- */
+
+/* The first byte that is not blank: JSON is an object here, a table begins with a name. */
+static bool is_json(orr_span bytes)
+{
+    size_t i = bytes.len >= 3 && memcmp(bytes.ptr, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    while (i < bytes.len && (bytes.ptr[i] == ' ' || (bytes.ptr[i] >= '\t' && bytes.ptr[i] <= '\r')))
+        i++;
+    return i < bytes.len && bytes.ptr[i] == '{';
+}
+
+static orr_code read_both(
+    match *m, const orr_fx *captured, orr_span bytes, const char *label, orr_error *err)
+{
+    const orr_where w = orr_where_byte(captured->path, 0);
+    if (captured->graph_count == 0)
+        return orr_fail(err, ORR_EINPUT, &w, "no captured rank");
+    const orr_code code = orr__match_captured(m, captured->graphs[0], err);
+    if (code)
+        return code;
+    return is_json(bytes) ? orr__match_host(m, bytes, label, err)
+                          : orr__match_table(m, bytes, label, err);
+}
+
+static orr_operators *create_result(void)
+{
+    orr_arena *a = orr_arena_create();
+    orr_operators *o = a ? orr_arena_new(a, 1, orr_operators) : NULL;
+    struct orr__operators_store *store =
+        o ? orr_arena_new(a, 1, struct orr__operators_store) : NULL;
+    if (!store) {
+        orr_arena_destroy(a);
+        return NULL;
+    }
+    *store = (struct orr__operators_store){
+        .arena = a, .names = orr_intern_create(), .shapes = orr_intern_create()};
+    o->store = store;
+    return o;
+}
+
+orr_code orr_operators_compare_bytes(const orr_fx *captured,
+                                     orr_span measured,
+                                     const char *label,
+                                     const orr_hardware *hw,
+                                     orr_operators **out,
+                                     orr_error *err)
+{
+    orr_operators *o = *out = create_result();
+    if (!o)
+        return orr_no_memory(err);
+    match m = {.names = o->store->names, .shapes = o->store->shapes, .hw = hw};
+    orr_code code =
+        m.names && m.shapes ? read_both(&m, captured, measured, label, err) : orr_no_memory(err);
+    if (!code)
+        code = make_result(&m, o, err);
+    for (int s = 0; s < MATCH_SIDES; s++)
+        orr_free(m.sides[s].calls);
+    orr_free(m.flags);
+    if (code) {
+        orr_operators_free(o);
+        *out = NULL;
+    }
+    return code;
+}
+
+orr_code orr_operators_compare(const orr_fx *captured,
+                               const char *measured,
+                               const orr_hardware *hw,
+                               orr_operators **out,
+                               orr_error *err)
+{
+    orr_input *in;
+    *out = NULL;
+    orr_code code = orr_input_open(measured, &in, err);
+    if (code)
+        return code;
+    code = orr_operators_compare_bytes(captured, orr_input_bytes(in), measured, hw, out, err);
+    orr_input_close(in);
+    return code;
+}
+
+void orr_operators_free(orr_operators *o)
+{
+    if (!o)
+        return;
+    orr_arena *a = o->store->arena;
+    orr_intern_destroy(o->store->names);
+    orr_intern_destroy(o->store->shapes);
+    orr_arena_destroy(a);
+}
