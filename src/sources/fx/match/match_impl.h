@@ -29,6 +29,7 @@ typedef struct match_call {
     uint64_t flops, bytes;
     orr_ps time, predicted;
     bool is_free;
+    bool is_blank; /* it calculates, but without shapes nobody knows how much */
     bool is_counted;
 } match_call;
 
@@ -73,6 +74,8 @@ orr_code orr__match_add(match *m, int side, const match_draft *draft, orr_error 
 
 orr_code orr__match_captured(match *m, const fx_graph *g, orr_error *err) ORR_MUST_CHECK;
 orr_code orr__match_table(match *m, orr_span bytes, const char *label, orr_error *err)
+    ORR_MUST_CHECK;
+orr_code orr__match_kineto(match *m, orr_span bytes, const char *label, orr_error *err)
     ORR_MUST_CHECK;
 orr_code orr__match_host(match *m, orr_span bytes, const char *label, orr_error *err)
     ORR_MUST_CHECK;

@@ -93,6 +93,7 @@ orr_code orr__match_add(match *m, int side, const match_draft *d, orr_error *err
     if (cost.kind == OPERATOR_COLLECTIVE || cost.kind == OPERATOR_WAIT)
         return ORR_OK;
     c.is_free = cost.kind == OPERATOR_FREE;
+    c.is_blank = cost.kind == OPERATOR_COMPUTE && call.in_count + call.out_count == 0;
     c.flops = times(cost.flops, d->count);
     c.bytes = times(plus(cost.bytes_read, cost.bytes_written), d->count);
     if (side == MATCH_CAPTURED) {
@@ -214,7 +215,7 @@ static bool gather_side(match *m, int side, kinds *k, orr_operators *o)
         to->calls[side] = plus(to->calls[side], is_own ? c->count : 0);
         to->flops[side] = plus(to->flops[side], is_own ? c->flops : 0);
         to->bytes[side] = plus(to->bytes[side], is_own ? c->bytes : 0);
-        if (is_own && side == MATCH_MEASURED && c->shapes == no_shapes && c->flops == 0)
+        if (is_own && side == MATCH_MEASURED && c->is_blank)
             o->without_shapes = plus(o->without_shapes, c->count);
     }
     return true;
@@ -414,6 +415,14 @@ static bool is_json(orr_span bytes)
     return i < bytes.len && bytes.ptr[i] == '{';
 }
 
+/* Both kinds of JSON are one object; a trace of the profiler has "traceEvents" in it, a host trace "nodes". */
+static orr_code read_json(match *m, orr_span bytes, const char *label, orr_error *err)
+{
+    static const char mark[] = "\"traceEvents\"";
+    const void *events = memmem(bytes.ptr, bytes.len, mark, sizeof mark - 1);
+    return events ? orr__match_kineto(m, bytes, label, err) : orr__match_host(m, bytes, label, err);
+}
+
 static orr_code read_both(
     match *m, const orr_fx *captured, orr_span bytes, const char *label, orr_error *err)
 {
@@ -423,7 +432,7 @@ static orr_code read_both(
     const orr_code code = orr__match_captured(m, captured->graphs[0], err);
     if (code)
         return code;
-    return is_json(bytes) ? orr__match_host(m, bytes, label, err)
+    return is_json(bytes) ? read_json(m, bytes, label, err)
                           : orr__match_table(m, bytes, label, err);
 }
 
