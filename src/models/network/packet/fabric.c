@@ -29,9 +29,7 @@ void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...)
 
 uint32_t orr__frame_new_slow(orr__fabric *f)
 {
-    const size_t count = f->frame_count + 1;
-    if (count >= ORR__NOBODY || !orr_grow(&f->frames, &f->frame_room, count) ||
-        (f->hops_each && !orr_grow(&f->hops, &f->hop_room, count * f->hops_each))) {
+    if (f->frame_count == f->frame_room) {
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
         return ORR__NOBODY;
     }
@@ -45,12 +43,18 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->node_count = c->nodes;
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
-    f->ports = orr_alloc(f->port_count, sizeof *f->ports);
-    f->queues = orr_alloc((size_t)f->port_count * ORR__CLASSES, sizeof *f->queues);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
     f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
-    if (!f->nodes || !f->ports || !f->queues || !f->ports_of || !f->chains)
+    if (!f->nodes || !f->ports_of || !f->chains)
         return false;
+    const size_t queue_bytes = (size_t)f->port_count * ORR__CLASSES * sizeof *f->queues;
+    if (!orr_reserve_init(&f->port_space, f->port_count * sizeof *f->ports) ||
+        !orr_reserve_init(&f->queue_space, queue_bytes) ||
+        f->port_space.bytes < f->port_count * sizeof *f->ports ||
+        f->queue_space.bytes < queue_bytes)
+        return false;
+    f->ports = f->port_space.base;
+    f->queues = f->queue_space.base;
     for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
         f->queues[i].head = ORR__NOBODY;
     for (uint32_t i = 0; i < f->port_count; i++) {
@@ -87,6 +91,25 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
         f->ports_of[f->nodes[f->ports[i].node].first_port + f->ports[i].number - 1] = i;
 }
 
+/* Frames and flows never move, however many there come to be. */
+static bool make_space(orr__fabric *f)
+{
+    const size_t most = (size_t)1 << 30; /* of each */
+    const size_t hop_bytes = f->hops_each * sizeof *f->hops;
+    if (!orr_reserve_init(&f->frame_space, most * sizeof *f->frames) ||
+        !orr_reserve_init(&f->flow_space, most * sizeof *f->flows) ||
+        (hop_bytes && !orr_reserve_init(&f->hop_space, most * hop_bytes)))
+        return false;
+    f->frames = f->frame_space.base;
+    f->flows = f->flow_space.base;
+    f->hops = f->hop_space.base;
+    f->frame_room = f->frame_space.bytes / sizeof *f->frames;
+    f->flow_room = f->flow_space.bytes / sizeof *f->flows;
+    if (hop_bytes && f->hop_space.bytes / hop_bytes < f->frame_room)
+        f->frame_room = f->hop_space.bytes / hop_bytes;
+    return true;
+}
+
 static bool make_nics(orr__fabric *f)
 {
     uint32_t at = 0;
@@ -121,6 +144,7 @@ static bool make_losses(orr__fabric *f, const orr__cabling *c)
         } else {
             p->error = f->config.error_rate;
         }
+        p->is_lossy = p->error > 0;
     }
     orr__coins_init(&f->coins, 9 * (uint64_t)f->node_count + 2 + 2 * (uint64_t)lossy);
     orr__libc_rand_init(&f->libc_rand, 1);
@@ -281,6 +305,8 @@ static orr_code build(orr__fabric *f,
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);
     if (f->config.control == ORR__CONTROL_HPCC)
         f->hops_each = orr__fabric_longest(f);
+    if (!make_space(f))
+        return orr_no_memory(err);
     if (!f->config.is_compat && f->config.has_stop && f->config.stop_s < 1e6)
         (void)orr__fabric_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, ORR__EV_STOP, 0);
     code = check(f, err);
@@ -328,18 +354,18 @@ void orr__fabric_destroy(orr__fabric *f)
     for (uint32_t i = 0; f->ports && i < f->port_count; i++)
         orr_free(f->ports[i].wire);
     orr_free(f->nodes);
-    orr_free(f->ports);
-    orr_free(f->queues);
+    orr_reserve_fini(&f->port_space);
+    orr_reserve_fini(&f->queue_space);
     orr_free(f->ports_of);
     orr_free(f->chains);
     orr_free(f->nics);
     orr_free(f->losses);
-    orr_free(f->frames);
     for (size_t i = 0; i < f->flow_count; i++)
         orr__selective_forget(&f->flows[i]);
-    orr_free(f->flows);
+    orr_reserve_fini(&f->frame_space);
+    orr_reserve_fini(&f->flow_space);
+    orr_reserve_fini(&f->hop_space);
     orr_free(f->states);
-    orr_free(f->hops);
     orr_free(f->list_order);
     orr_free(f);
 }
@@ -365,8 +391,7 @@ static uint32_t new_flow(orr__fabric *f)
         return id;
     }
     const size_t count = f->flow_count + 1, size = f->control ? f->control->size : 0;
-    if (count >= ORR__NOBODY || !orr_grow(&f->flows, &f->flow_room, count) ||
-        (size && !orr_grow_bytes(&f->states, &f->state_room, count, size)))
+    if (count > f->flow_room || (size && !orr_grow_bytes(&f->states, &f->state_room, count, size)))
         return ORR__NOBODY;
     return (uint32_t)f->flow_count++;
 }
@@ -392,6 +417,7 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL))
         return orr_no_memory(err);
     f->flows[id] = (orr__flow){.size = r->size,
+                               .whole = r->size,
                                .src = r->src,
                                .dst = r->dst,
                                .src_port = (uint16_t)(ORR__FIRST_PORT + before),
@@ -648,34 +674,74 @@ static bool next_event(orr__fabric *f, uint32_t *id)
     return orr__wheel_next(&f->wheel, at, l->bound_order, id);
 }
 
+/* ---- looking ahead ---- */
+
+static inline void fetch_two(const void *line)
+{
+    __builtin_prefetch(line);
+    __builtin_prefetch((const char *)line + 64);
+}
+
+/* The wire of which a frame will arrive, and the port that it leads to; or the queue that will be served. */
+static inline void fetch_wire(const orr__fabric *f, uint32_t event)
+{
+    const orr__port *p = &f->ports[event / 2];
+    if (event % 2) {
+        __builtin_prefetch(
+            p->is_switch ? (const void *)&f->queues[event / 2 * ORR__CLASSES + ORR__FLOW_CLASS]
+                         : (const void *)&f->nics[p->nic]);
+        return;
+    }
+    __builtin_prefetch(&p->wire[p->wire_first]);
+    __builtin_prefetch(&p->wire[(p->wire_first + 1) & (p->wire_room - 1)]);
+    fetch_two(&f->ports[p->peer]);
+}
+
+static inline void fetch_frame(const orr__fabric *f, uint32_t event)
+{
+    const orr__port *p = &f->ports[event / 2];
+    if (event % 2 == 0) {
+        __builtin_prefetch(&f->frames[p->wire[p->wire_first].frame]);
+        return;
+    }
+    const uint32_t head = p->is_switch ? f->queues[event / 2 * ORR__CLASSES + ORR__FLOW_CLASS].head
+                                       : f->nics[p->nic].ack_head;
+    if (head != ORR__NOBODY)
+        __builtin_prefetch(&f->frames[head]);
+}
+
+static inline void fetch_flow(const orr__fabric *f, uint32_t event)
+{
+    const orr__port *p = &f->ports[event / 2];
+    if (event % 2 || f->ports[p->peer].is_switch)
+        return;
+    const orr__frame *m = &f->frames[p->wire[p->wire_first].frame];
+    if (m->kind == ORR__FRAME_DATA)
+        __builtin_prefetch(&f->flows[m->flow].expected);
+    else if (m->kind == ORR__FRAME_ACK)
+        fetch_two(&f->flows[m->flow]);
+}
+
 /* What the next events of the open slot will touch, fetched in steps, each of which needs the one before: the event,
- * the port, the wire and the port at its other end, the frame, the flow.  Large networks do not fit into the caches,
- * and one event after the other would wait for memory four times. */
+ * the port, the wire, the frame, the flow.  Large networks do not fit into the caches, and one event after the other
+ * would wait for memory each time. */
 static inline void look_ahead(const orr__fabric *f)
 {
-    enum { FRAME = 2, WIRE = 4, PORT = 6, EVENT = 8 };
+    enum { FLOW = 4, FRAME = 10, WIRE = 16, PORT = 22, EVENT = 28 };
     const orr__wheel *w = &f->wheel;
     if (w->run_at + EVENT >= w->run_count)
         return;
     const orr__due *run = w->run + w->run_at;
+    const uint32_t ports = 2 * f->port_count; /* their events have the first numbers */
     __builtin_prefetch(&w->events[run[EVENT].id]);
-    const uint32_t ports = 2 * f->port_count;
-    if (run[PORT].id < ports) {
-        const orr__port *p = &f->ports[run[PORT].id / 2];
-        __builtin_prefetch(p);
-        __builtin_prefetch((const char *)p + 64);
-    }
-    if (run[WIRE].id < ports) {
-        const orr__port *p = &f->ports[run[WIRE].id / 2];
-        __builtin_prefetch(&p->wire[p->wire_first]);
-        __builtin_prefetch(&f->ports[p->peer]);
-        __builtin_prefetch((const char *)&f->ports[p->peer] + 64);
-    }
-    if (run[FRAME].id < ports) {
-        const orr__port *p = &f->ports[run[FRAME].id / 2];
-        if (p->wire_count)
-            __builtin_prefetch(&f->frames[p->wire[p->wire_first].frame]);
-    }
+    if (run[PORT].id < ports)
+        fetch_two(&f->ports[run[PORT].id / 2]);
+    if (run[WIRE].id < ports)
+        fetch_wire(f, run[WIRE].id);
+    if (run[FRAME].id < ports)
+        fetch_frame(f, run[FRAME].id);
+    if (run[FLOW].id < ports)
+        fetch_flow(f, run[FLOW].id);
 }
 
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)

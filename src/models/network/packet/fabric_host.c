@@ -295,9 +295,10 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     m->kind = (uint8_t)kind;
     m->size = f->ack_bytes;
     m->sequence = w->expected;
-    m->from = w->dst;
-    m->to = w->src;
-    m->ports = swapped_ports(w);
+    const uint32_t sender = m->from;
+    m->from = m->to;
+    m->to = sender;
+    m->ports = m->ports << 16 | m->ports >> 16;
     m->echoes_mark = m->is_marked;
     if ((f->config.ack_high_prio && !f->config.is_compat) || f->config.trimming)
         m->class = 0; /* in switches, too (14, 12) */
@@ -318,7 +319,7 @@ static bool wants_ack(const orr__fabric *f, const orr__flow *w, uint32_t payload
     const uint64_t interval = f->config.ack_interval;
     if (f->config.is_compat)
         return w->expected >= interval || w->expected % f->config.chunk == 0;
-    return w->expected >= w->size || interval <= 1 || w->expected % f->config.chunk == 0 ||
+    return w->expected >= w->whole || interval <= 1 || w->expected % f->config.chunk == 0 ||
            w->expected / interval != (w->expected - payload) / interval;
 }
 
@@ -336,7 +337,7 @@ static bool wants_nack(orr__fabric *f, orr__flow *w)
 static void tell_arrival(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
-    if (w->has_arrived || w->expected < w->size)
+    if (w->has_arrived || w->expected < w->whole)
         return;
     w->has_arrived = true;
     if (!f->config.is_compat && f->watcher.arrived)

@@ -62,11 +62,11 @@ typedef enum orr__frame_kind {
     ORR__FRAME_TRIMMED /* data that a switch has cut to its header */
 } orr__frame_kind;
 
-/* A packet; 56 bytes. */
+/* A packet: a line of the cache. */
 typedef struct orr__frame {
-    uint64_t sequence; /* data: its first byte; ACK and NACK: the byte expected next */
-    uint64_t stamp;    /* when the data left its host */
-    uint32_t next;     /* in the same queue; or free */
+    _Alignas(64) uint64_t sequence; /* data: its first byte; ACK and NACK: the byte expected next */
+    uint64_t stamp;                 /* when the data left its host */
+    uint32_t next;                  /* in the same queue; or free */
     uint32_t flow;
     uint32_t size; /* on the wire */
     uint32_t payload;
@@ -97,19 +97,17 @@ typedef struct orr__flight {
 
 /* One class of one switch port. */
 typedef struct orr__queue {
-    uint32_t ingress, headroom, egress; /* bytes */
-    uint32_t head, tail;                /* frames */
+    _Alignas(32) uint32_t ingress, headroom, egress; /* bytes */
+    uint32_t head, tail;                             /* frames */
 } orr__queue;
 
+/* In lines of the cache: what every frame needs, what most need, and the rest. */
 typedef struct orr__port {
-    uint64_t busy_until, end_order; /* of the transmission that began last */
-    uint64_t rate;                  /* bit/s */
-    uint64_t delay;                 /* ticks */
-    orr__flight *wire;              /* frames on the wire to the peer: a ring */
+    _Alignas(64) uint64_t busy_until;
+    uint64_t end_order; /* of the transmission that began last */
+    orr__flight *wire;  /* frames on the wire to the peer: a ring */
     uint32_t wire_first, wire_count, wire_room;
     uint32_t peer, node;
-    uint32_t size_known[2]; /* how long frames of these sizes take */
-    uint32_t time_known[2];
     uint32_t nic;       /* of a host's port */
     uint32_t headroom;  /* of a switch's port: bytes */
     uint8_t paused;     /* classes that must not be sent: a bit each */
@@ -119,15 +117,23 @@ typedef struct orr__port {
     uint8_t shift;      /* of the threshold */
     bool has_end;       /* the end of the transmission is a pending event */
     bool is_switch, is_down;
-    uint64_t bytes_sent;
-    uint64_t queued_bytes;
-    uint64_t kmin, kmax;
+    bool is_lossy; /* error is not 0 */
+
+    _Alignas(64) uint64_t delay; /* ticks */
+    uint32_t size_known[2];      /* how long frames of these sizes take */
+    uint32_t time_known[2];
+    uint64_t queued_bytes, max_queued;
+    uint64_t kmin;
+    uint64_t bytes_sent, frames_sent;
+
+    _Alignas(64) uint64_t busy_ticks;
+    uint64_t rate; /* bit/s */
+    uint64_t kmax;
     double pmax;
     double error;    /* of frames that arrive here; 0: none is lost */
     uint32_t loss;   /* which generator */
     uint32_t number; /* from 1, at its node */
-    uint64_t frames_sent, busy_ticks, max_queued;
-    double pint_u; /* HPCC-PINT: how much it is used (8.5) */
+    double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
     uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
@@ -163,28 +169,41 @@ typedef struct orr__nic {
     bool is_between_pauses;
 } orr__nic;
 
+/* In lines of the cache, by who needs them when: with many flows each touch comes from memory. */
 typedef struct orr__flow {
-    uint64_t size, sent, acked; /* bytes; sent: the next one to go */
+    /* The sender, for every packet and acknowledgement. */
+    _Alignas(64) uint64_t size; /* bytes */
+    uint64_t sent, acked;       /* bytes; sent: the next one to go */
     uint64_t rate, line_rate;
     uint64_t window;
-    uint64_t next_at;                        /* not before this time */
-    uint64_t expected, last_nacked, nack_at; /* the receiver's */
-    uint32_t port, ack_port;                 /* the sender's and the receiver's NIC */
-    uint32_t place, heap_place;
+    uint64_t next_at; /* not before this time */
+    uint32_t port;    /* its NIC */
+    uint32_t place;   /* at the NIC; or the next flow that is free */
+    uint32_t heap_place;
     uint32_t frames; /* on their way */
     uint32_t last_size;
     uint32_t src, dst;
     uint16_t src_port, dst_port;
     uint8_t class;
-    bool is_complete, is_listed, is_used, has_arrived;
+    bool is_complete, is_listed, is_used;
     bool counts_flight;   /* the window limits in_flight, also for what is sent again */
     bool is_open, is_due; /* there is something to send; its time has come */
-    uint64_t base_rtt;
-    uint64_t started_at, token;
+    uint16_t entropy;
     uint64_t highest; /* bytes sent ever */
-    uint32_t timeout; /* an event */
-    /* TRANSPORT selective: a bit a packet.  got is the receiver's, told and missing are the sender's. */
-    uint64_t *got, *told, *missing;
+    uint64_t last_sent_at;
+    uint32_t timeout;  /* an event */
+    uint32_t timeouts; /* since anything was acknowledged */
+    uint64_t base_rtt;
+    /* The receiver. */
+    _Alignas(64) uint64_t expected;
+    uint64_t last_nacked, nack_at;
+    uint64_t whole;    /* size, again */
+    uint64_t *got;     /* TRANSPORT selective: a bit a packet */
+    uint32_t ack_port; /* its NIC */
+    bool has_arrived;
+    /* Seldom needed. */
+    uint64_t started_at, token;
+    uint64_t *told, *missing;             /* TRANSPORT selective, the sender: a bit a packet */
     uint64_t missing_count, missing_from; /* packets to send again; none is before missing_from */
     uint64_t recovered; /* the order of packets tells no more of those before this one */
     uint64_t settled;   /* packets before this one were told of */
@@ -193,10 +212,8 @@ typedef struct orr__flow {
     uint64_t in_flight; /* bytes */
     uint64_t news,
         losses; /* bytes that the latest acknowledgement told of first, or made missing */
-    uint64_t last_sent_at;
-    uint16_t entropy, good[ORR__GOOD_WAYS];
+    uint16_t good[ORR__GOOD_WAYS];
     uint8_t good_count;
-    uint32_t timeouts; /* since anything was acknowledged */
 } orr__flow;
 
 typedef struct orr__path {
@@ -231,6 +248,7 @@ struct orr__fabric {
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
+    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space;
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
@@ -240,7 +258,6 @@ struct orr__fabric {
     void *states; /* of the control, by flow */
     size_t state_room;
     orr__hop *hops; /* hops_each a frame */
-    size_t hop_room;
     uint32_t hops_each;
     uint32_t int_bytes, ack_bytes;
     orr__node *nodes;

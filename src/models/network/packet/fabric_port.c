@@ -109,7 +109,7 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
 
 static bool is_lost(orr__fabric *f, const orr__port *p)
 {
-    return p->is_down || (p->error > 0 && orr__mrg_next(&f->losses[p->loss]) < p->error);
+    return p->is_down || (p->is_lossy && orr__mrg_next(&f->losses[p->loss]) < p->error);
 }
 
 void orr__port_arrive(orr__fabric *f, uint32_t from)

@@ -194,8 +194,10 @@ void orr__switch_try(orr__fabric *f, orr__port *p)
     if (m->kind == ORR__FRAME_DATA && f->control && f->control->forward)
         f->control->forward(f, p, m);
     p->bytes_sent += m->size;
-    p->last_size = m->size;
-    p->last_at = f->now;
+    if (f->control && f->control->forward) {
+        p->last_size = m->size;
+        p->last_at = f->now;
+    }
     if (orr__writer_traces(f))
         orr__fabric_write_trace(f, p, m, ORR__TRACE_DEQUEUE, (unsigned)class);
     orr__port_transmit(f, p, frame);
