@@ -24,6 +24,7 @@ static const cli_option options[] = {
      "without or with messages delaying each other, packet by packet, or by LogGOPS"},
     {"packet-config", 0, "FILE", "packet: config.txt when --topology has links"},
     {"packet-keys", 0, "WORDS", "packet: keys and values over those of the configuration"},
+    {"approx", 0, NULL, "packet: pass over what repeats itself exactly; no congestion control"},
     {"series", 0, "FILE", "packet: write what happened over time (.csv or .json)"},
     {"series-every", 0, "TIME", "its interval; doubles when the run is long", .fallback = "10us"},
     {"series-what", 0, "LIST", "of what: flows,queues,links; else all three"},
@@ -296,15 +297,15 @@ static orr_code check_compat(const cli_context *c, orr_error *err)
 /* What only one kind of network takes, and what traces cannot do without. */
 static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
 {
-    static const char *const packets[] = {"packet-keys", "series", "series-what", "series-watch",
-                                          "series-every"};
+    static const char *const packets[] = {"packet-keys", "approx",       "series",
+                                          "series-what", "series-watch", "series-every"};
     const char *network = cli_text(c, "network");
     const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
     for (size_t i = 0; i < sizeof packets / sizeof *packets && !is_packet; i++)
         if (cli_given(c, packets[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network packet and --flows",
                             packets[i]);
-    for (size_t i = 2; i < sizeof packets / sizeof *packets && !cli_given(c, "series"); i++)
+    for (size_t i = 3; i < sizeof packets / sizeof *packets && !cli_given(c, "series"); i++)
         if (cli_given(c, packets[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --series", packets[i]);
     static const char *const loggops[] = {"loggops", "noise", "noise-seed", "noise-common"};
