@@ -45,6 +45,8 @@ static const cli_option options[] = {
     {"seed", 0, "N", "of a random placement", CLI_COUNT, .fallback = "1"},
     {"compare", 0, "NETWORKS",
      "run on each of these, with commas between them, and print the times side by side"},
+    {"compare-traces", 0, "LIST", "with --compare: these traces, too, each by itself"},
+    {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)"},
     {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
     {"compat", 0, "lgs2023|atlahs|ns3",
      "exactly as LogGOPSim of 2023, or of ATLAHS, or as the old packet program, oddities and all"},
@@ -258,6 +260,10 @@ static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_er
 static orr_code check_wishes(const cli_context *c, orr_error *err)
 {
     static const char *const of_report[] = {"report-ranks", "what-if"};
+    static const char *const of_compare[] = {"compare-traces", "compare-chart"};
+    for (unsigned i = 0; i < 2 && !cli_given(c, "compare"); i++)
+        if (cli_given(c, of_compare[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --compare", of_compare[i]);
     for (unsigned i = 0; i < 2 && !cli_given(c, "report"); i++)
         if (cli_given(c, of_report[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --report", of_report[i]);
