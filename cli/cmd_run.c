@@ -106,6 +106,12 @@ static const cli_example examples[] = {
     {"", "printf '3 1 100Gbps 1us 0\\n3 2 100Gbps 1us 0\\n' >> star.txt", 0},
     {"", "printf '2\\n0 2 3 100 1000000 0\\n1 2 3 100 1000000 0\\n' > flows.txt", 0},
     {"", "orrery run --flows=flows.txt -t config.txt", 0},
+    {"What links, queues and flows did over time:",
+     "orrery run --flows=flows.txt -t config.txt --series s.csv --series-every 20us", 0},
+    {"Without pauses, and only what is lost is sent again:",
+     "orrery run --flows=flows.txt -t config.txt --packet-keys 'ENABLE_PFC 0 "
+     "TRANSPORT selective'",
+     0},
     {"What did it wait for?",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --critical-path", 0},
     {"A timeline for ui.perfetto.dev:",
