@@ -47,6 +47,7 @@ typedef struct orr_packet_figures {
     uint64_t finished_at_ps; /* when the last flow was done */
     uint64_t fct_min_ps, fct_max_ps, fct_sum_ps; /* of flows that are done */
     uint64_t events;
+    uint64_t skips, skipped_ps; /* APPROX: how often time was passed over, and how much of it */
 } orr_packet_figures;
 
 /* On failure *out is NULL. */

@@ -269,7 +269,7 @@ void orr__put_network_text(const orr_sim *s, orr_buf *b)
         orr_count_text(g.data_packets, data), orr_bytes_text(g.retransmitted_bytes, again),
         orr_count_text(g.pauses, pauses), orr_count_text(g.marked, marked),
         orr_count_text(g.dropped + g.lost, dropped), orr_count_text(g.timeouts, timeouts));
-    orr__packet_put_pauses(b, orr__net_packet_fabric(s->net));
+    orr__packet_put_notes(b, orr__net_packet_fabric(s->net));
 }
 
 static void keep_line(void *sim, const char *line)

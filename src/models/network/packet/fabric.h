@@ -46,6 +46,7 @@ typedef struct orr__fabric_figures {
         lost;         /* packets: by ECN, for want of buffer, on lossy or failed links */
     uint64_t trimmed; /* packets: cut to their headers for want of buffer */
     uint64_t timeouts;
+    uint64_t skips, skipped; /* APPROX: how often, and ticks */
     uint64_t max_rtt_ns, max_bdp;
     uint64_t events;
     uint64_t last_done;                 /* ticks: when the last flow was done */
@@ -96,6 +97,9 @@ typedef void (*orr__fabric_say)(void *context, const char *line);
 void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *context);
 /* A storm of pauses with its head, and the longest chain; nothing if there was neither. */
 void orr__fabric_explain_pauses(const orr__fabric *f, orr__fabric_say say, void *context);
+
+/* What APPROX has passed over, and what that means; nothing without it. */
+void orr__fabric_explain_approx(const orr__fabric *f, orr__fabric_say say, void *context);
 
 /* A port that was paused. */
 typedef struct orr__fabric_pauses {

@@ -225,6 +225,7 @@ typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
 typedef struct orr__monitor orr__monitor;
 typedef struct orr__series orr__series;
+typedef struct orr__approx orr__approx;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -277,6 +278,8 @@ struct orr__fabric {
     orr__writer *writer;
     orr__monitor *monitor; /* NULL: nothing is watched */
     orr__series *series;   /* NULL: none is wanted */
+    orr__approx *approx;   /* NULL: every event is run */
+    uint64_t events_of_batch;
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
     uint32_t *list_order; /* those with a start time, by it */
@@ -523,6 +526,7 @@ void orr__write_fct(orr__fabric *f, const orr__flow *flow);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);
 bool orr__writer_samples(const orr__fabric *f);
+bool orr__writer_lists_pauses(const orr__fabric *f); /* pfc.txt is wanted */
 void orr__fabric_write_trace(
     orr__fabric *f, const orr__port *p, const orr__frame *frame, unsigned event, unsigned queue);
 static inline bool orr__writer_traces(const orr__fabric *f)

@@ -103,6 +103,7 @@ static const key keys[] = {
     {"NSCC_TARGET_DELAY", WHOLE, AT(nscc_delay_ns), 0, 1000000000},
     {"FORWARDING_HOSTS", FLAG, AT(forward_hosts), 0, 0},
     {"LINK_EVENTS_FILE", PATH, AT(link_events), 0, 0},
+    {"APPROX", FLAG, AT(approx), 0, 0},
     {"PFC_STORM_SHARE", REAL, AT(storm_share), 0, 1},
     {"SERIES_FILE", PATH, AT(series_out), 0, 0},
     {"SERIES_INTERVAL", TIME, AT(series_every_ps), 1, 0},

@@ -65,7 +65,7 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     if (g->trimmed)
         put_count(&b, "cut to headers", g->trimmed);
     put_count(&b, "lost on links", g->lost);
-    orr__packet_put_pauses(&b, orr__packet_fabric(p));
+    orr__packet_put_notes(&b, orr__packet_fabric(p));
     return write_all(path, &b, err);
 }
 
@@ -144,9 +144,10 @@ static void add_line(void *buffer, const char *line)
     orr_buf_byte(buffer, '\n');
 }
 
-void orr__packet_put_pauses(orr_buf *b, const orr__fabric *f)
+void orr__packet_put_notes(orr_buf *b, const orr__fabric *f)
 {
     orr__fabric_explain_pauses(f, add_line, b);
+    orr__fabric_explain_approx(f, add_line, b);
 }
 
 void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const orr__fabric *f)
@@ -170,6 +171,9 @@ void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, co
     orr_json_put_u64(w, "trimmed", g->trimmed);
     orr_json_put_u64(w, "lost_on_links", g->lost);
     orr_json_put_u64(w, "events", g->events);
+    orr_json_put_u64(w, "skips", g->skips);
+    orr_json_put_u64(w, "skipped_ps", g->skipped_ps);
+    orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fabric_approx.c says why */
     put_pfc(w, f);
 }
 

@@ -190,6 +190,8 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
         .fct_max_ps = g->fct_max * ps,
         .fct_sum_ps = g->fct_sum * ps,
         .events = g->events,
+        .skips = g->skips,
+        .skipped_ps = g->skipped * ps,
         .paused_ports = orr__fabric_paused_ports(f, NULL, NULL),
     };
 }
