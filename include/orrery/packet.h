@@ -37,10 +37,11 @@ typedef struct orr_packet_figures {
     uint64_t flows, flows_done;
     uint64_t data_packets, data_bytes; /* bytes without headers, with what was sent again */
     uint64_t acks, nacks, timeouts, retransmitted_bytes;
-    uint64_t pauses, resumes;           /* PFC frames received */
-    uint64_t marked, dropped, lost;     /* packets: by ECN; for want of buffer; on the wire */
-    uint64_t max_rtt_ns, max_bdp_bytes; /* over all pairs of hosts; 0: so many that it was not measured */
-    uint64_t finished_at_ps;            /* when the last flow was done */
+    uint64_t pauses, resumes;       /* PFC frames received */
+    uint64_t marked, dropped, lost; /* packets: by ECN; for want of buffer; on the wire */
+    uint64_t max_rtt_ns,
+        max_bdp_bytes;       /* over all pairs of hosts; 0: so many that it was not measured */
+    uint64_t finished_at_ps; /* when the last flow was done */
     uint64_t fct_min_ps, fct_max_ps, fct_sum_ps; /* of flows that are done */
     uint64_t events;
 } orr_packet_figures;
