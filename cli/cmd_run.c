@@ -24,6 +24,12 @@ static const cli_option options[] = {
     {"network", 'n', "unaware|aware|graph|packet|loggops",
      "without or with messages delaying each other, packet by packet, or by LogGOPS"},
     {"packet-config", 0, "FILE", "packet: config.txt when --topology has links"},
+    {"packet-keys", 0, "WORDS", "packet: keys and values over those of the configuration"},
+    {"approx", 0, NULL, "packet: pass over what repeats itself exactly; no congestion control"},
+    {"series", 0, "FILE", "packet: write what happened over time (.csv or .json)"},
+    {"series-every", 0, "TIME", "its interval; doubles when the run is long", .fallback = "10us"},
+    {"series-what", 0, "LIST", "of what: flows,queues,links; else all three"},
+    {"series-watch", 0, "LIST", "these for certain: ports as 8.3, flows as 0-5; and the busiest"},
     {"logical", 0, "FILE", "packet: dimensions of the ranks (JSON); else all hosts in one"},
     {"flows", 0, "FILE",
      "packet: run the flows of this file (ns-3, htsim's .cm), or of the configuration, not traces",
@@ -297,6 +303,17 @@ static orr_code check_compat(const cli_context *c, orr_error *err)
 /* What only one kind of network takes, and what traces cannot do without. */
 static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
 {
+    static const char *const packets[] = {"packet-keys", "approx",       "series",
+                                          "series-what", "series-watch", "series-every"};
+    const char *network = cli_text(c, "network");
+    const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
+    for (size_t i = 0; i < sizeof packets / sizeof *packets && !is_packet; i++)
+        if (cli_given(c, packets[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network packet and --flows",
+                            packets[i]);
+    for (size_t i = 3; i < sizeof packets / sizeof *packets && !cli_given(c, "series"); i++)
+        if (cli_given(c, packets[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --series", packets[i]);
     static const char *const loggops[] = {"loggops", "noise", "noise-seed", "noise-common"};
     const bool is_flows = cli_given(c, "flows");
     for (size_t i = 0; i < sizeof loggops / sizeof *loggops; i++) {
@@ -318,7 +335,10 @@ static orr_code run_flows(cli_context *c, orr_error *err)
     const char *flows = cli_text(c, "flows"), *topology = cli_text(c, "topology");
     const bool has_links = orr_topology_is_one(topology);
     const bool is_bare = *flows == 0 && c->arg_count == 1; /* "--flows FILE" */
+    char keys[CLI_KEYS_ROOM];
+    const orr_code code = cli_packet_keys(c, keys, err);
     const orr_packet_options opt = {
+        .keys = keys,
         .config = has_links ? cli_text(c, "packet-config") : topology,
         .topology = has_links ? topology : NULL,
         .flows = is_bare  ? c->args[0]
@@ -328,6 +348,8 @@ static orr_code run_flows(cli_context *c, orr_error *err)
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
+    if (code)
+        return code;
     if (c->arg_count && !is_bare)
         return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
                         c->args[0]);
@@ -348,13 +370,15 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 
 static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err)
 {
-    char text[CLI_PLAIN_ROOM];
+    char text[CLI_PLAIN_ROOM], keys[CLI_KEYS_ROOM];
+    orr_code code = cli_packet_keys(c, keys, err);
     orr_sim_options opt = {
         .workload = c->args[0],
         .set = set,
         .system = cli_text(c, "system"),
         .network = cli_text(c, "topology"),
         .packet = cli_text(c, "packet-config"),
+        .packet_keys = keys,
         .logical = cli_text(c, "logical"),
         .memory = cli_text(c, "memory"),
         .groups = cli_text(c, "groups"),
@@ -371,12 +395,14 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };
+    if (code)
+        return code;
     if (set)
         cli_plain_files(c, orr_set_rank_count(set), text, &opt);
     orr_sim *s = NULL;
     orr_error second;
     const double begun = cli_seconds();
-    orr_code code = simulate(c, &opt, &s, err);
+    code = simulate(c, &opt, &s, err);
     const double seconds = cli_seconds() - begun;
     /* Stopped or standing still, it has something to show; broken input leaves no files. */
     const bool has_part = code && s && (code == ORR_ESTOP || orr_sim_stall(s));

@@ -35,6 +35,9 @@ extern const cli_command cli_cmd_view;
 orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
 
 /* Flows over the packet network, and what came of them on stdout. */
+enum { CLI_KEYS_ROOM = 8192 };
+/* The words of --packet-keys, --series and its companions, as config.txt would have them. */
+orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err);
 orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err);
 
 /* Old programs that are more than another spelling of a command's options. */

@@ -48,6 +48,38 @@ static void explain(cli_context *c, const orr_packet *p, const orr_error *err)
         fprintf(stderr, "%s\n", line);
 }
 
+static bool add_key(char *keys, const char *key, const char *value)
+{
+    const size_t at = strlen(keys);
+    const int n = value ? snprintf(keys + at, CLI_KEYS_ROOM - at, " %s %s", key, value) : 0;
+    return n >= 0 && (size_t)n < CLI_KEYS_ROOM - at;
+}
+
+orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err)
+{
+    static const struct {
+        const char *option, *key;
+    } rows[] = {{"series", "SERIES_FILE"},
+                {"series-what", "SERIES_WHAT"},
+                {"series-watch", "SERIES_WATCH"},
+                {"series-every", "SERIES_INTERVAL"}};
+    const char *own = cli_text(c, "packet-keys");
+    bool fits = !own || strlen(own) < CLI_KEYS_ROOM / 2;
+    keys[0] = 0;
+    if (own && fits)
+        memcpy(keys, own, strlen(own) + 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && fits && cli_given(c, "series"); i++) {
+        const char *value = cli_text(c, rows[i].option);
+        if (value && (!*value || strpbrk(value, " \t\n")))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s: '%s' has white space or is empty",
+                            rows[i].option, value);
+        fits = add_key(keys, rows[i].key, value);
+    }
+    if (fits && cli_flag(c, "approx"))
+        fits = add_key(keys, "APPROX", "1");
+    return fits ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--packet-keys is too long");
+}
+
 /* The output files appear only when all flows were done. */
 orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err)
 {

@@ -27,7 +27,8 @@ typedef struct orr_packet_options {
     const char *topology; /* instead of its TOPOLOGY_FILE; of any kind (topology.h) */
     const char *flows;    /* instead of its FLOW_FILE; or htsim's .cm */
     const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
-    bool is_compat;                       /* to the nanosecond as the reference, oddities and all */
+    const char *keys; /* keys and values as in config.txt, which override it; NULL: none */
+    bool is_compat;   /* to the nanosecond as the reference, oddities and all */
     bool shows_progress;
     const char *program; /* who asks, for the head of results; NULL: not said */
 } orr_packet_options;
@@ -37,13 +38,15 @@ typedef struct orr_packet_figures {
     uint64_t flows, flows_done;
     uint64_t data_packets, data_bytes; /* bytes without headers, with what was sent again */
     uint64_t acks, nacks, timeouts, retransmitted_bytes;
-    uint64_t pauses, resumes;       /* PFC frames received */
-    uint64_t marked, dropped, lost; /* packets: by ECN; for want of buffer; on the wire */
-    uint64_t max_rtt_ns,
-        max_bdp_bytes;       /* over all pairs of hosts; 0: so many that it was not measured */
-    uint64_t finished_at_ps; /* when the last flow was done */
+    uint64_t pauses, resumes;           /* PFC frames received */
+    uint32_t paused_ports;              /* that received one */
+    uint64_t marked, dropped, lost;     /* packets: by ECN; for want of buffer; on the wire */
+    uint64_t trimmed;                   /* packets cut to their headers for want of buffer */
+    uint64_t max_rtt_ns, max_bdp_bytes; /* over all pairs of hosts; 0: too many */
+    uint64_t finished_at_ps;            /* when the last flow was done */
     uint64_t fct_min_ps, fct_max_ps, fct_sum_ps; /* of flows that are done */
     uint64_t events;
+    uint64_t skips, skipped_ps; /* APPROX: how often time was passed over, and how much of it */
 } orr_packet_figures;
 
 /* On failure *out is NULL. */

@@ -51,6 +51,7 @@ typedef struct orr_sim_options {
     const char *system_text, *network_text; /* what would be in the two files, instead of them */
     const char
         *packet; /* config.txt for the model packet, when network is a topology; NULL: none */
+    const char *packet_keys; /* more keys and values of config.txt, which override it; NULL: none */
     const char *logical;    /* JSON: the dimensions of the ranks, for the model packet; NULL: one */
     const char *memory;     /* JSON; NULL: no remote memory */
     const char *groups;     /* JSON; NULL: none */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ONE_BLOCK_EACH 1
@@ -70,6 +71,34 @@ void *orr_alloc(size_t count, size_t size)
 void orr_free(void *p)
 {
     free(p);
+}
+
+enum { SMALL_PAGES = 4 << 20, LEAST_RESERVE = 16 << 20 };
+
+bool orr_reserve_init(orr_reserve *r, size_t most)
+{
+    *r = (orr_reserve){NULL, most < LEAST_RESERVE ? LEAST_RESERVE : most};
+    if (fails_now())
+        return false;
+    for (; r->bytes >= LEAST_RESERVE; r->bytes /= 2) {
+        void *p = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED)
+            continue;
+        r->base = p;
+#ifdef MADV_HUGEPAGE /* only faster: a refusal is no harm */
+        (void)madvise((char *)p + SMALL_PAGES, r->bytes - SMALL_PAGES, MADV_HUGEPAGE);
+#endif
+        return true;
+    }
+    return false;
+}
+
+void orr_reserve_fini(orr_reserve *r)
+{
+    if (r->base)
+        (void)munmap(r->base, r->bytes);
+    r->base = NULL;
 }
 
 bool orr_grow_bytes(void **p, size_t *room, size_t need, size_t size)

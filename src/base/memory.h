@@ -47,6 +47,16 @@ bool orr_shrink_bytes(void **p,
     (*(room) >= (need) || orr_grow_bytes((void **)(p), (room), (need), sizeof **(p)))
 #define orr_shrink(p, room, count) orr_shrink_bytes((void **)(p), (room), (count), sizeof **(p))
 
+/* Address space for an array that grows where it stands: memory is taken as it is touched, and nothing ever moves.  Up
+ * to `most` bytes, or fewer where the system gives fewer; aligned to pages, zeroed; in large pages from 4 MiB on. */
+typedef struct orr_reserve {
+    void *base;
+    size_t bytes;
+} orr_reserve;
+
+bool orr_reserve_init(orr_reserve *r, size_t most); /* false: out of memory */
+void orr_reserve_fini(orr_reserve *r);              /* an all-zero one is fine */
+
 orr_code orr_no_memory(orr_error *err); /* fills err, returns ORR_ENOMEM */
 
 /* Checked integers: false on overflow, *out untouched. */

@@ -22,12 +22,15 @@ static void write_text(const char *path, const char *text)
 static void write_inputs(const char *control)
 {
     char config[1000];
-    snprintf(config, sizeof config,
-             "CC_MODE %s RATE_AI 1Gbps RATE_HAI 2Gbps RP_TIMER 20 EWMA_GAIN 0.1 L2_CHUNK_SIZE 4000 "
-             "L2_ACK_INTERVAL 1 BUFFER_SIZE 1 KMIN_MAP 1 100000000000 5 KMAX_MAP 1 100000000000 20 "
-             "PMAX_MAP 1 100000000000 1 TOPOLOGY_FILE t.txt FLOW_FILE f.txt TRACE_FILE n.txt "
-             "TRACE_OUTPUT_FILE mix.tr QLEN_MON_FILE q.txt LINK_EVENTS_FILE e.txt",
-             control);
+    snprintf(
+        config, sizeof config,
+        "CC_MODE %s RATE_AI 1Gbps RATE_HAI 2Gbps RP_TIMER 20 EWMA_GAIN 0.1 L2_CHUNK_SIZE 4000 "
+        "L2_ACK_INTERVAL 1 BUFFER_SIZE 1 KMIN_MAP 1 100000000000 5 KMAX_MAP 1 100000000000 20 "
+        "PMAX_MAP 1 100000000000 1 TOPOLOGY_FILE t.txt FLOW_FILE f.txt TRACE_FILE n.txt "
+        "TRACE_OUTPUT_FILE mix.tr QLEN_MON_FILE q.txt LINK_EVENTS_FILE e.txt SERIES_FILE s.json "
+        "SERIES_INTERVAL 1us SERIES_SAMPLES 4 SERIES_WATCH 3.1,0-2 BW_MON_FILE bw.txt "
+        "RATE_MON_FILE r.txt CNP_MON_FILE cnp.txt BW_MON_INTERVAL 2 QP_MON_INTERVAL 2",
+        control);
     write_text("c.txt", config);
     write_text("t.txt", "4 1 3\n3\n3 0 100Gbps 1us 0\n3 1 100Gbps 1us 0.01\n3 2 100Gbps 1us 0\n");
     write_text("f.txt", "3\n0 2 3 100 60000 0\n1 2 3 100 60000 0\n2 0 3 100 500 0\n");

@@ -3,6 +3,7 @@
  *
  *     slots:  | | |x| |xx| ...    16,384 of them from the open one on; bits say which are not empty
  *     run:    the events of the open slot, sorted by (time, order)
+ *     late:   a heap of those that came when it was open and belong before others of it
  *     far:    a heap of what lies beyond; it moves in as the open slot moves on
  *
  * Why not a heap alone: nearly everything happens within microseconds, and putting something in costs a list push
@@ -28,6 +29,7 @@ void orr__wheel_fini(orr__wheel *w)
     orr_free(w->slots);
     orr_free(w->run);
     orr_free(w->spare);
+    orr_free(w->late);
     orr_free(w->far);
 }
 
@@ -53,21 +55,56 @@ void orr__wheel_drop(orr__wheel *w, uint32_t id)
     w->free = id;
 }
 
-static bool is_before(const orr__event *a, const orr__event *b)
+/* ---- the open slot ---- */
+
+static orr__due due_of(const orr__wheel *w, uint32_t id)
 {
-    return a->at != b->at ? a->at < b->at : a->order < b->order;
+    const orr__event *e = &w->events[id];
+    const uint64_t within = e->at & (((uint64_t)1 << w->shift) - 1);
+    return (orr__due){within << ORR__ORDER_BITS | e->order, id};
+}
+
+static void insert_late(orr__wheel *w, orr__due e)
+{
+    if (!orr_grow(&w->late, &w->late_room, w->late_count + 1)) {
+        w->has_failed = true;
+        return;
+    }
+    size_t i = w->late_count++;
+    for (; i && e.key < w->late[(i - 1) / 2].key; i = (i - 1) / 2)
+        w->late[i] = w->late[(i - 1) / 2];
+    w->late[i] = e;
+}
+
+orr__due orr__wheel_take_late(orr__wheel *w)
+{
+    const orr__due first = w->late[0], last = w->late[--w->late_count];
+    size_t i = 0;
+    for (size_t c; (c = 2 * i + 1) < w->late_count; i = c) {
+        if (c + 1 < w->late_count && w->late[c + 1].key < w->late[c].key)
+            c++;
+        if (w->late[c].key >= last.key)
+            break;
+        w->late[i] = w->late[c];
+    }
+    w->late[i] = last;
+    return first;
 }
 
 void orr__wheel_insert_now(orr__wheel *w, uint32_t id)
 {
+    const orr__due e = due_of(w, id);
+    if (w->run_at == w->run_count)
+        w->run_at = w->run_count = 0;
+    if (w->run_count && w->run[w->run_count - 1].key > e.key) {
+        insert_late(w, e);
+        return;
+    }
     if (!orr_grow(&w->run, &w->run_room, w->run_count + 1)) {
         w->has_failed = true;
         return;
     }
-    size_t i = w->run_count++;
-    for (; i > w->run_at && is_before(&w->events[id], &w->events[w->run[i - 1]]); i--)
-        w->run[i] = w->run[i - 1];
-    w->run[i] = id;
+    w->run[w->run_count++] = e;
 }
 
 /* ---- far ---- */
@@ -138,30 +175,55 @@ static void merge_sort(orr__wheel *w, size_t n)
         w->has_failed = true;
         return;
     }
+    orr__due *from = w->run, *to = w->spare;
     for (size_t width = 1; width < n; width *= 2) {
-        for (size_t from = 0; from < n; from += 2 * width) {
-            const size_t middle = from + width < n ? from + width : n;
-            const size_t to = from + 2 * width < n ? from + 2 * width : n;
-            size_t a = from, b = middle;
-            for (size_t i = from; i < to; i++) {
-                const bool takes_b = a == middle || (b < to && is_before(&w->events[w->run[b]],
-                                                                         &w->events[w->run[a]]));
-                w->spare[i] = w->run[takes_b ? b++ : a++];
+        for (size_t first = 0; first < n; first += 2 * width) {
+            const size_t middle = first + width < n ? first + width : n;
+            const size_t end = first + 2 * width < n ? first + 2 * width : n;
+            size_t a = first, b = middle;
+            for (size_t i = first; i < end; i++) {
+                const bool takes_b = a == middle || (b < end && from[b].key < from[a].key);
+                to[i] = from[takes_b ? b++ : a++];
             }
         }
-        memcpy(w->run, w->spare, n * sizeof *w->run);
+        orr__due *const other = from;
+        from = to;
+        to = other;
+    }
+    if (from != w->run)
+        memcpy(w->run, from, n * sizeof *w->run);
+}
+
+static void insertion_sort(orr__due *run, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const orr__due e = run[i];
+        size_t j = i;
+        for (; j && e.key < run[j - 1].key; j--)
+            run[j] = run[j - 1];
+        run[j] = e;
     }
 }
 
-static void insertion_sort(orr__wheel *w, size_t n)
+static bool is_sorted(const orr__due *run, size_t n)
 {
-    for (size_t i = 1; i < n; i++) {
-        const uint32_t id = w->run[i];
-        size_t j = i;
-        for (; j && is_before(&w->events[id], &w->events[w->run[j - 1]]); j--)
-            w->run[j] = w->run[j - 1];
-        w->run[j] = id;
+    for (size_t i = 1; i < n; i++)
+        if (run[i].key < run[i - 1].key)
+            return false;
+    return true;
+}
+
+static void sort_run(orr__wheel *w, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) { /* first come first */
+        const orr__due other = w->run[i];
+        w->run[i] = w->run[n - 1 - i];
+        w->run[n - 1 - i] = other;
     }
+    if (n <= 24)
+        insertion_sort(w->run, n);
+    else if (!is_sorted(w->run, n))
+        merge_sort(w, n);
 }
 
 static void fill_run(orr__wheel *w)
@@ -176,18 +238,10 @@ static void fill_run(orr__wheel *w)
             w->has_failed = true;
             return;
         }
-        w->run[n++] = id;
+        w->run[n++] = due_of(w, id);
     }
-    for (size_t i = 0; i < n / 2; i++) { /* first come first */
-        const uint32_t other = w->run[i];
-        w->run[i] = w->run[n - 1 - i];
-        w->run[n - 1 - i] = other;
-    }
+    sort_run(w, n);
     w->run_count = n;
-    if (n > 24)
-        merge_sort(w, n);
-    else
-        insertion_sort(w, n);
     w->slots[slot] = ORR__NO_EVENT;
     w->bits[slot / 64] &= ~((uint64_t)1 << slot % 64);
     if (!w->bits[slot / 64])
@@ -212,13 +266,13 @@ bool orr__wheel_open(orr__wheel *w, uint64_t bound)
     w->current = slot;
     fill_run(w);
     move_in(w);
-    return w->run_at < w->run_count && !w->has_failed;
+    return orr__wheel_has_open(w) && !w->has_failed;
 }
 
 bool orr__wheel_peek(const orr__wheel *w, uint64_t *at)
 {
-    if (w->run_at < w->run_count) {
-        *at = w->events[w->run[w->run_at]].at;
+    if (orr__wheel_has_open(w)) {
+        *at = orr__wheel_time_of(w, orr__wheel_first(w));
         return true;
     }
     const uint64_t ahead = distance_to_next(w);
@@ -226,4 +280,43 @@ bool orr__wheel_peek(const orr__wheel *w, uint64_t *at)
         return false;
     *at = ahead ? (w->current + ahead) << w->shift : w->far[0].at;
     return true;
+}
+
+/* ---- all at once ---- */
+
+static size_t count_pending(const orr__wheel *w)
+{
+    size_t n = w->run_count - w->run_at + w->late_count + w->far_count;
+    for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++)
+        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
+            n++;
+    return n;
+}
+
+bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *count)
+{
+    size_t n = 0;
+    *count = count_pending(w);
+    if (!orr_grow(ids, room, *count))
+        return false;
+    for (size_t i = w->run_at; i < w->run_count; i++)
+        (*ids)[n++] = w->run[i].id;
+    for (size_t i = 0; i < w->late_count; i++)
+        (*ids)[n++] = w->late[i].id;
+    for (size_t i = 0; i < w->far_count; i++)
+        (*ids)[n++] = w->far[i].id;
+    for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++) {
+        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
+            (*ids)[n++] = id;
+        w->slots[i] = ORR__NO_EVENT;
+    }
+    w->run_at = w->run_count = w->late_count = w->far_count = 0;
+    memset(w->bits, 0, sizeof w->bits);
+    memset(w->summary, 0, sizeof w->summary);
+    return true;
+}
+
+void orr__wheel_begin(orr__wheel *w, uint64_t now)
+{
+    w->current = now >> w->shift;
 }

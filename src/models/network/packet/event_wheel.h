@@ -21,12 +21,19 @@ typedef struct orr__event {
     uint8_t kind; /* of its user */
 } orr__event;
 
+/* An event of the open slot; the key orders by time within the slot, then by order. */
+typedef struct orr__due {
+    uint64_t key;
+    uint32_t id;
+} orr__due;
+
 typedef struct orr__far {
     uint64_t at, order;
     uint32_t id;
 } orr__far;
 
-enum { ORR__WHEEL_SLOTS = 1 << 14 };
+/* A slot has at most 2^10 units of time, and orders stay below 2^54: a number a nanosecond for half a year. */
+enum { ORR__WHEEL_SLOTS = 1 << 14, ORR__WHEEL_MAX_SHIFT = 10, ORR__ORDER_BITS = 54 };
 
 typedef struct orr__wheel {
     orr__event *events;
@@ -37,9 +44,10 @@ typedef struct orr__wheel {
     uint32_t *slots;  /* lists, the last put in first */
     uint64_t bits[ORR__WHEEL_SLOTS / 64];
     uint64_t summary[ORR__WHEEL_SLOTS / 64 / 64];
-    uint32_t *run; /* of the open slot, in order */
-    uint32_t *spare;
-    size_t run_at, run_count, run_room, spare_room;
+    orr__due *run; /* of the open slot, in order */
+    orr__due *spare;
+    orr__due *late; /* a heap of what was put into the open slot before others of it */
+    size_t run_at, run_count, run_room, spare_room, late_count, late_room;
     orr__far *far; /* a heap of what lies beyond the wheel */
     size_t far_count, far_room;
     bool has_failed; /* out of memory */
@@ -82,19 +90,47 @@ static inline void orr__wheel_at(orr__wheel *w, uint32_t id, uint64_t at, uint64
 /* Opens the next slot if it begins not after `bound`; false: there is none. */
 bool orr__wheel_open(orr__wheel *w, uint64_t bound);
 
+orr__due orr__wheel_take_late(orr__wheel *w);
+
+static inline bool orr__wheel_has_open(const orr__wheel *w)
+{
+    return w->run_at < w->run_count || w->late_count;
+}
+
+/* The first event of the open slot, which must have some. */
+static inline const orr__due *orr__wheel_first(const orr__wheel *w)
+{
+    if (w->late_count && (w->run_at == w->run_count || w->late[0].key < w->run[w->run_at].key))
+        return w->late;
+    return &w->run[w->run_at];
+}
+
+static inline uint64_t orr__wheel_time_of(const orr__wheel *w, const orr__due *e)
+{
+    return w->current << w->shift | e->key >> ORR__ORDER_BITS;
+}
+
 /* The next event if it comes before (bound, order); it is then not pending any more. */
 static inline bool orr__wheel_next(orr__wheel *w, uint64_t bound, uint64_t order, uint32_t *id)
 {
-    if (w->run_at == w->run_count && !orr__wheel_open(w, bound))
+    if (!orr__wheel_has_open(w) && !orr__wheel_open(w, bound))
         return false;
-    const uint32_t first = w->run[w->run_at];
-    const orr__event *e = &w->events[first];
-    if (e->at > bound || (e->at == bound && e->order > order))
+    const orr__due *e = orr__wheel_first(w);
+    const uint64_t at = orr__wheel_time_of(w, e);
+    if (at > bound || (at == bound && (e->key & (((uint64_t)1 << ORR__ORDER_BITS) - 1)) > order))
         return false;
-    w->run_at++;
-    *id = first;
+    *id = e->id;
+    if (e == w->late)
+        (void)orr__wheel_take_late(w);
+    else
+        w->run_at++;
     return true;
 }
+
+/* Nothing is pending any more: the ids of what was, in no order.  Then orr__wheel_begin, and put them in again.
+ * False: out of memory, and nothing has changed. */
+bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *count);
+void orr__wheel_begin(orr__wheel *w, uint64_t now); /* an empty wheel opens the slot of `now` */
 
 /* The time of the next event; false: there is none. */
 bool orr__wheel_peek(const orr__wheel *w, uint64_t *at);

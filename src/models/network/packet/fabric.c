@@ -3,7 +3,7 @@
  *
  * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
  * 2p + 1, its transmission ends.  All others are made when needed. */
-#include "fabric_impl.h"
+#include "fabric_approx.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -29,9 +29,7 @@ void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...)
 
 uint32_t orr__frame_new_slow(orr__fabric *f)
 {
-    const size_t count = f->frame_count + 1;
-    if (count >= ORR__NOBODY || !orr_grow(&f->frames, &f->frame_room, count) ||
-        (f->hops_each && !orr_grow(&f->hops, &f->hop_room, count * f->hops_each))) {
+    if (f->frame_count == f->frame_room) {
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
         return ORR__NOBODY;
     }
@@ -45,11 +43,18 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->node_count = c->nodes;
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
-    f->ports = orr_alloc(f->port_count, sizeof *f->ports);
-    f->queues = orr_alloc((size_t)f->port_count * ORR__CLASSES, sizeof *f->queues);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
-    if (!f->nodes || !f->ports || !f->queues || !f->ports_of)
+    f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
+    if (!f->nodes || !f->ports_of || !f->chains)
         return false;
+    const size_t queue_bytes = (size_t)f->port_count * ORR__CLASSES * sizeof *f->queues;
+    if (!orr_reserve_init(&f->port_space, f->port_count * sizeof *f->ports) ||
+        !orr_reserve_init(&f->queue_space, queue_bytes) ||
+        f->port_space.bytes < f->port_count * sizeof *f->ports ||
+        f->queue_space.bytes < queue_bytes)
+        return false;
+    f->ports = f->port_space.base;
+    f->queues = f->queue_space.base;
     for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
         f->queues[i].head = ORR__NOBODY;
     for (uint32_t i = 0; i < f->port_count; i++) {
@@ -87,6 +92,25 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
         f->ports_of[f->nodes[f->ports[i].node].first_port + f->ports[i].number - 1] = i;
 }
 
+/* Frames and flows never move, however many there come to be. */
+static bool make_space(orr__fabric *f)
+{
+    const size_t most = (size_t)1 << 30; /* of each */
+    const size_t hop_bytes = f->hops_each * sizeof *f->hops;
+    if (!orr_reserve_init(&f->frame_space, most * sizeof *f->frames) ||
+        !orr_reserve_init(&f->flow_space, most * sizeof *f->flows) ||
+        (hop_bytes && !orr_reserve_init(&f->hop_space, most * hop_bytes)))
+        return false;
+    f->frames = f->frame_space.base;
+    f->flows = f->flow_space.base;
+    f->hops = f->hop_space.base;
+    f->frame_room = f->frame_space.bytes / sizeof *f->frames;
+    f->flow_room = f->flow_space.bytes / sizeof *f->flows;
+    if (hop_bytes && f->hop_space.bytes / hop_bytes < f->frame_room)
+        f->frame_room = f->hop_space.bytes / hop_bytes;
+    return true;
+}
+
 static bool make_nics(orr__fabric *f)
 {
     uint32_t at = 0;
@@ -94,7 +118,8 @@ static bool make_nics(orr__fabric *f)
     for (uint32_t i = 0; i < f->port_count && f->nics; i++) {
         if (f->ports[i].is_switch)
             continue;
-        f->nics[at] = (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT};
+        f->nics[at] =
+            (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT, .last_is_number = true};
         f->ports[i].nic = at++;
     }
     return f->nics != NULL;
@@ -120,15 +145,16 @@ static bool make_losses(orr__fabric *f, const orr__cabling *c)
         } else {
             p->error = f->config.error_rate;
         }
+        p->is_lossy = p->error > 0;
     }
     orr__coins_init(&f->coins, 9 * (uint64_t)f->node_count + 2 + 2 * (uint64_t)lossy);
     orr__libc_rand_init(&f->libc_rand, 1);
     return true;
 }
 
-static const orr__control_ops *control_of(uint64_t mode)
+static const orr__control_ops *control_of(const orr__packet_config *c)
 {
-    switch (mode) {
+    switch (c->control) {
     case ORR__CONTROL_DCQCN:
         return &orr__dcqcn;
     case ORR__CONTROL_HPCC:
@@ -139,6 +165,8 @@ static const orr__control_ops *control_of(uint64_t mode)
         return &orr__dctcp;
     case ORR__CONTROL_PINT:
         return &orr__pint;
+    case ORR__CONTROL_NSCC:
+        return c->is_compat ? NULL : &orr__nscc; /* the old program has none of that number */
     default:
         return NULL;
     }
@@ -288,17 +316,23 @@ static orr_code build(orr__fabric *f,
             "network has too many: take GLOBAL_T 0");
     if (!measure_paths(f))
         return orr_no_memory(err);
-    f->control = control_of(f->config.control);
+    f->control = control_of(&f->config);
     f->int_bytes = f->control ? f->control->int_bytes : 0;
     const uint32_t reply = 12 + f->int_bytes;
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);
     if (f->config.control == ORR__CONTROL_HPCC)
         f->hops_each = orr__fabric_longest(f);
+    if (!make_space(f))
+        return orr_no_memory(err);
     if (!f->config.is_compat && f->config.has_stop && f->config.stop_s < 1e6)
         (void)orr__fabric_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, ORR__EV_STOP, 0);
     code = check(f, err);
     if (!code)
         code = orr__writer_create(f, paths, err);
+    if (!code)
+        code = orr__monitor_create(f, err);
+    if (!code)
+        code = orr__approx_create(f, err);
     return code ? code : schedule_failure(f, err);
 }
 
@@ -330,6 +364,8 @@ void orr__fabric_destroy(orr__fabric *f)
     if (!f)
         return;
     orr__writer_destroy(f->writer);
+    orr__monitor_destroy(f);
+    orr__approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
         orr__nic_fini(&f->nics[i]);
     orr__fabric_drop_routes(f->routes);
@@ -338,17 +374,18 @@ void orr__fabric_destroy(orr__fabric *f)
     for (uint32_t i = 0; f->ports && i < f->port_count; i++)
         orr_free(f->ports[i].wire);
     orr_free(f->nodes);
-    orr_free(f->ports);
-    orr_free(f->queues);
+    orr_reserve_fini(&f->port_space);
+    orr_reserve_fini(&f->queue_space);
     orr_free(f->ports_of);
+    orr_free(f->chains);
     orr_free(f->nics);
     orr_free(f->losses);
-    orr_free(f->frames);
     for (size_t i = 0; i < f->flow_count; i++)
         orr__selective_forget(&f->flows[i]);
-    orr_free(f->flows);
+    orr_reserve_fini(&f->frame_space);
+    orr_reserve_fini(&f->flow_space);
+    orr_reserve_fini(&f->hop_space);
     orr_free(f->states);
-    orr_free(f->hops);
     orr_free(f->list_order);
     orr_free(f);
 }
@@ -374,8 +411,7 @@ static uint32_t new_flow(orr__fabric *f)
         return id;
     }
     const size_t count = f->flow_count + 1, size = f->control ? f->control->size : 0;
-    if (count >= ORR__NOBODY || !orr_grow(&f->flows, &f->flow_room, count) ||
-        (size && !orr_grow_bytes(&f->states, &f->state_room, count, size)))
+    if (count > f->flow_room || (size && !orr_grow_bytes(&f->states, &f->state_room, count, size)))
         return ORR__NOBODY;
     return (uint32_t)f->flow_count++;
 }
@@ -401,6 +437,7 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL))
         return orr_no_memory(err);
     f->flows[id] = (orr__flow){.size = r->size,
+                               .whole = r->size,
                                .src = r->src,
                                .dst = r->dst,
                                .src_port = (uint16_t)(ORR__FIRST_PORT + before),
@@ -412,6 +449,8 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     f->under_way++;
     f->figures.flows++;
     start_sampling(f);
+    if (f->monitor)
+        orr__monitor_arm(f);
     return orr__fabric_after(f, 0, ORR__EV_HOP, id) == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
 }
 
@@ -517,7 +556,8 @@ static void repair_link(orr__fabric *f, uint32_t port)
     if (!p->is_down)
         return;
     p->is_down = q->is_down = false;
-    p->paused = q->paused = 0; /* whoever paused it has forgotten */
+    orr__port_set_paused(f, p, 0); /* whoever paused it has forgotten */
+    orr__port_set_paused(f, q, 0);
     p->pause_sent = q->pause_sent = 0;
     orr_code code = orr__fabric_find_routes(f, &err);
     if (!code)
@@ -611,6 +651,10 @@ static void run_rare(orr__fabric *f, uint32_t id)
         sample(f, id);
         return;
     }
+    if (e.kind == ORR__EV_LOOK) {
+        orr__monitor_look(f, id, e.who);
+        return;
+    }
     orr__wheel_drop(&f->wheel, id);
     switch (e.kind) {
     case ORR__EV_WAKE:
@@ -660,6 +704,87 @@ static bool next_event(orr__fabric *f, uint32_t *id)
     return orr__wheel_next(&f->wheel, at, l->bound_order, id);
 }
 
+/* ---- looking ahead ---- */
+
+static inline void fetch_two(const void *line)
+{
+    __builtin_prefetch(line);
+    __builtin_prefetch((const char *)line + 64);
+}
+
+/* The wire of which a frame will arrive, and the port that it leads to; or the queue that will be served. */
+static inline void fetch_wire(const orr__fabric *f, uint32_t event)
+{
+    const orr__port *p = &f->ports[event / 2];
+    if (event % 2) {
+        __builtin_prefetch(
+            p->is_switch ? (const void *)&f->queues[event / 2 * ORR__CLASSES + ORR__FLOW_CLASS]
+                         : (const void *)&f->nics[p->nic]);
+        return;
+    }
+    __builtin_prefetch(&p->wire[p->wire_first]);
+    __builtin_prefetch(&p->wire[(p->wire_first + 1) & (p->wire_room - 1)]);
+    fetch_two(&f->ports[p->peer]);
+}
+
+static inline void fetch_frame(const orr__fabric *f, uint32_t event)
+{
+    const orr__port *p = &f->ports[event / 2];
+    if (event % 2 == 0) {
+        __builtin_prefetch(&f->frames[p->wire[p->wire_first].frame]);
+        return;
+    }
+    const uint32_t head = p->is_switch ? f->queues[event / 2 * ORR__CLASSES + ORR__FLOW_CLASS].head
+                                       : f->nics[p->nic].ack_head;
+    if (head != ORR__NOBODY)
+        __builtin_prefetch(&f->frames[head]);
+}
+
+static inline void fetch_flow(const orr__fabric *f, uint32_t event)
+{
+    const orr__port *p = &f->ports[event / 2];
+    if (event % 2 || f->ports[p->peer].is_switch)
+        return;
+    const orr__frame *m = &f->frames[p->wire[p->wire_first].frame];
+    if (m->kind == ORR__FRAME_DATA)
+        __builtin_prefetch(&f->flows[m->flow].expected);
+    else if (m->kind == ORR__FRAME_ACK)
+        fetch_two(&f->flows[m->flow]);
+}
+
+/* What the next events of the open slot will touch, fetched in steps, each of which needs the one before: the event,
+ * the port, the wire, the frame, the flow.  Large networks do not fit into the caches, and one event after the other
+ * would wait for memory each time. */
+static inline void look_ahead(const orr__fabric *f)
+{
+    enum { FLOW = 4, FRAME = 10, WIRE = 16, PORT = 22, EVENT = 28 };
+    const orr__wheel *w = &f->wheel;
+    if (w->run_at + EVENT >= w->run_count)
+        return;
+    const orr__due *run = w->run + w->run_at;
+    const uint32_t ports = 2 * f->port_count; /* their events have the first numbers */
+    __builtin_prefetch(&w->events[run[EVENT].id]);
+    if (run[PORT].id < ports)
+        fetch_two(&f->ports[run[PORT].id / 2]);
+    if (run[WIRE].id < ports)
+        fetch_wire(f, run[WIRE].id);
+    if (run[FRAME].id < ports)
+        fetch_frame(f, run[FRAME].id);
+    if (run[FLOW].id < ports)
+        fetch_flow(f, run[FLOW].id);
+}
+
+/* APPROX: after an event of this kind. */
+static void watch_for_periods(orr__fabric *f, uint8_t kind, uint32_t who, uint64_t done)
+{
+    orr__approx *a = f->approx;
+    f->events_of_batch = done;
+    if (kind == ORR__EV_ARRIVE && who == a->anchor)
+        orr__approx_look(f);
+    if (--a->wait == 0)
+        orr__approx_choose(f);
+}
+
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
 {
     uint64_t done = 0;
@@ -672,21 +797,26 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
                 "something takes longer than a month of simulated time; is there a wrong unit?");
             break;
         }
+        const uint8_t kind = e->kind;
+        const uint32_t who = e->who;
         f->now = e->at;
         f->order = e->order;
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         done++;
-        if (e->kind == ORR__EV_ARRIVE) {
+        look_ahead(f);
+        if (kind == ORR__EV_ARRIVE) {
             f->last_arrival = f->now;
-            orr__port_arrive(f, e->who);
-        } else if (e->kind == ORR__EV_END) {
-            run_port_event(f, e->kind, e->who);
+            orr__port_arrive(f, who);
+        } else if (kind == ORR__EV_END) {
+            run_port_event(f, kind, who);
         } else {
             run_rare(f, id);
         }
         if (f->list && f->under_way == 0)
             f->is_stopped = true;
+        if (f->approx)
+            watch_for_periods(f, kind, who, done);
     }
     if (f->wheel.has_failed)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
@@ -713,7 +843,8 @@ orr_code orr__fabric_status(const orr__fabric *f, orr_error *err)
 
 orr_code orr__fabric_commit(orr__fabric *f, orr_error *err)
 {
-    return orr__writer_commit(f->writer, err);
+    const orr_code code = orr__writer_commit(f->writer, err);
+    return code ? code : orr__monitor_commit(f, err);
 }
 
 unsigned orr__fabric_unit(const orr__fabric *f)

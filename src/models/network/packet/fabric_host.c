@@ -3,7 +3,7 @@
  *
  * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps both alive.  The
  * frame that brought data goes back as its acknowledgement. */
-#include "fabric_impl.h"
+#include "fabric_series.h"
 
 enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000, RETRY_NS = 10000 };
 
@@ -124,6 +124,7 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
         w->highest = w->sent;
     else
         f->figures.retransmitted_bytes += payload;
+    w->in_flight += payload;
     w->frames++;
     f->figures.data_packets++;
     f->figures.data_bytes += payload;
@@ -234,6 +235,10 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
     }
     if (f->control && f->control->start)
         f->control->start(f, flow);
+    if (f->monitor)
+        orr__monitor_flow_starts(f, flow);
+    if (f->series)
+        orr__series_flow_starts(f, flow);
     if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
         return;
@@ -290,11 +295,12 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     m->kind = (uint8_t)kind;
     m->size = f->ack_bytes;
     m->sequence = w->expected;
-    m->from = w->dst;
-    m->to = w->src;
-    m->ports = swapped_ports(w);
+    const uint32_t sender = m->from;
+    m->from = m->to;
+    m->to = sender;
+    m->ports = m->ports << 16 | m->ports >> 16;
     m->echoes_mark = m->is_marked;
-    if (f->config.ack_high_prio && !f->config.is_compat)
+    if ((f->config.ack_high_prio && !f->config.is_compat) || f->config.trimming)
         m->class = 0; /* in switches, too (14, 12) */
     m->is_marked = false;
     if (kind == ORR__FRAME_ACK)
@@ -313,7 +319,7 @@ static bool wants_ack(const orr__fabric *f, const orr__flow *w, uint32_t payload
     const uint64_t interval = f->config.ack_interval;
     if (f->config.is_compat)
         return w->expected >= interval || w->expected % f->config.chunk == 0;
-    return w->expected >= w->size || interval <= 1 || w->expected % f->config.chunk == 0 ||
+    return w->expected >= w->whole || interval <= 1 || w->expected % f->config.chunk == 0 ||
            w->expected / interval != (w->expected - payload) / interval;
 }
 
@@ -331,7 +337,7 @@ static bool wants_nack(orr__fabric *f, orr__flow *w)
 static void tell_arrival(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
-    if (w->has_arrived || w->expected < w->size)
+    if (w->has_arrived || w->expected < w->whole)
         return;
     w->has_arrived = true;
     if (!f->config.is_compat && f->watcher.arrived)
@@ -339,6 +345,20 @@ static void tell_arrival(orr__fabric *f, uint32_t flow)
 }
 
 static void make_nic_pause(orr__fabric *f, const orr__flow *w);
+
+/* Only its header came: the sender need not wait for a timer. */
+static void receive_trimmed(orr__fabric *f, uint32_t frame)
+{
+    orr__frame *m = &f->frames[frame];
+    const orr__flow *w = &f->flows[m->flow];
+    if (w->is_complete || !w->got) {
+        orr__frame_drop(f, frame);
+        return;
+    }
+    m->payload = (uint32_t)(m->sequence / f->config.payload);
+    m->is_marked = true;
+    send_reply(f, frame, ORR__FRAME_NACK);
+}
 
 static void receive_data(orr__fabric *f, uint32_t frame)
 {
@@ -384,6 +404,8 @@ static void complete(orr__fabric *f, uint32_t flow)
     orr__flow *w = &f->flows[flow];
     const uint64_t token = w->token;
     orr__write_fct(f, w);
+    if (f->series)
+        orr__series_flow_ends(f, flow);
     w->expected = w->last_nacked = w->nack_at = 0;
     w->is_complete = true;
     f->under_way--;
@@ -419,17 +441,20 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
         orr__selective_told(f, w, &m);
     if (f->config.load_balance == ORR__BALANCE_REPS)
         remember_way(w, &m);
+    if (f->monitor && m.echoes_mark)
+        orr__monitor_mark(f, m.flow);
     if (w->acked >= w->size)
         complete(f, m.flow);
     w = &f->flows[m.flow]; /* others may have been made */
-    if (m.kind == ORR__FRAME_NACK)
+    if (m.kind == ORR__FRAME_NACK && !w->told)
         w->sent = w->acked;
     else if (!f->config.is_compat && w->sent < w->acked)
         w->sent = w->acked;
     if (f->control && f->control->acked)
         f->control->acked(f, m.flow, &f->frames[frame]);
     w = &f->flows[m.flow];
-    if (!f->config.is_compat && !w->is_complete && w->acked > before) {
+    const bool has_news = w->acked > before || (w->told && (w->news || m.kind == ORR__FRAME_NACK));
+    if (!f->config.is_compat && !w->is_complete && has_news) {
         w->timeouts = 0;
         orr__fabric_cancel(f, &w->timeout);
         arm_timeout(f, m.flow);
@@ -442,8 +467,11 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
 
 void orr__host_receive(orr__fabric *f, uint32_t frame)
 {
-    if (f->frames[frame].kind == ORR__FRAME_DATA)
+    const uint8_t kind = f->frames[frame].kind;
+    if (kind == ORR__FRAME_DATA)
         receive_data(f, frame);
+    else if (kind == ORR__FRAME_TRIMMED)
+        receive_trimmed(f, frame);
     else
         receive_ack(f, frame);
 }
@@ -452,10 +480,17 @@ void orr__host_receive(orr__fabric *f, uint32_t frame)
 
 enum { MOST_TIMEOUTS = 64, MOST_DOUBLINGS = 6 };
 
-/* Four times the base round trip and what a full buffer can add, at least 100 us; twice that each time. */
+/* What can stand before a packet on its way: a buffer; or the queues of some switches if they have a limit. */
+static uint64_t standing_bytes(const orr__fabric *f)
+{
+    const uint64_t buffer = f->config.buffer_mib << 20, queues = 8 * f->config.queue_limit;
+    return !queues || buffer < queues ? buffer : queues;
+}
+
+/* Four times the base round trip and what full queues can add, at least 100 us; twice that each time. */
 static uint64_t timeout_of(const orr__fabric *f, const orr__flow *w)
 {
-    const uint64_t drain = orr__transmission_time(f, f->config.buffer_mib << 20, w->line_rate);
+    const uint64_t drain = orr__transmission_time(f, standing_bytes(f), w->line_rate);
     const uint64_t least = 100000 * f->unit, some = 4 * w->base_rtt + drain;
     const unsigned doublings = w->timeouts < MOST_DOUBLINGS ? w->timeouts : MOST_DOUBLINGS;
     return (some > least ? some : least) << doublings;
@@ -489,6 +524,8 @@ void orr__host_timeout(orr__fabric *f, uint32_t flow)
         orr__selective_all_again(f, w);
     else
         w->sent = w->acked;
+    if (f->control && f->control->timed_out)
+        f->control->timed_out(f, flow);
     orr__nic_update(f, flow);
     arm_timeout(f, flow);
     orr__host_try(f, p);
@@ -515,6 +552,8 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
                                  .flow = ORR__NOBODY,
                                  .class = orr__host_pauser(f, orr__port_of(f, p))->pause_class,
                                  .pauses = pauses};
+    if (pauses)
+        orr__pause_note_cause(f, p, &f->frames[id]);
     orr__queue_push(f, &n->ack_head, &n->ack_tail, id);
     orr__host_try(f, p);
 }

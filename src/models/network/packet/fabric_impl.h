@@ -17,6 +17,7 @@
 #include "../../../base/output.h"
 #include "event_wheel.h"
 #include "packet_random.h"
+#include "place_bits.h"
 
 #define ORR__NOBODY UINT32_MAX
 #define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
@@ -28,7 +29,8 @@ enum {
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
     ORR__RESUME_OFFSET = 3072, /* 7.2 */
     ORR__FIRST_PORT = 10000,
-    ORR__GOOD_WAYS = 8 /* that a flow remembers */
+    ORR__GOOD_WAYS = 8,  /* that a flow remembers */
+    ORR__CHAIN_MOST = 16 /* pauses in a chain that are told apart */
 };
 
 typedef enum orr__event_kind {
@@ -48,21 +50,23 @@ typedef enum orr__event_kind {
     ORR__EV_UP,
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
-    ORR__EV_NIC_READY
+    ORR__EV_NIC_READY,
+    ORR__EV_LOOK /* of fabric_monitor.c */
 } orr__event_kind;
 
 typedef enum orr__frame_kind {
     ORR__FRAME_DATA,
     ORR__FRAME_ACK,
     ORR__FRAME_NACK,
-    ORR__FRAME_PFC
+    ORR__FRAME_PFC,
+    ORR__FRAME_TRIMMED /* data that a switch has cut to its header */
 } orr__frame_kind;
 
-/* A packet; 56 bytes. */
+/* A packet: a line of the cache. */
 typedef struct orr__frame {
-    uint64_t sequence; /* data: its first byte; ACK and NACK: the byte expected next */
-    uint64_t stamp;    /* when the data left its host */
-    uint32_t next;     /* in the same queue; or free */
+    _Alignas(64) uint64_t sequence; /* data: its first byte; ACK and NACK: the byte expected next */
+    uint64_t stamp;                 /* when the data left its host */
+    uint32_t next;                  /* in the same queue; or free */
     uint32_t flow;
     uint32_t size; /* on the wire */
     uint32_t payload;
@@ -93,19 +97,17 @@ typedef struct orr__flight {
 
 /* One class of one switch port. */
 typedef struct orr__queue {
-    uint32_t ingress, headroom, egress; /* bytes */
-    uint32_t head, tail;                /* frames */
+    _Alignas(32) uint32_t ingress, headroom, egress; /* bytes */
+    uint32_t head, tail;                             /* frames */
 } orr__queue;
 
+/* In lines of the cache: what every frame needs, what most need, and the rest. */
 typedef struct orr__port {
-    uint64_t busy_until, end_order; /* of the transmission that began last */
-    uint64_t rate;                  /* bit/s */
-    uint64_t delay;                 /* ticks */
-    orr__flight *wire;              /* frames on the wire to the peer: a ring */
+    _Alignas(64) uint64_t busy_until;
+    uint64_t end_order; /* of the transmission that began last */
+    orr__flight *wire;  /* frames on the wire to the peer: a ring */
     uint32_t wire_first, wire_count, wire_room;
     uint32_t peer, node;
-    uint32_t size_known[2]; /* how long frames of these sizes take */
-    uint32_t time_known[2];
     uint32_t nic;       /* of a host's port */
     uint32_t headroom;  /* of a switch's port: bytes */
     uint8_t paused;     /* classes that must not be sent: a bit each */
@@ -115,18 +117,33 @@ typedef struct orr__port {
     uint8_t shift;      /* of the threshold */
     bool has_end;       /* the end of the transmission is a pending event */
     bool is_switch, is_down;
-    uint64_t bytes_sent;
-    uint64_t queued_bytes;
-    uint64_t kmin, kmax;
+    bool is_lossy; /* error is not 0 */
+
+    _Alignas(64) uint64_t delay; /* ticks */
+    uint32_t size_known[2];      /* how long frames of these sizes take */
+    uint32_t time_known[2];
+    uint64_t queued_bytes, max_queued;
+    uint64_t kmin;
+    uint64_t bytes_sent, frames_sent;
+
+    _Alignas(64) uint64_t busy_ticks;
+    uint64_t rate; /* bit/s */
+    uint64_t kmax;
     double pmax;
     double error;    /* of frames that arrive here; 0: none is lost */
     uint32_t loss;   /* which generator */
     uint32_t number; /* from 1, at its node */
     uint32_t cost;   /* of the way over its cable */
-    uint64_t frames_sent, busy_ticks, max_queued;
-    double pint_u; /* HPCC-PINT: how much it is used (8.5) */
+    double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
+    uint32_t lost;                /* frames that should have arrived here */
+    uint32_t pause_head;          /* port at the head of that chain */
+    uint32_t main_head;           /* the head of most of its pauses, by time */
+    uint64_t main_head_ticks, longest_pause;
+    uint32_t pause_count;                /* pauses received */
+    uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
 } orr__port;
 
 typedef struct orr__node {
@@ -137,11 +154,13 @@ typedef struct orr__node {
 
 /* Flows by their place at the NIC, a bit each: see nic_choice.c. */
 typedef struct orr__nic {
-    uint32_t *flows;
-    uint64_t *open, *due, *done;
-    size_t count, room, words;
-    size_t flow_room, open_room, due_room, done_room;
-    uint32_t last_served;
+    uint32_t *flows; /* by place */
+    size_t flow_room;
+    uint32_t places, count; /* places given out; flows in the list */
+    uint32_t last;          /* the flow served last: its place, or its number in the list */
+    bool last_is_number;
+    uint8_t classes; /* that flows have had: a bit each */
+    orr__place_bits listed, done, ready[ORR__CLASSES];
     uint32_t ack_head, ack_tail;
     uint32_t wake;   /* an event, or ORR__NO_EVENT */
     uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
@@ -151,33 +170,51 @@ typedef struct orr__nic {
     bool is_between_pauses;
 } orr__nic;
 
+/* In lines of the cache, by who needs them when: with many flows each touch comes from memory. */
 typedef struct orr__flow {
-    uint64_t size, sent, acked; /* bytes; sent: the next one to go */
+    /* The sender, for every packet and acknowledgement. */
+    _Alignas(64) uint64_t size; /* bytes */
+    uint64_t sent, acked;       /* bytes; sent: the next one to go */
     uint64_t rate, line_rate;
     uint64_t window;
-    uint64_t next_at;                        /* not before this time */
-    uint64_t expected, last_nacked, nack_at; /* the receiver's */
-    uint32_t port, ack_port;                 /* the sender's and the receiver's NIC */
-    uint32_t place, heap_place;
+    uint64_t next_at; /* not before this time */
+    uint32_t port;    /* its NIC */
+    uint32_t place;   /* at the NIC; or the next flow that is free */
+    uint32_t heap_place;
     uint32_t frames; /* on their way */
     uint32_t last_size;
     uint32_t src, dst;
     uint16_t src_port, dst_port;
     uint8_t class;
-    bool is_complete, is_listed, is_used, has_arrived;
-    uint64_t base_rtt;
-    uint64_t started_at, token;
+    bool is_complete, is_listed, is_used;
+    bool counts_flight;   /* the window limits in_flight, also for what is sent again */
+    bool is_open, is_due; /* there is something to send; its time has come */
+    uint16_t entropy;
     uint64_t highest; /* bytes sent ever */
-    uint32_t timeout; /* an event */
-    uint64_t *got,
-        *told; /* TRANSPORT selective: a bit a packet, of the receiver and of the sender */
-    uint64_t again, again_end; /* packets to send again, unless they were told of */
-    uint64_t recovered;        /* no packet before this one is looked for again */
-    uint64_t farthest;         /* packet that was told of */
     uint64_t last_sent_at;
-    uint16_t entropy, good[ORR__GOOD_WAYS];
-    uint8_t good_count;
+    uint32_t timeout;  /* an event */
     uint32_t timeouts; /* since anything was acknowledged */
+    uint64_t base_rtt;
+    /* The receiver. */
+    _Alignas(64) uint64_t expected;
+    uint64_t last_nacked, nack_at;
+    uint64_t whole;    /* size, again */
+    uint64_t *got;     /* TRANSPORT selective: a bit a packet */
+    uint32_t ack_port; /* its NIC */
+    bool has_arrived;
+    /* Seldom needed. */
+    uint64_t started_at, token;
+    uint64_t *told, *missing;             /* TRANSPORT selective, the sender: a bit a packet */
+    uint64_t missing_count, missing_from; /* packets to send again; none is before missing_from */
+    uint64_t recovered; /* the order of packets tells no more of those before this one */
+    uint64_t settled;   /* packets before this one were told of */
+    uint64_t farthest;  /* packet that was told of */
+    uint64_t resent_at; /* when a packet was sent again last */
+    uint64_t in_flight; /* bytes */
+    uint64_t news,
+        losses; /* bytes that the latest acknowledgement told of first, or made missing */
+    uint16_t good[ORR__GOOD_WAYS];
+    uint8_t good_count;
 } orr__flow;
 
 typedef struct orr__path {
@@ -186,6 +223,9 @@ typedef struct orr__path {
 
 typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
+typedef struct orr__monitor orr__monitor;
+typedef struct orr__series orr__series;
+typedef struct orr__approx orr__approx;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -193,12 +233,13 @@ typedef struct orr__control_ops {
     unsigned int_bytes; /* that it adds to data packets */
     void (*start)(orr__fabric *f, uint32_t flow);
     void (*acked)(orr__fabric *f, uint32_t flow, const orr__frame *ack); /* or a NACK */
+    void (*timed_out)(orr__fabric *f, uint32_t flow);
     void (*stop)(orr__fabric *f, uint32_t flow);
     void (*timer)(orr__fabric *f, uint32_t flow, orr__event_kind which);
     void (*forward)(orr__fabric *f, orr__port *out, orr__frame *data); /* a switch sends it on */
 } orr__control_ops;
 
-extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint;
+extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint, orr__nscc;
 
 struct orr__fabric {
     uint64_t now, order; /* of the event that runs */
@@ -209,6 +250,7 @@ struct orr__fabric {
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
+    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space;
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
@@ -218,12 +260,13 @@ struct orr__fabric {
     void *states; /* of the control, by flow */
     size_t state_room;
     orr__hop *hops; /* hops_each a frame */
-    size_t hop_room;
     uint32_t hops_each;
     uint32_t int_bytes, ack_bytes;
     orr__node *nodes;
     uint32_t node_count;
     uint32_t *ports_of; /* by node */
+    uint32_t
+        *chains; /* ORR__CHAIN_MOST a port: by depth, the port that its last such pause was for */
     orr__nic *nics;
     uint32_t nic_count;
     orr__routes_table *routes;
@@ -233,6 +276,10 @@ struct orr__fabric {
     orr__mrg *losses;
     uint64_t max_rtt, max_bdp;
     orr__writer *writer;
+    orr__monitor *monitor; /* NULL: nothing is watched */
+    orr__series *series;   /* NULL: none is wanted */
+    orr__approx *approx;   /* NULL: every event is run */
+    uint64_t events_of_batch;
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
     uint32_t *list_order; /* those with a start time, by it */
@@ -330,6 +377,14 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
+
+/* How long it was paused, up to now. */
+static inline uint64_t orr__port_paused_ticks(const orr__fabric *f, const orr__port *p)
+{
+    return p->paused_ticks + (p->paused ? f->now - p->paused_since : 0);
+}
+
 void orr__fabric_watch_for_stall(orr__fabric *f); /* nothing but timers runs: is that all? */
 
 static inline void orr__queue_push(orr__fabric *f, uint32_t *head, uint32_t *tail, uint32_t frame)
@@ -365,7 +420,6 @@ bool orr__selective_start(orr__fabric *f, uint32_t flow); /* false: out of memor
 void orr__selective_forget(orr__flow *w);
 /* The packet to send again now: false if there is none. */
 bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence);
-bool orr__selective_has_again(const orr__fabric *f, const orr__flow *w);
 void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data);
 void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */
@@ -441,6 +495,24 @@ static inline uint32_t orr__host_address(uint32_t node)
     return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
 
+/* ---- who pauses whom (fabric_pauses.c) ---- */
+
+void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
+void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
+void orr__pause_ends(orr__fabric *f, orr__port *p);
+void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
+
+/* ---- looks at fixed times (fabric_monitor.c) ---- */
+
+orr_code orr__monitor_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_destroy(orr__fabric *f);
+orr_code orr__monitor_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void orr__monitor_arm(orr__fabric *f); /* a flow is under way */
+void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what);
+void orr__monitor_flow_starts(orr__fabric *f, uint32_t flow);
+void orr__monitor_mark(orr__fabric *f,
+                       uint32_t flow); /* an acknowledgement says that one was marked */
+
 /* ---- files (fabric_output.c) ---- */
 
 enum { ORR__TRACE_RECEIVE, ORR__TRACE_ENQUEUE, ORR__TRACE_DEQUEUE, ORR__TRACE_DROP };
@@ -454,6 +526,7 @@ void orr__write_fct(orr__fabric *f, const orr__flow *flow);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);
 bool orr__writer_samples(const orr__fabric *f);
+bool orr__writer_lists_pauses(const orr__fabric *f); /* pfc.txt is wanted */
 void orr__fabric_write_trace(
     orr__fabric *f, const orr__port *p, const orr__frame *frame, unsigned event, unsigned queue);
 static inline bool orr__writer_traces(const orr__fabric *f)

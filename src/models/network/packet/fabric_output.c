@@ -83,6 +83,11 @@ bool orr__writer_samples(const orr__fabric *f)
     return f->writer && f->writer->files[QLEN];
 }
 
+bool orr__writer_lists_pauses(const orr__fabric *f)
+{
+    return f->writer && f->writer->files[PFC];
+}
+
 static uint64_t egress_bytes(const orr__fabric *f, uint32_t port)
 {
     uint64_t sum = 0;
@@ -166,7 +171,7 @@ static void put_ack(uint8_t *r, const orr__flow *w, const orr__frame *m)
 void orr__fabric_write_trace(
     orr__fabric *f, const orr__port *p, const orr__frame *m, unsigned event, unsigned queue)
 {
-    static const uint8_t protocols[] = {0x11, 0xFC, 0xFD, 0xFE};
+    static const uint8_t protocols[] = {0x11, 0xFC, 0xFD, 0xFE, 0x11};
     uint8_t r[RECORD_BYTES] = {0};
     if (!f->writer->is_traced[p->node])
         return;
@@ -180,7 +185,7 @@ void orr__fabric_write_trace(
     r[27] = (uint8_t)event;
     r[28] = m->is_marked ? 3 : 0;
     r[29] = p->is_switch;
-    if (m->kind == ORR__FRAME_DATA) {
+    if (m->kind == ORR__FRAME_DATA || m->kind == ORR__FRAME_TRIMMED) {
         put_data(r, &f->flows[m->flow], m);
     } else if (m->kind == ORR__FRAME_PFC) {
         put(r + 20, UINT32_MAX, 4);
@@ -214,9 +219,13 @@ static void put_settings(orr__fabric *f)
 
 /* ---- all of them ---- */
 
-static orr_code open_files(orr__writer *w, const orr__fabric_paths *paths, orr_error *err)
+static orr_code open_files(orr__writer *w,
+                           const orr__fabric_paths *paths,
+                           bool is_simai, /* then fabric_monitor.c writes queue lengths */
+                           orr_error *err)
 {
-    const char *const names[NO_FILES] = {paths->fct, paths->pfc, paths->qlen, paths->trace};
+    const char *const names[NO_FILES] = {paths->fct, paths->pfc, is_simai ? "" : paths->qlen,
+                                         paths->trace};
     orr_code code = ORR_OK;
     for (int i = 0; i < NO_FILES && !code; i++)
         if (names[i] && *names[i])
@@ -231,7 +240,7 @@ orr_code orr__writer_create(orr__fabric *f, const orr__fabric_paths *paths, orr_
         return orr_no_memory(err);
     if (!paths)
         return ORR_OK;
-    const orr_code code = open_files(w, paths, err);
+    const orr_code code = open_files(w, paths, f->config.is_simai, err);
     if (code || !w->files[TRACE])
         return code;
     if (!(w->is_traced = orr_alloc(f->node_count, sizeof *w->is_traced)))

@@ -72,18 +72,33 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
         orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), flight.at, flight.order);
 }
 
+void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
+{
+    if (!p->paused && classes) {
+        p->paused_since = f->now;
+    } else if (p->paused && !classes) {
+        p->paused_ticks += f->now - p->paused_since;
+        orr__pause_ends(f, p);
+        p->pause_depth = 0;
+    }
+    p->paused = classes;
+}
+
 static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
 {
     const orr__frame *m = &f->frames[frame];
     const uint8_t bit = (uint8_t)(1u << m->class);
     const bool pauses = m->pauses;
+    p->pause_count += pauses;
     if (pauses)
         f->figures.pauses++;
     else
         f->figures.resumes++;
     orr__write_pfc(f, p, pauses);
+    if (pauses)
+        orr__pause_begins(f, p, m);
     orr__frame_drop(f, frame);
-    p->paused = (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit);
+    orr__port_set_paused(f, p, (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit));
     if (pauses)
         return;
     if (p->is_switch)
@@ -94,7 +109,7 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
 
 static bool is_lost(orr__fabric *f, const orr__port *p)
 {
-    return p->is_down || (p->error > 0 && orr__mrg_next(&f->losses[p->loss]) < p->error);
+    return p->is_down || (p->is_lossy && orr__mrg_next(&f->losses[p->loss]) < p->error);
 }
 
 void orr__port_arrive(orr__fabric *f, uint32_t from)
@@ -109,6 +124,7 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
     }
     if (is_lost(f, p)) {
         f->figures.lost++;
+        p->lost++;
         if (orr__writer_traces(f) && p->is_down)
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
         orr__frame_drop(f, frame);
@@ -132,7 +148,7 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
     while (*head != ORR__NOBODY) {
         const uint32_t frame = orr__queue_pop(f, head);
         f->figures.lost++;
-        if (p->is_switch && class && !f->config.is_compat)
+        if (p->is_switch && (class || !f->config.enable_pfc) && !f->config.is_compat)
             orr__switch_forget(f, p, frame);
         if (orr__writer_traces(f))
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
@@ -144,7 +160,7 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
 static void flush_queues(orr__fabric *f, orr__port *p)
 {
     orr__queue *q = &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES];
-    p->paused = 0;
+    orr__port_set_paused(f, p, 0);
     for (unsigned i = 0; i < ORR__CLASSES; i++)
         flush(f, p, &q[i].head, i);
     p->queued = 0;

@@ -5,9 +5,14 @@
  *     packets:  0 1 2 3 4 5 6 7        expected = 2: all before it are there
  *     got:      1 1 0 1 1 1 0 0        each acknowledgement tells of one packet and of expected
  *
- * A packet is taken for lost when one that many places behind it was told of: three if the packets of a flow stay in
- * order on their way, more if they are spread over several ways.  Then all that is missing up to there is sent again,
- * once; what is lost again waits for the timer. */
+ * To its sender a packet is unsent, in flight, lost (to be sent again) or told of.  It becomes lost
+ *   - when a NACK says so: a switch has cut it to its header (TRIMMING);
+ *   - when a packet that many places behind it was told of: three if the packets of a flow stay in order on their
+ *     way, more if they are spread over several ways.  That counts once a packet; what was sent again is only lost
+ *     if a packet that left later, by a round trip if ways differ, has been told of;
+ *   - when the timer says so.
+ * Invariants: in_flight is the bytes of the packets in flight; packets before `settled` are told of.
+ * Cost: O(1) a packet, amortised. */
 #include "fabric_impl.h"
 
 enum { IN_ORDER = 3, SPREAD = 128 };
@@ -27,20 +32,25 @@ static void set(uint64_t *bits, uint64_t i)
     bits[i / 64] |= (uint64_t)1 << i % 64;
 }
 
+static void clear(uint64_t *bits, uint64_t i)
+{
+    bits[i / 64] &= ~((uint64_t)1 << i % 64);
+}
+
 bool orr__selective_start(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     const uint64_t words = packets_of(f, w) / 64 + 1;
-    w->got = orr_alloc(words, sizeof *w->got);
-    w->told = orr_alloc(words, sizeof *w->told);
-    return w->got && w->told;
+    w->got = orr_alloc(3 * words, sizeof *w->got);
+    w->told = w->got ? w->got + words : NULL;
+    w->missing = w->got ? w->told + words : NULL;
+    return w->got;
 }
 
 void orr__selective_forget(orr__flow *w)
 {
     orr_free(w->got);
-    orr_free(w->told);
-    w->got = w->told = NULL;
+    w->got = w->told = w->missing = NULL;
 }
 
 /* The receiver: the packet is there, and maybe what was missing before others. */
@@ -58,29 +68,10 @@ void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data)
 
 /* ---- the sender ---- */
 
-static uint64_t next_again(const orr__flow *w, uint64_t from)
+static uint64_t bytes_of(const orr__fabric *f, const orr__flow *w, uint64_t packet)
 {
-    while (from < w->again_end && has(w->told, from))
-        from++;
-    return from;
-}
-
-bool orr__selective_has_again(const orr__fabric *f, const orr__flow *w)
-{
-    (void)f;
-    return w->told && next_again(w, w->again) < w->again_end;
-}
-
-bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence)
-{
-    if (!w->told)
-        return false;
-    const uint64_t packet = w->again = next_again(w, w->again);
-    if (packet >= w->again_end)
-        return false;
-    w->again++;
-    *sequence = packet * f->config.payload;
-    return true;
+    const uint64_t left = w->size - packet * f->config.payload;
+    return left < f->config.payload ? left : f->config.payload;
 }
 
 static uint64_t sent_packets(const orr__fabric *f, const orr__flow *w)
@@ -88,23 +79,90 @@ static uint64_t sent_packets(const orr__fabric *f, const orr__flow *w)
     return (w->sent + f->config.payload - 1) / f->config.payload;
 }
 
+bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence)
+{
+    if (!w->missing_count)
+        return false;
+    uint64_t word = w->missing_from / 64;
+    while (!w->missing[word])
+        word++;
+    const uint64_t packet = word * 64 + (unsigned)__builtin_ctzll(w->missing[word]);
+    clear(w->missing, packet);
+    w->missing_count--;
+    w->missing_from = packet + 1;
+    w->resent_at = f->now;
+    *sequence = packet * f->config.payload;
+    return true;
+}
+
+static void lose(const orr__fabric *f, orr__flow *w, uint64_t packet)
+{
+    if (packet >= sent_packets(f, w) || has(w->told, packet) || has(w->missing, packet))
+        return;
+    set(w->missing, packet);
+    const uint64_t bytes = bytes_of(f, w, packet);
+    w->in_flight -= bytes;
+    w->losses += bytes;
+    if (!w->missing_count++ || packet < w->missing_from)
+        w->missing_from = packet;
+}
+
+static void lose_all(const orr__fabric *f, orr__flow *w, uint64_t from, uint64_t to)
+{
+    for (; from < to; from++)
+        lose(f, w, from);
+}
+
+static void settle(const orr__fabric *f, orr__flow *w, uint64_t packet)
+{
+    if (has(w->told, packet))
+        return;
+    set(w->told, packet);
+    const uint64_t bytes = bytes_of(f, w, packet);
+    w->news += bytes;
+    if (!has(w->missing, packet)) {
+        w->in_flight -= bytes;
+        return;
+    }
+    clear(w->missing, packet);
+    w->missing_count--;
+}
+
+/* What is missing before packets that were told of. */
+static void infer(const orr__fabric *f, orr__flow *w, const orr__frame *ack)
+{
+    const bool is_spread = f->config.load_balance || f->config.trimming;
+    const uint64_t patience = is_spread ? SPREAD : IN_ORDER;
+    const bool is_later = ack->stamp > w->resent_at + (is_spread ? w->base_rtt : 0);
+    const bool is_settled = is_later && !w->missing_count;
+    if (w->farthest < w->settled + patience || (f->config.trimming && !is_settled))
+        return;
+    const uint64_t limit = w->farthest - patience + 1;
+    const uint64_t from = is_settled || w->settled > w->recovered ? w->settled : w->recovered;
+    lose_all(f, w, from, limit);
+    if (limit > w->recovered)
+        w->recovered = limit;
+}
+
 /* In an acknowledgement, payload is the number of the packet it tells of. */
 void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack)
 {
-    const uint64_t patience = f->config.load_balance ? SPREAD : IN_ORDER;
-    const uint64_t first = w->acked / f->config.payload;
-    set(w->told, ack->payload);
+    const uint64_t first = w->acked >= w->size ? packets_of(f, w) : w->acked / f->config.payload;
+    w->news = w->losses = 0;
+    for (; w->settled < first; w->settled++)
+        settle(f, w, w->settled);
+    if (ack->kind == ORR__FRAME_NACK) {
+        lose(f, w, ack->payload);
+        return;
+    }
+    settle(f, w, ack->payload);
     if (ack->payload > w->farthest)
         w->farthest = ack->payload;
-    if (first < w->recovered || w->farthest < first + patience || w->again < w->again_end)
-        return;
-    w->again = first;
-    w->again_end = w->farthest - patience + 1;
-    w->recovered = w->again_end;
+    infer(f, w, ack);
 }
 
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w)
 {
-    w->again = w->acked / f->config.payload;
-    w->again_end = w->recovered = sent_packets(f, w);
+    lose_all(f, w, w->settled, sent_packets(f, w));
+    w->recovered = sent_packets(f, w);
 }

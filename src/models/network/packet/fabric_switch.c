@@ -4,6 +4,8 @@
  *     arrival:   way out -> admitted? -> accounted -> pause the sender? -> queue -> try to send
  *     departure: class -> released -> marked? -> resume the sender? -> tell HPCC -> wire
  *
+ * Without pauses (ENABLE_PFC 0) a packet for which there is no room is dropped, or cut to its header (TRIMMING).
+ *
  * Counters are of 32 bits and wrap as those of the reference do (7.1); a buffer too small for its reservations is
  * refused at the start unless is_compat. */
 #include "fabric_impl.h"
@@ -54,6 +56,19 @@ static void release(orr__fabric *f, const orr__port *p, orr__queue *q, uint32_t 
     q->ingress -= rest;
 }
 
+/* ---- accounts without pauses (ENABLE_PFC 0): one buffer, and a limit of each queue ---- */
+
+/* Without a limit of its own a queue may be as long as what is free: n full queues share the buffer in n + 1 parts. */
+static bool has_room(const orr__fabric *f, const orr__port *out, unsigned class, uint32_t size)
+{
+    const orr__node *n = &f->nodes[out->node];
+    const orr__queue *q = &f->queues[(size_t)orr__port_of(f, out) * ORR__CLASSES + class];
+    const uint32_t left = n->available - n->shared;
+    if (class == 0 || !f->config.queue_limit)
+        return size <= left && (class == 0 || q->egress + size <= left);
+    return size <= left && q->egress + size <= f->config.queue_limit;
+}
+
 /* ---- queues ---- */
 
 static void enqueue(orr__fabric *f, orr__port *p, unsigned class, uint32_t frame)
@@ -83,6 +98,8 @@ static void send_pfc(orr__fabric *f, orr__port *p, unsigned class, bool pauses)
                                  .flow = ORR__NOBODY,
                                  .class = (uint8_t) class,
                                  .pauses = pauses};
+    if (pauses)
+        orr__pause_note_cause(f, p, &f->frames[id]);
     enqueue(f, p, 0, id);
     p->pause_sent = (uint8_t)(pauses ? p->pause_sent | bit : p->pause_sent & ~bit);
 }
@@ -144,14 +161,19 @@ static void leave_buffer(orr__fabric *f, orr__port *p, unsigned class, uint32_t 
     const uint32_t size = f->frames[frame].size;
     orr__port *in = &f->ports[f->frames[frame].in];
     orr__queue *from = queue_of(f, in, class), *q = queue_of(f, p, class);
-    p->last_class = (uint8_t) class;
-    release(f, in, from, size);
+    if (class)
+        p->last_class = (uint8_t) class;
     q->egress -= size;
+    if (f->config.enable_pfc)
+        release(f, in, from, size);
+    else
+        f->nodes[p->node].shared -= size;
     if (is_marked(f, p, q->egress)) {
         f->frames[frame].is_marked = true;
         f->figures.marked++;
     }
-    resume_if_possible(f, in, from, class);
+    if (f->config.enable_pfc)
+        resume_if_possible(f, in, from, class);
 }
 
 void orr__switch_try(orr__fabric *f, orr__port *p)
@@ -166,14 +188,16 @@ void orr__switch_try(orr__fabric *f, orr__port *p)
     if (class < 0)
         return;
     const uint32_t frame = take_frame(f, p, (unsigned)class);
-    if (class)
+    if (class || !f->config.enable_pfc)
         leave_buffer(f, p, (unsigned)class, frame);
     orr__frame *m = &f->frames[frame];
     if (m->kind == ORR__FRAME_DATA && f->control && f->control->forward)
         f->control->forward(f, p, m);
     p->bytes_sent += m->size;
-    p->last_size = m->size;
-    p->last_at = f->now;
+    if (f->control && f->control->forward) {
+        p->last_size = m->size;
+        p->last_at = f->now;
+    }
     if (orr__writer_traces(f))
         orr__fabric_write_trace(f, p, m, ORR__TRACE_DEQUEUE, (unsigned)class);
     orr__port_transmit(f, p, frame);
@@ -183,6 +207,39 @@ void orr__switch_try(orr__fabric *f, orr__port *p)
 
 /* ---- receiving ---- */
 
+static void refuse(orr__fabric *f, uint32_t frame)
+{
+    f->figures.dropped++;
+    orr__frame_drop(f, frame);
+}
+
+/* A switch that would drop data sends its header on, before all else (TRIMMING). */
+static bool trim(orr__fabric *f, orr__frame *m)
+{
+    if (!f->config.trimming || m->kind != ORR__FRAME_DATA)
+        return false;
+    m->kind = ORR__FRAME_TRIMMED;
+    m->size = ORR__HEADER_BYTES + f->int_bytes;
+    m->class = 0;
+    f->figures.trimmed++;
+    return true;
+}
+
+/* Nobody is paused: what finds no room is cut to its header, or gone. */
+static void receive_lossy(orr__fabric *f, orr__port *in, orr__port *out, uint32_t frame)
+{
+    orr__frame *m = &f->frames[frame];
+    if (!has_room(f, out, m->class, m->size) &&
+        !(trim(f, m) && has_room(f, out, m->class, m->size))) {
+        refuse(f, frame);
+        return;
+    }
+    m->in = orr__port_of(f, in);
+    f->nodes[out->node].shared += m->size;
+    queue_of(f, out, m->class)->egress += m->size;
+    enqueue(f, out, m->class, frame);
+}
+
 void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame)
 {
     orr__frame *m = &f->frames[frame];
@@ -190,13 +247,16 @@ void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame)
     const unsigned class = m->class;
     const uint32_t size = m->size;
     orr__queue *q = queue_of(f, in, class);
+    if (way != ORR__NOBODY && !f->config.enable_pfc) {
+        receive_lossy(f, in, &f->ports[way], frame);
+        return;
+    }
     if (way != ORR__NOBODY && class == 0) { /* never paused and not counted */
         enqueue(f, &f->ports[way], 0, frame);
         return;
     }
     if (way == ORR__NOBODY || !admits(f, in, q, size)) {
-        f->figures.dropped++;
-        orr__frame_drop(f, frame);
+        refuse(f, frame);
         return;
     }
     orr__port *out = &f->ports[way];
@@ -213,8 +273,12 @@ void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame)
     orr__port *in = &f->ports[m->in];
     const unsigned class = m->class;
     orr__queue *from = queue_of(f, in, class);
-    release(f, in, from, m->size);
     queue_of(f, p, class)->egress -= m->size;
+    if (!f->config.enable_pfc) {
+        f->nodes[p->node].shared -= m->size;
+        return;
+    }
+    release(f, in, from, m->size);
     resume_if_possible(f, in, from, class);
 }
 
@@ -246,6 +310,8 @@ void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate)
         if (!p->is_switch)
             continue;
         set_up_port(f, p, nic_rate);
+        if (!f->config.enable_pfc)
+            continue; /* nothing is on the wire that must not be lost */
         f->nodes[p->node].available -= p->headroom + ORR__RESERVE;
     }
 }

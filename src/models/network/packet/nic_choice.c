@@ -1,43 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nic_choice.c - which flow of a NIC sends next (packet-network.md 6.5), without looking at all of them.
  *
- *     place:  0 1 2 3 4 5 ...   flows in the order in which they came
- *     open:   bytes are left and the window has room
- *     due:    the time next_at has come
- *     done:   everything is acknowledged; the flow still stands in the list
+ *     place:   0 1 2 3 4 5 ...   flows in the order in which they came
+ *     listed:  the flow is in the list of the reference
+ *     ready:   bytes are left, the window has room and the time next_at has come; one set a class
+ *     done:    everything is acknowledged; the flow still stands in the list
  *
  * The reference goes round the list from the flow served last and takes the first that may send; on its way it
- * notes the flows that are done and removes them.  Here a flow that may send is a bit set in open and due, and the
- * search goes over words of 64.  Flows that are not due stand in a heap by next_at; they become due when the NIC
- * looks.  A list is compacted exactly when the reference compacts it, because the place served last is a number.
- * Cost: a choice O(flows / 64); compaction O(flows), at most once a flow. */
+ * notes the flows that are done, removes all those behind the first of them, and moves the others up.  Here nobody
+ * moves: a place is given up, and the order of the places is the order of the list.  What the reference keeps is the
+ * number of the flow served last.  As long as that flow stands where it stood, its place says the same; when the
+ * list has shrunk and nobody was served, the number is what counts (last_is_number), and is looked up.
+ * Flows that are not due stand in a heap by next_at; they become due when the NIC looks.
+ * Cost: a choice touches a few words, however many flows there are; places are given out anew when half of them are
+ * empty, so that a flow moves once on average. */
 #include "fabric_impl.h"
-
-#include <string.h>
-
-#define NO_PLACE UINT32_MAX
 
 void orr__nic_fini(orr__nic *n)
 {
     orr_free(n->flows);
-    orr_free(n->open);
-    orr_free(n->due);
-    orr_free(n->done);
     orr_free(n->paced);
-}
-
-static void set_bit(uint64_t *bits, uint32_t place, bool value)
-{
-    const uint64_t bit = (uint64_t)1 << place % 64;
-    if (value)
-        bits[place / 64] |= bit;
-    else
-        bits[place / 64] &= ~bit;
-}
-
-static bool has_bit(const uint64_t *bits, uint32_t place)
-{
-    return bits[place / 64] >> place % 64 & 1;
+    orr__places_fini(&n->listed);
+    orr__places_fini(&n->done);
+    for (unsigned i = 0; i < ORR__CLASSES; i++)
+        orr__places_fini(&n->ready[i]);
 }
 
 /* ---- the heap of flows that are not due ---- */
@@ -77,9 +63,9 @@ static void move_down(orr__fabric *f, orr__nic *n, size_t at)
 static void leave_heap(orr__fabric *f, orr__nic *n, uint32_t flow)
 {
     const uint32_t at = f->flows[flow].heap_place;
-    if (at == NO_PLACE)
+    if (at == ORR__NO_PLACE)
         return;
-    f->flows[flow].heap_place = NO_PLACE;
+    f->flows[flow].heap_place = ORR__NO_PLACE;
     const uint32_t last = n->paced[--n->paced_count];
     if (last == flow)
         return;
@@ -90,7 +76,7 @@ static void leave_heap(orr__fabric *f, orr__nic *n, uint32_t flow)
 
 static void enter_heap(orr__fabric *f, orr__nic *n, uint32_t flow)
 {
-    if (f->flows[flow].heap_place == NO_PLACE) {
+    if (f->flows[flow].heap_place == ORR__NO_PLACE) {
         put_in_heap(f, n, n->paced_count++, flow); /* there is room for all flows of the NIC */
         move_up(f, n, n->paced_count - 1);
         return;
@@ -105,6 +91,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
 {
     if (!w->window)
         return false;
+    if (w->counts_flight)
+        return w->in_flight >= w->window;
     uint64_t window = w->window;
     if (f->config.var_window) {
         window = w->rate == w->line_rate
@@ -116,186 +104,214 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
     return (int64_t)(w->sent - w->acked) >= (int64_t)window;
 }
 
+static void note_ready(orr__nic *n, const orr__flow *w)
+{
+    if (w->is_open && w->is_due)
+        orr__places_add(&n->ready[w->class], w->place);
+    else
+        orr__places_remove(&n->ready[w->class], w->place);
+}
+
+/* The flow served last may go, or change its number: from now on the number counts. */
+static void remember_number(orr__nic *n)
+{
+    if (!n->last_is_number)
+        n->last = orr__places_rank(&n->listed, n->last);
+    n->last_is_number = true;
+}
+
 void orr__nic_update(orr__fabric *f, uint32_t flow)
 {
-    const orr__flow *w = &f->flows[flow];
+    orr__flow *w = &f->flows[flow];
     orr__nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
-    set_bit(n->open, w->place,
-            (w->sent < w->size && !is_window_bound(f, w)) || orr__selective_has_again(f, w));
+    const bool has_window = !is_window_bound(f, w);
+    w->is_open = (w->sent < w->size && has_window) ||
+                 (w->missing_count && (has_window || !w->counts_flight));
+    note_ready(n, w);
     if (w->acked >= w->size)
-        set_bit(n->done, w->place, true);
+        orr__places_add(&n->done, w->place);
 }
 
 void orr__nic_pace(orr__fabric *f, uint32_t flow, uint64_t known_until)
 {
-    const orr__flow *w = &f->flows[flow];
+    orr__flow *w = &f->flows[flow];
     orr__nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
-    const bool is_due = w->next_at <= known_until;
-    set_bit(n->due, w->place, is_due);
-    if (is_due)
+    w->is_due = w->next_at <= known_until;
+    note_ready(n, w);
+    if (w->is_due)
         leave_heap(f, n, flow);
     else
         enter_heap(f, n, flow);
 }
 
-static bool make_room(orr__nic *n, size_t count)
+/* ---- the list ---- */
+
+/* Places without gaps; nobody's turn changes. */
+static void close_gaps(orr__fabric *f, orr__nic *n)
 {
-    const size_t words = count / 64 + 1, old = n->words;
-    if (!orr_grow(&n->flows, &n->flow_room, count) || !orr_grow(&n->paced, &n->paced_room, count))
-        return false;
-    if (words <= old)
-        return true;
-    if (!orr_grow(&n->open, &n->open_room, words) || !orr_grow(&n->due, &n->due_room, words) ||
-        !orr_grow(&n->done, &n->done_room, words))
-        return false;
-    memset(n->open + old, 0, (words - old) * sizeof *n->open);
-    memset(n->due + old, 0, (words - old) * sizeof *n->due);
-    memset(n->done + old, 0, (words - old) * sizeof *n->done);
-    n->words = words;
-    return true;
+    uint32_t kept = 0, last = n->last;
+    orr__places_clear(&n->done);
+    for (unsigned i = 0; i < ORR__CLASSES; i++)
+        orr__places_clear(&n->ready[i]);
+    for (uint32_t at = 0; (at = orr__places_first(&n->listed, at, n->places)) != ORR__NO_PLACE;
+         at++) {
+        orr__flow *w = &f->flows[n->flows[at]];
+        if (!n->last_is_number && at == n->last)
+            last = kept;
+        n->flows[kept] = n->flows[at];
+        w->place = kept++;
+        if (w->is_open && w->is_due)
+            orr__places_add(&n->ready[w->class], w->place);
+        if (w->acked >= w->size)
+            orr__places_add(&n->done, w->place);
+    }
+    orr__places_clear(&n->listed);
+    for (uint32_t i = 0; i < kept; i++)
+        orr__places_add(&n->listed, i);
+    n->places = kept;
+    n->last = last;
+}
+
+static bool make_room(orr__nic *n, unsigned class)
+{
+    const size_t count = (size_t)n->places + 1;
+    return orr_grow(&n->flows, &n->flow_room, count) &&
+           orr_grow(&n->paced, &n->paced_room, count) && orr__places_need(&n->listed, count) &&
+           orr__places_need(&n->done, count) && orr__places_need(&n->ready[class], count);
 }
 
 bool orr__nic_add(orr__fabric *f, orr__nic *n, uint32_t flow)
 {
-    if (!make_room(n, n->count + 1))
+    orr__flow *w = &f->flows[flow];
+    if (n->places > 2 * n->count + 64)
+        close_gaps(f, n);
+    if (!make_room(n, w->class))
         return false;
-    f->flows[flow].place = (uint32_t)n->count;
-    f->flows[flow].heap_place = NO_PLACE;
-    f->flows[flow].is_listed = true;
-    set_bit(n->done, (uint32_t)n->count, false);
-    n->flows[n->count++] = flow;
+    w->place = n->places;
+    w->heap_place = ORR__NO_PLACE;
+    w->is_listed = true;
+    n->classes |= (uint8_t)(1u << w->class);
+    n->flows[n->places++] = flow;
+    n->count++;
+    orr__places_add(&n->listed, w->place);
     orr__nic_update(f, flow);
     orr__nic_pace(f, flow, f->now);
     return true;
 }
 
+/* The number of the flow served last stays. */
 void orr__nic_clear(orr__fabric *f, orr__nic *n)
 {
-    for (size_t i = 0; i < n->count; i++) {
-        f->flows[n->flows[i]].is_listed = false;
-        f->flows[n->flows[i]].heap_place = NO_PLACE;
+    remember_number(n);
+    for (uint32_t at = 0; (at = orr__places_first(&n->listed, at, n->places)) != ORR__NO_PLACE;
+         at++) {
+        f->flows[n->flows[at]].is_listed = false;
+        f->flows[n->flows[at]].heap_place = ORR__NO_PLACE;
     }
-    n->count = n->paced_count = 0;
+    orr__places_clear(&n->listed);
+    orr__places_clear(&n->done);
+    for (unsigned i = 0; i < ORR__CLASSES; i++)
+        orr__places_clear(&n->ready[i]);
+    n->places = n->count = 0;
+    n->paced_count = 0;
 }
 
 /* ---- choosing ---- */
 
 /* The first flow from `from` to `to` - 1 that may send. */
-static uint32_t first_ready(const orr__nic *n, uint32_t from, uint32_t to)
+static uint32_t first_ready(const orr__nic *n, unsigned classes, uint32_t from, uint32_t to)
 {
-    for (uint32_t word = from / 64; from < to && word <= (to - 1) / 64; word++) {
-        uint64_t bits = n->open[word] & n->due[word];
-        if (word == from / 64)
-            bits &= ~(uint64_t)0 << from % 64;
-        if (bits) {
-            const uint32_t place = word * 64 + (uint32_t)__builtin_ctzll(bits);
-            return place < to ? place : NO_PLACE;
-        }
+    uint32_t first = ORR__NO_PLACE;
+    for (; classes; classes &= classes - 1) {
+        const uint32_t at = orr__places_first(&n->ready[__builtin_ctz(classes)], from, to);
+        first = at < first ? at : first;
     }
-    return NO_PLACE;
-}
-
-static uint32_t first_done(const orr__nic *n, uint32_t from, uint32_t to)
-{
-    for (uint32_t word = from / 64; from < to && word <= (to - 1) / 64; word++) {
-        uint64_t bits = n->done[word];
-        if (word == from / 64)
-            bits &= ~(uint64_t)0 << from % 64;
-        if (bits) {
-            const uint32_t place = word * 64 + (uint32_t)__builtin_ctzll(bits);
-            return place < to ? place : NO_PLACE;
-        }
-    }
-    return NO_PLACE;
-}
-
-static bool is_class_paused(const orr__fabric *f, const orr__port *p, uint32_t flow)
-{
-    return p->paused >> f->flows[flow].class & 1;
-}
-
-/* The same where classes are paused: one by one. */
-static uint32_t first_allowed(
-    const orr__fabric *f, const orr__port *p, const orr__nic *n, uint32_t from, uint32_t to)
-{
-    for (uint32_t at; (at = first_ready(n, from, to)) != NO_PLACE; from = at + 1)
-        if (!is_class_paused(f, p, n->flows[at]))
-            return at;
-    return NO_PLACE;
+    return first;
 }
 
 static void become_due(orr__fabric *f, orr__nic *n)
 {
     while (n->paced_count && time_of(f, n->paced[0]) <= f->now) {
         const uint32_t flow = n->paced[0];
-        set_bit(n->due, f->flows[flow].place, true);
+        f->flows[flow].is_due = true;
+        note_ready(n, &f->flows[flow]);
         leave_heap(f, n, flow);
     }
 }
 
-/* From `first` on, flows that are done leave the list; those behind move up.  Where `served` stands then. */
-static uint32_t compact(orr__fabric *f, orr__nic *n, uint32_t first, uint32_t served)
+/* From place `at` on, flows that are done leave the list. */
+static void remove_done(orr__fabric *f, orr__nic *n, uint32_t at)
 {
-    uint32_t kept = first, served_then = served;
-    for (uint32_t i = first; i < n->count; i++) {
-        const uint32_t flow = n->flows[i];
-        if (has_bit(n->done, i)) {
-            leave_heap(f, n, flow);
-            f->flows[flow].is_listed = false;
-            orr__flow_let_go(f, flow);
-            continue;
-        }
-        if (i == served)
-            served_then = kept;
-        if (kept != i) {
-            n->flows[kept] = flow;
-            f->flows[flow].place = kept;
-            set_bit(n->open, kept, has_bit(n->open, i));
-            set_bit(n->due, kept, has_bit(n->due, i));
-            set_bit(n->done, kept, false);
-        }
-        kept++;
+    for (; (at = orr__places_first(&n->done, at, n->places)) != ORR__NO_PLACE; at++) {
+        const uint32_t flow = n->flows[at];
+        orr__flow *w = &f->flows[flow];
+        leave_heap(f, n, flow);
+        orr__places_remove(&n->listed, at);
+        orr__places_remove(&n->done, at);
+        orr__places_remove(&n->ready[w->class], at);
+        n->count--;
+        w->is_listed = false;
+        orr__flow_let_go(f, flow);
     }
-    for (uint32_t i = kept; i < n->count; i++) {
-        set_bit(n->open, i, false);
-        set_bit(n->due, i, false);
-        set_bit(n->done, i, false);
-    }
-    n->count = kept;
-    return served_then;
 }
 
 /* The first place of a flow that is done and was met between `from` and `chosen`, going round. */
 static uint32_t first_met(const orr__nic *n, uint32_t from, uint32_t chosen)
 {
-    const uint32_t count = (uint32_t)n->count;
-    if (chosen != NO_PLACE && chosen >= from)
-        return first_done(n, from, chosen);
-    const uint32_t low = first_done(n, 0, chosen == NO_PLACE ? from : chosen);
-    return low != NO_PLACE ? low : first_done(n, from, count);
+    if (chosen != ORR__NO_PLACE && chosen >= from)
+        return orr__places_first(&n->done, from, chosen);
+    const uint32_t low = orr__places_first(&n->done, 0, chosen == ORR__NO_PLACE ? from : chosen);
+    return low != ORR__NO_PLACE ? low : orr__places_first(&n->done, from, n->places);
+}
+
+/* The place at which the search begins: behind the flow served last. */
+static uint32_t first_to_ask(const orr__nic *n)
+{
+    if (n->last_is_number)
+        return orr__places_select(&n->listed, (n->last + 1) % n->count);
+    const uint32_t next = orr__places_first(&n->listed, n->last + 1, n->places);
+    return next != ORR__NO_PLACE ? next : orr__places_first(&n->listed, 0, n->places);
+}
+
+/* Flows that are done go, from the first one met.  The reference removes even the one it has chosen, if that is done
+ * and sends again all the same; then the number of it names the flow that follows. */
+static uint32_t tidy_up(orr__fabric *f, orr__nic *n, uint32_t met, uint32_t chosen)
+{
+    if (chosen == ORR__NO_PLACE)
+        remember_number(n);
+    if (chosen == ORR__NO_PLACE || chosen < met || !orr__places_has(&n->done, chosen)) {
+        remove_done(f, n, met);
+        return chosen;
+    }
+    const uint32_t number = orr__places_rank(&n->listed, chosen);
+    remove_done(f, n, met);
+    n->last = number;
+    n->last_is_number = true;
+    return number < n->count ? orr__places_select(&n->listed, number) : ORR__NO_PLACE;
 }
 
 uint32_t orr__nic_choose(orr__fabric *f, orr__port *p)
 {
     orr__nic *n = &f->nics[p->nic];
-    const uint32_t count = (uint32_t)n->count;
-    if (count == 0)
+    if (n->count == 0)
         return ORR__NOBODY;
     become_due(f, n);
-    const uint32_t from = (n->last_served + 1) % count;
-    uint32_t chosen = p->paused ? first_allowed(f, p, n, from, count) : first_ready(n, from, count);
-    if (chosen == NO_PLACE)
-        chosen = p->paused ? first_allowed(f, p, n, 0, from) : first_ready(n, 0, from);
+    const uint32_t from = first_to_ask(n);
+    const unsigned classes = n->classes & ~(unsigned)p->paused;
+    uint32_t chosen = first_ready(n, classes, from, n->places);
+    if (chosen == ORR__NO_PLACE)
+        chosen = first_ready(n, classes, 0, from);
     const uint32_t met = first_met(n, from, chosen);
-    if (met != NO_PLACE)
-        chosen = compact(f, n, met, chosen);
-    if (chosen == NO_PLACE)
+    if (met != ORR__NO_PLACE)
+        chosen = tidy_up(f, n, met, chosen);
+    if (chosen == ORR__NO_PLACE)
         return ORR__NOBODY;
-    n->last_served = chosen;
+    n->last = chosen;
+    n->last_is_number = false;
     return n->flows[chosen];
 }
 

@@ -23,7 +23,9 @@ typedef enum kind {
     DOWN,
     WORD,
     BALANCE,
-    TRANSPORT
+    TRANSPORT,
+    TIME, /* with a unit */
+    WHAT  /* words with commas between them */
 } kind;
 
 typedef struct key {
@@ -95,22 +97,35 @@ static const key keys[] = {
     {"LOAD_BALANCE", BALANCE, AT(load_balance), 0, 0},
     {"FLOWLET_GAP", WHOLE, AT(flowlet_gap_ns), 1, 1000000000},
     {"TRANSPORT", TRANSPORT, AT(selective), 0, 0},
+    {"ENABLE_PFC", FLAG, AT(enable_pfc), 0, 0},
+    {"TRIMMING", FLAG, AT(trimming), 0, 0},
+    {"QUEUE_LIMIT", WHOLE, AT(queue_limit), 0, 4000000000},
+    {"NSCC_TARGET_DELAY", WHOLE, AT(nscc_delay_ns), 0, 1000000000},
     {"FORWARDING_HOSTS", FLAG, AT(forward_hosts), 0, 0},
     {"LINK_EVENTS_FILE", PATH, AT(link_events), 0, 0},
-    /* SimAI's (section 13), which ask for files that this program writes otherwise */
-    {"BW_MON_FILE", WORD, 0, 0, 0},
-    {"RATE_MON_FILE", WORD, 0, 0, 0},
-    {"CNP_MON_FILE", WORD, 0, 0, 0},
-    {"MON_START", WORD, 0, 0, 0},
-    {"MON_END", WORD, 0, 0, 0},
-    {"QP_MON_INTERVAL", WORD, 0, 0, 0},
-    {"BW_MON_INTERVAL", WORD, 0, 0, 0},
+    {"APPROX", FLAG, AT(approx), 0, 0},
+    {"PFC_STORM_SHARE", REAL, AT(storm_share), 0, 1},
+    {"SERIES_FILE", PATH, AT(series_out), 0, 0},
+    {"SERIES_INTERVAL", TIME, AT(series_every_ps), 1, 0},
+    {"SERIES_WHAT", WHAT, AT(series_what), 0, 0},
+    {"SERIES_WATCH", PATH, AT(series_watch), 0, 0},
+    {"SERIES_SAMPLES", WHOLE, AT(series_samples), 2, 1000000},
+    {"SERIES_TOP", WHOLE, AT(series_top), 0, 4096},
+    /* SimAI's (section 13) */
+    {"BW_MON_FILE", PATH, AT(bw_out), 0, 0},
+    {"RATE_MON_FILE", PATH, AT(rate_out), 0, 0},
+    {"CNP_MON_FILE", PATH, AT(cnp_out), 0, 0},
+    {"MON_START", WHOLE, AT(mon_start_us), 0, 1000000000000},
+    {"MON_END", WHOLE, AT(mon_end_us), 0, 1000000000000},
+    {"QP_MON_INTERVAL", WHOLE, AT(qp_mon_us), 1, 1000000000},
+    {"BW_MON_INTERVAL", WHOLE, AT(bw_mon_us), 1, 1000000000},
 };
 
 void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
 {
     *c = (orr__packet_config){.is_compat = is_compat,
                               .enable_qcn = 1,
+                              .enable_pfc = 1,
                               .pause_time_us = 5,
                               .payload = 1000,
                               .control = ORR__CONTROL_DCQCN,
@@ -135,6 +150,15 @@ void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
                               .flowlet_gap_ns = 1000,
                               .qlen_end_ns = 2100000000,
                               .qlen_interval_ns = 100,
+                              .mon_end_us = 2100000000,
+                              .qp_mon_us = 100,
+                              .bw_mon_us = 10000,
+                              .series_every_ps = 10000000,
+                              .series_samples = 1000,
+                              .series_top = 16,
+                              .series_what =
+                                  ORR__SERIES_FLOWS | ORR__SERIES_QUEUES | ORR__SERIES_LINKS,
+                              .storm_share = 0.5,
                               .stop_s = 3.01,
                               .fct_out = "fct.txt",
                               .pfc_out = "pfc.txt"};
@@ -234,6 +258,36 @@ static orr_code take_choice(
                     s.ptr, expected);
 }
 
+static bool is_one_of(orr_str word, const char *const *words, unsigned *out)
+{
+    for (*out = 0; words[*out]; ++*out)
+        if (orr_str_is(word, words[*out]))
+            return true;
+    return false;
+}
+
+/* "flows,links" */
+static orr_code take_what(orr__words *w, uint64_t *out, orr_error *err)
+{
+    static const char *const words[] = {"flows", "queues", "links", NULL};
+    orr_str s;
+    orr_code code = orr__words_need(w, "flows, queues or links", &s, err);
+    *out = 0;
+    while (!code && s.len) {
+        const char *comma = memchr(s.ptr, ',', s.len);
+        const size_t len = comma ? (size_t)(comma - s.ptr) : s.len;
+        unsigned which;
+        if (!is_one_of((orr_str){s.ptr, len}, words, &which)) {
+            const orr_where where = orr__words_where(w);
+            return orr_fail(err, ORR_EINPUT, &where, "\"%.*s\" is not flows, queues or links",
+                            (int)(len < 40 ? len : 40), s.ptr);
+        }
+        *out |= (uint64_t)1 << which;
+        s = (orr_str){s.ptr + len + (comma != NULL), s.len - len - (comma != NULL)};
+    }
+    return code;
+}
+
 static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, orr_error *err)
 {
     static const char *const balances[] = {"ecmp", "spray", "flowlet", "reps", NULL};
@@ -265,6 +319,15 @@ static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, o
         return take_choice(w, balances, "ecmp, spray, flowlet or reps", to, err);
     case TRANSPORT:
         return take_choice(w, transports, "go-back-n or selective", to, err);
+    case TIME:
+        code = orr__words_delay(w, k->name, to, err);
+        if (!code && *(uint64_t *)to == 0) {
+            const orr_where where = orr__words_where(w);
+            return orr_fail(err, ORR_EINPUT, &where, "%s is 0", k->name);
+        }
+        return code;
+    case WHAT:
+        return take_what(w, to, err);
     case WORD:
         return orr__words_need(w, "a value", &ignored, err);
     default:
@@ -308,9 +371,19 @@ static orr_code check(const orr__packet_config *c, const char *path, orr_error *
     if (!c->has_rate_ai || !c->has_rate_hai)
         return orr_fail(err, ORR_EINPUT, &w, "%s is missing (a rate, as 50Mb/s)",
                         c->has_rate_ai ? "RATE_HAI" : "RATE_AI");
-    if (c->is_compat && (c->load_balance || c->selective))
+    if (c->is_compat && (c->load_balance || c->selective || !c->enable_pfc || c->trimming))
         return orr_fail(err, ORR_EINPUT, &w,
-                        "LOAD_BALANCE and TRANSPORT are not the old program's: not with --compat");
+                        "LOAD_BALANCE, TRANSPORT, ENABLE_PFC and TRIMMING are not the old "
+                        "program's: not with --compat");
+    if (c->trimming && (!c->selective || c->enable_pfc))
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "
+                        "sent again one by one, and nothing is cut where senders are paused");
+    if (c->control == ORR__CONTROL_NSCC && !c->is_compat &&
+        !(c->selective && c->has_window && c->enable_qcn))
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "NSCC (CC_MODE 11) needs TRANSPORT selective, HAS_WIN 1 and ENABLE_QCN 1: "
+                        "it sets the window by marks");
     if (c->load_balance && c->control == ORR__CONTROL_PINT)
         return orr_fail(err, ORR_EINPUT, &w,
                         "HPCC-PINT (CC_MODE 10) goes with LOAD_BALANCE ecmp only");
@@ -344,6 +417,7 @@ orr_code orr__packet_config_parse(orr__packet_config *c,
             c->has_rate_ai |= k->offset == AT(rate_ai);
             c->has_rate_hai |= k->offset == AT(rate_hai);
             c->has_stop |= k->offset == AT(stop_s);
+            c->is_simai |= k->offset >= AT(bw_out) && k->offset <= AT(bw_mon_us);
         }
     }
     return code ? code : check(c, path, err);

@@ -11,7 +11,8 @@ typedef enum orr__control {
     ORR__CONTROL_HPCC = 3,
     ORR__CONTROL_TIMELY = 7,
     ORR__CONTROL_DCTCP = 8,
-    ORR__CONTROL_PINT = 10
+    ORR__CONTROL_PINT = 10,
+    ORR__CONTROL_NSCC = 11 /* ours */
 } orr__control;
 
 /* LOAD_BALANCE: how the packets of a flow are spread over equally short ways. */
@@ -21,6 +22,9 @@ typedef enum orr__balance {
     ORR__BALANCE_FLOWLET, /* a new one after a gap */
     ORR__BALANCE_REPS     /* ways that were not marked are taken again */
 } orr__balance;
+
+/* SERIES_WHAT: bits. */
+enum { ORR__SERIES_FLOWS = 1, ORR__SERIES_QUEUES = 2, ORR__SERIES_LINKS = 4 };
 
 /* Marking thresholds of ports of one speed.  A map of the file fills one of the values of its rows. */
 typedef struct orr__marks {
@@ -41,6 +45,7 @@ typedef struct orr__packet_config {
     uint64_t recovery_times;
     uint64_t rate_ai, rate_hai, min_rate, dctcp_rate_ai;
     bool has_rate_ai, has_rate_hai;
+    double storm_share; /* of the time that a port is paused: from here on it is a storm */
     double gain, error_rate, target, pint_base, pint_prob;
     uint64_t has_window, global_t, var_window, fast_react, mi_thresh, int_multi, multi_rate;
     uint64_t sample_feedback, rate_bound, nic_pauses, ack_high_prio;
@@ -53,14 +58,25 @@ typedef struct orr__packet_config {
     uint64_t wire_overhead; /* bytes a frame has on the wire beside those of section 6.2 */
     uint64_t load_balance;  /* orr__balance */
     uint64_t flowlet_gap_ns;
-    uint64_t selective;               /* what is lost is sent again, and nothing else */
-    uint64_t forward_hosts;           /* hosts pass on what is for others */
+    uint64_t selective;     /* what is lost is sent again, and nothing else */
+    uint64_t enable_pfc;    /* 0: switches drop what finds no room */
+    uint64_t trimming;      /* or send its header on */
+    uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
+    uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
+    uint64_t approx;        /* what repeats itself is passed over */
+    uint64_t forward_hosts; /* hosts pass on what is for others */
     char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */
     orr__marks marks[ORR__MARKS_MOST];
     unsigned mark_count;
     char topology[ORR__PATH_ROOM], flows[ORR__PATH_ROOM], trace_nodes[ORR__PATH_ROOM];
     char trace_out[ORR__PATH_ROOM], fct_out[ORR__PATH_ROOM], pfc_out[ORR__PATH_ROOM];
     char qlen_out[ORR__PATH_ROOM];
+    /* SimAI's monitors: files, and microseconds; its QLEN_MON_INTERVAL is in microseconds, too */
+    char bw_out[ORR__PATH_ROOM], rate_out[ORR__PATH_ROOM], cnp_out[ORR__PATH_ROOM];
+    uint64_t mon_start_us, mon_end_us, qp_mon_us, bw_mon_us;
+    bool is_simai; /* one of these keys is there */
+    char series_out[ORR__PATH_ROOM], series_watch[ORR__PATH_ROOM];
+    uint64_t series_every_ps, series_samples, series_top, series_what;
     char unknown[64]; /* under is_compat: the first key nobody knows, and where it stands */
     orr_where unknown_at;
     uint64_t unknown_count;

@@ -24,6 +24,7 @@ typedef struct orr__packet_given {
     const char *config;                /* NULL: defaults for everything */
     const char *topology;              /* instead of TOPOLOGY_FILE; of any kind */
     const struct orr__topology *links; /* instead of both */
+    const char *keys; /* keys and values over those of the configuration; NULL: none */
     bool is_compat;
 } orr__packet_given;
 

@@ -91,8 +91,10 @@ static orr_code read_flows(orr_packet *p, const char *path, orr_error *err)
 
 static orr_code read_inputs(orr_packet *p, orr_error *err)
 {
-    const orr__packet_given given = {
-        .config = p->opt.config, .topology = p->opt.topology, .is_compat = p->opt.is_compat};
+    const orr__packet_given given = {.config = p->opt.config,
+                                     .topology = p->opt.topology,
+                                     .keys = p->opt.keys,
+                                     .is_compat = p->opt.is_compat};
     const char *flows = p->opt.flows;
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);
     if (!code && !flows)
@@ -180,6 +182,7 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
         .marked = g->marked,
         .dropped = g->dropped,
         .lost = g->lost,
+        .trimmed = g->trimmed,
         .max_rtt_ns = g->max_rtt_ns,
         .max_bdp_bytes = g->max_bdp,
         .finished_at_ps = g->last_done * ps,
@@ -187,6 +190,9 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
         .fct_max_ps = g->fct_max * ps,
         .fct_sum_ps = g->fct_sum * ps,
         .events = g->events,
+        .skips = g->skips,
+        .skipped_ps = g->skipped * ps,
+        .paused_ports = orr__fabric_paused_ports(f, NULL, NULL),
     };
 }
 
@@ -214,7 +220,13 @@ static void say_where(const orr_packet *p, char *note, size_t room)
              p->flows.count);
 }
 
-/* Bytes are the measure of progress: how many there are to send is known. */
+/* Bytes that were sent for the first time, in packets: how many there will be is known. */
+static uint64_t packets_through(const orr_packet *p)
+{
+    const orr__fabric_figures *g = orr__fabric_figures_of(p->fabric);
+    return (g->data_bytes - g->retransmitted_bytes) / p->in.config.payload;
+}
+
 static void run_batches(orr_packet *p)
 {
     orr_progress line;
@@ -226,7 +238,7 @@ static void run_batches(orr_packet *p)
     line.note = note;
     while (!atomic_load_explicit(&p->must_stop, memory_order_relaxed) &&
            orr__fabric_run(p->fabric, BATCH)) {
-        const uint64_t now = orr__fabric_figures_of(p->fabric)->data_packets;
+        const uint64_t now = packets_through(p);
         if (line.done + (now - before) >= line.look)
             say_where(p, note, sizeof note);
         orr_progress_add(&line, now - before);
@@ -282,6 +294,11 @@ const char *orr_packet_stall(const orr_packet *p, size_t line)
 const char *orr_packet_warning(const orr_packet *p, size_t line)
 {
     return line < p->in.warning_count ? p->in.warnings[line] : NULL;
+}
+
+const orr__fabric *orr__packet_fabric(const orr_packet *p)
+{
+    return p->fabric;
 }
 
 const orr_packet_options *orr__packet_options(const orr_packet *p)

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_nscc.c - a window set by marks and delays, as Ultra Ethernet's sender-based control (NSCC) has it.
+ *
+ * T is the round trip of the empty way, B = T * rate the bytes it holds, M a packet, D the delay in queues that is
+ * aimed at, W the window (M <= W <= 1.5 B).  An acknowledgement of n new bytes comes with a mark or not, and with a
+ * delay d = round trip - T:
+ *
+ *                 d < D                                        d >= D
+ *     no mark     quick increase: S += n * 4 a b M (D - d) / D   fair increase: S += n * 5 a M
+ *     mark        hold: another way is enough                  decrease: W *= max(1/2, 1 - 0.8 (m - D) / m)
+ *
+ * a = B / 150 kB and b = D / 12 us carry steps over from the network for which they were found (100 Gb/s, 12 us).
+ * S / W is added to W after eight packets or T, and 0.15 a M every T.  m is a slow mean of d; W is decreased at
+ * most once in T, and only while m > D.  A whole window without delay (d < T / 12) makes the increase n a / 4 itself.
+ * What is lost (a NACK for a trimmed packet says so, or the order of others) is taken off W.  Once in T + D the window is quickly adapted: if packets were
+ * lost, or d > 4 D, and less than a share of the largest window came through, W becomes what came through; then marks
+ * say nothing new until what was in flight has been told of. */
+#include "fabric_impl.h"
+
+#define REFERENCE_BYTES 150000.0
+#define REFERENCE_NS 12000.0
+#define MEAN_WEIGHT 0.0125
+#define DECREASE 0.8
+#define LATE_FACTOR 4
+
+enum { BATCH_PACKETS = 8, GATE_TRIMMED = 3, GATE = 2 };
+
+typedef struct nscc {
+    double target, base;              /* D and T, ticks */
+    double mean;                      /* of the delay */
+    double sum;                       /* S: bytes times bytes */
+    double quick, fair, steady, fast; /* steps: 4abM/D, 5aM, 0.15aM, a/4 */
+    uint64_t most;                    /* the largest window */
+    uint64_t adapt_at;                /* when the window may be quickly adapted */
+    uint64_t adjusted_at, decreased_at;
+    uint64_t achieved; /* bytes that came through since the last look */
+    uint64_t batch;    /* bytes since the window was adjusted */
+    uint64_t to_ignore, ignored;
+    uint64_t undelayed; /* bytes in a row */
+    bool has_loss, is_fast;
+} nscc;
+
+static void bound_window(const orr__fabric *f, orr__flow *w, const nscc *c, double window)
+{
+    const uint64_t whole = window > 0 ? (uint64_t)window : 0;
+    w->window = orr__at_least(orr__at_most(whole, c->most), f->config.payload);
+}
+
+static void start(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    nscc *c = orr__control_state(f, flow);
+    orr__path path;
+    const uint64_t wanted = f->config.nscc_delay_ns * f->unit;
+    uint64_t bytes = w->window;
+    *c = (nscc){.base = (double)w->base_rtt};
+    if (orr__fabric_path(f, w->src, w->dst, &path)) { /* its own, whatever GLOBAL_T says */
+        c->base = (double)orr__path_rtt(&path);
+        bytes = orr__path_bdp(f, &path);
+    }
+    c->target = wanted ? (double)wanted : c->base * (f->config.trimming ? 0.75 : 1);
+    const double a = (double)bytes / REFERENCE_BYTES;
+    const double b = c->target / (REFERENCE_NS * (double)f->unit);
+    const double packet = (double)f->config.payload;
+    c->quick = 4 * a * b * packet / c->target;
+    c->fair = 5 * a * packet;
+    c->steady = 0.15 * a * packet;
+    c->fast = a / 4;
+    c->most = orr__at_least(bytes + bytes / 2, f->config.payload);
+    c->adjusted_at = f->now;
+    w->counts_flight = true;
+    w->window = c->most;
+}
+
+static void note_delay(nscc *c, double delay, bool is_marked)
+{
+    /* late but not marked: its way was long, the bottleneck is not full */
+    const double sample = !is_marked && delay > c->target ? c->base / 4 : delay;
+    c->mean += MEAN_WEIGHT * (sample - c->mean);
+}
+
+/* True: the window was set, or what is said now was caused before it was. */
+static bool adapt(const orr__fabric *f, orr__flow *w, nscc *c, double delay, bool is_marked)
+{
+    const unsigned gate = f->config.trimming ? GATE_TRIMMED : GATE;
+    if (is_marked && c->ignored < c->to_ignore)
+        return true;
+    if (f->now <= c->adapt_at)
+        return false;
+    const bool is_late = c->has_loss || delay > LATE_FACTOR * c->target;
+    const bool adapts = c->adapt_at && is_late && c->achieved < c->most >> gate;
+    if (adapts) {
+        bound_window(f, w, c, (double)c->achieved);
+        c->to_ignore = w->in_flight;
+        c->ignored = 0;
+        c->has_loss = false;
+    }
+    c->achieved = 0;
+    c->adapt_at = f->now + (uint64_t)(c->base + c->target);
+    return adapts;
+}
+
+static void increase_quickly(orr__flow *w, nscc *c, double bytes, double delay)
+{
+    c->undelayed = delay * 12 < c->base ? c->undelayed + (uint64_t)bytes : 0;
+    c->is_fast = c->undelayed && (c->is_fast || c->undelayed > w->window);
+    if (c->is_fast)
+        c->sum += bytes * c->fast * (double)w->window;
+    else
+        c->sum += bytes * c->quick * (c->target - delay);
+}
+
+static void decrease(const orr__fabric *f, orr__flow *w, nscc *c)
+{
+    c->undelayed = 0;
+    c->is_fast = false;
+    if (c->mean <= c->target || (double)(f->now - c->decreased_at) <= c->base)
+        return;
+    const double factor = 1 - DECREASE * (c->mean - c->target) / c->mean;
+    bound_window(f, w, c, (double)w->window * (factor > 0.5 ? factor : 0.5));
+    c->decreased_at = f->now;
+}
+
+static void adjust_if_due(const orr__fabric *f, orr__flow *w, nscc *c)
+{
+    const bool is_old = (double)(f->now - c->adjusted_at) >= c->base;
+    if (c->batch <= BATCH_PACKETS * f->config.payload && !is_old)
+        return;
+    const double step = c->sum / (double)w->window + (is_old ? c->steady : 0);
+    bound_window(f, w, c, (double)w->window + step);
+    c->sum = 0;
+    c->batch = 0;
+    if (is_old)
+        c->adjusted_at = f->now;
+}
+
+static void lost(orr__fabric *f, orr__flow *w, nscc *c)
+{
+    c->ignored += w->losses;
+    c->has_loss = true;
+    note_delay(c, c->base, true);
+    if (adapt(f, w, c, 0, true)) {
+        c->sum = 0;
+        c->batch = 0;
+        return;
+    }
+    bound_window(f, w, c, (double)w->window - (double)w->losses);
+}
+
+static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+{
+    orr__flow *w = &f->flows[flow];
+    nscc *c = orr__control_state(f, flow);
+    const bool is_marked = ack->echoes_mark;
+    if (w->is_complete)
+        return;
+    const double trip = (double)(f->now - ack->stamp);
+    const double delay = trip > c->base ? trip - c->base : 0, bytes = (double)w->news;
+    c->achieved += w->news;
+    c->batch += w->news;
+    c->ignored += w->news;
+    if (w->losses) {
+        lost(f, w, c);
+        return;
+    }
+    if (ack->kind == ORR__FRAME_NACK)
+        return; /* it was known */
+    note_delay(c, delay, is_marked);
+    if (adapt(f, w, c, delay, is_marked)) {
+        c->sum = 0;
+        c->batch = 0;
+        return;
+    }
+    if (!is_marked && delay < c->target)
+        increase_quickly(w, c, bytes, delay);
+    else if (!is_marked)
+        c->sum += bytes * c->fair;
+    else if (delay >= c->target)
+        decrease(f, w, c);
+    adjust_if_due(f, w, c);
+}
+
+/* Nothing came back for long: begin with one packet. */
+static void timed_out(orr__fabric *f, uint32_t flow)
+{
+    nscc *c = orr__control_state(f, flow);
+    c->has_loss = true;
+    c->sum = 0;
+    c->batch = 0;
+    f->flows[flow].window = f->config.payload;
+}
+
+const orr__control_ops orr__nscc = {
+    .size = sizeof(nscc), .start = start, .acked = acked, .timed_out = timed_out};
