@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The reference's switches have room for no more. */
-enum { COMPAT_PORTS = 1024 };
+enum { COMPAT_PORTS = 1024, SAMPLE_BUFFER = 32 };
 
 void orr__packet_inputs_fini(orr__packet_inputs *in)
 {
@@ -151,7 +151,7 @@ static void use_samples(orr__packet_config *c)
     c->rate_ai = 50000000;
     c->rate_hai = 100000000;
     c->has_rate_ai = c->has_rate_hai = true;
-    c->buffer_mib = 32;
+    c->buffer_mib = SAMPLE_BUFFER;
     c->fct_out[0] = c->pfc_out[0] = 0;
 }
 
@@ -174,7 +174,7 @@ static orr_code fit_buffer(orr__packet_inputs *in, orr_error *err)
     orr_free(bytes);
     const uint64_t mib =
         most * 2 < MOST_MIB * 1048576.0 ? (uint64_t)(most * 2 / 1048576) + 1 : MOST_MIB;
-    if (in->config.buffer_mib < mib)
+    if (in->config.buffer_mib == SAMPLE_BUFFER && in->config.buffer_mib < mib)
         in->config.buffer_mib = mib;
     return ORR_OK;
 }

@@ -47,11 +47,16 @@ static void add_real(orr_buf *b, double v)
 
 /* ---- the old program's, and SimAI's ---- */
 
+/* is_nv below 0: all of them. */
 static void write_switches(orr_buf *b, const orr__cabling *c, const orr__topology *t, int is_nv)
 {
-    for (uint32_t i = c->hosts; i < c->nodes; i++)
-        if (is_nv < 0 || orr__topology_is_nvswitch(t, i) == (is_nv == 1))
-            orr_buf_print(b, "%u ", i);
+    for (uint32_t i = c->hosts; i < c->nodes; i++) {
+        if (is_nv >= 0 && orr__topology_is_nvswitch(t, i) != (is_nv == 1))
+            continue;
+        if (b->len && b->ptr[b->len - 1] != '\n')
+            orr_buf_byte(b, ' ');
+        orr_buf_u64(b, i);
+    }
 }
 
 static uint32_t count_nvswitches(const orr__cabling *c, const orr__topology *t)
