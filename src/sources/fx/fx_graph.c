@@ -373,6 +373,27 @@ static orr_code check_node(const orr_fx *c, const fx_graph *g, size_t i, orr_err
     return ORR_OK;
 }
 
+bool orr__fx_is_communication(orr_str op)
+{
+    static const char *const spaces[] = {"c10d.", "_c10d_functional.", "_c10d_functional_autograd.",
+                                         "c10d_functional.", "_dtensor."};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        const size_t n = strlen(spaces[i]);
+        if (op.len > n && memcmp(op.ptr, spaces[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "group" is a process group for communication alone: a group norm has one too. */
+static void forget_group(const fx_graph *g, fx_node *n)
+{
+    if (orr__fx_is_communication(fx_text(g, FX_OPS, n->op)))
+        return;
+    n->group = FX_NONE;
+    n->peer = n->tag = FX_NO_PEER;
+}
+
 static orr_code check_graph(const orr_fx *c, const fx_graph *g, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -391,9 +412,12 @@ static orr_code check_graph(const orr_fx *c, const fx_graph *g, orr_error *err)
     for (size_t i = 0; i < g->tensor_count && !code; i++)
         code = check_tensor(c, g, i, err);
     for (size_t i = 0; i < g->node_count && !code; i++) {
-        const fx_node *n = &g->nodes[i];
-        code = check_node(c, g, i, err);
-        if (code || n->group == FX_NONE || (n->group == known && n->peer == FX_NO_PEER))
+        fx_node *n = &g->nodes[i];
+        if ((code = check_node(c, g, i, err)))
+            break;
+        if (n->group != FX_NONE || n->peer != FX_NO_PEER)
+            forget_group(g, n);
+        if (n->group == FX_NONE || (n->group == known && n->peer == FX_NO_PEER))
             continue;
         code = check_group_use(c, g, i, err);
         known = n->group;
