@@ -50,6 +50,7 @@ void orr_fx_close(orr_fx *c)
         close_graph(c->graphs[i]);
     orr_free(c->graphs);
     orr_free(c->groups);
+    orr_free(c->notes);
     orr_free(c->ranks);
     orr_arena_destroy(c->arena);
 }
@@ -82,6 +83,15 @@ orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **o
     g->arena = c->arena;
     c->graphs[c->graph_count++] = g;
     *out = g;
+    return ORR_OK;
+}
+
+orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err)
+{
+    const char *copy = orr_arena_text(c->arena, text);
+    if (!copy || !orr_grow(&c->notes, &c->note_room, c->note_count + 1))
+        return orr_no_memory(err);
+    c->notes[c->note_count++] = (orr_fx_note){.text = {copy, text.len}, .count = count};
     return ORR_OK;
 }
 

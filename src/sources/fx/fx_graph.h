@@ -97,6 +97,8 @@ struct orr_fx {
     size_t group_count, group_room, rank_count, rank_room;
     fx_graph **graphs; /* one for each captured rank, ascending after orr__fx_check */
     size_t graph_count, graph_room;
+    orr_fx_note *notes;
+    size_t note_count, note_room;
 };
 
 orr_code orr__fx_create(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
@@ -109,6 +111,8 @@ orr_code orr__fx_add_group(orr_fx *c,
                            orr_error *err) ORR_MUST_CHECK;
 orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
     ORR_MUST_CHECK;
+
+orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err) ORR_MUST_CHECK;
 
 /* Always a new number, as a file counts them. */
 orr_code orr__fx_add_text(

@@ -126,6 +126,36 @@ static orr_code read_groups(reader *r)
     return code;
 }
 
+static orr_code read_note(reader *r, orr_json_value note)
+{
+    orr_json_value v;
+    orr_str text;
+    uint64_t count = 1;
+    orr_code code = expect(r, note, ORR_JSON_OBJECT, "a note");
+    if (code)
+        return code;
+    if (!orr_json_find(note, "text", &v))
+        return fail_at(r, orr_json_byte(note), "a note has \"text\"");
+    if ((code = orr_json_get_str(v, &text, r->err)))
+        return code;
+    if (orr_json_find(note, "count", &v) && (code = orr_json_get_u64(v, &count, r->err)))
+        return code;
+    return orr__fx_add_note(r->c, text, count, r->err);
+}
+
+static orr_code read_notes(reader *r)
+{
+    orr_json_value notes, note;
+    orr_code code = orr_json_load(r->j, &notes, r->err);
+    if (!code)
+        code = expect(r, notes, ORR_JSON_ARRAY, "\"notes\"");
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(notes); !code && orr_json_next_value(&it, &note);)
+        code = read_note(r, note);
+    return code;
+}
+
 /* ---- the tables of a graph ---- */
 
 static orr_code read_texts(reader *r, fx_texts table, const char *what)
@@ -510,7 +540,8 @@ enum {
     HAS_SIZE = 4,
     HAS_GROUPS = 8,
     HAS_GRAPHS = 16,
-    HAS_ALL = 31
+    HAS_ALL = 31,
+    HAS_NOTES = 32 /* need not be there */
 };
 
 static orr_code read_top(reader *r, const orr_json_item *item, unsigned *has)
@@ -522,7 +553,8 @@ static orr_code read_top(reader *r, const orr_json_item *item, unsigned *has)
     } keys[] = {{"format", HAS_FORMAT, check_format},
                 {"version", HAS_VERSION, check_version},
                 {"world_size", HAS_SIZE, read_size},
-                {"groups", HAS_GROUPS, read_groups}};
+                {"groups", HAS_GROUPS, read_groups},
+                {"notes", HAS_NOTES, read_notes}};
     if (orr_str_is(item->key, "graphs")) {
         if (*has & HAS_GRAPHS)
             return fail_at(r, item->byte, "a second \"graphs\"");
@@ -553,7 +585,7 @@ static orr_code read_all(reader *r)
     }
     if (code != ORR_END)
         return code;
-    if (has != HAS_ALL)
+    if ((has & HAS_ALL) != HAS_ALL)
         return fail_at(r, 0,
                        !(has & HAS_FORMAT)    ? "no capture: \"format\" is missing"
                        : !(has & HAS_VERSION) ? "\"version\" is missing"
