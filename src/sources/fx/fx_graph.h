@@ -146,6 +146,9 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) O
 /* "float32", "torch.bfloat16": bytes of one element; 0: not known. */
 uint32_t orr__fx_dtype_bytes(orr_str name);
 
+/* By its namespace: c10d.*, _c10d_functional.* and their kin. */
+bool orr__fx_is_communication(orr_str op);
+
 /* Does everything that is named exist, do tensors lie inside their storages, do groups hold the ranks that use them?
  * err->where has the byte; a reader that knows lines says more. */
 orr_code orr__fx_check(orr_fx *c, orr_error *err) ORR_MUST_CHECK;

@@ -261,7 +261,8 @@ static orr_code read_phase(reader *r, orr_json_value v, fx_phase *out)
                    "a phase is \"forward\", \"backward\", \"optimizer\" or \"setup\"");
 }
 
-/* The arguments that say where communication goes; the others do not matter here. */
+/* The arguments that say where communication goes; the others do not matter here.  Other operators may have some of the
+ * same names, for something else: orr__fx_check takes those away. */
 static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
 {
     orr_json_value v;
@@ -269,14 +270,14 @@ static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
     orr_code code = expect(r, args, ORR_JSON_OBJECT, "\"args\"");
     for (orr_json_iter it = orr_json_iterate(args); !code && orr_json_next_member(&it, &key, &v);) {
         const orr_json_type type = orr_json_type_of(v);
-        if (orr_str_is(key, "group"))
-            code = get_number(r, v, &n->group);
-        else if (orr_str_is(key, "is_causal") && type == ORR_JSON_BOOL)
+        if (orr_str_is(key, "is_causal") && type == ORR_JSON_BOOL)
             code = orr_json_get_bool(v, &n->is_causal, r->err);
         else if (orr_str_is(key, "transposed") && type == ORR_JSON_BOOL)
             code = orr_json_get_bool(v, &n->is_transposed, r->err);
         else if (type != ORR_JSON_INT)
             continue;
+        else if (orr_str_is(key, "group"))
+            code = get_number(r, v, &n->group);
         else if (orr_str_is(key, "dst") || orr_str_is(key, "src") || orr_str_is(key, "root_rank"))
             code = orr_json_get_i64(v, &n->peer, r->err);
         else if (orr_str_is(key, "tag"))
