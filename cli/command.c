@@ -26,16 +26,28 @@ const cli_command cli_program = {
 };
 
 const cli_command *const cli_commands[] = {
-    &cli_cmd_demo,     &cli_cmd_gen,
-    &cli_cmd_model,    &cli_cmd_stage,
-    &cli_cmd_serve,    &cli_cmd_gemm,
-    &cli_cmd_scalesim, &cli_cmd_link,
-    &cli_cmd_convert,  &cli_cmd_capture, /* convert fx, begun in Python */
-    &cli_cmd_nccl,     &cli_cmd_feed,
-    &cli_cmd_check,    &cli_cmd_info,
-    &cli_cmd_run,      &cli_cmd_diff,
-    &cli_cmd_report,   &cli_cmd_view,
-    &cli_cmd_help,     NULL,
+    /* clang-format off */
+    &cli_cmd_demo,
+    &cli_cmd_gen,
+    &cli_cmd_model,
+    &cli_cmd_stage,
+    &cli_cmd_serve,
+    &cli_cmd_gemm,
+    &cli_cmd_scalesim,
+    &cli_cmd_link,
+    &cli_cmd_convert,
+    &cli_cmd_capture,
+    &cli_cmd_nccl,
+    &cli_cmd_feed,
+    &cli_cmd_check,
+    &cli_cmd_info,
+    &cli_cmd_run,
+    &cli_cmd_diff,
+    &cli_cmd_report,
+    &cli_cmd_view,
+    &cli_cmd_help,
+    NULL,
+    /* clang-format on */
 };
 
 const cli_command *cli_command_find(const char *name)
