@@ -31,15 +31,23 @@ static void note_memory(const cli_context *c, const orr_fx_memory *m)
     cli_note(c, "\n");
 }
 
+/* 270 MFLOP, 16 FLOP */
+static void note_flops(const cli_context *c, uint64_t flops)
+{
+    char text[ORR_UNIT_ROOM];
+    orr_short_text(flops, text);
+    cli_note(c, strchr(text, ' ') ? "%sFLOP" : "%s FLOP", text);
+}
+
 static void note_rank(const cli_context *c, const orr_fx_rank_report *r)
 {
     char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
     cli_note(c,
              "rank %" PRIu32 ", for %" PRIu32 " rank%s: %" PRIu64 " calls, %" PRIu64
-             " of them views; %.6g TFLOP, "
-             "%s read, %s written\n",
-             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls, r->views,
-             (double)r->flops / 1e12, orr_bytes_text(r->bytes_read, a),
+             " of them views; ",
+             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls, r->views);
+    note_flops(c, r->flops);
+    cli_note(c, ", %s read, %s written\n", orr_bytes_text(r->bytes_read, a),
              orr_bytes_text(r->bytes_written, b));
     if (r->collectives)
         cli_note(c, "  collectives: %" PRIu64 ", %s\n", r->collectives,
@@ -57,6 +65,9 @@ static void note_report(const cli_context *c, const orr_fx_report *r)
     for (size_t i = 0; i < r->rank_count; i++)
         if (r->ranks[i].like == r->ranks[i].rank)
             note_rank(c, &r->ranks[i]);
+    for (size_t i = 0; i < r->note_count; i++)
+        cli_note(c, "note: %.*s%s\n", (int)r->notes[i].text.len, r->notes[i].text.ptr,
+                 r->notes[i].count == 1 ? "" : ", several times");
     if (r->unknown_count)
         cli_note(c, "operators without a cost: their bytes count, their arithmetic does not\n");
     for (size_t i = 0; i < r->unknown_count; i++)
@@ -105,6 +116,12 @@ static void print_report(const void *data)
         printf("%s{\"name\": ", i ? ", " : "");
         cli_json_text(r->unknown[i].name.ptr);
         printf(", \"calls\": %" PRIu64 "}", r->unknown[i].count);
+    }
+    printf("], \"notes\": [");
+    for (size_t i = 0; i < r->note_count; i++) {
+        printf("%s{\"text\": ", i ? ", " : "");
+        cli_json_text(r->notes[i].text.ptr);
+        printf(", \"count\": %" PRIu64 "}", r->notes[i].count);
     }
     printf("]");
 }

@@ -97,6 +97,8 @@ struct orr_fx {
     size_t group_count, group_room, rank_count, rank_room;
     fx_graph **graphs; /* one for each captured rank, ascending after orr__fx_check */
     size_t graph_count, graph_room;
+    orr_fx_note *notes;
+    size_t note_count, note_room;
 };
 
 orr_code orr__fx_create(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
@@ -109,6 +111,8 @@ orr_code orr__fx_add_group(orr_fx *c,
                            orr_error *err) ORR_MUST_CHECK;
 orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
     ORR_MUST_CHECK;
+
+orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err) ORR_MUST_CHECK;
 
 /* Always a new number, as a file counts them. */
 orr_code orr__fx_add_text(
@@ -145,6 +149,9 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) O
 
 /* "float32", "torch.bfloat16": bytes of one element; 0: not known. */
 uint32_t orr__fx_dtype_bytes(orr_str name);
+
+/* By its namespace: c10d.*, _c10d_functional.* and their kin. */
+bool orr__fx_is_communication(orr_str op);
 
 /* Does everything that is named exist, do tensors lie inside their storages, do groups hold the ranks that use them?
  * err->where has the byte; a reader that knows lines says more. */

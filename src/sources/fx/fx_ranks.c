@@ -108,6 +108,7 @@ typedef struct finder {
     size_t used_count;
     orr_map *by_place;  /* hash of a placing -> captured rank */
     uint32_t *captured; /* rank -> 1 + its graph; 0: was not run */
+    uint32_t *next;     /* of the first of a class: that of the next class with the same placing */
     fx_classes *k;
 } finder;
 
@@ -169,31 +170,39 @@ static orr_code fail_unlike(
         a->rank, b->rank, at, b->rank, (int)(op.len < 60 ? op.len : 60), op.ptr, why);
 }
 
-/* Captured ranks that are placed alike share a class when they are alike. */
+/* Captured ranks that are placed alike share a class when they are alike.  Where all ranks were run there may be several
+ * classes to a placing: a list of their first ranks. */
 static orr_code class_captured(finder *s, size_t i, orr_error *err)
 {
     const orr_fx *c = s->f->c;
     const bool has_all = c->graph_count == c->world_size;
     uint64_t key;
     size_t at;
-    const char *why;
-    const uint32_t first = find_like(s, c->graphs[i]->rank, &key);
+    const char *why = NULL;
+    uint32_t first = find_like(s, c->graphs[i]->rank, &key);
     s->k->class_of[i] = (uint32_t)i;
+    s->next[i] = FX_NONE;
     if (first == FX_NONE)
         return orr_map_put(s->by_place, key, (uint32_t)i, NULL) ? ORR_OK : orr_no_memory(err);
-    const orr_code code = orr__fx_differ(c, c->graphs[first], c->graphs[i], &at, &why, err);
-    if (code)
-        return code;
-    if (why && !has_all)
-        return fail_unlike(s, first, i, at, why, err);
-    if (!why)
+    for (;; first = s->next[first]) {
+        const orr_code code = orr__fx_differ(c, c->graphs[first], c->graphs[i], &at, &why, err);
+        if (code)
+            return code;
+        if (why && !has_all)
+            return fail_unlike(s, first, i, at, why, err);
+        if (!why || s->next[first] == FX_NONE)
+            break;
+    }
+    if (why)
+        s->next[first] = (uint32_t)i;
+    else
         s->k->class_of[i] = first;
     return ORR_OK;
 }
 
 static orr_code fail_alone(const finder *s, uint32_t rank, orr_error *err)
 {
-    char where[120] = "";
+    char where[120] = ", which is in groups of other families";
     for (size_t i = 0; i < s->used_count; i++) {
         fx_place p;
         if (!(s->f->use[s->used[i]] & (FX_PLACES | FX_ROOT)))
@@ -246,12 +255,15 @@ orr_code orr__fx_classes_find(const fx_families *f, fx_classes *out, orr_error *
                 .used = orr_alloc((size_t)f->count + 1, sizeof *s.used),
                 .by_place = orr_map_create(c->graph_count),
                 .captured = orr_alloc(c->world_size, sizeof *s.captured),
+                .next = orr_alloc(c->graph_count, sizeof *s.next),
                 .k = out};
-    const bool is_fine = out->graph_of && out->class_of && s.used && s.by_place && s.captured;
+    const bool is_fine =
+        out->graph_of && out->class_of && s.used && s.by_place && s.captured && s.next;
     const orr_code code = is_fine ? find_all(&s, err) : orr_no_memory(err);
     orr_free(s.used);
     orr_map_destroy(s.by_place);
     orr_free(s.captured);
+    orr_free(s.next);
     if (code)
         orr__fx_classes_fini(out);
     return code;
