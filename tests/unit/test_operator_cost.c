@@ -295,7 +295,7 @@ TEST(test_operator_cost__einsum_by_its_letters)
                2 * 6 * 7 * 2 * 3 * 5);
     CHECK_EQ_U(equation("ii->", "5x5:4 > ():4").flops, 5);
     CHECK_EQ_U(equation("bij,bjk->bik", "7x2:4 7x3x5:4").flops, 0); /* letters without dimensions */
-    CHECK_EQ_U(equation("", "7x2:4").flops, 0);
+    CHECK_EQ(equation("", "7x2:4").kind, OPERATOR_UNKNOWN);
 }
 
 TEST(test_operator_cost__distances)
@@ -608,7 +608,9 @@ TEST(test_operator_cost__every_operator_bears_any_tensors)
     for (size_t t = 0; t < 2; t++) {
         for (size_t i = 0; i < tables[t].count; i++) {
             for (size_t j = 0; j < sizeof calls / sizeof *calls; j++) {
-                CHECK(cost(tables[t].rows[i].name, calls[j]).kind != OPERATOR_UNKNOWN);
+                const bool is_known =
+                    cost(tables[t].rows[i].name, calls[j]).kind != OPERATOR_UNKNOWN;
+                CHECK(is_known || strcmp(tables[t].rows[i].name, "einsum") == 0);
                 (void)transposed(tables[t].rows[i].name, calls[j]);
                 (void)causal(tables[t].rows[i].name, calls[j]);
             }

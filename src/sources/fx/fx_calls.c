@@ -268,7 +268,8 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
                                    .out_count = n->out_count,
                                    .is_view = n->is_view,
                                    .is_causal = n->is_causal,
-                                   .is_transposed = n->is_transposed};
+                                   .is_transposed = n->is_transposed,
+                                   .equation = fx_equation(n)};
     const operator_cost cost = orr__operator_cost(&call_of);
     call->role = cost.kind == OPERATOR_FREE ? FX_FOLD : FX_COMPUTE;
     /* Communication that the table above does not have is as unknown as any operator. */

@@ -174,6 +174,9 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
     if (!orr_grow(&g->nodes, &g->node_room, g->node_count + 1) ||
         !orr_grow(&g->refs, &g->ref_room, g->ref_count + refs))
         return orr_no_memory(err);
+    const char *equation = n->equation.len ? orr_arena_text(g->arena, n->equation) : NULL;
+    if (n->equation.len && !equation)
+        return orr_no_memory(err);
     g->nodes[g->node_count++] = (fx_node){.refs = g->ref_count,
                                           .byte = n->byte,
                                           .peer = n->peer,
@@ -188,7 +191,8 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
                                           .phase = (uint8_t)n->phase,
                                           .is_view = n->is_view,
                                           .is_causal = n->is_causal,
-                                          .is_transposed = n->is_transposed};
+                                          .is_transposed = n->is_transposed,
+                                          .equation = equation};
     add_refs(g, n->in, n->in_count);
     add_refs(g, n->out, n->out_count);
     add_refs(g, n->writes, n->writes_count);

@@ -62,6 +62,7 @@ typedef struct fx_node {
     uint32_t in_count, out_count, writes_count;
     uint8_t phase; /* fx_phase */
     bool is_view, is_causal, is_transposed;
+    const char *equation; /* of einsum; NULL: none */
 } fx_node;
 
 typedef struct fx_graph {
@@ -140,6 +141,7 @@ typedef struct fx_node_draft {
     size_t in_count, out_count, writes_count;
     bool is_view; /* the outputs are inputs seen in another way */
     bool is_causal, is_transposed;
+    orr_str equation;  /* of einsum; empty: none */
     uint32_t group;    /* FX_NONE: no communication */
     int64_t peer, tag; /* FX_NO_PEER: none */
     uint64_t byte;     /* where it stands in the file */
@@ -187,6 +189,12 @@ static inline const uint32_t *fx_writes(const fx_graph *g, const fx_node *n)
 static inline orr_str fx_text(const fx_graph *g, fx_texts table, uint32_t number)
 {
     return g->texts[table].at[number];
+}
+
+/* Empty: none. */
+static inline orr_str fx_equation(const fx_node *n)
+{
+    return n->equation ? orr_str_of(n->equation) : orr_str_of("");
 }
 
 #endif

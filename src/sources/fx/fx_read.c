@@ -304,6 +304,8 @@ static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
             code = orr_json_get_bool(v, &n->is_causal, r->err);
         else if (orr_str_is(key, "transposed") && type == ORR_JSON_BOOL)
             code = orr_json_get_bool(v, &n->is_transposed, r->err);
+        else if (orr_str_is(key, "equation") && type == ORR_JSON_STRING)
+            code = orr_json_get_str(v, &n->equation, r->err);
         else if (type != ORR_JSON_INT)
             continue;
         else if (orr_str_is(key, "group"))

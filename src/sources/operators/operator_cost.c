@@ -369,8 +369,8 @@ static operator_kind kind_of(const operator_call *c,
         return OPERATOR_COLLECTIVE;
     if (c->is_view)
         return OPERATOR_FREE;
-    if (!row)
-        return OPERATOR_UNKNOWN;
+    if (!row || (row->rule == RULE_EINSUM && c->equation.len == 0))
+        return OPERATOR_UNKNOWN; /* nobody knows what is multiplied with what */
     if (row->rule == RULE_MAYBE)
         return is_needless(c) ? OPERATOR_FREE : OPERATOR_MOVE;
     if (row->rule == RULE_FREE)
