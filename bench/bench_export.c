@@ -36,8 +36,8 @@ static void write_node(FILE *f, const char *op, const char *in, const char *out,
             *out == 'x' ? l + 1 : l);
     fprintf(
         f,
-        "\"metadata\": {\"stack_trace\": \"File \\\"/srv/models/decoder.py\\\", line 78, in forward\\n    x = "
-        "layer(x)\\n  File \\\"/srv/models/decoder.py\\\", line 64, in forward\\n    x = x + "
+        "\"metadata\": {\"stack_trace\": \"File \\\"/src/decoder.py\\\", line 78, in forward\\n    x = "
+        "layer(x)\\n  File \\\"/src/decoder.py\\\", line 64, in forward\\n    x = x + "
         "self.attention(self.norm1(x))\\n  File \\\"/usr/lib/python3/dist-packages/torch/nn/modules/linear.py\\\", "
         "line 134, in forward\\n    return F.linear(input, self.weight, self.bias)\", "
         "\"nn_module_stack\": \"L__self__,,decoder.Decoder;L__self__layers.%u,layers.%u,decoder.Block;"

@@ -21,9 +21,10 @@ static const cli_option options[] = {
 static const cli_argument arguments[] = {
     {"FIRST",
      "a timeline: trace events (of the profiler, of orrery run), a folder of them (one a rank), an export of Nsight Systems, "
-     "or a log of issued nodes",
+     "or a log of issued nodes; with --operators a captured step",
      CLI_ONCE},
-    {"SECOND", "another", CLI_ONCE},
+    {"SECOND", "another; with --operators a table of operators, a host or a profiler trace",
+     CLI_ONCE},
     {0},
 };
 
@@ -39,6 +40,8 @@ static const cli_example examples[] = {
     {"", "orrery run step.orr -s sys.json -t net.yml -n aware --timeline b.json", 0},
     {"Where the second one takes longer:", "orrery diff a.json b.json", 0},
     {"For a script: is it within a tenth?", "orrery diff a.json b.json --within 10 --json", 0},
+    {"Does a captured step have the operators of the real one, and how long would they take?",
+     "orrery diff --operators step.json.gz measured.csv --hardware h200", 0},
     {0},
 };
 
@@ -152,11 +155,12 @@ const cli_command cli_cmd_diff = {
         "Times by kind and by operator side by side, the largest difference first.  Time is that of a rank, on average; that of an "
         "operator is its own, without the operators inside it.  Runs are timelines: files of PyTorch's profiler or a folder with "
         "one for each rank, what 'orrery run --timeline' writes, other trace events, exports of Nsight Systems, or a log of "
-        "issued nodes.",
+        "issued nodes.  With --operators: a step captured from PyTorch against the same step as it was measured, operator by "
+        "operator.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
     .see_also =
-        "orrery-convert(1), orrery-link(1), orrery-report(1), orrery-run(1), orrery-view(1)",
+        "orrery-capture(1), orrery-convert(1), orrery-link(1), orrery-report(1), orrery-run(1), orrery-view(1)",
     .run = diff_run,
 };

@@ -65,6 +65,9 @@ static void note_report(const cli_context *c, const orr_fx_report *r)
     for (size_t i = 0; i < r->rank_count; i++)
         if (r->ranks[i].like == r->ranks[i].rank)
             note_rank(c, &r->ranks[i]);
+    for (size_t i = 0; i < r->note_count; i++)
+        cli_note(c, "note: %.*s%s\n", (int)r->notes[i].text.len, r->notes[i].text.ptr,
+                 r->notes[i].count == 1 ? "" : ", several times");
     if (r->unknown_count)
         cli_note(c, "operators without a cost: their bytes count, their arithmetic does not\n");
     for (size_t i = 0; i < r->unknown_count; i++)
@@ -113,6 +116,12 @@ static void print_report(const void *data)
         printf("%s{\"name\": ", i ? ", " : "");
         cli_json_text(r->unknown[i].name.ptr);
         printf(", \"calls\": %" PRIu64 "}", r->unknown[i].count);
+    }
+    printf("], \"notes\": [");
+    for (size_t i = 0; i < r->note_count; i++) {
+        printf("%s{\"text\": ", i ? ", " : "");
+        cli_json_text(r->notes[i].text.ptr);
+        printf(", \"count\": %" PRIu64 "}", r->notes[i].count);
     }
     printf("]");
 }

@@ -50,6 +50,12 @@ typedef struct orr_fx_unknown {
     uint64_t count; /* calls, of all captured ranks */
 } orr_fx_unknown;
 
+/* Something to know about a capture: a value that was made up, say. */
+typedef struct orr_fx_note {
+    orr_str text;
+    uint64_t count;
+} orr_fx_note;
+
 /* What a device holds: at the moment when it holds most. */
 typedef struct orr_fx_memory {
     uint64_t peak;
@@ -77,6 +83,8 @@ typedef struct orr_fx_report {
     size_t rank_count;
     const orr_fx_unknown *unknown; /* by name */
     size_t unknown_count;
+    const orr_fx_note *notes; /* of the capture */
+    size_t note_count;
     void *owner; /* what it is made of */
 } orr_fx_report;
 

@@ -209,20 +209,25 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-char *orr_program_find(orr_arena *a, const char *name)
+orr_code orr_program_find(orr_arena *a, const char *name, char **out, orr_error *err)
 {
-    const char *folders = getenv("PATH");
-    if (strchr(name, '/'))
-        return is_program(name) ? orr_arena_text(a, orr_str_of(name)) : NULL;
+    const char *folders = strchr(name, '/') ? NULL : getenv("PATH");
+    *out = NULL;
+    if (strchr(name, '/') && is_program(name) && !(*out = orr_arena_text(a, orr_str_of(name))))
+        return orr_no_memory(err);
     while (folders && *folders) {
         const size_t n = strcspn(folders, ":");
         char *path = n ? orr_arena_print(a, "%.*s/%s", (int)n, folders, name)
                        : orr_arena_print(a, "./%s", name);
-        if (path && is_program(path))
-            return path;
+        if (!path)
+            return orr_no_memory(err);
+        if (is_program(path)) {
+            *out = path;
+            break;
+        }
         folders += n + (folders[n] == ':');
     }
-    return NULL;
+    return ORR_OK;
 }
 
 /* ---- temporary folders ---- */

@@ -43,8 +43,9 @@ orr_code orr_child_run(const orr_child *child,
                        orr_child_end *end,
                        orr_error *err) ORR_MUST_CHECK;
 
-/* Where a program of this name is, as a shell finds it; NULL: nowhere (or no memory). */
-char *orr_program_find(orr_arena *a, const char *name);
+/* Where a program of this name is, as a shell finds it, in a; *out is NULL when it is nowhere. */
+orr_code orr_program_find(orr_arena *a, const char *name, char **out, orr_error *err)
+    ORR_MUST_CHECK;
 
 /* A new folder that only we can look into, under $TMPDIR or /tmp; its path in a. */
 orr_code orr_folder_create(orr_arena *a, char **out, orr_error *err) ORR_MUST_CHECK;

@@ -37,7 +37,7 @@ GOOD = {
                {"ranks": [2, 3], "what": "tp", "family": 1}],
     "notes": [], "graphs": [graph(0, [MM, VIEW, REDUCE, WAIT, STEP])],
 }
-PIPELINE = dict(GOOD, graphs=[graph(0, [MM, SEND]), graph(1, [RECV, MM])])
+PIPELINE = dict(GOOD, notes=[{"text": "item() at net.py:9 gave 1", "count": 2}], graphs=[graph(0, [MM, SEND]), graph(1, [RECV, MM])])
 
 VAL = {"shape": [4, 4], "dtype": "torch.float32"}
 PRINTED = [
@@ -105,6 +105,8 @@ TABLE = [
     ("group_sizes_differ.json", text(changed(["groups", 2, "ranks"], [2])), "group 2 has 1 ranks"),
     ("family_skipped.json", text(changed(["groups", 1, "family"], 7)), "group 1 is of family 7"),
     ("family_is_a_text.json", text(changed(["groups", 1, "family"], "tp")), ""),
+    ("note_is_a_text.json", text(changed(["notes"], ["so"])), "a note is a string"),
+    ("note_without_text.json", text(changed(["notes"], [{"count": 1}])), 'a note has "text"'),
     ("no_graphs.json", text(changed(["graphs"], ...)), '"graphs" is missing'),
     ("graphs_empty.json", text(changed(["graphs"], [])), "no rank was captured"),
     ("graphs_is_an_object.json", text(changed(["graphs"], {})), '"graphs" is a list'),

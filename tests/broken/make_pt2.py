@@ -162,6 +162,13 @@ def main():
     good = {
         "linear.json": text(base),
         "open.json": text(open_size()),
+        "open_repr.json": text(
+            changed(
+                open_size("Symbol('s0', positive=True, integer=True)@4"),
+                *graph, "tensor_values", "y", "sizes", 0,
+                size("Add(Mul(Integer(2), Symbol('s0', integer=True)), FloorDiv(Symbol('s0', integer=True), Integer(3)))"),
+            )
+        ),
         "views.json": text(views()),
         "nested.json": text(nested()),
         "collective.json": text(collective()),
@@ -191,6 +198,7 @@ def main():
         "expression.json": text(changed(open_size(), *graph, "tensor_values", "y", "sizes", 0, size("2*(s0"))),
         "zero.json": text(changed(open_size(), *graph, "tensor_values", "y", "sizes", 0, size("4//(s0-s0)"))),
         "data_dependent.json": text(changed(base, *graph, "tensor_values", "y", "sizes", 0, size("u0"))),
+        "symbol.json": text(changed(open_size(), *graph, "tensor_values", "y", "sizes", 0, size("Symbol('s0"))),
         "cond.json": text(cond),
         "nested_inputs.json": text(changed(nested(), *graph, "nodes", 0, "inputs", 1, "arg", "as_graph", "graph", "inputs", [])),
         "alone.json": text(collective()),

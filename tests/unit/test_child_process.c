@@ -127,6 +127,13 @@ TEST(test_child_process__held_signals_wait)
     CHECK(sigaction(SIGTERM, &old, NULL) == 0);
 }
 
+static const char *find(orr_arena *a, const char *name)
+{
+    char *path;
+    CHECK_OK(orr_program_find(a, name, &path, &err), &err);
+    return path;
+}
+
 TEST(test_child_process__programs_are_found_as_a_shell_does)
 {
     orr_arena *a = orr_arena_create();
@@ -136,12 +143,12 @@ TEST(test_child_process__programs_are_found_as_a_shell_does)
     write_file("bin/text", "x", 1);
     CHECK(chmod("bin/tool", 0755) == 0);
     CHECK(setenv("PATH", "/none:bin:/usr/bin", 1) == 0);
-    CHECK_TEXT(orr_program_find(a, "tool"), "bin/tool");
-    CHECK(orr_program_find(a, "text") == NULL); /* may not be run */
-    CHECK(orr_program_find(a, "folder") == NULL);
-    CHECK(orr_program_find(a, "no_such_tool") == NULL);
-    CHECK_TEXT(orr_program_find(a, "bin/tool"), "bin/tool");
-    CHECK(orr_program_find(a, "./tool") == NULL);
+    CHECK_TEXT(find(a, "tool"), "bin/tool");
+    CHECK(find(a, "text") == NULL); /* may not be run */
+    CHECK(find(a, "folder") == NULL);
+    CHECK(find(a, "no_such_tool") == NULL);
+    CHECK_TEXT(find(a, "bin/tool"), "bin/tool");
+    CHECK(find(a, "./tool") == NULL);
     if (before)
         setenv("PATH", before, 1);
     free(before);

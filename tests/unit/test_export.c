@@ -540,10 +540,11 @@ static orr_code evaluate(const char *expr, int64_t *out)
     orr_json *j = NULL;
     orr_json_value root, v;
     export_symbols *s = NULL;
-    snprintf(text, sizeof text,
-             "[{\"as_expr\": {\"expr_str\": \"s1\", \"hint\": {\"as_int\": 3}}}, "
-             "{\"as_expr\": {\"expr_str\": \"%s\", \"hint\": null}}]",
-             expr);
+    snprintf(
+        text, sizeof text,
+        "[{\"as_expr\": {\"expr_str\": \"Symbol('s1', integer=True)\", \"hint\": {\"as_int\": 3}}}, "
+        "{\"as_expr\": {\"expr_str\": \"%s\", \"hint\": null}}]",
+        expr);
     CHECK_OK(orr__symbols_create("s0=10", &s, &err), &err);
     CHECK_OK(orr_json_open((orr_span){(const uint8_t *)text, strlen(text)}, "e.json", &j, &err),
              &err);
@@ -593,6 +594,13 @@ TEST(test_export__expressions_are_worked_out)
         {"Abs(s1 - s0)", 7},
         {"PowByNatural(s1, 3)", 27},
         {"64*(((s0 - 1)//2)) + 64", 320},
+        {"Symbol('s0', positive=True, integer=True)", 10},
+        {"Add(Mul(Integer(2), Symbol('s0', integer=True)), Integer(-1))", 19},
+        {"Mul(Integer(2), Symbol('s0'), Symbol('s1', positive=True))", 60},
+        {"FloorDiv(Symbol('s0', positive=True, integer=True), Integer(4))", 2},
+        {"floor(Mul(Rational(1, 4), Symbol('s0', integer=True)))", 2},
+        {"Pow(Symbol('s1', integer=True), Integer(2))", 9},
+        {"Max(Integer(1), Add(Integer(-7), Symbol('s0', integer=True)))", 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t v = 0;
@@ -618,6 +626,10 @@ TEST(test_export__expressions_that_mean_nothing_are_told)
         {"sin(s0)", "has a function that is not known"},
         {"FloorDiv(s0)", "wrong number of arguments"},
         {"Mod(s0, s1, 2)", "wrong number of arguments"},
+        {"Symbol(s0)", "cannot be read"},
+        {"Symbol('s0'", "has no closing parenthesis"},
+        {"Symbol('', integer=True)", "cannot be read"},
+        {"Add(Symbol('u0', integer=True), Integer(1))", "size 'u0' is open"},
         {"u0 + 1", "size 'u0' is open and the file has no example of it: give it with --dim u0=N"},
         {"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((s0",
          "nested too deeply"},
@@ -660,6 +672,10 @@ TEST(test_export__open_sizes_are_given_or_taken_from_the_example)
     CHECK_OK(read_open("s0=100", "s0@4", &fx, &r), &err);
     CHECK(r.symbols[0].value == 100 && r.symbols[0].is_given);
     CHECK_EQ_U(fx_shape(fx->graphs[0], &fx->graphs[0]->tensors[2])[0], 200);
+    orr_export_report_fini(&r);
+    orr_fx_close(fx);
+    CHECK_OK(read_open(NULL, "Symbol('s0')@5", &fx, &r), &err);
+    CHECK_EQ_U(fx_shape(fx->graphs[0], &fx->graphs[0]->tensors[2])[0], 10);
     orr_export_report_fini(&r);
     orr_fx_close(fx);
     CHECK_CODE(read_open(NULL, "s0", &fx, &r), ORR_EINPUT, &err);

@@ -25,7 +25,8 @@ enum {
     STRANGE,
     BARRIER,
     GATHER,
-    EMPTY_LIKE
+    EMPTY_LIKE,
+    GROUP_NORM
 };
 
 static const char *const ops[] = {"aten.mm.default",
@@ -42,7 +43,8 @@ static const char *const ops[] = {"aten.mm.default",
                                   "mine.strange.default",
                                   "c10d.barrier.default",
                                   "c10d.gather_.default",
-                                  "aten.empty_like.default"};
+                                  "aten.empty_like.default",
+                                  "aten.native_group_norm.default"};
 
 /* A node; more: further members, each with a comma in front. */
 typedef struct call {
@@ -403,6 +405,13 @@ TEST(test_fx__an_allocation_waits_for_nothing)
     check_deps(calls, COUNT(calls), "1 aten.mm.default\n2 aten.copy_.default\n");
 }
 
+TEST(test_fx__a_group_norm_has_no_process_group)
+{
+    const call calls[] = {
+        {GROUP_NORM, "0", "2", ",\"args\":{\"N\":4,\"group\":32,\"tag\":1,\"dst\":9}"}};
+    check_deps(calls, COUNT(calls), "1 aten.native_group_norm.default\n");
+}
+
 TEST(test_fx__a_large_job_is_one_body)
 {
     enum { RANKS = 100000, EACH = 8 };
@@ -667,6 +676,7 @@ int main(void)
         RUN(test_fx__groups_and_peers_are_those_of_the_rank),
         RUN(test_fx__the_root_of_a_gather_is_not_like_the_others),
         RUN(test_fx__an_allocation_waits_for_nothing),
+        RUN(test_fx__a_group_norm_has_no_process_group),
         RUN(test_fx__a_large_job_is_one_body),
         RUN(test_fx__ranks_that_should_be_alike_and_are_not_are_refused),
         RUN(test_fx__when_all_were_run_those_that_are_alike_share_a_body),

@@ -9,18 +9,18 @@ static orr_error err;
 #define TENSOR(shape, stride, storage)                              \
     "{\"shape\":" shape ",\"dtype\":\"float32\",\"stride\":" stride \
     ",\"offset\":0,\"storage\":" storage ",\"device\":\"cpu\"}"
-#define HEAD                                                                                             \
-    "{\"format\":\"orrery-capture\",\"version\":1,\"torch\":\"2.11.0\",\"world_size\":1,\"step\":0,"     \
-    "\"groups\":[{\"ranks\":[0],\"what\":\"world\",\"family\":0}],\"notes\":[],\"graphs\":[{\"rank\":0," \
-    "\"ops\":[\"aten.mm.default\",\"aten.add_.Tensor\",\"aten.view.default\","                           \
-    "\"aten._scaled_dot_product_flash_attention_for_cpu.default\",\"aten.gelu.default\","                \
-    "\"c10d.allreduce_.default\",\"aten.zeros.default\"],\"modules\":[],\"lines\":[],"                   \
-    "\"storages\":[128,192,96,512,96],\"kept\":[],\"tensors\":[" TENSOR(                                 \
-        "[4,8]", "[8,1]",                                                                                \
-        "0") "," TENSOR("[8,6]", "[6,1]",                                                                \
-                        "1") "," TENSOR("[4,6]", "[6,1]",                                                \
-                                        "2") "," TENSOR("[2,2,4,8]", "[64,32,8,1]",                      \
-                                                        "3") "," TENSOR("[4,6]", "[6,1]",                \
+#define HEAD                                                                                                   \
+    "{\"format\":\"orrery-capture\",\"version\":1,\"torch\":\"2.11.0\",\"world_size\":1,\"step\":0,"           \
+    "\"groups\":[{\"ranks\":[0],\"what\":\"world\",\"family\":0}],\"notes\":[],\"graphs\":[{\"rank\":0,"       \
+    "\"ops\":[\"aten.mm.default\",\"aten.add_.Tensor\",\"aten.view.default\","                                 \
+    "\"aten._scaled_dot_product_flash_attention_for_cpu.default\",\"aten.gelu.default\","                      \
+    "\"c10d.allreduce_.default\",\"aten.zeros.default\",\"aten.einsum.default\"],\"modules\":[],\"lines\":[]," \
+    "\"storages\":[128,192,96,512,96],\"kept\":[],\"tensors\":[" TENSOR(                                       \
+        "[4,8]", "[8,1]",                                                                                      \
+        "0") "," TENSOR("[8,6]", "[6,1]",                                                                      \
+                        "1") "," TENSOR("[4,6]", "[6,1]",                                                      \
+                                        "2") "," TENSOR("[2,2,4,8]", "[64,32,8,1]",                            \
+                                                        "3") "," TENSOR("[4,6]", "[6,1]",                      \
                                                                         "4") "],\"nodes\":["
 #define TAIL "]}]}"
 #define NODE(op, in, out) "{\"op\":" op ",\"phase\":\"forward\",\"in\":[" in "],\"out\":[" out "]}"
@@ -95,6 +95,17 @@ TEST(test_operator_match__the_same_step)
     CHECK_EQ_PS(o->time_matched, 5000000);
     CHECK_EQ_U(o->gap_count, 0);
     CHECK_EQ_U(o->without_shapes, 0);
+    orr_operators_free(o);
+}
+
+/* 4 x 8 by 8 x 6 once more, by its letters. */
+TEST(test_operator_match__einsum_by_the_equation_that_was_captured)
+{
+    orr_operators *o = compare("{\"op\":7,\"phase\":\"forward\",\"in\":[0,1],\"out\":[2],"
+                               "\"args\":{\"equation\":\"ij,jk->ik\"}}",
+                               TABLE "aten::bmm,1x4x8|1x8x6,1,1,\n");
+    CHECK_EQ_U(o->flops[0], 384);
+    CHECK_EQ_U(o->flops[1], 384);
     orr_operators_free(o);
 }
 
@@ -394,6 +405,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_operator_match__the_same_step),
+        RUN(test_operator_match__einsum_by_the_equation_that_was_captured),
         RUN(test_operator_match__setup_is_left_out),
         RUN(test_operator_match__in_place_or_not),
         RUN(test_operator_match__attention_by_any_kernel),

@@ -58,10 +58,11 @@ orr_str orr_capture_module(void)
 
 /* ---- asking ---- */
 
-static orr_str copy(orr_arena *a, orr_str s)
+static bool copy(orr_arena *a, orr_str s, orr_str *out)
 {
     char *p = orr_arena_text(a, s);
-    return p ? (orr_str){p, s.len} : (orr_str){0};
+    *out = (orr_str){p, p ? s.len : 0};
+    return p != NULL;
 }
 
 /* The rest of a line that begins with this word. */
@@ -83,54 +84,52 @@ static void make_plain(char *s)
     }
 }
 
-static void read_answer(orr_arena *a, orr_span text, answer *out)
+static bool read_line(orr_arena *a, orr_str line, answer *out)
 {
-    size_t at = 0;
-    while (at < text.len) {
+    orr_str v;
+    if (take_line(line, "orrery-python ", &v))
+        return copy(a, v, &out->python);
+    if (take_line(line, "orrery-torch ", &v))
+        return copy(a, v, &out->torch);
+    return !line.len || copy(a, line, &out->last_line);
+}
+
+static bool read_answer(orr_arena *a, orr_span text, answer *out)
+{
+    bool is_fine = true;
+    for (size_t at = 0, n; at < text.len && is_fine; at += n + 1) {
         const uint8_t *end = memchr(text.ptr + at, '\n', text.len - at);
-        const size_t n = end ? (size_t)(end - text.ptr) - at : text.len - at;
-        const orr_str line = {(const char *)text.ptr + at, n > 200 ? 200 : n};
-        orr_str v;
-        if (take_line(line, "orrery-python ", &v))
-            out->python = copy(a, v);
-        else if (take_line(line, "orrery-torch ", &v))
-            out->torch = copy(a, v);
-        else if (line.len)
-            out->last_line = copy(a, line);
-        at += n + 1;
+        n = end ? (size_t)(end - text.ptr) - at : text.len - at;
+        is_fine = read_line(a, (orr_str){(const char *)text.ptr + at, n > 200 ? 200 : n}, out);
     }
     if (out->last_line.ptr)
         make_plain((char *)(uintptr_t)out->last_line.ptr);
+    return is_fine;
 }
 
 static orr_code ask(orr_capture *c, const char *name, answer *out, orr_error *err)
 {
-    *out = (answer){.path = orr_program_find(c->arena, name)};
-    if (!out->path)
-        return ORR_OK;
-    char *file = orr_arena_print(c->arena, "%s/answer", c->folder);
-    const char *arguments[] = {out->path, "-c", probe, NULL};
     orr_input *in;
-    if (!file)
-        return orr_no_memory(err);
+    orr_error why = {0};
+    *out = (answer){0};
+    char *file = orr_arena_print(c->arena, "%s/answer", c->folder);
+    orr_code code = file ? orr_program_find(c->arena, name, &out->path, err) : orr_no_memory(err);
+    if (code || !out->path)
+        return code;
+    const char *arguments[] = {out->path, "-c", probe, NULL};
     const orr_child child = {.path = out->path, .arguments = arguments, .output = file};
-    orr_error why;
-    orr_code code = orr_child_run(&child, &c->held, &out->end, &why);
-    if (code == ORR_EIO) { /* it is there and cannot be run: that is its answer */
-        out->last_line = copy(c->arena, orr_str_of(why.message));
-        return ORR_OK;
-    }
-    if (code) {
-        if (err)
-            *err = why;
+    code = orr_child_run(&child, &c->held, &out->end, &why);
+    if (code == ORR_EIO) /* it is there and cannot be run: that is its answer */
+        return copy(c->arena, orr_str_of(why.message), &out->last_line) ? ORR_OK
+                                                                        : orr_no_memory(err);
+    if (code && err)
+        *err = why;
+    if (code || (code = orr_input_open(file, &in, err)))
         return code;
-    }
-    if ((code = orr_input_open(file, &in, err)))
-        return code;
-    read_answer(c->arena, orr_input_bytes(in), out);
+    const bool is_fine = read_answer(c->arena, orr_input_bytes(in), out);
     orr_input_close(in);
     unlink(file);
-    return ORR_OK;
+    return is_fine ? ORR_OK : orr_no_memory(err);
 }
 
 /* "2.11.0+cu130" is 2.4 or later. */

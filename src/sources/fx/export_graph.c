@@ -52,6 +52,16 @@ static bool is_true(orr_json_value node, const char *name)
            orr_json_type_of(v) == ORR_JSON_BOOL && !orr_json_get_bool(v, &is, NULL) && is;
 }
 
+static orr_str text_of(orr_json_value node, const char *name)
+{
+    orr_json_value v;
+    orr_str text;
+    if (!orr__export_argument(node, name, "as_string", &v) ||
+        orr_json_type_of(v) != ORR_JSON_STRING || orr_json_get_str(v, &text, NULL))
+        return (orr_str){NULL, 0};
+    return text;
+}
+
 static orr_code read_inputs(export_reader *r, const export_scope *s, export_call *c, orr_error *err)
 {
     orr_json_value inputs, input, arg;
@@ -240,6 +250,7 @@ static orr_code add_node(export_reader *r, export_call *c, orr_error *err)
     d->writes_count = c->alias == EXPORT_WRITES ? c->first : 0;
     d->is_causal = is_true(c->node, "is_causal");
     d->is_transposed = is_true(c->node, "transposed");
+    d->equation = text_of(c->node, "equation");
     d->byte = orr_json_byte(c->node);
     return orr__fx_add_node(r->g, d, err);
 }

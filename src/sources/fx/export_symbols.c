@@ -4,7 +4,8 @@
  * A program exported with dynamic shapes has sizes such as "s0" or "2*s0 + 1", most of them with an example (the size
  * it was exported with).  A symbol has the value the caller gives, else its example; an expression is worked out from
  * its symbols when one of them was given, else it has its own example.
- * Why fractions: sizes are printed as sympy does, where floor(s0/2) holds a half of s0.
+ * Expressions come in two notations of sympy's: "2*s0 + 1", and what PyTorch writes, "Add(Mul(Integer(2), Symbol('s0',
+ * positive=True, integer=True)), Integer(1))".  Why fractions: floor(s0/2) holds a half of s0.
  * Cost: linear in the text of an expression; nesting is limited. */
 #include "export_impl.h"
 
@@ -49,6 +50,20 @@ static bool is_symbol(orr_str s)
     for (size_t i = 0; i < s.len && is_fine; i++)
         is_fine = is_word(s.ptr[i], i == 0);
     return is_fine;
+}
+
+/* "s0" and "Symbol('s0', positive=True)" are the symbol s0.  False: some other expression. */
+static bool is_one_symbol(orr_str s, orr_str *name)
+{
+    static const char front[] = "Symbol('";
+    const size_t f = sizeof front - 1;
+    *name = s;
+    if (s.len <= f || memcmp(s.ptr, front, f) != 0)
+        return is_symbol(s);
+    const char *quote = memchr(s.ptr + f, '\'', s.len - f);
+    const char *end = memchr(s.ptr + f, ')', s.len - f);
+    *name = (orr_str){s.ptr + f, quote ? (size_t)(quote - s.ptr) - f : 0};
+    return end == s.ptr + s.len - 1 && is_symbol(*name);
 }
 
 /* ---- what the caller gives ---- */
@@ -167,16 +182,16 @@ static orr_code read_text(orr_json_value expr, orr_str *out, orr_error *err)
 orr_code orr__symbols_learn(export_symbols *s, orr_json_value sym_int, orr_error *err)
 {
     orr_json_value expr;
-    orr_str text;
+    orr_str text, name;
     bool has_hint;
     int64_t hint = 0;
     orr_code code;
     if (!orr_json_find(sym_int, "as_expr", &expr))
         return ORR_OK;
     if ((code = read_text(expr, &text, err)) || (code = read_hint(expr, &has_hint, &hint, err)) ||
-        !is_symbol(text))
+        !is_one_symbol(text, &name))
         return code;
-    symbol *y = symbol_of(s, text);
+    symbol *y = symbol_of(s, name);
     if (!y)
         return orr_no_memory(err);
     y->is_known = true;
@@ -322,6 +337,8 @@ static ratio value_of(parser *p, orr_str name)
 }
 
 typedef enum function {
+    F_ADD,
+    F_MULTIPLY,
     F_MAX,
     F_MIN,
     F_FLOOR_DIV,
@@ -341,6 +358,10 @@ static const struct {
     function what;
     uint32_t least, most; /* arguments */
 } functions[] = {
+    {"Add", F_ADD, 1, DEPTH_MOST},
+    {"Mul", F_MULTIPLY, 1, DEPTH_MOST},
+    {"Integer", F_SAME, 1, 1},
+    {"Rational", F_TRUE_DIV, 2, 2},
     {"Max", F_MAX, 1, DEPTH_MOST},
     {"Min", F_MIN, 1, DEPTH_MOST},
     {"FloorDiv", F_FLOOR_DIV, 2, 2},
@@ -371,6 +392,10 @@ static ratio apply(parser *p, function f, uint32_t i, ratio so_far, ratio a)
                : f == F_ABS     ? (ratio){a.n < 0 ? -a.n : a.n, a.d}
                                 : a;
     switch (f) {
+    case F_ADD:
+        return add(p, so_far, a, 1);
+    case F_MULTIPLY:
+        return multiply(p, so_far, a);
     case F_MAX:
         return is_less(so_far, a) ? a : so_far;
     case F_MIN:
@@ -390,12 +415,27 @@ static ratio apply(parser *p, function f, uint32_t i, ratio so_far, ratio a)
     }
 }
 
+/* Behind "Symbol(": its name, and what is known of it, which does not matter here. */
+static ratio read_symbol(parser *p)
+{
+    if (!takes(p, "'"))
+        return fail_expr(p, "cannot be read");
+    const orr_str name = take_word(p);
+    if (name.len == 0 || !takes(p, "'"))
+        return fail_expr(p, "cannot be read");
+    while (p->at < p->text.len && p->text.ptr[p->at] != ')')
+        p->at++;
+    return takes(p, ")") ? value_of(p, name) : fail_expr(p, "has no closing parenthesis");
+}
+
 /* Behind the opening parenthesis. */
 static ratio read_call(parser *p, orr_str name)
 {
     size_t k = 0;
     ratio out = {0, 1};
     uint32_t count = 0;
+    if (orr_str_is(name, "Symbol"))
+        return read_symbol(p);
     while (k < sizeof functions / sizeof *functions && !orr_str_is(name, functions[k].name))
         k++;
     if (k == sizeof functions / sizeof *functions)

@@ -385,8 +385,8 @@ bool orr__export_argument(orr_json_value node,
     for (orr_json_iter it = orr_json_iterate(inputs); orr_json_next_value(&it, &input);) {
         if (orr_json_find(input, "name", &key) && orr_json_find(input, "arg", &arg) &&
             orr_json_type_of(key) == ORR_JSON_STRING && !orr_json_get_str(key, &text, NULL) &&
-            orr_str_is(text, name))
-            return orr_json_find(arg, kind, out);
+            orr_str_is(text, name) && orr_json_find(arg, kind, out))
+            return true;
     }
     return false;
 }

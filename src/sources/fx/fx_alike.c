@@ -59,7 +59,7 @@ static const char *differ_in_node(pairing *p, const fx_node *x, const fx_node *y
     if (x->peer != y->peer || x->tag != y->tag)
         return "another peer or tag";
     if (x->is_view != y->is_view || x->is_causal != y->is_causal ||
-        x->is_transposed != y->is_transposed)
+        x->is_transposed != y->is_transposed || !orr_str_equal(fx_equation(x), fx_equation(y)))
         return "other arguments";
     const size_t refs = (size_t)x->in_count + x->out_count + x->writes_count;
     for (size_t i = 0; i < refs; i++) {

@@ -86,13 +86,6 @@ static const struct {
     {"wait_tensor", FX_WAIT_VALUE, 0},
 };
 
-static bool is_communication_space(orr_str space)
-{
-    return orr_str_is(space, "c10d") || orr_str_is(space, "_c10d_functional") ||
-           orr_str_is(space, "_c10d_functional_autograd") || orr_str_is(space, "c10d_functional") ||
-           orr_str_is(space, "_dtensor");
-}
-
 /* Operators that list what they write among their inputs, but do not look at it. */
 static bool is_fresh(const op_name *n)
 {
@@ -127,7 +120,7 @@ static op_kind kind_of(orr_str text)
     if (orr_str_is(text, "orrery.wait"))
         return (op_kind){.role = FX_WAIT};
     for (size_t i = 0;
-         is_communication_space(n.space) && i < sizeof communication / sizeof *communication; i++) {
+         orr__fx_is_communication(text) && i < sizeof communication / sizeof *communication; i++) {
         if (orr_str_is(n.name, communication[i].name))
             return (op_kind){.role = communication[i].role,
                              .collective = communication[i].collective};
@@ -275,7 +268,8 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
                                    .out_count = n->out_count,
                                    .is_view = n->is_view,
                                    .is_causal = n->is_causal,
-                                   .is_transposed = n->is_transposed};
+                                   .is_transposed = n->is_transposed,
+                                   .equation = fx_equation(n)};
     const operator_cost cost = orr__operator_cost(&call_of);
     call->role = cost.kind == OPERATOR_FREE ? FX_FOLD : FX_COMPUTE;
     /* Communication that the table above does not have is as unknown as any operator. */

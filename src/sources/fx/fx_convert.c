@@ -116,6 +116,21 @@ static bool list_unknown(job *j, orr_fx_report *out)
     return is_fine;
 }
 
+static bool copy_notes(job *j, orr_fx_report *out)
+{
+    const orr_fx *c = j->c;
+    orr_fx_note *notes = orr_arena_new(j->arena, c->note_count + 1, orr_fx_note);
+    for (size_t i = 0; i < c->note_count && notes; i++) {
+        const char *copy = orr_arena_text(j->arena, c->notes[i].text);
+        if (!copy)
+            return false;
+        notes[i] = (orr_fx_note){.text = {copy, c->notes[i].text.len}, .count = c->notes[i].count};
+    }
+    out->notes = notes;
+    out->note_count = c->note_count;
+    return notes != NULL;
+}
+
 static orr_code fill_report(job *j, orr_fx_report *out)
 {
     *out = (orr_fx_report){.world_size = j->c->world_size,
@@ -126,7 +141,7 @@ static orr_code fill_report(job *j, orr_fx_report *out)
         j->reports[i].like = j->c->graphs[j->classes.class_of[i]]->rank;
     for (uint32_t r = 0; r < j->c->world_size; r++)
         j->reports[j->classes.class_of[j->classes.graph_of[r]]].ranks_like_it++;
-    if (!list_unknown(j, out))
+    if (!list_unknown(j, out) || !copy_notes(j, out))
         return orr_no_memory(j->err);
     out->owner = j->arena;
     j->arena = NULL;

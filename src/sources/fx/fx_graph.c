@@ -50,6 +50,7 @@ void orr_fx_close(orr_fx *c)
         close_graph(c->graphs[i]);
     orr_free(c->graphs);
     orr_free(c->groups);
+    orr_free(c->notes);
     orr_free(c->ranks);
     orr_arena_destroy(c->arena);
 }
@@ -82,6 +83,18 @@ orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **o
     g->arena = c->arena;
     c->graphs[c->graph_count++] = g;
     *out = g;
+    /* So that an empty list has an address to count from, too. */
+    return orr_grow(&g->refs, &g->ref_room, 1) && orr_grow(&g->dims, &g->dim_room, 1)
+               ? ORR_OK
+               : orr_no_memory(err);
+}
+
+orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err)
+{
+    const char *copy = orr_arena_text(c->arena, text);
+    if (!copy || !orr_grow(&c->notes, &c->note_room, c->note_count + 1))
+        return orr_no_memory(err);
+    c->notes[c->note_count++] = (orr_fx_note){.text = {copy, text.len}, .count = count};
     return ORR_OK;
 }
 
@@ -164,6 +177,9 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
     if (!orr_grow(&g->nodes, &g->node_room, g->node_count + 1) ||
         !orr_grow(&g->refs, &g->ref_room, g->ref_count + refs))
         return orr_no_memory(err);
+    const char *equation = n->equation.len ? orr_arena_text(g->arena, n->equation) : NULL;
+    if (n->equation.len && !equation)
+        return orr_no_memory(err);
     g->nodes[g->node_count++] = (fx_node){.refs = g->ref_count,
                                           .byte = n->byte,
                                           .peer = n->peer,
@@ -178,7 +194,8 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
                                           .phase = (uint8_t)n->phase,
                                           .is_view = n->is_view,
                                           .is_causal = n->is_causal,
-                                          .is_transposed = n->is_transposed};
+                                          .is_transposed = n->is_transposed,
+                                          .equation = equation};
     add_refs(g, n->in, n->in_count);
     add_refs(g, n->out, n->out_count);
     add_refs(g, n->writes, n->writes_count);
@@ -322,17 +339,18 @@ static orr_code check_tensor(const orr_fx *c, const fx_graph *g, size_t i, orr_e
     return ORR_OK;
 }
 
-static orr_code check_group_use(const orr_fx *c, const fx_graph *g, size_t i, orr_error *err)
+/* is_known: groups that were found to hold the rank, so that each is looked through once. */
+static orr_code check_group_use(
+    const orr_fx *c, const fx_graph *g, size_t i, bool *is_known, orr_error *err)
 {
     const fx_node *n = &g->nodes[i];
     if (n->group >= c->group_count)
         return fail_at(c, n->byte, err, "node %zu uses group %" PRIu32 "; there are %zu", i,
                        n->group, c->group_count);
     const fx_group *group = &c->groups[n->group];
-    bool is_in = false;
-    for (uint32_t k = 0; k < group->count && !is_in; k++)
-        is_in = c->ranks[group->first + k] == g->rank;
-    if (!is_in)
+    for (uint32_t k = 0; k < group->count && !is_known[n->group]; k++)
+        is_known[n->group] = c->ranks[group->first + k] == g->rank;
+    if (!is_known[n->group])
         return fail_at(c, n->byte, err,
                        "node %zu of rank %" PRIu32 " uses group %" PRIu32
                        ", which does not hold that rank",
@@ -373,15 +391,52 @@ static orr_code check_node(const orr_fx *c, const fx_graph *g, size_t i, orr_err
     return ORR_OK;
 }
 
+bool orr__fx_is_communication(orr_str op)
+{
+    static const char *const spaces[] = {"c10d.", "_c10d_functional.", "_c10d_functional_autograd.",
+                                         "c10d_functional.", "_dtensor."};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        const size_t n = strlen(spaces[i]);
+        if (op.len > n && memcmp(op.ptr, spaces[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "group" is a process group for communication alone: a group norm has one too. */
+static void forget_group(const fx_graph *g, fx_node *n)
+{
+    if (orr__fx_is_communication(fx_text(g, FX_OPS, n->op)))
+        return;
+    n->group = FX_NONE;
+    n->peer = n->tag = FX_NO_PEER;
+}
+
+static orr_code check_nodes(const orr_fx *c, const fx_graph *g, orr_error *err)
+{
+    bool *is_known = orr_alloc(c->group_count + 1, sizeof *is_known);
+    orr_code code = is_known ? ORR_OK : orr_no_memory(err);
+    for (size_t i = 0; i < g->node_count && !code; i++) {
+        fx_node *n = &g->nodes[i];
+        if ((code = check_node(c, g, i, err)))
+            break;
+        if (n->group != FX_NONE || n->peer != FX_NO_PEER)
+            forget_group(g, n);
+        if (n->group != FX_NONE)
+            code = check_group_use(c, g, i, is_known, err);
+    }
+    orr_free(is_known);
+    return code;
+}
+
 static orr_code check_graph(const orr_fx *c, const fx_graph *g, orr_error *err)
 {
     orr_code code = ORR_OK;
-    uint32_t known = FX_NONE; /* a group whose use was found right; messages name places anew */
+    uint64_t total = 0;
     if (g->rank >= c->world_size)
         return fail_at(c, g->byte, err,
                        "a graph of rank %" PRIu32 ", but the job has %" PRIu32 " ranks", g->rank,
                        c->world_size);
-    uint64_t total = 0;
     for (size_t i = 0; i < g->storage_count; i++) {
         if (__builtin_add_overflow(total, g->storages[i].bytes, &total) || total > INT64_MAX)
             return fail_at(c, g->byte, err,
@@ -390,15 +445,7 @@ static orr_code check_graph(const orr_fx *c, const fx_graph *g, orr_error *err)
     }
     for (size_t i = 0; i < g->tensor_count && !code; i++)
         code = check_tensor(c, g, i, err);
-    for (size_t i = 0; i < g->node_count && !code; i++) {
-        const fx_node *n = &g->nodes[i];
-        code = check_node(c, g, i, err);
-        if (code || n->group == FX_NONE || (n->group == known && n->peer == FX_NO_PEER))
-            continue;
-        code = check_group_use(c, g, i, err);
-        known = n->group;
-    }
-    return code;
+    return code ? code : check_nodes(c, g, err);
 }
 
 static int by_rank(const void *a, const void *b)

@@ -62,6 +62,7 @@ typedef struct fx_node {
     uint32_t in_count, out_count, writes_count;
     uint8_t phase; /* fx_phase */
     bool is_view, is_causal, is_transposed;
+    const char *equation; /* of einsum; NULL: none */
 } fx_node;
 
 typedef struct fx_graph {
@@ -97,6 +98,8 @@ struct orr_fx {
     size_t group_count, group_room, rank_count, rank_room;
     fx_graph **graphs; /* one for each captured rank, ascending after orr__fx_check */
     size_t graph_count, graph_room;
+    orr_fx_note *notes;
+    size_t note_count, note_room;
 };
 
 orr_code orr__fx_create(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
@@ -109,6 +112,8 @@ orr_code orr__fx_add_group(orr_fx *c,
                            orr_error *err) ORR_MUST_CHECK;
 orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
     ORR_MUST_CHECK;
+
+orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err) ORR_MUST_CHECK;
 
 /* Always a new number, as a file counts them. */
 orr_code orr__fx_add_text(
@@ -136,6 +141,7 @@ typedef struct fx_node_draft {
     size_t in_count, out_count, writes_count;
     bool is_view; /* the outputs are inputs seen in another way */
     bool is_causal, is_transposed;
+    orr_str equation;  /* of einsum; empty: none */
     uint32_t group;    /* FX_NONE: no communication */
     int64_t peer, tag; /* FX_NO_PEER: none */
     uint64_t byte;     /* where it stands in the file */
@@ -145,6 +151,9 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) O
 
 /* "float32", "torch.bfloat16": bytes of one element; 0: not known. */
 uint32_t orr__fx_dtype_bytes(orr_str name);
+
+/* By its namespace: c10d.*, _c10d_functional.* and their kin. */
+bool orr__fx_is_communication(orr_str op);
 
 /* Does everything that is named exist, do tensors lie inside their storages, do groups hold the ranks that use them?
  * err->where has the byte; a reader that knows lines says more. */
@@ -180,6 +189,12 @@ static inline const uint32_t *fx_writes(const fx_graph *g, const fx_node *n)
 static inline orr_str fx_text(const fx_graph *g, fx_texts table, uint32_t number)
 {
     return g->texts[table].at[number];
+}
+
+/* Empty: none. */
+static inline orr_str fx_equation(const fx_node *n)
+{
+    return n->equation ? orr_str_of(n->equation) : orr_str_of("");
 }
 
 #endif

@@ -166,12 +166,6 @@ static int64_t first_number(orr_str args)
     return FX_NO_PEER;
 }
 
-static bool starts_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}
-
 /* A group that was not named yet is one more with all ranks, of its own family. */
 static orr_code find_group(printed *p, orr_str name, uint32_t *out)
 {
@@ -200,9 +194,7 @@ static orr_code read_communication(printed *p,
     orr_str args = {0}, group;
     const orr_where at = orr_json_where(node);
     const bool is_wait = has_word(target, ".wait_tensor");
-    const bool is_comm = starts_with(target, "_c10d_functional.") || starts_with(target, "c10d.") ||
-                         starts_with(target, "_c10d_functional_autograd.") ||
-                         starts_with(target, "_dtensor.");
+    const bool is_comm = orr__fx_is_communication(target);
     orr_json_value v;
     if (orr_json_find(node, "args", &v) && orr_json_type_of(v) == ORR_JSON_STRING) {
         const orr_code code = orr_json_get_str(v, &args, p->err);

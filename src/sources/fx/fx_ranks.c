@@ -202,7 +202,7 @@ static orr_code class_captured(finder *s, size_t i, orr_error *err)
 
 static orr_code fail_alone(const finder *s, uint32_t rank, orr_error *err)
 {
-    char where[120] = "";
+    char where[120] = ", which is in groups of other families";
     for (size_t i = 0; i < s->used_count; i++) {
         fx_place p;
         if (!(s->f->use[s->used[i]] & (FX_PLACES | FX_ROOT)))

@@ -126,6 +126,36 @@ static orr_code read_groups(reader *r)
     return code;
 }
 
+static orr_code read_note(reader *r, orr_json_value note)
+{
+    orr_json_value v;
+    orr_str text;
+    uint64_t count = 1;
+    orr_code code = expect(r, note, ORR_JSON_OBJECT, "a note");
+    if (code)
+        return code;
+    if (!orr_json_find(note, "text", &v))
+        return fail_at(r, orr_json_byte(note), "a note has \"text\"");
+    if ((code = orr_json_get_str(v, &text, r->err)))
+        return code;
+    if (orr_json_find(note, "count", &v) && (code = orr_json_get_u64(v, &count, r->err)))
+        return code;
+    return orr__fx_add_note(r->c, text, count, r->err);
+}
+
+static orr_code read_notes(reader *r)
+{
+    orr_json_value notes, note;
+    orr_code code = orr_json_load(r->j, &notes, r->err);
+    if (!code)
+        code = expect(r, notes, ORR_JSON_ARRAY, "\"notes\"");
+    if (code)
+        return code;
+    for (orr_json_iter it = orr_json_iterate(notes); !code && orr_json_next_value(&it, &note);)
+        code = read_note(r, note);
+    return code;
+}
+
 /* ---- the tables of a graph ---- */
 
 static orr_code read_texts(reader *r, fx_texts table, const char *what)
@@ -261,7 +291,8 @@ static orr_code read_phase(reader *r, orr_json_value v, fx_phase *out)
                    "a phase is \"forward\", \"backward\", \"optimizer\" or \"setup\"");
 }
 
-/* The arguments that say where communication goes; the others do not matter here. */
+/* The arguments that say where communication goes; the others do not matter here.  Other operators may have some of the
+ * same names, for something else: orr__fx_check takes those away. */
 static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
 {
     orr_json_value v;
@@ -269,14 +300,16 @@ static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
     orr_code code = expect(r, args, ORR_JSON_OBJECT, "\"args\"");
     for (orr_json_iter it = orr_json_iterate(args); !code && orr_json_next_member(&it, &key, &v);) {
         const orr_json_type type = orr_json_type_of(v);
-        if (orr_str_is(key, "group"))
-            code = get_number(r, v, &n->group);
-        else if (orr_str_is(key, "is_causal") && type == ORR_JSON_BOOL)
+        if (orr_str_is(key, "is_causal") && type == ORR_JSON_BOOL)
             code = orr_json_get_bool(v, &n->is_causal, r->err);
         else if (orr_str_is(key, "transposed") && type == ORR_JSON_BOOL)
             code = orr_json_get_bool(v, &n->is_transposed, r->err);
+        else if (orr_str_is(key, "equation") && type == ORR_JSON_STRING)
+            code = orr_json_get_str(v, &n->equation, r->err);
         else if (type != ORR_JSON_INT)
             continue;
+        else if (orr_str_is(key, "group"))
+            code = get_number(r, v, &n->group);
         else if (orr_str_is(key, "dst") || orr_str_is(key, "src") || orr_str_is(key, "root_rank"))
             code = orr_json_get_i64(v, &n->peer, r->err);
         else if (orr_str_is(key, "tag"))
@@ -509,7 +542,8 @@ enum {
     HAS_SIZE = 4,
     HAS_GROUPS = 8,
     HAS_GRAPHS = 16,
-    HAS_ALL = 31
+    HAS_ALL = 31,
+    HAS_NOTES = 32 /* need not be there */
 };
 
 static orr_code read_top(reader *r, const orr_json_item *item, unsigned *has)
@@ -521,7 +555,8 @@ static orr_code read_top(reader *r, const orr_json_item *item, unsigned *has)
     } keys[] = {{"format", HAS_FORMAT, check_format},
                 {"version", HAS_VERSION, check_version},
                 {"world_size", HAS_SIZE, read_size},
-                {"groups", HAS_GROUPS, read_groups}};
+                {"groups", HAS_GROUPS, read_groups},
+                {"notes", HAS_NOTES, read_notes}};
     if (orr_str_is(item->key, "graphs")) {
         if (*has & HAS_GRAPHS)
             return fail_at(r, item->byte, "a second \"graphs\"");
@@ -552,7 +587,7 @@ static orr_code read_all(reader *r)
     }
     if (code != ORR_END)
         return code;
-    if (has != HAS_ALL)
+    if ((has & HAS_ALL) != HAS_ALL)
         return fail_at(r, 0,
                        !(has & HAS_FORMAT)    ? "no capture: \"format\" is missing"
                        : !(has & HAS_VERSION) ? "\"version\" is missing"
@@ -569,7 +604,8 @@ static orr_code read_capture(orr_json *j, orr_fx *c, orr_error *err)
 {
     orr_error own;
     reader r = {.j = j, .c = c, .err = err ? err : &own};
-    const orr_code code = read_all(&r);
+    const orr_code code =
+        orr_grow(&r.numbers, &r.number_room, 1) ? read_all(&r) : orr_no_memory(err);
     orr_free(r.numbers);
     orr_free(r.pairs);
     return code;

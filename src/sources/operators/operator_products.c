@@ -270,7 +270,7 @@ static uint64_t attention_flops(const operator_call *c, const operator_row *row)
 }
 
 /* For each pair: the scale, the maximum, an exponential, sums, conversions.  20 and 64 are what fused kernels of cuDNN take
- * on an H200, all their time taken for work of the vector unit: within a quarter from 67 million pairs on, for heads of 64
+ * on an H200, all their time taken for work of the vector unit: within a fifth from 100 million pairs on, for heads of 64
  * and of 128 columns alike (docs/design/operators.md). */
 enum { SOFTMAX_WORK = 20, SOFTMAX_BACKWARD_WORK = 64 };
 

@@ -43,7 +43,8 @@ static orr_code add_node(match *m, const fx_graph *g, const fx_node *n, room *r,
                                         .out_count = n->out_count,
                                         .is_view = n->is_view,
                                         .is_causal = n->is_causal,
-                                        .is_transposed = n->is_transposed},
+                                        .is_transposed = n->is_transposed,
+                                        .equation = fx_equation(n)},
                                .caller = MATCH_NONE,
                                .count = 1};
     return orr__match_add(m, MATCH_CAPTURED, &draft, err);

@@ -64,7 +64,12 @@ static const char *error_cell(orr_ps predicted, orr_ps measured, cell out)
 static void put_line(
     orr_buf *b, const char *what, const char *captured, const char *measured, const char *both)
 {
-    orr_buf_print(b, "%-29s  %14s  %14s  %14s\n", what, captured, measured, both);
+    orr_buf_print(b, "%-29s  %14s", what, captured);
+    if (*measured || *both)
+        orr_buf_print(b, "  %14s", measured);
+    if (*both)
+        orr_buf_print(b, "  %14s", both);
+    orr_buf_byte(b, '\n');
 }
 
 static void put_sums(orr_buf *b, const orr_operators *o)
@@ -128,8 +133,7 @@ static void put_gaps(orr_buf *b, const orr_operators *o, size_t most)
 {
     if (o->gap_count == 0)
         return;
-    orr_buf_print(b, "\n%-29s %-22s %8s %8s  %s\n", "what differs", "shapes", "captured",
-                  "measured", "");
+    orr_buf_print(b, "\n%-29s %-22s %8s %8s\n", "what differs", "shapes", "captured", "measured");
     for (size_t i = 0; i < shown(o->gap_count, most); i++) {
         const orr_operator_gap *g = &o->gaps[i];
         orr_buf_print(b, "%-29.*s %-22.*s %8" PRIu64 " %8" PRIu64 "  %s\n",
