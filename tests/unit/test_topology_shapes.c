@@ -255,6 +255,35 @@ TEST(test_topology_shapes__costs_count_for_packets)
     orr_packet_destroy(p);
 }
 
+/* The time of one packet and its acknowledgement between the farthest hosts of a torus: 82.88 ns, 3.84 ns and two times
+ * 1 us a link. */
+static void check_torus(unsigned a, unsigned b)
+{
+    const orr_packet_options opt = {.topology = "net.yml", .flows = "x.cm", .fct = "", .pfc = ""};
+    char text[200];
+    orr_packet *p;
+    orr_error err;
+    snprintf(text, sizeof text,
+             "generate: {type: torus, size: [%u, %u], bandwidth: 100Gb/s, latency: 1us}", a, b);
+    write_file("net.yml", text, strlen(text));
+    snprintf(text, sizeof text, "Nodes %u\nConnections 1\n0->%u start 0 size 1000\n", a * b,
+             a / 2 + b / 2 * a);
+    write_file("x.cm", text, strlen(text));
+    CHECK_OK(orr_packet_create(&opt, &p, &err), &err);
+    CHECK_OK(orr_packet_run(p, &err), &err);
+    CHECK_EQ_U(orr_packet_result(p)->finished_at_ps, 2086720 * (a / 2 + b / 2));
+    CHECK_EQ_U(orr_packet_result(p)->max_rtt_ns > 0, a * b <= 1024); /* else it is not measured */
+    orr_packet_destroy(p);
+}
+
+/* More than 1,024 places that choose, and as many to go to: ways are found one by one. */
+TEST(test_topology_shapes__large_networks_are_like_small_ones)
+{
+    check_torus(32, 31);
+    check_torus(33, 32);
+    check_torus(64, 64);
+}
+
 /* ---- the same network in every kind of file ---- */
 
 static void check_same(const orr_topology_figures *a, const orr_topology_figures *b, bool has_costs)
@@ -398,6 +427,7 @@ int main(void)
         RUN(test_topology_shapes__nvlink_comes_first),
         RUN(test_topology_shapes__nvlink_comes_first_in_files_of_simai),
         RUN(test_topology_shapes__costs_count_for_packets),
+        RUN(test_topology_shapes__large_networks_are_like_small_ones),
         RUN(test_topology_shapes__files_of_all_kinds_read_back),
         RUN(test_topology_shapes__fat_trees_go_to_htsim_and_back),
         RUN(test_topology_shapes__other_networks_are_no_trees_of_htsim),
