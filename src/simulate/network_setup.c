@@ -73,6 +73,8 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
     if (!(s->packet = orr_alloc(1, sizeof *s->packet)))
         return orr_no_memory(err);
     orr_code code = orr__packet_inputs_read(s->packet, &given, err);
+    if (code == ORR_EINPUT && err && !err->where.path[0])
+        err->where = s->net_config.where; /* of the file whose links they are */
     if (code)
         return code;
     c->packet = s->packet;

@@ -5,6 +5,7 @@
 
 #include "models/network/graph/routes.h"
 
+#include <orrery/packet.h>
 #include <orrery/topology.h>
 
 enum { MOST = 4096 };
@@ -197,6 +198,92 @@ TEST(test_topology_shapes__nvlink_comes_first)
     }
 }
 
+/* SimAI's file has no costs; its rule is that of equally short ways those through an NVSwitch are taken. */
+TEST(test_topology_shapes__nvlink_comes_first_in_files_of_simai)
+{
+    static const char text[] = "6 2 1 1 8 H100\n4 5\n0 4 7200Gbps 100ns 0\n1 4 7200Gbps 100ns 0\n"
+                               "2 4 7200Gbps 100ns 0\n3 4 7200Gbps 100ns 0\n0 5 100Gbps 1us 0\n"
+                               "1 5 100Gbps 1us 0\n2 5 100Gbps 1us 0\n3 5 100Gbps 1us 0\n";
+    static const char flow[] = "1\n0 3 3 100 1000 0\n";
+    const orr_packet_options opt = {
+        .topology = "simai.txt", .flows = "flow.txt", .fct = "", .pfc = ""};
+    orr_topology *t;
+    orr_topology_figures g;
+    orr__routes *r;
+    orr_packet *p;
+    orr_error err;
+    CHECK_OK(orr_topology_parse((orr_span){(const uint8_t *)text, strlen(text)}, "simai", &t, &err),
+             &err);
+    CHECK_OK(orr_topology_measure(t, &g, &err), &err);
+    CHECK(g.nvswitches == 1 && g.switches == 2 && g.most_hops == 2 && g.most_latency_ns == 200);
+    CHECK_OK(orr__routes_create(t, 0, &r, &err), &err);
+    for (uint64_t hash = 0; hash < 50; hash++)
+        CHECK_EQ_U(t->links[orr__routes_next(r, 0, 3, hash, &err)].to, 4);
+    orr__routes_destroy(r);
+    orr_topology_destroy(t);
+    write_file("simai.txt", text, strlen(text));
+    write_file("flow.txt", flow, strlen(flow));
+    CHECK_OK(orr_packet_create(&opt, &p, &err), &err);
+    CHECK_OK(orr_packet_run(p, &err), &err);
+    /* 4 * 100 ns, 2 * 1,036 bytes and 2 * 48 at 7.2 Tb/s, each cut or rounded to a picosecond: 402.4 ns */
+    const uint64_t ps = orr_packet_result(p)->finished_at_ps;
+    CHECK(ps > 402400 && ps < 402420);
+    orr_packet_destroy(p);
+}
+
+/* Ranks of different rails: through a neighbour is cheaper than over spines, which are as many links away and here
+ * 1 ms long; so no flow, wherever its hash sends it, takes as much. */
+TEST(test_topology_shapes__costs_count_for_packets)
+{
+    static const char text[] =
+        "generate: {type: rails, domains: 2, ranks_per_domain: 2, spines: 4, "
+        "bandwidth: 100Gb/s, latency: 1us, spine_latency: 1ms}\n";
+    static const char flows[] =
+        "Nodes 4\nConnections 8\n0->3 start 0 size 1000\n0->3 start 0 size 1000\n"
+        "0->3 start 0 size 1000\n0->3 start 0 size 1000\n1->2 start 0 size 1000\n"
+        "1->2 start 0 size 1000\n3->0 start 0 size 1000\n3->0 start 0 size 1000\n";
+    const orr_packet_options opt = {.topology = "net.yml", .flows = "x.cm", .fct = "", .pfc = ""};
+    orr_packet *p;
+    orr_error err;
+    write_file("net.yml", text, strlen(text));
+    write_file("x.cm", flows, strlen(flows));
+    CHECK_OK(orr_packet_create(&opt, &p, &err), &err);
+    CHECK_OK(orr_packet_run(p, &err), &err);
+    CHECK_EQ_U(orr_packet_result(p)->flows_done, 8);
+    CHECK(orr_packet_result(p)->fct_min_ps > 8000000); /* four links there, four back */
+    CHECK(orr_packet_result(p)->fct_max_ps < 10000000);
+    orr_packet_destroy(p);
+}
+
+/* The time of one packet and its acknowledgement between the farthest hosts of a torus: 82.88 ns, 3.84 ns and two times
+ * 1 us a link. */
+static void check_torus(unsigned a, unsigned b)
+{
+    const orr_packet_options opt = {.topology = "net.yml", .flows = "x.cm", .fct = "", .pfc = ""};
+    char text[200];
+    orr_packet *p;
+    orr_error err;
+    snprintf(text, sizeof text,
+             "generate: {type: torus, size: [%u, %u], bandwidth: 100Gb/s, latency: 1us}", a, b);
+    write_file("net.yml", text, strlen(text));
+    snprintf(text, sizeof text, "Nodes %u\nConnections 1\n0->%u start 0 size 1000\n", a * b,
+             a / 2 + b / 2 * a);
+    write_file("x.cm", text, strlen(text));
+    CHECK_OK(orr_packet_create(&opt, &p, &err), &err);
+    CHECK_OK(orr_packet_run(p, &err), &err);
+    CHECK_EQ_U(orr_packet_result(p)->finished_at_ps, 2086720 * (a / 2 + b / 2));
+    CHECK_EQ_U(orr_packet_result(p)->max_rtt_ns > 0, a * b <= 1024); /* else it is not measured */
+    orr_packet_destroy(p);
+}
+
+/* More than 1,024 places that choose, and as many to go to: ways are found one by one. */
+TEST(test_topology_shapes__large_networks_are_like_small_ones)
+{
+    check_torus(32, 31);
+    check_torus(33, 32);
+    check_torus(64, 64);
+}
+
 /* ---- the same network in every kind of file ---- */
 
 static void check_same(const orr_topology_figures *a, const orr_topology_figures *b, bool has_costs)
@@ -338,6 +425,9 @@ int main(void)
         RUN(test_topology_shapes__halves_exchange_what_theory_says),
         RUN(test_topology_shapes__torus),
         RUN(test_topology_shapes__nvlink_comes_first),
+        RUN(test_topology_shapes__nvlink_comes_first_in_files_of_simai),
+        RUN(test_topology_shapes__costs_count_for_packets),
+        RUN(test_topology_shapes__large_networks_are_like_small_ones),
         RUN(test_topology_shapes__files_of_all_kinds_read_back),
         RUN(test_topology_shapes__fat_trees_go_to_htsim_and_back),
         RUN(test_topology_shapes__other_networks_are_no_trees_of_htsim),

@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST_TIERS = 3, MOST_RADIX = 1 << 20 };
+enum { MOST_TIERS = 3, MOST_RADIX = ORR__MOST_RANKS };
 
 typedef struct tier {
     bool is_given;
@@ -47,8 +47,8 @@ typedef struct tier_key {
 
 static const tier_key tier_keys[] = {
     {"downlink_speed_gbps", "a speed in Gb/s", true, 0.001, 1e6, offsetof(tier, speed_gbps)},
-    {"downlink_latency_ns", "a latency in ns", true, 0, 1e9, offsetof(tier, latency_ns)},
-    {"switch_latency_ns", "a latency in ns", true, 0, 1e9, offsetof(tier, switch_ns)},
+    {"downlink_latency_ns", "a latency in ns", true, 0, 1e12, offsetof(tier, latency_ns)},
+    {"switch_latency_ns", "a latency in ns", true, 0, 1e12, offsetof(tier, switch_ns)},
     {"radix_down", "a number of ports", false, 1, MOST_RADIX, offsetof(tier, radix_down)},
     {"radix_up", "a number of ports", false, 1, MOST_RADIX, offsetof(tier, radix_up)},
     {"bundle", "a number of cables", false, 1, MOST_RADIX, offsetof(tier, bundle)},

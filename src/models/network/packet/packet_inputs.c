@@ -275,6 +275,8 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = fit_buffer(in, err);
     if (!code && given->is_compat)
         code = orr__cabling_check_ports(&in->cabling, COMPAT_PORTS, topology, err);
+    if (!code && !given->is_compat)
+        code = orr__cabling_check_whole(&in->cabling, topology, err);
     if (!code)
         code = check_marks(in, topology, err);
     if (code)

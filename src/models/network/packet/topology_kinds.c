@@ -157,6 +157,27 @@ bool orr__cabling_needs_hosts(const orr__cabling *c)
     return !is_one && !are_all_joined(c);
 }
 
+orr_code orr__cabling_check_whole(const orr__cabling *c, const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    uint32_t *parent = orr_alloc(c->nodes, sizeof *parent);
+    uint32_t first = UINT32_MAX;
+    orr_code code = parent ? ORR_OK : orr_no_memory(err);
+    for (uint32_t i = 0; i < c->nodes && !code; i++)
+        parent[i] = i;
+    for (size_t i = 0; i < c->cable_count && !code; i++)
+        parent[root_of(parent, c->cables[i].a)] = root_of(parent, c->cables[i].b);
+    for (uint32_t i = 0; i < c->nodes && !code; i++) {
+        if (c->kinds[i] != ORR__HOST)
+            continue;
+        first = first == UINT32_MAX ? i : first;
+        if (root_of(parent, i) != root_of(parent, first))
+            code = orr_fail(err, ORR_EINPUT, &w, "no links lead from host %u to host %u", first, i);
+    }
+    orr_free(parent);
+    return code;
+}
+
 /* ---- topologies of cables ---- */
 
 static orr_code name_devices(const orr__cabling *c,

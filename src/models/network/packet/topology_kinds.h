@@ -27,6 +27,10 @@ orr_code orr__topology_kind_at(const char *path,
 orr_code orr__cabling_of_topology(orr__cabling *c,
                                   const orr__topology *t,
                                   orr_error *err) ORR_MUST_CHECK;
+/* Links lead, somehow, from each host to each other one. */
+orr_code orr__cabling_check_whole(const orr__cabling *c,
+                                  const char *path,
+                                  orr_error *err) ORR_MUST_CHECK;
 /* There are pairs of hosts without a way that does not lead through other hosts. */
 bool orr__cabling_needs_hosts(const orr__cabling *c);
 
