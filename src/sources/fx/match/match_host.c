@@ -76,8 +76,10 @@ static orr_code add_tensor(host *h,
     if (stride && strides != t.rank)
         return orr_fail(h->err, ORR_EINPUT, &w, "%" PRIu32 " dimensions, but %" PRIu32 " strides",
                         t.rank, strides);
-    if (h->tensor_count == TENSORS_MOST ||
-        !orr_grow(&h->tensors, &h->tensor_room, h->tensor_count + 1))
+    if (h->tensor_count == TENSORS_MOST)
+        return orr_fail(h->err, ORR_EINPUT, &w, "an operator with more than %d tensors",
+                        TENSORS_MOST);
+    if (!orr_grow(&h->tensors, &h->tensor_room, h->tensor_count + 1))
         return orr_no_memory(h->err);
     t.element_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : 0;
     t.is_written = stride != NULL; /* for now: it has strides */

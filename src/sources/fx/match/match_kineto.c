@@ -64,8 +64,11 @@ static orr_code add_tensor(kineto *k, orr_json_value shape)
         if (code)
             return code;
     }
-    if (k->tensor_count == TENSORS_MOST ||
-        !orr_grow(&k->tensors, &k->tensor_room, k->tensor_count + 1))
+    const orr_where at = orr_json_where(shape);
+    if (k->tensor_count == TENSORS_MOST)
+        return orr_fail(k->err, ORR_EINPUT, &at, "an operator with more than %d tensors",
+                        TENSORS_MOST);
+    if (!orr_grow(&k->tensors, &k->tensor_room, k->tensor_count + 1))
         return orr_no_memory(k->err);
     k->tensors[k->tensor_count++] = t;
     return ORR_OK;
