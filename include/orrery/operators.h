@@ -46,7 +46,7 @@ typedef struct orr_operator_gap {
 typedef struct orr_operators {
     const orr_operator_row *rows; /* the most time first, then the most FLOPs */
     size_t row_count;
-    const orr_operator_gap *gaps; /* the most FLOPs first */
+    const orr_operator_gap *gaps; /* by name, then by shapes */
     size_t gap_count;
     uint64_t calls[2]; /* operators that do something: views and allocations are apart */
     uint64_t matched, alike;

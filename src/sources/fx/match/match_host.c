@@ -8,6 +8,8 @@
 #include "../../../base/json.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 enum { RANK_MOST = 64, TENSORS_MOST = 1 << 20, ITEM_BYTES = 4, VALUE_PARTS = 6, DEPTH_MOST = 1000 };
 
@@ -28,6 +30,20 @@ typedef struct host {
     orr_error *err;
 } host;
 
+/* Counting lines takes time: only where something is wrong. */
+static orr_code fail_at(const host *h, orr_json_value v, const char *fmt, ...) ORR_PRINTF(3, 4);
+
+static orr_code fail_at(const host *h, orr_json_value v, const char *fmt, ...)
+{
+    const orr_where w = orr_json_where(v);
+    char words[200];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    return orr_fail(h->err, ORR_EINPUT, &w, "%s", words);
+}
+
 /* ---- tensors ---- */
 
 static orr_code add_sizes(host *h, orr_json_value list, uint32_t *count)
@@ -35,10 +51,8 @@ static orr_code add_sizes(host *h, orr_json_value list, uint32_t *count)
     orr_json_value v;
     *count = 0;
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v); ++*count) {
-        const orr_where w = orr_json_where(v);
         if (*count == RANK_MOST)
-            return orr_fail(h->err, ORR_EINPUT, &w, "a tensor of more than %d dimensions",
-                            RANK_MOST);
+            return fail_at(h, v, "a tensor of more than %d dimensions", RANK_MOST);
         if (!orr_grow(&h->dims, &h->dim_room, h->dim_count + 1))
             return orr_no_memory(h->err);
         const orr_code code = orr_json_get_u64(v, &h->dims[h->dim_count++], h->err);
@@ -58,11 +72,9 @@ static orr_code add_tensor(host *h,
     orr_json_value v;
     uint64_t bytes = 0;
     uint32_t strides = 0, at = 0;
-    const orr_where w = orr_json_where(value);
     if (orr_json_count(value) < VALUE_PARTS)
-        return orr_fail(
-            h->err, ORR_EINPUT, &w,
-            "a tensor was expected: id, storage, offset, elements, bytes of one, device");
+        return fail_at(
+            h, value, "a tensor was expected: id, storage, offset, elements, bytes of one, device");
     for (orr_json_iter it = orr_json_iterate(value); orr_json_next_value(&it, &v); at++) {
         const orr_code code = at == ITEM_BYTES ? orr_json_get_u64(v, &bytes, h->err) : ORR_OK;
         if (code)
@@ -74,10 +86,11 @@ static orr_code add_tensor(host *h,
     if (code)
         return code;
     if (stride && strides != t.rank)
-        return orr_fail(h->err, ORR_EINPUT, &w, "%" PRIu32 " dimensions, but %" PRIu32 " strides",
-                        t.rank, strides);
-    if (h->tensor_count == TENSORS_MOST ||
-        !orr_grow(&h->tensors, &h->tensor_room, h->tensor_count + 1))
+        return fail_at(h, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides", t.rank,
+                       strides);
+    if (h->tensor_count == TENSORS_MOST)
+        return fail_at(h, value, "an operator with more than %d tensors", TENSORS_MOST);
+    if (!orr_grow(&h->tensors, &h->tensor_room, h->tensor_count + 1))
         return orr_no_memory(h->err);
     t.element_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : 0;
     t.is_written = stride != NULL; /* for now: it has strides */
@@ -103,9 +116,8 @@ static orr_code add_list(host *h,
     if (strides)
         d = orr_json_iterate(*strides);
     while (!code && orr_json_next_value(&v, &value)) {
-        const orr_where w = orr_json_where(value);
         if (!orr_json_next_value(&s, &shape) || (strides && !orr_json_next_value(&d, &stride)))
-            return orr_fail(h->err, ORR_EINPUT, &w, "a tensor of a list without a shape");
+            return fail_at(h, value, "a tensor of a list without a shape");
         code = add_tensor(h, value, shape, strides ? &stride : NULL);
     }
     return code;
@@ -116,11 +128,9 @@ static orr_code add_tensors(host *h, orr_json_value sides)
 {
     orr_json_value all[4], value, shape, type, stride;
     const bool has_strides = orr_json_find(sides, "strides", &all[3]);
-    const orr_where w = orr_json_where(sides);
     if (!orr_json_find(sides, "values", &all[0]) || !orr_json_find(sides, "shapes", &all[1]) ||
         !orr_json_find(sides, "types", &all[2]))
-        return orr_fail(h->err, ORR_EINPUT, &w,
-                        "\"values\", \"shapes\" and \"types\" were expected");
+        return fail_at(h, sides, "\"values\", \"shapes\" and \"types\" were expected");
     orr_json_iter s = orr_json_iterate(all[1]), t = orr_json_iterate(all[2]), d = {0};
     if (has_strides)
         d = orr_json_iterate(all[3]);
@@ -128,7 +138,7 @@ static orr_code add_tensors(host *h, orr_json_value sides)
         orr_str word;
         if (!orr_json_next_value(&s, &shape) || !orr_json_next_value(&t, &type) ||
             (has_strides && !orr_json_next_value(&d, &stride)))
-            return orr_fail(h->err, ORR_EINPUT, &w, "more values than shapes, types or strides");
+            return fail_at(h, sides, "more values than shapes, types or strides");
         orr_code code = orr_json_get_str(type, &word, h->err);
         if (!code && starts_with(word, "Tensor"))
             code = add_tensor(h, value, shape, has_strides ? &stride : NULL);
@@ -161,10 +171,9 @@ static void place_sizes(host *h)
 static orr_code add_call(host *h, orr_json_value v, orr_str name, uint32_t *call)
 {
     orr_json_value inputs, outputs;
-    const orr_where w = orr_json_where(v);
     h->tensor_count = h->dim_count = 0;
     if (!orr_json_find(v, "inputs", &inputs) || !orr_json_find(v, "outputs", &outputs))
-        return orr_fail(h->err, ORR_EINPUT, &w, "\"inputs\" and \"outputs\" were expected");
+        return fail_at(h, v, "\"inputs\" and \"outputs\" were expected");
     orr_code code = add_tensors(h, inputs);
     const size_t count = h->tensor_count;
     if (code || (code = add_tensors(h, outputs)))
@@ -205,10 +214,9 @@ static orr_code read_node(host *h, orr_json_value v)
     node n = {.call = MATCH_NONE};
     orr_json_value id, name;
     orr_str word;
-    const orr_where w = orr_json_where(v);
     orr_code code;
     if (!orr_json_find(v, "id", &id) || !orr_json_find(v, "name", &name))
-        return orr_fail(h->err, ORR_EINPUT, &w, "a node without \"id\" or \"name\"");
+        return fail_at(h, v, "a node without \"id\" or \"name\"");
     if ((code = orr_json_get_i64(id, &n.id, h->err)) ||
         (code = orr_json_get_str(name, &word, h->err)) || (code = read_parent(h, v, &n.parent)))
         return code;

@@ -8,6 +8,8 @@
 
 #include "../../../base/json.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { RANK_MOST = 64, TENSORS_MOST = 1 << 20 };
@@ -47,6 +49,20 @@ static bool starts_with(orr_str s, const char *word)
     return s.len >= n && memcmp(s.ptr, word, n) == 0;
 }
 
+/* Counting lines takes time: only where something is wrong. */
+static orr_code fail_at(const kineto *k, orr_json_value v, const char *fmt, ...) ORR_PRINTF(3, 4);
+
+static orr_code fail_at(const kineto *k, orr_json_value v, const char *fmt, ...)
+{
+    const orr_where w = orr_json_where(v);
+    char words[200];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    return orr_fail(k->err, ORR_EINPUT, &w, "%s", words);
+}
+
 /* ---- tensors ---- */
 
 static orr_code add_tensor(kineto *k, orr_json_value shape)
@@ -54,18 +70,17 @@ static orr_code add_tensor(kineto *k, orr_json_value shape)
     operator_tensor t = {.rank = 0};
     orr_json_value v;
     for (orr_json_iter it = orr_json_iterate(shape); orr_json_next_value(&it, &v); t.rank++) {
-        const orr_where w = orr_json_where(v);
         if (t.rank == RANK_MOST)
-            return orr_fail(k->err, ORR_EINPUT, &w, "a tensor of more than %d dimensions",
-                            RANK_MOST);
+            return fail_at(k, v, "a tensor of more than %d dimensions", RANK_MOST);
         if (!orr_grow(&k->dims, &k->dim_room, k->dim_count + 1))
             return orr_no_memory(k->err);
         const orr_code code = orr_json_get_u64(v, &k->dims[k->dim_count++], k->err);
         if (code)
             return code;
     }
-    if (k->tensor_count == TENSORS_MOST ||
-        !orr_grow(&k->tensors, &k->tensor_room, k->tensor_count + 1))
+    if (k->tensor_count == TENSORS_MOST)
+        return fail_at(k, shape, "an operator with more than %d tensors", TENSORS_MOST);
+    if (!orr_grow(&k->tensors, &k->tensor_room, k->tensor_count + 1))
         return orr_no_memory(k->err);
     k->tensors[k->tensor_count++] = t;
     return ORR_OK;
@@ -123,14 +138,12 @@ static orr_code add_shapes(kineto *k, orr_json_value args)
 static orr_code get_time(kineto *k, orr_json_value event, const char *key, double *out)
 {
     orr_json_value v;
-    const orr_where w = orr_json_where(event);
     if (!orr_json_find(event, key, &v))
-        return orr_fail(k->err, ORR_EINPUT, &w, "a complete event without \"%s\"", key);
+        return fail_at(k, event, "a complete event without \"%s\"", key);
     const orr_code code = orr_json_get_double(v, out, k->err);
     if (code || (*out >= -TIME_MOST && *out <= TIME_MOST))
         return code;
-    return orr_fail(k->err, ORR_EINPUT, &w, "\"%s\" is out of range: microseconds were expected",
-                    key);
+    return fail_at(k, event, "\"%s\" is out of range: microseconds were expected", key);
 }
 
 static orr_code get_interval(kineto *k, orr_json_value event, interval *out)
