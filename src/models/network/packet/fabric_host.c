@@ -78,6 +78,8 @@ static void arm_timeout(orr__fabric *f, uint32_t flow);
 /* What parts the packets of a flow, so that switches choose ways for them anew (LOAD_BALANCE). */
 static uint16_t choose_entropy(const orr__fabric *f, orr__flow *w)
 {
+    if (!f->config.load_balance)
+        return 0;
     const bool is_after_gap = f->now - w->last_sent_at > f->config.flowlet_gap_ns * f->unit;
     w->last_sent_at = f->now;
     switch (f->config.load_balance) {
@@ -437,7 +439,7 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
     /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never be done. */
     if (!f->config.is_compat && m.sequence >= w->size)
         w->acked = w->size;
-    if (w->told)
+    if (w->is_selective)
         orr__selective_told(f, w, &m);
     if (f->config.load_balance == ORR__BALANCE_REPS)
         remember_way(w, &m);
@@ -446,14 +448,15 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
     if (w->acked >= w->size)
         complete(f, m.flow);
     w = &f->flows[m.flow]; /* others may have been made */
-    if (m.kind == ORR__FRAME_NACK && !w->told)
+    if (m.kind == ORR__FRAME_NACK && !w->is_selective)
         w->sent = w->acked;
     else if (!f->config.is_compat && w->sent < w->acked)
         w->sent = w->acked;
     if (f->control && f->control->acked)
         f->control->acked(f, m.flow, &f->frames[frame]);
     w = &f->flows[m.flow];
-    const bool has_news = w->acked > before || (w->told && (w->news || m.kind == ORR__FRAME_NACK));
+    const bool has_news =
+        w->acked > before || (w->is_selective && (w->news || m.kind == ORR__FRAME_NACK));
     if (!f->config.is_compat && !w->is_complete && has_news) {
         w->timeouts = 0;
         orr__fabric_cancel(f, &w->timeout);
@@ -520,7 +523,7 @@ void orr__host_timeout(orr__fabric *f, uint32_t flow)
         f->is_stalled = f->is_stopped = true;
         return;
     }
-    if (w->told)
+    if (w->is_selective)
         orr__selective_all_again(f, w);
     else
         w->sent = w->acked;
