@@ -75,7 +75,6 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .delay = f->unit == 1 ? (l->delay_ps + 500) / 1000 : l->delay_ps,
                                   .peer = i ^ 1,
                                   .node = node,
-                                  .nic = ORR__NOBODY,
                                   .is_switch = c->kinds[node] != ORR__HOST,
                                   .error = l->error,
                                   .number = ++f->nodes[node].port_count};

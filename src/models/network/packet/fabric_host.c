@@ -459,8 +459,7 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
         w->acked > before || (w->is_selective && (w->news || m.kind == ORR__FRAME_NACK));
     if (!f->config.is_compat && !w->is_complete && has_news) {
         w->timeouts = 0;
-        orr__fabric_cancel(f, &w->timeout);
-        arm_timeout(f, m.flow);
+        w->heard_at = f->now;
     }
     orr__port *p = &f->ports[w->port];
     orr__nic_update(f, m.flow);
@@ -506,11 +505,26 @@ static void arm_timeout(orr__fabric *f, uint32_t flow)
         w->timeout = orr__fabric_after(f, timeout_of(f, w), ORR__EV_TIMEOUT, flow);
 }
 
+/* The timer counts from the latest news, but is not set anew for each of them: it looks when its time has come.  A
+ * flow has one pending event, then, and not one for each packet of the last millisecond. */
+static bool has_heard(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    const uint64_t from = w->heard_at, until = from + timeout_of(f, w);
+    w->heard_at = 0;
+    if (!from || until <= f->now)
+        return false;
+    w->timeout = orr__fabric_after(f, until - f->now, ORR__EV_TIMEOUT, flow);
+    return true;
+}
+
 void orr__host_timeout(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     orr__port *p = &f->ports[w->port];
     w->timeout = ORR__NO_EVENT;
+    if (has_heard(f, flow))
+        return;
     if (!w->is_listed || (p->paused >> w->class & 1)) {
         arm_timeout(f, flow); /* nothing is lost because somebody waits */
         w->timeouts += !w->is_listed;

@@ -107,9 +107,12 @@ typedef struct orr__port {
     uint64_t end_order; /* of the transmission that began last */
     orr__flight *wire;  /* frames on the wire to the peer: a ring */
     uint32_t wire_first, wire_count, wire_room;
+    uint32_t wire_frame; /* the first of them */
     uint32_t peer, node;
-    uint32_t nic;       /* of a host's port */
-    uint32_t headroom;  /* of a switch's port: bytes */
+    union {
+        uint32_t nic;      /* of a host's port */
+        uint32_t headroom; /* of a switch's port: bytes */
+    };
     uint8_t paused;     /* classes that must not be sent: a bit each */
     uint8_t pause_sent; /* classes that the peer was told not to send */
     uint8_t queued;     /* classes with frames */
@@ -198,6 +201,7 @@ typedef struct orr__flow {
     bool has_arrived;
     /* Seldom needed. */
     uint32_t timeouts; /* since anything was acknowledged */
+    uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
     uint64_t started_at, token;
     uint64_t base_rtt;
     uint64_t last_sent_at;    /* with LOAD_BALANCE */

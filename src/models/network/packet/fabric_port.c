@@ -93,8 +93,10 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
         return;
     p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = flight;
     __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
-    if (p->wire_count++ == 0)
+    if (p->wire_count++ == 0) {
+        p->wire_frame = frame;
         orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), flight.at, flight.order);
+    }
 }
 
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
@@ -135,10 +137,11 @@ static bool is_lost(orr__fabric *f, const orr__port *p)
 void orr__port_arrive(orr__fabric *f, uint32_t from)
 {
     orr__port *sender = &f->ports[from], *p = &f->ports[sender->peer];
-    const uint32_t frame = sender->wire[sender->wire_first].frame;
+    const uint32_t frame = sender->wire_frame;
     sender->wire_first = (sender->wire_first + 1) & (sender->wire_room - 1);
     if (--sender->wire_count) {
         const orr__flight *next = &sender->wire[sender->wire_first];
+        sender->wire_frame = next->frame;
         orr__wheel_at(&f->wheel, 2 * from, next->at, next->order);
         fetch_for(f, next, !p->is_switch);
         __builtin_prefetch(&sender->wire[(sender->wire_first + 3) & (sender->wire_room - 1)]);
