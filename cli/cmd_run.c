@@ -24,6 +24,7 @@ static const cli_option options[] = {
      "without or with messages delaying each other, packet by packet, or by LogGOPS"},
     {"packet-config", 0, "FILE", "packet: config.txt when --topology has links"},
     {"packet-keys", 0, "WORDS", "packet: keys and values over those of the configuration"},
+    {"approx", 0, NULL, "packet: pass over what repeats itself exactly; no congestion control"},
     {"series", 0, "FILE", "packet: write what happened over time (.csv or .json)"},
     {"series-every", 0, "TIME", "its interval; doubles when the run is long", .fallback = "10us"},
     {"series-what", 0, "LIST", "of what: flows,queues,links; else all three"},
@@ -44,6 +45,8 @@ static const cli_option options[] = {
     {"seed", 0, "N", "of a random placement", CLI_COUNT, .fallback = "1"},
     {"compare", 0, "NETWORKS",
      "run on each of these, with commas between them, and print the times side by side"},
+    {"compare-traces", 0, "LIST", "with --compare: these traces, too, each by itself"},
+    {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)"},
     {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
     {"compat", 0, "lgs2023|atlahs|ns3",
      "exactly as LogGOPSim of 2023, or of ATLAHS, or as the old packet program, oddities and all"},
@@ -102,6 +105,11 @@ static const cli_example examples[] = {
     {"", "printf '4 1 3\\n3\\n3 0 100Gbps 1us 0\\n' > star.txt", 0},
     {"", "printf '3 1 100Gbps 1us 0\\n3 2 100Gbps 1us 0\\n' >> star.txt", 0},
     {"", "printf '2\\n0 2 3 100 1000000 0\\n1 2 3 100 1000000 0\\n' > flows.txt", 0},
+    {"", "orrery run --flows=flows.txt -t config.txt", 0},
+    {"What links, queues and flows did over time:",
+     "orrery run --flows=flows.txt -t config.txt --series s.csv", 0},
+    {"Only what is lost is sent again, instead of pauses:",
+     "printf 'ENABLE_PFC 0 TRANSPORT selective' >> config.txt", 0},
     {"", "orrery run --flows=flows.txt -t config.txt", 0},
     {"What did it wait for?",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --critical-path", 0},
@@ -257,6 +265,10 @@ static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_er
 static orr_code check_wishes(const cli_context *c, orr_error *err)
 {
     static const char *const of_report[] = {"report-ranks", "what-if"};
+    static const char *const of_compare[] = {"compare-traces", "compare-chart"};
+    for (unsigned i = 0; i < 2 && !cli_given(c, "compare"); i++)
+        if (cli_given(c, of_compare[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --compare", of_compare[i]);
     for (unsigned i = 0; i < 2 && !cli_given(c, "report"); i++)
         if (cli_given(c, of_report[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --report", of_report[i]);
@@ -296,15 +308,15 @@ static orr_code check_compat(const cli_context *c, orr_error *err)
 /* What only one kind of network takes, and what traces cannot do without. */
 static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
 {
-    static const char *const packets[] = {"packet-keys", "series", "series-what", "series-watch",
-                                          "series-every"};
+    static const char *const packets[] = {"packet-keys", "approx",       "series",
+                                          "series-what", "series-watch", "series-every"};
     const char *network = cli_text(c, "network");
     const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
     for (size_t i = 0; i < sizeof packets / sizeof *packets && !is_packet; i++)
         if (cli_given(c, packets[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network packet and --flows",
                             packets[i]);
-    for (size_t i = 2; i < sizeof packets / sizeof *packets && !cli_given(c, "series"); i++)
+    for (size_t i = 3; i < sizeof packets / sizeof *packets && !cli_given(c, "series"); i++)
         if (cli_given(c, packets[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --series", packets[i]);
     static const char *const loggops[] = {"loggops", "noise", "noise-seed", "noise-common"};

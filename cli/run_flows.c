@@ -75,6 +75,8 @@ orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_err
                             rows[i].option, value);
         fits = add_key(keys, rows[i].key, value);
     }
+    if (fits && cli_flag(c, "approx"))
+        fits = add_key(keys, "APPROX", "1");
     return fits ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--packet-keys is too long");
 }
 

@@ -173,10 +173,10 @@ static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
 static orr_code check_options(const cli_context *c, orr_error *err)
 {
     static const char *const others[] = {
-        "ranks-file",    "queues", "rendezvous",     "trace-log",    "links",
-        "critical-path", "report", "report-ranks",   "what-if",      "packet-config",
-        "packet-keys",   "series", "series-what",    "series-watch", "series-every",
-        "logical",       "flows",  "timeline-detail"};
+        "ranks-file",    "queues",  "rendezvous",   "trace-log",      "links",
+        "critical-path", "report",  "report-ranks", "what-if",        "packet-config",
+        "packet-keys",   "approx",  "series",       "series-what",    "series-watch",
+        "series-every",  "logical", "flows",        "timeline-detail"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (cli_given(c, others[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s is not for --network loggops", others[i]);

@@ -39,12 +39,14 @@ typedef struct orr_packet_figures {
     uint64_t data_packets, data_bytes; /* bytes without headers, with what was sent again */
     uint64_t acks, nacks, timeouts, retransmitted_bytes;
     uint64_t pauses, resumes;           /* PFC frames received */
+    uint32_t paused_ports;              /* that received one */
     uint64_t marked, dropped, lost;     /* packets: by ECN; for want of buffer; on the wire */
     uint64_t trimmed;                   /* packets cut to their headers for want of buffer */
     uint64_t max_rtt_ns, max_bdp_bytes; /* over all pairs of hosts */
     uint64_t finished_at_ps;            /* when the last flow was done */
     uint64_t fct_min_ps, fct_max_ps, fct_sum_ps; /* of flows that are done */
     uint64_t events;
+    uint64_t skips, skipped_ps; /* APPROX: how often time was passed over, and how much of it */
 } orr_packet_figures;
 
 /* On failure *out is NULL. */

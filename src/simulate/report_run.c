@@ -263,6 +263,7 @@ static void print_foot(const orr_sim *s, orr_buf *b)
     char messages[ORR_UNIT_ROOM], events[ORR_UNIT_ROOM];
     orr_buf_print(b, "\nnetwork %s; %s messages, %s events\n", s->net_ops->name,
                   orr_count_text(s->messages, messages), orr_count_text(orr_sim_events(s), events));
+    orr__put_network_text(s, b);
 }
 
 static orr_code print_all(const orr_sim *s, orr_buf *b, orr_error *err)

@@ -35,6 +35,7 @@ static void put_head(writer *w, const orr_sim *s)
     orr__put_text(w, "network", s->net_ops->name);
     orr__put_u64(w, "messages", s->messages);
     orr__put_u64(w, "events", orr_sim_events(s));
+    orr__put_network_json(s, w);
 }
 
 static bool put_spreads(writer *w, const orr_sim *s)

@@ -117,10 +117,17 @@ static void say_where(watcher *p, const orr_sim *s)
 
 static void start_line(watcher *p, const orr_sim *s)
 {
-    orr_progress_start(&p->line, "simulating", "events", 0, !s->opt.shows_progress);
+    orr_progress_start(&p->line, "simulating", s->packet ? "packets" : "events", 0,
+                       !s->opt.shows_progress);
     p->line.note = p->note;
     if (p->line.fd >= 0)
         p->whole = whole_work(s);
+}
+
+/* What the line counts: packets where there are any. */
+static uint64_t work_done(const orr_sim *s)
+{
+    return s->packet ? orr__packets_sent(s) : orr__clock_events(s->clock);
 }
 
 static void move_line(watcher *p, const orr_sim *s, uint64_t events)
@@ -154,13 +161,13 @@ static orr_code stopped(orr_sim *s, orr_error *err)
 orr_code orr__run_events(orr_sim *s, orr_error *err)
 {
     watcher p = {.note = ""};
-    uint64_t before = orr__clock_events(s->clock);
+    uint64_t before = work_done(s);
     bool has_more = true, is_stopped = false;
     start_line(&p, s);
     while (has_more && !is_stopped) {
         has_more = run_batch(s->clock);
         is_stopped = atomic_load_explicit(&s->must_stop, memory_order_relaxed);
-        const uint64_t after = orr__clock_events(s->clock);
+        const uint64_t after = work_done(s);
         move_line(&p, s, after - before);
         before = after;
     }

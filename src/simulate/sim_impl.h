@@ -668,6 +668,7 @@ void orr__watch_phase_end(orr__stream *s);
 
 orr_code orr__explain_stall(orr_sim *s, orr_error *err);
 void orr__stall_destroy(struct orr__stall *stall);
+uint64_t orr__packets_sent(const orr_sim *s); /* by a network of packets (network_setup.c) */
 void orr__ask_network(orr_sim *s); /* what it knows about a standstill (network_setup.c) */
 struct orr_json_writer;
 /* "stall": {...}, for a simulation that was found to stand still; nothing otherwise. */

@@ -281,3 +281,42 @@ bool orr__wheel_peek(const orr__wheel *w, uint64_t *at)
     *at = ahead ? (w->current + ahead) << w->shift : w->far[0].at;
     return true;
 }
+
+/* ---- all at once ---- */
+
+static size_t count_pending(const orr__wheel *w)
+{
+    size_t n = w->run_count - w->run_at + w->late_count + w->far_count;
+    for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++)
+        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
+            n++;
+    return n;
+}
+
+bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *count)
+{
+    size_t n = 0;
+    *count = count_pending(w);
+    if (!orr_grow(ids, room, *count))
+        return false;
+    for (size_t i = w->run_at; i < w->run_count; i++)
+        (*ids)[n++] = w->run[i].id;
+    for (size_t i = 0; i < w->late_count; i++)
+        (*ids)[n++] = w->late[i].id;
+    for (size_t i = 0; i < w->far_count; i++)
+        (*ids)[n++] = w->far[i].id;
+    for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++) {
+        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
+            (*ids)[n++] = id;
+        w->slots[i] = ORR__NO_EVENT;
+    }
+    w->run_at = w->run_count = w->late_count = w->far_count = 0;
+    memset(w->bits, 0, sizeof w->bits);
+    memset(w->summary, 0, sizeof w->summary);
+    return true;
+}
+
+void orr__wheel_begin(orr__wheel *w, uint64_t now)
+{
+    w->current = now >> w->shift;
+}

@@ -127,6 +127,11 @@ static inline bool orr__wheel_next(orr__wheel *w, uint64_t bound, uint64_t order
     return true;
 }
 
+/* Nothing is pending any more: the ids of what was, in no order.  Then orr__wheel_begin, and put them in again.
+ * False: out of memory, and nothing has changed. */
+bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *count);
+void orr__wheel_begin(orr__wheel *w, uint64_t now); /* an empty wheel opens the slot of `now` */
+
 /* The time of the next event; false: there is none. */
 bool orr__wheel_peek(const orr__wheel *w, uint64_t *at);
 

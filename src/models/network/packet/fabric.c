@@ -3,7 +3,7 @@
  *
  * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
  * 2p + 1, its transmission ends.  All others are made when needed. */
-#include "fabric_impl.h"
+#include "fabric_approx.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -44,7 +44,8 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
-    if (!f->nodes || !f->ports_of)
+    f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
+    if (!f->nodes || !f->ports_of || !f->chains)
         return false;
     const size_t queue_bytes = (size_t)f->port_count * ORR__CLASSES * sizeof *f->queues;
     if (!orr_reserve_init(&f->port_space, f->port_count * sizeof *f->ports) ||
@@ -245,6 +246,12 @@ static orr_code check(const orr__fabric *f, orr_error *err)
                 "1200 and 2400 Gb/s only; one here has %llu bit/s",
                 (unsigned long long)f->ports[i].rate);
     }
+    const uint64_t frame = f->config.payload + ORR__HEADER_BYTES + f->int_bytes;
+    if (!f->config.enable_pfc && f->config.queue_limit && f->config.queue_limit < frame)
+        return orr_fail(
+            err, ORR_EINPUT, where,
+            "QUEUE_LIMIT %llu is less than a packet of %llu bytes: none would ever pass",
+            (unsigned long long)f->config.queue_limit, (unsigned long long)frame);
     for (uint32_t n = 0; n < f->node_count && !f->config.is_compat; n++)
         if (f->nodes[n].kind != ORR__HOST && f->nodes[n].available > f->config.buffer_mib << 20)
             return orr_fail(err, ORR_EINPUT, where,
@@ -312,6 +319,8 @@ static orr_code build(orr__fabric *f,
         code = orr__writer_create(f, paths, err);
     if (!code)
         code = orr__monitor_create(f, err);
+    if (!code)
+        code = orr__approx_create(f, err);
     return code ? code : schedule_failure(f, err);
 }
 
@@ -344,6 +353,7 @@ void orr__fabric_destroy(orr__fabric *f)
         return;
     orr__writer_destroy(f->writer);
     orr__monitor_destroy(f);
+    orr__approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
         orr__nic_fini(&f->nics[i]);
     orr__fabric_drop_routes(f->routes);
@@ -355,6 +365,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_reserve_fini(&f->port_space);
     orr_reserve_fini(&f->queue_space);
     orr_free(f->ports_of);
+    orr_free(f->chains);
     orr_free(f->nics);
     orr_free(f->losses);
     for (size_t i = 0; i < f->flow_count; i++)
@@ -671,6 +682,17 @@ static bool next_event(orr__fabric *f, uint32_t *id)
     return orr__wheel_next(&f->wheel, at, l->bound_order, id);
 }
 
+/* APPROX: after an event of this kind. */
+static void watch_for_periods(orr__fabric *f, uint8_t kind, uint32_t who, uint64_t done)
+{
+    orr__approx *a = f->approx;
+    f->events_of_batch = done;
+    if (kind == ORR__EV_ARRIVE && who == a->anchor)
+        orr__approx_look(f);
+    if (--a->wait == 0)
+        orr__approx_choose(f);
+}
+
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
 {
     uint64_t done = 0;
@@ -683,21 +705,25 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
                 "something takes longer than a month of simulated time; is there a wrong unit?");
             break;
         }
+        const uint8_t kind = e->kind;
+        const uint32_t who = e->who;
         f->now = e->at;
         f->order = e->order;
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         done++;
-        if (e->kind == ORR__EV_ARRIVE) {
+        if (kind == ORR__EV_ARRIVE) {
             f->last_arrival = f->now;
-            orr__port_arrive(f, e->who);
-        } else if (e->kind == ORR__EV_END) {
-            run_port_event(f, e->kind, e->who);
+            orr__port_arrive(f, who);
+        } else if (kind == ORR__EV_END) {
+            run_port_event(f, kind, who);
         } else {
             run_rare(f, id);
         }
         if (f->list && f->under_way == 0)
             f->is_stopped = true;
+        if (f->approx)
+            watch_for_periods(f, kind, who, done);
     }
     if (f->wheel.has_failed)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");

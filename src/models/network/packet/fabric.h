@@ -46,6 +46,7 @@ typedef struct orr__fabric_figures {
         lost;         /* packets: by ECN, for want of buffer, on lossy or failed links */
     uint64_t trimmed; /* packets: cut to their headers for want of buffer */
     uint64_t timeouts;
+    uint64_t skips, skipped; /* APPROX: how often, and ticks */
     uint64_t max_rtt_ns, max_bdp;
     uint64_t events;
     uint64_t last_done;                 /* ticks: when the last flow was done */
@@ -93,5 +94,24 @@ void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *co
 /* Flows that are under way, and why they do not move: lines of text, for people. */
 typedef void (*orr__fabric_say)(void *context, const char *line);
 void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *context);
+/* A storm of pauses with its head, and the longest chain; nothing if there was neither. */
+void orr__fabric_explain_pauses(const orr__fabric *f, orr__fabric_say say, void *context);
+
+/* What APPROX has passed over, and what that means; nothing without it. */
+void orr__fabric_explain_approx(const orr__fabric *f, orr__fabric_say say, void *context);
+
+/* A port that was paused. */
+typedef struct orr__fabric_pauses {
+    char port[100], head[100]; /* in words; head: where most of its pauses began */
+    uint64_t pauses, ticks, longest_ticks;
+    unsigned chain; /* the longest: 1, the port that it is paused for was not paused itself */
+    double share;   /* of the run */
+} orr__fabric_pauses;
+
+typedef void (*orr__fabric_pause_visit)(void *context, const orr__fabric_pauses *p);
+/* How many there are; visit may be NULL. */
+uint32_t orr__fabric_paused_ports(const orr__fabric *f,
+                                  orr__fabric_pause_visit visit,
+                                  void *context);
 
 #endif

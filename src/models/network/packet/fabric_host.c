@@ -569,6 +569,8 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
                                  .flow = ORR__NOBODY,
                                  .class = orr__host_pauser(f, orr__port_of(f, p))->pause_class,
                                  .pauses = pauses};
+    if (pauses)
+        orr__pause_note_cause(f, p, &f->frames[id]);
     orr__queue_push(f, &n->ack_head, &n->ack_tail, id);
     orr__host_try(f, p);
 }

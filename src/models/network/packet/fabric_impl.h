@@ -29,7 +29,8 @@ enum {
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
     ORR__RESUME_OFFSET = 3072, /* 7.2 */
     ORR__FIRST_PORT = 10000,
-    ORR__GOOD_WAYS = 8 /* that a flow remembers */
+    ORR__GOOD_WAYS = 8,  /* that a flow remembers */
+    ORR__CHAIN_MOST = 16 /* pauses in a chain that are told apart */
 };
 
 typedef enum orr__event_kind {
@@ -139,6 +140,11 @@ typedef struct orr__port {
     double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
+    uint32_t lost;                /* frames that should have arrived here */
+    uint32_t pause_head;          /* port at the head of that chain */
+    uint32_t main_head;           /* the head of most of its pauses, by time */
+    uint64_t main_head_ticks, longest_pause;
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
 } orr__port;
@@ -225,6 +231,7 @@ typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
 typedef struct orr__monitor orr__monitor;
 typedef struct orr__series orr__series;
+typedef struct orr__approx orr__approx;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -264,6 +271,8 @@ struct orr__fabric {
     orr__node *nodes;
     uint32_t node_count;
     uint32_t *ports_of; /* by node */
+    uint32_t
+        *chains; /* ORR__CHAIN_MOST a port: by depth, the port that its last such pause was for */
     orr__nic *nics;
     uint32_t nic_count;
     orr__routes_table *routes;
@@ -275,6 +284,8 @@ struct orr__fabric {
     orr__writer *writer;
     orr__monitor *monitor; /* NULL: nothing is watched */
     orr__series *series;   /* NULL: none is wanted */
+    orr__approx *approx;   /* NULL: every event is run */
+    uint64_t events_of_batch;
     orr__fabric_watcher watcher;
     const orr__flow_list *list;
     uint32_t *list_order; /* by start time */
@@ -486,6 +497,13 @@ static inline uint32_t orr__host_address(uint32_t node)
     return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
 
+/* ---- who pauses whom (fabric_pauses.c) ---- */
+
+void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
+void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
+void orr__pause_ends(orr__fabric *f, orr__port *p);
+void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
+
 /* ---- looks at fixed times (fabric_monitor.c) ---- */
 
 orr_code orr__monitor_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
@@ -510,6 +528,7 @@ void orr__write_fct(orr__fabric *f, const orr__flow *flow);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);
 bool orr__writer_samples(const orr__fabric *f);
+bool orr__writer_lists_pauses(const orr__fabric *f); /* pfc.txt is wanted */
 void orr__fabric_write_trace(
     orr__fabric *f, const orr__port *p, const orr__frame *frame, unsigned event, unsigned queue);
 static inline bool orr__writer_traces(const orr__fabric *f)

@@ -83,6 +83,11 @@ bool orr__writer_samples(const orr__fabric *f)
     return f->writer && f->writer->files[QLEN];
 }
 
+bool orr__writer_lists_pauses(const orr__fabric *f)
+{
+    return f->writer && f->writer->files[PFC];
+}
+
 static uint64_t egress_bytes(const orr__fabric *f, uint32_t port)
 {
     uint64_t sum = 0;

@@ -101,10 +101,13 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
 {
-    if (!p->paused && classes)
+    if (!p->paused && classes) {
         p->paused_since = f->now;
-    else if (p->paused && !classes)
+    } else if (p->paused && !classes) {
         p->paused_ticks += f->now - p->paused_since;
+        orr__pause_ends(f, p);
+        p->pause_depth = 0;
+    }
     p->paused = classes;
 }
 
@@ -119,6 +122,8 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
     else
         f->figures.resumes++;
     orr__write_pfc(f, p, pauses);
+    if (pauses)
+        orr__pause_begins(f, p, m);
     orr__frame_drop(f, frame);
     orr__port_set_paused(f, p, (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit));
     if (pauses)
@@ -148,6 +153,7 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
     }
     if (is_lost(f, p)) {
         f->figures.lost++;
+        p->lost++;
         if (orr__writer_traces(f) && p->is_down)
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
         orr__frame_drop(f, frame);

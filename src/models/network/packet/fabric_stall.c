@@ -19,13 +19,6 @@ typedef struct walk {
     uint32_t circle_from; /* in way; ORR__NOBODY: none was found */
 } walk;
 
-static void name_port(const orr__fabric *f, uint32_t port, char *out, size_t room)
-{
-    const orr__port *p = &f->ports[port];
-    snprintf(out, room, "%s %u port %u (to %s %u)", p->is_switch ? "switch" : "host", p->node,
-             p->number, f->ports[p->peer].is_switch ? "switch" : "host", f->ports[p->peer].node);
-}
-
 /* Does a packet that came from `port` stand at `out`, which must not send it? */
 static bool waits_for(const orr__fabric *f, uint32_t port, uint32_t out)
 {
@@ -78,7 +71,7 @@ static void say_circle(const orr__fabric *f, orr__fabric_say say, void *context)
     if (w.circle_from != ORR__NOBODY) {
         say(context, "deadlock: these ports pause each other in a circle:");
         for (uint32_t k = w.circle_from; k < w.length; k++) {
-            name_port(f, w.way[k], name, sizeof name);
+            orr__fabric_name_port(f, w.way[k], name, sizeof name);
             snprintf(line, sizeof line, "  %s waits for the next one", name);
             say(context, line);
         }
@@ -94,6 +87,8 @@ static const char *reason(const orr__fabric *f, const orr__flow *w)
         return "it has not started";
     if (p->is_down)
         return "the link of its host is down";
+    if (!w->is_listed)
+        return "there is no way over links that work";
     if (p->paused >> w->class & 1)
         return "its host is paused";
     if (w->timeouts)
@@ -103,6 +98,32 @@ static const char *reason(const orr__fabric *f, const orr__flow *w)
     if (w->sent > w->acked)
         return "what it has sent was lost and nothing makes it send that again";
     return "it has nothing to wait for";
+}
+
+/* Links that do not work, and the one on which most was lost: there is where to look. */
+static void say_links(const orr__fabric *f, orr__fabric_say say, void *context)
+{
+    char line[LINE], name[LINE / 2];
+    uint32_t worst = ORR__NOBODY, down = 0;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        if (f->ports[i].lost && (worst == ORR__NOBODY || f->ports[i].lost > f->ports[worst].lost))
+            worst = i;
+        if (i % 2 || !f->ports[i].is_down || down++ >= FLOWS_SHOWN)
+            continue;
+        orr__fabric_name_port(f, i, name, sizeof name);
+        snprintf(line, sizeof line, "the link of %s is down", name);
+        say(context, line);
+    }
+    if (down > FLOWS_SHOWN) {
+        snprintf(line, sizeof line, "and %u more links are down", down - FLOWS_SHOWN);
+        say(context, line);
+    }
+    if (worst == ORR__NOBODY)
+        return;
+    orr__fabric_name_port(f, f->ports[worst].peer, name, sizeof name);
+    snprintf(line, sizeof line, "%u packets that left %s were lost on the link",
+             f->ports[worst].lost, name);
+    say(context, line);
 }
 
 void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *context)
@@ -123,5 +144,6 @@ void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *contex
         snprintf(line, sizeof line, "and %" PRIu64 " more", shown - FLOWS_SHOWN);
         say(context, line);
     }
+    say_links(f, say, context);
     say_circle(f, say, context);
 }

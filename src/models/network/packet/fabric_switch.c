@@ -98,6 +98,8 @@ static void send_pfc(orr__fabric *f, orr__port *p, unsigned class, bool pauses)
                                  .flow = ORR__NOBODY,
                                  .class = (uint8_t) class,
                                  .pauses = pauses};
+    if (pauses)
+        orr__pause_note_cause(f, p, &f->frames[id]);
     enqueue(f, p, 0, id);
     p->pause_sent = (uint8_t)(pauses ? p->pause_sent | bit : p->pause_sent & ~bit);
 }

@@ -103,6 +103,8 @@ static const key keys[] = {
     {"NSCC_TARGET_DELAY", WHOLE, AT(nscc_delay_ns), 0, 1000000000},
     {"FORWARDING_HOSTS", FLAG, AT(forward_hosts), 0, 0},
     {"LINK_EVENTS_FILE", PATH, AT(link_events), 0, 0},
+    {"APPROX", FLAG, AT(approx), 0, 0},
+    {"PFC_STORM_SHARE", REAL, AT(storm_share), 0, 1},
     {"SERIES_FILE", PATH, AT(series_out), 0, 0},
     {"SERIES_INTERVAL", TIME, AT(series_every_ps), 1, 0},
     {"SERIES_WHAT", WHAT, AT(series_what), 0, 0},
@@ -156,6 +158,7 @@ void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
                               .series_top = 16,
                               .series_what =
                                   ORR__SERIES_FLOWS | ORR__SERIES_QUEUES | ORR__SERIES_LINKS,
+                              .storm_share = 0.5,
                               .stop_s = 3.01,
                               .fct_out = "fct.txt",
                               .pfc_out = "pfc.txt"};

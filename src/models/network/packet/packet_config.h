@@ -45,6 +45,7 @@ typedef struct orr__packet_config {
     uint64_t recovery_times;
     uint64_t rate_ai, rate_hai, min_rate, dctcp_rate_ai;
     bool has_rate_ai, has_rate_hai;
+    double storm_share; /* of the time that a port is paused: from here on it is a storm */
     double gain, error_rate, target, pint_base, pint_prob;
     uint64_t has_window, global_t, var_window, fast_react, mi_thresh, int_multi, multi_rate;
     uint64_t sample_feedback, rate_bound, nic_pauses, ack_high_prio;
@@ -62,6 +63,7 @@ typedef struct orr__packet_config {
     uint64_t trimming;      /* or send its header on */
     uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
     uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
+    uint64_t approx;        /* what repeats itself is passed over */
     uint64_t forward_hosts; /* hosts pass on what is for others */
     char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */
     orr__marks marks[ORR__MARKS_MOST];

@@ -3,7 +3,6 @@
 #include <orrery/packet.h>
 #include <orrery/units.h>
 
-#include "../../../base/json.h"
 #include "../../../base/output.h"
 #include "packet_run.h"
 
@@ -65,6 +64,7 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     if (g->trimmed)
         put_count(&b, "cut to headers", g->trimmed);
     put_count(&b, "lost on links", g->lost);
+    orr__packet_put_notes(&b, orr__packet_fabric(p));
     return write_all(path, &b, err);
 }
 
@@ -79,7 +79,77 @@ static void put_network(orr_json_writer *w, const orr_packet_figures *g)
     orr_json_put_u64(w, "max_bdp_bytes", g->max_bdp_bytes);
 }
 
-static void put_figures(orr_json_writer *w, const orr_packet_figures *g)
+/* Of the ports that were paused, those for the longest time. */
+enum { PORTS_SHOWN = 16 };
+
+typedef struct most_paused {
+    orr__fabric_pauses list[PORTS_SHOWN];
+    unsigned count;
+} most_paused;
+
+/* An insertion into a short sorted list; of equals the first stays first. */
+static void keep_most(void *context, const orr__fabric_pauses *p)
+{
+    most_paused *m = context;
+    unsigned at = m->count;
+    while (at && m->list[at - 1].ticks < p->ticks)
+        at--;
+    if (at == PORTS_SHOWN)
+        return;
+    if (m->count < PORTS_SHOWN)
+        m->count++;
+    for (unsigned i = m->count - 1; i > at; i--)
+        m->list[i] = m->list[i - 1];
+    m->list[at] = *p;
+}
+
+static void put_line(void *writer, const char *line)
+{
+    orr_json_text(writer, line);
+}
+
+static void put_pfc(orr_json_writer *w, const orr__fabric *f)
+{
+    most_paused most = {.count = 0};
+    const uint64_t ps = 1000 / orr__fabric_unit(f);
+    orr_json_key(w, "pfc");
+    orr_json_begin_object(w);
+    orr_json_put_u64(w, "paused_ports", orr__fabric_paused_ports(f, keep_most, &most));
+    orr_json_key(w, "notes");
+    orr_json_begin_array(w);
+    orr__fabric_explain_pauses(f, put_line, w);
+    orr_json_end_array(w);
+    orr_json_key(w, "ports");
+    orr_json_begin_array(w);
+    for (unsigned i = 0; i < most.count; i++) {
+        const orr__fabric_pauses *p = &most.list[i];
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "port", p->port);
+        orr_json_put_u64(w, "pauses", p->pauses);
+        orr_json_put_u64(w, "paused_ps", p->ticks * ps);
+        orr_json_put_u64(w, "longest_pause_ps", p->longest_ticks * ps);
+        orr_json_put_double(w, "paused_share", p->share);
+        orr_json_put_u64(w, "longest_chain", p->chain);
+        orr_json_put_text(w, "head", p->head);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    orr_json_end_object(w);
+}
+
+static void add_line(void *buffer, const char *line)
+{
+    orr_buf_text(buffer, line);
+    orr_buf_byte(buffer, '\n');
+}
+
+void orr__packet_put_notes(orr_buf *b, const orr__fabric *f)
+{
+    orr__fabric_explain_pauses(f, add_line, b);
+    orr__fabric_explain_approx(f, add_line, b);
+}
+
+void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const orr__fabric *f)
 {
     orr_json_put_u64(w, "flows", g->flows);
     orr_json_put_u64(w, "flows_done", g->flows_done);
@@ -100,6 +170,10 @@ static void put_figures(orr_json_writer *w, const orr_packet_figures *g)
     orr_json_put_u64(w, "trimmed", g->trimmed);
     orr_json_put_u64(w, "lost_on_links", g->lost);
     orr_json_put_u64(w, "events", g->events);
+    orr_json_put_u64(w, "skips", g->skips);
+    orr_json_put_u64(w, "skipped_ps", g->skipped_ps);
+    orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fabric_approx.c says why */
+    put_pfc(w, f);
 }
 
 static void put_lines(orr_json_writer *w,
@@ -132,7 +206,7 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     orr_json_key(&w, "compat");
     orr_json_bool(&w, opt->is_compat);
     put_network(&w, g);
-    put_figures(&w, g);
+    orr__packet_put_figures(&w, g, orr__packet_fabric(p));
     put_lines(&w, "warnings", p, orr_packet_warning);
     put_lines(&w, "stall", p, orr_packet_stall);
     orr_json_end_object(&w);

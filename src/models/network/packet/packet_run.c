@@ -134,6 +134,9 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
         .fct_max_ps = g->fct_max * ps,
         .fct_sum_ps = g->fct_sum * ps,
         .events = g->events,
+        .skips = g->skips,
+        .skipped_ps = g->skipped * ps,
+        .paused_ports = orr__fabric_paused_ports(f, NULL, NULL),
     };
 }
 
@@ -161,7 +164,13 @@ static void say_where(const orr_packet *p, char *note, size_t room)
              p->flows.count);
 }
 
-/* Bytes are the measure of progress: how many there are to send is known. */
+/* Bytes that were sent for the first time, in packets: how many there will be is known. */
+static uint64_t packets_through(const orr_packet *p)
+{
+    const orr__fabric_figures *g = orr__fabric_figures_of(p->fabric);
+    return (g->data_bytes - g->retransmitted_bytes) / p->in.config.payload;
+}
+
 static void run_batches(orr_packet *p)
 {
     orr_progress line;
@@ -173,7 +182,7 @@ static void run_batches(orr_packet *p)
     line.note = note;
     while (!atomic_load_explicit(&p->must_stop, memory_order_relaxed) &&
            orr__fabric_run(p->fabric, BATCH)) {
-        const uint64_t now = orr__fabric_figures_of(p->fabric)->data_packets;
+        const uint64_t now = packets_through(p);
         if (line.done + (now - before) >= line.look)
             say_where(p, note, sizeof note);
         orr_progress_add(&line, now - before);
@@ -225,6 +234,11 @@ const char *orr_packet_stall(const orr_packet *p, size_t line)
 const char *orr_packet_warning(const orr_packet *p, size_t line)
 {
     return line < p->in.warning_count ? p->in.warnings[line] : NULL;
+}
+
+const orr__fabric *orr__packet_fabric(const orr_packet *p)
+{
+    return p->fabric;
 }
 
 const orr_packet_options *orr__packet_options(const orr_packet *p)
