@@ -126,11 +126,12 @@ static double run_flows(void *context)
     orr_error err;
     bench_check(orr_packet_create(&opt, &p, &err), &err);
     bench_check(orr_packet_run(p, &err), &err);
-    const double packets = (double)orr_packet_result(p)->data_packets;
-    bench_require(orr_packet_result(p)->flows_done == (uint64_t)j->hosts * (j->hosts - 1),
-                  "not all flows were done");
+    const uint64_t packets = orr_packet_result(p)->data_packets;
+    const uint64_t flows = (uint64_t)j->hosts * (j->hosts - 1);
+    bench_require(orr_packet_result(p)->flows_done == flows, "not all flows were done");
+    bench_require(packets == flows * ((j->size + 999) / 1000), "another number of packets");
     orr_packet_destroy(p);
-    return packets;
+    return (double)packets;
 }
 
 int main(void)
@@ -151,17 +152,34 @@ int main(void)
         {"packet__ring_16hosts_64mib_approx", .hosts = 16, .size = 1 << 26, .packets = 2014080,
          .keys = "APPROX 1"},
     };
-    job a2a = {"packet__a2a_leafspine_1024_64kib", .hosts = 1024, .hosts_per_leaf = 32,
-               .spines = 16, .size = 1 << 16};
+    /* The more hosts, the shorter the messages, so that each row takes seconds: the first on a Clos is as long as
+     * the one on a switch, the last has a million flows.  With ORR_BENCH_LONG, that one with 64 KiB, too: minutes. */
+    job a2a[] = {
+        {"packet__a2a_switch128_64kib", .hosts = 128, .size = 1 << 16},
+        {"packet__a2a_clos128_64kib", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 16},
+        {"packet__a2a_clos256_16kib", .hosts = 256, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 14},
+        {"packet__a2a_clos512_8kib", .hosts = 512, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 13},
+        {"packet__a2a_clos1024_4kib", .hosts = 1024, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 12},
+        {"packet__a2a_clos1024_64kib", .hosts = 1024, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 16},
+    };
+    const size_t a2a_count = sizeof a2a / sizeof *a2a - !getenv("ORR_BENCH_LONG");
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
         write_topology(&rings[i]);
         write_config(&rings[i]);
         bench_apart(&(bench_job){rings[i].name, "packets", run_ring, prepare_ring, &rings[i], NULL,
                                  .runs = i < 2 ? 5 : 3});
     }
-    write_topology(&a2a);
-    write_flows(&a2a);
-    write_config(&a2a);
-    bench_apart(&(bench_job){a2a.name, "packets", run_flows, NULL, &a2a, a2a.flows, .runs = 1});
+    for (size_t i = 0; i < a2a_count; i++) {
+        write_topology(&a2a[i]);
+        write_flows(&a2a[i]);
+        write_config(&a2a[i]);
+        bench_apart(&(bench_job){a2a[i].name, "packets", run_flows, NULL, &a2a[i], a2a[i].flows,
+                                 .runs = i < 2 ? 3 : 1});
+    }
     return 0;
 }

@@ -76,7 +76,6 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .delay = f->unit == 1 ? (l->delay_ps + 500) / 1000 : l->delay_ps,
                                   .peer = i ^ 1,
                                   .node = node,
-                                  .nic = ORR__NOBODY,
                                   .is_switch = c->kinds[node] != ORR__HOST,
                                   .error = l->error,
                                   .cost = l->cost ? l->cost : 1,
@@ -710,76 +709,6 @@ static bool next_event(orr__fabric *f, uint32_t *id)
     return orr__wheel_next(&f->wheel, at, l->bound_order, id);
 }
 
-/* ---- looking ahead ---- */
-
-static inline void fetch_two(const void *line)
-{
-    __builtin_prefetch(line);
-    __builtin_prefetch((const char *)line + 64);
-}
-
-/* The wire of which a frame will arrive, and the port that it leads to; or the queue that will be served. */
-static inline void fetch_wire(const orr__fabric *f, uint32_t event)
-{
-    const orr__port *p = &f->ports[event / 2];
-    if (event % 2) {
-        __builtin_prefetch(
-            p->is_switch ? (const void *)&f->queues[event / 2 * ORR__CLASSES + ORR__FLOW_CLASS]
-                         : (const void *)&f->nics[p->nic]);
-        return;
-    }
-    __builtin_prefetch(&p->wire[p->wire_first]);
-    __builtin_prefetch(&p->wire[(p->wire_first + 1) & (p->wire_room - 1)]);
-    fetch_two(&f->ports[p->peer]);
-}
-
-static inline void fetch_frame(const orr__fabric *f, uint32_t event)
-{
-    const orr__port *p = &f->ports[event / 2];
-    if (event % 2 == 0) {
-        __builtin_prefetch(&f->frames[p->wire[p->wire_first].frame]);
-        return;
-    }
-    const uint32_t head = p->is_switch ? f->queues[event / 2 * ORR__CLASSES + ORR__FLOW_CLASS].head
-                                       : f->nics[p->nic].ack_head;
-    if (head != ORR__NOBODY)
-        __builtin_prefetch(&f->frames[head]);
-}
-
-static inline void fetch_flow(const orr__fabric *f, uint32_t event)
-{
-    const orr__port *p = &f->ports[event / 2];
-    if (event % 2 || f->ports[p->peer].is_switch)
-        return;
-    const orr__frame *m = &f->frames[p->wire[p->wire_first].frame];
-    if (m->kind == ORR__FRAME_DATA)
-        __builtin_prefetch(&f->flows[m->flow].expected);
-    else if (m->kind == ORR__FRAME_ACK)
-        fetch_two(&f->flows[m->flow]);
-}
-
-/* What the next events of the open slot will touch, fetched in steps, each of which needs the one before: the event,
- * the port, the wire, the frame, the flow.  Large networks do not fit into the caches, and one event after the other
- * would wait for memory each time. */
-static inline void look_ahead(const orr__fabric *f)
-{
-    enum { FLOW = 4, FRAME = 10, WIRE = 16, PORT = 22, EVENT = 28 };
-    const orr__wheel *w = &f->wheel;
-    if (w->run_at + EVENT >= w->run_count)
-        return;
-    const orr__due *run = w->run + w->run_at;
-    const uint32_t ports = 2 * f->port_count; /* their events have the first numbers */
-    __builtin_prefetch(&w->events[run[EVENT].id]);
-    if (run[PORT].id < ports)
-        fetch_two(&f->ports[run[PORT].id / 2]);
-    if (run[WIRE].id < ports)
-        fetch_wire(f, run[WIRE].id);
-    if (run[FRAME].id < ports)
-        fetch_frame(f, run[FRAME].id);
-    if (run[FLOW].id < ports)
-        fetch_flow(f, run[FLOW].id);
-}
-
 /* APPROX: after an event of this kind. */
 static void watch_for_periods(orr__fabric *f, uint8_t kind, uint32_t who, uint64_t done)
 {
@@ -810,7 +739,6 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         done++;
-        look_ahead(f);
         if (kind == ORR__EV_ARRIVE) {
             f->last_arrival = f->now;
             orr__port_arrive(f, who);

@@ -112,7 +112,10 @@ static void put_flow(const orr__fabric *f, orr_buf *b, uint32_t id)
         put(b, w->expected % f->config.chunk);
         put(b, w->expected % (f->config.ack_interval ? f->config.ack_interval : 1));
     }
-    put_event(f, b, w->timeout);
+    /* The timer counts from what was heard last; when its event looks at that is nothing to anybody. */
+    put(b, w->heard_at ? f->now - w->heard_at + 1 : 0);
+    if (!w->heard_at)
+        put_event(f, b, w->timeout);
 }
 
 static bool has_memory(orr__fabric *f, bool is_there)
@@ -250,6 +253,7 @@ static void move_flow(orr__flow *w, uint64_t step, uint64_t ticks)
     w->expected += step;
     w->next_at += ticks;
     w->last_sent_at += ticks;
+    w->heard_at += w->heard_at ? ticks : 0;
     if (w->nack_at)
         w->nack_at += ticks;
     if (w->last_nacked)

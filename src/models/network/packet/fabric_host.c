@@ -78,6 +78,8 @@ static void arm_timeout(orr__fabric *f, uint32_t flow);
 /* What parts the packets of a flow, so that switches choose ways for them anew (LOAD_BALANCE). */
 static uint16_t choose_entropy(const orr__fabric *f, orr__flow *w)
 {
+    if (!f->config.load_balance)
+        return 0;
     const bool is_after_gap = f->now - w->last_sent_at > f->config.flowlet_gap_ns * f->unit;
     w->last_sent_at = f->now;
     switch (f->config.load_balance) {
@@ -437,7 +439,7 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
     /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never be done. */
     if (!f->config.is_compat && m.sequence >= w->size)
         w->acked = w->size;
-    if (w->told)
+    if (w->is_selective)
         orr__selective_told(f, w, &m);
     if (f->config.load_balance == ORR__BALANCE_REPS)
         remember_way(w, &m);
@@ -446,18 +448,18 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
     if (w->acked >= w->size)
         complete(f, m.flow);
     w = &f->flows[m.flow]; /* others may have been made */
-    if (m.kind == ORR__FRAME_NACK && !w->told)
+    if (m.kind == ORR__FRAME_NACK && !w->is_selective)
         w->sent = w->acked;
     else if (!f->config.is_compat && w->sent < w->acked)
         w->sent = w->acked;
     if (f->control && f->control->acked)
         f->control->acked(f, m.flow, &f->frames[frame]);
     w = &f->flows[m.flow];
-    const bool has_news = w->acked > before || (w->told && (w->news || m.kind == ORR__FRAME_NACK));
+    const bool has_news =
+        w->acked > before || (w->is_selective && (w->news || m.kind == ORR__FRAME_NACK));
     if (!f->config.is_compat && !w->is_complete && has_news) {
         w->timeouts = 0;
-        orr__fabric_cancel(f, &w->timeout);
-        arm_timeout(f, m.flow);
+        w->heard_at = f->now;
     }
     orr__port *p = &f->ports[w->port];
     orr__nic_update(f, m.flow);
@@ -503,11 +505,26 @@ static void arm_timeout(orr__fabric *f, uint32_t flow)
         w->timeout = orr__fabric_after(f, timeout_of(f, w), ORR__EV_TIMEOUT, flow);
 }
 
+/* The timer counts from the latest news, but is not set anew for each of them: it looks when its time has come.  A
+ * flow has one pending event, then, and not one for each packet of the last millisecond. */
+static bool has_heard(orr__fabric *f, uint32_t flow)
+{
+    orr__flow *w = &f->flows[flow];
+    const uint64_t from = w->heard_at, until = from + timeout_of(f, w);
+    w->heard_at = 0;
+    if (!from || until <= f->now)
+        return false;
+    w->timeout = orr__fabric_after(f, until - f->now, ORR__EV_TIMEOUT, flow);
+    return true;
+}
+
 void orr__host_timeout(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     orr__port *p = &f->ports[w->port];
     w->timeout = ORR__NO_EVENT;
+    if (has_heard(f, flow))
+        return;
     if (!w->is_listed || (p->paused >> w->class & 1)) {
         arm_timeout(f, flow); /* nothing is lost because somebody waits */
         w->timeouts += !w->is_listed;
@@ -520,7 +537,7 @@ void orr__host_timeout(orr__fabric *f, uint32_t flow)
         f->is_stalled = f->is_stopped = true;
         return;
     }
-    if (w->told)
+    if (w->is_selective)
         orr__selective_all_again(f, w);
     else
         w->sent = w->acked;

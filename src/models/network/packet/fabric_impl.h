@@ -93,6 +93,7 @@ typedef struct orr__hop {
 typedef struct orr__flight {
     uint64_t at, order; /* of its arrival */
     uint32_t frame;
+    uint32_t flow; /* ORR__NOBODY: it has none; the highest bit: it goes back to the sender */
 } orr__flight;
 
 /* One class of one switch port. */
@@ -107,9 +108,12 @@ typedef struct orr__port {
     uint64_t end_order; /* of the transmission that began last */
     orr__flight *wire;  /* frames on the wire to the peer: a ring */
     uint32_t wire_first, wire_count, wire_room;
+    uint32_t wire_frame; /* the first of them */
     uint32_t peer, node;
-    uint32_t nic;       /* of a host's port */
-    uint32_t headroom;  /* of a switch's port: bytes */
+    union {
+        uint32_t nic;      /* of a host's port */
+        uint32_t headroom; /* of a switch's port: bytes */
+    };
     uint8_t paused;     /* classes that must not be sent: a bit each */
     uint8_t pause_sent; /* classes that the peer was told not to send */
     uint8_t queued;     /* classes with frames */
@@ -187,14 +191,14 @@ typedef struct orr__flow {
     uint16_t src_port, dst_port;
     uint8_t class;
     bool is_complete, is_listed, is_used;
-    bool counts_flight;   /* the window limits in_flight, also for what is sent again */
     bool is_open, is_due; /* there is something to send; its time has come */
+    bool is_selective;    /* TRANSPORT selective */
+    bool counts_flight;   /* the window limits in_flight, also for what is sent again */
     uint16_t entropy;
-    uint64_t highest; /* bytes sent ever */
-    uint64_t last_sent_at;
-    uint32_t timeout;  /* an event */
-    uint32_t timeouts; /* since anything was acknowledged */
-    uint64_t base_rtt;
+    uint32_t timeout;       /* an event */
+    uint64_t highest;       /* bytes sent ever */
+    uint64_t in_flight;     /* bytes */
+    uint64_t missing_count; /* packets to send again */
     /* The receiver. */
     _Alignas(64) uint64_t expected;
     uint64_t last_nacked, nack_at;
@@ -203,14 +207,17 @@ typedef struct orr__flow {
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
     /* Seldom needed. */
+    uint32_t timeouts; /* since anything was acknowledged */
+    uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
     uint64_t started_at, token;
-    uint64_t *told, *missing;             /* TRANSPORT selective, the sender: a bit a packet */
-    uint64_t missing_count, missing_from; /* packets to send again; none is before missing_from */
-    uint64_t recovered; /* the order of packets tells no more of those before this one */
-    uint64_t settled;   /* packets before this one were told of */
-    uint64_t farthest;  /* packet that was told of */
-    uint64_t resent_at; /* when a packet was sent again last */
-    uint64_t in_flight; /* bytes */
+    uint64_t base_rtt;
+    uint64_t last_sent_at;    /* with LOAD_BALANCE */
+    uint64_t *told, *missing; /* TRANSPORT selective, the sender: a bit a packet */
+    uint64_t missing_from;    /* no packet before it is to be sent again */
+    uint64_t recovered;       /* the order of packets tells no more of those before this one */
+    uint64_t settled;         /* packets before this one were told of */
+    uint64_t farthest;        /* packet that was told of */
+    uint64_t resent_at;       /* when a packet was sent again last */
     uint64_t news,
         losses; /* bytes that the latest acknowledgement told of first, or made missing */
     uint16_t good[ORR__GOOD_WAYS];

@@ -54,6 +54,30 @@ static bool lengthen_wire(orr__fabric *f, orr__port *p)
     return true;
 }
 
+#define IS_BACK 0x80000000u
+
+static uint32_t flow_noted(const orr__frame *m)
+{
+    const bool is_back = m->kind == ORR__FRAME_ACK || m->kind == ORR__FRAME_NACK;
+    return m->flow | (is_back ? IS_BACK : 0);
+}
+
+/* A wire may hold thousands of frames, and a host may have as many flows: they have left the caches since they were
+ * touched last.  So what the next frame of a wire will touch is fetched when the one before it arrives. */
+static void fetch_for(const orr__fabric *f, const orr__flight *next, bool is_for_host)
+{
+    __builtin_prefetch(&f->frames[next->frame]);
+    if (!is_for_host || next->flow == ORR__NOBODY)
+        return;
+    const orr__flow *w = &f->flows[next->flow & ~IS_BACK];
+    if (!(next->flow & IS_BACK)) {
+        __builtin_prefetch(&w->expected);
+        return;
+    }
+    __builtin_prefetch(w);
+    __builtin_prefetch(&w->heap_place);
+}
+
 /* First the end of the transmission gets its number, then the arrival (6.5). */
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 {
@@ -61,15 +85,18 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
     const uint64_t duration = time_of(f, p, m->size);
     p->busy_until = f->now + duration;
     p->end_order = f->line->order;
-    const orr__flight flight = {p->busy_until + p->delay, f->line->order + 1, frame};
+    const orr__flight flight = {p->busy_until + p->delay, f->line->order + 1, frame, flow_noted(m)};
     f->line->order += 2;
     p->frames_sent++;
     p->busy_ticks += duration;
     if (p->wire_count == p->wire_room && !lengthen_wire(f, p))
         return;
     p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = flight;
-    if (p->wire_count++ == 0)
+    __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
+    if (p->wire_count++ == 0) {
+        p->wire_frame = frame;
         orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), flight.at, flight.order);
+    }
 }
 
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
@@ -115,12 +142,14 @@ static bool is_lost(orr__fabric *f, const orr__port *p)
 void orr__port_arrive(orr__fabric *f, uint32_t from)
 {
     orr__port *sender = &f->ports[from], *p = &f->ports[sender->peer];
-    const uint32_t frame = sender->wire[sender->wire_first].frame;
+    const uint32_t frame = sender->wire_frame;
     sender->wire_first = (sender->wire_first + 1) & (sender->wire_room - 1);
     if (--sender->wire_count) {
         const orr__flight *next = &sender->wire[sender->wire_first];
+        sender->wire_frame = next->frame;
         orr__wheel_at(&f->wheel, 2 * from, next->at, next->order);
-        __builtin_prefetch(&f->frames[next->frame]); /* it has left the caches since it was sent */
+        fetch_for(f, next, !p->is_switch);
+        __builtin_prefetch(&sender->wire[(sender->wire_first + 3) & (sender->wire_room - 1)]);
     }
     if (is_lost(f, p)) {
         f->figures.lost++;

@@ -44,13 +44,15 @@ bool orr__selective_start(orr__fabric *f, uint32_t flow)
     w->got = orr_alloc(3 * words, sizeof *w->got);
     w->told = w->got ? w->got + words : NULL;
     w->missing = w->got ? w->told + words : NULL;
-    return w->got;
+    w->is_selective = w->got != NULL;
+    return w->is_selective;
 }
 
 void orr__selective_forget(orr__flow *w)
 {
     orr_free(w->got);
     w->got = w->told = w->missing = NULL;
+    w->is_selective = false;
 }
 
 /* The receiver: the packet is there, and maybe what was missing before others. */

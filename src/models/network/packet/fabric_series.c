@@ -28,7 +28,7 @@ static uint64_t window_of(const orr__fabric *f, const orr__flow *w)
 
 static uint64_t in_flight_of(const orr__flow *w)
 {
-    return w->told ? w->in_flight : w->sent > w->acked ? w->sent - w->acked : 0;
+    return w->is_selective ? w->in_flight : w->sent > w->acked ? w->sent - w->acked : 0;
 }
 
 /* ---- slots ---- */

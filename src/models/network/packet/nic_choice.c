@@ -312,6 +312,10 @@ uint32_t orr__nic_choose(orr__fabric *f, orr__port *p)
         return ORR__NOBODY;
     n->last = chosen;
     n->last_is_number = false;
+    if (chosen + 1 < n->places) { /* it is next, most likely, and has left the caches */
+        __builtin_prefetch(&f->flows[n->flows[chosen + 1]]);
+        __builtin_prefetch(&f->flows[n->flows[chosen + 1]].heap_place);
+    }
     return n->flows[chosen];
 }
 
