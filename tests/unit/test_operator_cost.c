@@ -165,6 +165,27 @@ TEST(test_operator_cost__the_page_has_the_number_of_rows)
         check_fail(__FILE__, __LINE__, "%s does not say \"%s\"", path, words);
 }
 
+/* tests/capture/operators.py wrote the list: what training steps of all sorts dispatch. */
+TEST(test_operator_cost__ordinary_training_has_no_unknown_operators)
+{
+    char path[512], line[256];
+    const char *root = getenv("ORR_ROOT");
+    size_t count = 0;
+    if (!root)
+        skip();
+    snprintf(path, sizeof path, "%s/tests/capture/operators.txt", root);
+    FILE *f = fopen(path, "r");
+    CHECK(f);
+    for (; fgets(line, sizeof line, f); count++) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strcmp(line, "aten.einsum.default") != 0 &&
+            cost(line, "4x4:4 4x4:4 > 4x4:4").kind == OPERATOR_UNKNOWN)
+            check_fail(__FILE__, __LINE__, "%s is not in the table", line);
+    }
+    fclose(f);
+    CHECK(count > 100);
+}
+
 TEST(test_operator_cost__names_as_each_writer_spells_them)
 {
     static const char *const spellings[] = {"aten.mm.default", "torch.ops.aten.mm.default",
@@ -624,6 +645,7 @@ int main(void)
         RUN(test_operator_cost__tables_are_sorted_and_apart),
         RUN(test_operator_cost__every_row_is_found_by_its_name),
         RUN(test_operator_cost__the_page_has_the_number_of_rows),
+        RUN(test_operator_cost__ordinary_training_has_no_unknown_operators),
         RUN(test_operator_cost__names_as_each_writer_spells_them),
         RUN(test_operator_cost__names_that_are_none),
         RUN(test_operator_cost__unknown_operators_move_their_tensors),

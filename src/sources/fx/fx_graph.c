@@ -83,7 +83,10 @@ orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **o
     g->arena = c->arena;
     c->graphs[c->graph_count++] = g;
     *out = g;
-    return ORR_OK;
+    /* So that an empty list has an address to count from, too. */
+    return orr_grow(&g->refs, &g->ref_room, 1) && orr_grow(&g->dims, &g->dim_room, 1)
+               ? ORR_OK
+               : orr_no_memory(err);
 }
 
 orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err)

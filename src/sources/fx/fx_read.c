@@ -604,7 +604,8 @@ static orr_code read_capture(orr_json *j, orr_fx *c, orr_error *err)
 {
     orr_error own;
     reader r = {.j = j, .c = c, .err = err ? err : &own};
-    const orr_code code = read_all(&r);
+    const orr_code code =
+        orr_grow(&r.numbers, &r.number_room, 1) ? read_all(&r) : orr_no_memory(err);
     orr_free(r.numbers);
     orr_free(r.pairs);
     return code;

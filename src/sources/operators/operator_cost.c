@@ -367,8 +367,8 @@ static operator_kind kind_of(const operator_call *c,
         return orr_str_is(name->space, "aten") ? OPERATOR_UNKNOWN : OPERATOR_WAIT;
     if (is_collective(name->space))
         return OPERATOR_COLLECTIVE;
-    if (c->is_view)
-        return OPERATOR_FREE;
+    if (c->is_view || orr_str_is(name->space, "profiler"))
+        return OPERATOR_FREE; /* marks of the profiler are no work */
     if (!row || (row->rule == RULE_EINSUM && c->equation.len == 0))
         return OPERATOR_UNKNOWN; /* nobody knows what is multiplied with what */
     if (row->rule == RULE_MAYBE)
