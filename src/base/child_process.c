@@ -238,8 +238,15 @@ orr_code orr_folder_create(orr_arena *a, char **out, orr_error *err)
     *out = orr_arena_print(a, "%s/orrery-XXXXXX", top && *top ? top : "/tmp");
     if (!*out)
         return orr_no_memory(err);
-    if (mkdtemp(*out))
-        return ORR_OK;
+    if (mkdtemp(*out)) { /* with its whole path: others may go to another folder meanwhile */
+        char *whole = realpath(*out, NULL);
+        char *kept = whole ? orr_arena_text(a, orr_str_of(whole)) : *out;
+        free(whole);
+        if (!kept)
+            rmdir(*out);
+        *out = kept;
+        return kept ? ORR_OK : orr_no_memory(err);
+    }
     const orr_where w = orr_where_byte(top && *top ? top : "/tmp", ORR_NO_BYTE);
     *out = NULL;
     return orr_fail(err, ORR_EIO, &w, "cannot make a temporary folder here: %s", strerror(errno));

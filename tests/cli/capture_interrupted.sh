@@ -7,7 +7,7 @@ interrupt() {
     rm -f ready
     orrery capture -q -o step.orr train.py 2>err &
     n=0
-    until [ -e ready ] || [ $n -gt 100 ]; do sleep 0.1; n=$((n + 1)); done
+    until [ -e ready ] || [ $n -gt 400 ]; do sleep 0.1; n=$((n + 1)); done
     kill -s "$1" $!
     [ -z "${3-}" ] || { sleep 0.3; kill -s "$1" $!; }
     wait $!

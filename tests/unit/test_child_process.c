@@ -158,11 +158,11 @@ TEST(test_child_process__programs_are_found_as_a_shell_does)
 TEST(test_child_process__folders_go_with_all_that_is_in_them)
 {
     orr_arena *a = orr_arena_create();
-    char *folder, path[300];
+    char *folder, path[4200];
     struct stat st;
     CHECK(mkdir("top", 0777) == 0 && setenv("TMPDIR", "top", 1) == 0);
     CHECK_OK(orr_folder_create(a, &folder, &err), &err);
-    CHECK(strncmp(folder, "top/orrery-", 11) == 0);
+    CHECK(folder[0] == '/' && strstr(folder, "/top/orrery-"));
     CHECK(stat(folder, &st) == 0 && (st.st_mode & 0777) == 0700);
     snprintf(path, sizeof path, "%s/a", folder);
     CHECK(mkdir(path, 0777) == 0);

@@ -2,8 +2,8 @@
 /* capture_python.c - a Python that has PyTorch, and the module that it runs.
  *
  * A Python is asked first what it has, without loading PyTorch, which takes seconds; so the answer to "why does it
- * not work" is there at once, and names the program that was asked.  Then the module goes into a folder of our own, in
- * front of PYTHONPATH. */
+ * not work" is there at once, and names the program that was asked.  Then the module goes into a folder of our own, from
+ * where it is run; the folder also stands in front of PYTHONPATH, for scripts that import the module. */
 #include <orrery/capture.h>
 
 #include "../../base/child_process.h"
@@ -24,7 +24,7 @@ enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 4, ANSWER_SHOWN = 90 };
 struct orr_capture {
     orr_arena *arena;
     orr_held_signals held;
-    char *folder, *file, *python, *words, *module_path;
+    char *folder, *file, *module, *python, *words, *module_path;
 };
 
 /* Works in every Python since 2.7.  Metadata are quick to read; PyTorch itself is loaded only where they are missing. */
@@ -58,9 +58,20 @@ orr_str orr_capture_module(void)
 
 /* ---- asking ---- */
 
+/* Bytes that a terminal would act upon have no place in our messages. */
+static void make_plain(char *s)
+{
+    for (; *s; s++) {
+        if ((unsigned char)*s < 0x20 || *s == 0x7F)
+            *s = ' ';
+    }
+}
+
 static bool copy(orr_arena *a, orr_str s, orr_str *out)
 {
     char *p = orr_arena_text(a, s);
+    if (p)
+        make_plain(p);
     *out = (orr_str){p, p ? s.len : 0};
     return p != NULL;
 }
@@ -73,15 +84,6 @@ static bool take_line(orr_str line, const char *front, orr_str *out)
         return false;
     *out = (orr_str){line.ptr + n, line.len - n};
     return true;
-}
-
-/* Bytes that a terminal would act upon have no place in our messages. */
-static void make_plain(char *s)
-{
-    for (; *s; s++) {
-        if ((unsigned char)*s < 0x20 || *s == 0x7F)
-            *s = ' ';
-    }
 }
 
 static bool read_line(orr_arena *a, orr_str line, answer *out)
@@ -102,8 +104,6 @@ static bool read_answer(orr_arena *a, orr_span text, answer *out)
         n = end ? (size_t)(end - text.ptr) - at : text.len - at;
         is_fine = read_line(a, (orr_str){(const char *)text.ptr + at, n > 200 ? 200 : n}, out);
     }
-    if (out->last_line.ptr)
-        make_plain((char *)(uintptr_t)out->last_line.ptr);
     return is_fine;
 }
 
@@ -212,14 +212,14 @@ static orr_code find_python(orr_capture *c, const char *wanted, orr_error *err)
 static orr_code write_module(orr_capture *c, orr_error *err)
 {
     orr_output *out;
-    char *path = orr_arena_print(c->arena, "%s/orrery_capture.py", c->folder);
     const char *before = getenv("PYTHONPATH");
+    c->module = orr_arena_print(c->arena, "%s/orrery_capture.py", c->folder);
     c->file = orr_arena_print(c->arena, "%s/capture.json", c->folder);
     c->module_path = orr_arena_print(c->arena, "PYTHONPATH=%s%s%s", c->folder,
                                      before && *before ? ":" : "", before ? before : "");
-    if (!path || !c->file || !c->module_path)
+    if (!c->module || !c->file || !c->module_path)
         return orr_no_memory(err);
-    const orr_code code = orr_output_open(path, &out, err);
+    const orr_code code = orr_output_open(c->module, &out, err);
     if (code)
         return code;
     orr_output_add(out, orr__capture_module, strlen(orr__capture_module));
@@ -297,7 +297,8 @@ static size_t count_of(const char *const *list)
 
 orr_code orr_capture_run(orr_capture *c, const char *const *arguments, orr_error *err)
 {
-    const char *const front[] = {c->python, "-m", "orrery_capture"};
+    /* by its path: with -m a file of that name in the user's folder would come first */
+    const char *const front[] = {c->python, c->module};
     const size_t n = count_of(arguments), f = sizeof front / sizeof *front;
     const char **all = orr_arena_new(c->arena, f + n + 1, const char *);
     char *temporary = orr_arena_print(c->arena, "TMPDIR=%s", c->folder);

@@ -58,6 +58,8 @@ static orr_code copy_text(program *p, orr_str text, orr_str *out, orr_error *err
     char *copy = orr_arena_text(p->r.report->owner, text);
     if (!copy)
         return orr_no_memory(err);
+    for (size_t i = 0; i < text.len; i++) /* it is shown on terminals */
+        copy[i] = (unsigned char)copy[i] < 0x20 || copy[i] == 0x7F ? '?' : copy[i];
     *out = (orr_str){copy, text.len};
     return ORR_OK;
 }
