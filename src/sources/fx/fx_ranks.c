@@ -214,7 +214,7 @@ static orr_code fail_alone(const finder *s, uint32_t rank, orr_error *err)
     }
     return orr__fx_fail(s->f->c, 0, err,
                         "no captured rank has the place of rank %" PRIu32
-                        "%s: capture it too, with --ranks",
+                        "%s: capture it too, with --ranks all",
                         rank, where);
 }
 
