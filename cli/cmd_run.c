@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_run.c - orrery run: simulate traces on a model of a cluster; and the two old programs it replaces. */
+/* cmd_run.c - orrery run: simulate traces on a model of a cluster. */
 #include "command.h"
 #include "goal.h"
 #include "report_sim.h"
@@ -9,7 +9,6 @@
 #include <orrery/topology.h>
 #include <orrery/view.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,10 +136,10 @@ static const cli_example examples[] = {
     {0},
 };
 
-static orr_code simulate(const cli_context *c,
-                         const orr_sim_options *opt,
-                         orr_sim **out,
-                         orr_error *err)
+orr_code cli_simulate(const cli_context *c,
+                      const orr_sim_options *opt,
+                      orr_sim **out,
+                      orr_error *err)
 {
     const char *line;
     const orr_code code = orr_sim_create(opt, out, err);
@@ -180,8 +179,7 @@ static void explain(cli_context *c, orr_sim *s, const orr_error *err)
     cli_explain_stall(c, s, err);
 }
 
-/* With track-local-mem in the system file: one file a rank that has finished. */
-static orr_code write_memory(const orr_sim *s, orr_error *err)
+orr_code cli_write_memory(const orr_sim *s, orr_error *err)
 {
     char path[4096];
     orr_code code = ORR_OK;
@@ -223,7 +221,7 @@ static orr_code write_files(cli_context *c, const orr_sim *s, orr_error *err)
 {
     const char *trace_log = cli_text(c, "trace-log"), *csv = cli_text(c, "csv");
     const char *timeline = cli_text(c, "timeline"), *links = cli_text(c, "links");
-    orr_code code = write_memory(s, err);
+    orr_code code = cli_write_memory(s, err);
     if (!code && links)
         code = orr_sim_write_links(s, links, err);
     if (!code && trace_log)
@@ -413,7 +411,7 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
     orr_sim *s = NULL;
     orr_error second;
     const double begun = cli_seconds();
-    code = simulate(c, &opt, &s, err);
+    code = cli_simulate(c, &opt, &s, err);
     const double seconds = cli_seconds() - begun;
     /* Stopped or standing still, it has something to show; broken input leaves no files. */
     const bool has_part = code && s && (code == ORR_ESTOP || orr_sim_stall(s));
@@ -471,161 +469,3 @@ const cli_command cli_cmd_run = {
     .see_also = "orrery-check(1), orrery-info(1)",
     .run = run_run,
 };
-
-/* ---- the old programs ---- */
-
-const cli_option cli_astra_options[] = {
-    {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
-    {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
-    {"network-configuration", 0, "FILE", "network file (YAML; AstraSimNetwork: config.txt)",
-     .required = true},
-    {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)", .required = true},
-    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
-    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
-     .fallback = "empty"},
-    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
-    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
-    {"compute-scale", 0, "X", "accepted, ignored", .fallback = "1"},
-    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"},
-    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
-    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
-     .fallback = "false"},
-    {"no-compat", 0, NULL, "as orrery run has it, with the patterns of the logging file"},
-    {0},
-};
-
-/* Without a workload the flows of the configuration are run, so less is required. */
-const cli_option cli_astra_packet_options[] = {
-    {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et; without: flows"},
-    {"system-configuration", 0, "FILE", "system file (JSON)"},
-    {"network-configuration", 0, "FILE", "config.txt", .required = true},
-    {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)"},
-    {"logical-topology-configuration", 0, "FILE", "dimensions of the ranks (JSON)"},
-    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
-    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
-     .fallback = "empty"},
-    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
-    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
-    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"},
-    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
-    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
-     .fallback = "false"},
-    {"no-compat", 0, NULL, "as orrery run --network packet has it"},
-    {0},
-};
-
-static orr_code write_logs(const orr_sim *s, const char *folder, orr_error *err)
-{
-    char path[4096];
-    if (mkdir(folder, 0777) && errno != EEXIST) {
-        const orr_where w = orr_where_byte(folder, ORR_NO_BYTE);
-        return orr_fail(err, ORR_EIO, &w, "cannot make this directory: %s", strerror(errno));
-    }
-    snprintf(path, sizeof path, "%s/log.log", folder);
-    orr_code code = orr_sim_write_old_log(s, path, ORR_SIM_LOG_FILE, err);
-    snprintf(path, sizeof path, "%s/err.log", folder);
-    if (!code)
-        code = orr_sim_write_old_log(s, path, ORR_SIM_LOG_ERRORS, err);
-    return code ? code : orr_sim_write_log_sinks(s, err);
-}
-
-/* What became of the run, also when it came to a standstill: the ranks that finished are known. */
-static orr_code write_old(const orr_sim *s, const char *folder, orr_error *err)
-{
-    orr_code code = orr_sim_write_old_log(s, "-", ORR_SIM_LOG_CONSOLE, err);
-    if (!code)
-        code = write_logs(s, folder, err);
-    return code ? code : write_memory(s, err);
-}
-
-static orr_code parse_scale(const char *text, double *out, orr_error *err)
-{
-    char *end;
-    *out = strtod(text, &end);
-    if (*text && !*end && *out - *out == 0 && *out >= 0)
-        return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--injection-scale: \"%s\" is not a number", text);
-}
-
-/* What the old program says before it runs (packet-network.md 2). */
-static void print_packet_head(const orr_sim *s)
-{
-    orr_packet_figures g;
-    if (!orr_sim_packets(s, &g))
-        return;
-    printf("ASTRA-sim + NS3\nThere are %u npus: ", orr_sim_ranks(s));
-    for (uint32_t k = 0; k < orr_sim_dimension_count(s); k++)
-        printf("%u,", orr_sim_dimension_at(s, k).ranks);
-    printf("\nQP is enabled\nmaxRtt=%" PRIu64 " maxBdp=%" PRIu64 "\n", g.max_rtt_ns,
-           g.max_bdp_bytes);
-    fflush(stdout); /* the rest goes past stdio */
-}
-
-static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
-{
-    const char *groups = cli_text(c, "comm-group-configuration");
-    const char *rendezvous = cli_text(c, "rendezvous-protocol");
-    const char *logging = cli_text(c, "logging-configuration");
-    const bool is_packet = strcmp(fidelity, "packet") == 0;
-    orr_sim_options opt = {
-        .logical = is_packet ? cli_text(c, "logical-topology-configuration") : NULL,
-        .workload = cli_text(c, "workload-configuration"),
-        .system = cli_text(c, "system-configuration"),
-        .network = cli_text(c, "network-configuration"),
-        .memory = cli_text(c, "remote-memory-configuration"),
-        .groups =
-            strstr(groups, "empty") ? NULL : groups, /* as the reference has it (astra-sim.md 1) */
-        .logging = strcmp(logging, "empty") == 0 ? NULL : logging,
-        .fidelity = fidelity,
-        .queues_per_dim = (uint32_t)cli_count(c, "num-queues-per-dim"),
-        .rendezvous = strcmp(rendezvous, "true") == 0 || strcmp(rendezvous, "1") == 0,
-        .is_compat = !cli_flag(c, "no-compat"),
-        .shows_progress = !c->quiet,
-    };
-    orr_sim *s = NULL;
-    orr_error second;
-    orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
-    if (!code)
-        code = simulate(c, &opt, &s, err);
-    if (s && orr_sim_ignores_log_patterns(s))
-        cli_note(c, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them\n",
-                 logging);
-    if (s)
-        print_packet_head(s);
-    if (s && code)
-        (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
-    else if (s)
-        code = write_old(s, cli_text(c, "logging-folder"), err);
-    cli_explain_stall(c, s, err);
-    orr_sim_destroy(s);
-    return code;
-}
-
-orr_code cli_run_astra_unaware(cli_context *c, orr_error *err)
-{
-    return run_astra(c, "unaware", err);
-}
-
-orr_code cli_run_astra_aware(cli_context *c, orr_error *err)
-{
-    return run_astra(c, "aware", err);
-}
-
-/* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim had it. */
-orr_code cli_run_astra_packet(cli_context *c, orr_error *err)
-{
-    const orr_packet_options opt = {
-        .config = cli_text(c, "network-configuration"),
-        .is_compat = !cli_flag(c, "no-compat"),
-        .shows_progress = !c->quiet,
-    };
-    if (!cli_text(c, "workload-configuration"))
-        return cli_run_flows(c, &opt, false, err);
-    if (!cli_text(c, "system-configuration"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--system-configuration is missing");
-    if (!cli_text(c, "remote-memory-configuration"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--remote-memory-configuration is missing");
-    if (!cli_text(c, "logical-topology-configuration"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--logical-topology-configuration is missing");
-    return run_astra(c, "packet", err);
-}

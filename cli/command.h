@@ -41,6 +41,14 @@ enum { CLI_KEYS_ROOM = 8192 };
 orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err);
 orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err);
 
+/* A simulation made and run, its warnings said; *out is there also when it came to a standstill. */
+orr_code cli_simulate(const cli_context *c,
+                      const orr_sim_options *opt,
+                      orr_sim **out,
+                      orr_error *err);
+/* With track-local-mem in the system file: one file a rank that has finished. */
+orr_code cli_write_memory(const orr_sim *s, orr_error *err);
+
 /* Old programs that are more than another spelling of a command's options. */
 extern const cli_option cli_astra_options[];
 extern const cli_option cli_astra_packet_options[];
