@@ -54,6 +54,7 @@ docs:
 	@$(MAKE) --no-print-directory all
 	@tests/browser/install.sh $(BUILD)
 	@PATH="$(abspath $(BUILD))/bin:$$PATH" ORR_BUILD=$(abspath $(BUILD)) node tests/browser/make_pictures.mjs docs/pictures
+	@PATH="$(abspath $(BUILD))/bin:$$PATH" tools/compare_picture.sh docs/pictures/packet_compare.svg >/dev/null
 
 fuzz:
 	@tools/setup.sh build fuzz

@@ -47,6 +47,8 @@ static const cli_option options[] = {
     {"seed", 0, "N", "of a random placement", CLI_COUNT, .fallback = "1"},
     {"compare", 0, "NETWORKS",
      "run on each of these, with commas between them, and print the times side by side"},
+    {"compare-traces", 0, "LIST", "with --compare: these traces, too, each by itself"},
+    {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)"},
     {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
     {"compat", 0, "lgs2023|atlahs|ns3",
      "exactly as LogGOPSim of 2023, or of ATLAHS, or as the old packet program, oddities and all"},
@@ -110,6 +112,11 @@ static const cli_example examples[] = {
      "orrery gen topology fat-tree --k 4 --nic 400Gbps --latency 1us -o k4.topo", 0},
     {"", "printf 'Nodes 16\\nConnections 1\\n0->9 start 0 size 1000000\\n' > one.cm", 0},
     {"", "orrery run --flows one.cm -t k4.topo", 0},
+    {"What links, queues and flows did over time:",
+     "orrery run --flows=flows.txt -t config.txt --series s.csv", 0},
+    {"Only what is lost is sent again, instead of pauses:",
+     "printf 'ENABLE_PFC 0 TRANSPORT selective' >> config.txt", 0},
+    {"", "orrery run --flows=flows.txt -t config.txt", 0},
     {"What did it wait for?",
      "orrery run step.orr -s sys.json -t net.yml -m mem.json --critical-path", 0},
     {"A timeline for ui.perfetto.dev:",
@@ -264,6 +271,10 @@ static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_er
 static orr_code check_wishes(const cli_context *c, orr_error *err)
 {
     static const char *const of_report[] = {"report-ranks", "what-if"};
+    static const char *const of_compare[] = {"compare-traces", "compare-chart"};
+    for (unsigned i = 0; i < 2 && !cli_given(c, "compare"); i++)
+        if (cli_given(c, of_compare[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --compare", of_compare[i]);
     for (unsigned i = 0; i < 2 && !cli_given(c, "report"); i++)
         if (cli_given(c, of_report[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --report", of_report[i]);

@@ -6,11 +6,12 @@
 #include "goal.h"
 
 #include <orrery/goal_traces.h>
+#include <orrery/view.h>
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_NETWORKS = 16, NAME_ROOM = 24 };
+enum { MOST_NETWORKS = 16, MOST_TRACES = 64, NAME_ROOM = 24 };
 
 typedef struct result {
     char network[NAME_ROOM];
@@ -25,6 +26,13 @@ typedef struct comparison {
     result results[MOST_NETWORKS];
     size_t count;
 } comparison;
+
+/* What the drawing is made of: a group for each input. */
+typedef struct chart {
+    char names[MOST_TRACES][2 * NAME_ROOM];
+    uint64_t ps[MOST_TRACES * MOST_NETWORKS];
+    size_t traces;
+} chart;
 
 /* ---- the input in both forms, made when first needed */
 
@@ -91,15 +99,18 @@ static orr_code run_loggops(comparison *k, result *r, orr_error *err)
 
 static orr_code run_traces(comparison *k, result *r, orr_error *err)
 {
-    char text[CLI_PLAIN_ROOM];
+    char text[CLI_PLAIN_ROOM], keys[CLI_KEYS_ROOM];
     orr_sim *s = NULL;
     orr_code code = need_set(k, err);
+    if (!code)
+        code = cli_packet_keys(k->c, keys, err);
     if (code)
         return say_which(r, code, err);
     orr_sim_options opt = {.set = k->set,
                            .workload = k->c->args[0],
                            .fidelity = r->network,
                            .packet = cli_text(k->c, "packet-config"),
+                           .packet_keys = keys,
                            .logical = cli_text(k->c, "logical"),
                            .memory = cli_text(k->c, "memory"),
                            .groups = cli_text(k->c, "groups"),
@@ -179,8 +190,9 @@ static void print_table(const comparison *k)
 static orr_code check_options(const cli_context *c, orr_error *err)
 {
     static const char *const others[] = {
-        "network", "csv",           "links",  "trace-log",    "timeline", "timeline-detail",
-        "gantt",   "critical-path", "report", "report-ranks", "what-if",  "flows"};
+        "network",         "csv",   "links",         "trace-log",   "timeline",
+        "timeline-detail", "gantt", "critical-path", "report",      "report-ranks",
+        "what-if",         "flows", "series",        "series-what", "series-watch"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (cli_given(c, others[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s does not go with --compare", others[i]);
@@ -188,22 +200,102 @@ static orr_code check_options(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
-orr_code cli_run_compare(cli_context *c, orr_error *err)
+/* ---- one input after the other */
+
+static orr_code run_all(comparison *k, orr_error *err)
 {
-    comparison k = {.c = c};
-    orr_code code = check_options(c, err);
-    for (const char *p = cli_text(c, "compare"); !code;) {
+    orr_code code = ORR_OK;
+    for (const char *p = cli_text(k->c, "compare"); !code;) {
         const size_t len = strcspn(p, ",");
-        code = run_next(&k, p, len, err);
+        code = run_next(k, p, len, err);
         if (!p[len])
             break;
         p += len + 1;
     }
+    return code;
+}
+
+/* Without folders and without the ending. */
+static void name_group(const char *path, char out[2 * NAME_ROOM])
+{
+    const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const size_t len = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    snprintf(out, 2 * NAME_ROOM, "%.*s", (int)len, name);
+}
+
+static void keep_for_chart(chart *x, const comparison *k)
+{
+    name_group(k->c->args[0], x->names[x->traces]);
+    for (size_t i = 0; i < k->count; i++)
+        x->ps[x->traces * k->count + i] = k->results[i].finished_ns * 1000;
+    x->traces++;
+}
+
+static orr_code compare_one(cli_context *c, char *traces, chart *x, orr_error *err)
+{
+    comparison k = {.c = c};
+    char *const first = c->args[0];
+    c->args[0] = traces;
+    const orr_code code = run_all(&k, err);
     if (!code && cli_flag(c, "json"))
         print_json(&k);
-    else if (!code)
+    else if (!code) {
+        if (cli_given(c, "compare-traces"))
+            printf("%s%s:\n", x->traces ? "\n" : "", traces);
         print_table(&k);
+    }
+    if (!code)
+        keep_for_chart(x, &k);
+    c->args[0] = first;
     orr_goal_free(k.goal);
     orr_set_close(k.set);
     return code;
+}
+
+static orr_code draw(const cli_context *c, const chart *x, orr_error *err)
+{
+    const char *groups[MOST_TRACES], *bars[MOST_NETWORKS];
+    char names[MOST_NETWORKS * NAME_ROOM], *at = names;
+    size_t count = 0;
+    snprintf(names, sizeof names, "%s", cli_text(c, "compare"));
+    for (char *end; count < MOST_NETWORKS; at = end + 1) {
+        bars[count++] = at;
+        if (!(end = strchr(at, ',')))
+            break;
+        *end = 0;
+    }
+    for (size_t i = 0; i < x->traces; i++)
+        groups[i] = x->names[i];
+    const orr_view_bars v = {.title = "the time of each network as a share of the first",
+                             .groups = groups,
+                             .bars = bars,
+                             .group_count = x->traces,
+                             .bar_count = count,
+                             .ps = x->ps};
+    return orr_view_bars_svg(&v, cli_text(c, "compare-chart"), err);
+}
+
+orr_code cli_run_compare(cli_context *c, orr_error *err)
+{
+    chart x = {.traces = 0};
+    char more[8192] = "", *at = more;
+    const char *given = cli_text(c, "compare-traces");
+    orr_code code = check_options(c, err);
+    if (!code && given && strlen(given) >= sizeof more)
+        code = orr_fail(err, ORR_EUSAGE, NULL, "--compare-traces is too long");
+    if (!code)
+        code = compare_one(c, c->args[0], &x, err);
+    if (!code && given)
+        snprintf(more, sizeof more, "%s", given);
+    while (!code && *at) {
+        char *comma = strchr(at, ',');
+        if (comma)
+            *comma = 0;
+        code = x.traces < MOST_TRACES
+                   ? compare_one(c, at, &x, err)
+                   : orr_fail(err, ORR_EUSAGE, NULL, "more than %d traces", MOST_TRACES);
+        at = comma ? comma + 1 : at + strlen(at);
+    }
+    return code || !cli_given(c, "compare-chart") ? code : draw(c, &x, err);
 }

@@ -46,6 +46,21 @@ ORR_API orr_code orr_view_chrome(const orr_timeline *t,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
 
+/* ---- times side by side ---- */
+
+/* Groups of bars: times of each way (bar) to compute each input (group). */
+typedef struct orr_view_bars {
+    const char *title;
+    const char *const *groups, *const *bars; /* names */
+    size_t group_count, bar_count;
+    const uint64_t *ps; /* group by group */
+} orr_view_bars;
+
+/* A drawing (SVG) in which each bar is a share of the first of its group. */
+ORR_API orr_code orr_view_bars_svg(const orr_view_bars *v,
+                                   const char *path,
+                                   orr_error *err) ORR_MUST_CHECK;
+
 /* ---- a trace as a graph ---- */
 
 typedef enum orr_graph_form {

@@ -20,3 +20,5 @@ grep -c . fct.txt
 orrery run --flows -t config.txt --json | tr ',' '\n' | sed -n 's/"finished_at_ps"://p' |
     awk '{ print ($1 >= 132608000 && $1 < 1.15 * 132608000) ? "near the ideal" : "far from the ideal: " $1 }'
 orrery run --flows -t config.txt --compat ns3 2>&1
+orrery run --flows -t config.txt --packet-keys 'QUEUE_LIMIT 1035' 2>&1
+orrery run --flows -t config.txt --packet-keys 'QUEUE_LIMIT 1036' | grep -E 'flows done|timeouts'

@@ -24,21 +24,11 @@ static void run(
     CHECK_EQ_U(t->arrived, count);
 }
 
-/* To the picosecond, whatever is counted; at most `share` of the events are run. */
-static void compare(
-    const char *more, const char *topology, const flow_of *flows, unsigned count, double share)
+/* All that is counted is the same in both. */
+static void compare_figures(void)
 {
-    char config[600];
-    snprintf(config, sizeof config, FABRIC_CONFIG "%s", more);
-    run(config, topology, flows, count, &exact);
-    snprintf(config, sizeof config, FABRIC_CONFIG "%s APPROX 1", more);
-    run(config, topology, flows, count, &quick);
     const orr__fabric_figures *a = orr__fabric_figures_of(exact.fabric);
     const orr__fabric_figures *b = orr__fabric_figures_of(quick.fabric);
-    for (unsigned i = 0; i < count; i++) {
-        CHECK_EQ_U(quick.arrived_at[i], exact.arrived_at[i]);
-        CHECK_EQ_U(quick.sent_at[i], exact.sent_at[i]);
-    }
     CHECK_EQ_U(b->data_packets, a->data_packets);
     CHECK_EQ_U(b->data_bytes, a->data_bytes);
     CHECK_EQ_U(b->acks, a->acks);
@@ -55,6 +45,24 @@ static void compare(
         CHECK_EQ_U(q->paused_ticks, p->paused_ticks);
         CHECK_EQ_U(q->max_queued, p->max_queued);
     }
+}
+
+/* To the picosecond; at most `share` of the events are run. */
+static void compare(
+    const char *more, const char *topology, const flow_of *flows, unsigned count, double share)
+{
+    char config[600];
+    snprintf(config, sizeof config, FABRIC_CONFIG "%s", more);
+    run(config, topology, flows, count, &exact);
+    snprintf(config, sizeof config, FABRIC_CONFIG "%s APPROX 1", more);
+    run(config, topology, flows, count, &quick);
+    const orr__fabric_figures *a = orr__fabric_figures_of(exact.fabric);
+    const orr__fabric_figures *b = orr__fabric_figures_of(quick.fabric);
+    for (unsigned i = 0; i < count; i++) {
+        CHECK_EQ_U(quick.arrived_at[i], exact.arrived_at[i]);
+        CHECK_EQ_U(quick.sent_at[i], exact.sent_at[i]);
+    }
+    compare_figures();
     CHECK(b->skips > 0 && b->skipped > 0);
     CHECK((double)b->events < share * (double)a->events);
     CHECK_EQ_U(a->skips, 0);
@@ -121,6 +129,39 @@ TEST(test_fabric_approx__failures_are_kept)
     orr__fabric_destroy(quick.fabric);
 }
 
+/* Stars and leaves with links of different speed, flows of any size at once, windows or pauses: whatever comes out without
+ * is what comes out with it. */
+TEST(test_fabric_approx__random_networks)
+{
+    enum { RUNS = 24, FLOWS = 6 };
+    static const char *const links[] = {"100Gbps 1us 0", "40Gbps 700ns 0", "25Gbps 1.3us 0"};
+    static const char *const keys[] = {"", "HAS_WIN 0 BUFFER_SIZE 1 ", "GLOBAL_T 0 ",
+                                       "L2_ACK_INTERVAL 4000 L2_CHUNK_SIZE 6000 "};
+    uint64_t seed = 1, skips = 0;
+    for (unsigned run_number = 0; run_number < RUNS; run_number++) {
+        flow_of flows[FLOWS];
+        char config[600];
+        for (unsigned i = 0; i < FLOWS; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            const uint32_t src = (uint32_t)(seed >> 40) % 6, other = (uint32_t)(seed >> 50) % 5;
+            flows[i] = (flow_of){src, (src + 1 + other) % 6, 1 + (seed >> 20) % 12000000};
+        }
+        const char *link = links[(seed >> 33) % 3], *more = keys[(seed >> 37) % 4];
+        for (int is_quick = 0; is_quick < 2; is_quick++) {
+            snprintf(config, sizeof config, FABRIC_CONFIG "%sAPPROX %d", more, is_quick);
+            run(config, run_number % 2 ? fabric_star(6, link) : fabric_leaves(3, 2, link), flows,
+                FLOWS, is_quick ? &quick : &exact);
+        }
+        for (unsigned i = 0; i < FLOWS; i++)
+            CHECK_EQ_U(quick.sent_at[i], exact.sent_at[i]);
+        compare_figures();
+        skips += orr__fabric_figures_of(quick.fabric)->skips;
+        orr__fabric_destroy(exact.fabric);
+        orr__fabric_destroy(quick.fabric);
+    }
+    CHECK(skips >= RUNS / 2);
+}
+
 /* What it is not sound for is refused. */
 TEST(test_fabric_approx__is_refused_where_states_do_not_come_back)
 {
@@ -155,6 +196,7 @@ int main(void)
         RUN(test_fabric_approx__pauses_come_back),
         RUN(test_fabric_approx__acknowledgements_by_interval),
         RUN(test_fabric_approx__failures_are_kept),
+        RUN(test_fabric_approx__random_networks),
         RUN(test_fabric_approx__is_refused_where_states_do_not_come_back),
     };
     return RUN_ALL(tests);

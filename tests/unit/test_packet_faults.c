@@ -97,6 +97,16 @@ TEST(test_packet_faults__flows)
     }
 }
 
+/* Long enough to repeat itself. */
+TEST(test_packet_faults__what_repeats)
+{
+    write_text("c.txt", "CC_MODE 0 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps L2_CHUNK_SIZE 4000 "
+                        "L2_ACK_INTERVAL 1 TOPOLOGY_FILE t.txt FLOW_FILE f.txt APPROX 1");
+    write_text("t.txt", "3 1 2\n2\n2 0 100Gbps 1us 0\n2 1 100Gbps 1us 0\n");
+    write_text("f.txt", "1\n0 1 3 100 2000000 0\n");
+    fail_everywhere(run_flows);
+}
+
 TEST(test_packet_faults__traces)
 {
     const orr_pattern *p = orr_pattern_find("all_reduce");
@@ -110,6 +120,8 @@ TEST(test_packet_faults__traces)
 
 int main(void)
 {
-    const CMUnitTest tests[] = {RUN(test_packet_faults__flows), RUN(test_packet_faults__traces)};
+    const CMUnitTest tests[] = {RUN(test_packet_faults__flows),
+                                RUN(test_packet_faults__what_repeats),
+                                RUN(test_packet_faults__traces)};
     return RUN_ALL(tests);
 }

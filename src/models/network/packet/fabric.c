@@ -257,6 +257,12 @@ static orr_code check(const orr__fabric *f, orr_error *err)
                 "1200 and 2400 Gb/s only; one here has %llu bit/s",
                 (unsigned long long)f->ports[i].rate);
     }
+    const uint64_t frame = f->config.payload + ORR__HEADER_BYTES + f->int_bytes;
+    if (!f->config.enable_pfc && f->config.queue_limit && f->config.queue_limit < frame)
+        return orr_fail(
+            err, ORR_EINPUT, where,
+            "QUEUE_LIMIT %llu is less than a packet of %llu bytes: none would ever pass",
+            (unsigned long long)f->config.queue_limit, (unsigned long long)frame);
     for (uint32_t n = 0; n < f->node_count && !f->config.is_compat; n++)
         if (f->nodes[n].kind != ORR__HOST && f->nodes[n].available > f->config.buffer_mib << 20)
             return orr_fail(err, ORR_EINPUT, where,

@@ -115,8 +115,15 @@ static void put_flow(const orr__fabric *f, orr_buf *b, uint32_t id)
     put_event(f, b, w->timeout);
 }
 
-/* False: some flow is about to start, or there is no memory. */
-static bool describe(const orr__fabric *f, orr_buf *b)
+static bool has_memory(orr__fabric *f, bool is_there)
+{
+    if (!is_there)
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+    return is_there;
+}
+
+/* False: some flow is about to start, or there is no memory, and the run ends. */
+static bool describe(orr__fabric *f, orr_buf *b)
 {
     b->len = 0;
     for (uint32_t i = 0; i < f->flow_count; i++) {
@@ -133,14 +140,15 @@ static bool describe(const orr__fabric *f, orr_buf *b)
         put_nic(f, b, &f->nics[i]);
     for (uint32_t i = 0; i < f->node_count; i++)
         put(b, f->nodes[i].shared);
-    return !b->failed;
+    return has_memory(f, !b->failed);
 }
 
 /* ---- a period ---- */
 
 static bool remember(orr__fabric *f, orr__approx *a)
 {
-    if (!orr_grow(&a->acked, &a->acked_room, f->flow_count) || !describe(f, &a->before))
+    if (!has_memory(f, orr_grow(&a->acked, &a->acked_room, f->flow_count)) ||
+        !describe(f, &a->before))
         return false;
     for (size_t i = 0; i < f->flow_count; i++)
         a->acked[i] = f->flows[i].acked;
@@ -308,10 +316,8 @@ static bool pass_over(orr__fabric *f, orr__approx *a)
     const bool pauses = f->figures.pauses != a->figures.pauses;
     if (!period || !j.periods || (pauses && orr__writer_lists_pauses(f)))
         return false; /* a file that lists pauses must have them all */
-    if (!orr__wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)) {
-        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+    if (!has_memory(f, orr__wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
         return false;
-    }
     const uint64_t outside = first_outside(f, a, count);
     j.periods = least(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
     j.periods = least(j.periods, (ORR__LATE - 1) / period);
@@ -351,7 +357,6 @@ void orr__approx_choose(orr__fabric *f)
         if (!w->is_used || w->is_complete || !w->line_rate || w->size - w->sent <= most)
             continue;
         most = w->size - w->sent;
-        a->flow = i;
         a->anchor = f->ports[w->ack_port].peer;
     }
 }

@@ -16,8 +16,7 @@ struct orr__approx {
     uint32_t anchor;   /* port behind whose wire it is received; ORR__NOBODY: none is chosen */
     uint64_t patience; /* events to wait after a failure */
     uint64_t compare,
-        tries; /* from which event on states are compared again; how often they were */
-    uint32_t flow;
+        tries;             /* from which event on states are compared again; how often they were */
     orr_buf before, after; /* states in words; before.len 0: none yet */
     uint64_t begun_at, begun_order;
     orr__fabric_figures figures;
