@@ -61,7 +61,7 @@ static void write_config(job *j)
             "KMIN_MAP 2 200000000000 600 400000000000 800\n"
             "KMAX_MAP 2 200000000000 2400 400000000000 3200\n"
             "PMAX_MAP 2 200000000000 0.2 400000000000 0.2\n",
-            j->topology, j->flows);
+            j->topology, j->flows[0] ? j->flows : "none");
     fclose(f);
     f = create(j->system, j, "system");
     fputs(
