@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 static const cli_option options[] = {
     {"output", 'o', "OUT",
@@ -137,6 +137,17 @@ static words own_words(const cli_context *c, const char *output)
     return w;
 }
 
+/* Was it written since?  It appears by renaming, so it is another file then. */
+static bool is_new(const char *path, bool was_there, const struct stat *before)
+{
+    struct stat now;
+    if (stat(path, &now) != 0)
+        return false;
+    return !was_there || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+           now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
+
 /* The script and its arguments are the end of argv, which a NULL follows. */
 static orr_code run_python(const cli_context *c,
                            orr_capture *capture,
@@ -152,8 +163,10 @@ static orr_code run_python(const cli_context *c,
     memcpy(all + w.count, c->args, (size_t)c->arg_count * sizeof *all);
     all[w.count + c->arg_count] = NULL;
     cli_note(c, "%s runs %s\n", orr_capture_python(capture), c->args[0]);
+    struct stat before;
+    const bool was_there = stat(output, &before) == 0;
     const orr_code code = orr_capture_run(capture, all, err);
-    if (code || access(output, R_OK) == 0)
+    if (code || is_new(output, was_there, &before))
         return code;
     return orr_fail(err, ORR_EINPUT, NULL, "%s said that all is well, but wrote no step",
                     orr_capture_python(capture));

@@ -289,6 +289,27 @@ TEST(test_fx__a_long_list_of_users_does_not_wait_for_communication)
     orr_set_close(s);
 }
 
+/* What a file says must not act upon the terminal that it is shown on. */
+TEST(test_fx__names_have_no_control_characters)
+{
+    static const char text[] =
+        "{\"format\":\"orrery-capture\",\"version\":1,\"world_size\":1,"
+        "\"groups\":[{\"family\":0,\"ranks\":[0]}],\"notes\":[{\"text\":\"a\\u0007b\"}],"
+        "\"graphs\":[{\"rank\":0,\"ops\":[\"mine.\\u001b[31m\\u0000\\n.x\"],\"nodes\":[{\"op\":0}]}]}";
+    orr_fx *c;
+    orr_set *s;
+    orr_fx_report r;
+    CHECK_OK(orr_fx_parse((orr_span){(const uint8_t *)text, strlen(text)}, "s.json", 0, &c, &err),
+             &err);
+    CHECK_OK(orr_fx_convert(c, NULL, &s, &r, &err), &err);
+    CHECK_EQ(r.unknown_count, 1);
+    CHECK_TEXT(r.unknown[0].name.ptr, "mine.?[31m??.x");
+    CHECK_TEXT(r.notes[0].text.ptr, "a?b");
+    orr_fx_report_fini(&r);
+    orr_set_close(s);
+    orr_fx_close(c);
+}
+
 TEST(test_fx__what_came_before_the_step_is_left_out)
 {
     const call calls[] = {{MM, "0,1", "2", ",\"phase\":\"setup\""},
@@ -737,6 +758,7 @@ int main(void)
         RUN(test_fx__parts_of_a_buffer_do_not_wait_for_each_other),
         RUN(test_fx__a_wait_is_about_its_own_bytes),
         RUN(test_fx__a_long_list_of_users_does_not_wait_for_communication),
+        RUN(test_fx__names_have_no_control_characters),
         RUN(test_fx__what_came_before_the_step_is_left_out),
         RUN(test_fx__alone_in_a_group_there_is_nothing_to_do),
         RUN(test_fx__a_size_is_what_a_rank_has_before),

@@ -38,6 +38,10 @@ typedef struct cell {
     uint32_t writer_count, reader_count;
 } cell;
 
+typedef struct fence {
+    uint32_t id, number; /* 0: none yet; numbers count from 1, over all streams */
+} fence;
+
 struct fx_values {
     const fx_graph *g;
     const fx_calls *calls;
@@ -49,7 +53,7 @@ struct fx_values {
     uint32_t *epoch, *fence;
     uint32_t *stream_of; /* of communication, 1 + its stream; 0: of computation */
     bool *is_receive;
-    uint32_t *waited; /* of each stream: the last communication that was waited for */
+    fence *waited; /* of each stream: the last communication that was waited for */
     size_t waited_count, waited_room;
     uint32_t fence_count;
     uint32_t last_compute, fenced_compute;
@@ -273,11 +277,10 @@ static void put_fence(fx_values *v, uint32_t id)
         return;
     }
     while (v->waited_count < stream)
-        v->waited[v->waited_count++] = 0;
-    if (v->waited[stream - 1] >= id)
+        v->waited[v->waited_count++] = (fence){0};
+    if (v->waited[stream - 1].id >= id)
         return;
-    v->waited[stream - 1] = id;
-    v->fence_count++;
+    v->waited[stream - 1] = (fence){id, ++v->fence_count};
     if (v->is_receive[id])
         v->fenced_compute = v->last_compute;
     else
@@ -356,13 +359,16 @@ static void wait_for_value(fx_values *v, const fx_node *n)
     pass_on(v, n);
 }
 
-/* Computation behind a fence. */
+/* Computation behind a fence: it comes after those that nothing it waits for is behind. */
 static void respect_fences(fx_values *v)
 {
-    if (v->node_epoch >= v->fence_count)
+    const uint32_t epoch = v->node_epoch;
+    if (epoch >= v->fence_count)
         return;
-    for (size_t s = 0; s < v->waited_count; s++)
-        add_dep(v, v->waited[s], false);
+    for (size_t s = 0; s < v->waited_count; s++) {
+        if (v->waited[s].number > epoch)
+            add_dep(v, v->waited[s].id, false);
+    }
     add_dep(v, v->fenced_compute, false);
     v->node_epoch = v->fence_count;
 }
