@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program called python3 that stands in for a Python with PyTorch, for tests: . "$ORR_ROOT/tests/capture/stand_in.sh"
 #
-#     stand_in TORCH_VERSION 'COMMANDS'      COMMANDS run for `python3 -m orrery_capture ...`, with $output set
+#     stand_in TORCH_VERSION 'COMMANDS'      COMMANDS run for `python3 .../orrery_capture.py ...`, with $output set
 #
 # It is the only Python in PATH.  Temporary folders go to ./tmp, so that a test can see them gone.
 mkdir -p bin tmp

@@ -2,7 +2,7 @@
 # From a script to a simulated run, with a stand-in for Python that gives back what PyTorch captured once: 4-way tensor
 # parallel, 2-way data parallel.  Options behind the script are the script's.
 . "$ORR_ROOT/tests/capture/stand_in.sh"
-stand_in 2.11.0+cu130 'echo "python3 $arguments" | sed "s|$output|OUTPUT|"
+stand_in 2.11.0+cu130 'echo "python3 $arguments" | sed "s|$output|OUTPUT|; s|${PYTHONPATH%%:*}|FOLDER|"
 [ -f "${PYTHONPATH%%:*}/orrery_capture.py" ] && echo "the module is there"
 echo "from the script"
 cp "$ORR_ROOT/tests/capture/graphs/tp.json.gz" "$output"'

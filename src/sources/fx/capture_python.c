@@ -24,7 +24,7 @@ enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 4, ANSWER_SHOWN = 90 };
 struct orr_capture {
     orr_arena *arena;
     orr_held_signals held;
-    char *folder, *file, *python, *words, *module_path;
+    char *folder, *file, *python, *words, *module, *module_path;
 };
 
 /* Works in every Python since 2.7.  Metadata are quick to read; PyTorch itself is loaded only where they are missing. */
@@ -212,14 +212,14 @@ static orr_code find_python(orr_capture *c, const char *wanted, orr_error *err)
 static orr_code write_module(orr_capture *c, orr_error *err)
 {
     orr_output *out;
-    char *path = orr_arena_print(c->arena, "%s/orrery_capture.py", c->folder);
     const char *before = getenv("PYTHONPATH");
     c->file = orr_arena_print(c->arena, "%s/capture.json", c->folder);
+    c->module = orr_arena_print(c->arena, "%s/orrery_capture.py", c->folder);
     c->module_path = orr_arena_print(c->arena, "PYTHONPATH=%s%s%s", c->folder,
                                      before && *before ? ":" : "", before ? before : "");
-    if (!path || !c->file || !c->module_path)
+    if (!c->module || !c->file || !c->module_path)
         return orr_no_memory(err);
-    const orr_code code = orr_output_open(path, &out, err);
+    const orr_code code = orr_output_open(c->module, &out, err);
     if (code)
         return code;
     orr_output_add(out, orr__capture_module, strlen(orr__capture_module));
@@ -295,9 +295,10 @@ static size_t count_of(const char *const *list)
     return n;
 }
 
+/* By its path: with -m an older copy in the current folder would come first. */
 orr_code orr_capture_run(orr_capture *c, const char *const *arguments, orr_error *err)
 {
-    const char *const front[] = {c->python, "-m", "orrery_capture"};
+    const char *const front[] = {c->python, c->module};
     const size_t n = count_of(arguments), f = sizeof front / sizeof *front;
     const char **all = orr_arena_new(c->arena, f + n + 1, const char *);
     char *temporary = orr_arena_print(c->arena, "TMPDIR=%s", c->folder);
