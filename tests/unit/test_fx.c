@@ -332,6 +332,20 @@ TEST(test_fx__alone_in_a_group_there_is_nothing_to_do)
     orr_set_close(s);
 }
 
+/* What is gathered goes into the first argument, which is written and not looked at. */
+TEST(test_fx__alone_in_a_group_what_is_given_is_passed_on)
+{
+    const call calls[] = {{MM, "0,1", "2", NULL},
+                          {GATHER, "3,2", "3", ",\"writes\":[3]" IN("1")},
+                          {ADD, "3,1", "4", NULL}};
+    orr_set *s;
+    CHECK_OK(convert(2, ",{\"family\":1,\"ranks\":[0]},{\"family\":1,\"ranks\":[1]}", calls,
+                     COUNT(calls), &s, NULL),
+             &err);
+    check_trace(orr_set_trace(s, 0), "1 aten.mm.default\n2 aten.add.Tensor < 1\n");
+    orr_set_close(s);
+}
+
 /* ---- sizes ---- */
 
 /* Inputs 2 and 3 have 64 bytes each, 10 and 11 have 32; among four ranks. */
@@ -761,6 +775,7 @@ int main(void)
         RUN(test_fx__names_have_no_control_characters),
         RUN(test_fx__what_came_before_the_step_is_left_out),
         RUN(test_fx__alone_in_a_group_there_is_nothing_to_do),
+        RUN(test_fx__alone_in_a_group_what_is_given_is_passed_on),
         RUN(test_fx__a_size_is_what_a_rank_has_before),
         RUN(test_fx__groups_and_peers_are_those_of_the_rank),
         RUN(test_fx__the_root_of_a_gather_is_not_like_the_others),

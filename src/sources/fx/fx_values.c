@@ -318,12 +318,20 @@ static void wait_for(fx_values *v, const fx_node *n)
         settle(v, fx_in(v->g, n)[k], true);
 }
 
-/* Outputs with a storage of their own have the writers of the inputs: the first the first's and so on. */
+/* Outputs with a storage of their own have the writers of the inputs that are looked at: the first the first's and so on. */
 static void pass_on(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n), *out = fx_out(v->g, n);
-    for (uint32_t k = 0; k < n->out_count && n->in_count; k++) {
-        const cell *from = cell_of(v, in[k < n->in_count ? k : n->in_count - 1]);
+    const bool *is_read = v->calls->is_read + n->refs;
+    uint32_t source = NIL, next = 0;
+    for (uint32_t k = 0; k < n->out_count; k++) {
+        while (next < n->in_count && !is_read[next])
+            next++;
+        if (next < n->in_count)
+            source = next++;
+        if (source == NIL)
+            return;
+        const cell *from = cell_of(v, in[source]);
         cell *to = cell_of(v, out[k]);
         if (from == to)
             continue;
