@@ -289,6 +289,43 @@ TEST(test_fx__a_long_list_of_users_does_not_wait_for_communication)
     orr_set_close(s);
 }
 
+/* FSDP with 300 parameters in a group: each is made by a node of its own, and all of them go into one buffer. */
+TEST(test_fx__an_all_gather_waits_for_all_that_was_copied_in)
+{
+    enum { PARTS = 300 };
+    orr_buf b = {0};
+    orr_fx *c;
+    orr_set *s;
+    begin(&b, 2, "");
+    orr_buf_text(&b, "{\"rank\":0,\"ops\":[\"aten.mm.default\",\"fsdp.all_gather_copy_in.default\","
+                     "\"c10d._allgather_base_.default\"],\"storages\":[");
+    for (int i = 0; i <= PARTS; i++)
+        orr_buf_text(&b, i ? ",64" : "64");
+    orr_buf_text(&b, "],\"tensors\":[");
+    for (int i = 0; i <= PARTS; i++)
+        add_tensor(&b, 4, i, 0, "4,1");
+    b.len--;
+    orr_buf_text(&b, "],\"nodes\":[");
+    for (int i = 0; i < PARTS; i++)
+        orr_buf_print(&b, "{\"op\":0,\"out\":[%d]},", i);
+    orr_buf_text(&b, "{\"op\":1,\"in\":[");
+    for (int i = 0; i < PARTS; i++)
+        orr_buf_print(&b, i ? ",%d" : "%d", i);
+    orr_buf_print(&b, "],\"out\":[%d]},{\"op\":2,\"in\":[%d],\"out\":[%d],\"writes\":[%d]%s}]}",
+                  PARTS, PARTS, PARTS, PARTS, IN("0"));
+    CHECK_OK(parse(&b, &c), &err);
+    CHECK_OK(orr_fx_convert(c, NULL, &s, NULL, &err), &err);
+    orr_node node;
+    orr_value v;
+    int count = 0;
+    orr_trace_node(orr_set_trace(s, 0), PARTS, &node);
+    for (orr_list list = orr_node_data_deps(&node); orr_list_next(&list, &v);)
+        count++;
+    CHECK_EQ(count, PARTS);
+    orr_set_close(s);
+    orr_fx_close(c);
+}
+
 /* What a file says must not act upon the terminal that it is shown on. */
 TEST(test_fx__names_have_no_control_characters)
 {
@@ -772,6 +809,7 @@ int main(void)
         RUN(test_fx__parts_of_a_buffer_do_not_wait_for_each_other),
         RUN(test_fx__a_wait_is_about_its_own_bytes),
         RUN(test_fx__a_long_list_of_users_does_not_wait_for_communication),
+        RUN(test_fx__an_all_gather_waits_for_all_that_was_copied_in),
         RUN(test_fx__names_have_no_control_characters),
         RUN(test_fx__what_came_before_the_step_is_left_out),
         RUN(test_fx__alone_in_a_group_there_is_nothing_to_do),

@@ -24,7 +24,7 @@
  * the collectives of the others; only beyond TALK_MOST is it given up. */
 #include "fx_impl.h"
 
-enum { LIST_MOST = 128, TALK_MOST = 1024 };
+enum { LIST_MOST = 128, TALK_MOST = 1024, COPY_MOST = 4096 };
 #define NIL UINT32_MAX
 
 typedef struct touch {
@@ -344,6 +344,7 @@ static void pass_on(fx_values *v, const fx_node *n)
     }
 }
 
+/* The all-gather that follows reads the buffer and waits for all of them: there is a writer for each parameter. */
 static void copy_in(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n);
@@ -352,7 +353,7 @@ static void copy_in(fx_values *v, const fx_node *n)
     for (uint32_t k = 0; k < n->in_count && to; k++) {
         const cell *from = cell_of(v, in[k]);
         for (uint32_t at = from->writers; at != NIL && from != to; at = v->touches[at].next) {
-            if (v->failed || to->writer_count >= LIST_MOST)
+            if (v->failed || to->writer_count >= COPY_MOST)
                 return;
             push(v, &to->writers, &to->writer_count,
                  (touch){.end = UINT64_MAX, .id = v->touches[at].id});
