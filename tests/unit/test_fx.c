@@ -326,6 +326,26 @@ TEST(test_fx__an_all_gather_waits_for_all_that_was_copied_in)
     orr_fx_close(c);
 }
 
+/* Each of the tensors would fit, their product takes 2 * 2^64 operations. */
+TEST(test_fx__shapes_that_no_machine_holds_are_refused)
+{
+    static const char text[] =
+        "{\"format\":\"orrery-capture\",\"version\":1,\"world_size\":1,"
+        "\"groups\":[{\"family\":0,\"ranks\":[0]}],\"graphs\":[{\"rank\":0,\"ops\":[\"aten.mm.default\"],"
+        "\"storages\":[0,0,0],\"tensors\":["
+        "{\"shape\":[4294967296,1],\"dtype\":\"float32\",\"storage\":0},"
+        "{\"shape\":[1,4294967296],\"dtype\":\"float32\",\"storage\":1},"
+        "{\"shape\":[1],\"dtype\":\"float32\",\"storage\":2}],"
+        "\"nodes\":[{\"op\":0,\"in\":[0,1],\"out\":[2]}]}]}";
+    orr_fx *c;
+    orr_set *s;
+    CHECK_OK(orr_fx_parse((orr_span){(const uint8_t *)text, strlen(text)}, "s.json", 0, &c, &err),
+             &err);
+    CHECK_CODE(orr_fx_convert(c, NULL, &s, NULL, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, "rank 0, node 0: aten.mm.default takes more than 2^63 operations");
+    orr_fx_close(c);
+}
+
 /* What a file says must not act upon the terminal that it is shown on. */
 TEST(test_fx__names_have_no_control_characters)
 {
@@ -810,6 +830,7 @@ int main(void)
         RUN(test_fx__a_wait_is_about_its_own_bytes),
         RUN(test_fx__a_long_list_of_users_does_not_wait_for_communication),
         RUN(test_fx__an_all_gather_waits_for_all_that_was_copied_in),
+        RUN(test_fx__shapes_that_no_machine_holds_are_refused),
         RUN(test_fx__names_have_no_control_characters),
         RUN(test_fx__what_came_before_the_step_is_left_out),
         RUN(test_fx__alone_in_a_group_there_is_nothing_to_do),
