@@ -7,9 +7,11 @@
 
 #include <orrery/capture.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const cli_option options[] = {
     {"output", 'o', "OUT",
@@ -211,6 +213,23 @@ static orr_code to_traces(const cli_context *c,
     return code ? code : cli_fx_run(convert, &from, err);
 }
 
+/* Before Python runs, which may take minutes: can OUT be written at all? */
+static orr_code check_output(const cli_context *c, orr_error *err)
+{
+    const char *out = cli_text(c, "output"), *slash = strrchr(out, '/');
+    char folder[4096] = ".";
+    if (strcmp(out, "-") == 0 && cli_count(c, "world-size") > 1)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "standard output has room for the trace of one rank: give an OUT that ends "
+                        "in .orr");
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == out ? 1 : (int)(slash - out), out);
+    if (access(folder, W_OK | X_OK) == 0)
+        return ORR_OK;
+    const orr_where where = orr_where_line(out, 0, 0);
+    return orr_fail(err, ORR_EIO, &where, "cannot create: %s", strerror(errno));
+}
+
 static orr_code capture_script(const cli_context *c, orr_error *err)
 {
     orr_capture *capture;
@@ -218,7 +237,8 @@ static orr_code capture_script(const cli_context *c, orr_error *err)
     char *argv[CONVERT_WORDS];
     const bool ends_early = is_step(cli_text(c, "output"));
     orr_code code = ends_early ? check_step(c, err) : prepare_convert(c, &convert, argv, err);
-    if (code || (code = orr_capture_open(cli_text(c, "python"), &capture, err)))
+    if (code || (code = check_output(c, err)) ||
+        (code = orr_capture_open(cli_text(c, "python"), &capture, err)))
         return code;
     code = ends_early ? to_step(c, capture, err) : to_traces(c, &convert, &capture, err);
     orr_capture_close(capture);

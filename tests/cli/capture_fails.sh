@@ -33,4 +33,8 @@ try
 try --hardware h200 -o step.json train.py
 try --json -o - train.py
 try --no-such train.py
+stand_in 2.11.0 'echo "Python ran for nothing"; exit 3'
+try -n 8 -o - train.py
+try -o nowhere/step.orr train.py
+try -o nowhere/step.json.gz train.py
 ls
