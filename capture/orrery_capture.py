@@ -915,6 +915,8 @@ def _pick_step(graph, wanted):
     if steps and wanted not in steps:
         raise CaptureError("step %d was not seen; the optimizer stepped %d times" % (wanted, len(steps)))
     graph["nodes"] = [n for n in nodes if n["step"] == wanted and n["phase"] != "setup"]
+    if not graph["nodes"]:
+        raise CaptureError("step %d was not seen; no optimizer stepped" % wanted)
     for n in graph["nodes"]:
         del n["step"]
     return wanted
@@ -1076,9 +1078,11 @@ def write(path, document):
         with open(temporary, "wb") as f:
             f.write(data)
         os.replace(temporary, path)
-    except OSError as e:
+    except BaseException as e:  # an interrupt too leaves nothing behind
         with contextlib.suppress(OSError):
             os.remove(temporary)
+        if not isinstance(e, OSError):
+            raise
         raise CaptureError("%s: cannot be written: %s" % (path, e.strerror)) from e
 
 
@@ -1143,7 +1147,7 @@ def _run_ranks(a):
     with tempfile.TemporaryDirectory() as folder:
 
         def one(rank):
-            path = os.path.join(folder, "rank.json")
+            path = os.path.join(folder, "rank%d.json" % rank)
             command = [sys.executable, _OWN_FILE, "--one-rank", str(rank), "--world-size", str(a.world_size)]
             command += ["--output", path, "--steps", str(a.steps)]
             command += ["--step", str(a.step)] if a.step is not None else []
@@ -1155,8 +1159,11 @@ def _run_ranks(a):
                 raise CaptureError("rank %d was ended by signal %d" % (rank, -done.returncode))
             if done.returncode:
                 raise SystemExit(done.returncode if done.returncode in (2, 3) else 3)
+            if not os.path.exists(path):
+                raise CaptureError("rank %d left, as os._exit() does, before its step was done" % rank)
             with open(path, "rb") as f:
                 documents[rank] = json.load(f)
+            os.remove(path)
 
         _for_ranks(one, documents, ranks, a.world_size)
     document = _merged(documents)

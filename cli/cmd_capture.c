@@ -7,8 +7,10 @@
 
 #include <orrery/capture.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const cli_option options[] = {
@@ -137,6 +139,17 @@ static words own_words(const cli_context *c, const char *output)
     return w;
 }
 
+/* Was it written since?  It appears by renaming, so it is another file then. */
+static bool is_new(const char *path, bool was_there, const struct stat *before)
+{
+    struct stat now;
+    if (stat(path, &now) != 0)
+        return false;
+    return !was_there || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+           now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
+
 /* The script and its arguments are the end of argv, which a NULL follows. */
 static orr_code run_python(const cli_context *c,
                            orr_capture *capture,
@@ -152,8 +165,10 @@ static orr_code run_python(const cli_context *c,
     memcpy(all + w.count, c->args, (size_t)c->arg_count * sizeof *all);
     all[w.count + c->arg_count] = NULL;
     cli_note(c, "%s runs %s\n", orr_capture_python(capture), c->args[0]);
+    struct stat before;
+    const bool was_there = stat(output, &before) == 0;
     const orr_code code = orr_capture_run(capture, all, err);
-    if (code || access(output, R_OK) == 0)
+    if (code || is_new(output, was_there, &before))
         return code;
     return orr_fail(err, ORR_EINPUT, NULL, "%s said that all is well, but wrote no step",
                     orr_capture_python(capture));
@@ -198,6 +213,23 @@ static orr_code to_traces(const cli_context *c,
     return code ? code : cli_fx_run(convert, &from, err);
 }
 
+/* Before Python runs, which may take minutes: can OUT be written at all? */
+static orr_code check_output(const cli_context *c, orr_error *err)
+{
+    const char *out = cli_text(c, "output"), *slash = strrchr(out, '/');
+    char folder[4096] = ".";
+    if (strcmp(out, "-") == 0 && cli_count(c, "world-size") > 1)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "standard output has room for the trace of one rank: give an OUT that ends "
+                        "in .orr");
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == out ? 1 : (int)(slash - out), out);
+    if (access(folder, W_OK | X_OK) == 0)
+        return ORR_OK;
+    const orr_where where = orr_where_line(out, 0, 0);
+    return orr_fail(err, ORR_EIO, &where, "cannot create: %s", strerror(errno));
+}
+
 static orr_code capture_script(const cli_context *c, orr_error *err)
 {
     orr_capture *capture;
@@ -205,7 +237,8 @@ static orr_code capture_script(const cli_context *c, orr_error *err)
     char *argv[CONVERT_WORDS];
     const bool ends_early = is_step(cli_text(c, "output"));
     orr_code code = ends_early ? check_step(c, err) : prepare_convert(c, &convert, argv, err);
-    if (code || (code = orr_capture_open(cli_text(c, "python"), &capture, err)))
+    if (code || (code = check_output(c, err)) ||
+        (code = orr_capture_open(cli_text(c, "python"), &capture, err)))
         return code;
     code = ends_early ? to_step(c, capture, err) : to_traces(c, &convert, &capture, err);
     orr_capture_close(capture);

@@ -43,9 +43,10 @@ static void note_rank(const cli_context *c, const orr_fx_rank_report *r)
 {
     char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
     cli_note(c,
-             "rank %" PRIu32 ", for %" PRIu32 " rank%s: %" PRIu64 " calls, %" PRIu64
+             "rank %" PRIu32 ", for %" PRIu32 " rank%s: %" PRIu64 " call%s, %" PRIu64
              " of them views; ",
-             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls, r->views);
+             r->rank, r->ranks_like_it, r->ranks_like_it == 1 ? "" : "s", r->calls,
+             r->calls == 1 ? "" : "s", r->views);
     note_flops(c, r->flops);
     cli_note(c, ", %s read, %s written\n", orr_bytes_text(r->bytes_read, a),
              orr_bytes_text(r->bytes_written, b));
@@ -56,7 +57,8 @@ static void note_rank(const cli_context *c, const orr_fx_rank_report *r)
         cli_note(c, "  messages: %" PRIu64 " sent, %" PRIu64 " received, %s sent\n", r->sends,
                  r->receives, orr_bytes_text(r->send_bytes, a));
     if (r->setup)
-        cli_note(c, "  before the step, left out: %" PRIu64 " calls\n", r->setup);
+        cli_note(c, "  before the step, left out: %" PRIu64 " call%s\n", r->setup,
+                 r->setup == 1 ? "" : "s");
     note_memory(c, &r->memory);
 }
 

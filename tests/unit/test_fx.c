@@ -246,6 +246,127 @@ TEST(test_fx__parts_of_a_buffer_do_not_wait_for_each_other)
         "1 aten.copy_.default\n2 aten.copy_.default\n3 aten.mm.default < 2 1\n4 aten.mm.default < 1\n");
 }
 
+TEST(test_fx__a_wait_is_about_its_own_bytes)
+{
+    const call calls[] = {{ALL_REDUCE, "10", "10", ",\"writes\":[10]" IN("1")},
+                          {ALL_REDUCE, "11", "11", ",\"writes\":[11]" IN("1")},
+                          {WAIT, "10", "", NULL},
+                          {ADD, "2,1", "3", NULL}, /* the lower half is still on its way */
+                          {WAIT, "11", "", NULL},
+                          {ADD, "2,1", "4", NULL}};
+    check_deps(calls, COUNT(calls),
+               "1 c10d.allreduce_.default\n2 c10d.allreduce_.default | 1\n3 aten.add.Tensor | 1\n"
+               "4 aten.add.Tensor | 2\n");
+}
+
+static bool comes_after(const orr_trace *t, uint32_t i, uint64_t id)
+{
+    orr_node node;
+    orr_value v;
+    bool is_there = false;
+    orr_trace_node(t, i, &node);
+    for (orr_list list = orr_node_ctrl_deps(&node); orr_list_next(&list, &v);)
+        is_there |= v.u == id;
+    return is_there;
+}
+
+/* A flat buffer with many users: the upper half is on its way to other ranks while the lower one is used and written. */
+TEST(test_fx__a_long_list_of_users_does_not_wait_for_communication)
+{
+    enum { USES = 300, WRITE = USES + 1, LAST = USES + 2 };
+    static call calls[USES + 4] = {{ALL_REDUCE, "10", "10", ",\"writes\":[10]" IN("1")}};
+    orr_set *s;
+    for (int i = 1; i <= USES; i++)
+        calls[i] = (call){MM, "11,1", "4", NULL};
+    calls[WRITE] = (call){COPY, "11,2", "11", ",\"writes\":[11]"};
+    calls[WRITE + 1] = (call){WAIT, "10", "", NULL};
+    calls[WRITE + 2] = (call){ADD, "2,1", "3", NULL};
+    CHECK_OK(convert(2, PAIR, calls, COUNT(calls), &s, NULL), &err);
+    const orr_trace *t = orr_set_trace(s, 0);
+    CHECK(!comes_after(t, WRITE, 1));
+    CHECK(comes_after(t, WRITE, 2) && comes_after(t, WRITE, USES + 1));
+    CHECK(comes_after(t, LAST, 1)); /* and the wait still finds it */
+    orr_set_close(s);
+}
+
+/* FSDP with 300 parameters in a group: each is made by a node of its own, and all of them go into one buffer. */
+TEST(test_fx__an_all_gather_waits_for_all_that_was_copied_in)
+{
+    enum { PARTS = 300 };
+    orr_buf b = {0};
+    orr_fx *c;
+    orr_set *s;
+    begin(&b, 2, "");
+    orr_buf_text(&b, "{\"rank\":0,\"ops\":[\"aten.mm.default\",\"fsdp.all_gather_copy_in.default\","
+                     "\"c10d._allgather_base_.default\"],\"storages\":[");
+    for (int i = 0; i <= PARTS; i++)
+        orr_buf_text(&b, i ? ",64" : "64");
+    orr_buf_text(&b, "],\"tensors\":[");
+    for (int i = 0; i <= PARTS; i++)
+        add_tensor(&b, 4, i, 0, "4,1");
+    b.len--;
+    orr_buf_text(&b, "],\"nodes\":[");
+    for (int i = 0; i < PARTS; i++)
+        orr_buf_print(&b, "{\"op\":0,\"out\":[%d]},", i);
+    orr_buf_text(&b, "{\"op\":1,\"in\":[");
+    for (int i = 0; i < PARTS; i++)
+        orr_buf_print(&b, i ? ",%d" : "%d", i);
+    orr_buf_print(&b, "],\"out\":[%d]},{\"op\":2,\"in\":[%d],\"out\":[%d],\"writes\":[%d]%s}]}",
+                  PARTS, PARTS, PARTS, PARTS, IN("0"));
+    CHECK_OK(parse(&b, &c), &err);
+    CHECK_OK(orr_fx_convert(c, NULL, &s, NULL, &err), &err);
+    orr_node node;
+    orr_value v;
+    int count = 0;
+    orr_trace_node(orr_set_trace(s, 0), PARTS, &node);
+    for (orr_list list = orr_node_data_deps(&node); orr_list_next(&list, &v);)
+        count++;
+    CHECK_EQ(count, PARTS);
+    orr_set_close(s);
+    orr_fx_close(c);
+}
+
+/* Each of the tensors would fit, their product takes 2 * 2^64 operations. */
+TEST(test_fx__shapes_that_no_machine_holds_are_refused)
+{
+    static const char text[] =
+        "{\"format\":\"orrery-capture\",\"version\":1,\"world_size\":1,"
+        "\"groups\":[{\"family\":0,\"ranks\":[0]}],\"graphs\":[{\"rank\":0,\"ops\":[\"aten.mm.default\"],"
+        "\"storages\":[0,0,0],\"tensors\":["
+        "{\"shape\":[4294967296,1],\"dtype\":\"float32\",\"storage\":0},"
+        "{\"shape\":[1,4294967296],\"dtype\":\"float32\",\"storage\":1},"
+        "{\"shape\":[1],\"dtype\":\"float32\",\"storage\":2}],"
+        "\"nodes\":[{\"op\":0,\"in\":[0,1],\"out\":[2]}]}]}";
+    orr_fx *c;
+    orr_set *s;
+    CHECK_OK(orr_fx_parse((orr_span){(const uint8_t *)text, strlen(text)}, "s.json", 0, &c, &err),
+             &err);
+    CHECK_CODE(orr_fx_convert(c, NULL, &s, NULL, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, "rank 0, node 0: aten.mm.default takes more than 2^63 operations");
+    orr_fx_close(c);
+}
+
+/* What a file says must not act upon the terminal that it is shown on. */
+TEST(test_fx__names_have_no_control_characters)
+{
+    static const char text[] =
+        "{\"format\":\"orrery-capture\",\"version\":1,\"world_size\":1,"
+        "\"groups\":[{\"family\":0,\"ranks\":[0]}],\"notes\":[{\"text\":\"a\\u0007b\"}],"
+        "\"graphs\":[{\"rank\":0,\"ops\":[\"mine.\\u001b[31m\\u0000\\n.x\"],\"nodes\":[{\"op\":0}]}]}";
+    orr_fx *c;
+    orr_set *s;
+    orr_fx_report r;
+    CHECK_OK(orr_fx_parse((orr_span){(const uint8_t *)text, strlen(text)}, "s.json", 0, &c, &err),
+             &err);
+    CHECK_OK(orr_fx_convert(c, NULL, &s, &r, &err), &err);
+    CHECK_EQ(r.unknown_count, 1);
+    CHECK_TEXT(r.unknown[0].name.ptr, "mine.?[31m??.x");
+    CHECK_TEXT(r.notes[0].text.ptr, "a?b");
+    orr_fx_report_fini(&r);
+    orr_set_close(s);
+    orr_fx_close(c);
+}
+
 TEST(test_fx__what_came_before_the_step_is_left_out)
 {
     const call calls[] = {{MM, "0,1", "2", ",\"phase\":\"setup\""},
@@ -265,6 +386,20 @@ TEST(test_fx__alone_in_a_group_there_is_nothing_to_do)
              &err);
     check_trace(orr_set_trace(s, 0), "1 aten.mm.default\n2 aten.add.Tensor < 1\n");
     CHECK_EQ(orr_set_group_count(s), 0);
+    orr_set_close(s);
+}
+
+/* What is gathered goes into the first argument, which is written and not looked at. */
+TEST(test_fx__alone_in_a_group_what_is_given_is_passed_on)
+{
+    const call calls[] = {{MM, "0,1", "2", NULL},
+                          {GATHER, "3,2", "3", ",\"writes\":[3]" IN("1")},
+                          {ADD, "3,1", "4", NULL}};
+    orr_set *s;
+    CHECK_OK(convert(2, ",{\"family\":1,\"ranks\":[0]},{\"family\":1,\"ranks\":[1]}", calls,
+                     COUNT(calls), &s, NULL),
+             &err);
+    check_trace(orr_set_trace(s, 0), "1 aten.mm.default\n2 aten.add.Tensor < 1\n");
     orr_set_close(s);
 }
 
@@ -509,6 +644,28 @@ TEST(test_fx__a_message_needs_its_other_end)
     CHECK_SAYS(&err, "no captured rank has the place of rank 1, place 1 of group 1");
 }
 
+/* Ranks 0 and 2 are alike, rank 3 does not receive what rank 1 receives: it is rank 2's message that is lost. */
+TEST(test_fx__every_rank_of_a_class_needs_its_other_end)
+{
+    const call first[] = {{SEND, "2", "", ",\"args\":{\"dst\":1,\"group\":1}"}},
+               third[] = {{SEND, "2", "", ",\"args\":{\"dst\":1,\"group\":2}"}},
+               second[] = {{RECV, "", "2", ",\"writes\":[2],\"args\":{\"src\":0,\"group\":1}"}},
+               none[] = {{MM, "0,1", "2", NULL}};
+    const call *const all[] = {first, second, third, none};
+    orr_buf b = {0};
+    orr_fx *c;
+    orr_set *s;
+    begin(&b, 4, PAIR ",{\"family\":1,\"ranks\":[2,3]}");
+    for (int r = 0; r < 4; r++) {
+        orr_buf_text(&b, r ? "," : "");
+        add_graph(&b, r, all[r], 1);
+    }
+    CHECK_OK(parse(&b, &c), &err);
+    CHECK_CODE(orr_fx_convert(c, NULL, &s, NULL, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, "rank 2, node 0: 1 messages to rank 3 with tag 0, which expects 0");
+    orr_fx_close(c);
+}
+
 TEST(test_fx__communication_says_where_it_goes)
 {
     const call lost[] = {{SEND, "2", "", IN("1")}},
@@ -670,8 +827,14 @@ int main(void)
         RUN(test_fx__a_barrier_is_waited_for),
         RUN(test_fx__a_write_comes_after_those_who_read_before),
         RUN(test_fx__parts_of_a_buffer_do_not_wait_for_each_other),
+        RUN(test_fx__a_wait_is_about_its_own_bytes),
+        RUN(test_fx__a_long_list_of_users_does_not_wait_for_communication),
+        RUN(test_fx__an_all_gather_waits_for_all_that_was_copied_in),
+        RUN(test_fx__shapes_that_no_machine_holds_are_refused),
+        RUN(test_fx__names_have_no_control_characters),
         RUN(test_fx__what_came_before_the_step_is_left_out),
         RUN(test_fx__alone_in_a_group_there_is_nothing_to_do),
+        RUN(test_fx__alone_in_a_group_what_is_given_is_passed_on),
         RUN(test_fx__a_size_is_what_a_rank_has_before),
         RUN(test_fx__groups_and_peers_are_those_of_the_rank),
         RUN(test_fx__the_root_of_a_gather_is_not_like_the_others),
@@ -681,6 +844,7 @@ int main(void)
         RUN(test_fx__ranks_that_should_be_alike_and_are_not_are_refused),
         RUN(test_fx__when_all_were_run_those_that_are_alike_share_a_body),
         RUN(test_fx__a_message_needs_its_other_end),
+        RUN(test_fx__every_rank_of_a_class_needs_its_other_end),
         RUN(test_fx__communication_says_where_it_goes),
         RUN(test_fx__a_pipeline_keeps_its_order),
         RUN(test_fx__memory_is_what_is_alive),

@@ -537,6 +537,9 @@ TEST(test_operator_cost__tables_are_read_where_they_are_looked_up)
                32 * 768 * 2 + 32 * 8, 32 * 768 * 2);
     CHECK_COST(cost("aten.embedding_dense_backward.default", "4x8x768:2 4x8:8 > 50304x768:2"),
                OPERATOR_COMPUTE, 32 * 768, 32 * 768 * 2 + 256, 50304ull * 768 * 2);
+    /* Six rows of 64 are added up into three: all six are read. */
+    CHECK_COST(cost("aten._embedding_bag.default", "1000x64:4 6:8 3:8 > 3x64:4"), OPERATOR_COMPUTE,
+               6 * 64, 6 * 64 * 4 + 6 * 8 + 3 * 8, 3 * 64 * 4);
     CHECK_COST(cost("aten.index_select.default", "100x4:4 10:8 > 10x4:4"), OPERATOR_MOVE, 0,
                160 + 80, 160);
 }

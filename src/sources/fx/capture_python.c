@@ -295,9 +295,9 @@ static size_t count_of(const char *const *list)
     return n;
 }
 
+/* By its path: with -m an older copy in the current folder would come first. */
 orr_code orr_capture_run(orr_capture *c, const char *const *arguments, orr_error *err)
 {
-    /* by its path: with -m a file of that name in the user's folder would come first */
     const char *const front[] = {c->python, c->module};
     const size_t n = count_of(arguments), f = sizeof front / sizeof *front;
     const char **all = orr_arena_new(c->arena, f + n + 1, const char *);

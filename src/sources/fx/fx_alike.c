@@ -192,7 +192,7 @@ static size_t find_run(const letters *l, const message *kind)
 typedef struct matching {
     const fx_families *f;
     const fx_classes *k;
-    letters *of; /* of each captured rank that stands for itself and others */
+    letters *of; /* of each captured rank: alike ranks may have unlike peers */
     orr_error *err;
 } matching;
 
@@ -218,7 +218,7 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
     const message *s = &m->of[graph].at[first];
     const fx_group *group = &c->groups[g->nodes[s->node].group];
     const uint32_t other = c->ranks[group->first + (size_t)s->peer];
-    const letters *theirs = &m->of[m->k->class_of[m->k->graph_of[other]]];
+    const letters *theirs = &m->of[m->k->graph_of[other]];
     fx_place own;
     message kind = *s;
     orr__fx_place_of(m->f, s->family, g->rank, &own);
@@ -248,7 +248,7 @@ orr_code orr__fx_match_messages(const fx_families *f,
     matching m = {.f = f, .k = k, .of = orr_alloc(c->graph_count, sizeof *m.of), .err = err};
     orr_code code = m.of ? ORR_OK : orr_no_memory(err);
     for (size_t i = 0; i < c->graph_count && !code; i++) {
-        if (k->class_of[i] == i && !collect(c, c->graphs[i], calls[i].at, &m.of[i]))
+        if (!collect(c, c->graphs[i], calls[i].at, &m.of[i]))
             code = orr_no_memory(err);
     }
     for (size_t i = 0; i < c->graph_count && !code; i++) {

@@ -249,6 +249,21 @@ static operator_tensor tensor_for_cost(const fx_graph *g, uint32_t number)
                              .element_bytes = t->element_bytes};
 }
 
+/* Figures end at the most there is; a step that gets there has shapes that no machine holds. */
+static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *c, orr_error *err)
+{
+    const orr_str op = fx_text(k->g, FX_OPS, n->op);
+    const uint64_t moved = add_bytes(c->bytes_read < INT64_MAX ? c->bytes_read : INT64_MAX,
+                                     c->bytes_written < INT64_MAX ? c->bytes_written : INT64_MAX);
+    if (c->flops < INT64_MAX && c->bytes < INT64_MAX && moved < INT64_MAX)
+        return ORR_OK;
+    return orr__fx_fail(k->c, n->byte, err,
+                        "rank %" PRIu32
+                        ", node %zu: %.*s takes more than 2^63 %s: is a shape wrong?",
+                        k->g->rank, (size_t)(n - k->g->nodes), (int)(op.len < 60 ? op.len : 60),
+                        op.ptr, c->flops < INT64_MAX ? "bytes" : "operations");
+}
+
 static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err)
 {
     const fx_graph *g = k->g;
@@ -279,7 +294,7 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
     call->is_product = cost.is_product;
     call->bytes_read = cost.bytes_read;
     call->bytes_written = cost.bytes_written;
-    return ORR_OK;
+    return check_figures(k, n, call, err);
 }
 
 static orr_code check_message(const caller *k, size_t i, uint8_t role, orr_error *err)
@@ -314,8 +329,9 @@ static orr_code call_communication(
                             k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr);
     *call = (fx_call){.role = kind.role, .collective = kind.collective, .is_fresh = true};
     call->bytes = communicated_bytes(k, n, kind);
-    if (kind.role != FX_COLLECT)
-        return check_message(k, i, kind.role, err);
+    const orr_code code = check_figures(k, n, call, err);
+    if (code || kind.role != FX_COLLECT)
+        return code ? code : check_message(k, i, kind.role, err);
     if (k->c->groups[n->group].count == 1)
         call->role = FX_FOLD; /* alone in its group: there is nothing to do */
     return ORR_OK;

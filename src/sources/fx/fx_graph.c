@@ -89,9 +89,21 @@ orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **o
                : orr_no_memory(err);
 }
 
+/* Texts are shown on terminals, which act upon control characters: a ? in their place. */
+static const char *copy_plain(orr_arena *a, orr_str text)
+{
+    char *copy = orr_arena_text(a, text);
+    for (size_t i = 0; copy && i < text.len; i++) {
+        const unsigned char ch = (unsigned char)copy[i];
+        if (ch < 0x20 || ch == 0x7F)
+            copy[i] = '?';
+    }
+    return copy;
+}
+
 orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err)
 {
-    const char *copy = orr_arena_text(c->arena, text);
+    const char *copy = copy_plain(c->arena, text);
     if (!copy || !orr_grow(&c->notes, &c->note_room, c->note_count + 1))
         return orr_no_memory(err);
     c->notes[c->note_count++] = (orr_fx_note){.text = {copy, text.len}, .count = count};
@@ -115,7 +127,7 @@ orr_code orr__fx_add_text(
     const size_t count = g->texts[table].count;
     if (is_full(count))
         return refuse_more(err);
-    const char *copy = orr_arena_text(g->arena, text);
+    const char *copy = copy_plain(g->arena, text);
     if (!copy || !orr_grow(&g->texts[table].at, &g->texts[table].room, count + 1))
         return orr_no_memory(err);
     g->texts[table].at[count] = (orr_str){copy, text.len};

@@ -155,7 +155,8 @@ uint32_t orr__fx_dtype_bytes(orr_str name);
 /* By its namespace: c10d.*, _c10d_functional.* and their kin. */
 bool orr__fx_is_communication(orr_str op);
 
-/* Does everything that is named exist, do tensors lie inside their storages, do groups hold the ranks that use them?
+/* Does everything that is named exist, do groups hold the ranks that use them?  Tensors may be larger than their storages: these
+ * are as they were seen first, and FSDP empties and fills them.
  * err->where has the byte; a reader that knows lines says more. */
 orr_code orr__fx_check(orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 

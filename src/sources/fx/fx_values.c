@@ -19,10 +19,12 @@
  * FSDP copies parameters into the buffer of an all-gather on a stream of its own, and does so once the gathering before is
  * copied out: such a copy is part of the all-gather, which comes after that copy, beside the computation meanwhile.
  *
- * Cost: near linear.  A storage with more than LIST_MOST writers or readers gets one that comes after all of them. */
+ * Cost: near linear.  A storage with LIST_MOST writers or readers or more gets a computation that comes after all the others:
+ * they are one stream anyway.  Communication stays apart, or computing into one part of a flat buffer would wait for
+ * the collectives of the others; only beyond TALK_MOST is it given up. */
 #include "fx_impl.h"
 
-enum { LIST_MOST = 128 };
+enum { LIST_MOST = 128, TALK_MOST = 1024, COPY_MOST = 4096 };
 #define NIL UINT32_MAX
 
 typedef struct touch {
@@ -36,6 +38,10 @@ typedef struct cell {
     uint32_t writer_count, reader_count;
 } cell;
 
+typedef struct fence {
+    uint32_t id, number; /* 0: none yet; numbers count from 1, over all streams */
+} fence;
+
 struct fx_values {
     const fx_graph *g;
     const fx_calls *calls;
@@ -47,7 +53,7 @@ struct fx_values {
     uint32_t *epoch, *fence;
     uint32_t *stream_of; /* of communication, 1 + its stream; 0: of computation */
     bool *is_receive;
-    uint32_t *waited; /* of each stream: the last communication that was waited for */
+    fence *waited; /* of each stream: the last communication that was waited for */
     size_t waited_count, waited_room;
     uint32_t fence_count;
     uint32_t last_compute, fenced_compute;
@@ -205,15 +211,27 @@ static void note_reader(fx_values *v, uint32_t tensor, uint32_t id)
     push(v, &c->readers, &c->reader_count, touch_of(v, tensor, id, &is_dense));
 }
 
+/* How much a write takes the place of: what it covers, all computation, or everything. */
+typedef enum reach { COVERED, COMPUTED, ALL } reach;
+
+static reach reach_of(const cell *c, bool talks)
+{
+    const uint32_t count = c->writer_count > c->reader_count ? c->writer_count : c->reader_count;
+    if (count >= TALK_MOST)
+        return ALL;
+    return count >= LIST_MOST && !talks ? COMPUTED : COVERED;
+}
+
 /* Everything in the list that meets t comes before this node; what t covers is forgotten. */
 static void come_after(
-    fx_values *v, uint32_t *list, uint32_t *count, const touch *t, bool forgets, bool is_all)
+    fx_values *v, uint32_t *list, uint32_t *count, const touch *t, bool forgets, reach far)
 {
     for (uint32_t *link = list; *link != NIL;) {
         const touch *o = &v->touches[*link];
-        if (o->id != t->id && (is_all || meet(o, t)))
+        const bool is_taken = far == ALL || (far == COMPUTED && v->stream_of[o->id] == 0);
+        if (o->id != t->id && (is_taken || meet(o, t)))
             add_dep(v, o->id, false);
-        if (is_all || (forgets && o->id != t->id && covers(t, o)))
+        if (is_taken || (forgets && o->id != t->id && covers(t, o)))
             drop(v, link, count);
         else
             link = &v->touches[*link].next;
@@ -225,12 +243,12 @@ static void write_tensor(fx_values *v, uint32_t tensor, uint32_t id, bool is_pen
     cell *c = cell_of(v, tensor);
     bool is_dense;
     touch t = touch_of(v, tensor, id, &is_dense);
-    const bool absorbs = c->writer_count >= LIST_MOST || c->reader_count >= LIST_MOST;
+    const reach far = reach_of(c, is_pending);
     t.is_pending = is_pending;
     /* What is pending hides nothing yet, so the writers before it stay. */
-    come_after(v, &c->readers, &c->reader_count, &t, is_dense, absorbs);
-    come_after(v, &c->writers, &c->writer_count, &t, is_dense && !is_pending, absorbs);
-    if (absorbs) {
+    come_after(v, &c->readers, &c->reader_count, &t, is_dense, far);
+    come_after(v, &c->writers, &c->writer_count, &t, is_dense && !is_pending, far);
+    if (far != COVERED) {
         t.first = 0;
         t.end = UINT64_MAX;
     }
@@ -259,22 +277,27 @@ static void put_fence(fx_values *v, uint32_t id)
         return;
     }
     while (v->waited_count < stream)
-        v->waited[v->waited_count++] = 0;
-    if (v->waited[stream - 1] >= id)
+        v->waited[v->waited_count++] = (fence){0};
+    if (v->waited[stream - 1].id >= id)
         return;
-    v->waited[stream - 1] = id;
-    v->fence_count++;
+    v->waited[stream - 1] = (fence){id, ++v->fence_count};
     if (v->is_receive[id])
         v->fenced_compute = v->last_compute;
     else
         v->fence[id] = v->fence_count;
 }
 
-/* What was pending is there now, and hides what it was written over. */
-static void settle(fx_values *v, cell *c, bool is_fence)
+/* What was pending in the bytes of the tensor is there now, and hides what it was written over.  A tensor without
+ * elements stands for all of its storage: nothing else would end what it began. */
+static void settle(fx_values *v, uint32_t tensor, bool is_fence)
 {
+    cell *c = cell_of(v, tensor);
+    bool is_dense;
+    touch waited = touch_of(v, tensor, 0, &is_dense);
+    if (waited.first == waited.end)
+        waited = (touch){.end = UINT64_MAX};
     for (uint32_t at = c->writers; at != NIL; at = v->touches[at].next) {
-        if (!v->touches[at].is_pending)
+        if (!v->touches[at].is_pending || !meet(&v->touches[at], &waited))
             continue;
         v->touches[at].is_pending = false;
         if (is_fence)
@@ -292,15 +315,23 @@ static void settle(fx_values *v, cell *c, bool is_fence)
 static void wait_for(fx_values *v, const fx_node *n)
 {
     for (uint32_t k = 0; k < n->in_count; k++)
-        settle(v, cell_of(v, fx_in(v->g, n)[k]), true);
+        settle(v, fx_in(v->g, n)[k], true);
 }
 
-/* Outputs with a storage of their own have the writers of the inputs: the first the first's and so on. */
+/* Outputs with a storage of their own have the writers of the inputs that are looked at: the first the first's and so on. */
 static void pass_on(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n), *out = fx_out(v->g, n);
-    for (uint32_t k = 0; k < n->out_count && n->in_count; k++) {
-        const cell *from = cell_of(v, in[k < n->in_count ? k : n->in_count - 1]);
+    const bool *is_read = v->calls->is_read + n->refs;
+    uint32_t source = NIL, next = 0;
+    for (uint32_t k = 0; k < n->out_count; k++) {
+        while (next < n->in_count && !is_read[next])
+            next++;
+        if (next < n->in_count)
+            source = next++;
+        if (source == NIL)
+            return;
+        const cell *from = cell_of(v, in[source]);
         cell *to = cell_of(v, out[k]);
         if (from == to)
             continue;
@@ -313,6 +344,7 @@ static void pass_on(fx_values *v, const fx_node *n)
     }
 }
 
+/* The all-gather that follows reads the buffer and waits for all of them: there is a writer for each parameter. */
 static void copy_in(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n);
@@ -321,7 +353,7 @@ static void copy_in(fx_values *v, const fx_node *n)
     for (uint32_t k = 0; k < n->in_count && to; k++) {
         const cell *from = cell_of(v, in[k]);
         for (uint32_t at = from->writers; at != NIL && from != to; at = v->touches[at].next) {
-            if (v->failed || to->writer_count >= LIST_MOST)
+            if (v->failed || to->writer_count >= COPY_MOST)
                 return;
             push(v, &to->writers, &to->writer_count,
                  (touch){.end = UINT64_MAX, .id = v->touches[at].id});
@@ -332,17 +364,20 @@ static void copy_in(fx_values *v, const fx_node *n)
 static void wait_for_value(fx_values *v, const fx_node *n)
 {
     for (uint32_t k = 0; k < n->in_count; k++)
-        settle(v, cell_of(v, fx_in(v->g, n)[k]), false);
+        settle(v, fx_in(v->g, n)[k], false);
     pass_on(v, n);
 }
 
-/* Computation behind a fence. */
+/* Computation behind a fence: it comes after those that nothing it waits for is behind. */
 static void respect_fences(fx_values *v)
 {
-    if (v->node_epoch >= v->fence_count)
+    const uint32_t epoch = v->node_epoch;
+    if (epoch >= v->fence_count)
         return;
-    for (size_t s = 0; s < v->waited_count; s++)
-        add_dep(v, v->waited[s], false);
+    for (size_t s = 0; s < v->waited_count; s++) {
+        if (v->waited[s].number > epoch)
+            add_dep(v, v->waited[s].id, false);
+    }
     add_dep(v, v->fenced_compute, false);
     v->node_epoch = v->fence_count;
 }

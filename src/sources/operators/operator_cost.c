@@ -160,6 +160,14 @@ static uint64_t last_elements(const operator_call *c)
     return c->in_count ? orr__operator_elements(&c->in[c->in_count - 1]) : 0;
 }
 
+/* The rows of a table, the first input, that the second one picks. */
+static uint64_t bag_elements(const operator_call *c)
+{
+    if (c->in_count < 2 || c->in[0].rank == 0)
+        return 0;
+    return operator_times(orr__operator_elements(&c->in[1]), c->in[0].shape[c->in[0].rank - 1]);
+}
+
 static uint64_t sorting(const operator_call *c)
 {
     uint64_t longest = 1, depth = 1;
@@ -183,6 +191,9 @@ static uint64_t count_flops(const operator_call *c,
         break;
     case RULE_OVER:
         each = first_elements(c, name);
+        break;
+    case RULE_BAGS:
+        each = bag_elements(c);
         break;
     case RULE_LAST:
         each = last_elements(c);
@@ -324,6 +335,9 @@ static void count_bytes(const operator_call *c,
         break;
     case TRAFFIC_PICK_ROWS:
         out->bytes_read = read_picked(c, c->in_count > 1 ? orr__operator_elements(&c->in[1]) : 0);
+        break;
+    case TRAFFIC_PICK_BAGS:
+        out->bytes_read = read_picked(c, bag_elements(c));
         break;
     case TRAFFIC_SKIP:
         out->bytes_read = read_but(c, 1);

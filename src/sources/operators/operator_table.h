@@ -7,20 +7,21 @@
 
 /* What is counted; `factor` of a row goes with it. */
 typedef enum operator_rule {
-    RULE_FREE,        /* nothing */
-    RULE_MAYBE,       /* a view where the layout allows one, or else a copy */
-    RULE_MOVE,        /* no arithmetic */
-    RULE_EACH,        /* factor for each element of the result */
-    RULE_OVER,        /* factor for each element of the first input */
-    RULE_LAST,        /* factor for each element of the last input */
-    RULE_POOL,        /* each element of the larger of first input and result */
-    RULE_SORT,        /* elements times the logarithm of the longest dimension */
-    RULE_PRODUCT,     /* of matrices; factor: where the left one stands.  Products from here ... */
-    RULE_GROUPED,     /* of rows with the matrix of their group */
-    RULE_LINEAR,      /* x W^T */
-    RULE_EINSUM,      /* by its equation */
-    RULE_CONVOLUTION, /* input, weight */
-    RULE_TRANSPOSED,  /* the same, always transposed */
+    RULE_FREE,    /* nothing */
+    RULE_MAYBE,   /* a view where the layout allows one, or else a copy */
+    RULE_MOVE,    /* no arithmetic */
+    RULE_EACH,    /* factor for each element of the result */
+    RULE_OVER,    /* factor for each element of the first input */
+    RULE_LAST,    /* factor for each element of the last input */
+    RULE_BAGS,    /* factor for each element of the rows that the second input picks of the first */
+    RULE_POOL,    /* each element of the larger of first input and result */
+    RULE_SORT,    /* elements times the logarithm of the longest dimension */
+    RULE_PRODUCT, /* of matrices; factor: where the left one stands.  Products from here ... */
+    RULE_GROUPED, /* of rows with the matrix of their group */
+    RULE_LINEAR,  /* x W^T */
+    RULE_EINSUM,  /* by its equation */
+    RULE_CONVOLUTION,             /* input, weight */
+    RULE_TRANSPOSED,              /* the same, always transposed */
     RULE_CONVOLUTION_BACKWARD,    /* gradient of the result, input, weight */
     RULE_ATTENTION,               /* batch x heads x length x width each */
     RULE_ATTENTION_BACKWARD,      /* the same behind the gradient of the result */
@@ -38,6 +39,7 @@ typedef enum operator_traffic {
     TRAFFIC_OVERWRITE, /* what is written in place is not read */
     TRAFFIC_PICK,      /* of the first input as much is read as the result has */
     TRAFFIC_PICK_ROWS, /* of the first input an element for each of the second's */
+    TRAFFIC_PICK_BAGS, /* of the first input a row for each element of the second's */
     TRAFFIC_SKIP,      /* the second input gives a shape, nothing else */
     TRAFFIC_SCATTER,   /* the last input goes to places in the first */
     TRAFFIC_THROUGH, /* the last input is a buffer as large as all ranks' shares: it gets what the others have */
