@@ -70,6 +70,25 @@ TEST(test_fabric_series__slots_are_merged_when_they_are_used_up)
     unlink("s.json");
 }
 
+/* The same run in steps of 1 ps: a slot ends up 2^24 ps wide, and is not looked at 2^24 times. */
+TEST(test_fabric_series__fine_steps_cost_a_long_run_no_more)
+{
+    fabric_make(FABRIC_CONFIG "HAS_WIN 0 SERIES_FILE s.json SERIES_INTERVAL 1ps SERIES_SAMPLES 8 ",
+                "2 0 1\n\n0 1 " LINK "\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.fabric->series->merged, 1 << 24);
+    uint64_t busy = 0;
+    const orr__watch *w = &told.fabric->series->ports.list[0];
+    for (size_t i = 0; i < 8; i++) {
+        busy += w->slots[i].a;
+        CHECK(w->slots[i].samples <= 128);
+    }
+    CHECK_EQ_U(busy, 82880000);
+    commit();
+    unlink("s.json");
+}
+
 /* Two flows of 100 Gb/s into one link: the queue grows by a packet each 82.88 ns, and each flow gets half. */
 TEST(test_fabric_series__queues_and_flows)
 {
