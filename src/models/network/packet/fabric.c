@@ -598,6 +598,18 @@ orr_code orr__fabric_plan(orr__fabric *f, const orr__link_events *e, orr_error *
 
 /* ---- running ---- */
 
+/* Will some flow's timer make it send again?  Not where it is paused, or has no way. */
+static bool will_send_again(const orr__fabric *f)
+{
+    for (size_t i = 0; i < f->flow_count; i++) {
+        const orr__flow *w = &f->flows[i];
+        if (w->is_used && !w->is_complete && w->timeout != ORR__NO_EVENT && w->is_listed &&
+            !(f->ports[w->port].paused >> w->class & 1))
+            return true;
+    }
+    return false;
+}
+
 /* Can anything still move by itself?  Timers of rates and samples move nothing. */
 static bool can_move(const orr__fabric *f)
 {
@@ -611,13 +623,17 @@ static bool can_move(const orr__fabric *f)
     for (uint32_t i = 0; i < f->nic_count; i++)
         if (f->nics[i].wake != ORR__NO_EVENT)
             return true;
-    return false;
+    return will_send_again(f);
 }
 
-/* An event that moves nothing: is it the only thing left to happen? */
+/* An event that moves nothing: is it the only thing left to happen?  Asked once in a millisecond without arrivals. */
 void orr__fabric_watch_for_stall(orr__fabric *f)
 {
-    if (f->now - f->last_arrival > 1000000 * f->unit && f->under_way > 0 && !can_move(f))
+    const uint64_t since = f->last_arrival > f->last_asked ? f->last_arrival : f->last_asked;
+    if (f->now - since <= 1000000 * f->unit || f->under_way == 0)
+        return;
+    f->last_asked = f->now;
+    if (!can_move(f))
         f->is_stalled = f->is_stopped = true;
 }
 

@@ -377,6 +377,11 @@ static orr_code check(const orr__packet_config *c, const char *path, orr_error *
         return orr_fail(err, ORR_EINPUT, &w,
                         "LOAD_BALANCE, TRANSPORT, ENABLE_PFC and TRIMMING are not the old "
                         "program's: not with --compat");
+    if (c->selective && c->back_to_zero)
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "L2_BACK_TO_ZERO 1 goes with TRANSPORT go-back-n only: what is lost is sent "
+            "again one by one");
     if (c->trimming && (!c->selective || c->enable_pfc))
         return orr_fail(err, ORR_EINPUT, &w,
                         "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "
