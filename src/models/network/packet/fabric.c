@@ -430,8 +430,9 @@ static void start_sampling(orr__fabric *f)
     if (f->is_sampling || !orr__writer_samples(f) || first > UINT64_MAX / 4 / f->unit)
         return;
     f->is_sampling = true;
-    const uint64_t at = now < first ? first : first + ((now - first) / each + 1) * each;
-    (void)orr__fabric_after(f, (now == first ? first : at) * f->unit - f->now, ORR__EV_SAMPLE, 0);
+    const bool is_early = f->now <= first * f->unit;
+    const uint64_t at = is_early ? first : first + ((now - first) / each + 1) * each;
+    (void)orr__fabric_after(f, at * f->unit - f->now, ORR__EV_SAMPLE, 0);
 }
 
 orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error *err)
@@ -637,12 +638,26 @@ void orr__fabric_watch_for_stall(orr__fabric *f)
         f->is_stalled = f->is_stopped = true;
 }
 
+/* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is repaired. */
+static bool is_at_rest(const orr__fabric *f)
+{
+    if (f->now - f->last_arrival <= 1000000 * f->unit)
+        return false;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        if (f->ports[i].wire_count || f->ports[i].has_end || f->ports[i].queued_bytes)
+            return false;
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        if (f->nics[i].wake != ORR__NO_EVENT)
+            return false;
+    return true;
+}
+
 static void sample(orr__fabric *f, uint32_t event)
 {
     const bool is_over = !f->config.is_compat && f->now / f->unit > f->config.qlen_end_ns;
     if (!is_over)
         orr__write_sample(f);
-    f->is_sampling = f->under_way > 0 && !is_over;
+    f->is_sampling = f->under_way > 0 && !is_over && (f->config.is_compat || !is_at_rest(f));
     if (f->is_sampling)
         orr__wheel_at(&f->wheel, event, f->now + f->config.qlen_interval_ns * f->unit,
                       orr__fabric_order(f));
@@ -686,6 +701,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         (void)orr__fabric_after(f, 0, ORR__EV_START, e.who);
         break;
     case ORR__EV_START:
+        start_sampling(f);
         orr__host_ready(f, e.who);
         break;
     case ORR__EV_ALPHA:
@@ -695,6 +711,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         orr__fabric_watch_for_stall(f);
         break;
     case ORR__EV_TIMEOUT:
+        start_sampling(f);
         orr__host_timeout(f, e.who);
         break;
     case ORR__EV_DOWN:
@@ -703,6 +720,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         break;
     case ORR__EV_UP:
         f->planned--;
+        start_sampling(f);
         repair_link(f, e.who);
         break;
     case ORR__EV_STOP:
