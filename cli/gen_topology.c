@@ -100,9 +100,9 @@ static const cli_option options[] = {
      CLI_COUNT, 1, 1 << 24},
     {"cross-rail", 0, "nvlink|spine", "how GPUs on different rails meet; nvlink if not given"},
     {"nic", 0, "RATE", "of a host's cable and all others that have none of their own, as 400Gbps"},
-    {"latency", 0, "TIME", "likewise, as 500ns"},
+    {"latency", 0, "TIME", "likewise", .fallback = "500ns"},
     {"nvlink", 0, "RATE", "of a GPU's link inside its server, as 900GB/s"},
-    {"nvlink-latency", 0, "TIME", "likewise"},
+    {"nvlink-latency", 0, "TIME", "likewise", .fallback = "25ns"},
     {"spine-rate", 0, "RATE", "of a cable to a spine"},
     {"spine-latency", 0, "TIME", "likewise"},
     {"local-rate", 0, "RATE", "of a cable inside a group"},
@@ -184,7 +184,7 @@ static orr_code describe(const cli_context *c, size_t shape, char text[TEXT_ROOM
                             shapes[shape].name, option, shapes[shape].name);
         if (!is_given && knobs[i].needed & shapes[shape].bit)
             return orr_fail(err, ORR_EUSAGE, NULL, "%s needs --%s", shapes[shape].name, option);
-        if (!is_given)
+        if (!(knobs[i].taken & shapes[shape].bit) || !cli_text(c, option))
             continue;
         snprintf(text + n, TEXT_ROOM - n, ", %s: ", knobs[i].key);
         code = add_value(text, option, cli_text(c, option), err);
@@ -382,8 +382,8 @@ const cli_command cli_cmd_gen_topology = {
     .description =
         "Writes a network of a well-known shape, or that of another topology file, as a file for orrery run: that of "
         "ASTRA-sim's ns-3 back end, SimAI's, htsim's .topo, or YAML.  Each of these runs on every network model.\n\n"
-        "Hosts are ranks.  Rates have units as 400Gbps or 50GB/s, times as 500ns.  In a torus a list of rates, or of "
-        "times, has one for each dimension.",
+        "Hosts are ranks.  Rates have units as 400Gbps or 50GB/s, times as 500ns.  Links take 500 ns and those of NVLink "
+        "25 ns unless said otherwise.  In a torus a list of rates, or of times, has one for each dimension.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -157,7 +157,8 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "the network has %u NPUs, but %s has traces for %u ranks", s->npu_count,
                         s->opt.workload ? s->opt.workload : "the set", orr_set_rank_count(s->set));
-    if (s->npu_count == 1 && (s->opt.is_compat || orr_set_rank_count(s->set) > 1))
+    /* The logical topology of packets may be of one rank, whatever traces there are (packet-network.md 4.3). */
+    if (s->npu_count == 1 && !s->packet && (s->opt.is_compat || orr_set_rank_count(s->set) > 1))
         return orr_fail(err, ORR_EINPUT, &s->net_config.where,
                         "npus_count: a whole number from 2 to 16777216 was expected; 1 is for the "
                         "trace of one rank");

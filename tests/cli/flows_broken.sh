@@ -34,6 +34,27 @@ for file in "$ORR_ROOT"/tests/broken/packet_files/flows_*; do
     run good.txt "${file##*/}"
 done
 printf '1\n0 1 3 100 1000 0\n' >flow.txt
+cp good.txt traced.txt
+echo TRACE_FILE nodes.txt TRACE_OUTPUT_FILE trace.bin >>traced.txt
+for file in "$ORR_ROOT"/tests/broken/packet_files/traced_*; do
+    cp "$file" nodes.txt
+    printf '%s: ' "${file##*/traced_}"
+    run traced.txt "${file##*/}"
+done
+# thresholds for 100 Gb/s alone, and the second link has another speed
+sed 's/ENABLE_QCN 0/KMIN_MAP 1 100000000000 1 KMAX_MAP 1 100000000000 2 PMAX_MAP 1 100000000000 1/' good.txt >marks.txt
+sed 's/3 1 100Gbps/3 1 40Gbps/' good_topology.txt >topology.txt
+run marks.txt marks.txt
+printf '3 0 2\n\n0 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n' >topology.txt
+printf '1\n0 2 3 100 1000 0\n' >flow.txt
+run good.txt line
+printf '1\n0 1 3 100 1000 0\n' >flow.txt
+# 100 Gb/s times 4.16 us are 52,000 bytes: no chunk of 64,000 is ever complete
+cp good_topology.txt topology.txt
+sed 's/L2_CHUNK_SIZE 4000/L2_BACK_TO_ZERO 1 L2_CHUNK_SIZE 64000/' good.txt >chunks.txt
+printf '1\n0 1 3 100 100000 0\n' >flow.txt
+run chunks.txt chunks.txt
+printf '1\n0 1 3 100 1000 0\n' >flow.txt
 echo LINK_EVENTS_FILE events.txt >>good.txt
 for file in "$ORR_ROOT"/tests/broken/packet_files/events_*; do
     cp "$file" events.txt

@@ -34,6 +34,9 @@ finished astra.yml >astra.out
 cmp astra.out switch.yml.out && echo "one switch: as the network file of ASTRA-sim"
 orrery -q gen topology switch --hosts 3 --nic 100Gbps --latency 1us -o -
 orrery -q gen topology rail --servers 2 --gpus 2 --nic 100Gbps --nvlink 900GB/s --latency 1us --gpu-type A100 -o -
+# links take 500 ns and those of NVLink 25 ns, unless it is said
+orrery -q gen topology servers --servers 2 --gpus 1 --nic 100Gbps --nvlink 1800Gbps -o -
+orrery -q gen topology torus --size 3 --nic 100Gbps -f yaml -o -
 orrery -q gen topology --from rail.txt -f yaml -o - | head -n 8
 orrery gen topology fat-tree --k 4 --nic 100Gbps --latency 1us -o t.topo --json
 orrery gen topology --list rail

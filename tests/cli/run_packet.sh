@@ -23,6 +23,12 @@ echo '{"logical-dims": ["16"]}' >many.json
 orrery run ar.orr -s sys.json -t config.txt --network packet --logical many.json 2>&1
 echo '{"logical-dims": ["many"]}' >words.json
 orrery run ar.orr -s sys.json -t config.txt --network packet --logical words.json 2>&1
+# without the key there is one rank, whatever traces and hosts there are
+echo '{}' >one.json
+echo '{"memory-type": "NO_MEMORY_EXPANSION"}' >memory.json
+orrery -q gen one_comp_node -o one
+AstraSimNetwork --workload-configuration=one --system-configuration=sys.json --network-configuration=config.txt \
+    --remote-memory-configuration=memory.json --logical-topology-configuration=one.json | grep -o 'There are.*\|sys.* finished'
 printf 'generate: {type: leaf-spine, ranks: 8, spines: 2, ranks_per_leaf: 4, bandwidth: 400Gb/s, latency: 500ns}' >ls.yml
 orrery run ar.orr -s sys.json -t ls.yml --compare graph,packet
 orrery run ar.orr -s sys.json -t ls.yml --compat ns3 2>&1

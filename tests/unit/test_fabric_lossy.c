@@ -244,6 +244,29 @@ TEST(test_fabric_lossy__nscc_adapts_after_losses)
     orr__fabric_destroy(told.fabric);
 }
 
+/* Three packets of ten are lost, and the timer (1.3 ms: a full buffer) is all that makes a flow go on.  Looks every
+ * 10 us see that nothing moves for longer than 1 ms; that is no standstill, and changes no time. */
+TEST(test_fabric_lossy__who_waits_for_a_timer_does_not_stand_still)
+{
+    enum { FLOWS = 20 };
+    static uint64_t alone[FLOWS];
+    static const char *const ways[] = {FABRIC_CONFIG, FABRIC_CONFIG "SERIES_FILE s.csv ",
+                                       FABRIC_CONFIG "BW_MON_FILE b.txt BW_MON_INTERVAL 10 "};
+    for (unsigned k = 0; k < 3; k++) {
+        fabric_make(ways[k], fabric_star(3, "100Gbps 1us 0.3"), &told);
+        for (unsigned i = 0; i < FLOWS; i++)
+            fabric_send(&told, i % 2, 2, 5000, i);
+        fabric_run_all(&told);
+        CHECK_EQ_U(told.sent, FLOWS);
+        for (unsigned i = 0; i < FLOWS; i++) {
+            alone[i] = k ? alone[i] : told.sent_at[i];
+            CHECK_EQ_U(told.sent_at[i], alone[i]);
+        }
+        CHECK(told.fabric->figures.timeouts > 0);
+        orr__fabric_destroy(told.fabric);
+    }
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -258,6 +281,7 @@ int main(void)
         RUN(test_fabric_lossy__nscc_holds),
         RUN(test_fabric_lossy__nscc_decreases),
         RUN(test_fabric_lossy__nscc_adapts_after_losses),
+        RUN(test_fabric_lossy__who_waits_for_a_timer_does_not_stand_still),
     };
     return RUN_ALL(tests);
 }

@@ -70,6 +70,27 @@ TEST(test_fabric_series__slots_are_merged_when_they_are_used_up)
     unlink("s.json");
 }
 
+/* The same run in steps of 1 ps: a slot ends up 2^24 ps wide.  Until there are so wide ones, 8 slots are filled 24 times,
+ * with 64 looks each. */
+TEST(test_fabric_series__fine_steps_cost_a_long_run_no_more)
+{
+    fabric_make(FABRIC_CONFIG "HAS_WIN 0 SERIES_FILE s.json SERIES_INTERVAL 1ps SERIES_SAMPLES 8 ",
+                "2 0 1\n\n0 1 " LINK "\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.fabric->series->merged, 1 << 24);
+    uint64_t busy = 0, looks = 0;
+    const orr__watch *w = &told.fabric->series->ports.list[0];
+    for (size_t i = 0; i < 8; i++) {
+        busy += w->slots[i].a;
+        looks += w->slots[i].samples;
+    }
+    CHECK_EQ_U(busy, 82880000);
+    CHECK(looks <= 8 * 24 * 64);
+    commit();
+    unlink("s.json");
+}
+
 /* Two flows of 100 Gb/s into one link: the queue grows by a packet each 82.88 ns, and each flow gets half. */
 TEST(test_fabric_series__queues_and_flows)
 {
@@ -159,6 +180,7 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_fabric_series__a_link_is_busy_while_packets_leave),
         RUN(test_fabric_series__slots_are_merged_when_they_are_used_up),
+        RUN(test_fabric_series__fine_steps_cost_a_long_run_no_more),
         RUN(test_fabric_series__queues_and_flows),
         RUN(test_fabric_series__the_busiest_are_kept),
         RUN(test_fabric_series__names_are_checked),

@@ -429,8 +429,9 @@ static void start_sampling(orr__fabric *f)
     if (f->is_sampling || !orr__writer_samples(f) || first > UINT64_MAX / 4 / f->unit)
         return;
     f->is_sampling = true;
-    const uint64_t at = now < first ? first : first + ((now - first) / each + 1) * each;
-    (void)orr__fabric_after(f, (now == first ? first : at) * f->unit - f->now, ORR__EV_SAMPLE, 0);
+    const bool is_early = f->now <= first * f->unit;
+    const uint64_t at = is_early ? first : first + ((now - first) / each + 1) * each;
+    (void)orr__fabric_after(f, at * f->unit - f->now, ORR__EV_SAMPLE, 0);
 }
 
 orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error *err)
@@ -597,6 +598,18 @@ orr_code orr__fabric_plan(orr__fabric *f, const orr__link_events *e, orr_error *
 
 /* ---- running ---- */
 
+/* Will some flow's timer make it send again?  Not where it is paused, or has no way. */
+static bool will_send_again(const orr__fabric *f)
+{
+    for (size_t i = 0; i < f->flow_count; i++) {
+        const orr__flow *w = &f->flows[i];
+        if (w->is_used && !w->is_complete && w->timeout != ORR__NO_EVENT && w->is_listed &&
+            !(f->ports[w->port].paused >> w->class & 1))
+            return true;
+    }
+    return false;
+}
+
 /* Can anything still move by itself?  Timers of rates and samples move nothing. */
 static bool can_move(const orr__fabric *f)
 {
@@ -610,14 +623,32 @@ static bool can_move(const orr__fabric *f)
     for (uint32_t i = 0; i < f->nic_count; i++)
         if (f->nics[i].wake != ORR__NO_EVENT)
             return true;
-    return false;
+    return will_send_again(f);
 }
 
-/* An event that moves nothing: is it the only thing left to happen? */
+/* An event that moves nothing: is it the only thing left to happen?  Asked once in a millisecond without arrivals. */
 void orr__fabric_watch_for_stall(orr__fabric *f)
 {
-    if (f->now - f->last_arrival > 1000000 * f->unit && f->under_way > 0 && !can_move(f))
+    const uint64_t since = f->last_arrival > f->last_asked ? f->last_arrival : f->last_asked;
+    if (f->now - since <= 1000000 * f->unit || f->under_way == 0)
+        return;
+    f->last_asked = f->now;
+    if (!can_move(f))
         f->is_stalled = f->is_stopped = true;
+}
+
+/* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is repaired. */
+static bool is_at_rest(const orr__fabric *f)
+{
+    if (f->now - f->last_arrival <= 1000000 * f->unit)
+        return false;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        if (f->ports[i].wire_count || f->ports[i].has_end || f->ports[i].queued_bytes)
+            return false;
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        if (f->nics[i].wake != ORR__NO_EVENT)
+            return false;
+    return true;
 }
 
 static void sample(orr__fabric *f, uint32_t event)
@@ -625,7 +656,7 @@ static void sample(orr__fabric *f, uint32_t event)
     const bool is_over = !f->config.is_compat && f->now / f->unit > f->config.qlen_end_ns;
     if (!is_over)
         orr__write_sample(f);
-    f->is_sampling = f->under_way > 0 && !is_over;
+    f->is_sampling = f->under_way > 0 && !is_over && (f->config.is_compat || !is_at_rest(f));
     if (f->is_sampling)
         orr__wheel_at(&f->wheel, event, f->now + f->config.qlen_interval_ns * f->unit,
                       orr__fabric_order(f));
@@ -669,6 +700,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         (void)orr__fabric_after(f, 0, ORR__EV_START, e.who);
         break;
     case ORR__EV_START:
+        start_sampling(f);
         orr__host_ready(f, e.who);
         break;
     case ORR__EV_ALPHA:
@@ -678,6 +710,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         orr__fabric_watch_for_stall(f);
         break;
     case ORR__EV_TIMEOUT:
+        start_sampling(f);
         orr__host_timeout(f, e.who);
         break;
     case ORR__EV_DOWN:
@@ -686,6 +719,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         break;
     case ORR__EV_UP:
         f->planned--;
+        start_sampling(f);
         repair_link(f, e.who);
         break;
     case ORR__EV_STOP:

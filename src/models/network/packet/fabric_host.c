@@ -211,6 +211,15 @@ static bool choose_nics(orr__fabric *f, orr__flow *w)
     return has_way;
 }
 
+/* With L2_BACK_TO_ZERO whole chunks are acknowledged: can the window be filled before one is complete? */
+static bool can_fill_chunk(const orr__fabric *f, const orr__flow *w)
+{
+    const uint64_t payload = f->config.payload,
+                   reach = (w->window + payload - 1) / payload * payload;
+    return f->config.is_compat || !f->config.back_to_zero || !w->window || w->size <= reach ||
+           f->config.chunk <= reach;
+}
+
 void orr__host_ready(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
@@ -221,14 +230,23 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
         return;
     }
     if (!has_way) {
-        orr__fabric_fail(f, ORR_EINPUT,
-                         "there is no way from host %u to host %u over links that work", w->src,
-                         w->dst);
+        orr__fabric_fail(
+            f, ORR_EINPUT, "there is no way from host %u to host %u over links that work%s", w->src,
+            w->dst,
+            f->config.forward_hosts ? "" : "; hosts pass nothing on (FORWARDING_HOSTS 1: they do)");
         return;
     }
     const bool is_global = f->config.global_t;
     w->window = !f->config.has_window ? 0 : is_global ? f->max_bdp : orr__path_bdp(f, &path);
     w->base_rtt = is_global ? f->max_rtt : orr__path_rtt(&path);
+    if (!can_fill_chunk(f, w)) {
+        orr__fabric_fail(f, ORR_EINPUT,
+                         "L2_BACK_TO_ZERO 1: the window from host %u to host %u, %llu bytes, is "
+                         "smaller than a chunk (L2_CHUNK_SIZE %llu): none would be acknowledged",
+                         w->src, w->dst, (unsigned long long)w->window,
+                         (unsigned long long)f->config.chunk);
+        return;
+    }
     w->rate = w->line_rate = f->ports[w->port].rate;
     w->started_at = w->next_at = w->last_sent_at = f->now;
     if (f->config.selective && !orr__selective_start(f, flow)) {

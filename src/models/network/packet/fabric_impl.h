@@ -296,6 +296,7 @@ struct orr__fabric {
     uint64_t stop_at;
     uint64_t planned;      /* failures and repairs to come */
     uint64_t last_arrival; /* of a frame, anywhere */
+    uint64_t last_asked;   /* whether anything can still move */
     bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
     orr_code code;
     orr_error error;

@@ -4,7 +4,7 @@
  * Watched are those that the user names and the busiest besides.  Ports: one that has been busy half as long again as
  * the least busy watched one takes its place; its series begins there.  Flows: the largest; how large a flow is, is
  * known when it starts.
- * Cost: a sample O(ports); memory O(slots x watched). */
+ * Cost: a sample O(ports), samples O(slots x log of the run's length); memory O(slots x watched). */
 #include "fabric_series.h"
 
 #include "../../../base/number.h"
@@ -265,9 +265,15 @@ static void note_all(orr__fabric *f)
             note_flow(f, &s->flows.list[i]);
 }
 
+/* Slots that have grown wide are looked at this often, so a fine interval costs a long run no more than a coarse one.
+ * Both are powers of two: a sample never lies across two slots. */
+enum { SAMPLES_A_SLOT = 64 };
+
 uint64_t orr__series_next(const orr__fabric *f)
 {
-    return (f->now / f->series->every + 1) * f->series->every;
+    const orr__series *s = f->series;
+    const uint64_t stride = s->merged > SAMPLES_A_SLOT ? s->merged / SAMPLES_A_SLOT : 1;
+    return (f->now / s->every / stride + 1) * stride * s->every;
 }
 
 void orr__series_sample(orr__fabric *f)

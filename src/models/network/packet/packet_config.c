@@ -8,8 +8,8 @@
 #include "../../../base/text.h"
 #include "packet_words.h"
 
-#include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 typedef enum kind {
     WHOLE,
@@ -217,7 +217,7 @@ static orr_code take_map(orr__packet_config *c, kind k, orr__words *w, orr_error
 static orr_code take_down(orr__packet_config *c, orr__words *w, orr_error *err)
 {
     orr_code code =
-        orr__words_u64(w, "the time of a failure in us", 0, (uint64_t)1e15, &c->down_us, err);
+        orr__words_u64(w, "the time of a failure in us", 0, (uint64_t)1e12, &c->down_us, err);
     if (!code)
         code = orr__words_u64(w, "a node", 0, UINT32_MAX, &c->down_a, err);
     if (!code)
@@ -293,22 +293,24 @@ static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, o
     static const char *const balances[] = {"ecmp", "spray", "flowlet", "reps", NULL};
     static const char *const transports[] = {"go-back-n", "selective", NULL};
     void *to = (char *)c + k->offset;
+    char number[64];
     orr_str ignored;
     double real = 0;
     orr_code code;
+    snprintf(number, sizeof number, "a number for %s", k->name);
     switch (k->kind) {
     case WHOLE: /* as a stream into an integer: what is behind the point is cut off */
-        code = orr__words_real(w, k->name, (double)k->min, k->max == ANY ? 1e19 : (double)k->max,
+        code = orr__words_real(w, number, (double)k->min, k->max == ANY ? 1e19 : (double)k->max,
                                &real, err);
         if (!code)
             *(uint64_t *)to = (uint64_t)real;
         return code;
     case FLAG:
-        code = orr__words_real(w, k->name, 0, 1e9, &real, err);
+        code = orr__words_real(w, number, 0, 1e9, &real, err);
         *(uint64_t *)to = real >= 1;
         return code;
     case REAL:
-        return orr__words_real(w, k->name, 0, k->max ? (double)k->max : 1e300, to, err);
+        return orr__words_real(w, number, 0, k->max ? (double)k->max : 1e300, to, err);
     case RATE:
         return orr__words_rate(w, k->name, to, err);
     case PATH:
@@ -375,6 +377,11 @@ static orr_code check(const orr__packet_config *c, const char *path, orr_error *
         return orr_fail(err, ORR_EINPUT, &w,
                         "LOAD_BALANCE, TRANSPORT, ENABLE_PFC and TRIMMING are not the old "
                         "program's: not with --compat");
+    if (c->selective && c->back_to_zero)
+        return orr_fail(
+            err, ORR_EINPUT, &w,
+            "L2_BACK_TO_ZERO 1 goes with TRANSPORT go-back-n only: what is lost is sent "
+            "again one by one");
     if (c->trimming && (!c->selective || c->enable_pfc))
         return orr_fail(err, ORR_EINPUT, &w,
                         "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "

@@ -98,6 +98,7 @@ static orr_code read_cable(orr__cabling *c, orr__words *w, orr_error *err)
     orr__cable l = {0};
     uint64_t a = 0, b = 0;
     orr_code code = orr__words_u64(w, "a node", 0, c->nodes - 1, &a, err);
+    l.line = w->word_line;
     if (!code)
         code = orr__words_u64(w, "a node", 0, c->nodes - 1, &b, err);
     const orr_where where = orr__words_where(w);
@@ -311,7 +312,13 @@ orr_code orr__link_events_read(orr__link_events *e,
     return code;
 }
 
-orr_code orr__traced_read(const orr__cabling *c, const char *path, bool *is_traced, orr_error *err)
+orr_where orr__cable_where(const orr__cable *l, const char *path)
+{
+    return l->line ? orr_where_line(path, l->line, 1) : orr_where_byte(path, ORR_NO_BYTE);
+}
+
+orr_code orr__traced_read(
+    const orr__cabling *c, const char *path, bool is_compat, bool *is_traced, orr_error *err)
 {
     orr_input *in;
     orr__words w;
@@ -326,6 +333,8 @@ orr_code orr__traced_read(const orr__cabling *c, const char *path, bool *is_trac
         if (!code)
             is_traced[id] = true;
     }
+    if (!code && !is_compat)
+        code = nothing_follows(&w, "nodes", err);
     orr_input_close(in);
     return code;
 }

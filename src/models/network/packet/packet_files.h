@@ -15,6 +15,7 @@ typedef struct orr__cable {
     uint64_t delay_ps;
     double error;  /* probability that a packet is lost, in each direction */
     uint32_t cost; /* what it adds to the length of a way; 0 is 1 */
+    uint32_t line; /* of the file; 0: of none */
 } orr__cable;
 
 typedef struct orr__cabling {
@@ -69,6 +70,7 @@ typedef struct orr__flow_list {
 orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, orr_error *err)
     ORR_MUST_CHECK;
 void orr__cabling_fini(orr__cabling *c); /* an all-zero one is empty */
+orr_where orr__cable_where(const orr__cable *l, const char *path);
 /* Every host has a link, no switch more than `most`.  A file that was read has passed without that limit. */
 orr_code orr__cabling_check_ports(const orr__cabling *c,
                                   uint32_t most,
@@ -108,8 +110,12 @@ orr_code orr__link_events_read(orr__link_events *e,
                                orr_error *err) ORR_MUST_CHECK;
 void orr__link_events_fini(orr__link_events *e);
 
-/* The nodes whose packets are traced: "count id id ..."; is_traced has a place a node. */
-orr_code orr__traced_read(const orr__cabling *c, const char *path, bool *is_traced, orr_error *err)
-    ORR_MUST_CHECK;
+/* The nodes whose packets are traced: "count id id ..."; is_traced has a place a node.  is_compat: more words are
+ * passed over, as the reference does. */
+orr_code orr__traced_read(const orr__cabling *c,
+                          const char *path,
+                          bool is_compat,
+                          bool *is_traced,
+                          orr_error *err) ORR_MUST_CHECK;
 
 #endif

@@ -88,7 +88,6 @@ static void make_marks(orr__packet_config *c, uint64_t rate)
 /* A link speed that the maps do not have gets thresholds of 0 in the reference: then everything is marked. */
 static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_error *err)
 {
-    const orr_where w = orr_where_byte(topology, ORR_NO_BYTE);
     char line[400];
     for (size_t i = 0; i < in->cabling.cable_count && in->config.enable_qcn; i++) {
         const orr__cable *l = &in->cabling.cables[i];
@@ -100,6 +99,7 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
             make_marks(&in->config, l->rate);
             continue;
         }
+        const orr_where w = orr__cable_where(l, topology);
         if (!in->config.is_compat)
             return orr_fail(err, ORR_EINPUT, &w,
                             "link %zu has %" PRIu64 " bit/s, for which KMIN_MAP, KMAX_MAP or "
@@ -188,7 +188,9 @@ static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
         return orr_no_memory(err);
     const orr_code code =
         orr__packet_inputs_path(in, in->config.trace_nodes, "TRACE_FILE", &path, err);
-    return code ? code : orr__traced_read(&in->cabling, path, in->is_traced, err);
+    if (code)
+        return code;
+    return orr__traced_read(&in->cabling, path, in->config.is_compat, in->is_traced, err);
 }
 
 static orr_code read_link_events(orr__packet_inputs *in, orr_error *err)

@@ -157,9 +157,17 @@ bool orr__cabling_needs_hosts(const orr__cabling *c)
     return !is_one && !are_all_joined(c);
 }
 
+/* Where a host has its first link. */
+static orr_where where_of(const orr__cabling *c, uint32_t host, const char *path)
+{
+    for (size_t i = 0; i < c->cable_count; i++)
+        if (c->cables[i].a == host || c->cables[i].b == host)
+            return orr__cable_where(&c->cables[i], path);
+    return orr_where_byte(path, ORR_NO_BYTE);
+}
+
 orr_code orr__cabling_check_whole(const orr__cabling *c, const char *path, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
     uint32_t *parent = orr_alloc(c->nodes, sizeof *parent);
     uint32_t first = UINT32_MAX;
     orr_code code = parent ? ORR_OK : orr_no_memory(err);
@@ -171,8 +179,10 @@ orr_code orr__cabling_check_whole(const orr__cabling *c, const char *path, orr_e
         if (c->kinds[i] != ORR__HOST)
             continue;
         first = first == UINT32_MAX ? i : first;
-        if (root_of(parent, i) != root_of(parent, first))
-            code = orr_fail(err, ORR_EINPUT, &w, "no links lead from host %u to host %u", first, i);
+        if (root_of(parent, i) == root_of(parent, first))
+            continue;
+        const orr_where w = where_of(c, i, path);
+        code = orr_fail(err, ORR_EINPUT, &w, "no links lead from host %u to host %u", first, i);
     }
     orr_free(parent);
     return code;

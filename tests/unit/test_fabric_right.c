@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fabric_right.c - where the packet network is right and the old program is not (packet-network.md 14): what has
+ * no test elsewhere.  Rows are named by their numbers there. */
+#include "fabrics.h"
+
+#include "models/network/packet/fabric_impl.h"
+
+#define US 1000000u /* ticks */
+
+static fabric_told told;
+
+static void run_until(uint64_t ticks)
+{
+    while (orr__fabric_now(told.fabric) < ticks && orr__fabric_run(told.fabric, 1))
+        ;
+}
+
+/* 7: four hosts send 500 kB each to one, 1 ms after the start.  Their link is busy for 2,000 x 1044 bytes, 167 us; the
+ * old program, whose round trips are times since 0, takes 21 ms. */
+TEST(test_fabric_right__timely_measures_round_trips)
+{
+    fabric_make(FABRIC_CONFIG "CC_MODE 7 ", fabric_star(6, "100Gbps 1us 0"), &told);
+    fabric_send(&told, 5, 4, 20000000, 9);
+    run_until(1000 * US);
+    for (unsigned i = 0; i < 4; i++)
+        fabric_send(&told, i, 5, 500000, i);
+    fabric_run_all(&told);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(told.sent_at[i] > 1167 * US && told.sent_at[i] < 1400 * US);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* 12: two hosts fill the queue of the port to host 0.  One packet from 0 to 1 takes 2 x 1082.88 ns, and its
+ * acknowledgement 2 x 1003.84 ns: 4173.44 ns, if it need not wait for more than a frame or two. */
+TEST(test_fabric_right__acknowledgements_overtake_in_switches)
+{
+    static const char *const ways[] = {FABRIC_CONFIG "HAS_WIN 0 ",
+                                       FABRIC_CONFIG "HAS_WIN 0 ACK_HIGH_PRIO 1 "};
+    for (unsigned k = 0; k < 2; k++) {
+        fabric_make(ways[k], fabric_star(4, "100Gbps 1us 0"), &told);
+        fabric_send(&told, 2, 0, 1000000, 1);
+        fabric_send(&told, 3, 0, 1000000, 2);
+        run_until(50 * US);
+        const uint64_t start = orr__fabric_now(told.fabric);
+        fabric_send(&told, 0, 1, 1000, 3);
+        fabric_run_all(&told);
+        const uint64_t took = told.sent_at[3] - start;
+        CHECK(took >= 4173440);
+        CHECK(k ? took < 4173440 + 3 * 82880 : took > 20 * US);
+        orr__fabric_destroy(told.fabric);
+    }
+}
+
+/* 14: 5 GB are more than 32 bits count.  76,923 packets of 65,000 bytes, 520.288 ns each at 1 Tb/s, and one of 5,000,
+ * 40.288 ns; 1 us on the wire. */
+TEST(test_fabric_right__messages_of_more_than_32_bits)
+{
+    fabric_make(FABRIC_CONFIG "HAS_WIN 0 PACKET_PAYLOAD_SIZE 65000 ", "2 0 1\n\n0 1 1Tbps 1us 0\n",
+                &told);
+    fabric_send(&told, 0, 1, 5000000000, 0);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.arrived_at[0], 76923 * (uint64_t)520288 + 40288 + US);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* 16: of two flows of a NIC one is held by its window, the other by its rate, a tenth of the link's: 100 packets of
+ * 828.8 ns, each at most a frame of the other late, and 200 us there and back.  The old program wakes the second one
+ * only when something arrives for the first. */
+TEST(test_fabric_right__a_window_holds_nobody_else)
+{
+    fabric_make(FABRIC_CONFIG "GLOBAL_T 0 ", "2 0 1\n\n0 1 100Gbps 100us 0\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    fabric_send(&told, 0, 1, 100000, 1);
+    while (!told.fabric->flows[1].rate && orr__fabric_run(told.fabric, 1))
+        ;
+    told.fabric->flows[0].window = 20000;
+    told.fabric->flows[1].rate /= 10;
+    fabric_run_all(&told);
+    CHECK(told.sent_at[1] >= 99 * 828800 + 200 * US);
+    CHECK(told.sent_at[1] <= 100 * (828800 + 82880) + 201 * US);
+    CHECK(told.sent_at[0] > 1000 * US);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* 17: HPCC over seven switches at 40 Gb/s.  Alone a flow stays near the speed of its link: 1000 x 1078 bytes are
+ * 215.6 us, of which HPCC aims at 95 %. */
+TEST(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops)
+{
+    fabric_make(FABRIC_CONFIG "CC_MODE 3 MULTI_RATE 0 ",
+                "9 7 8\n2 3 4 5 6 7 8\n0 2 40Gbps 1us 0\n2 3 40Gbps 1us 0\n3 4 40Gbps 1us 0\n"
+                "4 5 40Gbps 1us 0\n5 6 40Gbps 1us 0\n6 7 40Gbps 1us 0\n7 8 40Gbps 1us 0\n"
+                "8 1 40Gbps 1us 0\n",
+                &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    fabric_run_all(&told);
+    CHECK(told.sent_at[0] > 215600000 && told.sent_at[0] < 300 * US);
+    orr__fabric_destroy(told.fabric);
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_fabric_right__timely_measures_round_trips),
+        RUN(test_fabric_right__acknowledgements_overtake_in_switches),
+        RUN(test_fabric_right__messages_of_more_than_32_bits),
+        RUN(test_fabric_right__a_window_holds_nobody_else),
+        RUN(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops),
+    };
+    return RUN_ALL(tests);
+}
