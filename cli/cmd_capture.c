@@ -259,7 +259,7 @@ static orr_code capture_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_capture = {
     .name = "capture",
-    .summary = "run a PyTorch script as one rank of a job, and make the traces of all ranks",
+    .summary = "make the traces of all ranks of a PyTorch script, without a cluster",
     .description =
         "Runs SCRIPT in Python as rank 0 of a job of N ranks, then as the other ranks that can differ, on this machine "
         "alone: tensors have shapes but no data, collectives return at once.  What one training step does (operators of forward "

@@ -197,7 +197,7 @@ static orr_code convert_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_convert = {
     .name = "convert",
-    .summary = "turn workloads of many forms into traces, and traces into other forms",
+    .summary = "turn workloads of many forms into traces, traces into other forms",
     .description =
         "KIND et: IN is any trace: .et of any generation, JSON, a set; plain or compressed.  KIND text: IN is a table "
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "

@@ -298,7 +298,7 @@ static orr_code demo_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_demo = {
     .name = "demo",
-    .summary = "go the whole way on an example: make traces, check, simulate, report",
+    .summary = "the whole way on an example: make traces, check, simulate, report",
     .description =
         "The traces of one training step are made for all ranks, read back, checked, summarised and simulated on a "
         "cluster; a page that opens in a browser says where the time went.  Each step is shown as the command that "
