@@ -55,6 +55,9 @@ sed 's/L2_CHUNK_SIZE 4000/L2_BACK_TO_ZERO 1 L2_CHUNK_SIZE 64000/' good.txt >chun
 printf '1\n0 1 3 100 100000 0\n' >flow.txt
 run chunks.txt chunks.txt
 printf '1\n0 1 3 100 1000 0\n' >flow.txt
+for key in FORWARDING_HOSTS\ 1 WIRE_OVERHEAD\ 24 LINK_EVENTS_FILE\ events.txt TRIMMING\ 1; do
+    orrery run --flows -t good.txt --packet-keys "$key" --compat ns3 2>&1 | grep -c 'not with --compat'
+done
 echo LINK_EVENTS_FILE events.txt >>good.txt
 for file in "$ORR_ROOT"/tests/broken/packet_files/events_*; do
     cp "$file" events.txt

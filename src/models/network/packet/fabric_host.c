@@ -230,10 +230,12 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
         return;
     }
     if (!has_way) {
-        orr__fabric_fail(
-            f, ORR_EINPUT, "there is no way from host %u to host %u over links that work%s", w->src,
-            w->dst,
-            f->config.forward_hosts ? "" : "; hosts pass nothing on (FORWARDING_HOSTS 1: they do)");
+        orr__fabric_fail(f, ORR_EINPUT,
+                         "there is no way from host %u to host %u over links that work%s", w->src,
+                         w->dst,
+                         f->config.forward_hosts || f->config.is_compat
+                             ? ""
+                             : "; hosts pass nothing on (FORWARDING_HOSTS 1: they do)");
         return;
     }
     const bool is_global = f->config.global_t;

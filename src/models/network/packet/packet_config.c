@@ -362,6 +362,13 @@ static orr_code unknown_key(orr__packet_config *c, const orr__words *w, orr_str 
     return ORR_OK;
 }
 
+/* Does it ask for what the old program cannot do? */
+static bool is_ours(const orr__packet_config *c)
+{
+    return c->load_balance || c->selective || !c->enable_pfc || c->trimming || c->forward_hosts ||
+           c->wire_overhead || c->link_events[0];
+}
+
 static orr_code check(const orr__packet_config *c, const char *path, orr_error *err)
 {
     const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
@@ -373,10 +380,11 @@ static orr_code check(const orr__packet_config *c, const char *path, orr_error *
     if (!c->has_rate_ai || !c->has_rate_hai)
         return orr_fail(err, ORR_EINPUT, &w, "%s is missing (a rate, as 50Mb/s)",
                         c->has_rate_ai ? "RATE_HAI" : "RATE_AI");
-    if (c->is_compat && (c->load_balance || c->selective || !c->enable_pfc || c->trimming))
+    if (c->is_compat && is_ours(c))
         return orr_fail(err, ORR_EINPUT, &w,
-                        "LOAD_BALANCE, TRANSPORT, ENABLE_PFC and TRIMMING are not the old "
-                        "program's: not with --compat");
+                        "LOAD_BALANCE, TRANSPORT, ENABLE_PFC, TRIMMING, FORWARDING_HOSTS, "
+                        "WIRE_OVERHEAD and LINK_EVENTS_FILE are not the old program's: not with "
+                        "--compat");
     if (c->selective && c->back_to_zero)
         return orr_fail(
             err, ORR_EINPUT, &w,
