@@ -41,6 +41,7 @@ uint32_t orr__frame_new_slow(orr__fabric *f)
 static bool make_ports(orr__fabric *f, const orr__cabling *c)
 {
     f->node_count = c->nodes;
+    f->node_shift = ORR__RANK_SHIFT - (32 - (unsigned)__builtin_clz(c->nodes | 1));
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
@@ -80,6 +81,8 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .error = l->error,
                                   .cost = l->cost ? l->cost : 1,
                                   .number = ++f->nodes[node].port_count};
+        f->ports[i].end_order = i; /* of rank ORR__RANK_END, for ever, if it is not is_compat */
+        f->ports[i].coins = i;
         f->nic_count += !f->ports[i].is_switch;
     }
     for (uint32_t n = 0; n < f->node_count; n++) {
@@ -437,6 +440,7 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
 {
     const uint64_t pair = (uint64_t)r->src << 32 | r->dst;
     const uint32_t before = orr_map_find(f->pair_ports, pair, 0);
+    const uint64_t now = f->now;
     f->now = f->line->now * (f->line == &f->own_line ? 1 : f->unit);
     const uint32_t id = new_flow(f);
     if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL))
@@ -456,7 +460,10 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     start_sampling(f);
     if (f->monitor)
         orr__monitor_arm(f);
-    return orr__fabric_after(f, 0, ORR__EV_HOP, id) == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
+    const uint32_t event = orr__fabric_after(f, 0, ORR__EV_HOP, id);
+    if (f->is_in_event)
+        f->now = now; /* the clock may have no name for the time of the event that runs */
+    return event == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
 }
 
 static uint64_t start_of(const orr__fabric *f, const orr__flow_line *l)
@@ -496,7 +503,7 @@ orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_erro
         return orr_no_memory(err);
     f->list = l;
     qsort_r(f->list_order, f->list_count, sizeof *f->list_order, by_start, l->lines);
-    f->list_base = f->line->order;
+    f->list_base = orr__fabric_order(f);
     f->line->order += l->count;
     f->under_way = f->list_count; /* so that the run goes on until all are done */
     await_list(f, event);
@@ -702,11 +709,12 @@ static void run_rare(orr__fabric *f, uint32_t id)
     }
 }
 
+/* Under is_compat there is one order over both; else the network's events come before the clock's of their instant. */
 static bool next_event(orr__fabric *f, uint32_t *id)
 {
     const orr_event_line *l = f->line;
     const uint64_t at = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
-    return orr__wheel_next(&f->wheel, at, l->bound_order, id);
+    return orr__wheel_next(&f->wheel, at, f->config.is_compat ? l->bound_order : UINT64_MAX, id);
 }
 
 /* APPROX: after an event of this kind. */
@@ -724,6 +732,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
 {
     uint64_t done = 0;
     uint32_t id;
+    f->is_in_event = true;
     while (done < most && !f->is_stopped && next_event(f, &id)) {
         const orr__event *e = &f->wheel.events[id];
         if (e->at > 8 * ORR__LATE) {
@@ -752,6 +761,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         if (f->approx)
             watch_for_periods(f, kind, who, done);
     }
+    f->is_in_event = false;
     if (f->wheel.has_failed)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
     f->figures.events += done;

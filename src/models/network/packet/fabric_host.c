@@ -563,7 +563,8 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
     orr__nic *n = &f->nics[p->nic];
     if (id == ORR__NOBODY)
         return;
-    (void)orr__coins_next(&f->coins);
+    if (f->config.is_compat)
+        (void)orr__coins_next(&f->coins);
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
                                  .size = ORR__PFC_BYTES,
                                  .flow = ORR__NOBODY,

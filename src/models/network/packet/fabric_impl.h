@@ -6,8 +6,9 @@
  *
  * A port owns its transmitter and the frames on the wire that leads away from it: they arrive in the order in which
  * they left, so only the first of them is a pending event.  The end of a transmission is an event only if somebody
- * waits for it; until then it is a time.  Events have the numbers that the reference would have given them, so none
- * of this changes any order. */
+ * waits for it; until then it is a time.  Under is_compat events have the numbers that the reference would have given
+ * them, so none of this changes any order.  Else the order of one instant is fixed by who acts (orr__rank), so that it
+ * does not depend on what happens elsewhere in the network. */
 #ifndef ORR_MODELS_FABRIC_IMPL_H
 #define ORR_MODELS_FABRIC_IMPL_H
 
@@ -15,6 +16,7 @@
 
 #include "../../../base/map.h"
 #include "../../../base/output.h"
+#include "../../../base/rng.h"
 #include "event_wheel.h"
 #include "packet_random.h"
 #include "place_bits.h"
@@ -53,6 +55,11 @@ typedef enum orr__event_kind {
     ORR__EV_NIC_READY,
     ORR__EV_LOOK /* of fabric_monitor.c */
 } orr__event_kind;
+
+/* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then
+ * what a host does by itself, by node and in the order in which it was scheduled there, then what concerns all. */
+typedef enum orr__rank { ORR__RANK_END, ORR__RANK_ARRIVE, ORR__RANK_HOST, ORR__RANK_ALL } orr__rank;
+enum { ORR__RANK_SHIFT = ORR__ORDER_BITS - 2 };
 
 typedef enum orr__frame_kind {
     ORR__FRAME_DATA,
@@ -135,6 +142,7 @@ typedef struct orr__port {
     uint64_t kmax;
     double pmax;
     double error;    /* of frames that arrive here; 0: none is lost */
+    uint64_t coins;  /* its own generator: what it marks and loses, not under is_compat */
     uint32_t loss;   /* which generator */
     uint32_t number; /* from 1, at its node */
     uint32_t cost;   /* of the way over its cable */
@@ -154,6 +162,7 @@ typedef struct orr__node {
     uint32_t first_port, port_count; /* in ports_of */
     uint32_t available, shared;      /* bytes of buffer, 32 bit as the reference has it */
     uint8_t kind;
+    uint64_t events; /* of rank ORR__RANK_HOST that it has scheduled */
 } orr__node;
 
 /* Flows by their place at the NIC, a bit each: see nic_choice.c. */
@@ -251,7 +260,9 @@ extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, or
 struct orr__fabric {
     uint64_t now, order; /* of the event that runs */
     orr_event_line *line, own_line;
-    uint64_t unit; /* ticks a ns */
+    uint64_t unit;       /* ticks a ns */
+    unsigned node_shift; /* of a node in the order of its events */
+    bool is_in_event;
     orr__wheel wheel;
     orr__port *ports;
     uint32_t port_count;
@@ -305,9 +316,47 @@ struct orr__fabric {
 
 /* ---- events ---- */
 
+/* Of an event that concerns all. */
 static inline uint64_t orr__fabric_order(orr__fabric *f)
 {
-    return f->line->order++;
+    const uint64_t number = f->line->order++;
+    return f->config.is_compat ? number : (uint64_t)ORR__RANK_ALL << ORR__RANK_SHIFT | number;
+}
+
+static inline uint64_t orr__order_within(const orr__fabric *f, uint64_t order)
+{
+    return order & (((uint64_t)1 << f->node_shift) - 1);
+}
+
+/* Of an event of a host. */
+static inline uint64_t orr__node_order(orr__fabric *f, uint32_t node)
+{
+    return (uint64_t)ORR__RANK_HOST << ORR__RANK_SHIFT | (uint64_t)node << f->node_shift |
+           orr__order_within(f, f->nodes[node].events++);
+}
+
+/* Whose event it is; ORR__NOBODY: it concerns all. */
+static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kind, uint32_t who)
+{
+    switch (kind) {
+    case ORR__EV_WAKE:
+    case ORR__EV_NIC_RESUME:
+    case ORR__EV_NIC_READY:
+        return f->ports[who].node;
+    case ORR__EV_ALPHA:
+    case ORR__EV_DECREASE:
+    case ORR__EV_INCREASE:
+    case ORR__EV_TIMEOUT:
+        return f->flows[who].src;
+    default:
+        return ORR__NOBODY;
+    }
+}
+
+static inline uint64_t orr__event_order(orr__fabric *f, orr__event_kind kind, uint32_t who)
+{
+    const uint32_t node = f->config.is_compat ? ORR__NOBODY : orr__event_node(f, kind, who);
+    return node == ORR__NOBODY ? orr__fabric_order(f) : orr__node_order(f, node);
 }
 
 /* An event of its own; ORR__NO_EVENT: out of memory, and the run ends. */
@@ -318,7 +367,7 @@ static inline uint32_t orr__fabric_after(orr__fabric *f,
 {
     const uint32_t id = orr__wheel_new(&f->wheel, (uint8_t)kind, who);
     if (id != ORR__NO_EVENT)
-        orr__wheel_at(&f->wheel, id, f->now + ticks, orr__fabric_order(f));
+        orr__wheel_at(&f->wheel, id, f->now + ticks, orr__event_order(f, kind, who));
     return id;
 }
 
@@ -379,6 +428,12 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
         return;
     p->has_end = true;
     orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p) + 1, p->busy_until, p->end_order);
+}
+
+/* From 0 to below 1, drawn from the port's own numbers. */
+static inline double orr__port_coin(orr__port *p)
+{
+    return (double)(orr_splitmix64(&p->coins) >> 11) * 0x1p-53;
 }
 
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
