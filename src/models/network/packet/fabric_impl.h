@@ -128,7 +128,8 @@ typedef struct orr__port {
     uint8_t shift;      /* of the threshold */
     bool has_end;       /* the end of the transmission is a pending event */
     bool is_switch, is_down;
-    bool is_lossy; /* error is not 0 */
+    bool is_lossy;               /* error is not 0 */
+    bool is_between, is_watched; /* of fabric_lanes.c: the wire leads to another lane; to a host */
 
     _Alignas(64) uint64_t delay; /* ticks */
     uint32_t size_known[2];      /* how long frames of these sizes take */
@@ -213,6 +214,7 @@ typedef struct orr__flow {
     uint64_t last_nacked, nack_at;
     uint64_t whole;    /* size, again */
     uint64_t *got;     /* TRANSPORT selective: a bit a packet */
+    uint64_t gained;   /* packets of `got` */
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
     /* Seldom needed. */
@@ -242,6 +244,7 @@ typedef struct orr__writer orr__writer;
 typedef struct orr__monitor orr__monitor;
 typedef struct orr__series orr__series;
 typedef struct orr__approx orr__approx;
+typedef struct orr__lanes orr__lanes;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -263,20 +266,25 @@ struct orr__fabric {
     uint64_t unit;       /* ticks a ns */
     unsigned node_shift; /* of a node in the order of its events */
     bool is_in_event;
+    orr__fabric *main; /* the whole: this one, or the one whose lane this is */
+    orr__lanes *lanes; /* NULL: one thread does all */
+    uint32_t lane;     /* which */
+    bool is_in_window; /* other lanes run at the same time */
+    bool has_begun;
     orr__wheel wheel;
     orr__port *ports;
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
-    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space;
+    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, state_space;
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
     size_t flow_count, flow_room;
-    uint32_t free_flow;
+    uint32_t free_flow;         /* under is_compat: the last one first */
+    orr__place_bits free_flows; /* else the lowest number first, whoever let it go */
     const orr__control_ops *control;
-    void *states; /* of the control, by flow */
-    size_t state_room;
+    void *states;   /* of the control, by flow */
     orr__hop *hops; /* hops_each a frame */
     uint32_t hops_each;
     uint32_t int_bytes, ack_bytes;
@@ -365,9 +373,11 @@ static inline uint32_t orr__fabric_after(orr__fabric *f,
                                          orr__event_kind kind,
                                          uint32_t who)
 {
-    const uint32_t id = orr__wheel_new(&f->wheel, (uint8_t)kind, who);
+    const bool is_for_all = orr__event_node(f, kind, who) == ORR__NOBODY;
+    orr__wheel *wheel = is_for_all ? &f->main->wheel : &f->wheel;
+    const uint32_t id = orr__wheel_new(wheel, (uint8_t)kind, who);
     if (id != ORR__NO_EVENT)
-        orr__wheel_at(&f->wheel, id, f->now + ticks, orr__event_order(f, kind, who));
+        orr__wheel_at(wheel, id, f->now + ticks, orr__event_order(f, kind, who));
     return id;
 }
 
@@ -379,6 +389,8 @@ static inline void orr__fabric_cancel(orr__fabric *f, uint32_t *id)
 }
 
 void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...) ORR_PRINTF(3, 4);
+void orr__fabric_run_event(orr__fabric *f, uint32_t id); /* that was taken from the wheel */
+uint64_t orr__fabric_bound(const orr__fabric *f);        /* the clock's, in ticks */
 
 /* ---- frames ---- */
 
@@ -396,10 +408,35 @@ static inline uint32_t orr__frame_new(orr__fabric *f)
 
 void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 
+/* ---- lanes (fabric_lanes.c) ---- */
+
+orr_code orr__lanes_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
+void orr__lanes_destroy(orr__fabric *f);
+uint64_t orr__lanes_run(orr__fabric *f, uint64_t most); /* as orr__fabric_run */
+bool orr__lanes_next_at(const orr__fabric *f, uint64_t *at);
+orr__fabric *orr__lanes_acting(orr__fabric *f, uint32_t node);
+void orr__lanes_follow_routes(orr__fabric *f); /* they have been found anew */
+void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight);
+void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight);
+void orr__lanes_expect(orr__fabric *f, uint64_t at); /* then something may concern all */
+void orr__lanes_drop(orr__fabric *f, uint32_t frame);
+void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
+void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses);
+
+/* Who does what a node does, at the time of the event that runs. */
+static inline orr__fabric *orr__acting(orr__fabric *f, uint32_t node)
+{
+    return f->lanes ? orr__lanes_acting(f, node) : f;
+}
+
 static inline void orr__frame_drop(orr__fabric *f, uint32_t id)
 {
     orr__frame *p = &f->frames[id];
     const uint32_t flow = p->flow;
+    if (f->lanes) {
+        orr__lanes_drop(f, id);
+        return;
+    }
     p->next = f->free_frame;
     f->free_frame = id;
     if (flow != ORR__NOBODY && --f->flows[flow].frames == 0 && f->flows[flow].is_complete)
@@ -437,6 +474,8 @@ static inline double orr__port_coin(orr__port *p)
 }
 
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
+/* Onto the wire; `owner` has the arrivals at its other end. */
+void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
@@ -535,6 +574,8 @@ void orr__fabric_drop_routes(orr__routes_table *r);
 uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p);
 uint32_t orr__fabric_nic_towards(
     const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
+/* From now on nothing is made when somebody asks for the way to this host. */
+void orr__fabric_need_ways(const orr__fabric *f, uint32_t host);
 bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out);
 uint32_t orr__fabric_longest(const orr__fabric *f); /* the most links on a way */
 /* Paths of all pairs stand in a table; else they are found one by one, which takes longer. */

@@ -88,6 +88,18 @@ static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
     return p->end_order + 1;
 }
 
+void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+{
+    if (p->wire_count == p->wire_room && !lengthen_wire(owner, p))
+        return;
+    p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = *flight;
+    __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
+    if (p->wire_count++ == 0) {
+        p->wire_frame = flight->frame;
+        orr__wheel_at(&owner->wheel, 2 * orr__port_of(owner, p), flight->at, flight->order);
+    }
+}
+
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 {
     orr__frame *m = &f->frames[frame];
@@ -97,14 +109,12 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
                                 flow_noted(m)};
     p->frames_sent++;
     p->busy_ticks += duration;
-    if (p->wire_count == p->wire_room && !lengthen_wire(f, p))
-        return;
-    p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = flight;
-    __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
-    if (p->wire_count++ == 0) {
-        p->wire_frame = frame;
-        orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), flight.at, flight.order);
-    }
+    if (p->is_watched)
+        orr__lanes_watch(f, p, &flight);
+    if (p->is_between)
+        orr__lanes_cross(f, p, &flight);
+    else
+        orr__port_put_on_wire(f, p, &flight);
 }
 
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
@@ -209,6 +219,7 @@ static void flush_queues(orr__fabric *f, orr__port *p)
 
 void orr__port_take_down(orr__fabric *f, orr__port *p)
 {
+    f = orr__acting(f, p->node);
     if (p->is_switch)
         flush_queues(f, p);
     else
