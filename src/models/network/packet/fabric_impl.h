@@ -214,7 +214,6 @@ typedef struct orr__flow {
     uint64_t last_nacked, nack_at;
     uint64_t whole;    /* size, again */
     uint64_t *got;     /* TRANSPORT selective: a bit a packet */
-    uint64_t gained;   /* packets of `got` */
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
     /* Seldom needed. */
@@ -224,6 +223,7 @@ typedef struct orr__flow {
     uint64_t base_rtt;
     uint64_t last_sent_at;    /* with LOAD_BALANCE */
     uint64_t *told, *missing; /* TRANSPORT selective, the sender: a bit a packet */
+    uint64_t gained;          /* the receiver: packets of `got` */
     uint64_t missing_from;    /* no packet before it is to be sent again */
     uint64_t recovered;       /* the order of packets tells no more of those before this one */
     uint64_t settled;         /* packets before this one were told of */

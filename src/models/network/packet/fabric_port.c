@@ -88,7 +88,7 @@ static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
     return p->end_order + 1;
 }
 
-void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+static inline void put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
 {
     if (p->wire_count == p->wire_room && !lengthen_wire(owner, p))
         return;
@@ -98,6 +98,11 @@ void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *
         p->wire_frame = flight->frame;
         orr__wheel_at(&owner->wheel, 2 * orr__port_of(owner, p), flight->at, flight->order);
     }
+}
+
+void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+{
+    put_on_wire(owner, p, flight);
 }
 
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
@@ -114,7 +119,7 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
     if (p->is_between)
         orr__lanes_cross(f, p, &flight);
     else
-        orr__port_put_on_wire(f, p, &flight);
+        put_on_wire(f, p, &flight);
 }
 
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
