@@ -5,7 +5,7 @@
  *     lane 1:  ##.####|   |#..####|     |######     between windows, one thread: frames move to other lanes,
  *     all:            |ooo|       |o o o|           then, if it concerns all, one instant event by event
  *
- * A lane is a set of nodes, hosts with their switch, and a copy of the fabric with a calendar, free frames and figures
+ * A lane is a set of nodes, mostly hosts with their switch, and a copy of the fabric with a calendar, free frames and figures
  * of its own; ports, frames and flows are shared, and each field is written by one lane.  What leaves a lane arrives
  * after the delay of a link, so lanes need not look at each other for the shortest such delay.
  *
@@ -500,11 +500,11 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
 
 /* ---- who is in which lane ---- */
 
-/* A host is with the switch of its first link. */
-static uint32_t home_of(const orr__fabric *f, uint32_t node)
+/* A host is with the switch of its first link, unless there are too few switches for that. */
+static uint32_t home_of(const orr__fabric *f, uint32_t node, bool are_apart)
 {
     const orr__node *n = &f->nodes[node];
-    if (n->kind != ORR__HOST || n->port_count == 0)
+    if (n->kind != ORR__HOST || n->port_count == 0 || are_apart)
         return node;
     const uint32_t at = f->ports[f->ports[f->ports_of[n->first_port]].peer].node;
     return f->nodes[at].kind == ORR__HOST ? node : at;
@@ -515,12 +515,15 @@ static unsigned part_nodes(const orr__fabric *f, uint32_t *of_node, unsigned wan
 {
     uint64_t *weights = orr_alloc(f->node_count, sizeof *weights);
     uint64_t before = 0;
+    uint32_t homes = 0, last = ORR__NOBODY;
     unsigned used = 0;
     if (!weights)
         return 0;
     for (uint32_t n = 0; n < f->node_count; n++)
-        weights[home_of(f, n)] += f->nodes[n].port_count;
-    uint32_t last = ORR__NOBODY;
+        homes += home_of(f, n, false) == n;
+    const bool are_apart = homes < wanted;
+    for (uint32_t n = 0; n < f->node_count; n++)
+        weights[home_of(f, n, are_apart)] += f->nodes[n].port_count;
     for (uint32_t n = 0; n < f->node_count; n++) {
         const uint32_t at = (uint32_t)((before + weights[n] / 2) * wanted / f->port_count);
         if (!weights[n])
@@ -531,7 +534,7 @@ static unsigned part_nodes(const orr__fabric *f, uint32_t *of_node, unsigned wan
         of_node[n] = used - 1;
     }
     for (uint32_t n = 0; n < f->node_count; n++)
-        of_node[n] = of_node[home_of(f, n)];
+        of_node[n] = of_node[home_of(f, n, are_apart)];
     orr_free(weights);
     return used;
 }
