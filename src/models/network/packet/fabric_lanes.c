@@ -621,8 +621,12 @@ orr_code orr__lanes_create(orr__fabric *f, orr_error *err)
     s->of = orr_alloc(wanted, sizeof *s->of);
     s->count = s->of_node && s->of ? part_nodes(f, s->of_node, wanted) : 0;
     s->longest = s->count ? longest_window(f, s->of_node) : 0;
-    if (s->count > 1 && s->longest > 0)
-        return make_lanes(f, s) ? ORR_OK : orr_no_memory(err);
+    if (s->count > 1 && s->longest > 0) {
+        if (make_lanes(f, s))
+            return ORR_OK;
+        orr__lanes_destroy(f);
+        return orr_no_memory(err);
+    }
     const bool has_memory = s->count > 0;
     orr_free(s->of_node);
     orr_free(s->of);
