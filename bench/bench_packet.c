@@ -20,6 +20,7 @@ typedef struct job {
     uint64_t packets; /* what must come out, and when; 0: not known beforehand */
     uint64_t finished_at;
     const char *keys; /* over the configuration, and then not compat; NULL: none */
+    unsigned threads; /* of flows, and then not compat; 0: compat */
     char config[512], system[512], topology[512], flows[512];
     orr_set *set;
 } job;
@@ -122,7 +123,8 @@ static void write_flows(job *j)
 static double run_flows(void *context)
 {
     const job *j = context;
-    const orr_packet_options opt = {.config = j->config, .is_compat = true};
+    const orr_packet_options opt = {
+        .config = j->config, .is_compat = !j->threads, .threads = j->threads};
     orr_packet *p;
     orr_error err;
     bench_check(orr_packet_create(&opt, &p, &err), &err);
@@ -159,6 +161,11 @@ int main(void)
         {"packet__a2a_switch128_64kib", .hosts = 128, .size = 1 << 16},
         {"packet__a2a_clos128_64kib", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 16},
+        /* not compat; CPU time is that of all threads */
+        {"packet__a2a_clos128_64kib_1thread", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 16, .threads = 1},
+        {"packet__a2a_clos128_64kib_2threads", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 16, .threads = 2},
         {"packet__a2a_clos256_16kib", .hosts = 256, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 14},
         {"packet__a2a_clos512_8kib", .hosts = 512, .hosts_per_leaf = 32, .spines = 16,

@@ -54,7 +54,8 @@ static const cli_option options[] = {
     {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
     {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
     {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
-    {"threads", 0, "N", "read traces with N threads; 0: one per core", CLI_COUNT, 0, 256, "0"},
+    {"threads", 0, "N", "threads that read traces and run packets; 0: one per core", CLI_COUNT, 0,
+     256, "0"},
     {"trace-log", 0, "FILE", "write when each node was issued and ended, a line each"},
     {"json", 0, NULL, "print one JSON object"},
     {"csv", 0, "FILE", "write one row a rank"},
@@ -354,6 +355,7 @@ static orr_code run_flows(cli_context *c, orr_error *err)
                  : *flows ? flows
                           : NULL,
         .is_compat = cli_given(c, "compat"),
+        .threads = (unsigned)cli_count(c, "threads"),
         .shows_progress = !c->quiet,
         .program = "orrery " ORRERY_VERSION,
     };

@@ -55,6 +55,19 @@ static bool add_key(char *keys, const char *key, const char *value)
     return n >= 0 && (size_t)n < CLI_KEYS_ROOM - at;
 }
 
+/* What one thread does whatever was asked for; the results are the same. */
+static void note_one_thread(const cli_context *c)
+{
+    static const char *const options[] = {"compat", "approx", "series"};
+    const char *network = cli_text(c, "network");
+    const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
+    if (!is_packet || !cli_given(c, "threads") || cli_count(c, "threads") == 1)
+        return;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (cli_given(c, options[i]))
+            cli_note(c, "with --%s one thread runs the network\n", options[i]);
+}
+
 orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err)
 {
     static const struct {
@@ -77,6 +90,7 @@ orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_err
     }
     if (fits && cli_flag(c, "approx"))
         fits = add_key(keys, "APPROX", "1");
+    note_one_thread(c);
     return fits ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--packet-keys is too long");
 }
 

@@ -29,6 +29,8 @@ typedef struct orr_packet_options {
     const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
     const char *keys; /* keys and values as in config.txt, which override it; NULL: none */
     bool is_compat;   /* to the nanosecond as the reference, oddities and all */
+    unsigned
+        threads; /* 0: one per core if the network is large; results are the same with any number */
     bool shows_progress;
     const char *program; /* who asks, for the head of results; NULL: not said */
 } orr_packet_options;

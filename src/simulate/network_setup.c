@@ -68,6 +68,7 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
                                      .topology = is_config || s->topology ? NULL : s->opt.network,
                                      .links = s->topology,
                                      .keys = s->opt.packet_keys,
+                                     .threads = s->opt.threads,
                                      .is_compat = s->opt.is_compat || s->opt.packet_compat};
     orr_net_config *c = &s->net_config;
     if (!(s->packet = orr_alloc(1, sizeof *s->packet)))

@@ -42,9 +42,11 @@ static void write_inputs(const char *control)
         "\"all-reduce-implementation\":[\"ring\"]}");
 }
 
+static unsigned threads;
+
 static orr_code run_flows(void)
 {
-    const orr_packet_options opt = {.config = "c.txt"};
+    const orr_packet_options opt = {.config = "c.txt", .threads = threads};
     orr_packet *p;
     orr_code code = orr_packet_create(&opt, &p, &err);
     if (!code)
@@ -97,6 +99,23 @@ TEST(test_packet_faults__flows)
     }
 }
 
+/* In lanes, with pauses, losses and a failure; windows are so small that the first thread runs them all. */
+TEST(test_packet_faults__lanes)
+{
+    write_text("c.txt", "CC_MODE 1 RATE_AI 1Gbps RATE_HAI 2Gbps RP_TIMER 20 EWMA_GAIN 0.1 "
+                        "L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 4000 BUFFER_SIZE 1 HAS_WIN 0 "
+                        "KMIN_MAP 1 100000000000 5 KMAX_MAP 1 100000000000 20 "
+                        "PMAX_MAP 1 100000000000 1 TOPOLOGY_FILE t.txt FLOW_FILE f.txt "
+                        "LINK_EVENTS_FILE e.txt PFC_OUTPUT_FILE pfc.txt TRANSPORT selective");
+    write_text("t.txt", "6 2 5\n4 5\n4 0 100Gbps 1us 0\n4 1 100Gbps 1us 0\n5 2 100Gbps 1us 0\n"
+                        "5 3 100Gbps 1us 0\n4 5 100Gbps 1us 0.01\n");
+    write_text("f.txt", "3\n0 2 3 100 90000 0\n1 2 3 100 90000 0\n2 0 3 100 500 0\n");
+    write_text("e.txt", "1us down 4 0\n4us up 4 0\n");
+    threads = 3;
+    fail_everywhere(run_flows);
+    threads = 0;
+}
+
 /* Long enough to repeat itself. */
 TEST(test_packet_faults__what_repeats)
 {
@@ -120,7 +139,7 @@ TEST(test_packet_faults__traces)
 
 int main(void)
 {
-    const CMUnitTest tests[] = {RUN(test_packet_faults__flows),
+    const CMUnitTest tests[] = {RUN(test_packet_faults__flows), RUN(test_packet_faults__lanes),
                                 RUN(test_packet_faults__what_repeats),
                                 RUN(test_packet_faults__traces)};
     return RUN_ALL(tests);

@@ -110,6 +110,20 @@ static inline uint64_t orr__wheel_time_of(const orr__wheel *w, const orr__due *e
     return w->current << w->shift | e->key >> ORR__ORDER_BITS;
 }
 
+/* The first event, which stays where it is, if it comes not after `bound`; else NULL. */
+static inline const orr__due *orr__wheel_look(orr__wheel *w, uint64_t bound)
+{
+    if (!orr__wheel_has_open(w) && !orr__wheel_open(w, bound))
+        return NULL;
+    const orr__due *e = orr__wheel_first(w);
+    return orr__wheel_time_of(w, e) <= bound ? e : NULL;
+}
+
+static inline uint64_t orr__wheel_order_of(const orr__due *e)
+{
+    return e->key & (((uint64_t)1 << ORR__ORDER_BITS) - 1);
+}
+
 /* The next event if it comes before (bound, order); it is then not pending any more. */
 static inline bool orr__wheel_next(orr__wheel *w, uint64_t bound, uint64_t order, uint32_t *id)
 {
@@ -117,7 +131,7 @@ static inline bool orr__wheel_next(orr__wheel *w, uint64_t bound, uint64_t order
         return false;
     const orr__due *e = orr__wheel_first(w);
     const uint64_t at = orr__wheel_time_of(w, e);
-    if (at > bound || (at == bound && (e->key & (((uint64_t)1 << ORR__ORDER_BITS) - 1)) > order))
+    if (at > bound || (at == bound && orr__wheel_order_of(e) > order))
         return false;
     *id = e->id;
     if (e == w->late)

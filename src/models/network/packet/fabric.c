@@ -41,6 +41,7 @@ uint32_t orr__frame_new_slow(orr__fabric *f)
 static bool make_ports(orr__fabric *f, const orr__cabling *c)
 {
     f->node_count = c->nodes;
+    f->node_shift = ORR__RANK_SHIFT - (32 - (unsigned)__builtin_clz(c->nodes | 1));
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
@@ -80,6 +81,8 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .error = l->error,
                                   .cost = l->cost ? l->cost : 1,
                                   .number = ++f->nodes[node].port_count};
+        f->ports[i].end_order = i; /* of rank ORR__RANK_END, for ever, if it is not is_compat */
+        f->ports[i].coins = i;
         f->nic_count += !f->ports[i].is_switch;
     }
     for (uint32_t n = 0; n < f->node_count; n++) {
@@ -96,17 +99,22 @@ static bool make_space(orr__fabric *f)
 {
     const size_t most = (size_t)1 << 30; /* of each */
     const size_t hop_bytes = f->hops_each * sizeof *f->hops;
+    const size_t state_bytes = f->control ? f->control->size : 0;
     if (!orr_reserve_init(&f->frame_space, most * sizeof *f->frames) ||
         !orr_reserve_init(&f->flow_space, most * sizeof *f->flows) ||
-        (hop_bytes && !orr_reserve_init(&f->hop_space, most * hop_bytes)))
+        (hop_bytes && !orr_reserve_init(&f->hop_space, most * hop_bytes)) ||
+        (state_bytes && !orr_reserve_init(&f->state_space, most * state_bytes)))
         return false;
     f->frames = f->frame_space.base;
     f->flows = f->flow_space.base;
     f->hops = f->hop_space.base;
+    f->states = f->state_space.base;
     f->frame_room = f->frame_space.bytes / sizeof *f->frames;
     f->flow_room = f->flow_space.bytes / sizeof *f->flows;
     if (hop_bytes && f->hop_space.bytes / hop_bytes < f->frame_room)
         f->frame_room = f->hop_space.bytes / hop_bytes;
+    if (state_bytes && f->state_space.bytes / state_bytes < f->flow_room)
+        f->flow_room = f->state_space.bytes / state_bytes;
     return true;
 }
 
@@ -353,6 +361,7 @@ orr_code orr__fabric_create(const orr__packet_config *config,
         return orr_no_memory(err);
     f->config = *config;
     f->unit = config->is_compat ? 1 : 1000;
+    f->main = f;
     f->line = &f->own_line;
     f->own_line.bound_at = f->own_line.bound_order = UINT64_MAX;
     f->free_frame = f->free_flow = ORR__NOBODY;
@@ -368,6 +377,7 @@ void orr__fabric_destroy(orr__fabric *f)
 {
     if (!f)
         return;
+    orr__lanes_destroy(f);
     orr__writer_destroy(f->writer);
     orr__monitor_destroy(f);
     orr__approx_destroy(f->approx);
@@ -390,7 +400,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_reserve_fini(&f->frame_space);
     orr_reserve_fini(&f->flow_space);
     orr_reserve_fini(&f->hop_space);
-    orr_free(f->states);
+    orr_reserve_fini(&f->state_space);
+    orr__places_fini(&f->free_flows);
     orr_free(f->list_order);
     orr_free(f);
 }
@@ -415,8 +426,13 @@ static uint32_t new_flow(orr__fabric *f)
         f->free_flow = f->flows[id].place;
         return id;
     }
-    const size_t count = f->flow_count + 1, size = f->control ? f->control->size : 0;
-    if (count > f->flow_room || (size && !orr_grow_bytes(&f->states, &f->state_room, count, size)))
+    id = f->config.is_compat ? ORR__NO_PLACE
+                             : orr__places_first(&f->free_flows, 0, (uint32_t)f->flow_count);
+    if (id != ORR__NO_PLACE) {
+        orr__places_remove(&f->free_flows, id);
+        return id;
+    }
+    if (f->flow_count == f->flow_room || !orr__places_need(&f->free_flows, f->flow_count + 1))
         return ORR__NOBODY;
     return (uint32_t)f->flow_count++;
 }
@@ -438,6 +454,7 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
 {
     const uint64_t pair = (uint64_t)r->src << 32 | r->dst;
     const uint32_t before = orr_map_find(f->pair_ports, pair, 0);
+    const uint64_t now = f->now;
     f->now = f->line->now * (f->line == &f->own_line ? 1 : f->unit);
     const uint32_t id = new_flow(f);
     if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL))
@@ -457,7 +474,10 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     start_sampling(f);
     if (f->monitor)
         orr__monitor_arm(f);
-    return orr__fabric_after(f, 0, ORR__EV_HOP, id) == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
+    const uint32_t event = orr__fabric_after(f, 0, ORR__EV_HOP, id);
+    if (f->is_in_event)
+        f->now = now; /* the clock may have no name for the time of the event that runs */
+    return event == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
 }
 
 static uint64_t start_of(const orr__fabric *f, const orr__flow_line *l)
@@ -497,7 +517,7 @@ orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_erro
         return orr_no_memory(err);
     f->list = l;
     qsort_r(f->list_order, f->list_count, sizeof *f->list_order, by_start, l->lines);
-    f->list_base = f->line->order;
+    f->list_base = orr__fabric_order(f);
     f->line->order += l->count;
     f->under_way = f->list_count; /* so that the run goes on until all are done */
     await_list(f, event);
@@ -536,6 +556,7 @@ static void take_link_down(orr__fabric *f, uint32_t port)
         return;
     f->ports[port].is_down = f->ports[f->ports[port].peer].is_down = true;
     orr_code code = orr__fabric_find_routes(f, &err);
+    orr__lanes_follow_routes(f);
     orr__port_take_down(f, &f->ports[port]);
     orr__port_take_down(f, &f->ports[f->ports[port].peer]);
     if (!code)
@@ -549,6 +570,7 @@ static void take_link_down(orr__fabric *f, uint32_t port)
 
 static void try_port(orr__fabric *f, orr__port *p)
 {
+    f = orr__acting(f, p->node);
     if (p->is_switch)
         orr__switch_try(f, p);
     else
@@ -566,6 +588,7 @@ static void repair_link(orr__fabric *f, uint32_t port)
     orr__port_set_paused(f, q, 0);
     p->pause_sent = q->pause_sent = 0;
     orr_code code = orr__fabric_find_routes(f, &err);
+    orr__lanes_follow_routes(f);
     if (!code)
         code = orr__host_redistribute(f, &err);
     if (code) {
@@ -623,12 +646,15 @@ static bool can_move(const orr__fabric *f)
     for (uint32_t i = 0; i < f->nic_count; i++)
         if (f->nics[i].wake != ORR__NO_EVENT)
             return true;
-    return will_send_again(f);
+    return !f->config.is_compat && will_send_again(f);
 }
 
 /* An event that moves nothing: is it the only thing left to happen?  Asked once in a millisecond without arrivals. */
 void orr__fabric_watch_for_stall(orr__fabric *f)
 {
+    if (f->is_in_window)
+        return; /* a window ends before */
+    f = f->main;
     const uint64_t since = f->last_arrival > f->last_asked ? f->last_arrival : f->last_asked;
     if (f->now - since <= 1000000 * f->unit || f->under_way == 0)
         return;
@@ -701,7 +727,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         break;
     case ORR__EV_START:
         start_sampling(f);
-        orr__host_ready(f, e.who);
+        orr__host_ready(orr__acting(f, f->flows[e.who].src), e.who);
         break;
     case ORR__EV_ALPHA:
     case ORR__EV_DECREASE:
@@ -736,11 +762,16 @@ static void run_rare(orr__fabric *f, uint32_t id)
     }
 }
 
+uint64_t orr__fabric_bound(const orr__fabric *f)
+{
+    return f->line->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : f->line->bound_at * f->unit;
+}
+
+/* Under is_compat there is one order over both; else the network's events come before the clock's of their instant. */
 static bool next_event(orr__fabric *f, uint32_t *id)
 {
-    const orr_event_line *l = f->line;
-    const uint64_t at = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
-    return orr__wheel_next(&f->wheel, at, l->bound_order, id);
+    return orr__wheel_next(&f->wheel, orr__fabric_bound(f),
+                           f->config.is_compat ? f->line->bound_order : UINT64_MAX, id);
 }
 
 /* APPROX: after an event of this kind. */
@@ -754,18 +785,64 @@ static void watch_for_periods(orr__fabric *f, uint8_t kind, uint32_t who, uint64
         orr__approx_choose(f);
 }
 
+static inline void run_event(orr__fabric *f, uint32_t id, uint8_t kind, uint32_t who)
+{
+    if (kind == ORR__EV_ARRIVE) {
+        f->last_arrival = f->now;
+        orr__port_arrive(f, who);
+    } else if (kind == ORR__EV_END) {
+        run_port_event(f, kind, who);
+    } else {
+        run_rare(f, id);
+    }
+}
+
+static bool is_too_late(orr__fabric *f, const orr__event *e)
+{
+    if (e->at <= 8 * ORR__LATE)
+        return false;
+    orr__fabric_fail(
+        f, ORR_EINPUT,
+        "something takes longer than a month of simulated time; is there a wrong unit?");
+    return true;
+}
+
+void orr__fabric_run_event(orr__fabric *f, uint32_t id)
+{
+    const orr__event *e = &f->wheel.events[id];
+    if (is_too_late(f, e))
+        return;
+    f->now = e->at;
+    f->order = e->order;
+    run_event(f, id, e->kind, e->who);
+}
+
+/* At the first run all is known that decides who does what. */
+static void begin(orr__fabric *f)
+{
+    f->has_begun = true;
+    if (f->code)
+        return;
+    const orr_code code = orr__lanes_create(f, &f->error);
+    if (code) {
+        f->code = code;
+        f->is_stopped = true;
+    }
+}
+
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
 {
     uint64_t done = 0;
     uint32_t id;
+    if (!f->has_begun)
+        begin(f);
+    if (f->lanes)
+        return orr__lanes_run(f, most);
+    f->is_in_event = true;
     while (done < most && !f->is_stopped && next_event(f, &id)) {
         const orr__event *e = &f->wheel.events[id];
-        if (e->at > 8 * ORR__LATE) {
-            orr__fabric_fail(
-                f, ORR_EINPUT,
-                "something takes longer than a month of simulated time; is there a wrong unit?");
+        if (is_too_late(f, e))
             break;
-        }
         const uint8_t kind = e->kind;
         const uint32_t who = e->who;
         f->now = e->at;
@@ -773,19 +850,13 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         done++;
-        if (kind == ORR__EV_ARRIVE) {
-            f->last_arrival = f->now;
-            orr__port_arrive(f, who);
-        } else if (kind == ORR__EV_END) {
-            run_port_event(f, kind, who);
-        } else {
-            run_rare(f, id);
-        }
+        run_event(f, id, kind, who);
         if (f->list && f->under_way == 0)
             f->is_stopped = true;
         if (f->approx)
             watch_for_periods(f, kind, who, done);
     }
+    f->is_in_event = false;
     if (f->wheel.has_failed)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
     f->figures.events += done;
@@ -794,6 +865,8 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
 
 bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at)
 {
+    if (f->lanes)
+        return !f->is_stopped && orr__lanes_next_at(f, at);
     return !f->is_stopped && orr__wheel_peek(&f->wheel, at);
 }
 

@@ -33,11 +33,6 @@ static uint64_t ahead(const orr__fabric *f, uint64_t at)
     return at > f->now ? at - f->now : 0;
 }
 
-static uint64_t order_of(const orr__fabric *f, uint64_t order)
-{
-    return f->line->order - order;
-}
-
 static void put_frame(const orr__fabric *f, orr_buf *b, uint32_t id)
 {
     const orr__frame *m = &f->frames[id];
@@ -71,22 +66,26 @@ static void put_port(const orr__fabric *f, orr_buf *b, uint32_t port)
     put(b, (uint64_t)p->wire_count << 32 | (uint64_t)p->last_class << 24 |
                (uint64_t)p->queued << 16 | (uint64_t)p->paused << 8 | p->pause_sent);
     put(b, ahead(f, p->busy_until) << 1 | p->has_end);
-    if (p->busy_until >= f->now)
-        put(b, order_of(f, p->end_order));
     for (uint32_t i = 0; i < p->wire_count; i++) {
         const orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
         put(b, x->at - f->now);
-        put(b, order_of(f, x->order));
         put_frame(f, b, x->frame);
     }
     for (unsigned i = 0; i < ORR__CLASSES && p->is_switch; i++)
         put_queue(f, b, &f->queues[(size_t)port * ORR__CLASSES + i], i);
 }
 
+/* When, and how many events its host has scheduled since. */
 static void put_event(const orr__fabric *f, orr_buf *b, uint32_t id)
 {
-    put(b, id == ORR__NO_EVENT ? UINT64_MAX : ahead(f, f->wheel.events[id].at));
-    put(b, id == ORR__NO_EVENT ? 0 : order_of(f, f->wheel.events[id].order));
+    if (id == ORR__NO_EVENT) {
+        put(b, UINT64_MAX);
+        return;
+    }
+    const orr__event *e = &f->wheel.events[id];
+    const uint32_t node = orr__event_node(f, (orr__event_kind)e->kind, e->who);
+    put(b, ahead(f, e->at));
+    put(b, orr__order_within(f, f->nodes[node].events - e->order));
 }
 
 static void put_nic(const orr__fabric *f, orr_buf *b, const orr__nic *n)
@@ -162,7 +161,6 @@ static bool remember(orr__fabric *f, orr__approx *a)
     }
     a->figures = f->figures;
     a->begun_at = f->now;
-    a->begun_order = f->line->order;
     return true;
 }
 
@@ -218,7 +216,7 @@ static void move_frames(orr__fabric *f, uint32_t head, uint64_t ticks, const uin
 }
 
 typedef struct jump {
-    uint64_t periods, ticks, orders;
+    uint64_t periods, ticks;
     const uint64_t *steps; /* bytes, by flow */
 } jump;
 
@@ -227,7 +225,6 @@ static void move_port(orr__fabric *f, uint32_t port, const orr__port_counts *c, 
     orr__port *p = &f->ports[port];
     const uint64_t paused = orr__port_paused_ticks(f, p) - c->paused;
     p->busy_until += j->ticks;
-    p->end_order += j->orders;
     p->last_at += j->ticks;
     p->paused_since += j->ticks;
     p->paused_ticks += paused * j->periods;
@@ -238,7 +235,6 @@ static void move_port(orr__fabric *f, uint32_t port, const orr__port_counts *c, 
     for (uint32_t i = 0; i < p->wire_count; i++) {
         orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
         x->at += j->ticks;
-        x->order += j->orders;
         move_frame(f, x->frame, j->ticks, j->steps);
     }
     for (unsigned i = 0; i < ORR__CLASSES; i++)
@@ -284,7 +280,7 @@ static void put_events_back(orr__fabric *f, const orr__approx *a, size_t count, 
         if (e->kind == ORR__EV_DEAD)
             orr__wheel_drop(&f->wheel, id);
         else if (moves_along(e->kind))
-            orr__wheel_at(&f->wheel, id, e->at + j->ticks, e->order + j->orders);
+            orr__wheel_at(&f->wheel, id, e->at + j->ticks, e->order);
         else
             orr__wheel_put(&f->wheel, id);
     }
@@ -301,8 +297,6 @@ static void move_all(orr__fabric *f, orr__approx *a, const jump *j)
             move_flow(&f->flows[i], j->steps[i], j->ticks);
     move_figures(&f->figures, &a->figures, j);
     f->now += j->ticks;
-    f->order += j->orders;
-    f->line->order += j->orders;
     f->last_arrival += j->ticks;
 }
 
@@ -326,7 +320,6 @@ static bool pass_over(orr__fabric *f, orr__approx *a)
     j.periods = least(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
     j.periods = least(j.periods, (ORR__LATE - 1) / period);
     j.ticks = j.periods * period;
-    j.orders = j.periods * (f->line->order - a->begun_order);
     for (uint32_t i = 0; i < f->flow_count; i++) /* from what it had to how far it goes */
         a->acked[i] = f->flows[i].is_used ? (f->flows[i].acked - a->acked[i]) * j.periods : 0;
     if (j.periods)

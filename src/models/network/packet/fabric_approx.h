@@ -18,7 +18,7 @@ struct orr__approx {
     uint64_t compare,
         tries;             /* from which event on states are compared again; how often they were */
     orr_buf before, after; /* states in words; before.len 0: none yet */
-    uint64_t begun_at, begun_order;
+    uint64_t begun_at;
     orr__fabric_figures figures;
     orr__port_counts *ports;
     uint64_t *acked; /* by flow */

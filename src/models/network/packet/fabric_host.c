@@ -12,12 +12,20 @@ enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000, 
 void orr__flow_let_go(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
-    if (!w->is_complete || w->frames || w->is_listed)
+    if (!w->is_used || !w->is_complete || w->frames || w->is_listed)
         return;
+    if (f->is_in_window) {
+        orr__lanes_let_go(f, flow);
+        return;
+    }
     w->is_used = false;
     orr__selective_forget(w);
-    w->place = f->free_flow;
-    f->free_flow = flow;
+    if (f->config.is_compat) {
+        w->place = f->free_flow;
+        f->free_flow = flow;
+    } else {
+        orr__places_add(&f->main->free_flows, flow);
+    }
 }
 
 /* The window may follow the rate. */
@@ -225,7 +233,12 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
     orr__flow *w = &f->flows[flow];
     orr__path path;
     const bool has_way = choose_nics(f, w) && orr__fabric_path(f, w->src, w->dst, &path);
-    if (!has_way && f->planned && !f->config.is_compat) { /* a link may be repaired: ask again */
+    if (f->lanes) {
+        orr__fabric_need_ways(f, w->src);
+        orr__fabric_need_ways(f, w->dst);
+    }
+    if (!has_way && f->main->planned &&
+        !f->config.is_compat) { /* a link may be repaired: ask again */
         (void)orr__fabric_after(f, RETRY_NS * f->unit, ORR__EV_START, flow);
         return;
     }
@@ -286,7 +299,7 @@ orr_code orr__host_redistribute(orr__fabric *f, orr_error *err)
             continue; /* it waits for a repair */
         if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], i))
             return orr_no_memory(err);
-        orr__host_try(f, &f->ports[w->port]);
+        orr__host_try(orr__acting(f, w->src), &f->ports[w->port]);
     }
     return ORR_OK;
 }
@@ -362,6 +375,8 @@ static void tell_arrival(orr__fabric *f, uint32_t flow)
     if (w->has_arrived || w->expected < w->whole)
         return;
     w->has_arrived = true;
+    if (f->is_in_window && f->watcher.arrived)
+        orr__fabric_fail(f, ORR_EBUG, "a message has arrived before anybody could know");
     if (!f->config.is_compat && f->watcher.arrived)
         f->watcher.arrived(f->watcher.context, w->token);
 }
@@ -425,15 +440,19 @@ static void complete(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     const uint64_t token = w->token;
+    if (f->is_in_window) {
+        orr__fabric_fail(f, ORR_EBUG, "a flow is done before anybody could know");
+        return;
+    }
     orr__write_fct(f, w);
     if (f->series)
         orr__series_flow_ends(f, flow);
     w->expected = w->last_nacked = w->nack_at = 0;
     w->is_complete = true;
-    f->under_way--;
-    f->figures.flows_done++;
-    f->figures.last_done = f->now;
-    count_time(&f->figures, f->now - w->started_at);
+    f->main->under_way--;
+    f->main->figures.flows_done++;
+    f->main->figures.last_done = f->now;
+    count_time(&f->main->figures, f->now - w->started_at);
     orr__fabric_cancel(f, &w->timeout);
     if (f->control && f->control->stop)
         f->control->stop(f, flow);
@@ -518,11 +537,20 @@ static uint64_t timeout_of(const orr__fabric *f, const orr__flow *w)
     return (some > least ? some : least) << doublings;
 }
 
-static void arm_timeout(orr__fabric *f, uint32_t flow)
+/* The last of many timeouts ends the run, which concerns all. */
+static void set_timer(orr__fabric *f, uint32_t flow, uint64_t ticks)
 {
     orr__flow *w = &f->flows[flow];
+    w->timeout = orr__fabric_after(f, ticks, ORR__EV_TIMEOUT, flow);
+    if (f->lanes && w->timeouts + 2 > MOST_TIMEOUTS)
+        orr__lanes_expect(f, f->now + ticks);
+}
+
+static void arm_timeout(orr__fabric *f, uint32_t flow)
+{
+    const orr__flow *w = &f->flows[flow];
     if (w->timeout == ORR__NO_EVENT)
-        w->timeout = orr__fabric_after(f, timeout_of(f, w), ORR__EV_TIMEOUT, flow);
+        set_timer(f, flow, timeout_of(f, w));
 }
 
 /* The timer counts from the latest news, but is not set anew for each of them: it looks when its time has come.  A
@@ -534,7 +562,7 @@ static bool has_heard(orr__fabric *f, uint32_t flow)
     w->heard_at = 0;
     if (!from || until <= f->now)
         return false;
-    w->timeout = orr__fabric_after(f, until - f->now, ORR__EV_TIMEOUT, flow);
+    set_timer(f, flow, until - f->now);
     return true;
 }
 
@@ -583,7 +611,8 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
     orr__nic *n = &f->nics[p->nic];
     if (id == ORR__NOBODY)
         return;
-    (void)orr__coins_next(&f->coins);
+    if (f->config.is_compat)
+        (void)orr__coins_next(&f->coins);
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
                                  .size = ORR__PFC_BYTES,
                                  .flow = ORR__NOBODY,

@@ -6,8 +6,9 @@
  *
  * A port owns its transmitter and the frames on the wire that leads away from it: they arrive in the order in which
  * they left, so only the first of them is a pending event.  The end of a transmission is an event only if somebody
- * waits for it; until then it is a time.  Events have the numbers that the reference would have given them, so none
- * of this changes any order. */
+ * waits for it; until then it is a time.  Under is_compat events have the numbers that the reference would have given
+ * them, so none of this changes any order.  Else the order of one instant is fixed by who acts (orr__rank), so that it
+ * does not depend on what happens elsewhere in the network. */
 #ifndef ORR_MODELS_FABRIC_IMPL_H
 #define ORR_MODELS_FABRIC_IMPL_H
 
@@ -15,6 +16,7 @@
 
 #include "../../../base/map.h"
 #include "../../../base/output.h"
+#include "../../../base/rng.h"
 #include "event_wheel.h"
 #include "packet_random.h"
 #include "place_bits.h"
@@ -53,6 +55,11 @@ typedef enum orr__event_kind {
     ORR__EV_NIC_READY,
     ORR__EV_LOOK /* of fabric_monitor.c */
 } orr__event_kind;
+
+/* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then
+ * what a host does by itself, by node and in the order in which it was scheduled there, then what concerns all. */
+typedef enum orr__rank { ORR__RANK_END, ORR__RANK_ARRIVE, ORR__RANK_HOST, ORR__RANK_ALL } orr__rank;
+enum { ORR__RANK_SHIFT = ORR__ORDER_BITS - 2 };
 
 typedef enum orr__frame_kind {
     ORR__FRAME_DATA,
@@ -121,7 +128,8 @@ typedef struct orr__port {
     uint8_t shift;      /* of the threshold */
     bool has_end;       /* the end of the transmission is a pending event */
     bool is_switch, is_down;
-    bool is_lossy; /* error is not 0 */
+    bool is_lossy;               /* error is not 0 */
+    bool is_between, is_watched; /* of fabric_lanes.c: the wire leads to another lane; to a host */
 
     _Alignas(64) uint64_t delay; /* ticks */
     uint32_t size_known[2];      /* how long frames of these sizes take */
@@ -135,6 +143,7 @@ typedef struct orr__port {
     uint64_t kmax;
     double pmax;
     double error;    /* of frames that arrive here; 0: none is lost */
+    uint64_t coins;  /* its own generator: what it marks and loses, not under is_compat */
     uint32_t loss;   /* which generator */
     uint32_t number; /* from 1, at its node */
     uint32_t cost;   /* of the way over its cable */
@@ -154,6 +163,7 @@ typedef struct orr__node {
     uint32_t first_port, port_count; /* in ports_of */
     uint32_t available, shared;      /* bytes of buffer, 32 bit as the reference has it */
     uint8_t kind;
+    uint64_t events; /* of rank ORR__RANK_HOST that it has scheduled */
 } orr__node;
 
 /* Flows by their place at the NIC, a bit each: see nic_choice.c. */
@@ -213,6 +223,7 @@ typedef struct orr__flow {
     uint64_t base_rtt;
     uint64_t last_sent_at;    /* with LOAD_BALANCE */
     uint64_t *told, *missing; /* TRANSPORT selective, the sender: a bit a packet */
+    uint64_t gained;          /* the receiver: packets of `got` */
     uint64_t missing_from;    /* no packet before it is to be sent again */
     uint64_t recovered;       /* the order of packets tells no more of those before this one */
     uint64_t settled;         /* packets before this one were told of */
@@ -233,6 +244,7 @@ typedef struct orr__writer orr__writer;
 typedef struct orr__monitor orr__monitor;
 typedef struct orr__series orr__series;
 typedef struct orr__approx orr__approx;
+typedef struct orr__lanes orr__lanes;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
 typedef struct orr__control_ops {
@@ -251,21 +263,28 @@ extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, or
 struct orr__fabric {
     uint64_t now, order; /* of the event that runs */
     orr_event_line *line, own_line;
-    uint64_t unit; /* ticks a ns */
+    uint64_t unit;       /* ticks a ns */
+    unsigned node_shift; /* of a node in the order of its events */
+    bool is_in_event;
+    orr__fabric *main; /* the whole: this one, or the one whose lane this is */
+    orr__lanes *lanes; /* NULL: one thread does all */
+    uint32_t lane;     /* which */
+    bool is_in_window; /* other lanes run at the same time */
+    bool has_begun;
     orr__wheel wheel;
     orr__port *ports;
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
-    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space;
+    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, state_space;
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
     size_t flow_count, flow_room;
-    uint32_t free_flow;
+    uint32_t free_flow;         /* under is_compat: the last one first */
+    orr__place_bits free_flows; /* else the lowest number first, whoever let it go */
     const orr__control_ops *control;
-    void *states; /* of the control, by flow */
-    size_t state_room;
+    void *states;   /* of the control, by flow */
     orr__hop *hops; /* hops_each a frame */
     uint32_t hops_each;
     uint32_t int_bytes, ack_bytes;
@@ -306,9 +325,47 @@ struct orr__fabric {
 
 /* ---- events ---- */
 
+/* Of an event that concerns all. */
 static inline uint64_t orr__fabric_order(orr__fabric *f)
 {
-    return f->line->order++;
+    const uint64_t number = f->line->order++;
+    return f->config.is_compat ? number : (uint64_t)ORR__RANK_ALL << ORR__RANK_SHIFT | number;
+}
+
+static inline uint64_t orr__order_within(const orr__fabric *f, uint64_t order)
+{
+    return order & (((uint64_t)1 << f->node_shift) - 1);
+}
+
+/* Of an event of a host. */
+static inline uint64_t orr__node_order(orr__fabric *f, uint32_t node)
+{
+    return (uint64_t)ORR__RANK_HOST << ORR__RANK_SHIFT | (uint64_t)node << f->node_shift |
+           orr__order_within(f, f->nodes[node].events++);
+}
+
+/* Whose event it is; ORR__NOBODY: it concerns all. */
+static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kind, uint32_t who)
+{
+    switch (kind) {
+    case ORR__EV_WAKE:
+    case ORR__EV_NIC_RESUME:
+    case ORR__EV_NIC_READY:
+        return f->ports[who].node;
+    case ORR__EV_ALPHA:
+    case ORR__EV_DECREASE:
+    case ORR__EV_INCREASE:
+    case ORR__EV_TIMEOUT:
+        return f->flows[who].src;
+    default:
+        return ORR__NOBODY;
+    }
+}
+
+static inline uint64_t orr__event_order(orr__fabric *f, orr__event_kind kind, uint32_t who)
+{
+    const uint32_t node = f->config.is_compat ? ORR__NOBODY : orr__event_node(f, kind, who);
+    return node == ORR__NOBODY ? orr__fabric_order(f) : orr__node_order(f, node);
 }
 
 /* An event of its own; ORR__NO_EVENT: out of memory, and the run ends. */
@@ -317,9 +374,11 @@ static inline uint32_t orr__fabric_after(orr__fabric *f,
                                          orr__event_kind kind,
                                          uint32_t who)
 {
-    const uint32_t id = orr__wheel_new(&f->wheel, (uint8_t)kind, who);
+    const bool is_for_all = orr__event_node(f, kind, who) == ORR__NOBODY;
+    orr__wheel *wheel = is_for_all ? &f->main->wheel : &f->wheel;
+    const uint32_t id = orr__wheel_new(wheel, (uint8_t)kind, who);
     if (id != ORR__NO_EVENT)
-        orr__wheel_at(&f->wheel, id, f->now + ticks, orr__fabric_order(f));
+        orr__wheel_at(wheel, id, f->now + ticks, orr__event_order(f, kind, who));
     return id;
 }
 
@@ -331,6 +390,8 @@ static inline void orr__fabric_cancel(orr__fabric *f, uint32_t *id)
 }
 
 void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...) ORR_PRINTF(3, 4);
+void orr__fabric_run_event(orr__fabric *f, uint32_t id); /* that was taken from the wheel */
+uint64_t orr__fabric_bound(const orr__fabric *f);        /* the clock's, in ticks */
 
 /* ---- frames ---- */
 
@@ -348,10 +409,35 @@ static inline uint32_t orr__frame_new(orr__fabric *f)
 
 void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 
+/* ---- lanes (fabric_lanes.c) ---- */
+
+orr_code orr__lanes_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
+void orr__lanes_destroy(orr__fabric *f);
+uint64_t orr__lanes_run(orr__fabric *f, uint64_t most); /* as orr__fabric_run */
+bool orr__lanes_next_at(const orr__fabric *f, uint64_t *at);
+orr__fabric *orr__lanes_acting(orr__fabric *f, uint32_t node);
+void orr__lanes_follow_routes(orr__fabric *f); /* they have been found anew */
+void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight);
+void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight);
+void orr__lanes_expect(orr__fabric *f, uint64_t at); /* then something may concern all */
+void orr__lanes_drop(orr__fabric *f, uint32_t frame);
+void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
+void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses);
+
+/* Who does what a node does, at the time of the event that runs. */
+static inline orr__fabric *orr__acting(orr__fabric *f, uint32_t node)
+{
+    return f->lanes ? orr__lanes_acting(f, node) : f;
+}
+
 static inline void orr__frame_drop(orr__fabric *f, uint32_t id)
 {
     orr__frame *p = &f->frames[id];
     const uint32_t flow = p->flow;
+    if (f->lanes) {
+        orr__lanes_drop(f, id);
+        return;
+    }
     p->next = f->free_frame;
     f->free_frame = id;
     if (flow != ORR__NOBODY && --f->flows[flow].frames == 0 && f->flows[flow].is_complete)
@@ -382,7 +468,15 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
     orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p) + 1, p->busy_until, p->end_order);
 }
 
+/* From 0 to below 1, drawn from the port's own numbers. */
+static inline double orr__port_coin(orr__port *p)
+{
+    return (double)(orr_splitmix64(&p->coins) >> 11) * 0x1p-53;
+}
+
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
+/* Onto the wire; `owner` has the arrivals at its other end. */
+void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
@@ -481,6 +575,8 @@ void orr__fabric_drop_routes(orr__routes_table *r);
 uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p);
 uint32_t orr__fabric_nic_towards(
     const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
+/* From now on nothing is made when somebody asks for the way to this host. */
+void orr__fabric_need_ways(const orr__fabric *f, uint32_t host);
 bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out);
 uint32_t orr__fabric_longest(const orr__fabric *f); /* the most links on a way */
 /* Paths of all pairs stand in a table; else they are found one by one, which takes longer. */

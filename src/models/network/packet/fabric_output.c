@@ -71,6 +71,10 @@ void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses)
     orr__writer *to = f->writer;
     if (!to->files[PFC])
         return;
+    if (f->is_in_window) {
+        orr__lanes_note_pause(f, p, pauses);
+        return;
+    }
     put_time(&to->texts[PFC], f, f->now);
     orr_buf_print(&to->texts[PFC], " %u %d %u %d\n", p->node, p->is_switch, p->number, pauses);
     drain_if_full(to, PFC);

@@ -79,24 +79,47 @@ static void fetch_for(const orr__fabric *f, const orr__flight *next, bool is_for
 }
 
 /* First the end of the transmission gets its number, then the arrival (6.5). */
+static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
+{
+    if (!f->config.is_compat)
+        return (uint64_t)ORR__RANK_ARRIVE << ORR__RANK_SHIFT | orr__port_of(f, p);
+    p->end_order = f->line->order;
+    f->line->order += 2;
+    return p->end_order + 1;
+}
+
+static inline void put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+{
+    if (p->wire_count == p->wire_room && !lengthen_wire(owner, p))
+        return;
+    p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = *flight;
+    __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
+    if (p->wire_count++ == 0) {
+        p->wire_frame = flight->frame;
+        orr__wheel_at(&owner->wheel, 2 * orr__port_of(owner, p), flight->at, flight->order);
+    }
+}
+
+void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+{
+    put_on_wire(owner, p, flight);
+}
+
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 {
     orr__frame *m = &f->frames[frame];
     const uint64_t duration = time_of(f, p, m->size);
     p->busy_until = f->now + duration;
-    p->end_order = f->line->order;
-    const orr__flight flight = {p->busy_until + p->delay, f->line->order + 1, frame, flow_noted(m)};
-    f->line->order += 2;
+    const orr__flight flight = {p->busy_until + p->delay, order_of_arrival(f, p), frame,
+                                flow_noted(m)};
     p->frames_sent++;
     p->busy_ticks += duration;
-    if (p->wire_count == p->wire_room && !lengthen_wire(f, p))
-        return;
-    p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = flight;
-    __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
-    if (p->wire_count++ == 0) {
-        p->wire_frame = frame;
-        orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p), flight.at, flight.order);
-    }
+    if (p->is_watched)
+        orr__lanes_watch(f, p, &flight);
+    if (p->is_between)
+        orr__lanes_cross(f, p, &flight);
+    else
+        put_on_wire(f, p, &flight);
 }
 
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
@@ -134,9 +157,12 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
         orr__host_try(f, p);
 }
 
-static bool is_lost(orr__fabric *f, const orr__port *p)
+static bool is_lost(orr__fabric *f, orr__port *p)
 {
-    return p->is_down || (p->is_lossy && orr__mrg_next(&f->losses[p->loss]) < p->error);
+    if (p->is_down || !p->is_lossy)
+        return p->is_down;
+    return (f->config.is_compat ? orr__mrg_next(&f->losses[p->loss]) : orr__port_coin(p)) <
+           p->error;
 }
 
 void orr__port_arrive(orr__fabric *f, uint32_t from)
@@ -198,6 +224,7 @@ static void flush_queues(orr__fabric *f, orr__port *p)
 
 void orr__port_take_down(orr__fabric *f, orr__port *p)
 {
+    f = orr__acting(f, p->node);
     if (p->is_switch)
         flush_queues(f, p);
     else

@@ -556,6 +556,11 @@ uint32_t orr__fabric_nic_towards(
     return list[1 + hash % list[0]];
 }
 
+void orr__fabric_need_ways(const orr__fabric *f, uint32_t host)
+{
+    (void)cells_of(f->routes, f->routes->column_of[host]);
+}
+
 /* The first of the ports that lead on, one after the other: the way that a search found first. */
 static orr__path follow(const orr__fabric *f, const uint32_t *cells, uint32_t node, uint32_t root)
 {

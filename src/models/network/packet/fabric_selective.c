@@ -62,6 +62,7 @@ void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data)
     uint64_t next = w->expected / f->config.payload;
     if (w->expected >= w->size)
         return;
+    w->gained += !has(w->got, data->sequence / f->config.payload);
     set(w->got, data->sequence / f->config.payload);
     while (next < count && has(w->got, next))
         next++;

@@ -92,7 +92,8 @@ static void send_pfc(orr__fabric *f, orr__port *p, unsigned class, bool pauses)
     const uint8_t bit = (uint8_t)(1u << class);
     if (id == ORR__NOBODY)
         return;
-    (void)orr__coins_next(&f->coins); /* a PFC frame uses up one stream (1.2) */
+    if (f->config.is_compat)
+        (void)orr__coins_next(&f->coins); /* a PFC frame uses up one stream (1.2) */
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
                                  .size = ORR__PFC_BYTES,
                                  .flow = ORR__NOBODY,
@@ -119,14 +120,14 @@ static void resume_if_possible(orr__fabric *f, orr__port *p, const orr__queue *q
 
 /* ---- marking (7.3) ---- */
 
-static bool is_marked(orr__fabric *f, const orr__port *p, uint32_t waiting)
+static bool is_marked(orr__fabric *f, orr__port *p, uint32_t waiting)
 {
     if (!f->config.enable_qcn || waiting <= p->kmin)
         return false;
     if (waiting > p->kmax)
         return true;
     const double chance = p->pmax * (double)(waiting - p->kmin) / (double)(p->kmax - p->kmin);
-    return orr__coins_next(&f->coins) < chance;
+    return (f->config.is_compat ? orr__coins_next(&f->coins) : orr__port_coin(p)) < chance;
 }
 
 /* ---- sending ---- */

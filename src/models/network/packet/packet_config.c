@@ -124,6 +124,7 @@ static const key keys[] = {
 void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
 {
     *c = (orr__packet_config){.is_compat = is_compat,
+                              .threads = 1,
                               .enable_qcn = 1,
                               .enable_pfc = 1,
                               .pause_time_us = 5,

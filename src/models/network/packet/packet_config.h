@@ -64,6 +64,7 @@ typedef struct orr__packet_config {
     uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
     uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
     uint64_t approx;        /* what repeats itself is passed over */
+    unsigned threads;       /* not from the file; 0: as many as pay */
     uint64_t forward_hosts; /* hosts pass on what is for others */
     char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */
     orr__marks marks[ORR__MARKS_MOST];

@@ -263,6 +263,7 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
     const char *topology = given->topology ? given->topology : "";
     orr_code code = ORR_OK;
     orr__packet_config_defaults(&in->config, given->is_compat);
+    in->config.threads = given->threads;
     if (given->config)
         code = orr__packet_config_read(&in->config, given->config, err);
     else

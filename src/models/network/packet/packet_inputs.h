@@ -26,6 +26,7 @@ typedef struct orr__packet_given {
     const struct orr__topology *links; /* instead of both */
     const char *keys; /* keys and values over those of the configuration; NULL: none */
     bool is_compat;
+    unsigned threads; /* 0: as many as pay */
 } orr__packet_given;
 
 /* On failure nothing needs to be undone. */

@@ -94,6 +94,7 @@ static orr_code read_inputs(orr_packet *p, orr_error *err)
     const orr__packet_given given = {.config = p->opt.config,
                                      .topology = p->opt.topology,
                                      .keys = p->opt.keys,
+                                     .threads = p->opt.threads,
                                      .is_compat = p->opt.is_compat};
     const char *flows = p->opt.flows;
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);

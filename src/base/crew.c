@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crew.c - threads between runs look for the next one for a while, and sleep if it does not come.
+ *
+ * A run may be as short as some microseconds, less than it takes to wake a thread; so whoever waits looks first.  A
+ * sleeper counts itself before it looks for the last time, and whoever begins or ends a run looks for sleepers after
+ * it has said so: one of the two sees the other. */
+#include "crew.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { MOST_MEMBERS = 256, LOOKS = 2000, LOOKS_BEFORE_YIELD = 1000 };
+
+typedef struct member {
+    orr_crew *crew;
+    unsigned who;
+    pthread_t thread;
+} member;
+
+struct orr_crew {
+    orr_crew_work work;
+    void *context;
+    unsigned members;
+    atomic_uint run;  /* how many were begun */
+    atomic_uint left; /* members still at work */
+    atomic_uint sleepers;
+    atomic_bool is_over;
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    member threads[MOST_MEMBERS];
+};
+
+static void wake(orr_crew *c)
+{
+    if (atomic_load(&c->sleepers) == 0)
+        return;
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->news);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Until *word is not `old`. */
+static void await_change(orr_crew *c, atomic_uint *word, unsigned old)
+{
+    for (unsigned i = 0; i < LOOKS; i++) {
+        if (atomic_load_explicit(word, memory_order_acquire) != old)
+            return;
+        if (i >= LOOKS_BEFORE_YIELD)
+            sched_yield(); /* there may be fewer cores than threads */
+    }
+    pthread_mutex_lock(&c->lock);
+    atomic_fetch_add(&c->sleepers, 1);
+    while (atomic_load(word) == old)
+        pthread_cond_wait(&c->news, &c->lock);
+    atomic_fetch_sub(&c->sleepers, 1);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *live(void *p)
+{
+    const member *m = p;
+    orr_crew *c = m->crew;
+    for (unsigned seen = 0;; seen++) {
+        await_change(c, &c->run, seen);
+        if (atomic_load(&c->is_over))
+            return NULL;
+        c->work(c->context, m->who, c->members);
+        if (atomic_fetch_sub(&c->left, 1) == 1)
+            wake(c);
+    }
+}
+
+orr_crew *orr_crew_create(unsigned members, orr_crew_work work, void *context)
+{
+    orr_crew *c = orr_alloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->work = work;
+    c->context = context;
+    c->members = 1;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->news, NULL);
+    while (c->members < members && c->members < MOST_MEMBERS) {
+        member *m = &c->threads[c->members];
+        *m = (member){.crew = c, .who = c->members};
+        if (pthread_create(&m->thread, NULL, live, m))
+            break;
+        c->members++;
+    }
+    return c;
+}
+
+static void begin(orr_crew *c)
+{
+    atomic_store(&c->left, c->members - 1);
+    atomic_fetch_add(&c->run, 1);
+    wake(c);
+}
+
+void orr_crew_run(orr_crew *c)
+{
+    begin(c);
+    c->work(c->context, 0, c->members);
+    for (unsigned left; (left = atomic_load(&c->left)) > 0;)
+        await_change(c, &c->left, left);
+}
+
+void orr_crew_destroy(orr_crew *c)
+{
+    if (!c)
+        return;
+    atomic_store(&c->is_over, true);
+    begin(c);
+    for (unsigned i = 1; i < c->members; i++)
+        pthread_join(c->threads[i].thread, NULL);
+    pthread_cond_destroy(&c->news);
+    pthread_mutex_destroy(&c->lock);
+    orr_free(c);
+}
