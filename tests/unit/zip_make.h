@@ -25,7 +25,7 @@ typedef struct zip_item {
 __attribute__((unused)) static void zip_put(orr_buf *b, uint64_t v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        orr_buf_byte(b, i < 8 ? (uint8_t)(v >> 8 * i) : 0);
+        orr_buf_byte(b, (uint8_t)(i < 8 ? v >> 8 * i : 0));
 }
 
 __attribute__((unused)) static void zip_patch(orr_buf *b, size_t at, uint64_t v, size_t n)

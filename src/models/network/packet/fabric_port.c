@@ -105,6 +105,17 @@ void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *
     put_on_wire(owner, p, flight);
 }
 
+/* Of a wire to another lane, or to a host when there are lanes. */
+static void put_on_watched(orr__fabric *f, orr__port *p, orr__flight flight)
+{
+    if (p->is_watched)
+        orr__lanes_watch(f, p, &flight);
+    if (p->is_between)
+        orr__lanes_cross(f, p, &flight);
+    else
+        put_on_wire(f, p, &flight);
+}
+
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 {
     orr__frame *m = &f->frames[frame];
@@ -114,10 +125,8 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
                                 flow_noted(m)};
     p->frames_sent++;
     p->busy_ticks += duration;
-    if (p->is_watched)
-        orr__lanes_watch(f, p, &flight);
-    if (p->is_between)
-        orr__lanes_cross(f, p, &flight);
+    if (p->is_watched || p->is_between)
+        put_on_watched(f, p, flight);
     else
         put_on_wire(f, p, &flight);
 }
