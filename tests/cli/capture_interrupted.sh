@@ -5,7 +5,7 @@ echo 'print(1)' >train.py
 interrupt() {
     stand_in 2.11.0 "$2"
     rm -f ready
-    orrery capture -q -o step.orr train.py 2>err &
+    env --default-signal=HUP,TERM orrery capture -q -o step.orr train.py 2>err & # also where HUP is ignored: nohup
     n=0
     until [ -e ready ] || [ $n -gt 400 ]; do sleep 0.1; n=$((n + 1)); done
     kill -s "$1" $!
