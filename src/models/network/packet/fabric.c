@@ -81,7 +81,8 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .error = l->error,
                                   .cost = l->cost ? l->cost : 1,
                                   .number = ++f->nodes[node].port_count};
-        f->ports[i].end_order = i; /* of rank ORR__RANK_END, for ever, if it is not is_compat */
+        /* of rank ORR__RANK_END, for ever; under is_compat nothing was sent yet, not even at time 0 */
+        f->ports[i].end_order = f->config.is_compat ? 0 : i;
         f->ports[i].coins = i;
         f->nic_count += !f->ports[i].is_switch;
     }
