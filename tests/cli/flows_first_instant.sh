@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The first packets leave at time 0 from any host of a star, also under --compat, whatever the number of its port.
+# The first packets leave at time 0 from any host of a star, also under --compat, whatever the number of its port.  By hand:
+# two hops of 1036 bytes and two of 48 at 100 Gb/s, four links of 1 us: 4173.44 ns; in whole nanoseconds 4174.
 printf 'CC_MODE 0 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 TOPOLOGY_FILE star.txt\n' >config.txt
 {
     printf '17 1 16\n16\n'

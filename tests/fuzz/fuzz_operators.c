@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_operators.c - any bytes as measured operators: a table, a host trace, a trace of the profiler.  What is refused must have
  * a place and words; of what is taken no more can match than was measured. */
+#include "../unit/captured_step.h"
+
 #include <orrery/operators.h>
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define TENSOR(shape, stride)                                       \
-    "{\"shape\":" shape ",\"dtype\":\"float32\",\"stride\":" stride \
-    ",\"offset\":0,\"storage\":0,\"device\":\"cpu\"}"
-
-static const char step[] =
-    "{\"format\":\"orrery-capture\",\"version\":1,\"torch\":\"2.11.0\",\"world_size\":1,\"step\":0,"
-    "\"groups\":[{\"ranks\":[0],\"what\":\"world\",\"family\":0}],\"notes\":[],\"graphs\":[{\"rank\":0,"
-    "\"ops\":[\"aten.mm.default\",\"aten.add_.Tensor\",\"aten.view.default\","
-    "\"aten._scaled_dot_product_flash_attention_for_cpu.default\"],\"modules\":[],\"lines\":[],"
-    "\"storages\":[512],\"kept\":[],\"tensors\":[" TENSOR("[4,8]", "[8,1]") "," TENSOR("[8,6]", "[6,1]") "," TENSOR(
-        "[2,2,4,8]",
-        "[64,32,8,1]") "],\"nodes\":["
-                       "{\"op\":0,\"phase\":\"forward\",\"in\":[0,1],\"out\":[0]},"
-                       "{\"op\":1,\"phase\":\"forward\",\"in\":[0,0],\"out\":[0],\"writes\":[0]},"
-                       "{\"op\":2,\"phase\":\"forward\",\"in\":[0],\"out\":[0],\"view\":1},"
-                       "{\"op\":3,\"phase\":\"forward\",\"in\":[2,2,2],\"out\":[2],\"args\":{\"is_causal\":true}}]}]}";
 
 static void require(bool condition)
 {

@@ -4,14 +4,11 @@
  * Tensors come with shapes, strides and bytes of an element, inputs and results; times are not in it.  Nodes are in the
  * order of ends, so an operator may stand below those it calls: callers are found when all nodes are there. */
 #include "match_impl.h"
-
-#include "../../../base/json.h"
+#include "match_tensors.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-enum { RANK_MOST = 64, TENSORS_MOST = 1 << 20, ITEM_BYTES = 4, VALUE_PARTS = 6, DEPTH_MOST = 1000 };
+enum { ITEM_BYTES = 4, VALUE_PARTS = 6, DEPTH_MOST = 1000 };
 
 typedef struct node {
     int64_t id, parent;
@@ -23,44 +20,11 @@ typedef struct host {
     orr_json *j;
     node *nodes;
     size_t count, room;
-    operator_tensor *tensors;
-    size_t tensor_count, tensor_room;
-    uint64_t *dims;
-    size_t dim_count, dim_room;
+    match_tensors tensors;
     orr_error *err;
 } host;
 
-/* Counting lines takes time: only where something is wrong. */
-static orr_code fail_at(const host *h, orr_json_value v, const char *fmt, ...) ORR_PRINTF(3, 4);
-
-static orr_code fail_at(const host *h, orr_json_value v, const char *fmt, ...)
-{
-    const orr_where w = orr_json_where(v);
-    char words[200];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(words, sizeof words, fmt, args);
-    va_end(args);
-    return orr_fail(h->err, ORR_EINPUT, &w, "%s", words);
-}
-
 /* ---- tensors ---- */
-
-static orr_code add_sizes(host *h, orr_json_value list, uint32_t *count)
-{
-    orr_json_value v;
-    *count = 0;
-    for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v); ++*count) {
-        if (*count == RANK_MOST)
-            return fail_at(h, v, "a tensor of more than %d dimensions", RANK_MOST);
-        if (!orr_grow(&h->dims, &h->dim_room, h->dim_count + 1))
-            return orr_no_memory(h->err);
-        const orr_code code = orr_json_get_u64(v, &h->dims[h->dim_count++], h->err);
-        if (code)
-            return code;
-    }
-    return ORR_OK;
-}
 
 /* value: [id, storage, offset, elements, bytes of an element, device] */
 static orr_code add_tensor(host *h,
@@ -73,35 +37,25 @@ static orr_code add_tensor(host *h,
     uint64_t bytes = 0;
     uint32_t strides = 0, at = 0;
     if (orr_json_count(value) < VALUE_PARTS)
-        return fail_at(
-            h, value, "a tensor was expected: id, storage, offset, elements, bytes of one, device");
+        return orr__match_fail(
+            h->err, value,
+            "a tensor was expected: id, storage, offset, elements, bytes of one, device");
     for (orr_json_iter it = orr_json_iterate(value); orr_json_next_value(&it, &v); at++) {
         const orr_code code = at == ITEM_BYTES ? orr_json_get_u64(v, &bytes, h->err) : ORR_OK;
         if (code)
             return code;
     }
-    orr_code code = add_sizes(h, shape, &t.rank);
+    orr_code code = orr__match_sizes(&h->tensors, shape, &t.rank);
     if (!code && stride)
-        code = add_sizes(h, *stride, &strides);
+        code = orr__match_sizes(&h->tensors, *stride, &strides);
     if (code)
         return code;
     if (stride && strides != t.rank)
-        return fail_at(h, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides", t.rank,
-                       strides);
-    if (h->tensor_count == TENSORS_MOST)
-        return fail_at(h, value, "an operator with more than %d tensors", TENSORS_MOST);
-    if (!orr_grow(&h->tensors, &h->tensor_room, h->tensor_count + 1))
-        return orr_no_memory(h->err);
+        return orr__match_fail(h->err, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides",
+                               t.rank, strides);
     t.element_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : 0;
     t.is_written = stride != NULL; /* for now: it has strides */
-    h->tensors[h->tensor_count++] = t;
-    return ORR_OK;
-}
-
-static bool starts_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
+    return orr__match_tensor(&h->tensors, &t, value);
 }
 
 /* A list of tensors, one value and shape each. */
@@ -117,7 +71,7 @@ static orr_code add_list(host *h,
         d = orr_json_iterate(*strides);
     while (!code && orr_json_next_value(&v, &value)) {
         if (!orr_json_next_value(&s, &shape) || (strides && !orr_json_next_value(&d, &stride)))
-            return fail_at(h, value, "a tensor of a list without a shape");
+            return orr__match_fail(h->err, value, "a tensor of a list without a shape");
         code = add_tensor(h, value, shape, strides ? &stride : NULL);
     }
     return code;
@@ -130,7 +84,7 @@ static orr_code add_tensors(host *h, orr_json_value sides)
     const bool has_strides = orr_json_find(sides, "strides", &all[3]);
     if (!orr_json_find(sides, "values", &all[0]) || !orr_json_find(sides, "shapes", &all[1]) ||
         !orr_json_find(sides, "types", &all[2]))
-        return fail_at(h, sides, "\"values\", \"shapes\" and \"types\" were expected");
+        return orr__match_fail(h->err, sides, "\"values\", \"shapes\" and \"types\" were expected");
     orr_json_iter s = orr_json_iterate(all[1]), t = orr_json_iterate(all[2]), d = {0};
     if (has_strides)
         d = orr_json_iterate(all[3]);
@@ -138,11 +92,11 @@ static orr_code add_tensors(host *h, orr_json_value sides)
         orr_str word;
         if (!orr_json_next_value(&s, &shape) || !orr_json_next_value(&t, &type) ||
             (has_strides && !orr_json_next_value(&d, &stride)))
-            return fail_at(h, sides, "more values than shapes, types or strides");
+            return orr__match_fail(h->err, sides, "more values than shapes, types or strides");
         orr_code code = orr_json_get_str(type, &word, h->err);
-        if (!code && starts_with(word, "Tensor"))
+        if (!code && orr__match_begins(word, "Tensor"))
             code = add_tensor(h, value, shape, has_strides ? &stride : NULL);
-        else if (!code && starts_with(word, "GenericList[Tensor"))
+        else if (!code && orr__match_begins(word, "GenericList[Tensor"))
             code = add_list(h, value, shape, has_strides ? &stride : NULL);
         if (code)
             return code;
@@ -153,9 +107,9 @@ static orr_code add_tensors(host *h, orr_json_value sides)
 /* Only now do the sizes stay where they are. */
 static void place_sizes(host *h)
 {
-    const uint64_t *at = h->dims;
-    for (size_t i = 0; i < h->tensor_count; i++) {
-        operator_tensor *t = &h->tensors[i];
+    const uint64_t *at = h->tensors.dims;
+    for (size_t i = 0; i < h->tensors.count; i++) {
+        operator_tensor *t = &h->tensors.list[i];
         t->shape = at;
         at += t->rank;
         if (t->is_written) {
@@ -171,19 +125,19 @@ static void place_sizes(host *h)
 static orr_code add_call(host *h, orr_json_value v, orr_str name, uint32_t *call)
 {
     orr_json_value inputs, outputs;
-    h->tensor_count = h->dim_count = 0;
+    h->tensors.count = h->tensors.dim_count = 0;
     if (!orr_json_find(v, "inputs", &inputs) || !orr_json_find(v, "outputs", &outputs))
-        return fail_at(h, v, "\"inputs\" and \"outputs\" were expected");
+        return orr__match_fail(h->err, v, "\"inputs\" and \"outputs\" were expected");
     orr_code code = add_tensors(h, inputs);
-    const size_t count = h->tensor_count;
+    const size_t count = h->tensors.count;
     if (code || (code = add_tensors(h, outputs)))
         return code;
     place_sizes(h);
     const match_draft draft = {.call = {.name = name,
-                                        .in = h->tensors,
+                                        .in = h->tensors.list,
                                         .in_count = (uint32_t)count,
-                                        .out = h->tensor_count ? h->tensors + count : NULL,
-                                        .out_count = (uint32_t)(h->tensor_count - count)},
+                                        .out = h->tensors.count ? h->tensors.list + count : NULL,
+                                        .out_count = (uint32_t)(h->tensors.count - count)},
                                .caller = MATCH_NONE,
                                .count = 1};
     *call = (uint32_t)h->m->sides[MATCH_MEASURED].count;
@@ -216,11 +170,11 @@ static orr_code read_node(host *h, orr_json_value v)
     orr_str word;
     orr_code code;
     if (!orr_json_find(v, "id", &id) || !orr_json_find(v, "name", &name))
-        return fail_at(h, v, "a node without \"id\" or \"name\"");
+        return orr__match_fail(h->err, v, "a node without \"id\" or \"name\"");
     if ((code = orr_json_get_i64(id, &n.id, h->err)) ||
         (code = orr_json_get_str(name, &word, h->err)) || (code = read_parent(h, v, &n.parent)))
         return code;
-    if (starts_with(word, "aten::") && (code = add_call(h, v, word, &n.call)))
+    if (orr__match_begins(word, "aten::") && (code = add_call(h, v, word, &n.call)))
         return code;
     if (h->count == MATCH_NONE - 1 || !orr_grow(&h->nodes, &h->room, h->count + 1))
         return orr_no_memory(h->err);
@@ -295,7 +249,7 @@ static orr_code find_callers(host *h)
 
 orr_code orr__match_host(match *m, orr_span bytes, const char *label, orr_error *err)
 {
-    host h = {.m = m, .err = err};
+    host h = {.m = m, .tensors = {.err = err}, .err = err};
     orr_code code = orr_json_open(bytes, label, &h.j, err);
     if (!code)
         code = read_document(&h);
@@ -304,7 +258,6 @@ orr_code orr__match_host(match *m, orr_span bytes, const char *label, orr_error 
     m->sides[MATCH_MEASURED].has_bytes = true;
     orr_json_close(h.j);
     orr_free(h.nodes);
-    orr_free(h.tensors);
-    orr_free(h.dims);
+    orr__match_tensors_fini(&h.tensors);
     return code;
 }

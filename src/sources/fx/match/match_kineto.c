@@ -5,14 +5,10 @@
  * kernel's time goes to the operator with its "External id".  Of several steps (ProfilerStep#) the last one counts.  What
  * operators made is not in it, so bytes are not known.  Cost: a sort over the operators. */
 #include "match_impl.h"
+#include "match_tensors.h"
 
-#include "../../../base/json.h"
-
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { RANK_MOST = 64, TENSORS_MOST = 1 << 20 };
 #define TIME_MOST 1e15 /* microseconds */
 
 /* An operator, or a step, on its thread. */
@@ -36,54 +32,17 @@ typedef struct kineto {
     size_t kernel_count, kernel_room;
     orr_map *by_external; /* to a call */
     interval step;        /* to <= from: there is none */
-    operator_tensor *tensors;
-    size_t tensor_count, tensor_room;
-    uint64_t *dims;
-    size_t dim_count, dim_room;
+    match_tensors tensors;
     orr_error *err;
 } kineto;
-
-static bool starts_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}
-
-/* Counting lines takes time: only where something is wrong. */
-static orr_code fail_at(const kineto *k, orr_json_value v, const char *fmt, ...) ORR_PRINTF(3, 4);
-
-static orr_code fail_at(const kineto *k, orr_json_value v, const char *fmt, ...)
-{
-    const orr_where w = orr_json_where(v);
-    char words[200];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(words, sizeof words, fmt, args);
-    va_end(args);
-    return orr_fail(k->err, ORR_EINPUT, &w, "%s", words);
-}
 
 /* ---- tensors ---- */
 
 static orr_code add_tensor(kineto *k, orr_json_value shape)
 {
-    operator_tensor t = {.rank = 0};
-    orr_json_value v;
-    for (orr_json_iter it = orr_json_iterate(shape); orr_json_next_value(&it, &v); t.rank++) {
-        if (t.rank == RANK_MOST)
-            return fail_at(k, v, "a tensor of more than %d dimensions", RANK_MOST);
-        if (!orr_grow(&k->dims, &k->dim_room, k->dim_count + 1))
-            return orr_no_memory(k->err);
-        const orr_code code = orr_json_get_u64(v, &k->dims[k->dim_count++], k->err);
-        if (code)
-            return code;
-    }
-    if (k->tensor_count == TENSORS_MOST)
-        return fail_at(k, shape, "an operator with more than %d tensors", TENSORS_MOST);
-    if (!orr_grow(&k->tensors, &k->tensor_room, k->tensor_count + 1))
-        return orr_no_memory(k->err);
-    k->tensors[k->tensor_count++] = t;
-    return ORR_OK;
+    operator_tensor t = {0};
+    const orr_code code = orr__match_sizes(&k->tensors, shape, &t.rank);
+    return code ? code : orr__match_tensor(&k->tensors, &t, shape);
 }
 
 /* Numbers and lists of numbers have types, too, but no shapes. */
@@ -111,7 +70,7 @@ static orr_code add_shapes(kineto *k, orr_json_value args)
 {
     orr_json_value shapes, types, shape, type;
     orr_json_iter t = {0};
-    k->tensor_count = k->dim_count = 0;
+    k->tensors.count = k->tensors.dim_count = 0;
     if (!orr_json_find(args, "Input Dims", &shapes))
         return ORR_OK;
     const bool has_types = orr_json_find(args, "Input type", &types);
@@ -125,10 +84,10 @@ static orr_code add_shapes(kineto *k, orr_json_value args)
         if (code || (code = add_shape(k, shape, word)))
             return code;
     }
-    const uint64_t *at = k->dims; /* only now do the sizes stay where they are */
-    for (size_t i = 0; i < k->tensor_count; i++) {
-        k->tensors[i].shape = at;
-        at += k->tensors[i].rank;
+    const uint64_t *at = k->tensors.dims; /* only now do the sizes stay where they are */
+    for (size_t i = 0; i < k->tensors.count; i++) {
+        k->tensors.list[i].shape = at;
+        at += k->tensors.list[i].rank;
     }
     return ORR_OK;
 }
@@ -139,11 +98,12 @@ static orr_code get_time(kineto *k, orr_json_value event, const char *key, doubl
 {
     orr_json_value v;
     if (!orr_json_find(event, key, &v))
-        return fail_at(k, event, "a complete event without \"%s\"", key);
+        return orr__match_fail(k->err, event, "a complete event without \"%s\"", key);
     const orr_code code = orr_json_get_double(v, out, k->err);
     if (code || (*out >= -TIME_MOST && *out <= TIME_MOST))
         return code;
-    return fail_at(k, event, "\"%s\" is out of range: microseconds were expected", key);
+    return orr__match_fail(k->err, event, "\"%s\" is out of range: microseconds were expected",
+                           key);
 }
 
 static orr_code get_interval(kineto *k, orr_json_value event, interval *out)
@@ -176,7 +136,7 @@ static orr_code add_operator(kineto *k, orr_json_value event, orr_json_value arg
     if (code || (code = add_shapes(k, args)))
         return code;
     const match_draft draft = {
-        .call = {.name = name, .in = k->tensors, .in_count = (uint32_t)k->tensor_count},
+        .call = {.name = name, .in = k->tensors.list, .in_count = (uint32_t)k->tensors.count},
         .caller = MATCH_NONE,
         .count = 1};
     span.call = (uint32_t)s->count;
@@ -214,11 +174,11 @@ static orr_code read_event(kineto *k, orr_json_value event)
         orr_json_get_str(v, &name, NULL))
         return ORR_OK;
     (void)orr_json_find(event, "args", &args);
-    if (orr_str_is(category, "cpu_op") && starts_with(name, "aten::"))
+    if (orr_str_is(category, "cpu_op") && orr__match_begins(name, "aten::"))
         return add_operator(k, event, args, name);
-    if (orr_str_is(category, "kernel") || starts_with(category, "gpu_mem"))
+    if (orr_str_is(category, "kernel") || orr__match_begins(category, "gpu_mem"))
         return add_kernel(k, event, args);
-    if (orr_str_is(category, "user_annotation") && starts_with(name, "ProfilerStep#")) {
+    if (orr_str_is(category, "user_annotation") && orr__match_begins(name, "ProfilerStep#")) {
         interval step;
         const orr_code code = get_interval(k, event, &step);
         if (!code && (k->step.to <= k->step.from || step.from > k->step.from))
@@ -322,7 +282,7 @@ static void keep_step(kineto *k)
 
 orr_code orr__match_kineto(match *m, orr_span bytes, const char *label, orr_error *err)
 {
-    kineto k = {.m = m, .by_external = orr_map_create(1024), .err = err};
+    kineto k = {.m = m, .by_external = orr_map_create(1024), .tensors = {.err = err}, .err = err};
     orr_code code = k.by_external ? orr_json_open(bytes, label, &k.j, err) : orr_no_memory(err);
     if (!code && !(code = read_document(&k))) {
         give_times(&k);
@@ -333,7 +293,6 @@ orr_code orr__match_kineto(match *m, orr_span bytes, const char *label, orr_erro
     orr_map_destroy(k.by_external);
     orr_free(k.intervals);
     orr_free(k.kernels);
-    orr_free(k.tensors);
-    orr_free(k.dims);
+    orr__match_tensors_fini(&k.tensors);
     return code;
 }
