@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_flows.c - orrery run --flows: flows over the packet network, without traces. */
-#include "command.h"
+#include "report_sim.h"
 
 #include <orrery/packet.h>
 
@@ -95,7 +95,11 @@ orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_err
 }
 
 /* The output files appear only when all flows were done. */
-orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err)
+orr_code cli_run_flows(cli_context *c,
+                       const orr_packet_options *opt,
+                       bool is_json,
+                       const char *report,
+                       orr_error *err)
 {
     orr_packet *p = NULL;
     orr_error second;
@@ -110,6 +114,10 @@ orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_js
         code = is_json ? orr_packet_write_json(p, "-", err) : orr_packet_write_text(p, "-", err);
     else if (is_json)
         (void)!orr_packet_write_json(p, "-", &second); /* the first error counts */
+    if (!code && report)
+        code = cli_report_flows(c, p, NULL, report, err);
+    else if (report && (code == ORR_ESTOP || orr_packet_stall(p, 0)))
+        (void)!cli_report_flows(c, p, err, report, &second);
     if (code)
         explain(c, p, err);
     orr_packet_destroy(p);

@@ -4,6 +4,7 @@
  * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
  * 2p + 1, its transmission ends.  All others are made when needed. */
 #include "fabric_approx.h"
+#include "link_history.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -381,6 +382,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr__lanes_destroy(f);
     orr__writer_destroy(f->writer);
     orr__monitor_destroy(f);
+    orr__flow_times_fini(&f->times);
     orr__approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
         orr__nic_fini(&f->nics[i]);
@@ -912,8 +914,9 @@ void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *co
         const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
         orr_net_link l = {.messages = p->frames_sent,
                           .bytes = p->bytes_sent,
+                          .bandwidth = (double)p->rate / 8e9,
                           .busy_ns = p->busy_ticks / f->unit,
-                          .max_queue = p->max_queued};
+                          .max_queue = orr__history_longest(f, i)};
         if (!p->frames_sent)
             continue;
         snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",

@@ -444,7 +444,10 @@ static void complete(orr__fabric *f, uint32_t flow)
         orr__fabric_fail(f, ORR_EBUG, "a flow is done before anybody could know");
         return;
     }
-    orr__write_fct(f, w);
+    const uint64_t ideal = orr__flow_ideal(f, w);
+    orr__write_fct(f, w, ideal);
+    if (!orr__flow_times_add(&f->main->times, w->size, f->now - w->started_at, ideal))
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
     if (f->series)
         orr__series_flow_ends(f, flow);
     w->expected = w->last_nacked = w->nack_at = 0;

@@ -18,6 +18,7 @@
 #include "../../../base/output.h"
 #include "../../../base/rng.h"
 #include "event_wheel.h"
+#include "flow_times.h"
 #include "packet_random.h"
 #include "place_bits.h"
 
@@ -243,6 +244,7 @@ typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
 typedef struct orr__monitor orr__monitor;
 typedef struct orr__series orr__series;
+typedef struct orr__history orr__history;
 typedef struct orr__approx orr__approx;
 typedef struct orr__lanes orr__lanes;
 
@@ -304,6 +306,9 @@ struct orr__fabric {
     orr__writer *writer;
     orr__monitor *monitor; /* NULL: nothing is watched */
     orr__series *series;   /* NULL: none is wanted */
+    orr__history *history; /* NULL: none is wanted */
+    uint8_t *met;          /* by port, of history: it was used */
+    orr__flow_times times; /* of flows that are done */
     orr__approx *approx;   /* NULL: every event is run */
     uint64_t events_of_batch;
     orr__fabric_watcher watcher;
@@ -468,6 +473,13 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
     orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p) + 1, p->busy_until, p->end_order);
 }
 
+/* It sends, or is paused, for the first time. */
+static inline void orr__port_meet(const orr__fabric *f, const orr__port *p)
+{
+    if (f->met && !f->met[orr__port_of(f, p)])
+        f->met[orr__port_of(f, p)] = 1;
+}
+
 /* From 0 to below 1, drawn from the port's own numbers. */
 static inline double orr__port_coin(orr__port *p)
 {
@@ -626,7 +638,8 @@ orr_code orr__writer_create(orr__fabric *f,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__writer_destroy(orr__writer *w);
 orr_code orr__writer_commit(orr__writer *w, orr_error *err) ORR_MUST_CHECK;
-void orr__write_fct(orr__fabric *f, const orr__flow *flow);
+uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *flow); /* ticks alone; 0: no way */
+void orr__write_fct(orr__fabric *f, const orr__flow *flow, uint64_t ideal);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);
 bool orr__writer_samples(const orr__fabric *f);

@@ -32,7 +32,7 @@ static void put_time(orr_buf *b, const orr__fabric *f, uint64_t ticks)
         orr_buf_print(b, ".%03u", (unsigned)(ticks % f->unit));
 }
 
-static uint64_t ideal_time(const orr__fabric *f, const orr__flow *w)
+uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w)
 {
     orr__path path;
     if (!orr__fabric_path(f, w->src, w->dst, &path))
@@ -45,7 +45,7 @@ static uint64_t ideal_time(const orr__fabric *f, const orr__flow *w)
            (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / path.bandwidth);
 }
 
-void orr__write_fct(orr__fabric *f, const orr__flow *w)
+void orr__write_fct(orr__fabric *f, const orr__flow *w, uint64_t ideal)
 {
     orr__writer *to = f->writer;
     if (!to->files[FCT])
@@ -59,7 +59,7 @@ void orr__write_fct(orr__fabric *f, const orr__flow *w)
     orr_buf_byte(b, ' ');
     put_time(b, f, f->now - w->started_at);
     orr_buf_byte(b, ' ');
-    put_time(b, f, ideal_time(f, w));
+    put_time(b, f, ideal);
     orr_buf_byte(b, '\n');
     drain_if_full(to, FCT);
 }

@@ -78,6 +78,7 @@ typedef struct orr__packet_config {
     bool is_simai; /* one of these keys is there */
     char series_out[ORR__PATH_ROOM], series_watch[ORR__PATH_ROOM];
     uint64_t series_every_ps, series_samples, series_top, series_what;
+    bool has_history; /* link_history.h: for a report */
     char unknown[64]; /* under is_compat: the first key nobody knows, and where it stands */
     orr_where unknown_at;
     uint64_t unknown_count;
@@ -92,5 +93,8 @@ orr_code orr__packet_config_parse(orr__packet_config *c,
 orr_code orr__packet_config_read(orr__packet_config *c,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
+
+/* No output file is wanted, whatever the configuration says. */
+void orr__packet_config_write_nothing(orr__packet_config *c);
 
 #endif
