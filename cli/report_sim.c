@@ -358,6 +358,18 @@ static void print_word(FILE *to, const char *word)
     fputc('\'', to);
 }
 
+/* A value that may be left out stands behind a sign of equality, else it would be an argument. */
+static void print_option(FILE *to, const cli_option *o, const char *value)
+{
+    fprintf(to, " --%s", o->name);
+    if (!o->arg || (o->implied && strcmp(value, o->implied) == 0))
+        return;
+    if (o->implied && is_plain(value))
+        fprintf(to, "=%s", value);
+    else
+        print_word(to, value);
+}
+
 char *cli_command_line(const cli_context *c)
 {
     char *text = NULL;
@@ -371,9 +383,7 @@ char *cli_command_line(const cli_context *c)
     for (unsigned i = 0; c->command->options && c->command->options[i].name; i++) {
         if (!c->value[i])
             continue;
-        fprintf(to, " --%s", c->command->options[i].name);
-        if (c->command->options[i].arg)
-            print_word(to, c->value[i]);
+        print_option(to, &c->command->options[i], c->value[i]);
     }
     if (fclose(to) == 0)
         return text;

@@ -35,7 +35,7 @@ orr_code cli_report_add_sim(orr_report *r,
 /* The links of a network for a report: the busiest 2,000, whatever the order in which they are visited. */
 typedef struct cli_links {
     orr_net_link *links;
-    orr_report_link *list; /* the busiest first */
+    orr_report_link *list;           /* the busiest first */
     char (*ends)[ORR_NET_LINK_NAME]; /* two each */
     size_t count, seen;
 } cli_links;

@@ -95,11 +95,8 @@ orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_err
 }
 
 /* The output files appear only when all flows were done. */
-orr_code cli_run_flows(cli_context *c,
-                       const orr_packet_options *opt,
-                       bool is_json,
-                       const char *report,
-                       orr_error *err)
+orr_code cli_run_flows(
+    cli_context *c, const orr_packet_options *opt, bool is_json, const char *report, orr_error *err)
 {
     orr_packet *p = NULL;
     orr_error second;

@@ -49,9 +49,11 @@ typedef struct orr_fabric_flows {
     orr_bytes above, up_to; /* of the flow: more than, but not more than; up_to 0: no limit */
     uint64_t flows;         /* that are done */
     orr_bytes bytes;
-    uint64_t fct_ps[ORR_FABRIC_TIMES]; /* the shortest, then what 2.5 %, 5 % ... 100 % of them took at most */
+    uint64_t fct_ps
+        [ORR_FABRIC_TIMES]; /* the shortest, then what 2.5 %, 5 % ... 100 % of them took at most */
     uint64_t fct_p99_ps;
-    double slowdown_p50, slowdown_p95, slowdown_p99, slowdown_max; /* time over ideal time, from 1 on;
+    double slowdown_p50, slowdown_p95, slowdown_p99,
+        slowdown_max; /* time over ideal time, from 1 on;
                                                                       0: not known */
 } orr_fabric_flows;
 
@@ -69,9 +71,11 @@ typedef struct orr_fabric_view {
     size_t queue_count, queues_left_out;
     const orr_fabric_link *pauses; /* paused longest first; values: shares of the time */
     size_t pause_count, pauses_left_out;
-    const double *paused_ports; /* by column: how many were paused, on average; NULL: not recorded */
-    orr_fabric_flows all, classes[ORR_FABRIC_CLASSES]; /* classes: by size, those without flows, too */
-    const char *const *notes;                          /* storms of pauses, what was passed over */
+    const double
+        *paused_ports; /* by column: how many were paused, on average; NULL: not recorded */
+    orr_fabric_flows all,
+        classes[ORR_FABRIC_CLASSES]; /* classes: by size, those without flows, too */
+    const char *const *notes;        /* storms of pauses, what was passed over */
     size_t note_count;
 } orr_fabric_view;
 

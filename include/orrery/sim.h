@@ -64,9 +64,10 @@ typedef struct orr_sim_options {
     uint32_t queues_per_dim;           /* 0: 1 */
     double injection_scale;            /* 0: 1 */
     bool rendezvous;
-    bool trace_log;   /* keep when each node was issued and ended: orr_sim_write_trace_log */
-    bool wants_history; /* the model packet records links and queues over time: orr_sim_packet_view */
-    bool wants_links; /* a network model that knows no links is refused at once */
+    bool trace_log; /* keep when each node was issued and ended: orr_sim_write_trace_log */
+    bool
+        wants_history; /* the model packet records links and queues over time: orr_sim_packet_view */
+    bool wants_links;  /* a network model that knows no links is refused at once */
     bool
         is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
     bool

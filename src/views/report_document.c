@@ -702,9 +702,10 @@ void orr__put_run(orr__study *s, uint32_t number, writer *w)
 {
     orr_json_begin_object(w);
     orr_json_put_text(w, "name", s->run->name);
-    orr_json_put_text(w, "kind", s->run->is_flows      ? "flows"
-                                 : s->run->is_measured ? "measured"
-                                                       : "simulated");
+    orr_json_put_text(w, "kind",
+                      s->run->is_flows      ? "flows"
+                      : s->run->is_measured ? "measured"
+                                            : "simulated");
     put_headline(s, w);
     put_breakdown(s, w);
     if (s->run->timeline) {

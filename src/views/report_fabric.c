@@ -189,9 +189,11 @@ static void put_lost(const orr_packet_figures *g, orr_buf *b)
         orr_buf_print(b, " %s packets were dropped, cut or lost, and %s were sent again.",
                       orr_count_text(g->dropped + g->trimmed + g->lost, count),
                       orr_bytes_text(g->retransmitted_bytes, bytes));
-    else if (g->pauses)
-        orr_buf_print(b, " Nothing was lost; ports were paused %s times.",
-                      orr_count_text(g->pauses, count));
+    else if (g->retransmitted_bytes)
+        orr_buf_print(b, " No packet was lost, but %s were sent again.",
+                      orr_bytes_text(g->retransmitted_bytes, bytes));
+    if (g->pauses)
+        orr_buf_print(b, " Ports were paused %s times.", orr_count_text(g->pauses, count));
 }
 
 void orr__put_fabric_sentence(const orr__study *s, orr_buf *b)

@@ -347,6 +347,8 @@ static orr_code build(orr__fabric *f,
     if (!code)
         code = orr__monitor_create(f, err);
     if (!code)
+        code = orr__history_create(f, &f->history, err);
+    if (!code)
         code = orr__approx_create(f, err);
     return code ? code : schedule_failure(f, err);
 }
@@ -382,6 +384,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr__lanes_destroy(f);
     orr__writer_destroy(f->writer);
     orr__monitor_destroy(f);
+    orr__history_destroy(f->history);
     orr__flow_times_fini(&f->times);
     orr__approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
@@ -477,6 +480,8 @@ orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error 
     start_sampling(f);
     if (f->monitor)
         orr__monitor_arm(f);
+    if (f->history)
+        orr__history_arm(f);
     const uint32_t event = orr__fabric_after(f, 0, ORR__EV_HOP, id);
     if (f->is_in_event)
         f->now = now; /* the clock may have no name for the time of the event that runs */
@@ -714,6 +719,10 @@ static void run_rare(orr__fabric *f, uint32_t id)
     }
     if (e.kind == ORR__EV_SAMPLE) {
         sample(f, id);
+        return;
+    }
+    if (e.kind == ORR__EV_HISTORY) {
+        orr__history_run(f, id);
         return;
     }
     if (e.kind == ORR__EV_LOOK) {

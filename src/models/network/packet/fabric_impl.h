@@ -54,7 +54,8 @@ typedef enum orr__event_kind {
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
     ORR__EV_NIC_READY,
-    ORR__EV_LOOK /* of fabric_monitor.c */
+    ORR__EV_LOOK,   /* of fabric_monitor.c */
+    ORR__EV_HISTORY /* of link_history.c */
 } orr__event_kind;
 
 /* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then

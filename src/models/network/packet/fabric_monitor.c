@@ -5,11 +5,10 @@
  * SimAI's files get a row where something has changed since the last look, so they are as long as there is news, and
  * only the last values are kept.  Nothing here changes what the network does; a look is taken while flows are under way. */
 #include "fabric_series.h"
-#include "link_history.h"
 
 #include <inttypes.h>
 
-enum { SERIES, HISTORY, QLEN, BANDWIDTH, RATES, MARKS, LOOKS };
+enum { SERIES, QLEN, BANDWIDTH, RATES, MARKS, LOOKS };
 enum { DRAIN_AT = 1 << 16 };
 
 /* Of a flow: what the files said last. */
@@ -126,11 +125,6 @@ static void look(orr__fabric *f, unsigned what)
         orr__series_sample(f);
         return;
     }
-    if (what == HISTORY) {
-        orr__history_look(f);
-        f->figures.events--; /* a run with a report has as many as one without */
-        return;
-    }
     if (what == RATES || what == MARKS)
         look_at_flows(f, what);
     else
@@ -153,8 +147,8 @@ static uint64_t interval_of(const orr__fabric *f, unsigned what)
 /* False: never again. */
 static bool next_look(const orr__fabric *f, unsigned what, uint64_t *at)
 {
-    if (what == SERIES || what == HISTORY) {
-        *at = what == SERIES ? orr__series_next(f) : orr__history_next(f);
+    if (what == SERIES) {
+        *at = orr__series_next(f);
         return true;
     }
     const uint64_t first = f->config.mon_start_us * 1000 * f->unit, every = interval_of(f, what);
@@ -164,9 +158,7 @@ static bool next_look(const orr__fabric *f, unsigned what, uint64_t *at)
 
 static bool is_wanted(const orr__fabric *f, unsigned what)
 {
-    return what == SERIES    ? f->series != NULL
-           : what == HISTORY ? f->history != NULL
-                             : f->monitor->files[what] != NULL;
+    return what == SERIES ? f->series != NULL : f->monitor->files[what] != NULL;
 }
 
 void orr__monitor_arm(orr__fabric *f)
@@ -196,12 +188,12 @@ void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what)
 
 static orr_code open_files(orr__fabric *f, orr__monitor *m, orr_error *err)
 {
-    static const char *const heads[LOOKS] = {"", "", "time, sw_id, port_id, q_id, q_len, port_len\n",
+    static const char *const heads[LOOKS] = {"", "time, sw_id, port_id, q_id, q_len, port_len\n",
                                              "time, node_id, port_id, bandwidth\n",
                                              "time, src, dst, sport, dport, size, curr_rate\n",
                                              "time, src, dst, sport, dport, size, cnp_number\n"};
     const orr__packet_config *c = &f->config;
-    const char *const paths[LOOKS] = {"", "", c->is_simai ? c->qlen_out : "", c->bw_out, c->rate_out,
+    const char *const paths[LOOKS] = {"", c->is_simai ? c->qlen_out : "", c->bw_out, c->rate_out,
                                       c->cnp_out};
     orr_code code = ORR_OK;
     for (int i = 0; i < LOOKS && !code; i++) {
@@ -215,7 +207,7 @@ static orr_code open_files(orr__fabric *f, orr__monitor *m, orr_error *err)
 
 static bool wants_monitor(const orr__packet_config *c)
 {
-    return c->has_history || c->series_out[0] || (c->is_simai && c->qlen_out[0]) || c->bw_out[0] || c->rate_out[0] ||
+    return c->series_out[0] || (c->is_simai && c->qlen_out[0]) || c->bw_out[0] || c->rate_out[0] ||
            c->cnp_out[0];
 }
 
@@ -230,9 +222,7 @@ orr_code orr__monitor_create(orr__fabric *f, orr_error *err)
     m->queued = orr_alloc(f->port_count, sizeof *m->queued);
     if (!m->sent || !m->queued)
         return orr_no_memory(err);
-    orr_code code = open_files(f, m, err);
-    if (!code)
-        code = orr__history_create(f, &f->history, err);
+    const orr_code code = open_files(f, m, err);
     return code ? code : orr__series_create(f, &f->series, err);
 }
 
@@ -240,7 +230,6 @@ void orr__monitor_destroy(orr__fabric *f)
 {
     orr__monitor *m = f->monitor;
     orr__series_destroy(f->series);
-    orr__history_destroy(f->history);
     if (!m)
         return;
     for (int i = 0; i < LOOKS; i++) {

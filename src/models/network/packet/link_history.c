@@ -74,11 +74,6 @@ static size_t column_of_now(orr__fabric *f)
     return column;
 }
 
-uint64_t orr__history_next(const orr__fabric *f)
-{
-    return (f->now / f->history->width + 1) * f->history->width;
-}
-
 /* ---- rows ---- */
 
 typedef struct ranked {
@@ -180,7 +175,7 @@ static bool note_port(orr__fabric *f, orr__history_port *one, size_t column)
     return true;
 }
 
-void orr__history_look(orr__fabric *f)
+static void look(orr__fabric *f)
 {
     orr__history *h = f->history;
     const size_t column = column_of_now(f);
@@ -189,6 +184,32 @@ void orr__history_look(orr__fabric *f)
         is_well = note_port(f, &h->ports[i], column);
     if (!is_well)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+}
+
+/* Ticks to the end of the column. */
+static uint64_t time_left(const orr__fabric *f)
+{
+    return f->history->width - f->now % f->history->width;
+}
+
+void orr__history_arm(orr__fabric *f)
+{
+    if (f->history->is_armed)
+        return;
+    f->history->is_armed = true;
+    (void)orr__fabric_after(f, time_left(f), ORR__EV_HISTORY, 0);
+}
+
+void orr__history_run(orr__fabric *f, uint32_t event)
+{
+    look(f);
+    f->figures.events--; /* a run with a report has as many as one without */
+    f->history->is_armed = f->under_way > 0;
+    if (f->history->is_armed)
+        orr__wheel_at(&f->wheel, event, f->now + time_left(f), orr__fabric_order(f));
+    else
+        orr__wheel_drop(&f->wheel, event);
+    orr__fabric_watch_for_stall(f);
 }
 
 /* ---- afterwards ---- */

@@ -3,7 +3,7 @@
  * number of columns.
  *
  *     if (orr__history_create(f, &f->history, err)) ...   // NULL: not wanted
- *     orr__history_look(f);                               // at the end of a column
+ *     orr__history_arm(f);                                // a flow is under way: the end of a column is an event
  *
  * Beside fabric_series.h, whose user says what to watch and how often: here nobody knows before which links will matter
  * and how long the run is. */
@@ -29,6 +29,7 @@ typedef struct orr__history_port {
 } orr__history_port;
 
 struct orr__history {
+    bool is_armed;
     uint64_t width; /* ticks a column */
     size_t columns; /* that anything was noted in */
     uint8_t *met;   /* by port: 0 never used, 1 since the latest look, 2 in the list */
@@ -43,9 +44,9 @@ struct orr__history {
 };
 
 orr_code orr__history_create(orr__fabric *f, orr__history **out, orr_error *err) ORR_MUST_CHECK;
-void orr__history_destroy(orr__history *h); /* NULL is fine */
-void orr__history_look(orr__fabric *f);
-uint64_t orr__history_next(const orr__fabric *f); /* when the next look is due, in ticks */
+void orr__history_destroy(orr__history *h);            /* NULL is fine */
+void orr__history_arm(orr__fabric *f);                 /* a flow is under way */
+void orr__history_run(orr__fabric *f, uint32_t event); /* ORR__EV_HISTORY: a column ends */
 
 /* What has happened since the latest look, up to the last frame; no ticks: nothing. */
 typedef struct orr__history_tail {

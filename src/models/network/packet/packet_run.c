@@ -112,7 +112,8 @@ static orr_code read_inputs(orr_packet *p, orr_error *err)
     const char *flows = p->opt.flows, *topology = p->opt.topology;
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);
     if (!code && !topology)
-        code = orr__packet_inputs_path(&p->in, p->in.config.topology, "TOPOLOGY_FILE", &topology, err);
+        code =
+            orr__packet_inputs_path(&p->in, p->in.config.topology, "TOPOLOGY_FILE", &topology, err);
     if (!code && !flows)
         code = orr__packet_inputs_path(&p->in, p->in.config.flows, "FLOW_FILE", &flows, err);
     if (code)

@@ -17,15 +17,13 @@ void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, co
 void orr__packet_put_notes(orr_buf *b, const orr__fabric *f);
 /* The ports that come first by some measure, the most first; of equals the lower number. */
 typedef uint64_t (*orr__port_measure)(const orr__fabric *f, uint32_t port);
-uint64_t orr__measure_busy(const orr__fabric *f, uint32_t port);   /* ticks */
-uint64_t orr__measure_queue(const orr__fabric *f, uint32_t port);  /* bytes, the most ever; of switches */
+uint64_t orr__measure_busy(const orr__fabric *f, uint32_t port); /* ticks */
+uint64_t orr__measure_queue(const orr__fabric *f,
+                            uint32_t port); /* bytes, the most ever; of switches */
 uint64_t orr__measure_paused(const orr__fabric *f, uint32_t port); /* ticks */
 /* How many were put into list, which has room for `most`; *all_out: how many there are beyond 0. */
-size_t orr__pick_ports(const orr__fabric *f,
-                       orr__port_measure measure,
-                       uint32_t *list,
-                       size_t most,
-                       size_t *all_out);
+size_t orr__pick_ports(
+    const orr__fabric *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out);
 enum { ORR__PORT_NAME = 80 };
 void orr__port_short_name(const orr__fabric *f, uint32_t port, char out[ORR__PORT_NAME]);
 /* A port's figures, without name and values. */

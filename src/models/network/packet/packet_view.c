@@ -30,11 +30,8 @@ uint64_t orr__measure_paused(const orr__fabric *f, uint32_t port)
 }
 
 /* An insertion into a short sorted list; of equals the first stays first. */
-size_t orr__pick_ports(const orr__fabric *f,
-                       orr__port_measure measure,
-                       uint32_t *list,
-                       size_t most,
-                       size_t *all_out)
+size_t orr__pick_ports(
+    const orr__fabric *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out)
 {
     size_t count = 0;
     *all_out = 0;
