@@ -79,20 +79,23 @@ void cli_links_fini(cli_links *l)
 
 /* ---- flows ---- */
 
-static size_t list_inputs(const orr_packet *p,
-                          orr_packet_input files[INPUTS],
-                          orr_report_input out[INPUTS])
+static orr_code list_inputs(const orr_packet *p,
+                            orr_packet_input files[INPUTS],
+                            orr_report_input out[INPUTS],
+                            size_t *count,
+                            orr_error *err)
 {
-    size_t n = 0;
-    while (n < INPUTS && orr_packet_input_at(p, n, &files[n])) {
-        const orr_packet_input *in = &files[n];
-        out[n++] = (orr_report_input){.what = in->what,
-                                      .path = in->path,
-                                      .hash = *in->hash ? in->hash : NULL,
-                                      .has_bytes = *in->hash != 0,
-                                      .bytes = in->bytes};
+    orr_code code = ORR_OK;
+    *count = 0;
+    while (*count < INPUTS && !(code = orr_packet_input_at(p, *count, &files[*count], err))) {
+        const orr_packet_input *in = &files[*count];
+        out[(*count)++] = (orr_report_input){.what = in->what,
+                                             .path = in->path,
+                                             .hash = *in->hash ? in->hash : NULL,
+                                             .has_bytes = *in->hash != 0,
+                                             .bytes = in->bytes};
     }
-    return n;
+    return code == ORR_END ? ORR_OK : code;
 }
 
 static orr_code add_flows(orr_report *r,
@@ -108,8 +111,10 @@ static orr_code add_flows(orr_report *r,
     const char *lines[STALL_LINES];
     orr_fabric_view *view;
     size_t line_count = 0;
-    const size_t input_count = list_inputs(p, files, inputs);
-    orr_code code = orr_packet_view(p, &view, err);
+    size_t input_count;
+    orr_code code = list_inputs(p, files, inputs, &input_count, err);
+    if (!code)
+        code = orr_packet_view(p, &view, err);
     if (code)
         return code;
     while (line_count < STALL_LINES && orr_packet_stall(p, line_count)) {
@@ -141,7 +146,8 @@ static void name_page(const orr_packet *p, char *out, size_t room)
 {
     const char *flows = "flows", *topology = "a network";
     orr_packet_input in;
-    for (size_t i = 0; orr_packet_input_at(p, i, &in); i++) {
+    orr_error why;
+    for (size_t i = 0; orr_packet_input_at(p, i, &in, &why) == ORR_OK; i++) {
         if (strcmp(in.what, "flows") == 0)
             flows = in.path;
         else if (strcmp(in.what, "topology") == 0)

@@ -67,8 +67,11 @@ typedef struct orr_packet_input {
     char hash[36]; /* MurmurHash3, 128 bits; "": it cannot be read again */
     uint64_t bytes;
 } orr_packet_input;
-/* Reads it again.  False behind the last. */
-ORR_API bool orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out);
+/* Reads it again, for its hash.  ORR_END behind the last. */
+ORR_API orr_code orr_packet_input_at(const orr_packet *p,
+                                     size_t i,
+                                     orr_packet_input *out,
+                                     orr_error *err) ORR_MUST_CHECK;
 
 /* Figures for the report; over time, if that was wanted.  Also of a run that did not come to its end. */
 ORR_API orr_code orr_packet_view(const orr_packet *p,

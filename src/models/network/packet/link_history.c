@@ -214,12 +214,6 @@ void orr__history_run(orr__fabric *f, uint32_t event)
 
 /* ---- afterwards ---- */
 
-orr__history_tail orr__history_tail_of(const orr__fabric *f)
-{
-    const uint64_t from = f->history->columns * f->history->width;
-    return (orr__history_tail){from, f->last_arrival > from ? f->last_arrival : from};
-}
-
 static const orr__history_port *find(const orr__history *h, uint32_t port)
 {
     return h->met[port] == 2 ? &h->ports[h->place_of[port]] : NULL;

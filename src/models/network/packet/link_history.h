@@ -48,11 +48,7 @@ void orr__history_destroy(orr__history *h);            /* NULL is fine */
 void orr__history_arm(orr__fabric *f);                 /* a flow is under way */
 void orr__history_run(orr__fabric *f, uint32_t event); /* ORR__EV_HISTORY: a column ends */
 
-/* What has happened since the latest look, up to the last frame; no ticks: nothing. */
-typedef struct orr__history_tail {
-    uint64_t from, end; /* ticks */
-} orr__history_tail;
-orr__history_tail orr__history_tail_of(const orr__fabric *f);
+/* What has happened since the latest look. */
 orr__history_cell orr__history_since(const orr__fabric *f, uint32_t port);
 
 /* The longest queue of a port ever: looks make the port's own count begin anew. */

@@ -354,12 +354,13 @@ void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, co
     put_pfc(w, f);
 }
 
-static void put_inputs(orr_json_writer *w, const orr_packet *p)
+static orr_code put_inputs(orr_json_writer *w, const orr_packet *p, orr_error *err)
 {
     orr_packet_input in;
+    orr_code code;
     orr_json_key(w, "inputs");
     orr_json_begin_array(w);
-    for (size_t i = 0; orr_packet_input_at(p, i, &in); i++) {
+    for (size_t i = 0; !(code = orr_packet_input_at(p, i, &in, err)); i++) {
         orr_json_begin_object(w);
         orr_json_put_text(w, "what", in.what);
         orr_json_put_text(w, "path", in.path);
@@ -367,6 +368,7 @@ static void put_inputs(orr_json_writer *w, const orr_packet *p)
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
+    return code == ORR_END ? ORR_OK : code;
 }
 
 static void put_lines(orr_json_writer *w,
@@ -398,7 +400,11 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     orr_json_text(&w, opt->config);
     orr_json_key(&w, "compat");
     orr_json_bool(&w, opt->is_compat);
-    put_inputs(&w, p);
+    const orr_code code = put_inputs(&w, p, err);
+    if (code) {
+        orr_buf_fini(&b);
+        return code;
+    }
     put_network(&w, g);
     orr__packet_put_figures(&w, g, orr__packet_fabric(p));
     put_lines(&w, "warnings", p, orr_packet_warning);

@@ -313,20 +313,22 @@ void orr_packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void 
     orr__fabric_report(p->fabric, visit, context);
 }
 
-bool orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out)
+orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out, orr_error *err)
 {
     orr_input *in;
-    orr_error why;
     if (i >= p->file_count)
-        return false;
+        return ORR_END;
     *out = (orr_packet_input){.what = p->files[i].what, .path = p->files[i].path};
-    if (strcmp(out->path, "-") == 0 || orr_input_open(out->path, &in, &why))
-        return true;
+    if (strcmp(out->path, "-") == 0)
+        return ORR_OK;
+    const orr_code code = orr_input_open(out->path, &in, err);
+    if (code)
+        return code == ORR_ENOMEM ? code : ORR_OK; /* it may be gone: then there is no hash */
     const orr_span bytes = orr_input_bytes(in);
     orr_content_hash_text(orr_content_hash_of(bytes), out->hash);
     out->bytes = bytes.len;
     orr_input_close(in);
-    return true;
+    return ORR_OK;
 }
 
 orr_code orr_packet_view(const orr_packet *p, orr_fabric_view **out, orr_error *err)

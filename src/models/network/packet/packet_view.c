@@ -88,8 +88,7 @@ typedef struct taking {
     const orr__fabric *f;
     orr_arena *arena;
     orr_fabric_view *view;
-    orr__history_tail tail;
-    bool has_tail;
+    uint64_t end; /* ticks */
 } taking;
 
 typedef struct whole_view {
@@ -97,25 +96,25 @@ typedef struct whole_view {
     orr_arena *arena;
 } whole_view;
 
-/* What lies behind the latest look may be longer than a column, but never by much: nothing is under way then. */
+/* The last column ends with the run.  What lies behind the latest look may be longer than a column, but never by much:
+ * nothing is under way then. */
 static void set_columns(taking *t)
 {
     const orr__history *h = t->f->history;
     const uint64_t ps = 1000 / t->f->unit;
-    t->view->end_ps = orr__fabric_end(t->f) * ps;
+    t->end = orr__fabric_end(t->f);
+    t->view->end_ps = t->end * ps;
     if (!h)
         return;
-    t->tail = orr__history_tail_of(t->f);
-    t->has_tail = t->tail.end > t->tail.from;
+    const uint64_t needed = (t->end + h->width - 1) / h->width;
     t->view->column_ps = h->width * ps;
-    t->view->columns = h->columns + t->has_tail;
-    t->view->end_ps = t->tail.end * ps;
+    t->view->columns = needed <= h->columns ? (size_t)needed : h->columns + 1;
 }
 
 static double column_ticks(const taking *t, size_t column)
 {
-    const orr__history *h = t->f->history;
-    return column < h->columns ? (double)h->width : (double)(t->tail.end - t->tail.from);
+    const uint64_t width = t->f->history->width, from = column * width;
+    return (double)(column + 1 < t->view->columns ? width : t->end - from);
 }
 
 /* A pause that lasts is counted up to now, which may be later than the last frame. */
