@@ -110,6 +110,8 @@ static const cli_example examples[] = {
     {"", "orrery run --flows=flows.txt -t config.txt", 0},
     {"What links, queues and flows did over time:",
      "orrery run --flows=flows.txt -t config.txt --series s.csv", 0},
+    {"The same as a page to look at:",
+     "orrery run --flows=flows.txt -t config.txt --report flows.html", 0},
     {"Only what is lost is sent again, instead of pauses:",
      "printf 'ENABLE_PFC 0 TRANSPORT selective' >> config.txt", 0},
     {"", "orrery run --flows=flows.txt -t config.txt", 0},
@@ -277,6 +279,10 @@ static orr_code check_wishes(const cli_context *c, orr_error *err)
     for (unsigned i = 0; i < 2 && !cli_given(c, "report"); i++)
         if (cli_given(c, of_report[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --report", of_report[i]);
+    for (unsigned i = 0; i < 2 && cli_given(c, "flows"); i++)
+        if (cli_given(c, of_report[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for traces, not for --flows",
+                            of_report[i]);
     if (cli_given(c, "timeline-detail") && !cli_given(c, "timeline"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--timeline-detail goes with --timeline");
     return ORR_OK;

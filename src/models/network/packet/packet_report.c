@@ -247,10 +247,10 @@ static void put_class_members(orr_json_writer *w, const orr_fabric_flows *c)
 {
     orr_json_put_u64(w, "flows", c->flows);
     orr_json_put_u64(w, "bytes", c->bytes);
-    orr_json_put_u64(w, "fct_p50_ps", c->fct_ps[MEDIAN]);
-    orr_json_put_u64(w, "fct_p95_ps", c->fct_ps[PERCENT_95]);
-    orr_json_put_u64(w, "fct_p99_ps", c->fct_p99_ps);
-    orr_json_put_u64(w, "fct_max_ps", c->fct_ps[ALL_OF_THEM]);
+    orr_json_put_u64(w, "p50_ps", c->fct_ps[MEDIAN]);
+    orr_json_put_u64(w, "p95_ps", c->fct_ps[PERCENT_95]);
+    orr_json_put_u64(w, "p99_ps", c->fct_p99_ps);
+    orr_json_put_u64(w, "max_ps", c->fct_ps[ALL_OF_THEM]);
     put_known(w, "slowdown_p50", c->slowdown_p50);
     put_known(w, "slowdown_p95", c->slowdown_p95);
     put_known(w, "slowdown_p99", c->slowdown_p99);

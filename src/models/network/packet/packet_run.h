@@ -20,7 +20,6 @@ typedef uint64_t (*orr__port_measure)(const orr__fabric *f, uint32_t port);
 uint64_t orr__measure_busy(const orr__fabric *f, uint32_t port); /* ticks */
 uint64_t orr__measure_queue(const orr__fabric *f,
                             uint32_t port); /* bytes, the most ever; of switches */
-uint64_t orr__measure_paused(const orr__fabric *f, uint32_t port); /* ticks */
 /* How many were put into list, which has room for `most`; *all_out: how many there are beyond 0. */
 size_t orr__pick_ports(
     const orr__fabric *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out);

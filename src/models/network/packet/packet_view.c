@@ -24,7 +24,7 @@ uint64_t orr__measure_queue(const orr__fabric *f, uint32_t port)
     return f->ports[port].is_switch ? orr__history_longest(f, port) : 0;
 }
 
-uint64_t orr__measure_paused(const orr__fabric *f, uint32_t port)
+static uint64_t measure_paused(const orr__fabric *f, uint32_t port)
 {
     return orr__port_paused_ticks(f, &f->ports[port]);
 }
@@ -237,8 +237,8 @@ static bool take_lists(taking *t)
     orr_fabric_view *v = t->view;
     if (!take_list(t, orr__measure_busy, use_of, LINKS_SHOWN, &links) ||
         !take_list(t, orr__measure_queue, queue_of, QUEUES_SHOWN, &queues) ||
-        !take_list(t, orr__measure_paused, paused_of, PAUSES_SHOWN, &pauses) ||
-        !take_rest(t, &links) || !take_paused(t))
+        !take_list(t, measure_paused, paused_of, PAUSES_SHOWN, &pauses) || !take_rest(t, &links) ||
+        !take_paused(t))
         return false;
     v->links = links.links;
     v->link_count = links.count;
