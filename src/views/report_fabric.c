@@ -193,7 +193,8 @@ static void put_lost(const orr_packet_figures *g, orr_buf *b)
         orr_buf_print(b, " No packet was lost, but %s were sent again.",
                       orr_bytes_text(g->retransmitted_bytes, bytes));
     if (g->pauses)
-        orr_buf_print(b, " Ports were paused %s times.", orr_count_text(g->pauses, count));
+        orr_buf_print(b, " Ports were paused %s time%s.", orr_count_text(g->pauses, count),
+                      g->pauses == 1 ? "" : "s");
 }
 
 void orr__put_fabric_sentence(const orr__study *s, orr_buf *b)
@@ -210,7 +211,7 @@ void orr__put_fabric_sentence(const orr__study *s, orr_buf *b)
                           orr_bytes_text(v->queues[0].longest_queue, queue));
         orr_buf_text(b, ".");
     }
-    if (v->all.slowdown_max > 0)
+    if (v->all.slowdown_p99 > 0)
         orr_buf_print(b,
                       " Half of the flows took up to %.2f times as long as alone, the slowest in a "
                       "hundred %.2f times or more.",
