@@ -309,7 +309,6 @@ struct orr__fabric {
     orr__series *series;   /* NULL: none is wanted */
     orr__history *history; /* NULL: none is wanted */
     uint8_t *met;          /* by port, of history: it was used */
-    orr__flow_times times; /* of flows that are done */
     orr__approx *approx;   /* NULL: every event is run */
     uint64_t events_of_batch;
     orr__fabric_watcher watcher;
@@ -326,6 +325,7 @@ struct orr__fabric {
     orr_code code;
     orr_error error;
     orr__fabric_figures figures;
+    orr__flow_times times; /* of flows that are done; of the whole: main->times */
     orr__packet_config config;
 };
 

@@ -140,8 +140,8 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
                       orr_bytes_text(g->max_bdp_bytes, bytes));
     orr_buf_text(&b, "\n\n");
     orr_buf_print(&b, "%-22s %" PRIu64 " of %" PRIu64 "\n", "flows done", g->flows_done, g->flows);
-    put_time(&b, "last flow done at", g->finished_at_ps);
     if (g->flows_done) {
+        put_time(&b, "last flow done at", g->finished_at_ps);
         put_time(&b, "shortest flow", g->fct_min_ps);
         put_time(&b, "mean flow", g->fct_sum_ps / g->flows_done);
         put_time(&b, "longest flow", g->fct_max_ps);
