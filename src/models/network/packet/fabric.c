@@ -49,8 +49,10 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     if (!f->nodes || !f->ports_of || !f->chains)
         return false;
     const size_t queue_bytes = (size_t)f->port_count * ORR__CLASSES * sizeof *f->queues;
+    const size_t event_bytes = 2 * (size_t)f->port_count * sizeof(orr__event);
     if (!orr_reserve_init(&f->port_space, f->port_count * sizeof *f->ports) ||
         !orr_reserve_init(&f->queue_space, queue_bytes) ||
+        !orr_reserve_init(&f->event_space, event_bytes) || f->event_space.bytes < event_bytes ||
         f->port_space.bytes < f->port_count * sizeof *f->ports ||
         f->queue_space.bytes < queue_bytes)
         return false;
@@ -58,11 +60,12 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->queues = f->queue_space.base;
     for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
         f->queues[i].head = ORR__NOBODY;
+    orr__event *events = f->event_space.base;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const uint32_t end = orr__wheel_new(&f->wheel, ORR__EV_ARRIVE, i);
-        if (end == ORR__NO_EVENT || orr__wheel_new(&f->wheel, ORR__EV_END, i) == ORR__NO_EVENT)
-            return false;
+        events[2 * i] = (orr__event){.kind = ORR__EV_ARRIVE, .who = i};
+        events[2 * i + 1] = (orr__event){.kind = ORR__EV_END, .who = i};
     }
+    orr__wheel_share(&f->wheel, events, 2 * f->port_count);
     return true;
 }
 
@@ -392,6 +395,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->nodes);
     orr_reserve_fini(&f->port_space);
     orr_reserve_fini(&f->queue_space);
+    orr_reserve_fini(&f->event_space);
     orr_free(f->ports_of);
     orr_free(f->chains);
     orr_free(f->nics);
@@ -705,7 +709,7 @@ static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
 /* Events that are made when needed and gone when they have run. */
 static void run_rare(orr__fabric *f, uint32_t id)
 {
-    const orr__event e = f->wheel.events[id];
+    const orr__event e = *orr__wheel_event(&f->wheel, id);
     if (e.kind == ORR__EV_LIST) {
         send_next_of_list(f, id);
         return;
@@ -810,7 +814,7 @@ static bool is_too_late(orr__fabric *f, const orr__event *e)
 
 void orr__fabric_run_event(orr__fabric *f, uint32_t id)
 {
-    const orr__event *e = &f->wheel.events[id];
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
     if (is_too_late(f, e))
         return;
     f->now = e->at;
@@ -841,7 +845,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         return orr__lanes_run(f, most);
     f->is_in_event = true;
     while (done < most && !f->is_stopped && next_event(f, &id)) {
-        const orr__event *e = &f->wheel.events[id];
+        const orr__event *e = orr__wheel_event(&f->wheel, id);
         if (is_too_late(f, e))
             break;
         const uint8_t kind = e->kind;

@@ -53,7 +53,7 @@ static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
 static void wake_by(orr__fabric *f, orr__port *p, uint64_t at)
 {
     orr__nic *n = &f->nics[p->nic];
-    if (n->wake == ORR__NO_EVENT || at >= f->wheel.events[n->wake].at)
+    if (n->wake == ORR__NO_EVENT || at >= orr__wheel_event(&f->wheel, n->wake)->at)
         return;
     orr__fabric_cancel(f, &n->wake);
     wake_at(f, p, at);

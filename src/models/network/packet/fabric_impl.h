@@ -271,12 +271,14 @@ struct orr__fabric {
     uint32_t lane;     /* which */
     bool is_in_window; /* other lanes run at the same time */
     bool has_begun;
-    orr__wheel wheel;
+    orr__wheel
+        wheel; /* its fixed events are those of the ports: ORR__EV_ARRIVE and ORR__EV_END of each */
     orr__port *ports;
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
-    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, state_space;
+    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, event_space,
+        state_space;
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
@@ -385,7 +387,7 @@ static inline uint32_t orr__fabric_after(orr__fabric *f,
 static inline void orr__fabric_cancel(orr__fabric *f, uint32_t *id)
 {
     if (*id != ORR__NO_EVENT)
-        f->wheel.events[*id].kind = ORR__EV_DEAD;
+        orr__wheel_event(&f->wheel, *id)->kind = ORR__EV_DEAD;
     *id = ORR__NO_EVENT;
 }
 

@@ -364,8 +364,9 @@ static orr__fabric *first_at(orr__lanes *s, uint64_t at)
 static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
 {
     orr__fabric *main = s->main;
-    set_time(main, f->wheel.events[id].at);
-    main->order = f->wheel.events[id].order;
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
+    set_time(main, e->at);
+    main->order = e->order;
     orr__fabric_run_event(f, id);
     if (f->last_arrival > main->last_arrival)
         main->last_arrival = f->last_arrival;
@@ -579,13 +580,10 @@ static lane *make_lane(orr__fabric *f, unsigned which)
     l->f.frame_count = (size_t)which * f->lanes->frames_each;
     l->f.frame_room = l->f.frame_count + f->lanes->frames_each;
     l->strange = ORR__NOBODY;
-    bool is_well = orr__wheel_init(&l->f.wheel, f->wheel.shift);
-    for (uint32_t i = 0; i < f->port_count && is_well; i++) {
-        (void)orr__wheel_new(&l->f.wheel, ORR__EV_ARRIVE, i);
-        is_well = orr__wheel_new(&l->f.wheel, ORR__EV_END, i) != ORR__NO_EVENT;
-    }
-    if (is_well)
+    if (orr__wheel_init(&l->f.wheel, f->wheel.shift)) {
+        orr__wheel_share(&l->f.wheel, f->wheel.fixed, f->wheel.fixed_count);
         return l;
+    }
     orr__wheel_fini(&l->f.wheel);
     orr_free(l);
     return NULL;
