@@ -33,7 +33,13 @@ typedef struct orr__far {
 } orr__far;
 
 /* A slot has at most 2^10 units of time, and orders stay below 2^54: a number a nanosecond for half a year. */
-enum { ORR__WHEEL_SLOTS = 1 << 14, ORR__WHEEL_MAX_SHIFT = 10, ORR__ORDER_BITS = 54 };
+enum {
+    ORR__WHEEL_SLOTS = 1 << 15, /* two turns: the one of the open slot, and the next */
+    ORR__TURN_SHIFT = 14,
+    ORR__WHEEL_TURNS = 1 << 12,
+    ORR__WHEEL_MAX_SHIFT = 10,
+    ORR__ORDER_BITS = 54
+};
 
 typedef struct orr__wheel {
     orr__event *fixed; /* the first events: of the caller, shared with other wheels */
@@ -50,7 +56,11 @@ typedef struct orr__wheel {
     orr__due *spare;
     orr__due *late; /* a heap of what was put into the open slot before others of it */
     size_t run_at, run_count, run_room, spare_room, late_count, late_room;
-    orr__far *far; /* a heap of what lies beyond the wheel */
+    uint32_t *turns;      /* lists of what comes in later turns */
+    uint64_t *turn_first; /* the time of the first event of each */
+    uint64_t turn_bits[ORR__WHEEL_TURNS / 64];
+    uint64_t turn_summary;
+    orr__far *far; /* a heap of what lies beyond those */
     size_t far_count, far_room;
     bool has_failed; /* out of memory */
 } orr__wheel;
@@ -73,8 +83,8 @@ static inline orr__event *orr__wheel_event(const orr__wheel *w, uint32_t id)
 uint32_t orr__wheel_new(orr__wheel *w, uint8_t kind, uint32_t who);
 void orr__wheel_drop(orr__wheel *w, uint32_t id); /* not pending any more */
 
-void orr__wheel_insert_now(orr__wheel *w, uint32_t id); /* into the open slot */
-void orr__wheel_insert_far(orr__wheel *w, uint32_t id);
+void orr__wheel_insert_now(orr__wheel *w, uint32_t id);   /* into the open slot */
+void orr__wheel_insert_later(orr__wheel *w, uint32_t id); /* behind the next turn */
 
 static inline void orr__wheel_put(orr__wheel *w, uint32_t id)
 {
@@ -82,8 +92,8 @@ static inline void orr__wheel_put(orr__wheel *w, uint32_t id)
     const uint64_t slot = e->at >> w->shift, ahead = slot - w->current;
     if (ahead == 0) {
         orr__wheel_insert_now(w, id);
-    } else if (ahead >= ORR__WHEEL_SLOTS) {
-        orr__wheel_insert_far(w, id);
+    } else if ((slot >> ORR__TURN_SHIFT) - (w->current >> ORR__TURN_SHIFT) > 1) {
+        orr__wheel_insert_later(w, id);
     } else {
         const size_t i = slot & (ORR__WHEEL_SLOTS - 1);
         e->next = w->slots[i];
