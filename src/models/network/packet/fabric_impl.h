@@ -431,6 +431,7 @@ void orr__fabric_start_sampling(orr__fabric *f);
 /* How many lanes would be good; who is in which, and how many there are (0: out of memory); the shortest time in which
  * anything gets from one to another, or becomes known of a host (fabric_parts.c). */
 unsigned orr__lanes_wanted(const orr__fabric *f);
+unsigned orr__lanes_threads(const orr__fabric *f);
 unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wanted);
 uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node);
 

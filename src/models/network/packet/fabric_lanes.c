@@ -742,7 +742,10 @@ static bool make_lanes(orr__fabric *f, orr__lanes *s)
     for (unsigned i = 0; i < s->count; i++)
         if (!(s->of[i] = make_lane(f, i)))
             return false;
-    s->crew = orr_crew_create(s->count, run_some, s);
+    const unsigned threads = orr__lanes_threads(f);
+    if (threads == 1)
+        return true;
+    s->crew = orr_crew_create(threads < s->count ? threads : s->count, run_some, s);
     return s->crew != NULL;
 }
 

@@ -5,8 +5,9 @@
  * lane gets as many ports, because the work is that of ports.  Cost: a few looks at each node and port, once. */
 #include "../../../base/pool.h"
 #include "fabric_impl.h"
+#include <stdlib.h>
 
-enum { MOST_LANES = 64, HOSTS_A_LANE = 64 };
+enum { MOST_LANES = 64, HOSTS_A_THREAD = 64, PORTS_A_LANE = 96 };
 
 /* A host is with the switch of its first link, unless there are too few switches for that. */
 static uint32_t home_of(const orr__fabric *f, uint32_t node, bool are_apart)
@@ -59,17 +60,30 @@ uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node)
     return shortest;
 }
 
-unsigned orr__lanes_wanted(const orr__fabric *f)
+static bool can_be_parted(const orr__fabric *f)
 {
-    const orr__packet_config *c = &f->config;
+    return !f->config.is_compat && !f->approx && !f->monitor && !f->series && !f->has_trace &&
+           !orr__writer_samples(f) && f->config.control != ORR__CONTROL_PINT;
+}
+
+unsigned orr__lanes_threads(const orr__fabric *f)
+{
     uint32_t hosts = 0;
-    if (c->is_compat || c->threads == 1 || f->approx || f->monitor || f->series || f->has_trace ||
-        orr__writer_samples(f) || c->control == ORR__CONTROL_PINT)
-        return 1;
+    if (f->config.threads)
+        return f->config.threads < MOST_LANES ? f->config.threads : MOST_LANES;
     for (uint32_t n = 0; n < f->node_count; n++)
         hosts += f->nodes[n].kind == ORR__HOST;
-    unsigned wanted = c->threads ? c->threads : orr_pool_threads(0);
-    if (!c->threads && wanted > hosts / HOSTS_A_LANE)
-        wanted = hosts / HOSTS_A_LANE;
-    return wanted < MOST_LANES ? wanted : MOST_LANES;
+    const unsigned cores = orr_pool_threads(0), most = hosts / HOSTS_A_THREAD;
+    return cores < most ? cores : most ? most : 1;
+}
+
+unsigned orr__lanes_wanted(const orr__fabric *f)
+{
+    if (!can_be_parted(f))
+        return 1;
+    const unsigned threads = orr__lanes_threads(f);
+    if (getenv("LANES")) return (unsigned)atoi(getenv("LANES"));
+    const uint32_t pieces = f->port_count / PORTS_A_LANE;
+    const unsigned wanted = pieces < MOST_LANES ? pieces : MOST_LANES;
+    return wanted > threads ? wanted : threads;
 }
