@@ -109,7 +109,8 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
                                  .from = w->src,
                                  .to = w->dst,
                                  .ports = own_ports(w),
-                                 .class = w->class};
+                                 .class = w->class,
+                                 .is_last = payload == left};
     w->sent += is_again ? 0 : payload;
     if (w->sent > w->highest)
         w->highest = w->sent;
@@ -320,6 +321,7 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     m->kind = (uint8_t)kind;
     m->size = f->ack_bytes;
     m->sequence = w->expected;
+    m->is_last = w->expected >= w->whole;
     const uint32_t sender = m->from;
     m->from = m->to;
     m->to = sender;

@@ -88,6 +88,7 @@ typedef struct orr__frame {
     bool echoes_mark;  /* ACK: what it acknowledges was marked */
     bool pauses;       /* PFC */
     uint8_t hop_count; /* HPCC */
+    bool is_last;      /* data: the flow's last bytes; ACK and NACK: nothing more is expected */
 } orr__frame;
 
 /* What a switch tells HPCC of itself (8.2). */
@@ -452,10 +453,10 @@ void orr__lanes_drop(orr__fabric *f, uint32_t frame);
 void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
 void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses);
 
-/* Who does what a node does, at the time of the event that runs. */
+/* Who does what a node does, at the time of the event that runs; in a window whoever runs it. */
 static inline orr__fabric *orr__acting(orr__fabric *f, uint32_t node)
 {
-    return f->lanes ? orr__lanes_acting(f, node) : f;
+    return f->lanes && !f->is_in_window ? orr__lanes_acting(f, node) : f;
 }
 
 static inline void orr__frame_drop(orr__fabric *f, uint32_t id)

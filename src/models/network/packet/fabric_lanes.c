@@ -128,26 +128,37 @@ static bool is_heard(const orr__fabric *f, const orr__flow *w, bool is_arrival)
 /* Can it be the last packet that its receiver waits for?  Those before it on the wire may bring one each. */
 static bool may_be_last(const orr__fabric *f, const orr__port *p, const orr__frame *m)
 {
-    const orr__flow *w = &f->flows[m->flow];
-    if (!w->is_selective)
-        return m->sequence + m->payload >= w->size;
+    if (!f->config.selective)
+        return m->is_last;
     if (p->is_between || f->nodes[m->to].port_count > 1)
         return true; /* others bring some, too */
+    const orr__flow *w = &f->flows[m->flow];
     const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
     return packets - w->gained <= (uint64_t)p->wire_count + 1;
+}
+
+/* The frame is asked before its flow, which has left the caches. */
+static bool may_bring_news(const orr__fabric *f, const orr__port *p, const orr__frame *m)
+{
+    switch (m->kind) {
+    case ORR__FRAME_DATA:
+        return f->watcher.arrived && may_be_last(f, p, m) && m->to == f->ports[p->peer].node;
+    case ORR__FRAME_ACK:
+    case ORR__FRAME_NACK:
+        return m->is_last && m->to == f->ports[p->peer].node;
+    default:
+        return false;
+    }
 }
 
 void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight)
 {
     const orr__frame *m = &f->frames[flight->frame];
-    lane *l = lane_of(f);
-    if (m->flow == ORR__NOBODY || m->to != f->ports[p->peer].node || m->kind == ORR__FRAME_TRIMMED)
-        return;
-    const orr__flow *w = &f->flows[m->flow];
     const bool is_arrival = m->kind == ORR__FRAME_DATA;
-    if (is_arrival ? !f->watcher.arrived || !may_be_last(f, p, m) : m->sequence < w->size)
+    lane *l = lane_of(f);
+    if (!may_bring_news(f, p, m))
         return;
-    if (is_heard(f, w, is_arrival))
+    if (is_heard(f, &f->flows[m->flow], is_arrival))
         expect(f, &l->calls, told_at(f, flight->at));
     if (f->list && !is_arrival)
         expect(f, &l->ends, flight->at);
