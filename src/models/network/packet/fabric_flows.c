@@ -135,6 +135,8 @@ orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_erro
     f->list_base = orr__fabric_order(f);
     f->line->order += l->count;
     f->under_way = f->list_count; /* so that the run goes on until all are done */
+    if (f->history) /* lanes start flows in their windows, where nobody may begin to look */
+        orr__history_arm(f);
     return ORR_OK;
 }
 
