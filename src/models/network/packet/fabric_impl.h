@@ -429,12 +429,10 @@ void orr__fabric_start_sampling(orr__fabric *f);
 
 /* ---- lanes (fabric_lanes.c) ---- */
 
-/* How many lanes would be good; who is in which, and how many there are (0: out of memory); the shortest time in which
- * anything gets from one to another, or becomes known of a host (fabric_parts.c). */
-unsigned orr__lanes_wanted(const orr__fabric *f);
+/* Who is in which lane, and how many there are (0: out of memory); *window: the shortest time in which anything gets
+ * from one to another, or becomes known of a host (fabric_parts.c). */
+unsigned orr__lanes_plan(const orr__fabric *f, uint32_t *of_node, uint64_t *window);
 unsigned orr__lanes_threads(const orr__fabric *f);
-unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wanted);
-uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node);
 
 orr_code orr__lanes_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
 void orr__lanes_destroy(orr__fabric *f);

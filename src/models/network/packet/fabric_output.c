@@ -31,7 +31,7 @@ static void put_digits(orr_buf *b, uint32_t value, unsigned base, unsigned count
     if (!to)
         return;
     for (unsigned i = count; i-- > 0; value /= base)
-        to[i] = (uint8_t)"0123456789abcdef"[value % base];
+        to[i] = (uint8_t) "0123456789abcdef"[value % base];
     b->len += count;
 }
 
