@@ -288,24 +288,6 @@ static uint64_t first_nic_rate(const orr__fabric *f)
     return 0;
 }
 
-static orr_code schedule_failure(orr__fabric *f, orr_error *err)
-{
-    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
-    const uint64_t after_us = f->config.down_us + (f->config.is_compat ? 2000000 : 0);
-    if (!f->config.has_down)
-        return ORR_OK;
-    for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
-        if (p->node == f->config.down_a && q->node == f->config.down_b) {
-            f->planned++;
-            (void)orr__fabric_after(f, after_us * 1000 * f->unit, ORR__EV_DOWN, i);
-            return ORR_OK;
-        }
-    }
-    return orr_fail(err, ORR_EINPUT, &w, "LINK_DOWN: there is no link from %llu to %llu",
-                    (unsigned long long)f->config.down_a, (unsigned long long)f->config.down_b);
-}
-
 static orr_code build(orr__fabric *f,
                       const orr__cabling *c,
                       const orr__fabric_paths *paths,
@@ -347,7 +329,7 @@ static orr_code build(orr__fabric *f,
         code = orr__monitor_create(f, err);
     if (!code)
         code = orr__approx_create(f, err);
-    return code ? code : schedule_failure(f, err);
+    return code ? code : orr__fabric_plan_failure(f, err);
 }
 
 orr_code orr__fabric_create(const orr__packet_config *config,
@@ -548,78 +530,6 @@ static void send_next_of_list(orr__fabric *f, uint32_t event)
     }
 }
 
-/* ---- failures of links (9) ---- */
-
-static void take_link_down(orr__fabric *f, uint32_t port)
-{
-    orr_error err;
-    if (f->ports[port].is_down)
-        return;
-    f->ports[port].is_down = f->ports[f->ports[port].peer].is_down = true;
-    orr_code code = orr__fabric_find_routes(f, &err);
-    orr__lanes_follow_routes(f);
-    orr__port_take_down(f, &f->ports[port]);
-    orr__port_take_down(f, &f->ports[f->ports[port].peer]);
-    if (!code)
-        code = orr__host_redistribute(f, &err);
-    if (code) {
-        f->code = code;
-        f->error = err;
-        f->is_stopped = true;
-    }
-}
-
-static void try_port(orr__fabric *f, orr__port *p)
-{
-    f = orr__acting(f, p->node);
-    if (p->is_switch)
-        orr__switch_try(f, p);
-    else
-        orr__host_try(f, p);
-}
-
-static void repair_link(orr__fabric *f, uint32_t port)
-{
-    orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
-    orr_error err;
-    if (!p->is_down)
-        return;
-    p->is_down = q->is_down = false;
-    orr__port_set_paused(f, p, 0); /* whoever paused it has forgotten */
-    orr__port_set_paused(f, q, 0);
-    p->pause_sent = q->pause_sent = 0;
-    orr_code code = orr__fabric_find_routes(f, &err);
-    orr__lanes_follow_routes(f);
-    if (!code)
-        code = orr__host_redistribute(f, &err);
-    if (code) {
-        f->code = code;
-        f->error = err;
-        f->is_stopped = true;
-        return;
-    }
-    try_port(f, p);
-    try_port(f, q);
-}
-
-orr_code orr__fabric_plan(orr__fabric *f, const orr__link_events *e, orr_error *err)
-{
-    for (size_t i = 0; i < e->count; i++)
-        for (uint32_t port = 0; port < f->port_count; port += 2) {
-            const orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
-            const orr__link_event *one = &e->events[i];
-            if ((p->node != one->a || q->node != one->b) &&
-                (p->node != one->b || q->node != one->a))
-                continue;
-            const uint64_t at = f->unit == 1 ? (one->at_ps + 500) / 1000 : one->at_ps;
-            f->planned++;
-            if (orr__fabric_after(f, at, one->is_up ? ORR__EV_UP : ORR__EV_DOWN, port) ==
-                ORR__NO_EVENT)
-                return orr_no_memory(err);
-        }
-    return ORR_OK;
-}
-
 /* ---- running ---- */
 
 /* Will some flow's timer make it send again?  Not where it is paused, or has no way. */
@@ -699,7 +609,7 @@ static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
         f->nics[p->nic].wake = ORR__NO_EVENT;
     else
         p->has_end = false;
-    try_port(f, p);
+    orr__port_try(f, p);
 }
 
 /* Events that are made when needed and gone when they have run. */
@@ -742,12 +652,12 @@ static void run_rare(orr__fabric *f, uint32_t id)
         break;
     case ORR__EV_DOWN:
         f->planned--;
-        take_link_down(f, e.who);
+        orr__link_take_down(f, e.who);
         break;
     case ORR__EV_UP:
         f->planned--;
         start_sampling(f);
-        repair_link(f, e.who);
+        orr__link_repair(f, e.who);
         break;
     case ORR__EV_STOP:
         f->is_out_of_time = f->is_stopped = true;
@@ -757,6 +667,10 @@ static void run_rare(orr__fabric *f, uint32_t id)
         break;
     case ORR__EV_NIC_READY:
         orr__host_pauser(f, e.who)->is_between_pauses = false;
+        break;
+    case ORR__EV_PAUSE_OVER:
+        orr__port_set_paused(f, &f->ports[e.who], 0);
+        orr__port_try(f, &f->ports[e.who]);
         break;
     default: /* it was taken back */
         break;

@@ -66,6 +66,8 @@ static void put_port(const orr__fabric *f, orr_buf *b, uint32_t port)
     put(b, (uint64_t)p->wire_count << 32 | (uint64_t)p->last_class << 24 |
                (uint64_t)p->queued << 16 | (uint64_t)p->paused << 8 | p->pause_sent);
     put(b, ahead(f, p->busy_until) << 1 | p->has_end);
+    if (ahead(f, p->dead_until))
+        put(b, ahead(f, p->dead_until));
     for (uint32_t i = 0; i < p->wire_count; i++) {
         const orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
         put(b, x->at - f->now);

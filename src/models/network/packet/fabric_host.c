@@ -163,10 +163,16 @@ static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
         arm_timeout(f, flow);
 }
 
+/* A pause holds no pause frames, or hosts that pause each other would wait for ever; the reference holds them, too. */
+static bool is_never_held(const orr__fabric *f, uint32_t frame)
+{
+    return f->frames[frame].kind == ORR__FRAME_PFC && !f->config.is_compat;
+}
+
 static bool send_ack_waiting(orr__fabric *f, orr__port *p, orr__nic *n)
 {
     const unsigned class = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
-    if (n->ack_head == ORR__NOBODY || (p->paused >> class & 1))
+    if (n->ack_head == ORR__NOBODY || ((p->paused >> class & 1) && !is_never_held(f, n->ack_head)))
         return false;
     const uint32_t frame = orr__queue_pop(f, &n->ack_head);
     if (orr__writer_traces(f))
@@ -605,6 +611,22 @@ orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port)
     return &f->nics[f->ports[f->ports_of[host->first_port]].nic];
 }
 
+/* Before all that is no pause frame; under is_compat it waits for its turn. */
+static void queue_nic_pfc(orr__fabric *f, orr__nic *n, uint32_t frame)
+{
+    uint32_t *at = &n->ack_head;
+    if (f->config.is_compat) {
+        orr__queue_push(f, &n->ack_head, &n->ack_tail, frame);
+        return;
+    }
+    while (*at != ORR__NOBODY && is_never_held(f, *at))
+        at = &f->frames[*at].next;
+    f->frames[frame].next = *at;
+    if (*at == ORR__NOBODY)
+        n->ack_tail = frame;
+    *at = frame;
+}
+
 static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
 {
     const uint32_t id = orr__frame_new(f);
@@ -620,7 +642,7 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
                                  .pauses = pauses};
     if (pauses)
         orr__pause_note_cause(f, p, &f->frames[id]);
-    orr__queue_push(f, &n->ack_head, &n->ack_tail, id);
+    queue_nic_pfc(f, n, id);
     orr__host_try(f, p);
 }
 
@@ -641,4 +663,13 @@ void orr__host_pause_ends(orr__fabric *f, uint32_t port)
 {
     send_nic_pfc(f, &f->ports[port], false);
     (void)orr__fabric_after(f, NIC_READY_NS * f->unit, ORR__EV_NIC_READY, port);
+}
+
+/* A pause frame says for how long it holds.  The reference holds until it is told otherwise, and so for ever if that
+ * frame is lost; here it is twice as long as the host will want. */
+void orr__host_pause_came(orr__fabric *f, orr__port *p)
+{
+    if (!f->config.is_compat)
+        (void)orr__fabric_after(f, 2 * NIC_PAUSE_NS * f->unit, ORR__EV_PAUSE_OVER,
+                                orr__port_of(f, p));
 }

@@ -53,6 +53,7 @@ typedef enum orr__event_kind {
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
     ORR__EV_NIC_READY,
+    ORR__EV_PAUSE_OVER,
     ORR__EV_LOOK /* of fabric_monitor.c */
 } orr__event_kind;
 
@@ -157,6 +158,7 @@ typedef struct orr__port {
     uint64_t main_head_ticks, longest_pause;
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
+    uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
 } orr__port;
 
 typedef struct orr__node {
@@ -351,6 +353,7 @@ static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kin
     case ORR__EV_WAKE:
     case ORR__EV_NIC_RESUME:
     case ORR__EV_NIC_READY:
+    case ORR__EV_PAUSE_OVER:
         return f->ports[who].node;
     case ORR__EV_ALPHA:
     case ORR__EV_DECREASE:
@@ -479,6 +482,7 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__port_bring_up(orr__fabric *f, orr__port *p);
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
 
 /* How long it was paused, up to now. */
@@ -515,6 +519,7 @@ void orr__host_ready(orr__fabric *f, uint32_t flow); /* it starts */
 void orr__host_timeout(orr__fabric *f, uint32_t flow);
 orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
 void orr__host_pause_ends(orr__fabric *f, uint32_t port);
+void orr__host_pause_came(orr__fabric *f, orr__port *p); /* from a host, to the port it is for */
 orr_code orr__host_redistribute(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 
 /* TRANSPORT selective (fabric_selective.c). */
@@ -560,12 +565,28 @@ static inline void *orr__control_state(const orr__fabric *f, uint32_t flow)
     return (char *)f->states + flow * f->control->size;
 }
 
+/* ---- failures (fabric_failures.c) ---- */
+
+orr_code orr__fabric_plan_failure(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* LINK_DOWN */
+void orr__link_take_down(orr__fabric *f, uint32_t port); /* the link at that port */
+void orr__link_repair(orr__fabric *f, uint32_t port);
+
 /* ---- switches (fabric_switch.c) ---- */
 
 void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate);
 void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame);
 void orr__switch_try(orr__fabric *f, orr__port *p);
 void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame); /* it never leaves here */
+
+/* A port may be able to send. */
+static inline void orr__port_try(orr__fabric *f, orr__port *p)
+{
+    f = orr__acting(f, p->node);
+    if (p->is_switch)
+        orr__switch_try(f, p);
+    else
+        orr__host_try(f, p);
+}
 
 /* ---- ways (fabric_routes.c) ---- */
 

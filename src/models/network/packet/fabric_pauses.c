@@ -161,7 +161,8 @@ static void say_chain(const orr__fabric *f, orr__fabric_say say, void *context)
         at = f->chains[(size_t)at * ORR__CHAIN_MOST + depth - 1];
     }
     orr__fabric_name_port(f, at, name, sizeof name);
-    snprintf(line, sizeof line, "  %s, whose queue was the longest", name);
+    snprintf(line, sizeof line, "  %s, %s", name,
+             f->ports[at].is_switch ? "whose queue was the longest" : "whose NIC made a pause");
     say(context, line);
 }
 

@@ -395,6 +395,10 @@ static orr_code check(const orr__packet_config *c, const char *path, orr_error *
         return orr_fail(err, ORR_EINPUT, &w,
                         "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "
                         "sent again one by one, and nothing is cut where senders are paused");
+    if (c->nic_pauses && !c->enable_pfc)
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "NIC_TOTAL_PAUSE_TIME %llu needs ENABLE_PFC 1: without it nobody is paused",
+                        (unsigned long long)c->nic_pauses);
     if (c->control == ORR__CONTROL_NSCC && !c->is_compat &&
         !(c->selective && c->has_window && c->enable_qcn))
         return orr_fail(err, ORR_EINPUT, &w,
