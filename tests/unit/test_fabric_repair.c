@@ -168,6 +168,90 @@ TEST(test_fabric_repair__what_is_sent_after_the_repair_arrives)
     orr__fabric_destroy(told.fabric);
 }
 
+/* A flow that starts while there is no way waits for the repair, 1 s later, and does nothing until then: it starts at
+ * that instant, and the run has no more events than a start, a packet and its acknowledgement need. */
+TEST(test_fabric_repair__a_flow_waits_for_a_way_without_asking)
+{
+    fabric_make(FABRIC_CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", &told);
+    plan(
+        (const orr__link_event[]){{.at_ps = 1000, .a = 0, .b = 1},
+                                  {.at_ps = 1000000 * (uint64_t)US, .a = 0, .b = 1, .is_up = true}},
+        2);
+    run_until(1000);
+    fabric_send(&told, 0, 1, 1000, 0);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.arrived_at[0], 1000000 * (uint64_t)US + 82880 + US);
+    CHECK(orr__fabric_figures_of(told.fabric)->events < 20);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* Nothing more is planned and there is still no way: that is an error, as at a start without any plan. */
+TEST(test_fabric_repair__a_way_that_never_comes_is_an_error)
+{
+    orr_error err;
+    fabric_make(FABRIC_CONFIG, "3 0 2\n\n0 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n", &told);
+    plan((const orr__link_event[]){{.at_ps = 50 * US, .a = 0, .b = 1}}, 1);
+    fabric_send(&told, 0, 2, 1000, 0);
+    while (orr__fabric_run(told.fabric, 1000))
+        ;
+    CHECK(orr__fabric_status(told.fabric, &err) == ORR_EINPUT);
+    CHECK(strstr(err.message, "there is no way from host 0 to host 2"));
+    CHECK_EQ_U(orr__fabric_now(told.fabric), 50 * US);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* Two cables join the nodes: a failure takes both, whichever end is named first, and a repair brings both back. */
+TEST(test_fabric_repair__cables_side_by_side_fail_together)
+{
+    fabric_make(FABRIC_CONFIG,
+                "3 1 3\n2\n0 2 100Gbps 1us 0\n2 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n", &told);
+    plan((const orr__link_event[]){{.at_ps = 10 * US, .a = 1, .b = 2},
+                                   {.at_ps = 20 * US, .a = 2, .b = 1, .is_up = true}},
+         2);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    run_until(10 * US);
+    while (!told.fabric->ports[5].is_down && orr__fabric_run(told.fabric, 1))
+        ;
+    CHECK(told.fabric->ports[2].is_down && told.fabric->ports[4].is_down);
+    CHECK(!told.fabric->ports[0].is_down);
+    fabric_run_all(&told);
+    CHECK(!told.fabric->ports[2].is_down && !told.fabric->ports[5].is_down);
+    CHECK_EQ_U(told.sent, 1);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* Failures are found among the links at once, not one by one: 100,000 of them on as many links would take minutes. */
+TEST(test_fabric_repair__as_many_failures_as_links)
+{
+    enum { HOSTS = 100000, LINE = 40 };
+    static orr__packet_config c;
+    orr__cabling cabling = {0};
+    orr__link_events events = {0};
+    orr_error err;
+    char *topology = malloc((size_t)LINE * HOSTS), *list = malloc((size_t)LINE * HOSTS);
+    CHECK(topology && list);
+    int at = snprintf(topology, LINE, "%d 1 %d\n%d\n", HOSTS + 1, HOSTS, HOSTS), end = 0;
+    for (int i = 0; i < HOSTS; i++) {
+        at += snprintf(topology + at, LINE, "%d %d 1Gbps 1us 0\n", HOSTS, i);
+        end += snprintf(list + end, LINE, "%dus down %d %d\n", i + 1, HOSTS - 1 - i, HOSTS);
+    }
+    CHECK_OK(orr__cabling_parse(&cabling, fabric_span(topology), "t.txt", &err), &err);
+    CHECK_OK(orr__link_events_parse(&events, &cabling, fabric_span(list), "e.txt", &err), &err);
+    CHECK_EQ_U(events.count, HOSTS);
+    orr__packet_config_defaults(&c, false);
+    CHECK_OK(orr__packet_config_parse(&c, fabric_span(FABRIC_CONFIG "GLOBAL_T 0 ENABLE_PFC 0 "),
+                                      "c.txt", &err),
+             &err);
+    CHECK_OK(orr__fabric_create(&c, &cabling, NULL, &told.fabric, &err), &err);
+    CHECK_OK(orr__fabric_plan(told.fabric, &events, &err), &err);
+    CHECK_EQ_U(told.fabric->planned, HOSTS);
+    orr__fabric_destroy(told.fabric);
+    orr__link_events_fini(&events);
+    orr__cabling_fini(&cabling);
+    free(topology);
+    free(list);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -178,6 +262,10 @@ int main(void)
         RUN(test_fabric_repair__a_repaired_link_is_not_paused),
         RUN(test_fabric_repair__what_was_on_a_link_that_failed_is_lost),
         RUN(test_fabric_repair__what_is_sent_after_the_repair_arrives),
+        RUN(test_fabric_repair__a_flow_waits_for_a_way_without_asking),
+        RUN(test_fabric_repair__a_way_that_never_comes_is_an_error),
+        RUN(test_fabric_repair__cables_side_by_side_fail_together),
+        RUN(test_fabric_repair__as_many_failures_as_links),
     };
     return RUN_ALL(tests);
 }

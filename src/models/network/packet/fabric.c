@@ -344,6 +344,7 @@ orr_code orr__fabric_create(const orr__packet_config *config,
         return orr_no_memory(err);
     f->config = *config;
     f->unit = config->is_compat ? 1 : 1000;
+    f->longest_silence = 1000000 * f->unit;
     f->main = f;
     f->line = &f->own_line;
     f->own_line.bound_at = f->own_line.bound_order = UINT64_MAX;
@@ -560,16 +561,18 @@ static bool can_move(const orr__fabric *f)
     return !f->config.is_compat && will_send_again(f);
 }
 
-/* An event that moves nothing: is it the only thing left to happen?  Asked once in a millisecond without arrivals. */
+/* An event that moves nothing: is it the only thing left to happen?  Asked when nothing has arrived for a millisecond, and
+ * then only when that lasts twice as long as it ever did: the answer takes a look at all flows, and flows that are slow,
+ * or links that are long, must not make a run that has many others ask again and again. */
 void orr__fabric_watch_for_stall(orr__fabric *f)
 {
     if (f->is_in_window)
         return; /* a window ends before */
     f = f->main;
-    const uint64_t since = f->last_arrival > f->last_asked ? f->last_arrival : f->last_asked;
-    if (f->now - since <= 1000000 * f->unit || f->under_way == 0)
+    const uint64_t silence = f->now - f->last_arrival;
+    if (silence <= f->longest_silence || f->under_way == 0)
         return;
-    f->last_asked = f->now;
+    f->longest_silence = 2 * silence;
     if (!can_move(f))
         f->is_stalled = f->is_stopped = true;
 }
@@ -651,11 +654,9 @@ static void run_rare(orr__fabric *f, uint32_t id)
         orr__host_timeout(f, e.who);
         break;
     case ORR__EV_DOWN:
-        f->planned--;
         orr__link_take_down(f, e.who);
         break;
     case ORR__EV_UP:
-        f->planned--;
         start_sampling(f);
         orr__link_repair(f, e.who);
         break;

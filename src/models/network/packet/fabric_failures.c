@@ -5,7 +5,7 @@
  * Cost: planning is linear in links and events; each event finds the routes anew. */
 #include "fabric_impl.h"
 
-void orr__link_take_down(orr__fabric *f, uint32_t port)
+static void take_down(orr__fabric *f, uint32_t port)
 {
     orr_error err;
     if (f->ports[port].is_down)
@@ -24,7 +24,7 @@ void orr__link_take_down(orr__fabric *f, uint32_t port)
     }
 }
 
-void orr__link_repair(orr__fabric *f, uint32_t port)
+static void repair(orr__fabric *f, uint32_t port)
 {
     orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
     orr_error err;
@@ -44,6 +44,31 @@ void orr__link_repair(orr__fabric *f, uint32_t port)
     }
     orr__port_try(f, p);
     orr__port_try(f, q);
+}
+
+/* Flows that had no way when they should have started try again; if nothing more is planned, they say so. */
+static void wake_waiting(orr__fabric *f)
+{
+    for (uint32_t i = 0; i < f->flow_count; i++)
+        if (f->flows[i].is_used && f->flows[i].awaits_way) {
+            f->flows[i].awaits_way = false;
+            (void)orr__fabric_after(f, 0, ORR__EV_START, i);
+        }
+}
+
+void orr__link_take_down(orr__fabric *f, uint32_t port)
+{
+    f->planned--;
+    take_down(f, port);
+    if (!f->planned)
+        wake_waiting(f);
+}
+
+void orr__link_repair(orr__fabric *f, uint32_t port)
+{
+    f->planned--;
+    repair(f, port);
+    wake_waiting(f);
 }
 
 /* ---- when ---- */

@@ -5,7 +5,7 @@
  * frame that brought data goes back as its acknowledgement. */
 #include "fabric_series.h"
 
-enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000, RETRY_NS = 10000 };
+enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
 
 /* ---- flows ---- */
 
@@ -243,11 +243,9 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
         orr__fabric_need_ways(f, w->src);
         orr__fabric_need_ways(f, w->dst);
     }
-    if (!has_way && f->main->planned &&
-        !f->config.is_compat) { /* a link may be repaired: ask again */
-        (void)orr__fabric_after(f, RETRY_NS * f->unit, ORR__EV_START, flow);
-        return;
-    }
+    w->awaits_way = !has_way && f->main->planned && !f->config.is_compat;
+    if (w->awaits_way)
+        return; /* a link may be repaired */
     if (!has_way) {
         orr__fabric_fail(f, ORR_EINPUT,
                          "there is no way from host %u to host %u over links that work%s", w->src,

@@ -218,6 +218,7 @@ typedef struct orr__flow {
     uint64_t *got;     /* TRANSPORT selective: a bit a packet */
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
+    bool awaits_way; /* it starts when a repair gives it one */
     /* Seldom needed. */
     uint32_t timeouts; /* since anything was acknowledged */
     uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
@@ -317,7 +318,8 @@ struct orr__fabric {
     uint64_t stop_at;
     uint64_t planned;      /* failures and repairs to come */
     uint64_t last_arrival; /* of a frame, anywhere */
-    uint64_t last_asked;   /* whether anything can still move */
+    uint64_t
+        longest_silence; /* ticks without arrivals, up to which nobody asks if all stands still */
     bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
     orr_code code;
     orr_error error;

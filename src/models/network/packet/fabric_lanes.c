@@ -454,7 +454,7 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound)
     for (unsigned i = 0; i < s->count; i++)
         end = least(end, next_call(s->of[i], first));
     /* whether the network stands still is a question for all (orr__fabric_watch_for_stall) */
-    return least(end, s->main->last_arrival + 1000000 * s->main->unit + 1);
+    return least(end, s->main->last_arrival + s->main->longest_silence + 1);
 }
 
 /* ---- figures ---- */
