@@ -15,6 +15,24 @@ static void run_until(uint64_t ticks)
         ;
 }
 
+/* 4: 100 us of wire hold 2.5 MB, so a window of 100 packets is short; what is acknowledged only after 200 of them would stand
+ * until the timer, if the packet that fills the window did not ask for it.  Then it is a window a round trip: 10 of
+ * 200 us and 100 packets of 82.88 ns each; and an acknowledgement a window. */
+TEST(test_fabric_right__a_window_smaller_than_the_interval_goes_on)
+{
+    fabric_make(FABRIC_CONFIG "L2_ACK_INTERVAL 200000 L2_CHUNK_SIZE 4000000 ",
+                "2 0 1\n\n0 1 100Gbps 100us 0\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    while (!told.fabric->flows[0].rate && orr__fabric_run(told.fabric, 1))
+        ;
+    told.fabric->flows[0].window = 100000;
+    fabric_run_all(&told);
+    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->timeouts, 0);
+    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->acks, 10);
+    CHECK_EQ_U(told.sent_at[0], 10 * (200 * US + 100 * 82880 + 3840));
+    orr__fabric_destroy(told.fabric);
+}
+
 /* 7: four hosts send 500 kB each to one, 1 ms after the start.  Their link is busy for 2,000 x 1044 bytes, 167 us; the
  * old program, whose round trips are times since 0, takes 21 ms. */
 TEST(test_fabric_right__timely_measures_round_trips)
@@ -100,6 +118,7 @@ TEST(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops)
 int main(void)
 {
     const CMUnitTest tests[] = {
+        RUN(test_fabric_right__a_window_smaller_than_the_interval_goes_on),
         RUN(test_fabric_right__timely_measures_round_trips),
         RUN(test_fabric_right__acknowledgements_overtake_in_switches),
         RUN(test_fabric_right__messages_of_more_than_32_bits),

@@ -244,15 +244,23 @@ static bool measure_paths(orr__fabric *f)
     return has_memory;
 }
 
+/* Without a file there is none. */
+static const orr_where *place(const orr_where *w)
+{
+    return w->path[0] ? w : NULL;
+}
+
 /* What the reference cannot express, or what wraps in its counters (14). */
 static orr_code check(const orr__fabric *f, orr_error *err)
 {
-    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
-    const orr_where *where = f->config.path[0] ? &w : NULL;
+    const orr_where mode = orr__packet_config_where(&f->config, "CC_MODE");
+    const orr_where limit = orr__packet_config_where(&f->config, "QUEUE_LIMIT");
+    const orr_where buffer = orr__packet_config_where(&f->config, "BUFFER_SIZE");
     const bool is_hpcc = f->config.control == ORR__CONTROL_HPCC;
     static const uint64_t known[] = {25, 50, 100, 200, 400, 1200, 2400};
     if (is_hpcc && orr__fabric_longest(f) > (f->config.is_compat ? 5u : 16u))
-        return orr_fail(err, ORR_EINPUT, where, "HPCC (CC_MODE 3): a way has more than %u switches",
+        return orr_fail(err, ORR_EINPUT, place(&mode),
+                        "HPCC (CC_MODE 3): a way has more than %u switches",
                         f->config.is_compat ? 5u : 16u);
     for (uint32_t i = 0; i < f->port_count; i++) {
         bool is_known = !f->config.is_compat || !is_hpcc || !f->ports[i].is_switch;
@@ -260,7 +268,7 @@ static orr_code check(const orr__fabric *f, orr_error *err)
             is_known = f->ports[i].rate == known[k] * 1000000000u;
         if (!is_known)
             return orr_fail(
-                err, ORR_EINPUT, where,
+                err, ORR_EINPUT, place(&mode),
                 "HPCC (CC_MODE 3) of the reference knows links of 25, 50, 100, 200, 400, "
                 "1200 and 2400 Gb/s only; one here has %llu bit/s",
                 (unsigned long long)f->ports[i].rate);
@@ -268,12 +276,12 @@ static orr_code check(const orr__fabric *f, orr_error *err)
     const uint64_t frame = f->config.payload + ORR__HEADER_BYTES + f->int_bytes;
     if (!f->config.enable_pfc && f->config.queue_limit && f->config.queue_limit < frame)
         return orr_fail(
-            err, ORR_EINPUT, where,
+            err, ORR_EINPUT, place(&limit),
             "QUEUE_LIMIT %llu is less than a packet of %llu bytes: none would ever pass",
             (unsigned long long)f->config.queue_limit, (unsigned long long)frame);
     for (uint32_t n = 0; n < f->node_count && !f->config.is_compat; n++)
         if (f->nodes[n].kind != ORR__HOST && f->nodes[n].available > f->config.buffer_mib << 20)
-            return orr_fail(err, ORR_EINPUT, where,
+            return orr_fail(err, ORR_EINPUT, place(&buffer),
                             "the buffer of switch %u (BUFFER_SIZE %llu MiB) is smaller than the "
                             "headroom and reserves of its %u ports",
                             n, (unsigned long long)f->config.buffer_mib, f->nodes[n].port_count);
@@ -294,7 +302,7 @@ static orr_code build(orr__fabric *f,
                       orr_error *err)
 {
     enum { MOST_PAIRS = 1 << 28 };
-    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    const orr_where w = orr__packet_config_where(&f->config, "GLOBAL_T");
     if (!orr__wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
         return orr_no_memory(err);
     place_ports(f, c);
@@ -307,7 +315,7 @@ static orr_code build(orr__fabric *f,
     orr__switch_set_up(f, first_nic_rate(f));
     if (wants_longest(f) && orr__fabric_pairs(f) > MOST_PAIRS)
         return orr_fail(
-            err, ORR_EINPUT, &w,
+            err, ORR_EINPUT, place(&w),
             "GLOBAL_T, --compat and HPCC-PINT ask for the longest way of all pairs; this "
             "network has too many: take GLOBAL_T 0");
     if (!measure_paths(f))

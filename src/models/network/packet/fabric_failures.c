@@ -76,7 +76,7 @@ void orr__link_repair(orr__fabric *f, uint32_t port)
 /* LINK_DOWN. */
 orr_code orr__fabric_plan_failure(orr__fabric *f, orr_error *err)
 {
-    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    const orr_where w = orr__packet_config_where(&f->config, "LINK_DOWN");
     const uint64_t after_us = f->config.down_us + (f->config.is_compat ? 2000000 : 0);
     if (!f->config.has_down)
         return ORR_OK;

@@ -158,6 +158,7 @@ static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
                      ? p->busy_until
                      : f->now + orr__transmission_time(f, size + f->config.wire_overhead, w->rate);
     orr__nic_update(f, flow);
+    f->frames[id].asks_ack = !w->is_open;
     orr__nic_pace(f, flow, p->busy_until);
     if (!f->config.is_compat)
         arm_timeout(f, flow);
@@ -352,13 +353,15 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     orr__host_try(f, p);
 }
 
-/* What comes in order is acknowledged; under is_compat from the first interval on, every packet (14, 4). */
-static bool wants_ack(const orr__fabric *f, const orr__flow *w, uint32_t payload)
+/* What comes in order is acknowledged; under is_compat from the first interval on, every packet (14, 4).  A packet that
+ * fills the window asks for it: else a window smaller than the interval would wait for the timer. */
+static bool wants_ack(const orr__fabric *f, const orr__flow *w, const orr__frame *m)
 {
-    const uint64_t interval = f->config.ack_interval;
+    const uint64_t interval = f->config.ack_interval, payload = m->payload;
     if (f->config.is_compat)
         return w->expected >= interval || w->expected % f->config.chunk == 0;
-    return w->expected >= w->whole || interval <= 1 || w->expected % f->config.chunk == 0 ||
+    return m->asks_ack || interval <= 1 || w->expected >= w->whole ||
+           w->expected % f->config.chunk == 0 ||
            w->expected / interval != (w->expected - payload) / interval;
 }
 
@@ -415,7 +418,7 @@ static void receive_data(orr__fabric *f, uint32_t frame)
         tell_arrival(f, flow);
     } else if (m->sequence == w->expected) {
         w->expected += payload;
-        if (wants_ack(f, w, payload))
+        if (wants_ack(f, w, m))
             send_reply(f, frame, ORR__FRAME_ACK);
         else
             orr__frame_drop(f, frame);

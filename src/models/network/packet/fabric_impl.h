@@ -87,6 +87,7 @@ typedef struct orr__frame {
     bool is_marked;    /* by ECN */
     bool echoes_mark;  /* ACK: what it acknowledges was marked */
     bool pauses;       /* PFC */
+    bool asks_ack;     /* data: nothing follows it before it is acknowledged */
     uint8_t hop_count; /* HPCC */
 } orr__frame;
 

@@ -117,6 +117,9 @@ static const char *reason(const orr__fabric *f, const orr__flow *w)
         return "nothing of what it sends comes through, however often it tries";
     if (w->frames)
         return "its packets stand in the network";
+    if (w->sent > w->acked && w->expected >= w->sent && w->expected < f->config.ack_interval)
+        return "its receiver acknowledges nothing before L2_ACK_INTERVAL bytes, and its window is "
+               "smaller";
     if (w->sent > w->acked)
         return "what it has sent was lost and nothing makes it send that again";
     return "it has nothing to wait for";

@@ -51,6 +51,16 @@ static void warn_of_config(orr__packet_inputs *in)
                  c->unknown_count);
         warn(in, line);
     }
+    for (unsigned i = 0; i < c->mark_count; i++) { /* an error unless is_compat */
+        const orr__marks *m = &c->marks[i];
+        if (!m->has_kmin || !m->has_kmax || m->kmin <= m->kmax)
+            continue;
+        snprintf(line, sizeof line,
+                 "%.200s:%u:%u: links of %" PRIu64 " bit/s: KMIN_MAP is above KMAX_MAP, so all is "
+                 "marked above the latter",
+                 c->path, m->line, m->column, m->rate);
+        warn(in, line);
+    }
     if (!is_control(c->control) && c->control != 0 && !c->is_compat && c->path[0]) {
         snprintf(line, sizeof line,
                  "%.200s: CC_MODE %" PRIu64
