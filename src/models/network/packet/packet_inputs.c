@@ -116,9 +116,9 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
                             "PMAX_MAP of %s have no entry (or ENABLE_QCN 0)",
                             i + 1, l->rate, in->config.path);
         snprintf(line, sizeof line,
-                 "%s: link %zu has %" PRIu64 " bit/s, which KMIN_MAP, KMAX_MAP or PMAX_MAP do not "
-                 "have: its thresholds are 0",
-                 topology, i + 1, l->rate);
+                 "%s:%u:1: link %zu has %" PRIu64 " bit/s, which KMIN_MAP, KMAX_MAP or PMAX_MAP do "
+                 "not have: its thresholds are 0",
+                 topology, l->line, i + 1, l->rate);
         warn(in, line);
         break;
     }
