@@ -68,3 +68,14 @@ for file in "$ORR_ROOT"/tests/broken/packet_files/events_*; do
     printf '%s: ' "${file##*/events_}"
     run good.txt "${file##*/}"
 done
+# not broken: a mark before the text and ends of lines of another system
+for file in topology.txt flow.txt events.txt config.txt; do
+    case $file in
+    topology.txt) cat good_topology.txt ;;
+    flow.txt) printf '1\n0 1 3 100 1000 0\n' ;;
+    events.txt) printf '1us down 3 2\n2us up 3 2\n' ;;
+    *) cat good.txt ;;
+    esac | { printf '\357\273\277' && sed 's/$/\r/'; } >marked.txt
+    mv marked.txt $file
+done
+orrery run -q --flows -t config.txt | grep 'flows done'

@@ -356,13 +356,13 @@ static const key *find_key(orr_str s)
 static orr_code unknown_key(orr__packet_config *c, const orr__words *w, orr_str s, orr_error *err)
 {
     const orr_where where = orr__words_where(w);
-    const int shown = (int)(s.len < 60 ? s.len : 60);
+    char shown[ORR__WORD_ROOM];
     if (!c->is_compat)
         return orr_fail(err, ORR_EINPUT, &where,
-                        "\"%.*s\" is not a key; docs/format/packet.md lists them", shown, s.ptr);
+                        "\"%s\" is not a key; docs/format/packet.md lists them",
+                        orr__words_shown(s, shown));
     if (c->unknown_count++ == 0) {
-        memcpy(c->unknown, s.ptr, (size_t)shown);
-        c->unknown[shown] = 0;
+        (void)orr__words_shown(s, c->unknown);
         c->unknown_at = where;
     }
     return ORR_OK;
@@ -448,8 +448,13 @@ static orr_code check_control(const orr__packet_config *c, orr_error *err)
     if (c->control == ORR__CONTROL_HPCC && !c->has_window)
         return fail_at(c, "HAS_WIN", err,
                        "HPCC (CC_MODE 3) needs a window (HAS_WIN 1): it divides by it");
-    if (c->control == ORR__CONTROL_PINT && !(c->pint_base > 1 && c->pint_base <= 16))
-        return fail_at(c, "PINT_LOG_BASE", err, "PINT_LOG_BASE is not above 1 and at most 16");
+    if (c->control == ORR__CONTROL_PINT && !(c->pint_base >= 1.001 && c->pint_base <= 16))
+        return fail_at(c, "PINT_LOG_BASE", err,
+                       "PINT_LOG_BASE is not from 1.001 to 16: its powers have 16 bits");
+    const bool has_gain = c->control == ORR__CONTROL_DCQCN || c->control == ORR__CONTROL_DCTCP;
+    if (has_gain && c->gain > 1 && !c->is_compat)
+        return fail_at(c, "EWMA_GAIN", err,
+                       "EWMA_GAIN is above 1: it is the weight of what is new");
     if (c->control == ORR__CONTROL_DCQCN && c->is_compat == false && c->rp_us == 0)
         return fail_at(c, "RP_TIMER", err,
                        "DCQCN (CC_MODE 1) needs RP_TIMER (us, above 0): the rate would never grow");
@@ -472,9 +477,34 @@ static orr_code check_marks(const orr__packet_config *c, const char *path, orr_e
     return ORR_OK;
 }
 
+/* No output is also another file of the run; what goes to a device may. */
+static orr_code check_paths(const orr__packet_config *c, orr_error *err)
+{
+    static const char *const names[] = {"FCT_OUTPUT_FILE",   "PFC_OUTPUT_FILE",  "QLEN_MON_FILE",
+                                        "TRACE_OUTPUT_FILE", "BW_MON_FILE",      "RATE_MON_FILE",
+                                        "CNP_MON_FILE",      "SERIES_FILE",      "TOPOLOGY_FILE",
+                                        "FLOW_FILE",         "LINK_EVENTS_FILE", "TRACE_FILE"};
+    const char *const paths[] = {c->fct_out,  c->pfc_out,  c->qlen_out,    c->trace_out,
+                                 c->bw_out,   c->rate_out, c->cnp_out,     c->series_out,
+                                 c->topology, c->flows,    c->link_events, c->trace_nodes};
+    enum { OUTPUTS = 8, ALL = 12 };
+    for (unsigned i = 0; i < OUTPUTS; i++) {
+        if (!paths[i][0] || strncmp(paths[i], "/dev/", 5) == 0)
+            continue;
+        for (unsigned k = i + 1; k < ALL; k++)
+            if (strcmp(paths[i], paths[k]) == 0)
+                return fail_at(c, names[i], err, "%s is the same file as %s", names[i], names[k]);
+        if (strcmp(paths[i], c->path) == 0)
+            return fail_at(c, names[i], err, "%s is this file itself", names[i]);
+    }
+    return ORR_OK;
+}
+
 static orr_code check(const orr__packet_config *c, const char *path, orr_error *err)
 {
     orr_code code = check_needed(c, err);
+    if (!code)
+        code = check_paths(c, err);
     if (!code)
         code = check_together(c, err);
     if (!code)

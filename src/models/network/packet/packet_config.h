@@ -87,7 +87,8 @@ typedef struct orr__packet_config {
     uint64_t series_every_ps, series_samples, series_top, series_what;
     orr__key_place places[ORR__KEYS_MOST]; /* by key */
     char over_path[64];                    /* how errors call what is given over the file */
-    char unknown[64]; /* under is_compat: the first key nobody knows, and where it stands */
+    char unknown
+        [64]; /* ORR__WORD_ROOM; under is_compat: the first key nobody knows, and where it stands */
     orr_where unknown_at;
     uint64_t unknown_count;
 } orr__packet_config;

@@ -115,10 +115,13 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
                             "link %zu has %" PRIu64 " bit/s, for which KMIN_MAP, KMAX_MAP or "
                             "PMAX_MAP of %s have no entry (or ENABLE_QCN 0)",
                             i + 1, l->rate, in->config.path);
+        char at[24] = "";
+        if (l->line)
+            snprintf(at, sizeof at, "%u:1:", l->line);
         snprintf(line, sizeof line,
-                 "%s:%u:1: link %zu has %" PRIu64 " bit/s, which KMIN_MAP, KMAX_MAP or PMAX_MAP do "
+                 "%s:%s link %zu has %" PRIu64 " bit/s, which KMIN_MAP, KMAX_MAP or PMAX_MAP do "
                  "not have: its thresholds are 0",
-                 topology, l->line, i + 1, l->rate);
+                 topology, at, i + 1, l->rate);
         warn(in, line);
         break;
     }
