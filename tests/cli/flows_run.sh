@@ -15,3 +15,5 @@ AstraSimNetwork --network-configuration=config.txt | head -n 1
 orrery run --flows=flow.txt -t config.txt extra 2>&1
 orrery run --flows -t nothing.txt 2>&1
 echo "status $?"
+# A topology alone is enough; then there is no configuration to name.
+orrery -q run --flows=flow.txt -t topology.txt --json | grep -o '"config":[^,]*'

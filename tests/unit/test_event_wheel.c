@@ -96,7 +96,7 @@ TEST(test_event_wheel__sorts_an_instant)
     }
     for (uint32_t i = 0; i < MANY; i++) {
         CHECK(orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
-        CHECK_EQ_U(w.events[id].order, i + 1);
+        CHECK_EQ_U(orr__wheel_event(&w, id)->order, i + 1);
     }
     orr__wheel_fini(&w);
 }

@@ -37,21 +37,22 @@ uint32_t orr__wheel_new(orr__wheel *w, uint8_t kind, uint32_t who)
 {
     uint32_t id = w->free;
     if (id != ORR__NO_EVENT) {
-        w->free = w->events[id].next;
+        w->free = orr__wheel_event(w, id)->next;
     } else {
-        if (w->count >= ORR__NO_EVENT || !orr_grow(&w->events, &w->room, w->count + 1)) {
+        if (w->count >= ORR__NO_EVENT - w->fixed_count ||
+            !orr_grow(&w->events, &w->room, w->count + 1)) {
             w->has_failed = true;
             return ORR__NO_EVENT;
         }
-        id = (uint32_t)w->count++;
+        id = w->fixed_count + (uint32_t)w->count++;
     }
-    w->events[id] = (orr__event){.kind = kind, .who = who};
+    *orr__wheel_event(w, id) = (orr__event){.kind = kind, .who = who};
     return id;
 }
 
 void orr__wheel_drop(orr__wheel *w, uint32_t id)
 {
-    w->events[id].next = w->free;
+    orr__wheel_event(w, id)->next = w->free;
     w->free = id;
 }
 
@@ -59,7 +60,7 @@ void orr__wheel_drop(orr__wheel *w, uint32_t id)
 
 static orr__due due_of(const orr__wheel *w, uint32_t id)
 {
-    const orr__event *e = &w->events[id];
+    const orr__event *e = orr__wheel_event(w, id);
     const uint64_t within = e->at & (((uint64_t)1 << w->shift) - 1);
     return (orr__due){within << ORR__ORDER_BITS | e->order, id};
 }
@@ -116,7 +117,8 @@ static bool far_before(const orr__far *a, const orr__far *b)
 
 void orr__wheel_insert_far(orr__wheel *w, uint32_t id)
 {
-    const orr__far e = {w->events[id].at, w->events[id].order, id};
+    const orr__event *event = orr__wheel_event(w, id);
+    const orr__far e = {event->at, event->order, id};
     if (!orr_grow(&w->far, &w->far_room, w->far_count + 1)) {
         w->has_failed = true;
         return;
@@ -233,7 +235,7 @@ static void fill_run(orr__wheel *w)
     w->run_at = w->run_count = 0;
     if (!(w->bits[slot / 64] >> slot % 64 & 1))
         return;
-    for (uint32_t id = w->slots[slot]; id != ORR__NO_EVENT; id = w->events[id].next) {
+    for (uint32_t id = w->slots[slot]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next) {
         if (!orr_grow(&w->run, &w->run_room, n + 1)) {
             w->has_failed = true;
             return;
@@ -288,7 +290,7 @@ static size_t count_pending(const orr__wheel *w)
 {
     size_t n = w->run_count - w->run_at + w->late_count + w->far_count;
     for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++)
-        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
+        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
             n++;
     return n;
 }
@@ -306,7 +308,7 @@ bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *co
     for (size_t i = 0; i < w->far_count; i++)
         (*ids)[n++] = w->far[i].id;
     for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++) {
-        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
+        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
             (*ids)[n++] = id;
         w->slots[i] = ORR__NO_EVENT;
     }

@@ -36,9 +36,11 @@ typedef struct orr__far {
 enum { ORR__WHEEL_SLOTS = 1 << 14, ORR__WHEEL_MAX_SHIFT = 10, ORR__ORDER_BITS = 54 };
 
 typedef struct orr__wheel {
-    orr__event *events;
-    size_t count, room;
+    orr__event *fixed; /* the first events: of the caller, shared with other wheels */
+    uint32_t fixed_count;
     uint32_t free;
+    orr__event *events; /* those made by orr__wheel_new; ids go on */
+    size_t count, room;
     unsigned shift;   /* a slot is 2^shift units of time */
     uint64_t current; /* the slot that is open */
     uint32_t *slots;  /* lists, the last put in first */
@@ -54,7 +56,18 @@ typedef struct orr__wheel {
 } orr__wheel;
 
 bool orr__wheel_init(orr__wheel *w, unsigned shift); /* false: out of memory */
+/* Before any event was made. */
+static inline void orr__wheel_share(orr__wheel *w, orr__event *fixed, uint32_t count)
+{
+    w->fixed = fixed;
+    w->fixed_count = count;
+}
 void orr__wheel_fini(orr__wheel *w);
+
+static inline orr__event *orr__wheel_event(const orr__wheel *w, uint32_t id)
+{
+    return id < w->fixed_count ? &w->fixed[id] : &w->events[id - w->fixed_count];
+}
 
 /* An event of the caller's kind; ORR__NO_EVENT and has_failed: out of memory. */
 uint32_t orr__wheel_new(orr__wheel *w, uint8_t kind, uint32_t who);
@@ -65,7 +78,7 @@ void orr__wheel_insert_far(orr__wheel *w, uint32_t id);
 
 static inline void orr__wheel_put(orr__wheel *w, uint32_t id)
 {
-    orr__event *e = &w->events[id];
+    orr__event *e = orr__wheel_event(w, id);
     const uint64_t slot = e->at >> w->shift, ahead = slot - w->current;
     if (ahead == 0) {
         orr__wheel_insert_now(w, id);
@@ -82,8 +95,9 @@ static inline void orr__wheel_put(orr__wheel *w, uint32_t id)
 
 static inline void orr__wheel_at(orr__wheel *w, uint32_t id, uint64_t at, uint64_t order)
 {
-    w->events[id].at = at;
-    w->events[id].order = order;
+    orr__event *e = orr__wheel_event(w, id);
+    e->at = at;
+    e->order = order;
     orr__wheel_put(w, id);
 }
 

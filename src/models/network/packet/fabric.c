@@ -5,10 +5,8 @@
  * 2p + 1, its transmission ends.  All others are made when needed. */
 #include "fabric_approx.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LOSS_STREAM (((uint64_t)1 << 63) + 50)
@@ -49,8 +47,10 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     if (!f->nodes || !f->ports_of || !f->chains)
         return false;
     const size_t queue_bytes = (size_t)f->port_count * ORR__CLASSES * sizeof *f->queues;
+    const size_t event_bytes = 2 * (size_t)f->port_count * sizeof(orr__event);
     if (!orr_reserve_init(&f->port_space, f->port_count * sizeof *f->ports) ||
         !orr_reserve_init(&f->queue_space, queue_bytes) ||
+        !orr_reserve_init(&f->event_space, event_bytes) || f->event_space.bytes < event_bytes ||
         f->port_space.bytes < f->port_count * sizeof *f->ports ||
         f->queue_space.bytes < queue_bytes)
         return false;
@@ -58,11 +58,12 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->queues = f->queue_space.base;
     for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
         f->queues[i].head = ORR__NOBODY;
+    orr__event *events = f->event_space.base;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const uint32_t end = orr__wheel_new(&f->wheel, ORR__EV_ARRIVE, i);
-        if (end == ORR__NO_EVENT || orr__wheel_new(&f->wheel, ORR__EV_END, i) == ORR__NO_EVENT)
-            return false;
+        events[2 * i] = (orr__event){.kind = ORR__EV_ARRIVE, .who = i};
+        events[2 * i + 1] = (orr__event){.kind = ORR__EV_END, .who = i};
     }
+    orr__wheel_share(&f->wheel, events, 2 * f->port_count);
     return true;
 }
 
@@ -383,6 +384,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->nodes);
     orr_reserve_fini(&f->port_space);
     orr_reserve_fini(&f->queue_space);
+    orr_reserve_fini(&f->event_space);
     orr_free(f->ports_of);
     orr_free(f->chains);
     orr_free(f->nics);
@@ -407,136 +409,6 @@ void orr__fabric_join(orr__fabric *f, orr_event_line *line)
 {
     line->order += f->line->order; /* what was scheduled already comes first */
     f->line = line;
-}
-
-/* ---- flows ---- */
-
-static uint32_t new_flow(orr__fabric *f)
-{
-    uint32_t id = f->free_flow;
-    if (id != ORR__NOBODY) {
-        f->free_flow = f->flows[id].place;
-        return id;
-    }
-    id = f->config.is_compat ? ORR__NO_PLACE
-                             : orr__places_first(&f->free_flows, 0, (uint32_t)f->flow_count);
-    if (id != ORR__NO_PLACE) {
-        orr__places_remove(&f->free_flows, id);
-        return id;
-    }
-    if (f->flow_count == f->flow_room || !orr__places_need(&f->free_flows, f->flow_count + 1))
-        return ORR__NOBODY;
-    return (uint32_t)f->flow_count++;
-}
-
-/* Queue lengths are taken at the same times, whether or not some were left out. */
-static void start_sampling(orr__fabric *f)
-{
-    const uint64_t first = f->config.qlen_start_ns, each = f->config.qlen_interval_ns;
-    const uint64_t now = f->now / f->unit;
-    if (f->is_sampling || !orr__writer_samples(f) || first > UINT64_MAX / 4 / f->unit)
-        return;
-    f->is_sampling = true;
-    const bool is_early = f->now <= first * f->unit;
-    const uint64_t at = is_early ? first : first + ((now - first) / each + 1) * each;
-    (void)orr__fabric_after(f, at * f->unit - f->now, ORR__EV_SAMPLE, 0);
-}
-
-orr_code orr__fabric_send(orr__fabric *f, const orr__send_request *r, orr_error *err)
-{
-    const uint64_t pair = (uint64_t)r->src << 32 | r->dst;
-    const uint32_t before = orr_map_find(f->pair_ports, pair, 0);
-    const uint64_t now = f->now;
-    f->now = f->line->now * (f->line == &f->own_line ? 1 : f->unit);
-    const uint32_t id = new_flow(f);
-    if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL))
-        return orr_no_memory(err);
-    f->flows[id] = (orr__flow){.size = r->size,
-                               .whole = r->size,
-                               .src = r->src,
-                               .dst = r->dst,
-                               .src_port = (uint16_t)(ORR__FIRST_PORT + before),
-                               .dst_port = r->port ? r->port : ORR__FLOW_PORT,
-                               .class = r->class ? r->class : ORR__FLOW_CLASS,
-                               .is_used = true,
-                               .timeout = ORR__NO_EVENT,
-                               .token = r->token};
-    f->under_way++;
-    f->figures.flows++;
-    start_sampling(f);
-    if (f->monitor)
-        orr__monitor_arm(f);
-    const uint32_t event = orr__fabric_after(f, 0, ORR__EV_HOP, id);
-    if (f->is_in_event)
-        f->now = now; /* the clock may have no name for the time of the event that runs */
-    return event == ORR__NO_EVENT ? orr_no_memory(err) : ORR_OK;
-}
-
-static uint64_t start_of(const orr__fabric *f, const orr__flow_line *l)
-{
-    return (uint64_t)rint(l->start_s * 1e9 * (double)f->unit);
-}
-
-static int by_start(const void *a, const void *b, void *list)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const orr__flow_line *lines = list;
-    if (lines[x].start_s != lines[y].start_s)
-        return lines[x].start_s < lines[y].start_s ? -1 : 1;
-    return x < y ? -1 : 1;
-}
-
-static void await_list(orr__fabric *f, uint32_t event)
-{
-    const uint32_t i = f->list_order[f->list_at];
-    orr__wheel_at(&f->wheel, event, start_of(f, &f->list->lines[i]), f->list_base + i);
-}
-
-orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_error *err)
-{
-    if (l->count == 0)
-        return ORR_OK;
-    f->list_order = orr_alloc(l->count, sizeof *f->list_order);
-    if (!f->list_order)
-        return orr_no_memory(err);
-    for (size_t i = 0; i < l->count; i++)
-        if (l->lines[i].start_s >= 0)
-            f->list_order[f->list_count++] = (uint32_t)i;
-    if (f->list_count == 0)
-        return ORR_OK;
-    const uint32_t event = orr__wheel_new(&f->wheel, ORR__EV_LIST, 0);
-    if (event == ORR__NO_EVENT)
-        return orr_no_memory(err);
-    f->list = l;
-    qsort_r(f->list_order, f->list_count, sizeof *f->list_order, by_start, l->lines);
-    f->list_base = orr__fabric_order(f);
-    f->line->order += l->count;
-    f->under_way = f->list_count; /* so that the run goes on until all are done */
-    await_list(f, event);
-    return ORR_OK;
-}
-
-static void send_next_of_list(orr__fabric *f, uint32_t event)
-{
-    const uint32_t number = f->list_order[f->list_at++];
-    const orr__flow_line *l = &f->list->lines[number];
-    const orr__send_request r = {.src = l->src,
-                                 .dst = l->dst,
-                                 .size = l->bytes,
-                                 .token = number,
-                                 .port = l->port,
-                                 .class = l->class};
-    orr_error err;
-    f->under_way--;
-    f->own_line.now = f->now;
-    const orr_code code = orr__fabric_send(f, &r, &err);
-    if (code) {
-        f->code = code;
-        f->error = err;
-        f->is_stopped = true;
-    } else if (f->list_at < f->list_count) {
-        await_list(f, event);
-    }
 }
 
 /* ---- running ---- */
@@ -599,6 +471,19 @@ static bool is_at_rest(const orr__fabric *f)
     return true;
 }
 
+/* Queue lengths are taken at the same times, whether or not some were left out. */
+void orr__fabric_start_sampling(orr__fabric *f)
+{
+    const uint64_t first = f->config.qlen_start_ns, each = f->config.qlen_interval_ns;
+    const uint64_t now = f->now / f->unit;
+    if (f->is_sampling || !orr__writer_samples(f) || first > UINT64_MAX / 4 / f->unit)
+        return;
+    f->is_sampling = true;
+    const bool is_early = f->now <= first * f->unit;
+    const uint64_t at = is_early ? first : first + ((now - first) / each + 1) * each;
+    (void)orr__fabric_after(f, at * f->unit - f->now, ORR__EV_SAMPLE, 0);
+}
+
 static void sample(orr__fabric *f, uint32_t event)
 {
     const bool is_over = !f->config.is_compat && f->now / f->unit > f->config.qlen_end_ns;
@@ -626,9 +511,9 @@ static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
 /* Events that are made when needed and gone when they have run. */
 static void run_rare(orr__fabric *f, uint32_t id)
 {
-    const orr__event e = f->wheel.events[id];
+    const orr__event e = *orr__wheel_event(&f->wheel, id);
     if (e.kind == ORR__EV_LIST) {
-        send_next_of_list(f, id);
+        orr__fabric_send_next(f);
         return;
     }
     if (e.kind == ORR__EV_SAMPLE) {
@@ -648,7 +533,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         (void)orr__fabric_after(f, 0, ORR__EV_START, e.who);
         break;
     case ORR__EV_START:
-        start_sampling(f);
+        orr__fabric_start_sampling(f);
         orr__host_ready(orr__acting(f, f->flows[e.who].src), e.who);
         break;
     case ORR__EV_ALPHA:
@@ -658,14 +543,14 @@ static void run_rare(orr__fabric *f, uint32_t id)
         orr__fabric_watch_for_stall(f);
         break;
     case ORR__EV_TIMEOUT:
-        start_sampling(f);
+        orr__fabric_start_sampling(f);
         orr__host_timeout(f, e.who);
         break;
     case ORR__EV_DOWN:
         orr__link_take_down(f, e.who);
         break;
     case ORR__EV_UP:
-        start_sampling(f);
+        orr__fabric_start_sampling(f);
         orr__link_repair(f, e.who);
         break;
     case ORR__EV_STOP:
@@ -733,7 +618,7 @@ static bool is_too_late(orr__fabric *f, const orr__event *e)
 
 void orr__fabric_run_event(orr__fabric *f, uint32_t id)
 {
-    const orr__event *e = &f->wheel.events[id];
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
     if (is_too_late(f, e))
         return;
     f->now = e->at;
@@ -751,6 +636,8 @@ static void begin(orr__fabric *f)
     if (code) {
         f->code = code;
         f->is_stopped = true;
+    } else if (!f->lanes) {
+        orr__fabric_await_list(f);
     }
 }
 
@@ -764,7 +651,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         return orr__lanes_run(f, most);
     f->is_in_event = true;
     while (done < most && !f->is_stopped && next_event(f, &id)) {
-        const orr__event *e = &f->wheel.events[id];
+        const orr__event *e = orr__wheel_event(&f->wheel, id);
         if (is_too_late(f, e))
             break;
         const uint8_t kind = e->kind;

@@ -36,6 +36,8 @@ typedef struct orr__fabric_watcher {
     void *context;
     void (*sent)(void *context, uint64_t token);    /* the sender knows that all has arrived */
     void (*arrived)(void *context, uint64_t token); /* the last byte is there */
+    /* Is there anything to tell of that flow?  NULL: there is.  Several threads may ask. */
+    bool (*hears)(const void *context, uint64_t token, bool of_arrival);
 } orr__fabric_watcher;
 
 typedef struct orr__fabric_figures {
@@ -74,8 +76,8 @@ void orr__fabric_join(orr__fabric *f, orr_event_line *line); /* instead of a lin
 orr_code orr__fabric_send(orr__fabric *f,
                           const orr__send_request *r,
                           orr_error *err) ORR_MUST_CHECK;
-/* All flows of a list that have a start time, each at its time; its place in the list is the token.  The list must
- * live on. */
+/* All flows of a list that have a start time, each at its time; its place in the list is the token.  Before the first
+ * run; the list must live on. */
 orr_code orr__fabric_send_list(orr__fabric *f,
                                const orr__flow_list *l,
                                orr_error *err) ORR_MUST_CHECK;

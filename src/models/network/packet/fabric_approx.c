@@ -85,7 +85,7 @@ static void put_event(const orr__fabric *f, orr_buf *b, uint32_t id)
         put(b, UINT64_MAX);
         return;
     }
-    const orr__event *e = &f->wheel.events[id];
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
     const uint32_t node = orr__event_node(f, (orr__event_kind)e->kind, e->who);
     put(b, ahead(f, e->at));
     put(b, orr__order_within(f, f->nodes[node].events - e->order));
@@ -195,7 +195,7 @@ static uint64_t first_outside(const orr__fabric *f, const orr__approx *a, size_t
     const orr_event_line *l = f->line;
     uint64_t first = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
     for (size_t i = 0; i < count; i++) {
-        const orr__event *e = &f->wheel.events[a->ids[i]];
+        const orr__event *e = orr__wheel_event(&f->wheel, a->ids[i]);
         if (!moves_along(e->kind) && e->kind != ORR__EV_DEAD && e->at < first)
             first = e->at;
     }
@@ -279,7 +279,7 @@ static void put_events_back(orr__fabric *f, const orr__approx *a, size_t count, 
 {
     for (size_t i = 0; i < count; i++) {
         const uint32_t id = a->ids[i];
-        const orr__event *e = &f->wheel.events[id];
+        const orr__event *e = orr__wheel_event(&f->wheel, id);
         if (e->kind == ORR__EV_DEAD)
             orr__wheel_drop(&f->wheel, id);
         else if (moves_along(e->kind))

@@ -49,11 +49,16 @@ static void repair(orr__fabric *f, uint32_t port)
 /* Flows that had no way when they should have started try again; if nothing more is planned, they say so. */
 static void wake_waiting(orr__fabric *f)
 {
-    for (uint32_t i = 0; i < f->flow_count; i++)
-        if (f->flows[i].is_used && f->flows[i].awaits_way) {
-            f->flows[i].awaits_way = false;
-            (void)orr__fabric_after(f, 0, ORR__EV_START, i);
-        }
+    uint32_t *flows;
+    size_t count;
+    if (!orr__flows_under_way(f, &flows, &count)) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (f->flows[flows[i]].awaits_way)
+            orr__host_ready(orr__acting(f, f->flows[flows[i]].src), flows[i]);
+    orr_free(flows);
 }
 
 void orr__link_take_down(orr__fabric *f, uint32_t port)

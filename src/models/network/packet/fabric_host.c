@@ -7,26 +7,7 @@
 
 enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
 
-/* ---- flows ---- */
-
-void orr__flow_let_go(orr__fabric *f, uint32_t flow)
-{
-    orr__flow *w = &f->flows[flow];
-    if (!w->is_used || !w->is_complete || w->frames || w->is_listed)
-        return;
-    if (f->is_in_window) {
-        orr__lanes_let_go(f, flow);
-        return;
-    }
-    w->is_used = false;
-    orr__selective_forget(w);
-    if (f->config.is_compat) {
-        w->place = f->free_flow;
-        f->free_flow = flow;
-    } else {
-        orr__places_add(&f->main->free_flows, flow);
-    }
-}
+/* ---- rates ---- */
 
 /* The window may follow the rate. */
 static void rate_has_changed(orr__fabric *f, uint32_t flow)
@@ -53,7 +34,7 @@ static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
 static void wake_by(orr__fabric *f, orr__port *p, uint64_t at)
 {
     orr__nic *n = &f->nics[p->nic];
-    if (n->wake == ORR__NO_EVENT || at >= f->wheel.events[n->wake].at)
+    if (n->wake == ORR__NO_EVENT || at >= orr__wheel_event(&f->wheel, n->wake)->at)
         return;
     orr__fabric_cancel(f, &n->wake);
     wake_at(f, p, at);
@@ -286,27 +267,36 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
     orr__host_try(f, &f->ports[w->port]);
 }
 
+static orr_code take_nic(orr__fabric *f, uint32_t flow, orr_error *err)
+{
+    orr__flow *w = &f->flows[flow];
+    const bool has_way = choose_nics(f, w);
+    if (!has_way && f->config.is_compat)
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        "after a failure there is no way from host %u to host %u", w->src, w->dst);
+    if (!has_way)
+        return ORR_OK; /* it waits for a repair */
+    if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], flow))
+        return orr_no_memory(err);
+    orr__host_try(orr__acting(f, w->src), &f->ports[w->port]);
+    return ORR_OK;
+}
+
 /* All flows of all hosts take the NICs that the new routes give them (9). */
 orr_code orr__host_redistribute(orr__fabric *f, orr_error *err)
 {
+    uint32_t *flows;
+    size_t count;
+    orr_code code = ORR_OK;
     for (uint32_t i = 0; i < f->nic_count; i++)
         orr__nic_clear(f, &f->nics[i]);
-    for (uint32_t i = 0; i < f->flow_count; i++) {
-        orr__flow *w = &f->flows[i];
-        if (!w->is_used || w->is_complete || !w->rate)
-            continue;
-        const bool has_way = choose_nics(f, w);
-        if (!has_way && f->config.is_compat)
-            return orr_fail(err, ORR_EINPUT, NULL,
-                            "after a failure there is no way from host %u to host %u", w->src,
-                            w->dst);
-        if (!has_way)
-            continue; /* it waits for a repair */
-        if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], i))
-            return orr_no_memory(err);
-        orr__host_try(orr__acting(f, w->src), &f->ports[w->port]);
-    }
-    return ORR_OK;
+    if (!orr__flows_under_way(f, &flows, &count))
+        return orr_no_memory(err);
+    for (size_t i = 0; i < count && !code; i++)
+        if (f->flows[flows[i]].rate)
+            code = take_nic(f, flows[i], err);
+    orr_free(flows);
+    return code;
 }
 
 /* A host that passes packets on puts them before its own (14, 13). */
@@ -382,9 +372,11 @@ static void tell_arrival(orr__fabric *f, uint32_t flow)
     if (w->has_arrived || w->expected < w->whole)
         return;
     w->has_arrived = true;
-    if (f->is_in_window && f->watcher.arrived)
-        orr__fabric_fail(f, ORR_EBUG, "a message has arrived before anybody could know");
-    if (!f->config.is_compat && f->watcher.arrived)
+    if (f->config.is_compat || !f->watcher.arrived)
+        return;
+    if (f->is_in_window)
+        orr__lanes_note_arrival(f, w);
+    else
         f->watcher.arrived(f->watcher.context, w->token);
 }
 
@@ -395,7 +387,7 @@ static void receive_trimmed(orr__fabric *f, uint32_t frame)
 {
     orr__frame *m = &f->frames[frame];
     const orr__flow *w = &f->flows[m->flow];
-    if (w->is_complete || !w->got) {
+    if (!w->got) {
         orr__frame_drop(f, frame);
         return;
     }
@@ -411,7 +403,7 @@ static void receive_data(orr__fabric *f, uint32_t frame)
     orr__flow *w = &f->flows[flow];
     if (f->config.nic_pauses)
         make_nic_pause(f, w);
-    if (w->got && !w->is_complete) {
+    if (w->got) {
         orr__selective_take(f, w, m);
         f->frames[frame].payload = (uint32_t)(m->sequence / f->config.payload);
         send_reply(f, frame, ORR__FRAME_ACK);
@@ -435,38 +427,27 @@ static void receive_data(orr__fabric *f, uint32_t frame)
 
 /* ---- the sender (6.4) ---- */
 
-static void count_time(orr__fabric_figures *g, uint64_t fct)
-{
-    g->fct_min = g->flows_done == 1 || fct < g->fct_min ? fct : g->fct_min;
-    g->fct_max = fct > g->fct_max ? fct : g->fct_max;
-    g->fct_sum += fct;
-}
-
-/* Written down, forgotten by the receiver, told to those who wait; in this order (6.1). */
+/* Written down, forgotten by the receiver, told to those who wait; in this order (6.1).  Of what is not the sender's
+ * nothing is touched in a window, and without is_compat the receiver forgets nothing: it cannot know, and answers what
+ * was sent twice. */
 static void complete(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
-    const uint64_t token = w->token;
-    if (f->is_in_window) {
-        orr__fabric_fail(f, ORR_EBUG, "a flow is done before anybody could know");
-        return;
-    }
-    orr__write_fct(f, w);
+    const bool is_for_later = f->is_in_window;
+    if (is_for_later)
+        orr__lanes_note_done(f, w);
+    else
+        orr__write_fct(f, w);
     if (f->series)
         orr__series_flow_ends(f, flow);
-    w->expected = w->last_nacked = w->nack_at = 0;
+    if (f->config.is_compat)
+        w->expected = w->last_nacked = w->nack_at = 0;
     w->is_complete = true;
-    f->main->under_way--;
-    f->main->figures.flows_done++;
-    f->main->figures.last_done = f->now;
-    count_time(&f->main->figures, f->now - w->started_at);
     orr__fabric_cancel(f, &w->timeout);
     if (f->control && f->control->stop)
         f->control->stop(f, flow);
-    if (f->watcher.sent)
-        f->watcher.sent(f->watcher.context, token);
-    if (f->config.is_compat && f->watcher.arrived)
-        f->watcher.arrived(f->watcher.context, token);
+    if (!is_for_later)
+        orr__flow_tell_done(f->main, w->token, f->now - w->started_at);
 }
 
 static void receive_ack(orr__fabric *f, uint32_t frame)

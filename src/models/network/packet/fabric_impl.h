@@ -237,6 +237,7 @@ typedef struct orr__flow {
         losses; /* bytes that the latest acknowledgement told of first, or made missing */
     uint16_t good[ORR__GOOD_WAYS];
     uint8_t good_count;
+    uint64_t number; /* of flows that came before it */
 } orr__flow;
 
 typedef struct orr__path {
@@ -275,12 +276,14 @@ struct orr__fabric {
     uint32_t lane;     /* which */
     bool is_in_window; /* other lanes run at the same time */
     bool has_begun;
-    orr__wheel wheel;
+    orr__wheel
+        wheel; /* its fixed events are those of the ports: ORR__EV_ARRIVE and ORR__EV_END of each */
     orr__port *ports;
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
-    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, state_space;
+    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, event_space,
+        state_space;
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
@@ -315,6 +318,7 @@ struct orr__fabric {
     uint32_t *list_order; /* those with a start time, by it */
     size_t list_at, list_count;
     uint64_t list_base; /* the order of its first flow */
+    uint32_t list_event;
     uint64_t under_way; /* flows */
     uint64_t stop_at;
     uint64_t planned;      /* failures and repairs to come */
@@ -391,7 +395,7 @@ static inline uint32_t orr__fabric_after(orr__fabric *f,
 static inline void orr__fabric_cancel(orr__fabric *f, uint32_t *id)
 {
     if (*id != ORR__NO_EVENT)
-        f->wheel.events[*id].kind = ORR__EV_DEAD;
+        orr__wheel_event(&f->wheel, *id)->kind = ORR__EV_DEAD;
     *id = ORR__NO_EVENT;
 }
 
@@ -413,9 +417,26 @@ static inline uint32_t orr__frame_new(orr__fabric *f)
     return id;
 }
 
+/* ---- flows that come and go (fabric_flows.c) ---- */
+
+uint64_t orr__fabric_next_start(const orr__fabric *f); /* of a list; UINT64_MAX: none is left */
+void orr__fabric_await_list(orr__fabric *f);           /* its event is pending from now on */
+void orr__fabric_send_next(orr__fabric *f);            /* that event */
+void orr__fabric_start_before(orr__fabric *f, uint64_t end); /* lanes will start those of a list */
+/* Those that are not done, in an order that does not depend on lanes; to be freed.  False: out of memory. */
+bool orr__flows_under_way(const orr__fabric *f, uint32_t **out, size_t *count);
 void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
+/* It is done, now: the whole counts it and tells those who wait. */
+void orr__flow_tell_done(orr__fabric *main, uint64_t token, uint64_t took);
+void orr__fabric_start_sampling(orr__fabric *f);
 
 /* ---- lanes (fabric_lanes.c) ---- */
+
+/* How many lanes would be good; who is in which, and how many there are (0: out of memory); the shortest time in which
+ * anything gets from one to another, or becomes known of a host (fabric_parts.c). */
+unsigned orr__lanes_wanted(const orr__fabric *f);
+unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wanted);
+uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node);
 
 orr_code orr__lanes_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
 void orr__lanes_destroy(orr__fabric *f);
@@ -426,6 +447,10 @@ void orr__lanes_follow_routes(orr__fabric *f); /* they have been found anew */
 void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight);
 void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight);
 void orr__lanes_expect(orr__fabric *f, uint64_t at); /* then something may concern all */
+orr__wheel *orr__lanes_wheel(const orr__fabric *f, uint32_t node); /* with the events of a node */
+/* In a window: what the whole will hear of when it is over. */
+void orr__lanes_note_done(orr__fabric *f, const orr__flow *w);
+void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w);
 void orr__lanes_drop(orr__fabric *f, uint32_t frame);
 void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
 void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses);
@@ -650,7 +675,10 @@ orr_code orr__writer_create(orr__fabric *f,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__writer_destroy(orr__writer *w);
 orr_code orr__writer_commit(orr__writer *w, orr_error *err) ORR_MUST_CHECK;
-void orr__write_fct(orr__fabric *f, const orr__flow *flow);
+bool orr__writer_lists_flows(const orr__fabric *f);                      /* fct.txt is wanted */
+void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w); /* its line */
+void orr__write_fct(orr__fabric *f, const orr__flow *w);
+void orr__write_fct_lines(orr__fabric *f, const uint8_t *lines, size_t length);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);
 bool orr__writer_samples(const orr__fabric *f);

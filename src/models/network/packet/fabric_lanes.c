@@ -2,26 +2,30 @@
 /* fabric_lanes.c - parts of a network that run at the same time, in windows.
  *
  *     lane 0:  ####.##|   |######.|  #  |###...     a window: events before its end, each lane its own
- *     lane 1:  ##.####|   |#..####|     |######     between windows, one thread: frames move to other lanes,
- *     all:            |ooo|       |o o o|           then, if it concerns all, one instant event by event
+ *     lane 1:  ##.####|   |#..####|     |######     between windows, one thread: frames move to other lanes, news are
+ *     all:            |ooo|       |o o o|           told; then, if it concerns all, one instant event by event
  *
  * A lane is a set of nodes, mostly hosts with their switch, and a copy of the fabric with a calendar, free frames and figures
  * of its own; ports, frames and flows are shared, and each field is written by one lane.  What leaves a lane arrives
  * after the delay of a link, so lanes need not look at each other for the shortest such delay.
  *
- * What concerns all (a flow that is done, which may start others; starts, failures, samples, the end) is done in the
- * order of the whole network while no lane runs.  A flow is done when a frame arrives at a host, so it is known a
- * delay before: a frame with which a flow may be done is noted when it gets onto the wire (orr__lanes_watch).
+ * That a flow is done is for its lane, which takes note of it; lines of fct.txt, figures and those who listen (triggers,
+ * the simulator) get their news between windows, in the order of the whole network.  What listeners set off happens in
+ * the same instant at the earliest, behind all else of it, so a window must not go beyond an instant with news for them.
+ * It is known a delay before: a frame with which a flow may be done is noted when it gets onto the wire
+ * (orr__lanes_watch).  Flows start in the lanes of their hosts; those of a list are given to them before a window.
+ *
+ * What concerns all (failures, repairs, the end: of a time, by many timeouts, by the last flow) is done event by event
+ * in the order of the whole network while no lane runs.
  *
  * Why results do not depend on lanes: what a node does in one instant is ordered by orr__rank, whoever runs it, and no
  * node acts on another but over a wire.  Where several lanes have something for all, it is put in order between windows
- * (lines of pfc.txt) or does not depend on order (flows that are let go: the lowest number is used again first).
+ * (news, lines of pfc.txt) or nothing depends on its order (flows that are let go: their places mean nothing).
  *
  * Cost: a window costs two meetings of the threads, some microseconds; where windows have few events, one thread runs
  * the lanes one after the other. */
 #include "../../../base/crew.h"
 #include "../../../base/heap.h"
-#include "../../../base/pool.h"
 #include "fabric_impl.h"
 
 #include <stdlib.h>
@@ -30,8 +34,6 @@
 #ifndef ORR__EVENTS_THAT_PAY
 #define ORR__EVENTS_THAT_PAY 256
 #endif
-
-enum { MOST_LANES = 64, HOSTS_A_LANE = 64 };
 
 /* A frame on its way to another lane. */
 typedef struct crossing {
@@ -45,17 +47,30 @@ typedef struct pause_line {
     bool pauses;
 } pause_line;
 
+/* A flow is done, or all of it has arrived. */
+typedef struct news {
+    uint64_t at, order; /* of the event that brought it */
+    uint64_t token, took;
+    uint32_t length; /* of its line in fct.txt */
+    bool is_done;
+} news;
+
 typedef struct lane {
-    orr__fabric f;   /* first, so that the one is found from the other */
-    orr_heap calls;  /* times at which something may concern all */
-    crossing *out;   /* since the window began, as all below */
+    orr__fabric f;  /* first, so that the one is found from the other */
+    orr_heap stops; /* times at which something may concern all */
+    orr_heap calls; /* times of news that may have listeners, as these have them */
+    orr_heap ends;  /* times at which a flow of a list may be done */
+    crossing *out;  /* since the window began, as all below */
+    news *news;
+    orr_buf lines;   /* of fct.txt */
     uint32_t *drops; /* flows of other lanes of which a frame was dropped here */
     uint32_t *gone;  /* flows that may be let go */
     pause_line *pauses;
     size_t out_count, out_room, drop_count, drop_room, gone_count, gone_room;
-    size_t pause_count, pause_room;
-    uint32_t strange; /* frames of other lanes that are free: a list */
-    uint64_t done;    /* events */
+    size_t pause_count, pause_room, news_count, news_room;
+    size_t told, told_bytes; /* of the news, and of their lines */
+    uint32_t strange;        /* frames of other lanes that are free: a list */
+    uint64_t done;           /* events */
 } lane;
 
 struct orr__lanes {
@@ -69,7 +84,8 @@ struct orr__lanes {
     uint32_t frames_each;
     orr_crew *crew;
     pause_line *pauses; /* of all lanes */
-    size_t pause_room;
+    uint64_t *times;    /* of before_last_flow */
+    size_t pause_room, time_room;
 };
 
 static lane *lane_of(orr__fabric *f)
@@ -84,10 +100,29 @@ static void lack_memory(orr__fabric *f)
 
 /* ---- what happens in a window ---- */
 
+static void expect(orr__fabric *f, orr_heap *times, uint64_t at)
+{
+    if (!orr_heap_push(times, at, 0))
+        lack_memory(f);
+}
+
 void orr__lanes_expect(orr__fabric *f, uint64_t at)
 {
-    if (!orr_heap_push(&lane_of(f)->calls, at, 0))
-        lack_memory(f);
+    expect(f, &lane_of(f)->stops, at);
+}
+
+/* The simulator has whole nanoseconds: what happens between two of them it hears of at the later one. */
+static uint64_t told_at(const orr__fabric *f, uint64_t at)
+{
+    return f->line == &f->main->own_line ? at : (at + f->unit - 1) / f->unit * f->unit;
+}
+
+static bool is_heard(const orr__fabric *f, const orr__flow *w, bool is_arrival)
+{
+    const orr__fabric_watcher *by = &f->watcher;
+    if (is_arrival ? !by->arrived : !by->sent)
+        return false;
+    return !by->hears || by->hears(by->context, w->token, is_arrival);
 }
 
 /* Can it be the last packet that its receiver waits for?  Those before it on the wire may bring one each. */
@@ -105,15 +140,49 @@ static bool may_be_last(const orr__fabric *f, const orr__port *p, const orr__fra
 void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight)
 {
     const orr__frame *m = &f->frames[flight->frame];
-    bool may_call = false;
-    if (m->flow == ORR__NOBODY || m->to != f->ports[p->peer].node)
+    lane *l = lane_of(f);
+    if (m->flow == ORR__NOBODY || m->to != f->ports[p->peer].node || m->kind == ORR__FRAME_TRIMMED)
         return;
-    if (m->kind == ORR__FRAME_DATA)
-        may_call = f->watcher.arrived && may_be_last(f, p, m);
-    else if (m->kind != ORR__FRAME_TRIMMED)
-        may_call = m->sequence >= f->flows[m->flow].size;
-    if (may_call)
-        orr__lanes_expect(f, flight->at);
+    const orr__flow *w = &f->flows[m->flow];
+    const bool is_arrival = m->kind == ORR__FRAME_DATA;
+    if (is_arrival ? !f->watcher.arrived || !may_be_last(f, p, m) : m->sequence < w->size)
+        return;
+    if (is_heard(f, w, is_arrival))
+        expect(f, &l->calls, told_at(f, flight->at));
+    if (f->list && !is_arrival)
+        expect(f, &l->ends, flight->at);
+}
+
+static void note_news(orr__fabric *f, const orr__flow *w, bool is_done, size_t length)
+{
+    lane *l = lane_of(f);
+    if (!orr_grow(&l->news, &l->news_room, l->news_count + 1)) {
+        lack_memory(f);
+        return;
+    }
+    l->news[l->news_count++] = (news){.at = f->now,
+                                      .order = f->order,
+                                      .token = w->token,
+                                      .took = f->now - w->started_at,
+                                      .length = (uint32_t)length,
+                                      .is_done = is_done};
+}
+
+void orr__lanes_note_done(orr__fabric *f, const orr__flow *w)
+{
+    orr_buf *b = &lane_of(f)->lines;
+    const size_t before = b->len;
+    if (orr__writer_lists_flows(f))
+        orr__put_fct(b, f, w);
+    if (b->failed)
+        lack_memory(f);
+    note_news(f, w, true, b->len - before);
+}
+
+void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w)
+{
+    if (is_heard(f, w, true))
+        note_news(f, w, false, 0);
 }
 
 void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight)
@@ -181,6 +250,20 @@ void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses)
     l->pauses[l->pause_count++] = (pause_line){f->now, orr__port_of(f, p), pauses};
 }
 
+static void forget_before(orr_heap *times, uint64_t now)
+{
+    orr_heap_entry e;
+    while (times->count && times->entries[0].key < now)
+        (void)orr_heap_pop(times, &e);
+}
+
+static void forget_times(lane *l, uint64_t now)
+{
+    forget_before(&l->stops, now);
+    forget_before(&l->calls, now);
+    forget_before(&l->ends, now);
+}
+
 static void run_lane(lane *l, uint64_t end)
 {
     uint32_t id;
@@ -189,6 +272,7 @@ static void run_lane(lane *l, uint64_t end)
         orr__fabric_run_event(&l->f, id);
         l->done++;
     }
+    forget_times(l, end);
 }
 
 static void run_some(void *context, unsigned who, unsigned members)
@@ -262,20 +346,30 @@ static bool is_before(const orr__fabric *a, const orr__fabric *b)
     return a->now != b->now ? a->now < b->now : a->order < b->order;
 }
 
+/* NULL: all is well. */
+static const orr__fabric *first_failure(const orr__lanes *s)
+{
+    const orr__fabric *first = NULL;
+    for (unsigned i = 0; i < s->count; i++) {
+        const orr__fabric *f = &s->of[i]->f;
+        if (f->code && (!first || is_before(f, first)))
+            first = f;
+    }
+    return first;
+}
+
 /* What ends a lane ends the run; of several failures the first in time is told. */
 static void take_over_ends(orr__lanes *s)
 {
     orr__fabric *main = s->main;
-    const orr__fabric *first = NULL;
     for (unsigned i = 0; i < s->count; i++) {
         orr__fabric *f = &s->of[i]->f;
         if (f->wheel.has_failed)
             lack_memory(f);
         main->is_stopped |= f->is_stopped;
         main->is_stalled |= f->is_stalled;
-        if (f->code && (!first || is_before(f, first)))
-            first = f;
     }
+    const orr__fabric *first = first_failure(s);
     if (first && !main->code) {
         main->code = first->code;
         main->error = first->error;
@@ -288,13 +382,76 @@ static void set_time(orr__fabric *main, uint64_t now)
     main->line->now = main->line == &main->own_line ? now : (now + main->unit - 1) / main->unit;
 }
 
+/* Who has the first of the news that were not told yet; NULL: there are none. */
+static lane *first_to_tell(const orr__lanes *s)
+{
+    lane *first = NULL;
+    for (unsigned i = 0; i < s->count; i++) {
+        lane *l = s->of[i];
+        if (l->told == l->news_count)
+            continue;
+        const news *n = &l->news[l->told], *least = first ? &first->news[first->told] : NULL;
+        if (!first || n->at < least->at || (n->at == least->at && n->order < least->order))
+            first = l;
+    }
+    return first;
+}
+
+/* What listeners do in the instant of their news must not be too late. */
+static bool is_too_late(const orr__lanes *s, const news *n)
+{
+    const orr__fabric_watcher *by = &s->main->watcher;
+    if (n->is_done ? !by->sent : !by->arrived)
+        return false;
+    if (by->hears && !by->hears(by->context, n->token, !n->is_done))
+        return false;
+    return told_at(s->main, n->at) + 1 < s->end;
+}
+
+static void tell(orr__lanes *s, lane *l)
+{
+    orr__fabric *main = s->main;
+    const news *n = &l->news[l->told++];
+    bool is_late = is_too_late(s, n);
+    set_time(main, n->at);
+    main->order = n->order;
+    if (n->is_done) {
+        orr__write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
+        l->told_bytes += n->length;
+        orr__flow_tell_done(main, n->token, n->took);
+        is_late |= main->list && main->under_way == 0;
+    } else {
+        main->watcher.arrived(main->watcher.context, n->token);
+    }
+    if (is_late)
+        orr__fabric_fail(main, ORR_EBUG, "a flow is done before anybody could know");
+}
+
+static void tell_all(orr__lanes *s)
+{
+    const orr__fabric *failed = first_failure(s);
+    lane *l;
+    while (!s->main->code && (l = first_to_tell(s)) != NULL) {
+        const news *n = &l->news[l->told];
+        if (failed && (n->at != failed->now ? n->at > failed->now : n->order > failed->order))
+            break; /* it never happened */
+        tell(s, l);
+    }
+    for (unsigned i = 0; i < s->count; i++) {
+        l = s->of[i];
+        l->news_count = l->told = l->told_bytes = l->lines.len = 0;
+    }
+}
+
 static uint64_t end_window(orr__lanes *s)
 {
     uint64_t done = 0, now = s->main->now;
     write_pauses(s);
+    for (unsigned i = 0; i < s->count; i++)
+        s->of[i]->f.is_in_window = false;
+    tell_all(s);
     for (unsigned i = 0; i < s->count; i++) {
-        lane *l = s->of[i];
-        l->f.is_in_window = false;
+        const lane *l = s->of[i];
         done += l->done;
         if (l->done && l->f.now > now)
             now = l->f.now;
@@ -333,6 +490,11 @@ orr__fabric *orr__lanes_acting(orr__fabric *f, uint32_t node)
     return to;
 }
 
+orr__wheel *orr__lanes_wheel(const orr__fabric *f, uint32_t node)
+{
+    return &f->lanes->of[f->lanes->of_node[node]]->f.wheel;
+}
+
 void orr__lanes_follow_routes(orr__fabric *f)
 {
     const orr__lanes *s = f->lanes;
@@ -364,8 +526,9 @@ static orr__fabric *first_at(orr__lanes *s, uint64_t at)
 static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
 {
     orr__fabric *main = s->main;
-    set_time(main, f->wheel.events[id].at);
-    main->order = f->wheel.events[id].order;
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
+    set_time(main, e->at);
+    main->order = e->order;
     orr__fabric_run_event(f, id);
     if (f->last_arrival > main->last_arrival)
         main->last_arrival = f->last_arrival;
@@ -380,6 +543,8 @@ static uint64_t run_instant(orr__lanes *s, uint64_t at)
     uint64_t done = 0;
     uint32_t id;
     orr__fabric *f;
+    if (orr__fabric_next_start(s->main) == at)
+        orr__fabric_await_list(s->main);
     while (!s->main->is_stopped && (f = first_at(s, at)) != NULL) {
         if (!orr__wheel_next(&f->wheel, at, UINT64_MAX, &id))
             break;
@@ -389,6 +554,7 @@ static uint64_t run_instant(orr__lanes *s, uint64_t at)
     for (unsigned i = 0; i < s->count; i++) {
         move_crossings(s, s->of[i]);
         settle_flows(s, s->of[i]);
+        forget_times(s->of[i], at + 1);
     }
     take_over_ends(s);
     return done;
@@ -412,31 +578,27 @@ static bool earliest(const orr__lanes *s, uint64_t *at, orr__fabric **who)
 
 bool orr__lanes_next_at(const orr__fabric *f, uint64_t *at)
 {
+    const uint64_t start = orr__fabric_next_start(f);
     orr__fabric *who;
-    return earliest(f->lanes, at, &who);
+    if (!earliest(f->lanes, at, &who) || start < *at)
+        *at = start;
+    return *at < UINT64_MAX;
 }
 
 /* The time of the first event, if it comes not after the bound.  A slot that is not open says only when it begins, so
  * it is opened; nothing can come before it any more. */
 static bool find_first(orr__lanes *s, uint64_t bound, uint64_t *at)
 {
+    const uint64_t start = orr__fabric_next_start(s->main);
     orr__fabric *who;
-    while (earliest(s, at, &who) && *at <= bound) {
+    while (earliest(s, at, &who) && *at <= bound && *at < start) {
         if (orr__wheel_has_open(&who->wheel))
             return true;
         if (!orr__wheel_open(&who->wheel, *at))
             break;
     }
-    return false;
-}
-
-/* When something may concern all; what lies before `now` has come to nothing. */
-static uint64_t next_call(lane *l, uint64_t now)
-{
-    orr_heap_entry e;
-    while (l->calls.count && l->calls.entries[0].key < now)
-        (void)orr_heap_pop(&l->calls, &e);
-    return l->calls.count ? l->calls.entries[0].key : UINT64_MAX;
+    *at = start;
+    return start < UINT64_MAX && start <= bound;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -444,17 +606,58 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound)
+static uint64_t first_of(const orr_heap *times)
+{
+    return times->count ? times->entries[0].key : UINT64_MAX;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The run ends with the last flow of a list, and no event later: so fewer may be done in a window than there are. */
+static uint64_t before_last_flow(orr__lanes *s, uint64_t end)
+{
+    const uint64_t under_way = s->main->under_way;
+    size_t known = 0, count = 0;
+    for (unsigned i = 0; i < s->count; i++)
+        known += s->of[i]->ends.count;
+    if (known < under_way || under_way == 0 || !s->main->list)
+        return end;
+    if (!orr_grow(&s->times, &s->time_room, known)) {
+        lack_memory(s->main);
+        return end;
+    }
+    for (unsigned i = 0; i < s->count; i++)
+        for (size_t k = 0; k < s->of[i]->ends.count; k++)
+            if (s->of[i]->ends.entries[k].key < end)
+                s->times[count++] = s->of[i]->ends.entries[k].key;
+    if (count < under_way)
+        return end;
+    qsort(s->times, count, sizeof *s->times, by_time);
+    return s->times[under_way - 1];
+}
+
+/* *call: when somebody may hear of something. */
+static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uint64_t *call)
 {
     uint64_t at, end = first + s->longest;
+    *call = UINT64_MAX;
     if (bound < UINT64_MAX)
         end = least(end, bound + 1);
     if (orr__wheel_peek(&s->main->wheel, &at))
         end = least(end, at);
-    for (unsigned i = 0; i < s->count; i++)
-        end = least(end, next_call(s->of[i], first));
+    for (unsigned i = 0; i < s->count; i++) {
+        end = least(end, first_of(&s->of[i]->stops));
+        *call = least(*call, first_of(&s->of[i]->calls));
+    }
+    if (*call < UINT64_MAX)
+        end = least(end, *call + 1);
     /* whether the network stands still is a question for all (orr__fabric_watch_for_stall) */
-    return least(end, s->main->last_arrival + s->main->longest_silence + 1);
+    end = least(end, s->main->last_arrival + s->main->longest_silence + 1);
+    return before_last_flow(s, end);
 }
 
 /* ---- figures ---- */
@@ -479,14 +682,20 @@ static void add_figures(orr__fabric_figures *to, orr__fabric_figures *g)
 uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
 {
     orr__lanes *s = f->lanes;
-    uint64_t done = 0, first = 0;
+    uint64_t done = 0, first = 0, call;
     f->is_in_event = true;
     while (done < most && !f->is_stopped) {
         const uint64_t bound = orr__fabric_bound(f);
         if (!find_first(s, bound, &first))
             break;
-        const uint64_t end = end_of_window(s, first, bound);
-        done += end > first ? run_window(s, end) : run_instant(s, first);
+        const uint64_t end = end_of_window(s, first, bound, &call);
+        if (end <= first) {
+            done += run_instant(s, first);
+            continue;
+        }
+        /* what is set off by news comes before those of a list that start in the same instant */
+        orr__fabric_start_before(f, least(end, call));
+        done += run_window(s, end);
     }
     f->is_in_event = false;
     take_over_ends(s);
@@ -496,74 +705,6 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
         add_figures(&f->figures, &s->of[i]->f.figures);
     f->figures.events += done;
     return done;
-}
-
-/* ---- who is in which lane ---- */
-
-/* A host is with the switch of its first link, unless there are too few switches for that. */
-static uint32_t home_of(const orr__fabric *f, uint32_t node, bool are_apart)
-{
-    const orr__node *n = &f->nodes[node];
-    if (n->kind != ORR__HOST || n->port_count == 0 || are_apart)
-        return node;
-    const uint32_t at = f->ports[f->ports[f->ports_of[n->first_port]].peer].node;
-    return f->nodes[at].kind == ORR__HOST ? node : at;
-}
-
-/* Neighbours in number are neighbours in space, mostly; each lane gets as many ports.  How many lanes there are. */
-static unsigned part_nodes(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
-{
-    uint64_t *weights = orr_alloc(f->node_count, sizeof *weights);
-    uint64_t before = 0;
-    uint32_t homes = 0, last = ORR__NOBODY;
-    unsigned used = 0;
-    if (!weights)
-        return 0;
-    for (uint32_t n = 0; n < f->node_count; n++)
-        homes += home_of(f, n, false) == n;
-    const bool are_apart = homes < wanted;
-    for (uint32_t n = 0; n < f->node_count; n++)
-        weights[home_of(f, n, are_apart)] += f->nodes[n].port_count;
-    for (uint32_t n = 0; n < f->node_count; n++) {
-        const uint32_t at = (uint32_t)((before + weights[n] / 2) * wanted / f->port_count);
-        if (!weights[n])
-            continue;
-        before += weights[n];
-        used += at != last;
-        last = at;
-        of_node[n] = used - 1;
-    }
-    for (uint32_t n = 0; n < f->node_count; n++)
-        of_node[n] = of_node[home_of(f, n, are_apart)];
-    orr_free(weights);
-    return used;
-}
-
-/* The shortest time in which anything can get from one lane to another, or become known of a host. */
-static uint64_t longest_window(const orr__fabric *f, const uint32_t *of_node)
-{
-    uint64_t shortest = ORR__LATE;
-    for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
-        if (of_node[p->node] != of_node[q->node] || !q->is_switch)
-            shortest = least(shortest, p->delay);
-    }
-    return shortest;
-}
-
-static unsigned lanes_wanted(const orr__fabric *f)
-{
-    const orr__packet_config *c = &f->config;
-    uint32_t hosts = 0;
-    if (c->is_compat || c->threads == 1 || f->approx || f->monitor || f->series || f->has_trace ||
-        orr__writer_samples(f) || c->control == ORR__CONTROL_PINT)
-        return 1;
-    for (uint32_t n = 0; n < f->node_count; n++)
-        hosts += f->nodes[n].kind == ORR__HOST;
-    unsigned wanted = c->threads ? c->threads : orr_pool_threads(0);
-    if (!c->threads && wanted > hosts / HOSTS_A_LANE)
-        wanted = hosts / HOSTS_A_LANE;
-    return wanted < MOST_LANES ? wanted : MOST_LANES;
 }
 
 /* ---- life ---- */
@@ -579,13 +720,10 @@ static lane *make_lane(orr__fabric *f, unsigned which)
     l->f.frame_count = (size_t)which * f->lanes->frames_each;
     l->f.frame_room = l->f.frame_count + f->lanes->frames_each;
     l->strange = ORR__NOBODY;
-    bool is_well = orr__wheel_init(&l->f.wheel, f->wheel.shift);
-    for (uint32_t i = 0; i < f->port_count && is_well; i++) {
-        (void)orr__wheel_new(&l->f.wheel, ORR__EV_ARRIVE, i);
-        is_well = orr__wheel_new(&l->f.wheel, ORR__EV_END, i) != ORR__NO_EVENT;
-    }
-    if (is_well)
+    if (orr__wheel_init(&l->f.wheel, f->wheel.shift)) {
+        orr__wheel_share(&l->f.wheel, f->wheel.fixed, f->wheel.fixed_count);
         return l;
+    }
     orr__wheel_fini(&l->f.wheel);
     orr_free(l);
     return NULL;
@@ -610,7 +748,7 @@ static bool make_lanes(orr__fabric *f, orr__lanes *s)
 
 orr_code orr__lanes_create(orr__fabric *f, orr_error *err)
 {
-    const unsigned wanted = lanes_wanted(f);
+    const unsigned wanted = orr__lanes_wanted(f);
     if (wanted < 2)
         return ORR_OK;
     orr__lanes *s = orr_alloc(1, sizeof *s);
@@ -619,8 +757,8 @@ orr_code orr__lanes_create(orr__fabric *f, orr_error *err)
     s->main = f;
     s->of_node = orr_alloc(f->node_count, sizeof *s->of_node);
     s->of = orr_alloc(wanted, sizeof *s->of);
-    s->count = s->of_node && s->of ? part_nodes(f, s->of_node, wanted) : 0;
-    s->longest = s->count ? longest_window(f, s->of_node) : 0;
+    s->count = s->of_node && s->of ? orr__lanes_part(f, s->of_node, wanted) : 0;
+    s->longest = s->count ? orr__lanes_window(f, s->of_node) : 0;
     if (s->count > 1 && s->longest > 0) {
         if (make_lanes(f, s))
             return ORR_OK;
@@ -639,7 +777,11 @@ static void destroy_lane(lane *l)
     if (!l)
         return;
     orr__wheel_fini(&l->f.wheel);
+    orr_heap_fini(&l->stops);
     orr_heap_fini(&l->calls);
+    orr_heap_fini(&l->ends);
+    orr_free(l->news);
+    orr_buf_fini(&l->lines);
     orr_free(l->out);
     orr_free(l->drops);
     orr_free(l->gone);
@@ -658,6 +800,7 @@ void orr__lanes_destroy(orr__fabric *f)
     orr_free(s->of);
     orr_free(s->of_node);
     orr_free(s->pauses);
+    orr_free(s->times);
     orr_free(s);
     f->lanes = NULL;
 }

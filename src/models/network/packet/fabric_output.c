@@ -45,12 +45,13 @@ static uint64_t ideal_time(const orr__fabric *f, const orr__flow *w)
            (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / path.bandwidth);
 }
 
-void orr__write_fct(orr__fabric *f, const orr__flow *w)
+bool orr__writer_lists_flows(const orr__fabric *f)
 {
-    orr__writer *to = f->writer;
-    if (!to->files[FCT])
-        return;
-    orr_buf *b = &to->texts[FCT];
+    return f->writer && f->writer->files[FCT];
+}
+
+void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w)
+{
     orr_buf_print(b, "%08x %08x %u %u ", orr__host_address(w->src), orr__host_address(w->dst),
                   w->src_port, w->dst_port);
     orr_buf_u64(b, w->size);
@@ -61,7 +62,22 @@ void orr__write_fct(orr__fabric *f, const orr__flow *w)
     orr_buf_byte(b, ' ');
     put_time(b, f, ideal_time(f, w));
     orr_buf_byte(b, '\n');
-    drain_if_full(to, FCT);
+}
+
+void orr__write_fct(orr__fabric *f, const orr__flow *w)
+{
+    if (!orr__writer_lists_flows(f))
+        return;
+    orr__put_fct(&f->writer->texts[FCT], f, w);
+    drain_if_full(f->writer, FCT);
+}
+
+void orr__write_fct_lines(orr__fabric *f, const uint8_t *lines, size_t length)
+{
+    if (length == 0)
+        return;
+    orr_buf_add(&f->writer->texts[FCT], lines, length);
+    drain_if_full(f->writer, FCT);
 }
 
 /* ---- pfc.txt ---- */

@@ -221,21 +221,23 @@ static void say_pauses(const orr__fabric *f, orr__fabric_say say, void *context)
 void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *context)
 {
     char line[LINE];
-    uint64_t shown = 0;
-    for (size_t i = 0; i < f->flow_count; i++) {
-        const orr__flow *w = &f->flows[i];
-        if (!w->is_used || w->is_complete || shown++ >= FLOWS_SHOWN)
-            continue;
+    uint32_t *flows;
+    size_t count;
+    if (!orr__flows_under_way(f, &flows, &count))
+        return; /* nothing is better than half of it */
+    for (size_t i = 0; i < count && i < FLOWS_SHOWN; i++) {
+        const orr__flow *w = &f->flows[flows[i]];
         snprintf(line, sizeof line,
                  "flow %u -> %u (port %u): %" PRIu64 " of %" PRIu64 " bytes acknowledged, %" PRIu64
                  " sent: %s",
                  w->src, w->dst, w->src_port, w->acked, w->size, w->sent, reason(f, w));
         say(context, line);
     }
-    if (shown > FLOWS_SHOWN) {
-        snprintf(line, sizeof line, "and %" PRIu64 " more", shown - FLOWS_SHOWN);
+    if (count > FLOWS_SHOWN) {
+        snprintf(line, sizeof line, "and %zu more", count - FLOWS_SHOWN);
         say(context, line);
     }
+    orr_free(flows);
     say_links(f, say, context);
     say_pauses(f, say, context);
     say_circle(f, say, context);

@@ -69,6 +69,12 @@ static void arrived(void *context, uint64_t token)
     tell(t, t->flows->by_line[token].arrived);
 }
 
+static bool hears(const void *context, uint64_t token, bool of_arrival)
+{
+    const orr__triggers *t = context;
+    return of_arrival ? t->flows->by_line[token].arrived : t->flows->by_line[token].sent;
+}
+
 orr_code orr__triggers_create(orr__fabric *f,
                               const orr__flow_list *flows,
                               orr__triggers **out,
@@ -86,7 +92,7 @@ orr_code orr__triggers_create(orr__fabric *f,
         orr__triggers_destroy(t);
         return orr_no_memory(err);
     }
-    orr__fabric_watch(f, &(orr__fabric_watcher){t, sent, arrived});
+    orr__fabric_watch(f, &(orr__fabric_watcher){t, sent, arrived, hears});
     *out = t;
     return ORR_OK;
 }

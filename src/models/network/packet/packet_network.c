@@ -82,7 +82,7 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
     packet_net *n = orr_alloc(1, sizeof *n);
     if (!n)
         return orr_no_memory(err);
-    const orr__fabric_watcher watcher = {n, sent, arrived};
+    const orr__fabric_watcher watcher = {.context = n, .sent = sent, .arrived = arrived};
     const orr__fabric_paths paths = {.fct = in->config.fct_out,
                                      .pfc = in->config.pfc_out,
                                      .qlen = in->config.qlen_out,

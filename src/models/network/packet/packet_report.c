@@ -203,7 +203,10 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     orr_json_key(&w, "program");
     orr_json_text(&w, opt->program ? opt->program : "");
     orr_json_key(&w, "config");
-    orr_json_text(&w, opt->config);
+    if (opt->config)
+        orr_json_text(&w, opt->config);
+    else
+        orr_json_null(&w);
     orr_json_key(&w, "compat");
     orr_json_bool(&w, opt->is_compat);
     put_network(&w, g);
