@@ -108,8 +108,29 @@ TEST(test_fabric_repair__who_is_paused_for_good_is_named)
     CHECK_EQ_U(told.sent, 1);
     CHECK(strstr(stall_in_words(),
                  "host 0 port 1 (to switch 3) is paused for good (class 3): the frame that should "
-                 "have let it go on was lost on the link\n"));
+                 "have let it go on was lost on the link (PAUSE_EXPIRES 1: it would go on)\n"));
     CHECK(strstr(said, "its host is paused\n"));
+    orr__fabric_destroy(told.fabric);
+}
+
+/* The same with PAUSE_EXPIRES: the port goes on PAUSE_TIME after the frame was lost, and all is done. */
+TEST(test_fabric_repair__a_pause_may_expire)
+{
+    fabric_make(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ", fabric_star(3, "100Gbps 1us 0"), &told);
+    fabric_send(&told, 0, 2, 5000000, 0);
+    fabric_send(&told, 1, 2, 5000000, 1);
+    while (!told.fabric->ports[1].paused && orr__fabric_run(told.fabric, 1))
+        ;
+    set_loss(1, 1);
+    while (!told.fabric->ports[1].unresumed && orr__fabric_run(told.fabric, 1))
+        ;
+    set_loss(1, 0);
+    const uint64_t lost_at = orr__fabric_now(told.fabric);
+    while (told.fabric->ports[1].paused && orr__fabric_run(told.fabric, 1))
+        ;
+    CHECK_EQ_U(orr__fabric_now(told.fabric), lost_at + 7 * US);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.sent, 2);
     orr__fabric_destroy(told.fabric);
 }
 
@@ -259,6 +280,7 @@ int main(void)
         RUN(test_fabric_repair__hosts_that_a_switch_pauses_can_let_it_go_on),
         RUN(test_fabric_repair__a_hosts_pause_ends_by_itself),
         RUN(test_fabric_repair__who_is_paused_for_good_is_named),
+        RUN(test_fabric_repair__a_pause_may_expire),
         RUN(test_fabric_repair__a_repaired_link_is_not_paused),
         RUN(test_fabric_repair__what_was_on_a_link_that_failed_is_lost),
         RUN(test_fabric_repair__what_is_sent_after_the_repair_arrives),

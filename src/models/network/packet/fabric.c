@@ -563,8 +563,7 @@ static void run_rare(orr__fabric *f, uint32_t id)
         orr__host_pauser(f, e.who)->is_between_pauses = false;
         break;
     case ORR__EV_PAUSE_OVER:
-        orr__port_set_paused(f, &f->ports[e.who], 0);
-        orr__port_try(f, &f->ports[e.who]);
+        orr__pause_is_over(f, e.who);
         break;
     default: /* it was taken back */
         break;

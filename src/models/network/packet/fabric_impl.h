@@ -22,10 +22,12 @@
 #include "place_bits.h"
 
 #define ORR__NOBODY UINT32_MAX
+#define ORR__PORT_MASK 0x0fffffffu    /* a port and, above ORR__CLASS_SHIFT, a class */
 #define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
 
 enum {
     ORR__CLASSES = 8,
+    ORR__CLASS_SHIFT = 28,
     ORR__PFC_BYTES = 31,       /* packet-network.md 6.2 */
     ORR__HEADER_BYTES = 36,    /* of a data packet, without INT */
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
@@ -53,8 +55,8 @@ typedef enum orr__event_kind {
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
     ORR__EV_NIC_READY,
-    ORR__EV_PAUSE_OVER,
-    ORR__EV_LOOK /* of fabric_monitor.c */
+    ORR__EV_PAUSE_OVER, /* of a port: all classes; or one, with ORR__CLASS_SHIFT */
+    ORR__EV_LOOK        /* of fabric_monitor.c */
 } orr__event_kind;
 
 /* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then
@@ -152,6 +154,7 @@ typedef struct orr__port {
     double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint8_t unresumed;            /* paused classes whose frame to go on was lost (PAUSE_EXPIRES) */
     uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
     uint32_t lost;                /* frames that should have arrived here */
     uint32_t pause_head;          /* port at the head of that chain */
@@ -360,8 +363,9 @@ static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kin
     case ORR__EV_WAKE:
     case ORR__EV_NIC_RESUME:
     case ORR__EV_NIC_READY:
-    case ORR__EV_PAUSE_OVER:
         return f->ports[who].node;
+    case ORR__EV_PAUSE_OVER:
+        return f->ports[who & ORR__PORT_MASK].node;
     case ORR__EV_ALPHA:
     case ORR__EV_DECREASE:
     case ORR__EV_INCREASE:
@@ -653,6 +657,8 @@ static inline uint32_t orr__host_address(uint32_t node)
 void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
 void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
 void orr__pause_ends(orr__fabric *f, orr__port *p);
+void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc); /* it was lost */
+void orr__pause_is_over(orr__fabric *f, uint32_t who); /* ORR__EV_PAUSE_OVER */
 void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
 
 /* ---- looks at fixed times (fabric_monitor.c) ---- */

@@ -149,6 +149,7 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
     const uint8_t bit = (uint8_t)(1u << m->class);
     const bool pauses = m->pauses;
     p->pause_count += pauses;
+    p->unresumed &= (uint8_t)~bit;
     if (pauses)
         f->figures.pauses++;
     else
@@ -193,6 +194,8 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
     if (is_lost(f, p)) {
         f->figures.lost++;
         p->lost++;
+        if (f->frames[frame].kind == ORR__FRAME_PFC && !p->is_down)
+            orr__pause_is_unresumed(f, p, &f->frames[frame]);
         if (orr__writer_traces(f) && p->is_down)
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
         orr__frame_drop(f, frame);
@@ -251,7 +254,7 @@ void orr__port_bring_up(orr__fabric *f, orr__port *p)
     const orr__port *from = &f->ports[p->peer];
     p->is_down = false;
     orr__port_set_paused(f, p, 0);
-    p->pause_sent = 0;
+    p->pause_sent = p->unresumed = 0;
     p->dead_until = from->busy_until + from->delay;
     p->is_lossy |= p->dead_until >= f->now;
 }

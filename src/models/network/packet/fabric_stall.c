@@ -191,7 +191,10 @@ static const char *why_for_good(const orr__fabric *f, const orr__port *p, unsign
     if (p->is_down || ends_by_itself || is_pfc_under_way(f, from, class))
         return NULL;
     if (!(from->pause_sent >> class & 1))
-        return "the frame that should have let it go on was lost on the link";
+        return f->config.is_compat
+                   ? "the frame that should have let it go on was lost on the link"
+                   : "the frame that should have let it go on was lost on the link (PAUSE_EXPIRES "
+                     "1: it would go on)";
     if (f->config.is_compat && !is_filled_from(f, p->peer, class))
         return "the buffer there still counts packets that were lost when a link failed";
     return NULL;

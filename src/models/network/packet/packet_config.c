@@ -99,6 +99,7 @@ static const key keys[] = {
     {"FLOWLET_GAP", WHOLE, AT(flowlet_gap_ns), 1, 1000000000},
     {"TRANSPORT", TRANSPORT, AT(selective), 0, 0},
     {"ENABLE_PFC", FLAG, AT(enable_pfc), 0, 0},
+    {"PAUSE_EXPIRES", FLAG, AT(pause_expires), 0, 0},
     {"TRIMMING", FLAG, AT(trimming), 0, 0},
     {"QUEUE_LIMIT", WHOLE, AT(queue_limit), 0, 4000000000},
     {"NSCC_TARGET_DELAY", WHOLE, AT(nscc_delay_ns), 0, 1000000000},
@@ -389,6 +390,7 @@ static const char *key_of_ours(const orr__packet_config *c)
            : c->selective      ? "TRANSPORT"
            : !c->enable_pfc    ? "ENABLE_PFC"
            : c->trimming       ? "TRIMMING"
+           : c->pause_expires  ? "PAUSE_EXPIRES"
            : c->forward_hosts  ? "FORWARDING_HOSTS"
            : c->wire_overhead  ? "WIRE_OVERHEAD"
            : c->link_events[0] ? "LINK_EVENTS_FILE"
@@ -416,10 +418,11 @@ static orr_code check_needed(const orr__packet_config *c, orr_error *err)
 static orr_code check_together(const orr__packet_config *c, orr_error *err)
 {
     if (c->is_compat && key_of_ours(c))
-        return fail_at(c, key_of_ours(c), err,
-                       "LOAD_BALANCE, TRANSPORT, ENABLE_PFC, TRIMMING, FORWARDING_HOSTS, "
-                       "WIRE_OVERHEAD and LINK_EVENTS_FILE are not the old program's: not with "
-                       "--compat");
+        return fail_at(
+            c, key_of_ours(c), err,
+            "LOAD_BALANCE, TRANSPORT, ENABLE_PFC, TRIMMING, PAUSE_EXPIRES, "
+            "FORWARDING_HOSTS, WIRE_OVERHEAD and LINK_EVENTS_FILE are not the old program's: not with "
+            "--compat");
     if (c->selective && c->back_to_zero)
         return fail_at(c, "L2_BACK_TO_ZERO", err,
                        "L2_BACK_TO_ZERO 1 goes with TRANSPORT go-back-n only: what is lost is sent "

@@ -67,6 +67,7 @@ typedef struct orr__packet_config {
     uint64_t flowlet_gap_ns;
     uint64_t selective;     /* what is lost is sent again, and nothing else */
     uint64_t enable_pfc;    /* 0: switches drop what finds no room */
+    uint64_t pause_expires; /* a pause whose end is lost is over after pause_time_us */
     uint64_t trimming;      /* or send its header on */
     uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
     uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
