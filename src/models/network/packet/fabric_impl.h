@@ -22,10 +22,12 @@
 #include "place_bits.h"
 
 #define ORR__NOBODY UINT32_MAX
+#define ORR__PORT_MASK 0x0fffffffu    /* a port and, above ORR__CLASS_SHIFT, a class */
 #define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
 
 enum {
     ORR__CLASSES = 8,
+    ORR__CLASS_SHIFT = 28,
     ORR__PFC_BYTES = 31,       /* packet-network.md 6.2 */
     ORR__HEADER_BYTES = 36,    /* of a data packet, without INT */
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
@@ -53,8 +55,8 @@ typedef enum orr__event_kind {
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
     ORR__EV_NIC_READY,
-    ORR__EV_LOOK, /* of fabric_monitor.c */
-    ORR__EV_RETRY /* a flow that had no way may have one now */
+    ORR__EV_PAUSE_OVER, /* of a port: all classes; or one, with ORR__CLASS_SHIFT */
+    ORR__EV_LOOK        /* of fabric_monitor.c */
 } orr__event_kind;
 
 /* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then
@@ -87,6 +89,7 @@ typedef struct orr__frame {
     bool is_marked;    /* by ECN */
     bool echoes_mark;  /* ACK: what it acknowledges was marked */
     bool pauses;       /* PFC */
+    bool asks_ack;     /* data: nothing follows it before it is acknowledged */
     uint8_t hop_count; /* HPCC */
     bool is_last;      /* data: the flow's last bytes; ACK and NACK: nothing more is expected */
 } orr__frame;
@@ -152,6 +155,7 @@ typedef struct orr__port {
     double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint8_t unresumed;            /* paused classes whose frame to go on was lost (PAUSE_EXPIRES) */
     uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
     uint32_t lost;                /* frames that should have arrived here */
     uint32_t pause_head;          /* port at the head of that chain */
@@ -159,6 +163,7 @@ typedef struct orr__port {
     uint64_t main_head_ticks, longest_pause;
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
+    uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
 } orr__port;
 
 typedef struct orr__node {
@@ -218,6 +223,7 @@ typedef struct orr__flow {
     uint64_t *got;     /* TRANSPORT selective: a bit a packet */
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
+    bool awaits_way; /* it starts when a repair gives it one */
     /* Seldom needed. */
     uint32_t timeouts; /* since anything was acknowledged */
     uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
@@ -321,7 +327,8 @@ struct orr__fabric {
     uint64_t stop_at;
     uint64_t planned;      /* failures and repairs to come */
     uint64_t last_arrival; /* of a frame, anywhere */
-    uint64_t last_asked;   /* whether anything can still move */
+    uint64_t
+        longest_silence; /* ticks without arrivals, up to which nobody asks if all stands still */
     bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
     orr_code code;
     orr_error error;
@@ -358,11 +365,12 @@ static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kin
     case ORR__EV_NIC_RESUME:
     case ORR__EV_NIC_READY:
         return f->ports[who].node;
+    case ORR__EV_PAUSE_OVER:
+        return f->ports[who & ORR__PORT_MASK].node;
     case ORR__EV_ALPHA:
     case ORR__EV_DECREASE:
     case ORR__EV_INCREASE:
     case ORR__EV_TIMEOUT:
-    case ORR__EV_RETRY:
         return f->flows[who].src;
     default:
         return ORR__NOBODY;
@@ -506,6 +514,7 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__port_bring_up(orr__fabric *f, orr__port *p);
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
 
 /* How long it was paused, up to now. */
@@ -542,6 +551,7 @@ void orr__host_ready(orr__fabric *f, uint32_t flow); /* it starts */
 void orr__host_timeout(orr__fabric *f, uint32_t flow);
 orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
 void orr__host_pause_ends(orr__fabric *f, uint32_t port);
+void orr__host_pause_came(orr__fabric *f, orr__port *p); /* from a host, to the port it is for */
 orr_code orr__host_redistribute(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 
 /* TRANSPORT selective (fabric_selective.c). */
@@ -587,12 +597,28 @@ static inline void *orr__control_state(const orr__fabric *f, uint32_t flow)
     return (char *)f->states + flow * f->control->size;
 }
 
+/* ---- failures (fabric_failures.c) ---- */
+
+orr_code orr__fabric_plan_failure(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* LINK_DOWN */
+void orr__link_take_down(orr__fabric *f, uint32_t port); /* the link at that port */
+void orr__link_repair(orr__fabric *f, uint32_t port);
+
 /* ---- switches (fabric_switch.c) ---- */
 
 void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate);
 void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame);
 void orr__switch_try(orr__fabric *f, orr__port *p);
 void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame); /* it never leaves here */
+
+/* A port may be able to send. */
+static inline void orr__port_try(orr__fabric *f, orr__port *p)
+{
+    f = orr__acting(f, p->node);
+    if (p->is_switch)
+        orr__switch_try(f, p);
+    else
+        orr__host_try(f, p);
+}
 
 /* ---- ways (fabric_routes.c) ---- */
 
@@ -631,6 +657,8 @@ static inline uint32_t orr__host_address(uint32_t node)
 void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
 void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
 void orr__pause_ends(orr__fabric *f, orr__port *p);
+void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc); /* it was lost */
+void orr__pause_is_over(orr__fabric *f, uint32_t who); /* ORR__EV_PAUSE_OVER */
 void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
 
 /* ---- looks at fixed times (fabric_monitor.c) ---- */

@@ -731,7 +731,7 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
     if (*call < UINT64_MAX)
         end = least(end, *call + 1);
     /* whether the network stands still is a question for all (orr__fabric_watch_for_stall) */
-    end = least(end, s->main->last_arrival + 1000000 * s->main->unit + 1);
+    end = least(end, s->main->last_arrival + s->main->longest_silence + 1);
     return before_last_flow(s, end);
 }
 

@@ -298,6 +298,8 @@ static void set_up_port(orr__fabric *f, orr__port *p, uint64_t nic_rate)
             p->kmin = f->config.marks[i].kmin;
             p->kmax = f->config.marks[i].kmax;
             p->pmax = f->config.marks[i].pmax;
+            if (p->kmin > p->kmax) /* above kmax all are marked, whatever kmin says (7.3) */
+                p->kmin = p->kmax;
         }
 }
 
