@@ -4,6 +4,7 @@
  * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
  * 2p + 1, its transmission ends.  All others are made when needed. */
 #include "fabric_approx.h"
+#include "link_history.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -337,6 +338,8 @@ static orr_code build(orr__fabric *f,
     if (!code)
         code = orr__monitor_create(f, err);
     if (!code)
+        code = orr__history_create(f, &f->history, err);
+    if (!code)
         code = orr__approx_create(f, err);
     return code ? code : orr__fabric_plan_failure(f, err);
 }
@@ -373,6 +376,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr__lanes_destroy(f);
     orr__writer_destroy(f->writer);
     orr__monitor_destroy(f);
+    orr__history_destroy(f->history);
+    orr__flow_times_fini(&f->times);
     orr__approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
         orr__nic_fini(&f->nics[i]);
@@ -518,6 +523,10 @@ static void run_rare(orr__fabric *f, uint32_t id)
     }
     if (e.kind == ORR__EV_SAMPLE) {
         sample(f, id);
+        return;
+    }
+    if (e.kind == ORR__EV_HISTORY) {
+        orr__history_run(f, id);
         return;
     }
     if (e.kind == ORR__EV_LOOK) {
@@ -721,8 +730,9 @@ void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *co
         const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
         orr_net_link l = {.messages = p->frames_sent,
                           .bytes = p->bytes_sent,
+                          .bandwidth = (double)p->rate / 8e9,
                           .busy_ns = p->busy_ticks / f->unit,
-                          .max_queue = p->max_queued};
+                          .max_queue = orr__history_longest(f, i)};
         if (!p->frames_sent)
             continue;
         snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",

@@ -436,10 +436,11 @@ static void complete(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     const bool is_for_later = f->is_in_window;
+    const orr__flow_end end = {w->token, w->size, f->now - w->started_at, orr__flow_ideal(f, w)};
     if (is_for_later)
-        orr__lanes_note_done(f, w);
+        orr__lanes_note_done(f, w, &end);
     else
-        orr__write_fct(f, w);
+        orr__write_fct(f, w, end.ideal);
     if (f->series)
         orr__series_flow_ends(f, flow);
     if (f->config.is_compat)
@@ -449,7 +450,7 @@ static void complete(orr__fabric *f, uint32_t flow)
     if (f->control && f->control->stop)
         f->control->stop(f, flow);
     if (!is_for_later)
-        orr__flow_tell_done(f->main, w->token, f->now - w->started_at);
+        orr__flow_tell_done(f->main, &end);
 }
 
 static void receive_ack(orr__fabric *f, uint32_t frame)

@@ -18,6 +18,7 @@
 #include "../../../base/output.h"
 #include "../../../base/rng.h"
 #include "event_wheel.h"
+#include "flow_times.h"
 #include "packet_random.h"
 #include "place_bits.h"
 
@@ -56,7 +57,8 @@ typedef enum orr__event_kind {
     ORR__EV_NIC_RESUME,
     ORR__EV_NIC_READY,
     ORR__EV_PAUSE_OVER, /* of a port: all classes; or one, with ORR__CLASS_SHIFT */
-    ORR__EV_LOOK        /* of fabric_monitor.c */
+    ORR__EV_LOOK,       /* of fabric_monitor.c */
+    ORR__EV_HISTORY     /* of link_history.c */
 } orr__event_kind;
 
 /* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then
@@ -244,6 +246,12 @@ typedef struct orr__flow {
     uint64_t number; /* of flows that came before it */
 } orr__flow;
 
+/* Of a flow that is done. */
+typedef struct orr__flow_end {
+    uint64_t token, size;
+    uint64_t took, ideal; /* ticks; alone it would have taken: 0, not known */
+} orr__flow_end;
+
 typedef struct orr__path {
     uint64_t delay, transmission, bandwidth;
 } orr__path;
@@ -252,6 +260,7 @@ typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
 typedef struct orr__monitor orr__monitor;
 typedef struct orr__series orr__series;
+typedef struct orr__history orr__history;
 typedef struct orr__approx orr__approx;
 typedef struct orr__lanes orr__lanes;
 
@@ -315,6 +324,8 @@ struct orr__fabric {
     orr__writer *writer;
     orr__monitor *monitor; /* NULL: nothing is watched */
     orr__series *series;   /* NULL: none is wanted */
+    orr__history *history; /* NULL: none is wanted */
+    uint8_t *met;          /* by port, of history: it was used */
     orr__approx *approx;   /* NULL: every event is run */
     uint64_t events_of_batch;
     orr__fabric_watcher watcher;
@@ -333,6 +344,7 @@ struct orr__fabric {
     orr_code code;
     orr_error error;
     orr__fabric_figures figures;
+    orr__flow_times times; /* of flows that are done; of the whole: main->times */
     orr__packet_config config;
 };
 
@@ -432,7 +444,7 @@ void orr__fabric_start_before(orr__fabric *f, uint64_t end); /* lanes will start
 bool orr__flows_under_way(const orr__fabric *f, uint32_t **out, size_t *count);
 void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
-void orr__flow_tell_done(orr__fabric *main, uint64_t token, uint64_t took);
+void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end);
 void orr__fabric_start_sampling(orr__fabric *f);
 
 /* ---- lanes (fabric_lanes.c) ---- */
@@ -453,7 +465,7 @@ void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *fli
 void orr__lanes_expect(orr__fabric *f, uint64_t at); /* then something may concern all */
 orr__wheel *orr__lanes_wheel(const orr__fabric *f, uint32_t node); /* with the events of a node */
 /* In a window: what the whole will hear of when it is over. */
-void orr__lanes_note_done(orr__fabric *f, const orr__flow *w);
+void orr__lanes_note_done(orr__fabric *f, const orr__flow *w, const orr__flow_end *end);
 void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w);
 void orr__lanes_drop(orr__fabric *f, uint32_t frame);
 void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
@@ -501,6 +513,13 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
         return;
     p->has_end = true;
     orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p) + 1, p->busy_until, p->end_order);
+}
+
+/* It sends, or is paused, for the first time. */
+static inline void orr__port_meet(const orr__fabric *f, const orr__port *p)
+{
+    if (f->met && !f->met[orr__port_of(f, p)])
+        f->met[orr__port_of(f, p)] = 1;
 }
 
 /* From 0 to below 1, drawn from the port's own numbers. */
@@ -681,9 +700,11 @@ orr_code orr__writer_create(orr__fabric *f,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__writer_destroy(orr__writer *w);
 orr_code orr__writer_commit(orr__writer *w, orr_error *err) ORR_MUST_CHECK;
-bool orr__writer_lists_flows(const orr__fabric *f);                      /* fct.txt is wanted */
-void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w); /* its line */
-void orr__write_fct(orr__fabric *f, const orr__flow *w);
+uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w); /* ticks alone; 0: no way */
+bool orr__writer_lists_flows(const orr__fabric *f);                 /* fct.txt is wanted */
+/* Its line. */
+void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w, uint64_t ideal);
+void orr__write_fct(orr__fabric *f, const orr__flow *w, uint64_t ideal);
 void orr__write_fct_lines(orr__fabric *f, const uint8_t *lines, size_t length);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);

@@ -50,8 +50,8 @@ typedef struct pause_line {
 /* A flow is done, or all of it has arrived. */
 typedef struct news {
     uint64_t at, order; /* of the event that brought it */
-    uint64_t token, took;
-    uint32_t length; /* of its line in fct.txt */
+    orr__flow_end end;  /* of an arrival only the token */
+    uint32_t length;    /* of its line in fct.txt */
     bool is_done;
 } news;
 
@@ -176,7 +176,7 @@ void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *fli
         expect(f, &l->ends, flight->at);
 }
 
-static void note_news(orr__fabric *f, const orr__flow *w, bool is_done, size_t length)
+static void note_news(orr__fabric *f, const orr__flow_end *end, bool is_done, size_t length)
 {
     lane *l = lane_of(f);
     if (!orr_grow(&l->news, &l->news_room, l->news_count + 1)) {
@@ -185,27 +185,26 @@ static void note_news(orr__fabric *f, const orr__flow *w, bool is_done, size_t l
     }
     l->news[l->news_count++] = (news){.at = f->now,
                                       .order = f->order,
-                                      .token = w->token,
-                                      .took = f->now - w->started_at,
+                                      .end = *end,
                                       .length = (uint32_t)length,
                                       .is_done = is_done};
 }
 
-void orr__lanes_note_done(orr__fabric *f, const orr__flow *w)
+void orr__lanes_note_done(orr__fabric *f, const orr__flow *w, const orr__flow_end *end)
 {
     orr_buf *b = &lane_of(f)->lines;
     const size_t before = b->len;
     if (orr__writer_lists_flows(f))
-        orr__put_fct(b, f, w);
+        orr__put_fct(b, f, w, end->ideal);
     if (b->failed)
         lack_memory(f);
-    note_news(f, w, true, b->len - before);
+    note_news(f, end, true, b->len - before);
 }
 
 void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w)
 {
     if (is_heard(f, w, true))
-        note_news(f, w, false, 0);
+        note_news(f, &(orr__flow_end){.token = w->token}, false, 0);
 }
 
 void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight)
@@ -452,7 +451,7 @@ static bool is_too_late(const orr__lanes *s, const news *n)
     const orr__fabric_watcher *by = &s->main->watcher;
     if (n->is_done ? !by->sent : !by->arrived)
         return false;
-    if (by->hears && !by->hears(by->context, n->token, !n->is_done))
+    if (by->hears && !by->hears(by->context, n->end.token, !n->is_done))
         return false;
     return told_at(s->main, n->at) + 1 < s->end;
 }
@@ -467,10 +466,10 @@ static void tell(orr__lanes *s, lane *l)
     if (n->is_done) {
         orr__write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
         l->told_bytes += n->length;
-        orr__flow_tell_done(main, n->token, n->took);
+        orr__flow_tell_done(main, &n->end);
         is_late |= main->list && main->under_way == 0;
     } else {
-        main->watcher.arrived(main->watcher.context, n->token);
+        main->watcher.arrived(main->watcher.context, n->end.token);
     }
     if (is_late)
         orr__fabric_fail(main, ORR_EBUG, "a flow is done before anybody could know");

@@ -45,7 +45,7 @@ static void put_time(orr_buf *b, const orr__fabric *f, uint64_t ticks)
     put_digits(b, (uint32_t)(ticks % f->unit), 10, 3);
 }
 
-static uint64_t ideal_time(const orr__fabric *f, const orr__flow *w)
+uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w)
 {
     orr__path path;
     if (!orr__fabric_path(f, w->src, w->dst, &path))
@@ -63,7 +63,7 @@ bool orr__writer_lists_flows(const orr__fabric *f)
     return f->writer && f->writer->files[FCT];
 }
 
-void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w)
+void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w, uint64_t ideal)
 {
     put_digits(b, orr__host_address(w->src), 16, 8);
     orr_buf_byte(b, ' ');
@@ -79,15 +79,15 @@ void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w)
     orr_buf_byte(b, ' ');
     put_time(b, f, f->now - w->started_at);
     orr_buf_byte(b, ' ');
-    put_time(b, f, ideal_time(f, w));
+    put_time(b, f, ideal);
     orr_buf_byte(b, '\n');
 }
 
-void orr__write_fct(orr__fabric *f, const orr__flow *w)
+void orr__write_fct(orr__fabric *f, const orr__flow *w, uint64_t ideal)
 {
     if (!orr__writer_lists_flows(f))
         return;
-    orr__put_fct(&f->writer->texts[FCT], f, w);
+    orr__put_fct(&f->writer->texts[FCT], f, w, ideal);
     drain_if_full(f->writer, FCT);
 }
 

@@ -123,7 +123,8 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
     p->busy_until = f->now + duration;
     const orr__flight flight = {p->busy_until + p->delay, order_of_arrival(f, p), frame,
                                 flow_noted(m)};
-    p->frames_sent++;
+    if (!p->frames_sent++)
+        orr__port_meet(f, p);
     p->busy_ticks += duration;
     if (p->is_watched || p->is_between)
         put_on_watched(f, p, flight);
@@ -134,6 +135,7 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
 {
     if (!p->paused && classes) {
+        orr__port_meet(f, p);
         p->paused_since = f->now;
     } else if (p->paused && !classes) {
         p->paused_ticks += f->now - p->paused_since;

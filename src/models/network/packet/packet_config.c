@@ -567,3 +567,9 @@ orr_code orr__packet_config_read(orr__packet_config *c, const char *path, orr_er
     orr_input_close(in);
     return code;
 }
+
+void orr__packet_config_write_nothing(orr__packet_config *c)
+{
+    c->fct_out[0] = c->pfc_out[0] = c->qlen_out[0] = c->trace_out[0] = 0;
+    c->bw_out[0] = c->rate_out[0] = c->cnp_out[0] = c->series_out[0] = 0;
+}

@@ -86,6 +86,7 @@ typedef struct orr__packet_config {
     bool is_simai; /* one of these keys is there */
     char series_out[ORR__PATH_ROOM], series_watch[ORR__PATH_ROOM];
     uint64_t series_every_ps, series_samples, series_top, series_what;
+    bool has_history;                      /* link_history.h: for a report */
     orr__key_place places[ORR__KEYS_MOST]; /* by key */
     char over_path[64];                    /* how errors call what is given over the file */
     char unknown
@@ -105,5 +106,8 @@ orr_where orr__packet_config_where(const orr__packet_config *c, const char *key)
 orr_code orr__packet_config_read(orr__packet_config *c,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
+
+/* No output file is wanted, whatever the configuration says. */
+void orr__packet_config_write_nothing(orr__packet_config *c);
 
 #endif

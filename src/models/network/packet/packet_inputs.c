@@ -285,6 +285,7 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = orr__packet_config_parse(
             &in->config, (orr_span){(const uint8_t *)given->keys, strlen(given->keys)},
             "given keys", err);
+    in->config.has_history = given->wants_history && !in->config.approx; /* looks end its periods */
     if (!code)
         code = read_links(in, given, &topology, err);
     if (!code && !given->config)
