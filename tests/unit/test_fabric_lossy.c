@@ -69,6 +69,25 @@ TEST(test_fabric_lossy__a_lone_flow_runs_at_line_rate)
     orr__fabric_destroy(told.fabric);
 }
 
+/* The longest way is 202 us and 2 x 80 ns there and back, and holds 2,527,000 bytes; the window begins as one and a
+ * half of that.  The first packet from 0 to 1 is back after 2 x 1082.88 and 2 x 1003.84 ns, so its window becomes
+ * 4173.44 / 202160 of it: 78,252 bytes. */
+TEST(test_fabric_lossy__the_window_follows_the_shortest_round_trip)
+{
+    fabric_make(NSCC "GLOBAL_T 1 " LOSSY,
+                "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 100us 0\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    while (orr__fabric_now(told.fabric) < 4000000 && orr__fabric_run(told.fabric, 1))
+        ;
+    CHECK_EQ_U(told.fabric->flows[0].window, 3790500);
+    while (orr__fabric_now(told.fabric) < 40000000 && orr__fabric_run(told.fabric, 1))
+        ;
+    CHECK_EQ_U(told.fabric->flows[0].window, 78252);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.arrived_at[0], ideal(1, 1000));
+    orr__fabric_destroy(told.fabric);
+}
+
 /* 64 senders, a queue of 50 packets: what finds no room is cut, told of and sent again, and the receiver's link is
  * never idle for long.  Headers of 36 bytes are what this costs. */
 TEST(test_fabric_lossy__trimmed_incast_is_near_line_rate_without_timeouts)
@@ -271,6 +290,7 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_fabric_lossy__a_lone_flow_runs_at_line_rate),
+        RUN(test_fabric_lossy__the_window_follows_the_shortest_round_trip),
         RUN(test_fabric_lossy__trimmed_incast_is_near_line_rate_without_timeouts),
         RUN(test_fabric_lossy__untrimmed_incast_needs_timeouts),
         RUN(test_fabric_lossy__a_queue_has_its_limit),
