@@ -100,6 +100,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
                      : (uint64_t)((unsigned __int128)window * w->rate / w->line_rate);
         if (!window)
             window = 1;
+        if (f->config.back_to_zero && !f->config.is_compat && window < f->config.chunk)
+            window = f->config.chunk; /* else none would be acknowledged */
     }
     return (int64_t)(w->sent - w->acked) >= (int64_t)window;
 }
