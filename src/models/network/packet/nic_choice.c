@@ -91,8 +91,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
 {
     if (!w->window)
         return false;
-    if (w->counts_flight)
-        return w->in_flight >= w->window;
+    if (w->counts_flight) /* a whole packet must fit; windows of a packet or two are where that matters */
+        return w->in_flight && w->in_flight + f->config.payload > w->window;
     uint64_t window = w->window;
     if (f->config.var_window) {
         window = w->rate == w->line_rate
