@@ -223,7 +223,9 @@ static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t coun
 /* Who asks for the longest way of all. */
 static bool wants_longest(const orr__fabric *f)
 {
-    return f->config.is_compat || f->config.global_t || f->config.control == ORR__CONTROL_PINT;
+    const uint64_t control = f->config.control;
+    return f->config.is_compat || f->config.global_t || control == ORR__CONTROL_PINT ||
+           control == ORR__CONTROL_NSCC;
 }
 
 /* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5); in a large network only if

@@ -112,10 +112,9 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
                                  .class = w->class,
                                  .is_last = payload == left};
     w->sent += is_again ? 0 : payload;
-    if (w->sent > w->highest)
-        w->highest = w->sent;
-    else
-        f->figures.retransmitted_bytes += payload;
+    const uint64_t fresh = w->sent > w->highest ? w->sent - w->highest : 0;
+    w->highest += fresh;
+    f->figures.retransmitted_bytes += payload - fresh;
     w->in_flight += payload;
     w->frames++;
     f->figures.data_packets++;
@@ -347,14 +346,17 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
 
 /* What comes in order is acknowledged; under is_compat from the first interval on, every packet (14, 4).  A packet that
  * fills the window asks for it: else a window smaller than the interval would wait for the timer. */
-static bool wants_ack(const orr__fabric *f, const orr__flow *w, const orr__frame *m)
+static bool wants_ack(const orr__fabric *f,
+                      const orr__flow *w,
+                      const orr__frame *m,
+                      uint64_t gained)
 {
-    const uint64_t interval = f->config.ack_interval, payload = m->payload;
+    const uint64_t interval = f->config.ack_interval;
     if (f->config.is_compat)
         return w->expected >= interval || w->expected % f->config.chunk == 0;
     return m->asks_ack || interval <= 1 || w->expected >= w->whole ||
            w->expected % f->config.chunk == 0 ||
-           w->expected / interval != (w->expected - payload) / interval;
+           w->expected / interval != (w->expected - gained) / interval;
 }
 
 static bool wants_nack(orr__fabric *f, orr__flow *w)
@@ -398,6 +400,15 @@ static void receive_trimmed(orr__fabric *f, uint32_t frame)
     send_reply(f, frame, ORR__FRAME_NACK);
 }
 
+/* A sender that goes back to the start of a chunk sends packets that begin elsewhere than the first ones did: one may
+ * begin with what is known.  The reference takes it for one that was there before. */
+static inline bool brings_next(const orr__fabric *f, const orr__flow *w, const orr__frame *m)
+{
+    return m->sequence == w->expected ||
+           (m->sequence < w->expected && m->sequence + m->payload > w->expected &&
+            !f->config.is_compat);
+}
+
 static void receive_data(orr__fabric *f, uint32_t frame)
 {
     const orr__frame *m = &f->frames[frame];
@@ -410,9 +421,10 @@ static void receive_data(orr__fabric *f, uint32_t frame)
         f->frames[frame].payload = (uint32_t)(m->sequence / f->config.payload);
         send_reply(f, frame, ORR__FRAME_ACK);
         tell_arrival(f, flow);
-    } else if (m->sequence == w->expected) {
-        w->expected += payload;
-        if (wants_ack(f, w, m))
+    } else if (brings_next(f, w, m)) {
+        const uint64_t gained = m->sequence + payload - w->expected;
+        w->expected += gained;
+        if (wants_ack(f, w, m, gained))
             send_reply(f, frame, ORR__FRAME_ACK);
         else
             orr__frame_drop(f, frame);

@@ -137,6 +137,7 @@ typedef struct orr__port {
     bool is_switch, is_down;
     bool is_lossy;               /* error is not 0 */
     bool is_between, is_watched; /* of fabric_lanes.c: the wire leads to another lane; to a host */
+    uint8_t urgent;              /* frames of class 0 sent in a row (TRIMMING) */
 
     _Alignas(64) uint64_t delay; /* ticks */
     uint32_t size_known[2];      /* how long frames of these sizes take */
