@@ -250,18 +250,17 @@ static void count_time(orr__fabric_figures *g, uint64_t fct)
     g->fct_sum += fct;
 }
 
-void orr__flow_tell_done(
-    orr__fabric *main, uint64_t token, uint64_t took, uint64_t size, uint64_t ideal)
+void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end)
 {
     const orr__fabric_watcher *w = &main->watcher;
     main->under_way--;
     main->figures.flows_done++;
     main->figures.last_done = main->now;
-    count_time(&main->figures, took);
-    if (!orr__flow_times_add(&main->times, size, took, ideal))
+    count_time(&main->figures, end->took);
+    if (!orr__flow_times_add(&main->times, end->size, end->took, end->ideal))
         orr__fabric_fail(main, ORR_ENOMEM, "out of memory");
     if (w->sent)
-        w->sent(w->context, token);
+        w->sent(w->context, end->token);
     if (main->config.is_compat && w->arrived)
-        w->arrived(w->context, token);
+        w->arrived(w->context, end->token);
 }

@@ -5,9 +5,14 @@
  * lane gets as many ports, because the work is that of ports.  Cost: a few looks at each node and port, once. */
 #include "../../../base/pool.h"
 #include "fabric_impl.h"
-#include <stdlib.h>
 
-enum { MOST_LANES = 64, HOSTS_A_THREAD = 64, PORTS_A_LANE = 96 };
+enum {
+    MOST_LANES = 64,
+    HOSTS_A_THREAD = 64,
+    PORTS_A_LANE = 96, /* and what they have on their wires: some hundred KiB */
+    PIECES_THAT_PAY = 4,
+    PACKETS_THAT_PAY = 2 /* at a port, in a window */
+};
 
 /* A host is with the switch of its first link, unless there are too few switches for that. */
 static uint32_t home_of(const orr__fabric *f, uint32_t node, bool are_apart)
@@ -20,7 +25,7 @@ static uint32_t home_of(const orr__fabric *f, uint32_t node, bool are_apart)
 }
 
 /* Neighbours in number are neighbours in space, mostly; each lane gets as many ports.  How many lanes there are. */
-unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
+static unsigned part(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
 {
     uint64_t *weights = orr_alloc(f->node_count, sizeof *weights);
     uint64_t before = 0;
@@ -49,7 +54,7 @@ unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wante
 }
 
 /* The shortest time in which anything can get from one lane to another, or become known of a host. */
-uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node)
+static uint64_t shortest_way(const orr__fabric *f, const uint32_t *of_node)
 {
     uint64_t shortest = ORR__LATE;
     for (uint32_t i = 0; i < f->port_count; i++) {
@@ -77,13 +82,44 @@ unsigned orr__lanes_threads(const orr__fabric *f)
     return cores < most ? cores : most ? most : 1;
 }
 
-unsigned orr__lanes_wanted(const orr__fabric *f)
+/* Who listens cuts windows short: so short that changing from lane to lane costs more than caches save. */
+static bool has_listeners(const orr__fabric *f)
 {
+    return (f->watcher.sent || f->watcher.arrived) && !f->watcher.hears;
+}
+
+/* Lanes that fit the caches pay on one thread, too, if each port sends some packets in a window. */
+static unsigned lanes_for_caches(const orr__fabric *f)
+{
+    const uint32_t pieces = f->port_count / PORTS_A_LANE;
+    if (pieces < PIECES_THAT_PAY || has_listeners(f))
+        return 1;
+    return pieces < MOST_LANES ? pieces : MOST_LANES;
+}
+
+static bool is_long_enough(const orr__fabric *f, uint64_t window)
+{
+    uint64_t fastest = 1;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        fastest = f->ports[i].rate > fastest ? f->ports[i].rate : fastest;
+    return window >= PACKETS_THAT_PAY * orr__transmission_time(f, f->config.payload, fastest);
+}
+
+unsigned orr__lanes_plan(const orr__fabric *f, uint32_t *of_node, uint64_t *window)
+{
+    const unsigned threads = orr__lanes_threads(f), pieces = lanes_for_caches(f);
+    *window = 0;
     if (!can_be_parted(f))
         return 1;
-    const unsigned threads = orr__lanes_threads(f);
-    if (getenv("LANES")) return (unsigned)atoi(getenv("LANES"));
-    const uint32_t pieces = f->port_count / PORTS_A_LANE;
-    const unsigned wanted = pieces < MOST_LANES ? pieces : MOST_LANES;
-    return wanted > threads ? wanted : threads;
+    if (pieces > threads) {
+        const unsigned used = part(f, of_node, pieces);
+        *window = used ? shortest_way(f, of_node) : 0;
+        if (!used || is_long_enough(f, *window))
+            return used;
+    }
+    if (threads < 2)
+        return 1;
+    const unsigned used = part(f, of_node, threads);
+    *window = used ? shortest_way(f, of_node) : 0;
+    return used;
 }

@@ -151,6 +151,7 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
     const uint8_t bit = (uint8_t)(1u << m->class);
     const bool pauses = m->pauses;
     p->pause_count += pauses;
+    p->unresumed &= (uint8_t)~bit;
     if (pauses)
         f->figures.pauses++;
     else
@@ -160,6 +161,8 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
         orr__pause_begins(f, p, m);
     orr__frame_drop(f, frame);
     orr__port_set_paused(f, p, (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit));
+    if (pauses && !f->ports[p->peer].is_switch)
+        orr__host_pause_came(f, p);
     if (pauses)
         return;
     if (p->is_switch)
@@ -172,6 +175,8 @@ static bool is_lost(orr__fabric *f, orr__port *p)
 {
     if (p->is_down || !p->is_lossy)
         return p->is_down;
+    if (f->now <= p->dead_until || !(p->error > 0))
+        return f->now <= p->dead_until;
     return (f->config.is_compat ? orr__mrg_next(&f->losses[p->loss]) : orr__port_coin(p)) <
            p->error;
 }
@@ -191,6 +196,8 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
     if (is_lost(f, p)) {
         f->figures.lost++;
         p->lost++;
+        if (f->frames[frame].kind == ORR__FRAME_PFC && !p->is_down)
+            orr__pause_is_unresumed(f, p, &f->frames[frame]);
         if (orr__writer_traces(f) && p->is_down)
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
         orr__frame_drop(f, frame);
@@ -241,4 +248,15 @@ void orr__port_take_down(orr__fabric *f, orr__port *p)
     else
         flush(f, p, &f->nics[p->nic].ack_head, 0);
     p->is_down = true;
+}
+
+/* A link begins anew: nobody is paused, and what was on it when it failed is lost even if it would arrive only now. */
+void orr__port_bring_up(orr__fabric *f, orr__port *p)
+{
+    const orr__port *from = &f->ports[p->peer];
+    p->is_down = false;
+    orr__port_set_paused(f, p, 0);
+    p->pause_sent = p->unresumed = 0;
+    p->dead_until = from->busy_until + from->delay;
+    p->is_lossy |= p->dead_until >= f->now;
 }
