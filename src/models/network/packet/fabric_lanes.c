@@ -464,7 +464,8 @@ static void tell(orr__lanes *s, lane *l)
     set_time(main, n->at);
     main->order = n->order;
     if (n->is_done) {
-        orr__write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
+        if (n->length)
+            orr__write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
         l->told_bytes += n->length;
         orr__flow_tell_done(main, &n->end);
         is_late |= main->list && main->under_way == 0;
