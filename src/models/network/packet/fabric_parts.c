@@ -194,7 +194,7 @@ unsigned orr__lanes_wanted(const orr__fabric *f)
     const orr__packet_config *c = &f->config;
     uint32_t hosts = 0;
     if (c->is_compat || c->threads == 1 || f->approx || f->monitor || f->series || f->has_trace ||
-        orr__writer_samples(f) || c->control == ORR__CONTROL_PINT)
+        orr__writer_samples(f))
         return 1;
     for (uint32_t n = 0; n < f->node_count; n++)
         hosts += f->nodes[n].kind == ORR__HOST;
