@@ -19,9 +19,10 @@ typedef struct job {
     uint64_t size;
     uint64_t packets; /* what must come out, and when; 0: not known beforehand */
     uint64_t finished_at;
-    const char *keys; /* over the configuration, and then not compat; NULL: none */
-    unsigned threads; /* of flows, and then not compat; 0: compat */
-    double apart_s;   /* flows start one after the other; 0: all at once */
+    const char *keys;   /* over the configuration, and then not compat; NULL: none */
+    unsigned threads;   /* of flows, and then not compat; 0: compat */
+    bool wants_history; /* as for a report */
+    double apart_s;     /* flows start one after the other; 0: all at once */
     char config[512], system[512], topology[512], flows[512];
     orr_set *set;
 } job;
@@ -95,6 +96,7 @@ static double run_ring(void *context)
                                  .network = j->config,
                                  .fidelity = "packet",
                                  .packet_keys = j->keys,
+                                 .wants_history = j->wants_history,
                                  .is_compat = !j->keys};
     orr_packet_figures g;
     orr_sim *s;
@@ -125,8 +127,10 @@ static void write_flows(job *j)
 static double run_flows(void *context)
 {
     const job *j = context;
-    const orr_packet_options opt = {
-        .config = j->config, .is_compat = !j->threads, .threads = j->threads};
+    const orr_packet_options opt = {.config = j->config,
+                                    .is_compat = !j->threads,
+                                    .threads = j->threads,
+                                    .wants_history = j->wants_history};
     orr_packet *p;
     orr_error err;
     bench_check(orr_packet_create(&opt, &p, &err), &err);
@@ -149,6 +153,8 @@ int main(void)
         {"packet__ring_64hosts_16mib", .hosts = 64, .size = 1 << 24, .packets = 2128896},
         {"packet__ring_clos128_1mib", .hosts = 128, .hosts_per_leaf = 16, .spines = 8,
          .size = 1 << 20, .packets = 390144},
+        {"packet__ring_clos128_1mib_report", .hosts = 128, .hosts_per_leaf = 16, .spines = 8,
+         .size = 1 << 20, .packets = 390144, .wants_history = true},
         {"packet__ring_clos128_16mib", .hosts = 128, .hosts_per_leaf = 16, .spines = 8,
          .size = 1 << 24, .packets = 4291584},
         /* not compat: every event, and what repeats itself passed over; the result is the same */
@@ -166,6 +172,8 @@ int main(void)
         /* not compat; CPU time is that of all threads */
         {"packet__a2a_clos128_64kib_1thread", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 16, .threads = 1},
+        {"packet__a2a_clos128_64kib_report", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 16, .threads = 1, .wants_history = true},
         {"packet__a2a_clos128_64kib_2threads", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 16, .threads = 2},
         {"packet__a2a_clos256_16kib_apart_1thread", .hosts = 256, .hosts_per_leaf = 32,

@@ -65,7 +65,7 @@ static const cli_option options[] = {
     {"gantt", 0, NULL, "draw when each rank was busy, in characters"},
     {"critical-path", 0, "N", "what the run waited for, with its N longest steps", CLI_COUNT, 1,
      1000000, .implied = "10"},
-    {"report", 0, "FILE", "write a page that says where the time went (HTML)"},
+    {"report", 0, "FILE", "write a page: where the time went, links and flows over time (HTML)"},
     {"report-ranks", 0, "LIST", "ranks in its timeline: all, or 0-7,12; else one of each kind"},
     {"what-if", 0, "auto|off|estimate|simulate", "try faster parts for the report",
      .fallback = "auto"},
@@ -110,6 +110,8 @@ static const cli_example examples[] = {
     {"", "orrery run --flows=flows.txt -t config.txt", 0},
     {"What links, queues and flows did over time:",
      "orrery run --flows=flows.txt -t config.txt --series s.csv", 0},
+    {"The same as a page to look at:",
+     "orrery run --flows=flows.txt -t config.txt --report flows.html", 0},
     {"Only what is lost is sent again, instead of pauses:",
      "printf 'ENABLE_PFC 0 TRANSPORT selective' >> config.txt", 0},
     {"", "orrery run --flows=flows.txt -t config.txt", 0},
@@ -277,6 +279,10 @@ static orr_code check_wishes(const cli_context *c, orr_error *err)
     for (unsigned i = 0; i < 2 && !cli_given(c, "report"); i++)
         if (cli_given(c, of_report[i]))
             return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --report", of_report[i]);
+    for (unsigned i = 0; i < 2 && cli_given(c, "flows"); i++)
+        if (cli_given(c, of_report[i]))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for traces, not for --flows",
+                            of_report[i]);
     if (cli_given(c, "timeline-detail") && !cli_given(c, "timeline"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--timeline-detail goes with --timeline");
     return ORR_OK;
@@ -357,6 +363,7 @@ static orr_code run_flows(cli_context *c, orr_error *err)
         .is_compat = cli_given(c, "compat"),
         .threads = (unsigned)cli_count(c, "threads"),
         .shows_progress = !c->quiet,
+        .wants_history = cli_given(c, "report"),
         .program = "orrery " ORRERY_VERSION,
     };
     if (code)
@@ -364,7 +371,7 @@ static orr_code run_flows(cli_context *c, orr_error *err)
     if (c->arg_count && !is_bare)
         return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
                         c->args[0]);
-    return cli_run_flows(c, &opt, cli_flag(c, "json"), err);
+    return cli_run_flows(c, &opt, cli_flag(c, "json"), cli_text(c, "report"), err);
 }
 
 /* Schedules, and several jobs on one machine, run as traces of their messages. */
@@ -400,6 +407,7 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
         .threads = (unsigned)cli_count(c, "threads"),
         .trace_log = cli_text(c, "trace-log") != NULL,
         .wants_links = cli_text(c, "links") != NULL,
+        .wants_history = cli_given(c, "report"),
         .packet_compat = cli_given(c, "compat"),
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),

@@ -39,7 +39,12 @@ orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
 enum { CLI_KEYS_ROOM = 8192 };
 /* The words of --packet-keys, --series and its companions, as config.txt would have them. */
 orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err);
-orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err);
+/* report: where a page goes, or NULL. */
+orr_code cli_run_flows(cli_context *c,
+                       const orr_packet_options *opt,
+                       bool is_json,
+                       const char *report,
+                       orr_error *err);
 
 /* A simulation made and run, its warnings said; *out is there also when it came to a standstill. */
 orr_code cli_simulate(const cli_context *c,

@@ -157,7 +157,7 @@ orr_code cli_run_astra_packet(cli_context *c, orr_error *err)
         .shows_progress = !c->quiet,
     };
     if (!cli_text(c, "workload-configuration"))
-        return cli_run_flows(c, &opt, false, err);
+        return cli_run_flows(c, &opt, false, NULL, err);
     if (!cli_text(c, "system-configuration"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--system-configuration is missing");
     if (!cli_text(c, "remote-memory-configuration"))

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_LINKS = 2000, MOST_CHANGES = 2 * ORR_NET_DIMS + 4, WORDS = 160 };
+enum { MOST_CHANGES = 2 * ORR_NET_DIMS + 4, WORDS = 160 };
 #define AUTO_SECONDS 10.0
 
 /* Everything that a run points to while it is being added. */
@@ -25,10 +25,8 @@ typedef struct gathering {
     char (*why)[WORDS];
     orr_report_dimension dimensions[ORR_NET_DIMS];
     char dimension_names[ORR_NET_DIMS][WORDS];
-    orr_net_link *links;
-    orr_report_link *report_links;
-    char (*ends)[ORR_NET_LINK_NAME]; /* of links, two each */
-    size_t link_count, links_seen;
+    cli_links links;
+    orr_fabric_view *fabric;
     orr_report_what_if what_ifs[MOST_CHANGES];
     char changes[MOST_CHANGES][WORDS];
     size_t change_count;
@@ -129,62 +127,6 @@ static void add_dimensions(gathering *g)
     }
 }
 
-static int compare_links(const void *a, const void *b)
-{
-    const orr_net_link *x = a, *y = b;
-    if (x->busy_ns != y->busy_ns)
-        return x->busy_ns > y->busy_ns ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
-/* Twice the room, and the idler half thrown away when it is full: the busiest stay, whatever the order. */
-static void take_link(void *context, const orr_net_link *link)
-{
-    gathering *g = context;
-    if (g->link_count == 2 * MOST_LINKS) {
-        qsort(g->links, g->link_count, sizeof *g->links, compare_links);
-        g->link_count = MOST_LINKS;
-    }
-    g->links[g->link_count++] = *link;
-    g->links_seen++;
-}
-
-/* "3 -> leaf0 #2" */
-static void split_name(const char *name, char *from, char *to)
-{
-    const char *arrow = strstr(name, " -> ");
-    const size_t n = arrow ? (size_t)(arrow - name) : strlen(name);
-    memcpy(from, name, n);
-    from[n] = '\0';
-    snprintf(to, ORR_NET_LINK_NAME, "%s", arrow ? arrow + 4 : "");
-    char *twin = strstr(to, " #");
-    if (twin)
-        *twin = '\0';
-}
-
-static orr_code add_links(gathering *g)
-{
-    g->links = calloc(2 * MOST_LINKS, sizeof *g->links);
-    g->report_links = calloc(MOST_LINKS, sizeof *g->report_links);
-    g->ends = calloc(2 * MOST_LINKS, sizeof *g->ends);
-    if (!g->links || !g->report_links || !g->ends)
-        return no_memory(g->err);
-    orr_sim_visit_links(g->s, take_link, g);
-    qsort(g->links, g->link_count, sizeof *g->links, compare_links);
-    if (g->link_count > MOST_LINKS)
-        g->link_count = MOST_LINKS;
-    for (size_t i = 0; i < g->link_count; i++) {
-        const orr_net_link *l = &g->links[i];
-        split_name(l->name, g->ends[2 * i], g->ends[2 * i + 1]);
-        g->report_links[i] = (orr_report_link){.from = g->ends[2 * i],
-                                               .to = g->ends[2 * i + 1],
-                                               .bandwidth = l->bandwidth * 1e9,
-                                               .bytes = l->bytes,
-                                               .busy_ns = l->busy_ns};
-    }
-    return ORR_OK;
-}
-
 /* ---- what if ---- */
 
 static orr_report_what_if *new_change(gathering *g, const char *words, uint32_t dimension)
@@ -240,7 +182,7 @@ static orr_code try_change(gathering *g, orr_sim_change change, const char *word
     opt.set = orr_sim_traces(g->s);
     opt.change = change;
     opt.record = ORR_SIM_RECORD_FIGURES;
-    opt.trace_log = opt.shows_progress = false;
+    opt.trace_log = opt.shows_progress = opt.wants_history = false;
     orr_code code = orr_sim_create(&opt, &s, g->err);
     if (code)
         return code;
@@ -261,6 +203,8 @@ static orr_code try_network(gathering *g)
         return code ? code : try_change(g, (orr_sim_change){.latency = 0.5}, "network latency / 2");
     }
     for (uint32_t k = 0; k < dims && !code; k++) {
+        if (!(orr_sim_dimension_at(g->s, k).bandwidth > 0))
+            continue; /* a network of files of its own: nothing here to be faster */
         const orr_sim_change wider = {.has_dimension = true, .dimension = k, .bandwidth = 2};
         const orr_sim_change closer = {.has_dimension = true, .dimension = k, .latency = 0.5};
         code = try_change(g, wider, "bandwidth x 2");
@@ -324,8 +268,11 @@ static orr_code gather(gathering *g, const cli_report_wishes *wishes)
 {
     orr_code code;
     if ((code = orr_sim_timeline(g->s, &g->timeline, g->err)) || (code = add_path(g)) ||
-        (code = add_links(g)))
+        (code = orr_sim_packet_view(g->s, &g->fabric, g->err)) ||
+        (code = cli_links_begin(&g->links, g->err)))
         return code;
+    orr_sim_visit_links(g->s, cli_links_take, &g->links);
+    cli_links_end(&g->links);
     add_dimensions(g);
     if (orr_sim_finished(g->s) < orr_sim_ranks(g->s) && !orr_sim_stall(g->s))
         g->notes[g->note_count++] =
@@ -351,9 +298,10 @@ static orr_code add(orr_report *r, gathering *g, const cli_report_wishes *wishes
         .step_count = g->path ? g->path->step_count : 0,
         .dimensions = g->dimensions,
         .dimension_count = orr_sim_dimension_count(g->s),
-        .links = g->report_links,
-        .link_count = g->link_count,
-        .links_left_out = g->links_seen - g->link_count,
+        .links = g->links.list,
+        .link_count = g->links.count,
+        .links_left_out = g->links.seen - g->links.count,
+        .fabric = g->fabric,
         .what_ifs = g->what_ifs,
         .what_if_count = g->change_count,
         .stall = stall ? stall->summary : NULL,
@@ -384,9 +332,8 @@ orr_code cli_report_add_sim(orr_report *r,
     orr_critical_path_destroy(g->path);
     free(g->steps);
     free(g->why);
-    free(g->links);
-    free(g->report_links);
-    free(g->ends);
+    cli_links_fini(&g->links);
+    orr_packet_view_destroy(g->fabric);
     free(g);
     return code;
 }
@@ -411,6 +358,18 @@ static void print_word(FILE *to, const char *word)
     fputc('\'', to);
 }
 
+/* A value that may be left out stands behind a sign of equality, else it would be an argument. */
+static void print_option(FILE *to, const cli_option *o, const char *value)
+{
+    fprintf(to, " --%s", o->name);
+    if (!o->arg || (o->implied && strcmp(value, o->implied) == 0))
+        return;
+    if (o->implied && is_plain(value))
+        fprintf(to, "=%s", value);
+    else
+        print_word(to, value);
+}
+
 char *cli_command_line(const cli_context *c)
 {
     char *text = NULL;
@@ -424,9 +383,7 @@ char *cli_command_line(const cli_context *c)
     for (unsigned i = 0; c->command->options && c->command->options[i].name; i++) {
         if (!c->value[i])
             continue;
-        fprintf(to, " --%s", c->command->options[i].name);
-        if (c->command->options[i].arg)
-            print_word(to, c->value[i]);
+        print_option(to, &c->command->options[i], c->value[i]);
     }
     if (fclose(to) == 0)
         return text;

@@ -32,6 +32,25 @@ orr_code cli_report_add_sim(orr_report *r,
                             const cli_report_wishes *wishes,
                             orr_error *err);
 
+/* The links of a network for a report: the busiest 2,000, whatever the order in which they are visited. */
+typedef struct cli_links {
+    orr_net_link *links;
+    orr_report_link *list;           /* the busiest first */
+    char (*ends)[ORR_NET_LINK_NAME]; /* two each */
+    size_t count, seen;
+} cli_links;
+orr_code cli_links_begin(cli_links *l, orr_error *err);
+void cli_links_take(void *links, const orr_net_link *link); /* an orr_net_link_visit */
+void cli_links_end(cli_links *l);
+void cli_links_fini(cli_links *l);
+
+/* Flows that have run: one page.  why: what ended the run early; NULL: all flows are done. */
+orr_code cli_report_flows(const cli_context *c,
+                          const orr_packet *p,
+                          const orr_error *why,
+                          const char *path,
+                          orr_error *err);
+
 /* One simulation, one page. */
 orr_code cli_report_one(const cli_context *c,
                         orr_sim *s,

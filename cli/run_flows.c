@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_flows.c - orrery run --flows: flows over the packet network, without traces. */
-#include "command.h"
+#include "report_sim.h"
 
 #include <orrery/packet.h>
 
@@ -41,7 +41,7 @@ static void note_warnings(const cli_context *c, const orr_packet *p)
 static void explain(cli_context *c, const orr_packet *p, const orr_error *err)
 {
     const char *line;
-    if (!orr_packet_stall(p, 0))
+    if (!orr_packet_stall(p, 0) && err->code != ORR_ESTOP)
         return;
     cli_report(c, err);
     for (size_t i = 0; (line = orr_packet_stall(p, i)); i++)
@@ -94,8 +94,14 @@ orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_err
     return fits ? ORR_OK : orr_fail(err, ORR_EUSAGE, NULL, "--packet-keys is too long");
 }
 
-/* The output files appear only when all flows were done. */
-orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_json, orr_error *err)
+static orr_code write_result(const orr_packet *p, bool is_json, orr_error *err)
+{
+    return is_json ? orr_packet_write_json(p, "-", err) : orr_packet_write_text(p, "-", err);
+}
+
+/* The output files appear only when all flows were done; a run that is interrupted says how far it came. */
+orr_code cli_run_flows(
+    cli_context *c, const orr_packet_options *opt, bool is_json, const char *report, orr_error *err)
 {
     orr_packet *p = NULL;
     orr_error second;
@@ -107,9 +113,13 @@ orr_code cli_run_flows(cli_context *c, const orr_packet_options *opt, bool is_js
     if (!code)
         code = orr_packet_commit(p, err);
     if (!code)
-        code = is_json ? orr_packet_write_json(p, "-", err) : orr_packet_write_text(p, "-", err);
-    else if (is_json)
-        (void)!orr_packet_write_json(p, "-", &second); /* the first error counts */
+        code = write_result(p, is_json, err);
+    else if (is_json || code == ORR_ESTOP)
+        (void)!write_result(p, is_json, &second); /* the first error counts */
+    if (!code && report)
+        code = cli_report_flows(c, p, NULL, report, err);
+    else if (report && (code == ORR_ESTOP || orr_packet_stall(p, 0)))
+        (void)!cli_report_flows(c, p, err, report, &second);
     if (code)
         explain(c, p, err);
     orr_packet_destroy(p);

@@ -2,7 +2,7 @@
 // headline.js - the answer in one look: how long, how well, and what holds it back.
 
 import {el} from './dom.js';
-import {countText, isKnown, roughText, shareText, timeExact, timeText} from './units.js';
+import {countText, isKnown, roughText, shareText, sizeText, timeExact, timeText} from './units.js';
 /** @import {Headline, Run} from './types.js' */
 
 /** @param {string} label @param {string} value @param {string | null} note @param {string} meaning */
@@ -17,8 +17,24 @@ export function withSmallUnit(value) {
     return cut < 0 ? [value] : [value.slice(0, cut), el('span', {class: 'unit'}, value.slice(cut))];
 }
 
-/** Only figures that are known are shown. @param {Headline} h */
-function figures(h) {
+/** Of flows on a packet network, without ranks. @param {Run} run */
+function flowFigures(run) {
+    const g = run.fabric?.figures;
+    const all = run.fabric?.flow_times?.all;
+    if (run.kind !== 'flows' || !g) return [];
+    const lost = (g.dropped ?? 0) + (g.trimmed ?? 0) + (g.lost ?? 0);
+    return [
+        figure('Flows', countText(g.flows_done), g.flows_done === g.flows ? 'all of them done' : `done of ${countText(g.flows)}`, 'Flows of which all bytes were acknowledged'),
+        figure('Data', sizeText(g.data_bytes), `${roughText(g.data_packets)} packets`, 'Without headers, with what was sent again'),
+        isKnown(all?.slowdown_p99) ? figure('Slowdown', `${all.slowdown_p99.toFixed(2)}\u00a0\u00d7`, `p99; the median is ${all.slowdown_p50?.toFixed(2)}\u00a0\u00d7`, 'Time of a flow over its ideal time, alone on the network') : null,
+        figure('Pauses', roughText(g.pauses), `at ${countText(g.paused_ports)} ports`, 'PFC frames that told a port to pause'),
+        figure('Lost', roughText(lost), `packets; ${sizeText(g.retransmitted_bytes)} sent again`, 'Dropped for want of buffer, cut to their headers, or lost on links'),
+        figure('Network', countText(g.hosts), `hosts, ${countText(g.switches)} switches, ${countText(g.links)} links`, 'Hosts that can send and receive'),
+    ];
+}
+
+/** Only figures that are known are shown. @param {Headline} h @param {Run} run */
+function figures(h, run) {
     const list = [];
     if (isKnown(h.time_ns)) list.push(figure('Time', timeText(h.time_ns), null, `From the first event to the last: ${timeExact(h.time_ns)}`));
     if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(h.tokens_per_s)}\u00a0tokens/s`, null, 'Tokens of the whole job in a second'));
@@ -30,6 +46,7 @@ function figures(h) {
             'Time in which a rank communicates and computes nothing'));
     }
     if (isKnown(h.ranks)) list.push(figure('Ranks', countText(h.ranks), null, 'Processes, each with its own accelerator'));
+    list.push(...flowFigures(run));
     if (isKnown(h.events)) list.push(figure('Events', roughText(h.events), null, `${countText(h.events)} events`));
     return list;
 }
@@ -37,7 +54,7 @@ function figures(h) {
 /** @param {Run} run */
 export function headlinePanel(run) {
     const headline = run.headline ?? {};
-    const list = figures(headline);
+    const list = figures(headline, run);
     return el('section', {class: 'panel headline', id: 'headline', 'data-title': 'Summary', 'aria-label': 'Summary'},
         headline.sentence && el('p', {class: 'sentence'}, headline.sentence),
         list.length > 0 ? el('div', {class: 'figures'}, ...list)

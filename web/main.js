@@ -7,6 +7,8 @@ import {breakdownPanel} from './breakdown.js';
 import {collectivesPanel} from './collectives.js';
 import {comparisonPanel} from './comparison.js';
 import {criticalPanel} from './critical.js';
+import {linksPanel, pausesPanel, queuesPanel} from './fabric.js';
+import {flowsPanel} from './flow_times.js';
 import {headlinePanel} from './headline.js';
 import {helpDialog} from './help.js';
 import {inputsPanel} from './inputs.js';
@@ -76,11 +78,14 @@ class Page {
         const run = this.doc.runs[number];
         const timeline = this.timelineOf(number);
         const jump = timeline ? (/** @type {PathStep} */ step) => timeline.jumpTo(step) : null;
-        const parts = [
-            comparisonPanel(this.doc), this.doc.runs.length > 1 ? this.runTabs() : null, stallPanel(run), headlinePanel(run), breakdownPanel(run), whatIfPanel(run),
-            timeline ? timeline.element : missingTimeline(run), criticalPanel(run, jump), timeline ? timeline.operators : null, collectivesPanel(run), topologyPanel(run),
-            memoryPanel(run), pipelinePanel(run), inputsPanel(this.doc, run),
-        ].filter((part) => part !== null);
+        const top = [comparisonPanel(this.doc), this.doc.runs.length > 1 ? this.runTabs() : null, stallPanel(run), headlinePanel(run)];
+        const ranks = [
+            breakdownPanel(run), whatIfPanel(run), timeline ? timeline.element : missingTimeline(run), criticalPanel(run, jump), timeline ? timeline.operators : null, collectivesPanel(run),
+        ];
+        const fabric = [linksPanel(run), queuesPanel(run), pausesPanel(run), flowsPanel(run), topologyPanel(run)];
+        /* Flows alone have no ranks: nothing is missing there. */
+        const parts = (run.kind === 'flows' ? [...top, ...fabric, inputsPanel(this.doc, run)]
+            : [...top, ...ranks, ...fabric, memoryPanel(run), pipelinePanel(run), inputsPanel(this.doc, run)]).filter((part) => part !== null);
         /* What is missing stands together at the end: first what is known. */
         const known = parts.filter((part) => !part.hasAttribute('data-missing'));
         const missing = parts.filter((part) => part.hasAttribute('data-missing'));

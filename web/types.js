@@ -110,6 +110,71 @@
  * @property {Maybe} [links_left_out]
  */
 
+/**
+ * @typedef {object} FabricLink          one direction of one link
+ * @property {string} name
+ * @property {Maybe} [bandwidth_Bps]
+ * @property {Maybe} [bytes]
+ * @property {Maybe} [busy_ns]
+ * @property {Maybe} [utilisation]       of the whole run
+ * @property {Maybe} [pauses]
+ * @property {Maybe} [paused_ns]
+ * @property {Maybe} [paused_share]
+ * @property {Maybe} [longest_queue_bytes]
+ * @property {number[] | null} [values]  by column of time: what the list is about
+ */
+
+/** @typedef {{rows: FabricLink[], left_out?: Maybe, rest?: number[] | null}} FabricLinks */
+
+/**
+ * @typedef {object} FlowClass           flows of one class of sizes
+ * @property {number} above_bytes
+ * @property {Maybe} [up_to_bytes]
+ * @property {Maybe} [flows]
+ * @property {Maybe} [bytes]
+ * @property {number[] | null} [fct_ns]  the shortest, then what 2.5 %, 5 % ... of them took at most
+ * @property {Maybe} [fct_p99_ns]
+ * @property {Maybe} [slowdown_p50]
+ * @property {Maybe} [slowdown_p95]
+ * @property {Maybe} [slowdown_p99]
+ * @property {Maybe} [slowdown_max]
+ */
+
+/**
+ * @typedef {object} FabricFigures
+ * @property {Maybe} [hosts]
+ * @property {Maybe} [switches]
+ * @property {Maybe} [links]
+ * @property {Maybe} [flows]
+ * @property {Maybe} [flows_done]
+ * @property {Maybe} [data_packets]
+ * @property {Maybe} [data_bytes]
+ * @property {Maybe} [retransmitted_bytes]
+ * @property {Maybe} [acks]
+ * @property {Maybe} [nacks]
+ * @property {Maybe} [timeouts]
+ * @property {Maybe} [ecn_marked]
+ * @property {Maybe} [pauses]
+ * @property {Maybe} [paused_ports]
+ * @property {Maybe} [dropped]
+ * @property {Maybe} [trimmed]
+ * @property {Maybe} [lost]
+ */
+
+/**
+ * @typedef {object} Fabric              of the packet network
+ * @property {FabricFigures | null} [figures]
+ * @property {Maybe} [end_ns]
+ * @property {Maybe} [column_ns]         missing: time was not recorded
+ * @property {Maybe} [columns]
+ * @property {FabricLinks | null} [links]
+ * @property {FabricLinks | null} [queues]
+ * @property {FabricLinks | null} [pauses]
+ * @property {number[] | null} [paused_ports]
+ * @property {{all: FlowClass, by_size?: FlowClass[] | null} | null} [flow_times]
+ * @property {string[] | null} [notes]
+ */
+
 /** @typedef {{name: string, peak_bytes?: Maybe, t_ns: number[], bytes: number[]}} MemorySeries */
 
 /** @typedef {{capacity_bytes?: Maybe, series?: MemorySeries[] | null}} MemoryUse */
@@ -134,13 +199,14 @@
 /**
  * @typedef {object} Run
  * @property {string} name
- * @property {string | null} [kind]     "simulated" or "measured"
+ * @property {string | null} [kind]     "simulated", "measured" or "flows"
  * @property {Headline | null} [headline]
  * @property {BreakdownRow[] | null} [breakdown]
  * @property {TimelineMeta | null} [timeline]
  * @property {CriticalPath | null} [critical_path]
  * @property {CollectiveRow[] | null} [collectives]
  * @property {Topology | null} [topology]
+ * @property {Fabric | null} [fabric]
  * @property {MemoryUse | null} [memory]
  * @property {Pipeline | null} [pipeline]
  * @property {WhatIf[] | null} [what_if]

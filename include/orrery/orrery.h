@@ -10,6 +10,7 @@
 #include <orrery/diff.h>
 #include <orrery/error.h>
 #include <orrery/export.h>
+#include <orrery/fabric_view.h>
 #include <orrery/feeder.h>
 #include <orrery/flexflow.h>
 #include <orrery/fx.h>

@@ -14,6 +14,8 @@
 #define ORRERY_PACKET_H
 
 #include <orrery/error.h>
+#include <orrery/fabric_view.h>
+#include <orrery/network.h>
 #include <orrery/types.h>
 
 #ifdef __cplusplus
@@ -32,25 +34,9 @@ typedef struct orr_packet_options {
     unsigned
         threads; /* 0: one per core if the network is large; results are the same with any number */
     bool shows_progress;
+    bool wants_history;  /* what links and queues do over time is recorded, for orr_packet_view */
     const char *program; /* who asks, for the head of results; NULL: not said */
 } orr_packet_options;
-
-typedef struct orr_packet_figures {
-    uint32_t hosts, switches, links;
-    uint64_t flows, flows_done;
-    uint64_t data_packets, data_bytes; /* bytes without headers, with what was sent again */
-    uint64_t acks, nacks, timeouts, retransmitted_bytes;
-    uint64_t pauses, resumes;       /* PFC frames received */
-    uint32_t paused_ports;          /* that received one */
-    uint64_t marked, dropped, lost; /* packets: by ECN; for want of buffer; on the wire */
-    uint64_t trimmed;               /* packets cut to their headers for want of buffer */
-    uint64_t max_rtt_ns,
-        max_bdp_bytes;       /* over all pairs of hosts; 0: so many that it was not measured */
-    uint64_t finished_at_ps; /* when the last flow was done */
-    uint64_t fct_min_ps, fct_max_ps, fct_sum_ps; /* of flows that are done */
-    uint64_t events;
-    uint64_t skips, skipped_ps; /* APPROX: how often time was passed over, and how much of it */
-} orr_packet_figures;
 
 /* On failure *out is NULL. */
 ORR_API orr_code orr_packet_create(const orr_packet_options *opt,
@@ -70,6 +56,28 @@ ORR_API const orr_packet_figures *orr_packet_result(const orr_packet *p);
 ORR_API const char *orr_packet_stall(const orr_packet *p, size_t line);
 /* What is odd in the inputs but not wrong; NULL behind the last. */
 ORR_API const char *orr_packet_warning(const orr_packet *p, size_t line);
+
+/* Every link that carried something, in each direction. */
+ORR_API void orr_packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context);
+
+/* A file that was read. */
+typedef struct orr_packet_input {
+    const char *what; /* "configuration", "topology", "flows" */
+    const char *path;
+    char hash[36]; /* MurmurHash3, 128 bits; "": it cannot be read again */
+    uint64_t bytes;
+} orr_packet_input;
+/* Reads it again, for its hash.  ORR_END behind the last. */
+ORR_API orr_code orr_packet_input_at(const orr_packet *p,
+                                     size_t i,
+                                     orr_packet_input *out,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+/* Figures for the report; over time, if that was wanted.  Also of a run that did not come to its end. */
+ORR_API orr_code orr_packet_view(const orr_packet *p,
+                                 orr_fabric_view **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_packet_view_destroy(orr_fabric_view *v); /* NULL is fine */
 
 /* A short table, or one JSON object; to a file or "-". */
 ORR_API orr_code orr_packet_write_text(const orr_packet *p,

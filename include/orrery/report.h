@@ -14,6 +14,7 @@
 #define ORRERY_REPORT_H
 
 #include <orrery/error.h>
+#include <orrery/fabric_view.h>
 #include <orrery/timeline.h>
 #include <orrery/types.h>
 
@@ -72,6 +73,8 @@ typedef struct orr_report_option {
 typedef struct orr_report_run {
     const char *name;
     bool is_measured;
+    bool is_flows;                /* flows on a network: there are no ranks and no timeline */
+    orr_ps length_ps;             /* how long it took, where no timeline says so; 0: not known */
     const orr_timeline *timeline; /* sealed */
     const char *ranks_shown; /* NULL: one of each kind of like ranks; "all"; or ranks as "0-7,12" */
     uint32_t ranks;          /* of the job; 0: those of the timeline */
@@ -86,6 +89,7 @@ typedef struct orr_report_run {
     size_t dimension_count;
     const orr_report_link *links; /* the busiest first */
     size_t link_count, links_left_out;
+    const orr_fabric_view *fabric; /* of the packet network; NULL: another one */
     const orr_report_what_if *what_ifs;
     size_t what_if_count;
     const char *stall; /* why it came to a standstill, in a few words; NULL: it did not */

@@ -64,8 +64,10 @@ typedef struct orr_sim_options {
     uint32_t queues_per_dim;           /* 0: 1 */
     double injection_scale;            /* 0: 1 */
     bool rendezvous;
-    bool trace_log;   /* keep when each node was issued and ended: orr_sim_write_trace_log */
-    bool wants_links; /* a network model that knows no links is refused at once */
+    bool trace_log; /* keep when each node was issued and ended: orr_sim_write_trace_log */
+    bool
+        wants_history; /* the model packet records links and queues over time: orr_sim_packet_view */
+    bool wants_links;  /* a network model that knows no links is refused at once */
     bool
         is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
     bool
@@ -169,6 +171,10 @@ ORR_API uint64_t orr_sim_time(const orr_sim *s);
 
 /* What went over a network of packets, after or during a run; false: the model is another one. */
 ORR_API bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
+/* The same for the report (orr_packet_view); *out is NULL when the model is another one.  orr_packet_view_destroy. */
+ORR_API orr_code orr_sim_packet_view(const orr_sim *s,
+                                     orr_fabric_view **out,
+                                     orr_error *err) ORR_MUST_CHECK;
 /* After a standstill, what the network has to say about it; NULL behind the last line. */
 ORR_API const char *orr_sim_network_stall(const orr_sim *s, size_t line);
 /* What is odd in the inputs of the network, but not wrong; NULL behind the last. */

@@ -62,6 +62,11 @@ static orr_code check_hosts(const orr_sim *s, orr_error *err)
     return ORR_OK;
 }
 
+static bool is_changed(const orr_sim_change *c)
+{
+    return c->bandwidth > 0 || c->latency > 0 || c->compute > 0 || c->memory > 0;
+}
+
 static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
 {
     const orr__packet_given given = {.config = is_config ? s->opt.network : s->opt.packet,
@@ -69,7 +74,8 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
                                      .links = s->topology,
                                      .keys = s->opt.packet_keys,
                                      .threads = s->opt.threads,
-                                     .is_compat = s->opt.is_compat || s->opt.packet_compat};
+                                     .is_compat = s->opt.is_compat || s->opt.packet_compat,
+                                     .wants_history = s->opt.wants_history};
     orr_net_config *c = &s->net_config;
     if (!(s->packet = orr_alloc(1, sizeof *s->packet)))
         return orr_no_memory(err);
@@ -79,6 +85,8 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
     if (code)
         return code;
     c->packet = s->packet;
+    if (is_changed(&s->opt.change)) /* a question beside the run: the files are those of the run */
+        orr__packet_config_write_nothing(&s->packet->config);
     if (s->topology)
         return ORR_OK;
     c->where = orr_where_byte(s->opt.network, ORR_NO_BYTE);
@@ -242,6 +250,15 @@ bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out)
         return false;
     orr__packet_figures_fill(out, &s->packet->cabling, orr__net_packet_fabric(s->net));
     return true;
+}
+
+orr_code orr_sim_packet_view(const orr_sim *s, orr_fabric_view **out, orr_error *err)
+{
+    orr_packet_figures g;
+    *out = NULL;
+    return orr_sim_packets(s, &g)
+               ? orr__fabric_view_take(orr__net_packet_fabric(s->net), &g, out, err)
+               : ORR_OK;
 }
 
 uint64_t orr__packets_sent(const orr_sim *s)

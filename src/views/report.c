@@ -113,6 +113,8 @@ static orr_code set_bounds(orr__study *s)
     orr_ps length;
     s->start = s->run->is_measured || s->p->start < 0 ? s->p->start : 0;
     s->end = s->p->end > s->start ? s->p->end : s->start;
+    if (!s->run->timeline && s->run->length_ps > s->end)
+        s->end = s->run->length_ps;
     if (__builtin_sub_overflow(s->end, s->start, &length))
         return orr_fail(s->err, ORR_EUSAGE, NULL, "the timeline is longer than 106 days");
     return ORR_OK;

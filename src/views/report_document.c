@@ -75,7 +75,10 @@ static void put_headline(const orr__study *s, writer *w)
     orr_json_key(w, "headline");
     orr_json_begin_object(w);
     put_ps(w, "time_ns", orr__total(s));
-    orr_json_put_u64(w, "ranks", ranks_of(s));
+    if (r->is_flows)
+        put_whole(w, "ranks", 0);
+    else
+        orr_json_put_u64(w, "ranks", ranks_of(s));
     put_real(w, "tokens_per_s", is_whole ? known(r->tokens / seconds) : (double)NAN);
     put_real(w, "mfu",
              is_whole ? known(r->flops / (seconds * r->peak_flops * ranks_of(s))) : (double)NAN);
@@ -699,7 +702,10 @@ void orr__put_run(orr__study *s, uint32_t number, writer *w)
 {
     orr_json_begin_object(w);
     orr_json_put_text(w, "name", s->run->name);
-    orr_json_put_text(w, "kind", s->run->is_measured ? "measured" : "simulated");
+    orr_json_put_text(w, "kind",
+                      s->run->is_flows      ? "flows"
+                      : s->run->is_measured ? "measured"
+                                            : "simulated");
     put_headline(s, w);
     put_breakdown(s, w);
     if (s->run->timeline) {
@@ -711,6 +717,7 @@ void orr__put_run(orr__study *s, uint32_t number, writer *w)
     put_path(s, w);
     put_collectives(s, w);
     put_topology(s, w);
+    orr__put_fabric(s, w);
     put_memory(s, w);
     put_pipeline(s, w);
     put_what_ifs(s, w);

@@ -10,6 +10,7 @@
  *     report_events.c       the timeline itself, packed
  *     report_compare.c      sums by name, kept for the comparison with other runs
  *     report_words.c        the sentence in the headline
+ *     report_fabric.c       links, queues and flows of a packet network
  *     report_document.c     all of it as JSON
  *     report.c              the object, and the page around the data */
 #ifndef ORR_REPORT_IMPL_H
@@ -139,6 +140,9 @@ void orr__sums_fini(orr__sums *s);
 /* The run's part of the document. */
 void orr__put_run(orr__study *s, uint32_t number, orr_json_writer *w);
 void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer *w);
+void orr__put_fabric(const orr__study *s, orr_json_writer *w);
+/* The sentence of a run of flows. */
+void orr__put_fabric_sentence(const orr__study *s, orr_buf *b);
 /* The sentence; "" when there is nothing to say. */
 void orr__put_sentence(const orr__study *s, orr_buf *b);
 

@@ -105,6 +105,10 @@ void orr__put_sentence(const orr__study *s, orr_buf *b)
         orr_buf_print(b, "The run came to a standstill: %s.", s->run->stall);
         return;
     }
+    if (s->run->is_flows && s->run->fabric) {
+        orr__put_fabric_sentence(s, b);
+        return;
+    }
     if (s->rank_count == 0 || orr__total(s) <= 0) {
         orr_buf_text(b, "Nothing happened: no time passed in this run.");
         return;

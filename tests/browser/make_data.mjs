@@ -244,6 +244,30 @@ function fullRun(name, speed, number, options = {}) {
     return {run, events: {id: `events-${number}`, base64}};
 }
 
+/** Flows on a packet network: 10 columns of 10 us and one of 5 us. @param {string} evil */
+function flowsRun(evil = '') {
+    const columns = Array.from({length: 11}, (_, k) => k);
+    const link = (/** @type {string} */ name, /** @type {number[]} */ values) => ({
+        name: `${evil}${name}`, bandwidth_Bps: 12.5e9, bytes: 1036000, busy_ns: 82880, utilisation: 0.78, pauses: 3, paused_ns: 21000, paused_share: 0.2, longest_queue_bytes: 518000, values});
+    const flowClass = (/** @type {number} */ above, /** @type {number | null} */ upTo, /** @type {number} */ slow) => ({
+        above_bytes: above, up_to_bytes: upTo, flows: 100, bytes: 3e6, fct_ns: Array.from({length: 41}, (_, k) => 2000 * (1 + above / 9000) * 1.1 ** k),
+        fct_p99_ns: 80000, slowdown_p50: 1 + slow / 4, slowdown_p95: 1 + slow / 2, slowdown_p99: slow, slowdown_max: 2 * slow});
+    return {
+        name: `${evil}flows`, kind: 'flows', headline: {time_ns: 105000, events: 6005, sentence: `${evil}The busiest link was in use 78 % of the time.`},
+        fabric: {
+            figures: {hosts: 16, switches: 3, links: 20, flows: 301, flows_done: 301, data_packets: 9000, data_bytes: 9e6, retransmitted_bytes: 5000, pauses: 12, paused_ports: 3, dropped: 4, trimmed: 1, lost: 0},
+            end_ns: 105000, column_ns: 10000, columns: 11,
+            links: {rows: [link('switch3.3 -> 2', columns.map((k) => (k < 8 ? 1 : 0))), link('0.1 -> switch3', columns.map((k) => k / 10)), link('1.1 -> switch3', columns.map(() => 0.5))], left_out: 37, rest: columns.map(() => 0.05)},
+            queues: {rows: [link('switch3.3 -> 2', columns.map((k) => 51800 * Math.min(k, 10 - k))), link('switch3.1 -> 0', columns.map((k) => (k === 4 ? 48 : 0)))], left_out: 0},
+            pauses: {rows: [link('0.1 -> switch3', columns.map((k) => (k % 2 ? 0.4 : 0)))], left_out: 0}, paused_ports: columns.map((k) => (k % 2 ? 1.2 : 0)),
+            flow_times: {all: {...flowClass(0, null, 9), flows: 301}, by_size: [flowClass(0, 4096, 9), flowClass(4096, 65536, 5), flowClass(16777216, null, 2)]},
+            notes: [`${evil}longest chain of pauses, 2:`, '  host 0 port 1 (to switch 3) was paused because of'],
+        },
+        topology: {dimensions: [], nodes: [{id: 0, kind: 'rank', label: '0'}, {id: 1, kind: 'switch', label: `${evil}switch3`}], links: [{from: 0, to: 1, bandwidth_Bps: 12.5e9, bytes: 1, utilisation: 0.5, busy_ns: 100}], links_left_out: 0},
+        inputs: [{what: 'flows', path: `${evil}flow.txt`, hash: 'a3f1c0d29b7e4415', bytes: 40}], options: [], notes: [],
+    };
+}
+
 /** @param {string} name @param {number} total @param {number} peak */
 function memorySeries(name, total, peak) {
     const t_ns = Array.from({length: 120}, (_, k) => total * k / 120);
@@ -312,6 +336,17 @@ export const SAMPLES = {
         const {run, events} = fullRun('step.orr on net.yml', 1, 0, {evil: HOSTILE});
         const sample = single({...run, stall: {title: `${HOSTILE}stall`, lines: [HOSTILE, `rank 0 waits for ${HOSTILE}`]}}, [events], `${HOSTILE}title`);
         return {...sample, doc: {...sample.doc, program: HOSTILE, made_from: HOSTILE, runs: [{...run, stall: sample.doc.runs[0].stall}, {...run, name: `${HOSTILE}second`}], comparison: {rows: [{name: HOSTILE, kind: HOSTILE, ns: [1, 2]}]}}};
+    },
+    flows() {
+        return single(flowsRun(), [], 'flow.txt on topology.txt');
+    },
+    hostile_flows() {
+        return single(flowsRun(HOSTILE), [], HOSTILE);
+    },
+    flows_without_time() {
+        const run = flowsRun();
+        const bare = (/** @type {any} */ list) => ({...list, rows: list.rows.map((/** @type {any} */ row) => ({...row, values: null})), rest: null});
+        return single({...run, fabric: {...run.fabric, column_ns: null, columns: 0, paused_ports: null, links: bare(run.fabric.links), queues: bare(run.fabric.queues), pauses: bare(run.fabric.pauses)}}, [], 'Time was passed over');
     },
     nothing() {
         const keys = ['headline', 'breakdown', 'timeline', 'critical_path', 'collectives', 'topology', 'memory', 'pipeline', 'what_if', 'stall', 'inputs', 'options', 'notes'];

@@ -12,9 +12,9 @@ import {check, checkEqual, checkNear, runAll, test} from './tap.mjs';
 
 const names = 'timeText timeExact timeAt sizeText rateText shareText changeText countText roughText counterText countOf timeTicks niceStep ' +
     'readAddress addressText decodeTimeline firstAtOrAfter buildScene layoutScene rowAt spansBefore buildLevels levelFor busyOverall ' +
-    'TimelineView searchFor nextMatch matchNumber spanAt clipped operatorsOf';
+    'TimelineView searchFor nextMatch matchNumber spanAt clipped operatorsOf shadeOf heatX heatPaths stepsOf sizeClassName logTicks';
 const modules = ['units.js', 'dom.js', 'address.js', 'palette.js', 'columns.js', 'rows.js', 'levels.js', 'view.js', 'raster.js', 'draw_rows.js',
-    'draw_timeline.js', 'timeline_input.js', 'search.js', 'panel.js', 'table.js', 'bars.js', 'operators.js'];
+    'draw_timeline.js', 'timeline_input.js', 'search.js', 'panel.js', 'table.js', 'bars.js', 'operators.js', 'heatmap.js', 'step_chart.js', 'flow_times.js'];
 const page = await import(`data:text/javascript,${encodeURIComponent(`${joinModules(WEB, modules)}\nexport {${names.split(' ').join(', ')}};`)}`);
 
 /** With plain spaces. @param {string} text */
@@ -25,6 +25,36 @@ test('times have a unit and few digits', () => {
         [999999, '1 ms'], [15.8e6, '15.8 ms'], [1.5e9, '1.5 s'], [7200e9, '7200 s'], [0.25, '0.25 ns'], [-2500, '-2.5 µs']];
     for (const [ns, text] of cases) checkEqual(plain(page.timeText(ns)), text, String(ns));
     checkEqual(plain(page.timeExact(1234567)), '1,234,567 ns');
+});
+
+test('a share has a shade: none for zero, and never none for little', () => {
+    checkEqual([0, 0.0001, 0.05, 0.0501, 0.5, 0.951, 1, 1.5].map(page.shadeOf), [0, 1, 1, 2, 10, 20, 20, 20]);
+});
+
+test('neighbours of one shade are one rectangle', () => {
+    /* From 178 to 902 of 960: 724 for 100 ns, so 181 a column of 25 ns; a row is 13 high, the second one 15 lower. */
+    const rows = [{name: 'a', values: [1, 1, 0, 0.5], figure: ''}, {name: 'b', values: [0, 0, 0, 1], figure: ''}];
+    const paths = page.heatPaths({what: '', figureTitle: '', rows, column_ns: 25, end_ns: 100, words: () => ''});
+    checkEqual(page.heatX(50, 100), 540);
+    checkEqual(paths[20], 'M178.0 18H540.0v13H178.0zM721.0 33H902.0v13H721.0z');
+    checkEqual(paths[10], 'M721.0 18H902.0v13H721.0z');
+    checkEqual(paths.filter((/** @type {string} */ path) => path !== '').length, 2);
+});
+
+test('values over time are steps', () => {
+    /* 866 wide from 84 on, 190 high from 202 up. */
+    const path = page.stepsOf({what: '', series: [], column_ns: 50, end_ns: 100, text: String}, 10, [10, 5]);
+    checkEqual(path, 'M84.0 12.0H517.0V107.0H950.0');
+    checkEqual(page.stepsOf({what: '', series: [], column_ns: 50, end_ns: 100, text: String}, 10, [5, 5]), 'M84.0 107.0H950.0');
+});
+
+test('classes of sizes have names, logarithmic axes round marks', () => {
+    checkEqual(plain(page.sizeClassName({above_bytes: 0, up_to_bytes: 4096})), 'up to 4 KiB');
+    checkEqual(plain(page.sizeClassName({above_bytes: 4096, up_to_bytes: 65536})), '4 KiB to 64 KiB');
+    checkEqual(plain(page.sizeClassName({above_bytes: 16777216, up_to_bytes: null})), 'above 16 MiB');
+    checkEqual(plain(page.sizeClassName({above_bytes: 0, up_to_bytes: null})), 'all');
+    checkEqual(page.logTicks(1, 56), [1, 2, 5, 10, 20, 50]);
+    checkEqual(page.logTicks(900, 2e6), [1000, 10000, 100000, 1000000]);
 });
 
 test('what is not known is a dash, never a number', () => {

@@ -341,6 +341,74 @@ test('names with markup stay text, wherever they stand', () => onSample('hostile
     checkEqual(await page.evaluate(() => document.body.dataset.hacked ?? null), null);
 }));
 
+test('flows on a packet network have parts of their own, and nothing is missing', () => onSample('flows', async (page) => {
+    const ids = await page.$$eval('main > section', (/** @type {Element[]} */ list) => list.map((part) => part.id));
+    checkEqual(ids, ['headline', 'links', 'queues', 'pauses', 'flows', 'topology', 'inputs'], 'parts');
+    checkEqual(await page.locator('.panel.missing').count(), 0);
+    const text = await page.locator('main').innerText();
+    check(!/\b(NaN|undefined|null|Infinity|\[object)\b/.test(text), 'a value was not made a text');
+    check(/mean of 37 others/.test(text) && /505\.9\s*KiB/.test(text) && /12\.5\s*GB\/s/.test(text) && /9\.00\s*×/.test(text), 'units');
+    checkEqual(await page.locator('#queues svg.chart path.line').count(), 2, 'queues');
+    checkEqual(await page.locator('#flows .flow-charts svg.chart').count(), 2, 'two drawings of flows');
+    checkEqual(await page.locator('#pauses svg').count(), 2, 'pauses in all and by port');
+}));
+
+test('the heat map says what is under the mouse, and what the keys choose', () => onSample('flows', async (page) => {
+    const map = page.locator('#links svg.heatmap');
+    await map.scrollIntoViewIfNeeded();
+    const box = await map.boundingBox();
+    const scale = box.width / 960;
+    /* Names end at 178 of 960, figures begin 58 before the end; the second row begins at 18 + 15: column 5 is from 50 to 60 us. */
+    await page.mouse.move(box.x + scale * (178 + 724 * 55 / 105), box.y + scale * (18 + 15 + 6));
+    await page.waitForSelector('#links .tip:not([hidden])');
+    const words = (await page.locator('#links .tip').innerText()).replaceAll('\u00a0', ' ');
+    checkEqual(words, '0.1 -> switch3, 50 µs to 60 µs: in use 50.0 %');
+    await map.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowUp');
+    checkEqual((await page.locator('#links .readout').innerText()).replaceAll('\u00a0', ' '), 'switch3.3 -> 2, 60 µs to 70 µs: in use 100 %');
+    await page.keyboard.press('Shift+ArrowRight');
+    checkEqual((await page.locator('#links .readout').innerText()).replaceAll('\u00a0', ' '), 'switch3.3 -> 2, 100 µs to 105 µs: in use 0 %');
+    await page.mouse.move(5, 5);
+    checkEqual(await page.locator('#links .tip:not([hidden])').count(), 0, 'the tip goes away');
+}));
+
+test('lines of queues are read at a time', () => onSample('flows', async (page) => {
+    const chart = page.locator('#queues svg.chart');
+    await chart.focus();
+    for (let k = 0; k < 4; k++) await page.keyboard.press('ArrowRight');
+    checkEqual((await page.locator('#queues .readout').innerText()).replaceAll('\u00a0', ' '), '40 µs to 50 µs: switch3.3 -> 2 202.3 KiB, switch3.1 -> 0 48 B');
+}));
+
+test('heat maps follow the colours of the page', async () => {
+    const colours = [];
+    for (const colorScheme of ['light', 'dark']) {
+        await onSample('flows', async (page) => {
+            colours.push(await page.$eval('#links svg.heatmap path:last-of-type', (/** @type {Element} */ path) => getComputedStyle(path).fill));
+        }, {colorScheme});
+    }
+    check(colours[0] !== colours[1] && colours[0] !== '', `they are ${colours.join(' and ')}`);
+});
+
+test('flows fit into 800 pixels', () => onSample('flows', async (page) => {
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    check(wide <= 800, `the page is ${wide} pixels wide`);
+}, {viewport: {width: 800, height: 700}}));
+
+test('names of links and flows with markup stay text', () => onSample('hostile_flows', async (page) => {
+    checkEqual(await page.evaluate(() => document.body.dataset.hacked ?? null), null, 'a script of a name ran');
+    checkEqual(await page.locator('img').count(), 0, 'an element came of a name');
+    for (const id of ['headline', 'links', 'queues', 'pauses', 'topology', 'inputs']) {
+        check((await page.locator(`#${id}`).evaluate((/** @type {Element} */ part) => part.textContent)).includes(HOSTILE), `${id} shows it as it is`);
+    }
+}));
+
+test('where time was not recorded the figures are there, and the reason', () => onSample('flows_without_time', async (page) => {
+    checkEqual(await page.locator('svg.heatmap').count(), 0);
+    for (const id of ['links', 'queues', 'pauses']) check(/was not recorded/.test(await page.locator(`#${id}`).innerText()), `${id} gives a reason`);
+    check(/78\.0\s*%/.test(await page.locator('#links').innerText()), 'use of the whole run');
+}));
+
 for (const name of ['nothing', 'bare']) {
     test(`a report that knows ${name === 'bare' ? 'only a name' : 'nothing'} explains what is missing`, () => onSample(name, async (page) => {
         const missing = await page.$$eval('.panel.missing', (/** @type {HTMLElement[]} */ list) => list.map((part) => part.id));

@@ -105,6 +105,28 @@ test('two runs are compared, and both can be looked at', async () => {
     });
 });
 
+test('flows over packets: links, queues, pauses and times, of flows alone and of traces', async () => {
+    const flows = Array.from({length: 15}, (_, host) => `${host} 15 3 100 ${30000 * (host + 1)} 0`);
+    writeFileSync(join(folder, 'flows.txt'), `${flows.length}\n${flows.join('\n')}\n`);
+    writeFileSync(join(folder, 'leaves.yml'), 'generate: {type: leaf-spine, ranks: 16, ranks_per_leaf: 4, spines: 2, bandwidth: 100Gb/s, latency: 500ns}\n');
+    orrery(['run', '--flows=flows.txt', '-t', 'leaves.yml', '--packet-keys', 'BUFFER_SIZE 1 HAS_WIN 0', '--report', 'flows.html']);
+    const run = documentOf('flows.html').runs[0];
+    checkEqual(run.fabric.flow_times.all.flows, 15);
+    check(run.fabric.links.rows[0].utilisation > 0.9, 'the link to host 15 is busy');
+    check(run.fabric.figures.pauses > 0 && run.fabric.pauses.rows.length > 0, 'ports were paused');
+    const {page, complaints, close} = await openPage(browser, pathToFileURL(join(folder, 'flows.html')).href);
+    for (const id of ['links', 'queues', 'pauses', 'flows', 'topology']) checkEqual(await page.locator(`main > section#${id}`).count(), 1, `part ${id}`);
+    check(/-> 15/.test(await page.locator('#links svg.heatmap').innerHTML().then((/** @type {string} */ text) => text.replaceAll('&gt;', '>'))), 'the busiest link has a row');
+    checkEqual(complaints, []);
+    await close();
+    orrery(['gen', 'all_reduce', '--ranks', '16', '--comm-size', '4194304', '-o', 'ar.orr', '-q']);
+    writeFileSync(join(folder, 'ring.json'), '{"scheduling-policy":"LIFO","preferred-dataset-splits":1,"local-mem-bw":1600,"all-reduce-implementation":["ring"]}');
+    orrery(['run', 'ar.orr', '-s', 'ring.json', '-t', 'leaves.yml', '-n', 'packet', '--what-if', 'off', '--report', 'packets.html']);
+    await onReport('packets.html', async (report) => {
+        for (const id of ['timeline', 'links', 'queues', 'flows']) checkEqual(await report.locator(`main > section#${id}`).count(), 1, `part ${id}`);
+    });
+});
+
 test('a run that stalls says so first', async () => {
     /* Two ranks that both receive before they send. */
     for (const rank of [0, 1]) {

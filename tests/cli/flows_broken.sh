@@ -22,6 +22,8 @@ for file in "$ORR_ROOT"/tests/broken/packet_config/*; do
     cp "$file" .
     run "${file##*/}" "${file##*/}"
 done
+orrery run --flows -t kmin_above_kmax.txt --compat ns3 2>&1 >report.txt | grep KMIN # no error there, but told
+rm fct.txt pfc.txt
 for file in "$ORR_ROOT"/tests/broken/packet_files/topology_*; do
     cp "$file" topology.txt
     printf '%s: ' "${file##*/topology_}"
@@ -45,6 +47,8 @@ done
 sed 's/ENABLE_QCN 0/KMIN_MAP 1 100000000000 1 KMAX_MAP 1 100000000000 2 PMAX_MAP 1 100000000000 1/' good.txt >marks.txt
 sed 's/3 1 100Gbps/3 1 40Gbps/' good_topology.txt >topology.txt
 run marks.txt marks.txt
+orrery run --flows -t marks.txt --compat ns3 2>&1 >report.txt | grep KMIN # thresholds of 0 there, and told
+rm fct.txt pfc.txt
 printf '3 0 2\n\n0 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n' >topology.txt
 printf '1\n0 2 3 100 1000 0\n' >flow.txt
 run good.txt line
@@ -64,3 +68,14 @@ for file in "$ORR_ROOT"/tests/broken/packet_files/events_*; do
     printf '%s: ' "${file##*/events_}"
     run good.txt "${file##*/}"
 done
+# not broken: a mark before the text and ends of lines of another system
+for file in topology.txt flow.txt events.txt config.txt; do
+    case $file in
+    topology.txt) cat good_topology.txt ;;
+    flow.txt) printf '1\n0 1 3 100 1000 0\n' ;;
+    events.txt) printf '1us down 3 2\n2us up 3 2\n' ;;
+    *) cat good.txt ;;
+    esac | { printf '\357\273\277' && sed 's/$/\r/'; } >marked.txt
+    mv marked.txt $file
+done
+orrery run -q --flows -t config.txt | grep 'flows done'

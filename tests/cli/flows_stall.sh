@@ -37,3 +37,16 @@ for i in 0 1 2 3 4; do
 done
 orrery -q run ring.goal --network packet -t config.txt --packet-keys 'HAS_WIN 0 BUFFER_SIZE 1' 2>&1 |
     grep -E 'deadlock|next one|^cause'
+echo "hosts that pause each other, as the old program has it:"
+printf '2 0 1\n\n0 1 100Gbps 1us 0\n' >topology.txt
+printf '2\n0 1 3 100 100000 0\n1 0 3 100 100000 0\n' >flow.txt
+orrery -q run --flows -t config.txt --packet-keys 'NIC_TOTAL_PAUSE_TIME 1' --compat ns3 2>&1
+printf '3 1 2\n2\n2 0 400Gbps 100ns 0\n2 1 400Gbps 100ns 0\n' >topology.txt
+printf '2\n0 1 3 100 5000000 0\n1 0 3 100 5000000 0\n' >flow.txt
+orrery -q run --flows -t config.txt --packet-keys 'NIC_TOTAL_PAUSE_TIME 1 HAS_WIN 0 BUFFER_SIZE 1' --compat ns3 2>&1 |
+    sed -n '/deadlock/,$p'
+orrery -q run --flows -t config.txt --packet-keys 'NIC_TOTAL_PAUSE_TIME 1 HAS_WIN 0 BUFFER_SIZE 1' | grep -E 'flows done|NIC'
+echo "a buffer that counts what a failing link has taken away, as the old program has it:"
+printf '5 2 4\n3 4\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n3 4 40Gbps 1us 0\n4 2 100Gbps 1us 0\n' >topology.txt
+printf '1\n0 2 3 100 5000000 1.9999\n' >flow.txt
+orrery -q run --flows -t config.txt --packet-keys 'HAS_WIN 0 BUFFER_SIZE 1 LINK_DOWN 200 3 4' --compat ns3 2>&1

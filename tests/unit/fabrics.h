@@ -39,7 +39,8 @@ static inline orr_span fabric_span(const char *text)
     return (orr_span){(const uint8_t *)text, strlen(text)};
 }
 
-static inline orr__fabric *fabric_make(const char *config, const char *topology, fabric_told *t)
+static inline orr__fabric *fabric_make_as(
+    const char *config, const char *topology, bool has_history, unsigned threads, fabric_told *t)
 {
     static orr__packet_config c;
     orr__cabling cabling = {0};
@@ -49,10 +50,17 @@ static inline orr__fabric *fabric_make(const char *config, const char *topology,
     CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(topology), "t.txt", &err), &err);
     memset(t, 0, sizeof *t);
+    c.has_history = has_history;
+    c.threads = threads;
     CHECK_OK(orr__fabric_create(&c, &cabling, NULL, &t->fabric, &err), &err);
     orr__fabric_watch(t->fabric, &watcher);
     orr__cabling_fini(&cabling);
     return t->fabric;
+}
+
+static inline orr__fabric *fabric_make(const char *config, const char *topology, fabric_told *t)
+{
+    return fabric_make_as(config, topology, false, 0, t);
 }
 
 /* Hosts 0 .. n - 1 at switch n, each by `link`, as "100Gbps 1us 0". */

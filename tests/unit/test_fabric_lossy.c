@@ -69,6 +69,46 @@ TEST(test_fabric_lossy__a_lone_flow_runs_at_line_rate)
     orr__fabric_destroy(told.fabric);
 }
 
+/* Two packets fit into a window of 2500 bytes; one is sent whatever the window is. */
+TEST(test_fabric_lossy__packets_fit_whole_into_the_window)
+{
+    static const uint64_t windows[] = {2500, 2000, 999};
+    static const uint64_t sent[] = {2000, 2000, 1000};
+    for (unsigned i = 0; i < 3; i++) {
+        fabric_make(NSCC LOSSY, fabric_star(2, LINK), &told);
+        fabric_send(&told, 0, 1, 100000, 0);
+        while (!told.fabric->flows[0].in_flight && orr__fabric_run(told.fabric, 1))
+            ;
+        told.fabric->flows[0].window = windows[i];
+        orr__nic_update(told.fabric, 0);
+        while (orr__fabric_now(told.fabric) < 3 * 1000000 && orr__fabric_run(told.fabric, 1))
+            ;
+        CHECK_EQ_U(told.fabric->flows[0].in_flight, sent[i]);
+        fabric_run_all(&told);
+        CHECK_EQ_U(told.sent, 1);
+        orr__fabric_destroy(told.fabric);
+    }
+}
+
+/* The longest way is 202 us and 2 x 80 ns there and back, and holds 2,527,000 bytes; the window begins as one and a
+ * half of that.  The first packet from 0 to 1 is back after 2 x 1082.88 and 2 x 1003.84 ns, so its window becomes
+ * 4173.44 / 202160 of it: 78,252 bytes. */
+TEST(test_fabric_lossy__the_window_follows_the_shortest_round_trip)
+{
+    fabric_make(NSCC "GLOBAL_T 1 " LOSSY,
+                "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 100us 0\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    while (orr__fabric_now(told.fabric) < 4000000 && orr__fabric_run(told.fabric, 1))
+        ;
+    CHECK_EQ_U(told.fabric->flows[0].window, 3790500);
+    while (orr__fabric_now(told.fabric) < 40000000 && orr__fabric_run(told.fabric, 1))
+        ;
+    CHECK_EQ_U(told.fabric->flows[0].window, 78252);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.arrived_at[0], ideal(1, 1000));
+    orr__fabric_destroy(told.fabric);
+}
+
 /* 64 senders, a queue of 50 packets: what finds no room is cut, told of and sent again, and the receiver's link is
  * never idle for long.  Headers of 36 bytes are what this costs. */
 TEST(test_fabric_lossy__trimmed_incast_is_near_line_rate_without_timeouts)
@@ -271,6 +311,8 @@ int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_fabric_lossy__a_lone_flow_runs_at_line_rate),
+        RUN(test_fabric_lossy__packets_fit_whole_into_the_window),
+        RUN(test_fabric_lossy__the_window_follows_the_shortest_round_trip),
         RUN(test_fabric_lossy__trimmed_incast_is_near_line_rate_without_timeouts),
         RUN(test_fabric_lossy__untrimmed_incast_needs_timeouts),
         RUN(test_fabric_lossy__a_queue_has_its_limit),

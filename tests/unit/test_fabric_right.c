@@ -15,6 +15,24 @@ static void run_until(uint64_t ticks)
         ;
 }
 
+/* 4: 100 us of wire hold 2.5 MB, so a window of 100 packets is short; what is acknowledged only after 200 of them would stand
+ * until the timer, if the packet that fills the window did not ask for it.  Then it is a window a round trip: 10 of
+ * 200 us and 100 packets of 82.88 ns each; and an acknowledgement a window. */
+TEST(test_fabric_right__a_window_smaller_than_the_interval_goes_on)
+{
+    fabric_make(FABRIC_CONFIG "L2_ACK_INTERVAL 200000 L2_CHUNK_SIZE 4000000 ",
+                "2 0 1\n\n0 1 100Gbps 100us 0\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    while (!told.fabric->flows[0].rate && orr__fabric_run(told.fabric, 1))
+        ;
+    told.fabric->flows[0].window = 100000;
+    fabric_run_all(&told);
+    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->timeouts, 0);
+    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->acks, 10);
+    CHECK_EQ_U(told.sent_at[0], 10 * (200 * US + 100 * 82880 + 3840));
+    orr__fabric_destroy(told.fabric);
+}
+
 /* 7: four hosts send 500 kB each to one, 1 ms after the start.  Their link is busy for 2,000 x 1044 bytes, 167 us; the
  * old program, whose round trips are times since 0, takes 21 ms. */
 TEST(test_fabric_right__timely_measures_round_trips)
@@ -27,6 +45,25 @@ TEST(test_fabric_right__timely_measures_round_trips)
     fabric_run_all(&told);
     for (unsigned i = 0; i < 4; i++)
         CHECK(told.sent_at[i] > 1167 * US && told.sent_at[i] < 1400 * US);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* 8: of equally short ways the hash takes one by the number of its port.  Leaf 2 has its links to spines 5, 6 and 4 in this
+ * order.  Murmur3 with seed 2 of addresses 11.0.0.1 and 11.0.1.1 and ports 10000 on and 100 is 150554262, 1512900316,
+ * 1419624159, 2171593708, 223296381, 1370297453: 0, 1, 0, 1, 0 and 2 modulo 3.  Under --compat it is spines in
+ * descending order (section 5): 6, 5, 4. */
+TEST(test_fabric_right__ways_are_ordered_by_port)
+{
+    static const char *const spines = "7 5 8\n2 3 4 5 6\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n"
+                                      "2 5 100Gbps 1us 0\n2 6 100Gbps 1us 0\n2 4 100Gbps 1us 0\n"
+                                      "3 4 100Gbps 1us 0\n3 5 100Gbps 1us 0\n3 6 100Gbps 1us 0\n";
+    static const uint64_t packets[] = {3, 2, 1}; /* by port 4, 6 and 8: to spines 5, 6 and 4 */
+    fabric_make(FABRIC_CONFIG, spines, &told);
+    for (unsigned i = 0; i < 6; i++)
+        fabric_send(&told, 0, 1, 1000, i);
+    fabric_run_all(&told);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_EQ_U(told.fabric->ports[4 + 2 * i].bytes_sent / 1036, packets[i]);
     orr__fabric_destroy(told.fabric);
 }
 
@@ -60,6 +97,44 @@ TEST(test_fabric_right__messages_of_more_than_32_bits)
     fabric_send(&told, 0, 1, 5000000000, 0);
     fabric_run_all(&told);
     CHECK_EQ_U(told.arrived_at[0], 76923 * (uint64_t)520288 + 40288 + US);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* 14: more messages of one pair than there are ports of 16 bits; all are told of, and none is taken for another. */
+TEST(test_fabric_right__more_messages_than_ports)
+{
+    enum { MESSAGES = 60000 };
+    fabric_make(FABRIC_CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", &told);
+    for (unsigned i = 0; i < MESSAGES; i++)
+        fabric_send(&told, 0, 1, 1, i % FABRIC_TOKENS);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.sent, MESSAGES);
+    CHECK_EQ_U(told.arrived, MESSAGES);
+    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->data_packets, MESSAGES);
+    orr__fabric_destroy(told.fabric);
+}
+
+/* 15: what a failing link takes away leaves the buffer.  Two hosts fill the queue of the port to host 2, whose link fails
+ * and is repaired; in the end nothing is counted any more, and nobody is paused. */
+TEST(test_fabric_right__failures_leave_nothing_in_buffers)
+{
+    orr_error err;
+    orr__link_event list[] = {{50 * US, 2, 3, false, 1}, {500 * US, 2, 3, true, 2}};
+    const orr__link_events plan = {.events = list, .count = 2};
+    fabric_make(FABRIC_CONFIG "HAS_WIN 0 BUFFER_SIZE 1 ", fabric_star(3, "100Gbps 1us 0"), &told);
+    CHECK_OK(orr__fabric_plan(told.fabric, &plan, &err), &err);
+    fabric_send(&told, 0, 2, 2000000, 0);
+    fabric_send(&told, 1, 2, 2000000, 1);
+    run_until(49 * US);
+    CHECK(told.fabric->nodes[3].shared > 50000);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.sent, 2);
+    CHECK_EQ_U(told.fabric->nodes[3].shared, 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        CHECK_EQ_U(told.fabric->queues[i * ORR__CLASSES + ORR__FLOW_CLASS].ingress, 0);
+        CHECK_EQ_U(told.fabric->queues[i * ORR__CLASSES + ORR__FLOW_CLASS].egress, 0);
+        CHECK(!told.fabric->ports[i].paused);
+    }
     orr__fabric_destroy(told.fabric);
 }
 
@@ -100,9 +175,13 @@ TEST(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops)
 int main(void)
 {
     const CMUnitTest tests[] = {
+        RUN(test_fabric_right__a_window_smaller_than_the_interval_goes_on),
         RUN(test_fabric_right__timely_measures_round_trips),
+        RUN(test_fabric_right__ways_are_ordered_by_port),
         RUN(test_fabric_right__acknowledgements_overtake_in_switches),
         RUN(test_fabric_right__messages_of_more_than_32_bits),
+        RUN(test_fabric_right__more_messages_than_ports),
+        RUN(test_fabric_right__failures_leave_nothing_in_buffers),
         RUN(test_fabric_right__a_window_holds_nobody_else),
         RUN(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops),
     };

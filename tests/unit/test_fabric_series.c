@@ -91,6 +91,20 @@ TEST(test_fabric_series__fine_steps_cost_a_long_run_no_more)
     unlink("s.json");
 }
 
+/* As many slots as there may be, and steps of 1 ps: 85 us are 2^10 ps a slot.  Each doubling takes no more looks than half of the
+ * slots, so there are 100,000 of the first time and ten times 50,000. */
+TEST(test_fabric_series__many_slots_cost_a_look_each)
+{
+    fabric_make(FABRIC_CONFIG
+                "HAS_WIN 0 SERIES_FILE s.json SERIES_INTERVAL 1ps SERIES_SAMPLES 100000 ",
+                "2 0 1\n\n0 1 " LINK "\n", &told);
+    fabric_send(&told, 0, 1, 1000000, 0);
+    fabric_run_all(&told);
+    CHECK_EQ_U(told.fabric->series->merged, 1 << 10);
+    CHECK(told.fabric->series->samples <= 100000 + 10 * 50000);
+    orr__fabric_destroy(told.fabric);
+}
+
 /* Two flows of 100 Gb/s into one link: the queue grows by a packet each 82.88 ns, and each flow gets half. */
 TEST(test_fabric_series__queues_and_flows)
 {
@@ -181,6 +195,7 @@ int main(void)
         RUN(test_fabric_series__a_link_is_busy_while_packets_leave),
         RUN(test_fabric_series__slots_are_merged_when_they_are_used_up),
         RUN(test_fabric_series__fine_steps_cost_a_long_run_no_more),
+        RUN(test_fabric_series__many_slots_cost_a_look_each),
         RUN(test_fabric_series__queues_and_flows),
         RUN(test_fabric_series__the_busiest_are_kept),
         RUN(test_fabric_series__names_are_checked),

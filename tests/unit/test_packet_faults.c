@@ -46,7 +46,8 @@ static unsigned threads;
 
 static orr_code run_flows(void)
 {
-    const orr_packet_options opt = {.config = "c.txt", .threads = threads};
+    const orr_packet_options opt = {.config = "c.txt", .threads = threads, .wants_history = true};
+    orr_fabric_view *view = NULL;
     orr_packet *p;
     orr_code code = orr_packet_create(&opt, &p, &err);
     if (!code)
@@ -57,6 +58,9 @@ static orr_code run_flows(void)
         code = orr_packet_write_text(p, "out.txt", &err);
     if (!code)
         code = orr_packet_write_json(p, "out.json", &err);
+    if (!code)
+        code = orr_packet_view(p, &view, &err);
+    orr_packet_view_destroy(view);
     orr_packet_destroy(p);
     return code;
 }

@@ -602,6 +602,111 @@ TEST(test_report__a_run_without_a_timeline_and_one_without_spans_are_fine)
     orr_timeline_destroy(t);
 }
 
+/* ---- flows on a packet network ---- */
+
+/* Three columns of 40 ns, the last one 20 ns long.  The link is busy for 75 of 100 ns. */
+static orr_fabric_view small_fabric(void)
+{
+    static const double use[] = {1, 0.87499, 0}, rest[] = {0.25, 0.00004, 1};
+    static const double queue[] = {0, 4144, 1036}, paused[] = {0, 0, 0.5}, ports[] = {0, 1.5, 2};
+    static const orr_fabric_link links[] = {{.name = "switch8.3 -> 2",
+                                             .bits_per_second = 100000000000,
+                                             .bytes = 937,
+                                             .busy_ps = 75000,
+                                             .paused_ps = 10500,
+                                             .pauses = 1,
+                                             .longest_queue = 4144,
+                                             .values = use}};
+    static orr_fabric_link queues[1], pauses[1];
+    queues[0] = pauses[0] = links[0];
+    queues[0].values = queue;
+    pauses[0].values = paused;
+    orr_fabric_view v = {.figures = {.hosts = 8, .flows = 3, .flows_done = 2, .pauses = 1},
+                         .end_ps = 100000,
+                         .column_ps = 40000,
+                         .columns = 3,
+                         .links = links,
+                         .link_count = 1,
+                         .links_left_out = 7,
+                         .rest_use = rest,
+                         .queues = queues,
+                         .queue_count = 1,
+                         .pauses = pauses,
+                         .pause_count = 1,
+                         .paused_ports = ports};
+    v.all = (orr_fabric_flows){
+        .flows = 2, .bytes = 5000, .slowdown_p50 = 1.25, .slowdown_p99 = 2, .slowdown_max = 2.5};
+    v.classes[0] = (orr_fabric_flows){.up_to = 4096, .flows = 1, .bytes = 904};
+    v.classes[4] = (orr_fabric_flows){.above = 16777216, .flows = 1, .bytes = 4096};
+    for (unsigned i = 0; i < ORR_FABRIC_TIMES; i++)
+        v.all.fct_ps[i] = 1000 * i + 500;
+    return v;
+}
+
+TEST(test_report__flows_have_links_queues_and_times)
+{
+    const orr_fabric_view v = small_fabric();
+    orr_report *r;
+    CHECK_OK(orr_report_create(NULL, &r, &err), &err);
+    CHECK_OK(
+        orr_report_add(
+            r,
+            &(orr_report_run){.name = "flows", .is_flows = true, .length_ps = 100000, .fabric = &v},
+            &err),
+        &err);
+    CHECK_OK(orr_report_write_json(r, "flows.json", &err), &err);
+    const orr_json_value root = read_document("flows.json");
+    check_text(root, "runs.0.kind", "flows");
+    check_near(root, "runs.0.headline.time_ns", 100);
+    CHECK(is_null(root, "runs.0.headline.ranks"));
+    check_text(root, "runs.0.headline.sentence",
+               "The busiest link, switch8.3 -> 2, was in use 75.0% of the time; the longest queue, "
+               "at switch8.3 -> 2, held 4.05 KiB. Half of the flows took up to 1.25 times as long "
+               "as alone, the slowest in a hundred 2.00 times or more. Ports were paused 1 time.");
+    check_near(root, "runs.0.fabric.column_ns", 40);
+    check_near(root, "runs.0.fabric.end_ns", 100);
+    check_near(root, "runs.0.fabric.links.rows.0.utilisation", 0.75);
+    check_near(root, "runs.0.fabric.links.rows.0.paused_share", 0.105);
+    check_near(root, "runs.0.fabric.links.rows.0.paused_ns", 10.5);
+    check_near(root, "runs.0.fabric.links.rows.0.bandwidth_Bps", 12.5e9);
+    check_near(root, "runs.0.fabric.links.rows.0.values.1", 0.875);
+    check_near(root, "runs.0.fabric.links.rest.1", 0);
+    check_near(root, "runs.0.fabric.links.left_out", 7);
+    check_near(root, "runs.0.fabric.queues.rows.0.values.1", 4144);
+    check_near(root, "runs.0.fabric.pauses.rows.0.values.2", 0.5);
+    check_near(root, "runs.0.fabric.paused_ports.1", 1.5);
+    check_near(root, "runs.0.fabric.figures.flows_done", 2);
+    check_near(root, "runs.0.fabric.flow_times.all.fct_ns.40", 40.5);
+    check_near(root, "runs.0.fabric.flow_times.all.slowdown_max", 2.5);
+    CHECK(is_null(root, "runs.0.fabric.flow_times.all.slowdown_p95"));
+    check_near(root, "runs.0.fabric.flow_times.by_size.0.up_to_bytes", 4096);
+    check_near(root, "runs.0.fabric.flow_times.by_size.1.above_bytes", 16777216);
+    CHECK(is_null(root, "runs.0.fabric.flow_times.by_size.1.up_to_bytes"));
+    close_document();
+    orr_report_destroy(r);
+}
+
+TEST(test_report__a_fabric_without_time_or_flows_has_nulls)
+{
+    const orr_fabric_view v = {.end_ps = 5};
+    orr_report *r;
+    CHECK_OK(orr_report_create(NULL, &r, &err), &err);
+    CHECK_OK(
+        orr_report_add(r, &(orr_report_run){.name = "a", .is_flows = true, .fabric = &v}, &err),
+        &err);
+    CHECK_OK(orr_report_add(r, &(orr_report_run){.name = "b"}, &err), &err);
+    CHECK_OK(orr_report_write_json(r, "flows.json", &err), &err);
+    const orr_json_value root = read_document("flows.json");
+    CHECK(is_null(root, "runs.0.fabric.column_ns"));
+    CHECK(is_null(root, "runs.0.fabric.flow_times"));
+    CHECK(is_null(root, "runs.0.fabric.links.rest"));
+    CHECK(is_null(root, "runs.0.fabric.paused_ports"));
+    check_text(root, "runs.0.headline.sentence", "");
+    CHECK(is_null(root, "runs.1.fabric"));
+    close_document();
+    orr_report_destroy(r);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -622,6 +727,8 @@ int main(void)
         RUN(test_report__events_are_those_of_the_format_page),
         RUN(test_report__nothing_in_a_name_ends_the_data),
         RUN(test_report__a_run_without_a_timeline_and_one_without_spans_are_fine),
+        RUN(test_report__flows_have_links_queues_and_times),
+        RUN(test_report__a_fabric_without_time_or_flows_has_nulls),
     };
     return RUN_ALL(tests);
 }

@@ -35,7 +35,12 @@ static orr_code make_report(orr_report *r, const orr_timeline *t)
         {.to_ns = 5000, .has_node = true, .node = 1, .name = "gemm.1", .what = "compute"}};
     const orr_report_dimension dimensions[] = {{.name = "Ring 2", .size = 2}};
     const orr_report_link links[] = {{.from = "0", .to = "1", .bytes = 9}};
+    static const double use[] = {1, 0.5};
+    const orr_fabric_link link = {.name = "0.1 -> 1", .busy_ps = 5, .values = use};
+    const orr_fabric_view fabric = {
+        .end_ps = 10, .column_ps = 5, .columns = 2, .links = &link, .link_count = 1};
     const orr_report_run run = {.name = "run",
+                                .fabric = &fabric,
                                 .timeline = t,
                                 .steps = steps,
                                 .step_count = 1,

@@ -2,14 +2,16 @@
 /* control_nscc.c - a window set by marks and delays, as Ultra Ethernet's sender-based control (NSCC) has it.
  *
  * T is the round trip of the empty way, B = T * rate the bytes it holds, M a packet, D the delay in queues that is
- * aimed at, W the window (M <= W <= 1.5 B).  An acknowledgement of n new bytes comes with a mark or not, and with a
- * delay d = round trip - T:
+ * aimed at, W the window (M <= W <= 1.5 B).  T begins as that of the longest way of the network, or with GLOBAL_T 0 of
+ * the flow's own, and is the shortest ever seen.  An acknowledgement of n new bytes comes with a mark or not, and with
+ * a delay d = round trip - T:
  *
  *                 d < D                                        d >= D
  *     no mark     quick increase: S += n * 4 a b M (D - d) / D   fair increase: S += n * 5 a M
  *     mark        hold: another way is enough                  decrease: W *= max(1/2, 1 - 0.8 (m - D) / m)
  *
- * a = B / 150 kB and b = D / 12 us carry steps over from the network for which they were found (100 Gb/s, 12 us).
+ * a = B / 150 kB (B of the longest way) and b = D / 12 us carry steps over from the network for which they were found
+ * (100 Gb/s, 12 us); so they and D are the same for all flows, near and far.
  * S / W is added to W after eight packets or T, and 0.15 a M every T.  m is a slow mean of d; W is decreased at
  * most once in T, and only while m > D.  A whole window without delay (d < T / 12) makes the increase n a / 4 itself.
  * What is lost (a NACK for a trimmed packet says so, or the order of others) is taken off W.  Once in T + D the window is quickly adapted: if packets were
@@ -52,14 +54,13 @@ static void start(orr__fabric *f, uint32_t flow)
     nscc *c = orr__control_state(f, flow);
     orr__path path;
     const uint64_t wanted = f->config.nscc_delay_ns * f->unit;
-    uint64_t bytes = w->window;
+    const double longest = (double)orr__at_least(f->main->max_rtt, w->base_rtt);
+    uint64_t bytes = f->main->max_bdp;
     *c = (nscc){.base = (double)w->base_rtt};
-    if (orr__fabric_path(f, w->src, w->dst, &path)) { /* its own, whatever GLOBAL_T says */
-        c->base = (double)orr__path_rtt(&path);
+    if (!f->config.global_t && orr__fabric_path(f, w->src, w->dst, &path))
         bytes = orr__path_bdp(f, &path);
-    }
-    c->target = wanted ? (double)wanted : c->base * (f->config.trimming ? 0.75 : 1);
-    const double a = (double)bytes / REFERENCE_BYTES;
+    c->target = wanted ? (double)wanted : longest * (f->config.trimming ? 0.75 : 1);
+    const double a = (double)orr__at_least(f->main->max_bdp, bytes) / REFERENCE_BYTES;
     const double b = c->target / (REFERENCE_NS * (double)f->unit);
     const double packet = (double)f->config.payload;
     c->quick = 4 * a * b * packet / c->target;
@@ -70,6 +71,13 @@ static void start(orr__fabric *f, uint32_t flow)
     c->adjusted_at = f->now;
     w->counts_flight = true;
     w->window = c->most;
+}
+
+/* Its way is shorter than was thought. */
+static void shorten_base(nscc *c, double trip)
+{
+    c->most = (uint64_t)((double)c->most * trip / c->base);
+    c->base = trip;
 }
 
 static void note_delay(nscc *c, double delay, bool is_marked)
@@ -154,8 +162,10 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
     const bool is_marked = ack->echoes_mark;
     if (w->is_complete)
         return;
-    const double trip = (double)(f->now - ack->stamp);
-    const double delay = trip > c->base ? trip - c->base : 0, bytes = (double)w->news;
+    const double trip = (double)(f->now - ack->stamp), bytes = (double)w->news;
+    if (trip < c->base)
+        shorten_base(c, trip);
+    const double delay = trip - c->base;
     c->achieved += w->news;
     c->batch += w->news;
     c->ignored += w->news;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event_wheel.c - a calendar of slots, each one sorted when its time comes.
  *
- *     slots:  | | |x| |xx| ...    16,384 of them from the open one on; bits say which are not empty
+ *     slots:  | | |x| |xx| ...    32,768 of them, two turns; bits say which are not empty
  *     run:    the events of the open slot, sorted by (time, order)
  *     late:   a heap of those that came when it was open and belong before others of it
- *     far:    a heap of what lies beyond; it moves in as the open slot moves on
+ *     turns:  |xxx|x|   |xx| ...  what comes later, a list for each 16,384 slots
+ *     far:    a heap of what lies beyond
  *
  * Why not a heap alone: nearly everything happens within microseconds, and putting something in costs a list push
  * and no comparison.  A slot holds one nanosecond, so it is sorted by order mostly; it is nearly sorted already.
- * Invariant: all events of `far` lie at least ORR__WHEEL_SLOTS slots behind the open one. */
+ * Timers lie milliseconds ahead, one a flow, and most are taken back: they cost two list pushes.
+ * Invariant: with the open slot in turn t, slots hold what is in turns t and t + 1, `turns` what is in the
+ * ORR__WHEEL_TURNS - 2 turns behind them, and `far` the rest. */
 #include "event_wheel.h"
 
 #include <string.h>
@@ -17,7 +20,9 @@ bool orr__wheel_init(orr__wheel *w, unsigned shift)
 {
     *w = (orr__wheel){.shift = shift, .free = ORR__NO_EVENT};
     w->slots = orr_alloc(ORR__WHEEL_SLOTS, sizeof *w->slots);
-    if (!w->slots || !orr_grow(&w->run, &w->run_room, 64))
+    w->turns = orr_alloc(ORR__WHEEL_TURNS, sizeof *w->turns);
+    w->turn_first = orr_alloc(ORR__WHEEL_TURNS, sizeof *w->turn_first);
+    if (!w->slots || !w->turns || !w->turn_first || !orr_grow(&w->run, &w->run_room, 64))
         return false;
     memset(w->slots, 0xff, ORR__WHEEL_SLOTS * sizeof *w->slots);
     return true;
@@ -27,6 +32,8 @@ void orr__wheel_fini(orr__wheel *w)
 {
     orr_free(w->events);
     orr_free(w->slots);
+    orr_free(w->turns);
+    orr_free(w->turn_first);
     orr_free(w->run);
     orr_free(w->spare);
     orr_free(w->late);
@@ -37,21 +44,22 @@ uint32_t orr__wheel_new(orr__wheel *w, uint8_t kind, uint32_t who)
 {
     uint32_t id = w->free;
     if (id != ORR__NO_EVENT) {
-        w->free = w->events[id].next;
+        w->free = orr__wheel_event(w, id)->next;
     } else {
-        if (w->count >= ORR__NO_EVENT || !orr_grow(&w->events, &w->room, w->count + 1)) {
+        if (w->count >= ORR__NO_EVENT - w->fixed_count ||
+            !orr_grow(&w->events, &w->room, w->count + 1)) {
             w->has_failed = true;
             return ORR__NO_EVENT;
         }
-        id = (uint32_t)w->count++;
+        id = w->fixed_count + (uint32_t)w->count++;
     }
-    w->events[id] = (orr__event){.kind = kind, .who = who};
+    *orr__wheel_event(w, id) = (orr__event){.kind = kind, .who = who};
     return id;
 }
 
 void orr__wheel_drop(orr__wheel *w, uint32_t id)
 {
-    w->events[id].next = w->free;
+    orr__wheel_event(w, id)->next = w->free;
     w->free = id;
 }
 
@@ -59,7 +67,7 @@ void orr__wheel_drop(orr__wheel *w, uint32_t id)
 
 static orr__due due_of(const orr__wheel *w, uint32_t id)
 {
-    const orr__event *e = &w->events[id];
+    const orr__event *e = orr__wheel_event(w, id);
     const uint64_t within = e->at & (((uint64_t)1 << w->shift) - 1);
     return (orr__due){within << ORR__ORDER_BITS | e->order, id};
 }
@@ -107,16 +115,17 @@ void orr__wheel_insert_now(orr__wheel *w, uint32_t id)
     w->run[w->run_count++] = e;
 }
 
-/* ---- far ---- */
+/* ---- later ---- */
 
 static bool far_before(const orr__far *a, const orr__far *b)
 {
     return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-void orr__wheel_insert_far(orr__wheel *w, uint32_t id)
+static void insert_far(orr__wheel *w, uint32_t id)
 {
-    const orr__far e = {w->events[id].at, w->events[id].order, id};
+    const orr__event *event = orr__wheel_event(w, id);
+    const orr__far e = {event->at, event->order, id};
     if (!orr_grow(&w->far, &w->far_room, w->far_count + 1)) {
         w->has_failed = true;
         return;
@@ -141,6 +150,81 @@ static uint32_t take_far(orr__wheel *w)
     }
     w->far[i] = last;
     return first;
+}
+
+static uint64_t turn_of(const orr__wheel *w, uint64_t at)
+{
+    return at >> w->shift >> ORR__TURN_SHIFT;
+}
+
+static uint64_t open_turn(const orr__wheel *w)
+{
+    return w->current >> ORR__TURN_SHIFT;
+}
+
+void orr__wheel_insert_later(orr__wheel *w, uint32_t id)
+{
+    orr__event *e = orr__wheel_event(w, id);
+    const uint64_t turn = turn_of(w, e->at);
+    const size_t i = turn & (ORR__WHEEL_TURNS - 1);
+    if (turn - open_turn(w) >= ORR__WHEEL_TURNS) {
+        insert_far(w, id);
+        return;
+    }
+    const bool is_empty = !(w->turn_bits[i / 64] >> i % 64 & 1);
+    e->next = is_empty ? ORR__NO_EVENT : w->turns[i];
+    w->turns[i] = id;
+    if (is_empty || e->at < w->turn_first[i])
+        w->turn_first[i] = e->at;
+    w->turn_bits[i / 64] |= (uint64_t)1 << i % 64;
+    w->turn_summary |= (uint64_t)1 << i / 64;
+}
+
+/* The events of a turn move into the slots. */
+static void move_turn(orr__wheel *w, uint64_t turn)
+{
+    const size_t i = turn & (ORR__WHEEL_TURNS - 1);
+    if (!(w->turn_bits[i / 64] >> i % 64 & 1))
+        return;
+    w->turn_bits[i / 64] &= ~((uint64_t)1 << i % 64);
+    if (!w->turn_bits[i / 64])
+        w->turn_summary &= ~((uint64_t)1 << i / 64);
+    for (uint32_t id = w->turns[i], next; id != ORR__NO_EVENT; id = next) {
+        next = orr__wheel_event(w, id)->next;
+        orr__wheel_put(w, id);
+    }
+}
+
+/* The open slot has moved on from `turn`: between the two turns there was nothing. */
+static void move_in(orr__wheel *w, uint64_t turn)
+{
+    const uint64_t now = open_turn(w);
+    if (now == turn)
+        return;
+    while (w->far_count && turn_of(w, w->far[0].at) - now < ORR__WHEEL_TURNS)
+        orr__wheel_put(w, take_far(w));
+    if (now > turn + 1)
+        move_turn(w, now);
+    move_turn(w, now + 1);
+}
+
+/* The time of the first event that is not in a slot; false: there is none. */
+static bool first_later(const orr__wheel *w, uint64_t *at)
+{
+    if (!w->turn_summary) {
+        *at = w->far_count ? w->far[0].at : 0;
+        return w->far_count > 0;
+    }
+    enum { WORDS = ORR__WHEEL_TURNS / 64 };
+    const size_t from = open_turn(w) & (ORR__WHEEL_TURNS - 1);
+    size_t word = from / 64;
+    uint64_t bits = w->turn_bits[word] & ~(uint64_t)0 << from % 64;
+    for (size_t i = 0; i < WORDS && !bits; i++) {
+        word = (word + 1) % WORDS;
+        bits = w->turn_bits[word];
+    }
+    *at = w->turn_first[word * 64 + (size_t)__builtin_ctzll(bits)];
+    return true;
 }
 
 /* ---- opening a slot ---- */
@@ -168,7 +252,26 @@ static uint64_t distance_to_next(const orr__wheel *w)
     return ((found - from) & (ORR__WHEEL_SLOTS - 1)) + 1;
 }
 
-/* Neighbouring runs merged, twice as long each time. */
+/* Behind the last of the events from `first` on that stand in order. */
+static size_t end_of_run(const orr__due *e, size_t first, size_t n)
+{
+    size_t i = first + 1;
+    while (i < n && e[i - 1].key <= e[i].key)
+        i++;
+    return i < n ? i : n;
+}
+
+static void merge_two(const orr__due *from, orr__due *to, size_t a, size_t middle, size_t end)
+{
+    size_t b = middle;
+    for (size_t i = a; i < end; i++) {
+        const bool takes_b = a == middle || (b < end && from[b].key < from[a].key);
+        to[i] = from[takes_b ? b++ : a++];
+    }
+}
+
+/* Neighbouring runs are merged until one is left.  There are few: what one event after the other has put in, by ports,
+ * stands in the order of ports. */
 static void merge_sort(orr__wheel *w, size_t n)
 {
     if (!orr_grow(&w->spare, &w->spare_room, n)) {
@@ -176,15 +279,12 @@ static void merge_sort(orr__wheel *w, size_t n)
         return;
     }
     orr__due *from = w->run, *to = w->spare;
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t first = 0; first < n; first += 2 * width) {
-            const size_t middle = first + width < n ? first + width : n;
-            const size_t end = first + 2 * width < n ? first + 2 * width : n;
-            size_t a = first, b = middle;
-            for (size_t i = first; i < end; i++) {
-                const bool takes_b = a == middle || (b < end && from[b].key < from[a].key);
-                to[i] = from[takes_b ? b++ : a++];
-            }
+    for (bool is_one = false; !is_one;) {
+        for (size_t first = 0, end; first < n; first = end) {
+            const size_t middle = end_of_run(from, first, n);
+            end = middle < n ? end_of_run(from, middle, n) : n;
+            merge_two(from, to, first, middle, end);
+            is_one = first == 0 && end == n;
         }
         orr__due *const other = from;
         from = to;
@@ -233,7 +333,7 @@ static void fill_run(orr__wheel *w)
     w->run_at = w->run_count = 0;
     if (!(w->bits[slot / 64] >> slot % 64 & 1))
         return;
-    for (uint32_t id = w->slots[slot]; id != ORR__NO_EVENT; id = w->events[id].next) {
+    for (uint32_t id = w->slots[slot]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next) {
         if (!orr_grow(&w->run, &w->run_room, n + 1)) {
             w->has_failed = true;
             return;
@@ -248,24 +348,18 @@ static void fill_run(orr__wheel *w)
         w->summary[slot / 4096] &= ~((uint64_t)1 << slot / 64 % 64);
 }
 
-/* What was far moves in, as far as it is not far any more. */
-static void move_in(orr__wheel *w)
-{
-    while (w->far_count && (w->far[0].at >> w->shift) - w->current < ORR__WHEEL_SLOTS)
-        orr__wheel_put(w, take_far(w));
-}
-
 bool orr__wheel_open(orr__wheel *w, uint64_t bound)
 {
-    const uint64_t ahead = distance_to_next(w);
-    if (w->has_failed || (!ahead && !w->far_count))
+    const uint64_t ahead = distance_to_next(w), turn = open_turn(w);
+    uint64_t later = 0;
+    if (w->has_failed || (!ahead && !first_later(w, &later)))
         return false;
-    const uint64_t slot = ahead ? w->current + ahead : w->far[0].at >> w->shift;
+    const uint64_t slot = ahead ? w->current + ahead : later >> w->shift;
     if (slot << w->shift > bound)
         return false;
     w->current = slot;
     fill_run(w);
-    move_in(w);
+    move_in(w, turn);
     return orr__wheel_has_open(w) && !w->has_failed;
 }
 
@@ -276,20 +370,30 @@ bool orr__wheel_peek(const orr__wheel *w, uint64_t *at)
         return true;
     }
     const uint64_t ahead = distance_to_next(w);
-    if (!ahead && !w->far_count)
-        return false;
-    *at = ahead ? (w->current + ahead) << w->shift : w->far[0].at;
+    if (!ahead)
+        return first_later(w, at);
+    *at = (w->current + ahead) << w->shift;
     return true;
 }
 
 /* ---- all at once ---- */
 
+static size_t length(const orr__wheel *w, uint32_t id)
+{
+    size_t n = 0;
+    for (; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
+        n++;
+    return n;
+}
+
 static size_t count_pending(const orr__wheel *w)
 {
     size_t n = w->run_count - w->run_at + w->late_count + w->far_count;
     for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++)
-        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
-            n++;
+        n += length(w, w->slots[i]);
+    for (size_t i = 0; i < ORR__WHEEL_TURNS; i++)
+        if (w->turn_bits[i / 64] >> i % 64 & 1)
+            n += length(w, w->turns[i]);
     return n;
 }
 
@@ -306,13 +410,21 @@ bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *co
     for (size_t i = 0; i < w->far_count; i++)
         (*ids)[n++] = w->far[i].id;
     for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++) {
-        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = w->events[id].next)
+        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
             (*ids)[n++] = id;
         w->slots[i] = ORR__NO_EVENT;
+    }
+    for (size_t i = 0; i < ORR__WHEEL_TURNS; i++) {
+        if (!(w->turn_bits[i / 64] >> i % 64 & 1))
+            continue;
+        for (uint32_t id = w->turns[i]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
+            (*ids)[n++] = id;
     }
     w->run_at = w->run_count = w->late_count = w->far_count = 0;
     memset(w->bits, 0, sizeof w->bits);
     memset(w->summary, 0, sizeof w->summary);
+    memset(w->turn_bits, 0, sizeof w->turn_bits);
+    w->turn_summary = 0;
     return true;
 }
 

@@ -33,12 +33,20 @@ typedef struct orr__far {
 } orr__far;
 
 /* A slot has at most 2^10 units of time, and orders stay below 2^54: a number a nanosecond for half a year. */
-enum { ORR__WHEEL_SLOTS = 1 << 14, ORR__WHEEL_MAX_SHIFT = 10, ORR__ORDER_BITS = 54 };
+enum {
+    ORR__WHEEL_SLOTS = 1 << 15, /* two turns: the one of the open slot, and the next */
+    ORR__TURN_SHIFT = 14,
+    ORR__WHEEL_TURNS = 1 << 12,
+    ORR__WHEEL_MAX_SHIFT = 10,
+    ORR__ORDER_BITS = 54
+};
 
 typedef struct orr__wheel {
-    orr__event *events;
-    size_t count, room;
+    orr__event *fixed; /* the first events: of the caller, shared with other wheels */
+    uint32_t fixed_count;
     uint32_t free;
+    orr__event *events; /* those made by orr__wheel_new; ids go on */
+    size_t count, room;
     unsigned shift;   /* a slot is 2^shift units of time */
     uint64_t current; /* the slot that is open */
     uint32_t *slots;  /* lists, the last put in first */
@@ -48,29 +56,44 @@ typedef struct orr__wheel {
     orr__due *spare;
     orr__due *late; /* a heap of what was put into the open slot before others of it */
     size_t run_at, run_count, run_room, spare_room, late_count, late_room;
-    orr__far *far; /* a heap of what lies beyond the wheel */
+    uint32_t *turns;      /* lists of what comes in later turns */
+    uint64_t *turn_first; /* the time of the first event of each */
+    uint64_t turn_bits[ORR__WHEEL_TURNS / 64];
+    uint64_t turn_summary;
+    orr__far *far; /* a heap of what lies beyond those */
     size_t far_count, far_room;
     bool has_failed; /* out of memory */
 } orr__wheel;
 
 bool orr__wheel_init(orr__wheel *w, unsigned shift); /* false: out of memory */
+/* Before any event was made. */
+static inline void orr__wheel_share(orr__wheel *w, orr__event *fixed, uint32_t count)
+{
+    w->fixed = fixed;
+    w->fixed_count = count;
+}
 void orr__wheel_fini(orr__wheel *w);
+
+static inline orr__event *orr__wheel_event(const orr__wheel *w, uint32_t id)
+{
+    return id < w->fixed_count ? &w->fixed[id] : &w->events[id - w->fixed_count];
+}
 
 /* An event of the caller's kind; ORR__NO_EVENT and has_failed: out of memory. */
 uint32_t orr__wheel_new(orr__wheel *w, uint8_t kind, uint32_t who);
 void orr__wheel_drop(orr__wheel *w, uint32_t id); /* not pending any more */
 
-void orr__wheel_insert_now(orr__wheel *w, uint32_t id); /* into the open slot */
-void orr__wheel_insert_far(orr__wheel *w, uint32_t id);
+void orr__wheel_insert_now(orr__wheel *w, uint32_t id);   /* into the open slot */
+void orr__wheel_insert_later(orr__wheel *w, uint32_t id); /* behind the next turn */
 
 static inline void orr__wheel_put(orr__wheel *w, uint32_t id)
 {
-    orr__event *e = &w->events[id];
+    orr__event *e = orr__wheel_event(w, id);
     const uint64_t slot = e->at >> w->shift, ahead = slot - w->current;
     if (ahead == 0) {
         orr__wheel_insert_now(w, id);
-    } else if (ahead >= ORR__WHEEL_SLOTS) {
-        orr__wheel_insert_far(w, id);
+    } else if ((slot >> ORR__TURN_SHIFT) - (w->current >> ORR__TURN_SHIFT) > 1) {
+        orr__wheel_insert_later(w, id);
     } else {
         const size_t i = slot & (ORR__WHEEL_SLOTS - 1);
         e->next = w->slots[i];
@@ -82,8 +105,9 @@ static inline void orr__wheel_put(orr__wheel *w, uint32_t id)
 
 static inline void orr__wheel_at(orr__wheel *w, uint32_t id, uint64_t at, uint64_t order)
 {
-    w->events[id].at = at;
-    w->events[id].order = order;
+    orr__event *e = orr__wheel_event(w, id);
+    e->at = at;
+    e->order = order;
     orr__wheel_put(w, id);
 }
 

@@ -4,6 +4,7 @@
  * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
  * 2p + 1, its transmission ends.  All others are made when needed. */
 #include "fabric_approx.h"
+#include "link_history.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,8 +48,10 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     if (!f->nodes || !f->ports_of || !f->chains)
         return false;
     const size_t queue_bytes = (size_t)f->port_count * ORR__CLASSES * sizeof *f->queues;
+    const size_t event_bytes = 2 * (size_t)f->port_count * sizeof(orr__event);
     if (!orr_reserve_init(&f->port_space, f->port_count * sizeof *f->ports) ||
         !orr_reserve_init(&f->queue_space, queue_bytes) ||
+        !orr_reserve_init(&f->event_space, event_bytes) || f->event_space.bytes < event_bytes ||
         f->port_space.bytes < f->port_count * sizeof *f->ports ||
         f->queue_space.bytes < queue_bytes)
         return false;
@@ -56,11 +59,12 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->queues = f->queue_space.base;
     for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
         f->queues[i].head = ORR__NOBODY;
+    orr__event *events = f->event_space.base;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const uint32_t end = orr__wheel_new(&f->wheel, ORR__EV_ARRIVE, i);
-        if (end == ORR__NO_EVENT || orr__wheel_new(&f->wheel, ORR__EV_END, i) == ORR__NO_EVENT)
-            return false;
+        events[2 * i] = (orr__event){.kind = ORR__EV_ARRIVE, .who = i};
+        events[2 * i + 1] = (orr__event){.kind = ORR__EV_END, .who = i};
     }
+    orr__wheel_share(&f->wheel, events, 2 * f->port_count);
     return true;
 }
 
@@ -219,7 +223,9 @@ static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t coun
 /* Who asks for the longest way of all. */
 static bool wants_longest(const orr__fabric *f)
 {
-    return f->config.is_compat || f->config.global_t || f->config.control == ORR__CONTROL_PINT;
+    const uint64_t control = f->config.control;
+    return f->config.is_compat || f->config.global_t || control == ORR__CONTROL_PINT ||
+           control == ORR__CONTROL_NSCC;
 }
 
 /* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5); in a large network only if
@@ -242,15 +248,23 @@ static bool measure_paths(orr__fabric *f)
     return has_memory;
 }
 
+/* Without a file there is none. */
+static const orr_where *place(const orr_where *w)
+{
+    return w->path[0] ? w : NULL;
+}
+
 /* What the reference cannot express, or what wraps in its counters (14). */
 static orr_code check(const orr__fabric *f, orr_error *err)
 {
-    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
-    const orr_where *where = f->config.path[0] ? &w : NULL;
+    const orr_where mode = orr__packet_config_where(&f->config, "CC_MODE");
+    const orr_where limit = orr__packet_config_where(&f->config, "QUEUE_LIMIT");
+    const orr_where buffer = orr__packet_config_where(&f->config, "BUFFER_SIZE");
     const bool is_hpcc = f->config.control == ORR__CONTROL_HPCC;
     static const uint64_t known[] = {25, 50, 100, 200, 400, 1200, 2400};
     if (is_hpcc && orr__fabric_longest(f) > (f->config.is_compat ? 5u : 16u))
-        return orr_fail(err, ORR_EINPUT, where, "HPCC (CC_MODE 3): a way has more than %u switches",
+        return orr_fail(err, ORR_EINPUT, place(&mode),
+                        "HPCC (CC_MODE 3): a way has more than %u switches",
                         f->config.is_compat ? 5u : 16u);
     for (uint32_t i = 0; i < f->port_count; i++) {
         bool is_known = !f->config.is_compat || !is_hpcc || !f->ports[i].is_switch;
@@ -258,7 +272,7 @@ static orr_code check(const orr__fabric *f, orr_error *err)
             is_known = f->ports[i].rate == known[k] * 1000000000u;
         if (!is_known)
             return orr_fail(
-                err, ORR_EINPUT, where,
+                err, ORR_EINPUT, place(&mode),
                 "HPCC (CC_MODE 3) of the reference knows links of 25, 50, 100, 200, 400, "
                 "1200 and 2400 Gb/s only; one here has %llu bit/s",
                 (unsigned long long)f->ports[i].rate);
@@ -266,12 +280,12 @@ static orr_code check(const orr__fabric *f, orr_error *err)
     const uint64_t frame = f->config.payload + ORR__HEADER_BYTES + f->int_bytes;
     if (!f->config.enable_pfc && f->config.queue_limit && f->config.queue_limit < frame)
         return orr_fail(
-            err, ORR_EINPUT, where,
+            err, ORR_EINPUT, place(&limit),
             "QUEUE_LIMIT %llu is less than a packet of %llu bytes: none would ever pass",
             (unsigned long long)f->config.queue_limit, (unsigned long long)frame);
     for (uint32_t n = 0; n < f->node_count && !f->config.is_compat; n++)
         if (f->nodes[n].kind != ORR__HOST && f->nodes[n].available > f->config.buffer_mib << 20)
-            return orr_fail(err, ORR_EINPUT, where,
+            return orr_fail(err, ORR_EINPUT, place(&buffer),
                             "the buffer of switch %u (BUFFER_SIZE %llu MiB) is smaller than the "
                             "headroom and reserves of its %u ports",
                             n, (unsigned long long)f->config.buffer_mib, f->nodes[n].port_count);
@@ -286,31 +300,13 @@ static uint64_t first_nic_rate(const orr__fabric *f)
     return 0;
 }
 
-static orr_code schedule_failure(orr__fabric *f, orr_error *err)
-{
-    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
-    const uint64_t after_us = f->config.down_us + (f->config.is_compat ? 2000000 : 0);
-    if (!f->config.has_down)
-        return ORR_OK;
-    for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
-        if (p->node == f->config.down_a && q->node == f->config.down_b) {
-            f->planned++;
-            (void)orr__fabric_after(f, after_us * 1000 * f->unit, ORR__EV_DOWN, i);
-            return ORR_OK;
-        }
-    }
-    return orr_fail(err, ORR_EINPUT, &w, "LINK_DOWN: there is no link from %llu to %llu",
-                    (unsigned long long)f->config.down_a, (unsigned long long)f->config.down_b);
-}
-
 static orr_code build(orr__fabric *f,
                       const orr__cabling *c,
                       const orr__fabric_paths *paths,
                       orr_error *err)
 {
     enum { MOST_PAIRS = 1 << 28 };
-    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    const orr_where w = orr__packet_config_where(&f->config, "GLOBAL_T");
     if (!orr__wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
         return orr_no_memory(err);
     place_ports(f, c);
@@ -323,7 +319,7 @@ static orr_code build(orr__fabric *f,
     orr__switch_set_up(f, first_nic_rate(f));
     if (wants_longest(f) && orr__fabric_pairs(f) > MOST_PAIRS)
         return orr_fail(
-            err, ORR_EINPUT, &w,
+            err, ORR_EINPUT, place(&w),
             "GLOBAL_T, --compat and HPCC-PINT ask for the longest way of all pairs; this "
             "network has too many: take GLOBAL_T 0");
     if (!measure_paths(f))
@@ -344,8 +340,10 @@ static orr_code build(orr__fabric *f,
     if (!code)
         code = orr__monitor_create(f, err);
     if (!code)
+        code = orr__history_create(f, &f->history, err);
+    if (!code)
         code = orr__approx_create(f, err);
-    return code ? code : schedule_failure(f, err);
+    return code ? code : orr__fabric_plan_failure(f, err);
 }
 
 orr_code orr__fabric_create(const orr__packet_config *config,
@@ -360,6 +358,7 @@ orr_code orr__fabric_create(const orr__packet_config *config,
         return orr_no_memory(err);
     f->config = *config;
     f->unit = config->is_compat ? 1 : 1000;
+    f->longest_silence = 1000000 * f->unit;
     f->main = f;
     f->line = &f->own_line;
     f->own_line.bound_at = f->own_line.bound_order = UINT64_MAX;
@@ -379,6 +378,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr__lanes_destroy(f);
     orr__writer_destroy(f->writer);
     orr__monitor_destroy(f);
+    orr__history_destroy(f->history);
+    orr__flow_times_fini(&f->times);
     orr__approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
         orr__nic_fini(&f->nics[i]);
@@ -390,6 +391,7 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->nodes);
     orr_reserve_fini(&f->port_space);
     orr_reserve_fini(&f->queue_space);
+    orr_reserve_fini(&f->event_space);
     orr_free(f->ports_of);
     orr_free(f->chains);
     orr_free(f->nics);
@@ -414,78 +416,6 @@ void orr__fabric_join(orr__fabric *f, orr_event_line *line)
 {
     line->order += f->line->order; /* what was scheduled already comes first */
     f->line = line;
-}
-
-/* ---- failures of links (9) ---- */
-
-static void take_link_down(orr__fabric *f, uint32_t port)
-{
-    orr_error err;
-    if (f->ports[port].is_down)
-        return;
-    f->ports[port].is_down = f->ports[f->ports[port].peer].is_down = true;
-    orr_code code = orr__fabric_find_routes(f, &err);
-    orr__lanes_follow_routes(f);
-    orr__port_take_down(f, &f->ports[port]);
-    orr__port_take_down(f, &f->ports[f->ports[port].peer]);
-    if (!code)
-        code = orr__host_redistribute(f, &err);
-    if (code) {
-        f->code = code;
-        f->error = err;
-        f->is_stopped = true;
-    }
-}
-
-static void try_port(orr__fabric *f, orr__port *p)
-{
-    f = orr__acting(f, p->node);
-    if (p->is_switch)
-        orr__switch_try(f, p);
-    else
-        orr__host_try(f, p);
-}
-
-static void repair_link(orr__fabric *f, uint32_t port)
-{
-    orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
-    orr_error err;
-    if (!p->is_down)
-        return;
-    p->is_down = q->is_down = false;
-    orr__port_set_paused(f, p, 0); /* whoever paused it has forgotten */
-    orr__port_set_paused(f, q, 0);
-    p->pause_sent = q->pause_sent = 0;
-    orr_code code = orr__fabric_find_routes(f, &err);
-    orr__lanes_follow_routes(f);
-    if (!code)
-        code = orr__host_redistribute(f, &err);
-    if (code) {
-        f->code = code;
-        f->error = err;
-        f->is_stopped = true;
-        return;
-    }
-    try_port(f, p);
-    try_port(f, q);
-}
-
-orr_code orr__fabric_plan(orr__fabric *f, const orr__link_events *e, orr_error *err)
-{
-    for (size_t i = 0; i < e->count; i++)
-        for (uint32_t port = 0; port < f->port_count; port += 2) {
-            const orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
-            const orr__link_event *one = &e->events[i];
-            if ((p->node != one->a || q->node != one->b) &&
-                (p->node != one->b || q->node != one->a))
-                continue;
-            const uint64_t at = f->unit == 1 ? (one->at_ps + 500) / 1000 : one->at_ps;
-            f->planned++;
-            if (orr__fabric_after(f, at, one->is_up ? ORR__EV_UP : ORR__EV_DOWN, port) ==
-                ORR__NO_EVENT)
-                return orr_no_memory(err);
-        }
-    return ORR_OK;
 }
 
 /* ---- running ---- */
@@ -518,16 +448,18 @@ static bool can_move(const orr__fabric *f)
     return !f->config.is_compat && will_send_again(f);
 }
 
-/* An event that moves nothing: is it the only thing left to happen?  Asked once in a millisecond without arrivals. */
+/* An event that moves nothing: is it the only thing left to happen?  Asked when nothing has arrived for a millisecond, and
+ * then only when that lasts twice as long as it ever did: the answer takes a look at all flows, and flows that are slow,
+ * or links that are long, must not make a run that has many others ask again and again. */
 void orr__fabric_watch_for_stall(orr__fabric *f)
 {
     if (f->is_in_window)
         return; /* a window ends before */
     f = f->main;
-    const uint64_t since = f->last_arrival > f->last_asked ? f->last_arrival : f->last_asked;
-    if (f->now - since <= 1000000 * f->unit || f->under_way == 0)
+    const uint64_t silence = f->now - f->last_arrival;
+    if (silence <= f->longest_silence || f->under_way == 0)
         return;
-    f->last_asked = f->now;
+    f->longest_silence = 2 * silence;
     if (!can_move(f))
         f->is_stalled = f->is_stopped = true;
 }
@@ -580,19 +512,23 @@ static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
         f->nics[p->nic].wake = ORR__NO_EVENT;
     else
         p->has_end = false;
-    try_port(f, p);
+    orr__port_try(f, p);
 }
 
 /* Events that are made when needed and gone when they have run. */
 static void run_rare(orr__fabric *f, uint32_t id)
 {
-    const orr__event e = f->wheel.events[id];
+    const orr__event e = *orr__wheel_event(&f->wheel, id);
     if (e.kind == ORR__EV_LIST) {
         orr__fabric_send_next(f);
         return;
     }
     if (e.kind == ORR__EV_SAMPLE) {
         sample(f, id);
+        return;
+    }
+    if (e.kind == ORR__EV_HISTORY) {
+        orr__history_run(f, id);
         return;
     }
     if (e.kind == ORR__EV_LOOK) {
@@ -611,10 +547,6 @@ static void run_rare(orr__fabric *f, uint32_t id)
         orr__fabric_start_sampling(f);
         orr__host_ready(orr__acting(f, f->flows[e.who].src), e.who);
         break;
-    case ORR__EV_RETRY:
-        orr__fabric_start_sampling(f);
-        orr__host_ready(f, e.who);
-        break;
     case ORR__EV_ALPHA:
     case ORR__EV_DECREASE:
     case ORR__EV_INCREASE:
@@ -626,13 +558,11 @@ static void run_rare(orr__fabric *f, uint32_t id)
         orr__host_timeout(f, e.who);
         break;
     case ORR__EV_DOWN:
-        f->planned--;
-        take_link_down(f, e.who);
+        orr__link_take_down(f, e.who);
         break;
     case ORR__EV_UP:
-        f->planned--;
         orr__fabric_start_sampling(f);
-        repair_link(f, e.who);
+        orr__link_repair(f, e.who);
         break;
     case ORR__EV_STOP:
         f->is_out_of_time = f->is_stopped = true;
@@ -642,6 +572,9 @@ static void run_rare(orr__fabric *f, uint32_t id)
         break;
     case ORR__EV_NIC_READY:
         orr__host_pauser(f, e.who)->is_between_pauses = false;
+        break;
+    case ORR__EV_PAUSE_OVER:
+        orr__pause_is_over(f, e.who);
         break;
     default: /* it was taken back */
         break;
@@ -695,7 +628,7 @@ static bool is_too_late(orr__fabric *f, const orr__event *e)
 
 void orr__fabric_run_event(orr__fabric *f, uint32_t id)
 {
-    const orr__event *e = &f->wheel.events[id];
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
     if (is_too_late(f, e))
         return;
     f->now = e->at;
@@ -713,9 +646,12 @@ static void begin(orr__fabric *f)
     if (code) {
         f->code = code;
         f->is_stopped = true;
-    } else if (!f->lanes) {
-        orr__fabric_await_list(f);
+        return;
     }
+    if (f->history && f->list) /* with lanes nobody hears of the first start */
+        orr__history_arm(f);
+    if (!f->lanes)
+        orr__fabric_await_list(f);
 }
 
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
@@ -728,7 +664,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
         return orr__lanes_run(f, most);
     f->is_in_event = true;
     while (done < most && !f->is_stopped && next_event(f, &id)) {
-        const orr__event *e = &f->wheel.events[id];
+        const orr__event *e = orr__wheel_event(&f->wheel, id);
         if (is_too_late(f, e))
             break;
         const uint8_t kind = e->kind;
@@ -799,8 +735,9 @@ void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *co
         const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
         orr_net_link l = {.messages = p->frames_sent,
                           .bytes = p->bytes_sent,
+                          .bandwidth = (double)p->rate / 8e9,
                           .busy_ns = p->busy_ticks / f->unit,
-                          .max_queue = p->max_queued};
+                          .max_queue = orr__history_longest(f, i)};
         if (!p->frames_sent)
             continue;
         snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",

@@ -37,7 +37,8 @@ static void put_frame(const orr__fabric *f, orr_buf *b, uint32_t id)
 {
     const orr__frame *m = &f->frames[id];
     put(b, (uint64_t)m->flow << 32 | m->size);
-    put(b, (uint64_t)m->in << 32 | (uint64_t)m->kind << 16 | (uint64_t)m->class << 8 | m->pauses);
+    put(b, (uint64_t)m->in << 32 | (uint64_t)m->kind << 16 | (uint64_t)m->class << 8 |
+               (uint64_t)m->asks_ack << 1 | m->pauses);
     if (m->flow == ORR__NOBODY)
         return;
     put(b, m->sequence - f->flows[m->flow].acked);
@@ -66,6 +67,8 @@ static void put_port(const orr__fabric *f, orr_buf *b, uint32_t port)
     put(b, (uint64_t)p->wire_count << 32 | (uint64_t)p->last_class << 24 |
                (uint64_t)p->queued << 16 | (uint64_t)p->paused << 8 | p->pause_sent);
     put(b, ahead(f, p->busy_until) << 1 | p->has_end);
+    if (ahead(f, p->dead_until))
+        put(b, ahead(f, p->dead_until));
     for (uint32_t i = 0; i < p->wire_count; i++) {
         const orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
         put(b, x->at - f->now);
@@ -82,7 +85,7 @@ static void put_event(const orr__fabric *f, orr_buf *b, uint32_t id)
         put(b, UINT64_MAX);
         return;
     }
-    const orr__event *e = &f->wheel.events[id];
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
     const uint32_t node = orr__event_node(f, (orr__event_kind)e->kind, e->who);
     put(b, ahead(f, e->at));
     put(b, orr__order_within(f, f->nodes[node].events - e->order));
@@ -192,7 +195,7 @@ static uint64_t first_outside(const orr__fabric *f, const orr__approx *a, size_t
     const orr_event_line *l = f->line;
     uint64_t first = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
     for (size_t i = 0; i < count; i++) {
-        const orr__event *e = &f->wheel.events[a->ids[i]];
+        const orr__event *e = orr__wheel_event(&f->wheel, a->ids[i]);
         if (!moves_along(e->kind) && e->kind != ORR__EV_DEAD && e->at < first)
             first = e->at;
     }
@@ -276,7 +279,7 @@ static void put_events_back(orr__fabric *f, const orr__approx *a, size_t count, 
 {
     for (size_t i = 0; i < count; i++) {
         const uint32_t id = a->ids[i];
-        const orr__event *e = &f->wheel.events[id];
+        const orr__event *e = orr__wheel_event(&f->wheel, id);
         if (e->kind == ORR__EV_DEAD)
             orr__wheel_drop(&f->wheel, id);
         else if (moves_along(e->kind))
@@ -420,8 +423,9 @@ static orr_code check(const orr__fabric *f, orr_error *err)
         why = "NIC_TOTAL_PAUSE_TIME";
     else if (f->has_trace)
         why = "a packet trace, which would have gaps";
+    const orr_where w = orr__packet_config_where(c, "APPROX");
     if (why)
-        return orr_fail(err, ORR_EINPUT, NULL, "APPROX does not go with %s", why);
+        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "APPROX does not go with %s", why);
     return ORR_OK;
 }
 

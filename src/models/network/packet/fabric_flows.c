@@ -7,7 +7,7 @@
  *
  * Under is_compat a flow starts two events later, which are the reference's.  Else what happens does not depend on the
  * place of a flow among the others, only on its number: the order in which they came (orr__flows_under_way). */
-#include "fabric_impl.h"
+#include "link_history.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,6 +58,8 @@ static void begin_to_look(orr__fabric *f)
     orr__fabric_start_sampling(f);
     if (f->monitor)
         orr__monitor_arm(f);
+    if (f->history)
+        orr__history_arm(f);
 }
 
 /* Whoever runs the sender's host lets it start. */
@@ -246,15 +248,17 @@ static void count_time(orr__fabric_figures *g, uint64_t fct)
     g->fct_sum += fct;
 }
 
-void orr__flow_tell_done(orr__fabric *main, uint64_t token, uint64_t took)
+void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end)
 {
     const orr__fabric_watcher *w = &main->watcher;
     main->under_way--;
     main->figures.flows_done++;
     main->figures.last_done = main->now;
-    count_time(&main->figures, took);
+    count_time(&main->figures, end->took);
+    if (!orr__flow_times_add(&main->times, end->size, end->took, end->ideal))
+        orr__fabric_fail(main, ORR_ENOMEM, "out of memory");
     if (w->sent)
-        w->sent(w->context, token);
+        w->sent(w->context, end->token);
     if (main->config.is_compat && w->arrived)
-        w->arrived(w->context, token);
+        w->arrived(w->context, end->token);
 }

@@ -5,7 +5,7 @@
  * frame that brought data goes back as its acknowledgement. */
 #include "fabric_series.h"
 
-enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000, RETRY_NS = 10000 };
+enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
 
 /* ---- rates ---- */
 
@@ -34,7 +34,7 @@ static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
 static void wake_by(orr__fabric *f, orr__port *p, uint64_t at)
 {
     orr__nic *n = &f->nics[p->nic];
-    if (n->wake == ORR__NO_EVENT || at >= f->wheel.events[n->wake].at)
+    if (n->wake == ORR__NO_EVENT || at >= orr__wheel_event(&f->wheel, n->wake)->at)
         return;
     orr__fabric_cancel(f, &n->wake);
     wake_at(f, p, at);
@@ -112,10 +112,9 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
                                  .class = w->class,
                                  .is_last = payload == left};
     w->sent += is_again ? 0 : payload;
-    if (w->sent > w->highest)
-        w->highest = w->sent;
-    else
-        f->figures.retransmitted_bytes += payload;
+    const uint64_t fresh = w->sent > w->highest ? w->sent - w->highest : 0;
+    w->highest += fresh;
+    f->figures.retransmitted_bytes += payload - fresh;
     w->in_flight += payload;
     w->frames++;
     f->figures.data_packets++;
@@ -140,15 +139,22 @@ static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
                      ? p->busy_until
                      : f->now + orr__transmission_time(f, size + f->config.wire_overhead, w->rate);
     orr__nic_update(f, flow);
+    f->frames[id].asks_ack = !w->is_open;
     orr__nic_pace(f, flow, p->busy_until);
     if (!f->config.is_compat)
         arm_timeout(f, flow);
 }
 
+/* A pause holds no pause frames, or hosts that pause each other would wait for ever; the reference holds them, too. */
+static bool is_never_held(const orr__fabric *f, uint32_t frame)
+{
+    return f->frames[frame].kind == ORR__FRAME_PFC && !f->config.is_compat;
+}
+
 static bool send_ack_waiting(orr__fabric *f, orr__port *p, orr__nic *n)
 {
     const unsigned class = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
-    if (n->ack_head == ORR__NOBODY || (p->paused >> class & 1))
+    if (n->ack_head == ORR__NOBODY || ((p->paused >> class & 1) && !is_never_held(f, n->ack_head)))
         return false;
     const uint32_t frame = orr__queue_pop(f, &n->ack_head);
     if (orr__writer_traces(f))
@@ -219,11 +225,9 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
         orr__fabric_need_ways(f, w->src);
         orr__fabric_need_ways(f, w->dst);
     }
-    if (!has_way && f->main->planned &&
-        !f->config.is_compat) { /* a link may be repaired: ask again */
-        (void)orr__fabric_after(f, RETRY_NS * f->unit, ORR__EV_RETRY, flow);
-        return;
-    }
+    w->awaits_way = !has_way && f->main->planned && !f->config.is_compat;
+    if (w->awaits_way)
+        return; /* a link may be repaired */
     if (!has_way) {
         orr__fabric_fail(f, ORR_EINPUT,
                          "there is no way from host %u to host %u over links that work%s", w->src,
@@ -340,14 +344,19 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     orr__host_try(f, p);
 }
 
-/* What comes in order is acknowledged; under is_compat from the first interval on, every packet (14, 4). */
-static bool wants_ack(const orr__fabric *f, const orr__flow *w, uint32_t payload)
+/* What comes in order is acknowledged; under is_compat from the first interval on, every packet (14, 4).  A packet that
+ * fills the window asks for it: else a window smaller than the interval would wait for the timer. */
+static bool wants_ack(const orr__fabric *f,
+                      const orr__flow *w,
+                      const orr__frame *m,
+                      uint64_t gained)
 {
     const uint64_t interval = f->config.ack_interval;
     if (f->config.is_compat)
         return w->expected >= interval || w->expected % f->config.chunk == 0;
-    return w->expected >= w->whole || interval <= 1 || w->expected % f->config.chunk == 0 ||
-           w->expected / interval != (w->expected - payload) / interval;
+    return m->asks_ack || interval <= 1 || w->expected >= w->whole ||
+           w->expected % f->config.chunk == 0 ||
+           w->expected / interval != (w->expected - gained) / interval;
 }
 
 static bool wants_nack(orr__fabric *f, orr__flow *w)
@@ -391,6 +400,15 @@ static void receive_trimmed(orr__fabric *f, uint32_t frame)
     send_reply(f, frame, ORR__FRAME_NACK);
 }
 
+/* A sender that goes back to the start of a chunk sends packets that begin elsewhere than the first ones did: one may
+ * begin with what is known.  The reference takes it for one that was there before. */
+static inline bool brings_next(const orr__fabric *f, const orr__flow *w, const orr__frame *m)
+{
+    return m->sequence == w->expected ||
+           (m->sequence < w->expected && m->sequence + m->payload > w->expected &&
+            !f->config.is_compat);
+}
+
 static void receive_data(orr__fabric *f, uint32_t frame)
 {
     const orr__frame *m = &f->frames[frame];
@@ -403,9 +421,10 @@ static void receive_data(orr__fabric *f, uint32_t frame)
         f->frames[frame].payload = (uint32_t)(m->sequence / f->config.payload);
         send_reply(f, frame, ORR__FRAME_ACK);
         tell_arrival(f, flow);
-    } else if (m->sequence == w->expected) {
-        w->expected += payload;
-        if (wants_ack(f, w, payload))
+    } else if (brings_next(f, w, m)) {
+        const uint64_t gained = m->sequence + payload - w->expected;
+        w->expected += gained;
+        if (wants_ack(f, w, m, gained))
             send_reply(f, frame, ORR__FRAME_ACK);
         else
             orr__frame_drop(f, frame);
@@ -429,10 +448,11 @@ static void complete(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     const bool is_for_later = f->is_in_window;
+    const orr__flow_end end = {w->token, w->size, f->now - w->started_at, orr__flow_ideal(f, w)};
     if (is_for_later)
-        orr__lanes_note_done(f, w);
+        orr__lanes_note_done(f, w, &end);
     else
-        orr__write_fct(f, w);
+        orr__write_fct(f, w, end.ideal);
     if (f->series)
         orr__series_flow_ends(f, flow);
     if (f->config.is_compat)
@@ -442,7 +462,7 @@ static void complete(orr__fabric *f, uint32_t flow)
     if (f->control && f->control->stop)
         f->control->stop(f, flow);
     if (!is_for_later)
-        orr__flow_tell_done(f->main, w->token, f->now - w->started_at);
+        orr__flow_tell_done(f->main, &end);
 }
 
 static void receive_ack(orr__fabric *f, uint32_t frame)
@@ -588,6 +608,22 @@ orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port)
     return &f->nics[f->ports[f->ports_of[host->first_port]].nic];
 }
 
+/* Before all that is no pause frame; under is_compat it waits for its turn. */
+static void queue_nic_pfc(orr__fabric *f, orr__nic *n, uint32_t frame)
+{
+    uint32_t *at = &n->ack_head;
+    if (f->config.is_compat) {
+        orr__queue_push(f, &n->ack_head, &n->ack_tail, frame);
+        return;
+    }
+    while (*at != ORR__NOBODY && is_never_held(f, *at))
+        at = &f->frames[*at].next;
+    f->frames[frame].next = *at;
+    if (*at == ORR__NOBODY)
+        n->ack_tail = frame;
+    *at = frame;
+}
+
 static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
 {
     const uint32_t id = orr__frame_new(f);
@@ -603,7 +639,7 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
                                  .pauses = pauses};
     if (pauses)
         orr__pause_note_cause(f, p, &f->frames[id]);
-    orr__queue_push(f, &n->ack_head, &n->ack_tail, id);
+    queue_nic_pfc(f, n, id);
     orr__host_try(f, p);
 }
 
@@ -624,4 +660,13 @@ void orr__host_pause_ends(orr__fabric *f, uint32_t port)
 {
     send_nic_pfc(f, &f->ports[port], false);
     (void)orr__fabric_after(f, NIC_READY_NS * f->unit, ORR__EV_NIC_READY, port);
+}
+
+/* A pause frame says for how long it holds.  The reference holds until it is told otherwise, and so for ever if that
+ * frame is lost; here it is twice as long as the host will want. */
+void orr__host_pause_came(orr__fabric *f, orr__port *p)
+{
+    if (!f->config.is_compat)
+        (void)orr__fabric_after(f, 2 * NIC_PAUSE_NS * f->unit, ORR__EV_PAUSE_OVER,
+                                orr__port_of(f, p));
 }

@@ -18,14 +18,17 @@
 #include "../../../base/output.h"
 #include "../../../base/rng.h"
 #include "event_wheel.h"
+#include "flow_times.h"
 #include "packet_random.h"
 #include "place_bits.h"
 
 #define ORR__NOBODY UINT32_MAX
+#define ORR__PORT_MASK 0x0fffffffu    /* a port and, above ORR__CLASS_SHIFT, a class */
 #define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
 
 enum {
     ORR__CLASSES = 8,
+    ORR__CLASS_SHIFT = 28,
     ORR__PFC_BYTES = 31,       /* packet-network.md 6.2 */
     ORR__HEADER_BYTES = 36,    /* of a data packet, without INT */
     ORR__RESERVE = 4096,       /* 7.1: of each port and class */
@@ -53,8 +56,9 @@ typedef enum orr__event_kind {
     ORR__EV_STOP,
     ORR__EV_NIC_RESUME,
     ORR__EV_NIC_READY,
-    ORR__EV_LOOK, /* of fabric_monitor.c */
-    ORR__EV_RETRY /* a flow that had no way may have one now */
+    ORR__EV_PAUSE_OVER, /* of a port: all classes; or one, with ORR__CLASS_SHIFT */
+    ORR__EV_LOOK,       /* of fabric_monitor.c */
+    ORR__EV_HISTORY     /* of link_history.c */
 } orr__event_kind;
 
 /* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then
@@ -87,6 +91,7 @@ typedef struct orr__frame {
     bool is_marked;    /* by ECN */
     bool echoes_mark;  /* ACK: what it acknowledges was marked */
     bool pauses;       /* PFC */
+    bool asks_ack;     /* data: nothing follows it before it is acknowledged */
     uint8_t hop_count; /* HPCC */
     bool is_last;      /* data: the flow's last bytes; ACK and NACK: nothing more is expected */
 } orr__frame;
@@ -132,6 +137,7 @@ typedef struct orr__port {
     bool is_switch, is_down;
     bool is_lossy;               /* error is not 0 */
     bool is_between, is_watched; /* of fabric_lanes.c: the wire leads to another lane; to a host */
+    uint8_t urgent;              /* frames of class 0 sent in a row (TRIMMING) */
 
     _Alignas(64) uint64_t delay; /* ticks */
     uint32_t size_known[2];      /* how long frames of these sizes take */
@@ -152,6 +158,7 @@ typedef struct orr__port {
     double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
     uint64_t last_at;
     uint32_t last_size;
+    uint8_t unresumed;            /* paused classes whose frame to go on was lost (PAUSE_EXPIRES) */
     uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
     uint32_t lost;                /* frames that should have arrived here */
     uint32_t pause_head;          /* port at the head of that chain */
@@ -159,6 +166,7 @@ typedef struct orr__port {
     uint64_t main_head_ticks, longest_pause;
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
+    uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
 } orr__port;
 
 typedef struct orr__node {
@@ -218,6 +226,7 @@ typedef struct orr__flow {
     uint64_t *got;     /* TRANSPORT selective: a bit a packet */
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
+    bool awaits_way; /* it starts when a repair gives it one */
     /* Seldom needed. */
     uint32_t timeouts; /* since anything was acknowledged */
     uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
@@ -238,6 +247,12 @@ typedef struct orr__flow {
     uint64_t number; /* of flows that came before it */
 } orr__flow;
 
+/* Of a flow that is done. */
+typedef struct orr__flow_end {
+    uint64_t token, size;
+    uint64_t took, ideal; /* ticks; alone it would have taken: 0, not known */
+} orr__flow_end;
+
 typedef struct orr__path {
     uint64_t delay, transmission, bandwidth;
 } orr__path;
@@ -246,6 +261,7 @@ typedef struct orr__routes_table orr__routes_table;
 typedef struct orr__writer orr__writer;
 typedef struct orr__monitor orr__monitor;
 typedef struct orr__series orr__series;
+typedef struct orr__history orr__history;
 typedef struct orr__approx orr__approx;
 typedef struct orr__lanes orr__lanes;
 
@@ -274,12 +290,14 @@ struct orr__fabric {
     uint32_t lane;     /* which */
     bool is_in_window; /* other lanes run at the same time */
     bool has_begun;
-    orr__wheel wheel;
+    orr__wheel
+        wheel; /* its fixed events are those of the ports: ORR__EV_ARRIVE and ORR__EV_END of each */
     orr__port *ports;
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
-    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, state_space;
+    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, event_space,
+        state_space;
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
@@ -307,6 +325,8 @@ struct orr__fabric {
     orr__writer *writer;
     orr__monitor *monitor; /* NULL: nothing is watched */
     orr__series *series;   /* NULL: none is wanted */
+    orr__history *history; /* NULL: none is wanted */
+    uint8_t *met;          /* by port, of history: it was used */
     orr__approx *approx;   /* NULL: every event is run */
     uint64_t events_of_batch;
     orr__fabric_watcher watcher;
@@ -319,11 +339,13 @@ struct orr__fabric {
     uint64_t stop_at;
     uint64_t planned;      /* failures and repairs to come */
     uint64_t last_arrival; /* of a frame, anywhere */
-    uint64_t last_asked;   /* whether anything can still move */
+    uint64_t
+        longest_silence; /* ticks without arrivals, up to which nobody asks if all stands still */
     bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
     orr_code code;
     orr_error error;
     orr__fabric_figures figures;
+    orr__flow_times times; /* of flows that are done; of the whole: main->times */
     orr__packet_config config;
 };
 
@@ -356,11 +378,12 @@ static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kin
     case ORR__EV_NIC_RESUME:
     case ORR__EV_NIC_READY:
         return f->ports[who].node;
+    case ORR__EV_PAUSE_OVER:
+        return f->ports[who & ORR__PORT_MASK].node;
     case ORR__EV_ALPHA:
     case ORR__EV_DECREASE:
     case ORR__EV_INCREASE:
     case ORR__EV_TIMEOUT:
-    case ORR__EV_RETRY:
         return f->flows[who].src;
     default:
         return ORR__NOBODY;
@@ -390,7 +413,7 @@ static inline uint32_t orr__fabric_after(orr__fabric *f,
 static inline void orr__fabric_cancel(orr__fabric *f, uint32_t *id)
 {
     if (*id != ORR__NO_EVENT)
-        f->wheel.events[*id].kind = ORR__EV_DEAD;
+        orr__wheel_event(&f->wheel, *id)->kind = ORR__EV_DEAD;
     *id = ORR__NO_EVENT;
 }
 
@@ -422,16 +445,15 @@ void orr__fabric_start_before(orr__fabric *f, uint64_t end); /* lanes will start
 bool orr__flows_under_way(const orr__fabric *f, uint32_t **out, size_t *count);
 void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
-void orr__flow_tell_done(orr__fabric *main, uint64_t token, uint64_t took);
+void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end);
 void orr__fabric_start_sampling(orr__fabric *f);
 
 /* ---- lanes (fabric_lanes.c) ---- */
 
-/* How many lanes would be good; who is in which, and how many there are (0: out of memory); the shortest time in which
- * anything gets from one to another, or becomes known of a host (fabric_parts.c). */
-unsigned orr__lanes_wanted(const orr__fabric *f);
-unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wanted);
-uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node);
+/* Who is in which lane, and how many there are (0: out of memory); *window: the shortest time in which anything gets
+ * from one to another, or becomes known of a host (fabric_parts.c). */
+unsigned orr__lanes_plan(const orr__fabric *f, uint32_t *of_node, uint64_t *window);
+unsigned orr__lanes_threads(const orr__fabric *f);
 
 orr_code orr__lanes_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
 void orr__lanes_destroy(orr__fabric *f);
@@ -444,7 +466,7 @@ void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *fli
 void orr__lanes_expect(orr__fabric *f, uint64_t at); /* then something may concern all */
 orr__wheel *orr__lanes_wheel(const orr__fabric *f, uint32_t node); /* with the events of a node */
 /* In a window: what the whole will hear of when it is over. */
-void orr__lanes_note_done(orr__fabric *f, const orr__flow *w);
+void orr__lanes_note_done(orr__fabric *f, const orr__flow *w, const orr__flow_end *end);
 void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w);
 void orr__lanes_drop(orr__fabric *f, uint32_t frame);
 void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
@@ -494,6 +516,13 @@ static inline void orr__port_await(orr__fabric *f, orr__port *p)
     orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p) + 1, p->busy_until, p->end_order);
 }
 
+/* It sends, or is paused, for the first time. */
+static inline void orr__port_meet(const orr__fabric *f, const orr__port *p)
+{
+    if (f->met && !f->met[orr__port_of(f, p)])
+        f->met[orr__port_of(f, p)] = 1;
+}
+
 /* From 0 to below 1, drawn from the port's own numbers. */
 static inline double orr__port_coin(orr__port *p)
 {
@@ -505,6 +534,7 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
 void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight);
 void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
 void orr__port_take_down(orr__fabric *f, orr__port *p);
+void orr__port_bring_up(orr__fabric *f, orr__port *p);
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
 
 /* How long it was paused, up to now. */
@@ -541,6 +571,7 @@ void orr__host_ready(orr__fabric *f, uint32_t flow); /* it starts */
 void orr__host_timeout(orr__fabric *f, uint32_t flow);
 orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
 void orr__host_pause_ends(orr__fabric *f, uint32_t port);
+void orr__host_pause_came(orr__fabric *f, orr__port *p); /* from a host, to the port it is for */
 orr_code orr__host_redistribute(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 
 /* TRANSPORT selective (fabric_selective.c). */
@@ -586,12 +617,28 @@ static inline void *orr__control_state(const orr__fabric *f, uint32_t flow)
     return (char *)f->states + flow * f->control->size;
 }
 
+/* ---- failures (fabric_failures.c) ---- */
+
+orr_code orr__fabric_plan_failure(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* LINK_DOWN */
+void orr__link_take_down(orr__fabric *f, uint32_t port); /* the link at that port */
+void orr__link_repair(orr__fabric *f, uint32_t port);
+
 /* ---- switches (fabric_switch.c) ---- */
 
 void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate);
 void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame);
 void orr__switch_try(orr__fabric *f, orr__port *p);
 void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame); /* it never leaves here */
+
+/* A port may be able to send. */
+static inline void orr__port_try(orr__fabric *f, orr__port *p)
+{
+    f = orr__acting(f, p->node);
+    if (p->is_switch)
+        orr__switch_try(f, p);
+    else
+        orr__host_try(f, p);
+}
 
 /* ---- ways (fabric_routes.c) ---- */
 
@@ -630,6 +677,8 @@ static inline uint32_t orr__host_address(uint32_t node)
 void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
 void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
 void orr__pause_ends(orr__fabric *f, orr__port *p);
+void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc); /* it was lost */
+void orr__pause_is_over(orr__fabric *f, uint32_t who); /* ORR__EV_PAUSE_OVER */
 void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
 
 /* ---- looks at fixed times (fabric_monitor.c) ---- */
@@ -652,9 +701,11 @@ orr_code orr__writer_create(orr__fabric *f,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__writer_destroy(orr__writer *w);
 orr_code orr__writer_commit(orr__writer *w, orr_error *err) ORR_MUST_CHECK;
-bool orr__writer_lists_flows(const orr__fabric *f);                      /* fct.txt is wanted */
-void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w); /* its line */
-void orr__write_fct(orr__fabric *f, const orr__flow *w);
+uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w); /* ticks alone; 0: no way */
+bool orr__writer_lists_flows(const orr__fabric *f);                 /* fct.txt is wanted */
+/* Its line. */
+void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w, uint64_t ideal);
+void orr__write_fct(orr__fabric *f, const orr__flow *w, uint64_t ideal);
 void orr__write_fct_lines(orr__fabric *f, const uint8_t *lines, size_t length);
 void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
 void orr__write_sample(orr__fabric *f);

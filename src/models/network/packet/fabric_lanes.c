@@ -50,8 +50,8 @@ typedef struct pause_line {
 /* A flow is done, or all of it has arrived. */
 typedef struct news {
     uint64_t at, order; /* of the event that brought it */
-    uint64_t token, took;
-    uint32_t length; /* of its line in fct.txt */
+    orr__flow_end end;  /* of an arrival only the token */
+    uint32_t length;    /* of its line in fct.txt */
     bool is_done;
 } news;
 
@@ -73,10 +73,22 @@ typedef struct lane {
     uint64_t done;           /* events */
 } lane;
 
+/* What every window asks of every lane, side by side. */
+typedef struct outlook {
+    uint64_t next;       /* no event of it comes before */
+    uint64_t stop, call; /* the first of these times */
+    uint64_t first_time; /* of all three kinds */
+    size_t ends;
+    bool is_known; /* no: somebody else has done something there since */
+} outlook;
+
 struct orr__lanes {
     orr__fabric *main;
     unsigned count;
     lane **of;
+    outlook *outlooks;
+    lane **awake; /* those with events in the window */
+    unsigned awake_count;
     uint32_t *of_node;
     uint64_t longest; /* window, ticks */
     uint64_t end;     /* of the window: before it */
@@ -164,7 +176,7 @@ void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *fli
         expect(f, &l->ends, flight->at);
 }
 
-static void note_news(orr__fabric *f, const orr__flow *w, bool is_done, size_t length)
+static void note_news(orr__fabric *f, const orr__flow_end *end, bool is_done, size_t length)
 {
     lane *l = lane_of(f);
     if (!orr_grow(&l->news, &l->news_room, l->news_count + 1)) {
@@ -173,27 +185,26 @@ static void note_news(orr__fabric *f, const orr__flow *w, bool is_done, size_t l
     }
     l->news[l->news_count++] = (news){.at = f->now,
                                       .order = f->order,
-                                      .token = w->token,
-                                      .took = f->now - w->started_at,
+                                      .end = *end,
                                       .length = (uint32_t)length,
                                       .is_done = is_done};
 }
 
-void orr__lanes_note_done(orr__fabric *f, const orr__flow *w)
+void orr__lanes_note_done(orr__fabric *f, const orr__flow *w, const orr__flow_end *end)
 {
     orr_buf *b = &lane_of(f)->lines;
     const size_t before = b->len;
     if (orr__writer_lists_flows(f))
-        orr__put_fct(b, f, w);
+        orr__put_fct(b, f, w, end->ideal);
     if (b->failed)
         lack_memory(f);
-    note_news(f, w, true, b->len - before);
+    note_news(f, end, true, b->len - before);
 }
 
 void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w)
 {
     if (is_heard(f, w, true))
-        note_news(f, w, false, 0);
+        note_news(f, &(orr__flow_end){.token = w->token}, false, 0);
 }
 
 void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight)
@@ -261,6 +272,28 @@ void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses)
     l->pauses[l->pause_count++] = (pause_line){f->now, orr__port_of(f, p), pauses};
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t first_of(const orr_heap *times)
+{
+    return times->count ? times->entries[0].key : UINT64_MAX;
+}
+
+static void look_out(orr__lanes *s, const lane *l)
+{
+    outlook *o = &s->outlooks[l->f.lane];
+    if (!orr__wheel_peek(&l->f.wheel, &o->next))
+        o->next = UINT64_MAX;
+    o->stop = first_of(&l->stops);
+    o->call = first_of(&l->calls);
+    o->ends = l->ends.count;
+    o->first_time = least(least(o->stop, o->call), first_of(&l->ends));
+    o->is_known = true;
+}
+
 static void forget_before(orr_heap *times, uint64_t now)
 {
     orr_heap_entry e;
@@ -284,13 +317,14 @@ static void run_lane(lane *l, uint64_t end)
         l->done++;
     }
     forget_times(l, end);
+    look_out(l->f.lanes, l);
 }
 
 static void run_some(void *context, unsigned who, unsigned members)
 {
     orr__lanes *s = context;
-    for (unsigned i = who; i < s->count; i += members)
-        run_lane(s->of[i], s->end);
+    for (unsigned i = who; i < s->awake_count; i += members)
+        run_lane(s->awake[i], s->end);
 }
 
 /* ---- between windows ---- */
@@ -298,9 +332,12 @@ static void run_some(void *context, unsigned who, unsigned members)
 static void move_crossings(orr__lanes *s, lane *l)
 {
     for (size_t i = 0; i < l->out_count; i++) {
+        const orr__flight *flight = &l->out[i].flight;
         orr__port *p = &s->main->ports[l->out[i].port];
-        orr__fabric *to = &s->of[s->of_node[s->main->ports[p->peer].node]]->f;
-        orr__port_put_on_wire(to, p, &l->out[i].flight);
+        const uint32_t to = s->of_node[s->main->ports[p->peer].node];
+        orr__port_put_on_wire(&s->of[to]->f, p, flight);
+        if (flight->at < s->outlooks[to].next)
+            s->outlooks[to].next = flight->at;
     }
     l->out_count = 0;
 }
@@ -331,8 +368,8 @@ static int compare_pauses(const void *a, const void *b)
 static void write_pauses(orr__lanes *s)
 {
     size_t count = 0;
-    for (unsigned i = 0; i < s->count; i++)
-        count += s->of[i]->pause_count;
+    for (unsigned i = 0; i < s->awake_count; i++)
+        count += s->awake[i]->pause_count;
     if (count == 0)
         return;
     if (!orr_grow(&s->pauses, &s->pause_room, count)) {
@@ -340,10 +377,10 @@ static void write_pauses(orr__lanes *s)
         return;
     }
     count = 0;
-    for (unsigned i = 0; i < s->count; i++) {
-        for (size_t k = 0; k < s->of[i]->pause_count; k++)
-            s->pauses[count++] = s->of[i]->pauses[k];
-        s->of[i]->pause_count = 0;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        for (size_t k = 0; k < s->awake[i]->pause_count; k++)
+            s->pauses[count++] = s->awake[i]->pauses[k];
+        s->awake[i]->pause_count = 0;
     }
     qsort(s->pauses, count, sizeof *s->pauses, compare_pauses);
     for (size_t i = 0; i < count; i++) {
@@ -361,8 +398,8 @@ static bool is_before(const orr__fabric *a, const orr__fabric *b)
 static const orr__fabric *first_failure(const orr__lanes *s)
 {
     const orr__fabric *first = NULL;
-    for (unsigned i = 0; i < s->count; i++) {
-        const orr__fabric *f = &s->of[i]->f;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        const orr__fabric *f = &s->awake[i]->f;
         if (f->code && (!first || is_before(f, first)))
             first = f;
     }
@@ -373,8 +410,8 @@ static const orr__fabric *first_failure(const orr__lanes *s)
 static void take_over_ends(orr__lanes *s)
 {
     orr__fabric *main = s->main;
-    for (unsigned i = 0; i < s->count; i++) {
-        orr__fabric *f = &s->of[i]->f;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        orr__fabric *f = &s->awake[i]->f;
         if (f->wheel.has_failed)
             lack_memory(f);
         main->is_stopped |= f->is_stopped;
@@ -397,8 +434,8 @@ static void set_time(orr__fabric *main, uint64_t now)
 static lane *first_to_tell(const orr__lanes *s)
 {
     lane *first = NULL;
-    for (unsigned i = 0; i < s->count; i++) {
-        lane *l = s->of[i];
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        lane *l = s->awake[i];
         if (l->told == l->news_count)
             continue;
         const news *n = &l->news[l->told], *least = first ? &first->news[first->told] : NULL;
@@ -414,7 +451,7 @@ static bool is_too_late(const orr__lanes *s, const news *n)
     const orr__fabric_watcher *by = &s->main->watcher;
     if (n->is_done ? !by->sent : !by->arrived)
         return false;
-    if (by->hears && !by->hears(by->context, n->token, !n->is_done))
+    if (by->hears && !by->hears(by->context, n->end.token, !n->is_done))
         return false;
     return told_at(s->main, n->at) + 1 < s->end;
 }
@@ -429,10 +466,10 @@ static void tell(orr__lanes *s, lane *l)
     if (n->is_done) {
         orr__write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
         l->told_bytes += n->length;
-        orr__flow_tell_done(main, n->token, n->took);
+        orr__flow_tell_done(main, &n->end);
         is_late |= main->list && main->under_way == 0;
     } else {
-        main->watcher.arrived(main->watcher.context, n->token);
+        main->watcher.arrived(main->watcher.context, n->end.token);
     }
     if (is_late)
         orr__fabric_fail(main, ORR_EBUG, "a flow is done before anybody could know");
@@ -448,21 +485,30 @@ static void tell_all(orr__lanes *s)
             break; /* it never happened */
         tell(s, l);
     }
-    for (unsigned i = 0; i < s->count; i++) {
-        l = s->of[i];
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        l = s->awake[i];
         l->news_count = l->told = l->told_bytes = l->lines.len = 0;
     }
+}
+
+static void settle(orr__lanes *s)
+{
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        move_crossings(s, s->awake[i]);
+        settle_flows(s, s->awake[i]);
+    }
+    take_over_ends(s);
 }
 
 static uint64_t end_window(orr__lanes *s)
 {
     uint64_t done = 0, now = s->main->now;
     write_pauses(s);
-    for (unsigned i = 0; i < s->count; i++)
-        s->of[i]->f.is_in_window = false;
+    for (unsigned i = 0; i < s->awake_count; i++)
+        s->awake[i]->f.is_in_window = false;
     tell_all(s);
-    for (unsigned i = 0; i < s->count; i++) {
-        const lane *l = s->of[i];
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        const lane *l = s->awake[i];
         done += l->done;
         if (l->done && l->f.now > now)
             now = l->f.now;
@@ -470,11 +516,7 @@ static uint64_t end_window(orr__lanes *s)
             s->main->last_arrival = l->f.last_arrival;
     }
     set_time(s->main, now);
-    for (unsigned i = 0; i < s->count; i++) {
-        move_crossings(s, s->of[i]);
-        settle_flows(s, s->of[i]);
-    }
-    take_over_ends(s);
+    settle(s);
     s->recent = (7 * s->recent + done) / 8;
     return done;
 }
@@ -482,8 +524,18 @@ static uint64_t end_window(orr__lanes *s)
 static uint64_t run_window(orr__lanes *s, uint64_t end)
 {
     s->end = end;
-    for (unsigned i = 0; i < s->count; i++)
-        s->of[i]->f.is_in_window = true;
+    s->awake_count = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        if (!s->outlooks[i].is_known)
+            look_out(s, s->of[i]);
+        if (s->outlooks[i].next < end) {
+            s->awake[s->awake_count++] = s->of[i];
+            s->of[i]->f.is_in_window = true;
+        } else if (s->outlooks[i].first_time < end) {
+            forget_times(s->of[i], end);
+            look_out(s, s->of[i]);
+        }
+    }
     if (s->recent >= ORR__EVENTS_THAT_PAY && s->crew)
         orr_crew_run(s->crew);
     else
@@ -495,7 +547,9 @@ static uint64_t run_window(orr__lanes *s, uint64_t end)
 
 orr__fabric *orr__lanes_acting(orr__fabric *f, uint32_t node)
 {
-    orr__fabric *to = &f->lanes->of[f->lanes->of_node[node]]->f;
+    const uint32_t which = f->lanes->of_node[node];
+    orr__fabric *to = &f->lanes->of[which]->f;
+    f->lanes->outlooks[which].is_known = false;
     to->now = f->now;
     to->order = f->order;
     return to;
@@ -503,7 +557,9 @@ orr__fabric *orr__lanes_acting(orr__fabric *f, uint32_t node)
 
 orr__wheel *orr__lanes_wheel(const orr__fabric *f, uint32_t node)
 {
-    return &f->lanes->of[f->lanes->of_node[node]]->f.wheel;
+    const uint32_t which = f->lanes->of_node[node];
+    f->lanes->outlooks[which].is_known = false;
+    return &f->lanes->of[which]->f.wheel;
 }
 
 void orr__lanes_follow_routes(orr__fabric *f)
@@ -537,8 +593,9 @@ static orr__fabric *first_at(orr__lanes *s, uint64_t at)
 static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
 {
     orr__fabric *main = s->main;
-    set_time(main, f->wheel.events[id].at);
-    main->order = f->wheel.events[id].order;
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
+    set_time(main, e->at);
+    main->order = e->order;
     orr__fabric_run_event(f, id);
     if (f->last_arrival > main->last_arrival)
         main->last_arrival = f->last_arrival;
@@ -548,11 +605,19 @@ static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
         take_over_ends(s);
 }
 
+static void wake_all(orr__lanes *s)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        s->awake[i] = s->of[i];
+    s->awake_count = s->count;
+}
+
 static uint64_t run_instant(orr__lanes *s, uint64_t at)
 {
     uint64_t done = 0;
     uint32_t id;
     orr__fabric *f;
+    wake_all(s);
     if (orr__fabric_next_start(s->main) == at)
         orr__fabric_await_list(s->main);
     while (!s->main->is_stopped && (f = first_at(s, at)) != NULL) {
@@ -561,27 +626,32 @@ static uint64_t run_instant(orr__lanes *s, uint64_t at)
         run_for_all(s, f, id);
         done++;
     }
+    settle(s);
     for (unsigned i = 0; i < s->count; i++) {
-        move_crossings(s, s->of[i]);
-        settle_flows(s, s->of[i]);
         forget_times(s->of[i], at + 1);
+        look_out(s, s->of[i]);
     }
-    take_over_ends(s);
     return done;
 }
 
 /* ---- how far ---- */
 
-static bool earliest(const orr__lanes *s, uint64_t *at, orr__fabric **who)
+static bool earliest(orr__lanes *s, uint64_t *at, orr__fabric **who)
 {
     uint64_t one;
     *who = NULL;
-    for (unsigned i = 0; i <= s->count; i++) {
-        orr__fabric *f = i < s->count ? &s->of[i]->f : s->main;
-        if (!orr__wheel_peek(&f->wheel, &one) || (*who && one >= *at))
+    *at = UINT64_MAX;
+    for (unsigned i = 0; i < s->count; i++) {
+        if (!s->outlooks[i].is_known)
+            look_out(s, s->of[i]);
+        if (s->outlooks[i].next >= *at)
             continue;
+        *at = s->outlooks[i].next;
+        *who = &s->of[i]->f;
+    }
+    if (orr__wheel_peek(&s->main->wheel, &one) && one < *at) {
         *at = one;
-        *who = f;
+        *who = s->main;
     }
     return *who != NULL;
 }
@@ -604,21 +674,13 @@ static bool find_first(orr__lanes *s, uint64_t bound, uint64_t *at)
     while (earliest(s, at, &who) && *at <= bound && *at < start) {
         if (orr__wheel_has_open(&who->wheel))
             return true;
+        if (who != s->main)
+            s->outlooks[who->lane].is_known = false;
         if (!orr__wheel_open(&who->wheel, *at))
             break;
     }
     *at = start;
     return start < UINT64_MAX && start <= bound;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t first_of(const orr_heap *times)
-{
-    return times->count ? times->entries[0].key : UINT64_MAX;
 }
 
 static int by_time(const void *a, const void *b)
@@ -633,7 +695,7 @@ static uint64_t before_last_flow(orr__lanes *s, uint64_t end)
     const uint64_t under_way = s->main->under_way;
     size_t known = 0, count = 0;
     for (unsigned i = 0; i < s->count; i++)
-        known += s->of[i]->ends.count;
+        known += s->outlooks[i].ends;
     if (known < under_way || under_way == 0 || !s->main->list)
         return end;
     if (!orr_grow(&s->times, &s->time_room, known)) {
@@ -660,13 +722,15 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
     if (orr__wheel_peek(&s->main->wheel, &at))
         end = least(end, at);
     for (unsigned i = 0; i < s->count; i++) {
-        end = least(end, first_of(&s->of[i]->stops));
-        *call = least(*call, first_of(&s->of[i]->calls));
+        if (!s->outlooks[i].is_known)
+            look_out(s, s->of[i]);
+        end = least(end, s->outlooks[i].stop);
+        *call = least(*call, s->outlooks[i].call);
     }
     if (*call < UINT64_MAX)
         end = least(end, *call + 1);
     /* whether the network stands still is a question for all (orr__fabric_watch_for_stall) */
-    end = least(end, s->main->last_arrival + 1000000 * s->main->unit + 1);
+    end = least(end, s->main->last_arrival + s->main->longest_silence + 1);
     return before_last_flow(s, end);
 }
 
@@ -708,6 +772,7 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
         done += run_window(s, end);
     }
     f->is_in_event = false;
+    wake_all(s);
     take_over_ends(s);
     if (f->wheel.has_failed)
         lack_memory(f);
@@ -730,13 +795,10 @@ static lane *make_lane(orr__fabric *f, unsigned which)
     l->f.frame_count = (size_t)which * f->lanes->frames_each;
     l->f.frame_room = l->f.frame_count + f->lanes->frames_each;
     l->strange = ORR__NOBODY;
-    bool is_well = orr__wheel_init(&l->f.wheel, f->wheel.shift);
-    for (uint32_t i = 0; i < f->port_count && is_well; i++) {
-        (void)orr__wheel_new(&l->f.wheel, ORR__EV_ARRIVE, i);
-        is_well = orr__wheel_new(&l->f.wheel, ORR__EV_END, i) != ORR__NO_EVENT;
-    }
-    if (is_well)
+    if (orr__wheel_init(&l->f.wheel, f->wheel.shift)) {
+        orr__wheel_share(&l->f.wheel, f->wheel.fixed, f->wheel.fixed_count);
         return l;
+    }
     orr__wheel_fini(&l->f.wheel);
     orr_free(l);
     return NULL;
@@ -744,6 +806,11 @@ static lane *make_lane(orr__fabric *f, unsigned which)
 
 static bool make_lanes(orr__fabric *f, orr__lanes *s)
 {
+    s->of = orr_alloc(s->count, sizeof *s->of);
+    s->awake = orr_alloc(s->count, sizeof *s->awake);
+    s->outlooks = orr_alloc(s->count, sizeof *s->outlooks);
+    if (!s->of || !s->awake || !s->outlooks)
+        return false;
     s->frames_each = (uint32_t)(f->frame_room / s->count);
     for (uint32_t i = 0; i < f->port_count; i++) {
         orr__port *p = &f->ports[i];
@@ -755,33 +822,27 @@ static bool make_lanes(orr__fabric *f, orr__lanes *s)
     for (unsigned i = 0; i < s->count; i++)
         if (!(s->of[i] = make_lane(f, i)))
             return false;
-    s->crew = orr_crew_create(s->count, run_some, s);
+    const unsigned threads = orr__lanes_threads(f);
+    if (threads == 1)
+        return true;
+    s->crew = orr_crew_create(threads < s->count ? threads : s->count, run_some, s);
     return s->crew != NULL;
 }
 
 orr_code orr__lanes_create(orr__fabric *f, orr_error *err)
 {
-    const unsigned wanted = orr__lanes_wanted(f);
-    if (wanted < 2)
-        return ORR_OK;
     orr__lanes *s = orr_alloc(1, sizeof *s);
     if (!s)
         return orr_no_memory(err);
     s->main = f;
     s->of_node = orr_alloc(f->node_count, sizeof *s->of_node);
-    s->of = orr_alloc(wanted, sizeof *s->of);
-    s->count = s->of_node && s->of ? orr__lanes_part(f, s->of_node, wanted) : 0;
-    s->longest = s->count ? orr__lanes_window(f, s->of_node) : 0;
-    if (s->count > 1 && s->longest > 0) {
-        if (make_lanes(f, s))
-            return ORR_OK;
-        orr__lanes_destroy(f);
-        return orr_no_memory(err);
-    }
-    const bool has_memory = s->count > 0;
-    orr_free(s->of_node);
-    orr_free(s->of);
-    orr_free(s);
+    s->count = s->of_node ? orr__lanes_plan(f, s->of_node, &s->longest) : 0;
+    const bool pays = s->count > 1 && s->longest > 0;
+    const bool has_memory = s->count > 0 && (!pays || make_lanes(f, s));
+    if (pays && has_memory)
+        return ORR_OK;
+    f->lanes = s;
+    orr__lanes_destroy(f);
     return has_memory ? ORR_OK : orr_no_memory(err);
 }
 
@@ -808,9 +869,11 @@ void orr__lanes_destroy(orr__fabric *f)
     if (!s)
         return;
     orr_crew_destroy(s->crew);
-    for (unsigned i = 0; i < s->count; i++)
+    for (unsigned i = 0; s->of && i < s->count; i++)
         destroy_lane(s->of[i]);
     orr_free(s->of);
+    orr_free(s->awake);
+    orr_free(s->outlooks);
     orr_free(s->of_node);
     orr_free(s->pauses);
     orr_free(s->times);

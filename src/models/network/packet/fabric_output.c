@@ -24,15 +24,28 @@ static void drain_if_full(orr__writer *w, int i)
 
 /* ---- fct.txt ---- */
 
+/* A line a flow, of flows of a packet or two: so digits are written here, not by a format. */
+static void put_digits(orr_buf *b, uint32_t value, unsigned base, unsigned count)
+{
+    uint8_t *to = orr_buf_reserve(b, count);
+    if (!to)
+        return;
+    for (unsigned i = count; i-- > 0; value /= base)
+        to[i] = (uint8_t) "0123456789abcdef"[value % base];
+    b->len += count;
+}
+
 /* Nanoseconds; picoseconds behind a point when time is in them. */
 static void put_time(orr_buf *b, const orr__fabric *f, uint64_t ticks)
 {
     orr_buf_u64(b, ticks / f->unit);
-    if (f->unit > 1)
-        orr_buf_print(b, ".%03u", (unsigned)(ticks % f->unit));
+    if (f->unit == 1)
+        return;
+    orr_buf_byte(b, '.');
+    put_digits(b, (uint32_t)(ticks % f->unit), 10, 3);
 }
 
-static uint64_t ideal_time(const orr__fabric *f, const orr__flow *w)
+uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w)
 {
     orr__path path;
     if (!orr__fabric_path(f, w->src, w->dst, &path))
@@ -50,25 +63,31 @@ bool orr__writer_lists_flows(const orr__fabric *f)
     return f->writer && f->writer->files[FCT];
 }
 
-void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w)
+void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w, uint64_t ideal)
 {
-    orr_buf_print(b, "%08x %08x %u %u ", orr__host_address(w->src), orr__host_address(w->dst),
-                  w->src_port, w->dst_port);
+    put_digits(b, orr__host_address(w->src), 16, 8);
+    orr_buf_byte(b, ' ');
+    put_digits(b, orr__host_address(w->dst), 16, 8);
+    orr_buf_byte(b, ' ');
+    orr_buf_u64(b, w->src_port);
+    orr_buf_byte(b, ' ');
+    orr_buf_u64(b, w->dst_port);
+    orr_buf_byte(b, ' ');
     orr_buf_u64(b, w->size);
     orr_buf_byte(b, ' ');
     put_time(b, f, w->started_at);
     orr_buf_byte(b, ' ');
     put_time(b, f, f->now - w->started_at);
     orr_buf_byte(b, ' ');
-    put_time(b, f, ideal_time(f, w));
+    put_time(b, f, ideal);
     orr_buf_byte(b, '\n');
 }
 
-void orr__write_fct(orr__fabric *f, const orr__flow *w)
+void orr__write_fct(orr__fabric *f, const orr__flow *w, uint64_t ideal)
 {
     if (!orr__writer_lists_flows(f))
         return;
-    orr__put_fct(&f->writer->texts[FCT], f, w);
+    orr__put_fct(&f->writer->texts[FCT], f, w, ideal);
     drain_if_full(f->writer, FCT);
 }
 

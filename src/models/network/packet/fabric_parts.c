@@ -10,7 +10,10 @@
 
 enum {
     MOST_LANES = 64,
-    HOSTS_A_LANE = 64,
+    HOSTS_A_THREAD = 64,
+    PORTS_A_LANE = 96, /* and what they have on their wires: some hundred KiB */
+    PIECES_THAT_PAY = 4,
+    PACKETS_THAT_PAY = 2, /* at a port, in a window */
     FLOWS_FOLLOWED = 4096,
     MOST_HOPS = 64,
     PACKET_WEIGHT = 1024
@@ -69,7 +72,8 @@ static void weigh(const orr__fabric *f, uint64_t *weights)
     }
 }
 
-/* Nodes bring their weight to their homes.  False: one home would have half a lane too much, or homes are too few. */
+/* Nodes bring their weight to their homes.  False: homes are too few, or one of them is more than half a thread too
+ * much for a thread. */
 static bool bring_home(const orr__fabric *f, uint64_t *weights, unsigned wanted)
 {
     uint64_t total = 0, heaviest = 0;
@@ -87,7 +91,7 @@ static bool bring_home(const orr__fabric *f, uint64_t *weights, unsigned wanted)
     }
     for (uint32_t n = 0; n < f->node_count; n++)
         heaviest = weights[n] > heaviest ? weights[n] : heaviest;
-    return homes >= wanted && heaviest / 3 <= total / wanted / 2;
+    return homes >= wanted && heaviest / 3 <= total / orr__lanes_threads(f) / 2;
 }
 
 /* Nodes of one kind, hosts or homes of some, or not: each lane gets neighbours in number, which are neighbours in space
@@ -149,7 +153,7 @@ static unsigned count_lanes(const parting *p)
     return used;
 }
 
-static void part(const parting *p)
+static void place_all(const parting *p)
 {
     weigh(p->f, p->weights);
     const bool are_apart = !bring_home(p->f, p->weights, p->wanted);
@@ -163,13 +167,13 @@ static void part(const parting *p)
         p->of_node[n] = p->of_node[home_of(p->f, n, are_apart)];
 }
 
-unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
+static unsigned part(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
 {
     const parting p = {f, wanted, of_node, orr_alloc(f->node_count, sizeof *p.weights),
                        orr_alloc(f->node_count, sizeof *p.is_home)};
     unsigned used = 0;
     if (p.weights && p.is_home) {
-        part(&p);
+        place_all(&p);
         used = count_lanes(&p);
     }
     orr_free(p.weights);
@@ -178,7 +182,7 @@ unsigned orr__lanes_part(const orr__fabric *f, uint32_t *of_node, unsigned wante
 }
 
 /* The shortest time in which anything can get from one lane to another, or become known of a host. */
-uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node)
+static uint64_t shortest_way(const orr__fabric *f, const uint32_t *of_node)
 {
     uint64_t shortest = ORR__LATE;
     for (uint32_t i = 0; i < f->port_count; i++) {
@@ -189,17 +193,61 @@ uint64_t orr__lanes_window(const orr__fabric *f, const uint32_t *of_node)
     return shortest;
 }
 
-unsigned orr__lanes_wanted(const orr__fabric *f)
+static bool can_be_parted(const orr__fabric *f)
 {
-    const orr__packet_config *c = &f->config;
+    return !f->config.is_compat && !f->approx && !f->monitor && !f->series && !f->has_trace &&
+           !orr__writer_samples(f);
+}
+
+unsigned orr__lanes_threads(const orr__fabric *f)
+{
     uint32_t hosts = 0;
-    if (c->is_compat || c->threads == 1 || f->approx || f->monitor || f->series || f->has_trace ||
-        orr__writer_samples(f))
-        return 1;
+    if (f->config.threads)
+        return f->config.threads < MOST_LANES ? f->config.threads : MOST_LANES;
     for (uint32_t n = 0; n < f->node_count; n++)
         hosts += f->nodes[n].kind == ORR__HOST;
-    unsigned wanted = c->threads ? c->threads : orr_pool_threads(0);
-    if (!c->threads && wanted > hosts / HOSTS_A_LANE)
-        wanted = hosts / HOSTS_A_LANE;
-    return wanted < MOST_LANES ? wanted : MOST_LANES;
+    const unsigned cores = orr_pool_threads(0), most = hosts / HOSTS_A_THREAD;
+    return cores < most ? cores : most ? most : 1;
+}
+
+/* Who listens cuts windows short: so short that changing from lane to lane costs more than caches save. */
+static bool has_listeners(const orr__fabric *f)
+{
+    return (f->watcher.sent || f->watcher.arrived) && !f->watcher.hears;
+}
+
+/* Lanes that fit the caches pay on one thread, too, if each port sends some packets in a window. */
+static unsigned lanes_for_caches(const orr__fabric *f)
+{
+    const uint32_t pieces = f->port_count / PORTS_A_LANE;
+    if (pieces < PIECES_THAT_PAY || has_listeners(f))
+        return 1;
+    return pieces < MOST_LANES ? pieces : MOST_LANES;
+}
+
+static bool is_long_enough(const orr__fabric *f, uint64_t window)
+{
+    uint64_t fastest = 1;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        fastest = f->ports[i].rate > fastest ? f->ports[i].rate : fastest;
+    return window >= PACKETS_THAT_PAY * orr__transmission_time(f, f->config.payload, fastest);
+}
+
+unsigned orr__lanes_plan(const orr__fabric *f, uint32_t *of_node, uint64_t *window)
+{
+    const unsigned threads = orr__lanes_threads(f), pieces = lanes_for_caches(f);
+    *window = 0;
+    if (!can_be_parted(f))
+        return 1;
+    if (pieces > threads) {
+        const unsigned used = part(f, of_node, pieces);
+        *window = used ? shortest_way(f, of_node) : 0;
+        if (!used || is_long_enough(f, *window))
+            return used;
+    }
+    if (threads < 2)
+        return 1;
+    const unsigned used = part(f, of_node, threads);
+    *window = used ? shortest_way(f, of_node) : 0;
+    return used;
 }

@@ -73,6 +73,32 @@ void orr__pause_ends(orr__fabric *f, orr__port *p)
         p->longest_pause = ticks;
 }
 
+/* ---- pauses that nobody takes back ---- */
+
+/* In Ethernet a pause holds for the time that its frame says, and whoever wants it longer says it again.  With
+ * PAUSE_EXPIRES what comes of that is modelled, without these frames: a pause whose end was lost lasts for PAUSE_TIME
+ * more, unless it was wanted again in the meantime. */
+void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc)
+{
+    if (!f->config.pause_expires || pfc->pauses || !(p->paused >> pfc->class & 1))
+        return;
+    p->unresumed |= (uint8_t)(1u << pfc->class);
+    const uint64_t most = ORR__LATE / 1000 / f->unit;
+    const uint64_t us = f->config.pause_time_us < most ? f->config.pause_time_us : most;
+    (void)orr__fabric_after(f, us * 1000 * f->unit, ORR__EV_PAUSE_OVER,
+                            orr__port_of(f, p) | (uint32_t)pfc->class << ORR__CLASS_SHIFT);
+}
+
+void orr__pause_is_over(orr__fabric *f, uint32_t who)
+{
+    orr__port *p = &f->ports[who & ORR__PORT_MASK];
+    const unsigned class = who >> ORR__CLASS_SHIFT;
+    const uint8_t over = class ? (uint8_t)(p->unresumed & 1u << class) : p->paused;
+    p->unresumed &= (uint8_t)~over;
+    orr__port_set_paused(f, p, (uint8_t)(p->paused & ~over));
+    orr__port_try(f, p);
+}
+
 /* ---- afterwards ---- */
 
 void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room)
@@ -161,7 +187,8 @@ static void say_chain(const orr__fabric *f, orr__fabric_say say, void *context)
         at = f->chains[(size_t)at * ORR__CHAIN_MOST + depth - 1];
     }
     orr__fabric_name_port(f, at, name, sizeof name);
-    snprintf(line, sizeof line, "  %s, whose queue was the longest", name);
+    snprintf(line, sizeof line, "  %s, %s", name,
+             f->ports[at].is_switch ? "whose queue was the longest" : "whose NIC made a pause");
     say(context, line);
 }
 

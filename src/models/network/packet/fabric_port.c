@@ -123,7 +123,8 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
     p->busy_until = f->now + duration;
     const orr__flight flight = {p->busy_until + p->delay, order_of_arrival(f, p), frame,
                                 flow_noted(m)};
-    p->frames_sent++;
+    if (!p->frames_sent++)
+        orr__port_meet(f, p);
     p->busy_ticks += duration;
     if (p->is_watched || p->is_between)
         put_on_watched(f, p, flight);
@@ -134,6 +135,7 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
 {
     if (!p->paused && classes) {
+        orr__port_meet(f, p);
         p->paused_since = f->now;
     } else if (p->paused && !classes) {
         p->paused_ticks += f->now - p->paused_since;
@@ -149,6 +151,7 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
     const uint8_t bit = (uint8_t)(1u << m->class);
     const bool pauses = m->pauses;
     p->pause_count += pauses;
+    p->unresumed &= (uint8_t)~bit;
     if (pauses)
         f->figures.pauses++;
     else
@@ -158,6 +161,8 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
         orr__pause_begins(f, p, m);
     orr__frame_drop(f, frame);
     orr__port_set_paused(f, p, (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit));
+    if (pauses && !f->ports[p->peer].is_switch)
+        orr__host_pause_came(f, p);
     if (pauses)
         return;
     if (p->is_switch)
@@ -170,6 +175,8 @@ static bool is_lost(orr__fabric *f, orr__port *p)
 {
     if (p->is_down || !p->is_lossy)
         return p->is_down;
+    if (f->now <= p->dead_until || !(p->error > 0))
+        return f->now <= p->dead_until;
     return (f->config.is_compat ? orr__mrg_next(&f->losses[p->loss]) : orr__port_coin(p)) <
            p->error;
 }
@@ -189,6 +196,8 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
     if (is_lost(f, p)) {
         f->figures.lost++;
         p->lost++;
+        if (f->frames[frame].kind == ORR__FRAME_PFC && !p->is_down)
+            orr__pause_is_unresumed(f, p, &f->frames[frame]);
         if (orr__writer_traces(f) && p->is_down)
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
         orr__frame_drop(f, frame);
@@ -239,4 +248,15 @@ void orr__port_take_down(orr__fabric *f, orr__port *p)
     else
         flush(f, p, &f->nics[p->nic].ack_head, 0);
     p->is_down = true;
+}
+
+/* A link begins anew: nobody is paused, and what was on it when it failed is lost even if it would arrive only now. */
+void orr__port_bring_up(orr__fabric *f, orr__port *p)
+{
+    const orr__port *from = &f->ports[p->peer];
+    p->is_down = false;
+    orr__port_set_paused(f, p, 0);
+    p->pause_sent = p->unresumed = 0;
+    p->dead_until = from->busy_until + from->delay;
+    p->is_lossy |= p->dead_until >= f->now;
 }

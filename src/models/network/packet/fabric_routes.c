@@ -9,8 +9,8 @@
  * choice.  Lists that are alike, as those upwards in a tree are for every column, are kept once.
  * A network with many cells makes its columns when a flow first needs them, and keeps no paths: their first ports are
  * followed instead.  So what a network takes to be read grows with its links, and what it takes to run with who is sent to.
- * The order in which neighbours are visited is that of the candidates: by number of the port, or as the reference
- * has it, hosts ascending and then switches descending. */
+ * Candidates stand in the order of their ports; in that of the reference, which is the order in which a search meets them
+ * that visits hosts ascending and then switches descending. */
 #include "fabric_impl.h"
 
 #include "../../../base/hash.h"
@@ -56,6 +56,8 @@ struct search {
     neighbour *found;     /* candidates in the order in which they were met */
     uint32_t *found_next; /* of the same node */
     size_t found_count, found_room, next_room;
+    uint32_t *sorted; /* candidates of one node */
+    size_t sorted_room;
     uint32_t *found_first, *found_last; /* by router */
     orr_heap heap;                      /* with costs: nodes by distance */
     uint32_t *hops;                     /* with costs: the most links of a shortest way, by node */
@@ -92,8 +94,6 @@ static bool visits_before(const orr__fabric *f, neighbour a, neighbour b)
 {
     const bool a_switch = f->nodes[a.node].kind != ORR__HOST;
     const bool b_switch = f->nodes[b.node].kind != ORR__HOST;
-    if (!f->config.is_compat)
-        return a.port < b.port;
     if (a_switch != b_switch)
         return b_switch;
     if (a.node != b.node)
@@ -124,9 +124,9 @@ static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
         if (!f->ports[port].is_down)
             s->neighbours[at++] = (neighbour){f->ports[f->ports[port].peer].node, port};
     }
-    sort_neighbours(f, s->neighbours + from, at - from);
     if (!f->config.is_compat)
-        return at;
+        return at; /* by port */
+    sort_neighbours(f, s->neighbours + from, at - from);
     uint32_t kept = from;
     for (uint32_t i = from; i < at; i++)
         if (i == from || s->neighbours[i].node != s->neighbours[kept - 1].node)
@@ -357,24 +357,80 @@ static bool add_list(search *s, uint32_t router, uint32_t count, uint32_t *out)
     return true;
 }
 
+static void sort_ports(uint32_t *ports, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            const uint32_t one = ports[i];
+            uint32_t j = i;
+            for (; j >= gap && one < ports[j - gap]; j -= gap)
+                ports[j] = ports[j - gap];
+            ports[j] = one;
+        }
+}
+
+/* By number of the port (14, 8); mostly they are met like that.  Ports of a node have ascending numbers. */
+static bool order_candidates(search *s, uint32_t router, uint32_t count)
+{
+    uint32_t at = 0;
+    bool is_ordered = true;
+    if (!orr_grow(&s->sorted, &s->sorted_room, count))
+        return false;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i]) {
+        is_ordered &= at == 0 || s->sorted[at - 1] < s->found[i].port;
+        s->sorted[at++] = s->found[i].port;
+    }
+    if (is_ordered)
+        return true;
+    sort_ports(s->sorted, count);
+    at = 0;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        s->found[i].port = s->sorted[at++];
+    return true;
+}
+
 static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
 {
     if (s->has_nvswitches)
         prefer_nvswitches(s, router);
     const uint32_t count = list_length(s, router);
+    if (count > 1 && !s->f->config.is_compat && !order_candidates(s, router, count))
+        return false;
     *out = ORR__NOBODY;
     if (count == 1)
         *out = s->found[s->found_first[router]].port;
     return count <= 1 || add_list(s, router, count, out);
 }
 
-static bool keep_paths(search *s, uint32_t column)
+/* The first of the ports that lead on, one after the other. */
+static orr__path follow(const orr__fabric *f,
+                        const orr__routes_table *r,
+                        const uint32_t *cells,
+                        uint32_t node,
+                        uint32_t root)
+{
+    orr__path path = {0, 0, UINT64_MAX};
+    for (uint32_t hops = 0; node != root; hops++) {
+        const uint32_t found = cells[r->router_of[node]];
+        if (found == ORR__NOBODY || hops > f->node_count)
+            return (orr__path){0};
+        const uint32_t port = found & IS_LIST ? r->lists[(found & ~IS_LIST) + 1] : found;
+        path = extended(f, &path, &f->ports[port]);
+        node = f->ports[f->ports[port].peer].node;
+    }
+    return path;
+}
+
+/* In the reference, the way that the search found first. */
+static bool keep_paths(search *s, uint32_t column, const uint32_t *cells)
 {
     orr__routes_table *r = s->r;
+    const bool is_compat = s->f->config.is_compat;
     orr__path *paths = r->paths[column] = orr_alloc(r->routers, sizeof *paths);
     for (uint32_t n = 0; n < s->f->node_count && paths; n++)
-        if (r->router_of[n] != ORR__NOBODY)
-            paths[r->router_of[n]] = s->distance[n] == ORR__NOBODY ? (orr__path){0} : s->paths[n];
+        if (r->router_of[n] != ORR__NOBODY && s->distance[n] != ORR__NOBODY)
+            paths[r->router_of[n]] =
+                is_compat ? s->paths[n] : follow(s->f, r, cells, n, r->roots[column]);
     return paths != NULL;
 }
 
@@ -389,7 +445,7 @@ static bool make_column(search *s, uint32_t column)
     for (uint32_t i = 0; i < r->routers && is_well; i++)
         is_well = keep_candidates(s, i, &cells[i]);
     if (is_well && r->paths)
-        is_well = keep_paths(s, column);
+        is_well = keep_paths(s, column, cells);
     if (is_well)
         r->cells[column] = cells;
     else
@@ -464,6 +520,7 @@ static void drop_search(search *s)
     orr_free(s->paths);
     orr_free(s->found);
     orr_free(s->found_next);
+    orr_free(s->sorted);
     orr_free(s->found_first);
     orr_free(s->found_last);
     orr_free(s->hops);
@@ -561,22 +618,6 @@ void orr__fabric_need_ways(const orr__fabric *f, uint32_t host)
     (void)cells_of(f->routes, f->routes->column_of[host]);
 }
 
-/* The first of the ports that lead on, one after the other: the way that a search found first. */
-static orr__path follow(const orr__fabric *f, const uint32_t *cells, uint32_t node, uint32_t root)
-{
-    const orr__routes_table *r = f->routes;
-    orr__path path = {0, 0, UINT64_MAX};
-    for (uint32_t hops = 0; node != root; hops++) {
-        const uint32_t found = cells[r->router_of[node]];
-        if (found == ORR__NOBODY || hops > f->node_count)
-            return (orr__path){0};
-        const uint32_t port = found & IS_LIST ? r->lists[(found & ~IS_LIST) + 1] : found;
-        path = extended(f, &path, &f->ports[port]);
-        node = f->ports[f->ports[port].peer].node;
-    }
-    return path;
-}
-
 bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out)
 {
     orr__routes_table *r = f->routes;
@@ -587,7 +628,7 @@ bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__pat
     if (cells && r->paths)
         *out = r->paths[column][up ? r->router_of[up->node] : router];
     else if (cells)
-        *out = follow(f, cells, up ? up->node : src, r->roots[column]);
+        *out = follow(f, r, cells, up ? up->node : src, r->roots[column]);
     if (out->bandwidth == 0)
         return false;
     if (r->root_port[dst] != ORR__NOBODY)

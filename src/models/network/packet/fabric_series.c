@@ -4,13 +4,17 @@
  * Watched are those that the user names and the busiest besides.  Ports: one that has been busy half as long again as
  * the least busy watched one takes its place; its series begins there.  Flows: the largest; how large a flow is, is
  * known when it starts.
- * Cost: a sample O(ports), samples O(slots x log of the run's length); memory O(slots x watched). */
+ * Cost: a sample O(watched + LOOKED_AT ports), samples O(slots x log of the run's length); memory O(slots x watched), which
+ * is refused beyond MOST_BYTES. */
 #include "fabric_series.h"
 
 #include "../../../base/number.h"
 #include "../../../base/text.h"
 
 #include <string.h>
+
+enum { SAMPLES_A_SLOT = 64, SAMPLES_A_DOUBLING = 1 << 16, LOOKED_AT = 1 << 14, NAMED_MOST = 4096 };
+#define MOST_BYTES ((uint64_t)1 << 30)
 
 /* ---- counters ---- */
 
@@ -136,12 +140,16 @@ static orr__watch *reuse(const orr__series *s, orr__watch *w)
     return w;
 }
 
+/* The interval that ends now belongs to it, if its counters are known from when it began. */
 static void begin_port(const orr__fabric *f, orr__watch *w, uint32_t port)
 {
+    struct orr__counts *c = &f->series->counts[port];
+    const bool is_known = f->series->looks_every == 1;
     w->id = port;
     w->first = w->last = f->series->count;
-    w->last_a = f->series->counts[port].busy; /* the interval that ends now belongs to it */
-    w->last_b = f->series->counts[port].paused;
+    w->last_a = is_known ? c->busy : busy_until_now(f, &f->ports[port]);
+    w->last_b = is_known ? c->paused : orr__port_paused_ticks(f, &f->ports[port]);
+    c->is_watched = true;
 }
 
 static orr__watch *find_watch(const orr__watches *w, uint32_t id)
@@ -169,7 +177,7 @@ static bool out_of_memory(orr__fabric *f)
     return false;
 }
 
-static void consider_ports(orr__fabric *f)
+static void consider_all_ports(orr__fabric *f)
 {
     orr__series *s = f->series;
     orr__watches *w = &s->ports;
@@ -178,8 +186,10 @@ static void consider_ports(orr__fabric *f)
         const uint64_t busy = f->ports[i].busy_ticks;
         const bool has_room = w->count - w->named < w->most;
         if (!busy || (!has_room && busy / 3 * 2 <= f->ports[least->id].busy_ticks) ||
-            find_watch(w, i))
+            s->counts[i].is_watched)
             continue;
+        if (!has_room)
+            s->counts[least->id].is_watched = false;
         orr__watch *one = has_room ? add_watch(s, w) : reuse(s, least);
         if (!one) {
             (void)out_of_memory(f);
@@ -187,6 +197,14 @@ static void consider_ports(orr__fabric *f)
         }
         begin_port(f, one, i);
         least = least_busy(f);
+    }
+}
+
+static void note_counts(orr__fabric *f)
+{
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        f->series->counts[i].busy = busy_until_now(f, &f->ports[i]);
+        f->series->counts[i].paused = orr__port_paused_ticks(f, &f->ports[i]);
     }
 }
 
@@ -207,15 +225,12 @@ static orr__watch *smallest_flow(const orr__watches *w)
     return least;
 }
 
-/* Flows of a pair that was named are all kept, but never more than this. */
-enum { NAMED_MOST = 4096 };
-
 void orr__series_flow_starts(orr__fabric *f, uint32_t flow)
 {
     orr__series *s = f->series;
     orr__watches *w = &s->flows;
     const orr__flow *of = &f->flows[flow];
-    const bool is_named = w->named < NAMED_MOST && is_pair_named(s, of);
+    const bool is_named = w->named < s->named_most && is_pair_named(s, of);
     orr__watch *one = NULL, *least;
     if (is_named || w->count - w->named < w->most) {
         one = add_watch(s, w);
@@ -248,13 +263,6 @@ void orr__series_flow_ends(orr__fabric *f, uint32_t flow)
 
 /* ---- samples ---- */
 
-static void note_counts(orr__fabric *f)
-{
-    for (uint32_t i = 0; i < f->port_count; i++)
-        f->series->counts[i] = (struct orr__counts){busy_until_now(f, &f->ports[i]),
-                                                    orr__port_paused_ticks(f, &f->ports[i])};
-}
-
 static void note_all(orr__fabric *f)
 {
     orr__series *s = f->series;
@@ -265,14 +273,12 @@ static void note_all(orr__fabric *f)
             note_flow(f, &s->flows.list[i]);
 }
 
-/* Slots that have grown wide are looked at this often, so a fine interval costs a long run no more than a coarse one.
- * Both are powers of two: a sample never lies across two slots. */
-enum { SAMPLES_A_SLOT = 64 };
-
+/* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no more than a coarse
+ * one.  Both are powers of two: a sample never lies across two slots. */
 uint64_t orr__series_next(const orr__fabric *f)
 {
     const orr__series *s = f->series;
-    const uint64_t stride = s->merged > SAMPLES_A_SLOT ? s->merged / SAMPLES_A_SLOT : 1;
+    const uint64_t stride = s->merged > s->each_slot ? s->merged / s->each_slot : 1;
     return (f->now / s->every / stride + 1) * stride * s->every;
 }
 
@@ -282,9 +288,12 @@ void orr__series_sample(orr__fabric *f)
     const uint64_t whole = f->now / s->every;
     if (whole > s->taken + 1)
         skip(s, whole - s->taken - 1);
-    consider_ports(f);
+    const bool looks = s->samples++ % s->looks_every == 0;
+    if (looks)
+        consider_all_ports(f);
     note_all(f);
-    note_counts(f);
+    if (looks)
+        note_counts(f);
     skip(s, 1);
 }
 
@@ -315,6 +324,7 @@ static bool take_name(orr__fabric *f, orr__series *s, orr_str word, bool *has_me
         return true;
     w->id = f->ports_of[n->first_port + b - 1];
     w->is_named = true;
+    s->counts[w->id].is_watched = true;
     s->ports.named++;
     return true;
 }
@@ -322,12 +332,13 @@ static bool take_name(orr__fabric *f, orr__series *s, orr_str word, bool *has_me
 static orr_code take_names(orr__fabric *f, orr__series *s, orr_error *err)
 {
     const char *at = f->config.series_watch;
+    const orr_where w = orr__packet_config_where(&f->config, "SERIES_WATCH");
     bool has_memory = true;
     while (*at) {
         const size_t len = strcspn(at, ",");
         const orr_str word = {at, len};
         if (len && !take_name(f, s, word, &has_memory))
-            return orr_fail(err, ORR_EINPUT, NULL,
+            return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL,
                             "SERIES_WATCH: \"%.*s\" is neither a port of a node, as 8.3, nor a "
                             "pair of hosts, as 0-5",
                             (int)(len < 40 ? len : 40), at);
@@ -336,6 +347,41 @@ static orr_code take_names(orr__fabric *f, orr__series *s, orr_error *err)
         at += len + (at[len] == ',');
     }
     return ORR_OK;
+}
+
+/* Words of SERIES_WATCH: no more ports are named. */
+static uint64_t count_names(const orr__packet_config *c)
+{
+    uint64_t count = c->series_watch[0] != 0;
+    for (const char *at = c->series_watch; *at; at++)
+        count += *at == ',';
+    return count;
+}
+
+/* How many watches fit; named flows take what is left. */
+static orr_code bound_memory(const orr__fabric *f, orr__series *s, orr_error *err)
+{
+    const orr_where w = orr__packet_config_where(&f->config, "SERIES_SAMPLES");
+    const uint64_t each = s->limit * sizeof(orr__slot), most = MOST_BYTES / each;
+    const uint64_t wanted = s->ports.most + s->flows.most + count_names(&f->config);
+    if (wanted > most)
+        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL,
+                        "SERIES_SAMPLES %llu: %llu ports and flows that are watched (SERIES_TOP "
+                        "%llu of each) would take %llu MiB, more than 1024",
+                        (unsigned long long)f->config.series_samples, (unsigned long long)wanted,
+                        (unsigned long long)f->config.series_top,
+                        (unsigned long long)(wanted * each >> 20));
+    s->named_most = most - wanted < NAMED_MOST ? (size_t)(most - wanted) : NAMED_MOST;
+    return ORR_OK;
+}
+
+/* So many samples in a slot that a doubling of the run takes no more than SAMPLES_A_DOUBLING. */
+static uint64_t samples_a_slot(size_t limit)
+{
+    uint64_t samples = SAMPLES_A_SLOT;
+    while (samples > 1 && samples * limit > SAMPLES_A_DOUBLING)
+        samples /= 2;
+    return samples;
 }
 
 orr_code orr__series_create(orr__fabric *f, orr__series **out, orr_error *err)
@@ -355,7 +401,11 @@ orr_code orr__series_create(orr__fabric *f, orr__series **out, orr_error *err)
     s->flows.most = c->series_what & ORR__SERIES_FLOWS ? c->series_top : 0;
     if (!(s->counts = orr_alloc(f->port_count, sizeof *s->counts)))
         return orr_no_memory(err);
-    const orr_code code = take_names(f, s, err);
+    s->each_slot = samples_a_slot(s->limit);
+    s->looks_every = 1 + f->port_count / LOOKED_AT;
+    orr_code code = bound_memory(f, s, err);
+    if (!code)
+        code = take_names(f, s, err);
     return code ? code : orr_output_open(c->series_out, &s->file, err);
 }
 
@@ -391,7 +441,7 @@ orr_code orr__series_finish(orr__fabric *f, orr_error *err)
     if (whole > s->taken)
         skip(s, whole - s->taken);
     s->end = s->taken * s->every > f->last_arrival ? s->taken * s->every : f->last_arrival;
-    consider_ports(f);
+    consider_all_ports(f);
     note_all(f);
     if (len > 5 && strcmp(path + len - 5, ".json") == 0)
         orr__series_write_json(f, &b);

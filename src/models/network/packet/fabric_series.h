@@ -57,8 +57,13 @@ struct orr__series {
     size_t limit, count;
     orr__watches ports, flows;
     struct orr__counts {
-        uint64_t busy, paused; /* ticks, up to the latest sample */
-    } * counts;                /* by port, watched or not */
+        uint64_t busy, paused; /* ticks, up to the latest look */
+        bool is_watched;
+    } * counts;           /* by port */
+    uint64_t samples;     /* without those that were passed over */
+    uint64_t looks_every; /* samples: large networks are not looked through each time */
+    size_t named_most;    /* flows of pairs that were named: never more */
+    uint64_t each_slot;   /* samples, at most */
     struct orr__pair {
         uint32_t src, dst;
     } * pairs; /* flows that were named */

@@ -3,7 +3,8 @@
  *
  * A port that must not send a class waits for the switch at the other end of its wire: for the packets that came in
  * there from it, and so for the ports at which these stand.  If those are paused too, the question goes on; a port
- * met twice closes a circle, which nothing inside it can open. */
+ * met twice closes a circle, which nothing inside it can open.  A pause that nobody wants any more and that no frame
+ * will end, because that was lost, is told of by itself. */
 #include "fabric_impl.h"
 
 #include <inttypes.h>
@@ -19,10 +20,31 @@ typedef struct walk {
     uint32_t circle_from; /* in way; ORR__NOBODY: none was found */
 } walk;
 
+/* Is there a pause frame of this class among these? */
+static bool has_pfc(const orr__fabric *f, uint32_t head, unsigned class)
+{
+    for (; head != ORR__NOBODY; head = f->frames[head].next)
+        if (f->frames[head].kind == ORR__FRAME_PFC && f->frames[head].class == class)
+            return true;
+    return false;
+}
+
+/* Does the frame that would end the pause of `port` stand at `host`, which is paused itself?  Only under is_compat. */
+static bool is_held_at_host(const orr__fabric *f, const orr__port *port, const orr__port *host)
+{
+    const unsigned own = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
+    bool is_held = false;
+    for (unsigned class = 1; class < ORR__CLASSES; class ++)
+        is_held |= (port->paused >> class & 1) && has_pfc(f, f->nics[host->nic].ack_head, class);
+    return is_held && (host->paused >> own & 1);
+}
+
 /* Does a packet that came from `port` stand at `out`, which must not send it? */
 static bool waits_for(const orr__fabric *f, uint32_t port, uint32_t out)
 {
     const uint32_t in = f->ports[port].peer;
+    if (!f->ports[out].is_switch)
+        return out == in && is_held_at_host(f, &f->ports[port], &f->ports[out]);
     for (unsigned class = 1; class < ORR__CLASSES; class ++) {
         if (!(f->ports[out].paused >> class & 1))
             continue;
@@ -95,6 +117,9 @@ static const char *reason(const orr__fabric *f, const orr__flow *w)
         return "nothing of what it sends comes through, however often it tries";
     if (w->frames)
         return "its packets stand in the network";
+    if (w->sent > w->acked && w->expected >= w->sent && w->expected < f->config.ack_interval)
+        return "its receiver acknowledges nothing before L2_ACK_INTERVAL bytes, and its window is "
+               "smaller";
     if (w->sent > w->acked)
         return "what it has sent was lost and nothing makes it send that again";
     return "it has nothing to wait for";
@@ -126,6 +151,76 @@ static void say_links(const orr__fabric *f, orr__fabric_say say, void *context)
     say(context, line);
 }
 
+/* ---- ports that nobody will ever let go on ---- */
+
+/* Does anything that came in through `in` still stand at its switch? */
+static bool is_filled_from(const orr__fabric *f, uint32_t in, unsigned class)
+{
+    const orr__node *n = &f->nodes[f->ports[in].node];
+    for (uint32_t i = 0; i < n->port_count; i++) {
+        const uint32_t out = f->ports_of[n->first_port + i];
+        uint32_t at = f->queues[(size_t)out * ORR__CLASSES + class].head;
+        for (; at != ORR__NOBODY; at = f->frames[at].next)
+            if (f->frames[at].in == in)
+                return true;
+    }
+    return false;
+}
+
+/* Is a pause frame for the other end of `from` still under way? */
+static bool is_pfc_under_way(const orr__fabric *f, const orr__port *from, unsigned class)
+{
+    for (uint32_t i = 0; i < from->wire_count; i++) {
+        const uint32_t at = (from->wire_first + i) & (from->wire_room - 1);
+        const orr__frame *m = &f->frames[from->wire[at].frame];
+        if (m->kind == ORR__FRAME_PFC && m->class == class)
+            return true;
+    }
+    const uint32_t head = from->is_switch
+                              ? f->queues[(size_t)orr__port_of(f, from) * ORR__CLASSES].head
+                              : f->nics[from->nic].ack_head;
+    return has_pfc(f, head, class);
+}
+
+/* Why a pause will never end though whoever made it has no reason for it; NULL: that one has, or a frame is under way.
+ * In the reference what a failing link takes away stays in the accounts of the buffer (9). */
+static const char *why_for_good(const orr__fabric *f, const orr__port *p, unsigned class)
+{
+    const orr__port *from = &f->ports[p->peer];
+    const bool ends_by_itself = !from->is_switch && !f->config.is_compat;
+    if (p->is_down || ends_by_itself || is_pfc_under_way(f, from, class))
+        return NULL;
+    if (!(from->pause_sent >> class & 1))
+        return f->config.is_compat
+                   ? "the frame that should have let it go on was lost on the link"
+                   : "the frame that should have let it go on was lost on the link (PAUSE_EXPIRES "
+                     "1: it would go on)";
+    if (f->config.is_compat && !is_filled_from(f, p->peer, class))
+        return "the buffer there still counts packets that were lost when a link failed";
+    return NULL;
+}
+
+static void say_pauses(const orr__fabric *f, orr__fabric_say say, void *context)
+{
+    char line[LINE + LINE / 2], name[LINE / 2];
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        for (unsigned class = 1; class < ORR__CLASSES && f->ports[i].paused; class ++) {
+            const char *why =
+                f->ports[i].paused >> class & 1 ? why_for_good(f, &f->ports[i], class) : NULL;
+            if (!why || found++ >= FLOWS_SHOWN)
+                continue;
+            orr__fabric_name_port(f, i, name, sizeof name);
+            snprintf(line, sizeof line, "%s is paused for good (class %u): %s", name, class, why);
+            say(context, line);
+        }
+    if (found > FLOWS_SHOWN) {
+        snprintf(line, sizeof line, "and %" PRIu64 " more are paused for good",
+                 found - FLOWS_SHOWN);
+        say(context, line);
+    }
+}
+
 void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *context)
 {
     char line[LINE];
@@ -147,5 +242,6 @@ void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *contex
     }
     orr_free(flows);
     say_links(f, say, context);
+    say_pauses(f, say, context);
     say_circle(f, say, context);
 }

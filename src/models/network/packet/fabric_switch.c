@@ -132,12 +132,17 @@ static bool is_marked(orr__fabric *f, orr__port *p, uint32_t waiting)
 
 /* ---- sending ---- */
 
-/* Class 0 first and whatever is paused, then in turn behind the one served last; -1: none. */
+/* Where hosts are many times faster than this port, headers alone could fill it for ever: every packet sent again would
+ * be cut again, and none come through. */
+enum { URGENT_IN_A_ROW = 100 };
+
+/* Class 0 first and whatever is paused, then in turn behind the one served last; -1: none.  With TRIMMING one of the
+ * others has its turn after some of class 0. */
 static int next_class(const orr__port *p)
 {
-    if (p->queued & 1)
+    const unsigned ready = p->queued & ~(p->paused | 1u);
+    if ((p->queued & 1) && (p->urgent < URGENT_IN_A_ROW || !ready))
         return 0;
-    const unsigned ready = p->queued & ~(unsigned)p->paused;
     if (!ready)
         return -1;
     const unsigned from = (p->last_class + 1u) % ORR__CLASSES;
@@ -188,6 +193,8 @@ void orr__switch_try(orr__fabric *f, orr__port *p)
     const int class = next_class(p);
     if (class < 0)
         return;
+    if (f->config.trimming)
+        p->urgent = class ? 0 : (uint8_t)orr__at_most(p->urgent + 1u, URGENT_IN_A_ROW);
     const uint32_t frame = take_frame(f, p, (unsigned)class);
     if (class || !f->config.enable_pfc)
         leave_buffer(f, p, (unsigned)class, frame);
@@ -298,6 +305,8 @@ static void set_up_port(orr__fabric *f, orr__port *p, uint64_t nic_rate)
             p->kmin = f->config.marks[i].kmin;
             p->kmax = f->config.marks[i].kmax;
             p->pmax = f->config.marks[i].pmax;
+            if (p->kmin > p->kmax) /* above kmax all are marked, whatever kmin says (7.3) */
+                p->kmin = p->kmax;
         }
 }
 

@@ -8,7 +8,8 @@
  *      tor0 .. torT | ...       tier 0: hosts in turn
  *
  * htsim counts switches from bandwidths and compares with the radixes; here they are counted from the radixes, and
- * the bandwidths must agree with Oversubscribed: the same files pass, and an error says which number is at odds.
+ * the bandwidths must agree with Oversubscribed: the same files pass, and an error says which number is at odds.  (Only
+ * where tiers differ in speed they do not: htsim's ratio is that of the radixes alone.)
  * The time inside a switch is shared by the cables at it, half each: every way through the switch pays it once. */
 #include "htsim_topo.h"
 

@@ -91,8 +91,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
 {
     if (!w->window)
         return false;
-    if (w->counts_flight)
-        return w->in_flight >= w->window;
+    if (w->counts_flight) /* a whole packet must fit; windows of a packet or two are where that matters */
+        return w->in_flight && w->in_flight + f->config.payload > w->window;
     uint64_t window = w->window;
     if (f->config.var_window) {
         window = w->rate == w->line_rate
@@ -100,6 +100,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
                      : (uint64_t)((unsigned __int128)window * w->rate / w->line_rate);
         if (!window)
             window = 1;
+        if (f->config.back_to_zero && !f->config.is_compat && window < f->config.chunk)
+            window = f->config.chunk; /* else none would be acknowledged */
     }
     return (int64_t)(w->sent - w->acked) >= (int64_t)window;
 }

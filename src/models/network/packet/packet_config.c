@@ -8,6 +8,7 @@
 #include "../../../base/text.h"
 #include "packet_words.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -98,6 +99,7 @@ static const key keys[] = {
     {"FLOWLET_GAP", WHOLE, AT(flowlet_gap_ns), 1, 1000000000},
     {"TRANSPORT", TRANSPORT, AT(selective), 0, 0},
     {"ENABLE_PFC", FLAG, AT(enable_pfc), 0, 0},
+    {"PAUSE_EXPIRES", FLAG, AT(pause_expires), 0, 0},
     {"TRIMMING", FLAG, AT(trimming), 0, 0},
     {"QUEUE_LIMIT", WHOLE, AT(queue_limit), 0, 4000000000},
     {"NSCC_TARGET_DELAY", WHOLE, AT(nscc_delay_ns), 0, 1000000000},
@@ -109,7 +111,7 @@ static const key keys[] = {
     {"SERIES_INTERVAL", TIME, AT(series_every_ps), 1, 0},
     {"SERIES_WHAT", WHAT, AT(series_what), 0, 0},
     {"SERIES_WATCH", PATH, AT(series_watch), 0, 0},
-    {"SERIES_SAMPLES", WHOLE, AT(series_samples), 2, 1000000},
+    {"SERIES_SAMPLES", WHOLE, AT(series_samples), 2, 100000},
     {"SERIES_TOP", WHOLE, AT(series_top), 0, 4096},
     /* SimAI's (section 13) */
     {"BW_MON_FILE", PATH, AT(bw_out), 0, 0},
@@ -120,6 +122,8 @@ static const key keys[] = {
     {"QP_MON_INTERVAL", WHOLE, AT(qp_mon_us), 1, 1000000000},
     {"BW_MON_INTERVAL", WHOLE, AT(bw_mon_us), 1, 1000000000},
 };
+
+_Static_assert(sizeof keys / sizeof *keys <= ORR__KEYS_MOST, "a key has no place");
 
 void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
 {
@@ -205,10 +209,12 @@ static orr_code take_map(orr__packet_config *c, kind k, orr__words *w, orr_error
             code = k == PMAX ? orr__words_real(w, "a probability", 0, 1, &value, err)
                              : orr__words_real(w, "a threshold in kB", 0, 1e9, &value, err);
         orr__marks *m = code ? NULL : marks_of(c, rate);
-        if (m)
+        const orr_where where = orr__words_where(w);
+        if (m) {
             set_mark(m, k, value);
-        else if (!code) {
-            const orr_where where = orr__words_where(w);
+            m->line = k == PMAX ? m->line : where.line;
+            m->column = k == PMAX ? m->column : where.column;
+        } else if (!code) {
             code = orr_fail(err, ORR_EINPUT, &where, "more than %d link speeds", ORR__MARKS_MOST);
         }
     }
@@ -351,70 +357,180 @@ static const key *find_key(orr_str s)
 static orr_code unknown_key(orr__packet_config *c, const orr__words *w, orr_str s, orr_error *err)
 {
     const orr_where where = orr__words_where(w);
-    const int shown = (int)(s.len < 60 ? s.len : 60);
+    char shown[ORR__WORD_ROOM];
     if (!c->is_compat)
         return orr_fail(err, ORR_EINPUT, &where,
-                        "\"%.*s\" is not a key; docs/format/packet.md lists them", shown, s.ptr);
+                        "\"%s\" is not a key; docs/format/packet.md lists them",
+                        orr__words_shown(s, shown));
     if (c->unknown_count++ == 0) {
-        memcpy(c->unknown, s.ptr, (size_t)shown);
-        c->unknown[shown] = 0;
+        (void)orr__words_shown(s, c->unknown);
         c->unknown_at = where;
     }
     return ORR_OK;
 }
 
-/* Does it ask for what the old program cannot do? */
-static bool is_ours(const orr__packet_config *c)
+/* The value of the key `name` is why. */
+ORR_PRINTF(4, 5)
+static orr_code fail_at(
+    const orr__packet_config *c, const char *name, orr_error *err, const char *fmt, ...)
 {
-    return c->load_balance || c->selective || !c->enable_pfc || c->trimming || c->forward_hosts ||
-           c->wire_overhead || c->link_events[0];
+    const orr_where w = orr__packet_config_where(c, name);
+    char text[240];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "%s", text);
+}
+
+/* The first key that asks for what the old program cannot do; NULL: none. */
+static const char *key_of_ours(const orr__packet_config *c)
+{
+    return c->load_balance     ? "LOAD_BALANCE"
+           : c->selective      ? "TRANSPORT"
+           : !c->enable_pfc    ? "ENABLE_PFC"
+           : c->trimming       ? "TRIMMING"
+           : c->pause_expires  ? "PAUSE_EXPIRES"
+           : c->forward_hosts  ? "FORWARDING_HOSTS"
+           : c->wire_overhead  ? "WIRE_OVERHEAD"
+           : c->link_events[0] ? "LINK_EVENTS_FILE"
+                               : NULL;
+}
+
+/* What must be there, and above 0. */
+static orr_code check_needed(const orr__packet_config *c, orr_error *err)
+{
+    if (c->chunk == 0)
+        return fail_at(c, "L2_CHUNK_SIZE", err, "L2_CHUNK_SIZE is missing or 0 (bytes, above 0)");
+    if (c->ack_interval == 0 && c->is_compat)
+        return fail_at(c, "L2_ACK_INTERVAL", err,
+                       "L2_ACK_INTERVAL is missing or 0: nothing would be acknowledged");
+    if (!c->has_rate_ai || !c->has_rate_hai)
+        return fail_at(c, c->has_rate_ai ? "RATE_HAI" : "RATE_AI", err,
+                       "%s is missing (a rate, as 50Mb/s)",
+                       c->has_rate_ai ? "RATE_HAI" : "RATE_AI");
+    if (!(c->target > 0))
+        return fail_at(c, "U_TARGET", err, "U_TARGET is 0");
+    return ORR_OK;
+}
+
+/* What does not go with each other. */
+static orr_code check_together(const orr__packet_config *c, orr_error *err)
+{
+    if (c->is_compat && key_of_ours(c))
+        return fail_at(
+            c, key_of_ours(c), err,
+            "LOAD_BALANCE, TRANSPORT, ENABLE_PFC, TRIMMING, PAUSE_EXPIRES, "
+            "FORWARDING_HOSTS, WIRE_OVERHEAD and LINK_EVENTS_FILE are not the old program's: not with "
+            "--compat");
+    if (c->selective && c->back_to_zero)
+        return fail_at(c, "L2_BACK_TO_ZERO", err,
+                       "L2_BACK_TO_ZERO 1 goes with TRANSPORT go-back-n only: what is lost is sent "
+                       "again one by one");
+    if (c->trimming && (!c->selective || c->enable_pfc))
+        return fail_at(c, "TRIMMING", err,
+                       "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "
+                       "sent again one by one, and nothing is cut where senders are paused");
+    if (c->nic_pauses && !c->enable_pfc)
+        return fail_at(c, "NIC_TOTAL_PAUSE_TIME", err,
+                       "NIC_TOTAL_PAUSE_TIME %llu needs ENABLE_PFC 1: without it nobody is paused",
+                       (unsigned long long)c->nic_pauses);
+    return ORR_OK;
+}
+
+static orr_code check_control(const orr__packet_config *c, orr_error *err)
+{
+    if (c->control == ORR__CONTROL_NSCC && !c->is_compat &&
+        !(c->selective && c->has_window && c->enable_qcn))
+        return fail_at(c, "CC_MODE", err,
+                       "NSCC (CC_MODE 11) needs TRANSPORT selective, HAS_WIN 1 and ENABLE_QCN 1: "
+                       "it sets the window by marks");
+    if (c->load_balance && c->control == ORR__CONTROL_PINT)
+        return fail_at(c, "LOAD_BALANCE", err,
+                       "HPCC-PINT (CC_MODE 10) goes with LOAD_BALANCE ecmp only");
+    if (c->control == ORR__CONTROL_HPCC && !c->has_window)
+        return fail_at(c, "HAS_WIN", err,
+                       "HPCC (CC_MODE 3) needs a window (HAS_WIN 1): it divides by it");
+    if (c->control == ORR__CONTROL_PINT && !(c->pint_base >= 1.001 && c->pint_base <= 16))
+        return fail_at(c, "PINT_LOG_BASE", err,
+                       "PINT_LOG_BASE is not from 1.001 to 16: its powers have 16 bits");
+    const bool has_gain = c->control == ORR__CONTROL_DCQCN || c->control == ORR__CONTROL_DCTCP;
+    if (has_gain && c->gain > 1 && !c->is_compat)
+        return fail_at(c, "EWMA_GAIN", err,
+                       "EWMA_GAIN is above 1: it is the weight of what is new");
+    if (c->control == ORR__CONTROL_DCQCN && c->is_compat == false && c->rp_us == 0)
+        return fail_at(c, "RP_TIMER", err,
+                       "DCQCN (CC_MODE 1) needs RP_TIMER (us, above 0): the rate would never grow");
+    return ORR_OK;
+}
+
+/* Thresholds the wrong way round mark nothing by chance; the reference marks what is above the lower one. */
+static orr_code check_marks(const orr__packet_config *c, const char *path, orr_error *err)
+{
+    for (unsigned i = 0; i < c->mark_count && !c->is_compat; i++) {
+        const orr__marks *m = &c->marks[i];
+        const orr_where w = orr_where_line(path, m->line, m->column);
+        if (m->has_kmin && m->has_kmax && m->kmin > m->kmax)
+            return orr_fail(err, ORR_EINPUT, &w,
+                            "links of %llu bit/s: KMIN_MAP has %llu kB, which is above %llu kB of "
+                            "KMAX_MAP",
+                            (unsigned long long)m->rate, (unsigned long long)m->kmin / 1000,
+                            (unsigned long long)m->kmax / 1000);
+    }
+    return ORR_OK;
+}
+
+/* No output is also another file of the run; what goes to a device may. */
+static orr_code check_paths(const orr__packet_config *c, orr_error *err)
+{
+    static const char *const names[] = {"FCT_OUTPUT_FILE",   "PFC_OUTPUT_FILE",  "QLEN_MON_FILE",
+                                        "TRACE_OUTPUT_FILE", "BW_MON_FILE",      "RATE_MON_FILE",
+                                        "CNP_MON_FILE",      "SERIES_FILE",      "TOPOLOGY_FILE",
+                                        "FLOW_FILE",         "LINK_EVENTS_FILE", "TRACE_FILE"};
+    const char *const paths[] = {c->fct_out,  c->pfc_out,  c->qlen_out,    c->trace_out,
+                                 c->bw_out,   c->rate_out, c->cnp_out,     c->series_out,
+                                 c->topology, c->flows,    c->link_events, c->trace_nodes};
+    enum { OUTPUTS = 8, ALL = 12 };
+    for (unsigned i = 0; i < OUTPUTS; i++) {
+        if (!paths[i][0] || strncmp(paths[i], "/dev/", 5) == 0)
+            continue;
+        for (unsigned k = i + 1; k < ALL; k++)
+            if (strcmp(paths[i], paths[k]) == 0)
+                return fail_at(c, names[i], err, "%s is the same file as %s", names[i], names[k]);
+        if (strcmp(paths[i], c->path) == 0)
+            return fail_at(c, names[i], err, "%s is this file itself", names[i]);
+    }
+    return ORR_OK;
 }
 
 static orr_code check(const orr__packet_config *c, const char *path, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    if (c->chunk == 0)
-        return orr_fail(err, ORR_EINPUT, &w, "L2_CHUNK_SIZE is missing or 0 (bytes, above 0)");
-    if (c->ack_interval == 0 && c->is_compat)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "L2_ACK_INTERVAL is missing or 0: nothing would be acknowledged");
-    if (!c->has_rate_ai || !c->has_rate_hai)
-        return orr_fail(err, ORR_EINPUT, &w, "%s is missing (a rate, as 50Mb/s)",
-                        c->has_rate_ai ? "RATE_HAI" : "RATE_AI");
-    if (c->is_compat && is_ours(c))
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "LOAD_BALANCE, TRANSPORT, ENABLE_PFC, TRIMMING, FORWARDING_HOSTS, "
-                        "WIRE_OVERHEAD and LINK_EVENTS_FILE are not the old program's: not with "
-                        "--compat");
-    if (c->selective && c->back_to_zero)
-        return orr_fail(
-            err, ORR_EINPUT, &w,
-            "L2_BACK_TO_ZERO 1 goes with TRANSPORT go-back-n only: what is lost is sent "
-            "again one by one");
-    if (c->trimming && (!c->selective || c->enable_pfc))
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "TRIMMING 1 needs TRANSPORT selective and ENABLE_PFC 0: what is cut is "
-                        "sent again one by one, and nothing is cut where senders are paused");
-    if (c->control == ORR__CONTROL_NSCC && !c->is_compat &&
-        !(c->selective && c->has_window && c->enable_qcn))
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "NSCC (CC_MODE 11) needs TRANSPORT selective, HAS_WIN 1 and ENABLE_QCN 1: "
-                        "it sets the window by marks");
-    if (c->load_balance && c->control == ORR__CONTROL_PINT)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "HPCC-PINT (CC_MODE 10) goes with LOAD_BALANCE ecmp only");
-    if (!(c->target > 0))
-        return orr_fail(err, ORR_EINPUT, &w, "U_TARGET is 0");
-    if (c->control == ORR__CONTROL_HPCC && !c->has_window)
-        return orr_fail(err, ORR_EINPUT, &w,
-                        "HPCC (CC_MODE 3) needs a window (HAS_WIN 1): it divides by it");
-    if (c->control == ORR__CONTROL_PINT && !(c->pint_base > 1 && c->pint_base <= 16))
-        return orr_fail(err, ORR_EINPUT, &w, "PINT_LOG_BASE is not above 1 and at most 16");
-    if (c->control == ORR__CONTROL_DCQCN && c->is_compat == false && c->rp_us == 0)
-        return orr_fail(
-            err, ORR_EINPUT, &w,
-            "DCQCN (CC_MODE 1) needs RP_TIMER (us, above 0): the rate would never grow");
-    return ORR_OK;
+    orr_code code = check_needed(c, err);
+    if (!code)
+        code = check_paths(c, err);
+    if (!code)
+        code = check_together(c, err);
+    if (!code)
+        code = check_control(c, err);
+    return code ? code : check_marks(c, path, err);
+}
+
+orr_where orr__packet_config_where(const orr__packet_config *c, const char *name)
+{
+    const key *k = find_key(orr_str_of(name));
+    const orr__key_place *at = k ? &c->places[k - keys] : NULL;
+    if (!at || !at->line)
+        return orr_where_byte(c->path[0] ? c->path : c->over_path, ORR_NO_BYTE);
+    return orr_where_line(at->is_over ? c->over_path : c->path, at->line, at->column);
+}
+
+static void note_key(orr__packet_config *c, const key *k, orr__key_place at)
+{
+    c->places[k - keys] = at;
+    c->has_rate_ai |= k->offset == AT(rate_ai);
+    c->has_rate_hai |= k->offset == AT(rate_hai);
+    c->has_stop |= k->offset == AT(stop_s);
+    c->is_simai |= k->offset >= AT(bw_out) && k->offset <= AT(bw_mon_us);
 }
 
 orr_code orr__packet_config_parse(orr__packet_config *c,
@@ -425,16 +541,16 @@ orr_code orr__packet_config_parse(orr__packet_config *c,
     orr__words w;
     orr_str s;
     orr_code code = ORR_OK;
+    const bool is_over = strcmp(path, c->path) != 0;
+    if (is_over)
+        snprintf(c->over_path, sizeof c->over_path, "%s", path);
     orr__words_init(&w, bytes, path);
     while (!code && orr__words_next(&w, &s)) {
         const key *k = find_key(s);
+        const orr__key_place at = {w.word_line, w.word_column, is_over};
         code = k ? take_value(c, k, &w, err) : unknown_key(c, &w, s, err);
-        if (!code && k) {
-            c->has_rate_ai |= k->offset == AT(rate_ai);
-            c->has_rate_hai |= k->offset == AT(rate_hai);
-            c->has_stop |= k->offset == AT(stop_s);
-            c->is_simai |= k->offset >= AT(bw_out) && k->offset <= AT(bw_mon_us);
-        }
+        if (!code && k)
+            note_key(c, k, at);
     }
     return code ? code : check(c, path, err);
 }
@@ -450,4 +566,10 @@ orr_code orr__packet_config_read(orr__packet_config *c, const char *path, orr_er
     code = orr__packet_config_parse(c, orr_input_bytes(in), path, err);
     orr_input_close(in);
     return code;
+}
+
+void orr__packet_config_write_nothing(orr__packet_config *c)
+{
+    c->fct_out[0] = c->pfc_out[0] = c->qlen_out[0] = c->trace_out[0] = 0;
+    c->bw_out[0] = c->rate_out[0] = c->cnp_out[0] = c->series_out[0] = 0;
 }

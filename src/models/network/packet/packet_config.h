@@ -32,9 +32,16 @@ typedef struct orr__marks {
     uint64_t kmin, kmax; /* bytes */
     double pmax;
     bool has_kmin, has_kmax, has_pmax;
+    uint32_t line, column; /* of the latest threshold in the file */
 } orr__marks;
 
-enum { ORR__MARKS_MOST = 64, ORR__PATH_ROOM = 1024 };
+enum { ORR__MARKS_MOST = 64, ORR__PATH_ROOM = 1024, ORR__KEYS_MOST = 96 };
+
+/* Where the latest value of a key stands; line 0: nowhere. */
+typedef struct orr__key_place {
+    uint32_t line, column;
+    bool is_over; /* not in the file: among the keys given over it */
+} orr__key_place;
 
 typedef struct orr__packet_config {
     char path[ORR__PATH_ROOM]; /* of the file itself; "" without one */
@@ -60,6 +67,7 @@ typedef struct orr__packet_config {
     uint64_t flowlet_gap_ns;
     uint64_t selective;     /* what is lost is sent again, and nothing else */
     uint64_t enable_pfc;    /* 0: switches drop what finds no room */
+    uint64_t pause_expires; /* a pause whose end is lost is over after pause_time_us */
     uint64_t trimming;      /* or send its header on */
     uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
     uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
@@ -78,7 +86,11 @@ typedef struct orr__packet_config {
     bool is_simai; /* one of these keys is there */
     char series_out[ORR__PATH_ROOM], series_watch[ORR__PATH_ROOM];
     uint64_t series_every_ps, series_samples, series_top, series_what;
-    char unknown[64]; /* under is_compat: the first key nobody knows, and where it stands */
+    bool has_history;                      /* link_history.h: for a report */
+    orr__key_place places[ORR__KEYS_MOST]; /* by key */
+    char over_path[64];                    /* how errors call what is given over the file */
+    char unknown
+        [64]; /* ORR__WORD_ROOM; under is_compat: the first key nobody knows, and where it stands */
     orr_where unknown_at;
     uint64_t unknown_count;
 } orr__packet_config;
@@ -89,8 +101,13 @@ orr_code orr__packet_config_parse(orr__packet_config *c,
                                   orr_span bytes,
                                   const char *path,
                                   orr_error *err) ORR_MUST_CHECK;
+/* Where the latest value of a key stands; if there is none, the file. */
+orr_where orr__packet_config_where(const orr__packet_config *c, const char *key);
 orr_code orr__packet_config_read(orr__packet_config *c,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
+
+/* No output file is wanted, whatever the configuration says. */
+void orr__packet_config_write_nothing(orr__packet_config *c);
 
 #endif

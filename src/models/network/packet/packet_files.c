@@ -7,6 +7,7 @@
 #include "packet_files.h"
 
 #include "../../../base/input.h"
+#include "../../../base/map.h"
 #include "../../../base/text.h"
 #include "packet_words.h"
 
@@ -242,17 +243,21 @@ void orr__link_events_fini(orr__link_events *e)
     *e = (orr__link_events){0};
 }
 
-static bool has_cable(const orr__cabling *c, uint32_t a, uint32_t b)
+/* The pairs of nodes that are joined; NULL: out of memory. */
+static orr_map *joined_pairs(const orr__cabling *c)
 {
-    for (size_t i = 0; i < c->cable_count; i++)
-        if ((c->cables[i].a == a && c->cables[i].b == b) ||
-            (c->cables[i].a == b && c->cables[i].b == a))
-            return true;
-    return false;
+    orr_map *m = orr_map_create(c->cable_count);
+    for (size_t i = 0; i < c->cable_count && m; i++)
+        if (!orr_map_put(m, orr__pair_key(c->cables[i].a, c->cables[i].b), 1, NULL)) {
+            orr_map_destroy(m);
+            return NULL;
+        }
+    return m;
 }
 
 static orr_code read_link_event(orr__link_events *e,
                                 const orr__cabling *c,
+                                const orr_map *joined,
                                 orr__words *w,
                                 orr_error *err)
 {
@@ -277,7 +282,7 @@ static orr_code read_link_event(orr__link_events *e,
     one.a = (uint32_t)a;
     one.b = (uint32_t)b;
     const orr_where where = orr__words_where(w);
-    if (!has_cable(c, one.a, one.b))
+    if (!orr_map_find(joined, orr__pair_key(one.a, one.b), 0))
         return orr_fail(err, ORR_EINPUT, &where, "there is no link between nodes %u and %u", one.a,
                         one.b);
     if (!orr_grow(&e->events, &e->room, e->count + 1))
@@ -291,10 +296,12 @@ orr_code orr__link_events_parse(
 {
     orr__words w, ahead;
     orr_str s;
-    orr_code code = ORR_OK;
+    orr_map *joined = joined_pairs(c);
+    orr_code code = joined ? ORR_OK : orr_no_memory(err);
     orr__words_init(&w, bytes, path);
     for (ahead = w; !code && orr__words_next(&ahead, &s); ahead = w)
-        code = read_link_event(e, c, &w, err);
+        code = read_link_event(e, c, joined, &w, err);
+    orr_map_destroy(joined);
     return code;
 }
 

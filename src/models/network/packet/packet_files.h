@@ -85,6 +85,12 @@ orr_code orr__flows_parse(orr__flow_list *f,
                           orr_error *err) ORR_MUST_CHECK;
 void orr__flows_fini(orr__flow_list *f);
 
+/* The same for both directions of a link. */
+static inline uint64_t orr__pair_key(uint32_t a, uint32_t b)
+{
+    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+}
+
 /* A link that fails, or works again. */
 typedef struct orr__link_event {
     uint64_t at_ps;

@@ -51,6 +51,16 @@ static void warn_of_config(orr__packet_inputs *in)
                  c->unknown_count);
         warn(in, line);
     }
+    for (unsigned i = 0; i < c->mark_count; i++) { /* an error unless is_compat */
+        const orr__marks *m = &c->marks[i];
+        if (!m->has_kmin || !m->has_kmax || m->kmin <= m->kmax)
+            continue;
+        snprintf(line, sizeof line,
+                 "%.200s:%u:%u: links of %" PRIu64 " bit/s: KMIN_MAP is above KMAX_MAP, so all is "
+                 "marked above the latter",
+                 c->path, m->line, m->column, m->rate);
+        warn(in, line);
+    }
     if (!is_control(c->control) && c->control != 0 && !c->is_compat && c->path[0]) {
         snprintf(line, sizeof line,
                  "%.200s: CC_MODE %" PRIu64
@@ -105,10 +115,13 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
                             "link %zu has %" PRIu64 " bit/s, for which KMIN_MAP, KMAX_MAP or "
                             "PMAX_MAP of %s have no entry (or ENABLE_QCN 0)",
                             i + 1, l->rate, in->config.path);
+        char at[24] = "";
+        if (l->line)
+            snprintf(at, sizeof at, "%u:1:", l->line);
         snprintf(line, sizeof line,
-                 "%s: link %zu has %" PRIu64 " bit/s, which KMIN_MAP, KMAX_MAP or PMAX_MAP do not "
-                 "have: its thresholds are 0",
-                 topology, i + 1, l->rate);
+                 "%s:%s link %zu has %" PRIu64 " bit/s, which KMIN_MAP, KMAX_MAP or PMAX_MAP do "
+                 "not have: its thresholds are 0",
+                 topology, at, i + 1, l->rate);
         warn(in, line);
         break;
     }
@@ -272,6 +285,7 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = orr__packet_config_parse(
             &in->config, (orr_span){(const uint8_t *)given->keys, strlen(given->keys)},
             "given keys", err);
+    in->config.has_history = given->wants_history && !in->config.approx; /* looks end its periods */
     if (!code)
         code = read_links(in, given, &topology, err);
     if (!code && !given->config)

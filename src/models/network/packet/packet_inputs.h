@@ -27,6 +27,7 @@ typedef struct orr__packet_given {
     const char *keys; /* keys and values over those of the configuration; NULL: none */
     bool is_compat;
     unsigned threads; /* 0: as many as pay */
+    bool wants_history;
 } orr__packet_given;
 
 /* On failure nothing needs to be undone. */

@@ -7,8 +7,11 @@
 #include "packet_run.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-enum { FORMAT_VERSION = 1 };
+enum { FORMAT_VERSION = 1, LINKS_IN_TEXT = 5, LINKS_IN_JSON = 16 };
+enum { CLASS_ROOM = 3 * ORR_UNIT_ROOM };
+enum { MEDIAN = 20, PERCENT_95 = 38, ALL_OF_THEM = 40 }; /* in fct_ps */
 
 static orr_code write_all(const char *path, orr_buf *b, orr_error *err)
 {
@@ -30,10 +33,100 @@ static void put_count(orr_buf *b, const char *what, uint64_t n)
     orr_buf_print(b, "%-22s %s\n", what, orr_count_text(n, text));
 }
 
+/* A power of two, without a point: "64 KiB". */
+static void plain_size(uint64_t bytes, char out[ORR_UNIT_ROOM])
+{
+    const bool is_large = bytes >= 1 << 20;
+    snprintf(out, ORR_UNIT_ROOM, "%" PRIu64 " %s", bytes >> (is_large ? 20 : 10),
+             is_large ? "MiB" : "KiB");
+}
+
 static void put_time(orr_buf *b, const char *what, uint64_t ps)
 {
     char text[ORR_UNIT_ROOM];
     orr_buf_print(b, "%-22s %s\n", what, orr_time_text((orr_ps)ps, text));
+}
+
+/* "4 KiB to 64 KiB" */
+static void name_class(const orr_fabric_flows *c, char out[CLASS_ROOM])
+{
+    char above[ORR_UNIT_ROOM], up_to[ORR_UNIT_ROOM];
+    plain_size(c->above, above);
+    plain_size(c->up_to, up_to);
+    if (!c->up_to)
+        snprintf(out, CLASS_ROOM, "above %s", above);
+    else if (!c->above)
+        snprintf(out, CLASS_ROOM, "up to %s", up_to);
+    else
+        snprintf(out, CLASS_ROOM, "%s to %s", above, up_to);
+}
+
+static void put_class(orr_buf *b, const char *name, const orr_fabric_flows *c)
+{
+    char flows[ORR_UNIT_ROOM], median[ORR_UNIT_ROOM];
+    if (!c->flows)
+        return;
+    orr_buf_print(b, "%-22s %9s %10s", name, orr_short_text(c->flows, flows),
+                  orr_time_text((orr_ps)c->fct_ps[MEDIAN], median));
+    if (c->slowdown_max > 0)
+        orr_buf_print(b, " %7.2f %7.2f %7.2f %9.2f", c->slowdown_p50, c->slowdown_p95,
+                      c->slowdown_p99, c->slowdown_max);
+    orr_buf_byte(b, '\n');
+}
+
+static void put_flows(orr_buf *b, const orr__fabric *f)
+{
+    orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
+    char name[CLASS_ROOM];
+    orr__fabric_flow_times(f, &all, classes);
+    if (!all.flows)
+        return;
+    orr_buf_print(b, "\n%-22s %9s %10s %7s %7s %7s %9s\n", "flows, time over ideal", "flows",
+                  "median", "p50", "p95", "p99", "max");
+    for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++) {
+        name_class(&classes[i], name);
+        put_class(b, name, &classes[i]);
+    }
+    put_class(b, "all", &all);
+}
+
+static void put_link(orr_buf *b, const orr__fabric *f, uint32_t port)
+{
+    char name[ORR__PORT_NAME], use[ORR_UNIT_ROOM], bytes[ORR_UNIT_ROOM], queue[ORR_UNIT_ROOM];
+    char paused[ORR_UNIT_ROOM];
+    const orr_fabric_link l = orr__port_link(f, port);
+    const uint64_t end = orr__fabric_end(f) * (1000 / orr__fabric_unit(f));
+    orr__port_short_name(f, port, name);
+    orr_buf_print(b, "%-31s %7s %11s %13s %9s\n", name, orr_percent_text(l.busy_ps, end, use),
+                  orr_bytes_text(l.bytes, bytes), orr_bytes_text(l.longest_queue, queue),
+                  orr_percent_text(l.paused_ps < end ? l.paused_ps : end, end, paused));
+}
+
+static void put_links(orr_buf *b, const orr__fabric *f)
+{
+    uint32_t list[LINKS_IN_TEXT];
+    char count[ORR_UNIT_ROOM], head[64];
+    size_t all;
+    const size_t shown = orr__pick_ports(f, orr__measure_busy, list, LINKS_IN_TEXT, &all);
+    if (!shown)
+        return;
+    snprintf(head, sizeof head, "links, %s used, busiest first", orr_count_text(all, count));
+    orr_buf_print(b, "\n%-31s %7s %11s %13s %9s\n", head, "in use", "moved", "longest queue",
+                  "paused");
+    for (size_t i = 0; i < shown; i++)
+        put_link(b, f, list[i]);
+}
+
+static void put_queue(orr_buf *b, const orr__fabric *f)
+{
+    uint32_t port;
+    size_t all;
+    char name[ORR__PORT_NAME], bytes[ORR_UNIT_ROOM];
+    if (!orr__pick_ports(f, orr__measure_queue, &port, 1, &all))
+        return;
+    orr__port_short_name(f, port, name);
+    orr_buf_print(b, "%-22s %s at %s\n", "longest queue",
+                  orr_bytes_text(orr__measure_queue(f, port), bytes), name);
 }
 
 orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error *err)
@@ -47,8 +140,8 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
                       orr_bytes_text(g->max_bdp_bytes, bytes));
     orr_buf_text(&b, "\n\n");
     orr_buf_print(&b, "%-22s %" PRIu64 " of %" PRIu64 "\n", "flows done", g->flows_done, g->flows);
-    put_time(&b, "last flow done at", g->finished_at_ps);
     if (g->flows_done) {
+        put_time(&b, "last flow done at", g->finished_at_ps);
         put_time(&b, "shortest flow", g->fct_min_ps);
         put_time(&b, "mean flow", g->fct_sum_ps / g->flows_done);
         put_time(&b, "longest flow", g->fct_max_ps);
@@ -65,6 +158,9 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     if (g->trimmed)
         put_count(&b, "cut to headers", g->trimmed);
     put_count(&b, "lost on links", g->lost);
+    put_queue(&b, orr__packet_fabric(p));
+    put_flows(&b, orr__packet_fabric(p));
+    put_links(&b, orr__packet_fabric(p));
     orr__packet_put_notes(&b, orr__packet_fabric(p));
     return write_all(path, &b, err);
 }
@@ -138,6 +234,84 @@ static void put_pfc(orr_json_writer *w, const orr__fabric *f)
     orr_json_end_object(w);
 }
 
+static void put_known(orr_json_writer *w, const char *key, double value)
+{
+    orr_json_key(w, key);
+    if (value > 0)
+        orr_json_double(w, value);
+    else
+        orr_json_null(w);
+}
+
+static void put_class_members(orr_json_writer *w, const orr_fabric_flows *c)
+{
+    orr_json_put_u64(w, "flows", c->flows);
+    orr_json_put_u64(w, "bytes", c->bytes);
+    orr_json_put_u64(w, "p50_ps", c->fct_ps[MEDIAN]);
+    orr_json_put_u64(w, "p95_ps", c->fct_ps[PERCENT_95]);
+    orr_json_put_u64(w, "p99_ps", c->fct_p99_ps);
+    orr_json_put_u64(w, "max_ps", c->fct_ps[ALL_OF_THEM]);
+    put_known(w, "slowdown_p50", c->slowdown_p50);
+    put_known(w, "slowdown_p95", c->slowdown_p95);
+    put_known(w, "slowdown_p99", c->slowdown_p99);
+    put_known(w, "slowdown_max", c->slowdown_max);
+}
+
+static void put_flow_sizes(orr_json_writer *w, const orr__fabric *f)
+{
+    orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
+    orr__fabric_flow_times(f, &all, classes);
+    orr_json_key(w, "flow_times");
+    orr_json_begin_object(w);
+    put_class_members(w, &all);
+    orr_json_key(w, "by_size");
+    orr_json_begin_array(w);
+    for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++) {
+        if (!classes[i].flows)
+            continue;
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "above_bytes", classes[i].above);
+        orr_json_key(w, "up_to_bytes");
+        if (classes[i].up_to)
+            orr_json_u64(w, classes[i].up_to);
+        else
+            orr_json_null(w);
+        put_class_members(w, &classes[i]);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    orr_json_end_object(w);
+}
+
+static void put_ports(orr_json_writer *w,
+                      const orr__fabric *f,
+                      const char *key,
+                      orr__port_measure measure)
+{
+    uint32_t list[LINKS_IN_JSON];
+    char name[ORR__PORT_NAME];
+    size_t all;
+    const size_t shown = orr__pick_ports(f, measure, list, LINKS_IN_JSON, &all);
+    const double end = (double)orr__fabric_end(f) * (1000 / orr__fabric_unit(f));
+    orr_json_key(w, key);
+    orr_json_begin_array(w);
+    for (size_t i = 0; i < shown; i++) {
+        const orr_fabric_link l = orr__port_link(f, list[i]);
+        orr__port_short_name(f, list[i], name);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "link", name);
+        orr_json_put_u64(w, "bits_per_second", l.bits_per_second);
+        orr_json_put_u64(w, "bytes", l.bytes);
+        orr_json_put_u64(w, "busy_ps", l.busy_ps);
+        orr_json_put_double(w, "utilisation", end > 0 ? (double)l.busy_ps / end : 0);
+        orr_json_put_u64(w, "longest_queue_bytes", l.longest_queue);
+        orr_json_put_u64(w, "pauses", l.pauses);
+        orr_json_put_u64(w, "paused_ps", l.paused_ps);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
 static void add_line(void *buffer, const char *line)
 {
     orr_buf_text(buffer, line);
@@ -174,7 +348,27 @@ void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, co
     orr_json_put_u64(w, "skips", g->skips);
     orr_json_put_u64(w, "skipped_ps", g->skipped_ps);
     orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fabric_approx.c says why */
+    put_flow_sizes(w, f);
+    put_ports(w, f, "busiest_links", orr__measure_busy);
+    put_ports(w, f, "longest_queues", orr__measure_queue);
     put_pfc(w, f);
+}
+
+static orr_code put_inputs(orr_json_writer *w, const orr_packet *p, orr_error *err)
+{
+    orr_packet_input in;
+    orr_code code;
+    orr_json_key(w, "inputs");
+    orr_json_begin_array(w);
+    for (size_t i = 0; !(code = orr_packet_input_at(p, i, &in, err)); i++) {
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "what", in.what);
+        orr_json_put_text(w, "path", in.path);
+        orr_json_put_text(w, "content_hash_murmur3_128", *in.hash ? in.hash : NULL);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    return code == ORR_END ? ORR_OK : code;
 }
 
 static void put_lines(orr_json_writer *w,
@@ -209,6 +403,11 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
         orr_json_null(&w);
     orr_json_key(&w, "compat");
     orr_json_bool(&w, opt->is_compat);
+    const orr_code code = put_inputs(&w, p, err);
+    if (code) {
+        orr_buf_fini(&b);
+        return code;
+    }
     put_network(&w, g);
     orr__packet_put_figures(&w, g, orr__packet_fabric(p));
     put_lines(&w, "warnings", p, orr_packet_warning);

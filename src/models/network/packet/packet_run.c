@@ -4,6 +4,7 @@
 #include <orrery/progress.h>
 #include <orrery/units.h>
 
+#include "../../../base/content_hash.h"
 #include "../../../base/input.h"
 #include "flow_triggers.h"
 #include "htsim_cm.h"
@@ -14,8 +15,9 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { BATCH = 16384 };
+enum { BATCH = 16384, INPUT_FILES = 3 };
 
 struct orr_packet {
     orr_packet_options opt;
@@ -24,6 +26,10 @@ struct orr_packet {
     orr__fabric *fabric;
     orr__triggers *triggers; /* NULL: all flows have start times */
     orr_packet_figures figures;
+    struct input_file {
+        const char *what, *path;
+    } files[INPUT_FILES];
+    size_t file_count;
     char **stall;
     size_t stall_count, stall_room;
     atomic_bool must_stop;
@@ -89,18 +95,33 @@ static orr_code read_flows(orr_packet *p, const char *path, orr_error *err)
     return code;
 }
 
+static void note_file(orr_packet *p, const char *what, const char *path)
+{
+    if (path && *path)
+        p->files[p->file_count++] = (struct input_file){what, path};
+}
+
 static orr_code read_inputs(orr_packet *p, orr_error *err)
 {
     const orr__packet_given given = {.config = p->opt.config,
                                      .topology = p->opt.topology,
                                      .keys = p->opt.keys,
                                      .threads = p->opt.threads,
-                                     .is_compat = p->opt.is_compat};
-    const char *flows = p->opt.flows;
+                                     .is_compat = p->opt.is_compat,
+                                     .wants_history = p->opt.wants_history};
+    const char *flows = p->opt.flows, *topology = p->opt.topology;
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);
+    if (!code && !topology)
+        code =
+            orr__packet_inputs_path(&p->in, p->in.config.topology, "TOPOLOGY_FILE", &topology, err);
     if (!code && !flows)
         code = orr__packet_inputs_path(&p->in, p->in.config.flows, "FLOW_FILE", &flows, err);
-    return code ? code : read_flows(p, flows, err);
+    if (code)
+        return code;
+    note_file(p, "configuration", p->opt.config);
+    note_file(p, "topology", topology);
+    note_file(p, "flows", flows);
+    return read_flows(p, flows, err);
 }
 
 static const char *output_path(const char *given, const char *own)
@@ -285,6 +306,34 @@ orr_code orr_packet_commit(orr_packet *p, orr_error *err)
 const orr_packet_figures *orr_packet_result(const orr_packet *p)
 {
     return &p->figures;
+}
+
+void orr_packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context)
+{
+    orr__fabric_report(p->fabric, visit, context);
+}
+
+orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out, orr_error *err)
+{
+    orr_input *in;
+    if (i >= p->file_count)
+        return ORR_END;
+    *out = (orr_packet_input){.what = p->files[i].what, .path = p->files[i].path};
+    if (strcmp(out->path, "-") == 0)
+        return ORR_OK;
+    const orr_code code = orr_input_open(out->path, &in, err);
+    if (code)
+        return code == ORR_ENOMEM ? code : ORR_OK; /* it may be gone: then there is no hash */
+    const orr_span bytes = orr_input_bytes(in);
+    orr_content_hash_text(orr_content_hash_of(bytes), out->hash);
+    out->bytes = bytes.len;
+    orr_input_close(in);
+    return ORR_OK;
+}
+
+orr_code orr_packet_view(const orr_packet *p, orr_fabric_view **out, orr_error *err)
+{
+    return orr__fabric_view_take(p->fabric, &p->figures, out, err);
 }
 
 const char *orr_packet_stall(const orr_packet *p, size_t line)

@@ -12,8 +12,16 @@ typedef struct unit {
     double factor;
 } unit;
 
+/* Editors put a mark before the text (EF BB BF); it is no part of it. */
+static orr_span without_mark(orr_span b)
+{
+    const bool has_mark = b.len >= 3 && memcmp(b.ptr, "\xef\xbb\xbf", 3) == 0;
+    return has_mark ? (orr_span){b.ptr + 3, b.len - 3} : b;
+}
+
 void orr__words_init(orr__words *w, orr_span bytes, const char *path)
 {
+    bytes = without_mark(bytes);
     *w = (orr__words){.path = path,
                       .at = bytes.ptr,
                       .end = bytes.len ? bytes.ptr + bytes.len : bytes.ptr,
@@ -61,11 +69,20 @@ orr_code orr__words_need(orr__words *w, const char *what, orr_str *out, orr_erro
     return orr_fail(err, ORR_EINPUT, &where, "the file ends where %s was expected", what);
 }
 
+const char *orr__words_shown(orr_str s, char out[ORR__WORD_ROOM])
+{
+    size_t i = 0;
+    for (; i < s.len && i + 1 < ORR__WORD_ROOM; i++)
+        out[i] = (uint8_t)s.ptr[i] < ' ' || s.ptr[i] == 0x7f ? '?' : s.ptr[i];
+    out[i] = 0;
+    return out;
+}
+
 static orr_code is_not(const orr__words *w, orr_str s, const char *what, orr_error *err)
 {
     const orr_where where = orr__words_where(w);
-    return orr_fail(err, ORR_EINPUT, &where, "\"%.*s\" is not %s", (int)(s.len < 60 ? s.len : 60),
-                    s.ptr, what);
+    char shown[ORR__WORD_ROOM];
+    return orr_fail(err, ORR_EINPUT, &where, "\"%s\" is not %s", orr__words_shown(s, shown), what);
 }
 
 orr_code orr__words_real(
@@ -87,7 +104,7 @@ orr_code orr__words_real(
     }
     if (!(*out >= min && *out <= max)) {
         const orr_where where = orr__words_where(w);
-        return orr_fail(err, ORR_EINPUT, &where, "%.*s is out of range: %s is %g to %g",
+        return orr_fail(err, ORR_EINPUT, &where, "%.*s is out of range: %s is %.12g to %.12g",
                         (int)(s.len < 60 ? s.len : 60), s.ptr, what, min, max);
     }
     return ORR_OK;

@@ -43,6 +43,9 @@ orr_code orr__words_rate(orr__words *w, const char *what, uint64_t *out, orr_err
 orr_code orr__words_delay(orr__words *w, const char *what, uint64_t *ps_out, orr_error *err)
     ORR_MUST_CHECK;
 /* The next word, or an error that says what is missing. */
+/* A word as errors show it: not all of a long one, and "?" for what cannot be printed. */
+enum { ORR__WORD_ROOM = 64 };
+const char *orr__words_shown(orr_str s, char out[ORR__WORD_ROOM]);
 orr_code orr__words_need(orr__words *w, const char *what, orr_str *out, orr_error *err)
     ORR_MUST_CHECK;
 

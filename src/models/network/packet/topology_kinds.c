@@ -20,7 +20,9 @@
 
 static bool is_number(orr_str s)
 {
-    return s.len > 0 && s.ptr[0] >= '0' && s.ptr[0] <= '9';
+    const size_t at =
+        s.len > 1 && (s.ptr[0] == '-' || s.ptr[0] == '+'); /* the reader says what is wrong */
+    return s.len > 0 && s.ptr[at] >= '0' && s.ptr[at] <= '9';
 }
 
 static bool is_htsim_key(orr_str s)
