@@ -59,7 +59,7 @@ static void begin_to_look(orr__fabric *f)
     if (f->monitor)
         orr__monitor_arm(f);
     if (f->history)
-        orr__history_arm(f);
+        orr__history_arm(f, f->now);
 }
 
 /* Whoever runs the sender's host lets it start. */
@@ -135,6 +135,8 @@ orr_code orr__fabric_send_list(orr__fabric *f, const orr__flow_list *l, orr_erro
     f->list_base = orr__fabric_order(f);
     f->line->order += l->count;
     f->under_way = f->list_count; /* so that the run goes on until all are done */
+    if (f->history)               /* before any window: none must go beyond a look */
+        orr__history_arm(f, orr__fabric_next_start(f));
     return ORR_OK;
 }
 

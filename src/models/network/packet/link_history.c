@@ -187,17 +187,17 @@ static void look(orr__fabric *f)
 }
 
 /* Ticks to the end of the column. */
-static uint64_t time_left(const orr__fabric *f)
+static uint64_t time_left(const orr__fabric *f, uint64_t at)
 {
-    return f->history->width - f->now % f->history->width;
+    return f->history->width - at % f->history->width;
 }
 
-void orr__history_arm(orr__fabric *f)
+void orr__history_arm(orr__fabric *f, uint64_t at)
 {
     if (f->history->is_armed)
         return;
     f->history->is_armed = true;
-    (void)orr__fabric_after(f, time_left(f), ORR__EV_HISTORY, 0);
+    (void)orr__fabric_after(f, at - f->now + time_left(f, at), ORR__EV_HISTORY, 0);
 }
 
 void orr__history_run(orr__fabric *f, uint32_t event)
@@ -206,7 +206,7 @@ void orr__history_run(orr__fabric *f, uint32_t event)
     f->figures.events--; /* a run with a report has as many as one without */
     f->history->is_armed = f->under_way > 0;
     if (f->history->is_armed)
-        orr__wheel_at(&f->wheel, event, f->now + time_left(f), orr__fabric_order(f));
+        orr__wheel_at(&f->wheel, event, f->now + time_left(f, f->now), orr__fabric_order(f));
     else
         orr__wheel_drop(&f->wheel, event);
     orr__fabric_watch_for_stall(f);

@@ -3,7 +3,7 @@
  * number of columns.
  *
  *     if (orr__history_create(f, &f->history, err)) ...   // NULL: not wanted
- *     orr__history_arm(f);                                // a flow is under way: the end of a column is an event
+ *     orr__history_arm(f, at);                            // a flow starts then: the end of a column is an event
  *
  * Beside fabric_series.h, whose user says what to watch and how often: here nobody knows before which links will matter
  * and how long the run is. */
@@ -45,7 +45,7 @@ struct orr__history {
 
 orr_code orr__history_create(orr__fabric *f, orr__history **out, orr_error *err) ORR_MUST_CHECK;
 void orr__history_destroy(orr__history *h);            /* NULL is fine */
-void orr__history_arm(orr__fabric *f);                 /* a flow is under way */
+void orr__history_arm(orr__fabric *f, uint64_t at);    /* a flow starts then */
 void orr__history_run(orr__fabric *f, uint32_t event); /* ORR__EV_HISTORY: a column ends */
 
 /* What has happened since the latest look. */
