@@ -648,8 +648,6 @@ static void begin(orr__fabric *f)
         f->is_stopped = true;
         return;
     }
-    if (f->history && f->list) /* with lanes nobody hears of the first start */
-        orr__history_arm(f);
     if (!f->lanes)
         orr__fabric_await_list(f);
 }
