@@ -22,6 +22,7 @@ typedef struct job {
     const char *keys;   /* over the configuration, and then not compat; NULL: none */
     unsigned threads;   /* of flows, and then not compat; 0: compat */
     bool wants_history; /* as for a report */
+    double apart_s;     /* flows start one after the other; 0: all at once */
     char config[512], system[512], topology[512], flows[512];
     orr_set *set;
 } job;
@@ -118,7 +119,8 @@ static void write_flows(job *j)
     fprintf(f, "%u\n", j->hosts * (j->hosts - 1));
     for (uint32_t step = 1; step < j->hosts; step++)
         for (uint32_t i = 0; i < j->hosts; i++)
-            fprintf(f, "%u %u 3 100 %" PRIu64 " 0\n", i, (i + step) % j->hosts, j->size);
+            fprintf(f, "%u %u 3 100 %" PRIu64 " %.9f\n", i, (i + step) % j->hosts, j->size,
+                    j->apart_s * ((step - 1) * j->hosts + i));
     fclose(f);
 }
 
@@ -174,6 +176,10 @@ int main(void)
          .size = 1 << 16, .threads = 1, .wants_history = true},
         {"packet__a2a_clos128_64kib_2threads", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 16, .threads = 2},
+        {"packet__a2a_clos256_16kib_apart_1thread", .hosts = 256, .hosts_per_leaf = 32,
+         .spines = 16, .size = 1 << 14, .threads = 1, .apart_s = 10e-9},
+        {"packet__a2a_clos256_16kib_apart_2threads", .hosts = 256, .hosts_per_leaf = 32,
+         .spines = 16, .size = 1 << 14, .threads = 2, .apart_s = 10e-9},
         {"packet__a2a_clos256_16kib", .hosts = 256, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 14},
         {"packet__a2a_clos512_8kib", .hosts = 512, .hosts_per_leaf = 32, .spines = 16,

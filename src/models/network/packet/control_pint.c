@@ -2,8 +2,8 @@
 /* control_pint.c - HPCC-PINT: how busy the busiest hop is, in two bytes (packet-network.md 8.5).
  *
  * A switch port keeps a moving average of its use, from logarithms of 16 significant bits whose last bit is rounded
- * by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by a coin again.  The coins are rand()
- * of the GNU C library from its start, as in the reference. */
+ * by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by a coin again.  Under is_compat the coins
+ * are rand() of the GNU C library from its start, as in the reference; else each port has its own, as for all else. */
 #include "fabric_impl.h"
 
 #include <math.h>
@@ -19,8 +19,15 @@ static void start(orr__fabric *f, uint32_t flow)
     *(pint *)orr__control_state(f, flow) = (pint){.rate = f->flows[flow].line_rate};
 }
 
+/* 31 bits. */
+static uint32_t toss(orr__fabric *f, orr__port *p)
+{
+    return f->config.is_compat ? orr__libc_rand_next(&f->libc_rand)
+                               : (uint32_t)(orr_splitmix64(&p->coins) >> 33);
+}
+
 /* log2(x) in units of 2^-15, of x rounded to 16 bits by a coin. */
-static int about_log2(orr__fabric *f, uint64_t whole)
+static int about_log2(orr__fabric *f, orr__port *p, uint64_t whole)
 {
     const int x0 = (int)whole;
     int x = x0;
@@ -28,7 +35,7 @@ static int about_log2(orr__fabric *f, uint64_t whole)
     if (bits > BITS) {
         const int mask = (1 << (bits - BITS)) - 1;
         x &= ~mask;
-        if ((x0 & mask) > ((int)orr__libc_rand_next(&f->libc_rand) & mask))
+        if ((x0 & mask) > ((int)toss(f, p) & mask))
             x += mask + 1;
     }
     return (int)(log2((double)x) * (1 << LOG_SHIFT));
@@ -44,23 +51,23 @@ static double new_use(orr__fabric *f, orr__port *p)
     const double log_rate = log2((double)(p->rate / 8)) * unit, log_e9 = log2(1e9) * unit;
     double queue = 0, sent = 0, before = 0;
     if (p->queued_bytes >> 8 > 0) {
-        const int log_dt = about_log2(f, dt ? dt : 1),
-                  log_queue = about_log2(f, p->queued_bytes >> 8);
+        const int log_dt = about_log2(f, p, dt ? dt : 1),
+                  log_queue = about_log2(f, p, p->queued_bytes >> 8);
         queue = pow(2, (log_dt + log_queue + log_e9 - log_rate - 2 * log_rtt) / unit) * 256;
         if (dt == 0)
             queue = 0;
     }
     if (p->last_size > 0)
-        sent = pow(2, (about_log2(f, p->last_size) + log_e9 - log_rate - log_rtt) / unit);
+        sent = pow(2, (about_log2(f, p, p->last_size) + log_e9 - log_rate - log_rtt) / unit);
     if (rtt > dt && p->pint_u > 0 && round(p->pint_u * USE_SCALE) >= 1) {
-        const int log_rest = about_log2(f, rtt - dt);
-        const int log_use = about_log2(f, (uint64_t)round(p->pint_u * USE_SCALE));
+        const int log_rest = about_log2(f, p, rtt - dt);
+        const int log_use = about_log2(f, p, (uint64_t)round(p->pint_u * USE_SCALE));
         before = pow(2, (log_rest + log_use - log_rtt) / unit) / USE_SCALE;
     }
     return queue + sent + before;
 }
 
-static uint16_t encode(orr__fabric *f, double use)
+static uint16_t encode(orr__fabric *f, orr__port *p, double use)
 {
     const double base = f->config.pint_base;
     double whole = ceil(use * CONCURRENT);
@@ -69,14 +76,14 @@ static uint16_t encode(orr__fabric *f, double use)
     const double power = log(whole) * (1 / log(base));
     const uint16_t high = (uint16_t)ceil(power), low = (uint16_t)floor(power);
     const double upper = pow(base, high) * (high == low ? base : 1), lower = pow(base, low);
-    const uint32_t coin = orr__libc_rand_next(&f->libc_rand) % 65536;
+    const uint32_t coin = toss(f, p) % 65536;
     return coin < (whole - lower) / (upper - lower) * 65536 ? high : low;
 }
 
 static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
 {
     out->pint_u = new_use(f, out);
-    const uint16_t power = encode(f, out->pint_u);
+    const uint16_t power = encode(f, out, out->pint_u);
     if (power > data->power)
         data->power = power;
 }
@@ -85,7 +92,7 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
 {
     const orr__flow *w = &f->flows[flow];
     pint *t = orr__control_state(f, flow);
-    if (orr__libc_rand_next(&f->libc_rand) % 65536 >= (uint32_t)(65536 * f->config.pint_prob))
+    if (toss(f, &f->ports[w->port]) % 65536 >= (uint32_t)(65536 * f->config.pint_prob))
         return;
     const bool is_full = ack->sequence > t->last_update;
     if (t->last_update == 0) {

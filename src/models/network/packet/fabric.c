@@ -646,9 +646,10 @@ static void begin(orr__fabric *f)
     if (code) {
         f->code = code;
         f->is_stopped = true;
-    } else if (!f->lanes) {
-        orr__fabric_await_list(f);
+        return;
     }
+    if (!f->lanes)
+        orr__fabric_await_list(f);
 }
 
 uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
