@@ -151,10 +151,18 @@ static bool is_never_held(const orr__fabric *f, uint32_t frame)
     return f->frames[frame].kind == ORR__FRAME_PFC && !f->config.is_compat;
 }
 
+/* The class whose pause holds back the acknowledgement that is next; to the reference all are of class 3. */
+static inline unsigned class_of_acks(const orr__fabric *f, const orr__nic *n)
+{
+    if (f->config.is_compat)
+        return f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
+    return f->frames[n->ack_head].class;
+}
+
 static bool send_ack_waiting(orr__fabric *f, orr__port *p, orr__nic *n)
 {
-    const unsigned class = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
-    if (n->ack_head == ORR__NOBODY || ((p->paused >> class & 1) && !is_never_held(f, n->ack_head)))
+    if (n->ack_head == ORR__NOBODY ||
+        ((p->paused >> class_of_acks(f, n) & 1) && !is_never_held(f, n->ack_head)))
         return false;
     const uint32_t frame = orr__queue_pop(f, &n->ack_head);
     if (orr__writer_traces(f))
