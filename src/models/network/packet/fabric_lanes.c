@@ -26,7 +26,7 @@
  * the lanes one after the other. */
 #include "../../../base/crew.h"
 #include "../../../base/heap.h"
-#include "fabric_impl.h"
+#include "link_history.h"
 
 #include <stdlib.h>
 
@@ -594,6 +594,8 @@ static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
 {
     orr__fabric *main = s->main;
     const orr__event *e = orr__wheel_event(&f->wheel, id);
+    if (e->kind == ORR__EV_HISTORY && orr__history_ends(main, id))
+        return;
     set_time(main, e->at);
     main->order = e->order;
     orr__fabric_run_event(f, id);
