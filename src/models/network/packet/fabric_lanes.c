@@ -760,7 +760,7 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
     orr__lanes *s = f->lanes;
     uint64_t done = 0, first = 0, call;
     f->is_in_event = true;
-    while (done < most && !f->is_stopped) {
+    while (done < most && !f->is_stopped && !f->wheel.has_failed) {
         const uint64_t bound = orr__fabric_bound(f);
         if (!find_first(s, bound, &first))
             break;
