@@ -154,6 +154,24 @@ TEST(test_fabric_repair__a_repaired_link_is_not_paused)
     orr__fabric_destroy(told.fabric);
 }
 
+/* The end of a pause is lost, the pause comes again 2 us later, and its end is lost after another us: PAUSE_TIME counts
+ * from there on. */
+TEST(test_fabric_repair__a_pause_that_came_again_expires_later)
+{
+    fabric_make(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ", fabric_star(3, "100Gbps 1us 0"), &told);
+    orr__port *p = &told.fabric->ports[1];
+    const orr__frame end = {.kind = ORR__FRAME_PFC, .class = 3};
+    orr__port_set_paused(told.fabric, p, 1 << 3);
+    orr__pause_is_unresumed(told.fabric, p, &end);
+    p->unresumed = 0;
+    told.fabric->now = 3 * US;
+    orr__pause_is_unresumed(told.fabric, p, &end);
+    while (p->paused && orr__fabric_run(told.fabric, 1))
+        ;
+    CHECK_EQ_U(orr__fabric_now(told.fabric), 10 * US);
+    orr__fabric_destroy(told.fabric);
+}
+
 /* One packet on a wire of 100 us; the link fails after 10 us and is there again before it would arrive.  It is lost all
  * the same, so it comes with the timer, which waits for at least 400 us. */
 TEST(test_fabric_repair__what_was_on_a_link_that_failed_is_lost)
@@ -281,6 +299,7 @@ int main(void)
         RUN(test_fabric_repair__a_hosts_pause_ends_by_itself),
         RUN(test_fabric_repair__who_is_paused_for_good_is_named),
         RUN(test_fabric_repair__a_pause_may_expire),
+        RUN(test_fabric_repair__a_pause_that_came_again_expires_later),
         RUN(test_fabric_repair__a_repaired_link_is_not_paused),
         RUN(test_fabric_repair__what_was_on_a_link_that_failed_is_lost),
         RUN(test_fabric_repair__what_is_sent_after_the_repair_arrives),

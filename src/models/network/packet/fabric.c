@@ -667,11 +667,13 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
             break;
         const uint8_t kind = e->kind;
         const uint32_t who = e->who;
+        done++;
+        if (kind == ORR__EV_HISTORY && orr__history_ends(f, id))
+            continue;
         f->now = e->at;
         f->order = e->order;
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
-        done++;
         run_event(f, id, kind, who);
         if (f->list && f->under_way == 0)
             f->is_stopped = true;

@@ -55,9 +55,14 @@ static void wake_waiting(orr__fabric *f)
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        if (f->flows[flows[i]].awaits_way)
-            orr__host_ready(orr__acting(f, f->flows[flows[i]].src), flows[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (!f->flows[flows[i]].awaits_way)
+            continue;
+        orr__fabric *by = orr__acting(f, f->flows[flows[i]].src);
+        orr__host_ready(by, flows[i]);
+        if (by->code)
+            break; /* the first one is told of, whoever has it */
+    }
     orr_free(flows);
 }
 

@@ -114,6 +114,7 @@ typedef struct orr__flight {
 typedef struct orr__queue {
     _Alignas(32) uint32_t ingress, headroom, egress; /* bytes */
     uint32_t head, tail;                             /* frames */
+    uint32_t expiries;                               /* ORR__EV_PAUSE_OVER to come, of this class */
 } orr__queue;
 
 /* In lines of the cache: what every frame needs, what most need, and the rest. */

@@ -26,7 +26,7 @@
  * the lanes one after the other. */
 #include "../../../base/crew.h"
 #include "../../../base/heap.h"
-#include "fabric_impl.h"
+#include "link_history.h"
 
 #include <stdlib.h>
 
@@ -595,6 +595,8 @@ static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
 {
     orr__fabric *main = s->main;
     const orr__event *e = orr__wheel_event(&f->wheel, id);
+    if (e->kind == ORR__EV_HISTORY && orr__history_ends(main, id))
+        return;
     set_time(main, e->at);
     main->order = e->order;
     orr__fabric_run_event(f, id);
@@ -759,7 +761,7 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
     orr__lanes *s = f->lanes;
     uint64_t done = 0, first = 0, call;
     f->is_in_event = true;
-    while (done < most && !f->is_stopped) {
+    while (done < most && !f->is_stopped && !f->wheel.has_failed) {
         const uint64_t bound = orr__fabric_bound(f);
         if (!find_first(s, bound, &first))
             break;

@@ -75,6 +75,11 @@ void orr__pause_ends(orr__fabric *f, orr__port *p)
 
 /* ---- pauses that nobody takes back ---- */
 
+static orr__queue *queue_of(const orr__fabric *f, const orr__port *p, unsigned class)
+{
+    return &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES + class];
+}
+
 /* In Ethernet a pause holds for the time that its frame says, and whoever wants it longer says it again.  With
  * PAUSE_EXPIRES what comes of that is modelled, without these frames: a pause whose end was lost lasts for PAUSE_TIME
  * more, unless it was wanted again in the meantime. */
@@ -83,16 +88,20 @@ void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc
     if (!f->config.pause_expires || pfc->pauses || !(p->paused >> pfc->class & 1))
         return;
     p->unresumed |= (uint8_t)(1u << pfc->class);
+    queue_of(f, p, pfc->class)->expiries++;
     const uint64_t most = ORR__LATE / 1000 / f->unit;
     const uint64_t us = f->config.pause_time_us < most ? f->config.pause_time_us : most;
     (void)orr__fabric_after(f, us * 1000 * f->unit, ORR__EV_PAUSE_OVER,
                             orr__port_of(f, p) | (uint32_t)pfc->class << ORR__CLASS_SHIFT);
 }
 
+/* Only the latest of several counts: those before it were of pauses that came again. */
 void orr__pause_is_over(orr__fabric *f, uint32_t who)
 {
     orr__port *p = &f->ports[who & ORR__PORT_MASK];
     const unsigned class = who >> ORR__CLASS_SHIFT;
+    if (class && --queue_of(f, p, class)->expiries)
+        return;
     const uint8_t over = class ? (uint8_t)(p->unresumed & 1u << class) : p->paused;
     p->unresumed &= (uint8_t)~over;
     orr__port_set_paused(f, p, (uint8_t)(p->paused & ~over));

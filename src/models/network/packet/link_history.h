@@ -47,6 +47,8 @@ orr_code orr__history_create(orr__fabric *f, orr__history **out, orr_error *err)
 void orr__history_destroy(orr__history *h);            /* NULL is fine */
 void orr__history_arm(orr__fabric *f, uint64_t at);    /* a flow starts then */
 void orr__history_run(orr__fabric *f, uint32_t event); /* ORR__EV_HISTORY: a column ends */
+/* That event, before its time is set: true if nothing else is left to happen, and so it does not happen, either. */
+bool orr__history_ends(orr__fabric *f, uint32_t event);
 
 /* What has happened since the latest look. */
 orr__history_cell orr__history_since(const orr__fabric *f, uint32_t port);
