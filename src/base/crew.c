@@ -3,14 +3,26 @@
  *
  * A run may be as short as some microseconds, less than it takes to wake a thread; so whoever waits looks first.  A
  * sleeper counts itself before it looks for the last time, and whoever begins or ends a run looks for sleepers after
- * it has said so: one of the two sees the other. */
+ * it has said so: one of the two sees the other.
+ *
+ * Where others have the cores, a member may get its turn milliseconds later, again and again.  So the caller looks at the
+ * time: if it has waited for several runs much longer than it worked, it does the work of all by itself for a while. */
 #include "crew.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 enum { MOST_MEMBERS = 256, LOOKS = 2000, LOOKS_BEFORE_YIELD = 1000 };
+
+enum {
+    MUCH_LONGER = 4,
+    SOME_NS = 50000, /* shorter waits are no matter */
+    LATE_RUNS = 4,   /* one after the other */
+    FIRST_REST = 64, /* runs alone; twice as many each time */
+    LONGEST_REST = 16384
+};
 
 typedef struct member {
     orr_crew *crew;
@@ -22,6 +34,8 @@ struct orr_crew {
     orr_crew_work work;
     void *context;
     unsigned members;
+    unsigned late, alone,
+        rest;         /* runs: that were late, still to be done alone, and the next time */
     atomic_uint run;  /* how many were begun */
     atomic_uint left; /* members still at work */
     atomic_uint sleepers;
@@ -79,6 +93,7 @@ orr_crew *orr_crew_create(unsigned members, orr_crew_work work, void *context)
     c->work = work;
     c->context = context;
     c->members = 1;
+    c->rest = FIRST_REST;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->news, NULL);
     while (c->members < members && c->members < MOST_MEMBERS) {
@@ -98,12 +113,40 @@ static void begin(orr_crew *c)
     wake(c);
 }
 
+static uint64_t time_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void judge(orr_crew *c, uint64_t worked, uint64_t waited)
+{
+    if (waited <= MUCH_LONGER * worked + SOME_NS) {
+        c->late = 0;
+        c->rest = FIRST_REST;
+    } else if (++c->late == LATE_RUNS) {
+        c->late = 0;
+        c->alone = c->rest;
+        c->rest = c->rest < LONGEST_REST ? 2 * c->rest : LONGEST_REST;
+    }
+}
+
 void orr_crew_run(orr_crew *c)
 {
+    if (c->alone) {
+        c->alone--;
+        for (unsigned who = 0; who < c->members; who++)
+            c->work(c->context, who, c->members);
+        return;
+    }
+    const uint64_t began = time_now();
     begin(c);
     c->work(c->context, 0, c->members);
+    const uint64_t done = time_now();
     for (unsigned left; (left = atomic_load(&c->left)) > 0;)
         await_change(c, &c->left, left);
+    judge(c, done - began, time_now() - done);
 }
 
 void orr_crew_destroy(orr_crew *c)
