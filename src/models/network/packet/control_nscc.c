@@ -10,13 +10,14 @@
  *     no mark     quick increase: S += n * 4 a b M (D - d) / D   fair increase: S += n * 5 a M
  *     mark        hold: another way is enough                  decrease: W *= max(1/2, 1 - 0.8 (m - D) / m)
  *
- * a = B / 150 kB (B of the longest way) and b = D / 12 us carry steps over from the network for which they were found
- * (100 Gb/s, 12 us); so they and D are the same for all flows, near and far.
- * S / W is added to W after eight packets or T, and 0.15 a M every T.  m is a slow mean of d; W is decreased at
- * most once in T, and only while m > D.  A whole window without delay (d < T / 12) makes the increase n a / 4 itself.
- * What is lost (a NACK for a trimmed packet says so, or the order of others) is taken off W.  Once in T + D the window is quickly adapted: if packets were
- * lost, or d > 4 D, and less than a share of the largest window came through, W becomes what came through; then marks
- * say nothing new until what was in flight has been told of. */
+ * a = B / 150 kB and b = D / 12 us carry steps over from the network for which they were found (100 Gb/s, 12 us); here B
+ * and D are those of the longest way, whose T is L, so that steps are the same for all flows, near and far.
+ * S / W is added to W after eight packets or L, and 0.15 a M every L.  m is a slow mean of d, in which a loss counts L, as
+ * if a queue had been full; W is decreased at most once in T, and only while m > D.  A whole window without delay
+ * (d < L / 12) makes the increase n a / 4 itself.  What is lost (a NACK for a trimmed packet says so, or the order of
+ * others) is taken off W.  Once in T + D the window is quickly adapted: if packets were lost, or d > 4 D, and less than a
+ * share of the largest window came through, W becomes what came through; then marks say nothing new until what was in
+ * flight has been told of. */
 #include "fabric_impl.h"
 
 #define REFERENCE_BYTES 150000.0
@@ -28,7 +29,7 @@
 enum { BATCH_PACKETS = 8, GATE_TRIMMED = 3, GATE = 2 };
 
 typedef struct nscc {
-    double target, base;              /* D and T, ticks */
+    double target, base, longest;     /* D, T, and T of the longest way: ticks */
     double mean;                      /* of the delay */
     double sum;                       /* S: bytes times bytes */
     double quick, fair, steady, fast; /* steps: 4abM/D, 5aM, 0.15aM, a/4 */
@@ -54,12 +55,12 @@ static void start(orr__fabric *f, uint32_t flow)
     nscc *c = orr__control_state(f, flow);
     orr__path path;
     const uint64_t wanted = f->config.nscc_delay_ns * f->unit;
-    const double longest = (double)orr__at_least(f->main->max_rtt, w->base_rtt);
     uint64_t bytes = f->main->max_bdp;
-    *c = (nscc){.base = (double)w->base_rtt};
+    *c = (nscc){.base = (double)w->base_rtt,
+                .longest = (double)orr__at_least(f->main->max_rtt, w->base_rtt)};
     if (!f->config.global_t && orr__fabric_path(f, w->src, w->dst, &path))
         bytes = orr__path_bdp(f, &path);
-    c->target = wanted ? (double)wanted : longest * (f->config.trimming ? 0.75 : 1);
+    c->target = wanted ? (double)wanted : c->longest * (f->config.trimming ? 0.75 : 1);
     const double a = (double)orr__at_least(f->main->max_bdp, bytes) / REFERENCE_BYTES;
     const double b = c->target / (REFERENCE_NS * (double)f->unit);
     const double packet = (double)f->config.payload;
@@ -110,7 +111,7 @@ static bool adapt(const orr__fabric *f, orr__flow *w, nscc *c, double delay, boo
 
 static void increase_quickly(orr__flow *w, nscc *c, double bytes, double delay)
 {
-    c->undelayed = delay * 12 < c->base ? c->undelayed + (uint64_t)bytes : 0;
+    c->undelayed = delay * 12 < c->longest ? c->undelayed + (uint64_t)bytes : 0;
     c->is_fast = c->undelayed && (c->is_fast || c->undelayed > w->window);
     if (c->is_fast)
         c->sum += bytes * c->fast * (double)w->window;
@@ -131,7 +132,7 @@ static void decrease(const orr__fabric *f, orr__flow *w, nscc *c)
 
 static void adjust_if_due(const orr__fabric *f, orr__flow *w, nscc *c)
 {
-    const bool is_old = (double)(f->now - c->adjusted_at) >= c->base;
+    const bool is_old = (double)(f->now - c->adjusted_at) >= c->longest;
     if (c->batch <= BATCH_PACKETS * f->config.payload && !is_old)
         return;
     const double step = c->sum / (double)w->window + (is_old ? c->steady : 0);
@@ -146,7 +147,7 @@ static void lost(orr__fabric *f, orr__flow *w, nscc *c)
 {
     c->ignored += w->losses;
     c->has_loss = true;
-    note_delay(c, c->base, true);
+    note_delay(c, c->longest, true); /* what a full queue takes */
     if (adapt(f, w, c, 0, true)) {
         c->sum = 0;
         c->batch = 0;
