@@ -99,6 +99,18 @@ static orr_code write_result(const orr_packet *p, bool is_json, orr_error *err)
     return is_json ? orr_packet_write_json(p, "-", err) : orr_packet_write_text(p, "-", err);
 }
 
+/* A page must not take the place of what it was made from. */
+static orr_code check_report(const orr_packet *p, const char *report, orr_error *err)
+{
+    orr_packet_input in;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; report && !(code = orr_packet_input_at(p, i, &in, err)); i++)
+        if (strcmp(in.path, report) == 0 && strcmp(report, "-") != 0)
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "--report %s: that file is an input of the run (%s)", report, in.what);
+    return code == ORR_END ? ORR_OK : code;
+}
+
 /* The output files appear only when all flows were done; a run that is interrupted says how far it came. */
 orr_code cli_run_flows(
     cli_context *c, const orr_packet_options *opt, bool is_json, const char *report, orr_error *err)
@@ -109,6 +121,11 @@ orr_code cli_run_flows(
     if (code)
         return code;
     note_warnings(c, p);
+    code = check_report(p, report, err);
+    if (code) {
+        orr_packet_destroy(p);
+        return code;
+    }
     code = run_until_stopped(p, err);
     if (!code)
         code = orr_packet_commit(p, err);

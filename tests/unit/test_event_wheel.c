@@ -21,6 +21,26 @@ static pending take_least(pending *list, size_t *count)
     return out;
 }
 
+/* All are taken out and put in again `ticks` later; `now` is then that much later, too. */
+static void move_all(orr__wheel *w, pending *list, size_t count, uint64_t *now, uint64_t ticks)
+{
+    uint32_t *ids = NULL;
+    size_t room = 0, found;
+    uint64_t at;
+    CHECK(orr__wheel_take_all(w, &ids, &room, &found));
+    CHECK_EQ_U(found, count);
+    CHECK(!orr__wheel_peek(w, &at));
+    *now += ticks;
+    orr__wheel_begin(w, *now);
+    for (size_t i = 0; i < found; i++) {
+        const orr__event *e = orr__wheel_event(w, ids[i]);
+        orr__wheel_at(w, ids[i], e->at + ticks, e->order);
+    }
+    for (size_t i = 0; i < count; i++)
+        list[i].at += ticks;
+    orr_free(ids);
+}
+
 /* Near and far, equal times, orders given out long before they are put in. */
 static void compare_with_list(unsigned shift, uint64_t spread)
 {
@@ -34,6 +54,8 @@ static void compare_with_list(unsigned shift, uint64_t spread)
     orr_rng_init(&r, spread, shift);
     CHECK(orr__wheel_init(&w, shift));
     for (int i = 0; i < 30000; i++) {
+        if (i % 300 == 299)
+            move_all(&w, list, count, &now, i % 600 == 599 ? orr_rng_below(&r, 9 * spread) : 0);
         if (count < MOST && orr_rng_below(&r, 5) > (uint64_t)(i / 500) % 4) {
             const uint64_t far = orr_rng_below(&r, 20) ? spread : spread * 5000;
             id = orr__wheel_new(&w, 1, 0);

@@ -103,7 +103,8 @@ TEST(test_packet_faults__flows)
     }
 }
 
-/* In lanes, with pauses, losses and a failure; windows are so small that the first thread runs them all. */
+/* In lanes, with pauses, losses, a failure and flows that start when links are looked at; windows are so small that the
+ * first thread runs them all. */
 TEST(test_packet_faults__lanes)
 {
     write_text("c.txt", "CC_MODE 1 RATE_AI 1Gbps RATE_HAI 2Gbps RP_TIMER 20 EWMA_GAIN 0.1 "
@@ -113,7 +114,8 @@ TEST(test_packet_faults__lanes)
                         "LINK_EVENTS_FILE e.txt PFC_OUTPUT_FILE pfc.txt TRANSPORT selective");
     write_text("t.txt", "6 2 5\n4 5\n4 0 100Gbps 1us 0\n4 1 100Gbps 1us 0\n5 2 100Gbps 1us 0\n"
                         "5 3 100Gbps 1us 0\n4 5 100Gbps 1us 0.01\n");
-    write_text("f.txt", "3\n0 2 3 100 90000 0\n1 2 3 100 90000 0\n2 0 3 100 500 0\n");
+    write_text("f.txt", "5\n0 2 3 100 90000 0\n1 2 3 100 90000 0\n2 0 3 100 500 0\n"
+                        "3 1 3 100 500 0.0000006\n3 1 3 100 500 0.000002\n");
     write_text("e.txt", "1us down 4 0\n4us up 4 0\n");
     threads = 3;
     fail_everywhere(run_flows);

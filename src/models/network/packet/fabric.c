@@ -667,7 +667,7 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
             break;
         const uint8_t kind = e->kind;
         const uint32_t who = e->who;
-        done++;
+        done += kind != ORR__EV_HISTORY;
         if (kind == ORR__EV_HISTORY && orr__history_ends(f, id))
             continue;
         f->now = e->at;

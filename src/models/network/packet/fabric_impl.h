@@ -287,7 +287,7 @@ struct orr__fabric {
     unsigned node_shift; /* of a node in the order of its events */
     bool is_in_event;
     orr__fabric *main; /* the whole: this one, or the one whose lane this is */
-    orr__lanes *lanes; /* NULL: one thread does all */
+    orr__lanes *lanes; /* NULL: it is not parted */
     uint32_t lane;     /* which */
     bool is_in_window; /* other lanes run at the same time */
     bool has_begun;

@@ -626,8 +626,8 @@ static uint64_t run_instant(orr__lanes *s, uint64_t at)
     while (!s->main->is_stopped && (f = first_at(s, at)) != NULL) {
         if (!orr__wheel_next(&f->wheel, at, UINT64_MAX, &id))
             break;
+        done += orr__wheel_event(&f->wheel, id)->kind != ORR__EV_HISTORY;
         run_for_all(s, f, id);
-        done++;
     }
     settle(s);
     for (unsigned i = 0; i < s->count; i++) {

@@ -9,8 +9,8 @@
  * rows is given up; a port without one gets one when it has been twice as busy as those were.  What is in no row is still in
  * the sums, so the rest is always known.
  *
- * Nothing here changes what the network does, nor when it is found to stand still: looks never ask, and when nothing else
- * is left to happen, the next one does not come.  Threads: looks are taken when no lane runs.
+ * Nothing here changes what the network does, nor when it is found to stand still: looks never ask, when nothing else is
+ * left to happen the next one does not come, and none is counted as an event.  Threads: looks are taken when no lane runs.
  * Cost: a look O(ports used); looks O(columns x log of the run's length). */
 #include "link_history.h"
 
@@ -204,7 +204,6 @@ void orr__history_arm(orr__fabric *f, uint64_t at)
 void orr__history_run(orr__fabric *f, uint32_t event)
 {
     look(f);
-    f->figures.events--; /* a run with a report has as many as one without */
     f->history->is_armed = f->under_way > 0;
     if (f->history->is_armed)
         orr__wheel_at(&f->wheel, event, f->now + time_left(f, f->now), orr__fabric_order(f));
@@ -217,7 +216,6 @@ bool orr__history_ends(orr__fabric *f, uint32_t event)
     uint64_t at;
     if (orr__fabric_next_at(f, &at))
         return false;
-    f->figures.events--;
     f->history->is_armed = false;
     orr__wheel_drop(&f->wheel, event);
     return true;
