@@ -182,12 +182,16 @@ int main(void)
          .spines = 16, .size = 1 << 14, .threads = 2, .apart_s = 10e-9},
         {"packet__a2a_clos256_16kib", .hosts = 256, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 14},
+        {"packet__a2a_clos256_16kib_1thread", .hosts = 256, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 14, .threads = 1},
         {"packet__a2a_clos512_8kib", .hosts = 512, .hosts_per_leaf = 32, .spines = 16,
          .size = 1 << 13},
-        {"packet__a2a_clos1024_4kib", .hosts = 1024, .hosts_per_leaf = 32, .spines = 16,
-         .size = 1 << 12},
-        {"packet__a2a_clos1024_64kib", .hosts = 1024, .hosts_per_leaf = 32, .spines = 16,
-         .size = 1 << 16},
+        {"packet__a2a_clos512_8kib_1thread", .hosts = 512, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 13, .threads = 1},
+        {"packet__a2a_clos1024_4kib_1thread", .hosts = 1024, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 12, .threads = 1},
+        {"packet__a2a_clos1024_64kib_1thread", .hosts = 1024, .hosts_per_leaf = 32, .spines = 16,
+         .size = 1 << 16, .threads = 1},
     };
     const size_t a2a_count = sizeof a2a / sizeof *a2a - !getenv("ORR_BENCH_LONG");
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
