@@ -102,7 +102,7 @@ void orr__pause_is_over(orr__fabric *f, uint32_t who)
     const unsigned class = who >> ORR__CLASS_SHIFT;
     if (class && --queue_of(f, p, class)->expiries)
         return;
-    const uint8_t over = class ? (uint8_t)(p->unresumed & 1u << class) : p->paused;
+    const uint8_t over = (uint8_t)(class ? p->unresumed & 1u << class : p->paused);
     p->unresumed &= (uint8_t)~over;
     orr__port_set_paused(f, p, (uint8_t)(p->paused & ~over));
     orr__port_try(f, p);
