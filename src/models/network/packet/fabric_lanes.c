@@ -797,6 +797,9 @@ static lane *make_lane(orr__fabric *f, unsigned which)
     l->f.frame_count = (size_t)which * f->lanes->frames_each;
     l->f.frame_room = l->f.frame_count + f->lanes->frames_each;
     l->strange = ORR__NOBODY;
+    orr_reserve_begin(&f->frame_space, l->f.frame_count * sizeof *f->frames);
+    if (f->hops)
+        orr_reserve_begin(&f->hop_space, l->f.frame_count * f->hops_each * sizeof *f->hops);
     if (orr__wheel_init(&l->f.wheel, f->wheel.shift)) {
         orr__wheel_share(&l->f.wheel, f->wheel.fixed, f->wheel.fixed_count);
         return l;
