@@ -73,7 +73,12 @@ void orr_free(void *p)
     free(p);
 }
 
-enum { SMALL_PAGES = 4 << 20, LEAST_RESERVE = 16 << 20 };
+enum {
+    SMALL_PAGES = 4 << 20,
+    SMALL_BEGIN = 1 << 20,
+    LARGEST_SMALL_PAGE = 64 << 10,
+    LEAST_RESERVE = 16 << 20
+};
 
 bool orr_reserve_init(orr_reserve *r, size_t most)
 {
@@ -92,6 +97,17 @@ bool orr_reserve_init(orr_reserve *r, size_t most)
         return true;
     }
     return false;
+}
+
+void orr_reserve_begin(const orr_reserve *r, size_t at)
+{
+    at -= at % LARGEST_SMALL_PAGE;
+#ifdef MADV_NOHUGEPAGE
+    if (at < r->bytes - SMALL_PAGES)
+        (void)madvise((char *)r->base + at, SMALL_BEGIN, MADV_NOHUGEPAGE);
+#else
+    (void)r;
+#endif
 }
 
 void orr_reserve_fini(orr_reserve *r)

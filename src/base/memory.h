@@ -55,7 +55,9 @@ typedef struct orr_reserve {
 } orr_reserve;
 
 bool orr_reserve_init(orr_reserve *r, size_t most); /* false: out of memory */
-void orr_reserve_fini(orr_reserve *r);              /* an all-zero one is fine */
+/* Another array begins there: it, too, has small pages first, so that it costs little while it is short. */
+void orr_reserve_begin(const orr_reserve *r, size_t at);
+void orr_reserve_fini(orr_reserve *r); /* an all-zero one is fine */
 
 orr_code orr_no_memory(orr_error *err); /* fills err, returns ORR_ENOMEM */
 

@@ -28,3 +28,8 @@ printf '2\n3 0 3 100 500 0.000002\n1 2 3 100 500 0.000002\n' >flow.txt
 printf '0us down 1 4\n0us down 3 5\n1us down 4 5\n3us up 4 5\n' >events.txt
 compare --packet-keys 'LINK_EVENTS_FILE events.txt'
 grep -o 'from host . to host .' one
+echo "a flow that has no way when it starts, while others run:"
+printf '3\n1 2 3 100 500000 0\n2 3 3 100 500000 0\n0 3 3 100 500 0.00002\n' >flow.txt
+echo '5us down 0 4' >events.txt
+compare --packet-keys 'LINK_EVENTS_FILE events.txt'
+grep -o 'from host . to host .' one

@@ -62,6 +62,14 @@ static void begin_to_look(orr__fabric *f)
         orr__history_arm(f, f->now);
 }
 
+/* Such a flow ends the run, or waits for a repair; what goes before it is the same with any lanes. */
+static bool may_not_start(const orr__fabric *f, const orr__flow *w)
+{
+    orr__path path;
+    return (f->config.back_to_zero && f->config.has_window) ||
+           !orr__fabric_path(f, w->src, w->dst, &path);
+}
+
 /* Whoever runs the sender's host lets it start. */
 static bool start_at(orr__fabric *f, uint32_t flow, uint64_t at, uint64_t order)
 {
@@ -73,6 +81,8 @@ static bool start_at(orr__fabric *f, uint32_t flow, uint64_t at, uint64_t order)
     if (f->lanes) { /* in a window nobody makes anything that others use */
         orr__fabric_need_ways(f, w->src);
         orr__fabric_need_ways(f, w->dst);
+        if (may_not_start(f, w))
+            orr__lanes_expect_of(f, w->src, at);
     }
     orr__wheel_at(wheel, event, at, order);
     return true;

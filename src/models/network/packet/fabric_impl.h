@@ -465,6 +465,9 @@ void orr__lanes_follow_routes(orr__fabric *f); /* they have been found anew */
 void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight);
 void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight);
 void orr__lanes_expect(orr__fabric *f, uint64_t at); /* then something may concern all */
+void orr__lanes_expect_of(orr__fabric *f,
+                          uint32_t node,
+                          uint64_t at);                            /* of a node, while none runs */
 orr__wheel *orr__lanes_wheel(const orr__fabric *f, uint32_t node); /* with the events of a node */
 /* In a window: what the whole will hear of when it is over. */
 void orr__lanes_note_done(orr__fabric *f, const orr__flow *w, const orr__flow_end *end);

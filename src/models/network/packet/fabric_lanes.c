@@ -123,6 +123,13 @@ void orr__lanes_expect(orr__fabric *f, uint64_t at)
     expect(f, &lane_of(f)->stops, at);
 }
 
+void orr__lanes_expect_of(orr__fabric *f, uint32_t node, uint64_t at)
+{
+    const uint32_t which = f->lanes->of_node[node];
+    f->lanes->outlooks[which].is_known = false;
+    expect(f, &f->lanes->of[which]->stops, at);
+}
+
 /* The simulator has whole nanoseconds: what happens between two of them it hears of at the later one. */
 static uint64_t told_at(const orr__fabric *f, uint64_t at)
 {
@@ -604,7 +611,7 @@ static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
         main->last_arrival = f->last_arrival;
     if (main->list && main->under_way == 0)
         main->is_stopped = true;
-    if (f->is_stopped || f->wheel.has_failed)
+    if (f == main || f->is_stopped || f->wheel.has_failed) /* what all do may end in any lane */
         take_over_ends(s);
 }
 
@@ -737,6 +744,20 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
     return before_last_flow(s, end);
 }
 
+/* Flows of a list that start in the window are given to their lanes.  Where it ends then: a flow may have no way. */
+static uint64_t start_flows(orr__lanes *s, uint64_t end, uint64_t call)
+{
+    const size_t before = s->main->list_at;
+    /* what is set off by news comes before those of a list that start in the same instant */
+    orr__fabric_start_before(s->main, least(end, call));
+    for (unsigned i = 0; i < s->count && s->main->list_at != before; i++) {
+        if (!s->outlooks[i].is_known)
+            look_out(s, s->of[i]);
+        end = least(end, s->outlooks[i].stop);
+    }
+    return end;
+}
+
 /* ---- figures ---- */
 
 static void add_figures(orr__fabric_figures *to, orr__fabric_figures *g)
@@ -765,14 +786,10 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
         const uint64_t bound = orr__fabric_bound(f);
         if (!find_first(s, bound, &first))
             break;
-        const uint64_t end = end_of_window(s, first, bound, &call);
-        if (end <= first) {
-            done += run_instant(s, first);
-            continue;
-        }
-        /* what is set off by news comes before those of a list that start in the same instant */
-        orr__fabric_start_before(f, least(end, call));
-        done += run_window(s, end);
+        uint64_t end = end_of_window(s, first, bound, &call);
+        if (end > first)
+            end = start_flows(s, end, call);
+        done += end > first ? run_window(s, end) : run_instant(s, first);
     }
     f->is_in_event = false;
     wake_all(s);
@@ -798,6 +815,9 @@ static lane *make_lane(orr__fabric *f, unsigned which)
     l->f.frame_count = (size_t)which * f->lanes->frames_each;
     l->f.frame_room = l->f.frame_count + f->lanes->frames_each;
     l->strange = ORR__NOBODY;
+    orr_reserve_begin(&f->frame_space, l->f.frame_count * sizeof *f->frames);
+    if (f->hops)
+        orr_reserve_begin(&f->hop_space, l->f.frame_count * f->hops_each * sizeof *f->hops);
     if (orr__wheel_init(&l->f.wheel, f->wheel.shift)) {
         orr__wheel_share(&l->f.wheel, f->wheel.fixed, f->wheel.fixed_count);
         return l;
