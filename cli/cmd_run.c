@@ -72,6 +72,9 @@ static const cli_option options[] = {
     {0},
 };
 
+static const char *const outputs[] = {"report", "timeline",  "csv",          "links",
+                                      "series", "trace-log", "compare-chart"};
+
 static const cli_argument arguments[] = {
     {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, a .orr, or a GOAL schedule",
      CLI_MAYBE},
@@ -288,6 +291,37 @@ static orr_code check_wishes(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
+/* The option or argument that reads this file, or writes it and comes before option `last`; NULL: there is none. */
+static const char *taken_by(const cli_context *c, const char *path, const char *last)
+{
+    static const char *const inputs[] = {"system",        "topology", "memory", "groups",
+                                         "packet-config", "logical",  "flows",  "ranks-file",
+                                         "noise",         "placement"};
+    for (unsigned i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (cli_given(c, inputs[i]) && strcmp(cli_text(c, inputs[i]), path) == 0)
+            return inputs[i];
+    for (int i = 0; i < c->arg_count; i++)
+        if (strcmp(c->args[i], path) == 0)
+            return "TRACES";
+    for (unsigned i = 0; strcmp(outputs[i], last) != 0; i++)
+        if (cli_given(c, outputs[i]) && strcmp(cli_text(c, outputs[i]), path) == 0)
+            return outputs[i];
+    return NULL;
+}
+
+/* Nothing is written over what was read, or over another output. */
+static orr_code check_outputs(const cli_context *c, orr_error *err)
+{
+    for (unsigned i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const char *path = cli_given(c, outputs[i]) ? cli_text(c, outputs[i]) : "-";
+        const char *by = strcmp(path, "-") == 0 ? NULL : taken_by(c, path, outputs[i]);
+        if (by)
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s: that file is %s%s, too", outputs[i],
+                            path, strcmp(by, "TRACES") == 0 ? "" : "--", by);
+    }
+    return ORR_OK;
+}
+
 static bool has_schedule(const cli_context *c)
 {
     return c->arg_count && cli_is_goal(c->args[0]);
@@ -443,10 +477,13 @@ static orr_code run_run(cli_context *c, orr_error *err)
 {
     const bool is_plain = has_jobs(c) || has_schedule(c);
     orr_set *set = NULL;
+    orr_code code = check_outputs(c, err);
+    if (code)
+        return code;
     if (cli_given(c, "compare"))
         return c->arg_count ? cli_run_compare(c, err)
                             : orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
-    orr_code code = check_compat(c, err);
+    code = check_compat(c, err);
     if (!code && is_loggops(c))
         return c->arg_count ? cli_run_loggops(c, err)
                             : orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");

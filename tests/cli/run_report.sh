@@ -46,3 +46,10 @@ orrery run ring.orr -s sys.json -t net.yml --timeline-detail phases
 orrery run -q ring.orr -s sys.json -t net.yml --report bad.html --report-ranks 3-1 >/dev/null
 echo "status $?"
 [ ! -e bad.html ] && echo "nothing was written"
+# Nothing is written over what was read, or over another output.
+cp sys.json kept.json
+orrery run -q ring.orr -s kept.json -t net.yml --report kept.json
+orrery run -q ring.orr -s kept.json -t net.yml --csv ring.orr
+orrery run -q ring.orr -s kept.json -t net.yml --report out.html --timeline out.html
+echo "status $?"
+cmp kept.json sys.json && [ ! -e out.html ] && echo "nothing was written"
