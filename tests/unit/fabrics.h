@@ -34,6 +34,18 @@ static inline void fabric_note_arrived(void *context, uint64_t token)
     t->arrived++;
 }
 
+/* What a fabric says of itself, line by line. */
+typedef struct fabric_words {
+    char text[1 << 14];
+} fabric_words;
+
+static inline void fabric_keep_line(void *words, const char *line)
+{
+    fabric_words *w = words;
+    const size_t at = strlen(w->text);
+    snprintf(w->text + at, sizeof w->text - at, "%s\n", line);
+}
+
 static inline orr_span fabric_span(const char *text)
 {
     return (orr_span){(const uint8_t *)text, strlen(text)};

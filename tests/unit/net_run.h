@@ -14,6 +14,7 @@
 
 #include "models/network/analytical/analytical.h"
 #include "models/network/graph/graph_network.h"
+#include "models/network/graph/routes.h"
 #include "simulate/sim_impl.h"
 
 enum { NET_RUN_RANKS = 128, NET_RUN_MESSAGES = 4096 };
@@ -130,6 +131,27 @@ __attribute__((unused)) static void net_run_close(net_run *r)
     orr__topology_destroy(r->sim.topology);
     orr__matcher_destroy(r->sim.matcher);
     orr__clock_destroy(r->sim.clock);
+}
+
+/* Links of a way, and its latency. */
+static inline uint32_t net_run_way(const orr__topology *t,
+                                   uint32_t from,
+                                   uint32_t to,
+                                   double *latency)
+{
+    orr__routes *r;
+    orr_error err;
+    uint32_t n = 0, l;
+    *latency = 0;
+    CHECK_OK(orr__routes_create(t, 0, &r, &err), &err);
+    while ((l = orr__routes_next(r, from, to, 1, &err)) != ORR__LINK_ARRIVED) {
+        CHECK(l != ORR__LINK_NONE);
+        *latency += t->links[l].latency;
+        from = t->links[l].to;
+        n++;
+    }
+    orr__routes_destroy(r);
+    return n;
 }
 
 #endif

@@ -7,20 +7,13 @@
 #define LINK "100Gbps 1us 0"
 
 static fabric_told told;
-static char said[1 << 14];
-
-static void keep(void *context, const char *line)
-{
-    (void)context;
-    const size_t at = strlen(said);
-    snprintf(said + at, sizeof said - at, "%s\n", line);
-}
+static fabric_words said;
 
 static const char *pauses_in_words(void)
 {
-    said[0] = 0;
-    orr__fabric_explain_pauses(told.fabric, keep, NULL);
-    return said;
+    said.text[0] = 0;
+    orr__fabric_explain_pauses(told.fabric, fabric_keep_line, &said);
+    return said.text;
 }
 
 /* Hosts 0 and 1 at switch 3, then 4, then 5, and host 2 behind a link of a tenth of the speed:
@@ -61,7 +54,7 @@ TEST(test_fabric_pauses__a_storm_has_a_name)
 {
     make_line("");
     CHECK(strstr(pauses_in_words(), "PFC storm: 4 ports were paused for 50 % of the time or more"));
-    CHECK(strstr(said, "4 of them because of switch 5 port 2 (to host 2)\n"));
+    CHECK(strstr(said.text, "4 of them because of switch 5 port 2 (to host 2)\n"));
     orr__fabric_destroy(told.fabric);
     make_line("PFC_STORM_SHARE 1 ");
     CHECK(!strstr(pauses_in_words(), "storm"));
@@ -119,7 +112,7 @@ static const char *ring_of_switches(void)
 static unsigned lines_with(const char *words)
 {
     unsigned count = 0;
-    for (const char *at = said; (at = strstr(at, words)); at++)
+    for (const char *at = said.text; (at = strstr(at, words)); at++)
         count++;
     return count;
 }
@@ -131,8 +124,8 @@ TEST(test_fabric_pauses__a_circle_is_a_deadlock_with_all_its_ports)
         fabric_send(&told, i, (i + 2) % RING, 20000000, i);
     fabric_run_all(&told);
     CHECK(told.arrived < RING);
-    said[0] = 0;
-    orr__fabric_explain(told.fabric, keep, NULL);
+    said.text[0] = 0;
+    orr__fabric_explain(told.fabric, fabric_keep_line, &said);
     CHECK_EQ_U(lines_with("deadlock: these ports pause each other in a circle:"), 1);
     CHECK_EQ_U(lines_with("waits for the next one"), RING);
     for (int i = 0; i < RING; i++) {

@@ -9,20 +9,13 @@
 #define FILLED FABRIC_CONFIG "HAS_WIN 0 BUFFER_SIZE 1 "
 
 static fabric_told told;
-static char said[1 << 14];
-
-static void keep(void *context, const char *line)
-{
-    (void)context;
-    const size_t at = strlen(said);
-    snprintf(said + at, sizeof said - at, "%s\n", line);
-}
+static fabric_words said;
 
 static const char *stall_in_words(void)
 {
-    said[0] = 0;
-    orr__fabric_explain(told.fabric, keep, NULL);
-    return said;
+    said.text[0] = 0;
+    orr__fabric_explain(told.fabric, fabric_keep_line, &said);
+    return said.text;
 }
 
 static void run_until(uint64_t ticks)
@@ -94,34 +87,35 @@ TEST(test_fabric_repair__a_hosts_pause_ends_by_itself)
     orr__fabric_destroy(told.fabric);
 }
 
-/* A switch pauses a host and its frame that should end that is lost: nobody will ever say it again.  Two hosts send to
- * a third through one switch; nothing reaches host 0 once it is paused. */
-TEST(test_fabric_repair__who_is_paused_for_good_is_named)
+/* Two hosts send to a third until the switch pauses host 0; from then on nothing reaches host 0. */
+static void lose_what_ends_a_pause(const char *config)
 {
-    fabric_make(FILLED, fabric_star(3, "100Gbps 1us 0"), &told);
+    fabric_make(config, fabric_star(3, "100Gbps 1us 0"), &told);
     fabric_send(&told, 0, 2, 5000000, 0);
     fabric_send(&told, 1, 2, 5000000, 1);
     while (!told.fabric->ports[1].paused && orr__fabric_run(told.fabric, 1))
         ;
     set_loss(1, 1);
+}
+
+/* A switch pauses a host and its frame that should end that is lost: nobody will ever say it again.  Two hosts send to
+ * a third through one switch; nothing reaches host 0 once it is paused. */
+TEST(test_fabric_repair__who_is_paused_for_good_is_named)
+{
+    lose_what_ends_a_pause(FILLED);
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 1);
     CHECK(strstr(stall_in_words(),
                  "host 0 port 1 (to switch 3) is paused for good (class 3): the frame that should "
                  "have let it go on was lost on the link (PAUSE_EXPIRES 1: it would go on)\n"));
-    CHECK(strstr(said, "its host is paused\n"));
+    CHECK(strstr(said.text, "its host is paused\n"));
     orr__fabric_destroy(told.fabric);
 }
 
 /* The same with PAUSE_EXPIRES: the port goes on PAUSE_TIME after the frame was lost, and all is done. */
 TEST(test_fabric_repair__a_pause_may_expire)
 {
-    fabric_make(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ", fabric_star(3, "100Gbps 1us 0"), &told);
-    fabric_send(&told, 0, 2, 5000000, 0);
-    fabric_send(&told, 1, 2, 5000000, 1);
-    while (!told.fabric->ports[1].paused && orr__fabric_run(told.fabric, 1))
-        ;
-    set_loss(1, 1);
+    lose_what_ends_a_pause(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ");
     while (!told.fabric->ports[1].unresumed && orr__fabric_run(told.fabric, 1))
         ;
     set_loss(1, 0);
@@ -137,12 +131,7 @@ TEST(test_fabric_repair__a_pause_may_expire)
 /* The same, but the link fails then and is repaired: it begins without pauses, and all is done. */
 TEST(test_fabric_repair__a_repaired_link_is_not_paused)
 {
-    fabric_make(FILLED, fabric_star(3, "100Gbps 1us 0"), &told);
-    fabric_send(&told, 0, 2, 5000000, 0);
-    fabric_send(&told, 1, 2, 5000000, 1);
-    while (!told.fabric->ports[1].paused && orr__fabric_run(told.fabric, 1))
-        ;
-    set_loss(1, 1);
+    lose_what_ends_a_pause(FILLED);
     plan((const orr__link_event[]){{.at_ps = 1000 * US, .a = 0, .b = 3},
                                    {.at_ps = 1001 * US, .a = 3, .b = 0, .is_up = true}},
          2);

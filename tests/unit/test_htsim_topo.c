@@ -14,24 +14,6 @@ static orr__topology *parse(const char *text)
     return t;
 }
 
-/* Links and latency of a way. */
-static uint32_t way(const orr__topology *t, uint32_t from, uint32_t to, double *latency)
-{
-    orr__routes *r;
-    orr_error err;
-    uint32_t n = 0, l;
-    *latency = 0;
-    CHECK_OK(orr__routes_create(t, 0, &r, &err), &err);
-    while ((l = orr__routes_next(r, from, to, 1, &err)) != ORR__LINK_ARRIVED) {
-        CHECK(l != ORR__LINK_NONE);
-        *latency += t->links[l].latency;
-        from = t->links[l].to;
-        n++;
-    }
-    orr__routes_destroy(r);
-    return n;
-}
-
 static const char two_tiers[] =
     "# a comment\n"
     "Nodes 24\nTiers 2\nPodsize 24\n"
@@ -53,9 +35,9 @@ TEST(test_htsim_topo__two_tiers)
     orr__topology_name(t, 24 + 3, name);
     CHECK_TEXT(name, "agg0");
     CHECK(t->links[0].speed == 12.5 && !t->ranks_forward);
-    CHECK_EQ_U(way(t, 0, 7, &latency), 2);
+    CHECK_EQ_U(net_run_way(t, 0, 7, &latency), 2);
     CHECK(latency == 1000 + 301 + 1000); /* one switch, once */
-    CHECK_EQ_U(way(t, 0, 8, &latency), 4);
+    CHECK_EQ_U(net_run_way(t, 0, 8, &latency), 4);
     CHECK(latency == 1000 + 301 + 500 + 50 + 500 + 301 + 1000);
     orr__topology_destroy(t);
 }
@@ -73,10 +55,10 @@ TEST(test_htsim_topo__three_tiers)
     double latency;
     CHECK_EQ_U(orr_intern_count(t->switches), 6 + 6 + 4);
     CHECK_EQ_U(t->link_count, 2 * (12 + 12 + 6 * 4));
-    CHECK_EQ_U(way(t, 0, 1, &latency), 2);
-    CHECK_EQ_U(way(t, 0, 3, &latency), 4);
+    CHECK_EQ_U(net_run_way(t, 0, 1, &latency), 2);
+    CHECK_EQ_U(net_run_way(t, 0, 3, &latency), 4);
     CHECK(latency == 600);
-    CHECK_EQ_U(way(t, 0, 11, &latency), 6);
+    CHECK_EQ_U(net_run_way(t, 0, 11, &latency), 6);
     CHECK(latency == 1200);
     /* agg1 (pod 0, place 1) has cores 1 and 3, two cables each; agg2 (pod 1, place 0) cores 0 and 2 */
     const uint32_t agg = 12 + 6, core = agg + 6;

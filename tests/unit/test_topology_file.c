@@ -84,17 +84,8 @@ static orr__topology *check_shape(const shape *s)
 
 static uint32_t hops(const orr__topology *t, uint32_t from, uint32_t to)
 {
-    orr__routes *r;
-    orr_error err;
-    uint32_t n = 0, l;
-    CHECK_OK(orr__routes_create(t, 0, &r, &err), &err);
-    while ((l = orr__routes_next(r, from, to, 1, &err)) != ORR__LINK_ARRIVED) {
-        CHECK(l != ORR__LINK_NONE);
-        from = t->links[l].to;
-        n++;
-    }
-    orr__routes_destroy(r);
-    return n;
+    double latency;
+    return net_run_way(t, from, to, &latency);
 }
 
 TEST(test_topology_file__leaf_spine)
