@@ -73,12 +73,7 @@ void orr_free(void *p)
     free(p);
 }
 
-enum {
-    SMALL_PAGES = 4 << 20,
-    SMALL_BEGIN = 1 << 20,
-    LARGEST_SMALL_PAGE = 64 << 10,
-    LEAST_RESERVE = 16 << 20
-};
+enum { SMALL_PAGES = 1 << 20, LEAST_RESERVE = 16 << 20 };
 
 bool orr_reserve_init(orr_reserve *r, size_t most)
 {
@@ -99,12 +94,10 @@ bool orr_reserve_init(orr_reserve *r, size_t most)
     return false;
 }
 
-void orr_reserve_begin(const orr_reserve *r, size_t at)
+void orr_reserve_large(const orr_reserve *r)
 {
-    at -= at % LARGEST_SMALL_PAGE;
-#ifdef MADV_NOHUGEPAGE
-    if (at < r->bytes - SMALL_PAGES)
-        (void)madvise((char *)r->base + at, SMALL_BEGIN, MADV_NOHUGEPAGE);
+#ifdef MADV_HUGEPAGE
+    (void)madvise(r->base, r->bytes, MADV_HUGEPAGE);
 #else
     (void)r;
 #endif

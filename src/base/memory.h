@@ -48,15 +48,15 @@ bool orr_shrink_bytes(void **p,
 #define orr_shrink(p, room, count) orr_shrink_bytes((void **)(p), (room), (count), sizeof **(p))
 
 /* Address space for an array that grows where it stands: memory is taken as it is touched, and nothing ever moves.  Up
- * to `most` bytes, or fewer where the system gives fewer; aligned to pages, zeroed; in large pages from 4 MiB on. */
+ * to `most` bytes, or fewer where the system gives fewer; aligned to pages, zeroed; in large pages from 1 MiB on. */
 typedef struct orr_reserve {
     void *base;
     size_t bytes;
 } orr_reserve;
 
 bool orr_reserve_init(orr_reserve *r, size_t most); /* false: out of memory */
-/* Another array begins there: it, too, has small pages first, so that it costs little while it is short. */
-void orr_reserve_begin(const orr_reserve *r, size_t at);
+/* Large pages from the first byte on: it will be used all over. */
+void orr_reserve_large(const orr_reserve *r);
 void orr_reserve_fini(orr_reserve *r); /* an all-zero one is fine */
 
 orr_code orr_no_memory(orr_error *err); /* fills err, returns ORR_ENOMEM */

@@ -210,16 +210,16 @@ static void acknowledge(orr__flow *w, uint64_t delay, bool is_marked)
     orr__fabric *f = told.fabric;
     const orr__frame ack = {
         .kind = ORR__FRAME_ACK, .echoes_mark = is_marked, .stamp = f->now - T_PS - delay};
-    w->news = 1000;
-    w->losses = 0;
+    w->repeat->news = 1000;
+    w->repeat->losses = 0;
     orr__nscc.acked(f, 0, &ack);
 }
 
 static void lose_one(orr__flow *w)
 {
     const orr__frame nack = {.kind = ORR__FRAME_NACK, .echoes_mark = true, .stamp = 0};
-    w->news = 0;
-    w->losses = 1000;
+    w->repeat->news = 0;
+    w->repeat->losses = 1000;
     orr__nscc.acked(told.fabric, 0, &nack);
 }
 

@@ -145,7 +145,7 @@ static void adjust_if_due(const orr__fabric *f, orr__flow *w, nscc *c)
 
 static void lost(orr__fabric *f, orr__flow *w, nscc *c)
 {
-    c->ignored += w->losses;
+    c->ignored += w->repeat->losses;
     c->has_loss = true;
     note_delay(c, c->longest, true); /* what a full queue takes */
     if (adapt(f, w, c, 0, true)) {
@@ -153,7 +153,7 @@ static void lost(orr__fabric *f, orr__flow *w, nscc *c)
         c->batch = 0;
         return;
     }
-    bound_window(f, w, c, (double)w->window - (double)w->losses);
+    bound_window(f, w, c, (double)w->window - (double)w->repeat->losses);
 }
 
 static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
@@ -163,14 +163,14 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
     const bool is_marked = ack->echoes_mark;
     if (w->is_complete)
         return;
-    const double trip = (double)(f->now - ack->stamp), bytes = (double)w->news;
+    const double trip = (double)(f->now - ack->stamp), bytes = (double)w->repeat->news;
     if (trip < c->base)
         shorten_base(c, trip);
     const double delay = trip - c->base;
-    c->achieved += w->news;
-    c->batch += w->news;
-    c->ignored += w->news;
-    if (w->losses) {
+    c->achieved += w->repeat->news;
+    c->batch += w->repeat->news;
+    c->ignored += w->repeat->news;
+    if (w->repeat->losses) {
         lost(f, w, c);
         return;
     }

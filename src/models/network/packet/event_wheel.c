@@ -16,13 +16,16 @@
 
 #include <string.h>
 
+enum { FEW = 16 }; /* events of a slot that are put in order without a branch */
+
 bool orr__wheel_init(orr__wheel *w, unsigned shift)
 {
     *w = (orr__wheel){.shift = shift, .free = ORR__NO_EVENT};
     w->slots = orr_alloc(ORR__WHEEL_SLOTS, sizeof *w->slots);
     w->turns = orr_alloc(ORR__WHEEL_TURNS, sizeof *w->turns);
     w->turn_first = orr_alloc(ORR__WHEEL_TURNS, sizeof *w->turn_first);
-    if (!w->slots || !w->turns || !w->turn_first || !orr_grow(&w->run, &w->run_room, 64))
+    if (!w->slots || !w->turns || !w->turn_first || !orr_grow(&w->run, &w->run_room, FEW) ||
+        !orr_grow(&w->spare, &w->spare_room, FEW))
         return false;
     memset(w->slots, 0xff, ORR__WHEEL_SLOTS * sizeof *w->slots);
     return true;
@@ -294,17 +297,6 @@ static void merge_sort(orr__wheel *w, size_t n)
         memcpy(w->run, from, n * sizeof *w->run);
 }
 
-static void insertion_sort(orr__due *run, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        const orr__due e = run[i];
-        size_t j = i;
-        for (; j && e.key < run[j - 1].key; j--)
-            run[j] = run[j - 1];
-        run[j] = e;
-    }
-}
-
 static bool is_sorted(const orr__due *run, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -313,17 +305,52 @@ static bool is_sorted(const orr__due *run, size_t n)
     return true;
 }
 
-static void sort_run(orr__wheel *w, size_t n)
+/* Few events: each goes to the place behind those that come before it.  More comparisons than a sort needs, but no
+ * branch that depends on them: a wrong guess costs as much as ten. */
+static void place_few(const orr__due *from, orr__due *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t key = from[i].key;
+        size_t place = 0;
+        for (size_t j = 0; j < i; j++)
+            place += from[j].key < key;
+        for (size_t j = i + 1; j < n; j++)
+            place += from[j].key <= key; /* it came before */
+        to[place] = from[i];
+    }
+}
+
+static void swap_runs(orr__wheel *w)
+{
+    orr__due *const run = w->run;
+    const size_t room = w->run_room;
+    w->run = w->spare;
+    w->run_room = w->spare_room;
+    w->spare = run;
+    w->spare_room = room;
+}
+
+static void sort_many(orr__wheel *w, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++) { /* first come first */
         const orr__due other = w->run[i];
         w->run[i] = w->run[n - 1 - i];
         w->run[n - 1 - i] = other;
     }
-    if (n <= 24)
-        insertion_sort(w->run, n);
-    else if (!is_sorted(w->run, n))
+    if (!is_sorted(w->run, n))
         merge_sort(w, n);
+}
+
+static void sort_run(orr__wheel *w, size_t n)
+{
+    if (n < 2)
+        return;
+    if (n > FEW) {
+        sort_many(w, n);
+        return;
+    }
+    place_few(w->run, w->spare, n);
+    swap_runs(w);
 }
 
 static void fill_run(orr__wheel *w)

@@ -37,6 +37,10 @@ uint32_t orr__frame_new_slow(orr__fabric *f)
 
 /* ---- building ---- */
 
+/* Together 800 bytes a port: a large page is much more than some need. */
+enum { PORTS_FOR_LARGE_PAGES = 256 };
+
+/* Every event touches ports, their queues and their events: they lie side by side, in as few pages as can be. */
 static bool make_ports(orr__fabric *f, const orr__cabling *c)
 {
     f->node_count = c->nodes;
@@ -47,19 +51,18 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
     if (!f->nodes || !f->ports_of || !f->chains)
         return false;
-    const size_t queue_bytes = (size_t)f->port_count * ORR__CLASSES * sizeof *f->queues;
-    const size_t event_bytes = 2 * (size_t)f->port_count * sizeof(orr__event);
-    if (!orr_reserve_init(&f->port_space, f->port_count * sizeof *f->ports) ||
-        !orr_reserve_init(&f->queue_space, queue_bytes) ||
-        !orr_reserve_init(&f->event_space, event_bytes) || f->event_space.bytes < event_bytes ||
-        f->port_space.bytes < f->port_count * sizeof *f->ports ||
-        f->queue_space.bytes < queue_bytes)
+    const size_t queue_count = (size_t)f->port_count * ORR__CLASSES;
+    const size_t bytes = f->port_count * sizeof *f->ports + queue_count * sizeof *f->queues +
+                         2 * (size_t)f->port_count * sizeof(orr__event);
+    if (!orr_reserve_init(&f->port_space, bytes) || f->port_space.bytes < bytes)
         return false;
+    if (f->port_count >= PORTS_FOR_LARGE_PAGES)
+        orr_reserve_large(&f->port_space);
     f->ports = f->port_space.base;
-    f->queues = f->queue_space.base;
-    for (size_t i = 0; i < (size_t)f->port_count * ORR__CLASSES; i++)
+    f->queues = (orr__queue *)(f->ports + f->port_count);
+    for (size_t i = 0; i < queue_count; i++)
         f->queues[i].head = ORR__NOBODY;
-    orr__event *events = f->event_space.base;
+    orr__event *events = (orr__event *)(f->queues + queue_count);
     for (uint32_t i = 0; i < f->port_count; i++) {
         events[2 * i] = (orr__event){.kind = ORR__EV_ARRIVE, .who = i};
         events[2 * i + 1] = (orr__event){.kind = ORR__EV_END, .who = i};
@@ -386,12 +389,12 @@ void orr__fabric_destroy(orr__fabric *f)
     orr__fabric_drop_routes(f->routes);
     orr_map_destroy(f->pair_ports);
     orr__wheel_fini(&f->wheel);
-    for (uint32_t i = 0; f->ports && i < f->port_count; i++)
+    for (uint32_t i = 0; f->ports && i < f->port_count; i++) {
         orr_free(f->ports[i].wire);
+        orr_free(f->ports[i].wire_orders);
+    }
     orr_free(f->nodes);
     orr_reserve_fini(&f->port_space);
-    orr_reserve_fini(&f->queue_space);
-    orr_reserve_fini(&f->event_space);
     orr_free(f->ports_of);
     orr_free(f->chains);
     orr_free(f->nics);

@@ -96,7 +96,9 @@ static uint32_t next_packet(orr__fabric *f, uint32_t flow)
         return id;
     orr__flow *w = &f->flows[flow];
     uint64_t sequence = w->sent;
-    const bool is_again = orr__selective_again(f, w, &sequence);
+    const bool is_again = orr__flow_misses(w);
+    if (is_again)
+        sequence = orr__selective_again(f, w);
     const uint64_t left = w->size - sequence;
     const uint32_t payload = (uint32_t)(left < f->config.payload ? left : f->config.payload);
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_DATA,
@@ -165,6 +167,8 @@ static bool send_ack_waiting(orr__fabric *f, orr__port *p, orr__nic *n)
         ((p->paused >> class_of_acks(f, n) & 1) && !is_never_held(f, n->ack_head)))
         return false;
     const uint32_t frame = orr__queue_pop(f, &n->ack_head);
+    if (n->ack_head != ORR__NOBODY)
+        __builtin_prefetch(&f->frames[n->ack_head]);
     if (orr__writer_traces(f))
         orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DEQUEUE, 0);
     p->bytes_sent += f->frames[frame].size;
@@ -506,7 +510,7 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
         f->control->acked(f, m.flow, &f->frames[frame]);
     w = &f->flows[m.flow];
     const bool has_news =
-        w->acked > before || (w->is_selective && (w->news || m.kind == ORR__FRAME_NACK));
+        w->acked > before || (w->is_selective && (w->repeat->news || m.kind == ORR__FRAME_NACK));
     if (!f->config.is_compat && !w->is_complete && has_news) {
         w->timeouts = 0;
         w->heard_at = f->now;

@@ -105,7 +105,7 @@ typedef struct orr__hop {
 
 /* A frame on a wire. */
 typedef struct orr__flight {
-    uint64_t at, order; /* of its arrival */
+    uint64_t at; /* when it arrives */
     uint32_t frame;
     uint32_t flow; /* ORR__NOBODY: it has none; the highest bit: it goes back to the sender */
 } orr__flight;
@@ -167,7 +167,8 @@ typedef struct orr__port {
     uint64_t main_head_ticks, longest_pause;
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
-    uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
+    uint64_t dead_until;   /* what arrives here up to then was on the link when it failed */
+    uint64_t *wire_orders; /* under is_compat, of the arrivals; else all have the port's */
 } orr__port;
 
 typedef struct orr__node {
@@ -195,6 +196,19 @@ typedef struct orr__nic {
     bool is_between_pauses;
 } orr__nic;
 
+/* TRANSPORT selective, the sender of a flow: see fabric_selective.c. */
+typedef struct orr__repeat {
+    uint64_t missing_count; /* packets to send again */
+    uint64_t missing_from;  /* no packet before it is to be sent again */
+    uint64_t recovered;     /* the order of packets tells no more of those before this one */
+    uint64_t settled;       /* packets before this one were told of */
+    uint64_t farthest;      /* packet that was told of */
+    uint64_t resent_at;     /* when a packet was sent again last */
+    uint64_t news,
+        losses; /* bytes that the latest acknowledgement told of first, or made missing */
+    uint64_t *told, *missing; /* a bit a packet */
+} orr__repeat;
+
 /* In lines of the cache, by who needs them when: with many flows each touch comes from memory. */
 typedef struct orr__flow {
     /* The sender, for every packet and acknowledgement. */
@@ -202,51 +216,46 @@ typedef struct orr__flow {
     uint64_t sent, acked;       /* bytes; sent: the next one to go */
     uint64_t rate, line_rate;
     uint64_t window;
-    uint64_t next_at; /* not before this time */
-    uint32_t port;    /* its NIC */
-    uint32_t place;   /* at the NIC; or the next flow that is free */
+    uint64_t next_at;              /* not before this time */
+    uint32_t port;                 /* its NIC */
+    uint32_t place;                /* at the NIC; or the next flow that is free */
+    _Alignas(64) uint64_t highest; /* bytes sent ever */
+    uint64_t in_flight;            /* bytes */
+    uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
     uint32_t heap_place;
     uint32_t frames; /* on their way */
     uint32_t last_size;
+    uint32_t timeout; /* an event */
     uint32_t src, dst;
     uint16_t src_port, dst_port;
-    uint8_t class;
-    bool is_complete, is_listed, is_used;
-    bool is_open, is_due; /* there is something to send; its time has come */
-    bool is_selective;    /* TRANSPORT selective */
-    bool counts_flight;   /* the window limits in_flight, also for what is sent again */
     uint16_t entropy;
-    uint32_t timeout;       /* an event */
-    uint64_t highest;       /* bytes sent ever */
-    uint64_t in_flight;     /* bytes */
-    uint64_t missing_count; /* packets to send again */
+    uint8_t timeouts; /* since anything was acknowledged */
+    uint8_t class;
+    bool is_complete, is_listed;
+    bool is_open, is_due; /* there is something to send; its time has come */
+    bool is_used : 1;
+    bool is_selective : 1;  /* TRANSPORT selective */
+    bool counts_flight : 1; /* the window limits in_flight, also for what is sent again */
+    bool awaits_way : 1;    /* it starts when a repair gives it one */
+    uint8_t good_count;
     /* The receiver. */
     _Alignas(64) uint64_t expected;
     uint64_t last_nacked, nack_at;
     uint64_t whole;    /* size, again */
     uint64_t *got;     /* TRANSPORT selective: a bit a packet */
+    uint64_t gained;   /* packets of `got` */
     uint32_t ack_port; /* its NIC */
     bool has_arrived;
-    bool awaits_way; /* it starts when a repair gives it one */
-    /* Seldom needed. */
-    uint32_t timeouts; /* since anything was acknowledged */
-    uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
-    uint64_t started_at, token;
+    /* The sender, seldom. */
+    _Alignas(64) uint64_t started_at;
+    uint64_t token;
     uint64_t base_rtt;
-    uint64_t last_sent_at;    /* with LOAD_BALANCE */
-    uint64_t *told, *missing; /* TRANSPORT selective, the sender: a bit a packet */
-    uint64_t gained;          /* the receiver: packets of `got` */
-    uint64_t missing_from;    /* no packet before it is to be sent again */
-    uint64_t recovered;       /* the order of packets tells no more of those before this one */
-    uint64_t settled;         /* packets before this one were told of */
-    uint64_t farthest;        /* packet that was told of */
-    uint64_t resent_at;       /* when a packet was sent again last */
-    uint64_t news,
-        losses; /* bytes that the latest acknowledgement told of first, or made missing */
+    uint64_t last_sent_at; /* with LOAD_BALANCE */
+    uint64_t number;       /* of flows that came before it */
+    orr__repeat *repeat;   /* NULL: not selective */
     uint16_t good[ORR__GOOD_WAYS];
-    uint8_t good_count;
-    uint64_t number; /* of flows that came before it */
 } orr__flow;
+_Static_assert(sizeof(orr__flow) == 256, "a flow is four lines of the cache");
 
 /* Of a flow that is done. */
 typedef struct orr__flow_end {
@@ -297,8 +306,8 @@ struct orr__fabric {
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
     orr__frame *frames;
-    orr_reserve frame_space, hop_space, flow_space, port_space, queue_space, event_space,
-        state_space;
+    orr_reserve frame_space, hop_space, flow_space, state_space;
+    orr_reserve port_space; /* with queues and events */
     size_t frame_count, frame_room;
     uint32_t free_frame;
     orr__flow *flows;
@@ -433,6 +442,7 @@ static inline uint32_t orr__frame_new(orr__fabric *f)
     if (id == ORR__NOBODY)
         return orr__frame_new_slow(f);
     f->free_frame = f->frames[id].next;
+    __builtin_prefetch(&f->frames[f->free_frame], 1); /* next time; if there is none, no harm is done */
     return id;
 }
 
@@ -579,10 +589,14 @@ void orr__host_pause_came(orr__fabric *f, orr__port *p); /* from a host, to the 
 orr_code orr__host_redistribute(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 
 /* TRANSPORT selective (fabric_selective.c). */
+static inline bool orr__flow_misses(const orr__flow *w)
+{
+    return w->is_selective && w->repeat->missing_count;
+}
 bool orr__selective_start(orr__fabric *f, uint32_t flow); /* false: out of memory */
 void orr__selective_forget(orr__flow *w);
-/* The packet to send again now: false if there is none. */
-bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence);
+/* The first byte of the packet to send again now; there is one. */
+uint64_t orr__selective_again(const orr__fabric *f, orr__flow *w);
 void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data);
 void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */

@@ -815,9 +815,6 @@ static lane *make_lane(orr__fabric *f, unsigned which)
     l->f.frame_count = (size_t)which * f->lanes->frames_each;
     l->f.frame_room = l->f.frame_count + f->lanes->frames_each;
     l->strange = ORR__NOBODY;
-    orr_reserve_begin(&f->frame_space, l->f.frame_count * sizeof *f->frames);
-    if (f->hops)
-        orr_reserve_begin(&f->hop_space, l->f.frame_count * f->hops_each * sizeof *f->hops);
     if (orr__wheel_init(&l->f.wheel, f->wheel.shift)) {
         orr__wheel_share(&l->f.wheel, f->wheel.fixed, f->wheel.fixed_count);
         return l;
@@ -835,6 +832,8 @@ static bool make_lanes(orr__fabric *f, orr__lanes *s)
     if (!s->of || !s->awake || !s->outlooks)
         return false;
     s->frames_each = (uint32_t)(f->frame_room / s->count);
+    orr_reserve_large(&f->frame_space);
+    orr_reserve_large(&f->flow_space);
     for (uint32_t i = 0; i < f->port_count; i++) {
         orr__port *p = &f->ports[i];
         const orr__port *q = &f->ports[p->peer];

@@ -41,17 +41,22 @@ bool orr__selective_start(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
     const uint64_t words = packets_of(f, w) / 64 + 1;
-    w->got = orr_alloc(3 * words, sizeof *w->got);
-    w->told = w->got ? w->got + words : NULL;
-    w->missing = w->got ? w->told + words : NULL;
-    w->is_selective = w->got != NULL;
-    return w->is_selective;
+    w->got = orr_alloc(words, sizeof *w->got);
+    w->repeat = orr_alloc(1, sizeof *w->repeat + 2 * words * sizeof *w->got);
+    if (!w->got || !w->repeat)
+        return false;
+    w->repeat->told = (uint64_t *)(w->repeat + 1);
+    w->repeat->missing = w->repeat->told + words;
+    w->is_selective = true;
+    return true;
 }
 
 void orr__selective_forget(orr__flow *w)
 {
     orr_free(w->got);
-    w->got = w->told = w->missing = NULL;
+    orr_free(w->repeat);
+    w->got = NULL;
+    w->repeat = NULL;
     w->is_selective = false;
 }
 
@@ -82,32 +87,31 @@ static uint64_t sent_packets(const orr__fabric *f, const orr__flow *w)
     return (w->sent + f->config.payload - 1) / f->config.payload;
 }
 
-bool orr__selective_again(const orr__fabric *f, orr__flow *w, uint64_t *sequence)
+uint64_t orr__selective_again(const orr__fabric *f, orr__flow *w)
 {
-    if (!w->missing_count)
-        return false;
-    uint64_t word = w->missing_from / 64;
-    while (!w->missing[word])
+    orr__repeat *r = w->repeat;
+    uint64_t word = r->missing_from / 64;
+    while (!r->missing[word])
         word++;
-    const uint64_t packet = word * 64 + (unsigned)__builtin_ctzll(w->missing[word]);
-    clear(w->missing, packet);
-    w->missing_count--;
-    w->missing_from = packet + 1;
-    w->resent_at = f->now;
-    *sequence = packet * f->config.payload;
-    return true;
+    const uint64_t packet = word * 64 + (unsigned)__builtin_ctzll(r->missing[word]);
+    clear(r->missing, packet);
+    r->missing_count--;
+    r->missing_from = packet + 1;
+    r->resent_at = f->now;
+    return packet * f->config.payload;
 }
 
 static void lose(const orr__fabric *f, orr__flow *w, uint64_t packet)
 {
-    if (packet >= sent_packets(f, w) || has(w->told, packet) || has(w->missing, packet))
+    orr__repeat *r = w->repeat;
+    if (packet >= sent_packets(f, w) || has(r->told, packet) || has(r->missing, packet))
         return;
-    set(w->missing, packet);
+    set(r->missing, packet);
     const uint64_t bytes = bytes_of(f, w, packet);
     w->in_flight -= bytes;
-    w->losses += bytes;
-    if (!w->missing_count++ || packet < w->missing_from)
-        w->missing_from = packet;
+    r->losses += bytes;
+    if (!r->missing_count++ || packet < r->missing_from)
+        r->missing_from = packet;
 }
 
 static void lose_all(const orr__fabric *f, orr__flow *w, uint64_t from, uint64_t to)
@@ -118,54 +122,57 @@ static void lose_all(const orr__fabric *f, orr__flow *w, uint64_t from, uint64_t
 
 static void settle(const orr__fabric *f, orr__flow *w, uint64_t packet)
 {
-    if (has(w->told, packet))
+    orr__repeat *r = w->repeat;
+    if (has(r->told, packet))
         return;
-    set(w->told, packet);
+    set(r->told, packet);
     const uint64_t bytes = bytes_of(f, w, packet);
-    w->news += bytes;
-    if (!has(w->missing, packet)) {
+    r->news += bytes;
+    if (!has(r->missing, packet)) {
         w->in_flight -= bytes;
         return;
     }
-    clear(w->missing, packet);
-    w->missing_count--;
+    clear(r->missing, packet);
+    r->missing_count--;
 }
 
 /* What is missing before packets that were told of. */
 static void infer(const orr__fabric *f, orr__flow *w, const orr__frame *ack)
 {
+    orr__repeat *r = w->repeat;
     const bool is_spread = f->config.load_balance || f->config.trimming;
     const uint64_t patience = is_spread ? SPREAD : IN_ORDER;
-    const bool is_later = ack->stamp > w->resent_at + (is_spread ? w->base_rtt : 0);
-    const bool is_settled = is_later && !w->missing_count;
-    if (w->farthest < w->settled + patience || (f->config.trimming && !is_settled))
+    const bool is_later = ack->stamp > r->resent_at + (is_spread ? w->base_rtt : 0);
+    const bool is_settled = is_later && !r->missing_count;
+    if (r->farthest < r->settled + patience || (f->config.trimming && !is_settled))
         return;
-    const uint64_t limit = w->farthest - patience + 1;
-    const uint64_t from = is_settled || w->settled > w->recovered ? w->settled : w->recovered;
+    const uint64_t limit = r->farthest - patience + 1;
+    const uint64_t from = is_settled || r->settled > r->recovered ? r->settled : r->recovered;
     lose_all(f, w, from, limit);
-    if (limit > w->recovered)
-        w->recovered = limit;
+    if (limit > r->recovered)
+        r->recovered = limit;
 }
 
 /* In an acknowledgement, payload is the number of the packet it tells of. */
 void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack)
 {
+    orr__repeat *r = w->repeat;
     const uint64_t first = w->acked >= w->size ? packets_of(f, w) : w->acked / f->config.payload;
-    w->news = w->losses = 0;
-    for (; w->settled < first; w->settled++)
-        settle(f, w, w->settled);
+    r->news = r->losses = 0;
+    for (; r->settled < first; r->settled++)
+        settle(f, w, r->settled);
     if (ack->kind == ORR__FRAME_NACK) {
         lose(f, w, ack->payload);
         return;
     }
     settle(f, w, ack->payload);
-    if (ack->payload > w->farthest)
-        w->farthest = ack->payload;
+    if (ack->payload > r->farthest)
+        r->farthest = ack->payload;
     infer(f, w, ack);
 }
 
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w)
 {
-    lose_all(f, w, w->settled, sent_packets(f, w));
-    w->recovered = sent_packets(f, w);
+    lose_all(f, w, w->repeat->settled, sent_packets(f, w));
+    w->repeat->recovered = sent_packets(f, w);
 }

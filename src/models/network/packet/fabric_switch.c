@@ -199,7 +199,7 @@ void orr__switch_try(orr__fabric *f, orr__port *p)
     if (class || !f->config.enable_pfc)
         leave_buffer(f, p, (unsigned)class, frame);
     orr__frame *m = &f->frames[frame];
-    if (m->kind == ORR__FRAME_DATA && f->control && f->control->forward)
+    if (f->control && f->control->forward && m->kind == ORR__FRAME_DATA)
         f->control->forward(f, p, m);
     p->bytes_sent += m->size;
     if (f->control && f->control->forward) {

@@ -130,7 +130,7 @@ void orr__nic_update(orr__fabric *f, uint32_t flow)
         return;
     const bool has_window = !is_window_bound(f, w);
     w->is_open = (w->sent < w->size && has_window) ||
-                 (w->missing_count && (has_window || !w->counts_flight));
+                 (orr__flow_misses(w) && (has_window || !w->counts_flight));
     note_ready(n, w);
     if (w->acked >= w->size)
         orr__places_add(&n->done, w->place);
@@ -316,7 +316,7 @@ uint32_t orr__nic_choose(orr__fabric *f, orr__port *p)
     n->last_is_number = false;
     if (chosen + 1 < n->places) { /* it is next, most likely, and has left the caches */
         __builtin_prefetch(&f->flows[n->flows[chosen + 1]]);
-        __builtin_prefetch(&f->flows[n->flows[chosen + 1]].heap_place);
+        __builtin_prefetch(&f->flows[n->flows[chosen + 1]].highest);
     }
     return n->flows[chosen];
 }
