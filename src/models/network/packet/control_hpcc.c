@@ -4,32 +4,43 @@
  * Under is_compat what a switch says is cut to the bits of the reference's header; else it is said in full. */
 #include "fabric_impl.h"
 
-enum { MOST_HOPS = 16, COMPAT_HOPS = 5 };
-
 typedef struct rate_state {
     double use;
     uint64_t rate, stage;
 } rate_state;
 
+/* Followed by what the hops of a way said last, hops_each of them, and by the states: one, or one a hop. */
 typedef struct hpcc {
     uint64_t last_update;
-    uint32_t known; /* how many of the hops below mean something */
-    orr__hop hops[MOST_HOPS];
-    rate_state states[MOST_HOPS]; /* one, or one a hop */
+    uint32_t known; /* how many of the hops mean something */
 } hpcc;
 
-/* What came of one hop. */
-typedef struct outcome {
-    uint64_t rate, stage;
-    bool is_new;
-} outcome;
+static uint32_t state_count(const orr__fabric *f)
+{
+    return f->config.multi_rate ? f->hops_each : 1;
+}
+
+static size_t state_bytes(const orr__fabric *f)
+{
+    return sizeof(hpcc) + f->hops_each * sizeof(orr__hop) + state_count(f) * sizeof(rate_state);
+}
+
+static orr__hop *hops_of(hpcc *h)
+{
+    return (orr__hop *)(h + 1);
+}
+
+static rate_state *states_of(const orr__fabric *f, hpcc *h)
+{
+    return (rate_state *)(hops_of(h) + f->hops_each);
+}
 
 static void start(orr__fabric *f, uint32_t flow)
 {
     hpcc *h = orr__control_state(f, flow);
     h->last_update = h->known = 0;
-    for (int i = 0; i < MOST_HOPS; i++)
-        h->states[i] = (rate_state){1, f->flows[flow].line_rate, 0};
+    for (uint32_t i = 0; i < state_count(f); i++)
+        states_of(f, h)[i] = (rate_state){1, f->flows[flow].line_rate, 0};
 }
 
 static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
@@ -67,59 +78,60 @@ static double hop_use(const orr__fabric *f,
     return speed / rate + (double)waiting * (double)w->line_rate / rate / (double)w->window;
 }
 
-static outcome step(
-    const orr__fabric *f, const orr__flow *w, rate_state *s, double use, uint64_t tau)
+/* What a state makes of it: the rate that it asks for.  Once a round trip (is_full) it becomes the state's own. */
+static uint64_t step(
+    const orr__fabric *f, const orr__flow *w, rate_state *s, double use, uint64_t tau, bool is_full)
 {
-    outcome o = {0, s->stage + 1, true};
     const uint64_t rtt = w->base_rtt;
+    uint64_t rate = s->rate, stage = s->stage + 1;
     if (tau > rtt)
         tau = rtt;
     s->use = (s->use * (double)(rtt - tau) + use * (double)tau) / (double)rtt;
     const double ratio = s->use / f->config.target;
-    o.rate = s->rate;
     if (ratio >= 1 || s->stage >= f->config.mi_thresh) {
-        o.rate = orr__whole_rate((double)s->rate / ratio, UINT64_MAX / 2);
-        o.stage = 0;
+        rate = orr__whole_rate((double)s->rate / ratio, UINT64_MAX / 2);
+        stage = 0;
     }
-    o.rate =
-        orr__at_most(orr__at_least(o.rate + f->config.rate_ai, f->config.min_rate), w->line_rate);
-    return o;
+    rate = orr__at_most(orr__at_least(rate + f->config.rate_ai, f->config.min_rate), w->line_rate);
+    if (is_full)
+        *s = (rate_state){s->use, rate, stage};
+    return rate;
 }
 
-/* All hops; what came of them by state. */
-static void weigh(orr__fabric *f, uint32_t flow, const orr__frame *ack, bool is_full, outcome *out)
+/* All hops.  The lowest rate that is asked for; UINT64_MAX: nobody asks for one. */
+static uint64_t weigh(orr__fabric *f, uint32_t flow, const orr__frame *ack, bool is_full)
 {
     const orr__flow *w = &f->flows[flow];
     hpcc *h = orr__control_state(f, flow);
-    const orr__hop *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
+    const orr__hop none = {0}, *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
+    orr__hop *before = hops_of(h);
+    rate_state *states = states_of(f, h);
     double most = 0;
-    uint64_t most_tau = 0, tau;
-    bool is_any = false;
+    uint64_t most_tau = 0, tau, lowest = UINT64_MAX;
+    bool is_any = ack->hop_count == 0;
     for (uint32_t i = 0; i < ack->hop_count; i++) {
-        const orr__hop none = {0}, *then = i < h->known ? &h->hops[i] : &none;
         if (f->config.sample_feedback && !is_full && hops[i].queue == 0)
             continue;
-        const double use = hop_use(f, w, &hops[i], then, &tau);
+        const double use = hop_use(f, w, &hops[i], i < h->known ? &before[i] : &none, &tau);
         is_any = true;
-        if (f->config.multi_rate)
-            out[i] = step(f, w, &h->states[i], use, tau);
-        else if (use > most) {
+        if (f->config.multi_rate) {
+            lowest = orr__at_most(lowest, step(f, w, &states[i], use, tau, is_full));
+        } else if (use > most) {
             most = use;
             most_tau = tau;
         }
-        h->hops[i] = hops[i];
+        before[i] = hops[i];
     }
     if (h->known < ack->hop_count)
         h->known = ack->hop_count;
-    if (!f->config.multi_rate && (is_any || ack->hop_count == 0))
-        out[0] = step(f, w, &h->states[0], most, most_tau);
+    return f->config.multi_rate || !is_any ? lowest
+                                           : step(f, w, &states[0], most, most_tau, is_full);
 }
 
 static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
 {
     orr__flow *w = &f->flows[flow];
     hpcc *h = orr__control_state(f, flow);
-    outcome out[MOST_HOPS] = {{0}};
     const bool is_full = ack->sequence > h->last_update;
     if (!is_full && !f->config.fast_react)
         return;
@@ -128,28 +140,15 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
         h->last_update = w->sent;
         h->known = ack->hop_count;
         for (uint32_t i = 0; i < ack->hop_count; i++)
-            h->hops[i] = hops[i];
+            hops_of(h)[i] = hops[i];
         return;
     }
-    weigh(f, flow, ack, is_full, out);
-    uint64_t rate = w->line_rate;
-    bool is_any = false;
-    for (int i = 0; i < MOST_HOPS; i++) {
-        if (!out[i].is_new)
-            continue;
-        is_any = true;
-        if (out[i].rate < rate)
-            rate = out[i].rate;
-        if (is_full) {
-            h->states[i].rate = out[i].rate;
-            h->states[i].stage = out[i].stage;
-        }
-    }
-    if (is_any)
-        orr__flow_set_rate(f, flow, rate);
+    const uint64_t rate = weigh(f, flow, ack, is_full);
+    if (rate < UINT64_MAX)
+        orr__flow_set_rate(f, flow, orr__at_most(rate, w->line_rate));
     if (is_full && w->sent > h->last_update)
         h->last_update = w->sent;
 }
 
 const orr__control_ops orr__hpcc = {
-    .size = sizeof(hpcc), .int_bytes = 42, .start = start, .acked = acked, .forward = forward};
+    .bytes = state_bytes, .int_bytes = 42, .start = start, .acked = acked, .forward = forward};

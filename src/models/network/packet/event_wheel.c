@@ -16,7 +16,8 @@
 
 #include <string.h>
 
-enum { FEW = 16 }; /* events of a slot that are put in order without a branch */
+/* Events of a slot that are put in order without a branch; or with as few moves as they need. */
+enum { FEW = 16, SOME = 24 };
 
 bool orr__wheel_init(orr__wheel *w, unsigned shift)
 {
@@ -297,6 +298,17 @@ static void merge_sort(orr__wheel *w, size_t n)
         memcpy(w->run, from, n * sizeof *w->run);
 }
 
+static void insertion_sort(orr__due *run, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const orr__due e = run[i];
+        size_t j = i;
+        for (; j && e.key < run[j - 1].key; j--)
+            run[j] = run[j - 1];
+        run[j] = e;
+    }
+}
+
 static bool is_sorted(const orr__due *run, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -330,27 +342,31 @@ static void swap_runs(orr__wheel *w)
     w->spare_room = room;
 }
 
-static void sort_many(orr__wheel *w, size_t n)
+static void turn_round(orr__due *run, size_t n)
 {
-    for (size_t i = 0; i < n / 2; i++) { /* first come first */
-        const orr__due other = w->run[i];
-        w->run[i] = w->run[n - 1 - i];
-        w->run[n - 1 - i] = other;
+    for (size_t i = 0; i < n / 2; i++) {
+        const orr__due other = run[i];
+        run[i] = run[n - 1 - i];
+        run[n - 1 - i] = other;
     }
-    if (!is_sorted(w->run, n))
-        merge_sort(w, n);
 }
 
+/* The last to be put in stands first.  In a slot of one unit of time the first to be put in comes first, mostly; in
+ * others there is no such order. */
 static void sort_run(orr__wheel *w, size_t n)
 {
     if (n < 2)
         return;
-    if (n > FEW) {
-        sort_many(w, n);
+    if (n <= FEW && w->shift) {
+        place_few(w->run, w->spare, n);
+        swap_runs(w);
         return;
     }
-    place_few(w->run, w->spare, n);
-    swap_runs(w);
+    turn_round(w->run, n);
+    if (n <= SOME)
+        insertion_sort(w->run, n);
+    else if (!is_sorted(w->run, n))
+        merge_sort(w, n);
 }
 
 static void fill_run(orr__wheel *w)

@@ -105,7 +105,10 @@ static bool make_space(orr__fabric *f)
 {
     const size_t most = (size_t)1 << 30; /* of each */
     const size_t hop_bytes = f->hops_each * sizeof *f->hops;
-    const size_t state_bytes = f->control ? f->control->size : 0;
+    const size_t state_bytes = !f->control         ? 0
+                               : f->control->bytes ? f->control->bytes(f)
+                                                   : f->control->size;
+    f->state_bytes = state_bytes;
     if (!orr_reserve_init(&f->frame_space, most * sizeof *f->frames) ||
         !orr_reserve_init(&f->flow_space, most * sizeof *f->flows) ||
         (hop_bytes && !orr_reserve_init(&f->hop_space, most * hop_bytes)) ||
@@ -265,10 +268,10 @@ static orr_code check(const orr__fabric *f, orr_error *err)
     const orr_where buffer = orr__packet_config_where(&f->config, "BUFFER_SIZE");
     const bool is_hpcc = f->config.control == ORR__CONTROL_HPCC;
     static const uint64_t known[] = {25, 50, 100, 200, 400, 1200, 2400};
-    if (is_hpcc && orr__fabric_longest(f) > (f->config.is_compat ? 5u : 16u))
+    const uint32_t most_hops = f->config.is_compat ? 5 : UINT8_MAX;
+    if (is_hpcc && orr__fabric_longest(f) > most_hops)
         return orr_fail(err, ORR_EINPUT, place(&mode),
-                        "HPCC (CC_MODE 3): a way has more than %u switches",
-                        f->config.is_compat ? 5u : 16u);
+                        "HPCC (CC_MODE 3): a way has more than %u switches", most_hops);
     for (uint32_t i = 0; i < f->port_count; i++) {
         bool is_known = !f->config.is_compat || !is_hpcc || !f->ports[i].is_switch;
         for (unsigned k = 0; k < sizeof known / sizeof *known && !is_known; k++)
@@ -389,10 +392,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr__fabric_drop_routes(f->routes);
     orr_map_destroy(f->pair_ports);
     orr__wheel_fini(&f->wheel);
-    for (uint32_t i = 0; f->ports && i < f->port_count; i++) {
+    for (uint32_t i = 0; f->ports && i < f->port_count; i++)
         orr_free(f->ports[i].wire);
-        orr_free(f->ports[i].wire_orders);
-    }
     orr_free(f->nodes);
     orr_reserve_fini(&f->port_space);
     orr_free(f->ports_of);

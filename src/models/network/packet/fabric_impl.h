@@ -105,7 +105,7 @@ typedef struct orr__hop {
 
 /* A frame on a wire. */
 typedef struct orr__flight {
-    uint64_t at; /* when it arrives */
+    uint64_t at, order; /* of its arrival */
     uint32_t frame;
     uint32_t flow; /* ORR__NOBODY: it has none; the highest bit: it goes back to the sender */
 } orr__flight;
@@ -167,8 +167,7 @@ typedef struct orr__port {
     uint64_t main_head_ticks, longest_pause;
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
-    uint64_t dead_until;   /* what arrives here up to then was on the link when it failed */
-    uint64_t *wire_orders; /* under is_compat, of the arrivals; else all have the port's */
+    uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
 } orr__port;
 
 typedef struct orr__node {
@@ -275,9 +274,10 @@ typedef struct orr__history orr__history;
 typedef struct orr__approx orr__approx;
 typedef struct orr__lanes orr__lanes;
 
-/* A way to adjust the rate of flows.  State is `size` bytes a flow, zeroed. */
+/* A way to adjust the rate of flows.  State is `size` bytes a flow, or `bytes` of them, zeroed. */
 typedef struct orr__control_ops {
     size_t size;
+    size_t (*bytes)(const orr__fabric *f);
     unsigned int_bytes; /* that it adds to data packets */
     void (*start)(orr__fabric *f, uint32_t flow);
     void (*acked)(orr__fabric *f, uint32_t flow, const orr__frame *ack); /* or a NACK */
@@ -315,7 +315,8 @@ struct orr__fabric {
     uint32_t free_flow;         /* under is_compat: the last one first */
     orr__place_bits free_flows; /* else the lowest number first, whoever let it go */
     const orr__control_ops *control;
-    void *states;   /* of the control, by flow */
+    void *states; /* of the control, by flow */
+    size_t state_bytes;
     orr__hop *hops; /* hops_each a frame */
     uint32_t hops_each;
     uint32_t int_bytes, ack_bytes;
@@ -442,7 +443,8 @@ static inline uint32_t orr__frame_new(orr__fabric *f)
     if (id == ORR__NOBODY)
         return orr__frame_new_slow(f);
     f->free_frame = f->frames[id].next;
-    __builtin_prefetch(&f->frames[f->free_frame], 1); /* next time; if there is none, no harm is done */
+    __builtin_prefetch(&f->frames[f->free_frame],
+                       1); /* next time; if there is none, no harm is done */
     return id;
 }
 
@@ -632,7 +634,7 @@ static inline uint64_t orr__at_most(uint64_t rate, uint64_t most)
 
 static inline void *orr__control_state(const orr__fabric *f, uint32_t flow)
 {
-    return (char *)f->states + flow * f->control->size;
+    return (char *)f->states + flow * f->state_bytes;
 }
 
 /* ---- failures (fabric_failures.c) ---- */

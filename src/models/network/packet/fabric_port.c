@@ -41,23 +41,14 @@ static bool lengthen_wire(orr__fabric *f, orr__port *p)
 {
     const uint32_t room = p->wire_room ? 2 * p->wire_room : 8;
     orr__flight *wire = orr_alloc(room, sizeof *wire);
-    uint64_t *orders = f->config.is_compat ? orr_alloc(room, sizeof *orders) : NULL;
-    if (!wire || (f->config.is_compat && !orders)) {
-        orr_free(wire);
-        orr_free(orders);
+    if (!wire) {
         orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
         return false;
     }
-    for (uint32_t i = 0; i < p->wire_count; i++) {
-        const uint32_t from = (p->wire_first + i) & (p->wire_room - 1);
-        wire[i] = p->wire[from];
-        if (orders)
-            orders[i] = p->wire_orders[from];
-    }
+    for (uint32_t i = 0; i < p->wire_count; i++)
+        wire[i] = p->wire[(p->wire_first + i) & (p->wire_room - 1)];
     orr_free(p->wire);
-    orr_free(p->wire_orders);
     p->wire = wire;
-    p->wire_orders = orders;
     p->wire_room = room;
     p->wire_first = 0;
     return true;
@@ -82,6 +73,8 @@ static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f
     __builtin_prefetch(&f->frames[next->frame]);
     if (!is_for_host || next->flow == ORR__NOBODY)
         return;
+    if (f->hops)
+        __builtin_prefetch(&f->hops[(size_t)next->frame * f->hops_each]);
     const orr__flow *w = &f->flows[next->flow & ~IS_BACK];
     if (!(next->flow & IS_BACK)) {
         __builtin_prefetch(&w->expected);
@@ -89,45 +82,35 @@ static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f
     }
     __builtin_prefetch(w);
     __builtin_prefetch(&w->highest);
-}
-
-/* Of arrivals from a port, not under is_compat. */
-static inline uint64_t order_of_port(const orr__fabric *f, const orr__port *p)
-{
-    return (uint64_t)ORR__RANK_ARRIVE << ORR__RANK_SHIFT | orr__port_of(f, p);
+    if (f->states)
+        __builtin_prefetch(orr__control_state(f, next->flow & ~IS_BACK));
 }
 
 /* First the end of the transmission gets its number, then the arrival (6.5). */
-static inline uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
+static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
 {
     if (!f->config.is_compat)
-        return order_of_port(f, p);
+        return (uint64_t)ORR__RANK_ARRIVE << ORR__RANK_SHIFT | orr__port_of(f, p);
     p->end_order = f->line->order;
     f->line->order += 2;
     return p->end_order + 1;
 }
 
-static inline void put_on_wire(orr__fabric *owner,
-                               orr__port *p,
-                               const orr__flight *flight,
-                               uint64_t order)
+static inline void put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
 {
     if (p->wire_count == p->wire_room && !lengthen_wire(owner, p))
         return;
-    const uint32_t at = (p->wire_first + p->wire_count) & (p->wire_room - 1);
-    p->wire[at] = *flight;
-    if (owner->config.is_compat)
-        p->wire_orders[at] = order;
-    __builtin_prefetch(&p->wire[(at + 4) & (p->wire_room - 1)], 1);
+    p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = *flight;
+    __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
     if (p->wire_count++ == 0) {
         p->wire_frame = flight->frame;
-        orr__wheel_at(&owner->wheel, 2 * orr__port_of(owner, p), flight->at, order);
+        orr__wheel_at(&owner->wheel, 2 * orr__port_of(owner, p), flight->at, flight->order);
     }
 }
 
 void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
 {
-    put_on_wire(owner, p, flight, order_of_port(owner, p));
+    put_on_wire(owner, p, flight);
 }
 
 /* Of a wire to another lane, or to a host when there are lanes. */
@@ -138,7 +121,7 @@ static void put_on_watched(orr__fabric *f, orr__port *p, orr__flight flight)
     if (p->is_between)
         orr__lanes_cross(f, p, &flight);
     else
-        put_on_wire(f, p, &flight, order_of_port(f, p));
+        put_on_wire(f, p, &flight);
 }
 
 void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
@@ -146,15 +129,15 @@ void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
     orr__frame *m = &f->frames[frame];
     const uint64_t duration = time_of(f, p, m->size);
     p->busy_until = f->now + duration;
-    const uint64_t order = order_of_arrival(f, p);
-    const orr__flight flight = {p->busy_until + p->delay, frame, flow_noted(m)};
+    const orr__flight flight = {p->busy_until + p->delay, order_of_arrival(f, p), frame,
+                                flow_noted(m)};
     if (!p->frames_sent++)
         orr__port_meet(f, p);
     p->busy_ticks += duration;
     if (p->is_watched || p->is_between)
         put_on_watched(f, p, flight);
     else
-        put_on_wire(f, p, &flight, order);
+        put_on_wire(f, p, &flight);
 }
 
 void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
@@ -214,11 +197,9 @@ void orr__port_arrive(orr__fabric *f, uint32_t from)
     if (--sender->wire_count) {
         const orr__flight *next = &sender->wire[sender->wire_first];
         sender->wire_frame = next->frame;
-        orr__wheel_at(&f->wheel, 2 * from, next->at,
-                      f->config.is_compat ? sender->wire_orders[sender->wire_first]
-                                          : order_of_port(f, sender));
+        orr__wheel_at(&f->wheel, 2 * from, next->at, next->order);
         fetch_for(f, next, !p->is_switch);
-        __builtin_prefetch(&sender->wire[(sender->wire_first + 4) & (sender->wire_room - 1)]);
+        __builtin_prefetch(&sender->wire[(sender->wire_first + 3) & (sender->wire_room - 1)]);
     }
     if (is_lost(f, p)) {
         f->figures.lost++;

@@ -154,10 +154,13 @@ static uint32_t take_frame(orr__fabric *f, orr__port *p, unsigned class)
 {
     orr__queue *q = queue_of(f, p, class);
     const uint32_t frame = orr__queue_pop(f, &q->head);
-    if (q->head == ORR__NOBODY)
+    if (q->head == ORR__NOBODY) {
         p->queued &= (uint8_t) ~(1u << class);
-    else
-        __builtin_prefetch(&f->frames[q->head]); /* it has stood here for long, and is next */
+    } else { /* it has stood here for long, and is next */
+        __builtin_prefetch(&f->frames[q->head]);
+        if (f->hops)
+            __builtin_prefetch(&f->hops[(size_t)q->head * f->hops_each], 1);
+    }
     p->queued_bytes -= f->frames[frame].size;
     return frame;
 }
