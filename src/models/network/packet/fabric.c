@@ -519,26 +519,33 @@ static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
     orr__port_try(f, p);
 }
 
-/* Events that are made when needed and gone when they have run. */
+/* Events that are put in again, by those who know when. */
+static bool run_lasting(orr__fabric *f, uint32_t id, uint8_t kind, uint32_t who)
+{
+    switch (kind) {
+    case ORR__EV_LIST:
+        orr__fabric_send_next(f);
+        return true;
+    case ORR__EV_SAMPLE:
+        sample(f, id);
+        return true;
+    case ORR__EV_HISTORY:
+        orr__history_run(f, id);
+        return true;
+    case ORR__EV_LOOK:
+        orr__monitor_look(f, id, who);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Events that are made when needed; most are gone when they have run. */
 static void run_rare(orr__fabric *f, uint32_t id)
 {
     const orr__event e = *orr__wheel_event(&f->wheel, id);
-    if (e.kind == ORR__EV_LIST) {
-        orr__fabric_send_next(f);
+    if (run_lasting(f, id, e.kind, e.who))
         return;
-    }
-    if (e.kind == ORR__EV_SAMPLE) {
-        sample(f, id);
-        return;
-    }
-    if (e.kind == ORR__EV_HISTORY) {
-        orr__history_run(f, id);
-        return;
-    }
-    if (e.kind == ORR__EV_LOOK) {
-        orr__monitor_look(f, id, e.who);
-        return;
-    }
     orr__wheel_drop(&f->wheel, id);
     switch (e.kind) {
     case ORR__EV_WAKE:

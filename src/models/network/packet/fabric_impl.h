@@ -461,7 +461,7 @@ void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end);
 void orr__fabric_start_sampling(orr__fabric *f);
 
-/* ---- lanes (fabric_lanes.c) ---- */
+/* ---- lanes (fabric_lanes.h) ---- */
 
 /* Who is in which lane, and how many there are (0: out of memory); *window: the shortest time in which anything gets
  * from one to another, or becomes known of a host (fabric_parts.c). */

@@ -24,8 +24,7 @@
  *
  * Cost: a window costs two meetings of the threads, some microseconds; where windows have few events, one thread runs
  * the lanes one after the other. */
-#include "../../../base/crew.h"
-#include "../../../base/heap.h"
+#include "fabric_lanes.h"
 #include "link_history.h"
 
 #include <stdlib.h>
@@ -35,249 +34,7 @@
 #define ORR__EVENTS_THAT_PAY 256
 #endif
 
-/* A frame on its way to another lane. */
-typedef struct crossing {
-    orr__flight flight;
-    uint32_t port;
-} crossing;
-
-typedef struct pause_line {
-    uint64_t at;
-    uint32_t port;
-    bool pauses;
-} pause_line;
-
-/* A flow is done, or all of it has arrived. */
-typedef struct news {
-    uint64_t at, order; /* of the event that brought it */
-    orr__flow_end end;  /* of an arrival only the token */
-    uint32_t length;    /* of its line in fct.txt */
-    bool is_done;
-} news;
-
-typedef struct lane {
-    orr__fabric f;  /* first, so that the one is found from the other */
-    orr_heap stops; /* times at which something may concern all */
-    orr_heap calls; /* times of news that may have listeners, as these have them */
-    orr_heap ends;  /* times at which a flow of a list may be done */
-    crossing *out;  /* since the window began, as all below */
-    news *news;
-    orr_buf lines;   /* of fct.txt */
-    uint32_t *drops; /* flows of other lanes of which a frame was dropped here */
-    uint32_t *gone;  /* flows that may be let go */
-    pause_line *pauses;
-    size_t out_count, out_room, drop_count, drop_room, gone_count, gone_room;
-    size_t pause_count, pause_room, news_count, news_room;
-    size_t told, told_bytes; /* of the news, and of their lines */
-    uint32_t strange;        /* frames of other lanes that are free: a list */
-    uint64_t done;           /* events */
-} lane;
-
-/* What every window asks of every lane, side by side. */
-typedef struct outlook {
-    uint64_t next;       /* no event of it comes before */
-    uint64_t stop, call; /* the first of these times */
-    uint64_t first_time; /* of all three kinds */
-    size_t ends;
-    bool is_known; /* no: somebody else has done something there since */
-} outlook;
-
-struct orr__lanes {
-    orr__fabric *main;
-    unsigned count;
-    lane **of;
-    outlook *outlooks;
-    lane **awake; /* those with events in the window */
-    unsigned awake_count;
-    uint32_t *of_node;
-    uint64_t longest; /* window, ticks */
-    uint64_t end;     /* of the window: before it */
-    uint64_t recent;  /* events a window */
-    uint32_t frames_each;
-    orr_crew *crew;
-    pause_line *pauses; /* of all lanes */
-    uint64_t *times;    /* of before_last_flow */
-    size_t pause_room, time_room;
-};
-
-static lane *lane_of(orr__fabric *f)
-{
-    return (lane *)f;
-}
-
-static void lack_memory(orr__fabric *f)
-{
-    orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
-}
-
-/* ---- what happens in a window ---- */
-
-static void expect(orr__fabric *f, orr_heap *times, uint64_t at)
-{
-    if (!orr_heap_push(times, at, 0))
-        lack_memory(f);
-}
-
-void orr__lanes_expect(orr__fabric *f, uint64_t at)
-{
-    expect(f, &lane_of(f)->stops, at);
-}
-
-void orr__lanes_expect_of(orr__fabric *f, uint32_t node, uint64_t at)
-{
-    const uint32_t which = f->lanes->of_node[node];
-    f->lanes->outlooks[which].is_known = false;
-    expect(f, &f->lanes->of[which]->stops, at);
-}
-
-/* The simulator has whole nanoseconds: what happens between two of them it hears of at the later one. */
-static uint64_t told_at(const orr__fabric *f, uint64_t at)
-{
-    return f->line == &f->main->own_line ? at : (at + f->unit - 1) / f->unit * f->unit;
-}
-
-static bool is_heard(const orr__fabric *f, const orr__flow *w, bool is_arrival)
-{
-    const orr__fabric_watcher *by = &f->watcher;
-    if (is_arrival ? !by->arrived : !by->sent)
-        return false;
-    return !by->hears || by->hears(by->context, w->token, is_arrival);
-}
-
-/* Can it be the last packet that its receiver waits for?  Those before it on the wire may bring one each. */
-static bool may_be_last(const orr__fabric *f, const orr__port *p, const orr__frame *m)
-{
-    if (!f->config.selective)
-        return m->is_last;
-    if (p->is_between || f->nodes[m->to].port_count > 1)
-        return true; /* others bring some, too */
-    const orr__flow *w = &f->flows[m->flow];
-    const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
-    return packets - w->gained <= (uint64_t)p->wire_count + 1;
-}
-
-/* The frame is asked before its flow, which has left the caches. */
-static bool may_bring_news(const orr__fabric *f, const orr__port *p, const orr__frame *m)
-{
-    switch (m->kind) {
-    case ORR__FRAME_DATA:
-        return f->watcher.arrived && may_be_last(f, p, m) && m->to == f->ports[p->peer].node;
-    case ORR__FRAME_ACK:
-    case ORR__FRAME_NACK:
-        return m->is_last && m->to == f->ports[p->peer].node;
-    default:
-        return false;
-    }
-}
-
-void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight)
-{
-    const orr__frame *m = &f->frames[flight->frame];
-    const bool is_arrival = m->kind == ORR__FRAME_DATA;
-    lane *l = lane_of(f);
-    if (!may_bring_news(f, p, m))
-        return;
-    if (is_heard(f, &f->flows[m->flow], is_arrival))
-        expect(f, &l->calls, told_at(f, flight->at));
-    if (f->list && !is_arrival)
-        expect(f, &l->ends, flight->at);
-}
-
-static void note_news(orr__fabric *f, const orr__flow_end *end, bool is_done, size_t length)
-{
-    lane *l = lane_of(f);
-    if (!orr_grow(&l->news, &l->news_room, l->news_count + 1)) {
-        lack_memory(f);
-        return;
-    }
-    l->news[l->news_count++] = (news){.at = f->now,
-                                      .order = f->order,
-                                      .end = *end,
-                                      .length = (uint32_t)length,
-                                      .is_done = is_done};
-}
-
-void orr__lanes_note_done(orr__fabric *f, const orr__flow *w, const orr__flow_end *end)
-{
-    orr_buf *b = &lane_of(f)->lines;
-    const size_t before = b->len;
-    if (orr__writer_lists_flows(f))
-        orr__put_fct(b, f, w, end->ideal);
-    if (b->failed)
-        lack_memory(f);
-    note_news(f, end, true, b->len - before);
-}
-
-void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w)
-{
-    if (is_heard(f, w, true))
-        note_news(f, &(orr__flow_end){.token = w->token}, false, 0);
-}
-
-void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight)
-{
-    lane *l = lane_of(f);
-    if (!orr_grow(&l->out, &l->out_room, l->out_count + 1)) {
-        lack_memory(f);
-        return;
-    }
-    l->out[l->out_count++] = (crossing){*flight, orr__port_of(f, p)};
-}
-
-static void note_flow(orr__fabric *f, uint32_t **list, size_t *count, size_t *room, uint32_t flow)
-{
-    if (orr_grow(list, room, *count + 1))
-        (*list)[(*count)++] = flow;
-    else
-        lack_memory(f);
-}
-
-void orr__lanes_let_go(orr__fabric *f, uint32_t flow)
-{
-    lane *l = lane_of(f);
-    note_flow(f, &l->gone, &l->gone_count, &l->gone_room, flow);
-}
-
-static void give_back_frame(orr__fabric *owner, uint32_t id)
-{
-    owner->frames[id].next = owner->free_frame;
-    owner->free_frame = id;
-}
-
-static void drop_of_flow(orr__fabric *f, uint32_t flow)
-{
-    if (--f->flows[flow].frames == 0 && f->flows[flow].is_complete)
-        orr__flow_let_go(f, flow);
-}
-
-void orr__lanes_drop(orr__fabric *f, uint32_t id)
-{
-    const orr__lanes *s = f->lanes;
-    const uint32_t flow = f->frames[id].flow, owner = id / s->frames_each;
-    lane *l = s->of[f->lane];
-    if (!f->is_in_window || owner == f->lane) {
-        give_back_frame(&s->of[owner]->f, id);
-    } else {
-        f->frames[id].next = l->strange;
-        l->strange = id;
-    }
-    if (flow == ORR__NOBODY)
-        return;
-    if (!f->is_in_window || s->of_node[f->flows[flow].src] == f->lane)
-        drop_of_flow(f, flow);
-    else
-        note_flow(f, &l->drops, &l->drop_count, &l->drop_room, flow);
-}
-
-void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses)
-{
-    lane *l = lane_of(f);
-    if (!orr_grow(&l->pauses, &l->pause_room, l->pause_count + 1)) {
-        lack_memory(f);
-        return;
-    }
-    l->pauses[l->pause_count++] = (pause_line){f->now, orr__port_of(f, p), pauses};
-}
+/* ---- a window ---- */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -289,9 +46,9 @@ static uint64_t first_of(const orr_heap *times)
     return times->count ? times->entries[0].key : UINT64_MAX;
 }
 
-static void look_out(orr__lanes *s, const lane *l)
+static void look_out(orr__lanes *s, const orr__lane *l)
 {
-    outlook *o = &s->outlooks[l->f.lane];
+    orr__outlook *o = &s->outlooks[l->f.lane];
     if (!orr__wheel_peek(&l->f.wheel, &o->next))
         o->next = UINT64_MAX;
     o->stop = first_of(&l->stops);
@@ -308,14 +65,14 @@ static void forget_before(orr_heap *times, uint64_t now)
         (void)orr_heap_pop(times, &e);
 }
 
-static void forget_times(lane *l, uint64_t now)
+static void forget_times(orr__lane *l, uint64_t now)
 {
     forget_before(&l->stops, now);
     forget_before(&l->calls, now);
     forget_before(&l->ends, now);
 }
 
-static void run_lane(lane *l, uint64_t end)
+static void run_lane(orr__lane *l, uint64_t end)
 {
     uint32_t id;
     l->done = 0;
@@ -334,197 +91,23 @@ static void run_some(void *context, unsigned who, unsigned members)
         run_lane(s->awake[i], s->end);
 }
 
-/* ---- between windows ---- */
-
-static void move_crossings(orr__lanes *s, lane *l)
-{
-    for (size_t i = 0; i < l->out_count; i++) {
-        const orr__flight *flight = &l->out[i].flight;
-        orr__port *p = &s->main->ports[l->out[i].port];
-        const uint32_t to = s->of_node[s->main->ports[p->peer].node];
-        orr__port_put_on_wire(&s->of[to]->f, p, flight);
-        if (flight->at < s->outlooks[to].next)
-            s->outlooks[to].next = flight->at;
-    }
-    l->out_count = 0;
-}
-
-static void settle_flows(orr__lanes *s, lane *l)
-{
-    for (size_t i = 0; i < l->drop_count; i++)
-        drop_of_flow(s->main, l->drops[i]);
-    for (size_t i = 0; i < l->gone_count; i++)
-        orr__flow_let_go(s->main, l->gone[i]);
-    l->drop_count = l->gone_count = 0;
-    while (l->strange != ORR__NOBODY) {
-        const uint32_t id = l->strange;
-        l->strange = s->main->frames[id].next;
-        give_back_frame(&s->of[id / s->frames_each]->f, id);
-    }
-}
-
-/* Pauses of one instant stand in the order in which their frames arrived: by the port that sent them. */
-static int compare_pauses(const void *a, const void *b)
-{
-    const pause_line *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (x->port ^ 1) < (y->port ^ 1) ? -1 : 1;
-}
-
-static void write_pauses(orr__lanes *s)
-{
-    size_t count = 0;
-    for (unsigned i = 0; i < s->awake_count; i++)
-        count += s->awake[i]->pause_count;
-    if (count == 0)
-        return;
-    if (!orr_grow(&s->pauses, &s->pause_room, count)) {
-        lack_memory(s->main);
-        return;
-    }
-    count = 0;
-    for (unsigned i = 0; i < s->awake_count; i++) {
-        for (size_t k = 0; k < s->awake[i]->pause_count; k++)
-            s->pauses[count++] = s->awake[i]->pauses[k];
-        s->awake[i]->pause_count = 0;
-    }
-    qsort(s->pauses, count, sizeof *s->pauses, compare_pauses);
-    for (size_t i = 0; i < count; i++) {
-        s->main->now = s->pauses[i].at;
-        orr__write_pfc(s->main, &s->main->ports[s->pauses[i].port], s->pauses[i].pauses);
-    }
-}
-
-static bool is_before(const orr__fabric *a, const orr__fabric *b)
-{
-    return a->now != b->now ? a->now < b->now : a->order < b->order;
-}
-
-/* NULL: all is well. */
-static const orr__fabric *first_failure(const orr__lanes *s)
-{
-    const orr__fabric *first = NULL;
-    for (unsigned i = 0; i < s->awake_count; i++) {
-        const orr__fabric *f = &s->awake[i]->f;
-        if (f->code && (!first || is_before(f, first)))
-            first = f;
-    }
-    return first;
-}
-
-/* What ends a lane ends the run; of several failures the first in time is told. */
-static void take_over_ends(orr__lanes *s)
-{
-    orr__fabric *main = s->main;
-    for (unsigned i = 0; i < s->awake_count; i++) {
-        orr__fabric *f = &s->awake[i]->f;
-        if (f->wheel.has_failed)
-            lack_memory(f);
-        main->is_stopped |= f->is_stopped;
-        main->is_stalled |= f->is_stalled;
-    }
-    const orr__fabric *first = first_failure(s);
-    if (first && !main->code) {
-        main->code = first->code;
-        main->error = first->error;
-    }
-}
-
-static void set_time(orr__fabric *main, uint64_t now)
-{
-    main->now = now;
-    main->line->now = main->line == &main->own_line ? now : (now + main->unit - 1) / main->unit;
-}
-
-/* Who has the first of the news that were not told yet; NULL: there are none. */
-static lane *first_to_tell(const orr__lanes *s)
-{
-    lane *first = NULL;
-    for (unsigned i = 0; i < s->awake_count; i++) {
-        lane *l = s->awake[i];
-        if (l->told == l->news_count)
-            continue;
-        const news *n = &l->news[l->told], *least = first ? &first->news[first->told] : NULL;
-        if (!first || n->at < least->at || (n->at == least->at && n->order < least->order))
-            first = l;
-    }
-    return first;
-}
-
-/* What listeners do in the instant of their news must not be too late. */
-static bool is_too_late(const orr__lanes *s, const news *n)
-{
-    const orr__fabric_watcher *by = &s->main->watcher;
-    if (n->is_done ? !by->sent : !by->arrived)
-        return false;
-    if (by->hears && !by->hears(by->context, n->end.token, !n->is_done))
-        return false;
-    return told_at(s->main, n->at) + 1 < s->end;
-}
-
-static void tell(orr__lanes *s, lane *l)
-{
-    orr__fabric *main = s->main;
-    const news *n = &l->news[l->told++];
-    bool is_late = is_too_late(s, n);
-    set_time(main, n->at);
-    main->order = n->order;
-    if (n->is_done) {
-        if (n->length)
-            orr__write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
-        l->told_bytes += n->length;
-        orr__flow_tell_done(main, &n->end);
-        is_late |= main->list && main->under_way == 0;
-    } else {
-        main->watcher.arrived(main->watcher.context, n->end.token);
-    }
-    if (is_late)
-        orr__fabric_fail(main, ORR_EBUG, "a flow is done before anybody could know");
-}
-
-static void tell_all(orr__lanes *s)
-{
-    const orr__fabric *failed = first_failure(s);
-    lane *l;
-    while (!s->main->code && (l = first_to_tell(s)) != NULL) {
-        const news *n = &l->news[l->told];
-        if (failed && (n->at != failed->now ? n->at > failed->now : n->order > failed->order))
-            break; /* it never happened */
-        tell(s, l);
-    }
-    for (unsigned i = 0; i < s->awake_count; i++) {
-        l = s->awake[i];
-        l->news_count = l->told = l->told_bytes = l->lines.len = 0;
-    }
-}
-
-static void settle(orr__lanes *s)
-{
-    for (unsigned i = 0; i < s->awake_count; i++) {
-        move_crossings(s, s->awake[i]);
-        settle_flows(s, s->awake[i]);
-    }
-    take_over_ends(s);
-}
-
 static uint64_t end_window(orr__lanes *s)
 {
     uint64_t done = 0, now = s->main->now;
-    write_pauses(s);
+    orr__lanes_write_pauses(s);
     for (unsigned i = 0; i < s->awake_count; i++)
         s->awake[i]->f.is_in_window = false;
-    tell_all(s);
+    orr__lanes_tell(s);
     for (unsigned i = 0; i < s->awake_count; i++) {
-        const lane *l = s->awake[i];
+        const orr__lane *l = s->awake[i];
         done += l->done;
         if (l->done && l->f.now > now)
             now = l->f.now;
         if (l->f.last_arrival > s->main->last_arrival)
             s->main->last_arrival = l->f.last_arrival;
     }
-    set_time(s->main, now);
-    settle(s);
+    orr__lanes_set_time(s->main, now);
+    orr__lanes_settle(s);
     s->recent = (7 * s->recent + done) / 8;
     return done;
 }
@@ -604,15 +187,16 @@ static void run_for_all(orr__lanes *s, orr__fabric *f, uint32_t id)
     const orr__event *e = orr__wheel_event(&f->wheel, id);
     if (e->kind == ORR__EV_HISTORY && orr__history_ends(main, id))
         return;
-    set_time(main, e->at);
+    orr__lanes_set_time(main, e->at);
     main->order = e->order;
     orr__fabric_run_event(f, id);
     if (f->last_arrival > main->last_arrival)
         main->last_arrival = f->last_arrival;
     if (main->list && main->under_way == 0)
         main->is_stopped = true;
-    if (f == main || f->is_stopped || f->wheel.has_failed) /* what all do may end in any lane */
-        take_over_ends(s);
+    if (f == main || f->is_stopped ||
+        f->wheel.has_failed) /* what all do may end in any orr__lane */
+        orr__lanes_take_over_ends(s);
 }
 
 static void wake_all(orr__lanes *s)
@@ -636,7 +220,7 @@ static uint64_t run_instant(orr__lanes *s, uint64_t at)
         done += orr__wheel_event(&f->wheel, id)->kind != ORR__EV_HISTORY;
         run_for_all(s, f, id);
     }
-    settle(s);
+    orr__lanes_settle(s);
     for (unsigned i = 0; i < s->count; i++) {
         forget_times(s->of[i], at + 1);
         look_out(s, s->of[i]);
@@ -709,7 +293,7 @@ static uint64_t before_last_flow(orr__lanes *s, uint64_t end)
     if (known < under_way || under_way == 0 || !s->main->list)
         return end;
     if (!orr_grow(&s->times, &s->time_room, known)) {
-        lack_memory(s->main);
+        orr__lanes_lack_memory(s->main);
         return end;
     }
     for (unsigned i = 0; i < s->count; i++)
@@ -793,9 +377,9 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
     }
     f->is_in_event = false;
     wake_all(s);
-    take_over_ends(s);
+    orr__lanes_take_over_ends(s);
     if (f->wheel.has_failed)
-        lack_memory(f);
+        orr__lanes_lack_memory(f);
     for (unsigned i = 0; i < s->count; i++)
         add_figures(&f->figures, &s->of[i]->f.figures);
     f->figures.events += done;
@@ -804,9 +388,9 @@ uint64_t orr__lanes_run(orr__fabric *f, uint64_t most)
 
 /* ---- life ---- */
 
-static lane *make_lane(orr__fabric *f, unsigned which)
+static orr__lane *make_lane(orr__fabric *f, unsigned which)
 {
-    lane *l = orr_alloc(1, sizeof *l);
+    orr__lane *l = orr_alloc(1, sizeof *l);
     if (!l)
         return NULL;
     l->f = *f;
@@ -868,7 +452,7 @@ orr_code orr__lanes_create(orr__fabric *f, orr_error *err)
     return has_memory ? ORR_OK : orr_no_memory(err);
 }
 
-static void destroy_lane(lane *l)
+static void destroy_lane(orr__lane *l)
 {
     if (!l)
         return;
