@@ -443,8 +443,8 @@ static inline uint32_t orr__frame_new(orr__fabric *f)
     if (id == ORR__NOBODY)
         return orr__frame_new_slow(f);
     f->free_frame = f->frames[id].next;
-    __builtin_prefetch(&f->frames[f->free_frame],
-                       1); /* next time; if there is none, no harm is done */
+    /* for the next time; if there is none, no harm is done */
+    __builtin_prefetch(&f->frames[f->free_frame], 1);
     return id;
 }
 
