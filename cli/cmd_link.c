@@ -108,6 +108,47 @@ static void say_counts(const cli_context *c, const orr_link_counts *counts)
     }
 }
 
+/* Nodes whose parent does not come before them, by the ids of the file they are from.  Linking both traces finds
+ * them in the host's; a host trace alone is taken as it is, and converting it finds them. */
+static const orr_pytorch_later *later_of(const orr_link_rank *r, uint64_t *count)
+{
+    const bool is_merged = r->host && r->device;
+    *count = is_merged ? r->counts.of[ORR_LINK_LATER_PARENTS] : r->report.parents_later;
+    return is_merged ? r->counts.later_nodes : r->report.later_nodes;
+}
+
+static void say_later(const cli_context *c,
+                      const char *path,
+                      const orr_pytorch_later *nodes,
+                      uint64_t count)
+{
+    char text[CLI_NODES_ROOM];
+    if (count)
+        cli_note(
+            c,
+            "%s: warning: a parent that does not come before its child, as in a circle: node%s %s\n",
+            path, count == 1 ? "" : "s", cli_nodes_text(nodes, count, text));
+}
+
+static void say_later_nodes(const cli_context *c, const orr_link_job *job)
+{
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
+        const orr_link_rank *r = orr_link_job_rank(job, i);
+        uint64_t count;
+        const orr_pytorch_later *nodes = later_of(r, &count);
+        say_later(c, r->host ? r->host : r->device, nodes, count);
+    }
+}
+
+static void print_later(const orr_pytorch_later *nodes, uint64_t count)
+{
+    printf(", \"later_nodes\": [");
+    for (uint64_t i = 0; i < count && i < ORR_PYTORCH_SHOWN; i++)
+        printf("%s{\"node\": %" PRIu64 ", \"parent\": %" PRIu64 "}", i ? ", " : "", nodes[i].node,
+               nodes[i].parent);
+    printf("]");
+}
+
 /* What making the traces met with. */
 static const struct {
     const char *name, *help;
@@ -123,6 +164,7 @@ static const struct {
     ODD(sizes_unknown, "warning: communication without a size"),
     ODD(peers_unknown, "warning: messages without a peer"),
     ODD(parents_missing, "warning: nodes whose parent is not there"),
+    ODD(parents_later, "warning: nodes whose parent does not come before them, left without one"),
     ODD(dependencies_missing, "warning: dependencies on nodes that are not there"),
     ODD(dependencies_refused, "warning: dependencies that the clock speaks against"),
     ODD(dependencies_circular, "warning: dependencies in a circle, left out"),
@@ -188,10 +230,13 @@ static void say_job(const cli_context *c, const orr_link_job *job)
     if (orr_link_job_inferred(job))
         cli_note(c, "%10" PRIu64 "  collectives whose group comparing the ranks told\n",
                  orr_link_job_inferred(job));
+    say_later_nodes(c, job);
 }
 
 static void print_rank(const orr_link_rank *r)
 {
+    uint64_t later;
+    const orr_pytorch_later *nodes = later_of(r, &later);
     printf("{\"rank\": %" PRIu32 ", \"is_guessed\": %s, \"host\": ", r->rank,
            r->is_guessed ? "true" : "false");
     r->host ? cli_json_text(r->host) : (void)printf("null");
@@ -200,6 +245,7 @@ static void print_rank(const orr_link_rank *r)
     printf(", \"clock_ns\": %" PRId64 ", \"clock_collectives\": %" PRIu64, r->clock_ns, r->shared);
     for (int k = 0; k < ORR_LINK_COUNTERS; k++)
         printf(", \"%s\": %" PRIu64, orr_link_counter_name((orr_link_counter)k), r->counts.of[k]);
+    print_later(nodes, later);
     printf("}");
 }
 
@@ -327,10 +373,14 @@ static orr_code link_compat(cli_context *c, orr_error *err)
     if (code)
         return code;
     if (!(code = orr_link_write(l, cli_text(c, "output"), err))) {
-        say_counts(c, orr_link_counts_of(l));
+        const orr_link_counts *counts = orr_link_counts_of(l);
+        const uint64_t later = counts->of[ORR_LINK_LATER_PARENTS];
+        say_counts(c, counts);
+        say_later(c, c->args[0], counts->later_nodes, later);
         if (cli_flag(c, "json")) {
             printf("{\"format\": \"orrery link\", \"version\": 1");
-            print_counts(orr_link_counts_of(l));
+            print_counts(counts);
+            print_later(counts->later_nodes, later);
             printf("}\n");
         }
     }

@@ -9,6 +9,7 @@
 #include "command.h"
 
 #include <orrery/fx.h>
+#include <orrery/pytorch.h>
 #include <orrery/set.h>
 
 typedef struct cli_converter {
@@ -44,6 +45,12 @@ typedef struct cli_target {
     cli_form form;
     size_t stem; /* length without the ending */
 } cli_target;
+
+/* "5 (parent 9), 7 (parent 7) and 3 more"; the first ORR_PYTORCH_SHOWN are known (convert_pytorch.c). */
+enum { CLI_NODES_ROOM = 512 };
+const char *cli_nodes_text(const orr_pytorch_later *nodes,
+                           uint64_t count,
+                           char out[CLI_NODES_ROOM]);
 
 cli_target cli_target_of(const char *path);
 orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error *err);

@@ -5,12 +5,38 @@
 #include <orrery/pytorch.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* What a trace leaves open is said once, with how often. */
 static void note_count(const cli_context *c, uint64_t count, const char *what)
 {
     if (count)
         cli_note(c, "%s: %s: %" PRIu64 "\n", c->args[1], what, count);
+}
+
+const char *cli_nodes_text(const orr_pytorch_later *nodes, uint64_t count, char out[CLI_NODES_ROOM])
+{
+    const uint64_t shown = count < ORR_PYTORCH_SHOWN ? count : ORR_PYTORCH_SHOWN;
+    size_t at = 0; /* eight pairs of 20 digits each and a last number fit */
+    out[0] = '\0';
+    for (uint64_t i = 0; i < shown; i++)
+        at += (size_t)snprintf(out + at, CLI_NODES_ROOM - at, "%s%" PRIu64 " (parent %" PRIu64 ")",
+                               i ? ", " : "", nodes[i].node, nodes[i].parent);
+    if (count > shown)
+        snprintf(out + at, CLI_NODES_ROOM - at, " and %" PRIu64 " more", count - shown);
+    return out;
+}
+
+/* One of these is the sign of a circle, so it is said which. */
+static void note_later(const cli_context *c, const orr_pytorch_report *r)
+{
+    char nodes[CLI_NODES_ROOM];
+    if (r->parents_later)
+        cli_note(c,
+                 "%s: nodes whose parent does not come before them, taken as without one: %" PRIu64
+                 ": %s\n",
+                 c->args[1], r->parents_later,
+                 cli_nodes_text(r->later_nodes, r->parents_later, nodes));
 }
 
 static void note_report(const cli_context *c, const orr_pytorch_report *r)
@@ -20,6 +46,7 @@ static void note_report(const cli_context *c, const orr_pytorch_report *r)
     note_count(c, r->sizes_unknown, "communication without a size, taken as 0 bytes");
     note_count(c, r->peers_unknown, "messages without a peer, which will be pauses");
     note_count(c, r->parents_missing, "nodes whose parent is not in the file");
+    note_later(c, r);
     note_count(c, r->durations_negative, "negative durations, taken as 0");
     note_count(c, r->dependencies_missing,
                "dependencies on nodes that are not in the file, left out");

@@ -3,7 +3,7 @@
  *
  * Today's has --rank and --chakra-host-trace; that of 2024-05 --pytorch-et-file and no rank; the first one --et-file,
  * and what it wrote was named after that (chakra.md 3.1). */
-#include "command.h"
+#include "convert.h"
 
 #include <orrery/link.h>
 
@@ -39,6 +39,18 @@ static orr_code plus_name(const char *host, char out[PATH_ROOM], orr_error *err)
     return ORR_OK;
 }
 
+/* The reference passes over them without a word; whoever converts the result will not. */
+static void warn_circles(const cli_context *c, const char *host, const orr_link_counts *counts)
+{
+    const uint64_t later = counts->of[ORR_LINK_LATER_PARENTS];
+    char nodes[CLI_NODES_ROOM];
+    if (later)
+        cli_note(
+            c,
+            "WARNING:root:%s: a parent that does not come before its child, as in a circle: node%s %s\n",
+            host, later == 1 ? "" : "s", cli_nodes_text(counts->later_nodes, later, nodes));
+}
+
 orr_code cli_run_chakra_trace_link(cli_context *c, orr_error *err)
 {
     static const char *const hosts[] = {"chakra-host-trace", "pytorch-et-file", "et-file", NULL};
@@ -62,6 +74,8 @@ orr_code cli_run_chakra_trace_link(cli_context *c, orr_error *err)
     if ((code = orr_link_open(host, device, &(orr_link_options){.is_compat = true}, &l, err)))
         return code;
     code = orr_link_write(l, output, err);
+    if (!code)
+        warn_circles(c, host, orr_link_counts_of(l));
     orr_link_close(l);
     if (code)
         return code;

@@ -40,8 +40,9 @@ typedef enum orr_link_counter {
     ORR_LINK_NO_LAUNCH,          /* device operations whose launch is not in the trace */
     ORR_LINK_NO_PARENT,          /* device operations with a launch outside of any operator */
     ORR_LINK_NO_ROOT,            /* host nodes that do not hang on the process node */
-    ORR_LINK_OTHER_NAMES,        /* pairs of host node and operator that have different names */
-    ORR_LINK_NEW_SCHEMA,         /* the host trace is of a version that is not known: 1 */
+    ORR_LINK_LATER_PARENTS, /* host nodes whose parent does not come before them, as in a circle */
+    ORR_LINK_OTHER_NAMES,   /* pairs of host node and operator that have different names */
+    ORR_LINK_NEW_SCHEMA,    /* the host trace is of a version that is not known: 1 */
     ORR_LINK_COUNTERS
 } orr_link_counter;
 
@@ -51,6 +52,7 @@ ORR_API bool orr_link_counter_is_trouble(orr_link_counter c);
 
 typedef struct orr_link_counts {
     uint64_t of[ORR_LINK_COUNTERS];
+    orr_pytorch_later later_nodes[ORR_PYTORCH_SHOWN]; /* the first with ORR_LINK_LATER_PARENTS */
 } orr_link_counts;
 
 typedef struct orr_link_options {

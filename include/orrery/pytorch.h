@@ -45,18 +45,26 @@ typedef struct orr_pytorch_options {
     int64_t origin_ns;
 } orr_pytorch_options;
 
+/* Of nodes that something is said about, so many are named. */
+enum { ORR_PYTORCH_SHOWN = 8 };
+typedef struct orr_pytorch_later {
+    uint64_t node, parent; /* ids */
+} orr_pytorch_later;
+
 /* What was found, and what was odd about it: each of the latter is something that the trace does not say, or says
  * wrongly, and what was done instead. */
 typedef struct orr_pytorch_report {
     uint64_t host_nodes, device_nodes;
     uint64_t collectives, messages;
-    uint64_t kinds_unknown;        /* kernels that send and receive for no known call: all-to-all */
-    uint64_t sizes_unknown;        /* communication without a size: 0 bytes */
-    uint64_t peers_unknown;        /* messages without a peer: a pause as long as was measured */
-    uint64_t parents_missing;      /* nodes whose parent is not there: they stand by themselves */
-    uint64_t durations_negative;   /* taken as 0 */
-    uint64_t dependencies_missing; /* on nodes that are not there: left out, */
-    uint64_t dependencies_refused; /* as are those that the clock speaks against */
+    uint64_t kinds_unknown;   /* kernels that send and receive for no known call: all-to-all */
+    uint64_t sizes_unknown;   /* communication without a size: 0 bytes */
+    uint64_t peers_unknown;   /* messages without a peer: a pause as long as was measured */
+    uint64_t parents_missing; /* nodes whose parent is not there: they stand by themselves */
+    uint64_t parents_later;   /* nodes whose parent does not come before them: likewise; */
+    orr_pytorch_later later_nodes[ORR_PYTORCH_SHOWN]; /* the first of these */
+    uint64_t durations_negative;                      /* taken as 0 */
+    uint64_t dependencies_missing;                    /* on nodes that are not there: left out, */
+    uint64_t dependencies_refused;  /* as are those that the clock speaks against */
     uint64_t dependencies_circular; /* and those that would make a node wait for itself */
 } orr_pytorch_report;
 

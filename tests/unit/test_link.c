@@ -106,6 +106,62 @@ static void check_parent(const orr_link *l, const char *child, const char *paren
     CHECK_EQ_U(find(l, child)->parent, find(l, parent)->id);
 }
 
+/* ---- parents that cannot be ---- */
+
+/* 20 and 21 are each other's parent and were not measured; 12, which was, has a later one; 22 has one that is missing. */
+TEST(test_link__a_circle_of_parents_is_counted_and_its_nodes_are_remembered)
+{
+    static const op ops[] = {{10, 2, "a", 1, 10, 100},
+                             {11, 10, "b", 1, 20, 30},
+                             {12, 13, "c", 1, 60, 5},
+                             {13, 10, "d", 1, 70, 5},
+                             {0}};
+    pair p;
+    make(&p, ops, NULL);
+    p.host[strlen(p.host) - 2] = ',';
+    p.host[strlen(p.host) - 1] = '\n';
+    add_node(&p, 20, 21, "x", 1, 0);
+    add_node(&p, 21, 20, "y", 1, 0);
+    add_node(&p, 22, 99, "z", 1, 0);
+    p.host[strlen(p.host) - 2] = ' ';
+    add(p.host, sizeof p.host, "]}");
+    p.host_bytes.len = strlen(p.host);
+    orr_link *l = link_made(&p, NULL);
+    const orr_link_counts *counts = orr_link_counts_of(l);
+    CHECK_EQ_U(counts->of[ORR_LINK_LATER_PARENTS], 2);
+    CHECK_EQ_U(counts->later_nodes[0].node, 12);
+    CHECK_EQ_U(counts->later_nodes[0].parent, 13);
+    CHECK_EQ_U(counts->later_nodes[1].node, 20);
+    CHECK_EQ_U(counts->later_nodes[1].parent, 21);
+    CHECK_EQ_U(counts->of[ORR_LINK_NO_ROOT], 1);
+    check_parent(l, "x", "[pytorch|profiler|execution_trace|process]");
+    check_parent(l, "y", "x");
+    check_parent(l, "z", "[pytorch|profiler|execution_trace|process]");
+    check_parent(l, "c", "a"); /* by the clock */
+    orr_link_close(l);
+    l = link_made(&p, &(orr_link_options){.is_compat = true});
+    counts = orr_link_counts_of(l);
+    CHECK_EQ_U(counts->of[ORR_LINK_LATER_PARENTS], 1); /* 12 is reached through 13 */
+    CHECK_EQ_U(counts->later_nodes[0].node, 20);
+    CHECK_EQ_U(counts->of[ORR_LINK_NO_ROOT], 3);
+    orr_link_close(l);
+}
+
+TEST(test_link__in_strict_mode_a_parent_that_comes_later_is_an_error_with_a_place)
+{
+    static const op ops[] = {
+        {10, 2, "a", 1, 10, 100}, {11, 12, "b", 1, 20, 30}, {12, 10, "c", 1, 60, 5}, {0}};
+    orr_error err;
+    orr_link *l;
+    pair p;
+    make(&p, ops, NULL);
+    CHECK_EQ(orr_link_parse(&p.host_bytes, &p.device_bytes, &(orr_link_options){.is_strict = true},
+                            &l, &err),
+             ORR_EINPUT);
+    CHECK(strstr(err.message, "node 11 has node 12 for a parent") != NULL);
+    CHECK_EQ_U(err.where.line, 3); /* a line a node, behind the one of the schema */
+}
+
 /* ---- times ---- */
 
 /* outer 10..110; inside it 20..50, 40..60 and 70..80: their union is 40 + 10, so 50 are its own. */
@@ -394,6 +450,8 @@ TEST(test_link__neither_trace_is_a_mistake_of_the_caller)
 int main(void)
 {
     const CMUnitTest tests[] = {
+        RUN(test_link__a_circle_of_parents_is_counted_and_its_nodes_are_remembered),
+        RUN(test_link__in_strict_mode_a_parent_that_comes_later_is_an_error_with_a_place),
         RUN(test_link__own_time_is_what_no_operator_inside_covers),
         RUN(test_link__operators_that_start_together_nest_but_not_in_compat_mode),
         RUN(test_link__a_thread_waits_for_what_ended_elsewhere_in_its_silence),

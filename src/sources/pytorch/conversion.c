@@ -66,7 +66,15 @@ static orr_code index_nodes(orr__conversion *c)
     return ORR_OK;
 }
 
-/* The process has no parent, or is its own. */
+static void note_later(orr__conversion *c, uint32_t place)
+{
+    const orr__linked_node *n = orr__node_at(c, place);
+    const uint64_t known = c->report->parents_later++;
+    if (known < ORR_PYTORCH_SHOWN)
+        c->report->later_nodes[known] = (orr_pytorch_later){n->id, n->parent};
+}
+
+/* The process has no parent, or is its own.  Any other parent comes before its children, or there may be a circle. */
 static void find_parents(orr__conversion *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {
@@ -76,6 +84,8 @@ static void find_parents(orr__conversion *c)
                                     : orr_map_find(c->by_id, n->parent, ORR__NO_PLACE);
         c->parent[p] = parent == p ? ORR__NO_PLACE : parent;
         c->partner[p] = ORR__NO_PLACE;
+        if (parent != ORR__NO_PLACE && (parent > p || (parent == p && p != 0)))
+            note_later(c, p);
         c->report->parents_missing += parent == ORR__NO_PLACE && n->parent != ORR__NO_ID && p != 0;
     }
 }

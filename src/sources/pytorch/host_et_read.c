@@ -308,18 +308,27 @@ static orr_code check_root(reader *r)
     return orr_fail(r->err, ORR_EINPUT, &start, "no node 1: a host trace has its process there");
 }
 
-static orr_code count_unreached(reader *r)
+/* A circle is never reached, and at least one of its nodes has a parent that does not come before it. */
+static orr_code count_unreached_node(reader *r, const orr__host_node *n)
 {
-    for (size_t i = 0; i < r->h->count; i++) {
-        if (r->h->nodes[i].is_reached)
-            continue;
-        const orr_where at =
-            r->tally->is_strict ? orr_json_place(r->j, r->h->nodes[i].at) : (orr_where){0};
-        const orr_code code = orr__link_count(r->tally, ORR_LINK_NO_ROOT, &at, r->err);
+    const orr_where at = r->tally->is_strict ? orr_json_place(r->j, n->at) : (orr_where){0};
+    if (n->id >= 0 && n->parent >= n->id && orr__host_find(r->h, n->parent) != UINT32_MAX) {
+        const orr_code code =
+            orr__link_count_later(r->tally, &at, (uint64_t)n->id, (uint64_t)n->parent, r->err);
         if (code)
             return code;
     }
-    return ORR_OK;
+    return orr__link_count(r->tally, ORR_LINK_NO_ROOT, &at, r->err);
+}
+
+static orr_code count_unreached(reader *r)
+{
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < r->h->count && !code; i++) {
+        if (!r->h->nodes[i].is_reached)
+            code = count_unreached_node(r, &r->h->nodes[i]);
+    }
+    return code;
 }
 
 orr_code orr__host_read(

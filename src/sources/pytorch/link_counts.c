@@ -23,6 +23,8 @@ static const struct counter {
     [ORR_LINK_NO_LAUNCH] = {"no_launch", "device operations whose launch is not in the trace"},
     [ORR_LINK_NO_PARENT] = {"no_parent", "device operations launched outside of any operator"},
     [ORR_LINK_NO_ROOT] = {"no_root", "host nodes that do not hang on the process node"},
+    [ORR_LINK_LATER_PARENTS] = {"later_parents",
+                                "host nodes whose parent does not come before them"},
     [ORR_LINK_OTHER_NAMES] = {"other_names", "operators with another name in the host trace"},
     [ORR_LINK_NEW_SCHEMA] = {"new_schema", "host traces of a version that is not known"},
 };
@@ -51,6 +53,20 @@ orr_code orr__link_count(orr__link_tally *t,
     if (!t->is_strict || !orr_link_counter_is_trouble(c))
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, where, "%s (with --strict an error)", counters[c].help);
+}
+
+orr_code orr__link_count_later(
+    orr__link_tally *t, const orr_where *where, uint64_t id, uint64_t parent, orr_error *err)
+{
+    const uint64_t known = t->counts.of[ORR_LINK_LATER_PARENTS]++;
+    if (known < ORR_PYTORCH_SHOWN)
+        t->counts.later_nodes[known] = (orr_pytorch_later){id, parent};
+    if (!t->is_strict)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, where,
+                    "node %" PRIu64 " has node %" PRIu64
+                    " for a parent, which does not come before it (with --strict an error)",
+                    id, parent);
 }
 
 orr_code orr__link_count_event(orr__link_tally *t,

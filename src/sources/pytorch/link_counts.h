@@ -16,7 +16,14 @@ orr_code orr__link_count(orr__link_tally *t,
                          const orr_where *where,
                          orr_error *err) ORR_MUST_CHECK;
 
-/* The same for an event of the device trace `path`, which has a name and a place in traceEvents. */
+/* One more host node whose parent does not come before it; the first few are remembered by their ids. */
+orr_code orr__link_count_later(orr__link_tally *t,
+                               const orr_where *where,
+                               uint64_t id,
+                               uint64_t parent,
+                               orr_error *err) ORR_MUST_CHECK;
+
+/* As orr__link_count for an event of the device trace `path`, which has a name and a place in traceEvents. */
 orr_code orr__link_count_event(orr__link_tally *t,
                                orr_link_counter c,
                                const char *path,

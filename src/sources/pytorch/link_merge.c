@@ -117,6 +117,34 @@ static orr_code match(orr__merger *m, orr_error *err)
     return m->l->device_path ? check_same_run(m->l, err) : ORR_OK;
 }
 
+/* ---- parents that cannot be ---- */
+
+/* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a larger one is a circle
+ * or close to one.  The process, first of all, has no parent or is its own.  Measured nodes take their parents from
+ * the clock, so one that is missing is missed by the others only. */
+static orr_code check_parent(orr__merger *m, uint32_t h, orr_error *err)
+{
+    const orr__linked_node *n = &m->l->linked->nodes[h];
+    const bool is_first = h == m->by_id[0];
+    if (n->parent == ORR__NO_ID || (is_first && n->parent == n->id))
+        return ORR_OK;
+    const bool is_there = orr_map_find(m->host_by_id, n->parent, ORR__NONE) != ORR__NONE;
+    const orr_where at = orr__linked_where(m->l->linked, n);
+    if (is_there && n->parent >= n->id)
+        return orr__link_count_later(&m->l->tally, &at, n->id, n->parent, err);
+    if (!is_there && !is_first && m->op_of[h] == ORR__NONE)
+        return orr__link_count(&m->l->tally, ORR_LINK_NO_ROOT, &at, err);
+    return ORR_OK;
+}
+
+static orr_code check_parents(orr__merger *m, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < m->l->linked->node_count && !code; i++)
+        code = check_parent(m, m->by_id[i], err);
+    return code;
+}
+
 /* ---- what encloses what ---- */
 
 static double end_of(const orr__merger *m, uint32_t op)
@@ -294,7 +322,7 @@ static void plan_rest(orr__merger *m)
             continue;
         const uint32_t up = orr_map_find(m->host_by_id, d->nodes[h].parent, ORR__NONE);
         orr__plan *p = &m->plan[m->plan_of_host[h]];
-        /* A parent starts before its children and so has a smaller id; anything else could be a circle. */
+        /* What check_parent spoke of hangs on the process. */
         if (p->parent == ORR__NONE)
             p->parent =
                 up == ORR__NONE || d->nodes[up].id >= d->nodes[h].id ? 0 : m->plan_of_host[up];
@@ -433,7 +461,7 @@ orr_code orr__merge_plan(orr__merger *m, orr_error *err)
 {
     orr_code code;
     if ((code = make_room(m, err)) || (code = orr__merge_order_hosts(m, err)) ||
-        (code = match(m, err)))
+        (code = match(m, err)) || (code = check_parents(m, err)))
         return code;
     return plan_all(m, err);
 }
