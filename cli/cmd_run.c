@@ -412,7 +412,7 @@ static orr_code run_flows(cli_context *c, orr_error *err)
 static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 {
     orr_goal *g;
-    orr_code code = cli_goal_jobs(c, &g, err);
+    orr_code code = cli_goal_jobs(c, NULL, &g, err);
     if (code)
         return code;
     code = orr_goal_traces(g, c->args[0], out, err);

@@ -15,8 +15,16 @@ bool cli_is_goal(const char *path); /* by its name or its first bytes */
 /* A schedule from GOAL or from traces; of the latter the options system, topology and groups say what becomes of
  * collectives. */
 orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err);
-/* The first argument and the jobs beside it, placed as the options job, placement, hosts and seed say. */
-orr_code cli_goal_jobs(cli_context *c, orr_goal **out, orr_error *err);
+
+/* The files that a schedule comes from, for results; paths lie in the command line. */
+enum { CLI_MOST_JOBS = 256, CLI_GOAL_INPUTS = CLI_MOST_JOBS + 5 };
+typedef struct cli_goal_inputs {
+    orr_loggops_input list[CLI_GOAL_INPUTS];
+    size_t count;
+} cli_goal_inputs;
+/* The first argument and the jobs beside it, placed as the options job, placement, hosts and seed say.  `inputs`,
+ * which may be NULL, must be empty before. */
+orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, orr_error *err);
 
 /* The options system and topology; without them a plain system and one switch, whose text is put into `text`. */
 enum { CLI_PLAIN_ROOM = 160 };

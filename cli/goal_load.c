@@ -68,10 +68,8 @@ bool cli_is_goal(const char *path)
     return orr_goal_recognise(path);
 }
 
-orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err)
+static orr_code load_traces(cli_context *c, const char *path, orr_goal **out, orr_error *err)
 {
-    if (strcmp(path, "-") == 0 || cli_is_goal(path))
-        return cli_goal_read(c, path, out, err);
     orr_set *set;
     orr_code code = orr_set_open(path, NULL, &set, err);
     if (code)
@@ -81,33 +79,80 @@ orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_err
     return code;
 }
 
+/* A pipe is looked into once only: what it is, is known from then on. */
+static bool holds_goal(const char *path)
+{
+    return strcmp(path, "-") == 0 || cli_is_goal(path);
+}
+
+orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err)
+{
+    return holds_goal(path) ? cli_goal_read(c, path, out, err) : load_traces(c, path, out, err);
+}
+
 /* ---- jobs */
 
-enum { MOST_JOBS = 256 };
-
 typedef struct job_list {
-    orr_goal *jobs[MOST_JOBS];
+    orr_goal *jobs[CLI_MOST_JOBS];
     size_t count;
+    bool has_traces; /* of which system, network, memory and groups make a schedule */
+    cli_goal_inputs *inputs;
 } job_list;
+
+static void add_input(job_list *l, const char *role, orr_str path)
+{
+    cli_goal_inputs *to = l->inputs;
+    if (to && path.ptr && to->count < CLI_GOAL_INPUTS)
+        to->list[to->count++] = (orr_loggops_input){role, path};
+}
+
+static void add_option(const cli_context *c, job_list *l, const char *role, const char *name)
+{
+    const char *path = cli_text(c, name);
+    add_input(l, role, (orr_str){path, path ? strlen(path) : 0});
+}
+
+/* `name` is the path where it lies in the command line. */
+static orr_code load_job(
+    cli_context *c, job_list *l, const char *path, orr_str name, orr_error *err)
+{
+    const bool is_goal = holds_goal(path);
+    add_input(l, is_goal ? "schedule" : "traces", name);
+    l->has_traces |= !is_goal;
+    const orr_code code = is_goal ? cli_goal_read(c, path, &l->jobs[l->count], err)
+                                  : load_traces(c, path, &l->jobs[l->count], err);
+    l->count += !code;
+    return code;
+}
 
 static orr_code load_jobs(cli_context *c, job_list *l, orr_error *err)
 {
     const char *more = cli_text(c, "job");
-    orr_code code = cli_goal_load(c, c->args[0], &l->jobs[0], err);
-    l->count = !code;
+    orr_code code = load_job(c, l, c->args[0], orr_str_of(c->args[0]), err);
     while (!code && more && *more) {
         char path[4096];
         const size_t len = strcspn(more, ",");
-        if (len == 0 || len >= sizeof path || l->count == MOST_JOBS)
+        if (len == 0 || len >= sizeof path || l->count == CLI_MOST_JOBS)
             return orr_fail(err, ORR_EUSAGE, NULL,
                             "--job: expected file names with commas between them");
         memcpy(path, more, len);
         path[len] = 0;
+        code = load_job(c, l, path, (orr_str){more, len}, err);
         more += len + (more[len] == ',');
-        code = cli_goal_load(c, path, &l->jobs[l->count], err);
-        l->count += !code;
     }
     return code;
+}
+
+static void list_others(const cli_context *c, job_list *l, const orr_goal_machine *m)
+{
+    if (l->has_traces) {
+        add_option(c, l, "system", "system");
+        add_option(c, l, "network", "topology");
+        add_option(c, l, "memory", "memory");
+        add_option(c, l, "groups", "groups");
+    }
+    if (m->placement == ORR_GOAL_FROM_FILE)
+        add_option(c, l, "placement", "placement");
 }
 
 static orr_code machine_wanted(const cli_context *c, orr_goal_machine *out, orr_error *err)
@@ -130,15 +175,17 @@ static orr_code machine_wanted(const cli_context *c, orr_goal_machine *out, orr_
     return ORR_OK;
 }
 
-orr_code cli_goal_jobs(cli_context *c, orr_goal **out, orr_error *err)
+orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, orr_error *err)
 {
     orr_goal_machine m;
     const bool is_placed =
         cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
-    job_list l = {.count = 0};
+    job_list l = {.inputs = inputs};
     orr_code code = machine_wanted(c, &m, err);
     if (!code)
         code = load_jobs(c, &l, err);
+    if (!code)
+        list_others(c, &l, &m);
     if (!code && is_placed)
         code = orr_goal_combine((const orr_goal *const *)l.jobs, l.count, &m, NULL, out, err);
     if (!code && !is_placed) {

@@ -146,6 +146,9 @@ orr_code cli_run_loggopsim(cli_context *c, orr_error *err)
     orr_goal *g = NULL;
     orr_loggops *s = NULL;
     orr_code code = read_options(c, &opt, err);
+    const orr_loggops_input schedule = {"schedule", orr_str_of(cli_text(c, "filename"))};
+    opt.inputs = &schedule;
+    opt.input_count = 1;
     if (!code)
         code = cli_goal_read(c, cli_text(c, "filename"), &g, err);
     if (!code && (code = orr_loggops_create(g, &opt, &s, err)))

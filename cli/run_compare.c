@@ -44,7 +44,7 @@ static bool has_schedule(const cli_context *c)
 
 static orr_code need_goal(comparison *k, orr_error *err)
 {
-    return k->goal ? ORR_OK : cli_goal_jobs(k->c, &k->goal, err);
+    return k->goal ? ORR_OK : cli_goal_jobs(k->c, NULL, &k->goal, err);
 }
 
 static orr_code need_set(comparison *k, orr_error *err)

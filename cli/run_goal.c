@@ -187,13 +187,16 @@ static orr_code check_options(const cli_context *c, orr_error *err)
 orr_code cli_run_loggops(cli_context *c, orr_error *err)
 {
     orr_loggops_options opt;
+    cli_goal_inputs inputs = {.count = 0};
     orr_goal *g = NULL;
     orr_loggops *s = NULL;
     orr_code code = check_options(c, err);
     if (!code)
         code = cli_loggops_options(c, &opt, err);
     if (!code)
-        code = cli_goal_jobs(c, &g, err);
+        code = cli_goal_jobs(c, &inputs, &g, err);
+    opt.inputs = inputs.list;
+    opt.input_count = inputs.count;
     if (!code && (code = orr_loggops_create(g, &opt, &s, err)))
         orr_because(err, code, "%s", c->args[0]);
     if (!code)

@@ -28,6 +28,13 @@ typedef enum orr_loggops_rules {
     ORR_LOGGOPS_ATLAHS   /* the LogGOPSim of ATLAHS, 2025 */
 } orr_loggops_rules;
 
+/* A file that the schedule comes from: for JSON results, where the hash of its content stands beside it. */
+typedef struct orr_loggops_input {
+    const char
+        *role;    /* "schedule", "traces", "system", "network", "memory", "groups", "placement" */
+    orr_str path; /* as given; "-": standard input, which has no hash */
+} orr_loggops_input;
+
 typedef struct orr_loggops_options {
     orr_loggops_rules rules;
     uint64_t L, o, g, O;
@@ -39,6 +46,9 @@ typedef struct orr_loggops_options {
     uint64_t noise_seed;   /* where in the file a rank starts */
     const char
         *simple_links; /* LGS2023: a network of links that messages share, in the DOT language */
+
+    const orr_loggops_input *inputs; /* must stay; noise and links are known from above */
+    size_t input_count;
 
     bool keeps_spans; /* for orr_loggops_timeline and orr_loggops_write_viz */
     bool

@@ -3,48 +3,26 @@
  *
  * The hash of the traces is the one that `orrery info` prints (docs/format/info.md); that of a configuration
  * file is of its bytes, read again: it is small, and only asked for when a result is written to be kept. */
+#include "input_files.h"
 #include "run_report.h"
 
-#include "../base/input.h"
-
-typedef struct input_file {
-    const char *role; /* "traces", "system", ... */
-    const char *path; /* as given; NULL: a set from memory */
-    bool is_known;    /* the hash is */
-    orr_content_hash hash;
-} input_file;
-
-/* A file that cannot be read again has no hash.  False: out of memory. */
-static bool hash_file(input_file *f)
+static bool list_inputs(const orr_sim *s, orr__input_file out[ORR__INPUTS], size_t *count)
 {
-    orr_input *in;
-    orr_error why;
-    const orr_code code = orr_input_open(f->path, &in, &why);
-    if (code)
-        return code != ORR_ENOMEM;
-    f->hash = orr_content_hash_of(orr_input_bytes(in));
-    f->is_known = true;
-    orr_input_close(in);
-    return true;
-}
-
-static bool list_inputs(const orr_sim *s, input_file out[ORR__INPUTS], size_t *count)
-{
-    const input_file all[ORR__INPUTS] = {
+    const orr__input_file all[ORR__INPUTS] = {
         {.role = "traces", .path = s->opt.workload}, {.role = "system", .path = s->opt.system},
         {.role = "network", .path = s->opt.network}, {.role = "memory", .path = s->opt.memory},
         {.role = "groups", .path = s->opt.groups},   {.role = "ranks", .path = s->opt.ranks_file}};
     bool ok = true;
     *count = 0;
     for (size_t i = 0; i < ORR__INPUTS && ok; i++) {
-        input_file *f = &out[*count];
+        orr__input_file *f = &out[*count];
         if (i > 0 && !all[i].path)
             continue;
         *f = all[i];
         if (i == 0)
             ok = f->is_known = orr__set_content_hash(s->set, ORR_NO_NODE, &f->hash, NULL) == ORR_OK;
         else
-            ok = hash_file(f);
+            ok = orr__input_file_hash(f);
         ++*count;
     }
     return ok;
@@ -65,8 +43,7 @@ static void put_options(const orr_sim *s, orr_json_writer *w)
 
 void orr__put_provenance(const orr_sim *s, orr_json_writer *w)
 {
-    input_file inputs[ORR__INPUTS];
-    char hash[ORR_CONTENT_HASH_ROOM];
+    orr__input_file inputs[ORR__INPUTS];
     size_t count;
     w->to->failed |= !list_inputs(s, inputs, &count);
     orr_json_key(w, "provenance");
@@ -74,14 +51,8 @@ void orr__put_provenance(const orr_sim *s, orr_json_writer *w)
     orr__put_text(w, "program", s->opt.program);
     orr_json_key(w, "inputs");
     orr_json_begin_array(w);
-    for (size_t i = 0; i < count; i++) {
-        orr_json_begin_object(w);
-        orr__put_text(w, "role", inputs[i].role);
-        orr__put_text(w, "path", inputs[i].path);
-        orr__put_text(w, "content_hash_murmur3_128",
-                      inputs[i].is_known ? orr_content_hash_text(inputs[i].hash, hash) : NULL);
-        orr_json_end_object(w);
-    }
+    for (size_t i = 0; i < count; i++)
+        orr__put_input(w, &inputs[i]);
     orr_json_end_array(w);
     put_options(s, w);
     orr_json_end_object(w);
@@ -90,7 +61,7 @@ void orr__put_provenance(const orr_sim *s, orr_json_writer *w)
 /* The same in words, a line each: for the notes of a timeline and the head of a CSV file. */
 bool orr__provenance_lines(const orr_sim *s, orr_arena *a, orr__provenance_line *out, size_t *count)
 {
-    input_file inputs[ORR__INPUTS];
+    orr__input_file inputs[ORR__INPUTS];
     char hash[ORR_CONTENT_HASH_ROOM];
     size_t input_count, n = 0;
     if (!list_inputs(s, inputs, &input_count))

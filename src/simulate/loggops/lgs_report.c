@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "simulate/input_files.h"
 
 #include <stdio.h>
 
@@ -146,6 +147,8 @@ orr_code orr_loggops_write_text(const orr_loggops *s,
 
 /* ---- JSON */
 
+enum { PATH_ROOM = 4096 };
+
 static void put_parameters(const orr_loggops *s, orr_json_writer *w)
 {
     const orr_loggops_options *o = &s->opt;
@@ -165,6 +168,38 @@ static void put_parameters(const orr_loggops *s, orr_json_writer *w)
         orr_json_text(w, o->noise);
         orr_json_put_u64(w, "noise_seed", o->noise_seed);
     }
+    orr_json_end_object(w);
+}
+
+/* One file: opened again by a path that ends with a zero, which those of a list of jobs do not. */
+static void put_input(const orr_loggops_input *in, orr_json_writer *w)
+{
+    char path[PATH_ROOM];
+    orr__input_file f = {.role = in->role, .path = path};
+    const bool fits = in->path.len < sizeof path;
+    snprintf(path, sizeof path, "%.*s", (int)(fits ? in->path.len : sizeof path - 1), in->path.ptr);
+    if (fits && strcmp(in->role, "traces") == 0)
+        w->to->failed |= !orr__input_traces_hash(&f);
+    else if (fits)
+        w->to->failed |= !orr__input_file_hash(&f);
+    orr__put_input(w, &f);
+}
+
+static void put_provenance(const orr_loggops *s, const char *program, orr_json_writer *w)
+{
+    const orr_loggops_options *o = &s->opt;
+    orr_json_key(w, "provenance");
+    orr_json_begin_object(w);
+    orr_json_put_text(w, "program", program);
+    orr_json_key(w, "inputs");
+    orr_json_begin_array(w);
+    for (size_t i = 0; i < o->input_count; i++)
+        put_input(&o->inputs[i], w);
+    if (o->noise)
+        put_input(&(orr_loggops_input){"noise", orr_str_of(o->noise)}, w);
+    if (o->simple_links)
+        put_input(&(orr_loggops_input){"links", orr_str_of(o->simple_links)}, w);
+    orr_json_end_array(w);
     orr_json_end_object(w);
 }
 
@@ -240,6 +275,7 @@ orr_code orr_loggops_write_json(
     }
     orr_json_key(&w, "schedule");
     orr_json_text(&w, source);
+    put_provenance(s, program, &w);
     put_parameters(s, &w);
     orr_json_put_u64(&w, "ranks", s->hosts);
     orr_json_put_u64(&w, "cpus", s->cpus);
