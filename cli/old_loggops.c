@@ -19,7 +19,7 @@ const cli_option cli_loggopsim_options[] = {
      .fallback = "65535"},
     {"LogGOPS_O", 'O', "NS", "what a byte costs a CPU", CLI_COUNT, 0, INT64_MAX, "0"},
     {"vizfile", 'V', "FILE", "write a timeline for DrawViz"},
-    {"verbose", 'v', NULL, "accepted; see orrery run --timeline"},
+    {"verbose", 'v', NULL, "accepted; says where the events are: -V, orrery run --timeline"},
     {"progress", 0, NULL, "print a line for each percent"},
     {"batchmode", 'b', NULL, "never print the times of all ranks"},
     {"noise-trace", 0, "FILE", "interruptions: start and duration in ns, a line each"},
@@ -88,6 +88,11 @@ static orr_code read_options(const cli_context *c, orr_loggops_options *o, orr_e
     return code ? code : read_S(cli_text(c, "LogGOPS_S"), &o->S, err);
 }
 
+/* What was printed for every event is kept for every operation now. */
+static const char verbose_note[] =
+    "LogGOPSim: -v: events are not printed one by one; -V FILE, or orrery run --timeline FILE, "
+    "writes when each operation and message was\n";
+
 static double seconds_now(void)
 {
     struct timespec t;
@@ -146,6 +151,8 @@ orr_code cli_run_loggopsim(cli_context *c, orr_error *err)
     orr_goal *g = NULL;
     orr_loggops *s = NULL;
     orr_code code = read_options(c, &opt, err);
+    if (!code && cli_flag(c, "verbose"))
+        cli_note(c, "%s", verbose_note);
     const orr_loggops_input schedule = {"schedule", orr_str_of(cli_text(c, "filename"))};
     opt.inputs = &schedule;
     opt.input_count = 1;
