@@ -99,6 +99,27 @@ __attribute__((unused)) static void add_node(orr_trace *t,
     add_node((t), (id), (const uint64_t[]){__VA_ARGS__}, \
              sizeof((const uint64_t[]){__VA_ARGS__}) / 8, NULL, 0)
 
+/* A node with attributes, and attributes. */
+__attribute__((unused)) static void append_attrs(orr_trace *t,
+                                                 uint64_t id,
+                                                 const orr_attr *attrs,
+                                                 size_t count)
+{
+    const orr_draft d = {.id = id, .type = ORR_NODE_COMM_COLL, .attrs = attrs, .attr_count = count};
+    CHECK_OK(orr_trace_append(t, &d, &err), &err);
+}
+
+__attribute__((unused)) static orr_attr int_attr(const char *name, orr_value_kind kind, int64_t v)
+{
+    return (orr_attr){.name = orr_str_of(name), .kind = kind, .value = {.i = v}};
+}
+
+__attribute__((unused)) static orr_attr text_attr(const char *name, const char *text)
+{
+    return (orr_attr){
+        .name = orr_str_of(name), .kind = ORR_VALUE_STRING, .value = {.s = orr_str_of(text)}};
+}
+
 __attribute__((unused)) static void seal(orr_trace *t)
 {
     CHECK_OK(orr_trace_seal(t, &err), &err);
