@@ -11,22 +11,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* clang-format off */
+/* Rows that all three programs have. */
+#define GROUPS_LOGS_AND_QUEUES \
+    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"}, \
+    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)", .fallback = "empty"}, \
+    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"}, \
+    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"}
+#define SCALES_AND_RENDEZVOUS \
+    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"}, \
+    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"}, \
+    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready", .fallback = "false"}
+/* clang-format on */
+
 const cli_option cli_astra_options[] = {
     {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
     {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
     {"network-configuration", 0, "FILE", "network file (YAML; AstraSimNetwork: config.txt)",
      .required = true},
     {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)", .required = true},
-    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
-    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
-     .fallback = "empty"},
-    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
-    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
+    GROUPS_LOGS_AND_QUEUES,
     {"compute-scale", 0, "X", "accepted, ignored", .fallback = "1"},
-    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"},
-    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
-    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
-     .fallback = "false"},
+    SCALES_AND_RENDEZVOUS,
     {"no-compat", 0, NULL, "as orrery run has it, with the patterns of the logging file"},
     {0},
 };
@@ -38,15 +44,8 @@ const cli_option cli_astra_packet_options[] = {
     {"network-configuration", 0, "FILE", "config.txt", .required = true},
     {"remote-memory-configuration", 0, "FILE", "remote memory file (JSON)"},
     {"logical-topology-configuration", 0, "FILE", "dimensions of the ranks (JSON)"},
-    {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"},
-    {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)",
-     .fallback = "empty"},
-    {"logging-folder", 0, "DIR", "where log.log and err.log go", .fallback = "log"},
-    {"num-queues-per-dim", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
-    {"comm-scale", 0, "X", "accepted, ignored", .fallback = "1"},
-    {"injection-scale", 0, "X", "multiplies endpoint-delay", .fallback = "1"},
-    {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready",
-     .fallback = "false"},
+    GROUPS_LOGS_AND_QUEUES,
+    SCALES_AND_RENDEZVOUS,
     {"no-compat", 0, NULL, "as orrery run --network packet has it"},
     {0},
 };
