@@ -114,6 +114,12 @@ static void put_row(orr_buf *b, const orr_operators *o, const orr_operator_row *
     orr_buf_byte(b, '\n');
 }
 
+static void put_left_out(orr_buf *b, size_t count, size_t most)
+{
+    if (shown(count, most) < count)
+        orr_buf_print(b, "... and %zu more\n", count - shown(count, most));
+}
+
 static void put_rows(orr_buf *b, const orr_operators *o, size_t most)
 {
     orr_buf_print(b, "\n%-29s %8s %8s %8s %9s", "operator", "captured", "measured", "alike",
@@ -125,8 +131,7 @@ static void put_rows(orr_buf *b, const orr_operators *o, size_t most)
     orr_buf_byte(b, '\n');
     for (size_t i = 0; i < shown(o->row_count, most); i++)
         put_row(b, o, &o->rows[i]);
-    if (shown(o->row_count, most) < o->row_count)
-        orr_buf_print(b, "... and %zu more\n", o->row_count - shown(o->row_count, most));
+    put_left_out(b, o->row_count, most);
 }
 
 static void put_gaps(orr_buf *b, const orr_operators *o, size_t most)
@@ -141,8 +146,7 @@ static void put_gaps(orr_buf *b, const orr_operators *o, size_t most)
                       (int)(g->shapes.len < SHAPES_WIDTH ? g->shapes.len : SHAPES_WIDTH),
                       g->shapes.ptr, g->calls[0], g->calls[1], g->why);
     }
-    if (shown(o->gap_count, most) < o->gap_count)
-        orr_buf_print(b, "... and %zu more\n", o->gap_count - shown(o->gap_count, most));
+    put_left_out(b, o->gap_count, most);
 }
 
 orr_code orr_operators_text(const orr_operators *o,
@@ -183,6 +187,12 @@ static void put_known(orr_json_writer *w, const char *key, uint64_t value, bool 
         orr_json_null(w);
 }
 
+static void put_bytes(orr_json_writer *w, const orr_operators *o, const uint64_t bytes[2])
+{
+    put_known(w, "captured_bytes", bytes[0], true);
+    put_known(w, "measured_bytes", bytes[1], o->has_bytes);
+}
+
 static void json_sums(orr_json_writer *w, const orr_operators *o)
 {
     put_pair(w, "calls", o->calls);
@@ -192,8 +202,7 @@ static void json_sums(orr_json_writer *w, const orr_operators *o)
     put_pair(w, "views", o->views);
     put_pair(w, "flops", o->flops);
     orr_json_put_u64(w, "flops_matched", o->flops_matched);
-    put_known(w, "captured_bytes", o->bytes[0], true);
-    put_known(w, "measured_bytes", o->bytes[1], o->has_bytes);
+    put_bytes(w, o, o->bytes);
     put_known(w, "gpu_time_ps", (uint64_t)o->time, o->has_times);
     put_known(w, "gpu_time_matched_ps", (uint64_t)o->time_matched, o->has_times);
     put_known(w, "predicted_ps", (uint64_t)o->predicted, o->has_hardware);
@@ -208,8 +217,7 @@ static void json_row(orr_json_writer *w, const orr_operators *o, const orr_opera
     orr_json_put_u64(w, "matched", r->matched);
     orr_json_put_u64(w, "with_same_shapes", r->alike);
     put_pair(w, "flops", r->flops);
-    put_known(w, "captured_bytes", r->bytes[0], true);
-    put_known(w, "measured_bytes", r->bytes[1], o->has_bytes);
+    put_bytes(w, o, r->bytes);
     put_known(w, "gpu_time_ps", (uint64_t)r->time, o->has_times);
     put_known(w, "predicted_ps", (uint64_t)r->predicted, o->has_hardware);
     orr_json_end_object(w);
