@@ -766,6 +766,12 @@ TEST(test_export__other_archives_of_pytorch_are_named)
 
 /* ---- what cannot be read ---- */
 
+/* What is replaced in several of these. */
+#define RELU_TARGET "\"target\": \"torch.ops.aten.relu.default\""
+#define X_USED "{\"as_tensor\": {\"name\": \"x\"}}, \"kind\""
+#define RELU_MADE "\"outputs\": [{\"as_tensor\": {\"name\": \"relu0\"}}]"
+#define SIZES_OF_X "[{\"as_int\": 16}, {\"as_int\": 256}], \"requires"
+
 /* A text of the program is replaced, and the refusal has these words and this line. */
 static const struct {
     const char *from, *to, *words;
@@ -783,22 +789,17 @@ static const struct {
      "\"signature\" is an integer; an object is expected", 0},
     {"\"tensor_values\": {", "\"tensor_value\": {", "\"tensor_values\" is missing here", 1},
     {"\"input_specs\": [", "\"inputs\": [", "\"input_specs\" is missing here", 0},
-    {"\"target\": \"torch.ops.aten.relu.default\"", "\"target\": 7",
-     "\"target\" is an integer; a string is expected", 3},
-    {"\"target\": \"torch.ops.aten.relu.default\"", "\"t\": 7", "\"target\" is missing here", 3},
-    {"{\"as_tensor\": {\"name\": \"x\"}}, \"kind\"", "{\"as_tensor\": {\"name\": \"q\"}}, \"kind\"",
+    {RELU_TARGET, "\"target\": 7", "\"target\" is an integer; a string is expected", 3},
+    {RELU_TARGET, "\"t\": 7", "\"target\" is missing here", 3},
+    {X_USED, "{\"as_tensor\": {\"name\": \"q\"}}, \"kind\"",
      "'q' is used here, but nothing before made it", 2},
-    {"{\"as_tensor\": {\"name\": \"x\"}}, \"kind\"",
-     "{\"as_tensor\": {\"name\": \"relu0\"}}, \"kind\"",
+    {X_USED, "{\"as_tensor\": {\"name\": \"relu0\"}}, \"kind\"",
      "'relu0' is used here, but nothing before made it", 2},
-    {"{\"as_tensor\": {\"name\": \"x\"}}, \"kind\"", "{\"as_tensor\": {\"nam\": \"x\"}}, \"kind\"",
-     "\"name\" is missing here", 2},
-    {"{\"as_tensor\": {\"name\": \"x\"}}, \"kind\"", "{\"as_tensor\": {\"name\": \"\"}}, \"kind\"",
-     "a value without a name", 2},
-    {"\"outputs\": [{\"as_tensor\": {\"name\": \"relu0\"}}]",
-     "\"outputs\": [{\"as_tensor\": {\"name\": \"x\"}}]", "'x' is made a second time", 3},
-    {"\"outputs\": [{\"as_tensor\": {\"name\": \"relu0\"}}]",
-     "\"outputs\": [{\"as_tensor\": {\"name\": \"new\"}}]",
+    {X_USED, "{\"as_tensor\": {\"nam\": \"x\"}}, \"kind\"", "\"name\" is missing here", 2},
+    {X_USED, "{\"as_tensor\": {\"name\": \"\"}}, \"kind\"", "a value without a name", 2},
+    {RELU_MADE, "\"outputs\": [{\"as_tensor\": {\"name\": \"x\"}}]", "'x' is made a second time",
+     3},
+    {RELU_MADE, "\"outputs\": [{\"as_tensor\": {\"name\": \"new\"}}]",
      "'new' has no entry in \"tensor_values\"", 3},
     {"\"user_output\": {\"arg\": {\"as_tensor\": {\"name\": \"linear3\"}}}",
      "\"user_output\": {\"arg\": {\"as_tensor\": {\"name\": \"nothing\"}}}",
@@ -807,25 +808,17 @@ static const struct {
      "type number 14 of a tensor is not one that is known here", 0},
     {"\"x\": {\"dtype\": 7", "\"x\": {\"dtype\": -1", "type number -1", 0},
     {"\"layout\": 7}", "\"layout\": 1}", "a sparse tensor (layout 1)", 0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires",
-     "[{\"as_int\": -16}, {\"as_int\": 256}], \"requires", "a size of -16", 0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires", "[{\"as_int\": 256}], \"requires",
-     "a tensor with 1 sizes and 2 strides", 0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires",
-     "[{\"as_int\": 4611686018427387904}, {\"as_int\": 256}], \"requires",
+    {SIZES_OF_X, "[{\"as_int\": -16}, {\"as_int\": 256}], \"requires", "a size of -16", 0},
+    {SIZES_OF_X, "[{\"as_int\": 256}], \"requires", "a tensor with 1 sizes and 2 strides", 0},
+    {SIZES_OF_X, "[{\"as_int\": 4611686018427387904}, {\"as_int\": 256}], \"requires",
      "a tensor of more than 2^63 bytes", 0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires",
-     "[{\"as_int\": 9223372036854775807}, {\"as_int\": 1}], \"requires",
+    {SIZES_OF_X, "[{\"as_int\": 9223372036854775807}, {\"as_int\": 1}], \"requires",
      "a tensor of more than 2^63 bytes", 0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires",
-     "[{\"as_int\": 1e3}, {\"as_int\": 256}], \"requires", "integer", 0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires", "[{}, {\"as_int\": 256}], \"requires",
-     "neither \"as_int\" nor \"as_expr\"", 0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires",
-     "[{\"as_expr\": {}}, {\"as_int\": 256}], \"requires", "a symbolic size without \"expr_str\"",
-     0},
-    {"[{\"as_int\": 16}, {\"as_int\": 256}], \"requires", "7, \"requires",
-     "\"sizes\" is an integer; an array is expected", 0},
+    {SIZES_OF_X, "[{\"as_int\": 1e3}, {\"as_int\": 256}], \"requires", "integer", 0},
+    {SIZES_OF_X, "[{}, {\"as_int\": 256}], \"requires", "neither \"as_int\" nor \"as_expr\"", 0},
+    {SIZES_OF_X, "[{\"as_expr\": {}}, {\"as_int\": 256}], \"requires",
+     "a symbolic size without \"expr_str\"", 0},
+    {SIZES_OF_X, "7, \"requires", "\"sizes\" is an integer; an array is expected", 0},
 };
 
 /* A copy of b with the first `from` replaced. */
