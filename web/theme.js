@@ -5,10 +5,23 @@ import {el} from './dom.js';
 
 const THEMES = ['system', 'light', 'dark'];
 
-/** @param {string} theme */
-function applyTheme(theme) {
+const CONDITIONS = {system: '(prefers-color-scheme: dark)', light: 'not all', dark: 'all'};
+
+/** The rule of report.css with the dark colours: they stand there once, and what is changed is when it holds. */
+function findDarkRule() {
+    for (const sheet of document.styleSheets) {
+        for (const rule of sheet.cssRules) {
+            if (rule instanceof CSSMediaRule && rule.media.mediaText === CONDITIONS.system) return rule;
+        }
+    }
+    return undefined;
+}
+
+/** @param {string} theme @param {CSSMediaRule | undefined} darkRule */
+function applyTheme(theme, darkRule) {
     if (theme === 'system') delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
+    if (darkRule) darkRule.media.mediaText = CONDITIONS[/** @type {keyof typeof CONDITIONS} */ (theme)];
 }
 
 /** Storage may be forbidden for files; then the choice lasts as long as the page. @param {string} [theme] */
@@ -23,6 +36,7 @@ function remember(theme) {
 
 /** A button that goes round; the canvases are drawn anew. @param {() => void} onChange */
 export function themeButton(onChange) {
+    const darkRule = findDarkRule();
     let theme = THEMES.includes(remember()) ? remember() : 'system';
     const button = el('button', {type: 'button', id: 'theme', class: 'quiet no-print', onclick: () => {
         theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
@@ -31,7 +45,7 @@ export function themeButton(onChange) {
         onChange();
     }});
     const show = () => {
-        applyTheme(theme);
+        applyTheme(theme, darkRule);
         const sign = theme === 'light' ? '\u2600' : theme === 'dark' ? '\u263e' : '\u25d0';
         button.replaceChildren(el('span', {'aria-hidden': 'true'}, sign), ` ${theme}`);
         button.title = `Colours: ${theme}; press for the next (T)`;
@@ -41,11 +55,11 @@ export function themeButton(onChange) {
     window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', onChange);
     /* Paper is white: canvases are drawn in the light colours while the page is printed. */
     window.addEventListener('beforeprint', () => {
-        document.documentElement.dataset.theme = 'light';
+        applyTheme('light', darkRule);
         onChange();
     });
     window.addEventListener('afterprint', () => {
-        applyTheme(theme);
+        applyTheme(theme, darkRule);
         onChange();
     });
     return button;
