@@ -73,6 +73,16 @@ TEST(test_loggops__an_empty_message_costs_as_much_as_one_byte)
     check_times(PAIR("send 1b to 1", "recv 1b from 0"), NULL, 1500, 5500);
 }
 
+/* LogGOPSim takes the time of minus one byte, so that clocks go back: O 7 and G 1 make the first send busy until 63; the
+ * others both try then, and leave the CPU at 63 - 7.  Messages come at 0, 63 and 63 and leave it at 63 - 1. */
+TEST(test_loggops__by_old_rules_an_empty_message_sets_clocks_back)
+{
+    orr_loggops_options opt = {.rules = ORR_LOGGOPS_LGS2023, .G = 1, .O = 7, .S = 65535};
+    check_times(PAIR("send 10b to 1 tag 1\nsend 0b to 1 tag 2\nsend 0b to 1 tag 3",
+                     "recv 10b from 0 tag 1\nrecv 0b from 0 tag 2\nrecv 0b from 0 tag 3"),
+                &opt, 56, 62);
+}
+
 /* 16,383 bytes more than one at 0.04 ns are 655.32 ns, rounded down. */
 TEST(test_loggops__g_may_be_a_fraction)
 {
@@ -221,6 +231,7 @@ int main(void)
         RUN(test_loggops__a_message_there_and_back),
         RUN(test_loggops__an_operation_waits_for_those_on_other_cpus),
         RUN(test_loggops__an_empty_message_costs_as_much_as_one_byte),
+        RUN(test_loggops__by_old_rules_an_empty_message_sets_clocks_back),
         RUN(test_loggops__g_may_be_a_fraction),
         RUN(test_loggops__a_large_send_waits_for_its_receive),
         RUN(test_loggops__wildcards_take_what_came_first),

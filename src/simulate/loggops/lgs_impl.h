@@ -34,8 +34,8 @@ typedef struct lgs_batch {
 } lgs_batch;
 
 /* Events that found the same clocks busy.  Only the first of them is in the queue; the others follow one by one.
- * Since clocks never go back and events leave by number, nothing happens in another order than if each were put
- * off by itself, again and again. */
+ * Where clocks never go back, since events leave by number, nothing happens in another order than if each were put
+ * off by itself, again and again; where they do, there are no groups. */
 typedef struct lgs_busy {
     uint64_t first; /* the number of the one that is in the queue; UINT64_MAX: none */
     lgs_list waiting;

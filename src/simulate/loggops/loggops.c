@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#define TOO_LONG 0x1p62 /* ns; longer than this, and sums may wrap */
+
 enum {
     MOST_GROUPS = 1 << 24
 }; /* more CPUs and NICs than this, and events are put off one by one */
@@ -73,10 +75,28 @@ static bool make_waits(orr_loggops *s)
     return !is_own || s->finished;
 }
 
+/* By the rules of LGS2023 a message of no bytes has minus one byte, and what is too large wraps: where that costs
+ * less than nothing a clock is set to the past. */
+static bool clocks_go_back(const orr_loggops *s)
+{
+    const double o = (double)s->opt.o, g = (double)s->opt.g, O = (double)s->opt.O, G = s->opt.G;
+    const bool none_is_cheap = O > o || G > o || G > g;
+    if (s->opt.rules != ORR_LOGGOPS_LGS2023)
+        return false;
+    for (size_t i = 0; i < s->goal->node_count; i++) {
+        const orr__goal_node *n = &s->nodes[i];
+        if (n->size == 0 ? n->kind == ORR_GOAL_SEND && none_is_cheap
+                         : (double)n->size * (1 + O + G) > TOO_LONG)
+            return true;
+    }
+    return false;
+}
+
 static bool make_busy(orr_loggops *s)
 {
     const double groups = (double)s->hosts * s->cpus * (1.0 + 2.0 * s->nics);
-    if (s->opt.rules == ORR_LOGGOPS_ATLAHS || s->opt.simple_links || groups > MOST_GROUPS)
+    if (s->opt.rules == ORR_LOGGOPS_ATLAHS || s->opt.simple_links || groups > MOST_GROUPS ||
+        clocks_go_back(s))
         return true;
     const size_t count = (size_t)s->hosts * s->cpus * (1 + 2 * (size_t)s->nics);
     s->busy = orr_alloc(count, sizeof *s->busy);
