@@ -77,10 +77,12 @@ static orr_code write_old(const orr_sim *s, const char *folder, orr_error *err)
 static orr_code parse_scale(const char *text, double *out, orr_error *err)
 {
     char *end;
-    *out = strtod(text, &end);
-    if (*text && !*end && *out - *out == 0 && *out >= 0)
+    const double scale = strtod(text, &end);
+    *out = scale > 0 ? scale : -1; /* 0 would be what is not given */
+    if (*text && !*end && scale - scale == 0 && scale >= 0)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "--injection-scale: \"%s\" is not a number", text);
+    return orr_fail(err, ORR_EUSAGE, NULL, "--injection-scale: \"%s\" is not a number from 0 on",
+                    text);
 }
 
 /* What the old program says before it runs (packet-network.md 2). */

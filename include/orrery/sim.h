@@ -62,7 +62,7 @@ typedef struct orr_sim_options {
     const orr_net_ops *custom_network; /* your own instead of fidelity */
     const orr_set *set;                /* the traces, when already read; instead of workload */
     uint32_t queues_per_dim;           /* 0: 1 */
-    double injection_scale;            /* 0: 1 */
+    double injection_scale;            /* of endpoint-delay; 0: 1, below 0: 0 */
     bool rendezvous;
     bool trace_log; /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool

@@ -86,7 +86,7 @@ static orr_code take_flag(reader *r, const char *key, bool *out)
     return code;
 }
 
-/* One of some words; *out stays when the key is absent. */
+/* One of some words; *out stays when the key is absent.  An empty one stands for that and cannot be written. */
 static orr_code take_word(
     reader *r, const char *key, const char *const *words, const char *choices, int *out)
 {
@@ -98,7 +98,7 @@ static orr_code take_word(
         return fail_value(r, v, key, "a text");
     orr_code code = orr_json_get_str(v, &s, r->err);
     for (int i = 0; !code && words[i]; i++)
-        if (strlen(words[i]) == s.len && memcmp(words[i], s.ptr, s.len) == 0) {
+        if (s.len && strlen(words[i]) == s.len && memcmp(words[i], s.ptr, s.len) == 0) {
             *out = i;
             return ORR_OK;
         }

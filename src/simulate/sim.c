@@ -262,6 +262,8 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         s->opt.queues_per_dim = 1;
     if (s->opt.injection_scale == 0)
         s->opt.injection_scale = 1;
+    else if (s->opt.injection_scale < 0)
+        s->opt.injection_scale = 0;
     if (s->opt.logging &&
         (code = orr__read_logging(s->opt.logging, !s->opt.is_compat, s->arena, &s->logging, err)))
         return code;
