@@ -53,7 +53,7 @@ typedef struct orr_layer_pass {
     uint64_t time; /* cycles or microseconds: whatever the table's author meant */
     orr_str
         comm; /* ALLREDUCE, ALLTOALL, ALLREDUCEALLTOALL, ALLGATHER, REDUCESCATTER, NONE or any word */
-    uint64_t bytes; /* of the collective */
+    uint64_t bytes; /* of the collective; read with is_compat: maybe below 0, in two's complement */
 } orr_layer_pass;
 
 typedef struct orr_layer {

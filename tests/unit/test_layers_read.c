@@ -136,7 +136,7 @@ TEST(test_layers_read__a_wrong_column_is_named_with_its_place)
 {
     bad_in_both("DATA\n1\na -1 10.5 NONE 0 20 NONE 0 30 NONE 0 5", 3, 6, "forward time '10.5'");
     bad_in_both("DATA\n1\na -1 -10 NONE 0 20 NONE 0 30 NONE 0 5", 3, 6, "time '-10' is negative");
-    bad_in_both("DATA\n1\na -1 10 NONE -4 20 NONE 0 30 NONE 0 5", 3, 14, "size '-4' is negative");
+    bad("DATA\n1\na -1 10 NONE -4 20 NONE 0 30 NONE 0 5", 3, 14, "size '-4' is negative");
     bad_in_both("DATA\n1\na -1 10 NONE 0 0x5 NONE 0 30 NONE 0 5", 3, 16, "input gradient time");
     bad_in_both("DATA\n1\na -1 10 NONE 0 20 NONE 0 30 NONE 9223372036854775808 5", 3, 34,
                 "weight gradient size '9223372036854775808' is larger than 9223372036854775807");
@@ -170,6 +170,9 @@ TEST(test_layers_read__compat_reads_as_the_converter)
     orr_layers *t;
     CHECK_OK(parse("DATA whatever\n-7\na -1 1 FOO 0 2 BAR 0 3 BAZ 0 soon\n", true, &t), &err);
     CHECK_TEXT(orr_layers_get(t, 0)->forward.comm.ptr, "FOO");
+    orr_layers_free(t);
+    CHECK_OK(parse("DATA\n1\na -1 1 NONE -4 2 NONE 0 3 NONE 0 5\n", true, &t), &err);
+    CHECK_EQ_U(orr_layers_get(t, 0)->forward.bytes, (uint64_t)-4);
     orr_layers_free(t);
     CHECK_OK(parse("DATA\n0\n", true, &t), &err);
     CHECK_EQ(orr_layers_count(t), 0);

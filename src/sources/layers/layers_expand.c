@@ -71,6 +71,9 @@ static orr_code layer_error(
 static orr_code size_error(const orr__expander *x, size_t i, orr_error *err, uint64_t bytes)
 {
     const orr_where at = orr__layer_where(x->t, i, 1);
+    if (x->opt->is_compat)
+        return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIi64 " bytes: a size was expected",
+                        i, (int64_t)bytes);
     return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIu64 " bytes are too many", i, bytes);
 }
 
@@ -80,11 +83,13 @@ static orr_code check_words(const orr__expander *x, size_t i, orr_error *err)
     const orr_layer *l = &x->t->layers[i];
     const orr_layer_pass *const passes[] = {&l->forward, &l->input_grad, &l->weight_grad};
     const bool is_own = x->t->policy == ORR_POLICY_HYBRID_CUSTOMIZED;
+    /* The attribute of today has a sign, that of the earlier converters had none. */
+    const bool has_sign = x->opt->is_compat && !x->opt->is_early && !x->opt->dims;
     orr__comm comm;
     for (size_t k = 0; k < ORR__PASSES; k++) {
         if (!x->opt->is_compat && !orr__comm_find(passes[k]->comm, &comm))
             return layer_error(x, i, err, passes[k]->comm, "a collective");
-        if (passes[k]->bytes > INT64_MAX)
+        if (passes[k]->bytes > INT64_MAX && !has_sign)
             return size_error(x, i, err, passes[k]->bytes);
     }
     if (is_own && !orr__policy_is_for_layers(l->policy))

@@ -321,6 +321,17 @@ static orr_code read_comm(const reader *r, const line *l, const word *w, orr_str
                     "ALLREDUCEALLTOALL or NONE");
 }
 
+/* An int64 attribute holds it.  The converter minds no sign: below 0 it is written as it is, in two's complement. */
+static orr_code read_size(
+    const reader *r, const line *l, const word *w, const char *what, uint64_t *out)
+{
+    int64_t n;
+    if (!r->is_compat || !orr_text_i64(w->text, &n))
+        return read_number(r, l, w, what, INT64_MAX, out);
+    *out = (uint64_t)n;
+    return ORR_OK;
+}
+
 /* Three columns: time, collective, bytes. */
 static orr_code read_pass(const reader *r, const line *l, size_t column, orr_layer_pass *p)
 {
@@ -333,9 +344,7 @@ static orr_code read_pass(const reader *r, const line *l, size_t column, orr_lay
     orr_code code = read_number(r, l, &w[0], times[k], UINT64_MAX, &p->time);
     if (!code)
         code = read_comm(r, l, &w[1], &p->comm);
-    if (!code) /* an int64 attribute holds it */
-        code = read_number(r, l, &w[2], sizes[k], INT64_MAX, &p->bytes);
-    return code;
+    return code ? code : read_size(r, l, &w[2], sizes[k], &p->bytes);
 }
 
 static orr_code read_layer_policy(const reader *r, const line *l, orr_policy *out)
