@@ -2,7 +2,8 @@
 /* graph.c - the dependencies of one trace, ready for ranks to run through.
  *
  * Nodes are renumbered by ascending id (their *place*), because that is the order in which they are issued.
- * A parent counts once however often a node names it.  One graph serves all ranks of a class; what a rank
+ * A parent counts once however often a node names it.  As the reference has it (astra-sim.md 2), and only with
+ * is_compat, nodes of the same id are one: the last of them, which waits for all that any of them names.  One graph serves all ranks of a class; what a rank
  * keeps of its own is a counter per node. */
 #include "sim_impl.h"
 
@@ -31,7 +32,7 @@ static orr_code refuse_unsound(const orr_trace *t, bool forgives, orr_error *err
     const orr_columns *c = &t->columns;
     if (c->count == 0)
         return refuse(t, "the trace has no nodes", err);
-    if (c->duplicate_ids)
+    if (c->duplicate_ids && forgives)
         return refuse(t, "two nodes have the same id; orrery check says which", err);
     for (uint32_t i = 0; i < c->count && (c->data_missing || c->ctrl_missing); i++) {
         bool is_missing = false;
@@ -50,17 +51,33 @@ static orr_code refuse_unsound(const orr_trace *t, bool forgives, orr_error *err
     return ORR_OK;
 }
 
+/* The k-th node by id; those of the same id in the order of the file. */
+static uint32_t by_id(const orr_trace *t, uint32_t k)
+{
+    return t->by_id ? t->by_id[k] : k;
+}
+
+static bool is_last_of_id(const orr_trace *t, uint32_t k)
+{
+    const orr_columns *c = &t->columns;
+    return k + 1 == c->count || c->id[by_id(t, k)] != c->id[by_id(t, k + 1)];
+}
+
 /* Each of the three graphs (data, control, both) needs a node to begin with (astra-sim.md 2). */
 static orr_code refuse_rootless(const orr_trace *t, orr_error *err)
 {
     const orr_columns *c = &t->columns;
-    bool has_root[3] = {false, false, false};
-    for (uint32_t i = 0; i < c->count; i++) {
-        const bool data = c->data_first[i] != c->data_first[i + 1];
-        const bool ctrl = c->ctrl_first && c->ctrl_first[i] != c->ctrl_first[i + 1];
+    bool has_root[3] = {false, false, false}, data = false, ctrl = false;
+    for (uint32_t k = 0; k < c->count; k++) {
+        const uint32_t i = by_id(t, k);
+        data |= c->data_first[i] != c->data_first[i + 1];
+        ctrl |= c->ctrl_first && c->ctrl_first[i] != c->ctrl_first[i + 1];
+        if (!is_last_of_id(t, k))
+            continue;
         has_root[0] |= !data;
         has_root[1] |= !ctrl;
         has_root[2] |= !data && !ctrl;
+        data = ctrl = false;
     }
     if (has_root[0] && has_root[1] && has_root[2])
         return ORR_OK;
@@ -76,6 +93,7 @@ static bool has_start(const orr__graph *g)
 }
 
 typedef struct maker {
+    const orr_trace *t;
     const orr_columns *c;
     orr__graph *g;
     uint32_t *place; /* index -> place */
@@ -83,9 +101,9 @@ typedef struct maker {
 } maker;
 
 static void visit_list(
-    maker *m, uint32_t child, const uint32_t *first, const uint32_t *deps, bool is_placing)
+    maker *m, uint32_t i, const uint32_t *first, const uint32_t *deps, bool is_placing)
 {
-    const uint32_t i = m->g->node[child];
+    const uint32_t child = m->place[i];
     for (uint32_t e = first[i]; e < first[i + 1]; e++) {
         if (deps[e] == ORR_NO_NODE)
             continue;
@@ -105,10 +123,11 @@ static void visit_list(
 static void visit(maker *m, bool is_placing)
 {
     memset(m->mark, 0, m->g->count * sizeof *m->mark);
-    for (uint32_t child = 0; child < m->g->count; child++) {
-        visit_list(m, child, m->c->data_first, m->c->data_dep, is_placing);
+    for (uint32_t k = 0; k < m->c->count; k++) {
+        const uint32_t i = by_id(m->t, k);
+        visit_list(m, i, m->c->data_first, m->c->data_dep, is_placing);
         if (m->c->ctrl_first)
-            visit_list(m, child, m->c->ctrl_first, m->c->ctrl_dep, is_placing);
+            visit_list(m, i, m->c->ctrl_first, m->c->ctrl_dep, is_placing);
     }
 }
 
@@ -121,13 +140,16 @@ static uint8_t slot_of(const orr_columns *c, uint32_t i)
     return c->type[i] == ORR_NODE_COMM_RECV ? ORR__SLOT_RECV : ORR__SLOT_COMM;
 }
 
-static bool fill(maker *m, const orr_trace *t)
+static bool fill(maker *m)
 {
     orr__graph *g = m->g;
-    for (uint32_t p = 0; p < g->count; p++) {
-        g->node[p] = t->by_id ? t->by_id[p] : p;
-        m->place[g->node[p]] = p;
-        g->slot[p] = slot_of(m->c, g->node[p]);
+    g->count = 0;
+    for (uint32_t k = 0; k < m->c->count; k++) {
+        const uint32_t i = by_id(m->t, k), p = g->count;
+        g->node[p] = i;
+        m->place[i] = p;
+        g->slot[p] = slot_of(m->c, i);
+        g->count += is_last_of_id(m->t, k);
     }
     visit(m, false);
     for (uint32_t p = 0; p < g->count; p++)
@@ -185,20 +207,18 @@ orr_code orr__graph_make(const orr_trace *t, bool is_compat, orr__graph *out, or
     orr_code code = refuse_unsound(t, forgives, err);
     if (code || (!forgives && (code = refuse_rootless(t, err))))
         return code;
-    *out = (orr__graph){.t = t,
-                        .count = t->columns.count,
-                        .slot_count = ORR__SLOT_STREAMS,
-                        .stream[ORR__SLOT_COMM] = ORR_NO_VALUE};
-    const size_t n = out->count;
-    maker m = {.c = &t->columns, .g = out};
+    *out = (orr__graph){
+        .t = t, .slot_count = ORR__SLOT_STREAMS, .stream[ORR__SLOT_COMM] = ORR_NO_VALUE};
+    const size_t n = t->columns.count;
+    maker m = {.t = t, .c = &t->columns, .g = out};
     out->node = orr_alloc(n, sizeof *out->node);
     out->child_first = orr_alloc(n + 1, sizeof *out->child_first);
     out->parents = orr_alloc(n, sizeof *out->parents);
     out->slot = orr_alloc(n, 1);
     m.place = orr_alloc(n, sizeof *m.place);
     m.mark = orr_alloc(n, sizeof *m.mark);
-    const bool ok = out->node && out->child_first && out->parents && out->slot && m.place &&
-                    m.mark && fill(&m, t);
+    const bool ok =
+        out->node && out->child_first && out->parents && out->slot && m.place && m.mark && fill(&m);
     orr_free(m.place);
     orr_free(m.mark);
     if (!ok)
