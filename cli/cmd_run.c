@@ -324,7 +324,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
 
 static bool has_schedule(const cli_context *c)
 {
-    return c->arg_count && cli_is_goal(c->args[0]);
+    return c->arg_count && cli_brings_goal(c->args[0]);
 }
 
 static bool is_loggops(const cli_context *c)

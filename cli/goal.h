@@ -11,6 +11,8 @@
 orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, orr_error *err);
 
 bool cli_is_goal(const char *path); /* by its name or its first bytes */
+/* The same, of what is to be run: standard input and pipes bring schedules, since traces are several files. */
+bool cli_brings_goal(const char *path);
 
 /* A schedule from GOAL or from traces; of the latter the options system, topology and groups say what becomes of
  * collectives. */

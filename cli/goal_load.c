@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What stands in for the files when none are given: rings in one piece, one switch. */
@@ -79,15 +80,17 @@ static orr_code load_traces(cli_context *c, const char *path, orr_goal **out, or
     return code;
 }
 
-/* A pipe is looked into once only: what it is, is known from then on. */
-static bool holds_goal(const char *path)
+bool cli_brings_goal(const char *path)
 {
-    return strcmp(path, "-") == 0 || cli_is_goal(path);
+    struct stat st;
+    const bool is_pipe = stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+    return strcmp(path, "-") == 0 || is_pipe || cli_is_goal(path);
 }
 
 orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err)
 {
-    return holds_goal(path) ? cli_goal_read(c, path, out, err) : load_traces(c, path, out, err);
+    return cli_brings_goal(path) ? cli_goal_read(c, path, out, err)
+                                 : load_traces(c, path, out, err);
 }
 
 /* ---- jobs */
@@ -116,7 +119,7 @@ static void add_option(const cli_context *c, job_list *l, const char *role, cons
 static orr_code load_job(
     cli_context *c, job_list *l, const char *path, orr_str name, orr_error *err)
 {
-    const bool is_goal = holds_goal(path);
+    const bool is_goal = cli_brings_goal(path);
     add_input(l, is_goal ? "schedule" : "traces", name);
     l->has_traces |= !is_goal;
     const orr_code code = is_goal ? cli_goal_read(c, path, &l->jobs[l->count], err)

@@ -39,7 +39,7 @@ typedef struct chart {
 static bool has_schedule(const cli_context *c)
 {
     return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts") ||
-           cli_is_goal(c->args[0]);
+           cli_brings_goal(c->args[0]);
 }
 
 static orr_code need_goal(comparison *k, orr_error *err)

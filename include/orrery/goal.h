@@ -107,7 +107,7 @@ ORR_API orr_code orr_goal_parse(orr_span bytes,
                                 orr_goal **out,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* Does a file (or standard input, which cannot be looked at twice: no) hold a schedule, by its first bytes? */
+/* Does a file hold a schedule, by its first bytes?  Standard input and pipes cannot be looked at twice: no. */
 ORR_API bool orr_goal_recognise(const char *path);
 
 /* To a file ("-": standard output), which appears whole or not at all.  Text and binary hold the same: the

@@ -12,6 +12,7 @@
 #include "goal_impl.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 orr_code orr_goal_create(uint32_t ranks, orr_goal **out, orr_error *err)
 {
@@ -267,13 +268,20 @@ static bool starts_like_text(const uint8_t *p, size_t n)
     return i < n && n - i >= sizeof word - 1 && memcmp(p + i, word, sizeof word - 1) == 0;
 }
 
+/* What a pipe gives is given once: to look into it is to lose it. */
+static bool can_be_read_again(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool orr_goal_recognise(const char *path)
 {
     static const uint8_t magic[8] = {ORR__GOAL_MAGIC & 0xff, ORR__GOAL_MAGIC >> 8};
     static const uint8_t consumed[8] = {ORR__GOAL_CONSUMED & 0xff, ORR__GOAL_CONSUMED >> 8};
     orr_stream *in;
     orr_span head = {0};
-    if (strcmp(path, "-") == 0 || orr_stream_open(path, &in, NULL))
+    if (!can_be_read_again(path) || orr_stream_open(path, &in, NULL))
         return false;
     const orr_code code = orr_stream_peek(in, 1 << 16, &head, NULL);
     const bool is_goal = !code && head.len >= 8 &&
