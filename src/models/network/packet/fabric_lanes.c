@@ -95,6 +95,7 @@ static uint64_t end_window(orr__lanes *s)
 {
     uint64_t done = 0, now = s->main->now;
     orr__lanes_write_pauses(s);
+    orr__lanes_tell_series(s);
     for (unsigned i = 0; i < s->awake_count; i++)
         s->awake[i]->f.is_in_window = false;
     orr__lanes_tell(s);
@@ -323,6 +324,8 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
     }
     if (*call < UINT64_MAX)
         end = least(end, *call + 1);
+    if (s->main->list_at == 0) /* with the first flow of a list looks at the network begin */
+        end = least(end, orr__fabric_next_start(s->main));
     /* whether the network stands still is a question for all (orr__fabric_watch_for_stall) */
     end = least(end, s->main->last_arrival + s->main->longest_silence + 1);
     return before_last_flow(s, end);
@@ -466,6 +469,7 @@ static void destroy_lane(orr__lane *l)
     orr_free(l->drops);
     orr_free(l->gone);
     orr_free(l->pauses);
+    orr_free(l->notes);
     orr_free(l);
 }
 
@@ -482,6 +486,7 @@ void orr__lanes_destroy(orr__fabric *f)
     orr_free(s->outlooks);
     orr_free(s->of_node);
     orr_free(s->pauses);
+    orr_free(s->notes);
     orr_free(s->times);
     orr_free(s);
     f->lanes = NULL;

@@ -23,37 +23,24 @@ struct orr__monitor {
     bool is_armed[LOOKS];
     uint64_t *sent, *queued; /* by port: bytes */
     flow_news *flows;
-    size_t flow_room, flow_count;
+    size_t flow_room;
 };
 
 /* ---- flows ---- */
 
-static flow_news *news_of(orr__fabric *f, uint32_t flow)
+/* Nothing was said of it so far.  Lanes find room for all flows: each writes to those of its own hosts. */
+bool orr__monitor_flow_comes(const orr__fabric *f, uint32_t flow)
 {
     orr__monitor *m = f->monitor;
-    if (flow >= m->flow_count) {
-        if (!orr_grow(&m->flows, &m->flow_room, (size_t)flow + 1)) {
-            orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
-            return NULL;
-        }
-        while (m->flow_count <= flow)
-            m->flows[m->flow_count++] = (flow_news){0};
-    }
-    return &m->flows[flow];
+    if (!orr_grow(&m->flows, &m->flow_room, (size_t)flow + 1))
+        return false;
+    m->flows[flow] = (flow_news){0};
+    return true;
 }
 
-void orr__monitor_flow_starts(orr__fabric *f, uint32_t flow)
+void orr__monitor_mark(const orr__fabric *f, uint32_t flow)
 {
-    flow_news *n = news_of(f, flow);
-    if (n)
-        *n = (flow_news){0};
-}
-
-void orr__monitor_mark(orr__fabric *f, uint32_t flow)
-{
-    flow_news *n = news_of(f, flow);
-    if (n)
-        n->marks++;
+    f->monitor->flows[flow].marks++;
 }
 
 /* ---- rows ---- */
@@ -69,7 +56,7 @@ static void look_at_flows(orr__fabric *f, unsigned what)
     orr__monitor *m = f->monitor;
     for (uint32_t i = 0; i < f->flow_count; i++) {
         const orr__flow *w = &f->flows[i];
-        flow_news *n = w->is_used && w->line_rate && !w->is_complete ? news_of(f, i) : NULL;
+        flow_news *n = w->is_used && w->line_rate && !w->is_complete ? &m->flows[i] : NULL;
         if (n && what == RATES && n->rate != w->rate) {
             put_flow(f, &m->texts[what], w, w->rate);
             n->rate = w->rate;
@@ -154,6 +141,14 @@ static bool next_look(const orr__fabric *f, unsigned what, uint64_t *at)
     const uint64_t first = f->config.mon_start_us * 1000 * f->unit, every = interval_of(f, what);
     *at = f->now < first ? first : first + ((f->now - first) / every + 1) * every;
     return *at / f->unit / 1000 <= f->config.mon_end_us;
+}
+
+bool orr__monitor_writes_files(const orr__fabric *f)
+{
+    bool writes = false;
+    for (unsigned i = 0; f->monitor && i < LOOKS; i++)
+        writes |= f->monitor->files[i] != NULL;
+    return writes;
 }
 
 static bool is_wanted(const orr__fabric *f, unsigned what)
