@@ -468,6 +468,8 @@ void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
 void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end);
 void orr__fabric_start_sampling(orr__fabric *f);
+/* Does it take no samples, but will if a flow starts or sends again, or a link is repaired? */
+bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now);
 
 /* ---- lanes (fabric_lanes.h) ---- */
 

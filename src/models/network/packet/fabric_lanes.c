@@ -312,6 +312,8 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
 {
     uint64_t at, end = first + s->longest;
     *call = UINT64_MAX;
+    if (orr__fabric_may_start_sampling(s->main, first))
+        return first; /* any lane may start it; all is at rest, so there is little to do */
     if (bound < UINT64_MAX)
         end = least(end, bound + 1);
     if (orr__wheel_peek(&s->main->wheel, &at))
