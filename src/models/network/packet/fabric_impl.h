@@ -717,8 +717,7 @@ void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_
 orr_code orr__monitor_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 void orr__monitor_destroy(orr__fabric *f);
 orr_code orr__monitor_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
-bool orr__monitor_writes_files(const orr__fabric *f); /* of SimAI */
-void orr__monitor_arm(orr__fabric *f);                /* a flow is under way */
+void orr__monitor_arm(orr__fabric *f); /* a flow is under way */
 void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what);
 bool orr__monitor_flow_comes(const orr__fabric *f, uint32_t flow); /* false: out of memory */
 void orr__monitor_mark(const orr__fabric *f,

@@ -15,8 +15,8 @@
  * It is known a delay before: a frame with which a flow may be done is noted when it gets onto the wire
  * (orr__lanes_watch).  Flows start in the lanes of their hosts; those of a list are given to them before a window.
  *
- * What concerns all (failures, repairs, the end: of a time, by many timeouts, by the last flow) is done event by event
- * in the order of the whole network while no lane runs.
+ * What concerns all (failures, repairs, looks at fixed times, the end: of a time, by many timeouts, by the last flow) is
+ * done event by event in the order of the whole network while no lane runs.
  *
  * Why results do not depend on lanes: what a node does in one instant is ordered by orr__rank, whoever runs it, and no
  * node acts on another but over a wire.  Where several lanes have something for all, it is put in order between windows

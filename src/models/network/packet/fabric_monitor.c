@@ -3,10 +3,12 @@
  * (packet-network.md 13): queue lengths, bandwidth of ports, rates and marks of flows.
  *
  * SimAI's files get a row where something has changed since the last look, so they are as long as there is news, and
- * only the last values are kept.  Nothing here changes what the network does; a look is taken while flows are under way. */
+ * only the last values are kept.  Nothing here changes what the network does; a look is taken while flows are under way,
+ * and no lane runs (fabric_lanes.c). */
 #include "fabric_series.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { SERIES, QLEN, BANDWIDTH, RATES, MARKS, LOOKS };
 enum { DRAIN_AT = 1 << 16 };
@@ -23,7 +25,8 @@ struct orr__monitor {
     bool is_armed[LOOKS];
     uint64_t *sent, *queued; /* by port: bytes */
     flow_news *flows;
-    size_t flow_room;
+    uint32_t *rows; /* flows that have one in the look that is taken */
+    size_t flow_room, row_room;
 };
 
 /* ---- flows ---- */
@@ -51,19 +54,51 @@ static void put_flow(const orr__fabric *f, orr_buf *b, const orr__flow *w, uint6
                   w->src, w->dst, w->src_port, w->dst_port, w->size, value);
 }
 
+static bool has_news(const orr__fabric *f, unsigned what, uint32_t flow)
+{
+    const orr__flow *w = &f->flows[flow];
+    const flow_news *n = &f->monitor->flows[flow];
+    if (!w->is_used || !w->line_rate || w->is_complete)
+        return false;
+    return what == RATES ? n->rate != w->rate : n->marks != n->marks_told;
+}
+
+static int by_number(const void *a, const void *b, void *flows)
+{
+    const orr__flow *all = flows;
+    const uint64_t x = all[*(const uint32_t *)a].number, y = all[*(const uint32_t *)b].number;
+    return x < y ? -1 : x > y;
+}
+
+/* Flows with a row, in the order in which they came; under is_compat by their places, which the reference uses again. */
+static size_t flows_with_news(orr__fabric *f, unsigned what)
+{
+    orr__monitor *m = f->monitor;
+    size_t count = 0;
+    if (!orr_grow(&m->rows, &m->row_room, f->flow_count)) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return 0;
+    }
+    for (uint32_t i = 0; i < f->flow_count; i++)
+        if (has_news(f, what, i))
+            m->rows[count++] = i;
+    if (!f->config.is_compat && count)
+        qsort_r(m->rows, count, sizeof *m->rows, by_number, f->flows);
+    return count;
+}
+
 static void look_at_flows(orr__fabric *f, unsigned what)
 {
     orr__monitor *m = f->monitor;
-    for (uint32_t i = 0; i < f->flow_count; i++) {
-        const orr__flow *w = &f->flows[i];
-        flow_news *n = w->is_used && w->line_rate && !w->is_complete ? &m->flows[i] : NULL;
-        if (n && what == RATES && n->rate != w->rate) {
-            put_flow(f, &m->texts[what], w, w->rate);
+    const size_t count = flows_with_news(f, what);
+    for (size_t i = 0; i < count; i++) {
+        const orr__flow *w = &f->flows[m->rows[i]];
+        flow_news *n = &m->flows[m->rows[i]];
+        put_flow(f, &m->texts[what], w, what == RATES ? w->rate : n->marks);
+        if (what == RATES)
             n->rate = w->rate;
-        } else if (n && what == MARKS && n->marks != n->marks_told) {
-            put_flow(f, &m->texts[what], w, n->marks);
+        else
             n->marks_told = n->marks;
-        }
     }
 }
 
@@ -141,14 +176,6 @@ static bool next_look(const orr__fabric *f, unsigned what, uint64_t *at)
     const uint64_t first = f->config.mon_start_us * 1000 * f->unit, every = interval_of(f, what);
     *at = f->now < first ? first : first + ((f->now - first) / every + 1) * every;
     return *at / f->unit / 1000 <= f->config.mon_end_us;
-}
-
-bool orr__monitor_writes_files(const orr__fabric *f)
-{
-    bool writes = false;
-    for (unsigned i = 0; f->monitor && i < LOOKS; i++)
-        writes |= f->monitor->files[i] != NULL;
-    return writes;
 }
 
 static bool is_wanted(const orr__fabric *f, unsigned what)
@@ -234,6 +261,7 @@ void orr__monitor_destroy(orr__fabric *f)
     orr_free(m->sent);
     orr_free(m->queued);
     orr_free(m->flows);
+    orr_free(m->rows);
     orr_free(m);
 }
 
