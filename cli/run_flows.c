@@ -58,7 +58,7 @@ static bool add_key(char *keys, const char *key, const char *value)
 /* What one thread does whatever was asked for; the results are the same. */
 static void note_one_thread(const cli_context *c)
 {
-    static const char *const options[] = {"compat", "approx", "series"};
+    static const char *const options[] = {"compat", "approx"};
     const char *network = cli_text(c, "network");
     const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
     if (!is_packet || !cli_given(c, "threads") || cli_count(c, "threads") == 1)

@@ -483,27 +483,44 @@ static bool is_at_rest(const orr__fabric *f)
 }
 
 /* Queue lengths are taken at the same times, whether or not some were left out. */
+static uint64_t next_sample(const orr__fabric *f, uint64_t now)
+{
+    const uint64_t first = f->config.qlen_start_ns * f->unit,
+                   each = f->config.qlen_interval_ns * f->unit;
+    return now <= first ? first : first + ((now - first) / each + 1) * each;
+}
+
+static bool is_sampled_at(const orr__fabric *f, uint64_t at)
+{
+    return f->config.is_compat || at / f->unit <= f->config.qlen_end_ns;
+}
+
+bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now)
+{
+    return orr__writer_samples(f) && !f->is_sampling &&
+           f->config.qlen_start_ns <= UINT64_MAX / 4 / f->unit &&
+           is_sampled_at(f, next_sample(f, now));
+}
+
 void orr__fabric_start_sampling(orr__fabric *f)
 {
-    const uint64_t first = f->config.qlen_start_ns, each = f->config.qlen_interval_ns;
-    const uint64_t now = f->now / f->unit;
-    if (f->is_sampling || !orr__writer_samples(f) || first > UINT64_MAX / 4 / f->unit)
+    if (f->is_in_window)
+        return; /* there is none if this may start it */
+    f = f->main;
+    if (!orr__fabric_may_start_sampling(f, f->now))
         return;
     f->is_sampling = true;
-    const bool is_early = f->now <= first * f->unit;
-    const uint64_t at = is_early ? first : first + ((now - first) / each + 1) * each;
-    (void)orr__fabric_after(f, at * f->unit - f->now, ORR__EV_SAMPLE, 0);
+    (void)orr__fabric_after(f, next_sample(f, f->now) - f->now, ORR__EV_SAMPLE, 0);
 }
 
 static void sample(orr__fabric *f, uint32_t event)
 {
-    const bool is_over = !f->config.is_compat && f->now / f->unit > f->config.qlen_end_ns;
-    if (!is_over)
-        orr__write_sample(f);
-    f->is_sampling = f->under_way > 0 && !is_over && (f->config.is_compat || !is_at_rest(f));
+    const uint64_t next = f->now + f->config.qlen_interval_ns * f->unit;
+    orr__write_sample(f);
+    f->is_sampling =
+        f->under_way > 0 && is_sampled_at(f, next) && (f->config.is_compat || !is_at_rest(f));
     if (f->is_sampling)
-        orr__wheel_at(&f->wheel, event, f->now + f->config.qlen_interval_ns * f->unit,
-                      orr__fabric_order(f));
+        orr__wheel_at(&f->wheel, event, next, orr__fabric_order(f));
     else
         orr__wheel_drop(&f->wheel, event);
     orr__fabric_watch_for_stall(f);

@@ -36,7 +36,8 @@ static uint32_t make_flow(orr__fabric *f, const orr__send_request *r)
     const uint64_t pair = (uint64_t)r->src << 32 | r->dst;
     const uint32_t before = orr_map_find(f->pair_ports, pair, 0);
     const uint32_t id = new_flow(f);
-    if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL))
+    if (id == ORR__NOBODY || !orr_map_put(f->pair_ports, pair, before + 1, NULL) ||
+        (f->monitor && !orr__monitor_flow_comes(f, id)))
         return ORR__NOBODY;
     f->flows[id] = (orr__flow){.size = r->size,
                                .whole = r->size,

@@ -268,8 +268,6 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
     }
     if (f->control && f->control->start)
         f->control->start(f, flow);
-    if (f->monitor)
-        orr__monitor_flow_starts(f, flow);
     if (f->series)
         orr__series_flow_starts(f, flow);
     if (!orr__nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {

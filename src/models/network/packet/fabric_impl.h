@@ -262,6 +262,14 @@ typedef struct orr__flow_end {
     uint64_t took, ideal; /* ticks; alone it would have taken: 0, not known */
 } orr__flow_end;
 
+/* A flow starts, or is done: what a series hears of it. */
+typedef struct orr__series_note {
+    uint64_t at, order;                /* of the event in which it did */
+    uint64_t acked, window, in_flight; /* then: bytes */
+    uint32_t flow;
+    bool is_over;
+} orr__series_note;
+
 typedef struct orr__path {
     uint64_t delay, transmission, bandwidth;
 } orr__path;
@@ -460,6 +468,8 @@ void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
 void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end);
 void orr__fabric_start_sampling(orr__fabric *f);
+/* Does it take no samples, but will if a flow starts or sends again, or a link is repaired? */
+bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now);
 
 /* ---- lanes (fabric_lanes.h) ---- */
 
@@ -487,6 +497,7 @@ void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w);
 void orr__lanes_drop(orr__fabric *f, uint32_t frame);
 void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
 void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses);
+void orr__lanes_note_series(orr__fabric *f, const orr__series_note *n);
 
 /* Who does what a node does, at the time of the event that runs; in a window whoever runs it. */
 static inline orr__fabric *orr__acting(orr__fabric *f, uint32_t node)
@@ -708,8 +719,8 @@ void orr__monitor_destroy(orr__fabric *f);
 orr_code orr__monitor_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 void orr__monitor_arm(orr__fabric *f); /* a flow is under way */
 void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what);
-void orr__monitor_flow_starts(orr__fabric *f, uint32_t flow);
-void orr__monitor_mark(orr__fabric *f,
+bool orr__monitor_flow_comes(const orr__fabric *f, uint32_t flow); /* false: out of memory */
+void orr__monitor_mark(const orr__fabric *f,
                        uint32_t flow); /* an acknowledgement says that one was marked */
 
 /* ---- files (fabric_output.c) ---- */

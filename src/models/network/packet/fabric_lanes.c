@@ -15,8 +15,8 @@
  * It is known a delay before: a frame with which a flow may be done is noted when it gets onto the wire
  * (orr__lanes_watch).  Flows start in the lanes of their hosts; those of a list are given to them before a window.
  *
- * What concerns all (failures, repairs, the end: of a time, by many timeouts, by the last flow) is done event by event
- * in the order of the whole network while no lane runs.
+ * What concerns all (failures, repairs, looks at fixed times, the end: of a time, by many timeouts, by the last flow) is
+ * done event by event in the order of the whole network while no lane runs.
  *
  * Why results do not depend on lanes: what a node does in one instant is ordered by orr__rank, whoever runs it, and no
  * node acts on another but over a wire.  Where several lanes have something for all, it is put in order between windows
@@ -95,6 +95,7 @@ static uint64_t end_window(orr__lanes *s)
 {
     uint64_t done = 0, now = s->main->now;
     orr__lanes_write_pauses(s);
+    orr__lanes_tell_series(s);
     for (unsigned i = 0; i < s->awake_count; i++)
         s->awake[i]->f.is_in_window = false;
     orr__lanes_tell(s);
@@ -311,6 +312,8 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
 {
     uint64_t at, end = first + s->longest;
     *call = UINT64_MAX;
+    if (orr__fabric_may_start_sampling(s->main, first))
+        return first; /* any lane may start it; all is at rest, so there is little to do */
     if (bound < UINT64_MAX)
         end = least(end, bound + 1);
     if (orr__wheel_peek(&s->main->wheel, &at))
@@ -323,6 +326,8 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
     }
     if (*call < UINT64_MAX)
         end = least(end, *call + 1);
+    if (s->main->list_at == 0) /* with the first flow of a list looks at the network begin */
+        end = least(end, orr__fabric_next_start(s->main));
     /* whether the network stands still is a question for all (orr__fabric_watch_for_stall) */
     end = least(end, s->main->last_arrival + s->main->longest_silence + 1);
     return before_last_flow(s, end);
@@ -466,6 +471,7 @@ static void destroy_lane(orr__lane *l)
     orr_free(l->drops);
     orr_free(l->gone);
     orr_free(l->pauses);
+    orr_free(l->notes);
     orr_free(l);
 }
 
@@ -482,6 +488,7 @@ void orr__lanes_destroy(orr__fabric *f)
     orr_free(s->outlooks);
     orr_free(s->of_node);
     orr_free(s->pauses);
+    orr_free(s->notes);
     orr_free(s->times);
     orr_free(s);
     f->lanes = NULL;

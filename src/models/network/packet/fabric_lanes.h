@@ -43,8 +43,9 @@ typedef struct orr__lane {
     uint32_t *drops; /* flows of other lanes of which a frame was dropped here */
     uint32_t *gone;  /* flows that may be let go */
     orr__pause_line *pauses;
+    orr__series_note *notes;
     size_t out_count, out_room, drop_count, drop_room, gone_count, gone_room;
-    size_t pause_count, pause_room, news_count, news_room;
+    size_t pause_count, pause_room, note_count, note_room, news_count, news_room;
     size_t told, told_bytes; /* of the news, and of their lines */
     uint32_t strange;        /* frames of other lanes that are free: a list */
     uint64_t done;           /* events */
@@ -73,8 +74,9 @@ struct orr__lanes {
     uint32_t frames_each;
     orr_crew *crew;
     orr__pause_line *pauses; /* of all lanes */
+    orr__series_note *notes; /* of all lanes */
     uint64_t *times;         /* of before_last_flow */
-    size_t pause_room, time_room;
+    size_t pause_room, note_room, time_room;
 };
 
 static inline orr__lane *orr__lane_of(orr__fabric *f)
@@ -114,6 +116,7 @@ static inline void orr__lanes_set_time(orr__fabric *main, uint64_t now)
 /* ---- between windows (lane_news.c): of the lanes that are awake ---- */
 
 void orr__lanes_write_pauses(orr__lanes *s);
+void orr__lanes_tell_series(orr__lanes *s);
 void orr__lanes_tell(orr__lanes *s);   /* all news, in the order of the whole network */
 void orr__lanes_settle(orr__lanes *s); /* frames go on, flows and frames are let go; failures */
 void orr__lanes_take_over_ends(orr__lanes *s);

@@ -3,10 +3,12 @@
  * (packet-network.md 13): queue lengths, bandwidth of ports, rates and marks of flows.
  *
  * SimAI's files get a row where something has changed since the last look, so they are as long as there is news, and
- * only the last values are kept.  Nothing here changes what the network does; a look is taken while flows are under way. */
+ * only the last values are kept.  Nothing here changes what the network does; a look is taken while flows are under way,
+ * and no lane runs (fabric_lanes.c). */
 #include "fabric_series.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { SERIES, QLEN, BANDWIDTH, RATES, MARKS, LOOKS };
 enum { DRAIN_AT = 1 << 16 };
@@ -23,37 +25,25 @@ struct orr__monitor {
     bool is_armed[LOOKS];
     uint64_t *sent, *queued; /* by port: bytes */
     flow_news *flows;
-    size_t flow_room, flow_count;
+    uint32_t *rows; /* flows that have one in the look that is taken */
+    size_t flow_room, row_room;
 };
 
 /* ---- flows ---- */
 
-static flow_news *news_of(orr__fabric *f, uint32_t flow)
+/* Nothing was said of it so far.  Lanes find room for all flows: each writes to those of its own hosts. */
+bool orr__monitor_flow_comes(const orr__fabric *f, uint32_t flow)
 {
     orr__monitor *m = f->monitor;
-    if (flow >= m->flow_count) {
-        if (!orr_grow(&m->flows, &m->flow_room, (size_t)flow + 1)) {
-            orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
-            return NULL;
-        }
-        while (m->flow_count <= flow)
-            m->flows[m->flow_count++] = (flow_news){0};
-    }
-    return &m->flows[flow];
+    if (!orr_grow(&m->flows, &m->flow_room, (size_t)flow + 1))
+        return false;
+    m->flows[flow] = (flow_news){0};
+    return true;
 }
 
-void orr__monitor_flow_starts(orr__fabric *f, uint32_t flow)
+void orr__monitor_mark(const orr__fabric *f, uint32_t flow)
 {
-    flow_news *n = news_of(f, flow);
-    if (n)
-        *n = (flow_news){0};
-}
-
-void orr__monitor_mark(orr__fabric *f, uint32_t flow)
-{
-    flow_news *n = news_of(f, flow);
-    if (n)
-        n->marks++;
+    f->monitor->flows[flow].marks++;
 }
 
 /* ---- rows ---- */
@@ -64,19 +54,51 @@ static void put_flow(const orr__fabric *f, orr_buf *b, const orr__flow *w, uint6
                   w->src, w->dst, w->src_port, w->dst_port, w->size, value);
 }
 
+static bool has_news(const orr__fabric *f, unsigned what, uint32_t flow)
+{
+    const orr__flow *w = &f->flows[flow];
+    const flow_news *n = &f->monitor->flows[flow];
+    if (!w->is_used || !w->line_rate || w->is_complete)
+        return false;
+    return what == RATES ? n->rate != w->rate : n->marks != n->marks_told;
+}
+
+static int by_number(const void *a, const void *b, void *flows)
+{
+    const orr__flow *all = flows;
+    const uint64_t x = all[*(const uint32_t *)a].number, y = all[*(const uint32_t *)b].number;
+    return x < y ? -1 : x > y;
+}
+
+/* Flows with a row, in the order in which they came; under is_compat by their places, which the reference uses again. */
+static size_t flows_with_news(orr__fabric *f, unsigned what)
+{
+    orr__monitor *m = f->monitor;
+    size_t count = 0;
+    if (!orr_grow(&m->rows, &m->row_room, f->flow_count)) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return 0;
+    }
+    for (uint32_t i = 0; i < f->flow_count; i++)
+        if (has_news(f, what, i))
+            m->rows[count++] = i;
+    if (!f->config.is_compat && count)
+        qsort_r(m->rows, count, sizeof *m->rows, by_number, f->flows);
+    return count;
+}
+
 static void look_at_flows(orr__fabric *f, unsigned what)
 {
     orr__monitor *m = f->monitor;
-    for (uint32_t i = 0; i < f->flow_count; i++) {
-        const orr__flow *w = &f->flows[i];
-        flow_news *n = w->is_used && w->line_rate && !w->is_complete ? news_of(f, i) : NULL;
-        if (n && what == RATES && n->rate != w->rate) {
-            put_flow(f, &m->texts[what], w, w->rate);
+    const size_t count = flows_with_news(f, what);
+    for (size_t i = 0; i < count; i++) {
+        const orr__flow *w = &f->flows[m->rows[i]];
+        flow_news *n = &m->flows[m->rows[i]];
+        put_flow(f, &m->texts[what], w, what == RATES ? w->rate : n->marks);
+        if (what == RATES)
             n->rate = w->rate;
-        } else if (n && what == MARKS && n->marks != n->marks_told) {
-            put_flow(f, &m->texts[what], w, n->marks);
+        else
             n->marks_told = n->marks;
-        }
     }
 }
 
@@ -239,6 +261,7 @@ void orr__monitor_destroy(orr__fabric *f)
     orr_free(m->sent);
     orr_free(m->queued);
     orr_free(m->flows);
+    orr_free(m->rows);
     orr_free(m);
 }
 

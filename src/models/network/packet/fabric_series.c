@@ -3,7 +3,8 @@
  *
  * Watched are those that the user names and the busiest besides.  Ports: one that has been busy half as long again as
  * the least busy watched one takes its place; its series begins there.  Flows: the largest; how large a flow is, is
- * known when it starts.
+ * known when it starts.  With lanes (fabric_lanes.c) samples are taken when none runs; of flows that start or are done
+ * in a window the series hears when it is over, in the order of the whole network.
  * Cost: a sample O(watched + LOOKED_AT ports), samples O(slots x log of the run's length); memory O(slots x watched), which
  * is refused beyond MOST_BYTES. */
 #include "fabric_series.h"
@@ -106,15 +107,19 @@ static void note_port(const orr__fabric *f, orr__watch *w)
     w->last_b = paused;
 }
 
-static void note_flow(const orr__fabric *f, orr__watch *w)
+static orr__series_note state_of(const orr__fabric *f, uint32_t flow)
 {
-    const orr__flow *flow = &f->flows[w->id];
+    const orr__flow *w = &f->flows[flow];
+    return (orr__series_note){f->now,          f->order, w->acked, window_of(f, w),
+                              in_flight_of(w), flow,     false};
+}
+
+static void note_flow(const orr__fabric *f, orr__watch *w, const orr__series_note *n)
+{
     note(f->series, w,
-         &(orr__slot){.a = flow->acked - w->last_a,
-                      .sum = window_of(f, flow),
-                      .sum2 = in_flight_of(flow),
-                      .samples = 1});
-    w->last_a = flow->acked;
+         &(orr__slot){
+             .a = n->acked - w->last_a, .sum = n->window, .sum2 = n->in_flight, .samples = 1});
+    w->last_a = n->acked;
 }
 
 /* ---- which ---- */
@@ -225,7 +230,7 @@ static orr__watch *smallest_flow(const orr__watches *w)
     return least;
 }
 
-void orr__series_flow_starts(orr__fabric *f, uint32_t flow)
+static void flow_starts(orr__fabric *f, uint32_t flow)
 {
     orr__series *s = f->series;
     orr__watches *w = &s->flows;
@@ -252,13 +257,42 @@ void orr__series_flow_starts(orr__fabric *f, uint32_t flow)
     one->dst_port = of->dst_port;
 }
 
-void orr__series_flow_ends(orr__fabric *f, uint32_t flow)
+static void flow_ends(const orr__fabric *f, const orr__series_note *n)
 {
-    orr__watch *w = find_watch(&f->series->flows, flow);
+    orr__watch *w = find_watch(&f->series->flows, n->flow);
     if (!w)
         return;
-    note_flow(f, w);
+    note_flow(f, w, n);
     w->is_over = true;
+}
+
+void orr__series_hear(orr__fabric *f, const orr__series_note *n)
+{
+    if (n->is_over)
+        flow_ends(f, n);
+    else
+        flow_starts(f, n->flow);
+}
+
+/* In a window other lanes have flows that start and end, too: in which order, is known when it is over. */
+static void hear_in_order(orr__fabric *f, const orr__series_note *n)
+{
+    if (f->is_in_window)
+        orr__lanes_note_series(f, n);
+    else
+        orr__series_hear(f, n);
+}
+
+void orr__series_flow_starts(orr__fabric *f, uint32_t flow)
+{
+    hear_in_order(f, &(orr__series_note){.at = f->now, .order = f->order, .flow = flow});
+}
+
+void orr__series_flow_ends(orr__fabric *f, uint32_t flow)
+{
+    orr__series_note n = state_of(f, flow);
+    n.is_over = true;
+    hear_in_order(f, &n);
 }
 
 /* ---- samples ---- */
@@ -268,9 +302,13 @@ static void note_all(orr__fabric *f)
     orr__series *s = f->series;
     for (size_t i = 0; i < s->ports.count; i++)
         note_port(f, &s->ports.list[i]);
-    for (size_t i = 0; i < s->flows.count; i++)
-        if (!s->flows.list[i].is_over)
-            note_flow(f, &s->flows.list[i]);
+    for (size_t i = 0; i < s->flows.count; i++) {
+        orr__watch *w = &s->flows.list[i];
+        if (w->is_over)
+            continue;
+        const orr__series_note n = state_of(f, w->id);
+        note_flow(f, w, &n);
+    }
 }
 
 /* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no more than a coarse

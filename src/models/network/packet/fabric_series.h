@@ -17,6 +17,7 @@ void orr__series_destroy(orr__series *s); /* NULL is fine */
 void orr__series_sample(orr__fabric *f);
 void orr__series_flow_starts(orr__fabric *f, uint32_t flow);
 void orr__series_flow_ends(orr__fabric *f, uint32_t flow);
+void orr__series_hear(orr__fabric *f, const orr__series_note *n); /* of lanes, between windows */
 orr_code orr__series_finish(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 /* When the next sample is due, in ticks. */
 uint64_t orr__series_next(const orr__fabric *f);

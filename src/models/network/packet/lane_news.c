@@ -2,8 +2,10 @@
 /* lane_news.c - between windows: what lanes have noted is put in the order of the whole network, written and told
  * (fabric_lanes.c). */
 #include "fabric_lanes.h"
+#include "fabric_series.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void move_crossings(orr__lanes *s, orr__lane *l)
 {
@@ -63,6 +65,38 @@ void orr__lanes_write_pauses(orr__lanes *s)
         s->main->now = s->pauses[i].at;
         orr__write_pfc(s->main, &s->main->ports[s->pauses[i].port], s->pauses[i].pauses);
     }
+}
+
+static int compare_notes(const void *a, const void *b)
+{
+    const orr__series_note *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void orr__lanes_tell_series(orr__lanes *s)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < s->awake_count; i++)
+        count += s->awake[i]->note_count;
+    if (count == 0)
+        return;
+    if (!orr_grow(&s->notes, &s->note_room, count)) {
+        orr__lanes_lack_memory(s->main);
+        return;
+    }
+    count = 0;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        orr__lane *l = s->awake[i];
+        if (l->note_count)
+            memcpy(s->notes + count, l->notes, l->note_count * sizeof *l->notes);
+        count += l->note_count;
+        l->note_count = 0;
+    }
+    qsort(s->notes, count, sizeof *s->notes, compare_notes);
+    for (size_t i = 0; i < count; i++)
+        orr__series_hear(s->main, &s->notes[i]);
 }
 
 static bool is_before(const orr__fabric *a, const orr__fabric *b)

@@ -155,3 +155,12 @@ void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses)
     }
     l->pauses[l->pause_count++] = (orr__pause_line){f->now, orr__port_of(f, p), pauses};
 }
+
+void orr__lanes_note_series(orr__fabric *f, const orr__series_note *n)
+{
+    orr__lane *l = orr__lane_of(f);
+    if (orr_grow(&l->notes, &l->note_room, l->note_count + 1))
+        l->notes[l->note_count++] = *n;
+    else
+        orr__lanes_lack_memory(f);
+}
