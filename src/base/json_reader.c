@@ -79,7 +79,7 @@ static inline const char *string_end(const char *p, const char *end, bool *escap
     return NULL;
 }
 
-static const char *skip_digits(const char *p, const char *end)
+static inline const char *skip_digits(const char *p, const char *end)
 {
     while (p < end && (uint8_t)(*p - '0') < 10)
         p++;
@@ -262,7 +262,7 @@ static inline orr_code add_string(orr_json *j, uint64_t at)
     return __builtin_expect(escaped, 0) ? add_decoded(j, n, raw) : ORR_OK;
 }
 
-static orr_code add_scalar(orr_json *j, uint64_t at, size_t length, bool real)
+static inline orr_code add_scalar(orr_json *j, uint64_t at, size_t length, bool real)
 {
     orr__json_node *n = new_node(j, at);
     if (!n)
@@ -302,7 +302,7 @@ static orr_code add_word(orr_json *j, uint64_t at)
     return orr__json_expected(j, at, "a value");
 }
 
-static orr_code open_container(orr_json *j, uint64_t at, char closer)
+static inline orr_code open_container(orr_json *j, uint64_t at, char closer)
 {
     if (j->depth == ORR_JSON_DEPTH)
         return orr__json_fail(j, at, "more than %d levels of nesting", ORR_JSON_DEPTH);
@@ -314,7 +314,7 @@ static orr_code open_container(orr_json *j, uint64_t at, char closer)
     return ORR_OK;
 }
 
-static orr_code close_container(orr_json *j, uint64_t at)
+static inline orr_code close_container(orr_json *j, uint64_t at)
 {
     orr__json_node *n = new_node(j, at);
     if (!n)
@@ -349,7 +349,7 @@ static inline orr_code add_value(orr_json *j)
     }
 }
 
-static orr_code take_colon(orr_json *j)
+static inline orr_code take_colon(orr_json *j)
 {
     uint64_t at;
     const orr_code code = peek_inside(j, &at);
@@ -509,7 +509,8 @@ static orr_code next_item(orr_json *j, orr_json_item *out)
     code = j->depth ? next_in_container(j, out) : peek(j, &out->byte);
     if (code)
         return code;
-    if (memchr(",:]}", j->text[out->byte], 4))
+    const char c = j->text[out->byte];
+    if (c == ',' || c == ':' || c == ']' || c == '}')
         return orr__json_expected(j, out->byte, "a value");
     out->type = type_at(j, out->byte);
     j->item_at = out->byte;

@@ -113,8 +113,26 @@ orr_code orr_json_get_i64(orr_json_value v, int64_t *out, orr_error *err)
     return orr_text_i64(orr_json_raw(v), out) ? ORR_OK : wrong(v, "an integer of 64 bits", err);
 }
 
+/* An integer without a sign that fits whatever its digits are: nearly every one.  The reader saw that they are digits. */
+static bool get_short(orr_json_value v, uint64_t *out)
+{
+    enum { DIGITS = 19 }; /* 10^19 is below 2^64 */
+    const orr__json_node n = v.tree->nodes[v.node];
+    const char *p = v.tree->text + n.at;
+    uint64_t value = 0;
+    if (n.info > DIGITS ||
+        (uint8_t)(*p - '0') > 9) /* the flag of a real number is above all lengths */
+        return false;
+    for (uint32_t i = 0; i < n.info; i++)
+        value = value * 10 + (uint64_t)(p[i] - '0');
+    *out = value;
+    return true;
+}
+
 orr_code orr_json_get_u64(orr_json_value v, uint64_t *out, orr_error *err)
 {
+    if (get_short(v, out))
+        return ORR_OK;
     if (orr_json_type_of(v) != ORR_JSON_INT)
         return wrong(v, "an integer", err);
     return orr_text_u64(orr_json_raw(v), out)

@@ -171,17 +171,21 @@ const uint8_t *orr_utf8_bad(const uint8_t *p,
 static inline bool orr_is_utf8(const uint8_t *p, size_t len)
 {
     const uint8_t *const end = p + len;
+    const uint64_t tops = 0x8080808080808080u;
     uint64_t eight;
-    while (end - p >= 8) {
-        memcpy(&eight, p, 8);
-        if (eight & 0x8080808080808080u)
-            return orr__utf8_slow(p, end);
-        p += 8;
+    if (len < 8) {
+        uint8_t any = 0;
+        while (p < end)
+            any |= *p++;
+        return any < 0x80 || orr__utf8_slow(end - len, end);
     }
-    uint8_t any = 0;
-    for (const uint8_t *q = p; q < end; q++)
-        any |= *q;
-    return any < 0x80 || orr__utf8_slow(p, end);
+    for (; end - p > 8; p += 8) {
+        memcpy(&eight, p, 8);
+        if (eight & tops)
+            return orr__utf8_slow(p, end);
+    }
+    memcpy(&eight, end - 8, 8); /* what is left and some of what was seen */
+    return !(eight & tops) || orr__utf8_slow(p, end);
 }
 
 /* ---- writing ---- */

@@ -377,6 +377,65 @@ bool orr__scan_node(orr__scan *s, orr_span body)
     return w.why ? scan_wire_bad(s, &w) : true;
 }
 
+/* ---- what was not yet encoded ---- */
+
+static bool is_text(orr_str text)
+{
+    return orr_is_utf8((const uint8_t *)text.ptr, text.len);
+}
+
+/* One value of a kind whose bits are the same here and in the record. */
+static bool scan_draft_attr(orr__scan *s, const orr_attr *a)
+{
+    const bool is_number =
+        a->kind == ORR_VALUE_INT64 || a->kind == ORR_VALUE_UINT64 || a->kind == ORR_VALUE_BOOL;
+    const bool is_string = a->kind == ORR_VALUE_STRING;
+    if (a->is_list || a->doc.len || !(is_number || is_string))
+        return false;
+    const int key = find_key(a->name);
+    if ((key < 0 && !is_text(a->name)) || (is_string && !is_text(a->value.s)))
+        return false;
+    orr_field f = {.value = is_number ? a->value.u : 0};
+    if (is_string)
+        f.bytes = (orr_span){(const uint8_t *)a->value.s.ptr, a->value.s.len};
+    note_known(s, key, ATTR_FIRST_MEMBER + 2 * ((uint32_t)a->kind - 1), &f);
+    return true;
+}
+
+static bool copy_deps(const uint64_t *from, size_t n, uint64_t **list, size_t *count, size_t *room)
+{
+    if (!orr_grow(list, room, n))
+        return false;
+    if (n)
+        memcpy(*list, from, n * sizeof *from);
+    *count = n;
+    return true;
+}
+
+bool orr__scan_draft(orr__scan *s, const orr_draft *d)
+{
+    scan_reset(s, (orr_span){NULL, 0});
+    if (d->type >= ORR_NODE_TYPE_COUNT || d->inputs || d->outputs || d->unknown.len ||
+        !is_text(d->name))
+        return false;
+    for (size_t i = 0; i < d->attr_count; i++) {
+        if (!scan_draft_attr(s, &d->attrs[i]))
+            return false;
+    }
+    s->node.id = d->id;
+    s->node.name = d->name;
+    s->node.type = d->type;
+    s->node.start_us = d->start_us;
+    s->node.duration_us = d->duration_us;
+    return true;
+}
+
+bool orr__scan_draft_deps(orr__scan *s, const orr_draft *d)
+{
+    return copy_deps(d->data_deps, d->data_count, &s->data, &s->data_count, &s->data_room) &&
+           copy_deps(d->ctrl_deps, d->ctrl_count, &s->ctrl, &s->ctrl_count, &s->ctrl_room);
+}
+
 bool orr__scan_meta(orr__scan *s, orr_span body)
 {
     orr_wire w = orr_wire_of(body);

@@ -136,8 +136,34 @@ static void put_member(orr_buf *b, const orr_attr *a)
     orr_put_end(b, begin);
 }
 
+/* A short name and one number, as most attributes are: its length is known as soon as the number's is, so nothing moves up
+ * afterwards. */
+static bool put_plain_attr(orr_buf *b, uint32_t field, const orr_attr *a)
+{
+    enum { NAME_MOST = 64, ROOM = NAME_MOST + 32 }; /* tags and lengths are a byte or two each */
+    const bool is_number =
+        a->kind == ORR_VALUE_INT64 || a->kind == ORR_VALUE_UINT64 || a->kind == ORR_VALUE_BOOL;
+    if (a->is_list || !is_number || a->doc.len || !a->name.len || a->name.len > NAME_MOST)
+        return false;
+    uint8_t *p = orr_buf_reserve(b, ROOM);
+    if (!p)
+        return true; /* b->failed says it */
+    const uint32_t tag = (ATTR_FIRST_MEMBER + 2 * ((uint32_t)a->kind - 1)) << 3 | ORR_WIRE_VARINT;
+    const size_t len = 2 + a->name.len + orr_varint_size(tag) + orr_varint_size(a->value.u);
+    p = orr_varint_store(p, (uint64_t)field << 3 | ORR_WIRE_LEN);
+    *p++ = (uint8_t)len;
+    *p++ = ATTR_NAME << 3 | ORR_WIRE_LEN;
+    *p++ = (uint8_t)a->name.len;
+    memcpy(p, a->name.ptr, a->name.len);
+    p = orr_varint_store(orr_varint_store(p + a->name.len, tag), a->value.u);
+    b->len = (size_t)(p - b->ptr);
+    return true;
+}
+
 void orr__encode_attr(orr_buf *b, uint32_t field, const orr_attr *a)
 {
+    if (put_plain_attr(b, field, a))
+        return;
     orr_put_tag(b, field, ORR_WIRE_LEN);
     const size_t begin = orr_put_begin(b);
     put_text(b, ATTR_NAME, a->name);

@@ -114,7 +114,7 @@ static bool add_record(struct orr__fill_plan *p,
     orr_wire w = orr_wire_of(body);
     orr_field f;
     uint32_t seen = 0;
-    while (orr_wire_next(&w, &f)) {
+    for (size_t left = count; left && orr_wire_next(&w, &f);) {
         orr_attr a;
         orr_attrs one = {f.start, w.at, NODE_ATTR};
         if (f.number != NODE_ATTR || !orr_attrs_next(&one, &a))
@@ -123,6 +123,7 @@ static bool add_record(struct orr__fill_plan *p,
         if (!h)
             continue;
         seen |= 1u << h->field;
+        left--;
         const orr_span at = {f.start, (size_t)(w.at - f.start)};
         r.constant -= at.len;
         if (!add_part(p, c, h, &a, at))

@@ -26,6 +26,17 @@ static int compare_holes(const void *a, const void *b)
     return (int)x->field - (int)y->field;
 }
 
+/* Who makes nodes one after the other makes their holes in order too. */
+static void sort_holes(orr_hole *holes, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (compare_holes(&holes[i - 1], &holes[i]) > 0) {
+            qsort(holes, count, sizeof *holes, compare_holes);
+            return;
+        }
+    }
+}
+
 static void narrow(orr__class *c, uint32_t slot, int64_t least, int64_t most)
 {
     if (c->least[slot] < least)
@@ -88,7 +99,7 @@ static bool make_tables(orr_set *s, orr__class *c, const orr_hole *holes)
         return false;
     if (c->hole_count)
         memcpy(c->holes, holes, c->hole_count * sizeof *holes);
-    qsort(c->holes, c->hole_count, sizeof *c->holes, compare_holes);
+    sort_holes(c->holes, c->hole_count);
     for (uint32_t i = 0; i < c->slot_count; i++) {
         c->least[i] = INT64_MIN + 1; /* the least one means that there is no value */
         c->most[i] = INT64_MAX;

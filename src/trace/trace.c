@@ -63,9 +63,9 @@ static bool resize(void *column, size_t old, size_t room, size_t size)
     return orr_grow_bytes(p, &old, room, size);
 }
 
-static bool grow_columns(orr_trace *t)
+static bool widen_columns(orr_trace *t, size_t room)
 {
-    const size_t old = t->room, room = old + old / 2 + 64;
+    const size_t old = t->room;
     bool ok = resize(&t->id, old, room, 8) && resize(&t->body_at, old, room, 8) &&
               resize(&t->duration, old, room, 8) && resize(&t->type, old, room, 1) &&
               resize(&t->data_first, old ? old + 1 : 0, room + 1, 4);
@@ -87,6 +87,11 @@ static bool grow_columns(orr_trace *t)
     if (ok)
         t->room = room;
     return ok;
+}
+
+static bool grow_columns(orr_trace *t)
+{
+    return widen_columns(t, t->room + t->room / 2 + 64);
 }
 
 static bool activate(orr_trace *t, unsigned key)
@@ -233,16 +238,23 @@ static const uint8_t *bytes_at(const orr_trace *t, uint64_t at)
     return (t->owned.ptr ? t->owned.ptr : t->bytes.ptr) + at;
 }
 
+static orr_code check_room(const orr_trace *t, uint64_t record, orr_error *err)
+{
+    if (t->count < ORR_NO_NODE - 1)
+        return ORR_OK;
+    const orr_where at = orr_where_byte(t->path, record);
+    return orr_fail(err, ORR_EINPUT, &at, "more than 4,294,967,294 nodes in one trace");
+}
+
 orr_code orr__trace_index(orr_trace *t, uint64_t record, uint64_t origin, orr_error *err)
 {
     orr_wire w = {bytes_at(t, record), NULL, NULL};
     w.end = t->owned.ptr ? t->owned.ptr + t->owned.len : t->bytes.ptr + t->bytes.len;
     orr_span body;
     orr__scan *s = &t->scan;
-    if (t->count == ORR_NO_NODE - 1) {
-        const orr_where at = orr_where_byte(t->path, record);
-        return orr_fail(err, ORR_EINPUT, &at, "more than 4,294,967,294 nodes in one trace");
-    }
+    const orr_code code = check_room(t, record, err);
+    if (code)
+        return code;
     if (!orr_wire_bytes(&w, &body) || !orr__scan_node(s, body)) {
         if (!w.why && !s->why)
             return orr_no_memory(err);
@@ -285,7 +297,8 @@ orr_code orr_trace_create(const orr_meta *meta, orr_trace **out, orr_error *err)
     return orr__trace_create("(new trace)", meta, out, err);
 }
 
-orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr_error *err)
+/* Puts the length in front of the fields written since begin. */
+static orr_code end_body(orr_trace *t, size_t begin, uint64_t origin, orr_error *err)
 {
     if (t->owned.len == begin && !t->owned.failed) {
         const orr_where at = orr_where_byte(t->path, origin);
@@ -293,9 +306,37 @@ orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr
                         "node %zu is empty: a node has at least an id, a name or a type", t->count);
     }
     orr_put_end(&t->owned, begin);
-    if (t->owned.failed)
-        return orr_no_memory(err);
-    const orr_code code = orr__trace_index(t, begin, origin, err);
+    return t->owned.failed ? orr_no_memory(err) : ORR_OK;
+}
+
+orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err)
+{
+    const bool is_fine =
+        (nodes <= t->room || widen_columns(t, nodes)) && orr_buf_reserve(&t->owned, bytes);
+    return is_fine ? ORR_OK : orr_no_memory(err);
+}
+
+orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr_error *err)
+{
+    orr_code code = end_body(t, begin, origin, err);
+    if (code)
+        return code;
+    code = orr__trace_index(t, begin, origin, err);
+    if (code)
+        t->owned.len = begin;
+    return code;
+}
+
+/* What was encoded from a sound draft need not be taken apart again. */
+static orr_code append_scanned(
+    orr_trace *t, const orr_draft *d, size_t begin, uint64_t origin, orr_error *err)
+{
+    orr_code code = end_body(t, begin, origin, err);
+    if (code)
+        return code;
+    code = check_room(t, begin, err);
+    if (!code && (!orr__scan_draft_deps(&t->scan, d) || !store_node(t, begin, origin)))
+        code = orr_no_memory(err);
     if (code)
         t->owned.len = begin;
     return code;
@@ -313,7 +354,8 @@ orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin,
         return code;
     const size_t begin = orr_put_begin(&t->owned);
     orr__encode_node(&t->owned, d);
-    return orr__trace_append_body(t, begin, origin, err);
+    return orr__scan_draft(&t->scan, d) ? append_scanned(t, d, begin, origin, err)
+                                        : orr__trace_append_body(t, begin, origin, err);
 }
 
 orr_code orr_trace_append(orr_trace *t, const orr_draft *node, orr_error *err)

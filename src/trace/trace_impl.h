@@ -67,6 +67,10 @@ typedef struct orr__scan {
 } orr__scan;
 
 bool orr__scan_node(orr__scan *s, orr_span body); /* false: s->why (NULL: out of memory) */
+/* The same for a node that is being appended, without its record: what most nodes are made of.  False: it has more than
+ * that, or is not sound; scanning its record decides.  Its dependencies are apart: false, memory ran out. */
+bool orr__scan_draft(orr__scan *s, const orr_draft *d);
+bool orr__scan_draft_deps(orr__scan *s, const orr_draft *d);
 bool orr__scan_meta(orr__scan *s, orr_span body);
 void orr__scan_fini(orr__scan *s);
 /* Is the first record of a file metadata?  (If not, it is a node.) */
@@ -122,6 +126,9 @@ orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *o
 orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
 /* orr_trace_create; errors call the trace `name`. */
 orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err);
+/* Of an empty trace: so many nodes will come, and at least so many bytes of records.  Nothing then moves while it
+ * grows; memory that is not needed after all is not touched. */
+orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err);
 orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);
 orr_span orr__trace_meta_body(const orr_trace *t);

@@ -8,12 +8,13 @@
 #include "fx_impl.h"
 
 #include "../../base/text.h"
+#include "../../trace/trace_impl.h"
 #include "../operators/operator_cost.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { ATTRS_MOST = 14 };
+enum { ATTRS_MOST = 14, RECORD_LEAST = 80 }; /* bytes: its name and attributes, all of them short */
 
 typedef struct pen {
     fx_body *b;
@@ -246,6 +247,16 @@ static orr_code put_node(pen *p, size_t i)
 
 /* ---- all of them ---- */
 
+static size_t count_nodes(const fx_body *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->g->node_count; i++) {
+        const uint8_t role = b->calls->at[i].role;
+        count += role == FX_COMPUTE || fx_is_communication(role);
+    }
+    return count;
+}
+
 static orr_code open_trace(fx_body *b, orr_error *err)
 {
     const orr_attr attrs[] = {
@@ -253,9 +264,11 @@ static orr_code open_trace(fx_body *b, orr_error *err)
          .kind = ORR_VALUE_STRING,
          .value.s = orr_str_of("orrery capture 1")},
         {.name = orr_str_of("streams"), .kind = ORR_VALUE_BOOL, .value.u = 1}};
-    return orr_trace_create(
+    const size_t nodes = count_nodes(b); /* their records were bytes of a file: no overflow */
+    const orr_code code = orr_trace_create(
         &(orr_meta){.version = orr_str_of("1.0.0"), .attrs = attrs, .attr_count = 2}, &b->trace,
         err);
+    return code ? code : orr__trace_expect(b->trace, nodes, nodes * RECORD_LEAST, err);
 }
 
 orr_code orr__fx_body_make(fx_body *b, orr_error *err)

@@ -8,7 +8,7 @@
 #include "fx_impl.h"
 
 #include "../../base/text.h"
-#include "../operators/operator_cost.h"
+#include "../operators/operator_table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -44,6 +44,8 @@ typedef struct op_kind {
     uint8_t collective;
     bool is_fresh; /* writes what it does not read */
     bool is_copy_in, is_copy_out;
+    operator_name name;
+    const operator_row *row; /* of the table of costs; NULL: none */
 } op_kind;
 
 static const struct {
@@ -126,10 +128,13 @@ static op_kind kind_of(orr_str text)
                              .collective = communication[i].collective};
     }
     const bool is_fsdp = orr_str_is(n.space, "fsdp");
+    const operator_name name = orr__operator_name(text);
     return (op_kind){.role = FX_COMPUTE,
                      .is_fresh = is_fresh(&n),
                      .is_copy_in = is_fsdp && orr_str_is(n.name, "all_gather_copy_in"),
-                     .is_copy_out = is_fsdp && orr_str_is(n.name, "split_with_sizes_copy")};
+                     .is_copy_out = is_fsdp && orr_str_is(n.name, "split_with_sizes_copy"),
+                     .name = name,
+                     .row = orr__operator_row(&name)};
 }
 
 /* ---- sizes ---- */
@@ -211,14 +216,14 @@ static uint64_t given_bytes(const caller *k, const fx_node *n)
     return is_in_place ? sum_bytes(k->g, in, n->in_count) : given;
 }
 
-static uint64_t communicated_bytes(const caller *k, const fx_node *n, op_kind kind)
+static uint64_t communicated_bytes(const caller *k, const fx_node *n, const op_kind *kind)
 {
     const fx_graph *g = k->g;
-    if (kind.role == FX_RECV)
+    if (kind->role == FX_RECV)
         return sum_bytes(g, fx_out(g, n), n->out_count);
-    if (kind.role == FX_COLLECT && kind.collective == ORR_COLL_BARRIER)
+    if (kind->role == FX_COLLECT && kind->collective == ORR_COLL_BARRIER)
         return 0;
-    if (kind.role == FX_SEND || kind.collective != ORR_COLL_SCATTER)
+    if (kind->role == FX_SEND || kind->collective != ORR_COLL_SCATTER)
         return given_bytes(k, n);
     uint64_t whole;
     const uint64_t part = sum_bytes(g, fx_out(g, n), n->out_count);
@@ -267,6 +272,7 @@ static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *
 static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err)
 {
     const fx_graph *g = k->g;
+    const op_kind *kind = &k->kinds[n->op];
     const uint32_t *in = fx_in(g, n), *out = fx_out(g, n);
     if (!orr_grow(&k->tensors, &k->tensor_room, (size_t)n->in_count + n->out_count + 1))
         return orr_no_memory(err);
@@ -285,7 +291,7 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
                                    .is_causal = n->is_causal,
                                    .is_transposed = n->is_transposed,
                                    .equation = fx_equation(n)};
-    const operator_cost cost = orr__operator_cost(&call_of);
+    const operator_cost cost = orr__operator_cost_of(&call_of, &kind->name, kind->row);
     call->role = cost.kind == OPERATOR_FREE ? FX_FOLD : FX_COMPUTE;
     /* Communication that the table above does not have is as unknown as any operator. */
     call->is_unknown = cost.kind == OPERATOR_UNKNOWN || cost.kind == OPERATOR_COLLECTIVE;
@@ -317,7 +323,7 @@ static orr_code check_message(const caller *k, size_t i, uint8_t role, orr_error
 }
 
 static orr_code call_communication(
-    const caller *k, size_t i, op_kind kind, fx_call *call, orr_error *err)
+    const caller *k, size_t i, const op_kind *kind, fx_call *call, orr_error *err)
 {
     const fx_node *n = &k->g->nodes[i];
     const orr_str op = fx_text(k->g, FX_OPS, n->op);
@@ -327,11 +333,11 @@ static orr_code call_communication(
                             ", node %zu: %.*s does not say in which process group: \"args\" "
                             "has \"group\"",
                             k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr);
-    *call = (fx_call){.role = kind.role, .collective = kind.collective, .is_fresh = true};
+    *call = (fx_call){.role = kind->role, .collective = kind->collective, .is_fresh = true};
     call->bytes = communicated_bytes(k, n, kind);
     const orr_code code = check_figures(k, n, call, err);
-    if (code || kind.role != FX_COLLECT)
-        return code ? code : check_message(k, i, kind.role, err);
+    if (code || kind->role != FX_COLLECT)
+        return code ? code : check_message(k, i, kind->role, err);
     if (k->c->groups[n->group].count == 1)
         call->role = FX_FOLD; /* alone in its group: there is nothing to do */
     return ORR_OK;
@@ -357,23 +363,23 @@ static void mark_reads(const caller *k, size_t i, const fx_call *call)
 static orr_code call_node(caller *k, size_t i, fx_call *call, orr_error *err)
 {
     const fx_node *n = &k->g->nodes[i];
-    const op_kind kind = k->kinds[n->op];
+    const op_kind *kind = &k->kinds[n->op];
     *call = (fx_call){.role = FX_OUTSIDE};
     for (uint32_t w = 0; w < n->writes_count; w++)
         k->written_by[fx_writes(k->g, n)[w]] = i + 1;
     if (n->phase == FX_SETUP)
         return ORR_OK;
-    if (kind.role == FX_WAIT || kind.role == FX_WAIT_VALUE) {
-        call->role = kind.role;
+    if (kind->role == FX_WAIT || kind->role == FX_WAIT_VALUE) {
+        call->role = kind->role;
         return ORR_OK;
     }
-    if (fx_is_communication(kind.role))
+    if (fx_is_communication(kind->role))
         return call_communication(k, i, kind, call, err);
-    call->is_fresh = kind.is_fresh;
-    call->is_copy_in = kind.is_copy_in;
-    call->is_copy_out = kind.is_copy_out;
+    call->is_fresh = kind->is_fresh;
+    call->is_copy_in = kind->is_copy_in;
+    call->is_copy_out = kind->is_copy_out;
     const orr_code code = n->is_view ? ORR_OK : price(k, n, call, err);
-    if (!code && (n->is_view || kind.is_copy_in))
+    if (!code && (n->is_view || kind->is_copy_in))
         call->role = FX_FOLD;
     return code;
 }

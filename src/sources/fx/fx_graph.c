@@ -8,6 +8,7 @@
  * Cost: linear in what was added, and one bit a rank. */
 #include "fx_graph.h"
 
+#include "../../base/hash.h"
 #include "../../base/text.h"
 
 #include <inttypes.h>
@@ -148,30 +149,50 @@ orr_code orr__fx_add_storage(
     return ORR_OK;
 }
 
+/* A step has many tensors and few shapes: those that were put down lately are used again. */
+static bool put_dims(fx_graph *g, const fx_tensor_draft *t, size_t *first)
+{
+    uint64_t dims[2 * FX_DIMS_MOST];
+    const size_t part = t->rank * sizeof *dims, bytes = t->stride ? 2 * part : part;
+    const uint32_t count = (uint32_t)(bytes / sizeof *dims);
+    *first = g->dim_count;
+    if (count == 0)
+        return true;
+    memcpy(dims, t->shape, part);
+    if (t->stride)
+        memcpy(dims + t->rank, t->stride, part);
+    fx_dims *recent = &g->recent[orr_hash_bytes(dims, bytes, 0) % FX_RECENT];
+    if (recent->count == count && memcmp(g->dims + recent->first, dims, bytes) == 0) {
+        *first = recent->first;
+        return true;
+    }
+    if (!orr_grow(&g->dims, &g->dim_room, g->dim_count + count))
+        return false;
+    memcpy(g->dims + g->dim_count, dims, bytes);
+    g->dim_count += count;
+    *recent = (fx_dims){*first, count};
+    return true;
+}
+
 orr_code orr__fx_add_tensor(fx_graph *g, const fx_tensor_draft *t, uint32_t *number, orr_error *err)
 {
-    const size_t dims = t->stride ? 2 * (size_t)t->rank : t->rank;
+    size_t dims;
     if (t->rank > FX_DIMS_MOST)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "a tensor of %" PRIu32 " dimensions; %d are possible", t->rank,
                         FX_DIMS_MOST);
     if (is_full(g->tensor_count))
         return refuse_more(err);
-    if (!orr_grow(&g->tensors, &g->tensor_room, g->tensor_count + 1) ||
-        !orr_grow(&g->dims, &g->dim_room, g->dim_count + dims))
+    if (!orr_grow(&g->tensors, &g->tensor_room, g->tensor_count + 1) || !put_dims(g, t, &dims))
         return orr_no_memory(err);
     *number = (uint32_t)g->tensor_count;
-    g->tensors[g->tensor_count++] = (fx_tensor){.dims = g->dim_count,
+    g->tensors[g->tensor_count++] = (fx_tensor){.dims = dims,
                                                 .offset = t->offset,
                                                 .byte = t->byte,
                                                 .storage = t->storage,
                                                 .element_bytes = t->element_bytes,
                                                 .rank = (uint8_t)t->rank,
                                                 .has_stride = t->stride != NULL};
-    for (uint32_t i = 0; i < t->rank; i++)
-        g->dims[g->dim_count++] = t->shape[i];
-    for (uint32_t i = 0; t->stride && i < t->rank; i++)
-        g->dims[g->dim_count++] = t->stride[i];
     return ORR_OK;
 }
 

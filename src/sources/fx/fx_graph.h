@@ -27,6 +27,7 @@
 #define FX_NONE UINT32_MAX   /* no group, module, line */
 #define FX_NO_PEER INT64_MIN /* no peer, root, tag */
 enum { FX_DIMS_MOST = 64 };  /* as in PyTorch */
+enum { FX_RECENT = 256 };    /* shapes that are not put down once more */
 
 typedef enum fx_phase { FX_SETUP, FX_FORWARD, FX_BACKWARD, FX_OPTIMIZER } fx_phase;
 
@@ -43,7 +44,7 @@ typedef struct fx_storage {
 } fx_storage;
 
 typedef struct fx_tensor {
-    size_t dims; /* shape from dims on, then the stride when has_stride */
+    size_t dims; /* shape from dims on, then the stride when has_stride; tensors may share them */
     uint64_t offset;
     uint64_t byte; /* where it stands in the file */
     uint32_t storage;
@@ -65,6 +66,12 @@ typedef struct fx_node {
     const char *equation; /* of einsum; NULL: none */
 } fx_node;
 
+/* Where the numbers of a tensor lie in dims. */
+typedef struct fx_dims {
+    size_t first;
+    uint32_t count;
+} fx_dims;
+
 typedef struct fx_graph {
     uint32_t rank;
     uint64_t byte;
@@ -79,7 +86,8 @@ typedef struct fx_graph {
     uint32_t *refs;
     size_t storage_count, tensor_count, node_count, dim_count, ref_count;
     size_t storage_room, tensor_room, node_room, dim_room, ref_room;
-    orr_arena *arena; /* the capture's */
+    fx_dims recent[FX_RECENT]; /* by their hash */
+    orr_arena *arena;          /* the capture's */
 } fx_graph;
 
 typedef struct fx_group {

@@ -35,10 +35,10 @@ typedef struct fx_call {
     bool is_fresh;      /* what it writes it does not read */
     bool is_copy_in;  /* of FSDP: parameters into the buffer of an all-gather, beside computation */
     bool is_copy_out; /* and from it */
+    bool is_product;  /* as in operator_cost */
     uint64_t bytes;   /* of communication: comm_size */
     uint64_t flops, bytes_read, bytes_written;
     uint64_t vector_work; /* as in operator_cost */
-    bool is_product;
 } fx_call;
 
 /* All calls of a graph.  Messages without a peer and collectives without a group are errors. */

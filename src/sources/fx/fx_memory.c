@@ -11,14 +11,15 @@
 
 enum { BEFORE = 0 }; /* node i is moment i + 1; moment 0 is before the step */
 
+/* There is one for each value: small, as memory that is touched first costs more than what is done with it. */
 typedef struct range {
     uint32_t storage;
-    size_t from, to; /* moments, both included */
+    uint32_t from, to; /* moments, both included; a graph has less than 2^32 - 1 nodes */
 } range;
 
 typedef struct life {
     uint64_t bytes;
-    size_t from, to;
+    uint32_t from, to;
     uint32_t same_as; /* a storage that is this one under another number */
     bool is_live, is_gradient, is_made_by_optimizer;
 } life;
@@ -59,7 +60,7 @@ static bool end_range(liveness *l, uint32_t storage)
     return true;
 }
 
-static void use(liveness *l, uint32_t tensor, size_t moment, const fx_node *n)
+static void use(liveness *l, uint32_t tensor, uint32_t moment, const fx_node *n)
 {
     uint32_t s;
     life *v = life_of(l, tensor, &s);
@@ -72,7 +73,7 @@ static void use(liveness *l, uint32_t tensor, size_t moment, const fx_node *n)
     v->is_gradient |= n->phase == FX_OPTIMIZER && !v->is_made_by_optimizer;
 }
 
-static bool make(liveness *l, uint32_t tensor, size_t moment, const fx_node *n, bool is_fresh)
+static bool make(liveness *l, uint32_t tensor, uint32_t moment, const fx_node *n, bool is_fresh)
 {
     uint32_t s;
     uint64_t first, end;
@@ -113,17 +114,18 @@ static bool live_through(liveness *l, size_t i)
     const uint32_t *in = fx_in(g, n), *out = fx_out(g, n), *writes = fx_writes(g, n);
     const bool makes = call->role == FX_COMPUTE || fx_is_communication(call->role);
     const bool *is_read = l->calls->is_read + n->refs;
+    const uint32_t moment = (uint32_t)i + 1;
     bool is_fine = true;
     for (uint32_t k = 0; k < n->in_count; k++) {
         if (is_read[k])
-            use(l, in[k], i + 1, n);
+            use(l, in[k], moment, n);
     }
     if (call->role == FX_WAIT_VALUE || n->is_view)
         rename_outputs(l, n);
     for (uint32_t k = 0; k < n->writes_count && is_fine; k++)
-        is_fine = make(l, writes[k], i + 1, n, call->is_fresh);
+        is_fine = make(l, writes[k], moment, n, call->is_fresh);
     for (uint32_t k = 0; k < n->out_count && is_fine; k++)
-        is_fine = make(l, out[k], i + 1, n, makes);
+        is_fine = make(l, out[k], moment, n, makes);
     return is_fine;
 }
 
@@ -133,7 +135,7 @@ static void hold_results(liveness *l)
     for (uint32_t s = 0; s < l->g->storage_count; s++) {
         life *v = &l->lives[root_of(l, s)];
         if (l->g->storages[s].is_result && v->is_live)
-            v->to = l->g->node_count;
+            v->to = (uint32_t)l->g->node_count;
     }
 }
 

@@ -392,19 +392,25 @@ static operator_kind kind_of(const operator_call *c,
     return row->rule == RULE_MOVE ? OPERATOR_MOVE : OPERATOR_COMPUTE;
 }
 
-operator_cost orr__operator_cost(const operator_call *call)
+operator_cost orr__operator_cost_of(const operator_call *call,
+                                    const operator_name *name,
+                                    const operator_row *row)
 {
-    const operator_name name = orr__operator_name(call->name);
-    const operator_row *row = orr__operator_row(&name);
-    operator_cost out = {.kind = kind_of(call, &name, row)};
+    operator_cost out = {.kind = kind_of(call, name, row)};
     if (out.kind == OPERATOR_COMPUTE) {
-        out.flops = count_flops(call, &name, row);
+        out.flops = count_flops(call, name, row);
         out.vector_work = orr__operator_vector_work(call, row);
         out.is_product = row->rule >= RULE_PRODUCT && row->rule <= RULE_DISTANCE;
     }
     if (out.kind == OPERATOR_COMPUTE || out.kind == OPERATOR_MOVE || out.kind == OPERATOR_UNKNOWN)
-        count_bytes(call, &name, row, &out);
+        count_bytes(call, name, row, &out);
     return out;
+}
+
+operator_cost orr__operator_cost(const operator_call *call)
+{
+    const operator_name name = orr__operator_name(call->name);
+    return orr__operator_cost_of(call, &name, orr__operator_row(&name));
 }
 
 static double longer(double a, double b)

@@ -67,6 +67,11 @@ operator_name orr__operator_name(orr_str name);
 /* NULL: not in the table. */
 const operator_row *orr__operator_row(const operator_name *name);
 
+/* orr__operator_cost for who calls many operators of few names, and looks each up once. */
+operator_cost orr__operator_cost_of(const operator_call *call,
+                                    const operator_name *name,
+                                    const operator_row *row);
+
 typedef struct operator_rows {
     const operator_row *rows;
     size_t count;
