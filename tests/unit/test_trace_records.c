@@ -4,6 +4,12 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
+static orr_attr list_of(const char *name, orr_value_kind kind, const orr_value *items, size_t n)
+{
+    return (orr_attr){
+        .name = orr_str_of(name), .kind = kind, .is_list = true, .items = items, .item_count = n};
+}
+
 /* ---- reading values back ---- */
 
 /* The same value written and read through every member. */
@@ -34,11 +40,7 @@ TEST(test_trace_records__every_member_reads_back_what_was_written)
              .kind = numbers[k].kind,
              .value = items[0]},
             {.name = orr_str_of("high"), .kind = numbers[k].kind, .value = items[1]},
-            {.name = orr_str_of("list"),
-             .kind = numbers[k].kind,
-             .is_list = true,
-             .items = items,
-             .item_count = 3},
+            list_of("list", numbers[k].kind, items, 3),
             {.name = orr_str_of("none"), .kind = numbers[k].kind, .is_list = true},
         };
         append_attrs(t, k + 1, attrs, 4);
@@ -80,26 +82,10 @@ TEST(test_trace_records__floats_and_texts_read_back)
         {.name = orr_str_of("f"), .kind = ORR_VALUE_FLOAT, .value = floats[0]},
         {.name = orr_str_of("s"), .kind = ORR_VALUE_STRING, .value = texts[1]},
         {.name = orr_str_of("b"), .kind = ORR_VALUE_BYTES, .value = bytes[0]},
-        {.name = orr_str_of("ds"),
-         .kind = ORR_VALUE_DOUBLE,
-         .is_list = true,
-         .items = doubles,
-         .item_count = 3},
-        {.name = orr_str_of("fs"),
-         .kind = ORR_VALUE_FLOAT,
-         .is_list = true,
-         .items = floats,
-         .item_count = 2},
-        {.name = orr_str_of("ss"),
-         .kind = ORR_VALUE_STRING,
-         .is_list = true,
-         .items = texts,
-         .item_count = 3},
-        {.name = orr_str_of("bs"),
-         .kind = ORR_VALUE_BYTES,
-         .is_list = true,
-         .items = bytes,
-         .item_count = 1},
+        list_of("ds", ORR_VALUE_DOUBLE, doubles, 3),
+        list_of("fs", ORR_VALUE_FLOAT, floats, 2),
+        list_of("ss", ORR_VALUE_STRING, texts, 3),
+        list_of("bs", ORR_VALUE_BYTES, bytes, 1),
     };
     orr_trace *t = new_trace();
     append_attrs(t, 1, attrs, COUNT(attrs));
