@@ -8,7 +8,7 @@
  * astra-sim.md 2); attributes nobody knows are nobody's business here. */
 #include "check_impl.h"
 
-#include "../trace/trace_impl.h"
+#include "trace/trace_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

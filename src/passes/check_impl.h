@@ -9,9 +9,9 @@
 
 #include <orrery/check.h>
 
-#include "../base/buffer.h"
-#include "../base/memory.h"
-#include "../trace/set_impl.h"
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "trace/set_impl.h"
 
 enum { ORR__CHECK_LIMIT = 10 };
 

@@ -11,8 +11,8 @@
  * cannot know. */
 #include "check_impl.h"
 
-#include "../base/number.h"
-#include "../trace/trace_impl.h"
+#include "base/number.h"
+#include "trace/trace_impl.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,7 +8,7 @@
  * Compressed data that is cut short is used as far as it unpacks.  JSON is not repaired. */
 #include "check_impl.h"
 
-#include "../trace/trace_impl.h"
+#include "trace/trace_impl.h"
 
 #include <inttypes.h>
 

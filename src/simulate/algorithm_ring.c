@@ -6,7 +6,7 @@
  * same sequence, one ahead of the other, and a count of what lies between. */
 #include "sim_impl.h"
 
-#include "../base/ticks.h"
+#include "base/ticks.h"
 
 #include <math.h>
 

@@ -10,7 +10,7 @@
  * inner bus. */
 #include "sim_impl.h"
 
-#include "../base/ticks.h"
+#include "base/ticks.h"
 
 enum { FAIR_RUN = 8 };
 static const double inner_gap = 0.0038;

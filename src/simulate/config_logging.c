@@ -10,9 +10,9 @@
  * Keys that nobody knows are errors, as everywhere here. */
 #include "config_logging.h"
 
-#include "../base/input.h"
-#include "../base/text.h"
-#include "../base/toml.h"
+#include "base/input.h"
+#include "base/text.h"
+#include "base/toml.h"
 
 #include <inttypes.h>
 

@@ -15,7 +15,7 @@
 
 #include "watch.h"
 
-#include "../base/text.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 

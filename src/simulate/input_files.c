@@ -6,8 +6,8 @@
  * Cost: linear in the size of the files. */
 #include "input_files.h"
 
-#include "../base/input.h"
-#include "../trace/set_impl.h"
+#include "base/input.h"
+#include "trace/set_impl.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -5,12 +5,12 @@
  * graph is asked for, or when single links differ, which dimensions cannot say. */
 #include "sim_impl.h"
 
-#include "../base/input.h"
-#include "../models/network/analytical/analytical.h"
-#include "../models/network/graph/graph_network.h"
-#include "../models/network/packet/packet_network.h"
-#include "../models/network/packet/packet_run.h"
-#include "../models/network/packet/topology_kinds.h"
+#include "base/input.h"
+#include "models/network/analytical/analytical.h"
+#include "models/network/graph/graph_network.h"
+#include "models/network/packet/packet_network.h"
+#include "models/network/packet/packet_run.h"
+#include "models/network/packet/topology_kinds.h"
 #include "run_report.h"
 
 #include <orrery/units.h>

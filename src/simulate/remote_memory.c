@@ -3,7 +3,7 @@
  * (astra-sim.md 7). */
 #include "sim_impl.h"
 
-#include "../base/ticks.h"
+#include "base/ticks.h"
 
 typedef struct access {
     orr__npu *npu;

@@ -5,7 +5,7 @@
  * over the ranks, or the average of those that take part. */
 #include "run_report.h"
 
-#include "../base/bar.h"
+#include "base/bar.h"
 
 #include <orrery/units.h>
 

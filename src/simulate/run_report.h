@@ -5,9 +5,9 @@
 
 #include "watch.h"
 
-#include "../base/content_hash.h"
-#include "../base/json.h"
-#include "../base/output.h"
+#include "base/content_hash.h"
+#include "base/json.h"
+#include "base/output.h"
 
 /* ---- figures of a rank (report_figures.c) ---- */
 

@@ -5,8 +5,8 @@
  * mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event (astra-sim.md 1). */
 #include "sim_impl.h"
 
-#include "../base/ticks.h"
-#include "../models/network/packet/packet_inputs.h"
+#include "base/ticks.h"
+#include "models/network/packet/packet_inputs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

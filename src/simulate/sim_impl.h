@@ -6,13 +6,13 @@
 
 #include <orrery/sim.h>
 
-#include "../base/bitset_queue.h"
-#include "../base/map.h"
-#include "../models/network/topology.h"
-#include "../trace/set_impl.h"
-#include "../trace/trace_impl.h"
+#include "base/bitset_queue.h"
+#include "base/map.h"
 #include "clock.h"
 #include "config_logging.h"
+#include "models/network/topology.h"
+#include "trace/set_impl.h"
+#include "trace/trace_impl.h"
 
 #include <stdatomic.h>
 

@@ -7,7 +7,7 @@
  * apart by slot, so going through them costs what is started and not what is waiting. */
 #include "sim_impl.h"
 
-#include "../base/ticks.h"
+#include "base/ticks.h"
 
 #include <inttypes.h>
 

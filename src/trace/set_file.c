@@ -9,9 +9,9 @@
  * believed: every offset, count and length is held against the file's size, and every part has a hash. */
 #include "set_impl.h"
 
-#include "../base/hash.h"
-#include "../base/pack.h"
-#include "../base/pool.h"
+#include "base/hash.h"
+#include "base/pack.h"
+#include "base/pool.h"
 
 enum { HEADER_SIZE = 16, CLASS_ENTRY = 56, RANK_ENTRY = 16, TRAILER_SIZE = 56, FORMAT_VERSION = 1 };
 enum { PLAIN = 0, ZSTD_FRAME = 1 };

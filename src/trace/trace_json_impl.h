@@ -3,7 +3,7 @@
 #ifndef ORR_TRACE_JSON_IMPL_H
 #define ORR_TRACE_JSON_IMPL_H
 
-#include "../base/json.h"
+#include "base/json.h"
 #include "trace_impl.h"
 
 /* One reading.  What is decoded for a record lives until the next one. */

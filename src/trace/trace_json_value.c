@@ -6,8 +6,8 @@
  * complaints name the line and column of the value. */
 #include "trace_json_impl.h"
 
-#include "../base/base64.h"
-#include "../base/number.h"
+#include "base/base64.h"
+#include "base/number.h"
 
 orr_code orr__json_unknown_key(orr__json_source *s, orr_json_value v, const char *what, orr_str key)
 {

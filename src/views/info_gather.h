@@ -6,7 +6,7 @@
 
 #include "info_meta.h"
 
-#include "../trace/set_impl.h"
+#include "trace/set_impl.h"
 
 typedef struct orr__group_count {
     uint32_t ranks;

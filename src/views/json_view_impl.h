@@ -11,9 +11,9 @@
 
 #include <orrery/view.h>
 
-#include "../base/number.h"
-#include "../base/output.h"
-#include "../trace/trace_impl.h"
+#include "base/number.h"
+#include "base/output.h"
+#include "trace/trace_impl.h"
 
 enum {
     ORR__SHOW_ROOM = 1 << 18, /* of the buffer */

@@ -6,7 +6,7 @@
  * Cost: O(1) a hop, plus the model's choice of the next link. */
 #include "link_servers.h"
 
-#include "../../base/ticks.h"
+#include "base/ticks.h"
 
 #define NONE UINT32_MAX
 

@@ -7,8 +7,8 @@
 
 #include "fx_graph.h"
 
-#include "../../base/intern.h"
-#include "../../base/json.h"
+#include "base/intern.h"
+#include "base/json.h"
 
 /* ---- export_symbols.c: sizes that are symbols ---- */
 

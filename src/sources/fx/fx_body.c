@@ -7,9 +7,9 @@
  * A hole is a group ("mine of this family") or a rank ("the third of mine of this family"). */
 #include "fx_impl.h"
 
-#include "../../base/text.h"
-#include "../../trace/trace_impl.h"
-#include "../operators/operator_cost.h"
+#include "base/text.h"
+#include "sources/operators/operator_cost.h"
+#include "trace/trace_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * All else is for the table of operator costs. */
 #include "fx_impl.h"
 
-#include "../../base/text.h"
-#include "../operators/operator_table.h"
+#include "base/text.h"
+#include "sources/operators/operator_table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -10,10 +10,10 @@
  * ranks do. */
 #include "fx_impl.h"
 
-#include "../../base/intern.h"
-#include "../../base/json.h"
-#include "../../base/text.h"
-#include "../operators/operator_cost.h"
+#include "base/intern.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "sources/operators/operator_cost.h"
 
 #include <inttypes.h>
 

@@ -12,9 +12,9 @@
 
 #include <orrery/gemm.h>
 
-#include "../../base/buffer.h"
-#include "../../base/content_hash.h"
-#include "../../base/json.h"
+#include "base/buffer.h"
+#include "base/content_hash.h"
+#include "base/json.h"
 
 /* ---- shapes ---- */
 

@@ -14,8 +14,8 @@
 
 #include <orrery/layers.h>
 
-#include "../../base/buffer.h"
-#include "../../base/memory.h"
+#include "base/buffer.h"
+#include "base/memory.h"
 
 /* ---- the table ---- */
 

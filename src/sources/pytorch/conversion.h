@@ -11,7 +11,7 @@
 
 #include "linked.h"
 
-#include "../../base/map.h"
+#include "base/map.h"
 
 #define ORR__NO_PLACE UINT32_MAX
 

@@ -6,7 +6,7 @@
 
 #include "linked.h"
 
-#include "../../base/map.h"
+#include "base/map.h"
 
 #define ORR__NONE32 UINT32_MAX
 

@@ -8,8 +8,8 @@
 
 #include "link_counts.h"
 
-#include "../../base/intern.h"
-#include "../../base/json.h"
+#include "base/intern.h"
+#include "base/json.h"
 
 typedef struct orr__host_node {
     int64_t id, parent; /* INT64_MIN: no parent */

@@ -7,7 +7,7 @@
 #include "kineto.h"
 #include "linked.h"
 
-#include "../../base/input.h"
+#include "base/input.h"
 
 #define ORR__NONE UINT32_MAX
 

@@ -8,8 +8,8 @@
 
 #include "json_repaint.h"
 
-#include "../../base/map.h"
-#include "../../base/output.h"
+#include "base/map.h"
+#include "base/output.h"
 
 enum { PIECE = 1 << 20 };
 

@@ -5,9 +5,9 @@
  * together in memory that is used again, on all cores. */
 #include "stage_impl.h"
 
-#include "../../base/output.h"
-#include "../../base/pool.h"
-#include "../../trace/set_impl.h"
+#include "base/output.h"
+#include "base/pool.h"
+#include "trace/set_impl.h"
 
 #include <stdio.h>
 

@@ -10,10 +10,10 @@
  * node beside its name. */
 #include "issue_log_impl.h"
 
-#include "../../base/input.h"
-#include "../../base/map.h"
-#include "../../base/number.h"
-#include "../../base/text.h"
+#include "base/input.h"
+#include "base/map.h"
+#include "base/number.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 

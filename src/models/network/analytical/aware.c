@@ -8,9 +8,9 @@
  * connected groups, one for each pair of ranks, are made when first used. */
 #include "analytical.h"
 
-#include "../../../base/map.h"
-#include "../link_servers.h"
-#include "../product.h"
+#include "base/map.h"
+#include "models/network/link_servers.h"
+#include "models/network/product.h"
 
 #include <stdio.h>
 

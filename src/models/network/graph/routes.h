@@ -9,8 +9,8 @@
 #ifndef ORR_MODELS_ROUTES_H
 #define ORR_MODELS_ROUTES_H
 
-#include "../link_servers.h"
-#include "../topology.h"
+#include "models/network/link_servers.h"
+#include "models/network/topology.h"
 
 typedef struct orr__routes orr__routes;
 

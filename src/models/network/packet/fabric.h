@@ -14,7 +14,7 @@
 
 #include <orrery/network.h>
 
-#include "../../../base/event_line.h"
+#include "base/event_line.h"
 #include "packet_config.h"
 #include "packet_files.h"
 

@@ -14,9 +14,9 @@
 
 #include "fabric.h"
 
-#include "../../../base/map.h"
-#include "../../../base/output.h"
-#include "../../../base/rng.h"
+#include "base/map.h"
+#include "base/output.h"
+#include "base/rng.h"
 #include "event_wheel.h"
 #include "flow_times.h"
 #include "packet_random.h"

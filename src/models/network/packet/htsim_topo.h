@@ -3,7 +3,7 @@
 #ifndef ORR_MODELS_HTSIM_TOPO_H
 #define ORR_MODELS_HTSIM_TOPO_H
 
-#include "../topology.h"
+#include "models/network/topology.h"
 
 /* Devices are the hosts, then tor0, tor1, ..., agg0, ..., core0, ... */
 orr_code orr__htsim_topo_parse(orr_span bytes,

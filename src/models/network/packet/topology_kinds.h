@@ -6,7 +6,7 @@
 
 #include <orrery/topology.h>
 
-#include "../topology.h"
+#include "models/network/topology.h"
 #include "packet_files.h"
 
 typedef enum orr__topology_kind {

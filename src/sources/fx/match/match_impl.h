@@ -8,10 +8,10 @@
 
 #include <orrery/operators.h>
 
-#include "../../../base/intern.h"
-#include "../../../base/map.h"
-#include "../../operators/operator_cost.h"
-#include "../fx_graph.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "sources/fx/fx_graph.h"
+#include "sources/operators/operator_cost.h"
 
 #define MATCH_NONE UINT32_MAX
 

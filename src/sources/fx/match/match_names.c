@@ -5,9 +5,9 @@
  * kernel for each device, gradients are added in place or not, fresh memory is zeroed by one of several names. */
 #include "match_impl.h"
 
-#include "../../../base/buffer.h"
-#include "../../../base/text.h"
-#include "../../operators/operator_table.h"
+#include "base/buffer.h"
+#include "base/text.h"
+#include "sources/operators/operator_table.h"
 
 static const struct {
     const char *name, *counts_as;

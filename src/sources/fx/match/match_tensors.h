@@ -4,8 +4,8 @@
 #ifndef ORR_FX_MATCH_TENSORS_H
 #define ORR_FX_MATCH_TENSORS_H
 
-#include "../../../base/json.h"
-#include "../../operators/operator_cost.h"
+#include "base/json.h"
+#include "sources/operators/operator_cost.h"
 
 typedef struct match_tensors {
     operator_tensor
