@@ -6,7 +6,7 @@
  * ranks that do a little of everything. */
 #include "fuzz_trace.h"
 
-#include "simulate/sim_impl.h"
+#include "run/sim_impl.h"
 
 enum { RANKS = 16, MOST_EVENTS = 20000, MOST_SPLITS = 64 };
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_template.c - any bytes as a module: a table, a line of three dashes, and what is said of it.  A module that
  * is accepted has layouts and operations for all its tensors, also after a symbol has been replaced. */
-#include "sources/symbolic/template.h"
+#include "compat/stage/template.h"
 
 #include <stdlib.h>
 

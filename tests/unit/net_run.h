@@ -12,10 +12,10 @@
 
 #include "check.h"
 
-#include "models/network/analytical/analytical.h"
+#include "models/network/dims/analytical.h"
 #include "models/network/graph/graph_network.h"
 #include "models/network/graph/routes.h"
-#include "simulate/sim_impl.h"
+#include "run/sim_impl.h"
 
 enum { NET_RUN_RANKS = 128, NET_RUN_MESSAGES = 4096 };
 

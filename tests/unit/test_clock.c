@@ -3,7 +3,7 @@
 #include "check.h"
 #include "files.h"
 
-#include "simulate/clock.h"
+#include "run/clock.h"
 
 /* ---- a log of what ran ---- */
 

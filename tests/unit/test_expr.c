@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expected texts are those of the specification's sections 2.2 and 2.3, or worked out by its rules. */
 #include "check.h"
-#include "sources/symbolic/expr.h"
+#include "compat/stage/expr.h"
 
 static orr__algebra a;
 static orr_error err;

@@ -2,7 +2,7 @@
 /* The removal of nodes without work, against the rounds of the specification's section 12 done literally. */
 #include "base/rng.h"
 #include "check.h"
-#include "sources/symbolic/lower.h"
+#include "compat/stage/lower.h"
 
 enum { NODES = 40, DEPS = 4096 };
 

@@ -11,7 +11,7 @@ static inline void check_true(bool condition, const char *what)
 }
 
 #include "nsys_synth.h"
-#include "sources/nccl_goal/nccl_write.h"
+#include "sources/nccl/nccl_write.h"
 
 #include <sys/stat.h>
 

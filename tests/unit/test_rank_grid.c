@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "sources/symbolic/rank_grid.h"
+#include "compat/stage/rank_grid.h"
 
 static orr__grid make(
     orr_stage_model model, uint64_t dp, uint64_t tp, uint64_t sp, uint64_t ep, uint64_t pp)

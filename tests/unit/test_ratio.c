@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "sources/symbolic/ratio.h"
+#include "compat/stage/ratio.h"
 
 #include <math.h>
 

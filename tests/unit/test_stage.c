@@ -2,8 +2,8 @@
 /* Sizes and counts are those of the specification's worked example (section 18); bytes are compared with the
  * reference's by tests/golden/test_stage. */
 #include "check.h"
+#include "compat/stage/template.h"
 #include "files.h"
-#include "sources/symbolic/template.h"
 
 #include <orrery/stage.h>
 

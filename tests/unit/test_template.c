@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "sources/symbolic/template.h"
+#include "compat/stage/template.h"
 
 static orr_error err;
 static orr__space space;

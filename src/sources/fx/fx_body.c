@@ -8,7 +8,7 @@
 #include "fx_impl.h"
 
 #include "base/text.h"
-#include "sources/operators/operator_cost.h"
+#include "models/compute/operators/operator_cost.h"
 #include "trace/trace_impl.h"
 
 #include <inttypes.h>

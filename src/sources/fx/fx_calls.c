@@ -8,7 +8,7 @@
 #include "fx_impl.h"
 
 #include "base/text.h"
-#include "sources/operators/operator_table.h"
+#include "models/compute/operators/operator_table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

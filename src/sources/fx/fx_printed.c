@@ -13,7 +13,7 @@
 #include "base/intern.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "sources/operators/operator_cost.h"
+#include "models/compute/operators/operator_cost.h"
 
 #include <inttypes.h>
 

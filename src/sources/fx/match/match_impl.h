@@ -10,8 +10,8 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "models/compute/operators/operator_cost.h"
 #include "sources/fx/fx_graph.h"
-#include "sources/operators/operator_cost.h"
 
 #define MATCH_NONE UINT32_MAX
 

@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "sources/operators/operator_table.h"
+#include "models/compute/operators/operator_table.h"
 
 static const struct {
     const char *name, *counts_as;

@@ -5,7 +5,7 @@
 #define ORR_FX_MATCH_TENSORS_H
 
 #include "base/json.h"
-#include "sources/operators/operator_cost.h"
+#include "models/compute/operators/operator_cost.h"
 
 typedef struct match_tensors {
     operator_tensor

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_impl.h - what the files of src/simulate share.  From the bottom: clock, matching of messages, the system
+/* sim_impl.h - what the files of src/run share.  From the bottom: clock, matching of messages, the system
  * layer (streams, queues, algorithms), the workload layer (nodes, slots), the run. */
 #ifndef ORR_SIM_IMPL_H
 #define ORR_SIM_IMPL_H

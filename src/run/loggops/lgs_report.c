@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
-#include "simulate/input_files.h"
+#include "run/input_files.h"
 
 #include <stdio.h>
 

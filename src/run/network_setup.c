@@ -6,7 +6,7 @@
 #include "sim_impl.h"
 
 #include "base/input.h"
-#include "models/network/analytical/analytical.h"
+#include "models/network/dims/analytical.h"
 #include "models/network/graph/graph_network.h"
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"

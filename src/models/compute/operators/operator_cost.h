@@ -7,8 +7,8 @@
 #ifndef ORR_SOURCES_OPERATOR_COST_H
 #define ORR_SOURCES_OPERATOR_COST_H
 
-#include "orrery/error.h"
-#include "orrery/types.h"
+#include <orrery/error.h>
+#include <orrery/types.h>
 
 typedef struct operator_tensor {
     const uint64_t *shape;

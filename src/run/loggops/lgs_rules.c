@@ -6,7 +6,7 @@
  * All arithmetic is on 64 bits without sign and wraps, as it does there. */
 #include "lgs_step.h"
 
-#include "simulate/library_sort.h"
+#include "run/library_sort.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
