@@ -11,7 +11,6 @@
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
 #include "models/network/packet/topology_kinds.h"
-#include "run_report.h"
 
 #include <orrery/units.h>
 
@@ -264,32 +263,6 @@ orr_code orr_sim_packet_view(const orr_sim *s, orr_fabric_view **out, orr_error 
 uint64_t orr__packets_sent(const orr_sim *s)
 {
     return orr__fabric_figures_of(orr__net_packet_fabric(s->net))->data_packets;
-}
-
-void orr__put_network_json(const orr_sim *s, orr_json_writer *w)
-{
-    orr_packet_figures g;
-    if (!orr_sim_packets(s, &g))
-        return;
-    orr_json_key(w, "packets");
-    orr_json_begin_object(w);
-    orr__packet_put_figures(w, &g, orr__net_packet_fabric(s->net));
-    orr_json_end_object(w);
-}
-
-void orr__put_network_text(const orr_sim *s, orr_buf *b)
-{
-    orr_packet_figures g;
-    char data[ORR_UNIT_ROOM], again[ORR_UNIT_ROOM], pauses[ORR_UNIT_ROOM], marked[ORR_UNIT_ROOM];
-    char dropped[ORR_UNIT_ROOM], timeouts[ORR_UNIT_ROOM];
-    if (!orr_sim_packets(s, &g))
-        return;
-    orr_buf_print(
-        b, "packets: %s with data, %s sent again; %s pauses, %s marked, %s lost, %s timeouts\n",
-        orr_count_text(g.data_packets, data), orr_bytes_text(g.retransmitted_bytes, again),
-        orr_count_text(g.pauses, pauses), orr_count_text(g.marked, marked),
-        orr_count_text(g.dropped + g.lost, dropped), orr_count_text(g.timeouts, timeouts));
-    orr__packet_put_notes(b, orr__net_packet_fabric(s->net));
 }
 
 static void keep_line(void *sim, const char *line)

@@ -3,7 +3,7 @@
 #ifndef ORR_SIMULATE_RUN_REPORT_H
 #define ORR_SIMULATE_RUN_REPORT_H
 
-#include "watch.h"
+#include "run/watch.h"
 
 #include "base/content_hash.h"
 #include "base/json.h"
@@ -34,10 +34,6 @@ typedef struct orr__spread {
     double mean;
 } orr__spread;
 bool orr__spread_of(const orr_sim *s, orr__figure f, orr__spread *out); /* false: no memory */
-
-/* What a network of packets has to say: a member "packets", or lines; nothing of other networks (network_setup.c). */
-void orr__put_network_json(const orr_sim *s, orr_json_writer *w);
-void orr__put_network_text(const orr_sim *s, orr_buf *b);
 
 /* Why the run ended: "finished", "interrupted", "stalled" or "failed". */
 const char *orr__run_status(const orr_sim *s);

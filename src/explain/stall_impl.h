@@ -12,7 +12,7 @@
 #ifndef ORR_STALL_IMPL_H
 #define ORR_STALL_IMPL_H
 
-#include "sim_impl.h"
+#include "run/sim_impl.h"
 
 #include "base/text.h"
 

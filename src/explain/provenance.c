@@ -3,7 +3,7 @@
  *
  * The hash of the traces is the one that `orrery info` prints (docs/format/info.md); that of a configuration
  * file is of its bytes, read again: it is small, and only asked for when a result is written to be kept. */
-#include "input_files.h"
+#include "run/input_files.h"
 #include "run_report.h"
 
 static bool list_inputs(const orr_sim *s, orr__input_file out[ORR__INPUTS], size_t *count)

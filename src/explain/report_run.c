@@ -6,6 +6,8 @@
 #include "run_report.h"
 
 #include "base/bar.h"
+#include "models/network/packet/packet_network.h"
+#include "models/network/packet/packet_run.h"
 
 #include <orrery/units.h>
 
@@ -258,12 +260,27 @@ static void print_dimensions(const orr_sim *s, orr_buf *b)
 
 /* ---- all of it ---- */
 
+static void print_packets(const orr_sim *s, orr_buf *b)
+{
+    orr_packet_figures g;
+    char data[ORR_UNIT_ROOM], again[ORR_UNIT_ROOM], pauses[ORR_UNIT_ROOM], marked[ORR_UNIT_ROOM];
+    char dropped[ORR_UNIT_ROOM], timeouts[ORR_UNIT_ROOM];
+    if (!orr_sim_packets(s, &g))
+        return;
+    orr_buf_print(
+        b, "packets: %s with data, %s sent again; %s pauses, %s marked, %s lost, %s timeouts\n",
+        orr_count_text(g.data_packets, data), orr_bytes_text(g.retransmitted_bytes, again),
+        orr_count_text(g.pauses, pauses), orr_count_text(g.marked, marked),
+        orr_count_text(g.dropped + g.lost, dropped), orr_count_text(g.timeouts, timeouts));
+    orr__packet_put_notes(b, orr__net_packet_fabric(s->net));
+}
+
 static void print_foot(const orr_sim *s, orr_buf *b)
 {
     char messages[ORR_UNIT_ROOM], events[ORR_UNIT_ROOM];
     orr_buf_print(b, "\nnetwork %s; %s messages, %s events\n", s->net_ops->name,
                   orr_count_text(s->messages, messages), orr_count_text(orr_sim_events(s), events));
-    orr__put_network_text(s, b);
+    print_packets(s, b);
 }
 
 static orr_code print_all(const orr_sim *s, orr_buf *b, orr_error *err)

@@ -3,7 +3,7 @@
  *
  * The k-th send with a tag, source, destination and size meets the k-th receive (astra-sim.md 4.3), and the log
  * has both in the order in which they were posted: so messages need no entry of their own while a run goes on. */
-#include "watch.h"
+#include "run/watch.h"
 
 #include "base/hash.h"
 

@@ -13,7 +13,7 @@
  * In a collective every member is taken to need every other one, which holds for all but the rooted ones. */
 #include <orrery/critical_path.h>
 
-#include "watch.h"
+#include "run/watch.h"
 
 #include "base/text.h"
 
