@@ -54,8 +54,11 @@ def resolve(path, name):
 
 
 def is_sideways(path, target):
-    """One source must not know another, nor one model or one room of compat another."""
+    """One source must not know another, nor one model or one room of compat another.  The folders inside a
+    source are parts of it."""
     own, other = path.parts[2:-1], target.parts[2:-1]
+    if module_of(path) == "sources" and own[:1] == other[:1]:
+        return False
     if module_of(path) != module_of(target):
         return False
     return module_of(path) in ("sources", "models", "compat") and other and own[:len(other)] != other \

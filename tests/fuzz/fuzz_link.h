@@ -4,7 +4,7 @@
 #ifndef ORR_FUZZ_LINK_H
 #define ORR_FUZZ_LINK_H
 
-#include "sources/torch/link_impl.h"
+#include "sources/torch/link/link_impl.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * read holds together, and becomes traces or is refused with words there. */
 #include <orrery/export.h>
 
-#include "sources/fx/fx_graph.h"
+#include "sources/torch/fx/fx_graph.h"
 
 #include <stdlib.h>
 

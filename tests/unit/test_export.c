@@ -7,7 +7,7 @@
 #include "zip_make.h"
 
 #include "base/rng.h"
-#include "sources/fx/export_impl.h"
+#include "sources/torch/export/export_impl.h"
 
 static orr_error err;
 

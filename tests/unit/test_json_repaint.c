@@ -2,7 +2,7 @@
 /* test_json_repaint.c - JSON text in the layout of Python's json.dump(indent=4); the expected texts are Python's. */
 #include "check.h"
 
-#include "sources/torch/json_repaint.h"
+#include "sources/torch/link/json_repaint.h"
 
 static void check_value(const char *text, const char *expected)
 {

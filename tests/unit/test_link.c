@@ -2,7 +2,7 @@
 /* test_link.c - pairs of traces written by hand, and what becomes of them. */
 #include "check.h"
 
-#include "sources/torch/link_impl.h"
+#include "sources/torch/link/link_impl.h"
 
 /* ---- pairs ---- */
 

@@ -7,7 +7,7 @@
 #include <orrery/pytorch.h>
 
 #include "base/buffer.h"
-#include "sources/torch/python_text.h"
+#include "sources/torch/convert/python_text.h"
 
 static orr_error err;
 

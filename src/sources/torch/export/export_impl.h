@@ -5,7 +5,7 @@
 
 #include <orrery/export.h>
 
-#include "fx_graph.h"
+#include "sources/torch/fx/fx_graph.h"
 
 #include "base/intern.h"
 #include "base/json.h"

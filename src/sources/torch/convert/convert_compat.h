@@ -4,7 +4,7 @@
 #ifndef ORR_SOURCES_PYTORCH_CONVERT_COMPAT_H
 #define ORR_SOURCES_PYTORCH_CONVERT_COMPAT_H
 
-#include "linked.h"
+#include "sources/torch/read/linked.h"
 
 #include "base/map.h"
 

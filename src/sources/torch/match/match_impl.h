@@ -11,7 +11,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "models/compute/operators/operator_cost.h"
-#include "sources/fx/fx_graph.h"
+#include "sources/torch/fx/fx_graph.h"
 
 #define MATCH_NONE UINT32_MAX
 

@@ -6,7 +6,7 @@
 #ifndef ORR_PYTORCH_HOST_ET_H
 #define ORR_PYTORCH_HOST_ET_H
 
-#include "link_counts.h"
+#include "sources/torch/read/link_counts.h"
 
 #include "base/intern.h"
 #include "base/json.h"

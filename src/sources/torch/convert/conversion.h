@@ -9,7 +9,7 @@
 #ifndef ORR_SOURCES_PYTORCH_CONVERSION_H
 #define ORR_SOURCES_PYTORCH_CONVERSION_H
 
-#include "linked.h"
+#include "sources/torch/read/linked.h"
 
 #include "base/map.h"
 

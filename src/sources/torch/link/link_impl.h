@@ -4,8 +4,8 @@
 #define ORR_PYTORCH_LINK_IMPL_H
 
 #include "host_et.h"
-#include "kineto.h"
-#include "linked.h"
+#include "sources/torch/read/kineto.h"
+#include "sources/torch/read/linked.h"
 
 #include "base/input.h"
 
