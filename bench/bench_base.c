@@ -2,12 +2,12 @@
 /* bench_base.c - the small machines everything else is made of: hashes, maps, queues. */
 #include "bench.h"
 
-#include "base/bitset_queue.h"
-#include "base/content_hash.h"
-#include "base/hash.h"
-#include "base/heap.h"
-#include "base/intern.h"
-#include "base/map.h"
+#include "base/memory/bitset_queue.h"
+#include "base/memory/content_hash.h"
+#include "base/memory/hash.h"
+#include "base/memory/heap.h"
+#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "base/rng.h"
 
 #include <string.h>

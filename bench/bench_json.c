@@ -6,8 +6,8 @@
  * only checks; writing writes the same events again from their trees. */
 #include "bench.h"
 
-#include "base/input.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
 
 #include <string.h>
 #include <unistd.h>

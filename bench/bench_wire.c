@@ -7,8 +7,8 @@
  * our rows are printed. */
 #include "bench_input.h"
 
-#include "base/input.h"
-#include "base/wire.h"
+#include "base/formats/wire.h"
+#include "base/io/input.h"
 
 #ifdef ORR_HAVE_PROTOBUF_C
 #include "et.pb-c.h"

@@ -7,7 +7,7 @@
  * at on several threads, in parts that are put together in order: the report is the same with any number. */
 #include "check_impl.h"
 
-#include "base/pool.h"
+#include "base/threads/pool.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
  * Cost: O(nodes + dependencies). */
 #include "check_impl.h"
 
-#include "base/bitset_queue.h"
+#include "base/memory/bitset_queue.h"
 
 /* ---- the parents of a node, both lists as one ---- */
 

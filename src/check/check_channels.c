@@ -8,7 +8,7 @@
  * Cost: O(m log m) for m messages of distinct shapes, and a few looks at each rank's value. */
 #include "check_channels.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 #include <stdlib.h>
 

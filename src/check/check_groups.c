@@ -9,7 +9,7 @@
  * Cost: O(c log c) for c collectives of distinct shapes, and one look at each rank's value. */
 #include "check_groups.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,8 @@
 
 #include <orrery/check.h>
 
-#include "base/buffer.h"
-#include "base/memory.h"
+#include "base/memory/buffer.h"
+#include "base/memory/memory.h"
 #include "trace/set_impl.h"
 
 enum { ORR__CHECK_LIMIT = 10 };

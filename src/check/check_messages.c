@@ -21,7 +21,7 @@
  * differ. */
 #include "check_channels.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 #include <inttypes.h>
 

@@ -11,7 +11,7 @@
  * cannot know. */
 #include "check_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "trace/trace_impl.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 
 #include "check_impl.h"
 
-#include "base/intern.h"
+#include "base/memory/intern.h"
 
 typedef struct orr__shape {
     uint32_t class_index;

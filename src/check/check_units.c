@@ -10,7 +10,7 @@
  * Cost: one look at each entry of a group, each round. */
 #include "check_order.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 enum { ROUNDS_MOST = 64 };
 

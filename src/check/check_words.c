@@ -7,7 +7,7 @@
  */
 #include "check_impl.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 static orr_code hand_over(const orr_check_report *r, orr_buf *b, orr_str *out, orr_error *err)
 {

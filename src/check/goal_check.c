@@ -7,7 +7,7 @@
  * Cost: 24 bytes a message and a sort. */
 #include <orrery/goal_check.h>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "trace/goal_impl.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * Cost: the predecessors of one rank at a time, 4 bytes an edge. */
 #include <orrery/goal_traces.h>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "trace/goal_impl.h"
 #include "trace/trace_impl.h"
 

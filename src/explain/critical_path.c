@@ -15,7 +15,7 @@
 
 #include "run/watch.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * A network may have millions of links, so that nothing here keeps them: the busiest are picked while they pass. */
 #include "run_report.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <orrery/units.h>
 

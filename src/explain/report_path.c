@@ -2,7 +2,7 @@
 /* report_path.c - the critical path in reports: how much of it is which kind of work, and its longest steps. */
 #include "run_report.h"
 
-#include "base/bar.h"
+#include "base/text/bar.h"
 
 #include <orrery/critical_path.h>
 #include <orrery/units.h>

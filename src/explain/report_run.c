@@ -5,7 +5,7 @@
  * over the ranks, or the average of those that take part. */
 #include "run_report.h"
 
-#include "base/bar.h"
+#include "base/text/bar.h"
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
 

@@ -5,9 +5,9 @@
 
 #include "run/watch.h"
 
-#include "base/content_hash.h"
-#include "base/json.h"
-#include "base/output.h"
+#include "base/formats/json.h"
+#include "base/io/output.h"
+#include "base/memory/content_hash.h"
 
 /* ---- figures of a rank (report_figures.c) ---- */
 

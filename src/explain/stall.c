@@ -6,7 +6,7 @@
  * the clock has run empty; a run that ends well pays nothing. */
 #include "stall_impl.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <inttypes.h>
 

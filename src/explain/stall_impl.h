@@ -14,7 +14,7 @@
 
 #include "run/sim_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 typedef enum orr__wait_type {
     ORR__WAIT_MESSAGE,  /* a node, for a message */

@@ -10,7 +10,7 @@
  * Cost: n log n in waits and messages, plus the nodes of each rank that is waited for. */
 #include "stall_impl.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 #include <stdlib.h>
 

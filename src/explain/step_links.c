@@ -5,7 +5,7 @@
  * has both in the order in which they were posted: so messages need no entry of their own while a run goes on. */
 #include "run/watch.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 typedef struct message_key {
     uint32_t tag, src, dst;

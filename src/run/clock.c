@@ -15,7 +15,7 @@
  * empty. */
 #include "clock.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 #include <string.h>
 

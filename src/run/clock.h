@@ -11,8 +11,8 @@
 #define ORR_SIMULATE_CLOCK_H
 
 #include "base/event_line.h"
-#include "base/heap.h"
-#include "base/memory.h"
+#include "base/memory/heap.h"
+#include "base/memory/memory.h"
 
 typedef struct orr__clock orr__clock;
 typedef void (*orr__action)(void *context, uint64_t argument);

@@ -3,10 +3,10 @@
  * (JSON); astra-sim.md 6.4, 7 and 8. */
 #include "sim_impl.h"
 
-#include "base/input.h"
-#include "base/json.h"
-#include "base/number.h"
-#include "base/yaml.h"
+#include "base/formats/json.h"
+#include "base/formats/yaml.h"
+#include "base/io/input.h"
+#include "base/text/number.h"
 
 #include <stdlib.h>
 

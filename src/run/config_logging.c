@@ -10,9 +10,9 @@
  * Keys that nobody knows are errors, as everywhere here. */
 #include "config_logging.h"
 
-#include "base/input.h"
-#include "base/text.h"
-#include "base/toml.h"
+#include "base/formats/toml.h"
+#include "base/io/input.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

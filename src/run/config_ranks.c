@@ -5,9 +5,9 @@
  * What an entry says of a rank replaces what earlier ones said of it; what it does not say stays. */
 #include "sim_impl.h"
 
-#include "base/input.h"
+#include "base/formats/yaml_fields.h"
+#include "base/io/input.h"
 #include "base/ticks.h"
-#include "base/yaml_fields.h"
 
 #include <inttypes.h>
 

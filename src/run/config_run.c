@@ -5,8 +5,8 @@
  * Under the old names nothing here is read, so that a file which the reference takes is never refused. */
 #include "sim_impl.h"
 
-#include "base/input.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
 
 #include <stdio.h>
 

@@ -3,9 +3,9 @@
  * reference does; a value of the wrong kind is an error with its line. */
 #include "sim_impl.h"
 
-#include "base/json.h"
-#include "base/number.h"
-#include "base/yaml.h"
+#include "base/formats/json.h"
+#include "base/formats/yaml.h"
+#include "base/text/number.h"
 
 /* Of delays in nanoseconds that is eleven days; sums and products of such numbers do not overflow. */
 #define LARGEST 1e15

@@ -13,7 +13,7 @@
  * Cost: 40 bytes a message and 24 a receive, for the time of the run. */
 #include "sim_impl.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 enum { CPU_COMM, CPU_DEVICE, CPU_HOST, CPU_JOIN };
 typedef enum entry_kind { ENTRY_NODE, ENTRY_SEND, ENTRY_RECV } entry_kind;

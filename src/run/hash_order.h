@@ -6,7 +6,7 @@
 #ifndef ORR_SIMULATE_HASH_ORDER_H
 #define ORR_SIMULATE_HASH_ORDER_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef struct orr__hash_order {
     const uint64_t *ids; /* of all possible members */

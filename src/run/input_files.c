@@ -6,7 +6,7 @@
  * Cost: linear in the size of the files. */
 #include "input_files.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 #include "trace/set_impl.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef ORR_SIMULATE_INPUT_FILES_H
 #define ORR_SIMULATE_INPUT_FILES_H
 
-#include "base/content_hash.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/memory/content_hash.h"
 
 typedef struct orr__input_file {
     const char *role; /* "traces", "system", ... */

@@ -16,8 +16,8 @@
 #include "library_sort.h"
 #include "sim_impl.h"
 
-#include "base/json.h"
-#include "base/number.h"
+#include "base/formats/json.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef ORR_LOG_PATTERN_H
 #define ORR_LOG_PATTERN_H
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 #include <time.h>
 

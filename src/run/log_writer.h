@@ -11,8 +11,8 @@
 #ifndef ORR_LOG_WRITER_H
 #define ORR_LOG_WRITER_H
 
-#include "base/log_file.h"
-#include "base/output.h"
+#include "base/io/log_file.h"
+#include "base/io/output.h"
 #include "config_logging.h"
 
 typedef struct orr__log_writer {

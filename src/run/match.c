@@ -8,7 +8,7 @@
  * number alone. */
 #include "sim_impl.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 enum { RENDEZVOUS_SIZE = 8192, RENDEZVOUS_TAG = 1000000000 };
 

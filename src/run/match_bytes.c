@@ -7,7 +7,7 @@
  * Entries stand in a hash table with chains; one that expects nothing and holds nothing is gone. */
 #include "sim_impl.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 typedef struct entry {
     uint32_t tag, src, dst;

@@ -6,9 +6,9 @@
  * all of them.  The traces of one job mostly say the same, so each text is read once, however many ranks have it. */
 #include "sim_impl.h"
 
-#include "base/hash.h"
-#include "base/json.h"
-#include "base/number.h"
+#include "base/formats/json.h"
+#include "base/memory/hash.h"
+#include "base/text/number.h"
 
 typedef struct named_group {
     int64_t name;

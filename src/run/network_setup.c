@@ -5,7 +5,7 @@
  * graph is asked for, or when single links differ, which dimensions cannot say. */
 #include "sim_impl.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 #include "models/network/dims/analytical.h"
 #include "models/network/graph/graph_network.h"
 #include "models/network/packet/packet_network.h"

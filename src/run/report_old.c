@@ -8,8 +8,8 @@
 #include "log_writer.h"
 #include "sim_impl.h"
 
-#include "base/intern.h"
-#include "base/number.h"
+#include "base/memory/intern.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

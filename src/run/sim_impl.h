@@ -6,8 +6,8 @@
 
 #include <orrery/sim.h>
 
-#include "base/bitset_queue.h"
-#include "base/map.h"
+#include "base/memory/bitset_queue.h"
+#include "base/memory/map.h"
 #include "clock.h"
 #include "config_logging.h"
 #include "models/network/topology.h"

@@ -6,7 +6,7 @@
  * once is fixed, so "start what fits" never looks far. */
 #include "sim_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 

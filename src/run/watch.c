@@ -8,7 +8,7 @@
  * found again afterwards, from the traces and the order of the log. */
 #include "watch.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 /* ---- setting up ---- */
 

@@ -7,7 +7,7 @@
  * children; 9 bytes a node and 4 a dependency. */
 #include "feeder_impl.h"
 
-#include "base/bitset_queue.h"
+#include "base/memory/bitset_queue.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,8 +14,8 @@
  * parent that the file does not have, or a window too small for a parent that comes later. */
 #include "feeder_impl.h"
 
-#include "base/heap.h"
-#include "base/map.h"
+#include "base/memory/heap.h"
+#include "base/memory/map.h"
 
 #include <inttypes.h>
 

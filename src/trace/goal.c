@@ -7,8 +7,8 @@
  * Cost: 32 bytes a node, 4 an edge, 16 a rank. */
 #include <orrery/goal.h>
 
-#include "base/input.h"
-#include "base/output.h"
+#include "base/io/input.h"
+#include "base/io/output.h"
 #include "goal_impl.h"
 
 #include <stdio.h>

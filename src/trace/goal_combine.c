@@ -4,8 +4,8 @@
  * Cost: a copy of the schedules, and four bytes a rank. */
 #include <orrery/goal.h>
 
-#include "base/input.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
 #include "base/rng.h"
 #include "goal_impl.h"
 

@@ -13,7 +13,7 @@
 
 #include <orrery/goal.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef struct orr__goal_node {
     uint64_t size;

@@ -8,8 +8,8 @@
  * of threads and memory holds the classes plus one batch. */
 #include "set_impl.h"
 
-#include "base/hash.h"
-#include "base/pool.h"
+#include "base/memory/hash.h"
+#include "base/threads/pool.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -7,8 +7,8 @@
 
 #include "trace_impl.h"
 
-#include "base/content_hash.h"
-#include "base/map.h"
+#include "base/memory/content_hash.h"
+#include "base/memory/map.h"
 
 enum { ORR__SLOTS_MOST = 1 << 20 }; /* of a class */
 

@@ -6,7 +6,7 @@
  * simulation arrive by start, so for them sealing is linear. */
 #include <orrery/timeline.h>
 
-#include "base/intern.h"
+#include "base/memory/intern.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * ends are kept.  What belongs to no rank stays.  Cost: linear; four bytes a span beside the new timeline. */
 #include <orrery/timeline.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #define NONE UINT32_MAX
 

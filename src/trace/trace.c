@@ -12,7 +12,7 @@
  * through a hash map.  Cost: O(nodes + dependencies), one pass. */
 #include "trace_impl.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 #include <stdlib.h>
 

@@ -5,11 +5,11 @@
 
 #include <orrery/trace.h>
 
-#include "base/buffer.h"
-#include "base/input.h"
-#include "base/intern.h"
-#include "base/output.h"
-#include "base/wire.h"
+#include "base/formats/wire.h"
+#include "base/io/input.h"
+#include "base/io/output.h"
+#include "base/memory/buffer.h"
+#include "base/memory/intern.h"
 
 /* Field numbers of the current schema (docs/format/et.md). */
 enum {

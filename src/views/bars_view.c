@@ -12,7 +12,7 @@
 #include <orrery/units.h>
 #include <orrery/view.h>
 
-#include "base/output.h"
+#include "base/io/output.h"
 
 #include <inttypes.h>
 #include <stdio.h>

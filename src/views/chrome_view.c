@@ -15,9 +15,9 @@
  * Cost: O(n log n) time; eight bytes of memory a span beside the timeline: the text goes out as it is made. */
 #include <orrery/view.h>
 
-#include "base/heap.h"
-#include "base/json.h"
-#include "base/output.h"
+#include "base/formats/json.h"
+#include "base/io/output.h"
+#include "base/memory/heap.h"
 
 #include <inttypes.h>
 

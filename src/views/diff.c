@@ -12,7 +12,7 @@
  * Cost: linear in the spans, but for sorting the names. */
 #include "diff_impl.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 #ifndef ORR_VIEWS_DIFF_IMPL_H
 #define ORR_VIEWS_DIFF_IMPL_H
 
-#include "base/intern.h"
-#include "base/memory.h"
+#include "base/memory/intern.h"
+#include "base/memory/memory.h"
 
 #include <orrery/diff.h>
 

@@ -3,7 +3,7 @@
 #include "diff_impl.h"
 #include "text_table.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <orrery/units.h>
 

@@ -8,7 +8,7 @@
  * Drawings are laid out by Graphviz (base/layout_graphviz.c). */
 #include "graph_view_impl.h"
 
-#include "base/layout_graphviz.h"
+#include "base/formats/layout_graphviz.h"
 
 #include <strings.h>
 

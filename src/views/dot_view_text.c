@@ -8,7 +8,7 @@
 
 #include <orrery/units.h>
 
-#include "base/intern.h"
+#include "base/memory/intern.h"
 
 enum { NAME_LENGTH = 48, NO_FRAME = UINT32_MAX };
 

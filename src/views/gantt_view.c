@@ -11,8 +11,8 @@
 #include <orrery/units.h>
 #include <orrery/view.h>
 
-#include "base/output.h"
-#include "base/text.h"
+#include "base/io/output.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

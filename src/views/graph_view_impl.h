@@ -5,9 +5,9 @@
 
 #include <orrery/view.h>
 
-#include "base/buffer.h"
-#include "base/output.h"
-#include "base/text.h"
+#include "base/io/output.h"
+#include "base/memory/buffer.h"
+#include "base/text/text.h"
 
 /* The same for people: dot_view_text.c. */
 orr_code orr__dot_text(const orr_trace *t,

@@ -11,7 +11,7 @@
  * Cost: O(nodes + dependencies); about 28 bytes a vertex and 24 a dependency beside the trace. */
 #include "graph_view_impl.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 enum { DRAIN_AT = 1 << 18 };
 

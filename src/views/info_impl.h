@@ -8,9 +8,9 @@
 
 #include <orrery/info.h>
 
-#include "base/buffer.h"
-#include "base/content_hash.h"
-#include "base/intern.h"
+#include "base/memory/buffer.h"
+#include "base/memory/content_hash.h"
+#include "base/memory/intern.h"
 
 enum { ORR__NO_KIND = 255, ORR__TOP_DEFAULT = 10, ORR__NAME_ROOM = 512 };
 

@@ -5,7 +5,7 @@
  * whole numbers up to 2^64 - 1 and are written as such; averages and shares are the only fractions. */
 #include "info_impl.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 enum { FORMAT_VERSION = 1 };
 

@@ -2,8 +2,8 @@
 /* info_meta.c - the metadata of the traces; values are kept as JSON text, which serves both printers. */
 #include "info_meta.h"
 
-#include "base/base64.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/text/base64.h"
 #include "trace/trace_impl.h"
 
 static void put_bytes(orr_json_writer *w, orr_str s)

@@ -17,7 +17,7 @@
  * and one n-th of that for each rank on average, which is what the functions here give. */
 #include "info_impl.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 typedef struct cost {
     const char *formula;

@@ -11,8 +11,8 @@
 
 #include <orrery/view.h>
 
-#include "base/number.h"
-#include "base/output.h"
+#include "base/io/output.h"
+#include "base/text/number.h"
 #include "trace/trace_impl.h"
 
 enum {

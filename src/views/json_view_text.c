@@ -5,8 +5,8 @@
  * prints: everything outside the visible ASCII characters is escaped, 0x7f too (chakra.md section 8). */
 #include "json_view_impl.h"
 
-#include "base/base64.h"
-#include "base/text.h"
+#include "base/text/base64.h"
+#include "base/text/text.h"
 
 uint8_t *orr__show_i64(uint8_t *p, int64_t v)
 {

@@ -6,7 +6,7 @@
 #include "report_impl.h"
 #include "report_page.h"
 
-#include "base/output.h"
+#include "base/io/output.h"
 
 enum { MOST_SPANS = 1000000 };
 

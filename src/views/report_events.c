@@ -8,8 +8,8 @@
  * Cost: linear in the spans, but for a selection by length when there are too many. */
 #include "report_impl.h"
 
-#include "base/base64.h"
-#include "base/pack.h"
+#include "base/io/pack.h"
+#include "base/text/base64.h"
 
 #include <stdlib.h>
 

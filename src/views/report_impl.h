@@ -19,10 +19,10 @@
 #include <orrery/report.h>
 #include <orrery/trace.h>
 
-#include "base/buffer.h"
-#include "base/intern.h"
-#include "base/json.h"
-#include "base/map.h"
+#include "base/formats/json.h"
+#include "base/memory/buffer.h"
+#include "base/memory/intern.h"
+#include "base/memory/map.h"
 
 /* Times added up over ranks and calls: more than 64 bits hold. */
 typedef __int128 orr__ps_sum;

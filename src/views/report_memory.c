@@ -5,7 +5,7 @@
  * points a column, so samples are thinned; the least and the most of each part of the time stay, and so do peaks. */
 #include "report_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 
 #include <orrery/units.h>
 
-#include "base/bar.h"
-#include "base/text.h"
+#include "base/text/bar.h"
+#include "base/text/text.h"
 
 enum { BAR_CELLS = 10 };
 

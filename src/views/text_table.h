@@ -12,7 +12,7 @@
 #ifndef ORR_VIEWS_TEXT_TABLE_H
 #define ORR_VIEWS_TEXT_TABLE_H
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 enum { ORR__TABLE_WIDTH = 80, ORR__TABLE_COLUMNS = 10 };
 

@@ -6,7 +6,7 @@
  * repaired, and a second repair finds nothing to do. */
 #include "fuzz_trace.h"
 
-#include "base/wire.h"
+#include "base/formats/wire.h"
 
 enum { RANKS = 4, BYTES_A_NODE = 6 };
 

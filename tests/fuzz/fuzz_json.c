@@ -4,8 +4,8 @@
  * The input is read three times: as trees in large pieces, as trees in small ones (their size follows from
  * the input's, so that ends fall everywhere), and by walking.  All must come to the same verdict, every
  * place must lie inside the input, and what was read is written again and must read back as equal text. */
-#include "base/json.h"
-#include "base/json_impl.h"
+#include "base/formats/json.h"
+#include "base/formats/json_impl.h"
 
 #include <stdlib.h>
 

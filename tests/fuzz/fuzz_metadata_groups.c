@@ -6,7 +6,7 @@
  * run is started and must come to an end. */
 #include "fuzz_trace.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "run/sim_impl.h"
 
 enum { RANKS = 4, MOST_EVENTS = 5000, MOST_BYTES = 1 << 14 };

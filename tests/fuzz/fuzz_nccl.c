@@ -4,7 +4,7 @@
  * what is refused has words. */
 #include <orrery/nccl.h>
 
-#include "base/sqlite_file.h"
+#include "base/formats/sqlite_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

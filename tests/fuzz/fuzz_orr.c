@@ -5,7 +5,7 @@
  * hashes put right wherever the tables can be found (docs/format/orr.md has the layout). */
 #include "fuzz_trace.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 enum { HEADER = 16, TRAILER = 56, CLASS_ENTRY = 56, PEEK_RANKS = 4 };
 

@@ -5,7 +5,7 @@
 
 #include <orrery/trace.h>
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 static const orr_json_style style = {.spaced = true, .ascii = true};
 

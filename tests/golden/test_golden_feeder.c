@@ -8,7 +8,7 @@
  * The graphs are those of the reference data's small feeder cases, so the figures are tested without it too. */
 #include <orrery/feeder.h>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

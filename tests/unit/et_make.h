@@ -7,7 +7,7 @@
 
 #include <orrery/trace.h>
 
-#include "base/wire.h"
+#include "base/formats/wire.h"
 
 static orr_error err;
 

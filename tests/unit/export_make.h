@@ -16,7 +16,7 @@
 
 #include "check.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 typedef struct export_maker {
     orr_buf values, nodes, inputs, in_specs, out_specs, ranges;

@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 #include <dirent.h>
 #include <zlib.h>

@@ -10,8 +10,8 @@
 #ifndef ORR_TESTS_NSYS_SYNTH_H
 #define ORR_TESTS_NSYS_SYNTH_H
 
-#include "base/buffer.h"
-#include "base/sqlite_file.h"
+#include "base/formats/sqlite_file.h"
+#include "base/memory/buffer.h"
 
 #include <stdio.h>
 

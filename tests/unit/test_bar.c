@@ -2,8 +2,8 @@
 /* test_bar.c - bars of ten cells, and blocks that browsers unpack. */
 #include "check.h"
 
-#include "base/bar.h"
-#include "base/pack.h"
+#include "base/io/pack.h"
+#include "base/text/bar.h"
 
 #include <zlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 
 /* RFC 4648, section 10. */
 static const char *const vectors[][2] = {

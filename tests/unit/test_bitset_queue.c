@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/bitset_queue.h"
+#include "base/memory/bitset_queue.h"
 #include "base/rng.h"
 
 static uint32_t least_of(const bool *model, uint32_t n)

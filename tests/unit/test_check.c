@@ -3,7 +3,7 @@
  * only look odd. */
 #include "check.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 #include "et_make.h"
 
 #include <orrery/check.h>

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "files.h"
 
-#include "base/child_process.h"
+#include "base/io/child_process.h"
 
 #include <sys/stat.h>
 

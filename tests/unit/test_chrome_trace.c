@@ -4,7 +4,7 @@
 #include "check.h"
 #include "files.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 #include <orrery/chrome_trace.h>
 #include <orrery/trace.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/crew.h"
+#include "base/threads/crew.h"
 
 enum { ITEMS = 100, RUNS = 500 };
 

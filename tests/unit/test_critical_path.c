@@ -6,7 +6,7 @@
 #include "check.h"
 #include "files.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <orrery/critical_path.h>
 #include <orrery/sim.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/csv.h"
-#include "base/text.h"
+#include "base/formats/csv.h"
+#include "base/text/text.h"
 
 static orr_error err;
 static orr_csv csv;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/dot.h"
+#include "base/formats/dot.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 static orr_error err;
 

@@ -5,7 +5,7 @@
 
 #include <orrery/flexflow.h>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 static orr_error err;
 

@@ -6,7 +6,7 @@
 
 #include <orrery/fx.h>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 static orr_error err;
 

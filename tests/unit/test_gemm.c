@@ -7,7 +7,7 @@
 
 #include <orrery/gemm.h>
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 static const orr_hardware plain = {.name = "plain",
                                    .arrays = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 /* How many of the 64 result bits change when one input bit does: 32 on average for a good hash. */
 TEST(test_hash__one_bit_changes_half_of_all)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/heap.h"
+#include "base/memory/heap.h"
 #include "base/rng.h"
 
 TEST(test_heap__equal_keys_leave_in_order_of_value)

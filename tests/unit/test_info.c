@@ -2,7 +2,7 @@
 /* test_info.c - the figures of small traces made by hand, each worked out in a comment. */
 #include "check.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 #include "views/info_impl.h"
 #include "views/text_table.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/ini.h"
-#include "base/text.h"
+#include "base/formats/ini.h"
+#include "base/text/text.h"
 
 static orr_error err;
 static orr_ini *ini;

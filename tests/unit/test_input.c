@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

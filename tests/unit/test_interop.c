@@ -5,7 +5,7 @@
 
 #ifdef ORR_HAVE_PROTOBUF_C
 
-#include "base/wire.h"
+#include "base/formats/wire.h"
 
 #include <orrery/trace.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/json.h"
-#include "base/json_impl.h"
+#include "base/formats/json.h"
+#include "base/formats/json_impl.h"
 
 #include <math.h>
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
 
 #include <orrery/view.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* "0a05" to bytes in buf; returns how many. */
 static size_t from_hex(const char *hex, uint8_t *buf)

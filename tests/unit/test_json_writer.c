@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <math.h>
 

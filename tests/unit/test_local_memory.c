@@ -3,7 +3,7 @@
  * refused.  The order of the file's events is compared with the reference's in tests/golden. */
 #include "check.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 #include "files.h"
 
 #include <orrery/sim.h>

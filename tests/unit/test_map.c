@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 #include "base/rng.h"
 
 enum { ABSENT = 0xFFFFFFFF };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 /* All of it is there, and zero, in pages of whatever size. */
 TEST(test_memory__all_of_a_reserve_is_there)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/pool.h"
+#include "base/threads/pool.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "base/progress_impl.h"
+#include "base/io/progress_impl.h"
 
 #include <fcntl.h>
 

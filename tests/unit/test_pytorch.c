@@ -6,7 +6,7 @@
 
 #include <orrery/pytorch.h>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "sources/torch/convert/python_text.h"
 
 static orr_error err;

@@ -3,9 +3,9 @@
 #include "check.h"
 #include "files.h"
 
-#include "base/base64.h"
-#include "base/input.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
+#include "base/text/base64.h"
 #include "views/report_impl.h"
 
 #include <orrery/report.h>

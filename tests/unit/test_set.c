@@ -3,7 +3,7 @@
 
 #include <orrery/set.h>
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 #include <sys/stat.h>
 

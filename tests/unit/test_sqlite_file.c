@@ -2,8 +2,8 @@
 /* test_sqlite_file.c - what is written is read; what is not a plain table is not there; damage is told, never met. */
 #include "check.h"
 
-#include "base/sqlite_file.h"
-#include "base/text.h"
+#include "base/formats/sqlite_file.h"
+#include "base/text/text.h"
 
 static orr_error err;
 

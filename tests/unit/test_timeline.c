@@ -3,7 +3,7 @@
 #include "check.h"
 #include "files.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <orrery/view.h>
 

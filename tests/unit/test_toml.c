@@ -2,8 +2,8 @@
 /* The examples of TOML's own text, and files that are wrong. */
 #include "check.h"
 
-#include "base/text.h"
-#include "base/toml.h"
+#include "base/formats/toml.h"
+#include "base/text/text.h"
 
 static orr_error err;
 

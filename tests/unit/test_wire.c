@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
-#include "base/wire.h"
+#include "base/formats/wire.h"
 
 static orr_span span(const void *p, size_t n)
 {

@@ -4,8 +4,8 @@
 #include "files.h"
 #include "zip_make.h"
 
-#include "base/text.h"
-#include "base/zip_file.h"
+#include "base/formats/zip_file.h"
+#include "base/text/text.h"
 
 static orr_error err;
 

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 #include <zlib.h>
 

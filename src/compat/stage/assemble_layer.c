@@ -5,7 +5,7 @@
  * written "source>target" with the names tensors have in the layer; ~ stands for the prefix of an expert. */
 #include "assemble.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * work with symbols is done before copying or, where that cannot be, once for each layout. */
 #include "assemble.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

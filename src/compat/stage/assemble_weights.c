@@ -9,7 +9,7 @@
  * before each pass, a scatter after, or an all-reduce) follows from the layouts and is not decided here. */
 #include "assemble.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 typedef struct block {
     orr__tgraph *g;

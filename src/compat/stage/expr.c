@@ -10,7 +10,7 @@
  * Cost: a model has about forty different extents; nothing here is worth being clever about. */
 #include "expr.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -18,8 +18,8 @@
 
 #include "ratio.h"
 
-#include "base/buffer.h"
-#include "base/intern.h"
+#include "base/memory/buffer.h"
+#include "base/memory/intern.h"
 
 typedef uint32_t orr__expr; /* equal expressions have equal numbers */
 

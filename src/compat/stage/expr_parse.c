@@ -4,7 +4,7 @@
  * Recursion is as deep as the parentheses, and those are counted. */
 #include "expr.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { DEPTH_MOST = 64, TERMS_MOST = 256, DIGITS_MOST = 18 };
 

@@ -5,9 +5,9 @@
  * through tables turns some 5 into 5.0 and some 1 into 1.00000000000000. */
 #include "stage_impl.h"
 
-#include "base/json.h"
-#include "base/output.h"
-#include "base/text.h"
+#include "base/formats/json.h"
+#include "base/io/output.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
  * over (its size, its text) is worked out the first time. */
 #include "tensor.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 bool orr__space_init(orr__space *s)
 {

@@ -3,7 +3,7 @@
  * (specification, section 15). */
 #include "lower.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { CLONE_IDS = 1000000000 };
 

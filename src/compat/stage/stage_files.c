@@ -5,8 +5,8 @@
  * together in memory that is used again, on all cores. */
 #include "stage_impl.h"
 
-#include "base/output.h"
-#include "base/pool.h"
+#include "base/io/output.h"
+#include "base/threads/pool.h"
 #include "trace/set_impl.h"
 
 #include <stdio.h>

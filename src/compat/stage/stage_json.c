@@ -2,7 +2,7 @@
 /* stage_json.c - a rank as the reference's JSON writer prints it (specification, section 14.2). */
 #include "stage_impl.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 typedef struct writer {
     orr_stage *job;

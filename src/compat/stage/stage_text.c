@@ -5,7 +5,7 @@
  * Both ask what a tensor is by its name.  The names that count are the same in every layer and micro-batch. */
 #include "stage_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <ctype.h>
 #include <inttypes.h>

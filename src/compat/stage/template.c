@@ -4,8 +4,8 @@
  * Rows may refer to rows below them, so tensors are made first and their operands looked up afterwards. */
 #include "template.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 

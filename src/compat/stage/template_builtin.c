@@ -11,7 +11,7 @@
  * anything longer is an expression as it is.  A $ in an attribute is K. */
 #include "template.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 typedef struct row {
     const char *id, *op, *a, *layout_a, *b, *layout_b, *attr, *grad_of, *extras;

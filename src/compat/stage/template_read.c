@@ -6,10 +6,10 @@
  * the layouts, the tensors that come from outside must be placeholders. */
 #include "template.h"
 
-#include "base/csv.h"
-#include "base/input.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/formats/csv.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  * sixteen micro-batches is a hundred thousand short copies and no work with symbols or names. */
 #include "tensor.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 

@@ -15,7 +15,7 @@
 
 #include "expr.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 #define ORR__NONE UINT32_MAX /* no tensor, no layout, no word */
 

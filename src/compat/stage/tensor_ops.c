@@ -5,8 +5,8 @@
  * the operands' layouts alone, so each combination is worked out once and found again by these numbers. */
 #include "tensor.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 /* One tensor looked at, and where to complain. */
 typedef struct view {

@@ -12,7 +12,7 @@
 
 #include <orrery/network.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 /* Besides the number of a link, what next_link may answer. */
 #define ORR__LINK_NONE UINT32_MAX          /* there is no way; err is filled */

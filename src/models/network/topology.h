@@ -13,8 +13,8 @@
 
 #include <orrery/network.h>
 
-#include "base/intern.h"
-#include "base/memory.h"
+#include "base/memory/intern.h"
+#include "base/memory/memory.h"
 #include "product.h"
 
 enum { ORR__MOST_RANKS = 1 << 24, ORR__MOST_LINKS = 1 << 24, ORR__MOST_COST = 1 << 16 };

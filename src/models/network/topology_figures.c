@@ -5,7 +5,7 @@
  * count with their fewest links.  Cost: links times a logarithm. */
 #include <orrery/topology.h>
 
-#include "base/heap.h"
+#include "base/memory/heap.h"
 #include "topology.h"
 
 typedef struct spread {

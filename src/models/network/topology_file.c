@@ -5,7 +5,7 @@
  * gone through one by one. */
 #include "topology_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 

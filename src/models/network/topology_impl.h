@@ -3,7 +3,7 @@
 #ifndef ORR_MODELS_TOPOLOGY_IMPL_H
 #define ORR_MODELS_TOPOLOGY_IMPL_H
 
-#include "base/yaml_fields.h"
+#include "base/formats/yaml_fields.h"
 #include "topology.h"
 
 /* What a link has when the file does not say; speed 0: nothing. */

@@ -6,7 +6,7 @@
  * them.  To add one: a function, its keys, a row in `shapes`, a section there, a test with its counts. */
 #include "topology_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include <orrery/loggops.h>
 #include <orrery/progress.h>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "lgs_match.h"
 #include "lgs_queue.h"
 #include "trace/goal_impl.h"

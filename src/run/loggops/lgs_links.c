@@ -10,11 +10,11 @@
  * was busy; here a message that is there stays there. */
 #include "lgs_impl.h"
 
-#include "base/dot.h"
-#include "base/input.h"
-#include "base/intern.h"
-#include "base/map.h"
-#include "base/text.h"
+#include "base/formats/dot.h"
+#include "base/io/input.h"
+#include "base/memory/intern.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdlib.h>

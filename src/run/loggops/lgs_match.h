@@ -9,7 +9,7 @@
 #ifndef ORR_SIMULATE_LGS_MATCH_H
 #define ORR_SIMULATE_LGS_MATCH_H
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 #include "lgs_queue.h"
 
 typedef struct lgs_key {

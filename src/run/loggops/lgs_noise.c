@@ -12,8 +12,8 @@
  * operation that starts before it; both are kept for its rules and absent from ours. */
 #include "lgs_impl.h"
 
-#include "base/input.h"
-#include "base/number.h"
+#include "base/io/input.h"
+#include "base/text/number.h"
 #include "base/twister.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* lgs_queue.c - the rarer steps of the event queue: new times, empty buckets, events out of order. */
 #include "lgs_queue.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 enum { FIRST_EVENTS = 1024, FIRST_SLOTS = 256 };
 

@@ -13,8 +13,8 @@
 #ifndef ORR_SIMULATE_LGS_QUEUE_H
 #define ORR_SIMULATE_LGS_QUEUE_H
 
-#include "base/heap.h"
-#include "base/memory.h"
+#include "base/memory/heap.h"
+#include "base/memory/memory.h"
 
 enum { LGS_FAR = 20, LGS_NEAR = 10 }; /* how far ahead memory is asked for */
 enum { LGS_MESSAGE = 0x80000000 };    /* in an event's node: the message of that send */

@@ -2,8 +2,8 @@
 /* lgs_report.c - what came out of a run, for people, for programs and for spreadsheets; and when everything ran. */
 #include "lgs_impl.h"
 
-#include "base/json.h"
-#include "base/output.h"
+#include "base/formats/json.h"
+#include "base/io/output.h"
 #include "run/input_files.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* lgs_report_old.c - what LogGOPSim prints and writes, to the byte (goal.md 3.2, 3.7 and 3.8). */
 #include "lgs_impl.h"
 
-#include "base/output.h"
+#include "base/io/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  * Cost: linear in tasks and edges. */
 #include "flexflow_impl.h"
 
-#include "base/buffer.h"
-#include "base/map.h"
+#include "base/memory/buffer.h"
+#include "base/memory/map.h"
 
 #include <inttypes.h>
 #include <math.h>

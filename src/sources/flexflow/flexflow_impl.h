@@ -5,7 +5,7 @@
 
 #include <orrery/flexflow.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 enum { ORR__DEVICES_MAX = 1 << 20 };
 

@@ -6,11 +6,11 @@
  * Cost: linear, but for one sort of the ids. */
 #include "flexflow_impl.h"
 
-#include "base/dot.h"
-#include "base/input.h"
-#include "base/map.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/formats/dot.h"
+#include "base/io/input.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <math.h>

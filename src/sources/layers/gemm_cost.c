@@ -9,8 +9,8 @@
  * looked up. */
 #include "gemm_impl.h"
 
-#include "base/hash.h"
-#include "base/map.h"
+#include "base/memory/hash.h"
+#include "base/memory/map.h"
 
 typedef unsigned __int128 wide;
 

@@ -3,8 +3,8 @@
  * came back (spec scale-sim.md, 5, 6.1 and 7.3).  With v2 only the report of the last pass is left. */
 #include "gemm_impl.h"
 
-#include "base/number.h"
-#include "base/output.h"
+#include "base/io/output.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 

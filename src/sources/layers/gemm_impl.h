@@ -12,9 +12,9 @@
 
 #include <orrery/gemm.h>
 
-#include "base/buffer.h"
-#include "base/content_hash.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/memory/buffer.h"
+#include "base/memory/content_hash.h"
 
 /* ---- shapes ---- */
 

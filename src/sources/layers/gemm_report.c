@@ -4,7 +4,7 @@
  * Where the clock is not known, cycles stand where times would. */
 #include "gemm_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <orrery/units.h>
 

@@ -6,7 +6,7 @@
  * Cost: one evaluation of all layers a cell. */
 #include "gemm_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <orrery/units.h>
 

@@ -5,7 +5,7 @@
  * Cost: a row is one array element and its texts; nothing is looked up by name. */
 #include "layers_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 static const char *const policy_names[ORR_POLICY_COUNT] = {
     [ORR_POLICY_MICRO] = "MICRO",

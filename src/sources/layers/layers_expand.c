@@ -6,7 +6,7 @@
  * Cost: linear in layers times passes, whatever the number of ranks. */
 #include "layers_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

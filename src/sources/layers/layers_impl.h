@@ -14,8 +14,8 @@
 
 #include <orrery/layers.h>
 
-#include "base/buffer.h"
-#include "base/memory.h"
+#include "base/memory/buffer.h"
+#include "base/memory/memory.h"
 
 /* ---- the table ---- */
 

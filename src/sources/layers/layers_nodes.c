@@ -7,8 +7,8 @@
  * know, and no is_cpu_op. */
 #include "layers_impl.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 void orr__wait_for(orr__after *d, uint64_t id)
 {

@@ -7,7 +7,7 @@
  * result is used.  docs/format/text.md draws them.  Invariant: a node's parents are added before it. */
 #include "layers_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* ---- collectives alone, data, inference ---- */
 

@@ -8,9 +8,9 @@
  * Cost: one walk over the bytes; nothing is allocated but for lines that are there. */
 #include "layers_impl.h"
 
-#include "base/input.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/io/input.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,7 @@
  * and not only where readers expect it, and, with its second back end, a blank in front of each time. */
 #include "layers_impl.h"
 
-#include "base/output.h"
+#include "base/io/output.h"
 
 #include <inttypes.h>
 

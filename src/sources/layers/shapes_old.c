@@ -6,7 +6,7 @@
  * program with an exception are errors here: blank ones, and those with too few fields or with no number. */
 #include "gemm_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { FIELDS = 6, SHOWN = 60 };
 

@@ -7,10 +7,10 @@
  * Cost: linear in the file; one array element a row. */
 #include "gemm_impl.h"
 
-#include "base/csv.h"
-#include "base/input.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/formats/csv.h"
+#include "base/io/input.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 enum { SHOWN = 60, MOST_COLUMNS = 64, WORD = 32 };
 

@@ -15,8 +15,8 @@
 
 #include <orrery/llm.h>
 
-#include "base/buffer.h"
-#include "base/memory.h"
+#include "base/memory/buffer.h"
+#include "base/memory/memory.h"
 
 /* ---- layout ---- */
 

@@ -7,7 +7,7 @@
  * Invariant: numbers are at most ORR__MODEL_MOST, so that products of two fit into 64 bits. */
 #include "model_config.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

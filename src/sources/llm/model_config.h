@@ -9,7 +9,7 @@
 
 #include "model_impl.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 typedef struct orr__config orr__config;
 

@@ -6,7 +6,7 @@
  * likely wrong than meant (Gemma 3's is the exception, its files do leave them out). */
 #include "model_config.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* ---- flags ---- */
 

@@ -5,8 +5,8 @@
  * `from` starts with a preset, of which the file then changes what it names. */
 #include "model_impl.h"
 
-#include "base/text.h"
-#include "base/yaml_fields.h"
+#include "base/formats/yaml_fields.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

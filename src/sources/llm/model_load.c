@@ -6,8 +6,8 @@
  * gpt3-13b. */
 #include "model_impl.h"
 
-#include "base/input.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

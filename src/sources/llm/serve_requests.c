@@ -6,9 +6,9 @@
  * that were read, never with a number in the file. */
 #include "serve_impl.h"
 
-#include "base/csv.h"
-#include "base/input.h"
-#include "base/text.h"
+#include "base/formats/csv.h"
+#include "base/io/input.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
  * Cost: each iteration looks at the sequences that are running, and measures a few layers. */
 #include "serve_impl.h"
 
-#include "base/content_hash.h"
-#include "base/map.h"
+#include "base/memory/content_hash.h"
+#include "base/memory/map.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * Invariant: seats of a communicator are neighbours in comms.seats, as are its seats by rank in comms.by_rank. */
 #include "nccl_impl.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

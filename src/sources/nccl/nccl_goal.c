@@ -8,7 +8,7 @@
  * written, counts messages, and tells how wide tags must be. */
 #include "nccl_write.h"
 
-#include "base/output.h"
+#include "base/io/output.h"
 
 #include <inttypes.h>
 

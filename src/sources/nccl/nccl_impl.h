@@ -12,10 +12,10 @@
 #include <orrery/nsys.h>
 #include <orrery/progress.h>
 
-#include "base/buffer.h"
-#include "base/intern.h"
-#include "base/map.h"
-#include "base/text.h"
+#include "base/memory/buffer.h"
+#include "base/memory/intern.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 #define ORR__NONE UINT32_MAX
 

@@ -7,7 +7,7 @@
  * as well, but for one that is too large. */
 #include "nccl_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { MOST_WORDS = 64 };
 

@@ -6,7 +6,7 @@
  * each pair and not for each message; a false "all match" needs hashes of 64 bits to cancel out. */
 #include "nccl_write.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 
 #include <inttypes.h>
 

@@ -13,7 +13,7 @@
 #ifndef ORR_SOURCES_NCCL_PEN_H
 #define ORR_SOURCES_NCCL_PEN_H
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 typedef struct orr__ends {
     uint32_t first, last;

@@ -6,7 +6,7 @@
 #include "nccl_impl.h"
 #include "nccl_pen.h"
 
-#include "base/output.h"
+#include "base/io/output.h"
 
 /* nccl_matching.c: does every message that is sent get received?  One entry for each ordered pair of ranks. */
 typedef struct orr__matching orr__matching;

@@ -10,11 +10,11 @@
  * Invariant: sizes ascend; each has a sample; means are finite and not negative. */
 #include <orrery/nccl.h>
 
-#include "base/hash.h"
-#include "base/input.h"
-#include "base/json.h"
-#include "base/number.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
+#include "base/memory/hash.h"
 #include "base/rng.h"
+#include "base/text/number.h"
 
 #include <stdlib.h>
 

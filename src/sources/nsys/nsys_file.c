@@ -7,8 +7,8 @@
  * Cost: one pass over two tables; one row in memory. */
 #include "nsys_impl.h"
 
-#include "base/buffer.h"
-#include "base/text.h"
+#include "base/memory/buffer.h"
+#include "base/text/text.h"
 
 struct orr_nsys {
     orr_sqlite *db;

@@ -5,7 +5,7 @@
 
 #include <orrery/nsys.h>
 
-#include "base/sqlite_file.h"
+#include "base/formats/sqlite_file.h"
 
 /* The process of a globalTid or globalPid. */
 static inline uint64_t orr__nsys_pid(int64_t global)

@@ -7,7 +7,7 @@
  * Invariant: nothing is read beyond text.len, whatever the text holds. */
 #include <orrery/nsys.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

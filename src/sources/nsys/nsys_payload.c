@@ -10,9 +10,9 @@
  * Invariant: offsets and sizes from the file are checked against the bytes that are there. */
 #include "nsys_impl.h"
 
-#include "base/json.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/formats/json.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 typedef enum field {
     COMMUNICATOR,

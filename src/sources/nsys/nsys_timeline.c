@@ -8,8 +8,8 @@
  * Cost: two passes over the file, one of them for the first time, and the timeline. */
 #include "nsys_impl.h"
 
-#include "base/buffer.h"
-#include "base/map.h"
+#include "base/memory/buffer.h"
+#include "base/memory/map.h"
 
 #include <orrery/trace.h>
 

@@ -6,7 +6,7 @@
  * shifted. */
 #include "patterns_impl.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef struct sample {
     const char *file; /* NAME.<rank>.et */

@@ -5,7 +5,7 @@
  * Cost of a set: one trace when the ranks are alike, whatever their number; else one a rank. */
 #include "patterns_impl.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 #include <orrery/goal.h>
 #include <orrery/schedgen.h>
 
-#include "base/buffer.h"
-#include "base/output.h"
+#include "base/io/output.h"
+#include "base/memory/buffer.h"
 
 enum { ORR__PEN_FIRST = 1, ORR__PEN_LAST = 2 };
 

@@ -5,8 +5,8 @@
  * the handles of communicators mean the same on all ranks.  Memory: what one rank has open. */
 #include "mpi_trace_impl.h"
 
-#include "base/input.h"
-#include "base/number.h"
+#include "base/io/input.h"
+#include "base/text/number.h"
 
 #include <orrery/progress.h>
 

@@ -7,7 +7,7 @@
  * The order of lines, and the arithmetic on times, are SchedGen's. */
 #include "mpi_trace_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include "mpi_trace_line.h"
 #include "schedgen_impl.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 /* What all ranks share. */
 typedef struct mpi_run {

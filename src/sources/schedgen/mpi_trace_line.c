@@ -10,8 +10,8 @@
  * collisions (MPI_Ibarrier is MPI_Finalize) are not kept. */
 #include "mpi_trace_line.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 enum {
     OURS = 1 << ORR_SCHEDGEN_OURS,

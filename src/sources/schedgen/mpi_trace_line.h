@@ -5,7 +5,7 @@
 
 #include <orrery/mpi_trace.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef enum mpi_kind {
     MPI_UNKNOWN,

@@ -5,7 +5,7 @@
  * 1970 has a quarter of a microsecond left for what follows. */
 #include "chrome_trace_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 

@@ -10,9 +10,9 @@
 #include <orrery/chrome_trace.h>
 #include <orrery/trace.h>
 
-#include "base/intern.h"
-#include "base/json.h"
-#include "base/map.h"
+#include "base/formats/json.h"
+#include "base/memory/intern.h"
+#include "base/memory/map.h"
 
 #define ORR__NO_THREAD UINT32_MAX
 

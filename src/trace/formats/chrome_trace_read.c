@@ -6,7 +6,7 @@
  * rest is not needed before the end. */
 #include "chrome_trace_impl.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 
 static orr_code refuse_file(const orr__chrome *c, const char *what)
 {

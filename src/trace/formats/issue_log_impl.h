@@ -5,8 +5,8 @@
 
 #include <orrery/issue_log.h>
 
-#include "base/intern.h"
-#include "base/memory.h"
+#include "base/memory/intern.h"
+#include "base/memory/memory.h"
 
 /* The numbers are the threads of the old program. */
 typedef enum orr__issue_kind {

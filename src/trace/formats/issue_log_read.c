@@ -10,10 +10,10 @@
  * node beside its name. */
 #include "issue_log_impl.h"
 
-#include "base/input.h"
-#include "base/map.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/io/input.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

@@ -5,10 +5,10 @@
  * the old program's doubles, divided in its order (chakra.md 9): cycle / MHz / 1000, and cycles / (MHz * 1000). */
 #include "issue_log_impl.h"
 
-#include "base/json.h"
-#include "base/map.h"
-#include "base/number.h"
-#include "base/output.h"
+#include "base/formats/json.h"
+#include "base/io/output.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

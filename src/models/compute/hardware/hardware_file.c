@@ -6,8 +6,8 @@
 #include <orrery/hardware.h>
 #include <orrery/units.h>
 
-#include "base/input.h"
-#include "base/yaml_fields.h"
+#include "base/formats/yaml_fields.h"
+#include "base/io/input.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include "operator_table.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* ---- sizes ---- */
 

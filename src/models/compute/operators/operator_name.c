@@ -7,7 +7,7 @@
  * lists, without _foreach_.  So a new variant of a known operator needs no row. */
 #include "operator_table.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 static bool starts_with(orr_str s, const char *word)
 {

@@ -8,7 +8,7 @@
  * Where the tensors are not what the operator takes (a broken file, a name of somebody else's) nothing is counted. */
 #include "operator_table.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 uint64_t orr__operator_elements(const operator_tensor *t)
 {

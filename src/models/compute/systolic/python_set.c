@@ -5,7 +5,7 @@
  * made. Cost: as a hash table's; places are 8 bytes. */
 #include "python_set.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 enum { LEAST = 8, PROBES = 9, SHIFT = 5, LARGE = 50000 };
 enum { NEVER = 0, TAKEN = 1, OFFSET = 2 };

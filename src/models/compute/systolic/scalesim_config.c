@@ -5,11 +5,11 @@
  * spelling is taken, so a file need not say which program it was written for. */
 #include <orrery/scalesim.h>
 
-#include "base/content_hash.h"
-#include "base/ini.h"
-#include "base/input.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/formats/ini.h"
+#include "base/io/input.h"
+#include "base/memory/content_hash.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 

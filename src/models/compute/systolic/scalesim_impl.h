@@ -3,9 +3,9 @@
 #ifndef ORR_MODELS_SCALESIM_IMPL_H
 #define ORR_MODELS_SCALESIM_IMPL_H
 
-#include "base/buffer.h"
-#include "base/content_hash.h"
-#include "base/memory.h"
+#include "base/memory/buffer.h"
+#include "base/memory/content_hash.h"
+#include "base/memory/memory.h"
 
 #include <orrery/scalesim.h>
 

@@ -5,10 +5,10 @@
  * what is behind the last comma.  For our own rules neither counts: empty fields at the end of a line are nothing. */
 #include "scalesim_impl.h"
 
-#include "base/csv.h"
-#include "base/input.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/formats/csv.h"
+#include "base/io/input.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 enum { CONV_FIELDS = 8, GEMM_FIELDS = 4, V1_FIELDS = 9, MOST_LAYERS = 1 << 16 };
 #define MOST_SIZE ((uint64_t)1 << 32)

@@ -5,7 +5,7 @@
  * in the wrong order, and so does this one: scripts read by column. */
 #include "scalesim_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 static void add_double(orr_buf *b, double v)
 {

@@ -3,8 +3,8 @@
  * (docs/format/scalesim.md). */
 #include "scalesim_impl.h"
 
-#include "base/json.h"
-#include "base/number.h"
+#include "base/formats/json.h"
+#include "base/text/number.h"
 
 #include <orrery/units.h>
 

@@ -5,9 +5,9 @@
  * compared. */
 #include "scalesim_impl.h"
 
-#include "base/hash.h"
-#include "base/map.h"
-#include "base/output.h"
+#include "base/io/output.h"
+#include "base/memory/hash.h"
+#include "base/memory/map.h"
 
 static orr_code check_config(const orr_scalesim *r, orr_error *err)
 {

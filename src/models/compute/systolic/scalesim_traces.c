@@ -8,9 +8,9 @@
 #include "scalesim_impl.h"
 #include "systolic_v1.h"
 
-#include "base/number.h"
-#include "base/output.h"
-#include "base/text.h"
+#include "base/io/output.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 enum { SRAM_READ, SRAM_WRITE, DRAM_IFMAP, DRAM_FILTER, DRAM_OFMAP, FILES };
 enum { FULL = 1 << 20, FIRST_RATE = 10, LAST_RATE = 10 };

@@ -13,7 +13,7 @@
  * operand, touched pages only. */
 #include "systolic_fill.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef struct change {
     size_t place;

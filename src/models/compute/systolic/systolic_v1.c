@@ -5,7 +5,7 @@
  * cycles follow from the folds, and the read buffers are systolic_fill.c's. */
 #include "systolic_v1.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #include <math.h>
 

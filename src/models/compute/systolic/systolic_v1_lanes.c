@@ -7,7 +7,7 @@
  * Cost: rows times cycles, which is about the words read; such layers have short windows, so there are few. */
 #include "systolic_v1.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef struct lane {
     int64_t offset; /* element of the window it is at; below 0: not begun */

@@ -16,7 +16,7 @@
  * another pixel; where the stride does not divide, two bits for each place of the order. */
 #include "systolic_v2_fetch.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 enum { SETS = 100 };
 

@@ -9,7 +9,7 @@
  * Cost: logarithmic for each drain, plus the words of the line it starts in. */
 #include "systolic_v2.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 /* Lines that were closed together: full ones, then perhaps one that is not. */
 typedef struct batch {

@@ -8,7 +8,7 @@
  * connected groups, one for each pair of ranks, are made when first used. */
 #include "analytical.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 #include "models/network/link_servers.h"
 #include "models/network/product.h"
 

@@ -3,7 +3,7 @@
  * first-come-first-served server.  On the graph of a network that aware.c can run, it gives the same times. */
 #include "graph_network.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 #include "models/network/link_servers.h"
 #include "models/network/topology.h"
 #include "routes.h"

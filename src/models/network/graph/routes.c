@@ -10,9 +10,9 @@
  * device). */
 #include "routes.h"
 
-#include "base/hash.h"
-#include "base/heap.h"
-#include "base/map.h"
+#include "base/memory/hash.h"
+#include "base/memory/heap.h"
+#include "base/memory/map.h"
 
 #define NONE UINT32_MAX
 #define FAR UINT32_MAX

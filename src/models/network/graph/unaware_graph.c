@@ -6,7 +6,7 @@
  * alone: without congestion there is nothing to spread.  Cost: a look at the links of each device on the way. */
 #include "graph_network.h"
 
-#include "base/hash.h"
+#include "base/memory/hash.h"
 #include "base/ticks.h"
 #include "models/network/topology.h"
 #include "routes.h"

@@ -10,7 +10,7 @@
 #ifndef ORR_MODELS_EVENT_WHEEL_H
 #define ORR_MODELS_EVENT_WHEEL_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #define ORR__NO_EVENT UINT32_MAX
 

@@ -14,8 +14,8 @@
 
 #include "fabric.h"
 
-#include "base/map.h"
-#include "base/output.h"
+#include "base/io/output.h"
+#include "base/memory/map.h"
 #include "base/rng.h"
 #include "event_wheel.h"
 #include "flow_times.h"

@@ -8,8 +8,8 @@
 #ifndef ORR_MODELS_FABRIC_LANES_H
 #define ORR_MODELS_FABRIC_LANES_H
 
-#include "base/crew.h"
-#include "base/heap.h"
+#include "base/memory/heap.h"
+#include "base/threads/crew.h"
 #include "fabric_impl.h"
 
 /* A frame on its way to another lane. */

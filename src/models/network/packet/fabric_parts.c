@@ -5,7 +5,7 @@
  * gets as much of the work: of the packets that pass a node if the flows are known beforehand (a sample of them is
  * followed along its ways), else of the ports.
  * Cost: a few looks at each node and port, and the ways of some thousand flows, once. */
-#include "base/pool.h"
+#include "base/threads/pool.h"
 #include "fabric_impl.h"
 
 enum {

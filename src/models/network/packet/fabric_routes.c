@@ -13,8 +13,8 @@
  * that visits hosts ascending and then switches descending. */
 #include "fabric_impl.h"
 
-#include "base/hash.h"
-#include "base/heap.h"
+#include "base/memory/hash.h"
+#include "base/memory/heap.h"
 
 #include <string.h>
 

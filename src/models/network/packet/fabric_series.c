@@ -9,8 +9,8 @@
  * is refused beyond MOST_BYTES. */
 #include "fabric_series.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * Cost: an addition O(1); memory 3 KiB for each power of two that occurs. */
 #include "flow_times.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 enum { BINS = 1 << ORR__SPREAD_BITS, MILLION = 1000000 };
 

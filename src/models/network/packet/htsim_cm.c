@@ -12,9 +12,9 @@
  * htsim in the middle of a run - a oneshot fired twice, a barrier told too often - is found here, with its line. */
 #include "htsim_cm.h"
 
-#include "base/map.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "packet_words.h"
 
 #include <inttypes.h>

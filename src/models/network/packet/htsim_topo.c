@@ -13,7 +13,7 @@
  * The time inside a switch is shared by the cables at it, half each: every way through the switch pays it once. */
 #include "htsim_topo.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "packet_words.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
  * switch in one pod do so in all. */
 #include "topology_write.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 #include <inttypes.h>
 

@@ -4,8 +4,8 @@
  * A later value overrides an earlier one.  Keys that the reference accepts and ignores are rows without a place. */
 #include "packet_config.h"
 
-#include "base/input.h"
-#include "base/text.h"
+#include "base/io/input.h"
+#include "base/text/text.h"
 #include "packet_words.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef ORR_MODELS_PACKET_CONFIG_H
 #define ORR_MODELS_PACKET_CONFIG_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 /* CC_MODE; any other number is none. */
 typedef enum orr__control {

@@ -6,9 +6,9 @@
  * links and switches can account for. */
 #include "packet_files.h"
 
-#include "base/input.h"
-#include "base/map.h"
-#include "base/text.h"
+#include "base/io/input.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 #include "packet_words.h"
 
 enum { MOST_NODES = 1 << 22 };

@@ -4,7 +4,7 @@
 #ifndef ORR_MODELS_PACKET_FILES_H
 #define ORR_MODELS_PACKET_FILES_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef enum orr__node_kind { ORR__HOST, ORR__SWITCH, ORR__NVSWITCH } orr__node_kind;
 

@@ -2,7 +2,7 @@
 /* packet_inputs.c - the files of a packet network: the configuration first, which names the others. */
 #include "packet_inputs.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 #include "models/network/topology.h"
 #include "topology_kinds.h"
 

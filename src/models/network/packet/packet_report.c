@@ -3,7 +3,7 @@
 #include <orrery/packet.h>
 #include <orrery/units.h>
 
-#include "base/output.h"
+#include "base/io/output.h"
 #include "packet_run.h"
 
 #include <inttypes.h>

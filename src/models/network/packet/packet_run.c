@@ -4,8 +4,8 @@
 #include <orrery/progress.h>
 #include <orrery/units.h>
 
-#include "base/content_hash.h"
-#include "base/input.h"
+#include "base/io/input.h"
+#include "base/memory/content_hash.h"
 #include "flow_triggers.h"
 #include "htsim_cm.h"
 #include "htsim_topo.h"

@@ -5,7 +5,7 @@
 
 #include <orrery/packet.h>
 
-#include "base/json.h"
+#include "base/formats/json.h"
 #include "fabric.h"
 
 const orr_packet_options *orr__packet_options(const orr_packet *p);

@@ -2,8 +2,8 @@
 /* packet_words.c - see packet_words.h.  Numbers are read whole: what a stream would cut off is an error here. */
 #include "packet_words.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <math.h>
 

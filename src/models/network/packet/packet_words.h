@@ -10,7 +10,7 @@
 #ifndef ORR_MODELS_PACKET_WORDS_H
 #define ORR_MODELS_PACKET_WORDS_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 typedef struct orr__words {
     const char *path;

@@ -9,7 +9,7 @@
 #ifndef ORR_MODELS_PLACE_BITS_H
 #define ORR_MODELS_PLACE_BITS_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * Times are in ns, picoseconds behind the point.  The busiest come first. */
 #include "fabric_series.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
  * joined with each other, and nothing must. */
 #include "topology_kinds.h"
 
-#include "base/input.h"
-#include "base/map.h"
-#include "base/text.h"
+#include "base/io/input.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 #include "htsim_topo.h"
 #include "packet_words.h"
 

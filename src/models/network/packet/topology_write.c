@@ -5,8 +5,8 @@
  * a file stays small where its network is regular. */
 #include "topology_write.h"
 
-#include "base/number.h"
-#include "base/output.h"
+#include "base/io/output.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

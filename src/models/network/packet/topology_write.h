@@ -3,7 +3,7 @@
 #ifndef ORR_MODELS_TOPOLOGY_WRITE_H
 #define ORR_MODELS_TOPOLOGY_WRITE_H
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "topology_kinds.h"
 
 /* A .topo file of htsim's, if these cables are one of its fat trees; ORR_EUSAGE with the reason otherwise. */

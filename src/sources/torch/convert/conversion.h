@@ -11,7 +11,7 @@
 
 #include "sources/torch/read/linked.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 #define ORR__NO_PLACE UINT32_MAX
 

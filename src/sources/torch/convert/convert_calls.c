@@ -10,7 +10,7 @@
  * end: then the calls communicate, and the kernel ends when they have ended. */
 #include "conversion.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { LEVELS = 12, REACH = 256 };
 

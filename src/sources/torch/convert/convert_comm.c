@@ -8,7 +8,7 @@
  * A size is what a rank has before the collective: the input, whatever the kind (docs/design/collectives.md). */
 #include "conversion.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { WITNESSES = 8, LEVELS = 12 };
 

@@ -3,7 +3,7 @@
 #include "convert_compat.h"
 #include "python_text.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
 
 #include "sources/torch/read/linked.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 #define ORR__NONE32 UINT32_MAX
 

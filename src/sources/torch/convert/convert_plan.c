@@ -8,7 +8,7 @@
  * Cost: linear but for one sort by id, where the file is not in that order. */
 #include "convert_compat.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

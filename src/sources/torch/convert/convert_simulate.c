@@ -9,7 +9,7 @@
  * Cost: linear in nodes and dependencies, times the streams that run at once. */
 #include "convert_compat.h"
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 #include <inttypes.h>
 

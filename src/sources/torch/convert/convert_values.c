@@ -7,7 +7,7 @@
  * few operators whose other values matter are read as trees. */
 #include "conversion.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 /* ---- tensors ---- */
 

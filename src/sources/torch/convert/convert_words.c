@@ -10,7 +10,7 @@
  * Words are compared without '_', '-' and case, which differ from version to version. */
 #include "conversion.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 static bool starts_with(orr_str s, const char *word)
 {

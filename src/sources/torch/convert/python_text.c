@@ -8,9 +8,9 @@
  * Cost: linear; plain strings and numbers, nearly all there is, are copied whole. */
 #include "python_text.h"
 
-#include "base/intern.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/memory/intern.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 typedef struct cursor {
     const char *at, *end;

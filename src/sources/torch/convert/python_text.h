@@ -3,7 +3,7 @@
 #ifndef ORR_SOURCES_PYTORCH_PYTHON_TEXT_H
 #define ORR_SOURCES_PYTORCH_PYTHON_TEXT_H
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 
 /* Add what str(json.loads(text)) gives, but for a text at the top, which comes with its quotes.  `json` is one value
  * that a JSON reader has accepted.  Running out of memory is remembered by the buffer. */

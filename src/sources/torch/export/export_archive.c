@@ -6,7 +6,7 @@
  * used for several things.  A file that is no archive is taken for the JSON itself. */
 #include "export_impl.h"
 
-#include "base/zip_file.h"
+#include "base/formats/zip_file.h"
 
 #include <stdio.h>
 

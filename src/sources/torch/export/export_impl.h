@@ -7,8 +7,8 @@
 
 #include "sources/torch/fx/fx_graph.h"
 
-#include "base/intern.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/memory/intern.h"
 
 /* ---- export_symbols.c: sizes that are symbols ---- */
 

@@ -7,7 +7,7 @@
  * Cost: the text, and eight bytes for each of its JSON values. */
 #include "export_impl.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 
 #include <inttypes.h>
 

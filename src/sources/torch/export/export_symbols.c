@@ -9,7 +9,7 @@
  * Cost: linear in the text of an expression; nesting is limited. */
 #include "export_impl.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

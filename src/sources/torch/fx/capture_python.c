@@ -6,11 +6,11 @@
  * where it is run; the folder also stands in front of PYTHONPATH, for scripts that import the module. */
 #include <orrery/capture.h>
 
-#include "base/child_process.h"
-#include "base/input.h"
-#include "base/number.h"
-#include "base/output.h"
-#include "base/text.h"
+#include "base/io/child_process.h"
+#include "base/io/input.h"
+#include "base/io/output.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * Cost: linear for two graphs; sorting for messages. */
 #include "fx_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

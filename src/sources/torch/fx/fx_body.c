@@ -7,7 +7,7 @@
  * A hole is a group ("mine of this family") or a rank ("the third of mine of this family"). */
 #include "fx_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "models/compute/operators/operator_cost.h"
 #include "trace/trace_impl.h"
 

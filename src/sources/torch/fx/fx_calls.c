@@ -7,7 +7,7 @@
  * All else is for the table of operator costs. */
 #include "fx_impl.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "models/compute/operators/operator_table.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * 100,000 ranks costs a table entry each. */
 #include "fx_impl.h"
 
-#include "base/intern.h"
+#include "base/memory/intern.h"
 
 #include <stdlib.h>
 

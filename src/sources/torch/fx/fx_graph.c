@@ -8,8 +8,8 @@
  * Cost: linear in what was added, and one bit a rank. */
 #include "fx_graph.h"
 
-#include "base/hash.h"
-#include "base/text.h"
+#include "base/memory/hash.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 
 #include "fx_graph.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 /* ---- calls ---- */
 

@@ -10,9 +10,9 @@
  * ranks do. */
 #include "fx_impl.h"
 
-#include "base/intern.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/formats/json.h"
+#include "base/memory/intern.h"
+#include "base/text/text.h"
 #include "models/compute/operators/operator_cost.h"
 
 #include <inttypes.h>

@@ -6,9 +6,9 @@
  * Cost: linear in the file; memory for what is kept of it, and for one tensor or node. */
 #include "fx_impl.h"
 
-#include "base/input.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/formats/json.h"
+#include "base/io/input.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

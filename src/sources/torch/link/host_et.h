@@ -8,8 +8,8 @@
 
 #include "sources/torch/read/link_counts.h"
 
-#include "base/intern.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/memory/intern.h"
 
 typedef struct orr__host_node {
     int64_t id, parent; /* INT64_MIN: no parent */

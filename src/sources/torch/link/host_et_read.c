@@ -6,7 +6,7 @@
  * Cost: one pass and one sort; 48 bytes a node. */
 #include "host_et.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

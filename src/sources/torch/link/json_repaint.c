@@ -8,9 +8,9 @@
  * Cost: one pass over the bytes; strings without escapes are copied whole. */
 #include "json_repaint.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 void orr__repaint_line(orr_buf *to, uint32_t depth)
 {

@@ -4,9 +4,9 @@
 #ifndef ORR_PYTORCH_JSON_REPAINT_H
 #define ORR_PYTORCH_JSON_REPAINT_H
 
-#include "base/buffer.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/formats/json.h"
+#include "base/memory/buffer.h"
+#include "base/text/text.h"
 
 /* The value at p, inside of `depth` containers; returns the place behind it. */
 const char *orr__repaint_value(orr_buf *to, const char *p, uint32_t depth);

@@ -14,9 +14,9 @@
  * Cost: linear in the events, and for each rank a search among those before it. */
 #include "link_job.h"
 
-#include "base/hash.h"
-#include "base/map.h"
-#include "base/text.h"
+#include "base/memory/hash.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 

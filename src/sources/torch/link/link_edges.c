@@ -11,7 +11,7 @@
  * Cost: linear, and a binary search for each edge. */
 #include "link_merge.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* Nanoseconds of silence after which a thread may have waited for another. */
 #define SILENCE 100e3

@@ -6,8 +6,8 @@
  * trace's table, both of which the link owns. */
 #include "link_merge.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 enum { LACKS_ALL = 0x7F };
 

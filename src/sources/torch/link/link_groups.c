@@ -16,9 +16,9 @@
  * Cost: linear in the collectives times groups that are tried; traces that change are copied. */
 #include "link_job.h"
 
-#include "base/map.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "sources/torch/read/kineto.h"
 #include "sources/torch/read/linked.h"
 
-#include "base/input.h"
+#include "base/io/input.h"
 
 #define ORR__NONE UINT32_MAX
 

@@ -8,7 +8,7 @@
  * A device trace says which rank it is; where none does, the order of names decides. */
 #include "link_job.h"
 
-#include "base/pool.h"
+#include "base/threads/pool.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

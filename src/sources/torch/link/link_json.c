@@ -10,7 +10,7 @@
 
 #include "json_repaint.h"
 
-#include "base/output.h"
+#include "base/io/output.h"
 
 #include <stdlib.h>
 

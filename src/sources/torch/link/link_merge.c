@@ -17,8 +17,8 @@
  * Cost: linear but for binary searches and sorting. */
 #include "link_merge.h"
 
-#include "base/map.h"
-#include "base/text.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

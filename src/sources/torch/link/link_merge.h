@@ -5,7 +5,7 @@
 
 #include "link_impl.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 /* A node to be: from the host trace, from the device trace, from both, or a thread that only the clock knows. */
 typedef struct orr__plan {

@@ -12,7 +12,7 @@
  * Cost: linear, times the reach where rows differ. */
 #include "link_merge.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { REACH = 64, THREADS_MAX = 4096 };
 

@@ -8,8 +8,8 @@
  * Cost: linear, and a binary search for each device operation. */
 #include "link_impl.h"
 
-#include "base/map.h"
-#include "base/text.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * Cost: a few thousand bytes of each file (all of it when it is compressed). */
 #include "link_job.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
  * Cost: two passes. */
 #include "link_impl.h"
 
-#include "base/map.h"
-#include "base/number.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 

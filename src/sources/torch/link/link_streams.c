@@ -12,8 +12,8 @@
  * Cost: one walk over the events, in which every collective is put into a queue and taken out once. */
 #include "link_impl.h"
 
-#include "base/map.h"
-#include "base/text.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 /* Nanoseconds by which clocks of host and device may disagree. */
 #define SLACK 1000.0

@@ -8,7 +8,7 @@
  * Cost: linear, but for sorting what was found. */
 #include "link_impl.h"
 
-#include "base/map.h"
+#include "base/memory/map.h"
 
 #include <stdlib.h>
 

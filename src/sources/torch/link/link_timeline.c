@@ -6,8 +6,8 @@
  * have their kind and group, so that a measured and a simulated run can be compared. */
 #include "link_job.h"
 
-#include "base/map.h"
-#include "base/text.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

@@ -18,8 +18,8 @@
  * Cost: linear but for binary searches; streams times synchronisations of the whole device. */
 #include "link_impl.h"
 
-#include "base/map.h"
-#include "base/text.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 /* The device operations of a stream in the order of starts, which is that of launches: a stream is a queue. */
 typedef struct finder {

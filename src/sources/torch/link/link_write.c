@@ -8,8 +8,8 @@
 
 #include "json_repaint.h"
 
-#include "base/map.h"
-#include "base/output.h"
+#include "base/io/output.h"
+#include "base/memory/map.h"
 
 enum { PIECE = 1 << 20 };
 

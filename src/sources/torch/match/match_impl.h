@@ -8,8 +8,8 @@
 
 #include <orrery/operators.h>
 
-#include "base/intern.h"
-#include "base/map.h"
+#include "base/memory/intern.h"
+#include "base/memory/map.h"
 #include "models/compute/operators/operator_cost.h"
 #include "sources/torch/fx/fx_graph.h"
 

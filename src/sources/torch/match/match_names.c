@@ -5,8 +5,8 @@
  * kernel for each device, gradients are added in place or not, fresh memory is zeroed by one of several names. */
 #include "match_impl.h"
 
-#include "base/buffer.h"
-#include "base/text.h"
+#include "base/memory/buffer.h"
+#include "base/text/text.h"
 #include "models/compute/operators/operator_table.h"
 
 static const struct {

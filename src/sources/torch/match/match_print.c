@@ -2,7 +2,7 @@
 /* match_print.c - a captured step against a measured one, as text and as JSON (docs/format/operators.md). */
 #include "match_store.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <orrery/units.h>
 

@@ -5,8 +5,8 @@
 
 #include <orrery/operators.h>
 
-#include "base/intern.h"
-#include "base/memory.h"
+#include "base/memory/intern.h"
+#include "base/memory/memory.h"
 
 struct orr__operators_store {
     orr_arena *arena;

@@ -5,9 +5,9 @@
  * operators began, so an operator that calls stands above those it calls. */
 #include "match_impl.h"
 
-#include "base/csv.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/formats/csv.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 enum { OP, SHAPES, COUNT, GPU_US, PARENT, COLUMNS };
 enum { RANK_MOST = 64, TENSORS_MOST = 4096, SHOWN = 60 };

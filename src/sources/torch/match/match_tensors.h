@@ -4,7 +4,7 @@
 #ifndef ORR_FX_MATCH_TENSORS_H
 #define ORR_FX_MATCH_TENSORS_H
 
-#include "base/json.h"
+#include "base/formats/json.h"
 #include "models/compute/operators/operator_cost.h"
 
 typedef struct match_tensors {

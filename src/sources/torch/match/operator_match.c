@@ -9,8 +9,8 @@
  * recorded, calls of the name that are left match.  Cost: sorting the kinds of calls, and for each call its callers. */
 #include "match_impl.h"
 
-#include "base/input.h"
-#include "base/text.h"
+#include "base/io/input.h"
+#include "base/text/text.h"
 #include "match_store.h"
 
 #include <stdlib.h>

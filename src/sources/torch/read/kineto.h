@@ -8,8 +8,8 @@
 
 #include "link_counts.h"
 
-#include "base/intern.h"
-#include "base/json.h"
+#include "base/formats/json.h"
+#include "base/memory/intern.h"
 
 #define ORR__NO_NUMBER INT64_MIN /* this event does not have the number */
 enum { ORR__NO_TEXT = UINT32_MAX };

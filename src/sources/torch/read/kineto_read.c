@@ -9,7 +9,7 @@
 #include "kineto.h"
 #include "linked_number.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <math.h>

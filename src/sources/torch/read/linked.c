@@ -2,7 +2,7 @@
 /* linked.c - a linked trace in memory: adding nodes, edges and process groups. */
 #include "linked.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 enum { GROUP_RANKS_MAX = 1 << 22 };
 

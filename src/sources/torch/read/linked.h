@@ -17,9 +17,9 @@
 #ifndef ORR_SOURCES_PYTORCH_LINKED_H
 #define ORR_SOURCES_PYTORCH_LINKED_H
 
-#include "base/input.h"
-#include "base/intern.h"
-#include "base/memory.h"
+#include "base/io/input.h"
+#include "base/memory/intern.h"
+#include "base/memory/memory.h"
 
 #include <orrery/pytorch.h>
 

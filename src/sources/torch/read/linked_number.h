@@ -5,7 +5,7 @@
 #ifndef ORR_SOURCES_PYTORCH_LINKED_NUMBER_H
 #define ORR_SOURCES_PYTORCH_LINKED_NUMBER_H
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* What is finer than a nanosecond is cut off.  False: out of range, or not a number. */
 static inline bool orr__micros_ns(orr_str text, int64_t *out)

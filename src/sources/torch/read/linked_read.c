@@ -12,7 +12,7 @@
 #include "linked.h"
 #include "linked_number.h"
 
-#include "base/json.h"
+#include "base/formats/json.h"
 
 #include <inttypes.h>
 

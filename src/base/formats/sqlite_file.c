@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqlite_file.c - the one file that knows SQLite.
+ *
+ * Why immutable: exports lie in folders of others, often read-only ones, and many readers share them.  SQLite would
+ * otherwise lock the file, look for a journal and replay it.
+ * Why plain tables only: a view or a virtual table of that name could compute for ever; a plain table is as long as
+ * its file.
+ * Errors: a file that is no database, or a damaged one, is bad input; what the system refuses is ORR_EIO.
+ * Cost: one page cache of 2 MB for each open file. */
+#include "sqlite_file.h"
+
+#include "base/memory/buffer.h"
+#include "base/text/text.h"
+
+#include <limits.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+struct orr_sqlite {
+    sqlite3 *db;
+    char path[sizeof(((orr_where *)0)->path)];
+};
+
+struct orr_sqlite_rows {
+    sqlite3_stmt *statement;
+    orr_sqlite *db;
+};
+
+enum { LONGEST_VALUE = 64 << 20 }; /* bytes of a text or a blob */
+
+static bool is_systems_fault(int status)
+{
+    switch (status & 0xff) {
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_FULL:
+    case SQLITE_READONLY:
+        return true;
+    case SQLITE_IOERR:
+        return status != SQLITE_IOERR_SHORT_READ;
+    default:
+        return false;
+    }
+}
+
+static orr_code sqlite_failed(const orr_sqlite *db, int status, orr_error *err)
+{
+    const orr_where at = orr_where_line(db->path, 0, 0);
+    if ((status & 0xff) == SQLITE_NOMEM)
+        return orr_no_memory(err);
+    if ((status & 0xff) == SQLITE_NOTADB)
+        return orr_fail(err, ORR_EINPUT, &at, "not an SQLite file");
+    if (is_systems_fault(status))
+        return orr_fail(err, ORR_EIO, &at, "%s", sqlite3_errstr(status));
+    return orr_fail(err, ORR_EINPUT, &at, "damaged SQLite file: %s",
+                    db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(status));
+}
+
+/* "file:" and the path, with what has a meaning in a URI written as %XX. */
+static void add_uri(orr_buf *to, const char *path)
+{
+    orr_buf_text(to, "file:");
+    for (const char *p = path; *p; p++) {
+        const bool is_plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                              (*p >= '0' && *p <= '9') || strchr("/._-", *p);
+        if (is_plain)
+            orr_buf_byte(to, (uint8_t)*p);
+        else
+            orr_buf_print(to, "%%%02X", (unsigned)(uint8_t)*p);
+    }
+}
+
+static int open_by_uri(orr_sqlite *db, const char *path, bool is_new)
+{
+    orr_buf uri = {0};
+    add_uri(&uri, path);
+    orr_buf_text(&uri, is_new ? "" : "?immutable=1");
+    orr_buf_byte(&uri, 0);
+    const int how = is_new ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    const int status = uri.failed
+                           ? SQLITE_NOMEM
+                           : sqlite3_open_v2((const char *)uri.ptr, &db->db,
+                                             how | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    orr_buf_fini(&uri);
+    return status;
+}
+
+static void distrust(sqlite3 *db)
+{
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
+}
+
+static orr_code open_any(const char *path, bool is_new, orr_sqlite **out, orr_error *err)
+{
+    *out = NULL;
+    orr_sqlite *db = orr_alloc(1, sizeof *db);
+    if (!db)
+        return orr_no_memory(err);
+    const orr_where at = orr_where_line(path, 0, 0);
+    memcpy(db->path, at.path, sizeof db->path);
+    int status = open_by_uri(db, path, is_new);
+    if (!status) {
+        distrust(db->db);
+        /* Opening reads nothing yet: the first look at the schema finds out whether this is a database. */
+        status = sqlite3_exec(db->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+    }
+    if (status) {
+        const orr_code code = sqlite_failed(db, status, err);
+        orr_sqlite_close(db);
+        return code;
+    }
+    *out = db;
+    return ORR_OK;
+}
+
+orr_code orr_sqlite_open(const char *path, orr_sqlite **out, orr_error *err)
+{
+    return open_any(path, false, out, err);
+}
+
+orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err)
+{
+    unlink(path);
+    return open_any(path, true, out, err);
+}
+
+void orr_sqlite_close(orr_sqlite *db)
+{
+    if (!db)
+        return;
+    sqlite3_close(db->db);
+    orr_free(db);
+}
+
+/* ---- the schema ---- */
+
+static sqlite3_stmt *ask(const orr_sqlite *db, const char *sql, const char *first)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db->db, sql, -1, &s, NULL))
+        return NULL;
+    sqlite3_bind_text(s, 1, first, -1, SQLITE_STATIC);
+    return s;
+}
+
+bool orr_sqlite_has_table(const orr_sqlite *db, const char *table)
+{
+    sqlite3_stmt *s = ask(db,
+                          "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND "
+                          "rootpage > 0",
+                          table);
+    const bool is_there = s && sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_finalize(s);
+    return is_there;
+}
+
+bool orr_sqlite_has_column(const orr_sqlite *db, const char *table, const char *column)
+{
+    if (!orr_sqlite_has_table(db, table))
+        return false;
+    sqlite3_stmt *s = ask(db, "SELECT name FROM pragma_table_info(?1)", table);
+    bool is_there = false;
+    while (s && !is_there && sqlite3_step(s) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(s, 0);
+        is_there = name && sqlite3_stricmp(name, column) == 0;
+    }
+    sqlite3_finalize(s);
+    return is_there;
+}
+
+/* ---- rows ---- */
+
+orr_code orr_sqlite_select(orr_sqlite *db, const char *sql, orr_sqlite_rows **out, orr_error *err)
+{
+    *out = NULL;
+    orr_sqlite_rows *rows = orr_alloc(1, sizeof *rows);
+    if (!rows)
+        return orr_no_memory(err);
+    rows->db = db;
+    const int status = sqlite3_prepare_v2(db->db, sql, -1, &rows->statement, NULL);
+    if (status) {
+        orr_sqlite_end(rows);
+        return sqlite_failed(db, status, err);
+    }
+    *out = rows;
+    return ORR_OK;
+}
+
+orr_code orr_sqlite_next(orr_sqlite_rows *rows, orr_error *err)
+{
+    const int status = sqlite3_step(rows->statement);
+    if (status == SQLITE_ROW)
+        return ORR_OK;
+    return status == SQLITE_DONE ? ORR_END : sqlite_failed(rows->db, status, err);
+}
+
+void orr_sqlite_end(orr_sqlite_rows *rows)
+{
+    if (!rows)
+        return;
+    sqlite3_finalize(rows->statement);
+    orr_free(rows);
+}
+
+bool orr_sqlite_is_int(const orr_sqlite_rows *rows, int column)
+{
+    return sqlite3_column_type(rows->statement, column) == SQLITE_INTEGER;
+}
+
+int64_t orr_sqlite_i64(const orr_sqlite_rows *rows, int column, int64_t otherwise)
+{
+    return orr_sqlite_is_int(rows, column) ? sqlite3_column_int64(rows->statement, column)
+                                           : otherwise;
+}
+
+orr_str orr_sqlite_text(const orr_sqlite_rows *rows, int column)
+{
+    if (sqlite3_column_type(rows->statement, column) != SQLITE_TEXT)
+        return (orr_str){.ptr = "", .len = 0};
+    const char *text = (const char *)sqlite3_column_text(rows->statement, column);
+    if (!text)
+        return (orr_str){.ptr = "", .len = 0};
+    return (orr_str){.ptr = text, .len = (size_t)sqlite3_column_bytes(rows->statement, column)};
+}
+
+orr_span orr_sqlite_blob(const orr_sqlite_rows *rows, int column)
+{
+    if (sqlite3_column_type(rows->statement, column) != SQLITE_BLOB)
+        return (orr_span){0};
+    const void *bytes = sqlite3_column_blob(rows->statement, column);
+    if (!bytes)
+        return (orr_span){0};
+    return (orr_span){.ptr = bytes, .len = (size_t)sqlite3_column_bytes(rows->statement, column)};
+}
+
+/* ---- writing ---- */
+
+orr_code orr_sqlite_run(orr_sqlite *db, const char *sql, orr_error *err)
+{
+    const int status = sqlite3_exec(db->db, sql, NULL, NULL, NULL);
+    return status ? sqlite_failed(db, status, err) : ORR_OK;
+}
+
+static int bind_value(sqlite3_stmt *s, int place, const orr_sqlite_value *v)
+{
+    if (v->is_int)
+        return sqlite3_bind_int64(s, place, v->number);
+    if (v->text.ptr && v->text.len <= LONGEST_VALUE)
+        return sqlite3_bind_text(s, place, v->text.ptr, (int)v->text.len, SQLITE_STATIC);
+    if (v->blob.ptr && v->blob.len <= LONGEST_VALUE)
+        return sqlite3_bind_blob(s, place, v->blob.ptr, (int)v->blob.len, SQLITE_STATIC);
+    return sqlite3_bind_null(s, place);
+}
+
+orr_code orr_sqlite_insert(orr_sqlite_rows *rows,
+                           const orr_sqlite_value *values,
+                           int count,
+                           orr_error *err)
+{
+    int status = SQLITE_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = bind_value(rows->statement, i + 1, &values[i]);
+    if (!status)
+        status = sqlite3_step(rows->statement);
+    sqlite3_reset(rows->statement);
+    return status == SQLITE_DONE ? ORR_OK : sqlite_failed(rows->db, status, err);
+}

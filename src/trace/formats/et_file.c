@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* et_file.c - .et files: a stream of records, each after its length; first the metadata, then the nodes.
+ *
+ * Reading maps the file and indexes record after record; the pages behind the reader are given back as it
+ * goes, so a trace costs the memory of its columns and not of its file.  Writing the schema that is in
+ * memory is copying bytes.  Framing damage is found here and reported with its byte; the two ways in which
+ * the old tools overlook damage (chakra.md 1.1) live in next_as_jsonizer and next_as_feeder. */
+#include "trace/trace_impl.h"
+
+#include <inttypes.h>
+
+enum { RELEASE_EVERY = 1 << 22 };
+
+typedef struct reader {
+    orr_trace *t;
+    orr_span bytes;
+    uint64_t at; /* the next record's length */
+    orr_leniency leniency;
+    uint64_t body_len; /* of the record found by next_record */
+    uint64_t body_at;
+    bool is_short; /* its length says more than there is */
+} reader;
+
+static orr_code damage(const reader *r, uint64_t byte, orr_error *err, const char *what)
+{
+    const orr_where w = orr_where_byte(r->t->path, r->t->source_at + byte);
+    return orr_fail(err, ORR_EINPUT, &w, "%s", what);
+}
+
+/* ORR_END at the end of the file; ORR_EINPUT when the length cannot be read. */
+static orr_code read_length(reader *r)
+{
+    orr_wire w = {r->bytes.ptr + r->at, r->bytes.ptr + r->bytes.len, NULL};
+    if (w.at == w.end)
+        return ORR_END;
+    if (!orr_wire_varint(&w, &r->body_len))
+        return ORR_EINPUT;
+    r->body_at = (uint64_t)(w.at - r->bytes.ptr);
+    return ORR_OK;
+}
+
+static uint64_t bytes_left(const reader *r)
+{
+    return r->bytes.len - r->body_at;
+}
+
+static orr_code next_strict(reader *r, orr_error *err)
+{
+    const orr_code code = read_length(r);
+    if (code == ORR_EINPUT)
+        return damage(r, r->at, err,
+                      "the file ends inside a record's length, or the length is no number");
+    if (code)
+        return code;
+    if (r->body_len > bytes_left(r)) {
+        const orr_where w = orr_where_byte(r->t->path, r->t->source_at + r->at);
+        return orr_fail(err, ORR_EINPUT, &w,
+                        "a record of %" PRIu64 " bytes is announced, but only %" PRIu64
+                        " are left: the file is cut short or damaged",
+                        r->body_len, bytes_left(r));
+    }
+    if (r->body_len == 0 && r->at)
+        return damage(r, r->at, err,
+                      "an empty record: a node has at least an id, a name or a type");
+    return ORR_OK;
+}
+
+/* The Python tools: a length of 0 or an unreadable one ends the file, and a record that is cut short is
+ * parsed as far as it goes (chakra.md 1.1). */
+static orr_code next_as_jsonizer(reader *r)
+{
+    const orr_code code = read_length(r);
+    if (code)
+        return ORR_END;
+    if (r->body_len == 0 && r->at)
+        return ORR_END;
+    r->is_short = r->body_len > bytes_left(r);
+    if (r->is_short)
+        r->body_len = bytes_left(r);
+    return ORR_OK;
+}
+
+/* The C++ feeder: whatever cannot be read ends the file (chakra.md 1.1). */
+static orr_code next_as_feeder(reader *r)
+{
+    return read_length(r) || r->body_len > bytes_left(r) ? ORR_END : ORR_OK;
+}
+
+static orr_code next_record(reader *r, orr_error *err)
+{
+    if (r->leniency == ORR_AS_JSONIZER)
+        return next_as_jsonizer(r);
+    if (r->leniency == ORR_AS_FEEDER_V2)
+        return next_as_feeder(r);
+    return next_strict(r, err);
+}
+
+/* Is the first record metadata?  Files without it exist (chakra.md 1.4): there the first record is a node.
+ * Text in field 1 is a version, a number there is a node's id.  Without a field 1 it is metadata when it has
+ * nothing but sound attributes; a node would have a type or a field that metadata does not have. */
+bool orr__is_metadata(orr__scan *s, orr_span body)
+{
+    orr_wire w = orr_wire_of(body);
+    orr_field f;
+    bool is_first = true;
+    while (orr_wire_next(&w, &f)) {
+        if (is_first && f.number == META_VERSION)
+            return f.type == ORR_WIRE_LEN;
+        if (f.type != ORR_WIRE_LEN || f.number > META_ATTR)
+            return false;
+        is_first = false;
+    }
+    return !w.why && orr__scan_meta(s, body);
+}
+
+/* The length of a record that is cut short lies, which those who look into it later must not see: put what
+ * there is, with its true length, behind a copy of all that comes before it.  Returns where it lies now. */
+static uint64_t copy_short(const reader *r)
+{
+    orr_buf *b = &r->t->owned;
+    orr_buf_add(b, r->bytes.ptr, r->at);
+    const uint64_t record = b->len;
+    orr_put_varint(b, r->body_len);
+    orr_buf_add(b, r->bytes.ptr + r->body_at, r->body_len);
+    return record;
+}
+
+static orr_code take_metadata(reader *r, orr_error *err)
+{
+    orr_trace *t = r->t;
+    r->at = r->body_at + r->body_len;
+    t->has_metadata = true;
+    if (!r->is_short)
+        return ORR_OK;
+    r->at = 0;
+    copy_short(r);
+    r->at = r->bytes.len;
+    return t->owned.failed ? orr_no_memory(err) : ORR_OK;
+}
+
+static orr_code refuse_metadata(const reader *r, bool is_meta, orr_error *err)
+{
+    const orr__scan *s = &r->t->scan;
+    const orr_where w =
+        orr_where_byte(r->t->path, r->t->source_at + (uint64_t)(s->bad - r->bytes.ptr));
+    const char *what = is_meta ? "the metadata is damaged" : "the first record is not metadata";
+    return orr_fail(err, ORR_EINPUT, &w, "%s: %s", what, s->why);
+}
+
+static orr_code read_metadata(reader *r, bool is_required, orr_error *err)
+{
+    orr__scan *s = &r->t->scan;
+    const orr_code code = next_record(r, err);
+    if (code)
+        return code == ORR_END ? ORR_OK : code;
+    const orr_span body = {r->bytes.ptr + r->body_at, (size_t)r->body_len};
+    const bool must =
+        is_required || r->leniency == ORR_AS_JSONIZER || r->leniency == ORR_AS_FEEDER_V2;
+    const bool is_meta = orr__is_metadata(s, body);
+    if (!is_meta && !must)
+        return ORR_OK; /* a node */
+    if (orr__scan_meta(s, body))
+        return take_metadata(r, err);
+    if (r->leniency != ORR_AS_FEEDER_V2)
+        return refuse_metadata(r, is_meta, err);
+    r->at = r->body_at + r->body_len; /* V2 does not look at it */
+    return ORR_OK;
+}
+
+static void release_behind(const reader *r, uint64_t *released)
+{
+    if (r->t->source && r->at - *released >= RELEASE_EVERY) {
+        orr_input_release(r->t->source, r->t->source_at + *released, r->t->source_at + r->at);
+        *released = r->at;
+    }
+}
+
+static orr_code index_short(reader *r, orr_error *err)
+{
+    orr_trace *t = r->t;
+    const uint64_t record = copy_short(r);
+    if (t->owned.failed)
+        return orr_no_memory(err);
+    const orr_code code = orr__trace_index(t, record, r->at, err);
+    if (code == ORR_EINPUT && err) /* the true length may take fewer bytes than the false one did */
+        err->where.byte += r->body_at - r->at - orr_varint_size(r->body_len);
+    return code;
+}
+
+static orr_code read_nodes(reader *r, orr_error *err)
+{
+    orr_trace *t = r->t;
+    uint64_t released = 0;
+    orr_code code;
+    while ((code = next_record(r, err)) == ORR_OK) {
+        code = r->is_short ? index_short(r, err) : orr__trace_index(t, r->at, 0, err);
+        if (code == ORR_EINPUT && r->leniency == ORR_AS_FEEDER_V2)
+            break;
+        if (code)
+            return code;
+        r->at = r->body_at + r->body_len;
+        release_behind(r, &released);
+    }
+    return code == ORR_END || r->leniency == ORR_AS_FEEDER_V2 ? ORR_OK : code;
+}
+
+static orr_code read_current(orr_trace *t,
+                             orr_span bytes,
+                             const orr_read_options *opt,
+                             orr_error *err)
+{
+    reader r = {.t = t, .bytes = bytes, .leniency = opt->leniency};
+    t->bytes = bytes;
+    t->scan.is_lenient = opt->leniency != ORR_STRICT;
+    if (bytes.len == 0 && (opt->leniency == ORR_STRICT || opt->leniency == ORR_KEEP_UNKNOWN))
+        return damage(&r, 0, err, "the file is empty");
+    orr_code code = read_metadata(&r, opt->first_is_metadata, err);
+    if (!code)
+        code = read_nodes(&r, err);
+    t->bytes.len = (size_t)r.at;
+    return code;
+}
+
+static orr_code read_bytes(orr_trace *t,
+                           orr_span bytes,
+                           const orr_read_options *opt,
+                           orr_error *err)
+{
+    if (orr__is_json(bytes)) {
+        t->is_transcoded = true;
+        return orr__json_read(t, bytes, opt, err);
+    }
+    t->schema = opt->schema ? opt->schema : orr__legacy_recognise(bytes, t->path);
+    if (t->schema == ORR_SCHEMA_CURRENT)
+        return read_current(t, bytes, opt, err);
+    t->is_transcoded = true;
+    return orr__legacy_read(t, bytes, opt, err);
+}
+
+orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err)
+{
+    static const orr_read_options defaults;
+    t->is_from_file = true;
+    const orr_code code = read_bytes(t, bytes, opt ? opt : &defaults, err);
+    return code ? code : orr_trace_seal(t, err);
+}
+
+orr_code orr_trace_parse(
+    orr_span bytes, const char *label, const orr_read_options *opt, orr_trace **out, orr_error *err)
+{
+    orr_code code = orr__trace_new(label, out, err);
+    if (code)
+        return code;
+    if (bytes.len == 0)
+        bytes.ptr = (const uint8_t *)""; /* nothing may be at NULL */
+    code = orr__trace_load(*out, bytes, opt, err);
+    if (code) {
+        orr_trace_destroy(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
+orr_code orr_trace_read(const char *path,
+                        const orr_read_options *opt,
+                        orr_trace **out,
+                        orr_error *err)
+{
+    orr_input *in;
+    *out = NULL;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    code = orr__trace_new(path, out, err);
+    if (code) {
+        orr_input_close(in);
+        return code;
+    }
+    (*out)->source = in;
+    code = orr__trace_load(*out, orr_input_bytes(in), opt, err);
+    if (code) {
+        orr_trace_destroy(*out);
+        *out = NULL;
+    } else if ((*out)->is_transcoded) {
+        orr_input_close(in);
+        (*out)->source = NULL;
+    }
+    return code;
+}
+
+/* ---- writing ---- */
+
+static void emit_shifted(const orr_trace *t, uint64_t shift, orr_output *o)
+{
+    orr_buf record = {0};
+    const uint64_t head = t->count ? t->body_at[0] : t->bytes.len; /* the metadata */
+    orr_output_add(o, t->bytes.ptr, head);
+    for (uint32_t i = 0; i < t->count; i++) {
+        const size_t begin = orr_put_begin(&record);
+        orr__encode_shifted(&record, orr__trace_body(t, i), shift);
+        orr_put_end(&record, begin);
+        orr_output_drain(o, &record);
+    }
+    orr_buf_fini(&record);
+}
+
+static void emit_bytes(const orr_trace *t, orr_output *o)
+{
+    for (size_t at = 0; at < t->bytes.len; at += RELEASE_EVERY) {
+        const size_t left = t->bytes.len - at;
+        const size_t part = left < RELEASE_EVERY ? left : RELEASE_EVERY;
+        orr_output_add(o, t->bytes.ptr + at, part);
+        if (t->source)
+            orr_input_release(t->source, t->source_at + at, t->source_at + at + part);
+    }
+}
+
+orr_code orr_trace_write(const orr_trace *t,
+                         const char *path,
+                         const orr_write_options *opt,
+                         orr_error *err)
+{
+    static const orr_write_options defaults;
+    orr_output *o;
+    if (!t->is_sealed)
+        return orr_fail(err, ORR_EUSAGE, NULL, "only a sealed trace can be written");
+    if (!opt)
+        opt = &defaults;
+    const orr_schema schema = opt->same_schema ? t->schema
+                              : opt->schema    ? opt->schema
+                                               : ORR_SCHEMA_CURRENT;
+    orr_code code = orr_output_open(path, &o, err);
+    if (code)
+        return code;
+    if (schema != ORR_SCHEMA_CURRENT)
+        code = orr__legacy_emit(t, schema, opt->id_shift, o, err);
+    else if (opt->id_shift)
+        emit_shifted(t, opt->id_shift, o);
+    else
+        emit_bytes(t, o);
+    if (!code)
+        return orr_output_commit(&o, err);
+    orr_output_discard(o);
+    return code;
+}

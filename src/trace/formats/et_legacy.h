@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* et_legacy.h - what the files that know the old generations of .et share.  Never installed.
+ *
+ * In memory there is only the current schema.  An old record is translated on its way in and translated back
+ * on its way out.  What the current schema has no words for, and what must be known to write the old bytes
+ * again, is a note: a field with a number that the schema does not use, which every reader steps over. */
+#ifndef ORR_ET_LEGACY_H
+#define ORR_ET_LEGACY_H
+
+#include "trace/trace_impl.h"
+
+/* Notes (docs/format/et.md).  A node's note is a set of bits; an attribute's note is the member that its
+ * declared type means, where that is not the member that holds the value. */
+enum {
+    NODE_NOTE = 50001,
+    ATTR_NOTE = 50001,
+    NOTE_NO_TYPE = 1,       /* "eg": node_type was not written */
+    NOTE_NO_RUN_TIME = 2,   /* a compute node without a run time */
+    NOTE_ZERO_RUN_TIME = 4, /* another node with a run time, of zero */
+    NOTE_NO_COLLECTIVE = 8  /* "eg": comm_type was written, as INVALID_COMM */
+};
+
+/* Fields of a node, 0.0.2 to 0.0.3u; the first four also in "eg". */
+enum {
+    OLD_ID = 1,
+    OLD_NAME = 2,
+    OLD_TYPE = 3,
+    OLD_PARENT = 4,
+    OLD_INPUTS = 5, /* inputs, input_shapes, input_types, outputs, output_shapes, output_types */
+    OLD_OUTPUTS = 8,
+    OLD_ATTR = 11,
+    OLD_META_ATTR = 1,
+    OLD_ATTR_NAME = 1,
+    OLD_ATTR_TYPE = 2,
+    OLD_ATTR_DOC = 3,
+    OLD_ATTR_MEMBER = 4 /* the member of type 0; the others follow in the order of their types */
+};
+
+typedef struct orr__member {
+    uint8_t kind; /* orr_value_kind */
+    bool is_list;
+} orr__member;
+
+typedef struct orr__generation {
+    orr_schema schema;
+    const orr__member *members; /* by attribute type */
+    uint32_t member_count;
+    uint32_t collective_count; /* of comm_type */
+    bool has_old_types;        /* no METADATA_NODE: all node types are one less than today */
+    bool has_metadata;
+} orr__generation;
+
+const orr__generation *orr__generation_of(orr_schema schema);
+
+static inline uint32_t orr__member_wire(uint8_t kind)
+{
+    return kind == ORR_VALUE_FLOAT                               ? (uint32_t)ORR_WIRE_I32
+           : kind == ORR_VALUE_STRING || kind == ORR_VALUE_BYTES ? (uint32_t)ORR_WIRE_LEN
+                                                                 : (uint32_t)ORR_WIRE_VARINT;
+}
+
+static inline uint32_t orr__member_field(orr__member m)
+{
+    return ATTR_FIRST_MEMBER + 2 * ((uint32_t)m.kind - 1) + m.is_list;
+}
+
+static inline bool orr__is_word(orr_str s, const char *word)
+{
+    return s.len == strlen(word) && memcmp(s.ptr, word, s.len) == 0;
+}
+
+/* ---- reading ---- */
+
+typedef struct orr__old_node {
+    uint64_t id, duration;
+    orr_str name;
+    uint32_t type; /* today's number */
+    uint32_t note;
+    bool has_id, has_name, has_type;
+} orr__old_node;
+
+typedef struct orr__old_reader {
+    orr_trace *t;
+    const orr__generation *g;
+    orr_span bytes;
+    uint64_t at, body_at, body_len; /* the record at hand */
+    bool is_lenient;                /* unknown fields are skipped, unknown node types kept */
+    bool ends_at_damage;            /* as the old tools: the first bad record ends the trace */
+    uint64_t *parents;              /* of the node at hand */
+    size_t parent_count, parent_room;
+    orr_span *attrs;
+    size_t attr_count, attr_room;
+    orr_buf tail;    /* its fields from NODE_INPUTS on, in the current schema */
+    const char *why; /* what is wrong, at `bad`; NULL: out of memory */
+    const uint8_t *bad;
+} orr__old_reader;
+
+bool orr__old_bad(orr__old_reader *r, const uint8_t *at, const char *why);      /* returns false */
+bool orr__old_unknown(orr__old_reader *r, const orr_field *f, const char *why); /* true: skip it */
+bool orr__old_text(orr__old_reader *r, const orr_field *f, orr_str *out);
+bool orr__old_common(orr__old_reader *r, const orr_field *f, orr__old_node *n); /* fields 1 to 4 */
+
+typedef struct orr__old_attr {
+    orr_str name, doc;
+    bool has_doc, has_value, is_utf8;
+    uint32_t code;    /* the declared type */
+    uint32_t row;     /* the member that has the value, if has_value */
+    uint64_t value;   /* a number */
+    orr_span text;    /* a text */
+    orr_span message; /* a list's items are found here */
+} orr__old_attr;
+
+bool orr__old_attr_read(orr__old_reader *r, orr_span message, orr__old_attr *out);
+bool orr__old_attr_int(const orr__generation *g,
+                       const orr__old_attr *a); /* holds one whole number */
+void orr__old_attr_encode(const orr__generation *g,
+                          const orr__old_attr *a,
+                          uint32_t field,
+                          orr_buf *b);
+bool orr__eg_read(orr__old_reader *r, orr_span body, orr__old_node *n); /* a whole "eg" node */
+
+/* The numbers of collectives and node types; false: there is none. */
+bool orr__collective_in(const orr__generation *g, bool is_lenient, int64_t old, int64_t *now);
+bool orr__collective_out(const orr__generation *g, bool is_same, int64_t now, int64_t *old);
+bool orr__type_in(const orr__generation *g, bool is_lenient, uint64_t old, uint32_t *now);
+bool orr__type_out(const orr__generation *g, bool is_same, uint32_t now, uint32_t *old);
+
+/* ---- writing ---- */
+
+typedef struct orr__old_writer {
+    const orr_trace *t;
+    const orr__generation *g;
+    uint64_t shift;
+    orr_buf out;
+    uint32_t index; /* the node at hand; ORR_NO_NODE: the metadata */
+    bool is_same;   /* the trace was read from this generation */
+    uint64_t *ids;  /* scratch: the dependencies of the node at hand */
+    size_t id_room;
+    orr_error *err;
+} orr__old_writer;
+
+/* A record of the current schema, as far as old generations have words for it. */
+typedef struct orr__parts {
+    orr_node node;
+    uint32_t note;
+    orr_span inputs, outputs; /* their messages */
+} orr__parts;
+
+/* An attribute of the current schema. */
+typedef struct orr__raw_attr {
+    orr_attr attr;
+    bool has_doc;
+    uint32_t note;
+    uint32_t float_bits; /* of a float */
+} orr__raw_attr;
+
+orr_code orr__old_refuse(orr__old_writer *w,
+                         orr_str attr,
+                         const char *why); /* attr: its name or "" */
+orr_code orr__raw_attr_split(orr__old_writer *w, const orr_field *field, orr__raw_attr *out);
+bool orr__attr_whole(const orr_attr *a,
+                     uint64_t *out,
+                     bool *is_negative); /* false: not one whole number */
+orr_code orr__old_attr_write(orr__old_writer *w, uint32_t field, const orr__raw_attr *a);
+orr_code orr__eg_write(orr__old_writer *w, const orr__parts *p);
+bool orr__writes_run_time(const orr__parts *p);
+
+#endif
