@@ -4,7 +4,8 @@
 
     - each function a public header declares with ORR_API is defined, and called by cli, tests or examples;
     - the shared library exports those and nothing else;
-    - each other function that is not static is called from another file, and is named orr_..."""
+    - each other function that is not static is called from another file, and is named after its module: fab_...,
+      lgs_...; orr__... where it crosses folders."""
 
 import json
 import pathlib
@@ -71,8 +72,8 @@ def check_internal(public, defined, used):
         for name in sorted(names - public.keys()):
             if name.startswith("_Z") or name == "main":
                 continue
-            if source.startswith("src/") and not name.startswith("orr_"):
-                yield f"{source}: {name} is not static and not named orr_..."
+            if source.startswith("src/") and not re.match(r"[a-z][a-z0-9]+_", name):
+                yield f"{source}: {name} is not static and has no prefix of its module"
             if not any(user != source for user in users_of(name, used)):
                 yield f"{source}: {name} is not called from another file: make it static or take it out"
 
