@@ -29,18 +29,23 @@ def symbols(*command):
 
 def read_objects(build):
     """Per source file: the functions it defines and the names it uses from elsewhere."""
-    defined, used = {}, {}
+    sources = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(entry["directory"], entry["file"]).resolve()
         target = build / entry["output"]
-        if tree.ROOT not in source.parents or not target.is_file():
-            continue
-        name = str(source.relative_to(tree.ROOT))
-        for kind, symbol in symbols(str(target)):
-            if kind in "UVWvw":
-                used.setdefault(name, set()).add(symbol)
-            elif kind == "T":
-                defined.setdefault(name, set()).add(symbol)
+        if tree.ROOT in source.parents and target.is_file():
+            sources[str(target)] = str(source.relative_to(tree.ROOT))
+    defined, used = {}, {}
+    # One nm for all objects: a thousand processes cost ten times as much.
+    listed = subprocess.run(["nm", "-P", "-A", *sources], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        target, rest = line.split(": ", 1)
+        symbol, kind = rest.split()[:2]
+        symbol = symbol.split("@")[0]
+        if kind in "UVWvw":
+            used.setdefault(sources[target], set()).add(symbol)
+        elif kind == "T":
+            defined.setdefault(sources[target], set()).add(symbol)
     return defined, used
 
 
