@@ -12,14 +12,14 @@ try() {
         echo "does not compile alone: $*"
     }
 }
-for header in include/orrery/*.h include/orrery/*.hpp; do
+for header in include/orrery/*.h include/orrery/lab/*.h include/orrery/*.hpp; do
     [ -e "$header" ] || continue
     case $header in
     *.hpp | */orrery.h) ;;
     *)
-        grep -qs "<orrery/${header##*/}>" include/orrery/orrery.h || {
+        grep -qs "<${header#include/}>" include/orrery/orrery.h || {
             status=1
-            echo "include/orrery/orrery.h does not include <orrery/${header##*/}>"
+            echo "include/orrery/orrery.h does not include <${header#include/}>"
         }
         ;;
     esac

@@ -22,6 +22,7 @@
 #include <orrery/hardware.h>
 #include <orrery/info.h>
 #include <orrery/issue_log.h>
+#include <orrery/lab/compat.h>
 #include <orrery/layers.h>
 #include <orrery/link.h>
 #include <orrery/llm.h>

@@ -1,4 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only file that knows the rooms of src/compat by name.  The rest of the library declares what it is willing
- * to take from them (rules, readers of old formats); what is defined here decides what it gets. */
-#include "table.h"
+ * to take from them (rules, readers of old formats); what is defined here decides what it gets.
+ *
+ * A row is one program as far as one room knows it: names may repeat, because LogGOPSim and Schedgen were shipped
+ * together.  To add one: the header of the room and the row, both under the room's #ifdef. */
+#include <orrery/lab/compat.h>
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static const orr_compat programs[] = {
+    {0},
+};
+
+/* ---- lookup ---- */
+
+static const size_t offset_of[ORR_RULES_PARTS] = {
+    [ORR_RULES_RUN] = offsetof(orr_compat, run),
+    [ORR_RULES_LOGGOPS] = offsetof(orr_compat, loggops),
+    [ORR_RULES_PACKET] = offsetof(orr_compat, packet),
+    [ORR_RULES_SYSTOLIC] = offsetof(orr_compat, systolic),
+    [ORR_RULES_LAYERS] = offsetof(orr_compat, layers),
+    [ORR_RULES_FLEXFLOW] = offsetof(orr_compat, flexflow),
+    [ORR_RULES_LINK] = offsetof(orr_compat, link),
+    [ORR_RULES_CONVERT] = offsetof(orr_compat, convert),
+    [ORR_RULES_ISSUE_LOG] = offsetof(orr_compat, issue_log),
+    [ORR_RULES_VIEW] = offsetof(orr_compat, view),
+    [ORR_RULES_STAGE] = offsetof(orr_compat, stage),
+    [ORR_RULES_NCCL] = offsetof(orr_compat, nccl),
+    [ORR_RULES_SCHEDGEN] = offsetof(orr_compat, schedgen),
+};
+
+static bool has_part(const orr_compat *row, orr_compat_part part)
+{
+    const void *rules;
+    memcpy(&rules, (const char *)row + offset_of[part], sizeof rules);
+    return rules != NULL;
+}
+
+const orr_compat *orr_compat_at(orr_compat_part part, size_t i)
+{
+    for (const orr_compat *row = programs; row->name; row++)
+        if (has_part(row, part) && i-- == 0)
+            return row;
+    return NULL;
+}
+
+orr_code orr_compat_find(orr_compat_part part,
+                         const char *name,
+                         const orr_compat **out,
+                         orr_error *err)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; (*out = orr_compat_at(part, i)) != NULL; i++) {
+        if (!name || strcmp((*out)->name, name) == 0)
+            return ORR_OK;
+        used += (size_t)snprintf(list + used, used < sizeof list ? sizeof list - used : 0, "%s%s",
+                                 i ? ", " : "", (*out)->name);
+    }
+    return orr_fail(err, ORR_EUSAGE, NULL, "%s%s is not built in; this build has: %s",
+                    name ? "compatibility with " : "this compatibility", name ? name : "",
+                    *list ? list : "none");
+}
