@@ -53,16 +53,24 @@ def resolve(path, name):
     return None
 
 
+# Read by every network: the links it runs on.
+SHARED = {("network", "topology")}
+# Folders of one model that lie below others of it: an engine knows none of its files.
+LOWER = {("network", "packet", "engine"): {("network", "packet", "files")}}
+
+
 def is_sideways(path, target):
-    """One source must not know another, nor one model or one room of compat another.  The folders inside a
-    source are parts of it."""
+    """One source must not know another, nor one model or one room of compat another.  The folders inside a source
+    are parts of it; a model is two folders deep (network/packet)."""
     own, other = path.parts[2:-1], target.parts[2:-1]
-    if module_of(path) == "sources" and own[:1] == other[:1]:
+    module = module_of(path)
+    if module != module_of(target) or path.name == "table.c":
         return False
-    if module_of(path) != module_of(target):
-        return False
-    return module_of(path) in ("sources", "models", "compat") and other and own[:len(other)] != other \
-        and path.name != "table.c"
+    if module == "models":
+        return other[:2] not in SHARED and own[:len(other[:2])] != other[:2] or other[:3] in LOWER.get(own[:3], ())
+    if module == "sources":
+        return bool(other) and own[:1] != other[:1]
+    return module == "compat" and bool(other) and own[:len(other)] != other
 
 
 def check_library(path, owners, quote, name):

@@ -10,7 +10,7 @@
 #include "models/network/graph/graph_network.h"
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
-#include "models/network/packet/topology_kinds.h"
+#include "models/network/topology/topology_kinds.h"
 
 #include <orrery/units.h>
 

@@ -10,7 +10,7 @@
 #include "base/memory/map.h"
 #include "clock.h"
 #include "config_logging.h"
-#include "models/network/topology.h"
+#include "models/network/topology/topology.h"
 #include "trace/set_impl.h"
 #include "trace/trace_impl.h"
 

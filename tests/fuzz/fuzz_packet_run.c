@@ -2,7 +2,7 @@
 /* fuzz_packet_run.c - a configuration, a topology, flows and failures, parted by lines of one '%', run for a while by
  * both sets of rules.  Whatever they say, the run ends, frames are accounted for, and nothing is out of place; three
  * threads find what one finds. */
-#include "models/network/packet/fabric.h"
+#include "models/network/packet/engine/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>

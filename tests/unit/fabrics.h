@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "models/network/packet/fabric.h"
+#include "models/network/packet/engine/fabric.h"
 
 #define FABRIC_CONFIG                                                                 \
     "CC_MODE 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 " \

@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "base/rng.h"
-#include "models/network/packet/event_wheel.h"
+#include "models/network/packet/engine/event_wheel.h"
 
 typedef struct pending {
     uint64_t at, order;

@@ -2,7 +2,7 @@
 /* The packet network by hand: sizes are 36 bytes and the payload for data, 48 for an acknowledgement. */
 #include "check.h"
 
-#include "models/network/packet/fabric.h"
+#include "models/network/packet/engine/fabric.h"
 
 #define CONFIG                                                                        \
     "CC_MODE 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 " \

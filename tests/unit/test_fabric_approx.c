@@ -3,7 +3,7 @@
  * networks with APPROX 0 and 1. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 #define LINK "100Gbps 1us 0"
 

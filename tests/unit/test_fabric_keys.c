@@ -2,7 +2,7 @@
 /* test_fabric_keys.c - keys of config.txt for which there are no figures of the reference, one test each. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 #define US 1000000u /* ticks */
 

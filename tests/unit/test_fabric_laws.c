@@ -14,7 +14,7 @@
 #include "fabrics.h"
 
 #include "base/rng.h"
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 enum {
     NETWORKS = 600,

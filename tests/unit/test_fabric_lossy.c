@@ -5,7 +5,7 @@
  * 4 us and 2 * 80 ns, which holds 52,000 bytes. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 #define PACKET 82880u /* ps */
 #define LINK "100Gbps 1us 0"

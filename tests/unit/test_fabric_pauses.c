@@ -2,7 +2,7 @@
 /* test_fabric_pauses.c - who pauses whom: chains with their heads, storms, and circles that nothing opens. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 #define LINK "100Gbps 1us 0"
 

@@ -3,7 +3,7 @@
  * should end a pause and are lost, links that fail and come back. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 #define US 1000000u /* ticks */
 #define FILLED FABRIC_CONFIG "HAS_WIN 0 BUFFER_SIZE 1 "

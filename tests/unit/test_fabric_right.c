@@ -3,7 +3,7 @@
  * no test elsewhere.  Rows are named by their numbers there. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 #define US 1000000u /* ticks */
 

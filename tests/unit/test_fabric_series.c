@@ -3,7 +3,7 @@
  * of the run, and memory stays within its limit. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_series.h"
+#include "models/network/packet/watch/series.h"
 
 #define LINK "100Gbps 1us 0"
 

@@ -4,7 +4,7 @@
  * Two leaves with four hosts each and four spines: four ways from a host to one of the other leaf. */
 #include "fabrics.h"
 
-#include "models/network/packet/fabric_impl.h"
+#include "models/network/packet/engine/fabric_impl.h"
 
 #define PACKET 82880u /* ps: 1036 bytes at 100 Gb/s */
 #define LINK "100Gbps 1us 0"

@@ -2,7 +2,7 @@
 /* test_flow_times.c - percentiles of flow times: exact for few flows, within 1 % for many, in bounded memory. */
 #include "check.h"
 
-#include "models/network/packet/flow_times.h"
+#include "models/network/packet/engine/flow_times.h"
 
 static uint64_t at(const orr__spread *s, unsigned permille)
 {

@@ -2,7 +2,7 @@
 #include "net_run.h"
 
 #include "models/network/graph/routes.h"
-#include "models/network/packet/htsim_topo.h"
+#include "models/network/topology/htsim_topo.h"
 
 static orr__topology *parse(const char *text)
 {

@@ -3,8 +3,8 @@
  * become fewer, and the network does the same as without. */
 #include "fabrics.h"
 
-#include "models/network/packet/link_history.h"
 #include "models/network/packet/packet_run.h"
+#include "models/network/packet/watch/history.h"
 
 #include <math.h>
 

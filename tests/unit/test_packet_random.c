@@ -2,7 +2,7 @@
 /* Expected values: the executable specification of the packet network, and the GNU C library. */
 #include "check.h"
 
-#include "models/network/packet/packet_random.h"
+#include "models/network/packet/engine/packet_random.h"
 
 TEST(test_packet_random__streams_are_those_of_the_reference)
 {

@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "base/rng.h"
-#include "models/network/packet/place_bits.h"
+#include "models/network/packet/engine/place_bits.h"
 
 enum { PLACES = 9000 }; /* more than two words of tops */
 

@@ -5,7 +5,7 @@
 
 #include "base/memory/hash.h"
 #include "models/network/link_servers.h"
-#include "models/network/topology.h"
+#include "models/network/topology/topology.h"
 #include "routes.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #define ORR_MODELS_ROUTES_H
 
 #include "models/network/link_servers.h"
-#include "models/network/topology.h"
+#include "models/network/topology/topology.h"
 
 typedef struct orr__routes orr__routes;
 

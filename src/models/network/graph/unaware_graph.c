@@ -8,7 +8,7 @@
 
 #include "base/memory/hash.h"
 #include "base/ticks.h"
-#include "models/network/topology.h"
+#include "models/network/topology/topology.h"
 #include "routes.h"
 
 typedef struct plain {

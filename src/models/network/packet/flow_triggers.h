@@ -9,7 +9,7 @@
 #ifndef ORR_MODELS_FLOW_TRIGGERS_H
 #define ORR_MODELS_FLOW_TRIGGERS_H
 
-#include "fabric.h"
+#include "models/network/packet/engine/fabric.h"
 
 typedef struct orr__triggers orr__triggers;
 

@@ -3,8 +3,8 @@
 #include "packet_inputs.h"
 
 #include "base/io/input.h"
-#include "models/network/topology.h"
-#include "topology_kinds.h"
+#include "models/network/topology/topology.h"
+#include "models/network/topology/topology_kinds.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef ORR_MODELS_PACKET_INPUTS_H
 #define ORR_MODELS_PACKET_INPUTS_H
 
-#include "fabric.h"
+#include "models/network/packet/engine/fabric.h"
 
 struct orr__topology;
 

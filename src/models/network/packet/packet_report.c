@@ -347,7 +347,7 @@ void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, co
     orr_json_put_u64(w, "events", g->events);
     orr_json_put_u64(w, "skips", g->skips);
     orr_json_put_u64(w, "skipped_ps", g->skipped_ps);
-    orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fabric_approx.c says why */
+    orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fab_approx.c says why */
     put_flow_sizes(w, f);
     put_ports(w, f, "busiest_links", orr__measure_busy);
     put_ports(w, f, "longest_queues", orr__measure_queue);

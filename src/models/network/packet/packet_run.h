@@ -6,7 +6,7 @@
 #include <orrery/packet.h>
 
 #include "base/formats/json.h"
-#include "fabric.h"
+#include "models/network/packet/engine/fabric.h"
 
 const orr_packet_options *orr__packet_options(const orr_packet *p);
 

@@ -5,7 +5,7 @@
  * Lists are short, whatever the size of the network; what is left out is counted, and its use is summed. */
 #include <orrery/packet.h>
 
-#include "link_history.h"
+#include "models/network/packet/watch/history.h"
 #include "packet_run.h"
 
 #include <stdio.h>

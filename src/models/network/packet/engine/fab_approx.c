@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fab_approx.c - APPROX: stretches of a run that repeat themselves are passed over.
+ *
+ * A network of fixed windows is a machine: what happens next depends on its state alone.  The state is what is on the
+ * wires, in the queues and in the flows, with times counted from now and bytes from what each flow has had
+ * acknowledged.  If it is the same at two times, P apart, then what happened between them happens again, and again, until
+ * a flow comes near its end or something comes from outside (a flow, a failure, a look, an event of the simulator).  So
+ * k periods are passed over at once: times move by k P, flows by k times what they moved in P, counters likewise.
+ *
+ * Sound for: no congestion control (CC_MODE 0 or unknown), going back N, one way a flow, no losses by chance; the state
+ * of anything else has real numbers or coins in it and does not come back.  Error of a flow's time: none.  Marks are
+ * made by coins, which nobody looks at here; their number is carried on, not tossed.
+ *
+ * States are compared in full, so nothing rests on a hash.  A comparison costs as much as the state is long; it is
+ * made when a packet of one chosen flow arrives, and not before as many events have gone by.  A search that finds
+ * nothing waits twice as long before the next. */
+#include "fab_approx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_WAIT = 4096, MOST_WAIT = 1 << 24, PERIODS_AHEAD = 2 };
+
+/* ---- a state in words ---- */
+
+static void put(orr_buf *b, uint64_t v)
+{
+    orr_buf_add(b, &v, sizeof v);
+}
+
+static uint64_t ahead(const orr__fabric *f, uint64_t at)
+{
+    return at > f->now ? at - f->now : 0;
+}
+
+static void put_frame(const orr__fabric *f, orr_buf *b, uint32_t id)
+{
+    const orr__frame *m = &f->frames[id];
+    put(b, (uint64_t)m->flow << 32 | m->size);
+    put(b, (uint64_t)m->in << 32 | (uint64_t)m->kind << 16 | (uint64_t)m->class << 8 |
+               (uint64_t)m->asks_ack << 1 | m->pauses);
+    if (m->flow == ORR__NOBODY)
+        return;
+    put(b, m->sequence - f->flows[m->flow].acked);
+    put(b, m->payload);
+}
+
+static void put_frames(const orr__fabric *f, orr_buf *b, uint32_t head)
+{
+    for (; head != ORR__NOBODY; head = f->frames[head].next)
+        put_frame(f, b, head);
+}
+
+static void put_queue(const orr__fabric *f, orr_buf *b, const orr__queue *q, unsigned class)
+{
+    if (!q->ingress && !q->egress && !q->headroom && q->head == ORR__NOBODY)
+        return;
+    put(b, class);
+    put(b, (uint64_t)q->ingress << 32 | q->headroom);
+    put(b, q->egress);
+    put_frames(f, b, q->head);
+}
+
+static void put_port(const orr__fabric *f, orr_buf *b, uint32_t port)
+{
+    const orr__port *p = &f->ports[port];
+    put(b, (uint64_t)p->wire_count << 32 | (uint64_t)p->last_class << 24 |
+               (uint64_t)p->queued << 16 | (uint64_t)p->paused << 8 | p->pause_sent);
+    put(b, ahead(f, p->busy_until) << 1 | p->has_end);
+    if (ahead(f, p->dead_until))
+        put(b, ahead(f, p->dead_until));
+    for (uint32_t i = 0; i < p->wire_count; i++) {
+        const orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
+        put(b, x->at - f->now);
+        put_frame(f, b, x->frame);
+    }
+    for (unsigned i = 0; i < ORR__CLASSES && p->is_switch; i++)
+        put_queue(f, b, &f->queues[(size_t)port * ORR__CLASSES + i], i);
+}
+
+/* When, and how many events its host has scheduled since. */
+static void put_event(const orr__fabric *f, orr_buf *b, uint32_t id)
+{
+    if (id == ORR__NO_EVENT) {
+        put(b, UINT64_MAX);
+        return;
+    }
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
+    const uint32_t node = orr__event_node(f, (orr__event_kind)e->kind, e->who);
+    put(b, ahead(f, e->at));
+    put(b, orr__order_within(f, f->nodes[node].events - e->order));
+}
+
+static void put_nic(const orr__fabric *f, orr_buf *b, const orr__nic *n)
+{
+    put(b, (uint64_t)n->last << 32 | n->last_is_number);
+    put_event(f, b, n->wake);
+    put_frames(f, b, n->ack_head);
+}
+
+static void put_flow(const orr__fabric *f, orr_buf *b, uint32_t id)
+{
+    const orr__flow *w = &f->flows[id];
+    put(b, (uint64_t)id << 32 | w->frames);
+    put(b, w->sent - w->acked);
+    put(b, w->highest - w->acked);
+    put(b, w->expected - w->acked);
+    put(b, ahead(f, w->next_at));
+    put(b, ahead(f, w->nack_at));
+    put(b, w->nack_at > f->now ? w->last_nacked - w->acked : 0); /* else nobody asks for it */
+    put(b, (uint64_t)w->timeouts << 32 | (uint64_t)w->is_listed << 3 | (uint64_t)w->is_open << 2 |
+               (uint64_t)w->is_due << 1 | w->has_arrived);
+    if (f->config.ack_interval > 1 || f->config.back_to_zero) { /* else chunks mean nothing */
+        put(b, w->expected % f->config.chunk);
+        put(b, w->expected % (f->config.ack_interval ? f->config.ack_interval : 1));
+    }
+    /* The timer counts from what was heard last; when its event looks at that is nothing to anybody. */
+    put(b, w->heard_at ? f->now - w->heard_at + 1 : 0);
+    if (!w->heard_at)
+        put_event(f, b, w->timeout);
+}
+
+static bool has_memory(orr__fabric *f, bool is_there)
+{
+    if (!is_there)
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+    return is_there;
+}
+
+/* False: some flow is about to start, or there is no memory, and the run ends. */
+static bool describe(orr__fabric *f, orr_buf *b)
+{
+    b->len = 0;
+    for (uint32_t i = 0; i < f->flow_count; i++) {
+        const orr__flow *w = &f->flows[i];
+        if (!w->is_used || (w->is_complete && !w->frames))
+            continue;
+        if (!w->line_rate || w->is_complete)
+            return false;
+        put_flow(f, b, i);
+    }
+    for (uint32_t i = 0; i < f->port_count; i++)
+        put_port(f, b, i);
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        put_nic(f, b, &f->nics[i]);
+    for (uint32_t i = 0; i < f->node_count; i++)
+        put(b, f->nodes[i].shared);
+    return has_memory(f, !b->failed);
+}
+
+/* ---- a period ---- */
+
+static bool remember(orr__fabric *f, orr__approx *a)
+{
+    if (!has_memory(f, orr_grow(&a->acked, &a->acked_room, f->flow_count)) ||
+        !describe(f, &a->before))
+        return false;
+    for (size_t i = 0; i < f->flow_count; i++)
+        a->acked[i] = f->flows[i].acked;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const orr__port *p = &f->ports[i];
+        a->ports[i] = (orr__port_counts){p->frames_sent, p->busy_ticks, p->bytes_sent,
+                                         orr__port_paused_ticks(f, p), p->pause_count};
+    }
+    a->figures = f->figures;
+    a->begun_at = f->now;
+    return true;
+}
+
+/* How often the period fits in before a flow comes near its end. */
+static uint64_t periods_of_flows(const orr__fabric *f, const orr__approx *a)
+{
+    uint64_t periods = UINT64_MAX;
+    for (uint32_t i = 0; i < f->flow_count; i++) {
+        const orr__flow *w = &f->flows[i];
+        const uint64_t step = w->is_used && !w->is_complete ? w->acked - a->acked[i] : 0;
+        if (!step)
+            continue;
+        const uint64_t left = w->size - w->sent, whole = left / step;
+        const uint64_t fit = whole > PERIODS_AHEAD ? whole - PERIODS_AHEAD : 0;
+        periods = fit < periods ? fit : periods;
+    }
+    return periods == UINT64_MAX ? 0 : periods;
+}
+
+static bool moves_along(uint8_t kind)
+{
+    return kind == ORR__EV_ARRIVE || kind == ORR__EV_END || kind == ORR__EV_WAKE ||
+           kind == ORR__EV_TIMEOUT;
+}
+
+/* The first thing that comes from outside, in ticks. */
+static uint64_t first_outside(const orr__fabric *f, const orr__approx *a, size_t count)
+{
+    const orr_event_line *l = f->line;
+    uint64_t first = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
+    for (size_t i = 0; i < count; i++) {
+        const orr__event *e = orr__wheel_event(&f->wheel, a->ids[i]);
+        if (!moves_along(e->kind) && e->kind != ORR__EV_DEAD && e->at < first)
+            first = e->at;
+    }
+    return first;
+}
+
+/* ---- passing over ---- */
+
+static void move_frame(orr__fabric *f, uint32_t id, uint64_t ticks, const uint64_t *steps)
+{
+    orr__frame *m = &f->frames[id];
+    m->stamp += ticks;
+    if (m->flow != ORR__NOBODY)
+        m->sequence += steps[m->flow];
+}
+
+static void move_frames(orr__fabric *f, uint32_t head, uint64_t ticks, const uint64_t *steps)
+{
+    for (; head != ORR__NOBODY; head = f->frames[head].next)
+        move_frame(f, head, ticks, steps);
+}
+
+typedef struct jump {
+    uint64_t periods, ticks;
+    const uint64_t *steps; /* bytes, by flow */
+} jump;
+
+static void move_port(orr__fabric *f, uint32_t port, const orr__port_counts *c, const jump *j)
+{
+    orr__port *p = &f->ports[port];
+    const uint64_t paused = orr__port_paused_ticks(f, p) - c->paused;
+    p->busy_until += j->ticks;
+    p->last_at += j->ticks;
+    p->paused_since += j->ticks;
+    p->paused_ticks += paused * j->periods;
+    p->frames_sent += (p->frames_sent - c->frames) * j->periods;
+    p->busy_ticks += (p->busy_ticks - c->busy) * j->periods;
+    p->bytes_sent += (p->bytes_sent - c->bytes) * j->periods;
+    p->pause_count += (uint32_t)((p->pause_count - c->pauses) * j->periods);
+    for (uint32_t i = 0; i < p->wire_count; i++) {
+        orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
+        x->at += j->ticks;
+        move_frame(f, x->frame, j->ticks, j->steps);
+    }
+    for (unsigned i = 0; i < ORR__CLASSES; i++)
+        move_frames(f, f->queues[(size_t)port * ORR__CLASSES + i].head, j->ticks, j->steps);
+}
+
+static void move_flow(orr__flow *w, uint64_t step, uint64_t ticks)
+{
+    w->sent += step;
+    w->acked += step;
+    w->highest += step;
+    w->expected += step;
+    w->next_at += ticks;
+    w->last_sent_at += ticks;
+    w->heard_at += w->heard_at ? ticks : 0;
+    if (w->nack_at)
+        w->nack_at += ticks;
+    if (w->last_nacked)
+        w->last_nacked += step;
+}
+
+static void move_figures(orr__fabric_figures *g, const orr__fabric_figures *b, const jump *j)
+{
+    g->data_packets += (g->data_packets - b->data_packets) * j->periods;
+    g->data_bytes += (g->data_bytes - b->data_bytes) * j->periods;
+    g->acks += (g->acks - b->acks) * j->periods;
+    g->nacks += (g->nacks - b->nacks) * j->periods;
+    g->retransmitted_bytes += (g->retransmitted_bytes - b->retransmitted_bytes) * j->periods;
+    g->pauses += (g->pauses - b->pauses) * j->periods;
+    g->resumes += (g->resumes - b->resumes) * j->periods;
+    g->marked += (g->marked - b->marked) * j->periods;
+    g->dropped += (g->dropped - b->dropped) * j->periods;
+    g->timeouts += (g->timeouts - b->timeouts) * j->periods;
+    g->skips++;
+    g->skipped += j->ticks;
+}
+
+static void put_events_back(orr__fabric *f, const orr__approx *a, size_t count, const jump *j)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t id = a->ids[i];
+        const orr__event *e = orr__wheel_event(&f->wheel, id);
+        if (e->kind == ORR__EV_DEAD)
+            orr__wheel_drop(&f->wheel, id);
+        else if (moves_along(e->kind))
+            orr__wheel_at(&f->wheel, id, e->at + j->ticks, e->order);
+        else
+            orr__wheel_put(&f->wheel, id);
+    }
+}
+
+static void move_all(orr__fabric *f, orr__approx *a, const jump *j)
+{
+    for (uint32_t i = 0; i < f->port_count; i++)
+        move_port(f, i, &a->ports[i], j);
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        move_frames(f, f->nics[i].ack_head, j->ticks, j->steps);
+    for (uint32_t i = 0; i < f->flow_count; i++)
+        if (f->flows[i].is_used)
+            move_flow(&f->flows[i], j->steps[i], j->ticks);
+    move_figures(&f->figures, &a->figures, j);
+    f->now += j->ticks;
+    f->last_arrival += j->ticks;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The state is that of begun_at.  False: there is no room for even one more period. */
+static bool pass_over(orr__fabric *f, orr__approx *a)
+{
+    const uint64_t period = f->now - a->begun_at;
+    jump j = {.periods = periods_of_flows(f, a), .steps = a->acked};
+    size_t count;
+    const bool pauses = f->figures.pauses != a->figures.pauses;
+    if (!period || !j.periods || (pauses && orr__writer_lists_pauses(f)))
+        return false; /* a file that lists pauses must have them all */
+    if (!has_memory(f, orr__wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
+        return false;
+    const uint64_t outside = first_outside(f, a, count);
+    j.periods = least(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
+    j.periods = least(j.periods, (ORR__LATE - 1) / period);
+    j.ticks = j.periods * period;
+    for (uint32_t i = 0; i < f->flow_count; i++) /* from what it had to how far it goes */
+        a->acked[i] = f->flows[i].is_used ? (f->flows[i].acked - a->acked[i]) * j.periods : 0;
+    if (j.periods)
+        move_all(f, a, &j);
+    orr__wheel_begin(&f->wheel, f->now);
+    put_events_back(f, a, count, &j);
+    return j.periods > 0;
+}
+
+/* ---- looking for a period ---- */
+
+static void stop_looking(orr__approx *a, bool has_found)
+{
+    a->anchor = ORR__NOBODY;
+    a->before.len = 0;
+    a->patience = has_found ? FIRST_WAIT : least(2 * a->patience, MOST_WAIT);
+    a->wait = a->patience;
+}
+
+/* The flow with most left to send. */
+void orr__approx_choose(orr__fabric *f)
+{
+    orr__approx *a = f->approx;
+    uint64_t most = 0;
+    if (a->anchor != ORR__NOBODY) { /* it has been looked at for long enough */
+        stop_looking(a, false);
+        return;
+    }
+    a->wait = a->patience;
+    for (uint32_t i = 0; i < f->flow_count; i++) {
+        const orr__flow *w = &f->flows[i];
+        if (!w->is_used || w->is_complete || !w->line_rate || w->size - w->sent <= most)
+            continue;
+        most = w->size - w->sent;
+        a->anchor = f->ports[w->ack_port].peer;
+    }
+}
+
+void orr__approx_look(orr__fabric *f)
+{
+    orr__approx *a = f->approx;
+    const uint64_t events = f->figures.events + f->events_of_batch;
+    if (a->before.len == 0) {
+        if (!remember(f, a)) {
+            stop_looking(a, false);
+            return;
+        }
+        /* a period has about as many events as there are frames, times the hops they take */
+        a->wait = 64 * (a->before.len / sizeof(uint64_t)) + FIRST_WAIT;
+        a->compare = events;
+        a->tries = 0;
+        return;
+    }
+    if (events < a->compare)
+        return;
+    if (!describe(f, &a->after)) {
+        stop_looking(a, false);
+        return;
+    }
+    /* a little later each time, or a period might always be missed by the same part of it */
+    a->compare = events + a->after.len / (16 * sizeof(uint64_t)) + a->tries++;
+    if (a->after.len == a->before.len && memcmp(a->after.ptr, a->before.ptr, a->after.len) == 0)
+        stop_looking(a, pass_over(f, a));
+}
+
+/* ---- in words ---- */
+
+void orr__fabric_explain_approx(const orr__fabric *f, orr__fabric_say say, void *context)
+{
+    const orr__fabric_figures *g = &f->figures;
+    const double run = f->last_arrival ? (double)f->last_arrival : 1;
+    char line[240];
+    if (!f->approx)
+        return;
+    snprintf(line, sizeof line,
+             "APPROX: %.1f %% of the run repeated itself and was passed over, in %llu stretches; "
+             "error of every flow's time at most 0 ps",
+             100 * (double)g->skipped / run, (unsigned long long)g->skips);
+    say(context, line);
+}
+
+/* ---- life ---- */
+
+static orr_code check(const orr__fabric *f, orr_error *err)
+{
+    const orr__packet_config *c = &f->config;
+    const char *why = NULL;
+    for (uint32_t i = 0; i < f->port_count && !why; i++)
+        if (f->ports[i].error > 0)
+            why = "links that lose packets";
+    if (c->is_compat)
+        why = "--compat";
+    else if (f->control)
+        why = "congestion control (CC_MODE 0 has none): its state never comes back exactly";
+    else if (c->selective || c->load_balance)
+        why = "TRANSPORT selective and LOAD_BALANCE";
+    else if (c->nic_pauses)
+        why = "NIC_TOTAL_PAUSE_TIME";
+    else if (f->has_trace)
+        why = "a packet trace, which would have gaps";
+    const orr_where w = orr__packet_config_where(c, "APPROX");
+    if (why)
+        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "APPROX does not go with %s", why);
+    return ORR_OK;
+}
+
+orr_code orr__approx_create(orr__fabric *f, orr_error *err)
+{
+    if (!f->config.approx)
+        return ORR_OK;
+    const orr_code code = check(f, err);
+    if (code)
+        return code;
+    orr__approx *a = f->approx = orr_alloc(1, sizeof *a);
+    if (!a || !(a->ports = orr_alloc(f->port_count, sizeof *a->ports)))
+        return orr_no_memory(err);
+    a->anchor = ORR__NOBODY;
+    a->wait = a->patience = FIRST_WAIT;
+    return ORR_OK;
+}
+
+void orr__approx_destroy(orr__approx *a)
+{
+    if (!a)
+        return;
+    orr_buf_fini(&a->before);
+    orr_buf_fini(&a->after);
+    orr_free(a->ports);
+    orr_free(a->acked);
+    orr_free(a->ids);
+    orr_free(a);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fab_port.c - transmitters and wires (packet-network.md 1, 6.5, 9, 10).
+ *
+ * Frames on a wire stand in a ring by time of arrival; the event ORR__EV_ARRIVE of the port stands for the first. */
+#include "fabric_impl.h"
+
+/* Nanoseconds: nearest, an exact half goes down (1.1).  Picoseconds: rounded up, the last bit must be there. */
+uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate)
+{
+    const unsigned __int128 bits = (unsigned __int128)bytes * 8;
+    const unsigned __int128 ticks =
+        f->unit == 1 ? (2 * bits * 1000000000u + rate - 1) / (2 * (unsigned __int128)rate)
+                     : (bits * 1000000000000u + rate - 1) / rate;
+    return ticks < ORR__LATE ? (uint64_t)ticks : ORR__LATE;
+}
+
+/* Full packets and acknowledgements are known from the start, others take the second place. */
+static uint64_t time_anew(orr__fabric *f, orr__port *p, uint32_t size)
+{
+    const uint64_t time =
+        orr__transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
+    if (time <= UINT32_MAX && size != ORR__PFC_BYTES) {
+        const unsigned i = size == f->ack_bytes;
+        p->size_known[i] = size;
+        p->time_known[i] = (uint32_t)time;
+    }
+    return time;
+}
+
+static inline uint64_t time_of(orr__fabric *f, orr__port *p, uint32_t size)
+{
+    if (p->size_known[0] == size)
+        return p->time_known[0];
+    if (p->size_known[1] == size)
+        return p->time_known[1];
+    return time_anew(f, p, size);
+}
+
+/* Twice the room, a power of two. */
+static bool lengthen_wire(orr__fabric *f, orr__port *p)
+{
+    const uint32_t room = p->wire_room ? 2 * p->wire_room : 8;
+    orr__flight *wire = orr_alloc(room, sizeof *wire);
+    if (!wire) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return false;
+    }
+    for (uint32_t i = 0; i < p->wire_count; i++)
+        wire[i] = p->wire[(p->wire_first + i) & (p->wire_room - 1)];
+    orr_free(p->wire);
+    p->wire = wire;
+    p->wire_room = room;
+    p->wire_first = 0;
+    return true;
+}
+
+#define IS_BACK 0x80000000u
+
+static uint32_t flow_noted(const orr__frame *m)
+{
+    const bool is_back = m->kind == ORR__FRAME_ACK || m->kind == ORR__FRAME_NACK;
+    return m->flow | (is_back ? IS_BACK : 0);
+}
+
+/* A wire may hold thousands of frames, and a host may have as many flows: they have left the caches since they were
+ * touched last.  So what the next frame of a wire will touch is fetched when the one before it arrives: without, an
+ * all-to-all takes twice as long.  Always inline, because GCC takes a function that only fetches for one that does
+ * nothing, and leaves out its calls. */
+static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f,
+                                                            const orr__flight *next,
+                                                            bool is_for_host)
+{
+    __builtin_prefetch(&f->frames[next->frame]);
+    if (!is_for_host || next->flow == ORR__NOBODY)
+        return;
+    if (f->hops)
+        __builtin_prefetch(&f->hops[(size_t)next->frame * f->hops_each]);
+    const orr__flow *w = &f->flows[next->flow & ~IS_BACK];
+    if (!(next->flow & IS_BACK)) {
+        __builtin_prefetch(&w->expected);
+        return;
+    }
+    __builtin_prefetch(w);
+    __builtin_prefetch(&w->highest);
+    if (f->states)
+        __builtin_prefetch(orr__control_state(f, next->flow & ~IS_BACK));
+}
+
+/* First the end of the transmission gets its number, then the arrival (6.5). */
+static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
+{
+    if (!f->config.is_compat)
+        return (uint64_t)ORR__RANK_ARRIVE << ORR__RANK_SHIFT | orr__port_of(f, p);
+    p->end_order = f->line->order;
+    f->line->order += 2;
+    return p->end_order + 1;
+}
+
+static inline void put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+{
+    if (p->wire_count == p->wire_room && !lengthen_wire(owner, p))
+        return;
+    p->wire[(p->wire_first + p->wire_count) & (p->wire_room - 1)] = *flight;
+    __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
+    if (p->wire_count++ == 0) {
+        p->wire_frame = flight->frame;
+        orr__wheel_at(&owner->wheel, 2 * orr__port_of(owner, p), flight->at, flight->order);
+    }
+}
+
+void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+{
+    put_on_wire(owner, p, flight);
+}
+
+/* Of a wire to another lane, or to a host when there are lanes. */
+static void put_on_watched(orr__fabric *f, orr__port *p, orr__flight flight)
+{
+    if (p->is_watched)
+        orr__lanes_watch(f, p, &flight);
+    if (p->is_between)
+        orr__lanes_cross(f, p, &flight);
+    else
+        put_on_wire(f, p, &flight);
+}
+
+void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
+{
+    orr__frame *m = &f->frames[frame];
+    const uint64_t duration = time_of(f, p, m->size);
+    p->busy_until = f->now + duration;
+    const orr__flight flight = {p->busy_until + p->delay, order_of_arrival(f, p), frame,
+                                flow_noted(m)};
+    if (!p->frames_sent++)
+        orr__port_meet(f, p);
+    p->busy_ticks += duration;
+    if (p->is_watched || p->is_between)
+        put_on_watched(f, p, flight);
+    else
+        put_on_wire(f, p, &flight);
+}
+
+void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
+{
+    if (!p->paused && classes) {
+        orr__port_meet(f, p);
+        p->paused_since = f->now;
+    } else if (p->paused && !classes) {
+        p->paused_ticks += f->now - p->paused_since;
+        orr__pause_ends(f, p);
+        p->pause_depth = 0;
+    }
+    p->paused = classes;
+}
+
+static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
+{
+    const orr__frame *m = &f->frames[frame];
+    const uint8_t bit = (uint8_t)(1u << m->class);
+    const bool pauses = m->pauses;
+    p->pause_count += pauses;
+    p->unresumed &= (uint8_t)~bit;
+    if (pauses)
+        f->figures.pauses++;
+    else
+        f->figures.resumes++;
+    orr__write_pfc(f, p, pauses);
+    if (pauses)
+        orr__pause_begins(f, p, m);
+    orr__frame_drop(f, frame);
+    orr__port_set_paused(f, p, (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit));
+    if (pauses && !f->ports[p->peer].is_switch)
+        orr__host_pause_came(f, p);
+    if (pauses)
+        return;
+    if (p->is_switch)
+        orr__switch_try(f, p);
+    else
+        orr__host_try(f, p);
+}
+
+static bool is_lost(orr__fabric *f, orr__port *p)
+{
+    if (p->is_down || !p->is_lossy)
+        return p->is_down;
+    if (f->now <= p->dead_until || !(p->error > 0))
+        return f->now <= p->dead_until;
+    return (f->config.is_compat ? orr__mrg_next(&f->losses[p->loss]) : orr__port_coin(p)) <
+           p->error;
+}
+
+void orr__port_arrive(orr__fabric *f, uint32_t from)
+{
+    orr__port *sender = &f->ports[from], *p = &f->ports[sender->peer];
+    const uint32_t frame = sender->wire_frame;
+    sender->wire_first = (sender->wire_first + 1) & (sender->wire_room - 1);
+    if (--sender->wire_count) {
+        const orr__flight *next = &sender->wire[sender->wire_first];
+        sender->wire_frame = next->frame;
+        orr__wheel_at(&f->wheel, 2 * from, next->at, next->order);
+        fetch_for(f, next, !p->is_switch);
+        __builtin_prefetch(&sender->wire[(sender->wire_first + 3) & (sender->wire_room - 1)]);
+    }
+    if (is_lost(f, p)) {
+        f->figures.lost++;
+        p->lost++;
+        if (f->frames[frame].kind == ORR__FRAME_PFC && !p->is_down)
+            orr__pause_is_unresumed(f, p, &f->frames[frame]);
+        if (orr__writer_traces(f) && p->is_down)
+            orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
+        orr__frame_drop(f, frame);
+        return;
+    }
+    if (orr__writer_traces(f))
+        orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_RECEIVE, 0);
+    if (f->frames[frame].kind == ORR__FRAME_PFC) {
+        receive_pfc(f, p, frame);
+    } else if (p->is_switch) {
+        orr__switch_receive(f, p, frame);
+    } else if (f->frames[frame].to != p->node) {
+        orr__host_forward(f, p->node, frame);
+    } else {
+        orr__host_receive(f, frame);
+    }
+}
+
+static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
+{
+    while (*head != ORR__NOBODY) {
+        const uint32_t frame = orr__queue_pop(f, head);
+        f->figures.lost++;
+        if (p->is_switch && (class || !f->config.enable_pfc) && !f->config.is_compat)
+            orr__switch_forget(f, p, frame);
+        if (orr__writer_traces(f))
+            orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
+        orr__frame_drop(f, frame);
+    }
+}
+
+/* What waits here is gone; under is_compat it stays in the accounts of the buffer (9). */
+static void flush_queues(orr__fabric *f, orr__port *p)
+{
+    orr__queue *q = &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES];
+    orr__port_set_paused(f, p, 0);
+    for (unsigned i = 0; i < ORR__CLASSES; i++)
+        flush(f, p, &q[i].head, i);
+    p->queued = 0;
+    p->queued_bytes = 0;
+}
+
+void orr__port_take_down(orr__fabric *f, orr__port *p)
+{
+    f = orr__acting(f, p->node);
+    if (p->is_switch)
+        flush_queues(f, p);
+    else
+        flush(f, p, &f->nics[p->nic].ack_head, 0);
+    p->is_down = true;
+}
+
+/* A link begins anew: nobody is paused, and what was on it when it failed is lost even if it would arrive only now. */
+void orr__port_bring_up(orr__fabric *f, orr__port *p)
+{
+    const orr__port *from = &f->ports[p->peer];
+    p->is_down = false;
+    orr__port_set_paused(f, p, 0);
+    p->pause_sent = p->unresumed = 0;
+    p->dead_until = from->busy_until + from->delay;
+    p->is_lossy |= p->dead_until >= f->now;
+}

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fab_routes.c - which port leads to a host, and how long the way is (packet-network.md 5).
+ *
+ *     columns: a switch with hosts that have no other link, or a host that is not like that
+ *     cells:   for each column, for each router: one port, or a list of equally good ones
+ *
+ * A search from each column, by breadth or, where links have costs, by their sums; hosts at one switch share it, so that
+ * the cells grow with switches times switches and not with hosts.  Routers are the switches, and the hosts that have a
+ * choice.  Lists that are alike, as those upwards in a tree are for every column, are kept once.
+ * A network with many cells makes its columns when a flow first needs them, and keeps no paths: their first ports are
+ * followed instead.  So what a network takes to be read grows with its links, and what it takes to run with who is sent to.
+ * Candidates stand in the order of their ports; in that of the reference, which is the order in which a search meets them
+ * that visits hosts ascending and then switches descending. */
+#include "fabric_impl.h"
+
+#include "base/memory/hash.h"
+#include "base/memory/heap.h"
+
+#include <string.h>
+
+#define IS_LIST 0x80000000u
+
+enum { MOST_CELLS = 1 << 20 }; /* that are all made at once */
+
+typedef struct neighbour {
+    uint32_t node, port;
+} neighbour;
+
+typedef struct search search;
+
+struct orr__routes_table {
+    uint32_t columns, routers;
+    uint32_t *column_of; /* by host */
+    uint32_t *
+        root_port; /* by host: from the switch of its column to it; ORR__NOBODY: it is a column itself */
+    uint32_t *router_of; /* by node; ORR__NOBODY: it has one link only, to a switch */
+    uint32_t **cells;    /* by column: by router; NULL: not made yet */
+    orr__path *
+        *paths; /* the same; bandwidth 0: there is no way.  NULL when columns are made one by one */
+    uint32_t *roots; /* by column: where its search begins */
+    uint32_t *lists; /* a count, then ports */
+    size_t list_count, list_room;
+    orr_map *list_at; /* by a hash of what is in it */
+    uint32_t longest;
+    search *search; /* for columns to come; NULL: all are made */
+};
+
+/* What a search needs. */
+struct search {
+    const orr__fabric *f;
+    orr__routes_table *r;
+    uint32_t *first; /* of a node, in neighbours; one more at the end */
+    neighbour *neighbours;
+    uint32_t *distance, *waiting;
+    orr__path *paths;     /* by node */
+    neighbour *found;     /* candidates in the order in which they were met */
+    uint32_t *found_next; /* of the same node */
+    size_t found_count, found_room, next_room;
+    uint32_t *sorted; /* candidates of one node */
+    size_t sorted_room;
+    uint32_t *found_first, *found_last; /* by router */
+    orr_heap heap;                      /* with costs: nodes by distance */
+    uint32_t *hops;                     /* with costs: the most links of a shortest way, by node */
+    bool has_nvswitches, has_costs;
+};
+
+static void drop_search(search *s);
+
+void orr__fabric_drop_routes(orr__routes_table *r)
+{
+    if (!r)
+        return;
+    orr_free(r->column_of);
+    orr_free(r->root_port);
+    orr_free(r->router_of);
+    for (uint32_t i = 0; i < r->columns; i++) {
+        if (r->cells)
+            orr_free(r->cells[i]);
+        if (r->paths)
+            orr_free(r->paths[i]);
+    }
+    orr_free(r->cells);
+    orr_free(r->paths);
+    orr_free(r->roots);
+    orr_free(r->lists);
+    orr_map_destroy(r->list_at);
+    drop_search(r->search);
+    orr_free(r);
+}
+
+/* ---- neighbours ---- */
+
+static bool visits_before(const orr__fabric *f, neighbour a, neighbour b)
+{
+    const bool a_switch = f->nodes[a.node].kind != ORR__HOST;
+    const bool b_switch = f->nodes[b.node].kind != ORR__HOST;
+    if (a_switch != b_switch)
+        return b_switch;
+    if (a.node != b.node)
+        return a_switch ? a.node > b.node : a.node < b.node;
+    return a.port > b.port; /* of two cables, the later one is the one that the reference knows */
+}
+
+static void sort_neighbours(const orr__fabric *f, neighbour *n, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            const neighbour one = n[i];
+            uint32_t j = i;
+            for (; j >= gap && visits_before(f, one, n[j - gap]); j -= gap)
+                n[j] = n[j - gap];
+            n[j] = one;
+        }
+}
+
+static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
+{
+    const orr__fabric *f = s->f;
+    const orr__node *n = &f->nodes[node];
+    const uint32_t from = at;
+    for (uint32_t i = 0; i < n->port_count; i++) {
+        const uint32_t port = f->ports_of[n->first_port + i];
+        s->has_costs |= f->ports[port].cost > 1;
+        if (!f->ports[port].is_down)
+            s->neighbours[at++] = (neighbour){f->ports[f->ports[port].peer].node, port};
+    }
+    if (!f->config.is_compat)
+        return at; /* by port */
+    sort_neighbours(f, s->neighbours + from, at - from);
+    uint32_t kept = from;
+    for (uint32_t i = from; i < at; i++)
+        if (i == from || s->neighbours[i].node != s->neighbours[kept - 1].node)
+            s->neighbours[kept++] = s->neighbours[i];
+    return kept;
+}
+
+static void find_neighbours(search *s)
+{
+    uint32_t at = 0;
+    for (uint32_t node = 0; node < s->f->node_count; node++) {
+        s->has_nvswitches |= s->f->nodes[node].kind == ORR__NVSWITCH;
+        s->first[node] = at;
+        at = list_neighbours(s, node, at);
+    }
+    s->first[s->f->node_count] = at;
+}
+
+/* ---- columns and routers ---- */
+
+/* The switch of a host that has no other neighbour; ORR__NOBODY: it is not like that. */
+static uint32_t only_switch(const search *s, uint32_t host)
+{
+    const uint32_t from = s->first[host];
+    if (s->first[host + 1] - from != 1)
+        return ORR__NOBODY;
+    const uint32_t node = s->neighbours[from].node;
+    return s->f->nodes[node].kind == ORR__HOST ? ORR__NOBODY : node;
+}
+
+static bool name_columns(search *s)
+{
+    orr__routes_table *r = s->r;
+    const orr__fabric *f = s->f;
+    uint32_t *by_switch = orr_alloc(f->node_count, sizeof *by_switch);
+    if (!by_switch)
+        return false;
+    memset(by_switch, 0xff, f->node_count * sizeof *by_switch);
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        r->router_of[n] = r->root_port[n] = r->column_of[n] = ORR__NOBODY;
+        if (f->nodes[n].kind != ORR__HOST) {
+            r->router_of[n] = r->routers++;
+            continue;
+        }
+        const uint32_t root = only_switch(s, n);
+        if (root == ORR__NOBODY) {
+            r->router_of[n] = r->routers++;
+            r->column_of[n] = r->columns++;
+            continue;
+        }
+        if (by_switch[root] == ORR__NOBODY)
+            by_switch[root] = r->columns++;
+        r->column_of[n] = by_switch[root];
+        r->root_port[n] = f->ports[s->neighbours[s->first[n]].port].peer;
+    }
+    orr_free(by_switch);
+    return true;
+}
+
+/* ---- one search ---- */
+
+static orr__path extended(const orr__fabric *f, const orr__path *p, const orr__port *by)
+{
+    const uint64_t bits = f->config.payload * 8 * 1000000000u;
+    return (orr__path){p->delay + by->delay,
+                       p->transmission + (uint64_t)((unsigned __int128)bits * f->unit / by->rate),
+                       p->bandwidth < by->rate ? p->bandwidth : by->rate};
+}
+
+static bool note_candidate(search *s, uint32_t router, uint32_t port)
+{
+    if (!orr_grow(&s->found, &s->found_room, s->found_count + 1) ||
+        !orr_grow(&s->found_next, &s->next_room, s->found_count + 1))
+        return false;
+    const uint32_t i = (uint32_t)s->found_count++;
+    s->found[i] = (neighbour){router, port};
+    s->found_next[i] = ORR__NOBODY;
+    if (s->found_first[router] == ORR__NOBODY)
+        s->found_first[router] = i;
+    else
+        s->found_next[s->found_last[router]] = i;
+    s->found_last[router] = i;
+    return true;
+}
+
+static void begin_at(search *s, uint32_t root)
+{
+    memset(s->distance, 0xff, s->f->node_count * sizeof *s->distance);
+    memset(s->found_first, 0xff, s->r->routers * sizeof *s->found_first);
+    s->found_count = 0;
+    s->distance[root] = 0;
+    s->paths[root] = (orr__path){0, 0, UINT64_MAX};
+}
+
+/* Over one link from a node whose distance is known: nearer than known so far, as near, or not. */
+static bool reach(search *s, uint32_t here, neighbour n)
+{
+    const orr__fabric *f = s->f;
+    const uint32_t there = n.node, router = s->r->router_of[there];
+    const uint32_t distance = s->distance[here] + f->ports[n.port].cost;
+    if (distance < s->distance[there]) {
+        s->distance[there] = distance;
+        s->hops[there] = 0;
+        s->paths[there] = extended(f, &s->paths[here], &f->ports[n.port]);
+        if (router != ORR__NOBODY)
+            s->found_first[router] = ORR__NOBODY;
+        if ((f->nodes[there].kind != ORR__HOST || f->config.forward_hosts) &&
+            !orr_heap_push(&s->heap, distance, there))
+            return false;
+    }
+    if (distance != s->distance[there])
+        return true;
+    if (s->hops[there] < s->hops[here] + 1)
+        s->hops[there] = s->hops[here] + 1;
+    if (s->hops[there] > s->r->longest)
+        s->r->longest = s->hops[there];
+    return router == ORR__NOBODY || note_candidate(s, router, f->ports[n.port].peer);
+}
+
+static bool search_by_cost(search *s, uint32_t root)
+{
+    orr_heap_entry next;
+    begin_at(s, root);
+    s->hops[root] = 0;
+    if (!orr_heap_push(&s->heap, 0, root))
+        return false;
+    while (orr_heap_pop(&s->heap, &next)) {
+        const uint32_t here = next.value;
+        if (next.key != s->distance[here])
+            continue;
+        for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++)
+            if (!reach(s, here, s->neighbours[i]))
+                return false;
+    }
+    return true;
+}
+
+static bool search_by_breadth(search *s, uint32_t root)
+{
+    const orr__fabric *f = s->f;
+    size_t head = 0, tail = 0;
+    begin_at(s, root);
+    s->waiting[tail++] = root;
+    while (head < tail) {
+        const uint32_t here = s->waiting[head++];
+        for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++) {
+            const uint32_t there = s->neighbours[i].node, port = s->neighbours[i].port;
+            if (s->distance[there] == ORR__NOBODY) {
+                s->distance[there] = s->distance[here] + 1;
+                s->paths[there] = extended(f, &s->paths[here], &f->ports[port]);
+                if (f->nodes[there].kind != ORR__HOST || f->config.forward_hosts)
+                    s->waiting[tail++] = there;
+            }
+            const uint32_t router = s->r->router_of[there];
+            if (s->distance[there] == s->distance[here] + 1 && router != ORR__NOBODY &&
+                !note_candidate(s, router, f->ports[port].peer))
+                return false;
+            if (s->distance[there] > s->r->longest)
+                s->r->longest = s->distance[there];
+        }
+    }
+    return true;
+}
+
+static bool leads_to_nvswitch(const search *s, uint32_t i)
+{
+    const orr__fabric *f = s->f;
+    return f->nodes[f->ports[f->ports[s->found[i].port].peer].node].kind == ORR__NVSWITCH;
+}
+
+/* Of equally short ways, those through an NVSwitch are preferred (13): the others are taken out. */
+static void prefer_nvswitches(search *s, uint32_t router)
+{
+    uint32_t *at = &s->found_first[router];
+    bool has_any = false;
+    for (uint32_t i = *at; i != ORR__NOBODY; i = s->found_next[i])
+        has_any |= leads_to_nvswitch(s, i);
+    while (has_any && *at != ORR__NOBODY)
+        if (leads_to_nvswitch(s, *at))
+            at = &s->found_next[*at];
+        else
+            *at = s->found_next[*at];
+}
+
+static uint32_t list_length(const search *s, uint32_t router)
+{
+    uint32_t count = 0;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        count++;
+    return count;
+}
+
+static uint64_t hash_list(const search *s, uint32_t router, uint32_t count)
+{
+    uint64_t hash = count;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        hash = orr_hash_mix(hash, s->found[i].port);
+    return hash;
+}
+
+static bool is_list(const search *s, uint32_t router, const uint32_t *list, uint32_t count)
+{
+    if (*list++ != count)
+        return false;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        if (*list++ != s->found[i].port)
+            return false;
+    return true;
+}
+
+static bool add_list(search *s, uint32_t router, uint32_t count, uint32_t *out)
+{
+    orr__routes_table *r = s->r;
+    const uint64_t hash = hash_list(s, router, count);
+    const uint32_t known = orr_map_find(r->list_at, hash, ORR__NOBODY);
+    if (known != ORR__NOBODY && is_list(s, router, &r->lists[known], count)) {
+        *out = IS_LIST | known;
+        return true;
+    }
+    if (r->list_count + count + 1 >= IS_LIST ||
+        !orr_grow(&r->lists, &r->list_room, r->list_count + count + 1) ||
+        !orr_map_put(r->list_at, hash, (uint32_t)r->list_count, NULL))
+        return false;
+    *out = IS_LIST | (uint32_t)r->list_count;
+    r->lists[r->list_count++] = count;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        r->lists[r->list_count++] = s->found[i].port;
+    return true;
+}
+
+static void sort_ports(uint32_t *ports, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            const uint32_t one = ports[i];
+            uint32_t j = i;
+            for (; j >= gap && one < ports[j - gap]; j -= gap)
+                ports[j] = ports[j - gap];
+            ports[j] = one;
+        }
+}
+
+/* By number of the port (14, 8); mostly they are met like that.  Ports of a node have ascending numbers. */
+static bool order_candidates(search *s, uint32_t router, uint32_t count)
+{
+    uint32_t at = 0;
+    bool is_ordered = true;
+    if (!orr_grow(&s->sorted, &s->sorted_room, count))
+        return false;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i]) {
+        is_ordered &= at == 0 || s->sorted[at - 1] < s->found[i].port;
+        s->sorted[at++] = s->found[i].port;
+    }
+    if (is_ordered)
+        return true;
+    sort_ports(s->sorted, count);
+    at = 0;
+    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+        s->found[i].port = s->sorted[at++];
+    return true;
+}
+
+static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
+{
+    if (s->has_nvswitches)
+        prefer_nvswitches(s, router);
+    const uint32_t count = list_length(s, router);
+    if (count > 1 && !s->f->config.is_compat && !order_candidates(s, router, count))
+        return false;
+    *out = ORR__NOBODY;
+    if (count == 1)
+        *out = s->found[s->found_first[router]].port;
+    return count <= 1 || add_list(s, router, count, out);
+}
+
+/* The first of the ports that lead on, one after the other. */
+static orr__path follow(const orr__fabric *f,
+                        const orr__routes_table *r,
+                        const uint32_t *cells,
+                        uint32_t node,
+                        uint32_t root)
+{
+    orr__path path = {0, 0, UINT64_MAX};
+    for (uint32_t hops = 0; node != root; hops++) {
+        const uint32_t found = cells[r->router_of[node]];
+        if (found == ORR__NOBODY || hops > f->node_count)
+            return (orr__path){0};
+        const uint32_t port = found & IS_LIST ? r->lists[(found & ~IS_LIST) + 1] : found;
+        path = extended(f, &path, &f->ports[port]);
+        node = f->ports[f->ports[port].peer].node;
+    }
+    return path;
+}
+
+/* In the reference, the way that the search found first. */
+static bool keep_paths(search *s, uint32_t column, const uint32_t *cells)
+{
+    orr__routes_table *r = s->r;
+    const bool is_compat = s->f->config.is_compat;
+    orr__path *paths = r->paths[column] = orr_alloc(r->routers, sizeof *paths);
+    for (uint32_t n = 0; n < s->f->node_count && paths; n++)
+        if (r->router_of[n] != ORR__NOBODY && s->distance[n] != ORR__NOBODY)
+            paths[r->router_of[n]] =
+                is_compat ? s->paths[n] : follow(s->f, r, cells, n, r->roots[column]);
+    return paths != NULL;
+}
+
+static bool make_column(search *s, uint32_t column)
+{
+    orr__routes_table *r = s->r;
+    const uint32_t root = r->roots[column];
+    if (!(s->has_costs ? search_by_cost(s, root) : search_by_breadth(s, root)))
+        return false;
+    uint32_t *cells = orr_alloc(r->routers, sizeof *cells);
+    bool is_well = cells != NULL;
+    for (uint32_t i = 0; i < r->routers && is_well; i++)
+        is_well = keep_candidates(s, i, &cells[i]);
+    if (is_well && r->paths)
+        is_well = keep_paths(s, column, cells);
+    if (is_well)
+        r->cells[column] = cells;
+    else
+        orr_free(cells);
+    return is_well;
+}
+
+/* NULL: there is no memory for it. */
+static const uint32_t *cells_of(orr__routes_table *r, uint32_t column)
+{
+    if (!r->cells[column] && (!r->search || !make_column(r->search, column)))
+        return NULL;
+    return r->cells[column];
+}
+
+/* ---- all of it ---- */
+
+static bool make_search(search *s)
+{
+    const size_t nodes = s->f->node_count, ports = s->f->port_count;
+    s->first = orr_alloc(nodes + 1, sizeof *s->first);
+    s->neighbours = orr_alloc(ports, sizeof *s->neighbours);
+    s->distance = orr_alloc(nodes, sizeof *s->distance);
+    s->waiting = orr_alloc(nodes, sizeof *s->waiting);
+    s->paths = orr_alloc(nodes, sizeof *s->paths);
+    s->hops = orr_alloc(nodes, sizeof *s->hops);
+    s->r->column_of = orr_alloc(nodes, sizeof *s->r->column_of);
+    s->r->root_port = orr_alloc(nodes, sizeof *s->r->root_port);
+    s->r->router_of = orr_alloc(nodes, sizeof *s->r->router_of);
+    return s->first && s->neighbours && s->distance && s->waiting && s->paths && s->hops &&
+           s->r->column_of && s->r->root_port && s->r->router_of;
+}
+
+/* Columns are numbered in the order of their first hosts. */
+static void find_roots(search *s)
+{
+    orr__routes_table *r = s->r;
+    uint32_t done = 0;
+    for (uint32_t n = 0; n < s->f->node_count; n++)
+        if (r->column_of[n] == done)
+            r->roots[done++] = r->root_port[n] == ORR__NOBODY ? n : only_switch(s, n);
+}
+
+static bool make_table(search *s)
+{
+    orr__routes_table *r = s->r;
+    s->found_first = orr_alloc(r->routers + 1, sizeof *s->found_first);
+    s->found_last = orr_alloc(r->routers + 1, sizeof *s->found_last);
+    r->cells = orr_alloc(r->columns + 1, sizeof *r->cells);
+    r->roots = orr_alloc(r->columns + 1, sizeof *r->roots);
+    r->list_at = orr_map_create(16);
+    if (!s->found_first || !s->found_last || !r->cells || !r->roots || !r->list_at)
+        return false;
+    find_roots(s);
+    if ((uint64_t)r->columns * r->routers > MOST_CELLS)
+        return true;
+    r->paths = orr_alloc(r->columns + 1, sizeof *r->paths);
+    bool is_well = r->paths != NULL;
+    for (uint32_t i = 0; i < r->columns && is_well; i++)
+        is_well = make_column(s, i);
+    return is_well;
+}
+
+static void drop_search(search *s)
+{
+    if (!s)
+        return;
+    orr_free(s->first);
+    orr_free(s->neighbours);
+    orr_free(s->distance);
+    orr_free(s->waiting);
+    orr_free(s->paths);
+    orr_free(s->found);
+    orr_free(s->found_next);
+    orr_free(s->sorted);
+    orr_free(s->found_first);
+    orr_free(s->found_last);
+    orr_free(s->hops);
+    orr_heap_fini(&s->heap);
+    orr_free(s);
+}
+
+orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err)
+{
+    orr__routes_table *r = orr_alloc(1, sizeof *r);
+    search *s = orr_alloc(1, sizeof *s);
+    bool is_made = r && s;
+    if (is_made) {
+        s->f = f;
+        s->r = r;
+        is_made = make_search(s);
+    }
+    if (is_made) {
+        find_neighbours(s);
+        is_made = name_columns(s) && make_table(s);
+    }
+    if (is_made && !r->paths)
+        r->search = s;
+    else
+        drop_search(s);
+    if (!is_made) {
+        orr__fabric_drop_routes(r);
+        return orr_no_memory(err);
+    }
+    orr__fabric_drop_routes(f->routes);
+    f->routes = r;
+    return ORR_OK;
+}
+
+/* ---- asking ---- */
+
+uint32_t orr__fabric_longest(const orr__fabric *f)
+{
+    orr__routes_table *r = f->routes;
+    for (uint32_t i = 0; i < r->columns && r->search; i++)
+        (void)!(r->search->has_costs ? search_by_cost(r->search, r->roots[i])
+                                     : search_by_breadth(r->search, r->roots[i]));
+    return r->longest;
+}
+
+bool orr__fabric_knows_paths(const orr__fabric *f)
+{
+    return f->routes->paths != NULL;
+}
+
+uint64_t orr__fabric_pairs(const orr__fabric *f)
+{
+    return (uint64_t)f->routes->columns * f->routes->routers;
+}
+
+/* Source, destination and ports as they stand in the packet. */
+static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed)
+{
+    const uint32_t more = f->config.load_balance ? p->power * 0x9e3779b1u : 0;
+    return orr__murmur(orr__host_address(p->from), orr__host_address(p->to), p->ports ^ more, seed);
+}
+
+uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
+{
+    orr__routes_table *r = f->routes;
+    const uint32_t *cells = cells_of(r, r->column_of[p->to]);
+    const uint32_t found = cells ? cells[r->router_of[node]] : ORR__NOBODY;
+    if (!(found & IS_LIST))
+        return found;
+    if (found == ORR__NOBODY) {
+        const uint32_t last = r->root_port[p->to];
+        return last != ORR__NOBODY && f->ports[last].node == node ? last : ORR__NOBODY;
+    }
+    const uint32_t *list = &r->lists[found & ~IS_LIST];
+    return list[1 + hash_of(f, p, node) % list[0]];
+}
+
+uint32_t orr__fabric_nic_towards(
+    const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed)
+{
+    orr__routes_table *r = f->routes;
+    if (r->router_of[from] == ORR__NOBODY)
+        return f->ports[r->root_port[from]].peer;
+    const uint32_t *cells = cells_of(r, r->column_of[to]);
+    const uint32_t found = cells ? cells[r->router_of[from]] : ORR__NOBODY;
+    if (found == ORR__NOBODY || !(found & IS_LIST))
+        return found;
+    const uint32_t *list = &r->lists[found & ~IS_LIST];
+    const uint32_t hash = orr__murmur(orr__host_address(from), orr__host_address(to), ports, seed);
+    return list[1 + hash % list[0]];
+}
+
+void orr__fabric_need_ways(const orr__fabric *f, uint32_t host)
+{
+    (void)cells_of(f->routes, f->routes->column_of[host]);
+}
+
+bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out)
+{
+    orr__routes_table *r = f->routes;
+    const uint32_t router = r->router_of[src], column = r->column_of[dst];
+    const orr__port *up = router == ORR__NOBODY ? &f->ports[r->root_port[src]] : NULL;
+    const uint32_t *cells = cells_of(r, column);
+    *out = (orr__path){0};
+    if (cells && r->paths)
+        *out = r->paths[column][up ? r->router_of[up->node] : router];
+    else if (cells)
+        *out = follow(f, r, cells, up ? up->node : src, r->roots[column]);
+    if (out->bandwidth == 0)
+        return false;
+    if (r->root_port[dst] != ORR__NOBODY)
+        *out = extended(f, out, &f->ports[r->root_port[dst]]);
+    if (up)
+        *out = extended(f, out, up);
+    return true;
+}

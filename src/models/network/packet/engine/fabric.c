@@ -1,0 +1,775 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric.c - the packet network as a whole: built from cables, run event by event.
+ *
+ * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
+ * 2p + 1, its transmission ends.  All others are made when needed. */
+#include "fab_approx.h"
+#include "models/network/packet/watch/history.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOSS_STREAM (((uint64_t)1 << 63) + 50)
+
+void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...)
+{
+    char text[240];
+    va_list args;
+    const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
+    if (f->code)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    f->code = orr_fail(&f->error, code, f->config.path[0] ? &w : NULL, "%s", text);
+    f->is_stopped = true;
+}
+
+uint32_t orr__frame_new_slow(orr__fabric *f)
+{
+    if (f->frame_count == f->frame_room) {
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        return ORR__NOBODY;
+    }
+    return (uint32_t)f->frame_count++;
+}
+
+/* ---- building ---- */
+
+/* Together 800 bytes a port: a large page is much more than some need. */
+enum { PORTS_FOR_LARGE_PAGES = 256 };
+
+/* Every event touches ports, their queues and their events: they lie side by side, in as few pages as can be. */
+static bool make_ports(orr__fabric *f, const orr__cabling *c)
+{
+    f->node_count = c->nodes;
+    f->node_shift = ORR__RANK_SHIFT - (32 - (unsigned)__builtin_clz(c->nodes | 1));
+    f->port_count = (uint32_t)(2 * c->cable_count);
+    f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
+    f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
+    f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
+    if (!f->nodes || !f->ports_of || !f->chains)
+        return false;
+    const size_t queue_count = (size_t)f->port_count * ORR__CLASSES;
+    const size_t bytes = f->port_count * sizeof *f->ports + queue_count * sizeof *f->queues +
+                         2 * (size_t)f->port_count * sizeof(orr__event);
+    if (!orr_reserve_init(&f->port_space, bytes) || f->port_space.bytes < bytes)
+        return false;
+    if (f->port_count >= PORTS_FOR_LARGE_PAGES)
+        orr_reserve_large(&f->port_space);
+    f->ports = f->port_space.base;
+    f->queues = (orr__queue *)(f->ports + f->port_count);
+    for (size_t i = 0; i < queue_count; i++)
+        f->queues[i].head = ORR__NOBODY;
+    orr__event *events = (orr__event *)(f->queues + queue_count);
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        events[2 * i] = (orr__event){.kind = ORR__EV_ARRIVE, .who = i};
+        events[2 * i + 1] = (orr__event){.kind = ORR__EV_END, .who = i};
+    }
+    orr__wheel_share(&f->wheel, events, 2 * f->port_count);
+    return true;
+}
+
+/* A port at each end of a cable, in the order of the file; the numbers of a node's ports begin at 1. */
+static void place_ports(orr__fabric *f, const orr__cabling *c)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const orr__cable *l = &c->cables[i / 2];
+        const uint32_t node = i % 2 ? l->b : l->a;
+        f->ports[i] = (orr__port){.rate = l->rate,
+                                  .delay = f->unit == 1 ? (l->delay_ps + 500) / 1000 : l->delay_ps,
+                                  .peer = i ^ 1,
+                                  .node = node,
+                                  .is_switch = c->kinds[node] != ORR__HOST,
+                                  .error = l->error,
+                                  .cost = l->cost ? l->cost : 1,
+                                  .number = ++f->nodes[node].port_count};
+        /* of rank ORR__RANK_END, for ever; under is_compat nothing was sent yet, not even at time 0 */
+        f->ports[i].end_order = f->config.is_compat ? 0 : i;
+        f->ports[i].coins = i;
+        f->nic_count += !f->ports[i].is_switch;
+    }
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        f->nodes[n].kind = c->kinds[n];
+        f->nodes[n].first_port = at;
+        at += f->nodes[n].port_count;
+    }
+    for (uint32_t i = 0; i < f->port_count; i++)
+        f->ports_of[f->nodes[f->ports[i].node].first_port + f->ports[i].number - 1] = i;
+}
+
+/* Frames and flows never move, however many there come to be. */
+static bool make_space(orr__fabric *f)
+{
+    const size_t most = (size_t)1 << 30; /* of each */
+    const size_t hop_bytes = f->hops_each * sizeof *f->hops;
+    const size_t state_bytes = !f->control         ? 0
+                               : f->control->bytes ? f->control->bytes(f)
+                                                   : f->control->size;
+    f->state_bytes = state_bytes;
+    if (!orr_reserve_init(&f->frame_space, most * sizeof *f->frames) ||
+        !orr_reserve_init(&f->flow_space, most * sizeof *f->flows) ||
+        (hop_bytes && !orr_reserve_init(&f->hop_space, most * hop_bytes)) ||
+        (state_bytes && !orr_reserve_init(&f->state_space, most * state_bytes)))
+        return false;
+    f->frames = f->frame_space.base;
+    f->flows = f->flow_space.base;
+    f->hops = f->hop_space.base;
+    f->states = f->state_space.base;
+    f->frame_room = f->frame_space.bytes / sizeof *f->frames;
+    f->flow_room = f->flow_space.bytes / sizeof *f->flows;
+    if (hop_bytes && f->hop_space.bytes / hop_bytes < f->frame_room)
+        f->frame_room = f->hop_space.bytes / hop_bytes;
+    if (state_bytes && f->state_space.bytes / state_bytes < f->flow_room)
+        f->flow_room = f->state_space.bytes / state_bytes;
+    return true;
+}
+
+static bool make_nics(orr__fabric *f)
+{
+    uint32_t at = 0;
+    f->nics = orr_alloc(f->nic_count, sizeof *f->nics);
+    for (uint32_t i = 0; i < f->port_count && f->nics; i++) {
+        if (f->ports[i].is_switch)
+            continue;
+        f->nics[at] =
+            (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT, .last_is_number = true};
+        f->ports[i].nic = at++;
+    }
+    return f->nics != NULL;
+}
+
+/* One generator a lossy link, shared by both directions, and one for all links that have no rate of their own. */
+static bool make_losses(orr__fabric *f, const orr__cabling *c)
+{
+    uint32_t lossy = 0;
+    for (size_t i = 0; i < c->cable_count; i++)
+        lossy += c->cables[i].error > 0;
+    f->losses = orr_alloc((size_t)lossy + 1, sizeof *f->losses);
+    if (!f->losses)
+        return false;
+    orr__mrg_init(&f->losses[0], LOSS_STREAM);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        orr__port *p = &f->ports[i];
+        if (c->cables[i / 2].error > 0) {
+            at += i % 2 == 0;
+            f->losses[at] = f->losses[0];
+            p->loss = at;
+        } else {
+            p->error = f->config.error_rate;
+        }
+        p->is_lossy = p->error > 0;
+    }
+    orr__coins_init(&f->coins, 9 * (uint64_t)f->node_count + 2 + 2 * (uint64_t)lossy);
+    orr__libc_rand_init(&f->libc_rand, 1);
+    return true;
+}
+
+static const orr__control_ops *control_of(const orr__packet_config *c)
+{
+    switch (c->control) {
+    case ORR__CONTROL_DCQCN:
+        return &orr__dcqcn;
+    case ORR__CONTROL_HPCC:
+        return &orr__hpcc;
+    case ORR__CONTROL_TIMELY:
+        return &orr__timely;
+    case ORR__CONTROL_DCTCP:
+        return &orr__dctcp;
+    case ORR__CONTROL_PINT:
+        return &orr__pint;
+    case ORR__CONTROL_NSCC:
+        return c->is_compat ? NULL : &orr__nscc; /* the old program has none of that number */
+    default:
+        return NULL;
+    }
+}
+
+/* Hosts at one switch with equal links have equal ways: two of them stand for all.  How many there are in `out`. */
+static uint32_t choose_examples(const orr__fabric *f, uint32_t *out, uint32_t *first, uint8_t *seen)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        if (f->nodes[n].kind != ORR__HOST)
+            continue;
+        const orr__port *p = &f->ports[f->ports_of[f->nodes[n].first_port]];
+        const uint32_t at = f->ports[p->peer].node;
+        const bool is_plain = f->nodes[n].port_count == 1 && f->nodes[at].kind != ORR__HOST;
+        if (is_plain && seen[at]) {
+            const orr__port *q = &f->ports[f->ports_of[f->nodes[first[at]].first_port]];
+            const bool is_alike = p->rate == q->rate && p->delay == q->delay;
+            if (is_alike && seen[at] >= 2)
+                continue;
+            seen[at] = (uint8_t)(seen[at] + is_alike);
+        } else if (is_plain) {
+            first[at] = n;
+            seen[at] = 1;
+        }
+        out[count++] = n;
+    }
+    return count;
+}
+
+static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t count)
+{
+    orr__path path;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < count; k++) {
+            if (i == k || !orr__fabric_path(f, hosts[i], hosts[k], &path))
+                continue;
+            const uint64_t rtt = orr__path_rtt(&path), bdp = orr__path_bdp(f, &path);
+            f->max_rtt = rtt > f->max_rtt ? rtt : f->max_rtt;
+            f->max_bdp = bdp > f->max_bdp ? bdp : f->max_bdp;
+        }
+}
+
+/* Who asks for the longest way of all. */
+static bool wants_longest(const orr__fabric *f)
+{
+    const uint64_t control = f->config.control;
+    return f->config.is_compat || f->config.global_t || control == ORR__CONTROL_PINT ||
+           control == ORR__CONTROL_NSCC;
+}
+
+/* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5); in a large network only if
+ * flows go by it. */
+static bool measure_paths(orr__fabric *f)
+{
+    if (!orr__fabric_knows_paths(f) && !wants_longest(f))
+        return true;
+    uint32_t *hosts = orr_alloc(f->node_count, sizeof *hosts);
+    uint32_t *first = orr_alloc(f->node_count, sizeof *first);
+    uint8_t *seen = orr_alloc(f->node_count, 1);
+    const bool has_memory = hosts && first && seen;
+    if (has_memory)
+        measure_between(f, hosts, choose_examples(f, hosts, first, seen));
+    orr_free(hosts);
+    orr_free(first);
+    orr_free(seen);
+    f->figures.max_rtt_ns = f->max_rtt / f->unit;
+    f->figures.max_bdp = f->max_bdp;
+    return has_memory;
+}
+
+/* Without a file there is none. */
+static const orr_where *place(const orr_where *w)
+{
+    return w->path[0] ? w : NULL;
+}
+
+/* What the reference cannot express, or what wraps in its counters (14). */
+static orr_code check(const orr__fabric *f, orr_error *err)
+{
+    const orr_where mode = orr__packet_config_where(&f->config, "CC_MODE");
+    const orr_where limit = orr__packet_config_where(&f->config, "QUEUE_LIMIT");
+    const orr_where buffer = orr__packet_config_where(&f->config, "BUFFER_SIZE");
+    const bool is_hpcc = f->config.control == ORR__CONTROL_HPCC;
+    static const uint64_t known[] = {25, 50, 100, 200, 400, 1200, 2400};
+    const uint32_t most_hops = f->config.is_compat ? 5 : UINT8_MAX;
+    if (is_hpcc && orr__fabric_longest(f) > most_hops)
+        return orr_fail(err, ORR_EINPUT, place(&mode),
+                        "HPCC (CC_MODE 3): a way has more than %u switches", most_hops);
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        bool is_known = !f->config.is_compat || !is_hpcc || !f->ports[i].is_switch;
+        for (unsigned k = 0; k < sizeof known / sizeof *known && !is_known; k++)
+            is_known = f->ports[i].rate == known[k] * 1000000000u;
+        if (!is_known)
+            return orr_fail(
+                err, ORR_EINPUT, place(&mode),
+                "HPCC (CC_MODE 3) of the reference knows links of 25, 50, 100, 200, 400, "
+                "1200 and 2400 Gb/s only; one here has %llu bit/s",
+                (unsigned long long)f->ports[i].rate);
+    }
+    const uint64_t frame = f->config.payload + ORR__HEADER_BYTES + f->int_bytes;
+    if (!f->config.enable_pfc && f->config.queue_limit && f->config.queue_limit < frame)
+        return orr_fail(
+            err, ORR_EINPUT, place(&limit),
+            "QUEUE_LIMIT %llu is less than a packet of %llu bytes: none would ever pass",
+            (unsigned long long)f->config.queue_limit, (unsigned long long)frame);
+    for (uint32_t n = 0; n < f->node_count && !f->config.is_compat; n++)
+        if (f->nodes[n].kind != ORR__HOST && f->nodes[n].available > f->config.buffer_mib << 20)
+            return orr_fail(err, ORR_EINPUT, place(&buffer),
+                            "the buffer of switch %u (BUFFER_SIZE %llu MiB) is smaller than the "
+                            "headroom and reserves of its %u ports",
+                            n, (unsigned long long)f->config.buffer_mib, f->nodes[n].port_count);
+    return ORR_OK;
+}
+
+static uint64_t first_nic_rate(const orr__fabric *f)
+{
+    for (uint32_t n = 0; n < f->node_count; n++)
+        if (f->nodes[n].kind == ORR__HOST)
+            return f->ports[f->ports_of[f->nodes[n].first_port]].rate;
+    return 0;
+}
+
+static orr_code build(orr__fabric *f,
+                      const orr__cabling *c,
+                      const orr__fabric_paths *paths,
+                      orr_error *err)
+{
+    enum { MOST_PAIRS = 1 << 28 };
+    const orr_where w = orr__packet_config_where(&f->config, "GLOBAL_T");
+    if (!orr__wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
+        return orr_no_memory(err);
+    place_ports(f, c);
+    f->pair_ports = orr_map_create(64);
+    if (!f->pair_ports || !make_nics(f) || !make_losses(f, c))
+        return orr_no_memory(err);
+    orr_code code = orr__fabric_find_routes(f, err);
+    if (code)
+        return code;
+    orr__switch_set_up(f, first_nic_rate(f));
+    if (wants_longest(f) && orr__fabric_pairs(f) > MOST_PAIRS)
+        return orr_fail(
+            err, ORR_EINPUT, place(&w),
+            "GLOBAL_T, --compat and HPCC-PINT ask for the longest way of all pairs; this "
+            "network has too many: take GLOBAL_T 0");
+    if (!measure_paths(f))
+        return orr_no_memory(err);
+    f->control = control_of(&f->config);
+    f->int_bytes = f->control ? f->control->int_bytes : 0;
+    const uint32_t reply = 12 + f->int_bytes;
+    f->ack_bytes = 22 + (reply > 26 ? reply : 26);
+    if (f->config.control == ORR__CONTROL_HPCC)
+        f->hops_each = orr__fabric_longest(f);
+    if (!make_space(f))
+        return orr_no_memory(err);
+    if (!f->config.is_compat && f->config.has_stop && f->config.stop_s < 1e6)
+        (void)orr__fabric_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, ORR__EV_STOP, 0);
+    code = check(f, err);
+    if (!code)
+        code = orr__writer_create(f, paths, err);
+    if (!code)
+        code = orr__monitor_create(f, err);
+    if (!code)
+        code = orr__history_create(f, &f->history, err);
+    if (!code)
+        code = orr__approx_create(f, err);
+    return code ? code : orr__fabric_plan_failure(f, err);
+}
+
+orr_code orr__fabric_create(const orr__packet_config *config,
+                            const orr__cabling *cabling,
+                            const orr__fabric_paths *paths,
+                            orr__fabric **out,
+                            orr_error *err)
+{
+    orr__fabric *f = orr_alloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        return orr_no_memory(err);
+    f->config = *config;
+    f->unit = config->is_compat ? 1 : 1000;
+    f->longest_silence = 1000000 * f->unit;
+    f->main = f;
+    f->line = &f->own_line;
+    f->own_line.bound_at = f->own_line.bound_order = UINT64_MAX;
+    f->free_frame = f->free_flow = ORR__NOBODY;
+    const orr_code code = build(f, cabling, paths, err);
+    if (code)
+        orr__fabric_destroy(f);
+    else
+        *out = f;
+    return code;
+}
+
+void orr__fabric_destroy(orr__fabric *f)
+{
+    if (!f)
+        return;
+    orr__lanes_destroy(f);
+    orr__writer_destroy(f->writer);
+    orr__monitor_destroy(f);
+    orr__history_destroy(f->history);
+    orr__flow_times_fini(&f->times);
+    orr__approx_destroy(f->approx);
+    for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
+        orr__nic_fini(&f->nics[i]);
+    orr__fabric_drop_routes(f->routes);
+    orr_map_destroy(f->pair_ports);
+    orr__wheel_fini(&f->wheel);
+    for (uint32_t i = 0; f->ports && i < f->port_count; i++)
+        orr_free(f->ports[i].wire);
+    orr_free(f->nodes);
+    orr_reserve_fini(&f->port_space);
+    orr_free(f->ports_of);
+    orr_free(f->chains);
+    orr_free(f->nics);
+    orr_free(f->losses);
+    for (size_t i = 0; i < f->flow_count; i++)
+        orr__selective_forget(&f->flows[i]);
+    orr_reserve_fini(&f->frame_space);
+    orr_reserve_fini(&f->flow_space);
+    orr_reserve_fini(&f->hop_space);
+    orr_reserve_fini(&f->state_space);
+    orr__places_fini(&f->free_flows);
+    orr_free(f->list_order);
+    orr_free(f);
+}
+
+void orr__fabric_watch(orr__fabric *f, const orr__fabric_watcher *w)
+{
+    f->watcher = *w;
+}
+
+void orr__fabric_join(orr__fabric *f, orr_event_line *line)
+{
+    line->order += f->line->order; /* what was scheduled already comes first */
+    f->line = line;
+}
+
+/* ---- running ---- */
+
+/* Will some flow's timer make it send again?  Not where it is paused, or has no way. */
+static bool will_send_again(const orr__fabric *f)
+{
+    for (size_t i = 0; i < f->flow_count; i++) {
+        const orr__flow *w = &f->flows[i];
+        if (w->is_used && !w->is_complete && w->timeout != ORR__NO_EVENT && w->is_listed &&
+            !(f->ports[w->port].paused >> w->class & 1))
+            return true;
+    }
+    return false;
+}
+
+/* Can anything still move by itself?  Timers of rates and samples move nothing. */
+static bool can_move(const orr__fabric *f)
+{
+    if (f->planned)
+        return true;
+    if (f->list && f->list_at < f->list_count)
+        return true;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        if (f->ports[i].wire_count || f->ports[i].has_end)
+            return true;
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        if (f->nics[i].wake != ORR__NO_EVENT)
+            return true;
+    return !f->config.is_compat && will_send_again(f);
+}
+
+/* An event that moves nothing: is it the only thing left to happen?  Asked when nothing has arrived for a millisecond, and
+ * then only when that lasts twice as long as it ever did: the answer takes a look at all flows, and flows that are slow,
+ * or links that are long, must not make a run that has many others ask again and again. */
+void orr__fabric_watch_for_stall(orr__fabric *f)
+{
+    if (f->is_in_window)
+        return; /* a window ends before */
+    f = f->main;
+    const uint64_t silence = f->now - f->last_arrival;
+    if (silence <= f->longest_silence || f->under_way == 0)
+        return;
+    f->longest_silence = 2 * silence;
+    if (!can_move(f))
+        f->is_stalled = f->is_stopped = true;
+}
+
+/* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is repaired. */
+static bool is_at_rest(const orr__fabric *f)
+{
+    if (f->now - f->last_arrival <= 1000000 * f->unit)
+        return false;
+    for (uint32_t i = 0; i < f->port_count; i++)
+        if (f->ports[i].wire_count || f->ports[i].has_end || f->ports[i].queued_bytes)
+            return false;
+    for (uint32_t i = 0; i < f->nic_count; i++)
+        if (f->nics[i].wake != ORR__NO_EVENT)
+            return false;
+    return true;
+}
+
+/* Queue lengths are taken at the same times, whether or not some were left out. */
+static uint64_t next_sample(const orr__fabric *f, uint64_t now)
+{
+    const uint64_t first = f->config.qlen_start_ns * f->unit,
+                   each = f->config.qlen_interval_ns * f->unit;
+    return now <= first ? first : first + ((now - first) / each + 1) * each;
+}
+
+static bool is_sampled_at(const orr__fabric *f, uint64_t at)
+{
+    return f->config.is_compat || at / f->unit <= f->config.qlen_end_ns;
+}
+
+bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now)
+{
+    return orr__writer_samples(f) && !f->is_sampling &&
+           f->config.qlen_start_ns <= UINT64_MAX / 4 / f->unit &&
+           is_sampled_at(f, next_sample(f, now));
+}
+
+void orr__fabric_start_sampling(orr__fabric *f)
+{
+    if (f->is_in_window)
+        return; /* there is none if this may start it */
+    f = f->main;
+    if (!orr__fabric_may_start_sampling(f, f->now))
+        return;
+    f->is_sampling = true;
+    (void)orr__fabric_after(f, next_sample(f, f->now) - f->now, ORR__EV_SAMPLE, 0);
+}
+
+static void sample(orr__fabric *f, uint32_t event)
+{
+    const uint64_t next = f->now + f->config.qlen_interval_ns * f->unit;
+    orr__write_sample(f);
+    f->is_sampling =
+        f->under_way > 0 && is_sampled_at(f, next) && (f->config.is_compat || !is_at_rest(f));
+    if (f->is_sampling)
+        orr__wheel_at(&f->wheel, event, next, orr__fabric_order(f));
+    else
+        orr__wheel_drop(&f->wheel, event);
+    orr__fabric_watch_for_stall(f);
+}
+
+static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
+{
+    orr__port *p = &f->ports[port];
+    if (kind == ORR__EV_WAKE)
+        f->nics[p->nic].wake = ORR__NO_EVENT;
+    else
+        p->has_end = false;
+    orr__port_try(f, p);
+}
+
+/* Events that are put in again, by those who know when. */
+static bool run_lasting(orr__fabric *f, uint32_t id, uint8_t kind, uint32_t who)
+{
+    switch (kind) {
+    case ORR__EV_LIST:
+        orr__fabric_send_next(f);
+        return true;
+    case ORR__EV_SAMPLE:
+        sample(f, id);
+        return true;
+    case ORR__EV_HISTORY:
+        orr__history_run(f, id);
+        return true;
+    case ORR__EV_LOOK:
+        orr__monitor_look(f, id, who);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Events that are made when needed; most are gone when they have run. */
+static void run_rare(orr__fabric *f, uint32_t id)
+{
+    const orr__event e = *orr__wheel_event(&f->wheel, id);
+    if (run_lasting(f, id, e.kind, e.who))
+        return;
+    orr__wheel_drop(&f->wheel, id);
+    switch (e.kind) {
+    case ORR__EV_WAKE:
+        run_port_event(f, e.kind, e.who);
+        break;
+    case ORR__EV_HOP:
+        (void)orr__fabric_after(f, 0, ORR__EV_START, e.who);
+        break;
+    case ORR__EV_START:
+        orr__fabric_start_sampling(f);
+        orr__host_ready(orr__acting(f, f->flows[e.who].src), e.who);
+        break;
+    case ORR__EV_ALPHA:
+    case ORR__EV_DECREASE:
+    case ORR__EV_INCREASE:
+        f->control->timer(f, e.who, (orr__event_kind)e.kind);
+        orr__fabric_watch_for_stall(f);
+        break;
+    case ORR__EV_TIMEOUT:
+        orr__fabric_start_sampling(f);
+        orr__host_timeout(f, e.who);
+        break;
+    case ORR__EV_DOWN:
+        orr__link_take_down(f, e.who);
+        break;
+    case ORR__EV_UP:
+        orr__fabric_start_sampling(f);
+        orr__link_repair(f, e.who);
+        break;
+    case ORR__EV_STOP:
+        f->is_out_of_time = f->is_stopped = true;
+        break;
+    case ORR__EV_NIC_RESUME:
+        orr__host_pause_ends(f, e.who);
+        break;
+    case ORR__EV_NIC_READY:
+        orr__host_pauser(f, e.who)->is_between_pauses = false;
+        break;
+    case ORR__EV_PAUSE_OVER:
+        orr__pause_is_over(f, e.who);
+        break;
+    default: /* it was taken back */
+        break;
+    }
+}
+
+uint64_t orr__fabric_bound(const orr__fabric *f)
+{
+    return f->line->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : f->line->bound_at * f->unit;
+}
+
+/* Under is_compat there is one order over both; else the network's events come before the clock's of their instant. */
+static bool next_event(orr__fabric *f, uint32_t *id)
+{
+    return orr__wheel_next(&f->wheel, orr__fabric_bound(f),
+                           f->config.is_compat ? f->line->bound_order : UINT64_MAX, id);
+}
+
+/* APPROX: after an event of this kind. */
+static void watch_for_periods(orr__fabric *f, uint8_t kind, uint32_t who, uint64_t done)
+{
+    orr__approx *a = f->approx;
+    f->events_of_batch = done;
+    if (kind == ORR__EV_ARRIVE && who == a->anchor)
+        orr__approx_look(f);
+    if (--a->wait == 0)
+        orr__approx_choose(f);
+}
+
+static inline void run_event(orr__fabric *f, uint32_t id, uint8_t kind, uint32_t who)
+{
+    if (kind == ORR__EV_ARRIVE) {
+        f->last_arrival = f->now;
+        orr__port_arrive(f, who);
+    } else if (kind == ORR__EV_END) {
+        run_port_event(f, kind, who);
+    } else {
+        run_rare(f, id);
+    }
+}
+
+static bool is_too_late(orr__fabric *f, const orr__event *e)
+{
+    if (e->at <= 8 * ORR__LATE)
+        return false;
+    orr__fabric_fail(
+        f, ORR_EINPUT,
+        "something takes longer than a month of simulated time; is there a wrong unit?");
+    return true;
+}
+
+void orr__fabric_run_event(orr__fabric *f, uint32_t id)
+{
+    const orr__event *e = orr__wheel_event(&f->wheel, id);
+    if (is_too_late(f, e))
+        return;
+    f->now = e->at;
+    f->order = e->order;
+    run_event(f, id, e->kind, e->who);
+}
+
+/* At the first run all is known that decides who does what. */
+static void begin(orr__fabric *f)
+{
+    f->has_begun = true;
+    if (f->code)
+        return;
+    const orr_code code = orr__lanes_create(f, &f->error);
+    if (code) {
+        f->code = code;
+        f->is_stopped = true;
+        return;
+    }
+    if (!f->lanes)
+        orr__fabric_await_list(f);
+}
+
+uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
+{
+    uint64_t done = 0;
+    uint32_t id;
+    if (!f->has_begun)
+        begin(f);
+    if (f->lanes)
+        return orr__lanes_run(f, most);
+    f->is_in_event = true;
+    while (done < most && !f->is_stopped && next_event(f, &id)) {
+        const orr__event *e = orr__wheel_event(&f->wheel, id);
+        if (is_too_late(f, e))
+            break;
+        const uint8_t kind = e->kind;
+        const uint32_t who = e->who;
+        done += kind != ORR__EV_HISTORY;
+        if (kind == ORR__EV_HISTORY && orr__history_ends(f, id))
+            continue;
+        f->now = e->at;
+        f->order = e->order;
+        f->line->now =
+            f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
+        run_event(f, id, kind, who);
+        if (f->list && f->under_way == 0)
+            f->is_stopped = true;
+        if (f->approx)
+            watch_for_periods(f, kind, who, done);
+    }
+    f->is_in_event = false;
+    if (f->wheel.has_failed)
+        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+    f->figures.events += done;
+    return done;
+}
+
+bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at)
+{
+    if (f->lanes)
+        return !f->is_stopped && orr__lanes_next_at(f, at);
+    return !f->is_stopped && orr__wheel_peek(&f->wheel, at);
+}
+
+bool orr__fabric_has_stopped_in_time(const orr__fabric *f)
+{
+    return f->is_out_of_time;
+}
+
+orr_code orr__fabric_status(const orr__fabric *f, orr_error *err)
+{
+    if (f->code && err)
+        *err = f->error;
+    return f->code;
+}
+
+orr_code orr__fabric_commit(orr__fabric *f, orr_error *err)
+{
+    const orr_code code = orr__writer_commit(f->writer, err);
+    return code ? code : orr__monitor_commit(f, err);
+}
+
+unsigned orr__fabric_unit(const orr__fabric *f)
+{
+    return (unsigned)f->unit;
+}
+
+uint64_t orr__fabric_now(const orr__fabric *f)
+{
+    return f->now;
+}
+
+const orr__fabric_figures *orr__fabric_figures_of(const orr__fabric *f)
+{
+    return &f->figures;
+}
+
+/* ---- what went over the wires ---- */
+
+void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *context)
+{
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
+        orr_net_link l = {.messages = p->frames_sent,
+                          .bytes = p->bytes_sent,
+                          .bandwidth = (double)p->rate / 8e9,
+                          .busy_ns = p->busy_ticks / f->unit,
+                          .max_queue = orr__history_longest(f, i)};
+        if (!p->frames_sent)
+            continue;
+        snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",
+                 p->node, p->number, q->is_switch ? "switch" : "", q->node);
+        visit(context, &l);
+    }
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* series.c - watching flows and ports: which, and what of them.
+ *
+ * Watched are those that the user names and the busiest besides.  Ports: one that has been busy half as long again as
+ * the least busy watched one takes its place; its series begins there.  Flows: the largest; how large a flow is, is
+ * known when it starts.  With lanes (fab_lanes.c) samples are taken when none runs; of flows that start or are done
+ * in a window the series hears when it is over, in the order of the whole network.
+ * Cost: a sample O(watched + LOOKED_AT ports), samples O(slots x log of the run's length); memory O(slots x watched), which
+ * is refused beyond MOST_BYTES. */
+#include "series.h"
+
+#include "base/text/number.h"
+#include "base/text/text.h"
+
+#include <string.h>
+
+enum { SAMPLES_A_SLOT = 64, SAMPLES_A_DOUBLING = 1 << 16, LOOKED_AT = 1 << 14, NAMED_MOST = 4096 };
+#define MOST_BYTES ((uint64_t)1 << 30)
+
+/* ---- counters ---- */
+
+static uint64_t busy_until_now(const orr__fabric *f, const orr__port *p)
+{
+    return p->busy_ticks - (p->busy_until > f->now ? p->busy_until - f->now : 0);
+}
+
+static uint64_t window_of(const orr__fabric *f, const orr__flow *w)
+{
+    if (!f->config.var_window || w->counts_flight || !w->line_rate)
+        return w->window;
+    return (uint64_t)((unsigned __int128)w->window * w->rate / w->line_rate);
+}
+
+static uint64_t in_flight_of(const orr__flow *w)
+{
+    return w->is_selective ? w->in_flight : w->sent > w->acked ? w->sent - w->acked : 0;
+}
+
+/* ---- slots ---- */
+
+static void add_slot(orr__slot *to, const orr__slot *from)
+{
+    to->a += from->a;
+    to->b += from->b;
+    to->sum += from->sum;
+    to->sum2 += from->sum2;
+    to->max = from->max > to->max ? from->max : to->max;
+    to->samples += from->samples;
+}
+
+static void merge_watches(orr__watches *w, size_t count)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        orr__watch *one = &w->list[i];
+        for (size_t k = 0; k < count / 2; k++) {
+            orr__slot merged = one->slots[2 * k];
+            add_slot(&merged, &one->slots[2 * k + 1]);
+            one->slots[k] = merged;
+        }
+        memset(one->slots + count / 2, 0, (count - count / 2) * sizeof *one->slots);
+        one->first /= 2;
+        one->last /= 2;
+    }
+}
+
+static void close_slot(orr__series *s)
+{
+    s->phase = 0;
+    if (++s->count < s->limit)
+        return;
+    merge_watches(&s->ports, s->limit);
+    merge_watches(&s->flows, s->limit);
+    s->count /= 2;
+    s->merged *= 2;
+}
+
+/* Nothing happened for so many samples. */
+static void skip(orr__series *s, uint64_t samples)
+{
+    s->taken += samples;
+    while (samples) {
+        const uint64_t left = s->merged - s->phase, step = samples < left ? samples : left;
+        s->phase += step;
+        samples -= step;
+        if (s->phase == s->merged)
+            close_slot(s);
+    }
+}
+
+static void note(const orr__series *s, orr__watch *w, const orr__slot *slot)
+{
+    add_slot(&w->slots[s->count], slot);
+    w->last = s->count;
+}
+
+static void note_port(const orr__fabric *f, orr__watch *w)
+{
+    const orr__port *p = &f->ports[w->id];
+    const uint64_t busy = busy_until_now(f, p), paused = orr__port_paused_ticks(f, p);
+    note(f->series, w,
+         &(orr__slot){.a = busy - w->last_a,
+                      .b = paused - w->last_b,
+                      .sum = p->queued_bytes,
+                      .max = p->queued_bytes,
+                      .samples = 1});
+    w->last_a = busy;
+    w->last_b = paused;
+}
+
+static orr__series_note state_of(const orr__fabric *f, uint32_t flow)
+{
+    const orr__flow *w = &f->flows[flow];
+    return (orr__series_note){f->now,          f->order, w->acked, window_of(f, w),
+                              in_flight_of(w), flow,     false};
+}
+
+static void note_flow(const orr__fabric *f, orr__watch *w, const orr__series_note *n)
+{
+    note(f->series, w,
+         &(orr__slot){
+             .a = n->acked - w->last_a, .sum = n->window, .sum2 = n->in_flight, .samples = 1});
+    w->last_a = n->acked;
+}
+
+/* ---- which ---- */
+
+/* A place for a new one; NULL: out of memory.  Slots are empty. */
+static orr__watch *add_watch(const orr__series *s, orr__watches *w)
+{
+    if (!orr_grow(&w->list, &w->room, w->count + 1))
+        return NULL;
+    orr__watch *one = &w->list[w->count];
+    *one = (orr__watch){.slots = orr_alloc(s->limit, sizeof *one->slots)};
+    if (!one->slots)
+        return NULL;
+    w->count++;
+    return one;
+}
+
+static orr__watch *reuse(const orr__series *s, orr__watch *w)
+{
+    orr__slot *slots = w->slots;
+    memset(slots, 0, s->limit * sizeof *slots);
+    *w = (orr__watch){.slots = slots};
+    return w;
+}
+
+/* The interval that ends now belongs to it, if its counters are known from when it began. */
+static void begin_port(const orr__fabric *f, orr__watch *w, uint32_t port)
+{
+    struct orr__counts *c = &f->series->counts[port];
+    const bool is_known = f->series->looks_every == 1;
+    w->id = port;
+    w->first = w->last = f->series->count;
+    w->last_a = is_known ? c->busy : busy_until_now(f, &f->ports[port]);
+    w->last_b = is_known ? c->paused : orr__port_paused_ticks(f, &f->ports[port]);
+    c->is_watched = true;
+}
+
+static orr__watch *find_watch(const orr__watches *w, uint32_t id)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->list[i].id == id && !w->list[i].is_over)
+            return &w->list[i];
+    return NULL;
+}
+
+static orr__watch *least_busy(const orr__fabric *f)
+{
+    const orr__watches *w = &f->series->ports;
+    orr__watch *least = NULL;
+    for (size_t i = 0; i < w->count; i++)
+        if (!w->list[i].is_named &&
+            (!least || f->ports[w->list[i].id].busy_ticks < f->ports[least->id].busy_ticks))
+            least = &w->list[i];
+    return least;
+}
+
+static bool out_of_memory(orr__fabric *f)
+{
+    orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+    return false;
+}
+
+static void consider_all_ports(orr__fabric *f)
+{
+    orr__series *s = f->series;
+    orr__watches *w = &s->ports;
+    orr__watch *least = least_busy(f);
+    for (uint32_t i = 0; i < f->port_count && w->most; i++) {
+        const uint64_t busy = f->ports[i].busy_ticks;
+        const bool has_room = w->count - w->named < w->most;
+        if (!busy || (!has_room && busy / 3 * 2 <= f->ports[least->id].busy_ticks) ||
+            s->counts[i].is_watched)
+            continue;
+        if (!has_room)
+            s->counts[least->id].is_watched = false;
+        orr__watch *one = has_room ? add_watch(s, w) : reuse(s, least);
+        if (!one) {
+            (void)out_of_memory(f);
+            return;
+        }
+        begin_port(f, one, i);
+        least = least_busy(f);
+    }
+}
+
+static void note_counts(orr__fabric *f)
+{
+    for (uint32_t i = 0; i < f->port_count; i++) {
+        f->series->counts[i].busy = busy_until_now(f, &f->ports[i]);
+        f->series->counts[i].paused = orr__port_paused_ticks(f, &f->ports[i]);
+    }
+}
+
+static bool is_pair_named(const orr__series *s, const orr__flow *flow)
+{
+    for (size_t i = 0; i < s->pair_count; i++)
+        if (s->pairs[i].src == flow->src && s->pairs[i].dst == flow->dst)
+            return true;
+    return false;
+}
+
+static orr__watch *smallest_flow(const orr__watches *w)
+{
+    orr__watch *least = NULL;
+    for (size_t i = 0; i < w->count; i++)
+        if (!w->list[i].is_named && (!least || w->list[i].size < least->size))
+            least = &w->list[i];
+    return least;
+}
+
+static void flow_starts(orr__fabric *f, uint32_t flow)
+{
+    orr__series *s = f->series;
+    orr__watches *w = &s->flows;
+    const orr__flow *of = &f->flows[flow];
+    const bool is_named = w->named < s->named_most && is_pair_named(s, of);
+    orr__watch *one = NULL, *least;
+    if (is_named || w->count - w->named < w->most) {
+        one = add_watch(s, w);
+        if (!one)
+            (void)out_of_memory(f);
+    } else if ((least = smallest_flow(w)) && least->size < of->size) {
+        one = reuse(s, least);
+    }
+    if (!one)
+        return;
+    w->named += is_named;
+    one->is_named = is_named;
+    one->id = flow;
+    one->first = one->last = s->count;
+    one->size = of->size;
+    one->src = of->src;
+    one->dst = of->dst;
+    one->src_port = of->src_port;
+    one->dst_port = of->dst_port;
+}
+
+static void flow_ends(const orr__fabric *f, const orr__series_note *n)
+{
+    orr__watch *w = find_watch(&f->series->flows, n->flow);
+    if (!w)
+        return;
+    note_flow(f, w, n);
+    w->is_over = true;
+}
+
+void orr__series_hear(orr__fabric *f, const orr__series_note *n)
+{
+    if (n->is_over)
+        flow_ends(f, n);
+    else
+        flow_starts(f, n->flow);
+}
+
+/* In a window other lanes have flows that start and end, too: in which order, is known when it is over. */
+static void hear_in_order(orr__fabric *f, const orr__series_note *n)
+{
+    if (f->is_in_window)
+        orr__lanes_note_series(f, n);
+    else
+        orr__series_hear(f, n);
+}
+
+void orr__series_flow_starts(orr__fabric *f, uint32_t flow)
+{
+    hear_in_order(f, &(orr__series_note){.at = f->now, .order = f->order, .flow = flow});
+}
+
+void orr__series_flow_ends(orr__fabric *f, uint32_t flow)
+{
+    orr__series_note n = state_of(f, flow);
+    n.is_over = true;
+    hear_in_order(f, &n);
+}
+
+/* ---- samples ---- */
+
+static void note_all(orr__fabric *f)
+{
+    orr__series *s = f->series;
+    for (size_t i = 0; i < s->ports.count; i++)
+        note_port(f, &s->ports.list[i]);
+    for (size_t i = 0; i < s->flows.count; i++) {
+        orr__watch *w = &s->flows.list[i];
+        if (w->is_over)
+            continue;
+        const orr__series_note n = state_of(f, w->id);
+        note_flow(f, w, &n);
+    }
+}
+
+/* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no more than a coarse
+ * one.  Both are powers of two: a sample never lies across two slots. */
+uint64_t orr__series_next(const orr__fabric *f)
+{
+    const orr__series *s = f->series;
+    const uint64_t stride = s->merged > s->each_slot ? s->merged / s->each_slot : 1;
+    return (f->now / s->every / stride + 1) * stride * s->every;
+}
+
+void orr__series_sample(orr__fabric *f)
+{
+    orr__series *s = f->series;
+    const uint64_t whole = f->now / s->every;
+    if (whole > s->taken + 1)
+        skip(s, whole - s->taken - 1);
+    const bool looks = s->samples++ % s->looks_every == 0;
+    if (looks)
+        consider_all_ports(f);
+    note_all(f);
+    if (looks)
+        note_counts(f);
+    skip(s, 1);
+}
+
+/* ---- from the configuration ---- */
+
+/* "8.3": port 3 of node 8.  "0-5": flows from host 0 to host 5. */
+static bool take_name(orr__fabric *f, orr__series *s, orr_str word, bool *has_memory)
+{
+    const char *dot = memchr(word.ptr, '.', word.len), *dash = memchr(word.ptr, '-', word.len);
+    const char *middle = dot ? dot : dash;
+    uint64_t a, b;
+    if (!middle || !orr_text_u64((orr_str){word.ptr, (size_t)(middle - word.ptr)}, &a) ||
+        !orr_text_u64((orr_str){middle + 1, word.len - (size_t)(middle + 1 - word.ptr)}, &b) ||
+        a >= f->node_count)
+        return false;
+    if (!dot) {
+        *has_memory = b >= f->node_count || orr_grow(&s->pairs, &s->pair_room, s->pair_count + 1);
+        if (b < f->node_count && *has_memory)
+            s->pairs[s->pair_count++] = (struct orr__pair){(uint32_t)a, (uint32_t)b};
+        return b < f->node_count;
+    }
+    const orr__node *n = &f->nodes[a];
+    if (b == 0 || b > n->port_count)
+        return false;
+    orr__watch *w = add_watch(s, &s->ports);
+    *has_memory = w != NULL;
+    if (!w)
+        return true;
+    w->id = f->ports_of[n->first_port + b - 1];
+    w->is_named = true;
+    s->counts[w->id].is_watched = true;
+    s->ports.named++;
+    return true;
+}
+
+static orr_code take_names(orr__fabric *f, orr__series *s, orr_error *err)
+{
+    const char *at = f->config.series_watch;
+    const orr_where w = orr__packet_config_where(&f->config, "SERIES_WATCH");
+    bool has_memory = true;
+    while (*at) {
+        const size_t len = strcspn(at, ",");
+        const orr_str word = {at, len};
+        if (len && !take_name(f, s, word, &has_memory))
+            return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL,
+                            "SERIES_WATCH: \"%.*s\" is neither a port of a node, as 8.3, nor a "
+                            "pair of hosts, as 0-5",
+                            (int)(len < 40 ? len : 40), at);
+        if (!has_memory)
+            return orr_no_memory(err);
+        at += len + (at[len] == ',');
+    }
+    return ORR_OK;
+}
+
+/* Words of SERIES_WATCH: no more ports are named. */
+static uint64_t count_names(const orr__packet_config *c)
+{
+    uint64_t count = c->series_watch[0] != 0;
+    for (const char *at = c->series_watch; *at; at++)
+        count += *at == ',';
+    return count;
+}
+
+/* How many watches fit; named flows take what is left. */
+static orr_code bound_memory(const orr__fabric *f, orr__series *s, orr_error *err)
+{
+    const orr_where w = orr__packet_config_where(&f->config, "SERIES_SAMPLES");
+    const uint64_t each = s->limit * sizeof(orr__slot), most = MOST_BYTES / each;
+    const uint64_t wanted = s->ports.most + s->flows.most + count_names(&f->config);
+    if (wanted > most)
+        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL,
+                        "SERIES_SAMPLES %llu: %llu ports and flows that are watched (SERIES_TOP "
+                        "%llu of each) would take %llu MiB, more than 1024",
+                        (unsigned long long)f->config.series_samples, (unsigned long long)wanted,
+                        (unsigned long long)f->config.series_top,
+                        (unsigned long long)(wanted * each >> 20));
+    s->named_most = most - wanted < NAMED_MOST ? (size_t)(most - wanted) : NAMED_MOST;
+    return ORR_OK;
+}
+
+/* So many samples in a slot that a doubling of the run takes no more than SAMPLES_A_DOUBLING. */
+static uint64_t samples_a_slot(size_t limit)
+{
+    uint64_t samples = SAMPLES_A_SLOT;
+    while (samples > 1 && samples * limit > SAMPLES_A_DOUBLING)
+        samples /= 2;
+    return samples;
+}
+
+orr_code orr__series_create(orr__fabric *f, orr__series **out, orr_error *err)
+{
+    const orr__packet_config *c = &f->config;
+    *out = NULL;
+    if (!c->series_out[0])
+        return ORR_OK;
+    orr__series *s = *out = orr_alloc(1, sizeof *s);
+    if (!s)
+        return orr_no_memory(err);
+    s->every = c->series_every_ps / (1000 / f->unit);
+    s->every = s->every ? s->every : 1;
+    s->merged = 1;
+    s->limit = (size_t)(c->series_samples + c->series_samples % 2);
+    s->ports.most = c->series_what & (ORR__SERIES_QUEUES | ORR__SERIES_LINKS) ? c->series_top : 0;
+    s->flows.most = c->series_what & ORR__SERIES_FLOWS ? c->series_top : 0;
+    if (!(s->counts = orr_alloc(f->port_count, sizeof *s->counts)))
+        return orr_no_memory(err);
+    s->each_slot = samples_a_slot(s->limit);
+    s->looks_every = 1 + f->port_count / LOOKED_AT;
+    orr_code code = bound_memory(f, s, err);
+    if (!code)
+        code = take_names(f, s, err);
+    return code ? code : orr_output_open(c->series_out, &s->file, err);
+}
+
+static void drop_watches(orr__watches *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        orr_free(w->list[i].slots);
+    orr_free(w->list);
+}
+
+void orr__series_destroy(orr__series *s)
+{
+    if (!s)
+        return;
+    drop_watches(&s->ports);
+    drop_watches(&s->flows);
+    orr_free(s->pairs);
+    orr_free(s->counts);
+    orr_output_discard(s->file);
+    orr_free(s);
+}
+
+orr_code orr__series_finish(orr__fabric *f, orr_error *err)
+{
+    orr__series *s = f->series;
+    orr_buf b = {0};
+    const char *path = f->config.series_out;
+    const size_t len = strlen(path);
+    if (!s || !s->file)
+        return ORR_OK;
+    /* timers that were taken back may have moved the clock; the last frame is what counts */
+    const uint64_t whole = f->last_arrival / s->every;
+    if (whole > s->taken)
+        skip(s, whole - s->taken);
+    s->end = s->taken * s->every > f->last_arrival ? s->taken * s->every : f->last_arrival;
+    consider_all_ports(f);
+    note_all(f);
+    if (len > 5 && strcmp(path + len - 5, ".json") == 0)
+        orr__series_write_json(f, &b);
+    else
+        orr__series_write_csv(f, &b);
+    if (b.failed) {
+        orr_buf_fini(&b);
+        return orr_no_memory(err);
+    }
+    orr_output_drain(s->file, &b);
+    orr_buf_fini(&b);
+    return orr_output_commit(&s->file, err);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology.h - a network as devices and links: what a link-level topology file says (docs/format/topology.md), or
+ * what the product of a few dimensions comes to.
+ *
+ *     orr__topology *t;
+ *     if (orr__topology_parse(bytes, "net.yml", ORR__MOST_LINKS, &t, &err)) ...
+ *     for (size_t i = 0; i < t->link_count; i++) use(&t->links[i]);
+ *     orr__topology_destroy(t);
+ *
+ * Devices are numbered: the ranks, then the switches.  Links have one direction; a cable is two of them. */
+#ifndef ORR_MODELS_TOPOLOGY_H
+#define ORR_MODELS_TOPOLOGY_H
+
+#include <orrery/network.h>
+
+#include "base/memory/intern.h"
+#include "base/memory/memory.h"
+#include "models/network/product.h"
+
+enum { ORR__MOST_RANKS = 1 << 24, ORR__MOST_LINKS = 1 << 24, ORR__MOST_COST = 1 << 16 };
+
+/* How one of several equally short ways is chosen. */
+typedef enum orr__routing {
+    ORR__ROUTE_BY_MESSAGE, /* by a hash of source, destination and the message's number */
+    ORR__ROUTE_BY_PAIR,    /* by a hash of source and destination */
+    ORR__ROUTE_FIRST       /* the link that comes first in the file */
+} orr__routing;
+
+typedef struct orr__wire {
+    double speed, latency; /* bytes a ns, ns */
+    uint32_t from, to;
+    double error;   /* probability that a packet is lost; only packets are */
+    uint32_t cost;  /* the way with the smallest sum is the shortest */
+    bool is_failed; /* nothing can pass */
+} orr__wire;
+
+typedef struct orr__topology {
+    uint32_t ranks;
+    orr_intern *switches;   /* names; the number of a switch + ranks is its device */
+    orr_intern *rank_names; /* NULL: ranks have numbers only */
+    orr__wire *links;
+    size_t link_count, link_room, most_links;
+    orr__routing routing;
+    bool ranks_forward; /* a way may lead through ranks */
+    uint32_t dims;      /* as collectives see the ranks */
+    uint32_t npus[ORR_NET_DIMS];
+    char *description; /* the file itself, when it is short and generates; NULL otherwise */
+    size_t description_len;
+    bool *is_nvswitch; /* by number of the switch, as far as nv_room goes */
+    size_t nv_room;
+    uint32_t gpus_per_server; /* ranks that share an NVSwitch, in turn; 0: not known */
+} orr__topology;
+
+orr_code orr__topology_create(orr__topology **out, orr_error *err) ORR_MUST_CHECK;
+void orr__topology_destroy(orr__topology *t); /* NULL is fine */
+
+uint32_t orr__topology_devices(const orr__topology *t);
+/* ranks must be set by then. */
+orr_code orr__topology_add_switch(orr__topology *t,
+                                  orr_str name,
+                                  uint32_t *device_out,
+                                  orr_error *err) ORR_MUST_CHECK;
+orr_code orr__topology_add_link(orr__topology *t,
+                                const orr__wire *link,
+                                orr_error *err) ORR_MUST_CHECK;
+/* A switch inside a server: SimAI's files tell them apart from others. */
+orr_code orr__topology_mark_nvswitch(orr__topology *t,
+                                     uint32_t device,
+                                     orr_error *err) ORR_MUST_CHECK;
+bool orr__topology_is_nvswitch(const orr__topology *t, uint32_t device);
+/* There and back. */
+orr_code orr__topology_add_cable(orr__topology *t,
+                                 const orr__wire *link,
+                                 orr_error *err) ORR_MUST_CHECK;
+/* All links of a product; speeds and latencies by dimension. */
+orr_code orr__topology_add_product(orr__topology *t,
+                                   const orr__product *p,
+                                   const double *speed,
+                                   const double *latency,
+                                   orr_error *err) ORR_MUST_CHECK;
+/* The graph of a network with dimensions; with the routing ORR__ROUTE_FIRST it is that of aware.c. */
+orr_code orr__topology_of_product(const orr_net_config *cfg,
+                                  orr__topology **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+
+/* Links that are slower than the topology has them, or failed.  from and to choose them, see below. */
+typedef struct orr__link_change {
+    const char *const *from, *const *to; /* texts, NULL behind the last */
+    bool is_one_way;                     /* else links from `to` to `from`, too */
+    bool is_failed;                      /* nothing can pass */
+    double bandwidth;                    /* times what it was; above 0 */
+    double latency;                      /* times what it was; not below 0 */
+    orr_where where;                     /* for messages */
+} orr__link_change;
+orr_code orr__topology_change(orr__topology *t,
+                              const orr__link_change *changes,
+                              size_t count,
+                              orr_error *err) ORR_MUST_CHECK;
+
+/* A list of devices. */
+typedef struct orr__devices {
+    uint32_t *list;
+    size_t count, room;
+} orr__devices;
+/* Add what a text names: "12", "0-7", "leaf0", "leaf[0-3]". */
+orr_code orr__topology_select(const orr__topology *t,
+                              orr_str text,
+                              const orr_where *where,
+                              orr__devices *out,
+                              orr_error *err) ORR_MUST_CHECK;
+/* "leaf[0-3]" -> each name in turn; a text without brackets is one name. */
+typedef orr_code (*orr__name_visit)(void *context, orr_str name, orr_error *err);
+orr_code orr__topology_names(orr_str text,
+                             const orr_where *where,
+                             orr__name_visit visit,
+                             void *context,
+                             orr_error *err) ORR_MUST_CHECK;
+void orr__topology_name(const orr__topology *t, uint32_t device, char out[ORR__DEVICE_NAME]);
+
+/* A file (topology_file.c).  *out is NULL, and there is no error, when it is not a link-level topology. */
+orr_code orr__topology_parse(orr_span bytes,
+                             const char *path,
+                             size_t most_links,
+                             orr__topology **out,
+                             orr_error *err) ORR_MUST_CHECK;
+
+#endif

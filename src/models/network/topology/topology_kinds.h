@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology_kinds.h - the files in which a network stands link by link, told apart by what is in them; and one kind made
+ * of another. */
+#ifndef ORR_MODELS_TOPOLOGY_KINDS_H
+#define ORR_MODELS_TOPOLOGY_KINDS_H
+
+#include <orrery/topology.h>
+
+#include "cabling.h"
+#include "topology.h"
+
+typedef enum orr__topology_kind {
+    ORR__KIND_YAML,  /* ours, and ASTRA-sim's */
+    ORR__KIND_NS3,   /* the old program's; SimAI's, too */
+    ORR__KIND_HTSIM, /* .topo */
+    ORR__KIND_CONFIG /* config.txt, which names a topology */
+} orr__topology_kind;
+
+orr__topology_kind orr__topology_kind_of(orr_span bytes);
+/* Of a file; config.txt, too, when it cannot be opened, which its reader will say. */
+orr_code orr__topology_kind_at(const char *path,
+                               orr__topology_kind *out,
+                               orr_error *err) ORR_MUST_CHECK;
+
+/* Ranks become the first nodes, switches the others; a link and its way back are a cable, in their order.  Costs stay;
+ * failed links do not. */
+orr_code orr__cabling_of_topology(orr__cabling *c,
+                                  const orr__topology *t,
+                                  orr_error *err) ORR_MUST_CHECK;
+/* Links lead, somehow, from each host to each other one. */
+orr_code orr__cabling_check_whole(const orr__cabling *c,
+                                  const char *path,
+                                  orr_error *err) ORR_MUST_CHECK;
+/* There are pairs of hosts without a way that does not lead through other hosts. */
+bool orr__cabling_needs_hosts(const orr__cabling *c);
+
+/* Any kind but config.txt and ASTRA-sim's; for the latter *out is NULL, without an error. */
+orr_code orr__topology_parse_any(orr_span bytes,
+                                 const char *path,
+                                 size_t most_links,
+                                 orr__topology **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+#endif
