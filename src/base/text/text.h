@@ -19,6 +19,29 @@ static inline bool orr_str_is(orr_str s, const char *word)
     return s.len == n && (n == 0 || memcmp(s.ptr, word, n) == 0);
 }
 
+static inline bool orr_str_begins(orr_str s, const char *word)
+{
+    const size_t n = strlen(word);
+    return s.len >= n && memcmp(s.ptr, word, n) == 0;
+}
+
+static inline bool orr_str_ends(orr_str s, const char *word)
+{
+    const size_t n = strlen(word);
+    return s.len >= n && memcmp(s.ptr + s.len - n, word, n) == 0;
+}
+
+/* Does the word occur in s? */
+static inline bool orr_str_has(orr_str s, const char *word)
+{
+    return s.len && memmem(s.ptr, s.len, word, strlen(word));
+}
+
+static inline bool orr_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static inline bool orr__utf8_follows(uint8_t c)
 {
     return (c & 0xC0) == 0x80;

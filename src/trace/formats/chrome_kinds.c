@@ -108,12 +108,6 @@ static orr_code read_nccl(orr__chrome *c, const orr__chrome_event *e, orr_timesp
     return set_group(c, group, span);
 }
 
-static bool begins(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}
-
 static const struct {
     const char *category;
     uint8_t kind;
@@ -138,7 +132,7 @@ static orr_code classify_kineto(orr__chrome *c, const orr__chrome_event *e, orr_
         return read_nccl(c, e, span);
     /* Libraries that communicate on the host have no kernels; what NCCL does there only starts one. */
     if (orr_str_is(e->category, "user_annotation") &&
-        (begins(e->name, "gloo:") || begins(e->name, "mpi:")))
+        (orr_str_begins(e->name, "gloo:") || orr_str_begins(e->name, "mpi:")))
         return read_nccl(c, e, span);
     return ORR_OK;
 }

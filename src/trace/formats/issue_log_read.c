@@ -64,34 +64,21 @@ static int shown(orr_str s)
 
 /* ---- what a name says ---- */
 
-static bool has_word(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *p = s.ptr, *end = s.ptr + s.len; (size_t)(end - p) >= n; p++) {
-        p = memchr(p, word[0], (size_t)(end - p) - n + 1);
-        if (!p)
-            return false;
-        if (memcmp(p, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The order of the tests is the old program's. */
 static name_kind kind_by_name(orr_str s)
 {
-    const bool is_memory = has_word(s, "MEM_LOAD_NODE") || has_word(s, "MEM_STORE_NODE");
-    if (is_memory && has_word(s, "LOCAL_MEMORY"))
+    const bool is_memory = orr_str_has(s, "MEM_LOAD_NODE") || orr_str_has(s, "MEM_STORE_NODE");
+    if (is_memory && orr_str_has(s, "LOCAL_MEMORY"))
         return (name_kind){ORR__ISSUE_LOCAL_MEMORY, ORR_SPAN_MEMORY, true};
-    if (is_memory && has_word(s, "REMOTE_MEMORY"))
+    if (is_memory && orr_str_has(s, "REMOTE_MEMORY"))
         return (name_kind){ORR__ISSUE_REMOTE_MEMORY, ORR_SPAN_MEMORY, true};
-    if (has_word(s, "COMP_NODE"))
+    if (orr_str_has(s, "COMP_NODE"))
         return (name_kind){ORR__ISSUE_COMPUTE, ORR_SPAN_COMPUTE, true};
-    if (has_word(s, "COMM_SEND_NODE"))
+    if (orr_str_has(s, "COMM_SEND_NODE"))
         return (name_kind){ORR__ISSUE_COMMUNICATION, ORR_SPAN_SEND, true};
-    if (has_word(s, "COMM_RECV_NODE"))
+    if (orr_str_has(s, "COMM_RECV_NODE"))
         return (name_kind){ORR__ISSUE_COMMUNICATION, ORR_SPAN_RECEIVE, true};
-    if (has_word(s, "COMM_COLL_NODE"))
+    if (orr_str_has(s, "COMM_COLL_NODE"))
         return (name_kind){ORR__ISSUE_COMMUNICATION, ORR_SPAN_COLLECTIVE, true};
     return (name_kind){ORR__ISSUE_OTHER, ORR_SPAN_OTHER, true};
 }
@@ -370,7 +357,7 @@ static const char *find_event(const reader *r)
 static const char *find_event_old(const reader *r)
 {
     const orr_str line = {r->begin, (size_t)(r->end - r->begin)};
-    return has_word(line, "issue") || has_word(line, "callback") ? r->begin : NULL;
+    return orr_str_has(line, "issue") || orr_str_has(line, "callback") ? r->begin : NULL;
 }
 
 static orr_code read_line(reader *r, orr_error *err)

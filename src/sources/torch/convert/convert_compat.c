@@ -37,7 +37,7 @@ static bool find_collective(orr_buf *plain, orr_str name, int64_t *out)
             orr_buf_byte(plain, (uint8_t)(c >= 'A' && c <= 'Z' ? c + 32 : c));
     }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (orr__has_word((orr_str){(const char *)plain->ptr, plain->len}, words[i].word)) {
+        if (orr_str_has((orr_str){(const char *)plain->ptr, plain->len}, words[i].word)) {
             *out = words[i].kind;
             return true;
         }
@@ -91,7 +91,7 @@ static bool value_bytes(orr_json_value v, orr_json_value type, int64_t *sum)
         return false;
     if (s.len >= sizeof list - 1 && memcmp(s.ptr, list, sizeof list - 1) == 0)
         return list_bytes(v, sum);
-    return !orr__has_word(s, "Tensor") || tensor_bytes(v, sum);
+    return !orr_str_has(s, "Tensor") || tensor_bytes(v, sum);
 }
 
 static bool sum_values(orr_json_value values, orr_json_value types, int64_t *sum)

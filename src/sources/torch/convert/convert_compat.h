@@ -65,6 +65,4 @@ uint64_t orr__old_duration(const orr__linked_node *n);
 /* The trace as the old converter writes it; and the lines of its --simulate. */
 orr_code orr__old_trace(const orr_linked *l, orr_trace **out, orr_error *err);
 
-bool orr__has_word(orr_str s, const char *word);
-
 #endif

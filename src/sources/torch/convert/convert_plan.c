@@ -13,11 +13,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-bool orr__has_word(orr_str s, const char *word)
-{
-    return s.len && memmem(s.ptr, s.len, word, strlen(word));
-}
-
 static int shown(orr_str s)
 {
     return s.len < 80 ? (int)s.len : 80;
@@ -25,7 +20,7 @@ static int shown(orr_str s)
 
 uint64_t orr__old_duration(const orr__linked_node *n)
 {
-    return orr__has_word(n->name, "Optimizer.step") ? 0 : (uint64_t)(n->own_ns / 1000);
+    return orr_str_has(n->name, "Optimizer.step") ? 0 : (uint64_t)(n->own_ns / 1000);
 }
 
 /* ---- items: each id once ---- */
@@ -177,11 +172,11 @@ static orr_code send_recv_type(orr__old_plan *p, uint32_t item, uint8_t *out, or
                    err);
     }
     const orr_str word = orr__old_node(p, caller)->name;
-    if (orr__has_word(word, "send"))
+    if (orr_str_has(word, "send"))
         *out = ORR_NODE_COMM_SEND;
-    else if (orr__has_word(word, "recv"))
+    else if (orr_str_has(word, "recv"))
         *out = ORR_NODE_COMM_RECV;
-    else if (orr__has_word(word, "nccl:all_to_all"))
+    else if (orr_str_has(word, "nccl:all_to_all"))
         *out = ORR_NODE_COMM_COLL;
     return ORR_OK;
 }
@@ -194,13 +189,13 @@ static orr_code find_type(orr__old_plan *p, uint32_t item, orr_error *err)
         p->type[item] = n->kind == ORR__GROUPS ? ORR_NODE_METADATA : ORR_NODE_COMP;
         return ORR_OK;
     }
-    if (orr__has_word(n->name, "ncclDevKernel_SendRecv")) {
+    if (orr_str_has(n->name, "ncclDevKernel_SendRecv")) {
         const orr_code code = send_recv_type(p, item, &type, err);
         if (code)
             return code;
     }
     const bool is_nccl =
-        orr__has_word(n->name, "ncclKernel") || orr__has_word(n->name, "ncclDevKernel");
+        orr_str_has(n->name, "ncclKernel") || orr_str_has(n->name, "ncclDevKernel");
     p->type[item] = type ? type : is_nccl ? ORR_NODE_COMM_COLL : ORR_NODE_COMP;
     return ORR_OK;
 }

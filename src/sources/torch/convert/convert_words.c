@@ -12,16 +12,10 @@
 
 #include "base/text/text.h"
 
-static bool starts_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}
-
 bool orr__is_operator_name(orr_str name)
 {
-    return starts_with(name, "c10d::") || starts_with(name, "_c10d_functional::") ||
-           starts_with(name, "c10d_functional::");
+    return orr_str_begins(name, "c10d::") || orr_str_begins(name, "_c10d_functional::") ||
+           orr_str_begins(name, "c10d_functional::");
 }
 
 /* A word of small letters, one colon, and what the backend does. */
@@ -31,7 +25,7 @@ bool orr__is_backend_name(orr_str name)
         "nccl:", "gloo:", "rccl:", "ucc:", "mpi:", "xccl:", "hccl:", "ccl:", "cncl:", "mccl:"};
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
         const size_t n = strlen(backends[i]);
-        if (starts_with(name, backends[i]))
+        if (orr_str_begins(name, backends[i]))
             return name.len > n && name.ptr[n] != ':';
     }
     return false;
@@ -189,5 +183,5 @@ int64_t orr__dtype_bytes(orr_str dtype)
         if (orr_str_is(dtype, types[i].name))
             return types[i].bytes;
     }
-    return starts_with(dtype, "Float8") ? 1 : 0;
+    return orr_str_begins(dtype, "Float8") ? 1 : 0;
 }

@@ -16,12 +16,6 @@ enum { SMALL_FILE = 64 };
 
 static const char old_name[] = "serialized_exported_program.json";
 
-static bool ends_in(orr_str s, const char *tail)
-{
-    const size_t n = strlen(tail);
-    return s.len >= n && memcmp(s.ptr + s.len - n, tail, n) == 0;
-}
-
 /* The name without the archive's own folder, when it has just that one part more than expected. */
 static orr_str without_top(orr_str name)
 {
@@ -35,7 +29,7 @@ static bool is_model(orr_str name, orr_str *model)
 {
     static const char front[] = "models/", tail[] = ".json";
     const size_t f = sizeof front - 1, t = sizeof tail - 1;
-    if (name.len <= f + t || memcmp(name.ptr, front, f) != 0 || !ends_in(name, tail) ||
+    if (name.len <= f + t || memcmp(name.ptr, front, f) != 0 || !orr_str_ends(name, tail) ||
         memchr(name.ptr + f, '/', name.len - f))
         return false;
     *model = (orr_str){name.ptr + f, name.len - f - t};

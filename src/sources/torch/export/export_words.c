@@ -91,12 +91,6 @@ static int compare(const void *key, const void *row)
     return c ? c : name->len < n ? -1 : name->len > n;
 }
 
-static bool begins(orr_str s, const char *with)
-{
-    const size_t n = strlen(with);
-    return s.len >= n && memcmp(s.ptr, with, n) == 0;
-}
-
 /* The part between the first two points: "aten.add_.Tensor": "add_". */
 static orr_str base_name(orr_str op)
 {
@@ -112,13 +106,13 @@ static orr_str base_name(orr_str op)
 export_alias orr__export_alias_of(orr_str op)
 {
     orr_str name = base_name(op);
-    if (begins(op, "_operator.getitem"))
+    if (orr_str_begins(op, "_operator.getitem"))
         return EXPORT_VIEW;
     const bool is_in_place =
         name.len > 1 && name.ptr[name.len - 1] == '_' && name.ptr[name.len - 2] != '_';
     name.len -= is_in_place;
     const alias_row *row =
-        !begins(op, "aten.")
+        !orr_str_begins(op, "aten.")
             ? NULL
             : bsearch(&name, aliases, sizeof aliases / sizeof *aliases, sizeof *aliases, compare);
     if (is_in_place) /* squeeze_() changes what is known of a tensor, not what is in it */
@@ -131,7 +125,7 @@ orr_str orr__export_op(orr_str target)
     static const char *const fronts[] = {"torch.ops.", "torch._ops."};
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
         const size_t n = strlen(fronts[i]);
-        if (begins(target, fronts[i]) && target.len > n)
+        if (orr_str_begins(target, fronts[i]) && target.len > n)
             return (orr_str){target.ptr + n, target.len - n};
     }
     return target;
@@ -157,7 +151,7 @@ bool orr__export_is_bookkeeping(orr_str op)
         "profiler.",
     };
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
-        if (begins(op, fronts[i]))
+        if (orr_str_begins(op, fronts[i]))
             return true;
     }
     return false;
@@ -238,28 +232,18 @@ void orr__export_module(orr_str stack, orr_buf *to)
     orr_buf_add(to, path.ptr, path.len);
 }
 
-static bool contains(orr_str s, const char *part)
-{
-    const size_t n = strlen(part);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        if (memcmp(s.ptr + i, part, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* '  File "/a/b.py", line 12, in f': false when the text is no frame. */
 static bool read_frame(orr_str text, orr_str *path, orr_str *line)
 {
     static const char front[] = "File \"", middle[] = ", line ";
     while (text.len && text.ptr[0] == ' ')
         text = after(text, 1);
-    if (!begins(text, front))
+    if (!orr_str_begins(text, front))
         return false;
     text = after(text, sizeof front - 1);
     *path = until(text, '"');
     text = after(text, path->len + 1);
-    if (!begins(text, middle))
+    if (!orr_str_begins(text, middle))
         return false;
     *line = until(after(text, sizeof middle - 1), ',');
     return true;
@@ -274,7 +258,7 @@ void orr__export_line(orr_str trace, orr_buf *to)
         trace = after(trace, text.len + 1);
         if (!read_frame(text, &path, &line))
             continue;
-        const bool is_torch = contains(path, "-packages/torch/") || contains(path, "<");
+        const bool is_torch = orr_str_has(path, "-packages/torch/") || orr_str_has(path, "<");
         if (is_torch && is_users)
             continue;
         found = path;

@@ -140,16 +140,6 @@ static bool last_quoted(orr_str args, orr_str *out)
     return first > 0;
 }
 
-static bool has_word(orr_str text, const char *word)
-{
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= text.len; i++) {
-        if (memcmp(text.ptr + i, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* "(x, 2, '5')": the first argument that is a whole number; of a broadcast, the root. */
 static int64_t first_number(orr_str args)
 {
@@ -193,7 +183,7 @@ static orr_code read_communication(printed *p,
 {
     orr_str args = {0}, group;
     const orr_where at = orr_json_where(node);
-    const bool is_wait = has_word(target, ".wait_tensor");
+    const bool is_wait = orr_str_has(target, ".wait_tensor");
     const bool is_comm = orr__fx_is_communication(target);
     orr_json_value v;
     if (orr_json_find(node, "args", &v) && orr_json_type_of(v) == ORR_JSON_STRING) {
@@ -201,8 +191,8 @@ static orr_code read_communication(printed *p,
         if (code)
             return code;
     }
-    n->is_causal = has_word(args, "is_causal=True") ||
-                   (has_word(target, "scaled_dot_product") && has_word(args, ", True"));
+    n->is_causal = orr_str_has(args, "is_causal=True") ||
+                   (orr_str_has(target, "scaled_dot_product") && orr_str_has(args, ", True"));
     if (!is_comm || is_wait)
         return ORR_OK;
     if (!p->c->world_size)
@@ -210,7 +200,7 @@ static orr_code read_communication(printed *p,
             p->err, ORR_EINPUT, &at,
             "communication, but a printed graph does not say among how many ranks: give "
             "--world-size");
-    if (has_word(target, ".broadcast"))
+    if (orr_str_has(target, ".broadcast"))
         n->peer = first_number(args);
     if (!last_quoted(args, &group))
         group = orr_str_of("");
@@ -252,14 +242,14 @@ static orr_code add_inputs(printed *p, orr_json_value node)
 
 static bool is_getitem(orr_str target)
 {
-    return has_word(target, "getitem");
+    return orr_str_has(target, "getitem");
 }
 
 /* Does what comes out lie where the input lies?  By the table of costs, as nothing else says it. */
 static bool is_view(orr_str target, size_t inputs)
 {
     const operator_call call = {.name = target};
-    return inputs && !has_word(target, "empty") && !has_word(target, ".new_") &&
+    return inputs && !orr_str_has(target, "empty") && !orr_str_has(target, ".new_") &&
            (is_getitem(target) || orr__operator_cost(&call).kind == OPERATOR_FREE);
 }
 
@@ -350,9 +340,9 @@ static orr_code add_node(printed *p, orr_json_value node, fx_phase phase, bool i
 
 static fx_phase phase_of(orr_str pass)
 {
-    return has_word(pass, "backward")    ? FX_BACKWARD
-           : has_word(pass, "optimizer") ? FX_OPTIMIZER
-                                         : FX_FORWARD;
+    return orr_str_has(pass, "backward")    ? FX_BACKWARD
+           : orr_str_has(pass, "optimizer") ? FX_OPTIMIZER
+                                            : FX_FORWARD;
 }
 
 static orr_code add_pass(printed *p, orr_json_value pass, bool is_first)

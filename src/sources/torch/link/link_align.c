@@ -31,31 +31,17 @@ typedef struct ends {
     size_t count, room;
 } ends;
 
-static bool contains(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        if (memcmp(s.ptr + i, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool begins_with(orr_str s, const char *word)
-{
-    return s.len >= strlen(word) && memcmp(s.ptr, word, strlen(word)) == 0;
-}
-
 /* A kernel of NCCL or RCCL, or the work of a back end on the host.  Messages have two ends of their own. */
 static bool is_collective(const orr_link *l, const orr__event *e)
 {
     const orr_str name = orr_intern_get(l->device.texts, e->name);
-    if (contains(name, "Send") || contains(name, "send") || contains(name, "recv"))
+    if (orr_str_has(name, "Send") || orr_str_has(name, "send") || orr_str_has(name, "recv"))
         return false;
     if (e->kind == ORR__EVENT_KERNEL)
-        return contains(name, "ncclDevKernel") || contains(name, "ncclKernel");
+        return orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel");
     return e->kind == ORR__EVENT_OPERATOR &&
-           (begins_with(name, "gloo:") || begins_with(name, "mpi:") || begins_with(name, "ucc:"));
+           (orr_str_begins(name, "gloo:") || orr_str_begins(name, "mpi:") ||
+            orr_str_begins(name, "ucc:"));
 }
 
 static uint64_t key_of(const orr_link *l, const orr__event *e)

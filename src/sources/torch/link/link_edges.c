@@ -184,19 +184,13 @@ static size_t plain_word(orr_str name, char out[40])
     return n;
 }
 
-static bool begins_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}
-
 /* "gloo:all_reduce", "mpi:broadcast", "ucc:...": one colon, and the work itself; NCCL's only launches. */
 static bool is_worker_name(orr_str s)
 {
     const char *colon = memchr(s.ptr, ':', s.len);
     if (!colon || colon + 1 == s.ptr + s.len || colon[1] == ':' || colon == s.ptr)
         return false;
-    return begins_with(s, "gloo:") || begins_with(s, "mpi:") || begins_with(s, "ucc:");
+    return orr_str_begins(s, "gloo:") || orr_str_begins(s, "mpi:") || orr_str_begins(s, "ucc:");
 }
 
 /* Submissions that no worker has taken up yet, oldest first. */
@@ -245,7 +239,7 @@ static void join_workers(joiner *j)
     queue q = {0};
     for (uint32_t op = 0; op < j->l->ops.count && !j->failed; op++) {
         const orr_str name = name_of(j, op);
-        if (begins_with(name, "c10d::")) {
+        if (orr_str_begins(name, "c10d::")) {
             j->failed |= !orr_grow(&q.ops, &q.room, q.count + 1);
             if (!j->failed)
                 q.ops[q.count++] = op;

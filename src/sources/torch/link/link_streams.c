@@ -41,21 +41,11 @@ static orr_str name_of(const walker *w, uint32_t i)
     return orr_intern_get(w->l->device.texts, event_at(w, i)->name);
 }
 
-static bool contains(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        if (memcmp(s.ptr + i, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_collective(const walker *w, uint32_t i)
 {
     const orr_str name = name_of(w, i);
     return event_at(w, i)->kind == ORR__EVENT_KERNEL &&
-           (contains(name, "ncclDevKernel") || contains(name, "ncclKernel"));
+           (orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel"));
 }
 
 /* ---- notes ---- */
@@ -170,11 +160,11 @@ static void walk(walker *w)
 {
     for (uint32_t i = 0; i < w->l->device.count && !w->failed; i++) {
         const orr__event *e = event_at(w, i);
-        if (e->kind == ORR__EVENT_OPERATOR && contains(name_of(w, i), "Optimizer.step"))
+        if (e->kind == ORR__EVENT_OPERATOR && orr_str_has(name_of(w, i), "Optimizer.step"))
             w->optimizer[e->tid] = orr__event_end(e);
         if (e->kind != ORR__EVENT_RUNTIME)
             continue;
-        w->pending[e->tid] += contains(name_of(w, i), "StreamWaitEvent");
+        w->pending[e->tid] += orr_str_has(name_of(w, i), "StreamWaitEvent");
         for (uint32_t p = w->launched.first[i]; p < w->launched.first[i + 1]; p++)
             launch(w, w->launched.list[p], e);
     }

@@ -25,40 +25,27 @@ typedef struct drawer {
     orr_error *err;
 } drawer;
 
-static bool begins_with(orr_str s, const char *word)
-{
-    return s.len >= strlen(word) && memcmp(s.ptr, word, strlen(word)) == 0;
-}
-
-static bool contains(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        if (memcmp(s.ptr + i, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 static orr_span_kind kind_of_work(orr_str name)
 {
-    if (contains(name, "SendRecv"))
+    if (orr_str_has(name, "SendRecv"))
         return ORR_SPAN_COLLECTIVE;
-    if (contains(name, "send") || contains(name, "Send"))
+    if (orr_str_has(name, "send") || orr_str_has(name, "Send"))
         return ORR_SPAN_SEND;
-    return contains(name, "recv") || contains(name, "Recv") ? ORR_SPAN_RECEIVE
-                                                            : ORR_SPAN_COLLECTIVE;
+    return orr_str_has(name, "recv") || orr_str_has(name, "Recv") ? ORR_SPAN_RECEIVE
+                                                                  : ORR_SPAN_COLLECTIVE;
 }
 
 static orr_span_kind kind_of(const orr_link *l, const orr__event *e)
 {
     const orr_str name = orr_intern_get(l->device.texts, e->name);
     if (e->kind == ORR__EVENT_KERNEL)
-        return contains(name, "ncclDevKernel") || contains(name, "ncclKernel") ? kind_of_work(name)
-                                                                               : ORR_SPAN_COMPUTE;
+        return orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel")
+                   ? kind_of_work(name)
+                   : ORR_SPAN_COMPUTE;
     if (e->kind == ORR__EVENT_MEMCPY || e->kind == ORR__EVENT_MEMSET)
         return ORR_SPAN_MEMORY;
-    if (begins_with(name, "gloo:") || begins_with(name, "mpi:") || begins_with(name, "ucc:"))
+    if (orr_str_begins(name, "gloo:") || orr_str_begins(name, "mpi:") ||
+        orr_str_begins(name, "ucc:"))
         return kind_of_work(name);
     return ORR_SPAN_HOST;
 }

@@ -94,9 +94,9 @@ static orr_code add_tensors(host *h, orr_json_value sides)
             (has_strides && !orr_json_next_value(&d, &stride)))
             return orr__match_fail(h->err, sides, "more values than shapes, types or strides");
         orr_code code = orr_json_get_str(type, &word, h->err);
-        if (!code && orr__match_begins(word, "Tensor"))
+        if (!code && orr_str_begins(word, "Tensor"))
             code = add_tensor(h, value, shape, has_strides ? &stride : NULL);
-        else if (!code && orr__match_begins(word, "GenericList[Tensor"))
+        else if (!code && orr_str_begins(word, "GenericList[Tensor"))
             code = add_list(h, value, shape, has_strides ? &stride : NULL);
         if (code)
             return code;
@@ -174,7 +174,7 @@ static orr_code read_node(host *h, orr_json_value v)
     if ((code = orr_json_get_i64(id, &n.id, h->err)) ||
         (code = orr_json_get_str(name, &word, h->err)) || (code = read_parent(h, v, &n.parent)))
         return code;
-    if (orr__match_begins(word, "aten::") && (code = add_call(h, v, word, &n.call)))
+    if (orr_str_begins(word, "aten::") && (code = add_call(h, v, word, &n.call)))
         return code;
     if (h->count == MATCH_NONE - 1 || !orr_grow(&h->nodes, &h->room, h->count + 1))
         return orr_no_memory(h->err);

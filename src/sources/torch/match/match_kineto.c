@@ -174,11 +174,11 @@ static orr_code read_event(kineto *k, orr_json_value event)
         orr_json_get_str(v, &name, NULL))
         return ORR_OK;
     (void)orr_json_find(event, "args", &args);
-    if (orr_str_is(category, "cpu_op") && orr__match_begins(name, "aten::"))
+    if (orr_str_is(category, "cpu_op") && orr_str_begins(name, "aten::"))
         return add_operator(k, event, args, name);
-    if (orr_str_is(category, "kernel") || orr__match_begins(category, "gpu_mem"))
+    if (orr_str_is(category, "kernel") || orr_str_begins(category, "gpu_mem"))
         return add_kernel(k, event, args);
-    if (orr_str_is(category, "user_annotation") && orr__match_begins(name, "ProfilerStep#")) {
+    if (orr_str_is(category, "user_annotation") && orr_str_begins(name, "ProfilerStep#")) {
         interval step;
         const orr_code code = get_interval(k, event, &step);
         if (!code && (k->step.to <= k->step.from || step.from > k->step.from))

@@ -51,9 +51,3 @@ orr_code orr__match_tensor(match_tensors *t, const operator_tensor *one, orr_jso
     t->list[t->count++] = *one;
     return ORR_OK;
 }
-
-bool orr__match_begins(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}

@@ -27,6 +27,4 @@ orr_code orr__match_tensor(match_tensors *t,
                            const operator_tensor *one,
                            orr_json_value place) ORR_MUST_CHECK;
 
-bool orr__match_begins(orr_str s, const char *word);
-
 #endif

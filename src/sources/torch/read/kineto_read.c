@@ -306,16 +306,6 @@ static orr_code take_field(reader *r, draft *d, orr_str key, orr_json_value v)
     return ORR_OK;
 }
 
-static bool contains(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        if (s.ptr[i] == word[0] && memcmp(s.ptr + i, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* chakra.md 3.3: the names by which the reference knows a launch. */
 static bool is_reference_launch(orr_str name)
 {
@@ -448,7 +438,7 @@ static const draft empty = {
 static void classify(reader *r, draft *d)
 {
     d->e.kind = (uint8_t)class_of(d);
-    const bool is_step = contains(d->name, "ProfilerStep");
+    const bool is_step = orr_str_has(d->name, "ProfilerStep");
     r->k->has_step |= is_step;
     if (d->e.kind == ORR__EVENT_OPERATOR && is_step)
         d->e.kind = ORR__EVENT_STEP;

@@ -457,11 +457,6 @@ static orr_code take_attrs(const reader *r, draft *d)
 
 /* ---- a node ---- */
 
-static bool contains(orr_str s, const char *word)
-{
-    return s.len && memmem(s.ptr, s.len, word, strlen(word));
-}
-
 static orr_code lacking(const reader *r, const draft *d, const char *name)
 {
     const orr_where at = orr_json_where(d->value);
@@ -547,7 +542,7 @@ static orr_code keep_node(const reader *r, draft *d)
         code = join(r, d);
     if (code)
         return code;
-    if (contains(d->node.name, "process_group:init")) {
+    if (orr_str_has(d->node.name, "process_group:init")) {
         d->node.kind = ORR__GROUPS;
         read_groups(r, d->value);
     }
