@@ -51,22 +51,17 @@ static void fill(orr_buf *text, orr_span trace)
     bench_require(!text->failed, "out of memory");
 }
 
-static int prepare(job *j)
+static void prepare(job *j)
 {
     char path[512];
     orr_input *in;
     orr_error err;
-    const char *root = getenv("ORR_SHARED");
-    snprintf(path, sizeof path, "%s/golden/h200/gpt2_124m_kineto.json.gz",
-             root ? root : "../shared");
-    if (access(path, R_OK) != 0) {
-        printf("json: skipped, there is no %s\n", path);
-        return 0;
-    }
+    const char *root = getenv("ORR_GOLDEN");
+    bench_require(root, "ORR_GOLDEN is not set; bench/run sets it");
+    snprintf(path, sizeof path, "%s/h200/gpt2_124m_kineto.json.gz", root);
     check(orr_input_open(path, &in, &err), &err);
     fill(&j->text, orr_input_bytes(in));
     orr_input_close(in);
-    return 1;
 }
 
 /* ---- reading ---- */
@@ -276,8 +271,7 @@ static void measure_writing(job *j)
 int main(void)
 {
     job j = {0};
-    if (!prepare(&j))
-        return 0;
+    prepare(&j);
     printf("json: %.1f MB of Kineto trace, in memory\n", (double)j.text.len / 1e6);
     const double before = bench_peak_mb();
     bench_measure("json__read_kineto_100mb", "MB", (double)j.text.len / 1e6, run_read, &j);

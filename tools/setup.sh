@@ -5,7 +5,7 @@
 set -eu
 
 build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd-dev libyaml-dev libsimdjson-dev libgraphviz-dev libsqlite3-dev'
-test='libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
+test='zstd libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
 browser='chromium nodejs npm'
 docs="$browser fonts-inter"
 fuzz='clang-14 libclang-rt-14-dev'

@@ -5,7 +5,6 @@ A case is a dict with the paths `system`, `network`, `memory` and perhaps `group
 inputs, the name of its `workload`, and perhaps `args`, further options.  Expected figures are collapsed: one value
 for all ranks, a list by rank, or an object with the ranks that have one."""
 
-import os
 import pathlib
 import re
 import shutil
@@ -101,13 +100,6 @@ def run(inputs, case, backend, place):
 
 def remove(folder):
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def shared_folder(*parts):
-    """A folder of the reference data, or None."""
-    shared = os.environ.get("ORR_SHARED")
-    folder = pathlib.Path(shared, *parts) if shared else None
-    return folder if folder and folder.is_dir() else None
 
 
 def print_tap(results):

@@ -2,12 +2,10 @@
 """What the tests of the old generator share: inputs made from a table, runs under the old name, TAP."""
 
 import json
-import os
 import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("ORR_SHARED", ROOT.parent / "shared"))
 
 
 def read_table():

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of GOAL schedules and of LogGOPS share: running the old names, judging what they print, and schedules
-made by rule, so that figures of the reference mean something without its files."""
+made by rule."""
 
 import hashlib
 import json
-import os
 import pathlib
 import subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("ORR_SHARED", ROOT.parent / "shared"))
+from places import GOLDEN, ORACLE, ROOT
 
 
 def run(words, **options):

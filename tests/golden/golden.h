@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* golden.h - for programs that go through the files of the reference data and print TAP.
+/* golden.h - for programs that go through the files of the golden data and print TAP.
  *
  *     static bool check_one(const char *path, char *why, size_t size) { ... }
- *     int main(void) { return golden_each("golden/chakra", ".et", check_one); }
+ *     int main(void) { return golden_each("chakra", ".et", check_one); }
  *
- * `why` says what is wrong with a file.  Without the reference data (ORR_SHARED, or ../shared) there is one
- * line, a skip. */
+ * `why` says what is wrong with a file.  ORR_GOLDEN is the folder of the golden data. */
 #ifndef ORR_TESTS_GOLDEN_H
 #define ORR_TESTS_GOLDEN_H
 
@@ -44,12 +43,18 @@ static inline char *golden_file(const char *path, size_t *len)
     return text;
 }
 
+/* The path of a file or folder of the golden data, "chakra/feeder". */
+static inline void golden_path(char *out, size_t size, const char *name)
+{
+    const char *root = getenv("ORR_GOLDEN");
+    snprintf(out, size, "%s/%s", root ? root : "(ORR_GOLDEN is not set)", name);
+}
+
 static inline int golden_each(const char *folder, const char *tail, golden_check *check)
 {
-    const char *shared = getenv("ORR_SHARED");
     char root[4096];
     unsigned count = 0, bad = 0;
-    snprintf(root, sizeof root, "%s/%s", shared ? shared : "../shared", folder);
+    golden_path(root, sizeof root, folder);
     char *const roots[] = {root, NULL};
     FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, golden_by_name);
     for (FTSENT *e; tree && (e = fts_read(tree));) {
@@ -64,8 +69,10 @@ static inline int golden_each(const char *folder, const char *tail, golden_check
     }
     if (tree)
         fts_close(tree);
-    if (count == 0)
-        printf("ok %u - %s # skip the reference data is not here\n", ++count, folder);
+    if (count == 0) {
+        printf("not ok %u - %s has no files\n", ++count, root);
+        bad++;
+    }
     printf("1..%u\n", count);
     return bad != 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_decode.c - every trace of the reference data that comes with its contents as JSON lines: what the
+/* test_decode.c - every trace of the golden data that comes with its contents as JSON lines: what the
  * public accessors give, written in that form, must be the same bytes. */
 #include "golden.h"
 
@@ -200,5 +200,5 @@ static bool check_one(const char *jsonl, char *why, size_t size)
 
 int main(void)
 {
-    return golden_each("golden/chakra", ".jsonl", check_one);
+    return golden_each("chakra", ".jsonl", check_one);
 }

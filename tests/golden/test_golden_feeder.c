@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_golden_feeder.c - issue orders against those of the reference feeders, V2 exactly and V3 by its rules.
  *
- *     test_golden_feeder              the graphs below, then the files of the reference data when they are there
+ *     test_golden_feeder              the graphs below, then the files of the golden data
  *     test_golden_feeder FOLDER...    FOLDER/case.et against case.v2.order and case.v2.waves beside it, and
  *                                     written again from its decoded parts, against its own bytes
  *
- * The graphs are those of the reference data's small feeder cases, so the figures are tested without it too. */
+ * The graphs are those of the golden data's small feeder cases. */
 #include <orrery/feeder.h>
 
 #include "base/memory/buffer.h"
+#include "golden.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static const char *error_text(void)
     return orr_error_text(&err, text, sizeof text);
 }
 
-/* ---- what a feeder does, in the words of the reference data ---- */
+/* ---- what a feeder does, in the words of the golden data ---- */
 
 /* Take the next node and complete it at once. */
 static void print_order(orr_feeder *f, orr_buf *out)
@@ -326,7 +327,7 @@ static void check_file(const char *root, const char *folder, const char *name, c
 {
     char base[4096], path[4200];
     orr_trace *t;
-    snprintf(base, sizeof base, "%s/golden/chakra/%s/%s", root, folder, name);
+    snprintf(base, sizeof base, "%s/%s/%s", root, folder, name);
     snprintf(path, sizeof path, "%s.et", base);
     check_v2(base, name);
     const orr_code code = orr_trace_read(path, NULL, &t, &err);
@@ -346,13 +347,8 @@ static void check_file(const char *root, const char *folder, const char *name, c
 
 static void check_files(void)
 {
-    char path[4200];
-    const char *root = getenv("ORR_SHARED") ? getenv("ORR_SHARED") : "../shared";
-    snprintf(path, sizeof path, "%s/golden/chakra/feeder", root);
-    if (access(path, R_OK) != 0) {
-        printf("ok %u - reference files # SKIP the reference data is not here\n", ++tests);
-        return;
-    }
+    char root[4096];
+    golden_path(root, sizeof root, "chakra");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         check_file(root, files[i].folder, files[i].name, files[i].refusal);
 }

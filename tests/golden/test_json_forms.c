@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_json_forms.c - every sound trace of the reference data to JSON in all forms, and back: the bytes must
+/* test_json_forms.c - every sound trace of the golden data to JSON in all forms, and back: the bytes must
  * be those of the file.  The damaged ones must be refused with the place of the damage. */
 #include "golden.h"
 
@@ -88,5 +88,5 @@ static bool check_one(const char *path, char *why, size_t size)
 
 int main(void)
 {
-    return golden_each("golden/chakra", ".et", check_one);
+    return golden_each("chakra", ".et", check_one);
 }

@@ -16,7 +16,7 @@
  *     }
  *
  * A failed check prints both sides, file and line, and ends that one test.  Values that are compared are
- * evaluated once.  Tests that need the reference data call check_shared(), which skips when it is not there. */
+ * evaluated once.  check_golden() finds files of the golden data. */
 #ifndef ORR_TESTS_CHECK_H
 #define ORR_TESTS_CHECK_H
 
@@ -132,13 +132,12 @@ __attribute__((unused)) static void check_says(const orr_error *err,
         check_fail(file, line, "the error says\n  \"%s\"\nwithout\n  \"%s\"", text, part);
 }
 
-/* The path of a file among the reference data; skips the test when the data is not beside the tree. */
-__attribute__((unused)) static const char *check_shared(char *out, size_t size, const char *name)
+/* The path of a file of the golden data (tests/golden/data), which tests/run unpacks: "chakra/feeder/chain.et". */
+__attribute__((unused)) static const char *check_golden(char *out, size_t size, const char *name)
 {
-    const char *root = getenv("ORR_SHARED");
-    snprintf(out, size, "%s/%s", root ? root : "../shared", name);
-    if (access(out, R_OK) != 0)
-        skip();
+    const char *root = getenv("ORR_GOLDEN");
+    snprintf(out, size, "%s/%s", root ? root : "(ORR_GOLDEN is not set)", name);
+    CHECK(access(out, R_OK) == 0);
     return out;
 }
 

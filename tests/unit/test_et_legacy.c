@@ -375,7 +375,7 @@ static unsigned check_current_below(const char *folder)
 TEST(test_et_legacy__reference_traces_are_current)
 {
     char path[512];
-    check_shared(path, sizeof path, "golden/chakra");
+    check_golden(path, sizeof path, "chakra");
     CHECK(check_current_below(path) > 100);
 }
 

@@ -107,7 +107,7 @@ TEST(test_export__the_golden_program_is_the_same)
     char path[1000];
     orr_fx *fx;
     orr_export_report r;
-    check_shared(path, sizeof path, "golden/h200/mlp_export_model.json");
+    check_golden(path, sizeof path, "h200/mlp_export_model.json");
     CHECK_OK(orr_export_read(path, NULL, &fx, &r, &err), &err);
     check_mlp(fx, &r);
     orr_export_report_fini(&r);

@@ -411,8 +411,8 @@ TEST(test_interop__protobuf_c_agrees_on_reference_files)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[600], name[100];
         orr_trace *t;
-        snprintf(name, sizeof name, "golden/chakra/%s", names[i]);
-        check_shared(path, sizeof path, name);
+        snprintf(name, sizeof name, "chakra/%s", names[i]);
+        check_golden(path, sizeof path, name);
         const size_t count = check_file(read_file(path, room, sizeof room), false);
         CHECK_OK(orr_trace_read(path, NULL, &t, &err), &err);
         CHECK_EQ_U(orr_trace_columns(t)->count, count);

@@ -184,10 +184,10 @@ TEST(test_trace_json__workload_graph_of_the_reference)
     char path[1000];
     orr_trace *t;
     orr_error err;
-    CHECK_OK(orr_trace_read(
-                 check_shared(path, sizeof path, "golden/chakra/wild/small_workload_graph.json"),
-                 NULL, &t, &err),
-             &err);
+    CHECK_OK(
+        orr_trace_read(check_golden(path, sizeof path, "chakra/wild/small_workload_graph.json"),
+                       NULL, &t, &err),
+        &err);
     const orr_columns *c = orr_trace_columns(t);
     CHECK_EQ_U(c->count, 7);
     CHECK_EQ_U(c->id[5], 435);
