@@ -57,7 +57,7 @@ static void prepare(job *j)
     orr_input *in;
     orr_error err;
     const char *root = getenv("ORR_GOLDEN");
-    bench_require(root, "ORR_GOLDEN is not set; bench/run sets it");
+    bench_require(root != NULL, "ORR_GOLDEN is not set; bench/run sets it");
     snprintf(path, sizeof path, "%s/h200/gpt2_124m_kineto.json.gz", root);
     check(orr_input_open(path, &in, &err), &err);
     fill(&j->text, orr_input_bytes(in));
