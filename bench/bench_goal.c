@@ -4,6 +4,7 @@
  * and 456 MB, linear all-to-all on 256 ranks 5.5 s, 83 MB of text to binary 2.2 s. */
 #include "bench.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/loggops.h>
 
 static orr_error err;
@@ -84,7 +85,7 @@ static orr_goal *uneven(uint32_t ranks, uint32_t rounds)
 typedef struct job {
     orr_goal *(*make)(uint32_t ranks);
     uint32_t ranks;
-    orr_loggops_rules rules;
+    const char *compat;
     orr_goal *goal;
 } job;
 
@@ -104,7 +105,10 @@ static double simulate(void *context)
     job *j = context;
     orr_loggops_options opt = orr_loggops_defaults();
     orr_loggops *s;
-    opt.rules = j->rules;
+    const orr_compat *old = NULL;
+    if (j->compat)
+        must(orr_compat_find(ORR_RULES_LOGGOPS, j->compat, &old, &err));
+    opt.rules = old ? old->loggops : NULL;
     must(orr_loggops_create(j->goal, &opt, &s, &err));
     must(orr_loggops_run(s, &err));
     const orr_goal_totals t = orr_goal_count(j->goal);
@@ -154,13 +158,10 @@ static void bench_files(void)
 int main(int argc, char **argv)
 {
     static job jobs[] = {
-        {dissemination, 65536, ORR_LOGGOPS_OWN, NULL},
-        {dissemination, 65536, ORR_LOGGOPS_LGS2023, NULL},
-        {dissemination, 65536, ORR_LOGGOPS_ATLAHS, NULL},
-        {all_to_all, 256, ORR_LOGGOPS_OWN, NULL},
-        {all_to_all, 256, ORR_LOGGOPS_LGS2023, NULL},
-        {uneven_4, 65536, ORR_LOGGOPS_OWN, NULL},
-        {dissemination, 1 << 20, ORR_LOGGOPS_OWN, NULL},
+        {dissemination, 65536, NULL, NULL},     {dissemination, 65536, "lgs2023", NULL},
+        {dissemination, 65536, "atlahs", NULL}, {all_to_all, 256, NULL, NULL},
+        {all_to_all, 256, "lgs2023", NULL},     {uneven_4, 65536, NULL, NULL},
+        {dissemination, 1 << 20, NULL, NULL},
     };
     static const char *const names[] = {
         "loggops__dissemination_65536ranks",        "loggops__dissemination_65536ranks_lgs2023",

@@ -2,10 +2,11 @@
 /* old_loggops.c - LogGOPSim by its old name: its options, its output. */
 #include "goal.h"
 
+#include <orrery/lab/compat.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* The last four are ours. */
 const cli_option cli_loggopsim_options[] = {
@@ -61,13 +62,17 @@ static orr_code read_S(const char *text, uint32_t *out, orr_error *err)
 
 static orr_code read_options(const cli_context *c, orr_loggops_options *o, orr_error *err)
 {
+    const char *name = cli_flag(c, "no-compat") ? NULL : cli_text(c, "compat");
+    const orr_compat *old = NULL;
+    orr_code code = name ? orr_compat_find(ORR_RULES_LOGGOPS, name, &old, err) : ORR_OK;
+    if (code)
+        return code;
     *o = (orr_loggops_options){
+        .rules = old ? old->loggops : NULL,
         .L = cli_count(c, "LogGOPS_L"),
         .o = cli_count(c, "LogGOPS_o"),
         .g = cli_count(c, "LogGOPS_g"),
         .O = cli_count(c, "LogGOPS_O"),
-        .rules =
-            strcmp(cli_text(c, "compat"), "atlahs") == 0 ? ORR_LOGGOPS_ATLAHS : ORR_LOGGOPS_LGS2023,
         .noise = cli_text(c, "noise-trace"),
         .has_common_noise = cli_flag(c, "noise-cosched"),
         .noise_seed = cli_count(c, "noise-seed"),
@@ -77,14 +82,14 @@ static orr_code read_options(const cli_context *c, orr_loggops_options *o, orr_e
         .prints_progress = cli_flag(c, "progress"),
         .shows_progress = !c->quiet && !cli_flag(c, "progress"),
     };
-    if (cli_flag(c, "no-compat"))
-        o->rules = ORR_LOGGOPS_OWN;
     const bool is_simple = strcmp(cli_text(c, "network-type"), "simple") == 0;
-    if (is_simple && o->rules == ORR_LOGGOPS_LGS2023) /* ATLAHS ignores it (goal.md 3.1) */
+    /* ATLAHS ignores it (goal.md 3.1) */
+    const bool has_links = is_simple && name && strcmp(name, "lgs2023") == 0;
+    if (has_links)
         o->simple_links = cli_text(c, "network-file");
-    if (is_simple && o->rules == ORR_LOGGOPS_LGS2023 && !o->simple_links)
+    if (has_links && !o->simple_links)
         return orr_fail(err, ORR_EUSAGE, NULL, "-n simple needs --network-file FILE");
-    const orr_code code = read_G(cli_text(c, "LogGOPS_G"), &o->G, err);
+    code = read_G(cli_text(c, "LogGOPS_G"), &o->G, err);
     return code ? code : read_S(cli_text(c, "LogGOPS_S"), &o->S, err);
 }
 
@@ -93,22 +98,15 @@ static const char verbose_note[] =
     "LogGOPSim: -v: events are not printed one by one; -V FILE, or orrery run --timeline FILE, "
     "writes when each operation and message was\n";
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static orr_code write_files(const cli_context *c, const orr_loggops *s, orr_error *err)
 {
     const char *viz = cli_text(c, "vizfile"), *queues = cli_text(c, "qstat");
     const char *pairs = cli_text(c, "comm-dep-file");
-    orr_code code = viz ? orr_loggops_write_viz(s, viz, err) : ORR_OK;
+    orr_code code = viz ? orr_loggops_write_old(s, "viz", viz, err) : ORR_OK;
     if (!code && queues)
-        code = orr_loggops_write_queues(s, queues, err);
+        code = orr_loggops_write_old(s, "queues", queues, err);
     if (!code && pairs)
-        code = orr_loggops_write_pairs(s, pairs, err);
+        code = orr_loggops_write_old(s, "pairs", pairs, err);
     if (!code && pairs && strcmp(cli_text(c, "compat"), "atlahs") == 0)
         printf("[INFO] Comm dep file saved to %s\n", pairs);
     return code;
@@ -126,7 +124,6 @@ static void tell_stall(cli_context *c, const orr_loggops *s, const orr_error *er
 
 static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
 {
-    const double start = seconds_now();
     orr_code code = cli_run_loggops_until_stopped(s, err);
     if (code) {
         if (code != ORR_ESTOP)
@@ -134,12 +131,11 @@ static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
         tell_stall(c, s, err);
         return code;
     }
-    const double took = seconds_now() - start;
     if (cli_flag(c, "json"))
         code =
             orr_loggops_write_json(s, "-", cli_text(c, "filename"), "orrery " ORRERY_VERSION, err);
     else if (!cli_flag(c, "no-compat"))
-        code = orr_loggops_write_old(s, "-", took, cli_flag(c, "batchmode"), err);
+        code = orr_loggops_write_old(s, cli_flag(c, "batchmode") ? "log-batch" : "log", "-", err);
     else
         code = orr_loggops_write_text(s, "-", cli_text(c, "filename"), err);
     return code ? code : write_files(c, s, err);

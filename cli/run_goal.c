@@ -2,6 +2,7 @@
 /* run_goal.c - orrery run --network loggops: a schedule by the LogGOPS model. */
 #include "goal.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/view.h>
 
 #include <errno.h>
@@ -95,16 +96,18 @@ static orr_code read_parameters(const char *text, orr_loggops_options *o, orr_er
 
 orr_code cli_loggops_options(const cli_context *c, orr_loggops_options *o, orr_error *err)
 {
-    const char *compat = cli_text(c, "compat");
     *o = orr_loggops_defaults();
     o->noise = cli_text(c, "noise");
     o->noise_seed = cli_count(c, "noise-seed");
     o->has_common_noise = cli_flag(c, "noise-common");
     o->keeps_spans = cli_given(c, "timeline") || cli_flag(c, "gantt");
     o->shows_progress = !c->quiet;
-    if (compat)
-        o->rules = strcmp(compat, "atlahs") == 0 ? ORR_LOGGOPS_ATLAHS : ORR_LOGGOPS_LGS2023;
-    return read_parameters(cli_text(c, "loggops"), o, err);
+    const orr_compat *old = NULL;
+    orr_code code = ORR_OK;
+    if (cli_text(c, "compat"))
+        code = orr_compat_find(ORR_RULES_LOGGOPS, cli_text(c, "compat"), &old, err);
+    o->rules = old ? old->loggops : NULL;
+    return code ? code : read_parameters(cli_text(c, "loggops"), o, err);
 }
 
 /* ---- results */

@@ -21,13 +21,6 @@
 extern "C" {
 #endif
 
-/* Whose rules: ours, or to the nanosecond those of one of two simulators, their defects included. */
-typedef enum orr_loggops_rules {
-    ORR_LOGGOPS_OWN = 0,
-    ORR_LOGGOPS_LGS2023, /* LogGOPSim of 2023 */
-    ORR_LOGGOPS_ATLAHS   /* the LogGOPSim of ATLAHS, 2025 */
-} orr_loggops_rules;
-
 /* A file that the schedule comes from: for JSON results, where the hash of its content stands beside it. */
 typedef struct orr_loggops_input {
     const char
@@ -36,7 +29,7 @@ typedef struct orr_loggops_input {
 } orr_loggops_input;
 
 typedef struct orr_loggops_options {
-    orr_loggops_rules rules;
+    const struct orr_rules_loggops *rules; /* of another program (lab/compat.h); NULL: ours */
     uint64_t L, o, g, O;
     double G;   /* of LogGOPSim of 2023: a whole number */
     uint32_t S; /* the largest message that does not wait for its receiver */
@@ -50,10 +43,9 @@ typedef struct orr_loggops_options {
     const orr_loggops_input *inputs; /* must stay; noise and links are known from above */
     size_t input_count;
 
-    bool keeps_spans; /* for orr_loggops_timeline and orr_loggops_write_viz */
-    bool
-        keeps_queues; /* for orr_loggops_write_queues; makes matching as slow as its queues are long */
-    bool keeps_pairs;     /* for orr_loggops_write_pairs */
+    bool keeps_spans;     /* for orr_loggops_timeline and "viz" */
+    bool keeps_queues;    /* for "queues"; makes matching as slow as its queues are long */
+    bool keeps_pairs;     /* for "pairs" */
     bool shows_progress;  /* a line on stderr, when that is a terminal */
     bool prints_progress; /* a line on standard output for each percent, as LogGOPSim does */
 } orr_loggops_options;
@@ -100,24 +92,12 @@ ORR_API orr_code orr_loggops_write_csv(const orr_loggops *s,
                                        const char *path,
                                        orr_error *err) ORR_MUST_CHECK;
 
-/* The lines LogGOPSim prints; seconds: how long the run took.  batch: never all ranks. */
+/* Files of LogGOPSim: "log" and "log-batch" (what it prints), "viz" (the timeline of DrawViz), "pairs" (which send met
+ * which receive), "queues" (their lengths; path is the prefix of six files). */
 ORR_API orr_code orr_loggops_write_old(const orr_loggops *s,
-                                       const char *path,
-                                       double seconds,
-                                       bool batch,
-                                       orr_error *err) ORR_MUST_CHECK;
-
-/* LogGOPSim's files: the timeline of DrawViz, the lengths of queues (PREFIX-rq-max.data and five more), and which
- * send met which receive. */
-ORR_API orr_code orr_loggops_write_viz(const orr_loggops *s,
+                                       const char *what,
                                        const char *path,
                                        orr_error *err) ORR_MUST_CHECK;
-ORR_API orr_code orr_loggops_write_queues(const orr_loggops *s,
-                                          const char *prefix,
-                                          orr_error *err) ORR_MUST_CHECK;
-ORR_API orr_code orr_loggops_write_pairs(const orr_loggops *s,
-                                         const char *path,
-                                         orr_error *err) ORR_MUST_CHECK;
 
 /* When each operation ran, sealed; the caller destroys it. */
 ORR_API orr_code orr_loggops_timeline(const orr_loggops *s,

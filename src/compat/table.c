@@ -6,13 +6,32 @@
  * together.  To add one: the header of the room and the row, both under the room's #ifdef. */
 #include <orrery/lab/compat.h>
 
+#include "run/loggops/lgs_impl.h"
+
+#ifdef ORR_COMPAT_LOGGOPSIM
+#include "loggopsim/loggopsim.h"
+#endif
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 static const orr_compat programs[] = {
+#ifdef ORR_COMPAT_LOGGOPSIM
+    {"lgs2023", "LogGOPSim of 2023", .loggops = &lgs_2023_rules},
+    {"atlahs", "LogGOPSim of ATLAHS", .loggops = &lgs_atlahs_rules},
+#endif
     {0},
 };
+
+/* ---- what engines take by itself ---- */
+
+const lgs_writer *const lgs_old_writers =
+#ifdef ORR_COMPAT_LOGGOPSIM
+    lgs_writers;
+#else
+    NULL;
+#endif
 
 /* ---- lookup ---- */
 

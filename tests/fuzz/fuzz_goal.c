@@ -2,6 +2,7 @@
 /* fuzz_goal.c - any bytes as a GOAL schedule, text or binary.  What is refused must have a place and words; what is taken
  * must be whole, become traces or words, and be simulated by all three sets of rules. */
 #include <orrery/goal_traces.h>
+#include <orrery/lab/compat.h>
 #include <orrery/loggops.h>
 
 #include <stdlib.h>
@@ -38,12 +39,14 @@ static void check_rank(const orr_goal *g, uint32_t rank)
     require(edges == waits);
 }
 
-static void simulate(const orr_goal *g, orr_loggops_rules rules, uint32_t S)
+static void simulate(const orr_goal *g, const char *compat, uint32_t S)
 {
     orr_loggops_options opt = orr_loggops_defaults();
     orr_error err;
     orr_loggops *s;
-    opt.rules = rules;
+    const orr_compat *old = NULL;
+    require(!compat || orr_compat_find(ORR_RULES_LOGGOPS, compat, &old, &err) == ORR_OK);
+    opt.rules = old ? old->loggops : NULL;
     opt.S = S;
     opt.keeps_spans = opt.keeps_pairs = opt.keeps_queues = S != 0;
     orr_code code = orr_loggops_create(g, &opt, &s, &err);
@@ -53,7 +56,7 @@ static void simulate(const orr_goal *g, orr_loggops_rules rules, uint32_t S)
     }
     code = orr_loggops_run(s, &err);
     require(code == ORR_OK || (code == ORR_EINPUT && err.message[0]));
-    require(rules != ORR_LOGGOPS_OWN || !code == !orr_loggops_stall_line(s, 0));
+    require(compat || !code == !orr_loggops_stall_line(s, 0));
     orr_loggops_destroy(s);
 }
 
@@ -67,9 +70,10 @@ static void use(const orr_goal *g)
     if (t.sends + t.recvs + t.calcs > MOST_OPS || orr_goal_ranks(g) > MOST_RANKS ||
         t.cpus * t.nics > MOST_PLACES)
         return;
-    for (int rules = 0; rules < 3; rules++) {
-        simulate(g, (orr_loggops_rules)rules, 65535);
-        simulate(g, (orr_loggops_rules)rules, 0);
+    static const char *const rules[] = {NULL, "lgs2023", "atlahs"};
+    for (int i = 0; i < 3; i++) {
+        simulate(g, rules[i], 65535);
+        simulate(g, rules[i], 0);
     }
     if (orr_goal_traces(g, "input", &set, &err) == ORR_OK)
         orr_set_close(set);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_goal_files.c - any bytes as one of the files beside a schedule: interruptions, links, a placement of jobs.  The first
  * byte says which.  What is refused must have words; with what is taken a small schedule runs to its end. */
+#include <orrery/lab/compat.h>
 #include <orrery/loggops.h>
 
 #include <stdio.h>
@@ -72,13 +73,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = file_of(data + 1, size - 1);
     orr_loggops_options opt = orr_loggops_defaults();
     opt.noise_seed = 7;
+    orr_error err;
+    const orr_compat *old;
+    require(orr_compat_find(ORR_RULES_LOGGOPS, "lgs2023", &old, &err) == ORR_OK);
     if (data[0] % 4 < 2) {
         opt.noise = path;
-        opt.rules = data[0] % 4 ? ORR_LOGGOPS_LGS2023 : ORR_LOGGOPS_OWN;
+        opt.rules = data[0] % 4 ? old->loggops : NULL;
         simulate(g, &opt);
     } else if (data[0] % 4 == 2) {
         opt.simple_links = path;
-        opt.rules = ORR_LOGGOPS_LGS2023;
+        opt.rules = old->loggops;
         simulate(g, &opt);
     } else {
         place(g, path);

@@ -2,12 +2,20 @@
 /* Times by our own rules, worked out by hand with LogGOPSim's parameters: L 2500, o 1500, g 1000, G 6, S 65535. */
 #include "files.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/loggops.h>
 
 #include <math.h>
 
 static orr_error err;
 static orr_goal *schedule;
+
+static const struct orr_rules_loggops *rules_of(const char *name)
+{
+    const orr_compat *old;
+    CHECK_OK(orr_compat_find(ORR_RULES_LOGGOPS, name, &old, &err), &err);
+    return old->loggops;
+}
 
 static orr_loggops *start(const char *text, const orr_loggops_options *opt)
 {
@@ -61,7 +69,7 @@ TEST(test_loggops__an_operation_waits_for_those_on_other_cpus)
         "rank 1 {\n}\n";
     orr_loggops_options opt = orr_loggops_defaults();
     check_times(text, &opt, 150, 0);
-    opt.rules = ORR_LOGGOPS_LGS2023;
+    opt.rules = rules_of("lgs2023");
     check_times(text, &opt, 100, 0);
 }
 
@@ -77,7 +85,7 @@ TEST(test_loggops__an_empty_message_costs_as_much_as_one_byte)
  * others both try then, and leave the CPU at 63 - 7.  Messages come at 0, 63 and 63 and leave it at 63 - 1. */
 TEST(test_loggops__by_old_rules_an_empty_message_sets_clocks_back)
 {
-    orr_loggops_options opt = {.rules = ORR_LOGGOPS_LGS2023, .G = 1, .O = 7, .S = 65535};
+    orr_loggops_options opt = {.rules = rules_of("lgs2023"), .G = 1, .O = 7, .S = 65535};
     check_times(PAIR("send 10b to 1 tag 1\nsend 0b to 1 tag 2\nsend 0b to 1 tag 3",
                      "recv 10b from 0 tag 1\nrecv 0b from 0 tag 2\nrecv 0b from 0 tag 3"),
                 &opt, 56, 62);
@@ -89,7 +97,7 @@ TEST(test_loggops__g_may_be_a_fraction)
     orr_loggops_options opt = orr_loggops_defaults();
     opt.G = 0.04;
     check_times(PAIR("send 16384b to 1", "recv 16384b from 0"), &opt, 1500, 5500 + 655);
-    opt.rules = ORR_LOGGOPS_LGS2023;
+    opt.rules = rules_of("lgs2023");
     orr_loggops *s;
     CHECK_CODE(orr_loggops_create(schedule, &opt, &s, &err), ORR_EUSAGE, &err);
 }

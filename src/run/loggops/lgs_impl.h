@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_impl.h - a simulation from the inside, for the files of this folder.
+/* lgs_impl.h - a simulation from the inside: for the files of this folder and for src/compat/loggopsim.
  *
- *     lgs_rules.c     ours and LogGOPSim's of 2023     \
- *     lgs_atlahs.c    the LogGOPSim of ATLAHS           >  what happens at an event
- *     lgs_step.h      releasing, what both share       /
- *     lgs_queue.h, lgs_match.h                             which event is next, who meets whom
- *     lgs_noise.c, lgs_links.c                             interruptions, a network of shared links
- *     lgs_watch.c, lgs_stall.c, lgs_report*.c              what is kept and said of a run */
+ *     loggops.c                  the object, and our rules
+ *     lgs_body.h                 what happens at an event, compiled once for each set of rules
+ *     lgs_queue.h, lgs_match.h   which event is next, who meets whom
+ *     lgs_noise.c                interruptions
+ *     lgs_stall.c, lgs_report.c  why it stands still, what came out */
 #ifndef ORR_SIMULATE_LGS_IMPL_H
 #define ORR_SIMULATE_LGS_IMPL_H
 
 #include <orrery/loggops.h>
 #include <orrery/progress.h>
+
+#include <stdatomic.h>
 
 #include "base/memory/buffer.h"
 #include "lgs_match.h"
@@ -42,11 +43,74 @@ typedef struct lgs_busy {
 } lgs_busy;
 
 struct lgs_noise;
-struct lgs_links;
 struct lgs_watch;
+struct orr_json_writer;
+
+/* Where simulators of LogGOPS differ.  Ours are lgs_own_rules; src/compat/loggopsim has those of two programs.
+ * Rules that use lgs_body.h must be constants of the file that includes it: the compiler makes a copy of the engine
+ * for each of them, in which nothing is asked any more. */
+typedef struct orr_rules_loggops {
+    const char *name; /* after --compat, and in results */
+
+    /* lgs_body.h, docs/spec/goal.md 3.3 */
+    bool
+        waits_for_release; /* an operation starts no earlier than what it waited for ended; else when
+                              * its own CPU and NIC are free, which may be earlier */
+    bool
+        empty_costs_a_byte; /* a message of 0 bytes costs what one of 1 costs; else minus one byte */
+    bool asks_the_sender;   /* a receive that finds its message uses the size, CPU and NIC of the
+                              * send; else its own */
+    bool buffers_messages;  /* an unexpected message is received by the CPU, then matched; else its
+                              * time is lost */
+    /* goal.md 3.4: operations released together, where they are equal; NULL: as released */
+    bool (*order)(struct orr_loggops *s, lgs_batch *b); /* false: out of memory */
+
+    /* the object */
+    bool keeps_release_times; /* with any number of CPUs (goal.md 3.3) */
+    bool counts_all_edges;   /* a send may finish twice, when sender and receiver disagree about its
+                               * size (goal.md 3.3); what waits for it is counted down twice */
+    bool explains_stall;     /* what never finishes is an error; else it is a result */
+    bool puts_off_singly;    /* events that find clocks busy go back to the queue one by one */
+    bool repeats_last_noise; /* the last interruption counts twice after a newline (goal.md 3.6) */
+    bool skips_first_noise;  /* operations that start before it never meet it (goal.md 3.6) */
+    orr_code (*check)(const orr_loggops_options *opt,
+                      orr_error *err);                   /* what is refused; or NULL */
+    bool (*clocks_go_back)(const struct orr_loggops *s); /* NULL: they never do */
+    /* State of its own, in orr_loggops.extra.  NULL: none. */
+    orr_code (*open)(struct orr_loggops *s, orr_error *err);
+    void (*close)(struct orr_loggops *s);
+    /* goal.md 3.5: a message leaves; when is it there, as far as is known now?  NULL: no shared links. */
+    orr_code (*link_send)(struct orr_loggops *s,
+                          uint64_t now,
+                          uint32_t from,
+                          uint32_t node,
+                          const orr__goal_node *n,
+                          orr_error *err);
+    orr_code (*link_arrival)(struct orr_loggops *s,
+                             uint64_t now,
+                             uint32_t from,
+                             uint32_t node,
+                             uint64_t *out,
+                             orr_error *err);
+    orr_code (*run)(struct orr_loggops *s, orr_error *err);     /* until nothing can happen */
+    void (*after_event)(struct orr_loggops *s, size_t pending); /* options.prints_progress */
+    void (*put_json)(const struct orr_loggops *s,
+                     struct orr_json_writer *w); /* more keys; or NULL */
+} lgs_rules;
+
+extern const lgs_rules lgs_own_rules;
+
+/* A file of another program that a run can write: "viz", "queues", "pairs", "log".  Defined in src/compat/table.c; the last
+ * has no name. */
+typedef struct lgs_writer {
+    const char *name;
+    orr_code (*write)(const struct orr_loggops *s, const char *path, orr_error *err);
+} lgs_writer;
+extern const lgs_writer *const lgs_old_writers;
 
 struct orr_loggops {
     orr_loggops_options opt;
+    const lgs_rules *rules;
     const orr_goal *goal;
     const orr__goal_node *nodes;
     const orr__goal_rank *ranks;
@@ -65,7 +129,6 @@ struct orr_loggops {
     orr_buf sort_room;
 
     lgs_queue queue;
-    lgs_heap heap; /* ATLAHS */
     lgs_match match;
     lgs_busy *busy; /* NULL: events are put off one by one */
 
@@ -73,23 +136,26 @@ struct orr_loggops {
     uint64_t events; /* numbers handed out */
     uint64_t messages, finished_count;
     uint64_t waiting;  /* events behind others in a busy group */
-    uint32_t percent;  /* lines of progress so far */
     uint64_t expected; /* events, when everything happens */
-    double flow_sum;   /* ATLAHS: for its mean flow completion time */
+    double seconds;    /* that the run took */
     bool has_failed;   /* out of memory, within a step */
     bool walks;        /* matching counts what it looks at */
     bool has_wildcards;
-    bool counts_all; /* edges to operations with one only are counted too */
-    volatile int is_stopped;
+    bool counts_all; /* rules->counts_all_edges, where it is often asked */
+    atomic_bool must_stop;
 
+    void *extra; /* of the rules */
     struct lgs_noise *noise;
-    struct lgs_links *links;
     struct lgs_watch *watch; /* NULL: nothing is kept */
-    orr_buf talk;            /* lines for standard output */
     orr_buf stall_text;      /* why it stands still; the lines point into it */
     const char **stall_lines;
     size_t stall_count;
 };
+
+static inline bool lgs_is_stopped(const orr_loggops *s)
+{
+    return atomic_load_explicit(&s->must_stop, memory_order_relaxed);
+}
 
 /* ---- clocks */
 
@@ -118,7 +184,7 @@ static inline uint64_t lgs_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Rounded down; what is too large becomes the largest number. */
+/* Rounded down; saturates. */
 static inline uint64_t lgs_whole(double v)
 {
     return v < 18446744073709551615.0 ? (uint64_t)v : UINT64_MAX;
@@ -137,39 +203,20 @@ static inline const orr__goal_node *lgs_node(const orr_loggops *s, uint32_t host
 
 /* ---- parts */
 
-orr_code orr__lgs_run_rules(orr_loggops *s, orr_error *err); /* ours, LGS2023 */
-orr_code orr__lgs_run_atlahs(orr_loggops *s, orr_error *err);
 /* How a run ended: OK, the error a part of it reported, or no memory where nothing was reported. */
-orr_code orr__lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *err);
-void orr__lgs_print_progress(orr_loggops *s, size_t pending); /* a line for each percent */
+orr_code lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *err);
 
-orr_code orr__lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err);
-void orr__lgs_noise_close(struct lgs_noise *n);
-uint64_t orr__lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length);
-uint64_t orr__lgs_noise_total(const struct lgs_noise *n, uint32_t host);
-size_t orr__lgs_noise_samples(const struct lgs_noise *n);
-uint64_t orr__lgs_noise_span(const struct lgs_noise *n);
+orr_code lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err);
+void lgs_noise_close(struct lgs_noise *n);
+uint64_t lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length);
+uint64_t lgs_noise_total(const struct lgs_noise *n, uint32_t host);
+size_t lgs_noise_samples(const struct lgs_noise *n);
+uint64_t lgs_noise_span(const struct lgs_noise *n);
 
 static inline uint64_t lgs_noise(orr_loggops *s, uint32_t host, uint64_t start, uint64_t length)
 {
-    return s->noise ? orr__lgs_noise_get(s->noise, host, start, length) : 0;
+    return s->noise ? lgs_noise_get(s->noise, host, start, length) : 0;
 }
-
-orr_code orr__lgs_links_open(const char *path,
-                             uint32_t hosts,
-                             struct lgs_links **out,
-                             orr_error *err);
-void orr__lgs_links_close(struct lgs_links *l);
-/* A message sets out; it is known by its send. */
-orr_code orr__lgs_links_insert(struct lgs_links *l,
-                               uint64_t now,
-                               uint32_t from,
-                               uint32_t node,
-                               const orr__goal_node *n,
-                               orr_error *err);
-/* When it is there, as far as can be said now: now, or later. */
-orr_code orr__lgs_links_query(
-    struct lgs_links *l, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err);
 
 typedef enum lgs_span_kind {
     LGS_SPAN_CALC,
@@ -209,18 +256,82 @@ typedef struct lgs_watch {
     uint64_t *sent_at;    /* by send: when it started */
 } lgs_watch;
 
-orr_code orr__lgs_watch_open(const orr_loggops *s, lgs_watch **out, orr_error *err);
-void orr__lgs_watch_close(lgs_watch *w);
-void orr__lgs_watch_span(orr_loggops *s, const lgs_span *span);
-void orr__lgs_watch_length(orr_loggops *s, uint32_t host, lgs_side side);
-void orr__lgs_watch_search(
+void lgs_watch_span(orr_loggops *s, const lgs_span *span);
+void lgs_watch_length(orr_loggops *s, uint32_t host, lgs_side side);
+void lgs_watch_search(
     orr_loggops *s, uint32_t host, lgs_side side, uint64_t time, bool is_hit, uint32_t depth);
-void orr__lgs_watch_pair(orr_loggops *s, const lgs_pair *pair);
+void lgs_watch_pair(orr_loggops *s, const lgs_pair *pair);
 
-/* The lines of LogGOPSim about what is left in queues; false: all queues are empty. */
-bool orr__lgs_put_left(const orr_loggops *s, orr_buf *b);
+/* ---- releasing: operations start and finish, which releases others */
+
+/* The batch of a host that this event touches. */
+static inline lgs_batch *lgs_touch(orr_loggops *s, uint32_t host)
+{
+    for (uint32_t i = 0; i < s->batches; i++) {
+        if (s->batch[i].host == host)
+            return &s->batch[i];
+    }
+    lgs_batch *b = &s->batch[s->batches++];
+    b->host = host;
+    b->count = 0;
+    return b;
+}
+
+static inline void lgs_release(
+    orr_loggops *s, lgs_batch *b, uint32_t node, uint8_t kind, uint64_t at)
+{
+    if (b->count >= b->room && !orr_grow(&b->items, &b->room, (size_t)b->count + 1)) {
+        s->has_failed = true;
+        return;
+    }
+    b->items[b->count++] = (lgs_ready){at, node, kind};
+}
+
+/* One edge less.  keeps: the time of the edge counts when the operation is let go (later edges may be earlier).
+ * */
+static inline void lgs_unblock(
+    orr_loggops *s, lgs_batch *b, uint32_t child, uint64_t at, bool keeps)
+{
+    const uint64_t place = s->ranks[b->host].first_node + child;
+    const orr__goal_node *n = &s->nodes[place];
+    if (n->waits > 1 || s->counts_all) {
+        if (s->ready && keeps) {
+            lgs_raise(&s->ready[place], at);
+            at = s->ready[place];
+        }
+        if (--s->waits[place])
+            return;
+    }
+    lgs_release(s, b, child, n->kind, at);
+}
+
+/* An operation is over at `when`. */
+static inline void lgs_finish(orr_loggops *s, uint32_t host, uint32_t node, uint64_t when)
+{
+    lgs_batch *b = lgs_touch(s, host);
+    const orr__goal_node *n = lgs_node(s, host, node);
+    const uint32_t *edges = s->edges + s->ranks[host].first_edge;
+    if (s->finished) {
+        const uint64_t place = (uint64_t)(n - s->nodes);
+        s->finished[place / 64] |= (uint64_t)1 << (place % 64);
+    }
+    s->finished_count++;
+    for (uint32_t i = n->then; i < n->started; i++)
+        lgs_unblock(s, b, edges[i], when, true);
+}
+
+/* An operation starts at `when`.  Edges that wait for a start carry no time in ATLAHS (goal.md 3.3). */
+static inline void lgs_start(
+    orr_loggops *s, uint32_t host, uint32_t node, uint64_t when, bool keeps)
+{
+    lgs_batch *b = lgs_touch(s, host);
+    const orr__goal_node *n = lgs_node(s, host, node);
+    const uint32_t *edges = s->edges + s->ranks[host].first_edge;
+    for (uint32_t i = n->started; i < n[1].then; i++)
+        lgs_unblock(s, b, edges[i], when, keeps);
+}
 
 /* What stands in the way of the rest; the error's words, and the lines of the story. */
-orr_code orr__lgs_explain_stall(orr_loggops *s, orr_error *err);
+orr_code lgs_explain_stall(orr_loggops *s, orr_error *err);
 
 #endif

@@ -10,7 +10,7 @@ enum { FIRST_SLOTS = 1024 };
 #define MESSAGES 0x80000000u
 #define ANY ORR_GOAL_ANY
 
-bool orr__lgs_match_init(lgs_match *m, uint32_t hosts, bool has_lists)
+bool lgs_match_init(lgs_match *m, uint32_t hosts, bool has_lists)
 {
     *m = (lgs_match){.slot_count = FIRST_SLOTS, .has_lists = has_lists};
     m->slots = orr_alloc(m->slot_count, sizeof *m->slots);
@@ -24,7 +24,7 @@ bool orr__lgs_match_init(lgs_match *m, uint32_t hosts, bool has_lists)
     return is_good;
 }
 
-void orr__lgs_match_fini(lgs_match *m)
+void lgs_match_fini(lgs_match *m)
 {
     orr_free(m->slots);
     orr_free(m->links);
@@ -112,7 +112,7 @@ static void list_remove(lgs_match *m, lgs_side side, uint32_t host, uint32_t e)
 
 /* ---- adding and taking */
 
-bool orr__lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint32_t e)
+bool lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint32_t e)
 {
     if ((m->used + 1) * 8 > m->slot_count * 5 && !grow(m))
         return false;
@@ -153,7 +153,7 @@ static uint32_t take_first(lgs_match *m, lgs_queue *q, lgs_side side, size_t slo
     return e;
 }
 
-uint32_t orr__lgs_match_take(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key)
+uint32_t lgs_match_take(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key)
 {
     const size_t i = find(m, key);
     return is_side(&m->slots[i], side) ? take_first(m, q, side, i) : 0;
@@ -195,7 +195,7 @@ static uint32_t oldest(const lgs_match *m, const lgs_queue *q, lgs_side side, lg
     return best;
 }
 
-uint32_t orr__lgs_match_take_any(
+uint32_t lgs_match_take_any(
     lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, bool walks, uint32_t *depth)
 {
     const bool is_wild = key.source == ANY || key.tag == ANY;

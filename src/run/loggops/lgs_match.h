@@ -39,16 +39,16 @@ typedef struct lgs_match {
     uint32_t *first[2], *last[2], *count[2]; /* by side and host */
 } lgs_match;
 
-bool orr__lgs_match_init(lgs_match *m, uint32_t hosts, bool has_lists);
-void orr__lgs_match_fini(lgs_match *m);
+bool lgs_match_init(lgs_match *m, uint32_t hosts, bool has_lists);
+void lgs_match_fini(lgs_match *m);
 
 /* e waits from now on.  False: out of memory. */
-bool orr__lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint32_t e);
+bool lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint32_t e);
 /* The first on that side under exactly this key, which stops waiting; 0: none. */
-uint32_t orr__lgs_match_take(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key);
+uint32_t lgs_match_take(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key);
 /* The same, where ANY on either side fits everything.  *depth: how many were looked at (with lists); of a
  * failed search, how many there are. */
-uint32_t orr__lgs_match_take_any(
+uint32_t lgs_match_take_any(
     lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, bool walks, uint32_t *depth);
 
 static inline size_t lgs_match_place(const lgs_match *m, lgs_key k)

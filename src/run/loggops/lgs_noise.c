@@ -8,8 +8,7 @@
  * Each rank starts somewhere in the file, by a random number; the file repeats.  An operation is lengthened by what is
  * left of the interruption it starts in, and by each that starts while it runs.
  * Why a Mersenne Twister: its first draws decide where ranks start, and golden runs have those of seed 12345.
- * LogGOPSim reads one line too many when the file ends in a newline, and never counts the first interruption for an
- * operation that starts before it; both are kept for its rules and absent from ours. */
+ */
 #include "lgs_impl.h"
 
 #include "base/io/input.h"
@@ -18,16 +17,16 @@
 
 #include <math.h>
 
-typedef struct sample {
+typedef struct lgs_sample {
     uint64_t start, duration;
-} sample;
+} lgs_sample;
 
 struct lgs_noise {
-    sample *samples;
+    lgs_sample *samples;
     size_t count, room;
     uint64_t length, sum;     /* the last start; all durations but the last */
     uint64_t *offset, *total; /* by rank */
-    bool is_compat;
+    const lgs_rules *rules;
 };
 
 /* ---- the file */
@@ -60,7 +59,7 @@ static orr_code read_time(
 
 static orr_code add_line(struct lgs_noise *n, orr_str line, const orr_where *at, orr_error *err)
 {
-    sample s;
+    lgs_sample s;
     const orr_str start = take_field(&line), duration = take_field(&line);
     if (start.len == 0 || start.ptr[0] == '#')
         return ORR_OK;
@@ -93,7 +92,7 @@ static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path
     const orr_where at = orr_where_line(path, 1, 1);
     if (n->count < 2 || n->samples[n->count - 1].start == 0)
         return orr_fail(err, ORR_EINPUT, &at, "fewer than two interruptions at different times");
-    if (n->is_compat && bytes.ptr[bytes.len - 1] == '\n') {
+    if (n->rules->repeats_last_noise && bytes.ptr[bytes.len - 1] == '\n') {
         n->samples[n->count] = n->samples[n->count - 1];
         n->count++;
     }
@@ -117,7 +116,7 @@ static void draw_offsets(const orr_loggops *s, struct lgs_noise *n)
     }
 }
 
-orr_code orr__lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err)
+orr_code lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err)
 {
     orr_input *in;
     orr_code code = orr_input_open(s->opt.noise, &in, err);
@@ -126,7 +125,7 @@ orr_code orr__lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_e
     struct lgs_noise *n = orr_alloc(1, sizeof *n);
     *out = n;
     if (n) {
-        n->is_compat = s->opt.rules != ORR_LOGGOPS_OWN;
+        n->rules = s->rules;
         n->offset = orr_alloc(s->hosts, sizeof *n->offset);
         n->total = orr_alloc(s->hosts, sizeof *n->total);
     }
@@ -140,7 +139,7 @@ orr_code orr__lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_e
     return code;
 }
 
-void orr__lgs_noise_close(struct lgs_noise *n)
+void lgs_noise_close(struct lgs_noise *n)
 {
     if (!n)
         return;
@@ -171,18 +170,19 @@ static uint64_t noise_within(const struct lgs_noise *n, uint64_t p, uint64_t len
 {
     uint64_t noise = 0;
     size_t at = find_sample(n, p);
-    const sample *s = &n->samples[at];
-    const bool is_inside = n->is_compat ? p > n->samples[0].start : s->start <= p;
+    const lgs_sample *s = &n->samples[at];
+    const bool skips_first = n->rules->skips_first_noise;
+    const bool is_inside = skips_first ? p > n->samples[0].start : s->start <= p;
     if (is_inside && s->start + s->duration > p)
         noise = s->start + s->duration - p;
-    if (!is_inside && !n->is_compat && s->start < p + length)
+    if (!is_inside && !skips_first && s->start < p + length)
         noise = s->duration;
     while (at + 1 < n->count && n->samples[at + 1].start < p + length)
         noise += n->samples[++at].duration;
     return noise;
 }
 
-uint64_t orr__lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length)
+uint64_t lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length)
 {
     /* An operation longer than the file meets all of it, again and again; the references do not come back. */
     uint64_t noise = length / n->length * n->sum;
@@ -192,17 +192,17 @@ uint64_t orr__lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, 
     return noise;
 }
 
-uint64_t orr__lgs_noise_total(const struct lgs_noise *n, uint32_t host)
+uint64_t lgs_noise_total(const struct lgs_noise *n, uint32_t host)
 {
     return n->total[host];
 }
 
-size_t orr__lgs_noise_samples(const struct lgs_noise *n)
+size_t lgs_noise_samples(const struct lgs_noise *n)
 {
     return n->count;
 }
 
-uint64_t orr__lgs_noise_span(const struct lgs_noise *n)
+uint64_t lgs_noise_span(const struct lgs_noise *n)
 {
     return n->length;
 }

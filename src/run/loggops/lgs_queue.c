@@ -6,7 +6,7 @@
 
 enum { FIRST_EVENTS = 1024, FIRST_SLOTS = 256 };
 
-bool orr__lgs_queue_init(lgs_queue *q)
+bool lgs_queue_init(lgs_queue *q)
 {
     *q = (lgs_queue){.event_count = 1, .bucket_count = 1};
     q->slots = orr_alloc(FIRST_SLOTS, sizeof *q->slots);
@@ -15,7 +15,7 @@ bool orr__lgs_queue_init(lgs_queue *q)
            orr_grow(&q->buckets, &q->bucket_room, 64) && (q->events[0] = (lgs_event){0}, true);
 }
 
-void orr__lgs_queue_fini(lgs_queue *q)
+void lgs_queue_fini(lgs_queue *q)
 {
     orr_free(q->events);
     orr_free(q->buckets);
@@ -24,7 +24,7 @@ void orr__lgs_queue_fini(lgs_queue *q)
     *q = (lgs_queue){0};
 }
 
-bool orr__lgs_queue_grow(lgs_queue *q)
+bool lgs_queue_grow(lgs_queue *q)
 {
     return q->event_count < 0x7fffffff && orr_grow(&q->events, &q->event_room, q->event_count + 1);
 }
@@ -92,7 +92,7 @@ static uint32_t make_bucket(lgs_queue *q, uint64_t time)
     return b;
 }
 
-uint32_t orr__lgs_queue_bucket(lgs_queue *q, uint64_t time)
+uint32_t lgs_queue_bucket(lgs_queue *q, uint64_t time)
 {
     size_t i = find_slot(q, time);
     if (q->slots[i])
@@ -111,7 +111,7 @@ uint32_t orr__lgs_queue_bucket(lgs_queue *q, uint64_t time)
 }
 
 /* Empty buckets stay until they are met here: an event often leads to another one at the same time. */
-uint32_t orr__lgs_queue_next(lgs_queue *q)
+uint32_t lgs_queue_next(lgs_queue *q)
 {
     orr_heap_entry top;
     while (q->times.count) {
@@ -132,7 +132,7 @@ uint32_t orr__lgs_queue_next(lgs_queue *q)
 
 /* ---- pairing heaps: a tree whose root is the first; siblings are linked by next */
 
-uint32_t orr__lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
+uint32_t lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
 {
     if (events[b].number < events[a].number) {
         const uint32_t c = a;
@@ -146,13 +146,13 @@ uint32_t orr__lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
 }
 
 /* Pairs from left to right, then all of them from right to left. */
-uint32_t orr__lgs_heap_rest(lgs_event *events, uint32_t root)
+uint32_t lgs_heap_rest(lgs_event *events, uint32_t root)
 {
     uint32_t at = events[root].child, pairs = 0;
     while (at) {
         const uint32_t a = at, b = events[a].next;
         at = b ? events[b].next : 0;
-        const uint32_t pair = b ? orr__lgs_heap_join(events, a, b) : a;
+        const uint32_t pair = b ? lgs_heap_join(events, a, b) : a;
         events[pair].next = pairs;
         pairs = pair;
     }
@@ -160,56 +160,8 @@ uint32_t orr__lgs_heap_rest(lgs_event *events, uint32_t root)
     while (pairs) {
         const uint32_t rest = events[pairs].next;
         events[pairs].next = 0;
-        all = all ? orr__lgs_heap_join(events, all, pairs) : pairs;
+        all = all ? lgs_heap_join(events, all, pairs) : pairs;
         pairs = rest;
     }
     return all;
-}
-
-/* ---- times only (goal.md 3.4): which of two equal ones comes first is decided by the moves below, so they must
- * be these */
-
-static void rise(lgs_heap *h, size_t hole, orr_heap_entry e)
-{
-    while (hole) {
-        const size_t above = (hole - 1) / 2;
-        if (h->entries[above].key <= e.key)
-            break;
-        h->entries[hole] = h->entries[above];
-        hole = above;
-    }
-    h->entries[hole] = e;
-}
-
-bool orr__lgs_heap_push(lgs_heap *h, uint64_t time, uint32_t event)
-{
-    if (!orr_grow(&h->entries, &h->room, h->count + 1))
-        return false;
-    h->count++;
-    rise(h, h->count - 1, (orr_heap_entry){time, event});
-    return true;
-}
-
-bool orr__lgs_heap_pop(lgs_heap *h, orr_heap_entry *out)
-{
-    if (!h->count)
-        return false;
-    *out = h->entries[0];
-    const size_t count = --h->count;
-    const orr_heap_entry moved = h->entries[count];
-    if (!count)
-        return true;
-    size_t hole = 0;
-    while (2 * hole + 2 < count) {
-        const size_t left = 2 * hole + 1, right = left + 1;
-        const size_t child = h->entries[right].key > h->entries[left].key ? left : right;
-        h->entries[hole] = h->entries[child];
-        hole = child;
-    }
-    if (2 * hole + 2 == count) { /* the last parent has one child only */
-        h->entries[hole] = h->entries[count - 1];
-        hole = count - 1;
-    }
-    rise(h, hole, moved);
-    return true;
 }

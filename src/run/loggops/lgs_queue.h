@@ -54,12 +54,11 @@ typedef struct lgs_queue {
     size_t pending;
 } lgs_queue;
 
-bool orr__lgs_queue_init(lgs_queue *q);
-void orr__lgs_queue_fini(lgs_queue *q);
-bool orr__lgs_queue_grow(lgs_queue *q);
-uint32_t orr__lgs_queue_bucket(lgs_queue *q, uint64_t time); /* found or made; 0: out of memory */
-uint32_t orr__lgs_queue_next(
-    lgs_queue *q); /* of an empty top bucket: the next one; 0: none is left */
+bool lgs_queue_init(lgs_queue *q);
+void lgs_queue_fini(lgs_queue *q);
+bool lgs_queue_grow(lgs_queue *q);
+uint32_t lgs_queue_bucket(lgs_queue *q, uint64_t time); /* found or made; 0: out of memory */
+uint32_t lgs_queue_next(lgs_queue *q); /* of an empty top bucket: the next one; 0: none is left */
 
 /* A new event, not zeroed; 0: out of memory.  Events may move. */
 static inline uint32_t lgs_event_take(lgs_queue *q)
@@ -69,7 +68,7 @@ static inline uint32_t lgs_event_take(lgs_queue *q)
         q->free_event = q->events[e].next;
         return e;
     }
-    if (q->event_count >= q->event_room && !orr__lgs_queue_grow(q))
+    if (q->event_count >= q->event_room && !lgs_queue_grow(q))
         return 0;
     return (uint32_t)q->event_count++;
 }
@@ -87,8 +86,8 @@ static inline bool lgs_list_is_empty(const lgs_list *l)
     return !l->head && !l->heap;
 }
 
-uint32_t orr__lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b);
-uint32_t orr__lgs_heap_rest(lgs_event *events, uint32_t root); /* the heap without its root */
+uint32_t lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b);
+uint32_t lgs_heap_rest(lgs_event *events, uint32_t root); /* the heap without its root */
 
 static inline void lgs_list_push(lgs_event *events, lgs_list *l, uint32_t e)
 {
@@ -101,7 +100,7 @@ static inline void lgs_list_push(lgs_event *events, lgs_list *l, uint32_t e)
         l->tail = e;
     } else {
         ev->child = 0;
-        l->heap = l->heap ? orr__lgs_heap_join(events, l->heap, e) : e;
+        l->heap = l->heap ? lgs_heap_join(events, l->heap, e) : e;
     }
 }
 
@@ -111,7 +110,7 @@ static inline uint32_t lgs_list_pop(lgs_event *events, lgs_list *l)
     const uint32_t e = l->head;
     if (l->heap && (!e || events[l->heap].number < events[e].number)) {
         const uint32_t root = l->heap;
-        l->heap = orr__lgs_heap_rest(events, root);
+        l->heap = lgs_heap_rest(events, root);
         return root;
     }
     l->head = events[e].next;
@@ -126,7 +125,7 @@ static inline bool lgs_queue_push(lgs_queue *q, uint32_t e)
     const uint64_t time = q->events[e].time;
     uint32_t b = q->recent;
     if (!b || q->recent_time != time) {
-        b = orr__lgs_queue_bucket(q, time);
+        b = lgs_queue_bucket(q, time);
         if (!b)
             return false;
         q->recent = b;
@@ -153,7 +152,7 @@ static inline uint32_t lgs_queue_pop(lgs_queue *q)
         return 0;
     uint32_t b = q->times.entries[0].value;
     if (lgs_list_is_empty(&q->buckets[b].list))
-        b = orr__lgs_queue_next(q);
+        b = lgs_queue_next(q);
     q->pending--;
     if (!q->near)
         lgs_queue_ask(q);
@@ -170,15 +169,5 @@ static inline uint32_t lgs_queue_pop(lgs_queue *q)
     }
     return lgs_list_pop(q->events, &q->buckets[b].list);
 }
-
-/* ---- the queue of ATLAHS: a heap that compares times and nothing else (goal.md 3.4) */
-
-typedef struct lgs_heap {
-    orr_heap_entry *entries; /* time and event */
-    size_t count, room;
-} lgs_heap;
-
-bool orr__lgs_heap_push(lgs_heap *h, uint64_t time, uint32_t event); /* false: out of memory */
-bool orr__lgs_heap_pop(lgs_heap *h, orr_heap_entry *out);            /* false: empty */
 
 #endif

@@ -22,20 +22,14 @@ static orr_code save(orr_buf *b, const char *path, orr_error *err)
     return code;
 }
 
-static const char *rules_name(orr_loggops_rules rules)
-{
-    static const char *const names[] = {"own", "lgs2023", "atlahs"};
-    return names[rules];
-}
-
-typedef struct summary {
+typedef struct lgs_summary {
     uint64_t last, first, sum;
     uint32_t last_rank, first_rank;
-} summary;
+} lgs_summary;
 
-static summary sum_up(const orr_loggops *s)
+static lgs_summary sum_up(const orr_loggops *s)
 {
-    summary u = {.first = UINT64_MAX};
+    lgs_summary u = {.first = UINT64_MAX};
     for (uint32_t r = 0; r < s->hosts; r++) {
         const uint64_t at = orr_loggops_finished_at(s, r);
         u.sum += at;
@@ -120,15 +114,15 @@ orr_code orr_loggops_write_text(const orr_loggops *s,
                                 orr_error *err)
 {
     const orr_goal_totals t = s->goal->totals;
-    const summary u = sum_up(s);
+    const lgs_summary u = sum_up(s);
     orr_buf b = {0};
     orr_buf_print(&b, "%s: %u ranks, %llu sends, %llu receives, %llu calculations\n", source,
                   s->hosts, (ull)t.sends, (ull)t.recvs, (ull)t.calcs);
     orr_buf_print(
         &b, "LogGOPS: L %llu ns, o %llu ns, g %llu ns, G %g ns/byte, O %llu ns/byte, S %u bytes\n",
         (ull)s->opt.L, (ull)s->opt.o, (ull)s->opt.g, s->opt.G, (ull)s->opt.O, s->opt.S);
-    if (s->opt.rules != ORR_LOGGOPS_OWN)
-        orr_buf_print(&b, "by the rules of %s\n", rules_name(s->opt.rules));
+    if (s->rules != &lgs_own_rules)
+        orr_buf_print(&b, "by the rules of %s\n", s->rules->name);
     orr_buf_text(&b, "finished after ");
     put_time(&b, u.last);
     orr_buf_print(&b, " (%llu ns, rank %u); the first rank after ", (ull)u.last, u.last_rank);
@@ -155,7 +149,7 @@ static void put_parameters(const orr_loggops *s, orr_json_writer *w)
     orr_json_key(w, "parameters");
     orr_json_begin_object(w);
     orr_json_key(w, "rules");
-    orr_json_text(w, rules_name(o->rules));
+    orr_json_text(w, s->rules->name);
     orr_json_put_u64(w, "L_ns", o->L);
     orr_json_put_u64(w, "o_ns", o->o);
     orr_json_put_u64(w, "g_ns", o->g);
@@ -217,7 +211,7 @@ static void put_ranks(const orr_loggops *s, orr_json_writer *w)
     orr_json_key(w, "rank_noise_ns");
     orr_json_begin_array(w);
     for (uint32_t r = 0; r < s->hosts; r++)
-        orr_json_u64(w, orr__lgs_noise_total(s->noise, r));
+        orr_json_u64(w, lgs_noise_total(s->noise, r));
     orr_json_end_array(w);
 }
 
@@ -232,36 +226,12 @@ static void put_stall(const orr_loggops *s, orr_json_writer *w)
     orr_json_end_array(w);
 }
 
-/* What only the old programs say: lines about queues, the mean flow completion time. */
-static void put_old(const orr_loggops *s, orr_json_writer *w)
-{
-    orr_buf lines = {0};
-    if (s->opt.rules == ORR_LOGGOPS_ATLAHS) {
-        char text[64];
-        snprintf(text, sizeof text, "%f", s->messages ? s->flow_sum / (double)s->messages : 0);
-        orr_json_key(w, "average_fct");
-        orr_json_text(w, s->messages ? text : "-nan");
-        return;
-    }
-    if (s->opt.rules == ORR_LOGGOPS_OWN || !orr__lgs_put_left(s, &lines))
-        return;
-    orr_json_key(w, "left_in_queues");
-    orr_json_begin_array(w);
-    const char *p = (const char *)lines.ptr, *const end = p + lines.len;
-    for (const char *nl; p < end && (nl = memchr(p, '\n', (size_t)(end - p))) != NULL; p = nl + 1) {
-        p += *p == ' ';
-        orr_json_str(w, (orr_str){p, (size_t)(nl - p)});
-    }
-    orr_json_end_array(w);
-    orr_buf_fini(&lines);
-}
-
 orr_code orr_loggops_write_json(
     const orr_loggops *s, const char *path, const char *source, const char *program, orr_error *err)
 {
     const orr_goal_totals t = s->goal->totals;
     const orr_json_style style = {.indent = 2};
-    const summary u = sum_up(s);
+    const lgs_summary u = sum_up(s);
     orr_buf b = {0};
     orr_json_writer w;
     orr_json_writer_init(&w, &b, &style);
@@ -291,7 +261,8 @@ orr_code orr_loggops_write_json(
     orr_json_put_u64(&w, "finished_ns", u.last);
     orr_json_put_u64(&w, "finished_rank", u.last_rank);
     put_ranks(s, &w);
-    put_old(s, &w);
+    if (s->rules->put_json)
+        s->rules->put_json(s, &w);
     put_stall(s, &w);
     orr_json_end_object(&w);
     orr_buf_byte(&b, '\n');
@@ -310,21 +281,21 @@ orr_code orr_loggops_write_csv(const orr_loggops *s, const char *path, orr_error
 
 /* ---- timeline: a track for each CPU that did something; messages are arrows from a send to its receive */
 
-typedef struct painter {
+typedef struct lgs_painter {
     const orr_loggops *s;
     orr_timeline *t;
     orr_error *err;
     uint32_t *track; /* by host and CPU; UINT32_MAX: not made */
     uint32_t *span;  /* by operation: the span of a send; UINT32_MAX: none */
     uint32_t name[5];
-} painter;
+} lgs_painter;
 
 static orr_ps ps_of(uint64_t ns)
 {
     return ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : INT64_MAX;
 }
 
-static orr_code track_of(painter *p, const lgs_span *v, uint32_t *out)
+static orr_code track_of(lgs_painter *p, const lgs_span *v, uint32_t *out)
 {
     uint32_t *track = &p->track[(size_t)v->host * p->s->cpus + v->cpu];
     orr_code code = ORR_OK;
@@ -337,7 +308,7 @@ static orr_code track_of(painter *p, const lgs_span *v, uint32_t *out)
     return code;
 }
 
-static orr_code paint_arrow(painter *p, const lgs_span *v, uint32_t to, const lgs_span *wire)
+static orr_code paint_arrow(lgs_painter *p, const lgs_span *v, uint32_t to, const lgs_span *wire)
 {
     const uint64_t place = p->s->ranks[wire->host].first_node + wire->node;
     if (p->span[place] == UINT32_MAX || wire->end < wire->start)
@@ -351,7 +322,7 @@ static orr_code paint_arrow(painter *p, const lgs_span *v, uint32_t to, const lg
     return orr_timeline_add_arrow(p->t, &arrow, p->err);
 }
 
-static orr_code paint(painter *p, const lgs_span *v, const lgs_span *before)
+static orr_code paint(lgs_painter *p, const lgs_span *v, const lgs_span *before)
 {
     static const uint8_t kinds[] = {ORR_SPAN_COMPUTE, ORR_SPAN_SEND, ORR_SPAN_RECEIVE,
                                     ORR_SPAN_OTHER};
@@ -382,7 +353,7 @@ static orr_code paint(painter *p, const lgs_span *v, const lgs_span *before)
     return ORR_OK;
 }
 
-static orr_code paint_all(painter *p)
+static orr_code paint_all(lgs_painter *p)
 {
     static const char *const names[] = {"calc", "send", "recv", "noise", "message"};
     const lgs_watch *w = p->s->watch;
@@ -400,7 +371,7 @@ orr_code orr_loggops_timeline(const orr_loggops *s, orr_timeline **out, orr_erro
     if (!s->opt.keeps_spans)
         return orr_fail(err, ORR_EUSAGE, NULL, "this run kept no spans");
     const size_t tracks = (size_t)s->hosts * s->cpus;
-    painter p = {.s = s, .err = err};
+    lgs_painter p = {.s = s, .err = err};
     p.track = orr_alloc(tracks, sizeof *p.track);
     p.span = orr_alloc(s->goal->node_count, sizeof *p.span);
     orr_code code = p.track && p.span ? ORR_OK : orr_no_memory(err);
@@ -416,4 +387,17 @@ orr_code orr_loggops_timeline(const orr_loggops *s, orr_timeline **out, orr_erro
     else
         *out = p.t;
     return code;
+}
+
+/* ---- files of other programs (src/compat) */
+
+orr_code orr_loggops_write_old(const orr_loggops *s,
+                               const char *what,
+                               const char *path,
+                               orr_error *err)
+{
+    for (const lgs_writer *w = lgs_old_writers; w && w->name; w++)
+        if (strcmp(w->name, what) == 0)
+            return w->write(s, path, err);
+    return orr_fail(err, ORR_EUSAGE, NULL, "a LogGOPS run writes no \"%s\"", what);
 }

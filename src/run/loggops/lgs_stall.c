@@ -294,7 +294,7 @@ static orr_code make_lines(finder *f, orr_error *err)
     return ORR_OK;
 }
 
-orr_code orr__lgs_explain_stall(orr_loggops *s, orr_error *err)
+orr_code lgs_explain_stall(orr_loggops *s, orr_error *err)
 {
     finder f = {.s = s, .text = &s->stall_text};
     look_at_all(&f);

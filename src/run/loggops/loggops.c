@@ -2,12 +2,11 @@
 /* loggops.c - a simulation as an object: made from a schedule and parameters, run once, asked for its results.
  *
  * Why the schedule is borrowed: it is by far the largest part, never changes, and may be run many times.
- * Cost: 8 bytes an operation beside the schedule, 32 an event that is pending, 24 a host. */
-#include "lgs_impl.h"
+ * Cost: 8 bytes per operation beside the schedule, 32 per pending event, 24 per host. */
+#include "lgs_body.h"
 
 #include <math.h>
-
-#define TOO_LONG 0x1p62 /* ns; longer than this, and sums may wrap */
+#include <time.h>
 
 enum {
     MOST_GROUPS = 1 << 24
@@ -18,18 +17,88 @@ orr_loggops_options orr_loggops_defaults(void)
     return (orr_loggops_options){.L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535};
 }
 
+/* ---- what a run keeps for those who want to look: spans of time, searches in queues, who met whom.  Everything is
+ * appended as it happens, which is the order of LogGOPSim's files.  40 bytes per span, 24 per search, 16 per pair. */
+
+static orr_code watch_open(const orr_loggops *s, lgs_watch **out, orr_error *err)
+{
+    lgs_watch *w = orr_alloc(1, sizeof *w);
+    *out = w;
+    if (!w)
+        return orr_no_memory(err);
+    w->sent_at = orr_alloc(s->goal->node_count, sizeof *w->sent_at);
+    bool is_good = w->sent_at != NULL;
+    for (int side = 0; side < 2 && s->opt.keeps_queues; side++) {
+        w->longest[side] = orr_alloc(s->hosts, sizeof **w->longest);
+        is_good = is_good && w->longest[side];
+    }
+    return is_good ? ORR_OK : orr_no_memory(err);
+}
+
+static void watch_close(lgs_watch *w)
+{
+    if (!w)
+        return;
+    orr_free(w->spans);
+    orr_free(w->searches);
+    orr_free(w->pairs);
+    orr_free(w->longest[0]);
+    orr_free(w->longest[1]);
+    orr_free(w->sent_at);
+    orr_free(w);
+}
+
+void lgs_watch_span(orr_loggops *s, const lgs_span *span)
+{
+    lgs_watch *w = s->watch;
+    if (!s->opt.keeps_spans)
+        return;
+    if (!orr_grow(&w->spans, &w->span_room, w->span_count + 1)) {
+        s->has_failed = true;
+        return;
+    }
+    w->spans[w->span_count++] = *span;
+}
+
+void lgs_watch_length(orr_loggops *s, uint32_t host, lgs_side side)
+{
+    uint32_t *longest = &s->watch->longest[side][host];
+    if (s->match.count[side][host] > *longest)
+        *longest = s->match.count[side][host];
+}
+
+void lgs_watch_search(
+    orr_loggops *s, uint32_t host, lgs_side side, uint64_t time, bool is_hit, uint32_t depth)
+{
+    lgs_watch *w = s->watch;
+    if (!orr_grow(&w->searches, &w->search_room, w->search_count + 1)) {
+        s->has_failed = true;
+        return;
+    }
+    w->searches[w->search_count++] = (lgs_search){time, host, depth, (uint8_t)side, is_hit};
+}
+
+void lgs_watch_pair(orr_loggops *s, const lgs_pair *pair)
+{
+    lgs_watch *w = s->watch;
+    if (!s->opt.keeps_pairs)
+        return;
+    if (!orr_grow(&w->pairs, &w->pair_room, w->pair_count + 1)) {
+        s->has_failed = true;
+        return;
+    }
+    w->pairs[w->pair_count++] = *pair;
+}
+
 /* ---- is it possible? */
 
-static orr_code check_options(const orr_loggops_options *o, orr_error *err)
+static orr_code check_options(const orr_loggops_options *o, const lgs_rules *rules, orr_error *err)
 {
     if (!(o->G >= 0) || o->G > 1e18)
         return orr_fail(err, ORR_EUSAGE, NULL, "G is %g; it cannot be negative", o->G);
-    if (o->rules == ORR_LOGGOPS_LGS2023 && o->G != floor(o->G))
-        return orr_fail(err, ORR_EUSAGE, NULL, "LogGOPSim of 2023 has whole numbers for G, not %g",
-                        o->G);
-    if (o->simple_links && o->rules != ORR_LOGGOPS_LGS2023)
+    if (o->simple_links && !rules->link_send)
         return orr_fail(err, ORR_EUSAGE, NULL, "only LogGOPSim of 2023 has the network \"simple\"");
-    return ORR_OK;
+    return rules->check ? rules->check(o, err) : ORR_OK;
 }
 
 /* Undefined behaviour in the references (goal.md 3), an error here. */
@@ -63,40 +132,22 @@ static bool make_waits(orr_loggops *s)
         return false;
     for (size_t i = 0; i < count; i++)
         s->waits[i] = s->nodes[i].waits;
-    const bool is_own = s->opt.rules == ORR_LOGGOPS_OWN;
-    /* By our rules a CPU's clock is never behind what an operation on it waited for. */
-    if (s->opt.rules == ORR_LOGGOPS_ATLAHS || (is_own && s->cpus > 1)) {
+    /* With one CPU its clock is never behind what an operation on it waited for. */
+    if (s->rules->keeps_release_times || (s->rules->waits_for_release && s->cpus > 1)) {
         s->ready = orr_alloc(count, sizeof *s->ready);
         if (!s->ready)
             return false;
     }
-    if (is_own)
+    if (s->rules->explains_stall)
         s->finished = orr_alloc(count / 64 + 1, sizeof *s->finished);
-    return !is_own || s->finished;
-}
-
-/* By the rules of LGS2023 a message of no bytes has minus one byte, and what is too large wraps: where that costs
- * less than nothing a clock is set to the past. */
-static bool clocks_go_back(const orr_loggops *s)
-{
-    const double o = (double)s->opt.o, g = (double)s->opt.g, O = (double)s->opt.O, G = s->opt.G;
-    const bool none_is_cheap = O > o || G > o || G > g;
-    if (s->opt.rules != ORR_LOGGOPS_LGS2023)
-        return false;
-    for (size_t i = 0; i < s->goal->node_count; i++) {
-        const orr__goal_node *n = &s->nodes[i];
-        if (n->size == 0 ? n->kind == ORR_GOAL_SEND && none_is_cheap
-                         : (double)n->size * (1 + O + G) > TOO_LONG)
-            return true;
-    }
-    return false;
+    return !s->rules->explains_stall || s->finished;
 }
 
 static bool make_busy(orr_loggops *s)
 {
     const double groups = (double)s->hosts * s->cpus * (1.0 + 2.0 * s->nics);
-    if (s->opt.rules == ORR_LOGGOPS_ATLAHS || s->opt.simple_links || groups > MOST_GROUPS ||
-        clocks_go_back(s))
+    if (s->rules->puts_off_singly || s->opt.simple_links || groups > MOST_GROUPS ||
+        (s->rules->clocks_go_back && s->rules->clocks_go_back(s)))
         return true;
     const size_t count = (size_t)s->hosts * s->cpus * (1 + 2 * (size_t)s->nics);
     s->busy = orr_alloc(count, sizeof *s->busy);
@@ -118,24 +169,24 @@ static bool make_parts(orr_loggops *s)
     s->is_G_whole = s->opt.G == floor(s->opt.G);
     s->G_whole = (uint64_t)s->opt.G;
     s->has_wildcards = t.wildcards != 0;
-    s->counts_all = s->opt.rules != ORR_LOGGOPS_OWN;
+    s->counts_all = s->rules->counts_all_edges;
     s->walks = s->opt.keeps_queues;
     s->stride = (size_t)s->cpus + 2 * (size_t)s->nics;
     s->clocks = orr_alloc((size_t)s->hosts * s->stride, sizeof *s->clocks);
-    return s->clocks && make_waits(s) && make_busy(s) && orr__lgs_queue_init(&s->queue) &&
-           orr__lgs_match_init(&s->match, s->hosts,
-                               s->has_wildcards || s->walks || s->opt.prints_progress);
+    return s->clocks && make_waits(s) && make_busy(s) && lgs_queue_init(&s->queue) &&
+           lgs_match_init(&s->match, s->hosts,
+                          s->has_wildcards || s->walks || s->opt.prints_progress);
 }
 
 static orr_code open_extras(orr_loggops *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     if (s->opt.noise)
-        code = orr__lgs_noise_open(s, &s->noise, err);
-    if (!code && s->opt.simple_links)
-        code = orr__lgs_links_open(s->opt.simple_links, s->hosts, &s->links, err);
+        code = lgs_noise_open(s, &s->noise, err);
+    if (!code && s->rules->open)
+        code = s->rules->open(s, err);
     if (!code && (s->opt.keeps_spans || s->opt.keeps_queues || s->opt.keeps_pairs))
-        code = orr__lgs_watch_open(s, &s->watch, err);
+        code = watch_open(s, &s->watch, err);
     return code;
 }
 
@@ -146,7 +197,10 @@ orr_code orr_loggops_create(const orr_goal *g,
 {
     *out = NULL;
     const orr_loggops_options plain = orr_loggops_defaults();
-    orr_code code = check_options(opt ? opt : &plain, err);
+    if (!opt)
+        opt = &plain;
+    const lgs_rules *rules = opt->rules ? opt->rules : &lgs_own_rules;
+    orr_code code = check_options(opt, rules, err);
     if (!code)
         code = check_peers(g, err);
     if (code)
@@ -154,7 +208,8 @@ orr_code orr_loggops_create(const orr_goal *g,
     orr_loggops *s = orr_alloc(1, sizeof *s);
     if (!s)
         return orr_no_memory(err);
-    s->opt = opt ? *opt : plain;
+    s->opt = *opt;
+    s->rules = rules;
     s->goal = g;
     code = make_parts(s) ? open_extras(s, err) : orr_no_memory(err);
     if (code)
@@ -168,12 +223,12 @@ void orr_loggops_destroy(orr_loggops *s)
 {
     if (!s)
         return;
-    orr__lgs_noise_close(s->noise);
-    orr__lgs_links_close(s->links);
-    orr__lgs_watch_close(s->watch);
-    orr__lgs_queue_fini(&s->queue);
-    orr__lgs_match_fini(&s->match);
-    orr_free(s->heap.entries);
+    lgs_noise_close(s->noise);
+    if (s->rules->close)
+        s->rules->close(s);
+    watch_close(s->watch);
+    lgs_queue_fini(&s->queue);
+    lgs_match_fini(&s->match);
     orr_free(s->clocks);
     orr_free(s->waits);
     orr_free(s->ready);
@@ -182,7 +237,6 @@ void orr_loggops_destroy(orr_loggops *s)
     orr_free(s->batch[0].items);
     orr_free(s->batch[1].items);
     orr_buf_fini(&s->sort_room);
-    orr_buf_fini(&s->talk);
     orr_buf_fini(&s->stall_text);
     orr_free(s->stall_lines);
     orr_free(s);
@@ -190,22 +244,53 @@ void orr_loggops_destroy(orr_loggops *s)
 
 /* ---- running, asking */
 
+/* ---- our rules */
+
+static orr_code run_own(orr_loggops *s, orr_error *err)
+{
+    return lgs_run_events(s, &lgs_own_rules, err);
+}
+
+const lgs_rules lgs_own_rules = {
+    .name = "own",
+    .waits_for_release = true,
+    .empty_costs_a_byte = true,
+    .asks_the_sender = true,
+    .buffers_messages = true,
+    .explains_stall = true,
+    .run = run_own,
+};
+
+orr_code lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *err)
+{
+    if (!s->has_failed)
+        return ORR_OK;
+    if (inner->code == ORR_OK)
+        return orr_no_memory(err);
+    if (err)
+        *err = *inner;
+    return inner->code;
+}
+
 orr_code orr_loggops_run(orr_loggops *s, orr_error *err)
 {
-    orr_code code = s->opt.rules == ORR_LOGGOPS_ATLAHS ? orr__lgs_run_atlahs(s, err)
-                                                       : orr__lgs_run_rules(s, err);
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    const orr_code code = s->rules->run(s, err);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    s->seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
     if (code)
         return code;
-    if (s->is_stopped)
+    if (lgs_is_stopped(s))
         return orr_fail(err, ORR_ESTOP, NULL, "stopped at %llu ns", (unsigned long long)s->now);
     const orr_goal_totals t = s->goal->totals;
     const bool is_complete = s->finished_count == t.sends + t.recvs + t.calcs && !s->match.used;
-    return s->opt.rules != ORR_LOGGOPS_OWN || is_complete ? ORR_OK : orr__lgs_explain_stall(s, err);
+    return is_complete || !s->rules->explains_stall ? ORR_OK : lgs_explain_stall(s, err);
 }
 
 void orr_loggops_stop(orr_loggops *s)
 {
-    s->is_stopped = 1;
+    atomic_store_explicit(&s->must_stop, true, memory_order_relaxed);
 }
 
 uint64_t orr_loggops_events(const orr_loggops *s)
@@ -229,7 +314,7 @@ uint64_t orr_loggops_finished_at(const orr_loggops *s, uint32_t rank)
 
 uint64_t orr_loggops_noise(const orr_loggops *s, uint32_t rank)
 {
-    return s->noise ? orr__lgs_noise_total(s->noise, rank) : 0;
+    return s->noise ? lgs_noise_total(s->noise, rank) : 0;
 }
 
 const char *orr_loggops_stall_line(const orr_loggops *s, size_t i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_report_old.c - what LogGOPSim prints and writes, to the byte (goal.md 3.2, 3.7 and 3.8). */
-#include "lgs_impl.h"
+/* old_output.c - what LogGOPSim prints and writes, to the byte (goal.md 3.2, 3.7 and 3.8). */
+#include "loggopsim.h"
 
 #include "base/io/output.h"
 
@@ -23,27 +23,33 @@ static orr_code save(orr_buf *b, const char *path, orr_error *err)
     return code;
 }
 
+static bool is_atlahs(const orr_loggops *s)
+{
+    return s->rules == &lgs_atlahs_rules;
+}
+
 /* ---- standard output */
 
 static void put_head(const orr_loggops *s, orr_buf *b)
 {
     const orr_loggops_options *o = &s->opt;
-    const bool is_atlahs = o->rules == ORR_LOGGOPS_ATLAHS;
+    const bool is_late = is_atlahs(s);
     char G[32];
-    if (is_atlahs)
+    if (is_late)
         snprintf(G, sizeof G, "%f", o->G);
     else
         snprintf(G, sizeof G, "%llu", (ull)s->G_whole);
-    if (is_atlahs)
+    if (is_late)
         orr_buf_text(b, "The schedule will be valid after this simulation!\n");
     else
-        orr_buf_text(b, s->links ? "Simple network backend; " : "LogGP network backend; ");
+        orr_buf_text(b,
+                     lgs_extra(s)->links ? "Simple network backend; " : "LogGP network backend; ");
     orr_buf_print(
         b, "size: %u (%u CPUs, %u NICs); L=%llu, o=%llu g=%llu, G=%s, O=%llu, P=%u, S=%u\n",
         s->hosts, s->cpus, s->nics, (ull)o->L, (ull)o->o, (ull)o->g, G, (ull)o->O, s->hosts, o->S);
     if (s->noise)
         orr_buf_print(b, "Noisegen: read %zu noise events spanning %gs (%s)\n",
-                      orr__lgs_noise_samples(s->noise), (double)orr__lgs_noise_span(s->noise) / 1e9,
+                      lgs_noise_samples(s->noise), (double)lgs_noise_span(s->noise) / 1e9,
                       o->has_common_noise ? "coscheduling" : "independent");
 }
 
@@ -57,10 +63,9 @@ static void put_performance(const orr_loggops *s, orr_buf *b, double seconds)
         orr_buf_print(b, "Speed: %.2f ev/s\n", (double)speed);
     else
         orr_buf_text(b, s->events ? "Speed: inf ev/s\n" : "Speed: -nan ev/s\n");
-    if (s->opt.rules == ORR_LOGGOPS_ATLAHS && s->messages)
-        orr_buf_print(b, "Average FCT is %f\n", s->flow_sum / (double)s->messages);
-    else if (s->opt.rules == ORR_LOGGOPS_ATLAHS)
-        orr_buf_text(b, "Average FCT is -nan\n");
+    char average[64];
+    if (is_atlahs(s))
+        orr_buf_print(b, "Average FCT is %s\n", lgs_atlahs_average(s, average, sizeof average));
 }
 
 static void put_times(const orr_loggops *s, orr_buf *b, bool is_batch)
@@ -86,15 +91,15 @@ static void put_times(const orr_loggops *s, orr_buf *b, bool is_batch)
 
 /* ---- what is left in queues */
 
-typedef struct left_one {
+typedef struct lgs_left {
     uint64_t number;
     lgs_key key;
     uint8_t side; /* messages first */
-} left_one;
+} lgs_left;
 
 static int by_host(const void *a, const void *b)
 {
-    const left_one *x = a, *y = b;
+    const lgs_left *x = a, *y = b;
     if (x->key.host != y->key.host)
         return x->key.host < y->key.host ? -1 : 1;
     if (x->side != y->side)
@@ -102,11 +107,11 @@ static int by_host(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static left_one *collect_left(const orr_loggops *s, size_t *count)
+static lgs_left *collect_left(const orr_loggops *s, size_t *count)
 {
     const lgs_match *m = &s->match;
     size_t n = 0, room = 0;
-    left_one *all = NULL;
+    lgs_left *all = NULL;
     for (size_t i = 0; i < m->slot_count; i++) {
         const lgs_slot *slot = &m->slots[i];
         const uint32_t last = slot->last & 0x7fffffffu;
@@ -116,7 +121,7 @@ static left_one *collect_left(const orr_loggops *s, size_t *count)
                 return NULL;
             }
             all[n++] =
-                (left_one){s->queue.events[e].number, slot->key, (uint8_t)(slot->last >> 31)};
+                (lgs_left){s->queue.events[e].number, slot->key, (uint8_t)(slot->last >> 31)};
             e = e == last ? 0 : s->queue.events[e].next;
         }
     }
@@ -126,10 +131,10 @@ static left_one *collect_left(const orr_loggops *s, size_t *count)
     return all;
 }
 
-bool orr__lgs_put_left(const orr_loggops *s, orr_buf *b)
+bool lgs_put_left(const orr_loggops *s, orr_buf *b)
 {
     size_t count = 0;
-    left_one *all = s->match.used ? collect_left(s, &count) : NULL;
+    lgs_left *all = s->match.used ? collect_left(s, &count) : NULL;
     if (s->match.used && !all)
         b->failed = true;
     for (size_t i = 0; i < count;) {
@@ -146,25 +151,37 @@ bool orr__lgs_put_left(const orr_loggops *s, orr_buf *b)
     return count != 0;
 }
 
-orr_code orr_loggops_write_old(
-    const orr_loggops *s, const char *path, double seconds, bool batch, orr_error *err)
+static orr_code write_lines(const orr_loggops *s, const char *path, bool is_batch, orr_error *err)
 {
     orr_buf b = {0};
+    if (!lgs_extra(s))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "only runs by the rules of LogGOPSim have its lines");
     put_head(s, &b);
-    if (s->talk.len)
-        orr_buf_add(&b, s->talk.ptr, s->talk.len);
-    put_performance(s, &b, seconds);
+    if (lgs_extra(s)->talk.len)
+        orr_buf_add(&b, lgs_extra(s)->talk.ptr, lgs_extra(s)->talk.len);
+    put_performance(s, &b, s->seconds);
     /* ATLAHS never looks at its queues. */
-    if (s->opt.rules == ORR_LOGGOPS_ATLAHS || !orr__lgs_put_left(s, &b))
-        put_times(s, &b, batch);
+    if (is_atlahs(s) || !lgs_put_left(s, &b))
+        put_times(s, &b, is_batch);
     if (s->noise && s->hosts <= SMALL_NOISE) {
         orr_buf_text(&b, "noise per rank: ");
         for (uint32_t r = 0; r < s->hosts; r++)
-            orr_buf_print(&b, "%llu,", (ull)orr__lgs_noise_total(s->noise, r));
+            orr_buf_print(&b, "%llu,", (ull)lgs_noise_total(s->noise, r));
     }
     if (s->noise)
         orr_buf_byte(&b, '\n');
     return save(&b, path, err);
+}
+
+static orr_code write_log(const orr_loggops *s, const char *path, orr_error *err)
+{
+    return write_lines(s, path, false, err);
+}
+
+static orr_code write_batch_log(const orr_loggops *s, const char *path, orr_error *err)
+{
+    return write_lines(s, path, true, err);
 }
 
 /* ---- the timeline of DrawViz */
@@ -172,7 +189,7 @@ orr_code orr_loggops_write_old(
 /* ATLAHS keeps times in 32 bits. */
 static long long viz_time(const orr_loggops *s, uint64_t t)
 {
-    return s->opt.rules == ORR_LOGGOPS_ATLAHS ? (int32_t)(uint32_t)t : (long long)t;
+    return is_atlahs(s) ? (int32_t)(uint32_t)t : (long long)t;
 }
 
 static void put_span(const orr_loggops *s, orr_buf *b, const lgs_span *v)
@@ -188,7 +205,7 @@ static void put_span(const orr_loggops *s, orr_buf *b, const lgs_span *v)
                       colours[v->kind]);
 }
 
-orr_code orr_loggops_write_viz(const orr_loggops *s, const char *path, orr_error *err)
+static orr_code write_viz(const orr_loggops *s, const char *path, orr_error *err)
 {
     if (!s->opt.keeps_spans)
         return orr_fail(err, ORR_EUSAGE, NULL, "this run kept no spans");
@@ -242,7 +259,7 @@ static orr_code write_searches(
     return save(&b, path, err);
 }
 
-orr_code orr_loggops_write_queues(const orr_loggops *s, const char *prefix, orr_error *err)
+static orr_code write_queues(const orr_loggops *s, const char *prefix, orr_error *err)
 {
     static const char *const names[] = {"rq", "uq"};
     orr_code code = ORR_OK;
@@ -262,7 +279,7 @@ orr_code orr_loggops_write_queues(const orr_loggops *s, const char *prefix, orr_
 
 /* ---- who met whom */
 
-orr_code orr_loggops_write_pairs(const orr_loggops *s, const char *path, orr_error *err)
+static orr_code write_pairs(const orr_loggops *s, const char *path, orr_error *err)
 {
     if (!s->opt.keeps_pairs)
         return orr_fail(err, ORR_EUSAGE, NULL, "this run kept no pairs of sends and receives");
@@ -273,3 +290,8 @@ orr_code orr_loggops_write_pairs(const orr_loggops *s, const char *path, orr_err
     }
     return save(&b, path, err);
 }
+
+const lgs_writer lgs_writers[] = {
+    {"log", write_log},       {"log-batch", write_batch_log}, {"viz", write_viz},
+    {"queues", write_queues}, {"pairs", write_pairs},         {NULL, NULL},
+};

@@ -1,37 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_rules.c - what happens at an event: by our rules, and by those of LogGOPSim of 2023.
+/* lgs_body.h - what happens at an event: the engine, compiled into each file that has rules for it.
  *
- * Both are the same code, since ours are theirs with the mistakes taken out (docs/design/loggops.md); `own` is a
- * constant in each of the two copies that the compiler makes.  goal.md 3.3 has the formulas, 3.4 the order.
- * All arithmetic is on 64 bits without sign and wraps, as it does there. */
-#include "lgs_step.h"
+ *     static const lgs_rules mine = {.name = "mine", ...};
+ *     static orr_code run(orr_loggops *s, orr_error *err) { return lgs_run_events(s, &mine, err); }
+ *
+ * Everything is inline, so that what the rules say is known when it is compiled.  docs/spec/goal.md 3.3 has the
+ * formulas, 3.4 the order; docs/design/loggops.md says where ours differ and why.  All arithmetic is on 64 bits
+ * without sign and wraps, as it does in LogGOPSim. */
+#ifndef ORR_RUN_LGS_BODY_H
+#define ORR_RUN_LGS_BODY_H
 
-#include "run/library_sort.h"
+#include "lgs_impl.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#define LGS_INLINE static inline __attribute__((always_inline))
 
 /* ---- order of release (goal.md 3.4) */
 
-/* Sends before receives before calculations.  LGS2023 leaves equal ones in the order of an unstable sort. */
-static void sort_batch(orr_loggops *s, lgs_batch *b)
+/* Sends before receives before calculations, and equal ones as released. */
+static inline void lgs_sort_batch(orr_loggops *s, lgs_batch *b)
 {
     s->sort_room.len = 0;
-    const size_t bytes = b->count * (sizeof(lgs_ready) + sizeof(orr__sort_item));
-    lgs_ready *copy = (lgs_ready *)(void *)orr_buf_reserve(&s->sort_room, bytes);
+    lgs_ready *copy =
+        (lgs_ready *)(void *)orr_buf_reserve(&s->sort_room, b->count * sizeof(lgs_ready));
     if (!copy) {
         s->has_failed = true;
         return;
     }
     memcpy(copy, b->items, b->count * sizeof *copy);
-    orr__sort_item *items = (orr__sort_item *)(void *)(copy + b->count);
-    if (s->opt.rules == ORR_LOGGOPS_LGS2023 && b->count > 16) {
-        for (uint32_t i = 0; i < b->count; i++)
-            items[i] = (orr__sort_item){(uint64_t)(ORR_GOAL_CALC - copy[i].kind), i};
-        orr__library_sort(items, b->count);
-        for (uint32_t i = 0; i < b->count; i++)
-            b->items[i] = copy[items[i].index];
-        return;
-    }
     uint32_t at = 0;
     for (int kind = ORR_GOAL_SEND; kind <= ORR_GOAL_CALC; kind++) {
         for (uint32_t i = 0; i < b->count; i++) {
@@ -41,19 +36,26 @@ static void sort_batch(orr_loggops *s, lgs_batch *b)
     }
 }
 
-INLINE uint64_t issue_time(orr_loggops *s, uint32_t host, const lgs_ready *r, bool own)
+LGS_INLINE uint64_t lgs_issue_time(orr_loggops *s,
+                                   uint32_t host,
+                                   const lgs_ready *r,
+                                   const lgs_rules *rules)
 {
     const orr__goal_node *n = lgs_node(s, host, r->node);
     uint64_t at = *lgs_cpu(s, host, n->cpu);
     if (r->kind == ORR_GOAL_SEND)
         at = lgs_max(at, *lgs_send_nic(s, host, n->nic));
-    return own ? lgs_max(at, lgs_max(r->at, s->now)) : at;
+    return rules->waits_for_release ? lgs_max(at, lgs_max(r->at, s->now)) : at;
 }
 
-INLINE void issue(orr_loggops *s, lgs_batch *b, bool is_start, bool own)
+LGS_INLINE void lgs_issue(orr_loggops *s, lgs_batch *b, bool is_start, const lgs_rules *rules)
 {
-    if (b->count > 1)
-        sort_batch(s, b);
+    if (b->count > 1) {
+        if (rules->order)
+            s->has_failed |= !rules->order(s, b);
+        else
+            lgs_sort_batch(s, b);
+    }
     for (uint32_t i = 0; i < b->count; i++) {
         const uint32_t e = lgs_event_take(&s->queue);
         if (!e) {
@@ -61,7 +63,7 @@ INLINE void issue(orr_loggops *s, lgs_batch *b, bool is_start, bool own)
             return;
         }
         s->queue.events[e] =
-            (lgs_event){.time = is_start ? 0 : issue_time(s, b->host, &b->items[i], own),
+            (lgs_event){.time = is_start ? 0 : lgs_issue_time(s, b->host, &b->items[i], rules),
                         .number = s->events++,
                         .host = b->host,
                         .node = b->items[i].node};
@@ -71,21 +73,24 @@ INLINE void issue(orr_loggops *s, lgs_batch *b, bool is_start, bool own)
 }
 
 /* Hosts in ascending order. */
-INLINE void issue_all(orr_loggops *s, bool own)
+LGS_INLINE void lgs_issue_all(orr_loggops *s, const lgs_rules *rules)
 {
     if (s->batches == 2 && s->batch[0].host > s->batch[1].host) {
-        issue(s, &s->batch[1], false, own);
-        issue(s, &s->batch[0], false, own);
+        lgs_issue(s, &s->batch[1], false, rules);
+        lgs_issue(s, &s->batch[0], false, rules);
         return;
     }
     for (uint32_t i = 0; i < s->batches; i++)
-        issue(s, &s->batch[i], false, own);
+        lgs_issue(s, &s->batch[i], false, rules);
 }
 
 /* ---- busy clocks */
 
 /* Which events find the same clocks busy: calculations of a CPU, sends and messages of a CPU and a NIC. */
-INLINE lgs_busy *busy_group(orr_loggops *s, uint32_t host, const orr__goal_node *n, uint32_t what)
+LGS_INLINE lgs_busy *lgs_busy_group(orr_loggops *s,
+                                    uint32_t host,
+                                    const orr__goal_node *n,
+                                    uint32_t what)
 {
     if (!s->busy)
         return NULL;
@@ -95,7 +100,7 @@ INLINE lgs_busy *busy_group(orr_loggops *s, uint32_t host, const orr__goal_node 
     return &s->busy[cpus + ((what - 1) * cpus + cpu) * s->nics + n->nic];
 }
 
-static void put_off(orr_loggops *s, lgs_busy *g, uint32_t e, uint64_t until)
+static inline void lgs_put_off(orr_loggops *s, lgs_busy *g, uint32_t e, uint64_t until)
 {
     lgs_event *ev = &s->queue.events[e];
     ev->time = until;
@@ -111,7 +116,7 @@ static void put_off(orr_loggops *s, lgs_busy *g, uint32_t e, uint64_t until)
 }
 
 /* The event with that number had its turn: the next of its group may try when the clocks say so. */
-static void next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, uint64_t free_at)
+static inline void lgs_next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, uint64_t free_at)
 {
     if (!g || g->first != number)
         return;
@@ -129,44 +134,47 @@ static void next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, uint64_t fre
 /* ---- costs */
 
 /* What `bytes` more than one cost at G: exact for whole numbers, which wrap; else rounded down. */
-INLINE uint64_t wire_time(const orr_loggops *s, uint64_t more)
+LGS_INLINE uint64_t lgs_wire_time(const orr_loggops *s, uint64_t more)
 {
     return s->is_G_whole ? more * s->G_whole : lgs_whole((double)more * s->opt.G);
 }
 
-INLINE uint64_t more_bytes(uint64_t size, bool own)
+LGS_INLINE uint64_t lgs_more_bytes(uint64_t size, const lgs_rules *rules)
 {
-    return own && size == 0 ? 0 : size - 1;
+    return rules->empty_costs_a_byte && size == 0 ? 0 : size - 1;
 }
 
 /* ---- the four kinds of events; true: the event is used up */
 
-INLINE bool on_calc(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own)
+LGS_INLINE bool lgs_on_calc(orr_loggops *s,
+                            uint32_t e,
+                            const orr__goal_node *n,
+                            const lgs_rules *rules)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = ev->host, node = ev->node;
     uint64_t *cpu = lgs_cpu(s, host, n->cpu);
-    lgs_busy *g = busy_group(s, host, n, 0);
+    lgs_busy *g = lgs_busy_group(s, host, n, 0);
     if (*cpu > ev->time) {
-        put_off(s, g, e, *cpu);
+        lgs_put_off(s, g, e, *cpu);
         return false;
     }
     const uint64_t now = ev->time;
     *cpu = now + n->size + lgs_noise(s, host, now, n->size);
-    lgs_start(s, host, node, now, own);
+    lgs_start(s, host, node, now, rules->waits_for_release);
     lgs_finish(s, host, node, *cpu);
     if (s->watch)
-        orr__lgs_watch_span(s, &(lgs_span){.start = now,
-                                           .end = now + n->size,
-                                           .host = host,
-                                           .node = node,
-                                           .kind = LGS_SPAN_CALC,
-                                           .cpu = n->cpu});
-    next_turn(s, g, ev->number, *cpu);
+        lgs_watch_span(s, &(lgs_span){.start = now,
+                                      .end = now + n->size,
+                                      .host = host,
+                                      .node = node,
+                                      .kind = LGS_SPAN_CALC,
+                                      .cpu = n->cpu});
+    lgs_next_turn(s, g, ev->number, *cpu);
     return true;
 }
 
-static void watch_send(
+static inline void lgs_watch_send(
     orr_loggops *s, uint32_t host, uint32_t node, uint64_t now, uint64_t end, uint64_t noise)
 {
     const orr__goal_node *n = lgs_node(s, host, node);
@@ -179,33 +187,34 @@ static void watch_send(
                      .kind = LGS_SPAN_SEND,
                      .peer = n->peer,
                      .size = n->size};
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
     span.kind = LGS_SPAN_NOISE;
     span.start = end;
     span.end = end + noise;
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
 }
 
-INLINE bool on_send(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own, orr_error *err)
+LGS_INLINE bool lgs_on_send(
+    orr_loggops *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules, orr_error *err)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = ev->host, node = ev->node;
     uint64_t *cpu = lgs_cpu(s, host, n->cpu), *nic = lgs_send_nic(s, host, n->nic);
-    lgs_busy *g = busy_group(s, host, n, 1);
+    lgs_busy *g = lgs_busy_group(s, host, n, 1);
     const uint64_t now = ev->time, free_at = lgs_max(*cpu, *nic);
     if (free_at > now) {
-        put_off(s, g, e, free_at);
+        lgs_put_off(s, g, e, free_at);
         return false;
     }
-    const uint64_t more = more_bytes(n->size, own), number = ev->number;
+    const uint64_t more = lgs_more_bytes(n->size, rules), number = ev->number;
     const uint64_t noise = lgs_noise(s, host, now, s->opt.o);
     const uint64_t end = now + s->opt.o + more * s->opt.O;
-    lgs_start(s, host, node, now, own);
+    lgs_start(s, host, node, now, rules->waits_for_release);
     *cpu = end + noise;
-    *nic = now + s->opt.g + wire_time(s, more);
+    *nic = now + s->opt.g + lgs_wire_time(s, more);
     if (s->watch)
-        watch_send(s, host, node, now, end, noise);
-    if (s->links && orr__lgs_links_insert(s->links, now, host, node, n, err))
+        lgs_watch_send(s, host, node, now, end, noise);
+    if (rules->link_send && s->opt.simple_links && rules->link_send(s, now, host, node, n, err))
         s->has_failed = true;
     ev->node = node | (uint32_t)LGS_MESSAGE;
     ev->time = now + s->opt.o + s->opt.L;
@@ -215,26 +224,26 @@ INLINE bool on_send(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool ow
         s->has_failed = true;
     if (n->size <= s->opt.S)
         lgs_finish(s, host, node, *cpu);
-    next_turn(s, g, number, lgs_max(*cpu, *nic));
+    lgs_next_turn(s, g, number, lgs_max(*cpu, *nic));
     return false;
 }
 
 /* A search of a queue, by whichever way this schedule needs. */
-INLINE uint32_t search(orr_loggops *s, lgs_side side, lgs_key key, uint64_t now)
+LGS_INLINE uint32_t lgs_search_side(orr_loggops *s, lgs_side side, lgs_key key, uint64_t now)
 {
     if (!s->has_wildcards && !s->walks)
-        return orr__lgs_match_take(&s->match, &s->queue, side, key);
+        return lgs_match_take(&s->match, &s->queue, side, key);
     if (s->walks)
-        orr__lgs_watch_length(s, key.host, side);
+        lgs_watch_length(s, key.host, side);
     uint32_t depth = 0;
-    const uint32_t e = orr__lgs_match_take_any(&s->match, &s->queue, side, key, s->walks, &depth);
+    const uint32_t e = lgs_match_take_any(&s->match, &s->queue, side, key, s->walks, &depth);
     if (s->walks)
-        orr__lgs_watch_search(s, key.host, side, now, e != 0, depth);
+        lgs_watch_search(s, key.host, side, now, e != 0, depth);
     return e;
 }
 
 /* A send that waited for its receiver is over at `when`: its clocks cannot be behind that. */
-static void end_rendezvous(
+static inline void lgs_end_rendezvous(
     orr_loggops *s, uint32_t host, uint32_t node, uint8_t cpu, uint8_t nic, uint64_t when)
 {
     lgs_finish(s, host, node & ~(uint32_t)LGS_MESSAGE, when);
@@ -242,74 +251,78 @@ static void end_rendezvous(
     lgs_raise(lgs_send_nic(s, host, nic), when);
 }
 
-/* LGS2023 draws a receive that finds its message here, and what was on the wire with its ends swapped; by our
- * rules the message was taken in, and drawn, when it came. */
-static void watch_late_recv(orr_loggops *s,
-                            const lgs_event *recv,
-                            const lgs_event *msg,
-                            bool is_rendezvous)
+/* Where messages are not buffered: a receive that finds its message is drawn here, and what was on the wire with its
+ * ends swapped (goal.md 3.7).  A buffered message was drawn when it came. */
+static inline void lgs_watch_late_recv(orr_loggops *s,
+                                       const lgs_event *recv,
+                                       const lgs_event *msg,
+                                       bool is_rendezvous)
 {
     const orr__goal_node *n = lgs_node(s, recv->host, recv->node);
     const uint64_t now = s->now;
     if (is_rendezvous)
-        orr__lgs_watch_span(s, &(lgs_span){.start = msg->time + s->opt.o,
-                                           .end = now,
-                                           .host = recv->host,
-                                           .peer = msg->host,
-                                           .size = n->size,
-                                           .kind = LGS_SPAN_WIRE,
-                                           .node = msg->node & ~(uint32_t)LGS_MESSAGE});
-    orr__lgs_watch_span(s, &(lgs_span){.start = now,
-                                       .end = now + s->opt.o,
-                                       .host = recv->host,
-                                       .node = recv->node,
-                                       .kind = LGS_SPAN_RECV,
-                                       .cpu = n->cpu,
-                                       .peer = msg->host,
-                                       .size = n->size});
+        lgs_watch_span(s, &(lgs_span){.start = msg->time + s->opt.o,
+                                      .end = now,
+                                      .host = recv->host,
+                                      .peer = msg->host,
+                                      .size = n->size,
+                                      .kind = LGS_SPAN_WIRE,
+                                      .node = msg->node & ~(uint32_t)LGS_MESSAGE});
+    lgs_watch_span(s, &(lgs_span){.start = now,
+                                  .end = now + s->opt.o,
+                                  .host = recv->host,
+                                  .node = recv->node,
+                                  .kind = LGS_SPAN_RECV,
+                                  .cpu = n->cpu,
+                                  .peer = msg->host,
+                                  .size = n->size});
 }
 
-static void keep_pair(orr_loggops *s, uint32_t from, uint32_t send, uint32_t to, uint32_t recv)
+static inline void lgs_keep_pair(
+    orr_loggops *s, uint32_t from, uint32_t send, uint32_t to, uint32_t recv)
 {
-    orr__lgs_watch_pair(s, &(lgs_pair){from, send & ~(uint32_t)LGS_MESSAGE, to, recv});
+    lgs_watch_pair(s, &(lgs_pair){from, send & ~(uint32_t)LGS_MESSAGE, to, recv});
 }
 
-INLINE bool on_recv(orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own)
+LGS_INLINE bool lgs_on_recv(orr_loggops *s,
+                            uint32_t e,
+                            const orr__goal_node *n,
+                            const lgs_rules *rules)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = ev->host, node = ev->node;
     const uint64_t now = ev->time;
-    lgs_start(s, host, node, now, own);
+    lgs_start(s, host, node, now, rules->waits_for_release);
     const lgs_key key = {host, n->peer, n->tag};
-    const uint32_t found = search(s, LGS_MESSAGES, key, now);
+    const uint32_t found = lgs_search_side(s, LGS_MESSAGES, key, now);
     if (!found) {
-        if (!orr__lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, e))
+        if (!lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, e))
             s->has_failed = true;
         return false;
     }
     const lgs_event *msg = &s->queue.events[found];
     const orr__goal_node *send = lgs_node(s, msg->host, msg->node);
-    /* LGS2023 asks the receive's size here, and frees the sender's CPU with the receive's number. */
-    const bool is_rendezvous = (own ? send->size : n->size) > s->opt.S;
-    const uint64_t when = own ? lgs_max(now, msg->time) : now; /* not before it was taken in */
+    const orr__goal_node *asked = rules->asks_the_sender ? send : n;
+    const bool is_rendezvous = asked->size > s->opt.S;
+    /* Not before it was received by the CPU. */
+    const uint64_t when = rules->buffers_messages ? lgs_max(now, msg->time) : now;
     if (is_rendezvous)
-        end_rendezvous(s, msg->host, msg->node, own ? send->cpu : n->cpu, own ? send->nic : n->nic,
-                       now);
-    if (s->watch && !own)
-        watch_late_recv(s, &s->queue.events[e], msg, is_rendezvous);
+        lgs_end_rendezvous(s, msg->host, msg->node, asked->cpu, asked->nic, now);
+    if (s->watch && !rules->buffers_messages)
+        lgs_watch_late_recv(s, &s->queue.events[e], msg, is_rendezvous);
     if (s->watch)
-        keep_pair(s, msg->host, msg->node, host, node);
+        lgs_keep_pair(s, msg->host, msg->node, host, node);
     lgs_finish(s, host, node, when);
     lgs_event_give(&s->queue, found);
     return true;
 }
 
-static void watch_arrival(orr_loggops *s,
-                          const lgs_event *msg,
-                          uint32_t recv,
-                          uint64_t cpu_bytes,
-                          uint64_t nic_bytes,
-                          uint64_t noise)
+static inline void lgs_watch_arrival(orr_loggops *s,
+                                     const lgs_event *msg,
+                                     uint32_t recv,
+                                     uint64_t cpu_bytes,
+                                     uint64_t nic_bytes,
+                                     uint64_t noise)
 {
     const uint32_t send = msg->node & ~(uint32_t)LGS_MESSAGE;
     const orr__goal_node *n = lgs_node(s, msg->host, send);
@@ -321,7 +334,7 @@ static void watch_arrival(orr_loggops *s,
                      .size = n->size,
                      .kind = LGS_SPAN_WIRE,
                      .node = send};
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
     span = (lgs_span){.start = now + nic_bytes - cpu_bytes,
                       .end = end,
                       .host = n->peer,
@@ -330,56 +343,54 @@ static void watch_arrival(orr_loggops *s,
                       .size = n->size,
                       .kind = LGS_SPAN_RECV,
                       .cpu = n->cpu};
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
     span.kind = LGS_SPAN_NOISE;
     span.start = end;
     span.end = end + noise;
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
 }
 
-INLINE bool on_message(
-    orr_loggops *s, uint32_t e, const orr__goal_node *n, bool own, orr_error *err)
+LGS_INLINE bool lgs_on_message(
+    orr_loggops *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules, orr_error *err)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = n->peer, from = ev->host;
     uint64_t *cpu = lgs_cpu(s, host, n->cpu), *nic = lgs_recv_nic(s, host, n->nic);
-    lgs_busy *g = busy_group(s, host, n, 2);
+    lgs_busy *g = lgs_busy_group(s, host, n, 2);
     uint64_t free_at = lgs_max(*cpu, *nic), there = 0;
     const uint64_t now = ev->time, number = ev->number;
-    if (s->links) {
-        if (orr__lgs_links_query(s->links, now, from, ev->node & ~(uint32_t)LGS_MESSAGE, &there,
-                                 err))
+    if (rules->link_arrival && s->opt.simple_links) {
+        if (rules->link_arrival(s, now, from, ev->node & ~(uint32_t)LGS_MESSAGE, &there, err))
             s->has_failed = true;
-        orr_buf_print(&s->talk, "query returned %llu\n", (unsigned long long)there);
         free_at = lgs_max(free_at, there);
     }
     if (free_at > now) {
-        put_off(s, g, e, free_at);
+        lgs_put_off(s, g, e, free_at);
         return false;
     }
-    const uint64_t more = more_bytes(n->size, own);
-    const uint64_t cpu_bytes = more * s->opt.O, nic_bytes = wire_time(s, more);
+    const uint64_t more = lgs_more_bytes(n->size, rules);
+    const uint64_t cpu_bytes = more * s->opt.O, nic_bytes = lgs_wire_time(s, more);
     const uint64_t noise = lgs_noise(s, host, now, s->opt.o);
     *cpu = now + s->opt.o + noise + lgs_max(cpu_bytes, nic_bytes);
     *nic = now + s->opt.g + nic_bytes;
-    next_turn(s, g, number, lgs_max(*cpu, *nic));
+    lgs_next_turn(s, g, number, lgs_max(*cpu, *nic));
     const lgs_key key = {host, from, n->tag};
-    const uint32_t found = search(s, LGS_RECEIVES, key, now);
+    const uint32_t found = lgs_search_side(s, LGS_RECEIVES, key, now);
     if (!found) {
-        if (own && s->watch)
-            watch_arrival(s, &s->queue.events[e], LGS_NO_NODE, cpu_bytes, nic_bytes, noise);
-        if (own)
-            s->queue.events[e].time = *cpu; /* when it has been taken in */
-        if (!orr__lgs_match_add(&s->match, &s->queue, LGS_MESSAGES, key, e))
+        if (rules->buffers_messages && s->watch)
+            lgs_watch_arrival(s, &s->queue.events[e], LGS_NO_NODE, cpu_bytes, nic_bytes, noise);
+        if (rules->buffers_messages)
+            s->queue.events[e].time = *cpu; /* when it has been received by the CPU */
+        if (!lgs_match_add(&s->match, &s->queue, LGS_MESSAGES, key, e))
             s->has_failed = true;
         return false;
     }
     const uint32_t recv = s->queue.events[found].node;
     if (n->size > s->opt.S)
-        end_rendezvous(s, from, s->queue.events[e].node, n->cpu, n->nic, now);
+        lgs_end_rendezvous(s, from, s->queue.events[e].node, n->cpu, n->nic, now);
     if (s->watch) {
-        watch_arrival(s, &s->queue.events[e], recv, cpu_bytes, nic_bytes, noise);
-        keep_pair(s, from, s->queue.events[e].node, host, recv);
+        lgs_watch_arrival(s, &s->queue.events[e], recv, cpu_bytes, nic_bytes, noise);
+        lgs_keep_pair(s, from, s->queue.events[e].node, host, recv);
     }
     lgs_finish(s, host, recv, *cpu);
     lgs_event_give(&s->queue, found);
@@ -388,7 +399,7 @@ INLINE bool on_message(
 
 /* ---- the loop */
 
-INLINE void step(orr_loggops *s, uint32_t e, bool own, orr_error *err)
+LGS_INLINE void lgs_step(orr_loggops *s, uint32_t e, const lgs_rules *rules, orr_error *err)
 {
     const lgs_event *ev = &s->queue.events[e];
     const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
@@ -396,20 +407,20 @@ INLINE void step(orr_loggops *s, uint32_t e, bool own, orr_error *err)
     s->now = ev->time;
     s->batches = 0;
     if (ev->node & (uint32_t)LGS_MESSAGE)
-        is_used = on_message(s, e, n, own, err);
+        is_used = lgs_on_message(s, e, n, rules, err);
     else if (n->kind == ORR_GOAL_SEND)
-        is_used = on_send(s, e, n, own, err);
+        is_used = lgs_on_send(s, e, n, rules, err);
     else if (n->kind == ORR_GOAL_RECV)
-        is_used = on_recv(s, e, n, own);
+        is_used = lgs_on_recv(s, e, n, rules);
     else
-        is_used = on_calc(s, e, n, own);
+        is_used = lgs_on_calc(s, e, n, rules);
     if (is_used)
         lgs_event_give(&s->queue, e);
-    issue_all(s, own);
+    lgs_issue_all(s, rules);
 }
 
 /* The queue knows a few events ahead what it will need: memory is on its way when they come. */
-INLINE void look_ahead(const orr_loggops *s)
+LGS_INLINE void lgs_look_ahead(const orr_loggops *s)
 {
     const lgs_event *ev = &s->queue.events[s->queue.far];
     __builtin_prefetch(lgs_node(s, ev->host, ev->node));
@@ -428,7 +439,7 @@ INLINE void look_ahead(const orr_loggops *s)
     __builtin_prefetch(&s->match.slots[lgs_match_place(&s->match, key)]);
 }
 
-static void start_all(orr_loggops *s, bool own)
+static inline void lgs_start_all(orr_loggops *s, const lgs_rules *rules)
 {
     for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {
         const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
@@ -440,39 +451,26 @@ static void start_all(orr_loggops *s, bool own)
                 lgs_release(s, b, i, nodes[i].kind, 0);
         }
         if (!s->has_failed)
-            issue(s, b, true, own);
+            lgs_issue(s, b, true, rules);
     }
 }
 
-INLINE orr_code run(orr_loggops *s, bool own, orr_error *err)
+LGS_INLINE orr_code lgs_run_events(orr_loggops *s, const lgs_rules *rules, orr_error *err)
 {
     orr_progress p;
     orr_progress_start(&p, "simulating", "events", s->expected, !s->opt.shows_progress);
     orr_error inner = {0};
-    start_all(s, own);
+    lgs_start_all(s, rules);
     uint32_t e;
-    while (!s->has_failed && !s->is_stopped && (e = lgs_queue_pop(&s->queue)) != 0) {
-        look_ahead(s);
-        step(s, e, own, &inner);
-        if (s->opt.prints_progress)
-            orr__lgs_print_progress(s, s->queue.pending + s->waiting);
+    while (!s->has_failed && !lgs_is_stopped(s) && (e = lgs_queue_pop(&s->queue)) != 0) {
+        lgs_look_ahead(s);
+        lgs_step(s, e, rules, &inner);
+        if (s->opt.prints_progress && rules->after_event)
+            rules->after_event(s, s->queue.pending + s->waiting);
         orr_progress_add(&p, 1);
     }
     orr_progress_end(&p);
-    return orr__lgs_outcome(s, &inner, err);
+    return lgs_outcome(s, &inner, err);
 }
 
-static orr_code run_own(orr_loggops *s, orr_error *err)
-{
-    return run(s, true, err);
-}
-
-static orr_code run_lgs2023(orr_loggops *s, orr_error *err)
-{
-    return run(s, false, err);
-}
-
-orr_code orr__lgs_run_rules(orr_loggops *s, orr_error *err)
-{
-    return s->opt.rules == ORR_LOGGOPS_OWN ? run_own(s, err) : run_lgs2023(s, err);
-}
+#endif

@@ -1,10 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_atlahs.c - what happens at an event by the rules of the LogGOPSim of ATLAHS (goal.md 3.3 and 3.4).
+/* atlahs.c - what happens at an event by the rules of the LogGOPSim of ATLAHS (goal.md 3.3 and 3.4).
  *
- * Differs from lgs_rules.c in nearly every formula: times of release travel along edges, a receive pays when it has
+ * Differs from lgs_body.h in nearly every formula, so it has steps of its own: times of release travel along edges, a receive pays when it has
  * met its message, nothing is matched by wildcards, and which of two events at the same time comes first is up
  * to the shape of a heap.  So every event that is put off goes back to that heap by itself. */
-#include "lgs_step.h"
+#include "loggopsim.h"
+
+#include "base/formats/json.h"
+
+#include <stdio.h>
+
+/* ---- the queue: a heap that compares times and nothing else (goal.md 3.4).  Which of two equal ones comes first
+ * is decided by the moves below, so they must be these. */
+
+static void rise(atlahs_heap *h, size_t hole, orr_heap_entry e)
+{
+    while (hole) {
+        const size_t above = (hole - 1) / 2;
+        if (h->entries[above].key <= e.key)
+            break;
+        h->entries[hole] = h->entries[above];
+        hole = above;
+    }
+    h->entries[hole] = e;
+}
+
+static bool heap_push(atlahs_heap *h, uint64_t time, uint32_t event)
+{
+    if (!orr_grow(&h->entries, &h->room, h->count + 1))
+        return false;
+    h->count++;
+    rise(h, h->count - 1, (orr_heap_entry){time, event});
+    return true;
+}
+
+static bool heap_pop(atlahs_heap *h, orr_heap_entry *out)
+{
+    if (!h->count)
+        return false;
+    *out = h->entries[0];
+    const size_t count = --h->count;
+    const orr_heap_entry moved = h->entries[count];
+    if (!count)
+        return true;
+    size_t hole = 0;
+    while (2 * hole + 2 < count) {
+        const size_t left = 2 * hole + 1, right = left + 1;
+        const size_t child = h->entries[right].key > h->entries[left].key ? left : right;
+        h->entries[hole] = h->entries[child];
+        hole = child;
+    }
+    if (2 * hole + 2 == count) { /* the last parent has one child only */
+        h->entries[hole] = h->entries[count - 1];
+        hole = count - 1;
+    }
+    rise(h, hole, moved);
+    return true;
+}
+
+/* ---- costs */
 
 static uint64_t wire_time(const orr_loggops *s, uint64_t size)
 {
@@ -19,7 +73,7 @@ static uint64_t at_least_one(uint64_t size)
 static void push(orr_loggops *s, uint32_t e, uint64_t time)
 {
     s->queue.events[e].time = time;
-    if (!orr__lgs_heap_push(&s->heap, time, e))
+    if (!heap_push(&lgs_extra(s)->heap, time, e))
         s->has_failed = true;
 }
 
@@ -61,12 +115,12 @@ static bool on_calc(orr_loggops *s, uint32_t e, const orr__goal_node *n)
     lgs_start(s, ev.host, ev.node, 0, false);
     lgs_finish(s, ev.host, ev.node, *cpu);
     if (s->watch)
-        orr__lgs_watch_span(s, &(lgs_span){.start = ev.time,
-                                           .end = ev.time + n->size,
-                                           .host = ev.host,
-                                           .node = ev.node,
-                                           .kind = LGS_SPAN_CALC,
-                                           .cpu = n->cpu});
+        lgs_watch_span(s, &(lgs_span){.start = ev.time,
+                                      .end = ev.time + n->size,
+                                      .host = ev.host,
+                                      .node = ev.node,
+                                      .kind = LGS_SPAN_CALC,
+                                      .cpu = n->cpu});
     return true;
 }
 
@@ -82,11 +136,11 @@ static void watch_send(
                      .kind = LGS_SPAN_SEND,
                      .peer = n->peer,
                      .size = n->size};
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
     span.kind = LGS_SPAN_NOISE;
     span.start = end - noise;
     span.end = end;
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
 }
 
 static bool on_send(orr_loggops *s, uint32_t e, const orr__goal_node *n)
@@ -107,7 +161,7 @@ static bool on_send(orr_loggops *s, uint32_t e, const orr__goal_node *n)
     if (s->watch)
         watch_send(s, &ev, n, end, noise);
     s->messages++;
-    s->flow_sum += (double)(uint32_t)size * 8 / 200; /* 32 bits: goal.md, addendum 1 */
+    lgs_extra(s)->flow_sum += (double)(uint32_t)size * 8 / 200; /* 32 bits: goal.md, addendum 1 */
     s->queue.events[e].node |= (uint32_t)LGS_MESSAGE;
     s->queue.events[e].number = s->events++;
     push(s, e, end + s->opt.L + wire);
@@ -144,22 +198,22 @@ static void watch_late_recv(orr_loggops *s,
                             const orr__goal_node *n)
 {
     if (at_least_one(n->size) > s->opt.S)
-        orr__lgs_watch_span(s, &(lgs_span){.start = msg->time + s->opt.o,
-                                           .end = ev->time,
-                                           .host = ev->host,
-                                           .peer = msg->host,
-                                           .size = at_least_one(n->size),
-                                           .kind = LGS_SPAN_WIRE});
-    orr__lgs_watch_span(s, &(lgs_span){.start = ev->time,
-                                       .end = ev->time + s->opt.o,
-                                       .host = ev->host,
-                                       .node = ev->node,
-                                       .kind = LGS_SPAN_RECV,
-                                       .cpu = n->cpu,
-                                       .peer = msg->host,
-                                       .size = n->size});
-    orr__lgs_watch_pair(
-        s, &(lgs_pair){msg->host, msg->node & ~(uint32_t)LGS_MESSAGE, ev->host, ev->node});
+        lgs_watch_span(s, &(lgs_span){.start = msg->time + s->opt.o,
+                                      .end = ev->time,
+                                      .host = ev->host,
+                                      .peer = msg->host,
+                                      .size = at_least_one(n->size),
+                                      .kind = LGS_SPAN_WIRE});
+    lgs_watch_span(s, &(lgs_span){.start = ev->time,
+                                  .end = ev->time + s->opt.o,
+                                  .host = ev->host,
+                                  .node = ev->node,
+                                  .kind = LGS_SPAN_RECV,
+                                  .cpu = n->cpu,
+                                  .peer = msg->host,
+                                  .size = n->size});
+    lgs_watch_pair(s,
+                   &(lgs_pair){msg->host, msg->node & ~(uint32_t)LGS_MESSAGE, ev->host, ev->node});
 }
 
 static bool on_recv(orr_loggops *s, uint32_t e, const orr__goal_node *n, orr_error *err)
@@ -167,9 +221,9 @@ static bool on_recv(orr_loggops *s, uint32_t e, const orr__goal_node *n, orr_err
     const lgs_event ev = s->queue.events[e];
     const lgs_key key = {ev.host, n->peer, n->tag};
     lgs_start(s, ev.host, ev.node, 0, false);
-    const uint32_t found = orr__lgs_match_take(&s->match, &s->queue, LGS_MESSAGES, key);
+    const uint32_t found = lgs_match_take(&s->match, &s->queue, LGS_MESSAGES, key);
     if (!found) {
-        if (!orr__lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, e))
+        if (!lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, e))
             s->has_failed = true;
         return false;
     }
@@ -207,7 +261,7 @@ static void watch_arrival(
                      .size = size,
                      .kind = LGS_SPAN_WIRE,
                      .node = send};
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
     span = (lgs_span){.start = msg->time + wire - cpu_bytes,
                       .end = end,
                       .host = n->peer,
@@ -216,12 +270,12 @@ static void watch_arrival(
                       .size = size,
                       .kind = LGS_SPAN_RECV,
                       .cpu = n->cpu};
-    orr__lgs_watch_span(s, &span);
+    lgs_watch_span(s, &span);
     span.kind = LGS_SPAN_NOISE;
     span.start = end;
     span.end = end + noise;
-    orr__lgs_watch_span(s, &span);
-    orr__lgs_watch_pair(s, &(lgs_pair){msg->host, send, n->peer, recv});
+    lgs_watch_span(s, &span);
+    lgs_watch_pair(s, &(lgs_pair){msg->host, send, n->peer, recv});
 }
 
 static bool on_message(orr_loggops *s, uint32_t e, const orr__goal_node *n)
@@ -229,9 +283,9 @@ static bool on_message(orr_loggops *s, uint32_t e, const orr__goal_node *n)
     const lgs_event ev = s->queue.events[e];
     const uint32_t host = n->peer;
     const lgs_key key = {host, ev.host, n->tag};
-    const uint32_t found = orr__lgs_match_take(&s->match, &s->queue, LGS_RECEIVES, key);
+    const uint32_t found = lgs_match_take(&s->match, &s->queue, LGS_RECEIVES, key);
     if (!found) {
-        if (!orr__lgs_match_add(&s->match, &s->queue, LGS_MESSAGES, key, e))
+        if (!lgs_match_add(&s->match, &s->queue, LGS_MESSAGES, key, e))
             s->has_failed = true;
         return false;
     }
@@ -242,8 +296,7 @@ static bool on_message(orr_loggops *s, uint32_t e, const orr__goal_node *n)
     const uint64_t free_at = lgs_max(*cpu, *nic);
     if (free_at > ev.time) {
         push(s, e, free_at);
-        if (!orr__lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key,
-                                found)) /* behind its equals */
+        if (!lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, found)) /* behind its equals */
             s->has_failed = true;
         return false;
     }
@@ -297,19 +350,46 @@ static void start_all(orr_loggops *s)
     }
 }
 
-orr_code orr__lgs_run_atlahs(orr_loggops *s, orr_error *err)
+static orr_code run(orr_loggops *s, orr_error *err)
 {
+    atlahs_heap *heap = &lgs_extra(s)->heap;
     orr_progress p;
     orr_heap_entry top;
     orr_error inner = {0};
     orr_progress_start(&p, "simulating", "events", s->expected, !s->opt.shows_progress);
     start_all(s);
-    while (!s->has_failed && !s->is_stopped && orr__lgs_heap_pop(&s->heap, &top)) {
+    while (!s->has_failed && !lgs_is_stopped(s) && heap_pop(heap, &top)) {
         step(s, top.value, &inner);
         if (s->opt.prints_progress)
-            orr__lgs_print_progress(s, s->heap.count);
+            lgs_old_progress(s, heap->count);
         orr_progress_add(&p, 1);
     }
     orr_progress_end(&p);
-    return orr__lgs_outcome(s, &inner, err);
+    return lgs_outcome(s, &inner, err);
 }
+
+static void put_json(const orr_loggops *s, orr_json_writer *w)
+{
+    char text[64];
+    orr_json_key(w, "average_fct");
+    orr_json_text(w, lgs_atlahs_average(s, text, sizeof text));
+}
+
+const char *lgs_atlahs_average(const orr_loggops *s, char *text, size_t room)
+{
+    snprintf(text, room, "%f", s->messages ? lgs_extra(s)->flow_sum / (double)s->messages : 0);
+    return s->messages ? text : "-nan";
+}
+
+const lgs_rules lgs_atlahs_rules = {
+    .name = "atlahs",
+    .keeps_release_times = true,
+    .counts_all_edges = true,
+    .puts_off_singly = true,
+    .repeats_last_noise = true,
+    .skips_first_noise = true,
+    .open = lgs_extra_open,
+    .close = lgs_extra_close,
+    .run = run,
+    .put_json = put_json,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_links.c - the network "simple" of LogGOPSim: messages share the links on their way (goal.md 3.5).
+/* simple_links.c - the network "simple" of LogGOPSim: messages share the links on their way (goal.md 3.5).
  *
  * A graph in the DOT language: nodes whose names begin with H are hosts, in the order they appear; an edge is a
  * link, whose comment names the nodes that are reached over it, or is "*" where there is no choice.  A message holds
@@ -8,7 +8,7 @@
  * changes.
  * LogGOPSim forgets a message when it has asked for it once, and aborts when it asks again because the receiver
  * was busy; here a message that is there stays there. */
-#include "lgs_impl.h"
+#include "loggopsim.h"
 
 #include "base/formats/dot.h"
 #include "base/io/input.h"
@@ -21,30 +21,30 @@
 
 enum { UNITS = 10000 };
 
-typedef struct link {
+typedef struct simple_link {
     uint32_t from, to;
     uint32_t *messages;
     size_t count, room;
-} link;
+} simple_link;
 
-typedef struct message {
+typedef struct simple_message {
     int64_t left;            /* in UNITS of a byte */
     uint64_t at;             /* when that was so */
     uint64_t expected;       /* when it would be there if nobody was in its way */
     uint32_t source, target; /* nodes */
     uint32_t share;          /* messages on its fullest link */
     bool is_there;
-} message;
+} simple_message;
 
-struct lgs_links {
-    link *links;
+struct simple_links {
+    simple_link *links;
     size_t link_count, link_room;
     orr_map *next; /* (node, target) to link, where a comment says so */
     uint32_t
         *only; /* by node: its link, when it has one; UINT32_MAX: none; UINT32_MAX - 1: several */
     uint32_t *host; /* by rank: its node */
     uint32_t nodes, hosts;
-    message *messages;
+    simple_message *messages;
     size_t message_count, message_room;
     orr_map *known; /* (host, operation) to message */
     uint32_t *way;  /* scratch: links */
@@ -55,12 +55,12 @@ struct lgs_links {
 
 /* ---- reading the graph */
 
-typedef struct graph_reader {
-    struct lgs_links *l;
+typedef struct simple_reader {
+    struct simple_links *l;
     orr__dot dot;
     orr_intern *names;
     orr_error *err;
-} graph_reader;
+} simple_reader;
 
 static int by_place(const void *a, const void *b)
 {
@@ -68,25 +68,25 @@ static int by_place(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-typedef struct name_at {
+typedef struct simple_name {
     const char *ptr;
     size_t len;
-} name_at;
+} simple_name;
 
 /* Nodes are numbered in the order their names appear, and texts are pieces of the file: sorting by place will do. */
-static orr_code number_nodes(graph_reader *r)
+static orr_code number_nodes(simple_reader *r)
 {
     const orr__dot *d = &r->dot;
     const size_t count = d->node_count + 2 * d->edge_count;
-    name_at *names = orr_alloc(count, sizeof *names);
+    simple_name *names = orr_alloc(count, sizeof *names);
     if (!names)
         return orr_no_memory(r->err);
     size_t n = 0;
     for (size_t i = 0; i < d->node_count; i++)
-        names[n++] = (name_at){d->nodes[i].name.ptr, d->nodes[i].name.len};
+        names[n++] = (simple_name){d->nodes[i].name.ptr, d->nodes[i].name.len};
     for (size_t i = 0; i < d->edge_count; i++) {
-        names[n++] = (name_at){d->edges[i].from.ptr, d->edges[i].from.len};
-        names[n++] = (name_at){d->edges[i].to.ptr, d->edges[i].to.len};
+        names[n++] = (simple_name){d->edges[i].from.ptr, d->edges[i].from.len};
+        names[n++] = (simple_name){d->edges[i].to.ptr, d->edges[i].to.len};
     }
     qsort(names, count, sizeof *names, by_place);
     bool is_good = true;
@@ -99,9 +99,9 @@ static orr_code number_nodes(graph_reader *r)
     return is_good ? ORR_OK : orr_no_memory(r->err);
 }
 
-static orr_code number_hosts(graph_reader *r, uint32_t hosts)
+static orr_code number_hosts(simple_reader *r, uint32_t hosts)
 {
-    struct lgs_links *l = r->l;
+    struct simple_links *l = r->l;
     l->host = orr_alloc(l->nodes, sizeof *l->host);
     l->only = orr_alloc(l->nodes, sizeof *l->only);
     if (!l->host || !l->only)
@@ -125,9 +125,9 @@ static uint64_t pair_of(uint32_t node, uint32_t target)
 }
 
 /* "H0, H1 H2": the nodes that are reached over a link.  The first link that names one counts. */
-static orr_code add_targets(graph_reader *r, uint32_t number, orr_str list)
+static orr_code add_targets(simple_reader *r, uint32_t number, orr_str list)
 {
-    const link *k = &r->l->links[number];
+    const simple_link *k = &r->l->links[number];
     for (size_t i = 0; i < list.len;) {
         size_t n = 0;
         while (i + n < list.len && !strchr(", \t\n", list.ptr[i + n]))
@@ -150,9 +150,9 @@ static orr_code add_targets(graph_reader *r, uint32_t number, orr_str list)
     return ORR_OK;
 }
 
-static orr_code add_link(graph_reader *r, const orr__dot_edge *e)
+static orr_code add_link(simple_reader *r, const orr__dot_edge *e)
 {
-    struct lgs_links *l = r->l;
+    struct simple_links *l = r->l;
     const uint32_t number = (uint32_t)l->link_count;
     if (!e->comment.ptr) {
         const orr_where at = orr__dot_where(&r->dot, e->from.ptr);
@@ -161,7 +161,7 @@ static orr_code add_link(graph_reader *r, const orr__dot_edge *e)
     }
     if (!orr_grow(&l->links, &l->link_room, l->link_count + 1))
         return orr_no_memory(r->err);
-    link k = {0};
+    simple_link k = {0};
     orr_intern_find(r->names, e->from, &k.from);
     orr_intern_find(r->names, e->to, &k.to);
     l->links[l->link_count++] = k;
@@ -170,7 +170,7 @@ static orr_code add_link(graph_reader *r, const orr__dot_edge *e)
     return orr_str_is(e->comment, "*") ? ORR_OK : add_targets(r, number, e->comment);
 }
 
-static orr_code read_graph(graph_reader *r, orr_span bytes, const char *path, uint32_t hosts)
+static orr_code read_graph(simple_reader *r, orr_span bytes, const char *path, uint32_t hosts)
 {
     orr_code code = orr__dot_read(&r->dot, bytes, path, r->err);
     if (code || (code = number_nodes(r)) || (code = number_hosts(r, hosts)))
@@ -180,18 +180,18 @@ static orr_code read_graph(graph_reader *r, orr_span bytes, const char *path, ui
     return code;
 }
 
-orr_code orr__lgs_links_open(const char *path,
-                             uint32_t hosts,
-                             struct lgs_links **out,
-                             orr_error *err)
+orr_code simple_links_open(const char *path,
+                           uint32_t hosts,
+                           struct simple_links **out,
+                           orr_error *err)
 {
     orr_input *in;
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
-    struct lgs_links *l = orr_alloc(1, sizeof *l);
+    struct simple_links *l = orr_alloc(1, sizeof *l);
     *out = l;
-    graph_reader r = {.l = l, .names = orr_intern_create(), .err = err};
+    simple_reader r = {.l = l, .names = orr_intern_create(), .err = err};
     if (l) {
         l->next = orr_map_create(64);
         l->known = orr_map_create(64);
@@ -206,7 +206,7 @@ orr_code orr__lgs_links_open(const char *path,
     return code;
 }
 
-void orr__lgs_links_close(struct lgs_links *l)
+void simple_links_close(struct simple_links *l)
 {
     if (!l)
         return;
@@ -226,7 +226,7 @@ void orr__lgs_links_close(struct lgs_links *l)
 /* ---- messages on their way */
 
 /* The links from one node to another, into l->way. */
-static orr_code find_way(struct lgs_links *l, uint32_t from, uint32_t to, orr_error *err)
+static orr_code find_way(struct simple_links *l, uint32_t from, uint32_t to, orr_error *err)
 {
     l->way_count = 0;
     for (uint32_t at = from; at != to;) {
@@ -234,10 +234,9 @@ static orr_code find_way(struct lgs_links *l, uint32_t from, uint32_t to, orr_er
         if (k == UINT32_MAX - 1)
             k = orr_map_find(l->next, pair_of(at, to), UINT32_MAX);
         if (k == UINT32_MAX || l->way_count >= l->link_count)
-            return orr_fail(
-                err, ORR_EINPUT, NULL,
-                "the network has no way from its node %u to its node %u (counted from 0)", from,
-                to);
+            return orr_fail(err, ORR_EINPUT, NULL,
+                            "the network has no route from node %u to node %u (counted from 0)",
+                            from, to);
         if (!orr_grow(&l->way, &l->way_room, l->way_count + 1))
             return orr_no_memory(err);
         l->way[l->way_count++] = k;
@@ -246,14 +245,14 @@ static orr_code find_way(struct lgs_links *l, uint32_t from, uint32_t to, orr_er
     return ORR_OK;
 }
 
-static void bring_up_to_date(message *m, uint64_t now)
+static void bring_up_to_date(simple_message *m, uint64_t now)
 {
     const uint64_t passed = now - m->at;
     m->left -= (int64_t)floor((double)passed * UNITS / m->share);
     m->at = now;
 }
 
-static void leave_link(link *k, uint32_t number)
+static void leave_link(simple_link *k, uint32_t number)
 {
     size_t n = 0;
     for (size_t i = 0; i < k->count; i++) {
@@ -263,7 +262,7 @@ static void leave_link(link *k, uint32_t number)
     k->count = n;
 }
 
-static orr_code find_share(struct lgs_links *l, message *m, orr_error *err)
+static orr_code find_share(struct simple_links *l, simple_message *m, orr_error *err)
 {
     const orr_code code = find_way(l, m->source, m->target, err);
     m->share = 1;
@@ -275,9 +274,9 @@ static orr_code find_share(struct lgs_links *l, message *m, orr_error *err)
 }
 
 /* It is there: those that shared a link with it are faster from now on. */
-static orr_code arrive(struct lgs_links *l, uint32_t number, uint64_t now, orr_error *err)
+static orr_code arrive(struct simple_links *l, uint32_t number, uint64_t now, orr_error *err)
 {
-    message *m = &l->messages[number];
+    simple_message *m = &l->messages[number];
     orr_code code = find_way(l, m->source, m->target, err);
     m->is_there = true;
     const size_t count = l->way_count;
@@ -289,7 +288,7 @@ static orr_code arrive(struct lgs_links *l, uint32_t number, uint64_t now, orr_e
     for (size_t i = 0; i < count; i++)
         leave_link(&l->links[ways[i]], number);
     for (size_t i = 0; i < count; i++) {
-        const link *k = &l->links[ways[i]];
+        const simple_link *k = &l->links[ways[i]];
         for (size_t j = 0; j < k->count && !code; j++) {
             bring_up_to_date(&l->messages[k->messages[j]], now);
             code = find_share(l, &l->messages[k->messages[j]], err);
@@ -300,9 +299,9 @@ static orr_code arrive(struct lgs_links *l, uint32_t number, uint64_t now, orr_e
 }
 
 static orr_code query(
-    struct lgs_links *l, uint32_t number, uint64_t now, uint64_t *out, orr_error *err)
+    struct simple_links *l, uint32_t number, uint64_t now, uint64_t *out, orr_error *err)
 {
-    message *m = &l->messages[number];
+    simple_message *m = &l->messages[number];
     *out = now;
     if (m->is_there)
         return ORR_OK;
@@ -314,7 +313,7 @@ static orr_code query(
 }
 
 /* Those that should be there by now make room before another one sets out. */
-static orr_code settle(struct lgs_links *l, uint64_t now, orr_error *err)
+static orr_code settle(struct simple_links *l, uint64_t now, orr_error *err)
 {
     orr_code code = ORR_OK;
     size_t kept = 0;
@@ -330,13 +329,13 @@ static orr_code settle(struct lgs_links *l, uint64_t now, orr_error *err)
     return code;
 }
 
-static bool join_link(struct lgs_links *l, link *k, uint32_t number, uint64_t now)
+static bool join_link(struct simple_links *l, simple_link *k, uint32_t number, uint64_t now)
 {
-    message *m = &l->messages[number];
+    simple_message *m = &l->messages[number];
     if (m->share < k->count + 1)
         m->share = (uint32_t)k->count + 1;
     for (size_t i = 0; i < k->count; i++) {
-        message *other = &l->messages[k->messages[i]];
+        simple_message *other = &l->messages[k->messages[i]];
         bring_up_to_date(other, now);
         if (other->share == k->count)
             other->share++;
@@ -347,13 +346,14 @@ static bool join_link(struct lgs_links *l, link *k, uint32_t number, uint64_t no
     return true;
 }
 
-orr_code orr__lgs_links_insert(struct lgs_links *l,
-                               uint64_t now,
-                               uint32_t from,
-                               uint32_t node,
-                               const orr__goal_node *n,
-                               orr_error *err)
+orr_code lgs_link_send(orr_loggops *s,
+                       uint64_t now,
+                       uint32_t from,
+                       uint32_t node,
+                       const orr__goal_node *n,
+                       orr_error *err)
 {
+    struct simple_links *l = lgs_extra(s)->links;
     const uint32_t number = (uint32_t)l->message_count;
     orr_code code = settle(l, now, err);
     if (code || (code = find_way(l, l->host[from], l->host[n->peer], err)))
@@ -363,12 +363,12 @@ orr_code orr__lgs_links_insert(struct lgs_links *l,
         !orr_map_put(l->known, pair_of(from, node), number, NULL))
         return orr_no_memory(err);
     l->messages[l->message_count++] =
-        (message){.left = n->size > INT64_MAX / UNITS ? INT64_MAX : (int64_t)n->size * UNITS,
-                  .at = now,
-                  .expected = now + n->size,
-                  .source = l->host[from],
-                  .target = l->host[n->peer],
-                  .share = 1};
+        (simple_message){.left = n->size > INT64_MAX / UNITS ? INT64_MAX : (int64_t)n->size * UNITS,
+                         .at = now,
+                         .expected = now + n->size,
+                         .source = l->host[from],
+                         .target = l->host[n->peer],
+                         .share = 1};
     l->pending[l->pending_count++] = number;
     for (size_t i = 0; i < l->way_count; i++) {
         if (!join_link(l, &l->links[l->way[i]], number, now))
@@ -377,12 +377,15 @@ orr_code orr__lgs_links_insert(struct lgs_links *l,
     return ORR_OK;
 }
 
-orr_code orr__lgs_links_query(
-    struct lgs_links *l, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err)
+orr_code lgs_link_arrival(
+    orr_loggops *s, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err)
 {
+    struct simple_links *l = lgs_extra(s)->links;
     *out = now;
     const uint32_t number = orr_map_find(l->known, pair_of(from, node), UINT32_MAX);
     if (number == UINT32_MAX)
         return orr_fail(err, ORR_EBUG, NULL, "a message that never set out");
-    return query(l, number, now, out, err);
+    const orr_code code = query(l, number, now, out, err);
+    orr_buf_print(&lgs_extra(s)->talk, "query returned %llu\n", (unsigned long long)*out);
+    return code;
 }

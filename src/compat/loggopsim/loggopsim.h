@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loggopsim.h - the LogGOPSim of 2023 and that of ATLAHS: rules and files (docs/spec/goal.md 3). */
+#ifndef ORR_COMPAT_LOGGOPSIM_H
+#define ORR_COMPAT_LOGGOPSIM_H
+
+#include "run/loggops/lgs_impl.h"
+
+extern const lgs_rules lgs_2023_rules;   /* lgs2023.c */
+extern const lgs_rules lgs_atlahs_rules; /* atlahs.c */
+extern const lgs_writer lgs_writers[];   /* old_output.c */
+
+typedef struct atlahs_heap {
+    orr_heap_entry *entries; /* time and event */
+    size_t count, room;
+} atlahs_heap;
+
+/* What both keep beside a run. */
+typedef struct lgs_old_extra {
+    orr_buf talk;               /* lines for standard output */
+    uint32_t percent;           /* lines of progress so far */
+    struct simple_links *links; /* lgs2023, -n simple */
+    atlahs_heap heap;           /* ATLAHS */
+    double flow_sum;            /* ATLAHS: for its mean flow completion time */
+} lgs_old_extra;
+
+static inline lgs_old_extra *lgs_extra(const orr_loggops *s)
+{
+    return s->extra;
+}
+
+orr_code lgs_extra_open(orr_loggops *s, orr_error *err);
+void lgs_extra_close(orr_loggops *s);
+
+/* A line for each percent of the events (goal.md 3.1). */
+void lgs_old_progress(orr_loggops *s, size_t pending);
+/* What is left in queues, as lines; false: all queues are empty (goal.md 3.2). */
+bool lgs_put_left(const orr_loggops *s, orr_buf *b);
+const char *lgs_atlahs_average(const orr_loggops *s, char *text, size_t room);
+
+/* The network "simple" (goal.md 3.5), simple_links.c. */
+orr_code simple_links_open(const char *path,
+                           uint32_t hosts,
+                           struct simple_links **out,
+                           orr_error *err);
+void simple_links_close(struct simple_links *l);
+orr_code lgs_link_send(orr_loggops *s,
+                       uint64_t now,
+                       uint32_t from,
+                       uint32_t node,
+                       const orr__goal_node *n,
+                       orr_error *err);
+orr_code lgs_link_arrival(
+    orr_loggops *s, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err);
+
+#endif
