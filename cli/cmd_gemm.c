@@ -3,7 +3,7 @@
  *
  * The workload is the result and goes to standard output unless -o says otherwise; the table of what layers
  * cost is talk, or, with --json and --csv, the result instead. */
-#include "old_gemm.h"
+#include "gemm.h"
 
 #include <orrery/gemm.h>
 #include <orrery/units.h>

@@ -87,7 +87,7 @@ static uint64_t knob_value(const orr_gen_options *opt, const knob *k)
 }
 
 /* The two old programs name their generation in the same words. */
-static orr_gen_style style_of(const char *schema)
+orr_gen_style cli_gen_style(const char *schema)
 {
     if (strcmp(schema, "eg") == 0)
         return ORR_GEN_EG;
@@ -97,7 +97,7 @@ static orr_gen_style style_of(const char *schema)
 static orr_gen_options read_options(const cli_context *c, const orr_pattern *p)
 {
     orr_gen_options opt = p->defaults;
-    opt.style = style_of(cli_text(c, "schema"));
+    opt.style = cli_gen_style(cli_text(c, "schema"));
     if (cli_given(c, "ranks"))
         opt.ranks = (uint32_t)cli_count(c, "ranks");
     for (size_t i = 0; i < KNOBS; i++) {
@@ -410,32 +410,3 @@ const cli_command cli_cmd_gen = {
     .deeper = deeper,
     .run = gen_run,
 };
-
-/* ---- the old names ---- */
-
-static orr_gen_options old_options(const cli_context *c)
-{
-    return (orr_gen_options){.ranks = (uint32_t)cli_count(c, "num_npus"),
-                             .runtime_us = cli_count(c, "default_runtime"),
-                             .tensor_size = cli_count(c, "default_tensor_size"),
-                             .comm_size = cli_count(c, "default_comm_size")};
-}
-
-orr_code cli_run_chakra_generator(cli_context *c, orr_error *err)
-{
-    const orr_gen_options opt = old_options(c);
-    return orr_gen_write_samples(&opt, ".", err);
-}
-
-/* --num_dims existed in two generations only, so it tells which one is meant unless --schema does. */
-orr_code cli_run_et_generator(cli_context *c, orr_error *err)
-{
-    orr_gen_options opt = old_options(c);
-    if (cli_given(c, "schema"))
-        opt.style = style_of(cli_text(c, "schema"));
-    else if (cli_given(c, "num_dims"))
-        opt.style = ORR_GEN_0_0_4;
-    if (opt.style != ORR_GEN_CURRENT)
-        opt.dims = cli_count(c, "num_dims");
-    return orr_gen_write_samples(&opt, ".", err);
-}

@@ -22,8 +22,12 @@ static orr_code help_run(cli_context *c, orr_error *err)
     }
     const char *name = c->args[0];
     const cli_command *command = cli_command_find(name);
+    const char *left_out = NULL;
     if (!command)
-        command = cli_old_name_find(name);
+        command = cli_old_name_find(name, &left_out);
+    if (left_out)
+        return orr_fail(err, ORR_EUSAGE, NULL, "'%s': this build leaves out compatibility with %s",
+                        name, left_out);
     if (!command) {
         const char *near = cli_command_nearest(name);
         return orr_fail(err, ORR_EUSAGE, NULL, "no command '%s'%s%s%s", name,

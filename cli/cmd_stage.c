@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_stage.c - orrery stage: the traces of a language model's training step; and the old name, stage.
- *
- * With a model, stage_llm.c writes what a rank's program would do.  With --compat, and under the old name, the
- * library's copy of STAGE does the work (stage.h).  The words of the old command line are all here, a dash in
- * place of each underscore, which the parser takes for the same. */
-#include "stage_llm.h"
+/* cmd_stage.c - orrery stage MODEL: a training step of a language model (llm.h).  With --compat it is another
+ * program with another table: old/old_stage.c. */
+#include "command.h"
 
-#include <orrery/stage.h>
+#include <orrery/lab/compat.h>
+#include <orrery/llm.h>
+#include <orrery/units.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 
 enum { PATH_ROOM = 4096 };
 
@@ -21,14 +18,16 @@ enum { PATH_ROOM = 4096 };
     {                                                           \
         name, 0, "N", help_, CLI_COUNT, 1, INT32_MAX, fallback_ \
     }
-#define YES_NO(name, fallback_, help_)                \
-    {                                                 \
-        name, 0, "BOOL", help_, .fallback = fallback_ \
-    }
-
-/* The first CLI_STAGE_OWN rows are not for the old name. */
-const cli_option cli_stage_options[] = {
-    {"compat", 0, NULL, "the traces that STAGE makes, byte for byte"},
+static const cli_option options[] = {
+    {"output", 'o', "OUT", "a .orr file, or what file names begin with"},
+    COUNT("dp", "1", "data parallel degree"),
+    COUNT("tp", "1", "tensor parallel degree"),
+    COUNT("pp", "1", "pipeline stages"),
+    COUNT("ep", "1", "expert parallel degree"),
+    COUNT("sp", NULL, "the same as --cp"),
+    COUNT("seq", NULL, "tokens per sequence; without: as the model"),
+    COUNT("batch", NULL, "sequences per step"),
+    {"micro-batch", 0, "N", "sequences per micro-batch; -1: all"},
     COUNT("cp", "1", "context parallel degree: ranks that divide sequences"),
     {"zero", 0, "N", "what dp ranks divide: 1 optimizer, 2 + gradients, 3 + weights", CLI_COUNT, 0,
      3, "0"},
@@ -50,45 +49,14 @@ const cli_option cli_stage_options[] = {
     COUNT("steps", "1", "training steps"),
     {"device-memory", 0, "BYTES", "memory of a device", .fallback = "80GB"},
     {"memory", 0, "FILE", "write what each stage holds, task by task (CSV)"},
-    {"output", 'o', "OUT", "a .orr file, or what file names begin with"},
-    {"output-dir", 0, "DIR", "folder for the files, made if it is not there"},
-    {"output-name", 0, "NAME", "file names in it; %d is the rank"},
-    {"model-type", 0, "NAME", "dense, llama, gpt, moe or debug", .fallback = "dense"},
-    COUNT("dp", "1", "data parallel degree"),
-    COUNT("tp", "1", "tensor parallel degree"),
-    COUNT("sp", "1", "degree in which the sequence is divided"),
-    COUNT("ep", "1", "expert parallel degree; multiplies tp without experts"),
-    COUNT("pp", "1", "pipeline stages"),
-    COUNT("layers", NULL, "layers"),
-    COUNT("num-stacks", "80", "the same"),
-    COUNT("dmodel", "8192", "width of the model"),
-    COUNT("dff", "28672", "width of the feed-forward network"),
-    COUNT("head", "64", "attention heads"),
-    COUNT("kvhead", "8", "heads of keys and values"),
-    COUNT("dvocal", "32000", "size of the vocabulary"),
-    COUNT("seq", "1024", "length of a sequence"),
-    COUNT("batch", "64", "sequences of a step"),
-    {"micro-batch", 0, "N", "sequences of a micro-batch; -1: all", .fallback = "-1"},
-    COUNT("experts", "8", "moe: experts"),
-    COUNT("kexperts", "2", "moe: experts a token goes to"),
-    YES_NO("weight-sharded", "false", "divide layer weights over dp (FSDP)"),
-    YES_NO("tpsp", "true", "tensor parallelism with sequence parallelism"),
-    YES_NO("mixed-precision", "false", "sizes in inputs and outputs; llama as llama"),
-    YES_NO("activation-recompute", "false", "taken, without effect"),
-    YES_NO("print-gpu-vram", "false", "print what each rank keeps in memory"),
-    {"chakra-schema-version", 0, "NAME", "taken, without effect", .fallback = "v0.0.4"},
-    {"comm-group-file", 0, "NAME", "file of communicator groups in the folder"},
-    {"templates", 0, "DIR", "modules to use instead of the built-in ones"},
-    {"graph", 0, "NAME", "also write the tensor graph, NAME.csv and NAME.json"},
-    {"format", 0, "et|json", "form of rank files", .fallback = "et"},
-    {"tag-base", 0, "N", "the first tag of a message", CLI_COUNT, 0, 1 << 30, "0"},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"json", 0, NULL, "say what was written as one JSON object"},
+    {"compat", 0, NULL, "the traces that STAGE makes, byte for byte, and its options"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "a name that orrery model --list shows, or a file; not with --compat", CLI_MAYBE},
+    {"MODEL", "a name that orrery model --list shows, or a file", CLI_MAYBE},
     {0},
 };
 
@@ -102,18 +70,25 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* ---- options ---- */
+/* Words of an option, in the order of an enumeration. */
+static const char *const recompute_words[] = {"none", "selective", "full", NULL};
+static const char *const context_words[] = {"ring", "all-gather", NULL};
 
-/* As the old program reads them: a few words mean yes, everything else no. */
-static bool is_yes(const cli_context *c, const char *name)
+static int word_index(const char *const *words, const char *text)
 {
-    static const char *const words[] = {"true", "t", "1", "yes", "y"};
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return i;
+    return 0; /* the parser lets nothing else through */
+}
+
+static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+{
     const char *text = cli_text(c, name);
-    for (size_t i = 0; text && i < sizeof words / sizeof *words; i++) {
-        if (strcasecmp(text, words[i]) == 0)
-            return true;
-    }
-    return false;
+    orr_bytes bytes = 0;
+    const orr_code code = text ? orr_bytes_parse(text, &bytes, err) : ORR_OK;
+    *out = (uint64_t)bytes;
+    return code;
 }
 
 orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err)
@@ -132,322 +107,302 @@ orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err)
     return ORR_OK;
 }
 
-static void read_environment(orr_stage_options *opt)
+/* A number that was given, or 0: the library's default. */
+static uint64_t given(const cli_context *c, const char *name)
 {
-    const char *legacy = getenv("STAGE_LEGACY_ATTR"), *merge = getenv("STAGE_MERGE_COMMS"),
-               *clones = getenv("STAGE_MICROBATCH_OPTIMIZE");
-    opt->legacy_attr = legacy && strcmp(legacy, "1") == 0;
-    opt->merge_comms = merge && strtol(merge, NULL, 10) > 0;
-    opt->clones = clones && strcmp(clones, "0") != 0;
-    opt->whole_backward = clones && strcmp(clones, "1") != 0;
+    return cli_given(c, name) ? cli_count(c, name) : 0;
 }
 
-static orr_code read_model(const cli_context *c, orr_stage_model *out, orr_error *err)
+static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error *err)
 {
-    const char *name = cli_text(c, "model-type");
-    const char *near = NULL;
-    if (orr_stage_model_find(name, out))
-        return ORR_OK;
-    for (int i = 0; i < ORR_STAGE_MODELS; i++)
-        near = cli_nearer(name, near, orr_stage_model_name((orr_stage_model)i));
-    return orr_fail(err, ORR_EINPUT, NULL,
-                    "model type '%s' is not one of dense, llama, gpt, moe, debug%s%s%s", name,
-                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    *o = (orr_llm_options){
+        .tp = (uint32_t)given(c, "tp"),
+        .cp = (uint32_t)given(c, cli_given(c, "cp") ? "cp" : "sp"),
+        .pp = (uint32_t)given(c, "pp"),
+        .dp = (uint32_t)given(c, "dp"),
+        .ep = (uint32_t)given(c, "ep"),
+        .batch = given(c, "batch"),
+        .seq = given(c, "seq"),
+        .grads_fp32 = cli_flag(c, "grads-fp32"),
+        .no_sequence_parallel = cli_flag(c, "no-sequence-parallel"),
+        .full_attention = strcmp(cli_text(c, "attention"), "full") == 0,
+        .context_form = (orr_context_form)word_index(context_words, cli_text(c, "context")),
+        .chunks = (uint32_t)given(c, "chunks"),
+        .zero = (uint32_t)cli_count(c, "zero"),
+        .sync_every_micro_batch = cli_flag(c, "sync-every-micro-batch"),
+        .prefetch = (uint32_t)given(c, "prefetch"),
+        .no_overlap = cli_flag(c, "no-overlap"),
+        .no_clipping = cli_flag(c, "no-clipping"),
+        .recompute = (orr_recompute)word_index(recompute_words, cli_text(c, "recompute")),
+        .steps = (uint32_t)given(c, "steps"),
+    };
+    orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
+    orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
+    const char *micro = cli_given(c, "micro-batch") ? cli_text(c, "micro-batch") : NULL;
+    orr_code code = micro ? cli_stage_micro_batch(micro, &o->micro_batch, err) : ORR_OK;
+    if (!code)
+        code = read_bytes(c, "bucket", &o->bucket_bytes, err);
+    return code ? code : read_bytes(c, "device-memory", &o->device_bytes, err);
 }
 
-static orr_code read_options(const cli_context *c, orr_stage_options *opt, orr_error *err)
-{
-    *opt = orr_stage_defaults();
-    opt->dp = cli_count(c, "dp");
-    opt->tp = cli_count(c, "tp");
-    opt->sp = cli_count(c, "sp");
-    opt->ep = cli_count(c, "ep");
-    opt->pp = cli_count(c, "pp");
-    opt->layers = cli_count(c, cli_given(c, "layers") ? "layers" : "num-stacks");
-    opt->dmodel = cli_count(c, "dmodel");
-    opt->dff = cli_count(c, "dff");
-    opt->head = cli_count(c, "head");
-    opt->kvhead = cli_count(c, "kvhead");
-    opt->dvocal = cli_count(c, "dvocal");
-    opt->seq = cli_count(c, "seq");
-    opt->batch = cli_count(c, "batch");
-    opt->experts = cli_count(c, "experts");
-    opt->kexperts = cli_count(c, "kexperts");
-    opt->weight_sharded = is_yes(c, "weight-sharded");
-    opt->tpsp = is_yes(c, "tpsp");
-    opt->mixed_precision = is_yes(c, "mixed-precision");
-    opt->templates = cli_text(c, "templates");
-    opt->tag_base = cli_count(c, "tag-base");
-    read_environment(opt);
-    const orr_code code = read_model(c, &opt->model, err);
-    return code ? code : cli_stage_micro_batch(cli_text(c, "micro-batch"), &opt->micro_batch, err);
-}
-
-/* ---- where it goes ---- */
-
-typedef struct target {
-    bool is_set;             /* a .orr file */
-    bool is_one;             /* one .et file */
-    char pattern[PATH_ROOM]; /* of the rank files, or that file */
-    char groups[PATH_ROOM];  /* the group file; empty: none */
-    const char *folder;      /* to be made; NULL: none */
-} target;
+/* ---- writing ---- */
 
 static bool ends_in(const char *path, const char *end)
 {
     const size_t n = strlen(path), m = strlen(end);
-    return n >= m && strcmp(path + n - m, end) == 0;
+    return n > m && strcmp(path + n - m, end) == 0;
 }
 
-/* Text with every `what` replaced, as Python does it. */
-static bool replace_all(const char *from, const char *what, const char *by, char *out, size_t room)
+static orr_code write_files(const orr_set *s, const char *prefix, orr_error *err)
 {
-    const size_t len = strlen(what), by_len = strlen(by);
-    size_t n = 0;
-    while (*from) {
-        const bool is_here = strncmp(from, what, len) == 0;
-        const size_t add = is_here ? by_len : 1;
-        if (n + add >= room)
-            return false;
-        memcpy(out + n, is_here ? by : from, add);
-        n += add;
-        from += is_here ? len : 1;
+    char groups[PATH_ROOM];
+    const int n = snprintf(groups, sizeof groups, "%s.json", prefix);
+    if (n < 0 || (size_t)n >= sizeof groups)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    const orr_code code = orr_set_write_files(s, prefix, NULL, 0, err);
+    return code || orr_set_group_count(s) == 0 ? code : orr_set_write_groups(s, groups, err);
+}
+
+static orr_code write_out(const cli_context *c, const orr_set *s, const char *to, orr_error *err)
+{
+    if (ends_in(to, ".orr"))
+        return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
+                            err);
+    if (cli_flag(c, "compress"))
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files; '%s' is none", to);
+    return write_files(s, to, err);
+}
+
+/* ---- what was made ---- */
+
+typedef struct result {
+    const cli_context *c;
+    const orr_model *m;
+    orr_llm_options o; /* complete */
+    const orr_set *s;
+    const char *to;         /* NULL: nothing was written */
+    orr_model_flops flops;  /* of one sequence */
+    orr_llm_memory *memory; /* by pipeline rank */
+} result;
+
+static uint64_t node_count(const orr_set *s)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s); k++)
+        n += (uint64_t)orr_trace_columns(orr_set_trace(s, k))->count * orr_set_class_ranks(s, k);
+    return n;
+}
+
+static const char *bytes(uint64_t n, char room[ORR_UNIT_ROOM])
+{
+    return orr_bytes_text((orr_bytes)n, room);
+}
+
+static void print_memory_row(const char *name, const orr_llm_memory *m)
+{
+    char a[6][ORR_UNIT_ROOM];
+    printf("%-9s %10s %10s %10s %11s %10s %10s%s\n", name, bytes(m->weights, a[0]),
+           bytes(m->grads, a[1]), bytes(m->optimizer, a[2]), bytes(m->activations, a[3]),
+           bytes(m->working, a[4]), bytes(m->peak, a[5]), m->fits ? "" : " !");
+}
+
+static bool is_same_memory(const orr_llm_memory *a, const orr_llm_memory *b)
+{
+    return a->weights == b->weights && a->grads == b->grads && a->optimizer == b->optimizer &&
+           a->activations == b->activations && a->working == b->working;
+}
+
+static void print_memory(const result *r)
+{
+    char room[ORR_UNIT_ROOM], name[32];
+    bool fits = true;
+    printf("\nstage        weights  gradients  optimizer activations    working       peak\n");
+    for (uint32_t p = 0, end; p < r->o.pp; p = end) {
+        for (end = p + 1; end < r->o.pp && is_same_memory(&r->memory[p], &r->memory[end]);)
+            end++;
+        snprintf(name, sizeof name, end == p + 1 ? "%u" : "%u-%u", p, end - 1);
+        print_memory_row(name, &r->memory[p]);
+        fits = fits && r->memory[p].fits;
     }
-    out[n] = '\0';
-    return true;
+    printf("%s a device of %s\n", fits ? "fits into" : "does not fit (!) into",
+           bytes(r->o.device_bytes, room));
 }
 
-static orr_code too_long(orr_error *err)
+static void print_text(const result *r)
 {
-    return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    const orr_llm_options *o = &r->o;
+    char a[4][ORR_UNIT_ROOM];
+    orr_model_counts n;
+    orr_model_count(r->m, &n);
+    printf("%s: %s parameters, %s active for a token\n", r->m->name, orr_short_text(n.total, a[0]),
+           orr_short_text(n.active, a[1]));
+    printf("%u ranks: tp %u x cp %u x dp %u x pp %u", orr_llm_ranks(o), o->tp, o->cp, o->dp, o->pp);
+    printf(o->ep > 1 ? ", ep %u; " : "; ", o->ep);
+    printf("%s, %s%s, zero %u\n", orr_dtype_name(o->dtype),
+           o->pp > 1 ? orr_pipeline_name(o->pipeline) : "one stage",
+           o->tp > 1 && !o->no_sequence_parallel ? ", sequence parallel" : "", o->zero);
+    const uint64_t batches = o->batch / (o->dp * o->micro_batch);
+    printf("a step: %s sequence%s of %s tokens in %s micro-batch%s a rank, ",
+           orr_count_text(o->batch, a[0]), o->batch == 1 ? "" : "s", orr_count_text(o->seq, a[1]),
+           orr_count_text(batches, a[2]), batches == 1 ? "" : "es");
+    printf("%.4g PFLOP\n", (double)r->flops.training * (double)o->batch / 1e15);
+    printf("%s nodes, %u different rank%s\n", orr_count_text(node_count(r->s), a[0]),
+           orr_set_class_count(r->s), orr_set_class_count(r->s) == 1 ? "" : "s");
+    print_memory(r);
 }
 
-static bool join(char out[PATH_ROOM], const char *folder, const char *name, const char *end)
+static void print_json_memory(const result *r)
 {
-    const int n = folder ? snprintf(out, PATH_ROOM, "%s/%s%s", folder, name, end)
-                         : snprintf(out, PATH_ROOM, "%s%s", name, end);
-    return n >= 0 && n < PATH_ROOM;
-}
-
-/* "w.%d.et" -> "w.json"; a name without %d gets ".%d.et" first. */
-static orr_code name_files(const cli_context *c, target *t, const char *name, orr_error *err)
-{
-    char full[PATH_ROOM], bare[PATH_ROOM], groups[PATH_ROOM];
-    const char *chosen = cli_text(c, "comm-group-file");
-    bool fits = join(full, NULL, name, t->is_one || strstr(name, "%d") ? "" : ".%d.et") &&
-                replace_all(full, ".%d", "", bare, sizeof bare) &&
-                replace_all(bare, ".et", ".json", groups, sizeof groups);
-    fits = fits && join(t->pattern, t->folder, full, "") &&
-           join(t->groups, t->folder, chosen ? chosen : groups, "");
-    return fits ? ORR_OK : too_long(err);
-}
-
-static orr_code name_output(const cli_context *c, target *t, orr_error *err)
-{
-    const char *out = cli_text(c, "output"), *name = cli_text(c, "output-name");
-    const char *groups = cli_text(c, "comm-group-file");
-    *t = (target){.is_set = out && ends_in(out, ".orr"),
-                  .is_one = out && ends_in(out, ".et") && !strstr(out, "%d")};
-    if (out && (cli_given(c, "output-dir") || name))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--output and --output-dir both say where to write");
-    if (t->is_set && strcmp(cli_text(c, "format"), "et") != 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "a .orr file holds traces, not --format json");
-    if (t->is_one && strcmp(cli_text(c, "format"), "et") != 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "with --format json, OUT is a name with %%d");
-    if (!t->is_set && cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files");
-    if (t->is_set)
-        return join(t->pattern, NULL, out, "") && join(t->groups, NULL, groups ? groups : "", "")
-                   ? ORR_OK
-                   : too_long(err);
-    if (out)
-        return name_files(c, t, out, err);
-    t->folder = cli_text(c, "output-dir");
-    if (!t->folder || !name)
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: %s",
-                        t->folder         ? "--output_name NAME"
-                        : c->command->now ? "--output_dir DIR"
-                                          : "--output OUT, or --output-dir and --output-name");
-    return name_files(c, t, name, err);
-}
-
-/* The folder and those it lies in. */
-static orr_code make_folder(const char *path, orr_error *err)
-{
-    char part[PATH_ROOM];
-    const orr_where at = orr_where_line(path, 0, 0);
-    if (!join(part, NULL, path, ""))
-        return too_long(err);
-    for (char *p = part + 1;; p++) {
-        const char c = *p;
-        if (c && c != '/')
-            continue;
-        *p = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return orr_fail(err, ORR_EIO, &at, "cannot make the folder: %s", strerror(errno));
-        *p = c;
-        if (!c)
-            return ORR_OK;
-    }
-}
-
-/* ---- the work ---- */
-
-static orr_code write_set(const cli_context *c, orr_stage *job, const target *t, orr_error *err)
-{
-    const orr_set_save_options opt = {.compress = cli_flag(c, "compress")};
-    orr_set *set;
-    orr_code code = orr_stage_set(job, &set, err);
-    if (code)
-        return code;
-    code = orr_set_save(set, t->pattern, &opt, err);
-    orr_set_close(set);
-    return code;
-}
-
-static orr_code write_one(orr_stage *job, const target *t, orr_error *err)
-{
-    orr_trace *trace;
-    if (orr_stage_rank_count(job) > 1)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'%s' is one file, but there are %" PRIu32 " ranks: give a .orr file, or "
-                        "what the file names begin with",
-                        t->pattern, orr_stage_rank_count(job));
-    orr_code code = orr_stage_trace(job, 0, &trace, err);
-    if (!code)
-        code = orr_trace_write(trace, t->pattern, NULL, err);
-    orr_trace_destroy(trace);
-    return code;
-}
-
-static orr_code write_ranks(const cli_context *c, orr_stage *job, const target *t, orr_error *err)
-{
-    const bool is_json = strcmp(cli_text(c, "format"), "json") == 0;
-    if (t->is_set)
-        return write_set(c, job, t, err);
-    if (t->is_one)
-        return write_one(job, t, err);
-    return orr_stage_write_files(job, t->pattern, is_json ? ORR_STAGE_JSON : ORR_STAGE_ET, 0, err);
-}
-
-static orr_code write_all(const cli_context *c, orr_stage *job, const target *t, orr_error *err)
-{
-    orr_code code = t->folder ? make_folder(t->folder, err) : ORR_OK;
-    if (!code)
-        code = write_ranks(c, job, t, err);
-    if (!code && t->groups[0])
-        code = orr_stage_write_groups(job, t->groups, err);
-    if (!code && cli_given(c, "graph"))
-        code = orr_stage_write_graph(job, cli_text(c, "graph"), err);
-    return code;
-}
-
-static void print_memory(const orr_stage *job)
-{
-    char line[400];
-    for (uint32_t r = 0; r < orr_stage_rank_count(job); r++) {
-        if (*orr_stage_memory_line(job, r, line, sizeof line))
-            printf("%s\n", line);
+    for (uint32_t p = 0; p < r->o.pp; p++) {
+        const orr_llm_memory *m = &r->memory[p];
+        printf("%s\n    {\"stage\": %u, \"parameters\": %" PRIu64 ", \"weights_bytes\": %" PRIu64
+               ", \"gradients_bytes\": %" PRIu64 ", \"optimizer_bytes\": %" PRIu64
+               ", \"activations_bytes\": %" PRIu64 ", \"working_bytes\": %" PRIu64
+               ", \"peak_bytes\": %" PRIu64 ", \"micro_batches_kept\": %" PRIu64 ", \"fits\": %s}",
+               p ? "," : "", p, m->parameters, m->weights, m->grads, m->optimizer, m->activations,
+               m->working, m->peak, m->micro_batches_kept, m->fits ? "true" : "false");
     }
 }
 
-static void report_json(const orr_stage *job, const orr_stage_options *opt, const target *t)
+static void print_json(const result *r)
 {
-    const uint32_t ranks = orr_stage_rank_count(job), stages = (uint32_t)opt->pp;
-    printf("{\"format\": \"orrery-stage\", \"version\": 1, \"compat\": true, \"output\": ");
-    cli_json_text(t->pattern);
-    printf(", \"groups\": ");
-    cli_json_text(t->groups);
-    printf(", \"model_type\": \"%s\", \"ranks\": %" PRIu32 ", \"pipeline_stages\": %" PRIu32
-           ", \"node_count\": %" PRIu64 ", \"memory\": [",
-           orr_stage_model_name(opt->model), ranks, stages, orr_stage_node_count(job));
-    for (uint32_t s = 0; s < stages; s++) {
-        const orr_stage_memory m = orr_stage_rank_memory(job, s * (ranks / stages));
-        printf("%s\n  {\"stage\": %" PRIu32
-               ", \"weights_bytes\": %.0f, \"optimizer_bytes\": %.0f, \"activations_bytes\": %.0f, "
-               "\"gradients_bytes\": %.0f}",
-               s ? "," : "", s, m.weights, m.optimizer, m.activations, m.gradients);
-    }
+    const orr_llm_options *o = &r->o;
+    orr_model_counts n;
+    orr_model_count(r->m, &n);
+    printf("{\"format\": \"orrery-stage\", \"version\": 1, \"compat\": false, \"output\": ");
+    if (r->to)
+        cli_json_text(r->to);
+    else
+        printf("null");
+    printf(", \"model\": ");
+    cli_json_text(r->m->name);
+    printf(",\n  \"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
+           ", \"ranks\": %u, \"distinct_ranks\": %u, \"node_count\": %" PRIu64 ",\n",
+           n.total, n.active, orr_llm_ranks(o), orr_set_class_count(r->s), node_count(r->s));
+    printf("  \"tp\": %u, \"cp\": %u, \"dp\": %u, \"pp\": %u, \"ep\": %u, \"zero\": %u, "
+           "\"dtype\": \"%s\", \"pipeline\": \"%s\", \"chunks\": %u,\n",
+           o->tp, o->cp, o->dp, o->pp, o->ep, o->zero, orr_dtype_name(o->dtype),
+           orr_pipeline_name(o->pipeline), o->chunks);
+    printf("  \"batch_sequences\": %" PRIu64 ", \"micro_batch_sequences\": %" PRIu64
+           ", \"sequence_tokens\": %" PRIu64 ", \"step_flops\": %.17g, \"device_bytes\": %" PRIu64
+           ",\n  \"memory\": [",
+           o->batch, o->micro_batch, o->seq, (double)r->flops.training * (double)o->batch,
+           o->device_bytes);
+    print_json_memory(r);
     printf("]}\n");
 }
 
-static void report(const cli_context *c,
-                   const orr_stage *job,
-                   const orr_stage_options *opt,
-                   const target *t)
+/* ---- memory over time ---- */
+
+typedef struct memory_file {
+    FILE *f;
+    uint32_t stage;
+    uint64_t task, resident; /* resident: what is there all the time */
+} memory_file;
+
+static void write_moment(void *context, const orr_llm_moment *m)
 {
-    if (cli_flag(c, "json")) {
-        report_json(job, opt, t);
-        return;
-    }
-    if (is_yes(c, "print-gpu-vram"))
-        print_memory(job);
-    if (!c->command->now)
-        cli_note(c, "%s: %" PRIu32 " ranks in %" PRIu64 " pipeline stages, %" PRIu64 " nodes\n",
-                 t->pattern, orr_stage_rank_count(job), opt->pp, orr_stage_node_count(job));
+    static const char *const names[] = {"forward", "backward", "weights"};
+    memory_file *w = context;
+    fprintf(w->f, "%u,%" PRIu64 ",%s,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", w->stage, w->task++,
+            names[m->task], m->chunk, m->micro_batch, m->activations, w->resident + m->activations);
 }
 
-static orr_code run_compat(cli_context *c, orr_error *err)
+static orr_code write_moments(const result *r, FILE *f, orr_error *err)
 {
-    orr_stage_options opt;
-    orr_stage *job;
-    target t;
-    orr_code code = read_options(c, &opt, err);
-    if (!code)
-        code = name_output(c, &t, err);
-    if (!code)
-        code = orr_stage_create(&opt, &job, err);
-    if (code)
-        return code;
-    code = write_all(c, job, &t, err);
-    if (!code)
-        report(c, job, &opt, &t);
-    orr_stage_destroy(job);
+    orr_code code = ORR_OK;
+    fprintf(f, "stage,task,kind,chunk,micro_batch,activations_bytes,held_bytes\n");
+    for (uint32_t p = 0; p < r->o.pp && !code; p++) {
+        const orr_llm_memory *m = &r->memory[p];
+        memory_file w = {.f = f, .stage = p, .resident = m->weights + m->grads + m->optimizer};
+        code = orr_llm_moments(r->m, &r->o, p, write_moment, &w, err);
+    }
     return code;
 }
 
-orr_code cli_run_stage(cli_context *c, orr_error *err)
+/* Whole, or not at all: written beside its place, then moved there. */
+static orr_code write_memory(const result *r, const char *path, orr_error *err)
 {
-    return run_compat(c, err);
+    const orr_where where = orr_where_line(path, 0, 0);
+    char part[PATH_ROOM];
+    const int n = snprintf(part, sizeof part, "%s.part", path);
+    if (n < 0 || (size_t)n >= sizeof part)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    FILE *f = fopen(part, "w");
+    if (!f)
+        return orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
+    const orr_code code = write_moments(r, f, err);
+    const bool is_written = !ferror(f);
+    if (fclose(f) == 0 && is_written && !code && rename(part, path) == 0)
+        return ORR_OK;
+    remove(part);
+    return code ? code : orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
 }
 
-/* Options that both modes have. */
-static bool is_for_both(const char *name)
+/* ---- the way through ---- */
+
+static orr_code measure(result *r, orr_error *err)
 {
-    static const char *const both[] = {"output", "dp",    "tp",          "sp",       "ep",  "pp",
-                                       "seq",    "batch", "micro-batch", "compress", "json"};
-    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
-        if (strcmp(name, both[i]) == 0)
-            return true;
-    return false;
+    const orr_model_work work = {.tokens = r->o.seq, .is_square = r->o.full_attention};
+    orr_code code = orr_model_compute(r->m, &work, &r->flops, err);
+    for (uint32_t p = 0; p < r->o.pp && !code; p++)
+        code = orr_llm_memory_of(r->m, &r->o, p, &r->memory[p], err);
+    return code;
 }
 
-static orr_code refuse_mixed(const cli_context *c, bool is_compat, orr_error *err)
+static void say(const result *r)
 {
-    for (int i = 1; cli_stage_options[i].name; i++) {
-        const char *name = cli_stage_options[i].name;
-        const bool is_own = i < CLI_STAGE_OWN;
-        if (cli_given(c, name) && !is_for_both(name) && is_own == is_compat)
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s --compat", name,
-                            is_compat ? "does not go with" : "goes with");
+    if (cli_flag(r->c, "json")) {
+        print_json(r);
+        return;
     }
-    return ORR_OK;
+    print_text(r);
+    if (r->to)
+        cli_note(r->c, "%s: %u ranks\n", r->to, orr_llm_ranks(&r->o));
+}
+
+static orr_code run(cli_context *c, orr_error *err)
+{
+    orr_model m;
+    orr_set *s = NULL;
+    result r = {.c = c, .m = &m, .to = cli_text(c, "output")};
+    orr_code code = orr_model_load(c->args[0], &m, err);
+    if (!code)
+        code = read_options(c, &r.o, err);
+    if (!code)
+        code = orr_llm_complete(&m, &r.o, err);
+    if (code)
+        return code;
+    if (m.note[0])
+        cli_note(c, "%s: %s\n", m.name, m.note);
+    r.memory = calloc(r.o.pp, sizeof *r.memory);
+    if (!r.memory)
+        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    code = orr_llm_training(&m, &r.o, &s, err);
+    r.s = s;
+    if (!code)
+        code = measure(&r, err);
+    if (!code && r.to)
+        code = write_out(c, s, r.to, err);
+    if (!code && cli_given(c, "memory"))
+        code = write_memory(&r, cli_text(c, "memory"), err);
+    if (!code)
+        say(&r);
+    free(r.memory);
+    orr_set_close(s);
+    return code;
 }
 
 static orr_code stage_run(cli_context *c, orr_error *err)
 {
-    const bool is_compat = cli_flag(c, "compat");
-    const orr_code code = refuse_mixed(c, is_compat, err);
-    if (code)
-        return code;
-    if (is_compat && c->arg_count)
+    const orr_compat *old;
+    /* With --compat and STAGE built in, main.c has chosen STAGE's table instead. */
+    if (cli_flag(c, "compat"))
+        return orr_compat_find(ORR_RULES_STAGE, NULL, &old, err);
+    if (!c->arg_count)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compat has its model from --model-type and the like, not '%s'",
-                        c->args[0]);
-    if (!is_compat && !c->arg_count)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: MODEL (orrery model --list shows some), or --compat");
-    return is_compat ? run_compat(c, err) : cli_stage_llm(c, err);
+                        "missing argument: MODEL (orrery model --list shows some)");
+    return run(c, err);
 }
 
 const cli_command cli_cmd_stage = {
@@ -455,11 +410,11 @@ const cli_command cli_cmd_stage = {
     .summary = "make the traces of a language model's training step",
     .description =
         "A model and a parallelism become the traces of every rank: each operation with its FLOPs and bytes, "
-        "each collective with its group, in the order of a pipeline schedule. What the step takes of a "
-        "device's memory is printed; without --output nothing is written.\n\n"
+        "each collective with its group, in the order of a pipeline schedule. The memory that the step needs on "
+        "each device is printed; without --output nothing is written.\n\n"
         "With --compat the traces are those of STAGE, ASTRA-sim's symbolic tensor graph generator, byte for "
-        "byte; its environment variables count too. Options may be written with underscores, as there.",
-    .options = cli_stage_options,
+        "byte, and so are the options: orrery stage --compat --help.",
+    .options = options,
     .arguments = arguments,
     .examples = examples,
     .see_also = "orrery-check(1), orrery-info(1), orrery-run(1), orrery-old-names(7)",

@@ -5,6 +5,7 @@
 
 #include "option.h"
 
+#include <orrery/gen.h>
 #include <orrery/nccl.h>
 #include <orrery/packet.h>
 #include <orrery/sim.h>
@@ -54,39 +55,14 @@ orr_code cli_simulate(const cli_context *c,
 /* With track-local-mem in the system file: one file a rank that has finished. */
 orr_code cli_write_memory(const orr_sim *s, orr_error *err);
 
-/* Old programs that are more than another spelling of a command's options. */
-extern const cli_option cli_astra_options[];
-extern const cli_option cli_astra_packet_options[];
-orr_code cli_run_astra_aware(cli_context *c, orr_error *err);
-orr_code cli_run_astra_packet(cli_context *c, orr_error *err);
-orr_code cli_run_astra_unaware(cli_context *c, orr_error *err);
-orr_code cli_run_chakra_converter(cli_context *c, orr_error *err);
-orr_code cli_run_chakra_generator(cli_context *c, orr_error *err);
-orr_code cli_run_chakra_jsonizer(cli_context *c, orr_error *err);
-orr_code cli_run_chakra_visualizer(cli_context *c, orr_error *err);
-orr_code cli_run_chakra_timeline(cli_context *c, orr_error *err);
-orr_code cli_run_chakra_trace_link(cli_context *c, orr_error *err);
-orr_code cli_run_et_converter(cli_context *c, orr_error *err);
-orr_code cli_run_et_generator(cli_context *c, orr_error *err);
-orr_code cli_run_old_gemm(cli_context *c, orr_error *err);
-extern const cli_option cli_schedgen_options[];
-orr_code cli_run_schedgen(cli_context *c, orr_error *err);
-extern const cli_option cli_old_nccl_options[];
-orr_code cli_run_old_nccl(cli_context *c, orr_error *err);
+orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
-extern const cli_option cli_stage_options[];
-enum { CLI_STAGE_OWN = 19 }; /* rows of it that the old name does not have */
-extern const cli_option cli_loggopsim_options[], cli_txt2bin_options[];
-orr_code cli_run_loggopsim(cli_context *c, orr_error *err);
-orr_code cli_run_txt2bin(cli_context *c, orr_error *err);
-orr_code cli_run_bin2txt(cli_context *c, orr_error *err);
-orr_code cli_run_stage(cli_context *c, orr_error *err);
+/* --micro-batch: -1 (as 0), or a whole number from 1 on. */
+orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
 
 /* orrery view timeline; and what run --gantt shares with it. */
 orr_code cli_view_timeline(const cli_context *c, orr_error *err);
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
-/* A line of a log as the old programs kept it. */
-void cli_log_line(FILE *to, const char *level, const char *words);
 
 /* A text that may hold anything, as JSON on stdout. */
 void cli_json_text(const char *text);

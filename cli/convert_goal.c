@@ -50,50 +50,6 @@ orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, o
     return code;
 }
 
-/* ---- txt2bin and bin2txt */
-
-const cli_option cli_txt2bin_options[] = {
-    {"input", 'i', "FILE", "the schedule to read", .required = true},
-    {"output", 'o', "FILE", "where it goes", .required = true},
-    {"progress", 'p', NULL, "print a line for each percent"},
-    {0},
-};
-
-static void print_progress(const orr_goal *g)
-{
-    const uint32_t ranks = orr_goal_ranks(g);
-    int last = 0;
-    for (uint32_t r = 0; r < ranks; r++) {
-        const int percent = (int)round((double)r / ranks * 100);
-        if (percent > last)
-            printf("Progress %d%% - parsed schedule %" PRIu32 "/%" PRIu32 "\n", percent, r, ranks);
-        last = percent > last ? percent : last;
-    }
-}
-
-static orr_code convert_old(cli_context *c, orr_goal_form form, orr_error *err)
-{
-    orr_goal *g;
-    orr_code code = cli_goal_read(c, cli_text(c, "input"), &g, err);
-    if (code)
-        return code;
-    code = orr_goal_write(g, cli_text(c, "output"), form, err);
-    if (!code && cli_flag(c, "progress"))
-        print_progress(g);
-    orr_goal_free(g);
-    return code;
-}
-
-orr_code cli_run_txt2bin(cli_context *c, orr_error *err)
-{
-    return convert_old(c, ORR_GOAL_BINARY, err);
-}
-
-orr_code cli_run_bin2txt(cli_context *c, orr_error *err)
-{
-    return convert_old(c, ORR_GOAL_TEXT, err);
-}
-
 /* ---- orrery convert goal */
 
 static void report(const cli_context *c, const orr_goal *g, const char *path, orr_goal_form form)

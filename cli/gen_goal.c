@@ -3,7 +3,7 @@
  *
  * Both have the options of SchedGen under the names users know from it; the old name has its talk too
  * (goal.md 4). */
-#include "command.h"
+#include "gen_goal.h"
 
 #include <orrery/mpi_trace.h>
 #include <orrery/schedgen.h>
@@ -14,86 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MAX = INT32_MAX, NAME_COLUMN = 22 };
-
-/* Numbers that may be negative or have a unit are read by read_number, read_size and read_time. */
-#define PATTERN_ROWS                                                                                   \
-    {"datasize", 'd', "BYTES", "size of a message, or of all the data, as 4096 or 4KiB",               \
-     .fallback = "1"},                                                                                 \
-        {"root", 0, "RANK", "the root of trees, scatter, gather, pipelines", .fallback = "0"},         \
-        {"nway", 0, "N", "messages a round of nwaydissemination", CLI_COUNT, 1, RANKS_MAX, "1"},       \
-        {"segmentsize", 0, "BYTES", "segment of a pipelined ring", .fallback = "1"},                   \
-        {"nb", 0, "NS", "each rank computes this long beside the pattern, as 5000 or 5us"},            \
-        {"nb-poll", 0, "NS", "in pieces of this length, one after the other; 0: in one piece",         \
-         .fallback = "0"},                                                                             \
-        {"cpu", 0, "N", "the CPU that computes", CLI_COUNT, 0, 255, "0"},                              \
-        {"rpl-dep-cmp", 0, "NS",                                                                       \
-         "allreduce_recdoub: wait this long instead of for messages; -1: wait for them",               \
-         .fallback = "-1"},                                                                            \
-        {"a2av-skew-ratio",                                                                            \
-         0,                                                                                            \
-         "N",                                                                                          \
-         "linear_alltoallv: how much smaller than --datasize messages are that do not go to the root", \
-         CLI_COUNT,                                                                                    \
-         1,                                                                                            \
-         INT64_MAX,                                                                                    \
-         "1"},                                                                                         \
-        {"outcast", 0, NULL, "linear_alltoallv: the rank after the root sends --datasize to all"},     \
-        {"seed",    0, "N",        "random_bisect: where its random numbers start",                    \
-         CLI_COUNT, 0, UINT32_MAX, "1"},                                                               \
-    {                                                                                                  \
-        "keep-invalid", 0, NULL, "write what SchedGen writes even where that cannot run"               \
-    }
-
-#define TRACE_ROWS                                                                                  \
-    {"traces", 0, "FILE", "trace: the file of rank 0, with -0 in its name where the rank goes"},    \
-        {"traces-extr", 0, "N",       "as many times the ranks there are traces of",                \
-         CLI_COUNT,     1, RANKS_MAX, "1"},                                                         \
-        {"traces-nops", 0, "N",       "stop in each rank after so many collectives; 0: go on",      \
-         CLI_COUNT,     0, RANKS_MAX, "0"},                                                         \
-        {"traces-start", 0, "FILE",                                                                 \
-         "where in each trace to begin; written anew when --traces-nops stops"},                    \
-        {"traces-nop2p", 0, NULL, "leave out messages from rank to rank, and waits"},               \
-        {"traces-nocolls", 0, NULL, "leave out collectives"},                                       \
-        {"traces-nbcify",                                                                           \
-         0,                                                                                         \
-         "US",                                                                                      \
-         "begin collectives so much earlier, beside what is computed then",                         \
-         CLI_COUNT,                                                                                 \
-         0,                                                                                         \
-         RANKS_MAX,                                                                                 \
-         "0"},                                                                                      \
-        {"traces-print", 0, "N",       "not 0: comments in the schedule, and a line for each call", \
-         CLI_COUNT,      0, RANKS_MAX, "0"},                                                        \
-        {"timemult", 0, "N",       "units of the schedule in a microsecond",                        \
-         CLI_COUNT,  1, RANKS_MAX, "1000"},                                                         \
-    {                                                                                               \
-        "mpi", 0, "openmpi|mpich", "whose numbers for any source and no rank the trace has"         \
-    }
+enum { NAME_COLUMN = 22 };
 
 static const cli_option options[] = {
     {"output", 'o', "OUT", "the schedule", .fallback = "schedule.goal"},
-    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 1, RANKS_MAX, "8"},
-    {"commsize", 's', "N", "the same, as SchedGen calls it", CLI_COUNT, 1, RANKS_MAX},
-    PATTERN_ROWS,
-    TRACE_ROWS,
+    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 1, CLI_RANKS_MAX, "8"},
+    {"commsize", 's', "N", "the same, as SchedGen calls it", CLI_COUNT, 1, CLI_RANKS_MAX},
+    CLI_PATTERN_ROWS,
+    CLI_TRACE_ROWS,
     {"compat", 0, "lgs2023|atlahs", "SchedGen of LogGOPSim (2023) or of ATLAHS, where they differ"},
     {"binary", 'b', NULL, "write binary GOAL, as simulators read it, and not text"},
     {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
     {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
-    {0},
-};
-
-const cli_option cli_schedgen_options[] = {
-    {"ptrn", 'p', "PATTERN", "the pattern, or trace", .fallback = "binomialtreebcast"},
-    {"commsize", 's', "N", "how many ranks", CLI_COUNT, 1, RANKS_MAX, "8"},
-    {"filename", 'o', "FILE", "the schedule", .fallback = "schedule.goal"},
-    PATTERN_ROWS,
-    TRACE_ROWS,
-    {"compat", 0, "lgs2023|atlahs", "ours: SchedGen of LogGOPSim (2023) or of ATLAHS",
-     .fallback = "lgs2023"},
-    {"no-compat", 0, NULL, "ours: as orrery gen goal"},
-    {"version", 'V', NULL, "print the old program's name and version"},
     {0},
 };
 
@@ -188,7 +120,7 @@ static orr_schedgen_compat compat_of(const char *word)
     return strcmp(word, "atlahs") == 0 ? ORR_SCHEDGEN_ATLAHS : ORR_SCHEDGEN_LGS2023;
 }
 
-static orr_code read_options(const cli_context *c, orr_schedgen_options *opt, orr_error *err)
+orr_code cli_pattern_options(const cli_context *c, orr_schedgen_options *opt, orr_error *err)
 {
     *opt = orr_schedgen_defaults();
     opt->nway = (uint32_t)cli_count(c, "nway");
@@ -209,7 +141,7 @@ static orr_code read_options(const cli_context *c, orr_schedgen_options *opt, or
     return read_number(c, "root", &opt->root, err);
 }
 
-static orr_code find_pattern(const char *name, const orr_schedgen_pattern **out, orr_error *err)
+orr_code cli_pattern_find(const char *name, const orr_schedgen_pattern **out, orr_error *err)
 {
     const char *near = NULL;
     if ((*out = orr_schedgen_find(name)))
@@ -236,7 +168,7 @@ static orr_mpi_library library_of(const char *word)
     return strcmp(word, "mpich") == 0 ? ORR_MPI_MPICH : ORR_MPI_OPENMPI;
 }
 
-static orr_code read_trace_options(const cli_context *c, orr_mpi_trace_options *opt, orr_error *err)
+orr_code cli_mpi_options(const cli_context *c, orr_mpi_trace_options *opt, orr_error *err)
 {
     *opt = (orr_mpi_trace_options){
         .compat = compat_of(cli_text(c, "compat")),
@@ -282,12 +214,12 @@ static void remark(const cli_context *c, const orr_mpi_trace_remarks *m)
         cli_note(c, "%" PRIu64 " messages to or from no rank: left out\n", m->nobody);
 }
 
-static orr_code make_trace(const cli_context *c,
-                           const orr_mpi_trace_options *opt,
-                           const char *to,
-                           orr_schedgen_totals *totals,
-                           orr_mpi_trace_remarks *odd,
-                           orr_error *err)
+orr_code cli_mpi_write(const cli_context *c,
+                       const orr_mpi_trace_options *opt,
+                       const char *to,
+                       orr_schedgen_totals *totals,
+                       orr_mpi_trace_remarks *odd,
+                       orr_error *err)
 {
     const char *from = cli_text(c, "traces");
     if (!from)
@@ -424,7 +356,7 @@ static orr_code make_pattern(const cli_context *c,
                              orr_error *err)
 {
     orr_schedgen_options opt;
-    const orr_code code = read_options(c, &opt, err);
+    const orr_code code = cli_pattern_options(c, &opt, err);
     if (code)
         return code;
     note_unused(c, p);
@@ -440,13 +372,14 @@ static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_er
     orr_mpi_trace_options trace;
     orr_schedgen_totals totals;
     orr_mpi_trace_remarks odd;
-    orr_code code = read_trace_options(c, &trace, err);
+    orr_code code = cli_mpi_options(c, &trace, err);
     if (code)
         return code;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
     trace.is_binary = cli_flag(c, "binary");
-    code = p ? make_pattern(c, p, to, &totals, err) : make_trace(c, &trace, to, &totals, &odd, err);
+    code =
+        p ? make_pattern(c, p, to, &totals, err) : cli_mpi_write(c, &trace, to, &totals, &odd, err);
     if (code)
         return code;
     if (cli_flag(c, "json"))
@@ -461,7 +394,7 @@ static orr_code gen_goal_run(cli_context *c, orr_error *err)
     const char *name = c->arg_count ? c->args[0] : NULL;
     const orr_schedgen_pattern *p = NULL;
     const bool has_trace = name && is_trace(name);
-    const orr_code code = name && !has_trace ? find_pattern(name, &p, err) : ORR_OK;
+    const orr_code code = name && !has_trace ? cli_pattern_find(name, &p, err) : ORR_OK;
     if (code)
         return code;
     if (cli_flag(c, "list")) {
@@ -487,81 +420,3 @@ const cli_command cli_cmd_gen_goal = {
     .see_also = "orrery-gen(1), orrery-run(1), orrery-old-names(7)",
     .run = gen_goal_run,
 };
-
-/* ---- schedgen ---- */
-
-/* Its last line, wherever the schedule is not. */
-static void say_totals(FILE *talk, const orr_schedgen_totals *t)
-{
-    fprintf(talk,
-            "%" PRIu64 " sends, %" PRIu64 " recvs, %" PRIu64 " execs, and %" PRIu64
-            " reqs among %" PRIu64 " hosts written\n",
-            t->sends, t->recvs, t->calcs, t->edges, t->ranks);
-}
-
-static FILE *talk_to(const cli_context *c)
-{
-    return strcmp(cli_text(c, "filename"), "-") == 0 ? stderr : stdout;
-}
-
-static void say_repair(const cli_context *c,
-                       const orr_schedgen_pattern *p,
-                       const orr_schedgen_options *opt)
-{
-    const char *repair = orr_schedgen_repair(p, opt);
-    if (repair)
-        cli_note(c, "schedgen: %s: %s; %s\n", p->name, repair,
-                 opt->keeps_invalid ? "kept" : "written as it was meant (--keep-invalid keeps it)");
-}
-
-static orr_code run_pattern(const cli_context *c, orr_error *err)
-{
-    const orr_schedgen_pattern *p;
-    orr_schedgen_options opt;
-    orr_schedgen_totals t;
-    orr_code code = find_pattern(cli_text(c, "ptrn"), &p, err);
-    if (code || (code = read_options(c, &opt, err)))
-        return code;
-    opt.ranks = (uint32_t)cli_count(c, "commsize");
-    if (cli_flag(c, "no-compat"))
-        opt.compat = ORR_SCHEDGEN_OURS;
-    if ((code = orr_schedgen_write(p, &opt, cli_text(c, "filename"), &t, err)))
-        return code;
-    say_repair(c, p, &opt);
-    if (strcmp(p->name, "resnet") == 0 && opt.compat == ORR_SCHEDGEN_LGS2023)
-        fprintf(talk_to(c), "create resnet with %" PRIu32 " nodes\n", opt.ranks);
-    say_totals(talk_to(c), &t);
-    return ORR_OK;
-}
-
-static void say_line(void *context, const char *line)
-{
-    fprintf((FILE *)context, "%s\n", line);
-}
-
-static orr_code run_trace(const cli_context *c, orr_error *err)
-{
-    orr_mpi_trace_options opt;
-    orr_schedgen_totals t;
-    orr_mpi_trace_remarks odd;
-    orr_code code = read_trace_options(c, &opt, err);
-    if (code)
-        return code;
-    if (cli_flag(c, "no-compat"))
-        opt.compat = ORR_SCHEDGEN_OURS;
-    opt.talk = say_line;
-    opt.talk_context = talk_to(c);
-    code = make_trace(c, &opt, cli_text(c, "filename"), &t, &odd, err);
-    if (!code)
-        say_totals(talk_to(c), &t);
-    return code;
-}
-
-orr_code cli_run_schedgen(cli_context *c, orr_error *err)
-{
-    if (cli_flag(c, "version")) {
-        puts("schedgen 0.1");
-        return ORR_OK;
-    }
-    return is_trace(cli_text(c, "ptrn")) ? run_trace(c, err) : run_pattern(c, err);
-}

@@ -103,6 +103,19 @@ static int unknown_command(cli_context *c, const char *name)
     return finish(c, ORR_EUSAGE, &err);
 }
 
+/* Takes a word out of the options, if it is there. */
+static bool take_out(int *argc, char **argv, const char *word)
+{
+    for (int i = 0; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], word) != 0)
+            continue;
+        for (--*argc; i < *argc; i++)
+            argv[i] = argv[i + 1];
+        return true;
+    }
+    return false;
+}
+
 static int run_program(int argc, char **argv)
 {
     orr_error err;
@@ -129,7 +142,12 @@ static int run_program(int argc, char **argv)
     if (deeper)
         sub.command = deeper;
     const int words = deeper ? 2 : 1;
-    return run_command(&sub, c.arg_count - words, c.args + words);
+    int count = c.arg_count - words;
+    char **rest = c.args + words;
+    const cli_command *form = cli_compat_form(sub.command);
+    if (form && take_out(&count, rest, "--compat"))
+        sub.command = form;
+    return run_command(&sub, count, rest);
 }
 
 int main(int argc, char **argv)
@@ -137,8 +155,14 @@ int main(int argc, char **argv)
     catch_signals();
     if (argc < 1)
         return EXIT_USAGE;
-    cli_context old = {.command = cli_old_name_find(argv[0])};
+    const char *left_out;
+    cli_context old = {.command = cli_old_name_find(argv[0], &left_out)};
     if (old.command)
         return run_command(&old, argc - 1, argv + 1);
+    if (left_out) {
+        fprintf(stderr, "%s: this build of orrery leaves out compatibility with %s\n", argv[0],
+                left_out);
+        return EXIT_USAGE;
+    }
     return run_program(argc - 1, argv + 1);
 }

@@ -114,13 +114,19 @@ const char *cli_text(const cli_context *c,
 uint64_t cli_count(const cli_context *c, const char *name); /* 0 when not given and no fallback */
 bool cli_given(const cli_context *c, const char *name);
 
-/* All commands in the order a user meets them, and all old program names; NULL ends both. */
+/* All commands in the order a user meets them; NULL ends them. */
 extern const cli_command *const cli_commands[];
-extern const cli_command *const cli_old_names[];
 const cli_command *cli_command_find(const char *name); /* NULL: unknown or not built yet */
 /* The command of two words that c and this word make; NULL: none. */
 const cli_command *cli_command_deeper(const cli_command *c, const char *word);
-const cli_command *cli_old_name_find(const char *path); /* by the last part of argv[0] */
+
+/* The i-th old program; NULL after the last. */
+const cli_command *cli_old_name_at(size_t i);
+/* By the last part of argv[0]; NULL: none, or *left_out is the room of src/compat that this build lacks. */
+const cli_command *cli_old_name_find(const char *path, const char **left_out);
+/* What the command is with --compat, where that is another table; NULL: none. */
+const cli_command *cli_compat_form(const cli_command *command);
+
 const char *cli_command_nearest(const char *name); /* for "did you mean"; NULL: nothing is near */
 const char *cli_program_name(
     const cli_command *command); /* "orrery " for a command, "" for a program */

@@ -18,13 +18,21 @@ static int print_names(const cli_command *const *list)
     return 0;
 }
 
+static int print_old_names(void)
+{
+    const cli_command *c;
+    for (size_t i = 0; (c = cli_old_name_at(i)) != NULL; i++)
+        puts(c->name);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "commands") == 0)
         return print_names(cli_commands);
     if (strcmp(what, "old-names") == 0)
-        return print_names(cli_old_names);
+        return print_old_names();
     if (strcmp(what, "man") == 0 && argc == 4)
         return tables_man(argv[2], argv[3]);
     if (strcmp(what, "bash") == 0)

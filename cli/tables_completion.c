@@ -54,10 +54,9 @@ static void for_all(void (*print)(const cli_command *c))
 {
     for (const cli_command *const *c = cli_commands; *c; c++)
         print(*c);
-    for (const cli_command *const *c = cli_old_names; *c; c++) {
-        if ((*c)->run)
-            print(*c);
-    }
+    const cli_command *old;
+    for (size_t i = 0; (old = cli_old_name_at(i)) != NULL; i++)
+        print(old);
 }
 
 /* Those of two words too, before the one they begin with. */
@@ -152,10 +151,9 @@ int tables_bash(void)
     puts("    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))");
     puts("}");
     printf("complete -o bashdefault -o default -F _orrery orrery");
-    for (const cli_command *const *c = cli_old_names; *c; c++) {
-        if ((*c)->run)
-            print_space_name(*c);
-    }
+    const cli_command *old;
+    for (size_t i = 0; (old = cli_old_name_at(i)) != NULL; i++)
+        print_space_name(old);
     putchar('\n');
     return 0;
 }
@@ -219,10 +217,9 @@ static void zsh_command(const cli_command *c)
 int tables_zsh(void)
 {
     printf("#compdef orrery");
-    for (const cli_command *const *c = cli_old_names; *c; c++) {
-        if ((*c)->run)
-            print_space_name(*c);
-    }
+    const cli_command *old;
+    for (size_t i = 0; (old = cli_old_name_at(i)) != NULL; i++)
+        print_space_name(old);
     puts("\n# orrery: completion for zsh; made from the command tables.");
     puts("_orrery() {");
     puts("    local command=$service");

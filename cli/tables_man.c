@@ -183,13 +183,12 @@ static void print_commands(void)
 
 static void print_old_names(void)
 {
-    for (const cli_command *const *c = cli_old_names; *c; c++) {
-        if (!(*c)->run)
-            continue;
-        printf(".Ss %s\n", (*c)->name);
-        print_synopsis(*c);
-        printf(".Pp\n%s.\nToday:\n.Ic %s .\n", (*c)->summary, (*c)->now);
-        print_option_list(*c);
+    const cli_command *c;
+    for (size_t i = 0; (c = cli_old_name_at(i)) != NULL; i++) {
+        printf(".Ss %s\n", c->name);
+        print_synopsis(c);
+        printf(".Pp\n%s.\nToday:\n.Ic %s .\n", c->summary, c->now);
+        print_option_list(c);
     }
 }
 

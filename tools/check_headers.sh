@@ -27,6 +27,6 @@ for header in include/orrery/*.h include/orrery/lab/*.h include/orrery/*.hpp; do
     try g++ -std=c++17 -pedantic $warnings -Iinclude -fsyntax-only -x c++ "$header"
 done
 for header in $(find src cli -name '*.h'); do
-    try gcc -std=c11 -D_GNU_SOURCE $warnings -Iinclude -Isrc -fsyntax-only -x c "$header"
+    try gcc -std=c11 -D_GNU_SOURCE $warnings -Iinclude -Isrc -Icli -fsyntax-only -x c "$header"
 done
 exit $status

@@ -46,7 +46,7 @@ def public_owners():
 
 def resolve(path, name):
     """The file of ours that a quoted include means, or None."""
-    for folder in (path.parent, tree.pathlib.PurePosixPath("src"), tree.pathlib.PurePosixPath("include")):
+    for folder in (path.parent, *map(tree.pathlib.PurePosixPath, ("src", "include", path.parts[0]))):
         found = (tree.ROOT / folder / name).resolve()
         if found.is_file() and tree.ROOT in found.parents:
             return tree.pathlib.PurePosixPath(found.relative_to(tree.ROOT))

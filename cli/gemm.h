@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_gemm.h - what orrery gemm --compat and the old generator's name have in common. */
-#ifndef ORR_CLI_OLD_GEMM_H
-#define ORR_CLI_OLD_GEMM_H
+/* gemm.h - what orrery gemm --compat and the old generator's name have in common. */
+#ifndef ORR_CLI_GEMM_H
+#define ORR_CLI_GEMM_H
 
 #include "command.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_nccl.c - nccl_generator_v2's main.py by the name its predecessor had: one folder in, one folder out (goal.md 5.1). */
-#include "command.h"
+/* old_nccl_generator.c - nccl_generator_v2's main.py by the name its predecessor had: one folder in, one folder out (goal.md 5.1). */
+#include "old.h"
 
 #include <orrery/nccl.h>
 #include <orrery/units.h>
@@ -14,7 +14,7 @@
 
 enum { PATH_ROOM = 4200 };
 
-const cli_option cli_old_nccl_options[] = {
+static const cli_option options[] = {
     {"trace_dir", 'i', "DIR", "searched for *.sqlite", .required = true},
     {"output_dir", 'o', "DIR", "where results go; made when it is not there", .required = true},
     {"npkit_data_simple", 's', "FILE", "timings of protocol Simple", .required = true},
@@ -95,7 +95,7 @@ static void choose_files(const cli_context *c, names *n, orr_nccl_options *o)
     o->parts = has_parts && !only_events && !cli_flag(c, "delete_parts") ? folder : NULL;
 }
 
-orr_code cli_run_old_nccl(cli_context *c, orr_error *err)
+static orr_code run_nccl(cli_context *c, orr_error *err)
 {
     names n;
     orr_nccl_report r;
@@ -121,3 +121,11 @@ orr_code cli_run_old_nccl(cli_context *c, orr_error *err)
         cli_nccl_remarks(c, &r);
     return code;
 }
+
+const cli_command cli_old_nccl = {
+    .name = "nccl_goal_generator",
+    .summary = "make a GOAL schedule from Nsight exports, as nccl_generator_v2's main.py",
+    .now = "orrery nccl --compat",
+    .options = options,
+    .run = run_nccl,
+};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_converter.c - Chakra's converters by their old names: chakra_converter and, before July 2024, et_converter.
+/* old_chakra_converter.c - Chakra's converters by their old names: chakra_converter and, before July 2024, et_converter.
  *
  * The later one has subcommands, the earlier one --input_type; chakra_converter once was the earlier one too, so it
  * takes both.  What they convert is one table: a new kind is a row.  Both keep a log file, debug.log in the current
  * directory unless told otherwise, which is emptied first (chakra.md 4). */
-#include "command.h"
+#include "old.h"
 
 #include <orrery/flexflow.h>
 #include <orrery/layers.h>
@@ -16,6 +16,33 @@
 #include <time.h>
 
 enum { LINE = 5000 };
+
+/* et_converter has the rows from input_type on; chakra_converter, which began with that form, all of them. */
+static const cli_option converter_options[] = {
+    {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
+    {"input", 0, "FILE", "what to convert"},
+    {"output", 0, "FILE", "the trace; for Text what the names of the files begin with"},
+    {"num-npus", 0, "N", "Text: how many ranks", CLI_COUNT, 1, 1048576},
+    {"num-passes", 0, "N", "Text: how often through the network", CLI_COUNT, 0, 16777216},
+    {"simulate", 0, NULL, "PyTorch: play the trace through; the log says what ran when"},
+    {"input_type", 0, "Text|FlexFlow|PyTorch", "earlier form: what the input is"},
+    {"input_filename", 0, "FILE", "earlier form of --input"},
+    {"output_filename", 0, "FILE", "earlier form of --output"},
+    {"num_npus", 0, "N", "earlier form of --num-npus", CLI_COUNT, 1, 1048576},
+    {"num_passes", 0, "N", "earlier form of --num-passes", CLI_COUNT, 0, 16777216},
+    {"num_dims", 0, "N", "Text: dimensions of the network, named by each collective", CLI_COUNT, 1,
+     64},
+    {"npu_frequency", 0, "MHZ", "FlexFlow: run times in cycles of this clock", CLI_COUNT, 1,
+     1048576},
+    {"default_simulated_run_time", 0, "N", "PyTorch: taken, without effect", CLI_COUNT},
+    {"log_filename", 0, "FILE", "earlier form of --log-filename"},
+    {0},
+};
+
+static const cli_argument converter_arguments[] = {
+    {"Text|PyTorch", "what the input is", CLI_MAYBE},
+    {0},
+};
 
 /* A command line of either spelling. */
 typedef struct request {
@@ -135,7 +162,7 @@ static orr_code convert_flexflow(const request *r, orr_error *err)
 /* In the log each line has its level and the time. */
 static void log_debug(void *file, const char *line)
 {
-    cli_log_line(file, "DEBUG", line);
+    cli_old_log_line(file, "DEBUG", line);
 }
 
 /* What is played through is what was written, so it comes afterwards. */
@@ -182,7 +209,7 @@ static orr_code convert(const request *r, orr_error *err)
 /* ---- the log ---- */
 
 /* "INFO [11/15/2026 01:02:03 PM] words": how Python's logging was set up. */
-void cli_log_line(FILE *to, const char *level, const char *words)
+void cli_old_log_line(FILE *to, const char *level, const char *words)
 {
     char when[40] = "";
     const time_t now = time(NULL);
@@ -203,7 +230,7 @@ static void log_request(FILE *log, const request *r)
     char words[LINE];
     snprintf(words, sizeof words, "%s: %s %s to %s", r->c->command->name, r->type, r->input,
              r->output);
-    cli_log_line(log, "DEBUG", words);
+    cli_old_log_line(log, "DEBUG", words);
 }
 
 /* The later program says so on stderr as well. */
@@ -215,9 +242,9 @@ static void log_end(FILE *log, const request *r, orr_code code, const orr_error 
     else
         snprintf(words, sizeof words, "Conversion successful. Output file is available at %s.",
                  r->output);
-    cli_log_line(log, code ? "ERROR" : "INFO", words);
+    cli_old_log_line(log, code ? "ERROR" : "INFO", words);
     if (!code && r->has_subcommand && !r->c->quiet)
-        cli_log_line(stderr, "INFO", words);
+        cli_old_log_line(stderr, "INFO", words);
 }
 
 static orr_code convert_logged(request *r, orr_error *err)
@@ -245,7 +272,7 @@ static orr_code run_request(request *r, orr_error *err)
     return code ? code : convert_logged(r, err);
 }
 
-orr_code cli_run_chakra_converter(cli_context *c, orr_error *err)
+static orr_code run_chakra_converter(cli_context *c, orr_error *err)
 {
     request r = {.c = c, .has_subcommand = c->arg_count > 0};
     r.type = r.has_subcommand ? c->args[0] : cli_text(c, "input_type");
@@ -255,9 +282,30 @@ orr_code cli_run_chakra_converter(cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
-orr_code cli_run_et_converter(cli_context *c, orr_error *err)
+static orr_code run_et_converter(cli_context *c, orr_error *err)
 {
     request r = {.c = c};
     const orr_code code = need_text(&r, "input_type", "input_type", &r.type, err);
     return code ? code : run_request(&r, err);
 }
+
+const cli_command cli_old_chakra_converter = {
+    .name = "chakra_converter",
+    .summary = "convert text workloads and linked PyTorch traces to Chakra traces",
+    .description =
+        "Text: writes OUTPUT.0.et, OUTPUT.1.et and so on; PyTorch: writes OUTPUT, from the file of one rank that "
+        "chakra_trace_link wrote.  Both write a log.  Without arguments it shows this help.",
+    .now = "orrery convert text --compat, orrery convert pytorch --compat",
+    .options = converter_options,
+    .arguments = converter_arguments,
+    .run = run_chakra_converter,
+};
+
+const cli_command cli_old_et_converter = {
+    .name = "et_converter",
+    .summary = "convert text workloads and FlexFlow task graphs to traces of 2024-02",
+    .description = "Writes OUTPUT.0.et, OUTPUT.1.et and so on, and a log.",
+    .now = "orrery convert text --compat, orrery convert flexflow --compat",
+    .options = converter_options + 6,
+    .run = run_et_converter,
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_timeline.c - chakra_timeline_visualizer by its old name.  It keeps a log, debug.log in the current directory
+/* old_chakra_timeline.c - chakra_timeline_visualizer by its old name.  It keeps a log, debug.log in the current directory
  * unless told otherwise, which is emptied first (chakra.md 9). */
-#include "command.h"
+#include "old.h"
 
 #include <orrery/issue_log.h>
 
@@ -9,6 +9,15 @@
 #include <string.h>
 
 enum { LINE = 5000 };
+
+static const cli_option timeline_options[] = {
+    {"input_filename", 0, "FILE", "the log of issued nodes (CSV)", .required = true},
+    {"output_filename", 0, "FILE", "where the timeline goes", .required = true},
+    {"num_npus", 0, "N", "how many ranks", CLI_COUNT, 1, 1048576, .required = true},
+    {"npu_frequency", 0, "MHZ", "cycles a microsecond", CLI_COUNT, 1, 1048576, .required = true},
+    {"log_filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
+    {0},
+};
 
 static orr_code make_old_timeline(const cli_context *c, orr_error *err)
 {
@@ -33,7 +42,7 @@ static orr_code log_failed(const char *path, orr_error *err)
     return orr_fail(err, ORR_EIO, &at, "cannot write the log: %s", strerror(errno));
 }
 
-orr_code cli_run_chakra_timeline(cli_context *c, orr_error *err)
+static orr_code run_timeline(cli_context *c, orr_error *err)
 {
     const char *path = cli_text(c, "log_filename");
     char words[LINE];
@@ -42,10 +51,18 @@ orr_code cli_run_chakra_timeline(cli_context *c, orr_error *err)
         return log_failed(path, err);
     snprintf(words, sizeof words, "%s: %s to %s", c->command->name, cli_text(c, "input_filename"),
              cli_text(c, "output_filename"));
-    cli_log_line(log, "DEBUG", words);
+    cli_old_log_line(log, "DEBUG", words);
     const orr_code code = make_old_timeline(c, err);
     if (code)
-        cli_log_line(log, "ERROR", orr_error_text(err, words, sizeof words));
+        cli_old_log_line(log, "ERROR", orr_error_text(err, words, sizeof words));
     const bool is_written = fclose(log) == 0;
     return code || is_written ? code : log_failed(path, err);
 }
+
+const cli_command cli_old_chakra_timeline = {
+    .name = "chakra_timeline_visualizer",
+    .summary = "turn a log of issued nodes into a timeline, in milliseconds",
+    .now = "orrery view timeline",
+    .options = timeline_options,
+    .run = run_timeline,
+};

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_loggops.c - LogGOPSim by its old name: its options, its output. */
+/* old_loggopsim.c - LogGOPSim by its old name: its options, its output. */
+#include "old.h"
+
 #include "goal.h"
 
 #include <orrery/lab/compat.h>
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The last four are ours. */
-const cli_option cli_loggopsim_options[] = {
+static const cli_option options[] = {
     {"filename", 'f', "FILE", "the schedule, text or binary", .required = true},
     {"save-mem", 0, NULL, "accepted, not needed; the file stays as it is"},
     {"LogGOPS_L", 'L', "NS", "latency", CLI_COUNT, 0, INT64_MAX, "2500"},
@@ -141,7 +145,7 @@ static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
     return code ? code : write_files(c, s, err);
 }
 
-orr_code cli_run_loggopsim(cli_context *c, orr_error *err)
+static orr_code run_loggopsim(cli_context *c, orr_error *err)
 {
     orr_loggops_options opt;
     orr_goal *g = NULL;
@@ -162,3 +166,71 @@ orr_code cli_run_loggopsim(cli_context *c, orr_error *err)
     orr_goal_free(g);
     return code;
 }
+
+const cli_command cli_old_loggopsim = {
+    .name = "LogGOPSim",
+    .summary = "simulate a GOAL schedule by the LogGOPS model",
+    .now = "orrery run --network loggops --compat lgs2023",
+    .options = options,
+    .run = run_loggopsim,
+};
+
+/* ---- txt2bin and bin2txt ---- */
+
+static const cli_option txt2bin_options[] = {
+    {"input", 'i', "FILE", "the schedule to read", .required = true},
+    {"output", 'o', "FILE", "where it goes", .required = true},
+    {"progress", 'p', NULL, "print a line for each percent"},
+    {0},
+};
+
+static void print_progress(const orr_goal *g)
+{
+    const uint32_t ranks = orr_goal_ranks(g);
+    int last = 0;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const int percent = (int)round((double)r / ranks * 100);
+        if (percent > last)
+            printf("Progress %d%% - parsed schedule %" PRIu32 "/%" PRIu32 "\n", percent, r, ranks);
+        last = percent > last ? percent : last;
+    }
+}
+
+static orr_code convert_old(cli_context *c, orr_goal_form form, orr_error *err)
+{
+    orr_goal *g;
+    orr_code code = cli_goal_read(c, cli_text(c, "input"), &g, err);
+    if (code)
+        return code;
+    code = orr_goal_write(g, cli_text(c, "output"), form, err);
+    if (!code && cli_flag(c, "progress"))
+        print_progress(g);
+    orr_goal_free(g);
+    return code;
+}
+
+static orr_code run_txt2bin(cli_context *c, orr_error *err)
+{
+    return convert_old(c, ORR_GOAL_BINARY, err);
+}
+
+static orr_code run_bin2txt(cli_context *c, orr_error *err)
+{
+    return convert_old(c, ORR_GOAL_TEXT, err);
+}
+
+const cli_command cli_old_txt2bin = {
+    .name = "txt2bin",
+    .summary = "turn the text of a GOAL schedule into its binary form",
+    .now = "orrery convert goal --form binary",
+    .options = txt2bin_options,
+    .run = run_txt2bin,
+};
+
+const cli_command cli_old_bin2txt = {
+    .name = "bin2txt",
+    .summary = "turn a binary GOAL schedule into text",
+    .now = "orrery convert goal --form text",
+    .options = txt2bin_options,
+    .run = run_bin2txt,
+};

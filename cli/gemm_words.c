@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_gemm.c - what the old generator of text workloads did: its name, its folders, its complaints. */
-#include "old_gemm.h"
+/* gemm_words.c - words and folders that orrery gemm and the old generator's name share. */
+#include "gemm.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -98,59 +97,4 @@ orr_code cli_gemm_keep(
         code = make_folder(folder, err);
     stem_of(shapes, stem, sizeof stem);
     return code ? code : orr_gemm_write_intermediate(g, folder, stem, err);
-}
-
-/* ---- the old name ---- */
-
-static orr_code write_old(const cli_context *c,
-                          const orr_shapes *s,
-                          const orr_gemm_options *opt,
-                          orr_error *err)
-{
-    orr_gemm *g;
-    orr_layers *t = NULL;
-    orr_code code = orr_gemm_create(s, opt, &g, err);
-    if (code)
-        return code;
-    code = orr_gemm_table(g, &t, err);
-    if (!code)
-        code = orr_layers_write(t, cli_text(c, "output_file"), cli_gemm_style(opt->rules), err);
-    if (!code && cli_flag(c, "keep-intermediate"))
-        code = cli_gemm_keep(g, opt->policy, cli_text(c, "run_name"), cli_text(c, "mnk"), err);
-    orr_layers_free(t);
-    orr_gemm_destroy(g);
-    return code;
-}
-
-/* What the old program refuses is bad input here too, whether it stood in a file or in an option. */
-orr_code cli_run_old_gemm(cli_context *c, orr_error *err)
-{
-    const char *config_path = cli_text(c, "scalesim_config");
-    orr_gemm_options opt = {.rules = cli_flag(c, "no-compat")
-                                         ? ORR_SYSTOLIC_TRUE
-                                         : cli_gemm_rules(cli_text(c, "compat")),
-                            .npus = (uint32_t)cli_count(c, "num_npus"),
-                            .packages = (uint32_t)cli_count(c, "num_packages"),
-                            .datatype_bytes = (uint32_t)cli_count(c, "datatype_size")};
-    orr_scalesim_config config;
-    orr_shapes *s;
-    orr_code code = cli_gemm_policy(cli_text(c, "parallel"), ORR_EINPUT, &opt.policy, err);
-    if (!code && opt.npus % opt.packages)
-        code = orr_fail(err, ORR_EINPUT, NULL,
-                        "--num_npus %" PRIu32 " is not a multiple of --num_packages %" PRIu32,
-                        opt.npus, opt.packages);
-    if (!code)
-        code = orr_scalesim_read_config(config_path, &config, err);
-    if (!code)
-        code = cli_gemm_check_run(config_path, &config, opt.rules, err);
-    if (code)
-        return code;
-    const orr_shapes_options how = {.is_compat = opt.rules != ORR_SYSTOLIC_TRUE,
-                                    .needs_policies = opt.policy == ORR_POLICY_HYBRID_CUSTOMIZED};
-    opt.array = &config.array;
-    if ((code = orr_shapes_read(cli_text(c, "mnk"), &how, &s, err)))
-        return code;
-    code = write_old(c, s, &opt, err);
-    orr_shapes_free(s);
-    return code;
 }

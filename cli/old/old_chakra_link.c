@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_link.c - Chakra's linker by its old name, chakra_trace_link, with the options of all its generations.
+/* old_chakra_link.c - Chakra's linker by its old name, chakra_trace_link, with the options of all its generations.
  *
  * Today's has --rank and --chakra-host-trace; that of 2024-05 --pytorch-et-file and no rank; the first one --et-file,
  * and what it wrote was named after that (chakra.md 3.1). */
+#include "old.h"
+
 #include "convert.h"
 
 #include <orrery/link.h>
@@ -11,6 +13,21 @@
 #include <string.h>
 
 enum { PATH_ROOM = 4096 };
+
+/* Its three generations, the latest first. */
+static const cli_option trace_link_options[] = {
+    {"rank", 0, "N", "the rank of the traces; only a label", CLI_COUNT},
+    {"chakra-host-trace", 0, "FILE", "PyTorch's execution trace"},
+    {"chakra-device-trace", 0, "FILE", "Kineto's trace"},
+    {"output-file", 0, "FILE", "where the linked trace goes"},
+    {"log-level", 0, "LEVEL", "taken, and of no effect", .fallback = "INFO"},
+    {"pytorch-et-file", 0, "FILE", "2024-05: PyTorch's execution trace"},
+    {"kineto-file", 0, "FILE", "earlier: Kineto's trace"},
+    {"et-file", 0, "FILE", "first form: PyTorch's execution trace"},
+    {"annotation", 0, "NAME", "first form: taken, and of no effect", .fallback = "DataLoader"},
+    {"exact-match", 0, NULL, "first form: taken, and of no effect"},
+    {0},
+};
 
 /* The first of these options that was given; NULL: none. */
 static const char *given(const cli_context *c, const char *const *names)
@@ -51,7 +68,7 @@ static void warn_circles(const cli_context *c, const char *host, const orr_link_
             host, later == 1 ? "" : "s", cli_nodes_text(counts->later_nodes, later, nodes));
 }
 
-orr_code cli_run_chakra_trace_link(cli_context *c, orr_error *err)
+static orr_code run_link(cli_context *c, orr_error *err)
 {
     static const char *const hosts[] = {"chakra-host-trace", "pytorch-et-file", "et-file", NULL};
     static const char *const devices[] = {"chakra-device-trace", "kineto-file", NULL};
@@ -83,3 +100,11 @@ orr_code cli_run_chakra_trace_link(cli_context *c, orr_error *err)
     cli_note(c, "INFO:root:Please run the chakra_converter for further postprocessing.\n");
     return ORR_OK;
 }
+
+const cli_command cli_old_chakra_trace_link = {
+    .name = "chakra_trace_link",
+    .summary = "make PyTorch's host and device traces one",
+    .now = "orrery link --compat",
+    .options = trace_link_options,
+    .run = run_link,
+};

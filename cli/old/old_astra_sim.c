@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_astra.c - AstraSim_Analytical_Congestion_Unaware, its aware twin and AstraSimNetwork: orrery run with the old
+/* old_astra_sim.c - AstraSim_Analytical_Congestion_Unaware, its aware twin and AstraSimNetwork: orrery run with the old
  * options, the old output and the old rules. */
+#include "old.h"
+
 #include "goal.h"
 
 #include <orrery/sim.h>
@@ -24,7 +26,7 @@
     {"rendezvous-protocol", 0, "true|false|1|0", "a message starts when its receiver is ready", .fallback = "false"}
 /* clang-format on */
 
-const cli_option cli_astra_options[] = {
+static const cli_option analytical_options[] = {
     {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
     {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
     {"network-configuration", 0, "FILE", "network file (YAML; AstraSimNetwork: config.txt)",
@@ -38,7 +40,7 @@ const cli_option cli_astra_options[] = {
 };
 
 /* Without a workload the flows of the configuration are run, so less is required. */
-const cli_option cli_astra_packet_options[] = {
+static const cli_option packet_options[] = {
     {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et; without: flows"},
     {"system-configuration", 0, "FILE", "system file (JSON)"},
     {"network-configuration", 0, "FILE", "config.txt", .required = true},
@@ -139,18 +141,18 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
     return code;
 }
 
-orr_code cli_run_astra_unaware(cli_context *c, orr_error *err)
+static orr_code run_astra_unaware(cli_context *c, orr_error *err)
 {
     return run_astra(c, "unaware", err);
 }
 
-orr_code cli_run_astra_aware(cli_context *c, orr_error *err)
+static orr_code run_astra_aware(cli_context *c, orr_error *err)
 {
     return run_astra(c, "aware", err);
 }
 
 /* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim had it. */
-orr_code cli_run_astra_packet(cli_context *c, orr_error *err)
+static orr_code run_astra_packet(cli_context *c, orr_error *err)
 {
     const orr_packet_options opt = {
         .config = cli_text(c, "network-configuration"),
@@ -167,3 +169,30 @@ orr_code cli_run_astra_packet(cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "--logical-topology-configuration is missing");
     return run_astra(c, "packet", err);
 }
+
+const cli_command cli_old_astra_unaware = {
+    .name = "AstraSim_Analytical_Congestion_Unaware",
+    .summary = "simulate traces on the congestion-unaware analytical network",
+    .now = "orrery run --network unaware",
+    .options = analytical_options,
+    .ignores_unknown = true,
+    .run = run_astra_unaware,
+};
+
+const cli_command cli_old_astra_aware = {
+    .name = "AstraSim_Analytical_Congestion_Aware",
+    .summary = "simulate traces on the congestion-aware analytical network",
+    .now = "orrery run --network aware",
+    .options = analytical_options,
+    .ignores_unknown = true,
+    .run = run_astra_aware,
+};
+
+const cli_command cli_old_astra_packet = {
+    .name = "AstraSimNetwork",
+    .summary = "simulate traces, or flows, on the packet-level network (ns-3)",
+    .now = "orrery run --network packet --compat ns3",
+    .options = packet_options,
+    .ignores_unknown = true,
+    .run = run_astra_packet,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen_goal.h - what orrery gen goal and schedgen, the old name, share: options and how they are read. */
+#ifndef ORR_CLI_GEN_GOAL_H
+#define ORR_CLI_GEN_GOAL_H
+
+#include "command.h"
+
+#include <orrery/mpi_trace.h>
+#include <orrery/schedgen.h>
+
+enum { CLI_RANKS_MAX = INT32_MAX };
+
+/* Numbers that may be negative or have a unit are read by read_number, read_size and read_time. */
+#define CLI_PATTERN_ROWS                                                                               \
+    {"datasize", 'd', "BYTES", "size of a message, or of all the data, as 4096 or 4KiB",               \
+     .fallback = "1"},                                                                                 \
+        {"root", 0, "RANK", "the root of trees, scatter, gather, pipelines", .fallback = "0"},         \
+        {"nway", 0, "N", "messages a round of nwaydissemination", CLI_COUNT, 1, CLI_RANKS_MAX, "1"},   \
+        {"segmentsize", 0, "BYTES", "segment of a pipelined ring", .fallback = "1"},                   \
+        {"nb", 0, "NS", "each rank computes this long beside the pattern, as 5000 or 5us"},            \
+        {"nb-poll", 0, "NS", "in pieces of this length, one after the other; 0: in one piece",         \
+         .fallback = "0"},                                                                             \
+        {"cpu", 0, "N", "the CPU that computes", CLI_COUNT, 0, 255, "0"},                              \
+        {"rpl-dep-cmp", 0, "NS",                                                                       \
+         "allreduce_recdoub: wait this long instead of for messages; -1: wait for them",               \
+         .fallback = "-1"},                                                                            \
+        {"a2av-skew-ratio",                                                                            \
+         0,                                                                                            \
+         "N",                                                                                          \
+         "linear_alltoallv: how much smaller than --datasize messages are that do not go to the root", \
+         CLI_COUNT,                                                                                    \
+         1,                                                                                            \
+         INT64_MAX,                                                                                    \
+         "1"},                                                                                         \
+        {"outcast", 0, NULL, "linear_alltoallv: the rank after the root sends --datasize to all"},     \
+        {"seed",    0, "N",        "random_bisect: where its random numbers start",                    \
+         CLI_COUNT, 0, UINT32_MAX, "1"},                                                               \
+    {                                                                                                  \
+        "keep-invalid", 0, NULL, "write what SchedGen writes even where that cannot run"               \
+    }
+
+#define CLI_TRACE_ROWS                                                                             \
+    {"traces", 0, "FILE", "trace: the file of rank 0, with -0 in its name where the rank goes"},   \
+        {"traces-extr", 0, "N",           "as many times the ranks there are traces of",           \
+         CLI_COUNT,     1, CLI_RANKS_MAX, "1"},                                                    \
+        {"traces-nops", 0, "N",           "stop in each rank after so many collectives; 0: go on", \
+         CLI_COUNT,     0, CLI_RANKS_MAX, "0"},                                                    \
+        {"traces-start", 0, "FILE",                                                                \
+         "where in each trace to begin; written anew when --traces-nops stops"},                   \
+        {"traces-nop2p", 0, NULL, "leave out messages from rank to rank, and waits"},              \
+        {"traces-nocolls", 0, NULL, "leave out collectives"},                                      \
+        {"traces-nbcify",                                                                          \
+         0,                                                                                        \
+         "US",                                                                                     \
+         "begin collectives so much earlier, beside what is computed then",                        \
+         CLI_COUNT,                                                                                \
+         0,                                                                                        \
+         CLI_RANKS_MAX,                                                                            \
+         "0"},                                                                                     \
+        {"traces-print",                                                                           \
+         0,                                                                                        \
+         "N",                                                                                      \
+         "not 0: comments in the schedule, and a line for each call",                              \
+         CLI_COUNT,                                                                                \
+         0,                                                                                        \
+         CLI_RANKS_MAX,                                                                            \
+         "0"},                                                                                     \
+        {"timemult", 0, "N",           "units of the schedule in a microsecond",                   \
+         CLI_COUNT,  1, CLI_RANKS_MAX, "1000"},                                                    \
+    {                                                                                              \
+        "mpi", 0, "openmpi|mpich", "whose numbers for any source and no rank the trace has"        \
+    }
+
+orr_code cli_pattern_options(const cli_context *c, orr_schedgen_options *opt, orr_error *err);
+orr_code cli_pattern_find(const char *name, const orr_schedgen_pattern **out, orr_error *err);
+orr_code cli_mpi_options(const cli_context *c, orr_mpi_trace_options *opt, orr_error *err);
+/* The schedule of --traces; remarks go to stderr. */
+orr_code cli_mpi_write(const cli_context *c,
+                       const orr_mpi_trace_options *opt,
+                       const char *to,
+                       orr_schedgen_totals *totals,
+                       orr_mpi_trace_remarks *odd,
+                       orr_error *err);
+
+#endif

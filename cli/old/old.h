@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* old.h - the old programs, one table each; those of a room that is not built are not defined. */
+#ifndef ORR_CLI_OLD_H
+#define ORR_CLI_OLD_H
+
+#include "command.h"
+
+extern const cli_command cli_old_astra_aware, cli_old_astra_packet, cli_old_astra_unaware;
+extern const cli_command cli_old_bin2txt, cli_old_loggopsim, cli_old_txt2bin;
+extern const cli_command cli_old_chakra_converter, cli_old_et_converter;
+extern const cli_command cli_old_chakra_generator, cli_old_et_generator;
+extern const cli_command cli_old_chakra_jsonizer, cli_old_chakra_visualizer;
+extern const cli_command cli_old_chakra_timeline, cli_old_chakra_trace_link;
+extern const cli_command cli_old_gemm, cli_old_gemm_script;
+extern const cli_command cli_old_nccl;
+extern const cli_command cli_old_schedgen;
+extern const cli_command cli_old_stage, cli_stage_compat;
+
+/* A line of a log file as Chakra's programs write it. */
+void cli_old_log_line(FILE *to, const char *level, const char *words);
+
+#endif
