@@ -22,23 +22,27 @@ enum {
 enum { RELEASE_EVERY = 1 << 22 };
 
 const orr__known_attr orr__known_attrs[ORR__KNOWN_COUNT] = {
-    [ORR__KNOWN_COMM_TYPE] = {"comm_type", ORR__WANT_INT, ORR_VALUE_INT64, IN_COLL},
-    [ORR__KNOWN_COMM_SIZE] = {"comm_size", ORR__WANT_INT, ORR_VALUE_INT64,
-                              IN_COLL | IN_SEND | IN_RECV},
-    [ORR__KNOWN_COMM_SRC] = {"comm_src", ORR__WANT_INT, ORR_VALUE_INT32, IN_RECV},
-    [ORR__KNOWN_COMM_DST] = {"comm_dst", ORR__WANT_INT, ORR_VALUE_INT32, IN_SEND},
-    [ORR__KNOWN_COMM_TAG] = {"comm_tag", ORR__WANT_INT, ORR_VALUE_INT32, IN_SEND | IN_RECV},
-    [ORR__KNOWN_COMM_PRIORITY] = {"comm_priority", ORR__WANT_INT, ORR_VALUE_INT32, 0},
-    [ORR__KNOWN_TENSOR_SIZE] = {"tensor_size", ORR__WANT_INT, ORR_VALUE_UINT64, IN_MEMORY},
-    [ORR__KNOWN_TENSOR_LOC] = {"tensor_loc", ORR__WANT_INT, ORR_VALUE_UINT32, 0},
-    [ORR__KNOWN_NUM_OPS] = {"num_ops", ORR__WANT_INT, ORR_VALUE_INT64, 0},
-    [ORR__KNOWN_STREAM] = {"stream", ORR__WANT_INT, ORR_VALUE_INT64, 0},
-    [ORR__KNOWN_IS_CPU_OP] = {"is_cpu_op", ORR__WANT_INT, ORR_VALUE_BOOL, 0},
-    [ORR__KNOWN_PG_NAME] = {"pg_name", ORR__WANT_TEXT, ORR_VALUE_STRING, IN_COLL},
-    [ORR__KNOWN_INVOLVED_DIM] = {"involved_dim", ORR__WANT_BOOLS, ORR_VALUE_BOOL, 0},
-    [ORR__KNOWN_COMM_GROUP] = {"comm_group", ORR__WANT_INT, ORR_VALUE_INT64, 0},
-    [ORR__KNOWN_COMMUNICATOR_ID] = {"communicator_id", ORR__WANT_INT, ORR_VALUE_UINT32, 0},
+    [ORR__KNOWN_COMM_TYPE] = {ORR__ATTR_COMM_TYPE, ORR__WANT_INT, IN_COLL},
+    [ORR__KNOWN_COMM_SIZE] = {ORR__ATTR_COMM_SIZE, ORR__WANT_INT, IN_COLL | IN_SEND | IN_RECV},
+    [ORR__KNOWN_COMM_SRC] = {ORR__ATTR_COMM_SRC, ORR__WANT_INT, IN_RECV},
+    [ORR__KNOWN_COMM_DST] = {ORR__ATTR_COMM_DST, ORR__WANT_INT, IN_SEND},
+    [ORR__KNOWN_COMM_TAG] = {ORR__ATTR_COMM_TAG, ORR__WANT_INT, IN_SEND | IN_RECV},
+    [ORR__KNOWN_COMM_PRIORITY] = {ORR__ATTR_COMM_PRIORITY, ORR__WANT_INT, 0},
+    [ORR__KNOWN_TENSOR_SIZE] = {ORR__ATTR_TENSOR_SIZE, ORR__WANT_INT, IN_MEMORY},
+    [ORR__KNOWN_TENSOR_LOC] = {ORR__ATTR_TENSOR_LOC, ORR__WANT_INT, 0},
+    [ORR__KNOWN_NUM_OPS] = {ORR__ATTR_NUM_OPS, ORR__WANT_INT, 0},
+    [ORR__KNOWN_STREAM] = {ORR__ATTR_STREAM, ORR__WANT_INT, 0},
+    [ORR__KNOWN_IS_CPU_OP] = {ORR__ATTR_IS_CPU_OP, ORR__WANT_INT, 0},
+    [ORR__KNOWN_PG_NAME] = {ORR__ATTR_PG_NAME, ORR__WANT_TEXT, IN_COLL},
+    [ORR__KNOWN_INVOLVED_DIM] = {ORR__ATTR_INVOLVED_DIM, ORR__WANT_BOOLS, 0},
+    [ORR__KNOWN_COMM_GROUP] = {ORR__ATTR_COMM_GROUP, ORR__WANT_INT, 0},
+    [ORR__KNOWN_COMMUNICATOR_ID] = {ORR__ATTR_COMMUNICATOR_ID, ORR__WANT_INT, 0},
 };
+
+static const char *known_name(int key)
+{
+    return orr__attr_name(orr__known_attrs[key].key);
+}
 
 /* Length and one letter leave at most one candidate. */
 static int candidate(orr_str n)
@@ -74,7 +78,7 @@ static int candidate(orr_str n)
 int orr__known_attr_find(orr_str name)
 {
     const int key = candidate(name);
-    return key >= 0 && memcmp(orr__known_attrs[key].name, name.ptr, name.len) == 0 ? key : -1;
+    return key >= 0 && memcmp(known_name(key), name.ptr, name.len) == 0 ? key : -1;
 }
 
 bool orr__attr_is_sound(const orr__known_attr *known, orr_value_kind kind, bool is_list)
@@ -155,7 +159,7 @@ static const char *kind_words(const node_check *n, int key)
     orr_node node;
     orr_attr a;
     orr_trace_node(n->cls->t, n->node, &node);
-    if (!orr_node_attr(&node, orr__known_attrs[key].name, &a) || a.kind == ORR_VALUE_NONE)
+    if (!orr__node_get(&node, orr__known_attrs[key].key, &a) || a.kind == ORR_VALUE_NONE)
         return "without a value";
     return orr_value_member(a.kind, a.is_list);
 }
@@ -169,7 +173,8 @@ static void report_wrong_kinds(const node_check *n)
         const orr__known_attr *a = &orr__known_attrs[key];
         const bool is_needed = type < 8 && a->is_needed >> type & 1;
         const orr_check_kind kind = is_needed ? ORR_CHECK_ATTRIBUTE_KIND : ORR_CHECK_ODD_ATTRIBUTE;
-        orr__check_add(n->k, n->cls, kind, n->node, "%s is %s where %s is expected", a->name,
+        orr__check_add(n->k, n->cls, kind, n->node, "%s is %s where %s is expected",
+                       orr__attr_name(a->key),
                        orr__check_is_kept(n->k, kind) ? kind_words(n, key) : "", wanted[a->wanted]);
     }
 }
@@ -179,7 +184,7 @@ static void report_twice(const node_check *n)
     for (uint32_t left = n->marks.twice; left; left &= left - 1)
         orr__check_add(n->k, n->cls, ORR_CHECK_DUPLICATE_ATTRIBUTE, n->node,
                        "%s is there more than once; the first one counts",
-                       orr__known_attrs[__builtin_ctz(left)].name);
+                       known_name(__builtin_ctz(left)));
 }
 
 /* ---- findings about values ---- */
@@ -204,14 +209,13 @@ static void check_not_negative(const node_check *n, int key, const int64_t *valu
     orr__check_add(n->k, n->cls, ORR_CHECK_BAD_VALUE, n->node,
                    v == INT64_MAX ? "%s is %" PRId64 " or more: no size is that large"
                                   : "%s is %" PRId64 ": a size is not negative",
-                   orr__known_attrs[key].name, v);
+                   known_name(key), v);
 }
 
 static void report_missing(const node_check *n, orr_check_kind kind, int key, const char *what)
 {
     if (is_absent(n, key))
-        orr__check_add(n->k, n->cls, kind, n->node, "%s without %s", what,
-                       orr__known_attrs[key].name);
+        orr__check_add(n->k, n->cls, kind, n->node, "%s without %s", what, known_name(key));
 }
 
 static int64_t true_comm_type(const node_check *n)
@@ -220,7 +224,7 @@ static int64_t true_comm_type(const node_check *n)
     orr_attr a;
     int64_t v = ORR_NO_VALUE;
     orr_trace_node(n->cls->t, n->node, &node);
-    if (orr_node_attr(&node, "comm_type", &a))
+    if (orr__node_get(&node, ORR__ATTR_COMM_TYPE, &a))
         orr_attr_int(&a, &v);
     return v;
 }
@@ -300,7 +304,7 @@ static void report_negative_peer(const node_check *n, const some_ranks *who, int
 {
     const orr__check_class some = class_of(n, who);
     orr__check_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
-                   "%s is %" PRId64 ": ranks are counted from 0%s", orr__known_attrs[key].name, v,
+                   "%s is %" PRId64 ": ranks are counted from 0%s", known_name(key), v,
                    others(who));
 }
 
@@ -308,7 +312,7 @@ static void report_large_peer(const node_check *n, const some_ranks *who, int ke
 {
     const orr__check_class some = class_of(n, who);
     orr__check_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
-                   "%s is %" PRId64 ": the ranks are 0 to %u%s", orr__known_attrs[key].name, v,
+                   "%s is %" PRId64 ": the ranks are 0 to %u%s", known_name(key), v,
                    n->k->report->rank_count - 1, others(who));
 }
 
@@ -352,8 +356,8 @@ static void report_own_rank(const node_check *n, const some_ranks *who, int key,
     const orr__check_class some = class_of(n, who);
     if (who->count)
         orr__check_add(n->k, &some, ORR_CHECK_OWN_RANK, n->node,
-                       "%s is %" PRId64 ", but this is rank %u%s", orr__known_attrs[key].name, v,
-                       who->first, others(who));
+                       "%s is %" PRId64 ", but this is rank %u%s", known_name(key), v, who->first,
+                       others(who));
 }
 
 static void check_own_rank(node_check *n, int key, orr_hole_field field, const int64_t *values)
@@ -373,7 +377,7 @@ static void check_own_rank(node_check *n, int key, orr_hole_field field, const i
     if (n->cls->rank_count > 1 && !n->cls->holes) {
         orr__check_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
                        "%s is %" PRId64 " in all %u equal ranks, but should be each one's own",
-                       orr__known_attrs[key].name, v, n->cls->rank_count);
+                       known_name(key), v, n->cls->rank_count);
         return;
     }
     const some_ranks who = other_ranks(n, v);
@@ -472,14 +476,14 @@ bool orr__unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_st
     int64_t number;
     *out = (orr_str){"", 0};
     orr_trace_node(t, node, &record);
-    if ((orr_node_attr(&record, "comm_group", &a) ||
-         orr_node_attr(&record, "communicator_id", &a)) &&
+    if ((orr__node_get(&record, ORR__ATTR_COMM_GROUP, &a) ||
+         orr__node_get(&record, ORR__ATTR_COMMUNICATOR_ID, &a)) &&
         orr_attr_int(&a, &number))
         *out = group_number(number, room);
     if (!is_all(*out))
         return true;
     out->len = 0;
-    return !orr_node_attr(&record, "involved_dim", &a) || !has_false(&a);
+    return !orr__node_get(&record, ORR__ATTR_INVOLVED_DIM, &a) || !has_false(&a);
 }
 
 bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)

@@ -11,6 +11,7 @@
 
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
+#include "trace/attrs.h"
 #include "trace/set_impl.h"
 
 enum { ORR__CHECK_LIMIT = 10 };
@@ -114,9 +115,8 @@ void orr__check_messages(orr__check *k);
  * old generations make integers). */
 typedef enum orr__wanted { ORR__WANT_INT, ORR__WANT_TEXT, ORR__WANT_BOOLS } orr__wanted;
 typedef struct orr__known_attr {
-    const char *name;
+    orr__attr_key key;
     orr__wanted wanted;
-    uint8_t kind;      /* orr_value_kind that the reference writes */
     uint8_t is_needed; /* by which node types: a mask */
 } orr__known_attr;
 

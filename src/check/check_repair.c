@@ -156,7 +156,7 @@ static bool int_of_double(double d, int64_t *out)
 /* The kind the reference writes, or one that holds the value and that every generation has. */
 static orr_value_kind int_kind(const repair *r, int key, int64_t v)
 {
-    const orr_value_kind usual = (orr_value_kind)orr__known_attrs[key].kind;
+    const orr_value_kind usual = orr__attr_rows[orr__known_attrs[key].key].kind;
     const bool fits = usual == ORR_VALUE_INT32    ? v >= INT32_MIN && v <= INT32_MAX
                       : usual == ORR_VALUE_UINT32 ? v >= 0 && v <= UINT32_MAX
                       : usual == ORR_VALUE_UINT64 ? v >= 0
@@ -221,7 +221,7 @@ static void repair_attr(repair *r, uint32_t node, int key, const orr_attr *a)
         return;
     r->attr_count++;
     orr__check_add(r->k, r->cls, is_needed ? ORR_CHECK_ATTRIBUTE_KIND : ORR_CHECK_ODD_ATTRIBUTE,
-                   node, "made %s, which was %s, %s", orr__known_attrs[key].name,
+                   node, "made %s, which was %s, %s", orr__attr_name(orr__known_attrs[key].key),
                    orr_value_member(a->kind, a->is_list),
                    orr_value_member(out->kind, out->is_list));
 }

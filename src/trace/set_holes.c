@@ -10,12 +10,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static const char *const field_names[ORR_HOLE_FIELDS] = {"pg_name", "comm_src", "comm_dst",
-                                                         "comm_tag"};
+static const orr__attr_key field_keys[ORR_HOLE_FIELDS] = {ORR__ATTR_PG_NAME, ORR__ATTR_COMM_SRC,
+                                                          ORR__ATTR_COMM_DST, ORR__ATTR_COMM_TAG};
 
 const char *orr__hole_field_name(orr_hole_field field)
 {
-    return field_names[field];
+    return orr__attr_name(field_keys[field]);
 }
 
 static int compare_holes(const void *a, const void *b)
@@ -85,7 +85,7 @@ static const char *check_hole(orr__class *c, const orr_hole *h)
     if (h->slot >= c->slot_count)
         return "a hole names a slot that is not there";
     node.body = orr__trace_body(c->t, h->node);
-    if (!orr_node_attr(&node, field_names[h->field], &attr) || attr.is_list)
+    if (!orr__node_get(&node, field_keys[h->field], &attr) || attr.is_list)
         return "a hole is in an attribute that the node does not have";
     return take_kind(c, h, attr.kind) ? NULL : "a hole is in an attribute of another kind";
 }

@@ -47,7 +47,7 @@ void orr_trace_destroy(orr_trace *t)
                              t->pg_name, t->by_id,    t->data_first, t->ctrl_first, t->path};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         orr_free(columns[i]);
-    for (size_t k = 0; k < ORR__WIDE; k++)
+    for (size_t k = 0; k < ORR__WIDE_COLUMNS; k++)
         orr_free(t->wide[k]);
     orr_intern_destroy(t->texts);
     orr_free(t);
@@ -75,7 +75,7 @@ static bool widen_columns(orr_trace *t, size_t room)
         ok = resize(&t->origin, old, room, 8);
     if (ok && t->ctrl_first)
         ok = resize(&t->ctrl_first, old + 1, room + 1, 4);
-    for (unsigned k = 0; ok && k < ORR__WIDE; k++)
+    for (unsigned k = 0; ok && k < ORR__WIDE_COLUMNS; k++)
         if (t->active >> k & 1)
             ok = resize(&t->wide[k], old, room, 8);
     if (ok && t->is_cpu_op)
@@ -96,17 +96,17 @@ static bool grow_columns(orr_trace *t)
 
 static bool activate(orr_trace *t, unsigned key)
 {
-    if (key < ORR__WIDE) {
+    if (key < ORR__WIDE_COLUMNS) {
         if (!resize(&t->wide[key], 0, t->room, 8))
             return false;
         for (size_t i = 0; i < t->count; i++)
             t->wide[key][i] = ORR_NO_VALUE;
-    } else if (key == ORR__PG_NAME) {
+    } else if (key == ORR__ATTR_PG_NAME) {
         if (!resize(&t->pg_name, 0, t->room, 4))
             return false;
         memset(t->pg_name, 0xff, t->count * 4); /* ORR_NO_NAME */
     } else {
-        int8_t **column = key == ORR__IS_CPU_OP ? &t->is_cpu_op : &t->comm_type;
+        int8_t **column = key == ORR__ATTR_IS_CPU_OP ? &t->is_cpu_op : &t->comm_type;
         if (!resize(column, 0, t->room, 1))
             return false;
         memset(*column, 0xff, t->count); /* -1 */
@@ -129,17 +129,18 @@ static bool store_known(orr_trace *t, size_t n)
     for (uint32_t fresh = s->present & ~t->active; fresh; fresh &= fresh - 1)
         if (!activate(t, (unsigned)__builtin_ctz(fresh)))
             return false;
-    for (uint32_t keys = t->active & ((1u << ORR__WIDE) - 1); keys; keys &= keys - 1) {
+    for (uint32_t keys = t->active & ((1u << ORR__WIDE_COLUMNS) - 1); keys; keys &= keys - 1) {
         const unsigned k = (unsigned)__builtin_ctz(keys);
         t->wide[k][n] = s->present >> k & 1 ? s->known[k] : ORR_NO_VALUE;
     }
     if (t->is_cpu_op)
-        t->is_cpu_op[n] = small_value(s, ORR__IS_CPU_OP, 1);
+        t->is_cpu_op[n] = small_value(s, ORR__ATTR_IS_CPU_OP, 1);
     if (t->comm_type)
-        t->comm_type[n] = small_value(s, ORR__COMM_TYPE, 127);
+        t->comm_type[n] = small_value(s, ORR__ATTR_COMM_TYPE, 127);
     if (t->pg_name) {
         t->pg_name[n] = ORR_NO_NAME;
-        if (s->present >> ORR__PG_NAME & 1 && !orr_intern_add(t->texts, s->pg_name, &t->pg_name[n]))
+        if (s->present >> ORR__ATTR_PG_NAME & 1 &&
+            !orr_intern_add(t->texts, s->pg_name, &t->pg_name[n]))
             return false;
     }
     return true;
@@ -495,15 +496,15 @@ static void publish(orr_trace *t)
     c->ctrl_dep = t->ctrl_dep;
     c->is_cpu_op = t->is_cpu_op;
     c->comm_type = t->comm_type;
-    c->comm_size = t->wide[ORR__COMM_SIZE];
-    c->comm_src = t->wide[ORR__COMM_SRC];
-    c->comm_dst = t->wide[ORR__COMM_DST];
-    c->comm_tag = t->wide[ORR__COMM_TAG];
-    c->comm_priority = t->wide[ORR__COMM_PRIORITY];
-    c->tensor_size = t->wide[ORR__TENSOR_SIZE];
-    c->tensor_loc = t->wide[ORR__TENSOR_LOC];
-    c->num_ops = t->wide[ORR__NUM_OPS];
-    c->stream = t->wide[ORR__STREAM];
+    c->comm_size = t->wide[ORR__ATTR_COMM_SIZE];
+    c->comm_src = t->wide[ORR__ATTR_COMM_SRC];
+    c->comm_dst = t->wide[ORR__ATTR_COMM_DST];
+    c->comm_tag = t->wide[ORR__ATTR_COMM_TAG];
+    c->comm_priority = t->wide[ORR__ATTR_COMM_PRIORITY];
+    c->tensor_size = t->wide[ORR__ATTR_TENSOR_SIZE];
+    c->tensor_loc = t->wide[ORR__ATTR_TENSOR_LOC];
+    c->num_ops = t->wide[ORR__ATTR_NUM_OPS];
+    c->stream = t->wide[ORR__ATTR_STREAM];
     c->pg_name = t->pg_name;
 }
 

@@ -5,6 +5,7 @@
 
 #include <orrery/trace.h>
 
+#include "attrs.h"
 #include "base/formats/wire.h"
 #include "base/io/input.h"
 #include "base/io/output.h"
@@ -35,31 +36,13 @@ enum {
     LIST_VALUES = 1
 };
 
-/* The attributes that have a column.  The first ORR__WIDE are int64_t columns. */
-typedef enum orr__key {
-    ORR__COMM_SIZE,
-    ORR__COMM_SRC,
-    ORR__COMM_DST,
-    ORR__COMM_TAG,
-    ORR__COMM_PRIORITY,
-    ORR__TENSOR_SIZE,
-    ORR__TENSOR_LOC,
-    ORR__NUM_OPS,
-    ORR__STREAM,
-    ORR__WIDE,
-    ORR__IS_CPU_OP = ORR__WIDE, /* int8_t */
-    ORR__COMM_TYPE,             /* int8_t */
-    ORR__PG_NAME,               /* text */
-    ORR__KEY_COUNT
-} orr__key;
-
 /* One record taken apart.  The dependency arrays are reused from record to record. */
 typedef struct orr__scan {
     orr_node node;
     uint64_t *data, *ctrl;
     size_t data_count, data_room, ctrl_count, ctrl_room;
     uint32_t present; /* bit k: known[k] (or pg_name) is there */
-    int64_t known[ORR__KEY_COUNT];
+    int64_t known[ORR__COLUMNS];
     orr_str pg_name;
     bool is_lenient; /* wrong wire types are unknown fields and node types are numbers */
     const char *why; /* what is wrong, at `bad` */
@@ -108,7 +91,7 @@ struct orr_trace {
     uint32_t *data_first, *ctrl_first;
     uint32_t *data_dep, *ctrl_dep;
     size_t data_count, data_room, ctrl_count, ctrl_room;
-    int64_t *wide[ORR__WIDE];
+    int64_t *wide[ORR__WIDE_COLUMNS];
     int8_t *is_cpu_op, *comm_type;
     uint32_t *pg_name;
     uint32_t active; /* which keys have a column */

@@ -51,10 +51,10 @@ static void check_equal(const orr__scan *a, const orr__scan *b)
     CHECK_EQ_U(a->node.start_us, b->node.start_us);
     CHECK_EQ_U(a->node.duration_us, b->node.duration_us);
     CHECK_EQ_U(a->present, b->present);
-    for (unsigned k = 0; k < ORR__KEY_COUNT; k++)
-        if ((a->present >> k & 1) && k != ORR__PG_NAME)
+    for (unsigned k = 0; k < ORR__COLUMNS; k++)
+        if ((a->present >> k & 1) && k != ORR__ATTR_PG_NAME)
             CHECK(a->known[k] == b->known[k]);
-    if (a->present >> ORR__PG_NAME & 1)
+    if (a->present >> ORR__ATTR_PG_NAME & 1)
         check_equal_text(a->pg_name, b->pg_name);
     CHECK_EQ_U(a->data_count, b->data_count);
     CHECK_EQ_U(a->ctrl_count, b->ctrl_count);

@@ -9,8 +9,8 @@
  * Cost: linear in tasks and edges. */
 #include "flexflow_impl.h"
 
-#include "base/memory/buffer.h"
 #include "base/memory/map.h"
+#include "trace/builder.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -36,9 +36,7 @@ typedef struct expander {
     uint32_t *signal_first, *signal_of; /* likewise, by rank */
     orr_map *signal_at;                 /* task and device -> number */
     uint64_t next_id;
-    uint64_t *deps; /* of the node at hand */
-    size_t dep_room;
-    orr_buf name;
+    orr__builder b;
     orr_arena *arena;
     orr_error *err;
 } expander;
@@ -259,14 +257,6 @@ static orr_code connect(expander *x)
 
 /* ---- nodes ---- */
 
-static orr_code need_dep(expander *x, uint64_t id, size_t *n)
-{
-    if (!orr_grow(&x->deps, &x->dep_room, *n + 1))
-        return orr_no_memory(x->err);
-    x->deps[(*n)++] = id;
-    return ORR_OK;
-}
-
 /* The converter's rule: compute tasks keep all, messages what stands on "their" device, where a message's device is
  * the number of its link. */
 static bool keeps_compat(const expander *x, const orr__task *t, uint32_t on, uint32_t rank)
@@ -275,55 +265,41 @@ static bool keeps_compat(const expander *x, const orr__task *t, uint32_t on, uin
 }
 
 /* A signal for a message waits with its send. */
-static orr_code dep_ours(expander *x, const orr__task *t, uint32_t on, uint32_t rank, size_t *n)
+static void dep_ours(expander *x, const orr__task *t, uint32_t on, uint32_t rank)
 {
     const uint32_t home = t->is_comm ? t->src : t->device;
     signal s;
-    if (orr__task_is_on(&x->g->tasks[on], rank))
-        return need_dep(x, x->g->tasks[on].id, n);
-    if (home != rank || !crosses(x->g, t, on, &s))
-        return ORR_OK;
-    return need_dep(x, x->next_id + orr_map_find(x->signal_at, signal_key(&s), 0), n);
+    uint64_t id = x->g->tasks[on].id;
+    if (!orr__task_is_on(&x->g->tasks[on], rank)) {
+        if (home != rank || !crosses(x->g, t, on, &s))
+            return;
+        id = x->next_id + orr_map_find(x->signal_at, signal_key(&s), 0);
+    }
+    orr__build_deps(&x->b, &id, 1);
 }
 
-static orr_code collect_deps(expander *x, uint32_t i, uint32_t rank, size_t *n)
+static void add_deps(expander *x, uint32_t i, uint32_t rank)
 {
     const orr_flexflow *g = x->g;
     const orr__task *t = &g->tasks[i];
-    orr_code code = ORR_OK;
-    *n = 0;
-    for (uint32_t k = g->dep_first[i]; k < g->dep_first[i + 1] && !code; k++) {
+    for (uint32_t k = g->dep_first[i]; k < g->dep_first[i + 1]; k++) {
         const orr__task_dep *d = &g->deps[k];
         if (!x->opt->is_compat) {
-            code = dep_ours(x, t, d->on, rank, n);
+            dep_ours(x, t, d->on, rank);
             continue;
         }
         const uint32_t times = keeps_compat(x, t, d->on, rank) ? d->times : 0;
-        for (uint32_t c = 0; c < times && !code; c++)
-            code = need_dep(x, g->tasks[d->on].id, n);
+        for (uint32_t c = 0; c < times; c++)
+            orr__build_deps(&x->b, &g->tasks[d->on].id, 1);
     }
-    return code;
 }
 
-static orr_attr attr_int(const char *name, orr_value_kind kind, uint64_t v)
+static void begin_node(expander *x, uint32_t type, uint64_t id, const char *kind, orr_str name)
 {
-    return (orr_attr){.name = orr_str_of(name), .kind = kind, .value.u = v};
-}
-
-static void name_node(expander *x, const char *kind, orr_str name)
-{
-    x->name.len = 0;
-    orr_buf_text(&x->name, kind);
-    orr_buf_add(&x->name, name.ptr, name.len);
-}
-
-static orr_code append(expander *x, orr_trace *trace, orr_draft *d)
-{
-    if (x->name.failed)
-        return orr_no_memory(x->err);
-    d->name = (orr_str){(const char *)x->name.ptr, x->name.len};
-    d->data_deps = x->deps;
-    return orr_trace_append(trace, d, x->err);
+    x->b.next_id = id;
+    orr__build_node(&x->b, type, (orr_str){NULL, 0});
+    orr__build_name(&x->b, orr_str_of(kind));
+    orr__build_name(&x->b, name);
 }
 
 /* Seconds to whole cycles, ties to even as Python's round has it. */
@@ -339,21 +315,21 @@ static orr_code run_time(const expander *x, const orr__task *t, uint64_t *out)
     return ORR_OK;
 }
 
-static orr_code append_compute(expander *x, orr_trace *trace, const orr__task *t, size_t deps)
+static orr_code append_compute(expander *x, uint32_t i, uint32_t rank)
 {
-    const orr_attr on_device = attr_int("is_cpu_op", ORR_VALUE_BOOL, 0);
-    orr_draft d = {.id = t->id, .type = ORR_NODE_COMP, .data_count = deps};
-    const orr_code code = run_time(x, t, &d.duration_us);
+    const orr__task *t = &x->g->tasks[i];
+    begin_node(x, ORR_NODE_COMP, t->id, "COMP_NODE_", t->name);
+    const orr_code code = run_time(x, t, &x->b.node.duration_us);
     if (code)
         return code;
-    name_node(x, "COMP_NODE_", t->name);
     if (!x->opt->is_compat) {
-        orr_buf_byte(&x->name, '_');
-        orr_buf_add(&x->name, t->phase.ptr, t->phase.len);
-        d.attrs = &on_device;
-        d.attr_count = 1;
+        orr__build_name(&x->b, orr_str_of("_"));
+        orr__build_name(&x->b, t->phase);
+        orr__put_on_device(&x->b);
     }
-    return append(x, trace, &d);
+    add_deps(x, i, rank);
+    orr__build_add(&x->b);
+    return x->b.code;
 }
 
 typedef struct message {
@@ -364,43 +340,36 @@ typedef struct message {
 } message;
 
 /* Peers and tag are int32 because that is what the C++ feeder reads; the converter wrote int64. */
-static orr_code append_message(expander *x, orr_trace *trace, const message *m, size_t deps)
+static void begin_message(expander *x, const message *m)
 {
     const bool is_compat = x->opt->is_compat;
-    const orr_value_kind kind = is_compat ? ORR_VALUE_INT64 : ORR_VALUE_INT32;
-    const orr_attr attrs[] = {
-        attr_int("is_cpu_op", ORR_VALUE_BOOL, 0), attr_int("comm_src", kind, m->src),
-        attr_int("comm_dst", kind, m->dst),       attr_int("comm_size", ORR_VALUE_INT64, m->bytes),
-        attr_int("comm_tag", kind, m->tag),
-    };
-    orr_draft d = {.id = m->id,
-                   .type = m->is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV,
-                   .data_count = deps,
-                   .attrs = attrs + is_compat,
-                   .attr_count = sizeof attrs / sizeof *attrs - is_compat};
-    name_node(x, m->is_send ? "COMM_SEND_NODE_" : "COMM_RECV_NODE_", m->name);
-    return append(x, trace, &d);
+    begin_node(x, m->is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV, m->id,
+               m->is_send ? "COMM_SEND_NODE_" : "COMM_RECV_NODE_", m->name);
+    if (!is_compat)
+        orr__put_on_device(&x->b);
+    orr__put_message(&x->b, is_compat ? ORR_VALUE_INT64 : ORR_VALUE_INT32, m->src, m->dst, m->bytes,
+                     m->tag);
 }
 
-static orr_code append_task(expander *x, orr_trace *trace, uint32_t i, uint32_t rank)
+static orr_code append_task(expander *x, uint32_t i, uint32_t rank)
 {
     const orr__task *t = &x->g->tasks[i];
-    const bool is_compat = x->opt->is_compat;
-    size_t deps;
-    const orr_code code = collect_deps(x, i, rank, &deps);
-    if (code || !t->is_comm)
-        return code ? code : append_compute(x, trace, t, deps);
+    if (!t->is_comm)
+        return append_compute(x, i, rank);
     const message m = {.id = t->id,
-                       .bytes = t->bytes || is_compat ? t->bytes : 1,
+                       .bytes = t->bytes || x->opt->is_compat ? t->bytes : 1,
                        .name = t->name,
                        .src = t->src,
                        .dst = t->dst,
                        .tag = x->tags[i],
                        .is_send = t->src == x->devices[rank]};
-    return append_message(x, trace, &m, deps);
+    begin_message(x, &m);
+    add_deps(x, i, rank);
+    orr__build_add(&x->b);
+    return x->b.code;
 }
 
-static orr_code append_signal(expander *x, orr_trace *trace, uint32_t k, uint32_t rank)
+static void append_signal(expander *x, uint32_t k, uint32_t rank)
 {
     const signal *s = &x->signals[k];
     const orr__task *t = &x->g->tasks[s->task];
@@ -411,36 +380,24 @@ static orr_code append_signal(expander *x, orr_trace *trace, uint32_t k, uint32_
                        .dst = s->to,
                        .tag = x->next_tag + k,
                        .is_send = s->from == rank};
-    size_t deps = 0;
-    const orr_code code = m.is_send ? need_dep(x, t->id, &deps) : ORR_OK;
-    return code ? code : append_message(x, trace, &m, deps);
+    begin_message(x, &m);
+    if (m.is_send)
+        orr__build_deps(&x->b, &t->id, 1);
+    orr__build_add(&x->b);
 }
 
 /* ---- traces ---- */
 
-static orr_code create_trace(const expander *x, orr_trace **out)
+static orr_code add_rank(expander *x, orr_set *set, uint32_t rank)
 {
-    const orr_attr made_by = {.name = orr_str_of("generator"),
-                              .kind = ORR_VALUE_STRING,
-                              .value.s = orr_str_of("orrery: FlexFlow task graph")};
-    const orr_meta meta = {.version = orr_str_of("1.0.0"), .attrs = &made_by, .attr_count = 1};
-    return orr_trace_create(x->opt->is_compat ? NULL : &meta, out, x->err);
-}
-
-static orr_code make_trace(expander *x, uint32_t rank, orr_trace **out)
-{
-    orr_code code = create_trace(x, out);
-    if (code)
-        return code;
-    for (uint32_t k = x->first[rank]; k < x->first[rank + 1] && !code; k++)
-        code = append_task(x, *out, x->by_id[k], rank);
-    for (uint32_t k = x->signal_first[rank]; k < x->signal_first[rank + 1] && !code; k++)
-        code = append_signal(x, *out, x->signal_of[k], rank);
-    if (!code)
-        code = orr_trace_seal(*out, x->err);
-    if (code)
-        orr_trace_destroy(*out);
-    return code;
+    orr__build_open(&x->b, x->err);
+    orr__put_text(&x->b, ORR__ATTR_GENERATOR, orr_str_of("orrery: FlexFlow task graph"));
+    orr__build_trace(&x->b, x->opt->is_compat ? NULL : "1.0.0");
+    for (uint32_t k = x->first[rank]; k < x->first[rank + 1] && !x->b.code; k++)
+        x->b.code = append_task(x, x->by_id[k], rank);
+    for (uint32_t k = x->signal_first[rank]; k < x->signal_first[rank + 1] && !x->b.code; k++)
+        append_signal(x, x->signal_of[k], rank);
+    return orr__build_rank(&x->b, set);
 }
 
 static orr_code make_set(expander *x, orr_set **out)
@@ -450,10 +407,7 @@ static orr_code make_set(expander *x, orr_set **out)
     if (code)
         return code;
     for (uint32_t r = 0; r < x->ranks && !code; r++) {
-        orr_trace *t;
-        code = make_trace(x, r, &t);
-        if (!code)
-            code = orr_set_add(set, t, x->err);
+        code = add_rank(x, set, r);
     }
     if (code) {
         orr_set_close(set);
@@ -482,9 +436,7 @@ orr_code orr_flexflow_set(const orr_flexflow *g,
     if (!code)
         code = make_set(&x, out);
     orr_map_destroy(x.signal_at);
-    orr_buf_fini(&x.name);
     orr_free(x.signals);
-    orr_free(x.deps);
     orr_arena_destroy(x.arena);
     return code;
 }

@@ -17,6 +17,7 @@
 
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
+#include "trace/builder.h"
 
 /* ---- layout ---- */
 
@@ -91,7 +92,7 @@ void orr__stage_layers(const orr__llm *g, uint32_t stage, uint64_t *first, uint6
 /* ---- the pen ---- */
 
 /* Communication of different streams goes on at the same time, that of one stream in order. */
-typedef enum orr__stream_of {
+typedef enum llm_stream {
     ORR__ON_COMPUTE = 0,
     ORR__ON_TP,
     ORR__ON_DATA,
@@ -99,9 +100,8 @@ typedef enum orr__stream_of {
     ORR__ON_PREVIOUS,
     ORR__ON_CP,
     ORR__ON_EP,
-    ORR__ON_KV, /* caches that move to other ranks */
-    ORR__STREAMS
-} orr__stream_of;
+    ORR__ON_KV /* caches that move to other ranks */
+} llm_stream;
 
 /* What nodes would take, added up instead of being written: each the longer of its operations and its bytes, or the
  * bytes that a rank puts on its link. */
@@ -115,18 +115,11 @@ typedef struct orr__pen {
     const orr__llm *g;
     orr__meter *meter;   /* NULL: write */
     uint32_t slot_count; /* of the class; more than ORR__LLM_SLOTS where it has peers of its own */
-    orr_trace *t;
-    orr_hole *holes;
-    size_t hole_count, hole_room;
-    uint64_t next_id;
-    uint64_t last_on[ORR__STREAMS]; /* communication; 0: none yet */
+    orr__builder b;
     uint64_t barrier[8]; /* what the next computation waits for, besides its data; 0: nothing */
     uint64_t held;       /* the next node says that its rank holds so many bytes; see has_held */
     bool has_held;
     char prefix[80]; /* of names: "mb2.layer17." */
-    orr_buf name;
-    orr_code code; /* the first failure; everything after it does nothing */
-    orr_error *err;
 } orr__pen;
 
 /* Ids of nodes that come before; 0 means none and is left out. */

@@ -9,41 +9,24 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { ATTRS_MOST = 9, DEPS_MOST = 64 };
-
 void orr__pen_open(orr__pen *p, const orr__llm *g, orr_error *err)
 {
-    const orr_attr attrs[] = {
-        {.name = orr_str_of("schema"),
-         .kind = ORR_VALUE_STRING,
-         .value.s = orr_str_of("orrery llm 1")},
-        {.name = orr_str_of("streams"), .kind = ORR_VALUE_BOOL, .value.u = 1},
-        {.name = orr_str_of("tokens"), .kind = ORR_VALUE_UINT64, .value.u = g->job_tokens},
-        {.name = orr_str_of("model_flops"), .kind = ORR_VALUE_DOUBLE, .value.d = g->job_flops},
-        {.name = orr_str_of("device_bytes"),
-         .kind = ORR_VALUE_UINT64,
-         .value.u = g->opt.device_bytes}};
-    const size_t count = g->job_tokens ? sizeof attrs / sizeof *attrs : 2;
-    *p = (orr__pen){.g = g, .slot_count = ORR__LLM_SLOTS, .next_id = 1, .err = err};
-    p->code = orr_trace_create(
-        &(orr_meta){.version = orr_str_of("1.0.0"), .attrs = attrs, .attr_count = count}, &p->t,
-        err);
+    *p = (orr__pen){.g = g, .slot_count = ORR__LLM_SLOTS};
+    orr__build_open(&p->b, err);
+    p->b.next_id = 1;
+    orr__put_text(&p->b, ORR__ATTR_SCHEMA, orr_str_of("orrery llm 1"));
+    orr__put_uint(&p->b, ORR__ATTR_STREAMS, 1);
+    if (g->job_tokens) {
+        orr__put_uint(&p->b, ORR__ATTR_TOKENS, g->job_tokens);
+        orr__put_double(&p->b, ORR__ATTR_MODEL_FLOPS, g->job_flops);
+        orr__put_uint(&p->b, ORR__ATTR_DEVICE_BYTES, g->opt.device_bytes);
+    }
+    orr__build_trace(&p->b, "1.0.0");
 }
 
 orr_code orr__pen_close(orr__pen *p, orr_set *s, uint32_t *class_index)
 {
-    if (!p->code)
-        p->code = orr_trace_seal(p->t, p->err);
-    if (p->code)
-        orr_trace_destroy(p->t);
-    else
-        p->code =
-            orr_set_add_class(s, p->t, p->holes, p->hole_count, p->slot_count, class_index, p->err);
-    orr_free(p->holes);
-    orr_buf_fini(&p->name);
-    const orr_code code = p->code;
-    *p = (orr__pen){0};
-    return code;
+    return orr__build_class(&p->b, s, p->slot_count, class_index);
 }
 
 void orr__pen_prefix(orr__pen *p, const char *fmt, ...)
@@ -56,94 +39,37 @@ void orr__pen_prefix(orr__pen *p, const char *fmt, ...)
 
 /* ---- one node ---- */
 
-typedef struct node {
-    uint32_t type;
-    bool is_on_host;
-    uint64_t duration_us;
-    orr__stream_of stream;
-    const char *name;
-    orr_attr attrs[ATTRS_MOST];
-    size_t attr_count;
-    uint64_t data[DEPS_MOST], ctrl[8];
-    size_t data_count, ctrl_count;
-} node;
-
-static void add_int(node *n, const char *name, orr_value_kind kind, uint64_t v)
+static orr__builder *begin(orr__pen *p, uint32_t type, const char *name, orr__deps after)
 {
-    n->attrs[n->attr_count++] =
-        (orr_attr){.name = orr_str_of(name), .kind = kind, .value.i = (int64_t)v};
-}
-
-static void add_data(orr__pen *p, node *n, orr__deps after)
-{
+    orr__builder *b = &p->b;
+    orr__build_node(b, type, (orr_str){NULL, 0});
+    orr__build_name(b, orr_str_of(p->prefix));
+    orr__build_name(b, orr_str_of(name));
     for (size_t i = 0; i < after.count; i++) {
-        bool is_there = after.ids[i] == 0;
-        for (size_t k = 0; k < n->data_count && !is_there; k++)
-            is_there = n->data[k] == after.ids[i];
-        if (is_there)
-            continue;
-        if (n->data_count == DEPS_MOST) {
-            p->code = orr_fail(p->err, ORR_EBUG, NULL, "%s waits for too many nodes", n->name);
-            return;
-        }
-        n->data[n->data_count++] = after.ids[i];
+        if (after.ids[i])
+            orr__build_after(b, after.ids[i]);
     }
+    return b;
 }
 
-static void add_ctrl(node *n, uint64_t id)
+static void add_ctrl(orr__builder *b, uint64_t id)
 {
-    bool is_there = id == 0;
-    for (size_t k = 0; k < n->data_count && !is_there; k++)
-        is_there = n->data[k] == id;
-    for (size_t k = 0; k < n->ctrl_count && !is_there; k++)
-        is_there = n->ctrl[k] == id;
-    if (!is_there)
-        n->ctrl[n->ctrl_count++] = id;
+    if (id)
+        orr__build_after_ctrl(b, id);
 }
 
-static uint64_t put(orr__pen *p, node *n)
+static uint64_t end(orr__pen *p, llm_stream stream, bool is_on_host)
 {
-    if (p->code)
-        return 0;
-    p->name.len = 0;
-    orr_buf_text(&p->name, p->prefix);
-    orr_buf_text(&p->name, n->name);
-    if (p->name.failed) {
-        p->code = orr_no_memory(p->err);
-        return 0;
-    }
-    if (p->has_held &&
-        n->type != ORR_NODE_COMM_RECV) { /* a receive may start long before its task */
-        add_int(n, "held_bytes", ORR_VALUE_UINT64, p->held);
+    orr__builder *b = &p->b;
+    /* A receive may start long before its task. */
+    if (p->has_held && b->node.type != ORR_NODE_COMM_RECV) {
+        orr__put_uint(b, ORR__ATTR_HELD_BYTES, p->held);
         p->has_held = false;
     }
-    add_int(n, "stream", ORR_VALUE_INT64, n->stream);
-    n->attrs[n->attr_count++] = (orr_attr){
-        .name = orr_str_of("is_cpu_op"), .kind = ORR_VALUE_BOOL, .value.u = n->is_on_host};
-    const orr_draft d = {.id = p->next_id,
-                         .name = {(const char *)p->name.ptr, p->name.len},
-                         .type = n->type,
-                         .duration_us = n->duration_us,
-                         .data_deps = n->data,
-                         .data_count = n->data_count,
-                         .ctrl_deps = n->ctrl,
-                         .ctrl_count = n->ctrl_count,
-                         .attrs = n->attrs,
-                         .attr_count = n->attr_count};
-    p->code = orr_trace_append(p->t, &d, p->err);
-    return p->next_id++;
-}
-
-static void add_hole(orr__pen *p, orr_hole_field field, uint32_t slot)
-{
-    if (p->code)
-        return;
-    if (!orr_grow(&p->holes, &p->hole_room, p->hole_count + 1)) {
-        p->code = orr_no_memory(p->err);
-        return;
-    }
-    p->holes[p->hole_count++] =
-        (orr_hole){.node = (uint32_t)(p->next_id - 1), .field = field, .slot = slot};
+    orr__put_int(b, ORR__ATTR_STREAM, stream);
+    orr__put_is_cpu_op(b, is_on_host);
+    const uint64_t id = orr__build_add(b);
+    return b->code ? 0 : id;
 }
 
 /* ---- measuring ---- */
@@ -189,15 +115,13 @@ uint64_t orr__put_compute(
 {
     if (p->meter)
         return measure_compute(p->meter, operations, bytes);
-    node n = {.type = ORR_NODE_COMP, .stream = ORR__ON_COMPUTE, .name = name};
-    add_int(&n, "num_ops", ORR_VALUE_INT64, operations ? operations : 1);
-    add_int(&n, "tensor_size", ORR_VALUE_UINT64, bytes ? bytes : 1);
-    add_data(p, &n, after);
+    orr__builder *b = begin(p, ORR_NODE_COMP, name, after);
+    orr__put_work(b, operations ? operations : 1, bytes ? bytes : 1);
     for (size_t i = 0; i < sizeof p->barrier / sizeof *p->barrier; i++) {
-        add_ctrl(&n, p->barrier[i]);
+        add_ctrl(b, p->barrier[i]);
         p->barrier[i] = 0;
     }
-    return put(p, &n);
+    return end(p, ORR__ON_COMPUTE, false);
 }
 
 uint64_t orr__put_elementwise(orr__pen *p,
@@ -212,20 +136,16 @@ uint64_t orr__put_elementwise(orr__pen *p,
 
 uint64_t orr__put_wait(orr__pen *p, const char *name, uint64_t duration_us, orr__deps after)
 {
-    node n = {.type = ORR_NODE_COMP,
-              .is_on_host = true,
-              .duration_us = duration_us,
-              .stream = ORR__ON_COMPUTE,
-              .name = name};
-    add_data(p, &n, after);
-    return put(p, &n);
+    orr__builder *b = begin(p, ORR_NODE_COMP, name, after);
+    b->node.duration_us = duration_us;
+    return end(p, ORR__ON_COMPUTE, true);
 }
 
 /* ---- communication ---- */
 
-static orr__stream_of stream_of_axis(orr__axis axis)
+static llm_stream stream_of_axis(orr__axis axis)
 {
-    static const orr__stream_of streams[ORR__AXES] = {
+    static const llm_stream streams[ORR__AXES] = {
         [ORR__AXIS_TP] = ORR__ON_TP,
         [ORR__AXIS_CP] = ORR__ON_CP,
         [ORR__AXIS_DATA] = ORR__ON_DATA,
@@ -248,28 +168,15 @@ uint64_t orr__put_collect(orr__pen *p,
         return after.count ? after.ids[after.count - 1] : 0;
     if (p->meter)
         return measure_collect(p->meter, kind, bytes, p->g->layout.degree[axis]);
-    node n = {.type = ORR_NODE_COMM_COLL, .stream = stream_of_axis(axis), .name = name};
-    add_int(&n, "comm_type", ORR_VALUE_INT64, kind);
-    add_int(&n, "comm_size", ORR_VALUE_INT64, bytes);
-    n.attrs[n.attr_count++] = (orr_attr){
-        .name = orr_str_of("pg_name"), .kind = ORR_VALUE_STRING, .value.s = orr_str_of("0")};
-    add_data(p, &n, after);
-    add_ctrl(&n, p->last_on[n.stream]);
-    add_hole(p, ORR_HOLE_PG_NAME, axis);
-    return p->last_on[n.stream] = put(p, &n);
+    const llm_stream stream = stream_of_axis(axis);
+    orr__builder *b = begin(p, ORR_NODE_COMM_COLL, name, after);
+    orr__put_collective(b, kind, bytes);
+    orr__put_group_hole(b, axis);
+    add_ctrl(b, orr__build_in_stream(b, stream));
+    return end(p, stream, false);
 }
 
-static uint64_t put_message(orr__pen *p, node *n, uint64_t bytes, uint64_t tag, orr__peer peer)
-{
-    const bool is_send = n->type == ORR_NODE_COMM_SEND;
-    add_int(n, "comm_size", ORR_VALUE_INT64, bytes);
-    add_int(n, "comm_tag", ORR_VALUE_INT64, tag);
-    add_int(n, is_send ? "comm_dst" : "comm_src", ORR_VALUE_INT64, 0);
-    add_hole(p, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, peer);
-    return put(p, n);
-}
-
-static orr__stream_of stream_of_peer(orr__peer peer)
+static llm_stream stream_of_peer(orr__peer peer)
 {
     if ((unsigned)peer >= ORR__LLM_SLOTS)
         return ORR__ON_KV;
@@ -278,15 +185,23 @@ static orr__stream_of stream_of_peer(orr__peer peer)
                                         : ORR__ON_CP;
 }
 
+static uint64_t end_message(orr__pen *p, uint64_t bytes, uint64_t tag, orr__peer peer)
+{
+    orr__builder *b = &p->b;
+    orr__put_uint(b, ORR__ATTR_COMM_SIZE, bytes);
+    orr__put_as(b, ORR__ATTR_COMM_TAG, ORR_VALUE_INT64, (int64_t)tag);
+    orr__put_peer_hole(b, ORR_VALUE_INT64, b->node.type == ORR_NODE_COMM_SEND, peer);
+    return end(p, stream_of_peer(peer), false);
+}
+
 uint64_t orr__put_send(
     orr__pen *p, const char *name, uint64_t bytes, uint64_t tag, orr__peer to, orr__deps after)
 {
     if (p->meter)
         return add_time(p->meter, ps_of(bytes, p->meter->link_rate));
-    node n = {.type = ORR_NODE_COMM_SEND, .stream = stream_of_peer(to), .name = name};
-    add_data(p, &n, after);
-    add_ctrl(&n, p->last_on[n.stream]);
-    return p->last_on[n.stream] = put_message(p, &n, bytes, tag, to);
+    orr__builder *b = begin(p, ORR_NODE_COMM_SEND, name, after);
+    add_ctrl(b, orr__build_in_stream(b, stream_of_peer(to)));
+    return end_message(p, bytes, tag, to);
 }
 
 uint64_t orr__put_receive(
@@ -294,7 +209,6 @@ uint64_t orr__put_receive(
 {
     if (p->meter)
         return 1; /* the sender takes the time */
-    node n = {.type = ORR_NODE_COMM_RECV, .stream = stream_of_peer(from), .name = name};
-    add_data(p, &n, after);
-    return put_message(p, &n, bytes, tag, from);
+    begin(p, ORR_NODE_COMM_RECV, name, after);
+    return end_message(p, bytes, tag, from);
 }

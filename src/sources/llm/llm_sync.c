@@ -140,12 +140,12 @@ void orr__sync_step(orr__sync *y, bool is_tied_end, uint64_t tied_parameters)
         ids[count++] = y->last.expert[i];
     /* What follows joins ranks of several stages.  Where there is one stream for all, a message that another stage
      * needs must not wait behind it. */
-    ids[count++] = p->last_on[ORR__ON_NEXT];
-    ids[count++] = p->last_on[ORR__ON_PREVIOUS];
+    ids[count++] = orr__build_last_on(&p->b, ORR__ON_NEXT);
+    ids[count++] = orr__build_last_on(&p->b, ORR__ON_PREVIOUS);
     if (is_tied_end)
         orr__put_collect(p, "tied.reduce", ORR_COLL_ALL_REDUCE, tied_parameters * g->grad,
                          ORR__AXIS_TIED, (orr__deps){ids, count});
-    ids[count++] = p->last_on[ORR__ON_DATA];
+    ids[count++] = orr__build_last_on(&p->b, ORR__ON_DATA);
     uint64_t at = 0;
     if (!g->opt.no_clipping)
         at = put_norm(y, own, (orr__deps){ids, count});

@@ -112,7 +112,7 @@ static bool walk_open(walk *k)
     const uint64_t count = k->layers.end - k->layers.first;
     k->gathered = orr_alloc((size_t)count + 1, sizeof *k->gathered);
     if (!k->gathered)
-        k->w->p->code = orr_no_memory(k->w->p->err);
+        k->w->p->b.code = orr_no_memory(k->w->p->b.err);
     return k->gathered != NULL;
 }
 
@@ -344,7 +344,7 @@ static void say_held(stage_writer *w, uint64_t bytes)
 static void write_steps(stage_writer *w, const orr__task *tasks, size_t count)
 {
     for (w->step = 0; w->step < w->g->opt.steps; w->step++) {
-        for (size_t i = 0; i < count && !w->p->code; i++) {
+        for (size_t i = 0; i < count && !w->p->b.code; i++) {
             say_held(w, w->held[i]);
             run_task(w, &tasks[i]);
         }
@@ -365,10 +365,10 @@ static orr_code add_stage(const orr__llm *g, uint32_t rank, orr_set *s, orr_erro
     orr__pen_open(&pen, g, err);
     orr__sync_open(&w.sync, &pen);
     if (!tasks || !w.loss || !w.backward_end)
-        pen.code = orr_no_memory(err);
-    if (!pen.code)
-        pen.code = measure_memory(&w, tasks, count, err);
-    if (!pen.code) {
+        pen.b.code = orr_no_memory(err);
+    if (!pen.b.code)
+        pen.b.code = measure_memory(&w, tasks, count, err);
+    if (!pen.b.code) {
         count_parameters(&w);
         write_steps(&w, tasks, count);
     }

@@ -197,7 +197,7 @@ static uint64_t layer_tag(const writer *w, uint64_t layer)
 static uint64_t write_layers(writer *w, uint64_t at)
 {
     const orr__stage *stage = &w->job->pool->stages[w->job->stage];
-    for (uint64_t layer = stage->first; layer < stage->end && !w->p->code; layer++) {
+    for (uint64_t layer = stage->first; layer < stage->end && !w->p->b.code; layer++) {
         orr__steps s;
         if (w->g->tokens)
             orr__describe_layer(w->g, layer, &s);
@@ -270,17 +270,17 @@ orr_code orr__write_class(
     w.tokens = orr_alloc(script->turn_count + 1, sizeof *w.tokens);
     orr__pen_open(&pen, &job->pool->g, err);
     if (!w.tokens)
-        pen.code = orr_no_memory(err);
+        pen.b.code = orr_no_memory(err);
     if (job->shares)
         pen.slot_count += (uint32_t)(job->partners * job->shares->count);
-    for (size_t i = 0; i < script->turn_count && !pen.code; i++) {
+    for (size_t i = 0; i < script->turn_count && !pen.b.code; i++) {
         w.turn = &script->turns[i];
         w.number = i + 1;
         write_turn(&w);
     }
-    if (pen.next_id == 1) /* no request came here: a trace has at least one node */
+    if (pen.b.next_id == 1) /* no request came here: a trace has at least one node */
         orr__put_compute(&pen, "idle", 1, 1, ORR__AFTER(0));
-    *nodes += pen.next_id - 1;
+    *nodes += pen.b.next_id - 1;
     orr_free(w.tokens);
     orr__pool_set_pass(job->pool, NULL);
     return orr__pen_close(&pen, s, class_index);

@@ -82,52 +82,46 @@ static uint64_t size_of(uint64_t random)
     return (uint64_t)4096 << random % 12;
 }
 
-static size_t compute_attrs(uint64_t random, orr_attr *row)
+static void put_compute(orr__builder *b, uint64_t random)
 {
-    row[0] = orr__attr_uint("is_cpu_op", ORR_VALUE_BOOL, 0);
-    row[1] = orr__attr_uint("num_ops", ORR_VALUE_INT64, size_of(random >> 16) * 1024);
-    row[2] = orr__attr_uint("tensor_size", ORR_VALUE_UINT64, size_of(random >> 24));
-    row[3] = orr__attr_int("stream", ORR_VALUE_INT64, 7);
-    return 4;
+    orr__put_on_device(b);
+    orr__put_work(b, size_of(random >> 16) * 1024, size_of(random >> 24));
+    orr__put_int(b, ORR__ATTR_STREAM, 7);
 }
 
-static size_t memory_attrs(uint64_t random, orr_attr *row)
+static void put_memory(orr__builder *b, uint64_t random)
 {
-    row[0] = orr__attr_uint("is_cpu_op", ORR_VALUE_BOOL, 0);
-    row[1] = orr__attr_uint("tensor_size", ORR_VALUE_UINT64, size_of(random >> 16));
-    row[2] = orr__attr_uint("tensor_loc", ORR_VALUE_UINT32, 1 + (random >> 24) % 2);
-    row[3] = orr__attr_int("stream", ORR_VALUE_INT64, 13);
-    return 4;
+    orr__put_on_device(b);
+    orr__put_uint(b, ORR__ATTR_TENSOR_SIZE, size_of(random >> 16));
+    orr__put_uint(b, ORR__ATTR_TENSOR_LOC, 1 + (random >> 24) % 2);
+    orr__put_int(b, ORR__ATTR_STREAM, 13);
 }
 
-static size_t collective_attrs(uint64_t random, orr_attr *row)
+static void put_collective(orr__builder *b, uint64_t random)
 {
-    row[0] = orr__attr_uint("is_cpu_op", ORR_VALUE_BOOL, 0);
-    row[1] = orr__attr_uint("comm_type", ORR_VALUE_INT64, PICK(collective_kinds, random));
-    row[2] = orr__attr_uint("comm_size", ORR_VALUE_INT64, size_of(random >> 16));
-    row[3] = orr__attr_text("pg_name", "0");
-    row[4] = orr__attr_int("stream", ORR_VALUE_INT64, 20);
-    return 5;
+    orr__put_on_device(b);
+    orr__put_collective(b, PICK(collective_kinds, random), size_of(random >> 16));
+    orr__put_text(b, ORR__ATTR_PG_NAME, orr_str_of("0"));
+    orr__put_int(b, ORR__ATTR_STREAM, 20);
 }
 
 static void add_node(orr_gen *g, uint64_t *state, orr__after after)
 {
     const uint64_t shape = next_random(state), values = next_random(state);
-    orr_attr row[5];
-    orr_draft d = {
-        .type = PICK(types, shape >> 32), .duration_us = 1 + values % 1000, .attrs = row};
-    if (d.type == ORR_NODE_COMM_COLL) {
-        d.name = orr_str_of(PICK(collective_names, shape));
-        d.attr_count = collective_attrs(shape, row);
-    } else if (d.type == ORR_NODE_COMP) {
-        d.name = orr_str_of(PICK(compute_names, shape));
-        d.attr_count = compute_attrs(values, row);
-    } else {
-        d.name = orr_str_of(d.type == ORR_NODE_MEM_LOAD ? "Memcpy HtoD (Pinned -> Device)"
-                                                        : "Memcpy DtoH (Device -> Pinned)");
-        d.attr_count = memory_attrs(values, row);
-    }
-    orr__gen_add(g, &d, after);
+    const orr_node_type type = PICK(types, shape >> 32);
+    const char *name = type == ORR_NODE_COMM_COLL  ? PICK(collective_names, shape)
+                       : type == ORR_NODE_COMP     ? PICK(compute_names, shape)
+                       : type == ORR_NODE_MEM_LOAD ? "Memcpy HtoD (Pinned -> Device)"
+                                                   : "Memcpy DtoH (Device -> Pinned)";
+    orr__builder *b = orr__gen_begin(g, type, name, after);
+    b->node.duration_us = 1 + values % 1000;
+    if (type == ORR_NODE_COMM_COLL)
+        put_collective(b, shape);
+    else if (type == ORR_NODE_COMP)
+        put_compute(b, values);
+    else
+        put_memory(b, values);
+    orr__build_add(b);
 }
 
 void orr__build_layered(orr_gen *g)
@@ -135,7 +129,7 @@ void orr__build_layered(orr_gen *g)
     const uint32_t width = (uint32_t)g->opt->width; /* orr_pattern_trace has seen that it fits */
     uint64_t state = g->opt->seed;
     uint64_t parents[PARENTS_MAX];
-    for (uint64_t i = 0; i < g->opt->nodes && !g->code; i++) {
+    for (uint64_t i = 0; i < g->opt->nodes && !g->b.code; i++) {
         const uint64_t random = next_random(&state);
         const size_t count =
             i < width ? 0 : pick_parents(random, width, i - i % width - width, parents);

@@ -45,27 +45,24 @@ static const kind_row kinds[] = {
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
+_Static_assert(2 * KINDS <= ORR__BUILD_ATTRS, "one node has an attribute of every kind");
 
 void orr__build_metadata_all_types(orr_gen *g)
 {
-    orr_attr row[2 * KINDS];
+    orr__builder *b = orr__gen_begin(g, ORR_NODE_METADATA, "METADATA_NODE", NOTHING);
     for (size_t i = 0; i < KINDS; i++) {
         const kind_row *k = &kinds[i];
-        row[2 * i] = (orr_attr){.name = orr_str_of(k->name),
-                                .doc = orr_str_of(k->has_doc ? k->name : ""),
-                                .kind = k->kind,
-                                .value = k->value};
-        row[2 * i + 1] = (orr_attr){.name = orr_str_of(k->list_name),
-                                    .kind = k->kind,
-                                    .is_list = true,
-                                    .items = k->items,
-                                    .item_count = k->item_count};
+        b->attrs[b->attr_count++] = (orr_attr){.name = orr_str_of(k->name),
+                                               .doc = orr_str_of(k->has_doc ? k->name : ""),
+                                               .kind = k->kind,
+                                               .value = k->value};
+        b->attrs[b->attr_count++] = (orr_attr){.name = orr_str_of(k->list_name),
+                                               .kind = k->kind,
+                                               .is_list = true,
+                                               .items = k->items,
+                                               .item_count = k->item_count};
     }
-    orr_draft d = {.name = orr_str_of("METADATA_NODE"),
-                   .type = ORR_NODE_METADATA,
-                   .attrs = row,
-                   .attr_count = 2 * KINDS};
-    orr__gen_add(g, &d, NOTHING);
+    orr__build_add(b);
 }
 
 void orr__build_mem_load(orr_gen *g)

@@ -210,18 +210,12 @@ enum {
 
 static uint64_t step_comp(orr_gen *g, const char *name, uint64_t runtime_us, orr__after after)
 {
-    const orr_attr row[] = {
-        orr__attr_uint("is_cpu_op", ORR_VALUE_BOOL, 0),
-        orr__attr_uint("num_ops", ORR_VALUE_INT64, runtime_us * FLOPS_PER_US),
-        orr__attr_uint("tensor_size", ORR_VALUE_UINT64, g->opt->tensor_size),
-        orr__attr_int("stream", ORR_VALUE_INT64, COMPUTE_STREAM),
-    };
-    orr_draft d = {.name = orr_str_of(name),
-                   .type = ORR_NODE_COMP,
-                   .duration_us = runtime_us,
-                   .attrs = row,
-                   .attr_count = sizeof row / sizeof *row};
-    return orr__gen_add(g, &d, after);
+    orr__builder *b = orr__gen_begin(g, ORR_NODE_COMP, name, after);
+    b->node.duration_us = runtime_us;
+    orr__put_on_device(b);
+    orr__put_work(b, runtime_us * FLOPS_PER_US, g->opt->tensor_size);
+    orr__put_int(b, ORR__ATTR_STREAM, COMPUTE_STREAM);
+    return orr__build_add(b);
 }
 
 static uint64_t step_layer(
@@ -238,33 +232,22 @@ static uint64_t step_all_reduce(
 {
     char name[ORR__NAME_MAX];
     snprintf(name, sizeof name, "all_reduce/bucket%u", bucket);
-    const orr_attr row[] = {
-        orr__attr_uint("is_cpu_op", ORR_VALUE_BOOL, 0),
-        orr__attr_int("comm_type", ORR_VALUE_INT64, ORR_COLL_ALL_REDUCE),
-        orr__attr_uint("comm_size", ORR_VALUE_INT64, layers * g->opt->comm_size),
-        orr__attr_text("pg_name", "0"),
-        orr__attr_int("stream", ORR_VALUE_INT64, COMM_STREAM),
-    };
-    orr_draft d = {.name = orr_str_of(name),
-                   .type = ORR_NODE_COMM_COLL,
-                   .ctrl_deps = &previous,
-                   .ctrl_count = bucket > 0,
-                   .attrs = row,
-                   .attr_count = sizeof row / sizeof *row};
-    return orr__gen_add(g, &d, after);
+    orr__builder *b = orr__gen_begin(g, ORR_NODE_COMM_COLL, name, after);
+    if (bucket > 0)
+        orr__build_after_ctrl(b, previous);
+    orr__put_on_device(b);
+    orr__put_collective(b, ORR_COLL_ALL_REDUCE, layers * g->opt->comm_size);
+    orr__put_group(b, 0);
+    orr__put_int(b, ORR__ATTR_STREAM, COMM_STREAM);
+    return orr__build_add(b);
 }
 
 static uint64_t step_load(orr_gen *g)
 {
-    const orr_attr row[] = {
-        orr__attr_uint("is_cpu_op", ORR_VALUE_BOOL, 0),
-        orr__attr_uint("tensor_size", ORR_VALUE_UINT64, g->opt->tensor_size),
-    };
-    orr_draft d = {.name = orr_str_of("batch/load"),
-                   .type = ORR_NODE_MEM_LOAD,
-                   .attrs = row,
-                   .attr_count = sizeof row / sizeof *row};
-    return orr__gen_add(g, &d, NOTHING);
+    orr__builder *b = orr__gen_begin(g, ORR_NODE_MEM_LOAD, "batch/load", NOTHING);
+    orr__put_on_device(b);
+    orr__put_uint(b, ORR__ATTR_TENSOR_SIZE, g->opt->tensor_size);
+    return orr__build_add(b);
 }
 
 /* What is multiplied must stay a number that an int64 attribute can hold. */
@@ -272,14 +255,15 @@ static bool step_fits(orr_gen *g)
 {
     int64_t product;
     if (__builtin_mul_overflow(g->opt->runtime_us, FLOPS_PER_US, &product))
-        g->code = orr_fail(g->err, ORR_EUSAGE, NULL,
-                           "a run time of %" PRIu64 " us a layer is too long", g->opt->runtime_us);
+        g->b.code =
+            orr_fail(g->b.err, ORR_EUSAGE, NULL, "a run time of %" PRIu64 " us a layer is too long",
+                     g->opt->runtime_us);
     else if (__builtin_mul_overflow(g->opt->comm_size, g->opt->bucket, &product))
-        g->code = orr_fail(g->err, ORR_EUSAGE, NULL,
-                           "gradients of %" PRIu64 " bytes a layer, %" PRIu64
-                           " layers at a time, are too large",
-                           g->opt->comm_size, g->opt->bucket);
-    return !g->code;
+        g->b.code = orr_fail(g->b.err, ORR_EUSAGE, NULL,
+                             "gradients of %" PRIu64 " bytes a layer, %" PRIu64
+                             " layers at a time, are too large",
+                             g->opt->comm_size, g->opt->bucket);
+    return !g->b.code;
 }
 
 /* Load a batch; forward; loss; backward, with an all-reduce as soon as the gradients of `bucket` layers are

@@ -263,21 +263,16 @@ static void describe(const orr_pattern *p, const orr_gen_options *opt, char *out
     }
 }
 
-static orr_code create_trace(const orr_pattern *p,
-                             const orr_gen_options *opt,
-                             orr_trace **out,
-                             orr_error *err)
+static void create_trace(const orr_pattern *p, const orr_gen_options *opt, orr__builder *b)
 {
     char words[400];
-    if (opt->style == ORR_GEN_EG)
-        return orr_trace_create(NULL, out, err);
-    const char *version = opt->style == ORR_GEN_0_0_4 ? "0.0.4" : "1.0.0";
-    if (p->old_name)
-        return orr_trace_create(&(orr_meta){.version = orr_str_of(version)}, out, err);
-    describe(p, opt, words, sizeof words);
-    const orr_attr attr = orr__attr_text("generator", words);
-    return orr_trace_create(
-        &(orr_meta){.version = orr_str_of(version), .attrs = &attr, .attr_count = 1}, out, err);
+    if (opt->style != ORR_GEN_EG && !p->old_name) {
+        describe(p, opt, words, sizeof words);
+        orr__put_text(b, ORR__ATTR_GENERATOR, orr_str_of(words));
+    }
+    orr__build_trace(b, opt->style == ORR_GEN_EG      ? NULL
+                        : opt->style == ORR_GEN_0_0_4 ? "0.0.4"
+                                                      : "1.0.0");
 }
 
 orr_code orr_pattern_trace(const orr_pattern *p,
@@ -286,21 +281,18 @@ orr_code orr_pattern_trace(const orr_pattern *p,
                            orr_trace **out,
                            orr_error *err)
 {
-    orr_gen g = {.opt = opt, .rank = rank, .err = err};
+    orr_gen g = {.opt = opt, .rank = rank};
     *out = NULL;
     orr_code code = check_options(p, opt, err);
     if (!code && rank >= opt->ranks)
         code = orr_fail(err, ORR_EUSAGE, NULL, "%s: there is no rank %u among %u", p->name, rank,
                         opt->ranks);
-    if (code || (code = create_trace(p, opt, &g.trace, err)))
+    if (code)
         return code;
+    orr__build_open(&g.b, err);
+    create_trace(p, opt, &g.b);
     p->build(&g);
-    if (g.code || (g.code = orr_trace_seal(g.trace, err))) {
-        orr_trace_destroy(g.trace);
-        return g.code;
-    }
-    *out = g.trace;
-    return ORR_OK;
+    return orr__build_seal(&g.b, out);
 }
 
 static orr_code add_rank(

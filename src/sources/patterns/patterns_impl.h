@@ -12,13 +12,12 @@
 
 #include <orrery/gen.h>
 
+#include "trace/builder.h"
+
 struct orr_gen {
     const orr_gen_options *opt;
     uint32_t rank;
-    orr_trace *trace;
-    uint64_t next_id;
-    orr_code code;
-    orr_error *err;
+    orr__builder b;
 };
 
 typedef struct orr__after {
@@ -33,8 +32,9 @@ typedef struct orr__after {
 
 enum { ORR__NAME_MAX = 64, ORR__DIMS_MAX = 64 };
 
-/* All return the new node's id.  add sets id and data dependencies of the draft itself. */
-uint64_t orr__gen_add(orr_gen *g, orr_draft *d, orr__after after);
+/* Begins a node, to be ended by orr__build_add. */
+orr__builder *orr__gen_begin(orr_gen *g, orr_node_type type, const char *name, orr__after after);
+/* All return the new node's id. */
 uint64_t orr__gen_invalid(orr_gen *g, orr__after after);
 uint64_t orr__gen_comp(orr_gen *g, const char *name, uint64_t runtime_us, orr__after after);
 /* A node that carries tensor_size: memory, or a send or receive without peer. */
@@ -49,22 +49,6 @@ typedef struct orr__message {
     uint64_t size;
 } orr__message;
 uint64_t orr__gen_message(orr_gen *g, const orr__message *m, orr__after after);
-
-static inline orr_attr orr__attr_int(const char *name, orr_value_kind kind, int64_t v)
-{
-    return (orr_attr){.name = orr_str_of(name), .kind = kind, .value.i = v};
-}
-
-static inline orr_attr orr__attr_uint(const char *name, orr_value_kind kind, uint64_t v)
-{
-    return (orr_attr){.name = orr_str_of(name), .kind = kind, .value.u = v};
-}
-
-static inline orr_attr orr__attr_text(const char *name, const char *text)
-{
-    return (orr_attr){
-        .name = orr_str_of(name), .kind = ORR_VALUE_STRING, .value.s = orr_str_of(text)};
-}
 
 /* The patterns, by file. */
 void orr__build_metadata_all_types(orr_gen *g);

@@ -191,25 +191,25 @@ static int find_key(orr_str n)
 #define IS(text) (memcmp(n.ptr, text, sizeof text - 1) == 0)
     switch (n.len) {
     case 6:
-        return IS("stream") ? ORR__STREAM : -1;
+        return IS("stream") ? ORR__ATTR_STREAM : -1;
     case 7:
-        return IS("num_ops") ? ORR__NUM_OPS : IS("pg_name") ? ORR__PG_NAME : -1;
+        return IS("num_ops") ? ORR__ATTR_NUM_OPS : IS("pg_name") ? ORR__ATTR_PG_NAME : -1;
     case 8:
-        return IS("comm_src")   ? ORR__COMM_SRC
-               : IS("comm_dst") ? ORR__COMM_DST
-               : IS("comm_tag") ? ORR__COMM_TAG
+        return IS("comm_src")   ? ORR__ATTR_COMM_SRC
+               : IS("comm_dst") ? ORR__ATTR_COMM_DST
+               : IS("comm_tag") ? ORR__ATTR_COMM_TAG
                                 : -1;
     case 9:
-        return IS("is_cpu_op")   ? ORR__IS_CPU_OP
-               : IS("comm_size") ? ORR__COMM_SIZE
-               : IS("comm_type") ? ORR__COMM_TYPE
+        return IS("is_cpu_op")   ? ORR__ATTR_IS_CPU_OP
+               : IS("comm_size") ? ORR__ATTR_COMM_SIZE
+               : IS("comm_type") ? ORR__ATTR_COMM_TYPE
                                  : -1;
     case 10:
-        return IS("tensor_loc") ? ORR__TENSOR_LOC : -1;
+        return IS("tensor_loc") ? ORR__ATTR_TENSOR_LOC : -1;
     case 11:
-        return IS("tensor_size") ? ORR__TENSOR_SIZE : -1;
+        return IS("tensor_size") ? ORR__ATTR_TENSOR_SIZE : -1;
     case 13:
-        return IS("comm_priority") ? ORR__COMM_PRIORITY : -1;
+        return IS("comm_priority") ? ORR__ATTR_COMM_PRIORITY : -1;
     default:
         return -1;
     }
@@ -232,7 +232,7 @@ static void note_known(orr__scan *s, int key, uint32_t member, const orr_field *
     if (key < 0 || s->present >> key & 1 || (member & 1) == 0)
         return;
     const orr_value_kind kind = member_kind(member);
-    if (key == ORR__PG_NAME) {
+    if (key == ORR__ATTR_PG_NAME) {
         if (kind != ORR_VALUE_STRING)
             return;
         s->pg_name = (orr_str){(const char *)value->bytes.ptr, value->bytes.len};
