@@ -7,7 +7,7 @@
  *                                              the nodes' attribute held_bytes says
  *
  * held_bytes: from when such a node starts, its rank holds that much. */
-#include "run_report.h"
+#include "run/watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>

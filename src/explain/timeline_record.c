@@ -8,7 +8,8 @@
  *              phases, dimension k[, queue q]      when phases were recorded
  *
  * Arrows are messages between nodes; timeline_counters.c adds the counters. */
-#include "run_report.h"
+#include "run/watch.h"
+#include "run_facts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -214,6 +215,24 @@ static orr_code add_arrows(recorder *r)
     return code;
 }
 
+/* ---- where it comes from: notes ---- */
+
+static orr_code add_notes(recorder *r)
+{
+    orr__provenance p;
+    orr__provenance_line lines[ORR__PROVENANCE_LINES];
+    orr_arena *a = orr_arena_create();
+    size_t count = 0;
+    const bool ok =
+        a && orr__provenance_take(r->s, &p) && orr__provenance_lines(&p, a, lines, &count);
+    orr_code code = ok ? ORR_OK : orr_no_memory(r->err);
+    for (size_t i = 0; i < count && !code; i++)
+        code = orr_timeline_add_note(r->t, orr_str_of(lines[i].key), orr_str_of(lines[i].value),
+                                     r->err);
+    orr_arena_destroy(a);
+    return code;
+}
+
 /* ---- the whole ---- */
 
 static bool prepare(recorder *r)
@@ -235,9 +254,8 @@ static bool prepare(recorder *r)
 static orr_code record(recorder *r)
 {
     orr_code code = prepare(r) ? ORR_OK : orr_no_memory(r->err);
-    if (code || (code = orr__add_provenance(r->s, r->t, r->err)) || (code = add_tracks(r)) ||
-        (code = add_spans(r)) || (code = add_arrows(r)) ||
-        (code = orr__add_counters(r->s, r->t, r->err)))
+    if (code || (code = add_notes(r)) || (code = add_tracks(r)) || (code = add_spans(r)) ||
+        (code = add_arrows(r)) || (code = orr__add_counters(r->s, r->t, r->err)))
         return code;
     return orr_timeline_seal(r->t, r->err);
 }

@@ -671,8 +671,6 @@ void orr__stall_destroy(struct orr__stall *stall);
 uint64_t orr__packets_sent(const orr_sim *s); /* by a network of packets (network_setup.c) */
 void orr__ask_network(orr_sim *s); /* what it knows about a standstill (network_setup.c) */
 struct orr_json_writer;
-/* "stall": {...}, for a simulation that was found to stand still; nothing otherwise. */
-void orr__stall_write_json(const orr_sim *s, struct orr_json_writer *w);
 
 /* ---- the loop (run_events.c) ---- */
 

@@ -414,3 +414,36 @@ bool orr__watch_tally_ranks(const orr_sim *s, uint32_t *out)
     orr_free(mark);
     return ok;
 }
+
+/* ---- for callers ---- */
+
+orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index)
+{
+    static const char *const shapes[] = {"Ring", "Switch", "FullyConnected"};
+    const orr_net_config *c = &s->net_config;
+    orr_sim_dimension out = {.latency_ns = -1};
+    if (index >= s->dims)
+        return out;
+    out.ranks = c->npus[index];
+    if (!c->topology) {
+        out.shape = shapes[c->shape[index]];
+        out.bandwidth = c->bandwidth[index] * (double)(1 << 30);
+        out.latency_ns = c->latency_ns[index];
+    }
+    if (s->watch) {
+        out.messages = s->watch->traffic[index].messages;
+        out.bytes = s->watch->traffic[index].bytes;
+    }
+    return out;
+}
+
+uint64_t orr_sim_time(const orr_sim *s)
+{
+    return orr__watch_end_of_run(s);
+}
+
+void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, void *context)
+{
+    if (s->net_ops->report)
+        s->net_ops->report(s->net, visit, context);
+}

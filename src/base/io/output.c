@@ -270,3 +270,15 @@ void orr_output_discard(orr_output *o)
     orr_free(o->path);
     orr_free(o);
 }
+
+orr_code orr_output_save(orr_buf *b, const char *path, orr_error *err)
+{
+    orr_output *o;
+    if (b->failed)
+        return orr_no_memory(err);
+    const orr_code code = orr_output_open(path, &o, err);
+    if (code)
+        return code;
+    orr_output_drain(o, b);
+    return orr_output_commit(&o, err);
+}

@@ -21,5 +21,7 @@ void orr_output_drain(orr_output *o, orr_buf *b); /* add all of b and empty it *
 bool orr_output_has_failed(const orr_output *o);  /* long writers may stop early */
 orr_code orr_output_commit(orr_output **o, orr_error *err) ORR_MUST_CHECK;
 void orr_output_discard(orr_output *o);
+/* A whole file that is in memory: opened, filled with b, committed.  A buffer that has failed is ORR_ENOMEM. */
+orr_code orr_output_save(orr_buf *b, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 #endif

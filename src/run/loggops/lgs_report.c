@@ -4,7 +4,7 @@
 
 #include "base/formats/json.h"
 #include "base/io/output.h"
-#include "run/input_files.h"
+#include "trace/input_files.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #include "input_files.h"
 
 #include "base/io/input.h"
-#include "trace/set_impl.h"
+#include "set_impl.h"
 
 #include <string.h>
 #include <sys/stat.h>

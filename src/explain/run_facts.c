@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_facts.c - the record of a run (src/run/watch.h) as facts: figures per rank and over ranks, collectives,
+ * traffic, the busiest links, where the result comes from. */
+#include "run_facts.h"
+
+#include "models/network/packet/packet_network.h"
+#include "models/network/packet/packet_run.h"
+#include "run/watch.h"
+
+#include <stdlib.h>
+
+typedef struct taker {
+    const orr_sim *s;
+    orr__run_facts *f;
+} taker;
+
+static const char *status_of(const orr_sim *s)
+{
+    uint64_t tick;
+    if (s->finished == s->npu_count)
+        return "finished";
+    if (s->code || orr__clock_has_failed(s->clock))
+        return "failed";
+    return orr__clock_next_tick(s->clock, &tick) ? "interrupted" : "stalled";
+}
+
+/* ---- ranks ---- */
+
+static uint64_t sub_floor0(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Of a rank that has not finished: up to now. */
+static uint64_t time_of(const orr_sim *s, uint32_t rank, orr__figure f)
+{
+    const orr__npu *n = &s->npus[rank];
+    const orr_sim_rank_result *r = &n->result;
+    switch (f) {
+    case ORR__FIGURE_FINISHED:
+        return r->finished_at;
+    case ORR__FIGURE_COMPUTE:
+        return orr__compute_so_far(n);
+    case ORR__FIGURE_COMMUNICATION:
+        return orr__comm_so_far(n);
+    case ORR__FIGURE_EXPOSED: /* as the reference has it (astra-sim.md 6.5), but never below 0 */
+        return sub_floor0(orr__watch_until(s, rank), r->gpu_total);
+    case ORR__FIGURE_MEMORY:
+        return r->memory_time;
+    case ORR__FIGURE_HOST:
+        return r->cpu_time;
+    default:
+        return sub_floor0(orr__watch_end_of_run(s), orr__watch_busy(s, rank));
+    }
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static orr__figure_spread spread_of(const orr__run_facts *f, unsigned figure, uint64_t *values)
+{
+    orr__figure_spread out = {0};
+    double sum = 0;
+    for (uint32_t r = 0; r < f->ranks; r++) {
+        const uint64_t v = f->times[r][figure];
+        if (v == ORR_NEVER)
+            continue;
+        values[out.ranks++] = v;
+        sum += (double)v;
+    }
+    qsort(values, out.ranks, sizeof *values, compare_u64);
+    if (out.ranks) {
+        out.least = values[0];
+        out.median = values[out.ranks / 2];
+        out.most = values[out.ranks - 1];
+        out.mean = sum / out.ranks;
+    }
+    return out;
+}
+
+static bool take_ranks(taker *t)
+{
+    const orr_sim *s = t->s;
+    orr__run_facts *f = t->f;
+    uint64_t(*times)[ORR__FIGURES] = orr_arena_zeroed(f->arena, s->npu_count, sizeof *times);
+    uint64_t *values = orr_alloc(s->npu_count, sizeof *values);
+    uint32_t *order = orr_arena_new(f->arena, s->finished, uint32_t);
+    orr_bytes *peaks =
+        s->system.track_local_mem ? orr_arena_new(f->arena, s->npu_count, orr_bytes) : NULL;
+    const bool ok =
+        times && values && (order || !s->finished) && (peaks || !s->system.track_local_mem);
+    f->times = (const uint64_t(*)[ORR__FIGURES])times;
+    f->finish_order = order;
+    f->peak_memory = peaks;
+    for (uint32_t r = 0; ok && r < s->npu_count; r++) {
+        for (unsigned k = 0; k < ORR__FIGURES; k++)
+            times[r][k] = time_of(s, r, (orr__figure)k);
+        if (peaks)
+            peaks[r] = orr_sim_rank(s, r)->peak_memory;
+    }
+    for (unsigned k = 0; ok && k < ORR__FIGURES; k++)
+        f->spread[k] = spread_of(f, k, values);
+    if (ok && order)
+        memcpy(order, s->finish_order, s->finished * sizeof *order);
+    orr_free(values);
+    return ok;
+}
+
+/* ---- communication ---- */
+
+typedef struct sorter {
+    const orr__comm_facts *rows;
+    bool by_bytes;
+} sorter;
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+    const sorter *s = context;
+    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const orr__comm_facts *x = &s->rows[i], *y = &s->rows[k];
+    const uint64_t mine = s->by_bytes ? x->bytes : x->time,
+                   other = s->by_bytes ? y->bytes : y->time;
+    if (mine != other)
+        return mine > other ? -1 : 1;
+    if (x->type != y->type)
+        return x->type < y->type ? -1 : 1;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    if (x->group_ranks != y->group_ranks)
+        return x->group_ranks > y->group_ranks ? -1 : 1;
+    return i < k ? -1 : i > k;
+}
+
+static orr__comm_facts comm_facts_of(const orr__tally *t, uint32_t ranks)
+{
+    return (orr__comm_facts){.count = t->count,
+                             .bytes = t->bytes,
+                             .time = t->time,
+                             .longest = t->longest,
+                             .exposed = t->exposed,
+                             .type = t->collective,
+                             .group_ranks = t->group_ranks,
+                             .groups = t->groups,
+                             .group = t->group,
+                             .size = t->size,
+                             .ranks = ranks};
+}
+
+static bool take_communication(taker *t)
+{
+    const struct orr__watch *w = t->s->watch;
+    orr__run_facts *f = t->f;
+    const size_t n = w->tally_count;
+    orr__comm_facts *rows = orr_arena_new(f->arena, n, orr__comm_facts);
+    uint32_t *by_time = orr_arena_new(f->arena, n, uint32_t);
+    uint32_t *by_bytes = orr_arena_new(f->arena, n, uint32_t);
+    uint32_t *ranks = orr_alloc(n, sizeof *ranks);
+    const bool ok =
+        (!n || (rows && by_time && by_bytes)) && ranks && orr__watch_tally_ranks(t->s, ranks);
+    for (size_t i = 0; ok && i < n; i++) {
+        const orr__comm_facts one = comm_facts_of(&w->tallies[i], ranks[i]);
+        if (w->tallies[i].type == ORR_NODE_COMM_SEND)
+            f->sends = one;
+        else if (w->tallies[i].type == ORR_NODE_COMM_RECV)
+            f->receives = one;
+        else if (w->tallies[i].type == ORR_NODE_COMM_COLL) {
+            by_time[f->collective_count] = by_bytes[f->collective_count] = f->collective_count;
+            rows[f->collective_count++] = one;
+        }
+    }
+    if (ok && f->collective_count) {
+        qsort_r(by_time, f->collective_count, sizeof *by_time, compare_rows,
+                &(sorter){rows, false});
+        qsort_r(by_bytes, f->collective_count, sizeof *by_bytes, compare_rows,
+                &(sorter){rows, true});
+    }
+    f->collectives = rows;
+    f->by_time = by_time;
+    f->by_bytes = by_bytes;
+    orr_free(ranks);
+    return ok;
+}
+
+/* ---- the network ---- */
+
+typedef struct busiest {
+    orr_net_link *links;
+    uint32_t count;
+    uint64_t used;
+} busiest;
+
+static bool is_busier(const orr_net_link *a, const orr_net_link *b)
+{
+    return a->busy_ns != b->busy_ns ? a->busy_ns > b->busy_ns : a->bytes > b->bytes;
+}
+
+/* A network may have millions of links: the busiest are picked while they pass.  Equals stay in the order in
+ * which they come. */
+static void keep_busiest(void *context, const orr_net_link *link)
+{
+    busiest *t = context;
+    t->used++;
+    if (t->count == ORR__FACTS_LINKS && !is_busier(link, &t->links[t->count - 1]))
+        return;
+    uint32_t i = t->count < ORR__FACTS_LINKS ? t->count++ : t->count - 1;
+    for (; i > 0 && is_busier(link, &t->links[i - 1]); i--)
+        t->links[i] = t->links[i - 1];
+    t->links[i] = *link;
+}
+
+static bool take_network(taker *t)
+{
+    const orr_sim *s = t->s;
+    orr__run_facts *f = t->f;
+    orr_sim_dimension *dims = orr_arena_new(f->arena, s->dims, orr_sim_dimension);
+    busiest top = {0};
+    f->dimensions = dims;
+    f->dimension_count = s->dims;
+    f->has_links = s->net_ops->report != NULL;
+    if (!dims)
+        return false;
+    for (uint32_t k = 0; k < s->dims; k++)
+        dims[k] = orr_sim_dimension_at(s, k);
+    if (f->has_links) {
+        top.links = orr_arena_new(f->arena, ORR__FACTS_LINKS, orr_net_link);
+        if (!top.links)
+            return false;
+        orr_sim_visit_links(s, keep_busiest, &top);
+    }
+    f->links = top.links;
+    f->link_count = top.count;
+    f->links_used = top.used;
+    f->has_packets = orr_sim_packets(s, &f->packets);
+    f->fabric = f->has_packets ? orr__net_packet_fabric(s->net) : NULL;
+    return true;
+}
+
+orr_code orr__check_links(const orr_sim *s, orr_error *err)
+{
+    return s->net_ops->report
+               ? ORR_OK
+               : orr_fail(err, ORR_EUSAGE, NULL, "the network model %s does not model links",
+                          s->net_ops->name);
+}
+
+void orr__facts_put_packets(const orr__run_facts *f, orr_json_writer *w)
+{
+    orr__packet_put_figures(w, &f->packets, f->fabric);
+}
+
+void orr__facts_put_packet_notes(const orr__run_facts *f, orr_buf *b)
+{
+    orr__packet_put_notes(b, f->fabric);
+}
+
+/* ---- where it comes from ---- */
+
+bool orr__provenance_take(const orr_sim *s, orr__provenance *out)
+{
+    const orr__input_file all[ORR__FACTS_INPUTS] = {
+        {.role = "traces", .path = s->opt.workload}, {.role = "system", .path = s->opt.system},
+        {.role = "network", .path = s->opt.network}, {.role = "memory", .path = s->opt.memory},
+        {.role = "groups", .path = s->opt.groups},   {.role = "ranks", .path = s->opt.ranks_file}};
+    *out = (orr__provenance){.program = s->opt.program,
+                             .status = status_of(s),
+                             .network = s->net_ops->name,
+                             .queues_per_dim = s->opt.queues_per_dim,
+                             .rendezvous = s->opt.rendezvous,
+                             .injection_scale = s->opt.injection_scale};
+    for (size_t i = 0; i < ORR__FACTS_INPUTS; i++) {
+        orr__input_file *f = &out->inputs[out->input_count];
+        if (i > 0 && !all[i].path)
+            continue;
+        *f = all[i];
+        out->input_count++;
+        if (i == 0)
+            f->is_known = orr__set_content_hash(s->set, ORR_NO_NODE, &f->hash, NULL) == ORR_OK;
+        if (i == 0 ? !f->is_known : !orr__input_file_hash(f))
+            return false;
+    }
+    return true;
+}
+
+bool orr__provenance_lines(const orr__provenance *p,
+                           orr_arena *a,
+                           orr__provenance_line out[ORR__PROVENANCE_LINES],
+                           size_t *count)
+{
+    char hash[ORR_CONTENT_HASH_ROOM];
+    size_t n = 0;
+    out[n++] = (orr__provenance_line){"program", p->program ? p->program : "orrery"};
+    out[n++] = (orr__provenance_line){"status", p->status};
+    out[n++] = (orr__provenance_line){"network_model", p->network};
+    out[n++] = (orr__provenance_line){
+        "options",
+        orr_arena_print(a, "queues_per_dimension=%u rendezvous=%s injection_scale=%g",
+                        p->queues_per_dim, p->rendezvous ? "true" : "false", p->injection_scale)};
+    for (size_t i = 0; i < p->input_count; i++) {
+        const orr__input_file *f = &p->inputs[i];
+        out[n++] = (orr__provenance_line){
+            f->role,
+            orr_arena_print(a, "%s murmur3_128=%s", f->path ? f->path : "(in memory)",
+                            f->is_known ? orr_content_hash_text(f->hash, hash) : "unknown")};
+    }
+    *count = n;
+    for (size_t i = 0; i < n; i++)
+        if (!out[i].value)
+            return false;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static orr_code take_all(taker *t, orr_error *err)
+{
+    const orr_sim *s = t->s;
+    orr__run_facts *f = t->f;
+    f->status = status_of(s);
+    f->network = s->net_ops->name;
+    f->end_ns = orr__watch_end_of_run(s);
+    f->ranks = s->npu_count;
+    f->classes = orr_set_class_count(s->set);
+    f->finished = s->finished;
+    f->messages = s->messages;
+    f->events = orr_sim_events(s);
+    f->stall = orr__stall_known(s);
+    f->path_shown = s->opt.critical_path;
+    if (!take_ranks(t) || !take_communication(t) || !take_network(t))
+        return orr_no_memory(err);
+    return f->path_shown && f->finished == f->ranks ? orr_sim_critical_path(s, &f->path, err)
+                                                    : ORR_OK;
+}
+
+orr_code orr__run_facts_take(const orr_sim *s, orr__run_facts **out, orr_error *err)
+{
+    *out = NULL;
+    if (!s->watch)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "a simulation with is_compat keeps no figures for this report");
+    orr__run_facts *f = orr_alloc(1, sizeof *f);
+    if (!f || !(f->arena = orr_arena_create())) {
+        orr_free(f);
+        return orr_no_memory(err);
+    }
+    const orr_code code = take_all(&(taker){s, f}, err);
+    if (code)
+        orr__run_facts_destroy(f);
+    else
+        *out = f;
+    return code;
+}
+
+void orr__run_facts_destroy(orr__run_facts *f)
+{
+    if (!f)
+        return;
+    orr_critical_path_destroy(f->path);
+    orr_arena_destroy(f->arena);
+    orr_free(f);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_facts.h - what came out of a run, as plain figures: all that its text, JSON and CSV are made of.
+ *
+ *     orr__run_facts *f;
+ *     if (orr__run_facts_take(sim, &f, err)) return code;
+ *     ... f->end_ns, f->spread[ORR__FIGURE_COMPUTE].median ...
+ *     orr__run_facts_destroy(f);
+ *
+ * Facts are copies: src/views makes bytes of them without seeing the simulation. */
+#ifndef ORR_EXPLAIN_RUN_FACTS_H
+#define ORR_EXPLAIN_RUN_FACTS_H
+
+#include "base/formats/json.h"
+#include "base/memory/memory.h"
+#include "trace/input_files.h"
+
+#include <orrery/critical_path.h>
+#include <orrery/sim.h>
+
+/* Times of a rank, in ns. */
+typedef enum orr__figure {
+    ORR__FIGURE_FINISHED,
+    ORR__FIGURE_COMPUTE,
+    ORR__FIGURE_COMMUNICATION,
+    ORR__FIGURE_EXPOSED,
+    ORR__FIGURE_MEMORY,
+    ORR__FIGURE_HOST,
+    ORR__FIGURE_IDLE,
+    ORR__FIGURES
+} orr__figure;
+
+/* One figure over the ranks that have it. */
+typedef struct orr__figure_spread {
+    uint32_t ranks;
+    uint64_t least, median, most;
+    double mean;
+} orr__figure_spread;
+
+/* Nodes that are alike, all ranks together. */
+typedef struct orr__comm_facts {
+    uint64_t count, bytes;
+    uint64_t time, longest, exposed; /* ns; exposed: the part in which the rank computed nothing */
+    /* Collectives only. */
+    uint8_t type;         /* orr_collective */
+    uint32_t group_ranks; /* 0: not known */
+    uint32_t groups;      /* how many groups of that size were seen */
+    orr_str group;        /* its name, when there is one group */
+    uint64_t size;        /* of one call */
+    uint32_t ranks;       /* that take part */
+} orr__comm_facts;
+
+enum { ORR__FACTS_LINKS = 100, ORR__FACTS_INPUTS = 6 };
+
+/* Where a result comes from. */
+typedef struct orr__provenance {
+    const char *program; /* NULL: not said */
+    const char *status;  /* "finished", "interrupted", "stalled" or "failed" */
+    const char *network; /* the model's name */
+    uint32_t queues_per_dim;
+    bool rendezvous;
+    double injection_scale;
+    orr__input_file inputs[ORR__FACTS_INPUTS];
+    size_t input_count;
+} orr__provenance;
+
+typedef struct orr__run_facts {
+    orr_arena *arena;
+    const char *status, *network; /* as in orr__provenance */
+    uint64_t end_ns;              /* when the last rank finished; else now */
+    uint32_t ranks, classes, finished;
+    const uint32_t *finish_order;
+    uint64_t messages, events;
+
+    const uint64_t (*times)[ORR__FIGURES]; /* by rank; ORR_NEVER: it has not finished */
+    const orr_bytes *peak_memory;          /* by rank; NULL: not tracked */
+    orr__figure_spread spread[ORR__FIGURES];
+
+    const orr__comm_facts *collectives;
+    const uint32_t *by_time, *by_bytes; /* indices of them, the largest first */
+    uint32_t collective_count;
+    orr__comm_facts sends, receives;
+
+    const orr_sim_dimension *dimensions;
+    uint32_t dimension_count;
+    bool has_links;            /* the network model knows its links */
+    const orr_net_link *links; /* the busiest first, at most ORR__FACTS_LINKS */
+    uint32_t link_count;
+    uint64_t links_used; /* that carried something */
+    bool has_packets;
+    orr_packet_figures packets;
+    const struct orr__fabric *fabric;
+
+    orr_critical_path *path; /* NULL: not asked for, or the run did not finish */
+    uint32_t path_shown;     /* how many of its steps to list */
+    const orr_stall *stall;  /* NULL: it did not stall */
+} orr__run_facts;
+
+/* ORR_EUSAGE: the simulation runs under another program's rules and keeps no figures. */
+orr_code orr__run_facts_take(const orr_sim *s, orr__run_facts **out, orr_error *err) ORR_MUST_CHECK;
+void orr__run_facts_destroy(orr__run_facts *f); /* NULL is fine */
+
+/* ORR_EUSAGE: the network model does not model links. */
+orr_code orr__check_links(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;
+/* The explanation of a stall, once it was asked for. */
+const orr_stall *orr__stall_known(const orr_sim *s);
+
+/* Reads the input files again, for their hashes.  False: out of memory. */
+bool orr__provenance_take(const orr_sim *s, orr__provenance *out);
+/* The same as keys and values; false: out of memory. */
+enum { ORR__PROVENANCE_LINES = ORR__FACTS_INPUTS + 4 };
+typedef struct orr__provenance_line {
+    const char *key, *value;
+} orr__provenance_line;
+bool orr__provenance_lines(const orr__provenance *p,
+                           orr_arena *a,
+                           orr__provenance_line out[ORR__PROVENANCE_LINES],
+                           size_t *count);
+
+/* The members of "packets", and lines about pauses and skipped time: src/models/network/packet writes them. */
+void orr__facts_put_packets(const orr__run_facts *f, orr_json_writer *w);
+void orr__facts_put_packet_notes(const orr__run_facts *f, orr_buf *b);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_text.c - what came out of a run, for people: a few short tables in 80 columns.
+ *
+ * Sums over ranks say little to someone who looks at one job, so times are per rank: least, median and most
+ * over the ranks, or the average of those that take part. */
+#include "base/io/output.h"
+#include "base/text/bar.h"
+#include "explain/run_facts.h"
+
+#include <orrery/units.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { TOP = 5, BAR_CELLS = 12, PATH_CELLS = 16 };
+
+/* "12.3 ms"; 0 has no unit. */
+static char *ns_text(uint64_t ns, char out[ORR_UNIT_ROOM])
+{
+    if (ns == 0) {
+        memcpy(out, "0", 2);
+        return out;
+    }
+    return orr_time_text(ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : INT64_MAX, out);
+}
+
+/* ---- the head ---- */
+
+static void print_head(const orr__run_facts *f, orr_buf *b)
+{
+    char time[ORR_UNIT_ROOM], exact[ORR_UNIT_ROOM];
+    ns_text(f->end_ns, time);
+    orr_count_text(f->end_ns, exact);
+    if (f->finished == f->ranks)
+        orr_buf_print(b, "%u rank%s finished after %s (%s ns)\n", f->ranks,
+                      f->ranks == 1 ? "" : "s", time, exact);
+    else
+        orr_buf_print(b, "%s at %s (%s ns): %u of %u ranks had finished\n", f->status, time, exact,
+                      f->finished, f->ranks);
+}
+
+/* ---- ranks ---- */
+
+static const char *const labels[ORR__FIGURES] = {
+    [ORR__FIGURE_FINISHED] = "finished after",
+    [ORR__FIGURE_COMPUTE] = "compute",
+    [ORR__FIGURE_COMMUNICATION] = "communication",
+    [ORR__FIGURE_EXPOSED] = "  exposed",
+    [ORR__FIGURE_MEMORY] = "remote memory",
+    [ORR__FIGURE_HOST] = "host",
+    [ORR__FIGURE_IDLE] = "idle",
+};
+
+static void print_time(orr_buf *b, uint64_t ns)
+{
+    char text[ORR_UNIT_ROOM];
+    orr_buf_print(b, "  %10s", ns_text(ns, text));
+}
+
+static bool is_optional(orr__figure f)
+{
+    return f == ORR__FIGURE_MEMORY || f == ORR__FIGURE_HOST;
+}
+
+static void print_ranks(const orr__run_facts *f, orr_buf *b)
+{
+    char share[ORR_UNIT_ROOM], bar[ORR_BAR_ROOM];
+    orr_buf_print(b, "\n%-16s  %10s  %10s  %10s  %12s\n", "per rank", "least", "median", "most",
+                  "median share");
+    for (unsigned k = 0; k < ORR__FIGURES; k++) {
+        const orr__figure_spread *v = &f->spread[k];
+        if (v->ranks == 0 || (v->most == 0 && is_optional((orr__figure)k)))
+            continue;
+        orr_buf_print(b, "%-16s", labels[k]);
+        print_time(b, v->least);
+        print_time(b, v->median);
+        print_time(b, v->most);
+        if (k != ORR__FIGURE_FINISHED)
+            orr_buf_print(b, "  %12s%s%s", orr_percent_text(v->median, f->end_ns, share),
+                          v->median ? "  " : "",
+                          orr_bar_text(v->median, f->end_ns, BAR_CELLS, bar));
+        orr_buf_byte(b, '\n');
+    }
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+    const orr_bytes x = *(const orr_bytes *)a, y = *(const orr_bytes *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* With track-local-mem: how much the tensors of a rank need, over the ranks that have finished. */
+static void print_peak_memory(const orr__run_facts *f, orr_buf *b)
+{
+    const uint32_t n = f->finished;
+    char least[ORR_UNIT_ROOM], median[ORR_UNIT_ROOM], most[ORR_UNIT_ROOM];
+    if (!f->peak_memory || n == 0)
+        return;
+    orr_bytes *peaks = orr_arena_new(f->arena, n, orr_bytes);
+    b->failed |= !peaks;
+    if (!peaks)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        peaks[i] = f->peak_memory[f->finish_order[i]];
+    qsort(peaks, n, sizeof *peaks, compare_bytes);
+    orr_buf_print(b, "%-16s  %10s  %10s  %10s\n", "peak memory", orr_bytes_text(peaks[0], least),
+                  orr_bytes_text(peaks[n / 2], median), orr_bytes_text(peaks[n - 1], most));
+}
+
+/* ---- collectives ---- */
+
+static const char *collective_text(const orr__comm_facts *t)
+{
+    const char *name = orr_collective_name(t->type);
+    return name ? name : "unknown";
+}
+
+/* "16", or "8 x 128": how many ranks a group has, and how many such groups there are. */
+static void print_group(orr_buf *b, const orr__comm_facts *t)
+{
+    char text[32] = "?";
+    orr_buf room = {0};
+    if (t->group_ranks && t->groups > 1)
+        orr_buf_print(&room, "%u x %u", t->group_ranks, t->groups);
+    else if (t->group_ranks)
+        orr_buf_print(&room, "%u", t->group_ranks);
+    if (room.len && room.len < sizeof text) {
+        memcpy(text, room.ptr, room.len);
+        text[room.len] = '\0';
+    }
+    b->failed |= room.failed;
+    orr_buf_fini(&room);
+    orr_buf_print(b, " %11s", text);
+}
+
+/* Calls a rank: a whole number unless ranks differ. */
+static void print_calls(orr_buf *b, uint64_t calls, uint32_t ranks)
+{
+    char text[ORR_UNIT_ROOM];
+    const uint64_t tenths = ranks ? (calls * 10 + ranks / 2) / ranks : 0;
+    orr_count_text(tenths / 10, text);
+    if (tenths % 10 == 0)
+        orr_buf_print(b, " %8s", text);
+    else
+        orr_buf_print(b, " %6s.%u", text, (unsigned)(tenths % 10));
+}
+
+static void print_collective(orr_buf *b, const orr__comm_facts *t)
+{
+    char text[ORR_UNIT_ROOM];
+    const uint32_t members = t->ranks ? t->ranks : 1;
+    orr_buf_print(b, "%-20s", collective_text(t));
+    print_group(b, t);
+    orr_buf_print(b, " %10s", orr_bytes_text(t->size, text));
+    print_calls(b, t->count, t->ranks);
+    orr_buf_print(b, " %10s", ns_text(t->time / members, text));
+    orr_buf_print(b, " %10s\n", ns_text(t->exposed / members, text));
+}
+
+static void print_rows(const orr__run_facts *f, orr_buf *b, const char *title, const uint32_t *rows)
+{
+    const uint32_t count = f->collective_count;
+    orr_buf_print(b, "\n%-20s %11s %10s %8s %10s %10s\n", title, "ranks", "size", "calls", "time",
+                  "exposed");
+    for (uint32_t i = 0; i < count && i < TOP; i++)
+        print_collective(b, &f->collectives[rows[i]]);
+    if (count > TOP)
+        orr_buf_print(b, "and %u more kinds\n", count - TOP);
+}
+
+/* Does the first TOP of one list hold the same rows as that of the other? */
+static bool has_same_top(const uint32_t *a, const uint32_t *b, uint32_t count)
+{
+    const uint32_t top = count < TOP ? count : TOP;
+    for (uint32_t i = 0; i < top; i++) {
+        uint32_t k = 0;
+        while (k < top && b[k] != a[i])
+            k++;
+        if (k == top)
+            return false;
+    }
+    return true;
+}
+
+static void print_collectives(const orr__run_facts *f, orr_buf *b)
+{
+    if (f->collective_count)
+        print_rows(f, b, "collectives by time", f->by_time);
+    if (!has_same_top(f->by_time, f->by_bytes, f->collective_count))
+        print_rows(f, b, "collectives by bytes", f->by_bytes);
+}
+
+/* ---- messages between nodes ---- */
+
+static void print_messages(orr_buf *b, const orr__comm_facts *t, const char *what)
+{
+    char count[ORR_UNIT_ROOM], bytes[ORR_UNIT_ROOM], time[ORR_UNIT_ROOM], longest[ORR_UNIT_ROOM];
+    if (t->count == 0)
+        return;
+    orr_buf_print(b, "%-16s  %12s  %12s  %12s  %12s\n", what, orr_count_text(t->count, count),
+                  orr_bytes_text(t->bytes, bytes), ns_text(t->time / t->count, time),
+                  ns_text(t->longest, longest));
+}
+
+static void print_point_to_point(const orr__run_facts *f, orr_buf *b)
+{
+    if (!f->sends.count && !f->receives.count)
+        return;
+    orr_buf_print(b, "\n%-16s  %12s  %12s  %12s  %12s\n", "point to point", "count", "bytes",
+                  "average", "longest");
+    print_messages(b, &f->sends, "sends");
+    print_messages(b, &f->receives, "receives");
+}
+
+/* ---- dimensions ---- */
+
+static void print_dimension(const orr__run_facts *f, orr_buf *b, uint32_t k)
+{
+    const orr_sim_dimension *d = &f->dimensions[k];
+    char count[ORR_UNIT_ROOM], bytes[ORR_UNIT_ROOM], rate[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM];
+    const double end = (double)f->end_ns, ranks = f->ranks;
+    const double per_rank = end > 0 ? (double)d->bytes / ranks / end : 0; /* bytes per ns */
+    const double link = d->bandwidth / 1e9;
+    orr_buf label = {0};
+    if (d->shape)
+        orr_buf_print(&label, "%u: %s %u", k, d->shape, d->ranks);
+    else
+        orr_buf_print(&label, "%u: %u ranks", k, d->ranks);
+    orr_buf_print(b, "%-22.*s %12s %11s %13s %12s\n", (int)label.len, (const char *)label.ptr,
+                  orr_count_text(d->messages, count), orr_bytes_text(d->bytes, bytes),
+                  orr_rate_text((orr_Bps)(per_rank * 1e9), rate),
+                  orr_percent_text((uint64_t)(per_rank * 1e6), (uint64_t)(link * 1e6), share));
+    b->failed |= label.failed;
+    orr_buf_fini(&label);
+}
+
+static void print_dimensions(const orr__run_facts *f, orr_buf *b)
+{
+    orr_buf_print(b, "\n%-22s %12s %11s %13s %12s\n", "dimension", "messages", "bytes",
+                  "rate a rank", "of one link");
+    for (uint32_t k = 0; k < f->dimension_count; k++)
+        print_dimension(f, b, k);
+}
+
+static void print_links(const orr__run_facts *f, orr_buf *b)
+{
+    char bytes[ORR_UNIT_ROOM], busy[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM], queue[ORR_UNIT_ROOM];
+    const uint32_t shown = f->link_count < TOP ? f->link_count : TOP;
+    if (f->links_used)
+        orr_buf_print(b, "\n%-30s %11s %12s %8s %13s\n", "busiest links", "bytes", "busy", "share",
+                      "longest queue");
+    for (uint32_t i = 0; i < shown; i++) {
+        const orr_net_link *l = &f->links[i];
+        orr_buf_print(b, "%-30s %11s %12s %8s %13s\n", l->name, orr_bytes_text(l->bytes, bytes),
+                      ns_text(l->busy_ns, busy), orr_percent_text(l->busy_ns, f->end_ns, share),
+                      orr_count_text(l->max_queue, queue));
+    }
+    if (f->links_used > shown)
+        orr_buf_print(b, "and %s more that carried something\n",
+                      orr_count_text(f->links_used - shown, queue));
+}
+
+/* ---- the critical path ---- */
+
+/* Steps of one rank and one kind of work that follow each other, none of them held by another rank but perhaps
+ * the first: one line. */
+typedef struct stretch {
+    uint32_t first, last; /* steps */
+    uint32_t steps;       /* those that take time */
+    uint64_t from, to;
+} stretch;
+
+static bool goes_on(const orr_critical_path *p, const stretch *r, const orr_path_step *s)
+{
+    const orr_path_step *first = &p->steps[r->first];
+    return s->rank == first->rank && s->held == ORR_PATH_NOT_HELD &&
+           strcmp(s->what, first->what) == 0;
+}
+
+static stretch *find_stretches(const orr_critical_path *p, uint32_t *count)
+{
+    stretch *rows = orr_alloc(p->step_count, sizeof *rows);
+    *count = 0;
+    for (uint32_t i = 0; rows && i < p->step_count; i++) {
+        const orr_path_step *s = &p->steps[i];
+        stretch *r = *count ? &rows[*count - 1] : NULL;
+        if (s->from == s->to)
+            continue;
+        if (!r || !goes_on(p, r, s)) {
+            r = &rows[(*count)++];
+            *r = (stretch){.first = i, .from = s->from};
+        }
+        r->last = i;
+        r->steps++;
+        r->to = s->to;
+    }
+    return rows;
+}
+
+static int compare_stretch(const void *a, const void *b)
+{
+    const stretch *x = a, *y = b;
+    if (x->to - x->from != y->to - y->from)
+        return x->to - x->from > y->to - y->from ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int compare_first(const void *a, const void *b)
+{
+    const stretch *x = a, *y = b;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static void print_shares(orr_buf *b, const orr_critical_path *p)
+{
+    char time[ORR_UNIT_ROOM], share[ORR_UNIT_ROOM], steps[ORR_UNIT_ROOM], bar[ORR_BAR_ROOM];
+    orr_buf_print(b, "\n%-22s %12s %11s %13s\n", "critical path", "steps", "time", "share");
+    for (size_t i = 0; i < p->share_count; i++)
+        orr_buf_print(b, "%-22s %12s %11s %13s%s%s\n", p->shares[i].what,
+                      orr_count_text(p->shares[i].steps, steps), ns_text(p->shares[i].time, time),
+                      orr_percent_text(p->shares[i].time, p->total, share),
+                      p->shares[i].time ? "  " : "",
+                      orr_bar_text(p->shares[i].time, p->total, PATH_CELLS, bar));
+}
+
+/* What kept a step from being over earlier, in a few words. */
+static void print_reason(orr_buf *b, const orr_critical_path *p, uint32_t i)
+{
+    const orr_path_step *s = &p->steps[i], *before = i ? s - 1 : NULL;
+    switch (s->held) {
+    case ORR_PATH_MESSAGE:
+        orr_buf_print(b, "message from rank %u", s->held_rank);
+        return;
+    case ORR_PATH_RECEIVER:
+        orr_buf_print(b, "rank %u was not ready", s->held_rank);
+        return;
+    case ORR_PATH_LAST_RANK:
+        orr_buf_print(b, "rank %u came last", s->held_rank);
+        return;
+    default:
+        break;
+    }
+    if (!before)
+        orr_buf_text(b, "the start");
+    else if (s->after == ORR_PATH_START)
+        orr_buf_text(b, "its late start");
+    else if (s->after == ORR_PATH_DEPENDENCY)
+        orr_buf_print(b, "needs node %" PRIu64, before->node);
+    else if (s->after == ORR_PATH_SLOT)
+        orr_buf_print(b, "slot of node %" PRIu64, before->node);
+    else if (s->after == ORR_PATH_SERVER)
+        orr_buf_print(b, "server, for rank %u", before->rank);
+    else
+        orr_buf_print(b, "turn after node %" PRIu64, before->node);
+}
+
+/* A text from a file must not move a terminal's pen, nor a column. */
+static void print_cell(orr_buf *b, const char *text, size_t length, size_t width)
+{
+    for (size_t n = 0; n < width; n++) {
+        const char c = n < length ? text[n] : ' ';
+        const bool is_cut = n + 1 == width && length > width;
+        orr_buf_byte(b, (uint8_t)(is_cut ? '~' : c >= 0x20 && c < 0x7f ? c : '?'));
+    }
+}
+
+static void print_stretch(orr_buf *b, const orr_critical_path *p, const stretch *r)
+{
+    enum { WHAT_WIDTH = 30 };
+    const orr_path_step *s = &p->steps[r->first];
+    char from[ORR_UNIT_ROOM], took[ORR_UNIT_ROOM];
+    orr_buf what = {0};
+    if (r->steps > 1)
+        orr_buf_print(&what, "%u x %s, nodes %" PRIu64 "-%" PRIu64, r->steps, s->what, s->node,
+                      p->steps[r->last].node);
+    else
+        orr_buf_print(&what, "%s, node %" PRIu64 " %s", s->what, s->node, s->name);
+    orr_buf_print(b, "%9s %9s %6u ", ns_text(r->from, from), ns_text(r->to - r->from, took),
+                  s->rank);
+    print_cell(b, (const char *)what.ptr, what.len, WHAT_WIDTH);
+    orr_buf_byte(b, ' ');
+    print_reason(b, p, r->first);
+    orr_buf_byte(b, '\n');
+    b->failed |= what.failed;
+    orr_buf_fini(&what);
+}
+
+static void print_path(const orr__run_facts *f, orr_buf *b)
+{
+    const orr_critical_path *p = f->path;
+    uint32_t count;
+    if (!p)
+        return;
+    stretch *rows = find_stretches(p, &count);
+    b->failed |= !rows;
+    if (rows) {
+        print_shares(b, p);
+        qsort(rows, count, sizeof *rows, compare_stretch);
+        const uint32_t shown = count < f->path_shown ? count : f->path_shown;
+        qsort(rows, shown, sizeof *rows, compare_first);
+        orr_buf_print(b, "\n%9s %9s %6s %-30s %s\n", "from", "took", "rank",
+                      shown < count ? "the longest parts of it" : "step by step", "waited for");
+        for (uint32_t i = 0; i < shown; i++)
+            print_stretch(b, p, &rows[i]);
+    }
+    orr_free(rows);
+}
+
+/* ---- all of it ---- */
+
+static void print_packets(const orr__run_facts *f, orr_buf *b)
+{
+    const orr_packet_figures *g = &f->packets;
+    char data[ORR_UNIT_ROOM], again[ORR_UNIT_ROOM], pauses[ORR_UNIT_ROOM], marked[ORR_UNIT_ROOM];
+    char dropped[ORR_UNIT_ROOM], timeouts[ORR_UNIT_ROOM];
+    if (!f->has_packets)
+        return;
+    orr_buf_print(
+        b, "packets: %s with data, %s sent again; %s pauses, %s marked, %s lost, %s timeouts\n",
+        orr_count_text(g->data_packets, data), orr_bytes_text(g->retransmitted_bytes, again),
+        orr_count_text(g->pauses, pauses), orr_count_text(g->marked, marked),
+        orr_count_text(g->dropped + g->lost, dropped), orr_count_text(g->timeouts, timeouts));
+    orr__facts_put_packet_notes(f, b);
+}
+
+static void print_all(const orr__run_facts *f, orr_buf *b)
+{
+    char messages[ORR_UNIT_ROOM], events[ORR_UNIT_ROOM];
+    print_head(f, b);
+    print_ranks(f, b);
+    print_peak_memory(f, b);
+    print_collectives(f, b);
+    print_point_to_point(f, b);
+    print_dimensions(f, b);
+    print_links(f, b);
+    print_path(f, b);
+    orr_buf_print(b, "\nnetwork %s; %s messages, %s events\n", f->network,
+                  orr_count_text(f->messages, messages), orr_count_text(f->events, events));
+    print_packets(f, b);
+}
+
+orr_code orr_sim_write_text(const orr_sim *s, const char *path, orr_error *err)
+{
+    orr__run_facts *f;
+    orr_buf b = {0};
+    orr_code code = orr__run_facts_take(s, &f, err);
+    if (code)
+        return code;
+    print_all(f, &b);
+    code = orr_output_save(&b, path, err);
+    orr_buf_fini(&b);
+    orr__run_facts_destroy(f);
+    return code;
+}
