@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One name, one thing.
+
+    - No type of a header of src or cli has the name of another type: debuggers and tags know no folders.  Types of
+      a single .c file may share names (`writer`) with those of other .c files, but not with one of a header.
+    - Attribute names of traces ("comm_size") are spelled in src/trace only (trace/attrs.h, trace/builder.h).
+    - A citation of a specification names its file: `packet-network.md 4.3`, never a bare `(4.3)`.
+
+The lists ALLOWED_... name what is still to be done, by type or by file; they are only to be shortened."""
+
+import collections
+import re
+
+import tree
+
+TAG = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{")
+POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
+LAST_NAME = re.compile(r"(\w+)\s*\([^{}]*\)\s*$|(\w+)(?:\[[^\]]*\])*\s*$")
+CITATION = re.compile(r"\((\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\)|\((\d{1,2}\.\d{1,2}), \d")
+ATTRS = {"comm_size", "comm_src", "comm_dst", "comm_tag", "comm_type", "comm_priority", "comm_group", "is_cpu_op",
+         "num_ops", "tensor_size", "tensor_loc", "involved_dim", "held_bytes", "duration_ns"}
+ALLOWED_TYPES = set("""
+decimal orr__after orr__axis orr__call orr__chain orr__comm orr__edge_kind orr__event orr__flow_end orr__graph
+orr__history orr__issue orr__job orr__kind orr__lane orr__layout orr__link orr__member orr__message orr__op
+orr__operators orr__pair orr__pass orr__pen orr__phase orr__plan orr__port orr__product orr__queue orr__rank
+orr__schedule orr__shape orr__size orr__slot orr__spread orr__stage orr__step orr__stream orr__sync orr__task
+orr__topology orr__turn orr__wait orr__watch orr__word orr__work orr__writer
+""".split())
+ALLOWED_ATTRS = set("""
+convert_compat.c
+convert_trace.c
+fx_body.c
+info_json.c
+info_text.c
+layers_nodes.c
+linked_read.c
+report_path.c
+stage_json.c
+stage_trace.c
+system.c
+timeline_counters.c
+workload.c
+""".split())
+ALLOWED_CITATIONS = set("""
+algorithm_custom.c
+algorithm_ring.c
+algorithm_tree.c
+fab_host.c
+fab_port.c
+fab_switch.c
+fabric_impl.h
+gemm_old.c
+match.c
+number.h
+output_files.c
+packet_inputs.c
+python_set.h
+report_old.c
+sim.c
+sim_impl.h
+system.c
+systolic_v1.h
+systolic_v2.h
+workload.c
+""".split())
+
+
+def types_of(path):
+    """The type names that a file defines, each once."""
+    text = re.sub(r"^[ \t]*#.*(?:\\\n.*)*", "", tree.code_only(tree.read(path)), flags=re.M)
+    names = set(TAG.findall(text))
+    for match in re.finditer(r"^typedef\b", text, re.M):
+        at, depth = match.end(), 0
+        while at < len(text) and (depth or text[at] != ";"):
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+        words = re.sub(r"\{.*\}", "", text[match.start():at].strip(), flags=re.S)
+        if re.fullmatch(r"typedef\s+(?:struct|union|enum)\s+(\w+)\s+\1", words):
+            continue  # of a type that is defined elsewhere
+        match = POINTER.search(words) or LAST_NAME.search(words)
+        names.add(next(name for name in match.groups() if name))
+    return names
+
+
+def check_types():
+    places = collections.defaultdict(list)
+    for path in tree.c_files("src", "cli", "include"):
+        for name in types_of(path):
+            places[name].append(path)
+    for name, paths in sorted(places.items()):
+        if len(paths) < 2 or all(path.suffix == ".c" for path in paths):
+            continue
+        yield name, f"{paths[-1]}: the type {name} is defined in {', '.join(str(p) for p in paths[:-1])} as well"
+
+
+def check_attrs():
+    literal = re.compile(r'"(\w+)"')
+    for path in tree.c_files("src"):
+        if path.parts[1] == "trace":
+            continue
+        text = tree.code_only(tree.read(path), keep_strings=True)
+        for match in literal.finditer(text):
+            if match.group(1) in ATTRS:
+                line = text.count("\n", 0, match.start()) + 1
+                yield path.name, f"{path}:{line}: \"{match.group(1)}\" is spelled in src/trace only: trace/attrs.h"
+
+
+def check_citations():
+    comment = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+    for path in tree.c_files("src", "cli", "include"):
+        text = tree.read(path)
+        for block in comment.finditer(text):
+            if re.search(r"\w\.md", block.group(0)):
+                continue
+            for match in CITATION.finditer(block.group(0)):
+                line = text.count("\n", 0, block.start() + match.start()) + 1
+                yield path.name, f"{path}:{line}: {match.group(0)} names no file"
+
+
+def main():
+    problems = []
+    for found, allowed in ((check_types(), ALLOWED_TYPES), (check_attrs(), ALLOWED_ATTRS),
+                           (check_citations(), ALLOWED_CITATIONS)):
+        problems.extend(problem for key, problem in found if key not in allowed)
+    tree.report(sorted(problems))
+
+
+main()
