@@ -3,6 +3,7 @@
  *
  * Python runs the script and writes down one step (capture/orrery_capture.py); what comes after is orrery convert fx.  So
  * the options are those of the one and of the other, and what OUT is decides how far it goes. */
+#include "base/text/text.h"
 #include "convert.h"
 
 #include <orrery/capture.h>
@@ -52,16 +53,10 @@ static const cli_example examples[] = {
 
 /* ---- what OUT means ---- */
 
-static bool ends_in(const char *s, const char *tail)
-{
-    const size_t n = strlen(s), t = strlen(tail);
-    return n > t && strcmp(s + n - t, tail) == 0;
-}
-
 /* The captured step itself, as Python writes it. */
 static bool is_step(const char *out)
 {
-    return ends_in(out, ".json") || ends_in(out, ".json.gz");
+    return orr_has_suffix(out, ".json") || orr_has_suffix(out, ".json.gz");
 }
 
 /* The context of orrery convert fx, as if it had been called; argv must stay as long. */

@@ -3,6 +3,7 @@
  *
  * The workload is the result and goes to standard output unless -o says otherwise; the table of what layers
  * cost is talk, or, with --json and --csv, the result instead. */
+#include "base/text/text.h"
 #include "gemm.h"
 
 #include <orrery/gemm.h>
@@ -267,19 +268,13 @@ static orr_code print_source(const cli_context *c, orr_error *err)
 
 /* ---- writing ---- */
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n > m && strcmp(path + n - m, end) == 0;
-}
-
 typedef enum form { FORM_TEXT, FORM_SET, FORM_FILES } form;
 
 static form form_of(const cli_context *c)
 {
     const char *word = cli_text(c, "form"), *to = cli_text(c, "output");
     if (!word)
-        return to && ends_in(to, ".orr") ? FORM_SET : FORM_TEXT;
+        return to && orr_has_suffix(to, ".orr") ? FORM_SET : FORM_TEXT;
     return strcmp(word, "text") == 0 ? FORM_TEXT : strcmp(word, "set") == 0 ? FORM_SET : FORM_FILES;
 }
 

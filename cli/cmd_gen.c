@@ -4,6 +4,7 @@
  * The patterns themselves, and what each looks at, are a table of the library (gen.h).  An option that the
  * pattern does not look at is refused: it is a slip far more often than indifference.  Only `all` lets
  * options pass that some of its patterns do not know. */
+#include "base/text/text.h"
 #include "command.h"
 
 #include <orrery/gen.h>
@@ -170,18 +171,12 @@ static void list_json(const orr_pattern *only)
 
 /* ---- writing ---- */
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n >= m && strcmp(path + n - m, end) == 0;
-}
-
 /* One trace in one file, and not the beginning of many names. */
 static bool is_one_file(const char *path)
 {
     static const char *const ends[] = {".et", ".et.gz", ".et.zst", ".eg", ".eg.gz", ".eg.zst"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        if (ends_in(path, ends[i]))
+        if (orr_text_ends(path, ends[i]))
             return true;
     }
     return strcmp(path, "-") == 0;
@@ -206,10 +201,10 @@ static orr_code write_set(
 {
     const bool is_eg = style == ORR_GEN_EG;
     const orr_write_options opt = {.schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT};
-    if (ends_in(to, ".orr") && is_eg)
+    if (orr_text_ends(to, ".orr") && is_eg)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "a .orr file holds traces of the current schema, not of --schema eg");
-    if (ends_in(to, ".orr"))
+    if (orr_text_ends(to, ".orr"))
         return orr_set_save(set, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))
@@ -264,7 +259,7 @@ static void report(const cli_context *c,
     const uint64_t nodes = count_nodes(set);
     const char *end = style == ORR_GEN_EG ? "eg" : "et";
     cli_note(c, "%s", to);
-    if (!is_one_file(to) && !ends_in(to, ".orr")) {
+    if (!is_one_file(to) && !orr_text_ends(to, ".orr")) {
         cli_note(c, ".0.%s", end);
         if (ranks > 1)
             cli_note(c, " to %s.%" PRIu32 ".%s", to, ranks - 1, end);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c - orrery serve: the traces of ranks that answer requests with a language model (serve.h). */
+#include "base/text/text.h"
 #include "command.h"
 
 #include <orrery/hardware.h>
@@ -168,12 +169,6 @@ static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_err
 
 /* ---- writing ---- */
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n > m && strcmp(path + n - m, end) == 0;
-}
-
 static orr_code check_output(const cli_context *c, orr_error *err)
 {
     const char *to = cli_text(c, "output");
@@ -184,7 +179,7 @@ static orr_code check_output(const cli_context *c, orr_error *err)
                         "--output-tokens beside it");
     if (to && strlen(to) > PATH_ROOM - 96)
         return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
-    if (cli_flag(c, "compress") && !(to && ends_in(to, ".orr")))
+    if (cli_flag(c, "compress") && !(to && orr_has_suffix(to, ".orr")))
         return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files");
     return ORR_OK;
 }
@@ -195,7 +190,7 @@ static orr_code write_out(const cli_context *c, const orr_set *s, orr_error *err
     char groups[PATH_ROOM];
     if (!to)
         return ORR_OK;
-    if (ends_in(to, ".orr"))
+    if (orr_has_suffix(to, ".orr"))
         return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
                             err);
     snprintf(groups, sizeof groups, "%s.json", to);

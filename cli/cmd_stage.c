@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_stage.c - orrery stage MODEL: a training step of a language model (llm.h).  With --compat it is another
  * program with another table: old/old_stage.c. */
+#include "base/text/text.h"
 #include "command.h"
 
 #include <orrery/lab/compat.h>
@@ -147,12 +148,6 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
 
 /* ---- writing ---- */
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n > m && strcmp(path + n - m, end) == 0;
-}
-
 static orr_code write_files(const orr_set *s, const char *prefix, orr_error *err)
 {
     char groups[PATH_ROOM];
@@ -165,7 +160,7 @@ static orr_code write_files(const orr_set *s, const char *prefix, orr_error *err
 
 static orr_code write_out(const cli_context *c, const orr_set *s, const char *to, orr_error *err)
 {
-    if (ends_in(to, ".orr"))
+    if (orr_has_suffix(to, ".orr"))
         return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))

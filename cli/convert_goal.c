@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert_goal.c - orrery convert goal: GOAL schedules from text to binary and back; and the old names txt2bin and
  * bin2txt. */
+#include "base/text/text.h"
 #include "convert.h"
 #include "goal.h"
 
@@ -10,17 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-static bool ends_in(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcmp(path + n - m, ending) == 0;
-}
-
 /* By the ending of a name: .bin is binary. */
 static orr_goal_form form_of(const char *path)
 {
-    const bool is_binary =
-        ends_in(path, ".bin") || ends_in(path, ".bin.gz") || ends_in(path, ".bin.zst");
+    const bool is_binary = orr_text_ends(path, ".bin") || orr_text_ends(path, ".bin.gz") ||
+                           orr_text_ends(path, ".bin.zst");
     return is_binary ? ORR_GOAL_BINARY : ORR_GOAL_TEXT;
 }
 

@@ -3,6 +3,7 @@
  *
  * The shapes are those of the key "generate" of a topology file (docs/format/topology.md); the options here are its
  * keys under the names of the trade.  They are put together to such a file, which the library reads. */
+#include "base/text/text.h"
 #include "command.h"
 
 #include <orrery/topology.h>
@@ -242,12 +243,6 @@ static void list(size_t only, bool as_json)
 
 /* ---- files ---- */
 
-static bool ends_in(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcmp(path + n - m, ending) == 0;
-}
-
 static orr_topology_format format_of(const cli_context *c,
                                      const char *to,
                                      const orr_topology_figures *g)
@@ -257,9 +252,9 @@ static orr_topology_format format_of(const cli_context *c,
         if (strcmp(cli_text(c, "format"), names[i]) == 0)
             return (orr_topology_format)i;
     }
-    if (ends_in(to, ".yml") || ends_in(to, ".yaml") || ends_in(to, ".json"))
+    if (orr_text_ends(to, ".yml") || orr_text_ends(to, ".yaml") || orr_text_ends(to, ".json"))
         return ORR_TOPOLOGY_YAML;
-    if (ends_in(to, ".topo"))
+    if (orr_text_ends(to, ".topo"))
         return ORR_TOPOLOGY_HTSIM;
     return g->nvswitches ? ORR_TOPOLOGY_SIMAI : ORR_TOPOLOGY_NS3;
 }

@@ -2,6 +2,7 @@
 /* timeline_load.c - recorded runs: trace events, a folder with a file for each rank, an export of Nsight Systems, a log of
  * issued nodes. */
 #include "timeline_load.h"
+#include "base/text/text.h"
 
 #include <orrery/chrome_trace.h>
 #include <orrery/issue_log.h>
@@ -72,15 +73,10 @@ static bool is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-static bool has_tail(const char *name, const char *tail)
-{
-    const size_t n = strlen(name), m = strlen(tail);
-    return n > m && strcmp(name + n - m, tail) == 0;
-}
-
 static bool is_json_name(const char *name)
 {
-    return has_tail(name, ".json") || has_tail(name, ".json.gz") || has_tail(name, ".json.zst");
+    return orr_has_suffix(name, ".json") || orr_has_suffix(name, ".json.gz") ||
+           orr_has_suffix(name, ".json.zst");
 }
 
 static int is_timeline_name(const struct dirent *entry)

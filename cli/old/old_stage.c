@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* old_stage.c - STAGE's main.py by the name stage, and orrery stage --compat: the traces of its training steps, byte for
  * byte (stage.md 1).  The words of its command line, with a dash for each underscore; the parser takes both. */
+#include "base/text/text.h"
 #include "old.h"
 
 #include <orrery/stage.h>
@@ -134,12 +135,6 @@ typedef struct target {
     const char *folder;      /* to be made; NULL: none */
 } target;
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n >= m && strcmp(path + n - m, end) == 0;
-}
-
 /* Text with every `what` replaced, as Python does it. */
 static bool replace_all(const char *from, const char *what, const char *by, char *out, size_t room)
 {
@@ -187,8 +182,8 @@ static orr_code name_output(const cli_context *c, target *t, orr_error *err)
 {
     const char *out = cli_text(c, "output"), *name = cli_text(c, "output-name");
     const char *groups = cli_text(c, "comm-group-file");
-    *t = (target){.is_set = out && ends_in(out, ".orr"),
-                  .is_one = out && ends_in(out, ".et") && !strstr(out, "%d")};
+    *t = (target){.is_set = out && orr_text_ends(out, ".orr"),
+                  .is_one = out && orr_text_ends(out, ".et") && !strstr(out, "%d")};
     if (out && (cli_given(c, "output-dir") || name))
         return orr_fail(err, ORR_EUSAGE, NULL, "--output and --output-dir both say where to write");
     if (t->is_set && strcmp(cli_text(c, "format"), "et") != 0)

@@ -4,6 +4,7 @@
  * A text is digits / 10^places times a unit that is itself a fraction, so its value is one quotient of two
  * 128-bit integers, rounded once.  Floating point would make 0.1 us something else than 100 ns.
  * A kind of unit is a table row: its base words and whether they take prefixes. */
+#include "base/text/text.h"
 #include <orrery/units.h>
 
 #include <inttypes.h>
@@ -91,11 +92,6 @@ typedef struct decimal {
     u128 digits, scale;
 } decimal;
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool add_digit(decimal *d, char c, bool behind_point)
 {
     const u128 most = ~(u128)0 / 16; /* keeps both below 2^124 */
@@ -112,7 +108,7 @@ static bool take_decimal(const char **p, decimal *out)
     bool has_digits = false, behind_point = false;
     *out = (decimal){.digits = 0, .scale = 1};
     for (;; (*p)++) {
-        if (is_digit(**p) && add_digit(out, **p, behind_point)) {
+        if (orr_is_digit(**p) && add_digit(out, **p, behind_point)) {
             has_digits = true;
             continue;
         }
@@ -120,7 +116,7 @@ static bool take_decimal(const char **p, decimal *out)
             break;
         behind_point = true;
     }
-    return has_digits && !is_digit(**p) && (*p)[-1] != '.';
+    return has_digits && !orr_is_digit(**p) && (*p)[-1] != '.';
 }
 
 static uint64_t prefix_factor(const char *word, size_t length)

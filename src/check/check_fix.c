@@ -5,6 +5,7 @@
  * added to their ids.  A repaired class has as many nodes as before, and what is in its holes was sound, so it
  * keeps them, and its ranks their values.  Everything is in memory before the first byte is written, and files
  * appear whole, so the output may be the input. */
+#include "base/text/text.h"
 #include "check_impl.h"
 
 typedef struct fixer {
@@ -91,18 +92,12 @@ static orr_code repair_all(fixer *f, orr_error *err)
     return code ? code : copy_groups(f, err);
 }
 
-static bool ends_in(const char *path, const char *tail)
-{
-    const size_t n = strlen(path), m = strlen(tail);
-    return n >= m && strcmp(path + n - m, tail) == 0;
-}
-
 static orr_code check_target(const char *to, orr_error *err)
 {
-    if (!*to || ends_in(to, "/"))
+    if (!*to || orr_text_ends(to, "/"))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "'%s' is a folder; name a file, a prefix of files or a .orr in it", to);
-    if (ends_in(to, ".json") || ends_in(to, ".jsonl"))
+    if (orr_text_ends(to, ".json") || orr_text_ends(to, ".jsonl"))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "repaired traces are written as .et or .orr, not as JSON: '%s'", to);
     return ORR_OK;
@@ -123,7 +118,7 @@ static orr_code write_one(const fixer *f, const char *to, orr_error *err)
 static orr_code write_set(const fixer *f, const char *path, const char *to, orr_error *err)
 {
     const orr_write_options same = {.same_schema = true};
-    if (ends_in(to, ".orr"))
+    if (orr_text_ends(to, ".orr"))
         return orr_set_save(f->to, to, NULL, err);
     const char *file = orr_set_rank_count(f->from) == 1 ? orr_set_rank_path(f->from, 0) : NULL;
     if (file && strcmp(file, path) == 0)

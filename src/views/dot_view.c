@@ -9,6 +9,7 @@
 #include "graph_view_impl.h"
 
 #include "base/formats/layout_graphviz.h"
+#include "base/text/text.h"
 
 #include <strings.h>
 
@@ -19,18 +20,13 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Digits with at most one point among them, and not the point alone. */
 static bool is_numeral(orr_str s)
 {
     size_t points = 0, digits = 0;
     for (size_t i = 0; i < s.len; i++) {
         points += s.ptr[i] == '.';
-        digits += is_digit(s.ptr[i]);
+        digits += orr_is_digit(s.ptr[i]);
     }
     return digits > 0 && points <= 1 && points + digits == s.len;
 }
@@ -51,7 +47,7 @@ static bool is_identifier(orr_str s)
     if (!is_letter(s.ptr[0]))
         return is_numeral(s);
     for (size_t i = 1; i < s.len; i++)
-        if (!is_letter(s.ptr[i]) && !is_digit(s.ptr[i]))
+        if (!is_letter(s.ptr[i]) && !orr_is_digit(s.ptr[i]))
             return false;
     return !is_keyword(s);
 }

@@ -5,15 +5,11 @@
  * What counts as a number at the end: digits behind one of the signs _ - . # : / @ or a blank, or digits in
  * brackets; as many of them as follow each other.  Digits that touch a letter belong to the name (bf16), but
  * for those that end a part of a path, which become a star: layers.12.mlp is layers.*.mlp. */
+#include "base/text/text.h"
 #include "info_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool is_sign(char c)
 {
@@ -28,7 +24,7 @@ static size_t without_number(const char *s, size_t len)
     if (end > 2 && (s[end - 1] == ']' || s[end - 1] == ')'))
         bracket = s[--end] == ']' ? '[' : '(';
     const size_t digits = end;
-    while (end && is_digit(s[end - 1]))
+    while (end && orr_is_digit(s[end - 1]))
         end--;
     if (end == digits || end == 0)
         return len;
@@ -63,7 +59,7 @@ orr_str orr__operator_group(orr_str name, char room[ORR__NAME_ROOM])
         return s;
     for (size_t i = 0; i < s.len;) {
         size_t end = i;
-        while (end < s.len && is_digit(s.ptr[end]))
+        while (end < s.len && orr_is_digit(s.ptr[end]))
             end++;
         if (end == i || !ends_part(s, end)) {
             i = end > i ? end : i + 1;

@@ -200,11 +200,6 @@ static const char *read_string(orr_toml_source *in, orr_str *out)
 
 /* ---- numbers ---- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Without the underscores, each of which must stand between two digits.  0: it does not, or is too long. */
 static size_t plain_digits(orr_str s, char out[MOST_DIGITS])
 {
@@ -241,8 +236,8 @@ static bool read_based(orr_str s, int64_t *out)
 static bool is_plain_start(orr_str s)
 {
     const size_t sign = s.ptr[0] == '+' || s.ptr[0] == '-';
-    return s.len > sign && is_digit(s.ptr[sign]) &&
-           !(s.ptr[sign] == '0' && s.len > sign + 1 && is_digit(s.ptr[sign + 1]));
+    return s.len > sign && orr_is_digit(s.ptr[sign]) &&
+           !(s.ptr[sign] == '0' && s.len > sign + 1 && orr_is_digit(s.ptr[sign + 1]));
 }
 
 static bool read_special(orr_str s, double *out)
@@ -286,7 +281,7 @@ static size_t match(orr_str s, const char *pattern)
     if (s.len < n)
         return 0;
     for (size_t i = 0; i < n; i++)
-        if (pattern[i] == '0' ? !is_digit(s.ptr[i]) : s.ptr[i] != pattern[i])
+        if (pattern[i] == '0' ? !orr_is_digit(s.ptr[i]) : s.ptr[i] != pattern[i])
             return 0;
     return n;
 }
@@ -300,7 +295,7 @@ static size_t match_time(orr_str s)
 {
     size_t n = match(s, "00:00:00");
     if (n && match(behind(s, n), ".0"))
-        for (n++; n < s.len && is_digit(s.ptr[n]);)
+        for (n++; n < s.len && orr_is_digit(s.ptr[n]);)
             n++;
     return n;
 }

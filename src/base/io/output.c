@@ -6,6 +6,7 @@
  * ever sees half a file.  Where the file system has no nameless files, a named temporary takes their place.
  * Standard output and special files (/dev/null, a pipe) are written directly. */
 #include "output.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,15 +126,9 @@ bool orr_output_has_failed(const orr_output *o)
     return o->problem || o->no_memory || o->gather.failed;
 }
 
-static bool ends_with(const char *s, const char *tail)
-{
-    const size_t n = strlen(s), m = strlen(tail);
-    return n > m && strcmp(s + n - m, tail) == 0;
-}
-
 static orr_code start_packing(orr_output *o, orr_error *err)
 {
-    const bool gzip = ends_with(o->path, ".gz"), zstd = ends_with(o->path, ".zst");
+    const bool gzip = orr_has_suffix(o->path, ".gz"), zstd = orr_has_suffix(o->path, ".zst");
     if (!gzip && !zstd)
         return ORR_OK;
     o->packed = orr_alloc(PACK_ROOM, 1);

@@ -37,9 +37,33 @@ static inline bool orr_str_has(orr_str s, const char *word)
     return s.len && memmem(s.ptr, s.len, word, strlen(word));
 }
 
+/* The same for a text that ends in a NUL. */
+static inline bool orr_text_ends(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n >= m && memcmp(s + n - m, end, m) == 0;
+}
+
+/* A file name with this suffix, and something before it. */
+static inline bool orr_has_suffix(const char *path, const char *suffix)
+{
+    return strlen(path) > strlen(suffix) && orr_text_ends(path, suffix);
+}
+
+/* Characters of the C locale, whatever the locale is. */
 static inline bool orr_is_digit(char c)
 {
     return c >= '0' && c <= '9';
+}
+
+static inline bool orr_is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool orr_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 static inline bool orr__utf8_follows(uint8_t c)

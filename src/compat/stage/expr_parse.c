@@ -47,11 +47,6 @@ static bool take(reader *r, const char *word)
     return true;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -63,7 +58,7 @@ static orr_code read_number(reader *r, orr__expr *out)
     orr__wide num = 0, den = 1;
     int digits = 0;
     bool is_fraction = false;
-    for (; r->at < r->end && (is_digit(*r->at) || (*r->at == '.' && !is_fraction)); r->at++) {
+    for (; r->at < r->end && (orr_is_digit(*r->at) || (*r->at == '.' && !is_fraction)); r->at++) {
         if (*r->at == '.') {
             is_fraction = true;
             continue;
@@ -71,7 +66,7 @@ static orr_code read_number(reader *r, orr__expr *out)
         const char *rest = r->at;
         while (is_fraction && rest < r->end && *rest == '0')
             rest++;
-        if (is_fraction && (rest == r->end || !is_digit(*rest))) {
+        if (is_fraction && (rest == r->end || !orr_is_digit(*rest))) {
             r->at = rest;
             break;
         }
@@ -90,7 +85,7 @@ static orr_code read_number(reader *r, orr__expr *out)
 static orr_code read_name(reader *r, orr__expr *out)
 {
     const char *from = r->at;
-    while (r->at < r->end && (is_letter(*r->at) || is_digit(*r->at)))
+    while (r->at < r->end && (is_letter(*r->at) || orr_is_digit(*r->at)))
         r->at++;
     const orr_str name = {from, (size_t)(r->at - from)};
     *out = orr__expr_symbol(r->a, orr__symbol(r->a, name));
@@ -100,7 +95,7 @@ static orr_code read_name(reader *r, orr__expr *out)
 static orr_code read_primary(reader *r, orr__expr *out)
 {
     const char c = peek(r);
-    if (is_digit(c) || (c == '.' && r->at + 1 < r->end && is_digit(r->at[1])))
+    if (orr_is_digit(c) || (c == '.' && r->at + 1 < r->end && orr_is_digit(r->at[1])))
         return read_number(r, out);
     if (is_letter(c))
         return read_name(r, out);
@@ -121,9 +116,9 @@ static orr_code read_exponent(reader *r, int32_t *out)
 {
     const bool is_negative = take(r, "-");
     int32_t v = 0;
-    if (!is_digit(peek(r)))
+    if (!orr_is_digit(peek(r)))
         return bad(r, "a whole number");
-    for (; r->at < r->end && is_digit(*r->at); r->at++) {
+    for (; r->at < r->end && orr_is_digit(*r->at); r->at++) {
         if (v <= ORR__EXPONENT_MOST)
             v = v * 10 + (*r->at - '0');
     }

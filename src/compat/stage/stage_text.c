@@ -6,6 +6,7 @@
 #include "stage_impl.h"
 
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -13,11 +14,6 @@
 #include <stdio.h>
 
 /* ---- what a name says ---- */
-
-static bool contains(orr_str name, const char *part)
-{
-    return name.len && memmem(name.ptr, name.len, part, strlen(part));
-}
 
 static bool contains_in_any_case(orr_str name, const char *part)
 {
@@ -42,7 +38,7 @@ static bool is_gradient_by_name(orr_str name)
 
 static bool is_assembled(orr_str name)
 {
-    return contains(name, "_assembled_weight") || contains(name, "_assembled_grad");
+    return orr_str_has(name, "_assembled_weight") || orr_str_has(name, "_assembled_grad");
 }
 
 /* ---- texts ---- */
@@ -173,7 +169,7 @@ static orr_code count_memory(orr_stage *job, uint32_t tensor, orr_stage_memory *
     }
     if (t->is_param || code)
         return code;
-    const bool is_sharded = t->grad_of != ORR__NONE && contains(name, "_sharded_grad");
+    const bool is_sharded = t->grad_of != ORR__NONE && orr_str_has(name, "_sharded_grad");
     if (!is_sharded && (contains_in_any_case(name, "_backward") || is_gradient_by_name(name)))
         return ORR_OK;
     /* Here, as in a list of outputs, an I stands for what it takes its value from. */

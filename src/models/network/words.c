@@ -29,14 +29,9 @@ void orr__words_init(orr__words *w, orr_span bytes, const char *path)
                       .line = 1};
 }
 
-static bool is_space(uint8_t c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 bool orr__words_next(orr__words *w, orr_str *out)
 {
-    for (; w->at < w->end && is_space(*w->at); w->at++)
+    for (; w->at < w->end && orr_is_space((char)*w->at); w->at++)
         if (*w->at == '\n') {
             w->line++;
             w->line_start = w->at + 1;
@@ -44,7 +39,7 @@ bool orr__words_next(orr__words *w, orr_str *out)
     w->word_line = w->line;
     w->word_column = (uint32_t)(w->at - w->line_start) + 1;
     out->ptr = (const char *)w->at;
-    while (w->at < w->end && !is_space(*w->at))
+    while (w->at < w->end && !orr_is_space((char)*w->at))
         w->at++;
     out->len = (size_t)(w->at - (const uint8_t *)out->ptr);
     return out->len > 0;

@@ -8,6 +8,7 @@
 #include "nccl_impl.h"
 
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 enum { MOST_WORDS = 64 };
 
@@ -16,19 +17,14 @@ typedef struct words {
     size_t count;
 } words;
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static void split(const char *p, const char *end, words *out)
 {
     out->count = 0;
     while (out->count < MOST_WORDS) {
-        while (p < end && is_blank(*p))
+        while (p < end && orr_is_space(*p))
             p++;
         const char *from = p;
-        while (p < end && !is_blank(*p))
+        while (p < end && !orr_is_space(*p))
             p++;
         if (p == from)
             return;

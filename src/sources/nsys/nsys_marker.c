@@ -18,16 +18,6 @@ typedef struct cursor {
     bool is_too_large; /* a number was */
 } cursor;
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool starts_with(const cursor *c, const char *word)
 {
     const size_t n = strlen(word);
@@ -44,11 +34,11 @@ static void word(cursor *c, const char *text)
 static uint64_t digits(cursor *c)
 {
     uint64_t v = 0;
-    if (!c->fits || c->at == c->end || !is_digit(*c->at)) {
+    if (!c->fits || c->at == c->end || !orr_is_digit(*c->at)) {
         c->fits = false;
         return 0;
     }
-    for (; c->at < c->end && is_digit(*c->at); c->at++)
+    for (; c->at < c->end && orr_is_digit(*c->at); c->at++)
         if (__builtin_mul_overflow(v, 10u, &v) ||
             __builtin_add_overflow(v, (uint64_t)(*c->at - '0'), &v))
             c->is_too_large = true;
@@ -80,7 +70,7 @@ static orr_str hexadecimal(cursor *c, const char *before)
     const char *from = c->at;
     word(c, "0x");
     const char *first = c->at;
-    while (c->fits && c->at < c->end && (is_digit(*c->at) || (*c->at >= 'a' && *c->at <= 'f')))
+    while (c->fits && c->at < c->end && (orr_is_digit(*c->at) || (*c->at >= 'a' && *c->at <= 'f')))
         c->at++;
     c->fits = c->fits && c->at > first;
     return (orr_str){.ptr = from, .len = c->fits ? (size_t)(c->at - from) : 0};
@@ -180,7 +170,7 @@ static uint64_t last_pid(cursor *c)
     const char *stop = memchr(c->at, '\n', (size_t)(c->end - c->at));
     cursor found = {.fits = false};
     for (const char *p = c->at; p + 6 <= (stop ? stop : c->end); p++)
-        if (memcmp(p, " pid ", 5) == 0 && is_digit(p[5]))
+        if (memcmp(p, " pid ", 5) == 0 && orr_is_digit(p[5]))
             found = (cursor){.at = p + 5, .end = c->end, .fits = true};
     const uint64_t pid = digits(&found);
     c->fits = found.fits;
@@ -193,7 +183,7 @@ static void call(cursor *c, orr_nsys_row *r)
     r->kind = ORR_NSYS_CALL;
     word(c, "nccl");
     const char *name = c->at;
-    while (c->at < c->end && is_letter(*c->at))
+    while (c->at < c->end && orr_is_letter(*c->at))
         c->at++;
     c->fits = c->fits && c->at > name;
     r->op = orr_nccl_op_find((orr_str){.ptr = name, .len = (size_t)(c->at - name)});

@@ -42,12 +42,6 @@ typedef struct values {
     uint64_t of[FIELDS];
 } values;
 
-static bool begins(orr_str s, const char *with)
-{
-    const size_t n = strlen(with);
-    return s.len >= n && memcmp(s.ptr, with, n) == 0;
-}
-
 static field field_of(orr_str name)
 {
     static const struct {
@@ -65,7 +59,7 @@ static field field_of(orr_str name)
         {"Rank", RANK},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (begins(name, names[i].words))
+        if (orr_str_begins(name, names[i].words))
             return names[i].what;
     return NO_FIELD;
 }
@@ -251,7 +245,7 @@ bool orr__payload_row(const orr__payloads *p,
                       char room[ORR__HASH_ROOM])
 {
     values v = {0};
-    if (!begins(name, "nccl"))
+    if (!orr_str_begins(name, "nccl"))
         return false;
     if (bytes.len)
         read_bytes(p, bytes, &v);

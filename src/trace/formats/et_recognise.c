@@ -8,6 +8,7 @@
  *
  * A file that carries nothing telling is current, and so is one that fits no generation: its reader finds
  * the damage.  Cost: a current file is known by its first or second record; at most MOST_RECORDS are read. */
+#include "base/text/text.h"
 #include "et_legacy.h"
 
 enum {
@@ -200,22 +201,16 @@ static bool is_proto2_habit(const orr_field *f)
            (f->number == NODE_ID || f->number == NODE_TYPE || f->number == NODE_DURATION);
 }
 
-static bool starts_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}
-
 /* Generators name nodes after their type, and collectives after what they do. */
 static uint32_t type_in_name(orr_str name)
 {
     static const char *const collectives[] = {"ALL_REDUCE", "ALL_TO_ALL", "ALL_GATHER",
                                               "REDUCE_SCATTER"};
     for (uint32_t k = ORR_NODE_METADATA; k <= ORR_NODE_COMM_COLL; k++)
-        if (starts_with(name, orr_node_type_name(k)))
+        if (orr_str_begins(name, orr_node_type_name(k)))
             return k;
     for (unsigned k = 0; k < sizeof collectives / sizeof *collectives; k++)
-        if (starts_with(name, collectives[k]))
+        if (orr_str_begins(name, collectives[k]))
             return ORR_NODE_COMM_COLL;
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "trace/goal_impl.h"
 
 #include "base/memory/hash.h"
+#include "base/text/text.h"
 #include <stdio.h>
 
 typedef struct label_slot {
@@ -53,19 +54,9 @@ static orr_where where_is(const text_reader *t, const char *p)
     return orr_where_line(t->path, number, (uint32_t)(p - line) + 1);
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_word(char c)
 {
-    return is_letter(c) || is_digit(c) || c == '_';
+    return orr_is_letter(c) || orr_is_digit(c) || c == '_';
 }
 
 /* What stands at p, short enough for a message: a word, a number, one character, or where the text ends. */
@@ -179,11 +170,11 @@ static inline orr_code read_number(text_reader *t, const char *what, uint64_t *o
 {
     const char *p = t->p;
     uint64_t v = 0;
-    while (p < t->end && is_digit(*p) && p - t->p < 19)
+    while (p < t->end && orr_is_digit(*p) && p - t->p < 19)
         v = v * 10 + (uint64_t)(*p++ - '0');
     if (p == t->p)
         return expected(t, what);
-    for (; p < t->end && is_digit(*p); p++) {
+    for (; p < t->end && orr_is_digit(*p); p++) {
         uint64_t ten;
         if (__builtin_mul_overflow(v, (uint64_t)10, &ten) ||
             __builtin_add_overflow(ten, (uint64_t)(*p - '0'), &v)) {
@@ -238,7 +229,7 @@ static inline uint32_t label_number(const char *s, size_t len)
         return UINT32_MAX;
     uint32_t v = 0;
     for (size_t i = 1; i < len; i++) {
-        if (!is_digit(s[i]))
+        if (!orr_is_digit(s[i]))
             return UINT32_MAX;
         v = v * 10 + (uint32_t)(s[i] - '0');
     }
@@ -405,7 +396,7 @@ static orr_code undefined(text_reader *t, const char *s, size_t len)
 static inline orr_code take_label(text_reader *t, const char **s, size_t *len)
 {
     *s = t->p;
-    if (t->p >= t->end || !is_letter(*t->p))
+    if (t->p >= t->end || !orr_is_letter(*t->p))
         return expected(t, "a label");
     while (t->p < t->end && is_word(*t->p))
         t->p++;
@@ -448,7 +439,7 @@ static inline orr_code read_line(text_reader *t)
 {
     const char *s = NULL, *const line = t->p;
     size_t len = 0;
-    orr_code code = t->p < t->end && is_letter(*t->p)
+    orr_code code = t->p < t->end && orr_is_letter(*t->p)
                         ? take_label(t, &s, &len)
                         : expected(t, "an operation, a label or \"}\"");
     if (code)

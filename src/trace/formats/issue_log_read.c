@@ -115,16 +115,11 @@ static bool find_kind(reader *r, const event *e, uint32_t name, name_kind *out)
 
 /* ---- one line ---- */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static orr_str trimmed(const char *from, const char *to)
 {
-    while (from < to && is_blank(*from))
+    while (from < to && orr_is_space(*from))
         from++;
-    while (to > from && is_blank(to[-1]))
+    while (to > from && orr_is_space(to[-1]))
         to--;
     return (orr_str){from, (size_t)(to - from)};
 }

@@ -9,18 +9,6 @@
 
 #include "base/text/text.h"
 
-static bool starts_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr, word, n) == 0;
-}
-
-static bool ends_with(orr_str s, const char *word)
-{
-    const size_t n = strlen(word);
-    return s.len >= n && memcmp(s.ptr + s.len - n, word, n) == 0;
-}
-
 static orr_str behind(orr_str s, size_t n)
 {
     return (orr_str){s.ptr + n, s.len - n};
@@ -43,14 +31,14 @@ static orr_str cut_part(orr_str s, orr_str *rest)
 /* "__and__" is no operator that works in place, though it ends in the mark. */
 static bool has_mark(orr_str base)
 {
-    return base.len > 1 && ends_with(base, "_") && !ends_with(base, "__");
+    return base.len > 1 && orr_str_ends(base, "_") && !orr_str_ends(base, "__");
 }
 
 /* Overloads that are given their results: out, dim_out, grad_input, values ... */
 static bool is_out_overload(orr_str overload)
 {
-    return ends_with(overload, "out") || ends_with(overload, "grad_input") ||
-           ends_with(overload, "values") || orr_str_is(overload, "dim_max") ||
+    return orr_str_ends(overload, "out") || orr_str_ends(overload, "grad_input") ||
+           orr_str_ends(overload, "values") || orr_str_is(overload, "dim_max") ||
            orr_str_is(overload, "dim_min");
 }
 
@@ -58,7 +46,7 @@ operator_name orr__operator_name(orr_str name)
 {
     operator_name out = {{NULL, 0}, {NULL, 0}, false, false, false};
     orr_str rest;
-    if (starts_with(name, "torch.ops."))
+    if (orr_str_begins(name, "torch.ops."))
         name = behind(name, strlen("torch.ops."));
     out.space = cut_part(name, &rest);
     if (rest.len == 0) { /* no namespace at all */
@@ -69,7 +57,7 @@ operator_name orr__operator_name(orr_str name)
     }
     out.is_out = is_out_overload(rest);
     out.is_in_place = has_mark(out.base);
-    out.is_list = starts_with(out.base, "_foreach_");
+    out.is_list = orr_str_begins(out.base, "_foreach_");
     return out;
 }
 

@@ -63,17 +63,11 @@ orr__topology_kind orr__topology_kind_of(orr_span bytes)
     return ORR__KIND_CONFIG;
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcmp(path + n - m, ending) == 0;
-}
-
 orr_code orr__topology_kind_at(const char *path, orr__topology_kind *out, orr_error *err)
 {
     orr_input *in;
     *out = ORR__KIND_YAML;
-    if (has_ending(path, ".yml") || has_ending(path, ".yaml") || has_ending(path, ".json"))
+    if (orr_text_ends(path, ".yml") || orr_text_ends(path, ".yaml") || orr_text_ends(path, ".json"))
         return ORR_OK;
     const orr_code code = orr_input_open(path, &in, err);
     *out = ORR__KIND_CONFIG;
