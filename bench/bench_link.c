@@ -11,6 +11,7 @@
 #include "bench_input.h"
 #include "torch_trace.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/link.h>
 
 typedef struct pair {
@@ -29,7 +30,9 @@ static double run_compat(void *context)
     const pair *p = context;
     orr_link *l;
     orr_error err;
-    bench_check(orr_link_open(p->host, p->device, &(orr_link_options){.is_compat = true}, &l, &err),
+    bench_check(orr_link_open(p->host, p->device,
+                              &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link},
+                              &l, &err),
                 &err);
     bench_require(orr_link_counts_of(l)->of[ORR_LINK_HOST_NODES] == p->nodes,
                   "host nodes are missing");

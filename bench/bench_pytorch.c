@@ -6,6 +6,7 @@
 #include "bench_input.h"
 #include "torch_trace.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/link.h>
 #include <orrery/pytorch.h>
 
@@ -23,10 +24,13 @@ static double run_convert(void *context)
     orr_trace *t;
     orr_error err;
     bench_check(
-        orr_linked_read(j->path, &(orr_linked_options){.is_compat = j->is_compat}, &l, &err), &err);
-    bench_check(
-        orr_linked_trace(l, &(orr_pytorch_options){.is_compat = j->is_compat}, &t, NULL, &err),
+        orr_linked_read(
+            j->path,
+            &(orr_linked_options){
+                .rules = j->is_compat ? orr_compat_at(ORR_RULES_CONVERT, 0)->convert : NULL},
+            &l, &err),
         &err);
+    bench_check(orr_linked_trace(l, NULL, &t, NULL, &err), &err);
     orr_linked_free(l);
     bench_require(orr_trace_columns(t)->count >= j->nodes, "nodes are missing");
     bench_check(orr_trace_write(t, "/dev/null", NULL, &err), &err);
@@ -45,7 +49,9 @@ static void make_linked(const job *j)
         &(torch_job){.prefix = prefix, .ranks = 2, .steps = j->steps, .layers = 48, .seed = 1});
     snprintf(host, sizeof host, "%s.0.host.json", prefix);
     snprintf(device, sizeof device, "%s.0.device.json", prefix);
-    bench_check(orr_link_open(host, device, &(orr_link_options){.is_compat = true}, &l, &err),
+    bench_check(orr_link_open(host, device,
+                              &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link},
+                              &l, &err),
                 &err);
     bench_check(orr_link_write(l, j->path, &err), &err);
     orr_link_close(l);

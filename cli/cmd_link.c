@@ -6,6 +6,7 @@
 #include "convert.h"
 
 #include <orrery/check.h>
+#include <orrery/lab/compat.h>
 #include <orrery/link.h>
 #include <orrery/view.h>
 
@@ -367,10 +368,12 @@ static orr_code write_job(cli_context *c, orr_link_job *job, const cli_target *t
 static orr_code link_compat(cli_context *c, orr_error *err)
 {
     orr_link *l;
-    orr_code code = orr_link_open(
-        c->args[0], c->args[1],
-        &(orr_link_options){.is_compat = true, .is_strict = cli_flag(c, "strict")}, &l, err);
+    const orr_compat *old;
+    orr_code code = orr_compat_find(ORR_RULES_LINK, NULL, &old, err);
     if (code)
+        return code;
+    const orr_link_options opt = {.rules = old->link, .is_strict = cli_flag(c, "strict")};
+    if ((code = orr_link_open(c->args[0], c->args[1], &opt, &l, err)))
         return code;
     if (!(code = orr_link_write(l, cli_text(c, "output"), err))) {
         const orr_link_counts *counts = orr_link_counts_of(l);

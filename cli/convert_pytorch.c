@@ -2,6 +2,7 @@
 /* convert_pytorch.c - orrery convert pytorch: a linked PyTorch trace of one rank to a trace. */
 #include "convert.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/pytorch.h>
 
 #include <inttypes.h>
@@ -69,16 +70,17 @@ static orr_code make_set(orr_trace *t, orr_set **out, orr_error *err)
 
 static orr_code pytorch_make(cli_context *c, orr_set **out, orr_error *err)
 {
-    const bool is_compat = cli_flag(c, "compat");
-    const orr_pytorch_options opt = {.is_compat = is_compat,
-                                     .has_rank = cli_given(c, "rank"),
+    const orr_compat *old = NULL;
+    const orr_pytorch_options opt = {.has_rank = cli_given(c, "rank"),
                                      .rank = (uint32_t)cli_count(c, "rank")};
     orr_pytorch_report report;
     orr_linked *l;
     orr_trace *t;
-    orr_code code =
-        orr_linked_read(c->args[1], &(orr_linked_options){.is_compat = is_compat}, &l, err);
-    if (code)
+    orr_code code = ORR_OK;
+    if (cli_flag(c, "compat") && (code = orr_compat_find(ORR_RULES_CONVERT, NULL, &old, err)))
+        return code;
+    const orr_linked_options how = {.rules = old ? old->convert : NULL};
+    if ((code = orr_linked_read(c->args[1], &how, &l, err)))
         return code;
     code = orr_linked_trace(l, &opt, &t, &report, err);
     orr_linked_free(l);

@@ -7,6 +7,7 @@
 #include "old.h"
 
 #include <orrery/flexflow.h>
+#include <orrery/lab/compat.h>
 #include <orrery/layers.h>
 #include <orrery/pytorch.h>
 
@@ -169,7 +170,7 @@ static void log_debug(void *file, const char *line)
 static orr_code write_pytorch(const request *r, const orr_linked *l, orr_error *err)
 {
     orr_trace *t;
-    orr_code code = orr_linked_trace(l, &(orr_pytorch_options){.is_compat = true}, &t, NULL, err);
+    orr_code code = orr_linked_trace(l, NULL, &t, NULL, err);
     if (code)
         return code;
     code = orr_trace_write(t, r->output, NULL, err);
@@ -182,8 +183,10 @@ static orr_code write_pytorch(const request *r, const orr_linked *l, orr_error *
 static orr_code convert_pytorch(const request *r, orr_error *err)
 {
     orr_linked *l;
-    orr_code code = orr_linked_read(r->input, &(orr_linked_options){.is_compat = true}, &l, err);
-    if (code)
+    const orr_compat *old;
+    orr_code code = orr_compat_find(ORR_RULES_CONVERT, NULL, &old, err);
+    if (code ||
+        (code = orr_linked_read(r->input, &(orr_linked_options){.rules = old->convert}, &l, err)))
         return code;
     code = write_pytorch(r, l, err);
     orr_linked_free(l);

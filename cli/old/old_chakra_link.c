@@ -7,6 +7,7 @@
 
 #include "convert.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/link.h>
 
 #include <stdio.h>
@@ -75,6 +76,7 @@ static orr_code run_link(cli_context *c, orr_error *err)
     const char *host = given(c, hosts), *device = given(c, devices);
     const char *output = cli_text(c, "output-file");
     char plus[PATH_ROOM];
+    const orr_compat *old;
     orr_link *l;
     orr_code code = ORR_OK;
     if (!host)
@@ -88,7 +90,8 @@ static orr_code run_link(cli_context *c, orr_error *err)
     if (!output && (code = plus_name(host, plus, err)))
         return code;
     output = output ? output : plus;
-    if ((code = orr_link_open(host, device, &(orr_link_options){.is_compat = true}, &l, err)))
+    if ((code = orr_compat_find(ORR_RULES_LINK, NULL, &old, err)) ||
+        (code = orr_link_open(host, device, &(orr_link_options){.rules = old->link}, &l, err)))
         return code;
     code = orr_link_write(l, output, err);
     if (!code)

@@ -56,7 +56,8 @@ typedef struct orr_link_counts {
 } orr_link_counts;
 
 typedef struct orr_link_options {
-    bool is_compat;   /* exactly what chakra_trace_link writes, and what it refuses is an error */
+    /* Link and write as another program does, and refuse what it refuses (<orrery/lab/compat.h>); NULL: as we do. */
+    const struct orr_rules_link *rules;
     bool is_strict;   /* the first trouble is an error */
     bool has_step;    /* of several steps this one alone; else all that was recorded */
     int64_t step;     /* its number: N of ProfilerStep#N */
@@ -105,7 +106,7 @@ typedef struct orr_link_rank {
 } orr_link_rank;
 
 /* Paths of host and device traces in any order, or of folders with them; what a file is and to which rank it
- * belongs is seen from what is in it.  opt may be NULL; there is no compat mode of this. */
+ * belongs is seen from what is in it.  opt may be NULL; always by our own rules. */
 ORR_API orr_code orr_link_job_open(const char *const *paths,
                                    size_t count,
                                    const orr_link_options *opt,

@@ -20,7 +20,8 @@ extern "C" {
 typedef struct orr_linked orr_linked;
 
 typedef struct orr_linked_options {
-    bool is_compat; /* accept what Chakra's converter accepts, and no more */
+    /* Read and convert as another program does, defects included (<orrery/lab/compat.h>); NULL: as we do. */
+    const struct orr_rules_convert *rules;
 } orr_linked_options;
 
 /* From a file ("-": standard input; plain or compressed) or from memory, which must stay until free; label stands in
@@ -37,8 +38,7 @@ ORR_API orr_code orr_linked_parse(orr_span bytes,
 ORR_API void orr_linked_free(orr_linked *l); /* NULL is fine */
 
 typedef struct orr_pytorch_options {
-    bool is_compat; /* exactly as Chakra's converter, its defects included; l must be read so too */
-    bool has_rank;  /* messages name this rank as their own; else what the trace says of itself */
+    bool has_rank; /* messages name this rank as their own; else what the trace says of itself */
     uint32_t rank;
     bool
         has_origin; /* start times count from here, on the clock of the trace; else from its first event */
@@ -68,14 +68,15 @@ typedef struct orr_pytorch_report {
     uint64_t dependencies_circular; /* and those that would make a node wait for itself */
 } orr_pytorch_report;
 
-/* The trace of the rank.  opt and report may be NULL. */
+/* The trace of the rank, by the rules with which l was read.  opt and report may be NULL. */
 ORR_API orr_code orr_linked_trace(const orr_linked *l,
                                   const orr_pytorch_options *opt,
                                   orr_trace **out,
                                   orr_pytorch_report *report,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The lines that chakra_converter --simulate logs, one call for each, without its end. */
+/* The lines that the program whose rules l was read with logs when it plays the trace through (chakra_converter
+ * --simulate), one call for each, without its end.  ORR_EUSAGE: that program does not. */
 typedef void (*orr_line_sink)(void *sink, const char *line);
 ORR_API orr_code orr_linked_simulate(const orr_linked *l,
                                      orr_line_sink say,

@@ -11,6 +11,9 @@
 #ifdef ORR_COMPAT_LOGGOPSIM
 #include "loggopsim/loggopsim.h"
 #endif
+#ifdef ORR_COMPAT_CHAKRA
+#include "chakra/chakra.h"
+#endif
 
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +23,10 @@ static const orr_compat programs[] = {
 #ifdef ORR_COMPAT_LOGGOPSIM
     {"lgs2023", "LogGOPSim of 2023", .loggops = &lgs_2023_rules},
     {"atlahs", "LogGOPSim of ATLAHS", .loggops = &lgs_atlahs_rules},
+#endif
+#ifdef ORR_COMPAT_CHAKRA
+    {"chakra", "chakra_trace_link", .link = &chakra_link_rules},
+    {"chakra", "chakra_converter", .convert = &chakra_convert_rules},
 #endif
     {0},
 };

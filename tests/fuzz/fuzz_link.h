@@ -4,6 +4,8 @@
 #ifndef ORR_FUZZ_LINK_H
 #define ORR_FUZZ_LINK_H
 
+#include <orrery/lab/compat.h>
+
 #include "sources/torch/link/link_impl.h"
 
 #include <stdlib.h>
@@ -39,14 +41,14 @@ static void link_pair(const orr_span *host, const orr_span *device, const orr_li
         return;
     }
     require(orr_link_write(l, "/dev/null", &err) == ORR_OK);
-    if (!opt->is_compat)
+    if (!opt->rules)
         convert(l);
     orr_link_close(l);
 }
 
 static void link_every_way(const orr_span *host, const orr_span *device, bool host_alone)
 {
-    link_pair(host, device, &(orr_link_options){.is_compat = true});
+    link_pair(host, device, &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
     link_pair(host, device, &(orr_link_options){0});
     link_pair(host, device, &(orr_link_options){.is_strict = true});
     link_pair(host, device, &(orr_link_options){.has_step = true});

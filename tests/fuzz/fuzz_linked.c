@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_linked.c - any bytes as a linked PyTorch trace, read and converted in both ways, and played through.  What is
  * refused must have a place and words; what is taken must be a graph that can be run. */
+#include <orrery/lab/compat.h>
 #include <orrery/pytorch.h>
 
 #include <stdlib.h>
@@ -49,11 +50,10 @@ static void count_line(void *sink, const char *line)
 
 static void convert(const orr_linked *l, bool is_compat)
 {
-    const orr_pytorch_options opt = {.is_compat = is_compat};
     orr_error err;
     orr_trace *t;
     uint64_t lines = 0;
-    const orr_code code = orr_linked_trace(l, &opt, &t, NULL, &err);
+    const orr_code code = orr_linked_trace(l, NULL, &t, NULL, &err);
     require(!code == (t != NULL));
     if (code) {
         require(code == ORR_EINPUT && err.message[0] && err.where.line);
@@ -70,7 +70,8 @@ static void convert(const orr_linked *l, bool is_compat)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (int is_compat = 0; is_compat < 2; is_compat++) {
-        const orr_linked_options opt = {.is_compat = is_compat};
+        const orr_linked_options opt = {
+            .rules = is_compat ? orr_compat_at(ORR_RULES_CONVERT, 0)->convert : NULL};
         orr_linked *l;
         orr_error err;
         const orr_code code = orr_linked_parse((orr_span){data, size}, "l.json", &opt, &l, &err);

@@ -2,7 +2,9 @@
 /* test_link.c - pairs of traces written by hand, and what becomes of them. */
 #include "check.h"
 
-#include "sources/torch/link/link_impl.h"
+#include <orrery/lab/compat.h>
+
+#include "compat/chakra/chakra_link.h"
 
 /* ---- pairs ---- */
 
@@ -139,7 +141,7 @@ TEST(test_link__a_circle_of_parents_is_counted_and_its_nodes_are_remembered)
     check_parent(l, "z", "[pytorch|profiler|execution_trace|process]");
     check_parent(l, "c", "a"); /* by the clock */
     orr_link_close(l);
-    l = link_made(&p, &(orr_link_options){.is_compat = true});
+    l = link_made(&p, &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
     counts = orr_link_counts_of(l);
     CHECK_EQ_U(counts->of[ORR_LINK_LATER_PARENTS], 1); /* 12 is reached through 13 */
     CHECK_EQ_U(counts->later_nodes[0].node, 20);
@@ -192,9 +194,9 @@ TEST(test_link__operators_that_start_together_nest_but_not_in_compat_mode)
     CHECK_EQ(find(l, "outer")->own_ns, 70000);
     check_parent(l, "inner", "outer");
     orr_link_close(l);
-    l = link_made(&p, &(orr_link_options){.is_compat = true});
-    CHECK_EQ(l->ops.own[l->op_of[3]], 100); /* nodes 1, 2, 3, 10, 11 */
-    CHECK_EQ(l->host.nodes[3].id, 10);
+    l = link_made(&p, &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
+    CHECK_EQ(l->ops.own[chakra_of(l)->op_of[3]], 100); /* nodes 1, 2, 3, 10, 11 */
+    CHECK_EQ(chakra_of(l)->host.nodes[3].id, 10);
     orr_link_close(l);
 }
 
@@ -214,11 +216,11 @@ TEST(test_link__a_thread_waits_for_what_ended_elsewhere_in_its_silence)
     CHECK(!has_edge(l, "a", "b", ORR__EDGE_THREAD));
     orr_link_close(l);
     /* The reference: every operator of x and y's group waits for b (host node 11, index 4), c for y (index 6). */
-    l = link_made(&p, &(orr_link_options){.is_compat = true});
-    CHECK_EQ_U(l->waits_for[5], 4);
-    CHECK_EQ_U(l->waits_for[6], 4);
-    CHECK_EQ_U(l->waits_for[7], 6);
-    CHECK_EQ_U(l->waits_for[4], UINT32_MAX);
+    l = link_made(&p, &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
+    CHECK_EQ_U(chakra_of(l)->waits_for[5], 4);
+    CHECK_EQ_U(chakra_of(l)->waits_for[6], 4);
+    CHECK_EQ_U(chakra_of(l)->waits_for[7], 6);
+    CHECK_EQ_U(chakra_of(l)->waits_for[4], UINT32_MAX);
     orr_link_close(l);
 }
 
@@ -443,7 +445,9 @@ TEST(test_link__neither_trace_is_a_mistake_of_the_caller)
     orr_error err;
     orr_link *l;
     CHECK_CODE(orr_link_parse(NULL, NULL, NULL, &l, &err), ORR_EUSAGE, &err);
-    CHECK_CODE(orr_link_open("host.json", NULL, &(orr_link_options){.is_compat = true}, &l, &err),
+    CHECK_CODE(orr_link_open("host.json", NULL,
+                             &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link},
+                             &l, &err),
                ORR_EUSAGE, &err);
 }
 

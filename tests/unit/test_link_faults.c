@@ -5,6 +5,7 @@
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/link.h>
 
 #include "../../bench/torch_trace.h"
@@ -28,7 +29,7 @@ static orr_code run_pair(const orr_link_options *opt)
 
 static orr_code run_compat(void)
 {
-    return run_pair(&(orr_link_options){.is_compat = true});
+    return run_pair(&(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
 }
 
 static orr_code run_ours(void)

@@ -4,10 +4,12 @@
  * device work those behind the stream, communication its words. */
 #include "check.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/pytorch.h>
 
 #include "base/memory/buffer.h"
 #include "sources/torch/convert/python_text.h"
+#include "sources/torch/read/linked.h"
 
 static orr_error err;
 
@@ -43,7 +45,8 @@ static orr_error err;
 static orr_linked *parse(const char *text, bool is_compat)
 {
     orr_linked *l;
-    const orr_linked_options opt = {.is_compat = is_compat};
+    const orr_linked_options opt = {
+        .rules = is_compat ? orr_compat_at(ORR_RULES_CONVERT, 0)->convert : NULL};
     CHECK_OK(
         orr_linked_parse((orr_span){(const uint8_t *)text, strlen(text)}, "l.json", &opt, &l, &err),
         &err);
@@ -95,11 +98,10 @@ static void add_node(orr_buf *b, const orr_trace *t, uint32_t i)
     orr_buf_text(b, "\n");
 }
 
-static orr_pytorch_report check_trace(const char *text,
-                                      const orr_pytorch_options *opt,
-                                      const char *want)
+static orr_pytorch_report check_linked(orr_linked *l,
+                                       const orr_pytorch_options *opt,
+                                       const char *want)
 {
-    orr_linked *l = parse(text, opt && opt->is_compat);
     orr_trace *t;
     orr_buf b = {0};
     orr_pytorch_report report;
@@ -109,12 +111,19 @@ static orr_pytorch_report check_trace(const char *text,
     orr_buf_byte(&b, '\0');
     CHECK_TEXT((const char *)b.ptr, want);
     CHECK_EQ(orr_trace_columns(t)->data_missing, 0);
-    if (!opt || !opt->is_compat)
+    if (!l->rules)
         CHECK_EQ(orr_trace_columns(t)->ctrl_missing, 0);
     orr_buf_fini(&b);
     orr_trace_destroy(t);
     orr_linked_free(l);
     return report;
+}
+
+static orr_pytorch_report check_trace(const char *text,
+                                      const orr_pytorch_options *opt,
+                                      const char *want)
+{
+    return check_linked(parse(text, false), opt, want);
 }
 
 /* ---- order ---- */
@@ -316,11 +325,12 @@ TEST(test_pytorch__coalesced_calls)
 /* By hand from chakra.md 4.1: the process goes, kernels wait for the last operator only, and sync_dep is lost. */
 TEST(test_pytorch__compat)
 {
-    check_trace(FILE_OF(START OP(2, "a", 1, 10, 5) ",\n" KERNEL(3, "k1", 2, 7, 20, 30) ",\n" KERNEL(
-                    4, "k2", 2, 7, 60, 2) ",\n" NODE(5, "b", 1, 1, NONE, ,
-                                                     TIMES(60, 2.9, 2.9) ", \"sync_dep\": [3]")),
-                &(orr_pytorch_options){.is_compat = true},
-                "1 [ 0\n2 a 5 < 1\n3 k1 7:30 < 2\n4 k2 7:2 < 2\n5 b 2 < 2\n");
+    check_linked(
+        parse(FILE_OF(START OP(2, "a", 1, 10, 5) ",\n" KERNEL(3, "k1", 2, 7, 20, 30) ",\n" KERNEL(
+                  4, "k2", 2, 7, 60, 2) ",\n" NODE(5, "b", 1, 1, NONE, ,
+                                                   TIMES(60, 2.9, 2.9) ", \"sync_dep\": [3]")),
+              true),
+        NULL, "1 [ 0\n2 a 5 < 1\n3 k1 7:30 < 2\n4 k2 7:2 < 2\n5 b 2 < 2\n");
 }
 
 static void add_line(void *sink, const char *line)
@@ -362,11 +372,12 @@ static void check_refused(const char *text, bool is_compat, const char *words, u
 {
     orr_linked *l;
     orr_trace *t;
-    const orr_linked_options opt = {.is_compat = is_compat};
+    const orr_linked_options opt = {
+        .rules = is_compat ? orr_compat_at(ORR_RULES_CONVERT, 0)->convert : NULL};
     orr_code code =
         orr_linked_parse((orr_span){(const uint8_t *)text, strlen(text)}, "l.json", &opt, &l, &err);
     if (!code) {
-        code = orr_linked_trace(l, &(orr_pytorch_options){.is_compat = is_compat}, &t, NULL, &err);
+        code = orr_linked_trace(l, NULL, &t, NULL, &err);
         orr_linked_free(l);
     }
     CHECK_EQ(code, ORR_EINPUT);

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <orrery/flexflow.h>
+#include <orrery/lab/compat.h>
 #include <orrery/layers.h>
 #include <orrery/pytorch.h>
 
@@ -114,11 +115,12 @@ static orr_code run_linked(bool is_compat)
     orr_linked *l;
     orr_trace *t = NULL;
     size_t sum = 0;
-    orr_code code =
-        orr_linked_parse((orr_span){(const uint8_t *)linked, sizeof linked - 1}, "l.json",
-                         &(orr_linked_options){.is_compat = is_compat}, &l, &err);
+    const orr_linked_options opt = {
+        .rules = is_compat ? orr_compat_at(ORR_RULES_CONVERT, 0)->convert : NULL};
+    orr_code code = orr_linked_parse((orr_span){(const uint8_t *)linked, sizeof linked - 1},
+                                     "l.json", &opt, &l, &err);
     if (!code)
-        code = orr_linked_trace(l, &(orr_pytorch_options){.is_compat = is_compat}, &t, NULL, &err);
+        code = orr_linked_trace(l, NULL, &t, NULL, &err);
     CHECK(!code == (t != NULL));
     if (!code && is_compat)
         code = orr_linked_simulate(l, count_line, &sum, &err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conversion.c - from a linked trace to a trace: the steps one after another, and what they share. */
 #include "conversion.h"
-#include "convert_compat.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -168,7 +167,14 @@ orr_code orr_linked_trace(const orr_linked *l,
     *out = NULL;
     report = report ? report : &own;
     *report = (orr_pytorch_report){0};
-    if (opt && opt->is_compat)
-        return orr__old_trace(l, out, err);
+    if (l->rules)
+        return l->rules->trace(l, out, err);
     return new_trace(l, opt ? opt : &defaults, out, report, err);
+}
+
+orr_code orr_linked_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err)
+{
+    if (l->rules && l->rules->simulate)
+        return l->rules->simulate(l, say, sink, err);
+    return orr_fail(err, ORR_EUSAGE, NULL, "%s: these rules do not play a trace through", l->path);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - the way of a link: both files are read, matched, and what waits for what is found out.
  *
- * In compat mode the steps are those of chakra_trace_link, and what it refuses is refused.
  * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event and node. */
 #include "link_merge.h"
 
@@ -21,9 +20,9 @@ static orr_code open_source(source *f, orr_error *err)
     return code ? code : orr_json_open(orr_input_bytes(f->input), f->path, &f->json, err);
 }
 
-static orr_code read_device(orr_link *l, orr_error *err)
+orr_code orr__link_read_device(orr_link *l, orr_error *err)
 {
-    const orr__kineto_options opt = {.is_compat = l->opt.is_compat, .tally = &l->tally};
+    const orr__kineto_options opt = {.rules = &l->rules->read, .tally = &l->tally};
     source f = {.path = l->device_path, .bytes = l->device_bytes};
     orr_code code = open_source(&f, err);
     if (!code)
@@ -33,41 +32,22 @@ static orr_code read_device(orr_link *l, orr_error *err)
     return code;
 }
 
-static orr_code read_host(orr_link *l, orr_error *err)
+bool orr__is_known_schema(orr_str s)
 {
-    source f = {.path = l->host_path, .bytes = l->host_bytes};
-    orr_code code = open_source(&f, err);
-    l->host_input = f.input;
-    if (!code)
-        code = orr__host_read(f.json, f.bytes ? *f.bytes : orr_input_bytes(f.input), &l->tally,
-                              &l->host, err);
-    orr_json_close(f.json);
-    return code;
+    static const char *const known[] = {
+        "1.0.1",
+        "1.0.2-chakra.0.0.4",
+        "1.0.3-chakra.0.0.4",
+        "1.0.4-chakra.0.0.4",
+        "1.1.0-chakra.0.0.4",
+        "1.1.1-chakra.0.0.4",
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (orr_str_is(s, known[i]))
+            return true;
+    }
+    return false;
 }
-
-/* The reference's critical path begins at a step (chakra.md 3.6). */
-static orr_code check_step(const orr_link *l, orr_error *err)
-{
-    if (!l->opt.is_compat || l->device.has_step)
-        return ORR_OK;
-    return orr_fail(
-        err, ORR_EINPUT, NULL,
-        "%s: no annotation ProfilerStep, which chakra_trace_link needs; 'orrery link' without --compat does not",
-        l->device_path);
-}
-
-static orr_code link_compat(orr_link *l, orr_error *err)
-{
-    orr_code code;
-    if ((code = read_host(l, err)) || (code = read_device(l, err)) || (code = check_step(l, err)) ||
-        (code = orr__link_sort(l, err)) || (code = orr__link_time(l, err)) ||
-        (code = orr__link_match(l, err)) || (code = orr__link_place(l, err)) ||
-        (code = orr__link_find_waits(l, err)))
-        return code;
-    return orr__link_sync(l, err);
-}
-
-/* ---- our own way ---- */
 
 static orr_code read_linked_host(orr_link *l, orr_error *err)
 {
@@ -104,25 +84,19 @@ static orr_code merge(orr_link *l, orr_error *err)
 
 static orr_code link_ours(orr_link *l, orr_error *err)
 {
+    if (!l->host_path && !l->device_path)
+        return orr_fail(err, ORR_EUSAGE, NULL, "neither a host trace nor a device trace");
     orr_code code = read_linked_host(l, err);
     if (code || !l->device_path)
         return code;
-    if ((code = read_device(l, err)) || (code = orr__link_sort(l, err)) ||
+    if ((code = orr__link_read_device(l, err)) || (code = orr__link_sort(l, err)) ||
         (code = orr__link_pick_step(l, err)) || (code = orr__link_time(l, err)) ||
         (code = orr__link_find_waits(l, err)) || (code = orr__link_guess_streams(l, err)))
         return code;
     return merge(l, err);
 }
 
-static orr_code link_all(orr_link *l, orr_error *err)
-{
-    if (!l->host_path && !l->device_path)
-        return orr_fail(err, ORR_EUSAGE, NULL, "neither a host trace nor a device trace");
-    if (l->opt.is_compat && (!l->host_path || !l->device_path))
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "chakra_trace_link needs a host trace and a device trace");
-    return l->opt.is_compat ? link_compat(l, err) : link_ours(l, err);
-}
+static const orr_rules_link ours = {.link = link_ours, .write = orr__link_write};
 
 static orr_code open_link(const source *host,
                           const source *device,
@@ -136,6 +110,7 @@ static orr_code open_link(const source *host,
         return orr_no_memory(err);
     if (opt)
         l->opt = *opt;
+    l->rules = l->opt.rules ? l->opt.rules : &ours;
     l->tally.is_strict = l->opt.is_strict;
     l->arena = orr_arena_create();
     l->host_bytes = host->bytes;
@@ -145,7 +120,7 @@ static orr_code open_link(const source *host,
         l->arena && device->path ? orr_arena_text(l->arena, orr_str_of(device->path)) : NULL;
     const bool has_room =
         l->arena && (!host->path || l->host_path) && (!device->path || l->device_path);
-    const orr_code code = has_room ? link_all(l, err) : orr_no_memory(err);
+    const orr_code code = has_room ? l->rules->link(l, err) : orr_no_memory(err);
     if (code)
         orr_link_close(l);
     else
@@ -177,11 +152,10 @@ void orr_link_close(orr_link *l)
     if (!l)
         return;
     orr_linked_free(l->linked);
-    orr__host_fini(&l->host);
+    if (l->rules->close)
+        l->rules->close(l);
     orr__kineto_fini(&l->device);
-    orr_input_close(l->host_input);
     orr_free(l->waits);
-    orr_free(l->syncs);
     orr_arena_destroy(l->arena);
     orr_free(l);
 }
@@ -193,5 +167,5 @@ const orr_link_counts *orr_link_counts_of(const orr_link *l)
 
 orr_code orr_link_write(const orr_link *l, const char *path, orr_error *err)
 {
-    return l->opt.is_compat ? orr__link_write_compat(l, path, err) : orr__link_write(l, path, err);
+    return l->rules->write(l, path, err);
 }

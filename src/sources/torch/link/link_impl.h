@@ -3,7 +3,6 @@
 #ifndef ORR_PYTORCH_LINK_IMPL_H
 #define ORR_PYTORCH_LINK_IMPL_H
 
-#include "host_et.h"
 #include "sources/torch/read/kineto.h"
 #include "sources/torch/read/linked.h"
 
@@ -23,15 +22,9 @@ typedef struct orr__operators {
     uint32_t count;
     orr__lists by_thread; /* operators of a thread, in the order of time */
     double *own;          /* exclusive duration */
-    uint8_t *own_is_real; /* it would be a float in Python */
-    uint32_t *after;      /* the operator of another thread that it waits for, or ORR__NONE */
+    uint8_t *own_is_real; /* it came from numbers with a fraction */
     uint32_t thread_count;
 } orr__operators;
-
-/* Node `node` of the linked trace has `from`, a device node, in its sync_dep. */
-typedef struct orr__sync {
-    uint64_t node, from;
-} orr__sync;
 
 /* Something went on only when a device operation had ended. */
 typedef struct orr__wait {
@@ -40,28 +33,37 @@ typedef struct orr__wait {
         to; /* event: the call of the host that returned then, or the device operation that started */
 } orr__wait;
 
+/* How another program links.  Ours is in link.c. */
+typedef struct orr_rules_link {
+    kin_rules read;
+    /* Of operators that start together the shorter one comes first, lists of threads keep the order of the file, and
+     * operators that take longer than the one around them are an error (chakra.md 3.4). */
+    bool shorter_first;
+    bool
+        only_recorded_waits; /* those of cuda_sync events; calls and copies do not tell (chakra.md 3.6) */
+    orr_code (*link)(orr_link *l, orr_error *err);
+    orr_code (*write)(const orr_link *l, const char *path, orr_error *err);
+    void (*close)(orr_link *l); /* ends l->other; NULL: there is none */
+} orr_rules_link;
+
 struct orr_link {
     orr_link_options opt;
+    const orr_rules_link *rules;
     orr__link_tally tally;
     orr_arena *arena;
-    orr_input *host_input;
     const orr_span *host_bytes, *device_bytes; /* in memory, not in files; NULL: in files */
     const char *host_path, *device_path;
-    orr__host host;
     orr__kineto device;
-    orr_linked *linked; /* outside of compat mode: first the host trace, in the end all of it */
+    orr_linked *linked; /* by our rules: first the host trace, in the end all of it */
+    void *other;        /* what other rules keep */
     orr__operators ops;
-    uint32_t *op_of;     /* host node -> operator, or ORR__NONE */
-    uint32_t *waits_for; /* host node -> host node of another thread, or ORR__NONE */
-    uint32_t *host_of;   /* operator -> host node, or ORR__NONE */
-    orr__lists placed;   /* host node -> events on the device, in the order of time */
-    uint64_t *new_id;    /* host node -> number in the linked trace; its device nodes follow it */
-    uint64_t node_count; /* of the linked trace */
     orr__wait *waits;
     size_t wait_count, wait_room;
-    orr__sync *syncs; /* compat: by node, each pair once */
-    size_t sync_count, sync_room;
 };
+
+/* link.c */
+orr_code orr__link_read_device(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+bool orr__is_known_schema(orr_str s);
 
 /* Numbers noted one after the other under an item, in any order; then made lists, each in the order of noting. */
 typedef struct orr__pairs {
@@ -84,27 +86,18 @@ typedef struct orr__sort_entry {
 const orr__sort_entry *orr__sort_entries(orr__sort_entry *a, orr__sort_entry *b, size_t n);
 uint64_t orr__sort_key(double v); /* keys in the order of the numbers */
 
-/* link_times.c: events in the order of time; operators by thread; exclusive durations; who waits for another
- * thread. */
+/* link_times.c: events in the order of time; operators by thread; exclusive durations. */
 orr_code orr__link_sort(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code orr__link_time(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-
-/* link_place.c: which operator a host node is; on which host node a device operation hangs. */
-orr_code orr__link_match(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-orr_code orr__link_place(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 
 /* link_waits.c: what waited for the device, and for which operation there. */
 orr_code orr__link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_streams.c: the same for streams that waited for streams, where that was not recorded. */
 orr_code orr__link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_sync.c: the same as the reference writes it down. */
-orr_code orr__link_sync(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_step.c: only what belongs to the step that was asked for stays. */
 orr_code orr__link_pick_step(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_json.c */
 orr_code orr__link_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
-/* link_write.c */
-orr_code orr__link_write_compat(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 static inline const orr__event *orr__link_op(const orr_link *l, uint32_t op)
 {

@@ -258,7 +258,7 @@ orr_code orr_link_job_open(const char *const *paths,
         return orr_no_memory(err);
     if (opt)
         job->opt = *opt;
-    job->opt.is_compat = false;
+    job->opt.rules = NULL;
     job->arena = orr_arena_create();
     const orr_code code =
         job->arena ? make_job(job, paths, count, job->opt.threads, err) : orr_no_memory(err);

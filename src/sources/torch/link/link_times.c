@@ -17,9 +17,6 @@
 
 #include <stdlib.h>
 
-/* Silence on a thread after which it may have been woken by another one, in compat mode. */
-enum { GAP_US = 1000 };
-
 /* ---- lists ---- */
 
 bool orr__pairs_add(orr__pairs *p, uint32_t item, uint32_t value)
@@ -77,7 +74,7 @@ static void rebase(orr__kineto *k)
 orr_code orr__link_sort(orr_link *l, orr_error *err)
 {
     orr__kineto *k = &l->device;
-    if (!l->opt.is_compat)
+    if (!l->rules->read.keeps_micros)
         rebase(k);
     if (is_sorted(k))
         return ORR_OK;
@@ -195,11 +192,10 @@ static int by_duration(const void *a, const void *b)
     return x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* Operators that start together: the shorter one first (chakra.md 3.4; a quirk, since the shorter is the
- * child).  Outside of compat mode the longer one is first. */
+/* Operators that start together: the longer one first, since it is the caller; by other rules the shorter one. */
 static void sort_runs(thread *t, run_entry *room)
 {
-    const double sign = t->l->opt.is_compat ? 1 : -1;
+    const double sign = t->l->rules->shorter_first ? 1 : -1;
     for (uint32_t from = 0, to; from < t->count; from = to) {
         for (to = from + 1; to < t->count && event_of(t, to)->ts == event_of(t, from)->ts;)
             to++;
@@ -228,7 +224,7 @@ static orr_code thread_times(orr_link *l, thread *t, run_entry *room, orr_error 
     find_skips(t);
     for (uint32_t k = 0; k < t->count; k++) {
         const number own = own_time(t, k);
-        if (own.v < 0 && l->opt.is_compat)
+        if (own.v < 0 && l->rules->shorter_first)
             return negative_own(l, event_of(t, k), err);
         l->ops.own[t->ops[k]] = own.v < 0 ? 0 : own.v;
         l->ops.own_is_real[t->ops[k]] = own.is_real;
@@ -245,7 +241,7 @@ static orr_code exclusive_times(orr_link *l, orr_error *err)
     orr_code code = ops && skip && room ? ORR_OK : orr_no_memory(err);
     for (uint32_t i = 0; !code && i < l->ops.thread_count; i++) {
         thread t = {.l = l, .ops = ops, .skip = skip, .count = by->first[i + 1] - by->first[i]};
-        if (l->opt.is_compat) /* whose lists stay in the order of the file */
+        if (l->rules->shorter_first) /* the lists stay in the order of the file */
             memcpy(ops, by->list + by->first[i], t.count * sizeof *ops);
         else
             t.ops = by->list + by->first[i];
@@ -255,105 +251,6 @@ static orr_code exclusive_times(orr_link *l, orr_error *err)
     orr_free(skip);
     orr_free(room);
     return code;
-}
-
-/* ---- threads that wake each other (chakra.md 3.5) ---- */
-
-/* The latest operator that has started, and the latest one of any other thread; of those that start together
- * the first of its thread, of threads the one that was seen first. */
-typedef struct latest {
-    const orr_link *l;
-    const uint32_t *rank; /* of threads, by first operator */
-    uint32_t first, second;
-} latest;
-
-static uint32_t thread_of(const latest *s, uint32_t op)
-{
-    return orr__link_op(s->l, op)->tid;
-}
-
-static bool is_later(const latest *s, uint32_t a, uint32_t b)
-{
-    if (b == ORR__NONE)
-        return true;
-    const orr__event *x = orr__link_op(s->l, a), *y = orr__link_op(s->l, b);
-    return x->ts != y->ts ? x->ts > y->ts : s->rank[x->tid] < s->rank[y->tid];
-}
-
-static bool is_of_thread(const latest *s, uint32_t op, uint32_t tid)
-{
-    return op != ORR__NONE && thread_of(s, op) == tid;
-}
-
-static void has_started(latest *s, uint32_t op)
-{
-    const uint32_t tid = thread_of(s, op);
-    if (is_of_thread(s, s->first, tid)) {
-        if (orr__link_op(s->l, op)->ts > orr__link_op(s->l, s->first)->ts)
-            s->first = op;
-        return;
-    }
-    if (is_later(s, op, s->first)) {
-        s->second = s->first;
-        s->first = op;
-        return;
-    }
-    if (is_of_thread(s, s->second, tid) &&
-        orr__link_op(s->l, op)->ts <= orr__link_op(s->l, s->second)->ts)
-        return;
-    if (is_later(s, op, s->second))
-        s->second = op;
-}
-
-/* State of one thread: what its operators wait for now, and where it was. */
-typedef struct waiting {
-    uint32_t after, previous;
-} waiting;
-
-static bool has_gap(const orr_link *l, uint32_t previous, const orr__event *e)
-{
-    if (previous == ORR__NONE)
-        return true;
-    const orr__event *p = orr__link_op(l, previous);
-    return e->ts - p->ts - p->dur > GAP_US;
-}
-
-static void note_waits(orr_link *l, latest *s, waiting *threads)
-{
-    uint32_t started = 0;
-    for (uint32_t op = 0; op < l->ops.count; op++) {
-        const orr__event *e = orr__link_op(l, op);
-        for (; orr__link_op(l, started)->ts < e->ts; started++)
-            has_started(s, started);
-        waiting *w = &threads[e->tid];
-        if (has_gap(l, w->previous, e))
-            w->after = is_of_thread(s, s->first, e->tid) ? s->second : s->first;
-        l->ops.after[op] = w->after;
-        w->previous = op;
-    }
-}
-
-static orr_code inter_thread(orr_link *l, orr_error *err)
-{
-    const uint32_t n = l->ops.thread_count;
-    waiting *threads = orr_alloc((size_t)n + 1, sizeof *threads);
-    uint32_t *rank = orr_alloc((size_t)n + 1, sizeof *rank);
-    const bool has_room = threads && rank;
-    if (has_room) {
-        uint32_t seen = 0;
-        for (uint32_t i = 0; i < n; i++)
-            threads[i] = (waiting){ORR__NONE, ORR__NONE};
-        for (uint32_t op = 0; op < l->ops.count; op++) {
-            const uint32_t tid = orr__link_op(l, op)->tid;
-            if (!rank[tid])
-                rank[tid] = ++seen;
-        }
-        latest s = {.l = l, .rank = rank, .first = ORR__NONE, .second = ORR__NONE};
-        note_waits(l, &s, threads);
-    }
-    orr_free(threads);
-    orr_free(rank);
-    return has_room ? ORR_OK : orr_no_memory(err);
 }
 
 /* ---- all of it ---- */
@@ -369,8 +266,7 @@ static orr_code list_operators(orr_link *l, orr_error *err)
     o->event = orr_arena_new(l->arena, (size_t)o->count + 1, uint32_t);
     o->own = orr_arena_new(l->arena, (size_t)o->count + 1, double);
     o->own_is_real = orr_arena_new(l->arena, (size_t)o->count + 1, uint8_t);
-    o->after = orr_arena_new(l->arena, (size_t)o->count + 1, uint32_t);
-    if (!o->event || !o->own || !o->own_is_real || !o->after)
+    if (!o->event || !o->own || !o->own_is_real)
         return orr_no_memory(err);
     uint32_t op = 0;
     for (uint32_t i = 0; i < k->count; i++) {
@@ -387,8 +283,6 @@ static orr_code list_operators(orr_link *l, orr_error *err)
 
 orr_code orr__link_time(orr_link *l, orr_error *err)
 {
-    orr_code code;
-    if ((code = list_operators(l, err)) || (code = exclusive_times(l, err)))
-        return code;
-    return l->opt.is_compat ? inter_thread(l, err) : ORR_OK;
+    const orr_code code = list_operators(l, err);
+    return code ? code : exclusive_times(l, err);
 }

@@ -298,7 +298,7 @@ static orr_code read_all(finder *f)
         const orr__event *e = event_at(f, i);
         if (e->kind == ORR__EVENT_SYNC)
             code = read_sync(f, e);
-        else if (f->l->opt.is_compat)
+        else if (f->l->rules->only_recorded_waits)
             continue;
         else if (e->kind == ORR__EVENT_RUNTIME && !f->has_sync_events)
             code = read_call(f, i);

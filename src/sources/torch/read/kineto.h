@@ -33,8 +33,8 @@ enum {
     ORR__EVENT_USER = 8,   /* an operator that is a user_annotation */
 };
 
-/* ts and dur are microseconds in compat mode, where a fraction must come out as Python has it; else nanoseconds
- * since the earliest event, which a double holds exactly. */
+/* ts and dur are nanoseconds since the earliest event, which a double holds exactly; or, by the rules, microseconds
+ * as in the file. */
 typedef struct orr__event {
     double ts, dur;
     int64_t start_ns; /* by the clock of the file */
@@ -78,9 +78,23 @@ typedef struct orr__kineto {
     orr_arena *arena;
 } orr__kineto;
 
-/* In compat mode what the reference refuses is an error here; else it is counted. */
+/* What a reader of events may see of one to refuse it. */
+typedef struct kin_look {
+    orr_str cat, ph;
+    bool has_id;
+    orr_json_value place;
+} kin_look;
+
+/* How device traces are read; all-zero is our way. */
+typedef struct kin_rules {
+    bool keeps_micros; /* times stay what they are in the file (chakra.md 3.3) */
+    /* Refuses events; with it a bad field is an error instead of being counted, times below 0 and events without
+     * one stay, and a bare list of events is no trace (chakra.md 3.3). */
+    orr_code (*refuse)(const kin_look *event, orr_error *err);
+} kin_rules;
+
 typedef struct orr__kineto_options {
-    bool is_compat;
+    const kin_rules *rules;
     orr__link_tally *tally;
 } orr__kineto_options;
 

@@ -4,7 +4,7 @@
  * Why records and not trees: a trace of some seconds has a million events of which a dozen fields count.
  * Which fields an event has depends on who wrote it: CUDA, ROCm and the host side differ, and so do the
  * versions of PyTorch.  Nothing but traceEvents is required; a field of a wrong type makes a bad event, which
- * is counted, or in compat mode, where the reference breaks off, an error at its place.
+ * is counted, or by other rules an error at its place.
  * Cost: one pass; an index of one piece of the file, a record for each event that can matter. */
 #include "kineto.h"
 #include "linked_number.h"
@@ -106,7 +106,7 @@ static bool take_duration(const reader *r, draft *d, orr_json_value v)
         is_bad(d, "dur");
         return false;
     }
-    if (!r->opt->is_compat)
+    if (!r->opt->rules->keeps_micros)
         d->e.dur = (double)ns;
     return true;
 }
@@ -255,8 +255,8 @@ static orr_code take_arg(reader *r, draft *d, orr_str key, orr_json_value v)
         take_id(d, "correlation", v, &d->e.correlation);
         return ORR_OK;
     case ARG_STREAM:
-        /* ROCm writes "0x0" for calls, which the reference breaks off at. */
-        if (r->opt->is_compat && orr_json_type_of(v) == ORR_JSON_STRING)
+        /* ROCm writes "0x0" for calls. */
+        if (r->opt->rules->refuse && orr_json_type_of(v) == ORR_JSON_STRING)
             is_bad(d, "stream");
         take_hint(v, &d->e.stream);
         return ORR_OK;
@@ -350,33 +350,15 @@ static orr__event_class class_of(const draft *d)
     return ORR__EVENT_OTHER;
 }
 
-static orr_code fail_at(const reader *r, orr_json_value v, const char *words)
-{
-    const orr_where at = orr_json_where(v);
-    return orr_fail(r->err, ORR_EINPUT, &at, "%s", words);
-}
-
-/* What makes the reference break off (chakra.md 3.3). */
-static orr_code check_compat(const reader *r, const draft *d)
-{
-    if (!orr_str_is(d->cat, "ac2g"))
-        return ORR_OK;
-    if (!orr_str_is(d->ph, "s") && !orr_str_is(d->ph, "f"))
-        return fail_at(r, d->place, "an ac2g event whose ph is neither \"s\" nor \"f\"");
-    if (!d->has_id)
-        return fail_at(r, d->place, "an ac2g event without an id");
-    return ORR_OK;
-}
-
 static orr_code check_fields(reader *r, draft *d)
 {
     const orr_where at = d->is_bad || d->e.dur < 0 ? orr_json_where(d->place) : (orr_where){0};
-    if (d->is_bad && r->opt->is_compat)
+    if (d->is_bad && r->opt->rules->refuse)
         return orr_fail(r->err, ORR_EINPUT, &at,
                         "\"%s\" of this event is not of the type it has to be", d->bad);
     if (d->is_bad)
         return orr__link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
-    if (d->e.dur < 0 && !r->opt->is_compat) {
+    if (d->e.dur < 0 && !r->opt->rules->refuse) {
         d->e.dur = 0;
         return orr__link_count(r->opt->tally, ORR_LINK_NEGATIVE_TIMES, &at, r->err);
     }
@@ -386,7 +368,7 @@ static orr_code check_fields(reader *r, draft *d)
 /* An event that lasts needs a name, a start and a duration to be of use. */
 static orr_code check_missing(reader *r, draft *d)
 {
-    if (r->opt->is_compat || d->e.kind == ORR__EVENT_OTHER || d->is_bad ||
+    if (r->opt->rules->refuse || d->e.kind == ORR__EVENT_OTHER || d->is_bad ||
         (d->has_name && d->has_ts && d->has_dur))
         return ORR_OK;
     const orr_where at = orr_json_where(d->place);
@@ -463,8 +445,9 @@ static orr_code read_event(reader *r, orr_json_value event)
     if (code)
         return code;
     classify(r, &d);
-    if ((r->opt->is_compat && (code = check_compat(r, &d))) || (code = check_fields(r, &d)) ||
-        (code = check_missing(r, &d)))
+    if (r->opt->rules->refuse)
+        code = r->opt->rules->refuse(&(kin_look){d.cat, d.ph, d.has_id, d.place}, r->err);
+    if (code || (code = check_fields(r, &d)) || (code = check_missing(r, &d)))
         return code;
     if (d.is_bad || (d.e.kind == ORR__EVENT_OTHER && d.e.external == -1))
         return ORR_OK;
@@ -523,7 +506,7 @@ static orr_code read_document(reader *r)
                         "the file is empty where a device trace is expected");
     if (code)
         return code;
-    if (item.type == ORR_JSON_ARRAY && !r->opt->is_compat)
+    if (item.type == ORR_JSON_ARRAY && !r->opt->rules->refuse)
         return read_events(r);
     if (item.type != ORR_JSON_OBJECT)
         return orr_fail(r->err, ORR_EINPUT, &at,

@@ -103,8 +103,9 @@ typedef struct orr__linked_group {
 } orr__linked_group;
 
 struct orr_linked {
-    const char *path; /* for messages: the linked file, or the host trace */
-    orr_span text;    /* its bytes, which nodes' `byte` counts; empty: not known */
+    const char *path;                      /* for messages: the linked file, or the host trace */
+    const struct orr_rules_convert *rules; /* by which it was read; NULL: ours */
+    orr_span text; /* its bytes, which nodes' `byte` counts; empty: not known */
     orr_str schema, time;
     uint64_t pid, start_ts, finish_ts; /* as in the host trace */
     int64_t rank, world;               /* -1: not known */
@@ -120,6 +121,15 @@ struct orr_linked {
     bool lacks_memory;       /* for a list of groups */
     orr_input *input[2];     /* files that texts are borrowed from; closed with it */
 };
+
+/* Another program's conversion of linked traces.  NULL wherever rules are asked for: ours. */
+typedef struct orr_rules_convert {
+    /* Only these schemas, in the form that they all have: every field that is looked at must be there and of its
+     * type, others are not looked at (chakra.md 4.1).  Ours takes any schema; id and name are enough. */
+    const char *const *schemas;
+    orr_code (*trace)(const orr_linked *l, orr_trace **out, orr_error *err);
+    orr_code (*simulate)(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err);
+} orr_rules_convert;
 
 /* An empty one; NULL: out of memory.  orr_linked_free ends it. */
 orr_linked *orr__linked_create(const char *path);

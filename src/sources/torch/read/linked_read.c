@@ -4,9 +4,9 @@
  * One node of the file at a time becomes a tree, is taken apart and forgotten; inputs and outputs stay the text they
  * are in the file.  An entry of `attrs` overrides the field of the same name (chakra.md 4.1), so attrs come last.
  *
- * Fields that are there must be of the right type, with the place in the message; which fields must be there depends:
- * in compat mode those that the old converter needs, else only id and name.  The form is chosen by what a node has, not
- * by the name of the schema: before 1.0.2 attributes were fields, and the parent was called so.
+ * Fields that are there must be of the right type, with the place in the message; which fields must be there is a
+ * matter of the rules, ours need id and name.  The form is chosen by what a node has, not by the name of the
+ * schema: before 1.0.2 attributes were fields, and the parent was called so.
  *
  * Memory: a few hundred bytes a node, beside the file's pages, which are given back as the reading goes on. */
 #include "linked.h"
@@ -15,6 +15,7 @@
 #include "base/formats/json.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { RELEASE_STEP = 8 << 20 };
 
@@ -23,9 +24,9 @@ typedef struct reader {
     orr_json *json;
     orr_span bytes;
     orr_error *err;
-    bool is_compat;
-    uint64_t released; /* pages before this byte were given back */
-    unsigned has;      /* bit per top-level key */
+    const char *const *schemas; /* by other rules: only these, in one form */
+    uint64_t released;          /* pages before this byte were given back */
+    unsigned has;               /* bit per top-level key */
 } reader;
 
 enum { SCHEMA, PID, TIME, START_TS, FINISH_TS, NODES, TOP_KEYS };
@@ -103,7 +104,7 @@ static orr_code take_id(const reader *r, orr_str key, orr_json_value v, uint64_t
 static orr_code take_time(const reader *r, orr_str key, orr_json_value v, int64_t *out)
 {
     const orr_json_type type = orr_json_type_of(v);
-    if (type == ORR_JSON_NULL && !r->is_compat)
+    if (type == ORR_JSON_NULL && !r->schemas)
         return ORR_OK;
     if ((type == ORR_JSON_INT || type == ORR_JSON_REAL) && orr__micros_ns(orr_json_raw(v), out))
         return ORR_OK;
@@ -117,7 +118,7 @@ static orr_code take_parent(const reader *r, orr_str key, orr_json_value v, draf
     orr_json_iter it = orr_json_iterate(v);
     int64_t number;
     d->has_parent = true;
-    if (orr_json_type_of(v) == ORR_JSON_ARRAY && !r->is_compat)
+    if (orr_json_type_of(v) == ORR_JSON_ARRAY && !r->schemas)
         return orr_json_next_value(&it, &first) ? take_parent(r, key, first, d) : ORR_OK;
     if (is_null(v) || (!orr_json_get_i64(v, &number, NULL) && number < 0))
         return ORR_OK;
@@ -132,7 +133,7 @@ static orr_code take_io(
     orr_str name;
     orr_json_value member;
     *has = true;
-    if (orr_json_type_of(v) == ORR_JSON_ARRAY && !r->is_compat) {
+    if (orr_json_type_of(v) == ORR_JSON_ARRAY && !r->schemas) {
         io->values = orr_json_raw(v);
         return ORR_OK;
     }
@@ -146,7 +147,7 @@ static orr_code take_io(
         else if (orr_str_is(name, "types"))
             io->types = orr_json_raw(member);
     }
-    if (r->is_compat && (!io->values.len || !io->shapes.len || !io->types.len))
+    if (r->schemas && (!io->values.len || !io->shapes.len || !io->types.len))
         return wrong(r, v, key, "an object of values, shapes and types");
     return ORR_OK;
 }
@@ -330,7 +331,7 @@ static orr_code take_comm(const reader *r, orr_str key, orr_json_value v, draft 
     }
     if (orr_json_type_of(v) == ORR_JSON_STRING)
         return take_text(r, key, v, comm_text(d, f));
-    if (f == F_PG_NAME && r->is_compat && !is_null(v))
+    if (f == F_PG_NAME && r->schemas && !is_null(v))
         return wrong(r, v, key, "a text");
     if (!is_null(v))
         *comm_text(d, f) = orr_json_raw(v); /* a list of ranks; a group that is a number */
@@ -347,8 +348,8 @@ static orr_code take_attribute(const reader *r, orr_str key, orr_json_value v, d
 {
     d->node.lacks &= (uint8_t) ~(1u << (f - F_RF_ID));
     if (f == F_OP_SCHEMA)
-        return is_null(v) && !r->is_compat ? ORR_OK : take_text(r, key, v, &d->node.op_schema);
-    return is_null(v) && !r->is_compat ? ORR_OK : take_int(r, key, v, number_of(d, f));
+        return is_null(v) && !r->schemas ? ORR_OK : take_text(r, key, v, &d->node.op_schema);
+    return is_null(v) && !r->schemas ? ORR_OK : take_int(r, key, v, number_of(d, f));
 }
 
 static orr_code take_cat(const reader *r, orr_str key, orr_json_value v, draft *d)
@@ -370,7 +371,7 @@ static orr_code take_thread_dep(const reader *r, orr_str key, orr_json_value v, 
 
 static orr_code take_old_form(const reader *r, orr_str key, orr_json_value v, draft *d, field f)
 {
-    if (r->is_compat)
+    if (r->schemas)
         return ORR_OK;
     if (f == F_OLD_PARENT)
         return d->has_parent ? ORR_OK : take_parent(r, key, v, d);
@@ -402,11 +403,11 @@ static orr_code take_field(const reader *r, orr_str key, orr_json_value v, draft
     case F_EXCLUSIVE_DUR:
         return take_time(r, key, v, &d->node.own_ns);
     case F_INCLUSIVE_DUR:
-        return r->is_compat ? ORR_OK : take_time(r, key, v, &d->node.duration_ns);
+        return r->schemas ? ORR_OK : take_time(r, key, v, &d->node.duration_ns);
     case F_WAIT_DUR:
-        return r->is_compat ? ORR_OK : take_time(r, key, v, &d->node.wait_ns);
+        return r->schemas ? ORR_OK : take_time(r, key, v, &d->node.wait_ns);
     case F_TS:
-        return r->is_compat ? ORR_OK : take_time(r, key, v, &d->node.start_ns);
+        return r->schemas ? ORR_OK : take_time(r, key, v, &d->node.start_ns);
     case F_INTER_THREAD_DEP:
         return take_thread_dep(r, key, v, d);
     case F_SYNC_DEP:
@@ -469,7 +470,7 @@ static orr_code check_complete(const reader *r, const draft *d)
         return lacking(r, d, "id");
     if (!d->has_name)
         return lacking(r, d, "name");
-    if (!r->is_compat)
+    if (!r->schemas)
         return ORR_OK;
     if (!d->has_parent)
         return lacking(r, d, "ctrl_deps");
@@ -596,13 +597,13 @@ static orr_code read_nodes(reader *r)
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* Numbers that are not understood are an error to the old converter only. */
+/* Numbers that are not understood are not there, unless the rules want them. */
 static orr_code take_top_number(const reader *r, int key, orr_json_value v, uint64_t *out)
 {
     if (orr_json_type_of(v) == ORR_JSON_INT && !orr_json_get_u64(v, out, NULL))
         return ORR_OK;
-    return r->is_compat ? wrong(r, v, orr_str_of(top_names[key]), "a whole number, 0 or more,")
-                        : ORR_OK;
+    return r->schemas ? wrong(r, v, orr_str_of(top_names[key]), "a whole number, 0 or more,")
+                      : ORR_OK;
 }
 
 static orr_code read_top(reader *r, int key, orr_json_type type, uint64_t byte)
@@ -648,7 +649,7 @@ static orr_code read_members(reader *r)
     orr_json_item item;
     orr_code code = orr_json_enter(r->json, r->err);
     while (!code && (code = orr_json_next(r->json, &item, r->err)) == ORR_OK) {
-        if (!r->is_compat && orr_str_is(item.key, "distributedInfo")) {
+        if (!r->schemas && orr_str_is(item.key, "distributedInfo")) {
             code = read_job(r);
             continue;
         }
@@ -663,32 +664,30 @@ static orr_code read_members(reader *r)
     return code == ORR_END ? ORR_OK : code;
 }
 
-static const char *const old_schemas[] = {"1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4",
-                                          "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4"};
-
 static orr_code check_schema(const reader *r)
 {
     const orr_where at = orr_json_place(r->json, 0);
-    for (size_t i = 0; i < sizeof old_schemas / sizeof *old_schemas; i++) {
-        if (orr_str_is(r->l->schema, old_schemas[i]))
+    char list[200] = "";
+    size_t n = 0;
+    for (size_t i = 0; r->schemas[i]; i++) {
+        if (orr_str_is(r->l->schema, r->schemas[i]))
             return ORR_OK;
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", r->schemas[i]);
     }
-    return orr_fail(r->err, ORR_EINPUT, &at,
-                    "schema '%.*s' is not one that the old converter reads: 1.0.2-, 1.0.3-, 1.1.0- "
-                    "or 1.1.1-chakra.0.0.4",
-                    r->l->schema.len < 60 ? (int)r->l->schema.len : 60, r->l->schema.ptr);
+    return orr_fail(r->err, ORR_EINPUT, &at, "schema '%.*s' is none of those that are read: %s",
+                    r->l->schema.len < 60 ? (int)r->l->schema.len : 60, r->l->schema.ptr, list);
 }
 
 static orr_code check_top(const reader *r)
 {
     const orr_where at = orr_json_place(r->json, 0);
     for (int key = 0; key < TOP_KEYS; key++) {
-        if (!(r->has & 1u << key) && (r->is_compat || key == NODES))
+        if (!(r->has & 1u << key) && (r->schemas || key == NODES))
             return orr_fail(r->err, ORR_EINPUT, &at,
                             "this is not a linked trace: there is no \"%s\" at the top",
                             top_names[key]);
     }
-    return r->is_compat ? check_schema(r) : ORR_OK;
+    return r->schemas ? check_schema(r) : ORR_OK;
 }
 
 static orr_code read_document(reader *r)
@@ -718,8 +717,10 @@ static orr_code read_bytes(orr_linked *l,
                            orr_error *err)
 {
     orr_error own;
+    const orr_rules_convert *rules = opt ? opt->rules : NULL;
+    l->rules = rules;
     reader r = {
-        .l = l, .bytes = bytes, .err = err ? err : &own, .is_compat = opt && opt->is_compat};
+        .l = l, .bytes = bytes, .err = err ? err : &own, .schemas = rules ? rules->schemas : NULL};
     l->text = bytes;
     orr_code code = orr_json_open(bytes, l->path, &r.json, err);
     if (code)

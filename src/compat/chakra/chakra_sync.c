@@ -6,7 +6,7 @@
  * last; it is noted when that is a device node.  The target is translated to its new id when the device node is
  * numbered, if it has one by then, and again at the end: so it may come out as another node.  All of this is kept.
  * Cost: linear, but for sorting what was found. */
-#include "link_impl.h"
+#include "chakra_link.h"
 
 #include "base/memory/map.h"
 
@@ -97,8 +97,8 @@ static bool apply_event(syncer *s, uint32_t i)
             continue;
         const uint32_t from = orr_map_find(s->last_of, (uint64_t)s->ids[k].start, ORR__NONE);
         const uint32_t op = next_operator(s->l, e->ts);
-        if (from != ORR__NONE && op != ORR__NONE && s->l->host_of[op] != ORR__NONE &&
-            !orr__pairs_add(&s->to, from, s->l->host_of[op]))
+        if (from != ORR__NONE && op != ORR__NONE && chakra_of(s->l)->host_of[op] != ORR__NONE &&
+            !orr__pairs_add(&s->to, from, chakra_of(s->l)->host_of[op]))
             return false;
     }
     return true;
@@ -107,26 +107,27 @@ static bool apply_event(syncer *s, uint32_t i)
 /* Host node h as it is called when the node with number `now` is made, then translated once more. */
 static uint64_t translated(const orr_link *l, uint32_t h, uint32_t now)
 {
-    const uint64_t once = h <= now ? l->new_id[h] : (uint64_t)l->host.nodes[h].id;
-    const uint32_t again = orr__host_find(&l->host, (int64_t)once);
-    return again == UINT32_MAX ? once : l->new_id[again];
+    const uint64_t once =
+        h <= now ? chakra_of(l)->new_id[h] : (uint64_t)chakra_of(l)->host.nodes[h].id;
+    const uint32_t again = orr__host_find(&chakra_of(l)->host, (int64_t)once);
+    return again == UINT32_MAX ? once : chakra_of(l)->new_id[again];
 }
 
 static bool note_sync(orr_link *l, uint64_t node, uint64_t from)
 {
-    if (node >= l->node_count)
+    if (node >= chakra_of(l)->node_count)
         return true;
-    if (!orr_grow(&l->syncs, &l->sync_room, l->sync_count + 1))
+    if (!orr_grow(&chakra_of(l)->syncs, &chakra_of(l)->sync_room, chakra_of(l)->sync_count + 1))
         return false;
-    l->syncs[l->sync_count++] = (orr__sync){node, from};
+    chakra_of(l)->syncs[chakra_of(l)->sync_count++] = (chakra_sync){node, from};
     return true;
 }
 
 static bool note_device_nodes(orr_link *l, const orr__lists *to, uint32_t h)
 {
-    for (uint32_t p = l->placed.first[h]; p < l->placed.first[h + 1]; p++) {
-        const uint32_t event = l->placed.list[p];
-        const uint64_t id = l->new_id[h] + 1 + (p - l->placed.first[h]);
+    for (uint32_t p = chakra_of(l)->placed.first[h]; p < chakra_of(l)->placed.first[h + 1]; p++) {
+        const uint32_t event = chakra_of(l)->placed.list[p];
+        const uint64_t id = chakra_of(l)->new_id[h] + 1 + (p - chakra_of(l)->placed.first[h]);
         for (uint32_t i = to->first[event]; i < to->first[event + 1]; i++) {
             if (!note_sync(l, translated(l, to->list[i], h), id))
                 return false;
@@ -137,7 +138,7 @@ static bool note_device_nodes(orr_link *l, const orr__lists *to, uint32_t h)
 
 static int by_node(const void *a, const void *b)
 {
-    const orr__sync *x = a, *y = b;
+    const chakra_sync *x = a, *y = b;
     if (x->node != y->node)
         return x->node < y->node ? -1 : 1;
     return x->from < y->from ? -1 : x->from > y->from;
@@ -146,13 +147,13 @@ static int by_node(const void *a, const void *b)
 static void sort_syncs(orr_link *l)
 {
     size_t kept = 0;
-    if (l->sync_count)
-        qsort(l->syncs, l->sync_count, sizeof *l->syncs, by_node);
-    for (size_t i = 0; i < l->sync_count; i++) {
-        if (kept == 0 || by_node(&l->syncs[i], &l->syncs[kept - 1]) != 0)
-            l->syncs[kept++] = l->syncs[i];
+    if (chakra_of(l)->sync_count)
+        qsort(chakra_of(l)->syncs, chakra_of(l)->sync_count, sizeof *chakra_of(l)->syncs, by_node);
+    for (size_t i = 0; i < chakra_of(l)->sync_count; i++) {
+        if (kept == 0 || by_node(&chakra_of(l)->syncs[i], &chakra_of(l)->syncs[kept - 1]) != 0)
+            chakra_of(l)->syncs[kept++] = chakra_of(l)->syncs[i];
     }
-    l->sync_count = kept;
+    chakra_of(l)->sync_count = kept;
     l->tally.counts.of[ORR_LINK_SYNCS] = kept;
 }
 
@@ -168,7 +169,7 @@ static orr_code find_all(syncer *s)
     const orr_code code = orr__pairs_take(&s->to, (uint32_t)l->device.count, l->arena, &to, s->err);
     if (code)
         return code;
-    for (uint32_t h = 0; has_room && h < l->host.count; h++)
+    for (uint32_t h = 0; has_room && h < chakra_of(l)->host.count; h++)
         has_room = note_device_nodes(l, &to, h);
     if (!has_room)
         return orr_no_memory(s->err);
@@ -176,7 +177,7 @@ static orr_code find_all(syncer *s)
     return ORR_OK;
 }
 
-orr_code orr__link_sync(orr_link *l, orr_error *err)
+orr_code chakra_find_syncs(orr_link *l, orr_error *err)
 {
     syncer s = {.l = l, .last_of = orr_map_create(l->device.count), .err = err};
     const orr_code code = s.last_of ? find_all(&s) : orr_no_memory(err);

@@ -7,7 +7,7 @@
  * when it ends: both as in the old one.
  *
  * Cost: linear in nodes and dependencies, times the streams that run at once. */
-#include "convert_compat.h"
+#include "chakra_convert.h"
 
 #include "base/memory/buffer.h"
 
@@ -291,7 +291,7 @@ static bool prepare(player *s)
     return s->has_memory;
 }
 
-orr_code orr_linked_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err)
+orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err)
 {
     orr__old_plan p;
     orr_code code = orr__old_plan_make(l, &p, err);

@@ -6,13 +6,118 @@
  * and the reference searches back from there for an operator with the kernel's external id; every host node that
  * shares it is given the kernel, and kernels of which none is found are dropped.
  * Cost: linear, and a binary search for each device operation. */
-#include "link_impl.h"
+#include "chakra_link.h"
 
 #include "base/memory/map.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+/* ---- threads that wake each other (chakra.md 3.5) ---- */
+
+/* Silence on a thread, in microseconds, after which another one may have woken it. */
+enum { GAP_US = 1000 };
+
+/* The latest operator that has started, and the latest one of any other thread; of those that start together
+ * the first of its thread, of threads the one that was seen first. */
+typedef struct latest {
+    const orr_link *l;
+    const uint32_t *rank; /* of threads, by first operator */
+    uint32_t first, second;
+} latest;
+
+static uint32_t thread_of(const latest *s, uint32_t op)
+{
+    return orr__link_op(s->l, op)->tid;
+}
+
+static bool is_later(const latest *s, uint32_t a, uint32_t b)
+{
+    if (b == ORR__NONE)
+        return true;
+    const orr__event *x = orr__link_op(s->l, a), *y = orr__link_op(s->l, b);
+    return x->ts != y->ts ? x->ts > y->ts : s->rank[x->tid] < s->rank[y->tid];
+}
+
+static bool is_of_thread(const latest *s, uint32_t op, uint32_t tid)
+{
+    return op != ORR__NONE && thread_of(s, op) == tid;
+}
+
+static void has_started(latest *s, uint32_t op)
+{
+    const uint32_t tid = thread_of(s, op);
+    if (is_of_thread(s, s->first, tid)) {
+        if (orr__link_op(s->l, op)->ts > orr__link_op(s->l, s->first)->ts)
+            s->first = op;
+        return;
+    }
+    if (is_later(s, op, s->first)) {
+        s->second = s->first;
+        s->first = op;
+        return;
+    }
+    if (is_of_thread(s, s->second, tid) &&
+        orr__link_op(s->l, op)->ts <= orr__link_op(s->l, s->second)->ts)
+        return;
+    if (is_later(s, op, s->second))
+        s->second = op;
+}
+
+/* State of one thread: what its operators wait for now, and where it was. */
+typedef struct waiting {
+    uint32_t after, previous;
+} waiting;
+
+static bool has_gap(const orr_link *l, uint32_t previous, const orr__event *e)
+{
+    if (previous == ORR__NONE)
+        return true;
+    const orr__event *p = orr__link_op(l, previous);
+    return e->ts - p->ts - p->dur > GAP_US;
+}
+
+static void note_waits(orr_link *l, latest *s, waiting *threads)
+{
+    uint32_t started = 0;
+    for (uint32_t op = 0; op < l->ops.count; op++) {
+        const orr__event *e = orr__link_op(l, op);
+        for (; orr__link_op(l, started)->ts < e->ts; started++)
+            has_started(s, started);
+        waiting *w = &threads[e->tid];
+        if (has_gap(l, w->previous, e))
+            w->after = is_of_thread(s, s->first, e->tid) ? s->second : s->first;
+        chakra_of(l)->after[op] = w->after;
+        w->previous = op;
+    }
+}
+
+orr_code chakra_wake(orr_link *l, orr_error *err)
+{
+    chakra_of(l)->after = orr_arena_new(l->arena, (size_t)l->ops.count + 1, uint32_t);
+    if (!chakra_of(l)->after)
+        return orr_no_memory(err);
+    const uint32_t n = l->ops.thread_count;
+    waiting *threads = orr_alloc((size_t)n + 1, sizeof *threads);
+    uint32_t *rank = orr_alloc((size_t)n + 1, sizeof *rank);
+    const bool has_room = threads && rank;
+    if (has_room) {
+        uint32_t seen = 0;
+        for (uint32_t i = 0; i < n; i++)
+            threads[i] = (waiting){ORR__NONE, ORR__NONE};
+        for (uint32_t op = 0; op < l->ops.count; op++) {
+            const uint32_t tid = orr__link_op(l, op)->tid;
+            if (!rank[tid])
+                rank[tid] = ++seen;
+        }
+        latest s = {.l = l, .rank = rank, .first = ORR__NONE, .second = ORR__NONE};
+        note_waits(l, &s, threads);
+    }
+    orr_free(threads);
+    orr_free(rank);
+    return has_room ? ORR_OK : orr_no_memory(err);
+}
 
 /* ---- host nodes and operators ---- */
 
@@ -33,11 +138,11 @@ static orr_map *operators_by_rf(const orr_link *l)
 /* The operator that host node h is. */
 static void find_operator(orr_link *l, const orr_map *by_rf, uint32_t h)
 {
-    const orr__host_node *n = &l->host.nodes[h];
-    l->op_of[h] = ORR__NONE;
+    const orr__host_node *n = &chakra_of(l)->host.nodes[h];
+    chakra_of(l)->op_of[h] = ORR__NONE;
     if (n->rf != INT64_MIN && n->is_reached)
-        l->op_of[h] = orr_map_find(by_rf, (uint64_t)n->rf, ORR__NONE);
-    l->tally.counts.of[ORR_LINK_LINKED] += l->op_of[h] != ORR__NONE;
+        chakra_of(l)->op_of[h] = orr_map_find(by_rf, (uint64_t)n->rf, ORR__NONE);
+    l->tally.counts.of[ORR_LINK_LINKED] += chakra_of(l)->op_of[h] != ORR__NONE;
 }
 
 /* The host node that h waits for on another thread: known by its rf id, and it must have come before. */
@@ -46,7 +151,7 @@ static uint32_t waits_for(const orr_link *l,
                           const uint32_t *host_of,
                           uint32_t h)
 {
-    const uint32_t after = l->ops.after[l->op_of[h]];
+    const uint32_t after = chakra_of(l)->after[chakra_of(l)->op_of[h]];
     if (after == ORR__NONE)
         return ORR__NONE;
     const int64_t rf = orr__link_op(l, after)->rf;
@@ -59,38 +164,38 @@ static void match_all(orr_link *l, const orr_map *by_rf, uint32_t *host_of)
 {
     for (uint32_t op = 0; op < l->ops.count; op++)
         host_of[op] = ORR__NONE;
-    for (uint32_t h = 0; h < l->host.count; h++) {
+    for (uint32_t h = 0; h < chakra_of(l)->host.count; h++) {
         find_operator(l, by_rf, h);
-        l->waits_for[h] = ORR__NONE;
-        if (l->op_of[h] == ORR__NONE)
+        chakra_of(l)->waits_for[h] = ORR__NONE;
+        if (chakra_of(l)->op_of[h] == ORR__NONE)
             continue;
-        host_of[l->op_of[h]] = h;
-        l->waits_for[h] = waits_for(l, by_rf, host_of, h);
+        host_of[chakra_of(l)->op_of[h]] = h;
+        chakra_of(l)->waits_for[h] = waits_for(l, by_rf, host_of, h);
     }
 }
 
 static void count_matches(orr_link *l, const uint32_t *host_of)
 {
     uint64_t *of = l->tally.counts.of;
-    of[ORR_LINK_UNLINKED] = l->host.count - of[ORR_LINK_LINKED];
+    of[ORR_LINK_UNLINKED] = chakra_of(l)->host.count - of[ORR_LINK_LINKED];
     for (uint32_t op = 0; op < l->ops.count; op++)
         of[ORR_LINK_UNTRACED] += host_of[op] == ORR__NONE;
 }
 
-orr_code orr__link_match(orr_link *l, orr_error *err)
+orr_code chakra_match(orr_link *l, orr_error *err)
 {
-    const size_t n = l->host.count + 1;
-    l->op_of = orr_arena_new(l->arena, n, uint32_t);
-    l->waits_for = orr_arena_new(l->arena, n, uint32_t);
-    l->host_of = orr_arena_new(l->arena, (size_t)l->ops.count + 1, uint32_t);
+    const size_t n = chakra_of(l)->host.count + 1;
+    chakra_of(l)->op_of = orr_arena_new(l->arena, n, uint32_t);
+    chakra_of(l)->waits_for = orr_arena_new(l->arena, n, uint32_t);
+    chakra_of(l)->host_of = orr_arena_new(l->arena, (size_t)l->ops.count + 1, uint32_t);
     orr_map *by_rf = operators_by_rf(l);
-    if (!l->op_of || !l->waits_for || !l->host_of || !by_rf) {
+    if (!chakra_of(l)->op_of || !chakra_of(l)->waits_for || !chakra_of(l)->host_of || !by_rf) {
         orr_map_destroy(by_rf);
         return orr_no_memory(err);
     }
-    match_all(l, by_rf, l->host_of);
+    match_all(l, by_rf, chakra_of(l)->host_of);
     orr_map_destroy(by_rf);
-    count_matches(l, l->host_of);
+    count_matches(l, chakra_of(l)->host_of);
     return ORR_OK;
 }
 
@@ -261,10 +366,10 @@ static orr_code give_groups(orr_link *l, grouping *g, orr_error *err)
 {
     orr__pairs placed = {0};
     bool has_room = true;
-    for (uint32_t h = 0; has_room && h < l->host.count; h++) {
-        if (l->op_of[h] == ORR__NONE)
+    for (uint32_t h = 0; has_room && h < chakra_of(l)->host.count; h++) {
+        if (chakra_of(l)->op_of[h] == ORR__NONE)
             continue;
-        const uint64_t external = (uint64_t)orr__link_op(l, l->op_of[h])->external;
+        const uint64_t external = (uint64_t)orr__link_op(l, chakra_of(l)->op_of[h])->external;
         const uint32_t group = orr_map_find(g->group_of, external, ORR__NONE);
         if (group == ORR__NONE)
             continue;
@@ -273,7 +378,8 @@ static orr_code give_groups(orr_link *l, grouping *g, orr_error *err)
     }
     l->tally.counts.of[ORR_LINK_PLACED] = placed.count;
     if (has_room)
-        return orr__pairs_take(&placed, (uint32_t)l->host.count, l->arena, &l->placed, err);
+        return orr__pairs_take(&placed, (uint32_t)chakra_of(l)->host.count, l->arena,
+                               &chakra_of(l)->placed, err);
     orr_free(placed.pairs);
     return orr_no_memory(err);
 }
@@ -309,17 +415,18 @@ static orr_code place_as_reference(orr_link *l, orr_error *err)
 /* A host node, its device nodes, the next host node (chakra.md 3.8). */
 static orr_code number_nodes(orr_link *l, orr_error *err)
 {
-    l->new_id = orr_arena_new(l->arena, l->host.count + 1, uint64_t);
-    if (!l->new_id)
+    chakra_of(l)->new_id = orr_arena_new(l->arena, chakra_of(l)->host.count + 1, uint64_t);
+    if (!chakra_of(l)->new_id)
         return orr_no_memory(err);
-    for (uint32_t h = 0; h < l->host.count; h++) {
-        l->new_id[h] = l->node_count;
-        l->node_count += 1 + l->placed.first[h + 1] - l->placed.first[h];
+    for (uint32_t h = 0; h < chakra_of(l)->host.count; h++) {
+        chakra_of(l)->new_id[h] = chakra_of(l)->node_count;
+        chakra_of(l)->node_count +=
+            1 + chakra_of(l)->placed.first[h + 1] - chakra_of(l)->placed.first[h];
     }
     return ORR_OK;
 }
 
-orr_code orr__link_place(orr_link *l, orr_error *err)
+orr_code chakra_place(orr_link *l, orr_error *err)
 {
     const orr_code code = place_as_reference(l, err);
     return code ? code : number_nodes(l, err);

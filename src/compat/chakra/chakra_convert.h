@@ -62,7 +62,7 @@ static inline bool orr__old_is_written(const orr__old_plan *p, uint32_t item)
 /* Whole microseconds; none for the steps of optimizers. */
 uint64_t orr__old_duration(const orr__linked_node *n);
 
-/* The trace as the old converter writes it; and the lines of its --simulate. */
-orr_code orr__old_trace(const orr_linked *l, orr_trace **out, orr_error *err);
+/* chakra_simulate.c: the lines of --simulate. */
+orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err);
 
 #endif

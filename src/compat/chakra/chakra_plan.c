@@ -6,7 +6,7 @@
  * in convert_graph.c.
  *
  * Cost: linear but for one sort by id, where the file is not in that order. */
-#include "convert_compat.h"
+#include "chakra_convert.h"
 
 #include "base/text/text.h"
 

@@ -4,9 +4,9 @@
  * Every key of the host file is kept, in its order; nodes are numbered anew and written in that order.  A device
  * node is its host node once more, with other values for some keys.
  * Cost: linear in the output, of which never more than a piece is in memory. */
-#include "link_impl.h"
+#include "chakra_link.h"
 
-#include "json_repaint.h"
+#include "sources/torch/link/json_repaint.h"
 
 #include "base/io/output.h"
 #include "base/memory/map.h"
@@ -58,7 +58,7 @@ static void add_text(writer *w, orr__overrides *v, const char *key, uint32_t tex
 static void write_node(writer *w, const orr__host_node *n, orr__overrides *v)
 {
     orr__override_finish(v, &w->values);
-    orr__repaint_object(&w->buf, w->l->host.text.ptr + n->at, 2, v->of, v->count);
+    orr__repaint_object(&w->buf, chakra_of(w->l)->host.text.ptr + n->at, 2, v->of, v->count);
     if (w->buf.len > PIECE)
         orr_output_drain(w->out, &w->buf);
 }
@@ -68,15 +68,15 @@ static void write_node(writer *w, const orr__host_node *n, orr__overrides *v)
 /* A parent that is not in the trace gets a number too, behind all nodes. */
 static uint64_t new_parent(writer *w, int64_t id)
 {
-    const uint32_t h = orr__host_find(&w->l->host, id);
+    const uint32_t h = orr__host_find(&chakra_of(w->l)->host, id);
     if (h != UINT32_MAX)
-        return w->l->new_id[h];
+        return chakra_of(w->l)->new_id[h];
     uint32_t number = orr_map_find(w->spare, (uint64_t)id, ORR__NONE);
     if (number == ORR__NONE) {
         number = (uint32_t)w->next_spare++;
         w->failed |= !orr_map_put(w->spare, (uint64_t)id, number, NULL);
     }
-    return w->l->node_count + number;
+    return chakra_of(w->l)->node_count + number;
 }
 
 static bool has_parent(const orr__host_node *n)
@@ -89,22 +89,23 @@ static bool has_parent(const orr__host_node *n)
 static void add_syncs(writer *w, orr__overrides *v, uint64_t id)
 {
     const orr_link *l = w->l;
-    if (w->next_sync == l->sync_count || l->syncs[w->next_sync].node != id)
+    if (w->next_sync == chakra_of(l)->sync_count || chakra_of(l)->syncs[w->next_sync].node != id)
         return;
     orr_json_writer j = begin_value(w, v, "sync_dep");
     j.style.indent = 4;
     j.depth = 3;
     orr_json_begin_array(&j);
-    for (; w->next_sync < l->sync_count && l->syncs[w->next_sync].node == id; w->next_sync++)
-        orr_json_u64(&j, l->syncs[w->next_sync].from);
+    for (; w->next_sync < chakra_of(l)->sync_count && chakra_of(l)->syncs[w->next_sync].node == id;
+         w->next_sync++)
+        orr_json_u64(&j, chakra_of(l)->syncs[w->next_sync].from);
     orr_json_end_array(&j);
 }
 
 static void add_waits_for(writer *w, orr__overrides *v, uint32_t h)
 {
-    const uint32_t other = w->l->waits_for[h];
+    const uint32_t other = chakra_of(w->l)->waits_for[h];
     if (other != ORR__NONE) {
-        add_u64(w, v, "inter_thread_dep", w->l->new_id[other]);
+        add_u64(w, v, "inter_thread_dep", chakra_of(w->l)->new_id[other]);
         return;
     }
     orr_json_writer j = begin_value(w, v, "inter_thread_dep");
@@ -114,7 +115,7 @@ static void add_waits_for(writer *w, orr__overrides *v, uint32_t h)
 static void add_measured(writer *w, orr__overrides *v, uint32_t h)
 {
     const orr_link *l = w->l;
-    const uint32_t op = l->op_of[h];
+    const uint32_t op = chakra_of(l)->op_of[h];
     const orr__event *e = orr__link_op(l, op);
     add_number(w, v, "inclusive_dur", e->dur, e->flags & ORR__EVENT_DUR_REAL);
     add_number(w, v, "exclusive_dur", l->ops.own[op], l->ops.own_is_real[op]);
@@ -124,15 +125,15 @@ static void add_measured(writer *w, orr__overrides *v, uint32_t h)
 
 static void write_host(writer *w, uint32_t h)
 {
-    const orr__host_node *n = &w->l->host.nodes[h];
+    const orr__host_node *n = &chakra_of(w->l)->host.nodes[h];
     orr__overrides v = {0};
     w->values.len = 0;
-    add_u64(w, &v, "id", w->l->new_id[h]);
-    if (has_parent(n) && !w->l->host.is_flat)
+    add_u64(w, &v, "id", chakra_of(w->l)->new_id[h]);
+    if (has_parent(n) && !chakra_of(w->l)->host.is_flat)
         add_u64(w, &v, "ctrl_deps", new_parent(w, n->parent));
-    if (w->l->op_of[h] != ORR__NONE)
+    if (chakra_of(w->l)->op_of[h] != ORR__NONE)
         add_measured(w, &v, h);
-    add_syncs(w, &v, w->l->new_id[h]);
+    add_syncs(w, &v, chakra_of(w->l)->new_id[h]);
     write_node(w, n, &v);
 }
 
@@ -171,7 +172,7 @@ static void add_group(writer *w, orr__overrides *v, const orr__event *e)
 /* Keys that the host node already has keep their places; of the rest the host's come first. */
 static void write_device(writer *w, uint32_t h, const orr__event *e, uint64_t id)
 {
-    const orr__host_node *n = &w->l->host.nodes[h];
+    const orr__host_node *n = &chakra_of(w->l)->host.nodes[h];
     orr__overrides v = {0};
     w->values.len = 0;
     const bool dur_is_real = e->flags & ORR__EVENT_DUR_REAL;
@@ -181,7 +182,7 @@ static void write_device(writer *w, uint32_t h, const orr__event *e, uint64_t id
     add_number(w, &v, "exclusive_dur", e->dur, dur_is_real);
     add_number(w, &v, "ts", e->ts, e->flags & ORR__EVENT_TS_REAL);
     add_waits_for(w, &v, h);
-    add_u64(w, &v, "ctrl_deps", w->l->new_id[h]);
+    add_u64(w, &v, "ctrl_deps", chakra_of(w->l)->new_id[h]);
     orr_json_writer j = begin_value(w, &v, "cat");
     orr_json_text(&j, category(e));
     add_text(w, &v, "ph", e->ph);
@@ -199,19 +200,20 @@ static void write_nodes(writer *w)
 {
     const orr_link *l = w->l;
     orr_buf_byte(&w->buf, '[');
-    for (uint32_t h = 0; h < l->host.count && !w->failed; h++) {
+    for (uint32_t h = 0; h < chakra_of(l)->host.count && !w->failed; h++) {
         if (h)
             orr_buf_byte(&w->buf, ',');
         orr__repaint_line(&w->buf, 2);
         write_host(w, h);
-        for (uint32_t p = l->placed.first[h]; p < l->placed.first[h + 1]; p++) {
+        for (uint32_t p = chakra_of(l)->placed.first[h]; p < chakra_of(l)->placed.first[h + 1];
+             p++) {
             orr_buf_byte(&w->buf, ',');
             orr__repaint_line(&w->buf, 2);
-            write_device(w, h, &l->device.events[l->placed.list[p]],
-                         l->new_id[h] + 1 + (p - l->placed.first[h]));
+            write_device(w, h, &l->device.events[chakra_of(l)->placed.list[p]],
+                         chakra_of(l)->new_id[h] + 1 + (p - chakra_of(l)->placed.first[h]));
         }
     }
-    if (l->host.count)
+    if (chakra_of(l)->host.count)
         orr__repaint_line(&w->buf, 1);
     orr_buf_byte(&w->buf, ']');
 }
@@ -220,20 +222,21 @@ static void write_nodes(writer *w)
 
 static const char *write_member(writer *w, const char *p)
 {
-    const char *text = w->l->host.text.ptr;
+    const char *text = chakra_of(w->l)->host.text.ptr;
     orr__repaint_line(&w->buf, 1);
     p = orr__repaint_space(orr__repaint_value(&w->buf, p, 1)) + 1; /* the key; past the colon */
     orr_buf_add(&w->buf, ": ", 2);
     p = orr__repaint_space(p);
-    if ((uint64_t)(p - text) != w->l->host.nodes_at)
+    if ((uint64_t)(p - text) != chakra_of(w->l)->host.nodes_at)
         return orr__repaint_value(&w->buf, p, 1);
     write_nodes(w);
-    return text + w->l->host.nodes_end;
+    return text + chakra_of(w->l)->host.nodes_end;
 }
 
 static void write_document(writer *w)
 {
-    const char *p = orr__repaint_space(w->l->host.text.ptr + w->l->host.document_at);
+    const char *p =
+        orr__repaint_space(chakra_of(w->l)->host.text.ptr + chakra_of(w->l)->host.document_at);
     orr_buf_byte(&w->buf, '{');
     for (p = orr__repaint_space(p + 1); *p != '}' && !w->failed; p = orr__repaint_space(p)) {
         if (*p == ',') {
@@ -246,7 +249,7 @@ static void write_document(writer *w)
     orr_buf_byte(&w->buf, '}');
 }
 
-orr_code orr__link_write_compat(const orr_link *l, const char *path, orr_error *err)
+orr_code chakra_write(const orr_link *l, const char *path, orr_error *err)
 {
     writer w = {.l = l, .spare = orr_map_create(16)};
     orr_code code = w.spare ? orr_output_open(path, &w.out, err) : orr_no_memory(err);

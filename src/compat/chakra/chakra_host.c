@@ -4,7 +4,7 @@
  * For compat mode alone; else linked_read.c reads host traces.  Two forms: nodes with `ctrl_deps` and `attrs`, or flat ones
  * with `parent` and `rf_id`.  Ids grow in the order of starts, the file is in the order of ends: so nodes are sorted.
  * Cost: one pass and one sort; 48 bytes a node. */
-#include "host_et.h"
+#include "chakra_link.h"
 
 #include "base/text/number.h"
 
@@ -142,23 +142,6 @@ static orr_code read_nodes(reader *r, uint64_t byte)
 }
 
 /* ---- the document ---- */
-
-bool orr__is_known_schema(orr_str s)
-{
-    static const char *const known[] = {
-        "1.0.1",
-        "1.0.2-chakra.0.0.4",
-        "1.0.3-chakra.0.0.4",
-        "1.0.4-chakra.0.0.4",
-        "1.1.0-chakra.0.0.4",
-        "1.1.1-chakra.0.0.4",
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (orr_str_is(s, known[i]))
-            return true;
-    }
-    return false;
-}
 
 static orr_code read_schema(reader *r)
 {

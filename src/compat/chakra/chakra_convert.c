@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert_compat.c - a trace exactly as Chakra's converter writes it (chakra.md 4.1). */
-#include "convert_compat.h"
-#include "python_text.h"
+#include "chakra_convert.h"
+#include "chakra.h"
+#include "sources/torch/convert/python_text.h"
 
 #include "base/formats/json.h"
 
@@ -264,7 +265,7 @@ static orr_code write_plan(const orr__old_plan *p, orr_trace **out, orr_error *e
     return code;
 }
 
-orr_code orr__old_trace(const orr_linked *l, orr_trace **out, orr_error *err)
+static orr_code make_trace(const orr_linked *l, orr_trace **out, orr_error *err)
 {
     orr__old_plan p;
     *out = NULL;
@@ -275,3 +276,9 @@ orr_code orr__old_trace(const orr_linked *l, orr_trace **out, orr_error *err)
     orr__old_plan_end(&p);
     return code;
 }
+
+static const char *const schemas[] = {"1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4",
+                                      "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4", NULL};
+
+const orr_rules_convert chakra_convert_rules = {
+    .schemas = schemas, .trace = make_trace, .simulate = chakra_simulate};

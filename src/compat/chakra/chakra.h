@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chakra.h - what the table of replaced programs takes from this room. */
+#ifndef ORR_COMPAT_CHAKRA_H
+#define ORR_COMPAT_CHAKRA_H
+
+extern const struct orr_rules_link chakra_link_rules;       /* chakra_trace_link */
+extern const struct orr_rules_convert chakra_convert_rules; /* chakra_converter PyTorch */
+
+#endif

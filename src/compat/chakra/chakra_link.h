@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chakra_link.h - chakra_trace_link on our linker: what it keeps beside the events, and its steps in order. */
+#ifndef ORR_COMPAT_CHAKRA_LINK_H
+#define ORR_COMPAT_CHAKRA_LINK_H
+
+#include "sources/torch/link/link_impl.h"
+
+/* ---- chakra_host.c: the host trace (chakra.md 3.2) ----
+ *
+ * A node is kept as what linking asks for and the place of its text; what else it says is read there again when
+ * it is needed.  The bytes must stay. */
+typedef struct orr__host_node {
+    int64_t id, parent; /* INT64_MIN: no parent */
+    int64_t rf;         /* INT64_MIN: none */
+    uint64_t at;        /* its text in the file */
+    uint32_t length;
+    uint32_t name; /* which of the names */
+    uint32_t tid;
+    bool is_reached; /* hangs on the process node, directly or not */
+} orr__host_node;
+
+typedef struct orr__host {
+    orr_str text;          /* the whole file */
+    orr__host_node *nodes; /* by ascending id, each once */
+    size_t count, room;
+    orr_intern *names;
+    orr_str schema;       /* borrowed from names */
+    uint64_t document_at; /* its opening bracket */
+    uint64_t nodes_at;    /* the list of nodes in the file, from [ to behind ] */
+    uint64_t nodes_end;
+    bool is_flat; /* the first form, 1.0.1: `parent` and flat fields */
+} orr__host;
+
+orr_code orr__host_read(orr_json *j,
+                        orr_span bytes,
+                        orr__link_tally *tally,
+                        orr__host *out,
+                        orr_error *err) ORR_MUST_CHECK;
+void orr__host_fini(orr__host *h);
+
+/* The node with this id: its index, or UINT32_MAX. */
+uint32_t orr__host_find(const orr__host *h, int64_t id);
+
+/* Node `node` of the linked trace has `from`, a device node, in its sync_dep. */
+typedef struct chakra_sync {
+    uint64_t node, from;
+} chakra_sync;
+
+typedef struct chakra_link {
+    orr_input *input; /* of the host trace; NULL: it was in memory */
+    orr__host host;
+    uint32_t *after;     /* operator -> the one of another thread that it waits for, or ORR__NONE */
+    uint32_t *op_of;     /* host node -> operator, or ORR__NONE */
+    uint32_t *waits_for; /* host node -> host node of another thread, or ORR__NONE */
+    uint32_t *host_of;   /* operator -> host node, or ORR__NONE */
+    orr__lists placed;   /* host node -> events on the device, in the order of time */
+    uint64_t *new_id;    /* host node -> number in the linked trace; its device nodes follow it */
+    uint64_t node_count; /* of the linked trace */
+    chakra_sync *syncs;  /* by node, each pair once */
+    size_t sync_count, sync_room;
+} chakra_link;
+
+static inline chakra_link *chakra_of(const orr_link *l)
+{
+    return l->other;
+}
+
+/* chakra_place.c: which thread woke which operator (3.5); which operator a host node is; on which host node a device
+ * operation hangs (3.7). */
+orr_code chakra_wake(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+orr_code chakra_match(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+orr_code chakra_place(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* chakra_sync.c: waits for the device, as sync_dep (3.6, 3.8). */
+orr_code chakra_find_syncs(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* chakra_write.c: the linked trace (3.8). */
+orr_code chakra_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
+
+#endif
