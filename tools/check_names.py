@@ -28,12 +28,11 @@ orr__schedule orr__shape orr__size orr__slot orr__spread orr__stage orr__step or
 orr__topology orr__turn orr__wait orr__watch orr__word orr__work orr__writer
 """.split())
 ALLOWED_ATTRS = set("""
-convert_compat.c
 convert_trace.c
 fx_body.c
 layers_nodes.c
 linked_read.c
-report_path.c
+run_json.c
 stage_json.c
 stage_trace.c
 system.c

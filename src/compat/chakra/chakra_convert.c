@@ -5,6 +5,7 @@
 #include "sources/torch/convert/python_text.h"
 
 #include "base/formats/json.h"
+#include "trace/attrs.h"
 
 #include <inttypes.h>
 
@@ -134,14 +135,14 @@ static orr_code find_size(const writer *w, const orr__linked_node *n, int64_t *o
 
 /* ---- nodes ---- */
 
-static orr_attr whole(const char *name, int64_t v)
+static orr_attr whole(orr__attr_key key, int64_t v)
 {
-    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_INT64, .value.i = v};
+    return (orr_attr){.name = orr__attr_rows[key].name, .kind = ORR_VALUE_INT64, .value.i = v};
 }
 
-static orr_attr text(const char *name, orr_str v)
+static orr_attr text(orr__attr_key key, orr_str v)
 {
-    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_STRING, .value.s = v};
+    return (orr_attr){.name = orr__attr_rows[key].name, .kind = ORR_VALUE_STRING, .value.s = v};
 }
 
 static orr_code put_comm(writer *w, uint32_t item, orr_attr *attrs, size_t *count)
@@ -151,12 +152,12 @@ static orr_code put_comm(writer *w, uint32_t item, orr_attr *attrs, size_t *coun
     if (w->p->type[item] == ORR_NODE_COMM_COLL) {
         if (!find_collective(&w->plain, n->name, &kind))
             return w->plain.failed ? orr_no_memory(w->err) : unknown_collective(w, n);
-        attrs[(*count)++] = whole("comm_type", kind);
+        attrs[(*count)++] = whole(ORR__ATTR_COMM_TYPE, kind);
     }
     const orr_code code = find_size(w, n, &size);
-    attrs[(*count)++] = whole("comm_size", size);
+    attrs[(*count)++] = whole(ORR__ATTR_COMM_SIZE, size);
     if (w->p->group[item].len)
-        attrs[(*count)++] = text("pg_name", w->p->group[item]);
+        attrs[(*count)++] = text(ORR__ATTR_PG_NAME, w->p->group[item]);
     return code;
 }
 
@@ -188,18 +189,18 @@ static bool put_deps(writer *w, uint32_t item, orr_draft *d)
 static orr_code put_node(writer *w, uint32_t item)
 {
     const orr__linked_node *n = orr__old_node(w->p, item);
-    orr_attr stream = whole("stream", n->stream);
+    orr_attr stream = whole(ORR__ATTR_STREAM, n->stream);
     if (n->stream == ORR_NO_VALUE)
         stream.kind = ORR_VALUE_NONE; /* null: the attribute is there, its value is not */
     orr_attr attrs[12] = {
-        whole("rf_id", n->rf_id),
-        whole("fw_parent", n->fw_parent),
-        whole("seq_id", n->seq_id),
-        whole("scope", n->scope),
-        whole("tid", n->tid),
-        whole("fw_tid", n->fw_tid),
-        text("op_schema", n->op_schema),
-        {.name = orr_str_of("is_cpu_op"),
+        whole(ORR__ATTR_RF_ID, n->rf_id),
+        whole(ORR__ATTR_FW_PARENT, n->fw_parent),
+        whole(ORR__ATTR_SEQ_ID, n->seq_id),
+        whole(ORR__ATTR_SCOPE, n->scope),
+        whole(ORR__ATTR_TID, n->tid),
+        whole(ORR__ATTR_FW_TID, n->fw_tid),
+        text(ORR__ATTR_OP_SCHEMA, n->op_schema),
+        {.name = orr__attr_rows[ORR__ATTR_IS_CPU_OP].name,
          .kind = ORR_VALUE_BOOL,
          .value.u = n->kind != ORR__ON_DEVICE},
         stream,
@@ -239,17 +240,18 @@ static orr_code put_nodes(writer *w)
     return code ? code : orr_trace_seal(w->t, w->err);
 }
 
-static orr_attr unsigned_number(const char *name, uint64_t v)
+static orr_attr unsigned_number(orr__attr_key key, uint64_t v)
 {
-    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_UINT64, .value.u = v};
+    return (orr_attr){.name = orr__attr_rows[key].name, .kind = ORR_VALUE_UINT64, .value.u = v};
 }
 
 static orr_code write_plan(const orr__old_plan *p, orr_trace **out, orr_error *err)
 {
     writer w = {.p = p, .err = err};
-    const orr_attr about[] = {text("schema", p->l->schema), unsigned_number("pid", p->l->pid),
-                              text("time", p->l->time), unsigned_number("start_ts", p->l->start_ts),
-                              unsigned_number("finish_ts", p->l->finish_ts)};
+    const orr_attr about[] = {
+        text(ORR__ATTR_SCHEMA, p->l->schema), unsigned_number(ORR__ATTR_PID, p->l->pid),
+        text(ORR__ATTR_TIME, p->l->time), unsigned_number(ORR__ATTR_START_TS, p->l->start_ts),
+        unsigned_number(ORR__ATTR_FINISH_TS, p->l->finish_ts)};
     const orr_meta meta = {.attrs = about, .attr_count = 5};
     orr_code code = orr_trace_create(&meta, &w.t, err);
     if (code)
