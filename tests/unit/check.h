@@ -2,7 +2,7 @@
 /* check.h - the words unit tests are written in, over cmocka.
  *
  *     #include "check.h"
- *     #include "base/memory.h"
+ *     #include "base/memory/memory.h"
  *
  *     TEST(test_memory__zeroed_refuses_overflow)
  *     {
@@ -16,12 +16,14 @@
  *     }
  *
  * A failed check prints both sides, file and line, and ends that one test.  Values that are compared are
- * evaluated once.  check_golden() finds files of the golden data. */
+ * evaluated once.  Tests may write files under any name: they run in a folder of their own, which is gone
+ * afterwards.  check_golden() finds files of the golden data. */
 #ifndef ORR_TESTS_CHECK_H
 #define ORR_TESTS_CHECK_H
 
 #include <orrery/error.h>
 
+#include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,6 +59,42 @@ typedef struct CMUnitTest CMUnitTest;
 #define CHECK_CODE(call, code, err) check_code((call), (code), (err), #call, __FILE__, __LINE__)
 /* The error's words contain this text. */
 #define CHECK_SAYS(err, part) check_says((err), (part), __FILE__, __LINE__)
+
+/* ---- the folder of a program's tests ---- */
+
+static char check_folder[4096];
+static pid_t check_owner;
+
+/* Before main(), which may write files already.  Run by hand from the root of the tree, a program finds its
+ * inputs without tests/run. */
+__attribute__((constructor)) static void check_enter_folder(void)
+{
+    char root[4096];
+    const char *tmp = getenv("TMPDIR");
+    if (!getenv("ORR_ROOT") && getcwd(root, sizeof root))
+        setenv("ORR_ROOT", root, 0);
+    snprintf(check_folder, sizeof check_folder, "%s/orrery-unit-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(check_folder) || chdir(check_folder) != 0) {
+        perror(check_folder);
+        _exit(1);
+    }
+    check_owner = getpid();
+}
+
+static int check_remove(const char *path,
+                        const struct stat *st __attribute__((unused)),
+                        int type __attribute__((unused)),
+                        struct FTW *ftw __attribute__((unused)))
+{
+    remove(path);
+    return 0;
+}
+
+__attribute__((destructor)) static void check_leave_folder(void)
+{
+    if (getpid() == check_owner && chdir("/") == 0) /* a forked child leaves it alone */
+        nftw(check_folder, check_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
 
 __attribute__((format(printf, 3, 4), unused)) static void check_fail(const char *file,
                                                                      int line,

@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The root of the tree has only what belongs there: a file or folder that is not listed is left over from something."""
+
+import tree
+
+FILES = set(""".clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .gitattributes .gitignore
+CHANGES.md CONTRIBUTING.md LICENSE Makefile README.md meson.build meson_options.txt""".split())
+FOLDERS = set(".ci bench capture cli docs examples include src tests tools web".split())
+
+
+def main():
+    problems = set()
+    for path in tree.files():
+        name = path.parts[0]
+        if name not in (FILES if len(path.parts) == 1 else FOLDERS):
+            problems.add(f"{name}: does not belong into the root; tools/check_root.py lists what does")
+    tree.report(sorted(problems))
+
+
+main()
