@@ -4,7 +4,7 @@
  * The steps are those a user would type, printed as such, and run through the same functions as the commands:
  * make the traces of a training step of a language model, read them back from their file, check them, say what is
  * in them, simulate them on a cluster whose description is written beside them, and report on that. */
-#include "report_sim.h"
+#include "html_report.h"
 
 #include <orrery/check.h>
 #include <orrery/info.h>
@@ -210,12 +210,12 @@ static bool has_timeline(const demo *d)
     return d->ranks <= TIMELINE_RANKS;
 }
 
-static orr_code write_report(const demo *d, orr_sim *s, const orr_sim_options *opt, double seconds)
+static orr_code write_report(const demo *d, orr_sim *s, double seconds)
 {
     char name[64];
     snprintf(name, sizeof name, "A training step of llama-3-8b on %u ranks", d->ranks);
-    const cli_report_wishes wishes = {.name = name, .seconds = seconds};
-    return cli_report_one(d->c, s, opt, &wishes, d->report, d->err);
+    const orr_explain_options about = {.name = name, .seconds = seconds};
+    return cli_report_one(d->c, s, &about, d->report, d->err);
 }
 
 static void print_run(const demo *d)
@@ -249,7 +249,7 @@ static orr_code simulate(const demo *d, const orr_set *set)
         !(code = orr_sim_write_text(s, "-", d->err)) && has_timeline(d))
         code = write_timeline(d, s);
     if (!code)
-        code = write_report(d, s, &opt, cli_seconds() - begun);
+        code = write_report(d, s, cli_seconds() - begun);
     orr_sim_destroy(s);
     return code;
 }

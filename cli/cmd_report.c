@@ -3,7 +3,7 @@
  *
  * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), an export of Nsight Systems, a log of issued
  * nodes; or traces, which are simulated at once when a system and a network are given. */
-#include "report_sim.h"
+#include "html_report.h"
 #include "timeline_load.h"
 
 #include <stdlib.h>
@@ -106,16 +106,16 @@ static orr_code simulate(work *w, const char *path)
     if (code)
         return code;
     const orr_code ran = cli_run_until_stopped(s, &why);
-    const cli_report_wishes wishes = {.name = path,
-                                      .ranks = cli_text(c, "ranks"),
-                                      .what_if = cli_what_if_of(cli_text(c, "what-if")),
-                                      .seconds = cli_seconds() - begun};
+    const orr_explain_options about = {.name = path,
+                                       .ranks_shown = cli_text(c, "ranks"),
+                                       .what_if = cli_what_if_of(cli_text(c, "what-if")),
+                                       .seconds = cli_seconds() - begun};
     const bool is_stalled = ran == ORR_EINPUT && orr_sim_stall(s);
     if (ran && !is_stalled) {
         *w->err = why;
         code = ran;
     } else {
-        code = cli_report_add_sim(w->report, s, &opt, &wishes, w->err);
+        code = cli_report_add_sim(w->report, s, &about, w->err);
     }
     if (!code && is_stalled) { /* the page explains it; the status is that of a run that stalls */
         w->has_stalled = true;

@@ -2,7 +2,7 @@
 /* cmd_run.c - orrery run: simulate traces on a model of a cluster. */
 #include "command.h"
 #include "goal.h"
-#include "report_sim.h"
+#include "html_report.h"
 
 #include <orrery/goal_traces.h>
 #include <orrery/sim.h>
@@ -215,11 +215,11 @@ static orr_code write_report(
     char name[2 * 256];
     snprintf(name, sizeof name, "%.255s on %.250s", opt->workload,
              opt->network ? opt->network : "one switch");
-    const cli_report_wishes wishes = {.name = name,
-                                      .ranks = cli_text(c, "report-ranks"),
-                                      .what_if = cli_what_if_of(cli_text(c, "what-if")),
-                                      .seconds = seconds};
-    return cli_report_one(c, s, opt, &wishes, cli_text(c, "report"), err);
+    const orr_explain_options about = {.name = name,
+                                       .ranks_shown = cli_text(c, "report-ranks"),
+                                       .what_if = cli_what_if_of(cli_text(c, "what-if")),
+                                       .seconds = seconds};
+    return cli_report_one(c, s, &about, cli_text(c, "report"), err);
 }
 
 /* The files that were asked for beside the result. */

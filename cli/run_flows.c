@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_flows.c - orrery run --flows: flows over the packet network, without traces. */
-#include "report_sim.h"
+#include "html_report.h"
 
 #include <orrery/packet.h>
 

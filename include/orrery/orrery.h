@@ -9,6 +9,7 @@
 #include <orrery/critical_path.h>
 #include <orrery/diff.h>
 #include <orrery/error.h>
+#include <orrery/explain.h>
 #include <orrery/export.h>
 #include <orrery/fabric_view.h>
 #include <orrery/feeder.h>

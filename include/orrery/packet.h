@@ -57,9 +57,6 @@ ORR_API const char *orr_packet_stall(const orr_packet *p, size_t line);
 /* What is odd in the inputs but not wrong; NULL behind the last. */
 ORR_API const char *orr_packet_warning(const orr_packet *p, size_t line);
 
-/* Every link that carried something, in each direction. */
-ORR_API void orr_packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context);
-
 /* A file that was read. */
 typedef struct orr_packet_input {
     const char *what; /* "configuration", "topology", "flows" */

@@ -64,10 +64,9 @@ typedef struct orr_sim_options {
     uint32_t queues_per_dim;           /* 0: 1 */
     double injection_scale;            /* of endpoint-delay; 0: 1, below 0: 0 */
     bool rendezvous;
-    bool trace_log; /* keep when each node was issued and ended: orr_sim_write_trace_log */
-    bool
-        wants_history; /* the model packet records links and queues over time: orr_sim_packet_view */
-    bool wants_links;  /* a network model that knows no links is refused at once */
+    bool trace_log;     /* keep when each node was issued and ended: orr_sim_write_trace_log */
+    bool wants_history; /* the model packet records links and queues over time, for reports */
+    bool wants_links;   /* a network model that knows no links is refused at once */
     bool
         is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
     bool
@@ -162,19 +161,11 @@ typedef struct orr_sim_dimension {
 } orr_sim_dimension;
 ORR_API uint32_t orr_sim_dimension_count(const orr_sim *s);
 ORR_API orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index);
-/* The traces it runs: those of the options, or those it has read, which live as long as it does. */
-ORR_API const orr_set *orr_sim_traces(const orr_sim *s);
-/* What a rank computes in a second at most, by the system file; 0: it has no roofline. */
-ORR_API double orr_sim_peak_flops(const orr_sim *s);
 /* Of a run that has come to its end: when the last rank finished; of any other: now.  ns. */
 ORR_API uint64_t orr_sim_time(const orr_sim *s);
 
 /* What went over a network of packets, after or during a run; false: the model is another one. */
 ORR_API bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
-/* The same for the report (orr_packet_view); *out is NULL when the model is another one.  orr_packet_view_destroy. */
-ORR_API orr_code orr_sim_packet_view(const orr_sim *s,
-                                     orr_fabric_view **out,
-                                     orr_error *err) ORR_MUST_CHECK;
 /* After a standstill, what the network has to say about it; NULL behind the last line. */
 ORR_API const char *orr_sim_network_stall(const orr_sim *s, size_t line);
 /* What is odd in the inputs of the network, but not wrong; NULL behind the last. */

@@ -251,15 +251,6 @@ bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out)
     return true;
 }
 
-orr_code orr_sim_packet_view(const orr_sim *s, orr_fabric_view **out, orr_error *err)
-{
-    orr_packet_figures g;
-    *out = NULL;
-    return orr_sim_packets(s, &g)
-               ? orr__fabric_view_take(orr__net_packet_fabric(s->net), &g, out, err)
-               : ORR_OK;
-}
-
 uint64_t orr__packets_sent(const orr_sim *s)
 {
     return orr__fabric_figures_of(orr__net_packet_fabric(s->net))->data_packets;

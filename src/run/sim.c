@@ -437,16 +437,6 @@ uint32_t orr_sim_dimension_count(const orr_sim *s)
     return s->dims;
 }
 
-const orr_set *orr_sim_traces(const orr_sim *s)
-{
-    return s->set;
-}
-
-double orr_sim_peak_flops(const orr_sim *s)
-{
-    return s->system.roofline ? s->system.peak_perf : 0;
-}
-
 uint64_t orr_sim_messages(const orr_sim *s)
 {
     return s->messages;

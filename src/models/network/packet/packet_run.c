@@ -308,7 +308,7 @@ const orr_packet_figures *orr_packet_result(const orr_packet *p)
     return &p->figures;
 }
 
-void orr_packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context)
+void orr__packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context)
 {
     orr__fabric_report(p->fabric, visit, context);
 }

@@ -11,6 +11,8 @@
 const orr_packet_options *orr__packet_options(const orr_packet *p);
 
 const orr__fabric *orr__packet_fabric(const orr_packet *p);
+/* Every link that carried something, in each direction. */
+void orr__packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context);
 /* Members of the object that is open: counts, then "pfc" with the ports that were paused most. */
 void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const orr__fabric *f);
 /* Storms and chains of pauses, what was passed over: a line each. */

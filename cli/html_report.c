@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html_report.c - a run as one HTML page: the library's facts (explain.h) into its report (report.h), with the command
+ * line as the page's origin. */
+#include "html_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double cli_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+orr_what_if cli_what_if_of(const char *word)
+{
+    static const char *const words[] = {"auto", "off", "estimate", "simulate"};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0)
+            return (orr_what_if)i;
+    return ORR_WHAT_IF_AUTO;
+}
+
+/* ---- the command line ---- */
+
+static bool is_plain(const char *text)
+{
+    return *text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                 "_-./:,=+@%") == strlen(text);
+}
+
+static void print_word(FILE *to, const char *word)
+{
+    if (is_plain(word)) {
+        fprintf(to, " %s", word);
+        return;
+    }
+    fputs(" '", to);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[2]){*word, '\0'}, to);
+    fputc('\'', to);
+}
+
+/* An optional value needs "=": without it, it would be an argument. */
+static void print_option(FILE *to, const cli_option *o, const char *value)
+{
+    fprintf(to, " --%s", o->name);
+    if (!o->arg || (o->implied && strcmp(value, o->implied) == 0))
+        return;
+    if (o->implied && is_plain(value))
+        fprintf(to, "=%s", value);
+    else
+        print_word(to, value);
+}
+
+char *cli_command_line(const cli_context *c)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    fprintf(to, "%s%s", cli_program_name(c->command), c->command->name);
+    for (int i = 0; i < c->arg_count; i++)
+        print_word(to, c->args[i]);
+    for (unsigned i = 0; c->command->options && c->command->options[i].name; i++) {
+        if (!c->value[i])
+            continue;
+        print_option(to, &c->command->options[i], c->value[i]);
+    }
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- the page ---- */
+
+orr_code cli_report_add_sim(orr_report *r,
+                            orr_sim *s,
+                            const orr_explain_options *opt,
+                            orr_error *err)
+{
+    orr_explanation *e;
+    orr_explain_options with = *opt;
+    with.run = cli_run_until_stopped;
+    orr_code code = orr_sim_explain(s, &with, &e, err);
+    if (code)
+        return code;
+    code = orr_report_add(r, orr_explanation_run(e), err);
+    orr_explanation_destroy(e);
+    return code;
+}
+
+static orr_code create(const char *title, char *line, orr_report **out, orr_error *err)
+{
+    const orr_report_options about = {
+        .title = title, .program = "orrery " ORRERY_VERSION, .made_from = line};
+    *out = NULL;
+    return line ? orr_report_create(&about, out, err)
+                : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+}
+
+orr_code cli_report_one(const cli_context *c,
+                        orr_sim *s,
+                        const orr_explain_options *opt,
+                        const char *path,
+                        orr_error *err)
+{
+    char *line = cli_command_line(c);
+    orr_report *r;
+    orr_code code = create(opt->name, line, &r, err);
+    if (!code && !(code = cli_report_add_sim(r, s, opt, err)))
+        code = orr_report_write(r, path, err);
+    orr_report_destroy(r);
+    free(line);
+    return code;
+}
+
+/* "flows.txt on topology.txt" */
+static void name_page(const orr_packet *p, char *out, size_t room)
+{
+    const char *flows = "flows", *topology = "a network";
+    orr_packet_input in;
+    orr_error why;
+    for (size_t i = 0; orr_packet_input_at(p, i, &in, &why) == ORR_OK; i++) {
+        if (strcmp(in.what, "flows") == 0)
+            flows = in.path;
+        else if (strcmp(in.what, "topology") == 0)
+            topology = in.path;
+    }
+    snprintf(out, room, "%.250s on %.250s", flows, topology);
+}
+
+orr_code cli_report_flows(const cli_context *c,
+                          const orr_packet *p,
+                          const orr_error *why,
+                          const char *path,
+                          orr_error *err)
+{
+    char title[2 * 256 + 8];
+    char *line = cli_command_line(c);
+    orr_explanation *e = NULL;
+    orr_report *r;
+    name_page(p, title, sizeof title);
+    orr_code code = create(title, line, &r, err);
+    if (!code && !(code = orr_packet_explain(p, why, &e, err)) &&
+        !(code = orr_report_add(r, orr_explanation_run(e), err)))
+        code = orr_report_write(r, path, err);
+    orr_explanation_destroy(e);
+    orr_report_destroy(r);
+    free(line);
+    return code;
+}

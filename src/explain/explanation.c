@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explanation.c - the facts of a run for a report: timeline, critical path, network, links, experiments.
+ *
+ * Simulations of traces and flows over the packet network both become an orr_report_run, which is all that
+ * src/views sees of them. */
+#include <orrery/explain.h>
+
+#include "what_if.h"
+
+#include "base/memory/memory.h"
+#include "models/network/packet/packet_network.h"
+#include "models/network/packet/packet_run.h"
+#include "run/sim_impl.h"
+
+#include <orrery/packet.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WORDS = 160, MOST_LINKS = 2000, INPUTS = 3, STALL_LINES = 1000 };
+
+/* The busiest links, whatever the order in which they are visited. */
+typedef struct link_list {
+    orr_net_link *links;             /* room for twice as many as are kept */
+    orr_report_link *list;           /* the busiest first */
+    char (*ends)[ORR_NET_LINK_NAME]; /* two each */
+    size_t count, seen;
+} link_list;
+
+struct orr_explanation {
+    orr_report_run run;
+    orr_error *err; /* during the call only */
+    orr_sim *s;
+    orr_timeline *timeline;
+    orr_critical_path *path;
+    orr_report_step *steps;
+    char (*why)[MOST_WORDS];
+    orr_report_dimension dimensions[ORR_NET_DIMS];
+    char dimension_names[ORR_NET_DIMS][MOST_WORDS];
+    link_list links;
+    orr_fabric_view *fabric;
+    orr__what_ifs what_ifs;
+    orr_packet_input files[INPUTS];
+    orr_report_input inputs[INPUTS];
+    char stall[sizeof((orr_error *)0)->message];
+    const char *stall_lines[STALL_LINES];
+    size_t stall_line_count;
+};
+
+static const char *const stopped_note[] = {
+    "The run was interrupted; what is shown is what had happened by then."};
+
+const orr_report_run *orr_explanation_run(const orr_explanation *e)
+{
+    return &e->run;
+}
+
+void orr_explanation_destroy(orr_explanation *e)
+{
+    if (!e)
+        return;
+    orr_timeline_destroy(e->timeline);
+    orr_critical_path_destroy(e->path);
+    orr_free(e->steps);
+    orr_free(e->why);
+    orr_free(e->links.links);
+    orr_free(e->links.list);
+    orr_free(e->links.ends);
+    orr_packet_view_destroy(e->fabric);
+    orr_free(e);
+}
+
+/* ---- links ---- */
+
+static orr_code make_room(link_list *l, orr_error *err)
+{
+    l->links = orr_alloc(2 * MOST_LINKS, sizeof *l->links);
+    l->list = orr_alloc(MOST_LINKS, sizeof *l->list);
+    l->ends = orr_alloc(2 * MOST_LINKS, sizeof *l->ends);
+    return l->links && l->list && l->ends ? ORR_OK : orr_no_memory(err);
+}
+
+static int compare_links(const void *a, const void *b)
+{
+    const orr_net_link *x = a, *y = b;
+    if (x->busy_ns != y->busy_ns)
+        return x->busy_ns > y->busy_ns ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Twice the room, and the idler half thrown away when it is full: the busiest stay, whatever the order. */
+static void take_link(void *links, const orr_net_link *link)
+{
+    link_list *l = links;
+    if (l->count == 2 * MOST_LINKS) {
+        qsort(l->links, l->count, sizeof *l->links, compare_links);
+        l->count = MOST_LINKS;
+    }
+    l->links[l->count++] = *link;
+    l->seen++;
+}
+
+/* "3 -> leaf0 #2"; "switch8.3 -> 2", whose 3 is a port of the switch. */
+static void split_name(const char *name, char *from, char *to)
+{
+    const char *arrow = strstr(name, " -> ");
+    const size_t n = arrow ? (size_t)(arrow - name) : strlen(name);
+    memcpy(from, name, n);
+    from[n] = '\0';
+    char *dot = strrchr(from, '.');
+    if (dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1))
+        *dot = '\0';
+    snprintf(to, ORR_NET_LINK_NAME, "%s", arrow ? arrow + 4 : "");
+    char *twin = strstr(to, " #");
+    if (twin)
+        *twin = '\0';
+}
+
+static void list_links(link_list *l)
+{
+    qsort(l->links, l->count, sizeof *l->links, compare_links);
+    if (l->count > MOST_LINKS)
+        l->count = MOST_LINKS;
+    for (size_t i = 0; i < l->count; i++) {
+        const orr_net_link *one = &l->links[i];
+        split_name(one->name, l->ends[2 * i], l->ends[2 * i + 1]);
+        l->list[i] = (orr_report_link){.from = l->ends[2 * i],
+                                       .to = l->ends[2 * i + 1],
+                                       .bandwidth = one->bandwidth * 1e9,
+                                       .bytes = one->bytes,
+                                       .busy_ns = one->busy_ns};
+    }
+}
+
+/* ---- the critical path ---- */
+
+static void say_why(const orr_path_step *p, char out[MOST_WORDS])
+{
+    static const char *const after[ORR_PATH_AFTERS] = {
+        [ORR_PATH_START] = "first operation",
+        [ORR_PATH_DEPENDENCY] = "depends on the previous operation",
+        [ORR_PATH_SLOT] = "waits for the previous operation on its stream",
+        [ORR_PATH_TURN] = "starts when the previous operation ends",
+        [ORR_PATH_SERVER] = "waits for the memory server",
+    };
+    switch (p->held) {
+    case ORR_PATH_MESSAGE:
+        snprintf(out, MOST_WORDS, "message from rank %u", p->held_rank);
+        break;
+    case ORR_PATH_RECEIVER:
+        snprintf(out, MOST_WORDS, "rank %u was not ready to receive", p->held_rank);
+        break;
+    case ORR_PATH_LAST_RANK:
+        snprintf(out, MOST_WORDS, "rank %u arrives last", p->held_rank);
+        break;
+    default:
+        snprintf(out, MOST_WORDS, "%s", p->after < ORR_PATH_AFTERS ? after[p->after] : "");
+    }
+}
+
+static orr_code add_path(orr_explanation *g)
+{
+    if (orr_sim_finished(g->s) < orr_sim_ranks(g->s))
+        return ORR_OK;
+    const orr_code code = orr_sim_critical_path(g->s, &g->path, g->err);
+    if (code)
+        return code;
+    g->steps = orr_alloc(g->path->step_count + 1, sizeof *g->steps);
+    g->why = orr_alloc(g->path->step_count + 1, sizeof *g->why);
+    if (!g->steps || !g->why)
+        return orr_no_memory(g->err);
+    for (size_t i = 0; i < g->path->step_count; i++) {
+        const orr_path_step *p = &g->path->steps[i];
+        say_why(p, g->why[i]);
+        g->steps[i] = (orr_report_step){.from_ns = p->from,
+                                        .to_ns = p->to,
+                                        .rank = p->rank,
+                                        .kind = p->kind,
+                                        .node = p->node,
+                                        .has_node = true,
+                                        .name = p->name,
+                                        .what = p->what,
+                                        .why = g->why[i]};
+    }
+    return ORR_OK;
+}
+
+/* ---- the network ---- */
+
+static void add_dimensions(orr_explanation *g)
+{
+    const double seconds = (double)orr_sim_time(g->s) / 1e9;
+    for (uint32_t k = 0; k < orr_sim_dimension_count(g->s); k++) {
+        const orr_sim_dimension d = orr_sim_dimension_at(g->s, k);
+        const double could = d.bandwidth * seconds * orr_sim_ranks(g->s);
+        snprintf(g->dimension_names[k], MOST_WORDS, "%s %u", d.shape ? d.shape : "dimension of",
+                 d.ranks);
+        g->dimensions[k] =
+            (orr_report_dimension){.name = g->dimension_names[k],
+                                   .size = d.ranks,
+                                   .bandwidth = d.bandwidth,
+                                   .latency_ns = d.latency_ns,
+                                   .utilisation = could > 0 ? (double)d.bytes / could : -1};
+    }
+}
+
+static orr_code view_packets(orr_explanation *g)
+{
+    orr_packet_figures figures;
+    return orr_sim_packets(g->s, &figures)
+               ? orr__fabric_view_take(orr__net_packet_fabric(g->s->net), &figures, &g->fabric,
+                                       g->err)
+               : ORR_OK;
+}
+
+/* ---- what the traces say about themselves ---- */
+
+static double metadata_of(const orr_explanation *g, const char *name)
+{
+    const orr_set *set = g->s->set;
+    const orr_trace *t = orr_set_class_count(set) ? orr_set_trace(set, 0) : NULL;
+    if (!t || !orr_trace_has_metadata(t))
+        return 0;
+    orr_attrs it = orr_trace_attrs(t);
+    for (orr_attr a; orr_attrs_next(&it, &a);) {
+        int64_t whole;
+        if (a.name.len != strlen(name) || memcmp(a.name.ptr, name, a.name.len) != 0)
+            continue;
+        if (!a.is_list && a.kind == ORR_VALUE_DOUBLE)
+            return a.value.d;
+        return orr_attr_int(&a, &whole) ? (double)whole : 0;
+    }
+    return 0;
+}
+
+/* ---- a simulation ---- */
+
+static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
+{
+    orr_code code;
+    if ((code = orr_sim_timeline(g->s, &g->timeline, g->err)) || (code = add_path(g)) ||
+        (code = view_packets(g)) || (code = make_room(&g->links, g->err)))
+        return code;
+    orr_sim_visit_links(g->s, take_link, &g->links);
+    list_links(&g->links);
+    add_dimensions(g);
+    g->what_ifs.s = g->s;
+    g->what_ifs.path = g->path;
+    g->what_ifs.run = opt->run ? opt->run : orr_sim_run;
+    g->what_ifs.err = g->err;
+    return orr__what_if(&g->what_ifs, opt->what_if, opt->seconds);
+}
+
+static void fill_run(orr_explanation *g, const orr_explain_options *opt)
+{
+    const bool is_whole = orr_sim_finished(g->s) == orr_sim_ranks(g->s);
+    const orr_stall *stall = is_whole ? NULL : orr_sim_stall(g->s);
+    g->run = (orr_report_run){
+        .name = opt->name ? opt->name : "run",
+        .timeline = g->timeline,
+        .ranks_shown = opt->ranks_shown,
+        .ranks = orr_sim_ranks(g->s),
+        .events = orr_sim_events(g->s),
+        .tokens = metadata_of(g, "tokens"),
+        .flops = metadata_of(g, "model_flops"),
+        .peak_flops = g->s->system.roofline ? g->s->system.peak_perf : 0,
+        .memory_capacity = (orr_bytes)metadata_of(g, "device_bytes"),
+        .steps = g->steps,
+        .step_count = g->path ? g->path->step_count : 0,
+        .dimensions = g->dimensions,
+        .dimension_count = orr_sim_dimension_count(g->s),
+        .links = g->links.list,
+        .link_count = g->links.count,
+        .links_left_out = g->links.seen - g->links.count,
+        .fabric = g->fabric,
+        .what_ifs = g->what_ifs.list,
+        .what_if_count = g->what_ifs.count,
+        .stall = stall ? stall->summary : NULL,
+        .stall_lines = stall ? stall->lines : NULL,
+        .stall_line_count = stall ? stall->line_count : 0,
+        .notes = stopped_note,
+        .note_count = !is_whole && !stall,
+    };
+}
+
+orr_code orr_sim_explain(orr_sim *s,
+                         const orr_explain_options *opt,
+                         orr_explanation **out,
+                         orr_error *err)
+{
+    const orr_explain_options defaults = {0};
+    orr_explanation *g = orr_alloc(1, sizeof *g);
+    *out = NULL;
+    if (!g)
+        return orr_no_memory(err);
+    g->s = s;
+    g->err = err;
+    const orr_code code = gather(g, opt ? opt : &defaults);
+    if (code) {
+        orr_explanation_destroy(g);
+        return code;
+    }
+    fill_run(g, opt ? opt : &defaults);
+    *out = g;
+    return ORR_OK;
+}
+
+/* ---- flows ---- */
+
+static orr_code list_inputs(const orr_packet *p,
+                            orr_packet_input files[INPUTS],
+                            orr_report_input out[INPUTS],
+                            size_t *count,
+                            orr_error *err)
+{
+    orr_code code = ORR_OK;
+    *count = 0;
+    while (*count < INPUTS && !(code = orr_packet_input_at(p, *count, &files[*count], err))) {
+        const orr_packet_input *in = &files[*count];
+        out[(*count)++] = (orr_report_input){.what = in->what,
+                                             .path = in->path,
+                                             .hash = *in->hash ? in->hash : NULL,
+                                             .has_bytes = *in->hash != 0,
+                                             .bytes = in->bytes};
+    }
+    return code == ORR_END ? ORR_OK : code;
+}
+
+static orr_code gather_flows(orr_explanation *g, const orr_packet *p, size_t *input_count)
+{
+    orr_code code;
+    if ((code = make_room(&g->links, g->err)) ||
+        (code = list_inputs(p, g->files, g->inputs, input_count, g->err)) ||
+        (code = orr_packet_view(p, &g->fabric, g->err)))
+        return code;
+    orr__packet_visit_links(p, take_link, &g->links);
+    list_links(&g->links);
+    for (const char *line;
+         g->stall_line_count < STALL_LINES && (line = orr_packet_stall(p, g->stall_line_count));)
+        g->stall_lines[g->stall_line_count++] = line;
+    return ORR_OK;
+}
+
+orr_code orr_packet_explain(const orr_packet *p,
+                            const orr_error *why,
+                            orr_explanation **out,
+                            orr_error *err)
+{
+    size_t input_count;
+    orr_explanation *g = orr_alloc(1, sizeof *g);
+    *out = NULL;
+    if (!g)
+        return orr_no_memory(err);
+    g->err = err;
+    const orr_code code = gather_flows(g, p, &input_count);
+    if (code) {
+        orr_explanation_destroy(g);
+        return code;
+    }
+    if (why)
+        snprintf(g->stall, sizeof g->stall, "%s", why->message);
+    g->run = (orr_report_run){.name = "flows",
+                              .is_flows = true,
+                              .length_ps = (orr_ps)g->fabric->end_ps,
+                              .events = g->fabric->figures.events,
+                              .links = g->links.list,
+                              .link_count = g->links.count,
+                              .links_left_out = g->links.seen - g->links.count,
+                              .fabric = g->fabric,
+                              .notes = stopped_note,
+                              .note_count = why && !g->stall_line_count,
+                              .stall = why && g->stall_line_count ? g->stall : NULL,
+                              .stall_lines = g->stall_lines,
+                              .stall_line_count = g->stall_line_count,
+                              .inputs = g->inputs,
+                              .input_count = input_count};
+    *out = g;
+    return ORR_OK;
+}

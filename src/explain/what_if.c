@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* what_if.c - what a faster network, chip or memory would change: the run simulated again with one thing twice as
+ * fast, or an estimate from the critical path. */
+#include "what_if.h"
+
+#include "run/sim_impl.h"
+
+#include <stdio.h>
+
+#define AUTO_SECONDS 10.0
+
+static orr_report_what_if *new_change(orr__what_ifs *g, const char *words, uint32_t dimension)
+{
+    if (g->count == ORR__WHAT_IFS)
+        return NULL;
+    char *text = g->words[g->count];
+    orr_report_what_if *w = &g->list[g->count++];
+    const orr_sim_dimension d = orr_sim_dimension_at(g->s, dimension);
+    if (d.shape)
+        snprintf(text, ORR__WHAT_IF_WORDS, "dimension %u (%s %u): %s", dimension, d.shape, d.ranks,
+                 words);
+    else
+        snprintf(text, ORR__WHAT_IF_WORDS, "%s", words);
+    w->change = text;
+    return w;
+}
+
+/* The chain of operations stays as it is, but goes faster: what can be gained at most. */
+static void estimate(orr__what_ifs *g)
+{
+    uint64_t comm = 0, compute = 0, memory = 0;
+    const uint64_t now = orr_sim_time(g->s);
+    for (size_t i = 0; g->path && i < g->path->step_count; i++) {
+        const orr_path_step *p = &g->path->steps[i];
+        const bool is_comm = p->kind == ORR_SPAN_SEND || p->kind == ORR_SPAN_RECEIVE ||
+                             p->kind == ORR_SPAN_COLLECTIVE;
+        comm += is_comm ? p->to - p->from : 0;
+        compute += p->kind == ORR_SPAN_COMPUTE ? p->to - p->from : 0;
+        memory += p->kind == ORR_SPAN_MEMORY ? p->to - p->from : 0;
+    }
+    const struct {
+        const char *words;
+        uint64_t share;
+    } all[] = {{"network twice as fast", comm},
+               {"compute x 2", compute},
+               {"remote memory bandwidth x 2", memory}};
+    for (unsigned k = 0; g->path && k < 3; k++) {
+        if (all[k].share == 0)
+            continue;
+        orr_report_what_if *w = new_change(g, all[k].words, UINT32_MAX);
+        w->time_ns = now - all[k].share / 2;
+    }
+}
+
+static orr_code try_change(orr__what_ifs *g, orr_sim_change change, const char *words)
+{
+    orr_sim_options opt = g->s->opt;
+    orr_sim *s;
+    orr_report_what_if *w =
+        new_change(g, words, change.has_dimension ? change.dimension : UINT32_MAX);
+    if (!w)
+        return ORR_OK;
+    opt.set = g->s->set;
+    opt.change = change;
+    opt.record = ORR_SIM_RECORD_FIGURES;
+    opt.trace_log = opt.shows_progress = opt.wants_history = false;
+    if (opt.injection_scale == 0)
+        opt.injection_scale = -1; /* as the options spell "none" */
+    orr_code code = orr_sim_create(&opt, &s, g->err);
+    if (code)
+        return code;
+    code = g->run(s, g->err);
+    w->time_ns = orr_sim_time(s);
+    w->is_simulated = true;
+    orr_sim_destroy(s);
+    return code;
+}
+
+static orr_code try_network(orr__what_ifs *g)
+{
+    const uint32_t dims = orr_sim_dimension_count(g->s);
+    const bool has_dims = orr_sim_dimension_at(g->s, 0).shape != NULL;
+    orr_code code = ORR_OK;
+    if (!has_dims) {
+        code = try_change(g, (orr_sim_change){.bandwidth = 2}, "network bandwidth x 2");
+        return code ? code : try_change(g, (orr_sim_change){.latency = 0.5}, "network latency / 2");
+    }
+    for (uint32_t k = 0; k < dims && !code; k++) {
+        if (!(orr_sim_dimension_at(g->s, k).bandwidth > 0))
+            continue; /* a network of files of its own: nothing here to be faster */
+        const orr_sim_change wider = {.has_dimension = true, .dimension = k, .bandwidth = 2};
+        const orr_sim_change closer = {.has_dimension = true, .dimension = k, .latency = 0.5};
+        code = try_change(g, wider, "bandwidth x 2");
+        if (!code)
+            code = try_change(g, closer, "latency / 2");
+    }
+    return code;
+}
+
+static orr_code try_changes(orr__what_ifs *g)
+{
+    orr_code code = try_network(g);
+    if (!code)
+        code = try_change(g, (orr_sim_change){.compute = 2}, "compute x 2");
+    return code ? code : try_change(g, (orr_sim_change){.memory = 2}, "memory bandwidth x 2");
+}
+
+/* As many runs as there are changes, and a little more. */
+static bool is_quick(const orr__what_ifs *g, double seconds)
+{
+    return seconds * (2.0 * orr_sim_dimension_count(g->s) + 2) < AUTO_SECONDS;
+}
+
+orr_code orr__what_if(orr__what_ifs *g, orr_what_if how, double seconds)
+{
+    const bool is_whole = orr_sim_finished(g->s) == orr_sim_ranks(g->s);
+    if (how == ORR_WHAT_IF_AUTO)
+        how = is_quick(g, seconds) ? ORR_WHAT_IF_SIMULATE : ORR_WHAT_IF_ESTIMATE;
+    if (!is_whole || how == ORR_WHAT_IF_OFF)
+        return ORR_OK;
+    if (how == ORR_WHAT_IF_SIMULATE)
+        return try_changes(g);
+    estimate(g);
+    return ORR_OK;
+}
