@@ -285,7 +285,7 @@ TEST(test_export__views_are_told_from_copies_as_by_trying)
             stride[order[i]] = orr_rng_below(&rng, 8) ? step : 0;
             step *= shape[order[i]] + (orr_rng_below(&rng, 6) == 0);
         }
-        const bool is = orr__export_can_view(shape, stride, rank, to, to_rank);
+        const bool is = export_can_view(shape, stride, rank, to, to_rank);
         CHECK_EQ(is, view_by_hand(shape, stride, rank, to, to_rank));
         views += is;
     }
@@ -545,17 +545,17 @@ static orr_code evaluate(const char *expr, int64_t *out)
         "[{\"as_expr\": {\"expr_str\": \"Symbol('s1', integer=True)\", \"hint\": {\"as_int\": 3}}}, "
         "{\"as_expr\": {\"expr_str\": \"%s\", \"hint\": null}}]",
         expr);
-    CHECK_OK(orr__symbols_create("s0=10", &s, &err), &err);
+    CHECK_OK(symbols_create("s0=10", &s, &err), &err);
     CHECK_OK(orr_json_open((orr_span){(const uint8_t *)text, strlen(text)}, "e.json", &j, &err),
              &err);
     CHECK_OK(orr_json_only(j, &root, &err), &err);
     orr_json_iter it = orr_json_iterate(root);
     CHECK(orr_json_next_value(&it, &v));
-    CHECK_OK(orr__symbols_learn(s, v, &err), &err);
+    CHECK_OK(symbols_learn(s, v, &err), &err);
     CHECK(orr_json_next_value(&it, &v));
-    const orr_code code = orr__symbols_value(s, v, out, &err);
+    const orr_code code = symbols_value(s, v, out, &err);
     orr_json_close(j);
-    orr__symbols_destroy(s);
+    symbols_destroy(s);
     return code;
 }
 

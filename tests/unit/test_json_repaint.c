@@ -7,7 +7,7 @@
 static void check_value(const char *text, const char *expected)
 {
     orr_buf b = {0};
-    const char *end = orr__repaint_value(&b, text, 0);
+    const char *end = repaint_value(&b, text, 0);
     CHECK(*end == '\0' || *end == ' ');
     orr_buf_byte(&b, '\0');
     CHECK_TEXT((const char *)b.ptr, expected);
@@ -38,9 +38,9 @@ TEST(test_json_repaint__strings_are_ascii_with_the_shortest_escapes)
 
 TEST(test_json_repaint__overrides_stand_where_the_key_is_or_at_the_end)
 {
-    orr__override o[] = {{.key = "b", .value = {"7", 1}}, {.key = "z", .value = {"[]", 2}}};
+    repaint_override o[] = {{.key = "b", .value = {"7", 1}}, {.key = "z", .value = {"[]", 2}}};
     orr_buf b = {0};
-    orr__repaint_object(&b, "{\"a\": true, \"b\": {\"b\": [\"}\"]}, \"c\": null}", 0, o, 2);
+    repaint_object(&b, "{\"a\": true, \"b\": {\"b\": [\"}\"]}, \"c\": null}", 0, o, 2);
     orr_buf_byte(&b, '\0');
     CHECK_TEXT((const char *)b.ptr,
                "{\n    \"a\": true,\n    \"b\": 7,\n    \"c\": null,\n    \"z\": []\n}");

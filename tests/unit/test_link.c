@@ -82,7 +82,7 @@ static orr_link *link_made(const pair *p, const orr_link_options *opt)
     return l;
 }
 
-static const orr__linked_node *find(const orr_link *l, const char *name)
+static const linked_node *find(const orr_link *l, const char *name)
 {
     for (size_t i = 0; i < l->linked->node_count; i++) {
         if (orr_str_is(l->linked->nodes[i].name, name))
@@ -92,11 +92,11 @@ static const orr__linked_node *find(const orr_link *l, const char *name)
     return NULL;
 }
 
-static bool has_edge(const orr_link *l, const char *from, const char *to, orr__edge_kind kind)
+static bool has_edge(const orr_link *l, const char *from, const char *to, linked_edge_kind kind)
 {
     const uint64_t a = find(l, from)->id, b = find(l, to)->id;
     for (size_t i = 0; i < l->linked->edge_count; i++) {
-        const orr__linked_edge *e = &l->linked->edges[i];
+        const linked_edge *e = &l->linked->edges[i];
         if (e->from == a && e->to == b && e->kind == kind)
             return true;
     }
@@ -210,10 +210,10 @@ TEST(test_link__a_thread_waits_for_what_ended_elsewhere_in_its_silence)
     pair p;
     make(&p, ops, NULL);
     orr_link *l = link_made(&p, NULL);
-    CHECK(has_edge(l, "b", "x", ORR__EDGE_THREAD));
-    CHECK(has_edge(l, "y", "c", ORR__EDGE_THREAD));
-    CHECK(!has_edge(l, "x", "y", ORR__EDGE_THREAD));
-    CHECK(!has_edge(l, "a", "b", ORR__EDGE_THREAD));
+    CHECK(has_edge(l, "b", "x", LINKED_EDGE_THREAD));
+    CHECK(has_edge(l, "y", "c", LINKED_EDGE_THREAD));
+    CHECK(!has_edge(l, "x", "y", LINKED_EDGE_THREAD));
+    CHECK(!has_edge(l, "a", "b", LINKED_EDGE_THREAD));
     orr_link_close(l);
     /* The reference: every operator of x and y's group waits for b (host node 11, index 4), c for y (index 6). */
     l = link_made(&p, &(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
@@ -283,7 +283,7 @@ TEST(test_link__the_operator_behind_a_synchronising_call_waits_for_the_device)
     pair p;
     make(&p, two_ops, launch_and_wait);
     orr_link *l = link_made(&p, NULL);
-    CHECK(has_edge(l, "k", "next", ORR__EDGE_SYNC));
+    CHECK(has_edge(l, "k", "next", LINKED_EDGE_SYNC));
     CHECK_EQ_U(orr_link_counts_of(l)->of[ORR_LINK_SYNCS], 1);
     /* The call begins inside outer, whose own 70 us it fills from 105 on. */
     CHECK_EQ(find(l, "outer")->wait_ns, 70000);
@@ -308,8 +308,8 @@ TEST(test_link__a_stream_waits_for_what_a_recorded_event_stands_behind)
     pair p;
     make(&p, two_ops, events);
     orr_link *l = link_made(&p, NULL);
-    CHECK(has_edge(l, "k", "waits", ORR__EDGE_EVENT));
-    CHECK(!has_edge(l, "later", "waits", ORR__EDGE_EVENT));
+    CHECK(has_edge(l, "k", "waits", LINKED_EDGE_EVENT));
+    CHECK(!has_edge(l, "later", "waits", LINKED_EDGE_EVENT));
     orr_link_close(l);
 }
 
@@ -331,9 +331,9 @@ TEST(test_link__streams_wait_for_each_other_around_collectives_without_records)
     pair p;
     make(&p, ops, events);
     orr_link *l = link_made(&p, NULL);
-    CHECK(has_edge(l, "gradient", "ncclDevKernel_AllReduce", ORR__EDGE_EVENT));
-    CHECK(has_edge(l, "ncclDevKernel_AllReduce", "update", ORR__EDGE_EVENT));
-    CHECK(!has_edge(l, "ncclDevKernel_AllReduce", "other", ORR__EDGE_EVENT));
+    CHECK(has_edge(l, "gradient", "ncclDevKernel_AllReduce", LINKED_EDGE_EVENT));
+    CHECK(has_edge(l, "ncclDevKernel_AllReduce", "update", LINKED_EDGE_EVENT));
+    CHECK(!has_edge(l, "ncclDevKernel_AllReduce", "other", LINKED_EDGE_EVENT));
     orr_link_close(l);
 }
 
@@ -347,9 +347,9 @@ TEST(test_link__a_backends_worker_follows_its_call_and_is_waited_for)
     pair p;
     make(&p, ops, NULL);
     orr_link *l = link_made(&p, NULL);
-    CHECK(has_edge(l, "c10d::allreduce_", "gloo:all_reduce", ORR__EDGE_MARK));
-    CHECK(has_edge(l, "gloo:all_reduce", "after", ORR__EDGE_WAIT));
-    CHECK(!has_edge(l, "gloo:all_reduce", "aten::mm", ORR__EDGE_WAIT));
+    CHECK(has_edge(l, "c10d::allreduce_", "gloo:all_reduce", LINKED_EDGE_MARK));
+    CHECK(has_edge(l, "gloo:all_reduce", "after", LINKED_EDGE_WAIT));
+    CHECK(!has_edge(l, "gloo:all_reduce", "aten::mm", LINKED_EDGE_WAIT));
     orr_link_close(l);
 }
 

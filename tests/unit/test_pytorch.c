@@ -424,7 +424,7 @@ TEST(test_pytorch__python_text)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         orr_buf b = {0};
-        orr__python_text(&b, orr_str_of(rows[i][0]));
+        python_text(&b, orr_str_of(rows[i][0]));
         orr_buf_byte(&b, '\0');
         CHECK_TEXT((const char *)b.ptr, rows[i][1]);
         orr_buf_fini(&b);

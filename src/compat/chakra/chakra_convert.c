@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 typedef struct writer {
-    const orr__old_plan *p;
+    const chakra_plan *p;
     orr_trace *t;
     orr_buf text[6]; /* of inputs, then outputs: values, shapes, types */
     orr_buf plain;   /* the name of a kernel without what does not matter */
@@ -47,9 +47,9 @@ static bool find_collective(orr_buf *plain, orr_str name, int64_t *out)
     return false;
 }
 
-static orr_code unknown_collective(const writer *w, const orr__linked_node *n)
+static orr_code unknown_collective(const writer *w, const linked_node *n)
 {
-    const orr_where at = orr__linked_where(w->p->l, n);
+    const orr_where at = linked_where(w->p->l, n);
     return orr_fail(w->err, ORR_EINPUT, &at,
                     "node %" PRIu64
                     ": the old converter knows no collective by the name of the kernel "
@@ -114,7 +114,7 @@ static orr_code open_json(orr_str text, orr_json **j, orr_json_value *root, orr_
     return code ? code : orr_json_only(*j, root, err);
 }
 
-static orr_code find_size(const writer *w, const orr__linked_node *n, int64_t *out)
+static orr_code find_size(const writer *w, const linked_node *n, int64_t *out)
 {
     orr_json *values = NULL, *types = NULL;
     orr_json_value v, t;
@@ -127,7 +127,7 @@ static orr_code find_size(const writer *w, const orr__linked_node *n, int64_t *o
     orr_json_close(types);
     if (ok || code == ORR_ENOMEM)
         return code;
-    const orr_where at = orr__linked_where(w->p->l, n);
+    const orr_where at = linked_where(w->p->l, n);
     return orr_fail(w->err, ORR_EINPUT, &at,
                     "node %" PRIu64 ": among its inputs is a tensor that is not a list of 6 values",
                     n->id);
@@ -147,7 +147,7 @@ static orr_attr text(orr__attr_key key, orr_str v)
 
 static orr_code put_comm(writer *w, uint32_t item, orr_attr *attrs, size_t *count)
 {
-    const orr__linked_node *n = orr__old_node(w->p, item);
+    const linked_node *n = chakra_node(w->p, item);
     int64_t kind, size;
     if (w->p->type[item] == ORR_NODE_COMM_COLL) {
         if (!find_collective(&w->plain, n->name, &kind))
@@ -164,11 +164,11 @@ static orr_code put_comm(writer *w, uint32_t item, orr_attr *attrs, size_t *coun
 static orr_str python(orr_buf *b, orr_str json)
 {
     b->len = 0;
-    orr__python_text(b, json);
+    python_text(b, json);
     return (orr_str){(const char *)b->ptr, b->len};
 }
 
-static orr_io put_io(writer *w, const orr__linked_io *io, unsigned at)
+static orr_io put_io(writer *w, const linked_io *io, unsigned at)
 {
     return (orr_io){.values = python(&w->text[at], io->values),
                     .shapes = python(&w->text[at + 1], io->shapes),
@@ -177,10 +177,10 @@ static orr_io put_io(writer *w, const orr__linked_io *io, unsigned at)
 
 static bool put_deps(writer *w, uint32_t item, orr_draft *d)
 {
-    for (uint32_t e = w->p->dep_first[item]; e != ORR__NONE32; e = w->p->deps[e].next) {
+    for (uint32_t e = w->p->dep_first[item]; e != CHAKRA_NONE; e = w->p->deps[e].next) {
         if (!orr_grow(&w->deps, &w->dep_room, d->data_count + 1))
             return false;
-        w->deps[d->data_count++] = orr__old_node(w->p, w->p->deps[e].from)->id;
+        w->deps[d->data_count++] = chakra_node(w->p, w->p->deps[e].from)->id;
     }
     d->data_deps = w->deps;
     return true;
@@ -188,7 +188,7 @@ static bool put_deps(writer *w, uint32_t item, orr_draft *d)
 
 static orr_code put_node(writer *w, uint32_t item)
 {
-    const orr__linked_node *n = orr__old_node(w->p, item);
+    const linked_node *n = chakra_node(w->p, item);
     orr_attr stream = whole(ORR__ATTR_STREAM, n->stream);
     if (n->stream == ORR_NO_VALUE)
         stream.kind = ORR_VALUE_NONE; /* null: the attribute is there, its value is not */
@@ -202,7 +202,7 @@ static orr_code put_node(writer *w, uint32_t item)
         text(ORR__ATTR_OP_SCHEMA, n->op_schema),
         {.name = orr__attr_rows[ORR__ATTR_IS_CPU_OP].name,
          .kind = ORR_VALUE_BOOL,
-         .value.u = n->kind != ORR__ON_DEVICE},
+         .value.u = n->kind != LINKED_ON_DEVICE},
         stream,
     };
     const orr_io inputs = put_io(w, n->inputs, 0), outputs = put_io(w, n->outputs, 3);
@@ -210,8 +210,8 @@ static orr_code put_node(writer *w, uint32_t item)
                    .name = n->name,
                    .type = w->p->type[item],
                    .ctrl_deps = &n->parent,
-                   .ctrl_count = (w->p->state[item] & ORR__OLD_HAS_CTRL) != 0,
-                   .duration_us = orr__old_duration(n),
+                   .ctrl_count = (w->p->state[item] & CHAKRA_HAS_CTRL) != 0,
+                   .duration_us = chakra_duration(n),
                    .inputs = &inputs,
                    .outputs = &outputs,
                    .attrs = attrs,
@@ -234,7 +234,7 @@ static orr_code put_nodes(writer *w)
     orr_code code = ORR_OK;
     for (uint32_t k = 0; k < w->p->count && !code; k++) {
         const uint32_t item = w->p->by_id[k];
-        if (orr__old_is_written(w->p, item))
+        if (chakra_is_written(w->p, item))
             code = put_node(w, item);
     }
     return code ? code : orr_trace_seal(w->t, w->err);
@@ -245,7 +245,7 @@ static orr_attr unsigned_number(orr__attr_key key, uint64_t v)
     return (orr_attr){.name = orr__attr_rows[key].name, .kind = ORR_VALUE_UINT64, .value.u = v};
 }
 
-static orr_code write_plan(const orr__old_plan *p, orr_trace **out, orr_error *err)
+static orr_code write_plan(const chakra_plan *p, orr_trace **out, orr_error *err)
 {
     writer w = {.p = p, .err = err};
     const orr_attr about[] = {
@@ -269,13 +269,13 @@ static orr_code write_plan(const orr__old_plan *p, orr_trace **out, orr_error *e
 
 static orr_code make_trace(const orr_linked *l, orr_trace **out, orr_error *err)
 {
-    orr__old_plan p;
+    chakra_plan p;
     *out = NULL;
-    orr_code code = orr__old_plan_make(l, &p, err);
+    orr_code code = chakra_plan_make(l, &p, err);
     if (code)
         return code;
     code = write_plan(&p, out, err);
-    orr__old_plan_end(&p);
+    chakra_plan_end(&p);
     return code;
 }
 

@@ -8,15 +8,15 @@
 
 #include "base/memory/map.h"
 
-#define ORR__NONE32 UINT32_MAX
+#define CHAKRA_NONE UINT32_MAX
 
 /* An edge of a chain: what one item depends on, in the order in which that was found. */
-typedef struct orr__old_dep {
+typedef struct chakra_dep {
     uint32_t from, next; /* items; next: another edge of the same item */
-} orr__old_dep;
+} chakra_dep;
 
 /* Items are the nodes of the file, each id once, in file order; everything is by item. */
-typedef struct orr__old_plan {
+typedef struct chakra_plan {
     const orr_linked *l;
     uint32_t count;
     uint32_t *node;   /* the item's node in l */
@@ -30,37 +30,37 @@ typedef struct orr__old_plan {
     uint32_t *by_id;               /* all items, ascending by id */
     uint32_t *created; /* items in the order in which the old converter makes nodes of them */
     uint32_t created_count;
-    orr__old_dep *deps;
+    chakra_dep *deps;
     size_t dep_count, dep_room;
     orr_map *by_key; /* id -> item */
     orr_arena *arena;
-} orr__old_plan;
+} chakra_plan;
 
 enum {
-    ORR__OLD_CREATED = 1,  /* it becomes a node */
-    ORR__OLD_HAS_CTRL = 2, /* its parent was a node before it */
-    ORR__OLD_NEEDED = 4,   /* some node depends on it */
+    CHAKRA_CREATED = 1,  /* it becomes a node */
+    CHAKRA_HAS_CTRL = 2, /* its parent was a node before it */
+    CHAKRA_NEEDED = 4,   /* some node depends on it */
 };
-#define ORR__OLD_MISSING (UINT32_MAX - 1)
+#define CHAKRA_MISSING (UINT32_MAX - 1)
 
 /* On failure there is nothing to end. */
-orr_code orr__old_plan_make(const orr_linked *l, orr__old_plan *p, orr_error *err);
-void orr__old_plan_end(orr__old_plan *p);
+orr_code chakra_plan_make(const orr_linked *l, chakra_plan *p, orr_error *err);
+void chakra_plan_end(chakra_plan *p);
 
-static inline const orr__linked_node *orr__old_node(const orr__old_plan *p, uint32_t item)
+static inline const linked_node *chakra_node(const chakra_plan *p, uint32_t item)
 {
     return &p->l->nodes[p->node[item]];
 }
 
 /* Nodes that nothing depends on and that depend on nothing are left out. */
-static inline bool orr__old_is_written(const orr__old_plan *p, uint32_t item)
+static inline bool chakra_is_written(const chakra_plan *p, uint32_t item)
 {
-    return (p->state[item] & ORR__OLD_CREATED) &&
-           (p->dep_first[item] != ORR__NONE32 || (p->state[item] & ORR__OLD_NEEDED));
+    return (p->state[item] & CHAKRA_CREATED) &&
+           (p->dep_first[item] != CHAKRA_NONE || (p->state[item] & CHAKRA_NEEDED));
 }
 
 /* Whole microseconds; none for the steps of optimizers. */
-uint64_t orr__old_duration(const orr__linked_node *n);
+uint64_t chakra_duration(const linked_node *n);
 
 /* chakra_simulate.c: the lines of --simulate. */
 orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err);

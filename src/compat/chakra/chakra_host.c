@@ -13,8 +13,8 @@
 
 typedef struct reader {
     orr_json *j;
-    orr__link_tally *tally;
-    orr__host *h;
+    link_tally *tally;
+    chakra_host *h;
     orr_error *err;
     bool has_nodes, has_schema;
 } reader;
@@ -31,7 +31,7 @@ static void take_number(orr_json_value v, int64_t *out)
         *out = n;
 }
 
-static void take_attrs(orr__host_node *n, orr_json_value list)
+static void take_attrs(chakra_host_node *n, orr_json_value list)
 {
     orr_json_value entry, name, value;
     orr_str word;
@@ -49,7 +49,7 @@ static void take_attrs(orr__host_node *n, orr_json_value list)
 }
 
 /* Two forms of a parent: one integer, or a list with one. */
-static bool take_parent(orr__host_node *n, orr_json_value v)
+static bool take_parent(chakra_host_node *n, orr_json_value v)
 {
     orr_json_iter it = orr_json_iterate(v);
     orr_json_value first;
@@ -59,7 +59,7 @@ static bool take_parent(orr__host_node *n, orr_json_value v)
 }
 
 /* What is missing; NULL: nothing. */
-static const char *take_fields(reader *r, orr__host_node *n, orr_json_value node, orr_code *code)
+static const char *take_fields(reader *r, chakra_host_node *n, orr_json_value node, orr_code *code)
 {
     orr_str key, name = {NULL, 0};
     orr_json_value v;
@@ -92,8 +92,8 @@ static const char *take_fields(reader *r, orr__host_node *n, orr_json_value node
 
 static orr_code read_node(reader *r, orr_json_value node)
 {
-    orr__host *h = r->h;
-    orr__host_node n = {.parent = INT64_MIN, .rf = INT64_MIN};
+    chakra_host *h = r->h;
+    chakra_host_node n = {.parent = INT64_MIN, .rf = INT64_MIN};
     orr_code code = ORR_OK;
     const orr_str raw = orr_json_raw(node);
     r->tally->counts.of[ORR_LINK_HOST_NODES]++;
@@ -116,7 +116,7 @@ static orr_code read_node(reader *r, orr_json_value node)
 }
 
 /* Behind the closing bracket: the reader only tells where things begin. */
-static uint64_t end_of_list(const orr__host *h, uint64_t from)
+static uint64_t end_of_list(const chakra_host *h, uint64_t from)
 {
     while (from < h->text.len && h->text.ptr[from] != ']')
         from++;
@@ -156,7 +156,7 @@ static orr_code read_schema(reader *r)
         return orr_no_memory(r->err);
     r->h->schema = orr_intern_get(r->h->names, number);
     r->has_schema = true;
-    if (orr__is_known_schema(s))
+    if (link_knows_schema(s))
         return ORR_OK;
     return orr_fail(r->err, ORR_EINPUT, &at,
                     "schema \"%.*s\" is not one that chakra_trace_link reads",
@@ -208,7 +208,7 @@ static orr_code read_document(reader *r)
 
 static int by_id(const void *a, const void *b)
 {
-    const orr__host_node *x = a, *y = b;
+    const chakra_host_node *x = a, *y = b;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
@@ -217,7 +217,7 @@ static int by_id(const void *a, const void *b)
 /* Of several nodes with one id the last counts. */
 static orr_code drop_duplicates(reader *r)
 {
-    orr__host *h = r->h;
+    chakra_host *h = r->h;
     size_t kept = 0;
     for (size_t i = 0; i < h->count; i++) {
         if (i + 1 == h->count || h->nodes[i].id != h->nodes[i + 1].id) {
@@ -225,7 +225,7 @@ static orr_code drop_duplicates(reader *r)
             continue;
         }
         const orr_where at = orr_json_place(r->j, h->nodes[i].at);
-        const orr_code code = orr__link_count(r->tally, ORR_LINK_DUPLICATE_NODES, &at, r->err);
+        const orr_code code = link_count(r->tally, ORR_LINK_DUPLICATE_NODES, &at, r->err);
         if (code)
             return code;
     }
@@ -233,7 +233,7 @@ static orr_code drop_duplicates(reader *r)
     return ORR_OK;
 }
 
-uint32_t orr__host_find(const orr__host *h, int64_t id)
+uint32_t chakra_host_find(const chakra_host *h, int64_t id)
 {
     size_t low = 0, high = h->count;
     while (low < high) {
@@ -248,7 +248,7 @@ uint32_t orr__host_find(const orr__host *h, int64_t id)
 
 /* Follow parents until a node whose answer is known; then give it to all on the way.  Each node is walked over
  * twice at most.  A circle of parents ends where it meets itself: not reached. */
-static void mark_reached(orr__host *h, uint32_t *parent, uint8_t *state)
+static void mark_reached(chakra_host *h, uint32_t *parent, uint8_t *state)
 {
     enum { UNKNOWN, ON_WAY, REACHED, LOST };
     for (uint32_t i = 0; i < h->count; i++) {
@@ -267,7 +267,7 @@ static void mark_reached(orr__host *h, uint32_t *parent, uint8_t *state)
 
 static orr_code find_reached(reader *r)
 {
-    orr__host *h = r->h;
+    chakra_host *h = r->h;
     uint32_t *parent = orr_alloc(h->count, sizeof *parent);
     uint8_t *state = orr_alloc(h->count, 1);
     if (h->count && (!parent || !state)) {
@@ -276,7 +276,7 @@ static orr_code find_reached(reader *r)
         return orr_no_memory(r->err);
     }
     for (uint32_t i = 0; i < h->count; i++)
-        parent[i] = orr__host_find(h, h->nodes[i].parent);
+        parent[i] = chakra_host_find(h, h->nodes[i].parent);
     mark_reached(h, parent, state);
     orr_free(parent);
     orr_free(state);
@@ -286,22 +286,22 @@ static orr_code find_reached(reader *r)
 static orr_code check_root(reader *r)
 {
     const orr_where start = orr_json_place(r->j, 0);
-    if (orr__host_find(r->h, ROOT) != UINT32_MAX)
+    if (chakra_host_find(r->h, ROOT) != UINT32_MAX)
         return ORR_OK;
     return orr_fail(r->err, ORR_EINPUT, &start, "no node 1: a host trace has its process there");
 }
 
 /* A circle is never reached, and at least one of its nodes has a parent that does not come before it. */
-static orr_code count_unreached_node(reader *r, const orr__host_node *n)
+static orr_code count_unreached_node(reader *r, const chakra_host_node *n)
 {
     const orr_where at = r->tally->is_strict ? orr_json_place(r->j, n->at) : (orr_where){0};
-    if (n->id >= 0 && n->parent >= n->id && orr__host_find(r->h, n->parent) != UINT32_MAX) {
+    if (n->id >= 0 && n->parent >= n->id && chakra_host_find(r->h, n->parent) != UINT32_MAX) {
         const orr_code code =
-            orr__link_count_later(r->tally, &at, (uint64_t)n->id, (uint64_t)n->parent, r->err);
+            link_count_later(r->tally, &at, (uint64_t)n->id, (uint64_t)n->parent, r->err);
         if (code)
             return code;
     }
-    return orr__link_count(r->tally, ORR_LINK_NO_ROOT, &at, r->err);
+    return link_count(r->tally, ORR_LINK_NO_ROOT, &at, r->err);
 }
 
 static orr_code count_unreached(reader *r)
@@ -314,8 +314,8 @@ static orr_code count_unreached(reader *r)
     return code;
 }
 
-orr_code orr__host_read(
-    orr_json *j, orr_span bytes, orr__link_tally *tally, orr__host *out, orr_error *err)
+orr_code chakra_host_read(
+    orr_json *j, orr_span bytes, link_tally *tally, chakra_host *out, orr_error *err)
 {
     reader r = {.j = j, .tally = tally, .h = out, .err = err};
     orr_code code;
@@ -332,9 +332,9 @@ orr_code orr__host_read(
     return count_unreached(&r);
 }
 
-void orr__host_fini(orr__host *h)
+void chakra_host_fini(chakra_host *h)
 {
     orr_free(h->nodes);
     orr_intern_destroy(h->names);
-    *h = (orr__host){0};
+    *h = (chakra_host){0};
 }

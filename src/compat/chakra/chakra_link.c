@@ -12,7 +12,7 @@ static orr_code read_host(orr_link *l, orr_error *err)
         return code;
     const orr_span bytes = l->host_bytes ? *l->host_bytes : orr_input_bytes(c->input);
     if (!(code = orr_json_open(bytes, l->host_path, &j, err)))
-        code = orr__host_read(j, bytes, &l->tally, &c->host, err);
+        code = chakra_host_read(j, bytes, &l->tally, &c->host, err);
     orr_json_close(j);
     return code;
 }
@@ -37,11 +37,11 @@ static orr_code link_traces(orr_link *l, orr_error *err)
     l->other = orr_alloc(1, sizeof(chakra_link));
     if (!l->other)
         return orr_no_memory(err);
-    if ((code = read_host(l, err)) || (code = orr__link_read_device(l, err)) ||
-        (code = check_step(l, err)) || (code = orr__link_sort(l, err)) ||
-        (code = orr__link_time(l, err)) || (code = chakra_wake(l, err)) ||
+    if ((code = read_host(l, err)) || (code = link_read_device(l, err)) ||
+        (code = check_step(l, err)) || (code = link_sort(l, err)) ||
+        (code = link_time(l, err)) || (code = chakra_wake(l, err)) ||
         (code = chakra_match(l, err)) || (code = chakra_place(l, err)) ||
-        (code = orr__link_find_waits(l, err)))
+        (code = link_find_waits(l, err)))
         return code;
     return chakra_find_syncs(l, err);
 }
@@ -51,7 +51,7 @@ static void close_link(orr_link *l)
     chakra_link *c = chakra_of(l);
     if (!c)
         return;
-    orr__host_fini(&c->host);
+    chakra_host_fini(&c->host);
     orr_input_close(c->input);
     orr_free(c->syncs);
     orr_free(c);

@@ -9,7 +9,7 @@
  *
  * A node is kept as what linking asks for and the place of its text; what else it says is read there again when
  * it is needed.  The bytes must stay. */
-typedef struct orr__host_node {
+typedef struct chakra_host_node {
     int64_t id, parent; /* INT64_MIN: no parent */
     int64_t rf;         /* INT64_MIN: none */
     uint64_t at;        /* its text in the file */
@@ -17,11 +17,11 @@ typedef struct orr__host_node {
     uint32_t name; /* which of the names */
     uint32_t tid;
     bool is_reached; /* hangs on the process node, directly or not */
-} orr__host_node;
+} chakra_host_node;
 
-typedef struct orr__host {
+typedef struct chakra_host {
     orr_str text;          /* the whole file */
-    orr__host_node *nodes; /* by ascending id, each once */
+    chakra_host_node *nodes; /* by ascending id, each once */
     size_t count, room;
     orr_intern *names;
     orr_str schema;       /* borrowed from names */
@@ -29,17 +29,17 @@ typedef struct orr__host {
     uint64_t nodes_at;    /* the list of nodes in the file, from [ to behind ] */
     uint64_t nodes_end;
     bool is_flat; /* the first form, 1.0.1: `parent` and flat fields */
-} orr__host;
+} chakra_host;
 
-orr_code orr__host_read(orr_json *j,
+orr_code chakra_host_read(orr_json *j,
                         orr_span bytes,
-                        orr__link_tally *tally,
-                        orr__host *out,
+                        link_tally *tally,
+                        chakra_host *out,
                         orr_error *err) ORR_MUST_CHECK;
-void orr__host_fini(orr__host *h);
+void chakra_host_fini(chakra_host *h);
 
 /* The node with this id: its index, or UINT32_MAX. */
-uint32_t orr__host_find(const orr__host *h, int64_t id);
+uint32_t chakra_host_find(const chakra_host *h, int64_t id);
 
 /* Node `node` of the linked trace has `from`, a device node, in its sync_dep. */
 typedef struct chakra_sync {
@@ -48,12 +48,12 @@ typedef struct chakra_sync {
 
 typedef struct chakra_link {
     orr_input *input; /* of the host trace; NULL: it was in memory */
-    orr__host host;
-    uint32_t *after;     /* operator -> the one of another thread that it waits for, or ORR__NONE */
-    uint32_t *op_of;     /* host node -> operator, or ORR__NONE */
-    uint32_t *waits_for; /* host node -> host node of another thread, or ORR__NONE */
-    uint32_t *host_of;   /* operator -> host node, or ORR__NONE */
-    orr__lists placed;   /* host node -> events on the device, in the order of time */
+    chakra_host host;
+    uint32_t *after;     /* operator -> the one of another thread that it waits for, or LINK_NONE */
+    uint32_t *op_of;     /* host node -> operator, or LINK_NONE */
+    uint32_t *waits_for; /* host node -> host node of another thread, or LINK_NONE */
+    uint32_t *host_of;   /* operator -> host node, or LINK_NONE */
+    link_lists placed;   /* host node -> events on the device, in the order of time */
     uint64_t *new_id;    /* host node -> number in the linked trace; its device nodes follow it */
     uint64_t node_count; /* of the linked trace */
     chakra_sync *syncs;  /* by node, each pair once */

@@ -29,27 +29,27 @@ typedef struct latest {
 
 static uint32_t thread_of(const latest *s, uint32_t op)
 {
-    return orr__link_op(s->l, op)->tid;
+    return link_op(s->l, op)->tid;
 }
 
 static bool is_later(const latest *s, uint32_t a, uint32_t b)
 {
-    if (b == ORR__NONE)
+    if (b == LINK_NONE)
         return true;
-    const orr__event *x = orr__link_op(s->l, a), *y = orr__link_op(s->l, b);
+    const kin_event *x = link_op(s->l, a), *y = link_op(s->l, b);
     return x->ts != y->ts ? x->ts > y->ts : s->rank[x->tid] < s->rank[y->tid];
 }
 
 static bool is_of_thread(const latest *s, uint32_t op, uint32_t tid)
 {
-    return op != ORR__NONE && thread_of(s, op) == tid;
+    return op != LINK_NONE && thread_of(s, op) == tid;
 }
 
 static void has_started(latest *s, uint32_t op)
 {
     const uint32_t tid = thread_of(s, op);
     if (is_of_thread(s, s->first, tid)) {
-        if (orr__link_op(s->l, op)->ts > orr__link_op(s->l, s->first)->ts)
+        if (link_op(s->l, op)->ts > link_op(s->l, s->first)->ts)
             s->first = op;
         return;
     }
@@ -59,7 +59,7 @@ static void has_started(latest *s, uint32_t op)
         return;
     }
     if (is_of_thread(s, s->second, tid) &&
-        orr__link_op(s->l, op)->ts <= orr__link_op(s->l, s->second)->ts)
+        link_op(s->l, op)->ts <= link_op(s->l, s->second)->ts)
         return;
     if (is_later(s, op, s->second))
         s->second = op;
@@ -70,11 +70,11 @@ typedef struct waiting {
     uint32_t after, previous;
 } waiting;
 
-static bool has_gap(const orr_link *l, uint32_t previous, const orr__event *e)
+static bool has_gap(const orr_link *l, uint32_t previous, const kin_event *e)
 {
-    if (previous == ORR__NONE)
+    if (previous == LINK_NONE)
         return true;
-    const orr__event *p = orr__link_op(l, previous);
+    const kin_event *p = link_op(l, previous);
     return e->ts - p->ts - p->dur > GAP_US;
 }
 
@@ -82,8 +82,8 @@ static void note_waits(orr_link *l, latest *s, waiting *threads)
 {
     uint32_t started = 0;
     for (uint32_t op = 0; op < l->ops.count; op++) {
-        const orr__event *e = orr__link_op(l, op);
-        for (; orr__link_op(l, started)->ts < e->ts; started++)
+        const kin_event *e = link_op(l, op);
+        for (; link_op(l, started)->ts < e->ts; started++)
             has_started(s, started);
         waiting *w = &threads[e->tid];
         if (has_gap(l, w->previous, e))
@@ -105,13 +105,13 @@ orr_code chakra_wake(orr_link *l, orr_error *err)
     if (has_room) {
         uint32_t seen = 0;
         for (uint32_t i = 0; i < n; i++)
-            threads[i] = (waiting){ORR__NONE, ORR__NONE};
+            threads[i] = (waiting){LINK_NONE, LINK_NONE};
         for (uint32_t op = 0; op < l->ops.count; op++) {
-            const uint32_t tid = orr__link_op(l, op)->tid;
+            const uint32_t tid = link_op(l, op)->tid;
             if (!rank[tid])
                 rank[tid] = ++seen;
         }
-        latest s = {.l = l, .rank = rank, .first = ORR__NONE, .second = ORR__NONE};
+        latest s = {.l = l, .rank = rank, .first = LINK_NONE, .second = LINK_NONE};
         note_waits(l, &s, threads);
     }
     orr_free(threads);
@@ -126,8 +126,8 @@ static orr_map *operators_by_rf(const orr_link *l)
 {
     orr_map *by_rf = orr_map_create(l->ops.count);
     for (uint32_t op = 0; by_rf && op < l->ops.count; op++) {
-        const int64_t rf = orr__link_op(l, op)->rf;
-        if (rf != ORR__NO_NUMBER && !orr_map_put(by_rf, (uint64_t)rf, op, NULL)) {
+        const int64_t rf = link_op(l, op)->rf;
+        if (rf != KIN_NO_NUMBER && !orr_map_put(by_rf, (uint64_t)rf, op, NULL)) {
             orr_map_destroy(by_rf);
             return NULL;
         }
@@ -138,11 +138,11 @@ static orr_map *operators_by_rf(const orr_link *l)
 /* The operator that host node h is. */
 static void find_operator(orr_link *l, const orr_map *by_rf, uint32_t h)
 {
-    const orr__host_node *n = &chakra_of(l)->host.nodes[h];
-    chakra_of(l)->op_of[h] = ORR__NONE;
+    const chakra_host_node *n = &chakra_of(l)->host.nodes[h];
+    chakra_of(l)->op_of[h] = LINK_NONE;
     if (n->rf != INT64_MIN && n->is_reached)
-        chakra_of(l)->op_of[h] = orr_map_find(by_rf, (uint64_t)n->rf, ORR__NONE);
-    l->tally.counts.of[ORR_LINK_LINKED] += chakra_of(l)->op_of[h] != ORR__NONE;
+        chakra_of(l)->op_of[h] = orr_map_find(by_rf, (uint64_t)n->rf, LINK_NONE);
+    l->tally.counts.of[ORR_LINK_LINKED] += chakra_of(l)->op_of[h] != LINK_NONE;
 }
 
 /* The host node that h waits for on another thread: known by its rf id, and it must have come before. */
@@ -152,22 +152,22 @@ static uint32_t waits_for(const orr_link *l,
                           uint32_t h)
 {
     const uint32_t after = chakra_of(l)->after[chakra_of(l)->op_of[h]];
-    if (after == ORR__NONE)
-        return ORR__NONE;
-    const int64_t rf = orr__link_op(l, after)->rf;
-    if (rf == ORR__NO_NUMBER || rf == 0)
-        return ORR__NONE;
+    if (after == LINK_NONE)
+        return LINK_NONE;
+    const int64_t rf = link_op(l, after)->rf;
+    if (rf == KIN_NO_NUMBER || rf == 0)
+        return LINK_NONE;
     return host_of[orr_map_find(by_rf, (uint64_t)rf, after)];
 }
 
 static void match_all(orr_link *l, const orr_map *by_rf, uint32_t *host_of)
 {
     for (uint32_t op = 0; op < l->ops.count; op++)
-        host_of[op] = ORR__NONE;
+        host_of[op] = LINK_NONE;
     for (uint32_t h = 0; h < chakra_of(l)->host.count; h++) {
         find_operator(l, by_rf, h);
-        chakra_of(l)->waits_for[h] = ORR__NONE;
-        if (chakra_of(l)->op_of[h] == ORR__NONE)
+        chakra_of(l)->waits_for[h] = LINK_NONE;
+        if (chakra_of(l)->op_of[h] == LINK_NONE)
             continue;
         host_of[chakra_of(l)->op_of[h]] = h;
         chakra_of(l)->waits_for[h] = waits_for(l, by_rf, host_of, h);
@@ -179,7 +179,7 @@ static void count_matches(orr_link *l, const uint32_t *host_of)
     uint64_t *of = l->tally.counts.of;
     of[ORR_LINK_UNLINKED] = chakra_of(l)->host.count - of[ORR_LINK_LINKED];
     for (uint32_t op = 0; op < l->ops.count; op++)
-        of[ORR_LINK_UNTRACED] += host_of[op] == ORR__NONE;
+        of[ORR_LINK_UNTRACED] += host_of[op] == LINK_NONE;
 }
 
 orr_code chakra_match(orr_link *l, orr_error *err)
@@ -201,7 +201,7 @@ orr_code chakra_match(orr_link *l, orr_error *err)
 
 /* ---- launches ---- */
 
-static orr_code second_launch(const orr_link *l, const orr__event *e, orr_error *err)
+static orr_code second_launch(const orr_link *l, const kin_event *e, orr_error *err)
 {
     return orr_fail(err, ORR_EINPUT, NULL,
                     "%s: event %" PRIu32 " is a second launch with correlation %" PRId64,
@@ -211,12 +211,12 @@ static orr_code second_launch(const orr_link *l, const orr__event *e, orr_error 
 /* Correlation -> event of the launch. */
 static orr_code find_launches(orr_link *l, orr_map *launches, orr_error *err)
 {
-    const orr__kineto *k = &l->device;
+    const kin_trace *k = &l->device;
     for (uint32_t i = 0; i < k->count; i++) {
-        const orr__event *e = &k->events[i];
-        if (!(e->flags & ORR__EVENT_LAUNCH))
+        const kin_event *e = &k->events[i];
+        if (!(e->flags & KIN_LAUNCH))
             continue;
-        if (orr_map_find(launches, (uint64_t)e->correlation, ORR__NONE) != ORR__NONE)
+        if (orr_map_find(launches, (uint64_t)e->correlation, LINK_NONE) != LINK_NONE)
             return second_launch(l, e, err);
         if (!orr_map_put(launches, (uint64_t)e->correlation, i, NULL))
             return orr_no_memory(err);
@@ -248,7 +248,7 @@ static keyed *key_operators(const orr_link *l)
     if (!keys)
         return NULL;
     for (uint32_t op = 0; op < l->ops.count; op++) {
-        const orr__event *e = orr__link_op(l, op);
+        const kin_event *e = link_op(l, op);
         keys[op] = (keyed){e->external, e->tid, op};
     }
     qsort(keys, l->ops.count, sizeof *keys, by_key);
@@ -257,7 +257,7 @@ static keyed *key_operators(const orr_link *l)
 
 static bool is_coalesced(const orr_link *l, uint32_t op)
 {
-    return orr_str_is(orr_intern_get(l->device.texts, orr__link_op(l, op)->name), "nccl:coalesced");
+    return orr_str_is(orr_intern_get(l->device.texts, link_op(l, op)->name), "nccl:coalesced");
 }
 
 /* The last operator of this thread and external id that starts before ts. */
@@ -269,7 +269,7 @@ static uint32_t last_keyed(
         const size_t mid = low + (high - low) / 2;
         const keyed *k = &keys[mid];
         const bool is_same = k->tid == wanted->tid && k->external == wanted->external;
-        if (is_same ? orr__link_op(l, k->op)->ts < ts : by_key(k, wanted) < 0)
+        if (is_same ? link_op(l, k->op)->ts < ts : by_key(k, wanted) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -278,17 +278,17 @@ static uint32_t last_keyed(
         if (!skips || !is_coalesced(l, keys[low].op))
             return keys[low].op;
     }
-    return ORR__NONE;
+    return LINK_NONE;
 }
 
 /* How many operators of a thread start before ts. */
 static uint32_t count_before(const orr_link *l, uint32_t tid, double ts)
 {
-    const orr__lists *by = &l->ops.by_thread;
+    const link_lists *by = &l->ops.by_thread;
     uint32_t low = by->first[tid], high = by->first[tid + 1];
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
-        if (orr__link_op(l, by->list[mid])->ts < ts)
+        if (link_op(l, by->list[mid])->ts < ts)
             low = mid + 1;
         else
             high = mid;
@@ -298,13 +298,13 @@ static uint32_t count_before(const orr_link *l, uint32_t tid, double ts)
 
 static uint32_t last_of_thread(const orr_link *l, uint32_t tid, double ts, bool skips)
 {
-    const orr__lists *by = &l->ops.by_thread;
+    const link_lists *by = &l->ops.by_thread;
     for (uint32_t i = count_before(l, tid, ts); i-- > 0;) {
         const uint32_t op = by->list[by->first[tid] + i];
         if (!skips || !is_coalesced(l, op))
             return op;
     }
-    return ORR__NONE;
+    return LINK_NONE;
 }
 
 static bool has_nccl(orr_str name)
@@ -319,66 +319,66 @@ static bool has_nccl(orr_str name)
 
 static uint32_t reference_parent(const orr_link *l,
                                  const keyed *keys,
-                                 const orr__event *e,
-                                 const orr__event *launch)
+                                 const kin_event *e,
+                                 const kin_event *launch)
 {
     const bool skips = has_nccl(orr_intern_get(l->device.texts, e->name));
     const keyed wanted = {e->external, launch->tid, 0};
     const uint32_t op = last_keyed(l, keys, &wanted, launch->ts, skips);
-    return op != ORR__NONE ? op : last_of_thread(l, launch->tid, launch->ts, skips);
+    return op != LINK_NONE ? op : last_of_thread(l, launch->tid, launch->ts, skips);
 }
 
 /* The events that the reference places; it passes over fills. */
-static bool is_placed_by_reference(const orr__event *e)
+static bool is_placed_by_reference(const kin_event *e)
 {
-    return e->kind == ORR__EVENT_KERNEL || e->kind == ORR__EVENT_MEMCPY;
+    return e->kind == KIN_KERNEL || e->kind == KIN_MEMCPY;
 }
 
 /* Device operations grouped by the external id of their operator. */
 typedef struct grouping {
     orr_map *launches, *group_of; /* external id -> number of the group */
     keyed *keys;
-    orr__pairs pairs;
-    orr__lists groups;
+    link_pairs pairs;
+    link_lists groups;
     uint32_t count;
 } grouping;
 
 static orr_code group_event(orr_link *l, grouping *g, uint32_t i, orr_error *err)
 {
-    const orr__event *e = &l->device.events[i];
-    const uint32_t launch = orr_map_find(g->launches, (uint64_t)e->correlation, ORR__NONE);
-    if (launch == ORR__NONE)
-        return orr__link_count(&l->tally, ORR_LINK_NO_LAUNCH, NULL, err);
+    const kin_event *e = &l->device.events[i];
+    const uint32_t launch = orr_map_find(g->launches, (uint64_t)e->correlation, LINK_NONE);
+    if (launch == LINK_NONE)
+        return link_count(&l->tally, ORR_LINK_NO_LAUNCH, NULL, err);
     const uint32_t op = reference_parent(l, g->keys, e, &l->device.events[launch]);
-    if (op == ORR__NONE)
-        return orr__link_count(&l->tally, ORR_LINK_NO_PARENT, NULL, err);
-    const uint64_t external = (uint64_t)orr__link_op(l, op)->external;
-    uint32_t group = orr_map_find(g->group_of, external, ORR__NONE);
-    if (group == ORR__NONE) {
+    if (op == LINK_NONE)
+        return link_count(&l->tally, ORR_LINK_NO_PARENT, NULL, err);
+    const uint64_t external = (uint64_t)link_op(l, op)->external;
+    uint32_t group = orr_map_find(g->group_of, external, LINK_NONE);
+    if (group == LINK_NONE) {
         group = g->count++;
         if (!orr_map_put(g->group_of, external, group, NULL))
             return orr_no_memory(err);
     }
-    return orr__pairs_add(&g->pairs, group, i) ? ORR_OK : orr_no_memory(err);
+    return link_pairs_add(&g->pairs, group, i) ? ORR_OK : orr_no_memory(err);
 }
 
 static orr_code give_groups(orr_link *l, grouping *g, orr_error *err)
 {
-    orr__pairs placed = {0};
+    link_pairs placed = {0};
     bool has_room = true;
     for (uint32_t h = 0; has_room && h < chakra_of(l)->host.count; h++) {
-        if (chakra_of(l)->op_of[h] == ORR__NONE)
+        if (chakra_of(l)->op_of[h] == LINK_NONE)
             continue;
-        const uint64_t external = (uint64_t)orr__link_op(l, chakra_of(l)->op_of[h])->external;
-        const uint32_t group = orr_map_find(g->group_of, external, ORR__NONE);
-        if (group == ORR__NONE)
+        const uint64_t external = (uint64_t)link_op(l, chakra_of(l)->op_of[h])->external;
+        const uint32_t group = orr_map_find(g->group_of, external, LINK_NONE);
+        if (group == LINK_NONE)
             continue;
         for (uint32_t i = g->groups.first[group]; has_room && i < g->groups.first[group + 1]; i++)
-            has_room = orr__pairs_add(&placed, h, g->groups.list[i]);
+            has_room = link_pairs_add(&placed, h, g->groups.list[i]);
     }
     l->tally.counts.of[ORR_LINK_PLACED] = placed.count;
     if (has_room)
-        return orr__pairs_take(&placed, (uint32_t)chakra_of(l)->host.count, l->arena,
+        return link_pairs_take(&placed, (uint32_t)chakra_of(l)->host.count, l->arena,
                                &chakra_of(l)->placed, err);
     orr_free(placed.pairs);
     return orr_no_memory(err);
@@ -392,7 +392,7 @@ static orr_code group_all(orr_link *l, grouping *g, orr_error *err)
             code = group_event(l, g, i, err);
     }
     if (!code)
-        code = orr__pairs_take(&g->pairs, g->count, l->arena, &g->groups, err);
+        code = link_pairs_take(&g->pairs, g->count, l->arena, &g->groups, err);
     return code ? code : give_groups(l, g, err);
 }
 

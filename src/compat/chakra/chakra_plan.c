@@ -18,14 +18,14 @@ static int shown(orr_str s)
     return s.len < 80 ? (int)s.len : 80;
 }
 
-uint64_t orr__old_duration(const orr__linked_node *n)
+uint64_t chakra_duration(const linked_node *n)
 {
     return orr_str_has(n->name, "Optimizer.step") ? 0 : (uint64_t)(n->own_ns / 1000);
 }
 
 /* ---- items: each id once ---- */
 
-static bool make_room(orr__old_plan *p, size_t n)
+static bool make_room(chakra_plan *p, size_t n)
 {
     orr_arena *a = p->arena;
     p->node = orr_arena_new(a, n, uint32_t);
@@ -44,51 +44,51 @@ static bool make_room(orr__old_plan *p, size_t n)
 }
 
 /* As a dict of Python's: an id that comes again keeps its place and takes the later node. */
-static bool take_items(orr__old_plan *p)
+static bool take_items(chakra_plan *p)
 {
     for (uint32_t i = 0; i < p->l->node_count; i++) {
         const uint64_t id = p->l->nodes[i].id;
-        const uint32_t known = orr_map_find(p->by_key, id, ORR__NONE32);
-        const uint32_t item = known == ORR__NONE32 ? p->count++ : known;
+        const uint32_t known = orr_map_find(p->by_key, id, CHAKRA_NONE);
+        const uint32_t item = known == CHAKRA_NONE ? p->count++ : known;
         p->node[item] = i;
-        if (known == ORR__NONE32 && !orr_map_put(p->by_key, id, item, NULL))
+        if (known == CHAKRA_NONE && !orr_map_put(p->by_key, id, item, NULL))
             return false;
     }
     return true;
 }
 
-static void find_parents(orr__old_plan *p)
+static void find_parents(chakra_plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
-        const orr__linked_node *n = orr__old_node(p, i);
+        const linked_node *n = chakra_node(p, i);
         p->parent[i] =
-            n->parent == ORR__NO_ID ? ORR__NONE32 : orr_map_find(p->by_key, n->parent, ORR__NONE32);
-        p->group[i] = n->comm == ORR__NO_COMM ? (orr_str){"", 0} : p->l->comms[n->comm].group;
-        p->dep_first[i] = p->thread_dep[i] = ORR__NONE32;
+            n->parent == LINKED_NO_ID ? CHAKRA_NONE : orr_map_find(p->by_key, n->parent, CHAKRA_NONE);
+        p->group[i] = n->comm == LINKED_NO_COMM ? (orr_str){"", 0} : p->l->comms[n->comm].group;
+        p->dep_first[i] = p->thread_dep[i] = CHAKRA_NONE;
     }
 }
 
 /* Number 0 counts as none. */
-static void find_thread_deps(orr__old_plan *p)
+static void find_thread_deps(chakra_plan *p)
 {
     for (size_t e = 0; e < p->l->edge_count; e++) {
-        const orr__linked_edge *edge = &p->l->edges[e];
-        if (edge->kind == ORR__EDGE_THREAD && edge->from != 0)
+        const linked_edge *edge = &p->l->edges[e];
+        if (edge->kind == LINKED_EDGE_THREAD && edge->from != 0)
             p->thread_dep[orr_map_find(p->by_key, edge->to, 0)] =
-                orr_map_find(p->by_key, edge->from, ORR__OLD_MISSING);
+                orr_map_find(p->by_key, edge->from, CHAKRA_MISSING);
     }
 }
 
-static void find_children(orr__old_plan *p)
+static void find_children(chakra_plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
-        if (p->parent[i] != ORR__NONE32)
+        if (p->parent[i] != CHAKRA_NONE)
             p->child_first[p->parent[i] + 1]++;
     }
     for (uint32_t i = 0; i < p->count; i++)
         p->child_first[i + 1] += p->child_first[i];
     for (uint32_t i = p->count; i-- > 0;) { /* from behind: the counts move to the beginnings */
-        if (p->parent[i] != ORR__NONE32)
+        if (p->parent[i] != CHAKRA_NONE)
             p->child[--p->child_first[p->parent[i] + 1]] = i;
     }
     /* Each first now stands one place too far to the right. */
@@ -96,7 +96,7 @@ static void find_children(orr__old_plan *p)
         p->child_first[i] = p->child_first[i + 1];
     uint32_t total = 0;
     for (uint32_t i = 0; i < p->count; i++)
-        total += p->parent[i] != ORR__NONE32;
+        total += p->parent[i] != CHAKRA_NONE;
     p->child_first[p->count] = total;
 }
 
@@ -111,12 +111,12 @@ static int by_number(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool sort_items(orr__old_plan *p)
+static bool sort_items(chakra_plan *p)
 {
     bool is_ascending = true;
     for (uint32_t i = 0; i < p->count; i++) {
         p->by_id[i] = i;
-        is_ascending &= i == 0 || orr__old_node(p, i - 1)->id < orr__old_node(p, i)->id;
+        is_ascending &= i == 0 || chakra_node(p, i - 1)->id < chakra_node(p, i)->id;
     }
     if (is_ascending)
         return true;
@@ -124,7 +124,7 @@ static bool sort_items(orr__old_plan *p)
     if (!keys)
         return false;
     for (uint32_t i = 0; i < p->count; i++)
-        keys[i] = (keyed){orr__old_node(p, i)->id, i};
+        keys[i] = (keyed){chakra_node(p, i)->id, i};
     qsort(keys, p->count, sizeof *keys, by_number);
     for (uint32_t i = 0; i < p->count; i++)
         p->by_id[i] = keys[i].item;
@@ -137,18 +137,18 @@ static bool sort_items(orr__old_plan *p)
 static const char *const required[] = {"rf_id", "fw_parent", "seq_id",   "scope",
                                        "tid",   "fw_tid",    "op_schema"};
 
-static orr_code say(const orr__old_plan *p,
-                    const orr__linked_node *n,
+static orr_code say(const chakra_plan *p,
+                    const linked_node *n,
                     const char *what,
                     const char *which,
                     orr_error *err)
 {
-    const orr_where at = orr__linked_where(p->l, n);
+    const orr_where at = linked_where(p->l, n);
     return orr_fail(err, ORR_EINPUT, &at, "node %" PRIu64 " \"%.*s\" %s%s", n->id, shown(n->name),
                     n->name.ptr, what, which);
 }
 
-static orr_code check_item(const orr__old_plan *p, const orr__linked_node *n, orr_error *err)
+static orr_code check_item(const chakra_plan *p, const linked_node *n, orr_error *err)
 {
     for (unsigned i = 0; i < sizeof required / sizeof *required; i++) {
         if (n->lacks & 1u << i)
@@ -158,20 +158,20 @@ static orr_code check_item(const orr__old_plan *p, const orr__linked_node *n, or
 }
 
 /* A kernel that only sends and receives is told by the operator it is under. */
-static orr_code send_recv_type(orr__old_plan *p, uint32_t item, uint8_t *out, orr_error *err)
+static orr_code send_recv_type(chakra_plan *p, uint32_t item, uint8_t *out, orr_error *err)
 {
     uint32_t caller = p->parent[item];
     *out = 0;
-    if (orr_str_is(orr__old_node(p, caller)->name, "record_param_comms")) {
+    if (orr_str_is(chakra_node(p, caller)->name, "record_param_comms")) {
         if (p->group[caller].len)
             p->group[item] = p->group[caller];
         caller = p->parent[caller];
     }
-    if (caller == ORR__NONE32) {
-        return say(p, orr__old_node(p, item), "is under a record_param_comms", " without a parent",
+    if (caller == CHAKRA_NONE) {
+        return say(p, chakra_node(p, item), "is under a record_param_comms", " without a parent",
                    err);
     }
-    const orr_str word = orr__old_node(p, caller)->name;
+    const orr_str word = chakra_node(p, caller)->name;
     if (orr_str_has(word, "send"))
         *out = ORR_NODE_COMM_SEND;
     else if (orr_str_has(word, "recv"))
@@ -181,12 +181,12 @@ static orr_code send_recv_type(orr__old_plan *p, uint32_t item, uint8_t *out, or
     return ORR_OK;
 }
 
-static orr_code find_type(orr__old_plan *p, uint32_t item, orr_error *err)
+static orr_code find_type(chakra_plan *p, uint32_t item, orr_error *err)
 {
-    const orr__linked_node *n = orr__old_node(p, item);
+    const linked_node *n = chakra_node(p, item);
     uint8_t type = 0;
-    if (n->kind != ORR__ON_DEVICE) {
-        p->type[item] = n->kind == ORR__GROUPS ? ORR_NODE_METADATA : ORR_NODE_COMP;
+    if (n->kind != LINKED_ON_DEVICE) {
+        p->type[item] = n->kind == LINKED_GROUPS ? ORR_NODE_METADATA : ORR_NODE_COMP;
         return ORR_OK;
     }
     if (orr_str_has(n->name, "ncclDevKernel_SendRecv")) {
@@ -200,30 +200,30 @@ static orr_code find_type(orr__old_plan *p, uint32_t item, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code create(orr__old_plan *p, uint32_t item, orr_error *err)
+static orr_code create(chakra_plan *p, uint32_t item, orr_error *err)
 {
     const uint32_t parent = p->parent[item];
-    orr_code code = check_item(p, orr__old_node(p, item), err);
+    orr_code code = check_item(p, chakra_node(p, item), err);
     if (!code)
         code = find_type(p, item, err);
     if (code)
         return code;
-    if (parent != ORR__NONE32 && (p->state[parent] & ORR__OLD_CREATED))
-        p->state[item] |= ORR__OLD_HAS_CTRL;
-    p->state[item] |= ORR__OLD_CREATED;
+    if (parent != CHAKRA_NONE && (p->state[parent] & CHAKRA_CREATED))
+        p->state[item] |= CHAKRA_HAS_CTRL;
+    p->state[item] |= CHAKRA_CREATED;
     p->created[p->created_count++] = item;
     return ORR_OK;
 }
 
 /* Host nodes in file order, behind each its device nodes. */
-static orr_code create_all(orr__old_plan *p, orr_error *err)
+static orr_code create_all(chakra_plan *p, orr_error *err)
 {
     for (uint32_t i = 0; i < p->count; i++) {
-        if (orr__old_node(p, i)->kind == ORR__ON_DEVICE)
+        if (chakra_node(p, i)->kind == LINKED_ON_DEVICE)
             continue;
         orr_code code = create(p, i, err);
         for (uint32_t c = p->child_first[i]; c < p->child_first[i + 1] && !code; c++) {
-            if (orr__old_node(p, p->child[c])->kind == ORR__ON_DEVICE)
+            if (chakra_node(p, p->child[c])->kind == LINKED_ON_DEVICE)
                 code = create(p, p->child[c], err);
         }
         if (code)
@@ -236,7 +236,7 @@ static orr_code create_all(orr__old_plan *p, orr_error *err)
 
 /* One thread's walk: parents first, children ascending by id, each node once. */
 typedef struct walk {
-    orr__old_plan *p;
+    chakra_plan *p;
     uint32_t *first, *child; /* children by id; `first` as in the plan */
     uint32_t *stamp, round;  /* in which walk an item was last seen */
     uint32_t *stack; /* items whose children are being walked, with the next child of each */
@@ -247,34 +247,34 @@ typedef struct walk {
 
 static orr_code add_dep(walk *w, uint32_t item, uint32_t from)
 {
-    orr__old_plan *p = w->p;
+    chakra_plan *p = w->p;
     uint32_t *link = &p->dep_first[item];
-    if (from == ORR__NONE32)
+    if (from == CHAKRA_NONE)
         return ORR_OK;
-    if (from == ORR__OLD_MISSING) {
-        const orr__linked_node *n = orr__old_node(p, item);
-        const orr_where at = orr__linked_where(p->l, n);
+    if (from == CHAKRA_MISSING) {
+        const linked_node *n = chakra_node(p, item);
+        const orr_where at = linked_where(p->l, n);
         return orr_fail(w->err, ORR_EINPUT, &at,
                         "node %" PRIu64 ": its inter_thread_dep is not in the file", n->id);
     }
-    for (; *link != ORR__NONE32; link = &p->deps[*link].next) {
+    for (; *link != CHAKRA_NONE; link = &p->deps[*link].next) {
         if (p->deps[*link].from == from)
             return ORR_OK;
     }
     const size_t at = p->dep_count;
-    if (at >= ORR__OLD_MISSING)
+    if (at >= CHAKRA_MISSING)
         return orr_no_memory(w->err);
     *link = (uint32_t)at; /* before deps moves, as link may point into it */
     if (!orr_grow(&p->deps, &p->dep_room, at + 1))
         return orr_no_memory(w->err);
-    p->deps[p->dep_count++] = (orr__old_dep){from, ORR__NONE32};
-    p->state[from] |= ORR__OLD_NEEDED;
+    p->deps[p->dep_count++] = (chakra_dep){from, CHAKRA_NONE};
+    p->state[from] |= CHAKRA_NEEDED;
     return ORR_OK;
 }
 
 static orr_code visit(walk *w, uint32_t item)
 {
-    const bool is_device = orr__old_node(w->p, item)->kind == ORR__ON_DEVICE;
+    const bool is_device = chakra_node(w->p, item)->kind == LINKED_ON_DEVICE;
     orr_code code = is_device ? ORR_OK : add_dep(w, item, w->p->thread_dep[item]);
     if (!code)
         code = add_dep(w, item, w->host);
@@ -292,7 +292,7 @@ static orr_code visit(walk *w, uint32_t item)
 
 static orr_code walk_from(walk *w, uint32_t root)
 {
-    w->host = ORR__NONE32;
+    w->host = CHAKRA_NONE;
     w->round++;
     orr_code code = visit(w, root);
     while (!code && w->depth) {
@@ -303,7 +303,7 @@ static orr_code walk_from(walk *w, uint32_t root)
             continue;
         }
         const uint32_t child = w->child[next];
-        if ((w->p->state[child] & ORR__OLD_CREATED) && w->stamp[child] != w->round)
+        if ((w->p->state[child] & CHAKRA_CREATED) && w->stamp[child] != w->round)
             code = visit(w, child);
     }
     return code;
@@ -318,7 +318,7 @@ static bool is_thread(orr_str name)
 /* The plan's children are in file order; here they are wanted by id. */
 static bool sort_children(walk *w)
 {
-    const orr__old_plan *p = w->p;
+    const chakra_plan *p = w->p;
     uint32_t *at = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
     w->first = p->child_first;
     w->child = orr_arena_new(p->arena, p->count, uint32_t);
@@ -328,18 +328,18 @@ static bool sort_children(walk *w)
     memcpy(at, p->child_first, p->count * sizeof *at);
     for (uint32_t k = 0; k < p->count; k++) {
         const uint32_t item = p->by_id[k];
-        if (p->parent[item] != ORR__NONE32)
+        if (p->parent[item] != CHAKRA_NONE)
             w->child[at[p->parent[item]]++] = item;
     }
     return true;
 }
 
-static orr_code find_deps(orr__old_plan *p, orr_error *err)
+static orr_code find_deps(chakra_plan *p, orr_error *err)
 {
     walk w = {.p = p, .err = err};
     orr_code code = sort_children(&w) ? ORR_OK : orr_no_memory(err);
     for (uint32_t i = 0; i < p->count && !code; i++) {
-        if (is_thread(orr__old_node(p, i)->name) && (p->state[i] & ORR__OLD_CREATED))
+        if (is_thread(chakra_node(p, i)->name) && (p->state[i] & CHAKRA_CREATED))
             code = walk_from(&w, i);
     }
     orr_free(w.stack);
@@ -348,24 +348,24 @@ static orr_code find_deps(orr__old_plan *p, orr_error *err)
 
 /* ---- is it a graph that can be run? ---- */
 
-static orr_code say_missing(const orr__old_plan *p, uint32_t item, uint32_t from, orr_error *err)
+static orr_code say_missing(const chakra_plan *p, uint32_t item, uint32_t from, orr_error *err)
 {
-    const orr__linked_node *n = orr__old_node(p, item);
-    const orr_where at = orr__linked_where(p->l, n);
+    const linked_node *n = chakra_node(p, item);
+    const orr_where at = linked_where(p->l, n);
     return orr_fail(err, ORR_EINPUT, &at,
                     "node %" PRIu64 " depends on node %" PRIu64
                     ", which is a device node without a "
                     "parent",
-                    n->id, orr__old_node(p, from)->id);
+                    n->id, chakra_node(p, from)->id);
 }
 
-static orr_code say_cycle(const orr__old_plan *p, const uint32_t *waits, orr_error *err)
+static orr_code say_cycle(const chakra_plan *p, const uint32_t *waits, orr_error *err)
 {
     uint32_t item = 0;
-    while (item < p->count && (!orr__old_is_written(p, item) || waits[item] == 0))
+    while (item < p->count && (!chakra_is_written(p, item) || waits[item] == 0))
         item++;
-    const orr__linked_node *n = orr__old_node(p, item);
-    const orr_where at = orr__linked_where(p->l, n);
+    const linked_node *n = chakra_node(p, item);
+    const orr_where at = linked_where(p->l, n);
     return orr_fail(err, ORR_EINPUT, &at,
                     "node %" PRIu64 " \"%.*s\" waits for itself, through its thread and "
                     "inter_thread_dep",
@@ -373,7 +373,7 @@ static orr_code say_cycle(const orr__old_plan *p, const uint32_t *waits, orr_err
 }
 
 /* Take away nodes whose parents are gone until none is left. */
-static orr_code check_graph(const orr__old_plan *p, orr_error *err)
+static orr_code check_graph(const chakra_plan *p, orr_error *err)
 {
     orr_arena *a = p->arena;
     uint32_t *waits = orr_arena_new(a, p->count, uint32_t);
@@ -384,9 +384,9 @@ static orr_code check_graph(const orr__old_plan *p, orr_error *err)
     if (!waits || !first || !below || !free_items)
         return orr_no_memory(err);
     for (uint32_t i = 0; i < p->count; i++) {
-        nodes += orr__old_is_written(p, i);
-        for (uint32_t e = p->dep_first[i]; e != ORR__NONE32; e = p->deps[e].next) {
-            if (!(p->state[p->deps[e].from] & ORR__OLD_CREATED))
+        nodes += chakra_is_written(p, i);
+        for (uint32_t e = p->dep_first[i]; e != CHAKRA_NONE; e = p->deps[e].next) {
+            if (!(p->state[p->deps[e].from] & CHAKRA_CREATED))
                 return say_missing(p, i, p->deps[e].from, err);
             waits[i]++;
             first[p->deps[e].from + 1]++;
@@ -395,10 +395,10 @@ static orr_code check_graph(const orr__old_plan *p, orr_error *err)
     for (uint32_t i = 0; i < p->count; i++)
         first[i + 1] += first[i];
     for (uint32_t i = p->count; i-- > 0;)
-        for (uint32_t e = p->dep_first[i]; e != ORR__NONE32; e = p->deps[e].next)
+        for (uint32_t e = p->dep_first[i]; e != CHAKRA_NONE; e = p->deps[e].next)
             below[--first[p->deps[e].from + 1]] = i;
     for (uint32_t i = 0; i < p->count; i++) {
-        if (orr__old_is_written(p, i) && waits[i] == 0)
+        if (chakra_is_written(p, i) && waits[i] == 0)
             free_items[known++] = i;
     }
     /* first[i + 1] is where the children of i begin now, those of i + 1 where they end. */
@@ -415,7 +415,7 @@ static orr_code check_graph(const orr__old_plan *p, orr_error *err)
 
 /* ---- all of it ---- */
 
-static orr_code make(orr__old_plan *p, orr_error *err)
+static orr_code make(chakra_plan *p, orr_error *err)
 {
     p->arena = orr_arena_create();
     p->by_key = orr_map_create(p->l->node_count);
@@ -432,19 +432,19 @@ static orr_code make(orr__old_plan *p, orr_error *err)
     return code ? code : check_graph(p, err);
 }
 
-orr_code orr__old_plan_make(const orr_linked *l, orr__old_plan *p, orr_error *err)
+orr_code chakra_plan_make(const orr_linked *l, chakra_plan *p, orr_error *err)
 {
-    *p = (orr__old_plan){.l = l};
+    *p = (chakra_plan){.l = l};
     const orr_code code = make(p, err);
     if (code)
-        orr__old_plan_end(p);
+        chakra_plan_end(p);
     return code;
 }
 
-void orr__old_plan_end(orr__old_plan *p)
+void chakra_plan_end(chakra_plan *p)
 {
     orr_free(p->deps);
     orr_map_destroy(p->by_key);
     orr_arena_destroy(p->arena);
-    *p = (orr__old_plan){0};
+    *p = (chakra_plan){0};
 }

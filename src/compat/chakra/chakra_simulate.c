@@ -23,7 +23,7 @@ typedef struct lane {
 } lane;
 
 typedef struct player {
-    const orr__old_plan *p;
+    const chakra_plan *p;
     uint32_t *waits;         /* dependencies that are still to be issued, by item */
     uint32_t *first, *child; /* who depends on an item, in the order in which nodes were created */
     uint32_t *next;          /* in the list of ready nodes */
@@ -53,7 +53,7 @@ static void tell(player *s)
 
 static void put_name(player *s, uint32_t item)
 {
-    const orr_str name = orr__old_node(s->p, item)->name;
+    const orr_str name = chakra_node(s->p, item)->name;
     orr_buf_add(&s->line, name.ptr, name.len);
 }
 
@@ -67,7 +67,7 @@ static void put_stream(player *s, int64_t stream)
 
 static void tell_issue(player *s, const lane *l)
 {
-    const orr__linked_node *n = orr__old_node(s->p, l->running);
+    const linked_node *n = chakra_node(s->p, l->running);
     const bool is_host = l == &s->host;
     orr_buf_print(&s->line, "Issuing %s Node ID %" PRIu64 " (", is_host ? "CPU" : "GPU", n->id);
     put_name(s, l->running);
@@ -77,7 +77,7 @@ static void tell_issue(player *s, const lane *l)
         put_stream(s, l->stream);
         orr_buf_byte(&s->line, ' ');
     }
-    orr_buf_print(&s->line, "with duration %" PRIu64 "us, tid: ", orr__old_duration(n));
+    orr_buf_print(&s->line, "with duration %" PRIu64 "us, tid: ", chakra_duration(n));
     if (is_host) {
         orr_buf_i64(&s->line, n->tid);
     } else {
@@ -89,7 +89,7 @@ static void tell_issue(player *s, const lane *l)
 
 static void tell_end(player *s, const lane *l)
 {
-    const orr__linked_node *n = orr__old_node(s->p, l->running);
+    const linked_node *n = chakra_node(s->p, l->running);
     if (l == &s->host) {
         orr_buf_print(&s->line, "CPU Node ID %" PRIu64 " completed at %" PRIu64 "us, tid: %" PRId64,
                       n->id, s->now, n->tid);
@@ -106,8 +106,8 @@ static void tell_end(player *s, const lane *l)
 
 static lane *lane_of(player *s, uint32_t item)
 {
-    const orr__linked_node *n = orr__old_node(s->p, item);
-    if (n->kind != ORR__ON_DEVICE)
+    const linked_node *n = chakra_node(s->p, item);
+    if (n->kind != LINKED_ON_DEVICE)
         return &s->host;
     for (size_t i = 0; i < s->lane_count; i++) {
         if (s->lanes[i].stream == n->stream)
@@ -117,7 +117,7 @@ static lane *lane_of(player *s, uint32_t item)
         s->has_memory = false;
         return NULL;
     }
-    s->lanes[s->lane_count] = (lane){n->stream, ORR__NONE32, ORR__NONE32, ORR__NONE32, 0, 0};
+    s->lanes[s->lane_count] = (lane){n->stream, CHAKRA_NONE, CHAKRA_NONE, CHAKRA_NONE, 0, 0};
     return &s->lanes[s->lane_count++];
 }
 
@@ -127,8 +127,8 @@ static void make_ready(player *s, uint32_t item)
     if (!l)
         return;
     s->arrival[item] = s->arrived++;
-    s->next[item] = ORR__NONE32;
-    if (l->first == ORR__NONE32)
+    s->next[item] = CHAKRA_NONE;
+    if (l->first == CHAKRA_NONE)
         l->first = item;
     else
         s->next[l->last] = item;
@@ -152,7 +152,7 @@ static void issue(player *s, lane *l)
 
 static bool can_issue(const lane *l)
 {
-    return l->running == ORR__NONE32 && l->first != ORR__NONE32;
+    return l->running == CHAKRA_NONE && l->first != CHAKRA_NONE;
 }
 
 /* Streams in the order in which their first ready nodes came. */
@@ -173,14 +173,14 @@ static void issue_devices(player *s)
 
 static uint64_t end_of(const player *s, const lane *l)
 {
-    const uint64_t duration = orr__old_duration(orr__old_node(s->p, l->running));
+    const uint64_t duration = chakra_duration(chakra_node(s->p, l->running));
     return l->since + (duration ? duration : 1);
 }
 
 static void end_lane(player *s, lane *l)
 {
     tell_end(s, l);
-    l->running = ORR__NONE32;
+    l->running = CHAKRA_NONE;
 }
 
 static void end_devices(player *s)
@@ -189,7 +189,7 @@ static void end_devices(player *s)
         lane *first = NULL;
         for (size_t i = 0; i < s->lane_count; i++) {
             lane *l = &s->lanes[i];
-            if (l->running != ORR__NONE32 && end_of(s, l) <= s->now &&
+            if (l->running != CHAKRA_NONE && end_of(s, l) <= s->now &&
                 (!first || l->order < first->order))
                 first = l;
         }
@@ -214,10 +214,10 @@ static void release_children(player *s)
 /* The next tick in which something happens; false: nothing ever will. */
 static bool advance(player *s)
 {
-    uint64_t next = s->host.running == ORR__NONE32 ? UINT64_MAX : end_of(s, &s->host);
+    uint64_t next = s->host.running == CHAKRA_NONE ? UINT64_MAX : end_of(s, &s->host);
     for (size_t i = 0; i < s->lane_count; i++) {
         const lane *l = &s->lanes[i];
-        if (l->running != ORR__NONE32 && end_of(s, l) < next)
+        if (l->running != CHAKRA_NONE && end_of(s, l) < next)
             next = end_of(s, l);
     }
     if (s->issued_count)
@@ -234,7 +234,7 @@ static void play(player *s)
         issue_devices(s);
         if (!s->has_memory || !advance(s))
             return;
-        if (s->host.running != ORR__NONE32 && end_of(s, &s->host) <= s->now)
+        if (s->host.running != CHAKRA_NONE && end_of(s, &s->host) <= s->now)
             end_lane(s, &s->host);
         end_devices(s);
         release_children(s);
@@ -245,9 +245,9 @@ static void play(player *s)
 
 static void count_children(player *s)
 {
-    const orr__old_plan *p = s->p;
+    const chakra_plan *p = s->p;
     for (uint32_t i = 0; i < p->count; i++) {
-        for (uint32_t e = p->dep_first[i]; e != ORR__NONE32; e = p->deps[e].next) {
+        for (uint32_t e = p->dep_first[i]; e != CHAKRA_NONE; e = p->deps[e].next) {
             s->waits[i]++;
             s->first[p->deps[e].from + 1]++;
         }
@@ -258,7 +258,7 @@ static void count_children(player *s)
 
 static bool find_children(player *s)
 {
-    const orr__old_plan *p = s->p;
+    const chakra_plan *p = s->p;
     uint32_t *at = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
     if (!at)
         return false;
@@ -266,7 +266,7 @@ static bool find_children(player *s)
     memcpy(at, s->first, ((size_t)p->count + 1) * sizeof *at);
     for (uint32_t k = 0; k < p->created_count; k++) {
         const uint32_t item = p->created[k];
-        for (uint32_t e = p->dep_first[item]; e != ORR__NONE32; e = p->deps[e].next)
+        for (uint32_t e = p->dep_first[item]; e != CHAKRA_NONE; e = p->deps[e].next)
             s->child[at[p->deps[e].from]++] = item;
     }
     return true;
@@ -274,7 +274,7 @@ static bool find_children(player *s)
 
 static bool prepare(player *s)
 {
-    const orr__old_plan *p = s->p;
+    const chakra_plan *p = s->p;
     orr_arena *a = p->arena;
     s->waits = orr_arena_new(a, (size_t)p->count + 1, uint32_t);
     s->first = orr_arena_new(a, (size_t)p->count + 2, uint32_t);
@@ -285,7 +285,7 @@ static bool prepare(player *s)
         return false;
     for (uint32_t k = 0; k < p->count; k++) {
         const uint32_t item = p->by_id[k];
-        if (orr__old_is_written(p, item) && s->waits[item] == 0)
+        if (chakra_is_written(p, item) && s->waits[item] == 0)
             make_ready(s, item);
     }
     return s->has_memory;
@@ -293,12 +293,12 @@ static bool prepare(player *s)
 
 orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err)
 {
-    orr__old_plan p;
-    orr_code code = orr__old_plan_make(l, &p, err);
+    chakra_plan p;
+    orr_code code = chakra_plan_make(l, &p, err);
     if (code)
         return code;
     player s = {.p = &p,
-                .host = {0, ORR__NONE32, ORR__NONE32, ORR__NONE32, 0, 0},
+                .host = {0, CHAKRA_NONE, CHAKRA_NONE, CHAKRA_NONE, 0, 0},
                 .say = say,
                 .sink = sink,
                 .has_memory = true};
@@ -309,6 +309,6 @@ orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr
     orr_free(s.lanes);
     orr_free(s.issued);
     orr_buf_fini(&s.line);
-    orr__old_plan_end(&p);
+    chakra_plan_end(&p);
     return is_whole ? ORR_OK : orr_no_memory(err);
 }

@@ -22,7 +22,7 @@ typedef struct syncer {
     id_pair *ids;
     size_t id_count;
     orr_map *last_of; /* external id -> the last event that has it */
-    orr__pairs to;    /* event of a device operation -> operators that depend on it */
+    link_pairs to;    /* event of a device operation -> operators that depend on it */
     orr_error *err;
 } syncer;
 
@@ -52,7 +52,7 @@ static bool list_ids(syncer *s)
 
 static bool map_externals(syncer *s)
 {
-    const orr__kineto *k = &s->l->device;
+    const kin_trace *k = &s->l->device;
     for (uint32_t i = 0; i < k->count; i++) {
         if (!orr_map_put(s->last_of, (uint64_t)k->events[i].external, i, NULL))
             return false;
@@ -60,18 +60,18 @@ static bool map_externals(syncer *s)
     return true;
 }
 
-/* The first operator that starts after ts; ORR__NONE: there is none. */
+/* The first operator that starts after ts; LINK_NONE: there is none. */
 static uint32_t next_operator(const orr_link *l, double ts)
 {
     uint32_t low = 0, high = l->ops.count;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
-        if (orr__link_op(l, mid)->ts <= ts)
+        if (link_op(l, mid)->ts <= ts)
             low = mid + 1;
         else
             high = mid;
     }
-    return low < l->ops.count ? low : ORR__NONE;
+    return low < l->ops.count ? low : LINK_NONE;
 }
 
 static size_t first_with_end(const syncer *s, int64_t end)
@@ -90,15 +90,15 @@ static size_t first_with_end(const syncer *s, int64_t end)
 /* Event i may be the waiting end of some waits. */
 static bool apply_event(syncer *s, uint32_t i)
 {
-    const orr__event *e = &s->l->device.events[i];
+    const kin_event *e = &s->l->device.events[i];
     for (size_t k = first_with_end(s, e->external); k < s->id_count && s->ids[k].end == e->external;
          k++) {
         if (k && by_ids(&s->ids[k], &s->ids[k - 1]) == 0)
             continue;
-        const uint32_t from = orr_map_find(s->last_of, (uint64_t)s->ids[k].start, ORR__NONE);
+        const uint32_t from = orr_map_find(s->last_of, (uint64_t)s->ids[k].start, LINK_NONE);
         const uint32_t op = next_operator(s->l, e->ts);
-        if (from != ORR__NONE && op != ORR__NONE && chakra_of(s->l)->host_of[op] != ORR__NONE &&
-            !orr__pairs_add(&s->to, from, chakra_of(s->l)->host_of[op]))
+        if (from != LINK_NONE && op != LINK_NONE && chakra_of(s->l)->host_of[op] != LINK_NONE &&
+            !link_pairs_add(&s->to, from, chakra_of(s->l)->host_of[op]))
             return false;
     }
     return true;
@@ -109,7 +109,7 @@ static uint64_t translated(const orr_link *l, uint32_t h, uint32_t now)
 {
     const uint64_t once =
         h <= now ? chakra_of(l)->new_id[h] : (uint64_t)chakra_of(l)->host.nodes[h].id;
-    const uint32_t again = orr__host_find(&chakra_of(l)->host, (int64_t)once);
+    const uint32_t again = chakra_host_find(&chakra_of(l)->host, (int64_t)once);
     return again == UINT32_MAX ? once : chakra_of(l)->new_id[again];
 }
 
@@ -123,7 +123,7 @@ static bool note_sync(orr_link *l, uint64_t node, uint64_t from)
     return true;
 }
 
-static bool note_device_nodes(orr_link *l, const orr__lists *to, uint32_t h)
+static bool note_device_nodes(orr_link *l, const link_lists *to, uint32_t h)
 {
     for (uint32_t p = chakra_of(l)->placed.first[h]; p < chakra_of(l)->placed.first[h + 1]; p++) {
         const uint32_t event = chakra_of(l)->placed.list[p];
@@ -160,13 +160,13 @@ static void sort_syncs(orr_link *l)
 static orr_code find_all(syncer *s)
 {
     orr_link *l = s->l;
-    orr__lists to;
+    link_lists to;
     bool has_room = list_ids(s) && map_externals(s);
     for (uint32_t i = 0; has_room && s->id_count && i < l->device.count; i++)
         has_room = apply_event(s, i);
     if (!has_room)
         return orr_no_memory(s->err);
-    const orr_code code = orr__pairs_take(&s->to, (uint32_t)l->device.count, l->arena, &to, s->err);
+    const orr_code code = link_pairs_take(&s->to, (uint32_t)l->device.count, l->arena, &to, s->err);
     if (code)
         return code;
     for (uint32_t h = 0; has_room && h < chakra_of(l)->host.count; h++)

@@ -26,18 +26,18 @@ typedef struct writer {
 
 /* ---- the values of a node ---- */
 
-static orr_json_writer begin_value(writer *w, orr__overrides *v, const char *key)
+static orr_json_writer begin_value(writer *w, repaint_overrides *v, const char *key)
 {
-    return orr__override_begin(v, &w->values, key);
+    return repaint_override_begin(v, &w->values, key);
 }
 
-static void add_u64(writer *w, orr__overrides *v, const char *key, uint64_t n)
+static void add_u64(writer *w, repaint_overrides *v, const char *key, uint64_t n)
 {
     orr_json_writer j = begin_value(w, v, key);
     orr_json_u64(&j, n);
 }
 
-static void add_number(writer *w, orr__overrides *v, const char *key, double n, bool is_real)
+static void add_number(writer *w, repaint_overrides *v, const char *key, double n, bool is_real)
 {
     orr_json_writer j = begin_value(w, v, key);
     if (is_real)
@@ -46,19 +46,19 @@ static void add_number(writer *w, orr__overrides *v, const char *key, double n, 
         orr_json_i64(&j, (int64_t)n);
 }
 
-static void add_text(writer *w, orr__overrides *v, const char *key, uint32_t text)
+static void add_text(writer *w, repaint_overrides *v, const char *key, uint32_t text)
 {
     orr_json_writer j = begin_value(w, v, key);
-    if (text == ORR__NO_TEXT)
+    if (text == KIN_NO_TEXT)
         orr_json_null(&j);
     else
         orr_json_str(&j, orr_intern_get(w->l->device.texts, text));
 }
 
-static void write_node(writer *w, const orr__host_node *n, orr__overrides *v)
+static void write_node(writer *w, const chakra_host_node *n, repaint_overrides *v)
 {
-    orr__override_finish(v, &w->values);
-    orr__repaint_object(&w->buf, chakra_of(w->l)->host.text.ptr + n->at, 2, v->of, v->count);
+    repaint_override_finish(v, &w->values);
+    repaint_object(&w->buf, chakra_of(w->l)->host.text.ptr + n->at, 2, v->of, v->count);
     if (w->buf.len > PIECE)
         orr_output_drain(w->out, &w->buf);
 }
@@ -68,25 +68,25 @@ static void write_node(writer *w, const orr__host_node *n, orr__overrides *v)
 /* A parent that is not in the trace gets a number too, behind all nodes. */
 static uint64_t new_parent(writer *w, int64_t id)
 {
-    const uint32_t h = orr__host_find(&chakra_of(w->l)->host, id);
+    const uint32_t h = chakra_host_find(&chakra_of(w->l)->host, id);
     if (h != UINT32_MAX)
         return chakra_of(w->l)->new_id[h];
-    uint32_t number = orr_map_find(w->spare, (uint64_t)id, ORR__NONE);
-    if (number == ORR__NONE) {
+    uint32_t number = orr_map_find(w->spare, (uint64_t)id, LINK_NONE);
+    if (number == LINK_NONE) {
         number = (uint32_t)w->next_spare++;
         w->failed |= !orr_map_put(w->spare, (uint64_t)id, number, NULL);
     }
     return chakra_of(w->l)->node_count + number;
 }
 
-static bool has_parent(const orr__host_node *n)
+static bool has_parent(const chakra_host_node *n)
 {
     return n->parent != INT64_MIN;
 }
 
 /* ---- nodes ---- */
 
-static void add_syncs(writer *w, orr__overrides *v, uint64_t id)
+static void add_syncs(writer *w, repaint_overrides *v, uint64_t id)
 {
     const orr_link *l = w->l;
     if (w->next_sync == chakra_of(l)->sync_count || chakra_of(l)->syncs[w->next_sync].node != id)
@@ -101,10 +101,10 @@ static void add_syncs(writer *w, orr__overrides *v, uint64_t id)
     orr_json_end_array(&j);
 }
 
-static void add_waits_for(writer *w, orr__overrides *v, uint32_t h)
+static void add_waits_for(writer *w, repaint_overrides *v, uint32_t h)
 {
     const uint32_t other = chakra_of(w->l)->waits_for[h];
-    if (other != ORR__NONE) {
+    if (other != LINK_NONE) {
         add_u64(w, v, "inter_thread_dep", chakra_of(w->l)->new_id[other]);
         return;
     }
@@ -112,33 +112,33 @@ static void add_waits_for(writer *w, orr__overrides *v, uint32_t h)
     orr_json_null(&j);
 }
 
-static void add_measured(writer *w, orr__overrides *v, uint32_t h)
+static void add_measured(writer *w, repaint_overrides *v, uint32_t h)
 {
     const orr_link *l = w->l;
     const uint32_t op = chakra_of(l)->op_of[h];
-    const orr__event *e = orr__link_op(l, op);
-    add_number(w, v, "inclusive_dur", e->dur, e->flags & ORR__EVENT_DUR_REAL);
+    const kin_event *e = link_op(l, op);
+    add_number(w, v, "inclusive_dur", e->dur, e->flags & KIN_DUR_REAL);
     add_number(w, v, "exclusive_dur", l->ops.own[op], l->ops.own_is_real[op]);
-    add_number(w, v, "ts", e->ts, e->flags & ORR__EVENT_TS_REAL);
+    add_number(w, v, "ts", e->ts, e->flags & KIN_TS_REAL);
     add_waits_for(w, v, h);
 }
 
 static void write_host(writer *w, uint32_t h)
 {
-    const orr__host_node *n = &chakra_of(w->l)->host.nodes[h];
-    orr__overrides v = {0};
+    const chakra_host_node *n = &chakra_of(w->l)->host.nodes[h];
+    repaint_overrides v = {0};
     w->values.len = 0;
     add_u64(w, &v, "id", chakra_of(w->l)->new_id[h]);
     if (has_parent(n) && !chakra_of(w->l)->host.is_flat)
         add_u64(w, &v, "ctrl_deps", new_parent(w, n->parent));
-    if (chakra_of(w->l)->op_of[h] != ORR__NONE)
+    if (chakra_of(w->l)->op_of[h] != LINK_NONE)
         add_measured(w, &v, h);
     add_syncs(w, &v, chakra_of(w->l)->new_id[h]);
     write_node(w, n, &v);
 }
 
 /* Is the name one of NCCL's kernels of today? */
-static bool is_nccl(const orr_link *l, const orr__event *e)
+static bool is_nccl(const orr_link *l, const kin_event *e)
 {
     static const char word[] = "ncclDevKernel";
     const orr_str name = orr_intern_get(l->device.texts, e->name);
@@ -149,45 +149,45 @@ static bool is_nccl(const orr_link *l, const orr__event *e)
     return false;
 }
 
-static const char *category(const orr__event *e)
+static const char *category(const kin_event *e)
 {
-    return e->kind == ORR__EVENT_KERNEL   ? "kernel"
-           : e->kind == ORR__EVENT_MEMCPY ? "gpu_memcpy"
+    return e->kind == KIN_KERNEL   ? "kernel"
+           : e->kind == KIN_MEMCPY ? "gpu_memcpy"
                                           : "gpu_memset";
 }
 
 /* The group's name as it stands in the event, which need not be a text. */
-static void add_group(writer *w, orr__overrides *v, const orr__event *e)
+static void add_group(writer *w, repaint_overrides *v, const kin_event *e)
 {
-    const orr__kineto *k = &w->l->device;
-    if (e->extra == ORR__NO_TEXT || !is_nccl(w->l, e) || k->extras[e->extra].group == ORR__NO_TEXT)
+    const kin_trace *k = &w->l->device;
+    if (e->extra == KIN_NO_TEXT || !is_nccl(w->l, e) || k->extras[e->extra].group == KIN_NO_TEXT)
         return;
     const orr_str raw = orr_intern_get(k->texts, k->extras[e->extra].group);
     if (orr_str_is(raw, "null"))
         return;
     begin_value(w, v, "pg_name");
-    orr__repaint_value(&w->values, raw.ptr, 3);
+    repaint_value(&w->values, raw.ptr, 3);
 }
 
 /* Keys that the host node already has keep their places; of the rest the host's come first. */
-static void write_device(writer *w, uint32_t h, const orr__event *e, uint64_t id)
+static void write_device(writer *w, uint32_t h, const kin_event *e, uint64_t id)
 {
-    const orr__host_node *n = &chakra_of(w->l)->host.nodes[h];
-    orr__overrides v = {0};
+    const chakra_host_node *n = &chakra_of(w->l)->host.nodes[h];
+    repaint_overrides v = {0};
     w->values.len = 0;
-    const bool dur_is_real = e->flags & ORR__EVENT_DUR_REAL;
+    const bool dur_is_real = e->flags & KIN_DUR_REAL;
     add_u64(w, &v, "id", id);
     add_text(w, &v, "name", e->name);
     add_number(w, &v, "inclusive_dur", e->dur, dur_is_real);
     add_number(w, &v, "exclusive_dur", e->dur, dur_is_real);
-    add_number(w, &v, "ts", e->ts, e->flags & ORR__EVENT_TS_REAL);
+    add_number(w, &v, "ts", e->ts, e->flags & KIN_TS_REAL);
     add_waits_for(w, &v, h);
     add_u64(w, &v, "ctrl_deps", chakra_of(w->l)->new_id[h]);
     orr_json_writer j = begin_value(w, &v, "cat");
     orr_json_text(&j, category(e));
     add_text(w, &v, "ph", e->ph);
     j = begin_value(w, &v, "stream");
-    if (e->stream == ORR__NO_NUMBER)
+    if (e->stream == KIN_NO_NUMBER)
         orr_json_null(&j);
     else
         orr_json_i64(&j, e->stream);
@@ -203,18 +203,18 @@ static void write_nodes(writer *w)
     for (uint32_t h = 0; h < chakra_of(l)->host.count && !w->failed; h++) {
         if (h)
             orr_buf_byte(&w->buf, ',');
-        orr__repaint_line(&w->buf, 2);
+        repaint_line(&w->buf, 2);
         write_host(w, h);
         for (uint32_t p = chakra_of(l)->placed.first[h]; p < chakra_of(l)->placed.first[h + 1];
              p++) {
             orr_buf_byte(&w->buf, ',');
-            orr__repaint_line(&w->buf, 2);
+            repaint_line(&w->buf, 2);
             write_device(w, h, &l->device.events[chakra_of(l)->placed.list[p]],
                          chakra_of(l)->new_id[h] + 1 + (p - chakra_of(l)->placed.first[h]));
         }
     }
     if (chakra_of(l)->host.count)
-        orr__repaint_line(&w->buf, 1);
+        repaint_line(&w->buf, 1);
     orr_buf_byte(&w->buf, ']');
 }
 
@@ -223,12 +223,12 @@ static void write_nodes(writer *w)
 static const char *write_member(writer *w, const char *p)
 {
     const char *text = chakra_of(w->l)->host.text.ptr;
-    orr__repaint_line(&w->buf, 1);
-    p = orr__repaint_space(orr__repaint_value(&w->buf, p, 1)) + 1; /* the key; past the colon */
+    repaint_line(&w->buf, 1);
+    p = repaint_space(repaint_value(&w->buf, p, 1)) + 1; /* the key; past the colon */
     orr_buf_add(&w->buf, ": ", 2);
-    p = orr__repaint_space(p);
+    p = repaint_space(p);
     if ((uint64_t)(p - text) != chakra_of(w->l)->host.nodes_at)
-        return orr__repaint_value(&w->buf, p, 1);
+        return repaint_value(&w->buf, p, 1);
     write_nodes(w);
     return text + chakra_of(w->l)->host.nodes_end;
 }
@@ -236,16 +236,16 @@ static const char *write_member(writer *w, const char *p)
 static void write_document(writer *w)
 {
     const char *p =
-        orr__repaint_space(chakra_of(w->l)->host.text.ptr + chakra_of(w->l)->host.document_at);
+        repaint_space(chakra_of(w->l)->host.text.ptr + chakra_of(w->l)->host.document_at);
     orr_buf_byte(&w->buf, '{');
-    for (p = orr__repaint_space(p + 1); *p != '}' && !w->failed; p = orr__repaint_space(p)) {
+    for (p = repaint_space(p + 1); *p != '}' && !w->failed; p = repaint_space(p)) {
         if (*p == ',') {
             orr_buf_byte(&w->buf, ',');
-            p = orr__repaint_space(p + 1);
+            p = repaint_space(p + 1);
         }
         p = write_member(w, p);
     }
-    orr__repaint_line(&w->buf, 0);
+    repaint_line(&w->buf, 0);
     orr_buf_byte(&w->buf, '}');
 }
 

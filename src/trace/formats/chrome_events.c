@@ -14,7 +14,7 @@ enum { MOST_ARGUMENTS = 64 };
 #define LARGE_PS (INT64_MAX / 4) /* the whole of a timeline is at most three times as long */
 #define HOUR_PS ((__int128)3600 * 1000000000000)
 
-static orr_code refuse(const orr__chrome *c, orr_json_value at, const char *what)
+static orr_code refuse(const chrome_file *c, orr_json_value at, const char *what)
 {
     const orr_where where = orr_json_where(at);
     return orr_fail(c->err, ORR_EINPUT, &where, "%s", what);
@@ -22,7 +22,7 @@ static orr_code refuse(const orr__chrome *c, orr_json_value at, const char *what
 
 /* ---- arguments ---- */
 
-bool orr__chrome_u64(const orr__chrome_event *e, const char *key, uint64_t *out)
+bool chrome_u64(const chrome_event *e, const char *key, uint64_t *out)
 {
     orr_json_value v;
     if (!e->has_args || !orr_json_find(e->args, key, &v))
@@ -34,7 +34,7 @@ bool orr__chrome_u64(const orr__chrome_event *e, const char *key, uint64_t *out)
            orr_text_u64(text, out);
 }
 
-bool orr__chrome_text(const orr__chrome_event *e, const char *key, orr_str *out)
+bool chrome_text(const chrome_event *e, const char *key, orr_str *out)
 {
     orr_json_value v;
     return e->has_args && orr_json_find(e->args, key, &v) &&
@@ -74,7 +74,7 @@ static bool parse_us(orr_str s, __int128 *ps)
     return true;
 }
 
-static orr_code read_us(orr__chrome *c, orr_json_value v, __int128 *ps)
+static orr_code read_us(chrome_file *c, orr_json_value v, __int128 *ps)
 {
     orr_str text = orr_json_raw(v);
     double us;
@@ -91,7 +91,7 @@ static orr_code read_us(orr__chrome *c, orr_json_value v, __int128 *ps)
 }
 
 /* Times since 1970 do not fit into 64 bits of picoseconds; then all of them count from the hour before the first. */
-static orr_code read_time(orr__chrome *c, orr_json_value v, orr_ps *out)
+static orr_code read_time(chrome_file *c, orr_json_value v, orr_ps *out)
 {
     __int128 ps;
     const orr_code code = read_us(c, v, &ps);
@@ -107,7 +107,7 @@ static orr_code read_time(orr__chrome *c, orr_json_value v, orr_ps *out)
     return ORR_OK;
 }
 
-static orr_code read_length(orr__chrome *c, orr_json_value v, orr_ps *out)
+static orr_code read_length(chrome_file *c, orr_json_value v, orr_ps *out)
 {
     __int128 ps;
     const orr_code code = read_us(c, v, &ps);
@@ -121,33 +121,33 @@ static orr_code read_length(orr__chrome *c, orr_json_value v, orr_ps *out)
 
 /* ---- processes and threads ---- */
 
-static orr_code add_word(orr__chrome *c, orr_str text, uint32_t *out)
+static orr_code add_word(chrome_file *c, orr_str text, uint32_t *out)
 {
     return orr_intern_add(c->words, text, out) ? ORR_OK : orr_no_memory(c->err);
 }
 
-static orr_code find_process(orr__chrome *c, const orr__chrome_event *e, uint32_t *out)
+static orr_code find_process(chrome_file *c, const chrome_event *e, uint32_t *out)
 {
     static const orr_str nothing = {"", 0};
     uint32_t word;
     orr_code code = add_word(c, e->has_pid ? orr_json_raw(e->pid) : nothing, &word);
     if (code)
         return code;
-    *out = orr_map_find(c->process_of, word, ORR__NO_THREAD);
-    if (*out != ORR__NO_THREAD)
+    *out = orr_map_find(c->process_of, word, CHROME_NONE);
+    if (*out != CHROME_NONE)
         return ORR_OK;
     *out = (uint32_t)c->process_count;
     if (!orr_grow(&c->processes, &c->process_room, c->process_count + 1) ||
         !orr_map_put(c->process_of, word, *out, NULL))
         return orr_no_memory(c->err);
-    orr__process *p = &c->processes[c->process_count++];
-    *p = (orr__process){.pid = word, .number = UINT64_MAX};
+    chrome_process *p = &c->processes[c->process_count++];
+    *p = (chrome_process){.pid = word, .number = UINT64_MAX};
     if (e->has_pid && orr_json_type_of(e->pid) == ORR_JSON_INT)
         (void)!orr_json_get_u64(e->pid, &p->number, NULL);
     return ORR_OK;
 }
 
-static orr_code find_thread(orr__chrome *c, const orr__chrome_event *e, uint32_t *out)
+static orr_code find_thread(chrome_file *c, const chrome_event *e, uint32_t *out)
 {
     static const orr_str nothing = {"", 0};
     uint32_t process, word;
@@ -157,15 +157,15 @@ static orr_code find_thread(orr__chrome *c, const orr__chrome_event *e, uint32_t
     if (code)
         return code;
     const uint64_t key = (uint64_t)process << 32 | word;
-    *out = orr_map_find(c->thread_of, key, ORR__NO_THREAD);
-    if (*out != ORR__NO_THREAD)
+    *out = orr_map_find(c->thread_of, key, CHROME_NONE);
+    if (*out != CHROME_NONE)
         return ORR_OK;
     *out = (uint32_t)c->thread_count;
     if (!orr_grow(&c->threads, &c->thread_room, c->thread_count + 1) ||
         !orr_map_put(c->thread_of, key, *out, NULL))
         return orr_no_memory(c->err);
-    c->threads[c->thread_count++] = (orr__thread){
-        .process = process, .tid = word, .lane_of = ORR__NO_THREAD, .open = ORR__NO_THREAD};
+    c->threads[c->thread_count++] = (chrome_thread){
+        .process = process, .tid = word, .lane_of = CHROME_NONE, .open = CHROME_NONE};
     return ORR_OK;
 }
 
@@ -177,20 +177,20 @@ static orr_str trim(orr_str s)
 }
 
 /* A thread of ours that carries what overlaps on the thread before it. */
-static void join_lane(orr__chrome *c, const orr__chrome_event *e, uint32_t thread)
+static void join_lane(chrome_file *c, const chrome_event *e, uint32_t thread)
 {
     uint64_t lane;
-    if (c->is_ours && orr__chrome_u64(e, "lane", &lane) && lane > 0 && lane <= thread &&
+    if (c->is_ours && chrome_u64(e, "lane", &lane) && lane > 0 && lane <= thread &&
         c->threads[thread - lane].process == c->threads[thread].process)
         c->threads[thread].lane_of = thread - (uint32_t)lane;
 }
 
-static orr_code take_name(orr__chrome *c, const orr__chrome_event *e)
+static orr_code take_name(chrome_file *c, const chrome_event *e)
 {
     orr_str name;
     uint32_t process, thread;
     orr_code code;
-    if (!orr__chrome_text(e, "name", &name))
+    if (!chrome_text(e, "name", &name))
         return ORR_OK;
     if (orr_str_is(e->name, "process_name")) {
         if ((code = find_process(c, e, &process)))
@@ -209,16 +209,16 @@ static orr_code take_name(orr__chrome *c, const orr__chrome_event *e)
 
 /* ---- spans ---- */
 
-static orr_code add_span(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+static orr_code add_span(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     orr_code code = find_thread(c, e, &span->track);
     if (!code)
         code = orr_timeline_add_text(c->t, e->name, &span->name, c->err);
     if (!code)
-        code = orr__chrome_classify(c, e, span);
+        code = chrome_classify(c, e, span);
     if (code)
         return code;
-    if (c->span_count >= ORR__NO_THREAD - 1)
+    if (c->span_count >= CHROME_NONE - 1)
         return refuse(c, e->self, "more spans than can be counted");
     if (!orr_grow(&c->spans, &c->span_room, c->span_count + 1))
         return orr_no_memory(c->err);
@@ -229,19 +229,19 @@ static orr_code add_span(orr__chrome *c, const orr__chrome_event *e, orr_timespa
     return ORR_OK;
 }
 
-static orr_code need_time(orr__chrome *c, const orr__chrome_event *e, orr_ps *out)
+static orr_code need_time(chrome_file *c, const chrome_event *e, orr_ps *out)
 {
     return e->has_ts ? read_time(c, e->ts, out)
                      : refuse(c, e->self, "this event has no time \"ts\"");
 }
 
 /* Kineto's frame around the whole recording is nothing that happened. */
-static bool is_frame(const orr__chrome_event *e)
+static bool is_frame(const chrome_event *e)
 {
     return orr_str_is(e->category, "Trace");
 }
 
-static orr_code take_complete(orr__chrome *c, const orr__chrome_event *e)
+static orr_code take_complete(chrome_file *c, const chrome_event *e)
 {
     orr_timespan span = {0};
     orr_ps length = 0;
@@ -254,7 +254,7 @@ static orr_code take_complete(orr__chrome *c, const orr__chrome_event *e)
     return add_span(c, e, &span);
 }
 
-static orr_code take_begin(orr__chrome *c, const orr__chrome_event *e)
+static orr_code take_begin(chrome_file *c, const chrome_event *e)
 {
     orr_timespan span = {0};
     orr_code code = need_time(c, e, &span.start);
@@ -264,7 +264,7 @@ static orr_code take_begin(orr__chrome *c, const orr__chrome_event *e)
     if (code)
         return code;
     const uint32_t i = (uint32_t)c->span_count - 1;
-    orr__thread *thread = &c->threads[c->spans[i].track];
+    chrome_thread *thread = &c->threads[c->spans[i].track];
     if (!orr_grow(&c->outer, &c->outer_room, c->span_count))
         return orr_no_memory(c->err);
     c->spans[i].is_open = true; /* until its end is found */
@@ -273,7 +273,7 @@ static orr_code take_begin(orr__chrome *c, const orr__chrome_event *e)
     return ORR_OK;
 }
 
-static orr_code take_end(orr__chrome *c, const orr__chrome_event *e)
+static orr_code take_end(chrome_file *c, const chrome_event *e)
 {
     uint32_t thread;
     orr_ps at;
@@ -283,7 +283,7 @@ static orr_code take_end(orr__chrome *c, const orr__chrome_event *e)
     if (code)
         return code;
     const uint32_t i = c->threads[thread].open;
-    if (i == ORR__NO_THREAD)
+    if (i == CHROME_NONE)
         return refuse(c, e->self, "an end (E) without a beginning (B) on its thread");
     if (at < c->spans[i].start)
         return refuse(c, e->self, "an end (E) before its beginning (B)");
@@ -297,7 +297,7 @@ static orr_code take_end(orr__chrome *c, const orr__chrome_event *e)
 
 /* ---- arrows ---- */
 
-static orr_code flow_key(orr__chrome *c, const orr__chrome_event *e, uint32_t *out)
+static orr_code flow_key(chrome_file *c, const chrome_event *e, uint32_t *out)
 {
     orr_buf key = {0};
     const orr_str id = e->has_id ? orr_json_raw(e->id) : (orr_str){"", 0};
@@ -310,9 +310,9 @@ static orr_code flow_key(orr__chrome *c, const orr__chrome_event *e, uint32_t *o
     return code;
 }
 
-static orr_code take_flow(orr__chrome *c, const orr__chrome_event *e)
+static orr_code take_flow(chrome_file *c, const chrome_event *e)
 {
-    orr__flow_end f = {.is_start = e->phase == 's', .span = ORR__NO_THREAD};
+    chrome_flow_end f = {.is_start = e->phase == 's', .span = CHROME_NONE};
     orr_json_value exact;
     uint64_t span;
     orr_code code = need_time(c, e, &f.at);
@@ -322,7 +322,7 @@ static orr_code take_flow(orr__chrome *c, const orr__chrome_event *e)
     if (code || (code = flow_key(c, e, &f.key)) || (code = find_thread(c, e, &f.thread)) ||
         (code = orr_timeline_add_text(c->t, e->name, &f.name, c->err)))
         return code;
-    if (c->is_ours && orr__chrome_u64(e, "span", &span) && span < ORR__NO_THREAD)
+    if (c->is_ours && chrome_u64(e, "span", &span) && span < CHROME_NONE)
         f.span = (uint32_t)span;
     if (!orr_grow(&c->flows, &c->flow_room, c->flow_count + 1))
         return orr_no_memory(c->err);
@@ -333,7 +333,7 @@ static orr_code take_flow(orr__chrome *c, const orr__chrome_event *e)
 /* ---- counters ---- */
 
 static orr_code find_counter(
-    orr__chrome *c, uint32_t process, orr_str name, orr_str unit, uint32_t *out)
+    chrome_file *c, uint32_t process, orr_str name, orr_str unit, uint32_t *out)
 {
     uint32_t name_text, unit_text, word;
     orr_code code = orr_timeline_add_text(c->t, name, &name_text, c->err);
@@ -345,19 +345,19 @@ static orr_code find_counter(
     /* The three numbers as a word: a map of its own keeps these apart from other words. */
     if ((code = add_word(c, (orr_str){(const char *)parts, sizeof parts}, &word)))
         return code;
-    *out = orr_map_find(c->counter_of, word, ORR__NO_THREAD);
-    if (*out != ORR__NO_THREAD)
+    *out = orr_map_find(c->counter_of, word, CHROME_NONE);
+    if (*out != CHROME_NONE)
         return ORR_OK;
     *out = (uint32_t)c->counter_count;
     if (!orr_grow(&c->counters, &c->counter_room, c->counter_count + 1) ||
         !orr_map_put(c->counter_of, word, *out, NULL))
         return orr_no_memory(c->err);
-    c->counters[c->counter_count++] = (orr__chrome_counter){process, name_text, unit_text};
+    c->counters[c->counter_count++] = (chrome_counter){process, name_text, unit_text};
     return ORR_OK;
 }
 
 static orr_code add_sample(
-    orr__chrome *c, uint32_t process, orr_str name, orr_str unit, orr_ps at, int64_t value)
+    chrome_file *c, uint32_t process, orr_str name, orr_str unit, orr_ps at, int64_t value)
 {
     uint32_t counter;
     const orr_code code = find_counter(c, process, name, unit, &counter);
@@ -366,7 +366,7 @@ static orr_code add_sample(
     if (!orr_grow(&c->samples, &c->sample_room, c->sample_count + 1))
         return orr_no_memory(c->err);
     c->samples[c->sample_count++] =
-        (orr__chrome_sample){.at = at, .value = value, .counter = counter};
+        (chrome_sample){.at = at, .value = value, .counter = counter};
     return ORR_OK;
 }
 
@@ -382,7 +382,7 @@ static bool read_value(orr_json_value v, int64_t *out)
     return true;
 }
 
-static orr_code take_counter(orr__chrome *c, const orr__chrome_event *e)
+static orr_code take_counter(chrome_file *c, const chrome_event *e)
 {
     uint32_t process;
     orr_ps at;
@@ -404,13 +404,13 @@ static orr_code take_counter(orr__chrome *c, const orr__chrome_event *e)
 }
 
 /* What the profiler notes when memory is taken or given back. */
-static orr_code take_memory(orr__chrome *c, const orr__chrome_event *e)
+static orr_code take_memory(chrome_file *c, const chrome_event *e)
 {
     uint64_t total, device;
     uint32_t process;
     orr_ps at;
-    if (!orr__chrome_u64(e, "Total Allocated", &total) || total > INT64_MAX ||
-        !orr__chrome_u64(e, "Device Type", &device) || device != 1)
+    if (!chrome_u64(e, "Total Allocated", &total) || total > INT64_MAX ||
+        !chrome_u64(e, "Device Type", &device) || device != 1)
         return ORR_OK;
     orr_code code = need_time(c, e, &at);
     if (!code)
@@ -423,11 +423,11 @@ static orr_code take_memory(orr__chrome *c, const orr__chrome_event *e)
 
 /* ---- any event ---- */
 
-static orr_code read_event(orr__chrome *c, orr_json_value event, orr__chrome_event *e)
+static orr_code read_event(chrome_file *c, orr_json_value event, chrome_event *e)
 {
     orr_str key, phase;
     orr_json_value v;
-    *e = (orr__chrome_event){.self = event, .name = {"", 0}, .category = {"", 0}};
+    *e = (chrome_event){.self = event, .name = {"", 0}, .category = {"", 0}};
     if (orr_json_type_of(event) != ORR_JSON_OBJECT)
         return refuse(c, event, "an event is an object");
     for (orr_json_iter it = orr_json_iterate(event); orr_json_next_member(&it, &key, &v);) {
@@ -455,9 +455,9 @@ static orr_code read_event(orr__chrome *c, orr_json_value event, orr__chrome_eve
     return e->phase ? ORR_OK : refuse(c, event, "this event does not say what it is: \"ph\"");
 }
 
-orr_code orr__chrome_take(orr__chrome *c, orr_json_value event)
+orr_code chrome_take(chrome_file *c, orr_json_value event)
 {
-    orr__chrome_event e;
+    chrome_event e;
     const orr_code code = read_event(c, event, &e);
     if (code)
         return code;

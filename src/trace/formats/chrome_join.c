@@ -14,7 +14,7 @@ enum { LOOK_BACK = 1000 };
 
 /* ---- ranks ---- */
 
-static bool are_ranks(const orr__chrome *c)
+static bool are_ranks(const chrome_file *c)
 {
     for (size_t i = 0; i < c->process_count; i++)
         if (c->processes[i].number >= ORR_CHROME_TRACE_RANKS)
@@ -22,12 +22,12 @@ static bool are_ranks(const orr__chrome *c)
     return true;
 }
 
-static orr_code set_ranks(orr__chrome *c, uint32_t rank_otherwise)
+static orr_code set_ranks(chrome_file *c, uint32_t rank_otherwise)
 {
     const bool are_numbers = are_ranks(c);
     const uint32_t only = c->has_rank ? c->rank : rank_otherwise;
     for (size_t i = 0; i < c->process_count; i++) {
-        orr__process *p = &c->processes[i];
+        chrome_process *p = &c->processes[i];
         const orr_str name = orr_timeline_text(c->t, p->name);
         if (c->is_ours && orr_str_is(name, "all ranks"))
             p->rank = ORR_NO_RANK;
@@ -46,7 +46,7 @@ static orr_code set_ranks(orr__chrome *c, uint32_t rank_otherwise)
 
 /* ---- tracks ---- */
 
-static orr_code add_track(orr__chrome *c, orr__thread *thread)
+static orr_code add_track(chrome_file *c, chrome_thread *thread)
 {
     const uint32_t rank = c->processes[thread->process].rank;
     char room[64];
@@ -60,12 +60,12 @@ static orr_code add_track(orr__chrome *c, orr__thread *thread)
     return orr_timeline_add_track(c->t, rank, name, &thread->track, c->err);
 }
 
-static orr_code add_tracks(orr__chrome *c)
+static orr_code add_tracks(chrome_file *c)
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < c->thread_count && !code; i++) {
-        orr__thread *thread = &c->threads[i];
-        if (thread->lane_of != ORR__NO_THREAD) /* an earlier one, which has its track */
+        chrome_thread *thread = &c->threads[i];
+        if (thread->lane_of != CHROME_NONE) /* an earlier one, which has its track */
             thread->track = c->threads[thread->lane_of].track;
         else if (thread->has_spans || c->is_ours)
             code = add_track(c, thread);
@@ -76,7 +76,7 @@ static orr_code add_tracks(orr__chrome *c)
 /* ---- arrows ---- */
 
 typedef struct finder {
-    const orr__chrome *c;
+    const chrome_file *c;
     uint32_t *order; /* spans by thread and start */
     uint32_t *first; /* by thread */
 } finder;
@@ -96,7 +96,7 @@ static int compare_spans(const void *a, const void *b, void *context)
 
 static bool sort_spans(finder *f)
 {
-    const orr__chrome *c = f->c;
+    const chrome_file *c = f->c;
     f->order = orr_alloc(c->span_count, sizeof *f->order);
     f->first = orr_alloc(c->thread_count + 1, sizeof *f->first);
     if (!f->order || !f->first)
@@ -125,24 +125,24 @@ static uint32_t span_at(const finder *f, uint32_t thread, orr_ps at)
     for (uint32_t k = low; k > f->first[thread] && low - k < LOOK_BACK; k--)
         if (spans[f->order[k - 1]].end >= at)
             return f->order[k - 1];
-    return ORR__NO_THREAD;
+    return CHROME_NONE;
 }
 
-static uint32_t span_of(const finder *f, const orr__flow_end *end)
+static uint32_t span_of(const finder *f, const chrome_flow_end *end)
 {
-    if (end->span == ORR__NO_THREAD)
+    if (end->span == CHROME_NONE)
         return span_at(f, end->thread, end->at);
-    return end->span < f->c->span_count ? end->span : ORR__NO_THREAD;
+    return end->span < f->c->span_count ? end->span : CHROME_NONE;
 }
 
-static orr_code add_arrow(const finder *f, const orr__flow_end *from, const orr__flow_end *to)
+static orr_code add_arrow(const finder *f, const chrome_flow_end *from, const chrome_flow_end *to)
 {
     orr_arrow arrow = {.from = span_of(f, from),
                        .to = span_of(f, to),
                        .left = from->exact,
                        .arrived = to->exact,
                        .name = from->name};
-    if (arrow.from == ORR__NO_THREAD || arrow.to == ORR__NO_THREAD)
+    if (arrow.from == CHROME_NONE || arrow.to == CHROME_NONE)
         return ORR_OK;
     arrow.from += f->c->first_span;
     arrow.to += f->c->first_span;
@@ -150,7 +150,7 @@ static orr_code add_arrow(const finder *f, const orr__flow_end *from, const orr_
 }
 
 /* The start of each key, whether it stands before or behind its ends in the file; of several the last. */
-static bool find_starts(const orr__chrome *c, orr_map *start_of)
+static bool find_starts(const chrome_file *c, orr_map *start_of)
 {
     bool ok = true;
     for (uint32_t i = 0; i < c->flow_count && ok; i++)
@@ -159,7 +159,7 @@ static bool find_starts(const orr__chrome *c, orr_map *start_of)
     return ok;
 }
 
-static orr_code add_arrows(orr__chrome *c)
+static orr_code add_arrows(chrome_file *c)
 {
     finder f = {.c = c};
     orr_map *start_of = c->flow_count ? orr_map_create(0) : NULL;
@@ -169,8 +169,8 @@ static orr_code add_arrows(orr__chrome *c)
     for (size_t i = 0; i < c->flow_count && !code; i++) {
         if (c->flows[i].is_start)
             continue;
-        const uint32_t from = orr_map_find(start_of, c->flows[i].key, ORR__NO_THREAD);
-        if (from != ORR__NO_THREAD)
+        const uint32_t from = orr_map_find(start_of, c->flows[i].key, CHROME_NONE);
+        if (from != CHROME_NONE)
             code = add_arrow(&f, &c->flows[from], &c->flows[i]);
     }
     orr_map_destroy(start_of);
@@ -181,7 +181,7 @@ static orr_code add_arrows(orr__chrome *c)
 
 /* ---- the rest ---- */
 
-static orr_code add_spans(orr__chrome *c)
+static orr_code add_spans(chrome_file *c)
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < c->span_count && !code; i++) {
@@ -194,12 +194,12 @@ static orr_code add_spans(orr__chrome *c)
     return code;
 }
 
-static orr_code add_counters(orr__chrome *c)
+static orr_code add_counters(chrome_file *c)
 {
     uint32_t *number = orr_alloc(c->counter_count, sizeof *number);
     orr_code code = number ? ORR_OK : orr_no_memory(c->err);
     for (size_t i = 0; i < c->counter_count && !code; i++) {
-        const orr__chrome_counter *k = &c->counters[i];
+        const chrome_counter *k = &c->counters[i];
         code = orr_timeline_add_counter(c->t, c->processes[k->process].rank,
                                         orr_timeline_text(c->t, k->name),
                                         orr_timeline_text(c->t, k->unit), &number[i], c->err);
@@ -211,7 +211,7 @@ static orr_code add_counters(orr__chrome *c)
     return code;
 }
 
-orr_code orr__chrome_join(orr__chrome *c, uint32_t rank_otherwise)
+orr_code chrome_join(chrome_file *c, uint32_t rank_otherwise)
 {
     orr_code code;
     if ((code = set_ranks(c, rank_otherwise)) || (code = add_tracks(c)) || (code = add_spans(c)) ||

@@ -80,31 +80,31 @@ static uint64_t element_bytes(orr_str type)
     return 0;
 }
 
-static orr_code set_group(orr__chrome *c, orr_str group, orr_timespan *span)
+static orr_code set_group(chrome_file *c, orr_str group, orr_timespan *span)
 {
     return group.len ? orr_timeline_add_text(c->t, group, &span->group, c->err) : ORR_OK;
 }
 
-static orr_code read_nccl(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+static orr_code read_nccl(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     orr_str name = e->name, type = {0}, group = {0};
     uint64_t elements = 0, members = 0, peer = 0;
-    orr__chrome_text(e, "Collective name", &name);
+    chrome_text(e, "Collective name", &name);
     set_communication(name, span);
-    if (orr__chrome_text(e, "dtype", &type) && orr__chrome_u64(e, "In msg nelems", &elements) &&
+    if (chrome_text(e, "dtype", &type) && chrome_u64(e, "In msg nelems", &elements) &&
         elements < UINT64_MAX / 16)
         span->size = elements * element_bytes(type);
-    if (orr__chrome_u64(e, "Group size", &members) && members <= ORR_CHROME_TRACE_RANKS &&
+    if (chrome_u64(e, "Group size", &members) && members <= ORR_CHROME_TRACE_RANKS &&
         span->kind == ORR_SPAN_COLLECTIVE)
         span->members = (uint32_t)members;
     const bool is_send = span->kind == ORR_SPAN_SEND;
     if (span->kind != ORR_SPAN_COLLECTIVE &&
-        orr__chrome_u64(e, is_send ? "Dst Rank" : "Src Rank", &peer) &&
+        chrome_u64(e, is_send ? "Dst Rank" : "Src Rank", &peer) &&
         peer < ORR_CHROME_TRACE_RANKS) {
         span->has_peer = true;
         span->peer = (uint32_t)peer;
     }
-    orr__chrome_text(e, "Process Group Name", &group);
+    chrome_text(e, "Process Group Name", &group);
     return set_group(c, group, span);
 }
 
@@ -120,13 +120,13 @@ static const struct {
     {"overhead", ORR_SPAN_HOST},         {"mtia_ccp_events", ORR_SPAN_COMPUTE},
 };
 
-static orr_code classify_kineto(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     uint64_t bytes;
     for (size_t i = 0; i < sizeof kineto_kinds / sizeof *kineto_kinds; i++)
         if (orr_str_is(e->category, kineto_kinds[i].category))
             span->kind = kineto_kinds[i].kind;
-    if (span->kind == ORR_SPAN_MEMORY && orr__chrome_u64(e, "bytes", &bytes))
+    if (span->kind == ORR_SPAN_MEMORY && chrome_u64(e, "bytes", &bytes))
         span->size = bytes;
     if (span->kind == ORR_SPAN_COMPUTE && has_part(e->name, "nccl"))
         return read_nccl(c, e, span);
@@ -139,30 +139,30 @@ static orr_code classify_kineto(orr__chrome *c, const orr__chrome_event *e, orr_
 
 /* ---- our own ---- */
 
-static void set_peer(const orr__chrome_event *e, orr_timespan *span)
+static void set_peer(const chrome_event *e, orr_timespan *span)
 {
     uint64_t peer;
     const char *key = span->kind == ORR_SPAN_COLLECTIVE ? "last_rank" : "peer";
-    if (!orr__chrome_u64(e, key, &peer) || peer > UINT32_MAX)
+    if (!chrome_u64(e, key, &peer) || peer > UINT32_MAX)
         return;
     span->has_peer = true;
     span->peer = (uint32_t)peer;
 }
 
-static void set_collective(const orr__chrome_event *e, orr_timespan *span)
+static void set_collective(const chrome_event *e, orr_timespan *span)
 {
     orr_str name;
     uint64_t members;
-    if (orr__chrome_u64(e, "group_ranks", &members) && members <= UINT32_MAX)
+    if (chrome_u64(e, "group_ranks", &members) && members <= UINT32_MAX)
         span->members = (uint32_t)members;
-    if (!orr__chrome_text(e, "collective", &name))
+    if (!chrome_text(e, "collective", &name))
         return;
     for (uint32_t k = 0; k < ORR_COLL_COUNT; k++)
         if (orr_str_is(name, orr_collective_name(k)))
             span->collective = (uint8_t)(k + 1);
 }
 
-static orr_code classify_ours(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+static orr_code classify_ours(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     orr_str group = {0};
     orr_json_value v;
@@ -171,12 +171,12 @@ static orr_code classify_ours(orr__chrome *c, const orr__chrome_event *e, orr_ti
         if (orr_str_is(e->category, orr_span_kind_name((orr_span_kind)k)))
             span->kind = (uint8_t)k;
     uint64_t id;
-    if (orr__chrome_u64(e, "node", &id)) {
+    if (chrome_u64(e, "node", &id)) {
         span->has_id = true;
         span->id = id;
     }
     uint64_t size;
-    if (orr__chrome_u64(e, "bytes", &size))
+    if (chrome_u64(e, "bytes", &size))
         span->size = size;
     set_peer(e, span);
     if (span->kind == ORR_SPAN_COLLECTIVE)
@@ -184,7 +184,7 @@ static orr_code classify_ours(orr__chrome *c, const orr__chrome_event *e, orr_ti
     if (e->has_args && orr_json_find(e->args, "unfinished", &v) &&
         orr_json_get_bool(v, &is_open, NULL) == ORR_OK)
         span->is_open = is_open;
-    orr__chrome_text(e, "group", &group);
+    chrome_text(e, "group", &group);
     return set_group(c, group, span);
 }
 
@@ -196,7 +196,7 @@ static bool is_kineto_category(orr_str category)
     return false;
 }
 
-orr_code orr__chrome_classify(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span)
+orr_code chrome_classify(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     if (c->is_ours)
         return classify_ours(c, e, span);

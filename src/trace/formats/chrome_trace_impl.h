@@ -14,58 +14,58 @@
 #include "base/memory/intern.h"
 #include "base/memory/map.h"
 
-#define ORR__NO_THREAD UINT32_MAX
+#define CHROME_NONE UINT32_MAX
 
-typedef struct orr__process {
+typedef struct chrome_process {
     uint32_t pid;    /* a word: the value as it stands in the file */
     uint32_t name;   /* a text of the timeline, or ORR_NO_TEXT */
     uint64_t number; /* the pid, when it is one; UINT64_MAX: it is none */
     uint32_t rank;   /* found at the end */
-} orr__process;
+} chrome_process;
 
-typedef struct orr__thread {
+typedef struct chrome_thread {
     uint32_t process;
     uint32_t tid;     /* a word */
     uint32_t name;    /* a text; see has_name */
-    uint32_t lane_of; /* the thread whose track it shares, or ORR__NO_THREAD */
+    uint32_t lane_of; /* the thread whose track it shares, or CHROME_NONE */
     uint32_t track;
     bool has_name, has_spans;
-    uint32_t open; /* the innermost span that has begun and not ended; ORR__NO_THREAD: none */
-} orr__thread;
+    uint32_t open; /* the innermost span that has begun and not ended; CHROME_NONE: none */
+} chrome_thread;
 
-typedef struct orr__flow_end {
+typedef struct chrome_flow_end {
     uint32_t key; /* a word: category and id */
     uint32_t name;
     uint32_t thread;
-    uint32_t span;    /* as our own files say it, or ORR__NO_THREAD */
+    uint32_t span;    /* as our own files say it, or CHROME_NONE */
     orr_ps at, exact; /* exact: of the arrow itself; at: where viewers draw it */
     bool is_start;
-} orr__flow_end;
+} chrome_flow_end;
 
-typedef struct orr__chrome_sample {
+typedef struct chrome_sample {
     orr_ps at;
     int64_t value;
     uint32_t counter;
-} orr__chrome_sample;
+} chrome_sample;
 
-typedef struct orr__chrome_counter {
+typedef struct chrome_counter {
     uint32_t process, name, unit; /* texts */
-} orr__chrome_counter;
+} chrome_counter;
 
-typedef struct orr__chrome {
+typedef struct chrome_file {
     orr_timeline *t;
     orr_json *json;
     const char *path;
     orr_error *err;
     orr_intern *words;
     orr_map *process_of, *thread_of, *counter_of;
-    orr__process *processes;
-    orr__thread *threads;
+    chrome_process *processes;
+    chrome_thread *threads;
     orr_timespan *spans; /* .track: a thread */
     uint32_t *outer;     /* by span that was begun: the one around it */
-    orr__flow_end *flows;
-    orr__chrome_sample *samples;
-    orr__chrome_counter *counters;
+    chrome_flow_end *flows;
+    chrome_sample *samples;
+    chrome_counter *counters;
     size_t process_count, process_room, thread_count, thread_room, span_count, span_room;
     size_t outer_room, flow_count, flow_room, sample_count, sample_room, counter_count;
     size_t counter_room;
@@ -76,27 +76,27 @@ typedef struct orr__chrome {
     bool has_base;
     __int128 base; /* taken off all times: 0, unless they do not fit */
     orr_ps latest;
-} orr__chrome;
+} chrome_file;
 
 /* The fields of an event, those that are there. */
-typedef struct orr__chrome_event {
+typedef struct chrome_event {
     char phase;
     orr_str name, category;
     orr_json_value pid, tid, ts, dur, id, args, self;
     bool has_pid, has_tid, has_ts, has_dur, has_id, has_args;
-} orr__chrome_event;
+} chrome_event;
 
 /* One event of the list (chrome_events.c). */
-orr_code orr__chrome_take(orr__chrome *c, orr_json_value event);
+orr_code chrome_take(chrome_file *c, orr_json_value event);
 
 /* At the end of a file: all into the timeline (chrome_join.c). */
-orr_code orr__chrome_join(orr__chrome *c, uint32_t rank_otherwise);
+orr_code chrome_join(chrome_file *c, uint32_t rank_otherwise);
 
 /* What a span is, from its category, name and arguments (chrome_kinds.c).  May add texts. */
-orr_code orr__chrome_classify(orr__chrome *c, const orr__chrome_event *e, orr_timespan *span);
+orr_code chrome_classify(chrome_file *c, const chrome_event *e, orr_timespan *span);
 
 /* A small number in the arguments of an event; false: not there, or no such number. */
-bool orr__chrome_u64(const orr__chrome_event *e, const char *key, uint64_t *out);
-bool orr__chrome_text(const orr__chrome_event *e, const char *key, orr_str *out);
+bool chrome_u64(const chrome_event *e, const char *key, uint64_t *out);
+bool chrome_text(const chrome_event *e, const char *key, orr_str *out);
 
 #endif

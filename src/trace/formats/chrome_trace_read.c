@@ -8,7 +8,7 @@
 
 #include "base/io/input.h"
 
-static orr_code refuse_file(const orr__chrome *c, const char *what)
+static orr_code refuse_file(const chrome_file *c, const char *what)
 {
     const orr_where where = orr_json_place(c->json, 0);
     return orr_fail(c->err, ORR_EINPUT, &where, "%s", what);
@@ -16,7 +16,7 @@ static orr_code refuse_file(const orr__chrome *c, const char *what)
 
 /* ---- what the file says about itself ---- */
 
-static orr_code take_notes(orr__chrome *c, orr_json_value v)
+static orr_code take_notes(chrome_file *c, orr_json_value v)
 {
     orr_str key, text;
     orr_json_value format;
@@ -34,7 +34,7 @@ static orr_code take_notes(orr__chrome *c, orr_json_value v)
     return code;
 }
 
-static orr_code take_distributed(orr__chrome *c, orr_json_value v)
+static orr_code take_distributed(chrome_file *c, orr_json_value v)
 {
     uint64_t rank;
     orr_json_value found;
@@ -49,7 +49,7 @@ static orr_code take_distributed(orr__chrome *c, orr_json_value v)
     return ORR_OK;
 }
 
-static orr_code take_member(orr__chrome *c, const orr_json_item *item)
+static orr_code take_member(chrome_file *c, const orr_json_item *item)
 {
     orr_json_value v;
     const bool is_notes = orr_str_is(item->key, "otherData");
@@ -66,18 +66,18 @@ static orr_code take_member(orr__chrome *c, const orr_json_item *item)
 
 /* ---- events ---- */
 
-static orr_code take_events(orr__chrome *c)
+static orr_code take_events(chrome_file *c)
 {
     orr_json_item item;
     orr_json_value event;
     orr_code code = orr_json_enter(c->json, c->err);
     while (!code && !(code = orr_json_next(c->json, &item, c->err)))
         if (!(code = orr_json_load(c->json, &event, c->err)))
-            code = orr__chrome_take(c, event);
+            code = chrome_take(c, event);
     return code == ORR_END ? ORR_OK : code;
 }
 
-static orr_code walk_object(orr__chrome *c)
+static orr_code walk_object(chrome_file *c)
 {
     orr_json_item item;
     bool has_events = false;
@@ -97,7 +97,7 @@ static orr_code walk_object(orr__chrome *c)
                       : refuse_file(c, "not a file of trace events: there is no \"traceEvents\"");
 }
 
-static orr_code walk(orr__chrome *c)
+static orr_code walk(chrome_file *c)
 {
     orr_json_item item;
     orr_code code = orr_json_next(c->json, &item, c->err);
@@ -119,7 +119,7 @@ static orr_code walk(orr__chrome *c)
     return code == ORR_END ? ORR_OK : code;
 }
 
-static void chrome_fini(orr__chrome *c)
+static void chrome_fini(chrome_file *c)
 {
     orr_json_close(c->json);
     orr_intern_destroy(c->words);
@@ -142,7 +142,7 @@ typedef struct reader {
 
 static orr_code read_bytes(reader *r, orr_span bytes, const char *path, orr_error *err)
 {
-    orr__chrome c = {.t = r->t, .path = path, .err = err, .first_span = r->span_count};
+    chrome_file c = {.t = r->t, .path = path, .err = err, .first_span = r->span_count};
     orr_code code = orr_json_open(bytes, path, &c.json, err);
     c.words = orr_intern_create();
     c.process_of = orr_map_create(0);
@@ -153,7 +153,7 @@ static orr_code read_bytes(reader *r, orr_span bytes, const char *path, orr_erro
     if (!code)
         code = walk(&c);
     if (!code)
-        code = orr__chrome_join(&c, r->next_rank);
+        code = chrome_join(&c, r->next_rank);
     r->next_rank += c.is_kineto && !c.has_rank;
     r->span_count += (uint32_t)c.span_count;
     chrome_fini(&c);

@@ -9,31 +9,31 @@
 #include "base/memory/memory.h"
 
 /* The numbers are the threads of the old program. */
-typedef enum orr__issue_kind {
-    ORR__ISSUE_OTHER = 0,
-    ORR__ISSUE_LOCAL_MEMORY,
-    ORR__ISSUE_REMOTE_MEMORY,
-    ORR__ISSUE_COMPUTE,
-    ORR__ISSUE_COMMUNICATION,
-    ORR__ISSUE_KINDS
-} orr__issue_kind;
+typedef enum issue_kind {
+    ISSUE_OTHER = 0,
+    ISSUE_LOCAL_MEMORY,
+    ISSUE_REMOTE_MEMORY,
+    ISSUE_COMPUTE,
+    ISSUE_COMMUNICATION,
+    ISSUE_KINDS
+} issue_kind;
 
-typedef struct orr__issue {
+typedef struct issue_row {
     int64_t issued, ended; /* cycles */
     int64_t node;
     uint32_t rank;
     uint32_t name; /* of log->names */
     uint32_t line; /* of the issue */
-    uint8_t kind;  /* orr__issue_kind */
+    uint8_t kind;  /* issue_kind */
     uint8_t span;  /* orr_span_kind */
     bool is_done;
-} orr__issue;
+} issue_row;
 
 struct orr_issue_log {
     char *path;
     orr_arena *arena; /* of path */
     orr_intern *names;
-    orr__issue *issues; /* in the order of the file */
+    issue_row *issues; /* in the order of the file */
     size_t count, room;
     uint32_t *done; /* issues in the order they came back */
     size_t done_count, done_room;

@@ -69,30 +69,30 @@ static name_kind kind_by_name(orr_str s)
 {
     const bool is_memory = orr_str_has(s, "MEM_LOAD_NODE") || orr_str_has(s, "MEM_STORE_NODE");
     if (is_memory && orr_str_has(s, "LOCAL_MEMORY"))
-        return (name_kind){ORR__ISSUE_LOCAL_MEMORY, ORR_SPAN_MEMORY, true};
+        return (name_kind){ISSUE_LOCAL_MEMORY, ORR_SPAN_MEMORY, true};
     if (is_memory && orr_str_has(s, "REMOTE_MEMORY"))
-        return (name_kind){ORR__ISSUE_REMOTE_MEMORY, ORR_SPAN_MEMORY, true};
+        return (name_kind){ISSUE_REMOTE_MEMORY, ORR_SPAN_MEMORY, true};
     if (orr_str_has(s, "COMP_NODE"))
-        return (name_kind){ORR__ISSUE_COMPUTE, ORR_SPAN_COMPUTE, true};
+        return (name_kind){ISSUE_COMPUTE, ORR_SPAN_COMPUTE, true};
     if (orr_str_has(s, "COMM_SEND_NODE"))
-        return (name_kind){ORR__ISSUE_COMMUNICATION, ORR_SPAN_SEND, true};
+        return (name_kind){ISSUE_COMMUNICATION, ORR_SPAN_SEND, true};
     if (orr_str_has(s, "COMM_RECV_NODE"))
-        return (name_kind){ORR__ISSUE_COMMUNICATION, ORR_SPAN_RECEIVE, true};
+        return (name_kind){ISSUE_COMMUNICATION, ORR_SPAN_RECEIVE, true};
     if (orr_str_has(s, "COMM_COLL_NODE"))
-        return (name_kind){ORR__ISSUE_COMMUNICATION, ORR_SPAN_COLLECTIVE, true};
-    return (name_kind){ORR__ISSUE_OTHER, ORR_SPAN_OTHER, true};
+        return (name_kind){ISSUE_COMMUNICATION, ORR_SPAN_COLLECTIVE, true};
+    return (name_kind){ISSUE_OTHER, ORR_SPAN_OTHER, true};
 }
 
 /* Chakra's node types (chakra.md 1); a simulator's loads and stores are of the remote memory. */
 static name_kind kind_by_type(uint64_t type)
 {
     static const name_kind kinds[] = {
-        [2] = {ORR__ISSUE_REMOTE_MEMORY, ORR_SPAN_MEMORY, true},
-        [3] = {ORR__ISSUE_REMOTE_MEMORY, ORR_SPAN_MEMORY, true},
-        [4] = {ORR__ISSUE_COMPUTE, ORR_SPAN_COMPUTE, true},
-        [5] = {ORR__ISSUE_COMMUNICATION, ORR_SPAN_SEND, true},
-        [6] = {ORR__ISSUE_COMMUNICATION, ORR_SPAN_RECEIVE, true},
-        [7] = {ORR__ISSUE_COMMUNICATION, ORR_SPAN_COLLECTIVE, true},
+        [2] = {ISSUE_REMOTE_MEMORY, ORR_SPAN_MEMORY, true},
+        [3] = {ISSUE_REMOTE_MEMORY, ORR_SPAN_MEMORY, true},
+        [4] = {ISSUE_COMPUTE, ORR_SPAN_COMPUTE, true},
+        [5] = {ISSUE_COMMUNICATION, ORR_SPAN_SEND, true},
+        [6] = {ISSUE_COMMUNICATION, ORR_SPAN_RECEIVE, true},
+        [7] = {ISSUE_COMMUNICATION, ORR_SPAN_COLLECTIVE, true},
     };
     return type < sizeof kinds / sizeof *kinds ? kinds[type] : (name_kind){0};
 }
@@ -262,7 +262,7 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
         !orr_grow(&log->issues, &log->room, log->count + 1) ||
         !orr_map_put(waiting, (uint64_t)e->node, (uint32_t)log->count, NULL))
         return orr_no_memory(err);
-    log->issues[log->count++] = (orr__issue){.issued = e->cycle,
+    log->issues[log->count++] = (issue_row){.issued = e->cycle,
                                              .ended = e->cycle,
                                              .node = e->node,
                                              .rank = e->rank,
@@ -273,9 +273,9 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
     return ORR_OK;
 }
 
-static orr_code check_end(reader *r, const event *e, const orr__issue *i, orr_error *err)
+static orr_code check_end(reader *r, const event *e, const issue_row *i, orr_error *err)
 {
-    if (r->opt.is_compat && i->kind == ORR__ISSUE_OTHER) {
+    if (r->opt.is_compat && i->kind == ISSUE_OTHER) {
         const orr_where w = place_of(r, e->node_at);
         const orr_str name = orr_intern_get(r->log->names, i->name);
         return orr_fail(

@@ -31,7 +31,7 @@ static void put_number(orr_buf *b, const char *key, uint64_t v)
     orr_buf_u64(b, v);
 }
 
-static void put_old_event(orr_buf *b, const orr_issue_log *log, const orr__issue *i, uint32_t mhz)
+static void put_old_event(orr_buf *b, const orr_issue_log *log, const issue_row *i, uint32_t mhz)
 {
     const double ms = (double)(i->ended - i->issued) / ((double)mhz * 1000.0);
     put_number(b, "{\"pid\": ", i->rank);
@@ -90,9 +90,9 @@ typedef struct builder {
     orr_map *tracks; /* key -> track */
 } builder;
 
-static uint64_t key_of(const orr__issue *i)
+static uint64_t key_of(const issue_row *i)
 {
-    return (uint64_t)i->rank * ORR__ISSUE_KINDS + i->kind;
+    return (uint64_t)i->rank * ISSUE_KINDS + i->kind;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -120,20 +120,20 @@ static bool gather_keys(builder *b)
 
 static orr_code add_tracks(builder *b, orr_error *err)
 {
-    static const char *const names[ORR__ISSUE_KINDS] = {
-        [ORR__ISSUE_OTHER] = "other",
-        [ORR__ISSUE_LOCAL_MEMORY] = "local memory",
-        [ORR__ISSUE_REMOTE_MEMORY] = "remote memory",
-        [ORR__ISSUE_COMPUTE] = "compute",
-        [ORR__ISSUE_COMMUNICATION] = "communication",
+    static const char *const names[ISSUE_KINDS] = {
+        [ISSUE_OTHER] = "other",
+        [ISSUE_LOCAL_MEMORY] = "local memory",
+        [ISSUE_REMOTE_MEMORY] = "remote memory",
+        [ISSUE_COMPUTE] = "compute",
+        [ISSUE_COMMUNICATION] = "communication",
     };
     if (!gather_keys(b))
         return orr_no_memory(err);
     for (size_t i = 0; i < b->key_count; i++) {
         uint32_t track;
         const orr_code code =
-            orr_timeline_add_track(b->t, (uint32_t)(b->keys[i] / ORR__ISSUE_KINDS),
-                                   orr_str_of(names[b->keys[i] % ORR__ISSUE_KINDS]), &track, err);
+            orr_timeline_add_track(b->t, (uint32_t)(b->keys[i] / ISSUE_KINDS),
+                                   orr_str_of(names[b->keys[i] % ISSUE_KINDS]), &track, err);
         if (code)
             return code;
         if (!orr_map_put(b->tracks, b->keys[i], track, NULL))
@@ -168,7 +168,7 @@ static bool time_of(const builder *b, int64_t cycle, orr_ps *out)
     return true;
 }
 
-static orr_code add_span(builder *b, const orr__issue *i, orr_error *err)
+static orr_code add_span(builder *b, const issue_row *i, orr_error *err)
 {
     orr_timespan s = {.id = (uint64_t)i->node,
                       .has_id = true,

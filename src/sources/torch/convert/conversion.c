@@ -29,7 +29,7 @@ static bool is_ascending(const orr_linked *l)
     return true;
 }
 
-static orr_code sort_nodes(orr__conversion *c)
+static orr_code sort_nodes(conv_state *c)
 {
     keyed *keys = is_ascending(c->l) ? NULL : orr_alloc(c->count, sizeof *keys);
     for (uint32_t i = 0; i < c->count; i++)
@@ -47,49 +47,49 @@ static orr_code sort_nodes(orr__conversion *c)
     return ORR_OK;
 }
 
-static orr_code say_twice(const orr__conversion *c, uint32_t place)
+static orr_code say_twice(const conv_state *c, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(c, place);
-    const orr_where at = orr__linked_where(c->l, n);
+    const linked_node *n = conv_node(c, place);
+    const orr_where at = linked_where(c->l, n);
     return orr_fail(c->err, ORR_EINPUT, &at, "node %" PRIu64 " is there twice", n->id);
 }
 
-static orr_code index_nodes(orr__conversion *c)
+static orr_code index_nodes(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {
-        if (p && orr__node_at(c, p - 1)->id == orr__node_at(c, p)->id)
+        if (p && conv_node(c, p - 1)->id == conv_node(c, p)->id)
             return say_twice(c, p);
-        if (!orr_map_put(c->by_id, orr__node_at(c, p)->id, p, NULL))
+        if (!orr_map_put(c->by_id, conv_node(c, p)->id, p, NULL))
             return orr_no_memory(c->err);
     }
     return ORR_OK;
 }
 
-static void note_later(orr__conversion *c, uint32_t place)
+static void note_later(conv_state *c, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(c, place);
+    const linked_node *n = conv_node(c, place);
     const uint64_t known = c->report->parents_later++;
     if (known < ORR_PYTORCH_SHOWN)
         c->report->later_nodes[known] = (orr_pytorch_later){n->id, n->parent};
 }
 
 /* The process has no parent, or is its own.  Any other parent comes before its children, or there may be a circle. */
-static void find_parents(orr__conversion *c)
+static void find_parents(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {
-        const orr__linked_node *n = orr__node_at(c, p);
-        const uint32_t parent = n->parent == ORR__NO_ID
-                                    ? ORR__NO_PLACE
-                                    : orr_map_find(c->by_id, n->parent, ORR__NO_PLACE);
-        c->parent[p] = parent == p ? ORR__NO_PLACE : parent;
-        c->partner[p] = ORR__NO_PLACE;
-        if (parent != ORR__NO_PLACE && (parent > p || (parent == p && p != 0)))
+        const linked_node *n = conv_node(c, p);
+        const uint32_t parent = n->parent == LINKED_NO_ID
+                                    ? CONV_NONE
+                                    : orr_map_find(c->by_id, n->parent, CONV_NONE);
+        c->parent[p] = parent == p ? CONV_NONE : parent;
+        c->partner[p] = CONV_NONE;
+        if (parent != CONV_NONE && (parent > p || (parent == p && p != 0)))
             note_later(c, p);
-        c->report->parents_missing += parent == ORR__NO_PLACE && n->parent != ORR__NO_ID && p != 0;
+        c->report->parents_missing += parent == CONV_NONE && n->parent != LINKED_NO_ID && p != 0;
     }
 }
 
-static bool make_room(orr__conversion *c)
+static bool make_room(conv_state *c)
 {
     const size_t n = (size_t)c->count + 1;
     c->arena = orr_arena_create();
@@ -108,7 +108,7 @@ static bool make_room(orr__conversion *c)
 
 /* ---- the steps ---- */
 
-static orr_code convert(orr__conversion *c, orr_trace **out)
+static orr_code convert(conv_state *c, orr_trace **out)
 {
     if (!make_room(c))
         return orr_no_memory(c->err);
@@ -116,20 +116,20 @@ static orr_code convert(orr__conversion *c, orr_trace **out)
     if (code || (code = index_nodes(c)))
         return code;
     find_parents(c);
-    if ((code = orr__find_calls(c)) || (code = orr__find_comm(c)))
+    if ((code = conv_find_calls(c)) || (code = conv_find_comm(c)))
         return code;
     if (*c->lacks_memory)
         return orr_no_memory(c->err);
-    if ((code = orr__find_order(c)) || (code = orr__find_data(c)) || (code = orr__settle_order(c)))
+    if ((code = conv_find_order(c)) || (code = conv_find_data(c)) || (code = conv_settle_order(c)))
         return code;
-    return orr__write_trace(c, out);
+    return conv_write_trace(c, out);
 }
 
-static void count_nodes(orr__conversion *c)
+static void count_nodes(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count && c->role; p++) {
-        c->report->host_nodes += c->role[p] == ORR__ROLE_HOST;
-        c->report->device_nodes += orr__is_device_work(c, p);
+        c->report->host_nodes += c->role[p] == CONV_HOST;
+        c->report->device_nodes += conv_is_device(c, p);
     }
 }
 
@@ -140,11 +140,11 @@ static orr_code new_trace(const orr_linked *l,
                           orr_error *err)
 {
     bool lacks_memory = false;
-    orr__conversion c = {.l = l,
+    conv_state c = {.l = l,
                          .lacks_memory = &lacks_memory,
                          .opt = opt,
                          .report = report,
-                         .count = (uint32_t)l->node_count, /* orr__linked_add keeps it in range */
+                         .count = (uint32_t)l->node_count, /* linked_add keeps it in range */
                          .err = err};
     const orr_code code = convert(&c, out);
     if (!code)

@@ -17,7 +17,7 @@ enum { LEVELS = 12, REACH = 256 };
 /* ---- inside out ---- */
 
 typedef struct finder {
-    orr__conversion *c;
+    conv_state *c;
     uint8_t *is_covered; /* something inside it communicates */
     uint32_t *next_host; /* the next host node of the same thread */
 } finder;
@@ -26,102 +26,102 @@ typedef struct finder {
 static void cover_parents(finder *f, uint32_t place)
 {
     uint32_t up = f->c->parent[place];
-    for (int level = 0; level < LEVELS && up != ORR__NO_PLACE; level++) {
-        if (f->c->said[up] != ORR__WORD_NONE || orr__is_call_name(orr__node_at(f->c, up)->name))
+    for (int level = 0; level < LEVELS && up != CONV_NONE; level++) {
+        if (f->c->said[up] != CONV_WORD_NONE || conv_is_call_name(conv_node(f->c, up)->name))
             f->is_covered[up] = 1;
         up = f->c->parent[up];
     }
 }
 
-static bool is_communication(orr__word word)
+static bool is_communication(conv_word word)
 {
-    return word == ORR__WORD_COLLECTIVE || word == ORR__WORD_SEND || word == ORR__WORD_RECV;
+    return word == CONV_WORD_COLLECTIVE || word == CONV_WORD_SEND || word == CONV_WORD_RECV;
 }
 
 /* What a host node says, if it is a call: its attributes before its name. */
-static orr__said said_by(const orr__conversion *c, uint32_t place)
+static conv_said said_by(const conv_state *c, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(c, place);
-    const orr__linked_comm *comm = n->comm == ORR__NO_COMM ? NULL : &c->l->comms[n->comm];
-    orr__recorded recorded;
-    if (!orr__is_call_name(n->name))
-        return (orr__said){ORR__WORD_NONE, 0};
+    const linked_node *n = conv_node(c, place);
+    const linked_comm *comm = n->comm == LINKED_NO_COMM ? NULL : &c->l->comms[n->comm];
+    conv_recorded recorded;
+    if (!conv_is_call_name(n->name))
+        return (conv_said){CONV_WORD_NONE, 0};
     if (comm && comm->collective.len)
-        return orr__word_of_call(comm->collective);
+        return conv_word_of_call(comm->collective);
     if (!orr_str_is(n->name, "record_param_comms"))
-        return orr__word_of_call(n->name);
-    return orr__io_recorded(n->inputs, &recorded, c->lacks_memory)
-               ? orr__word_of_call(recorded.collective)
-               : (orr__said){ORR__WORD_NONE, 0};
+        return conv_word_of_call(n->name);
+    return conv_io_recorded(n->inputs, &recorded, c->lacks_memory)
+               ? conv_word_of_call(recorded.collective)
+               : (conv_said){CONV_WORD_NONE, 0};
 }
 
 static void find_kernels(finder *f)
 {
-    orr__conversion *c = f->c;
+    conv_state *c = f->c;
     for (uint32_t p = 0; p < c->count; p++) {
-        const orr__linked_node *n = orr__node_at(c, p);
-        const bool is_device = n->kind == ORR__ON_DEVICE;
-        c->role[p] = n->kind == ORR__GROUPS ? ORR__ROLE_GROUPS
-                     : !is_device           ? ORR__ROLE_HOST
-                                            : ORR__ROLE_KERNEL;
-        c->said[p] = is_device ? ORR__WORD_NONE : (uint8_t)said_by(c, p).word;
-        if (is_device && !n->is_memory && orr__is_comm_kernel(n->name))
-            c->role[p] = ORR__ROLE_COMM;
+        const linked_node *n = conv_node(c, p);
+        const bool is_device = n->kind == LINKED_ON_DEVICE;
+        c->role[p] = n->kind == LINKED_GROUPS ? CONV_GROUPS
+                     : !is_device           ? CONV_HOST
+                                            : CONV_KERNEL;
+        c->said[p] = is_device ? CONV_WORD_NONE : (uint8_t)said_by(c, p).word;
+        if (is_device && !n->is_memory && conv_is_comm_kernel(n->name))
+            c->role[p] = CONV_COMM;
     }
     for (uint32_t p = 0; p < c->count; p++) {
-        if (c->role[p] == ORR__ROLE_COMM)
+        if (c->role[p] == CONV_COMM)
             cover_parents(f, p);
     }
 }
 
 /* ---- operators and the annotations behind them ---- */
 
-static bool same_call(const orr__conversion *c, uint32_t a, uint32_t b)
+static bool same_call(const conv_state *c, uint32_t a, uint32_t b)
 {
-    const orr__said x = said_by(c, a), y = said_by(c, b);
-    return x.word == y.word && (x.word != ORR__WORD_COLLECTIVE || x.kind == y.kind);
+    const conv_said x = said_by(c, a), y = said_by(c, b);
+    return x.word == y.word && (x.word != CONV_WORD_COLLECTIVE || x.kind == y.kind);
 }
 
 /* The annotation that belongs to an operator: the next call of its thread that is nobody else's. */
 static uint32_t find_behind(const finder *f, uint32_t place)
 {
-    const orr__conversion *c = f->c;
+    const conv_state *c = f->c;
     uint32_t p = f->next_host[place];
-    for (int steps = 0; p != ORR__NO_PLACE && steps < REACH; steps++, p = f->next_host[p]) {
-        if (orr__is_operator_name(orr__node_at(c, p)->name) && c->said[p] != ORR__WORD_NONE)
-            return ORR__NO_PLACE;
-        if (c->role[p] == ORR__ROLE_CALL && c->partner[p] == ORR__NO_PLACE &&
-            orr__is_backend_name(orr__node_at(c, p)->name) && same_call(c, place, p))
+    for (int steps = 0; p != CONV_NONE && steps < REACH; steps++, p = f->next_host[p]) {
+        if (conv_is_operator_name(conv_node(c, p)->name) && c->said[p] != CONV_WORD_NONE)
+            return CONV_NONE;
+        if (c->role[p] == CONV_CALL && c->partner[p] == CONV_NONE &&
+            conv_is_backend_name(conv_node(c, p)->name) && same_call(c, place, p))
             return p;
     }
-    return ORR__NO_PLACE;
+    return CONV_NONE;
 }
 
 static void find_call(finder *f, uint32_t place)
 {
-    orr__conversion *c = f->c;
-    if (c->role[place] != ORR__ROLE_HOST || f->is_covered[place] ||
-        !is_communication((orr__word)c->said[place]))
+    conv_state *c = f->c;
+    if (c->role[place] != CONV_HOST || f->is_covered[place] ||
+        !is_communication((conv_word)c->said[place]))
         return;
-    if (orr__is_operator_name(orr__node_at(c, place)->name)) {
+    if (conv_is_operator_name(conv_node(c, place)->name)) {
         const uint32_t behind = find_behind(f, place);
-        if (behind != ORR__NO_PLACE) {
+        if (behind != CONV_NONE) {
             c->partner[behind] = place;
             return;
         }
     }
-    c->role[place] = ORR__ROLE_CALL;
+    c->role[place] = CONV_CALL;
     cover_parents(f, place);
 }
 
 /* ---- calls that ran together ---- */
 
-static bool is_together(const orr__conversion *c, uint32_t kernel)
+static bool is_together(const conv_state *c, uint32_t kernel)
 {
     uint32_t up = c->parent[kernel];
-    for (int level = 0; level < LEVELS && up != ORR__NO_PLACE; level++, up = c->parent[up]) {
-        if (c->said[up] != ORR__WORD_NONE)
-            return c->said[up] == ORR__WORD_TOGETHER;
+    for (int level = 0; level < LEVELS && up != CONV_NONE; level++, up = c->parent[up]) {
+        if (c->said[up] != CONV_WORD_NONE)
+            return c->said[up] == CONV_WORD_TOGETHER;
     }
     return false;
 }
@@ -129,31 +129,31 @@ static bool is_together(const orr__conversion *c, uint32_t kernel)
 /* Calls of the thread before the kernel's own, back to those of another kernel. */
 static void gather_calls(finder *f, uint32_t kernel, const uint32_t *before)
 {
-    orr__conversion *c = f->c;
+    conv_state *c = f->c;
     uint32_t p = c->parent[kernel];
-    for (int steps = 0; p != ORR__NO_PLACE && steps < REACH; steps++, p = before[p]) {
-        if (c->role[p] != ORR__ROLE_CALL)
+    for (int steps = 0; p != CONV_NONE && steps < REACH; steps++, p = before[p]) {
+        if (c->role[p] != CONV_CALL)
             continue;
-        if (c->partner[p] != ORR__NO_PLACE)
+        if (c->partner[p] != CONV_NONE)
             return;
         c->partner[p] = kernel;
-        c->role[kernel] = ORR__ROLE_TOGETHER;
+        c->role[kernel] = CONV_TOGETHER;
     }
 }
 
 static orr_code find_together(finder *f)
 {
-    orr__conversion *c = f->c;
+    conv_state *c = f->c;
     uint32_t *before = orr_arena_new(c->arena, (size_t)c->count + 1, uint32_t);
     if (!before)
         return orr_no_memory(c->err);
     memset(before, 0xFF, ((size_t)c->count + 1) * sizeof *before);
     for (uint32_t p = 0; p < c->count; p++) {
-        if (f->next_host[p] != ORR__NO_PLACE)
+        if (f->next_host[p] != CONV_NONE)
             before[f->next_host[p]] = p;
     }
     for (uint32_t p = 0; p < c->count; p++) {
-        if (c->role[p] == ORR__ROLE_COMM && is_together(c, p))
+        if (c->role[p] == CONV_COMM && is_together(c, p))
             gather_calls(f, p, before);
     }
     return ORR_OK;
@@ -163,22 +163,22 @@ static orr_code find_together(finder *f)
 
 static orr_code find_neighbours(finder *f)
 {
-    orr__conversion *c = f->c;
+    conv_state *c = f->c;
     orr_map *next = orr_map_create(64);
     bool ok = next;
     for (uint32_t p = c->count; ok && p-- > 0;) {
-        f->next_host[p] = ORR__NO_PLACE;
-        if (orr__node_at(c, p)->kind == ORR__ON_DEVICE)
+        f->next_host[p] = CONV_NONE;
+        if (conv_node(c, p)->kind == LINKED_ON_DEVICE)
             continue;
-        const uint64_t thread = (uint64_t)orr__node_at(c, p)->tid;
-        f->next_host[p] = orr_map_find(next, thread, ORR__NO_PLACE);
+        const uint64_t thread = (uint64_t)conv_node(c, p)->tid;
+        f->next_host[p] = orr_map_find(next, thread, CONV_NONE);
         ok = orr_map_put(next, thread, p, NULL);
     }
     orr_map_destroy(next);
     return ok ? ORR_OK : orr_no_memory(c->err);
 }
 
-orr_code orr__find_calls(orr__conversion *c)
+orr_code conv_find_calls(conv_state *c)
 {
     finder f = {.c = c,
                 .is_covered = orr_arena_new(c->arena, (size_t)c->count + 1, uint8_t),

@@ -13,11 +13,11 @@
 enum { WITNESSES = 8, LEVELS = 12 };
 
 typedef struct hearing {
-    const orr__conversion *c;
+    const conv_state *c;
     uint32_t place;
     uint32_t witness[WITNESSES]; /* places, from the inside out */
     int count;
-    orr__linked_comm known; /* all attributes together */
+    linked_comm known; /* all attributes together */
     int64_t rank_in_group;  /* of the peer or root; -1 */
     int64_t tag;
 } hearing;
@@ -33,17 +33,17 @@ static void call_witness(hearing *h, uint32_t place)
 /* The node, the calls around it, and the operator it was paired with. */
 static void call_witnesses(hearing *h)
 {
-    const orr__conversion *c = h->c;
-    const bool is_call = c->role[h->place] == ORR__ROLE_CALL;
+    const conv_state *c = h->c;
+    const bool is_call = c->role[h->place] == CONV_CALL;
     uint32_t up = c->parent[h->place];
     call_witness(h, h->place);
-    for (int level = 0; level < LEVELS && up != ORR__NO_PLACE; level++, up = c->parent[up]) {
+    for (int level = 0; level < LEVELS && up != CONV_NONE; level++, up = c->parent[up]) {
         const bool is_first = level == 0 && !is_call; /* a kernel's operator has its tensors */
-        if (is_first || orr__is_call_name(orr__node_at(c, up)->name))
+        if (is_first || conv_is_call_name(conv_node(c, up)->name))
             call_witness(h, up);
     }
     const uint32_t partner = c->partner[h->place];
-    if (is_call && partner != ORR__NO_PLACE && c->role[partner] == ORR__ROLE_HOST)
+    if (is_call && partner != CONV_NONE && c->role[partner] == CONV_HOST)
         call_witness(h, partner);
 }
 
@@ -61,9 +61,9 @@ static void fill_number(int64_t *to, int64_t from)
         *to = from;
 }
 
-static void hear_attributes(hearing *h, const orr__linked_comm *said)
+static void hear_attributes(hearing *h, const linked_comm *said)
 {
-    orr__linked_comm *k = &h->known;
+    linked_comm *k = &h->known;
     fill_text(&k->collective, said->collective);
     fill_text(&k->group, said->group);
     fill_text(&k->ranks, said->ranks);
@@ -73,7 +73,7 @@ static void hear_attributes(hearing *h, const orr__linked_comm *said)
     fill_number(&k->src, said->src);
     fill_number(&k->dst, said->dst);
     fill_number(&h->tag, said->tag);
-    if (k->in_elements < 0 && said->in_elements >= 0 && orr__dtype_bytes(said->dtype)) {
+    if (k->in_elements < 0 && said->in_elements >= 0 && conv_dtype_bytes(said->dtype)) {
         k->in_elements = said->in_elements; /* sizes and their type belong together */
         k->out_elements = said->out_elements;
         k->dtype = said->dtype;
@@ -81,27 +81,27 @@ static void hear_attributes(hearing *h, const orr__linked_comm *said)
 }
 
 /* Operators end with numbers: root or peer, then, of messages, the tag. */
-static void hear_operator(hearing *h, const orr__linked_node *n)
+static void hear_operator(hearing *h, const linked_node *n)
 {
     int64_t number[2];
-    const orr__said said = orr__word_of_call(n->name);
-    const bool is_message = said.word == ORR__WORD_SEND || said.word == ORR__WORD_RECV;
-    const bool is_rooted = said.word == ORR__WORD_COLLECTIVE &&
+    const conv_said said = conv_word_of_call(n->name);
+    const bool is_message = said.word == CONV_WORD_SEND || said.word == CONV_WORD_RECV;
+    const bool is_rooted = said.word == CONV_WORD_COLLECTIVE &&
                            (said.kind == ORR_COLL_BROADCAST || said.kind == ORR_COLL_REDUCE ||
                             said.kind == ORR_COLL_GATHER || said.kind == ORR_COLL_SCATTER);
     if (!is_message && !is_rooted)
         return;
-    const int count = orr__io_numbers(n->inputs, number, 2, h->c->lacks_memory);
+    const int count = conv_io_numbers(n->inputs, number, 2, h->c->lacks_memory);
     if (count > 0)
         fill_number(&h->rank_in_group, number[0]);
     if (count > 1 && is_message)
         fill_number(&h->tag, number[1]);
 }
 
-static void hear_recorded(hearing *h, const orr__linked_node *n)
+static void hear_recorded(hearing *h, const linked_node *n)
 {
-    orr__recorded r;
-    if (!orr__io_recorded(n->inputs, &r, h->c->lacks_memory))
+    conv_recorded r;
+    if (!conv_io_recorded(n->inputs, &r, h->c->lacks_memory))
         return;
     fill_text(&h->known.collective, r.collective);
     fill_text(&h->known.group, r.group);
@@ -110,62 +110,62 @@ static void hear_recorded(hearing *h, const orr__linked_node *n)
 
 static void hear(hearing *h, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(h->c, place);
+    const linked_node *n = conv_node(h->c, place);
     int64_t peer;
-    if (n->comm != ORR__NO_COMM)
+    if (n->comm != LINKED_NO_COMM)
         hear_attributes(h, &h->c->l->comms[n->comm]);
-    if (n->kind == ORR__ON_DEVICE)
+    if (n->kind == LINKED_ON_DEVICE)
         return;
-    if (orr__peer_in_name(n->name, &peer))
+    if (conv_peer_in_name(n->name, &peer))
         fill_number(&h->rank_in_group, peer);
     if (orr_str_is(n->name, "record_param_comms"))
         hear_recorded(h, n);
-    else if (orr__is_operator_name(n->name))
+    else if (conv_is_operator_name(n->name))
         hear_operator(h, n);
 }
 
 /* ---- kind ---- */
 
-static bool is_definite(orr__said said)
+static bool is_definite(conv_said said)
 {
-    return said.word == ORR__WORD_COLLECTIVE || said.word == ORR__WORD_SEND ||
-           said.word == ORR__WORD_RECV;
+    return said.word == CONV_WORD_COLLECTIVE || said.word == CONV_WORD_SEND ||
+           said.word == CONV_WORD_RECV;
 }
 
-static orr__said said_around(const hearing *h, int from)
+static conv_said said_around(const hearing *h, int from)
 {
     for (int i = from; i < h->count; i++) {
-        const orr__linked_node *n = orr__node_at(h->c, h->witness[i]);
-        const orr__said said = n->kind == ORR__ON_DEVICE || !orr__is_call_name(n->name)
-                                   ? (orr__said){ORR__WORD_NONE, 0}
-                                   : orr__word_of_call(n->name);
+        const linked_node *n = conv_node(h->c, h->witness[i]);
+        const conv_said said = n->kind == LINKED_ON_DEVICE || !conv_is_call_name(n->name)
+                                   ? (conv_said){CONV_WORD_NONE, 0}
+                                   : conv_word_of_call(n->name);
         if (is_definite(said))
             return said;
     }
-    return (orr__said){ORR__WORD_NONE, 0};
+    return (conv_said){CONV_WORD_NONE, 0};
 }
 
-static orr__said find_kind(const hearing *h)
+static conv_said find_kind(const hearing *h)
 {
-    const orr__linked_node *n = orr__node_at(h->c, h->place);
-    orr__said said = {ORR__WORD_NONE, 0};
-    if (n->kind == ORR__ON_DEVICE)
-        said = orr__word_of_kernel(n->name);
+    const linked_node *n = conv_node(h->c, h->place);
+    conv_said said = {CONV_WORD_NONE, 0};
+    if (n->kind == LINKED_ON_DEVICE)
+        said = conv_word_of_kernel(n->name);
     if (!is_definite(said) && h->known.collective.len)
-        said = orr__word_of_call(h->known.collective);
+        said = conv_word_of_call(h->known.collective);
     return is_definite(said) ? said : said_around(h, 0);
 }
 
-static bool set_kind(hearing *h, orr__call *call)
+static bool set_kind(hearing *h, conv_call *call)
 {
-    const orr__said said = find_kind(h);
-    if (said.word == ORR__WORD_SEND || said.word == ORR__WORD_RECV) {
-        call->type = said.word == ORR__WORD_SEND ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV;
+    const conv_said said = find_kind(h);
+    if (said.word == CONV_WORD_SEND || said.word == CONV_WORD_RECV) {
+        call->type = said.word == CONV_WORD_SEND ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV;
         return true;
     }
     call->type = ORR_NODE_COMM_COLL;
     call->kind = said.kind;
-    if (said.word == ORR__WORD_COLLECTIVE)
+    if (said.word == CONV_WORD_COLLECTIVE)
         return true;
     call->kind = ORR_COLL_ALL_TO_ALL; /* what sends and receives, and nobody says for what */
     return false;
@@ -174,22 +174,22 @@ static bool set_kind(hearing *h, orr__call *call)
 /* ---- size ---- */
 
 /* Operators that have the output in front of the input. */
-static int input_argument(const orr__linked_node *n, const orr__call *call)
+static int input_argument(const linked_node *n, const conv_call *call)
 {
     const bool has_output = call->kind == ORR_COLL_ALL_GATHER ||
                             call->kind == ORR_COLL_REDUCE_SCATTER ||
                             call->kind == ORR_COLL_ALL_TO_ALL || call->kind == ORR_COLL_GATHER ||
                             call->kind == ORR_COLL_SCATTER;
     if (n->name.len < 6 || memcmp(n->name.ptr, "c10d::", 6) != 0)
-        return orr__is_operator_name(n->name) ? 0 : -1;
+        return conv_is_operator_name(n->name) ? 0 : -1;
     return call->type == ORR_NODE_COMM_COLL && has_output;
 }
 
-static int64_t bytes_of(const orr__linked_node *n, const orr__call *call)
+static int64_t bytes_of(const linked_node *n, const conv_call *call)
 {
     const int argument = input_argument(n, call);
-    const int64_t bytes = orr__io_bytes(n->inputs, argument);
-    return bytes < 0 && argument > 0 ? orr__io_bytes(n->inputs, 0) : bytes;
+    const int64_t bytes = conv_io_bytes(n->inputs, argument);
+    return bytes < 0 && argument > 0 ? conv_io_bytes(n->inputs, 0) : bytes;
 }
 
 static int64_t times(int64_t a, int64_t b)
@@ -199,9 +199,9 @@ static int64_t times(int64_t a, int64_t b)
 }
 
 /* All but the root of a scatter have an output only. */
-static int64_t bytes_by_count(const hearing *h, const orr__call *call)
+static int64_t bytes_by_count(const hearing *h, const conv_call *call)
 {
-    const orr__linked_comm *k = &h->known;
+    const linked_comm *k = &h->known;
     int64_t elements = k->in_elements;
     if (elements == 0 && call->type == ORR_NODE_COMM_RECV)
         elements = k->out_elements;
@@ -211,14 +211,14 @@ static int64_t bytes_by_count(const hearing *h, const orr__call *call)
                    : call->kind == ORR_COLL_BROADCAST ? k->out_elements
                                                       : 0;
     }
-    return elements < 0 ? -1 : times(elements, orr__dtype_bytes(k->dtype));
+    return elements < 0 ? -1 : times(elements, conv_dtype_bytes(k->dtype));
 }
 
-static bool set_size(const hearing *h, orr__call *call)
+static bool set_size(const hearing *h, conv_call *call)
 {
     call->bytes = bytes_by_count(h, call);
     for (int i = 0; i < h->count && call->bytes < 0; i++)
-        call->bytes = bytes_of(orr__node_at(h->c, h->witness[i]), call);
+        call->bytes = bytes_of(conv_node(h->c, h->witness[i]), call);
     if (call->type == ORR_NODE_COMM_COLL && call->kind == ORR_COLL_BARRIER)
         call->bytes = 0;
     if (call->bytes >= 0)
@@ -232,7 +232,7 @@ static bool set_size(const hearing *h, orr__call *call)
 /* From the number in the group to that in the job. */
 static int64_t rank_in_job(const hearing *h, int64_t rank)
 {
-    const orr__linked_group *g = orr__linked_find_group(h->c->l, h->known.group);
+    const linked_group *g = linked_find_group(h->c->l, h->known.group);
     if (rank < 0)
         return -1;
     if (g && g->ranks)
@@ -242,7 +242,7 @@ static int64_t rank_in_job(const hearing *h, int64_t rank)
     return rank;
 }
 
-static bool set_peers(const hearing *h, orr__call *call)
+static bool set_peers(const hearing *h, conv_call *call)
 {
     const int64_t own = h->c->opt->has_rank ? (int64_t)h->c->opt->rank : h->c->l->rank;
     const int64_t peer = rank_in_job(h, h->rank_in_group);
@@ -267,11 +267,11 @@ static bool set_peers(const hearing *h, orr__call *call)
 
 /* ---- all of it ---- */
 
-static orr__call hear_all(const orr__conversion *c, uint32_t place)
+static conv_call hear_all(const conv_state *c, uint32_t place)
 {
     hearing h = {
-        .c = c, .place = place, .known = orr__linked_no_comm(), .rank_in_group = -1, .tag = -1};
-    orr__call call = {0};
+        .c = c, .place = place, .known = linked_no_comm(), .rank_in_group = -1, .tag = -1};
+    conv_call call = {0};
     orr_pytorch_report *r = c->report;
     call_witnesses(&h);
     for (int i = 0; i < h.count; i++)
@@ -286,11 +286,11 @@ static orr__call hear_all(const orr__conversion *c, uint32_t place)
     return call;
 }
 
-orr_code orr__find_comm(orr__conversion *c)
+orr_code conv_find_comm(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {
-        c->call[p] = ORR__NO_COMM;
-        if (c->role[p] != ORR__ROLE_COMM && c->role[p] != ORR__ROLE_CALL)
+        c->call[p] = LINKED_NO_COMM;
+        if (c->role[p] != CONV_COMM && c->role[p] != CONV_CALL)
             continue;
         if (!orr_grow(&c->calls, &c->call_room, c->call_count + 1))
             return orr_no_memory(c->err);

@@ -11,7 +11,7 @@
 #include "conversion.h"
 
 typedef struct flow {
-    orr__conversion *c;
+    conv_state *c;
     orr_map *last; /* storage -> place of the last work on it */
     uint64_t *ids;
     size_t count, room;
@@ -19,9 +19,9 @@ typedef struct flow {
 
 static bool add_storages(flow *f, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(f->c, place);
-    return orr__io_storages(n->inputs, &f->ids, &f->count, &f->room) &&
-           orr__io_storages(n->outputs, &f->ids, &f->count, &f->room);
+    const linked_node *n = conv_node(f->c, place);
+    return conv_io_storages(n->inputs, &f->ids, &f->count, &f->room) &&
+           conv_io_storages(n->outputs, &f->ids, &f->count, &f->room);
 }
 
 /* A call's tensors are also those of the operator that made it: outputs stand there only. */
@@ -31,14 +31,14 @@ static bool find_storages(flow *f, uint32_t place)
     f->count = 0;
     if (!add_storages(f, place))
         return false;
-    return f->c->role[place] != ORR__ROLE_CALL || partner == ORR__NO_PLACE ||
-           !orr__is_host_work(f->c, partner) || add_storages(f, partner);
+    return f->c->role[place] != CONV_CALL || partner == CONV_NONE ||
+           !conv_is_host(f->c, partner) || add_storages(f, partner);
 }
 
-static bool is_other_lane(const orr__conversion *c, uint32_t a, uint32_t b)
+static bool is_other_lane(const conv_state *c, uint32_t a, uint32_t b)
 {
-    const bool is_call = c->role[a] == ORR__ROLE_CALL || c->role[b] == ORR__ROLE_CALL;
-    return is_call || orr__node_at(c, a)->stream != orr__node_at(c, b)->stream;
+    const bool is_call = c->role[a] == CONV_CALL || c->role[b] == CONV_CALL;
+    return is_call || conv_node(c, a)->stream != conv_node(c, b)->stream;
 }
 
 static bool see_work(flow *f, uint32_t place)
@@ -46,9 +46,9 @@ static bool see_work(flow *f, uint32_t place)
     if (!find_storages(f, place))
         return false;
     for (size_t i = 0; i < f->count; i++) {
-        const uint32_t from = orr_map_find(f->last, f->ids[i], ORR__NO_PLACE);
-        if (from != ORR__NO_PLACE && from != place && is_other_lane(f->c, from, place) &&
-            orr__clock_allows(f->c, from, place) && !orr__link_add(f->c, from, place, false))
+        const uint32_t from = orr_map_find(f->last, f->ids[i], CONV_NONE);
+        if (from != CONV_NONE && from != place && is_other_lane(f->c, from, place) &&
+            conv_clock_allows(f->c, from, place) && !conv_link_add(f->c, from, place, false))
             return false;
         if (!orr_map_put(f->last, f->ids[i], place, NULL))
             return false;
@@ -62,11 +62,11 @@ static bool see_operator(flow *f, uint32_t place)
     if (!find_storages(f, place))
         return false;
     for (size_t i = 0; i < f->count; i++) {
-        const uint32_t from = orr_map_find(f->last, f->ids[i], ORR__NO_PLACE);
-        if (from == ORR__NO_PLACE || f->c->role[from] != ORR__ROLE_CALL ||
-            !orr__clock_allows(f->c, from, place))
+        const uint32_t from = orr_map_find(f->last, f->ids[i], CONV_NONE);
+        if (from == CONV_NONE || f->c->role[from] != CONV_CALL ||
+            !conv_clock_allows(f->c, from, place))
             continue;
-        if (!orr__link_add(f->c, from, place, false))
+        if (!conv_link_add(f->c, from, place, false))
             return false;
         orr_map_remove(f->last, f->ids[i]); /* who comes later comes after this one */
     }
@@ -75,35 +75,35 @@ static bool see_operator(flow *f, uint32_t place)
 
 static bool see_all(flow *f, bool has_calls)
 {
-    const orr__conversion *c = f->c;
+    const conv_state *c = f->c;
     for (uint32_t p = 0; p < c->count; p++) {
-        const bool is_work = orr__is_device_work(c, p) || c->role[p] == ORR__ROLE_CALL;
+        const bool is_work = conv_is_device(c, p) || c->role[p] == CONV_CALL;
         if (is_work && !see_work(f, p))
             return false;
-        if (has_calls && orr__is_host_work(c, p) && !see_operator(f, p))
+        if (has_calls && conv_is_host(c, p) && !see_operator(f, p))
             return false;
     }
     return true;
 }
 
 /* With one stream and no calls there is nothing to find. */
-static bool has_lanes(const orr__conversion *c, bool *has_calls)
+static bool has_lanes(const conv_state *c, bool *has_calls)
 {
     int64_t stream = 0;
     bool has_stream = false, has_more = false;
     *has_calls = false;
     for (uint32_t p = 0; p < c->count; p++) {
-        *has_calls |= c->role[p] == ORR__ROLE_CALL;
-        if (!orr__is_device_work(c, p))
+        *has_calls |= c->role[p] == CONV_CALL;
+        if (!conv_is_device(c, p))
             continue;
-        has_more |= has_stream && orr__node_at(c, p)->stream != stream;
-        stream = orr__node_at(c, p)->stream;
+        has_more |= has_stream && conv_node(c, p)->stream != stream;
+        stream = conv_node(c, p)->stream;
         has_stream = true;
     }
     return has_more || *has_calls;
 }
 
-orr_code orr__find_data(orr__conversion *c)
+orr_code conv_find_data(conv_state *c)
 {
     bool has_calls;
     if (!has_lanes(c, &has_calls))

@@ -21,48 +21,48 @@ enum {
     PAUSE_NS = 20000, /* shorter ones are the interpreter at work */
 };
 
-bool orr__link_add(orr__conversion *c, uint32_t from, uint32_t to, bool is_certain)
+bool conv_link_add(conv_state *c, uint32_t from, uint32_t to, bool is_certain)
 {
     if (from == to)
         return true;
     if (!orr_grow(&c->links, &c->link_room, c->link_count + 1))
         return false;
-    c->links[c->link_count++] = (orr__link){from, to, is_certain};
+    c->links[c->link_count++] = (conv_link){from, to, is_certain};
     return true;
 }
 
 /* ---- threads and launches ---- */
 
-static bool takes_part(const orr__conversion *c, uint32_t place)
+static bool takes_part(const conv_state *c, uint32_t place)
 {
-    return c->role[place] != ORR__ROLE_GROUPS;
+    return c->role[place] != CONV_GROUPS;
 }
 
 /* The operator that launched a kernel; where that is not known, the last one of its thread. */
-static uint32_t launcher_of(const orr__conversion *c, uint32_t place, uint32_t last)
+static uint32_t launcher_of(const conv_state *c, uint32_t place, uint32_t last)
 {
     const uint32_t parent = c->parent[place];
-    return parent != ORR__NO_PLACE && orr__is_host_work(c, parent) ? parent : last;
+    return parent != CONV_NONE && conv_is_host(c, parent) ? parent : last;
 }
 
-static bool link_threads(orr__conversion *c)
+static bool link_threads(conv_state *c)
 {
     orr_map *last = orr_map_create(64);
     bool ok = last;
     for (uint32_t p = 0; ok && p < c->count; p++) {
-        const uint64_t thread = (uint64_t)orr__node_at(c, p)->tid;
-        uint32_t from = orr_map_find(last, thread, ORR__NO_PLACE);
+        const uint64_t thread = (uint64_t)conv_node(c, p)->tid;
+        uint32_t from = orr_map_find(last, thread, CONV_NONE);
         if (!takes_part(c, p))
             continue;
-        if (!orr__is_device_work(c, p))
+        if (!conv_is_device(c, p))
             c->before[p] = from;
-        if (orr__is_host_work(c, p)) {
+        if (conv_is_host(c, p)) {
             ok = orr_map_put(last, thread, p, NULL);
-        } else if (orr__is_device_work(c, p)) {
+        } else if (conv_is_device(c, p)) {
             from = launcher_of(c, p, from);
         }
-        if (from != ORR__NO_PLACE)
-            ok = ok && orr__link_add(c, from, p, true);
+        if (from != CONV_NONE)
+            ok = ok && conv_link_add(c, from, p, true);
     }
     orr_map_destroy(last);
     return ok;
@@ -86,25 +86,25 @@ static int by_stream_and_time(const void *a, const void *b)
 }
 
 /* One kernel without a time, and only the order of launches is left for all. */
-static on_stream *list_kernels(orr__conversion *c, size_t *count)
+static on_stream *list_kernels(conv_state *c, size_t *count)
 {
     size_t n = 0;
     bool has_times = true;
     for (uint32_t p = 0; p < c->count; p++) {
-        n += orr__is_device_work(c, p);
-        has_times &= !orr__is_device_work(c, p) || orr__has_time(orr__node_at(c, p));
+        n += conv_is_device(c, p);
+        has_times &= !conv_is_device(c, p) || conv_has_time(conv_node(c, p));
     }
     on_stream *list = orr_alloc(n + 1, sizeof *list);
     *count = 0;
     for (uint32_t p = 0; list && p < c->count; p++) {
-        const orr__linked_node *node = orr__node_at(c, p);
-        if (orr__is_device_work(c, p))
+        const linked_node *node = conv_node(c, p);
+        if (conv_is_device(c, p))
             list[(*count)++] = (on_stream){node->stream, has_times ? node->start_ns : 0, p};
     }
     return list;
 }
 
-static bool link_streams(orr__conversion *c)
+static bool link_streams(conv_state *c)
 {
     size_t count;
     on_stream *list = list_kernels(c, &count);
@@ -115,67 +115,67 @@ static bool link_streams(orr__conversion *c)
         if (list[i - 1].stream != list[i].stream)
             continue;
         c->before[list[i].place] = list[i - 1].place;
-        ok = orr__link_add(c, list[i - 1].place, list[i].place, true);
+        ok = conv_link_add(c, list[i - 1].place, list[i].place, true);
     }
     orr_free(list);
     return ok;
 }
 
 /* Calls that ran together stand between the kernel before theirs and theirs. */
-static bool link_together(orr__conversion *c)
+static bool link_together(conv_state *c)
 {
     bool ok = true;
     for (uint32_t p = 0; p < c->count && ok; p++) {
         const uint32_t kernel = c->partner[p];
-        if (c->role[p] != ORR__ROLE_CALL || kernel == ORR__NO_PLACE ||
-            c->role[kernel] != ORR__ROLE_TOGETHER)
+        if (c->role[p] != CONV_CALL || kernel == CONV_NONE ||
+            c->role[kernel] != CONV_TOGETHER)
             continue;
-        ok = orr__link_add(c, p, kernel, false);
-        if (c->before[kernel] != ORR__NO_PLACE)
-            ok = ok && orr__link_add(c, c->before[kernel], p, false);
+        ok = conv_link_add(c, p, kernel, false);
+        if (c->before[kernel] != CONV_NONE)
+            ok = ok && conv_link_add(c, c->before[kernel], p, false);
     }
     return ok;
 }
 
 /* ---- noted by the linker ---- */
 
-bool orr__clock_allows(const orr__conversion *c, uint32_t from, uint32_t to)
+bool conv_clock_allows(const conv_state *c, uint32_t from, uint32_t to)
 {
-    const orr__linked_node *a = orr__node_at(c, from), *b = orr__node_at(c, to);
-    return !orr__has_time(a) || !orr__has_time(b) || orr__end_of(a) - SLACK_NS <= b->start_ns;
+    const linked_node *a = conv_node(c, from), *b = conv_node(c, to);
+    return !conv_has_time(a) || !conv_has_time(b) || conv_end(a) - SLACK_NS <= b->start_ns;
 }
 
 /* One dependency is noted for every operator of a group: the first has it for all. */
 static bool is_implied(const uint32_t *thread_dep,
-                       const orr__conversion *c,
+                       const conv_state *c,
                        uint32_t from,
                        uint32_t to)
 {
     const uint32_t before = c->before[to];
-    return before != ORR__NO_PLACE && thread_dep[before] == from;
+    return before != CONV_NONE && thread_dep[before] == from;
 }
 
-static bool link_edge(orr__conversion *c, const orr__linked_edge *e, uint32_t *thread_dep)
+static bool link_edge(conv_state *c, const linked_edge *e, uint32_t *thread_dep)
 {
-    const uint32_t from = orr_map_find(c->by_id, e->from, ORR__NO_PLACE);
-    const uint32_t to = orr_map_find(c->by_id, e->to, ORR__NO_PLACE);
-    if (from == ORR__NO_PLACE || to == ORR__NO_PLACE) {
+    const uint32_t from = orr_map_find(c->by_id, e->from, CONV_NONE);
+    const uint32_t to = orr_map_find(c->by_id, e->to, CONV_NONE);
+    if (from == CONV_NONE || to == CONV_NONE) {
         c->report->dependencies_missing++;
         return true;
     }
     if (!takes_part(c, from) || !takes_part(c, to))
         return true;
-    if (e->kind == ORR__EDGE_THREAD) {
+    if (e->kind == LINKED_EDGE_THREAD) {
         thread_dep[to] = from;
-        return is_implied(thread_dep, c, from, to) || orr__link_add(c, from, to, false);
+        return is_implied(thread_dep, c, from, to) || conv_link_add(c, from, to, false);
     }
-    if (orr__clock_allows(c, from, to))
-        return orr__link_add(c, from, to, false);
+    if (conv_clock_allows(c, from, to))
+        return conv_link_add(c, from, to, false);
     c->report->dependencies_refused++;
     return true;
 }
 
-static bool link_noted(orr__conversion *c)
+static bool link_noted(conv_state *c)
 {
     uint32_t *thread_dep = orr_arena_new(c->arena, (size_t)c->count + 1, uint32_t);
     bool ok = thread_dep;
@@ -202,9 +202,9 @@ static int by_end(const void *a, const void *b)
 }
 
 typedef struct pauses {
-    orr__conversion *c;
+    conv_state *c;
     int64_t
-        *idle_since; /* by place: the last thing its thread did before it; ORR__NO_TIME: nothing */
+        *idle_since; /* by place: the last thing its thread did before it; LINKED_NO_TIME: nothing */
     uint32_t *below; /* by place: the operator that was open when it began */
     uint32_t *next;  /* by place: the operator behind it on its thread */
     ending *ends;    /* of operators, by time */
@@ -219,23 +219,23 @@ typedef struct pauses {
 
 static struct thread *thread_of(pauses *s, int64_t tid)
 {
-    uint32_t t = orr_map_find(s->by_tid, (uint64_t)tid, ORR__NO_PLACE);
-    if (t != ORR__NO_PLACE)
+    uint32_t t = orr_map_find(s->by_tid, (uint64_t)tid, CONV_NONE);
+    if (t != CONV_NONE)
         return &s->threads[t];
     t = (uint32_t)s->thread_count;
     if (!orr_grow(&s->threads, &s->thread_room, s->thread_count + 1) ||
         !orr_map_put(s->by_tid, (uint64_t)tid, t, NULL))
         return NULL;
-    s->threads[s->thread_count++] = (struct thread){ORR__NO_TIME, ORR__NO_PLACE};
+    s->threads[s->thread_count++] = (struct thread){LINKED_NO_TIME, CONV_NONE};
     return &s->threads[t];
 }
 
 /* Operators nest: those that have ended by now are closed, the others go on around this one. */
 static void begin_operator(pauses *s, struct thread *t, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(s->c, place);
-    while (t->open != ORR__NO_PLACE && orr__end_of(orr__node_at(s->c, t->open)) <= n->start_ns) {
-        const int64_t end = orr__end_of(orr__node_at(s->c, t->open));
+    const linked_node *n = conv_node(s->c, place);
+    while (t->open != CONV_NONE && conv_end(conv_node(s->c, t->open)) <= n->start_ns) {
+        const int64_t end = conv_end(conv_node(s->c, t->open));
         t->last = end > t->last ? end : t->last;
         t->open = s->below[t->open];
     }
@@ -243,22 +243,22 @@ static void begin_operator(pauses *s, struct thread *t, uint32_t place)
     s->below[place] = t->open;
     t->open = place;
     t->last = n->start_ns > t->last ? n->start_ns : t->last;
-    s->ends[s->end_count++] = (ending){orr__end_of(n), place};
+    s->ends[s->end_count++] = (ending){conv_end(n), place};
 }
 
 static bool find_idle(pauses *s)
 {
-    const orr__conversion *c = s->c;
+    const conv_state *c = s->c;
     for (uint32_t p = 0; p < c->count; p++) {
-        s->idle_since[p] = ORR__NO_TIME;
-        s->next[p] = ORR__NO_PLACE;
-        if (!orr__is_host_work(c, p))
+        s->idle_since[p] = LINKED_NO_TIME;
+        s->next[p] = CONV_NONE;
+        if (!conv_is_host(c, p))
             continue;
-        if (c->before[p] != ORR__NO_PLACE)
+        if (c->before[p] != CONV_NONE)
             s->next[c->before[p]] = p;
-        if (!orr__has_time(orr__node_at(c, p)))
+        if (!conv_has_time(conv_node(c, p)))
             continue;
-        struct thread *t = thread_of(s, orr__node_at(c, p)->tid);
+        struct thread *t = thread_of(s, conv_node(c, p)->tid);
         if (!t)
             return false;
         begin_operator(s, t, p);
@@ -285,28 +285,28 @@ static size_t count_ended(const pauses *s, int64_t at)
 static uint32_t find_waker(const pauses *s, uint32_t place)
 {
     enum { LOOKS = 64 };
-    const orr__linked_node *n = orr__node_at(s->c, place);
+    const linked_node *n = conv_node(s->c, place);
     const size_t ended = count_ended(s, n->start_ns);
     for (size_t i = ended; i-- > 0 && ended - i <= LOOKS && s->ends[i].at > s->idle_since[place];) {
-        if (orr__node_at(s->c, s->ends[i].place)->tid != n->tid)
+        if (conv_node(s->c, s->ends[i].place)->tid != n->tid)
             return s->ends[i].place;
     }
-    return ORR__NO_PLACE;
+    return CONV_NONE;
 }
 
 static bool link_hand_overs(const pauses *s)
 {
-    orr__conversion *c = s->c;
+    conv_state *c = s->c;
     bool ok = true;
     for (uint32_t p = 0; p < c->count && ok; p++) {
-        const orr__linked_node *n = orr__node_at(c, p);
-        if (!orr__is_host_work(c, p) || !orr__has_time(n))
+        const linked_node *n = conv_node(c, p);
+        if (!conv_is_host(c, p) || !conv_has_time(n))
             continue;
-        if (s->idle_since[p] != ORR__NO_TIME && n->start_ns - s->idle_since[p] < PAUSE_NS)
+        if (s->idle_since[p] != LINKED_NO_TIME && n->start_ns - s->idle_since[p] < PAUSE_NS)
             continue;
         const uint32_t waker = find_waker(s, p);
-        if (waker != ORR__NO_PLACE)
-            ok = orr__link_add(c, waker, p, false);
+        if (waker != CONV_NONE)
+            ok = conv_link_add(c, waker, p, false);
     }
     return ok;
 }
@@ -314,32 +314,32 @@ static bool link_hand_overs(const pauses *s)
 /* The first operator that began after the call had ended, if its thread was idle until then. */
 static uint32_t find_reply(const pauses *s, uint32_t call)
 {
-    const orr__conversion *c = s->c;
-    const int64_t end = orr__end_of(orr__node_at(c, call)) - SLACK_NS;
-    uint32_t p = c->before[call] == ORR__NO_PLACE ? ORR__NO_PLACE : s->next[c->before[call]];
-    while (p != ORR__NO_PLACE &&
-           (!orr__has_time(orr__node_at(c, p)) || orr__node_at(c, p)->start_ns < end))
+    const conv_state *c = s->c;
+    const int64_t end = conv_end(conv_node(c, call)) - SLACK_NS;
+    uint32_t p = c->before[call] == CONV_NONE ? CONV_NONE : s->next[c->before[call]];
+    while (p != CONV_NONE &&
+           (!conv_has_time(conv_node(c, p)) || conv_node(c, p)->start_ns < end))
         p = s->next[p];
-    return p != ORR__NO_PLACE && s->idle_since[p] <= end + 2 * SLACK_NS ? p : ORR__NO_PLACE;
+    return p != CONV_NONE && s->idle_since[p] <= end + 2 * SLACK_NS ? p : CONV_NONE;
 }
 
 static bool link_replies(const pauses *s)
 {
-    orr__conversion *c = s->c;
+    conv_state *c = s->c;
     bool ok = true;
     for (uint32_t p = 0; p < c->count && ok; p++) {
         const uint32_t partner = c->partner[p];
-        if (c->role[p] != ORR__ROLE_CALL || !orr__has_time(orr__node_at(c, p)) ||
-            (partner != ORR__NO_PLACE && c->role[partner] == ORR__ROLE_TOGETHER))
+        if (c->role[p] != CONV_CALL || !conv_has_time(conv_node(c, p)) ||
+            (partner != CONV_NONE && c->role[partner] == CONV_TOGETHER))
             continue;
         const uint32_t reply = find_reply(s, p);
-        if (reply != ORR__NO_PLACE)
-            ok = orr__link_add(c, p, reply, false);
+        if (reply != CONV_NONE)
+            ok = conv_link_add(c, p, reply, false);
     }
     return ok;
 }
 
-static bool link_pauses(orr__conversion *c)
+static bool link_pauses(conv_state *c)
 {
     const size_t n = (size_t)c->count + 1;
     pauses s = {.c = c,
@@ -356,7 +356,7 @@ static bool link_pauses(orr__conversion *c)
     return ok;
 }
 
-orr_code orr__find_order(orr__conversion *c)
+orr_code conv_find_order(conv_state *c)
 {
     memset(c->before, 0xFF, ((size_t)c->count + 1) * sizeof *c->before);
     const bool ok =

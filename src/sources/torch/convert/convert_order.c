@@ -8,7 +8,7 @@
  * Cost: linear. */
 #include "conversion.h"
 
-static bool make_room(orr__conversion *c)
+static bool make_room(conv_state *c)
 {
     c->dep_first = orr_arena_new(c->arena, (size_t)c->count + 2, uint32_t);
     c->dep = orr_arena_new(c->arena, c->link_count + 1, uint32_t);
@@ -16,7 +16,7 @@ static bool make_room(orr__conversion *c)
 }
 
 /* Links in the order of `to`; among those of one node in the order in which they were found. */
-static void sort_links(orr__conversion *c)
+static void sort_links(conv_state *c)
 {
     memset(c->dep_first, 0, ((size_t)c->count + 2) * sizeof *c->dep_first);
     for (size_t i = 0; i < c->link_count; i++)
@@ -29,7 +29,7 @@ static void sort_links(orr__conversion *c)
 }
 
 /* Dependencies of one node are few. */
-static void drop_repeated(orr__conversion *c)
+static void drop_repeated(conv_state *c)
 {
     uint32_t kept = 0, next = c->dep_first[0];
     for (uint32_t p = 0; p < c->count; p++) {
@@ -53,7 +53,7 @@ typedef struct peeling {
     uint32_t *waits, *first, *child, *queue;
 } peeling;
 
-static bool prepare(const orr__conversion *c, peeling *s)
+static bool prepare(const conv_state *c, peeling *s)
 {
     const size_t n = (size_t)c->count + 2;
     s->waits = orr_arena_new(c->arena, n, uint32_t);
@@ -76,7 +76,7 @@ static bool prepare(const orr__conversion *c, peeling *s)
 }
 
 /* How many nodes can be run. */
-static uint32_t peel(const orr__conversion *c, peeling *s)
+static uint32_t peel(const conv_state *c, peeling *s)
 {
     uint32_t known = 0, done = 0;
     for (uint32_t p = 0; p < c->count; p++) {
@@ -93,11 +93,11 @@ static uint32_t peel(const orr__conversion *c, peeling *s)
     return done;
 }
 
-static void drop_doubtful(orr__conversion *c, const peeling *s)
+static void drop_doubtful(conv_state *c, const peeling *s)
 {
     size_t kept = 0;
     for (size_t i = 0; i < c->link_count; i++) {
-        const orr__link *k = &c->links[i];
+        const conv_link *k = &c->links[i];
         const bool is_stuck = s->waits[k->from] && s->waits[k->to];
         if (k->is_certain || !is_stuck)
             c->links[kept++] = *k;
@@ -107,7 +107,7 @@ static void drop_doubtful(orr__conversion *c, const peeling *s)
     c->link_count = kept;
 }
 
-orr_code orr__settle_order(orr__conversion *c)
+orr_code conv_settle_order(conv_state *c)
 {
     peeling s;
     if (!make_room(c))

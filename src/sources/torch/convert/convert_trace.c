@@ -8,7 +8,7 @@
 #include "python_text.h"
 
 typedef struct writer {
-    orr__conversion *c;
+    conv_state *c;
     orr_trace *t;
     orr_buf text[6]; /* of inputs, then outputs: values, shapes, types */
     uint64_t *deps;
@@ -23,13 +23,13 @@ enum { ATTRS = 18 };
 
 /* ---- times ---- */
 
-static int64_t work_ns(const orr__conversion *c, uint32_t place)
+static int64_t work_ns(const conv_state *c, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(c, place);
+    const linked_node *n = conv_node(c, place);
     int64_t ns = n->own_ns;
-    if (c->role[place] == ORR__ROLE_TOGETHER)
+    if (c->role[place] == CONV_TOGETHER)
         return 0; /* its calls have the time */
-    if (c->role[place] != ORR__ROLE_HOST && n->duration_ns != ORR__NO_TIME)
+    if (c->role[place] != CONV_HOST && n->duration_ns != LINKED_NO_TIME)
         ns = n->duration_ns;
     else if (n->wait_ns > 0)
         ns -= n->wait_ns;
@@ -38,11 +38,11 @@ static int64_t work_ns(const orr__conversion *c, uint32_t place)
 
 static int64_t *carry_of(writer *w, uint32_t place)
 {
-    const orr__linked_node *n = orr__node_at(w->c, place);
-    const bool is_host = w->c->role[place] == ORR__ROLE_HOST;
+    const linked_node *n = conv_node(w->c, place);
+    const bool is_host = w->c->role[place] == CONV_HOST;
     const uint64_t lane = (uint64_t)(is_host ? n->tid : n->stream) << 1 | is_host;
-    uint32_t i = orr_map_find(w->lanes, lane, ORR__NO_PLACE);
-    if (i == ORR__NO_PLACE) {
+    uint32_t i = orr_map_find(w->lanes, lane, CONV_NONE);
+    if (i == CONV_NONE) {
         i = (uint32_t)w->carry_count;
         if (!orr_grow(&w->carry, &w->carry_room, w->carry_count + 1) ||
             !orr_map_put(w->lanes, lane, i, NULL))
@@ -66,10 +66,10 @@ static bool round_time(writer *w, uint32_t place, int64_t ns, uint64_t *us)
 static void find_first(writer *w)
 {
     const orr_linked *l = w->c->l;
-    w->first_ns = ORR__NO_TIME;
+    w->first_ns = LINKED_NO_TIME;
     for (size_t i = 0; i < l->node_count; i++) {
         const int64_t at = l->nodes[i].start_ns;
-        if (at != ORR__NO_TIME && (w->first_ns == ORR__NO_TIME || at < w->first_ns))
+        if (at != LINKED_NO_TIME && (w->first_ns == LINKED_NO_TIME || at < w->first_ns))
             w->first_ns = at;
     }
     if (w->c->opt->has_origin)
@@ -77,10 +77,10 @@ static void find_first(writer *w)
 }
 
 /* Counted from the beginning; what lies before it, or was not measured, has none. */
-static uint64_t start_us(const writer *w, const orr__linked_node *n)
+static uint64_t start_us(const writer *w, const linked_node *n)
 {
     int64_t since;
-    if (n->start_ns == ORR__NO_TIME || __builtin_sub_overflow(n->start_ns, w->first_ns, &since))
+    if (n->start_ns == LINKED_NO_TIME || __builtin_sub_overflow(n->start_ns, w->first_ns, &since))
         return 0;
     return since > 0 ? (uint64_t)since / 1000 : 0;
 }
@@ -108,7 +108,7 @@ static orr_attr flag(const char *name, bool v)
 }
 
 /* Those that the operator has, in the old order. */
-static size_t put_known(const orr__linked_node *n, orr_attr *attrs)
+static size_t put_known(const linked_node *n, orr_attr *attrs)
 {
     const struct {
         const char *name;
@@ -126,17 +126,17 @@ static size_t put_known(const orr__linked_node *n, orr_attr *attrs)
     return count;
 }
 
-static int64_t stream_of(const orr__conversion *c, uint32_t place)
+static int64_t stream_of(const conv_state *c, uint32_t place)
 {
     const uint32_t partner = c->partner[place];
-    if (c->role[place] == ORR__ROLE_CALL)
+    if (c->role[place] == CONV_CALL)
         place =
-            partner != ORR__NO_PLACE && c->role[partner] == ORR__ROLE_TOGETHER ? partner : place;
-    const int64_t stream = orr__node_at(c, place)->stream;
-    return c->role[place] == ORR__ROLE_HOST || stream == ORR_NO_VALUE ? 0 : stream;
+            partner != CONV_NONE && c->role[partner] == CONV_TOGETHER ? partner : place;
+    const int64_t stream = conv_node(c, place)->stream;
+    return c->role[place] == CONV_HOST || stream == ORR_NO_VALUE ? 0 : stream;
 }
 
-static size_t put_call(const orr__call *call, orr_attr *attrs)
+static size_t put_call(const conv_call *call, orr_attr *attrs)
 {
     const bool is_message = call->type != ORR_NODE_COMM_COLL;
     size_t count = 0;
@@ -159,11 +159,11 @@ static size_t put_call(const orr__call *call, orr_attr *attrs)
 static orr_str python(orr_buf *b, orr_str json)
 {
     b->len = 0;
-    orr__python_text(b, json);
+    python_text(b, json);
     return (orr_str){(const char *)b->ptr, b->len};
 }
 
-static orr_io put_io(writer *w, const orr__linked_io *io, unsigned at)
+static orr_io put_io(writer *w, const linked_io *io, unsigned at)
 {
     return (orr_io){.values = python(&w->text[at], io->values),
                     .shapes = python(&w->text[at + 1], io->shapes),
@@ -172,28 +172,28 @@ static orr_io put_io(writer *w, const orr__linked_io *io, unsigned at)
 
 static bool put_deps(writer *w, uint32_t place, orr_draft *d)
 {
-    const orr__conversion *c = w->c;
+    const conv_state *c = w->c;
     d->data_count = c->dep_first[place + 1] - c->dep_first[place];
     if (!orr_grow(&w->deps, &w->dep_room, d->data_count + 1))
         return false;
     for (size_t i = 0; i < d->data_count; i++)
-        w->deps[i] = orr__node_at(c, c->dep[c->dep_first[place] + i])->id;
+        w->deps[i] = conv_node(c, c->dep[c->dep_first[place] + i])->id;
     d->data_deps = w->deps;
     return true;
 }
 
 /* A parent that begins after its child is none; a call's parent has nothing to do with when it runs. */
-static bool has_ctrl(const orr__conversion *c, uint32_t place)
+static bool has_ctrl(const conv_state *c, uint32_t place)
 {
     const uint32_t parent = c->parent[place];
-    return parent != ORR__NO_PLACE && parent < place && c->role[parent] == ORR__ROLE_HOST;
+    return parent != CONV_NONE && parent < place && c->role[parent] == CONV_HOST;
 }
 
-static uint32_t type_of(const orr__conversion *c, uint32_t place)
+static uint32_t type_of(const conv_state *c, uint32_t place)
 {
-    if (c->call[place] != ORR__NO_COMM)
+    if (c->call[place] != LINKED_NO_COMM)
         return c->calls[c->call[place]].type;
-    return c->role[place] == ORR__ROLE_GROUPS ? ORR_NODE_METADATA : ORR_NODE_COMP;
+    return c->role[place] == CONV_GROUPS ? ORR_NODE_METADATA : ORR_NODE_COMP;
 }
 
 static bool has_failed(const writer *w)
@@ -206,9 +206,9 @@ static bool has_failed(const writer *w)
 
 static orr_code put_node(writer *w, uint32_t place)
 {
-    const orr__conversion *c = w->c;
-    const orr__linked_node *n = orr__node_at(c, place);
-    const bool is_host = c->role[place] == ORR__ROLE_HOST || c->role[place] == ORR__ROLE_GROUPS;
+    const conv_state *c = w->c;
+    const linked_node *n = conv_node(c, place);
+    const bool is_host = c->role[place] == CONV_HOST || c->role[place] == CONV_GROUPS;
     int64_t ns = work_ns(c, place);
     orr_attr attrs[ATTRS];
     orr_io inputs, outputs;
@@ -224,12 +224,12 @@ static orr_code put_node(writer *w, uint32_t place)
     d.attr_count = put_known(n, attrs);
     attrs[d.attr_count++] = flag("is_cpu_op", is_host);
     attrs[d.attr_count++] = whole("stream", stream_of(c, place));
-    if (c->call[place] != ORR__NO_COMM)
+    if (c->call[place] != LINKED_NO_COMM)
         d.attr_count += put_call(&c->calls[c->call[place]], attrs + d.attr_count);
     if (ns)
         attrs[d.attr_count++] = whole("duration_ns", ns);
     if (has_ctrl(c, place)) {
-        d.ctrl_deps = &orr__node_at(c, c->parent[place])->id;
+        d.ctrl_deps = &conv_node(c, c->parent[place])->id;
         d.ctrl_count = 1;
     }
     if (n->inputs) {
@@ -270,7 +270,7 @@ static orr_code create(writer *w)
     return orr_trace_create(&meta, &w->t, w->c->err);
 }
 
-orr_code orr__write_trace(orr__conversion *c, orr_trace **out)
+orr_code conv_write_trace(conv_state *c, orr_trace **out)
 {
     writer w = {.c = c, .lanes = orr_map_create(64)};
     orr_code code = w.lanes ? create(&w) : orr_no_memory(c->err);

@@ -82,7 +82,7 @@ typedef struct tensors {
     bool has_found; /* one in the argument that is being gone through */
 } tensors;
 
-static tensors tensors_of(const orr__linked_io *io)
+static tensors tensors_of(const linked_io *io)
 {
     const orr_str text = io ? io->values : (orr_str){"", 0};
     return (tensors){.c = {text.ptr, text.ptr + text.len}};
@@ -129,7 +129,7 @@ static bool next_tensor(tensors *t, tensor *out)
     return false;
 }
 
-int64_t orr__io_bytes(const orr__linked_io *io, int argument)
+int64_t conv_io_bytes(const linked_io *io, int argument)
 {
     tensors it = tensors_of(io);
     tensor t;
@@ -144,7 +144,7 @@ int64_t orr__io_bytes(const orr__linked_io *io, int argument)
     return sum;
 }
 
-bool orr__io_storages(const orr__linked_io *io, uint64_t **ids, size_t *count, size_t *room)
+bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t *room)
 {
     tensors it = tensors_of(io);
     tensor t;
@@ -161,7 +161,7 @@ bool orr__io_storages(const orr__linked_io *io, uint64_t **ids, size_t *count, s
 /* ---- numbers and texts ---- */
 
 /* The text was read before, so all that can go wrong is memory. */
-static bool open_values(const orr__linked_io *io,
+static bool open_values(const linked_io *io,
                         orr_json **j,
                         orr_json_value *root,
                         bool *lacks_memory)
@@ -180,7 +180,7 @@ static bool open_values(const orr__linked_io *io,
     return false;
 }
 
-int orr__io_numbers(const orr__linked_io *io, int64_t *out, int room, bool *lacks_memory)
+int conv_io_numbers(const linked_io *io, int64_t *out, int room, bool *lacks_memory)
 {
     orr_json *j;
     orr_json_value root, item;
@@ -211,7 +211,7 @@ static orr_str group_name(orr_json_value v)
 }
 
 /* ..., sequence, group, rank, "allreduce", ... */
-static bool find_recorded(orr_json_value values, orr__recorded *out)
+static bool find_recorded(orr_json_value values, conv_recorded *out)
 {
     orr_json_value item, last[2] = {{NULL, 0}, {NULL, 0}};
     for (orr_json_iter it = orr_json_iterate(values); orr_json_next_value(&it, &item);) {
@@ -229,7 +229,7 @@ static bool find_recorded(orr_json_value values, orr__recorded *out)
     return false;
 }
 
-bool orr__io_recorded(const orr__linked_io *io, orr__recorded *out, bool *lacks_memory)
+bool conv_io_recorded(const linked_io *io, conv_recorded *out, bool *lacks_memory)
 {
     orr_json *j;
     orr_json_value root;

@@ -12,14 +12,14 @@
 
 #include "base/text/text.h"
 
-bool orr__is_operator_name(orr_str name)
+bool conv_is_operator_name(orr_str name)
 {
     return orr_str_begins(name, "c10d::") || orr_str_begins(name, "_c10d_functional::") ||
            orr_str_begins(name, "c10d_functional::");
 }
 
 /* A word of small letters, one colon, and what the backend does. */
-bool orr__is_backend_name(orr_str name)
+bool conv_is_backend_name(orr_str name)
 {
     static const char *const backends[] = {
         "nccl:", "gloo:", "rccl:", "ucc:", "mpi:", "xccl:", "hccl:", "ccl:", "cncl:", "mccl:"};
@@ -31,9 +31,9 @@ bool orr__is_backend_name(orr_str name)
     return false;
 }
 
-bool orr__is_call_name(orr_str name)
+bool conv_is_call_name(orr_str name)
 {
-    return orr__is_operator_name(name) || orr__is_backend_name(name) ||
+    return conv_is_operator_name(name) || conv_is_backend_name(name) ||
            orr_str_is(name, "record_param_comms");
 }
 
@@ -59,40 +59,40 @@ static size_t plain(orr_str name, char out[PLAIN_ROOM])
 
 static const struct {
     const char *text;
-    orr__word word;
+    conv_word word;
     orr_collective kind;
 } words[] = {
     /* longer ones first, where one is inside another */
-    {"sendrecv", ORR__WORD_EITHER, 0},
-    {"allreduce", ORR__WORD_COLLECTIVE, ORR_COLL_ALL_REDUCE},
-    {"alltoall", ORR__WORD_COLLECTIVE, ORR_COLL_ALL_TO_ALL},
-    {"allgather", ORR__WORD_COLLECTIVE, ORR_COLL_ALL_GATHER},
-    {"reducescatter", ORR__WORD_COLLECTIVE, ORR_COLL_REDUCE_SCATTER},
-    {"broadcast", ORR__WORD_COLLECTIVE, ORR_COLL_BROADCAST},
-    {"barrier", ORR__WORD_COLLECTIVE, ORR_COLL_BARRIER},
-    {"gather", ORR__WORD_COLLECTIVE, ORR_COLL_GATHER},
-    {"scatter", ORR__WORD_COLLECTIVE, ORR_COLL_SCATTER},
-    {"reduce", ORR__WORD_COLLECTIVE, ORR_COLL_REDUCE},
-    {"isend", ORR__WORD_SEND, 0},
-    {"send", ORR__WORD_SEND, 0},
-    {"recv", ORR__WORD_RECV, 0},
-    {"coalesc", ORR__WORD_TOGETHER, 0},
-    {"wait", ORR__WORD_WAIT, 0},
+    {"sendrecv", CONV_WORD_EITHER, 0},
+    {"allreduce", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_REDUCE},
+    {"alltoall", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_TO_ALL},
+    {"allgather", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_GATHER},
+    {"reducescatter", CONV_WORD_COLLECTIVE, ORR_COLL_REDUCE_SCATTER},
+    {"broadcast", CONV_WORD_COLLECTIVE, ORR_COLL_BROADCAST},
+    {"barrier", CONV_WORD_COLLECTIVE, ORR_COLL_BARRIER},
+    {"gather", CONV_WORD_COLLECTIVE, ORR_COLL_GATHER},
+    {"scatter", CONV_WORD_COLLECTIVE, ORR_COLL_SCATTER},
+    {"reduce", CONV_WORD_COLLECTIVE, ORR_COLL_REDUCE},
+    {"isend", CONV_WORD_SEND, 0},
+    {"send", CONV_WORD_SEND, 0},
+    {"recv", CONV_WORD_RECV, 0},
+    {"coalesc", CONV_WORD_TOGETHER, 0},
+    {"wait", CONV_WORD_WAIT, 0},
 };
 
-static orr__said find_word(orr_str name)
+static conv_said find_word(orr_str name)
 {
     char text[PLAIN_ROOM];
     const size_t n = plain(name, text);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (n && memmem(text, n, words[i].text, strlen(words[i].text)))
-            return (orr__said){words[i].word, words[i].kind};
+            return (conv_said){words[i].word, words[i].kind};
     }
-    return (orr__said){ORR__WORD_NONE, 0};
+    return (conv_said){CONV_WORD_NONE, 0};
 }
 
 /* "c10d_functional" has no word in it, but only what follows counts. */
-orr__said orr__word_of_call(orr_str name)
+conv_said conv_word_of_call(orr_str name)
 {
     const char *colon = name.len ? memrchr(name.ptr, ':', name.len) : NULL;
     if (colon) {
@@ -125,7 +125,7 @@ static orr_str head_of(orr_str name)
     return bracket ? (orr_str){name.ptr, (size_t)(bracket - name.ptr)} : name;
 }
 
-bool orr__is_comm_kernel(orr_str name)
+bool conv_is_comm_kernel(orr_str name)
 {
     const orr_str head = head_of(name);
     return has_folded(head, "nccl") || has_folded(head, "rccl") || has_folded(head, "msccl") ||
@@ -133,10 +133,10 @@ bool orr__is_comm_kernel(orr_str name)
 }
 
 /* "ncclDevKernel_Generic" says nothing: the call must. */
-orr__said orr__word_of_kernel(orr_str name)
+conv_said conv_word_of_kernel(orr_str name)
 {
-    const orr__said said = find_word(head_of(name));
-    return said.word == ORR__WORD_NONE ? (orr__said){ORR__WORD_EITHER, 0} : said;
+    const conv_said said = find_word(head_of(name));
+    return said.word == CONV_WORD_NONE ? (conv_said){CONV_WORD_EITHER, 0} : said;
 }
 
 /* ---- peers and sizes ---- */
@@ -149,7 +149,7 @@ static const char *skip_to_digit(const char *p, const char *end)
 }
 
 /* "nccl:send 0->1", "nccl:recv 1<-0": one's own number, then the peer's. */
-bool orr__peer_in_name(orr_str name, int64_t *peer)
+bool conv_peer_in_name(orr_str name, int64_t *peer)
 {
     const char *end = name.ptr + name.len;
     const char *space = name.len ? memchr(name.ptr, ' ', name.len) : NULL;
@@ -168,7 +168,7 @@ bool orr__peer_in_name(orr_str name, int64_t *peer)
     return true;
 }
 
-int64_t orr__dtype_bytes(orr_str dtype)
+int64_t conv_dtype_bytes(orr_str dtype)
 {
     static const struct {
         const char *name;

@@ -147,7 +147,7 @@ static const struct {
     /* clang-format on */
 };
 
-bool orr__python_shows(uint32_t c)
+bool python_shows(uint32_t c)
 {
     if (c < 0x80)
         return c >= 0x20 && c < 0x7F;

@@ -84,7 +84,7 @@ static void put_char(orr_buf *to, uint32_t v, char quote)
     } else if (v == '\n' || v == '\r' || v == '\t') {
         orr_buf_byte(to, '\\');
         orr_buf_byte(to, v == '\n' ? 'n' : v == '\r' ? 'r' : 't');
-    } else if (orr__python_shows(v)) {
+    } else if (python_shows(v)) {
         orr_buf_add(to, bytes, orr_utf8_put(v, bytes));
     } else if (v < 0x100) {
         put_hex(to, 'x', v, 2);
@@ -318,7 +318,7 @@ static void put_value(orr_buf *to, cursor *c)
     } while (depth);
 }
 
-void orr__python_text(orr_buf *to, orr_str json)
+void python_text(orr_buf *to, orr_str json)
 {
     cursor c = {json.ptr, json.ptr + json.len};
     put_value(to, &c);

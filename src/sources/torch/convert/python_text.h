@@ -7,9 +7,9 @@
 
 /* Add what str(json.loads(text)) gives, but for a text at the top, which comes with its quotes.  `json` is one value
  * that a JSON reader has accepted.  Running out of memory is remembered by the buffer. */
-void orr__python_text(orr_buf *to, orr_str json);
+void python_text(orr_buf *to, orr_str json);
 
 /* Does repr show this character as it is? */
-bool orr__python_shows(uint32_t c);
+bool python_shows(uint32_t c);
 
 #endif

@@ -171,20 +171,20 @@ static orr_code read_program(
     return orr_zip_read(z, e, json_most, &s->room, &s->json, err);
 }
 
-orr_code orr__export_source_open(
+orr_code export_source_open(
     orr_span bytes, const char *label, const char *model, export_source *out, orr_error *err)
 {
     orr_zip *z;
     *out = (export_source){.json = bytes, .model = {"", 0}, .arena = orr_arena_create()};
     if (!out->arena || !(out->label = orr_arena_text(out->arena, orr_str_of(label)))) {
-        orr__export_source_close(out);
+        export_source_close(out);
         return orr_no_memory(err);
     }
     if (!orr_zip_is(bytes)) {
         const orr_where w = orr_where_byte(label, ORR_NO_BYTE);
         if (!model)
             return ORR_OK;
-        orr__export_source_close(out);
+        export_source_close(out);
         return orr_fail(err, ORR_EUSAGE, &w, "no archive, so it has no program '%s'", model);
     }
     orr_code code = orr_zip_open(bytes, label, &z, err);
@@ -192,11 +192,11 @@ orr_code orr__export_source_open(
         code = read_program(z, label, model, out, err);
     orr_zip_close(z);
     if (code)
-        orr__export_source_close(out);
+        export_source_close(out);
     return code;
 }
 
-void orr__export_source_close(export_source *s)
+void export_source_close(export_source *s)
 {
     orr_buf_fini(&s->room);
     orr_arena_destroy(s->arena);

@@ -13,7 +13,7 @@ static orr_code text_number(
     const uint32_t before = orr_intern_count(r->texts[table]);
     if (!orr_intern_add(r->texts[table], text, out))
         return orr_no_memory(err);
-    return *out == before ? orr__fx_add_text(r->g, table, text, out, err) : ORR_OK;
+    return *out == before ? fx_add_text(r->g, table, text, out, err) : ORR_OK;
 }
 
 /* What a text of the node's metadata becomes; FX_NONE when there is none. */
@@ -32,9 +32,9 @@ static orr_code note_place(export_reader *r,
         return ORR_OK;
     r->text.len = 0;
     if (table == FX_LINES)
-        orr__export_line(text, &r->text);
+        export_line(text, &r->text);
     else
-        orr__export_module(text, &r->text);
+        export_module(text, &r->text);
     if (r->text.failed)
         return orr_no_memory(err);
     if (r->text.len == 0)
@@ -48,7 +48,7 @@ static bool is_true(orr_json_value node, const char *name)
 {
     orr_json_value v;
     bool is = false;
-    return orr__export_argument(node, name, "as_bool", &v) &&
+    return export_argument(node, name, "as_bool", &v) &&
            orr_json_type_of(v) == ORR_JSON_BOOL && !orr_json_get_bool(v, &is, NULL) && is;
 }
 
@@ -56,7 +56,7 @@ static orr_str text_of(orr_json_value node, const char *name)
 {
     orr_json_value v;
     orr_str text;
-    if (!orr__export_argument(node, name, "as_string", &v) ||
+    if (!export_argument(node, name, "as_string", &v) ||
         orr_json_type_of(v) != ORR_JSON_STRING || orr_json_get_str(v, &text, NULL))
         return (orr_str){NULL, 0};
     return text;
@@ -66,19 +66,19 @@ static orr_code read_inputs(export_reader *r, const export_scope *s, export_call
 {
     orr_json_value inputs, input, arg;
     uint32_t tensor = 0;
-    orr_code code = orr__export_member(c->node, "inputs", ORR_JSON_ARRAY, &inputs, err);
+    orr_code code = export_member(c->node, "inputs", ORR_JSON_ARRAY, &inputs, err);
     if (code)
         return code;
     r->in.count = c->first = 0;
     for (orr_json_iter it = orr_json_iterate(inputs); !code && orr_json_next_value(&it, &input);) {
         r->names.count = 0;
-        if ((code = orr__export_member(input, "arg", ORR_JSON_OBJECT, &arg, err)) ||
-            (code = orr__export_collect(r, arg, err)))
+        if ((code = export_member(input, "arg", ORR_JSON_OBJECT, &arg, err)) ||
+            (code = export_collect(r, arg, err)))
             break;
         for (size_t i = 0; i < r->names.count && !code; i++) {
-            code = orr__export_find(s, r->names.at[i], &tensor, err);
+            code = export_find(s, r->names.at[i], &tensor, err);
             if (!code)
-                code = orr__export_ref(&r->in, tensor, err);
+                code = export_ref(&r->in, tensor, err);
         }
         if (c->first == 0)
             c->first = r->in.count;
@@ -90,9 +90,9 @@ static orr_code read_inputs(export_reader *r, const export_scope *s, export_call
 static orr_code collect_outputs(export_reader *r, orr_json_value node, orr_error *err)
 {
     orr_json_value outputs;
-    const orr_code code = orr__export_member(node, "outputs", ORR_JSON_ARRAY, &outputs, err);
+    const orr_code code = export_member(node, "outputs", ORR_JSON_ARRAY, &outputs, err);
     r->names.count = 0;
-    return code ? code : orr__export_each(r, outputs, orr__export_collect, err);
+    return code ? code : export_each(r, outputs, export_collect, err);
 }
 
 static bool is_equal_form(const fx_graph *g, const fx_tensor *t, const export_form *f)
@@ -146,7 +146,7 @@ static bool shares(const export_reader *r,
     case EXPORT_WRITES:
         return true;
     case EXPORT_RESHAPE:
-        return orr__export_can_view(fx_shape(g, t), fx_stride(g, t), t->rank, f->shape, f->rank);
+        return export_can_view(fx_shape(g, t), fx_stride(g, t), t->rank, f->shape, f->rank);
     case EXPORT_SAME:
         return is_equal_form(g, t, f) && !is_true(c->node, "copy") && is_same_kind(s, c, f);
     case EXPORT_DROPOUT:
@@ -162,19 +162,19 @@ static orr_code make_output(
 {
     export_named *n = NULL;
     export_form f;
-    orr_code code = orr__export_new(s, r->names.at[i], true, &n, err);
-    if (code || (code = orr__export_form(r, n, &f, err)))
+    orr_code code = export_new(s, r->names.at[i], true, &n, err);
+    if (code || (code = export_read_form(r, n, &f, err)))
         return code;
     const bool is_written = c->alias == EXPORT_WRITES, is_shared = shares(r, s, c, &f);
     const uint32_t from = is_shared ? r->in.at[is_written && i < c->first ? i : 0] : FX_NONE;
     if (is_written && is_shared && is_equal_form(r->g, &r->g->tensors[from], &f))
         n->tensor = from;
     else
-        code = orr__export_tensor(r, &f, is_shared ? r->g->tensors[from].storage : FX_NONE,
+        code = export_tensor(r, &f, is_shared ? r->g->tensors[from].storage : FX_NONE,
                                   FX_KEPT_NOT, &n->tensor, err);
     n->is_made = true;
     c->draft.is_view = is_shared && !is_written;
-    return code ? code : orr__export_ref(&r->out, n->tensor, err);
+    return code ? code : export_ref(&r->out, n->tensor, err);
 }
 
 static orr_code make_outputs(export_reader *r, export_scope *s, export_call *c, orr_error *err)
@@ -205,26 +205,26 @@ static orr_code read_group(export_reader *r, export_call *c, orr_error *err)
     orr_str name;
     int64_t size = 0;
     orr_code code;
-    if (!orr__export_argument(c->node, "group_name", "as_string", &v))
+    if (!export_argument(c->node, "group_name", "as_string", &v))
         return ORR_OK;
     if ((code = orr_json_get_str(v, &name, err)))
         return code;
     if (!orr_str_is(name, "0"))
-        return orr__export_fail(
+        return export_fail(
             c->node, c->op,
             "the archive does not say which ranks are in its process group; capture "
             "the model with 'orrery capture' instead",
             err);
     if (r->fx->world_size == 1)
-        return orr__export_fail(c->node, c->op,
+        return export_fail(c->node, c->op,
                                 "the program communicates: say among how many ranks with "
                                 "--world-size N",
                                 err);
-    if (orr__export_argument(c->node, "group_size", "as_int", &v)) {
+    if (export_argument(c->node, "group_size", "as_int", &v)) {
         if ((code = orr_json_get_i64(v, &size, err)))
             return code;
         if (size != (int64_t)r->fx->world_size)
-            return orr__export_fail(
+            return export_fail(
                 c->node, c->op, "its process group has another size than --world-size says", err);
     }
     c->draft.group = 0;
@@ -252,7 +252,7 @@ static orr_code add_node(export_reader *r, export_call *c, orr_error *err)
     d->is_transposed = is_true(c->node, "transposed");
     d->equation = text_of(c->node, "equation");
     d->byte = orr_json_byte(c->node);
-    return orr__fx_add_node(r->g, d, err);
+    return fx_add_node(r->g, d, err);
 }
 
 static orr_code read_node(export_reader *r, export_scope *s, orr_json_value node, orr_error *err)
@@ -262,19 +262,19 @@ static orr_code read_node(export_reader *r, export_scope *s, orr_json_value node
     orr_json_value v;
     orr_str target;
     bool is_done = false;
-    orr_code code = orr__export_member(node, "target", ORR_JSON_STRING, &v, err);
+    orr_code code = export_member(node, "target", ORR_JSON_STRING, &v, err);
     if (code || (code = orr_json_get_str(v, &target, err)))
         return code;
     r->report->nodes++;
-    c.op = orr__export_op(target);
+    c.op = export_op(target);
     if (c.op.len == 0)
-        return orr__export_fail(node, c.op, "an operator without a name", err);
-    if ((code = orr__export_nested(r, s, &c, &is_done, err)) || is_done)
+        return export_fail(node, c.op, "an operator without a name", err);
+    if ((code = export_nested(r, s, &c, &is_done, err)) || is_done)
         return code;
-    c.alias = orr__export_alias_of(c.op);
+    c.alias = export_alias_of(c.op);
     if ((code = read_inputs(r, s, &c, err)) || (code = collect_outputs(r, node, err)))
         return code;
-    if (orr__export_is_bookkeeping(c.op) && r->names.count == 0)
+    if (export_is_bookkeeping(c.op) && r->names.count == 0)
         return ORR_OK;
     if ((code = read_group(r, &c, err)) || (code = make_outputs(r, s, &c, err)) ||
         (code = add_node(r, &c, err)))
@@ -283,10 +283,10 @@ static orr_code read_node(export_reader *r, export_scope *s, orr_json_value node
     return ORR_OK;
 }
 
-orr_code orr__export_nodes(export_reader *r, export_scope *s, orr_json_value graph, orr_error *err)
+orr_code export_nodes(export_reader *r, export_scope *s, orr_json_value graph, orr_error *err)
 {
     orr_json_value nodes, node;
-    orr_code code = orr__export_member(graph, "nodes", ORR_JSON_ARRAY, &nodes, err);
+    orr_code code = export_member(graph, "nodes", ORR_JSON_ARRAY, &nodes, err);
     if (code)
         return code;
     for (orr_json_iter it = orr_json_iterate(nodes); !code && orr_json_next_value(&it, &node);)
@@ -294,7 +294,7 @@ orr_code orr__export_nodes(export_reader *r, export_scope *s, orr_json_value gra
     return code;
 }
 
-orr_code orr__export_extra(
+orr_code export_extra(
     export_reader *r, const char *op, const fx_node_draft *like, orr_json_value at, orr_error *err)
 {
     fx_node_draft d = *like;
@@ -305,5 +305,5 @@ orr_code orr__export_extra(
     d.peer = d.tag = FX_NO_PEER;
     d.phase = r->phase;
     d.byte = orr_json_byte(at);
-    return orr__fx_add_node(r->g, &d, err);
+    return fx_add_node(r->g, &d, err);
 }

@@ -11,7 +11,7 @@ static orr_code bind(
 {
     export_named *n = NULL;
     (void)r;
-    const orr_code code = orr__export_new(s, name, false, &n, err);
+    const orr_code code = export_new(s, name, false, &n, err);
     if (code)
         return code;
     n->tensor = tensor;
@@ -38,7 +38,7 @@ static orr_code bind_names(export_reader *r,
                         split, r->names.count - split);
     }
     for (size_t i = 0; i < split && !code; i++) {
-        code = orr__export_find(from, r->names.at[i], &tensor, err);
+        code = export_find(from, r->names.at[i], &tensor, err);
         if (!code)
             code = bind(r, to, r->names.at[split + i], tensor, err);
     }
@@ -54,8 +54,8 @@ static orr_code bind_inputs(export_reader *r,
                             orr_error *err)
 {
     orr_json_value outer, list, input, arg;
-    orr_code code = orr__export_member(c->node, "inputs", ORR_JSON_ARRAY, &outer, err);
-    if (code || (code = orr__export_member(graph, "inputs", ORR_JSON_ARRAY, &list, err)))
+    orr_code code = export_member(c->node, "inputs", ORR_JSON_ARRAY, &outer, err);
+    if (code || (code = export_member(graph, "inputs", ORR_JSON_ARRAY, &list, err)))
         return code;
     const uint32_t given = orr_json_count(outer), wanted = orr_json_count(list);
     uint32_t skip = given > wanted ? given - wanted : 0;
@@ -65,12 +65,12 @@ static orr_code bind_inputs(export_reader *r,
             skip--;
             continue;
         }
-        if (!(code = orr__export_member(input, "arg", ORR_JSON_OBJECT, &arg, err)))
-            code = orr__export_collect(r, arg, err);
+        if (!(code = export_member(input, "arg", ORR_JSON_OBJECT, &arg, err)))
+            code = export_collect(r, arg, err);
     }
     const size_t split = r->names.count;
     if (!code)
-        code = orr__export_each(r, list, orr__export_collect, err);
+        code = export_each(r, list, export_collect, err);
     return code ? code : bind_names(r, s, split, inner, c->node, err);
 }
 
@@ -82,14 +82,14 @@ static orr_code bind_outputs(export_reader *r,
                              orr_error *err)
 {
     orr_json_value outer, list;
-    orr_code code = orr__export_member(c->node, "outputs", ORR_JSON_ARRAY, &outer, err);
-    if (code || (code = orr__export_member(graph, "outputs", ORR_JSON_ARRAY, &list, err)))
+    orr_code code = export_member(c->node, "outputs", ORR_JSON_ARRAY, &outer, err);
+    if (code || (code = export_member(graph, "outputs", ORR_JSON_ARRAY, &list, err)))
         return code;
     r->names.count = 0;
-    if ((code = orr__export_each(r, list, orr__export_collect, err)))
+    if ((code = export_each(r, list, export_collect, err)))
         return code;
     const size_t split = r->names.count;
-    if ((code = orr__export_each(r, outer, orr__export_collect, err)))
+    if ((code = export_each(r, outer, export_collect, err)))
         return code;
     return bind_names(r, inner, split, s, c->node, err);
 }
@@ -98,16 +98,16 @@ static orr_code enter_graph(
     export_reader *r, export_scope *s, const export_call *c, orr_json_value graph, orr_error *err)
 {
     export_scope inner;
-    orr_code code = orr__export_scope_open(r, &inner, graph, err);
+    orr_code code = export_scope_open(r, &inner, graph, err);
     if (code)
         return code;
     r->report->nested++;
     code = bind_inputs(r, s, &inner, c, graph, err);
     if (!code)
-        code = orr__export_nodes(r, &inner, graph, err);
+        code = export_nodes(r, &inner, graph, err);
     if (!code)
         code = bind_outputs(r, s, &inner, c, graph, err);
-    orr__export_scope_close(&inner);
+    export_scope_close(&inner);
     return code;
 }
 
@@ -149,7 +149,7 @@ static const struct {
 };
 
 /* "torch.ops.higher_order.NAME": done here, or not (*is_done false) when it is like any other operator. */
-orr_code orr__export_nested(
+orr_code export_nested(
     export_reader *r, export_scope *s, export_call *c, bool *is_done, orr_error *err)
 {
     static const char front[] = "higher_order.";
@@ -164,20 +164,20 @@ orr_code orr__export_nested(
             continue;
         *is_done = true;
         if (nested[i].words)
-            return orr__export_fail(c->node, c->op, nested[i].words, err);
+            return export_fail(c->node, c->op, nested[i].words, err);
         if (count_graphs(c->node, &graph) == 1)
             return enter_graph(r, s, c, graph, err);
-        return orr__export_fail(c->node, c->op, "one nested graph is expected among its arguments",
+        return export_fail(c->node, c->op, "one nested graph is expected among its arguments",
                                 err);
     }
     /* auto_functionalized: an operator that writes its arguments, made into one that does not */
-    if (orr__export_argument(c->node, "_mutable_op", "as_operator", &v) ||
-        orr__export_argument(c->node, "", "as_operator", &v)) {
+    if (export_argument(c->node, "_mutable_op", "as_operator", &v) ||
+        export_argument(c->node, "", "as_operator", &v)) {
         orr_str op;
         const orr_code code = orr_json_get_str(v, &op, err);
         if (code)
             return code;
-        c->op = orr__export_op(op);
+        c->op = export_op(op);
     }
     return ORR_OK;
 }

@@ -36,7 +36,7 @@ static orr_code read_schema(program *p, orr_error *err)
     }
     if (orr_json_type_of(v) != ORR_JSON_OBJECT)
         code = orr_json_get_i64(v, &major, err);
-    else if (!(code = orr__export_member(v, "major", ORR_JSON_INT, &part, err)) &&
+    else if (!(code = export_member(v, "major", ORR_JSON_INT, &part, err)) &&
              !(code = orr_json_get_i64(part, &major, err)) && orr_json_find(v, "minor", &part))
         code = orr_json_get_i64(part, &minor, err);
     if (code)
@@ -85,12 +85,12 @@ static orr_code read_outline(program *p, orr_error *err)
                         orr_json_type_name(orr_json_type_of(p->root)));
     }
     if ((code = read_schema(p, err)) || (code = read_torch_version(p, err)) ||
-        (code = orr__export_member(p->root, "graph_module", ORR_JSON_OBJECT, &p->module, err)) ||
-        (code = orr__export_member(p->module, "graph", ORR_JSON_OBJECT, &p->graph, err)) ||
-        (code = orr__export_member(p->module, "signature", ORR_JSON_OBJECT, &p->signature, err)))
+        (code = export_member(p->root, "graph_module", ORR_JSON_OBJECT, &p->module, err)) ||
+        (code = export_member(p->module, "graph", ORR_JSON_OBJECT, &p->graph, err)) ||
+        (code = export_member(p->module, "signature", ORR_JSON_OBJECT, &p->signature, err)))
         return code;
     return orr_json_find(p->root, "range_constraints", &v)
-               ? orr__symbols_ranges(p->r.symbols, v, err)
+               ? symbols_ranges(p->r.symbols, v, err)
                : ORR_OK;
 }
 
@@ -108,10 +108,10 @@ static orr_code read_input_spec(program *p, orr_str kind, orr_json_value spec, o
     const bool is_parameter = orr_str_is(kind, "parameter");
     if (!is_parameter && !orr_str_is(kind, "buffer") && !orr_str_is(kind, "tensor_constant"))
         return ORR_OK;
-    if ((code = orr__export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err)) ||
-        (code = orr__export_member(arg, "name", ORR_JSON_STRING, &name, err)) ||
+    if ((code = export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err)) ||
+        (code = export_member(arg, "name", ORR_JSON_STRING, &name, err)) ||
         (code = orr_json_get_str(name, &text, err)) ||
-        (code = orr__export_name(&p->scope, text, &n, err)))
+        (code = export_name(&p->scope, text, &n, err)))
         return code;
     n->kept = is_parameter ? FX_KEPT_PARAMETER : FX_KEPT_BUFFER;
     r->parameters += is_parameter;
@@ -127,7 +127,7 @@ static orr_code each_spec(
 {
     orr_json_value specs, spec, v;
     orr_str kind;
-    orr_code code = orr__export_member(p->signature, list, ORR_JSON_ARRAY, &specs, err);
+    orr_code code = export_member(p->signature, list, ORR_JSON_ARRAY, &specs, err);
     if (code)
         return code;
     for (orr_json_iter it = orr_json_iterate(specs); !code && orr_json_next_value(&it, &spec);) {
@@ -142,14 +142,14 @@ static orr_code read_inputs(program *p, orr_error *err)
 {
     orr_json_value inputs;
     orr_code code = each_spec(p, "input_specs", read_input_spec, err);
-    if (code || (code = orr__export_member(p->graph, "inputs", ORR_JSON_ARRAY, &inputs, err)))
+    if (code || (code = export_member(p->graph, "inputs", ORR_JSON_ARRAY, &inputs, err)))
         return code;
     orr_json_value input;
     for (orr_json_iter it = orr_json_iterate(inputs); !code && orr_json_next_value(&it, &input);) {
         p->r.names.count = 0;
-        code = orr__export_collect(&p->r, input, err);
+        code = export_collect(&p->r, input, err);
         for (size_t i = 0; i < p->r.names.count && !code; i++)
-            code = orr__export_input(&p->r, &p->scope, p->r.names.at[i], err);
+            code = export_input(&p->r, &p->scope, p->r.names.at[i], err);
     }
     return code;
 }
@@ -175,8 +175,8 @@ static orr_code find_loss(program *p, orr_str kind, orr_json_value spec, orr_err
     p->r.report->is_joint |= is_gradient(kind);
     if (!orr_str_is(kind, "loss_output"))
         return ORR_OK;
-    if ((code = orr__export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err)) ||
-        (code = orr__export_member(arg, "name", ORR_JSON_STRING, &name, err)))
+    if ((code = export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err)) ||
+        (code = export_member(arg, "name", ORR_JSON_STRING, &name, err)))
         return code;
     return orr_json_get_str(name, &p->r.loss, err);
 }
@@ -222,13 +222,13 @@ static orr_code mutated(program *p, orr_json_value spec, uint32_t *tensor, orr_e
     orr_str text;
     orr_code code;
     if (orr_json_find(spec, "user_input_name", &v)) /* that is its name in the graph */
-        return orr__export_find(&p->scope, v, tensor, err);
+        return export_find(&p->scope, v, tensor, err);
     if (!orr_json_find(spec, "buffer_name", &v) && !orr_json_find(spec, "parameter_name", &v))
-        return orr__export_member(spec, "buffer_name", ORR_JSON_STRING, &v, err);
+        return export_member(spec, "buffer_name", ORR_JSON_STRING, &v, err);
     if ((code = orr_json_get_str(v, &text, err)))
         return code;
     if (find_target(p, text, &name))
-        return orr__export_find(&p->scope, name, tensor, err);
+        return export_find(&p->scope, name, tensor, err);
     const orr_where w = orr_json_where(v);
     return orr_fail(err, ORR_EINPUT, &w, "'%.*s' is changed, but is no input of the program",
                     text.len > 80 ? 80 : (int)text.len, text.ptr);
@@ -250,14 +250,14 @@ static orr_code add_copy(program *p, orr_json_value spec, uint32_t value, orr_er
                              .out_count = 1,
                              .writes = &target,
                              .writes_count = 1};
-    return orr__export_extra(&p->r, "aten.copy_.default", &d, spec, err);
+    return export_extra(&p->r, "aten.copy_.default", &d, spec, err);
 }
 
 static orr_code read_output_spec(program *p, orr_str kind, orr_json_value spec, orr_error *err)
 {
     orr_json_value arg, name;
     uint32_t tensor = 0;
-    orr_code code = orr__export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err);
+    orr_code code = export_member(spec, "arg", ORR_JSON_OBJECT, &arg, err);
     if (code)
         return code;
     p->r.names.count = 0;
@@ -265,17 +265,17 @@ static orr_code read_output_spec(program *p, orr_str kind, orr_json_value spec, 
         return ORR_OK;
     if (orr_str_is(kind, "user_output")) {
         p->r.report->outputs++;
-        code = orr__export_collect(&p->r, arg, err);
+        code = export_collect(&p->r, arg, err);
         for (size_t i = 0; i < p->r.names.count && !code; i++) {
-            code = orr__export_find(&p->scope, p->r.names.at[i], &tensor, err);
+            code = export_find(&p->scope, p->r.names.at[i], &tensor, err);
             if (!code)
                 keep_result(p, tensor);
         }
         return code;
     }
     p->r.report->outputs += orr_str_is(kind, "loss_output");
-    if ((code = orr__export_member(arg, "name", ORR_JSON_STRING, &name, err)) ||
-        (code = orr__export_find(&p->scope, name, &tensor, err)))
+    if ((code = export_member(arg, "name", ORR_JSON_STRING, &name, err)) ||
+        (code = export_find(&p->scope, name, &tensor, err)))
         return code;
     if (is_mutation(kind))
         return add_copy(p, spec, tensor, err);
@@ -291,21 +291,21 @@ static orr_code read_program(program *p, orr_error *err)
     orr_code code = read_outline(p, err);
     if (code)
         return code;
-    if ((code = orr__export_scope_open(&p->r, &p->scope, p->graph, err)) ||
-        (code = orr__symbols_check(p->r.symbols, p->root, err)) ||
+    if ((code = export_scope_open(&p->r, &p->scope, p->graph, err)) ||
+        (code = symbols_check(p->r.symbols, p->root, err)) ||
         (code = each_spec(p, "output_specs", find_loss, err)))
         return code;
     r->is_joint |= p->r.loss.len > 0;
     p->r.phase = FX_FORWARD;
     if ((code = read_inputs(p, err)) ||
-        (code = orr__export_nodes(&p->r, &p->scope, p->graph, err)) ||
+        (code = export_nodes(&p->r, &p->scope, p->graph, err)) ||
         (code = each_spec(p, "output_specs", read_output_spec, err)))
         return code;
     if (p->r.g->node_count == 0) {
         const orr_where w = orr_json_where(p->graph);
         return orr_fail(err, ORR_EINPUT, &w, "the program does nothing: its graph has no nodes");
     }
-    return orr__symbols_report(p->r.symbols, r->owner, &r->symbols, &r->symbol_count, err);
+    return symbols_report(p->r.symbols, r->owner, &r->symbols, &r->symbol_count, err);
 }
 
 /* Group 0, which is all ranks. */
@@ -316,15 +316,15 @@ static orr_code add_world(orr_fx *fx, orr_error *err)
         return orr_no_memory(err);
     for (uint32_t i = 0; i < fx->world_size; i++)
         ranks[i] = i;
-    const orr_code code = orr__fx_add_group(fx, ranks, fx->world_size, 0, 0, err);
+    const orr_code code = fx_add_group(fx, ranks, fx->world_size, 0, 0, err);
     orr_free(ranks);
     return code;
 }
 
 static orr_code open_reader(program *p, const char *label, orr_error *err)
 {
-    orr_code code = orr__symbols_create(p->opt->sizes, &p->r.symbols, err);
-    if (code || (code = orr__fx_create(label, &p->r.fx, err)))
+    orr_code code = symbols_create(p->opt->sizes, &p->r.symbols, err);
+    if (code || (code = fx_create(label, &p->r.fx, err)))
         return code;
     for (size_t i = 0; i < FX_TEXTS; i++) {
         if (!(p->r.texts[i] = orr_intern_create()))
@@ -336,13 +336,13 @@ static orr_code open_reader(program *p, const char *label, orr_error *err)
     p->r.fx->world_size = p->opt->ranks ? p->opt->ranks : 1;
     if ((code = add_world(p->r.fx, err)))
         return code;
-    return orr__fx_add_graph(p->r.fx, 0, 0, &p->r.g, err);
+    return fx_add_graph(p->r.fx, 0, 0, &p->r.g, err);
 }
 
 static void close_reader(program *p)
 {
-    orr__export_scope_close(&p->scope);
-    orr__symbols_destroy(p->r.symbols);
+    export_scope_close(&p->scope);
+    symbols_destroy(p->r.symbols);
     for (size_t i = 0; i < FX_TEXTS; i++)
         orr_intern_destroy(p->r.texts[i]);
     orr_buf_fini(&p->r.text);
@@ -356,7 +356,7 @@ static void close_reader(program *p)
 static orr_code check_all(program *p, const orr_json *j, orr_error *err)
 {
     orr_error inner;
-    const orr_code code = orr__fx_check(p->r.fx, &inner);
+    const orr_code code = fx_check(p->r.fx, &inner);
     if (code && err)
         *err = inner;
     if (code == ORR_EINPUT && err && inner.where.byte != ORR_NO_BYTE)
@@ -394,12 +394,12 @@ orr_code orr_export_parse(orr_span bytes,
     program p = {.opt = opt ? opt : &defaults, .r.report = &own};
     export_source s = {0};
     *out = NULL;
-    orr_code code = own.owner ? orr__export_source_open(bytes, label, p.opt->model, &s, err)
+    orr_code code = own.owner ? export_source_open(bytes, label, p.opt->model, &s, err)
                               : orr_no_memory(err);
     if (!code)
         code = read_json(&p, &s, out, err);
     close_reader(&p);
-    orr__export_source_close(&s);
+    export_source_close(&s);
     if (code || !report)
         orr_export_report_fini(&own);
     if (report)

@@ -101,7 +101,7 @@ static orr_code give_all(export_symbols *s, const char *text, orr_error *err)
     return code;
 }
 
-orr_code orr__symbols_create(const char *given, export_symbols **out, orr_error *err)
+orr_code symbols_create(const char *given, export_symbols **out, orr_error *err)
 {
     export_symbols *s = orr_alloc(1, sizeof *s);
     *out = NULL;
@@ -111,13 +111,13 @@ orr_code orr__symbols_create(const char *given, export_symbols **out, orr_error 
     if (!code && given)
         code = give_all(s, given, err);
     if (code)
-        orr__symbols_destroy(s);
+        symbols_destroy(s);
     else
         *out = s;
     return code;
 }
 
-void orr__symbols_destroy(export_symbols *s)
+void symbols_destroy(export_symbols *s)
 {
     if (!s)
         return;
@@ -137,7 +137,7 @@ static orr_code read_limit(orr_json_value range, const char *key, int64_t *out, 
     return orr_json_get_i64(v, out, err);
 }
 
-orr_code orr__symbols_ranges(export_symbols *s, orr_json_value ranges, orr_error *err)
+orr_code symbols_ranges(export_symbols *s, orr_json_value ranges, orr_error *err)
 {
     orr_str name;
     orr_json_value range;
@@ -179,7 +179,7 @@ static orr_code read_text(orr_json_value expr, orr_str *out, orr_error *err)
     return orr_fail(err, ORR_EINPUT, &w, "a symbolic size without \"expr_str\"");
 }
 
-orr_code orr__symbols_learn(export_symbols *s, orr_json_value sym_int, orr_error *err)
+orr_code symbols_learn(export_symbols *s, orr_json_value sym_int, orr_error *err)
 {
     orr_json_value expr;
     orr_str text, name;
@@ -570,7 +570,7 @@ static orr_code evaluate(
     return ORR_OK;
 }
 
-orr_code orr__symbols_value(export_symbols *s, orr_json_value sym_int, int64_t *out, orr_error *err)
+orr_code symbols_value(export_symbols *s, orr_json_value sym_int, int64_t *out, orr_error *err)
 {
     orr_json_value v;
     orr_str text;
@@ -612,7 +612,7 @@ static void list_known(const export_symbols *s, char *to, size_t room)
     to[len] = '\0';
 }
 
-orr_code orr__symbols_check(const export_symbols *s, orr_json_value root, orr_error *err)
+orr_code symbols_check(const export_symbols *s, orr_json_value root, orr_error *err)
 {
     char known[160];
     for (uint32_t i = 0; i < orr_intern_count(s->names); i++) {
@@ -633,7 +633,7 @@ orr_code orr__symbols_check(const export_symbols *s, orr_json_value root, orr_er
     return ORR_OK;
 }
 
-orr_code orr__symbols_report(const export_symbols *s,
+orr_code symbols_report(const export_symbols *s,
                              orr_arena *a,
                              const orr_export_symbol **out,
                              size_t *count,

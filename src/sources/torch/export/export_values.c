@@ -16,7 +16,7 @@ static int shown(orr_str s)
     return s.len > TEXT_SHOWN ? TEXT_SHOWN : (int)s.len;
 }
 
-orr_code orr__export_member(
+orr_code export_member(
     orr_json_value object, const char *key, orr_json_type type, orr_json_value *out, orr_error *err)
 {
     if (orr_json_find(object, key, out) && orr_json_type_of(*out) == type)
@@ -31,7 +31,7 @@ orr_code orr__export_member(
 
 /* ---- names ---- */
 
-orr_code orr__export_name(export_scope *s, orr_str name, export_named **out, orr_error *err)
+orr_code export_name(export_scope *s, orr_str name, export_named **out, orr_error *err)
 {
     const uint32_t before = orr_intern_count(s->names);
     uint32_t number;
@@ -52,7 +52,7 @@ static orr_code name_text(orr_json_value name, orr_str *out, orr_error *err)
     return orr_fail(err, ORR_EINPUT, &w, "a value without a name");
 }
 
-orr_code orr__export_find(const export_scope *s,
+orr_code export_find(const export_scope *s,
                           orr_json_value name,
                           uint32_t *tensor,
                           orr_error *err)
@@ -79,7 +79,7 @@ static orr_code learn_list(export_reader *r, orr_json_value meta, const char *ke
     if (!orr_json_find(meta, key, &list))
         return ORR_OK;
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
-        code = orr__symbols_learn(r->symbols, v, err);
+        code = symbols_learn(r->symbols, v, err);
     return code;
 }
 
@@ -90,13 +90,13 @@ static orr_code read_tensor_values(export_reader *r,
 {
     orr_json_value values, meta;
     orr_str name;
-    orr_code code = orr__export_member(graph, "tensor_values", ORR_JSON_OBJECT, &values, err);
+    orr_code code = export_member(graph, "tensor_values", ORR_JSON_OBJECT, &values, err);
     if (code)
         return code;
     for (orr_json_iter it = orr_json_iterate(values);
          !code && orr_json_next_member(&it, &name, &meta);) {
         export_named *n = NULL;
-        if ((code = orr__export_name(s, name, &n, err)))
+        if ((code = export_name(s, name, &n, err)))
             break;
         n->meta = meta;
         n->has_meta = true;
@@ -106,7 +106,7 @@ static orr_code read_tensor_values(export_reader *r,
     return code;
 }
 
-orr_code orr__export_scope_open(export_reader *r,
+orr_code export_scope_open(export_reader *r,
                                 export_scope *s,
                                 orr_json_value graph,
                                 orr_error *err)
@@ -118,14 +118,14 @@ orr_code orr__export_scope_open(export_reader *r,
     orr_code code = read_tensor_values(r, s, graph, err);
     if (!code && orr_json_find(graph, "sym_int_values", &ints)) {
         for (orr_json_iter it = orr_json_iterate(ints); !code && orr_json_next_value(&it, &v);)
-            code = orr__symbols_learn(r->symbols, v, err);
+            code = symbols_learn(r->symbols, v, err);
     }
     if (code)
-        orr__export_scope_close(s);
+        export_scope_close(s);
     return code;
 }
 
-void orr__export_scope_close(export_scope *s)
+void export_scope_close(export_scope *s)
 {
     orr_intern_destroy(s->names);
     orr_free(s->at);
@@ -137,7 +137,7 @@ void orr__export_scope_close(export_scope *s)
 static orr_code read_size(export_reader *r, orr_json_value v, uint64_t *out, orr_error *err)
 {
     int64_t n = 0;
-    const orr_code code = orr__symbols_value(r->symbols, v, &n, err);
+    const orr_code code = symbols_value(r->symbols, v, &n, err);
     if (code)
         return code;
     if (n < 0) {
@@ -156,7 +156,7 @@ static orr_code read_sizes(export_reader *r,
                            orr_error *err)
 {
     orr_json_value list, v;
-    orr_code code = orr__export_member(meta, key, ORR_JSON_ARRAY, &list, err);
+    orr_code code = export_member(meta, key, ORR_JSON_ARRAY, &list, err);
     *n = 0;
     if (code)
         return code;
@@ -195,10 +195,10 @@ static bool measure(export_form *f)
 static orr_code read_dtype(orr_json_value meta, export_form *f, orr_error *err)
 {
     orr_json_value v;
-    orr_code code = orr__export_member(meta, "dtype", ORR_JSON_INT, &v, err);
+    orr_code code = export_member(meta, "dtype", ORR_JSON_INT, &v, err);
     if (code || (code = orr_json_get_i64(v, &f->dtype, err)))
         return code;
-    f->element_bytes = orr__export_dtype_bytes(f->dtype);
+    f->element_bytes = export_dtype_bytes(f->dtype);
     if (f->element_bytes)
         return ORR_OK;
     const orr_where w = orr_json_where(v);
@@ -221,7 +221,7 @@ static orr_code check_layout(orr_json_value meta, orr_error *err)
                     layout);
 }
 
-orr_code orr__export_form(export_reader *r, const export_named *n, export_form *f, orr_error *err)
+orr_code export_read_form(export_reader *r, const export_named *n, export_form *f, orr_error *err)
 {
     orr_json_value v;
     uint32_t strides = 0;
@@ -246,7 +246,7 @@ orr_code orr__export_form(export_reader *r, const export_named *n, export_form *
 }
 
 /* A storage is as large as the largest thing seen in it. */
-orr_code orr__export_tensor(export_reader *r,
+orr_code export_tensor(export_reader *r,
                             const export_form *f,
                             uint32_t storage,
                             fx_kept kept,
@@ -256,7 +256,7 @@ orr_code orr__export_tensor(export_reader *r,
     const uint64_t byte = orr_json_byte(f->meta);
     orr_code code = ORR_OK;
     if (storage == FX_NONE)
-        code = orr__fx_add_storage(r->g, f->bytes, kept, &storage, err);
+        code = fx_add_storage(r->g, f->bytes, kept, &storage, err);
     if (code)
         return code;
     if (r->g->storages[storage].bytes < f->bytes)
@@ -268,16 +268,16 @@ orr_code orr__export_tensor(export_reader *r,
                                    .storage = storage,
                                    .offset = f->offset,
                                    .byte = byte};
-    return orr__fx_add_tensor(r->g, &draft, out, err);
+    return fx_add_tensor(r->g, &draft, out, err);
 }
 
 /* The entry of a value that is about to be made. */
-orr_code orr__export_new(
+orr_code export_new(
     export_scope *s, orr_json_value name, bool needs_meta, export_named **out, orr_error *err)
 {
     orr_str text;
     orr_code code = name_text(name, &text, err);
-    if (code || (code = orr__export_name(s, text, out, err)))
+    if (code || (code = export_name(s, text, out, err)))
         return code;
     if (!(*out)->is_made && ((*out)->has_meta || !needs_meta))
         return ORR_OK;
@@ -288,15 +288,15 @@ orr_code orr__export_new(
                     text.ptr);
 }
 
-orr_code orr__export_input(export_reader *r, export_scope *s, orr_json_value name, orr_error *err)
+orr_code export_input(export_reader *r, export_scope *s, orr_json_value name, orr_error *err)
 {
     export_named *n = NULL;
     export_form f;
-    orr_code code = orr__export_new(s, name, true, &n, err);
-    if (code || (code = orr__export_form(r, n, &f, err)))
+    orr_code code = export_new(s, name, true, &n, err);
+    if (code || (code = export_read_form(r, n, &f, err)))
         return code;
     n->is_made = true;
-    return orr__export_tensor(r, &f, FX_NONE, n->kept, &n->tensor, err);
+    return export_tensor(r, &f, FX_NONE, n->kept, &n->tensor, err);
 }
 
 /* ---- arguments ---- */
@@ -304,7 +304,7 @@ orr_code orr__export_input(export_reader *r, export_scope *s, orr_json_value nam
 static orr_code add_name(export_reader *r, orr_json_value holder, orr_error *err)
 {
     orr_json_value name;
-    const orr_code code = orr__export_member(holder, "name", ORR_JSON_STRING, &name, err);
+    const orr_code code = export_member(holder, "name", ORR_JSON_STRING, &name, err);
     if (code)
         return code;
     if (!orr_grow(&r->names.at, &r->names.room, r->names.count + 1))
@@ -329,7 +329,7 @@ static orr_code add_nested(export_reader *r, orr_json_value list, orr_error *err
     return code;
 }
 
-orr_code orr__export_each(export_reader *r,
+orr_code export_each(export_reader *r,
                           orr_json_value list,
                           orr_code (*add)(export_reader *r, orr_json_value v, orr_error *err),
                           orr_error *err)
@@ -341,7 +341,7 @@ orr_code orr__export_each(export_reader *r,
     return code;
 }
 
-orr_code orr__export_collect(export_reader *r, orr_json_value argument, orr_error *err)
+orr_code export_collect(export_reader *r, orr_json_value argument, orr_error *err)
 {
     orr_str kind;
     orr_json_value v;
@@ -351,20 +351,20 @@ orr_code orr__export_collect(export_reader *r, orr_json_value argument, orr_erro
         if (orr_str_is(kind, "as_tensor"))
             code = add_name(r, v, err);
         else if (orr_str_is(kind, "as_tensors"))
-            code = orr__export_each(r, v, add_name, err);
+            code = export_each(r, v, add_name, err);
         else if (orr_str_is(kind, "as_optional_tensor"))
             code = add_optional(r, v, err);
         else if (orr_str_is(kind, "as_optional_tensors"))
-            code = orr__export_each(r, v, add_optional, err);
+            code = export_each(r, v, add_optional, err);
         else if (orr_str_is(kind, "as_nested_tensors"))
-            code = orr__export_each(r, v, add_nested, err);
+            code = export_each(r, v, add_nested, err);
         else if (orr_str_is(kind, "as_string_to_argument"))
-            code = orr__export_each(r, v, orr__export_collect, err);
+            code = export_each(r, v, export_collect, err);
     }
     return code;
 }
 
-orr_code orr__export_ref(export_refs *to, uint32_t tensor, orr_error *err)
+orr_code export_ref(export_refs *to, uint32_t tensor, orr_error *err)
 {
     if (!orr_grow(&to->at, &to->room, to->count + 1))
         return orr_no_memory(err);
@@ -373,7 +373,7 @@ orr_code orr__export_ref(export_refs *to, uint32_t tensor, orr_error *err)
 }
 
 /* The argument of this name, of this kind: {"name": "is_causal", "arg": {"as_bool": true}}. */
-bool orr__export_argument(orr_json_value node,
+bool export_argument(orr_json_value node,
                           const char *name,
                           const char *kind,
                           orr_json_value *out)
@@ -391,7 +391,7 @@ bool orr__export_argument(orr_json_value node,
     return false;
 }
 
-orr_code orr__export_fail(orr_json_value node, orr_str op, const char *words, orr_error *err)
+orr_code export_fail(orr_json_value node, orr_str op, const char *words, orr_error *err)
 {
     const orr_where w = orr_json_where(node);
     orr_json_value metadata, v;
@@ -399,7 +399,7 @@ orr_code orr__export_fail(orr_json_value node, orr_str op, const char *words, or
     orr_buf line = {0};
     if (orr_json_find(node, "metadata", &metadata) && orr_json_find(metadata, "stack_trace", &v) &&
         !orr_json_get_str(v, &trace, NULL))
-        orr__export_line(trace, &line);
+        export_line(trace, &line);
     const orr_code code =
         orr_fail(err, ORR_EINPUT, &w, "%.*s%s%.*s: %s", shown(op), op.ptr, line.len ? " at " : "",
                  shown((orr_str){(const char *)line.ptr, line.len}),

@@ -103,7 +103,7 @@ static orr_str base_name(orr_str op)
     return (orr_str){from, to ? (size_t)(to - from) : left};
 }
 
-export_alias orr__export_alias_of(orr_str op)
+export_alias export_alias_of(orr_str op)
 {
     orr_str name = base_name(op);
     if (orr_str_begins(op, "_operator.getitem"))
@@ -120,7 +120,7 @@ export_alias orr__export_alias_of(orr_str op)
     return row ? row->alias : EXPORT_NEW;
 }
 
-orr_str orr__export_op(orr_str target)
+orr_str export_op(orr_str target)
 {
     static const char *const fronts[] = {"torch.ops.", "torch._ops."};
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
@@ -131,7 +131,7 @@ orr_str orr__export_op(orr_str target)
     return target;
 }
 
-bool orr__export_is_bookkeeping(orr_str op)
+bool export_is_bookkeeping(orr_str op)
 {
     static const char *const fronts[] = {
         "_operator.",
@@ -170,7 +170,7 @@ static bool is_empty(const uint64_t *shape, uint32_t rank)
 
 /* From the last dimension on, runs of dimensions that lie in memory without gaps; each run must be made of whole new
  * dimensions.  Dimensions of size 1 have any stride and end no run. */
-bool orr__export_can_view(const uint64_t *shape,
+bool export_can_view(const uint64_t *shape,
                           const uint64_t *stride,
                           uint32_t rank,
                           const uint64_t *to,
@@ -220,7 +220,7 @@ static orr_str after(orr_str s, size_t n)
     return n < s.len ? (orr_str){s.ptr + n, s.len - n} : (orr_str){s.ptr + s.len, 0};
 }
 
-void orr__export_module(orr_str stack, orr_buf *to)
+void export_module(orr_str stack, orr_buf *to)
 {
     const orr_str first = until(stack, ';'), last = behind_last(stack, ';');
     const orr_str class_name = behind_last(behind_last(first, ','), '.');
@@ -249,7 +249,7 @@ static bool read_frame(orr_str text, orr_str *path, orr_str *line)
     return true;
 }
 
-void orr__export_line(orr_str trace, orr_buf *to)
+void export_line(orr_str trace, orr_buf *to)
 {
     orr_str found = {0}, found_line = {0}, path, line;
     bool is_users = false;
@@ -274,7 +274,7 @@ void orr__export_line(orr_str trace, orr_buf *to)
 }
 
 /* The numbers of torch/_export/serde/schema.py. */
-uint32_t orr__export_dtype_bytes(int64_t number)
+uint32_t export_dtype_bytes(int64_t number)
 {
     static const uint8_t bytes[] = {
         [1] = 1,                                 /* uint8 */

@@ -92,7 +92,7 @@ static const char *differ(pairing *p, size_t *at)
     return i == p->a->node_count && k == p->b->node_count ? NULL : "another number of nodes";
 }
 
-orr_code orr__fx_differ(const orr_fx *c,
+orr_code fx_differ(const orr_fx *c,
                         const fx_graph *a,
                         const fx_graph *b,
                         size_t *at,
@@ -203,7 +203,7 @@ static orr_code fail_unmatched(const matching *m,
                                size_t own,
                                size_t found)
 {
-    return orr__fx_fail(m->f->c, g->nodes[s->node].byte, m->err,
+    return fx_fail(m->f->c, g->nodes[s->node].byte, m->err,
                         "rank %" PRIu32 ", node %zu: %zu %s rank %" PRIu32 " with tag %" PRId64
                         ", which %s %zu: the step is not complete, or capture with --ranks all",
                         g->rank, s->node, own,
@@ -221,7 +221,7 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
     const letters *theirs = &m->of[m->k->graph_of[other]];
     fx_place own;
     message kind = *s;
-    orr__fx_place_of(m->f, s->family, g->rank, &own);
+    fx_place_of(m->f, s->family, g->rank, &own);
     kind.is_send = !s->is_send;
     kind.peer = own.place;
     const size_t at = find_run(theirs, &kind);
@@ -231,7 +231,7 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
         return fail_unmatched(m, g, s, other, count, found);
     for (size_t i = 0; i < count; i++) {
         if (s[i].bytes != theirs->at[at + i].bytes)
-            return orr__fx_fail(c, g->nodes[s[i].node].byte, m->err,
+            return fx_fail(c, g->nodes[s[i].node].byte, m->err,
                                 "rank %" PRIu32 ", node %zu: a message of %" PRIu64
                                 " bytes, but its other end, rank %" PRIu32 ", has %" PRIu64,
                                 g->rank, s[i].node, s[i].bytes, other, theirs->at[at + i].bytes);
@@ -239,7 +239,7 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
     return ORR_OK;
 }
 
-orr_code orr__fx_match_messages(const fx_families *f,
+orr_code fx_match_messages(const fx_families *f,
                                 const fx_classes *k,
                                 const fx_calls *calls,
                                 orr_error *err)

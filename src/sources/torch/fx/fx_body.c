@@ -138,7 +138,7 @@ static orr_code put(pen *p, size_t i, orr_draft *d, uint32_t stream, uint64_t af
     const fx_graph *g = p->b->g;
     const fx_deps *deps;
     orr_code code =
-        orr__fx_values_next(p->values, (uint32_t)i, p->next_id, after, stream, &deps, p->err);
+        fx_values_next(p->values, (uint32_t)i, p->next_id, after, stream, &deps, p->err);
     if (code)
         return code;
     add_origin(p, &g->nodes[i]);
@@ -241,7 +241,7 @@ static orr_code put_node(pen *p, size_t i)
     case FX_OUTSIDE:
         return ORR_OK;
     default:
-        return orr__fx_values_next(p->values, (uint32_t)i, 0, 0, 0, &none, p->err);
+        return fx_values_next(p->values, (uint32_t)i, 0, 0, 0, &none, p->err);
     }
 }
 
@@ -271,7 +271,7 @@ static orr_code open_trace(fx_body *b, orr_error *err)
     return code ? code : orr__trace_expect(b->trace, nodes, nodes * RECORD_LEAST, err);
 }
 
-orr_code orr__fx_body_make(fx_body *b, orr_error *err)
+orr_code fx_body_make(fx_body *b, orr_error *err)
 {
     pen p = {.b = b,
              .slots = orr_map_create(16),
@@ -280,19 +280,19 @@ orr_code orr__fx_body_make(fx_body *b, orr_error *err)
              .err = err};
     orr_code code = p.slots && p.streams ? open_trace(b, err) : orr_no_memory(err);
     if (!code)
-        code = orr__fx_values_create(b->g, b->calls, &p.values, err);
+        code = fx_values_create(b->g, b->calls, &p.values, err);
     for (size_t i = 0; i < b->g->node_count && !code; i++)
         code = put_node(&p, i);
     if (!code)
         code = orr_trace_seal(b->trace, err);
-    orr__fx_values_destroy(p.values);
+    fx_values_destroy(p.values);
     orr_map_destroy(p.slots);
     orr_map_destroy(p.streams);
     orr_free(p.last_on);
     return code;
 }
 
-void orr__fx_body_fini(fx_body *b)
+void fx_body_fini(fx_body *b)
 {
     orr_trace_destroy(b->trace);
     orr_free(b->slots);

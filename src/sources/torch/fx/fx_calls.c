@@ -122,7 +122,7 @@ static op_kind kind_of(orr_str text)
     if (orr_str_is(text, "orrery.wait"))
         return (op_kind){.role = FX_WAIT};
     for (size_t i = 0;
-         orr__fx_is_communication(text) && i < sizeof communication / sizeof *communication; i++) {
+         fx_is_comm_op(text) && i < sizeof communication / sizeof *communication; i++) {
         if (orr_str_is(n.name, communication[i].name))
             return (op_kind){.role = communication[i].role,
                              .collective = communication[i].collective};
@@ -145,19 +145,19 @@ static uint64_t add_bytes(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) || sum > INT64_MAX ? INT64_MAX : sum;
 }
 
-uint64_t orr__fx_tensor_bytes(const fx_graph *g, const fx_tensor *t)
+uint64_t fx_tensor_bytes(const fx_graph *g, const fx_tensor *t)
 {
     const uint64_t *shape = fx_shape(g, t);
     uint64_t bytes = t->element_bytes ? t->element_bytes : 1;
-    for (uint8_t d = 0; d < t->rank; d++) /* orr__fx_check saw that it fits, zeros apart */
+    for (uint8_t d = 0; d < t->rank; d++) /* fx_check saw that it fits, zeros apart */
         bytes = shape[d] ? bytes * shape[d] : 0;
     return bytes;
 }
 
-bool orr__fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end)
+bool fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end)
 {
     const uint64_t *shape = fx_shape(g, t), *stride = fx_stride(g, t);
-    const uint64_t bytes = orr__fx_tensor_bytes(g, t), element = t->element_bytes;
+    const uint64_t bytes = fx_tensor_bytes(g, t), element = t->element_bytes;
     uint64_t span = 1;
     bool fits = element != 0 && !__builtin_mul_overflow(t->offset, element, first);
     *end = *first;
@@ -182,7 +182,7 @@ static uint64_t sum_bytes(const fx_graph *g, const uint32_t *list, uint32_t coun
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++)
-        sum = add_bytes(sum, orr__fx_tensor_bytes(g, &g->tensors[list[i]]));
+        sum = add_bytes(sum, fx_tensor_bytes(g, &g->tensors[list[i]]));
     return sum;
 }
 
@@ -211,7 +211,7 @@ static uint64_t given_bytes(const caller *k, const fx_node *n)
         if (is_written(k, n, in[i]))
             continue;
         is_in_place = false;
-        given = add_bytes(given, orr__fx_tensor_bytes(k->g, &k->g->tensors[in[i]]));
+        given = add_bytes(given, fx_tensor_bytes(k->g, &k->g->tensors[in[i]]));
     }
     return is_in_place ? sum_bytes(k->g, in, n->in_count) : given;
 }
@@ -234,7 +234,7 @@ static uint64_t communicated_bytes(const caller *k, const fx_node *n, const op_k
 
 /* ---- calls ---- */
 
-orr_code orr__fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
+orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
 {
     const orr_where at = orr_where_byte(c->path, byte);
     char text[300];
@@ -262,7 +262,7 @@ static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *
                                      c->bytes_written < INT64_MAX ? c->bytes_written : INT64_MAX);
     if (c->flops < INT64_MAX && c->bytes < INT64_MAX && moved < INT64_MAX)
         return ORR_OK;
-    return orr__fx_fail(k->c, n->byte, err,
+    return fx_fail(k->c, n->byte, err,
                         "rank %" PRIu32
                         ", node %zu: %.*s takes more than 2^63 %s: is a shape wrong?",
                         k->g->rank, (size_t)(n - k->g->nodes), (int)(op.len < 60 ? op.len : 60),
@@ -309,7 +309,7 @@ static orr_code check_message(const caller *k, size_t i, uint8_t role, orr_error
     const orr_str op = fx_text(k->g, FX_OPS, n->op);
     const fx_group *group = &k->c->groups[n->group];
     if (n->peer == FX_NO_PEER)
-        return orr__fx_fail(k->c, n->byte, err,
+        return fx_fail(k->c, n->byte, err,
                             "rank %" PRIu32
                             ", node %zu: %.*s does not say %s: \"args\" has \"%s\", a place "
                             "in the group; messages from just anybody cannot be converted",
@@ -317,7 +317,7 @@ static orr_code check_message(const caller *k, size_t i, uint8_t role, orr_error
                             role == FX_SEND ? "whom it is for" : "from whom it comes",
                             role == FX_SEND ? "dst" : "src");
     if (k->c->ranks[group->first + (size_t)n->peer] == k->g->rank)
-        return orr__fx_fail(k->c, n->byte, err, "rank %" PRIu32 ", node %zu: a message to itself",
+        return fx_fail(k->c, n->byte, err, "rank %" PRIu32 ", node %zu: a message to itself",
                             k->g->rank, i);
     return ORR_OK;
 }
@@ -328,7 +328,7 @@ static orr_code call_communication(
     const fx_node *n = &k->g->nodes[i];
     const orr_str op = fx_text(k->g, FX_OPS, n->op);
     if (n->group == FX_NONE)
-        return orr__fx_fail(k->c, n->byte, err,
+        return fx_fail(k->c, n->byte, err,
                             "rank %" PRIu32
                             ", node %zu: %.*s does not say in which process group: \"args\" "
                             "has \"group\"",
@@ -384,14 +384,14 @@ static orr_code call_node(caller *k, size_t i, fx_call *call, orr_error *err)
     return code;
 }
 
-void orr__fx_calls_fini(fx_calls *k)
+void fx_calls_fini(fx_calls *k)
 {
     orr_free(k->at);
     orr_free(k->is_read);
     *k = (fx_calls){0};
 }
 
-orr_code orr__fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_error *err)
+orr_code fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_error *err)
 {
     const size_t ops = g->texts[FX_OPS].count;
     *out = (fx_calls){.at = orr_alloc(g->node_count + 1, sizeof *out->at),
@@ -414,6 +414,6 @@ orr_code orr__fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, o
     orr_free(k.written_by);
     orr_free(k.tensors);
     if (code)
-        orr__fx_calls_fini(out);
+        fx_calls_fini(out);
     return code;
 }

@@ -155,13 +155,13 @@ static orr_code make_body(job *j, size_t i)
     const fx_graph *g = j->c->graphs[i];
     fx_body *b = &j->bodies[i];
     uint64_t *held = NULL;
-    orr_code code = orr__fx_memory(g, &j->calls[i], &held, &j->reports[i].memory, j->err);
+    orr_code code = fx_memory(g, &j->calls[i], &held, &j->reports[i].memory, j->err);
     if (code || j->classes.class_of[i] != i) {
         orr_free(held);
         return code;
     }
     *b = (fx_body){.c = j->c, .g = g, .calls = &j->calls[i], .held = held, .opt = j->opt};
-    code = orr__fx_body_make(b, j->err);
+    code = fx_body_make(b, j->err);
     orr_free(held);
     b->held = NULL;
     if (code)
@@ -183,7 +183,7 @@ static orr_code add_rank(job *j, uint32_t rank)
         return orr_no_memory(j->err);
     for (size_t s = 0; s < b->slot_count; s++) {
         fx_place p;
-        if (!orr__fx_place_of(&j->families, b->slots[s].family, rank, &p))
+        if (!fx_place_of(&j->families, b->slots[s].family, rank, &p))
             return orr_fail(j->err, ORR_EBUG, NULL, "rank %u has no group of a family that it uses",
                             rank);
         j->values[s] =
@@ -212,7 +212,7 @@ static orr_code make_calls(job *j)
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < j->c->graph_count && !code; i++) {
-        code = orr__fx_calls_make(j->c, j->c->graphs[i], &j->calls[i], j->err);
+        code = fx_calls_make(j->c, j->c->graphs[i], &j->calls[i], j->err);
         if (!code)
             count_calls(j, i);
     }
@@ -223,9 +223,9 @@ static orr_code make_set(job *j)
 {
     const orr_fx *c = j->c;
     orr_code code = make_calls(j);
-    if (code || (code = orr__fx_families_init(&j->families, c, j->calls, j->err)) ||
-        (code = orr__fx_classes_find(&j->families, &j->classes, j->err)) ||
-        (code = orr__fx_match_messages(&j->families, &j->classes, j->calls, j->err)) ||
+    if (code || (code = fx_families_init(&j->families, c, j->calls, j->err)) ||
+        (code = fx_classes_find(&j->families, &j->classes, j->err)) ||
+        (code = fx_match_messages(&j->families, &j->classes, j->calls, j->err)) ||
         (code = orr_set_create(&j->set, j->err)))
         return code;
     for (size_t i = 0; i < c->graph_count && !code; i++)
@@ -250,16 +250,16 @@ static void close_job(job *j)
 {
     for (size_t i = 0; i < j->c->graph_count; i++) {
         if (j->calls)
-            orr__fx_calls_fini(&j->calls[i]);
+            fx_calls_fini(&j->calls[i]);
         if (j->bodies)
-            orr__fx_body_fini(&j->bodies[i]);
+            fx_body_fini(&j->bodies[i]);
     }
     orr_free(j->calls);
     orr_free(j->bodies);
     orr_free(j->class_number);
     orr_free(j->values);
-    orr__fx_families_fini(&j->families);
-    orr__fx_classes_fini(&j->classes);
+    fx_families_fini(&j->families);
+    fx_classes_fini(&j->classes);
     orr_arena_destroy(j->arena);
 }
 

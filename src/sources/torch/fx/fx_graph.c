@@ -2,7 +2,7 @@
 /* fx_graph.c - captured steps in memory: adding to them, and whether all that is named exists.
  *
  * Why one check at the end: a file may name a tensor before it says what that is, and its keys come in any order.
- * Invariants after orr__fx_check: every number is below the count of its kind; the graphs ascend by rank; a group has
+ * Invariants after fx_check: every number is below the count of its kind; the graphs ascend by rank; a group has
  * no rank twice and holds every rank whose graph uses it; no rank is in two groups of a family, which all have one
  * size; a tensor's bytes fit into 63 bits.
  * Cost: linear in what was added, and one bit a rank. */
@@ -18,7 +18,7 @@
 
 enum { RANKS_MOST = 1 << 24 };
 
-orr_code orr__fx_create(const char *path, orr_fx **out, orr_error *err)
+orr_code fx_create(const char *path, orr_fx **out, orr_error *err)
 {
     orr_arena *a = orr_arena_create();
     orr_fx *c = a ? orr_arena_new(a, 1, orr_fx) : NULL;
@@ -58,7 +58,7 @@ void orr_fx_close(orr_fx *c)
 
 /* ---- adding ---- */
 
-orr_code orr__fx_add_group(
+orr_code fx_add_group(
     orr_fx *c, const uint32_t *ranks, size_t count, uint32_t family, uint64_t byte, orr_error *err)
 {
     if (count > RANKS_MOST)
@@ -74,7 +74,7 @@ orr_code orr__fx_add_group(
     return ORR_OK;
 }
 
-orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
+orr_code fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
 {
     fx_graph *g = orr_arena_new(c->arena, 1, fx_graph);
     if (!g || !orr_grow(&c->graphs, &c->graph_room, c->graph_count + 1))
@@ -102,7 +102,7 @@ static const char *copy_plain(orr_arena *a, orr_str text)
     return copy;
 }
 
-orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err)
+orr_code fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err)
 {
     const char *copy = copy_plain(c->arena, text);
     if (!copy || !orr_grow(&c->notes, &c->note_room, c->note_count + 1))
@@ -122,7 +122,7 @@ static orr_code refuse_more(orr_error *err)
     return orr_fail(err, ORR_EINPUT, NULL, "more than 4,294,967,294 entries in one table");
 }
 
-orr_code orr__fx_add_text(
+orr_code fx_add_text(
     fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err)
 {
     const size_t count = g->texts[table].count;
@@ -137,7 +137,7 @@ orr_code orr__fx_add_text(
     return ORR_OK;
 }
 
-orr_code orr__fx_add_storage(
+orr_code fx_add_storage(
     fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err)
 {
     if (is_full(g->storage_count))
@@ -174,7 +174,7 @@ static bool put_dims(fx_graph *g, const fx_tensor_draft *t, size_t *first)
     return true;
 }
 
-orr_code orr__fx_add_tensor(fx_graph *g, const fx_tensor_draft *t, uint32_t *number, orr_error *err)
+orr_code fx_add_tensor(fx_graph *g, const fx_tensor_draft *t, uint32_t *number, orr_error *err)
 {
     size_t dims;
     if (t->rank > FX_DIMS_MOST)
@@ -202,7 +202,7 @@ static void add_refs(fx_graph *g, const uint32_t *refs, size_t count)
         g->refs[g->ref_count++] = refs[i];
 }
 
-orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
+orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
 {
     const size_t refs = n->in_count + n->out_count + n->writes_count;
     if (is_full(g->node_count) || is_full(refs))
@@ -235,7 +235,7 @@ orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
     return ORR_OK;
 }
 
-uint32_t orr__fx_dtype_bytes(orr_str name)
+uint32_t fx_dtype_bytes(orr_str name)
 {
     static const struct {
         const char *name;
@@ -424,7 +424,7 @@ static orr_code check_node(const orr_fx *c, const fx_graph *g, size_t i, orr_err
     return ORR_OK;
 }
 
-bool orr__fx_is_communication(orr_str op)
+bool fx_is_comm_op(orr_str op)
 {
     static const char *const spaces[] = {"c10d.", "_c10d_functional.", "_c10d_functional_autograd.",
                                          "c10d_functional.", "_dtensor."};
@@ -439,7 +439,7 @@ bool orr__fx_is_communication(orr_str op)
 /* "group" is a process group for communication alone: a group norm has one too. */
 static void forget_group(const fx_graph *g, fx_node *n)
 {
-    if (orr__fx_is_communication(fx_text(g, FX_OPS, n->op)))
+    if (fx_is_comm_op(fx_text(g, FX_OPS, n->op)))
         return;
     n->group = FX_NONE;
     n->peer = n->tag = FX_NO_PEER;
@@ -488,7 +488,7 @@ static int by_rank(const void *a, const void *b)
                               : (x->byte > y->byte) - (x->byte < y->byte);
 }
 
-orr_code orr__fx_check(orr_fx *c, orr_error *err)
+orr_code fx_check(orr_fx *c, orr_error *err)
 {
     if (c->world_size == 0 || c->world_size > RANKS_MOST)
         return fail_at(c, 0, err, "a job of %" PRIu32 " ranks; 1 to %d are possible", c->world_size,

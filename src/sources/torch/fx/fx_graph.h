@@ -2,20 +2,20 @@
 /* fx_graph.h - captured steps in memory: what every reader fills in and the conversion starts from.
  *
  *     orr_fx *c;
- *     if (orr__fx_create("step.json", &c, err)) ...
+ *     if (fx_create("step.json", &c, err)) ...
  *     c->world_size = 8;
- *     orr__fx_add_group(c, ranks, 8, 0, 0, err);                 // group 0, of family 0: all ranks, always there
+ *     fx_add_group(c, ranks, 8, 0, 0, err);                 // group 0, of family 0: all ranks, always there
  *     fx_graph *g;
- *     orr__fx_add_graph(c, 0, 0, &g, err);                       // what rank 0 does
- *     orr__fx_add_text(g, FX_OPS, orr_str_of("aten.mm.default"), &op, err);
- *     orr__fx_add_storage(g, 4096, FX_KEPT_PARAMETER, &s, err);
- *     orr__fx_add_tensor(g, &(fx_tensor_draft){.shape = ..., .rank = 2, .storage = s, ...}, &t, err);
- *     orr__fx_add_node(g, &(fx_node_draft){.op = op, .in = in, .in_count = 2, ...}, err);
- *     code = orr__fx_check(c, err);                              // once, when all is there
+ *     fx_add_graph(c, 0, 0, &g, err);                       // what rank 0 does
+ *     fx_add_text(g, FX_OPS, orr_str_of("aten.mm.default"), &op, err);
+ *     fx_add_storage(g, 4096, FX_KEPT_PARAMETER, &s, err);
+ *     fx_add_tensor(g, &(fx_tensor_draft){.shape = ..., .rank = 2, .storage = s, ...}, &t, err);
+ *     fx_add_node(g, &(fx_node_draft){.op = op, .in = in, .in_count = 2, ...}, err);
+ *     code = fx_check(c, err);                              // once, when all is there
  *     orr_fx_close(c);
  *
  * Everything is addressed by number, in the order of adding, and lies in one array a kind; numbers may be used before
- * what they name is added: orr__fx_check sees to it that all exist.  Adding copies.  Memory grows by what is added,
+ * what they name is added: fx_check sees to it that all exist.  Adding copies.  Memory grows by what is added,
  * never by a number that a file says. */
 #ifndef ORR_SOURCES_FX_GRAPH_H
 #define ORR_SOURCES_FX_GRAPH_H
@@ -104,29 +104,29 @@ struct orr_fx {
     fx_group *groups;
     uint32_t *ranks; /* of all groups */
     size_t group_count, group_room, rank_count, rank_room;
-    fx_graph **graphs; /* one for each captured rank, ascending after orr__fx_check */
+    fx_graph **graphs; /* one for each captured rank, ascending after fx_check */
     size_t graph_count, graph_room;
     orr_fx_note *notes;
     size_t note_count, note_room;
 };
 
-orr_code orr__fx_create(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
+orr_code fx_create(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
 
-orr_code orr__fx_add_group(orr_fx *c,
+orr_code fx_add_group(orr_fx *c,
                            const uint32_t *ranks,
                            size_t count,
                            uint32_t family,
                            uint64_t byte,
                            orr_error *err) ORR_MUST_CHECK;
-orr_code orr__fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
+orr_code fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
     ORR_MUST_CHECK;
 
-orr_code orr__fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err) ORR_MUST_CHECK;
+orr_code fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err) ORR_MUST_CHECK;
 
 /* Always a new number, as a file counts them. */
-orr_code orr__fx_add_text(
+orr_code fx_add_text(
     fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err) ORR_MUST_CHECK;
-orr_code orr__fx_add_storage(
+orr_code fx_add_storage(
     fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err) ORR_MUST_CHECK;
 
 typedef struct fx_tensor_draft {
@@ -138,7 +138,7 @@ typedef struct fx_tensor_draft {
     uint64_t byte;   /* where it stands in the file */
 } fx_tensor_draft;
 
-orr_code orr__fx_add_tensor(fx_graph *g, const fx_tensor_draft *t, uint32_t *number, orr_error *err)
+orr_code fx_add_tensor(fx_graph *g, const fx_tensor_draft *t, uint32_t *number, orr_error *err)
     ORR_MUST_CHECK;
 
 typedef struct fx_node_draft {
@@ -155,18 +155,18 @@ typedef struct fx_node_draft {
     uint64_t byte;     /* where it stands in the file */
 } fx_node_draft;
 
-orr_code orr__fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) ORR_MUST_CHECK;
+orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) ORR_MUST_CHECK;
 
 /* "float32", "torch.bfloat16": bytes of one element; 0: not known. */
-uint32_t orr__fx_dtype_bytes(orr_str name);
+uint32_t fx_dtype_bytes(orr_str name);
 
 /* By its namespace: c10d.*, _c10d_functional.* and their kin. */
-bool orr__fx_is_communication(orr_str op);
+bool fx_is_comm_op(orr_str op);
 
 /* Does everything that is named exist, do groups hold the ranks that use them?  Tensors may be larger than their storages: these
  * are as they were seen first, and FSDP empties and fills them.
  * err->where has the byte; a reader that knows lines says more. */
-orr_code orr__fx_check(orr_fx *c, orr_error *err) ORR_MUST_CHECK;
+orr_code fx_check(orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 
 /* ---- what a reader borrows ---- */
 

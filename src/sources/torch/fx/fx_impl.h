@@ -47,9 +47,9 @@ typedef struct fx_calls {
     bool *is_read; /* beside graph.refs: an input that is looked at, not only written */
 } fx_calls;
 
-orr_code orr__fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_error *err)
+orr_code fx_calls_make(const orr_fx *c, const fx_graph *g, fx_calls *out, orr_error *err)
     ORR_MUST_CHECK;
-void orr__fx_calls_fini(fx_calls *k);
+void fx_calls_fini(fx_calls *k);
 
 static inline bool fx_is_communication(uint8_t role)
 {
@@ -57,14 +57,14 @@ static inline bool fx_is_communication(uint8_t role)
 }
 
 /* Bytes of a tensor's elements. */
-uint64_t orr__fx_tensor_bytes(const fx_graph *g, const fx_tensor *t);
+uint64_t fx_tensor_bytes(const fx_graph *g, const fx_tensor *t);
 /* The bytes of its storage that it can reach, from *first to *end; true: all between belongs to it. */
-bool orr__fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end);
+bool fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end);
 
 /* ---- memory ---- */
 
 /* held[i]: bytes that are alive while node i runs. */
-orr_code orr__fx_memory(const fx_graph *g,
+orr_code fx_memory(const fx_graph *g,
                         const fx_calls *calls,
                         uint64_t **held,
                         orr_fx_memory *out,
@@ -91,13 +91,13 @@ enum {
     FX_ROOT = 4    /* one place does something else than the others */
 };
 
-orr_code orr__fx_families_init(fx_families *f,
+orr_code fx_families_init(fx_families *f,
                                const orr_fx *c,
                                const fx_calls *calls,
                                orr_error *err) ORR_MUST_CHECK;
-void orr__fx_families_fini(fx_families *f);
+void fx_families_fini(fx_families *f);
 /* False: no group of the family holds the rank. */
-bool orr__fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out);
+bool fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out);
 
 /* ---- slots: what differs between the ranks of a class ---- */
 
@@ -122,8 +122,8 @@ typedef struct fx_body {
 } fx_body;
 
 /* c, g, calls, held and opt are set. */
-orr_code orr__fx_body_make(fx_body *b, orr_error *err) ORR_MUST_CHECK;
-void orr__fx_body_fini(fx_body *b);
+orr_code fx_body_make(fx_body *b, orr_error *err) ORR_MUST_CHECK;
+void fx_body_fini(fx_body *b);
 
 /* ---- who waits for whom ---- */
 
@@ -134,14 +134,14 @@ typedef struct fx_deps {
     size_t data_count, ctrl_count, data_room, ctrl_room;
 } fx_deps;
 
-orr_code orr__fx_values_create(const fx_graph *g,
+orr_code fx_values_create(const fx_graph *g,
                                const fx_calls *calls,
                                fx_values **out,
                                orr_error *err) ORR_MUST_CHECK;
-void orr__fx_values_destroy(fx_values *v);
+void fx_values_destroy(fx_values *v);
 /* What node i has to wait for, if it is written as `id`; 0: it is not written.  Nodes come in order.  after: the
  * communication before it in its stream; 0: none.  stream: which. */
-orr_code orr__fx_values_next(fx_values *v,
+orr_code fx_values_next(fx_values *v,
                              uint32_t i,
                              uint64_t id,
                              uint64_t after,
@@ -152,7 +152,7 @@ orr_code orr__fx_values_next(fx_values *v,
 /* ---- classes ---- */
 
 /* Do they do the same, be it in other groups?  *why is NULL then; else it says how node *at of b differs. */
-orr_code orr__fx_differ(const orr_fx *c,
+orr_code fx_differ(const orr_fx *c,
                         const fx_graph *a,
                         const fx_graph *b,
                         size_t *at,
@@ -164,23 +164,23 @@ typedef struct fx_classes {
     uint32_t *class_of; /* captured rank -> the first one that is alike */
 } fx_classes;
 
-orr_code orr__fx_classes_find(const fx_families *f, fx_classes *out, orr_error *err) ORR_MUST_CHECK;
-void orr__fx_classes_fini(fx_classes *k);
+orr_code fx_classes_find(const fx_families *f, fx_classes *out, orr_error *err) ORR_MUST_CHECK;
+void fx_classes_fini(fx_classes *k);
 
 /* Every message of a captured rank has its other end in what that rank does as. */
-orr_code orr__fx_match_messages(const fx_families *f,
+orr_code fx_match_messages(const fx_families *f,
                                 const fx_classes *k,
                                 const fx_calls *calls,
                                 orr_error *err) ORR_MUST_CHECK;
 
 /* ---- for messages ---- */
 
-orr_code orr__fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
+orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)
     ORR_PRINTF(4, 5);
 
 /* ---- a list of passes ---- */
 
 typedef struct orr_json orr_json;
-orr_code orr__fx_read_printed(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
+orr_code fx_read_printed(orr_json *j, orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 
 #endif

@@ -79,7 +79,7 @@ static bool make(liveness *l, uint32_t tensor, uint32_t moment, const fx_node *n
     uint64_t first, end;
     life *v = life_of(l, tensor, &s);
     const bool is_whole =
-        orr__fx_extent(l->g, &l->g->tensors[tensor], &first, &end) && first == 0 && end >= v->bytes;
+        fx_extent(l->g, &l->g->tensors[tensor], &first, &end) && first == 0 && end >= v->bytes;
     if (v->is_live && v->to < moment && is_fresh && is_whole && !end_range(l, s))
         return false;
     if (!v->is_live) {
@@ -144,7 +144,7 @@ static void hold_results(liveness *l)
 static void init_lives(liveness *l)
 {
     const fx_graph *g = l->g;
-    uint64_t total = 0; /* orr__fx_check saw that it fits */
+    uint64_t total = 0; /* fx_check saw that it fits */
     for (uint32_t s = 0; s < g->storage_count; s++) {
         l->lives[s] = (life){.bytes = g->storages[s].bytes, .same_as = s};
         total += g->storages[s].bytes;
@@ -152,11 +152,11 @@ static void init_lives(liveness *l)
     for (size_t t = 0; t < g->tensor_count;
          t++) { /* seen first when it was freed: as large as its tensors */
         life *v = &l->lives[g->tensors[t].storage];
-        const uint64_t bytes = orr__fx_tensor_bytes(g, &g->tensors[t]);
+        const uint64_t bytes = fx_tensor_bytes(g, &g->tensors[t]);
         uint64_t first, end;
         if (g->storages[g->tensors[t].storage].bytes || bytes <= v->bytes ||
             bytes - v->bytes > INT64_MAX - total ||
-            !orr__fx_extent(g, &g->tensors[t], &first, &end))
+            !fx_extent(g, &g->tensors[t], &first, &end))
             continue;
         total += bytes - v->bytes;
         v->bytes = bytes;
@@ -221,7 +221,7 @@ static void split(const liveness *l, size_t peak, uint64_t bytes, orr_fx_memory 
     }
 }
 
-orr_code orr__fx_memory(
+orr_code fx_memory(
     const fx_graph *g, const fx_calls *calls, uint64_t **held, orr_fx_memory *out, orr_error *err)
 {
     liveness l = {

@@ -87,15 +87,15 @@ static orr_code add_tensor(
             return fail_at(p, v, "a size that depends on data: give fixed shapes there");
         code = orr_json_get_u64(v, &shape[t.rank++], p->err);
     }
-    t.element_bytes = orr__fx_dtype_bytes(dtype);
+    t.element_bytes = fx_dtype_bytes(dtype);
     uint64_t bytes = t.element_bytes ? t.element_bytes : 1;
     for (uint32_t i = 0; i < t.rank && !code; i++) {
         if (__builtin_mul_overflow(bytes, shape[i], &bytes) || bytes > INT64_MAX)
             return fail_at(p, val, "a tensor of more than 2^63 bytes");
     }
     if (!code && storage == FX_NONE)
-        code = orr__fx_add_storage(p->g, bytes, kept, &t.storage, p->err);
-    return code ? code : orr__fx_add_tensor(p->g, &t, out, p->err);
+        code = fx_add_storage(p->g, bytes, kept, &t.storage, p->err);
+    return code ? code : fx_add_tensor(p->g, &t, out, p->err);
 }
 
 /* "val" is a tensor, a list of them, or something else in words. */
@@ -170,7 +170,7 @@ static orr_code find_group(printed *p, orr_str name, uint32_t *out)
     for (uint32_t r = 0; ranks && r < p->c->world_size; r++)
         ranks[r] = r;
     const orr_code code =
-        ranks ? orr__fx_add_group(p->c, ranks, p->c->world_size, number + 1, 0, p->err)
+        ranks ? fx_add_group(p->c, ranks, p->c->world_size, number + 1, 0, p->err)
               : orr_no_memory(p->err);
     orr_free(ranks);
     return code;
@@ -184,7 +184,7 @@ static orr_code read_communication(printed *p,
     orr_str args = {0}, group;
     const orr_where at = orr_json_where(node);
     const bool is_wait = orr_str_has(target, ".wait_tensor");
-    const bool is_comm = orr__fx_is_communication(target);
+    const bool is_comm = fx_is_comm_op(target);
     orr_json_value v;
     if (orr_json_find(node, "args", &v) && orr_json_type_of(v) == ORR_JSON_STRING) {
         const orr_code code = orr_json_get_str(v, &args, p->err);
@@ -214,7 +214,7 @@ static orr_code add_op(printed *p, orr_str target, uint32_t *out)
     const uint32_t before = orr_intern_count(p->ops);
     if (!orr_intern_add(p->ops, target, out))
         return orr_no_memory(p->err);
-    return *out < before ? ORR_OK : orr__fx_add_text(p->g, FX_OPS, target, out, p->err);
+    return *out < before ? ORR_OK : fx_add_text(p->g, FX_OPS, target, out, p->err);
 }
 
 static orr_code add_inputs(printed *p, orr_json_value node)
@@ -301,7 +301,7 @@ static orr_code add_call(printed *p, orr_json_value node, orr_str name, fx_phase
     n.in_count = p->in_count;
     n.out = p->out;
     n.out_count = p->out_count;
-    return orr__fx_add_node(p->g, &n, p->err);
+    return fx_add_node(p->g, &n, p->err);
 }
 
 /* A value of an earlier pass keeps its tensors. */
@@ -370,9 +370,9 @@ static orr_code add_world(printed *p)
     for (uint32_t r = 0; ranks && r < size; r++)
         ranks[r] = r;
     const orr_code code =
-        ranks ? orr__fx_add_group(p->c, ranks, size, 0, 0, p->err) : orr_no_memory(p->err);
+        ranks ? fx_add_group(p->c, ranks, size, 0, 0, p->err) : orr_no_memory(p->err);
     orr_free(ranks);
-    return code ? code : orr__fx_add_graph(p->c, 0, 0, &p->g, p->err);
+    return code ? code : fx_add_graph(p->c, 0, 0, &p->g, p->err);
 }
 
 static orr_code read_all(printed *p, orr_json *j)
@@ -392,7 +392,7 @@ static orr_code read_all(printed *p, orr_json *j)
     if (code)
         return code;
     p->c->world_size = p->c->world_size ? p->c->world_size : 1;
-    code = orr__fx_check(p->c, p->err);
+    code = fx_check(p->c, p->err);
     if (code == ORR_EINPUT && p->err)
         p->err->where = orr_json_place(j, p->err->where.byte);
     if (code)
@@ -404,7 +404,7 @@ static orr_code read_all(printed *p, orr_json *j)
                   : orr_fail(p->err, ORR_EINPUT, &at, "something follows the list of passes");
 }
 
-orr_code orr__fx_read_printed(orr_json *j, orr_fx *c, orr_error *err)
+orr_code fx_read_printed(orr_json *j, orr_fx *c, orr_error *err)
 {
     printed p = {.c = c,
                  .err = err,

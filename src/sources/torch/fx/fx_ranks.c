@@ -54,7 +54,7 @@ static void note_use(fx_families *f, const fx_node *n, const fx_call *call)
     f->root[family] = (uint32_t)n->peer;
 }
 
-orr_code orr__fx_families_init(fx_families *f,
+orr_code fx_families_init(fx_families *f,
                                const orr_fx *c,
                                const fx_calls *calls,
                                orr_error *err)
@@ -77,11 +77,11 @@ orr_code orr__fx_families_init(fx_families *f,
     is_fine = is_fine && note_groups(f);
     if (is_fine)
         return ORR_OK;
-    orr__fx_families_fini(f);
+    fx_families_fini(f);
     return orr_no_memory(err);
 }
 
-void orr__fx_families_fini(fx_families *f)
+void fx_families_fini(fx_families *f)
 {
     orr_free(f->use);
     orr_free(f->root);
@@ -90,7 +90,7 @@ void orr__fx_families_fini(fx_families *f)
     *f = (fx_families){0};
 }
 
-bool orr__fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out)
+bool fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out)
 {
     const uint32_t at = orr_map_find(f->at, key_of(family, rank), UINT32_MAX);
     if (at == UINT32_MAX)
@@ -117,7 +117,7 @@ static uint32_t placed(const finder *s, size_t i, uint32_t rank)
 {
     const uint8_t use = s->f->use[s->used[i]];
     fx_place p;
-    if (!orr__fx_place_of(s->f, s->used[i], rank, &p))
+    if (!fx_place_of(s->f, s->used[i], rank, &p))
         return 0;
     if (use & FX_PLACES)
         return p.place + 1;
@@ -163,7 +163,7 @@ static orr_code fail_unlike(
     const fx_graph *a = c->graphs[first], *b = c->graphs[i];
     const bool has_node = at < b->node_count;
     const orr_str op = has_node ? fx_text(b, FX_OPS, b->nodes[at].op) : orr_str_of("the end");
-    return orr__fx_fail(
+    return fx_fail(
         c, has_node ? b->nodes[at].byte : b->byte, err,
         "ranks %" PRIu32 " and %" PRIu32 " differ at node %zu of rank %" PRIu32 " (%.*s): "
         "%s; what the ranks that were not run do cannot be said: capture with --ranks all",
@@ -185,7 +185,7 @@ static orr_code class_captured(finder *s, size_t i, orr_error *err)
     if (first == FX_NONE)
         return orr_map_put(s->by_place, key, (uint32_t)i, NULL) ? ORR_OK : orr_no_memory(err);
     for (;; first = s->next[first]) {
-        const orr_code code = orr__fx_differ(c, c->graphs[first], c->graphs[i], &at, &why, err);
+        const orr_code code = fx_differ(c, c->graphs[first], c->graphs[i], &at, &why, err);
         if (code)
             return code;
         if (why && !has_all)
@@ -207,12 +207,12 @@ static orr_code fail_alone(const finder *s, uint32_t rank, orr_error *err)
         fx_place p;
         if (!(s->f->use[s->used[i]] & (FX_PLACES | FX_ROOT)))
             continue;
-        if (orr__fx_place_of(s->f, s->used[i], rank, &p))
+        if (fx_place_of(s->f, s->used[i], rank, &p))
             snprintf(where, sizeof where, ", place %" PRIu32 " of group %" PRIu32, p.place,
                      p.group);
         break;
     }
-    return orr__fx_fail(s->f->c, 0, err,
+    return fx_fail(s->f->c, 0, err,
                         "no captured rank has the place of rank %" PRIu32
                         "%s: capture it too, with --ranks all",
                         rank, where);
@@ -246,7 +246,7 @@ static orr_code find_all(finder *s, orr_error *err)
     return code;
 }
 
-orr_code orr__fx_classes_find(const fx_families *f, fx_classes *out, orr_error *err)
+orr_code fx_classes_find(const fx_families *f, fx_classes *out, orr_error *err)
 {
     const orr_fx *c = f->c;
     *out = (fx_classes){.graph_of = orr_alloc(c->world_size, sizeof *out->graph_of),
@@ -265,11 +265,11 @@ orr_code orr__fx_classes_find(const fx_families *f, fx_classes *out, orr_error *
     orr_free(s.captured);
     orr_free(s.next);
     if (code)
-        orr__fx_classes_fini(out);
+        fx_classes_fini(out);
     return code;
 }
 
-void orr__fx_classes_fini(fx_classes *k)
+void fx_classes_fini(fx_classes *k)
 {
     orr_free(k->graph_of);
     orr_free(k->class_of);

@@ -110,7 +110,7 @@ static orr_code read_group(reader *r, orr_json_value group)
     if ((code = get_numbers(r, ranks, "\"ranks\"", &count)) ||
         (code = get_number(r, family, &number)))
         return code;
-    return orr__fx_add_group(r->c, r->numbers, count, number, orr_json_byte(group), r->err);
+    return fx_add_group(r->c, r->numbers, count, number, orr_json_byte(group), r->err);
 }
 
 static orr_code read_groups(reader *r)
@@ -140,7 +140,7 @@ static orr_code read_note(reader *r, orr_json_value note)
         return code;
     if (orr_json_find(note, "count", &v) && (code = orr_json_get_u64(v, &count, r->err)))
         return code;
-    return orr__fx_add_note(r->c, text, count, r->err);
+    return fx_add_note(r->c, text, count, r->err);
 }
 
 static orr_code read_notes(reader *r)
@@ -171,7 +171,7 @@ static orr_code read_texts(reader *r, fx_texts table, const char *what)
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);) {
         code = orr_json_get_str(v, &text, r->err);
         if (!code)
-            code = orr__fx_add_text(r->g, table, text, &number, r->err);
+            code = fx_add_text(r->g, table, text, &number, r->err);
     }
     return code;
 }
@@ -191,7 +191,7 @@ static orr_code read_storages(reader *r)
             break;
         if (bytes > INT64_MAX)
             return fail_at(r, orr_json_byte(v), "a storage has less than 2^63 bytes");
-        code = orr__fx_add_storage(r->g, bytes, FX_KEPT_NOT, &number, r->err);
+        code = fx_add_storage(r->g, bytes, FX_KEPT_NOT, &number, r->err);
     }
     return code;
 }
@@ -268,8 +268,8 @@ static orr_code read_tensor(reader *r, orr_json_value tensor)
     if (strides && strides != t.rank)
         return fail_at(r, t.byte, "\"shape\" and \"stride\" are of different lengths");
     t.stride = strides ? stride : NULL;
-    t.element_bytes = orr__fx_dtype_bytes(dtype);
-    return orr__fx_add_tensor(r->g, &t, &number, r->err);
+    t.element_bytes = fx_dtype_bytes(dtype);
+    return fx_add_tensor(r->g, &t, &number, r->err);
 }
 
 /* ---- nodes ---- */
@@ -292,7 +292,7 @@ static orr_code read_phase(reader *r, orr_json_value v, fx_phase *out)
 }
 
 /* The arguments that say where communication goes; the others do not matter here.  Other operators may have some of the
- * same names, for something else: orr__fx_check takes those away. */
+ * same names, for something else: fx_check takes those away. */
 static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
 {
     orr_json_value v;
@@ -383,7 +383,7 @@ static orr_code read_node(reader *r, orr_json_value node)
     n.in = r->numbers + l.at[0];
     n.out = r->numbers + l.at[1];
     n.writes = r->numbers + l.at[2];
-    return orr__fx_add_node(r->g, &n, r->err);
+    return fx_add_node(r->g, &n, r->err);
 }
 
 /* ---- a graph ---- */
@@ -460,7 +460,7 @@ static orr_code read_graph(reader *r, const orr_json_item *graph)
     r->has_rank = false;
     r->pair_count = 0;
     const uint64_t byte = graph->byte;
-    if ((code = orr__fx_add_graph(r->c, 0, byte, &r->g, r->err)) ||
+    if ((code = fx_add_graph(r->c, 0, byte, &r->g, r->err)) ||
         (code = orr_json_enter(r->j, r->err)))
         return code;
     while ((code = orr_json_next(r->j, &item, r->err)) == ORR_OK) {
@@ -594,7 +594,7 @@ static orr_code read_all(reader *r)
                        : !(has & HAS_SIZE)    ? "\"world_size\" is missing"
                        : !(has & HAS_GROUPS)  ? "\"groups\" is missing"
                                               : "\"graphs\" is missing");
-    code = orr__fx_check(r->c, r->err);
+    code = fx_check(r->c, r->err);
     if (code == ORR_EINPUT && r->err) /* now with line and column */
         r->err->where = orr_json_place(r->j, r->err->where.byte);
     return code;
@@ -622,7 +622,7 @@ static orr_code read_either(orr_json *j, orr_fx *c, orr_error *err)
     if (code)
         return code;
     if (item.type == ORR_JSON_ARRAY)
-        return orr__fx_read_printed(j, c, err);
+        return fx_read_printed(j, c, err);
     orr_json_value scalar;
     if (item.type != ORR_JSON_OBJECT)
         return (code = orr_json_load(j, &scalar, err))
@@ -646,7 +646,7 @@ orr_code orr_fx_parse(
     *out = NULL;
     if (code)
         return code;
-    code = orr__fx_create(label, &c, err);
+    code = fx_create(label, &c, err);
     if (!code) {
         c->world_size = world_size;
         code = read_either(j, c, err);

@@ -65,7 +65,7 @@ struct fx_values {
     bool failed;
 };
 
-orr_code orr__fx_values_create(const fx_graph *g,
+orr_code fx_values_create(const fx_graph *g,
                                const fx_calls *calls,
                                fx_values **out,
                                orr_error *err)
@@ -85,7 +85,7 @@ orr_code orr__fx_values_create(const fx_graph *g,
                      .stream_of = orr_alloc(ids, sizeof *v->stream_of),
                      .is_receive = orr_alloc(ids, sizeof *v->is_receive)};
     if (!v->cells || !v->seen || !v->epoch || !v->fence || !v->stream_of || !v->is_receive) {
-        orr__fx_values_destroy(v);
+        fx_values_destroy(v);
         *out = NULL;
         return orr_no_memory(err);
     }
@@ -94,7 +94,7 @@ orr_code orr__fx_values_create(const fx_graph *g,
     return ORR_OK;
 }
 
-void orr__fx_values_destroy(fx_values *v)
+void fx_values_destroy(fx_values *v)
 {
     if (!v)
         return;
@@ -182,7 +182,7 @@ static bool add_dep(fx_values *v, uint32_t id, bool is_data)
 static touch touch_of(const fx_values *v, uint32_t tensor, uint32_t id, bool *is_dense)
 {
     touch t = {.id = id};
-    *is_dense = orr__fx_extent(v->g, &v->g->tensors[tensor], &t.first, &t.end);
+    *is_dense = fx_extent(v->g, &v->g->tensors[tensor], &t.first, &t.end);
     return t;
 }
 
@@ -414,7 +414,7 @@ static void visit(fx_values *v, const fx_node *n, const fx_call *call, uint32_t 
     }
 }
 
-orr_code orr__fx_values_next(fx_values *v,
+orr_code fx_values_next(fx_values *v,
                              uint32_t i,
                              uint64_t id,
                              uint64_t after,

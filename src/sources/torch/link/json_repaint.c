@@ -12,7 +12,7 @@
 
 #include "base/formats/json.h"
 
-void orr__repaint_line(orr_buf *to, uint32_t depth)
+void repaint_line(orr_buf *to, uint32_t depth)
 {
     const size_t n = 1 + 4 * (size_t)depth;
     uint8_t *at = orr_buf_reserve(to, n);
@@ -23,7 +23,7 @@ void orr__repaint_line(orr_buf *to, uint32_t depth)
     to->len += n;
 }
 
-const char *orr__repaint_space(const char *p)
+const char *repaint_space(const char *p)
 {
     while (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')
         p++;
@@ -152,27 +152,27 @@ static const char *repaint_scalar(orr_buf *to, const char *p)
 static const char *repaint_items(orr_buf *to, const char *p, uint32_t depth, char closer)
 {
     bool is_first = true;
-    for (p = orr__repaint_space(p); *p != closer; p = orr__repaint_space(p)) {
+    for (p = repaint_space(p); *p != closer; p = repaint_space(p)) {
         if (*p == ',')
-            p = orr__repaint_space(p + 1);
+            p = repaint_space(p + 1);
         if (!is_first)
             orr_buf_byte(to, ',');
         is_first = false;
-        orr__repaint_line(to, depth + 1);
+        repaint_line(to, depth + 1);
         if (closer == '}') {
-            p = orr__repaint_space(repaint_string(to, p)) + 1; /* past the colon */
+            p = repaint_space(repaint_string(to, p)) + 1; /* past the colon */
             orr_buf_add(to, ": ", 2);
-            p = orr__repaint_space(p);
+            p = repaint_space(p);
         }
-        p = orr__repaint_value(to, p, depth + 1);
+        p = repaint_value(to, p, depth + 1);
     }
     if (!is_first)
-        orr__repaint_line(to, depth);
+        repaint_line(to, depth);
     orr_buf_byte(to, (uint8_t)closer);
     return p + 1;
 }
 
-const char *orr__repaint_value(orr_buf *to, const char *p, uint32_t depth)
+const char *repaint_value(orr_buf *to, const char *p, uint32_t depth)
 {
     switch (*p) {
     case '"':
@@ -194,7 +194,7 @@ static const char *skip_value(const char *p)
     bool is_real;
     uint32_t open = 0;
     do {
-        p = orr__repaint_space(p);
+        p = repaint_space(p);
         if (*p == '"') {
             p = string_end(p);
         } else if (*p == '{' || *p == '[') {
@@ -214,9 +214,9 @@ static const char *skip_value(const char *p)
 
 /* ---- an object with other values ---- */
 
-static orr__override *find_override(const char *key,
+static repaint_override *find_override(const char *key,
                                     size_t length,
-                                    orr__override *all,
+                                    repaint_override *all,
                                     size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -231,10 +231,10 @@ static void begin_member(orr_buf *to, uint32_t depth, bool *is_first)
     if (!*is_first)
         orr_buf_byte(to, ',');
     *is_first = false;
-    orr__repaint_line(to, depth + 1);
+    repaint_line(to, depth + 1);
 }
 
-static void put_override(orr_buf *to, uint32_t depth, orr__override *o, bool *is_first)
+static void put_override(orr_buf *to, uint32_t depth, repaint_override *o, bool *is_first)
 {
     begin_member(to, depth, is_first);
     orr_buf_byte(to, '"');
@@ -247,49 +247,49 @@ static void put_override(orr_buf *to, uint32_t depth, orr__override *o, bool *is
 static const char *put_member(orr_buf *to, const char *p, uint32_t depth, bool *is_first)
 {
     begin_member(to, depth, is_first);
-    p = orr__repaint_space(repaint_string(to, p)) + 1;
+    p = repaint_space(repaint_string(to, p)) + 1;
     orr_buf_add(to, ": ", 2);
-    return orr__repaint_value(to, orr__repaint_space(p), depth + 1);
+    return repaint_value(to, repaint_space(p), depth + 1);
 }
 
-const char *orr__repaint_object(
-    orr_buf *to, const char *p, uint32_t depth, orr__override *overrides, size_t count)
+const char *repaint_object(
+    orr_buf *to, const char *p, uint32_t depth, repaint_override *overrides, size_t count)
 {
     bool is_first = true;
     orr_buf_byte(to, '{');
-    for (p = orr__repaint_space(p + 1); *p != '}'; p = orr__repaint_space(p)) {
+    for (p = repaint_space(p + 1); *p != '}'; p = repaint_space(p)) {
         if (*p == ',')
-            p = orr__repaint_space(p + 1);
+            p = repaint_space(p + 1);
         const char *behind = string_end(p);
-        orr__override *o = find_override(p + 1, (size_t)(behind - p) - 2, overrides, count);
+        repaint_override *o = find_override(p + 1, (size_t)(behind - p) - 2, overrides, count);
         if (!o) {
             p = put_member(to, p, depth, &is_first);
             continue;
         }
         if (!o->is_written)
             put_override(to, depth, o, &is_first);
-        p = skip_value(orr__repaint_space(orr__repaint_space(behind) + 1));
+        p = skip_value(repaint_space(repaint_space(behind) + 1));
     }
     for (size_t i = 0; i < count; i++) {
         if (!overrides[i].is_written && !overrides[i].only_if_there)
             put_override(to, depth, &overrides[i], &is_first);
     }
     if (!is_first)
-        orr__repaint_line(to, depth);
+        repaint_line(to, depth);
     orr_buf_byte(to, '}');
     return p + 1;
 }
 
-orr_json_writer orr__override_begin(orr__overrides *v, orr_buf *values, const char *key)
+orr_json_writer repaint_override_begin(repaint_overrides *v, orr_buf *values, const char *key)
 {
     orr_json_writer j;
-    v->of[v->count] = (orr__override){.key = key};
+    v->of[v->count] = (repaint_override){.key = key};
     v->from[v->count++] = values->len;
     orr_json_writer_init(&j, values, &(orr_json_style){.ascii = true});
     return j;
 }
 
-void orr__override_finish(orr__overrides *v, const orr_buf *values)
+void repaint_override_finish(repaint_overrides *v, const orr_buf *values)
 {
     for (size_t i = 0; i < v->count; i++) {
         const size_t end = i + 1 < v->count ? v->from[i + 1] : values->len;

@@ -20,19 +20,19 @@ static orr_code open_source(source *f, orr_error *err)
     return code ? code : orr_json_open(orr_input_bytes(f->input), f->path, &f->json, err);
 }
 
-orr_code orr__link_read_device(orr_link *l, orr_error *err)
+orr_code link_read_device(orr_link *l, orr_error *err)
 {
-    const orr__kineto_options opt = {.rules = &l->rules->read, .tally = &l->tally};
+    const kin_options opt = {.rules = &l->rules->read, .tally = &l->tally};
     source f = {.path = l->device_path, .bytes = l->device_bytes};
     orr_code code = open_source(&f, err);
     if (!code)
-        code = orr__kineto_read(f.json, &opt, &l->device, err);
+        code = kin_read(f.json, &opt, &l->device, err);
     orr_json_close(f.json);
     orr_input_close(f.input); /* all that counts is in the records */
     return code;
 }
 
-bool orr__is_known_schema(orr_str s)
+bool link_knows_schema(orr_str s)
 {
     static const char *const known[] = {
         "1.0.1",
@@ -52,7 +52,7 @@ bool orr__is_known_schema(orr_str s)
 static orr_code read_linked_host(orr_link *l, orr_error *err)
 {
     if (!l->host_path) {
-        l->linked = orr__linked_create(l->device_path);
+        l->linked = linked_create(l->device_path);
         return l->linked ? ORR_OK : orr_no_memory(err);
     }
     const orr_code code =
@@ -62,23 +62,23 @@ static orr_code read_linked_host(orr_link *l, orr_error *err)
         return code;
     l->tally.counts.of[ORR_LINK_HOST_NODES] = l->linked->node_count;
     const orr_where at = orr_where_line(l->host_path, 1, 1);
-    if (!orr__is_known_schema(l->linked->schema))
-        return orr__link_count(&l->tally, ORR_LINK_NEW_SCHEMA, &at, err);
+    if (!link_knows_schema(l->linked->schema))
+        return link_count(&l->tally, ORR_LINK_NEW_SCHEMA, &at, err);
     return ORR_OK;
 }
 
 static orr_code merge(orr_link *l, orr_error *err)
 {
-    orr__merger m = {.l = l};
+    link_merger m = {.l = l};
     uint32_t *order = NULL;
-    orr_code code = orr__merge_plan(&m, err);
+    orr_code code = link_merge_plan(&m, err);
     if (!code)
-        code = orr__merge_number(&m, &order, err);
+        code = link_merge_number(&m, &order, err);
     if (!code)
-        code = orr__merge_fill(&m, order, err);
+        code = link_merge_fill(&m, order, err);
     if (!code)
-        code = orr__merge_edges(&m, err);
-    orr__merge_fini(&m);
+        code = link_merge_edges(&m, err);
+    link_merge_fini(&m);
     return code;
 }
 
@@ -89,14 +89,14 @@ static orr_code link_ours(orr_link *l, orr_error *err)
     orr_code code = read_linked_host(l, err);
     if (code || !l->device_path)
         return code;
-    if ((code = orr__link_read_device(l, err)) || (code = orr__link_sort(l, err)) ||
-        (code = orr__link_pick_step(l, err)) || (code = orr__link_time(l, err)) ||
-        (code = orr__link_find_waits(l, err)) || (code = orr__link_guess_streams(l, err)))
+    if ((code = link_read_device(l, err)) || (code = link_sort(l, err)) ||
+        (code = link_pick_step(l, err)) || (code = link_time(l, err)) ||
+        (code = link_find_waits(l, err)) || (code = link_guess_streams(l, err)))
         return code;
     return merge(l, err);
 }
 
-static const orr_rules_link ours = {.link = link_ours, .write = orr__link_write};
+static const orr_rules_link ours = {.link = link_ours, .write = link_write_json};
 
 static orr_code open_link(const source *host,
                           const source *device,
@@ -154,7 +154,7 @@ void orr_link_close(orr_link *l)
     orr_linked_free(l->linked);
     if (l->rules->close)
         l->rules->close(l);
-    orr__kineto_fini(&l->device);
+    kin_fini(&l->device);
     orr_free(l->waits);
     orr_arena_destroy(l->arena);
     orr_free(l);

@@ -32,25 +32,25 @@ typedef struct ends {
 } ends;
 
 /* A kernel of NCCL or RCCL, or the work of a back end on the host.  Messages have two ends of their own. */
-static bool is_collective(const orr_link *l, const orr__event *e)
+static bool is_collective(const orr_link *l, const kin_event *e)
 {
     const orr_str name = orr_intern_get(l->device.texts, e->name);
     if (orr_str_has(name, "Send") || orr_str_has(name, "send") || orr_str_has(name, "recv"))
         return false;
-    if (e->kind == ORR__EVENT_KERNEL)
+    if (e->kind == KIN_KERNEL)
         return orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel");
-    return e->kind == ORR__EVENT_OPERATOR &&
+    return e->kind == KIN_OPERATOR &&
            (orr_str_begins(name, "gloo:") || orr_str_begins(name, "mpi:") ||
             orr_str_begins(name, "ucc:"));
 }
 
-static uint64_t key_of(const orr_link *l, const orr__event *e)
+static uint64_t key_of(const orr_link *l, const kin_event *e)
 {
     const orr_str name = orr_intern_get(l->device.texts, e->name);
     const uint32_t group =
-        e->extra == ORR__NO_TEXT ? ORR__NO_TEXT : l->device.extras[e->extra].group;
+        e->extra == KIN_NO_TEXT ? KIN_NO_TEXT : l->device.extras[e->extra].group;
     uint64_t h = orr_hash_bytes(name.ptr, name.len, 0);
-    if (group != ORR__NO_TEXT) {
+    if (group != KIN_NO_TEXT) {
         const orr_str g = orr_intern_get(l->device.texts, group);
         h = orr_hash_bytes(g.ptr, g.len, h);
     }
@@ -69,13 +69,13 @@ static int by_key(const void *a, const void *b)
 static bool list_ends(const orr_link *l, ends *out)
 {
     for (size_t i = 0; i < l->device.count; i++) {
-        const orr__event *e = &l->device.events[i];
+        const kin_event *e = &l->device.events[i];
         if (!is_collective(l, e))
             continue;
         if (!orr_grow(&out->list, &out->room, out->count + 1))
             return false;
         out->list[out->count++] =
-            (shared_end){key_of(l, e), l->device.base_ns + (int64_t)orr__event_end(e)};
+            (shared_end){key_of(l, e), l->device.base_ns + (int64_t)kin_end(e)};
     }
     if (out->count)
         qsort(out->list, out->count, sizeof *out->list, by_key);
@@ -131,7 +131,7 @@ static void align(orr_link_job *job, const ends *all, uint32_t r, int64_t *room)
     }
 }
 
-orr_code orr__job_align(orr_link_job *job, orr_error *err)
+orr_code link_job_align(orr_link_job *job, orr_error *err)
 {
     ends *all = orr_alloc((size_t)job->rank_count + 1, sizeof *all);
     bool has_room = all;

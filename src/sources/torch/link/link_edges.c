@@ -17,69 +17,69 @@
 #define SILENCE 100e3
 
 typedef struct joiner {
-    orr__merger *m;
+    link_merger *m;
     orr_link *l;
     bool failed;
 } joiner;
 
-static const orr__event *op_event(const joiner *j, uint32_t op)
+static const kin_event *op_event(const joiner *j, uint32_t op)
 {
-    return orr__link_op(j->l, op);
+    return link_op(j->l, op);
 }
 
-static void join(joiner *j, uint32_t from, uint32_t to, orr__edge_kind kind)
+static void join(joiner *j, uint32_t from, uint32_t to, linked_edge_kind kind)
 {
-    const orr__plan *plan = j->m->plan;
-    if (!orr__linked_join(j->l->linked, plan[from].id, plan[to].id, kind))
+    const link_plan *plan = j->m->plan;
+    if (!linked_join(j->l->linked, plan[from].id, plan[to].id, kind))
         j->failed = true;
 }
 
 /* ---- the device ---- */
 
-/* The first operator that a thread starts at ts or later; ORR__NONE: there is none. */
+/* The first operator that a thread starts at ts or later; LINK_NONE: there is none. */
 static uint32_t next_op(const joiner *j, uint32_t tid, double ts)
 {
-    const orr__lists *by = &j->l->ops.by_thread;
-    const uint32_t at = orr__merge_next(j->m, tid, ts, false);
-    return at < by->first[tid + 1] ? by->list[at] : ORR__NONE;
+    const link_lists *by = &j->l->ops.by_thread;
+    const uint32_t at = link_merge_next(j->m, tid, ts, false);
+    return at < by->first[tid + 1] ? by->list[at] : LINK_NONE;
 }
 
 /* Time in a synchronising call is time the host would not need on another device. */
-static void note_waiting(joiner *j, const orr__event *call)
+static void note_waiting(joiner *j, const kin_event *call)
 {
-    const uint32_t op = orr__merge_innermost(j->m, call->tid, call->ts);
-    if (op == ORR__NONE)
+    const uint32_t op = link_merge_innermost(j->m, call->tid, call->ts);
+    if (op == LINK_NONE)
         return;
-    orr__linked_node *n = &j->l->linked->nodes[j->m->plan[j->m->plan_of_op[op]].id - 1];
+    linked_node *n = &j->l->linked->nodes[j->m->plan[j->m->plan_of_op[op]].id - 1];
     n->wait_ns += (int64_t)call->dur;
     if (n->wait_ns > n->own_ns)
         n->wait_ns = n->own_ns;
 }
 
-static void join_host(joiner *j, const orr__wait *w)
+static void join_host(joiner *j, const link_wait *w)
 {
-    const orr__event *call = &j->l->device.events[w->to];
-    const uint32_t op = next_op(j, call->tid, orr__event_end(call));
-    if (op == ORR__NONE)
+    const kin_event *call = &j->l->device.events[w->to];
+    const uint32_t op = next_op(j, call->tid, kin_end(call));
+    if (op == LINK_NONE)
         return;
     j->l->tally.counts.of[ORR_LINK_SYNCS]++;
-    join(j, j->m->plan_of_event[w->from], j->m->plan_of_op[op], ORR__EDGE_SYNC);
+    join(j, j->m->plan_of_event[w->from], j->m->plan_of_op[op], LINKED_EDGE_SYNC);
 }
 
 static void join_waits(joiner *j)
 {
     const orr_link *l = j->l;
-    uint32_t last_call = ORR__NONE;
+    uint32_t last_call = LINK_NONE;
     for (size_t i = 0; i < l->wait_count && !j->failed; i++) {
-        const orr__wait *w = &l->waits[i];
-        const orr__event *to = &l->device.events[w->to], *from = &l->device.events[w->from];
-        if (!orr__event_is_device(to)) {
+        const link_wait *w = &l->waits[i];
+        const kin_event *to = &l->device.events[w->to], *from = &l->device.events[w->from];
+        if (!kin_is_device(to)) {
             if (w->to != last_call)
                 note_waiting(j, to);
             last_call = w->to;
             join_host(j, w);
         } else if (from->stream != to->stream && from->ts < to->ts) {
-            join(j, j->m->plan_of_event[w->from], j->m->plan_of_event[w->to], ORR__EDGE_EVENT);
+            join(j, j->m->plan_of_event[w->from], j->m->plan_of_event[w->to], LINKED_EDGE_EVENT);
         }
     }
 }
@@ -93,13 +93,13 @@ typedef struct ended {
 
 static bool ends_later(const joiner *j, uint32_t a, uint32_t b)
 {
-    return b == ORR__NONE || orr__event_end(op_event(j, a)) >= orr__event_end(op_event(j, b));
+    return b == LINK_NONE || kin_end(op_event(j, a)) >= kin_end(op_event(j, b));
 }
 
 static void has_ended(const joiner *j, ended *e, uint32_t op)
 {
     const uint32_t tid = op_event(j, op)->tid;
-    if (e->first == ORR__NONE || op_event(j, e->first)->tid == tid) {
+    if (e->first == LINK_NONE || op_event(j, e->first)->tid == tid) {
         if (ends_later(j, op, e->first))
             e->first = op;
         return;
@@ -114,14 +114,14 @@ static void has_ended(const joiner *j, ended *e, uint32_t op)
 static uint32_t *order_of_ends(const joiner *j)
 {
     const uint32_t n = j->l->ops.count;
-    orr__sort_entry *a = orr_alloc((size_t)n + 1, sizeof *a),
+    link_sort_entry *a = orr_alloc((size_t)n + 1, sizeof *a),
                     *b = orr_alloc((size_t)n + 1, sizeof *b);
     uint32_t *order = orr_arena_new(j->l->arena, (size_t)n + 1, uint32_t);
     const bool has_room = a && b && order;
     if (has_room) {
         for (uint32_t op = 0; op < n; op++)
-            a[op] = (orr__sort_entry){orr__sort_key(orr__event_end(op_event(j, op))), op};
-        const orr__sort_entry *sorted = orr__sort_entries(a, b, n);
+            a[op] = (link_sort_entry){link_sort_key(kin_end(op_event(j, op))), op};
+        const link_sort_entry *sorted = link_sort_entries(a, b, n);
         for (uint32_t i = 0; i < n; i++)
             order[i] = sorted[i].item;
     }
@@ -133,14 +133,14 @@ static uint32_t *order_of_ends(const joiner *j)
 /* `busy`: until when the thread was at work; negative: it has not begun.  What ended before that woke it long ago. */
 static void join_thread(joiner *j, const ended *e, uint32_t op, double busy)
 {
-    const orr__event *to = op_event(j, op);
+    const kin_event *to = op_event(j, op);
     const uint32_t from =
-        e->first != ORR__NONE && op_event(j, e->first)->tid == to->tid ? e->second : e->first;
-    if (from == ORR__NONE || orr__event_end(op_event(j, from)) < busy)
+        e->first != LINK_NONE && op_event(j, e->first)->tid == to->tid ? e->second : e->first;
+    if (from == LINK_NONE || kin_end(op_event(j, from)) < busy)
         return;
-    if (orr__event_end(op_event(j, from)) > to->ts || op_event(j, from)->ts >= to->ts)
+    if (kin_end(op_event(j, from)) > to->ts || op_event(j, from)->ts >= to->ts)
         return;
-    join(j, j->m->plan_of_op[from], j->m->plan_of_op[op], ORR__EDGE_THREAD);
+    join(j, j->m->plan_of_op[from], j->m->plan_of_op[op], LINKED_EDGE_THREAD);
 }
 
 static void join_threads(joiner *j)
@@ -148,20 +148,20 @@ static void join_threads(joiner *j)
     const orr_link *l = j->l;
     const uint32_t *ends = order_of_ends(j);
     double *busy = orr_arena_new(l->arena, (size_t)l->ops.thread_count + 1, double);
-    ended e = {ORR__NONE, ORR__NONE};
+    ended e = {LINK_NONE, LINK_NONE};
     uint32_t done = 0;
     j->failed |= !ends || !busy;
     for (uint32_t t = 0; !j->failed && t < l->ops.thread_count; t++)
         busy[t] = -1;
     for (uint32_t op = 0; !j->failed && op < l->ops.count; op++) {
-        const orr__event *to = op_event(j, op);
-        for (; done < l->ops.count && orr__event_end(op_event(j, ends[done])) <= to->ts; done++)
+        const kin_event *to = op_event(j, op);
+        for (; done < l->ops.count && kin_end(op_event(j, ends[done])) <= to->ts; done++)
             has_ended(j, &e, ends[done]);
-        if (j->m->parent_op[op] == ORR__NONE &&
+        if (j->m->parent_op[op] == LINK_NONE &&
             (busy[to->tid] < 0 || to->ts - busy[to->tid] > SILENCE))
             join_thread(j, &e, op, busy[to->tid]);
-        if (orr__event_end(to) > busy[to->tid])
-            busy[to->tid] = orr__event_end(to);
+        if (kin_end(to) > busy[to->tid])
+            busy[to->tid] = kin_end(to);
     }
 }
 
@@ -211,27 +211,27 @@ static uint32_t take_submission(const joiner *j, queue *q, uint32_t worker)
     const size_t n = plain_word(name_of(j, worker), mine);
     for (size_t i = q->first; i < q->count; i++) {
         const uint32_t op = q->ops[i];
-        if (op == ORR__NONE || plain_word(name_of(j, op), other) != n ||
+        if (op == LINK_NONE || plain_word(name_of(j, op), other) != n ||
             memcmp(mine, other, n) != 0)
             continue;
-        q->ops[i] = ORR__NONE;
-        while (q->first < q->count && q->ops[q->first] == ORR__NONE)
+        q->ops[i] = LINK_NONE;
+        while (q->first < q->count && q->ops[q->first] == LINK_NONE)
             q->first++;
         return op;
     }
-    return ORR__NONE;
+    return LINK_NONE;
 }
 
 static void join_worker(joiner *j, uint32_t submitted, uint32_t worker)
 {
-    const orr__event *s = op_event(j, submitted), *w = op_event(j, worker);
+    const kin_event *s = op_event(j, submitted), *w = op_event(j, worker);
     if (s->tid == w->tid)
         return;
-    if (orr__event_end(s) <= w->ts)
-        join(j, j->m->plan_of_op[submitted], j->m->plan_of_op[worker], ORR__EDGE_MARK);
-    const uint32_t next = next_op(j, s->tid, orr__event_end(w));
-    if (next != ORR__NONE)
-        join(j, j->m->plan_of_op[worker], j->m->plan_of_op[next], ORR__EDGE_WAIT);
+    if (kin_end(s) <= w->ts)
+        join(j, j->m->plan_of_op[submitted], j->m->plan_of_op[worker], LINKED_EDGE_MARK);
+    const uint32_t next = next_op(j, s->tid, kin_end(w));
+    if (next != LINK_NONE)
+        join(j, j->m->plan_of_op[worker], j->m->plan_of_op[next], LINKED_EDGE_WAIT);
 }
 
 static void join_workers(joiner *j)
@@ -245,14 +245,14 @@ static void join_workers(joiner *j)
                 q.ops[q.count++] = op;
         } else if (is_worker_name(name)) {
             const uint32_t submitted = take_submission(j, &q, op);
-            if (submitted != ORR__NONE)
+            if (submitted != LINK_NONE)
                 join_worker(j, submitted, op);
         }
     }
     orr_free(q.ops);
 }
 
-orr_code orr__merge_edges(orr__merger *m, orr_error *err)
+orr_code link_merge_edges(link_merger *m, orr_error *err)
 {
     joiner j = {.m = m, .l = m->l};
     join_waits(&j);

@@ -43,14 +43,14 @@ typedef struct grouper {
 
 /* ---- the table ---- */
 
-static bool has_group(const orr__job_rank *r, orr_str name)
+static bool has_group(const link_job_rank *r, orr_str name)
 {
-    return orr__linked_find_group(r->link->linked, name);
+    return linked_find_group(r->link->linked, name);
 }
 
 /* The ranks of a group that says only how many they are: all, or those that know its name. */
 static bool guess_ranks(const grouper *g,
-                        const orr__linked_group *known,
+                        const linked_group *known,
                         uint32_t *out,
                         uint32_t *count)
 {
@@ -71,7 +71,7 @@ static int by_number(const void *a, const void *b)
 
 /* False: its ranks are not known, or not all of them are here. */
 static bool find_members(const grouper *g,
-                         const orr__linked_group *known,
+                         const linked_group *known,
                          uint32_t *out,
                          uint32_t *count)
 {
@@ -100,7 +100,7 @@ static job_group *find_group(const grouper *g, orr_str name, const uint32_t *ran
     return NULL;
 }
 
-static orr_code note_group(grouper *g, const orr__linked_group *known, uint32_t *room)
+static orr_code note_group(grouper *g, const linked_group *known, uint32_t *room)
 {
     uint32_t count;
     if (!known->name.len || !find_members(g, known, room, &count) ||
@@ -355,7 +355,7 @@ static orr_code copy_node(const grouper *g, uint32_t rank, const lane *l, uint32
 
 static orr_code rename_groups(const grouper *g, uint32_t rank, const lane *l)
 {
-    orr__job_rank *r = &g->job->ranks[rank];
+    link_job_rank *r = &g->job->ranks[rank];
     orr_trace *made;
     orr_code code = copy_meta(r->trace, g->job->arena, &made, g->err);
     if (code)
@@ -414,7 +414,7 @@ static orr_code make_set(grouper *g, lane *lanes)
     return code ? code : fill_set(g);
 }
 
-orr_code orr__job_make_set(orr_link_job *job, orr_error *err)
+orr_code link_job_make_set(orr_link_job *job, orr_error *err)
 {
     grouper g = {.job = job, .err = err};
     lane *lanes = orr_arena_new(job->arena, (size_t)job->rank_count + 1, lane);

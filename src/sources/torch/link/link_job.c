@@ -24,15 +24,15 @@ static size_t common_start(const char *a, const char *b)
 }
 
 /* Processes on different machines can have the same number: then the more similar name decides. */
-static orr__torch_file *find_host(orr_link_job *job,
-                                  const orr__torch_file *device,
+static link_file *find_host(orr_link_job *job,
+                                  const link_file *device,
                                   bool is_only_pair)
 {
-    orr__torch_file *best = NULL;
+    link_file *best = NULL;
     for (size_t i = 0; i < job->file_count; i++) {
-        orr__torch_file *f = &job->files[i];
-        const bool is_known = f->pid != ORR__NO_NUMBER && device->pid != ORR__NO_NUMBER;
-        if (f->kind != ORR__FILE_HOST || f->is_taken ||
+        link_file *f = &job->files[i];
+        const bool is_known = f->pid != KIN_NO_NUMBER && device->pid != KIN_NO_NUMBER;
+        if (f->kind != LINK_FILE_HOST || f->is_taken ||
             (is_known && f->pid != device->pid && !is_only_pair))
             continue;
         if (!best || common_start(f->path, device->path) > common_start(best->path, device->path))
@@ -41,7 +41,7 @@ static orr__torch_file *find_host(orr_link_job *job,
     return best;
 }
 
-static size_t count_kind(const orr_link_job *job, orr__file_kind kind)
+static size_t count_kind(const orr_link_job *job, link_file_kind kind)
 {
     size_t n = 0;
     for (size_t i = 0; i < job->file_count; i++)
@@ -49,7 +49,7 @@ static size_t count_kind(const orr_link_job *job, orr__file_kind kind)
     return n;
 }
 
-static void add_pair(orr_link_job *job, orr__torch_file *host, orr__torch_file *device)
+static void add_pair(orr_link_job *job, link_file *host, link_file *device)
 {
     orr_link_rank *about = &job->ranks[job->rank_count++].about;
     about->host = host ? host->path : NULL;
@@ -62,19 +62,19 @@ static void add_pair(orr_link_job *job, orr__torch_file *host, orr__torch_file *
 
 static orr_code pair_files(orr_link_job *job, orr_error *err)
 {
-    const size_t hosts = count_kind(job, ORR__FILE_HOST);
-    const size_t devices = count_kind(job, ORR__FILE_DEVICE);
-    job->ranks = orr_arena_new(job->arena, job->file_count + 1, orr__job_rank);
+    const size_t hosts = count_kind(job, LINK_FILE_HOST);
+    const size_t devices = count_kind(job, LINK_FILE_DEVICE);
+    job->ranks = orr_arena_new(job->arena, job->file_count + 1, link_job_rank);
     if (!job->ranks)
         return orr_no_memory(err);
     for (size_t i = 0; i < job->file_count; i++) {
-        orr__torch_file *f = &job->files[i];
-        if (f->kind == ORR__FILE_DEVICE)
+        link_file *f = &job->files[i];
+        if (f->kind == LINK_FILE_DEVICE)
             add_pair(job, find_host(job, f, hosts == 1 && devices == 1), f);
     }
     for (size_t i = 0; i < job->file_count; i++) {
-        orr__torch_file *f = &job->files[i];
-        if (f->kind == ORR__FILE_HOST && !f->is_taken)
+        link_file *f = &job->files[i];
+        if (f->kind == LINK_FILE_HOST && !f->is_taken)
             add_pair(job, f, NULL);
     }
     return ORR_OK;
@@ -85,7 +85,7 @@ static orr_code pair_files(orr_link_job *job, orr_error *err)
 static orr_code link_one(void *context, size_t i, orr_error *err)
 {
     orr_link_job *job = context;
-    orr__job_rank *r = &job->ranks[i];
+    link_job_rank *r = &job->ranks[i];
     const orr_code code = orr_link_open(r->about.host, r->about.device, &job->opt, &r->link, err);
     if (!code)
         r->about.counts = *orr_link_counts_of(r->link);
@@ -111,7 +111,7 @@ typedef struct conversion {
 static orr_code convert_one(void *context, size_t i, orr_error *err)
 {
     const conversion *c = context;
-    orr__job_rank *r = &c->job->ranks[i];
+    link_job_rank *r = &c->job->ranks[i];
     const orr_pytorch_options opt = {.has_rank = true,
                                      .rank = r->about.rank,
                                      .has_origin = c->first != INT64_MAX && r->link->device.count,
@@ -124,7 +124,7 @@ static orr_code convert_one(void *context, size_t i, orr_error *err)
 
 static int by_rank(const void *a, const void *b)
 {
-    const orr__job_rank *x = a, *y = b;
+    const link_job_rank *x = a, *y = b;
     return x->about.rank < y->about.rank ? -1 : x->about.rank > y->about.rank;
 }
 
@@ -161,7 +161,7 @@ static orr_code check_world(const orr_link_job *job, orr_error *err)
                     job->rank_count, world, job->rank_count);
 }
 
-static bool says_rank(const orr__job_rank *r)
+static bool says_rank(const link_job_rank *r)
 {
     return r->link->linked->rank >= 0 && r->link->linked->rank < UINT32_MAX;
 }
@@ -174,7 +174,7 @@ static orr_code number_ranks(orr_link_job *job, orr_error *err)
     if (!is_taken)
         return orr_no_memory(err);
     for (uint32_t i = 0; i < job->rank_count; i++) {
-        orr__job_rank *r = &job->ranks[i];
+        link_job_rank *r = &job->ranks[i];
         r->about.is_guessed = !says_rank(r);
         if (r->about.is_guessed)
             continue;
@@ -225,12 +225,12 @@ static orr_code make_job(
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < count && !code; i++)
-        code = orr__probe_path(job, paths[i], err);
+        code = link_probe_path(job, paths[i], err);
     if (code || (code = pair_files(job, err)) ||
         (code = orr_pool_for(threads, job->rank_count, link_one, job, err)) ||
         (code = find_ranks(job, err)))
         return code;
-    return orr__job_align(job, err);
+    return link_job_align(job, err);
 }
 
 orr_code orr_link_job_set(orr_link_job *job, const orr_set **out, orr_error *err)
@@ -240,7 +240,7 @@ orr_code orr_link_job_set(orr_link_job *job, const orr_set **out, orr_error *err
     if (!job->set) {
         code = orr_pool_for(job->opt.threads, job->rank_count, convert_one, &c, err);
         if (!code)
-            code = orr__job_make_set(job, err);
+            code = link_job_make_set(job, err);
     }
     *out = code ? NULL : job->set;
     return code;

@@ -20,31 +20,31 @@ typedef struct writer {
     const orr_link *l;
     orr_output *out;
     orr_buf buf, values;
-    orr__linked_edge *edges; /* by the node that waits */
+    linked_edge *edges; /* by the node that waits */
     size_t next_edge;
 } writer;
 
 /* ---- values ---- */
 
-static orr_json_writer begin_value(writer *w, orr__overrides *v, const char *key)
+static orr_json_writer begin_value(writer *w, repaint_overrides *v, const char *key)
 {
-    return orr__override_begin(v, &w->values, key);
+    return repaint_override_begin(v, &w->values, key);
 }
 
-static void add_i64(writer *w, orr__overrides *v, const char *key, int64_t n)
+static void add_i64(writer *w, repaint_overrides *v, const char *key, int64_t n)
 {
     orr_json_writer j = begin_value(w, v, key);
     orr_json_i64(&j, n);
 }
 
-static void add_str(writer *w, orr__overrides *v, const char *key, orr_str s)
+static void add_str(writer *w, repaint_overrides *v, const char *key, orr_str s)
 {
     orr_json_writer j = begin_value(w, v, key);
     orr_json_str(&j, s);
 }
 
 /* Microseconds, exactly: a double would not hold the time of day. */
-static void add_micros(writer *w, orr__overrides *v, const char *key, int64_t ns)
+static void add_micros(writer *w, repaint_overrides *v, const char *key, int64_t ns)
 {
     begin_value(w, v, key);
     if (ns < 0)
@@ -56,13 +56,13 @@ static void add_micros(writer *w, orr__overrides *v, const char *key, int64_t ns
     orr_buf_print(&w->values, ".%0*u", cut == 1 ? 3 : cut == 10 ? 2 : 1, part / cut);
 }
 
-static void add_text_if(writer *w, orr__overrides *v, const char *key, orr_str s)
+static void add_text_if(writer *w, repaint_overrides *v, const char *key, orr_str s)
 {
     if (s.len)
         add_str(w, v, key, s);
 }
 
-static void add_number_if(writer *w, orr__overrides *v, const char *key, int64_t n)
+static void add_number_if(writer *w, repaint_overrides *v, const char *key, int64_t n)
 {
     if (n != -1)
         add_i64(w, v, key, n);
@@ -71,14 +71,14 @@ static void add_number_if(writer *w, orr__overrides *v, const char *key, int64_t
 /* ---- one node ---- */
 
 /* Facts that are attributes of the node in the host trace already are not said twice. */
-static void add_comm(writer *w, orr__overrides *v, const orr__linked_node *n)
+static void add_comm(writer *w, repaint_overrides *v, const linked_node *n)
 {
     const orr_linked *d = w->l->linked;
-    if (n->comm == ORR__NO_COMM)
+    if (n->comm == LINKED_NO_COMM)
         return;
-    const orr__linked_comm *c = &d->comms[n->comm];
+    const linked_comm *c = &d->comms[n->comm];
     add_text_if(w, v, "pg_name", c->group);
-    if (n->kind != ORR__ON_DEVICE && n->byte != ORR_NO_BYTE)
+    if (n->kind != LINKED_ON_DEVICE && n->byte != ORR_NO_BYTE)
         return;
     add_text_if(w, v, "collective_name", c->collective);
     add_text_if(w, v, "dtype", c->dtype);
@@ -91,16 +91,16 @@ static void add_comm(writer *w, orr__overrides *v, const orr__linked_node *n)
     add_number_if(w, v, "comm_seq", c->sequence);
 }
 
-static void add_edges(writer *w, orr__overrides *v, uint64_t id)
+static void add_edges(writer *w, repaint_overrides *v, uint64_t id)
 {
     const orr_linked *d = w->l->linked;
     const size_t first = w->next_edge;
     size_t end = first, others = 0;
     for (; end < d->edge_count && w->edges[end].to == id; end++)
-        others += w->edges[end].kind != ORR__EDGE_THREAD;
+        others += w->edges[end].kind != LINKED_EDGE_THREAD;
     w->next_edge = end;
     for (size_t i = first; i < end; i++) {
-        if (w->edges[i].kind == ORR__EDGE_THREAD)
+        if (w->edges[i].kind == LINKED_EDGE_THREAD)
             add_i64(w, v, "inter_thread_dep", (int64_t)w->edges[i].from);
     }
     if (!others)
@@ -110,15 +110,15 @@ static void add_edges(writer *w, orr__overrides *v, uint64_t id)
     j.depth = 3;
     orr_json_begin_array(&j);
     for (size_t i = first; i < end; i++) {
-        if (w->edges[i].kind != ORR__EDGE_THREAD)
+        if (w->edges[i].kind != LINKED_EDGE_THREAD)
             orr_json_u64(&j, w->edges[i].from);
     }
     orr_json_end_array(&j);
 }
 
-static void add_times(writer *w, orr__overrides *v, const orr__linked_node *n)
+static void add_times(writer *w, repaint_overrides *v, const linked_node *n)
 {
-    if (n->start_ns == ORR__NO_TIME)
+    if (n->start_ns == LINKED_NO_TIME)
         return;
     add_micros(w, v, "inclusive_dur", n->duration_ns);
     add_micros(w, v, "exclusive_dur", n->own_ns);
@@ -127,9 +127,9 @@ static void add_times(writer *w, orr__overrides *v, const orr__linked_node *n)
         add_micros(w, v, "wait_dur", n->wait_ns);
 }
 
-static void add_device(writer *w, orr__overrides *v, const orr__linked_node *n)
+static void add_device(writer *w, repaint_overrides *v, const linked_node *n)
 {
-    if (n->kind != ORR__ON_DEVICE)
+    if (n->kind != LINKED_ON_DEVICE)
         return;
     const bool is_copy = n->name.len >= 6 && memcmp(n->name.ptr, "Memcpy", 6) == 0;
     add_str(w, v, "cat",
@@ -145,7 +145,7 @@ static const char plain_node[] =
     "{\"id\":0,\"name\":\"\",\"ctrl_deps\":0,\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},"
     "\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"attrs\":0}";
 
-static void add_attrs(writer *w, orr__overrides *v, const orr__linked_node *n)
+static void add_attrs(writer *w, repaint_overrides *v, const linked_node *n)
 {
     const struct {
         const char *name, *type;
@@ -178,23 +178,23 @@ static void add_attrs(writer *w, orr__overrides *v, const orr__linked_node *n)
     orr_json_end_array(&j);
 }
 
-static void write_node(writer *w, const orr__linked_node *n)
+static void write_node(writer *w, const linked_node *n)
 {
     const bool is_plain = n->byte == ORR_NO_BYTE;
-    orr__overrides v = {0};
+    repaint_overrides v = {0};
     w->values.len = 0;
     add_i64(w, &v, "id", (int64_t)n->id);
     add_str(w, &v, "name", n->name);
-    add_i64(w, &v, "ctrl_deps", n->parent == ORR__NO_ID ? 0 : (int64_t)n->parent);
+    add_i64(w, &v, "ctrl_deps", n->parent == LINKED_NO_ID ? 0 : (int64_t)n->parent);
     if (is_plain)
         add_attrs(w, &v, n);
     add_times(w, &v, n);
     add_device(w, &v, n);
     add_comm(w, &v, n);
     add_edges(w, &v, n->id);
-    orr__override_finish(&v, &w->values);
+    repaint_override_finish(&v, &w->values);
     const char *text = is_plain ? plain_node : (const char *)w->l->linked->text.ptr + n->byte;
-    orr__repaint_object(&w->buf, text, 2, v.of, v.count);
+    repaint_object(&w->buf, text, 2, v.of, v.count);
     if (w->buf.len > PIECE)
         orr_output_drain(w->out, &w->buf);
 }
@@ -203,7 +203,7 @@ static void write_node(writer *w, const orr__linked_node *n)
 
 static int by_target(const void *a, const void *b)
 {
-    const orr__linked_edge *x = a, *y = b;
+    const linked_edge *x = a, *y = b;
     if (x->to != y->to)
         return x->to < y->to ? -1 : 1;
     if (x->from != y->from)
@@ -228,7 +228,7 @@ static void begin_member(writer *w, const char *key, bool is_first)
 {
     if (!is_first)
         orr_buf_byte(&w->buf, ',');
-    orr__repaint_line(&w->buf, 1);
+    repaint_line(&w->buf, 1);
     orr_json_quote(&w->buf, orr_str_of(key), true);
     orr_buf_add(&w->buf, ": ", 2);
 }
@@ -260,7 +260,7 @@ static void write_job(writer *w)
                   (long long)l->linked->world);
     if (l->device.groups.len) {
         orr_buf_text(&w->buf, ", \"pg_config\": ");
-        orr__repaint_value(&w->buf, l->device.groups.ptr, 2);
+        repaint_value(&w->buf, l->device.groups.ptr, 2);
     }
     orr_buf_byte(&w->buf, '}');
 }
@@ -275,16 +275,16 @@ static void write_document(writer *w)
     for (size_t i = 0; i < d->node_count; i++) {
         if (i)
             orr_buf_byte(&w->buf, ',');
-        orr__repaint_line(&w->buf, 2);
+        repaint_line(&w->buf, 2);
         write_node(w, &d->nodes[i]);
     }
-    orr__repaint_line(&w->buf, 1);
+    repaint_line(&w->buf, 1);
     orr_buf_byte(&w->buf, ']');
-    orr__repaint_line(&w->buf, 0);
+    repaint_line(&w->buf, 0);
     orr_buf_byte(&w->buf, '}');
 }
 
-orr_code orr__link_write(const orr_link *l, const char *path, orr_error *err)
+orr_code link_write_json(const orr_link *l, const char *path, orr_error *err)
 {
     writer w = {.l = l};
     orr_code code = sort_edges(&w) ? orr_output_open(path, &w.out, err) : orr_no_memory(err);

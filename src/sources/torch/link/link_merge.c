@@ -29,9 +29,9 @@ static const char process_name[] = "[pytorch|profiler|execution_trace|process]";
 #define KEY_PROCESS (-1e300)
 #define KEY_THREAD (-1e299)
 
-static orr_code count_event(orr__merger *m, orr_link_counter c, const orr__event *e, orr_error *err)
+static orr_code count_event(link_merger *m, orr_link_counter c, const kin_event *e, orr_error *err)
 {
-    return orr__link_count_event(&m->l->tally, c, m->l->device_path,
+    return link_count_event(&m->l->tally, c, m->l->device_path,
                                  orr_intern_get(m->l->device.texts, e->name), e->index, err);
 }
 
@@ -43,8 +43,8 @@ static orr_map *operators_by_rf(const orr_link *l)
 {
     orr_map *by_rf = orr_map_create(l->ops.count);
     for (uint32_t op = 0; by_rf && op < l->ops.count; op++) {
-        const int64_t rf = orr__link_op(l, op)->rf;
-        if (rf != ORR__NO_NUMBER && rf != 0 && !orr_map_put(by_rf, (uint64_t)rf, op, NULL)) {
+        const int64_t rf = link_op(l, op)->rf;
+        if (rf != KIN_NO_NUMBER && rf != 0 && !orr_map_put(by_rf, (uint64_t)rf, op, NULL)) {
             orr_map_destroy(by_rf);
             return NULL;
         }
@@ -52,32 +52,32 @@ static orr_map *operators_by_rf(const orr_link *l)
     return by_rf;
 }
 
-static orr_code match_node(orr__merger *m, const orr_map *by_rf, uint32_t h, orr_error *err)
+static orr_code match_node(link_merger *m, const orr_map *by_rf, uint32_t h, orr_error *err)
 {
     orr_link *l = m->l;
-    const orr__linked_node *n = &l->linked->nodes[h];
-    m->op_of[h] = ORR__NONE;
+    const linked_node *n = &l->linked->nodes[h];
+    m->op_of[h] = LINK_NONE;
     if (n->lacks & LACKS_RF)
         return ORR_OK;
-    const uint32_t op = orr_map_find(by_rf, (uint64_t)n->rf_id, ORR__NONE);
-    if (op == ORR__NONE)
+    const uint32_t op = orr_map_find(by_rf, (uint64_t)n->rf_id, LINK_NONE);
+    if (op == LINK_NONE)
         return ORR_OK;
-    if (!orr_str_equal(n->name, orr_intern_get(l->device.texts, orr__link_op(l, op)->name)))
-        return count_event(m, ORR_LINK_OTHER_NAMES, orr__link_op(l, op), err);
-    if (m->host_of[op] != ORR__NONE)
-        m->op_of[m->host_of[op]] = ORR__NONE; /* the last one counts */
+    if (!orr_str_equal(n->name, orr_intern_get(l->device.texts, link_op(l, op)->name)))
+        return count_event(m, ORR_LINK_OTHER_NAMES, link_op(l, op), err);
+    if (m->host_of[op] != LINK_NONE)
+        m->op_of[m->host_of[op]] = LINK_NONE; /* the last one counts */
     m->op_of[h] = op;
     m->host_of[op] = h;
     return ORR_OK;
 }
 
-static void count_matches(orr__merger *m)
+static void count_matches(link_merger *m)
 {
     uint64_t *of = m->l->tally.counts.of;
     for (uint32_t h = 0; h < m->l->linked->node_count; h++)
-        of[m->op_of[h] == ORR__NONE ? ORR_LINK_UNLINKED : ORR_LINK_LINKED]++;
+        of[m->op_of[h] == LINK_NONE ? ORR_LINK_UNLINKED : ORR_LINK_LINKED]++;
     for (uint32_t op = 0; op < m->l->ops.count; op++)
-        of[ORR_LINK_UNTRACED] += m->host_of[op] == ORR__NONE;
+        of[ORR_LINK_UNTRACED] += m->host_of[op] == LINK_NONE;
 }
 
 /* Record-function ids are small numbers: a trace of another run has them too, but for other operators. */
@@ -98,19 +98,19 @@ static orr_code check_same_run(const orr_link *l, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code match(orr__merger *m, orr_error *err)
+static orr_code match(link_merger *m, orr_error *err)
 {
     orr_code code = ORR_OK;
     orr_map *by_rf = operators_by_rf(m->l);
     if (!by_rf)
         return orr_no_memory(err);
     for (uint32_t op = 0; op < m->l->ops.count; op++)
-        m->host_of[op] = ORR__NONE;
+        m->host_of[op] = LINK_NONE;
     for (uint32_t h = 0; !code && h < m->l->linked->node_count; h++)
         code = match_node(m, by_rf, h, err);
     orr_map_destroy(by_rf);
-    if (!code && !orr__merge_has_ids(m))
-        code = orr__merge_match_names(m, err);
+    if (!code && !link_merge_has_ids(m))
+        code = link_merge_match_names(m, err);
     if (code)
         return code;
     count_matches(m);
@@ -122,22 +122,22 @@ static orr_code match(orr__merger *m, orr_error *err)
 /* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a larger one is a circle
  * or close to one.  The process, first of all, has no parent or is its own.  Measured nodes take their parents from
  * the clock, so one that is missing is missed by the others only. */
-static orr_code check_parent(orr__merger *m, uint32_t h, orr_error *err)
+static orr_code check_parent(link_merger *m, uint32_t h, orr_error *err)
 {
-    const orr__linked_node *n = &m->l->linked->nodes[h];
+    const linked_node *n = &m->l->linked->nodes[h];
     const bool is_first = h == m->by_id[0];
-    if (n->parent == ORR__NO_ID || (is_first && n->parent == n->id))
+    if (n->parent == LINKED_NO_ID || (is_first && n->parent == n->id))
         return ORR_OK;
-    const bool is_there = orr_map_find(m->host_by_id, n->parent, ORR__NONE) != ORR__NONE;
-    const orr_where at = orr__linked_where(m->l->linked, n);
+    const bool is_there = orr_map_find(m->host_by_id, n->parent, LINK_NONE) != LINK_NONE;
+    const orr_where at = linked_where(m->l->linked, n);
     if (is_there && n->parent >= n->id)
-        return orr__link_count_later(&m->l->tally, &at, n->id, n->parent, err);
-    if (!is_there && !is_first && m->op_of[h] == ORR__NONE)
-        return orr__link_count(&m->l->tally, ORR_LINK_NO_ROOT, &at, err);
+        return link_count_later(&m->l->tally, &at, n->id, n->parent, err);
+    if (!is_there && !is_first && m->op_of[h] == LINK_NONE)
+        return link_count(&m->l->tally, ORR_LINK_NO_ROOT, &at, err);
     return ORR_OK;
 }
 
-static orr_code check_parents(orr__merger *m, orr_error *err)
+static orr_code check_parents(link_merger *m, orr_error *err)
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < m->l->linked->node_count && !code; i++)
@@ -147,19 +147,19 @@ static orr_code check_parents(orr__merger *m, orr_error *err)
 
 /* ---- what encloses what ---- */
 
-static double end_of(const orr__merger *m, uint32_t op)
+static double end_of(const link_merger *m, uint32_t op)
 {
-    return orr__event_end(orr__link_op(m->l, op));
+    return kin_end(link_op(m->l, op));
 }
 
 /* Operators of a thread come outer ones first, so those that are open form a stack: the way up the parents. */
-static void nest(orr__merger *m, uint32_t tid)
+static void nest(link_merger *m, uint32_t tid)
 {
-    const orr__lists *by = &m->l->ops.by_thread;
-    uint32_t top = ORR__NONE;
+    const link_lists *by = &m->l->ops.by_thread;
+    uint32_t top = LINK_NONE;
     for (uint32_t i = by->first[tid]; i < by->first[tid + 1]; i++) {
         const uint32_t op = by->list[i];
-        while (top != ORR__NONE && end_of(m, top) < end_of(m, op))
+        while (top != LINK_NONE && end_of(m, top) < end_of(m, op))
             top = m->parent_op[top];
         m->parent_op[op] = top;
         top = op;
@@ -167,23 +167,23 @@ static void nest(orr__merger *m, uint32_t tid)
 }
 
 /* The innermost operator that is open on this thread at this time. */
-uint32_t orr__merge_innermost(const orr__merger *m, uint32_t tid, double ts)
+uint32_t link_merge_innermost(const link_merger *m, uint32_t tid, double ts)
 {
-    const orr__lists *by = &m->l->ops.by_thread;
-    const uint32_t next = orr__merge_next(m, tid, ts, true);
-    uint32_t op = next > by->first[tid] ? by->list[next - 1] : ORR__NONE;
-    while (op != ORR__NONE && end_of(m, op) < ts)
+    const link_lists *by = &m->l->ops.by_thread;
+    const uint32_t next = link_merge_next(m, tid, ts, true);
+    uint32_t op = next > by->first[tid] ? by->list[next - 1] : LINK_NONE;
+    while (op != LINK_NONE && end_of(m, op) < ts)
         op = m->parent_op[op];
     return op;
 }
 
-uint32_t orr__merge_next(const orr__merger *m, uint32_t tid, double ts, bool is_after)
+uint32_t link_merge_next(const link_merger *m, uint32_t tid, double ts, bool is_after)
 {
-    const orr__lists *by = &m->l->ops.by_thread;
+    const link_lists *by = &m->l->ops.by_thread;
     uint32_t low = by->first[tid], high = by->first[tid + 1];
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
-        const double at = orr__link_op(m->l, by->list[mid])->ts;
+        const double at = link_op(m->l, by->list[mid])->ts;
         if (is_after ? at <= ts : at < ts)
             low = mid + 1;
         else
@@ -194,7 +194,7 @@ uint32_t orr__merge_next(const orr__merger *m, uint32_t tid, double ts, bool is_
 
 /* ---- the plan ---- */
 
-static uint32_t add_plan(orr__merger *m, orr__plan p)
+static uint32_t add_plan(link_merger *m, link_plan p)
 {
     if (m->count == UINT32_MAX - 1 || !orr_grow(&m->plan, &m->room, m->count + 1)) {
         m->failed = true;
@@ -204,31 +204,31 @@ static uint32_t add_plan(orr__merger *m, orr__plan p)
     return m->count++;
 }
 
-static const orr__plan empty_plan = {
-    .parent = ORR__NONE, .host = ORR__NONE, .event = ORR__NONE, .thread = ORR__NONE};
+static const link_plan empty_plan = {
+    .parent = LINK_NONE, .host = LINK_NONE, .event = LINK_NONE, .thread = LINK_NONE};
 
 /* A host node, or one that stands for nothing in either trace. */
-static uint32_t plan_host(orr__merger *m, uint32_t host, uint32_t parent, double key)
+static uint32_t plan_host(link_merger *m, uint32_t host, uint32_t parent, double key)
 {
-    orr__plan p = empty_plan;
+    link_plan p = empty_plan;
     p.host = host;
     p.parent = parent;
     p.key = key;
     const uint32_t at = add_plan(m, p);
-    if (host != ORR__NONE)
+    if (host != LINK_NONE)
         m->plan_of_host[host] = at;
     return at;
 }
 
-static void plan_process(orr__merger *m)
+static void plan_process(link_merger *m)
 {
     const orr_linked *d = m->l->linked;
-    uint32_t host = ORR__NONE;
-    for (uint32_t h = 0; h < d->node_count && host == ORR__NONE; h++) {
+    uint32_t host = LINK_NONE;
+    for (uint32_t h = 0; h < d->node_count && host == LINK_NONE; h++) {
         if (orr_str_is(d->nodes[h].name, process_name))
             host = h;
     }
-    plan_host(m, host, ORR__NONE, KEY_PROCESS);
+    plan_host(m, host, LINK_NONE, KEY_PROCESS);
 }
 
 static bool is_thread_node(orr_str name)
@@ -237,26 +237,26 @@ static bool is_thread_node(orr_str name)
            orr_str_is(name, "[pytorch|profiler|execution_graph|thread]");
 }
 
-/* The thread node above a host node; ORR__NONE: none, or it belongs to another thread already. */
-static uint32_t host_thread(const orr__merger *m, uint32_t host)
+/* The thread node above a host node; LINK_NONE: none, or it belongs to another thread already. */
+static uint32_t host_thread(const link_merger *m, uint32_t host)
 {
     const orr_linked *d = m->l->linked;
-    for (uint32_t steps = 0; host != ORR__NONE && steps < 4096; steps++) {
+    for (uint32_t steps = 0; host != LINK_NONE && steps < 4096; steps++) {
         if (is_thread_node(d->nodes[host].name))
-            return m->plan_of_host[host] == ORR__NONE ? host : ORR__NONE;
-        host = orr_map_find(m->host_by_id, d->nodes[host].parent, ORR__NONE);
+            return m->plan_of_host[host] == LINK_NONE ? host : LINK_NONE;
+        host = orr_map_find(m->host_by_id, d->nodes[host].parent, LINK_NONE);
     }
-    return ORR__NONE;
+    return LINK_NONE;
 }
 
 /* The node of a thread: that of the first of its operators that has one, or a new one. */
-static void plan_thread(orr__merger *m, uint32_t tid)
+static void plan_thread(link_merger *m, uint32_t tid)
 {
-    const orr__lists *by = &m->l->ops.by_thread;
-    uint32_t host = ORR__NONE;
-    for (uint32_t i = by->first[tid]; i < by->first[tid + 1] && host == ORR__NONE; i++) {
+    const link_lists *by = &m->l->ops.by_thread;
+    uint32_t host = LINK_NONE;
+    for (uint32_t i = by->first[tid]; i < by->first[tid + 1] && host == LINK_NONE; i++) {
         const uint32_t op = by->list[i];
-        if (m->parent_op[op] == ORR__NONE && m->host_of[op] != ORR__NONE) {
+        if (m->parent_op[op] == LINK_NONE && m->host_of[op] != LINK_NONE) {
             host = host_thread(m, m->host_of[op]);
             break;
         }
@@ -268,122 +268,122 @@ static void plan_thread(orr__merger *m, uint32_t tid)
 }
 
 /* Threads in the order in which they began to work: so the first to come gets the host trace's node. */
-static void plan_threads(orr__merger *m)
+static void plan_threads(link_merger *m)
 {
     for (uint32_t tid = 0; tid < m->l->ops.thread_count; tid++)
-        m->thread_plan[tid] = ORR__NONE;
+        m->thread_plan[tid] = LINK_NONE;
     for (uint32_t op = 0; op < m->l->ops.count && !m->failed; op++) {
-        const uint32_t tid = orr__link_op(m->l, op)->tid;
-        if (m->thread_plan[tid] == ORR__NONE)
+        const uint32_t tid = link_op(m->l, op)->tid;
+        if (m->thread_plan[tid] == LINK_NONE)
             plan_thread(m, tid);
     }
 }
 
-static void plan_operators(orr__merger *m)
+static void plan_operators(link_merger *m)
 {
-    const orr__lists *by = &m->l->ops.by_thread;
+    const link_lists *by = &m->l->ops.by_thread;
     for (uint32_t i = 0; i < m->l->ops.count && !m->failed; i++) {
         const uint32_t op = by->list[i], up = m->parent_op[op];
-        const orr__event *e = orr__link_op(m->l, op);
-        orr__plan p = empty_plan;
+        const kin_event *e = link_op(m->l, op);
+        link_plan p = empty_plan;
         p.event = m->l->ops.event[op];
         p.host = m->host_of[op];
-        p.parent = up == ORR__NONE ? m->thread_plan[e->tid] : m->plan_of_op[up];
+        p.parent = up == LINK_NONE ? m->thread_plan[e->tid] : m->plan_of_op[up];
         p.key = e->ts;
         m->plan_of_op[op] = add_plan(m, p);
-        if (p.host != ORR__NONE)
+        if (p.host != LINK_NONE)
             m->plan_of_host[p.host] = m->plan_of_op[op];
     }
 }
 
 /* What was not measured belongs to another step when one was picked, unless it belongs to none. */
-static bool stays_unmeasured(const orr__merger *m, uint32_t h)
+static bool stays_unmeasured(const link_merger *m, uint32_t h)
 {
-    const orr__linked_node *n = &m->l->linked->nodes[h];
-    return !m->l->opt.has_step || n->kind == ORR__GROUPS || is_thread_node(n->name);
+    const linked_node *n = &m->l->linked->nodes[h];
+    return !m->l->opt.has_step || n->kind == LINKED_GROUPS || is_thread_node(n->name);
 }
 
 /* Host nodes that were not measured stand before the next one, by id, that was. */
-static void plan_rest(orr__merger *m)
+static void plan_rest(link_merger *m)
 {
     const orr_linked *d = m->l->linked;
     double key = m->l->device.count ? m->last_ts : 0;
     for (size_t i = d->node_count; i-- > 0 && !m->failed;) {
         const uint32_t h = m->by_id[i];
-        if (m->op_of[h] != ORR__NONE) {
-            key = orr__link_op(m->l, m->op_of[h])->ts;
+        if (m->op_of[h] != LINK_NONE) {
+            key = link_op(m->l, m->op_of[h])->ts;
             continue;
         }
-        if (m->plan_of_host[h] == ORR__NONE && stays_unmeasured(m, h))
-            plan_host(m, h, ORR__NONE, key);
+        if (m->plan_of_host[h] == LINK_NONE && stays_unmeasured(m, h))
+            plan_host(m, h, LINK_NONE, key);
     }
     for (uint32_t h = 0; h < d->node_count && !m->failed; h++) {
-        if (m->op_of[h] != ORR__NONE || m->plan_of_host[h] == 0 || m->plan_of_host[h] == ORR__NONE)
+        if (m->op_of[h] != LINK_NONE || m->plan_of_host[h] == 0 || m->plan_of_host[h] == LINK_NONE)
             continue;
-        const uint32_t up = orr_map_find(m->host_by_id, d->nodes[h].parent, ORR__NONE);
-        orr__plan *p = &m->plan[m->plan_of_host[h]];
+        const uint32_t up = orr_map_find(m->host_by_id, d->nodes[h].parent, LINK_NONE);
+        link_plan *p = &m->plan[m->plan_of_host[h]];
         /* What check_parent spoke of hangs on the process. */
-        if (p->parent == ORR__NONE)
+        if (p->parent == LINK_NONE)
             p->parent =
-                up == ORR__NONE || d->nodes[up].id >= d->nodes[h].id ? 0 : m->plan_of_host[up];
+                up == LINK_NONE || d->nodes[up].id >= d->nodes[h].id ? 0 : m->plan_of_host[up];
     }
 }
 
 /* ---- device operations ---- */
 
 /* Of several calls with one correlation the first counts; two that launch are trouble. */
-static orr_code find_calls(orr__merger *m, orr_error *err)
+static orr_code find_calls(link_merger *m, orr_error *err)
 {
-    const orr__kineto *k = &m->l->device;
+    const kin_trace *k = &m->l->device;
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < k->count && !code; i++) {
-        const orr__event *e = &k->events[i];
-        if (e->kind != ORR__EVENT_RUNTIME || e->correlation == -1)
+        const kin_event *e = &k->events[i];
+        if (e->kind != KIN_RUNTIME || e->correlation == -1)
             continue;
-        const uint32_t known = orr_map_find(m->calls, (uint64_t)e->correlation, ORR__NONE);
-        if (known == ORR__NONE)
+        const uint32_t known = orr_map_find(m->calls, (uint64_t)e->correlation, LINK_NONE);
+        if (known == LINK_NONE)
             code = orr_map_put(m->calls, (uint64_t)e->correlation, i, NULL) ? ORR_OK
                                                                             : orr_no_memory(err);
-        else if (e->flags & k->events[known].flags & ORR__EVENT_LAUNCH)
+        else if (e->flags & k->events[known].flags & KIN_LAUNCH)
             code = count_event(m, ORR_LINK_DUPLICATE_LAUNCHES, e, err);
     }
     return code;
 }
 
 /* Is the device operation part of a graph that was launched as a whole? */
-static bool is_replayed(const orr_link *l, const orr__event *e)
+static bool is_replayed(const orr_link *l, const kin_event *e)
 {
-    return e->extra != ORR__NO_TEXT && l->device.extras[e->extra].graph_node != ORR__NO_NUMBER &&
+    return e->extra != KIN_NO_TEXT && l->device.extras[e->extra].graph_node != KIN_NO_NUMBER &&
            l->device.extras[e->extra].graph_node != 0;
 }
 
-static orr_code device_parent(orr__merger *m, const orr__event *e, uint32_t *out, orr_error *err)
+static orr_code device_parent(link_merger *m, const kin_event *e, uint32_t *out, orr_error *err)
 {
-    const uint32_t call = orr_map_find(m->calls, (uint64_t)e->correlation, ORR__NONE);
+    const uint32_t call = orr_map_find(m->calls, (uint64_t)e->correlation, LINK_NONE);
     *out = 0;
-    if (call == ORR__NONE)
+    if (call == LINK_NONE)
         return count_event(m, ORR_LINK_NO_LAUNCH, e, err);
-    const orr__event *c = &m->l->device.events[call];
-    const uint32_t op = orr__merge_innermost(m, c->tid, c->ts);
-    if (op != ORR__NONE) {
+    const kin_event *c = &m->l->device.events[call];
+    const uint32_t op = link_merge_innermost(m, c->tid, c->ts);
+    if (op != LINK_NONE) {
         *out = m->plan_of_op[op];
         m->l->tally.counts.of[ORR_LINK_PLACED]++;
         return ORR_OK;
     }
-    if (m->thread_plan[c->tid] != ORR__NONE)
+    if (m->thread_plan[c->tid] != LINK_NONE)
         *out = m->thread_plan[c->tid];
     return count_event(m, ORR_LINK_NO_PARENT, e, err);
 }
 
-static orr_code plan_devices(orr__merger *m, orr_error *err)
+static orr_code plan_devices(link_merger *m, orr_error *err)
 {
-    const orr__kineto *k = &m->l->device;
+    const kin_trace *k = &m->l->device;
     for (uint32_t i = 0; i < k->count; i++) {
-        const orr__event *e = &k->events[i];
-        m->plan_of_event[i] = ORR__NONE;
-        if (!orr__event_is_device(e))
+        const kin_event *e = &k->events[i];
+        m->plan_of_event[i] = LINK_NONE;
+        if (!kin_is_device(e))
             continue;
-        orr__plan p = empty_plan;
+        link_plan p = empty_plan;
         const orr_code code = device_parent(m, e, &p.parent, err);
         if (code)
             return code;
@@ -400,18 +400,18 @@ static orr_code plan_devices(orr__merger *m, orr_error *err)
 /* ---- all of it ---- */
 
 /* Nodes get new ids, so two with the same one are trouble only for those who mean one of them. */
-static orr_code note_host(orr__merger *m, uint32_t h, orr_error *err)
+static orr_code note_host(link_merger *m, uint32_t h, orr_error *err)
 {
-    const orr__linked_node *n = &m->l->linked->nodes[h];
+    const linked_node *n = &m->l->linked->nodes[h];
     bool is_new;
-    m->plan_of_host[h] = ORR__NONE;
+    m->plan_of_host[h] = LINK_NONE;
     if (!orr_map_put(m->host_by_id, n->id, h, &is_new))
         return orr_no_memory(err);
     const orr_where at = orr_where_byte(m->l->host_path, n->byte);
-    return is_new ? ORR_OK : orr__link_count(&m->l->tally, ORR_LINK_DUPLICATE_NODES, &at, err);
+    return is_new ? ORR_OK : link_count(&m->l->tally, ORR_LINK_DUPLICATE_NODES, &at, err);
 }
 
-static orr_code make_room(orr__merger *m, orr_error *err)
+static orr_code make_room(link_merger *m, orr_error *err)
 {
     orr_arena *a = m->l->arena;
     const size_t hosts = m->l->linked->node_count + 1, ops = (size_t)m->l->ops.count + 1;
@@ -439,7 +439,7 @@ static orr_code make_room(orr__merger *m, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code plan_all(orr__merger *m, orr_error *err)
+static orr_code plan_all(link_merger *m, orr_error *err)
 {
     orr_code code;
     for (uint32_t tid = 0; tid < m->l->ops.thread_count; tid++)
@@ -457,16 +457,16 @@ static orr_code plan_all(orr__merger *m, orr_error *err)
     return plan_devices(m, err);
 }
 
-orr_code orr__merge_plan(orr__merger *m, orr_error *err)
+orr_code link_merge_plan(link_merger *m, orr_error *err)
 {
     orr_code code;
-    if ((code = make_room(m, err)) || (code = orr__merge_order_hosts(m, err)) ||
+    if ((code = make_room(m, err)) || (code = link_merge_order_hosts(m, err)) ||
         (code = match(m, err)) || (code = check_parents(m, err)))
         return code;
     return plan_all(m, err);
 }
 
-void orr__merge_fini(orr__merger *m)
+void link_merge_fini(link_merger *m)
 {
     orr_map_destroy(m->calls);
     orr_map_destroy(m->host_by_id);

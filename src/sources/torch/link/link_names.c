@@ -32,19 +32,19 @@ static void see(row_threads *t, int64_t tid)
         t->of[t->count++] = tid;
 }
 
-static bool is_operator(const orr__linked_node *n)
+static bool is_operator(const linked_node *n)
 {
-    return n->kind == ORR__ON_HOST && n->name.len && n->name.ptr[0] != '[';
+    return n->kind == LINKED_ON_HOST && n->name.len && n->name.ptr[0] != '[';
 }
 
-static bool has_same_name(const orr__merger *m, const orr__linked_node *n, uint32_t op)
+static bool has_same_name(const link_merger *m, const linked_node *n, uint32_t op)
 {
-    return orr_str_equal(n->name, orr_intern_get(m->l->device.texts, orr__link_op(m->l, op)->name));
+    return orr_str_equal(n->name, orr_intern_get(m->l->device.texts, link_op(m->l, op)->name));
 }
 
 /* Place of the next operator with this name, from `at` on and within reach; `end`: there is none. */
-static uint32_t find_ahead(const orr__merger *m,
-                           const orr__linked_node *n,
+static uint32_t find_ahead(const link_merger *m,
+                           const linked_node *n,
                            uint32_t at,
                            uint32_t end)
 {
@@ -56,10 +56,10 @@ static uint32_t find_ahead(const orr__merger *m,
     return end;
 }
 
-static void pair_thread(orr__merger *m, int64_t host_tid, uint32_t tid)
+static void pair_thread(link_merger *m, int64_t host_tid, uint32_t tid)
 {
     const orr_linked *d = m->l->linked;
-    const orr__lists *by = &m->l->ops.by_thread;
+    const link_lists *by = &m->l->ops.by_thread;
     uint32_t at = by->first[tid];
     for (size_t i = 0; i < d->node_count; i++) {
         const uint32_t h = m->by_id[i];
@@ -74,17 +74,17 @@ static void pair_thread(orr__merger *m, int64_t host_tid, uint32_t tid)
     }
 }
 
-bool orr__merge_has_ids(const orr__merger *m)
+bool link_merge_has_ids(const link_merger *m)
 {
     for (uint32_t op = 0; op < m->l->ops.count; op++) {
-        const int64_t rf = orr__link_op(m->l, op)->rf;
-        if (rf != ORR__NO_NUMBER && rf != 0)
+        const int64_t rf = link_op(m->l, op)->rf;
+        if (rf != KIN_NO_NUMBER && rf != 0)
             return true;
     }
     return m->l->ops.count == 0;
 }
 
-orr_code orr__merge_match_names(orr__merger *m, orr_error *err)
+orr_code link_merge_match_names(link_merger *m, orr_error *err)
 {
     const orr_linked *d = m->l->linked;
     row_threads *hosts = orr_alloc(1, sizeof *hosts), *ours = orr_alloc(1, sizeof *ours);
@@ -94,7 +94,7 @@ orr_code orr__merge_match_names(orr__merger *m, orr_error *err)
             see(hosts, d->nodes[m->by_id[i]].tid);
     }
     for (uint32_t op = 0; has_room && op < m->l->ops.count; op++)
-        see(ours, orr__link_op(m->l, op)->tid);
+        see(ours, link_op(m->l, op)->tid);
     for (uint32_t t = 0; has_room && t < hosts->count && t < ours->count; t++)
         pair_thread(m, hosts->of[t], (uint32_t)ours->of[t]);
     orr_free(hosts);

@@ -18,7 +18,7 @@ enum { EVENTS_MAX = 4096 }; /* to look through for one that names its process */
 
 typedef struct prober {
     orr_json *j;
-    orr__torch_file *f;
+    link_file *f;
     bool is_done;
 } prober;
 
@@ -46,7 +46,7 @@ static orr_code look_at_events(prober *p, orr_error *err)
     orr_json_item item;
     orr_json_value event, v;
     orr_code code = orr_json_enter(p->j, err);
-    p->f->kind = ORR__FILE_DEVICE;
+    p->f->kind = LINK_FILE_DEVICE;
     p->is_done = true;
     for (int i = 0; i < EVENTS_MAX && !code && !(code = orr_json_next(p->j, &item, err)); i++) {
         if ((code = orr_json_load(p->j, &event, err)) || !is_host_event(event) ||
@@ -64,9 +64,9 @@ static orr_code look_at_member(prober *p, const orr_json_item *item, orr_error *
     if (orr_str_is(item->key, "pid") && item->type == ORR_JSON_INT)
         return take_pid(p, err);
     if (orr_str_is(item->key, "schemaVersion") || orr_str_is(item->key, "deviceProperties"))
-        p->f->kind = ORR__FILE_DEVICE;
+        p->f->kind = LINK_FILE_DEVICE;
     if (orr_str_is(item->key, "nodes") && item->type == ORR_JSON_ARRAY) {
-        p->f->kind = ORR__FILE_HOST;
+        p->f->kind = LINK_FILE_HOST;
         p->is_done = true;
     }
     return ORR_OK;
@@ -99,7 +99,7 @@ static bool looks_like_json(orr_span bytes)
 }
 
 /* A damaged file of a kind that is known is left to the reader of that kind, whose words are better. */
-static orr_code probe_file(orr__torch_file *f, orr_error *err)
+static orr_code probe_file(link_file *f, orr_error *err)
 {
     orr_input *in;
     prober p = {.f = f};
@@ -108,7 +108,7 @@ static orr_code probe_file(orr__torch_file *f, orr_error *err)
         return code;
     if (looks_like_json(orr_input_bytes(in))) {
         code = orr_json_open(orr_input_bytes(in), f->path, &p.j, err);
-        if (!code && (code = look(&p, err)) == ORR_EINPUT && f->kind != ORR__FILE_OTHER)
+        if (!code && (code = look(&p, err)) == ORR_EINPUT && f->kind != LINK_FILE_OTHER)
             code = ORR_OK;
     }
     orr_json_close(p.j);
@@ -116,7 +116,7 @@ static orr_code probe_file(orr__torch_file *f, orr_error *err)
     return code;
 }
 
-static orr_code keep_file(orr_link_job *job, const orr__torch_file *f, orr_error *err)
+static orr_code keep_file(orr_link_job *job, const link_file *f, orr_error *err)
 {
     if (!orr_grow(&job->files, &job->file_room, job->file_count + 1))
         return orr_no_memory(err);
@@ -133,8 +133,8 @@ static bool is_pipe(const char *path)
 /* A file that the user named must be one of the two kinds. */
 static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
 {
-    orr__torch_file f = {.path = orr_arena_text(job->arena, orr_str_of(path)),
-                         .pid = ORR__NO_NUMBER};
+    link_file f = {.path = orr_arena_text(job->arena, orr_str_of(path)),
+                         .pid = KIN_NO_NUMBER};
     if (!f.path)
         return orr_no_memory(err);
     if (strcmp(path, "-") == 0)
@@ -147,7 +147,7 @@ static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
     if (code)
         return code;
     const orr_where at = orr_where_line(path, 1, 1);
-    if (f.kind == ORR__FILE_OTHER)
+    if (f.kind == LINK_FILE_OTHER)
         return orr_fail(
             err, ORR_EINPUT, &at,
             "neither a host trace (an object with nodes) nor a device trace (one with traceEvents)");
@@ -158,7 +158,7 @@ static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const orr__torch_file *)a)->path, ((const orr__torch_file *)b)->path);
+    return strcmp(((const link_file *)a)->path, ((const link_file *)b)->path);
 }
 
 static bool is_regular(const char *path)
@@ -171,8 +171,8 @@ static bool is_regular(const char *path)
  * rank without its file, or with one of its two, would be a wrong job. */
 static orr_code probe_entry(orr_link_job *job, const char *folder, const char *name, orr_error *err)
 {
-    orr__torch_file f = {.path = orr_arena_print(job->arena, "%s/%s", folder, name),
-                         .pid = ORR__NO_NUMBER};
+    link_file f = {.path = orr_arena_print(job->arena, "%s/%s", folder, name),
+                         .pid = KIN_NO_NUMBER};
     if (!f.path)
         return orr_no_memory(err);
     if (name[0] == '.' || !is_regular(f.path))
@@ -180,7 +180,7 @@ static orr_code probe_entry(orr_link_job *job, const char *folder, const char *n
     const orr_code code = probe_file(&f, err);
     if (code)
         return code;
-    return f.kind == ORR__FILE_OTHER ? ORR_OK : keep_file(job, &f, err);
+    return f.kind == LINK_FILE_OTHER ? ORR_OK : keep_file(job, &f, err);
 }
 
 static orr_code probe_folder(orr_link_job *job, const char *path, orr_error *err)
@@ -203,7 +203,7 @@ static orr_code probe_folder(orr_link_job *job, const char *path, orr_error *err
     return ORR_OK;
 }
 
-orr_code orr__probe_path(orr_link_job *job, const char *path, orr_error *err)
+orr_code link_probe_path(orr_link_job *job, const char *path, orr_error *err)
 {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))

@@ -26,12 +26,12 @@ static bool step_number(orr_str name, int64_t *out)
     return orr_text_i64((orr_str){hash + 1, name.len - (size_t)(hash + 1 - name.ptr)}, out);
 }
 
-static void widen(window *w, const orr__event *e)
+static void widen(window *w, const kin_event *e)
 {
     if (!w->is_found || e->ts < w->from)
         w->from = e->ts;
-    if (!w->is_found || orr__event_end(e) > w->to)
-        w->to = orr__event_end(e);
+    if (!w->is_found || kin_end(e) > w->to)
+        w->to = kin_end(e);
     w->is_found = true;
 }
 
@@ -39,9 +39,9 @@ static window find_window(const orr_link *l)
 {
     window w = {.first = INT64_MAX, .last = INT64_MIN};
     for (size_t i = 0; i < l->device.count; i++) {
-        const orr__event *e = &l->device.events[i];
+        const kin_event *e = &l->device.events[i];
         int64_t n;
-        if (e->kind != ORR__EVENT_STEP ||
+        if (e->kind != KIN_STEP ||
             !step_number(orr_intern_get(l->device.texts, e->name), &n))
             continue;
         w.first = n < w.first ? n : w.first;
@@ -62,26 +62,26 @@ static orr_code no_such_step(const orr_link *l, const window *w, orr_error *err)
                     l->opt.step, l->device_path, w->first, w->last);
 }
 
-static bool is_inside(const window *w, const orr__event *e)
+static bool is_inside(const window *w, const kin_event *e)
 {
     return e->ts >= w->from && e->ts < w->to;
 }
 
 /* A device operation belongs to the step that launched it. */
-static bool is_kept(const orr_link *l, const window *w, const orr_map *calls, const orr__event *e)
+static bool is_kept(const orr_link *l, const window *w, const orr_map *calls, const kin_event *e)
 {
-    if (!orr__event_is_device(e))
+    if (!kin_is_device(e))
         return is_inside(w, e);
-    const uint32_t call = orr_map_find(calls, (uint64_t)e->correlation, ORR__NONE);
-    return call != ORR__NONE && is_inside(w, &l->device.events[call]);
+    const uint32_t call = orr_map_find(calls, (uint64_t)e->correlation, LINK_NONE);
+    return call != LINK_NONE && is_inside(w, &l->device.events[call]);
 }
 
 static bool find_calls(const orr_link *l, orr_map *calls)
 {
     for (uint32_t i = 0; i < l->device.count; i++) {
-        const orr__event *e = &l->device.events[i];
-        if (e->kind == ORR__EVENT_RUNTIME && e->correlation != -1 &&
-            orr_map_find(calls, (uint64_t)e->correlation, ORR__NONE) == ORR__NONE &&
+        const kin_event *e = &l->device.events[i];
+        if (e->kind == KIN_RUNTIME && e->correlation != -1 &&
+            orr_map_find(calls, (uint64_t)e->correlation, LINK_NONE) == LINK_NONE &&
             !orr_map_put(calls, (uint64_t)e->correlation, i, NULL))
             return false;
     }
@@ -91,7 +91,7 @@ static bool find_calls(const orr_link *l, orr_map *calls)
 /* Which events stay is decided before any of them moves. */
 static bool keep_window(orr_link *l, const window *w, const orr_map *calls)
 {
-    orr__kineto *k = &l->device;
+    kin_trace *k = &l->device;
     bool *kept = orr_alloc(k->count + 1, sizeof *kept);
     size_t n = 0;
     if (!kept)
@@ -107,7 +107,7 @@ static bool keep_window(orr_link *l, const window *w, const orr_map *calls)
     return true;
 }
 
-orr_code orr__link_pick_step(orr_link *l, orr_error *err)
+orr_code link_pick_step(orr_link *l, orr_error *err)
 {
     if (!l->opt.has_step)
         return ORR_OK;

@@ -20,18 +20,18 @@
 
 typedef struct walker {
     orr_link *l;
-    orr__lists launched; /* event of a call -> device operations it launched */
+    link_lists launched; /* event of a call -> device operations it launched */
     orr_map *stream_of;  /* stream and device -> number */
-    uint32_t *last;      /* by stream: the operation launched last, or ORR__NONE */
+    uint32_t *last;      /* by stream: the operation launched last, or LINK_NONE */
     size_t last_count, last_room;
     uint32_t *pending; /* by thread: calls of StreamWaitEvent since its last launch */
     double *optimizer; /* by thread: until when an optimizer step runs */
-    uint32_t *queue;   /* collectives that nobody waited for yet, oldest first; ORR__NONE: taken */
+    uint32_t *queue;   /* collectives that nobody waited for yet, oldest first; LINK_NONE: taken */
     size_t count, room, first;
     bool failed;
 } walker;
 
-static const orr__event *event_at(const walker *w, uint32_t i)
+static const kin_event *event_at(const walker *w, uint32_t i)
 {
     return &w->l->device.events[i];
 }
@@ -44,7 +44,7 @@ static orr_str name_of(const walker *w, uint32_t i)
 static bool is_collective(const walker *w, uint32_t i)
 {
     const orr_str name = name_of(w, i);
-    return event_at(w, i)->kind == ORR__EVENT_KERNEL &&
+    return event_at(w, i)->kind == KIN_KERNEL &&
            (orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel"));
 }
 
@@ -54,22 +54,22 @@ static bool is_collective(const walker *w, uint32_t i)
 static bool note(walker *w, uint32_t from, uint32_t to)
 {
     orr_link *l = w->l;
-    const orr__event *a = event_at(w, from), *b = event_at(w, to);
-    if (orr__event_end(a) > b->ts + SLACK || a->ts >= b->ts)
+    const kin_event *a = event_at(w, from), *b = event_at(w, to);
+    if (kin_end(a) > b->ts + SLACK || a->ts >= b->ts)
         return false;
     if (!orr_grow(&l->waits, &l->wait_room, l->wait_count + 1)) {
         w->failed = true;
         return true;
     }
-    l->waits[l->wait_count++] = (orr__wait){from, to};
+    l->waits[l->wait_count++] = (link_wait){from, to};
     return true;
 }
 
-static uint32_t stream_number(walker *w, const orr__event *e)
+static uint32_t stream_number(walker *w, const kin_event *e)
 {
     const uint64_t key = (uint64_t)e->stream ^ (uint64_t)(e->device + 1) << 48;
-    uint32_t number = orr_map_find(w->stream_of, key, ORR__NONE);
-    if (number != ORR__NONE)
+    uint32_t number = orr_map_find(w->stream_of, key, LINK_NONE);
+    if (number != LINK_NONE)
         return number;
     number = (uint32_t)w->last_count;
     if (!orr_grow(&w->last, &w->last_room, w->last_count + 1) ||
@@ -77,7 +77,7 @@ static uint32_t stream_number(walker *w, const orr__event *e)
         w->failed = true;
         return 0;
     }
-    w->last[w->last_count++] = ORR__NONE;
+    w->last[w->last_count++] = LINK_NONE;
     return number;
 }
 
@@ -87,7 +87,7 @@ static uint32_t stream_number(walker *w, const orr__event *e)
 static void wait_for_others(walker *w, uint32_t op, uint32_t stream)
 {
     for (uint32_t s = 0; s < w->last_count; s++) {
-        if (s != stream && w->last[s] != ORR__NONE && !is_collective(w, w->last[s]))
+        if (s != stream && w->last[s] != LINK_NONE && !is_collective(w, w->last[s]))
             (void)note(w, w->last[s], op);
     }
 }
@@ -98,18 +98,18 @@ static size_t wait_for_collectives(walker *w, uint32_t op, size_t most)
     size_t n = 0;
     for (size_t i = w->first; i < w->count && n < most; i++) {
         const uint32_t from = w->queue[i];
-        if (from == ORR__NONE || event_at(w, from)->stream == event_at(w, op)->stream ||
+        if (from == LINK_NONE || event_at(w, from)->stream == event_at(w, op)->stream ||
             !note(w, from, op))
             continue;
-        w->queue[i] = ORR__NONE;
+        w->queue[i] = LINK_NONE;
         n++;
     }
-    while (w->first < w->count && w->queue[w->first] == ORR__NONE)
+    while (w->first < w->count && w->queue[w->first] == LINK_NONE)
         w->first++;
     return n;
 }
 
-static void launch(walker *w, uint32_t op, const orr__event *call)
+static void launch(walker *w, uint32_t op, const kin_event *call)
 {
     const uint32_t stream = stream_number(w, event_at(w, op));
     if (w->failed)
@@ -133,25 +133,25 @@ static void launch(walker *w, uint32_t op, const orr__event *call)
 
 static orr_code list_launches(walker *w, orr_error *err)
 {
-    const orr__kineto *k = &w->l->device;
+    const kin_trace *k = &w->l->device;
     orr_map *calls = orr_map_create(1024);
-    orr__pairs pairs = {0};
+    link_pairs pairs = {0};
     bool ok = calls;
     for (uint32_t i = 0; ok && i < k->count; i++) {
-        const orr__event *e = &k->events[i];
-        if (e->kind == ORR__EVENT_RUNTIME && e->correlation != -1 &&
-            orr_map_find(calls, (uint64_t)e->correlation, ORR__NONE) == ORR__NONE)
+        const kin_event *e = &k->events[i];
+        if (e->kind == KIN_RUNTIME && e->correlation != -1 &&
+            orr_map_find(calls, (uint64_t)e->correlation, LINK_NONE) == LINK_NONE)
             ok = orr_map_put(calls, (uint64_t)e->correlation, i, NULL);
     }
     for (uint32_t i = 0; ok && i < k->count; i++) {
-        if (!orr__event_is_device(&k->events[i]))
+        if (!kin_is_device(&k->events[i]))
             continue;
-        const uint32_t call = orr_map_find(calls, (uint64_t)k->events[i].correlation, ORR__NONE);
-        ok = call == ORR__NONE || orr__pairs_add(&pairs, call, i);
+        const uint32_t call = orr_map_find(calls, (uint64_t)k->events[i].correlation, LINK_NONE);
+        ok = call == LINK_NONE || link_pairs_add(&pairs, call, i);
     }
     orr_map_destroy(calls);
     if (ok)
-        return orr__pairs_take(&pairs, (uint32_t)k->count, w->l->arena, &w->launched, err);
+        return link_pairs_take(&pairs, (uint32_t)k->count, w->l->arena, &w->launched, err);
     orr_free(pairs.pairs);
     return orr_no_memory(err);
 }
@@ -159,10 +159,10 @@ static orr_code list_launches(walker *w, orr_error *err)
 static void walk(walker *w)
 {
     for (uint32_t i = 0; i < w->l->device.count && !w->failed; i++) {
-        const orr__event *e = event_at(w, i);
-        if (e->kind == ORR__EVENT_OPERATOR && orr_str_has(name_of(w, i), "Optimizer.step"))
-            w->optimizer[e->tid] = orr__event_end(e);
-        if (e->kind != ORR__EVENT_RUNTIME)
+        const kin_event *e = event_at(w, i);
+        if (e->kind == KIN_OPERATOR && orr_str_has(name_of(w, i), "Optimizer.step"))
+            w->optimizer[e->tid] = kin_end(e);
+        if (e->kind != KIN_RUNTIME)
             continue;
         w->pending[e->tid] += orr_str_has(name_of(w, i), "StreamWaitEvent");
         for (uint32_t p = w->launched.first[i]; p < w->launched.first[i + 1]; p++)
@@ -173,15 +173,15 @@ static void walk(walker *w)
 static bool is_recorded(const orr_link *l)
 {
     for (size_t i = 0; i < l->device.count; i++) {
-        const orr__event *e = &l->device.events[i];
-        if (e->kind == ORR__EVENT_SYNC &&
+        const kin_event *e = &l->device.events[i];
+        if (e->kind == KIN_SYNC &&
             orr_str_is(orr_intern_get(l->device.texts, e->name), "Stream Wait Event"))
             return true;
     }
     return false;
 }
 
-orr_code orr__link_guess_streams(orr_link *l, orr_error *err)
+orr_code link_guess_streams(orr_link *l, orr_error *err)
 {
     const size_t threads = (size_t)orr_intern_count(l->device.threads) + 1;
     walker w = {.l = l};

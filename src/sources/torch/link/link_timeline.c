@@ -19,9 +19,9 @@ typedef struct drawer {
     const orr_link *l;
     uint32_t rank;
     int64_t shift_ns; /* to the clock of all, with 0 at the first event of all */
-    uint32_t *tracks; /* of threads; ORR__NONE: none yet */
+    uint32_t *tracks; /* of threads; LINK_NONE: none yet */
     orr_map *streams; /* stream and device -> track */
-    uint32_t *names;  /* text of the device trace -> text of the timeline; ORR__NONE: not yet */
+    uint32_t *names;  /* text of the device trace -> text of the timeline; LINK_NONE: not yet */
     orr_error *err;
 } drawer;
 
@@ -35,14 +35,14 @@ static orr_span_kind kind_of_work(orr_str name)
                                                                   : ORR_SPAN_COLLECTIVE;
 }
 
-static orr_span_kind kind_of(const orr_link *l, const orr__event *e)
+static orr_span_kind kind_of(const orr_link *l, const kin_event *e)
 {
     const orr_str name = orr_intern_get(l->device.texts, e->name);
-    if (e->kind == ORR__EVENT_KERNEL)
+    if (e->kind == KIN_KERNEL)
         return orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel")
                    ? kind_of_work(name)
                    : ORR_SPAN_COMPUTE;
-    if (e->kind == ORR__EVENT_MEMCPY || e->kind == ORR__EVENT_MEMSET)
+    if (e->kind == KIN_MEMCPY || e->kind == KIN_MEMSET)
         return ORR_SPAN_MEMORY;
     if (orr_str_begins(name, "gloo:") || orr_str_begins(name, "mpi:") ||
         orr_str_begins(name, "ucc:"))
@@ -65,20 +65,20 @@ static orr_code add_track(drawer *d, const char *what, orr_str which, uint32_t *
 static orr_code thread_track(drawer *d, uint32_t tid, uint32_t *out)
 {
     orr_code code = ORR_OK;
-    if (d->tracks[tid] == ORR__NONE)
+    if (d->tracks[tid] == LINK_NONE)
         code = add_track(d, "thread ", orr_intern_get(d->l->device.threads, tid), &d->tracks[tid]);
     *out = d->tracks[tid];
     return code;
 }
 
-static orr_code stream_track(drawer *d, const orr__event *e, uint32_t *out)
+static orr_code stream_track(drawer *d, const kin_event *e, uint32_t *out)
 {
-    const int64_t stream = e->stream == ORR__NO_NUMBER ? 0 : e->stream;
+    const int64_t stream = e->stream == KIN_NO_NUMBER ? 0 : e->stream;
     const uint64_t key = (uint64_t)stream ^ (uint64_t)(e->device + 1) << 48;
     char text[24];
     size_t n = 0;
-    *out = orr_map_find(d->streams, key, ORR__NONE);
-    if (*out != ORR__NONE)
+    *out = orr_map_find(d->streams, key, LINK_NONE);
+    if (*out != LINK_NONE)
         return ORR_OK;
     for (uint64_t v = stream < 0 ? 0 : (uint64_t)stream; n == 0 || v; v /= 10)
         text[sizeof text - ++n] = (char)('0' + v % 10);
@@ -93,17 +93,17 @@ static orr_code stream_track(drawer *d, const orr__event *e, uint32_t *out)
 static orr_code name_text(drawer *d, uint32_t name, uint32_t *out)
 {
     orr_code code = ORR_OK;
-    if (d->names[name] == ORR__NONE)
+    if (d->names[name] == LINK_NONE)
         code = orr_timeline_add_text(d->t, orr_intern_get(d->l->device.texts, name),
                                      &d->names[name], d->err);
     *out = d->names[name];
     return code;
 }
 
-static orr_code group_text(drawer *d, const orr__event *e, uint32_t *out)
+static orr_code group_text(drawer *d, const kin_event *e, uint32_t *out)
 {
     *out = ORR_NO_TEXT;
-    if (e->extra == ORR__NO_TEXT || d->l->device.extras[e->extra].group == ORR__NO_TEXT)
+    if (e->extra == KIN_NO_TEXT || d->l->device.extras[e->extra].group == KIN_NO_TEXT)
         return ORR_OK;
     orr_str s = orr_intern_get(d->l->device.texts, d->l->device.extras[e->extra].group);
     if (s.len >= 2 && s.ptr[0] == '"')
@@ -111,9 +111,9 @@ static orr_code group_text(drawer *d, const orr__event *e, uint32_t *out)
     return orr_timeline_add_text(d->t, s, out, d->err);
 }
 
-static orr_code add_span(drawer *d, const orr__event *e)
+static orr_code add_span(drawer *d, const kin_event *e)
 {
-    const bool is_device = orr__event_is_device(e);
+    const bool is_device = kin_is_device(e);
     orr_timespan s = {.kind = (uint8_t)kind_of(d->l, e)};
     orr_code code = is_device ? stream_track(d, e, &s.track) : thread_track(d, e->tid, &s.track);
     if (code || (code = name_text(d, e->name, &s.name)) || (code = group_text(d, e, &s.group)))
@@ -123,14 +123,14 @@ static orr_code add_span(drawer *d, const orr__event *e)
         return ORR_OK; /* a clock that jumped by months: nobody could look at it */
     s.start = start_ns * 1000;
     s.end = s.start + (int64_t)e->dur * 1000;
-    if (e->extra != ORR__NO_TEXT && d->l->device.extras[e->extra].bytes > 0)
+    if (e->extra != KIN_NO_TEXT && d->l->device.extras[e->extra].bytes > 0)
         s.size = (orr_bytes)d->l->device.extras[e->extra].bytes;
     return orr_timeline_add_span(d->t, &s, NULL, d->err);
 }
 
-static bool is_drawn(const orr__event *e)
+static bool is_drawn(const kin_event *e)
 {
-    return orr__event_is_device(e) || e->kind == ORR__EVENT_OPERATOR || e->kind == ORR__EVENT_STEP;
+    return kin_is_device(e) || e->kind == KIN_OPERATOR || e->kind == KIN_STEP;
 }
 
 static orr_code draw(drawer *d)
@@ -143,7 +143,7 @@ static orr_code draw(drawer *d)
     return code;
 }
 
-static orr_code draw_rank(orr_timeline *t, const orr__job_rank *r, int64_t first, orr_error *err)
+static orr_code draw_rank(orr_timeline *t, const link_job_rank *r, int64_t first, orr_error *err)
 {
     const orr_link *l = r->link;
     if (!l->device.count)
@@ -174,7 +174,7 @@ static int64_t first_of_all(const orr_link_job *job)
 {
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i < job->rank_count; i++) {
-        const orr__job_rank *r = &job->ranks[i];
+        const link_job_rank *r = &job->ranks[i];
         if (r->link->device.count && r->link->device.base_ns + r->about.clock_ns < first)
             first = r->link->device.base_ns + r->about.clock_ns;
     }

@@ -19,16 +19,16 @@
 
 /* ---- lists ---- */
 
-bool orr__pairs_add(orr__pairs *p, uint32_t item, uint32_t value)
+bool link_pairs_add(link_pairs *p, uint32_t item, uint32_t value)
 {
     if (p->count == UINT32_MAX || !orr_grow(&p->pairs, &p->room, p->count + 1))
         return false;
-    p->pairs[p->count++] = (struct orr__pair){item, value};
+    p->pairs[p->count++] = (struct link_pair){item, value};
     return true;
 }
 
-orr_code orr__pairs_take(
-    orr__pairs *p, uint32_t items, orr_arena *a, orr__lists *out, orr_error *err)
+orr_code link_pairs_take(
+    link_pairs *p, uint32_t items, orr_arena *a, link_lists *out, orr_error *err)
 {
     uint32_t *first = orr_arena_new(a, (size_t)items + 2, uint32_t);
     uint32_t *list = orr_arena_new(a, p->count + 1, uint32_t);
@@ -40,16 +40,16 @@ orr_code orr__pairs_take(
             first[i] += first[i - 1];
         for (size_t i = 0; i < p->count; i++)
             list[first[p->pairs[i].item + 1]++] = p->pairs[i].value;
-        *out = (orr__lists){first, list};
+        *out = (link_lists){first, list};
     }
     orr_free(p->pairs);
-    *p = (orr__pairs){0};
+    *p = (link_pairs){0};
     return first && list ? ORR_OK : orr_no_memory(err);
 }
 
 /* ---- order ---- */
 
-static bool is_sorted(const orr__kineto *k)
+static bool is_sorted(const kin_trace *k)
 {
     for (size_t i = 1; i < k->count; i++) {
         if (k->events[i].ts < k->events[i - 1].ts)
@@ -59,32 +59,32 @@ static bool is_sorted(const orr__kineto *k)
 }
 
 /* Times that a double holds exactly: nanoseconds since the first event that lasts. */
-static void rebase(orr__kineto *k)
+static void rebase(kin_trace *k)
 {
     k->base_ns = INT64_MAX;
     for (size_t i = 0; i < k->count; i++) {
-        const orr__event *e = &k->events[i];
-        if (e->kind != ORR__EVENT_OTHER && e->start_ns < k->base_ns)
+        const kin_event *e = &k->events[i];
+        if (e->kind != KIN_OTHER && e->start_ns < k->base_ns)
             k->base_ns = e->start_ns;
     }
     for (size_t i = 0; i < k->count; i++)
         k->events[i].ts = (double)(k->events[i].start_ns - k->base_ns);
 }
 
-orr_code orr__link_sort(orr_link *l, orr_error *err)
+orr_code link_sort(orr_link *l, orr_error *err)
 {
-    orr__kineto *k = &l->device;
+    kin_trace *k = &l->device;
     if (!l->rules->read.keeps_micros)
         rebase(k);
     if (is_sorted(k))
         return ORR_OK;
-    orr__sort_entry *a = orr_alloc(k->count, sizeof *a), *b = orr_alloc(k->count, sizeof *b);
-    orr__event *sorted = orr_alloc(k->count, sizeof *sorted);
+    link_sort_entry *a = orr_alloc(k->count, sizeof *a), *b = orr_alloc(k->count, sizeof *b);
+    kin_event *sorted = orr_alloc(k->count, sizeof *sorted);
     const bool has_room = a && b && sorted;
     if (has_room) {
         for (size_t i = 0; i < k->count; i++)
-            a[i] = (orr__sort_entry){orr__sort_key(k->events[i].ts), (uint32_t)i};
-        const orr__sort_entry *order = orr__sort_entries(a, b, k->count);
+            a[i] = (link_sort_entry){link_sort_key(k->events[i].ts), (uint32_t)i};
+        const link_sort_entry *order = link_sort_entries(a, b, k->count);
         for (size_t i = 0; i < k->count; i++)
             sorted[i] = k->events[order[i].item];
         orr_free(k->events);
@@ -111,19 +111,19 @@ static number minus(number a, number b)
     return (number){a.v - b.v, a.is_real || b.is_real};
 }
 
-static number start_of(const orr__event *e)
+static number start_of(const kin_event *e)
 {
-    return (number){e->ts, e->flags & ORR__EVENT_TS_REAL};
+    return (number){e->ts, e->flags & KIN_TS_REAL};
 }
 
-static number duration_of(const orr__event *e)
+static number duration_of(const kin_event *e)
 {
-    return (number){e->dur, e->flags & ORR__EVENT_DUR_REAL};
+    return (number){e->dur, e->flags & KIN_DUR_REAL};
 }
 
-static number end_of(const orr__event *e)
+static number end_of(const kin_event *e)
 {
-    return (number){orr__event_end(e), e->flags & (ORR__EVENT_TS_REAL | ORR__EVENT_DUR_REAL)};
+    return (number){kin_end(e), e->flags & (KIN_TS_REAL | KIN_DUR_REAL)};
 }
 
 /* The operators of one thread in the order (start, duration). */
@@ -133,14 +133,14 @@ typedef struct thread {
     uint32_t *skip; /* the first operator behind k that does not lie inside it */
 } thread;
 
-static const orr__event *event_of(const thread *t, uint32_t k)
+static const kin_event *event_of(const thread *t, uint32_t k)
 {
-    return orr__link_op(t->l, t->ops[k]);
+    return link_op(t->l, t->ops[k]);
 }
 
-static bool lies_inside(const orr__event *inner, const orr__event *outer)
+static bool lies_inside(const kin_event *inner, const kin_event *outer)
 {
-    return inner->ts <= orr__event_end(outer) && orr__event_end(inner) <= orr__event_end(outer);
+    return inner->ts <= kin_end(outer) && kin_end(inner) <= kin_end(outer);
 }
 
 static void find_skips(thread *t)
@@ -155,18 +155,18 @@ static void find_skips(thread *t)
 
 static number own_time(const thread *t, uint32_t k)
 {
-    const orr__event *outer = event_of(t, k);
-    const double end = orr__event_end(outer);
+    const kin_event *outer = event_of(t, k);
+    const double end = kin_end(outer);
     number rest = duration_of(outer), from = {0}, to = {0};
     bool is_open = false;
     for (uint32_t i = k + 1; i < t->count && event_of(t, i)->ts <= end;) {
-        const orr__event *inner = event_of(t, i);
-        if (orr__event_end(inner) > end) {
+        const kin_event *inner = event_of(t, i);
+        if (kin_end(inner) > end) {
             i++;
             continue;
         }
         if (is_open && inner->ts <= to.v) {
-            to = orr__event_end(inner) > to.v ? end_of(inner) : to;
+            to = kin_end(inner) > to.v ? end_of(inner) : to;
         } else {
             if (is_open)
                 rest = minus(rest, minus(to, from));
@@ -209,7 +209,7 @@ static void sort_runs(thread *t, run_entry *room)
     }
 }
 
-static orr_code negative_own(const orr_link *l, const orr__event *e, orr_error *err)
+static orr_code negative_own(const orr_link *l, const kin_event *e, orr_error *err)
 {
     const orr_str name = orr_intern_get(l->device.texts, e->name);
     const orr_where at = {.byte = ORR_NO_BYTE};
@@ -234,7 +234,7 @@ static orr_code thread_times(orr_link *l, thread *t, run_entry *room, orr_error 
 
 static orr_code exclusive_times(orr_link *l, orr_error *err)
 {
-    const orr__lists *by = &l->ops.by_thread;
+    const link_lists *by = &l->ops.by_thread;
     const size_t n = l->ops.count;
     uint32_t *ops = orr_alloc(n + 1, sizeof *ops), *skip = orr_alloc(n + 1, sizeof *skip);
     run_entry *room = orr_alloc(n + 1, sizeof *room);
@@ -257,11 +257,11 @@ static orr_code exclusive_times(orr_link *l, orr_error *err)
 
 static orr_code list_operators(orr_link *l, orr_error *err)
 {
-    orr__operators *o = &l->ops;
-    const orr__kineto *k = &l->device;
-    orr__pairs by_thread = {0};
+    link_operators *o = &l->ops;
+    const kin_trace *k = &l->device;
+    link_pairs by_thread = {0};
     for (size_t i = 0; i < k->count; i++)
-        o->count += k->events[i].kind == ORR__EVENT_OPERATOR;
+        o->count += k->events[i].kind == KIN_OPERATOR;
     o->thread_count = k->threads ? orr_intern_count(k->threads) : 0;
     o->event = orr_arena_new(l->arena, (size_t)o->count + 1, uint32_t);
     o->own = orr_arena_new(l->arena, (size_t)o->count + 1, double);
@@ -270,18 +270,18 @@ static orr_code list_operators(orr_link *l, orr_error *err)
         return orr_no_memory(err);
     uint32_t op = 0;
     for (uint32_t i = 0; i < k->count; i++) {
-        if (k->events[i].kind != ORR__EVENT_OPERATOR)
+        if (k->events[i].kind != KIN_OPERATOR)
             continue;
         o->event[op] = i;
-        if (!orr__pairs_add(&by_thread, k->events[i].tid, op++)) {
+        if (!link_pairs_add(&by_thread, k->events[i].tid, op++)) {
             orr_free(by_thread.pairs);
             return orr_no_memory(err);
         }
     }
-    return orr__pairs_take(&by_thread, o->thread_count, l->arena, &o->by_thread, err);
+    return link_pairs_take(&by_thread, o->thread_count, l->arena, &o->by_thread, err);
 }
 
-orr_code orr__link_time(orr_link *l, orr_error *err)
+orr_code link_time(orr_link *l, orr_error *err)
 {
     const orr_code code = list_operators(l, err);
     return code ? code : exclusive_times(l, err);

@@ -26,7 +26,7 @@ typedef struct finder {
     orr_link *l;
     orr_map *calls;       /* correlation -> the first call that has it */
     orr_map *stream_of;   /* stream and device -> its number */
-    orr__lists by_stream; /* events */
+    link_lists by_stream; /* events */
     double *
         launched; /* when the operation at this place of by_stream.list was launched at the latest */
     uint32_t stream_count;
@@ -34,7 +34,7 @@ typedef struct finder {
     orr_error *err;
 } finder;
 
-static const orr__event *event_at(const finder *f, uint32_t i)
+static const kin_event *event_at(const finder *f, uint32_t i)
 {
     return &f->l->device.events[i];
 }
@@ -46,51 +46,51 @@ static uint64_t stream_key(int64_t stream, int device)
 
 static uint32_t find_stream(const finder *f, int64_t stream, int device)
 {
-    return orr_map_find(f->stream_of, stream_key(stream, device), ORR__NONE);
+    return orr_map_find(f->stream_of, stream_key(stream, device), LINK_NONE);
 }
 
 /* The stream that a synchronisation means; either side may leave the device open. */
 static uint32_t find_awaited(const finder *f, int64_t stream, int device)
 {
     const uint32_t exact = find_stream(f, stream, device);
-    return exact != ORR__NONE ? exact : find_stream(f, stream, device < 0 ? 0 : -1);
+    return exact != LINK_NONE ? exact : find_stream(f, stream, device < 0 ? 0 : -1);
 }
 
 /* ---- tables ---- */
 
-static bool note_stream(finder *f, const orr__event *e, uint32_t *out)
+static bool note_stream(finder *f, const kin_event *e, uint32_t *out)
 {
     *out = find_stream(f, e->stream, e->device);
-    if (*out != ORR__NONE)
+    if (*out != LINK_NONE)
         return true;
     *out = f->stream_count++;
     return orr_map_put(f->stream_of, stream_key(e->stream, e->device), *out, NULL);
 }
 
-static bool note_call(finder *f, const orr__event *e, uint32_t i)
+static bool note_call(finder *f, const kin_event *e, uint32_t i)
 {
     const uint64_t key = (uint64_t)e->correlation;
-    return e->correlation == -1 || orr_map_find(f->calls, key, ORR__NONE) != ORR__NONE ||
+    return e->correlation == -1 || orr_map_find(f->calls, key, LINK_NONE) != LINK_NONE ||
            orr_map_put(f->calls, key, i, NULL);
 }
 
 static orr_code make_tables(finder *f)
 {
-    const orr__kineto *k = &f->l->device;
-    orr__pairs pairs = {0};
+    const kin_trace *k = &f->l->device;
+    link_pairs pairs = {0};
     bool has_room = true;
     for (uint32_t i = 0; has_room && i < k->count; i++) {
-        const orr__event *e = &k->events[i];
+        const kin_event *e = &k->events[i];
         uint32_t stream;
-        f->has_sync_events |= e->kind == ORR__EVENT_SYNC;
-        if (e->kind == ORR__EVENT_RUNTIME)
+        f->has_sync_events |= e->kind == KIN_SYNC;
+        if (e->kind == KIN_RUNTIME)
             has_room = note_call(f, e, i);
-        else if (orr__event_is_device(e))
-            has_room = note_stream(f, e, &stream) && orr__pairs_add(&pairs, stream, i);
+        else if (kin_is_device(e))
+            has_room = note_stream(f, e, &stream) && link_pairs_add(&pairs, stream, i);
     }
     f->launched = orr_alloc(pairs.count + 1, sizeof *f->launched);
     if (has_room && f->launched)
-        return orr__pairs_take(&pairs, f->stream_count, f->l->arena, &f->by_stream, f->err);
+        return link_pairs_take(&pairs, f->stream_count, f->l->arena, &f->by_stream, f->err);
     orr_free(pairs.pairs);
     return orr_no_memory(f->err);
 }
@@ -100,9 +100,9 @@ static void find_launch_times(finder *f)
     for (uint32_t s = 0; s < f->stream_count; s++) {
         double latest = -1e300;
         for (uint32_t p = f->by_stream.first[s]; p < f->by_stream.first[s + 1]; p++) {
-            const orr__event *e = event_at(f, f->by_stream.list[p]);
-            const uint32_t call = orr_map_find(f->calls, (uint64_t)e->correlation, ORR__NONE);
-            const double at = call == ORR__NONE ? latest : event_at(f, call)->ts;
+            const kin_event *e = event_at(f, f->by_stream.list[p]);
+            const uint32_t call = orr_map_find(f->calls, (uint64_t)e->correlation, LINK_NONE);
+            const double at = call == LINK_NONE ? latest : event_at(f, call)->ts;
             latest = at > latest ? at : latest;
             f->launched[p] = latest;
         }
@@ -123,7 +123,7 @@ static uint32_t last_started(const finder *f, uint32_t stream, double ts)
         else
             high = mid;
     }
-    return low > first ? f->by_stream.list[low - 1] : ORR__NONE;
+    return low > first ? f->by_stream.list[low - 1] : LINK_NONE;
 }
 
 /* The place of the first operation of a stream that was launched at ts or later. */
@@ -143,7 +143,7 @@ static uint32_t first_launched(const finder *f, uint32_t stream, double ts)
 static uint32_t last_launched(const finder *f, uint32_t stream, double ts)
 {
     const uint32_t at = first_launched(f, stream, ts);
-    return at > f->by_stream.first[stream] ? f->by_stream.list[at - 1] : ORR__NONE;
+    return at > f->by_stream.first[stream] ? f->by_stream.list[at - 1] : LINK_NONE;
 }
 
 /* ---- notes ---- */
@@ -151,22 +151,22 @@ static uint32_t last_launched(const finder *f, uint32_t stream, double ts)
 static orr_code note(finder *f, uint32_t from, uint32_t to)
 {
     orr_link *l = f->l;
-    if (from == ORR__NONE || to == ORR__NONE || from == to ||
-        event_at(f, from)->ts >= orr__event_end(event_at(f, to)))
+    if (from == LINK_NONE || to == LINK_NONE || from == to ||
+        event_at(f, from)->ts >= kin_end(event_at(f, to)))
         return ORR_OK;
     if (!orr_grow(&l->waits, &l->wait_room, l->wait_count + 1))
         return orr_no_memory(f->err);
-    l->waits[l->wait_count++] = (orr__wait){from, to};
+    l->waits[l->wait_count++] = (link_wait){from, to};
     return ORR_OK;
 }
 
 /* The call waited until all of these streams were empty. */
 static orr_code note_streams(finder *f, uint32_t call, int device)
 {
-    const double end = orr__event_end(event_at(f, call));
+    const double end = kin_end(event_at(f, call));
     for (uint32_t s = 0; s < f->stream_count; s++) {
         const uint32_t last = last_started(f, s, end);
-        const int of = last == ORR__NONE ? -1 : event_at(f, last)->device;
+        const int of = last == LINK_NONE ? -1 : event_at(f, last)->device;
         if (device >= 0 && of >= 0 && of != device)
             continue;
         const orr_code code = note(f, last, call);
@@ -177,53 +177,53 @@ static orr_code note_streams(finder *f, uint32_t call, int device)
 }
 
 /* The operation that the recorded event stands behind. */
-static uint32_t recorded(const finder *f, const orr__event *sync)
+static uint32_t recorded(const finder *f, const kin_event *sync)
 {
-    if (sync->extra == ORR__NO_TEXT)
-        return ORR__NONE;
-    const orr__event_extra *x = &f->l->device.extras[sync->extra];
-    if (x->wait_record == ORR__NO_NUMBER)
-        return ORR__NONE;
-    const uint32_t record = orr_map_find(f->calls, (uint64_t)x->wait_record, ORR__NONE);
+    if (sync->extra == KIN_NO_TEXT)
+        return LINK_NONE;
+    const kin_extra *x = &f->l->device.extras[sync->extra];
+    if (x->wait_record == KIN_NO_NUMBER)
+        return LINK_NONE;
+    const uint32_t record = orr_map_find(f->calls, (uint64_t)x->wait_record, LINK_NONE);
     const uint32_t stream = find_awaited(f, x->wait_stream, sync->device);
-    if (record == ORR__NONE || stream == ORR__NONE)
-        return ORR__NONE;
+    if (record == LINK_NONE || stream == LINK_NONE)
+        return LINK_NONE;
     return last_launched(f, stream, event_at(f, record)->ts);
 }
 
 /* The next operation that the waiting thread launched on the waiting stream. */
-static uint32_t next_on_stream(const finder *f, const orr__event *sync, uint32_t call)
+static uint32_t next_on_stream(const finder *f, const kin_event *sync, uint32_t call)
 {
     const uint32_t stream = find_awaited(f, sync->stream, sync->device);
-    if (stream == ORR__NONE || call == ORR__NONE)
-        return ORR__NONE;
-    const orr__event *c = event_at(f, call);
+    if (stream == LINK_NONE || call == LINK_NONE)
+        return LINK_NONE;
+    const kin_event *c = event_at(f, call);
     uint32_t p = first_launched(f, stream, c->ts);
     for (; p < f->by_stream.first[stream + 1]; p++) {
-        const orr__event *e = event_at(f, f->by_stream.list[p]);
-        const uint32_t launch = orr_map_find(f->calls, (uint64_t)e->correlation, ORR__NONE);
-        if (launch != ORR__NONE && event_at(f, launch)->tid == c->tid)
+        const kin_event *e = event_at(f, f->by_stream.list[p]);
+        const uint32_t launch = orr_map_find(f->calls, (uint64_t)e->correlation, LINK_NONE);
+        if (launch != LINK_NONE && event_at(f, launch)->tid == c->tid)
             return f->by_stream.list[p];
     }
-    return ORR__NONE;
+    return LINK_NONE;
 }
 
-static orr_code read_sync(finder *f, const orr__event *e)
+static orr_code read_sync(finder *f, const kin_event *e)
 {
     const orr_str name = orr_intern_get(f->l->device.texts, e->name);
-    const uint32_t call = orr_map_find(f->calls, (uint64_t)e->correlation, ORR__NONE);
+    const uint32_t call = orr_map_find(f->calls, (uint64_t)e->correlation, LINK_NONE);
     if (orr_str_is(name, "Stream Wait Event"))
         return note(f, recorded(f, e), next_on_stream(f, e, call));
-    if (call == ORR__NONE)
+    if (call == LINK_NONE)
         return ORR_OK;
     if (orr_str_is(name, "Context Sync"))
         return note_streams(f, call, e->device);
     if (orr_str_is(name, "Event Sync"))
         return note(f, recorded(f, e), call);
     const uint32_t stream = find_awaited(f, e->stream, e->device);
-    if (!orr_str_is(name, "Stream Sync") || stream == ORR__NONE)
+    if (!orr_str_is(name, "Stream Sync") || stream == LINK_NONE)
         return ORR_OK;
-    return note(f, last_started(f, stream, orr__event_end(event_at(f, call))), call);
+    return note(f, last_started(f, stream, kin_end(event_at(f, call))), call);
 }
 
 /* ---- without cuda_sync events ---- */
@@ -254,15 +254,15 @@ static call_kind kind_of_call(orr_str name)
 }
 
 /* Of what was launched before the call, what ended last before it returned. */
-static uint32_t awaited(const finder *f, const orr__event *call)
+static uint32_t awaited(const finder *f, const kin_event *call)
 {
-    uint32_t best = ORR__NONE;
+    uint32_t best = LINK_NONE;
     for (uint32_t s = 0; s < f->stream_count; s++) {
         const uint32_t last = last_launched(f, s, call->ts);
-        if (last == ORR__NONE || orr__event_end(event_at(f, last)) > orr__event_end(call))
+        if (last == LINK_NONE || kin_end(event_at(f, last)) > kin_end(call))
             continue;
-        if (best == ORR__NONE ||
-            orr__event_end(event_at(f, last)) > orr__event_end(event_at(f, best)))
+        if (best == LINK_NONE ||
+            kin_end(event_at(f, last)) > kin_end(event_at(f, best)))
             best = last;
     }
     return best;
@@ -270,7 +270,7 @@ static uint32_t awaited(const finder *f, const orr__event *call)
 
 static orr_code read_call(finder *f, uint32_t i)
 {
-    const orr__event *e = event_at(f, i);
+    const kin_event *e = event_at(f, i);
     switch (kind_of_call(orr_intern_get(f->l->device.texts, e->name))) {
     case CALL_WAITS_FOR_ALL:
         return note_streams(f, i, -1);
@@ -284,9 +284,9 @@ static orr_code read_call(finder *f, uint32_t i)
 /* A copy that was over before its call returned: a blocking one. */
 static orr_code read_copy(finder *f, uint32_t i)
 {
-    const orr__event *e = event_at(f, i);
-    const uint32_t call = orr_map_find(f->calls, (uint64_t)e->correlation, ORR__NONE);
-    if (call == ORR__NONE || orr__event_end(e) > orr__event_end(event_at(f, call)))
+    const kin_event *e = event_at(f, i);
+    const uint32_t call = orr_map_find(f->calls, (uint64_t)e->correlation, LINK_NONE);
+    if (call == LINK_NONE || kin_end(e) > kin_end(event_at(f, call)))
         return ORR_OK;
     return note(f, i, call);
 }
@@ -295,20 +295,20 @@ static orr_code read_all(finder *f)
 {
     orr_code code = ORR_OK;
     for (uint32_t i = 0; !code && i < f->l->device.count; i++) {
-        const orr__event *e = event_at(f, i);
-        if (e->kind == ORR__EVENT_SYNC)
+        const kin_event *e = event_at(f, i);
+        if (e->kind == KIN_SYNC)
             code = read_sync(f, e);
         else if (f->l->rules->only_recorded_waits)
             continue;
-        else if (e->kind == ORR__EVENT_RUNTIME && !f->has_sync_events)
+        else if (e->kind == KIN_RUNTIME && !f->has_sync_events)
             code = read_call(f, i);
-        else if (e->kind == ORR__EVENT_MEMCPY)
+        else if (e->kind == KIN_MEMCPY)
             code = read_copy(f, i);
     }
     return code;
 }
 
-orr_code orr__link_find_waits(orr_link *l, orr_error *err)
+orr_code link_find_waits(orr_link *l, orr_error *err)
 {
     finder f = {.l = l, .calls = orr_map_create(1024), .stream_of = orr_map_create(16), .err = err};
     orr_code code = f.calls && f.stream_of ? make_tables(&f) : orr_no_memory(err);

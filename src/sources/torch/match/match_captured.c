@@ -47,10 +47,10 @@ static orr_code add_node(match *m, const fx_graph *g, const fx_node *n, room *r,
                                         .equation = fx_equation(n)},
                                .caller = MATCH_NONE,
                                .count = 1};
-    return orr__match_add(m, MATCH_CAPTURED, &draft, err);
+    return match_add(m, MATCH_CAPTURED, &draft, err);
 }
 
-orr_code orr__match_captured(match *m, const fx_graph *g, orr_error *err)
+orr_code match_captured(match *m, const fx_graph *g, orr_error *err)
 {
     room r = {0};
     orr_code code = ORR_OK;

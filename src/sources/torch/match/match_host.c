@@ -37,7 +37,7 @@ static orr_code add_tensor(host *h,
     uint64_t bytes = 0;
     uint32_t strides = 0, at = 0;
     if (orr_json_count(value) < VALUE_PARTS)
-        return orr__match_fail(
+        return match_fail(
             h->err, value,
             "a tensor was expected: id, storage, offset, elements, bytes of one, device");
     for (orr_json_iter it = orr_json_iterate(value); orr_json_next_value(&it, &v); at++) {
@@ -45,17 +45,17 @@ static orr_code add_tensor(host *h,
         if (code)
             return code;
     }
-    orr_code code = orr__match_sizes(&h->tensors, shape, &t.rank);
+    orr_code code = match_sizes(&h->tensors, shape, &t.rank);
     if (!code && stride)
-        code = orr__match_sizes(&h->tensors, *stride, &strides);
+        code = match_sizes(&h->tensors, *stride, &strides);
     if (code)
         return code;
     if (stride && strides != t.rank)
-        return orr__match_fail(h->err, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides",
+        return match_fail(h->err, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides",
                                t.rank, strides);
     t.element_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : 0;
     t.is_written = stride != NULL; /* for now: it has strides */
-    return orr__match_tensor(&h->tensors, &t, value);
+    return match_tensor(&h->tensors, &t, value);
 }
 
 /* A list of tensors, one value and shape each. */
@@ -71,7 +71,7 @@ static orr_code add_list(host *h,
         d = orr_json_iterate(*strides);
     while (!code && orr_json_next_value(&v, &value)) {
         if (!orr_json_next_value(&s, &shape) || (strides && !orr_json_next_value(&d, &stride)))
-            return orr__match_fail(h->err, value, "a tensor of a list without a shape");
+            return match_fail(h->err, value, "a tensor of a list without a shape");
         code = add_tensor(h, value, shape, strides ? &stride : NULL);
     }
     return code;
@@ -84,7 +84,7 @@ static orr_code add_tensors(host *h, orr_json_value sides)
     const bool has_strides = orr_json_find(sides, "strides", &all[3]);
     if (!orr_json_find(sides, "values", &all[0]) || !orr_json_find(sides, "shapes", &all[1]) ||
         !orr_json_find(sides, "types", &all[2]))
-        return orr__match_fail(h->err, sides, "\"values\", \"shapes\" and \"types\" were expected");
+        return match_fail(h->err, sides, "\"values\", \"shapes\" and \"types\" were expected");
     orr_json_iter s = orr_json_iterate(all[1]), t = orr_json_iterate(all[2]), d = {0};
     if (has_strides)
         d = orr_json_iterate(all[3]);
@@ -92,7 +92,7 @@ static orr_code add_tensors(host *h, orr_json_value sides)
         orr_str word;
         if (!orr_json_next_value(&s, &shape) || !orr_json_next_value(&t, &type) ||
             (has_strides && !orr_json_next_value(&d, &stride)))
-            return orr__match_fail(h->err, sides, "more values than shapes, types or strides");
+            return match_fail(h->err, sides, "more values than shapes, types or strides");
         orr_code code = orr_json_get_str(type, &word, h->err);
         if (!code && orr_str_begins(word, "Tensor"))
             code = add_tensor(h, value, shape, has_strides ? &stride : NULL);
@@ -127,7 +127,7 @@ static orr_code add_call(host *h, orr_json_value v, orr_str name, uint32_t *call
     orr_json_value inputs, outputs;
     h->tensors.count = h->tensors.dim_count = 0;
     if (!orr_json_find(v, "inputs", &inputs) || !orr_json_find(v, "outputs", &outputs))
-        return orr__match_fail(h->err, v, "\"inputs\" and \"outputs\" were expected");
+        return match_fail(h->err, v, "\"inputs\" and \"outputs\" were expected");
     orr_code code = add_tensors(h, inputs);
     const size_t count = h->tensors.count;
     if (code || (code = add_tensors(h, outputs)))
@@ -141,7 +141,7 @@ static orr_code add_call(host *h, orr_json_value v, orr_str name, uint32_t *call
                                .caller = MATCH_NONE,
                                .count = 1};
     *call = (uint32_t)h->m->sides[MATCH_MEASURED].count;
-    code = orr__match_add(h->m, MATCH_MEASURED, &draft, h->err);
+    code = match_add(h->m, MATCH_MEASURED, &draft, h->err);
     if (h->m->sides[MATCH_MEASURED].count == *call)
         *call = MATCH_NONE; /* nothing that counts */
     return code;
@@ -170,7 +170,7 @@ static orr_code read_node(host *h, orr_json_value v)
     orr_str word;
     orr_code code;
     if (!orr_json_find(v, "id", &id) || !orr_json_find(v, "name", &name))
-        return orr__match_fail(h->err, v, "a node without \"id\" or \"name\"");
+        return match_fail(h->err, v, "a node without \"id\" or \"name\"");
     if ((code = orr_json_get_i64(id, &n.id, h->err)) ||
         (code = orr_json_get_str(name, &word, h->err)) || (code = read_parent(h, v, &n.parent)))
         return code;
@@ -247,7 +247,7 @@ static orr_code find_callers(host *h)
     return ok ? ORR_OK : orr_no_memory(h->err);
 }
 
-orr_code orr__match_host(match *m, orr_span bytes, const char *label, orr_error *err)
+orr_code match_host(match *m, orr_span bytes, const char *label, orr_error *err)
 {
     host h = {.m = m, .tensors = {.err = err}, .err = err};
     orr_code code = orr_json_open(bytes, label, &h.j, err);
@@ -258,6 +258,6 @@ orr_code orr__match_host(match *m, orr_span bytes, const char *label, orr_error 
     m->sides[MATCH_MEASURED].has_bytes = true;
     orr_json_close(h.j);
     orr_free(h.nodes);
-    orr__match_tensors_fini(&h.tensors);
+    match_tensors_fini(&h.tensors);
     return code;
 }

@@ -41,8 +41,8 @@ typedef struct kineto {
 static orr_code add_tensor(kineto *k, orr_json_value shape)
 {
     operator_tensor t = {0};
-    const orr_code code = orr__match_sizes(&k->tensors, shape, &t.rank);
-    return code ? code : orr__match_tensor(&k->tensors, &t, shape);
+    const orr_code code = match_sizes(&k->tensors, shape, &t.rank);
+    return code ? code : match_tensor(&k->tensors, &t, shape);
 }
 
 /* Numbers and lists of numbers have types, too, but no shapes. */
@@ -98,11 +98,11 @@ static orr_code get_time(kineto *k, orr_json_value event, const char *key, doubl
 {
     orr_json_value v;
     if (!orr_json_find(event, key, &v))
-        return orr__match_fail(k->err, event, "a complete event without \"%s\"", key);
+        return match_fail(k->err, event, "a complete event without \"%s\"", key);
     const orr_code code = orr_json_get_double(v, out, k->err);
     if (code || (*out >= -TIME_MOST && *out <= TIME_MOST))
         return code;
-    return orr__match_fail(k->err, event, "\"%s\" is out of range: microseconds were expected",
+    return match_fail(k->err, event, "\"%s\" is out of range: microseconds were expected",
                            key);
 }
 
@@ -140,7 +140,7 @@ static orr_code add_operator(kineto *k, orr_json_value event, orr_json_value arg
         .caller = MATCH_NONE,
         .count = 1};
     span.call = (uint32_t)s->count;
-    if ((code = orr__match_add(k->m, MATCH_MEASURED, &draft, k->err)) || s->count == span.call)
+    if ((code = match_add(k->m, MATCH_MEASURED, &draft, k->err)) || s->count == span.call)
         return code;
     if (!orr_grow(&k->intervals, &k->interval_room, k->interval_count + 1) ||
         !orr_map_put(k->by_external, external_of(args), span.call, NULL))
@@ -280,7 +280,7 @@ static void keep_step(kineto *k)
     }
 }
 
-orr_code orr__match_kineto(match *m, orr_span bytes, const char *label, orr_error *err)
+orr_code match_kineto(match *m, orr_span bytes, const char *label, orr_error *err)
 {
     kineto k = {.m = m, .by_external = orr_map_create(1024), .tensors = {.err = err}, .err = err};
     orr_code code = k.by_external ? orr_json_open(bytes, label, &k.j, err) : orr_no_memory(err);
@@ -293,6 +293,6 @@ orr_code orr__match_kineto(match *m, orr_span bytes, const char *label, orr_erro
     orr_map_destroy(k.by_external);
     orr_free(k.intervals);
     orr_free(k.kernels);
-    orr__match_tensors_fini(&k.tensors);
+    match_tensors_fini(&k.tensors);
     return code;
 }

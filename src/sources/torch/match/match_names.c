@@ -67,7 +67,7 @@ static orr_str plain_name(orr_str text)
     return base;
 }
 
-bool orr__match_name(match *m, orr_str op, uint32_t *number)
+bool match_name(match *m, orr_str op, uint32_t *number)
 {
     const uint32_t before = orr_intern_count(m->names);
     if (!orr_intern_add(m->names, plain_name(op), number))
@@ -80,7 +80,7 @@ bool orr__match_name(match *m, orr_str op, uint32_t *number)
     return true;
 }
 
-bool orr__match_single(match *m, uint32_t name, uint32_t *number)
+bool match_single(match *m, uint32_t name, uint32_t *number)
 {
     const orr_str text = orr_intern_get(m->names, name);
     const size_t mark = strlen("_foreach_");
@@ -92,7 +92,7 @@ bool orr__match_single(match *m, uint32_t name, uint32_t *number)
     if (text.len - mark >= sizeof copy)
         return true;
     memcpy(copy, text.ptr + mark, text.len - mark);
-    return orr__match_name(m, (orr_str){copy, text.len - mark}, number);
+    return match_name(m, (orr_str){copy, text.len - mark}, number);
 }
 
 /* ---- shapes ---- */
@@ -113,7 +113,7 @@ static uint32_t told_apart_by(const operator_call *call)
     return row && row->rule == RULE_MOVE && call->in_count > LIST_MOST ? 0 : UINT32_MAX;
 }
 
-bool orr__match_shapes(match *m, const operator_call *call, uint32_t *number)
+bool match_shapes(match *m, const operator_call *call, uint32_t *number)
 {
     const uint32_t most = told_apart_by(call);
     orr_buf text = {0};

@@ -160,7 +160,7 @@ static orr_code read_row(table *t, const orr_csv_row *row)
     place_shapes(t, tensors);
     draft.call =
         (operator_call){.name = f[OP]->text, .in = t->tensors, .in_count = (uint32_t)tensors};
-    if ((code = orr__match_add(t->m, MATCH_MEASURED, &draft, t->err)))
+    if ((code = match_add(t->m, MATCH_MEASURED, &draft, t->err)))
         return code;
     return note_row(t, f[OP]->text);
 }
@@ -185,7 +185,7 @@ static orr_code read_table(table *t)
     return code == ORR_END ? ORR_OK : code;
 }
 
-orr_code orr__match_table(match *m, orr_span bytes, const char *label, orr_error *err)
+orr_code match_table(match *m, orr_span bytes, const char *label, orr_error *err)
 {
     table t = {.m = m, .ops = orr_intern_create(), .err = err};
     if (!t.ops)

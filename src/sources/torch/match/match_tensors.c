@@ -8,13 +8,13 @@
 
 enum { RANK_MOST = 64, TENSORS_MOST = 1 << 20 };
 
-void orr__match_tensors_fini(match_tensors *t)
+void match_tensors_fini(match_tensors *t)
 {
     orr_free(t->list);
     orr_free(t->dims);
 }
 
-orr_code orr__match_fail(orr_error *err, orr_json_value v, const char *fmt, ...)
+orr_code match_fail(orr_error *err, orr_json_value v, const char *fmt, ...)
 {
     const orr_where w = orr_json_where(v);
     char words[200];
@@ -25,13 +25,13 @@ orr_code orr__match_fail(orr_error *err, orr_json_value v, const char *fmt, ...)
     return orr_fail(err, ORR_EINPUT, &w, "%s", words);
 }
 
-orr_code orr__match_sizes(match_tensors *t, orr_json_value list, uint32_t *count)
+orr_code match_sizes(match_tensors *t, orr_json_value list, uint32_t *count)
 {
     orr_json_value v;
     *count = 0;
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v); ++*count) {
         if (*count == RANK_MOST)
-            return orr__match_fail(t->err, v, "a tensor of more than %d dimensions", RANK_MOST);
+            return match_fail(t->err, v, "a tensor of more than %d dimensions", RANK_MOST);
         if (!orr_grow(&t->dims, &t->dim_room, t->dim_count + 1))
             return orr_no_memory(t->err);
         const orr_code code = orr_json_get_u64(v, &t->dims[t->dim_count++], t->err);
@@ -41,10 +41,10 @@ orr_code orr__match_sizes(match_tensors *t, orr_json_value list, uint32_t *count
     return ORR_OK;
 }
 
-orr_code orr__match_tensor(match_tensors *t, const operator_tensor *one, orr_json_value place)
+orr_code match_tensor(match_tensors *t, const operator_tensor *one, orr_json_value place)
 {
     if (t->count == TENSORS_MOST)
-        return orr__match_fail(t->err, place, "an operator with more than %d tensors",
+        return match_fail(t->err, place, "an operator with more than %d tensors",
                                TENSORS_MOST);
     if (!orr_grow(&t->list, &t->room, t->count + 1))
         return orr_no_memory(t->err);

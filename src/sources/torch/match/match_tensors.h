@@ -16,14 +16,14 @@ typedef struct match_tensors {
     orr_error *err;
 } match_tensors;
 
-void orr__match_tensors_fini(match_tensors *t);
+void match_tensors_fini(match_tensors *t);
 
 /* An error with the place of v; lines are counted only here. */
-orr_code orr__match_fail(orr_error *err, orr_json_value v, const char *fmt, ...) ORR_PRINTF(3, 4);
+orr_code match_fail(orr_error *err, orr_json_value v, const char *fmt, ...) ORR_PRINTF(3, 4);
 
 /* The numbers of a list behind those that are there. */
-orr_code orr__match_sizes(match_tensors *t, orr_json_value list, uint32_t *count) ORR_MUST_CHECK;
-orr_code orr__match_tensor(match_tensors *t,
+orr_code match_sizes(match_tensors *t, orr_json_value list, uint32_t *count) ORR_MUST_CHECK;
+orr_code match_tensor(match_tensors *t,
                            const operator_tensor *one,
                            orr_json_value place) ORR_MUST_CHECK;
 

@@ -73,7 +73,7 @@ static bool take_apart(match *m, const match_draft *d, uint32_t *name, uint64_t 
     uint32_t single;
     if (m->flags[*name] & MATCH_IS_CAPTURED)
         return true;
-    if (!orr__match_single(m, *name, &single))
+    if (!match_single(m, *name, &single))
         return false;
     if (single != MATCH_NONE && m->flags[single] & MATCH_IS_CAPTURED) {
         *name = single;
@@ -82,11 +82,11 @@ static bool take_apart(match *m, const match_draft *d, uint32_t *name, uint64_t 
     return true;
 }
 
-orr_code orr__match_add(match *m, int side, const match_draft *d, orr_error *err)
+orr_code match_add(match *m, int side, const match_draft *d, orr_error *err)
 {
     match_side *s = &m->sides[side];
     match_call c = {.caller = d->caller, .cover = MATCH_NONE, .count = d->count, .time = d->time};
-    if (!orr__match_name(m, d->call.name, &c.name) || !orr__match_shapes(m, &d->call, &c.shapes))
+    if (!match_name(m, d->call.name, &c.name) || !match_shapes(m, &d->call, &c.shapes))
         return orr_no_memory(err);
     const operator_call call = with_hints(m, side, &d->call, c.name);
     const operator_cost cost = orr__operator_cost(&call);
@@ -259,7 +259,7 @@ static uint64_t share_of(uint64_t what, uint64_t part, uint64_t whole)
 
 /* ---- one name ---- */
 
-static void match_shapes(sorted *list, size_t count, orr_operator_row *row)
+static void pair_shapes(sorted *list, size_t count, orr_operator_row *row)
 {
     uint64_t left[MATCH_SIDES] = {0, 0};
     for (size_t i = 0; i < count; i++) {
@@ -375,7 +375,7 @@ static orr_code fill_result(match *m, const kinds *k, orr_operators *o, orr_erro
         row->name = list[from].name;
         for (to = from + 1; to < k->count && list[to].k.name == list[from].k.name;)
             to++;
-        match_shapes(list + from, to - from, row);
+        pair_shapes(list + from, to - from, row);
         o->flops_matched = plus(o->flops_matched, matched_flops(list + from, to - from));
         add_gaps(o, gaps, list + from, to - from, row);
         add_to_sums(o, row);
@@ -420,7 +420,7 @@ static orr_code read_json(match *m, orr_span bytes, const char *label, orr_error
 {
     static const char mark[] = "\"traceEvents\"";
     const void *events = memmem(bytes.ptr, bytes.len, mark, sizeof mark - 1);
-    return events ? orr__match_kineto(m, bytes, label, err) : orr__match_host(m, bytes, label, err);
+    return events ? match_kineto(m, bytes, label, err) : match_host(m, bytes, label, err);
 }
 
 static orr_code read_both(
@@ -429,11 +429,11 @@ static orr_code read_both(
     const orr_where w = orr_where_byte(captured->path, 0);
     if (captured->graph_count == 0)
         return orr_fail(err, ORR_EINPUT, &w, "no captured rank");
-    const orr_code code = orr__match_captured(m, captured->graphs[0], err);
+    const orr_code code = match_captured(m, captured->graphs[0], err);
     if (code)
         return code;
     return is_json(bytes) ? read_json(m, bytes, label, err)
-                          : orr__match_table(m, bytes, label, err);
+                          : match_table(m, bytes, label, err);
 }
 
 static orr_operators *create_result(void)

@@ -19,15 +19,15 @@
 
 typedef struct reader {
     orr_json *j;
-    const orr__kineto_options *opt;
-    orr__kineto *k;
+    const kin_options *opt;
+    kin_trace *k;
     orr_error *err;
 } reader;
 
 /* An event while its fields come in, in any order. */
 typedef struct draft {
-    orr__event e;
-    orr__event_extra x;
+    kin_event e;
+    kin_extra x;
     orr_str cat, name, ph;
     orr_json_value place; /* of the event */
     bool has_ts, has_dur, has_name, has_id, has_extra, is_bad;
@@ -88,7 +88,7 @@ static bool is_number(orr_json_value v)
 /* Time stamps have 16 digits before the point and three behind it, more than a double holds: so twice. */
 static bool take_start(draft *d, orr_json_value v)
 {
-    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? ORR__EVENT_TS_REAL : 0;
+    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_TS_REAL : 0;
     if (is_number(v) && !orr_json_get_double(v, &d->e.ts, NULL) &&
         orr__micros_ns(orr_json_raw(v), &d->e.start_ns) && d->e.start_ns > -MAX_NS &&
         d->e.start_ns < MAX_NS)
@@ -100,7 +100,7 @@ static bool take_start(draft *d, orr_json_value v)
 static bool take_duration(const reader *r, draft *d, orr_json_value v)
 {
     int64_t ns;
-    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? ORR__EVENT_DUR_REAL : 0;
+    d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_DUR_REAL : 0;
     if (!is_number(v) || orr_json_get_double(v, &d->e.dur, NULL) ||
         !orr__micros_ns(orr_json_raw(v), &ns)) {
         is_bad(d, "dur");
@@ -194,7 +194,7 @@ static arg_id find_arg(orr_str key)
 
 static orr_code take_extra(reader *r, draft *d, arg_id id, orr_json_value v)
 {
-    orr__event_extra *x = &d->x;
+    kin_extra *x = &d->x;
     d->has_extra = true;
     switch (id) {
     case ARG_GROUP:
@@ -323,31 +323,31 @@ static bool is_reference_launch(orr_str name)
     return false;
 }
 
-static orr__event_class class_of(const draft *d)
+static kin_class class_of(const draft *d)
 {
     static const struct {
         const char *cat;
-        orr__event_class kind;
+        kin_class kind;
     } kinds[] = {
-        {"cpu_op", ORR__EVENT_OPERATOR},
-        {"user_annotation", ORR__EVENT_OPERATOR},
-        {"cuda_runtime", ORR__EVENT_RUNTIME},
-        {"cuda_driver", ORR__EVENT_RUNTIME},
-        {"hip_runtime", ORR__EVENT_RUNTIME},
-        {"privateuse1_runtime", ORR__EVENT_RUNTIME},
-        {"xpu_runtime", ORR__EVENT_RUNTIME},
-        {"mtia_runtime", ORR__EVENT_RUNTIME},
-        {"kernel", ORR__EVENT_KERNEL},
-        {"gpu_memcpy", ORR__EVENT_MEMCPY},
-        {"gpu_memset", ORR__EVENT_MEMSET},
-        {"cuda_sync", ORR__EVENT_SYNC},
-        {"gpu_user_annotation", ORR__EVENT_ANNOTATION},
+        {"cpu_op", KIN_OPERATOR},
+        {"user_annotation", KIN_OPERATOR},
+        {"cuda_runtime", KIN_RUNTIME},
+        {"cuda_driver", KIN_RUNTIME},
+        {"hip_runtime", KIN_RUNTIME},
+        {"privateuse1_runtime", KIN_RUNTIME},
+        {"xpu_runtime", KIN_RUNTIME},
+        {"mtia_runtime", KIN_RUNTIME},
+        {"kernel", KIN_KERNEL},
+        {"gpu_memcpy", KIN_MEMCPY},
+        {"gpu_memset", KIN_MEMSET},
+        {"cuda_sync", KIN_SYNC},
+        {"gpu_user_annotation", KIN_ANNOTATION},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (orr_str_is(d->cat, kinds[i].cat))
             return kinds[i].kind;
     }
-    return ORR__EVENT_OTHER;
+    return KIN_OTHER;
 }
 
 static orr_code check_fields(reader *r, draft *d)
@@ -357,10 +357,10 @@ static orr_code check_fields(reader *r, draft *d)
         return orr_fail(r->err, ORR_EINPUT, &at,
                         "\"%s\" of this event is not of the type it has to be", d->bad);
     if (d->is_bad)
-        return orr__link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
+        return link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
     if (d->e.dur < 0 && !r->opt->rules->refuse) {
         d->e.dur = 0;
-        return orr__link_count(r->opt->tally, ORR_LINK_NEGATIVE_TIMES, &at, r->err);
+        return link_count(r->opt->tally, ORR_LINK_NEGATIVE_TIMES, &at, r->err);
     }
     return ORR_OK;
 }
@@ -368,17 +368,17 @@ static orr_code check_fields(reader *r, draft *d)
 /* An event that lasts needs a name, a start and a duration to be of use. */
 static orr_code check_missing(reader *r, draft *d)
 {
-    if (r->opt->rules->refuse || d->e.kind == ORR__EVENT_OTHER || d->is_bad ||
+    if (r->opt->rules->refuse || d->e.kind == KIN_OTHER || d->is_bad ||
         (d->has_name && d->has_ts && d->has_dur))
         return ORR_OK;
     const orr_where at = orr_json_where(d->place);
     d->is_bad = true;
-    return orr__link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
+    return link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
 }
 
 static orr_code keep(reader *r, draft *d)
 {
-    orr__kineto *k = r->k;
+    kin_trace *k = r->k;
     if (d->has_extra) {
         if (!orr_grow(&k->extras, &k->extra_room, k->extra_count + 1))
             return orr_no_memory(r->err);
@@ -395,26 +395,26 @@ static orr_code keep(reader *r, draft *d)
 
 static const draft empty = {
     .e = {.external = -1,
-          .rf = ORR__NO_NUMBER,
+          .rf = KIN_NO_NUMBER,
           .correlation = -1,
-          .stream = ORR__NO_NUMBER,
-          .ph = ORR__NO_TEXT,
-          .extra = ORR__NO_TEXT,
+          .stream = KIN_NO_NUMBER,
+          .ph = KIN_NO_TEXT,
+          .extra = KIN_NO_TEXT,
           .device = -1},
-    .x = {.group = ORR__NO_TEXT,
-          .collective = ORR__NO_TEXT,
-          .dtype = ORR__NO_TEXT,
-          .ranks = ORR__NO_TEXT,
-          .in_elements = ORR__NO_NUMBER,
-          .out_elements = ORR__NO_NUMBER,
-          .group_size = ORR__NO_NUMBER,
-          .source = ORR__NO_NUMBER,
-          .target = ORR__NO_NUMBER,
-          .sequence = ORR__NO_NUMBER,
-          .wait_stream = ORR__NO_NUMBER,
-          .wait_record = ORR__NO_NUMBER,
-          .bytes = ORR__NO_NUMBER,
-          .graph_node = ORR__NO_NUMBER},
+    .x = {.group = KIN_NO_TEXT,
+          .collective = KIN_NO_TEXT,
+          .dtype = KIN_NO_TEXT,
+          .ranks = KIN_NO_TEXT,
+          .in_elements = KIN_NO_NUMBER,
+          .out_elements = KIN_NO_NUMBER,
+          .group_size = KIN_NO_NUMBER,
+          .source = KIN_NO_NUMBER,
+          .target = KIN_NO_NUMBER,
+          .sequence = KIN_NO_NUMBER,
+          .wait_stream = KIN_NO_NUMBER,
+          .wait_record = KIN_NO_NUMBER,
+          .bytes = KIN_NO_NUMBER,
+          .graph_node = KIN_NO_NUMBER},
 };
 
 static void classify(reader *r, draft *d)
@@ -422,12 +422,12 @@ static void classify(reader *r, draft *d)
     d->e.kind = (uint8_t)class_of(d);
     const bool is_step = orr_str_has(d->name, "ProfilerStep");
     r->k->has_step |= is_step;
-    if (d->e.kind == ORR__EVENT_OPERATOR && is_step)
-        d->e.kind = ORR__EVENT_STEP;
-    if (d->e.kind == ORR__EVENT_OPERATOR && d->cat.ptr[0] == 'u')
-        d->e.flags |= ORR__EVENT_USER;
-    if (d->e.kind == ORR__EVENT_RUNTIME && is_reference_launch(d->name))
-        d->e.flags |= ORR__EVENT_LAUNCH;
+    if (d->e.kind == KIN_OPERATOR && is_step)
+        d->e.kind = KIN_STEP;
+    if (d->e.kind == KIN_OPERATOR && d->cat.ptr[0] == 'u')
+        d->e.flags |= KIN_USER;
+    if (d->e.kind == KIN_RUNTIME && is_reference_launch(d->name))
+        d->e.flags |= KIN_LAUNCH;
 }
 
 static orr_code read_event(reader *r, orr_json_value event)
@@ -449,7 +449,7 @@ static orr_code read_event(reader *r, orr_json_value event)
         code = r->opt->rules->refuse(&(kin_look){d.cat, d.ph, d.has_id, d.place}, r->err);
     if (code || (code = check_fields(r, &d)) || (code = check_missing(r, &d)))
         return code;
-    if (d.is_bad || (d.e.kind == ORR__EVENT_OTHER && d.e.external == -1))
+    if (d.is_bad || (d.e.kind == KIN_OTHER && d.e.external == -1))
         return ORR_OK;
     return keep(r, &d);
 }
@@ -534,14 +534,14 @@ static orr_code no_more(reader *r)
     return orr_fail(r->err, ORR_EINPUT, &at, "a second document follows the device trace");
 }
 
-orr_code orr__kineto_read(orr_json *j,
-                          const orr__kineto_options *opt,
-                          orr__kineto *out,
+orr_code kin_read(orr_json *j,
+                          const kin_options *opt,
+                          kin_trace *out,
                           orr_error *err)
 {
     reader r = {.j = j, .opt = opt, .k = out, .err = err};
     uint32_t none;
-    *out = (orr__kineto){.rank = ORR__NO_NUMBER, .world = ORR__NO_NUMBER};
+    *out = (kin_trace){.rank = KIN_NO_NUMBER, .world = KIN_NO_NUMBER};
     out->texts = orr_intern_create();
     out->threads = orr_intern_create();
     /* Thread 0 is that of events without a tid, as the number 0 is in the reference. */
@@ -553,12 +553,12 @@ orr_code orr__kineto_read(orr_json *j,
     return code ? code : no_more(&r);
 }
 
-void orr__kineto_fini(orr__kineto *k)
+void kin_fini(kin_trace *k)
 {
     orr_free(k->events);
     orr_free(k->extras);
     orr_arena_destroy(k->arena);
     orr_intern_destroy(k->texts);
     orr_intern_destroy(k->threads);
-    *k = (orr__kineto){0};
+    *k = (kin_trace){0};
 }

@@ -44,7 +44,7 @@ bool orr_link_counter_is_trouble(orr_link_counter c)
     return c >= ORR_LINK_BAD_EVENTS;
 }
 
-orr_code orr__link_count(orr__link_tally *t,
+orr_code link_count(link_tally *t,
                          orr_link_counter c,
                          const orr_where *where,
                          orr_error *err)
@@ -55,8 +55,8 @@ orr_code orr__link_count(orr__link_tally *t,
     return orr_fail(err, ORR_EINPUT, where, "%s (with --strict an error)", counters[c].help);
 }
 
-orr_code orr__link_count_later(
-    orr__link_tally *t, const orr_where *where, uint64_t id, uint64_t parent, orr_error *err)
+orr_code link_count_later(
+    link_tally *t, const orr_where *where, uint64_t id, uint64_t parent, orr_error *err)
 {
     const uint64_t known = t->counts.of[ORR_LINK_LATER_PARENTS]++;
     if (known < ORR_PYTORCH_SHOWN)
@@ -69,7 +69,7 @@ orr_code orr__link_count_later(
                     id, parent);
 }
 
-orr_code orr__link_count_event(orr__link_tally *t,
+orr_code link_count_event(link_tally *t,
                                orr_link_counter c,
                                const char *path,
                                orr_str name,

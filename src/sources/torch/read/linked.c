@@ -6,7 +6,7 @@
 
 enum { GROUP_RANKS_MAX = 1 << 22 };
 
-orr_linked *orr__linked_create(const char *path)
+orr_linked *linked_create(const char *path)
 {
     orr_linked *l = orr_alloc(1, sizeof *l);
     if (!l)
@@ -36,30 +36,30 @@ void orr_linked_free(orr_linked *l)
     orr_free(l);
 }
 
-bool orr__linked_add(orr_linked *l, const orr__linked_node *node, const orr__linked_comm *comm)
+bool linked_add(orr_linked *l, const linked_node *node, const linked_comm *comm)
 {
     if (l->node_count >= UINT32_MAX || l->comm_count >= UINT32_MAX ||
         !orr_grow(&l->nodes, &l->node_room, l->node_count + 1) ||
         (comm && !orr_grow(&l->comms, &l->comm_room, l->comm_count + 1)))
         return false;
     l->nodes[l->node_count] = *node;
-    l->nodes[l->node_count++].comm = comm ? (uint32_t)l->comm_count : ORR__NO_COMM;
+    l->nodes[l->node_count++].comm = comm ? (uint32_t)l->comm_count : LINKED_NO_COMM;
     if (comm)
         l->comms[l->comm_count++] = *comm;
     return true;
 }
 
-bool orr__linked_join(orr_linked *l, uint64_t from, uint64_t to, orr__edge_kind kind)
+bool linked_join(orr_linked *l, uint64_t from, uint64_t to, linked_edge_kind kind)
 {
     if (!orr_grow(&l->edges, &l->edge_room, l->edge_count + 1))
         return false;
-    l->edges[l->edge_count++] = (orr__linked_edge){.from = from, .to = to, .kind = (uint8_t)kind};
+    l->edges[l->edge_count++] = (linked_edge){.from = from, .to = to, .kind = (uint8_t)kind};
     return true;
 }
 
-orr__linked_comm orr__linked_no_comm(void)
+linked_comm linked_no_comm(void)
 {
-    return (orr__linked_comm){.in_elements = -1,
+    return (linked_comm){.in_elements = -1,
                               .out_elements = -1,
                               .group_size = -1,
                               .rank_start = -1,
@@ -71,7 +71,7 @@ orr__linked_comm orr__linked_no_comm(void)
 }
 
 /* Lines are counted only now that there is something to say. */
-orr_where orr__linked_where(const orr_linked *l, const orr__linked_node *n)
+orr_where linked_where(const orr_linked *l, const linked_node *n)
 {
     orr_where at = orr_where_byte(l->path, n->byte);
     if (n->byte >= l->text.len)
@@ -89,7 +89,7 @@ orr_where orr__linked_where(const orr_linked *l, const orr__linked_node *n)
 
 /* ---- process groups ---- */
 
-const orr__linked_group *orr__linked_find_group(const orr_linked *l, orr_str name)
+const linked_group *linked_find_group(const orr_linked *l, orr_str name)
 {
     uint32_t which;
     return orr_intern_find(l->group_names, name, &which) ? &l->groups[which] : NULL;
@@ -126,7 +126,7 @@ static bool find_name(orr_json_value v, orr_str *out)
 }
 
 /* An empty list means all ranks of the job: no array. */
-static bool read_ranks(orr_linked *l, orr_json_value v, orr__linked_group *out)
+static bool read_ranks(orr_linked *l, orr_json_value v, linked_group *out)
 {
     orr_json_value list, item;
     int64_t rank;
@@ -149,12 +149,12 @@ static bool read_ranks(orr_linked *l, orr_json_value v, orr__linked_group *out)
     return true;
 }
 
-static bool read_group(orr_linked *l, orr_json_value v, orr__linked_group *out)
+static bool read_group(orr_linked *l, orr_json_value v, linked_group *out)
 {
     orr_json_value size;
     orr_str about = {"", 0};
     int64_t count;
-    *out = (orr__linked_group){0};
+    *out = (linked_group){0};
     if (!find_name(v, &out->name) || !read_ranks(l, v, out))
         return false;
     find_text(v, "pg_desc", &about);
@@ -167,9 +167,9 @@ static bool read_group(orr_linked *l, orr_json_value v, orr__linked_group *out)
 }
 
 /* The same groups are described again at the end of a trace; whoever knows more counts. */
-static bool add_group(orr_linked *l, const orr__linked_group *g)
+static bool add_group(orr_linked *l, const linked_group *g)
 {
-    orr__linked_group *known = (orr__linked_group *)orr__linked_find_group(l, g->name);
+    linked_group *known = (linked_group *)linked_find_group(l, g->name);
     if (known) {
         if (!known->ranks && (g->ranks || !known->count))
             *known = *g;
@@ -186,7 +186,7 @@ static bool add_group(orr_linked *l, const orr__linked_group *g)
 static bool add_groups(orr_linked *l, orr_json_value list)
 {
     orr_json_value item;
-    orr__linked_group g;
+    linked_group g;
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &item);) {
         if (!read_group(l, item, &g))
             return false;
@@ -198,7 +198,7 @@ static bool add_groups(orr_linked *l, orr_json_value list)
     return true;
 }
 
-bool orr__linked_read_groups(orr_linked *l, orr_str list)
+bool linked_read_groups(orr_linked *l, orr_str list)
 {
     orr_json *j;
     orr_json_value root;

@@ -23,20 +23,20 @@
 
 #include <orrery/pytorch.h>
 
-#define ORR__NO_TIME INT64_MIN
-#define ORR__NO_COMM UINT32_MAX
-#define ORR__NO_ID UINT64_MAX
+#define LINKED_NO_TIME INT64_MIN
+#define LINKED_NO_COMM UINT32_MAX
+#define LINKED_NO_ID UINT64_MAX
 
-typedef enum orr__linked_kind {
-    ORR__ON_HOST, /* an operator, an annotation, a thread, the process */
-    ORR__ON_DEVICE, /* a kernel, a copy, a fill: a device event under the host node that launched it */
-    ORR__GROUPS     /* "process_group:init": no work, it describes the groups */
-} orr__linked_kind;
+typedef enum linked_kind {
+    LINKED_ON_HOST, /* an operator, an annotation, a thread, the process */
+    LINKED_ON_DEVICE, /* a kernel, a copy, a fill: a device event under the host node that launched it */
+    LINKED_GROUPS     /* "process_group:init": no work, it describes the groups */
+} linked_kind;
 
 /* What a host node or a kernel says about its communication.  Nodes without any have none; one that says only part of
  * it leaves the rest to its parents (a kernel to its record_param_comms).  Texts that are not known are empty,
  * numbers -1. */
-typedef struct orr__linked_comm {
+typedef struct linked_comm {
     orr_str collective;         /* "allreduce", "_allgather_base", "send", "all_to_allv", "wait" */
     orr_str dtype;              /* "Float", "BFloat16" */
     orr_str group, group_about; /* name, which is a decimal number as a rule; description */
@@ -47,30 +47,30 @@ typedef struct orr__linked_comm {
     int64_t src, dst,
         tag;          /* a message: ranks of the job; the root of a rooted collective is in src */
     int64_t sequence; /* of the collective in its group, from the process group itself */
-} orr__linked_comm;
+} linked_comm;
 
 /* Six values of a node as JSON text, byte for byte as in the host trace.  Empty: not there. */
-typedef struct orr__linked_io {
+typedef struct linked_io {
     orr_str values, shapes, types;
-} orr__linked_io;
+} linked_io;
 
-typedef struct orr__linked_node {
-    uint64_t id, parent; /* ORR__NO_ID: no parent */
+typedef struct linked_node {
+    uint64_t id, parent; /* LINKED_NO_ID: no parent */
     orr_str name;        /* as text, not as JSON */
     orr_str op_schema;
-    const orr__linked_io *inputs, *outputs; /* device: may be those of its host node; NULL: none */
-    int64_t start_ns;                       /* ORR__NO_TIME: never measured */
+    const linked_io *inputs, *outputs; /* device: may be those of its host node; NULL: none */
+    int64_t start_ns;                       /* LINKED_NO_TIME: never measured */
     int64_t duration_ns;                    /* with everything inside */
     int64_t own_ns;                         /* without the operators inside: exclusive_dur */
     int64_t wait_ns; /* of own_ns, time spent waiting for the device in synchronising calls */
     int64_t rf_id, fw_parent, seq_id, scope, tid, fw_tid;
     int64_t stream; /* device nodes */
-    uint32_t comm;  /* which of comms; ORR__NO_COMM */
+    uint32_t comm;  /* which of comms; LINKED_NO_COMM */
     uint64_t byte;  /* where it stands in the file `path`, for messages; ORR_NO_BYTE */
-    uint8_t kind;   /* orr__linked_kind */
+    uint8_t kind;   /* linked_kind */
     uint8_t lacks;  /* bit i: attribute i of rf_id .. fw_tid, op_schema is not there */
     bool is_memory; /* device: a copy or a fill ("gpu_memcpy", "gpu_memset") */
-} orr__linked_node;
+} linked_node;
 
 /* `to` starts only after `from` has ended.  Ids, so that edges may be noted before their ends are there.
  *
@@ -82,25 +82,25 @@ typedef struct orr__linked_node {
  *
  * Not to be noted, as the converter adds them: parent before child, operators of a thread one after another, host node
  * before the kernels it launched, kernels of a stream one after another. */
-typedef enum orr__edge_kind {
-    ORR__EDGE_THREAD,
-    ORR__EDGE_SYNC,
-    ORR__EDGE_EVENT,
-    ORR__EDGE_WAIT,
-    ORR__EDGE_MARK,
-    ORR__EDGE_KINDS
-} orr__edge_kind;
+typedef enum linked_edge_kind {
+    LINKED_EDGE_THREAD,
+    LINKED_EDGE_SYNC,
+    LINKED_EDGE_EVENT,
+    LINKED_EDGE_WAIT,
+    LINKED_EDGE_MARK,
+    LINKED_EDGE_KINDS
+} linked_edge_kind;
 
-typedef struct orr__linked_edge {
+typedef struct linked_edge {
     uint64_t from, to;
     uint8_t kind;
-} orr__linked_edge;
+} linked_edge;
 
-typedef struct orr__linked_group {
+typedef struct linked_group {
     orr_str name, about;   /* "0", "default_pg" */
     const uint32_t *ranks; /* NULL: all ranks of the job, or only their number is known */
     uint32_t count;        /* 0: not known either */
-} orr__linked_group;
+} linked_group;
 
 struct orr_linked {
     const char *path;                      /* for messages: the linked file, or the host trace */
@@ -109,10 +109,10 @@ struct orr_linked {
     orr_str schema, time;
     uint64_t pid, start_ts, finish_ts; /* as in the host trace */
     int64_t rank, world;               /* -1: not known */
-    orr__linked_node *nodes;
-    orr__linked_edge *edges;
-    orr__linked_comm *comms;
-    orr__linked_group *groups;
+    linked_node *nodes;
+    linked_edge *edges;
+    linked_comm *comms;
+    linked_group *groups;
     size_t node_count, edge_count, comm_count, group_count;
     size_t node_room, edge_room, comm_room, group_room;
     orr_intern *group_names; /* the number of a name is its place in groups */
@@ -132,21 +132,21 @@ typedef struct orr_rules_convert {
 } orr_rules_convert;
 
 /* An empty one; NULL: out of memory.  orr_linked_free ends it. */
-orr_linked *orr__linked_create(const char *path);
+orr_linked *linked_create(const char *path);
 
 /* Each false when memory runs out.  The node's comm is set when `comm` is not NULL. */
-bool orr__linked_add(orr_linked *l, const orr__linked_node *node, const orr__linked_comm *comm);
-bool orr__linked_join(orr_linked *l, uint64_t from, uint64_t to, orr__edge_kind kind);
-orr__linked_comm orr__linked_no_comm(void); /* one that says nothing */
+bool linked_add(orr_linked *l, const linked_node *node, const linked_comm *comm);
+bool linked_join(orr_linked *l, uint64_t from, uint64_t to, linked_edge_kind kind);
+linked_comm linked_no_comm(void); /* one that says nothing */
 
 /* Where a node stands in its file, for messages. */
-orr_where orr__linked_where(const orr_linked *l, const orr__linked_node *n);
+orr_where linked_where(const orr_linked *l, const linked_node *n);
 
 /* The groups that a list of process groups describes, added to those known (a name known already is completed).  The
  * list is JSON: the text inside "process_group:init", or pg_config of the device trace's distributedInfo.
  * Not a list, or anything in it that is not understood: false, and nothing is added.  Short of memory: false, and
  * is_out_of_memory is set. */
-bool orr__linked_read_groups(orr_linked *l, orr_str list);
-const orr__linked_group *orr__linked_find_group(const orr_linked *l, orr_str name);
+bool linked_read_groups(orr_linked *l, orr_str list);
+const linked_group *linked_find_group(const orr_linked *l, orr_str name);
 
 #endif

@@ -35,12 +35,12 @@ static const char *const top_names[TOP_KEYS] = {"schema",   "pid",       "time",
 
 /* A node while it is read. */
 typedef struct draft {
-    orr__linked_node node;
-    orr__linked_comm comm;
-    orr__linked_io inputs, outputs;
+    linked_node node;
+    linked_comm comm;
+    linked_io inputs, outputs;
     orr_json_value attrs, sync; /* tree NULL: not there */
     orr_json_value value;       /* the node */
-    uint64_t thread_dep;        /* ORR__NO_ID */
+    uint64_t thread_dep;        /* LINKED_NO_ID */
     bool has_id, has_name, has_parent, has_inputs, has_outputs, has_comm;
 } draft;
 
@@ -96,7 +96,7 @@ static orr_code take_int(const reader *r, orr_str key, orr_json_value v, int64_t
 
 static orr_code take_id(const reader *r, orr_str key, orr_json_value v, uint64_t *out)
 {
-    if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, out, NULL) || *out == ORR__NO_ID)
+    if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, out, NULL) || *out == LINKED_NO_ID)
         return wrong(r, v, key, "the number of a node, 0 or more,");
     return ORR_OK;
 }
@@ -128,7 +128,7 @@ static orr_code take_parent(const reader *r, orr_str key, orr_json_value v, draf
 /* ---- inputs and outputs ---- */
 
 static orr_code take_io(
-    const reader *r, orr_str key, orr_json_value v, orr__linked_io *io, bool *has)
+    const reader *r, orr_str key, orr_json_value v, linked_io *io, bool *has)
 {
     orr_str name;
     orr_json_value member;
@@ -355,7 +355,7 @@ static orr_code take_attribute(const reader *r, orr_str key, orr_json_value v, d
 static orr_code take_cat(const reader *r, orr_str key, orr_json_value v, draft *d)
 {
     orr_str cat;
-    d->node.kind = is_null(v) ? ORR__ON_HOST : ORR__ON_DEVICE;
+    d->node.kind = is_null(v) ? LINKED_ON_HOST : LINKED_ON_DEVICE;
     if (is_null(v))
         return ORR_OK;
     const orr_code code = take_text(r, key, v, &cat);
@@ -365,7 +365,7 @@ static orr_code take_cat(const reader *r, orr_str key, orr_json_value v, draft *
 
 static orr_code take_thread_dep(const reader *r, orr_str key, orr_json_value v, draft *d)
 {
-    d->thread_dep = ORR__NO_ID;
+    d->thread_dep = LINKED_NO_ID;
     return is_null(v) ? ORR_OK : take_id(r, key, v, &d->thread_dep);
 }
 
@@ -375,7 +375,7 @@ static orr_code take_old_form(const reader *r, orr_str key, orr_json_value v, dr
         return ORR_OK;
     if (f == F_OLD_PARENT)
         return d->has_parent ? ORR_OK : take_parent(r, key, v, d);
-    orr__linked_io *io = f == F_INPUT_SHAPES || f == F_INPUT_TYPES ? &d->inputs : &d->outputs;
+    linked_io *io = f == F_INPUT_SHAPES || f == F_INPUT_TYPES ? &d->inputs : &d->outputs;
     *(f == F_INPUT_SHAPES || f == F_OUTPUT_SHAPES ? &io->shapes : &io->types) = orr_json_raw(v);
     return ORR_OK;
 }
@@ -391,7 +391,7 @@ static orr_code take_field(const reader *r, orr_str key, orr_json_value v, draft
         d->has_name = true;
         return take_text(r, key, v, &d->node.name);
     case F_CTRL_DEPS:
-        d->node.parent = ORR__NO_ID;
+        d->node.parent = LINKED_NO_ID;
         return take_parent(r, key, v, d);
     case F_INPUTS:
         return take_io(r, key, v, &d->inputs, &d->has_inputs);
@@ -478,9 +478,9 @@ static orr_code check_complete(const reader *r, const draft *d)
                          : lacking(r, d, "inputs");
 }
 
-static orr_code keep_io(const reader *r, const orr__linked_io *io, const orr__linked_io **out)
+static orr_code keep_io(const reader *r, const linked_io *io, const linked_io **out)
 {
-    orr__linked_io *kept = orr_arena_take(r->l->arena, sizeof *kept);
+    linked_io *kept = orr_arena_take(r->l->arena, sizeof *kept);
     if (!kept)
         return orr_no_memory(r->err);
     *kept = *io;
@@ -493,7 +493,7 @@ static orr_code join_sync(const reader *r, const draft *d)
 {
     orr_json_value item;
     uint64_t from;
-    const orr__edge_kind kind = d->node.kind == ORR__ON_DEVICE ? ORR__EDGE_EVENT : ORR__EDGE_SYNC;
+    const linked_edge_kind kind = d->node.kind == LINKED_ON_DEVICE ? LINKED_EDGE_EVENT : LINKED_EDGE_SYNC;
     if (!d->sync.tree || is_null(d->sync))
         return ORR_OK;
     if (orr_json_type_of(d->sync) != ORR_JSON_ARRAY)
@@ -502,7 +502,7 @@ static orr_code join_sync(const reader *r, const draft *d)
         const orr_code code = take_id(r, orr_str_of("sync_dep"), item, &from);
         if (code)
             return code;
-        if (!orr__linked_join(r->l, from, d->node.id, kind))
+        if (!linked_join(r->l, from, d->node.id, kind))
             return orr_no_memory(r->err);
     }
     return ORR_OK;
@@ -511,8 +511,8 @@ static orr_code join_sync(const reader *r, const draft *d)
 /* A device node is a copy of its host node, inter_thread_dep and all; to it that means nothing. */
 static orr_code join(const reader *r, const draft *d)
 {
-    if (d->thread_dep != ORR__NO_ID && d->node.kind != ORR__ON_DEVICE &&
-        !orr__linked_join(r->l, d->thread_dep, d->node.id, ORR__EDGE_THREAD))
+    if (d->thread_dep != LINKED_NO_ID && d->node.kind != LINKED_ON_DEVICE &&
+        !linked_join(r->l, d->thread_dep, d->node.id, LINKED_EDGE_THREAD))
         return orr_no_memory(r->err);
     return join_sync(r, d);
 }
@@ -528,7 +528,7 @@ static void read_groups(const reader *r, orr_json_value node)
         values = inputs;
     for (orr_json_iter it = orr_json_iterate(values); orr_json_next_value(&it, &item);) {
         if (orr_json_type_of(item) == ORR_JSON_STRING && !orr_json_get_str(item, &list, NULL))
-            (void)orr__linked_read_groups(r->l, list);
+            (void)linked_read_groups(r->l, list);
     }
 }
 
@@ -544,23 +544,23 @@ static orr_code keep_node(const reader *r, draft *d)
     if (code)
         return code;
     if (orr_str_has(d->node.name, "process_group:init")) {
-        d->node.kind = ORR__GROUPS;
+        d->node.kind = LINKED_GROUPS;
         read_groups(r, d->value);
     }
-    if (r->l->lacks_memory || !orr__linked_add(r->l, &d->node, d->has_comm ? &d->comm : NULL))
+    if (r->l->lacks_memory || !linked_add(r->l, &d->node, d->has_comm ? &d->comm : NULL))
         return orr_no_memory(r->err);
     return ORR_OK;
 }
 
 static orr_code read_node(const reader *r, orr_json_value v)
 {
-    draft d = {.value = v, .comm = orr__linked_no_comm(), .thread_dep = ORR__NO_ID};
+    draft d = {.value = v, .comm = linked_no_comm(), .thread_dep = LINKED_NO_ID};
     orr_str key;
     orr_json_value member;
     orr_code code = ORR_OK;
-    d.node = (orr__linked_node){.parent = ORR__NO_ID,
-                                .start_ns = ORR__NO_TIME,
-                                .duration_ns = ORR__NO_TIME,
+    d.node = (linked_node){.parent = LINKED_NO_ID,
+                                .start_ns = LINKED_NO_TIME,
+                                .duration_ns = LINKED_NO_TIME,
                                 .lacks = 0x7F,
                                 .byte = orr_json_byte(v)};
     if (orr_json_type_of(v) != ORR_JSON_OBJECT)
@@ -640,7 +640,7 @@ static orr_code read_job(reader *r)
     if (orr_json_find(info, "world_size", &v) && orr_json_get_i64(v, &r->l->world, NULL))
         r->l->world = -1;
     if (orr_json_find(info, "pg_config", &v))
-        (void)orr__linked_read_groups(r->l, orr_json_raw(v));
+        (void)linked_read_groups(r->l, orr_json_raw(v));
     return ORR_OK;
 }
 
@@ -736,7 +736,7 @@ orr_code orr_linked_parse(orr_span bytes,
                           orr_linked **out,
                           orr_error *err)
 {
-    *out = orr__linked_create(label);
+    *out = linked_create(label);
     if (!*out)
         return orr_no_memory(err);
     const orr_code code = read_bytes(*out, bytes, opt, err);
@@ -752,7 +752,7 @@ orr_code orr_linked_read(const char *path,
                          orr_linked **out,
                          orr_error *err)
 {
-    *out = orr__linked_create(path);
+    *out = linked_create(path);
     if (!*out)
         return orr_no_memory(err);
     orr_code code = orr_input_open(path, &(*out)->input[0], err);
