@@ -38,10 +38,9 @@ static orr_code link_traces(orr_link *l, orr_error *err)
     if (!l->other)
         return orr_no_memory(err);
     if ((code = read_host(l, err)) || (code = link_read_device(l, err)) ||
-        (code = check_step(l, err)) || (code = link_sort(l, err)) ||
-        (code = link_time(l, err)) || (code = chakra_wake(l, err)) ||
-        (code = chakra_match(l, err)) || (code = chakra_place(l, err)) ||
-        (code = link_find_waits(l, err)))
+        (code = check_step(l, err)) || (code = link_sort(l, err)) || (code = link_time(l, err)) ||
+        (code = chakra_wake(l, err)) || (code = chakra_match(l, err)) ||
+        (code = chakra_place(l, err)) || (code = link_find_waits(l, err)))
         return code;
     return chakra_find_syncs(l, err);
 }

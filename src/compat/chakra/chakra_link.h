@@ -20,7 +20,7 @@ typedef struct chakra_host_node {
 } chakra_host_node;
 
 typedef struct chakra_host {
-    orr_str text;          /* the whole file */
+    orr_str text;            /* the whole file */
     chakra_host_node *nodes; /* by ascending id, each once */
     size_t count, room;
     orr_intern *names;
@@ -32,10 +32,10 @@ typedef struct chakra_host {
 } chakra_host;
 
 orr_code chakra_host_read(orr_json *j,
-                        orr_span bytes,
-                        link_tally *tally,
-                        chakra_host *out,
-                        orr_error *err) ORR_MUST_CHECK;
+                          orr_span bytes,
+                          link_tally *tally,
+                          chakra_host *out,
+                          orr_error *err) ORR_MUST_CHECK;
 void chakra_host_fini(chakra_host *h);
 
 /* The node with this id: its index, or UINT32_MAX. */

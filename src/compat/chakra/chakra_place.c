@@ -58,8 +58,7 @@ static void has_started(latest *s, uint32_t op)
         s->first = op;
         return;
     }
-    if (is_of_thread(s, s->second, tid) &&
-        link_op(s->l, op)->ts <= link_op(s->l, s->second)->ts)
+    if (is_of_thread(s, s->second, tid) && link_op(s->l, op)->ts <= link_op(s->l, s->second)->ts)
         return;
     if (is_later(s, op, s->second))
         s->second = op;

@@ -61,8 +61,8 @@ static void find_parents(chakra_plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         const linked_node *n = chakra_node(p, i);
-        p->parent[i] =
-            n->parent == LINKED_NO_ID ? CHAKRA_NONE : orr_map_find(p->by_key, n->parent, CHAKRA_NONE);
+        p->parent[i] = n->parent == LINKED_NO_ID ? CHAKRA_NONE
+                                                 : orr_map_find(p->by_key, n->parent, CHAKRA_NONE);
         p->group[i] = n->comm == LINKED_NO_COMM ? (orr_str){"", 0} : p->l->comms[n->comm].group;
         p->dep_first[i] = p->thread_dep[i] = CHAKRA_NONE;
     }
@@ -137,11 +137,8 @@ static bool sort_items(chakra_plan *p)
 static const char *const required[] = {"rf_id", "fw_parent", "seq_id",   "scope",
                                        "tid",   "fw_tid",    "op_schema"};
 
-static orr_code say(const chakra_plan *p,
-                    const linked_node *n,
-                    const char *what,
-                    const char *which,
-                    orr_error *err)
+static orr_code say(
+    const chakra_plan *p, const linked_node *n, const char *what, const char *which, orr_error *err)
 {
     const orr_where at = linked_where(p->l, n);
     return orr_fail(err, ORR_EINPUT, &at, "node %" PRIu64 " \"%.*s\" %s%s", n->id, shown(n->name),

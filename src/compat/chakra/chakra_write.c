@@ -151,9 +151,7 @@ static bool is_nccl(const orr_link *l, const kin_event *e)
 
 static const char *category(const kin_event *e)
 {
-    return e->kind == KIN_KERNEL   ? "kernel"
-           : e->kind == KIN_MEMCPY ? "gpu_memcpy"
-                                          : "gpu_memset";
+    return e->kind == KIN_KERNEL ? "kernel" : e->kind == KIN_MEMCPY ? "gpu_memcpy" : "gpu_memset";
 }
 
 /* The group's name as it stands in the event, which need not be a text. */

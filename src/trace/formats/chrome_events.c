@@ -365,8 +365,7 @@ static orr_code add_sample(
         return code;
     if (!orr_grow(&c->samples, &c->sample_room, c->sample_count + 1))
         return orr_no_memory(c->err);
-    c->samples[c->sample_count++] =
-        (chrome_sample){.at = at, .value = value, .counter = counter};
+    c->samples[c->sample_count++] = (chrome_sample){.at = at, .value = value, .counter = counter};
     return ORR_OK;
 }
 

@@ -99,8 +99,7 @@ static orr_code read_nccl(chrome_file *c, const chrome_event *e, orr_timespan *s
         span->members = (uint32_t)members;
     const bool is_send = span->kind == ORR_SPAN_SEND;
     if (span->kind != ORR_SPAN_COLLECTIVE &&
-        chrome_u64(e, is_send ? "Dst Rank" : "Src Rank", &peer) &&
-        peer < ORR_CHROME_TRACE_RANKS) {
+        chrome_u64(e, is_send ? "Dst Rank" : "Src Rank", &peer) && peer < ORR_CHROME_TRACE_RANKS) {
         span->has_peer = true;
         span->peer = (uint32_t)peer;
     }

@@ -263,13 +263,13 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
         !orr_map_put(waiting, (uint64_t)e->node, (uint32_t)log->count, NULL))
         return orr_no_memory(err);
     log->issues[log->count++] = (issue_row){.issued = e->cycle,
-                                             .ended = e->cycle,
-                                             .node = e->node,
-                                             .rank = e->rank,
-                                             .name = name,
-                                             .line = r->line,
-                                             .kind = k.kind,
-                                             .span = k.span};
+                                            .ended = e->cycle,
+                                            .node = e->node,
+                                            .rank = e->rank,
+                                            .name = name,
+                                            .line = r->line,
+                                            .kind = k.kind,
+                                            .span = k.span};
     return ORR_OK;
 }
 

@@ -78,9 +78,8 @@ static void find_parents(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {
         const linked_node *n = conv_node(c, p);
-        const uint32_t parent = n->parent == LINKED_NO_ID
-                                    ? CONV_NONE
-                                    : orr_map_find(c->by_id, n->parent, CONV_NONE);
+        const uint32_t parent =
+            n->parent == LINKED_NO_ID ? CONV_NONE : orr_map_find(c->by_id, n->parent, CONV_NONE);
         c->parent[p] = parent == p ? CONV_NONE : parent;
         c->partner[p] = CONV_NONE;
         if (parent != CONV_NONE && (parent > p || (parent == p && p != 0)))
@@ -141,11 +140,11 @@ static orr_code new_trace(const orr_linked *l,
 {
     bool lacks_memory = false;
     conv_state c = {.l = l,
-                         .lacks_memory = &lacks_memory,
-                         .opt = opt,
-                         .report = report,
-                         .count = (uint32_t)l->node_count, /* linked_add keeps it in range */
-                         .err = err};
+                    .lacks_memory = &lacks_memory,
+                    .opt = opt,
+                    .report = report,
+                    .count = (uint32_t)l->node_count, /* linked_add keeps it in range */
+                    .err = err};
     const orr_code code = convert(&c, out);
     if (!code)
         count_nodes(&c);

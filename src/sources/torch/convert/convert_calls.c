@@ -61,9 +61,7 @@ static void find_kernels(finder *f)
     for (uint32_t p = 0; p < c->count; p++) {
         const linked_node *n = conv_node(c, p);
         const bool is_device = n->kind == LINKED_ON_DEVICE;
-        c->role[p] = n->kind == LINKED_GROUPS ? CONV_GROUPS
-                     : !is_device           ? CONV_HOST
-                                            : CONV_KERNEL;
+        c->role[p] = n->kind == LINKED_GROUPS ? CONV_GROUPS : !is_device ? CONV_HOST : CONV_KERNEL;
         c->said[p] = is_device ? CONV_WORD_NONE : (uint8_t)said_by(c, p).word;
         if (is_device && !n->is_memory && conv_is_comm_kernel(n->name))
             c->role[p] = CONV_COMM;

@@ -17,8 +17,8 @@ typedef struct hearing {
     uint32_t place;
     uint32_t witness[WITNESSES]; /* places, from the inside out */
     int count;
-    linked_comm known; /* all attributes together */
-    int64_t rank_in_group;  /* of the peer or root; -1 */
+    linked_comm known;     /* all attributes together */
+    int64_t rank_in_group; /* of the peer or root; -1 */
     int64_t tag;
 } hearing;
 
@@ -269,8 +269,7 @@ static bool set_peers(const hearing *h, conv_call *call)
 
 static conv_call hear_all(const conv_state *c, uint32_t place)
 {
-    hearing h = {
-        .c = c, .place = place, .known = linked_no_comm(), .rank_in_group = -1, .tag = -1};
+    hearing h = {.c = c, .place = place, .known = linked_no_comm(), .rank_in_group = -1, .tag = -1};
     conv_call call = {0};
     orr_pytorch_report *r = c->report;
     call_witnesses(&h);

@@ -31,8 +31,8 @@ static bool find_storages(flow *f, uint32_t place)
     f->count = 0;
     if (!add_storages(f, place))
         return false;
-    return f->c->role[place] != CONV_CALL || partner == CONV_NONE ||
-           !conv_is_host(f->c, partner) || add_storages(f, partner);
+    return f->c->role[place] != CONV_CALL || partner == CONV_NONE || !conv_is_host(f->c, partner) ||
+           add_storages(f, partner);
 }
 
 static bool is_other_lane(const conv_state *c, uint32_t a, uint32_t b)

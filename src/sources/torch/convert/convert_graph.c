@@ -127,8 +127,7 @@ static bool link_together(conv_state *c)
     bool ok = true;
     for (uint32_t p = 0; p < c->count && ok; p++) {
         const uint32_t kernel = c->partner[p];
-        if (c->role[p] != CONV_CALL || kernel == CONV_NONE ||
-            c->role[kernel] != CONV_TOGETHER)
+        if (c->role[p] != CONV_CALL || kernel == CONV_NONE || c->role[kernel] != CONV_TOGETHER)
             continue;
         ok = conv_link_add(c, p, kernel, false);
         if (c->before[kernel] != CONV_NONE)
@@ -146,10 +145,7 @@ bool conv_clock_allows(const conv_state *c, uint32_t from, uint32_t to)
 }
 
 /* One dependency is noted for every operator of a group: the first has it for all. */
-static bool is_implied(const uint32_t *thread_dep,
-                       const conv_state *c,
-                       uint32_t from,
-                       uint32_t to)
+static bool is_implied(const uint32_t *thread_dep, const conv_state *c, uint32_t from, uint32_t to)
 {
     const uint32_t before = c->before[to];
     return before != CONV_NONE && thread_dep[before] == from;
@@ -203,8 +199,8 @@ static int by_end(const void *a, const void *b)
 
 typedef struct pauses {
     conv_state *c;
-    int64_t
-        *idle_since; /* by place: the last thing its thread did before it; LINKED_NO_TIME: nothing */
+    int64_t *
+        idle_since; /* by place: the last thing its thread did before it; LINKED_NO_TIME: nothing */
     uint32_t *below; /* by place: the operator that was open when it began */
     uint32_t *next;  /* by place: the operator behind it on its thread */
     ending *ends;    /* of operators, by time */
@@ -317,8 +313,7 @@ static uint32_t find_reply(const pauses *s, uint32_t call)
     const conv_state *c = s->c;
     const int64_t end = conv_end(conv_node(c, call)) - SLACK_NS;
     uint32_t p = c->before[call] == CONV_NONE ? CONV_NONE : s->next[c->before[call]];
-    while (p != CONV_NONE &&
-           (!conv_has_time(conv_node(c, p)) || conv_node(c, p)->start_ns < end))
+    while (p != CONV_NONE && (!conv_has_time(conv_node(c, p)) || conv_node(c, p)->start_ns < end))
         p = s->next[p];
     return p != CONV_NONE && s->idle_since[p] <= end + 2 * SLACK_NS ? p : CONV_NONE;
 }

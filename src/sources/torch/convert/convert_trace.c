@@ -130,8 +130,7 @@ static int64_t stream_of(const conv_state *c, uint32_t place)
 {
     const uint32_t partner = c->partner[place];
     if (c->role[place] == CONV_CALL)
-        place =
-            partner != CONV_NONE && c->role[partner] == CONV_TOGETHER ? partner : place;
+        place = partner != CONV_NONE && c->role[partner] == CONV_TOGETHER ? partner : place;
     const int64_t stream = conv_node(c, place)->stream;
     return c->role[place] == CONV_HOST || stream == ORR_NO_VALUE ? 0 : stream;
 }

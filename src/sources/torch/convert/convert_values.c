@@ -161,10 +161,7 @@ bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t
 /* ---- numbers and texts ---- */
 
 /* The text was read before, so all that can go wrong is memory. */
-static bool open_values(const linked_io *io,
-                        orr_json **j,
-                        orr_json_value *root,
-                        bool *lacks_memory)
+static bool open_values(const linked_io *io, orr_json **j, orr_json_value *root, bool *lacks_memory)
 {
     *j = NULL;
     if (!io || !io->values.len)

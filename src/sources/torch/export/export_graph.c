@@ -48,16 +48,16 @@ static bool is_true(orr_json_value node, const char *name)
 {
     orr_json_value v;
     bool is = false;
-    return export_argument(node, name, "as_bool", &v) &&
-           orr_json_type_of(v) == ORR_JSON_BOOL && !orr_json_get_bool(v, &is, NULL) && is;
+    return export_argument(node, name, "as_bool", &v) && orr_json_type_of(v) == ORR_JSON_BOOL &&
+           !orr_json_get_bool(v, &is, NULL) && is;
 }
 
 static orr_str text_of(orr_json_value node, const char *name)
 {
     orr_json_value v;
     orr_str text;
-    if (!export_argument(node, name, "as_string", &v) ||
-        orr_json_type_of(v) != ORR_JSON_STRING || orr_json_get_str(v, &text, NULL))
+    if (!export_argument(node, name, "as_string", &v) || orr_json_type_of(v) != ORR_JSON_STRING ||
+        orr_json_get_str(v, &text, NULL))
         return (orr_str){NULL, 0};
     return text;
 }
@@ -170,8 +170,8 @@ static orr_code make_output(
     if (is_written && is_shared && is_equal_form(r->g, &r->g->tensors[from], &f))
         n->tensor = from;
     else
-        code = export_tensor(r, &f, is_shared ? r->g->tensors[from].storage : FX_NONE,
-                                  FX_KEPT_NOT, &n->tensor, err);
+        code = export_tensor(r, &f, is_shared ? r->g->tensors[from].storage : FX_NONE, FX_KEPT_NOT,
+                             &n->tensor, err);
     n->is_made = true;
     c->draft.is_view = is_shared && !is_written;
     return code ? code : export_ref(&r->out, n->tensor, err);
@@ -210,22 +210,21 @@ static orr_code read_group(export_reader *r, export_call *c, orr_error *err)
     if ((code = orr_json_get_str(v, &name, err)))
         return code;
     if (!orr_str_is(name, "0"))
-        return export_fail(
-            c->node, c->op,
-            "the archive does not say which ranks are in its process group; capture "
-            "the model with 'orrery capture' instead",
-            err);
+        return export_fail(c->node, c->op,
+                           "the archive does not say which ranks are in its process group; capture "
+                           "the model with 'orrery capture' instead",
+                           err);
     if (r->fx->world_size == 1)
         return export_fail(c->node, c->op,
-                                "the program communicates: say among how many ranks with "
-                                "--world-size N",
-                                err);
+                           "the program communicates: say among how many ranks with "
+                           "--world-size N",
+                           err);
     if (export_argument(c->node, "group_size", "as_int", &v)) {
         if ((code = orr_json_get_i64(v, &size, err)))
             return code;
         if (size != (int64_t)r->fx->world_size)
-            return export_fail(
-                c->node, c->op, "its process group has another size than --world-size says", err);
+            return export_fail(c->node, c->op,
+                               "its process group has another size than --world-size says", err);
     }
     c->draft.group = 0;
     return ORR_OK;

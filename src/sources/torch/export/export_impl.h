@@ -15,31 +15,23 @@
 typedef struct export_symbols export_symbols;
 
 /* given: "s0=8,s1=128", or NULL. */
-orr_code symbols_create(const char *given,
-                             export_symbols **out,
-                             orr_error *err) ORR_MUST_CHECK;
+orr_code symbols_create(const char *given, export_symbols **out, orr_error *err) ORR_MUST_CHECK;
 void symbols_destroy(export_symbols *s); /* NULL is fine */
 /* What "range_constraints" allows. */
-orr_code symbols_ranges(export_symbols *s,
-                             orr_json_value ranges,
-                             orr_error *err) ORR_MUST_CHECK;
+orr_code symbols_ranges(export_symbols *s, orr_json_value ranges, orr_error *err) ORR_MUST_CHECK;
 /* A SymInt whose expression is a symbol alone may have an example value. */
-orr_code symbols_learn(export_symbols *s,
-                            orr_json_value sym_int,
-                            orr_error *err) ORR_MUST_CHECK;
+orr_code symbols_learn(export_symbols *s, orr_json_value sym_int, orr_error *err) ORR_MUST_CHECK;
 /* The value of a SymInt: a number, or an expression of symbols. */
 orr_code symbols_value(export_symbols *s, orr_json_value sym_int, int64_t *out, orr_error *err)
     ORR_MUST_CHECK;
 /* Was everything that the caller gave known?  root is for the place. */
-orr_code symbols_check(const export_symbols *s,
-                            orr_json_value root,
-                            orr_error *err) ORR_MUST_CHECK;
+orr_code symbols_check(const export_symbols *s, orr_json_value root, orr_error *err) ORR_MUST_CHECK;
 /* The symbols that values were asked for, in a; those the caller gave come first. */
 orr_code symbols_report(const export_symbols *s,
-                             orr_arena *a,
-                             const orr_export_symbol **out,
-                             size_t *count,
-                             orr_error *err) ORR_MUST_CHECK;
+                        orr_arena *a,
+                        const orr_export_symbol **out,
+                        size_t *count,
+                        orr_error *err) ORR_MUST_CHECK;
 
 /* ---- export_words.c: what names and texts of a node say ---- */
 
@@ -61,10 +53,10 @@ orr_str export_op(orr_str target);
 bool export_is_bookkeeping(orr_str op);
 /* Can a tensor of this shape and stride be seen as the other shape without a copy? */
 bool export_can_view(const uint64_t *shape,
-                          const uint64_t *stride,
-                          uint32_t rank,
-                          const uint64_t *to,
-                          uint32_t to_rank);
+                     const uint64_t *stride,
+                     uint32_t rank,
+                     const uint64_t *to,
+                     uint32_t to_rank);
 /* "L__self__,,decoder.Decoder;L__self__a,a.b,decoder.Block": "Decoder.a.b", into to. */
 void export_module(orr_str stack, orr_buf *to);
 /* The innermost frame that is not PyTorch's own: "decoder.py:37", into to. */
@@ -111,10 +103,8 @@ typedef struct export_reader {
     orr_str loss; /* what makes it is the last of the forward pass; empty: there is none */
 } export_reader;
 
-orr_code export_scope_open(export_reader *r,
-                                export_scope *s,
-                                orr_json_value graph,
-                                orr_error *err) ORR_MUST_CHECK;
+orr_code export_scope_open(export_reader *r, export_scope *s, orr_json_value graph, orr_error *err)
+    ORR_MUST_CHECK;
 void export_scope_close(export_scope *s);
 /* The entry of a name, new or old. */
 orr_code export_name(export_scope *s, orr_str name, export_named **out, orr_error *err)
@@ -123,20 +113,16 @@ orr_code export_name(export_scope *s, orr_str name, export_named **out, orr_erro
 orr_code export_input(export_reader *r, export_scope *s, orr_json_value name, orr_error *err)
     ORR_MUST_CHECK;
 /* The names of tensors in an Argument, added to r->names. */
-orr_code export_collect(export_reader *r,
-                             orr_json_value argument,
-                             orr_error *err) ORR_MUST_CHECK;
+orr_code export_collect(export_reader *r, orr_json_value argument, orr_error *err) ORR_MUST_CHECK;
 /* The tensor of a name that was made. */
-orr_code export_find(const export_scope *s,
-                          orr_json_value name,
-                          uint32_t *tensor,
-                          orr_error *err) ORR_MUST_CHECK;
+orr_code export_find(const export_scope *s, orr_json_value name, uint32_t *tensor, orr_error *err)
+    ORR_MUST_CHECK;
 /* The member of an object that must be there and of this type. */
 orr_code export_member(orr_json_value object,
-                            const char *key,
-                            orr_json_type type,
-                            orr_json_value *out,
-                            orr_error *err) ORR_MUST_CHECK;
+                       const char *key,
+                       orr_json_type type,
+                       orr_json_value *out,
+                       orr_error *err) ORR_MUST_CHECK;
 
 /* What a tensor looks like. */
 typedef struct export_form {
@@ -151,28 +137,25 @@ orr_code export_read_form(export_reader *r, const export_named *n, export_form *
     ORR_MUST_CHECK;
 /* storage FX_NONE: one of its own. */
 orr_code export_tensor(export_reader *r,
-                            const export_form *f,
-                            uint32_t storage,
-                            fx_kept kept,
-                            uint32_t *out,
-                            orr_error *err) ORR_MUST_CHECK;
+                       const export_form *f,
+                       uint32_t storage,
+                       fx_kept kept,
+                       uint32_t *out,
+                       orr_error *err) ORR_MUST_CHECK;
 /* The entry of a value that is about to be made. */
 orr_code export_new(export_scope *s,
-                         orr_json_value name,
-                         bool needs_meta,
-                         export_named **out,
-                         orr_error *err) ORR_MUST_CHECK;
+                    orr_json_value name,
+                    bool needs_meta,
+                    export_named **out,
+                    orr_error *err) ORR_MUST_CHECK;
 orr_code export_ref(export_refs *to, uint32_t tensor, orr_error *err) ORR_MUST_CHECK;
 /* A function for each item of a list. */
 orr_code export_each(export_reader *r,
-                          orr_json_value list,
-                          orr_code (*add)(export_reader *r, orr_json_value v, orr_error *err),
-                          orr_error *err) ORR_MUST_CHECK;
+                     orr_json_value list,
+                     orr_code (*add)(export_reader *r, orr_json_value v, orr_error *err),
+                     orr_error *err) ORR_MUST_CHECK;
 /* The argument of this name, of this kind: {"name": "is_causal", "arg": {"as_bool": true}}. */
-bool export_argument(orr_json_value node,
-                          const char *name,
-                          const char *kind,
-                          orr_json_value *out);
+bool export_argument(orr_json_value node, const char *name, const char *kind, orr_json_value *out);
 /* ORR_EINPUT, with the operator and the line of the user's program that it comes from. */
 orr_code export_fail(orr_json_value node, orr_str op, const char *words, orr_error *err);
 
@@ -193,17 +176,17 @@ orr_code export_nodes(export_reader *r, export_scope *s, orr_json_value graph, o
     ORR_MUST_CHECK;
 /* A node beside those of the file, at `at`. */
 orr_code export_extra(export_reader *r,
-                           const char *op,
-                           const fx_node_draft *like,
-                           orr_json_value at,
-                           orr_error *err) ORR_MUST_CHECK;
+                      const char *op,
+                      const fx_node_draft *like,
+                      orr_json_value at,
+                      orr_error *err) ORR_MUST_CHECK;
 
 /* "higher_order.NAME": done here, or not (*is_done false) when it is like any other operator. */
 orr_code export_nested(export_reader *r,
-                            export_scope *s,
-                            export_call *c,
-                            bool *is_done,
-                            orr_error *err) ORR_MUST_CHECK;
+                       export_scope *s,
+                       export_call *c,
+                       bool *is_done,
+                       orr_error *err) ORR_MUST_CHECK;
 
 /* ---- export_archive.c: the JSON in an archive ---- */
 
@@ -216,10 +199,10 @@ typedef struct export_source {
 } export_source;
 
 orr_code export_source_open(orr_span bytes,
-                                 const char *label,
-                                 const char *model,
-                                 export_source *out,
-                                 orr_error *err) ORR_MUST_CHECK;
+                            const char *label,
+                            const char *model,
+                            export_source *out,
+                            orr_error *err) ORR_MUST_CHECK;
 void export_source_close(export_source *s);
 
 #endif

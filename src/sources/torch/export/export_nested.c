@@ -167,8 +167,7 @@ orr_code export_nested(
             return export_fail(c->node, c->op, nested[i].words, err);
         if (count_graphs(c->node, &graph) == 1)
             return enter_graph(r, s, c, graph, err);
-        return export_fail(c->node, c->op, "one nested graph is expected among its arguments",
-                                err);
+        return export_fail(c->node, c->op, "one nested graph is expected among its arguments", err);
     }
     /* auto_functionalized: an operator that writes its arguments, made into one that does not */
     if (export_argument(c->node, "_mutable_op", "as_operator", &v) ||

@@ -89,9 +89,8 @@ static orr_code read_outline(program *p, orr_error *err)
         (code = export_member(p->module, "graph", ORR_JSON_OBJECT, &p->graph, err)) ||
         (code = export_member(p->module, "signature", ORR_JSON_OBJECT, &p->signature, err)))
         return code;
-    return orr_json_find(p->root, "range_constraints", &v)
-               ? symbols_ranges(p->r.symbols, v, err)
-               : ORR_OK;
+    return orr_json_find(p->root, "range_constraints", &v) ? symbols_ranges(p->r.symbols, v, err)
+                                                           : ORR_OK;
 }
 
 /* ---- what goes in ---- */
@@ -297,8 +296,7 @@ static orr_code read_program(program *p, orr_error *err)
         return code;
     r->is_joint |= p->r.loss.len > 0;
     p->r.phase = FX_FORWARD;
-    if ((code = read_inputs(p, err)) ||
-        (code = export_nodes(&p->r, &p->scope, p->graph, err)) ||
+    if ((code = read_inputs(p, err)) || (code = export_nodes(&p->r, &p->scope, p->graph, err)) ||
         (code = each_spec(p, "output_specs", read_output_spec, err)))
         return code;
     if (p->r.g->node_count == 0) {
@@ -394,8 +392,8 @@ orr_code orr_export_parse(orr_span bytes,
     program p = {.opt = opt ? opt : &defaults, .r.report = &own};
     export_source s = {0};
     *out = NULL;
-    orr_code code = own.owner ? export_source_open(bytes, label, p.opt->model, &s, err)
-                              : orr_no_memory(err);
+    orr_code code =
+        own.owner ? export_source_open(bytes, label, p.opt->model, &s, err) : orr_no_memory(err);
     if (!code)
         code = read_json(&p, &s, out, err);
     close_reader(&p);

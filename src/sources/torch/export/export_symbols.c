@@ -634,10 +634,10 @@ orr_code symbols_check(const export_symbols *s, orr_json_value root, orr_error *
 }
 
 orr_code symbols_report(const export_symbols *s,
-                             orr_arena *a,
-                             const orr_export_symbol **out,
-                             size_t *count,
-                             orr_error *err)
+                        orr_arena *a,
+                        const orr_export_symbol **out,
+                        size_t *count,
+                        orr_error *err)
 {
     const uint32_t all = orr_intern_count(s->names);
     orr_export_symbol *list = orr_arena_new(a, (size_t)all + 1, orr_export_symbol);

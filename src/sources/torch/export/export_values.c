@@ -52,10 +52,7 @@ static orr_code name_text(orr_json_value name, orr_str *out, orr_error *err)
     return orr_fail(err, ORR_EINPUT, &w, "a value without a name");
 }
 
-orr_code export_find(const export_scope *s,
-                          orr_json_value name,
-                          uint32_t *tensor,
-                          orr_error *err)
+orr_code export_find(const export_scope *s, orr_json_value name, uint32_t *tensor, orr_error *err)
 {
     orr_str text;
     uint32_t number;
@@ -106,10 +103,7 @@ static orr_code read_tensor_values(export_reader *r,
     return code;
 }
 
-orr_code export_scope_open(export_reader *r,
-                                export_scope *s,
-                                orr_json_value graph,
-                                orr_error *err)
+orr_code export_scope_open(export_reader *r, export_scope *s, orr_json_value graph, orr_error *err)
 {
     orr_json_value ints, v;
     *s = (export_scope){.names = orr_intern_create()};
@@ -247,11 +241,11 @@ orr_code export_read_form(export_reader *r, const export_named *n, export_form *
 
 /* A storage is as large as the largest thing seen in it. */
 orr_code export_tensor(export_reader *r,
-                            const export_form *f,
-                            uint32_t storage,
-                            fx_kept kept,
-                            uint32_t *out,
-                            orr_error *err)
+                       const export_form *f,
+                       uint32_t storage,
+                       fx_kept kept,
+                       uint32_t *out,
+                       orr_error *err)
 {
     const uint64_t byte = orr_json_byte(f->meta);
     orr_code code = ORR_OK;
@@ -330,9 +324,9 @@ static orr_code add_nested(export_reader *r, orr_json_value list, orr_error *err
 }
 
 orr_code export_each(export_reader *r,
-                          orr_json_value list,
-                          orr_code (*add)(export_reader *r, orr_json_value v, orr_error *err),
-                          orr_error *err)
+                     orr_json_value list,
+                     orr_code (*add)(export_reader *r, orr_json_value v, orr_error *err),
+                     orr_error *err)
 {
     orr_json_value v;
     orr_code code = ORR_OK;
@@ -373,10 +367,7 @@ orr_code export_ref(export_refs *to, uint32_t tensor, orr_error *err)
 }
 
 /* The argument of this name, of this kind: {"name": "is_causal", "arg": {"as_bool": true}}. */
-bool export_argument(orr_json_value node,
-                          const char *name,
-                          const char *kind,
-                          orr_json_value *out)
+bool export_argument(orr_json_value node, const char *name, const char *kind, orr_json_value *out)
 {
     orr_json_value inputs, input, key, arg;
     orr_str text;

@@ -171,10 +171,10 @@ static bool is_empty(const uint64_t *shape, uint32_t rank)
 /* From the last dimension on, runs of dimensions that lie in memory without gaps; each run must be made of whole new
  * dimensions.  Dimensions of size 1 have any stride and end no run. */
 bool export_can_view(const uint64_t *shape,
-                          const uint64_t *stride,
-                          uint32_t rank,
-                          const uint64_t *to,
-                          uint32_t to_rank)
+                     const uint64_t *stride,
+                     uint32_t rank,
+                     const uint64_t *to,
+                     uint32_t to_rank)
 {
     uint32_t kept[FX_DIMS_MOST], count = 0, new_at = to_rank;
     unsigned __int128 run = 1, made = 1;

@@ -93,11 +93,11 @@ static const char *differ(pairing *p, size_t *at)
 }
 
 orr_code fx_differ(const orr_fx *c,
-                        const fx_graph *a,
-                        const fx_graph *b,
-                        size_t *at,
-                        const char **why,
-                        orr_error *err)
+                   const fx_graph *a,
+                   const fx_graph *b,
+                   size_t *at,
+                   const char **why,
+                   orr_error *err)
 {
     pairing p = {.c = c,
                  .a = a,
@@ -204,11 +204,10 @@ static orr_code fail_unmatched(const matching *m,
                                size_t found)
 {
     return fx_fail(m->f->c, g->nodes[s->node].byte, m->err,
-                        "rank %" PRIu32 ", node %zu: %zu %s rank %" PRIu32 " with tag %" PRId64
-                        ", which %s %zu: the step is not complete, or capture with --ranks all",
-                        g->rank, s->node, own,
-                        s->is_send ? "messages to" : "messages are expected from", other, s->tag,
-                        s->is_send ? "expects" : "sends", found);
+                   "rank %" PRIu32 ", node %zu: %zu %s rank %" PRIu32 " with tag %" PRId64
+                   ", which %s %zu: the step is not complete, or capture with --ranks all",
+                   g->rank, s->node, own, s->is_send ? "messages to" : "messages are expected from",
+                   other, s->tag, s->is_send ? "expects" : "sends", found);
 }
 
 static orr_code match_run(const matching *m, size_t graph, size_t first, size_t count)
@@ -232,17 +231,17 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
     for (size_t i = 0; i < count; i++) {
         if (s[i].bytes != theirs->at[at + i].bytes)
             return fx_fail(c, g->nodes[s[i].node].byte, m->err,
-                                "rank %" PRIu32 ", node %zu: a message of %" PRIu64
-                                " bytes, but its other end, rank %" PRIu32 ", has %" PRIu64,
-                                g->rank, s[i].node, s[i].bytes, other, theirs->at[at + i].bytes);
+                           "rank %" PRIu32 ", node %zu: a message of %" PRIu64
+                           " bytes, but its other end, rank %" PRIu32 ", has %" PRIu64,
+                           g->rank, s[i].node, s[i].bytes, other, theirs->at[at + i].bytes);
     }
     return ORR_OK;
 }
 
 orr_code fx_match_messages(const fx_families *f,
-                                const fx_classes *k,
-                                const fx_calls *calls,
-                                orr_error *err)
+                           const fx_classes *k,
+                           const fx_calls *calls,
+                           orr_error *err)
 {
     const orr_fx *c = f->c;
     matching m = {.f = f, .k = k, .of = orr_alloc(c->graph_count, sizeof *m.of), .err = err};

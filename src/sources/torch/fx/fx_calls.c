@@ -121,8 +121,8 @@ static op_kind kind_of(orr_str text)
     const op_name n = name_of(text);
     if (orr_str_is(text, "orrery.wait"))
         return (op_kind){.role = FX_WAIT};
-    for (size_t i = 0;
-         fx_is_comm_op(text) && i < sizeof communication / sizeof *communication; i++) {
+    for (size_t i = 0; fx_is_comm_op(text) && i < sizeof communication / sizeof *communication;
+         i++) {
         if (orr_str_is(n.name, communication[i].name))
             return (op_kind){.role = communication[i].role,
                              .collective = communication[i].collective};
@@ -263,10 +263,9 @@ static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *
     if (c->flops < INT64_MAX && c->bytes < INT64_MAX && moved < INT64_MAX)
         return ORR_OK;
     return fx_fail(k->c, n->byte, err,
-                        "rank %" PRIu32
-                        ", node %zu: %.*s takes more than 2^63 %s: is a shape wrong?",
-                        k->g->rank, (size_t)(n - k->g->nodes), (int)(op.len < 60 ? op.len : 60),
-                        op.ptr, c->flops < INT64_MAX ? "bytes" : "operations");
+                   "rank %" PRIu32 ", node %zu: %.*s takes more than 2^63 %s: is a shape wrong?",
+                   k->g->rank, (size_t)(n - k->g->nodes), (int)(op.len < 60 ? op.len : 60), op.ptr,
+                   c->flops < INT64_MAX ? "bytes" : "operations");
 }
 
 static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err)
@@ -310,15 +309,15 @@ static orr_code check_message(const caller *k, size_t i, uint8_t role, orr_error
     const fx_group *group = &k->c->groups[n->group];
     if (n->peer == FX_NO_PEER)
         return fx_fail(k->c, n->byte, err,
-                            "rank %" PRIu32
-                            ", node %zu: %.*s does not say %s: \"args\" has \"%s\", a place "
-                            "in the group; messages from just anybody cannot be converted",
-                            k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr,
-                            role == FX_SEND ? "whom it is for" : "from whom it comes",
-                            role == FX_SEND ? "dst" : "src");
+                       "rank %" PRIu32
+                       ", node %zu: %.*s does not say %s: \"args\" has \"%s\", a place "
+                       "in the group; messages from just anybody cannot be converted",
+                       k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr,
+                       role == FX_SEND ? "whom it is for" : "from whom it comes",
+                       role == FX_SEND ? "dst" : "src");
     if (k->c->ranks[group->first + (size_t)n->peer] == k->g->rank)
         return fx_fail(k->c, n->byte, err, "rank %" PRIu32 ", node %zu: a message to itself",
-                            k->g->rank, i);
+                       k->g->rank, i);
     return ORR_OK;
 }
 
@@ -329,10 +328,10 @@ static orr_code call_communication(
     const orr_str op = fx_text(k->g, FX_OPS, n->op);
     if (n->group == FX_NONE)
         return fx_fail(k->c, n->byte, err,
-                            "rank %" PRIu32
-                            ", node %zu: %.*s does not say in which process group: \"args\" "
-                            "has \"group\"",
-                            k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr);
+                       "rank %" PRIu32
+                       ", node %zu: %.*s does not say in which process group: \"args\" "
+                       "has \"group\"",
+                       k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr);
     *call = (fx_call){.role = kind->role, .collective = kind->collective, .is_fresh = true};
     call->bytes = communicated_bytes(k, n, kind);
     const orr_code code = check_figures(k, n, call, err);

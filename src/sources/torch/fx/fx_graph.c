@@ -122,8 +122,7 @@ static orr_code refuse_more(orr_error *err)
     return orr_fail(err, ORR_EINPUT, NULL, "more than 4,294,967,294 entries in one table");
 }
 
-orr_code fx_add_text(
-    fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err)
+orr_code fx_add_text(fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err)
 {
     const size_t count = g->texts[table].count;
     if (is_full(count))
@@ -137,8 +136,7 @@ orr_code fx_add_text(
     return ORR_OK;
 }
 
-orr_code fx_add_storage(
-    fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err)
+orr_code fx_add_storage(fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err)
 {
     if (is_full(g->storage_count))
         return refuse_more(err);

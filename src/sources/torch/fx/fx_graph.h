@@ -113,21 +113,21 @@ struct orr_fx {
 orr_code fx_create(const char *path, orr_fx **out, orr_error *err) ORR_MUST_CHECK;
 
 orr_code fx_add_group(orr_fx *c,
-                           const uint32_t *ranks,
-                           size_t count,
-                           uint32_t family,
-                           uint64_t byte,
-                           orr_error *err) ORR_MUST_CHECK;
+                      const uint32_t *ranks,
+                      size_t count,
+                      uint32_t family,
+                      uint64_t byte,
+                      orr_error *err) ORR_MUST_CHECK;
 orr_code fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, orr_error *err)
     ORR_MUST_CHECK;
 
 orr_code fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err) ORR_MUST_CHECK;
 
 /* Always a new number, as a file counts them. */
-orr_code fx_add_text(
-    fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err) ORR_MUST_CHECK;
-orr_code fx_add_storage(
-    fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err) ORR_MUST_CHECK;
+orr_code fx_add_text(fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err)
+    ORR_MUST_CHECK;
+orr_code fx_add_storage(fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err)
+    ORR_MUST_CHECK;
 
 typedef struct fx_tensor_draft {
     const uint64_t *shape, *stride; /* stride NULL: contiguous */

@@ -65,10 +65,10 @@ bool fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t 
 
 /* held[i]: bytes that are alive while node i runs. */
 orr_code fx_memory(const fx_graph *g,
-                        const fx_calls *calls,
-                        uint64_t **held,
-                        orr_fx_memory *out,
-                        orr_error *err) ORR_MUST_CHECK;
+                   const fx_calls *calls,
+                   uint64_t **held,
+                   orr_fx_memory *out,
+                   orr_error *err) ORR_MUST_CHECK;
 
 /* ---- families: who is where ---- */
 
@@ -91,10 +91,8 @@ enum {
     FX_ROOT = 4    /* one place does something else than the others */
 };
 
-orr_code fx_families_init(fx_families *f,
-                               const orr_fx *c,
-                               const fx_calls *calls,
-                               orr_error *err) ORR_MUST_CHECK;
+orr_code fx_families_init(fx_families *f, const orr_fx *c, const fx_calls *calls, orr_error *err)
+    ORR_MUST_CHECK;
 void fx_families_fini(fx_families *f);
 /* False: no group of the family holds the rank. */
 bool fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out);
@@ -134,30 +132,28 @@ typedef struct fx_deps {
     size_t data_count, ctrl_count, data_room, ctrl_room;
 } fx_deps;
 
-orr_code fx_values_create(const fx_graph *g,
-                               const fx_calls *calls,
-                               fx_values **out,
-                               orr_error *err) ORR_MUST_CHECK;
+orr_code fx_values_create(const fx_graph *g, const fx_calls *calls, fx_values **out, orr_error *err)
+    ORR_MUST_CHECK;
 void fx_values_destroy(fx_values *v);
 /* What node i has to wait for, if it is written as `id`; 0: it is not written.  Nodes come in order.  after: the
  * communication before it in its stream; 0: none.  stream: which. */
 orr_code fx_values_next(fx_values *v,
-                             uint32_t i,
-                             uint64_t id,
-                             uint64_t after,
-                             uint32_t stream,
-                             const fx_deps **out,
-                             orr_error *err) ORR_MUST_CHECK;
+                        uint32_t i,
+                        uint64_t id,
+                        uint64_t after,
+                        uint32_t stream,
+                        const fx_deps **out,
+                        orr_error *err) ORR_MUST_CHECK;
 
 /* ---- classes ---- */
 
 /* Do they do the same, be it in other groups?  *why is NULL then; else it says how node *at of b differs. */
 orr_code fx_differ(const orr_fx *c,
-                        const fx_graph *a,
-                        const fx_graph *b,
-                        size_t *at,
-                        const char **why,
-                        orr_error *err) ORR_MUST_CHECK;
+                   const fx_graph *a,
+                   const fx_graph *b,
+                   size_t *at,
+                   const char **why,
+                   orr_error *err) ORR_MUST_CHECK;
 
 typedef struct fx_classes {
     uint32_t *graph_of; /* rank -> the captured rank that it does as: index of graphs */
@@ -169,9 +165,9 @@ void fx_classes_fini(fx_classes *k);
 
 /* Every message of a captured rank has its other end in what that rank does as. */
 orr_code fx_match_messages(const fx_families *f,
-                                const fx_classes *k,
-                                const fx_calls *calls,
-                                orr_error *err) ORR_MUST_CHECK;
+                           const fx_classes *k,
+                           const fx_calls *calls,
+                           orr_error *err) ORR_MUST_CHECK;
 
 /* ---- for messages ---- */
 

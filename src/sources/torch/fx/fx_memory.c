@@ -155,8 +155,7 @@ static void init_lives(liveness *l)
         const uint64_t bytes = fx_tensor_bytes(g, &g->tensors[t]);
         uint64_t first, end;
         if (g->storages[g->tensors[t].storage].bytes || bytes <= v->bytes ||
-            bytes - v->bytes > INT64_MAX - total ||
-            !fx_extent(g, &g->tensors[t], &first, &end))
+            bytes - v->bytes > INT64_MAX - total || !fx_extent(g, &g->tensors[t], &first, &end))
             continue;
         total += bytes - v->bytes;
         v->bytes = bytes;

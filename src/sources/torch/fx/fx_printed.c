@@ -169,9 +169,8 @@ static orr_code find_group(printed *p, orr_str name, uint32_t *out)
     uint32_t *ranks = orr_alloc(p->c->world_size, sizeof *ranks);
     for (uint32_t r = 0; ranks && r < p->c->world_size; r++)
         ranks[r] = r;
-    const orr_code code =
-        ranks ? fx_add_group(p->c, ranks, p->c->world_size, number + 1, 0, p->err)
-              : orr_no_memory(p->err);
+    const orr_code code = ranks ? fx_add_group(p->c, ranks, p->c->world_size, number + 1, 0, p->err)
+                                : orr_no_memory(p->err);
     orr_free(ranks);
     return code;
 }

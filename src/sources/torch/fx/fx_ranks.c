@@ -54,10 +54,7 @@ static void note_use(fx_families *f, const fx_node *n, const fx_call *call)
     f->root[family] = (uint32_t)n->peer;
 }
 
-orr_code fx_families_init(fx_families *f,
-                               const orr_fx *c,
-                               const fx_calls *calls,
-                               orr_error *err)
+orr_code fx_families_init(fx_families *f, const orr_fx *c, const fx_calls *calls, orr_error *err)
 {
     const uint32_t count = c->group_count ? c->groups[c->group_count - 1].family + 1 : 0;
     *f = (fx_families){.c = c,
@@ -213,9 +210,9 @@ static orr_code fail_alone(const finder *s, uint32_t rank, orr_error *err)
         break;
     }
     return fx_fail(s->f->c, 0, err,
-                        "no captured rank has the place of rank %" PRIu32
-                        "%s: capture it too, with --ranks all",
-                        rank, where);
+                   "no captured rank has the place of rank %" PRIu32
+                   "%s: capture it too, with --ranks all",
+                   rank, where);
 }
 
 static orr_code class_rank(finder *s, uint32_t rank, orr_error *err)

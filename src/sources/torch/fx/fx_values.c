@@ -65,10 +65,7 @@ struct fx_values {
     bool failed;
 };
 
-orr_code fx_values_create(const fx_graph *g,
-                               const fx_calls *calls,
-                               fx_values **out,
-                               orr_error *err)
+orr_code fx_values_create(const fx_graph *g, const fx_calls *calls, fx_values **out, orr_error *err)
 {
     const size_t ids = g->node_count + 2;
     fx_values *v = orr_alloc(1, sizeof *v);
@@ -415,12 +412,12 @@ static void visit(fx_values *v, const fx_node *n, const fx_call *call, uint32_t 
 }
 
 orr_code fx_values_next(fx_values *v,
-                             uint32_t i,
-                             uint64_t id,
-                             uint64_t after,
-                             uint32_t stream,
-                             const fx_deps **out,
-                             orr_error *err)
+                        uint32_t i,
+                        uint64_t id,
+                        uint64_t after,
+                        uint32_t stream,
+                        const fx_deps **out,
+                        orr_error *err)
 {
     const fx_node *n = &v->g->nodes[i];
     const fx_call *call = &v->calls->at[i];

@@ -215,9 +215,9 @@ static const char *skip_value(const char *p)
 /* ---- an object with other values ---- */
 
 static repaint_override *find_override(const char *key,
-                                    size_t length,
-                                    repaint_override *all,
-                                    size_t count)
+                                       size_t length,
+                                       repaint_override *all,
+                                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (strlen(all[i].key) == length && memcmp(all[i].key, key, length) == 0)

@@ -2,7 +2,7 @@
 /* link.c - the way of a link: both files are read, matched, and what waits for what is found out.
  *
  * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event and node. */
-#include "link_merge.h"
+#include "link_impl.h"
 
 /* A trace that is read, from its file or from memory. */
 typedef struct source {
@@ -67,21 +67,6 @@ static orr_code read_linked_host(orr_link *l, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code merge(orr_link *l, orr_error *err)
-{
-    link_merger m = {.l = l};
-    uint32_t *order = NULL;
-    orr_code code = link_merge_plan(&m, err);
-    if (!code)
-        code = link_merge_number(&m, &order, err);
-    if (!code)
-        code = link_merge_fill(&m, order, err);
-    if (!code)
-        code = link_merge_edges(&m, err);
-    link_merge_fini(&m);
-    return code;
-}
-
 static orr_code link_ours(orr_link *l, orr_error *err)
 {
     if (!l->host_path && !l->device_path)
@@ -93,7 +78,7 @@ static orr_code link_ours(orr_link *l, orr_error *err)
         (code = link_pick_step(l, err)) || (code = link_time(l, err)) ||
         (code = link_find_waits(l, err)) || (code = link_guess_streams(l, err)))
         return code;
-    return merge(l, err);
+    return link_merge(l, err);
 }
 
 static const orr_rules_link ours = {.link = link_ours, .write = link_write_json};

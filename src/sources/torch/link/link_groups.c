@@ -49,10 +49,7 @@ static bool has_group(const link_job_rank *r, orr_str name)
 }
 
 /* The ranks of a group that says only how many they are: all, or those that know its name. */
-static bool guess_ranks(const grouper *g,
-                        const linked_group *known,
-                        uint32_t *out,
-                        uint32_t *count)
+static bool guess_ranks(const grouper *g, const linked_group *known, uint32_t *out, uint32_t *count)
 {
     const uint32_t world = g->job->rank_count;
     *count = 0;

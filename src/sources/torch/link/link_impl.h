@@ -7,6 +7,8 @@
 #include "sources/torch/read/linked.h"
 
 #include "base/io/input.h"
+#include "base/memory/map.h"
+#include "base/text/text.h"
 
 #define LINK_NONE UINT32_MAX
 
@@ -78,7 +80,7 @@ bool link_pairs_add(link_pairs *p, uint32_t item, uint32_t value);
 orr_code link_pairs_take(
     link_pairs *p, uint32_t items, orr_arena *a, link_lists *out, orr_error *err) ORR_MUST_CHECK;
 
-/* link_order.c: a stable sort by unsigned keys; the result is in a or in b. */
+/* link_events.c: a stable sort by unsigned keys; the result is in a or in b. */
 typedef struct link_sort_entry {
     uint64_t key;
     uint32_t item;
@@ -86,18 +88,52 @@ typedef struct link_sort_entry {
 const link_sort_entry *link_sort_entries(link_sort_entry *a, link_sort_entry *b, size_t n);
 uint64_t link_sort_key(double v); /* keys in the order of the numbers */
 
-/* link_times.c: events in the order of time; operators by thread; exclusive durations. */
+/* Events in the order of time; operators by thread; exclusive durations. */
 orr_code link_sort(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code link_time(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 
-/* link_waits.c: what waited for the device, and for which operation there. */
-orr_code link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_streams.c: the same for streams that waited for streams, where that was not recorded. */
-orr_code link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_step.c: only what belongs to the step that was asked for stays. */
+/* Only what belongs to the step that was asked for stays. */
 orr_code link_pick_step(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_waits.c: what waited for the device, and for which operation there; where it was not recorded, which streams
+ * waited for which. */
+orr_code link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+orr_code link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
+/* link_merge.c: the nodes and edges of both traces take the place of the host trace's. */
+orr_code link_merge(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_json.c */
 orr_code link_write_json(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
+
+/* Correlation -> the first call of the runtime that has it; NULL: out of memory. */
+orr_map *link_calls(const orr_link *l);
+
+static inline const kin_event *link_event(const orr_link *l, uint32_t i)
+{
+    return &l->device.events[i];
+}
+
+static inline orr_str link_name(const orr_link *l, const kin_event *e)
+{
+    return orr_intern_get(l->device.texts, e->name);
+}
+
+/* Streams of several devices in one trace are different streams. */
+static inline uint64_t link_stream_key(int64_t stream, int device)
+{
+    return (uint64_t)stream ^ (uint64_t)(device + 1) << 48;
+}
+
+/* A kernel of NCCL or RCCL. */
+static inline bool link_is_nccl(orr_str name)
+{
+    return orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel");
+}
+
+/* The work of a back end on the host. */
+static inline bool link_is_backend(orr_str name)
+{
+    return orr_str_begins(name, "gloo:") || orr_str_begins(name, "mpi:") ||
+           orr_str_begins(name, "ucc:");
+}
 
 static inline const kin_event *link_op(const orr_link *l, uint32_t op)
 {

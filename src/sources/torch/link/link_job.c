@@ -1,17 +1,368 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_job.c - all ranks of a job: files are found and paired by what is in them, ranks linked side by side, clocks put
+/* link_probe.c - what a file is, by what is in it: a host trace, a device trace, or neither.
+ *
+ * Names tell nothing for certain: every script has its own.  Both kinds say what they are in their first members,
+ * and both name the process they were recorded in, which is what pairs them.
+ * Cost: a few thousand bytes of each file (all of it when it is compressed). */
+#include "link_job.h"
+
+#include "base/memory/hash.h"
+#include "base/memory/map.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
+#include "base/threads/pool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { EVENTS_MAX = 4096 }; /* to look through for one that names its process */
+
+typedef struct prober {
+    orr_json *j;
+    link_file *f;
+    bool is_done;
+} prober;
+
+static orr_code take_pid(prober *p, orr_error *err)
+{
+    orr_json_value v;
+    int64_t pid;
+    const orr_code code = orr_json_load(p->j, &v, err);
+    if (!code && !orr_json_get_i64(v, &pid, NULL))
+        p->f->pid = pid;
+    return code;
+}
+
+static bool is_host_event(orr_json_value event)
+{
+    orr_json_value v;
+    orr_str cat;
+    return orr_json_find(event, "cat", &v) && !orr_json_get_str(v, &cat, NULL) &&
+           (orr_str_is(cat, "cpu_op") || orr_str_is(cat, "user_annotation"));
+}
+
+/* Until the first event of the host side, which is of the process itself. */
+static orr_code look_at_events(prober *p, orr_error *err)
+{
+    orr_json_item item;
+    orr_json_value event, v;
+    orr_code code = orr_json_enter(p->j, err);
+    p->f->kind = LINK_FILE_DEVICE;
+    p->is_done = true;
+    for (int i = 0; i < EVENTS_MAX && !code && !(code = orr_json_next(p->j, &item, err)); i++) {
+        if ((code = orr_json_load(p->j, &event, err)) || !is_host_event(event) ||
+            !orr_json_find(event, "pid", &v) || orr_json_get_i64(v, &p->f->pid, NULL))
+            continue;
+        break;
+    }
+    return code == ORR_END ? ORR_OK : code;
+}
+
+static orr_code look_at_member(prober *p, const orr_json_item *item, orr_error *err)
+{
+    if (orr_str_is(item->key, "traceEvents") && item->type == ORR_JSON_ARRAY)
+        return look_at_events(p, err);
+    if (orr_str_is(item->key, "pid") && item->type == ORR_JSON_INT)
+        return take_pid(p, err);
+    if (orr_str_is(item->key, "schemaVersion") || orr_str_is(item->key, "deviceProperties"))
+        p->f->kind = LINK_FILE_DEVICE;
+    if (orr_str_is(item->key, "nodes") && item->type == ORR_JSON_ARRAY) {
+        p->f->kind = LINK_FILE_HOST;
+        p->is_done = true;
+    }
+    return ORR_OK;
+}
+
+static orr_code look(prober *p, orr_error *err)
+{
+    orr_json_item item;
+    orr_code code = orr_json_next(p->j, &item, err);
+    if (code)
+        return code == ORR_END ? ORR_OK : code;
+    if (item.type == ORR_JSON_ARRAY)
+        return look_at_events(p, err);
+    if (item.type != ORR_JSON_OBJECT)
+        return ORR_OK;
+    code = orr_json_enter(p->j, err);
+    while (!code && !p->is_done && !(code = orr_json_next(p->j, &item, err)))
+        code = look_at_member(p, &item, err);
+    return code == ORR_END ? ORR_OK : code;
+}
+
+static bool looks_like_json(orr_span bytes)
+{
+    for (size_t i = 0; i < bytes.len; i++) {
+        const uint8_t c = bytes.ptr[i];
+        if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
+            return c == '{' || c == '[' || c == 0xEF;
+    }
+    return false;
+}
+
+/* A damaged file of a kind that is known is left to the reader of that kind, whose words are better. */
+static orr_code probe_file(link_file *f, orr_error *err)
+{
+    orr_input *in;
+    prober p = {.f = f};
+    orr_code code = orr_input_open(f->path, &in, err);
+    if (code)
+        return code;
+    if (looks_like_json(orr_input_bytes(in))) {
+        code = orr_json_open(orr_input_bytes(in), f->path, &p.j, err);
+        if (!code && (code = look(&p, err)) == ORR_EINPUT && f->kind != LINK_FILE_OTHER)
+            code = ORR_OK;
+    }
+    orr_json_close(p.j);
+    orr_input_close(in);
+    return code;
+}
+
+static orr_code keep_file(orr_link_job *job, const link_file *f, orr_error *err)
+{
+    if (!orr_grow(&job->files, &job->file_room, job->file_count + 1))
+        return orr_no_memory(err);
+    job->files[job->file_count++] = *f;
+    return ORR_OK;
+}
+
+static bool is_pipe(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+/* A file that the user named must be one of the two kinds. */
+static orr_code probe_named(orr_link_job *job, const char *path, orr_error *err)
+{
+    link_file f = {.path = orr_arena_text(job->arena, orr_str_of(path)), .pid = KIN_NO_NUMBER};
+    if (!f.path)
+        return orr_no_memory(err);
+    if (strcmp(path, "-") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "standard input can be read only once: traces must be files");
+    if (is_pipe(path))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "%s: a pipe can be read only once: traces must be files", path);
+    const orr_code code = probe_file(&f, err);
+    if (code)
+        return code;
+    const orr_where at = orr_where_line(path, 1, 1);
+    if (f.kind == LINK_FILE_OTHER)
+        return orr_fail(
+            err, ORR_EINPUT, &at,
+            "neither a host trace (an object with nodes) nor a device trace (one with traceEvents)");
+    return keep_file(job, &f, err);
+}
+
+/* ---- folders ---- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const link_file *)a)->path, ((const link_file *)b)->path);
+}
+
+static bool is_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* In a folder anything may lie; what is not one of the two kinds is passed over.  What cannot be read may be one: a
+ * rank without its file, or with one of its two, would be a wrong job. */
+static orr_code probe_entry(orr_link_job *job, const char *folder, const char *name, orr_error *err)
+{
+    link_file f = {.path = orr_arena_print(job->arena, "%s/%s", folder, name),
+                   .pid = KIN_NO_NUMBER};
+    if (!f.path)
+        return orr_no_memory(err);
+    if (name[0] == '.' || !is_regular(f.path))
+        return ORR_OK;
+    const orr_code code = probe_file(&f, err);
+    if (code)
+        return code;
+    return f.kind == LINK_FILE_OTHER ? ORR_OK : keep_file(job, &f, err);
+}
+
+static orr_code probe_folder(orr_link_job *job, const char *path, orr_error *err)
+{
+    const orr_where at = orr_where_byte(path, ORR_NO_BYTE);
+    const size_t before = job->file_count;
+    DIR *dir = opendir(path);
+    orr_code code = ORR_OK;
+    struct dirent *e;
+    if (!dir)
+        return orr_fail(err, ORR_EIO, &at, "cannot open: %s", strerror(errno));
+    while (!code && (e = readdir(dir)))
+        code = probe_entry(job, path, e->d_name, err);
+    closedir(dir);
+    if (code)
+        return code;
+    if (job->file_count == before)
+        return orr_fail(err, ORR_EINPUT, &at, "no host trace and no device trace in this folder");
+    qsort(job->files + before, job->file_count - before, sizeof *job->files, by_path);
+    return ORR_OK;
+}
+
+static orr_code probe_path(orr_link_job *job, const char *path, orr_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return probe_folder(job, path, err);
+    return probe_named(job, path, err);
+}
+
+/* ==== one clock for all ranks, by what they did together.
+ *
+ * A collective ends on all its ranks at nearly the same time: when the last piece of data is there.  So the
+ * difference of two ranks' clocks is that of the ends of a collective of both; the median over all they share, since a
+ * single one may end late on a busy host.  The k-th operation of a name in a group is the same on all ranks that
+ * have equally many of them.
+ *
+ *     rank 0   |--all-reduce--|        |-all-gather-|
+ *     rank 1      |--all-reduce--|        |-all-gather-|       3 units late, both times
+ *
+ * From rank to rank: each is compared with the first rank, in order, that is in line already and shares something with
+ * it; ranks without such keep their clock.
+ * Cost: linear in the events, and for each rank a search among those before it. */
+
+/* An operation of one rank that others take part in. */
+typedef struct shared_end {
+    uint64_t key; /* of name, group and count */
+    int64_t ns;
+} shared_end;
+
+typedef struct ends {
+    shared_end *list;
+    size_t count, room;
+} ends;
+
+/* A kernel of NCCL or RCCL, or the work of a back end on the host.  Messages have two ends of their own. */
+static bool is_collective(const orr_link *l, const kin_event *e)
+{
+    const orr_str name = link_name(l, e);
+    if (orr_str_has(name, "Send") || orr_str_has(name, "send") || orr_str_has(name, "recv"))
+        return false;
+    if (e->kind == KIN_KERNEL)
+        return link_is_nccl(name);
+    return e->kind == KIN_OPERATOR && link_is_backend(name);
+}
+
+static uint64_t key_of(const orr_link *l, const kin_event *e)
+{
+    const orr_str name = link_name(l, e);
+    const uint32_t group = e->extra == KIN_NO_TEXT ? KIN_NO_TEXT : l->device.extras[e->extra].group;
+    uint64_t h = orr_hash_bytes(name.ptr, name.len, 0);
+    if (group != KIN_NO_TEXT) {
+        const orr_str g = orr_intern_get(l->device.texts, group);
+        h = orr_hash_bytes(g.ptr, g.len, h);
+    }
+    return h;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const shared_end *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+/* Sorted by key, and those of one key by time. */
+static bool list_ends(const orr_link *l, ends *out)
+{
+    for (size_t i = 0; i < l->device.count; i++) {
+        const kin_event *e = &l->device.events[i];
+        if (!is_collective(l, e))
+            continue;
+        if (!orr_grow(&out->list, &out->room, out->count + 1))
+            return false;
+        out->list[out->count++] =
+            (shared_end){key_of(l, e), l->device.base_ns + (int64_t)kin_end(e)};
+    }
+    if (out->count)
+        qsort(out->list, out->count, sizeof *out->list, by_key);
+    return true;
+}
+
+static size_t run_length(const ends *e, size_t from)
+{
+    size_t to = from;
+    while (to < e->count && e->list[to].key == e->list[from].key)
+        to++;
+    return to - from;
+}
+
+/* Differences of the ends that a and b share, b's less a's; returns how many. */
+static size_t compare(const ends *a, const ends *b, int64_t *out)
+{
+    size_t i = 0, k = 0, n = 0;
+    while (i < a->count && k < b->count) {
+        const size_t in_a = run_length(a, i), in_b = run_length(b, k);
+        if (a->list[i].key < b->list[k].key) {
+            i += in_a;
+        } else if (a->list[i].key > b->list[k].key) {
+            k += in_b;
+        } else {
+            for (size_t s = 0; in_a == in_b && s < in_a; s++)
+                out[n++] = b->list[k + s].ns - a->list[i + s].ns;
+            i += in_a;
+            k += in_b;
+        }
+    }
+    return n;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Rank r in line with one before it. */
+static void align(orr_link_job *job, const ends *all, uint32_t r, int64_t *room)
+{
+    for (uint32_t other = 0; other < r; other++) {
+        const size_t n = compare(&all[other], &all[r], room);
+        if (!n || (other && !job->ranks[other].about.is_aligned))
+            continue;
+        qsort(room, n, sizeof *room, by_value);
+        job->ranks[r].about.clock_ns = job->ranks[other].about.clock_ns - room[n / 2];
+        job->ranks[r].about.is_aligned = true;
+        job->ranks[r].about.shared = n;
+        return;
+    }
+}
+
+static orr_code align_clocks(orr_link_job *job, orr_error *err)
+{
+    ends *all = orr_alloc((size_t)job->rank_count + 1, sizeof *all);
+    bool has_room = all;
+    size_t most = 0;
+    for (uint32_t r = 0; has_room && r < job->rank_count; r++) {
+        has_room = list_ends(job->ranks[r].link, &all[r]);
+        most = all[r].count > most ? all[r].count : most;
+    }
+    int64_t *room = orr_alloc(most + 1, sizeof *room);
+    has_room = has_room && room;
+    for (uint32_t r = 1; has_room && r < job->rank_count; r++)
+        align(job, all, r, room);
+    for (uint32_t r = 0; all && r < job->rank_count; r++)
+        orr_free(all[r].list);
+    orr_free(all);
+    orr_free(room);
+    return has_room ? ORR_OK : orr_no_memory(err);
+}
+
+/* ==== all ranks of a job: files are found and paired by what is in them, ranks linked side by side, clocks put
  * in line, traces made, groups numbered once for all.
  *
  *     files -> pairs -> links -> clocks -> traces -> groups -> set
  *               (by pid)  (threads)        (threads)
  *
  * A device trace says which rank it is; where none does, the order of names decides. */
-#include "link_job.h"
-
-#include "base/threads/pool.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
 
 /* ---- pairs ---- */
 
@@ -24,9 +375,7 @@ static size_t common_start(const char *a, const char *b)
 }
 
 /* Processes on different machines can have the same number: then the more similar name decides. */
-static link_file *find_host(orr_link_job *job,
-                                  const link_file *device,
-                                  bool is_only_pair)
+static link_file *find_host(orr_link_job *job, const link_file *device, bool is_only_pair)
 {
     link_file *best = NULL;
     for (size_t i = 0; i < job->file_count; i++) {
@@ -225,12 +574,12 @@ static orr_code make_job(
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < count && !code; i++)
-        code = link_probe_path(job, paths[i], err);
+        code = probe_path(job, paths[i], err);
     if (code || (code = pair_files(job, err)) ||
         (code = orr_pool_for(threads, job->rank_count, link_one, job, err)) ||
         (code = find_ranks(job, err)))
         return code;
-    return link_job_align(job, err);
+    return align_clocks(job, err);
 }
 
 orr_code orr_link_job_set(orr_link_job *job, const orr_set **out, orr_error *err)

@@ -35,10 +35,6 @@ struct orr_link_job {
     uint64_t inferred; /* collectives whose group was found by comparing ranks */
 };
 
-/* link_probe.c */
-orr_code link_probe_path(orr_link_job *job, const char *path, orr_error *err) ORR_MUST_CHECK;
-/* link_align.c: clock_ns of every rank, by the ends of collectives that they share. */
-orr_code link_job_align(orr_link_job *job, orr_error *err) ORR_MUST_CHECK;
 /* link_groups.c: groups with one number for the whole job; the set. */
 orr_code link_job_make_set(orr_link_job *job, orr_error *err) ORR_MUST_CHECK;
 

@@ -15,12 +15,184 @@
  * kernel without launch hangs on the process.  Without a host trace all of it comes from the device trace.
  * Nodes are numbered in the order of their starts, parents first.
  * Cost: linear but for binary searches and sorting. */
-#include "link_merge.h"
+#include "link_impl.h"
 
 #include "base/memory/map.h"
+#include "base/text/number.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
+
+/* A node to be: from the host trace, from the device trace, from both, or a thread that only the clock knows. */
+typedef struct planned {
+    double key;      /* its place in the order: when it started */
+    uint32_t parent; /* in the plan */
+    uint32_t host;   /* node of the host trace, or LINK_NONE */
+    uint32_t event;  /* of the device trace, or LINK_NONE */
+    uint32_t thread; /* this is the node of a thread, or LINK_NONE */
+    uint64_t id;     /* in the result */
+} planned;
+
+typedef struct merger {
+    orr_link *l;
+    planned *plan; /* the process is the first */
+    size_t room;
+    uint32_t count;
+    uint32_t *by_id;        /* host nodes by ascending id */
+    uint32_t *op_of;        /* host node -> operator */
+    uint32_t *host_of;      /* operator -> host node */
+    uint32_t *parent_op;    /* operator -> operator around it */
+    uint32_t *plan_of_host; /* places in the plan, or LINK_NONE */
+    uint32_t *plan_of_op;
+    uint32_t *plan_of_event; /* of device operations */
+    uint32_t *thread_plan;   /* by thread */
+    orr_map *calls;          /* correlation -> the first call that has it */
+    orr_map *host_by_id;
+    double last_ts;
+    bool failed; /* out of memory */
+} merger;
+
+/* ---- order ---- */
+
+static orr_code sort_keys(link_sort_entry *a, size_t n, uint32_t *order, orr_error *err)
+{
+    link_sort_entry *b = a ? orr_alloc(n + 1, sizeof *b) : NULL;
+    if (!b)
+        return orr_no_memory(err);
+    const link_sort_entry *sorted = link_sort_entries(a, b, n);
+    for (size_t i = 0; i < n; i++)
+        order[i] = sorted[i].item;
+    orr_free(b);
+    return ORR_OK;
+}
+
+static orr_code order_hosts(merger *m, orr_error *err)
+{
+    const orr_linked *d = m->l->linked;
+    link_sort_entry *a = orr_alloc(d->node_count + 1, sizeof *a);
+    m->by_id = orr_arena_new(m->l->arena, d->node_count + 1, uint32_t);
+    for (uint32_t h = 0; a && h < d->node_count; h++)
+        a[h] = (link_sort_entry){d->nodes[h].id, h};
+    const orr_code code =
+        m->by_id ? sort_keys(a, d->node_count, m->by_id, err) : orr_no_memory(err);
+    orr_free(a);
+    return code;
+}
+
+static orr_code number_nodes(merger *m, uint32_t **order_out, orr_error *err)
+{
+    link_sort_entry *a = orr_alloc((size_t)m->count + 1, sizeof *a);
+    uint32_t *order = orr_arena_new(m->l->arena, (size_t)m->count + 1, uint32_t);
+    for (uint32_t i = 0; a && i < m->count; i++)
+        a[i] = (link_sort_entry){link_sort_key(m->plan[i].key), i};
+    const orr_code code = order ? sort_keys(a, m->count, order, err) : orr_no_memory(err);
+    orr_free(a);
+    if (code)
+        return code;
+    for (uint32_t i = 0; i < m->count; i++)
+        m->plan[order[i]].id = i + 1;
+    *order_out = order;
+    return ORR_OK;
+}
+
+/* ==== host nodes and operators paired by their names, for device traces that have no record-function ids.
+ *
+ * Profilers before 2022 did not write them.  Both traces have the operators of a thread in the order in which they
+ * started, the outer before the inner; only one or the other may lack a few:
+ *
+ *     host      step  linear  t  addmm  relu  ...        ids ascend
+ *     device          linear  t  addmm  relu  ...        time goes on; "step" is passed over
+ *
+ * So both rows are walked together, and a node that has no partner within reach is passed over.  Threads are paired in
+ * the order in which they first do something.
+ * Cost: linear, times the reach where rows differ. */
+
+enum { REACH = 64, THREADS_MAX = 4096 };
+
+/* The threads of one trace, in the order in which they appear. */
+typedef struct row_threads {
+    int64_t of[THREADS_MAX];
+    uint32_t count;
+} row_threads;
+
+static void see(row_threads *t, int64_t tid)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (t->of[i] == tid)
+            return;
+    }
+    if (t->count < THREADS_MAX)
+        t->of[t->count++] = tid;
+}
+
+static bool is_operator(const linked_node *n)
+{
+    return n->kind == LINKED_ON_HOST && n->name.len && n->name.ptr[0] != '[';
+}
+
+static bool has_same_name(const merger *m, const linked_node *n, uint32_t op)
+{
+    return orr_str_equal(n->name, link_name(m->l, link_op(m->l, op)));
+}
+
+/* Place of the next operator with this name, from `at` on and within reach; `end`: there is none. */
+static uint32_t find_ahead(const merger *m, const linked_node *n, uint32_t at, uint32_t end)
+{
+    const uint32_t *list = m->l->ops.by_thread.list;
+    for (uint32_t i = at; i < end && i - at < REACH; i++) {
+        if (has_same_name(m, n, list[i]))
+            return i;
+    }
+    return end;
+}
+
+static void pair_thread(merger *m, int64_t host_tid, uint32_t tid)
+{
+    const orr_linked *d = m->l->linked;
+    const link_lists *by = &m->l->ops.by_thread;
+    uint32_t at = by->first[tid];
+    for (size_t i = 0; i < d->node_count; i++) {
+        const uint32_t h = m->by_id[i];
+        if (d->nodes[h].tid != host_tid || !is_operator(&d->nodes[h]))
+            continue;
+        const uint32_t found = find_ahead(m, &d->nodes[h], at, by->first[tid + 1]);
+        if (found == by->first[tid + 1])
+            continue;
+        m->op_of[h] = by->list[found];
+        m->host_of[by->list[found]] = h;
+        at = found + 1;
+    }
+}
+
+static bool has_ids(const merger *m)
+{
+    for (uint32_t op = 0; op < m->l->ops.count; op++) {
+        const int64_t rf = link_op(m->l, op)->rf;
+        if (rf != KIN_NO_NUMBER && rf != 0)
+            return true;
+    }
+    return m->l->ops.count == 0;
+}
+
+static orr_code match_names(merger *m, orr_error *err)
+{
+    const orr_linked *d = m->l->linked;
+    row_threads *hosts = orr_alloc(1, sizeof *hosts), *ours = orr_alloc(1, sizeof *ours);
+    const bool has_room = hosts && ours;
+    for (size_t i = 0; has_room && i < d->node_count; i++) {
+        if (is_operator(&d->nodes[m->by_id[i]]))
+            see(hosts, d->nodes[m->by_id[i]].tid);
+    }
+    for (uint32_t op = 0; has_room && op < m->l->ops.count; op++)
+        see(ours, link_op(m->l, op)->tid);
+    for (uint32_t t = 0; has_room && t < hosts->count && t < ours->count; t++)
+        pair_thread(m, hosts->of[t], (uint32_t)ours->of[t]);
+    orr_free(hosts);
+    orr_free(ours);
+    return has_room ? ORR_OK : orr_no_memory(err);
+}
+
+/* ==== the plan ==== */
 
 static const char thread_name[] = "[pytorch|profiler|execution_trace|thread]";
 static const char process_name[] = "[pytorch|profiler|execution_trace|process]";
@@ -29,10 +201,9 @@ static const char process_name[] = "[pytorch|profiler|execution_trace|process]";
 #define KEY_PROCESS (-1e300)
 #define KEY_THREAD (-1e299)
 
-static orr_code count_event(link_merger *m, orr_link_counter c, const kin_event *e, orr_error *err)
+static orr_code count_event(merger *m, orr_link_counter c, const kin_event *e, orr_error *err)
 {
-    return link_count_event(&m->l->tally, c, m->l->device_path,
-                                 orr_intern_get(m->l->device.texts, e->name), e->index, err);
+    return link_count_event(&m->l->tally, c, m->l->device_path, link_name(m->l, e), e->index, err);
 }
 
 /* ---- host nodes and operators ---- */
@@ -52,7 +223,7 @@ static orr_map *operators_by_rf(const orr_link *l)
     return by_rf;
 }
 
-static orr_code match_node(link_merger *m, const orr_map *by_rf, uint32_t h, orr_error *err)
+static orr_code match_node(merger *m, const orr_map *by_rf, uint32_t h, orr_error *err)
 {
     orr_link *l = m->l;
     const linked_node *n = &l->linked->nodes[h];
@@ -62,7 +233,7 @@ static orr_code match_node(link_merger *m, const orr_map *by_rf, uint32_t h, orr
     const uint32_t op = orr_map_find(by_rf, (uint64_t)n->rf_id, LINK_NONE);
     if (op == LINK_NONE)
         return ORR_OK;
-    if (!orr_str_equal(n->name, orr_intern_get(l->device.texts, link_op(l, op)->name)))
+    if (!orr_str_equal(n->name, link_name(l, link_op(l, op))))
         return count_event(m, ORR_LINK_OTHER_NAMES, link_op(l, op), err);
     if (m->host_of[op] != LINK_NONE)
         m->op_of[m->host_of[op]] = LINK_NONE; /* the last one counts */
@@ -71,7 +242,7 @@ static orr_code match_node(link_merger *m, const orr_map *by_rf, uint32_t h, orr
     return ORR_OK;
 }
 
-static void count_matches(link_merger *m)
+static void count_matches(merger *m)
 {
     uint64_t *of = m->l->tally.counts.of;
     for (uint32_t h = 0; h < m->l->linked->node_count; h++)
@@ -98,7 +269,7 @@ static orr_code check_same_run(const orr_link *l, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code match(link_merger *m, orr_error *err)
+static orr_code match(merger *m, orr_error *err)
 {
     orr_code code = ORR_OK;
     orr_map *by_rf = operators_by_rf(m->l);
@@ -109,8 +280,8 @@ static orr_code match(link_merger *m, orr_error *err)
     for (uint32_t h = 0; !code && h < m->l->linked->node_count; h++)
         code = match_node(m, by_rf, h, err);
     orr_map_destroy(by_rf);
-    if (!code && !link_merge_has_ids(m))
-        code = link_merge_match_names(m, err);
+    if (!code && !has_ids(m))
+        code = match_names(m, err);
     if (code)
         return code;
     count_matches(m);
@@ -122,7 +293,7 @@ static orr_code match(link_merger *m, orr_error *err)
 /* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a larger one is a circle
  * or close to one.  The process, first of all, has no parent or is its own.  Measured nodes take their parents from
  * the clock, so one that is missing is missed by the others only. */
-static orr_code check_parent(link_merger *m, uint32_t h, orr_error *err)
+static orr_code check_parent(merger *m, uint32_t h, orr_error *err)
 {
     const linked_node *n = &m->l->linked->nodes[h];
     const bool is_first = h == m->by_id[0];
@@ -137,7 +308,7 @@ static orr_code check_parent(link_merger *m, uint32_t h, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code check_parents(link_merger *m, orr_error *err)
+static orr_code check_parents(merger *m, orr_error *err)
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < m->l->linked->node_count && !code; i++)
@@ -147,13 +318,13 @@ static orr_code check_parents(link_merger *m, orr_error *err)
 
 /* ---- what encloses what ---- */
 
-static double end_of(const link_merger *m, uint32_t op)
+static double end_of(const merger *m, uint32_t op)
 {
     return kin_end(link_op(m->l, op));
 }
 
 /* Operators of a thread come outer ones first, so those that are open form a stack: the way up the parents. */
-static void nest(link_merger *m, uint32_t tid)
+static void nest(merger *m, uint32_t tid)
 {
     const link_lists *by = &m->l->ops.by_thread;
     uint32_t top = LINK_NONE;
@@ -166,18 +337,8 @@ static void nest(link_merger *m, uint32_t tid)
     }
 }
 
-/* The innermost operator that is open on this thread at this time. */
-uint32_t link_merge_innermost(const link_merger *m, uint32_t tid, double ts)
-{
-    const link_lists *by = &m->l->ops.by_thread;
-    const uint32_t next = link_merge_next(m, tid, ts, true);
-    uint32_t op = next > by->first[tid] ? by->list[next - 1] : LINK_NONE;
-    while (op != LINK_NONE && end_of(m, op) < ts)
-        op = m->parent_op[op];
-    return op;
-}
-
-uint32_t link_merge_next(const link_merger *m, uint32_t tid, double ts, bool is_after)
+/* Place in by_thread.list of the first operator of a thread that starts at ts or later (is_after: later). */
+static uint32_t next_place(const merger *m, uint32_t tid, double ts, bool is_after)
 {
     const link_lists *by = &m->l->ops.by_thread;
     uint32_t low = by->first[tid], high = by->first[tid + 1];
@@ -192,9 +353,20 @@ uint32_t link_merge_next(const link_merger *m, uint32_t tid, double ts, bool is_
     return low;
 }
 
+/* The innermost operator that is open on this thread at this time. */
+static uint32_t innermost_op(const merger *m, uint32_t tid, double ts)
+{
+    const link_lists *by = &m->l->ops.by_thread;
+    const uint32_t next = next_place(m, tid, ts, true);
+    uint32_t op = next > by->first[tid] ? by->list[next - 1] : LINK_NONE;
+    while (op != LINK_NONE && end_of(m, op) < ts)
+        op = m->parent_op[op];
+    return op;
+}
+
 /* ---- the plan ---- */
 
-static uint32_t add_plan(link_merger *m, link_plan p)
+static uint32_t add_plan(merger *m, planned p)
 {
     if (m->count == UINT32_MAX - 1 || !orr_grow(&m->plan, &m->room, m->count + 1)) {
         m->failed = true;
@@ -204,13 +376,13 @@ static uint32_t add_plan(link_merger *m, link_plan p)
     return m->count++;
 }
 
-static const link_plan empty_plan = {
+static const planned empty_plan = {
     .parent = LINK_NONE, .host = LINK_NONE, .event = LINK_NONE, .thread = LINK_NONE};
 
 /* A host node, or one that stands for nothing in either trace. */
-static uint32_t plan_host(link_merger *m, uint32_t host, uint32_t parent, double key)
+static uint32_t plan_host(merger *m, uint32_t host, uint32_t parent, double key)
 {
-    link_plan p = empty_plan;
+    planned p = empty_plan;
     p.host = host;
     p.parent = parent;
     p.key = key;
@@ -220,7 +392,7 @@ static uint32_t plan_host(link_merger *m, uint32_t host, uint32_t parent, double
     return at;
 }
 
-static void plan_process(link_merger *m)
+static void plan_process(merger *m)
 {
     const orr_linked *d = m->l->linked;
     uint32_t host = LINK_NONE;
@@ -238,7 +410,7 @@ static bool is_thread_node(orr_str name)
 }
 
 /* The thread node above a host node; LINK_NONE: none, or it belongs to another thread already. */
-static uint32_t host_thread(const link_merger *m, uint32_t host)
+static uint32_t host_thread(const merger *m, uint32_t host)
 {
     const orr_linked *d = m->l->linked;
     for (uint32_t steps = 0; host != LINK_NONE && steps < 4096; steps++) {
@@ -250,7 +422,7 @@ static uint32_t host_thread(const link_merger *m, uint32_t host)
 }
 
 /* The node of a thread: that of the first of its operators that has one, or a new one. */
-static void plan_thread(link_merger *m, uint32_t tid)
+static void plan_thread(merger *m, uint32_t tid)
 {
     const link_lists *by = &m->l->ops.by_thread;
     uint32_t host = LINK_NONE;
@@ -268,7 +440,7 @@ static void plan_thread(link_merger *m, uint32_t tid)
 }
 
 /* Threads in the order in which they began to work: so the first to come gets the host trace's node. */
-static void plan_threads(link_merger *m)
+static void plan_threads(merger *m)
 {
     for (uint32_t tid = 0; tid < m->l->ops.thread_count; tid++)
         m->thread_plan[tid] = LINK_NONE;
@@ -279,13 +451,13 @@ static void plan_threads(link_merger *m)
     }
 }
 
-static void plan_operators(link_merger *m)
+static void plan_operators(merger *m)
 {
     const link_lists *by = &m->l->ops.by_thread;
     for (uint32_t i = 0; i < m->l->ops.count && !m->failed; i++) {
         const uint32_t op = by->list[i], up = m->parent_op[op];
         const kin_event *e = link_op(m->l, op);
-        link_plan p = empty_plan;
+        planned p = empty_plan;
         p.event = m->l->ops.event[op];
         p.host = m->host_of[op];
         p.parent = up == LINK_NONE ? m->thread_plan[e->tid] : m->plan_of_op[up];
@@ -297,14 +469,14 @@ static void plan_operators(link_merger *m)
 }
 
 /* What was not measured belongs to another step when one was picked, unless it belongs to none. */
-static bool stays_unmeasured(const link_merger *m, uint32_t h)
+static bool stays_unmeasured(const merger *m, uint32_t h)
 {
     const linked_node *n = &m->l->linked->nodes[h];
     return !m->l->opt.has_step || n->kind == LINKED_GROUPS || is_thread_node(n->name);
 }
 
 /* Host nodes that were not measured stand before the next one, by id, that was. */
-static void plan_rest(link_merger *m)
+static void plan_rest(merger *m)
 {
     const orr_linked *d = m->l->linked;
     double key = m->l->device.count ? m->last_ts : 0;
@@ -321,7 +493,7 @@ static void plan_rest(link_merger *m)
         if (m->op_of[h] != LINK_NONE || m->plan_of_host[h] == 0 || m->plan_of_host[h] == LINK_NONE)
             continue;
         const uint32_t up = orr_map_find(m->host_by_id, d->nodes[h].parent, LINK_NONE);
-        link_plan *p = &m->plan[m->plan_of_host[h]];
+        planned *p = &m->plan[m->plan_of_host[h]];
         /* What check_parent spoke of hangs on the process. */
         if (p->parent == LINK_NONE)
             p->parent =
@@ -332,7 +504,7 @@ static void plan_rest(link_merger *m)
 /* ---- device operations ---- */
 
 /* Of several calls with one correlation the first counts; two that launch are trouble. */
-static orr_code find_calls(link_merger *m, orr_error *err)
+static orr_code check_launches(merger *m, orr_error *err)
 {
     const kin_trace *k = &m->l->device;
     orr_code code = ORR_OK;
@@ -340,11 +512,8 @@ static orr_code find_calls(link_merger *m, orr_error *err)
         const kin_event *e = &k->events[i];
         if (e->kind != KIN_RUNTIME || e->correlation == -1)
             continue;
-        const uint32_t known = orr_map_find(m->calls, (uint64_t)e->correlation, LINK_NONE);
-        if (known == LINK_NONE)
-            code = orr_map_put(m->calls, (uint64_t)e->correlation, i, NULL) ? ORR_OK
-                                                                            : orr_no_memory(err);
-        else if (e->flags & k->events[known].flags & KIN_LAUNCH)
+        const uint32_t first = orr_map_find(m->calls, (uint64_t)e->correlation, i);
+        if (first != i && (e->flags & k->events[first].flags & KIN_LAUNCH))
             code = count_event(m, ORR_LINK_DUPLICATE_LAUNCHES, e, err);
     }
     return code;
@@ -357,14 +526,14 @@ static bool is_replayed(const orr_link *l, const kin_event *e)
            l->device.extras[e->extra].graph_node != 0;
 }
 
-static orr_code device_parent(link_merger *m, const kin_event *e, uint32_t *out, orr_error *err)
+static orr_code device_parent(merger *m, const kin_event *e, uint32_t *out, orr_error *err)
 {
     const uint32_t call = orr_map_find(m->calls, (uint64_t)e->correlation, LINK_NONE);
     *out = 0;
     if (call == LINK_NONE)
         return count_event(m, ORR_LINK_NO_LAUNCH, e, err);
     const kin_event *c = &m->l->device.events[call];
-    const uint32_t op = link_merge_innermost(m, c->tid, c->ts);
+    const uint32_t op = innermost_op(m, c->tid, c->ts);
     if (op != LINK_NONE) {
         *out = m->plan_of_op[op];
         m->l->tally.counts.of[ORR_LINK_PLACED]++;
@@ -375,7 +544,7 @@ static orr_code device_parent(link_merger *m, const kin_event *e, uint32_t *out,
     return count_event(m, ORR_LINK_NO_PARENT, e, err);
 }
 
-static orr_code plan_devices(link_merger *m, orr_error *err)
+static orr_code plan_devices(merger *m, orr_error *err)
 {
     const kin_trace *k = &m->l->device;
     for (uint32_t i = 0; i < k->count; i++) {
@@ -383,7 +552,7 @@ static orr_code plan_devices(link_merger *m, orr_error *err)
         m->plan_of_event[i] = LINK_NONE;
         if (!kin_is_device(e))
             continue;
-        link_plan p = empty_plan;
+        planned p = empty_plan;
         const orr_code code = device_parent(m, e, &p.parent, err);
         if (code)
             return code;
@@ -400,7 +569,7 @@ static orr_code plan_devices(link_merger *m, orr_error *err)
 /* ---- all of it ---- */
 
 /* Nodes get new ids, so two with the same one are trouble only for those who mean one of them. */
-static orr_code note_host(link_merger *m, uint32_t h, orr_error *err)
+static orr_code note_host(merger *m, uint32_t h, orr_error *err)
 {
     const linked_node *n = &m->l->linked->nodes[h];
     bool is_new;
@@ -411,7 +580,7 @@ static orr_code note_host(link_merger *m, uint32_t h, orr_error *err)
     return is_new ? ORR_OK : link_count(&m->l->tally, ORR_LINK_DUPLICATE_NODES, &at, err);
 }
 
-static orr_code make_room(link_merger *m, orr_error *err)
+static orr_code make_room(merger *m, orr_error *err)
 {
     orr_arena *a = m->l->arena;
     const size_t hosts = m->l->linked->node_count + 1, ops = (size_t)m->l->ops.count + 1;
@@ -422,7 +591,7 @@ static orr_code make_room(link_merger *m, orr_error *err)
     m->plan_of_op = orr_arena_new(a, ops, uint32_t);
     m->plan_of_event = orr_arena_new(a, m->l->device.count + 1, uint32_t);
     m->thread_plan = orr_arena_new(a, (size_t)m->l->ops.thread_count + 1, uint32_t);
-    m->calls = orr_map_create(1024);
+    m->calls = link_calls(m->l);
     m->host_by_id = orr_map_create(hosts);
     if (!m->op_of || !m->plan_of_host || !m->host_of || !m->parent_op || !m->plan_of_op ||
         !m->plan_of_event || !m->thread_plan || !m->calls || !m->host_by_id)
@@ -439,7 +608,7 @@ static orr_code make_room(link_merger *m, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code plan_all(link_merger *m, orr_error *err)
+static orr_code plan_all(merger *m, orr_error *err)
 {
     orr_code code;
     for (uint32_t tid = 0; tid < m->l->ops.thread_count; tid++)
@@ -452,23 +621,516 @@ static orr_code plan_all(link_merger *m, orr_error *err)
         plan_rest(m);
     if (m->failed)
         return orr_no_memory(err);
-    if ((code = find_calls(m, err)))
+    if ((code = check_launches(m, err)))
         return code;
     return plan_devices(m, err);
 }
 
-orr_code link_merge_plan(link_merger *m, orr_error *err)
+static orr_code make_plan(merger *m, orr_error *err)
 {
     orr_code code;
-    if ((code = make_room(m, err)) || (code = link_merge_order_hosts(m, err)) ||
-        (code = match(m, err)) || (code = check_parents(m, err)))
+    if ((code = make_room(m, err)) || (code = order_hosts(m, err)) || (code = match(m, err)) ||
+        (code = check_parents(m, err)))
         return code;
     return plan_all(m, err);
 }
 
-void link_merge_fini(link_merger *m)
+static void merger_fini(merger *m)
 {
     orr_map_destroy(m->calls);
     orr_map_destroy(m->host_by_id);
     orr_free(m->plan);
+}
+
+/* ==== the nodes of the linked trace, from the plan: what the host trace says, and when it was.
+ *
+ * A node of the host trace keeps all it says and gets times; where both traces know something about a collective the
+ * host's word counts and the device's fills in.  Texts stay where they are: in the host file and in the device
+ * trace's table, both of which the link owns. */
+
+enum { LACKS_ALL = 0x7F };
+
+/* ---- communication ---- */
+
+static orr_str text_of(const orr_link *l, uint32_t text)
+{
+    return text == KIN_NO_TEXT ? (orr_str){"", 0} : orr_intern_get(l->device.texts, text);
+}
+
+/* "Process Group Name" is kept as JSON: without the quotes of a text. */
+static orr_str group_of(const orr_link *l, uint32_t text)
+{
+    orr_str s = text_of(l, text);
+    if (s.len >= 2 && s.ptr[0] == '"')
+        return (orr_str){s.ptr + 1, s.len - 2};
+    return orr_str_is(s, "null") ? (orr_str){"", 0} : s;
+}
+
+static void fill_text(orr_str *to, orr_str from)
+{
+    if (!to->len)
+        *to = from;
+}
+
+static void fill_number(int64_t *to, int64_t from)
+{
+    if (*to == -1 && from != KIN_NO_NUMBER)
+        *to = from;
+}
+
+static bool has_comm(const orr_link *l, const kin_event *e)
+{
+    if (e->extra == KIN_NO_TEXT)
+        return false;
+    const kin_extra *x = &l->device.extras[e->extra];
+    return x->group != KIN_NO_TEXT || x->collective != KIN_NO_TEXT;
+}
+
+static void fill_comm(const orr_link *l, const kin_event *e, linked_comm *c)
+{
+    const kin_extra *x = &l->device.extras[e->extra];
+    fill_text(&c->collective, text_of(l, x->collective));
+    fill_text(&c->dtype, text_of(l, x->dtype));
+    fill_text(&c->group, group_of(l, x->group));
+    fill_text(&c->ranks, text_of(l, x->ranks));
+    fill_number(&c->in_elements, x->in_elements);
+    fill_number(&c->out_elements, x->out_elements);
+    fill_number(&c->group_size, x->group_size);
+    fill_number(&c->src, x->source);
+    fill_number(&c->dst, x->target);
+    fill_number(&c->sequence, x->sequence);
+}
+
+/* ---- one node ---- */
+
+static linked_node blank(void)
+{
+    return (linked_node){.parent = LINKED_NO_ID,
+                         .op_schema = {"", 0},
+                         .start_ns = LINKED_NO_TIME,
+                         .seq_id = -1,
+                         .comm = LINKED_NO_COMM,
+                         .byte = ORR_NO_BYTE,
+                         .stream = 0,
+                         .kind = LINKED_ON_HOST,
+                         .lacks = LACKS_ALL};
+}
+
+/* A number for each thread: the host trace's own where it knows the thread, else the system's. */
+static int64_t thread_number(const merger *m, uint32_t tid)
+{
+    const uint32_t plan = m->thread_plan[tid];
+    int64_t number;
+    if (plan != LINK_NONE && m->plan[plan].host != LINK_NONE)
+        return m->l->linked->nodes[m->plan[plan].host].tid;
+    if (orr_text_i64(orr_intern_get(m->l->device.threads, tid), &number))
+        return number;
+    return INT32_MAX + (int64_t)tid; /* a name, not a number */
+}
+
+static linked_node synthetic(const merger *m, const planned *p)
+{
+    linked_node n = blank();
+    n.name = orr_str_of(p->thread == LINK_NONE ? "[pytorch|profiler|execution_trace|process]"
+                                               : "[pytorch|profiler|execution_trace|thread]");
+    if (p->thread != LINK_NONE)
+        n.tid = thread_number(m, p->thread);
+    n.scope = 7; /* as PyTorch marks what is no function */
+    return n;
+}
+
+static void set_times(const orr_link *l, const kin_event *e, linked_node *n)
+{
+    n->start_ns = l->device.base_ns + (int64_t)e->ts;
+    n->duration_ns = n->own_ns = (int64_t)e->dur;
+}
+
+static linked_node operator_node(const merger *m, const planned *p)
+{
+    const orr_link *l = m->l;
+    const kin_event *e = &l->device.events[p->event];
+    linked_node n = p->host == LINK_NONE ? blank() : l->linked->nodes[p->host];
+    if (p->host == LINK_NONE) {
+        n.name = link_name(l, e);
+        n.rf_id = e->rf == KIN_NO_NUMBER ? 0 : e->rf;
+        n.tid = thread_number(m, e->tid);
+    }
+    set_times(l, e, &n);
+    return n;
+}
+
+static linked_node device_node(const merger *m, const planned *p)
+{
+    const orr_link *l = m->l;
+    const kin_event *e = &l->device.events[p->event];
+    const uint32_t host = m->plan[p->parent].host;
+    linked_node n = host == LINK_NONE ? blank() : l->linked->nodes[host];
+    n.name = link_name(l, e);
+    n.kind = LINKED_ON_DEVICE;
+    n.comm = LINKED_NO_COMM;
+    n.is_memory = e->kind != KIN_KERNEL;
+    n.wait_ns = 0;
+    /* Streams of several devices in one trace are different streams. */
+    n.stream = (e->stream == KIN_NO_NUMBER ? 0 : e->stream) +
+               (e->device > 0 ? (int64_t)e->device << 32 : 0);
+    set_times(l, e, &n);
+    return n;
+}
+
+static bool is_device(const merger *m, const planned *p)
+{
+    return p->event != LINK_NONE && kin_is_device(&m->l->device.events[p->event]);
+}
+
+static linked_node make_node(const merger *m, const planned *p)
+{
+    if (is_device(m, p))
+        return device_node(m, p);
+    if (p->event != LINK_NONE)
+        return operator_node(m, p);
+    if (p->host == LINK_NONE)
+        return synthetic(m, p);
+    return m->l->linked->nodes[p->host];
+}
+
+/* Add the node with what both traces know about its communication. */
+static bool add_node(const merger *m, orr_linked *to, const planned *p)
+{
+    const orr_link *l = m->l;
+    linked_node n = make_node(m, p);
+    linked_comm comm = linked_no_comm();
+    bool has = false;
+    if (n.comm != LINKED_NO_COMM) {
+        comm = l->linked->comms[n.comm];
+        has = true;
+    }
+    if (p->event != LINK_NONE && has_comm(l, &l->device.events[p->event])) {
+        fill_comm(l, &l->device.events[p->event], &comm);
+        has = true;
+    }
+    n.id = p->id;
+    n.parent = p->parent == LINK_NONE ? LINKED_NO_ID : m->plan[p->parent].id;
+    return linked_add(to, &n, has ? &comm : NULL);
+}
+
+static void set_own_times(const merger *m, orr_linked *to)
+{
+    for (uint32_t op = 0; op < m->l->ops.count; op++) {
+        const uint64_t id = m->plan[m->plan_of_op[op]].id;
+        to->nodes[id - 1].own_ns = (int64_t)m->l->ops.own[op];
+    }
+}
+
+/* Nodes, edges and comms of `from` take the place of those in `to`. */
+static void exchange(orr_linked *to, orr_linked *from)
+{
+    orr_free(to->nodes);
+    orr_free(to->edges);
+    orr_free(to->comms);
+    to->nodes = from->nodes;
+    to->node_count = from->node_count;
+    to->node_room = from->node_room;
+    to->comms = from->comms;
+    to->comm_count = from->comm_count;
+    to->comm_room = from->comm_room;
+    to->edges = NULL;
+    to->edge_count = to->edge_room = 0;
+}
+
+static orr_code fill_nodes(merger *m, const uint32_t *order, orr_error *err)
+{
+    orr_linked made = {0};
+    bool has_room = true;
+    for (uint32_t i = 0; has_room && i < m->count; i++)
+        has_room = add_node(m, &made, &m->plan[order[i]]);
+    if (!has_room) {
+        orr_free(made.nodes);
+        orr_free(made.comms);
+        return orr_no_memory(err);
+    }
+    set_own_times(m, &made);
+    exchange(m->l->linked, &made);
+    if (m->l->device.rank != KIN_NO_NUMBER)
+        m->l->linked->rank = m->l->device.rank;
+    if (m->l->device.world != KIN_NO_NUMBER)
+        m->l->linked->world = m->l->device.world;
+    if (m->l->device.groups.len)
+        (void)linked_read_groups(m->l->linked, m->l->device.groups);
+    return m->l->linked->is_out_of_memory ? orr_no_memory(err) : ORR_OK;
+}
+
+/* ==== what waits for what, beyond the order on a thread and on a stream.
+ *
+ *     the host for the device      what a synchronising call waited for -> the next operator of its thread
+ *     a stream for a stream        what a recorded event stands behind  -> the next operation on the stream
+ *     a thread for a thread        what ended last elsewhere            -> the first operator after a silence
+ *     a back end's worker          c10d::allreduce_ that submitted it   -> gloo:all_reduce, on its own thread
+ *     the submitter again          gloo:all_reduce                      -> its next operator
+ *
+ * Invariant: an edge goes from what ended to what started later, by the clock, so there is no circle.
+ * Cost: linear, and a binary search for each edge. */
+
+/* Nanoseconds of silence after which a thread may have waited for another. */
+#define SILENCE 100e3
+
+typedef struct joiner {
+    merger *m;
+    orr_link *l;
+    bool failed;
+} joiner;
+
+static const kin_event *op_event(const joiner *j, uint32_t op)
+{
+    return link_op(j->l, op);
+}
+
+static void join(joiner *j, uint32_t from, uint32_t to, linked_edge_kind kind)
+{
+    const planned *plan = j->m->plan;
+    if (!linked_join(j->l->linked, plan[from].id, plan[to].id, kind))
+        j->failed = true;
+}
+
+/* ---- the device ---- */
+
+/* The first operator that a thread starts at ts or later; LINK_NONE: there is none. */
+static uint32_t next_op(const joiner *j, uint32_t tid, double ts)
+{
+    const link_lists *by = &j->l->ops.by_thread;
+    const uint32_t at = next_place(j->m, tid, ts, false);
+    return at < by->first[tid + 1] ? by->list[at] : LINK_NONE;
+}
+
+/* Time in a synchronising call is time the host would not need on another device. */
+static void note_waiting(joiner *j, const kin_event *call)
+{
+    const uint32_t op = innermost_op(j->m, call->tid, call->ts);
+    if (op == LINK_NONE)
+        return;
+    linked_node *n = &j->l->linked->nodes[j->m->plan[j->m->plan_of_op[op]].id - 1];
+    n->wait_ns += (int64_t)call->dur;
+    if (n->wait_ns > n->own_ns)
+        n->wait_ns = n->own_ns;
+}
+
+static void join_host(joiner *j, const link_wait *w)
+{
+    const kin_event *call = &j->l->device.events[w->to];
+    const uint32_t op = next_op(j, call->tid, kin_end(call));
+    if (op == LINK_NONE)
+        return;
+    j->l->tally.counts.of[ORR_LINK_SYNCS]++;
+    join(j, j->m->plan_of_event[w->from], j->m->plan_of_op[op], LINKED_EDGE_SYNC);
+}
+
+static void join_waits(joiner *j)
+{
+    const orr_link *l = j->l;
+    uint32_t last_call = LINK_NONE;
+    for (size_t i = 0; i < l->wait_count && !j->failed; i++) {
+        const link_wait *w = &l->waits[i];
+        const kin_event *to = &l->device.events[w->to], *from = &l->device.events[w->from];
+        if (!kin_is_device(to)) {
+            if (w->to != last_call)
+                note_waiting(j, to);
+            last_call = w->to;
+            join_host(j, w);
+        } else if (from->stream != to->stream && from->ts < to->ts) {
+            join(j, j->m->plan_of_event[w->from], j->m->plan_of_event[w->to], LINKED_EDGE_EVENT);
+        }
+    }
+}
+
+/* ---- threads ---- */
+
+/* The operators that ended last, on two different threads. */
+typedef struct ended {
+    uint32_t first, second;
+} ended;
+
+static bool ends_later(const joiner *j, uint32_t a, uint32_t b)
+{
+    return b == LINK_NONE || kin_end(op_event(j, a)) >= kin_end(op_event(j, b));
+}
+
+static void has_ended(const joiner *j, ended *e, uint32_t op)
+{
+    const uint32_t tid = op_event(j, op)->tid;
+    if (e->first == LINK_NONE || op_event(j, e->first)->tid == tid) {
+        if (ends_later(j, op, e->first))
+            e->first = op;
+        return;
+    }
+    if (ends_later(j, op, e->first)) {
+        e->second = e->first;
+        e->first = op;
+    }
+}
+
+/* Operators by their ends; NULL: out of memory. */
+static uint32_t *order_of_ends(const joiner *j)
+{
+    const uint32_t n = j->l->ops.count;
+    link_sort_entry *a = orr_alloc((size_t)n + 1, sizeof *a),
+                    *b = orr_alloc((size_t)n + 1, sizeof *b);
+    uint32_t *order = orr_arena_new(j->l->arena, (size_t)n + 1, uint32_t);
+    const bool has_room = a && b && order;
+    if (has_room) {
+        for (uint32_t op = 0; op < n; op++)
+            a[op] = (link_sort_entry){link_sort_key(kin_end(op_event(j, op))), op};
+        const link_sort_entry *sorted = link_sort_entries(a, b, n);
+        for (uint32_t i = 0; i < n; i++)
+            order[i] = sorted[i].item;
+    }
+    orr_free(a);
+    orr_free(b);
+    return has_room ? order : NULL;
+}
+
+/* `busy`: until when the thread was at work; negative: it has not begun.  What ended before that woke it long ago. */
+static void join_thread(joiner *j, const ended *e, uint32_t op, double busy)
+{
+    const kin_event *to = op_event(j, op);
+    const uint32_t from =
+        e->first != LINK_NONE && op_event(j, e->first)->tid == to->tid ? e->second : e->first;
+    if (from == LINK_NONE || kin_end(op_event(j, from)) < busy)
+        return;
+    if (kin_end(op_event(j, from)) > to->ts || op_event(j, from)->ts >= to->ts)
+        return;
+    join(j, j->m->plan_of_op[from], j->m->plan_of_op[op], LINKED_EDGE_THREAD);
+}
+
+static void join_threads(joiner *j)
+{
+    const orr_link *l = j->l;
+    const uint32_t *ends = order_of_ends(j);
+    double *busy = orr_arena_new(l->arena, (size_t)l->ops.thread_count + 1, double);
+    ended e = {LINK_NONE, LINK_NONE};
+    uint32_t done = 0;
+    j->failed |= !ends || !busy;
+    for (uint32_t t = 0; !j->failed && t < l->ops.thread_count; t++)
+        busy[t] = -1;
+    for (uint32_t op = 0; !j->failed && op < l->ops.count; op++) {
+        const kin_event *to = op_event(j, op);
+        for (; done < l->ops.count && kin_end(op_event(j, ends[done])) <= to->ts; done++)
+            has_ended(j, &e, ends[done]);
+        if (j->m->parent_op[op] == LINK_NONE &&
+            (busy[to->tid] < 0 || to->ts - busy[to->tid] > SILENCE))
+            join_thread(j, &e, op, busy[to->tid]);
+        if (kin_end(to) > busy[to->tid])
+            busy[to->tid] = kin_end(to);
+    }
+}
+
+/* ---- workers of a back end ---- */
+
+/* The words of a collective without what differs between layers: "allreduce" for c10d::allreduce_ and
+ * gloo:all_reduce. */
+static size_t plain_word(orr_str name, char out[40])
+{
+    size_t from = 0, n = 0;
+    for (size_t i = 0; i < name.len; i++)
+        from = name.ptr[i] == ':' ? i + 1 : from;
+    for (size_t i = from; i < name.len && n < 39 && name.ptr[i] != ' '; i++) {
+        if (name.ptr[i] != '_')
+            out[n++] = name.ptr[i];
+    }
+    if (n > 4 && memcmp(out + n - 4, "base", 4) == 0)
+        n -= 4;
+    out[n] = '\0';
+    return n;
+}
+
+/* "gloo:all_reduce", "mpi:broadcast", "ucc:...": one colon, and the work itself; NCCL's only launches. */
+static bool is_worker_name(orr_str s)
+{
+    const char *colon = memchr(s.ptr, ':', s.len);
+    if (!colon || colon + 1 == s.ptr + s.len || colon[1] == ':' || colon == s.ptr)
+        return false;
+    return orr_str_begins(s, "gloo:") || orr_str_begins(s, "mpi:") || orr_str_begins(s, "ucc:");
+}
+
+/* Submissions that no worker has taken up yet, oldest first. */
+typedef struct queue {
+    uint32_t *ops;
+    size_t count, room, first;
+} queue;
+
+static orr_str name_of(const joiner *j, uint32_t op)
+{
+    return link_name(j->l, op_event(j, op));
+}
+
+/* The oldest submission of the same kind; it leaves the queue. */
+static uint32_t take_submission(const joiner *j, queue *q, uint32_t worker)
+{
+    char mine[40], other[40];
+    const size_t n = plain_word(name_of(j, worker), mine);
+    for (size_t i = q->first; i < q->count; i++) {
+        const uint32_t op = q->ops[i];
+        if (op == LINK_NONE || plain_word(name_of(j, op), other) != n ||
+            memcmp(mine, other, n) != 0)
+            continue;
+        q->ops[i] = LINK_NONE;
+        while (q->first < q->count && q->ops[q->first] == LINK_NONE)
+            q->first++;
+        return op;
+    }
+    return LINK_NONE;
+}
+
+static void join_worker(joiner *j, uint32_t submitted, uint32_t worker)
+{
+    const kin_event *s = op_event(j, submitted), *w = op_event(j, worker);
+    if (s->tid == w->tid)
+        return;
+    if (kin_end(s) <= w->ts)
+        join(j, j->m->plan_of_op[submitted], j->m->plan_of_op[worker], LINKED_EDGE_MARK);
+    const uint32_t next = next_op(j, s->tid, kin_end(w));
+    if (next != LINK_NONE)
+        join(j, j->m->plan_of_op[worker], j->m->plan_of_op[next], LINKED_EDGE_WAIT);
+}
+
+static void join_workers(joiner *j)
+{
+    queue q = {0};
+    for (uint32_t op = 0; op < j->l->ops.count && !j->failed; op++) {
+        const orr_str name = name_of(j, op);
+        if (orr_str_begins(name, "c10d::")) {
+            j->failed |= !orr_grow(&q.ops, &q.room, q.count + 1);
+            if (!j->failed)
+                q.ops[q.count++] = op;
+        } else if (is_worker_name(name)) {
+            const uint32_t submitted = take_submission(j, &q, op);
+            if (submitted != LINK_NONE)
+                join_worker(j, submitted, op);
+        }
+    }
+    orr_free(q.ops);
+}
+
+static orr_code join_all(merger *m, orr_error *err)
+{
+    joiner j = {.m = m, .l = m->l};
+    join_waits(&j);
+    if (!j.failed)
+        join_threads(&j);
+    if (!j.failed)
+        join_workers(&j);
+    return j.failed ? orr_no_memory(err) : ORR_OK;
+}
+
+orr_code link_merge(orr_link *l, orr_error *err)
+{
+    merger m = {.l = l};
+    uint32_t *order = NULL;
+    orr_code code = make_plan(&m, err);
+    if (!code)
+        code = number_nodes(&m, &order, err);
+    if (!code)
+        code = fill_nodes(&m, order, err);
+    if (!code)
+        code = join_all(&m, err);
+    merger_fini(&m);
+    return code;
 }

@@ -37,15 +37,12 @@ static orr_span_kind kind_of_work(orr_str name)
 
 static orr_span_kind kind_of(const orr_link *l, const kin_event *e)
 {
-    const orr_str name = orr_intern_get(l->device.texts, e->name);
+    const orr_str name = link_name(l, e);
     if (e->kind == KIN_KERNEL)
-        return orr_str_has(name, "ncclDevKernel") || orr_str_has(name, "ncclKernel")
-                   ? kind_of_work(name)
-                   : ORR_SPAN_COMPUTE;
+        return link_is_nccl(name) ? kind_of_work(name) : ORR_SPAN_COMPUTE;
     if (e->kind == KIN_MEMCPY || e->kind == KIN_MEMSET)
         return ORR_SPAN_MEMORY;
-    if (orr_str_begins(name, "gloo:") || orr_str_begins(name, "mpi:") ||
-        orr_str_begins(name, "ucc:"))
+    if (link_is_backend(name))
         return kind_of_work(name);
     return ORR_SPAN_HOST;
 }
@@ -74,7 +71,7 @@ static orr_code thread_track(drawer *d, uint32_t tid, uint32_t *out)
 static orr_code stream_track(drawer *d, const kin_event *e, uint32_t *out)
 {
     const int64_t stream = e->stream == KIN_NO_NUMBER ? 0 : e->stream;
-    const uint64_t key = (uint64_t)stream ^ (uint64_t)(e->device + 1) << 48;
+    const uint64_t key = link_stream_key(stream, e->device);
     char text[24];
     size_t n = 0;
     *out = orr_map_find(d->streams, key, LINK_NONE);

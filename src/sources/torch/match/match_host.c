@@ -51,8 +51,8 @@ static orr_code add_tensor(host *h,
     if (code)
         return code;
     if (stride && strides != t.rank)
-        return match_fail(h->err, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides",
-                               t.rank, strides);
+        return match_fail(h->err, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides", t.rank,
+                          strides);
     t.element_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : 0;
     t.is_written = stride != NULL; /* for now: it has strides */
     return match_tensor(&h->tensors, &t, value);

@@ -67,17 +67,13 @@ bool match_shapes(match *m, const operator_call *call, uint32_t *number);
 
 /* ---- operator_match.c ---- */
 
-orr_code match_add(match *m, int side, const match_draft *draft, orr_error *err)
-    ORR_MUST_CHECK;
+orr_code match_add(match *m, int side, const match_draft *draft, orr_error *err) ORR_MUST_CHECK;
 
 /* ---- readers ---- */
 
 orr_code match_captured(match *m, const fx_graph *g, orr_error *err) ORR_MUST_CHECK;
-orr_code match_table(match *m, orr_span bytes, const char *label, orr_error *err)
-    ORR_MUST_CHECK;
-orr_code match_kineto(match *m, orr_span bytes, const char *label, orr_error *err)
-    ORR_MUST_CHECK;
-orr_code match_host(match *m, orr_span bytes, const char *label, orr_error *err)
-    ORR_MUST_CHECK;
+orr_code match_table(match *m, orr_span bytes, const char *label, orr_error *err) ORR_MUST_CHECK;
+orr_code match_kineto(match *m, orr_span bytes, const char *label, orr_error *err) ORR_MUST_CHECK;
+orr_code match_host(match *m, orr_span bytes, const char *label, orr_error *err) ORR_MUST_CHECK;
 
 #endif

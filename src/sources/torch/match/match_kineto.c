@@ -102,8 +102,7 @@ static orr_code get_time(kineto *k, orr_json_value event, const char *key, doubl
     const orr_code code = orr_json_get_double(v, out, k->err);
     if (code || (*out >= -TIME_MOST && *out <= TIME_MOST))
         return code;
-    return match_fail(k->err, event, "\"%s\" is out of range: microseconds were expected",
-                           key);
+    return match_fail(k->err, event, "\"%s\" is out of range: microseconds were expected", key);
 }
 
 static orr_code get_interval(kineto *k, orr_json_value event, interval *out)

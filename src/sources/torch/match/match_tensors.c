@@ -44,8 +44,7 @@ orr_code match_sizes(match_tensors *t, orr_json_value list, uint32_t *count)
 orr_code match_tensor(match_tensors *t, const operator_tensor *one, orr_json_value place)
 {
     if (t->count == TENSORS_MOST)
-        return match_fail(t->err, place, "an operator with more than %d tensors",
-                               TENSORS_MOST);
+        return match_fail(t->err, place, "an operator with more than %d tensors", TENSORS_MOST);
     if (!orr_grow(&t->list, &t->room, t->count + 1))
         return orr_no_memory(t->err);
     t->list[t->count++] = *one;

@@ -24,7 +24,7 @@ orr_code match_fail(orr_error *err, orr_json_value v, const char *fmt, ...) ORR_
 /* The numbers of a list behind those that are there. */
 orr_code match_sizes(match_tensors *t, orr_json_value list, uint32_t *count) ORR_MUST_CHECK;
 orr_code match_tensor(match_tensors *t,
-                           const operator_tensor *one,
-                           orr_json_value place) ORR_MUST_CHECK;
+                      const operator_tensor *one,
+                      orr_json_value place) ORR_MUST_CHECK;
 
 #endif

@@ -432,8 +432,7 @@ static orr_code read_both(
     const orr_code code = match_captured(m, captured->graphs[0], err);
     if (code)
         return code;
-    return is_json(bytes) ? read_json(m, bytes, label, err)
-                          : match_table(m, bytes, label, err);
+    return is_json(bytes) ? read_json(m, bytes, label, err) : match_table(m, bytes, label, err);
 }
 
 static orr_operators *create_result(void)

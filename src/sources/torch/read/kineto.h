@@ -29,8 +29,8 @@ typedef enum kin_class {
 enum {
     KIN_TS_REAL = 1,  /* the time stamp has a point in the file */
     KIN_DUR_REAL = 2, /* so has the duration */
-    KIN_LAUNCH = 4, /* a call that starts something on the device, as the reference has it */
-    KIN_USER = 8,   /* an operator that is a user_annotation */
+    KIN_LAUNCH = 4,   /* a call that starts something on the device, as the reference has it */
+    KIN_USER = 8,     /* an operator that is a user_annotation */
 };
 
 /* ts and dur are nanoseconds since the earliest event, which a double holds exactly; or, by the rules, microseconds
@@ -98,10 +98,8 @@ typedef struct kin_options {
     link_tally *tally;
 } kin_options;
 
-orr_code kin_read(orr_json *j,
-                          const kin_options *opt,
-                          kin_trace *out,
-                          orr_error *err) ORR_MUST_CHECK;
+orr_code kin_read(orr_json *j, const kin_options *opt, kin_trace *out, orr_error *err)
+    ORR_MUST_CHECK;
 void kin_fini(kin_trace *k);
 
 static inline double kin_end(const kin_event *e)

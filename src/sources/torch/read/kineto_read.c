@@ -534,10 +534,7 @@ static orr_code no_more(reader *r)
     return orr_fail(r->err, ORR_EINPUT, &at, "a second document follows the device trace");
 }
 
-orr_code kin_read(orr_json *j,
-                          const kin_options *opt,
-                          kin_trace *out,
-                          orr_error *err)
+orr_code kin_read(orr_json *j, const kin_options *opt, kin_trace *out, orr_error *err)
 {
     reader r = {.j = j, .opt = opt, .k = out, .err = err};
     uint32_t none;

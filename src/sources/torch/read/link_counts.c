@@ -44,10 +44,7 @@ bool orr_link_counter_is_trouble(orr_link_counter c)
     return c >= ORR_LINK_BAD_EVENTS;
 }
 
-orr_code link_count(link_tally *t,
-                         orr_link_counter c,
-                         const orr_where *where,
-                         orr_error *err)
+orr_code link_count(link_tally *t, orr_link_counter c, const orr_where *where, orr_error *err)
 {
     t->counts.of[c]++;
     if (!t->is_strict || !orr_link_counter_is_trouble(c))
@@ -70,11 +67,11 @@ orr_code link_count_later(
 }
 
 orr_code link_count_event(link_tally *t,
-                               orr_link_counter c,
-                               const char *path,
-                               orr_str name,
-                               uint32_t index,
-                               orr_error *err)
+                          orr_link_counter c,
+                          const char *path,
+                          orr_str name,
+                          uint32_t index,
+                          orr_error *err)
 {
     const orr_where at = orr_where_byte(path, ORR_NO_BYTE);
     t->counts.of[c]++;

@@ -60,14 +60,14 @@ bool linked_join(orr_linked *l, uint64_t from, uint64_t to, linked_edge_kind kin
 linked_comm linked_no_comm(void)
 {
     return (linked_comm){.in_elements = -1,
-                              .out_elements = -1,
-                              .group_size = -1,
-                              .rank_start = -1,
-                              .rank_stride = -1,
-                              .src = -1,
-                              .dst = -1,
-                              .tag = -1,
-                              .sequence = -1};
+                         .out_elements = -1,
+                         .group_size = -1,
+                         .rank_start = -1,
+                         .rank_stride = -1,
+                         .src = -1,
+                         .dst = -1,
+                         .tag = -1,
+                         .sequence = -1};
 }
 
 /* Lines are counted only now that there is something to say. */

@@ -30,7 +30,7 @@
 typedef enum linked_kind {
     LINKED_ON_HOST, /* an operator, an annotation, a thread, the process */
     LINKED_ON_DEVICE, /* a kernel, a copy, a fill: a device event under the host node that launched it */
-    LINKED_GROUPS     /* "process_group:init": no work, it describes the groups */
+    LINKED_GROUPS /* "process_group:init": no work, it describes the groups */
 } linked_kind;
 
 /* What a host node or a kernel says about its communication.  Nodes without any have none; one that says only part of
@@ -59,9 +59,9 @@ typedef struct linked_node {
     orr_str name;        /* as text, not as JSON */
     orr_str op_schema;
     const linked_io *inputs, *outputs; /* device: may be those of its host node; NULL: none */
-    int64_t start_ns;                       /* LINKED_NO_TIME: never measured */
-    int64_t duration_ns;                    /* with everything inside */
-    int64_t own_ns;                         /* without the operators inside: exclusive_dur */
+    int64_t start_ns;                  /* LINKED_NO_TIME: never measured */
+    int64_t duration_ns;               /* with everything inside */
+    int64_t own_ns;                    /* without the operators inside: exclusive_dur */
     int64_t wait_ns; /* of own_ns, time spent waiting for the device in synchronising calls */
     int64_t rf_id, fw_parent, seq_id, scope, tid, fw_tid;
     int64_t stream; /* device nodes */

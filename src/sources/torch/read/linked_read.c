@@ -96,7 +96,8 @@ static orr_code take_int(const reader *r, orr_str key, orr_json_value v, int64_t
 
 static orr_code take_id(const reader *r, orr_str key, orr_json_value v, uint64_t *out)
 {
-    if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, out, NULL) || *out == LINKED_NO_ID)
+    if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, out, NULL) ||
+        *out == LINKED_NO_ID)
         return wrong(r, v, key, "the number of a node, 0 or more,");
     return ORR_OK;
 }
@@ -127,8 +128,7 @@ static orr_code take_parent(const reader *r, orr_str key, orr_json_value v, draf
 
 /* ---- inputs and outputs ---- */
 
-static orr_code take_io(
-    const reader *r, orr_str key, orr_json_value v, linked_io *io, bool *has)
+static orr_code take_io(const reader *r, orr_str key, orr_json_value v, linked_io *io, bool *has)
 {
     orr_str name;
     orr_json_value member;
@@ -493,7 +493,8 @@ static orr_code join_sync(const reader *r, const draft *d)
 {
     orr_json_value item;
     uint64_t from;
-    const linked_edge_kind kind = d->node.kind == LINKED_ON_DEVICE ? LINKED_EDGE_EVENT : LINKED_EDGE_SYNC;
+    const linked_edge_kind kind =
+        d->node.kind == LINKED_ON_DEVICE ? LINKED_EDGE_EVENT : LINKED_EDGE_SYNC;
     if (!d->sync.tree || is_null(d->sync))
         return ORR_OK;
     if (orr_json_type_of(d->sync) != ORR_JSON_ARRAY)
@@ -559,10 +560,10 @@ static orr_code read_node(const reader *r, orr_json_value v)
     orr_json_value member;
     orr_code code = ORR_OK;
     d.node = (linked_node){.parent = LINKED_NO_ID,
-                                .start_ns = LINKED_NO_TIME,
-                                .duration_ns = LINKED_NO_TIME,
-                                .lacks = 0x7F,
-                                .byte = orr_json_byte(v)};
+                           .start_ns = LINKED_NO_TIME,
+                           .duration_ns = LINKED_NO_TIME,
+                           .lacks = 0x7F,
+                           .byte = orr_json_byte(v)};
     if (orr_json_type_of(v) != ORR_JSON_OBJECT)
         return wrong(r, v, orr_str_of("nodes"), "a node");
     for (orr_json_iter it = orr_json_iterate(v); !code && orr_json_next_member(&it, &key, &member);)

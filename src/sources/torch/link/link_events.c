@@ -1,5 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_times.c - what the clock tells about operators (chakra.md 3.3 to 3.5).
+/* link_order.c - things in the order of time: a radix sort by a number each, stable.
+ *
+ * Why not a comparing sort: a million time stamps of some seconds differ in five or six of their eight bytes, so it
+ * is that many passes over small records.
+ * Cost: linear. */
+
+#include "link_impl.h"
+
+#include "base/memory/map.h"
+#include "base/text/number.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+uint64_t link_sort_key(double v)
+{
+    uint64_t bits;
+    v += 0.0; /* -0 and 0 are the same time */
+    memcpy(&bits, &v, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static bool digit_is_constant(const size_t *count, size_t n)
+{
+    for (unsigned d = 0; d < 256; d++) {
+        if (count[d])
+            return count[d] == n;
+    }
+    return true;
+}
+
+/* One digit of a radix sort, from a to b; false: nothing to do. */
+static bool sort_digit(const link_sort_entry *a, link_sort_entry *b, size_t n, unsigned shift)
+{
+    size_t count[256] = {0}, at = 0;
+    for (size_t i = 0; i < n; i++)
+        count[a[i].key >> shift & 255]++;
+    if (digit_is_constant(count, n))
+        return false;
+    for (unsigned d = 0; d < 256; d++) {
+        const size_t here = count[d];
+        count[d] = at;
+        at += here;
+    }
+    for (size_t i = 0; i < n; i++)
+        b[count[a[i].key >> shift & 255]++] = a[i];
+    return true;
+}
+
+const link_sort_entry *link_sort_entries(link_sort_entry *a, link_sort_entry *b, size_t n)
+{
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        if (!sort_digit(a, b, n, shift))
+            continue;
+        link_sort_entry *swap = a;
+        a = b;
+        b = swap;
+    }
+    return a;
+}
+
+/* ==== what the clock tells about operators (chakra.md 3.3 to 3.5).
  *
  * Events are put in the order of time once; everything after it is one walk over each thread.
  *
@@ -13,9 +74,6 @@
  *
  * The sums are taken in the reference's order, so that fractions come out to the last bit.
  * Cost: linear, but for runs of equal time stamps, which are sorted. */
-#include "link_impl.h"
-
-#include <stdlib.h>
 
 /* ---- lists ---- */
 
@@ -211,7 +269,7 @@ static void sort_runs(thread *t, run_entry *room)
 
 static orr_code negative_own(const orr_link *l, const kin_event *e, orr_error *err)
 {
-    const orr_str name = orr_intern_get(l->device.texts, e->name);
+    const orr_str name = link_name(l, e);
     const orr_where at = {.byte = ORR_NO_BYTE};
     return orr_fail(err, ORR_EINPUT, &at,
                     "%s: the operators inside '%.*s' take longer than itself (event %u)",
@@ -285,4 +343,123 @@ orr_code link_time(orr_link *l, orr_error *err)
 {
     const orr_code code = list_operators(l, err);
     return code ? code : exclusive_times(l, err);
+}
+
+/* ---- calls ---- */
+
+orr_map *link_calls(const orr_link *l)
+{
+    orr_map *calls = orr_map_create(1024);
+    for (uint32_t i = 0; calls && i < l->device.count; i++) {
+        const kin_event *e = link_event(l, i);
+        if (e->kind == KIN_RUNTIME && e->correlation != -1 &&
+            orr_map_find(calls, (uint64_t)e->correlation, LINK_NONE) == LINK_NONE &&
+            !orr_map_put(calls, (uint64_t)e->correlation, i, NULL)) {
+            orr_map_destroy(calls);
+            return NULL;
+        }
+    }
+    return calls;
+}
+
+/* ==== one step out of several: what the host did while ProfilerStep#N was open, and what it launched then.
+ *
+ * Done on the events, before anything is made of them: what is not there needs no exception later.  Host nodes that
+ * belong to other steps lose their operators and then count as not measured.
+ * Cost: two passes. */
+
+typedef struct window {
+    double from, to;
+    int64_t first, last; /* numbers of the steps there are */
+    bool is_found;
+} window;
+
+/* N of "ProfilerStep#N". */
+static bool step_number(orr_str name, int64_t *out)
+{
+    const char *hash = name.len ? memchr(name.ptr, '#', name.len) : NULL;
+    if (!hash)
+        return false;
+    return orr_text_i64((orr_str){hash + 1, name.len - (size_t)(hash + 1 - name.ptr)}, out);
+}
+
+static void widen(window *w, const kin_event *e)
+{
+    if (!w->is_found || e->ts < w->from)
+        w->from = e->ts;
+    if (!w->is_found || kin_end(e) > w->to)
+        w->to = kin_end(e);
+    w->is_found = true;
+}
+
+static window find_window(const orr_link *l)
+{
+    window w = {.first = INT64_MAX, .last = INT64_MIN};
+    for (size_t i = 0; i < l->device.count; i++) {
+        const kin_event *e = &l->device.events[i];
+        int64_t n;
+        if (e->kind != KIN_STEP || !step_number(link_name(l, e), &n))
+            continue;
+        w.first = n < w.first ? n : w.first;
+        w.last = n > w.last ? n : w.last;
+        if (n == l->opt.step)
+            widen(&w, e);
+    }
+    return w;
+}
+
+static orr_code no_such_step(const orr_link *l, const window *w, orr_error *err)
+{
+    if (w->first > w->last)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "step %" PRId64 ": %s has no annotation ProfilerStep", l->opt.step,
+                        l->device_path);
+    return orr_fail(err, ORR_EUSAGE, NULL, "step %" PRId64 ": %s has steps %" PRId64 " to %" PRId64,
+                    l->opt.step, l->device_path, w->first, w->last);
+}
+
+static bool is_inside(const window *w, const kin_event *e)
+{
+    return e->ts >= w->from && e->ts < w->to;
+}
+
+/* A device operation belongs to the step that launched it. */
+static bool is_kept(const orr_link *l, const window *w, const orr_map *calls, const kin_event *e)
+{
+    if (!kin_is_device(e))
+        return is_inside(w, e);
+    const uint32_t call = orr_map_find(calls, (uint64_t)e->correlation, LINK_NONE);
+    return call != LINK_NONE && is_inside(w, &l->device.events[call]);
+}
+
+/* Which events stay is decided before any of them moves. */
+static bool keep_window(orr_link *l, const window *w, const orr_map *calls)
+{
+    kin_trace *k = &l->device;
+    bool *kept = orr_alloc(k->count + 1, sizeof *kept);
+    size_t n = 0;
+    if (!kept)
+        return false;
+    for (size_t i = 0; i < k->count; i++)
+        kept[i] = is_kept(l, w, calls, &k->events[i]);
+    for (size_t i = 0; i < k->count; i++) {
+        if (kept[i])
+            k->events[n++] = k->events[i];
+    }
+    k->count = n;
+    orr_free(kept);
+    return true;
+}
+
+orr_code link_pick_step(orr_link *l, orr_error *err)
+{
+    if (!l->opt.has_step)
+        return ORR_OK;
+    const window w = find_window(l);
+    if (!w.is_found)
+        return no_such_step(l, &w, err);
+    orr_map *calls = link_calls(l);
+    const bool is_done = calls && keep_window(l, &w, calls);
+    orr_map_destroy(calls);
+    return is_done ? ORR_OK : orr_no_memory(err);
 }
