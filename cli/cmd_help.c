@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_help.c - orrery help: the overview, or one command's help; the same text as `orrery COMMAND --help`. */
+/* cmd_help.c - orrery help: the overview, or one command's help (the same text as `orrery COMMAND --help`),
+ * or the collective algorithms. */
 #include "command.h"
 
+#include <orrery/collective.h>
+
 static const cli_argument arguments[] = {
-    {"COMMAND", "a command, or an old program name", CLI_MAYBE},
+    {"COMMAND", "a command, an old program name, or 'algorithms'", CLI_MAYBE},
     {"WORD", "the second word of a command that has two", CLI_MAYBE},
     {0},
 };
@@ -11,6 +14,7 @@ static const cli_argument arguments[] = {
 static const cli_example examples[] = {
     {"All commands:", "orrery help", 0},
     {"One command:", "orrery help help", 0},
+    {"The collective algorithms that a system file may name:", "orrery help algorithms", 0},
     {0},
 };
 
@@ -21,6 +25,12 @@ static orr_code help_run(cli_context *c, orr_error *err)
         return ORR_OK;
     }
     const char *name = c->args[0];
+    if (strcmp(name, "algorithms") == 0) {
+        char text[4000];
+        orr_coll_describe(NULL, text, sizeof text);
+        fputs(text, stdout);
+        return ORR_OK;
+    }
     const cli_command *command = cli_command_find(name);
     const char *left_out = NULL;
     if (!command)

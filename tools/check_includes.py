@@ -21,8 +21,8 @@ ALLOWED = {
     "compat": {"compat", "base", "trace", "models", "sources", "check", "run", "explain", "views"},
 }
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
-# Interfaces written for the module below to call back: a network model schedules through the simulation.
-PORTS = {("models", "orrery/network.h")}
+# Interfaces written for the module below to call back: networks and collective algorithms schedule through the run.
+PORTS = {("models", "orrery/network.h"), ("models", "orrery/collective.h")}
 # What cli may use of base: text, and the writer of JSON.
 SUPPORT = {"src/base/text/text.h", "src/base/text/number.h", "src/base/formats/json.h"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

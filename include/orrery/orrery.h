@@ -6,6 +6,7 @@
 #include <orrery/capture.h>
 #include <orrery/check.h>
 #include <orrery/chrome_trace.h>
+#include <orrery/collective.h>
 #include <orrery/critical_path.h>
 #include <orrery/diff.h>
 #include <orrery/error.h>

@@ -14,6 +14,7 @@
 #ifndef ORRERY_SIM_H
 #define ORRERY_SIM_H
 
+#include <orrery/collective.h>
 #include <orrery/goal.h>
 #include <orrery/network.h>
 #include <orrery/packet.h>
@@ -59,10 +60,12 @@ typedef struct orr_sim_options {
     const char *logging;    /* TOML: where the lines of the old programs go; NULL: the default */
     const char *fidelity;   /* a name of orr_net_at; NULL: "graph" for a link-level topology, else
                              * "unaware" */
-    const orr_net_ops *custom_network; /* your own instead of fidelity */
-    const orr_set *set;                /* the traces, when already read; instead of workload */
-    uint32_t queues_per_dim;           /* 0: 1 */
-    double injection_scale;            /* of endpoint-delay; 0: 1, below 0: 0 */
+    const orr_net_ops *custom_network;     /* your own instead of fidelity */
+    const orr_coll_ops *const *algorithms; /* your own besides those of orr_coll_at, ending in NULL;
+                                            * must stay; NULL: none */
+    const orr_set *set;                    /* the traces, when already read; instead of workload */
+    uint32_t queues_per_dim;               /* 0: 1 */
+    double injection_scale;                /* of endpoint-delay; 0: 1, below 0: 0 */
     bool rendezvous;
     bool trace_log;     /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool wants_history; /* the model packet records links and queues over time, for reports */

@@ -52,20 +52,6 @@ typedef enum orr_node_type {
     ORR_NODE_TYPE_COUNT
 } orr_node_type;
 
-typedef enum orr_collective {
-    ORR_COLL_ALL_REDUCE = 0,
-    ORR_COLL_REDUCE,
-    ORR_COLL_ALL_GATHER,
-    ORR_COLL_GATHER,
-    ORR_COLL_SCATTER,
-    ORR_COLL_BROADCAST,
-    ORR_COLL_ALL_TO_ALL,
-    ORR_COLL_REDUCE_SCATTER,
-    ORR_COLL_REDUCE_SCATTER_BLOCK,
-    ORR_COLL_BARRIER,
-    ORR_COLL_COUNT
-} orr_collective;
-
 /* "COMP_NODE", "ALL_REDUCE"; NULL for a number without a name. */
 ORR_API const char *orr_node_type_name(uint32_t type);
 ORR_API const char *orr_collective_name(uint32_t kind);

@@ -32,4 +32,19 @@ typedef struct orr_span {
     size_t len;
 } orr_span;
 
+/* Collectives, by their numbers in traces. */
+typedef enum orr_collective {
+    ORR_COLL_ALL_REDUCE = 0,
+    ORR_COLL_REDUCE,
+    ORR_COLL_ALL_GATHER,
+    ORR_COLL_GATHER,
+    ORR_COLL_SCATTER,
+    ORR_COLL_BROADCAST,
+    ORR_COLL_ALL_TO_ALL,
+    ORR_COLL_REDUCE_SCATTER,
+    ORR_COLL_REDUCE_SCATTER_BLOCK,
+    ORR_COLL_BARRIER,
+    ORR_COLL_COUNT
+} orr_collective;
+
 #endif

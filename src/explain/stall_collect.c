@@ -155,17 +155,14 @@ static void collect_streams(orr__stall *st, const orr__npu *n)
 /* Why a collective has no chunks, or none any more. */
 static orr_stall_cause why_nothing(const orr__npu *n, uint32_t place)
 {
-    static const int8_t kinds[ORR_COLL_COUNT] = {[ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
-                                                 [ORR_COLL_ALL_GATHER] = ORR__AG + 1,
-                                                 [ORR_COLL_ALL_TO_ALL] = ORR__A2A + 1,
-                                                 [ORR_COLL_REDUCE_SCATTER] = ORR__RS + 1};
     const int comm = orr__comm_type_of(n, place);
-    const int kind = comm >= 0 && comm < ORR_COLL_COUNT ? kinds[comm] - 1 : -1;
+    const bool is_known =
+        comm >= 0 && comm < ORR_COLL_COUNT && (COLL_ROOTLESS & ORR_COLL_BIT(comm));
     if (n->graph->t->columns.type[orr__index_of(n, place)] != ORR_NODE_COMM_COLL)
         return ORR_STALL_UNKNOWN;
-    if (kind == ORR__AG && orr__value_of(n, place, n->graph->t->columns.comm_size) == 0)
+    if (comm == ORR_COLL_ALL_GATHER && orr__value_of(n, place, n->graph->t->columns.comm_size) == 0)
         return ORR_STALL_EMPTY_ALL_GATHER;
-    if (kind >= 0 && orr__node_is_custom(n, place, (orr__kind)kind))
+    if (is_known && orr__node_is_custom(n, place, (orr_collective)comm))
         return ORR_STALL_CUSTOM_SPLITS;
     return ORR_STALL_NO_DIMENSION;
 }

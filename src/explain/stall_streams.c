@@ -123,7 +123,7 @@ static void link_running(orr__stall *st, uint32_t i)
     orr__wait *w = &st->waits[i];
     const orr__stream *s = w->stream;
     const orr__dim *d = s->phases[s->phase].dim;
-    if (d->algorithm == ORR__HALVING && !is_power_of_two(d->count)) {
+    if (d->ops->needs_power_of_two && !is_power_of_two(d->count)) {
         orr__stall_blame(w, ORR_STALL_NOT_POWER_OF_TWO, ORR__NONE, ORR__NONE);
         return;
     }

@@ -96,31 +96,6 @@ static void put_collective(orr_buf *b, const orr__npu *n, uint32_t place)
     }
 }
 
-static const char *kind_word(orr__kind kind)
-{
-    static const char *const words[ORR__KINDS] = {
-        [ORR__AR] = "all-reduce",  [ORR__RS] = "reduce-scatter", [ORR__AG] = "all-gather",
-        [ORR__A2A] = "all-to-all", [ORR__BC] = "broadcast",      [ORR__RD] = "reduce",
-        [ORR__GT] = "gather",      [ORR__SC] = "scatter",        [ORR__BARRIER] = "barrier",
-    };
-    return kind < ORR__KINDS && words[kind] ? words[kind] : "collective";
-}
-
-static const char *algorithm_word(orr__algorithm algorithm)
-{
-    static const char *const words[] = {
-        [ORR__RING] = "ring",
-        [ORR__DIRECT] = "direct",
-        [ORR__HALVING] = "halving-doubling",
-        [ORR__TREE] = "double binary tree",
-        [ORR__CUSTOM] = "custom",
-        [ORR__CHAIN] = "chain",
-        [ORR__STAR] = "star",
-        [ORR__BINOMIAL] = "binomial tree",
-    };
-    return algorithm < sizeof words / sizeof *words ? words[algorithm] : "an algorithm";
-}
-
 /* ---- for what ---- */
 
 static void put_phase(orr_buf *b, const orr__stream *s)
@@ -130,7 +105,7 @@ static void put_phase(orr_buf *b, const orr__stream *s)
     if (s->custom_prefix)
         return;
     orr_buf_print(b, ", phase %u of %u (%s, %s over %u ranks", s->phase + 1, s->phase_count,
-                  kind_word(p->kind), algorithm_word(p->dim->algorithm), p->dim->count);
+                  coll_kind_name(p->kind), p->dim->ops->label, p->dim->count);
     if (!p->dim->group)
         orr_buf_print(b, ", dimension %u", p->dim->position);
     orr_buf_byte(b, ')');

@@ -163,18 +163,15 @@ static orr_code add_step(recorder *r, uint32_t i)
 
 static orr_code add_phase(recorder *r, const orr__phase_run *p, orr_arena *a)
 {
-    static const char *const algorithms[] = {
-        "ring", "direct", "halving-doubling", "tree", "custom", "chain", "star", "binomial tree"};
-    const char *algorithm =
-        p->algorithm < sizeof algorithms / sizeof *algorithms ? algorithms[p->algorithm] : "other";
     orr_timespan span = {.track = r->phase_track[phase_place(r, p)],
                          .id = orr__step_node_id(r->s, &r->w->steps[p->step]),
                          .has_id = true,
                          .size = p->data,
                          .kind = ORR_SPAN_PHASE};
     set_times(r, p->start, p->end, &span);
-    const char *name = orr_arena_print(a, "%s, %s, chunk %llu", orr__kind_name((orr__kind)p->kind),
-                                       algorithm, (unsigned long long)p->stream);
+    const char *name =
+        orr_arena_print(a, "%s, %s, chunk %llu", coll_kind_name((orr_collective)p->kind),
+                        orr__algorithm_label(r->s, p->algorithm), (unsigned long long)p->stream);
     const orr_code code = name ? orr_timeline_add_text(r->t, orr_str_of(name), &span.name, r->err)
                                : orr_no_memory(r->err);
     orr_arena_reset(a);

@@ -14,6 +14,7 @@ typedef struct reader {
     orr_json_value root;
     orr_arena *arena;
     orr__system_config *c;
+    const orr_coll_ops *const *algorithms; /* of the caller, besides ours; NULL: none */
     orr_error *err;
 } reader;
 
@@ -110,47 +111,30 @@ static orr_code take_word(
 
 /* ---- implementation lists ---- */
 
-static bool strip(orr_str *s, const char *head)
+static orr_code fail_algorithm(reader *r, orr_json_value v, const char *key, orr_collective kind)
 {
-    const size_t n = strlen(head);
-    if (s->len < n || memcmp(s->ptr, head, n) != 0)
-        return false;
-    s->ptr += n;
-    s->len -= n;
-    return true;
+    orr_str s = {"", 0};
+    orr_buf words = {0};
+    const orr_where w = orr_json_where(v);
+    const orr_code code = orr_json_get_str(v, &s, r->err);
+    if (code)
+        return code;
+    coll_put_words(r->algorithms, kind, &words);
+    orr_fail(r->err, ORR_EINPUT, &w, "%s: \"%.*s\" is not a collective algorithm (%.*s)", key,
+             (int)(s.len < 40 ? s.len : 40), s.ptr, (int)words.len, (const char *)words.ptr);
+    orr_buf_fini(&words);
+    return ORR_EINPUT;
 }
 
-static bool parse_choice(orr_str s, orr__choice *out)
-{
-    uint64_t window = 0;
-    *out = (orr__choice){.algorithm = ORR__RING};
-    if (strip(&s, "one"))
-        out->is_one = true;
-    if (strip(&s, out->is_one ? "Ring" : "ring"))
-        return s.len == 0;
-    if (strip(&s, out->is_one ? "HalvingDoubling" : "halvingDoubling")) {
-        out->algorithm = ORR__HALVING;
-        return s.len == 0;
-    }
-    if (!out->is_one && strip(&s, "doubleBinaryTree")) {
-        out->algorithm = ORR__TREE;
-        return s.len == 0;
-    }
-    if (!strip(&s, out->is_one ? "Direct" : "direct") || s.len > 5 ||
-        (s.len && !orr_text_u64(s, &window)))
-        return false;
-    out->algorithm = ORR__DIRECT;
-    out->window = (uint32_t)window;
-    return true;
-}
-
-static orr_code take_choices(reader *r, orr__kind kind, const char *key)
+/* A list with one algorithm per dimension; of a collective with a root also one for all. */
+static orr_code take_choices(reader *r, orr_collective kind, const char *key)
 {
     orr_json_value list, v;
     orr_str s;
     if (!orr_json_find(r->root, key, &list))
         return ORR_OK;
-    if (orr_json_type_of(list) != ORR_JSON_ARRAY)
+    if (orr_json_type_of(list) != ORR_JSON_ARRAY ||
+        (coll_has_root(kind) && orr_json_count(list) == 0))
         return fail_value(r, list, key, "a list of algorithms");
     r->c->has_choices[kind] = true;
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
@@ -162,16 +146,13 @@ static orr_code take_choices(reader *r, orr__kind kind, const char *key)
         const orr_where w = orr_json_where(v);
         if (r->c->choice_count[kind] > ORR_NET_DIMS)
             return orr_fail(r->err, ORR_EINPUT, &w, "%s: more than %d entries", key, ORR_NET_DIMS);
-        if (!parse_choice(s, &r->c->choice[kind][r->c->choice_count[kind]++]))
-            return orr_fail(
-                r->err, ORR_EINPUT, &w,
-                "%s: \"%.*s\" is not a collective algorithm (ring, direct[N], halvingDoubling, doubleBinaryTree, oneRing, oneDirect[N], oneHalvingDoubling)",
-                key, (int)s.len, s.ptr);
+        if (!coll_parse(r->algorithms, kind, s, &r->c->choice[kind][r->c->choice_count[kind]++]))
+            return fail_algorithm(r, v, key, kind);
     }
     return ORR_OK;
 }
 
-static orr_code take_custom(reader *r, orr__kind kind, const char *key)
+static orr_code take_custom(reader *r, orr_collective kind, const char *key)
 {
     orr_json_value list, v;
     orr_str s;
@@ -261,18 +242,20 @@ static orr_code take_by_node(reader *r)
 static orr_code take_collectives(reader *r)
 {
     static const struct {
+        orr_collective kind;
         const char *native, *custom;
-    } keys[ORR__REFERENCE_KINDS] = {
-        [ORR__AR] = {"all-reduce-implementation", "all-reduce-implementation-custom"},
-        [ORR__RS] = {"reduce-scatter-implementation", "reduce-scatter-implementation-custom"},
-        [ORR__AG] = {"all-gather-implementation", "all-gather-implementation-custom"},
-        [ORR__A2A] = {"all-to-all-implementation", "all-to-all-implementation-custom"},
+    } keys[] = {
+        {ORR_COLL_ALL_REDUCE, "all-reduce-implementation", "all-reduce-implementation-custom"},
+        {ORR_COLL_REDUCE_SCATTER, "reduce-scatter-implementation",
+         "reduce-scatter-implementation-custom"},
+        {ORR_COLL_ALL_GATHER, "all-gather-implementation", "all-gather-implementation-custom"},
+        {ORR_COLL_ALL_TO_ALL, "all-to-all-implementation", "all-to-all-implementation-custom"},
     };
     orr_code code = ORR_OK;
-    for (unsigned k = 0; k < ORR__REFERENCE_KINDS && !code; k++) {
-        code = take_choices(r, (orr__kind)k, keys[k].native);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && !code; k++) {
+        code = take_choices(r, keys[k].kind, keys[k].native);
         if (!code)
-            code = take_custom(r, (orr__kind)k, keys[k].custom);
+            code = take_custom(r, keys[k].kind, keys[k].custom);
     }
     return code;
 }
@@ -336,6 +319,53 @@ static orr_code take_rest(reader *r)
     return code ? code : take_double(r, "peak-perf", 1e12, &c->peak_perf);
 }
 
+/* ---- the keys that only orrery run listens to: the schedulers, which the reference has forgotten, and the
+ * algorithms of collectives with a root, which it never had ---- */
+
+static orr_code take_schedulers(reader *r)
+{
+    static const char *const inter[] = {"ascending",         "roundRobin",   "offlineGreedy",
+                                        "offlineGreedyFlex", "onlineGreedy", NULL};
+    static const char *const intra[] = {"FIFO", "RG", "smallestFirst", "lessRemainingPhaseFirst",
+                                        NULL};
+    static const char *const orders[] = {"own", "agreed", NULL};
+    orr__system_config *c = r->c;
+    int value = ORR__ASCENDING;
+    orr_code code =
+        take_word(r, "inter-dimension-scheduling", inter,
+                  "ascending, roundRobin, offlineGreedy, offlineGreedyFlex, onlineGreedy", &value);
+    c->inter = (orr__inter)value;
+    value = ORR__BY_PRIORITY;
+    if (!code)
+        code = take_word(r, "intra-dimension-scheduling", intra,
+                         "FIFO, RG, smallestFirst, lessRemainingPhaseFirst", &value);
+    c->intra = (orr__intra)value;
+    /* Ranks that choose their own order may come to wait for each other, as in the reference. */
+    value = c->inter != ORR__ASCENDING || c->intra != ORR__BY_PRIORITY;
+    if (!code)
+        code = take_word(r, "chunk-order", orders, "own, agreed", &value);
+    c->is_agreed = value != 0;
+    return code;
+}
+
+static orr_code take_rooted(reader *r)
+{
+    static const struct {
+        orr_collective kind;
+        const char *key;
+    } keys[] = {
+        {ORR_COLL_BROADCAST, "broadcast-implementation"},
+        {ORR_COLL_REDUCE, "reduce-implementation"},
+        {ORR_COLL_GATHER, "gather-implementation"},
+        {ORR_COLL_SCATTER, "scatter-implementation"},
+        {ORR_COLL_BARRIER, "barrier-implementation"},
+    };
+    orr_code code = ORR_OK;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && !code; k++)
+        code = take_choices(r, keys[k].kind, keys[k].key);
+    return code;
+}
+
 orr_code orr__read_system(const orr_sim_options *opt,
                           orr_arena *a,
                           orr__system_config *out,
@@ -353,7 +383,7 @@ orr_code orr__read_system(const orr_sim_options *opt,
     orr_code code = orr__open_config(path, opt->system_text, &in, err);
     if (code)
         return code;
-    reader r = {.arena = a, .c = out, .err = err};
+    reader r = {.arena = a, .c = out, .algorithms = opt->algorithms, .err = err};
     code = orr_json_open(orr_input_bytes(in), path, &j, err);
     if (!code)
         code = orr_json_only(j, &r.root, err);
@@ -367,6 +397,11 @@ orr_code orr__read_system(const orr_sim_options *opt,
         code = take_collectives(&r);
     if (!code)
         code = take_by_node(&r);
+    /* Not under the old names: a file which the reference takes is never refused. */
+    if (!code && !opt->is_compat)
+        code = take_schedulers(&r);
+    if (!code && !opt->is_compat)
+        code = take_rooted(&r);
     orr_json_close(j);
     orr_input_close(in);
     return code;

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* phases.c - what one chunk of a collective goes through: phases, each on one dimension, in one queue and one
- * direction (astra-sim.md 5.2; broadcast and its like: docs/design/collectives.md).
+ * direction (astra-sim.md 5.2; broadcast and its like: docs/design/collectives.md); and how a phase runs: what
+ * the algorithms of models/collective ask for (collective.h) is done here.
  *
  * The order of the dimensions is given (schedule.c); here it becomes reduce-scatters, all-gathers and so on, and
- * the data grows and shrinks on the way. */
+ * the data grows and shrinks from phase to phase. */
 #include "sim_impl.h"
+
+#include "base/ticks.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { GROUP_RING_DELAY = 10 }; /* astra-sim.md 5.5 */
 
 /* ---- queues and directions ---- */
 
@@ -34,20 +42,21 @@ static void allocate(const orr__stream *st, half h, orr__phase *p)
 
 /* ---- the reference's collectives ---- */
 
-static void add_phase(orr__stream *st, const orr__dim *dim, orr__kind kind, half h, uint64_t *data)
+static void add_phase(
+    orr__stream *st, const orr__dim *dim, orr_collective kind, half h, uint64_t *data)
 {
     orr__npu *n = st->npu;
     orr__phase *p = &st->phases[st->phase_count++];
     *p = (orr__phase){.dim = dim, .kind = kind, .data = *data};
     allocate(st, h, p);
-    if (dim->algorithm == ORR__TREE) {
-        /* Trees alternate per rank, collective and dimension. */
-        uint32_t *made =
-            &n->trees_made[(size_t)st->toggle_kind * (ORR_NET_DIMS + 1) + dim->position];
-        p->is_max_tree = (*made)++ % 2 == 0;
-    } else if (kind == ORR__AG || kind == ORR__GT) {
+    if (dim->ops->variants > 1) /* they take turns per rank, collective and dimension */
+        p->variant = n->variants_made[(size_t)st->whole * (ORR_NET_DIMS + 1) + dim->position]++ %
+                     dim->ops->variants;
+    if (dim->ops->keeps_data)
+        return;
+    if (kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_GATHER) {
         *data *= dim->count;
-    } else if (kind == ORR__RS || kind == ORR__SC) {
+    } else if (kind == ORR_COLL_REDUCE_SCATTER || kind == ORR_COLL_SCATTER) {
         *data /= dim->count;
     }
 }
@@ -59,11 +68,11 @@ static void add_halves(orr__stream *st, const orr__route *r)
     const uint32_t apart = r->is_unmerged ? r->count : r->count - 1;
     uint64_t data = r->data;
     for (uint32_t i = 0; i < apart; i++)
-        add_phase(st, r->dims[i], ORR__RS, FIRST_HALF, &data);
+        add_phase(st, r->dims[i], ORR_COLL_REDUCE_SCATTER, FIRST_HALF, &data);
     if (!r->is_unmerged)
-        add_phase(st, r->dims[apart], ORR__AR, FIRST_HALF, &data);
+        add_phase(st, r->dims[apart], ORR_COLL_ALL_REDUCE, FIRST_HALF, &data);
     for (uint32_t i = apart; i-- > 0;)
-        add_phase(st, r->dims[i], ORR__AG, SECOND_HALF, &data);
+        add_phase(st, r->dims[i], ORR_COLL_ALL_GATHER, SECOND_HALF, &data);
 }
 
 /* ---- collectives with a root ---- */
@@ -84,9 +93,10 @@ static bool is_on_the_way(const orr__stream *st, const orr__route *r, uint32_t k
 
 /* Every rank goes through all phases here, also those it has no part in: what it gets and which queue is next
  * depend on them, and must not differ between ranks. */
-static void add_rooted(orr__stream *st, const orr__route *r, orr__kind kind, uint64_t data)
+static void add_rooted(orr__stream *st, const orr__route *r, orr_collective kind, uint64_t data)
 {
-    const bool is_outward = kind == ORR__RD || kind == ORR__GT; /* inner dimensions first */
+    const bool is_outward =
+        kind == ORR_COLL_REDUCE || kind == ORR_COLL_GATHER; /* inner dimensions first */
     for (uint32_t i = 0; i < r->count; i++) {
         const uint32_t k = is_outward ? i : r->count - 1 - i;
         add_phase(st, r->dims[k], kind, BOTH, &data);
@@ -101,16 +111,166 @@ static void add_rooted(orr__stream *st, const orr__route *r, orr__kind kind, uin
 void orr__add_phases(orr__stream *st, const orr__route *r)
 {
     uint64_t data = r->data;
-    st->toggle_kind = r->kind;
-    if (r->kind == ORR__BARRIER) {
-        add_rooted(st, r, ORR__RD, data);
-        add_rooted(st, r, ORR__BC, data);
-    } else if (r->kind >= ORR__REFERENCE_KINDS) {
+    st->whole = (uint8_t)r->kind;
+    if (r->kind == ORR_COLL_BARRIER) {
+        add_rooted(st, r, ORR_COLL_REDUCE, data);
+        add_rooted(st, r, ORR_COLL_BROADCAST, data);
+    } else if (coll_has_root(r->kind)) {
         add_rooted(st, r, r->kind, data);
-    } else if (r->kind == ORR__AR && st->npu->sim->system.is_bw_aware) {
+    } else if (r->kind == ORR_COLL_ALL_REDUCE && st->npu->sim->system.is_bw_aware) {
         add_halves(st, r);
     } else {
         for (uint32_t i = 0; i < r->count; i++)
             add_phase(st, r->dims[i], r->kind, BOTH, &data);
     }
+}
+
+/* ---- running a phase ---- */
+
+const char *orr__algorithm_label(const orr_sim *s, uint8_t number)
+{
+    const orr_coll_ops *ops = coll_get(s->opt.algorithms, number);
+    return ops ? ops->label : orr__coll_custom.label;
+}
+
+static bool find_self(orr__stream *st, const orr__dim *d)
+{
+    const uint32_t rank = st->npu->rank;
+    orr_coll *c = &st->coll;
+    c->count = d->count;
+    st->group = d->group;
+    if (d->group) {
+        c->index = orr__group_index(d->group, rank);
+        if (c->index == ORR__NONE)
+            orr_coll_fail(c, "rank %u is not a member of communicator group %lld", rank,
+                          (long long)d->group->id);
+        return c->index != ORR__NONE;
+    }
+    st->offset = d->offset;
+    c->index = rank / d->offset % d->count;
+    st->first = rank - c->index * d->offset;
+    return true;
+}
+
+static bool set_up(orr__stream *st)
+{
+    const orr__phase *p = &st->phases[st->phase];
+    const orr__dim *d = p->dim;
+    orr_coll *c = &st->coll;
+    c->ops = d->ops;
+    c->kind = (uint8_t)p->kind;
+    c->is_forward = p->is_clockwise;
+    if (!find_self(st, d))
+        return false;
+    if (!(d->ops->kinds & ORR_COLL_BIT(p->kind))) {
+        const char *kind = coll_kind_name(p->kind);
+        orr_coll_fail(c, "%s cannot run %s %s", d->ops->label, kind[0] == 'a' ? "an" : "a", kind);
+        return false;
+    }
+    memset(orr_coll_state(c), 0, d->ops->state_size);
+    const orr_coll_phase phase = {.kind = p->kind,
+                                  .data = p->data,
+                                  .root = p->root,
+                                  .number = d->number,
+                                  .variant = p->variant,
+                                  .is_group = d->group != NULL,
+                                  .is_barrier = st->whole == ORR_COLL_BARRIER,
+                                  .has_outsider = !d->group && d->is_last &&
+                                                  st->npu->rank / d->offset >= d->count};
+    return !d->ops->setup || d->ops->setup(c, &phase);
+}
+
+void orr__phase_start(orr__stream *st)
+{
+    if (st->custom_prefix) {
+        st->coll.ops = &orr__coll_custom;
+        memset(orr_coll_state(&st->coll), 0, orr__coll_custom.state_size);
+    } else if (!set_up(st)) {
+        return;
+    }
+    st->coll.ops->start(&st->coll);
+}
+
+void orr__phase_received(void *stream, uint64_t size)
+{
+    orr__stream *st = stream;
+    st->coll.ops->received(&st->coll, size);
+}
+
+/* ---- what an algorithm asks for ---- */
+
+static uint32_t rank_of(const orr__stream *st, uint32_t member)
+{
+    return st->group ? st->group->members[member] : st->first + member * st->offset;
+}
+
+void orr_coll_send(orr_coll *c, uint32_t member, orr_bytes size)
+{
+    orr__stream *st = orr__stream_of(c);
+    orr__stream_send(st, rank_of(st, member), size);
+}
+
+void orr_coll_receive(orr_coll *c, uint32_t member, orr_bytes size)
+{
+    orr__stream *st = orr__stream_of(c);
+    orr__recv(st->npu, st->tag, rank_of(st, member), size,
+              (orr__call){orr__phase_received, st, size});
+}
+
+void orr_coll_done(orr_coll *c)
+{
+    orr__stream_advance(orr__stream_of(c));
+}
+
+void orr_coll_fail(orr_coll *c, const char *fmt, ...)
+{
+    const orr__stream *st = orr__stream_of(c);
+    char text[200];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    orr__sim_fail_text(st->npu->sim, st->npu, st->set->place, "%s", text);
+}
+
+/* ---- endpoint and reduction delay (astra-sim.md 5.5, 5.9) ---- */
+
+static void timer_fired(void *stream, uint64_t unused)
+{
+    orr__stream *st = stream;
+    (void)unused;
+    st->coll.ops->timer(&st->coll);
+}
+
+/* argument: twice the size, plus one when it is reduced. */
+static void endpoint_passed(void *stream, uint64_t argument)
+{
+    orr__stream *st = stream;
+    if (!(argument & 1)) {
+        st->coll.ops->timer(&st->coll);
+        return;
+    }
+    const double bw = st->npu->sim->system.local_mem_bw * st->npu->speed->memory;
+    if (!(bw > 0)) {
+        orr_coll_fail(&st->coll,
+                      "local-mem-bw is missing or 0: the time of a reduction is undefined");
+        return;
+    }
+    const uint64_t once = orr_ticks((double)(argument >> 1) / bw * 1e9);
+    orr__npu_timer(st->npu, 3 * once, timer_fired, st, 0);
+}
+
+void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how)
+{
+    orr__stream *st = orr__stream_of(c);
+    orr__npu *n = st->npu;
+    const bool is_reduced = how & ORR_COLL_REDUCED;
+    const uint64_t argument = size << 1 | is_reduced;
+    if (st->group)
+        orr__npu_timer(n, GROUP_RING_DELAY, endpoint_passed, st, argument);
+    else if (n->bus)
+        orr__bus_request(n->bus, how & ORR_COLL_FROM_NPU, size, is_reduced,
+                         how & ORR_COLL_SENT_BACK, (orr__call){endpoint_passed, st, argument});
+    else
+        orr__npu_timer(n, n->sim->system.endpoint_delay, endpoint_passed, st, argument);
 }

@@ -34,11 +34,14 @@ static void end(printer *p)
 
 static void print_rings(printer *p)
 {
+    static const orr_collective kinds[] = {ORR_COLL_ALL_REDUCE, ORR_COLL_REDUCE_SCATTER,
+                                           ORR_COLL_ALL_GATHER, ORR_COLL_ALL_TO_ALL};
     const orr_sim *s = p->s;
-    for (unsigned k = 0; k < ORR__REFERENCE_KINDS; k++)
+    for (size_t j = 0; j < sizeof kinds / sizeof *kinds; j++) {
+        const orr_collective k = kinds[j];
         for (uint32_t i = 0; i < s->plans[k].count; i++) {
             const orr__dim *d = &s->plans[k].dims[i];
-            if (d->algorithm == ORR__TREE)
+            if (d->ops == &coll_tree)
                 continue;
             if (!begin(p, ORR__LOG_RING, ORR__LOG_INFO))
                 return;
@@ -48,6 +51,7 @@ static void print_rings(printer *p)
                 d->count, d->offset, d->count);
             end(p);
         }
+    }
 }
 
 static void print_group_ring(printer *p, const orr__note *n)

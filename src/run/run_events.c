@@ -9,7 +9,6 @@
 #include <orrery/progress.h>
 #include <orrery/units.h>
 
-#include <math.h>
 #include <stdio.h>
 
 enum { BATCH = 4096 };
@@ -21,27 +20,10 @@ void orr_sim_stop(orr_sim *s)
 
 /* ---- how much there is to do ---- */
 
-/* Messages that one member sends in one phase (astra-sim.md 5.7, 5.8). */
-static double phase_messages(orr__kind kind, orr__algorithm algorithm, uint32_t count)
+/* Messages that one member sends in one phase. */
+static double phase_messages(orr_collective kind, const orr__dim *d)
 {
-    const double n = count;
-    if (kind >= ORR__REFERENCE_KINDS) /* away from a root or towards it */
-        return (kind == ORR__BARRIER ? 2 : 1) * (n - 1) / n;
-    switch (algorithm) {
-    case ORR__HALVING:
-        return (kind == ORR__AR ? 2 : 1) * floor(log2(n));
-    case ORR__TREE:
-        return 2 * (n - 1) / n;
-    case ORR__CUSTOM:
-        return n - 1; /* anyone's guess */
-    case ORR__RING:
-        if (kind == ORR__A2A)
-            return n * (n - 1) / 2;
-        break;
-    default:
-        break;
-    }
-    return (kind == ORR__AR ? 2 : 1) * (n - 1);
+    return d->ops->messages ? d->ops->messages(kind, d->count) : (double)d->count - 1;
 }
 
 /* Messages that one member sends in a whole collective. */
@@ -55,14 +37,13 @@ static double collective_messages(const orr__npu *n, uint32_t place)
     double sum = 0;
     if (known < 0)
         return 0;
-    const orr__kind kind = (orr__kind)known;
+    const orr_collective kind = (orr_collective)known;
     const orr__plan *p = &s->plans[kind];
     if (g && g->count != s->npu_count)
-        return (double)s->system.splits *
-               phase_messages(kind, p->count == 1 ? p->dims[0].algorithm : ORR__RING, g->count);
+        return (double)s->system.splits * phase_messages(kind, orr__group_dim(s, g, kind));
     for (uint32_t k = 0; k < p->count; k++)
         if (p->dims[k].count > 1)
-            sum += phase_messages(kind, p->dims[k].algorithm, p->dims[k].count);
+            sum += phase_messages(kind, &p->dims[k]);
     return (double)s->system.splits * sum;
 }
 

@@ -21,7 +21,7 @@ enum { NEGLIGIBLE = 16 };
 typedef struct course_key {
     uint64_t id; /* of the first chunk */
     uint64_t size;
-    orr__kind kind;
+    orr_collective kind;
     uint32_t dims; /* bit mask of those that take part */
 } course_key;
 
@@ -92,11 +92,11 @@ void orr__schedule_destroy(struct orr__schedule *c)
 /* ---- loads ---- */
 
 /* What a rank sends in one phase. */
-static double phase_bytes(orr__kind kind, double data, double n)
+static double phase_bytes(orr_collective kind, double data, double n)
 {
-    if (kind == ORR__AG)
+    if (kind == ORR_COLL_ALL_GATHER)
         return data * (n - 1);
-    return (kind == ORR__AR ? 2 : 1) * data * (n - 1) / n;
+    return (kind == ORR_COLL_ALL_REDUCE ? 2 : 1) * data * (n - 1) / n;
 }
 
 /* Only of phases that are like those to be planned: the time of others is mostly waiting. */
@@ -104,7 +104,7 @@ void orr__schedule_note(const orr__stream *st)
 {
     struct orr__schedule *c = st->npu->sim->schedule;
     const orr__phase *p = &st->phases[st->phase];
-    if (p->kind >= ORR__A2A || p->dim->group)
+    if (p->kind == ORR_COLL_ALL_TO_ALL || coll_has_root(p->kind) || p->dim->group)
         return;
     c->busy[p->dim->position] += (double)(orr__clock_now(st->npu->sim->clock) - st->phase_since);
     c->carried[p->dim->position] += phase_bytes(p->kind, (double)p->data, p->dim->count);
@@ -183,7 +183,7 @@ static void add_load(const planner *p, const orr__leg *t)
     double data = (double)t->size;
     for (uint32_t i = 0; i < p->r->count; i++) {
         const orr__dim *d = p->r->dims[t->order[i]];
-        const orr__kind kind = p->grows ? ORR__AG : ORR__RS;
+        const orr_collective kind = p->grows ? ORR_COLL_ALL_GATHER : ORR_COLL_REDUCE_SCATTER;
         p->c->load[d->position] += phase_bytes(kind, data, d->count) / p->c->speed[d->position];
         data = p->grows ? data * d->count : data / d->count;
     }
@@ -304,7 +304,7 @@ static void drop_entry(struct orr__schedule *c, uint32_t e)
 }
 
 /* Which collectives the scheduler has a say in: for the others every order loads the dimensions the same. */
-static bool is_planned(const orr_sim *s, orr__kind kind)
+static bool is_planned(const orr_sim *s, orr_collective kind)
 {
     switch (s->system.inter) {
     case ORR__ASCENDING:
@@ -312,7 +312,8 @@ static bool is_planned(const orr_sim *s, orr__kind kind)
     case ORR__ROUND_ROBIN:
         return true;
     default:
-        return kind != ORR__A2A && (kind != ORR__AR || s->system.is_bw_aware);
+        return kind != ORR_COLL_ALL_TO_ALL &&
+               (kind != ORR_COLL_ALL_REDUCE || s->system.is_bw_aware);
     }
 }
 
@@ -320,7 +321,7 @@ bool orr__course_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t siz
 {
     struct orr__schedule *c = s->schedule;
     course_key key = {.id = id, .size = size, .kind = r->kind};
-    planner p = {.c = c, .r = r, .grows = r->kind == ORR__AG, .smallest = r->data};
+    planner p = {.c = c, .r = r, .grows = r->kind == ORR_COLL_ALL_GATHER, .smallest = r->data};
     for (uint32_t i = 0; i < r->count; i++)
         key.dims |= 1u << r->dims[i]->position;
     course_entry *e = find_entry(c, &key);

@@ -78,11 +78,11 @@ void orr__sim_note(orr_sim *s, const orr__note *note)
 /* ---- logical topologies (5.1) ---- */
 
 /* A list of one algorithm is that of all dimensions, and a tree is the default. */
-static void choose_rooted(orr_sim *s, orr__kind kind)
+static void choose_rooted(orr_sim *s, orr_collective kind)
 {
     orr__system_config *c = &s->system;
     if (!c->has_choices[kind])
-        c->choice[kind][0] = (orr__choice){.algorithm = ORR__BINOMIAL};
+        c->choice[kind][0] = (coll_choice){.ops = coll_default(kind)};
     for (uint32_t k = 1; k < s->dims && c->choice_count[kind] <= 1; k++)
         c->choice[kind][k] = c->choice[kind][0];
     if (c->choice_count[kind] <= 1)
@@ -90,10 +90,10 @@ static void choose_rooted(orr_sim *s, orr__kind kind)
     c->has_choices[kind] = true;
 }
 
-static orr_code plan_kind(orr_sim *s, orr__kind kind, orr_error *err)
+static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 {
     const orr__system_config *c = &s->system;
-    if (kind >= ORR__REFERENCE_KINDS && !s->opt.is_compat)
+    if (coll_has_root(kind) && !s->opt.is_compat)
         choose_rooted(s, kind);
     orr__plan *p = &s->plans[kind];
     uint32_t offset = 1;
@@ -104,11 +104,11 @@ static orr_code plan_kind(orr_sim *s, orr__kind kind, orr_error *err)
                         "a collective has %u algorithms, but the network has %u dimensions",
                         c->choice_count[kind], s->dims);
     for (uint32_t k = 0; k < c->choice_count[kind]; k++) {
-        const orr__choice *choice = &c->choice[kind][k];
+        const coll_choice *choice = &c->choice[kind][k];
         orr__dim *d = &p->dims[p->count++];
         *d = (orr__dim){.position = k,
-                        .algorithm = choice->algorithm,
-                        .window = choice->window,
+                        .ops = choice->ops,
+                        .number = choice->number,
                         .offset = offset,
                         .count = s->net_config.npus[k],
                         .is_last = k + 1 == c->choice_count[kind]};
@@ -138,8 +138,8 @@ static orr_code check_system(orr_sim *s, orr_error *err)
     if (c->has_endpoint_delay && s->opt.injection_scale != 1)
         c->endpoint_delay = orr_ticks((double)c->endpoint_delay * s->opt.injection_scale);
     orr_code code = ORR_OK;
-    for (unsigned k = 0; k < ORR__KINDS && !code; k++)
-        code = plan_kind(s, (orr__kind)k, err);
+    for (unsigned k = 0; k < ORR_COLL_COUNT && !code; k++)
+        code = plan_kind(s, (orr_collective)k, err);
     return code;
 }
 
@@ -258,6 +258,9 @@ static orr_code set_up(orr_sim *s, orr_error *err)
     s->clock = orr__clock_create();
     if (!s->arena || !s->clock)
         return orr_no_memory(err);
+    s->stream_size = sizeof(orr__stream) + coll_largest_state(s->opt.algorithms);
+    if (s->stream_size < sizeof(orr__stream) + orr__coll_custom.state_size)
+        s->stream_size = sizeof(orr__stream) + orr__coll_custom.state_size;
     if (!s->opt.queues_per_dim)
         s->opt.queues_per_dim = 1;
     if (s->opt.injection_scale == 0)
@@ -272,8 +275,6 @@ static orr_code set_up(orr_sim *s, orr_error *err)
     if (s->opt.memory && (code = orr__read_memory(s->opt.memory, &s->memory, err)))
         return code;
     if ((code = orr__read_system(&s->opt, s->arena, &s->system, err)))
-        return code;
-    if (!s->opt.is_compat && (code = orr__read_run_keys(&s->opt, &s->system, err)))
         return code;
     if ((code = check_system(s, err)) || (code = read_traces(s, err)) ||
         (code = read_groups(s, err)))

@@ -10,6 +10,7 @@
 #include "base/memory/map.h"
 #include "clock.h"
 #include "config_logging.h"
+#include "models/collective/coll.h"
 #include "models/network/topology/topology.h"
 #include "trace/set_impl.h"
 #include "trace/trace_impl.h"
@@ -33,30 +34,6 @@ static inline void orr__call_now(orr__call c)
 
 /* ---- configuration (config_*.c) ---- */
 
-/* The collectives that have algorithms, those of the reference in the order it builds them. */
-typedef enum orr__kind {
-    ORR__AR,
-    ORR__RS,
-    ORR__AG,
-    ORR__A2A,
-    ORR__REFERENCE_KINDS,
-    ORR__BC = ORR__REFERENCE_KINDS, /* broadcast, reduce, gather, scatter: only under orrery run */
-    ORR__RD,
-    ORR__GT,
-    ORR__SC,
-    ORR__BARRIER,
-    ORR__KINDS
-} orr__kind;
-typedef enum orr__algorithm {
-    ORR__RING,
-    ORR__DIRECT,
-    ORR__HALVING,
-    ORR__TREE,
-    ORR__CUSTOM,
-    ORR__CHAIN, /* from here on: away from a root or towards it */
-    ORR__STAR,
-    ORR__BINOMIAL
-} orr__algorithm;
 /* In which order chunks go through the dimensions, and which waiting chunk of a queue is next. */
 typedef enum orr__inter {
     ORR__ASCENDING,
@@ -73,12 +50,6 @@ typedef enum orr__intra {
 } orr__intra;
 typedef enum orr__policy { ORR__POLICY_MISSING, ORR__LIFO, ORR__FIFO, ORR__EXPLICIT } orr__policy;
 
-typedef struct orr__choice {
-    orr__algorithm algorithm;
-    bool is_one;     /* one ring over all ranks */
-    uint32_t window; /* direct: 0 for none */
-} orr__choice;
-
 typedef struct orr__system_config {
     char *path;
     orr__policy policy;
@@ -91,11 +62,11 @@ typedef struct orr__system_config {
     orr__inter inter;
     orr__intra intra;
     bool is_agreed; /* all ranks start the chunks of a collective in the same order */
-    uint32_t choice_count[ORR__KINDS];
-    bool has_choices[ORR__KINDS];
-    orr__choice choice[ORR__KINDS][ORR_NET_DIMS + 1];
-    char *custom[ORR__KINDS]; /* prefix of traces, or NULL */
-    orr_map *custom_by_node;  /* node id -> index in custom_prefix */
+    uint32_t choice_count[ORR_COLL_COUNT];
+    bool has_choices[ORR_COLL_COUNT];
+    coll_choice choice[ORR_COLL_COUNT][ORR_NET_DIMS + 1];
+    char *custom[ORR_COLL_COUNT]; /* prefix of traces, or NULL */
+    orr_map *custom_by_node;      /* node id -> index in custom_prefix */
     char **custom_prefix;
     size_t custom_count, custom_room;
     bool shared_bus;
@@ -139,8 +110,6 @@ orr_code orr__read_system(const orr_sim_options *opt,
                           orr_arena *a,
                           orr__system_config *out,
                           orr_error *err);
-/* The keys of the same file that the reference does not know, or knows no more. */
-orr_code orr__read_run_keys(const orr_sim_options *opt, orr__system_config *out, orr_error *err);
 orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err);
 /* {"logical-dims": ["8", "4"]}: the dimensions of the ranks (packet-network.md 4.3). */
 orr_code orr__read_logical(const char *path, orr_net_config *out, orr_error *err);
@@ -224,8 +193,8 @@ struct orr__tensor_log;
 /* One dimension of a logical topology, the same description for all ranks (5.1). */
 typedef struct orr__dim {
     uint32_t position; /* in the implementation list: decides the queue */
-    orr__algorithm algorithm;
-    uint32_t window;
+    const orr_coll_ops *ops;
+    uint32_t number;         /* of "directN" */
     uint32_t offset, count;  /* ranks first, first + offset, ... */
     bool is_last;            /* of the list */
     const orr__group *group; /* a ring over these members instead */
@@ -251,60 +220,39 @@ typedef struct orr__data_set {
 typedef struct orr__phase {
     const orr__dim *dim;
     uint32_t queue;
-    orr__kind kind;
+    orr_collective kind;
     bool is_clockwise;
-    bool is_max_tree;
-    uint32_t root; /* its index, where there is one */
-    uint64_t data; /* in */
+    uint32_t variant; /* of an algorithm that has some */
+    uint32_t root;    /* its index, where there is one */
+    uint64_t data;    /* in */
 } orr__phase;
 
-/* Where a walk over the packets of a phase stands: once for making them, once for sending them. */
-typedef struct orr__walk {
-    uint64_t size;
-    union {
-        struct {
-            uint32_t to, from; /* ring, direct: indices of the peers */
-        };
-        struct {
-            uint32_t offset; /* halving-doubling: how far the peer is */
-            bool is_halving; /* the factor is 2, not 0.5 */
-        };
-    };
-} orr__walk;
-
 struct orr__stream {
-    /* What each event of a running phase needs stands together, in two cache lines.  Ring, direct and
-     * halving-doubling, 5.7: */
-    orr__npu *npu;
-    const orr__group *group; /* whose members the indices mean; NULL: first + index * offset */
-    uint32_t tag;
-    uint8_t algorithm, kind; /* orr__algorithm, orr__kind of the phase */
-    bool is_clockwise, toggle;
-    uint32_t index, count, first, offset;
-    uint32_t parallel, zero, free, packets;
-    uint64_t left, nonzero, nonzero_round, received;
-    orr__walk made, sent;
-    /* Double binary tree (5.8). */
-    uint64_t size;
-    uint32_t parent, child[2], child_count, timers, receives;
-    /* Custom (5.10). */
-    struct orr__program *program;
-    const char *custom_prefix;
-
-    /* The stream itself. */
     orr__data_set *set;
     int64_t priority;
     uint64_t id;
     orr__phase *phases;
-    uint32_t phase, phase_count, phase_room;
-    uint32_t taped;               /* 1 + the last receive on the tape that is over; 0: none */
-    uint32_t record;              /* of its running phase, when phases are recorded */
     orr__stream *next, *previous; /* in the queue */
+    uint64_t phase_since;         /* when it started, for onlineGreedy */
+    const char *custom_prefix;    /* of traces that are the algorithm; NULL: coll.ops is it */
+    uint32_t phase, phase_count, phase_room;
+    uint32_t record; /* of its running phase, when phases are recorded */
+    uint8_t whole;   /* orr_collective that this stream belongs to */
     bool is_started;
-    uint64_t phase_since; /* when it started, for onlineGreedy */
-    orr__kind
-        toggle_kind; /* the collective this stream belongs to: trees alternate per collective */
+    /* What each event of a running phase needs stands together, in two cache lines: this, coll, and behind it
+     * the state of the algorithm (orr_coll_state). */
+    orr__npu *npu;
+    const orr__group *group; /* whose members the indices mean; NULL: first + index * offset */
+    uint32_t first, offset;
+    uint32_t tag;
+    uint32_t taped; /* 1 + the last receive on the tape that is over; 0: none */
+    orr_coll coll;
 };
+
+static inline orr__stream *orr__stream_of(orr_coll *c)
+{
+    return (orr__stream *)((char *)c - offsetof(orr__stream, coll));
+}
 
 typedef struct orr__queue {
     orr__stream *first, *last;
@@ -315,8 +263,8 @@ typedef struct orr__queue {
 typedef struct orr__membership {
     const orr__group *group;
     uint64_t next_stream;
-    const char *custom[ORR__KINDS];
-    bool is_planned[ORR__KINDS];
+    const char *custom[ORR_COLL_COUNT];
+    bool is_planned[ORR_COLL_COUNT];
 } orr__membership;
 
 struct orr__npu {
@@ -326,7 +274,7 @@ struct orr__npu {
     /* system layer */
     orr__queue *queues;
     uint32_t *next_general, *next_first, *next_second; /* queue allocators, by lane and dimension */
-    uint32_t *trees_made;                              /* by kind and dimension */
+    uint32_t *variants_made; /* by collective and dimension; NULL: no algorithm has variants */
     uint64_t streams_made;
     int64_t priority;
     orr__membership **memberships;
@@ -390,7 +338,7 @@ struct orr_sim {
     uint32_t npu_count, dims;
     uint32_t
         lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
-    orr__plan plans[ORR__KINDS];
+    orr__plan plans[ORR_COLL_COUNT];
     orr__dim *group_rings;          /* by group and kind: for groups smaller than the system */
     struct orr__schedule *schedule; /* NULL: every chunk goes through the dimensions ascending */
     struct orr__matcher *matcher;
@@ -406,6 +354,7 @@ struct orr_sim {
     uint64_t messages;
     bool has_started, keeps_trace;
     orr__stream *free_streams;
+    size_t stream_size; /* with the largest state of an algorithm */
     orr__data_set *free_sets;
     orr__note *notes;
     size_t note_count, note_room;
@@ -536,37 +485,26 @@ bool orr__bytes_describe(const struct orr__byte_matcher *m, size_t i, orr__unmat
 
 orr_code orr__system_init(orr__npu *n, orr_error *err);
 void orr__system_fini(orr__npu *n);
-void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size);
+void orr__collective(orr__npu *n, uint32_t place, orr_collective kind, uint64_t size);
 /* The group that a collective names; NULL: none, or one that is not known. */
 const orr__group *orr__node_group(const orr__npu *n, uint32_t place);
 orr_str orr__group_text(orr_sim *s, int64_t id);                 /* in decimal, made once */
 orr_str orr__node_group_name(const orr__npu *n, uint32_t place); /* empty: all ranks */
-bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind);
+bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr_collective kind);
 void orr__stream_advance(orr__stream *s);               /* its phase is done (5.3) */
 void orr__queue_insert(orr__queue *q, orr__stream *st); /* among those that wait */
 
 void orr__phase_start(orr__stream *s);
 void orr__phase_received(void *stream, uint64_t size);
-/* Endpoint delay, then the reduction if there is one, then the phase goes on (5.5, 5.9). */
-void orr__bundle(orr__stream *s, uint64_t size, bool is_reduced, bool from_npu, bool sends_back);
+/* What a timeline calls the algorithm of this number (coll_number). */
+const char *orr__algorithm_label(const orr_sim *s, uint8_t number);
 
-uint32_t orr__ring_rank(const orr__stream *s, uint32_t index); /* of the running phase */
-
-void orr__relay_start(orr__stream *s);
-void orr__relay_received(orr__stream *s, uint64_t size);
-void orr__relay_timer(orr__stream *s);
-
-bool orr__tree_setup(orr__stream *s, const orr__phase *p);
-void orr__tree_start(orr__stream *s);
-void orr__tree_received(orr__stream *s);
-void orr__tree_timer(orr__stream *s);
-
-void orr__custom_start(orr__stream *s);
+extern const orr_coll_ops orr__coll_custom; /* custom_collective.c */
 
 /* The dimensions one chunk goes through, in the order in which it does; collectives with a root: ascending
  * (phases.c). */
 typedef struct orr__route {
-    orr__kind kind;
+    orr_collective kind;
     const orr__dim *dims[ORR_NET_DIMS + 1];
     uint32_t count;
     uint64_t data;
@@ -574,8 +512,8 @@ typedef struct orr__route {
     bool is_unmerged; /* all-reduce: no all-reduce on the last dimension, but both halves of it */
 } orr__route;
 
-const char *orr__kind_name(orr__kind kind); /* "all-reduce", ... */
-bool orr__make_group_rings(orr_sim *s);     /* once all groups are known */
+bool orr__make_group_rings(orr_sim *s); /* once all groups are known */
+const orr__dim *orr__group_dim(const orr_sim *s, const orr__group *g, orr_collective kind);
 void orr__add_phases(orr__stream *st, const orr__route *r);
 
 /* How the chunks of one collective go through the dimensions: the same for all ranks (schedule.c). */
@@ -631,7 +569,7 @@ void orr__remote_access(orr__npu *n, uint64_t size, uint32_t place);
 orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err);
 void orr__workload_fini(orr__npu *n);
 void orr__issue(orr__npu *n);
-/* The orr__kind of an orr_collective; -1: not to be simulated (the reference knows four kinds). */
+/* The collective that is simulated for one of a trace; -1: none (the reference knows four kinds). */
 int orr__kind_of(int type, bool is_compat);
 void orr__node_done(void *npu, uint64_t place); /* as an action */
 

@@ -14,6 +14,15 @@ enum { GROUP_STREAMS = 1000000, MOST_SPLITS = 1 << 20, BARRIER_BYTES = 8 };
 
 /* ---- setting up ---- */
 
+static bool has_variants(const orr_sim *s)
+{
+    for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
+        for (uint32_t i = 0; i < s->plans[k].count; i++)
+            if (s->plans[k].dims[i].ops->variants > 1)
+                return true;
+    return false;
+}
+
 orr_code orr__system_init(orr__npu *n, orr_error *err)
 {
     orr_sim *s = n->sim;
@@ -23,9 +32,10 @@ orr_code orr__system_init(orr__npu *n, orr_error *err)
     n->next_general = orr_arena_new(s->arena, lines, uint32_t);
     n->next_first = orr_arena_new(s->arena, lines, uint32_t);
     n->next_second = orr_arena_new(s->arena, lines, uint32_t);
-    n->trees_made =
-        orr_arena_new(s->arena, (size_t)ORR__REFERENCE_KINDS * (ORR_NET_DIMS + 1), uint32_t);
-    if (!n->queues || !n->next_general || !n->next_first || !n->next_second || !n->trees_made)
+    if (!n->queues || !n->next_general || !n->next_first || !n->next_second)
+        return orr_no_memory(err);
+    if (has_variants(s) && !(n->variants_made = orr_arena_new(
+                                 s->arena, (size_t)ORR_COLL_COUNT * (ORR_NET_DIMS + 1), uint32_t)))
         return orr_no_memory(err);
     for (size_t k = 0; k < lines; k++)
         n->next_second[k] = queues / 2;
@@ -45,7 +55,7 @@ static orr__stream *new_stream(orr_sim *s)
 {
     orr__stream *st = s->free_streams;
     if (!st)
-        return orr_arena_new(s->arena, 1, orr__stream);
+        return orr_arena_zeroed(s->arena, 1, s->stream_size);
     s->free_streams = st->next;
     orr__phase *phases = st->phases;
     const uint32_t room = st->phase_room;
@@ -91,26 +101,27 @@ static void drop_set(orr_sim *s, orr__data_set *set)
 static uint64_t phase_size(const orr__stream *st)
 {
     const orr__phase *p = &st->phases[st->phase];
-    return p->kind == ORR__AG || p->kind == ORR__GT ? p->data * p->dim->count : p->data;
+    return p->kind == ORR_COLL_ALL_GATHER || p->kind == ORR_COLL_GATHER ? p->data * p->dim->count
+                                                                        : p->data;
 }
 
-static orr__kind phase_kind(const orr__stream *st)
+static orr_collective phase_kind(const orr__stream *st)
 {
     return st->phases[st->phase].kind;
 }
 
-static bool is_half(orr__kind kind)
+static bool is_half(orr_collective kind)
 {
-    return kind == ORR__RS || kind == ORR__AG;
+    return kind == ORR_COLL_REDUCE_SCATTER || kind == ORR_COLL_ALL_GATHER;
 }
 
-/* RG: between two chunks of one half goes a chunk of the other, so that both take legs. */
+/* RG: between two chunks of one half goes a chunk of the other, so that both make progress. */
 static bool fits_before(const orr__stream *st, const orr__stream *waiting)
 {
-    const orr__kind kind = phase_kind(st);
+    const orr_collective kind = phase_kind(st);
     if (!is_half(kind) || !waiting->previous)
         return false;
-    const orr__kind left = phase_kind(waiting->previous);
+    const orr_collective left = phase_kind(waiting->previous);
     return is_half(left) && left != kind && left == phase_kind(waiting);
 }
 
@@ -232,7 +243,7 @@ void orr__stream_advance(orr__stream *st)
 typedef struct request {
     orr__npu *n;
     uint32_t place;
-    orr__kind kind;
+    orr_collective kind;
     orr__membership *m;
     int64_t priority;
     uint64_t streams;
@@ -338,7 +349,7 @@ static bool group_of(orr__npu *n, uint32_t place, orr__membership **out)
     return !g || *out;
 }
 
-static const char *custom_of(const orr__npu *n, uint32_t place, orr__kind kind)
+static const char *custom_of(const orr__npu *n, uint32_t place, orr_collective kind)
 {
     const orr__system_config *c = &n->sim->system;
     const uint64_t id =
@@ -348,18 +359,18 @@ static const char *custom_of(const orr__npu *n, uint32_t place, orr__kind kind)
     return by_node != ORR__NONE ? c->custom_prefix[by_node] : c->custom[kind];
 }
 
-bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr__kind kind)
+bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr_collective kind)
 {
     return custom_of(n, place, kind) != NULL;
 }
 
-static orr__dim group_ring(const orr_sim *s, const orr__group *g, orr__kind kind)
+static orr__dim group_ring(const orr_sim *s, const orr__group *g, orr_collective kind)
 {
     const orr__plan *p = &s->plans[kind];
-    const bool has_root = kind >= ORR__REFERENCE_KINDS;
+    const bool has_root = coll_has_root(kind);
     const orr__dim *only = p->count == 1 || (has_root && p->count) ? &p->dims[0] : NULL;
-    return (orr__dim){.algorithm = only ? only->algorithm : ORR__RING,
-                      .window = only ? only->window : 0,
+    return (orr__dim){.ops = only ? only->ops : coll_default(kind),
+                      .number = only ? only->number : 0,
                       .count = g->count,
                       .is_last = true,
                       .group = g};
@@ -367,17 +378,17 @@ static orr__dim group_ring(const orr_sim *s, const orr__group *g, orr__kind kind
 
 bool orr__make_group_rings(orr_sim *s)
 {
-    const size_t count = s->groups.count * ORR__KINDS;
+    const size_t count = s->groups.count * ORR_COLL_COUNT;
     s->group_rings = orr_arena_new(s->arena, count, orr__dim);
     for (size_t i = 0; s->group_rings && i < count; i++)
-        s->group_rings[i] =
-            group_ring(s, &s->groups.groups[i / ORR__KINDS], (orr__kind)(i % ORR__KINDS));
+        s->group_rings[i] = group_ring(s, &s->groups.groups[i / ORR_COLL_COUNT],
+                                       (orr_collective)(i % ORR_COLL_COUNT));
     return s->group_rings != NULL;
 }
 
-static const orr__dim *ring_of(const orr_sim *s, const orr__group *g, orr__kind kind)
+const orr__dim *orr__group_dim(const orr_sim *s, const orr__group *g, orr_collective kind)
 {
-    return &s->group_rings[(size_t)(g - s->groups.groups) * ORR__KINDS + kind];
+    return &s->group_rings[(size_t)(g - s->groups.groups) * ORR_COLL_COUNT + kind];
 }
 
 static void note_ring(const orr__npu *n, const orr__group *g)
@@ -388,27 +399,18 @@ static void note_ring(const orr__npu *n, const orr__group *g)
                                        .index = orr__group_index(g, n->rank)});
 }
 
-const char *orr__kind_name(orr__kind kind)
-{
-    static const char *const names[ORR__KINDS] = {
-        [ORR__AR] = "all-reduce",  [ORR__RS] = "reduce-scatter", [ORR__AG] = "all-gather",
-        [ORR__A2A] = "all-to-all", [ORR__BC] = "broadcast",      [ORR__RD] = "reduce",
-        [ORR__GT] = "gather",      [ORR__SC] = "scatter",        [ORR__BARRIER] = "barrier"};
-    return names[kind];
-}
-
 /* How a rank runs this collective: custom traces, or dimensions.  A group remembers its first answer. */
 static bool plan_of(request *r)
 {
     orr__npu *n = r->n;
     orr__membership *m = r->m;
-    const orr__kind kind = r->kind;
+    const orr_collective kind = r->kind;
     orr_sim *s = n->sim;
     const bool is_known = m && m->is_planned[kind], is_part = m && m->group->count != s->npu_count;
     r->custom = is_known ? m->custom[kind] : custom_of(n, r->place, kind);
     if (!is_known && !r->custom && !s->plans[kind].exists) {
         orr__sim_fail_text(s, n, r->place, "the system file has no %s-implementation",
-                           orr__kind_name(kind));
+                           coll_kind_name(kind));
         return false;
     }
     if (m && !is_known) {
@@ -417,7 +419,7 @@ static bool plan_of(request *r)
         if (is_part) /* also for custom traces, which do not need it (CommunicatorGroup of the reference) */
             note_ring(n, m->group);
     }
-    r->dims = is_part ? ring_of(s, m->group, kind) : s->plans[kind].dims;
+    r->dims = is_part ? orr__group_dim(s, m->group, kind) : s->plans[kind].dims;
     r->dim_count = is_part ? 1 : s->plans[kind].count;
     return true;
 }
@@ -506,7 +508,7 @@ static void set_route(const request *r, uint64_t i, orr__route *out)
         out->data = t->size;
         for (uint32_t k = 0; k < all->count; k++)
             out->dims[k] = all->dims[t->order[k]];
-    } else if (r->kind == ORR__AG) {
+    } else if (r->kind == ORR_COLL_ALL_GATHER) {
         for (uint32_t k = 0; k < all->count; k++)
             out->dims[k] = all->dims[all->count - 1 - k];
     }
@@ -559,7 +561,7 @@ static bool cut(request *r, uint64_t *size)
     orr_sim *s = n->sim;
     const uint64_t splits = s->system.splits;
     uint64_t chunk;
-    if (r->kind == ORR__BARRIER) {
+    if (r->kind == ORR_COLL_BARRIER) {
         r->route.data = *size = BARRIER_BYTES;
         r->streams = 1;
         return true;
@@ -575,7 +577,7 @@ static bool cut(request *r, uint64_t *size)
         return false;
     }
     chunk = *size / splits;
-    if (r->kind != ORR__AG && s->npu_count > chunk) {
+    if (r->kind != ORR_COLL_ALL_GATHER && s->npu_count > chunk) {
         chunk = s->npu_count;
         *size = splits * chunk;
     }
@@ -595,10 +597,10 @@ static bool cut(request *r, uint64_t *size)
 static bool find_root(request *r)
 {
     const orr__npu *n = r->n;
-    const bool is_source = r->kind == ORR__BC || r->kind == ORR__SC;
+    const bool is_source = r->kind == ORR_COLL_BROADCAST || r->kind == ORR_COLL_SCATTER;
     const int64_t given = is_source ? orr__npu_src(n, r->place) : orr__npu_dst(n, r->place);
     const orr__group *g = r->m ? r->m->group : NULL;
-    if (given == ORR_NO_VALUE || r->kind == ORR__BARRIER) {
+    if (given == ORR_NO_VALUE || r->kind == ORR_COLL_BARRIER) {
         r->route.root = g ? g->members[0] : 0;
         return true;
     }
@@ -606,7 +608,7 @@ static bool find_root(request *r)
         (g && orr__group_index(g, (uint32_t)given) == ORR__NONE)) {
         orr__sim_fail_text(n->sim, n, r->place,
                            "the root of the %s, rank %" PRId64 ", is not one of its ranks",
-                           orr__kind_name(r->kind), given);
+                           coll_kind_name(r->kind), given);
         return false;
     }
     r->route.root = (uint32_t)given;
@@ -618,7 +620,7 @@ static bool find_course(request *r, uint64_t size)
 {
     orr_sim *s = r->n->sim;
     const uint64_t id = r->m ? r->m->next_stream : r->n->streams_made;
-    if (!s->schedule || r->kind >= ORR__REFERENCE_KINDS || r->route.count < 2)
+    if (!s->schedule || coll_has_root(r->kind) || r->route.count < 2)
         return true;
     if (!orr__course_join(s, &r->route, id, size, &r->course)) {
         orr__sim_no_memory(s);
@@ -646,7 +648,7 @@ static bool open_set(request *r)
     return set->started != NULL;
 }
 
-void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size)
+void orr__collective(orr__npu *n, uint32_t place, orr_collective kind, uint64_t size)
 {
     orr_sim *s = n->sim;
     request r = {
@@ -656,7 +658,7 @@ void orr__collective(orr__npu *n, uint32_t place, orr__kind kind, uint64_t size)
         return;
     if (!r.custom && (!find_active_dims(&r) || !find_course(&r, size)))
         return;
-    if (kind >= ORR__REFERENCE_KINDS && !find_root(&r))
+    if (coll_has_root(kind) && !find_root(&r))
         return;
     if (!s->opt.is_compat &&
         (r.m ? r.m->group->count : s->npu_count) == 1) { /* nobody to talk to */

@@ -322,7 +322,7 @@ void orr__watch_collective(
     orr__instance like = {.group = group, .stream = stream, .source = ORR__NONE};
     if (r)
         like.base = base_of(n, r);
-    if (r && (r->kind == ORR__BC || r->kind == ORR__SC))
+    if (r && (r->kind == ORR_COLL_BROADCAST || r->kind == ORR_COLL_SCATTER))
         like.source = r->root;
     const uint32_t i = find_instance(w, &like, group ? group->id : 0);
     if (i == ORR__NONE) {
@@ -359,7 +359,7 @@ void orr__watch_phase_start(orr__stream *st)
         .dim = (uint16_t)(p->dim ? p->dim->position : 0),
         .queue = (uint16_t)(orr__lane_of(n, st->set->place) * all + p->queue % all),
         .kind = (uint8_t)p->kind,
-        .algorithm = (uint8_t)(p->dim ? p->dim->algorithm : ORR__CUSTOM)};
+        .algorithm = coll_number(n->sim->opt.algorithms, p->dim ? p->dim->ops : NULL)};
 }
 
 void orr__watch_phase_end(orr__stream *st)

@@ -35,7 +35,7 @@ typedef struct orr__phase_run {
     uint64_t stream, data;
     uint32_t step;
     uint16_t dim, queue;
-    uint8_t kind, algorithm; /* orr__kind, orr__algorithm */
+    uint8_t kind, algorithm; /* orr_collective, coll_number */
 } orr__phase_run;
 
 /* Nodes that are alike: the same collective, size and number of ranks; or all sends, or all receives. */

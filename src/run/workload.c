@@ -312,21 +312,11 @@ static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
 
 int orr__kind_of(int type, bool is_compat)
 {
-    static const int8_t kinds[ORR_COLL_COUNT] = {
-        [ORR_COLL_ALL_REDUCE] = ORR__AR + 1,
-        [ORR_COLL_ALL_GATHER] = ORR__AG + 1,
-        [ORR_COLL_ALL_TO_ALL] = ORR__A2A + 1,
-        [ORR_COLL_REDUCE_SCATTER] = ORR__RS + 1,
-        [ORR_COLL_REDUCE_SCATTER_BLOCK] = ORR__RS + 1,
-        [ORR_COLL_BROADCAST] = ORR__BC + 1,
-        [ORR_COLL_REDUCE] = ORR__RD + 1,
-        [ORR_COLL_GATHER] = ORR__GT + 1,
-        [ORR_COLL_SCATTER] = ORR__SC + 1,
-        [ORR_COLL_BARRIER] = ORR__BARRIER + 1,
-    };
-    const int kind = type >= 0 && type < ORR_COLL_COUNT ? kinds[type] - 1 : -1;
-    const bool is_new = kind >= ORR__REFERENCE_KINDS || type == ORR_COLL_REDUCE_SCATTER_BLOCK;
-    return is_compat && is_new ? -1 : kind;
+    if (type < 0 || type >= ORR_COLL_COUNT)
+        return -1;
+    if (is_compat)
+        return COLL_ROOTLESS & ORR_COLL_BIT(type) ? type : -1;
+    return type == ORR_COLL_REDUCE_SCATTER_BLOCK ? ORR_COLL_REDUCE_SCATTER : type;
 }
 
 static void collective(orr__npu *n, uint32_t place)
@@ -344,8 +334,8 @@ static void collective(orr__npu *n, uint32_t place)
     } else if (kind < 0) {
         orr__sim_fail_text(n->sim, n, place,
                            "comm_type %d is not a collective that can be simulated", type);
-    } else if (kind == ORR__BARRIER || node_int(n, place, c->comm_size, "comm_size", &size)) {
-        orr__collective(n, place, (orr__kind)kind, (uint64_t)size);
+    } else if (kind == ORR_COLL_BARRIER || node_int(n, place, c->comm_size, "comm_size", &size)) {
+        orr__collective(n, place, (orr_collective)kind, (uint64_t)size);
     }
 }
 

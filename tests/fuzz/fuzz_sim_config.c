@@ -150,7 +150,7 @@ static bool is_small_system(const char *path)
     const bool is_read =
         orr__read_system(&(orr_sim_options){.system = path}, a, &c, &err) == ORR_OK;
     bool is_small = !is_read || c.splits <= MOST_SPLITS;
-    for (unsigned k = 0; k < ORR__KINDS && is_read; k++)
+    for (unsigned k = 0; k < ORR_COLL_COUNT && is_read; k++)
         is_small &= !c.custom[k]; /* traces from anywhere on this machine */
     is_small &= !is_read || !c.custom_by_node;
     orr__system_config_fini(&c);

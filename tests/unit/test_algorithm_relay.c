@@ -229,7 +229,9 @@ TEST(test_algorithm_relay__refuses_an_unknown_algorithm)
 {
     const maker m = job(ORR_COLL_BROADCAST, 0, ", \"broadcast-implementation\": [\"halving\"]");
     CHECK_CODE(make_failure(&m), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "broadcast-implementation: \"halving\" is not one of ring, direct, tree");
+    CHECK_SAYS(
+        &err,
+        "broadcast-implementation: \"halving\" is not a collective algorithm (ring, direct, tree)");
 }
 
 /* The reference replays a broadcast and refuses the others. */

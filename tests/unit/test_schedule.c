@@ -14,7 +14,7 @@ typedef struct bench {
     orr__route route;
 } bench;
 
-static void set_up(bench *b, orr__inter how, orr__kind kind, uint64_t chunk)
+static void set_up(bench *b, orr__inter how, orr_collective kind, uint64_t chunk)
 {
     *b = (bench){.dims = {{.position = 0, .offset = 1, .count = 4},
                           {.position = 1, .offset = 4, .count = 4}}};
@@ -59,7 +59,7 @@ static void check_course(bench *b, uint64_t id, uint64_t size, const char *first
 TEST(test_schedule__offline_greedy_balances_the_loads)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR__AR, 64);
+    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
     check_course(&b, 0, 256, "0100");
     tear_down(&b);
 }
@@ -70,7 +70,7 @@ TEST(test_schedule__offline_greedy_balances_the_loads)
 TEST(test_schedule__offline_greedy_gathers_the_other_way_round)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR__AG, 4);
+    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_GATHER, 4);
     check_course(&b, 0, 16, "1011");
     tear_down(&b);
 }
@@ -79,7 +79,7 @@ TEST(test_schedule__offline_greedy_gathers_the_other_way_round)
 TEST(test_schedule__decides_once_for_all_ranks)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR__AR, 64);
+    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
     for (int i = 0; i < 15; i++)
         check_course(&b, 0, 256, "0100");
     /* Another collective at the same tick goes on from loads of 78 and 84. */
@@ -96,7 +96,7 @@ TEST(test_schedule__decides_once_for_all_ranks)
 TEST(test_schedule__flex_stays_as_usual_while_gaps_are_small)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR__AR, 64);
+    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
     check_course(&b, 0, 256, "0000");
     tear_down(&b);
 }
@@ -106,7 +106,7 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
 {
     bench b;
     uint32_t index;
-    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR__AR, 64);
+    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
     check_course(&b, 0, 256, "0000");
     CHECK(orr__course_join(&b.sim, &b.route, 4, 64, &index));
     const orr__course *c = orr__course_of(&b.sim, index);
@@ -116,7 +116,7 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
     tear_down(&b);
     /* With chunks of 16 or more: 6 and 3, 12 and 6, 18 and 9, 24 and 12: now the gap of 12 is 16 bytes.
      * After it 24 + 1.5 and 12 + 12: small again. */
-    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR__AR, 16);
+    set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 16);
     check_course(&b, 0, 96, "000010");
     tear_down(&b);
 }
@@ -124,10 +124,10 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
 TEST(test_schedule__round_robin_rotates)
 {
     bench b;
-    set_up(&b, ORR__ROUND_ROBIN, ORR__AR, 64);
+    set_up(&b, ORR__ROUND_ROBIN, ORR_COLL_ALL_REDUCE, 64);
     check_course(&b, 0, 256, "0101");
     check_course(&b, 0, 256, "0101");
-    b.route.kind = ORR__AG;
+    b.route.kind = ORR_COLL_ALL_GATHER;
     check_course(&b, 4, 192, "101");
     tear_down(&b);
 }
@@ -138,9 +138,10 @@ TEST(test_schedule__online_greedy_learns_what_phases_took)
 {
     bench b;
     orr__npu n = {.sim = &b.sim};
-    orr__phase phases[2] = {{.kind = ORR__RS, .data = 64}, {.kind = ORR__RS, .data = 64}};
+    orr__phase phases[2] = {{.kind = ORR_COLL_REDUCE_SCATTER, .data = 64},
+                            {.kind = ORR_COLL_REDUCE_SCATTER, .data = 64}};
     orr__stream st = {.npu = &n, .phases = phases, .phase_count = 2};
-    set_up(&b, ORR__ONLINE_GREEDY, ORR__AR, 64);
+    set_up(&b, ORR__ONLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
     phases[0].dim = &b.dims[0];
     phases[1].dim = &b.dims[1];
     /* The clock is at 0 and phases began before it: only the difference counts. */
@@ -156,9 +157,9 @@ TEST(test_schedule__online_greedy_learns_what_phases_took)
 TEST(test_schedule__leaves_alone_what_it_cannot_improve)
 {
     bench b;
-    set_up(&b, ORR__OFFLINE_GREEDY, ORR__A2A, 64);
+    set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_TO_ALL, 64);
     check_course(&b, 0, 256, "");
-    b.route.kind = ORR__AR;
+    b.route.kind = ORR_COLL_ALL_REDUCE;
     b.sim.system.is_bw_aware = false;
     check_course(&b, 4, 256, "");
     b.sim.system.inter = ORR__ASCENDING;
@@ -178,7 +179,7 @@ TEST(test_schedule__ranks_start_chunks_in_one_order)
     orr__data_set sets[2];
     orr__phase phases[2] = {{.queue = 0}, {.queue = 1}};
     orr__stream st[2][3];
-    set_up(&b, ORR__ASCENDING, ORR__AR, 64);
+    set_up(&b, ORR__ASCENDING, ORR_COLL_ALL_REDUCE, 64);
     for (unsigned r = 0; r < 2; r++) {
         CHECK(orr__course_join(&b.sim, &b.route, 5, 192, &index));
         sets[r] =
@@ -222,7 +223,7 @@ static void start_line(line *l, orr__intra how)
 }
 
 /* i: its number; phases: how many are left, this one included. */
-static void join(line *l, unsigned i, orr__kind kind, uint64_t data, uint32_t phases)
+static void join(line *l, unsigned i, orr_collective kind, uint64_t data, uint32_t phases)
 {
     orr__stream *st = &l->st[i];
     *st = (orr__stream){.npu = &l->n, .phases = l->phases[i], .phase_count = phases};
@@ -247,13 +248,14 @@ TEST(test_schedule__queues_take_the_smallest_first)
 {
     line l;
     start_line(&l, ORR__SMALLEST_FIRST);
-    join(&l, 0, ORR__RS, 100, 1);
+    join(&l, 0, ORR_COLL_REDUCE_SCATTER, 100, 1);
     l.st[0].is_started = true;
-    join(&l, 1, ORR__RS, 80, 1);
-    join(&l, 2, ORR__RS, 40, 1);
-    join(&l, 3, ORR__AG, 10, 1); /* 40 when it is done: as large as 2, which came before */
-    join(&l, 4, ORR__AG, 9, 1);
-    join(&l, 5, ORR__RS, 90, 1);
+    join(&l, 1, ORR_COLL_REDUCE_SCATTER, 80, 1);
+    join(&l, 2, ORR_COLL_REDUCE_SCATTER, 40, 1);
+    join(&l, 3, ORR_COLL_ALL_GATHER, 10,
+         1); /* 40 when it is done: as large as 2, which came before */
+    join(&l, 4, ORR_COLL_ALL_GATHER, 9, 1);
+    join(&l, 5, ORR_COLL_REDUCE_SCATTER, 90, 1);
     check_line(&l, "042315");
 }
 
@@ -261,11 +263,11 @@ TEST(test_schedule__queues_take_those_that_are_almost_done_first)
 {
     line l;
     start_line(&l, ORR__LESS_REMAINING_FIRST);
-    join(&l, 0, ORR__RS, 1, 4);
-    join(&l, 1, ORR__AG, 1, 2);
-    join(&l, 2, ORR__RS, 1, 3);
-    join(&l, 3, ORR__AG, 1, 2);
-    join(&l, 4, ORR__AG, 1, 1);
+    join(&l, 0, ORR_COLL_REDUCE_SCATTER, 1, 4);
+    join(&l, 1, ORR_COLL_ALL_GATHER, 1, 2);
+    join(&l, 2, ORR_COLL_REDUCE_SCATTER, 1, 3);
+    join(&l, 3, ORR_COLL_ALL_GATHER, 1, 2);
+    join(&l, 4, ORR_COLL_ALL_GATHER, 1, 1);
     check_line(&l, "41320");
 }
 
@@ -273,14 +275,14 @@ TEST(test_schedule__queues_let_both_halves_take_turns)
 {
     line l;
     start_line(&l, ORR__ALTERNATING);
-    join(&l, 0, ORR__RS, 1, 2);
+    join(&l, 0, ORR_COLL_REDUCE_SCATTER, 1, 2);
     l.st[0].is_started = true;
-    join(&l, 1, ORR__RS, 1, 2);
-    join(&l, 2, ORR__RS, 1, 2);
-    join(&l, 3, ORR__RS, 1, 2);
-    join(&l, 4, ORR__AG, 1, 1); /* between the one that runs and the next */
-    join(&l, 5, ORR__AG, 1, 1);
-    join(&l, 6, ORR__RS, 1, 2);
+    join(&l, 1, ORR_COLL_REDUCE_SCATTER, 1, 2);
+    join(&l, 2, ORR_COLL_REDUCE_SCATTER, 1, 2);
+    join(&l, 3, ORR_COLL_REDUCE_SCATTER, 1, 2);
+    join(&l, 4, ORR_COLL_ALL_GATHER, 1, 1); /* between the one that runs and the next */
+    join(&l, 5, ORR_COLL_ALL_GATHER, 1, 1);
+    join(&l, 6, ORR_COLL_REDUCE_SCATTER, 1, 2);
     check_line(&l, "0415236");
 }
 
@@ -288,10 +290,10 @@ TEST(test_schedule__queues_go_by_priority_otherwise)
 {
     line l;
     start_line(&l, ORR__BY_PRIORITY);
-    join(&l, 0, ORR__RS, 1, 2);
+    join(&l, 0, ORR_COLL_REDUCE_SCATTER, 1, 2);
     l.st[1].priority = 0;
-    join(&l, 1, ORR__AG, 1, 1);
-    join(&l, 2, ORR__RS, 9, 1);
+    join(&l, 1, ORR_COLL_ALL_GATHER, 1, 1);
+    join(&l, 2, ORR_COLL_REDUCE_SCATTER, 9, 1);
     check_line(&l, "012");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithm_custom.c - a collective whose algorithm is itself a trace per member (astra-sim.md 5.10).
+/* custom_collective.c - a collective whose algorithm is itself a trace per member (astra-sim.md 5.10).
  *
  * A *program* is such a trace with its dependencies worked out, read once per file and kept; a *run* is one
  * stream going through it.  All free nodes are issued at once, in the order of hash_order.h. */
@@ -344,7 +344,6 @@ static void node_done(void *run, uint64_t node)
     issue(r);
     if (r->running || r->free.count)
         return;
-    st->program = NULL;
     end_run(r);
     orr__stream_advance(st);
 }
@@ -394,8 +393,9 @@ static run_state *new_run(orr__stream *st, const program *p)
     return r;
 }
 
-void orr__custom_start(orr__stream *st)
+static void custom_start(orr_coll *c)
 {
+    orr__stream *st = orr__stream_of(c);
     orr_sim *s = st->npu->sim;
     char path[4096];
     uint32_t position;
@@ -412,12 +412,22 @@ void orr__custom_start(orr__stream *st)
         orr__sim_fail(s, code, &err);
         return;
     }
-    st->program = new_run(st, p);
-    if (!st->program)
+    run_state *r = *(run_state **)orr_coll_state(c) = new_run(st, p);
+    if (!r)
         orr__sim_no_memory(s);
     else
-        issue(st->program);
+        issue(r);
 }
+
+/* Its messages are those of the trace: nothing comes back through received and timer. */
+const orr_coll_ops orr__coll_custom = {
+    .name = "custom",
+    .label = "custom",
+    .help = "traces of one's own",
+    .kinds = COLL_ROOTLESS,
+    .state_size = sizeof(run_state *),
+    .start = custom_start,
+};
 
 /* ---- for those who ask why nothing moves ---- */
 
@@ -426,15 +436,21 @@ const orr__stream *orr__custom_owner(orr__call c)
     return c.action == node_done ? ((const run_state *)c.context)->stream : NULL;
 }
 
+static const run_state *run_of(const orr__stream *st)
+{
+    return st->is_started ? *(run_state *const *)(const void *)(&st->coll + 1) : NULL;
+}
+
 uint32_t orr__custom_running(const orr__stream *st)
 {
-    return st->program ? st->program->running : 0;
+    const run_state *r = run_of(st);
+    return r ? r->running : 0;
 }
 
 bool orr__custom_will_post(
     const orr__stream *st, bool is_send, uint32_t peer, uint32_t tag, uint64_t size)
 {
-    const run_state *r = st->program;
+    const run_state *r = run_of(st);
     const orr_columns *c = r ? orr_trace_columns(r->p->t) : NULL;
     const int64_t *peers = !c ? NULL : is_send ? c->comm_dst : c->comm_src;
     const uint8_t type = is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV;

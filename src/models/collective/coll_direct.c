@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_direct.c - direct: every member sends to every other one, all at once or N at a time (astra-sim.md 5.7). */
+#include "coll_exchange.h"
+
+typedef struct peers {
+    uint32_t to, from;
+} peers;
+
+typedef struct direct {
+    coll_exchange x;
+    uint64_t size;
+    peers made, sent;
+} direct;
+
+static uint32_t step_past_self(const orr_coll *c, uint32_t index, bool is_forward)
+{
+    index = coll_step(c, index, is_forward);
+    return index == c->index ? coll_step(c, index, is_forward) : index;
+}
+
+static inline coll_packet next_peers(orr_coll *c, void *walk)
+{
+    const direct *d = orr_coll_state(c);
+    peers *w = walk;
+    const coll_packet p = {d->size, w->to, w->from};
+    w->to = step_past_self(c, w->to, true);
+    w->from = step_past_self(c, w->from, false);
+    return p;
+}
+
+static bool setup(orr_coll *c, const orr_coll_phase *p)
+{
+    direct *d = orr_coll_state(c);
+    const uint64_t n = c->count, steps = n - 1;
+    d->size = p->kind == ORR_COLL_ALL_GATHER ? p->data : p->data / n;
+    d->made.to = d->sent.to = coll_step(c, c->index, true);
+    d->made.from = d->sent.from = coll_step(c, c->index, false);
+    d->x.left = p->kind == ORR_COLL_ALL_REDUCE ? 2 * steps : steps;
+    d->x.parallel = p->number && p->number < steps ? p->number : c->count - 1;
+    d->x.round = p->is_group ? steps * d->x.parallel : d->x.parallel;
+    return true;
+}
+
+static void start(orr_coll *c)
+{
+    direct *d = orr_coll_state(c);
+    coll_start_exchange(c, &d->x, next_peers, &d->made);
+}
+
+static void received(orr_coll *c, orr_bytes size)
+{
+    direct *d = orr_coll_state(c);
+    (void)size;
+    d->x.received++;
+    coll_make_packet(c, &d->x, next_peers, &d->made);
+}
+
+static void timer(orr_coll *c)
+{
+    direct *d = orr_coll_state(c);
+    const uint32_t others = c->count - 1;
+    d->x.free++;
+    if (c->kind == ORR_COLL_ALL_REDUCE && d->x.left <= others) {
+        /* The second half begins when all of the first is there. */
+        if (d->x.received < others)
+            return;
+        for (uint32_t i = 0; i < d->x.parallel; i++)
+            coll_send_packet(c, &d->x, next_peers, &d->sent);
+    } else {
+        coll_send_packet(c, &d->x, next_peers, &d->sent);
+    }
+    coll_end_if_through(c, &d->x);
+}
+
+static double messages(orr_collective kind, uint32_t count)
+{
+    return (kind == ORR_COLL_ALL_REDUCE ? 2 : 1) * ((double)count - 1);
+}
+
+const orr_coll_ops coll_direct = {
+    .name = "direct",
+    .label = "direct",
+    .help = "each member sends to all others, N at a time",
+    .kinds = COLL_ROOTLESS,
+    .takes_number = true,
+    .has_one = true,
+    .state_size = sizeof(direct),
+    .setup = setup,
+    .start = start,
+    .received = received,
+    .timer = timer,
+    .messages = messages,
+};

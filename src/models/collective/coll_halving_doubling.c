@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_halving_doubling.c - halving-doubling: partners twice as far away from step to step, and half the data;
+ * an all-gather the other way round, an all-reduce there and back (astra-sim.md 5.7). */
+#include "coll_exchange.h"
+
+#include <math.h>
+
+typedef struct walk {
+    uint64_t size;
+    uint32_t distance; /* of the partner */
+    bool is_halving;
+} walk;
+
+typedef struct halving {
+    coll_exchange x;
+    walk made, sent;
+} halving;
+
+static uint32_t partner_of(const orr_coll *c, uint32_t distance)
+{
+    if (distance == 0)
+        return c->index;
+    if (c->index / distance % 2 == 0)
+        return (c->index + distance) % c->count;
+    return (c->index + c->count - distance % c->count) % c->count;
+}
+
+static void scale(walk *w)
+{
+    w->distance = w->is_halving ? w->distance * 2 : w->distance / 2;
+    w->size = w->is_halving ? w->size / 2 : w->size * 2;
+}
+
+static inline coll_packet next_partner(orr_coll *c, void *context)
+{
+    walk *w = context;
+    const uint32_t partner = partner_of(c, w->distance);
+    const coll_packet p = {w->size, partner, partner};
+    scale(w);
+    if (c->kind == ORR_COLL_ALL_REDUCE && w->distance == c->count) {
+        w->is_halving = false;
+        scale(w);
+    }
+    return p;
+}
+
+static bool setup(orr_coll *c, const orr_coll_phase *p)
+{
+    halving *h = orr_coll_state(c);
+    const double levels = log2((double)c->count);
+    const bool is_gather = p->kind == ORR_COLL_ALL_GATHER;
+    h->x.left = (uint64_t)(p->kind == ORR_COLL_ALL_REDUCE ? 2 * levels : levels);
+    h->x.parallel = 1;
+    h->x.round = (uint64_t)(levels - 1);
+    h->made = (walk){.size = is_gather ? p->data : p->data / 2,
+                     .distance = is_gather ? c->count / 2 : 1,
+                     .is_halving = !is_gather};
+    h->sent = h->made;
+    return true;
+}
+
+static void start(orr_coll *c)
+{
+    halving *h = orr_coll_state(c);
+    coll_start_exchange(c, &h->x, next_partner, &h->made);
+}
+
+static void received(orr_coll *c, orr_bytes size)
+{
+    halving *h = orr_coll_state(c);
+    (void)size;
+    coll_make_packet(c, &h->x, next_partner, &h->made);
+}
+
+static void timer(orr_coll *c)
+{
+    halving *h = orr_coll_state(c);
+    h->x.free++;
+    coll_send_packet(c, &h->x, next_partner, &h->sent);
+    coll_end_if_through(c, &h->x);
+}
+
+static double messages(orr_collective kind, uint32_t count)
+{
+    return (kind == ORR_COLL_ALL_REDUCE ? 2 : 1) * floor(log2((double)count));
+}
+
+const orr_coll_ops coll_halving_doubling = {
+    .name = "halvingDoubling",
+    .label = "halving-doubling",
+    .help = "partners twice as far from step to step; a power of two of members, no all-to-all",
+    .kinds = COLL_ROOTLESS & ~ORR_COLL_BIT(ORR_COLL_ALL_TO_ALL),
+    .has_one = true,
+    .needs_power_of_two = true,
+    .state_size = sizeof(halving),
+    .setup = setup,
+    .start = start,
+    .received = received,
+    .timer = timer,
+    .messages = messages,
+};
