@@ -318,7 +318,7 @@ static void execute(run_state *r, uint32_t node)
                        node_done, r, node);
     else if (c->type[node] == ORR_NODE_COMM_SEND || c->type[node] == ORR_NODE_COMM_RECV)
         exchange(r, node, c->type[node] == ORR_NODE_COMM_SEND);
-    /* Any other node is taken and never ends (5.10). */
+    /* Any other node is taken and never ends (astra-sim.md 5.10). */
 }
 
 static void issue(run_state *r)

@@ -39,7 +39,7 @@ static inline uint32_t coll_step(const orr_coll *c, uint32_t index, bool is_forw
 }
 
 /* The next packet is made: its endpoint delay begins.  A round starts with `parallel` packets of the member's
- * own data; the others pass on what came in (5.5). */
+ * own data; the others pass on what came in (astra-sim.md 5.5). */
 static inline void coll_make_packet(orr_coll *c, coll_exchange *x, coll_next next, void *made)
 {
     if (x->own == 0 && x->later == 0) {
