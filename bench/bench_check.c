@@ -4,7 +4,7 @@
 #include "bench_input.h"
 
 #include <orrery/check.h>
-#include <orrery/info.h>
+#include <orrery/lab/info.h>
 
 static orr_set *open_set(const char *path)
 {

@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "bench_input.h"
 
-#include <orrery/export.h>
+#include <orrery/lab/export.h>
 
 #include <inttypes.h>
 

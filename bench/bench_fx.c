@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "bench_input.h"
 
-#include <orrery/fx.h>
+#include <orrery/lab/fx.h>
 
 #include <inttypes.h>
 

@@ -5,7 +5,7 @@
  * Nothing is kept from run to run: a row is a whole run of the generator without the start of the program. */
 #include "bench_input.h"
 
-#include <orrery/gemm.h>
+#include <orrery/lab/gemm.h>
 
 enum { BLOCKS = 96, BLOCK_LAYERS = 10, RESNET_LAYERS = 54, CELLS = 147 };
 

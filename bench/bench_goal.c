@@ -5,7 +5,7 @@
 #include "bench.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/loggops.h>
+#include <orrery/lab/loggops.h>
 
 static orr_error err;
 

@@ -8,7 +8,7 @@
 
 #include "bench.h"
 
-#include <orrery/gen.h>
+#include <orrery/lab/gen.h>
 
 enum { LAYERED_NODES = 1000000 };
 

@@ -7,8 +7,8 @@
  * large, for the readers. */
 #include "bench_input.h"
 
-#include <orrery/flexflow.h>
-#include <orrery/layers.h>
+#include <orrery/lab/flexflow.h>
+#include <orrery/lab/layers.h>
 
 #include <inttypes.h>
 

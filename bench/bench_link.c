@@ -12,7 +12,7 @@
 #include "torch_trace.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/link.h>
+#include <orrery/lab/link.h>
 
 typedef struct pair {
     char prefix[560], host[600], device[600], folder[560];

@@ -2,7 +2,7 @@
 /* bench_llm.c - training steps of an 80-layer model for many ranks, as one set; the price is that of the stages. */
 #include "bench.h"
 
-#include <orrery/llm.h>
+#include <orrery/lab/llm.h>
 
 typedef struct job {
     uint32_t dp, micro_batches;

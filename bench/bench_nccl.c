@@ -10,8 +10,8 @@ static inline void synth_require(int condition, const char *what)
 
 #include "../tests/unit/nsys_synth.h"
 
-#include <orrery/nccl.h>
-#include <orrery/nsys.h>
+#include <orrery/lab/nccl.h>
+#include <orrery/lab/nsys.h>
 
 enum { NODES = 2, GPUS = 4, CHANNELS = 4, ROUNDS = 3400, LEAST_ROWS = 201728 };
 

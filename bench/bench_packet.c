@@ -7,9 +7,9 @@
  * 673 MB.  The first row has a published result, 784,628 ns; the others are checked by their packets. */
 #include "bench_input.h"
 
-#include <orrery/gen.h>
-#include <orrery/packet.h>
-#include <orrery/sim.h>
+#include <orrery/lab/gen.h>
+#include <orrery/lab/packet.h>
+#include <orrery/lab/sim.h>
 
 #include <inttypes.h>
 

@@ -7,8 +7,8 @@
 #include "torch_trace.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/link.h>
-#include <orrery/pytorch.h>
+#include <orrery/lab/link.h>
+#include <orrery/lab/pytorch.h>
 
 typedef struct job {
     char path[600];

@@ -5,7 +5,7 @@
  * names, so that nothing packs better than it would in earnest.  The goal is 2 s and a page of 30 MB. */
 #include "bench_input.h"
 
-#include <orrery/chrome_trace.h>
+#include <orrery/lab/chrome_trace.h>
 #include <orrery/report.h>
 #include <orrery/trace.h>
 #include <orrery/view.h>

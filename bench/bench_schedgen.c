@@ -3,8 +3,8 @@
  * are made into schedules. */
 #include "bench.h"
 
-#include <orrery/mpi_trace.h>
-#include <orrery/schedgen.h>
+#include <orrery/lab/mpi_trace.h>
+#include <orrery/lab/schedgen.h>
 
 enum { MANY = 1 << 20, SOME = 1 << 16, ALL_TO_ALL = 2048, CALLS = 200000 };
 

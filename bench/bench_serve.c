@@ -5,7 +5,7 @@
  * each with iterations of its own: scheduling, estimating and writing.  Experts over 256 ranks that go in step. */
 #include "bench_input.h"
 
-#include <orrery/serve.h>
+#include <orrery/lab/serve.h>
 
 enum { REQUESTS = 200 };
 

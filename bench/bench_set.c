@@ -7,7 +7,7 @@
 #include "bench_input.h"
 
 #include <orrery/check.h>
-#include <orrery/info.h>
+#include <orrery/lab/info.h>
 #include <orrery/set.h>
 
 enum { RANKS = 1024, NODES = 1000 };

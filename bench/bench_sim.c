@@ -8,8 +8,8 @@
  * messages and by the tick at which all of them finish. */
 #include "bench_input.h"
 
+#include <orrery/lab/sim.h>
 #include <orrery/set.h>
-#include <orrery/sim.h>
 
 #include <inttypes.h>
 

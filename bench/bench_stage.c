@@ -5,7 +5,7 @@
  * reference takes 47, 57, 125 and 464 s for 8, 64, 1,024 and 4,096 ranks. */
 #include "bench.h"
 
-#include <orrery/stage.h>
+#include <orrery/lab/stage.h>
 
 #include <dirent.h>
 

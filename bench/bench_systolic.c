@@ -6,7 +6,7 @@
  * (tests/golden/systolic_rows.txt), otherwise against closed forms. */
 #include "bench_input.h"
 
-#include <orrery/systolic.h>
+#include <orrery/lab/systolic.h>
 
 enum {
     RESNET_LAYERS = 54,

@@ -3,7 +3,7 @@
  * A row is a whole run of the command without the start of the program. */
 #include "bench_input.h"
 
-#include <orrery/issue_log.h>
+#include <orrery/lab/issue_log.h>
 #include <orrery/view.h>
 
 enum { NODES = 1000000, RANKS = 64, NAMES = 1000 };

@@ -3,8 +3,8 @@
  * and read again, set up for packets, with one flow across them.  Work is hosts. */
 #include "bench_input.h"
 
-#include <orrery/packet.h>
-#include <orrery/topology.h>
+#include <orrery/lab/packet.h>
+#include <orrery/lab/topology.h>
 
 typedef struct job {
     const char *name, *text;

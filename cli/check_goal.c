@@ -2,7 +2,7 @@
 /* check_goal.c - orrery check of a GOAL schedule. */
 #include "goal.h"
 
-#include <orrery/goal_check.h>
+#include <orrery/lab/goal_check.h>
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "convert.h"
 
-#include <orrery/capture.h>
+#include <orrery/lab/capture.h>
 
 #include <errno.h>
 #include <inttypes.h>

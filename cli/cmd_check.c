@@ -7,6 +7,7 @@
 #include "goal.h"
 
 #include <orrery/check.h>
+#include <orrery/version.h>
 
 static const cli_option options[] = {
     {"fix", 0, NULL, "write a repaired copy to OUT, and check that"},
@@ -96,7 +97,7 @@ static orr_code check_run(cli_context *c, orr_error *err)
         .threads = (unsigned)cli_count(c, "threads"),
         .keep_going = true};
     orr_check_style style = {
-        .program = "orrery " ORRERY_VERSION, .input = path, .is_strict = cli_flag(c, "strict")};
+        .program = "orrery " ORR_VERSION, .input = path, .is_strict = cli_flag(c, "strict")};
     orr_check_report *changes = NULL;
     if (is_fix && !output)
         return orr_fail(err, ORR_EUSAGE, NULL,

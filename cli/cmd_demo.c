@@ -7,8 +7,9 @@
 #include "html_report.h"
 
 #include <orrery/check.h>
-#include <orrery/info.h>
-#include <orrery/llm.h>
+#include <orrery/lab/info.h>
+#include <orrery/lab/llm.h>
+#include <orrery/version.h>
 #include <orrery/view.h>
 
 #include <errno.h>
@@ -118,7 +119,7 @@ static orr_code check_traces(const demo *d, const orr_set *set)
 
 static orr_code show_traces(const demo *d, const orr_set *set)
 {
-    const orr_info_options opt = {.path = d->traces, .program = "orrery " ORRERY_VERSION, .top = 5};
+    const orr_info_options opt = {.path = d->traces, .program = "orrery " ORR_VERSION, .top = 5};
     orr_info *info;
     orr_str text = {0};
     print_step(d, "info --top 5", d->traces);
@@ -238,7 +239,7 @@ static orr_code simulate(const demo *d, const orr_set *set)
                                  .record = ORR_SIM_RECORD_NODES,
                                  .critical_path = PATH_STEPS,
                                  .shows_progress = !d->c->quiet,
-                                 .program = "orrery " ORRERY_VERSION};
+                                 .program = "orrery " ORR_VERSION};
     orr_sim *s = NULL;
     print_run(d);
     orr_code code = write_cluster(d);

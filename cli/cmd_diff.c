@@ -2,8 +2,9 @@
 /* cmd_diff.c - orrery diff: two runs side by side, as a rule a measured one and its simulation. */
 #include "timeline_load.h"
 
-#include <orrery/diff.h>
-#include <orrery/operators.h>
+#include <orrery/lab/diff.h>
+#include <orrery/lab/operators.h>
+#include <orrery/version.h>
 
 #include <string.h>
 
@@ -54,7 +55,7 @@ static orr_code read_run(const cli_context *c, const char *path, orr_timeline **
 
 static orr_code print(const cli_context *c, const orr_diff *d, orr_error *err)
 {
-    const orr_diff_style style = {.program = "orrery " ORRERY_VERSION,
+    const orr_diff_style style = {.program = "orrery " ORR_VERSION,
                                   .first = c->args[0],
                                   .second = c->args[1],
                                   .most = (size_t)cli_count(c, "most")};
@@ -85,7 +86,7 @@ static orr_code read_hardware(const cli_context *c, orr_hardware *hw, orr_error 
 
 static orr_code print_operators(const cli_context *c, const orr_operators *o, orr_error *err)
 {
-    const orr_operators_style style = {.program = "orrery " ORRERY_VERSION,
+    const orr_operators_style style = {.program = "orrery " ORR_VERSION,
                                        .captured = c->args[0],
                                        .measured = c->args[1],
                                        .most = (size_t)cli_count(c, "most")};

@@ -6,8 +6,9 @@
 #include "base/text/text.h"
 #include "gemm.h"
 
-#include <orrery/gemm.h>
-#include <orrery/units.h>
+#include <orrery/lab/gemm.h>
+#include <orrery/lab/units.h>
+#include <orrery/version.h>
 
 #include <inttypes.h>
 #include <string.h>
@@ -423,7 +424,7 @@ static orr_code gemm_make(cli_context *c, orr_error *err)
                             .datatype_bytes = (uint32_t)cli_count(c, "datatype-size"),
                             .times = times_of(cli_text(c, "times")),
                             .repeat = (uint32_t)cli_count(c, "repeat"),
-                            .program = "orrery " ORRERY_VERSION};
+                            .program = "orrery " ORR_VERSION};
     machine m = {.hardware = {.arrays = 0}};
     orr_shapes *s;
     orr_code code = check_outputs(c, err);

@@ -7,7 +7,7 @@
 #include "base/text/text.h"
 #include "command.h"
 
-#include <orrery/gen.h>
+#include <orrery/lab/gen.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,8 @@
 /* cmd_info.c - orrery info: what is in these traces. */
 #include "command.h"
 
-#include <orrery/info.h>
+#include <orrery/lab/info.h>
+#include <orrery/version.h>
 
 static const cli_option options[] = {
     {"rank", 'r', "R", "only this rank", CLI_COUNT, 0, 4294967294u},
@@ -52,7 +53,7 @@ static orr_code info_run(cli_context *c, orr_error *err)
                                       cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
     const orr_info_options opt = {
         .path = c->args[0],
-        .program = "orrery " ORRERY_VERSION,
+        .program = "orrery " ORR_VERSION,
         .one_rank = cli_given(c, "rank"),
         .rank = (uint32_t)cli_count(c, "rank"),
         .job_ranks = (uint32_t)cli_count(c, "ranks"),

@@ -7,7 +7,7 @@
 
 #include <orrery/check.h>
 #include <orrery/lab/compat.h>
-#include <orrery/link.h>
+#include <orrery/lab/link.h>
 #include <orrery/view.h>
 
 #include <inttypes.h>

@@ -2,8 +2,9 @@
 /* cmd_model.c - orrery model: what a language model is made of, what it computes and what it keeps. */
 #include "command.h"
 
-#include <orrery/model.h>
-#include <orrery/units.h>
+#include <orrery/lab/model.h>
+#include <orrery/lab/units.h>
+#include <orrery/version.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -316,7 +317,7 @@ static void print_json(const cli_context *c, const subject *s)
     orr_model_json(&s->m, text, sizeof text);
     printf("{\"format\": \"orrery-model-report\", \"version\": 1, \"program\": \"orrery %s\",\n"
            " \"model\": %s,\n \"note\": \"%s\",\n \"parameters\": ",
-           ORRERY_VERSION, text, s->m.note);
+           ORR_VERSION, text, s->m.note);
     print_json_parts(&s->counts);
     printf(",\n \"tokens\": %" PRIu64 ", \"past\": %" PRIu64
            ", \"is_square\": %s, \"is_mla_absorbed\": %s,\n \"flops\": ",

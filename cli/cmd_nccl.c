@@ -2,8 +2,8 @@
 /* cmd_nccl.c - orrery nccl: what Nsight Systems saw of NCCL, as a GOAL schedule. */
 #include "command.h"
 
-#include <orrery/nccl.h>
-#include <orrery/units.h>
+#include <orrery/lab/nccl.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <string.h>

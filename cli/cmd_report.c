@@ -6,6 +6,8 @@
 #include "html_report.h"
 #include "timeline_load.h"
 
+#include <orrery/version.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +100,7 @@ static orr_code simulate(work *w, const char *path)
                                  .ranks_file = cli_text(c, "ranks-file"),
                                  .record = ORR_SIM_RECORD_NODES,
                                  .shows_progress = !c->quiet,
-                                 .program = "orrery " ORRERY_VERSION};
+                                 .program = "orrery " ORR_VERSION};
     orr_sim *s = NULL;
     orr_error why;
     const double begun = cli_seconds();
@@ -184,7 +186,7 @@ static orr_code report_run(cli_context *c, orr_error *err)
 {
     char *line = cli_command_line(c);
     const orr_report_options about = {.title = cli_text(c, "title"),
-                                      .program = "orrery " ORRERY_VERSION,
+                                      .program = "orrery " ORR_VERSION,
                                       .made_from = line,
                                       .most_spans = (uint32_t)cli_count(c, "most-spans")};
     work w = {.c = c, .err = err};

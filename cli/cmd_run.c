@@ -4,9 +4,10 @@
 #include "goal.h"
 #include "html_report.h"
 
-#include <orrery/goal_traces.h>
-#include <orrery/sim.h>
-#include <orrery/topology.h>
+#include <orrery/lab/goal_traces.h>
+#include <orrery/lab/sim.h>
+#include <orrery/lab/topology.h>
+#include <orrery/version.h>
 #include <orrery/view.h>
 
 #include <inttypes.h>
@@ -398,7 +399,7 @@ static orr_code run_flows(cli_context *c, orr_error *err)
         .threads = (unsigned)cli_count(c, "threads"),
         .shows_progress = !c->quiet,
         .wants_history = cli_given(c, "report"),
-        .program = "orrery " ORRERY_VERSION,
+        .program = "orrery " ORR_VERSION,
     };
     if (code)
         return code;
@@ -446,7 +447,7 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
-        .program = "orrery " ORRERY_VERSION,
+        .program = "orrery " ORR_VERSION,
     };
     if (code)
         return code;

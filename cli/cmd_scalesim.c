@@ -5,7 +5,8 @@
  * them, so one line in a script changes.  What it counts is our own, unless --compat asks for theirs. */
 #include "command.h"
 
-#include <orrery/scalesim.h>
+#include <orrery/lab/scalesim.h>
+#include <orrery/version.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -251,7 +252,7 @@ static orr_code scalesim_run(cli_context *c, orr_error *err)
 {
     const orr_scalesim_options opt = {.rules = rules_of(c),
                                       .wants_traces = cli_flag(c, "traces"),
-                                      .program = "orrery " ORRERY_VERSION};
+                                      .program = "orrery " ORR_VERSION};
     orr_scalesim_config config;
     orr_scalesim_network *net = NULL;
     orr_scalesim *r = NULL;

@@ -3,9 +3,9 @@
 #include "base/text/text.h"
 #include "command.h"
 
-#include <orrery/hardware.h>
-#include <orrery/serve.h>
-#include <orrery/units.h>
+#include <orrery/lab/hardware.h>
+#include <orrery/lab/serve.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "command.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/llm.h>
-#include <orrery/units.h>
+#include <orrery/lab/llm.h>
+#include <orrery/lab/units.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,10 +5,10 @@
 
 #include "option.h"
 
-#include <orrery/gen.h>
-#include <orrery/nccl.h>
-#include <orrery/packet.h>
-#include <orrery/sim.h>
+#include <orrery/lab/gen.h>
+#include <orrery/lab/nccl.h>
+#include <orrery/lab/packet.h>
+#include <orrery/lab/sim.h>
 #include <orrery/timeline.h>
 
 /* All commands, in the order a user meets them.  A new command is one row: its table is cli_cmd_NAME. */

@@ -8,8 +8,8 @@
 
 #include "command.h"
 
-#include <orrery/fx.h>
-#include <orrery/pytorch.h>
+#include <orrery/lab/fx.h>
+#include <orrery/lab/pytorch.h>
 #include <orrery/set.h>
 
 typedef struct cli_converter {

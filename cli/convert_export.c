@@ -3,7 +3,7 @@
  * which pass it is, and what the sizes are that it leaves open. */
 #include "convert.h"
 
-#include <orrery/export.h>
+#include <orrery/lab/export.h>
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 /* convert_flexflow.c - orrery convert flexflow: a task graph of FlexFlow to traces. */
 #include "convert.h"
 
-#include <orrery/flexflow.h>
+#include <orrery/lab/flexflow.h>
 
 #include <inttypes.h>
 

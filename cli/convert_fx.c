@@ -3,9 +3,9 @@
  * work, communication and memory of each captured rank, operators without a cost. */
 #include "convert.h"
 
-#include <orrery/fx.h>
-#include <orrery/hardware.h>
-#include <orrery/units.h>
+#include <orrery/lab/fx.h>
+#include <orrery/lab/hardware.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <string.h>

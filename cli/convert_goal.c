@@ -5,7 +5,7 @@
 #include "convert.h"
 #include "goal.h"
 
-#include <orrery/goal_traces.h>
+#include <orrery/lab/goal_traces.h>
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "convert.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/pytorch.h>
+#include <orrery/lab/pytorch.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* convert_text.c - orrery convert text: a text workload of ASTRA-sim 1.0 to traces. */
 #include "convert.h"
 
-#include <orrery/layers.h>
+#include <orrery/lab/layers.h>
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 
 #include "command.h"
 
-#include <orrery/gemm.h>
-#include <orrery/scalesim.h>
+#include <orrery/lab/gemm.h>
+#include <orrery/lab/scalesim.h>
 
 orr_systolic_rules cli_gemm_rules(const char *compat); /* v1, v2; NULL: our own */
 orr_layers_style cli_gemm_style(orr_systolic_rules rules);

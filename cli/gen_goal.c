@@ -5,9 +5,9 @@
  * (goal.md 4). */
 #include "gen_goal.h"
 
-#include <orrery/mpi_trace.h>
-#include <orrery/schedgen.h>
-#include <orrery/units.h>
+#include <orrery/lab/mpi_trace.h>
+#include <orrery/lab/schedgen.h>
+#include <orrery/lab/units.h>
 
 #include <errno.h>
 #include <inttypes.h>

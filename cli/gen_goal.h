@@ -5,8 +5,8 @@
 
 #include "command.h"
 
-#include <orrery/mpi_trace.h>
-#include <orrery/schedgen.h>
+#include <orrery/lab/mpi_trace.h>
+#include <orrery/lab/schedgen.h>
 
 enum { CLI_RANKS_MAX = INT32_MAX };
 

@@ -6,8 +6,8 @@
 #include "base/text/text.h"
 #include "command.h"
 
-#include <orrery/topology.h>
-#include <orrery/units.h>
+#include <orrery/lab/topology.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "command.h"
 
-#include <orrery/loggops.h>
+#include <orrery/lab/loggops.h>
 
 /* Read a schedule; what is odd about it is remarked. */
 orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, orr_error *err);

@@ -2,6 +2,7 @@
 /* html_report.c - a run as one HTML page: the library's facts (explain.h) into its report (report.h), with the command
  * line as the page's origin. */
 #include "html_report.h"
+#include <orrery/version.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,7 @@ orr_code cli_report_add_sim(orr_report *r,
 static orr_code create(const char *title, char *line, orr_report **out, orr_error *err)
 {
     const orr_report_options about = {
-        .title = title, .program = "orrery " ORRERY_VERSION, .made_from = line};
+        .title = title, .program = "orrery " ORR_VERSION, .made_from = line};
     *out = NULL;
     return line ? orr_report_create(&about, out, err)
                 : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");

@@ -5,9 +5,9 @@
 
 #include "command.h"
 
-#include <orrery/explain.h>
+#include <orrery/lab/explain.h>
+#include <orrery/lab/sim.h>
 #include <orrery/report.h>
-#include <orrery/sim.h>
 
 /* "auto", "off", "estimate" or "simulate"; the option table has checked the word. */
 orr_what_if cli_what_if_of(const char *word);

@@ -8,6 +8,8 @@
  * without a name until they are complete, so nothing is left to take away. */
 #include "command.h"
 
+#include <orrery/version.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -128,7 +130,7 @@ static int run_program(int argc, char **argv)
         return finish(&c, ORR_OK, &err);
     }
     if (cli_flag(&c, "version")) {
-        printf("orrery %s\n", ORRERY_VERSION);
+        printf("orrery %s\n", ORR_VERSION);
         return finish(&c, ORR_OK, &err);
     }
     if (c.arg_count == 0) {

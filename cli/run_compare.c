@@ -5,7 +5,8 @@
  * LogGOPS; schedules run as they are there, and as traces elsewhere. */
 #include "goal.h"
 
-#include <orrery/goal_traces.h>
+#include <orrery/lab/goal_traces.h>
+#include <orrery/version.h>
 #include <orrery/view.h>
 
 #include <inttypes.h>
@@ -158,7 +159,7 @@ static orr_code run_next(comparison *k, const char *name, size_t len, orr_error 
 
 static void print_json(const comparison *k)
 {
-    printf("{\"format\":\"orrery-compare\",\"version\":1,\"program\":\"orrery " ORRERY_VERSION
+    printf("{\"format\":\"orrery-compare\",\"version\":1,\"program\":\"orrery " ORR_VERSION
            "\",\"traces\":");
     cli_json_text(k->c->args[0]);
     printf(",\"runs\":[");

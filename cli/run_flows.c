@@ -2,7 +2,7 @@
 /* run_flows.c - orrery run --flows: flows over the packet network, without traces. */
 #include "html_report.h"
 
-#include <orrery/packet.h>
+#include <orrery/lab/packet.h>
 
 #include <signal.h>
 #include <string.h>

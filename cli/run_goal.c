@@ -3,6 +3,7 @@
 #include "goal.h"
 
 #include <orrery/lab/compat.h>
+#include <orrery/version.h>
 #include <orrery/view.h>
 
 #include <errno.h>
@@ -132,7 +133,7 @@ static orr_code show_timeline(const cli_context *c, const orr_loggops *s, orr_er
 static orr_code print_result(const cli_context *c, const orr_loggops *s, orr_error *err)
 {
     if (cli_flag(c, "json"))
-        return orr_loggops_write_json(s, "-", c->args[0], "orrery " ORRERY_VERSION, err);
+        return orr_loggops_write_json(s, "-", c->args[0], "orrery " ORR_VERSION, err);
     return orr_loggops_write_text(s, "-", c->args[0], err);
 }
 

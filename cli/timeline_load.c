@@ -4,10 +4,10 @@
 #include "timeline_load.h"
 #include "base/text/text.h"
 
-#include <orrery/chrome_trace.h>
-#include <orrery/issue_log.h>
-#include <orrery/nsys.h>
-#include <orrery/units.h>
+#include <orrery/lab/chrome_trace.h>
+#include <orrery/lab/issue_log.h>
+#include <orrery/lab/nsys.h>
+#include <orrery/lab/units.h>
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* view_timeline.c - orrery view timeline: when things happened, for a viewer or in characters. */
 #include "timeline_load.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 #include <orrery/view.h>
 
 #include <stdlib.h>

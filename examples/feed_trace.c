@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* feed_trace.c - feed a trace from C.  cc feed_trace.c $(pkg-config --cflags --libs orrery) */
+#include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 // feed_trace_cpp.cc - feed a trace from C++, with the names of Chakra's feeder.
 #define ORRERY_CHAKRA_NAMES
 #include <orrery/feeder.hpp>
-#include <orrery/gen.h>
+#include <orrery/lab/gen.h>
 
 #include <cstdio>
 

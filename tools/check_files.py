@@ -36,6 +36,13 @@ def main():
     for name, found in sorted(places.items()):
         if len(found) > 1 and name not in SHARED_NAMES:
             problems.append(f"{name}: the name is used {len(found)} times: {', '.join(found)}")
+    version = re.search(r"^  version: '(\d+)\.(\d+)\.(\d+)'", tree.read("meson.build"), re.M)
+    header = tree.read("include/orrery/version.h")
+    for name, number in zip(("MAJOR", "MINOR", "PATCH"), version.groups()):
+        if f"#define ORR_VERSION_{name} {number}\n" not in header:
+            problems.append(f"include/orrery/version.h: ORR_VERSION_{name} is not {number}, as meson.build has it")
+    if f'#define ORR_VERSION "{".".join(version.groups())}"\n' not in header:
+        problems.append("include/orrery/version.h: ORR_VERSION is not the version of meson.build")
     tree.report(problems)
 
 

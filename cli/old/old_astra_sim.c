@@ -5,7 +5,7 @@
 
 #include "goal.h"
 
-#include <orrery/sim.h>
+#include <orrery/lab/sim.h>
 
 #include <errno.h>
 #include <inttypes.h>

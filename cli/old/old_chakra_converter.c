@@ -6,10 +6,10 @@
  * directory unless told otherwise, which is emptied first (chakra.md 4). */
 #include "old.h"
 
-#include <orrery/flexflow.h>
 #include <orrery/lab/compat.h>
-#include <orrery/layers.h>
-#include <orrery/pytorch.h>
+#include <orrery/lab/flexflow.h>
+#include <orrery/lab/layers.h>
+#include <orrery/lab/pytorch.h>
 
 #include <errno.h>
 #include <inttypes.h>

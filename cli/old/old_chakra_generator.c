@@ -3,7 +3,7 @@
  * (chakra.md 6). */
 #include "old.h"
 
-#include <orrery/gen.h>
+#include <orrery/lab/gen.h>
 
 /* The later name, chakra_generator, has lost the first row.  The second is ours: the name stood for three
  * programs over the years. */

@@ -8,7 +8,7 @@
 #include "convert.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/link.h>
+#include <orrery/lab/link.h>
 
 #include <stdio.h>
 #include <string.h>

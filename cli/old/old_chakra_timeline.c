@@ -3,7 +3,7 @@
  * unless told otherwise, which is emptied first (chakra.md 9). */
 #include "old.h"
 
-#include <orrery/issue_log.h>
+#include <orrery/lab/issue_log.h>
 
 #include <errno.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "goal.h"
 
 #include <orrery/lab/compat.h>
+#include <orrery/version.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -136,8 +137,7 @@ static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
         return code;
     }
     if (cli_flag(c, "json"))
-        code =
-            orr_loggops_write_json(s, "-", cli_text(c, "filename"), "orrery " ORRERY_VERSION, err);
+        code = orr_loggops_write_json(s, "-", cli_text(c, "filename"), "orrery " ORR_VERSION, err);
     else if (!cli_flag(c, "no-compat"))
         code = orr_loggops_write_old(s, cli_flag(c, "batchmode") ? "log-batch" : "log", "-", err);
     else

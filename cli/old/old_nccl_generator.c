@@ -2,8 +2,8 @@
 /* old_nccl_generator.c - nccl_generator_v2's main.py by the name its predecessor had: one folder in, one folder out (goal.md 5.1). */
 #include "old.h"
 
-#include <orrery/nccl.h>
-#include <orrery/units.h>
+#include <orrery/lab/nccl.h>
+#include <orrery/lab/units.h>
 
 #include <errno.h>
 #include <glob.h>

@@ -4,7 +4,7 @@
 #include "base/text/text.h"
 #include "old.h"
 
-#include <orrery/stage.h>
+#include <orrery/lab/stage.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #ifndef ORRERY_REPORT_H
 #define ORRERY_REPORT_H
 
-#include <orrery/explain.h>
+#include <orrery/lab/explain.h>
 
 #ifdef __cplusplus
 extern "C" {

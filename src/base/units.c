@@ -5,7 +5,7 @@
  * 128-bit integers, rounded once.  Floating point would make 0.1 us something else than 100 ns.
  * A kind of unit is a table row: its base words and whether they take prefixes. */
 #include "base/text/text.h"
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <stdio.h>

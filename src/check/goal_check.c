@@ -5,7 +5,7 @@
  * Pairs are counted by receiver, sender and tag, both sides sorted.  At a receiver with wildcards only the totals can
  * be compared: which message a wildcard takes is known when it runs.
  * Cost: 24 bytes a message and a sort. */
-#include <orrery/goal_check.h>
+#include <orrery/lab/goal_check.h>
 
 #include "base/memory/buffer.h"
 #include "trace/goal_impl.h"

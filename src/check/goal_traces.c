@@ -4,7 +4,7 @@
  * Traces have dependencies on the end of a node only.  An operation that waits for the start of another waits for
  * whatever that one waits for, which is the same moment unless the other one queues for its CPU.
  * Cost: the predecessors of one rank at a time, 4 bytes an edge. */
-#include <orrery/goal_traces.h>
+#include <orrery/lab/goal_traces.h>
 
 #include "trace/builder.h"
 #include "trace/goal_impl.h"

@@ -9,10 +9,10 @@
 #include "run/loggops/lgs_impl.h"
 
 #ifdef ORR_COMPAT_LOGGOPSIM
-#include "loggopsim/loggopsim.h"
+#include "compat/loggopsim/loggopsim.h"
 #endif
 #ifdef ORR_COMPAT_CHAKRA
-#include "chakra/chakra.h"
+#include "compat/chakra/chakra.h"
 #endif
 
 #include <stddef.h>

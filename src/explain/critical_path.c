@@ -11,7 +11,7 @@
  * the whole time.
  *
  * In a collective every member is taken to need every other one, which holds for all but the rooted ones. */
-#include <orrery/critical_path.h>
+#include <orrery/lab/critical_path.h>
 
 #include "run/watch.h"
 

@@ -3,7 +3,7 @@
  *
  * Simulations of traces and flows over the packet network both become an orr_report_run, which is all that
  * src/views sees of them. */
-#include <orrery/explain.h>
+#include <orrery/lab/explain.h>
 
 #include "what_if.h"
 
@@ -12,7 +12,7 @@
 #include "models/network/packet/packet_run.h"
 #include "run/sim_impl.h"
 
-#include <orrery/packet.h>
+#include <orrery/lab/packet.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,8 +14,8 @@
 #include "base/memory/memory.h"
 #include "trace/input_files.h"
 
-#include <orrery/critical_path.h>
-#include <orrery/sim.h>
+#include <orrery/lab/critical_path.h>
+#include <orrery/lab/sim.h>
 
 /* Times of a rank, in ns. */
 typedef enum orr__figure {

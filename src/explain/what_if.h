@@ -3,9 +3,9 @@
 #ifndef ORR_EXPLAIN_WHAT_IF_H
 #define ORR_EXPLAIN_WHAT_IF_H
 
-#include <orrery/critical_path.h>
-#include <orrery/explain.h>
-#include <orrery/sim.h>
+#include <orrery/lab/critical_path.h>
+#include <orrery/lab/explain.h>
+#include <orrery/lab/sim.h>
 
 enum { ORR__WHAT_IFS = 2 * ORR_NET_DIMS + 4, ORR__WHAT_IF_WORDS = 160 };
 

@@ -12,7 +12,7 @@
 #include "models/network/packet/packet_run.h"
 #include "models/network/topology/topology_kinds.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 static const orr_net_ops *const networks[] = {&orr__net_unaware, &orr__net_aware, &orr__net_graph,
                                               &orr__net_packet};

@@ -6,8 +6,8 @@
  * and they are what takes the time. */
 #include "watch.h"
 
-#include <orrery/progress.h>
-#include <orrery/units.h>
+#include <orrery/lab/progress.h>
+#include <orrery/lab/units.h>
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #ifndef ORR_SIM_IMPL_H
 #define ORR_SIM_IMPL_H
 
-#include <orrery/sim.h>
+#include <orrery/lab/sim.h>
 
 #include "base/memory/bitset_queue.h"
 #include "base/memory/map.h"

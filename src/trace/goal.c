@@ -5,7 +5,7 @@
  * there are is known only then.  Sorting them is two passes over the rank's edges.
  * Invariants: nodes and edges of finished ranks never change; waits is the number of edges into a node.
  * Cost: 32 bytes a node, 4 an edge, 16 a rank. */
-#include <orrery/goal.h>
+#include <orrery/lab/goal.h>
 
 #include "base/io/input.h"
 #include "base/io/output.h"

@@ -11,7 +11,7 @@
 #ifndef ORR_TRACE_GOAL_IMPL_H
 #define ORR_TRACE_GOAL_IMPL_H
 
-#include <orrery/goal.h>
+#include <orrery/lab/goal.h>
 
 #include "base/memory/memory.h"
 

@@ -9,7 +9,7 @@
  *
  * Bars differ in fill (full, light, hatched, outlined) as well as in colour, and their shares are written above them.  The
  * drawing takes the reader's colours: dark on light, or light on dark. */
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 #include <orrery/view.h>
 
 #include "base/io/output.h"

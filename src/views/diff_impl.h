@@ -6,7 +6,7 @@
 #include "base/memory/intern.h"
 #include "base/memory/memory.h"
 
-#include <orrery/diff.h>
+#include <orrery/lab/diff.h>
 
 struct orr__diff_store {
     orr_arena *arena;

@@ -5,7 +5,7 @@
 
 #include "base/formats/json.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 static orr_code hand_over(const orr_diff *d, orr_buf *b, orr_str *out, orr_error *err)
 {

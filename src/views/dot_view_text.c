@@ -6,7 +6,7 @@
  * labels and cannot reach Graphviz's escape sequences or entities. */
 #include "graph_fold.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include "base/memory/intern.h"
 

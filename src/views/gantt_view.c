@@ -8,7 +8,7 @@
  * A cell shows the kind of span that fills most of it; where spans of a track overlap, the one that began first counts.
  * A cell that is busy for less than half of its time shows a dot, so that nothing short is lost.
  * Cost: one pass over the spans; memory for one row. */
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 #include <orrery/view.h>
 
 #include "base/io/output.h"

@@ -6,7 +6,7 @@
 #ifndef ORR_VIEWS_INFO_IMPL_H
 #define ORR_VIEWS_INFO_IMPL_H
 
-#include <orrery/info.h>
+#include <orrery/lab/info.h>
 
 #include "base/memory/buffer.h"
 #include "base/memory/content_hash.h"

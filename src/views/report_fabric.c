@@ -2,7 +2,7 @@
 /* report_fabric.c - links, queues, pauses and flows of a packet network, for the page (docs/format/report.md). */
 #include "report_impl.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <math.h>
 

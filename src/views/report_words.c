@@ -5,7 +5,7 @@
  * time has little to gain elsewhere, and the sentence says so. */
 #include "report_impl.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 typedef struct shares {
     double compute, exposed, memory, host, idle, waiting;

@@ -7,7 +7,7 @@
 #include "base/text/bar.h"
 #include "explain/run_facts.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * are counted, not bytes.  Numbers are made with integers only, so no two machines round them differently. */
 #include "text_table.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include "base/text/bar.h"
 #include "base/text/text.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_goal.c - any bytes as a GOAL schedule, text or binary.  What is refused must have a place and words; what is taken
  * must be whole, become traces or words, and be simulated by all three sets of rules. */
-#include <orrery/goal_traces.h>
 #include <orrery/lab/compat.h>
-#include <orrery/loggops.h>
+#include <orrery/lab/goal_traces.h>
+#include <orrery/lab/loggops.h>
 
 #include <stdlib.h>
 

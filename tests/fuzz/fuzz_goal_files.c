@@ -2,7 +2,7 @@
 /* fuzz_goal_files.c - any bytes as one of the files beside a schedule: interruptions, links, a placement of jobs.  The first
  * byte says which.  What is refused must have words; with what is taken a small schedule runs to its end. */
 #include <orrery/lab/compat.h>
-#include <orrery/loggops.h>
+#include <orrery/lab/loggops.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_hardware.c - any bytes as a hardware file.  What is refused must have a place and words; what is taken
  * is written and read again, and a product is costed on it. */
-#include <orrery/gemm.h>
+#include <orrery/lab/gemm.h>
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_issue_log.c - any bytes as a log of issued nodes, in our way and in the old one.  What is refused must have a place
  * and words; what is taken in our way becomes a timeline. */
-#include <orrery/issue_log.h>
+#include <orrery/lab/issue_log.h>
 
 #include <stdlib.h>
 

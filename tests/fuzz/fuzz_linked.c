@@ -2,7 +2,7 @@
 /* fuzz_linked.c - any bytes as a linked PyTorch trace, read and converted in both ways, and played through.  What is
  * refused must have a place and words; what is taken must be a graph that can be run. */
 #include <orrery/lab/compat.h>
-#include <orrery/pytorch.h>
+#include <orrery/lab/pytorch.h>
 
 #include <stdlib.h>
 

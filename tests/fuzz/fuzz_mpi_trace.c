@@ -3,7 +3,7 @@
  * have a place and words; what is taken must be a schedule that the reader of GOAL understands. */
 #include "sources/schedgen/mpi_trace_impl.h"
 
-#include <orrery/goal.h>
+#include <orrery/lab/goal.h>
 
 #include <stdlib.h>
 

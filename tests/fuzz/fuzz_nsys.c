@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_nsys.c - any bytes as an SQLite file that is said to be an export: as rows, as a timeline, as a job.  What is refused has
  * words and names the file. */
-#include <orrery/nccl.h>
-#include <orrery/nsys.h>
+#include <orrery/lab/nccl.h>
+#include <orrery/lab/nsys.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * a place and words; of what is taken no more can match than was measured. */
 #include "../unit/captured_step.h"
 
-#include <orrery/operators.h>
+#include <orrery/lab/operators.h>
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_scalesim_csv.c - any bytes as SCALE-Sim's table of layers, as each program reads it.  What is refused must
  * have a place and words; small networks are run, and every report written into memory. */
-#include <orrery/scalesim.h>
+#include <orrery/lab/scalesim.h>
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_shapes.c - any bytes as a table of shapes, in our form and in the old generator's.  What is refused must have a
  * place and words; what is taken is costed, shared out in different ways, and becomes a table. */
-#include <orrery/gemm.h>
+#include <orrery/lab/gemm.h>
 
 #include <stdlib.h>
 

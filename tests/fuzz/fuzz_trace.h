@@ -8,7 +8,7 @@
 
 #include <orrery/check.h>
 #include <orrery/feeder.h>
-#include <orrery/info.h>
+#include <orrery/lab/info.h>
 #include <orrery/set.h>
 #include <orrery/trace.h>
 

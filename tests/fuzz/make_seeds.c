@@ -5,7 +5,7 @@
  *
  * Small inputs that together touch every part of each format: every member of an attribute, every generation,
  * patterns with two ranks, graphs that are not as they should be, sets with holes and groups, each form of JSON. */
-#include <orrery/gen.h>
+#include <orrery/lab/gen.h>
 #include <orrery/set.h>
 #include <orrery/trace.h>
 #include <orrery/view.h>

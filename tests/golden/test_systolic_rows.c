@@ -6,7 +6,7 @@
  * every column as it was printed; it is gone through too when it is here. */
 #include "golden.h"
 
-#include <orrery/systolic.h>
+#include <orrery/lab/systolic.h>
 
 enum { MOST_FIELDS = 64, LINE = 4096 };
 

@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-#include <orrery/goal.h>
+#include <orrery/lab/goal.h>
 
 typedef struct play_end { /* a send or a receive that waits for its other half */
     uint32_t rank, op, src, dst, tag;

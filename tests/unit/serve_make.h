@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include <orrery/serve.h>
+#include <orrery/lab/serve.h>
 
 /* 2 layers; a token meets, in each, 8 x 16 (queries, keys and values) + 8 x 8 + 8 x 32 + 16 x 8 = 576 weights, and
  * 8 x 40 in the head.  A pair of tokens is 2 * (2 + 2) operations in each of 4 heads: 32.  A layer's cache has

@@ -10,8 +10,8 @@
 #include "check.h"
 #include "files.h"
 
+#include <orrery/lab/sim.h>
 #include <orrery/set.h>
-#include <orrery/sim.h>
 
 static orr_error err;
 

@@ -6,7 +6,7 @@
 
 #include "base/memory/buffer.h"
 
-#include <orrery/chrome_trace.h>
+#include <orrery/lab/chrome_trace.h>
 #include <orrery/trace.h>
 #include <orrery/view.h>
 

@@ -2,7 +2,7 @@
 /* Two runs side by side: small timelines, figures added up by hand. */
 #include "check.h"
 
-#include <orrery/diff.h>
+#include <orrery/lab/diff.h>
 
 static orr_error err;
 

@@ -7,8 +7,8 @@
 #include "export_make.h"
 #include "zip_make.h"
 
-#include <orrery/capture.h>
-#include <orrery/export.h>
+#include <orrery/lab/capture.h>
+#include <orrery/lab/export.h>
 
 #include <sys/stat.h>
 

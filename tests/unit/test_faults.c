@@ -12,10 +12,10 @@
 
 #include <orrery/check.h>
 #include <orrery/feeder.h>
-#include <orrery/gen.h>
-#include <orrery/info.h>
+#include <orrery/lab/gen.h>
+#include <orrery/lab/info.h>
+#include <orrery/lab/sim.h>
 #include <orrery/set.h>
-#include <orrery/sim.h>
 
 #include <errno.h>
 #include <sys/stat.h>

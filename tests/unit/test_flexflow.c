@@ -3,7 +3,7 @@
  * A line is a node: id, name, cycles or "src>dst bytes tag", "<" and what it waits for. */
 #include "check.h"
 
-#include <orrery/flexflow.h>
+#include <orrery/lab/flexflow.h>
 
 #include "base/memory/buffer.h"
 

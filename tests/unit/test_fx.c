@@ -4,7 +4,7 @@
  * 0, 12 is 2 transposed.  A line is a node: id, operator, "<" and the ids of its data, "|" and those it comes after. */
 #include "check.h"
 
-#include <orrery/fx.h>
+#include <orrery/lab/fx.h>
 
 #include "base/memory/buffer.h"
 

@@ -5,7 +5,7 @@
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
 
-#include <orrery/fx.h>
+#include <orrery/lab/fx.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 

@@ -5,7 +5,7 @@
  * the end: 8 x 4 by 4 x 4 is two folds of 10, so 21 (docs/design/systolic.md). */
 #include "check.h"
 
-#include <orrery/gemm.h>
+#include <orrery/lab/gemm.h>
 
 #include "base/formats/json.h"
 

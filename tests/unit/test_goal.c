@@ -3,7 +3,7 @@
  * goal.md, section 2. */
 #include "files.h"
 
-#include <orrery/goal.h>
+#include <orrery/lab/goal.h>
 
 static orr_error err;
 

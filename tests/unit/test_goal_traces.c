@@ -2,10 +2,10 @@
 /* Schedules as traces, traces as schedules, several schedules on one machine. */
 #include "files.h"
 
-#include <orrery/goal_check.h>
-#include <orrery/goal_traces.h>
-#include <orrery/loggops.h>
-#include <orrery/sim.h>
+#include <orrery/lab/goal_check.h>
+#include <orrery/lab/goal_traces.h>
+#include <orrery/lab/loggops.h>
+#include <orrery/lab/sim.h>
 
 static orr_error err;
 

@@ -2,7 +2,7 @@
 /* Hardware: the chips that are built in, and the file. */
 #include "check.h"
 
-#include <orrery/hardware.h>
+#include <orrery/lab/hardware.h>
 
 static orr_code parse(const char *text, orr_hardware *hw, orr_error *err)
 {

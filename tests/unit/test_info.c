@@ -6,7 +6,7 @@
 #include "views/info_impl.h"
 #include "views/text_table.h"
 
-#include <orrery/info.h>
+#include <orrery/lab/info.h>
 
 static orr_error err;
 

@@ -4,7 +4,7 @@
 
 #include "views/info_impl.h"
 
-#include <orrery/info.h>
+#include <orrery/lab/info.h>
 
 enum { SETS = 800 };
 

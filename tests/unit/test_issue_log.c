@@ -2,7 +2,7 @@
 /* test_issue_log.c - logs of issued nodes: what is read, in our way and in the old one, and when things happened. */
 #include "check.h"
 
-#include <orrery/issue_log.h>
+#include <orrery/lab/issue_log.h>
 
 static orr_error err;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include <orrery/layers.h>
+#include <orrery/lab/layers.h>
 
 static orr_error err;
 

@@ -4,7 +4,7 @@
  * stands before every name, run time or bytes, "<" and what it waits for. */
 #include "check.h"
 
-#include <orrery/layers.h>
+#include <orrery/lab/layers.h>
 
 #include "base/memory/buffer.h"
 

@@ -2,7 +2,7 @@
 /* Tables of layers as text: the three styles, and reading back what was written. */
 #include "files.h"
 
-#include <orrery/layers.h>
+#include <orrery/lab/layers.h>
 
 static orr_str word(const char *s)
 {

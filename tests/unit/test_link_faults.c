@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/link.h>
+#include <orrery/lab/link.h>
 
 #include "../../bench/torch_trace.h"
 

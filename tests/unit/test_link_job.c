@@ -3,7 +3,7 @@
 #include "check.h"
 
 #include <orrery/check.h>
-#include <orrery/link.h>
+#include <orrery/lab/link.h>
 
 #include "../../bench/torch_trace.h"
 

@@ -2,7 +2,7 @@
 /* Training steps of language models against closed forms: operations, parameters, bytes, order and memory. */
 #include "check.h"
 
-#include <orrery/llm.h>
+#include <orrery/lab/llm.h>
 
 #include "sources/llm/llm_impl.h"
 

@@ -6,7 +6,7 @@
 #include "base/formats/json.h"
 #include "files.h"
 
-#include <orrery/sim.h>
+#include <orrery/lab/sim.h>
 
 static orr_error err;
 

@@ -3,7 +3,7 @@
 #include "files.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/loggops.h>
+#include <orrery/lab/loggops.h>
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include <orrery/model.h>
+#include <orrery/lab/model.h>
 
 static const orr_model *get(const char *name)
 {

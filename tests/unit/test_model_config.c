@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include <orrery/model.h>
+#include <orrery/lab/model.h>
 
 static orr_model read_config(const char *text)
 {

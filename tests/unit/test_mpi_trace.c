@@ -3,7 +3,7 @@
 #include "files.h"
 #include "goal_play.h"
 
-#include <orrery/mpi_trace.h>
+#include <orrery/lab/mpi_trace.h>
 
 /* ---- small traces ---- */
 

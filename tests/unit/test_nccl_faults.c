@@ -14,8 +14,8 @@ static inline void check_true(bool condition, const char *what)
 
 #include "nsys_synth.h"
 
-#include <orrery/nccl.h>
-#include <orrery/nsys.h>
+#include <orrery/lab/nccl.h>
+#include <orrery/lab/nsys.h>
 
 #include <sys/stat.h>
 

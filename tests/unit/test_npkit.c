@@ -2,7 +2,7 @@
 /* test_npkit.c - tables of timings: exact sizes, beyond both ends, between two, and what is refused (goal.md 5.8). */
 #include "check.h"
 
-#include <orrery/nccl.h>
+#include <orrery/lab/nccl.h>
 
 static orr_error err;
 

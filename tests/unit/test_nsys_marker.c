@@ -2,7 +2,7 @@
 /* test_nsys_marker.c - texts of the annotated NCCL: which are markers, and what they say (goal.md 5.2). */
 #include "check.h"
 
-#include <orrery/nsys.h>
+#include <orrery/lab/nsys.h>
 
 static orr_error err;
 

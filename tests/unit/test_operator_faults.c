@@ -6,7 +6,7 @@
 #include "captured_step.h"
 #include "check.h"
 
-#include <orrery/operators.h>
+#include <orrery/lab/operators.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include <orrery/operators.h>
+#include <orrery/lab/operators.h>
 
 static orr_error err;
 

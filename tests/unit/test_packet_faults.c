@@ -6,9 +6,9 @@
 #include "check.h"
 #include "files.h"
 
-#include <orrery/gen.h>
-#include <orrery/packet.h>
-#include <orrery/sim.h>
+#include <orrery/lab/gen.h>
+#include <orrery/lab/packet.h>
+#include <orrery/lab/sim.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 

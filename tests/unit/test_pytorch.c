@@ -5,7 +5,7 @@
 #include "check.h"
 
 #include <orrery/lab/compat.h>
-#include <orrery/pytorch.h>
+#include <orrery/lab/pytorch.h>
 
 #include "base/memory/buffer.h"
 #include "sources/torch/convert/python_text.h"

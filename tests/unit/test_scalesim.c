@@ -3,7 +3,7 @@
 
 #include "base/text/text.h"
 
-#include <orrery/scalesim.h>
+#include <orrery/lab/scalesim.h>
 
 static orr_error err;
 

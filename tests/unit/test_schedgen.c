@@ -3,7 +3,7 @@
 #include "files.h"
 #include "goal_play.h"
 
-#include <orrery/schedgen.h>
+#include <orrery/lab/schedgen.h>
 
 /* ---- closed forms: docs/design/goal_patterns.md ---- */
 

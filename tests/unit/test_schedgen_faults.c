@@ -5,8 +5,8 @@
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
 
-#include <orrery/mpi_trace.h>
-#include <orrery/schedgen.h>
+#include <orrery/lab/mpi_trace.h>
+#include <orrery/lab/schedgen.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 

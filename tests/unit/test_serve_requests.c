@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include <orrery/serve.h>
+#include <orrery/lab/serve.h>
 
 static orr_code parse(const char *text, orr_serve_request **out, size_t *count, orr_error *err)
 {

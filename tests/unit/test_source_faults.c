@@ -5,10 +5,10 @@
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
 
-#include <orrery/flexflow.h>
 #include <orrery/lab/compat.h>
-#include <orrery/layers.h>
-#include <orrery/pytorch.h>
+#include <orrery/lab/flexflow.h>
+#include <orrery/lab/layers.h>
+#include <orrery/lab/pytorch.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 

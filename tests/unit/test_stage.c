@@ -5,7 +5,7 @@
 #include "compat/stage/template.h"
 #include "files.h"
 
-#include <orrery/stage.h>
+#include <orrery/lab/stage.h>
 
 static orr_error err;
 

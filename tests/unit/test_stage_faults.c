@@ -5,7 +5,7 @@
  * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 
-#include <orrery/stage.h>
+#include <orrery/lab/stage.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 

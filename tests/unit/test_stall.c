@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "files.h"
 
-#include <orrery/sim.h>
+#include <orrery/lab/sim.h>
 
 static orr_error err;
 

@@ -2,7 +2,7 @@
 /* Communication streams, and sets that carry holes and groups, in the simulator. */
 #include "sim_make.h"
 
-#include <orrery/llm.h>
+#include <orrery/lab/llm.h>
 
 enum { BYTES = 536870912, TOOK = 10001000 }; /* 2^29 bytes at 50 GiB/s: 10 ms; two hops of 500 ns */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include <orrery/systolic.h>
+#include <orrery/lab/systolic.h>
 
 static orr_error err;
 

@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 
-#include <orrery/systolic.h>
+#include <orrery/lab/systolic.h>
 
 #include <math.h>
 

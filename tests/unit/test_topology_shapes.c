@@ -5,8 +5,8 @@
 
 #include "models/network/graph/routes.h"
 
-#include <orrery/packet.h>
-#include <orrery/topology.h>
+#include <orrery/lab/packet.h>
+#include <orrery/lab/topology.h>
 
 enum { MOST = 4096 };
 

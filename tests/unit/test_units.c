@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 static orr_error err;
 

@@ -5,7 +5,7 @@
 #include "base/text/number.h"
 #include "base/text/text.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <stdio.h>
 

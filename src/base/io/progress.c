@@ -6,7 +6,7 @@
  * largest number there is and never comes. */
 #include "progress_impl.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <stdio.h>

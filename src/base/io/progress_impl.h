@@ -3,7 +3,7 @@
 #ifndef ORR_BASE_PROGRESS_IMPL_H
 #define ORR_BASE_PROGRESS_IMPL_H
 
-#include <orrery/progress.h>
+#include <orrery/lab/progress.h>
 
 /* Show on this file, whatever it is; -1: nowhere. */
 void orr__progress_start_on(

@@ -6,7 +6,7 @@
 #ifndef ORR_SYMBOLIC_ASSEMBLE_H
 #define ORR_SYMBOLIC_ASSEMBLE_H
 
-#include <orrery/stage.h>
+#include <orrery/lab/stage.h>
 
 #include "template.h"
 

@@ -3,7 +3,7 @@
 #ifndef ORR_SYMBOLIC_PIPELINE_H
 #define ORR_SYMBOLIC_PIPELINE_H
 
-#include <orrery/stage.h>
+#include <orrery/lab/stage.h>
 
 #include "tensor.h"
 

@@ -3,7 +3,7 @@
 #ifndef ORR_SYMBOLIC_RANK_GRID_H
 #define ORR_SYMBOLIC_RANK_GRID_H
 
-#include <orrery/stage.h>
+#include <orrery/lab/stage.h>
 
 typedef enum orr__axis { ORR__DP, ORR__TP, ORR__CP, ORR__EP, ORR__AXES } orr__axis;
 

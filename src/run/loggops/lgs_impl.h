@@ -9,8 +9,8 @@
 #ifndef ORR_SIMULATE_LGS_IMPL_H
 #define ORR_SIMULATE_LGS_IMPL_H
 
-#include <orrery/loggops.h>
-#include <orrery/progress.h>
+#include <orrery/lab/loggops.h>
+#include <orrery/lab/progress.h>
 
 #include <stdatomic.h>
 

@@ -2,7 +2,7 @@
 /* lgs_match.c - the table of what waits, by host, source and tag (lgs_match.h). */
 #include "lgs_match.h"
 
-#include <orrery/goal.h>
+#include <orrery/lab/goal.h>
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef ORR_FLEXFLOW_IMPL_H
 #define ORR_FLEXFLOW_IMPL_H
 
-#include <orrery/flexflow.h>
+#include <orrery/lab/flexflow.h>
 
 #include "base/memory/memory.h"
 

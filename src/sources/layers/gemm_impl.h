@@ -10,7 +10,7 @@
 #ifndef ORR_GEMM_IMPL_H
 #define ORR_GEMM_IMPL_H
 
-#include <orrery/gemm.h>
+#include <orrery/lab/gemm.h>
 
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"

@@ -8,7 +8,7 @@
 
 #include "base/text/number.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <stdio.h>

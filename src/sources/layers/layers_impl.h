@@ -12,7 +12,7 @@
 #ifndef ORR_LAYERS_IMPL_H
 #define ORR_LAYERS_IMPL_H
 
-#include <orrery/layers.h>
+#include <orrery/lab/layers.h>
 
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"

@@ -13,7 +13,7 @@
 #ifndef ORR_LLM_IMPL_H
 #define ORR_LLM_IMPL_H
 
-#include <orrery/llm.h>
+#include <orrery/lab/llm.h>
 
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"

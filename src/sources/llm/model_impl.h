@@ -3,7 +3,7 @@
 #ifndef ORR_SOURCES_MODEL_IMPL_H
 #define ORR_SOURCES_MODEL_IMPL_H
 
-#include <orrery/model.h>
+#include <orrery/lab/model.h>
 
 /* The matrix that expands the compressed keys and values: it is applied to the past as well. */
 #define ORR__KV_B "kv_b"

@@ -6,7 +6,7 @@
  * caches: the cost is that of different scripts, not of ranks. */
 #include "serve_impl.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 

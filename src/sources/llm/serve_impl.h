@@ -16,7 +16,7 @@
 
 #include "llm_impl.h"
 
-#include <orrery/serve.h>
+#include <orrery/lab/serve.h>
 
 /* ---- what goes through the model at once ---- */
 

@@ -8,9 +8,9 @@
 #ifndef ORR_SOURCES_NCCL_IMPL_H
 #define ORR_SOURCES_NCCL_IMPL_H
 
-#include <orrery/nccl.h>
-#include <orrery/nsys.h>
-#include <orrery/progress.h>
+#include <orrery/lab/nccl.h>
+#include <orrery/lab/nsys.h>
+#include <orrery/lab/progress.h>
 
 #include "base/memory/buffer.h"
 #include "base/memory/intern.h"

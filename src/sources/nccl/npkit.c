@@ -8,7 +8,7 @@
  * line through their means.  A drawn time is a sample of its size, or 1 % around that line; the same seed draws the same
  * time for a size, so that all ranks agree on it.
  * Invariant: sizes ascend; each has a sample; means are finite and not negative. */
-#include <orrery/nccl.h>
+#include <orrery/lab/nccl.h>
 
 #include "base/formats/json.h"
 #include "base/io/input.h"

@@ -3,7 +3,7 @@
 #ifndef ORR_SOURCES_NSYS_IMPL_H
 #define ORR_SOURCES_NSYS_IMPL_H
 
-#include <orrery/nsys.h>
+#include <orrery/lab/nsys.h>
 
 #include "base/formats/sqlite_file.h"
 

@@ -5,7 +5,7 @@
  * tried in the order of the specification, but no text fits two of them, so the first word decides which one is tried.
  * Why by hand: a row costs about 100 ns here, and rows come in millions.
  * Invariant: nothing is read beyond text.len, whatever the text holds. */
-#include <orrery/nsys.h>
+#include <orrery/lab/nsys.h>
 
 #include "base/text/text.h"
 

@@ -10,7 +10,7 @@
 #ifndef ORR_PATTERNS_IMPL_H
 #define ORR_PATTERNS_IMPL_H
 
-#include <orrery/gen.h>
+#include <orrery/lab/gen.h>
 
 #include "trace/builder.h"
 

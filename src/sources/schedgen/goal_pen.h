@@ -14,8 +14,8 @@
 #ifndef ORR_SOURCES_SCHEDGEN_GOAL_PEN_H
 #define ORR_SOURCES_SCHEDGEN_GOAL_PEN_H
 
-#include <orrery/goal.h>
-#include <orrery/schedgen.h>
+#include <orrery/lab/goal.h>
+#include <orrery/lab/schedgen.h>
 
 #include "base/io/output.h"
 #include "base/memory/buffer.h"

@@ -8,7 +8,7 @@
 #include "base/io/input.h"
 #include "base/text/number.h"
 
-#include <orrery/progress.h>
+#include <orrery/lab/progress.h>
 
 #include <stdio.h>
 #include <unistd.h>

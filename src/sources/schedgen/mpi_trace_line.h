@@ -3,7 +3,7 @@
 #ifndef ORR_SOURCES_SCHEDGEN_MPI_TRACE_LINE_H
 #define ORR_SOURCES_SCHEDGEN_MPI_TRACE_LINE_H
 
-#include <orrery/mpi_trace.h>
+#include <orrery/lab/mpi_trace.h>
 
 #include "base/memory/memory.h"
 

@@ -6,7 +6,7 @@
  * by itself. */
 #include "schedgen_impl.h"
 
-#include <orrery/progress.h>
+#include <orrery/lab/progress.h>
 
 typedef struct row {
     orr_schedgen_pattern shown;

@@ -7,7 +7,7 @@
 #ifndef ORR_CHROME_TRACE_IMPL_H
 #define ORR_CHROME_TRACE_IMPL_H
 
-#include <orrery/chrome_trace.h>
+#include <orrery/lab/chrome_trace.h>
 #include <orrery/trace.h>
 
 #include "base/formats/json.h"

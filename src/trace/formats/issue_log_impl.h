@@ -3,7 +3,7 @@
 #ifndef ORR_ISSUE_LOG_IMPL_H
 #define ORR_ISSUE_LOG_IMPL_H
 
-#include <orrery/issue_log.h>
+#include <orrery/lab/issue_log.h>
 
 #include "base/memory/intern.h"
 #include "base/memory/memory.h"

@@ -5,7 +5,7 @@
  * products (8-bit ones of the first TPU); a test holds each row to that.  A tensor core is written as an array
  * that keeps its outputs, one for each multiprocessor.  On-chip memory that is shared by all operands counts a
  * third for each.  The row without -peak beside its name is measured: docs/format/hardware.md says how. */
-#include <orrery/hardware.h>
+#include <orrery/lab/hardware.h>
 
 #define MHZ 1000000u
 #define GBPS 1000000000u

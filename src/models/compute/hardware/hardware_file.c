@@ -3,8 +3,8 @@
  *
  * A flat map: every value has a unit or is a plain count, and what is left out takes away a limit.  Bounds keep
  * what is surely a slip out (a clock in Hz that was meant in MHz), and products of the values inside 64 bits. */
-#include <orrery/hardware.h>
-#include <orrery/units.h>
+#include <orrery/lab/hardware.h>
+#include <orrery/lab/units.h>
 
 #include "base/formats/yaml_fields.h"
 #include "base/io/input.h"

@@ -3,7 +3,7 @@
  *
  * The generations differ in how they spell the buffers' sizes and in whether memory is spoken of at all; either
  * spelling is taken, so a file need not say which program it was written for. */
-#include <orrery/scalesim.h>
+#include <orrery/lab/scalesim.h>
 
 #include "base/formats/ini.h"
 #include "base/io/input.h"

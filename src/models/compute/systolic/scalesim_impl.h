@@ -7,7 +7,7 @@
 #include "base/memory/content_hash.h"
 #include "base/memory/memory.h"
 
-#include <orrery/scalesim.h>
+#include <orrery/lab/scalesim.h>
 
 struct orr_scalesim_network {
     orr_arena *arena;

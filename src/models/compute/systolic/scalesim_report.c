@@ -6,7 +6,7 @@
 #include "base/formats/json.h"
 #include "base/text/number.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef ORR_MODELS_SYSTOLIC_IMPL_H
 #define ORR_MODELS_SYSTOLIC_IMPL_H
 
-#include <orrery/systolic.h>
+#include <orrery/lab/systolic.h>
 
 /* Sums of products of 64-bit numbers (gcc and clang). */
 typedef unsigned __int128 orr__wide;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_run.c - flows over the packet network, from files to files: the functions of packet.h. */
-#include <orrery/packet.h>
-#include <orrery/progress.h>
-#include <orrery/units.h>
+#include <orrery/lab/packet.h>
+#include <orrery/lab/progress.h>
+#include <orrery/lab/units.h>
 
 #include "base/io/input.h"
 #include "base/memory/content_hash.h"

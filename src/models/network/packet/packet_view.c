@@ -3,7 +3,7 @@
  * report what they did over time (fabric_view.h).
  *
  * Lists are short, whatever the size of the network; what is left out is counted, and its use is summed. */
-#include <orrery/packet.h>
+#include <orrery/lab/packet.h>
 
 #include "models/network/packet/watch/history.h"
 #include "packet_run.h"

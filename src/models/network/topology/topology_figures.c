@@ -3,7 +3,7 @@
  *
  * Links are sorted by where they begin; then a search from rank 0 in order of distance.  Ways that are equally short
  * count with their fewest links.  Cost: links times a logarithm. */
-#include <orrery/topology.h>
+#include <orrery/lab/topology.h>
 
 #include "base/memory/heap.h"
 #include "topology.h"

@@ -4,7 +4,7 @@
 #ifndef ORR_MODELS_TOPOLOGY_KINDS_H
 #define ORR_MODELS_TOPOLOGY_KINDS_H
 
-#include <orrery/topology.h>
+#include <orrery/lab/topology.h>
 
 #include "cabling.h"
 #include "topology.h"

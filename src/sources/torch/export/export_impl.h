@@ -3,7 +3,7 @@
 #ifndef ORR_SOURCES_EXPORT_IMPL_H
 #define ORR_SOURCES_EXPORT_IMPL_H
 
-#include <orrery/export.h>
+#include <orrery/lab/export.h>
 
 #include "sources/torch/fx/fx_graph.h"
 

@@ -4,7 +4,7 @@
  * A Python is asked first what it has, without loading PyTorch, which takes seconds; so the answer to "why does it
  * not work" is there at once, and names the program that was asked.  Then the module goes into a folder of our own, from
  * where it is run; the folder also stands in front of PYTHONPATH, for scripts that import the module. */
-#include <orrery/capture.h>
+#include <orrery/lab/capture.h>
 
 #include "base/io/child_process.h"
 #include "base/io/input.h"

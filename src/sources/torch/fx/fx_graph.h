@@ -20,7 +20,7 @@
 #ifndef ORR_SOURCES_FX_GRAPH_H
 #define ORR_SOURCES_FX_GRAPH_H
 
-#include <orrery/fx.h>
+#include <orrery/lab/fx.h>
 
 #include "base/memory/memory.h"
 

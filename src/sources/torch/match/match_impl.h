@@ -6,7 +6,7 @@
 #ifndef ORR_SOURCES_FX_MATCH_IMPL_H
 #define ORR_SOURCES_FX_MATCH_IMPL_H
 
-#include <orrery/operators.h>
+#include <orrery/lab/operators.h>
 
 #include "base/memory/intern.h"
 #include "base/memory/map.h"

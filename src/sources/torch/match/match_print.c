@@ -4,7 +4,7 @@
 
 #include "base/formats/json.h"
 
-#include <orrery/units.h>
+#include <orrery/lab/units.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef ORR_SOURCES_FX_MATCH_STORE_H
 #define ORR_SOURCES_FX_MATCH_STORE_H
 
-#include <orrery/operators.h>
+#include <orrery/lab/operators.h>
 
 #include "base/memory/intern.h"
 #include "base/memory/memory.h"

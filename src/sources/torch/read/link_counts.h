@@ -3,7 +3,7 @@
 #ifndef ORR_PYTORCH_LINK_COUNTS_H
 #define ORR_PYTORCH_LINK_COUNTS_H
 
-#include <orrery/link.h>
+#include <orrery/lab/link.h>
 
 typedef struct link_tally {
     orr_link_counts counts;

@@ -21,7 +21,7 @@
 #include "base/memory/intern.h"
 #include "base/memory/memory.h"
 
-#include <orrery/pytorch.h>
+#include <orrery/lab/pytorch.h>
 
 #define LINKED_NO_TIME INT64_MIN
 #define LINKED_NO_COMM UINT32_MAX

@@ -6,7 +6,7 @@
 #ifndef ORR_MODELS_FLOW_TIMES_H
 #define ORR_MODELS_FLOW_TIMES_H
 
-#include <orrery/fabric_view.h>
+#include <orrery/lab/fabric_view.h>
 
 enum { ORR__SPREAD_BITS = 7, ORR__SPREAD_PAGES = 65 - ORR__SPREAD_BITS };
 

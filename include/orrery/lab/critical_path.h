@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* critical_path.h - why a run took as long as it did: one chain of operations, through nodes and ranks, that
+ * fills the time from the start to the end of the last rank without a gap.
+ *
+ *     orr_critical_path *p;
+ *     if (orr_sim_critical_path(sim, &p, &err)) return report(&err);
+ *     for (size_t i = 0; i < p->step_count; i++)
+ *         printf("%" PRIu64 " ns on rank %u: %s\n", p->steps[i].to - p->steps[i].from, p->steps[i].rank, ...);
+ *     orr_critical_path_destroy(p);
+ *
+ * Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_CRITICAL_PATH_H
+#define ORRERY_LAB_CRITICAL_PATH_H
+
+#include <orrery/error.h>
+#include <orrery/timeline.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct orr_sim;
+
+/* How a step follows the one before it in the list. */
+typedef enum orr_path_after {
+    ORR_PATH_START = 0,  /* it is the first */
+    ORR_PATH_DEPENDENCY, /* it depends on it */
+    ORR_PATH_SLOT,       /* it needs the slot that the other held */
+    ORR_PATH_TURN,       /* it was free, but nodes start only when another one of their rank ends */
+    ORR_PATH_SERVER,     /* the memory server was busy with it */
+    ORR_PATH_AFTERS
+} orr_path_after;
+
+/* What else held a step: another rank, which the chain goes on with. */
+typedef enum orr_path_held {
+    ORR_PATH_NOT_HELD = 0,
+    ORR_PATH_MESSAGE,   /* the message came from there */
+    ORR_PATH_RECEIVER,  /* a rendezvous: the receiver was not ready before */
+    ORR_PATH_LAST_RANK, /* that rank came last to the collective */
+    ORR_PATH_HELDS
+} orr_path_held;
+
+ORR_API const char *orr_path_after_name(orr_path_after after); /* "dependency" */
+ORR_API const char *orr_path_held_name(orr_path_held held);    /* "message"; NOT_HELD: NULL */
+
+typedef struct orr_path_step {
+    uint64_t from, to; /* ns: the part of the run it answers for; the next step goes on at `to` */
+    uint32_t rank;
+    uint8_t kind; /* orr_span_kind */
+    uint8_t after, held;
+    uint32_t held_rank;       /* by that step of that rank, which began at `from`; see held */
+    uint64_t node, held_node; /* ids */
+    const char *name;         /* of the node */
+    const char *what;         /* "compute", "message", "ALL_REDUCE" */
+    orr_bytes size;           /* 0: not said */
+} orr_path_step;
+
+/* How much of the path is one kind of work. */
+typedef struct orr_path_share {
+    const char *what;
+    uint64_t time; /* ns */
+    size_t steps;
+} orr_path_share;
+
+typedef struct orr_critical_path {
+    const orr_path_step *steps; /* in the order of time */
+    size_t step_count;
+    const orr_path_share *shares; /* the largest first */
+    size_t share_count;
+    uint32_t ranks; /* how many it passes through */
+    uint64_t total; /* ns */
+} orr_critical_path;
+
+/* Needs a simulation that has run to its end with orr_sim_options.record set.  ORR_EUSAGE: it has not. */
+ORR_API orr_code orr_sim_critical_path(const struct orr_sim *s,
+                                       orr_critical_path **out,
+                                       orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_critical_path_destroy(orr_critical_path *p); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

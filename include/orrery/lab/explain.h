@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.h - the facts of a run that a report shows: where the time went, what it waited for, what would be faster.
+ *
+ *     orr_explanation *e;
+ *     if (orr_sim_run(sim, &err) || orr_sim_explain(sim, NULL, &e, &err)) return fail(&err);
+ *     if (!orr_report_create(NULL, &r, &err) && !orr_report_add(r, orr_explanation_run(e), &err))
+ *         code = orr_report_write(r, "out.html", &err);
+ *     orr_report_destroy(r);
+ *     orr_explanation_destroy(e);
+ *
+ * The simulation needs orr_sim_options.record (ORR_SIM_RECORD_NODES).  One that was stopped or has stalled is explained
+ * as well: its facts are those known so far.  Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_EXPLAIN_H
+#define ORRERY_LAB_EXPLAIN_H
+
+#include <orrery/error.h>
+#include <orrery/lab/fabric_view.h>
+#include <orrery/timeline.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct orr_sim;
+struct orr_packet;
+
+/* One step of the chain of operations that sets the run time. */
+typedef struct orr_report_step {
+    uint64_t from_ns, to_ns;
+    uint32_t rank;
+    uint8_t kind;  /* orr_span_kind */
+    uint64_t node; /* its id; see has_node */
+    bool has_node;
+    const char *name;
+    const char *what; /* the kind of work: "compute", "ALL_REDUCE" */
+    const char *why;  /* what it waited for; NULL: nothing */
+} orr_report_step;
+
+/* One dimension of a network. */
+typedef struct orr_report_dimension {
+    const char *name;  /* "Ring 8" */
+    uint32_t size;     /* ranks along it */
+    double bandwidth;  /* bytes per second, per link; 0: not known */
+    double latency_ns; /* per link; below 0: not known */
+    double
+        utilisation; /* 0 to 1: bytes sent per rank, over what its link could carry; below 0: not known */
+} orr_report_dimension;
+
+/* One direction of one link; its ends by name: a rank's number, or what the switch is called. */
+typedef struct orr_report_link {
+    const char *from, *to;
+    double bandwidth; /* bytes per second; 0: not known */
+    orr_bytes bytes;
+    uint64_t busy_ns;
+} orr_report_link;
+
+/* The run time if something were faster. */
+typedef struct orr_report_what_if {
+    const char *change; /* "network bandwidth x 2" */
+    uint64_t time_ns;   /* of the whole run */
+    bool is_simulated;  /* run again; else an estimate from the critical path */
+} orr_report_what_if;
+
+typedef struct orr_report_input {
+    const char *what, *path;
+    const char *hash; /* NULL: not known */
+    bool has_bytes;
+    uint64_t bytes;
+} orr_report_input;
+
+typedef struct orr_report_option {
+    const char *name, *value;
+} orr_report_option;
+
+typedef struct orr_report_run {
+    const char *name;
+    bool is_measured;
+    bool is_flows;                /* flows on a network: there are no ranks and no timeline */
+    orr_ps length_ps;             /* its run time, when there is no timeline; 0: not known */
+    const orr_timeline *timeline; /* sealed */
+    const char
+        *ranks_shown;  /* NULL: one of each group of identical ranks; "all"; or ranks as "0-7,12" */
+    uint32_t ranks;    /* of the job; 0: those of the timeline */
+    uint64_t events;   /* that were simulated; 0: not said */
+    double tokens;     /* processed by the run; 0: not known */
+    double flops;      /* the model needs for them, over all ranks; 0: not known */
+    double peak_flops; /* per second and rank; 0: not known */
+    orr_bytes memory_capacity;    /* of one rank; 0: not known */
+    const orr_report_step *steps; /* the critical path, in the order of time */
+    size_t step_count;
+    const orr_report_dimension *dimensions;
+    size_t dimension_count;
+    const orr_report_link *links; /* the busiest first */
+    size_t link_count, links_left_out;
+    const orr_fabric_view *fabric; /* of the packet network; NULL: another one */
+    const orr_report_what_if *what_ifs;
+    size_t what_if_count;
+    const char *stall; /* why it stalled, in a few words; NULL: it did not */
+    const char *const *stall_lines;
+    size_t stall_line_count;
+    const orr_report_input *inputs;
+    size_t input_count;
+    const orr_report_option *options;
+    size_t option_count;
+    const char *const *notes;
+    size_t note_count;
+} orr_report_run;
+
+/* What a faster machine would change. */
+typedef enum orr_what_if {
+    ORR_WHAT_IF_AUTO = 0, /* simulate, when that takes seconds; else estimate */
+    ORR_WHAT_IF_OFF,
+    ORR_WHAT_IF_ESTIMATE, /* from the critical path: an upper bound of the gain */
+    ORR_WHAT_IF_SIMULATE  /* one run per change */
+} orr_what_if;
+
+typedef struct orr_explain_options {
+    const char *name;        /* of the run; NULL: "run" */
+    const char *ranks_shown; /* see orr_report_run */
+    orr_what_if what_if;
+    double seconds; /* that the run took, for AUTO */
+    /* How to run an experiment, when it must be stoppable; NULL: orr_sim_run. */
+    orr_code (*run)(struct orr_sim *s, orr_error *err);
+} orr_explain_options;
+
+typedef struct orr_explanation orr_explanation;
+
+/* opt is needed during the call only; NULL: all defaults. */
+ORR_API orr_code orr_sim_explain(struct orr_sim *s,
+                                 const orr_explain_options *opt,
+                                 orr_explanation **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+/* Flows over the packet network.  why: what ended the run early; NULL: all flows are done. */
+ORR_API orr_code orr_packet_explain(const struct orr_packet *p,
+                                    const orr_error *why,
+                                    orr_explanation **out,
+                                    orr_error *err) ORR_MUST_CHECK;
+/* The facts, valid until destroy, and not longer than the simulation. */
+ORR_API const orr_report_run *orr_explanation_run(const orr_explanation *e);
+ORR_API void orr_explanation_destroy(orr_explanation *e); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flexflow.h - a task graph of FlexFlow: what its simulator wrote out as a DOT file, made into traces.
+ *
+ *     orr_flexflow *g;
+ *     if (orr_flexflow_read("tasks.dot", &g, &err)) return report(&err);
+ *     orr_flexflow_expand opt = {.mhz = 1000};     // run times in cycles of 1 GHz
+ *     orr_set *set;
+ *     if (orr_flexflow_set(g, &opt, &set, &err)) return report(&err);
+ *     orr_flexflow_free(g);
+ *
+ * A task computes on one device or moves data from one to another; a device is a rank.  docs/format/flexflow.md
+ * has the form of the file and what becomes of it. */
+#ifndef ORRERY_LAB_FLEXFLOW_H
+#define ORRERY_LAB_FLEXFLOW_H
+
+#include <orrery/set.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_flexflow orr_flexflow;
+
+/* From a file ("-": standard input) or from memory, which may go afterwards; label stands in messages. */
+ORR_API orr_code orr_flexflow_read(const char *path,
+                                   orr_flexflow **out,
+                                   orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_flexflow_parse(orr_span bytes,
+                                    const char *label,
+                                    orr_flexflow **out,
+                                    orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_flexflow_free(orr_flexflow *g); /* NULL is fine */
+
+typedef struct orr_flexflow_expand {
+    uint32_t mhz; /* run times in cycles of this clock; 0: in microseconds */
+    bool
+        is_compat; /* as Chakra's et_converter: no metadata, dependencies that lead into other files */
+} orr_flexflow_expand;
+
+/* One rank for each device.  In compat mode those with a compute task only, whatever their numbers: see
+ * orr_flexflow_device; else devices count from 0 without gaps. */
+ORR_API orr_code orr_flexflow_set(const orr_flexflow *g,
+                                  const orr_flexflow_expand *opt,
+                                  orr_set **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+
+/* The number of the device that rank r of a compat set stands for. */
+ORR_API uint32_t orr_flexflow_device(const orr_flexflow *g, uint32_t rank);
+/* How many dependencies lead from device to device without a task that moves data?  Outside compat mode each is a
+ * message of one byte. */
+ORR_API size_t orr_flexflow_crossings(const orr_flexflow *g);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.h - a network as a table of shapes, and what its layers cost on a piece of hardware when they are
+ * shared out over so many NPUs.
+ *
+ *     orr_shapes *shapes;
+ *     orr_gemm *g;
+ *     orr_layers *table;
+ *     orr_gemm_options opt = {.policy = ORR_POLICY_DATA, .npus = 16, .hardware = orr_hardware_find("tpu-v4")};
+ *     if (orr_shapes_read("model.csv", NULL, &shapes, &err)) return report(&err);
+ *     if (orr_gemm_create(shapes, &opt, &g, &err)) return report(&err);      // the shapes may go now
+ *     if (orr_gemm_table(g, &table, &err)) return report(&err);              // layers.h writes and expands it
+ *
+ * Each pass of a layer is a few products of matrices and some traffic; it takes as long as the arrays need
+ * for the one or memory for the other, whichever is longer.  docs/format/shapes.md has the CSV file,
+ * docs/design/gemm.md how a layer becomes products, shards and collectives.  Equal products are evaluated
+ * once, each in constant time, so cost does not depend on sizes.  Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_GEMM_H
+#define ORRERY_LAB_GEMM_H
+
+#include <orrery/lab/hardware.h>
+#include <orrery/lab/layers.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- shapes ---- */
+
+typedef enum orr_shape_kind {
+    ORR_SHAPE_GEMM = 0, /* inputs by weights */
+    ORR_SHAPE_BMM,      /* many products of inputs by inputs */
+    ORR_SHAPE_CONV,
+    ORR_SHAPE_EMBEDDING,
+    ORR_SHAPE_ATTENTION,
+    ORR_SHAPE_NORM,
+    ORR_SHAPE_ELEMENTWISE,
+    ORR_SHAPE_ACTIVATION,
+    ORR_SHAPE_KINDS
+} orr_shape_kind;
+
+ORR_API const char *orr_shape_kind_name(orr_shape_kind kind); /* "conv" */
+
+typedef struct orr_shapes orr_shapes;
+
+typedef struct orr_shapes_options {
+    /* As the old generator reads: the first line is skipped, columns are name,m,n,k[,strategy] whatever it
+     * says, a blank line is an error; needs_policies: there must be five columns. */
+    bool is_compat;
+    bool needs_policies;
+} orr_shapes_options;
+
+/* From a CSV file ("-": standard input) or from memory, which may go afterwards; label stands in messages.
+ * opt may be NULL. */
+ORR_API orr_code orr_shapes_read(const char *path,
+                                 const orr_shapes_options *opt,
+                                 orr_shapes **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_shapes_parse(orr_span bytes,
+                                  const char *label,
+                                  const orr_shapes_options *opt,
+                                  orr_shapes **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_shapes_free(orr_shapes *s); /* NULL is fine */
+ORR_API size_t orr_shapes_count(const orr_shapes *s);
+ORR_API bool orr_shapes_have_policies(
+    const orr_shapes *s); /* a column says how each is shared out */
+
+/* Tables that are built in; false past the last. */
+typedef struct orr_shapes_example {
+    const char *name, *help;
+    orr_str text; /* the CSV file */
+} orr_shapes_example;
+ORR_API bool orr_shapes_example_at(size_t index, orr_shapes_example *out);
+
+/* ---- cost ---- */
+
+/* What the times of a table count. */
+typedef enum orr_gemm_times {
+    ORR_TIMES_BEST = 0, /* microseconds where the clock is known, else cycles */
+    ORR_TIMES_US,       /* what traces have, and our reader of text workloads takes them for */
+    ORR_TIMES_NS,
+    ORR_TIMES_CYCLES
+} orr_gemm_times;
+
+/* What updating the weights costs: elements touched for each weight, or a time that is simply given. */
+typedef enum orr_gemm_update {
+    ORR_UPDATE_SGD = 0,  /* 3: weight and gradient read, weight written */
+    ORR_UPDATE_MOMENTUM, /* 5 */
+    ORR_UPDATE_ADAM,     /* 7 */
+    ORR_UPDATE_NONE,
+    ORR_UPDATE_GIVEN /* update_time, in what the table's times count */
+} orr_gemm_update;
+
+typedef struct orr_gemm_options {
+    /* ORR_SYSTOLIC_TRUE: ours.  V1, V2: what the old generator writes with that back end, defects included
+     * (spec scale-sim.md, section 7); such shapes are read with is_compat, and `array` must be given. */
+    orr_systolic_rules rules;
+    orr_policy policy;       /* HYBRID_CUSTOMIZED: each shape has its own */
+    uint32_t npus;           /* 0: 8 */
+    uint32_t packages;       /* 0: 1; the NPUs are in so many groups */
+    uint32_t datatype_bytes; /* of an element; 0: 2 */
+    const orr_hardware *hardware;
+    const orr_systolic_array *array; /* instead of hardware: one array, without a clock */
+    orr_gemm_times times;
+    orr_gemm_update update;
+    uint64_t update_time;
+    uint32_t repeat;     /* so many copies of the whole table; 0: 1 */
+    const char *program; /* who asks, for the head of reports: "orrery 0.1.0"; may be NULL */
+} orr_gemm_options;
+
+/* One pass of a layer on the slowest NPU. */
+typedef struct orr_gemm_pass {
+    uint64_t cycles; /* from start to end */
+    /* What each part would take by itself; the longest counts, operation by operation. */
+    uint64_t array_cycles, vector_cycles, memory_cycles, overhead_cycles;
+    orr_ps time;       /* 0 when the clock is not known */
+    uint64_t products; /* multiplications and additions, pairs of them */
+    orr_bytes traffic; /* from and to memory */
+    const char *comm;  /* the collective behind it: "ALLREDUCE", or "NONE" */
+    orr_bytes comm_bytes;
+    uint64_t in_table; /* its time in what the table's times count */
+} orr_gemm_pass;
+
+enum { ORR_PASS_FORWARD, ORR_PASS_INPUT_GRAD, ORR_PASS_WEIGHT_GRAD, ORR_PASSES };
+
+typedef struct orr_gemm_layer {
+    orr_str name;
+    orr_shape_kind kind;
+    orr_policy policy;
+    orr_gemm_pass pass[ORR_PASSES];
+    uint64_t update_cycles;
+    orr_ps update_time;
+    uint64_t update_in_table;
+    orr_bytes weights;  /* on one NPU */
+    double utilisation; /* of the arrays' elements, over the three passes: 0 to 1 */
+    double
+        imbalance; /* how much more the slowest NPU has to do than the average one: 0: all alike */
+} orr_gemm_layer;
+
+typedef struct orr_gemm orr_gemm;
+
+/* ORR_EINPUT, with the place in the CSV file: a shape that cannot be shared out or is too large. */
+ORR_API orr_code orr_gemm_create(const orr_shapes *s,
+                                 const orr_gemm_options *opt,
+                                 orr_gemm **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_gemm_destroy(orr_gemm *g); /* NULL is fine */
+
+ORR_API size_t orr_gemm_count(const orr_gemm *g); /* rows of the CSV file, not counting copies */
+ORR_API const orr_gemm_layer *orr_gemm_layer_at(const orr_gemm *g, size_t i);
+
+/* As a table of layers, copies and all. */
+ORR_API orr_code orr_gemm_table(const orr_gemm *g, orr_layers **out, orr_error *err) ORR_MUST_CHECK;
+
+/* For people, in 80 columns; for programs, one JSON object, or a CSV file (docs/format/gemm.md).  *out is valid
+ * until the next call on g. */
+ORR_API orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_gemm_csv(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
+
+/* With V1 or V2: the old generator's intermediate files, FOLDER/STEM_fwd_pass.csv and so on; the folder must be
+ * there. */
+ORR_API orr_code orr_gemm_write_intermediate(const orr_gemm *g,
+                                             const char *folder,
+                                             const char *stem,
+                                             orr_error *err) ORR_MUST_CHECK;
+
+/* ---- sweeps ---- */
+
+/* The same shapes on arrays of all sizes, rows and columns each a power of two from least to most, with each
+ * dataflow; the rest of the hardware stays as it is. */
+typedef struct orr_gemm_sweep orr_gemm_sweep;
+
+ORR_API orr_code orr_gemm_sweep_create(const orr_shapes *s,
+                                       const orr_gemm_options *opt,
+                                       uint32_t least,
+                                       uint32_t most,
+                                       orr_gemm_sweep **out,
+                                       orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_gemm_sweep_destroy(orr_gemm_sweep *w); /* NULL is fine */
+/* *out is valid until the next call on w. */
+ORR_API orr_code orr_gemm_sweep_text(orr_gemm_sweep *w,
+                                     bool is_colored,
+                                     orr_str *out,
+                                     orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_gemm_sweep_json(orr_gemm_sweep *w,
+                                     orr_str *out,
+                                     orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_gemm_sweep_csv(orr_gemm_sweep *w, orr_str *out, orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

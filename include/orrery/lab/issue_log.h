@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* issue_log.h - when nodes were issued and came back: the log that simulators write, a line an event.
+ *
+ *     issue,sys->id=0, tick=5, node->id=3, node->name=COMP_NODE_gemm
+ *     callback,sys->id=0, tick=905, node->id=3, node->name=COMP_NODE_gemm
+ *
+ *     orr_issue_log *log;
+ *     orr_timeline *t;
+ *     if (orr_issue_log_read("run.csv", NULL, &log, &err)) return report(&err);
+ *     code = orr_issue_log_timeline(log, 1500000000, &t, &err);         // cycles of 1.5 GHz
+ *     orr_issue_log_free(log);
+ *
+ * Lines that are neither are passed over; docs/man has the form in full.  Experimental: may change in the next
+ * release. */
+#ifndef ORRERY_LAB_ISSUE_LOG_H
+#define ORRERY_LAB_ISSUE_LOG_H
+
+#include <orrery/timeline.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ORR_ISSUE_LOG_RANKS = 1 << 20 }; /* the most there can be */
+
+typedef struct orr_issue_log_options {
+    uint32_t ranks; /* a rank from this number on is an error; 0: any up to the most */
+    /* As chakra_timeline_visualizer reads it: any line with one of the words in it is an event, names end at a comma or an
+     * equals sign and must say what the node is, an issue without an end is dropped, time may run backwards. */
+    bool is_compat;
+} orr_issue_log_options;
+
+typedef struct orr_issue_log orr_issue_log;
+
+/* A file, packed or not; "-" is standard input.  opt may be NULL. */
+ORR_API orr_code orr_issue_log_read(const char *path,
+                                    const orr_issue_log_options *opt,
+                                    orr_issue_log **out,
+                                    orr_error *err) ORR_MUST_CHECK;
+/* The same of bytes, which need not stay; path is for messages. */
+ORR_API orr_code orr_issue_log_parse(orr_span bytes,
+                                     const char *path,
+                                     const orr_issue_log_options *opt,
+                                     orr_issue_log **out,
+                                     orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_issue_log_free(orr_issue_log *log); /* NULL is fine */
+
+ORR_API size_t orr_issue_log_count(const orr_issue_log *log); /* of nodes that came back */
+ORR_API size_t orr_issue_log_open_count(const orr_issue_log *log);
+
+/* A track for each kind of node of a rank; times are cycles of `hz`.  The timeline is sealed.  A node that did not come
+ * back is open until the last cycle of the log.  ORR_EUSAGE: the log was read as the old program reads it. */
+ORR_API orr_code orr_issue_log_timeline(const orr_issue_log *log,
+                                        uint64_t hz,
+                                        orr_timeline **out,
+                                        orr_error *err) ORR_MUST_CHECK;
+
+/* Byte for byte what chakra_timeline_visualizer writes: milliseconds where viewers expect microseconds.  ranks: the number
+ * that stands in the file. */
+ORR_API orr_code orr_issue_log_write_old(const orr_issue_log *log,
+                                         uint32_t ranks,
+                                         uint32_t mhz,
+                                         const char *path,
+                                         orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

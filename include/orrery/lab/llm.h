@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* llm.h - the traces of all ranks that train a language model together, or serve it.
+ *
+ *     orr_model model;
+ *     orr_model_load("llama-3-70b", &model, &err);
+ *     orr_llm_options opt = {.tp = 8, .pp = 4, .dp = 32, .batch = 1024, .seq = 8192};
+ *     orr_set *set;
+ *     if (orr_llm_training(&model, &opt, &set, &err)) return report(&err);
+ *     orr_set_save(set, "step.orr", NULL, &err);
+ *
+ * One step: forward and backward of all micro-batches in the order of a pipeline schedule, the synchronisation of
+ * gradients, the optimizer.  Compute nodes carry operations and bytes for a roofline, collectives their bytes and
+ * group, messages their peer; the set carries the groups.  All ranks of a pipeline stage share one body, so the
+ * price is that of the stages, whatever the number of ranks. */
+#ifndef ORRERY_LAB_LLM_H
+#define ORRERY_LAB_LLM_H
+
+#include <orrery/lab/model.h>
+#include <orrery/set.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum orr_dtype {
+    ORR_DTYPE_BF16 = 0,
+    ORR_DTYPE_FP16,
+    ORR_DTYPE_FP8, /* in matrix products; what lies between them is bf16 */
+    ORR_DTYPE_FP32,
+    ORR_DTYPE_COUNT
+} orr_dtype;
+
+typedef enum orr_pipeline {
+    ORR_PIPELINE_1F1B = 0,
+    ORR_PIPELINE_GPIPE,
+    ORR_PIPELINE_INTERLEAVED, /* 1F1B with several chunks of layers a rank */
+    ORR_PIPELINE_ZERO_BUBBLE, /* weight gradients fill the gaps */
+    ORR_PIPELINE_COUNT
+} orr_pipeline;
+
+typedef enum orr_context_form {
+    ORR_CONTEXT_RING = 0,  /* keys and values travel round, one block at a time */
+    ORR_CONTEXT_ALL_GATHER /* keys and values of all */
+} orr_context_form;
+
+typedef enum orr_recompute {
+    ORR_RECOMPUTE_NONE = 0,
+    ORR_RECOMPUTE_SELECTIVE, /* the attention core again in the backward pass */
+    ORR_RECOMPUTE_FULL       /* the whole layer again */
+} orr_recompute;
+
+/* All zero: one rank, bf16 with fp32 master weights, Adam, one sequence of the model's length. */
+typedef struct orr_llm_options {
+    uint32_t tp, cp, pp, dp, ep; /* degrees; 0: 1.  ep divides dp * cp; ranks = tp * cp * pp * dp */
+    uint64_t batch;              /* sequences a step, all ranks together; 0: dp * micro_batch */
+    uint64_t micro_batch;        /* sequences a rank takes at a time; 0: 1 */
+    uint64_t seq;                /* tokens a sequence; 0: what the model was made for */
+    orr_dtype dtype;
+    bool grads_fp32; /* gradients are kept and reduced in 4 bytes */
+    bool
+        no_sequence_parallel; /* tensor parallelism with all-reduces instead of gather and scatter */
+    bool full_attention;      /* every token sees all of its sequence, not only those before it */
+    orr_context_form context_form;
+    orr_pipeline pipeline;
+    uint32_t chunks; /* of layers a rank, interleaved; 0: 2 */
+    uint32_t
+        zero; /* what data-parallel ranks share out: 1 optimizer, 2 and gradients, 3 and weights */
+    bool sync_every_micro_batch; /* reduce gradients after each, not once a step */
+    uint64_t bucket_bytes;       /* of gradients that travel together; 0: 40 MB */
+    uint32_t prefetch;           /* layers ahead whose weights are gathered (zero 3); 0: 1 */
+    bool no_overlap;             /* gradients are reduced after the last backward pass */
+    bool no_clipping;            /* no norm of all gradients before the update */
+    orr_recompute recompute;
+    uint32_t steps;        /* 0: 1 */
+    uint64_t device_bytes; /* memory of a device, for the verdict; 0: 80 GB */
+} orr_llm_options;
+
+/* Fill in what is 0 and refuse what cannot be: pp > layers, heads that tp does not divide, a batch that does not come
+ * out even, ...  The functions below do this themselves. */
+ORR_API orr_code orr_llm_complete(const orr_model *m,
+                                  orr_llm_options *opt,
+                                  orr_error *err) ORR_MUST_CHECK;
+ORR_API uint32_t orr_llm_ranks(const orr_llm_options *opt);
+
+ORR_API orr_code orr_llm_training(const orr_model *m,
+                                  const orr_llm_options *opt,
+                                  orr_set **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+
+/* ---- memory of a device ---- */
+
+/* Of the ranks of one pipeline rank, in bytes. */
+typedef struct orr_llm_memory {
+    uint64_t parameters; /* on this rank, of the layers and ends it has */
+    uint64_t weights; /* what is computed with; zero 3: its share, and layers that are gathered */
+    uint64_t grads;
+    uint64_t
+        optimizer; /* Adam: two moments, and weights in 4 bytes where those above are shorter */
+    uint64_t activations; /* kept for the backward pass, when they are most */
+    uint64_t working;     /* of the layer, or the logits, that are worked on, beside what is kept */
+    uint64_t peak;        /* all of these */
+    uint64_t micro_batches_kept; /* whose activations are there when they are most */
+    bool fits;                   /* into device_bytes */
+} orr_llm_memory;
+
+ORR_API orr_code orr_llm_memory_of(const orr_model *m,
+                                   const orr_llm_options *opt,
+                                   uint32_t pipeline_rank,
+                                   orr_llm_memory *out,
+                                   orr_error *err) ORR_MUST_CHECK;
+
+typedef enum orr_llm_task { ORR_LLM_FORWARD, ORR_LLM_BACKWARD, ORR_LLM_WEIGHTS } orr_llm_task;
+
+/* What a pipeline rank does, in order, and the bytes it holds when each task is done. */
+typedef struct orr_llm_moment {
+    orr_llm_task task;
+    uint32_t chunk;
+    uint64_t micro_batch;
+    uint64_t activations;
+} orr_llm_moment;
+
+/* Calls back once a task. */
+ORR_API orr_code orr_llm_moments(const orr_model *m,
+                                 const orr_llm_options *opt,
+                                 uint32_t pipeline_rank,
+                                 void (*take)(void *context, const orr_llm_moment *moment),
+                                 void *context,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+ORR_API const char *orr_dtype_name(orr_dtype d); /* "bf16" */
+ORR_API bool orr_dtype_find(orr_str name, orr_dtype *out);
+ORR_API uint64_t orr_dtype_bytes(orr_dtype d);
+ORR_API const char *orr_pipeline_name(orr_pipeline p); /* "1f1b" */
+ORR_API bool orr_pipeline_find(orr_str name, orr_pipeline *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h - a language model as its architecture: what its layers are made of, how many parameters they have,
+ * what they compute and keep.  Nothing here knows of ranks; who shares a model out starts from this.
+ *
+ *     orr_model m;
+ *     orr_model_counts n;
+ *     if (orr_model_load("llama-3-8b", &m, &err)) return report(&err);    // a preset, or a file
+ *     orr_model_count(&m, &n);                                            // n.total: 8,030,261,248
+ *
+ * One list says what a layer has: orr_model_layer_tensors.  Parameters, active parameters and the FLOPs of
+ * products are sums over it, so they cannot disagree.  A preset, a model that was read, and a model that
+ * passed orr_model_check are *good*: no count of theirs overflows.  The functions below want good models.
+ *
+ * docs/format/model.md has the file of ours and what is taken from a Hugging Face config.json.  Experimental:
+ * may change in the next release. */
+#ifndef ORRERY_LAB_MODEL_H
+#define ORRERY_LAB_MODEL_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum orr_model_norm {
+    ORR_MODEL_RMS_NORM = 0,       /* a weight */
+    ORR_MODEL_LAYER_NORM,         /* a weight and a bias */
+    ORR_MODEL_LAYER_NORM_NO_BIAS, /* a weight */
+    ORR_MODEL_PLAIN_NORM          /* neither */
+} orr_model_norm;
+
+typedef enum orr_model_qk_norm {
+    ORR_MODEL_NO_QK_NORM = 0,
+    ORR_MODEL_QK_NORM_HEAD, /* one of head_dim for queries, one for keys, the same in all heads */
+    ORR_MODEL_QK_NORM_ALL_HEADS /* over all heads at once: heads * head_dim and kv_heads * head_dim */
+} orr_model_qk_norm;
+
+typedef enum orr_model_position {
+    ORR_MODEL_ROTARY = 0,
+    ORR_MODEL_LEARNED, /* an embedding of `position_rows` rows */
+    ORR_MODEL_ALIBI,
+    ORR_MODEL_NO_POSITION
+} orr_model_position;
+
+enum { ORR_MODEL_NAME = 64, ORR_MODEL_NOTE = 200 };
+
+/* Plain values: copy it, change what differs, then orr_model_check.  Zero is "none" or the common case, except
+ * where a comment says that a field is needed. */
+typedef struct orr_model {
+    char name[ORR_MODEL_NAME]; /* printable ASCII without " and \ */
+    char note[ORR_MODEL_NOTE]; /* what a reader had to assume or left out; empty: nothing */
+
+    uint64_t layers;         /* needed */
+    uint64_t hidden;         /* needed: width of what goes from layer to layer */
+    uint64_t vocab;          /* needed: rows of the embedding */
+    uint64_t vocab_multiple; /* the embedding is padded to a multiple of this; 0: not padded */
+    uint64_t max_positions;  /* longest sequence; 0: not said */
+    bool is_tied;            /* embedding and head are one matrix */
+    bool has_head_bias;
+    bool has_embedding_norm; /* between embedding and first layer (BLOOM) */
+
+    orr_model_position position;
+    uint64_t position_rows; /* needed when LEARNED; OPT has two more than max_positions */
+
+    orr_model_norm norm;
+    uint64_t
+        block_norms; /* 2: before attention and FFN; 4: behind them too (Gemma 2); 1: both share one
+                           * (GPT-J, Falcon-7B); needed */
+    orr_model_qk_norm qk_norm;
+    bool is_parallel; /* attention and FFN start from the same input (GPT-J, NeoX, Falcon) */
+
+    /* Attention */
+    uint64_t heads; /* needed */
+    uint64_t
+        kv_heads; /* needed; heads: every head has its own, 1: all share one.  MLA: equal to heads */
+    uint64_t head_dim; /* needed, but for MLA; heads * head_dim need not be hidden */
+    bool has_qkv_bias;
+    bool has_output_bias;
+    bool has_sinks;       /* one number a head that takes part in the softmax (gpt-oss) */
+    uint64_t window;      /* a token sees so many, itself included; 0: all before it */
+    uint64_t window_from; /* first layer that has the window, those before it see all */
+    uint64_t
+        global_every; /* layer i sees all when i % global_every == global_at; 0: none of them */
+    uint64_t global_at;
+
+    /* Multi-head latent attention; kv_lora_rank 0: there is none.  head_dim is then not looked at. */
+    uint64_t kv_lora_rank;
+    uint64_t q_lora_rank; /* 0: queries come straight from the input */
+    uint64_t qk_nope_head_dim;
+    uint64_t qk_rope_head_dim;
+    uint64_t v_head_dim;
+
+    /* FFN of layers that are not MoE */
+    uint64_t ffn;      /* needed, unless all layers are MoE: width between its two products */
+    bool is_gated;     /* three matrices (SwiGLU, GeGLU), not two; experts too */
+    bool has_ffn_bias; /* experts too */
+
+    /* Mixture of experts; experts 0: there is none */
+    uint64_t experts;
+    uint64_t experts_per_token;
+    uint64_t expert_ffn;
+    uint64_t shared_experts; /* every token goes through them too */
+    uint64_t shared_ffn;     /* of one of them */
+    bool has_shared_gate;    /* one number a token that scales what they give (Qwen2-MoE) */
+    bool has_router_bias;    /* a number for each expert, learned or balanced (DeepSeek-V3) */
+    uint64_t dense_first;    /* so many layers at the start are not MoE */
+    uint64_t
+        moe_every; /* behind them layer i is MoE when i % moe_every == moe_at; 0: all of them */
+    uint64_t moe_at;
+
+    uint64_t mtp_layers; /* for predicting further tokens (DeepSeek-V3); not counted in anything */
+} orr_model;
+
+/* ---- where models come from ---- */
+
+/* What is built in, in the order in which it is best read; NULL past the last. */
+ORR_API const orr_model *orr_model_at(size_t index);
+/* By name, however it is spelled: Llama-3-8B, llama3_8b.  NULL: there is none. */
+ORR_API const orr_model *orr_model_find(const char *name);
+
+/* The name of a preset, or a file: ours (YAML or JSON), a Hugging Face config.json, a folder with one; "-":
+ * standard input.  ORR_EUSAGE: neither, with the nearest name. */
+ORR_API orr_code orr_model_load(const char *name_or_path,
+                                orr_model *out,
+                                orr_error *err) ORR_MUST_CHECK;
+/* A file's bytes; label stands in messages and names a model that has no name of its own. */
+ORR_API orr_code orr_model_parse(orr_span bytes, const char *label, orr_model *out, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* Is this model good?  ORR_EUSAGE names the field that is missing, contradicts another or is too large. */
+ORR_API orr_code orr_model_check(const orr_model *m, orr_error *err) ORR_MUST_CHECK;
+
+/* The file of ours that says the same, in YAML or as one line of JSON; its length, as snprintf counts.
+ * ORR_MODEL_TEXT bytes are enough. */
+enum { ORR_MODEL_TEXT = 2000 };
+ORR_API size_t orr_model_text(const orr_model *m, char *out, size_t size);
+ORR_API size_t orr_model_json(const orr_model *m, char *out, size_t size);
+
+/* ---- questions about a layer, 0 to layers - 1 ---- */
+
+ORR_API bool orr_model_is_moe(const orr_model *m, uint64_t layer);
+ORR_API uint64_t orr_model_window(const orr_model *m, uint64_t layer); /* 0: sees all */
+ORR_API bool orr_model_is_mla(const orr_model *m);
+/* Width of one head's query and key, and of its value. */
+ORR_API uint64_t orr_model_qk_dim(const orr_model *m);
+ORR_API uint64_t orr_model_v_dim(const orr_model *m);
+/* Rows of embedding and head, padding included. */
+ORR_API uint64_t orr_model_vocab_rows(const orr_model *m);
+/* Numbers that a KV cache keeps of one token in one layer; the same in all layers.  A layer with a window need
+ * not keep more tokens than that. */
+ORR_API uint64_t orr_model_kv_elements(const orr_model *m);
+
+/* ---- what it is made of ---- */
+
+typedef enum orr_model_part {
+    ORR_MODEL_EMBEDDING = 0,
+    ORR_MODEL_POSITIONS,
+    ORR_MODEL_ATTENTION,
+    ORR_MODEL_FFN,    /* of layers that are not MoE */
+    ORR_MODEL_ROUTER, /* the gate of shared experts too */
+    ORR_MODEL_EXPERTS,
+    ORR_MODEL_SHARED,
+    ORR_MODEL_NORMS, /* all of them: of blocks, of queries and keys, at both ends */
+    ORR_MODEL_HEAD,
+    ORR_MODEL_PARTS
+} orr_model_part;
+
+ORR_API const char *orr_model_part_name(orr_model_part part); /* "shared experts" */
+
+/* `copies` equal tensors, each of rows x columns and, with a bias, `columns` numbers more. */
+typedef struct orr_model_tensor {
+    const char *name; /* "q", "kv_a", "ffn_up": a constant; docs/format/model.md lists them */
+    orr_model_part part;
+    uint64_t rows;    /* what goes in; 1: a vector */
+    uint64_t columns; /* what comes out */
+    uint64_t copies;  /* experts; 1 for all others */
+    uint64_t active;  /* of the copies that one token meets */
+    bool has_bias;
+    bool is_product; /* tokens are multiplied by it: 2 * rows * columns FLOPs each */
+    bool is_tied; /* the head that is the embedding: computes, but has no parameters of its own */
+} orr_model_tensor;
+
+enum { ORR_MODEL_TENSORS = 32 }; /* more than any layer has */
+
+/* In the order in which a token meets them; returns how many.  The ends are embedding, positions, embedding norm,
+ * final norm and head. */
+ORR_API size_t orr_model_layer_tensors(const orr_model *m,
+                                       uint64_t layer,
+                                       orr_model_tensor out[ORR_MODEL_TENSORS]);
+ORR_API size_t orr_model_end_tensors(const orr_model *m, orr_model_tensor out[ORR_MODEL_TENSORS]);
+/* Parameters of a tensor, all copies. */
+ORR_API uint64_t orr_model_tensor_size(const orr_model_tensor *t);
+
+typedef struct orr_model_counts {
+    uint64_t part[ORR_MODEL_PARTS];
+    uint64_t total;
+    uint64_t active; /* that one token meets: of the experts only its own, all of the rest */
+    uint64_t
+        matmul; /* of the active ones those that multiply: a forward pass has 2 FLOPs for each; tied
+                      * heads count */
+} orr_model_counts;
+
+ORR_API void orr_model_layer_count(const orr_model *m, uint64_t layer, orr_model_counts *out);
+ORR_API void orr_model_count(const orr_model *m, orr_model_counts *out);
+
+/* ---- what it computes ---- */
+
+/* Tokens of one sequence that go through the model at once.  A training step or a prefill has a past of 0, a
+ * step of decoding has one token. */
+typedef struct orr_model_work {
+    uint64_t tokens;
+    uint64_t past;  /* tokens before them whose keys and values are kept */
+    bool is_square; /* scores of tokens that are masked are computed too, as many papers count */
+    bool is_mla_absorbed; /* MLA attends in the compressed space (decoding), and expands nothing */
+} orr_model_work;
+
+/* FLOPs, a multiplication and an addition counting as two; products only, as is the custom: norms, softmax,
+ * activations and lookups are left out. */
+typedef struct orr_model_flops {
+    uint64_t attention; /* products with its matrices */
+    uint64_t
+        scores; /* queries with keys, and weights with values: the part that grows with length squared */
+    uint64_t router;
+    uint64_t ffn; /* experts too */
+    uint64_t head;
+    uint64_t forward; /* all of these */
+    uint64_t
+        training; /* forward and backward, three times as much; what is computed again is not in it */
+} orr_model_flops;
+
+/* How many pairs of tokens layer attends to.  ORR_EUSAGE here and below: no tokens, or the result does not fit
+ * into 64 bits. */
+ORR_API orr_code orr_model_pairs(const orr_model *m,
+                                 uint64_t layer,
+                                 const orr_model_work *work,
+                                 uint64_t *out,
+                                 orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_model_layer_flops(const orr_model *m,
+                                       uint64_t layer,
+                                       const orr_model_work *work,
+                                       orr_model_flops *out,
+                                       orr_error *err) ORR_MUST_CHECK;
+/* All layers and the head, which sees all tokens. */
+ORR_API orr_code orr_model_compute(const orr_model *m,
+                                   const orr_model_work *work,
+                                   orr_model_flops *out,
+                                   orr_error *err) ORR_MUST_CHECK;
+/* Numbers in the KV cache of a sequence of so many tokens, over all layers, windows heeded. */
+ORR_API orr_code orr_model_kv_cache(const orr_model *m,
+                                    uint64_t tokens,
+                                    uint64_t *elements_out,
+                                    orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

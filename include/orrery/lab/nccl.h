@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl.h - from Nsight exports of a job that uses NCCL to a GOAL schedule: every collective taken apart into the messages
+ * that its algorithm and protocol send.
+ *
+ *     orr_nccl_options opt = {.output = "out.goal", .simple_table = "simple.json", .ll_table = "ll.json"};
+ *     orr_nccl_report report;
+ *     const char *paths[] = {"traces"};                        // files, or folders of *.sqlite
+ *     if (orr_nccl_convert(paths, 1, &opt, &report, &err)) return report_error(&err);
+ *
+ * docs/design/nccl_goal.md says what is done, and where is_compat differs from our own way.  Experimental: may change in
+ * the next release. */
+#ifndef ORRERY_LAB_NCCL_H
+#define ORRERY_LAB_NCCL_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_nccl_options {
+    const char *output;       /* a .goal file, or "-"; NULL: none, figures only */
+    const char *events;       /* the schedule of whole NCCL calls, not expanded; NULL: none */
+    const char *parts;        /* a folder: rank_<r>.goal for each rank; NULL: none */
+    const char *simple_table; /* NPKit timings, JSON; NULL: reductions and copies take no time */
+    const char *ll_table;     /* NULL: simple_table */
+    const char *log;          /* what NCCL_DEBUG=INFO wrote; NULL: none */
+    bool
+        is_merged; /* one stream for each GPU where none of their operations overlap, on all GPUs or none */
+    bool is_compat;          /* byte for byte what nccl_generator_v2 writes, its defects with it */
+    bool is_parallel_compat; /* as its parallel path does it */
+    bool allows_unmatched;   /* sends without a receive are counted, not refused */
+    bool shows_progress;     /* on stderr, when that is a terminal */
+    bool has_seed;           /* timings are drawn from the samples; else they are their means */
+    uint64_t seed;
+    uint32_t tag_bits; /* 32: tags stay below 2^32 - 1, if need be used again; 0: up to 64 */
+    uint32_t id_width; /* decimal digits of the message's number in a tag; 0: as many as needed */
+    uint32_t context_width; /* decimal digits of the operation's */
+    uint64_t memory; /* bytes of rows kept before GPUs are read one after another; 0: 512 MiB */
+} orr_nccl_options;
+
+typedef struct orr_nccl_report {
+    uint32_t files, gpus, ranks, communicators;
+    uint64_t rows, calls, kernels;
+    uint64_t operations; /* lines of the schedule: sends, receives, calculations */
+    uint64_t messages, bytes;
+    uint64_t left_out_calls; /* without details, or not profiled on all of their ranks */
+    uint64_t overlaps;  /* operations of one stream that overlapped: the time between them is 0 */
+    uint64_t unmatched; /* messages */
+    uint64_t by_time;   /* GPUs whose kernels were found by time, not by stream */
+    uint64_t most_tag;
+    bool is_merged;
+    bool is_inferred; /* communicators: no marker announced one */
+} orr_nccl_report;
+
+/* Nothing is written when it fails.  report may be NULL. */
+ORR_API orr_code orr_nccl_convert(const char *const *paths,
+                                  size_t path_count,
+                                  const orr_nccl_options *opt,
+                                  orr_nccl_report *report,
+                                  orr_error *err) ORR_MUST_CHECK;
+
+/* NPKit's table of timings: what a reduction and a copy of so many bytes take, in ns. */
+typedef struct orr_npkit orr_npkit;
+ORR_API orr_code orr_npkit_read(const char *path, orr_npkit **out, orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_npkit_parse(orr_span bytes, const char *path, orr_npkit **out, orr_error *err)
+    ORR_MUST_CHECK;
+ORR_API void orr_npkit_free(orr_npkit *t); /* NULL is fine */
+
+typedef enum orr_npkit_what { ORR_NPKIT_REDUCE = 0, ORR_NPKIT_COPY = 1 } orr_npkit_what;
+typedef enum orr_npkit_how {
+    ORR_NPKIT_MEAN = 0, /* of the samples; between two sizes on the line through both means */
+    ORR_NPKIT_FIRST,    /* the first sample of a size that is there, else as above */
+    ORR_NPKIT_DRAWN     /* a sample, or near that line; the same for one seed, size and table */
+} orr_npkit_how;
+typedef struct orr_npkit_choice {
+    orr_npkit_how how;
+    uint64_t seed;
+} orr_npkit_choice;
+ORR_API uint64_t orr_npkit_time(const orr_npkit *t,
+                                orr_npkit_what what,
+                                const orr_npkit_choice *choice,
+                                uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

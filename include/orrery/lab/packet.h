@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packet.h - run flows over a network of hosts and switches, packet by packet.
+ *
+ *     orr_packet_options opt = {.config = "config.txt", .flows = "flow.txt"};
+ *     orr_packet *p;
+ *     if (orr_packet_create(&opt, &p, &err) || orr_packet_run(p, &err) || orr_packet_commit(p, &err))
+ *         return report(&err);
+ *     printf("%" PRIu64 " packets\n", orr_packet_result(p)->data_packets);
+ *     orr_packet_destroy(p);
+ *
+ * The files are those of ASTRA-sim's ns-3 back end (docs/format/packet.md).  For traces, the same network is the
+ * model "packet" of sim.h. */
+#ifndef ORRERY_LAB_PACKET_H
+#define ORRERY_LAB_PACKET_H
+
+#include <orrery/error.h>
+#include <orrery/lab/fabric_view.h>
+#include <orrery/network.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_packet orr_packet;
+
+typedef struct orr_packet_options {
+    const char *config;   /* config.txt; NULL: defaults, and fct.txt is written */
+    const char *topology; /* instead of its TOPOLOGY_FILE; of any kind (topology.h) */
+    const char *flows;    /* instead of its FLOW_FILE; or htsim's .cm */
+    const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
+    const char *keys; /* keys and values as in config.txt, which override it; NULL: none */
+    bool is_compat;   /* to the nanosecond as the reference, oddities and all */
+    unsigned
+        threads; /* 0: one per core if the network is large; results are the same with any number */
+    bool shows_progress;
+    bool wants_history;  /* what links and queues do over time is recorded, for orr_packet_view */
+    const char *program; /* who asks, for the head of results; NULL: not said */
+} orr_packet_options;
+
+/* On failure *out is NULL. */
+ORR_API orr_code orr_packet_create(const orr_packet_options *opt,
+                                   orr_packet **out,
+                                   orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_packet_destroy(orr_packet *p); /* NULL is fine; files not committed never appear */
+
+/* Until all flows are done.  A network that stands still is an error that says who waits (orr_packet_stall). */
+ORR_API orr_code orr_packet_run(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
+/* orr_packet_run returns ORR_ESTOP soon.  Safe in a signal handler and from another thread. */
+ORR_API void orr_packet_stop(orr_packet *p);
+/* The output files appear. */
+ORR_API orr_code orr_packet_commit(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
+
+ORR_API const orr_packet_figures *orr_packet_result(const orr_packet *p);
+/* After a standstill: line by line which flows wait, and for what; NULL behind the last. */
+ORR_API const char *orr_packet_stall(const orr_packet *p, size_t line);
+/* What is odd in the inputs but not wrong; NULL behind the last. */
+ORR_API const char *orr_packet_warning(const orr_packet *p, size_t line);
+
+/* A file that was read. */
+typedef struct orr_packet_input {
+    const char *what; /* "configuration", "topology", "flows" */
+    const char *path;
+    char hash[36]; /* MurmurHash3, 128 bits; "": it cannot be read again */
+    uint64_t bytes;
+} orr_packet_input;
+/* Reads it again, for its hash.  ORR_END behind the last. */
+ORR_API orr_code orr_packet_input_at(const orr_packet *p,
+                                     size_t i,
+                                     orr_packet_input *out,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+/* Figures for the report; over time, if that was wanted.  Also of a run that did not come to its end. */
+ORR_API orr_code orr_packet_view(const orr_packet *p,
+                                 orr_fabric_view **out,
+                                 orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_packet_view_destroy(orr_fabric_view *v); /* NULL is fine */
+
+/* A short table, or one JSON object; to a file or "-". */
+ORR_API orr_code orr_packet_write_text(const orr_packet *p,
+                                       const char *path,
+                                       orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_packet_write_json(const orr_packet *p,
+                                       const char *path,
+                                       orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

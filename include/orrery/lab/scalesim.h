@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scalesim.h - the files of the two generations of SCALE-Sim: configurations, tables of layers, reports.
+ *
+ *     orr_scalesim_config config;
+ *     orr_scalesim_network *net;
+ *     orr_scalesim *run;
+ *     if (orr_scalesim_read_config("scale.cfg", &config, &err)) return report(&err);
+ *     config.array.dataflow = ORR_DATAFLOW_WS;          // plain values: change what differs
+ *     if (orr_scalesim_read_network("resnet50.csv", NULL, &net, &err)) return report(&err);
+ *     if (orr_scalesim_run(&config, net, NULL, &run, &err)) return report(&err);
+ *     if (orr_scalesim_text(run, &text, &err)) return report(&err);
+ *     orr_scalesim_destroy(run);
+ *     orr_scalesim_network_free(net);
+ *
+ * One reader takes the files of both generations.  orrery-scalesim(1) has the keys, the columns and the reports.
+ * Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_SCALESIM_H
+#define ORRERY_LAB_SCALESIM_H
+
+#include <orrery/lab/systolic.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ORR_SCALESIM_NAME = 256 };
+
+/* What a v2 configuration says about memory. */
+typedef enum orr_scalesim_interface {
+    ORR_INTERFACE_UNSAID = 0, /* v1 files have no such key */
+    ORR_INTERFACE_CALC,       /* estimate the bandwidth that is needed */
+    ORR_INTERFACE_USER        /* array.bandwidth is there */
+} orr_scalesim_interface;
+
+typedef struct orr_scalesim_config {
+    char run_name
+        [ORR_SCALESIM_NAME]; /* as it stands, quotes included; empty when the key is absent */
+    orr_scalesim_interface interface;
+    orr_systolic_array array; /* words are bytes; array.bandwidth is 0 unless USER */
+    char path[200], hash[40]; /* where it comes from, for reports; the tail of a long path */
+} orr_scalesim_config;
+
+/* From a file ("-": standard input), or from memory; label stands in messages. */
+ORR_API orr_code orr_scalesim_read_config(const char *path,
+                                          orr_scalesim_config *out,
+                                          orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_scalesim_parse_config(orr_span bytes,
+                                           const char *label,
+                                           orr_scalesim_config *out,
+                                           orr_error *err) ORR_MUST_CHECK;
+
+/* ---- layers ---- */
+
+typedef enum orr_scalesim_form {
+    ORR_SCALESIM_ANY = 0, /* each line says by its number of columns */
+    ORR_SCALESIM_CONV,
+    ORR_SCALESIM_GEMM
+} orr_scalesim_form;
+
+typedef struct orr_scalesim_read {
+    orr_scalesim_form form;   /* v1 knows convolutions only; v2: 0 is a convolution */
+    orr_systolic_rules rules; /* V1, V2: lines mean what they mean to that program */
+} orr_scalesim_read;
+
+typedef struct orr_scalesim_layer {
+    orr_str name;
+    uint32_t line; /* of the file */
+    orr_systolic_layer layer;
+} orr_scalesim_layer;
+
+typedef struct orr_scalesim_network orr_scalesim_network;
+
+/* opt may be NULL: ours. */
+ORR_API orr_code orr_scalesim_read_network(const char *path,
+                                           const orr_scalesim_read *opt,
+                                           orr_scalesim_network **out,
+                                           orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_scalesim_parse_network(orr_span bytes,
+                                            const char *label,
+                                            const orr_scalesim_read *opt,
+                                            orr_scalesim_network **out,
+                                            orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_scalesim_network_free(orr_scalesim_network *n); /* NULL is fine */
+
+ORR_API size_t orr_scalesim_network_count(const orr_scalesim_network *n);
+ORR_API const orr_scalesim_layer *orr_scalesim_network_at(const orr_scalesim_network *n, size_t i);
+/* The file's name without folders, up to its first dot: what v1's reports begin with. */
+ORR_API const char *orr_scalesim_network_name(const orr_scalesim_network *n);
+/* Lines that v1 passes over because they have fewer than nine fields; the first of them. */
+ORR_API size_t orr_scalesim_network_skipped(const orr_scalesim_network *n, uint32_t *first);
+
+/* ---- runs ---- */
+
+typedef struct orr_scalesim_options {
+    orr_systolic_rules rules;
+    bool wants_traces;   /* V1: layers must have names that files can have */
+    const char *program; /* who asks, for the head of reports: "orrery 0.1.0"; may be NULL */
+} orr_scalesim_options;
+
+typedef struct orr_scalesim orr_scalesim;
+
+/* The network stays in use until the run is destroyed.  opt may be NULL.  Equal layers are looked at once. */
+ORR_API orr_code orr_scalesim_run(const orr_scalesim_config *config,
+                                  const orr_scalesim_network *network,
+                                  const orr_scalesim_options *opt,
+                                  orr_scalesim **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_scalesim_destroy(orr_scalesim *r); /* NULL is fine */
+
+ORR_API const orr_systolic_result *orr_scalesim_result(const orr_scalesim *r, size_t layer);
+
+/* For people, in 80 columns; for programs, one JSON object, or a CSV file.  *out is valid until the next call on
+ * r. */
+ORR_API orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
+
+/* Report files into a folder that is there: layers.csv and layers.json; with V1 or V2 those of that program. */
+ORR_API orr_code orr_scalesim_write(orr_scalesim *r,
+                                    const char *folder,
+                                    orr_error *err) ORR_MUST_CHECK;
+
+/* With V1 and wants_traces: every word that is read or written, a line a cycle, into files of that program.  They are large: time and
+ * bytes grow with the words. */
+ORR_API orr_code orr_scalesim_write_traces(const orr_scalesim *r,
+                                           const char *folder,
+                                           orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve.h - the traces of all ranks that serve a language model: prompts come in, tokens go out.
+ *
+ *     orr_serve_options opt = {.ranks = {.tp = 8}, .batch = 32, .prompt = 2048, .output = 128};
+ *     orr_serve_report report;
+ *     orr_set *set;
+ *     if (orr_serve(&model, &opt, &set, &report, &err)) return report_error(&err);
+ *     orr_set_save(set, "serve.orr", NULL, &err);
+ *
+ * A server works in *iterations*: tokens of several sequences go through the model together, whole prompts or parts
+ * of them (prefill) and the newest token of sequences that are being answered (decode).  Which ones is decided
+ * before each iteration (continuous batching, Yu et al., OSDI 2022): first the sequences that decode, then prompts
+ * that have begun, then waiting requests in the order in which they came, as far as `max_batch`, `max_tokens` and
+ * the memory for caches go.  A request is let in only if its whole cache has room, so none is ever thrown out.
+ *
+ * When a request has come and when a sequence is done depends on how long iterations take.  That is estimated: each
+ * operation takes the longer of its work at `peak` and its bytes at `memory_rate`, each collective what a rank
+ * sends in a ring at `link_rate`, all one after the other.  The estimate decides what goes together and stands in the
+ * report; in the traces only the arrivals are times, everything else is left to who simulates them.
+ *
+ * With `decode` ranks of their own (disaggregation), prompts go through `ranks`, then a sequence's cache moves, and
+ * the rest of its tokens are made by `decode`.
+ *
+ * Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_SERVE_H
+#define ORRERY_LAB_SERVE_H
+
+#include <orrery/lab/llm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum orr_serve_phase {
+    ORR_SERVE_ALL = 0,
+    ORR_SERVE_PREFILL, /* prompts only, and the first token of each */
+    ORR_SERVE_DECODE,  /* the caches of the prompts are there; `output` tokens are made */
+    ORR_SERVE_PHASES
+} orr_serve_phase;
+
+/* Ranks that work alike, 0: 1.  A replica has tp * cp * pp of them and serves its own requests; there are dp.
+ * Experts are spread over ep ranks: as many as divide tp, or several times tp, then replicas share them and go in step.
+ * cp is for prompts only. */
+typedef struct orr_serve_ranks {
+    uint32_t tp, cp, pp, dp, ep;
+} orr_serve_ranks;
+
+typedef struct orr_serve_request {
+    uint64_t arrival_us;
+    uint64_t prompt; /* tokens, at least 1 */
+    uint64_t output;
+} orr_serve_request;
+
+/* All zero: one rank, bf16, one request of 1,024 tokens that is answered with 128. */
+typedef struct orr_serve_options {
+    orr_serve_ranks ranks;
+    orr_serve_ranks decode; /* all zero: `ranks` do both */
+    orr_serve_phase phase;
+    orr_dtype dtype;    /* of weights; fp8: in products, what lies between is bf16 */
+    orr_dtype kv_dtype; /* of caches */
+
+    const orr_serve_request *requests; /* NULL: `batch` of them, all alike, at once */
+    size_t request_count;
+    uint64_t batch;  /* of all replicas together; 0: one each */
+    uint64_t prompt; /* tokens; 0: 1,024 */
+    uint64_t output; /* 0: 128 */
+
+    uint64_t max_batch; /* sequences an iteration of a replica takes; 0: 256 */
+    uint64_t
+        max_tokens; /* tokens it takes; 0: any number.  A prompt that is not cut up and longer goes alone */
+    uint64_t chunk;    /* tokens of a prompt it takes; 0: whole prompts */
+    uint64_t kv_block; /* caches grow by so many tokens; 0: 16 */
+
+    bool
+        sequence_parallel; /* gather and scatter in place of all-reduces, where tp divides the tokens */
+    orr_context_form context_form;
+
+    uint64_t peak;         /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
+    orr_Bps memory_rate;   /* 0: 3.35 TB/s */
+    orr_Bps link_rate;     /* 0: 450 GB/s */
+    orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
+    uint64_t device_bytes; /* memory of a device; 0: 80 GB */
+    uint64_t kv_bytes;     /* of it for caches; 0: what the weights leave of nine tenths */
+} orr_serve_options;
+
+/* Fill in what is 0 and refuse what cannot be.  orr_serve does this itself. */
+ORR_API orr_code orr_serve_complete(const orr_model *m,
+                                    orr_serve_options *opt,
+                                    orr_error *err) ORR_MUST_CHECK;
+ORR_API uint32_t orr_serve_rank_count(const orr_serve_options *opt);
+
+/* ---- what came of it ---- */
+
+/* Of ranks that work alike.  Bytes are those of the fullest rank. */
+typedef struct orr_serve_pool {
+    uint32_t ranks;
+    uint64_t iterations; /* of all replicas; those that go in step count once */
+    uint64_t weight_bytes;
+    uint64_t kv_room; /* for caches */
+    uint64_t kv_peak; /* most that was set aside for them */
+    uint64_t
+        working_bytes; /* the largest operation of the largest iteration: what goes in and comes out */
+    bool fits;         /* weights, caches and what is worked on, into device_bytes */
+} orr_serve_pool;
+
+typedef struct orr_serve_report {
+    orr_serve_pool pools[2]; /* the second: decode ranks; all zero without */
+    uint64_t requests;
+    uint64_t prompt_tokens, output_tokens; /* that went in, and that came out */
+    uint64_t moved_messages, moved_bytes;  /* caches between prefill and decode ranks */
+    uint64_t nodes;                        /* of all classes */
+    /* Estimated: */
+    orr_ps time;             /* until the last token */
+    orr_ps first_token_mean; /* from a request's arrival */
+    orr_ps first_token_most;
+    orr_ps next_token_mean; /* between two tokens of a request; 0: no request has two */
+} orr_serve_report;
+
+/* report may be NULL. */
+ORR_API orr_code orr_serve(const orr_model *m,
+                           const orr_serve_options *opt,
+                           orr_set **out,
+                           orr_serve_report *report,
+                           orr_error *err) ORR_MUST_CHECK;
+
+/* ---- request lists ---- */
+
+/* A CSV file ("-": standard input) with a line that names its columns: arrival_us, prompt, output, in any order; others
+ * are passed over.  The result comes in the order of arrival, those of one time as in the file. */
+ORR_API orr_code orr_requests_read(const char *path,
+                                   orr_serve_request **out,
+                                   size_t *count,
+                                   orr_error *err) ORR_MUST_CHECK;
+/* The same from memory; label stands in messages. */
+ORR_API orr_code orr_requests_parse(orr_span bytes,
+                                    const char *label,
+                                    orr_serve_request **out,
+                                    size_t *count,
+                                    orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_requests_free(orr_serve_request *requests); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* systolic.h - what a layer costs on a systolic array: cycles, utilisation, traffic of its buffers and of memory.
+ *
+ *     orr_systolic_array a = {.rows = 128, .columns = 128, .dataflow = ORR_DATAFLOW_WS};
+ *     orr_systolic_layer gemm = orr_systolic_gemm(m, n, k);
+ *     uint64_t cycles;
+ *     if (orr_systolic_cycles(&a, &gemm, ORR_SYSTOLIC_TRUE, &cycles, &err)) return report(&err);
+ *
+ * Cycles are closed forms: their price does not grow with the layer.  Three sets of rules: our own, and those of the
+ * two generations of SCALE-Sim, defects included.  Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_SYSTOLIC_H
+#define ORRERY_LAB_SYSTOLIC_H
+
+#include <orrery/error.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What stays in the array while the rest streams through it. */
+typedef enum orr_dataflow {
+    ORR_DATAFLOW_OS, /* outputs */
+    ORR_DATAFLOW_WS, /* weights */
+    ORR_DATAFLOW_IS  /* inputs */
+} orr_dataflow;
+
+typedef enum orr_systolic_rules {
+    ORR_SYSTOLIC_TRUE = 0, /* true counts */
+    ORR_SYSTOLIC_V1,       /* what SCALE-Sim v1 reports */
+    ORR_SYSTOLIC_V2        /* what SCALE-Sim v2 reports */
+} orr_systolic_rules;
+
+enum { ORR_SYSTOLIC_MOST_ROWS = 1 << 20 }; /* and columns */
+
+typedef struct orr_systolic_array {
+    uint64_t rows, columns; /* of processing elements */
+    orr_dataflow dataflow;
+    /* Sizes of the three buffers; our rules: 0 is no limit. */
+    uint64_t ifmap_words, filter_words, ofmap_words;
+    uint64_t ifmap_offset, filter_offset, ofmap_offset; /* first word's address; v1 sorts by it */
+    double bandwidth; /* words a cycle from and to memory, each operand; 0: no limit; not v1 */
+    bool round_up;    /* our rules: windows that hang over the edge count too */
+} orr_systolic_array;
+
+/* One image through one convolution.  No padding: enlarge the image. */
+typedef struct orr_systolic_layer {
+    uint64_t ifmap_height, ifmap_width;
+    uint64_t filter_height, filter_width;
+    uint64_t channels, filters;
+    uint64_t stride_height, stride_width;
+} orr_systolic_layer;
+
+/* m x k times k x n, as the layer that costs the same. */
+static inline orr_systolic_layer orr_systolic_gemm(uint64_t m, uint64_t n, uint64_t k)
+{
+    const orr_systolic_layer l = {m, k, 1, k, 1, n, 1, 1};
+    return l;
+}
+
+/* Cycles until the last output is written, were memory never waited for.  Constant time. */
+ORR_API orr_code orr_systolic_cycles(const orr_systolic_array *a,
+                                     const orr_systolic_layer *l,
+                                     orr_systolic_rules rules,
+                                     uint64_t *out,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+/* What goes through one door of a buffer. */
+typedef struct orr_systolic_traffic {
+    uint64_t words;
+    int64_t first, last; /* cycles of the first word and of the last; before 0: ahead of the run */
+    double average;      /* words a cycle */
+    /* Words in the busiest cycle; our rules, to memory without a bandwidth: a bandwidth that is enough; 0 where the
+     * rules do not tell. */
+    double peak;
+} orr_systolic_traffic;
+
+enum { ORR_OPERAND_IFMAP, ORR_OPERAND_FILTER, ORR_OPERAND_OFMAP, ORR_OPERANDS };
+
+/* Everything that is known about a layer on an array.  Percentages are 0 to 100. */
+typedef struct orr_systolic_result {
+    uint64_t cycles;    /* stalls included */
+    uint64_t stalls;    /* cycles in which the array waited for memory */
+    uint64_t macs;      /* multiply-accumulates of the layer */
+    uint64_t folds;     /* times the array was filled anew */
+    double utilisation; /* macs of those that fit into `cycles`; v1, os: into those that read */
+    double mapping;     /* elements of the array that had work, average over the folds; v1: 0 */
+    double busy; /* v2: its "compute utilisation"; otherwise utilisation without the stalls */
+    /* Between array and buffers.  The ofmap's are writes; v1 does not tell when the two operands are read. */
+    orr_systolic_traffic sram[ORR_OPERANDS];
+    /* Both operands together, as v1 counts them; other rules: added up. */
+    orr_systolic_traffic sram_read;
+    /* Between buffers and memory: operands are read, outputs written. */
+    orr_systolic_traffic dram[ORR_OPERANDS];
+    /* Sums that are not finished and are read again, from the buffer and from memory; our rules only. */
+    uint64_t sram_partial_reads, dram_partial_reads;
+} orr_systolic_result;
+
+/* All of it.  Time grows with the folds; with small buffers and overlapping windows (v1, v2) also with the
+ * words read, 64 at a time.  docs/design/systolic.md says what each figure means under each set of rules. */
+ORR_API orr_code orr_systolic_run(const orr_systolic_array *a,
+                                  const orr_systolic_layer *l,
+                                  orr_systolic_rules rules,
+                                  orr_systolic_result *out,
+                                  orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
