@@ -11,15 +11,15 @@
  *
  * A simulation is an object: many may live in one process, and the caller may own the loop (orr_sim_step).
  * Same inputs give the same result, always.  One tick is one nanosecond. */
-#ifndef ORRERY_SIM_H
-#define ORRERY_SIM_H
+#ifndef ORRERY_LAB_SIM_H
+#define ORRERY_LAB_SIM_H
 
 #include <orrery/collective.h>
-#include <orrery/goal.h>
+#include <orrery/lab/goal.h>
+#include <orrery/lab/packet.h>
+#include <orrery/lab/stall.h>
 #include <orrery/network.h>
-#include <orrery/packet.h>
 #include <orrery/set.h>
-#include <orrery/stall.h>
 #include <orrery/timeline.h>
 
 #ifdef __cplusplus
