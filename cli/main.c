@@ -130,7 +130,7 @@ static int run_program(int argc, char **argv)
         return finish(&c, ORR_OK, &err);
     }
     if (cli_flag(&c, "version")) {
-        printf("orrery %s\n", ORR_VERSION);
+        printf("orrery %s\n", orr_version());
         return finish(&c, ORR_OK, &err);
     }
     if (c.arg_count == 0) {
