@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conversion.h - a linked trace on its way to a trace that a simulator accepts.
  *
- * In order: conversion.c sorts the nodes and finds parents; convert_calls.c decides what each node will be;
- * convert_comm.c finds kind, size, peers and group of what communicates; convert_graph.c and convert_data.c find out what
- * waits for what; convert_order.c makes sure that it can be run; convert_trace.c writes it down.
+ * In order: conversion.c sorts the nodes, finds parents, decides what each node will be, and kind, size, peers and
+ * group of what communicates; convert_graph.c finds out what waits for what and makes sure that it can be run;
+ * convert_trace.c writes it down.  convert_words.c knows what names and values of operators mean.
  *
  * A node's *place* is its position by ascending id; all columns are by place. */
 #ifndef ORR_SOURCES_PYTORCH_CONVERSION_H
@@ -47,6 +47,7 @@ typedef struct conv_call {
     orr_collective kind;
     int64_t bytes, src, dst, tag;
     orr_str group;
+    bool is_renumbered; /* the group's name is its number in the whole job: written last */
 } conv_call;
 
 typedef struct conv_link {
@@ -57,7 +58,7 @@ typedef struct conv_link {
 
 typedef struct conv_state {
     const orr_linked *l;
-    const orr_pytorch_options *opt;
+    orr_pytorch_options opt;
     orr_pytorch_report *report;
     orr_arena *arena;
     orr_map *by_id; /* id -> place */
@@ -77,6 +78,7 @@ typedef struct conv_state {
     /* In the end: what place p waits for, dep[dep_first[p] .. dep_first[p + 1]). */
     uint32_t *dep_first, *dep;
     bool *lacks_memory; /* set where nothing else can be said at once; asked after each step */
+    bool lacked;        /* what it points to */
     orr_error *err;
 } conv_state;
 
@@ -118,7 +120,7 @@ conv_said conv_word_of_kernel(orr_str name);
 bool conv_peer_in_name(orr_str name, int64_t *peer); /* "nccl:send 0->1" */
 int64_t conv_dtype_bytes(orr_str dtype);             /* 0: not known */
 
-/* ---- convert_values.c: what an operator's values are ---- */
+/* ---- what an operator's values are ---- */
 /* Bytes of all tensors; or of the tensor argument with this number, from 0.  -1: there is none. */
 int64_t conv_io_bytes(const linked_io *io, int argument);
 /* Whole numbers among the values, in order; how many, at most `room`. */
@@ -132,18 +134,18 @@ bool conv_io_recorded(const linked_io *io, conv_recorded *out, bool *lacks_memor
 /* The storages of all tensors, added to *ids (sorted, each once). */
 bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t *room);
 
-/* ---- the steps; each ORR_OK or an error ---- */
-orr_code conv_find_calls(conv_state *c); /* convert_calls.c: roles */
-orr_code conv_find_comm(conv_state *c);  /* convert_comm.c: calls */
-orr_code conv_find_order(
-    conv_state *c); /* convert_graph.c: threads, streams, launches, noted edges */
-orr_code conv_find_data(conv_state *c); /* convert_data.c: through tensors */
-orr_code conv_settle_order(
-    conv_state *c); /* convert_order.c: links sorted by `to`, free of cycles */
-orr_code conv_write_trace(conv_state *c, orr_trace **out); /* convert_trace.c */
+/* ---- convert_graph.c: what waits for what, free of cycles ---- */
+orr_code conv_find_deps(conv_state *c);
 
-/* False: `to` began before `from` had ended, so it cannot have waited. */
-bool conv_clock_allows(const conv_state *c, uint32_t from, uint32_t to);
-bool conv_link_add(conv_state *c, uint32_t from, uint32_t to, bool is_certain);
+/* ---- conversion.c, convert_trace.c ---- */
+/* All but the nodes, and the nodes.  A job compares the calls of all its ranks before their traces are written, so this is in two
+ * parts; report must stay until the second. */
+orr_code conv_prepare(const orr_linked *l,
+                      const orr_pytorch_options *opt,
+                      orr_pytorch_report *report,
+                      conv_state **out,
+                      orr_error *err) ORR_MUST_CHECK;
+orr_code conv_write(conv_state *c, orr_trace **out, orr_error *err) ORR_MUST_CHECK;
+void conv_close(conv_state *c); /* NULL is fine */
 
 #endif

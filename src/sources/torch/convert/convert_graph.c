@@ -21,7 +21,7 @@ enum {
     PAUSE_NS = 20000, /* shorter ones are the interpreter at work */
 };
 
-bool conv_link_add(conv_state *c, uint32_t from, uint32_t to, bool is_certain)
+static bool add_link(conv_state *c, uint32_t from, uint32_t to, bool is_certain)
 {
     if (from == to)
         return true;
@@ -62,7 +62,7 @@ static bool link_threads(conv_state *c)
             from = launcher_of(c, p, from);
         }
         if (from != CONV_NONE)
-            ok = ok && conv_link_add(c, from, p, true);
+            ok = ok && add_link(c, from, p, true);
     }
     orr_map_destroy(last);
     return ok;
@@ -115,7 +115,7 @@ static bool link_streams(conv_state *c)
         if (list[i - 1].stream != list[i].stream)
             continue;
         c->before[list[i].place] = list[i - 1].place;
-        ok = conv_link_add(c, list[i - 1].place, list[i].place, true);
+        ok = add_link(c, list[i - 1].place, list[i].place, true);
     }
     orr_free(list);
     return ok;
@@ -129,16 +129,17 @@ static bool link_together(conv_state *c)
         const uint32_t kernel = c->partner[p];
         if (c->role[p] != CONV_CALL || kernel == CONV_NONE || c->role[kernel] != CONV_TOGETHER)
             continue;
-        ok = conv_link_add(c, p, kernel, false);
+        ok = add_link(c, p, kernel, false);
         if (c->before[kernel] != CONV_NONE)
-            ok = ok && conv_link_add(c, c->before[kernel], p, false);
+            ok = ok && add_link(c, c->before[kernel], p, false);
     }
     return ok;
 }
 
 /* ---- noted by the linker ---- */
 
-bool conv_clock_allows(const conv_state *c, uint32_t from, uint32_t to)
+/* False: `to` began before `from` had ended, so it cannot have waited. */
+static bool clock_allows(const conv_state *c, uint32_t from, uint32_t to)
 {
     const linked_node *a = conv_node(c, from), *b = conv_node(c, to);
     return !conv_has_time(a) || !conv_has_time(b) || conv_end(a) - SLACK_NS <= b->start_ns;
@@ -163,10 +164,10 @@ static bool link_edge(conv_state *c, const linked_edge *e, uint32_t *thread_dep)
         return true;
     if (e->kind == LINKED_EDGE_THREAD) {
         thread_dep[to] = from;
-        return is_implied(thread_dep, c, from, to) || conv_link_add(c, from, to, false);
+        return is_implied(thread_dep, c, from, to) || add_link(c, from, to, false);
     }
-    if (conv_clock_allows(c, from, to))
-        return conv_link_add(c, from, to, false);
+    if (clock_allows(c, from, to))
+        return add_link(c, from, to, false);
     c->report->dependencies_refused++;
     return true;
 }
@@ -302,7 +303,7 @@ static bool link_hand_overs(const pauses *s)
             continue;
         const uint32_t waker = find_waker(s, p);
         if (waker != CONV_NONE)
-            ok = conv_link_add(c, waker, p, false);
+            ok = add_link(c, waker, p, false);
     }
     return ok;
 }
@@ -329,7 +330,7 @@ static bool link_replies(const pauses *s)
             continue;
         const uint32_t reply = find_reply(s, p);
         if (reply != CONV_NONE)
-            ok = conv_link_add(c, p, reply, false);
+            ok = add_link(c, p, reply, false);
     }
     return ok;
 }
@@ -351,10 +352,260 @@ static bool link_pauses(conv_state *c)
     return ok;
 }
 
-orr_code conv_find_order(conv_state *c)
+static orr_code find_order(conv_state *c)
 {
     memset(c->before, 0xFF, ((size_t)c->count + 1) * sizeof *c->before);
     const bool ok =
         link_threads(c) && link_streams(c) && link_together(c) && link_noted(c) && link_pauses(c);
     return ok ? ORR_OK : orr_no_memory(c->err);
+}
+
+/* ==== what waits for what because of tensors: work of different streams on one storage.
+ *
+ * Streams are held together by events, which most traces do not show.  What they are there for is in the operators'
+ * values: a bucket of gradients is filled by kernels of one stream, reduced by one of another, and unpacked by the first
+ * again, all of them naming the same storage.  So work depends on the last work of another stream on a storage of its
+ * own, where the clock agrees.  A collective that was run by a thread of its backend is waited for by the first operator
+ * that touches what it works on.
+ *
+ * Cost: one pass over the values of what is on streams; over those of operators only when there are such calls. */
+
+typedef struct flow {
+    conv_state *c;
+    orr_map *last; /* storage -> place of the last work on it */
+    uint64_t *ids;
+    size_t count, room;
+} flow;
+
+static bool add_storages(flow *f, uint32_t place)
+{
+    const linked_node *n = conv_node(f->c, place);
+    return conv_io_storages(n->inputs, &f->ids, &f->count, &f->room) &&
+           conv_io_storages(n->outputs, &f->ids, &f->count, &f->room);
+}
+
+/* A call's tensors are also those of the operator that made it: outputs stand there only. */
+static bool find_storages(flow *f, uint32_t place)
+{
+    const uint32_t partner = f->c->partner[place];
+    f->count = 0;
+    if (!add_storages(f, place))
+        return false;
+    return f->c->role[place] != CONV_CALL || partner == CONV_NONE || !conv_is_host(f->c, partner) ||
+           add_storages(f, partner);
+}
+
+static bool is_other_lane(const conv_state *c, uint32_t a, uint32_t b)
+{
+    const bool is_call = c->role[a] == CONV_CALL || c->role[b] == CONV_CALL;
+    return is_call || conv_node(c, a)->stream != conv_node(c, b)->stream;
+}
+
+static bool see_work(flow *f, uint32_t place)
+{
+    if (!find_storages(f, place))
+        return false;
+    for (size_t i = 0; i < f->count; i++) {
+        const uint32_t from = orr_map_find(f->last, f->ids[i], CONV_NONE);
+        if (from != CONV_NONE && from != place && is_other_lane(f->c, from, place) &&
+            clock_allows(f->c, from, place) && !add_link(f->c, from, place, false))
+            return false;
+        if (!orr_map_put(f->last, f->ids[i], place, NULL))
+            return false;
+    }
+    return true;
+}
+
+/* An operator waits for calls only: kernels it does not see. */
+static bool see_operator(flow *f, uint32_t place)
+{
+    if (!find_storages(f, place))
+        return false;
+    for (size_t i = 0; i < f->count; i++) {
+        const uint32_t from = orr_map_find(f->last, f->ids[i], CONV_NONE);
+        if (from == CONV_NONE || f->c->role[from] != CONV_CALL || !clock_allows(f->c, from, place))
+            continue;
+        if (!add_link(f->c, from, place, false))
+            return false;
+        orr_map_remove(f->last, f->ids[i]); /* who comes later comes after this one */
+    }
+    return true;
+}
+
+static bool see_all(flow *f, bool has_calls)
+{
+    const conv_state *c = f->c;
+    for (uint32_t p = 0; p < c->count; p++) {
+        const bool is_work = conv_is_device(c, p) || c->role[p] == CONV_CALL;
+        if (is_work && !see_work(f, p))
+            return false;
+        if (has_calls && conv_is_host(c, p) && !see_operator(f, p))
+            return false;
+    }
+    return true;
+}
+
+/* With one stream and no calls there is nothing to find. */
+static bool has_lanes(const conv_state *c, bool *has_calls)
+{
+    int64_t stream = 0;
+    bool has_stream = false, has_more = false;
+    *has_calls = false;
+    for (uint32_t p = 0; p < c->count; p++) {
+        *has_calls |= c->role[p] == CONV_CALL;
+        if (!conv_is_device(c, p))
+            continue;
+        has_more |= has_stream && conv_node(c, p)->stream != stream;
+        stream = conv_node(c, p)->stream;
+        has_stream = true;
+    }
+    return has_more || *has_calls;
+}
+
+static orr_code find_data(conv_state *c)
+{
+    bool has_calls;
+    if (!has_lanes(c, &has_calls))
+        return ORR_OK;
+    flow f = {.c = c, .last = orr_map_create(1024)};
+    const bool ok = f.last && see_all(&f, has_calls);
+    orr_map_destroy(f.last);
+    orr_free(f.ids);
+    return ok ? ORR_OK : orr_no_memory(c->err);
+}
+
+/* ==== dependencies sorted by node, each once, and without cycles.
+ *
+ * What threads, launches and streams say is free of cycles.  What was added to that may not be: traces have clocks that
+ * jump and ids that were mixed up.  So nodes are taken away while they wait for nothing; if some remain, they are in
+ * cycles or behind one, and what was added between them goes.  Once is enough: what remains then is certain.
+ *
+ * Cost: linear. */
+
+static bool make_room(conv_state *c)
+{
+    c->dep_first = orr_arena_new(c->arena, (size_t)c->count + 2, uint32_t);
+    c->dep = orr_arena_new(c->arena, c->link_count + 1, uint32_t);
+    return c->link_count < UINT32_MAX && c->dep_first && c->dep;
+}
+
+/* Links in the order of `to`; among those of one node in the order in which they were found. */
+static void sort_links(conv_state *c)
+{
+    memset(c->dep_first, 0, ((size_t)c->count + 2) * sizeof *c->dep_first);
+    for (size_t i = 0; i < c->link_count; i++)
+        c->dep_first[c->links[i].to + 2]++;
+    for (uint32_t p = 0; p < c->count; p++)
+        c->dep_first[p + 2] += c->dep_first[p + 1];
+    for (size_t i = 0; i < c->link_count;
+         i++) /* [p + 1] walks from the beginning of p to its end */
+        c->dep[c->dep_first[c->links[i].to + 1]++] = c->links[i].from;
+}
+
+/* Dependencies of one node are few. */
+static void drop_repeated(conv_state *c)
+{
+    uint32_t kept = 0, next = c->dep_first[0];
+    for (uint32_t p = 0; p < c->count; p++) {
+        const uint32_t from = next, begin = kept;
+        next = c->dep_first[p + 1];
+        for (uint32_t e = from; e < next; e++) {
+            uint32_t k = begin;
+            while (k < kept && c->dep[k] != c->dep[e])
+                k++;
+            if (k == kept)
+                c->dep[kept++] = c->dep[e];
+        }
+        c->dep_first[p] = begin;
+    }
+    c->dep_first[c->count] = kept;
+}
+
+/* ---- cycles ---- */
+
+typedef struct peeling {
+    uint32_t *waits, *first, *child, *queue;
+} peeling;
+
+static bool prepare(const conv_state *c, peeling *s)
+{
+    const size_t n = (size_t)c->count + 2;
+    s->waits = orr_arena_new(c->arena, n, uint32_t);
+    s->first = orr_arena_new(c->arena, n + 1, uint32_t);
+    s->child = orr_arena_new(c->arena, c->dep_first[c->count] + (size_t)1, uint32_t);
+    s->queue = orr_arena_new(c->arena, n, uint32_t);
+    if (!s->waits || !s->first || !s->child || !s->queue)
+        return false;
+    for (uint32_t p = 0; p < c->count; p++) {
+        s->waits[p] = c->dep_first[p + 1] - c->dep_first[p];
+        for (uint32_t e = c->dep_first[p]; e < c->dep_first[p + 1]; e++)
+            s->first[c->dep[e] + 2]++;
+    }
+    for (uint32_t p = 0; p < c->count; p++)
+        s->first[p + 2] += s->first[p + 1];
+    for (uint32_t p = 0; p < c->count; p++)
+        for (uint32_t e = c->dep_first[p]; e < c->dep_first[p + 1]; e++)
+            s->child[s->first[c->dep[e] + 1]++] = p;
+    return true;
+}
+
+/* How many nodes can be run. */
+static uint32_t peel(const conv_state *c, peeling *s)
+{
+    uint32_t known = 0, done = 0;
+    for (uint32_t p = 0; p < c->count; p++) {
+        if (s->waits[p] == 0)
+            s->queue[known++] = p;
+    }
+    while (done < known) {
+        const uint32_t p = s->queue[done++];
+        for (uint32_t k = s->first[p]; k < s->first[p + 1]; k++) {
+            if (--s->waits[s->child[k]] == 0)
+                s->queue[known++] = s->child[k];
+        }
+    }
+    return done;
+}
+
+static void drop_doubtful(conv_state *c, const peeling *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->link_count; i++) {
+        const conv_link *k = &c->links[i];
+        const bool is_stuck = s->waits[k->from] && s->waits[k->to];
+        if (k->is_certain || !is_stuck)
+            c->links[kept++] = *k;
+        else
+            c->report->dependencies_circular++;
+    }
+    c->link_count = kept;
+}
+
+static orr_code settle_order(conv_state *c)
+{
+    peeling s;
+    if (!make_room(c))
+        return orr_no_memory(c->err);
+    sort_links(c);
+    drop_repeated(c);
+    if (!prepare(c, &s))
+        return orr_no_memory(c->err);
+    if (peel(c, &s) == c->count)
+        return ORR_OK;
+    drop_doubtful(c, &s);
+    sort_links(c);
+    drop_repeated(c);
+    if (!prepare(c, &s))
+        return orr_no_memory(c->err);
+    if (peel(c, &s) == c->count)
+        return ORR_OK;
+    return orr_fail(c->err, ORR_EBUG, NULL, "threads, launches and streams form a cycle");
+}
+
+orr_code conv_find_deps(conv_state *c)
+{
+    orr_code code;
+    if ((code = find_order(c)) || (code = find_data(c)))
+        return code;
+    return settle_order(c);
 }

@@ -9,7 +9,4 @@
  * that a JSON reader has accepted.  Running out of memory is remembered by the buffer. */
 void python_text(orr_buf *to, orr_str json);
 
-/* Does repr show this character as it is? */
-bool python_shows(uint32_t c);
-
 #endif

@@ -33,7 +33,7 @@ orr_code symbols_report(const export_symbols *s,
                         size_t *count,
                         orr_error *err) ORR_MUST_CHECK;
 
-/* ---- export_words.c: what names and texts of a node say ---- */
+/* ---- export_values.c: what names and texts of a node say ---- */
 
 /* How the outputs of an operator lie in memory. */
 typedef enum export_alias {
@@ -61,8 +61,6 @@ bool export_can_view(const uint64_t *shape,
 void export_module(orr_str stack, orr_buf *to);
 /* The innermost frame that is not PyTorch's own: "decoder.py:37", into to. */
 void export_line(orr_str trace, orr_buf *to);
-/* Bytes of an element by the number of its type; 0: not known. */
-uint32_t export_dtype_bytes(int64_t number);
 
 /* ---- export_values.c: names and tensors ---- */
 
@@ -159,7 +157,7 @@ bool export_argument(orr_json_value node, const char *name, const char *kind, or
 /* ORR_EINPUT, with the operator and the line of the user's program that it comes from. */
 orr_code export_fail(orr_json_value node, orr_str op, const char *words, orr_error *err);
 
-/* ---- export_graph.c, export_nested.c: nodes ---- */
+/* ---- export_graph.c: nodes ---- */
 
 /* A node on its way. */
 typedef struct export_call {
@@ -180,29 +178,5 @@ orr_code export_extra(export_reader *r,
                       const fx_node_draft *like,
                       orr_json_value at,
                       orr_error *err) ORR_MUST_CHECK;
-
-/* "higher_order.NAME": done here, or not (*is_done false) when it is like any other operator. */
-orr_code export_nested(export_reader *r,
-                       export_scope *s,
-                       export_call *c,
-                       bool *is_done,
-                       orr_error *err) ORR_MUST_CHECK;
-
-/* ---- export_archive.c: the JSON in an archive ---- */
-
-typedef struct export_source {
-    orr_span json;
-    char *label;   /* for messages: the archive and the file in it */
-    orr_str model; /* its name in the archive; empty: no archive */
-    orr_buf room;
-    orr_arena *arena;
-} export_source;
-
-orr_code export_source_open(orr_span bytes,
-                            const char *label,
-                            const char *model,
-                            export_source *out,
-                            orr_error *err) ORR_MUST_CHECK;
-void export_source_close(export_source *s);
 
 #endif

@@ -6,8 +6,280 @@
 #include "fx_impl.h"
 
 #include "base/memory/intern.h"
+#include "base/text/text.h"
+#include "models/compute/operators/operator_cost.h"
+#include "trace/builder.h"
+#include "trace/trace_impl.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* ==== the nodes of one captured rank, with holes where the ranks that do the same differ.
+ *
+ * Ids count up from 1 in the order of the program.  The collectives of a family of groups are one stream and come one
+ * after the other, as all ranks of a group must agree on their order; so are the messages to one rank, and those from
+ * one rank.  Streams go on beside each other and beside computation.
+ * A hole is a group ("mine of this family") or a rank ("the third of mine of this family"). */
+
+enum { RECORD_LEAST = 80 }; /* bytes: its name and attributes, all of them short */
+
+/* What differs between the ranks of a class. */
+typedef struct fx_slot {
+    uint32_t family;
+    int64_t place; /* FX_NO_PEER: the group itself; else the rank at this place of it */
+} fx_slot;
+
+/* The nodes of one captured rank. */
+typedef struct fx_body {
+    const orr_fx *c;
+    const fx_graph *g;
+    const fx_calls *calls;
+    const uint64_t *held;
+    const orr_fx_options *opt;
+    fx_slot *slots;
+    size_t slot_count, slot_room;
+    orr__builder b;
+} fx_body;
+
+typedef struct pen {
+    fx_body *body;
+    orr__builder *b;
+    fx_values *values;
+    orr_map *slots;   /* family and place -> slot */
+    orr_map *streams; /* family, place and direction -> stream */
+    uint32_t stream_count;
+    uint64_t held; /* what the last node said */
+    orr_error *err;
+} pen;
+
+static uint64_t limit(uint64_t v)
+{
+    return v < 1 ? 1 : v > INT64_MAX ? INT64_MAX : v;
+}
+
+/* ---- holes ---- */
+
+/* Below 2^24 ranks, so a place and its direction fit beside the family. */
+static uint64_t key_of(uint32_t family, int64_t place, unsigned direction)
+{
+    return (uint64_t)family << 28 | (uint64_t)(place == FX_NO_PEER ? 0 : place + 1) << 2 |
+           direction;
+}
+
+static orr_code add_hole(pen *p, orr_hole_field field, uint32_t family, int64_t place)
+{
+    fx_body *body = p->body;
+    const uint64_t key = key_of(family, place, 0);
+    uint32_t slot = orr_map_find(p->slots, key, UINT32_MAX);
+    if (slot == UINT32_MAX) {
+        slot = (uint32_t)body->slot_count;
+        if (!orr_grow(&body->slots, &body->slot_room, body->slot_count + 1) ||
+            !orr_map_put(p->slots, key, slot, NULL))
+            return orr_no_memory(p->err);
+        body->slots[body->slot_count++] = (fx_slot){family, place};
+    }
+    orr__build_hole(p->b, field, slot);
+    return ORR_OK;
+}
+
+static orr_code find_stream(pen *p, uint64_t key, uint32_t *out)
+{
+    *out = orr_map_find(p->streams, key, UINT32_MAX);
+    if (*out != UINT32_MAX)
+        return ORR_OK;
+    *out = p->stream_count++;
+    return orr_map_put(p->streams, key, *out, NULL) ? ORR_OK : orr_no_memory(p->err);
+}
+
+/* ---- one node ---- */
+
+static void put_origin(pen *p, const fx_node *n)
+{
+    static const char *const phases[] = {"setup", "forward", "backward", "optimizer"};
+    const fx_graph *g = p->body->g;
+    orr__put_text(p->b, ORR__ATTR_PHASE, orr_str_of(phases[n->phase]));
+    const orr_str module = n->module == FX_NONE ? (orr_str){0} : fx_text(g, FX_MODULES, n->module);
+    const orr_str line = n->line == FX_NONE ? (orr_str){0} : fx_text(g, FX_LINES, n->line);
+    if (module.len)
+        orr__put_text(p->b, ORR__ATTR_MODULE, module);
+    if (line.len)
+        orr__put_text(p->b, ORR__ATTR_LINE, line);
+}
+
+static void put_held(pen *p, size_t i)
+{
+    const uint64_t held = p->body->held[i];
+    if (held != p->held)
+        orr__put_uint(p->b, ORR__ATTR_HELD_BYTES, held);
+    p->held = held;
+}
+
+static void put_duration(pen *p, const fx_call *call)
+{
+    const orr_fx_options *o = p->body->opt;
+    if (!(o->peak_flops > 0))
+        return;
+    const operator_cost cost = {.flops = call->flops,
+                                .bytes_read = call->bytes_read,
+                                .bytes_written = call->bytes_written,
+                                .vector_work = call->vector_work,
+                                .is_product = call->is_product};
+    const operator_rates rates = {o->peak_flops, o->vector_flops, (double)o->memory_rate};
+    const double work = orr__operator_seconds(&cost, &rates) * 1e12;
+    orr__build_duration_ps(p->b, work + (double)o->overhead);
+}
+
+/* after: the node before it in its stream; 0: none. */
+static orr_code put(pen *p, size_t i, uint32_t stream, uint64_t after)
+{
+    const fx_deps *deps;
+    orr__builder *b = p->b;
+    const orr_code code =
+        fx_values_next(p->values, (uint32_t)i, b->node.id, after, stream, &deps, p->err);
+    if (code)
+        return code;
+    put_origin(p, &p->body->g->nodes[i]);
+    orr__put_on_device(b);
+    b->node.data_deps = deps->data;
+    b->node.data_count = deps->data_count;
+    b->node.ctrl_deps = deps->ctrl;
+    b->node.ctrl_count = deps->ctrl_count;
+    orr__build_add(b);
+    return b->code;
+}
+
+static orr_code put_compute(pen *p, size_t i)
+{
+    const fx_call *call = &p->body->calls->at[i];
+    uint64_t bytes;
+    if (__builtin_add_overflow(call->bytes_read, call->bytes_written, &bytes))
+        bytes = INT64_MAX;
+    put_duration(p, call);
+    orr__put_work(p->b, limit(call->flops), limit(bytes));
+    put_held(p, i);
+    orr__put_int(p->b, ORR__ATTR_STREAM, 0);
+    return put(p, i, 0, 0);
+}
+
+static orr_code put_on_stream(pen *p, size_t i, uint32_t stream)
+{
+    orr__put_int(p->b, ORR__ATTR_STREAM, (int64_t)stream + 1);
+    return put(p, i, stream, orr__build_in_stream(p->b, stream));
+}
+
+/* The root of a broadcast or scatter is where it comes from, of a reduce or gather where it goes to. */
+static orr_code put_root(pen *p, const fx_node *n, uint8_t collective, uint32_t family)
+{
+    const bool is_source = collective == ORR_COLL_BROADCAST || collective == ORR_COLL_SCATTER;
+    const bool is_target = collective == ORR_COLL_REDUCE || collective == ORR_COLL_GATHER;
+    if (n->peer == FX_NO_PEER || (!is_source && !is_target))
+        return ORR_OK;
+    orr__put_as(p->b, is_source ? ORR__ATTR_COMM_SRC : ORR__ATTR_COMM_DST, ORR_VALUE_INT64, 0);
+    return add_hole(p, is_source ? ORR_HOLE_COMM_SRC : ORR_HOLE_COMM_DST, family, n->peer);
+}
+
+static orr_code put_collective(pen *p, size_t i)
+{
+    const fx_node *n = &p->body->g->nodes[i];
+    const fx_call *call = &p->body->calls->at[i];
+    const uint32_t family = p->body->c->groups[n->group].family;
+    uint32_t stream;
+    orr_code code = find_stream(p, key_of(family, FX_NO_PEER, 0), &stream);
+    if (code)
+        return code;
+    p->b->node.type = ORR_NODE_COMM_COLL;
+    orr__put_collective(p->b, call->collective, call->bytes);
+    orr__put_text(p->b, ORR__ATTR_PG_NAME, orr_str_of("1"));
+    if ((code = add_hole(p, ORR_HOLE_PG_NAME, family, FX_NO_PEER)) ||
+        (code = put_root(p, n, call->collective, family)))
+        return code;
+    return put_on_stream(p, i, stream);
+}
+
+static orr_code put_message(pen *p, size_t i)
+{
+    const fx_node *n = &p->body->g->nodes[i];
+    const fx_call *call = &p->body->calls->at[i];
+    const uint32_t family = p->body->c->groups[n->group].family;
+    const bool is_send = call->role == FX_SEND;
+    uint32_t stream;
+    orr_code code = find_stream(p, key_of(family, n->peer, is_send ? 1 : 2), &stream);
+    if (code)
+        return code;
+    p->b->node.type = is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV;
+    orr__put_uint(p->b, ORR__ATTR_COMM_SIZE, call->bytes);
+    orr__put_as(p->b, is_send ? ORR__ATTR_COMM_DST : ORR__ATTR_COMM_SRC, ORR_VALUE_INT64, 0);
+    orr__put_as(p->b, ORR__ATTR_COMM_TAG, ORR_VALUE_INT64, n->tag == FX_NO_PEER ? 0 : n->tag);
+    if ((code = add_hole(p, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, family, n->peer)))
+        return code;
+    return put_on_stream(p, i, stream);
+}
+
+static orr_code put_node(pen *p, size_t i)
+{
+    const fx_graph *g = p->body->g;
+    const fx_deps *none;
+    orr__build_node(p->b, ORR_NODE_COMP, fx_text(g, FX_OPS, g->nodes[i].op));
+    switch (p->body->calls->at[i].role) {
+    case FX_COMPUTE:
+        return put_compute(p, i);
+    case FX_COLLECT:
+        return put_collective(p, i);
+    case FX_SEND:
+    case FX_RECV:
+        return put_message(p, i);
+    case FX_OUTSIDE:
+        return ORR_OK;
+    default:
+        return fx_values_next(p->values, (uint32_t)i, 0, 0, 0, &none, p->err);
+    }
+}
+
+/* ---- all of them ---- */
+
+static size_t count_nodes(const fx_body *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->g->node_count; i++) {
+        const uint8_t role = b->calls->at[i].role;
+        count += role == FX_COMPUTE || fx_is_communication(role);
+    }
+    return count;
+}
+
+static orr_code open_trace(fx_body *body)
+{
+    orr__builder *b = &body->b;
+    const size_t nodes = count_nodes(body); /* their records were bytes of a file: no overflow */
+    orr__put_text(b, ORR__ATTR_SCHEMA, orr_str_of("orrery capture 1"));
+    orr__put_uint(b, ORR__ATTR_STREAMS, 1);
+    orr__build_trace(b, "1.0.0");
+    b->next_id = 1;
+    return b->code ? b->code : orr__trace_expect(b->trace, nodes, nodes * RECORD_LEAST, b->err);
+}
+
+/* c, g, calls, held and opt are set. */
+static orr_code make_nodes(fx_body *body, orr_error *err)
+{
+    pen p = {.body = body,
+             .b = &body->b,
+             .slots = orr_map_create(16),
+             .streams = orr_map_create(16),
+             .err = err};
+    orr__build_open(&body->b, err);
+    orr_code code = p.slots && p.streams ? open_trace(body) : orr_no_memory(err);
+    if (!code)
+        code = fx_values_create(body->g, body->calls, &p.values, err);
+    for (size_t i = 0; i < body->g->node_count && !code; i++)
+        code = put_node(&p, i);
+    fx_values_destroy(p.values);
+    orr_map_destroy(p.slots);
+    orr_map_destroy(p.streams);
+    return code;
+}
+
+/* ==== all ranks ==== */
 
 typedef struct job {
     const orr_fx *c;
@@ -161,15 +433,13 @@ static orr_code make_body(job *j, size_t i)
         return code;
     }
     *b = (fx_body){.c = j->c, .g = g, .calls = &j->calls[i], .held = held, .opt = j->opt};
-    code = fx_body_make(b, j->err);
+    code = make_nodes(b, j->err);
     orr_free(held);
     b->held = NULL;
-    if (code)
-        return code;
-    orr_trace *t = b->trace;
-    b->trace = NULL;
-    return orr_set_add_class(j->set, t, b->holes, b->hole_count, (uint32_t)b->slot_count,
-                             &j->class_number[i], j->err);
+    if (!code)
+        return orr__build_class(&b->b, j->set, (uint32_t)b->slot_count, &j->class_number[i]);
+    orr__build_fini(&b->b);
+    return code;
 }
 
 /* ---- ranks ---- */
@@ -252,7 +522,7 @@ static void close_job(job *j)
         if (j->calls)
             fx_calls_fini(&j->calls[i]);
         if (j->bodies)
-            fx_body_fini(&j->bodies[i]);
+            orr_free(j->bodies[i].slots);
     }
     orr_free(j->calls);
     orr_free(j->bodies);

@@ -3,11 +3,9 @@
  *
  * fx_read.c     the capture's file            fx_printed.c  graphs as FX prints them
  * fx_calls.c    what each call is: computation, communication, a wait, nothing
- * fx_memory.c   what is alive when
- * fx_values.c   who waits for whom            fx_body.c     the nodes of one captured rank, with holes
- * fx_ranks.c    which captured rank stands for which others
- * fx_alike.c    do two captured ranks do the same; does every message have its other end
- * fx_convert.c  all of it together */
+ * fx_values.c   who waits for whom; what is alive when
+ * fx_ranks.c    which captured rank stands for which others; does every message have its other end
+ * fx_convert.c  the nodes of one captured rank, with holes; all of it together */
 #ifndef ORR_SOURCES_FX_IMPL_H
 #define ORR_SOURCES_FX_IMPL_H
 
@@ -97,32 +95,6 @@ void fx_families_fini(fx_families *f);
 /* False: no group of the family holds the rank. */
 bool fx_place_of(const fx_families *f, uint32_t family, uint32_t rank, fx_place *out);
 
-/* ---- slots: what differs between the ranks of a class ---- */
-
-typedef struct fx_slot {
-    uint32_t family;
-    int64_t place; /* FX_NO_PEER: the group itself; else the rank at this place of it */
-} fx_slot;
-
-/* ---- the nodes of one captured rank ---- */
-
-typedef struct fx_body {
-    const orr_fx *c;
-    const fx_graph *g;
-    const fx_calls *calls;
-    const uint64_t *held;
-    const orr_fx_options *opt;
-    fx_slot *slots;
-    size_t slot_count, slot_room;
-    orr_hole *holes;
-    size_t hole_count, hole_room;
-    orr_trace *trace; /* whoever takes it puts NULL here */
-} fx_body;
-
-/* c, g, calls, held and opt are set. */
-orr_code fx_body_make(fx_body *b, orr_error *err) ORR_MUST_CHECK;
-void fx_body_fini(fx_body *b);
-
 /* ---- who waits for whom ---- */
 
 typedef struct fx_values fx_values;
@@ -146,14 +118,6 @@ orr_code fx_values_next(fx_values *v,
                         orr_error *err) ORR_MUST_CHECK;
 
 /* ---- classes ---- */
-
-/* Do they do the same, be it in other groups?  *why is NULL then; else it says how node *at of b differs. */
-orr_code fx_differ(const orr_fx *c,
-                   const fx_graph *a,
-                   const fx_graph *b,
-                   size_t *at,
-                   const char **why,
-                   orr_error *err) ORR_MUST_CHECK;
 
 typedef struct fx_classes {
     uint32_t *graph_of; /* rank -> the captured rank that it does as: index of graphs */

@@ -13,12 +13,14 @@
  *     rank 2   all_reduce   broadcast                barrier
  *
  * What fits nowhere is left as it is, for orrery check to point at.
- * Cost: linear in the collectives times groups that are tried; traces that change are copied. */
+ * All of it is done on the calls of prepared conversions, so that traces are written once, with the numbers.
+ * Cost: linear in the collectives times groups that are tried. */
 #include "link_job.h"
 
 #include "base/memory/map.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
+#include "base/threads/pool.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -194,39 +196,36 @@ static const job_group *meaning(const grouper *g, uint32_t rank, orr_str name)
 /* ---- collectives without a group ---- */
 
 typedef struct lane {
-    const orr_columns *c;
-    uint32_t next;        /* the next collective without a group; c->count: none */
-    const job_group **of; /* by node: the group that was found for it */
+    conv_state *c;
+    size_t next;          /* the next collective without a group; c->call_count: none */
+    const job_group **of; /* by call: the group that was found for it */
 } lane;
-
-static bool is_open(const orr_columns *c, uint32_t i)
-{
-    return c->type[i] == ORR_NODE_COMM_COLL && (!c->pg_name || c->pg_name[i] == ORR_NO_NAME);
-}
 
 static void go_on(lane *l)
 {
-    for (l->next++; l->next < l->c->count && !is_open(l->c, l->next);)
-        l->next++;
+    const conv_call *calls = l->c->calls;
+    for (l->next++; l->next < l->c->call_count; l->next++) {
+        if (calls[l->next].type == ORR_NODE_COMM_COLL && !calls[l->next].group.len)
+            return;
+    }
 }
 
 static bool is_equal(const lane *a, const lane *b)
 {
-    if (a->next == a->c->count || b->next == b->c->count)
+    if (a->next == a->c->call_count || b->next == b->c->call_count)
         return false;
-    if (a->c->comm_type[a->next] != b->c->comm_type[b->next])
-        return false;
-    return !a->c->comm_size || !b->c->comm_size ||
-           a->c->comm_size[a->next] == b->c->comm_size[b->next];
+    const conv_call *x = &a->c->calls[a->next], *y = &b->c->calls[b->next];
+    return x->kind == y->kind && x->bytes == y->bytes;
 }
 
 static bool all_equal(const lane *lanes, const uint32_t *ranks, uint32_t count)
 {
+    const lane *first = &lanes[ranks ? ranks[0] : 0];
     for (uint32_t k = 1; k < count; k++) {
-        if (!is_equal(&lanes[ranks ? ranks[0] : 0], &lanes[ranks ? ranks[k] : k]))
+        if (!is_equal(first, &lanes[ranks ? ranks[k] : k]))
             return false;
     }
-    return count && lanes[ranks ? ranks[0] : 0].next < lanes[ranks ? ranks[0] : 0].c->count;
+    return count && first->next < first->c->call_count;
 }
 
 /* One step along all ranks; false: nothing fits. */
@@ -260,11 +259,11 @@ static orr_code infer(grouper *g, lane *lanes)
 {
     for (uint32_t r = 0; r < g->job->rank_count; r++) {
         lane *l = &lanes[r];
-        l->c = orr_trace_columns(g->job->ranks[r].trace);
-        l->of = orr_arena_new(g->job->arena, (size_t)l->c->count + 1, const job_group *);
+        l->c = g->job->ranks[r].conversion;
+        l->of = orr_arena_new(g->job->arena, l->c->call_count + 1, const job_group *);
         if (!l->of)
             return orr_no_memory(g->err);
-        l->next = UINT32_MAX; /* so that the first step is to 0 */
+        l->next = SIZE_MAX; /* so that the first step is to 0 */
         go_on(l);
     }
     while (g->job->rank_count > 1 && step(g, lanes))
@@ -278,28 +277,25 @@ static orr_code infer(grouper *g, lane *lanes)
 static void find_parts(grouper *g, const lane *lanes)
 {
     for (uint32_t r = 0; r < g->job->rank_count && !g->has_parts; r++) {
-        const orr_columns *c = lanes[r].c;
-        for (uint32_t i = 0; i < c->count && !g->has_parts; i++) {
+        const conv_state *c = lanes[r].c;
+        for (size_t i = 0; i < c->call_count && !g->has_parts; i++) {
             const job_group *group = lanes[r].of[i];
-            if (!group && c->pg_name && c->pg_name[i] != ORR_NO_NAME)
-                group = meaning(g, r, orr_trace_text(g->job->ranks[r].trace, c->pg_name[i]));
+            if (!group && c->calls[i].group.len)
+                group = meaning(g, r, c->calls[i].group);
             g->has_parts = group && group->count < g->job->rank_count;
         }
     }
 }
 
-/* ---- traces with the numbers ---- */
-
-/* The number to write at node i; false: it stays as it is. */
-static bool new_name(const grouper *g, uint32_t rank, const lane *l, uint32_t i, uint64_t *id)
+/* The number of call i's group for the whole job; false: its name stays as it is. */
+static bool new_number(const grouper *g, uint32_t rank, const lane *l, size_t i, uint64_t *id)
 {
-    const orr_columns *c = l->c;
+    const orr_str name = l->c->calls[i].group;
     const job_group *group = l->of[i];
+    uint64_t now;
     if (group && group->id == 0)
         return false;
-    if (!group && c->pg_name && c->pg_name[i] != ORR_NO_NAME) {
-        const orr_str name = orr_trace_text(g->job->ranks[rank].trace, c->pg_name[i]);
-        uint64_t now;
+    if (!group && name.len) {
         group = meaning(g, rank, name);
         if (group && orr_text_u64(name, &now) && now == group->id)
             return false;
@@ -308,65 +304,18 @@ static bool new_name(const grouper *g, uint32_t rank, const lane *l, uint32_t i,
     return group;
 }
 
-static bool changes(const grouper *g, uint32_t rank, const lane *l)
+static orr_code renumber_calls(const grouper *g, uint32_t rank, const lane *l)
 {
     uint64_t id;
-    for (uint32_t i = 0; i < l->c->count; i++) {
-        if (new_name(g, rank, l, i, &id))
-            return true;
+    for (size_t i = 0; i < l->c->call_count; i++) {
+        if (!new_number(g, rank, l, i, &id))
+            continue;
+        const char *text = orr_arena_print(l->c->arena, "%" PRIu64, id);
+        if (!text)
+            return orr_no_memory(g->err);
+        l->c->calls[i].group = orr_str_of(text);
+        l->c->calls[i].is_renumbered = true;
     }
-    return false;
-}
-
-static orr_code copy_meta(const orr_trace *from, orr_arena *a, orr_trace **out, orr_error *err)
-{
-    orr_attr attr, *attrs;
-    size_t count = 0, i = 0;
-    for (orr_attrs it = orr_trace_attrs(from); orr_attrs_next(&it, &attr);)
-        count++;
-    attrs = orr_arena_new(a, count + 1, orr_attr);
-    if (!attrs)
-        return orr_no_memory(err);
-    for (orr_attrs it = orr_trace_attrs(from); i < count && orr_attrs_next(&it, &attrs[i]);)
-        i++;
-    const orr_meta meta = {.version = orr_trace_version(from), .attrs = attrs, .attr_count = count};
-    return orr_trace_create(&meta, out, err);
-}
-
-static orr_code copy_node(const grouper *g, uint32_t rank, const lane *l, uint32_t i, orr_trace *to)
-{
-    char text[24];
-    orr_node node;
-    uint64_t id;
-    orr_trace_node(g->job->ranks[rank].trace, i, &node);
-    if (!new_name(g, rank, l, i, &id))
-        return orr_trace_copy(to, &node, NULL, g->err);
-    size_t n = 0;
-    for (uint64_t v = id; n == 0 || v; v /= 10)
-        text[sizeof text - ++n] = (char)('0' + v % 10);
-    const orr_attr attr = {.name = orr_str_of("pg_name"),
-                           .kind = ORR_VALUE_STRING,
-                           .value.s = {text + sizeof text - n, n}};
-    return orr_trace_copy(to, &node, &(orr_edit){.attrs = &attr, .attr_count = 1}, g->err);
-}
-
-static orr_code rename_groups(const grouper *g, uint32_t rank, const lane *l)
-{
-    link_job_rank *r = &g->job->ranks[rank];
-    orr_trace *made;
-    orr_code code = copy_meta(r->trace, g->job->arena, &made, g->err);
-    if (code)
-        return code;
-    for (uint32_t i = 0; i < l->c->count && !code; i++)
-        code = copy_node(g, rank, l, i, made);
-    if (!code)
-        code = orr_trace_seal(made, g->err);
-    if (code) {
-        orr_trace_destroy(made);
-        return code;
-    }
-    orr_trace_destroy(r->trace);
-    r->trace = made;
     return ORR_OK;
 }
 
@@ -378,23 +327,39 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static orr_code add_groups(const grouper *g)
+{
+    orr_code code = ORR_OK;
+    qsort(g->groups, g->count, sizeof *g->groups, by_id);
+    for (size_t i = 0; i < g->count && !code; i++) {
+        const job_group *group = &g->groups[i];
+        if (group->id)
+            code = orr_set_add_group(g->job->set, group->id, group->ranks, group->count, g->err);
+    }
+    return code;
+}
+
+static orr_code write_trace(void *context, size_t i, orr_error *err)
+{
+    link_job_rank *r = &((orr_link_job *)context)->ranks[i];
+    const orr_code code = conv_write(r->conversion, &r->trace, err);
+    conv_close(r->conversion);
+    r->conversion = NULL;
+    return code ? orr_because(err, code, "rank %" PRIu32, r->about.rank) : ORR_OK;
+}
+
 static orr_code fill_set(const grouper *g)
 {
     orr_link_job *job = g->job;
-    orr_code code = orr_set_create(&job->set, g->err);
+    orr_code code = orr_pool_for(job->opt.threads, job->rank_count, write_trace, job, g->err);
+    if (!code)
+        code = orr_set_create(&job->set, g->err);
     for (uint32_t r = 0; r < job->rank_count && !code; r++) {
         orr_trace *t = job->ranks[r].trace;
         job->ranks[r].trace = NULL;
         code = orr_set_add(job->set, t, g->err);
     }
-    if (g->count)
-        qsort(g->groups, g->count, sizeof *g->groups, by_id);
-    for (size_t i = 0; i < g->count && !code; i++) {
-        const job_group *group = &g->groups[i];
-        if (group->id)
-            code = orr_set_add_group(job->set, group->id, group->ranks, group->count, g->err);
-    }
-    return code;
+    return code ? code : add_groups(g);
 }
 
 static orr_code make_set(grouper *g, lane *lanes)
@@ -404,10 +369,8 @@ static orr_code make_set(grouper *g, lane *lanes)
         return code;
     find_parts(g, lanes);
     number_groups(g);
-    for (uint32_t r = 0; r < g->job->rank_count && !code; r++) {
-        if (changes(g, r, &lanes[r]))
-            code = rename_groups(g, r, &lanes[r]);
-    }
+    for (uint32_t r = 0; r < g->job->rank_count && !code; r++)
+        code = renumber_calls(g, r, &lanes[r]);
     return code ? code : fill_set(g);
 }
 

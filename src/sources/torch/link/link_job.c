@@ -452,20 +452,21 @@ static int64_t earliest(const orr_link_job *job)
     return first;
 }
 
-typedef struct conversion {
+typedef struct preparation {
     orr_link_job *job;
     int64_t first; /* in the clock of all */
-} conversion;
+} preparation;
 
-static orr_code convert_one(void *context, size_t i, orr_error *err)
+static orr_code prepare_one(void *context, size_t i, orr_error *err)
 {
-    const conversion *c = context;
+    const preparation *c = context;
     link_job_rank *r = &c->job->ranks[i];
     const orr_pytorch_options opt = {.has_rank = true,
                                      .rank = r->about.rank,
                                      .has_origin = c->first != INT64_MAX && r->link->device.count,
                                      .origin_ns = c->first - r->about.clock_ns};
-    const orr_code code = orr_linked_trace(r->link->linked, &opt, &r->trace, &r->about.report, err);
+    const orr_code code =
+        conv_prepare(r->link->linked, &opt, &r->about.report, &r->conversion, err);
     return code ? orr_because(err, code, "rank %" PRIu32, r->about.rank) : ORR_OK;
 }
 
@@ -584,10 +585,10 @@ static orr_code make_job(
 
 orr_code orr_link_job_set(orr_link_job *job, const orr_set **out, orr_error *err)
 {
-    conversion c = {.job = job, .first = earliest(job)};
+    preparation c = {.job = job, .first = earliest(job)};
     orr_code code = ORR_OK;
     if (!job->set) {
-        code = orr_pool_for(job->opt.threads, job->rank_count, convert_one, &c, err);
+        code = orr_pool_for(job->opt.threads, job->rank_count, prepare_one, &c, err);
         if (!code)
             code = link_job_make_set(job, err);
     }
@@ -624,6 +625,7 @@ void orr_link_job_close(orr_link_job *job)
         return;
     for (uint32_t i = 0; i < job->rank_count; i++) {
         orr_link_close(job->ranks[i].link);
+        conv_close(job->ranks[i].conversion);
         orr_trace_destroy(job->ranks[i].trace);
     }
     orr_set_close(job->set);

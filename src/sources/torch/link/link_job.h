@@ -5,6 +5,8 @@
 
 #include "link_impl.h"
 
+#include "sources/torch/convert/conversion.h"
+
 #include <orrery/set.h>
 
 /* What a file is, by its first members. */
@@ -21,6 +23,7 @@ typedef struct link_file {
 typedef struct link_job_rank {
     orr_link_rank about;
     orr_link *link;
+    conv_state *conversion; /* prepared, until the trace is written */
     orr_trace *trace;
 } link_job_rank;
 

@@ -56,20 +56,11 @@ typedef struct match_draft {
     orr_ps time;
 } match_draft;
 
-/* ---- match_names.c ---- */
-
-/* The name under which an operator and those that stand for it on other devices count. */
-bool match_name(match *m, orr_str op, uint32_t *number);
-/* The name of an operation on one tensor that is done on lists; MATCH_NONE: it is none. */
-bool match_single(match *m, uint32_t name, uint32_t *number);
-/* Shapes as text, those that tell calls apart. */
-bool match_shapes(match *m, const operator_call *call, uint32_t *number);
-
 /* ---- operator_match.c ---- */
 
 orr_code match_add(match *m, int side, const match_draft *draft, orr_error *err) ORR_MUST_CHECK;
 
-/* ---- readers ---- */
+/* ---- match_read.c ---- */
 
 orr_code match_captured(match *m, const fx_graph *g, orr_error *err) ORR_MUST_CHECK;
 orr_code match_table(match *m, orr_span bytes, const char *label, orr_error *err) ORR_MUST_CHECK;
