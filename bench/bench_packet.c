@@ -7,6 +7,7 @@
  * 673 MB.  The first row has a published result, 784,628 ns; the others are checked by their packets. */
 #include "bench_input.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/gen.h>
 #include <orrery/lab/packet.h>
 #include <orrery/lab/sim.h>
@@ -88,6 +89,11 @@ static void prepare_ring(void *context)
     bench_check(orr_pattern_set(p, &opt, &j->set, &err), &err);
 }
 
+static const struct orr_rules_packet *reference(void)
+{
+    return orr_compat_at(ORR_RULES_PACKET, 0)->packet;
+}
+
 static double run_ring(void *context)
 {
     const job *j = context;
@@ -97,7 +103,8 @@ static double run_ring(void *context)
                                  .fidelity = "packet",
                                  .packet_keys = j->keys,
                                  .wants_history = j->wants_history,
-                                 .is_compat = !j->keys};
+                                 .is_compat = !j->keys,
+                                 .packet_rules = j->keys ? NULL : reference()};
     orr_packet_figures g;
     orr_sim *s;
     orr_error err;
@@ -128,7 +135,7 @@ static double run_flows(void *context)
 {
     const job *j = context;
     const orr_packet_options opt = {.config = j->config,
-                                    .is_compat = !j->threads,
+                                    .rules = j->threads ? NULL : reference(),
                                     .threads = j->threads,
                                     .wants_history = j->wants_history};
     orr_packet *p;

@@ -387,7 +387,12 @@ static orr_code run_flows(cli_context *c, orr_error *err)
     const bool has_links = orr_topology_is_one(topology);
     const bool is_bare = *flows == 0 && c->arg_count == 1; /* "--flows FILE" */
     char keys[CLI_KEYS_ROOM];
-    const orr_code code = cli_packet_keys(c, keys, err);
+    const struct orr_rules_packet *rules;
+    orr_code code = cli_packet_keys(c, keys, err);
+    if (!code)
+        code = cli_packet_rules(cli_given(c, "compat"), &rules, err);
+    if (code)
+        return code;
     const orr_packet_options opt = {
         .keys = keys,
         .config = has_links ? cli_text(c, "packet-config") : topology,
@@ -395,14 +400,12 @@ static orr_code run_flows(cli_context *c, orr_error *err)
         .flows = is_bare  ? c->args[0]
                  : *flows ? flows
                           : NULL,
-        .is_compat = cli_given(c, "compat"),
+        .rules = rules,
         .threads = (unsigned)cli_count(c, "threads"),
         .shows_progress = !c->quiet,
         .wants_history = cli_given(c, "report"),
         .program = "orrery " ORR_VERSION,
     };
-    if (code)
-        return code;
     if (c->arg_count && !is_bare)
         return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
                         c->args[0]);
@@ -424,7 +427,12 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err)
 {
     char text[CLI_PLAIN_ROOM], keys[CLI_KEYS_ROOM];
+    const struct orr_rules_packet *rules;
     orr_code code = cli_packet_keys(c, keys, err);
+    if (!code)
+        code = cli_packet_rules(cli_given(c, "compat"), &rules, err);
+    if (code)
+        return code;
     orr_sim_options opt = {
         .workload = c->args[0],
         .set = set,
@@ -443,14 +451,12 @@ static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err
         .trace_log = cli_text(c, "trace-log") != NULL,
         .wants_links = cli_text(c, "links") != NULL,
         .wants_history = cli_given(c, "report"),
-        .packet_compat = cli_given(c, "compat"),
+        .packet_rules = rules,
         .record = record_wanted(c),
         .critical_path = (uint32_t)cli_count(c, "critical-path"),
         .shows_progress = !c->quiet,
         .program = "orrery " ORR_VERSION,
     };
-    if (code)
-        return code;
     if (set)
         cli_plain_files(c, orr_set_rank_count(set), text, &opt);
     orr_sim *s = NULL;

@@ -39,6 +39,8 @@ orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
 /* Flows over the packet network, and what came of them on stdout. */
 enum { CLI_KEYS_ROOM = 8192 };
 /* The words of --packet-keys, --series and its companions, as config.txt would have them. */
+/* The rules of the program that --compat means; *out is NULL, for ours, unless it is given. */
+orr_code cli_packet_rules(bool is_compat, const struct orr_rules_packet **out, orr_error *err);
 orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err);
 /* report: where a page goes, or NULL. */
 orr_code cli_run_flows(cli_context *c,

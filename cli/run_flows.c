@@ -2,6 +2,7 @@
 /* run_flows.c - orrery run --flows: flows over the packet network, without traces. */
 #include "html_report.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/packet.h>
 
 #include <signal.h>
@@ -66,6 +67,18 @@ static void note_one_thread(const cli_context *c)
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (cli_given(c, options[i]))
             cli_note(c, "with --%s one thread runs the network\n", options[i]);
+}
+
+orr_code cli_packet_rules(bool is_compat, const struct orr_rules_packet **out, orr_error *err)
+{
+    const orr_compat *old;
+    *out = NULL;
+    if (!is_compat)
+        return ORR_OK;
+    const orr_code code = orr_compat_find(ORR_RULES_PACKET, NULL, &old, err);
+    if (!code)
+        *out = old->packet;
+    return code;
 }
 
 orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err)

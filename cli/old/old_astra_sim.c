@@ -126,6 +126,8 @@ static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
     orr_error second;
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
     if (!code)
+        code = cli_packet_rules(is_packet && opt.is_compat, &opt.packet_rules, err);
+    if (!code)
         code = cli_simulate(c, &opt, &s, err);
     if (s && orr_sim_ignores_log_patterns(s))
         cli_note(c, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them\n",
@@ -154,11 +156,13 @@ static orr_code run_astra_aware(cli_context *c, orr_error *err)
 /* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim had it. */
 static orr_code run_astra_packet(cli_context *c, orr_error *err)
 {
-    const orr_packet_options opt = {
+    orr_packet_options opt = {
         .config = cli_text(c, "network-configuration"),
-        .is_compat = !cli_flag(c, "no-compat"),
         .shows_progress = !c->quiet,
     };
+    const orr_code code = cli_packet_rules(!cli_flag(c, "no-compat"), &opt.rules, err);
+    if (code)
+        return code;
     if (!cli_text(c, "workload-configuration"))
         return cli_run_flows(c, &opt, false, NULL, err);
     if (!cli_text(c, "system-configuration"))

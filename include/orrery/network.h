@@ -52,7 +52,8 @@ typedef struct orr_net_config {
     uint32_t npus[ORR_NET_DIMS];     /* ranks a dimension; their product is the number of ranks */
     double bandwidth[ORR_NET_DIMS];  /* GB/s a link and direction; here 1 GB is 2^30 bytes */
     double latency_ns[ORR_NET_DIMS]; /* a link */
-    bool is_compat;                  /* refuse what the reference refuses */
+    /* What the network aware refuses, for runs that stay within another program; 0: nothing. */
+    uint32_t most_dims, least_ring;
     const struct orr__topology *topology; /* for this library's own; lives as long as the network */
     const struct orr__packet_inputs *packet; /* the same, for the model packet */
     orr_where where;                         /* the file, for messages */

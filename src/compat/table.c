@@ -14,6 +14,9 @@
 #ifdef ORR_COMPAT_CHAKRA
 #include "compat/chakra/chakra.h"
 #endif
+#ifdef ORR_COMPAT_NS3
+#include "ns3/ns3_rules.h"
+#endif
 
 #include <stddef.h>
 #include <stdio.h>
@@ -27,6 +30,9 @@ static const orr_compat programs[] = {
 #ifdef ORR_COMPAT_CHAKRA
     {"chakra", "chakra_trace_link", .link = &chakra_link_rules},
     {"chakra", "chakra_converter", .convert = &chakra_convert_rules},
+#endif
+#ifdef ORR_COMPAT_NS3
+    {"ns3", "AstraSimNetwork, with ns-3", .packet = &orr__ns3_rules},
 #endif
     {0},
 };

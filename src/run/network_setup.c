@@ -73,7 +73,7 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
                                      .links = s->topology,
                                      .keys = s->opt.packet_keys,
                                      .threads = s->opt.threads,
-                                     .is_compat = s->opt.is_compat || s->opt.packet_compat,
+                                     .rules = s->opt.packet_rules,
                                      .wants_history = s->opt.wants_history};
     orr_net_config *c = &s->net_config;
     if (!(s->packet = orr_alloc(1, sizeof *s->packet)))
@@ -127,7 +127,9 @@ static orr_code read_file(orr_sim *s, orr_error *err)
 static orr_code count_ranks(orr_sim *s, orr_error *err)
 {
     uint64_t npus = 1;
-    s->net_config.is_compat = s->opt.is_compat;
+    /* astra-sim.md 8.2: its congestion-aware network has one dimension, and rings of 3 or more. */
+    s->net_config.most_dims = s->opt.is_compat ? 1 : 0;
+    s->net_config.least_ring = s->opt.is_compat ? 3 : 0;
     for (uint32_t k = 0; k < s->net_config.dims; k++) {
         npus *= s->net_config.npus[k];
         if (npus > 1u << 24)

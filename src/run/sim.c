@@ -217,7 +217,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
     s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
     s->matcher = orr__matcher_create(s);
-    if (s->packet && s->packet->config.is_compat && !(s->byte_matcher = orr__byte_matcher_create()))
+    if (s->packet && s->packet->config.rules->matches_bytes &&
+        !(s->byte_matcher = orr__byte_matcher_create()))
         return orr_no_memory(err);
     s->remote = orr__remote_create(s);
     s->programs = orr__program_cache_create(s);

@@ -3,6 +3,8 @@
  * must have a place and words. */
 #include "models/network/packet/packet_config.h"
 
+#include <orrery/lab/compat.h>
+
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,8 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static orr__packet_config c;
     orr_error err;
-    for (int is_compat = 0; is_compat < 2; is_compat++) {
-        orr__packet_config_defaults(&c, is_compat);
+    const orr_compat *ns3 = orr_compat_at(ORR_RULES_PACKET, 0);
+    for (int is_old = 0; is_old < 1 + (ns3 != NULL); is_old++) {
+        orr__packet_config_defaults(&c, is_old ? ns3->packet : NULL);
         if (orr__packet_config_parse(&c, (orr_span){data, size}, "config.txt", &err))
             require(err.message[0] && err.where.path[0]);
         else

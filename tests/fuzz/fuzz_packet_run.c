@@ -4,6 +4,8 @@
  * threads find what one finds. */
 #include "models/network/packet/engine/fabric.h"
 
+#include <orrery/lab/compat.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +73,7 @@ static void run_both(orr__packet_config *config,
                      const orr__link_events *events)
 {
     orr__fabric_figures one, three;
-    if (!run(config, cabling, flows, events, &one) || config->is_compat)
+    if (!run(config, cabling, flows, events, &one) || config->rules->engine.orders_by_schedule)
         return;
     config->threads = 3;
     if (run(config, cabling, flows, events, &three))
@@ -85,11 +87,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     orr_error err;
     for (int i = 0; i < PARTS; i++)
         parts[i] = next_part(&rest);
-    for (int is_compat = 0; is_compat < 2; is_compat++) {
+    const orr_compat *ns3 = orr_compat_at(ORR_RULES_PACKET, 0);
+    for (int is_old = 0; is_old < 1 + (ns3 != NULL); is_old++) {
         orr__cabling cabling = {0};
         orr__flow_list flows = {0};
         orr__link_events events = {0};
-        orr__packet_config_defaults(&config, is_compat);
+        orr__packet_config_defaults(&config, is_old ? ns3->packet : NULL);
         if (!orr__packet_config_parse(&config, parts[0], "config.txt", &err) &&
             !orr__cabling_parse(&cabling, parts[1], "topology.txt", &err) &&
             cabling.nodes <= MOST_NODES &&

@@ -58,7 +58,7 @@ static inline orr__fabric *fabric_make_as(
     orr__cabling cabling = {0};
     orr_error err;
     const orr__fabric_watcher watcher = {t, fabric_note_sent, fabric_note_arrived};
-    orr__packet_config_defaults(&c, false);
+    orr__packet_config_defaults(&c, NULL);
     CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(topology), "t.txt", &err), &err);
     memset(t, 0, sizeof *t);

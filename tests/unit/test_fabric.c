@@ -4,6 +4,8 @@
 
 #include "models/network/packet/engine/fabric.h"
 
+#include <orrery/lab/compat.h>
+
 #define CONFIG                                                                        \
     "CC_MODE 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 " \
     "ENABLE_QCN 0 "
@@ -36,13 +38,20 @@ static orr_span span_of(const char *text)
 }
 
 /* A network of these words, which tells `t`. */
+/* The rules of ns-3; NULL, so that ours are tested twice, in a build without that room. */
+static const struct orr_rules_packet *reference(void)
+{
+    const orr_compat *ns3 = orr_compat_at(ORR_RULES_PACKET, 0);
+    return ns3 ? ns3->packet : NULL;
+}
+
 static orr__fabric *make(const char *config, const char *topology, bool is_compat, told *t)
 {
     static orr__packet_config c;
     orr__cabling cabling = {0};
     orr_error err;
     const orr__fabric_watcher watcher = {t, note_sent, note_arrived};
-    orr__packet_config_defaults(&c, is_compat);
+    orr__packet_config_defaults(&c, is_compat ? reference() : NULL);
     CHECK_OK(orr__packet_config_parse(&c, span_of(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, span_of(topology), "t.txt", &err), &err);
     *t = (told){0};
@@ -219,12 +228,16 @@ TEST(test_fabric__reservations_must_fit_into_the_buffer)
     orr_error err;
     /* 400 Gb/s over 100 us are 5 MB on the wire, three times that is the headroom of each port */
     const char *star = "3 1 2\n2\n2 0 400Gbps 100us 0\n2 1 400Gbps 100us 0\n";
-    orr__packet_config_defaults(&c, false);
+    orr__packet_config_defaults(&c, NULL);
     CHECK_OK(orr__packet_config_parse(&c, span_of(CONFIG), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, span_of(star), "t.txt", &err), &err);
     CHECK_CODE(orr__fabric_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "BUFFER_SIZE 16 MiB");
-    c.is_compat = true; /* there it wraps around, and pauses are off */
+    if (!reference()) {
+        orr__cabling_fini(&cabling);
+        return;
+    }
+    c.rules = reference(); /* there it wraps around, and pauses are off */
     CHECK_OK(orr__fabric_create(&c, &cabling, NULL, &f, &err), &err);
     orr__fabric_destroy(f);
     orr__cabling_fini(&cabling);

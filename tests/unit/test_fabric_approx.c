@@ -179,7 +179,7 @@ TEST(test_fabric_approx__is_refused_where_states_do_not_come_back)
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(fabric_star(3, LINK)), "t", &err), &err);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(config, sizeof config, FABRIC_CONFIG "APPROX 1 %s", wrong[i]);
-        orr__packet_config_defaults(&c, false);
+        orr__packet_config_defaults(&c, NULL);
         CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c", &err), &err);
         CHECK_CODE(orr__fabric_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
         CHECK_SAYS(&err, "APPROX does not go with");

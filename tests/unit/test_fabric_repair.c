@@ -266,7 +266,7 @@ TEST(test_fabric_repair__as_many_failures_as_links)
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(topology), "t.txt", &err), &err);
     CHECK_OK(orr__link_events_parse(&events, &cabling, fabric_span(list), "e.txt", &err), &err);
     CHECK_EQ_U(events.count, HOSTS);
-    orr__packet_config_defaults(&c, false);
+    orr__packet_config_defaults(&c, NULL);
     CHECK_OK(orr__packet_config_parse(&c, fabric_span(FABRIC_CONFIG "GLOBAL_T 0 ENABLE_PFC 0 "),
                                       "c.txt", &err),
              &err);

@@ -156,7 +156,7 @@ TEST(test_fabric_series__names_are_checked)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(config, sizeof config, FABRIC_CONFIG "SERIES_FILE s.csv SERIES_WATCH %s",
                  wrong[i]);
-        orr__packet_config_defaults(&c, false);
+        orr__packet_config_defaults(&c, NULL);
         CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c", &err), &err);
         CHECK_CODE(orr__fabric_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
         CHECK_SAYS(&err, "SERIES_WATCH");

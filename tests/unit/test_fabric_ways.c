@@ -140,6 +140,12 @@ TEST(test_fabric_ways__what_is_lost_again_is_found_out)
     orr__fabric_destroy(told.fabric);
 }
 
+TEST(test_fabric_ways__hash_is_murmur3)
+{
+    CHECK_EQ_U(fab_hash(0x0b000001, 0x0b000401, 10000 | 100u << 16, 5), 0xf3e0b697);
+    CHECK_EQ_U(fab_hash(0, 0, 0, 0), 0xd941144b);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -148,6 +154,7 @@ int main(void)
         RUN(test_fabric_ways__flowlets_change_ways_in_gaps_only),
         RUN(test_fabric_ways__reps_avoids_marked_ways),
         RUN(test_fabric_ways__what_is_lost_again_is_found_out),
+        RUN(test_fabric_ways__hash_is_murmur3),
     };
     return RUN_ALL(tests);
 }

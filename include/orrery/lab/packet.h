@@ -30,7 +30,7 @@ typedef struct orr_packet_options {
     const char *flows;    /* instead of its FLOW_FILE; or htsim's .cm */
     const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
     const char *keys; /* keys and values as in config.txt, which override it; NULL: none */
-    bool is_compat;   /* to the nanosecond as the reference, oddities and all */
+    const struct orr_rules_packet *rules; /* NULL: ours; others: orrery/lab/compat.h */
     unsigned
         threads; /* 0: one per core if the network is large; results are the same with any number */
     bool shows_progress;

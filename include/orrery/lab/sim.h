@@ -72,9 +72,8 @@ typedef struct orr_sim_options {
     bool wants_links;   /* a network model that knows no links is refused at once */
     bool
         is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
-    bool
-        packet_compat; /* the model packet as the reference has it, and the rest as ever; is_compat has
-                         * it, too */
+    const struct orr_rules_packet
+        *packet_rules;      /* of the model packet; NULL: ours; others: lab/compat.h */
     unsigned threads;       /* for reading traces; 0: one per core */
     orr_sim_record record;  /* more than figures: orr_sim_timeline, orr_sim_critical_path */
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */

@@ -34,14 +34,14 @@ static void aware_destroy(void *net)
 
 static orr_code check_config(const orr_net_config *cfg, orr_error *err)
 {
-    if (cfg->dims != 1 && cfg->is_compat)
+    if (cfg->most_dims && cfg->dims > cfg->most_dims)
         return orr_fail(
             err, ORR_EINPUT, &cfg->where,
-            "the congestion-aware network of the reference has one dimension; this file has %u",
-            cfg->dims);
-    if (cfg->shape[0] == ORR_NET_RING && cfg->npus[0] == 2 && cfg->is_compat)
+            "the congestion-aware network of the reference has %u dimension%s; this file has %u",
+            cfg->most_dims, cfg->most_dims == 1 ? "" : "s", cfg->dims);
+    if (cfg->shape[0] == ORR_NET_RING && cfg->npus[0] > 1 && cfg->npus[0] < cfg->least_ring)
         return orr_fail(err, ORR_EINPUT, &cfg->where,
-                        "a congestion-aware ring needs at least 3 NPUs");
+                        "a congestion-aware ring needs at least %u NPUs", cfg->least_ring);
     return ORR_OK;
 }
 

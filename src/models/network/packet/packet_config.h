@@ -4,6 +4,7 @@
 #define ORR_MODELS_PACKET_CONFIG_H
 
 #include "base/memory/memory.h"
+#include "packet_rules.h"
 
 /* CC_MODE; any other number is none. */
 typedef enum orr__control {
@@ -45,7 +46,7 @@ typedef struct orr__key_place {
 
 typedef struct orr__packet_config {
     char path[ORR__PATH_ROOM]; /* of the file itself; "" without one */
-    bool is_compat;            /* what the reference does, oddities and all (section 14) */
+    const struct orr_rules_packet *rules;
     uint64_t enable_qcn, clamp_target_rate, pause_time_us, payload, chunk, ack_interval;
     uint64_t back_to_zero, control;
     uint64_t alpha_us, decrease_us, rp_us; /* DCQCN's timers */
@@ -89,14 +90,14 @@ typedef struct orr__packet_config {
     bool has_history;                      /* history.h: for a report */
     orr__key_place places[ORR__KEYS_MOST]; /* by key */
     char over_path[64];                    /* how errors call what is given over the file */
-    char unknown
-        [64]; /* ORR__WORD_ROOM; under is_compat: the first key nobody knows, and where it stands */
+    char unknown[64]; /* ORR__WORD_ROOM; the first key nobody knows, and where it stands */
     orr_where unknown_at;
     uint64_t unknown_count;
 } orr__packet_config;
 
-void orr__packet_config_defaults(orr__packet_config *c, bool is_compat);
-/* Over the defaults.  With is_compat, unknown words are counted; else they are errors. */
+void orr__packet_config_defaults(orr__packet_config *c,
+                                 const struct orr_rules_packet *rules); /* NULL: ours */
+/* Over the defaults. */
 orr_code orr__packet_config_parse(orr__packet_config *c,
                                   orr_span bytes,
                                   const char *path,

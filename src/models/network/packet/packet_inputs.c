@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The reference's switches have room for no more. */
-enum { COMPAT_PORTS = 1024, SAMPLE_BUFFER = 32 };
+enum { SAMPLE_BUFFER = 32 };
 
 void orr__packet_inputs_fini(orr__packet_inputs *in)
 {
@@ -51,7 +50,7 @@ static void warn_of_config(orr__packet_inputs *in)
                  c->unknown_count);
         warn(in, line);
     }
-    for (unsigned i = 0; i < c->mark_count; i++) { /* an error unless is_compat */
+    for (unsigned i = 0; i < c->mark_count; i++) { /* an error with rules.checks_values */
         const orr__marks *m = &c->marks[i];
         if (!m->has_kmin || !m->has_kmax || m->kmin <= m->kmax)
             continue;
@@ -61,7 +60,7 @@ static void warn_of_config(orr__packet_inputs *in)
                  c->path, m->line, m->column, m->rate);
         warn(in, line);
     }
-    if (!is_control(c->control) && c->control != 0 && !c->is_compat && c->path[0]) {
+    if (!is_control(c->control) && c->control != 0 && c->rules->checks_values && c->path[0]) {
         snprintf(line, sizeof line,
                  "%.200s: CC_MODE %" PRIu64
                  " is no congestion control: only windows and pauses limit "
@@ -110,7 +109,7 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
             continue;
         }
         const orr_where w = orr__cable_where(l, topology);
-        if (!in->config.is_compat)
+        if (!in->config.rules->marks_all_unmapped)
             return orr_fail(err, ORR_EINPUT, &w,
                             "link %zu has %" PRIu64 " bit/s, for which KMIN_MAP, KMAX_MAP or "
                             "PMAX_MAP of %s have no entry (or ENABLE_QCN 0)",
@@ -203,7 +202,8 @@ static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
         orr__packet_inputs_path(in, in->config.trace_nodes, "TRACE_FILE", &path, err);
     if (code)
         return code;
-    return orr__traced_read(&in->cabling, path, in->config.is_compat, in->is_traced, err);
+    return orr__traced_read(&in->cabling, path, in->config.rules->ignores_more_traced,
+                            in->is_traced, err);
 }
 
 static orr_code read_link_events(orr__packet_inputs *in, orr_error *err)
@@ -275,7 +275,7 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
 {
     const char *topology = given->topology ? given->topology : "";
     orr_code code = ORR_OK;
-    orr__packet_config_defaults(&in->config, given->is_compat);
+    orr__packet_config_defaults(&in->config, given->rules);
     in->config.threads = given->threads;
     if (given->config)
         code = orr__packet_config_read(&in->config, given->config, err);
@@ -290,9 +290,10 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
         code = read_links(in, given, &topology, err);
     if (!code && !given->config)
         code = fit_buffer(in, err);
-    if (!code && given->is_compat)
-        code = orr__cabling_check_ports(&in->cabling, COMPAT_PORTS, topology, err);
-    if (!code && !given->is_compat)
+    const struct orr_rules_packet *rules = in->config.rules;
+    if (!code && rules->most_ports)
+        code = orr__cabling_check_ports(&in->cabling, rules->most_ports, topology, err);
+    if (!code && !rules->allows_islands)
         code = orr__cabling_check_whole(&in->cabling, topology, err);
     if (!code)
         code = check_marks(in, topology, err);

@@ -25,8 +25,8 @@ typedef struct orr__packet_given {
     const char *topology;              /* instead of TOPOLOGY_FILE; of any kind */
     const struct orr__topology *links; /* instead of both */
     const char *keys; /* keys and values over those of the configuration; NULL: none */
-    bool is_compat;
-    unsigned threads; /* 0: as many as pay */
+    const struct orr_rules_packet *rules; /* NULL: ours */
+    unsigned threads;                     /* 0: as many as pay */
     bool wants_history;
 } orr__packet_given;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_network.c - the packet network under the simulator: a message is a flow (packet-network.md 6.1).
  *
- * Under is_compat the receiver is told when the sender has the last acknowledgement, right after the sender; else
+ * fab_rules.tells_receiver_at_ack: the receiver is told when the sender has the last ACK, right after the sender; otherwise
  * when the last byte is there.  Time here may be finer than the clock's: what happens between two ticks is told at
  * the later one. */
 #include "packet_network.h"
@@ -10,7 +10,7 @@ typedef struct packet_net {
     orr__fabric *fabric;
     orr_sim *sim;
     orr_event_source source;
-    bool is_compat;
+    const fab_rules *rules;
 } packet_net;
 
 /* ---- what the fabric tells ---- */
@@ -18,7 +18,7 @@ typedef struct packet_net {
 static void sent(void *net, uint64_t token)
 {
     packet_net *n = net;
-    if (n->is_compat)
+    if (n->rules->tells_receiver_at_ack)
         orr_sim_deliver(n->sim, token);
     else
         orr_sim_sent(n->sim, token);
@@ -27,7 +27,7 @@ static void sent(void *net, uint64_t token)
 static void arrived(void *net, uint64_t token)
 {
     packet_net *n = net;
-    if (!n->is_compat)
+    if (!n->rules->tells_receiver_at_ack)
         orr_sim_arrive(n->sim, token);
 }
 
@@ -88,7 +88,7 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
                                      .qlen = in->config.qlen_out,
                                      .trace = in->is_traced ? in->config.trace_out : "",
                                      .is_traced = in->is_traced};
-    n->is_compat = in->config.is_compat;
+    n->rules = &orr__packet_rules(in->config.rules)->engine;
     orr_code code = orr__fabric_create(&in->config, &in->cabling, &paths, &n->fabric, err);
     if (!code)
         code = orr__fabric_plan(n->fabric, &in->link_events, err);
@@ -106,7 +106,7 @@ static orr_code packet_send(void *net, orr_sim *sim, const orr_message *m, orr_e
     packet_net *n = net;
     const orr__send_request r = {.src = m->src, .dst = m->dst, .size = m->size, .token = m->token};
     (void)sim; /* the one that asked for the events */
-    if (n->is_compat && m->size > INT32_MAX)
+    if (m->size > n->rules->largest_message)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "rank %u sends %llu bytes to rank %u: the reference narrows sizes to 32 "
                         "bits and breaks here",

@@ -402,7 +402,7 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     else
         orr_json_null(&w);
     orr_json_key(&w, "compat");
-    orr_json_bool(&w, opt->is_compat);
+    orr_json_bool(&w, opt->rules != NULL);
     const orr_code code = put_inputs(&w, p, err);
     if (code) {
         orr_buf_fini(&b);

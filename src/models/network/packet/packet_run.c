@@ -107,7 +107,7 @@ static orr_code read_inputs(orr_packet *p, orr_error *err)
                                      .topology = p->opt.topology,
                                      .keys = p->opt.keys,
                                      .threads = p->opt.threads,
-                                     .is_compat = p->opt.is_compat,
+                                     .rules = p->opt.rules,
                                      .wants_history = p->opt.wants_history};
     const char *flows = p->opt.flows, *topology = p->opt.topology;
     orr_code code = orr__packet_inputs_read(&p->in, &given, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_hpcc.c - HPCC: switches say how busy they are, the sender sets its rate by it (packet-network.md 8.2).
  *
- * Under is_compat what a switch says is cut to the bits of the reference's header; else it is said in full. */
+ * rules.hpcc_wraps: what a switch says is cut to the bits of the reference's header; otherwise it is said in full. */
 #include "fabric_impl.h"
 
 typedef struct rate_state {
@@ -49,7 +49,7 @@ static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
     orr__hop hop = {f->now, out->bytes_sent, (uint32_t)out->queued_bytes, orr__port_of(f, out)};
     if (data->hop_count >= f->hops_each)
         return; /* no way has more switches than that: it was counted */
-    if (f->config.is_compat) {
+    if (f->rules.hpcc_wraps) {
         hop.time %= 1u << 24;
         hop.bytes = hop.bytes / (128 * f->config.int_multi) % (1u << 20);
         hop.queue = (uint32_t)(hop.queue / (80 * f->config.int_multi) % (1u << 17));
@@ -68,7 +68,7 @@ static double hop_use(const orr__fabric *f,
     uint64_t sent = now->bytes - then->bytes,
              waiting = now->queue < then->queue ? now->queue : then->queue;
     *tau = now->time - then->time;
-    if (f->config.is_compat) {
+    if (f->rules.hpcc_wraps) {
         *tau %= 1u << 24;
         sent = sent % (1u << 20) * 128 * f->config.int_multi;
         waiting *= 80 * f->config.int_multi;

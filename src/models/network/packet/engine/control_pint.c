@@ -2,8 +2,8 @@
 /* control_pint.c - HPCC-PINT: how busy the busiest hop is, in two bytes (packet-network.md 8.5).
  *
  * A switch port keeps a moving average of its use, from logarithms of 16 significant bits whose last bit is rounded
- * by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by a coin again.  Under is_compat the coins
- * are rand() of the GNU C library from its start, as in the reference; else each port has its own, as for all else. */
+ * by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by a coin again.  The coins are
+ * each port's own, as for all else, or those of rules.draws. */
 #include "fabric_impl.h"
 
 #include <math.h>
@@ -22,8 +22,7 @@ static void start(orr__fabric *f, uint32_t flow)
 /* 31 bits. */
 static uint32_t toss(orr__fabric *f, orr__port *p)
 {
-    return f->config.is_compat ? orr__libc_rand_next(&f->libc_rand)
-                               : (uint32_t)(orr_splitmix64(&p->coins) >> 33);
+    return f->draws ? f->rules.draws->pint(f->draws) : (uint32_t)(orr_splitmix64(&p->coins) >> 33);
 }
 
 /* log2(x) in units of 2^-15, of x rounded to 16 bits by a coin. */

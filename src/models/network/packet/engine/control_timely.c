@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_timely.c - TIMELY: the gradient of the round trip sets the rate (packet-network.md 8.3).
  *
- * Under is_compat the round trip is the time since the start of the simulation: the reference never stamps. */
+ * rules.timely_sees_clock: the round trip is the time since the start of the run, because the reference never stamps. */
 #include "fabric_impl.h"
 
 #define ALPHA 0.875
@@ -44,7 +44,7 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
     timely *t = orr__control_state(f, flow);
     if (ack->sequence <= t->last_update)
         return;
-    const uint64_t rtt = f->config.is_compat ? f->now : f->now - ack->stamp;
+    const uint64_t rtt = f->rules.timely_sees_clock ? f->now : f->now - ack->stamp;
     if (t->last_update != 0) {
         t->difference = (1 - ALPHA) * t->difference + ALPHA * ((double)rtt - (double)t->last_rtt);
         change_rate(f, flow, t, rtt, t->difference / (double)(LEAST_NS * f->unit));

@@ -413,7 +413,7 @@ static orr_code check(const orr__fabric *f, orr_error *err)
     for (uint32_t i = 0; i < f->port_count && !why; i++)
         if (f->ports[i].error > 0)
             why = "links that lose packets";
-    if (c->is_compat)
+    if (!f->rules.can_skip_periods)
         why = "--compat";
     else if (f->control)
         why = "congestion control (CC_MODE 0 has none): its state never comes back exactly";

@@ -87,7 +87,7 @@ void orr__link_repair(orr__fabric *f, uint32_t port)
 orr_code orr__fabric_plan_failure(orr__fabric *f, orr_error *err)
 {
     const orr_where w = orr__packet_config_where(&f->config, "LINK_DOWN");
-    const uint64_t after_us = f->config.down_us + (f->config.is_compat ? 2000000 : 0);
+    const uint64_t after_us = f->config.down_us + f->rules.link_down_offset;
     if (!f->config.has_down)
         return ORR_OK;
     for (uint32_t i = 0; i < f->port_count; i++) {

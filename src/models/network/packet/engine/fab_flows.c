@@ -5,8 +5,8 @@
  *             start in a window are given to the lanes of their hosts before it (orr__fabric_start_before)
  *     asked:  starts in the instant in which it was asked for, behind all else that happens then
  *
- * Under is_compat a flow starts two events later, which are the reference's.  Else what happens does not depend on the
- * place of a flow among the others, only on its number: the order in which they came (orr__flows_under_way). */
+ * rules.starts_in_two_events: a flow starts two events later, which are the reference's.  Otherwise what happens does not
+ * depend on the slot of a flow, only on its number: the order in which flows came (orr__flows_under_way). */
 #include "models/network/packet/watch/history.h"
 
 #include <math.h>
@@ -19,8 +19,8 @@ static uint32_t new_flow(orr__fabric *f)
         f->free_flow = f->flows[id].place;
         return id;
     }
-    id = f->config.is_compat ? ORR__NO_PLACE
-                             : orr__places_first(&f->free_flows, 0, (uint32_t)f->flow_count);
+    id = f->rules.reuses_last_flow ? ORR__NO_PLACE
+                                   : orr__places_first(&f->free_flows, 0, (uint32_t)f->flow_count);
     if (id != ORR__NO_PLACE) {
         orr__places_remove(&f->free_flows, id);
         return id;
@@ -91,7 +91,7 @@ static bool start_at(orr__fabric *f, uint32_t flow, uint64_t at, uint64_t order)
 
 static bool start_now(orr__fabric *f, uint32_t flow)
 {
-    if (f->config.is_compat)
+    if (f->rules.starts_in_two_events)
         return orr__fabric_after(f, 0, ORR__EV_HOP, flow) != ORR__NO_EVENT;
     return start_at(f, flow, f->now, orr__fabric_order(f));
 }
@@ -193,7 +193,7 @@ void orr__fabric_send_next(orr__fabric *f)
         return;
     }
     begin_to_look(f);
-    if (f->config.is_compat)
+    if (f->rules.starts_in_two_events)
         (void)orr__fabric_after(f, 0, ORR__EV_HOP, id);
     else
         orr__host_ready(orr__acting(f, r.src), id);
@@ -230,7 +230,7 @@ bool orr__flows_under_way(const orr__fabric *f, uint32_t **out, size_t *count)
     for (uint32_t i = 0; *out && i < f->flow_count; i++)
         if (f->flows[i].is_used && !f->flows[i].is_complete)
             (*out)[(*count)++] = i;
-    if (*out && !f->config.is_compat)
+    if (*out && !f->rules.reuses_last_flow)
         qsort_r(*out, *count, sizeof **out, by_number, f->flows);
     return *out != NULL;
 }
@@ -246,7 +246,7 @@ void orr__flow_let_go(orr__fabric *f, uint32_t flow)
     }
     w->is_used = false;
     orr__selective_forget(w);
-    if (f->config.is_compat) {
+    if (f->rules.reuses_last_flow) {
         w->place = f->free_flow;
         f->free_flow = flow;
     } else {
@@ -272,6 +272,6 @@ void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end)
         orr__fabric_fail(main, ORR_ENOMEM, "out of memory");
     if (w->sent)
         w->sent(w->context, end->token);
-    if (main->config.is_compat && w->arrived)
+    if (main->rules.tells_receiver_at_ack && w->arrived)
         w->arrived(w->context, end->token);
 }

@@ -143,20 +143,20 @@ static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
     orr__nic_update(f, flow);
     f->frames[id].asks_ack = !w->is_open;
     orr__nic_pace(f, flow, p->busy_until);
-    if (!f->config.is_compat)
+    if (f->rules.has_timeouts)
         arm_timeout(f, flow);
 }
 
 /* A pause holds no pause frames, or hosts that pause each other would wait for ever; the reference holds them, too. */
 static bool is_never_held(const orr__fabric *f, uint32_t frame)
 {
-    return f->frames[frame].kind == ORR__FRAME_PFC && !f->config.is_compat;
+    return f->frames[frame].kind == ORR__FRAME_PFC && !f->rules.holds_all_acks;
 }
 
 /* The class whose pause holds back the acknowledgement that is next; to the reference all are of class 3. */
 static inline unsigned class_of_acks(const orr__fabric *f, const orr__nic *n)
 {
-    if (f->config.is_compat)
+    if (f->rules.holds_all_acks)
         return f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
     return f->frames[n->ack_head].class;
 }
@@ -224,8 +224,8 @@ static bool can_fill_chunk(const orr__fabric *f, const orr__flow *w)
 {
     const uint64_t payload = f->config.payload,
                    reach = (w->window + payload - 1) / payload * payload;
-    return f->config.is_compat || !f->config.back_to_zero || !w->window || w->size <= reach ||
-           f->config.chunk <= reach;
+    return !f->rules.completes_chunks || !f->config.back_to_zero || !w->window ||
+           w->size <= reach || f->config.chunk <= reach;
 }
 
 void orr__host_ready(orr__fabric *f, uint32_t flow)
@@ -237,14 +237,14 @@ void orr__host_ready(orr__fabric *f, uint32_t flow)
         orr__fabric_need_ways(f, w->src);
         orr__fabric_need_ways(f, w->dst);
     }
-    w->awaits_way = !has_way && f->main->planned && !f->config.is_compat;
+    w->awaits_way = !has_way && f->main->planned && f->rules.waits_for_repair;
     if (w->awaits_way)
         return; /* a link may be repaired */
     if (!has_way) {
         orr__fabric_fail(f, ORR_EINPUT,
                          "there is no way from host %u to host %u over links that work%s", w->src,
                          w->dst,
-                         f->config.forward_hosts || f->config.is_compat
+                         f->config.forward_hosts || !f->rules.waits_for_repair
                              ? ""
                              : "; hosts pass nothing on (FORWARDING_HOSTS 1: they do)");
         return;
@@ -281,7 +281,7 @@ static orr_code take_nic(orr__fabric *f, uint32_t flow, orr_error *err)
 {
     orr__flow *w = &f->flows[flow];
     const bool has_way = choose_nics(f, w);
-    if (!has_way && f->config.is_compat)
+    if (!has_way && !f->rules.waits_for_repair)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "after a failure there is no way from host %u to host %u", w->src, w->dst);
     if (!has_way)
@@ -309,7 +309,7 @@ orr_code orr__host_redistribute(orr__fabric *f, orr_error *err)
     return code;
 }
 
-/* A host that passes packets on puts them before its own (14, 13). */
+/* A host that passes packets on puts them before its own (packet-network.md 14 row 13). */
 void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame)
 {
     const uint32_t way = orr__fabric_route(f, node, &f->frames[frame]);
@@ -341,8 +341,8 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     m->to = sender;
     m->ports = m->ports << 16 | m->ports >> 16;
     m->echoes_mark = m->is_marked;
-    if ((f->config.ack_high_prio && !f->config.is_compat) || f->config.trimming)
-        m->class = 0; /* in switches, too (14, 12) */
+    if ((f->config.ack_high_prio && f->rules.acks_high_in_switches) || f->config.trimming)
+        m->class = 0; /* in switches, too (packet-network.md 14 row 12) */
     m->is_marked = false;
     if (kind == ORR__FRAME_ACK)
         f->figures.acks++;
@@ -354,7 +354,8 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
     orr__host_try(f, p);
 }
 
-/* What comes in order is acknowledged; under is_compat from the first interval on, every packet (14, 4).  A packet that
+/* What comes in order is acknowledged; in the reference from the first interval on, every packet
+ * (packet-network.md 14 row 4).  A packet that
  * fills the window asks for it: else a window smaller than the interval would wait for the timer. */
 static bool wants_ack(const orr__fabric *f,
                       const orr__flow *w,
@@ -362,7 +363,7 @@ static bool wants_ack(const orr__fabric *f,
                       uint64_t gained)
 {
     const uint64_t interval = f->config.ack_interval;
-    if (f->config.is_compat)
+    if (f->rules.acks_all_after_first)
         return w->expected >= interval || w->expected % f->config.chunk == 0;
     return m->asks_ack || interval <= 1 || w->expected >= w->whole ||
            w->expected % f->config.chunk == 0 ||
@@ -386,7 +387,7 @@ static void tell_arrival(orr__fabric *f, uint32_t flow)
     if (w->has_arrived || w->expected < w->whole)
         return;
     w->has_arrived = true;
-    if (f->config.is_compat || !f->watcher.arrived)
+    if (f->rules.tells_receiver_at_ack || !f->watcher.arrived)
         return;
     if (f->is_in_window)
         orr__lanes_note_arrival(f, w);
@@ -416,7 +417,7 @@ static inline bool brings_next(const orr__fabric *f, const orr__flow *w, const o
 {
     return m->sequence == w->expected ||
            (m->sequence < w->expected && m->sequence + m->payload > w->expected &&
-            !f->config.is_compat);
+            f->rules.accepts_overlap);
 }
 
 static void receive_data(orr__fabric *f, uint32_t frame)
@@ -438,12 +439,13 @@ static void receive_data(orr__fabric *f, uint32_t frame)
             send_reply(f, frame, ORR__FRAME_ACK);
         else
             orr__frame_drop(f, frame);
-        if (!f->config.is_compat)
+        if (!f->rules.tells_receiver_at_ack)
             tell_arrival(f, flow);
     } else if (m->sequence > w->expected && wants_nack(f, w)) {
         send_reply(f, frame, ORR__FRAME_NACK);
-    } else if (m->sequence < w->expected && !f->config.is_compat) {
-        send_reply(f, frame, ORR__FRAME_ACK); /* the first one may be lost (14, 5) */
+    } else if (m->sequence < w->expected && f->rules.acks_duplicates) {
+        send_reply(f, frame,
+                   ORR__FRAME_ACK); /* the first one may be lost (packet-network.md 14 row 5) */
     } else {
         orr__frame_drop(f, frame);
     }
@@ -452,8 +454,8 @@ static void receive_data(orr__fabric *f, uint32_t frame)
 /* ---- the sender (6.4) ---- */
 
 /* Written down, forgotten by the receiver, told to those who wait; in this order (6.1).  Of what is not the sender's
- * nothing is touched in a window, and without is_compat the receiver forgets nothing: it cannot know, and answers what
- * was sent twice. */
+ * nothing is touched in a window, and the receiver forgets nothing (rules.forgets_receiver: it does): it cannot know, and
+ * answers what was sent twice. */
 static void complete(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
@@ -465,7 +467,7 @@ static void complete(orr__fabric *f, uint32_t flow)
         orr__write_fct(f, w, end.ideal);
     if (f->series)
         orr__series_flow_ends(f, flow);
-    if (f->config.is_compat)
+    if (f->rules.forgets_receiver)
         w->expected = w->last_nacked = w->nack_at = 0;
     w->is_complete = true;
     orr__fabric_cancel(f, &w->timeout);
@@ -489,7 +491,7 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
     if (sequence > w->acked)
         w->acked = sequence;
     /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never be done. */
-    if (!f->config.is_compat && m.sequence >= w->size)
+    if (f->rules.completes_chunks && m.sequence >= w->size)
         w->acked = w->size;
     if (w->is_selective)
         orr__selective_told(f, w, &m);
@@ -502,14 +504,14 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
     w = &f->flows[m.flow]; /* others may have been made */
     if (m.kind == ORR__FRAME_NACK && !w->is_selective)
         w->sent = w->acked;
-    else if (!f->config.is_compat && w->sent < w->acked)
+    else if (f->rules.skips_acked && w->sent < w->acked)
         w->sent = w->acked;
     if (f->control && f->control->acked)
         f->control->acked(f, m.flow, &f->frames[frame]);
     w = &f->flows[m.flow];
     const bool has_news =
         w->acked > before || (w->is_selective && (w->repeat->news || m.kind == ORR__FRAME_NACK));
-    if (!f->config.is_compat && !w->is_complete && has_news) {
+    if (f->rules.has_timeouts && !w->is_complete && has_news) {
         w->timeouts = 0;
         w->heard_at = f->now;
     }
@@ -530,7 +532,7 @@ void orr__host_receive(orr__fabric *f, uint32_t frame)
         receive_ack(f, frame);
 }
 
-/* ---- retransmission timer (14, 5): not in the reference ---- */
+/* ---- retransmission timer (rules.has_timeouts) ---- */
 
 enum { MOST_TIMEOUTS = 64, MOST_DOUBLINGS = 6 };
 
@@ -618,11 +620,11 @@ orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port)
     return &f->nics[f->ports[f->ports_of[host->first_port]].nic];
 }
 
-/* Before all that is no pause frame; under is_compat it waits for its turn. */
+/* Before all that is no pause frame; with rules.holds_all_acks it waits for its turn. */
 static void queue_nic_pfc(orr__fabric *f, orr__nic *n, uint32_t frame)
 {
     uint32_t *at = &n->ack_head;
-    if (f->config.is_compat) {
+    if (f->rules.holds_all_acks) {
         orr__queue_push(f, &n->ack_head, &n->ack_tail, frame);
         return;
     }
@@ -640,8 +642,8 @@ static void send_nic_pfc(orr__fabric *f, orr__port *p, bool pauses)
     orr__nic *n = &f->nics[p->nic];
     if (id == ORR__NOBODY)
         return;
-    if (f->config.is_compat)
-        (void)orr__coins_next(&f->coins);
+    if (f->draws)
+        f->rules.draws->pfc_sent(f->draws);
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
                                  .size = ORR__PFC_BYTES,
                                  .flow = ORR__NOBODY,
@@ -676,7 +678,7 @@ void orr__host_pause_ends(orr__fabric *f, uint32_t port)
  * frame is lost; here it is twice as long as the host will want. */
 void orr__host_pause_came(orr__fabric *f, orr__port *p)
 {
-    if (!f->config.is_compat)
+    if (f->rules.host_pauses_expire)
         (void)orr__fabric_after(f, 2 * NIC_PAUSE_NS * f->unit, ORR__EV_PAUSE_OVER,
                                 orr__port_of(f, p));
 }

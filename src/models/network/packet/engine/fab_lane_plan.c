@@ -195,7 +195,7 @@ static uint64_t shortest_way(const orr__fabric *f, const uint32_t *of_node)
 
 static bool can_be_parted(const orr__fabric *f)
 {
-    return !f->config.is_compat && !f->approx && !f->has_trace;
+    return !f->rules.orders_by_schedule && !f->approx && !f->has_trace;
 }
 
 unsigned orr__lanes_threads(const orr__fabric *f)

@@ -100,7 +100,7 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
                      : (uint64_t)((unsigned __int128)window * w->rate / w->line_rate);
         if (!window)
             window = 1;
-        if (f->config.back_to_zero && !f->config.is_compat && window < f->config.chunk)
+        if (f->config.back_to_zero && f->rules.completes_chunks && window < f->config.chunk)
             window = f->config.chunk; /* else none would be acknowledged */
     }
     return (int64_t)(w->sent - w->acked) >= (int64_t)window;
@@ -325,8 +325,8 @@ bool orr__nic_next(const orr__fabric *f, const orr__nic *n, uint64_t *at)
 {
     if (n->paced_count == 0)
         return false;
-    if (f->config.is_compat && n->paced_count < n->count)
-        return false; /* one that is due, but held back by something else, hides the others (14, 16) */
+    if (f->rules.hides_paced_flows && n->paced_count < n->count)
+        return false; /* one that is due, but held back by something else, hides the others (packet-network.md 14 row 16) */
     *at = time_of(f, n->paced[0]);
     return *at > f->now;
 }

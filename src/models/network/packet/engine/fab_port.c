@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f
 /* First the end of the transmission gets its number, then the arrival (6.5). */
 static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
 {
-    if (!f->config.is_compat)
+    if (!f->rules.orders_by_schedule)
         return (uint64_t)ORR__RANK_ARRIVE << ORR__RANK_SHIFT | orr__port_of(f, p);
     p->end_order = f->line->order;
     f->line->order += 2;
@@ -185,8 +185,7 @@ static bool is_lost(orr__fabric *f, orr__port *p)
         return p->is_down;
     if (f->now <= p->dead_until || !(p->error > 0))
         return f->now <= p->dead_until;
-    return (f->config.is_compat ? orr__mrg_next(&f->losses[p->loss]) : orr__port_coin(p)) <
-           p->error;
+    return (f->draws ? f->rules.draws->lose(f->draws, p->loss) : orr__port_coin(p)) < p->error;
 }
 
 void orr__port_arrive(orr__fabric *f, uint32_t from)
@@ -229,7 +228,7 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
     while (*head != ORR__NOBODY) {
         const uint32_t frame = orr__queue_pop(f, head);
         f->figures.lost++;
-        if (p->is_switch && (class || !f->config.enable_pfc) && !f->config.is_compat)
+        if (p->is_switch && (class || !f->config.enable_pfc) && f->rules.frees_lost_buffer)
             orr__switch_forget(f, p, frame);
         if (orr__writer_traces(f))
             orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
@@ -237,7 +236,7 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
     }
 }
 
-/* What waits here is gone; under is_compat it stays in the accounts of the buffer (9). */
+/* What waits here is lost; the buffer still counts it without rules.frees_lost_buffer (packet-network.md 9). */
 static void flush_queues(orr__fabric *f, orr__port *p)
 {
     orr__queue *q = &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES];

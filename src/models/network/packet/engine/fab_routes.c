@@ -124,7 +124,7 @@ static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
         if (!f->ports[port].is_down)
             s->neighbours[at++] = (neighbour){f->ports[f->ports[port].peer].node, port};
     }
-    if (!f->config.is_compat)
+    if (!f->rules.routes_by_address)
         return at; /* by port */
     sort_neighbours(f, s->neighbours + from, at - from);
     uint32_t kept = from;
@@ -369,7 +369,7 @@ static void sort_ports(uint32_t *ports, uint32_t count)
         }
 }
 
-/* By number of the port (14, 8); mostly they are met like that.  Ports of a node have ascending numbers. */
+/* By number of the port (packet-network.md 14 row 8); mostly they are met like that.  Ports of a node have ascending numbers. */
 static bool order_candidates(search *s, uint32_t router, uint32_t count)
 {
     uint32_t at = 0;
@@ -394,7 +394,7 @@ static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
     if (s->has_nvswitches)
         prefer_nvswitches(s, router);
     const uint32_t count = list_length(s, router);
-    if (count > 1 && !s->f->config.is_compat && !order_candidates(s, router, count))
+    if (count > 1 && !s->f->rules.routes_by_address && !order_candidates(s, router, count))
         return false;
     *out = ORR__NOBODY;
     if (count == 1)
@@ -425,12 +425,12 @@ static orr__path follow(const orr__fabric *f,
 static bool keep_paths(search *s, uint32_t column, const uint32_t *cells)
 {
     orr__routes_table *r = s->r;
-    const bool is_compat = s->f->config.is_compat;
+    const bool is_first_found = s->f->rules.routes_by_address;
     orr__path *paths = r->paths[column] = orr_alloc(r->routers, sizeof *paths);
     for (uint32_t n = 0; n < s->f->node_count && paths; n++)
         if (r->router_of[n] != ORR__NOBODY && s->distance[n] != ORR__NOBODY)
             paths[r->router_of[n]] =
-                is_compat ? s->paths[n] : follow(s->f, r, cells, n, r->roots[column]);
+                is_first_found ? s->paths[n] : follow(s->f, r, cells, n, r->roots[column]);
     return paths != NULL;
 }
 
@@ -580,7 +580,7 @@ uint64_t orr__fabric_pairs(const orr__fabric *f)
 static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed)
 {
     const uint32_t more = f->config.load_balance ? p->power * 0x9e3779b1u : 0;
-    return orr__murmur(orr__host_address(p->from), orr__host_address(p->to), p->ports ^ more, seed);
+    return fab_hash(orr__host_address(p->from), orr__host_address(p->to), p->ports ^ more, seed);
 }
 
 uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
@@ -609,7 +609,7 @@ uint32_t orr__fabric_nic_towards(
     if (found == ORR__NOBODY || !(found & IS_LIST))
         return found;
     const uint32_t *list = &r->lists[found & ~IS_LIST];
-    const uint32_t hash = orr__murmur(orr__host_address(from), orr__host_address(to), ports, seed);
+    const uint32_t hash = fab_hash(orr__host_address(from), orr__host_address(to), ports, seed);
     return list[1 + hash % list[0]];
 }
 

@@ -29,7 +29,8 @@ static bool has_pfc(const orr__fabric *f, uint32_t head, unsigned class)
     return false;
 }
 
-/* Does the frame that would end the pause of `port` stand at `host`, which is paused itself?  Only under is_compat. */
+/* Does the frame that would end the pause of `port` stand at `host`, which is paused itself?  Only with
+ * rules.holds_all_acks. */
 static bool is_held_at_host(const orr__fabric *f, const orr__port *port, const orr__port *host)
 {
     const unsigned own = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
@@ -187,15 +188,15 @@ static bool is_pfc_under_way(const orr__fabric *f, const orr__port *from, unsign
 static const char *why_for_good(const orr__fabric *f, const orr__port *p, unsigned class)
 {
     const orr__port *from = &f->ports[p->peer];
-    const bool ends_by_itself = !from->is_switch && !f->config.is_compat;
+    const bool ends_by_itself = !from->is_switch && f->rules.host_pauses_expire;
     if (p->is_down || ends_by_itself || is_pfc_under_way(f, from, class))
         return NULL;
     if (!(from->pause_sent >> class & 1))
-        return f->config.is_compat
+        return !f->rules.host_pauses_expire
                    ? "the frame that should have let it go on was lost on the link"
                    : "the frame that should have let it go on was lost on the link (PAUSE_EXPIRES "
                      "1: it would go on)";
-    if (f->config.is_compat && !is_filled_from(f, p->peer, class))
+    if (!f->rules.frees_lost_buffer && !is_filled_from(f, p->peer, class))
         return "the buffer there still counts packets that were lost when a link failed";
     return NULL;
 }

@@ -7,7 +7,7 @@
  * Without pauses (ENABLE_PFC 0) a packet for which there is no room is dropped, or cut to its header (TRIMMING).
  *
  * Counters are of 32 bits and wrap as those of the reference do (7.1); a buffer too small for its reservations is
- * refused at the start unless is_compat. */
+ * refused at the start (rules.refuses_small_buffers). */
 #include "fabric_impl.h"
 
 static orr__queue *queue_of(orr__fabric *f, const orr__port *p, unsigned class)
@@ -92,8 +92,8 @@ static void send_pfc(orr__fabric *f, orr__port *p, unsigned class, bool pauses)
     const uint8_t bit = (uint8_t)(1u << class);
     if (id == ORR__NOBODY)
         return;
-    if (f->config.is_compat)
-        (void)orr__coins_next(&f->coins); /* a PFC frame uses up one stream (1.2) */
+    if (f->draws)
+        f->rules.draws->pfc_sent(f->draws);
     f->frames[id] = (orr__frame){.kind = ORR__FRAME_PFC,
                                  .size = ORR__PFC_BYTES,
                                  .flow = ORR__NOBODY,
@@ -127,7 +127,7 @@ static bool is_marked(orr__fabric *f, orr__port *p, uint32_t waiting)
     if (waiting > p->kmax)
         return true;
     const double chance = p->pmax * (double)(waiting - p->kmin) / (double)(p->kmax - p->kmin);
-    return (f->config.is_compat ? orr__coins_next(&f->coins) : orr__port_coin(p)) < chance;
+    return (f->draws ? f->rules.draws->mark(f->draws) : orr__port_coin(p)) < chance;
 }
 
 /* ---- sending ---- */

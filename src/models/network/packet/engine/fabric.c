@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOSS_STREAM (((uint64_t)1 << 63) + 50)
-
 void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...)
 {
     char text[240];
@@ -86,8 +84,8 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .error = l->error,
                                   .cost = l->cost ? l->cost : 1,
                                   .number = ++f->nodes[node].port_count};
-        /* of rank ORR__RANK_END, for ever; under is_compat nothing was sent yet, not even at time 0 */
-        f->ports[i].end_order = f->config.is_compat ? 0 : i;
+        /* By who acts: tie class ORR__RANK_END and the port, for ever.  By schedule: nothing was sent yet. */
+        f->ports[i].end_order = f->rules.orders_by_schedule ? 0 : i;
         f->ports[i].coins = i;
         f->nic_count += !f->ports[i].is_switch;
     }
@@ -141,36 +139,28 @@ static bool make_nics(orr__fabric *f)
     return f->nics != NULL;
 }
 
-/* One generator a lossy link, shared by both directions, and one for all links that have no rate of their own. */
+/* Links with a loss rate of their own are numbered from 1; 0 stands for all others (fab_draws). */
 static bool make_losses(orr__fabric *f, const orr__cabling *c)
 {
     uint32_t lossy = 0;
-    for (size_t i = 0; i < c->cable_count; i++)
-        lossy += c->cables[i].error > 0;
-    f->losses = orr_alloc((size_t)lossy + 1, sizeof *f->losses);
-    if (!f->losses)
-        return false;
-    orr__mrg_init(&f->losses[0], LOSS_STREAM);
-    uint32_t at = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
         orr__port *p = &f->ports[i];
         if (c->cables[i / 2].error > 0) {
-            at += i % 2 == 0;
-            f->losses[at] = f->losses[0];
-            p->loss = at;
+            lossy += i % 2 == 0;
+            p->loss = lossy;
         } else {
             p->error = f->config.error_rate;
         }
         p->is_lossy = p->error > 0;
     }
-    orr__coins_init(&f->coins, 9 * (uint64_t)f->node_count + 2 + 2 * (uint64_t)lossy);
-    orr__libc_rand_init(&f->libc_rand, 1);
-    return true;
+    if (f->rules.draws)
+        f->draws = f->rules.draws->create(f->node_count, lossy);
+    return !f->rules.draws || f->draws;
 }
 
-static const orr__control_ops *control_of(const orr__packet_config *c)
+static const orr__control_ops *control_of(const orr__fabric *f)
 {
-    switch (c->control) {
+    switch (f->config.control) {
     case ORR__CONTROL_DCQCN:
         return &orr__dcqcn;
     case ORR__CONTROL_HPCC:
@@ -182,7 +172,7 @@ static const orr__control_ops *control_of(const orr__packet_config *c)
     case ORR__CONTROL_PINT:
         return &orr__pint;
     case ORR__CONTROL_NSCC:
-        return c->is_compat ? NULL : &orr__nscc; /* the old program has none of that number */
+        return f->rules.has_nscc ? &orr__nscc : NULL;
     default:
         return NULL;
     }
@@ -230,7 +220,7 @@ static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t coun
 static bool wants_longest(const orr__fabric *f)
 {
     const uint64_t control = f->config.control;
-    return f->config.is_compat || f->config.global_t || control == ORR__CONTROL_PINT ||
+    return f->rules.measures_all_pairs || f->config.global_t || control == ORR__CONTROL_PINT ||
            control == ORR__CONTROL_NSCC;
 }
 
@@ -267,15 +257,15 @@ static orr_code check(const orr__fabric *f, orr_error *err)
     const orr_where limit = orr__packet_config_where(&f->config, "QUEUE_LIMIT");
     const orr_where buffer = orr__packet_config_where(&f->config, "BUFFER_SIZE");
     const bool is_hpcc = f->config.control == ORR__CONTROL_HPCC;
-    static const uint64_t known[] = {25, 50, 100, 200, 400, 1200, 2400};
-    const uint32_t most_hops = f->config.is_compat ? 5 : UINT8_MAX;
+    const uint32_t most_hops = f->rules.hpcc_hops;
     if (is_hpcc && orr__fabric_longest(f) > most_hops)
         return orr_fail(err, ORR_EINPUT, place(&mode),
                         "HPCC (CC_MODE 3): a way has more than %u switches", most_hops);
     for (uint32_t i = 0; i < f->port_count; i++) {
-        bool is_known = !f->config.is_compat || !is_hpcc || !f->ports[i].is_switch;
-        for (unsigned k = 0; k < sizeof known / sizeof *known && !is_known; k++)
-            is_known = f->ports[i].rate == known[k] * 1000000000u;
+        const uint64_t *known = f->rules.hpcc_rates;
+        bool is_known = !known || !is_hpcc || !f->ports[i].is_switch;
+        for (; !is_known && *known; known++)
+            is_known = f->ports[i].rate == *known * 1000000000u;
         if (!is_known)
             return orr_fail(
                 err, ORR_EINPUT, place(&mode),
@@ -289,7 +279,7 @@ static orr_code check(const orr__fabric *f, orr_error *err)
             err, ORR_EINPUT, place(&limit),
             "QUEUE_LIMIT %llu is less than a packet of %llu bytes: none would ever pass",
             (unsigned long long)f->config.queue_limit, (unsigned long long)frame);
-    for (uint32_t n = 0; n < f->node_count && !f->config.is_compat; n++)
+    for (uint32_t n = 0; n < f->node_count && f->rules.refuses_small_buffers; n++)
         if (f->nodes[n].kind != ORR__HOST && f->nodes[n].available > f->config.buffer_mib << 20)
             return orr_fail(err, ORR_EINPUT, place(&buffer),
                             "the buffer of switch %u (BUFFER_SIZE %llu MiB) is smaller than the "
@@ -330,7 +320,7 @@ static orr_code build(orr__fabric *f,
             "network has too many: take GLOBAL_T 0");
     if (!measure_paths(f))
         return orr_no_memory(err);
-    f->control = control_of(&f->config);
+    f->control = control_of(f);
     f->int_bytes = f->control ? f->control->int_bytes : 0;
     const uint32_t reply = 12 + f->int_bytes;
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);
@@ -338,7 +328,7 @@ static orr_code build(orr__fabric *f,
         f->hops_each = orr__fabric_longest(f);
     if (!make_space(f))
         return orr_no_memory(err);
-    if (!f->config.is_compat && f->config.has_stop && f->config.stop_s < 1e6)
+    if (f->rules.honours_ends && f->config.has_stop && f->config.stop_s < 1e6)
         (void)orr__fabric_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, ORR__EV_STOP, 0);
     code = check(f, err);
     if (!code)
@@ -363,7 +353,8 @@ orr_code orr__fabric_create(const orr__packet_config *config,
     if (!f)
         return orr_no_memory(err);
     f->config = *config;
-    f->unit = config->is_compat ? 1 : 1000;
+    f->rules = orr__packet_rules(config->rules)->engine;
+    f->unit = f->rules.ticks_per_ns;
     f->longest_silence = 1000000 * f->unit;
     f->main = f;
     f->line = &f->own_line;
@@ -399,7 +390,8 @@ void orr__fabric_destroy(orr__fabric *f)
     orr_free(f->ports_of);
     orr_free(f->chains);
     orr_free(f->nics);
-    orr_free(f->losses);
+    if (f->rules.draws)
+        f->rules.draws->destroy(f->draws);
     for (size_t i = 0; i < f->flow_count; i++)
         orr__selective_forget(&f->flows[i]);
     orr_reserve_fini(&f->frame_space);
@@ -449,7 +441,7 @@ static bool can_move(const orr__fabric *f)
     for (uint32_t i = 0; i < f->nic_count; i++)
         if (f->nics[i].wake != ORR__NO_EVENT)
             return true;
-    return !f->config.is_compat && will_send_again(f);
+    return f->rules.has_timeouts && will_send_again(f);
 }
 
 /* An event that moves nothing: is it the only thing left to happen?  Asked when nothing has arrived for a millisecond, and
@@ -492,7 +484,7 @@ static uint64_t next_sample(const orr__fabric *f, uint64_t now)
 
 static bool is_sampled_at(const orr__fabric *f, uint64_t at)
 {
-    return f->config.is_compat || at / f->unit <= f->config.qlen_end_ns;
+    return !f->rules.honours_ends || at / f->unit <= f->config.qlen_end_ns;
 }
 
 bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now)
@@ -518,7 +510,7 @@ static void sample(orr__fabric *f, uint32_t event)
     const uint64_t next = f->now + f->config.qlen_interval_ns * f->unit;
     orr__write_sample(f);
     f->is_sampling =
-        f->under_way > 0 && is_sampled_at(f, next) && (f->config.is_compat || !is_at_rest(f));
+        f->under_way > 0 && is_sampled_at(f, next) && (!f->rules.honours_ends || !is_at_rest(f));
     if (f->is_sampling)
         orr__wheel_at(&f->wheel, event, next, orr__fabric_order(f));
     else
@@ -614,11 +606,11 @@ uint64_t orr__fabric_bound(const orr__fabric *f)
     return f->line->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : f->line->bound_at * f->unit;
 }
 
-/* Under is_compat there is one order over both; else the network's events come before the clock's of their instant. */
+/* By schedule there is one order over both; otherwise the network's events come before the clock's of their instant. */
 static bool next_event(orr__fabric *f, uint32_t *id)
 {
     return orr__wheel_next(&f->wheel, orr__fabric_bound(f),
-                           f->config.is_compat ? f->line->bound_order : UINT64_MAX, id);
+                           f->rules.orders_by_schedule ? f->line->bound_order : UINT64_MAX, id);
 }
 
 /* APPROX: after an event of this kind. */

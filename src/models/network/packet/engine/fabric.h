@@ -7,8 +7,7 @@
  *     while (orr__fabric_run(f, 100000)) ;
  *     orr__fabric_destroy(f);
  *
- * Time is in ticks: nanoseconds under is_compat, picoseconds otherwise; orr__fabric_unit says how many make a
- * nanosecond. */
+ * Time is in ticks: orr__fabric_unit says how many make a nanosecond (fab_rules.ticks_per_ns). */
 #ifndef ORR_MODELS_FABRIC_H
 #define ORR_MODELS_FABRIC_H
 

@@ -6,12 +6,13 @@
  *
  * A port owns its transmitter and the frames on the wire that leads away from it: they arrive in the order in which
  * they left, so only the first of them is a pending event.  The end of a transmission is an event only if somebody
- * waits for it; until then it is a time.  Under is_compat events have the numbers that the reference would have given
- * them, so none of this changes any order.  Else the order of one instant is fixed by who acts (orr__rank), so that it
- * does not depend on what happens elsewhere in the network. */
+ * waits for it; until then it is a time.  With rules.orders_by_schedule events have the numbers that the reference would
+ * have given them, so none of this changes any order.  Otherwise the order of one instant is fixed by who acts
+ * (orr__rank), so that it does not depend on what happens elsewhere in the network. */
 #ifndef ORR_MODELS_FABRIC_IMPL_H
 #define ORR_MODELS_FABRIC_IMPL_H
 
+#include "fab_rules.h"
 #include "fabric.h"
 
 #include "base/io/output.h"
@@ -19,7 +20,6 @@
 #include "base/rng.h"
 #include "event_wheel.h"
 #include "flow_times.h"
-#include "packet_random.h"
 #include "place_bits.h"
 
 #define ORR__NOBODY UINT32_MAX
@@ -61,7 +61,7 @@ typedef enum orr__event_kind {
     ORR__EV_HISTORY     /* of history.c */
 } orr__event_kind;
 
-/* The order of events that fall on one instant, not under is_compat: ends of transmissions and arrivals by port, then
+/* The order of events that fall on one instant, unless rules.orders_by_schedule: ends of transmissions and arrivals by port, then
  * what a host does by itself, by node and in the order in which it was scheduled there, then what concerns all. */
 typedef enum orr__rank { ORR__RANK_END, ORR__RANK_ARRIVE, ORR__RANK_HOST, ORR__RANK_ALL } orr__rank;
 enum { ORR__RANK_SHIFT = ORR__ORDER_BITS - 2 };
@@ -152,8 +152,8 @@ typedef struct orr__port {
     uint64_t kmax;
     double pmax;
     double error;    /* of frames that arrive here; 0: none is lost */
-    uint64_t coins;  /* its own generator: what it marks and loses, not under is_compat */
-    uint32_t loss;   /* which generator */
+    uint64_t coins;  /* its own generator: what it marks and loses, unless rules.draws */
+    uint32_t loss;   /* number of the lossy link (fab_draws) */
     uint32_t number; /* from 1, at its node */
     uint32_t cost;   /* of the way over its cable */
     double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
@@ -299,6 +299,7 @@ extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, or
 
 struct orr__fabric {
     uint64_t now, order; /* of the event that runs */
+    fab_rules rules;
     orr_event_line *line, own_line;
     uint64_t unit;       /* ticks a ns */
     unsigned node_shift; /* of a node in the order of its events */
@@ -320,7 +321,7 @@ struct orr__fabric {
     uint32_t free_frame;
     orr__flow *flows;
     size_t flow_count, flow_room;
-    uint32_t free_flow;         /* under is_compat: the last one first */
+    uint32_t free_flow;         /* rules.reuses_last_flow: the last one first */
     orr__place_bits free_flows; /* else the lowest number first, whoever let it go */
     const orr__control_ops *control;
     void *states; /* of the control, by flow */
@@ -337,9 +338,7 @@ struct orr__fabric {
     uint32_t nic_count;
     orr__routes_table *routes;
     orr_map *pair_ports; /* how many flows a pair has had */
-    orr__coins coins;
-    orr__libc_rand libc_rand;
-    orr__mrg *losses;
+    void *draws;         /* of rules.draws */
     uint64_t max_rtt, max_bdp;
     orr__writer *writer;
     orr__monitor *monitor; /* NULL: nothing is watched */
@@ -374,7 +373,8 @@ struct orr__fabric {
 static inline uint64_t orr__fabric_order(orr__fabric *f)
 {
     const uint64_t number = f->line->order++;
-    return f->config.is_compat ? number : (uint64_t)ORR__RANK_ALL << ORR__RANK_SHIFT | number;
+    return f->rules.orders_by_schedule ? number
+                                       : (uint64_t)ORR__RANK_ALL << ORR__RANK_SHIFT | number;
 }
 
 static inline uint64_t orr__order_within(const orr__fabric *f, uint64_t order)
@@ -411,7 +411,7 @@ static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kin
 
 static inline uint64_t orr__event_order(orr__fabric *f, orr__event_kind kind, uint32_t who)
 {
-    const uint32_t node = f->config.is_compat ? ORR__NOBODY : orr__event_node(f, kind, who);
+    const uint32_t node = f->rules.orders_by_schedule ? ORR__NOBODY : orr__event_node(f, kind, who);
     return node == ORR__NOBODY ? orr__fabric_order(f) : orr__node_order(f, node);
 }
 
@@ -671,7 +671,24 @@ static inline void orr__port_try(orr__fabric *f, orr__port *p)
         orr__host_try(f, p);
 }
 
-/* ---- ways (fab_routes.c) ---- */
+/* ---- routes (fab_routes.c) ---- */
+
+/* ECMP: 32-bit Murmur3 of three words (packet-network.md 5). */
+static inline uint32_t fab_hash_mix(uint32_t h, uint32_t word)
+{
+    uint32_t k = word * 0xcc9e2d51u;
+    k = (k << 15 | k >> 17) * 0x1b873593u;
+    h ^= k;
+    return (h << 13 | h >> 19) * 5 + 0xe6546b64u;
+}
+
+static inline uint32_t fab_hash(uint32_t a, uint32_t b, uint32_t c, uint32_t seed)
+{
+    uint32_t h = fab_hash_mix(fab_hash_mix(fab_hash_mix(seed, a), b), c) ^ 12;
+    h = (h ^ h >> 16) * 0x85ebca6bu;
+    h = (h ^ h >> 13) * 0xc2b2ae35u;
+    return h ^ h >> 16;
+}
 
 orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
 void orr__fabric_drop_routes(orr__routes_table *r);

@@ -125,9 +125,9 @@ static const key keys[] = {
 
 _Static_assert(sizeof keys / sizeof *keys <= ORR__KEYS_MOST, "a key has no place");
 
-void orr__packet_config_defaults(orr__packet_config *c, bool is_compat)
+void orr__packet_config_defaults(orr__packet_config *c, const struct orr_rules_packet *rules)
 {
-    *c = (orr__packet_config){.is_compat = is_compat,
+    *c = (orr__packet_config){.rules = orr__packet_rules(rules),
                               .threads = 1,
                               .enable_qcn = 1,
                               .enable_pfc = 1,
@@ -358,7 +358,7 @@ static orr_code unknown_key(orr__packet_config *c, const orr__words *w, orr_str 
 {
     const orr_where where = orr__words_where(w);
     char shown[ORR__WORD_ROOM];
-    if (!c->is_compat)
+    if (!c->rules->counts_unknown_keys)
         return orr_fail(err, ORR_EINPUT, &where,
                         "\"%s\" is not a key; docs/format/packet.md lists them",
                         orr__words_shown(s, shown));
@@ -402,7 +402,7 @@ static orr_code check_needed(const orr__packet_config *c, orr_error *err)
 {
     if (c->chunk == 0)
         return fail_at(c, "L2_CHUNK_SIZE", err, "L2_CHUNK_SIZE is missing or 0 (bytes, above 0)");
-    if (c->ack_interval == 0 && c->is_compat)
+    if (c->ack_interval == 0 && c->rules->needs_ack_interval)
         return fail_at(c, "L2_ACK_INTERVAL", err,
                        "L2_ACK_INTERVAL is missing or 0: nothing would be acknowledged");
     if (!c->has_rate_ai || !c->has_rate_hai)
@@ -417,7 +417,7 @@ static orr_code check_needed(const orr__packet_config *c, orr_error *err)
 /* What does not go with each other. */
 static orr_code check_together(const orr__packet_config *c, orr_error *err)
 {
-    if (c->is_compat && key_of_ours(c))
+    if (c->rules->refuses_new_keys && key_of_ours(c))
         return fail_at(
             c, key_of_ours(c), err,
             "LOAD_BALANCE, TRANSPORT, ENABLE_PFC, TRIMMING, PAUSE_EXPIRES, "
@@ -440,7 +440,7 @@ static orr_code check_together(const orr__packet_config *c, orr_error *err)
 
 static orr_code check_control(const orr__packet_config *c, orr_error *err)
 {
-    if (c->control == ORR__CONTROL_NSCC && !c->is_compat &&
+    if (c->control == ORR__CONTROL_NSCC && c->rules->engine.has_nscc &&
         !(c->selective && c->has_window && c->enable_qcn))
         return fail_at(c, "CC_MODE", err,
                        "NSCC (CC_MODE 11) needs TRANSPORT selective, HAS_WIN 1 and ENABLE_QCN 1: "
@@ -455,10 +455,10 @@ static orr_code check_control(const orr__packet_config *c, orr_error *err)
         return fail_at(c, "PINT_LOG_BASE", err,
                        "PINT_LOG_BASE is not from 1.001 to 16: its powers have 16 bits");
     const bool has_gain = c->control == ORR__CONTROL_DCQCN || c->control == ORR__CONTROL_DCTCP;
-    if (has_gain && c->gain > 1 && !c->is_compat)
+    if (has_gain && c->gain > 1 && c->rules->checks_values)
         return fail_at(c, "EWMA_GAIN", err,
                        "EWMA_GAIN is above 1: it is the weight of what is new");
-    if (c->control == ORR__CONTROL_DCQCN && c->is_compat == false && c->rp_us == 0)
+    if (c->control == ORR__CONTROL_DCQCN && c->rules->checks_values && c->rp_us == 0)
         return fail_at(c, "RP_TIMER", err,
                        "DCQCN (CC_MODE 1) needs RP_TIMER (us, above 0): the rate would never grow");
     return ORR_OK;
@@ -467,7 +467,7 @@ static orr_code check_control(const orr__packet_config *c, orr_error *err)
 /* Thresholds the wrong way round mark nothing by chance; the reference marks what is above the lower one. */
 static orr_code check_marks(const orr__packet_config *c, const char *path, orr_error *err)
 {
-    for (unsigned i = 0; i < c->mark_count && !c->is_compat; i++) {
+    for (unsigned i = 0; i < c->mark_count && c->rules->checks_values; i++) {
         const orr__marks *m = &c->marks[i];
         const orr_where w = orr_where_line(path, m->line, m->column);
         if (m->has_kmin && m->has_kmax && m->kmin > m->kmax)

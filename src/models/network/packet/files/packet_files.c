@@ -160,7 +160,7 @@ orr_code orr__link_events_read(orr__link_events *e,
 }
 
 orr_code orr__traced_read(
-    const orr__cabling *c, const char *path, bool is_compat, bool *is_traced, orr_error *err)
+    const orr__cabling *c, const char *path, bool ignores_more, bool *is_traced, orr_error *err)
 {
     orr_input *in;
     orr__words w;
@@ -175,7 +175,7 @@ orr_code orr__traced_read(
         if (!code)
             is_traced[id] = true;
     }
-    if (!code && !is_compat)
+    if (!code && !ignores_more)
         code = orr__words_end(&w, "nodes", err);
     orr_input_close(in);
     return code;

@@ -70,7 +70,8 @@ static int by_number(const void *a, const void *b, void *flows)
     return x < y ? -1 : x > y;
 }
 
-/* Flows with a row, in the order in which they came; under is_compat by their places, which the reference uses again. */
+/* Flows with a row, in the order in which they came; with rules.reuses_last_flow by
+ * slot. */
 static size_t flows_with_news(orr__fabric *f, unsigned what)
 {
     orr__monitor *m = f->monitor;
@@ -82,7 +83,7 @@ static size_t flows_with_news(orr__fabric *f, unsigned what)
     for (uint32_t i = 0; i < f->flow_count; i++)
         if (has_news(f, what, i))
             m->rows[count++] = i;
-    if (!f->config.is_compat && count)
+    if (!f->rules.reuses_last_flow && count)
         qsort_r(m->rows, count, sizeof *m->rows, by_number, f->flows);
     return count;
 }

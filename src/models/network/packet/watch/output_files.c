@@ -52,7 +52,7 @@ uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w)
         return 0;
     const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
     uint64_t bytes = w->size + packets * 48;
-    if (f->config.is_compat)
+    if (f->rules.narrows_ideal)
         bytes &= UINT32_MAX;
     return orr__path_rtt(&path) +
            (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / path.bandwidth);

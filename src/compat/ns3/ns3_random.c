@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_random.c - MRG32k3a with jumps between streams; rand() of the GNU C library.
+/* ns3_random.c - MRG32k3a with jumps between streams; rand() of the GNU C library.
  *
- * A stream begins 2^127 steps behind the one before, and run 1 2^76 steps into it.  A step is a linear map, so is
+ * A stream begins 2^127 steps after the one before, and run 1 2^76 steps into it.  A step is a linear map, so is
  * any number of them, and maps of one half commute: the first number of the next stream is one product with the
  * matrix of 2^127 steps away from the first number of this one. */
-#include "packet_random.h"
+#include "ns3_random.h"
+
+#include "base/memory/memory.h"
 
 #include <string.h>
 
@@ -51,16 +53,16 @@ static inline void apply_half(uint64_t a[3][3], uint64_t v[3], uint64_t m)
     memcpy(v, r, sizeof r);
 }
 
-static void apply(matrix x, matrix y, orr__mrg *m)
+static void apply(matrix x, matrix y, ns3_mrg *m)
 {
     apply_half(x, m->x, M1);
     apply_half(y, m->y, M2);
 }
 
-void orr__mrg_init(orr__mrg *m, uint64_t stream)
+void ns3_mrg_init(ns3_mrg *m, uint64_t stream)
 {
     matrix x, y;
-    *m = (orr__mrg){{1, 1, 1}, {1, 1, 1}};
+    *m = (ns3_mrg){{1, 1, 1}, {1, 1, 1}};
     power_matrices(76, x, y);
     apply(x, y, m);
     power_matrices(127, x, y);
@@ -72,13 +74,13 @@ void orr__mrg_init(orr__mrg *m, uint64_t stream)
     }
 }
 
-static double number_of(const orr__mrg *m)
+static double number_of(const ns3_mrg *m)
 {
     const uint64_t x = m->x[2], y = m->y[2];
     return (double)(x > y ? x - y : x + M1 - y) * 2.328306549295727688e-10;
 }
 
-static void step(orr__mrg *m)
+static void step(ns3_mrg *m)
 {
     const uint64_t x = (1403580u * m->x[1] + (M1 - 810728u) * m->x[0] % M1) % M1;
     const uint64_t y = (527612u * m->y[2] + (M2 - 1370589u) * m->y[0] % M2) % M2;
@@ -90,27 +92,27 @@ static void step(orr__mrg *m)
     m->y[2] = y;
 }
 
-double orr__mrg_next(orr__mrg *m)
+double ns3_mrg_next(ns3_mrg *m)
 {
     step(m);
     return number_of(m);
 }
 
-void orr__coins_init(orr__coins *c, uint64_t stream)
+void ns3_streams_init(ns3_streams *c, uint64_t stream)
 {
-    orr__mrg_init(&c->state, stream);
+    ns3_mrg_init(&c->state, stream);
     step(&c->state);
     power_matrices(127, c->jump_x, c->jump_y);
 }
 
-double orr__coins_next(orr__coins *c)
+double ns3_streams_next(ns3_streams *c)
 {
     const double u = number_of(&c->state);
     apply(c->jump_x, c->jump_y, &c->state);
     return u;
 }
 
-void orr__libc_rand_init(orr__libc_rand *r, uint32_t seed)
+void ns3_libc_rand_init(ns3_libc_rand *r, uint32_t seed)
 {
     int64_t word = seed ? seed : 1;
     r->r[0] = (uint32_t)word;
@@ -122,14 +124,68 @@ void orr__libc_rand_init(orr__libc_rand *r, uint32_t seed)
         r->r[i] = r->r[i - 31];
     r->at = 0; /* the ring holds the last 34 numbers, the oldest here */
     for (unsigned i = 0; i < 310; i++)
-        (void)orr__libc_rand_next(r);
+        (void)ns3_libc_rand_next(r);
 }
 
 /* r[n] = r[n-3] + r[n-31], without its lowest bit. */
-uint32_t orr__libc_rand_next(orr__libc_rand *r)
+uint32_t ns3_libc_rand_next(ns3_libc_rand *r)
 {
     const uint32_t n = r->r[(r->at + 31) % 34] + r->r[(r->at + 3) % 34];
     r->r[r->at] = n;
     r->at = (r->at + 1) % 34;
     return n >> 1;
 }
+
+/* ---- for the engine ---- */
+
+/* Streams with numbers from here on belong to the links' loss models (packet-network.md 10). */
+#define LOSS_STREAM (((uint64_t)1 << 63) + 50)
+
+typedef struct ns3_state {
+    ns3_streams marks;
+    ns3_libc_rand libc_rand;
+    ns3_mrg losses[]; /* by lossy link */
+} ns3_state;
+
+static void *create(uint32_t nodes, uint32_t lossy_links)
+{
+    ns3_state *s = orr_alloc(1, sizeof *s + ((size_t)lossy_links + 1) * sizeof *s->losses);
+    if (!s)
+        return NULL;
+    ns3_mrg_init(&s->losses[0], LOSS_STREAM);
+    for (uint32_t i = 1; i <= lossy_links; i++)
+        s->losses[i] = s->losses[0];
+    /* Streams that nodes and links take when they are built (packet-network.md 1.2). */
+    ns3_streams_init(&s->marks, 9 * (uint64_t)nodes + 2 + 2 * (uint64_t)lossy_links);
+    ns3_libc_rand_init(&s->libc_rand, 1);
+    return s;
+}
+
+static void destroy(void *draws)
+{
+    orr_free(draws);
+}
+
+static double mark(void *draws)
+{
+    return ns3_streams_next(&((ns3_state *)draws)->marks);
+}
+
+/* Both directions of a link draw from one generator. */
+static double lose(void *draws, uint32_t lossy)
+{
+    return ns3_mrg_next(&((ns3_state *)draws)->losses[lossy]);
+}
+
+static uint32_t pint(void *draws)
+{
+    return ns3_libc_rand_next(&((ns3_state *)draws)->libc_rand);
+}
+
+/* A PFC frame uses up one stream (packet-network.md 1.2). */
+static void pfc_sent(void *draws)
+{
+    (void)mark(draws);
+}
+
+const fab_draws orr__ns3_draws = {create, destroy, mark, lose, pint, pfc_sent};
