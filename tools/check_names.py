@@ -43,15 +43,9 @@ ALLOWED_CITATIONS = set("""
 algorithm_custom.c
 algorithm_ring.c
 algorithm_tree.c
-fab_host.c
-fab_port.c
-fab_switch.c
-fabric_impl.h
 gemm_old.c
 match.c
 number.h
-output_files.c
-packet_inputs.c
 python_set.h
 report_old.c
 sim.c

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ns3_random.c - MRG32k3a with jumps between streams; rand() of the GNU C library.
  *
- * A stream begins 2^127 steps after the one before, and run 1 2^76 steps into it.  A step is a linear map, so is
- * any number of them, and maps of one half commute: the first number of the next stream is one product with the
- * matrix of 2^127 steps away from the first number of this one. */
+ * A stream begins 2^127 steps after the one before, and run 1 2^76 steps into it.  A step is a
+ * linear map, so is any number of them, and maps of one half commute: the first number of the next
+ * stream is one product with the matrix of 2^127 steps away from the first number of this one. */
 #include "ns3_random.h"
 
 #include "base/memory/memory.h"

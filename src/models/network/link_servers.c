@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_servers.c - links as first-come-first-served servers, and packets that pass them (astra-sim.md 8.2).
+/* link_servers.c - links as first-come-first-served servers, and packets that pass them
+ * (astra-sim.md 8.2).
  *
- * A packet crosses a link in two events: its arrival at the other end, and the link's release.  Packets that
- * wait form a list through the pool of packets, so a hop allocates nothing below the high-water mark.
- * Cost: O(1) a hop, plus the model's choice of the next link. */
+ * A packet crosses a link in two events: its arrival at the other end, and the link's release.
+ * Packets that wait form a list through the pool of packets, so a hop allocates nothing below the
+ * high-water mark. Cost: O(1) a hop, plus the model's choice of the next link. */
 #include "link_servers.h"
 
 #include "base/ticks.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_servers.h - links on which messages delay each other: store and forward, each link a server that takes one
- * message at a time, first come, first served.  What the congestion-aware networks share.
+/* link_servers.h - links on which messages delay each other: store and forward, each link a server
+ * that takes one message at a time, first come, first served.  What the congestion-aware networks
+ * share.
  *
  *     orr__servers_init(&net->servers, next_link, net);
  *     orr__servers_add(&net->servers, &(orr__link){.from = 0, .to = 1, .speed = 50, .latency = 500}, &index);

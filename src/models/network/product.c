@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.c - arithmetic of ranks, groups and switches; no tables, so that it costs nothing to have. */
+/* product.c - arithmetic of ranks, groups and switches; no tables, so that it costs nothing to
+ * have. */
 #include "product.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.h - where things are in a network of several dimensions: the product of rings, switches and fully
- * connected groups that ASTRA-sim's network file describes.
+/* product.h - where things are in a network of several dimensions: the product of rings, switches
+ * and fully connected groups that ASTRA-sim's network file describes.
  *
- * Devices are the ranks, then the switches, dimension by dimension.  A rank's coordinate in dimension k is
- * rank / stride[k] % npus[k].  The ranks that differ in dimension k only form a group; a dimension of the
- * shape Switch has one switch for each group. */
+ * Devices are the ranks, then the switches, dimension by dimension.  A rank's coordinate in
+ * dimension k is rank / stride[k] % npus[k].  The ranks that differ in dimension k only form a
+ * group; a dimension of the shape Switch has one switch for each group. */
 #ifndef ORR_MODELS_PRODUCT_H
 #define ORR_MODELS_PRODUCT_H
 

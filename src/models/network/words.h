@@ -5,8 +5,8 @@
  *     orr__words_init(&w, bytes, "topology.txt");
  *     while (orr__words_next(&w, &word)) ...
  *
- * Words are parted by white space, in lines as one likes (packet-network.md 3 and 4).  There are no comments, but for
- * readers that skip lines. */
+ * Words are parted by white space, in lines as one likes (packet-network.md 3 and 4).  There are no
+ * comments, but for readers that skip lines. */
 #ifndef ORR_MODELS_PACKET_WORDS_H
 #define ORR_MODELS_PACKET_WORDS_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aware.c - the congestion-aware network: store and forward, every link a first-come-first-served server
- * (astra-sim.md 8.2).  The reference has one dimension; here a message crosses several dimension by dimension, the
- * lowest first, and ranks pass it on.
+/* aware.c - the congestion-aware network: store and forward, every link a first-come-first-served
+ * server (astra-sim.md 8.2).  The reference has one dimension; here a message crosses several
+ * dimension by dimension, the lowest first, and ranks pass it on.
  *
- * Links are numbered so that a route needs no table: a ring or a switch has two for each rank, 2 * rank to the
- * next rank or up to the switch, 2 * rank + 1 to the rank before or down from the switch.  Those of fully
- * connected groups, one for each pair of ranks, are made when first used. */
+ * Links are numbered so that a route needs no table: a ring or a switch has two for each rank, 2 *
+ * rank to the next rank or up to the switch, 2 * rank + 1 to the rank before or down from the
+ * switch.  Those of fully connected groups, one for each pair of ranks, are made when first
+ * used. */
 #include "analytical.h"
 
 #include "base/memory/map.h"

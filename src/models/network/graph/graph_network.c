@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_network.c - the network of any devices and links: store and forward over shortest ways, every link a
- * first-come-first-served server.  On the graph of a network that aware.c can run, it gives the same times. */
+/* graph_network.c - the network of any devices and links: store and forward over shortest ways,
+ * every link a first-come-first-served server.  On the graph of a network that aware.c can run, it
+ * gives the same times. */
 #include "graph_network.h"
 
 #include "base/memory/hash.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_network.h - the network of any devices and links; needs the topology in its configuration. */
+/* graph_network.h - the network of any devices and links; needs the topology in its
+ * configuration. */
 #ifndef ORR_MODELS_GRAPH_NETWORK_H
 #define ORR_MODELS_GRAPH_NETWORK_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* routes.c - shortest ways, one table for each place that messages go to.
  *
- * A table has the distance of every device to one target, 4 bytes each; a link is on a shortest way when it
- * brings a packet nearer by just its cost.  A rank with a single neighbour has no table of its own: what goes to
- * it goes to that neighbour first, so that a cluster needs as many tables as it has leaf switches, not ranks.
- * Tables are made when first asked for.  When their memory is spent, the one that was not used for longest makes
- * room, so memory is bounded whatever the traffic.
- * Cost: a table O(links) once, times log devices where links differ in cost; a step O(links that leave the
- * device). */
+ * A table has the distance of every device to one target, 4 bytes each; a link is on a shortest way
+ * when it brings a packet nearer by just its cost.  A rank with a single neighbour has no table of
+ * its own: what goes to it goes to that neighbour first, so that a cluster needs as many tables as
+ * it has leaf switches, not ranks. Tables are made when first asked for.  When their memory is
+ * spent, the one that was not used for longest makes room, so memory is bounded whatever the
+ * traffic. Cost: a table O(links) once, times log devices where links differ in cost; a step
+ * O(links that leave the device). */
 #include "routes.h"
 
 #include "base/memory/hash.h"
@@ -19,7 +19,8 @@
 
 enum { DEFAULT_BYTES = 256 << 20, FEWEST_TABLES = 2 };
 
-/* Links by device: those of device d are link[first[d]] to link[first[d + 1] - 1], in the order of the file. */
+/* Links by device: those of device d are link[first[d]] to link[first[d + 1] - 1], in the order of
+ * the file. */
 typedef struct star {
     uint32_t *first, *link;
 } star;
@@ -181,7 +182,8 @@ static bool look_around(orr__routes *r, uint32_t *distance, uint32_t d, size_t *
     return ok;
 }
 
-/* The nearest device that was not looked at; an entry of the heap that was overtaken is passed over. */
+/* The nearest device that was not looked at; an entry of the heap that was overtaken is passed
+ * over. */
 static bool take_nearest(
     orr__routes *r, const uint32_t *distance, size_t *taken, size_t queued, uint32_t *out)
 {
@@ -251,8 +253,8 @@ static const uint32_t *distances(orr__routes *r, uint32_t target)
 
 /* ---- choosing ---- */
 
-/* A number below n.  The device is part of it: were it the same at every step, packets that were parted once would
- * all go the same way from there on. */
+/* A number below n.  The device is part of it: were it the same at every step, packets that were
+ * parted once would all go the same way from there on. */
 static uint32_t pick(uint64_t hash, uint32_t at, uint32_t n)
 {
     const uint64_t h = orr_hash_mix(hash ^ 0x8ebc6af09c88c6e3u, at + 0x9e3779b97f4a7c15u);

@@ -5,7 +5,8 @@
  *     if (orr__routes_create(topology, 0, &r, &err)) ...
  *     uint32_t link = orr__routes_next(r, at, dst, hash, &err);     // ORR__LINK_ARRIVED, ORR__LINK_NONE
  *
- * Failed links do not exist here.  Tables are made when first needed and given up when they become too many. */
+ * Failed links do not exist here.  Tables are made when first needed and given up when they become
+ * too many. */
 #ifndef ORR_MODELS_ROUTES_H
 #define ORR_MODELS_ROUTES_H
 

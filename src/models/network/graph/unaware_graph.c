@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unaware_graph.c - the congestion-unaware network over any devices and links: the latencies of a shortest way, and the
- * message once over its slowest link.
+/* unaware_graph.c - the congestion-unaware network over any devices and links: the latencies of a
+ * shortest way, and the message once over its slowest link.
  *
- * On the graph of one dimension this is unaware.c.  Which of several equally short ways is charged depends on the pair
- * alone: without congestion there is nothing to spread.  Cost: a look at the links of each device on the way. */
+ * On the graph of one dimension this is unaware.c.  Which of several equally short ways is charged
+ * depends on the pair alone: without congestion there is nothing to spread.  Cost: a look at the
+ * links of each device on the way. */
 #include "graph_network.h"
 
 #include "base/memory/hash.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flow_triggers.c - what a flow that is done sets off: htsim's triggers.
  *
- * A flow tells its send_done_trigger when its sender knows that all has arrived, its recv_done_trigger when the last byte
- * is there.  A trigger that fires starts flows in the same instant, without any delay of its own, the last of its list
- * first: htsim keeps what is due on a stack.  A multishot that is told more often than it has flows does nothing.
- * Cost: one look a flow and end; a trigger's flows are an array. */
+ * A flow tells its send_done_trigger when its sender knows that all has arrived, its
+ * recv_done_trigger when the last byte is there.  A trigger that fires starts flows in the same
+ * instant, without any delay of its own, the last of its list first: htsim keeps what is due on a
+ * stack.  A multishot that is told more often than it has flows does nothing. Cost: one look a flow
+ * and end; a trigger's flows are an array. */
 #include "flow_triggers.h"
 
 #include <inttypes.h>

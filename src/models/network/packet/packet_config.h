@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_config.h - the settings of a packet network: config.txt of the old program (packet-network.md 3). */
+/* packet_config.h - the settings of a packet network: config.txt of the old program
+ * (packet-network.md 3). */
 #ifndef ORR_MODELS_PACKET_CONFIG_H
 #define ORR_MODELS_PACKET_CONFIG_H
 
@@ -27,7 +28,8 @@ typedef enum orr__balance {
 /* SERIES_WHAT: bits. */
 enum { ORR__SERIES_FLOWS = 1, ORR__SERIES_QUEUES = 2, ORR__SERIES_LINKS = 4 };
 
-/* Marking thresholds of ports of one speed.  A map of the file fills one of the values of its rows. */
+/* Marking thresholds of ports of one speed.  A map of the file fills one of the values of its
+ * rows. */
 typedef struct orr__marks {
     uint64_t rate;
     uint64_t kmin, kmax; /* bytes */
@@ -62,9 +64,10 @@ typedef struct orr__packet_config {
     uint64_t enable_trace, buffer_mib, headroom_factor;
     uint64_t qlen_start_ns, qlen_end_ns, qlen_interval_ns;
     double stop_s;
-    bool has_stop;          /* the file says so */
-    uint64_t wire_overhead; /* bytes a frame has on the wire beside those of section 6.2 */
-    uint64_t load_balance;  /* orr__balance */
+    bool has_stop; /* the file says so */
+    /* bytes a frame has on the wire beside those of packet-network.md 6.2 */
+    uint64_t wire_overhead;
+    uint64_t load_balance; /* orr__balance */
     uint64_t flowlet_gap_ns;
     uint64_t selective;     /* what is lost is sent again, and nothing else */
     uint64_t enable_pfc;    /* 0: switches drop what finds no room */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_inputs.c - the files of a packet network: the configuration first, which names the others. */
+/* packet_inputs.c - the files of a packet network: the configuration first, which names the
+ * others. */
 #include "packet_inputs.h"
 
 #include "base/io/input.h"
@@ -94,7 +95,8 @@ static void make_marks(orr__packet_config *c, uint64_t rate)
                                              .has_pmax = true};
 }
 
-/* A link speed that the maps do not have gets thresholds of 0 in the reference: then everything is marked. */
+/* A link speed that the maps do not have gets thresholds of 0 in the reference: then everything is
+ * marked. */
 static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_error *err)
 {
     char line[400];
@@ -167,7 +169,8 @@ static void use_samples(orr__packet_config *c)
     c->fct_out[0] = c->pfc_out[0] = 0;
 }
 
-/* Without a configuration a buffer is at least twice what its ports set aside (7.1), as far as 32 bits count. */
+/* Without a configuration a buffer is at least twice what its ports set aside (packet-network.md
+ * 7.1), as far as 32 bits count. */
 static orr_code fit_buffer(orr__packet_inputs *in, orr_error *err)
 {
     enum { MOST_MIB = 4095, RESERVE = 4096 };
@@ -222,7 +225,8 @@ orr_code orr__packet_inputs_recable(orr__packet_inputs *in, orr_error *err)
     return orr__cabling_of_topology(&in->cabling, in->links, err);
 }
 
-/* A file of any kind; the old program's has cables already.  What is of no kind is said to be a broken one of these. */
+/* A file of any kind; the old program's has cables already.  What is of no kind is said to be a
+ * broken one of these. */
 static orr_code read_topology(orr__packet_inputs *in, const char *path, orr_error *err)
 {
     orr_input *file;
@@ -261,7 +265,8 @@ static orr_code read_links(orr__packet_inputs *in,
     return code ? code : read_topology(in, *topology, err);
 }
 
-/* Hosts pass on what is for others where the topology says so, or where it must be and no configuration decides. */
+/* Hosts pass on what is for others where the topology says so, or where it must be and no
+ * configuration decides. */
 static void decide_forwarding(orr__packet_inputs *in, const orr__packet_given *given)
 {
     const orr__topology *links = given->links ? given->links : in->links;

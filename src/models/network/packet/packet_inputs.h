@@ -10,8 +10,8 @@ struct orr__topology;
 typedef struct orr__packet_inputs {
     orr__packet_config config;
     orr__cabling cabling;
-    struct orr__topology
-        *links; /* what the cabling was made of, when that is a file of ours or htsim's */
+    /* what the cabling was made of, when that is a file of ours or htsim's */
+    struct orr__topology *links;
     orr__link_events link_events;
     bool *is_traced; /* by node; NULL: no trace is wanted */
     orr_arena *arena;
@@ -39,8 +39,8 @@ void orr__packet_inputs_fini(orr__packet_inputs *in);
 /* The cabling anew, after a change of its links. */
 orr_code orr__packet_inputs_recable(orr__packet_inputs *in, orr_error *err) ORR_MUST_CHECK;
 
-/* Where an input lies that the configuration names: as it stands if that is there, else beside it.  An error when
- * the configuration has no such key. */
+/* Where an input lies that the configuration names: as it stands if that is there, else beside it.
+ * An error when the configuration has no such key. */
 orr_code orr__packet_inputs_path(const orr__packet_inputs *in,
                                  const char *own,
                                  const char *key,

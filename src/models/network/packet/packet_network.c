@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_network.c - the packet network under the simulator: a message is a flow (packet-network.md 6.1).
+/* packet_network.c - the packet network under the simulator: a message is a flow (packet-network.md
+ * 6.1).
  *
- * fab_rules.tells_receiver_at_ack: the receiver is told when the sender has the last ACK, right after the sender; otherwise
- * when the last byte is there.  Time here may be finer than the clock's: what happens between two ticks is told at
- * the later one. */
+ * fab_rules.tells_receiver_at_ack: the receiver is told when the sender has the last ACK, right
+ * after the sender; otherwise when the last byte is there.  Time here may be finer than the
+ * clock's: what happens between two ticks is told at the later one. */
 #include "packet_network.h"
 
 typedef struct packet_net {

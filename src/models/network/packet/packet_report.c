@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_report.c - what came of a run of flows: a short table, or one JSON object (docs/format/packet.md). */
+/* packet_report.c - what came of a run of flows: a short table, or one JSON object
+ * (docs/format/packet.md). */
 #include <orrery/lab/packet.h>
 #include <orrery/lab/units.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_view.c - what a run of the packet network has to show: ports by several measures, flows by size, and for the
- * report what they did over time (fabric_view.h).
+/* packet_view.c - what a run of the packet network has to show: ports by several measures, flows by
+ * size, and for the report what they did over time (fabric_view.h).
  *
- * Lists are short, whatever the size of the network; what is left out is counted, and its use is summed. */
+ * Lists are short, whatever the size of the network; what is left out is counted, and its use is
+ * summed. */
 #include <orrery/lab/packet.h>
 
 #include "models/network/packet/watch/history.h"
@@ -96,8 +97,8 @@ typedef struct whole_view {
     orr_arena *arena;
 } whole_view;
 
-/* The last column ends with the run.  What lies behind the latest look may be longer than a column, but never by much:
- * nothing is under way then. */
+/* The last column ends with the run.  What lies behind the latest look may be longer than a column,
+ * but never by much: nothing is under way then. */
 static void set_columns(taking *t)
 {
     const orr__history *h = t->f->history;

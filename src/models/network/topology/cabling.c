@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cabling.c - nodes and cables, and the topology file of the ns-3 reference (packet-network.md 4.1; SimAI's dialect: 13).
+/* cabling.c - nodes and cables, and the topology file of the ns-3 reference (packet-network.md 4.1;
+ * SimAI's dialect: 13).
  *
- * The counts at the head of the file are trusted only as far as its length allows: memory is taken after the words
- * have been read, except for one byte per node, and no more nodes are accepted than links and switches account for. */
+ * The counts at the head of the file are trusted only as far as its length allows: memory is taken
+ * after the words have been read, except for one byte per node, and no more nodes are accepted than
+ * links and switches account for. */
 #include "cabling.h"
 
 #include "models/network/words.h"

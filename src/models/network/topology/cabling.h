@@ -30,7 +30,8 @@ orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, o
     ORR_MUST_CHECK;
 void orr__cabling_fini(orr__cabling *c); /* an all-zero one is empty */
 orr_where orr__cable_where(const orr__cable *l, const char *path);
-/* Every host has a link, no switch more than `most`.  A file that was read has passed without that limit. */
+/* Every host has a link, no switch more than `most`.  A file that was read has passed without that
+ * limit. */
 orr_code orr__cabling_check_ports(const orr__cabling *c,
                                   uint32_t most,
                                   const char *path,

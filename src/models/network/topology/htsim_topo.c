@@ -7,10 +7,11 @@
  *       |   X    |
  *      tor0 .. torT | ...       tier 0: hosts in turn
  *
- * htsim counts switches from bandwidths and compares with the radixes; here they are counted from the radixes, and
- * the bandwidths must agree with Oversubscribed: the same files pass, and an error says which number is at odds.  (Only
- * where tiers differ in speed they do not: htsim's ratio is that of the radixes alone.)
- * The time inside a switch is shared by the cables at it, half each: every way through the switch pays it once. */
+ * htsim counts switches from bandwidths and compares with the radixes; here they are counted from
+ * the radixes, and the bandwidths must agree with Oversubscribed: the same files pass, and an error
+ * says which number is at odds.  (Only where tiers differ in speed they do not: htsim's ratio is
+ * that of the radixes alone.) The time inside a switch is shared by the cables at it, half each:
+ * every way through the switch pays it once. */
 #include "htsim_topo.h"
 
 #include "base/text/text.h"
@@ -201,7 +202,8 @@ static orr_code check_tier(const tree *t, unsigned k, orr_error *err)
     return ORR_OK;
 }
 
-/* What goes up from a tier must match what comes from below, by the given ratio; and so must the ports above. */
+/* What goes up from a tier must match what comes from below, by the given ratio; and so must the
+ * ports above. */
 static orr_code check_between(const tree *t, unsigned k, uint64_t below, orr_error *err)
 {
     const tier *own = &t->at[k], *above = &t->at[k + 1];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* htsim_topo_write.c - cables as htsim's .topo file, if they are one of its fat trees.
  *
- * Tier 0 are the switches with hosts, tier 1 those next to them, tier 2 the rest.  The tree must be regular, and its
- * hosts numbered along its switches.  What remains free are the names: the aggregation switches of a pod all see the same
- * hosts, so any order of them will do, as long as each core switch has one of every pod and those that share a core
- * switch in one pod do so in all. */
+ * Tier 0 are the switches with hosts, tier 1 those next to them, tier 2 the rest.  The tree must be
+ * regular, and its hosts numbered along its switches.  What remains free are the names: the
+ * aggregation switches of a pod all see the same hosts, so any order of them will do, as long as
+ * each core switch has one of every pod and those that share a core switch in one pod do so in
+ * all. */
 #include "topology_write.h"
 
 #include "base/memory/map.h"

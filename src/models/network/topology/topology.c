@@ -94,7 +94,8 @@ orr_code orr__topology_add_cable(orr__topology *t, const orr__wire *link, orr_er
 
 /* ---- products ---- */
 
-/* Clockwise first: where both ways are equally short the first one is taken, as astra-sim.md 8.2 has it. */
+/* Clockwise first: where both ways are equally short the first one is taken, as astra-sim.md 8.2
+ * has it. */
 static orr_code add_ring(
     orr__topology *t, const orr__product *p, uint32_t k, orr__wire like, orr_error *err)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology.h - a network as devices and links: what a link-level topology file says (docs/format/topology.md), or
- * what the product of a few dimensions comes to.
+/* topology.h - a network as devices and links: what a link-level topology file says
+ * (docs/format/topology.md), or what the product of a few dimensions comes to.
  *
  *     orr__topology *t;
  *     if (orr__topology_parse(bytes, "net.yml", ORR__MOST_LINKS, &t, &err)) ...
  *     for (size_t i = 0; i < t->link_count; i++) use(&t->links[i]);
  *     orr__topology_destroy(t);
  *
- * Devices are numbered: the ranks, then the switches.  Links have one direction; a cable is two of them. */
+ * Devices are numbered: the ranks, then the switches.  Links have one direction; a cable is two of
+ * them. */
 #ifndef ORR_MODELS_TOPOLOGY_H
 #define ORR_MODELS_TOPOLOGY_H
 
@@ -78,12 +79,14 @@ orr_code orr__topology_add_product(orr__topology *t,
                                    const double *speed,
                                    const double *latency,
                                    orr_error *err) ORR_MUST_CHECK;
-/* The graph of a network with dimensions; with the routing ORR__ROUTE_FIRST it is that of aware.c. */
+/* The graph of a network with dimensions; with the routing ORR__ROUTE_FIRST it is that of
+ * aware.c. */
 orr_code orr__topology_of_product(const orr_net_config *cfg,
                                   orr__topology **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* Links that are slower than the topology has them, or failed.  from and to choose them, see below. */
+/* Links that are slower than the topology has them, or failed.  from and to choose them, see
+ * below. */
 typedef struct orr__link_change {
     const char *const *from, *const *to; /* texts, NULL behind the last */
     bool is_one_way;                     /* else links from `to` to `from`, too */
@@ -117,7 +120,8 @@ orr_code orr__topology_names(orr_str text,
                              orr_error *err) ORR_MUST_CHECK;
 void orr__topology_name(const orr__topology *t, uint32_t device, char out[ORR__DEVICE_NAME]);
 
-/* A file (topology_file.c).  *out is NULL, and there is no error, when it is not a link-level topology. */
+/* A file (topology_file.c).  *out is NULL, and there is no error, when it is not a link-level
+ * topology. */
 orr_code orr__topology_parse(orr_span bytes,
                              const char *path,
                              size_t most_links,

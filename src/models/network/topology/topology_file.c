@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_file.c - a link-level topology from YAML, of which JSON is a part (docs/format/topology.md).
+/* topology_file.c - a link-level topology from YAML, of which JSON is a part
+ * (docs/format/topology.md).
  *
- * Everything is counted before it is made: ranks, switches and links have upper bounds, and ranges of names are
- * gone through one by one. */
+ * Everything is counted before it is made: ranks, switches and links have upper bounds, and ranges
+ * of names are gone through one by one. */
 #include "topology_impl.h"
 
 #include "base/text/text.h"

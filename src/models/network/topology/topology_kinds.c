@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_kinds.c - which kind of topology a file is, and topologies out of cables and back.
  *
- * The old program's hosts pass nothing on.  A torus, or rails that meet in servers only, cannot work like that; there
- * hosts do pass on.  Whether they must is asked of the switches: all hosts at one connected set of switches, or all
- * joined with each other, and nothing must. */
+ * The old program's hosts pass nothing on.  A torus, or rails that meet in servers only, cannot
+ * work like that; there hosts do pass on.  Whether they must is asked of the switches: all hosts at
+ * one connected set of switches, or all joined with each other, and nothing must. */
 #include "topology_kinds.h"
 
 #include "base/io/input.h"
@@ -38,7 +38,8 @@ static bool is_htsim_key(orr_str s)
     return false;
 }
 
-/* YAML begins with a key and its colon, or with a bracket, a quote or a dash; JSON with a bracket. */
+/* YAML begins with a key and its colon, or with a bracket, a quote or a dash; JSON with a
+ * bracket. */
 static bool is_yaml(orr_str s)
 {
     return memchr(s.ptr, ':', s.len) || memchr("{[\"'-%", s.ptr[0], 6);
@@ -98,7 +99,8 @@ static void join_switches(const orr__cabling *c, uint32_t *parent)
     }
 }
 
-/* Do all hosts have a cable into this set of switches?  seen[host]: the set it was counted in last, and 1. */
+/* Do all hosts have a cable into this set of switches?  seen[host]: the set it was counted in last,
+ * and 1. */
 static bool has_all_hosts(const orr__cabling *c, uint32_t *parent, uint32_t *seen, uint32_t set)
 {
     uint32_t count = 0;
@@ -208,8 +210,8 @@ static orr_code name_devices(const orr__cabling *c,
     return code;
 }
 
-/* Of equally short ways those through NVSwitches are preferred (packet-network.md 13): their links are shorter by
- * less than one link in all. */
+/* Of equally short ways those through NVSwitches are preferred (packet-network.md 13): their links
+ * are shorter by less than one link in all. */
 static uint32_t cost_of(const orr__topology *t, uint32_t a, uint32_t b)
 {
     enum { LINK = 4096 };
@@ -238,7 +240,8 @@ static orr_code copy_cables(const orr__cabling *c,
     return code;
 }
 
-/* Hosts become ranks in the order of their numbers.  What is shortest, and what of it is preferred, stays. */
+/* Hosts become ranks in the order of their numbers.  What is shortest, and what of it is preferred,
+ * stays. */
 static orr_code make_topology(const orr__cabling *c,
                               size_t most_links,
                               orr__topology **out,
@@ -292,7 +295,8 @@ static orr_code add_cable(orr__cabling *c, const orr__wire *l, orr_error *err)
     return ORR_OK;
 }
 
-/* Links there have one direction; each one and its way back are a cable.  Ways back by their ends, in chains. */
+/* Links there have one direction; each one and its way back are a cable.  Ways back by their ends,
+ * in chains. */
 typedef struct ways_back {
     orr_map *first;
     uint32_t *next; /* by link: the next with the same ends */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_kinds.h - the files in which a network stands link by link, told apart by what is in them; and one kind made
- * of another. */
+/* topology_kinds.h - the files in which a network stands link by link, told apart by what is in
+ * them; and one kind made of another. */
 #ifndef ORR_MODELS_TOPOLOGY_KINDS_H
 #define ORR_MODELS_TOPOLOGY_KINDS_H
 
@@ -22,8 +22,8 @@ orr_code orr__topology_kind_at(const char *path,
                                orr__topology_kind *out,
                                orr_error *err) ORR_MUST_CHECK;
 
-/* Ranks become the first nodes, switches the others; a link and its way back are a cable, in their order.  Costs stay;
- * failed links do not. */
+/* Ranks become the first nodes, switches the others; a link and its way back are a cable, in their
+ * order.  Costs stay; failed links do not. */
 orr_code orr__cabling_of_topology(orr__cabling *c,
                                   const orr__topology *t,
                                   orr_error *err) ORR_MUST_CHECK;

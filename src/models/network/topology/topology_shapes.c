@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_shapes.c - well-known networks from a few numbers: one switch, leaf-spine, fat-tree, torus,
- * dragonfly, servers with fast links inside, rails.
+/* topology_shapes.c - well-known networks from a few numbers: one switch, leaf-spine, fat-tree,
+ * torus, dragonfly, servers with fast links inside, rails.
  *
- * Each shape is a function that reads its own keys and adds switches and cables; docs/format/topology.md draws
- * them.  To add one: a function, its keys, a row in `shapes`, a section there, a test with its counts. */
+ * Each shape is a function that reads its own keys and adds switches and cables;
+ * docs/format/topology.md draws them.  To add one: a function, its keys, a row in `shapes`, a
+ * section there, a test with its counts. */
 #include "topology_impl.h"
 
 #include "base/text/text.h"
@@ -13,7 +14,8 @@
 
 enum { MOST_PORTS = 4096 };
 
-/* Where a shape stands while it is built.  The first failure is kept; what follows it does nothing. */
+/* Where a shape stands while it is built.  The first failure is kept; what follows it does
+ * nothing. */
 typedef struct builder {
     orr__topology *t;
     orr_yaml_value map;
@@ -123,7 +125,8 @@ static const char *const leaf_spine_keys[] = {
     "bandwidth", "latency", "spine_latency",  "spine_bandwidth", "oversubscription",
     NULL};
 
-/* What enters a full leaf from its ranks, against what may leave it to the spines: instead of a speed up there. */
+/* What enters a full leaf from its ranks, against what may leave it to the spines: instead of a
+ * speed up there. */
 static orr__link_defaults oversubscribed(builder *b,
                                          uint64_t down_links,
                                          uint64_t up_links,
@@ -252,9 +255,10 @@ static const char *const dragonfly_keys[] = {
     "global_links",  "bandwidth",        "latency",        "local_bandwidth",
     "local_latency", "global_bandwidth", "global_latency", NULL};
 
-/* A group's ports for global links, a * h of them, are dealt out to the other groups in turn, so that port j of
- * group g leads to the group j % (groups - 1) + 1 further on.  Its partner is the port of that group in the
- * same round that leads back.  Ports of a last round that is not complete stay free. */
+/* A group's ports for global links, a * h of them, are dealt out to the other groups in turn, so
+ * that port j of group g leads to the group j % (groups - 1) + 1 further on.  Its partner is the
+ * port of that group in the same round that leads back.  Ports of a last round that is not complete
+ * stay free. */
 static void add_global_links(builder *b,
                              uint64_t groups,
                              uint64_t routers,
@@ -304,8 +308,8 @@ static void make_dragonfly(builder *b)
 
 static const char *const servers_keys[] = {DOMAIN_KEYS, "oversubscription", NULL};
 
-/* A fast switch a domain, with its ranks on it.  Links between domains cost twice as much as these, else a switch that
- * two ranks of a domain share would be as near as their own. */
+/* A fast switch a domain, with its ranks on it.  Links between domains cost twice as much as these,
+ * else a switch that two ranks of a domain share would be as near as their own. */
 static void add_domains(builder *b,
                         uint64_t domains,
                         uint64_t each,
@@ -378,7 +382,8 @@ static void make_rails(builder *b)
     const uint32_t spine = add_switches(b, "spine", spines);
     for (uint64_t r = 0; r < b->t->ranks && !b->code; r++)
         cable(b, r, leaf + r % each % rails * pods + r / each / per_leaf, &speed, 2);
-    /* So a way through a neighbour and its rail, 1 + 1 + 2 + 2, is shorter than one over spines, 2 + 2 + 2 + 2. */
+    /* So a way through a neighbour and its rail, 1 + 1 + 2 + 2, is shorter than one over spines, 2
+     * + 2 + 2 + 2. */
     for (uint64_t i = 0; i < rails * pods * spines && !b->code; i++)
         cable(b, leaf + i / spines, spine + i % spines, &up, 2);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_write.c - topologies into files: the ns-3 back end's, SimAI's, and ours in YAML.
  *
- * All are written from cables.  YAML says a run of ranks, or of switches, with cables to the same device in one line, so
- * a file stays small where its network is regular. */
+ * All are written from cables.  YAML says a run of ranks, or of switches, with cables to the same
+ * device in one line, so a file stays small where its network is regular. */
 #include "topology_write.h"
 
 #include "base/io/output.h"
@@ -105,7 +105,8 @@ static void write_simai(
 
 /* ---- YAML ---- */
 
-/* A name as letters and the number behind them; false: it does not end in a number that can be counted. */
+/* A name as letters and the number behind them; false: it does not end in a number that can be
+ * counted. */
 static bool split_name(const char *name, size_t *letters, uint64_t *number)
 {
     const size_t len = strlen(name);

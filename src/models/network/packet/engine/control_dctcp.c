@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_dctcp.c - DCTCP: the share of marked packets sets how far the rate goes down (packet-network.md 8.4). */
+/* control_dctcp.c - DCTCP: the share of marked packets sets how far the rate goes down
+ * (packet-network.md 8.4). */
 #include "fabric_impl.h"
 
 typedef struct dctcp {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_hpcc.c - HPCC: switches say how busy they are, the sender sets its rate by it (packet-network.md 8.2).
+/* control_hpcc.c - HPCC: switches say how busy they are, the sender sets its rate by it
+ * (packet-network.md 8.2).
  *
- * rules.hpcc_wraps: what a switch says is cut to the bits of the reference's header; otherwise it is said in full. */
+ * rules.hpcc_wraps: what a switch says is cut to the bits of the reference's header; otherwise it
+ * is said in full. */
 #include "fabric_impl.h"
 
 typedef struct rate_state {
@@ -9,7 +11,8 @@ typedef struct rate_state {
     uint64_t rate, stage;
 } rate_state;
 
-/* Followed by what the hops of a way said last, hops_each of them, and by the states: one, or one a hop. */
+/* Followed by what the hops of a way said last, hops_each of them, and by the states: one, or one a
+ * hop. */
 typedef struct hpcc {
     uint64_t last_update;
     uint32_t known; /* how many of the hops mean something */
@@ -78,7 +81,8 @@ static double hop_use(const orr__fabric *f,
     return speed / rate + (double)waiting * (double)w->line_rate / rate / (double)w->window;
 }
 
-/* What a state makes of it: the rate that it asks for.  Once a round trip (is_full) it becomes the state's own. */
+/* What a state makes of it: the rate that it asks for.  Once a round trip (is_full) it becomes the
+ * state's own. */
 static uint64_t step(
     const orr__fabric *f, const orr__flow *w, rate_state *s, double use, uint64_t tau, bool is_full)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_pint.c - HPCC-PINT: how busy the busiest hop is, in two bytes (packet-network.md 8.5).
  *
- * A switch port keeps a moving average of its use, from logarithms of 16 significant bits whose last bit is rounded
- * by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by a coin again.  The coins are
- * each port's own, as for all else, or those of rules.draws. */
+ * A switch port keeps a moving average of its use, from logarithms of 16 significant bits whose
+ * last bit is rounded by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by
+ * a coin again.  The coins are each port's own, as for all else, or those of rules.draws. */
 #include "fabric_impl.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_timely.c - TIMELY: the gradient of the round trip sets the rate (packet-network.md 8.3).
  *
- * rules.timely_sees_clock: the round trip is the time since the start of the run, because the reference never stamps. */
+ * rules.timely_sees_clock: the round trip is the time since the start of the run, because the
+ * reference never stamps. */
 #include "fabric_impl.h"
 
 #define ALPHA 0.875

@@ -7,11 +7,12 @@
  *     turns:  |xxx|x|   |xx| ...  what comes later, a list for each 16,384 slots
  *     far:    a heap of what lies beyond
  *
- * Why not a heap alone: nearly everything happens within microseconds, and putting something in costs a list push
- * and no comparison.  A slot holds one nanosecond, so it is sorted by order mostly; it is nearly sorted already.
- * Timers lie milliseconds ahead, one a flow, and most are taken back: they cost two list pushes.
- * Invariant: with the open slot in turn t, slots hold what is in turns t and t + 1, `turns` what is in the
- * ORR__WHEEL_TURNS - 2 turns behind them, and `far` the rest. */
+ * Why not a heap alone: nearly everything happens within microseconds, and putting something in
+ * costs a list push and no comparison.  A slot holds one nanosecond, so it is sorted by order
+ * mostly; it is nearly sorted already. Timers lie milliseconds ahead, one a flow, and most are
+ * taken back: they cost two list pushes. Invariant: with the open slot in turn t, slots hold what
+ * is in turns t and t + 1, `turns` what is in the ORR__WHEEL_TURNS - 2 turns behind them, and `far`
+ * the rest. */
 #include "event_wheel.h"
 
 #include <string.h>
@@ -274,8 +275,8 @@ static void merge_two(const orr__due *from, orr__due *to, size_t a, size_t middl
     }
 }
 
-/* Neighbouring runs are merged until one is left.  There are few: what one event after the other has put in, by ports,
- * stands in the order of ports. */
+/* Neighbouring runs are merged until one is left.  There are few: what one event after the other
+ * has put in, by ports, stands in the order of ports. */
 static void merge_sort(orr__wheel *w, size_t n)
 {
     if (!orr_grow(&w->spare, &w->spare_room, n)) {
@@ -317,8 +318,8 @@ static bool is_sorted(const orr__due *run, size_t n)
     return true;
 }
 
-/* Few events: each goes to the place behind those that come before it.  More comparisons than a sort needs, but no
- * branch that depends on them: a wrong guess costs as much as ten. */
+/* Few events: each goes to the place behind those that come before it.  More comparisons than a
+ * sort needs, but no branch that depends on them: a wrong guess costs as much as ten. */
 static void place_few(const orr__due *from, orr__due *to, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -351,8 +352,8 @@ static void turn_round(orr__due *run, size_t n)
     }
 }
 
-/* The last to be put in stands first.  In a slot of one unit of time the first to be put in comes first, mostly; in
- * others there is no such order. */
+/* The last to be put in stands first.  In a slot of one unit of time the first to be put in comes
+ * first, mostly; in others there is no such order. */
 static void sort_run(orr__wheel *w, size_t n)
 {
     if (n < 2)

@@ -4,9 +4,9 @@
  *     orr__wheel_at(w, id, time, order);                // event `id` will happen
  *     while (orr__wheel_next(w, bound, order, &id)) ...  // all before the bound
  *
- * An order is a number given out when the reference would have scheduled the event; it may be put in later than
- * others with higher numbers, so that an event that may never matter need not be scheduled at all.  An event that is
- * pending must not be put in again. */
+ * An order is a number given out when the reference would have scheduled the event; it may be put
+ * in later than others with higher numbers, so that an event that may never matter need not be
+ * scheduled at all.  An event that is pending must not be put in again. */
 #ifndef ORR_MODELS_EVENT_WHEEL_H
 #define ORR_MODELS_EVENT_WHEEL_H
 
@@ -32,7 +32,8 @@ typedef struct orr__far {
     uint32_t id;
 } orr__far;
 
-/* A slot has at most 2^10 units of time, and orders stay below 2^54: a number a nanosecond for half a year. */
+/* A slot has at most 2^10 units of time, and orders stay below 2^54: a number a nanosecond for half
+ * a year. */
 enum {
     ORR__WHEEL_SLOTS = 1 << 15, /* two turns: the one of the open slot, and the next */
     ORR__TURN_SHIFT = 14,
@@ -165,8 +166,8 @@ static inline bool orr__wheel_next(orr__wheel *w, uint64_t bound, uint64_t order
     return true;
 }
 
-/* Nothing is pending any more: the ids of what was, in no order.  Then orr__wheel_begin, and put them in again.
- * False: out of memory, and nothing has changed. */
+/* Nothing is pending any more: the ids of what was, in no order.  Then orr__wheel_begin, and put
+ * them in again. False: out of memory, and nothing has changed. */
 bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *count);
 void orr__wheel_begin(orr__wheel *w, uint64_t now); /* an empty wheel opens the slot of `now` */
 

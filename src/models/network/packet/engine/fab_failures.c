@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_failures.c - links that fail and are repaired (packet-network.md 9): when, and what becomes of routes, flows and
- * pauses then.
+/* fab_failures.c - links that fail and are repaired (packet-network.md 9): when, and what becomes
+ * of routes, flows and pauses then.
  *
  * Cost: planning is linear in links and events; each event finds the routes anew. */
 #include "fabric_impl.h"
@@ -46,7 +46,8 @@ static void repair(orr__fabric *f, uint32_t port)
     orr__port_try(f, q);
 }
 
-/* Flows that had no way when they should have started try again; if nothing more is planned, they say so. */
+/* Flows that had no way when they should have started try again; if nothing more is planned, they
+ * say so. */
 static void wake_waiting(orr__fabric *f)
 {
     uint32_t *flows;
@@ -102,7 +103,8 @@ orr_code orr__fabric_plan_failure(orr__fabric *f, orr_error *err)
                     (unsigned long long)f->config.down_a, (unsigned long long)f->config.down_b);
 }
 
-/* The cables of each pair of nodes: the first in `first`, the others in `next` behind it, in the order of the file. */
+/* The cables of each pair of nodes: the first in `first`, the others in `next` behind it, in the
+ * order of the file. */
 static bool gather_cables(const orr__fabric *f, orr_map *first, uint32_t *next)
 {
     for (uint32_t i = f->port_count; i > 0; i -= 2) {

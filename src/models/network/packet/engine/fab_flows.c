@@ -5,8 +5,9 @@
  *             start in a window are given to the lanes of their hosts before it (orr__fabric_start_before)
  *     asked:  starts in the instant in which it was asked for, behind all else that happens then
  *
- * rules.starts_in_two_events: a flow starts two events later, which are the reference's.  Otherwise what happens does not
- * depend on the slot of a flow, only on its number: the order in which flows came (orr__flows_under_way). */
+ * rules.starts_in_two_events: a flow starts two events later, which are the reference's.  Otherwise
+ * what happens does not depend on the slot of a flow, only on its number: the order in which flows
+ * came (orr__flows_under_way). */
 #include "models/network/packet/watch/history.h"
 
 #include <math.h>
@@ -63,7 +64,8 @@ static void begin_to_look(orr__fabric *f)
         orr__history_arm(f, f->now);
 }
 
-/* Such a flow ends the run, or waits for a repair; what goes before it is the same with any lanes. */
+/* Such a flow ends the run, or waits for a repair; what goes before it is the same with any
+ * lanes. */
 static bool may_not_start(const orr__fabric *f, const orr__flow *w)
 {
     orr__path path;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_host.c - hosts: flows, their NICs, receivers and senders (packet-network.md 6).
  *
- * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps both alive.  The
- * frame that brought data goes back as its acknowledgement. */
+ * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps
+ * both alive.  The frame that brought data goes back as its acknowledgement. */
 #include "models/network/packet/watch/series.h"
 
 enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
@@ -30,7 +30,7 @@ static void wake_at(orr__fabric *f, orr__port *p, uint64_t at)
         orr__fabric_after(f, at > f->now ? at - f->now : 0, ORR__EV_WAKE, orr__port_of(f, p));
 }
 
-/* A flow may send earlier than the NIC would look (8.2). */
+/* A flow may send earlier than the NIC would look (packet-network.md 8.2). */
 static void wake_by(orr__fabric *f, orr__port *p, uint64_t at)
 {
     orr__nic *n = &f->nics[p->nic];
@@ -147,13 +147,15 @@ static void send_packet(orr__fabric *f, orr__port *p, uint32_t flow)
         arm_timeout(f, flow);
 }
 
-/* A pause holds no pause frames, or hosts that pause each other would wait for ever; the reference holds them, too. */
+/* A pause holds no pause frames, or hosts that pause each other would wait for ever; the reference
+ * holds them, too. */
 static bool is_never_held(const orr__fabric *f, uint32_t frame)
 {
     return f->frames[frame].kind == ORR__FRAME_PFC && !f->rules.holds_all_acks;
 }
 
-/* The class whose pause holds back the acknowledgement that is next; to the reference all are of class 3. */
+/* The class whose pause holds back the acknowledgement that is next; to the reference all are of
+ * class 3. */
 static inline unsigned class_of_acks(const orr__fabric *f, const orr__nic *n)
 {
     if (f->rules.holds_all_acks)
@@ -184,7 +186,7 @@ static void sleep_until_next(orr__fabric *f, orr__port *p, const orr__nic *n)
         wake_at(f, p, at);
 }
 
-/* Section 6.5. */
+/* packet-network.md 6.5. */
 void orr__host_try(orr__fabric *f, orr__port *p)
 {
     orr__nic *n = &f->nics[p->nic];
@@ -219,7 +221,8 @@ static bool choose_nics(orr__fabric *f, orr__flow *w)
     return has_way;
 }
 
-/* With L2_BACK_TO_ZERO whole chunks are acknowledged: can the window be filled before one is complete? */
+/* With L2_BACK_TO_ZERO whole chunks are acknowledged: can the window be filled before one is
+ * complete? */
 static bool can_fill_chunk(const orr__fabric *f, const orr__flow *w)
 {
     const uint64_t payload = f->config.payload,
@@ -292,7 +295,7 @@ static orr_code take_nic(orr__fabric *f, uint32_t flow, orr_error *err)
     return ORR_OK;
 }
 
-/* All flows of all hosts take the NICs that the new routes give them (9). */
+/* All flows of all hosts take the NICs that the new routes give them (packet-network.md 9). */
 orr_code orr__host_redistribute(orr__fabric *f, orr_error *err)
 {
     uint32_t *flows;
@@ -324,7 +327,7 @@ void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame)
     orr__host_try(f, p);
 }
 
-/* ---- the receiver (6.3) ---- */
+/* ---- the receiver (packet-network.md 6.3) ---- */
 
 static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
 {
@@ -355,8 +358,8 @@ static void send_reply(orr__fabric *f, uint32_t frame, orr__frame_kind kind)
 }
 
 /* What comes in order is acknowledged; in the reference from the first interval on, every packet
- * (packet-network.md 14 row 4).  A packet that
- * fills the window asks for it: else a window smaller than the interval would wait for the timer. */
+ * (packet-network.md 14 row 4).  A packet that fills the window asks for it: else a window smaller
+ * than the interval would wait for the timer. */
 static bool wants_ack(const orr__fabric *f,
                       const orr__flow *w,
                       const orr__frame *m,
@@ -411,8 +414,9 @@ static void receive_trimmed(orr__fabric *f, uint32_t frame)
     send_reply(f, frame, ORR__FRAME_NACK);
 }
 
-/* A sender that goes back to the start of a chunk sends packets that begin elsewhere than the first ones did: one may
- * begin with what is known.  The reference takes it for one that was there before. */
+/* A sender that goes back to the start of a chunk sends packets that begin elsewhere than the first
+ * ones did: one may begin with what is known.  The reference takes it for one that was there
+ * before. */
 static inline bool brings_next(const orr__fabric *f, const orr__flow *w, const orr__frame *m)
 {
     return m->sequence == w->expected ||
@@ -451,11 +455,11 @@ static void receive_data(orr__fabric *f, uint32_t frame)
     }
 }
 
-/* ---- the sender (6.4) ---- */
+/* ---- the sender (packet-network.md 6.4) ---- */
 
-/* Written down, forgotten by the receiver, told to those who wait; in this order (6.1).  Of what is not the sender's
- * nothing is touched in a window, and the receiver forgets nothing (rules.forgets_receiver: it does): it cannot know, and
- * answers what was sent twice. */
+/* Written down, forgotten by the receiver, told to those who wait; in this order (packet-network.md
+ * 6.1).  Of what is not the sender's nothing is touched in a window, and the receiver forgets
+ * nothing (rules.forgets_receiver: it does): it cannot know, and answers what was sent twice. */
 static void complete(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
@@ -490,7 +494,8 @@ static void receive_ack(orr__fabric *f, uint32_t frame)
         f->config.back_to_zero ? m.sequence - m.sequence % f->config.chunk : m.sequence;
     if (sequence > w->acked)
         w->acked = sequence;
-    /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never be done. */
+    /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never
+     * be done. */
     if (f->rules.completes_chunks && m.sequence >= w->size)
         w->acked = w->size;
     if (w->is_selective)
@@ -536,14 +541,16 @@ void orr__host_receive(orr__fabric *f, uint32_t frame)
 
 enum { MOST_TIMEOUTS = 64, MOST_DOUBLINGS = 6 };
 
-/* What can stand before a packet on its way: a buffer; or the queues of some switches if they have a limit. */
+/* What can stand before a packet on its way: a buffer; or the queues of some switches if they have
+ * a limit. */
 static uint64_t standing_bytes(const orr__fabric *f)
 {
     const uint64_t buffer = f->config.buffer_mib << 20, queues = 8 * f->config.queue_limit;
     return !queues || buffer < queues ? buffer : queues;
 }
 
-/* Four times the base round trip and what full queues can add, at least 100 us; twice that each time. */
+/* Four times the base round trip and what full queues can add, at least 100 us; twice that each
+ * time. */
 static uint64_t timeout_of(const orr__fabric *f, const orr__flow *w)
 {
     const uint64_t drain = orr__transmission_time(f, standing_bytes(f), w->line_rate);
@@ -568,8 +575,9 @@ static void arm_timeout(orr__fabric *f, uint32_t flow)
         set_timer(f, flow, timeout_of(f, w));
 }
 
-/* The timer counts from the latest news, but is not set anew for each of them: it looks when its time has come.  A
- * flow has one pending event, then, and not one for each packet of the last millisecond. */
+/* The timer counts from the latest news, but is not set anew for each of them: it looks when its
+ * time has come.  A flow has one pending event, then, and not one for each packet of the last
+ * millisecond. */
 static bool has_heard(orr__fabric *f, uint32_t flow)
 {
     orr__flow *w = &f->flows[flow];
@@ -674,8 +682,8 @@ void orr__host_pause_ends(orr__fabric *f, uint32_t port)
     (void)orr__fabric_after(f, NIC_READY_NS * f->unit, ORR__EV_NIC_READY, port);
 }
 
-/* A pause frame says for how long it holds.  The reference holds until it is told otherwise, and so for ever if that
- * frame is lost; here it is twice as long as the host will want. */
+/* A pause frame says for how long it holds.  The reference holds until it is told otherwise, and so
+ * for ever if that frame is lost; here it is twice as long as the host will want. */
 void orr__host_pause_came(orr__fabric *f, orr__port *p)
 {
     if (f->rules.host_pauses_expire)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_lane_plan.c - into how many lanes a network is parted, and who is in which (fab_lanes.c).
  *
- * Hosts are with their switch, because most of what they send or get goes no further than that in one step.  Each lane
- * gets as much of the work: of the packets that pass a node if the flows are known beforehand (a sample of them is
- * followed along its ways), else of the ports.
- * Cost: a few looks at each node and port, and the ways of some thousand flows, once. */
+ * Hosts are with their switch, because most of what they send or get goes no further than that in
+ * one step.  Each lane gets as much of the work: of the packets that pass a node if the flows are
+ * known beforehand (a sample of them is followed along its ways), else of the ports. Cost: a few
+ * looks at each node and port, and the ways of some thousand flows, once. */
 #include "base/threads/pool.h"
 #include "fabric_impl.h"
 
@@ -72,8 +72,8 @@ static void weigh(const orr__fabric *f, uint64_t *weights)
     }
 }
 
-/* Nodes bring their weight to their homes.  False: homes are too few, or one of them is more than half a thread too
- * much for a thread. */
+/* Nodes bring their weight to their homes.  False: homes are too few, or one of them is more than
+ * half a thread too much for a thread. */
 static bool bring_home(const orr__fabric *f, uint64_t *weights, unsigned wanted)
 {
     uint64_t total = 0, heaviest = 0;
@@ -94,8 +94,8 @@ static bool bring_home(const orr__fabric *f, uint64_t *weights, unsigned wanted)
     return homes >= wanted && heaviest / 3 <= total / orr__lanes_threads(f) / 2;
 }
 
-/* Nodes of one kind, hosts or homes of some, or not: each lane gets neighbours in number, which are neighbours in space
- * mostly, until it is full.  What does not fit anywhere is for the last one. */
+/* Nodes of one kind, hosts or homes of some, or not: each lane gets neighbours in number, which are
+ * neighbours in space mostly, until it is full.  What does not fit anywhere is for the last one. */
 static void fill(const parting *p, bool are_homes, const uint64_t *room)
 {
     uint64_t before = 0;
@@ -119,7 +119,8 @@ static uint64_t sum_of(const parting *p, bool are_homes)
     return sum;
 }
 
-/* Switches without hosts are shared out first, and alike; hosts and their switches fill the lanes up. */
+/* Switches without hosts are shared out first, and alike; hosts and their switches fill the lanes
+ * up. */
 static void share_out(const parting *p)
 {
     const uint64_t others = sum_of(p, false), fair = (others + sum_of(p, true)) / p->wanted + 1;
@@ -181,7 +182,8 @@ static unsigned part(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
     return used;
 }
 
-/* The shortest time in which anything can get from one lane to another, or become known of a host. */
+/* The shortest time in which anything can get from one lane to another, or become known of a
+ * host. */
 static uint64_t shortest_way(const orr__fabric *f, const uint32_t *of_node)
 {
     uint64_t shortest = ORR__LATE;
@@ -209,7 +211,8 @@ unsigned orr__lanes_threads(const orr__fabric *f)
     return cores < most ? cores : most ? most : 1;
 }
 
-/* Who listens cuts windows short: so short that changing from lane to lane costs more than caches save. */
+/* Who listens cuts windows short: so short that changing from lane to lane costs more than caches
+ * save. */
 static bool has_listeners(const orr__fabric *f)
 {
     return (f->watcher.sent || f->watcher.arrived) && !f->watcher.hears;

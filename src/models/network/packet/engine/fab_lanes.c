@@ -5,25 +5,28 @@
  *     lane 1:  ##.####|   |#..####|     |######     between windows, one thread: frames move to other lanes, news are
  *     all:            |ooo|       |o o o|           told; then, if it concerns all, one instant event by event
  *
- * A lane is a set of nodes, mostly hosts with their switch, and a copy of the fabric with a calendar, free frames and figures
- * of its own; ports, frames and flows are shared, and each field is written by one lane.  What leaves a lane arrives
- * after the delay of a link, so lanes need not look at each other for the shortest such delay.
+ * A lane is a set of nodes, mostly hosts with their switch, and a copy of the fabric with a
+ * calendar, free frames and figures of its own; ports, frames and flows are shared, and each field
+ * is written by one lane.  What leaves a lane arrives after the delay of a link, so lanes need not
+ * look at each other for the shortest such delay.
  *
- * That a flow is done is for its lane, which takes note of it; lines of fct.txt, figures and those who listen (triggers,
- * the simulator) get their news between windows, in the order of the whole network.  What listeners set off happens in
- * the same instant at the earliest, behind all else of it, so a window must not go beyond an instant with news for them.
- * It is known a delay before: a frame with which a flow may be done is noted when it gets onto the wire
- * (orr__lanes_watch).  Flows start in the lanes of their hosts; those of a list are given to them before a window.
+ * That a flow is done is for its lane, which takes note of it; lines of fct.txt, figures and those
+ * who listen (triggers, the simulator) get their news between windows, in the order of the whole
+ * network.  What listeners set off happens in the same instant at the earliest, behind all else of
+ * it, so a window must not go beyond an instant with news for them. It is known a delay before: a
+ * frame with which a flow may be done is noted when it gets onto the wire (orr__lanes_watch). Flows
+ * start in the lanes of their hosts; those of a list are given to them before a window.
  *
- * What concerns all (failures, repairs, looks at fixed times, the end: of a time, by many timeouts, by the last flow) is
- * done event by event in the order of the whole network while no lane runs.
+ * What concerns all (failures, repairs, looks at fixed times, the end: of a time, by many timeouts,
+ * by the last flow) is done event by event in the order of the whole network while no lane runs.
  *
- * Why results do not depend on lanes: what a node does in one instant is ordered by orr__rank, whoever runs it, and no
- * node acts on another but over a wire.  Where several lanes have something for all, it is put in order between windows
- * (news, lines of pfc.txt) or nothing depends on its order (flows that are let go: their places mean nothing).
+ * Why results do not depend on lanes: what a node does in one instant is ordered by orr__rank,
+ * whoever runs it, and no node acts on another but over a wire.  Where several lanes have something
+ * for all, it is put in order between windows (news, lines of pfc.txt) or nothing depends on its
+ * order (flows that are let go: their places mean nothing).
  *
- * Cost: a window costs two meetings of the threads, some microseconds; where windows have few events, one thread runs
- * the lanes one after the other. */
+ * Cost: a window costs two meetings of the threads, some microseconds; where windows have few
+ * events, one thread runs the lanes one after the other. */
 #include "fab_lanes.h"
 #include "models/network/packet/watch/history.h"
 
@@ -260,8 +263,8 @@ bool orr__lanes_next_at(const orr__fabric *f, uint64_t *at)
     return *at < UINT64_MAX;
 }
 
-/* The time of the first event, if it comes not after the bound.  A slot that is not open says only when it begins, so
- * it is opened; nothing can come before it any more. */
+/* The time of the first event, if it comes not after the bound.  A slot that is not open says only
+ * when it begins, so it is opened; nothing can come before it any more. */
 static bool find_first(orr__lanes *s, uint64_t bound, uint64_t *at)
 {
     const uint64_t start = orr__fabric_next_start(s->main);
@@ -284,7 +287,8 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The run ends with the last flow of a list, and no event later: so fewer may be done in a window than there are. */
+/* The run ends with the last flow of a list, and no event later: so fewer may be done in a window
+ * than there are. */
 static uint64_t before_last_flow(orr__lanes *s, uint64_t end)
 {
     const uint64_t under_way = s->main->under_way;
@@ -333,7 +337,8 @@ static uint64_t end_of_window(orr__lanes *s, uint64_t first, uint64_t bound, uin
     return before_last_flow(s, end);
 }
 
-/* Flows of a list that start in the window are given to their lanes.  Where it ends then: a flow may have no way. */
+/* Flows of a list that start in the window are given to their lanes.  Where it ends then: a flow
+ * may have no way. */
 static uint64_t start_flows(orr__lanes *s, uint64_t end, uint64_t call)
 {
     const size_t before = s->main->list_at;

@@ -89,7 +89,8 @@ static inline void orr__lanes_lack_memory(orr__fabric *f)
     orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
 }
 
-/* The simulator has whole nanoseconds: what happens between two of them it hears of at the later one. */
+/* The simulator has whole nanoseconds: what happens between two of them it hears of at the later
+ * one. */
 static inline uint64_t orr__lanes_told_at(const orr__fabric *f, uint64_t at)
 {
     return f->line == &f->main->own_line ? at : (at + f->unit - 1) / f->unit * f->unit;

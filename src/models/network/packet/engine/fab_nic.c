@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_nic.c - which flow of a NIC sends next (packet-network.md 6.5), without looking at all of them.
+/* fab_nic.c - which flow of a NIC sends next (packet-network.md 6.5), without looking at all of
+ * them.
  *
  *     place:   0 1 2 3 4 5 ...   flows in the order in which they came
  *     listed:  the flow is in the list of the reference
  *     ready:   bytes are left, the window has room and the time next_at has come; one set a class
  *     done:    everything is acknowledged; the flow still stands in the list
  *
- * The reference goes round the list from the flow served last and takes the first that may send; on its way it
- * notes the flows that are done, removes all those behind the first of them, and moves the others up.  Here nobody
- * moves: a place is given up, and the order of the places is the order of the list.  What the reference keeps is the
- * number of the flow served last.  As long as that flow stands where it stood, its place says the same; when the
- * list has shrunk and nobody was served, the number is what counts (last_is_number), and is looked up.
- * Flows that are not due stand in a heap by next_at; they become due when the NIC looks.
- * Cost: a choice touches a few words, however many flows there are; places are given out anew when half of them are
- * empty, so that a flow moves once on average. */
+ * The reference goes round the list from the flow served last and takes the first that may send; on
+ * its way it notes the flows that are done, removes all those behind the first of them, and moves
+ * the others up.  Here nobody moves: a place is given up, and the order of the places is the order
+ * of the list.  What the reference keeps is the number of the flow served last.  As long as that
+ * flow stands where it stood, its place says the same; when the list has shrunk and nobody was
+ * served, the number is what counts (last_is_number), and is looked up. Flows that are not due
+ * stand in a heap by next_at; they become due when the NIC looks. Cost: a choice touches a few
+ * words, however many flows there are; places are given out anew when half of them are empty, so
+ * that a flow moves once on average. */
 #include "fabric_impl.h"
 
 void orr__nic_fini(orr__nic *n)
@@ -91,7 +93,8 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
 {
     if (!w->window)
         return false;
-    if (w->counts_flight) /* a whole packet must fit; windows of a packet or two are where that matters */
+    /* a whole packet must fit; windows of a packet or two are where that matters */
+    if (w->counts_flight)
         return w->in_flight && w->in_flight + f->config.payload > w->window;
     uint64_t window = w->window;
     if (f->config.var_window) {
@@ -279,8 +282,9 @@ static uint32_t first_to_ask(const orr__nic *n)
     return next != ORR__NO_PLACE ? next : orr__places_first(&n->listed, 0, n->places);
 }
 
-/* Flows that are done go, from the first one met.  The reference removes even the one it has chosen, if that is done
- * and sends again all the same; then the number of it names the flow that follows. */
+/* Flows that are done go, from the first one met.  The reference removes even the one it has
+ * chosen, if that is done and sends again all the same; then the number of it names the flow that
+ * follows. */
 static uint32_t tidy_up(orr__fabric *f, orr__nic *n, uint32_t met, uint32_t chosen)
 {
     if (chosen == ORR__NO_PLACE)
@@ -326,7 +330,9 @@ bool orr__nic_next(const orr__fabric *f, const orr__nic *n, uint64_t *at)
     if (n->paced_count == 0)
         return false;
     if (f->rules.hides_paced_flows && n->paced_count < n->count)
-        return false; /* one that is due, but held back by something else, hides the others (packet-network.md 14 row 16) */
+        /* one that is due, but held back by something else, hides the others (packet-network.md 14
+         * row 16) */
+        return false;
     *at = time_of(f, n->paced[0]);
     return *at > f->now;
 }

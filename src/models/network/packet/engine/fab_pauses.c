@@ -4,12 +4,13 @@
  *     host 0 . -> . switch 8 . -> . switch 9 . -> . host 7
  *             p              q              o
  *
- * A switch pauses a neighbour because packets from there fill its buffer, and they do because its longest queue does
- * not drain.  If the port of that queue, o, is paused itself, the pause goes on there and the chain is one longer; if
- * not, o is the head: the place where more comes than can leave.  The pause frame tells the port that it pauses of the
- * head and of the length, so every port knows only what its neighbours told it.
- * A head stands for most of the time that a port was paused by a vote: each pause votes with its length, unlike votes
- * cancel out.  Cost: a look at the ports of the switch for each pause that is sent. */
+ * A switch pauses a neighbour because packets from there fill its buffer, and they do because its
+ * longest queue does not drain.  If the port of that queue, o, is paused itself, the pause goes on
+ * there and the chain is one longer; if not, o is the head: the place where more comes than can
+ * leave.  The pause frame tells the port that it pauses of the head and of the length, so every
+ * port knows only what its neighbours told it. A head stands for most of the time that a port was
+ * paused by a vote: each pause votes with its length, unlike votes cancel out.  Cost: a look at the
+ * ports of the switch for each pause that is sent. */
 #include "fabric_impl.h"
 
 #include <inttypes.h>
@@ -80,9 +81,9 @@ static orr__queue *queue_of(const orr__fabric *f, const orr__port *p, unsigned c
     return &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES + class];
 }
 
-/* In Ethernet a pause holds for the time that its frame says, and whoever wants it longer says it again.  With
- * PAUSE_EXPIRES what comes of that is modelled, without these frames: a pause whose end was lost lasts for PAUSE_TIME
- * more, unless it was wanted again in the meantime. */
+/* In Ethernet a pause holds for the time that its frame says, and whoever wants it longer says it
+ * again.  With PAUSE_EXPIRES what comes of that is modelled, without these frames: a pause whose
+ * end was lost lasts for PAUSE_TIME more, unless it was wanted again in the meantime. */
 void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc)
 {
     if (!f->config.pause_expires || pfc->pauses || !(p->paused >> pfc->class & 1))

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_port.c - transmitters and wires (packet-network.md 1, 6.5, 9, 10).
  *
- * Frames on a wire stand in a ring by time of arrival; the event ORR__EV_ARRIVE of the port stands for the first. */
+ * Frames on a wire stand in a ring by time of arrival; the event ORR__EV_ARRIVE of the port stands
+ * for the first. */
 #include "fabric_impl.h"
 
-/* Nanoseconds: nearest, an exact half goes down (1.1).  Picoseconds: rounded up, the last bit must be there. */
+/* Nanoseconds: nearest, an exact half goes down (packet-network.md 1.1).  Picoseconds: rounded up,
+ * the last bit must be there. */
 uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate)
 {
     const unsigned __int128 bits = (unsigned __int128)bytes * 8;
@@ -62,10 +64,10 @@ static uint32_t flow_noted(const orr__frame *m)
     return m->flow | (is_back ? IS_BACK : 0);
 }
 
-/* A wire may hold thousands of frames, and a host may have as many flows: they have left the caches since they were
- * touched last.  So what the next frame of a wire will touch is fetched when the one before it arrives: without, an
- * all-to-all takes twice as long.  Always inline, because GCC takes a function that only fetches for one that does
- * nothing, and leaves out its calls. */
+/* A wire may hold thousands of frames, and a host may have as many flows: they have left the caches
+ * since they were touched last.  So what the next frame of a wire will touch is fetched when the
+ * one before it arrives: without, an all-to-all takes twice as long.  Always inline, because GCC
+ * takes a function that only fetches for one that does nothing, and leaves out its calls. */
 static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f,
                                                             const orr__flight *next,
                                                             bool is_for_host)
@@ -86,7 +88,7 @@ static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f
         __builtin_prefetch(orr__control_state(f, next->flow & ~IS_BACK));
 }
 
-/* First the end of the transmission gets its number, then the arrival (6.5). */
+/* First the end of the transmission gets its number, then the arrival (packet-network.md 6.5). */
 static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
 {
     if (!f->rules.orders_by_schedule)
@@ -236,7 +238,8 @@ static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
     }
 }
 
-/* What waits here is lost; the buffer still counts it without rules.frees_lost_buffer (packet-network.md 9). */
+/* What waits here is lost; the buffer still counts it without rules.frees_lost_buffer
+ * (packet-network.md 9). */
 static void flush_queues(orr__fabric *f, orr__port *p)
 {
     orr__queue *q = &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES];
@@ -257,7 +260,8 @@ void orr__port_take_down(orr__fabric *f, orr__port *p)
     p->is_down = true;
 }
 
-/* A link begins anew: nobody is paused, and what was on it when it failed is lost even if it would arrive only now. */
+/* A link begins anew: nobody is paused, and what was on it when it failed is lost even if it would
+ * arrive only now. */
 void orr__port_bring_up(orr__fabric *f, orr__port *p)
 {
     const orr__port *from = &f->ports[p->peer];

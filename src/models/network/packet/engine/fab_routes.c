@@ -4,13 +4,14 @@
  *     columns: a switch with hosts that have no other link, or a host that is not like that
  *     cells:   for each column, for each router: one port, or a list of equally good ones
  *
- * A search from each column, by breadth or, where links have costs, by their sums; hosts at one switch share it, so that
- * the cells grow with switches times switches and not with hosts.  Routers are the switches, and the hosts that have a
- * choice.  Lists that are alike, as those upwards in a tree are for every column, are kept once.
- * A network with many cells makes its columns when a flow first needs them, and keeps no paths: their first ports are
- * followed instead.  So what a network takes to be read grows with its links, and what it takes to run with who is sent to.
- * Candidates stand in the order of their ports; in that of the reference, which is the order in which a search meets them
- * that visits hosts ascending and then switches descending. */
+ * A search from each column, by breadth or, where links have costs, by their sums; hosts at one
+ * switch share it, so that the cells grow with switches times switches and not with hosts.  Routers
+ * are the switches, and the hosts that have a choice.  Lists that are alike, as those upwards in a
+ * tree are for every column, are kept once. A network with many cells makes its columns when a flow
+ * first needs them, and keeps no paths: their first ports are followed instead.  So what a network
+ * takes to be read grows with its links, and what it takes to run with who is sent to. Candidates
+ * stand in the order of their ports; in that of the reference, which is the order in which a search
+ * meets them that visits hosts ascending and then switches descending. */
 #include "fabric_impl.h"
 
 #include "base/memory/hash.h"
@@ -31,12 +32,12 @@ typedef struct search search;
 struct orr__routes_table {
     uint32_t columns, routers;
     uint32_t *column_of; /* by host */
-    uint32_t *
-        root_port; /* by host: from the switch of its column to it; ORR__NOBODY: it is a column itself */
+    /* by host: from the switch of its column to it; ORR__NOBODY: it is a column itself */
+    uint32_t *root_port;
     uint32_t *router_of; /* by node; ORR__NOBODY: it has one link only, to a switch */
     uint32_t **cells;    /* by column: by router; NULL: not made yet */
-    orr__path *
-        *paths; /* the same; bandwidth 0: there is no way.  NULL when columns are made one by one */
+    /* the same; bandwidth 0: there is no way.  NULL when columns are made one by one */
+    orr__path **paths;
     uint32_t *roots; /* by column: where its search begins */
     uint32_t *lists; /* a count, then ports */
     size_t list_count, list_room;
@@ -297,7 +298,8 @@ static bool leads_to_nvswitch(const search *s, uint32_t i)
     return f->nodes[f->ports[f->ports[s->found[i].port].peer].node].kind == ORR__NVSWITCH;
 }
 
-/* Of equally short ways, those through an NVSwitch are preferred (13): the others are taken out. */
+/* Of equally short ways, those through an NVSwitch are preferred (packet-network.md 13): the others
+ * are taken out. */
 static void prefer_nvswitches(search *s, uint32_t router)
 {
     uint32_t *at = &s->found_first[router];
@@ -369,7 +371,8 @@ static void sort_ports(uint32_t *ports, uint32_t count)
         }
 }
 
-/* By number of the port (packet-network.md 14 row 8); mostly they are met like that.  Ports of a node have ascending numbers. */
+/* By number of the port (packet-network.md 14 row 8); mostly they are met like that.  Ports of a
+ * node have ascending numbers. */
 static bool order_candidates(search *s, uint32_t router, uint32_t count)
 {
     uint32_t at = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_selective.c - TRANSPORT selective: the receiver keeps what comes out of order, and only what is lost is sent
- * again.
+/* fab_selective.c - TRANSPORT selective: the receiver keeps what comes out of order, and only what
+ * is lost is sent again.
  *
  *     packets:  0 1 2 3 4 5 6 7        expected = 2: all before it are there
  *     got:      1 1 0 1 1 1 0 0        each acknowledgement tells of one packet and of expected
@@ -11,8 +11,8 @@
  *     way, more if they are spread over several ways.  That counts once a packet; what was sent again is only lost
  *     if a packet that left later, by a round trip if ways differ, has been told of;
  *   - when the timer says so.
- * Invariants: in_flight is the bytes of the packets in flight; packets before `settled` are told of.
- * Cost: O(1) a packet, amortised. */
+ * Invariants: in_flight is the bytes of the packets in flight; packets before `settled` are told
+ * of. Cost: O(1) a packet, amortised. */
 #include "fabric_impl.h"
 
 enum { IN_ORDER = 3, SPREAD = 128 };

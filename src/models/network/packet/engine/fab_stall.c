@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_stall.c - why nothing moves: flows whose packets are lost, and ports that pause each other in a circle.
+/* fab_stall.c - why nothing moves: flows whose packets are lost, and ports that pause each other in
+ * a circle.
  *
- * A port that must not send a class waits for the switch at the other end of its wire: for the packets that came in
- * there from it, and so for the ports at which these stand.  If those are paused too, the question goes on; a port
- * met twice closes a circle, which nothing inside it can open.  A pause that nobody wants any more and that no frame
- * will end, because that was lost, is told of by itself. */
+ * A port that must not send a class waits for the switch at the other end of its wire: for the
+ * packets that came in there from it, and so for the ports at which these stand.  If those are
+ * paused too, the question goes on; a port met twice closes a circle, which nothing inside it can
+ * open.  A pause that nobody wants any more and that no frame will end, because that was lost, is
+ * told of by itself. */
 #include "fabric_impl.h"
 
 #include <inttypes.h>
@@ -29,8 +31,8 @@ static bool has_pfc(const orr__fabric *f, uint32_t head, unsigned class)
     return false;
 }
 
-/* Does the frame that would end the pause of `port` stand at `host`, which is paused itself?  Only with
- * rules.holds_all_acks. */
+/* Does the frame that would end the pause of `port` stand at `host`, which is paused itself?  Only
+ * with rules.holds_all_acks. */
 static bool is_held_at_host(const orr__fabric *f, const orr__port *port, const orr__port *host)
 {
     const unsigned own = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
@@ -183,8 +185,9 @@ static bool is_pfc_under_way(const orr__fabric *f, const orr__port *from, unsign
     return has_pfc(f, head, class);
 }
 
-/* Why a pause will never end though whoever made it has no reason for it; NULL: that one has, or a frame is under way.
- * In the reference what a failing link takes away stays in the accounts of the buffer (9). */
+/* Why a pause will never end though whoever made it has no reason for it; NULL: that one has, or a
+ * frame is under way. In the reference what a failing link takes away stays in the accounts of the
+ * buffer (packet-network.md 9). */
 static const char *why_for_good(const orr__fabric *f, const orr__port *p, unsigned class)
 {
     const orr__port *from = &f->ports[p->peer];

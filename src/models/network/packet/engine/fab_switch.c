@@ -4,10 +4,11 @@
  *     arrival:   way out -> admitted? -> accounted -> pause the sender? -> queue -> try to send
  *     departure: class -> released -> marked? -> resume the sender? -> tell HPCC -> wire
  *
- * Without pauses (ENABLE_PFC 0) a packet for which there is no room is dropped, or cut to its header (TRIMMING).
+ * Without pauses (ENABLE_PFC 0) a packet for which there is no room is dropped, or cut to its
+ * header (TRIMMING).
  *
- * Counters are of 32 bits and wrap as those of the reference do (7.1); a buffer too small for its reservations is
- * refused at the start (rules.refuses_small_buffers). */
+ * Counters are of 32 bits and wrap as those of the reference do (packet-network.md 7.1); a buffer
+ * too small for its reservations is refused at the start (rules.refuses_small_buffers). */
 #include "fabric_impl.h"
 
 static orr__queue *queue_of(orr__fabric *f, const orr__port *p, unsigned class)
@@ -15,7 +16,7 @@ static orr__queue *queue_of(orr__fabric *f, const orr__port *p, unsigned class)
     return &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES + class];
 }
 
-/* ---- accounts (7.1) ---- */
+/* ---- accounts (packet-network.md 7.1) ---- */
 
 static uint32_t used(const orr__queue *q)
 {
@@ -58,7 +59,8 @@ static void release(orr__fabric *f, const orr__port *p, orr__queue *q, uint32_t 
 
 /* ---- accounts without pauses (ENABLE_PFC 0): one buffer, and a limit of each queue ---- */
 
-/* Without a limit of its own a queue may be as long as what is free: n full queues share the buffer in n + 1 parts. */
+/* Without a limit of its own a queue may be as long as what is free: n full queues share the buffer
+ * in n + 1 parts. */
 static bool has_room(const orr__fabric *f, const orr__port *out, unsigned class, uint32_t size)
 {
     const orr__node *n = &f->nodes[out->node];
@@ -84,7 +86,7 @@ static void enqueue(orr__fabric *f, orr__port *p, unsigned class, uint32_t frame
     orr__switch_try(f, p);
 }
 
-/* ---- pausing (7.2) ---- */
+/* ---- pausing (packet-network.md 7.2) ---- */
 
 static void send_pfc(orr__fabric *f, orr__port *p, unsigned class, bool pauses)
 {
@@ -118,7 +120,7 @@ static void resume_if_possible(orr__fabric *f, orr__port *p, const orr__queue *q
         send_pfc(f, p, class, false);
 }
 
-/* ---- marking (7.3) ---- */
+/* ---- marking (packet-network.md 7.3) ---- */
 
 static bool is_marked(orr__fabric *f, orr__port *p, uint32_t waiting)
 {
@@ -132,12 +134,12 @@ static bool is_marked(orr__fabric *f, orr__port *p, uint32_t waiting)
 
 /* ---- sending ---- */
 
-/* Where hosts are many times faster than this port, headers alone could fill it for ever: every packet sent again would
- * be cut again, and none come through. */
+/* Where hosts are many times faster than this port, headers alone could fill it for ever: every
+ * packet sent again would be cut again, and none come through. */
 enum { URGENT_IN_A_ROW = 100 };
 
-/* Class 0 first and whatever is paused, then in turn behind the one served last; -1: none.  With TRIMMING one of the
- * others has its turn after some of class 0. */
+/* Class 0 first and whatever is paused, then in turn behind the one served last; -1: none.  With
+ * TRIMMING one of the others has its turn after some of class 0. */
 static int next_class(const orr__port *p)
 {
     const unsigned ready = p->queued & ~(p->paused | 1u);
@@ -308,7 +310,8 @@ static void set_up_port(orr__fabric *f, orr__port *p, uint64_t nic_rate)
             p->kmin = f->config.marks[i].kmin;
             p->kmax = f->config.marks[i].kmax;
             p->pmax = f->config.marks[i].pmax;
-            if (p->kmin > p->kmax) /* above kmax all are marked, whatever kmin says (7.3) */
+            /* above kmax all are marked, whatever kmin says (packet-network.md 7.3) */
+            if (p->kmin > p->kmax)
                 p->kmin = p->kmax;
         }
 }

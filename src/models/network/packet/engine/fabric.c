@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fabric.c - the packet network as a whole: built from cables, run event by event.
  *
- * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its wire arrives;
- * 2p + 1, its transmission ends.  All others are made when needed. */
+ * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its
+ * wire arrives; 2p + 1, its transmission ends.  All others are made when needed. */
 #include "fab_approx.h"
 #include "models/network/packet/watch/history.h"
 
@@ -38,7 +38,8 @@ uint32_t orr__frame_new_slow(orr__fabric *f)
 /* Together 800 bytes a port: a large page is much more than some need. */
 enum { PORTS_FOR_LARGE_PAGES = 256 };
 
-/* Every event touches ports, their queues and their events: they lie side by side, in as few pages as can be. */
+/* Every event touches ports, their queues and their events: they lie side by side, in as few pages
+ * as can be. */
 static bool make_ports(orr__fabric *f, const orr__cabling *c)
 {
     f->node_count = c->nodes;
@@ -69,7 +70,8 @@ static bool make_ports(orr__fabric *f, const orr__cabling *c)
     return true;
 }
 
-/* A port at each end of a cable, in the order of the file; the numbers of a node's ports begin at 1. */
+/* A port at each end of a cable, in the order of the file; the numbers of a node's ports begin at
+ * 1. */
 static void place_ports(orr__fabric *f, const orr__cabling *c)
 {
     uint32_t at = 0;
@@ -84,7 +86,8 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
                                   .error = l->error,
                                   .cost = l->cost ? l->cost : 1,
                                   .number = ++f->nodes[node].port_count};
-        /* By who acts: tie class ORR__RANK_END and the port, for ever.  By schedule: nothing was sent yet. */
+        /* By who acts: tie class ORR__RANK_END and the port, for ever.  By schedule: nothing was
+         * sent yet. */
         f->ports[i].end_order = f->rules.orders_by_schedule ? 0 : i;
         f->ports[i].coins = i;
         f->nic_count += !f->ports[i].is_switch;
@@ -178,7 +181,8 @@ static const orr__control_ops *control_of(const orr__fabric *f)
     }
 }
 
-/* Hosts at one switch with equal links have equal ways: two of them stand for all.  How many there are in `out`. */
+/* Hosts at one switch with equal links have equal ways: two of them stand for all.  How many there
+ * are in `out`. */
 static uint32_t choose_examples(const orr__fabric *f, uint32_t *out, uint32_t *first, uint8_t *seen)
 {
     uint32_t count = 0;
@@ -224,8 +228,8 @@ static bool wants_longest(const orr__fabric *f)
            control == ORR__CONTROL_NSCC;
 }
 
-/* The longest way there and back, and the most bytes in flight, of all pairs of hosts (5); in a large network only if
- * flows go by it. */
+/* The longest way there and back, and the most bytes in flight, of all pairs of hosts
+ * (packet-network.md 5); in a large network only if flows go by it. */
 static bool measure_paths(orr__fabric *f)
 {
     if (!orr__fabric_knows_paths(f) && !wants_longest(f))
@@ -250,7 +254,7 @@ static const orr_where *place(const orr_where *w)
     return w->path[0] ? w : NULL;
 }
 
-/* What the reference cannot express, or what wraps in its counters (14). */
+/* What the reference cannot express, or what wraps in its counters (packet-network.md 14). */
 static orr_code check(const orr__fabric *f, orr_error *err)
 {
     const orr_where mode = orr__packet_config_where(&f->config, "CC_MODE");
@@ -444,9 +448,10 @@ static bool can_move(const orr__fabric *f)
     return f->rules.has_timeouts && will_send_again(f);
 }
 
-/* An event that moves nothing: is it the only thing left to happen?  Asked when nothing has arrived for a millisecond, and
- * then only when that lasts twice as long as it ever did: the answer takes a look at all flows, and flows that are slow,
- * or links that are long, must not make a run that has many others ask again and again. */
+/* An event that moves nothing: is it the only thing left to happen?  Asked when nothing has arrived
+ * for a millisecond, and then only when that lasts twice as long as it ever did: the answer takes a
+ * look at all flows, and flows that are slow, or links that are long, must not make a run that has
+ * many others ask again and again. */
 void orr__fabric_watch_for_stall(orr__fabric *f)
 {
     if (f->is_in_window)
@@ -460,7 +465,8 @@ void orr__fabric_watch_for_stall(orr__fabric *f)
         f->is_stalled = f->is_stopped = true;
 }
 
-/* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is repaired. */
+/* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is
+ * repaired. */
 static bool is_at_rest(const orr__fabric *f)
 {
     if (f->now - f->last_arrival <= 1000000 * f->unit)
@@ -606,7 +612,8 @@ uint64_t orr__fabric_bound(const orr__fabric *f)
     return f->line->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : f->line->bound_at * f->unit;
 }
 
-/* By schedule there is one order over both; otherwise the network's events come before the clock's of their instant. */
+/* By schedule there is one order over both; otherwise the network's events come before the clock's
+ * of their instant. */
 static bool next_event(orr__fabric *f, uint32_t *id)
 {
     return orr__wheel_next(&f->wheel, orr__fabric_bound(f),

@@ -75,8 +75,8 @@ void orr__fabric_join(orr__fabric *f, orr_event_line *line); /* instead of a lin
 orr_code orr__fabric_send(orr__fabric *f,
                           const orr__send_request *r,
                           orr_error *err) ORR_MUST_CHECK;
-/* All flows of a list that have a start time, each at its time; its place in the list is the token.  Before the first
- * run; the list must live on. */
+/* All flows of a list that have a start time, each at its time; its place in the list is the token.
+ * Before the first run; the list must live on. */
 orr_code orr__fabric_send_list(orr__fabric *f,
                                const orr__flow_list *l,
                                orr_error *err) ORR_MUST_CHECK;

@@ -4,10 +4,11 @@
  *     host:   flows -> NIC (who is next?) -> port ~~wire~~> port of a switch
  *     switch: port in -> buffer (may it stay? pause?) -> queue by class -> port out ~~wire~~> ...
  *
- * A port owns its transmitter and the frames on the wire that leads away from it: they arrive in the order in which
- * they left, so only the first of them is a pending event.  The end of a transmission is an event only if somebody
- * waits for it; until then it is a time.  With rules.orders_by_schedule events have the numbers that the reference would
- * have given them, so none of this changes any order.  Otherwise the order of one instant is fixed by who acts
+ * A port owns its transmitter and the frames on the wire that leads away from it: they arrive in
+ * the order in which they left, so only the first of them is a pending event.  The end of a
+ * transmission is an event only if somebody waits for it; until then it is a time.  With
+ * rules.orders_by_schedule events have the numbers that the reference would have given them, so
+ * none of this changes any order.  Otherwise the order of one instant is fixed by who acts
  * (orr__rank), so that it does not depend on what happens elsewhere in the network. */
 #ifndef ORR_MODELS_FABRIC_IMPL_H
 #define ORR_MODELS_FABRIC_IMPL_H
@@ -31,8 +32,8 @@ enum {
     ORR__CLASS_SHIFT = 28,
     ORR__PFC_BYTES = 31,       /* packet-network.md 6.2 */
     ORR__HEADER_BYTES = 36,    /* of a data packet, without INT */
-    ORR__RESERVE = 4096,       /* 7.1: of each port and class */
-    ORR__RESUME_OFFSET = 3072, /* 7.2 */
+    ORR__RESERVE = 4096,       /* packet-network.md 7.1: of each port and class */
+    ORR__RESUME_OFFSET = 3072, /* packet-network.md 7.2 */
     ORR__FIRST_PORT = 10000,
     ORR__GOOD_WAYS = 8,  /* that a flow remembers */
     ORR__CHAIN_MOST = 16 /* pauses in a chain that are told apart */
@@ -61,8 +62,9 @@ typedef enum orr__event_kind {
     ORR__EV_HISTORY     /* of history.c */
 } orr__event_kind;
 
-/* The order of events that fall on one instant, unless rules.orders_by_schedule: ends of transmissions and arrivals by port, then
- * what a host does by itself, by node and in the order in which it was scheduled there, then what concerns all. */
+/* The order of events that fall on one instant, unless rules.orders_by_schedule: ends of
+ * transmissions and arrivals by port, then what a host does by itself, by node and in the order in
+ * which it was scheduled there, then what concerns all. */
 typedef enum orr__rank { ORR__RANK_END, ORR__RANK_ARRIVE, ORR__RANK_HOST, ORR__RANK_ALL } orr__rank;
 enum { ORR__RANK_SHIFT = ORR__ORDER_BITS - 2 };
 
@@ -96,7 +98,7 @@ typedef struct orr__frame {
     bool is_last;      /* data: the flow's last bytes; ACK and NACK: nothing more is expected */
 } orr__frame;
 
-/* What a switch tells HPCC of itself (8.2). */
+/* What a switch tells HPCC of itself (packet-network.md 8.2). */
 typedef struct orr__hop {
     uint64_t time, bytes;
     uint32_t queue;
@@ -156,7 +158,7 @@ typedef struct orr__port {
     uint32_t loss;   /* number of the lossy link (fab_draws) */
     uint32_t number; /* from 1, at its node */
     uint32_t cost;   /* of the way over its cable */
-    double pint_u;   /* HPCC-PINT: how much it is used (8.5) */
+    double pint_u;   /* HPCC-PINT: how much it is used (packet-network.md 8.5) */
     uint64_t last_at;
     uint32_t last_size;
     uint8_t unresumed;            /* paused classes whose frame to go on was lost (PAUSE_EXPIRES) */
@@ -309,8 +311,8 @@ struct orr__fabric {
     uint32_t lane;     /* which */
     bool is_in_window; /* other lanes run at the same time */
     bool has_begun;
-    orr__wheel
-        wheel; /* its fixed events are those of the ports: ORR__EV_ARRIVE and ORR__EV_END of each */
+    /* its fixed events are those of the ports: ORR__EV_ARRIVE and ORR__EV_END of each */
+    orr__wheel wheel;
     orr__port *ports;
     uint32_t port_count;
     orr__queue *queues; /* 8 a port */
@@ -332,8 +334,8 @@ struct orr__fabric {
     orr__node *nodes;
     uint32_t node_count;
     uint32_t *ports_of; /* by node */
-    uint32_t
-        *chains; /* ORR__CHAIN_MOST a port: by depth, the port that its last such pause was for */
+    /* ORR__CHAIN_MOST a port: by depth, the port that its last such pause was for */
+    uint32_t *chains;
     orr__nic *nics;
     uint32_t nic_count;
     orr__routes_table *routes;
@@ -357,8 +359,8 @@ struct orr__fabric {
     uint64_t stop_at;
     uint64_t planned;      /* failures and repairs to come */
     uint64_t last_arrival; /* of a frame, anywhere */
-    uint64_t
-        longest_silence; /* ticks without arrivals, up to which nobody asks if all stands still */
+    /* ticks without arrivals, up to which nobody asks if all stands still */
+    uint64_t longest_silence;
     bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
     orr_code code;
     orr_error error;
@@ -462,7 +464,8 @@ uint64_t orr__fabric_next_start(const orr__fabric *f); /* of a list; UINT64_MAX:
 void orr__fabric_await_list(orr__fabric *f);           /* its event is pending from now on */
 void orr__fabric_send_next(orr__fabric *f);            /* that event */
 void orr__fabric_start_before(orr__fabric *f, uint64_t end); /* lanes will start those of a list */
-/* Those that are not done, in an order that does not depend on lanes; to be freed.  False: out of memory. */
+/* Those that are not done, in an order that does not depend on lanes; to be freed.  False: out of
+ * memory. */
 bool orr__flows_under_way(const orr__fabric *f, uint32_t **out, size_t *count);
 void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
@@ -473,8 +476,8 @@ bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now);
 
 /* ---- lanes (fab_lanes.h) ---- */
 
-/* Who is in which lane, and how many there are (0: out of memory); *window: the shortest time in which anything gets
- * from one to another, or becomes known of a host (fab_lane_plan.c). */
+/* Who is in which lane, and how many there are (0: out of memory); *window: the shortest time in
+ * which anything gets from one to another, or becomes known of a host (fab_lane_plan.c). */
 unsigned orr__lanes_plan(const orr__fabric *f, uint32_t *of_node, uint64_t *window);
 unsigned orr__lanes_threads(const orr__fabric *f);
 
@@ -615,7 +618,8 @@ void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
 void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */
 
 bool orr__nic_add(orr__fabric *f, orr__nic *n, uint32_t flow); /* false: out of memory */
-/* The flow to serve now, or ORR__NOBODY; finished flows are let go as the reference does (6.5). */
+/* The flow to serve now, or ORR__NOBODY; finished flows are let go as the reference does
+ * (packet-network.md 6.5). */
 uint32_t orr__nic_choose(orr__fabric *f, orr__port *p);
 void orr__nic_update(orr__fabric *f, uint32_t flow); /* bytes, window or state of it have changed */
 void orr__nic_pace(orr__fabric *f, uint32_t flow, uint64_t known_until); /* next_at has */
@@ -625,7 +629,8 @@ void orr__nic_clear(orr__fabric *f, orr__nic *n);
 void orr__nic_fini(orr__nic *n);
 
 void orr__flow_change_rate(orr__fabric *f, uint32_t flow, uint64_t rate);
-void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate); /* and move next_at (8.2) */
+/* and move next_at (packet-network.md 8.2) */
+void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate);
 
 /* A rate that came out of real numbers, cut off; never above `most`. */
 static inline uint64_t orr__whole_rate(double rate, uint64_t most)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flow_times.c - percentiles of what flows took.
  *
- * Values go into bins: 128 for each power of two, so a bin is narrower than 1 % of what is in it.  A bin knows its
- * least and its largest value, and what lies between them is taken to be spread evenly.  So a percentile is exact where a
- * bin holds two values or one, as with few flows or flows that are alike, and else off by less than 1 %.  Integers
- * only: the same on every machine.
- * Cost: an addition O(1); memory 3 KiB for each power of two that occurs. */
+ * Values go into bins: 128 for each power of two, so a bin is narrower than 1 % of what is in it.
+ * A bin knows its least and its largest value, and what lies between them is taken to be spread
+ * evenly.  So a percentile is exact where a bin holds two values or one, as with few flows or flows
+ * that are alike, and else off by less than 1 %.  Integers only: the same on every machine. Cost:
+ * an addition O(1); memory 3 KiB for each power of two that occurs. */
 #include "flow_times.h"
 
 #include "base/memory/memory.h"
@@ -14,7 +14,8 @@ enum { BINS = 1 << ORR__SPREAD_BITS, MILLION = 1000000 };
 
 /* ---- a spread ---- */
 
-/* Below 128 a value is its own bin; above, its highest bit is the page and the seven behind it the bin. */
+/* Below 128 a value is its own bin; above, its highest bit is the page and the seven behind it the
+ * bin. */
 static void place_of(uint64_t value, unsigned *page, unsigned *bin)
 {
     const unsigned top = value ? 63 - (unsigned)__builtin_clzll(value) : 0;

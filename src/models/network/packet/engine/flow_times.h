@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow_times.h - how long flows took, and how much longer than alone: percentiles by class of size, in bounded memory.
+/* flow_times.h - how long flows took, and how much longer than alone: percentiles by class of size,
+ * in bounded memory.
  *
  *     if (!orr__flow_times_add(&f->times, size, ticks, ideal)) ...   // out of memory
  *     orr__flow_times_fill(&f->times, ps, &all, classes); */
@@ -39,7 +40,8 @@ void orr__flow_times_fill(const orr__flow_times *t,
 
 bool orr__spread_add(orr__spread *s, uint64_t value); /* false: out of memory */
 void orr__spread_fini(orr__spread *s);
-/* The value that so many of 1000 do not pass, of `count` spreads together; 0: the least.  Of none it is 0. */
+/* The value that so many of 1000 do not pass, of `count` spreads together; 0: the least.  Of none
+ * it is 0. */
 uint64_t orr__spread_at(const orr__spread *const *list, size_t count, unsigned permille);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_news.c - between windows: what lanes have noted is put in the order of the whole network, written and told
- * (fab_lanes.c). */
+/* lane_news.c - between windows: what lanes have noted is put in the order of the whole network,
+ * written and told (fab_lanes.c). */
 #include "fab_lanes.h"
 #include "models/network/packet/watch/series.h"
 
@@ -34,7 +34,8 @@ static void settle_flows(orr__lanes *s, orr__lane *l)
     }
 }
 
-/* Pauses of one instant stand in the order in which their frames arrived: by the port that sent them. */
+/* Pauses of one instant stand in the order in which their frames arrived: by the port that sent
+ * them. */
 static int compare_pauses(const void *a, const void *b)
 {
     const orr__pause_line *x = a, *y = b;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_notes.c - what a lane takes note of in a window, because it is for others (fab_lanes.c): frames that go to
- * other lanes, flows that are done, pauses, what may be let go; and times at which something may concern all.
+/* lane_notes.c - what a lane takes note of in a window, because it is for others (fab_lanes.c):
+ * frames that go to other lanes, flows that are done, pauses, what may be let go; and times at
+ * which something may concern all.
  *
  * Each lane writes its own lists; nobody else looks at them before the window is over. */
 #include "fab_lanes.h"
@@ -33,7 +34,8 @@ static bool is_heard(const orr__fabric *f, const orr__flow *w, bool is_arrival)
     return !by->hears || by->hears(by->context, w->token, is_arrival);
 }
 
-/* Can it be the last packet that its receiver waits for?  Those before it on the wire may bring one each. */
+/* Can it be the last packet that its receiver waits for?  Those before it on the wire may bring one
+ * each. */
 static bool may_be_last(const orr__fabric *f, const orr__port *p, const orr__frame *m)
 {
     if (!f->config.selective)

@@ -4,8 +4,9 @@
  *     words:  a bit a place
  *     tops:   a bit a word that is not zero
  *
- * A question looks at one word and at one top in 4,096 places, so that a NIC with a hundred thousand flows answers
- * as fast as one with ten.  Counting members before a place is linear in the words: few ask for that. */
+ * A question looks at one word and at one top in 4,096 places, so that a NIC with a hundred
+ * thousand flows answers as fast as one with ten.  Counting members before a place is linear in the
+ * words: few ask for that. */
 #ifndef ORR_MODELS_PLACE_BITS_H
 #define ORR_MODELS_PLACE_BITS_H
 

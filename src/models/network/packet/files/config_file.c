@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_config.c - config.txt: one table of keys, read word by word (packet-network.md 3).
  *
- * A later value overrides an earlier one.  Keys that the reference accepts and ignores are rows without a place. */
+ * A later value overrides an earlier one.  Keys that the reference accepts and ignores are rows
+ * without a place. */
 #include "models/network/packet/packet_config.h"
 
 #include "base/io/input.h"
@@ -113,7 +114,7 @@ static const key keys[] = {
     {"SERIES_WATCH", PATH, AT(series_watch), 0, 0},
     {"SERIES_SAMPLES", WHOLE, AT(series_samples), 2, 100000},
     {"SERIES_TOP", WHOLE, AT(series_top), 0, 4096},
-    /* SimAI's (section 13) */
+    /* SimAI's (packet-network.md 13) */
     {"BW_MON_FILE", PATH, AT(bw_out), 0, 0},
     {"RATE_MON_FILE", PATH, AT(rate_out), 0, 0},
     {"CNP_MON_FILE", PATH, AT(cnp_out), 0, 0},
@@ -464,7 +465,8 @@ static orr_code check_control(const orr__packet_config *c, orr_error *err)
     return ORR_OK;
 }
 
-/* Thresholds the wrong way round mark nothing by chance; the reference marks what is above the lower one. */
+/* Thresholds the wrong way round mark nothing by chance; the reference marks what is above the
+ * lower one. */
 static orr_code check_marks(const orr__packet_config *c, const char *path, orr_error *err)
 {
     for (unsigned i = 0; i < c->mark_count && c->rules->checks_values; i++) {

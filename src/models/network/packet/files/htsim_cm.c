@@ -8,8 +8,9 @@
  *     1->2 id 2 trigger 7 size 1000000
  *     trigger id 7 oneshot
  *
- * Triggers may be used before and after they are defined, so lines keep their ids until the end.  What would stop
- * htsim in the middle of a run - a oneshot fired twice, a barrier told too often - is found here, with its line. */
+ * Triggers may be used before and after they are defined, so lines keep their ids until the end.
+ * What would stop htsim in the middle of a run - a oneshot fired twice, a barrier told too often -
+ * is found here, with its line. */
 #include "htsim_cm.h"
 
 #include "base/memory/map.h"
@@ -184,7 +185,8 @@ typedef struct connection {
     bool has_start, has_size;
 } connection;
 
-/* Ids, priorities and messages of a connection say nothing to this network; they are read, and that is all. */
+/* Ids, priorities and messages of a connection say nothing to this network; they are read, and that
+ * is all. */
 static orr_code read_idle(reader *r, uint32_t line, orr_str word)
 {
     uint64_t unused;

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* history.c - all links over the whole run, in bounded memory.
  *
- * A look at the end of each column takes what counters have gained.  When the columns are used up, two become one, so a run
- * of any length has between half of them and all.  Queues: ports keep their longest one; a look takes it and lets
- * the port begin anew, so the longest of each column is exact.
+ * A look at the end of each column takes what counters have gained.  When the columns are used up,
+ * two become one, so a run of any length has between half of them and all.  Queues: ports keep
+ * their longest one; a look takes it and lets the port begin anew, so the longest of each column is
+ * exact.
  *
- * A port that has never sent costs nothing but a byte.  If more are used than there are rows, the idler half of the
- * rows is given up; a port without one gets one when it has been twice as busy as those were.  What is in no row is still in
- * the sums, so the rest is always known.
+ * A port that has never sent costs nothing but a byte.  If more are used than there are rows, the
+ * idler half of the rows is given up; a port without one gets one when it has been twice as busy as
+ * those were.  What is in no row is still in the sums, so the rest is always known.
  *
- * Nothing here changes what the network does, nor when it is found to stand still: looks never ask, when nothing else is
- * left to happen the next one does not come, and none is counted as an event.  Threads: looks are taken when no lane runs.
- * Cost: a look O(ports used); looks O(columns x log of the run's length). */
+ * Nothing here changes what the network does, nor when it is found to stand still: looks never ask,
+ * when nothing else is left to happen the next one does not come, and none is counted as an event.
+ * Threads: looks are taken when no lane runs. Cost: a look O(ports used); looks O(columns x log of
+ * the run's length). */
 #include "history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A run shorter than this has one column; those of most networks have their round trips in tens of them. */
+/* A run shorter than this has one column; those of most networks have their round trips in tens of
+ * them. */
 enum { FIRST_WIDTH_NS = 100 };
 
 static uint64_t busy_until_now(const orr__fabric *f, const orr__port *p)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history.h - how much every link was used over the whole run, for the report: all that were used at all, in a fixed
- * number of columns.
+/* history.h - how much every link was used over the whole run, for the report: all that were used
+ * at all, in a fixed number of columns.
  *
  *     if (orr__history_create(f, &f->history, err)) ...   // NULL: not wanted
  *     orr__history_arm(f, at);                            // a flow starts then: the end of a column is an event
  *
- * Beside series.h, whose user says what to watch and how often: here nobody knows before which links will matter
- * and how long the run is. */
+ * Beside series.h, whose user says what to watch and how often: here nobody knows before which
+ * links will matter and how long the run is. */
 #ifndef ORR_MODELS_LINK_HISTORY_H
 #define ORR_MODELS_LINK_HISTORY_H
 
@@ -47,7 +47,8 @@ orr_code orr__history_create(orr__fabric *f, orr__history **out, orr_error *err)
 void orr__history_destroy(orr__history *h);            /* NULL is fine */
 void orr__history_arm(orr__fabric *f, uint64_t at);    /* a flow starts then */
 void orr__history_run(orr__fabric *f, uint32_t event); /* ORR__EV_HISTORY: a column ends */
-/* That event, before its time is set: true if nothing else is left to happen, and so it does not happen, either. */
+/* That event, before its time is set: true if nothing else is left to happen, and so it does not
+ * happen, either. */
 bool orr__history_ends(orr__fabric *f, uint32_t event);
 
 /* What has happened since the latest look. */

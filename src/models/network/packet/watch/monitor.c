@@ -2,9 +2,9 @@
 /* monitor.c - what looks at the network at fixed times: time series of ours, and SimAI's four files
  * (packet-network.md 13): queue lengths, bandwidth of ports, rates and marks of flows.
  *
- * SimAI's files get a row where something has changed since the last look, so they are as long as there is news, and
- * only the last values are kept.  Nothing here changes what the network does; a look is taken while flows are under way,
- * and no lane runs (fab_lanes.c). */
+ * SimAI's files get a row where something has changed since the last look, so they are as long as
+ * there is news, and only the last values are kept.  Nothing here changes what the network does; a
+ * look is taken while flows are under way, and no lane runs (fab_lanes.c). */
 #include "series.h"
 
 #include <inttypes.h>
@@ -31,7 +31,8 @@ struct orr__monitor {
 
 /* ---- flows ---- */
 
-/* Nothing was said of it so far.  Lanes find room for all flows: each writes to those of its own hosts. */
+/* Nothing was said of it so far.  Lanes find room for all flows: each writes to those of its own
+ * hosts. */
 bool orr__monitor_flow_comes(const orr__fabric *f, uint32_t flow)
 {
     orr__monitor *m = f->monitor;

@@ -135,7 +135,8 @@ static uint64_t egress_bytes(const orr__fabric *f, uint32_t port)
     return sum;
 }
 
-/* "time T S j P B j P B": a blank is left before the end of the line unless the last port is in it (11.3). */
+/* "time T S j P B j P B": a blank is left before the end of the line unless the last port is in it
+ * (packet-network.md 11.3). */
 static void sample_switch(orr__fabric *f, orr_buf *b, uint32_t node)
 {
     const orr__node *n = &f->nodes[node];
@@ -166,7 +167,7 @@ void orr__write_sample(orr__fabric *f)
     drain_if_full(f->writer, QLEN);
 }
 
-/* ---- the packet trace (11.4) ---- */
+/* ---- the packet trace (packet-network.md 11.4) ---- */
 
 static void put(uint8_t *to, uint64_t value, unsigned bytes)
 {

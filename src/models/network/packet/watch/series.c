@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.c - watching flows and ports: which, and what of them.
  *
- * Watched are those that the user names and the busiest besides.  Ports: one that has been busy half as long again as
- * the least busy watched one takes its place; its series begins there.  Flows: the largest; how large a flow is, is
- * known when it starts.  With lanes (fab_lanes.c) samples are taken when none runs; of flows that start or are done
- * in a window the series hears when it is over, in the order of the whole network.
- * Cost: a sample O(watched + LOOKED_AT ports), samples O(slots x log of the run's length); memory O(slots x watched), which
- * is refused beyond MOST_BYTES. */
+ * Watched are those that the user names and the busiest besides.  Ports: one that has been busy
+ * half as long again as the least busy watched one takes its place; its series begins there.
+ * Flows: the largest; how large a flow is, is known when it starts.  With lanes (fab_lanes.c)
+ * samples are taken when none runs; of flows that start or are done in a window the series hears
+ * when it is over, in the order of the whole network. Cost: a sample O(watched + LOOKED_AT ports),
+ * samples O(slots x log of the run's length); memory O(slots x watched), which is refused beyond
+ * MOST_BYTES. */
 #include "series.h"
 
 #include "base/text/number.h"
@@ -274,7 +275,8 @@ void orr__series_hear(orr__fabric *f, const orr__series_note *n)
         flow_starts(f, n->flow);
 }
 
-/* In a window other lanes have flows that start and end, too: in which order, is known when it is over. */
+/* In a window other lanes have flows that start and end, too: in which order, is known when it is
+ * over. */
 static void hear_in_order(orr__fabric *f, const orr__series_note *n)
 {
     if (f->is_in_window)
@@ -311,8 +313,8 @@ static void note_all(orr__fabric *f)
     }
 }
 
-/* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no more than a coarse
- * one.  Both are powers of two: a sample never lies across two slots. */
+/* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no
+ * more than a coarse one.  Both are powers of two: a sample never lies across two slots. */
 uint64_t orr__series_next(const orr__fabric *f)
 {
     const orr__series *s = f->series;

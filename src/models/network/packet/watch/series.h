@@ -5,8 +5,8 @@
  *     orr__series_sample(f);                               // at every multiple of the interval
  *     orr__series_finish(f, err);                          // the file is complete
  *
- * Inside, `merged` samples share a slot.  When the slots are used up, two become one and `merged` doubles, so a run of
- * any length has between half of the slots and all of them. */
+ * Inside, `merged` samples share a slot.  When the slots are used up, two become one and `merged`
+ * doubles, so a run of any length has between half of the slots and all of them. */
 #ifndef ORR_MODELS_FABRIC_SERIES_H
 #define ORR_MODELS_FABRIC_SERIES_H
 
@@ -24,8 +24,8 @@ uint64_t orr__series_next(const orr__fabric *f);
 
 /* ---- for series_write.c ---- */
 
-/* What happened in an interval.  Ports: ticks busy and paused, queue lengths; flows: bytes acknowledged, windows, bytes
- * in flight. */
+/* What happened in an interval.  Ports: ticks busy and paused, queue lengths; flows: bytes
+ * acknowledged, windows, bytes in flight. */
 typedef struct orr__slot {
     uint64_t a, b, sum, sum2, max;
     uint32_t samples;
