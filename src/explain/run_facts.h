@@ -88,7 +88,7 @@ typedef struct orr__run_facts {
     uint64_t links_used; /* that carried something */
     bool has_packets;
     orr_packet_figures packets;
-    const struct orr__fabric *fabric;
+    const struct fab *fabric;
 
     orr_critical_path *path; /* NULL: not asked for, or the run did not finish */
     uint32_t path_shown;     /* how many of its steps to list */

@@ -255,7 +255,7 @@ bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out)
 
 uint64_t orr__packets_sent(const orr_sim *s)
 {
-    return orr__fabric_figures_of(orr__net_packet_fabric(s->net))->data_packets;
+    return fab_figures_of(orr__net_packet_fabric(s->net))->data_packets;
 }
 
 static void keep_line(void *sim, const char *line)

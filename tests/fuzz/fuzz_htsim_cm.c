@@ -43,21 +43,21 @@ static void check(const orr__htsim_cm *m)
 
 static void run(const orr__htsim_cm *m, const orr__packet_inputs *in)
 {
-    orr__fabric *f;
+    fab *f;
     orr__triggers *t;
     orr_error err;
     uint64_t events = 0, some;
-    require(!orr__fabric_create(&in->config, &in->cabling, NULL, &f, &err));
+    require(!fab_create(&in->config, &in->cabling, NULL, &f, &err));
     require(!orr__triggers_create(f, &m->flows, &t, &err));
-    require(!orr__fabric_send_list(f, &m->flows, &err));
-    while (events < MOST_EVENTS && (some = orr__fabric_run(f, 1000)))
+    require(!fab_send_list(f, &m->flows, &err));
+    while (events < MOST_EVENTS && (some = fab_run(f, 1000)))
         events += some;
-    const orr__fabric_figures *g = orr__fabric_figures_of(f);
+    const fab_figures *g = fab_figures_of(f);
     require(g->flows_done <= g->flows && g->flows <= m->flows.count);
     require(!orr__triggers_status(t, &err));
     orr__triggers_explain(t, ignore_line, NULL);
     orr__triggers_destroy(t);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
 }
 
 static void set_up(orr__packet_inputs *in)

@@ -45,25 +45,25 @@ static bool run(const orr__packet_config *config,
                 const orr__cabling *cabling,
                 const orr__flow_list *flows,
                 const orr__link_events *events,
-                orr__fabric_figures *figures)
+                fab_figures *figures)
 {
-    orr__fabric *f;
+    fab *f;
     orr_error err;
     uint64_t events_run = 0, some = 1;
-    if (orr__fabric_create(config, cabling, NULL, &f, &err)) {
+    if (fab_create(config, cabling, NULL, &f, &err)) {
         require(err.message[0]);
         return false;
     }
-    require(!orr__fabric_plan(f, events, &err) && !orr__fabric_send_list(f, flows, &err));
-    while (events_run < MOST_EVENTS && (some = orr__fabric_run(f, 1000)))
+    require(!fab_plan(f, events, &err) && !fab_send_list(f, flows, &err));
+    while (events_run < MOST_EVENTS && (some = fab_run(f, 1000)))
         events_run += some;
-    *figures = *orr__fabric_figures_of(f);
+    *figures = *fab_figures_of(f);
     require(figures->flows_done <= figures->flows && figures->flows <= flows->count);
-    const orr_code code = orr__fabric_status(f, &err);
+    const orr_code code = fab_status(f, &err);
     if (code)
         require(err.message[0]);
-    orr__fabric_explain(f, ignore_line, NULL);
-    orr__fabric_destroy(f);
+    fab_explain(f, ignore_line, NULL);
+    fab_destroy(f);
     return !code && some == 0;
 }
 
@@ -72,7 +72,7 @@ static void run_both(orr__packet_config *config,
                      const orr__flow_list *flows,
                      const orr__link_events *events)
 {
-    orr__fabric_figures one, three;
+    fab_figures one, three;
     if (!run(config, cabling, flows, events, &one) || config->rules->engine.orders_by_schedule)
         return;
     config->threads = 3;

@@ -34,11 +34,11 @@ static void walk(orr__routes *r, const orr__topology *t, uint32_t from, uint32_t
 {
     orr_error err;
     uint32_t steps = 0, link;
-    while ((link = orr__routes_next(r, from, to, from, &err)) < ORR__LINK_ARRIVED) {
+    while ((link = orr__routes_next(r, from, to, from, &err)) < NET_LINK_ARRIVED) {
         require(t->links[link].from == from && ++steps <= orr__topology_devices(t));
         from = t->links[link].to;
     }
-    require(link == ORR__LINK_ARRIVED ? from == to : err.code == ORR_EINPUT);
+    require(link == NET_LINK_ARRIVED ? from == to : err.code == ORR_EINPUT);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

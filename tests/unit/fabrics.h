@@ -15,7 +15,7 @@ enum { FABRIC_TOKENS = 1024, FABRIC_WORDS = 1 << 16 };
 
 /* By token: when the sender and the receiver were told, in ticks; 0: not yet. */
 typedef struct fabric_told {
-    orr__fabric *fabric;
+    fab *fabric;
     uint64_t sent_at[FABRIC_TOKENS], arrived_at[FABRIC_TOKENS];
     unsigned sent, arrived;
 } fabric_told;
@@ -23,14 +23,14 @@ typedef struct fabric_told {
 static inline void fabric_note_sent(void *context, uint64_t token)
 {
     fabric_told *t = context;
-    t->sent_at[token] = orr__fabric_now(t->fabric);
+    t->sent_at[token] = fab_now(t->fabric);
     t->sent++;
 }
 
 static inline void fabric_note_arrived(void *context, uint64_t token)
 {
     fabric_told *t = context;
-    t->arrived_at[token] = orr__fabric_now(t->fabric);
+    t->arrived_at[token] = fab_now(t->fabric);
     t->arrived++;
 }
 
@@ -51,26 +51,26 @@ static inline orr_span fabric_span(const char *text)
     return (orr_span){(const uint8_t *)text, strlen(text)};
 }
 
-static inline orr__fabric *fabric_make_as(
+static inline fab *fabric_make_as(
     const char *config, const char *topology, bool has_history, unsigned threads, fabric_told *t)
 {
     static orr__packet_config c;
     orr__cabling cabling = {0};
     orr_error err;
-    const orr__fabric_watcher watcher = {t, fabric_note_sent, fabric_note_arrived};
+    const fab_watcher watcher = {t, fabric_note_sent, fabric_note_arrived};
     orr__packet_config_defaults(&c, NULL);
     CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(topology), "t.txt", &err), &err);
     memset(t, 0, sizeof *t);
     c.has_history = has_history;
     c.threads = threads;
-    CHECK_OK(orr__fabric_create(&c, &cabling, NULL, &t->fabric, &err), &err);
-    orr__fabric_watch(t->fabric, &watcher);
+    CHECK_OK(fab_create(&c, &cabling, NULL, &t->fabric, &err), &err);
+    fab_watch(t->fabric, &watcher);
     orr__cabling_fini(&cabling);
     return t->fabric;
 }
 
-static inline orr__fabric *fabric_make(const char *config, const char *topology, fabric_told *t)
+static inline fab *fabric_make(const char *config, const char *topology, fabric_told *t)
 {
     return fabric_make_as(config, topology, false, 0, t);
 }
@@ -107,16 +107,16 @@ static inline void fabric_send(
     fabric_told *t, uint32_t src, uint32_t dst, uint64_t size, uint64_t token)
 {
     orr_error err;
-    const orr__send_request r = {.src = src, .dst = dst, .size = size, .token = token};
-    CHECK_OK(orr__fabric_send(t->fabric, &r, &err), &err);
+    const fab_send_request r = {.src = src, .dst = dst, .size = size, .token = token};
+    CHECK_OK(fab_send(t->fabric, &r, &err), &err);
 }
 
 static inline void fabric_run_all(fabric_told *t)
 {
     orr_error err;
-    while (orr__fabric_run(t->fabric, 1000))
+    while (fab_run(t->fabric, 1000))
         ;
-    CHECK_OK(orr__fabric_status(t->fabric, &err), &err);
+    CHECK_OK(fab_status(t->fabric, &err), &err);
 }
 
 #endif

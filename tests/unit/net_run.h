@@ -144,8 +144,8 @@ static inline uint32_t net_run_way(const orr__topology *t,
     uint32_t n = 0, l;
     *latency = 0;
     CHECK_OK(orr__routes_create(t, 0, &r, &err), &err);
-    while ((l = orr__routes_next(r, from, to, 1, &err)) != ORR__LINK_ARRIVED) {
-        CHECK(l != ORR__LINK_NONE);
+    while ((l = orr__routes_next(r, from, to, 1, &err)) != NET_LINK_ARRIVED) {
+        CHECK(l != NET_LINK_NONE);
         *latency += t->links[l].latency;
         from = t->links[l].to;
         n++;

@@ -22,19 +22,19 @@ static pending take_least(pending *list, size_t *count)
 }
 
 /* All are taken out and put in again `ticks` later; `now` is then that much later, too. */
-static void move_all(orr__wheel *w, pending *list, size_t count, uint64_t *now, uint64_t ticks)
+static void move_all(fab_wheel *w, pending *list, size_t count, uint64_t *now, uint64_t ticks)
 {
     uint32_t *ids = NULL;
     size_t room = 0, found;
     uint64_t at;
-    CHECK(orr__wheel_take_all(w, &ids, &room, &found));
+    CHECK(fab_wheel_take_all(w, &ids, &room, &found));
     CHECK_EQ_U(found, count);
-    CHECK(!orr__wheel_peek(w, &at));
+    CHECK(!fab_wheel_peek(w, &at));
     *now += ticks;
-    orr__wheel_begin(w, *now);
+    fab_wheel_begin(w, *now);
     for (size_t i = 0; i < found; i++) {
-        const orr__event *e = orr__wheel_event(w, ids[i]);
-        orr__wheel_at(w, ids[i], e->at + ticks, e->order);
+        const fab_event *e = fab_wheel_event(w, ids[i]);
+        fab_wheel_at(w, ids[i], e->at + ticks, e->order);
     }
     for (size_t i = 0; i < count; i++)
         list[i].at += ticks;
@@ -45,38 +45,38 @@ static void move_all(orr__wheel *w, pending *list, size_t count, uint64_t *now, 
 static void compare_with_list(unsigned shift, uint64_t spread)
 {
     enum { MOST = 200 };
-    orr__wheel w;
+    fab_wheel w;
     pending list[MOST];
     orr_rng r;
     size_t count = 0;
     uint64_t now = 0, order = 0;
     uint32_t id = 0;
     orr_rng_init(&r, spread, shift);
-    CHECK(orr__wheel_init(&w, shift));
+    CHECK(fab_wheel_init(&w, shift));
     for (int i = 0; i < 30000; i++) {
         if (i % 300 == 299)
             move_all(&w, list, count, &now, i % 600 == 599 ? orr_rng_below(&r, 9 * spread) : 0);
         if (count < MOST && orr_rng_below(&r, 5) > (uint64_t)(i / 500) % 4) {
             const uint64_t far = orr_rng_below(&r, 20) ? spread : spread * 5000;
-            id = orr__wheel_new(&w, 1, 0);
+            id = fab_wheel_new(&w, 1, 0);
             order += 10;
             list[count] = (pending){now + orr_rng_below(&r, far), order - orr_rng_below(&r, 9), id};
-            orr__wheel_at(&w, id, list[count].at, list[count].order);
+            fab_wheel_at(&w, id, list[count].at, list[count].order);
             count++;
         } else if (count) {
             const pending want = take_least(list, &count);
             uint64_t at;
-            CHECK(orr__wheel_peek(&w, &at) && at <= want.at && at >> shift == want.at >> shift);
-            CHECK(!orr__wheel_next(&w, want.at, want.order - 1, &id) || want.order == 0);
-            CHECK(orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
+            CHECK(fab_wheel_peek(&w, &at) && at <= want.at && at >> shift == want.at >> shift);
+            CHECK(!fab_wheel_next(&w, want.at, want.order - 1, &id) || want.order == 0);
+            CHECK(fab_wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
             CHECK_EQ_U(id, want.id);
             now = want.at;
             order = order > want.order ? order : want.order;
-            orr__wheel_drop(&w, id);
+            fab_wheel_drop(&w, id);
         }
     }
     CHECK(!w.has_failed);
-    orr__wheel_fini(&w);
+    fab_wheel_fini(&w);
 }
 
 TEST(test_event_wheel__gives_events_as_a_list_would)
@@ -91,40 +91,40 @@ TEST(test_event_wheel__gives_events_as_a_list_would)
 
 TEST(test_event_wheel__does_not_pass_a_bound)
 {
-    orr__wheel w;
+    fab_wheel w;
     uint32_t id;
     uint64_t at;
-    CHECK(orr__wheel_init(&w, 0));
-    CHECK(!orr__wheel_peek(&w, &at));
-    const uint32_t late = orr__wheel_new(&w, 1, 7), early = orr__wheel_new(&w, 2, 8);
-    orr__wheel_at(&w, late, 1000000, 1);
-    CHECK(orr__wheel_peek(&w, &at) && at == 1000000);
-    CHECK(!orr__wheel_next(&w, 999999, UINT64_MAX,
-                           &id)); /* what comes before it can still be put in */
-    orr__wheel_at(&w, early, 500, 2);
-    CHECK(orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id) && id == early);
-    CHECK(!orr__wheel_next(&w, 1000000, 0, &id));
-    CHECK(orr__wheel_next(&w, 1000000, 1, &id) && id == late);
-    CHECK(!orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
-    orr__wheel_fini(&w);
+    CHECK(fab_wheel_init(&w, 0));
+    CHECK(!fab_wheel_peek(&w, &at));
+    const uint32_t late = fab_wheel_new(&w, 1, 7), early = fab_wheel_new(&w, 2, 8);
+    fab_wheel_at(&w, late, 1000000, 1);
+    CHECK(fab_wheel_peek(&w, &at) && at == 1000000);
+    CHECK(!fab_wheel_next(&w, 999999, UINT64_MAX,
+                          &id)); /* what comes before it can still be put in */
+    fab_wheel_at(&w, early, 500, 2);
+    CHECK(fab_wheel_next(&w, UINT64_MAX, UINT64_MAX, &id) && id == early);
+    CHECK(!fab_wheel_next(&w, 1000000, 0, &id));
+    CHECK(fab_wheel_next(&w, 1000000, 1, &id) && id == late);
+    CHECK(!fab_wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
+    fab_wheel_fini(&w);
 }
 
 /* Many events of one instant, put in backwards: the long sort. */
 TEST(test_event_wheel__sorts_an_instant)
 {
     enum { MANY = 5000 };
-    orr__wheel w;
+    fab_wheel w;
     uint32_t id;
-    CHECK(orr__wheel_init(&w, 0));
+    CHECK(fab_wheel_init(&w, 0));
     for (uint32_t i = 0; i < MANY; i++) {
-        id = orr__wheel_new(&w, 1, i);
-        orr__wheel_at(&w, id, 99, MANY - i);
+        id = fab_wheel_new(&w, 1, i);
+        fab_wheel_at(&w, id, 99, MANY - i);
     }
     for (uint32_t i = 0; i < MANY; i++) {
-        CHECK(orr__wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
-        CHECK_EQ_U(orr__wheel_event(&w, id)->order, i + 1);
+        CHECK(fab_wheel_next(&w, UINT64_MAX, UINT64_MAX, &id));
+        CHECK_EQ_U(fab_wheel_event(&w, id)->order, i + 1);
     }
-    orr__wheel_fini(&w);
+    fab_wheel_fini(&w);
 }
 
 int main(void)

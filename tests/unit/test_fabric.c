@@ -11,7 +11,7 @@
     "ENABLE_QCN 0 "
 
 typedef struct told {
-    orr__fabric *fabric;
+    fab *fabric;
     uint64_t sent_at, arrived_at; /* ticks, of the message told of last */
     unsigned sent, arrived;
 } told;
@@ -20,7 +20,7 @@ static void note_sent(void *context, uint64_t token)
 {
     told *t = context;
     (void)token;
-    t->sent_at = orr__fabric_now(t->fabric);
+    t->sent_at = fab_now(t->fabric);
     t->sent++;
 }
 
@@ -28,7 +28,7 @@ static void note_arrived(void *context, uint64_t token)
 {
     told *t = context;
     (void)token;
-    t->arrived_at = orr__fabric_now(t->fabric);
+    t->arrived_at = fab_now(t->fabric);
     t->arrived++;
 }
 
@@ -45,61 +45,61 @@ static const struct orr_rules_packet *reference(void)
     return ns3 ? ns3->packet : NULL;
 }
 
-static orr__fabric *make(const char *config, const char *topology, bool is_compat, told *t)
+static fab *make(const char *config, const char *topology, bool is_compat, told *t)
 {
     static orr__packet_config c;
     orr__cabling cabling = {0};
     orr_error err;
-    const orr__fabric_watcher watcher = {t, note_sent, note_arrived};
+    const fab_watcher watcher = {t, note_sent, note_arrived};
     orr__packet_config_defaults(&c, is_compat ? reference() : NULL);
     CHECK_OK(orr__packet_config_parse(&c, span_of(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, span_of(topology), "t.txt", &err), &err);
     *t = (told){0};
-    CHECK_OK(orr__fabric_create(&c, &cabling, NULL, &t->fabric, &err), &err);
-    orr__fabric_watch(t->fabric, &watcher);
+    CHECK_OK(fab_create(&c, &cabling, NULL, &t->fabric, &err), &err);
+    fab_watch(t->fabric, &watcher);
     orr__cabling_fini(&cabling);
     return t->fabric;
 }
 
-static void send_one(orr__fabric *f, uint32_t src, uint32_t dst, uint64_t size)
+static void send_one(fab *f, uint32_t src, uint32_t dst, uint64_t size)
 {
     orr_error err;
-    const orr__send_request r = {.src = src, .dst = dst, .size = size};
-    CHECK_OK(orr__fabric_send(f, &r, &err), &err);
+    const fab_send_request r = {.src = src, .dst = dst, .size = size};
+    CHECK_OK(fab_send(f, &r, &err), &err);
 }
 
-static void run_all(orr__fabric *f)
+static void run_all(fab *f)
 {
     orr_error err;
-    while (orr__fabric_run(f, 100))
+    while (fab_run(f, 100))
         ;
-    CHECK_OK(orr__fabric_status(f, &err), &err);
+    CHECK_OK(fab_status(f, &err), &err);
 }
 
 /* 1036 bytes at 100 Gb/s take 82.88 ns, 48 take 3.84; the cable takes 1 us each way. */
 TEST(test_fabric__one_packet_over_a_cable)
 {
     told t;
-    orr__fabric *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
-    CHECK_EQ_U(orr__fabric_unit(f), 1000);
+    fab *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
+    CHECK_EQ_U(fab_unit(f), 1000);
     send_one(f, 0, 1, 1000);
     run_all(f);
     CHECK_EQ_U(t.arrived_at, 1082880);
     CHECK_EQ_U(t.sent_at, 2086720);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
 }
 
 /* The same in whole nanoseconds, 83 and 4, and the receiver hears of it with the sender. */
 TEST(test_fabric__one_packet_as_the_reference_has_it)
 {
     told t;
-    orr__fabric *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", true, &t);
-    CHECK_EQ_U(orr__fabric_unit(f), 1);
+    fab *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", true, &t);
+    CHECK_EQ_U(fab_unit(f), 1);
     send_one(f, 0, 1, 1000);
     run_all(f);
     CHECK_EQ_U(t.arrived_at, 2087);
     CHECK_EQ_U(t.sent_at, 2087);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
 }
 
 /* Store and forward: 82.88 ns twice; then three packets follow each other at the speed of the wire. */
@@ -107,52 +107,52 @@ TEST(test_fabric__packets_follow_each_other_through_a_switch)
 {
     told t;
     const char *star = "3 1 2\n2\n2 0 100Gbps 1us 0\n2 1 100Gbps 1us 0\n";
-    orr__fabric *f = make(CONFIG "HAS_WIN 0 ", star, false, &t);
+    fab *f = make(CONFIG "HAS_WIN 0 ", star, false, &t);
     send_one(f, 0, 1, 3000);
     run_all(f);
     CHECK_EQ_U(t.arrived_at, 2 * 1000000 + 4 * 82880);
-    CHECK_EQ_U(orr__fabric_figures_of(f)->data_packets, 3);
-    CHECK_EQ_U(orr__fabric_figures_of(f)->acks, 3);
-    orr__fabric_destroy(f);
+    CHECK_EQ_U(fab_figures_of(f)->data_packets, 3);
+    CHECK_EQ_U(fab_figures_of(f)->acks, 3);
+    fab_destroy(f);
 }
 
 /* Preamble, frame check and gap: 24 more bytes, so 1060 and 72 bytes: 84.8 and 5.76 ns. */
 TEST(test_fabric__wire_overhead)
 {
     told t;
-    orr__fabric *f = make(CONFIG "WIRE_OVERHEAD 24 ", "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
+    fab *f = make(CONFIG "WIRE_OVERHEAD 24 ", "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
     send_one(f, 0, 1, 1000);
     run_all(f);
     CHECK_EQ_U(t.arrived_at, 1084800);
     CHECK_EQ_U(t.sent_at, 2090560);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
 }
 
 /* An acknowledgement every 4000 bytes and one at the end: 4000, 8000, 10000. */
 TEST(test_fabric__acknowledges_by_interval)
 {
     told t;
-    orr__fabric *f = make("CC_MODE 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 1000000 "
-                          "L2_ACK_INTERVAL 4000 ENABLE_QCN 0 HAS_WIN 0",
-                          "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
+    fab *f = make("CC_MODE 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 1000000 "
+                  "L2_ACK_INTERVAL 4000 ENABLE_QCN 0 HAS_WIN 0",
+                  "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
     send_one(f, 0, 1, 10000);
     run_all(f);
     CHECK_EQ_U(t.sent, 1);
-    CHECK_EQ_U(orr__fabric_figures_of(f)->acks, 3);
-    orr__fabric_destroy(f);
+    CHECK_EQ_U(fab_figures_of(f)->acks, 3);
+    fab_destroy(f);
 }
 
 /* Half of all packets are lost, in both directions: timers make up for it, and everything arrives once. */
 TEST(test_fabric__loss_is_made_up_for)
 {
     told t;
-    orr__fabric *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0.5\n", false, &t);
+    fab *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0.5\n", false, &t);
     send_one(f, 0, 1, 20000);
     run_all(f);
     CHECK_EQ_U(t.sent, 1);
     CHECK_EQ_U(t.arrived, 1);
-    CHECK(orr__fabric_figures_of(f)->lost > 0 && orr__fabric_figures_of(f)->timeouts > 0);
-    orr__fabric_destroy(f);
+    CHECK(fab_figures_of(f)->lost > 0 && fab_figures_of(f)->timeouts > 0);
+    fab_destroy(f);
 }
 
 static void count_line(void *context, const char *line)
@@ -167,12 +167,12 @@ TEST(test_fabric__a_dead_wire_is_a_standstill)
     told t;
     unsigned lines = 0;
     for (int is_compat = 0; is_compat < 2; is_compat++) {
-        orr__fabric *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 1\n", is_compat, &t);
+        fab *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 1\n", is_compat, &t);
         send_one(f, 0, 1, 1000);
         run_all(f);
         CHECK_EQ_U(t.sent, 0);
-        orr__fabric_explain(f, count_line, &lines);
-        orr__fabric_destroy(f);
+        fab_explain(f, count_line, &lines);
+        fab_destroy(f);
     }
     CHECK_EQ_U(lines, 4); /* each time the flow, and the link on which all is lost */
 }
@@ -183,18 +183,18 @@ TEST(test_fabric__hosts_pass_on_if_they_are_told_to)
     told t;
     orr_error err;
     const char *line = "3 0 2\n\n0 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n";
-    orr__fabric *f = make(CONFIG "FORWARDING_HOSTS 1 ", line, false, &t);
+    fab *f = make(CONFIG "FORWARDING_HOSTS 1 ", line, false, &t);
     send_one(f, 0, 2, 1000);
     run_all(f);
     CHECK_EQ_U(t.arrived_at, 2 * 1082880);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
     f = make(CONFIG, line, false, &t);
     send_one(f, 0, 2, 1000);
-    while (orr__fabric_run(f, 100))
+    while (fab_run(f, 100))
         ;
-    CHECK_CODE(orr__fabric_status(f, &err), ORR_EINPUT, &err);
+    CHECK_CODE(fab_status(f, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "no way from host 0 to host 2");
-    orr__fabric_destroy(f);
+    fab_destroy(f);
 }
 
 /* Down at 10 us, up at 300 us; without the repair it would stand still. */
@@ -204,42 +204,42 @@ TEST(test_fabric__a_link_fails_and_is_repaired)
     orr_error err;
     orr__link_event list[] = {{10000000, 0, 1, false, 1}, {300000000, 1, 0, true, 2}};
     orr__link_events plan = {.events = list, .count = 2};
-    orr__fabric *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
-    CHECK_OK(orr__fabric_plan(f, &plan, &err), &err);
+    fab *f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
+    CHECK_OK(fab_plan(f, &plan, &err), &err);
     send_one(f, 0, 1, 1000000);
     run_all(f);
     CHECK_EQ_U(t.sent, 1);
     CHECK(t.arrived_at > 300000000);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
     plan.count = 1;
     f = make(CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", false, &t);
-    CHECK_OK(orr__fabric_plan(f, &plan, &err), &err);
+    CHECK_OK(fab_plan(f, &plan, &err), &err);
     send_one(f, 0, 1, 1000000);
     run_all(f);
     CHECK_EQ_U(t.sent, 0);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
 }
 
 TEST(test_fabric__reservations_must_fit_into_the_buffer)
 {
     orr__packet_config c;
     orr__cabling cabling = {0};
-    orr__fabric *f;
+    fab *f;
     orr_error err;
     /* 400 Gb/s over 100 us are 5 MB on the wire, three times that is the headroom of each port */
     const char *star = "3 1 2\n2\n2 0 400Gbps 100us 0\n2 1 400Gbps 100us 0\n";
     orr__packet_config_defaults(&c, NULL);
     CHECK_OK(orr__packet_config_parse(&c, span_of(CONFIG), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, span_of(star), "t.txt", &err), &err);
-    CHECK_CODE(orr__fabric_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
+    CHECK_CODE(fab_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "BUFFER_SIZE 16 MiB");
     if (!reference()) {
         orr__cabling_fini(&cabling);
         return;
     }
     c.rules = reference(); /* there it wraps around, and pauses are off */
-    CHECK_OK(orr__fabric_create(&c, &cabling, NULL, &f, &err), &err);
-    orr__fabric_destroy(f);
+    CHECK_OK(fab_create(&c, &cabling, NULL, &f, &err), &err);
+    fab_destroy(f);
     orr__cabling_fini(&cabling);
 }
 
@@ -250,17 +250,17 @@ TEST(test_fabric__pauses_keep_buffers_from_overflowing)
     const char *star = "6 1 5\n5\n5 0 100Gbps 1us 0\n5 1 100Gbps 1us 0\n5 2 100Gbps 1us 0\n"
                        "5 3 100Gbps 1us 0\n5 4 100Gbps 1us 0\n";
     for (int is_compat = 0; is_compat < 2; is_compat++) {
-        orr__fabric *f = make(CONFIG "HAS_WIN 0 BUFFER_SIZE 1 ", star, is_compat, &t);
+        fab *f = make(CONFIG "HAS_WIN 0 BUFFER_SIZE 1 ", star, is_compat, &t);
         for (uint32_t i = 0; i < 4; i++)
             send_one(f, i, 4, 2000000);
         run_all(f);
-        const orr__fabric_figures *g = orr__fabric_figures_of(f);
+        const fab_figures *g = fab_figures_of(f);
         CHECK_EQ_U(t.sent, 4);
         CHECK(g->pauses > 0);
         CHECK_EQ_U(g->pauses, g->resumes);
         CHECK_EQ_U(g->dropped, 0);
         CHECK_EQ_U(g->data_packets, 8000);
-        orr__fabric_destroy(f);
+        fab_destroy(f);
     }
 }
 
@@ -281,17 +281,17 @@ TEST(test_fabric__packets_are_spread_over_ways)
     told t;
     for (size_t i = 0; i < 3; i++) {
         snprintf(config, sizeof config, CONFIG "HAS_WIN 0 %s", rules[i]);
-        orr__fabric *f = make(config, leaves, false, &t);
+        fab *f = make(config, leaves, false, &t);
         for (uint32_t host = 0; host < 4; host++)
             send_one(f, host, host + 4, 1000000);
         run_all(f);
         CHECK_EQ_U(t.sent, 4);
         CHECK_EQ_U(t.arrived, 4);
-        CHECK_EQ_U(orr__fabric_figures_of(f)->nacks, 0);
+        CHECK_EQ_U(fab_figures_of(f)->nacks, 0);
         if (i <
             2) /* 1000 packets of 82.88 ns, and 4 us on the way; a quarter more for those that meet */
             CHECK(t.arrived_at < 1250 * 82880 + 4000000);
-        orr__fabric_destroy(f);
+        fab_destroy(f);
     }
 }
 
@@ -299,15 +299,14 @@ TEST(test_fabric__packets_are_spread_over_ways)
 TEST(test_fabric__only_what_is_lost_is_sent_again)
 {
     told t;
-    orr__fabric *f =
-        make(CONFIG "TRANSPORT selective ", "2 0 1\n\n0 1 100Gbps 1us 0.02\n", false, &t);
+    fab *f = make(CONFIG "TRANSPORT selective ", "2 0 1\n\n0 1 100Gbps 1us 0.02\n", false, &t);
     send_one(f, 0, 1, 1000000);
     run_all(f);
-    const orr__fabric_figures *g = orr__fabric_figures_of(f);
+    const fab_figures *g = fab_figures_of(f);
     CHECK(t.sent == 1 && t.arrived == 1);
     CHECK(g->lost > 10 && g->nacks == 0);
     CHECK(g->data_packets < 1000 + 2 * g->lost);
-    orr__fabric_destroy(f);
+    fab_destroy(f);
 }
 
 int main(void)

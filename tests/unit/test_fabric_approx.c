@@ -27,8 +27,8 @@ static void run(
 /* All that is counted is the same in both. */
 static void compare_figures(void)
 {
-    const orr__fabric_figures *a = orr__fabric_figures_of(exact.fabric);
-    const orr__fabric_figures *b = orr__fabric_figures_of(quick.fabric);
+    const fab_figures *a = fab_figures_of(exact.fabric);
+    const fab_figures *b = fab_figures_of(quick.fabric);
     CHECK_EQ_U(b->data_packets, a->data_packets);
     CHECK_EQ_U(b->data_bytes, a->data_bytes);
     CHECK_EQ_U(b->acks, a->acks);
@@ -37,7 +37,7 @@ static void compare_figures(void)
     CHECK_EQ_U(b->resumes, a->resumes);
     CHECK_EQ_U(b->timeouts, a->timeouts);
     for (uint32_t i = 0; i < exact.fabric->port_count; i++) {
-        const orr__port *p = &exact.fabric->ports[i], *q = &quick.fabric->ports[i];
+        const fab_port *p = &exact.fabric->ports[i], *q = &quick.fabric->ports[i];
         CHECK_EQ_U(q->frames_sent, p->frames_sent);
         CHECK_EQ_U(q->bytes_sent, p->bytes_sent);
         CHECK_EQ_U(q->busy_ticks, p->busy_ticks);
@@ -56,8 +56,8 @@ static void compare(
     run(config, topology, flows, count, &exact);
     snprintf(config, sizeof config, FABRIC_CONFIG "%s APPROX 1", more);
     run(config, topology, flows, count, &quick);
-    const orr__fabric_figures *a = orr__fabric_figures_of(exact.fabric);
-    const orr__fabric_figures *b = orr__fabric_figures_of(quick.fabric);
+    const fab_figures *a = fab_figures_of(exact.fabric);
+    const fab_figures *b = fab_figures_of(quick.fabric);
     for (unsigned i = 0; i < count; i++) {
         CHECK_EQ_U(quick.arrived_at[i], exact.arrived_at[i]);
         CHECK_EQ_U(quick.sent_at[i], exact.sent_at[i]);
@@ -66,8 +66,8 @@ static void compare(
     CHECK(b->skips > 0 && b->skipped > 0);
     CHECK((double)b->events < share * (double)a->events);
     CHECK_EQ_U(a->skips, 0);
-    orr__fabric_destroy(exact.fabric);
-    orr__fabric_destroy(quick.fabric);
+    fab_destroy(exact.fabric);
+    fab_destroy(quick.fabric);
 }
 
 TEST(test_fabric_approx__a_lone_flow)
@@ -118,15 +118,15 @@ TEST(test_fabric_approx__failures_are_kept)
     for (int i = 0; i < 2; i++) {
         fabric_told *t = i ? &quick : &exact;
         fabric_make(i ? FABRIC_CONFIG "APPROX 1 " : FABRIC_CONFIG, "2 0 1\n\n0 1 " LINK "\n", t);
-        CHECK_OK(orr__fabric_plan(t->fabric, &plan, &err), &err);
+        CHECK_OK(fab_plan(t->fabric, &plan, &err), &err);
         fabric_send(t, 0, 1, 100000000, 0);
         fabric_run_all(t);
         at[i] = t->arrived_at[0];
     }
     CHECK_EQ_U(at[1], at[0]);
-    CHECK(orr__fabric_figures_of(quick.fabric)->skips >= 2);
-    orr__fabric_destroy(exact.fabric);
-    orr__fabric_destroy(quick.fabric);
+    CHECK(fab_figures_of(quick.fabric)->skips >= 2);
+    fab_destroy(exact.fabric);
+    fab_destroy(quick.fabric);
 }
 
 /* Stars and leaves with links of different speed, flows of any size at once, windows or pauses: whatever comes out without
@@ -155,9 +155,9 @@ TEST(test_fabric_approx__random_networks)
         for (unsigned i = 0; i < FLOWS; i++)
             CHECK_EQ_U(quick.sent_at[i], exact.sent_at[i]);
         compare_figures();
-        skips += orr__fabric_figures_of(quick.fabric)->skips;
-        orr__fabric_destroy(exact.fabric);
-        orr__fabric_destroy(quick.fabric);
+        skips += fab_figures_of(quick.fabric)->skips;
+        fab_destroy(exact.fabric);
+        fab_destroy(quick.fabric);
     }
     CHECK(skips >= RUNS / 2);
 }
@@ -173,7 +173,7 @@ TEST(test_fabric_approx__is_refused_where_states_do_not_come_back)
                                         "NIC_TOTAL_PAUSE_TIME 3"};
     static orr__packet_config c;
     orr__cabling cabling = {0};
-    orr__fabric *f;
+    fab *f;
     orr_error err;
     char config[400];
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(fabric_star(3, LINK)), "t", &err), &err);
@@ -181,7 +181,7 @@ TEST(test_fabric_approx__is_refused_where_states_do_not_come_back)
         snprintf(config, sizeof config, FABRIC_CONFIG "APPROX 1 %s", wrong[i]);
         orr__packet_config_defaults(&c, NULL);
         CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c", &err), &err);
-        CHECK_CODE(orr__fabric_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
+        CHECK_CODE(fab_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
         CHECK_SAYS(&err, "APPROX does not go with");
     }
     orr__cabling_fini(&cabling);

@@ -10,7 +10,7 @@ static fabric_told told;
 
 static void run_until(uint64_t ticks)
 {
-    while (orr__fabric_now(told.fabric) < ticks && orr__fabric_run(told.fabric, 1))
+    while (fab_now(told.fabric) < ticks && fab_run(told.fabric, 1))
         ;
 }
 
@@ -25,7 +25,7 @@ TEST(test_fabric_keys__headroom_is_so_many_times_what_is_on_the_wire)
         fabric_make(config, fabric_star(2, "100Gbps 1us 0"), &told);
         CHECK_EQ_U(told.fabric->ports[0].headroom, bytes[i]);
         CHECK_EQ_U(told.fabric->nodes[2].available, (16 << 20) - 2 * (bytes[i] + 4096));
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
 }
 
@@ -39,8 +39,8 @@ TEST(test_fabric_keys__error_rate_is_of_links_without_their_own)
         fabric_send(&told, 0, 1, 10000, 0);
         fabric_run_all(&told);
         CHECK_EQ_U(told.sent, i);
-        CHECK((orr__fabric_figures_of(told.fabric)->lost == 0) == (i == 1));
-        orr__fabric_destroy(told.fabric);
+        CHECK((fab_figures_of(told.fabric)->lost == 0) == (i == 1));
+        fab_destroy(told.fabric);
     }
 }
 
@@ -49,11 +49,11 @@ TEST(test_fabric_keys__link_down_at_its_time)
 {
     fabric_make(FABRIC_CONFIG "LINK_DOWN 10 1 0 ", "2 0 1\n\n0 1 100Gbps 1us 0\n", &told);
     fabric_send(&told, 0, 1, 1000000, 0);
-    while (!told.fabric->ports[0].is_down && orr__fabric_run(told.fabric, 1))
+    while (!told.fabric->ports[0].is_down && fab_run(told.fabric, 1))
         ;
-    CHECK_EQ_U(orr__fabric_now(told.fabric), 10 * US);
+    CHECK_EQ_U(fab_now(told.fabric), 10 * US);
     CHECK(told.fabric->ports[1].is_down);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* NIC_TOTAL_PAUSE_TIME: the receiver pauses three times, 10 us each, and no more although the flow goes on for 4 ms.  A
@@ -63,12 +63,12 @@ TEST(test_fabric_keys__a_nic_pauses_so_often)
     fabric_make(FABRIC_CONFIG "NIC_TOTAL_PAUSE_TIME 3 ", fabric_star(2, "100Gbps 1us 0"), &told);
     fabric_send(&told, 0, 1, 60000000, 0);
     fabric_run_all(&told);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->pauses, 3);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->resumes, 3);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->pauses, 3);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->resumes, 3);
     CHECK(told.sent_at[0] > 4000 * (uint64_t)US);
     const uint64_t paused = told.fabric->ports[2].paused_ticks;
     CHECK(paused > 30 * US - 3 * 3840 && paused < 30 * US + 3 * 3840);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* PINT_PROB: with 0 no acknowledgement is looked at, and two hosts that send to one stay at the speed of their links. */
@@ -83,7 +83,7 @@ TEST(test_fabric_keys__pint_looks_at_a_share_of_acknowledgements)
         fabric_send(&told, 1, 2, 1000000, 1);
         run_until(40 * US);
         CHECK((told.fabric->flows[0].rate == told.fabric->flows[0].line_rate) == (i == 0));
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
 }
 
@@ -110,7 +110,7 @@ TEST(test_fabric_keys__pint_writes_powers_of_its_base)
         fabric_send(&told, 0, 1, 1000000, 0);
         run_until(50 * US);
         CHECK(highest_power() >= least[i] && highest_power() <= most[i]);
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
 }
 
@@ -121,11 +121,11 @@ static unsigned count_rates(const char *config)
     fabric_make(config, fabric_star(2, "100Gbps 1us 0"), &told);
     fabric_send(&told, 0, 1, 500000, 0);
     uint64_t before = 0;
-    while (!told.sent && orr__fabric_run(told.fabric, 1)) {
+    while (!told.sent && fab_run(told.fabric, 1)) {
         count += told.fabric->flows[0].rate != before;
         before = told.fabric->flows[0].rate;
     }
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
     return count;
 }
 

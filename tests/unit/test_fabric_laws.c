@@ -221,13 +221,13 @@ static void add_flow(net *n, unsigned from, unsigned to, uint64_t bytes)
     n->from[i] = from;
     n->to[i] = to;
     n->bytes[i] = bytes;
-    const orr__send_request r = {.src = from,
-                                 .dst = to,
-                                 .size = bytes,
-                                 .token = i,
-                                 .class = (uint8_t)(1 + pick(n, n->classes))};
+    const fab_send_request r = {.src = from,
+                                .dst = to,
+                                .size = bytes,
+                                .token = i,
+                                .class = (uint8_t)(1 + pick(n, n->classes))};
     orr_error err;
-    CHECK_OK(orr__fabric_send(told.fabric, &r, &err), &err);
+    CHECK_OK(fab_send(told.fabric, &r, &err), &err);
 }
 
 static void send_some(net *n)
@@ -283,10 +283,10 @@ static void check_times(const net *n)
     }
 }
 
-static void check_ports(const net *n, const orr__fabric *f)
+static void check_ports(const net *n, const fab *f)
 {
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i];
+        const fab_port *p = &f->ports[i];
         const uint64_t bytes = p->bytes_sent + p->frames_sent * n->overhead;
         CHECK_EQ_U(p->busy_ticks, ticks(bytes, p->rate / 1000000000u));
         CHECK(p->busy_ticks <= p->busy_until);
@@ -295,18 +295,18 @@ static void check_ports(const net *n, const orr__fabric *f)
 }
 
 /* Frames that switches send down to hosts, without pauses: each pause of a host is taken back once. */
-static uint64_t count_delivered(const orr__fabric *f)
+static uint64_t count_delivered(const fab *f)
 {
     uint64_t down = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i];
+        const fab_port *p = &f->ports[i];
         if (p->is_switch && !f->ports[p->peer].is_switch)
             down += p->frames_sent - 2 * (uint64_t)f->ports[p->peer].pause_count;
     }
     return down;
 }
 
-static uint64_t count_lost_at_hosts(const orr__fabric *f)
+static uint64_t count_lost_at_hosts(const fab *f)
 {
     uint64_t lost = 0;
     for (uint32_t i = 0; i < f->port_count; i++)
@@ -315,9 +315,9 @@ static uint64_t count_lost_at_hosts(const orr__fabric *f)
 }
 
 /* Frames of pauses are lost with others, and nobody counts them apart: then it is not known how many were sent. */
-static void check_frames(const net *n, const orr__fabric *f)
+static void check_frames(const net *n, const fab *f)
 {
-    const orr__fabric_figures *g = &f->figures;
+    const fab_figures *g = &f->figures;
     uint64_t sum = 0;
     for (unsigned i = 0; i < n->flows; i++)
         sum += n->bytes[i];
@@ -333,11 +333,11 @@ static void check_frames(const net *n, const orr__fabric *f)
                count_delivered(f) + (g->lost - count_lost_at_hosts(f)) + g->dropped);
 }
 
-static void check_empty(const net *n, const orr__fabric *f)
+static void check_empty(const net *n, const fab *f)
 {
-    for (uint32_t i = 0; i < f->port_count * ORR__CLASSES; i++) {
+    for (uint32_t i = 0; i < f->port_count * FAB_CLASSES; i++) {
         CHECK_EQ_U(f->queues[i].ingress + f->queues[i].headroom + f->queues[i].egress, 0);
-        CHECK_EQ_U(f->queues[i].head, ORR__NOBODY);
+        CHECK_EQ_U(f->queues[i].head, FAB_NONE);
     }
     for (uint32_t i = 0; i < f->port_count; i++) {
         CHECK_EQ_U(f->ports[i].queued_bytes, 0);
@@ -346,7 +346,7 @@ static void check_empty(const net *n, const orr__fabric *f)
     for (uint32_t i = 0; i < f->node_count; i++)
         CHECK_EQ_U(f->nodes[i].shared, 0);
     size_t are_free = 0;
-    for (uint32_t i = f->free_frame; i != ORR__NOBODY; i = f->frames[i].next)
+    for (uint32_t i = f->free_frame; i != FAB_NONE; i = f->frames[i].next)
         are_free++;
     CHECK_EQ_U(are_free, f->frame_count);
     CHECK_EQ_U(f->under_way, 0);
@@ -373,7 +373,7 @@ static void plan_failure(net *n, orr__link_events *e)
     events[1] = (orr__link_event){
         .at_ps = at + 1000000u * (1 + (uint64_t)pick(n, 100)), .a = l->a, .b = l->b, .is_up = true};
     *e = (orr__link_events){.events = events, .count = 2};
-    CHECK_OK(orr__fabric_plan(told.fabric, e, &err), &err);
+    CHECK_OK(fab_plan(told.fabric, e, &err), &err);
 }
 
 static void try_network(void)
@@ -396,7 +396,7 @@ static void try_network(void)
     send_some(&n);
     fabric_run_all(&told);
     check_laws(&n);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 TEST(test_fabric_laws__hold_in_random_networks)
@@ -429,12 +429,11 @@ static void try_headers(void)
     orr_rng_init(&n.r, seed, 4);
     for (unsigned i = 0; i < FLOWS; i++)
         add_flow(&n, pick(&n, 2), 2 + pick(&n, 2), PACKETS * 256);
-    while (told.sent < FLOWS &&
-           orr__fabric_now(told.fabric) < (uint64_t)FLOWS * PACKETS * 3113600 &&
-           orr__fabric_run(told.fabric, 100))
+    while (told.sent < FLOWS && fab_now(told.fabric) < (uint64_t)FLOWS * PACKETS * 3113600 &&
+           fab_run(told.fabric, 100))
         ;
     CHECK_EQ_U(told.sent, FLOWS);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 TEST(test_fabric_laws__headers_of_cut_packets_do_not_keep_data_away)
@@ -499,7 +498,7 @@ static void try_chain(void)
     for (unsigned i = n.links; i-- > 0;)
         pass_link(&n.link[i], at, size, count);
     CHECK_EQ_U(told.sent_at[0], at[count - 1]);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 TEST(test_fabric_laws__one_flow_over_a_chain_takes_what_its_links_take)
@@ -537,7 +536,7 @@ static void try_share(void)
     }
     CHECK_EQ_U(latest, way + (uint64_t)flows * packets * frame);
     CHECK_EQ_U(told.fabric->figures.pauses, 0);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 TEST(test_fabric_laws__a_shared_link_is_never_idle_and_serves_in_turn)

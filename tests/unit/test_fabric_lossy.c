@@ -17,9 +17,9 @@
 
 static fabric_told told;
 
-static const orr__fabric_figures *figures(void)
+static const fab_figures *figures(void)
 {
-    return orr__fabric_figures_of(told.fabric);
+    return fab_figures_of(told.fabric);
 }
 
 /* `senders` hosts send as much to the last host of a star, at once. */
@@ -66,7 +66,7 @@ TEST(test_fabric_lossy__a_lone_flow_runs_at_line_rate)
     CHECK_EQ_U(told.arrived_at[0], ideal(1, 1000));
     CHECK_EQ_U(figures()->data_packets, 1000);
     CHECK_EQ_U(figures()->marked, 0);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Two packets fit into a window of 2500 bytes; one is sent whatever the window is. */
@@ -77,16 +77,16 @@ TEST(test_fabric_lossy__packets_fit_whole_into_the_window)
     for (unsigned i = 0; i < 3; i++) {
         fabric_make(NSCC LOSSY, fabric_star(2, LINK), &told);
         fabric_send(&told, 0, 1, 100000, 0);
-        while (!told.fabric->flows[0].in_flight && orr__fabric_run(told.fabric, 1))
+        while (!told.fabric->flows[0].in_flight && fab_run(told.fabric, 1))
             ;
         told.fabric->flows[0].window = windows[i];
-        orr__nic_update(told.fabric, 0);
-        while (orr__fabric_now(told.fabric) < 3 * 1000000 && orr__fabric_run(told.fabric, 1))
+        fab_nic_update(told.fabric, 0);
+        while (fab_now(told.fabric) < 3 * 1000000 && fab_run(told.fabric, 1))
             ;
         CHECK_EQ_U(told.fabric->flows[0].in_flight, sent[i]);
         fabric_run_all(&told);
         CHECK_EQ_U(told.sent, 1);
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
 }
 
@@ -98,15 +98,15 @@ TEST(test_fabric_lossy__the_window_follows_the_shortest_round_trip)
     fabric_make(NSCC "GLOBAL_T 1 " LOSSY,
                 "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 100us 0\n", &told);
     fabric_send(&told, 0, 1, 1000000, 0);
-    while (orr__fabric_now(told.fabric) < 4000000 && orr__fabric_run(told.fabric, 1))
+    while (fab_now(told.fabric) < 4000000 && fab_run(told.fabric, 1))
         ;
     CHECK_EQ_U(told.fabric->flows[0].window, 3790500);
-    while (orr__fabric_now(told.fabric) < 40000000 && orr__fabric_run(told.fabric, 1))
+    while (fab_now(told.fabric) < 40000000 && fab_run(told.fabric, 1))
         ;
     CHECK_EQ_U(told.fabric->flows[0].window, 78252);
     fabric_run_all(&told);
     CHECK_EQ_U(told.arrived_at[0], ideal(1, 1000));
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 64 senders, a queue of 50 packets: what finds no room is cut, told of and sent again, and the receiver's link is
@@ -124,7 +124,7 @@ TEST(test_fabric_lossy__trimmed_incast_is_near_line_rate_without_timeouts)
     CHECK(latest(64) >= ideal(64, 200));
     CHECK((double)latest(64) < 1.05 * (double)ideal(64, 200));
     CHECK(fairness(64) >= 0.95);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* The same without trimming: drops are found out by timers, and it takes longer. */
@@ -136,7 +136,7 @@ TEST(test_fabric_lossy__untrimmed_incast_needs_timeouts)
     CHECK(figures()->timeouts > 0);
     CHECK_EQ_U(figures()->trimmed, 0);
     CHECK((double)latest(64) > 1.05 * (double)ideal(64, 200));
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Switches keep to the limit of a queue; what does not fit is gone. */
@@ -149,7 +149,7 @@ TEST(test_fabric_lossy__a_queue_has_its_limit)
         CHECK(told.fabric->ports[i].max_queued <= 52000);
     CHECK_EQ_U(told.fabric->nodes[4].shared, 0); /* all accounts are closed */
     CHECK_EQ_U(figures()->pauses, 0);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Of 16 MiB without a limit, one full queue takes half: T = free = all - T. */
@@ -159,7 +159,7 @@ TEST(test_fabric_lossy__a_queue_without_a_limit_takes_half_of_the_buffer)
     const uint64_t most = told.fabric->ports[2 * 3].max_queued; /* towards host 3 */
     CHECK(most <= 1 << 19 && most > (1 << 19) - 2 * 1036);
     CHECK_EQ_U(told.sent, 3);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Eight long flows that do not begin alike become so: what each gets between 6 and 10 ms. */
@@ -171,11 +171,11 @@ TEST(test_fabric_lossy__long_flows_become_fair)
     fabric_make(NSCC LOSSY "TRIMMING 1 ", fabric_star(FLOWS + 1, LINK), &told);
     for (uint32_t i = 0; i < FLOWS; i++)
         fabric_send(&told, i, FLOWS, 18000000, i);
-    while (told.fabric->now < 6000000000u && orr__fabric_run(told.fabric, 100))
+    while (told.fabric->now < 6000000000u && fab_run(told.fabric, 100))
         ;
     for (uint32_t i = 0; i < FLOWS; i++)
         before[i] = told.fabric->flows[i].acked;
-    while (told.fabric->now < 10000000000u && orr__fabric_run(told.fabric, 100))
+    while (told.fabric->now < 10000000000u && fab_run(told.fabric, 100))
         ;
     for (uint32_t i = 0; i < FLOWS; i++) {
         const double rate = (double)(told.fabric->flows[i].acked - before[i]);
@@ -185,7 +185,7 @@ TEST(test_fabric_lossy__long_flows_become_fair)
     CHECK(sum * sum / (FLOWS * squares) >= 0.95);
     CHECK(sum > 0.98 * 4e6 / 82.88 * 1000); /* bytes of 4 ms at line rate */
     CHECK_EQ_U(figures()->timeouts, 0);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* ---- the equations of NSCC, by hand ----
@@ -194,69 +194,69 @@ TEST(test_fabric_lossy__long_flows_become_fair)
 
 enum { T_PS = 4160000, D_PS = 3120000 };
 
-static orr__flow *a_flow(void)
+static fab_flow *a_flow(void)
 {
     fabric_make(NSCC LOSSY "TRIMMING 1 ", fabric_star(2, LINK), &told);
     fabric_send(&told, 0, 1, 10000000, 0);
     while (!told.fabric->flows[0].line_rate)
-        (void)orr__fabric_run(told.fabric, 1);
+        (void)fab_run(told.fabric, 1);
     CHECK_EQ_U(told.fabric->flows[0].window, 78000);
     told.fabric->flows[0].window = 20000;
     return &told.fabric->flows[0];
 }
 
-static void acknowledge(orr__flow *w, uint64_t delay, bool is_marked)
+static void acknowledge(fab_flow *w, uint64_t delay, bool is_marked)
 {
-    orr__fabric *f = told.fabric;
-    const orr__frame ack = {
-        .kind = ORR__FRAME_ACK, .echoes_mark = is_marked, .stamp = f->now - T_PS - delay};
+    fab *f = told.fabric;
+    const fab_frame ack = {
+        .kind = FAB_FRAME_ACK, .echoes_mark = is_marked, .stamp = f->now - T_PS - delay};
     w->repeat->news = 1000;
     w->repeat->losses = 0;
-    orr__nscc.acked(f, 0, &ack);
+    fab_nscc.acked(f, 0, &ack);
 }
 
-static void lose_one(orr__flow *w)
+static void lose_one(fab_flow *w)
 {
-    const orr__frame nack = {.kind = ORR__FRAME_NACK, .echoes_mark = true, .stamp = 0};
+    const fab_frame nack = {.kind = FAB_FRAME_NACK, .echoes_mark = true, .stamp = 0};
     w->repeat->news = 0;
     w->repeat->losses = 1000;
-    orr__nscc.acked(told.fabric, 0, &nack);
+    fab_nscc.acked(told.fabric, 0, &nack);
 }
 
 /* 20,000 + 1000 * 360.533 / 2 / 20,000 + 52 */
 TEST(test_fabric_lossy__nscc_increases_quickly)
 {
-    orr__flow *w = a_flow();
+    fab_flow *w = a_flow();
     told.fabric->now = 20000000;
     acknowledge(w, D_PS / 2, false);
     CHECK_EQ_U(w->window, 20061);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 20,000 + 1000 * 1733.333 / 20,000 + 52 */
 TEST(test_fabric_lossy__nscc_increases_fairly)
 {
-    orr__flow *w = a_flow();
+    fab_flow *w = a_flow();
     told.fabric->now = 20000000;
     acknowledge(w, D_PS, false);
     CHECK_EQ_U(w->window, 20138);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 TEST(test_fabric_lossy__nscc_holds)
 {
-    orr__flow *w = a_flow();
+    fab_flow *w = a_flow();
     told.fabric->now = 20000000;
     acknowledge(w, D_PS / 2, true);
     CHECK_EQ_U(w->window, 20052);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* The mean of delays of 2 D from 0 on is 2 D (1 - 0.9875^k), above D from k = 56 on: 1.0112014 D there.  Then
  * 1 - 0.8 * 0.0112014 / 1.0112014 = 0.9911381 of 20,052; at once no further. */
 TEST(test_fabric_lossy__nscc_decreases)
 {
-    orr__flow *w = a_flow();
+    fab_flow *w = a_flow();
     told.fabric->now = 20000000;
     for (int i = 0; i < 55; i++)
         acknowledge(w, 2 * D_PS, true);
@@ -265,13 +265,13 @@ TEST(test_fabric_lossy__nscc_decreases)
     CHECK_EQ_U(w->window, 19874);
     acknowledge(w, 2 * D_PS, true);
     CHECK_EQ_U(w->window, 19874);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* What is lost is taken off; after T + D the window is what came through, if that is less than 78,000 / 8. */
 TEST(test_fabric_lossy__nscc_adapts_after_losses)
 {
-    orr__flow *w = a_flow();
+    fab_flow *w = a_flow();
     told.fabric->now = 20000000;
     acknowledge(w, D_PS / 2, true);
     lose_one(w);
@@ -281,7 +281,7 @@ TEST(test_fabric_lossy__nscc_adapts_after_losses)
     told.fabric->now += T_PS + D_PS + 1;
     acknowledge(w, D_PS / 2, true);
     CHECK_EQ_U(w->window, 4000); /* the first acknowledgement began the time, four came in it */
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Three packets of ten are lost, and the timer (1.3 ms: a full buffer) is all that makes a flow go on.  Looks every
@@ -303,7 +303,7 @@ TEST(test_fabric_lossy__who_waits_for_a_timer_does_not_stand_still)
             CHECK_EQ_U(told.sent_at[i], alone[i]);
         }
         CHECK(told.fabric->figures.timeouts > 0);
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
 }
 

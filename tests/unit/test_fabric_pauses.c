@@ -12,7 +12,7 @@ static fabric_words said;
 static const char *pauses_in_words(void)
 {
     said.text[0] = 0;
-    orr__fabric_explain_pauses(told.fabric, fabric_keep_line, &said);
+    fab_explain_pauses(told.fabric, fabric_keep_line, &said);
     return said.text;
 }
 
@@ -46,7 +46,7 @@ TEST(test_fabric_pauses__a_chain_leads_to_its_head)
                  "  switch 3 port 3 (to switch 4) was paused because of\n"
                  "  switch 4 port 2 (to switch 5) was paused because of\n"
                  "  switch 5 port 2 (to host 2), whose queue was the longest\n"));
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 4 MB at 10 Gb/s take 3.3 ms; the buffers hold little of it, so the ports on the way stand most of the time. */
@@ -55,10 +55,10 @@ TEST(test_fabric_pauses__a_storm_has_a_name)
     make_line("");
     CHECK(strstr(pauses_in_words(), "PFC storm: 4 ports were paused for 50 % of the time or more"));
     CHECK(strstr(said.text, "4 of them because of switch 5 port 2 (to host 2)\n"));
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
     make_line("PFC_STORM_SHARE 1 ");
     CHECK(!strstr(pauses_in_words(), "storm"));
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 typedef struct sums {
@@ -66,7 +66,7 @@ typedef struct sums {
     unsigned ports;
 } sums;
 
-static void add(void *context, const orr__fabric_pauses *p)
+static void add(void *context, const fab_port_pauses *p)
 {
     sums *s = context;
     s->pauses += p->pauses;
@@ -80,17 +80,17 @@ TEST(test_fabric_pauses__ports_are_counted)
 {
     sums s = {0};
     make_line("");
-    CHECK_EQ_U(orr__fabric_paused_ports(told.fabric, add, &s), 4);
+    CHECK_EQ_U(fab_paused_ports(told.fabric, add, &s), 4);
     CHECK_EQ_U(s.ports, 4);
-    CHECK_EQ_U(s.pauses, orr__fabric_figures_of(told.fabric)->pauses);
+    CHECK_EQ_U(s.pauses, fab_figures_of(told.fabric)->pauses);
     CHECK(s.ticks > 0);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
     fabric_make(FABRIC_CONFIG, fabric_star(2, LINK), &told);
     fabric_send(&told, 0, 1, 1000000, 0);
     fabric_run_all(&told);
-    CHECK_EQ_U(orr__fabric_paused_ports(told.fabric, add, &s), 0);
+    CHECK_EQ_U(fab_paused_ports(told.fabric, add, &s), 0);
     CHECK_TEXT(pauses_in_words(), "");
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Five switches in a ring, a host at each, and every host sends to the one two places on: the shortest way is always
@@ -125,7 +125,7 @@ TEST(test_fabric_pauses__a_circle_is_a_deadlock_with_all_its_ports)
     fabric_run_all(&told);
     CHECK(told.arrived < RING);
     said.text[0] = 0;
-    orr__fabric_explain(told.fabric, fabric_keep_line, &said);
+    fab_explain(told.fabric, fabric_keep_line, &said);
     CHECK_EQ_U(lines_with("deadlock: these ports pause each other in a circle:"), 1);
     CHECK_EQ_U(lines_with("waits for the next one"), RING);
     for (int i = 0; i < RING; i++) {
@@ -134,7 +134,7 @@ TEST(test_fabric_pauses__a_circle_is_a_deadlock_with_all_its_ports)
                  RING + i, i ? 3 : 2, RING + (i + 1) % RING);
         CHECK_EQ_U(lines_with(port), 1);
     }
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
     /* without pauses packets are dropped instead, and all comes to its end */
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 BUFFER_SIZE 1 ENABLE_PFC 0 TRANSPORT selective ",
                 ring_of_switches(), &told);
@@ -142,7 +142,7 @@ TEST(test_fabric_pauses__a_circle_is_a_deadlock_with_all_its_ports)
         fabric_send(&told, i, (i + 2) % RING, 2000000, i);
     fabric_run_all(&told);
     CHECK_EQ_U(told.arrived, RING);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 int main(void)

@@ -14,13 +14,13 @@ static fabric_words said;
 static const char *stall_in_words(void)
 {
     said.text[0] = 0;
-    orr__fabric_explain(told.fabric, fabric_keep_line, &said);
+    fab_explain(told.fabric, fabric_keep_line, &said);
     return said.text;
 }
 
 static void run_until(uint64_t ticks)
 {
-    while (orr__fabric_now(told.fabric) < ticks && orr__fabric_run(told.fabric, 1))
+    while (fab_now(told.fabric) < ticks && fab_run(told.fabric, 1))
         ;
 }
 
@@ -28,7 +28,7 @@ static void plan(const orr__link_event *events, size_t count)
 {
     orr_error err;
     const orr__link_events list = {.events = (orr__link_event *)events, .count = count};
-    CHECK_OK(orr__fabric_plan(told.fabric, &list, &err), &err);
+    CHECK_OK(fab_plan(told.fabric, &list, &err), &err);
 }
 
 /* All that would arrive at this port is lost, or nothing is. */
@@ -47,11 +47,11 @@ TEST(test_fabric_repair__hosts_that_pause_each_other_go_on)
     fabric_send(&told, 1, 0, 100000, 1);
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 2);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->pauses, 2);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->resumes, 2);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->pauses, 2);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->resumes, 2);
     CHECK(told.sent_at[0] > 18 * US && told.sent_at[0] < 30 * US);
     CHECK(told.sent_at[1] > 18 * US && told.sent_at[1] < 30 * US);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Behind a switch it is a circle of four: hosts 0 and 1 send to each other and pause their switch, whose buffer fills
@@ -64,7 +64,7 @@ TEST(test_fabric_repair__hosts_that_a_switch_pauses_can_let_it_go_on)
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 2);
     CHECK(told.fabric->ports[1].pause_count > 0); /* host 0's */
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* The frame that ends a host's pause is lost: the pause is over after twice its time all the same. */
@@ -72,19 +72,19 @@ TEST(test_fabric_repair__a_hosts_pause_ends_by_itself)
 {
     fabric_make(FABRIC_CONFIG "NIC_TOTAL_PAUSE_TIME 1 ", fabric_star(2, "100Gbps 1us 0"), &told);
     fabric_send(&told, 0, 1, 1000000, 0);
-    while (!told.fabric->ports[2].paused && orr__fabric_run(told.fabric, 1))
+    while (!told.fabric->ports[2].paused && fab_run(told.fabric, 1))
         ;
-    const uint64_t paused_at = orr__fabric_now(told.fabric);
+    const uint64_t paused_at = fab_now(told.fabric);
     set_loss(2, 1); /* the switch's end of the link to host 1 */
-    while (told.fabric->ports[2].paused && orr__fabric_run(told.fabric, 1))
+    while (told.fabric->ports[2].paused && fab_run(told.fabric, 1))
         ;
-    CHECK_EQ_U(orr__fabric_now(told.fabric), paused_at + 20 * US);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->resumes, 0);
+    CHECK_EQ_U(fab_now(told.fabric), paused_at + 20 * US);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->resumes, 0);
     set_loss(2, 0);
     CHECK_EQ_U(told.fabric->ports[2].paused_ticks, 20 * US);
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 1);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Two hosts send to a third until the switch pauses host 0; from then on nothing reaches host 0. */
@@ -93,7 +93,7 @@ static void lose_what_ends_a_pause(const char *config)
     fabric_make(config, fabric_star(3, "100Gbps 1us 0"), &told);
     fabric_send(&told, 0, 2, 5000000, 0);
     fabric_send(&told, 1, 2, 5000000, 1);
-    while (!told.fabric->ports[1].paused && orr__fabric_run(told.fabric, 1))
+    while (!told.fabric->ports[1].paused && fab_run(told.fabric, 1))
         ;
     set_loss(1, 1);
 }
@@ -109,23 +109,23 @@ TEST(test_fabric_repair__who_is_paused_for_good_is_named)
                  "host 0 port 1 (to switch 3) is paused for good (class 3): the frame that should "
                  "have let it go on was lost on the link (PAUSE_EXPIRES 1: it would go on)\n"));
     CHECK(strstr(said.text, "its host is paused\n"));
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* The same with PAUSE_EXPIRES: the port goes on PAUSE_TIME after the frame was lost, and all is done. */
 TEST(test_fabric_repair__a_pause_may_expire)
 {
     lose_what_ends_a_pause(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ");
-    while (!told.fabric->ports[1].unresumed && orr__fabric_run(told.fabric, 1))
+    while (!told.fabric->ports[1].unresumed && fab_run(told.fabric, 1))
         ;
     set_loss(1, 0);
-    const uint64_t lost_at = orr__fabric_now(told.fabric);
-    while (told.fabric->ports[1].paused && orr__fabric_run(told.fabric, 1))
+    const uint64_t lost_at = fab_now(told.fabric);
+    while (told.fabric->ports[1].paused && fab_run(told.fabric, 1))
         ;
-    CHECK_EQ_U(orr__fabric_now(told.fabric), lost_at + 7 * US);
+    CHECK_EQ_U(fab_now(told.fabric), lost_at + 7 * US);
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 2);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* The same, but the link fails then and is repaired: it begins without pauses, and all is done. */
@@ -135,12 +135,12 @@ TEST(test_fabric_repair__a_repaired_link_is_not_paused)
     plan((const orr__link_event[]){{.at_ps = 1000 * US, .a = 0, .b = 3},
                                    {.at_ps = 1001 * US, .a = 3, .b = 0, .is_up = true}},
          2);
-    run_until(1000 * US + orr__fabric_now(told.fabric));
+    run_until(1000 * US + fab_now(told.fabric));
     set_loss(1, 0);
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 2);
     CHECK(!told.fabric->ports[1].paused && !told.fabric->ports[0].pause_sent);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* The end of a pause is lost, the pause comes again 2 us later, and its end is lost after another us: PAUSE_TIME counts
@@ -148,17 +148,17 @@ TEST(test_fabric_repair__a_repaired_link_is_not_paused)
 TEST(test_fabric_repair__a_pause_that_came_again_expires_later)
 {
     fabric_make(FILLED "PAUSE_EXPIRES 1 PAUSE_TIME 7 ", fabric_star(3, "100Gbps 1us 0"), &told);
-    orr__port *p = &told.fabric->ports[1];
-    const orr__frame end = {.kind = ORR__FRAME_PFC, .class = 3};
-    orr__port_set_paused(told.fabric, p, 1 << 3);
-    orr__pause_is_unresumed(told.fabric, p, &end);
+    fab_port *p = &told.fabric->ports[1];
+    const fab_frame end = {.kind = FAB_FRAME_PFC, .class = 3};
+    fab_port_set_paused(told.fabric, p, 1 << 3);
+    fab_pause_is_unresumed(told.fabric, p, &end);
     p->unresumed = 0;
     told.fabric->now = 3 * US;
-    orr__pause_is_unresumed(told.fabric, p, &end);
-    while (p->paused && orr__fabric_run(told.fabric, 1))
+    fab_pause_is_unresumed(told.fabric, p, &end);
+    while (p->paused && fab_run(told.fabric, 1))
         ;
-    CHECK_EQ_U(orr__fabric_now(told.fabric), 10 * US);
-    orr__fabric_destroy(told.fabric);
+    CHECK_EQ_U(fab_now(told.fabric), 10 * US);
+    fab_destroy(told.fabric);
 }
 
 /* One packet on a wire of 100 us; the link fails after 10 us and is there again before it would arrive.  It is lost all
@@ -172,10 +172,10 @@ TEST(test_fabric_repair__what_was_on_a_link_that_failed_is_lost)
          2);
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 1);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->lost, 1);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->timeouts, 1);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->lost, 1);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->timeouts, 1);
     CHECK(told.sent_at[0] > 400 * US);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* What is sent after the repair arrives, the first of it right behind what was lost. */
@@ -191,9 +191,9 @@ TEST(test_fabric_repair__what_is_sent_after_the_repair_arrives)
     fabric_send(&told, 0, 1, 1000, 2);
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, 3);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->lost, 1);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->lost, 1);
     CHECK_EQ_U(told.arrived_at[2], 100 * US + 2 * 82880); /* behind the one that was lost */
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* A flow that starts while there is no way waits for the repair, 1 s later, and does nothing until then: it starts at
@@ -209,8 +209,8 @@ TEST(test_fabric_repair__a_flow_waits_for_a_way_without_asking)
     fabric_send(&told, 0, 1, 1000, 0);
     fabric_run_all(&told);
     CHECK_EQ_U(told.arrived_at[0], 1000000 * (uint64_t)US + 82880 + US);
-    CHECK(orr__fabric_figures_of(told.fabric)->events < 20);
-    orr__fabric_destroy(told.fabric);
+    CHECK(fab_figures_of(told.fabric)->events < 20);
+    fab_destroy(told.fabric);
 }
 
 /* Nothing more is planned and there is still no way: that is an error, as at a start without any plan. */
@@ -220,12 +220,12 @@ TEST(test_fabric_repair__a_way_that_never_comes_is_an_error)
     fabric_make(FABRIC_CONFIG, "3 0 2\n\n0 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n", &told);
     plan((const orr__link_event[]){{.at_ps = 50 * US, .a = 0, .b = 1}}, 1);
     fabric_send(&told, 0, 2, 1000, 0);
-    while (orr__fabric_run(told.fabric, 1000))
+    while (fab_run(told.fabric, 1000))
         ;
-    CHECK(orr__fabric_status(told.fabric, &err) == ORR_EINPUT);
+    CHECK(fab_status(told.fabric, &err) == ORR_EINPUT);
     CHECK(strstr(err.message, "there is no way from host 0 to host 2"));
-    CHECK_EQ_U(orr__fabric_now(told.fabric), 50 * US);
-    orr__fabric_destroy(told.fabric);
+    CHECK_EQ_U(fab_now(told.fabric), 50 * US);
+    fab_destroy(told.fabric);
 }
 
 /* Two cables join the nodes: a failure takes both, whichever end is named first, and a repair brings both back. */
@@ -238,14 +238,14 @@ TEST(test_fabric_repair__cables_side_by_side_fail_together)
          2);
     fabric_send(&told, 0, 1, 1000000, 0);
     run_until(10 * US);
-    while (!told.fabric->ports[5].is_down && orr__fabric_run(told.fabric, 1))
+    while (!told.fabric->ports[5].is_down && fab_run(told.fabric, 1))
         ;
     CHECK(told.fabric->ports[2].is_down && told.fabric->ports[4].is_down);
     CHECK(!told.fabric->ports[0].is_down);
     fabric_run_all(&told);
     CHECK(!told.fabric->ports[2].is_down && !told.fabric->ports[5].is_down);
     CHECK_EQ_U(told.sent, 1);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Failures are found among the links at once, not one by one: 100,000 of them on as many links would take minutes. */
@@ -270,10 +270,10 @@ TEST(test_fabric_repair__as_many_failures_as_links)
     CHECK_OK(orr__packet_config_parse(&c, fabric_span(FABRIC_CONFIG "GLOBAL_T 0 ENABLE_PFC 0 "),
                                       "c.txt", &err),
              &err);
-    CHECK_OK(orr__fabric_create(&c, &cabling, NULL, &told.fabric, &err), &err);
-    CHECK_OK(orr__fabric_plan(told.fabric, &events, &err), &err);
+    CHECK_OK(fab_create(&c, &cabling, NULL, &told.fabric, &err), &err);
+    CHECK_OK(fab_plan(told.fabric, &events, &err), &err);
     CHECK_EQ_U(told.fabric->planned, HOSTS);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
     orr__link_events_fini(&events);
     orr__cabling_fini(&cabling);
     free(topology);

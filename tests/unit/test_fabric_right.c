@@ -11,7 +11,7 @@ static fabric_told told;
 
 static void run_until(uint64_t ticks)
 {
-    while (orr__fabric_now(told.fabric) < ticks && orr__fabric_run(told.fabric, 1))
+    while (fab_now(told.fabric) < ticks && fab_run(told.fabric, 1))
         ;
 }
 
@@ -23,14 +23,14 @@ TEST(test_fabric_right__a_window_smaller_than_the_interval_goes_on)
     fabric_make(FABRIC_CONFIG "L2_ACK_INTERVAL 200000 L2_CHUNK_SIZE 4000000 ",
                 "2 0 1\n\n0 1 100Gbps 100us 0\n", &told);
     fabric_send(&told, 0, 1, 1000000, 0);
-    while (!told.fabric->flows[0].rate && orr__fabric_run(told.fabric, 1))
+    while (!told.fabric->flows[0].rate && fab_run(told.fabric, 1))
         ;
     told.fabric->flows[0].window = 100000;
     fabric_run_all(&told);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->timeouts, 0);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->acks, 10);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->timeouts, 0);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->acks, 10);
     CHECK_EQ_U(told.sent_at[0], 10 * (200 * US + 100 * 82880 + 3840));
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 7: four hosts send 500 kB each to one, 1 ms after the start.  Their link is busy for 2,000 x 1044 bytes, 167 us; the
@@ -45,7 +45,7 @@ TEST(test_fabric_right__timely_measures_round_trips)
     fabric_run_all(&told);
     for (unsigned i = 0; i < 4; i++)
         CHECK(told.sent_at[i] > 1167 * US && told.sent_at[i] < 1400 * US);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 8: of equally short ways the hash takes one by the number of its port.  Leaf 2 has its links to spines 5, 6 and 4 in this
@@ -64,7 +64,7 @@ TEST(test_fabric_right__ways_are_ordered_by_port)
     fabric_run_all(&told);
     for (unsigned i = 0; i < 3; i++)
         CHECK_EQ_U(told.fabric->ports[4 + 2 * i].bytes_sent / 1036, packets[i]);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 12: two hosts fill the queue of the port to host 0.  One packet from 0 to 1 takes 2 x 1082.88 ns, and its
@@ -78,13 +78,13 @@ TEST(test_fabric_right__acknowledgements_overtake_in_switches)
         fabric_send(&told, 2, 0, 1000000, 1);
         fabric_send(&told, 3, 0, 1000000, 2);
         run_until(50 * US);
-        const uint64_t start = orr__fabric_now(told.fabric);
+        const uint64_t start = fab_now(told.fabric);
         fabric_send(&told, 0, 1, 1000, 3);
         fabric_run_all(&told);
         const uint64_t took = told.sent_at[3] - start;
         CHECK(took >= 4173440);
         CHECK(k ? took < 4173440 + 3 * 82880 : took > 20 * US);
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
 }
 
@@ -97,7 +97,7 @@ TEST(test_fabric_right__messages_of_more_than_32_bits)
     fabric_send(&told, 0, 1, 5000000000, 0);
     fabric_run_all(&told);
     CHECK_EQ_U(told.arrived_at[0], 76923 * (uint64_t)520288 + 40288 + US);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 14: more messages of one pair than there are ports of 16 bits; all are told of, and none is taken for another. */
@@ -110,8 +110,8 @@ TEST(test_fabric_right__more_messages_than_ports)
     fabric_run_all(&told);
     CHECK_EQ_U(told.sent, MESSAGES);
     CHECK_EQ_U(told.arrived, MESSAGES);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->data_packets, MESSAGES);
-    orr__fabric_destroy(told.fabric);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->data_packets, MESSAGES);
+    fab_destroy(told.fabric);
 }
 
 /* 15: what a failing link takes away leaves the buffer.  Two hosts fill the queue of the port to host 2, whose link fails
@@ -122,7 +122,7 @@ TEST(test_fabric_right__failures_leave_nothing_in_buffers)
     orr__link_event list[] = {{50 * US, 2, 3, false, 1}, {500 * US, 2, 3, true, 2}};
     const orr__link_events plan = {.events = list, .count = 2};
     fabric_make(FABRIC_CONFIG "HAS_WIN 0 BUFFER_SIZE 1 ", fabric_star(3, "100Gbps 1us 0"), &told);
-    CHECK_OK(orr__fabric_plan(told.fabric, &plan, &err), &err);
+    CHECK_OK(fab_plan(told.fabric, &plan, &err), &err);
     fabric_send(&told, 0, 2, 2000000, 0);
     fabric_send(&told, 1, 2, 2000000, 1);
     run_until(49 * US);
@@ -131,11 +131,11 @@ TEST(test_fabric_right__failures_leave_nothing_in_buffers)
     CHECK_EQ_U(told.sent, 2);
     CHECK_EQ_U(told.fabric->nodes[3].shared, 0);
     for (uint32_t i = 0; i < 6; i++) {
-        CHECK_EQ_U(told.fabric->queues[i * ORR__CLASSES + ORR__FLOW_CLASS].ingress, 0);
-        CHECK_EQ_U(told.fabric->queues[i * ORR__CLASSES + ORR__FLOW_CLASS].egress, 0);
+        CHECK_EQ_U(told.fabric->queues[i * FAB_CLASSES + FAB_FLOW_CLASS].ingress, 0);
+        CHECK_EQ_U(told.fabric->queues[i * FAB_CLASSES + FAB_FLOW_CLASS].egress, 0);
         CHECK(!told.fabric->ports[i].paused);
     }
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 16: of two flows of a NIC one is held by its window, the other by its rate, a tenth of the link's: 100 packets of
@@ -146,7 +146,7 @@ TEST(test_fabric_right__a_window_holds_nobody_else)
     fabric_make(FABRIC_CONFIG "GLOBAL_T 0 ", "2 0 1\n\n0 1 100Gbps 100us 0\n", &told);
     fabric_send(&told, 0, 1, 1000000, 0);
     fabric_send(&told, 0, 1, 100000, 1);
-    while (!told.fabric->flows[1].rate && orr__fabric_run(told.fabric, 1))
+    while (!told.fabric->flows[1].rate && fab_run(told.fabric, 1))
         ;
     told.fabric->flows[0].window = 20000;
     told.fabric->flows[1].rate /= 10;
@@ -154,7 +154,7 @@ TEST(test_fabric_right__a_window_holds_nobody_else)
     CHECK(told.sent_at[1] >= 99 * 828800 + 200 * US);
     CHECK(told.sent_at[1] <= 100 * (828800 + 82880) + 201 * US);
     CHECK(told.sent_at[0] > 1000 * US);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Hosts 0 and 1 at the ends of a row of switches. */
@@ -185,7 +185,7 @@ TEST(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops)
         fabric_send(&told, 0, 1, 1000000, 0);
         fabric_run_all(&told);
         CHECK(told.sent_at[0] > least && told.sent_at[0] < least + least / 4);
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
 }
 

@@ -22,8 +22,8 @@ static const char *read_back(const char *path)
 static void commit(void)
 {
     orr_error err;
-    CHECK_OK(orr__fabric_commit(told.fabric, &err), &err);
-    orr__fabric_destroy(told.fabric);
+    CHECK_OK(fab_commit(told.fabric, &err), &err);
+    fab_destroy(told.fabric);
 }
 
 /* A stream of 1000 packets over a cable, 82.88 ns each, from 0 on: 82.88 us in all.  Intervals of 10 us: eight are
@@ -59,7 +59,7 @@ TEST(test_fabric_series__slots_are_merged_when_they_are_used_up)
     CHECK_EQ_U(told.fabric->series->merged, 16);
     CHECK(told.fabric->series->count < 8);
     uint64_t busy = 0;
-    const orr__watch *w = &told.fabric->series->ports.list[0];
+    const fab_series_watch *w = &told.fabric->series->ports.list[0];
     for (size_t i = 0; i < 8; i++)
         busy += w->slots[i].a;
     CHECK_EQ_U(busy, 82880000);
@@ -80,7 +80,7 @@ TEST(test_fabric_series__fine_steps_cost_a_long_run_no_more)
     fabric_run_all(&told);
     CHECK_EQ_U(told.fabric->series->merged, 1 << 24);
     uint64_t busy = 0, looks = 0;
-    const orr__watch *w = &told.fabric->series->ports.list[0];
+    const fab_series_watch *w = &told.fabric->series->ports.list[0];
     for (size_t i = 0; i < 8; i++) {
         busy += w->slots[i].a;
         looks += w->slots[i].samples;
@@ -102,7 +102,7 @@ TEST(test_fabric_series__many_slots_cost_a_look_each)
     fabric_run_all(&told);
     CHECK_EQ_U(told.fabric->series->merged, 1 << 10);
     CHECK(told.fabric->series->samples <= 100000 + 10 * 50000);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Two flows of 100 Gb/s into one link: the queue grows by a packet each 82.88 ns, and each flow gets half. */
@@ -130,7 +130,7 @@ TEST(test_fabric_series__the_busiest_are_kept)
     for (uint32_t i = 0; i < 7; i++)
         fabric_send(&told, i, 7, 20000 * (i + 1), i);
     fabric_run_all(&told);
-    const orr__series *s = told.fabric->series;
+    const fab_series *s = told.fabric->series;
     CHECK_EQ_U(s->ports.count, 2);
     CHECK(s->ports.list[0].id == 14 || s->ports.list[1].id == 14); /* the switch to host 7 */
     CHECK_EQ_U(s->flows.count, 2);
@@ -149,7 +149,7 @@ TEST(test_fabric_series__names_are_checked)
     static const char *const wrong[] = {"9.1", "3.4", "3.0", "0-9", "x", "3.", "1-"};
     static orr__packet_config c;
     orr__cabling cabling = {0};
-    orr__fabric *f;
+    fab *f;
     orr_error err;
     char config[400];
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(fabric_star(3, LINK)), "t", &err), &err);
@@ -158,7 +158,7 @@ TEST(test_fabric_series__names_are_checked)
                  wrong[i]);
         orr__packet_config_defaults(&c, NULL);
         CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c", &err), &err);
-        CHECK_CODE(orr__fabric_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
+        CHECK_CODE(fab_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
         CHECK_SAYS(&err, "SERIES_WATCH");
     }
     orr__cabling_fini(&cabling);

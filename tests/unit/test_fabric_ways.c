@@ -47,26 +47,26 @@ TEST(test_fabric_ways__spray_resolves_a_collision)
     }
     CHECK(most >= 2 * PACKETS);
     CHECK(hashed >= most * PACKET);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
     const uint64_t spread = permutation("LOAD_BALANCE spray TRANSPORT selective ");
     for (unsigned s = 0; s < SPINES; s++)
         CHECK(sent_to_spine(s) > 900 && sent_to_spine(s) < 1100);
     CHECK(spread < 1250 * PACKET + 4000000);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* What is spread comes out of order.  Going back takes that for loss; a receiver that keeps it does not. */
 TEST(test_fabric_ways__selective_repeat_tolerates_disorder)
 {
     (void)permutation("LOAD_BALANCE spray ");
-    CHECK(orr__fabric_figures_of(told.fabric)->nacks > 0);
-    CHECK(orr__fabric_figures_of(told.fabric)->retransmitted_bytes > 0);
-    orr__fabric_destroy(told.fabric);
+    CHECK(fab_figures_of(told.fabric)->nacks > 0);
+    CHECK(fab_figures_of(told.fabric)->retransmitted_bytes > 0);
+    fab_destroy(told.fabric);
     (void)permutation("LOAD_BALANCE spray TRANSPORT selective ");
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->nacks, 0);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->retransmitted_bytes, 0);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->data_packets, HOSTS * PACKETS);
-    orr__fabric_destroy(told.fabric);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->nacks, 0);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->retransmitted_bytes, 0);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->data_packets, HOSTS * PACKETS);
+    fab_destroy(told.fabric);
 }
 
 static unsigned spines_used(const char *config)
@@ -76,10 +76,10 @@ static unsigned spines_used(const char *config)
     fabric_send(&told, 0, HOSTS, PACKETS * 1000, 0);
     fabric_run_all(&told);
     CHECK_EQ_U(told.arrived, 1);
-    CHECK_EQ_U(orr__fabric_figures_of(told.fabric)->retransmitted_bytes, 0);
+    CHECK_EQ_U(fab_figures_of(told.fabric)->retransmitted_bytes, 0);
     for (unsigned s = 0; s < SPINES; s++)
         used += sent_to_spine(s) > 0;
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
     return used;
 }
 
@@ -117,7 +117,7 @@ TEST(test_fabric_ways__reps_avoids_marked_ways)
         CHECK_EQ_U(told.arrived, 1);
         slow[i] = sent_to_spine(SPINES - 1);
         took[i] = told.arrived_at[0];
-        orr__fabric_destroy(told.fabric);
+        fab_destroy(told.fabric);
     }
     CHECK(slow[0] > PACKETS && slow[0] < 2 * PACKETS);
     CHECK(slow[1] * 3 < slow[0] * 2);
@@ -132,12 +132,12 @@ TEST(test_fabric_ways__what_is_lost_again_is_found_out)
                 &told);
     fabric_send(&told, 0, 1, 3000000, 0);
     fabric_run_all(&told);
-    const orr__fabric_figures *g = orr__fabric_figures_of(told.fabric);
+    const fab_figures *g = fab_figures_of(told.fabric);
     CHECK_EQ_U(told.arrived, 1);
     CHECK(g->lost > 400);
     CHECK(g->timeouts <= 3);
     CHECK(g->data_packets < 3000 + 2 * g->lost);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 TEST(test_fabric_ways__hash_is_murmur3)

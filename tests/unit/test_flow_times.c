@@ -4,62 +4,62 @@
 
 #include "models/network/packet/engine/flow_times.h"
 
-static uint64_t at(const orr__spread *s, unsigned permille)
+static uint64_t at(const fab_spread *s, unsigned permille)
 {
-    return orr__spread_at(&s, 1, permille);
+    return fab_spread_at(&s, 1, permille);
 }
 
 /* Nearest rank: of ten values 50 % is the fifth, 95 % and 99 % the tenth. */
 TEST(test_flow_times__few_values_are_exact)
 {
-    orr__spread s = {0};
+    fab_spread s = {0};
     for (uint64_t i = 1; i <= 10; i++)
-        CHECK(orr__spread_add(&s, i * 1000003));
+        CHECK(fab_spread_add(&s, i * 1000003));
     CHECK_EQ_U(at(&s, 0), 1000003);
     CHECK_EQ_U(at(&s, 100), 1000003);
     CHECK_EQ_U(at(&s, 101), 2 * 1000003);
     CHECK_EQ_U(at(&s, 500), 5 * 1000003);
     CHECK_EQ_U(at(&s, 950), 10 * 1000003);
     CHECK_EQ_U(at(&s, 1000), 10 * 1000003);
-    orr__spread_fini(&s);
+    fab_spread_fini(&s);
 }
 
 /* 1000000 and 1000001 lie in one bin. */
 TEST(test_flow_times__two_in_a_bin_are_told_apart)
 {
-    orr__spread s = {0};
-    CHECK(orr__spread_add(&s, 1000001));
-    CHECK(orr__spread_add(&s, 1000000));
+    fab_spread s = {0};
+    CHECK(fab_spread_add(&s, 1000001));
+    CHECK(fab_spread_add(&s, 1000000));
     CHECK_EQ_U(at(&s, 500), 1000000);
     CHECK_EQ_U(at(&s, 1000), 1000001);
-    orr__spread_fini(&s);
+    fab_spread_fini(&s);
 }
 
 TEST(test_flow_times__no_values_and_the_ends_of_the_range)
 {
-    orr__spread s = {0};
+    fab_spread s = {0};
     CHECK_EQ_U(at(&s, 500), 0);
-    CHECK(orr__spread_add(&s, 0));
-    CHECK(orr__spread_add(&s, UINT64_MAX));
+    CHECK(fab_spread_add(&s, 0));
+    CHECK(fab_spread_add(&s, UINT64_MAX));
     CHECK_EQ_U(at(&s, 0), 0);
     CHECK_EQ_U(at(&s, 500), 0);
     CHECK_EQ_U(at(&s, 1000), UINT64_MAX);
-    orr__spread_fini(&s);
+    fab_spread_fini(&s);
 }
 
 /* The numbers from 1 to n: k/1000 of them are at most n k/1000. */
 TEST(test_flow_times__many_values_are_within_a_hundredth)
 {
     enum { MANY = 300000 };
-    orr__spread s = {0};
+    fab_spread s = {0};
     for (uint64_t i = MANY; i; i--)
-        CHECK(orr__spread_add(&s, i));
+        CHECK(fab_spread_add(&s, i));
     for (unsigned k = 1; k <= 1000; k++) {
         const double exact = (double)MANY * k / 1000, got = (double)at(&s, k);
         CHECK(got > exact * 0.99 && got < exact * 1.01);
     }
     CHECK_EQ_U(at(&s, 1000), MANY);
-    orr__spread_fini(&s);
+    fab_spread_fini(&s);
 }
 
 /* Three flows of 1000 bytes at 1, 2 and 4 times the ideal, one of 100,000 at 1.5 times, one of 2 GiB whose ideal nobody
@@ -71,10 +71,10 @@ TEST(test_flow_times__by_size)
     } flows[] = {{1000, 500, 500},     {1000, 2000, 500},         {1000, 1000, 500},
                  {100000, 1500, 1000}, {(uint64_t)1 << 31, 7, 0}, {4096, 300, 400}};
     orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
-    orr__flow_times t = {0};
+    fab_flow_times t = {0};
     for (size_t i = 0; i < sizeof flows / sizeof *flows; i++)
-        CHECK(orr__flow_times_add(&t, flows[i].size, flows[i].ticks, flows[i].ideal));
-    orr__flow_times_fill(&t, 1000, &all, classes);
+        CHECK(fab_flow_times_add(&t, flows[i].size, flows[i].ticks, flows[i].ideal));
+    fab_flow_times_fill(&t, 1000, &all, classes);
     CHECK_EQ_U(all.flows, 6);
     CHECK_EQ_U(all.bytes, 3000 + 100000 + ((uint64_t)1 << 31) + 4096);
     CHECK_EQ_U(all.fct_ps[0], 7000);
@@ -92,7 +92,7 @@ TEST(test_flow_times__by_size)
     CHECK_EQ_U(classes[4].above, 16777216);
     CHECK_EQ_U(classes[4].up_to, 0);
     CHECK(classes[4].flows == 1 && classes[4].slowdown_max == 0);
-    orr__flow_times_fini(&t);
+    fab_flow_times_fini(&t);
 }
 
 int main(void)

@@ -28,7 +28,7 @@ TEST(test_htsim_topo__two_tiers)
 {
     orr__topology *t = parse(two_tiers);
     double latency;
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     CHECK_EQ_U(t->ranks, 24);
     CHECK_EQ_U(orr_intern_count(t->switches), 3 + 2);
     CHECK_EQ_U(t->link_count, 2 * (24 + 3 * 2));

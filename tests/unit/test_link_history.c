@@ -13,7 +13,7 @@
 
 static fabric_told told, plain;
 
-static orr_fabric_view *view_of(const orr__fabric *f)
+static orr_fabric_view *view_of(const fab *f)
 {
     const orr_packet_figures none = {0};
     orr_fabric_view *v;
@@ -60,7 +60,7 @@ TEST(test_link_history__a_link_is_busy_while_packets_leave)
     CHECK(!v->rest_use && v->links_left_out == 0);
     CHECK(v->queue_count == 0 && v->pause_count == 0);
     orr_packet_view_destroy(v);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Two flows into one link: pairs of packets arrive from 1.08288 us on, one of each pair has to wait.  Up to 2.4 us these
@@ -83,7 +83,7 @@ TEST(test_link_history__the_longest_queue_of_a_column_is_exact)
         most = fmax(most, q->values[i]);
     CHECK(most == 500 * 1036);
     orr_packet_view_destroy(v);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 static double time_of(const orr_fabric_view *v, const double *values)
@@ -120,7 +120,7 @@ TEST(test_link_history__pauses_add_up)
         CHECK(fabs(time_of(v, v->links[i].values) - (double)v->links[i].busy_ps) < 1);
     CHECK(v->note_count > 0 && strstr(v->notes[v->note_count - 1], "switch 5 port 2"));
     orr_packet_view_destroy(v);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* Twenty-eight links that are used, and room for eight: the busiest has a row, and what is in none is in the sums. */
@@ -132,7 +132,7 @@ TEST(test_link_history__rows_are_given_up_but_no_time_is)
     for (uint32_t i = 0; i < 13; i++)
         fabric_send(&told, i, 13, 20000 * (i + 1), i);
     fabric_run_all(&told);
-    const orr__history *h = told.fabric->history;
+    const fab_history *h = told.fabric->history;
     CHECK(h->row_count <= 8);
     CHECK_EQ_U(h->port_count, 28);
     for (uint32_t i = 0; i < told.fabric->port_count; i++)
@@ -144,7 +144,7 @@ TEST(test_link_history__rows_are_given_up_but_no_time_is)
     CHECK(!strcmp(v->links[0].name, "switch14.14 -> 13"));
     CHECK(time_of(v, v->links[0].values) > 0.8 * (double)v->links[0].busy_ps);
     orr_packet_view_destroy(v);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* 100 links are used, 40 are shown; the rest is what the sums have beside them. */
@@ -167,7 +167,7 @@ TEST(test_link_history__the_rest_is_summed)
     CHECK_EQ_U(v->all.flows, 50);
     CHECK_EQ_U(v->classes[0].flows, 4);
     orr_packet_view_destroy(v);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 /* A flow that starts a second after the first one: columns widen over the time between, and both are seen. */
@@ -175,18 +175,18 @@ TEST(test_link_history__columns_widen_over_idle_time)
 {
     orr_event_line line = {.bound_at = UINT64_MAX, .bound_order = UINT64_MAX};
     fabric_make_as(CONFIG, "2 0 1\n\n0 1 " LINK "\n", true, 1, &told);
-    orr__fabric_join(told.fabric, &line);
+    fab_join(told.fabric, &line);
     fabric_send(&told, 0, 1, 1000, 0);
     fabric_run_all(&told);
     line.now = 1000000000; /* one second */
     fabric_send(&told, 0, 1, 1000, 1);
     fabric_run_all(&told);
     orr_fabric_view *v = view_of(told.fabric);
-    CHECK(v->columns <= ORR__HISTORY_COLUMNS + 1);
+    CHECK(v->columns <= FAB_HISTORY_COLUMNS + 1);
     CHECK(v->links[0].values[0] > 0 && v->links[0].values[v->columns - 1] > 0);
     CHECK_EQ_U(v->links[0].busy_ps, 2 * 82880);
     orr_packet_view_destroy(v);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(told.fabric);
 }
 
 static void run_leaves(bool has_history, unsigned threads, fabric_told *t)
@@ -203,12 +203,11 @@ TEST(test_link_history__the_network_does_the_same)
     run_leaves(true, 1, &told);
     CHECK(!memcmp(plain.sent_at, told.sent_at, sizeof told.sent_at));
     CHECK(!memcmp(plain.arrived_at, told.arrived_at, sizeof told.arrived_at));
-    CHECK(!memcmp(orr__fabric_figures_of(plain.fabric), orr__fabric_figures_of(told.fabric),
-                  sizeof(orr__fabric_figures)));
+    CHECK(!memcmp(fab_figures_of(plain.fabric), fab_figures_of(told.fabric), sizeof(fab_figures)));
     for (uint32_t i = 0; i < told.fabric->port_count; i++)
-        CHECK_EQ_U(orr__history_longest(told.fabric, i), plain.fabric->ports[i].max_queued);
-    orr__fabric_destroy(plain.fabric);
-    orr__fabric_destroy(told.fabric);
+        CHECK_EQ_U(fab_history_longest(told.fabric, i), plain.fabric->ports[i].max_queued);
+    fab_destroy(plain.fabric);
+    fab_destroy(told.fabric);
 }
 
 TEST(test_link_history__threads_make_no_difference)
@@ -228,8 +227,8 @@ TEST(test_link_history__threads_make_no_difference)
     CHECK(!memcmp(a->paused_ports, b->paused_ports, a->columns * sizeof(double)));
     orr_packet_view_destroy(a);
     orr_packet_view_destroy(b);
-    orr__fabric_destroy(plain.fabric);
-    orr__fabric_destroy(told.fabric);
+    fab_destroy(plain.fabric);
+    fab_destroy(told.fabric);
 }
 
 int main(void)

@@ -20,9 +20,9 @@ static uint32_t walk(
     orr_error err;
     for (unsigned steps = 0; steps < 1000; steps++) {
         const uint32_t l = orr__routes_next(r, from, to, hash, &err);
-        if (l == ORR__LINK_ARRIVED)
+        if (l == NET_LINK_ARRIVED)
             return cost;
-        if (l == ORR__LINK_NONE)
+        if (l == NET_LINK_NONE)
             return UINT32_MAX;
         CHECK_EQ_U(t->links[l].from, from);
         CHECK(!t->links[l].is_failed);

@@ -7,7 +7,7 @@
 
 TEST(test_topology_file__reads_devices_and_links)
 {
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     orr__topology *t =
         net_run_parse("format: orrery-topology\nversion: 1\nranks: 4\n"
                       "switches: ['leaf[0-1]', top]\nlatency: 1.5us\ndims: [2, 2]\nlinks:\n"
@@ -35,7 +35,7 @@ TEST(test_topology_file__json_is_yaml_too)
     orr__topology *t = net_run_parse(
         "{\n\t\"ranks\": [\"a\", \"b-c\"], \"routing\": \"first\",\n"
         "\t\"links\": [{\"from\": \"a\", \"to\": \"b-c\", \"bandwidth\": \"1GB/s\"}]\n}\n");
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     CHECK_EQ_U(t->link_count, 2);
     CHECK_EQ(t->routing, ORR__ROUTE_FIRST);
     orr__topology_name(t, t->links[0].to, name);

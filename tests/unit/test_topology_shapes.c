@@ -24,7 +24,7 @@ static uint32_t diameter(const orr__topology *t)
             uint32_t at = from, hops = 0;
             while (at != to && hops < MOST) {
                 const uint32_t l = orr__routes_next(r, at, to, (uint64_t)from * 31 + to, &err);
-                CHECK(l != ORR__LINK_NONE);
+                CHECK(l != NET_LINK_NONE);
                 at = t->links[l].to;
                 hops++;
             }

@@ -11,23 +11,22 @@
 
 #define NONE UINT32_MAX
 
-void orr__servers_init(orr__servers *s, orr__next_link next_link, void *net)
+void net_servers_init(net_servers *s, net_next_link next_link, void *net)
 {
-    *s = (orr__servers){.next_link = next_link, .net = net, .free_packet = NONE};
+    *s = (net_servers){.next_link = next_link, .net = net, .free_packet = NONE};
 }
 
-void orr__servers_fini(orr__servers *s)
+void net_servers_fini(net_servers *s)
 {
     orr_free(s->links);
     orr_free(s->packets);
 }
 
-bool orr__servers_add(orr__servers *s, const orr__link *like, uint32_t *index_out)
+bool net_servers_add(net_servers *s, const net_link *like, uint32_t *index_out)
 {
-    if (s->link_count >= ORR__LINK_ARRIVED ||
-        !orr_grow(&s->links, &s->link_room, s->link_count + 1))
+    if (s->link_count >= NET_LINK_ARRIVED || !orr_grow(&s->links, &s->link_room, s->link_count + 1))
         return false;
-    orr__link *l = &s->links[s->link_count];
+    net_link *l = &s->links[s->link_count];
     *l = *like;
     l->first = l->last = NONE;
     if (index_out)
@@ -38,7 +37,7 @@ bool orr__servers_add(orr__servers *s, const orr__link *like, uint32_t *index_ou
 
 /* ---- packets ---- */
 
-static uint32_t new_packet(orr__servers *s)
+static uint32_t new_packet(net_servers *s)
 {
     const uint32_t p = s->free_packet;
     if (p != NONE) {
@@ -50,7 +49,7 @@ static uint32_t new_packet(orr__servers *s)
     return (uint32_t)s->packet_count++;
 }
 
-static void drop_packet(orr__servers *s, uint32_t p)
+static void drop_packet(net_servers *s, uint32_t p)
 {
     s->packets[p].next = s->free_packet;
     s->free_packet = p;
@@ -62,9 +61,9 @@ static void arrive(void *servers, uint64_t p);
 static void become_free(void *servers, uint64_t l);
 
 /* The arrival is scheduled before the link's release: ties depend on it. */
-static void start(orr__servers *s, uint32_t index, uint32_t p)
+static void start(net_servers *s, uint32_t index, uint32_t p)
 {
-    orr__link *l = &s->links[index];
+    net_link *l = &s->links[index];
     const uint64_t size = s->packets[p].m.size;
     const double serialisation = (double)size / l->speed;
     l->is_busy = true;
@@ -76,9 +75,9 @@ static void start(orr__servers *s, uint32_t index, uint32_t p)
     orr_sim_after(s->sim, orr_ticks(serialisation), become_free, s, index);
 }
 
-static void wait_for(orr__servers *s, uint32_t index, uint32_t p)
+static void wait_for(net_servers *s, uint32_t index, uint32_t p)
 {
-    orr__link *l = &s->links[index];
+    net_link *l = &s->links[index];
     s->packets[p].next = NONE;
     if (l->last == NONE)
         l->first = p;
@@ -89,7 +88,7 @@ static void wait_for(orr__servers *s, uint32_t index, uint32_t p)
         l->max_waiting = l->waiting & INT32_MAX;
 }
 
-static void pass(orr__servers *s, uint32_t index, uint32_t p)
+static void pass(net_servers *s, uint32_t index, uint32_t p)
 {
     if (s->links[index].is_busy)
         wait_for(s, index, p);
@@ -99,8 +98,8 @@ static void pass(orr__servers *s, uint32_t index, uint32_t p)
 
 static void become_free(void *servers, uint64_t index)
 {
-    orr__servers *s = servers;
-    orr__link *l = &s->links[index];
+    net_servers *s = servers;
+    net_link *l = &s->links[index];
     const uint32_t p = l->first;
     l->is_busy = false;
     if (p == NONE)
@@ -114,13 +113,13 @@ static void become_free(void *servers, uint64_t index)
 
 static void arrive(void *servers, uint64_t index)
 {
-    orr__servers *s = servers;
+    net_servers *s = servers;
     const uint32_t p = (uint32_t)index;
     orr_error err;
     const uint32_t l = s->next_link(s->net, &s->packets[p], &err);
-    if (l == ORR__LINK_NONE) {
+    if (l == NET_LINK_NONE) {
         orr_sim_fail(s->sim, &err);
-    } else if (l == ORR__LINK_ARRIVED) {
+    } else if (l == NET_LINK_ARRIVED) {
         const uint64_t token = s->packets[p].m.token;
         drop_packet(s, p);
         orr_sim_deliver(s->sim, token);
@@ -129,17 +128,17 @@ static void arrive(void *servers, uint64_t index)
     }
 }
 
-orr_code orr__servers_send(
-    orr__servers *s, orr_sim *sim, const orr_message *m, uint64_t hash, orr_error *err)
+orr_code net_servers_send(
+    net_servers *s, orr_sim *sim, const orr_message *m, uint64_t hash, orr_error *err)
 {
     const uint32_t p = new_packet(s);
     if (p == NONE)
         return orr_no_memory(err);
     s->sim = sim;
-    s->packets[p] = (orr__packet){.m = *m, .hash = hash, .at = m->src, .next = NONE};
+    s->packets[p] = (net_packet){.m = *m, .hash = hash, .at = m->src, .next = NONE};
     orr_error why;
     const uint32_t l = s->next_link(s->net, &s->packets[p], &why);
-    if (l == ORR__LINK_NONE) {
+    if (l == NET_LINK_NONE) {
         drop_packet(s, p);
         if (err)
             *err = why;
@@ -149,13 +148,13 @@ orr_code orr__servers_send(
     return ORR_OK;
 }
 
-void orr__servers_report(const orr__servers *s,
-                         orr__name_link name,
-                         orr_net_link_visit visit,
-                         void *context)
+void net_servers_report(const net_servers *s,
+                        net_name_link name,
+                        orr_net_link_visit visit,
+                        void *context)
 {
     for (size_t i = 0; i < s->link_count; i++) {
-        const orr__link *l = &s->links[i];
+        const net_link *l = &s->links[i];
         orr_net_link out = {.messages = l->messages,
                             .bytes = l->bytes,
                             .busy_ns = l->busy,

@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 typedef struct aware {
-    orr__servers servers;
-    orr__product shape;
+    net_servers servers;
+    net_product shape;
     double speed[ORR_NET_DIMS], latency[ORR_NET_DIMS];
     uint32_t first_link[ORR_NET_DIMS]; /* of rings and switches */
     orr_map *pairs;                    /* fully connected: key of a pair -> link */
@@ -28,7 +28,7 @@ static void aware_destroy(void *net)
     aware *a = net;
     if (!a)
         return;
-    orr__servers_fini(&a->servers);
+    net_servers_fini(&a->servers);
     orr_map_destroy(a->pairs);
     orr_free(a);
 }
@@ -50,29 +50,29 @@ static orr_code check_config(const orr_net_config *cfg, orr_error *err)
 
 static bool add_link(aware *a, uint32_t k, uint32_t from, uint32_t to, uint32_t *out)
 {
-    const orr__link like = {.from = from, .to = to, .speed = a->speed[k], .latency = a->latency[k]};
-    return orr__servers_add(&a->servers, &like, out);
+    const net_link like = {.from = from, .to = to, .speed = a->speed[k], .latency = a->latency[k]};
+    return net_servers_add(&a->servers, &like, out);
 }
 
 static bool add_ring(aware *a, uint32_t k)
 {
-    const orr__product *s = &a->shape;
+    const net_product *s = &a->shape;
     const uint32_t n = s->npus[k];
     bool ok = true;
     for (uint32_t r = 0; r < s->ranks && ok; r++) {
-        const uint32_t c = orr__product_coordinate(s, k, r);
-        ok = add_link(a, k, r, orr__product_neighbour(s, k, r, (c + 1) % n), NULL) &&
-             add_link(a, k, r, orr__product_neighbour(s, k, r, (c + n - 1) % n), NULL);
+        const uint32_t c = net_product_coordinate(s, k, r);
+        ok = add_link(a, k, r, net_product_neighbour(s, k, r, (c + 1) % n), NULL) &&
+             add_link(a, k, r, net_product_neighbour(s, k, r, (c + n - 1) % n), NULL);
     }
     return ok;
 }
 
 static bool add_switches(aware *a, uint32_t k)
 {
-    const orr__product *s = &a->shape;
+    const net_product *s = &a->shape;
     bool ok = true;
     for (uint32_t r = 0; r < s->ranks && ok; r++) {
-        const uint32_t device = orr__product_switch(s, k, r);
+        const uint32_t device = net_product_switch(s, k, r);
         ok = add_link(a, k, r, device, NULL) && add_link(a, k, device, r, NULL);
     }
     return ok;
@@ -81,13 +81,13 @@ static bool add_switches(aware *a, uint32_t k)
 static uint32_t pair_link(aware *a, uint32_t k, uint32_t from, uint32_t to, orr_error *err)
 {
     const uint64_t key = (uint64_t)from * a->shape.ranks + to;
-    uint32_t l = orr_map_find(a->pairs, key, ORR__LINK_NONE);
-    if (l != ORR__LINK_NONE)
+    uint32_t l = orr_map_find(a->pairs, key, NET_LINK_NONE);
+    if (l != NET_LINK_NONE)
         return l;
     if (add_link(a, k, from, to, &l) && orr_map_put(a->pairs, key, l, NULL))
         return l;
     orr_no_memory(err);
-    return ORR__LINK_NONE;
+    return NET_LINK_NONE;
 }
 
 static bool add_links(aware *a)
@@ -107,33 +107,33 @@ static bool add_links(aware *a)
 
 /* ---- routes ---- */
 
-static uint32_t next_link(void *net, const orr__packet *p, orr_error *err)
+static uint32_t next_link(void *net, const net_packet *p, orr_error *err)
 {
     aware *a = net;
-    const orr__product *s = &a->shape;
+    const net_product *s = &a->shape;
     const uint32_t at = p->at, dst = p->m.dst;
     if (at >= s->ranks) {
-        const uint32_t k = orr__product_switch_dim(s, at);
-        const uint32_t to = orr__product_member(s, k, at, orr__product_coordinate(s, k, dst));
+        const uint32_t k = net_product_switch_dim(s, at);
+        const uint32_t to = net_product_member(s, k, at, net_product_coordinate(s, k, dst));
         return a->first_link[k] + 2 * to + 1;
     }
     if (at == dst)
-        return ORR__LINK_ARRIVED;
+        return NET_LINK_ARRIVED;
     uint32_t k = 0;
-    while (orr__product_coordinate(s, k, at) == orr__product_coordinate(s, k, dst))
+    while (net_product_coordinate(s, k, at) == net_product_coordinate(s, k, dst))
         k++;
     if (s->shape[k] == ORR_NET_SWITCH)
         return a->first_link[k] + 2 * at;
     if (s->shape[k] == ORR_NET_RING)
-        return a->first_link[k] + 2 * at + !orr__product_is_clockwise(s, k, at, dst);
-    const uint32_t c = orr__product_coordinate(s, k, dst);
-    return pair_link(a, k, at, orr__product_neighbour(s, k, at, c), err);
+        return a->first_link[k] + 2 * at + !net_product_is_clockwise(s, k, at, dst);
+    const uint32_t c = net_product_coordinate(s, k, dst);
+    return pair_link(a, k, at, net_product_neighbour(s, k, at, c), err);
 }
 
 static orr_code aware_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
 {
     aware *a = net;
-    return orr__servers_send(&a->servers, sim, m, 0, err);
+    return net_servers_send(&a->servers, sim, m, 0, err);
 }
 
 static orr_code aware_create(const orr_net_config *cfg, void **out, orr_error *err)
@@ -145,10 +145,10 @@ static orr_code aware_create(const orr_net_config *cfg, void **out, orr_error *e
     aware *a = orr_alloc(1, sizeof *a);
     if (!a)
         return orr_no_memory(err);
-    orr__servers_init(&a->servers, next_link, a);
-    orr__product_init(&a->shape, cfg);
+    net_servers_init(&a->servers, next_link, a);
+    net_product_init(&a->shape, cfg);
     for (uint32_t k = 0; k < cfg->dims; k++) {
-        a->speed[k] = orr__link_speed(cfg->bandwidth[k]);
+        a->speed[k] = net_link_speed(cfg->bandwidth[k]);
         a->latency[k] = cfg->latency_ns[k];
     }
     if (!add_links(a)) {
@@ -162,16 +162,16 @@ static orr_code aware_create(const orr_net_config *cfg, void **out, orr_error *e
 static void name_link(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME])
 {
     const aware *a = net;
-    char from[ORR__DEVICE_NAME], to[ORR__DEVICE_NAME];
-    orr__product_name(&a->shape, a->servers.links[link].from, from);
-    orr__product_name(&a->shape, a->servers.links[link].to, to);
+    char from[NET_DEVICE_NAME], to[NET_DEVICE_NAME];
+    net_product_name(&a->shape, a->servers.links[link].from, from);
+    net_product_name(&a->shape, a->servers.links[link].to, to);
     snprintf(out, ORR_NET_LINK_NAME, "%s -> %s", from, to);
 }
 
 static void aware_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const aware *a = net;
-    orr__servers_report(&a->servers, name_link, visit, context);
+    net_servers_report(&a->servers, name_link, visit, context);
 }
 
 const orr_net_ops orr__net_aware = {

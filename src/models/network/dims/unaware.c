@@ -23,7 +23,7 @@ static orr_code unaware_create(const orr_net_config *cfg, void **out, orr_error 
         return orr_no_memory(err);
     u->cfg = *cfg;
     for (uint32_t k = 0; k < cfg->dims; k++)
-        u->speed[k] = orr__link_speed(cfg->bandwidth[k]);
+        u->speed[k] = net_link_speed(cfg->bandwidth[k]);
     return ORR_OK;
 }
 

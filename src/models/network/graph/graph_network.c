@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 typedef struct graph {
-    orr__servers servers; /* a link here has the number it has in the topology */
+    net_servers servers; /* a link here has the number it has in the topology */
     const orr__topology *t;
     orr__routes *routes;
     uint64_t messages;
@@ -24,16 +24,16 @@ static void graph_destroy(void *net)
     graph *g = net;
     if (!g)
         return;
-    orr__servers_fini(&g->servers);
+    net_servers_fini(&g->servers);
     orr__routes_destroy(g->routes);
     orr_free(g);
 }
 
-static uint32_t next_link(void *net, const orr__packet *p, orr_error *err)
+static uint32_t next_link(void *net, const net_packet *p, orr_error *err)
 {
     graph *g = net;
     const uint32_t link = orr__routes_next(g->routes, p->at, p->m.dst, p->hash, err);
-    if (link == ORR__LINK_NONE && err->code == ORR_EINPUT) /* only at the source */
+    if (link == NET_LINK_NONE && err->code == ORR_EINPUT) /* only at the source */
         orr_fail(err, ORR_EINPUT, &g->where,
                  "there is no way from rank %u to rank %u over links that work", p->m.src,
                  p->m.dst);
@@ -50,13 +50,13 @@ static orr_code graph_create(const orr_net_config *cfg, void **out, orr_error *e
         return orr_no_memory(err);
     g->t = cfg->topology;
     g->where = cfg->where;
-    orr__servers_init(&g->servers, next_link, g);
+    net_servers_init(&g->servers, next_link, g);
     orr_code code = orr__routes_create(g->t, 0, &g->routes, err);
     for (size_t i = 0; i < g->t->link_count && !code; i++) {
         const orr__wire *l = &g->t->links[i];
-        const orr__link like = {
+        const net_link like = {
             .from = l->from, .to = l->to, .speed = l->speed, .latency = l->latency};
-        if (!orr__servers_add(&g->servers, &like, NULL))
+        if (!net_servers_add(&g->servers, &like, NULL))
             code = orr_no_memory(err);
     }
     if (code)
@@ -72,13 +72,13 @@ static orr_code graph_send(void *net, orr_sim *sim, const orr_message *m, orr_er
     const uint64_t pair = (uint64_t)m->src << 32 | m->dst;
     const uint64_t number = g->t->routing == ORR__ROUTE_BY_MESSAGE ? g->messages++ : 0;
     const uint64_t hash = orr_hash_mix(pair ^ 0xa0761d6478bd642fu, number + 0xe7037ed1a0b428dbu);
-    return orr__servers_send(&g->servers, sim, m, hash, err);
+    return net_servers_send(&g->servers, sim, m, hash, err);
 }
 
 static void name_link(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME])
 {
     const graph *g = net;
-    char from[ORR__DEVICE_NAME], to[ORR__DEVICE_NAME];
+    char from[NET_DEVICE_NAME], to[NET_DEVICE_NAME];
     const uint32_t twins = orr__routes_twin(g->routes, link);
     orr__topology_name(g->t, g->t->links[link].from, from);
     orr__topology_name(g->t, g->t->links[link].to, to);
@@ -91,7 +91,7 @@ static void name_link(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME
 static void graph_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const graph *g = net;
-    orr__servers_report(&g->servers, name_link, visit, context);
+    net_servers_report(&g->servers, name_link, visit, context);
 }
 
 const orr_net_ops orr__net_graph = {

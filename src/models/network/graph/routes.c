@@ -281,7 +281,7 @@ static uint32_t choose(const orr__routes *r, const uint32_t *distance, uint32_t 
     for (; link < end; link++)
         if (is_on_a_way(r, distance, *link) && which-- == 0)
             return *link;
-    return ORR__LINK_NONE;
+    return NET_LINK_NONE;
 }
 
 /* From the only neighbour: one of the cheapest links between the two. */
@@ -306,16 +306,16 @@ uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t ha
 {
     const uint32_t gate = r->gate[dst];
     if (at == dst)
-        return ORR__LINK_ARRIVED;
+        return NET_LINK_ARRIVED;
     if (at == gate)
         return choose_last(r, at, dst, hash);
     const uint32_t *distance = distances(r, gate);
     if (!distance) {
         orr_no_memory(err);
-        return ORR__LINK_NONE;
+        return NET_LINK_NONE;
     }
-    const uint32_t link = distance[at] == FAR ? ORR__LINK_NONE : choose(r, distance, at, hash);
-    if (link == ORR__LINK_NONE)
+    const uint32_t link = distance[at] == FAR ? NET_LINK_NONE : choose(r, distance, at, hash);
+    if (link == NET_LINK_NONE)
         orr_fail(err, ORR_EINPUT, NULL, "there is no way from device %u to rank %u", at, dst);
     return link;
 }

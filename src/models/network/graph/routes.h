@@ -3,7 +3,7 @@
  *
  *     orr__routes *r;
  *     if (orr__routes_create(topology, 0, &r, &err)) ...
- *     uint32_t link = orr__routes_next(r, at, dst, hash, &err);     // ORR__LINK_ARRIVED, ORR__LINK_NONE
+ *     uint32_t link = orr__routes_next(r, at, dst, hash, &err);     // NET_LINK_ARRIVED, NET_LINK_NONE
  *
  * Failed links do not exist here.  Tables are made when first needed and given up when they become
  * too many. */
@@ -22,7 +22,7 @@ orr_code orr__routes_create(const orr__topology *t,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__routes_destroy(orr__routes *r); /* NULL is fine */
 
-/* ORR__LINK_NONE: there is no way (ORR_EINPUT), or no memory. */
+/* NET_LINK_NONE: there is no way (ORR_EINPUT), or no memory. */
 uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
 
 /* How many links before this one join the same two devices. */

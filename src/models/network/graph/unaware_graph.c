@@ -53,11 +53,11 @@ static orr_code plain_send(void *net, orr_sim *sim, const orr_message *m, orr_er
     uint32_t at = m->src;
     while (at != m->dst) {
         const uint32_t link = orr__routes_next(p->routes, at, m->dst, hash, err);
-        if (link == ORR__LINK_NONE && err->code == ORR_EINPUT)
+        if (link == NET_LINK_NONE && err->code == ORR_EINPUT)
             return orr_fail(err, ORR_EINPUT, &p->where,
                             "there is no way from rank %u to rank %u over links that work", m->src,
                             m->dst);
-        if (link == ORR__LINK_NONE)
+        if (link == NET_LINK_NONE)
             return err->code;
         const orr__wire *l = &p->t->links[link];
         latency += l->latency;

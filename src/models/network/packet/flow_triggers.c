@@ -14,7 +14,7 @@
 enum { TRIGGERS_SHOWN = 10, LINE = 200 };
 
 struct orr__triggers {
-    orr__fabric *f;
+    fab *f;
     const orr__flow_list *flows;
     uint32_t *told;    /* by trigger: how often */
     uint32_t *started; /* by trigger: how many of its flows */
@@ -25,14 +25,14 @@ struct orr__triggers {
 static void start_flow(orr__triggers *t, uint32_t i)
 {
     const orr__flow_line *l = &t->flows->lines[i];
-    const orr__send_request r = {.src = l->src,
-                                 .dst = l->dst,
-                                 .size = l->bytes,
-                                 .token = i,
-                                 .port = l->port,
-                                 .class = l->class};
+    const fab_send_request r = {.src = l->src,
+                                .dst = l->dst,
+                                .size = l->bytes,
+                                .token = i,
+                                .port = l->port,
+                                .class = l->class};
     if (!t->code)
-        t->code = orr__fabric_send(t->f, &r, &t->error);
+        t->code = fab_send(t->f, &r, &t->error);
 }
 
 static void start_all(orr__triggers *t, uint32_t number)
@@ -76,7 +76,7 @@ static bool hears(const void *context, uint64_t token, bool of_arrival)
     return of_arrival ? t->flows->by_line[token].arrived : t->flows->by_line[token].sent;
 }
 
-orr_code orr__triggers_create(orr__fabric *f,
+orr_code orr__triggers_create(fab *f,
                               const orr__flow_list *flows,
                               orr__triggers **out,
                               orr_error *err)
@@ -93,7 +93,7 @@ orr_code orr__triggers_create(orr__fabric *f,
         orr__triggers_destroy(t);
         return orr_no_memory(err);
     }
-    orr__fabric_watch(f, &(orr__fabric_watcher){t, sent, arrived, hears});
+    fab_watch(f, &(fab_watcher){t, sent, arrived, hears});
     *out = t;
     return ORR_OK;
 }
@@ -129,7 +129,7 @@ static void explain_one(const orr__triggers *t, size_t i, char line[LINE])
              waiting == 1 ? "s" : "", t->told[i], needs, k->told);
 }
 
-void orr__triggers_explain(const orr__triggers *t, orr__fabric_say say, void *context)
+void orr__triggers_explain(const orr__triggers *t, fab_say say, void *context)
 {
     char line[LINE];
     size_t shown = 0;

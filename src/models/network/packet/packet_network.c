@@ -8,7 +8,7 @@
 #include "packet_network.h"
 
 typedef struct packet_net {
-    orr__fabric *fabric;
+    fab *fabric;
     orr_sim *sim;
     orr_event_source source;
     const fab_rules *rules;
@@ -38,8 +38,8 @@ static uint64_t run_events(void *net, uint64_t most)
 {
     packet_net *n = net;
     orr_error err;
-    const uint64_t done = orr__fabric_run(n->fabric, most);
-    if (orr__fabric_status(n->fabric, &err))
+    const uint64_t done = fab_run(n->fabric, most);
+    if (fab_status(n->fabric, &err))
         orr_sim_fail(n->sim, &err);
     return done;
 }
@@ -47,8 +47,8 @@ static uint64_t run_events(void *net, uint64_t most)
 static bool next_at(const void *net, uint64_t *at)
 {
     const packet_net *n = net;
-    const unsigned unit = orr__fabric_unit(n->fabric);
-    if (!orr__fabric_next_at(n->fabric, at))
+    const unsigned unit = fab_unit(n->fabric);
+    if (!fab_next_at(n->fabric, at))
         return false;
     *at = (*at + unit - 1) / unit;
     return true;
@@ -59,7 +59,7 @@ static const orr_event_source *events(void *net, orr_sim *sim, orr_event_line *l
     packet_net *n = net;
     n->sim = sim;
     n->source = (orr_event_source){run_events, next_at, n};
-    orr__fabric_join(n->fabric, line);
+    fab_join(n->fabric, line);
     return &n->source;
 }
 
@@ -70,7 +70,7 @@ static void packet_destroy(void *net)
     packet_net *n = net;
     if (!n)
         return;
-    orr__fabric_destroy(n->fabric);
+    fab_destroy(n->fabric);
     orr_free(n);
 }
 
@@ -83,21 +83,21 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
     packet_net *n = orr_alloc(1, sizeof *n);
     if (!n)
         return orr_no_memory(err);
-    const orr__fabric_watcher watcher = {.context = n, .sent = sent, .arrived = arrived};
-    const orr__fabric_paths paths = {.fct = in->config.fct_out,
-                                     .pfc = in->config.pfc_out,
-                                     .qlen = in->config.qlen_out,
-                                     .trace = in->is_traced ? in->config.trace_out : "",
-                                     .is_traced = in->is_traced};
+    const fab_watcher watcher = {.context = n, .sent = sent, .arrived = arrived};
+    const fab_output_paths paths = {.fct = in->config.fct_out,
+                                    .pfc = in->config.pfc_out,
+                                    .qlen = in->config.qlen_out,
+                                    .trace = in->is_traced ? in->config.trace_out : "",
+                                    .is_traced = in->is_traced};
     n->rules = &orr__packet_rules(in->config.rules)->engine;
-    orr_code code = orr__fabric_create(&in->config, &in->cabling, &paths, &n->fabric, err);
+    orr_code code = fab_create(&in->config, &in->cabling, &paths, &n->fabric, err);
     if (!code)
-        code = orr__fabric_plan(n->fabric, &in->link_events, err);
+        code = fab_plan(n->fabric, &in->link_events, err);
     if (code) {
         packet_destroy(n);
         return code;
     }
-    orr__fabric_watch(n->fabric, &watcher);
+    fab_watch(n->fabric, &watcher);
     *out = n;
     return ORR_OK;
 }
@@ -105,35 +105,35 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
 static orr_code packet_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
 {
     packet_net *n = net;
-    const orr__send_request r = {.src = m->src, .dst = m->dst, .size = m->size, .token = m->token};
+    const fab_send_request r = {.src = m->src, .dst = m->dst, .size = m->size, .token = m->token};
     (void)sim; /* the one that asked for the events */
     if (m->size > n->rules->largest_message)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "rank %u sends %llu bytes to rank %u: the reference narrows sizes to 32 "
                         "bits and breaks here",
                         m->src, (unsigned long long)m->size, m->dst);
-    return orr__fabric_send(n->fabric, &r, err);
+    return fab_send(n->fabric, &r, err);
 }
 
 static void packet_report(const void *net, orr_net_link_visit visit, void *context)
 {
     const packet_net *n = net;
-    orr__fabric_report(n->fabric, visit, context);
+    fab_report(n->fabric, visit, context);
 }
 
 static orr_code packet_finish(void *net, orr_error *err)
 {
     packet_net *n = net;
-    return orr__fabric_commit(n->fabric, err);
+    return fab_commit(n->fabric, err);
 }
 
-void orr__net_packet_explain(const void *net, orr__fabric_say say, void *context)
+void orr__net_packet_explain(const void *net, fab_say say, void *context)
 {
     const packet_net *n = net;
-    orr__fabric_explain(n->fabric, say, context);
+    fab_explain(n->fabric, say, context);
 }
 
-const orr__fabric *orr__net_packet_fabric(const void *net)
+const fab *orr__net_packet_fabric(const void *net)
 {
     return ((const packet_net *)net)->fabric;
 }

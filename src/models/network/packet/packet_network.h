@@ -8,8 +8,8 @@
 
 extern const orr_net_ops orr__net_packet;
 
-/* What to say below a standstill of the simulation: orr__fabric_explain of that network. */
-void orr__net_packet_explain(const void *net, orr__fabric_say say, void *context);
-const orr__fabric *orr__net_packet_fabric(const void *net);
+/* What to say below a standstill of the simulation: fab_explain of that network. */
+void orr__net_packet_explain(const void *net, fab_say say, void *context);
+const fab *orr__net_packet_fabric(const void *net);
 
 #endif

@@ -75,7 +75,7 @@ static void put_class(orr_buf *b, const char *name, const orr_fabric_flows *c)
     orr_buf_byte(b, '\n');
 }
 
-static void put_flows(orr_buf *b, const orr__fabric *f)
+static void put_flows(orr_buf *b, const fab *f)
 {
     orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
     char name[CLASS_ROOM];
@@ -91,19 +91,19 @@ static void put_flows(orr_buf *b, const orr__fabric *f)
     put_class(b, "all", &all);
 }
 
-static void put_link(orr_buf *b, const orr__fabric *f, uint32_t port)
+static void put_link(orr_buf *b, const fab *f, uint32_t port)
 {
     char name[ORR__PORT_NAME], use[ORR_UNIT_ROOM], bytes[ORR_UNIT_ROOM], queue[ORR_UNIT_ROOM];
     char paused[ORR_UNIT_ROOM];
     const orr_fabric_link l = orr__port_link(f, port);
-    const uint64_t end = orr__fabric_end(f) * (1000 / orr__fabric_unit(f));
+    const uint64_t end = orr__fabric_end(f) * (1000 / fab_unit(f));
     orr__port_short_name(f, port, name);
     orr_buf_print(b, "%-31s %7s %11s %13s %9s\n", name, orr_percent_text(l.busy_ps, end, use),
                   orr_bytes_text(l.bytes, bytes), orr_bytes_text(l.longest_queue, queue),
                   orr_percent_text(l.paused_ps < end ? l.paused_ps : end, end, paused));
 }
 
-static void put_links(orr_buf *b, const orr__fabric *f)
+static void put_links(orr_buf *b, const fab *f)
 {
     uint32_t list[LINKS_IN_TEXT];
     char count[ORR_UNIT_ROOM], head[64];
@@ -118,7 +118,7 @@ static void put_links(orr_buf *b, const orr__fabric *f)
         put_link(b, f, list[i]);
 }
 
-static void put_queue(orr_buf *b, const orr__fabric *f)
+static void put_queue(orr_buf *b, const fab *f)
 {
     uint32_t port;
     size_t all;
@@ -181,12 +181,12 @@ static void put_network(orr_json_writer *w, const orr_packet_figures *g)
 enum { PORTS_SHOWN = 16 };
 
 typedef struct most_paused {
-    orr__fabric_pauses list[PORTS_SHOWN];
+    fab_port_pauses list[PORTS_SHOWN];
     unsigned count;
 } most_paused;
 
 /* An insertion into a short sorted list; of equals the first stays first. */
-static void keep_most(void *context, const orr__fabric_pauses *p)
+static void keep_most(void *context, const fab_port_pauses *p)
 {
     most_paused *m = context;
     unsigned at = m->count;
@@ -206,21 +206,21 @@ static void put_line(void *writer, const char *line)
     orr_json_text(writer, line);
 }
 
-static void put_pfc(orr_json_writer *w, const orr__fabric *f)
+static void put_pfc(orr_json_writer *w, const fab *f)
 {
     most_paused most = {.count = 0};
-    const uint64_t ps = 1000 / orr__fabric_unit(f);
+    const uint64_t ps = 1000 / fab_unit(f);
     orr_json_key(w, "pfc");
     orr_json_begin_object(w);
-    orr_json_put_u64(w, "paused_ports", orr__fabric_paused_ports(f, keep_most, &most));
+    orr_json_put_u64(w, "paused_ports", fab_paused_ports(f, keep_most, &most));
     orr_json_key(w, "notes");
     orr_json_begin_array(w);
-    orr__fabric_explain_pauses(f, put_line, w);
+    fab_explain_pauses(f, put_line, w);
     orr_json_end_array(w);
     orr_json_key(w, "ports");
     orr_json_begin_array(w);
     for (unsigned i = 0; i < most.count; i++) {
-        const orr__fabric_pauses *p = &most.list[i];
+        const fab_port_pauses *p = &most.list[i];
         orr_json_begin_object(w);
         orr_json_put_text(w, "port", p->port);
         orr_json_put_u64(w, "pauses", p->pauses);
@@ -258,7 +258,7 @@ static void put_class_members(orr_json_writer *w, const orr_fabric_flows *c)
     put_known(w, "slowdown_max", c->slowdown_max);
 }
 
-static void put_flow_sizes(orr_json_writer *w, const orr__fabric *f)
+static void put_flow_sizes(orr_json_writer *w, const fab *f)
 {
     orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
     orr__fabric_flow_times(f, &all, classes);
@@ -284,16 +284,13 @@ static void put_flow_sizes(orr_json_writer *w, const orr__fabric *f)
     orr_json_end_object(w);
 }
 
-static void put_ports(orr_json_writer *w,
-                      const orr__fabric *f,
-                      const char *key,
-                      orr__port_measure measure)
+static void put_ports(orr_json_writer *w, const fab *f, const char *key, orr__port_measure measure)
 {
     uint32_t list[LINKS_IN_JSON];
     char name[ORR__PORT_NAME];
     size_t all;
     const size_t shown = orr__pick_ports(f, measure, list, LINKS_IN_JSON, &all);
-    const double end = (double)orr__fabric_end(f) * (1000 / orr__fabric_unit(f));
+    const double end = (double)orr__fabric_end(f) * (1000 / fab_unit(f));
     orr_json_key(w, key);
     orr_json_begin_array(w);
     for (size_t i = 0; i < shown; i++) {
@@ -319,13 +316,13 @@ static void add_line(void *buffer, const char *line)
     orr_buf_byte(buffer, '\n');
 }
 
-void orr__packet_put_notes(orr_buf *b, const orr__fabric *f)
+void orr__packet_put_notes(orr_buf *b, const fab *f)
 {
-    orr__fabric_explain_pauses(f, add_line, b);
-    orr__fabric_explain_approx(f, add_line, b);
+    fab_explain_pauses(f, add_line, b);
+    fab_explain_approx(f, add_line, b);
 }
 
-void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const orr__fabric *f)
+void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const fab *f)
 {
     orr_json_put_u64(w, "flows", g->flows);
     orr_json_put_u64(w, "flows_done", g->flows_done);

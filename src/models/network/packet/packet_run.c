@@ -23,7 +23,7 @@ struct orr_packet {
     orr_packet_options opt;
     orr__packet_inputs in;
     orr__flow_list flows;
-    orr__fabric *fabric;
+    fab *fabric;
     orr__triggers *triggers; /* NULL: all flows have start times */
     orr_packet_figures figures;
     struct input_file {
@@ -135,18 +135,18 @@ static orr_code set_up(orr_packet *p, orr_error *err)
     if (code)
         return code;
     const orr__packet_config *c = &p->in.config;
-    const orr__fabric_paths paths = {
+    const fab_output_paths paths = {
         .fct = output_path(p->opt.fct, p->opt.config ? c->fct_out : "fct.txt"),
         .pfc = output_path(p->opt.pfc, c->pfc_out),
         .qlen = output_path(p->opt.qlen, c->qlen_out),
         .trace = p->in.is_traced ? output_path(p->opt.trace, c->trace_out) : "",
         .is_traced = p->in.is_traced};
-    code = orr__fabric_create(c, &p->in.cabling, &paths, &p->fabric, err);
+    code = fab_create(c, &p->in.cabling, &paths, &p->fabric, err);
     if (!code)
-        code = orr__fabric_plan(p->fabric, &p->in.link_events, err);
+        code = fab_plan(p->fabric, &p->in.link_events, err);
     if (!code && p->flows.trigger_count)
         code = orr__triggers_create(p->fabric, &p->flows, &p->triggers, err);
-    return code ? code : orr__fabric_send_list(p->fabric, &p->flows, err);
+    return code ? code : fab_send_list(p->fabric, &p->flows, err);
 }
 
 orr_code orr_packet_create(const orr_packet_options *opt, orr_packet **out, orr_error *err)
@@ -169,7 +169,7 @@ void orr_packet_destroy(orr_packet *p)
     if (!p)
         return;
     orr__triggers_destroy(p->triggers);
-    orr__fabric_destroy(p->fabric);
+    fab_destroy(p->fabric);
     orr__flows_fini(&p->flows);
     orr_free(p->stall);
     orr__packet_inputs_fini(&p->in);
@@ -183,10 +183,10 @@ void orr_packet_stop(orr_packet *p)
     atomic_store_explicit(&p->must_stop, true, memory_order_relaxed);
 }
 
-void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const orr__fabric *f)
+void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const fab *f)
 {
-    const orr__fabric_figures *g = orr__fabric_figures_of(f);
-    const uint64_t ps = 1000 / orr__fabric_unit(f);
+    const fab_figures *g = fab_figures_of(f);
+    const uint64_t ps = 1000 / fab_unit(f);
     *out = (orr_packet_figures){
         .hosts = c->hosts,
         .switches = c->nodes - c->hosts,
@@ -214,7 +214,7 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
         .events = g->events,
         .skips = g->skips,
         .skipped_ps = g->skipped * ps,
-        .paused_ports = orr__fabric_paused_ports(f, NULL, NULL),
+        .paused_ports = fab_paused_ports(f, NULL, NULL),
     };
 }
 
@@ -235,8 +235,8 @@ static uint64_t bytes_wanted(const orr_packet *p)
 static void say_where(const orr_packet *p, char *note, size_t room)
 {
     char time[ORR_UNIT_ROOM];
-    const orr__fabric_figures *g = orr__fabric_figures_of(p->fabric);
-    const uint64_t ps = orr__fabric_now(p->fabric) * (1000 / orr__fabric_unit(p->fabric));
+    const fab_figures *g = fab_figures_of(p->fabric);
+    const uint64_t ps = fab_now(p->fabric) * (1000 / fab_unit(p->fabric));
     orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
     snprintf(note, room, "; at %s, %" PRIu64 " of %zu flows done", time, g->flows_done,
              p->flows.count);
@@ -245,7 +245,7 @@ static void say_where(const orr_packet *p, char *note, size_t room)
 /* Bytes that were sent for the first time, in packets: how many there will be is known. */
 static uint64_t packets_through(const orr_packet *p)
 {
-    const orr__fabric_figures *g = orr__fabric_figures_of(p->fabric);
+    const fab_figures *g = fab_figures_of(p->fabric);
     return (g->data_bytes - g->retransmitted_bytes) / p->in.config.payload;
 }
 
@@ -259,7 +259,7 @@ static void run_batches(orr_packet *p)
                        !p->opt.shows_progress);
     line.note = note;
     while (!atomic_load_explicit(&p->must_stop, memory_order_relaxed) &&
-           orr__fabric_run(p->fabric, BATCH)) {
+           fab_run(p->fabric, BATCH)) {
         const uint64_t now = packets_through(p);
         if (line.done + (now - before) >= line.look)
             say_where(p, note, sizeof note);
@@ -274,20 +274,19 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
     char time[ORR_UNIT_ROOM];
     run_batches(p);
     take_figures(p);
-    orr_code code = orr__fabric_status(p->fabric, err);
+    orr_code code = fab_status(p->fabric, err);
     if (!code && p->triggers)
         code = orr__triggers_status(p->triggers, err);
-    if (code || p->figures.flows_done == p->figures.flows ||
-        orr__fabric_has_stopped_in_time(p->fabric))
+    if (code || p->figures.flows_done == p->figures.flows || fab_has_stopped_in_time(p->fabric))
         return code;
-    const uint64_t ps = orr__fabric_now(p->fabric) * (1000 / orr__fabric_unit(p->fabric));
+    const uint64_t ps = fab_now(p->fabric) * (1000 / fab_unit(p->fabric));
     orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
     if (atomic_load(&p->must_stop))
         return orr_fail(err, ORR_ESTOP, NULL,
                         "interrupted at %s of simulated time: %" PRIu64 " of %" PRIu64
                         " flows were done",
                         time, p->figures.flows_done, p->figures.flows);
-    orr__fabric_explain(p->fabric, say_stall, p);
+    fab_explain(p->fabric, say_stall, p);
     if (p->triggers)
         orr__triggers_explain(p->triggers, say_stall, p);
     return orr_fail(err, ORR_EINPUT, NULL,
@@ -298,7 +297,7 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
 
 orr_code orr_packet_commit(orr_packet *p, orr_error *err)
 {
-    return orr__fabric_commit(p->fabric, err);
+    return fab_commit(p->fabric, err);
 }
 
 /* ---- results ---- */
@@ -310,7 +309,7 @@ const orr_packet_figures *orr_packet_result(const orr_packet *p)
 
 void orr__packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context)
 {
-    orr__fabric_report(p->fabric, visit, context);
+    fab_report(p->fabric, visit, context);
 }
 
 orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out, orr_error *err)
@@ -346,7 +345,7 @@ const char *orr_packet_warning(const orr_packet *p, size_t line)
     return line < p->in.warning_count ? p->in.warnings[line] : NULL;
 }
 
-const orr__fabric *orr__packet_fabric(const orr_packet *p)
+const fab *orr__packet_fabric(const orr_packet *p)
 {
     return p->fabric;
 }

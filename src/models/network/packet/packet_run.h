@@ -10,34 +10,33 @@
 
 const orr_packet_options *orr__packet_options(const orr_packet *p);
 
-const orr__fabric *orr__packet_fabric(const orr_packet *p);
+const fab *orr__packet_fabric(const orr_packet *p);
 /* Every link that carried something, in each direction. */
 void orr__packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context);
 /* Members of the object that is open: counts, then "pfc" with the ports that were paused most. */
-void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const orr__fabric *f);
+void orr__packet_put_figures(orr_json_writer *w, const orr_packet_figures *g, const fab *f);
 /* Storms and chains of pauses, what was passed over: a line each. */
-void orr__packet_put_notes(orr_buf *b, const orr__fabric *f);
+void orr__packet_put_notes(orr_buf *b, const fab *f);
 /* The ports that come first by some measure, the most first; of equals the lower number. */
-typedef uint64_t (*orr__port_measure)(const orr__fabric *f, uint32_t port);
-uint64_t orr__measure_busy(const orr__fabric *f, uint32_t port); /* ticks */
-uint64_t orr__measure_queue(const orr__fabric *f,
-                            uint32_t port); /* bytes, the most ever; of switches */
+typedef uint64_t (*orr__port_measure)(const fab *f, uint32_t port);
+uint64_t orr__measure_busy(const fab *f, uint32_t port);  /* ticks */
+uint64_t orr__measure_queue(const fab *f, uint32_t port); /* bytes, the most ever; of switches */
 /* How many were put into list, which has room for `most`; *all_out: how many there are beyond 0. */
 size_t orr__pick_ports(
-    const orr__fabric *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out);
+    const fab *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out);
 enum { ORR__PORT_NAME = 80 };
-void orr__port_short_name(const orr__fabric *f, uint32_t port, char out[ORR__PORT_NAME]);
+void orr__port_short_name(const fab *f, uint32_t port, char out[ORR__PORT_NAME]);
 /* A port's figures, without name and values. */
-orr_fabric_link orr__port_link(const orr__fabric *f, uint32_t port);
+orr_fabric_link orr__port_link(const fab *f, uint32_t port);
 /* Of a run: the end of the last frame, in ticks. */
-uint64_t orr__fabric_end(const orr__fabric *f);
-void orr__fabric_flow_times(const orr__fabric *f,
+uint64_t orr__fabric_end(const fab *f);
+void orr__fabric_flow_times(const fab *f,
                             orr_fabric_flows *all,
                             orr_fabric_flows classes[ORR_FABRIC_CLASSES]);
-orr_code orr__fabric_view_take(const orr__fabric *f,
+orr_code orr__fabric_view_take(const fab *f,
                                const orr_packet_figures *g,
                                orr_fabric_view **out,
                                orr_error *err) ORR_MUST_CHECK;
-void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const orr__fabric *f);
+void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, const fab *f);
 
 #endif

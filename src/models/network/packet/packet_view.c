@@ -15,24 +15,24 @@ enum { LINKS_SHOWN = 40, QUEUES_SHOWN = 8, PAUSES_SHOWN = 16 };
 
 /* ---- measures ---- */
 
-uint64_t orr__measure_busy(const orr__fabric *f, uint32_t port)
+uint64_t orr__measure_busy(const fab *f, uint32_t port)
 {
     return f->ports[port].busy_ticks;
 }
 
-uint64_t orr__measure_queue(const orr__fabric *f, uint32_t port)
+uint64_t orr__measure_queue(const fab *f, uint32_t port)
 {
-    return f->ports[port].is_switch ? orr__history_longest(f, port) : 0;
+    return f->ports[port].is_switch ? fab_history_longest(f, port) : 0;
 }
 
-static uint64_t measure_paused(const orr__fabric *f, uint32_t port)
+static uint64_t measure_paused(const fab *f, uint32_t port)
 {
-    return orr__port_paused_ticks(f, &f->ports[port]);
+    return fab_port_paused_ticks(f, &f->ports[port]);
 }
 
 /* An insertion into a short sorted list; of equals the first stays first. */
 size_t orr__pick_ports(
-    const orr__fabric *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out)
+    const fab *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out)
 {
     size_t count = 0;
     *all_out = 0;
@@ -52,41 +52,41 @@ size_t orr__pick_ports(
     return count;
 }
 
-void orr__port_short_name(const orr__fabric *f, uint32_t port, char out[ORR__PORT_NAME])
+void orr__port_short_name(const fab *f, uint32_t port, char out[ORR__PORT_NAME])
 {
-    const orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
+    const fab_port *p = &f->ports[port], *q = &f->ports[p->peer];
     snprintf(out, ORR__PORT_NAME, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u", p->node,
              p->number, q->is_switch ? "switch" : "", q->node);
 }
 
-orr_fabric_link orr__port_link(const orr__fabric *f, uint32_t port)
+orr_fabric_link orr__port_link(const fab *f, uint32_t port)
 {
-    const orr__port *p = &f->ports[port];
+    const fab_port *p = &f->ports[port];
     const uint64_t ps = 1000 / f->unit;
     return (orr_fabric_link){.bits_per_second = p->rate,
                              .bytes = p->bytes_sent,
                              .busy_ps = p->busy_ticks * ps,
-                             .paused_ps = orr__port_paused_ticks(f, p) * ps,
+                             .paused_ps = fab_port_paused_ticks(f, p) * ps,
                              .pauses = p->pause_count,
                              .longest_queue = orr__measure_queue(f, port)};
 }
 
-uint64_t orr__fabric_end(const orr__fabric *f)
+uint64_t orr__fabric_end(const fab *f)
 {
     return f->last_arrival > f->figures.last_done ? f->last_arrival : f->figures.last_done;
 }
 
-void orr__fabric_flow_times(const orr__fabric *f,
+void orr__fabric_flow_times(const fab *f,
                             orr_fabric_flows *all,
                             orr_fabric_flows classes[ORR_FABRIC_CLASSES])
 {
-    orr__flow_times_fill(&f->times, 1000 / f->unit, all, classes);
+    fab_flow_times_fill(&f->times, 1000 / f->unit, all, classes);
 }
 
 /* ---- over time ---- */
 
 typedef struct taking {
-    const orr__fabric *f;
+    const fab *f;
     orr_arena *arena;
     orr_fabric_view *view;
     uint64_t end; /* ticks */
@@ -101,7 +101,7 @@ typedef struct whole_view {
  * but never by much: nothing is under way then. */
 static void set_columns(taking *t)
 {
-    const orr__history *h = t->f->history;
+    const fab_history *h = t->f->history;
     const uint64_t ps = 1000 / t->f->unit;
     t->end = orr__fabric_end(t->f);
     t->view->end_ps = t->end * ps;
@@ -125,31 +125,31 @@ static double share_of(const taking *t, size_t column, double ticks, double amon
     return share < 1 ? share : 1;
 }
 
-typedef double (*cell_value)(const taking *t, size_t column, const orr__history_cell *c);
+typedef double (*cell_value)(const taking *t, size_t column, const fab_history_cell *c);
 
-static double use_of(const taking *t, size_t column, const orr__history_cell *c)
+static double use_of(const taking *t, size_t column, const fab_history_cell *c)
 {
     return share_of(t, column, (double)c->busy, 1);
 }
 
-static double paused_of(const taking *t, size_t column, const orr__history_cell *c)
+static double paused_of(const taking *t, size_t column, const fab_history_cell *c)
 {
     return share_of(t, column, (double)c->paused, 1);
 }
 
-static double queue_of(const taking *t, size_t column, const orr__history_cell *c)
+static double queue_of(const taking *t, size_t column, const fab_history_cell *c)
 {
     (void)t, (void)column;
     return (double)c->queue;
 }
 
-static orr__history_cell cell_of(const taking *t, uint32_t port, size_t column)
+static fab_history_cell cell_of(const taking *t, uint32_t port, size_t column)
 {
-    const orr__history *h = t->f->history;
-    const uint32_t row = orr__history_row(h, port);
+    const fab_history *h = t->f->history;
+    const uint32_t row = fab_history_row(h, port);
     if (column >= h->columns)
-        return orr__history_since(t->f, port);
-    return row == ORR__NOBODY ? (orr__history_cell){0} : h->cells[column * h->rows + row];
+        return fab_history_since(t->f, port);
+    return row == FAB_NONE ? (fab_history_cell){0} : h->cells[column * h->rows + row];
 }
 
 /* NULL: out of memory, or nothing was recorded. */
@@ -157,20 +157,20 @@ static const double *values_of(const taking *t, uint32_t port, cell_value value)
 {
     double *list = t->f->history ? orr_arena_new(t->arena, t->view->columns + 1, double) : NULL;
     for (size_t i = 0; list && i < t->view->columns; i++) {
-        const orr__history_cell c = cell_of(t, port, i);
+        const fab_history_cell c = cell_of(t, port, i);
         list[i] = value(t, i, &c);
     }
     return list;
 }
 
 /* Over all ports, in a column. */
-static orr__history_cell sum_of(const taking *t, size_t column)
+static fab_history_cell sum_of(const taking *t, size_t column)
 {
-    orr__history_cell sum = {0};
+    fab_history_cell sum = {0};
     if (column < t->f->history->columns)
         return t->f->history->sums[column];
     for (uint32_t i = 0; i < t->f->port_count; i++) {
-        const orr__history_cell c = orr__history_since(t->f, i);
+        const fab_history_cell c = fab_history_since(t->f, i);
         sum.busy += c.busy;
         sum.paused += c.paused;
     }
@@ -275,8 +275,8 @@ static void add_note(void *context, const char *line)
 static bool take_notes(taking *t)
 {
     note_list n = {.arena = t->arena};
-    orr__fabric_explain_pauses(t->f, add_note, &n);
-    orr__fabric_explain_approx(t->f, add_note, &n);
+    fab_explain_pauses(t->f, add_note, &n);
+    fab_explain_approx(t->f, add_note, &n);
     const char **lines = orr_arena_new(t->arena, n.count + 1, const char *);
     for (size_t i = 0; lines && i < n.count; i++)
         lines[i] = n.lines[i];
@@ -288,7 +288,7 @@ static bool take_notes(taking *t)
 
 /* ---- the whole ---- */
 
-orr_code orr__fabric_view_take(const orr__fabric *f,
+orr_code orr__fabric_view_take(const fab *f,
                                const orr_packet_figures *g,
                                orr_fabric_view **out,
                                orr_error *err)

@@ -256,7 +256,7 @@ static orr_code count_switches(tree *t, orr_error *err)
 
 static orr_code add_switches(orr__topology *t, const char *name, uint64_t count, orr_error *err)
 {
-    char text[ORR__DEVICE_NAME];
+    char text[NET_DEVICE_NAME];
     orr_code code = ORR_OK;
     for (uint64_t i = 0; i < count && !code; i++) {
         snprintf(text, sizeof text, "%s%" PRIu64, name, i);
@@ -350,7 +350,7 @@ orr_code orr__htsim_topo_parse(
 
 static bool find_switch(const orr__topology *t, const char *name, uint64_t number, uint32_t *device)
 {
-    char text[ORR__DEVICE_NAME];
+    char text[NET_DEVICE_NAME];
     uint32_t found;
     snprintf(text, sizeof text, "%s%" PRIu64, name, number);
     if (!orr_intern_find(t->switches, orr_str_of(text), &found))

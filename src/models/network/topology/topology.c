@@ -97,44 +97,44 @@ orr_code orr__topology_add_cable(orr__topology *t, const orr__wire *link, orr_er
 /* Clockwise first: where both ways are equally short the first one is taken, as astra-sim.md 8.2
  * has it. */
 static orr_code add_ring(
-    orr__topology *t, const orr__product *p, uint32_t k, orr__wire like, orr_error *err)
+    orr__topology *t, const net_product *p, uint32_t k, orr__wire like, orr_error *err)
 {
     const uint32_t n = p->npus[k];
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < p->ranks && !code; r++) {
-        const uint32_t c = orr__product_coordinate(p, k, r);
+        const uint32_t c = net_product_coordinate(p, k, r);
         like.from = r;
-        like.to = orr__product_neighbour(p, k, r, (c + 1) % n);
+        like.to = net_product_neighbour(p, k, r, (c + 1) % n);
         code = orr__topology_add_link(t, &like, err);
         if (code || n == 2) /* one cable is enough for two */
             continue;
-        like.to = orr__product_neighbour(p, k, r, (c + n - 1) % n);
+        like.to = net_product_neighbour(p, k, r, (c + n - 1) % n);
         code = orr__topology_add_link(t, &like, err);
     }
     return code;
 }
 
 static orr_code add_switches(
-    orr__topology *t, const orr__product *p, uint32_t k, orr__wire like, orr_error *err)
+    orr__topology *t, const net_product *p, uint32_t k, orr__wire like, orr_error *err)
 {
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < p->ranks && !code; r++) {
         like.from = r;
-        like.to = orr__product_switch(p, k, r);
+        like.to = net_product_switch(p, k, r);
         code = orr__topology_add_cable(t, &like, err);
     }
     return code;
 }
 
 static orr_code add_pairs(
-    orr__topology *t, const orr__product *p, uint32_t k, orr__wire like, orr_error *err)
+    orr__topology *t, const net_product *p, uint32_t k, orr__wire like, orr_error *err)
 {
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < p->ranks && !code; r++) {
-        const uint32_t own = orr__product_coordinate(p, k, r);
+        const uint32_t own = net_product_coordinate(p, k, r);
         like.from = r;
         for (uint32_t c = 0; c < p->npus[k] && !code; c++) {
-            like.to = orr__product_neighbour(p, k, r, c);
+            like.to = net_product_neighbour(p, k, r, c);
             if (c != own)
                 code = orr__topology_add_link(t, &like, err);
         }
@@ -143,15 +143,15 @@ static orr_code add_pairs(
 }
 
 orr_code orr__topology_add_product(orr__topology *t,
-                                   const orr__product *p,
+                                   const net_product *p,
                                    const double *speed,
                                    const double *latency,
                                    orr_error *err)
 {
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     orr_code code = ORR_OK;
     for (uint32_t d = p->ranks; d < p->devices && !code; d++) {
-        orr__product_name(p, d, name);
+        net_product_name(p, d, name);
         code = orr__topology_add_switch(t, orr_str_of(name), NULL, err);
     }
     for (uint32_t k = 0; k < p->dims && !code; k++) {
@@ -165,17 +165,17 @@ orr_code orr__topology_add_product(orr__topology *t,
 
 orr_code orr__topology_of_product(const orr_net_config *cfg, orr__topology **out, orr_error *err)
 {
-    orr__product p;
+    net_product p;
     double speed[ORR_NET_DIMS];
     orr_code code = orr__topology_create(out, err);
     if (code)
         return code;
     orr__topology *t = *out;
-    orr__product_init(&p, cfg);
+    net_product_init(&p, cfg);
     t->ranks = p.ranks;
     t->routing = ORR__ROUTE_FIRST;
     for (uint32_t k = 0; k < cfg->dims; k++)
-        speed[k] = orr__link_speed(cfg->bandwidth[k]);
+        speed[k] = net_link_speed(cfg->bandwidth[k]);
     code = orr__topology_add_product(t, &p, speed, cfg->latency_ns, err);
     if (code) {
         orr__topology_destroy(t);
@@ -195,7 +195,7 @@ static orr_code refuse(orr_str s, const orr_where *w, const char *why, orr_error
 orr_code orr__topology_names(
     orr_str text, const orr_where *w, orr__name_visit visit, void *context, orr_error *err)
 {
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     uint64_t from, to;
     const char *open = memchr(text.ptr, '[', text.len), *end = text.ptr + text.len;
     if (text.len == 0 || text.len >= sizeof name - 12)
@@ -278,14 +278,14 @@ orr_code orr__topology_select(
     return add_ranks(t, text, where, out, err);
 }
 
-void orr__topology_name(const orr__topology *t, uint32_t device, char out[ORR__DEVICE_NAME])
+void orr__topology_name(const orr__topology *t, uint32_t device, char out[NET_DEVICE_NAME])
 {
     if (device >= t->ranks)
-        snprintf(out, ORR__DEVICE_NAME, "%s", orr_intern_get(t->switches, device - t->ranks).ptr);
+        snprintf(out, NET_DEVICE_NAME, "%s", orr_intern_get(t->switches, device - t->ranks).ptr);
     else if (t->rank_names)
-        snprintf(out, ORR__DEVICE_NAME, "%s", orr_intern_get(t->rank_names, device).ptr);
+        snprintf(out, NET_DEVICE_NAME, "%s", orr_intern_get(t->rank_names, device).ptr);
     else
-        snprintf(out, ORR__DEVICE_NAME, "%u", device);
+        snprintf(out, NET_DEVICE_NAME, "%u", device);
 }
 
 /* ---- changes ---- */

@@ -75,7 +75,7 @@ orr_code orr__topology_add_cable(orr__topology *t,
                                  orr_error *err) ORR_MUST_CHECK;
 /* All links of a product; speeds and latencies by dimension. */
 orr_code orr__topology_add_product(orr__topology *t,
-                                   const orr__product *p,
+                                   const net_product *p,
                                    const double *speed,
                                    const double *latency,
                                    orr_error *err) ORR_MUST_CHECK;
@@ -118,7 +118,7 @@ orr_code orr__topology_names(orr_str text,
                              orr__name_visit visit,
                              void *context,
                              orr_error *err) ORR_MUST_CHECK;
-void orr__topology_name(const orr__topology *t, uint32_t device, char out[ORR__DEVICE_NAME]);
+void orr__topology_name(const orr__topology *t, uint32_t device, char out[NET_DEVICE_NAME]);
 
 /* A file (topology_file.c).  *out is NULL, and there is no error, when it is not a link-level
  * topology. */

@@ -193,7 +193,7 @@ static orr_code name_devices(const orr__cabling *c,
                              uint32_t *device,
                              orr_error *err)
 {
-    char text[ORR__DEVICE_NAME];
+    char text[NET_DEVICE_NAME];
     uint32_t rank = 0;
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < c->nodes && !code; i++) {

@@ -70,7 +70,7 @@ static void set_ranks(builder *b, uint64_t ranks)
 /* count switches NAME0, NAME1, ...; the device of the first. */
 static uint32_t add_switches(builder *b, const char *name, uint64_t count)
 {
-    char text[ORR__DEVICE_NAME];
+    char text[NET_DEVICE_NAME];
     const uint32_t first = orr__topology_devices(b->t);
     for (uint32_t i = 0; i < count && !b->code; i++) {
         snprintf(text, sizeof text, "%s%u", name, i);
@@ -82,7 +82,7 @@ static uint32_t add_switches(builder *b, const char *name, uint64_t count)
 /* rows x columns switches NAME0.0, NAME0.1, ... */
 static uint32_t add_grid(builder *b, const char *name, uint64_t rows, uint64_t columns)
 {
-    char text[ORR__DEVICE_NAME];
+    char text[NET_DEVICE_NAME];
     const uint32_t first = orr__topology_devices(b->t);
     for (uint64_t i = 0; i < rows * columns && !b->code; i++) {
         snprintf(text, sizeof text, "%s%u.%u", name, (uint32_t)(i / columns),
@@ -223,7 +223,7 @@ static void take_torus_dimension(
 static void make_torus(builder *b)
 {
     orr_net_config c = {0};
-    orr__product p;
+    net_product p;
     orr__link_defaults one;
     double speed[ORR_NET_DIMS], latency[ORR_NET_DIMS];
     orr_yaml_value size = {b->map.doc, 0};
@@ -244,7 +244,7 @@ static void make_torus(builder *b)
     set_ranks(b, ranks);
     if (b->code)
         return;
-    orr__product_init(&p, &c);
+    net_product_init(&p, &c);
     b->code = orr__topology_add_product(b->t, &p, speed, latency, b->err);
 }
 

@@ -120,7 +120,7 @@ static bool split_name(const char *name, size_t *letters, uint64_t *number)
 
 static bool is_next(const orr__topology *t, uint32_t device, const char *before, uint64_t number)
 {
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     size_t letters, own;
     uint64_t n;
     orr__topology_name(t, device, name);
@@ -131,7 +131,7 @@ static bool is_next(const orr__topology *t, uint32_t device, const char *before,
 /* How many of the devices from this one on, at most `most`, one text can name. */
 static uint32_t run_of(const orr__topology *t, uint32_t device, uint32_t most)
 {
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     size_t letters;
     uint64_t number = 0;
     uint32_t n = 1;
@@ -146,7 +146,7 @@ static uint32_t run_of(const orr__topology *t, uint32_t device, uint32_t most)
 
 static void write_devices(orr_buf *b, const orr__topology *t, uint32_t device, uint32_t count)
 {
-    char name[ORR__DEVICE_NAME];
+    char name[NET_DEVICE_NAME];
     size_t letters;
     uint64_t number;
     orr__topology_name(t, device, name);

@@ -9,12 +9,12 @@ typedef struct dctcp {
     bool is_reduced;
 } dctcp;
 
-static void start(orr__fabric *f, uint32_t flow)
+static void start(fab *f, uint32_t flow)
 {
-    *(dctcp *)orr__control_state(f, flow) = (dctcp){.alpha = 1};
+    *(dctcp *)fab_control_state(f, flow) = (dctcp){.alpha = 1};
 }
 
-static void close_batch(const orr__fabric *f, const orr__flow *w, dctcp *d, uint64_t sequence)
+static void close_batch(const fab *f, const fab_flow *w, dctcp *d, uint64_t sequence)
 {
     const double g = f->config.gain;
     if (d->last_update == 0) {
@@ -28,10 +28,10 @@ static void close_batch(const orr__fabric *f, const orr__flow *w, dctcp *d, uint
     d->last_update = w->sent;
 }
 
-static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+static void acked(fab *f, uint32_t flow, const fab_frame *ack)
 {
-    const orr__flow *w = &f->flows[flow];
-    dctcp *d = orr__control_state(f, flow);
+    const fab_flow *w = &f->flows[flow];
+    dctcp *d = fab_control_state(f, flow);
     const bool is_new = ack->sequence > d->last_update;
     d->marks += ack->echoes_mark;
     if (is_new)
@@ -39,14 +39,13 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
     if (d->is_reduced && ack->sequence > d->high)
         d->is_reduced = false;
     if (ack->echoes_mark && !d->is_reduced) {
-        const uint64_t lower = orr__whole_rate((double)w->rate * (1 - d->alpha / 2), w->rate);
-        orr__flow_change_rate(f, flow, orr__at_least(lower, f->config.min_rate));
+        const uint64_t lower = fab_whole_rate((double)w->rate * (1 - d->alpha / 2), w->rate);
+        fab_flow_change_rate(f, flow, fab_at_least(lower, f->config.min_rate));
         d->is_reduced = true;
         d->high = w->sent;
     }
     if (is_new && !d->is_reduced)
-        orr__flow_change_rate(f, flow,
-                              orr__at_most(w->rate + f->config.dctcp_rate_ai, w->line_rate));
+        fab_flow_change_rate(f, flow, fab_at_most(w->rate + f->config.dctcp_rate_ai, w->line_rate));
 }
 
-const orr__control_ops orr__dctcp = {.size = sizeof(dctcp), .start = start, .acked = acked};
+const fab_control fab_dctcp = {.size = sizeof(dctcp), .start = start, .acked = acked};

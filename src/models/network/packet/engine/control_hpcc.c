@@ -18,38 +18,38 @@ typedef struct hpcc {
     uint32_t known; /* how many of the hops mean something */
 } hpcc;
 
-static uint32_t state_count(const orr__fabric *f)
+static uint32_t state_count(const fab *f)
 {
     return f->config.multi_rate ? f->hops_each : 1;
 }
 
-static size_t state_bytes(const orr__fabric *f)
+static size_t state_bytes(const fab *f)
 {
-    return sizeof(hpcc) + f->hops_each * sizeof(orr__hop) + state_count(f) * sizeof(rate_state);
+    return sizeof(hpcc) + f->hops_each * sizeof(fab_hop) + state_count(f) * sizeof(rate_state);
 }
 
-static orr__hop *hops_of(hpcc *h)
+static fab_hop *hops_of(hpcc *h)
 {
-    return (orr__hop *)(h + 1);
+    return (fab_hop *)(h + 1);
 }
 
-static rate_state *states_of(const orr__fabric *f, hpcc *h)
+static rate_state *states_of(const fab *f, hpcc *h)
 {
     return (rate_state *)(hops_of(h) + f->hops_each);
 }
 
-static void start(orr__fabric *f, uint32_t flow)
+static void start(fab *f, uint32_t flow)
 {
-    hpcc *h = orr__control_state(f, flow);
+    hpcc *h = fab_control_state(f, flow);
     h->last_update = h->known = 0;
     for (uint32_t i = 0; i < state_count(f); i++)
         states_of(f, h)[i] = (rate_state){1, f->flows[flow].line_rate, 0};
 }
 
-static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
+static void forward(fab *f, fab_port *out, fab_frame *data)
 {
     const size_t frame = (size_t)(data - f->frames);
-    orr__hop hop = {f->now, out->bytes_sent, (uint32_t)out->queued_bytes, orr__port_of(f, out)};
+    fab_hop hop = {f->now, out->bytes_sent, (uint32_t)out->queued_bytes, fab_port_of(f, out)};
     if (data->hop_count >= f->hops_each)
         return; /* no way has more switches than that: it was counted */
     if (f->rules.hpcc_wraps) {
@@ -61,11 +61,8 @@ static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
 }
 
 /* How busy a hop has been since the last time, and for how long that was. */
-static double hop_use(const orr__fabric *f,
-                      const orr__flow *w,
-                      const orr__hop *now,
-                      const orr__hop *then,
-                      uint64_t *tau)
+static double hop_use(
+    const fab *f, const fab_flow *w, const fab_hop *now, const fab_hop *then, uint64_t *tau)
 {
     const double rate = (double)f->ports[now->port].rate;
     uint64_t sent = now->bytes - then->bytes,
@@ -84,7 +81,7 @@ static double hop_use(const orr__fabric *f,
 /* What a state makes of it: the rate that it asks for.  Once a round trip (is_full) it becomes the
  * state's own. */
 static uint64_t step(
-    const orr__fabric *f, const orr__flow *w, rate_state *s, double use, uint64_t tau, bool is_full)
+    const fab *f, const fab_flow *w, rate_state *s, double use, uint64_t tau, bool is_full)
 {
     const uint64_t rtt = w->base_rtt;
     uint64_t rate = s->rate, stage = s->stage + 1;
@@ -93,22 +90,22 @@ static uint64_t step(
     s->use = (s->use * (double)(rtt - tau) + use * (double)tau) / (double)rtt;
     const double ratio = s->use / f->config.target;
     if (ratio >= 1 || s->stage >= f->config.mi_thresh) {
-        rate = orr__whole_rate((double)s->rate / ratio, UINT64_MAX / 2);
+        rate = fab_whole_rate((double)s->rate / ratio, UINT64_MAX / 2);
         stage = 0;
     }
-    rate = orr__at_most(orr__at_least(rate + f->config.rate_ai, f->config.min_rate), w->line_rate);
+    rate = fab_at_most(fab_at_least(rate + f->config.rate_ai, f->config.min_rate), w->line_rate);
     if (is_full)
         *s = (rate_state){s->use, rate, stage};
     return rate;
 }
 
 /* All hops.  The lowest rate that is asked for; UINT64_MAX: nobody asks for one. */
-static uint64_t weigh(orr__fabric *f, uint32_t flow, const orr__frame *ack, bool is_full)
+static uint64_t weigh(fab *f, uint32_t flow, const fab_frame *ack, bool is_full)
 {
-    const orr__flow *w = &f->flows[flow];
-    hpcc *h = orr__control_state(f, flow);
-    const orr__hop none = {0}, *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
-    orr__hop *before = hops_of(h);
+    const fab_flow *w = &f->flows[flow];
+    hpcc *h = fab_control_state(f, flow);
+    const fab_hop none = {0}, *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
+    fab_hop *before = hops_of(h);
     rate_state *states = states_of(f, h);
     double most = 0;
     uint64_t most_tau = 0, tau, lowest = UINT64_MAX;
@@ -119,7 +116,7 @@ static uint64_t weigh(orr__fabric *f, uint32_t flow, const orr__frame *ack, bool
         const double use = hop_use(f, w, &hops[i], i < h->known ? &before[i] : &none, &tau);
         is_any = true;
         if (f->config.multi_rate) {
-            lowest = orr__at_most(lowest, step(f, w, &states[i], use, tau, is_full));
+            lowest = fab_at_most(lowest, step(f, w, &states[i], use, tau, is_full));
         } else if (use > most) {
             most = use;
             most_tau = tau;
@@ -132,15 +129,15 @@ static uint64_t weigh(orr__fabric *f, uint32_t flow, const orr__frame *ack, bool
                                            : step(f, w, &states[0], most, most_tau, is_full);
 }
 
-static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+static void acked(fab *f, uint32_t flow, const fab_frame *ack)
 {
-    orr__flow *w = &f->flows[flow];
-    hpcc *h = orr__control_state(f, flow);
+    fab_flow *w = &f->flows[flow];
+    hpcc *h = fab_control_state(f, flow);
     const bool is_full = ack->sequence > h->last_update;
     if (!is_full && !f->config.fast_react)
         return;
     if (h->last_update == 0) {
-        const orr__hop *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
+        const fab_hop *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
         h->last_update = w->sent;
         h->known = ack->hop_count;
         for (uint32_t i = 0; i < ack->hop_count; i++)
@@ -149,10 +146,10 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
     }
     const uint64_t rate = weigh(f, flow, ack, is_full);
     if (rate < UINT64_MAX)
-        orr__flow_set_rate(f, flow, orr__at_most(rate, w->line_rate));
+        fab_flow_set_rate(f, flow, fab_at_most(rate, w->line_rate));
     if (is_full && w->sent > h->last_update)
         h->last_update = w->sent;
 }
 
-const orr__control_ops orr__hpcc = {
+const fab_control fab_hpcc = {
     .bytes = state_bytes, .int_bytes = 42, .start = start, .acked = acked, .forward = forward};

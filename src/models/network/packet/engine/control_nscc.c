@@ -45,32 +45,32 @@ typedef struct nscc {
     bool has_loss, is_fast;
 } nscc;
 
-static void bound_window(const orr__fabric *f, orr__flow *w, const nscc *c, double window)
+static void bound_window(const fab *f, fab_flow *w, const nscc *c, double window)
 {
     const uint64_t whole = window > 0 ? (uint64_t)window : 0;
-    w->window = orr__at_least(orr__at_most(whole, c->most), f->config.payload);
+    w->window = fab_at_least(fab_at_most(whole, c->most), f->config.payload);
 }
 
-static void start(orr__fabric *f, uint32_t flow)
+static void start(fab *f, uint32_t flow)
 {
-    orr__flow *w = &f->flows[flow];
-    nscc *c = orr__control_state(f, flow);
-    orr__path path;
+    fab_flow *w = &f->flows[flow];
+    nscc *c = fab_control_state(f, flow);
+    fab_path path;
     const uint64_t wanted = f->config.nscc_delay_ns * f->unit;
     uint64_t bytes = f->main->max_bdp;
     *c = (nscc){.base = (double)w->base_rtt,
-                .longest = (double)orr__at_least(f->main->max_rtt, w->base_rtt)};
-    if (!f->config.global_t && orr__fabric_path(f, w->src, w->dst, &path))
-        bytes = orr__path_bdp(f, &path);
+                .longest = (double)fab_at_least(f->main->max_rtt, w->base_rtt)};
+    if (!f->config.global_t && fab_find_path(f, w->src, w->dst, &path))
+        bytes = fab_path_bdp(f, &path);
     c->target = wanted ? (double)wanted : c->longest * (f->config.trimming ? 0.75 : 1);
-    const double a = (double)orr__at_least(f->main->max_bdp, bytes) / REFERENCE_BYTES;
+    const double a = (double)fab_at_least(f->main->max_bdp, bytes) / REFERENCE_BYTES;
     const double b = c->target / (REFERENCE_NS * (double)f->unit);
     const double packet = (double)f->config.payload;
     c->quick = 4 * a * b * packet / c->target;
     c->fair = 5 * a * packet;
     c->steady = 0.15 * a * packet;
     c->fast = a / 4;
-    c->most = orr__at_least(bytes + bytes / 2, f->config.payload);
+    c->most = fab_at_least(bytes + bytes / 2, f->config.payload);
     c->adjusted_at = f->now;
     w->counts_flight = true;
     w->window = c->most;
@@ -91,7 +91,7 @@ static void note_delay(nscc *c, double delay, bool is_marked)
 }
 
 /* True: the window was set, or what is said now was caused before it was. */
-static bool adapt(const orr__fabric *f, orr__flow *w, nscc *c, double delay, bool is_marked)
+static bool adapt(const fab *f, fab_flow *w, nscc *c, double delay, bool is_marked)
 {
     const unsigned gate = f->config.trimming ? GATE_TRIMMED : GATE;
     if (is_marked && c->ignored < c->to_ignore)
@@ -111,7 +111,7 @@ static bool adapt(const orr__fabric *f, orr__flow *w, nscc *c, double delay, boo
     return adapts;
 }
 
-static void increase_quickly(orr__flow *w, nscc *c, double bytes, double delay)
+static void increase_quickly(fab_flow *w, nscc *c, double bytes, double delay)
 {
     c->undelayed = delay * 12 < c->longest ? c->undelayed + (uint64_t)bytes : 0;
     c->is_fast = c->undelayed && (c->is_fast || c->undelayed > w->window);
@@ -121,7 +121,7 @@ static void increase_quickly(orr__flow *w, nscc *c, double bytes, double delay)
         c->sum += bytes * c->quick * (c->target - delay);
 }
 
-static void decrease(const orr__fabric *f, orr__flow *w, nscc *c)
+static void decrease(const fab *f, fab_flow *w, nscc *c)
 {
     c->undelayed = 0;
     c->is_fast = false;
@@ -132,7 +132,7 @@ static void decrease(const orr__fabric *f, orr__flow *w, nscc *c)
     c->decreased_at = f->now;
 }
 
-static void adjust_if_due(const orr__fabric *f, orr__flow *w, nscc *c)
+static void adjust_if_due(const fab *f, fab_flow *w, nscc *c)
 {
     const bool is_old = (double)(f->now - c->adjusted_at) >= c->longest;
     if (c->batch <= BATCH_PACKETS * f->config.payload && !is_old)
@@ -145,7 +145,7 @@ static void adjust_if_due(const orr__fabric *f, orr__flow *w, nscc *c)
         c->adjusted_at = f->now;
 }
 
-static void lost(orr__fabric *f, orr__flow *w, nscc *c)
+static void lost(fab *f, fab_flow *w, nscc *c)
 {
     c->ignored += w->repeat->losses;
     c->has_loss = true;
@@ -158,10 +158,10 @@ static void lost(orr__fabric *f, orr__flow *w, nscc *c)
     bound_window(f, w, c, (double)w->window - (double)w->repeat->losses);
 }
 
-static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+static void acked(fab *f, uint32_t flow, const fab_frame *ack)
 {
-    orr__flow *w = &f->flows[flow];
-    nscc *c = orr__control_state(f, flow);
+    fab_flow *w = &f->flows[flow];
+    nscc *c = fab_control_state(f, flow);
     const bool is_marked = ack->echoes_mark;
     if (w->is_complete)
         return;
@@ -176,7 +176,7 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
         lost(f, w, c);
         return;
     }
-    if (ack->kind == ORR__FRAME_NACK)
+    if (ack->kind == FAB_FRAME_NACK)
         return; /* it was known */
     note_delay(c, delay, is_marked);
     if (adapt(f, w, c, delay, is_marked)) {
@@ -194,14 +194,14 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
 }
 
 /* Nothing came back for long: begin with one packet. */
-static void timed_out(orr__fabric *f, uint32_t flow)
+static void timed_out(fab *f, uint32_t flow)
 {
-    nscc *c = orr__control_state(f, flow);
+    nscc *c = fab_control_state(f, flow);
     c->has_loss = true;
     c->sum = 0;
     c->batch = 0;
     f->flows[flow].window = f->config.payload;
 }
 
-const orr__control_ops orr__nscc = {
+const fab_control fab_nscc = {
     .size = sizeof(nscc), .start = start, .acked = acked, .timed_out = timed_out};

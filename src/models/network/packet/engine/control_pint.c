@@ -14,19 +14,19 @@ typedef struct pint {
     uint64_t last_update, rate, stage;
 } pint;
 
-static void start(orr__fabric *f, uint32_t flow)
+static void start(fab *f, uint32_t flow)
 {
-    *(pint *)orr__control_state(f, flow) = (pint){.rate = f->flows[flow].line_rate};
+    *(pint *)fab_control_state(f, flow) = (pint){.rate = f->flows[flow].line_rate};
 }
 
 /* 31 bits. */
-static uint32_t toss(orr__fabric *f, orr__port *p)
+static uint32_t toss(fab *f, fab_port *p)
 {
     return f->draws ? f->rules.draws->pint(f->draws) : (uint32_t)(orr_splitmix64(&p->coins) >> 33);
 }
 
 /* log2(x) in units of 2^-15, of x rounded to 16 bits by a coin. */
-static int about_log2(orr__fabric *f, orr__port *p, uint64_t whole)
+static int about_log2(fab *f, fab_port *p, uint64_t whole)
 {
     const int x0 = (int)whole;
     int x = x0;
@@ -41,7 +41,7 @@ static int about_log2(orr__fabric *f, orr__port *p, uint64_t whole)
 }
 
 /* How busy the port is, now that it has sent nothing for dt ns since its last packet. */
-static double new_use(orr__fabric *f, orr__port *p)
+static double new_use(fab *f, fab_port *p)
 {
     const double unit = 1 << LOG_SHIFT;
     const uint64_t rtt = f->max_rtt / f->unit, since = (f->now - p->last_at) / f->unit;
@@ -66,7 +66,7 @@ static double new_use(orr__fabric *f, orr__port *p)
     return queue + sent + before;
 }
 
-static uint16_t encode(orr__fabric *f, orr__port *p, double use)
+static uint16_t encode(fab *f, fab_port *p, double use)
 {
     const double base = f->config.pint_base;
     double whole = ceil(use * CONCURRENT);
@@ -79,7 +79,7 @@ static uint16_t encode(orr__fabric *f, orr__port *p, double use)
     return coin < (whole - lower) / (upper - lower) * 65536 ? high : low;
 }
 
-static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
+static void forward(fab *f, fab_port *out, fab_frame *data)
 {
     out->pint_u = new_use(f, out);
     const uint16_t power = encode(f, out, out->pint_u);
@@ -87,10 +87,10 @@ static void forward(orr__fabric *f, orr__port *out, orr__frame *data)
         data->power = power;
 }
 
-static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+static void acked(fab *f, uint32_t flow, const fab_frame *ack)
 {
-    const orr__flow *w = &f->flows[flow];
-    pint *t = orr__control_state(f, flow);
+    const fab_flow *w = &f->flows[flow];
+    pint *t = fab_control_state(f, flow);
     if (toss(f, &f->ports[w->port]) % 65536 >= (uint32_t)(65536 * f->config.pint_prob))
         return;
     const bool is_full = ack->sequence > t->last_update;
@@ -101,11 +101,11 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
     const double ratio = pow(f->config.pint_base, ack->power) / CONCURRENT / f->config.target;
     uint64_t rate = t->rate, stage = t->stage + 1;
     if (ratio >= 1 || t->stage >= f->config.mi_thresh) {
-        rate = orr__whole_rate((double)t->rate / ratio, UINT64_MAX / 2);
+        rate = fab_whole_rate((double)t->rate / ratio, UINT64_MAX / 2);
         stage = 0;
     }
-    rate = orr__at_most(orr__at_least(rate + f->config.rate_ai, f->config.min_rate), w->line_rate);
-    orr__flow_set_rate(f, flow, rate);
+    rate = fab_at_most(fab_at_least(rate + f->config.rate_ai, f->config.min_rate), w->line_rate);
+    fab_flow_set_rate(f, flow, rate);
     if (!is_full)
         return;
     t->rate = rate;
@@ -114,5 +114,5 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
         t->last_update = w->sent;
 }
 
-const orr__control_ops orr__pint = {
+const fab_control fab_pint = {
     .size = sizeof(pint), .int_bytes = 2, .start = start, .acked = acked, .forward = forward};

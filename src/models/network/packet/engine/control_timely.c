@@ -14,18 +14,18 @@ typedef struct timely {
     double difference;
 } timely;
 
-static void start(orr__fabric *f, uint32_t flow)
+static void start(fab *f, uint32_t flow)
 {
-    *(timely *)orr__control_state(f, flow) = (timely){0};
+    *(timely *)fab_control_state(f, flow) = (timely){0};
 }
 
-static void change_rate(orr__fabric *f, uint32_t flow, timely *t, uint64_t rtt, double gradient)
+static void change_rate(fab *f, uint32_t flow, timely *t, uint64_t rtt, double gradient)
 {
-    const orr__flow *w = &f->flows[flow];
+    const fab_flow *w = &f->flows[flow];
     const uint64_t low = LOW_NS * f->unit, high = HIGH_NS * f->unit;
     if (rtt < low || (rtt <= high && gradient <= 0)) {
         const uint64_t more = t->increases < PATIENCE ? f->config.rate_ai : f->config.rate_hai;
-        orr__flow_change_rate(f, flow, orr__at_most(w->rate + more, w->line_rate));
+        fab_flow_change_rate(f, flow, fab_at_most(w->rate + more, w->line_rate));
         t->increases++;
         return;
     }
@@ -34,15 +34,15 @@ static void change_rate(orr__fabric *f, uint32_t flow, timely *t, uint64_t rtt, 
         factor = 1 - BETA * (1 - (double)high / (double)rtt);
     else if (factor < 0)
         factor = 0;
-    const uint64_t lower = orr__whole_rate((double)w->rate * factor, w->line_rate);
-    orr__flow_change_rate(f, flow, orr__at_least(lower, f->config.min_rate));
+    const uint64_t lower = fab_whole_rate((double)w->rate * factor, w->line_rate);
+    fab_flow_change_rate(f, flow, fab_at_least(lower, f->config.min_rate));
     t->increases = 0;
 }
 
-static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
+static void acked(fab *f, uint32_t flow, const fab_frame *ack)
 {
-    const orr__flow *w = &f->flows[flow];
-    timely *t = orr__control_state(f, flow);
+    const fab_flow *w = &f->flows[flow];
+    timely *t = fab_control_state(f, flow);
     if (ack->sequence <= t->last_update)
         return;
     const uint64_t rtt = f->rules.timely_sees_clock ? f->now : f->now - ack->stamp;
@@ -56,5 +56,5 @@ static void acked(orr__fabric *f, uint32_t flow, const orr__frame *ack)
     }
 }
 
-const orr__control_ops orr__timely = {
+const fab_control fab_timely = {
     .size = sizeof(timely), .int_bytes = 8, .start = start, .acked = acked};

@@ -11,7 +11,7 @@
  * costs a list push and no comparison.  A slot holds one nanosecond, so it is sorted by order
  * mostly; it is nearly sorted already. Timers lie milliseconds ahead, one a flow, and most are
  * taken back: they cost two list pushes. Invariant: with the open slot in turn t, slots hold what
- * is in turns t and t + 1, `turns` what is in the ORR__WHEEL_TURNS - 2 turns behind them, and `far`
+ * is in turns t and t + 1, `turns` what is in the FAB_WHEEL_TURNS - 2 turns behind them, and `far`
  * the rest. */
 #include "event_wheel.h"
 
@@ -20,20 +20,20 @@
 /* Events of a slot that are put in order without a branch; or with as few moves as they need. */
 enum { FEW = 16, SOME = 24 };
 
-bool orr__wheel_init(orr__wheel *w, unsigned shift)
+bool fab_wheel_init(fab_wheel *w, unsigned shift)
 {
-    *w = (orr__wheel){.shift = shift, .free = ORR__NO_EVENT};
-    w->slots = orr_alloc(ORR__WHEEL_SLOTS, sizeof *w->slots);
-    w->turns = orr_alloc(ORR__WHEEL_TURNS, sizeof *w->turns);
-    w->turn_first = orr_alloc(ORR__WHEEL_TURNS, sizeof *w->turn_first);
+    *w = (fab_wheel){.shift = shift, .free = FAB_NO_EVENT};
+    w->slots = orr_alloc(FAB_WHEEL_SLOTS, sizeof *w->slots);
+    w->turns = orr_alloc(FAB_WHEEL_TURNS, sizeof *w->turns);
+    w->turn_first = orr_alloc(FAB_WHEEL_TURNS, sizeof *w->turn_first);
     if (!w->slots || !w->turns || !w->turn_first || !orr_grow(&w->run, &w->run_room, FEW) ||
         !orr_grow(&w->spare, &w->spare_room, FEW))
         return false;
-    memset(w->slots, 0xff, ORR__WHEEL_SLOTS * sizeof *w->slots);
+    memset(w->slots, 0xff, FAB_WHEEL_SLOTS * sizeof *w->slots);
     return true;
 }
 
-void orr__wheel_fini(orr__wheel *w)
+void fab_wheel_fini(fab_wheel *w)
 {
     orr_free(w->events);
     orr_free(w->slots);
@@ -45,39 +45,39 @@ void orr__wheel_fini(orr__wheel *w)
     orr_free(w->far);
 }
 
-uint32_t orr__wheel_new(orr__wheel *w, uint8_t kind, uint32_t who)
+uint32_t fab_wheel_new(fab_wheel *w, uint8_t kind, uint32_t who)
 {
     uint32_t id = w->free;
-    if (id != ORR__NO_EVENT) {
-        w->free = orr__wheel_event(w, id)->next;
+    if (id != FAB_NO_EVENT) {
+        w->free = fab_wheel_event(w, id)->next;
     } else {
-        if (w->count >= ORR__NO_EVENT - w->fixed_count ||
+        if (w->count >= FAB_NO_EVENT - w->fixed_count ||
             !orr_grow(&w->events, &w->room, w->count + 1)) {
             w->has_failed = true;
-            return ORR__NO_EVENT;
+            return FAB_NO_EVENT;
         }
         id = w->fixed_count + (uint32_t)w->count++;
     }
-    *orr__wheel_event(w, id) = (orr__event){.kind = kind, .who = who};
+    *fab_wheel_event(w, id) = (fab_event){.kind = kind, .who = who};
     return id;
 }
 
-void orr__wheel_drop(orr__wheel *w, uint32_t id)
+void fab_wheel_drop(fab_wheel *w, uint32_t id)
 {
-    orr__wheel_event(w, id)->next = w->free;
+    fab_wheel_event(w, id)->next = w->free;
     w->free = id;
 }
 
 /* ---- the open slot ---- */
 
-static orr__due due_of(const orr__wheel *w, uint32_t id)
+static fab_due due_of(const fab_wheel *w, uint32_t id)
 {
-    const orr__event *e = orr__wheel_event(w, id);
+    const fab_event *e = fab_wheel_event(w, id);
     const uint64_t within = e->at & (((uint64_t)1 << w->shift) - 1);
-    return (orr__due){within << ORR__ORDER_BITS | e->order, id};
+    return (fab_due){within << FAB_ORDER_BITS | e->order, id};
 }
 
-static void insert_late(orr__wheel *w, orr__due e)
+static void insert_late(fab_wheel *w, fab_due e)
 {
     if (!orr_grow(&w->late, &w->late_room, w->late_count + 1)) {
         w->has_failed = true;
@@ -89,9 +89,9 @@ static void insert_late(orr__wheel *w, orr__due e)
     w->late[i] = e;
 }
 
-orr__due orr__wheel_take_late(orr__wheel *w)
+fab_due fab_wheel_take_late(fab_wheel *w)
 {
-    const orr__due first = w->late[0], last = w->late[--w->late_count];
+    const fab_due first = w->late[0], last = w->late[--w->late_count];
     size_t i = 0;
     for (size_t c; (c = 2 * i + 1) < w->late_count; i = c) {
         if (c + 1 < w->late_count && w->late[c + 1].key < w->late[c].key)
@@ -104,9 +104,9 @@ orr__due orr__wheel_take_late(orr__wheel *w)
     return first;
 }
 
-void orr__wheel_insert_now(orr__wheel *w, uint32_t id)
+void fab_wheel_insert_now(fab_wheel *w, uint32_t id)
 {
-    const orr__due e = due_of(w, id);
+    const fab_due e = due_of(w, id);
     if (w->run_at == w->run_count)
         w->run_at = w->run_count = 0;
     if (w->run_count && w->run[w->run_count - 1].key > e.key) {
@@ -122,15 +122,15 @@ void orr__wheel_insert_now(orr__wheel *w, uint32_t id)
 
 /* ---- later ---- */
 
-static bool far_before(const orr__far *a, const orr__far *b)
+static bool far_before(const fab_far *a, const fab_far *b)
 {
     return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-static void insert_far(orr__wheel *w, uint32_t id)
+static void insert_far(fab_wheel *w, uint32_t id)
 {
-    const orr__event *event = orr__wheel_event(w, id);
-    const orr__far e = {event->at, event->order, id};
+    const fab_event *event = fab_wheel_event(w, id);
+    const fab_far e = {event->at, event->order, id};
     if (!orr_grow(&w->far, &w->far_room, w->far_count + 1)) {
         w->has_failed = true;
         return;
@@ -141,10 +141,10 @@ static void insert_far(orr__wheel *w, uint32_t id)
     w->far[i] = e;
 }
 
-static uint32_t take_far(orr__wheel *w)
+static uint32_t take_far(fab_wheel *w)
 {
     const uint32_t first = w->far[0].id;
-    const orr__far last = w->far[--w->far_count];
+    const fab_far last = w->far[--w->far_count];
     size_t i = 0;
     for (size_t c; (c = 2 * i + 1) < w->far_count; i = c) {
         if (c + 1 < w->far_count && far_before(&w->far[c + 1], &w->far[c]))
@@ -157,27 +157,27 @@ static uint32_t take_far(orr__wheel *w)
     return first;
 }
 
-static uint64_t turn_of(const orr__wheel *w, uint64_t at)
+static uint64_t turn_of(const fab_wheel *w, uint64_t at)
 {
-    return at >> w->shift >> ORR__TURN_SHIFT;
+    return at >> w->shift >> FAB_TURN_SHIFT;
 }
 
-static uint64_t open_turn(const orr__wheel *w)
+static uint64_t open_turn(const fab_wheel *w)
 {
-    return w->current >> ORR__TURN_SHIFT;
+    return w->current >> FAB_TURN_SHIFT;
 }
 
-void orr__wheel_insert_later(orr__wheel *w, uint32_t id)
+void fab_wheel_insert_later(fab_wheel *w, uint32_t id)
 {
-    orr__event *e = orr__wheel_event(w, id);
+    fab_event *e = fab_wheel_event(w, id);
     const uint64_t turn = turn_of(w, e->at);
-    const size_t i = turn & (ORR__WHEEL_TURNS - 1);
-    if (turn - open_turn(w) >= ORR__WHEEL_TURNS) {
+    const size_t i = turn & (FAB_WHEEL_TURNS - 1);
+    if (turn - open_turn(w) >= FAB_WHEEL_TURNS) {
         insert_far(w, id);
         return;
     }
     const bool is_empty = !(w->turn_bits[i / 64] >> i % 64 & 1);
-    e->next = is_empty ? ORR__NO_EVENT : w->turns[i];
+    e->next = is_empty ? FAB_NO_EVENT : w->turns[i];
     w->turns[i] = id;
     if (is_empty || e->at < w->turn_first[i])
         w->turn_first[i] = e->at;
@@ -186,42 +186,42 @@ void orr__wheel_insert_later(orr__wheel *w, uint32_t id)
 }
 
 /* The events of a turn move into the slots. */
-static void move_turn(orr__wheel *w, uint64_t turn)
+static void move_turn(fab_wheel *w, uint64_t turn)
 {
-    const size_t i = turn & (ORR__WHEEL_TURNS - 1);
+    const size_t i = turn & (FAB_WHEEL_TURNS - 1);
     if (!(w->turn_bits[i / 64] >> i % 64 & 1))
         return;
     w->turn_bits[i / 64] &= ~((uint64_t)1 << i % 64);
     if (!w->turn_bits[i / 64])
         w->turn_summary &= ~((uint64_t)1 << i / 64);
-    for (uint32_t id = w->turns[i], next; id != ORR__NO_EVENT; id = next) {
-        next = orr__wheel_event(w, id)->next;
-        orr__wheel_put(w, id);
+    for (uint32_t id = w->turns[i], next; id != FAB_NO_EVENT; id = next) {
+        next = fab_wheel_event(w, id)->next;
+        fab_wheel_put(w, id);
     }
 }
 
 /* The open slot has moved on from `turn`: between the two turns there was nothing. */
-static void move_in(orr__wheel *w, uint64_t turn)
+static void move_in(fab_wheel *w, uint64_t turn)
 {
     const uint64_t now = open_turn(w);
     if (now == turn)
         return;
-    while (w->far_count && turn_of(w, w->far[0].at) - now < ORR__WHEEL_TURNS)
-        orr__wheel_put(w, take_far(w));
+    while (w->far_count && turn_of(w, w->far[0].at) - now < FAB_WHEEL_TURNS)
+        fab_wheel_put(w, take_far(w));
     if (now > turn + 1)
         move_turn(w, now);
     move_turn(w, now + 1);
 }
 
 /* The time of the first event that is not in a slot; false: there is none. */
-static bool first_later(const orr__wheel *w, uint64_t *at)
+static bool first_later(const fab_wheel *w, uint64_t *at)
 {
     if (!w->turn_summary) {
         *at = w->far_count ? w->far[0].at : 0;
         return w->far_count > 0;
     }
-    enum { WORDS = ORR__WHEEL_TURNS / 64 };
-    const size_t from = open_turn(w) & (ORR__WHEEL_TURNS - 1);
+    enum { WORDS = FAB_WHEEL_TURNS / 64 };
+    const size_t from = open_turn(w) & (FAB_WHEEL_TURNS - 1);
     size_t word = from / 64;
     uint64_t bits = w->turn_bits[word] & ~(uint64_t)0 << from % 64;
     for (size_t i = 0; i < WORDS && !bits; i++) {
@@ -235,10 +235,10 @@ static bool first_later(const orr__wheel *w, uint64_t *at)
 /* ---- opening a slot ---- */
 
 /* How many slots behind the open one the next slot with events is; 0: there is none. */
-static uint64_t distance_to_next(const orr__wheel *w)
+static uint64_t distance_to_next(const fab_wheel *w)
 {
-    enum { WORDS = ORR__WHEEL_SLOTS / 64, TOPS = WORDS / 64 };
-    const size_t from = (w->current + 1) & (ORR__WHEEL_SLOTS - 1);
+    enum { WORDS = FAB_WHEEL_SLOTS / 64, TOPS = WORDS / 64 };
+    const size_t from = (w->current + 1) & (FAB_WHEEL_SLOTS - 1);
     size_t word = from / 64;
     uint64_t bits = w->bits[word] & ~(uint64_t)0 << from % 64;
     if (!bits) {
@@ -254,11 +254,11 @@ static uint64_t distance_to_next(const orr__wheel *w)
         bits = w->bits[word];
     }
     const size_t found = word * 64 + (size_t)__builtin_ctzll(bits);
-    return ((found - from) & (ORR__WHEEL_SLOTS - 1)) + 1;
+    return ((found - from) & (FAB_WHEEL_SLOTS - 1)) + 1;
 }
 
 /* Behind the last of the events from `first` on that stand in order. */
-static size_t end_of_run(const orr__due *e, size_t first, size_t n)
+static size_t end_of_run(const fab_due *e, size_t first, size_t n)
 {
     size_t i = first + 1;
     while (i < n && e[i - 1].key <= e[i].key)
@@ -266,7 +266,7 @@ static size_t end_of_run(const orr__due *e, size_t first, size_t n)
     return i < n ? i : n;
 }
 
-static void merge_two(const orr__due *from, orr__due *to, size_t a, size_t middle, size_t end)
+static void merge_two(const fab_due *from, fab_due *to, size_t a, size_t middle, size_t end)
 {
     size_t b = middle;
     for (size_t i = a; i < end; i++) {
@@ -277,13 +277,13 @@ static void merge_two(const orr__due *from, orr__due *to, size_t a, size_t middl
 
 /* Neighbouring runs are merged until one is left.  There are few: what one event after the other
  * has put in, by ports, stands in the order of ports. */
-static void merge_sort(orr__wheel *w, size_t n)
+static void merge_sort(fab_wheel *w, size_t n)
 {
     if (!orr_grow(&w->spare, &w->spare_room, n)) {
         w->has_failed = true;
         return;
     }
-    orr__due *from = w->run, *to = w->spare;
+    fab_due *from = w->run, *to = w->spare;
     for (bool is_one = false; !is_one;) {
         for (size_t first = 0, end; first < n; first = end) {
             const size_t middle = end_of_run(from, first, n);
@@ -291,7 +291,7 @@ static void merge_sort(orr__wheel *w, size_t n)
             merge_two(from, to, first, middle, end);
             is_one = first == 0 && end == n;
         }
-        orr__due *const other = from;
+        fab_due *const other = from;
         from = to;
         to = other;
     }
@@ -299,10 +299,10 @@ static void merge_sort(orr__wheel *w, size_t n)
         memcpy(w->run, from, n * sizeof *w->run);
 }
 
-static void insertion_sort(orr__due *run, size_t n)
+static void insertion_sort(fab_due *run, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
-        const orr__due e = run[i];
+        const fab_due e = run[i];
         size_t j = i;
         for (; j && e.key < run[j - 1].key; j--)
             run[j] = run[j - 1];
@@ -310,7 +310,7 @@ static void insertion_sort(orr__due *run, size_t n)
     }
 }
 
-static bool is_sorted(const orr__due *run, size_t n)
+static bool is_sorted(const fab_due *run, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         if (run[i].key < run[i - 1].key)
@@ -320,7 +320,7 @@ static bool is_sorted(const orr__due *run, size_t n)
 
 /* Few events: each goes to the place behind those that come before it.  More comparisons than a
  * sort needs, but no branch that depends on them: a wrong guess costs as much as ten. */
-static void place_few(const orr__due *from, orr__due *to, size_t n)
+static void place_few(const fab_due *from, fab_due *to, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const uint64_t key = from[i].key;
@@ -333,9 +333,9 @@ static void place_few(const orr__due *from, orr__due *to, size_t n)
     }
 }
 
-static void swap_runs(orr__wheel *w)
+static void swap_runs(fab_wheel *w)
 {
-    orr__due *const run = w->run;
+    fab_due *const run = w->run;
     const size_t room = w->run_room;
     w->run = w->spare;
     w->run_room = w->spare_room;
@@ -343,10 +343,10 @@ static void swap_runs(orr__wheel *w)
     w->spare_room = room;
 }
 
-static void turn_round(orr__due *run, size_t n)
+static void turn_round(fab_due *run, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++) {
-        const orr__due other = run[i];
+        const fab_due other = run[i];
         run[i] = run[n - 1 - i];
         run[n - 1 - i] = other;
     }
@@ -354,7 +354,7 @@ static void turn_round(orr__due *run, size_t n)
 
 /* The last to be put in stands first.  In a slot of one unit of time the first to be put in comes
  * first, mostly; in others there is no such order. */
-static void sort_run(orr__wheel *w, size_t n)
+static void sort_run(fab_wheel *w, size_t n)
 {
     if (n < 2)
         return;
@@ -370,14 +370,14 @@ static void sort_run(orr__wheel *w, size_t n)
         merge_sort(w, n);
 }
 
-static void fill_run(orr__wheel *w)
+static void fill_run(fab_wheel *w)
 {
-    const size_t slot = w->current & (ORR__WHEEL_SLOTS - 1);
+    const size_t slot = w->current & (FAB_WHEEL_SLOTS - 1);
     size_t n = 0;
     w->run_at = w->run_count = 0;
     if (!(w->bits[slot / 64] >> slot % 64 & 1))
         return;
-    for (uint32_t id = w->slots[slot]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next) {
+    for (uint32_t id = w->slots[slot]; id != FAB_NO_EVENT; id = fab_wheel_event(w, id)->next) {
         if (!orr_grow(&w->run, &w->run_room, n + 1)) {
             w->has_failed = true;
             return;
@@ -386,13 +386,13 @@ static void fill_run(orr__wheel *w)
     }
     sort_run(w, n);
     w->run_count = n;
-    w->slots[slot] = ORR__NO_EVENT;
+    w->slots[slot] = FAB_NO_EVENT;
     w->bits[slot / 64] &= ~((uint64_t)1 << slot % 64);
     if (!w->bits[slot / 64])
         w->summary[slot / 4096] &= ~((uint64_t)1 << slot / 64 % 64);
 }
 
-bool orr__wheel_open(orr__wheel *w, uint64_t bound)
+bool fab_wheel_open(fab_wheel *w, uint64_t bound)
 {
     const uint64_t ahead = distance_to_next(w), turn = open_turn(w);
     uint64_t later = 0;
@@ -404,13 +404,13 @@ bool orr__wheel_open(orr__wheel *w, uint64_t bound)
     w->current = slot;
     fill_run(w);
     move_in(w, turn);
-    return orr__wheel_has_open(w) && !w->has_failed;
+    return fab_wheel_has_open(w) && !w->has_failed;
 }
 
-bool orr__wheel_peek(const orr__wheel *w, uint64_t *at)
+bool fab_wheel_peek(const fab_wheel *w, uint64_t *at)
 {
-    if (orr__wheel_has_open(w)) {
-        *at = orr__wheel_time_of(w, orr__wheel_first(w));
+    if (fab_wheel_has_open(w)) {
+        *at = fab_wheel_time_of(w, fab_wheel_first(w));
         return true;
     }
     const uint64_t ahead = distance_to_next(w);
@@ -422,26 +422,26 @@ bool orr__wheel_peek(const orr__wheel *w, uint64_t *at)
 
 /* ---- all at once ---- */
 
-static size_t length(const orr__wheel *w, uint32_t id)
+static size_t length(const fab_wheel *w, uint32_t id)
 {
     size_t n = 0;
-    for (; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
+    for (; id != FAB_NO_EVENT; id = fab_wheel_event(w, id)->next)
         n++;
     return n;
 }
 
-static size_t count_pending(const orr__wheel *w)
+static size_t count_pending(const fab_wheel *w)
 {
     size_t n = w->run_count - w->run_at + w->late_count + w->far_count;
-    for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++)
+    for (size_t i = 0; i < FAB_WHEEL_SLOTS; i++)
         n += length(w, w->slots[i]);
-    for (size_t i = 0; i < ORR__WHEEL_TURNS; i++)
+    for (size_t i = 0; i < FAB_WHEEL_TURNS; i++)
         if (w->turn_bits[i / 64] >> i % 64 & 1)
             n += length(w, w->turns[i]);
     return n;
 }
 
-bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *count)
+bool fab_wheel_take_all(fab_wheel *w, uint32_t **ids, size_t *room, size_t *count)
 {
     size_t n = 0;
     *count = count_pending(w);
@@ -453,15 +453,15 @@ bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *co
         (*ids)[n++] = w->late[i].id;
     for (size_t i = 0; i < w->far_count; i++)
         (*ids)[n++] = w->far[i].id;
-    for (size_t i = 0; i < ORR__WHEEL_SLOTS; i++) {
-        for (uint32_t id = w->slots[i]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
+    for (size_t i = 0; i < FAB_WHEEL_SLOTS; i++) {
+        for (uint32_t id = w->slots[i]; id != FAB_NO_EVENT; id = fab_wheel_event(w, id)->next)
             (*ids)[n++] = id;
-        w->slots[i] = ORR__NO_EVENT;
+        w->slots[i] = FAB_NO_EVENT;
     }
-    for (size_t i = 0; i < ORR__WHEEL_TURNS; i++) {
+    for (size_t i = 0; i < FAB_WHEEL_TURNS; i++) {
         if (!(w->turn_bits[i / 64] >> i % 64 & 1))
             continue;
-        for (uint32_t id = w->turns[i]; id != ORR__NO_EVENT; id = orr__wheel_event(w, id)->next)
+        for (uint32_t id = w->turns[i]; id != FAB_NO_EVENT; id = fab_wheel_event(w, id)->next)
             (*ids)[n++] = id;
     }
     w->run_at = w->run_count = w->late_count = w->far_count = 0;
@@ -472,7 +472,7 @@ bool orr__wheel_take_all(orr__wheel *w, uint32_t **ids, size_t *room, size_t *co
     return true;
 }
 
-void orr__wheel_begin(orr__wheel *w, uint64_t now)
+void fab_wheel_begin(fab_wheel *w, uint64_t now)
 {
     w->current = now >> w->shift;
 }

@@ -30,32 +30,32 @@ static void put(orr_buf *b, uint64_t v)
     orr_buf_add(b, &v, sizeof v);
 }
 
-static uint64_t ahead(const orr__fabric *f, uint64_t at)
+static uint64_t ahead(const fab *f, uint64_t at)
 {
     return at > f->now ? at - f->now : 0;
 }
 
-static void put_frame(const orr__fabric *f, orr_buf *b, uint32_t id)
+static void put_frame(const fab *f, orr_buf *b, uint32_t id)
 {
-    const orr__frame *m = &f->frames[id];
+    const fab_frame *m = &f->frames[id];
     put(b, (uint64_t)m->flow << 32 | m->size);
     put(b, (uint64_t)m->in << 32 | (uint64_t)m->kind << 16 | (uint64_t)m->class << 8 |
                (uint64_t)m->asks_ack << 1 | m->pauses);
-    if (m->flow == ORR__NOBODY)
+    if (m->flow == FAB_NONE)
         return;
     put(b, m->sequence - f->flows[m->flow].acked);
     put(b, m->payload);
 }
 
-static void put_frames(const orr__fabric *f, orr_buf *b, uint32_t head)
+static void put_frames(const fab *f, orr_buf *b, uint32_t head)
 {
-    for (; head != ORR__NOBODY; head = f->frames[head].next)
+    for (; head != FAB_NONE; head = f->frames[head].next)
         put_frame(f, b, head);
 }
 
-static void put_queue(const orr__fabric *f, orr_buf *b, const orr__queue *q, unsigned class)
+static void put_queue(const fab *f, orr_buf *b, const fab_queue *q, unsigned class)
 {
-    if (!q->ingress && !q->egress && !q->headroom && q->head == ORR__NOBODY)
+    if (!q->ingress && !q->egress && !q->headroom && q->head == FAB_NONE)
         return;
     put(b, class);
     put(b, (uint64_t)q->ingress << 32 | q->headroom);
@@ -63,46 +63,46 @@ static void put_queue(const orr__fabric *f, orr_buf *b, const orr__queue *q, uns
     put_frames(f, b, q->head);
 }
 
-static void put_port(const orr__fabric *f, orr_buf *b, uint32_t port)
+static void put_port(const fab *f, orr_buf *b, uint32_t port)
 {
-    const orr__port *p = &f->ports[port];
+    const fab_port *p = &f->ports[port];
     put(b, (uint64_t)p->wire_count << 32 | (uint64_t)p->last_class << 24 |
                (uint64_t)p->queued << 16 | (uint64_t)p->paused << 8 | p->pause_sent);
     put(b, ahead(f, p->busy_until) << 1 | p->has_end);
     if (ahead(f, p->dead_until))
         put(b, ahead(f, p->dead_until));
     for (uint32_t i = 0; i < p->wire_count; i++) {
-        const orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
+        const fab_flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
         put(b, x->at - f->now);
         put_frame(f, b, x->frame);
     }
-    for (unsigned i = 0; i < ORR__CLASSES && p->is_switch; i++)
-        put_queue(f, b, &f->queues[(size_t)port * ORR__CLASSES + i], i);
+    for (unsigned i = 0; i < FAB_CLASSES && p->is_switch; i++)
+        put_queue(f, b, &f->queues[(size_t)port * FAB_CLASSES + i], i);
 }
 
 /* When, and how many events its host has scheduled since. */
-static void put_event(const orr__fabric *f, orr_buf *b, uint32_t id)
+static void put_event(const fab *f, orr_buf *b, uint32_t id)
 {
-    if (id == ORR__NO_EVENT) {
+    if (id == FAB_NO_EVENT) {
         put(b, UINT64_MAX);
         return;
     }
-    const orr__event *e = orr__wheel_event(&f->wheel, id);
-    const uint32_t node = orr__event_node(f, (orr__event_kind)e->kind, e->who);
+    const fab_event *e = fab_wheel_event(&f->wheel, id);
+    const uint32_t node = fab_event_node(f, (fab_event_kind)e->kind, e->who);
     put(b, ahead(f, e->at));
-    put(b, orr__order_within(f, f->nodes[node].events - e->order));
+    put(b, fab_order_within(f, f->nodes[node].events - e->order));
 }
 
-static void put_nic(const orr__fabric *f, orr_buf *b, const orr__nic *n)
+static void put_nic(const fab *f, orr_buf *b, const fab_nic *n)
 {
     put(b, (uint64_t)n->last << 32 | n->last_is_number);
     put_event(f, b, n->wake);
     put_frames(f, b, n->ack_head);
 }
 
-static void put_flow(const orr__fabric *f, orr_buf *b, uint32_t id)
+static void put_flow(const fab *f, orr_buf *b, uint32_t id)
 {
-    const orr__flow *w = &f->flows[id];
+    const fab_flow *w = &f->flows[id];
     put(b, (uint64_t)id << 32 | w->frames);
     put(b, w->sent - w->acked);
     put(b, w->highest - w->acked);
@@ -123,19 +123,19 @@ static void put_flow(const orr__fabric *f, orr_buf *b, uint32_t id)
         put_event(f, b, w->timeout);
 }
 
-static bool has_memory(orr__fabric *f, bool is_there)
+static bool has_memory(fab *f, bool is_there)
 {
     if (!is_there)
-        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        fab_fail(f, ORR_ENOMEM, "out of memory");
     return is_there;
 }
 
 /* False: some flow is about to start, or there is no memory, and the run ends. */
-static bool describe(orr__fabric *f, orr_buf *b)
+static bool describe(fab *f, orr_buf *b)
 {
     b->len = 0;
     for (uint32_t i = 0; i < f->flow_count; i++) {
-        const orr__flow *w = &f->flows[i];
+        const fab_flow *w = &f->flows[i];
         if (!w->is_used || (w->is_complete && !w->frames))
             continue;
         if (!w->line_rate || w->is_complete)
@@ -153,7 +153,7 @@ static bool describe(orr__fabric *f, orr_buf *b)
 
 /* ---- a period ---- */
 
-static bool remember(orr__fabric *f, orr__approx *a)
+static bool remember(fab *f, fab_approx *a)
 {
     if (!has_memory(f, orr_grow(&a->acked, &a->acked_room, f->flow_count)) ||
         !describe(f, &a->before))
@@ -161,9 +161,9 @@ static bool remember(orr__fabric *f, orr__approx *a)
     for (size_t i = 0; i < f->flow_count; i++)
         a->acked[i] = f->flows[i].acked;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i];
-        a->ports[i] = (orr__port_counts){p->frames_sent, p->busy_ticks, p->bytes_sent,
-                                         orr__port_paused_ticks(f, p), p->pause_count};
+        const fab_port *p = &f->ports[i];
+        a->ports[i] = (fab_port_counts){p->frames_sent, p->busy_ticks, p->bytes_sent,
+                                        fab_port_paused_ticks(f, p), p->pause_count};
     }
     a->figures = f->figures;
     a->begun_at = f->now;
@@ -171,11 +171,11 @@ static bool remember(orr__fabric *f, orr__approx *a)
 }
 
 /* How often the period fits in before a flow comes near its end. */
-static uint64_t periods_of_flows(const orr__fabric *f, const orr__approx *a)
+static uint64_t periods_of_flows(const fab *f, const fab_approx *a)
 {
     uint64_t periods = UINT64_MAX;
     for (uint32_t i = 0; i < f->flow_count; i++) {
-        const orr__flow *w = &f->flows[i];
+        const fab_flow *w = &f->flows[i];
         const uint64_t step = w->is_used && !w->is_complete ? w->acked - a->acked[i] : 0;
         if (!step)
             continue;
@@ -188,18 +188,18 @@ static uint64_t periods_of_flows(const orr__fabric *f, const orr__approx *a)
 
 static bool moves_along(uint8_t kind)
 {
-    return kind == ORR__EV_ARRIVE || kind == ORR__EV_END || kind == ORR__EV_WAKE ||
-           kind == ORR__EV_TIMEOUT;
+    return kind == FAB_EV_ARRIVE || kind == FAB_EV_END || kind == FAB_EV_WAKE ||
+           kind == FAB_EV_TIMEOUT;
 }
 
 /* The first thing that comes from outside, in ticks. */
-static uint64_t first_outside(const orr__fabric *f, const orr__approx *a, size_t count)
+static uint64_t first_outside(const fab *f, const fab_approx *a, size_t count)
 {
     const orr_event_line *l = f->line;
     uint64_t first = l->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : l->bound_at * f->unit;
     for (size_t i = 0; i < count; i++) {
-        const orr__event *e = orr__wheel_event(&f->wheel, a->ids[i]);
-        if (!moves_along(e->kind) && e->kind != ORR__EV_DEAD && e->at < first)
+        const fab_event *e = fab_wheel_event(&f->wheel, a->ids[i]);
+        if (!moves_along(e->kind) && e->kind != FAB_EV_DEAD && e->at < first)
             first = e->at;
     }
     return first;
@@ -207,17 +207,17 @@ static uint64_t first_outside(const orr__fabric *f, const orr__approx *a, size_t
 
 /* ---- passing over ---- */
 
-static void move_frame(orr__fabric *f, uint32_t id, uint64_t ticks, const uint64_t *steps)
+static void move_frame(fab *f, uint32_t id, uint64_t ticks, const uint64_t *steps)
 {
-    orr__frame *m = &f->frames[id];
+    fab_frame *m = &f->frames[id];
     m->stamp += ticks;
-    if (m->flow != ORR__NOBODY)
+    if (m->flow != FAB_NONE)
         m->sequence += steps[m->flow];
 }
 
-static void move_frames(orr__fabric *f, uint32_t head, uint64_t ticks, const uint64_t *steps)
+static void move_frames(fab *f, uint32_t head, uint64_t ticks, const uint64_t *steps)
 {
-    for (; head != ORR__NOBODY; head = f->frames[head].next)
+    for (; head != FAB_NONE; head = f->frames[head].next)
         move_frame(f, head, ticks, steps);
 }
 
@@ -226,10 +226,10 @@ typedef struct jump {
     const uint64_t *steps; /* bytes, by flow */
 } jump;
 
-static void move_port(orr__fabric *f, uint32_t port, const orr__port_counts *c, const jump *j)
+static void move_port(fab *f, uint32_t port, const fab_port_counts *c, const jump *j)
 {
-    orr__port *p = &f->ports[port];
-    const uint64_t paused = orr__port_paused_ticks(f, p) - c->paused;
+    fab_port *p = &f->ports[port];
+    const uint64_t paused = fab_port_paused_ticks(f, p) - c->paused;
     p->busy_until += j->ticks;
     p->last_at += j->ticks;
     p->paused_since += j->ticks;
@@ -239,15 +239,15 @@ static void move_port(orr__fabric *f, uint32_t port, const orr__port_counts *c, 
     p->bytes_sent += (p->bytes_sent - c->bytes) * j->periods;
     p->pause_count += (uint32_t)((p->pause_count - c->pauses) * j->periods);
     for (uint32_t i = 0; i < p->wire_count; i++) {
-        orr__flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
+        fab_flight *x = &p->wire[(p->wire_first + i) & (p->wire_room - 1)];
         x->at += j->ticks;
         move_frame(f, x->frame, j->ticks, j->steps);
     }
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
-        move_frames(f, f->queues[(size_t)port * ORR__CLASSES + i].head, j->ticks, j->steps);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        move_frames(f, f->queues[(size_t)port * FAB_CLASSES + i].head, j->ticks, j->steps);
 }
 
-static void move_flow(orr__flow *w, uint64_t step, uint64_t ticks)
+static void move_flow(fab_flow *w, uint64_t step, uint64_t ticks)
 {
     w->sent += step;
     w->acked += step;
@@ -262,7 +262,7 @@ static void move_flow(orr__flow *w, uint64_t step, uint64_t ticks)
         w->last_nacked += step;
 }
 
-static void move_figures(orr__fabric_figures *g, const orr__fabric_figures *b, const jump *j)
+static void move_figures(fab_figures *g, const fab_figures *b, const jump *j)
 {
     g->data_packets += (g->data_packets - b->data_packets) * j->periods;
     g->data_bytes += (g->data_bytes - b->data_bytes) * j->periods;
@@ -278,21 +278,21 @@ static void move_figures(orr__fabric_figures *g, const orr__fabric_figures *b, c
     g->skipped += j->ticks;
 }
 
-static void put_events_back(orr__fabric *f, const orr__approx *a, size_t count, const jump *j)
+static void put_events_back(fab *f, const fab_approx *a, size_t count, const jump *j)
 {
     for (size_t i = 0; i < count; i++) {
         const uint32_t id = a->ids[i];
-        const orr__event *e = orr__wheel_event(&f->wheel, id);
-        if (e->kind == ORR__EV_DEAD)
-            orr__wheel_drop(&f->wheel, id);
+        const fab_event *e = fab_wheel_event(&f->wheel, id);
+        if (e->kind == FAB_EV_DEAD)
+            fab_wheel_drop(&f->wheel, id);
         else if (moves_along(e->kind))
-            orr__wheel_at(&f->wheel, id, e->at + j->ticks, e->order);
+            fab_wheel_at(&f->wheel, id, e->at + j->ticks, e->order);
         else
-            orr__wheel_put(&f->wheel, id);
+            fab_wheel_put(&f->wheel, id);
     }
 }
 
-static void move_all(orr__fabric *f, orr__approx *a, const jump *j)
+static void move_all(fab *f, fab_approx *a, const jump *j)
 {
     for (uint32_t i = 0; i < f->port_count; i++)
         move_port(f, i, &a->ports[i], j);
@@ -312,51 +312,51 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* The state is that of begun_at.  False: there is no room for even one more period. */
-static bool pass_over(orr__fabric *f, orr__approx *a)
+static bool pass_over(fab *f, fab_approx *a)
 {
     const uint64_t period = f->now - a->begun_at;
     jump j = {.periods = periods_of_flows(f, a), .steps = a->acked};
     size_t count;
     const bool pauses = f->figures.pauses != a->figures.pauses;
-    if (!period || !j.periods || (pauses && orr__writer_lists_pauses(f)))
+    if (!period || !j.periods || (pauses && fab_writer_lists_pauses(f)))
         return false; /* a file that lists pauses must have them all */
-    if (!has_memory(f, orr__wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
+    if (!has_memory(f, fab_wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
         return false;
     const uint64_t outside = first_outside(f, a, count);
     j.periods = least(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
-    j.periods = least(j.periods, (ORR__LATE - 1) / period);
+    j.periods = least(j.periods, (FAB_LATE - 1) / period);
     j.ticks = j.periods * period;
     for (uint32_t i = 0; i < f->flow_count; i++) /* from what it had to how far it goes */
         a->acked[i] = f->flows[i].is_used ? (f->flows[i].acked - a->acked[i]) * j.periods : 0;
     if (j.periods)
         move_all(f, a, &j);
-    orr__wheel_begin(&f->wheel, f->now);
+    fab_wheel_begin(&f->wheel, f->now);
     put_events_back(f, a, count, &j);
     return j.periods > 0;
 }
 
 /* ---- looking for a period ---- */
 
-static void stop_looking(orr__approx *a, bool has_found)
+static void stop_looking(fab_approx *a, bool has_found)
 {
-    a->anchor = ORR__NOBODY;
+    a->anchor = FAB_NONE;
     a->before.len = 0;
     a->patience = has_found ? FIRST_WAIT : least(2 * a->patience, MOST_WAIT);
     a->wait = a->patience;
 }
 
 /* The flow with most left to send. */
-void orr__approx_choose(orr__fabric *f)
+void fab_approx_choose(fab *f)
 {
-    orr__approx *a = f->approx;
+    fab_approx *a = f->approx;
     uint64_t most = 0;
-    if (a->anchor != ORR__NOBODY) { /* it has been looked at for long enough */
+    if (a->anchor != FAB_NONE) { /* it has been looked at for long enough */
         stop_looking(a, false);
         return;
     }
     a->wait = a->patience;
     for (uint32_t i = 0; i < f->flow_count; i++) {
-        const orr__flow *w = &f->flows[i];
+        const fab_flow *w = &f->flows[i];
         if (!w->is_used || w->is_complete || !w->line_rate || w->size - w->sent <= most)
             continue;
         most = w->size - w->sent;
@@ -364,9 +364,9 @@ void orr__approx_choose(orr__fabric *f)
     }
 }
 
-void orr__approx_look(orr__fabric *f)
+void fab_approx_look(fab *f)
 {
-    orr__approx *a = f->approx;
+    fab_approx *a = f->approx;
     const uint64_t events = f->figures.events + f->events_of_batch;
     if (a->before.len == 0) {
         if (!remember(f, a)) {
@@ -393,9 +393,9 @@ void orr__approx_look(orr__fabric *f)
 
 /* ---- in words ---- */
 
-void orr__fabric_explain_approx(const orr__fabric *f, orr__fabric_say say, void *context)
+void fab_explain_approx(const fab *f, fab_say say, void *context)
 {
-    const orr__fabric_figures *g = &f->figures;
+    const fab_figures *g = &f->figures;
     const double run = f->last_arrival ? (double)f->last_arrival : 1;
     char line[240];
     if (!f->approx)
@@ -409,7 +409,7 @@ void orr__fabric_explain_approx(const orr__fabric *f, orr__fabric_say say, void 
 
 /* ---- life ---- */
 
-static orr_code check(const orr__fabric *f, orr_error *err)
+static orr_code check(const fab *f, orr_error *err)
 {
     const orr__packet_config *c = &f->config;
     const char *why = NULL;
@@ -432,22 +432,22 @@ static orr_code check(const orr__fabric *f, orr_error *err)
     return ORR_OK;
 }
 
-orr_code orr__approx_create(orr__fabric *f, orr_error *err)
+orr_code fab_approx_create(fab *f, orr_error *err)
 {
     if (!f->config.approx)
         return ORR_OK;
     const orr_code code = check(f, err);
     if (code)
         return code;
-    orr__approx *a = f->approx = orr_alloc(1, sizeof *a);
+    fab_approx *a = f->approx = orr_alloc(1, sizeof *a);
     if (!a || !(a->ports = orr_alloc(f->port_count, sizeof *a->ports)))
         return orr_no_memory(err);
-    a->anchor = ORR__NOBODY;
+    a->anchor = FAB_NONE;
     a->wait = a->patience = FIRST_WAIT;
     return ORR_OK;
 }
 
-void orr__approx_destroy(orr__approx *a)
+void fab_approx_destroy(fab_approx *a)
 {
     if (!a)
         return;

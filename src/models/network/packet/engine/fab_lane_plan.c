@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct parting {
-    const orr__fabric *f;
+    const fab *f;
     unsigned wanted;   /* lanes */
     uint32_t *of_node; /* lane */
     uint64_t *weights; /* by node: its share of the work; 0: it goes with another */
@@ -28,9 +28,9 @@ typedef struct parting {
 } parting;
 
 /* A host is with the switch of its first link, unless there are too few switches for that. */
-static uint32_t home_of(const orr__fabric *f, uint32_t node, bool are_apart)
+static uint32_t home_of(const fab *f, uint32_t node, bool are_apart)
 {
-    const orr__node *n = &f->nodes[node];
+    const fab_node *n = &f->nodes[node];
     if (n->kind != ORR__HOST || n->port_count == 0 || are_apart)
         return node;
     const uint32_t at = f->ports[f->ports[f->ports_of[n->first_port]].peer].node;
@@ -38,27 +38,27 @@ static uint32_t home_of(const orr__fabric *f, uint32_t node, bool are_apart)
 }
 
 /* Packets of a flow are work for all nodes on its way. */
-static void follow_flow(const orr__fabric *f, const orr__flow_line *l, uint64_t *weights)
+static void follow_flow(const fab *f, const orr__flow_line *l, uint64_t *weights)
 {
     const uint64_t most = (uint64_t)1 << 32, all = l->bytes / f->config.payload + 1;
     const uint64_t packets = all < most ? all : most;
-    const orr__frame m = {.from = l->src,
-                          .to = l->dst,
-                          .ports = ORR__FIRST_PORT | (uint32_t)(l->port ? l->port : ORR__FLOW_PORT)
-                                                         << 16};
+    const fab_frame m = {.from = l->src,
+                         .to = l->dst,
+                         .ports = FAB_FIRST_PORT | (uint32_t)(l->port ? l->port : FAB_FLOW_PORT)
+                                                       << 16};
     uint32_t node = l->src;
     for (unsigned hops = 0; hops < MOST_HOPS && node != l->dst; hops++) {
-        const uint32_t port = hops ? orr__fabric_route(f, node, &m)
-                                   : orr__fabric_nic_towards(f, node, l->dst, m.ports, node);
+        const uint32_t port =
+            hops ? fab_route(f, node, &m) : fab_nic_towards(f, node, l->dst, m.ports, node);
         weights[node] += packets * PACKET_WEIGHT;
-        if (port == ORR__NOBODY)
+        if (port == FAB_NONE)
             return;
         node = f->ports[f->ports[port].peer].node;
     }
     weights[node] += packets * PACKET_WEIGHT;
 }
 
-static void weigh(const orr__fabric *f, uint64_t *weights)
+static void weigh(const fab *f, uint64_t *weights)
 {
     uint64_t seed = 1;
     for (uint32_t n = 0; n < f->node_count; n++)
@@ -74,7 +74,7 @@ static void weigh(const orr__fabric *f, uint64_t *weights)
 
 /* Nodes bring their weight to their homes.  False: homes are too few, or one of them is more than
  * half a thread too much for a thread. */
-static bool bring_home(const orr__fabric *f, uint64_t *weights, unsigned wanted)
+static bool bring_home(const fab *f, uint64_t *weights, unsigned wanted)
 {
     uint64_t total = 0, heaviest = 0;
     uint32_t homes = 0;
@@ -91,7 +91,7 @@ static bool bring_home(const orr__fabric *f, uint64_t *weights, unsigned wanted)
     }
     for (uint32_t n = 0; n < f->node_count; n++)
         heaviest = weights[n] > heaviest ? weights[n] : heaviest;
-    return homes >= wanted && heaviest / 3 <= total / orr__lanes_threads(f) / 2;
+    return homes >= wanted && heaviest / 3 <= total / fab_lanes_threads(f) / 2;
 }
 
 /* Nodes of one kind, hosts or homes of some, or not: each lane gets neighbours in number, which are
@@ -168,7 +168,7 @@ static void place_all(const parting *p)
         p->of_node[n] = p->of_node[home_of(p->f, n, are_apart)];
 }
 
-static unsigned part(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
+static unsigned part(const fab *f, uint32_t *of_node, unsigned wanted)
 {
     const parting p = {f, wanted, of_node, orr_alloc(f->node_count, sizeof *p.weights),
                        orr_alloc(f->node_count, sizeof *p.is_home)};
@@ -184,23 +184,23 @@ static unsigned part(const orr__fabric *f, uint32_t *of_node, unsigned wanted)
 
 /* The shortest time in which anything can get from one lane to another, or become known of a
  * host. */
-static uint64_t shortest_way(const orr__fabric *f, const uint32_t *of_node)
+static uint64_t shortest_delay(const fab *f, const uint32_t *of_node)
 {
-    uint64_t shortest = ORR__LATE;
+    uint64_t shortest = FAB_LATE;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
+        const fab_port *p = &f->ports[i], *q = &f->ports[p->peer];
         if (of_node[p->node] != of_node[q->node] || !q->is_switch)
             shortest = p->delay < shortest ? p->delay : shortest;
     }
     return shortest;
 }
 
-static bool can_be_parted(const orr__fabric *f)
+static bool can_be_parted(const fab *f)
 {
     return !f->rules.orders_by_schedule && !f->approx && !f->has_trace;
 }
 
-unsigned orr__lanes_threads(const orr__fabric *f)
+unsigned fab_lanes_threads(const fab *f)
 {
     uint32_t hosts = 0;
     if (f->config.threads)
@@ -213,13 +213,13 @@ unsigned orr__lanes_threads(const orr__fabric *f)
 
 /* Who listens cuts windows short: so short that changing from lane to lane costs more than caches
  * save. */
-static bool has_listeners(const orr__fabric *f)
+static bool has_listeners(const fab *f)
 {
     return (f->watcher.sent || f->watcher.arrived) && !f->watcher.hears;
 }
 
 /* Lanes that fit the caches pay on one thread, too, if each port sends some packets in a window. */
-static unsigned lanes_for_caches(const orr__fabric *f)
+static unsigned lanes_for_caches(const fab *f)
 {
     const uint32_t pieces = f->port_count / PORTS_A_LANE;
     if (pieces < PIECES_THAT_PAY || has_listeners(f))
@@ -227,29 +227,29 @@ static unsigned lanes_for_caches(const orr__fabric *f)
     return pieces < MOST_LANES ? pieces : MOST_LANES;
 }
 
-static bool is_long_enough(const orr__fabric *f, uint64_t window)
+static bool is_long_enough(const fab *f, uint64_t window)
 {
     uint64_t fastest = 1;
     for (uint32_t i = 0; i < f->port_count; i++)
         fastest = f->ports[i].rate > fastest ? f->ports[i].rate : fastest;
-    return window >= PACKETS_THAT_PAY * orr__transmission_time(f, f->config.payload, fastest);
+    return window >= PACKETS_THAT_PAY * fab_transmission_time(f, f->config.payload, fastest);
 }
 
-unsigned orr__lanes_plan(const orr__fabric *f, uint32_t *of_node, uint64_t *window)
+unsigned fab_lanes_plan(const fab *f, uint32_t *of_node, uint64_t *window)
 {
-    const unsigned threads = orr__lanes_threads(f), pieces = lanes_for_caches(f);
+    const unsigned threads = fab_lanes_threads(f), pieces = lanes_for_caches(f);
     *window = 0;
     if (!can_be_parted(f))
         return 1;
     if (pieces > threads) {
         const unsigned used = part(f, of_node, pieces);
-        *window = used ? shortest_way(f, of_node) : 0;
+        *window = used ? shortest_delay(f, of_node) : 0;
         if (!used || is_long_enough(f, *window))
             return used;
     }
     if (threads < 2)
         return 1;
     const unsigned used = part(f, of_node, threads);
-    *window = used ? shortest_way(f, of_node) : 0;
+    *window = used ? shortest_delay(f, of_node) : 0;
     return used;
 }

@@ -18,30 +18,30 @@
  * that a flow moves once on average. */
 #include "fabric_impl.h"
 
-void orr__nic_fini(orr__nic *n)
+void fab_nic_fini(fab_nic *n)
 {
     orr_free(n->flows);
     orr_free(n->paced);
-    orr__places_fini(&n->listed);
-    orr__places_fini(&n->done);
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
-        orr__places_fini(&n->ready[i]);
+    fab_places_fini(&n->listed);
+    fab_places_fini(&n->done);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        fab_places_fini(&n->ready[i]);
 }
 
 /* ---- the heap of flows that are not due ---- */
 
-static uint64_t time_of(const orr__fabric *f, uint32_t flow)
+static uint64_t time_of(const fab *f, uint32_t flow)
 {
     return f->flows[flow].next_at;
 }
 
-static void put_in_heap(orr__fabric *f, orr__nic *n, size_t at, uint32_t flow)
+static void put_in_heap(fab *f, fab_nic *n, size_t at, uint32_t flow)
 {
     n->paced[at] = flow;
     f->flows[flow].heap_place = (uint32_t)at;
 }
 
-static void move_up(orr__fabric *f, orr__nic *n, size_t at)
+static void move_up(fab *f, fab_nic *n, size_t at)
 {
     const uint32_t flow = n->paced[at];
     for (; at && time_of(f, flow) < time_of(f, n->paced[(at - 1) / 2]); at = (at - 1) / 2)
@@ -49,7 +49,7 @@ static void move_up(orr__fabric *f, orr__nic *n, size_t at)
     put_in_heap(f, n, at, flow);
 }
 
-static void move_down(orr__fabric *f, orr__nic *n, size_t at)
+static void move_down(fab *f, fab_nic *n, size_t at)
 {
     const uint32_t flow = n->paced[at];
     for (size_t c; (c = 2 * at + 1) < n->paced_count; at = c) {
@@ -62,12 +62,12 @@ static void move_down(orr__fabric *f, orr__nic *n, size_t at)
     put_in_heap(f, n, at, flow);
 }
 
-static void leave_heap(orr__fabric *f, orr__nic *n, uint32_t flow)
+static void leave_heap(fab *f, fab_nic *n, uint32_t flow)
 {
     const uint32_t at = f->flows[flow].heap_place;
-    if (at == ORR__NO_PLACE)
+    if (at == FAB_NO_PLACE)
         return;
-    f->flows[flow].heap_place = ORR__NO_PLACE;
+    f->flows[flow].heap_place = FAB_NO_PLACE;
     const uint32_t last = n->paced[--n->paced_count];
     if (last == flow)
         return;
@@ -76,9 +76,9 @@ static void leave_heap(orr__fabric *f, orr__nic *n, uint32_t flow)
     move_down(f, n, f->flows[last].heap_place);
 }
 
-static void enter_heap(orr__fabric *f, orr__nic *n, uint32_t flow)
+static void enter_heap(fab *f, fab_nic *n, uint32_t flow)
 {
-    if (f->flows[flow].heap_place == ORR__NO_PLACE) {
+    if (f->flows[flow].heap_place == FAB_NO_PLACE) {
         put_in_heap(f, n, n->paced_count++, flow); /* there is room for all flows of the NIC */
         move_up(f, n, n->paced_count - 1);
         return;
@@ -89,7 +89,7 @@ static void enter_heap(orr__fabric *f, orr__nic *n, uint32_t flow)
 
 /* ---- what is known of a flow ---- */
 
-static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
+static bool is_window_bound(const fab *f, const fab_flow *w)
 {
     if (!w->window)
         return false;
@@ -109,40 +109,40 @@ static bool is_window_bound(const orr__fabric *f, const orr__flow *w)
     return (int64_t)(w->sent - w->acked) >= (int64_t)window;
 }
 
-static void note_ready(orr__nic *n, const orr__flow *w)
+static void note_ready(fab_nic *n, const fab_flow *w)
 {
     if (w->is_open && w->is_due)
-        orr__places_add(&n->ready[w->class], w->place);
+        fab_places_add(&n->ready[w->class], w->place);
     else
-        orr__places_remove(&n->ready[w->class], w->place);
+        fab_places_remove(&n->ready[w->class], w->place);
 }
 
 /* The flow served last may go, or change its number: from now on the number counts. */
-static void remember_number(orr__nic *n)
+static void remember_number(fab_nic *n)
 {
     if (!n->last_is_number)
-        n->last = orr__places_rank(&n->listed, n->last);
+        n->last = fab_places_rank(&n->listed, n->last);
     n->last_is_number = true;
 }
 
-void orr__nic_update(orr__fabric *f, uint32_t flow)
+void fab_nic_update(fab *f, uint32_t flow)
 {
-    orr__flow *w = &f->flows[flow];
-    orr__nic *n = &f->nics[f->ports[w->port].nic];
+    fab_flow *w = &f->flows[flow];
+    fab_nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
     const bool has_window = !is_window_bound(f, w);
     w->is_open = (w->sent < w->size && has_window) ||
-                 (orr__flow_misses(w) && (has_window || !w->counts_flight));
+                 (fab_flow_misses(w) && (has_window || !w->counts_flight));
     note_ready(n, w);
     if (w->acked >= w->size)
-        orr__places_add(&n->done, w->place);
+        fab_places_add(&n->done, w->place);
 }
 
-void orr__nic_pace(orr__fabric *f, uint32_t flow, uint64_t known_until)
+void fab_nic_pace(fab *f, uint32_t flow, uint64_t known_until)
 {
-    orr__flow *w = &f->flows[flow];
-    orr__nic *n = &f->nics[f->ports[w->port].nic];
+    fab_flow *w = &f->flows[flow];
+    fab_nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
     w->is_due = w->next_at <= known_until;
@@ -156,71 +156,71 @@ void orr__nic_pace(orr__fabric *f, uint32_t flow, uint64_t known_until)
 /* ---- the list ---- */
 
 /* Places without gaps; nobody's turn changes. */
-static void close_gaps(orr__fabric *f, orr__nic *n)
+static void close_gaps(fab *f, fab_nic *n)
 {
     uint32_t kept = 0, last = n->last;
-    orr__places_clear(&n->done);
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
-        orr__places_clear(&n->ready[i]);
-    for (uint32_t at = 0; (at = orr__places_first(&n->listed, at, n->places)) != ORR__NO_PLACE;
+    fab_places_clear(&n->done);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        fab_places_clear(&n->ready[i]);
+    for (uint32_t at = 0; (at = fab_places_first(&n->listed, at, n->places)) != FAB_NO_PLACE;
          at++) {
-        orr__flow *w = &f->flows[n->flows[at]];
+        fab_flow *w = &f->flows[n->flows[at]];
         if (!n->last_is_number && at == n->last)
             last = kept;
         n->flows[kept] = n->flows[at];
         w->place = kept++;
         if (w->is_open && w->is_due)
-            orr__places_add(&n->ready[w->class], w->place);
+            fab_places_add(&n->ready[w->class], w->place);
         if (w->acked >= w->size)
-            orr__places_add(&n->done, w->place);
+            fab_places_add(&n->done, w->place);
     }
-    orr__places_clear(&n->listed);
+    fab_places_clear(&n->listed);
     for (uint32_t i = 0; i < kept; i++)
-        orr__places_add(&n->listed, i);
+        fab_places_add(&n->listed, i);
     n->places = kept;
     n->last = last;
 }
 
-static bool make_room(orr__nic *n, unsigned class)
+static bool make_room(fab_nic *n, unsigned class)
 {
     const size_t count = (size_t)n->places + 1;
     return orr_grow(&n->flows, &n->flow_room, count) &&
-           orr_grow(&n->paced, &n->paced_room, count) && orr__places_need(&n->listed, count) &&
-           orr__places_need(&n->done, count) && orr__places_need(&n->ready[class], count);
+           orr_grow(&n->paced, &n->paced_room, count) && fab_places_need(&n->listed, count) &&
+           fab_places_need(&n->done, count) && fab_places_need(&n->ready[class], count);
 }
 
-bool orr__nic_add(orr__fabric *f, orr__nic *n, uint32_t flow)
+bool fab_nic_add(fab *f, fab_nic *n, uint32_t flow)
 {
-    orr__flow *w = &f->flows[flow];
+    fab_flow *w = &f->flows[flow];
     if (n->places > 2 * n->count + 64)
         close_gaps(f, n);
     if (!make_room(n, w->class))
         return false;
     w->place = n->places;
-    w->heap_place = ORR__NO_PLACE;
+    w->heap_place = FAB_NO_PLACE;
     w->is_listed = true;
     n->classes |= (uint8_t)(1u << w->class);
     n->flows[n->places++] = flow;
     n->count++;
-    orr__places_add(&n->listed, w->place);
-    orr__nic_update(f, flow);
-    orr__nic_pace(f, flow, f->now);
+    fab_places_add(&n->listed, w->place);
+    fab_nic_update(f, flow);
+    fab_nic_pace(f, flow, f->now);
     return true;
 }
 
 /* The number of the flow served last stays. */
-void orr__nic_clear(orr__fabric *f, orr__nic *n)
+void fab_nic_clear(fab *f, fab_nic *n)
 {
     remember_number(n);
-    for (uint32_t at = 0; (at = orr__places_first(&n->listed, at, n->places)) != ORR__NO_PLACE;
+    for (uint32_t at = 0; (at = fab_places_first(&n->listed, at, n->places)) != FAB_NO_PLACE;
          at++) {
         f->flows[n->flows[at]].is_listed = false;
-        f->flows[n->flows[at]].heap_place = ORR__NO_PLACE;
+        f->flows[n->flows[at]].heap_place = FAB_NO_PLACE;
     }
-    orr__places_clear(&n->listed);
-    orr__places_clear(&n->done);
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
-        orr__places_clear(&n->ready[i]);
+    fab_places_clear(&n->listed);
+    fab_places_clear(&n->done);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        fab_places_clear(&n->ready[i]);
     n->places = n->count = 0;
     n->paced_count = 0;
 }
@@ -228,17 +228,17 @@ void orr__nic_clear(orr__fabric *f, orr__nic *n)
 /* ---- choosing ---- */
 
 /* The first flow from `from` to `to` - 1 that may send. */
-static uint32_t first_ready(const orr__nic *n, unsigned classes, uint32_t from, uint32_t to)
+static uint32_t first_ready(const fab_nic *n, unsigned classes, uint32_t from, uint32_t to)
 {
-    uint32_t first = ORR__NO_PLACE;
+    uint32_t first = FAB_NO_PLACE;
     for (; classes; classes &= classes - 1) {
-        const uint32_t at = orr__places_first(&n->ready[__builtin_ctz(classes)], from, to);
+        const uint32_t at = fab_places_first(&n->ready[__builtin_ctz(classes)], from, to);
         first = at < first ? at : first;
     }
     return first;
 }
 
-static void become_due(orr__fabric *f, orr__nic *n)
+static void become_due(fab *f, fab_nic *n)
 {
     while (n->paced_count && time_of(f, n->paced[0]) <= f->now) {
         const uint32_t flow = n->paced[0];
@@ -249,73 +249,73 @@ static void become_due(orr__fabric *f, orr__nic *n)
 }
 
 /* From place `at` on, flows that are done leave the list. */
-static void remove_done(orr__fabric *f, orr__nic *n, uint32_t at)
+static void remove_done(fab *f, fab_nic *n, uint32_t at)
 {
-    for (; (at = orr__places_first(&n->done, at, n->places)) != ORR__NO_PLACE; at++) {
+    for (; (at = fab_places_first(&n->done, at, n->places)) != FAB_NO_PLACE; at++) {
         const uint32_t flow = n->flows[at];
-        orr__flow *w = &f->flows[flow];
+        fab_flow *w = &f->flows[flow];
         leave_heap(f, n, flow);
-        orr__places_remove(&n->listed, at);
-        orr__places_remove(&n->done, at);
-        orr__places_remove(&n->ready[w->class], at);
+        fab_places_remove(&n->listed, at);
+        fab_places_remove(&n->done, at);
+        fab_places_remove(&n->ready[w->class], at);
         n->count--;
         w->is_listed = false;
-        orr__flow_let_go(f, flow);
+        fab_flow_let_go(f, flow);
     }
 }
 
 /* The first place of a flow that is done and was met between `from` and `chosen`, going round. */
-static uint32_t first_met(const orr__nic *n, uint32_t from, uint32_t chosen)
+static uint32_t first_met(const fab_nic *n, uint32_t from, uint32_t chosen)
 {
-    if (chosen != ORR__NO_PLACE && chosen >= from)
-        return orr__places_first(&n->done, from, chosen);
-    const uint32_t low = orr__places_first(&n->done, 0, chosen == ORR__NO_PLACE ? from : chosen);
-    return low != ORR__NO_PLACE ? low : orr__places_first(&n->done, from, n->places);
+    if (chosen != FAB_NO_PLACE && chosen >= from)
+        return fab_places_first(&n->done, from, chosen);
+    const uint32_t low = fab_places_first(&n->done, 0, chosen == FAB_NO_PLACE ? from : chosen);
+    return low != FAB_NO_PLACE ? low : fab_places_first(&n->done, from, n->places);
 }
 
 /* The place at which the search begins: behind the flow served last. */
-static uint32_t first_to_ask(const orr__nic *n)
+static uint32_t first_to_ask(const fab_nic *n)
 {
     if (n->last_is_number)
-        return orr__places_select(&n->listed, (n->last + 1) % n->count);
-    const uint32_t next = orr__places_first(&n->listed, n->last + 1, n->places);
-    return next != ORR__NO_PLACE ? next : orr__places_first(&n->listed, 0, n->places);
+        return fab_places_select(&n->listed, (n->last + 1) % n->count);
+    const uint32_t next = fab_places_first(&n->listed, n->last + 1, n->places);
+    return next != FAB_NO_PLACE ? next : fab_places_first(&n->listed, 0, n->places);
 }
 
 /* Flows that are done go, from the first one met.  The reference removes even the one it has
  * chosen, if that is done and sends again all the same; then the number of it names the flow that
  * follows. */
-static uint32_t tidy_up(orr__fabric *f, orr__nic *n, uint32_t met, uint32_t chosen)
+static uint32_t tidy_up(fab *f, fab_nic *n, uint32_t met, uint32_t chosen)
 {
-    if (chosen == ORR__NO_PLACE)
+    if (chosen == FAB_NO_PLACE)
         remember_number(n);
-    if (chosen == ORR__NO_PLACE || chosen < met || !orr__places_has(&n->done, chosen)) {
+    if (chosen == FAB_NO_PLACE || chosen < met || !fab_places_has(&n->done, chosen)) {
         remove_done(f, n, met);
         return chosen;
     }
-    const uint32_t number = orr__places_rank(&n->listed, chosen);
+    const uint32_t number = fab_places_rank(&n->listed, chosen);
     remove_done(f, n, met);
     n->last = number;
     n->last_is_number = true;
-    return number < n->count ? orr__places_select(&n->listed, number) : ORR__NO_PLACE;
+    return number < n->count ? fab_places_select(&n->listed, number) : FAB_NO_PLACE;
 }
 
-uint32_t orr__nic_choose(orr__fabric *f, orr__port *p)
+uint32_t fab_nic_choose(fab *f, fab_port *p)
 {
-    orr__nic *n = &f->nics[p->nic];
+    fab_nic *n = &f->nics[p->nic];
     if (n->count == 0)
-        return ORR__NOBODY;
+        return FAB_NONE;
     become_due(f, n);
     const uint32_t from = first_to_ask(n);
     const unsigned classes = n->classes & ~(unsigned)p->paused;
     uint32_t chosen = first_ready(n, classes, from, n->places);
-    if (chosen == ORR__NO_PLACE)
+    if (chosen == FAB_NO_PLACE)
         chosen = first_ready(n, classes, 0, from);
     const uint32_t met = first_met(n, from, chosen);
-    if (met != ORR__NO_PLACE)
+    if (met != FAB_NO_PLACE)
         chosen = tidy_up(f, n, met, chosen);
-    if (chosen == ORR__NO_PLACE)
-        return ORR__NOBODY;
+    if (chosen == FAB_NO_PLACE)
+        return FAB_NONE;
     n->last = chosen;
     n->last_is_number = false;
     if (chosen + 1 < n->places) { /* it is next, most likely, and has left the caches */
@@ -325,7 +325,7 @@ uint32_t orr__nic_choose(orr__fabric *f, orr__port *p)
     return n->flows[chosen];
 }
 
-bool orr__nic_next(const orr__fabric *f, const orr__nic *n, uint64_t *at)
+bool fab_nic_next(const fab *f, const fab_nic *n, uint64_t *at)
 {
     if (n->paced_count == 0)
         return false;

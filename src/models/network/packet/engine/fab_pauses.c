@@ -21,14 +21,14 @@ enum { LINE = 400, NAME = 100 };
 /* ---- while the network runs ---- */
 
 /* The port of the longest queue of a class at a switch; a host's own port. */
-static uint32_t longest_queue(const orr__fabric *f, const orr__port *from, unsigned class)
+static uint32_t longest_queue(const fab *f, const fab_port *from, unsigned class)
 {
-    const orr__node *n = &f->nodes[from->node];
-    uint32_t longest = orr__port_of(f, from);
+    const fab_node *n = &f->nodes[from->node];
+    uint32_t longest = fab_port_of(f, from);
     uint64_t most = 0;
     for (uint32_t i = 0; i < n->port_count && from->is_switch; i++) {
         const uint32_t port = f->ports_of[n->first_port + i];
-        const uint64_t bytes = f->queues[(size_t)port * ORR__CLASSES + class].egress;
+        const uint64_t bytes = f->queues[(size_t)port * FAB_CLASSES + class].egress;
         if (bytes > most) {
             most = bytes;
             longest = port;
@@ -37,29 +37,29 @@ static uint32_t longest_queue(const orr__fabric *f, const orr__port *from, unsig
     return longest;
 }
 
-void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc)
+void fab_pause_note_cause(const fab *f, const fab_port *from, fab_frame *pfc)
 {
     const uint32_t at = longest_queue(f, from, pfc->class);
-    const orr__port *o = &f->ports[at];
+    const fab_port *o = &f->ports[at];
     const bool goes_on = o->is_switch && (o->paused >> pfc->class & 1) && o->pause_depth > 0;
     const uint32_t depth = goes_on ? o->pause_depth + 1u : 1u;
-    pfc->payload = depth < ORR__CHAIN_MOST ? depth : ORR__CHAIN_MOST;
+    pfc->payload = depth < FAB_CHAIN_MOST ? depth : FAB_CHAIN_MOST;
     pfc->from = at;
     pfc->to = goes_on ? o->pause_head : at;
 }
 
-void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc)
+void fab_pause_begins(fab *f, fab_port *p, const fab_frame *pfc)
 {
-    const uint32_t port = orr__port_of(f, p);
+    const uint32_t port = fab_port_of(f, p);
     p->pause_depth = (uint8_t)pfc->payload;
     p->pause_head = pfc->to;
     if (p->pause_depth > p->deepest)
         p->deepest = p->pause_depth;
     if (p->pause_depth)
-        f->chains[(size_t)port * ORR__CHAIN_MOST + p->pause_depth - 1] = pfc->from;
+        f->chains[(size_t)port * FAB_CHAIN_MOST + p->pause_depth - 1] = pfc->from;
 }
 
-void orr__pause_ends(orr__fabric *f, orr__port *p)
+void fab_pause_ends(fab *f, fab_port *p)
 {
     const uint64_t ticks = f->now - p->paused_since;
     if (p->pause_head == p->main_head)
@@ -76,61 +76,61 @@ void orr__pause_ends(orr__fabric *f, orr__port *p)
 
 /* ---- pauses that nobody takes back ---- */
 
-static orr__queue *queue_of(const orr__fabric *f, const orr__port *p, unsigned class)
+static fab_queue *queue_of(const fab *f, const fab_port *p, unsigned class)
 {
-    return &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES + class];
+    return &f->queues[(size_t)fab_port_of(f, p) * FAB_CLASSES + class];
 }
 
 /* In Ethernet a pause holds for the time that its frame says, and whoever wants it longer says it
  * again.  With PAUSE_EXPIRES what comes of that is modelled, without these frames: a pause whose
  * end was lost lasts for PAUSE_TIME more, unless it was wanted again in the meantime. */
-void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc)
+void fab_pause_is_unresumed(fab *f, fab_port *p, const fab_frame *pfc)
 {
     if (!f->config.pause_expires || pfc->pauses || !(p->paused >> pfc->class & 1))
         return;
     p->unresumed |= (uint8_t)(1u << pfc->class);
     queue_of(f, p, pfc->class)->expiries++;
-    const uint64_t most = ORR__LATE / 1000 / f->unit;
+    const uint64_t most = FAB_LATE / 1000 / f->unit;
     const uint64_t us = f->config.pause_time_us < most ? f->config.pause_time_us : most;
-    (void)orr__fabric_after(f, us * 1000 * f->unit, ORR__EV_PAUSE_OVER,
-                            orr__port_of(f, p) | (uint32_t)pfc->class << ORR__CLASS_SHIFT);
+    (void)fab_after(f, us * 1000 * f->unit, FAB_EV_PAUSE_OVER,
+                    fab_port_of(f, p) | (uint32_t)pfc->class << FAB_CLASS_SHIFT);
 }
 
 /* Only the latest of several counts: those before it were of pauses that came again. */
-void orr__pause_is_over(orr__fabric *f, uint32_t who)
+void fab_pause_is_over(fab *f, uint32_t who)
 {
-    orr__port *p = &f->ports[who & ORR__PORT_MASK];
-    const unsigned class = who >> ORR__CLASS_SHIFT;
+    fab_port *p = &f->ports[who & FAB_PORT_MASK];
+    const unsigned class = who >> FAB_CLASS_SHIFT;
     if (class && --queue_of(f, p, class)->expiries)
         return;
     const uint8_t over = (uint8_t)(class ? p->unresumed & 1u << class : p->paused);
     p->unresumed &= (uint8_t)~over;
-    orr__port_set_paused(f, p, (uint8_t)(p->paused & ~over));
-    orr__port_try(f, p);
+    fab_port_set_paused(f, p, (uint8_t)(p->paused & ~over));
+    fab_port_try(f, p);
 }
 
 /* ---- afterwards ---- */
 
-void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room)
+void fab_name_port(const fab *f, uint32_t port, char *out, size_t room)
 {
-    const orr__port *p = &f->ports[port];
+    const fab_port *p = &f->ports[port];
     snprintf(out, room, "%s %u port %u (to %s %u)", p->is_switch ? "switch" : "host", p->node,
              p->number, f->ports[p->peer].is_switch ? "switch" : "host", f->ports[p->peer].node);
 }
 
 /* The time to which paused shares relate: until the last frame came. */
-static uint64_t run_ticks(const orr__fabric *f)
+static uint64_t run_ticks(const fab *f)
 {
     return f->last_arrival ? f->last_arrival : 1;
 }
 
-static double share_of(const orr__fabric *f, const orr__port *p)
+static double share_of(const fab *f, const fab_port *p)
 {
-    const double share = (double)orr__port_paused_ticks(f, p) / (double)run_ticks(f);
+    const double share = (double)fab_port_paused_ticks(f, p) / (double)run_ticks(f);
     return share < 1 ? share : 1;
 }
 
-static uint32_t head_of(const orr__fabric *f, const orr__port *p)
+static uint32_t head_of(const fab *f, const fab_port *p)
 {
     const uint64_t lasting = p->paused ? f->now - p->paused_since : 0;
     return lasting > p->main_head_ticks ? p->pause_head : p->main_head;
@@ -142,11 +142,11 @@ typedef struct storm {
     double most; /* the largest share */
 } storm;
 
-static void find_storm(const orr__fabric *f, storm *s)
+static void find_storm(const fab *f, storm *s)
 {
-    *s = (storm){.head = ORR__NOBODY};
+    *s = (storm){.head = FAB_NONE};
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i];
+        const fab_port *p = &f->ports[i];
         const double share = p->pause_count ? share_of(f, p) : 0;
         if (!p->pause_count || share < f->config.storm_share)
             continue;
@@ -159,16 +159,16 @@ static void find_storm(const orr__fabric *f, storm *s)
     }
     s->of_head = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i];
+        const fab_port *p = &f->ports[i];
         s->of_head +=
             p->pause_count && share_of(f, p) >= f->config.storm_share && head_of(f, p) == s->head;
     }
 }
 
-static void say_storm(const orr__fabric *f, const storm *s, orr__fabric_say say, void *context)
+static void say_storm(const fab *f, const storm *s, fab_say say, void *context)
 {
     char line[LINE], name[NAME];
-    orr__fabric_name_port(f, s->head, name, sizeof name);
+    fab_name_port(f, s->head, name, sizeof name);
     snprintf(line, sizeof line,
              "PFC storm: %" PRIu32 " ports were paused for %.0f %% of the time or more (%.0f %% at "
              "most); %" PRIu32 " of them because of %s",
@@ -177,32 +177,32 @@ static void say_storm(const orr__fabric *f, const storm *s, orr__fabric_say say,
 }
 
 /* From the port with the longest chain on, one after the other. */
-static void say_chain(const orr__fabric *f, orr__fabric_say say, void *context)
+static void say_chain(const fab *f, fab_say say, void *context)
 {
     char line[LINE], name[NAME];
-    uint32_t first = ORR__NOBODY;
+    uint32_t first = FAB_NONE;
     for (uint32_t i = 0; i < f->port_count; i++)
         if (f->ports[i].deepest >= 2 &&
-            (first == ORR__NOBODY || f->ports[i].deepest > f->ports[first].deepest))
+            (first == FAB_NONE || f->ports[i].deepest > f->ports[first].deepest))
             first = i;
-    if (first == ORR__NOBODY)
+    if (first == FAB_NONE)
         return;
     uint32_t at = first;
     snprintf(line, sizeof line, "longest chain of pauses, %u:", f->ports[first].deepest);
     say(context, line);
     for (unsigned depth = f->ports[first].deepest; depth > 0; depth--) {
-        orr__fabric_name_port(f, at, name, sizeof name);
+        fab_name_port(f, at, name, sizeof name);
         snprintf(line, sizeof line, "  %s was paused because of", name);
         say(context, line);
-        at = f->chains[(size_t)at * ORR__CHAIN_MOST + depth - 1];
+        at = f->chains[(size_t)at * FAB_CHAIN_MOST + depth - 1];
     }
-    orr__fabric_name_port(f, at, name, sizeof name);
+    fab_name_port(f, at, name, sizeof name);
     snprintf(line, sizeof line, "  %s, %s", name,
              f->ports[at].is_switch ? "whose queue was the longest" : "whose NIC made a pause");
     say(context, line);
 }
 
-void orr__fabric_explain_pauses(const orr__fabric *f, orr__fabric_say say, void *context)
+void fab_explain_pauses(const fab *f, fab_say say, void *context)
 {
     storm s;
     if (!f->figures.pauses)
@@ -213,25 +213,23 @@ void orr__fabric_explain_pauses(const orr__fabric *f, orr__fabric_say say, void 
     say_chain(f, say, context);
 }
 
-uint32_t orr__fabric_paused_ports(const orr__fabric *f,
-                                  orr__fabric_pause_visit visit,
-                                  void *context)
+uint32_t fab_paused_ports(const fab *f, fab_pause_visit visit, void *context)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i];
-        orr__fabric_pauses one = {.pauses = p->pause_count,
-                                  .ticks = orr__port_paused_ticks(f, p),
-                                  .longest_ticks = p->longest_pause,
-                                  .chain = p->deepest,
-                                  .share = share_of(f, p)};
+        const fab_port *p = &f->ports[i];
+        fab_port_pauses one = {.pauses = p->pause_count,
+                               .ticks = fab_port_paused_ticks(f, p),
+                               .longest_ticks = p->longest_pause,
+                               .chain = p->deepest,
+                               .share = share_of(f, p)};
         count += p->pause_count > 0;
         if (!p->pause_count || !visit)
             continue;
         if (p->paused && f->now - p->paused_since > one.longest_ticks)
             one.longest_ticks = f->now - p->paused_since;
-        orr__fabric_name_port(f, i, one.port, sizeof one.port);
-        orr__fabric_name_port(f, head_of(f, p), one.head, sizeof one.head);
+        fab_name_port(f, i, one.port, sizeof one.port);
+        fab_name_port(f, head_of(f, p), one.head, sizeof one.head);
         visit(context, &one);
     }
     return count;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_port.c - transmitters and wires (packet-network.md 1, 6.5, 9, 10).
  *
- * Frames on a wire stand in a ring by time of arrival; the event ORR__EV_ARRIVE of the port stands
+ * Frames on a wire stand in a ring by time of arrival; the event FAB_EV_ARRIVE of the port stands
  * for the first. */
 #include "fabric_impl.h"
 
 /* Nanoseconds: nearest, an exact half goes down (packet-network.md 1.1).  Picoseconds: rounded up,
  * the last bit must be there. */
-uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate)
+uint64_t fab_transmission_time(const fab *f, uint64_t bytes, uint64_t rate)
 {
     const unsigned __int128 bits = (unsigned __int128)bytes * 8;
     const unsigned __int128 ticks =
         f->unit == 1 ? (2 * bits * 1000000000u + rate - 1) / (2 * (unsigned __int128)rate)
                      : (bits * 1000000000000u + rate - 1) / rate;
-    return ticks < ORR__LATE ? (uint64_t)ticks : ORR__LATE;
+    return ticks < FAB_LATE ? (uint64_t)ticks : FAB_LATE;
 }
 
 /* Full packets and acknowledgements are known from the start, others take the second place. */
-static uint64_t time_anew(orr__fabric *f, orr__port *p, uint32_t size)
+static uint64_t time_anew(fab *f, fab_port *p, uint32_t size)
 {
     const uint64_t time =
-        orr__transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
-    if (time <= UINT32_MAX && size != ORR__PFC_BYTES) {
+        fab_transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
+    if (time <= UINT32_MAX && size != FAB_PFC_BYTES) {
         const unsigned i = size == f->ack_bytes;
         p->size_known[i] = size;
         p->time_known[i] = (uint32_t)time;
@@ -29,7 +29,7 @@ static uint64_t time_anew(orr__fabric *f, orr__port *p, uint32_t size)
     return time;
 }
 
-static inline uint64_t time_of(orr__fabric *f, orr__port *p, uint32_t size)
+static inline uint64_t time_of(fab *f, fab_port *p, uint32_t size)
 {
     if (p->size_known[0] == size)
         return p->time_known[0];
@@ -39,12 +39,12 @@ static inline uint64_t time_of(orr__fabric *f, orr__port *p, uint32_t size)
 }
 
 /* Twice the room, a power of two. */
-static bool lengthen_wire(orr__fabric *f, orr__port *p)
+static bool lengthen_wire(fab *f, fab_port *p)
 {
     const uint32_t room = p->wire_room ? 2 * p->wire_room : 8;
-    orr__flight *wire = orr_alloc(room, sizeof *wire);
+    fab_flight *wire = orr_alloc(room, sizeof *wire);
     if (!wire) {
-        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        fab_fail(f, ORR_ENOMEM, "out of memory");
         return false;
     }
     for (uint32_t i = 0; i < p->wire_count; i++)
@@ -58,9 +58,9 @@ static bool lengthen_wire(orr__fabric *f, orr__port *p)
 
 #define IS_BACK 0x80000000u
 
-static uint32_t flow_noted(const orr__frame *m)
+static uint32_t flow_noted(const fab_frame *m)
 {
-    const bool is_back = m->kind == ORR__FRAME_ACK || m->kind == ORR__FRAME_NACK;
+    const bool is_back = m->kind == FAB_FRAME_ACK || m->kind == FAB_FRAME_NACK;
     return m->flow | (is_back ? IS_BACK : 0);
 }
 
@@ -68,16 +68,16 @@ static uint32_t flow_noted(const orr__frame *m)
  * since they were touched last.  So what the next frame of a wire will touch is fetched when the
  * one before it arrives: without, an all-to-all takes twice as long.  Always inline, because GCC
  * takes a function that only fetches for one that does nothing, and leaves out its calls. */
-static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f,
-                                                            const orr__flight *next,
+static inline __attribute__((always_inline)) void fetch_for(const fab *f,
+                                                            const fab_flight *next,
                                                             bool is_for_host)
 {
     __builtin_prefetch(&f->frames[next->frame]);
-    if (!is_for_host || next->flow == ORR__NOBODY)
+    if (!is_for_host || next->flow == FAB_NONE)
         return;
     if (f->hops)
         __builtin_prefetch(&f->hops[(size_t)next->frame * f->hops_each]);
-    const orr__flow *w = &f->flows[next->flow & ~IS_BACK];
+    const fab_flow *w = &f->flows[next->flow & ~IS_BACK];
     if (!(next->flow & IS_BACK)) {
         __builtin_prefetch(&w->expected);
         return;
@@ -85,20 +85,20 @@ static inline __attribute__((always_inline)) void fetch_for(const orr__fabric *f
     __builtin_prefetch(w);
     __builtin_prefetch(&w->highest);
     if (f->states)
-        __builtin_prefetch(orr__control_state(f, next->flow & ~IS_BACK));
+        __builtin_prefetch(fab_control_state(f, next->flow & ~IS_BACK));
 }
 
 /* First the end of the transmission gets its number, then the arrival (packet-network.md 6.5). */
-static uint64_t order_of_arrival(orr__fabric *f, orr__port *p)
+static uint64_t order_of_arrival(fab *f, fab_port *p)
 {
     if (!f->rules.orders_by_schedule)
-        return (uint64_t)ORR__RANK_ARRIVE << ORR__RANK_SHIFT | orr__port_of(f, p);
+        return (uint64_t)FAB_TIE_ARRIVE << FAB_TIE_SHIFT | fab_port_of(f, p);
     p->end_order = f->line->order;
     f->line->order += 2;
     return p->end_order + 1;
 }
 
-static inline void put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+static inline void put_on_wire(fab *owner, fab_port *p, const fab_flight *flight)
 {
     if (p->wire_count == p->wire_room && !lengthen_wire(owner, p))
         return;
@@ -106,58 +106,58 @@ static inline void put_on_wire(orr__fabric *owner, orr__port *p, const orr__flig
     __builtin_prefetch(&p->wire[(p->wire_first + p->wire_count + 3) & (p->wire_room - 1)], 1);
     if (p->wire_count++ == 0) {
         p->wire_frame = flight->frame;
-        orr__wheel_at(&owner->wheel, 2 * orr__port_of(owner, p), flight->at, flight->order);
+        fab_wheel_at(&owner->wheel, 2 * fab_port_of(owner, p), flight->at, flight->order);
     }
 }
 
-void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight)
+void fab_port_put_on_wire(fab *owner, fab_port *p, const fab_flight *flight)
 {
     put_on_wire(owner, p, flight);
 }
 
 /* Of a wire to another lane, or to a host when there are lanes. */
-static void put_on_watched(orr__fabric *f, orr__port *p, orr__flight flight)
+static void put_on_watched(fab *f, fab_port *p, fab_flight flight)
 {
-    if (p->is_watched)
-        orr__lanes_watch(f, p, &flight);
-    if (p->is_between)
-        orr__lanes_cross(f, p, &flight);
+    if (p->leads_to_host)
+        fab_lanes_watch(f, p, &flight);
+    if (p->crosses_lanes)
+        fab_lanes_cross(f, p, &flight);
     else
         put_on_wire(f, p, &flight);
 }
 
-void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame)
+void fab_port_transmit(fab *f, fab_port *p, uint32_t frame)
 {
-    orr__frame *m = &f->frames[frame];
+    fab_frame *m = &f->frames[frame];
     const uint64_t duration = time_of(f, p, m->size);
     p->busy_until = f->now + duration;
-    const orr__flight flight = {p->busy_until + p->delay, order_of_arrival(f, p), frame,
-                                flow_noted(m)};
+    const fab_flight flight = {p->busy_until + p->delay, order_of_arrival(f, p), frame,
+                               flow_noted(m)};
     if (!p->frames_sent++)
-        orr__port_meet(f, p);
+        fab_port_mark_used(f, p);
     p->busy_ticks += duration;
-    if (p->is_watched || p->is_between)
+    if (p->leads_to_host || p->crosses_lanes)
         put_on_watched(f, p, flight);
     else
         put_on_wire(f, p, &flight);
 }
 
-void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes)
+void fab_port_set_paused(fab *f, fab_port *p, uint8_t classes)
 {
     if (!p->paused && classes) {
-        orr__port_meet(f, p);
+        fab_port_mark_used(f, p);
         p->paused_since = f->now;
     } else if (p->paused && !classes) {
         p->paused_ticks += f->now - p->paused_since;
-        orr__pause_ends(f, p);
+        fab_pause_ends(f, p);
         p->pause_depth = 0;
     }
     p->paused = classes;
 }
 
-static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
+static void receive_pfc(fab *f, fab_port *p, uint32_t frame)
 {
-    const orr__frame *m = &f->frames[frame];
+    const fab_frame *m = &f->frames[frame];
     const uint8_t bit = (uint8_t)(1u << m->class);
     const bool pauses = m->pauses;
     p->pause_count += pauses;
@@ -166,93 +166,93 @@ static void receive_pfc(orr__fabric *f, orr__port *p, uint32_t frame)
         f->figures.pauses++;
     else
         f->figures.resumes++;
-    orr__write_pfc(f, p, pauses);
+    fab_write_pfc(f, p, pauses);
     if (pauses)
-        orr__pause_begins(f, p, m);
-    orr__frame_drop(f, frame);
-    orr__port_set_paused(f, p, (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit));
+        fab_pause_begins(f, p, m);
+    fab_frame_drop(f, frame);
+    fab_port_set_paused(f, p, (uint8_t)(pauses ? p->paused | bit : p->paused & ~bit));
     if (pauses && !f->ports[p->peer].is_switch)
-        orr__host_pause_came(f, p);
+        fab_host_pause_came(f, p);
     if (pauses)
         return;
     if (p->is_switch)
-        orr__switch_try(f, p);
+        fab_switch_try(f, p);
     else
-        orr__host_try(f, p);
+        fab_host_try(f, p);
 }
 
-static bool is_lost(orr__fabric *f, orr__port *p)
+static bool is_lost(fab *f, fab_port *p)
 {
     if (p->is_down || !p->is_lossy)
         return p->is_down;
     if (f->now <= p->dead_until || !(p->error > 0))
         return f->now <= p->dead_until;
-    return (f->draws ? f->rules.draws->lose(f->draws, p->loss) : orr__port_coin(p)) < p->error;
+    return (f->draws ? f->rules.draws->lose(f->draws, p->loss) : fab_port_coin(p)) < p->error;
 }
 
-void orr__port_arrive(orr__fabric *f, uint32_t from)
+void fab_port_arrive(fab *f, uint32_t from)
 {
-    orr__port *sender = &f->ports[from], *p = &f->ports[sender->peer];
+    fab_port *sender = &f->ports[from], *p = &f->ports[sender->peer];
     const uint32_t frame = sender->wire_frame;
     sender->wire_first = (sender->wire_first + 1) & (sender->wire_room - 1);
     if (--sender->wire_count) {
-        const orr__flight *next = &sender->wire[sender->wire_first];
+        const fab_flight *next = &sender->wire[sender->wire_first];
         sender->wire_frame = next->frame;
-        orr__wheel_at(&f->wheel, 2 * from, next->at, next->order);
+        fab_wheel_at(&f->wheel, 2 * from, next->at, next->order);
         fetch_for(f, next, !p->is_switch);
         __builtin_prefetch(&sender->wire[(sender->wire_first + 3) & (sender->wire_room - 1)]);
     }
     if (is_lost(f, p)) {
         f->figures.lost++;
         p->lost++;
-        if (f->frames[frame].kind == ORR__FRAME_PFC && !p->is_down)
-            orr__pause_is_unresumed(f, p, &f->frames[frame]);
-        if (orr__writer_traces(f) && p->is_down)
-            orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, 0);
-        orr__frame_drop(f, frame);
+        if (f->frames[frame].kind == FAB_FRAME_PFC && !p->is_down)
+            fab_pause_is_unresumed(f, p, &f->frames[frame]);
+        if (fab_writer_traces(f) && p->is_down)
+            fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_DROP, 0);
+        fab_frame_drop(f, frame);
         return;
     }
-    if (orr__writer_traces(f))
-        orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_RECEIVE, 0);
-    if (f->frames[frame].kind == ORR__FRAME_PFC) {
+    if (fab_writer_traces(f))
+        fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_RECEIVE, 0);
+    if (f->frames[frame].kind == FAB_FRAME_PFC) {
         receive_pfc(f, p, frame);
     } else if (p->is_switch) {
-        orr__switch_receive(f, p, frame);
+        fab_switch_receive(f, p, frame);
     } else if (f->frames[frame].to != p->node) {
-        orr__host_forward(f, p->node, frame);
+        fab_host_forward(f, p->node, frame);
     } else {
-        orr__host_receive(f, frame);
+        fab_host_receive(f, frame);
     }
 }
 
-static void flush(orr__fabric *f, orr__port *p, uint32_t *head, unsigned class)
+static void flush(fab *f, fab_port *p, uint32_t *head, unsigned class)
 {
-    while (*head != ORR__NOBODY) {
-        const uint32_t frame = orr__queue_pop(f, head);
+    while (*head != FAB_NONE) {
+        const uint32_t frame = fab_queue_pop(f, head);
         f->figures.lost++;
         if (p->is_switch && (class || !f->config.enable_pfc) && f->rules.frees_lost_buffer)
-            orr__switch_forget(f, p, frame);
-        if (orr__writer_traces(f))
-            orr__fabric_write_trace(f, p, &f->frames[frame], ORR__TRACE_DROP, class);
-        orr__frame_drop(f, frame);
+            fab_switch_forget(f, p, frame);
+        if (fab_writer_traces(f))
+            fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_DROP, class);
+        fab_frame_drop(f, frame);
     }
 }
 
 /* What waits here is lost; the buffer still counts it without rules.frees_lost_buffer
  * (packet-network.md 9). */
-static void flush_queues(orr__fabric *f, orr__port *p)
+static void flush_queues(fab *f, fab_port *p)
 {
-    orr__queue *q = &f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES];
-    orr__port_set_paused(f, p, 0);
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
+    fab_queue *q = &f->queues[(size_t)fab_port_of(f, p) * FAB_CLASSES];
+    fab_port_set_paused(f, p, 0);
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
         flush(f, p, &q[i].head, i);
     p->queued = 0;
     p->queued_bytes = 0;
 }
 
-void orr__port_take_down(orr__fabric *f, orr__port *p)
+void fab_port_take_down(fab *f, fab_port *p)
 {
-    f = orr__acting(f, p->node);
+    f = fab_acting(f, p->node);
     if (p->is_switch)
         flush_queues(f, p);
     else
@@ -262,11 +262,11 @@ void orr__port_take_down(orr__fabric *f, orr__port *p)
 
 /* A link begins anew: nobody is paused, and what was on it when it failed is lost even if it would
  * arrive only now. */
-void orr__port_bring_up(orr__fabric *f, orr__port *p)
+void fab_port_bring_up(fab *f, fab_port *p)
 {
-    const orr__port *from = &f->ports[p->peer];
+    const fab_port *from = &f->ports[p->peer];
     p->is_down = false;
-    orr__port_set_paused(f, p, 0);
+    fab_port_set_paused(f, p, 0);
     p->pause_sent = p->unresumed = 0;
     p->dead_until = from->busy_until + from->delay;
     p->is_lossy |= p->dead_until >= f->now;

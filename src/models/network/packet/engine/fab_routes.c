@@ -29,15 +29,15 @@ typedef struct neighbour {
 
 typedef struct search search;
 
-struct orr__routes_table {
+struct fab_routes {
     uint32_t columns, routers;
     uint32_t *column_of; /* by host */
-    /* by host: from the switch of its column to it; ORR__NOBODY: it is a column itself */
+    /* by host: from the switch of its column to it; FAB_NONE: it is a column itself */
     uint32_t *root_port;
-    uint32_t *router_of; /* by node; ORR__NOBODY: it has one link only, to a switch */
+    uint32_t *router_of; /* by node; FAB_NONE: it has one link only, to a switch */
     uint32_t **cells;    /* by column: by router; NULL: not made yet */
     /* the same; bandwidth 0: there is no way.  NULL when columns are made one by one */
-    orr__path **paths;
+    fab_path **paths;
     uint32_t *roots; /* by column: where its search begins */
     uint32_t *lists; /* a count, then ports */
     size_t list_count, list_room;
@@ -48,12 +48,12 @@ struct orr__routes_table {
 
 /* What a search needs. */
 struct search {
-    const orr__fabric *f;
-    orr__routes_table *r;
+    const fab *f;
+    fab_routes *r;
     uint32_t *first; /* of a node, in neighbours; one more at the end */
     neighbour *neighbours;
     uint32_t *distance, *waiting;
-    orr__path *paths;     /* by node */
+    fab_path *paths;      /* by node */
     neighbour *found;     /* candidates in the order in which they were met */
     uint32_t *found_next; /* of the same node */
     size_t found_count, found_room, next_room;
@@ -67,7 +67,7 @@ struct search {
 
 static void drop_search(search *s);
 
-void orr__fabric_drop_routes(orr__routes_table *r)
+void fab_routes_free(fab_routes *r)
 {
     if (!r)
         return;
@@ -91,7 +91,7 @@ void orr__fabric_drop_routes(orr__routes_table *r)
 
 /* ---- neighbours ---- */
 
-static bool visits_before(const orr__fabric *f, neighbour a, neighbour b)
+static bool visits_before(const fab *f, neighbour a, neighbour b)
 {
     const bool a_switch = f->nodes[a.node].kind != ORR__HOST;
     const bool b_switch = f->nodes[b.node].kind != ORR__HOST;
@@ -102,7 +102,7 @@ static bool visits_before(const orr__fabric *f, neighbour a, neighbour b)
     return a.port > b.port; /* of two cables, the later one is the one that the reference knows */
 }
 
-static void sort_neighbours(const orr__fabric *f, neighbour *n, uint32_t count)
+static void sort_neighbours(const fab *f, neighbour *n, uint32_t count)
 {
     for (uint32_t gap = count / 2; gap; gap /= 2)
         for (uint32_t i = gap; i < count; i++) {
@@ -116,8 +116,8 @@ static void sort_neighbours(const orr__fabric *f, neighbour *n, uint32_t count)
 
 static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
 {
-    const orr__fabric *f = s->f;
-    const orr__node *n = &f->nodes[node];
+    const fab *f = s->f;
+    const fab_node *n = &f->nodes[node];
     const uint32_t from = at;
     for (uint32_t i = 0; i < n->port_count; i++) {
         const uint32_t port = f->ports_of[n->first_port + i];
@@ -148,37 +148,37 @@ static void find_neighbours(search *s)
 
 /* ---- columns and routers ---- */
 
-/* The switch of a host that has no other neighbour; ORR__NOBODY: it is not like that. */
+/* The switch of a host that has no other neighbour; FAB_NONE: it is not like that. */
 static uint32_t only_switch(const search *s, uint32_t host)
 {
     const uint32_t from = s->first[host];
     if (s->first[host + 1] - from != 1)
-        return ORR__NOBODY;
+        return FAB_NONE;
     const uint32_t node = s->neighbours[from].node;
-    return s->f->nodes[node].kind == ORR__HOST ? ORR__NOBODY : node;
+    return s->f->nodes[node].kind == ORR__HOST ? FAB_NONE : node;
 }
 
 static bool name_columns(search *s)
 {
-    orr__routes_table *r = s->r;
-    const orr__fabric *f = s->f;
+    fab_routes *r = s->r;
+    const fab *f = s->f;
     uint32_t *by_switch = orr_alloc(f->node_count, sizeof *by_switch);
     if (!by_switch)
         return false;
     memset(by_switch, 0xff, f->node_count * sizeof *by_switch);
     for (uint32_t n = 0; n < f->node_count; n++) {
-        r->router_of[n] = r->root_port[n] = r->column_of[n] = ORR__NOBODY;
+        r->router_of[n] = r->root_port[n] = r->column_of[n] = FAB_NONE;
         if (f->nodes[n].kind != ORR__HOST) {
             r->router_of[n] = r->routers++;
             continue;
         }
         const uint32_t root = only_switch(s, n);
-        if (root == ORR__NOBODY) {
+        if (root == FAB_NONE) {
             r->router_of[n] = r->routers++;
             r->column_of[n] = r->columns++;
             continue;
         }
-        if (by_switch[root] == ORR__NOBODY)
+        if (by_switch[root] == FAB_NONE)
             by_switch[root] = r->columns++;
         r->column_of[n] = by_switch[root];
         r->root_port[n] = f->ports[s->neighbours[s->first[n]].port].peer;
@@ -189,12 +189,12 @@ static bool name_columns(search *s)
 
 /* ---- one search ---- */
 
-static orr__path extended(const orr__fabric *f, const orr__path *p, const orr__port *by)
+static fab_path extended(const fab *f, const fab_path *p, const fab_port *by)
 {
     const uint64_t bits = f->config.payload * 8 * 1000000000u;
-    return (orr__path){p->delay + by->delay,
-                       p->transmission + (uint64_t)((unsigned __int128)bits * f->unit / by->rate),
-                       p->bandwidth < by->rate ? p->bandwidth : by->rate};
+    return (fab_path){p->delay + by->delay,
+                      p->transmission + (uint64_t)((unsigned __int128)bits * f->unit / by->rate),
+                      p->bandwidth < by->rate ? p->bandwidth : by->rate};
 }
 
 static bool note_candidate(search *s, uint32_t router, uint32_t port)
@@ -204,8 +204,8 @@ static bool note_candidate(search *s, uint32_t router, uint32_t port)
         return false;
     const uint32_t i = (uint32_t)s->found_count++;
     s->found[i] = (neighbour){router, port};
-    s->found_next[i] = ORR__NOBODY;
-    if (s->found_first[router] == ORR__NOBODY)
+    s->found_next[i] = FAB_NONE;
+    if (s->found_first[router] == FAB_NONE)
         s->found_first[router] = i;
     else
         s->found_next[s->found_last[router]] = i;
@@ -219,21 +219,21 @@ static void begin_at(search *s, uint32_t root)
     memset(s->found_first, 0xff, s->r->routers * sizeof *s->found_first);
     s->found_count = 0;
     s->distance[root] = 0;
-    s->paths[root] = (orr__path){0, 0, UINT64_MAX};
+    s->paths[root] = (fab_path){0, 0, UINT64_MAX};
 }
 
 /* Over one link from a node whose distance is known: nearer than known so far, as near, or not. */
 static bool reach(search *s, uint32_t here, neighbour n)
 {
-    const orr__fabric *f = s->f;
+    const fab *f = s->f;
     const uint32_t there = n.node, router = s->r->router_of[there];
     const uint32_t distance = s->distance[here] + f->ports[n.port].cost;
     if (distance < s->distance[there]) {
         s->distance[there] = distance;
         s->hops[there] = 0;
         s->paths[there] = extended(f, &s->paths[here], &f->ports[n.port]);
-        if (router != ORR__NOBODY)
-            s->found_first[router] = ORR__NOBODY;
+        if (router != FAB_NONE)
+            s->found_first[router] = FAB_NONE;
         if ((f->nodes[there].kind != ORR__HOST || f->config.forward_hosts) &&
             !orr_heap_push(&s->heap, distance, there))
             return false;
@@ -244,7 +244,7 @@ static bool reach(search *s, uint32_t here, neighbour n)
         s->hops[there] = s->hops[here] + 1;
     if (s->hops[there] > s->r->longest)
         s->r->longest = s->hops[there];
-    return router == ORR__NOBODY || note_candidate(s, router, f->ports[n.port].peer);
+    return router == FAB_NONE || note_candidate(s, router, f->ports[n.port].peer);
 }
 
 static bool search_by_cost(search *s, uint32_t root)
@@ -267,7 +267,7 @@ static bool search_by_cost(search *s, uint32_t root)
 
 static bool search_by_breadth(search *s, uint32_t root)
 {
-    const orr__fabric *f = s->f;
+    const fab *f = s->f;
     size_t head = 0, tail = 0;
     begin_at(s, root);
     s->waiting[tail++] = root;
@@ -275,14 +275,14 @@ static bool search_by_breadth(search *s, uint32_t root)
         const uint32_t here = s->waiting[head++];
         for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++) {
             const uint32_t there = s->neighbours[i].node, port = s->neighbours[i].port;
-            if (s->distance[there] == ORR__NOBODY) {
+            if (s->distance[there] == FAB_NONE) {
                 s->distance[there] = s->distance[here] + 1;
                 s->paths[there] = extended(f, &s->paths[here], &f->ports[port]);
                 if (f->nodes[there].kind != ORR__HOST || f->config.forward_hosts)
                     s->waiting[tail++] = there;
             }
             const uint32_t router = s->r->router_of[there];
-            if (s->distance[there] == s->distance[here] + 1 && router != ORR__NOBODY &&
+            if (s->distance[there] == s->distance[here] + 1 && router != FAB_NONE &&
                 !note_candidate(s, router, f->ports[port].peer))
                 return false;
             if (s->distance[there] > s->r->longest)
@@ -294,7 +294,7 @@ static bool search_by_breadth(search *s, uint32_t root)
 
 static bool leads_to_nvswitch(const search *s, uint32_t i)
 {
-    const orr__fabric *f = s->f;
+    const fab *f = s->f;
     return f->nodes[f->ports[f->ports[s->found[i].port].peer].node].kind == ORR__NVSWITCH;
 }
 
@@ -304,9 +304,9 @@ static void prefer_nvswitches(search *s, uint32_t router)
 {
     uint32_t *at = &s->found_first[router];
     bool has_any = false;
-    for (uint32_t i = *at; i != ORR__NOBODY; i = s->found_next[i])
+    for (uint32_t i = *at; i != FAB_NONE; i = s->found_next[i])
         has_any |= leads_to_nvswitch(s, i);
-    while (has_any && *at != ORR__NOBODY)
+    while (has_any && *at != FAB_NONE)
         if (leads_to_nvswitch(s, *at))
             at = &s->found_next[*at];
         else
@@ -316,7 +316,7 @@ static void prefer_nvswitches(search *s, uint32_t router)
 static uint32_t list_length(const search *s, uint32_t router)
 {
     uint32_t count = 0;
-    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+    for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i])
         count++;
     return count;
 }
@@ -324,7 +324,7 @@ static uint32_t list_length(const search *s, uint32_t router)
 static uint64_t hash_list(const search *s, uint32_t router, uint32_t count)
 {
     uint64_t hash = count;
-    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+    for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i])
         hash = orr_hash_mix(hash, s->found[i].port);
     return hash;
 }
@@ -333,7 +333,7 @@ static bool is_list(const search *s, uint32_t router, const uint32_t *list, uint
 {
     if (*list++ != count)
         return false;
-    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+    for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i])
         if (*list++ != s->found[i].port)
             return false;
     return true;
@@ -341,10 +341,10 @@ static bool is_list(const search *s, uint32_t router, const uint32_t *list, uint
 
 static bool add_list(search *s, uint32_t router, uint32_t count, uint32_t *out)
 {
-    orr__routes_table *r = s->r;
+    fab_routes *r = s->r;
     const uint64_t hash = hash_list(s, router, count);
-    const uint32_t known = orr_map_find(r->list_at, hash, ORR__NOBODY);
-    if (known != ORR__NOBODY && is_list(s, router, &r->lists[known], count)) {
+    const uint32_t known = orr_map_find(r->list_at, hash, FAB_NONE);
+    if (known != FAB_NONE && is_list(s, router, &r->lists[known], count)) {
         *out = IS_LIST | known;
         return true;
     }
@@ -354,7 +354,7 @@ static bool add_list(search *s, uint32_t router, uint32_t count, uint32_t *out)
         return false;
     *out = IS_LIST | (uint32_t)r->list_count;
     r->lists[r->list_count++] = count;
-    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+    for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i])
         r->lists[r->list_count++] = s->found[i].port;
     return true;
 }
@@ -379,7 +379,7 @@ static bool order_candidates(search *s, uint32_t router, uint32_t count)
     bool is_ordered = true;
     if (!orr_grow(&s->sorted, &s->sorted_room, count))
         return false;
-    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i]) {
+    for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i]) {
         is_ordered &= at == 0 || s->sorted[at - 1] < s->found[i].port;
         s->sorted[at++] = s->found[i].port;
     }
@@ -387,7 +387,7 @@ static bool order_candidates(search *s, uint32_t router, uint32_t count)
         return true;
     sort_ports(s->sorted, count);
     at = 0;
-    for (uint32_t i = s->found_first[router]; i != ORR__NOBODY; i = s->found_next[i])
+    for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i])
         s->found[i].port = s->sorted[at++];
     return true;
 }
@@ -399,24 +399,21 @@ static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
     const uint32_t count = list_length(s, router);
     if (count > 1 && !s->f->rules.routes_by_address && !order_candidates(s, router, count))
         return false;
-    *out = ORR__NOBODY;
+    *out = FAB_NONE;
     if (count == 1)
         *out = s->found[s->found_first[router]].port;
     return count <= 1 || add_list(s, router, count, out);
 }
 
 /* The first of the ports that lead on, one after the other. */
-static orr__path follow(const orr__fabric *f,
-                        const orr__routes_table *r,
-                        const uint32_t *cells,
-                        uint32_t node,
-                        uint32_t root)
+static fab_path follow(
+    const fab *f, const fab_routes *r, const uint32_t *cells, uint32_t node, uint32_t root)
 {
-    orr__path path = {0, 0, UINT64_MAX};
+    fab_path path = {0, 0, UINT64_MAX};
     for (uint32_t hops = 0; node != root; hops++) {
         const uint32_t found = cells[r->router_of[node]];
-        if (found == ORR__NOBODY || hops > f->node_count)
-            return (orr__path){0};
+        if (found == FAB_NONE || hops > f->node_count)
+            return (fab_path){0};
         const uint32_t port = found & IS_LIST ? r->lists[(found & ~IS_LIST) + 1] : found;
         path = extended(f, &path, &f->ports[port]);
         node = f->ports[f->ports[port].peer].node;
@@ -427,11 +424,11 @@ static orr__path follow(const orr__fabric *f,
 /* In the reference, the way that the search found first. */
 static bool keep_paths(search *s, uint32_t column, const uint32_t *cells)
 {
-    orr__routes_table *r = s->r;
+    fab_routes *r = s->r;
     const bool is_first_found = s->f->rules.routes_by_address;
-    orr__path *paths = r->paths[column] = orr_alloc(r->routers, sizeof *paths);
+    fab_path *paths = r->paths[column] = orr_alloc(r->routers, sizeof *paths);
     for (uint32_t n = 0; n < s->f->node_count && paths; n++)
-        if (r->router_of[n] != ORR__NOBODY && s->distance[n] != ORR__NOBODY)
+        if (r->router_of[n] != FAB_NONE && s->distance[n] != FAB_NONE)
             paths[r->router_of[n]] =
                 is_first_found ? s->paths[n] : follow(s->f, r, cells, n, r->roots[column]);
     return paths != NULL;
@@ -439,7 +436,7 @@ static bool keep_paths(search *s, uint32_t column, const uint32_t *cells)
 
 static bool make_column(search *s, uint32_t column)
 {
-    orr__routes_table *r = s->r;
+    fab_routes *r = s->r;
     const uint32_t root = r->roots[column];
     if (!(s->has_costs ? search_by_cost(s, root) : search_by_breadth(s, root)))
         return false;
@@ -457,7 +454,7 @@ static bool make_column(search *s, uint32_t column)
 }
 
 /* NULL: there is no memory for it. */
-static const uint32_t *cells_of(orr__routes_table *r, uint32_t column)
+static const uint32_t *cells_of(fab_routes *r, uint32_t column)
 {
     if (!r->cells[column] && (!r->search || !make_column(r->search, column)))
         return NULL;
@@ -485,16 +482,16 @@ static bool make_search(search *s)
 /* Columns are numbered in the order of their first hosts. */
 static void find_roots(search *s)
 {
-    orr__routes_table *r = s->r;
+    fab_routes *r = s->r;
     uint32_t done = 0;
     for (uint32_t n = 0; n < s->f->node_count; n++)
         if (r->column_of[n] == done)
-            r->roots[done++] = r->root_port[n] == ORR__NOBODY ? n : only_switch(s, n);
+            r->roots[done++] = r->root_port[n] == FAB_NONE ? n : only_switch(s, n);
 }
 
 static bool make_table(search *s)
 {
-    orr__routes_table *r = s->r;
+    fab_routes *r = s->r;
     s->found_first = orr_alloc(r->routers + 1, sizeof *s->found_first);
     s->found_last = orr_alloc(r->routers + 1, sizeof *s->found_last);
     r->cells = orr_alloc(r->columns + 1, sizeof *r->cells);
@@ -531,9 +528,9 @@ static void drop_search(search *s)
     orr_free(s);
 }
 
-orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err)
+orr_code fab_find_routes(fab *f, orr_error *err)
 {
-    orr__routes_table *r = orr_alloc(1, sizeof *r);
+    fab_routes *r = orr_alloc(1, sizeof *r);
     search *s = orr_alloc(1, sizeof *s);
     bool is_made = r && s;
     if (is_made) {
@@ -550,91 +547,90 @@ orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err)
     else
         drop_search(s);
     if (!is_made) {
-        orr__fabric_drop_routes(r);
+        fab_routes_free(r);
         return orr_no_memory(err);
     }
-    orr__fabric_drop_routes(f->routes);
+    fab_routes_free(f->routes);
     f->routes = r;
     return ORR_OK;
 }
 
 /* ---- asking ---- */
 
-uint32_t orr__fabric_longest(const orr__fabric *f)
+uint32_t fab_longest(const fab *f)
 {
-    orr__routes_table *r = f->routes;
+    fab_routes *r = f->routes;
     for (uint32_t i = 0; i < r->columns && r->search; i++)
         (void)!(r->search->has_costs ? search_by_cost(r->search, r->roots[i])
                                      : search_by_breadth(r->search, r->roots[i]));
     return r->longest;
 }
 
-bool orr__fabric_knows_paths(const orr__fabric *f)
+bool fab_knows_paths(const fab *f)
 {
     return f->routes->paths != NULL;
 }
 
-uint64_t orr__fabric_pairs(const orr__fabric *f)
+uint64_t fab_pairs(const fab *f)
 {
     return (uint64_t)f->routes->columns * f->routes->routers;
 }
 
 /* Source, destination and ports as they stand in the packet. */
-static uint32_t hash_of(const orr__fabric *f, const orr__frame *p, uint32_t seed)
+static uint32_t hash_of(const fab *f, const fab_frame *p, uint32_t seed)
 {
     const uint32_t more = f->config.load_balance ? p->power * 0x9e3779b1u : 0;
-    return fab_hash(orr__host_address(p->from), orr__host_address(p->to), p->ports ^ more, seed);
+    return fab_hash(fab_host_address(p->from), fab_host_address(p->to), p->ports ^ more, seed);
 }
 
-uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p)
+uint32_t fab_route(const fab *f, uint32_t node, const fab_frame *p)
 {
-    orr__routes_table *r = f->routes;
+    fab_routes *r = f->routes;
     const uint32_t *cells = cells_of(r, r->column_of[p->to]);
-    const uint32_t found = cells ? cells[r->router_of[node]] : ORR__NOBODY;
+    const uint32_t found = cells ? cells[r->router_of[node]] : FAB_NONE;
     if (!(found & IS_LIST))
         return found;
-    if (found == ORR__NOBODY) {
+    if (found == FAB_NONE) {
         const uint32_t last = r->root_port[p->to];
-        return last != ORR__NOBODY && f->ports[last].node == node ? last : ORR__NOBODY;
+        return last != FAB_NONE && f->ports[last].node == node ? last : FAB_NONE;
     }
     const uint32_t *list = &r->lists[found & ~IS_LIST];
     return list[1 + hash_of(f, p, node) % list[0]];
 }
 
-uint32_t orr__fabric_nic_towards(
-    const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed)
+uint32_t fab_nic_towards(const fab *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed)
 {
-    orr__routes_table *r = f->routes;
-    if (r->router_of[from] == ORR__NOBODY)
+    fab_routes *r = f->routes;
+    if (r->router_of[from] == FAB_NONE)
         return f->ports[r->root_port[from]].peer;
     const uint32_t *cells = cells_of(r, r->column_of[to]);
-    const uint32_t found = cells ? cells[r->router_of[from]] : ORR__NOBODY;
-    if (found == ORR__NOBODY || !(found & IS_LIST))
+    const uint32_t found = cells ? cells[r->router_of[from]] : FAB_NONE;
+    if (found == FAB_NONE || !(found & IS_LIST))
         return found;
     const uint32_t *list = &r->lists[found & ~IS_LIST];
-    const uint32_t hash = fab_hash(orr__host_address(from), orr__host_address(to), ports, seed);
+    const uint32_t hash = fab_hash(fab_host_address(from), fab_host_address(to), ports, seed);
     return list[1 + hash % list[0]];
 }
 
-void orr__fabric_need_ways(const orr__fabric *f, uint32_t host)
+void fab_need_routes(const fab *f, uint32_t host)
 {
     (void)cells_of(f->routes, f->routes->column_of[host]);
 }
 
-bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out)
+bool fab_find_path(const fab *f, uint32_t src, uint32_t dst, fab_path *out)
 {
-    orr__routes_table *r = f->routes;
+    fab_routes *r = f->routes;
     const uint32_t router = r->router_of[src], column = r->column_of[dst];
-    const orr__port *up = router == ORR__NOBODY ? &f->ports[r->root_port[src]] : NULL;
+    const fab_port *up = router == FAB_NONE ? &f->ports[r->root_port[src]] : NULL;
     const uint32_t *cells = cells_of(r, column);
-    *out = (orr__path){0};
+    *out = (fab_path){0};
     if (cells && r->paths)
         *out = r->paths[column][up ? r->router_of[up->node] : router];
     else if (cells)
         *out = follow(f, r, cells, up ? up->node : src, r->roots[column]);
     if (out->bandwidth == 0)
         return false;
-    if (r->root_port[dst] != ORR__NOBODY)
+    if (r->root_port[dst] != FAB_NONE)
         *out = extended(f, out, &f->ports[r->root_port[dst]]);
     if (up)
         *out = extended(f, out, up);

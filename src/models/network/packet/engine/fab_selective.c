@@ -17,7 +17,7 @@
 
 enum { IN_ORDER = 3, SPREAD = 128 };
 
-static uint64_t packets_of(const orr__fabric *f, const orr__flow *w)
+static uint64_t packets_of(const fab *f, const fab_flow *w)
 {
     return (w->size + f->config.payload - 1) / f->config.payload;
 }
@@ -37,9 +37,9 @@ static void clear(uint64_t *bits, uint64_t i)
     bits[i / 64] &= ~((uint64_t)1 << i % 64);
 }
 
-bool orr__selective_start(orr__fabric *f, uint32_t flow)
+bool fab_selective_start(fab *f, uint32_t flow)
 {
-    orr__flow *w = &f->flows[flow];
+    fab_flow *w = &f->flows[flow];
     const uint64_t words = packets_of(f, w) / 64 + 1;
     w->got = orr_alloc(words, sizeof *w->got);
     w->repeat = orr_alloc(1, sizeof *w->repeat + 2 * words * sizeof *w->got);
@@ -51,7 +51,7 @@ bool orr__selective_start(orr__fabric *f, uint32_t flow)
     return true;
 }
 
-void orr__selective_forget(orr__flow *w)
+void fab_selective_forget(fab_flow *w)
 {
     orr_free(w->got);
     orr_free(w->repeat);
@@ -61,7 +61,7 @@ void orr__selective_forget(orr__flow *w)
 }
 
 /* The receiver: the packet is there, and maybe what was missing before others. */
-void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data)
+void fab_selective_take(fab *f, fab_flow *w, const fab_frame *data)
 {
     const uint64_t count = packets_of(f, w);
     uint64_t next = w->expected / f->config.payload;
@@ -76,20 +76,20 @@ void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data)
 
 /* ---- the sender ---- */
 
-static uint64_t bytes_of(const orr__fabric *f, const orr__flow *w, uint64_t packet)
+static uint64_t bytes_of(const fab *f, const fab_flow *w, uint64_t packet)
 {
     const uint64_t left = w->size - packet * f->config.payload;
     return left < f->config.payload ? left : f->config.payload;
 }
 
-static uint64_t sent_packets(const orr__fabric *f, const orr__flow *w)
+static uint64_t sent_packets(const fab *f, const fab_flow *w)
 {
     return (w->sent + f->config.payload - 1) / f->config.payload;
 }
 
-uint64_t orr__selective_again(const orr__fabric *f, orr__flow *w)
+uint64_t fab_selective_again(const fab *f, fab_flow *w)
 {
-    orr__repeat *r = w->repeat;
+    fab_resend *r = w->repeat;
     uint64_t word = r->missing_from / 64;
     while (!r->missing[word])
         word++;
@@ -101,9 +101,9 @@ uint64_t orr__selective_again(const orr__fabric *f, orr__flow *w)
     return packet * f->config.payload;
 }
 
-static void lose(const orr__fabric *f, orr__flow *w, uint64_t packet)
+static void lose(const fab *f, fab_flow *w, uint64_t packet)
 {
-    orr__repeat *r = w->repeat;
+    fab_resend *r = w->repeat;
     if (packet >= sent_packets(f, w) || has(r->told, packet) || has(r->missing, packet))
         return;
     set(r->missing, packet);
@@ -114,15 +114,15 @@ static void lose(const orr__fabric *f, orr__flow *w, uint64_t packet)
         r->missing_from = packet;
 }
 
-static void lose_all(const orr__fabric *f, orr__flow *w, uint64_t from, uint64_t to)
+static void lose_all(const fab *f, fab_flow *w, uint64_t from, uint64_t to)
 {
     for (; from < to; from++)
         lose(f, w, from);
 }
 
-static void settle(const orr__fabric *f, orr__flow *w, uint64_t packet)
+static void settle(const fab *f, fab_flow *w, uint64_t packet)
 {
-    orr__repeat *r = w->repeat;
+    fab_resend *r = w->repeat;
     if (has(r->told, packet))
         return;
     set(r->told, packet);
@@ -137,9 +137,9 @@ static void settle(const orr__fabric *f, orr__flow *w, uint64_t packet)
 }
 
 /* What is missing before packets that were told of. */
-static void infer(const orr__fabric *f, orr__flow *w, const orr__frame *ack)
+static void infer(const fab *f, fab_flow *w, const fab_frame *ack)
 {
-    orr__repeat *r = w->repeat;
+    fab_resend *r = w->repeat;
     const bool is_spread = f->config.load_balance || f->config.trimming;
     const uint64_t patience = is_spread ? SPREAD : IN_ORDER;
     const bool is_later = ack->stamp > r->resent_at + (is_spread ? w->base_rtt : 0);
@@ -154,14 +154,14 @@ static void infer(const orr__fabric *f, orr__flow *w, const orr__frame *ack)
 }
 
 /* In an acknowledgement, payload is the number of the packet it tells of. */
-void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack)
+void fab_selective_acked(fab *f, fab_flow *w, const fab_frame *ack)
 {
-    orr__repeat *r = w->repeat;
+    fab_resend *r = w->repeat;
     const uint64_t first = w->acked >= w->size ? packets_of(f, w) : w->acked / f->config.payload;
     r->news = r->losses = 0;
     for (; r->settled < first; r->settled++)
         settle(f, w, r->settled);
-    if (ack->kind == ORR__FRAME_NACK) {
+    if (ack->kind == FAB_FRAME_NACK) {
         lose(f, w, ack->payload);
         return;
     }
@@ -171,7 +171,7 @@ void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack)
     infer(f, w, ack);
 }
 
-void orr__selective_all_again(const orr__fabric *f, orr__flow *w)
+void fab_selective_all_again(const fab *f, fab_flow *w)
 {
     lose_all(f, w, w->repeat->settled, sent_packets(f, w));
     w->repeat->recovered = sent_packets(f, w);

@@ -15,44 +15,44 @@
 enum { FLOWS_SHOWN = 10, LINE = 240 };
 
 typedef struct walk {
-    const orr__fabric *f;
+    const fab *f;
     uint8_t *state; /* by port: 0 not seen, 1 on the way, 2 done */
     uint32_t *way;
     uint32_t length;
-    uint32_t circle_from; /* in way; ORR__NOBODY: none was found */
+    uint32_t circle_from; /* in way; FAB_NONE: none was found */
 } walk;
 
 /* Is there a pause frame of this class among these? */
-static bool has_pfc(const orr__fabric *f, uint32_t head, unsigned class)
+static bool has_pfc(const fab *f, uint32_t head, unsigned class)
 {
-    for (; head != ORR__NOBODY; head = f->frames[head].next)
-        if (f->frames[head].kind == ORR__FRAME_PFC && f->frames[head].class == class)
+    for (; head != FAB_NONE; head = f->frames[head].next)
+        if (f->frames[head].kind == FAB_FRAME_PFC && f->frames[head].class == class)
             return true;
     return false;
 }
 
 /* Does the frame that would end the pause of `port` stand at `host`, which is paused itself?  Only
  * with rules.holds_all_acks. */
-static bool is_held_at_host(const orr__fabric *f, const orr__port *port, const orr__port *host)
+static bool is_held_at_host(const fab *f, const fab_port *port, const fab_port *host)
 {
-    const unsigned own = f->config.ack_high_prio ? 0 : ORR__FLOW_CLASS;
+    const unsigned own = f->config.ack_high_prio ? 0 : FAB_FLOW_CLASS;
     bool is_held = false;
-    for (unsigned class = 1; class < ORR__CLASSES; class ++)
+    for (unsigned class = 1; class < FAB_CLASSES; class ++)
         is_held |= (port->paused >> class & 1) && has_pfc(f, f->nics[host->nic].ack_head, class);
     return is_held && (host->paused >> own & 1);
 }
 
 /* Does a packet that came from `port` stand at `out`, which must not send it? */
-static bool waits_for(const orr__fabric *f, uint32_t port, uint32_t out)
+static bool waits_for(const fab *f, uint32_t port, uint32_t out)
 {
     const uint32_t in = f->ports[port].peer;
     if (!f->ports[out].is_switch)
         return out == in && is_held_at_host(f, &f->ports[port], &f->ports[out]);
-    for (unsigned class = 1; class < ORR__CLASSES; class ++) {
+    for (unsigned class = 1; class < FAB_CLASSES; class ++) {
         if (!(f->ports[out].paused >> class & 1))
             continue;
-        uint32_t i = f->queues[(size_t)out * ORR__CLASSES + class].head;
-        for (; i != ORR__NOBODY; i = f->frames[i].next)
+        uint32_t i = f->queues[(size_t)out * FAB_CLASSES + class].head;
+        for (; i != FAB_NONE; i = f->frames[i].next)
             if (f->frames[i].in == in)
                 return true;
     }
@@ -62,11 +62,11 @@ static bool waits_for(const orr__fabric *f, uint32_t port, uint32_t out)
 /* Depth first; a way never meets a port twice, so it is as long as there are ports at most. */
 static void follow(walk *w, uint32_t port)
 {
-    const orr__fabric *f = w->f;
-    const orr__node *node = &f->nodes[f->ports[f->ports[port].peer].node];
+    const fab *f = w->f;
+    const fab_node *node = &f->nodes[f->ports[f->ports[port].peer].node];
     w->state[port] = 1;
     w->way[w->length++] = port;
-    for (uint32_t i = 0; i < node->port_count && w->circle_from == ORR__NOBODY; i++) {
+    for (uint32_t i = 0; i < node->port_count && w->circle_from == FAB_NONE; i++) {
         const uint32_t out = f->ports_of[node->first_port + i];
         if (!f->ports[out].paused || w->state[out] == 2 || !waits_for(f, port, out))
             continue;
@@ -78,25 +78,25 @@ static void follow(walk *w, uint32_t port)
             follow(w, out);
         }
     }
-    if (w->circle_from == ORR__NOBODY) {
+    if (w->circle_from == FAB_NONE) {
         w->length--;
         w->state[port] = 2;
     }
 }
 
-static void say_circle(const orr__fabric *f, orr__fabric_say say, void *context)
+static void say_circle(const fab *f, fab_say say, void *context)
 {
     char line[LINE], name[LINE / 2];
-    walk w = {.f = f, .circle_from = ORR__NOBODY};
+    walk w = {.f = f, .circle_from = FAB_NONE};
     w.state = orr_alloc(f->port_count, 1);
     w.way = orr_alloc(f->port_count, sizeof *w.way);
-    for (uint32_t i = 0; i < f->port_count && w.state && w.way && w.circle_from == ORR__NOBODY; i++)
+    for (uint32_t i = 0; i < f->port_count && w.state && w.way && w.circle_from == FAB_NONE; i++)
         if (f->ports[i].paused && w.state[i] == 0)
             follow(&w, i);
-    if (w.circle_from != ORR__NOBODY) {
+    if (w.circle_from != FAB_NONE) {
         say(context, "deadlock: these ports pause each other in a circle:");
         for (uint32_t k = w.circle_from; k < w.length; k++) {
-            orr__fabric_name_port(f, w.way[k], name, sizeof name);
+            fab_name_port(f, w.way[k], name, sizeof name);
             snprintf(line, sizeof line, "  %s waits for the next one", name);
             say(context, line);
         }
@@ -105,9 +105,9 @@ static void say_circle(const orr__fabric *f, orr__fabric_say say, void *context)
     orr_free(w.way);
 }
 
-static const char *reason(const orr__fabric *f, const orr__flow *w)
+static const char *reason(const fab *f, const fab_flow *w)
 {
-    const orr__port *p = &f->ports[w->port];
+    const fab_port *p = &f->ports[w->port];
     if (!w->line_rate)
         return "it has not started";
     if (p->is_down)
@@ -129,16 +129,16 @@ static const char *reason(const orr__fabric *f, const orr__flow *w)
 }
 
 /* Links that do not work, and the one on which most was lost: there is where to look. */
-static void say_links(const orr__fabric *f, orr__fabric_say say, void *context)
+static void say_links(const fab *f, fab_say say, void *context)
 {
     char line[LINE], name[LINE / 2];
-    uint32_t worst = ORR__NOBODY, down = 0;
+    uint32_t worst = FAB_NONE, down = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        if (f->ports[i].lost && (worst == ORR__NOBODY || f->ports[i].lost > f->ports[worst].lost))
+        if (f->ports[i].lost && (worst == FAB_NONE || f->ports[i].lost > f->ports[worst].lost))
             worst = i;
         if (i % 2 || !f->ports[i].is_down || down++ >= FLOWS_SHOWN)
             continue;
-        orr__fabric_name_port(f, i, name, sizeof name);
+        fab_name_port(f, i, name, sizeof name);
         snprintf(line, sizeof line, "the link of %s is down", name);
         say(context, line);
     }
@@ -146,9 +146,9 @@ static void say_links(const orr__fabric *f, orr__fabric_say say, void *context)
         snprintf(line, sizeof line, "and %u more links are down", down - FLOWS_SHOWN);
         say(context, line);
     }
-    if (worst == ORR__NOBODY)
+    if (worst == FAB_NONE)
         return;
-    orr__fabric_name_port(f, f->ports[worst].peer, name, sizeof name);
+    fab_name_port(f, f->ports[worst].peer, name, sizeof name);
     snprintf(line, sizeof line, "%u packets that left %s were lost on the link",
              f->ports[worst].lost, name);
     say(context, line);
@@ -157,13 +157,13 @@ static void say_links(const orr__fabric *f, orr__fabric_say say, void *context)
 /* ---- ports that nobody will ever let go on ---- */
 
 /* Does anything that came in through `in` still stand at its switch? */
-static bool is_filled_from(const orr__fabric *f, uint32_t in, unsigned class)
+static bool is_filled_from(const fab *f, uint32_t in, unsigned class)
 {
-    const orr__node *n = &f->nodes[f->ports[in].node];
+    const fab_node *n = &f->nodes[f->ports[in].node];
     for (uint32_t i = 0; i < n->port_count; i++) {
         const uint32_t out = f->ports_of[n->first_port + i];
-        uint32_t at = f->queues[(size_t)out * ORR__CLASSES + class].head;
-        for (; at != ORR__NOBODY; at = f->frames[at].next)
+        uint32_t at = f->queues[(size_t)out * FAB_CLASSES + class].head;
+        for (; at != FAB_NONE; at = f->frames[at].next)
             if (f->frames[at].in == in)
                 return true;
     }
@@ -171,16 +171,16 @@ static bool is_filled_from(const orr__fabric *f, uint32_t in, unsigned class)
 }
 
 /* Is a pause frame for the other end of `from` still under way? */
-static bool is_pfc_under_way(const orr__fabric *f, const orr__port *from, unsigned class)
+static bool is_pfc_under_way(const fab *f, const fab_port *from, unsigned class)
 {
     for (uint32_t i = 0; i < from->wire_count; i++) {
         const uint32_t at = (from->wire_first + i) & (from->wire_room - 1);
-        const orr__frame *m = &f->frames[from->wire[at].frame];
-        if (m->kind == ORR__FRAME_PFC && m->class == class)
+        const fab_frame *m = &f->frames[from->wire[at].frame];
+        if (m->kind == FAB_FRAME_PFC && m->class == class)
             return true;
     }
     const uint32_t head = from->is_switch
-                              ? f->queues[(size_t)orr__port_of(f, from) * ORR__CLASSES].head
+                              ? f->queues[(size_t)fab_port_of(f, from) * FAB_CLASSES].head
                               : f->nics[from->nic].ack_head;
     return has_pfc(f, head, class);
 }
@@ -188,9 +188,9 @@ static bool is_pfc_under_way(const orr__fabric *f, const orr__port *from, unsign
 /* Why a pause will never end though whoever made it has no reason for it; NULL: that one has, or a
  * frame is under way. In the reference what a failing link takes away stays in the accounts of the
  * buffer (packet-network.md 9). */
-static const char *why_for_good(const orr__fabric *f, const orr__port *p, unsigned class)
+static const char *why_for_good(const fab *f, const fab_port *p, unsigned class)
 {
-    const orr__port *from = &f->ports[p->peer];
+    const fab_port *from = &f->ports[p->peer];
     const bool ends_by_itself = !from->is_switch && f->rules.host_pauses_expire;
     if (p->is_down || ends_by_itself || is_pfc_under_way(f, from, class))
         return NULL;
@@ -204,17 +204,17 @@ static const char *why_for_good(const orr__fabric *f, const orr__port *p, unsign
     return NULL;
 }
 
-static void say_pauses(const orr__fabric *f, orr__fabric_say say, void *context)
+static void say_pauses(const fab *f, fab_say say, void *context)
 {
     char line[LINE + LINE / 2], name[LINE / 2];
     uint64_t found = 0;
     for (uint32_t i = 0; i < f->port_count; i++)
-        for (unsigned class = 1; class < ORR__CLASSES && f->ports[i].paused; class ++) {
+        for (unsigned class = 1; class < FAB_CLASSES && f->ports[i].paused; class ++) {
             const char *why =
                 f->ports[i].paused >> class & 1 ? why_for_good(f, &f->ports[i], class) : NULL;
             if (!why || found++ >= FLOWS_SHOWN)
                 continue;
-            orr__fabric_name_port(f, i, name, sizeof name);
+            fab_name_port(f, i, name, sizeof name);
             snprintf(line, sizeof line, "%s is paused for good (class %u): %s", name, class, why);
             say(context, line);
         }
@@ -225,15 +225,15 @@ static void say_pauses(const orr__fabric *f, orr__fabric_say say, void *context)
     }
 }
 
-void orr__fabric_explain(const orr__fabric *f, orr__fabric_say say, void *context)
+void fab_explain(const fab *f, fab_say say, void *context)
 {
     char line[LINE];
     uint32_t *flows;
     size_t count;
-    if (!orr__flows_under_way(f, &flows, &count))
+    if (!fab_flows_under_way(f, &flows, &count))
         return; /* nothing is better than half of it */
     for (size_t i = 0; i < count && i < FLOWS_SHOWN; i++) {
-        const orr__flow *w = &f->flows[flows[i]];
+        const fab_flow *w = &f->flows[flows[i]];
         snprintf(line, sizeof line,
                  "flow %u -> %u (port %u): %" PRIu64 " of %" PRIu64 " bytes acknowledged, %" PRIu64
                  " sent: %s",

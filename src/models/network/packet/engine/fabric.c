@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...)
+void fab_fail(fab *f, orr_code code, const char *fmt, ...)
 {
     char text[240];
     va_list args;
@@ -24,11 +24,11 @@ void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...)
     f->is_stopped = true;
 }
 
-uint32_t orr__frame_new_slow(orr__fabric *f)
+uint32_t fab_frame_new_slow(fab *f)
 {
     if (f->frame_count == f->frame_room) {
-        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
-        return ORR__NOBODY;
+        fab_fail(f, ORR_ENOMEM, "out of memory");
+        return FAB_NONE;
     }
     return (uint32_t)f->frame_count++;
 }
@@ -40,53 +40,53 @@ enum { PORTS_FOR_LARGE_PAGES = 256 };
 
 /* Every event touches ports, their queues and their events: they lie side by side, in as few pages
  * as can be. */
-static bool make_ports(orr__fabric *f, const orr__cabling *c)
+static bool make_ports(fab *f, const orr__cabling *c)
 {
     f->node_count = c->nodes;
-    f->node_shift = ORR__RANK_SHIFT - (32 - (unsigned)__builtin_clz(c->nodes | 1));
+    f->node_shift = FAB_TIE_SHIFT - (32 - (unsigned)__builtin_clz(c->nodes | 1));
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
     f->ports_of = orr_alloc(f->port_count, sizeof *f->ports_of);
-    f->chains = orr_alloc((size_t)f->port_count * ORR__CHAIN_MOST, sizeof *f->chains);
+    f->chains = orr_alloc((size_t)f->port_count * FAB_CHAIN_MOST, sizeof *f->chains);
     if (!f->nodes || !f->ports_of || !f->chains)
         return false;
-    const size_t queue_count = (size_t)f->port_count * ORR__CLASSES;
+    const size_t queue_count = (size_t)f->port_count * FAB_CLASSES;
     const size_t bytes = f->port_count * sizeof *f->ports + queue_count * sizeof *f->queues +
-                         2 * (size_t)f->port_count * sizeof(orr__event);
+                         2 * (size_t)f->port_count * sizeof(fab_event);
     if (!orr_reserve_init(&f->port_space, bytes) || f->port_space.bytes < bytes)
         return false;
     if (f->port_count >= PORTS_FOR_LARGE_PAGES)
         orr_reserve_large(&f->port_space);
     f->ports = f->port_space.base;
-    f->queues = (orr__queue *)(f->ports + f->port_count);
+    f->queues = (fab_queue *)(f->ports + f->port_count);
     for (size_t i = 0; i < queue_count; i++)
-        f->queues[i].head = ORR__NOBODY;
-    orr__event *events = (orr__event *)(f->queues + queue_count);
+        f->queues[i].head = FAB_NONE;
+    fab_event *events = (fab_event *)(f->queues + queue_count);
     for (uint32_t i = 0; i < f->port_count; i++) {
-        events[2 * i] = (orr__event){.kind = ORR__EV_ARRIVE, .who = i};
-        events[2 * i + 1] = (orr__event){.kind = ORR__EV_END, .who = i};
+        events[2 * i] = (fab_event){.kind = FAB_EV_ARRIVE, .who = i};
+        events[2 * i + 1] = (fab_event){.kind = FAB_EV_END, .who = i};
     }
-    orr__wheel_share(&f->wheel, events, 2 * f->port_count);
+    fab_wheel_share(&f->wheel, events, 2 * f->port_count);
     return true;
 }
 
 /* A port at each end of a cable, in the order of the file; the numbers of a node's ports begin at
  * 1. */
-static void place_ports(orr__fabric *f, const orr__cabling *c)
+static void place_ports(fab *f, const orr__cabling *c)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
         const orr__cable *l = &c->cables[i / 2];
         const uint32_t node = i % 2 ? l->b : l->a;
-        f->ports[i] = (orr__port){.rate = l->rate,
-                                  .delay = f->unit == 1 ? (l->delay_ps + 500) / 1000 : l->delay_ps,
-                                  .peer = i ^ 1,
-                                  .node = node,
-                                  .is_switch = c->kinds[node] != ORR__HOST,
-                                  .error = l->error,
-                                  .cost = l->cost ? l->cost : 1,
-                                  .number = ++f->nodes[node].port_count};
-        /* By who acts: tie class ORR__RANK_END and the port, for ever.  By schedule: nothing was
+        f->ports[i] = (fab_port){.rate = l->rate,
+                                 .delay = f->unit == 1 ? (l->delay_ps + 500) / 1000 : l->delay_ps,
+                                 .peer = i ^ 1,
+                                 .node = node,
+                                 .is_switch = c->kinds[node] != ORR__HOST,
+                                 .error = l->error,
+                                 .cost = l->cost ? l->cost : 1,
+                                 .number = ++f->nodes[node].port_count};
+        /* By who acts: tie class FAB_TIE_END and the port, for ever.  By schedule: nothing was
          * sent yet. */
         f->ports[i].end_order = f->rules.orders_by_schedule ? 0 : i;
         f->ports[i].coins = i;
@@ -102,7 +102,7 @@ static void place_ports(orr__fabric *f, const orr__cabling *c)
 }
 
 /* Frames and flows never move, however many there come to be. */
-static bool make_space(orr__fabric *f)
+static bool make_space(fab *f)
 {
     const size_t most = (size_t)1 << 30; /* of each */
     const size_t hop_bytes = f->hops_each * sizeof *f->hops;
@@ -128,26 +128,25 @@ static bool make_space(orr__fabric *f)
     return true;
 }
 
-static bool make_nics(orr__fabric *f)
+static bool make_nics(fab *f)
 {
     uint32_t at = 0;
     f->nics = orr_alloc(f->nic_count, sizeof *f->nics);
     for (uint32_t i = 0; i < f->port_count && f->nics; i++) {
         if (f->ports[i].is_switch)
             continue;
-        f->nics[at] =
-            (orr__nic){.ack_head = ORR__NOBODY, .wake = ORR__NO_EVENT, .last_is_number = true};
+        f->nics[at] = (fab_nic){.ack_head = FAB_NONE, .wake = FAB_NO_EVENT, .last_is_number = true};
         f->ports[i].nic = at++;
     }
     return f->nics != NULL;
 }
 
 /* Links with a loss rate of their own are numbered from 1; 0 stands for all others (fab_draws). */
-static bool make_losses(orr__fabric *f, const orr__cabling *c)
+static bool make_losses(fab *f, const orr__cabling *c)
 {
     uint32_t lossy = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
-        orr__port *p = &f->ports[i];
+        fab_port *p = &f->ports[i];
         if (c->cables[i / 2].error > 0) {
             lossy += i % 2 == 0;
             p->loss = lossy;
@@ -161,21 +160,21 @@ static bool make_losses(orr__fabric *f, const orr__cabling *c)
     return !f->rules.draws || f->draws;
 }
 
-static const orr__control_ops *control_of(const orr__fabric *f)
+static const fab_control *control_of(const fab *f)
 {
     switch (f->config.control) {
     case ORR__CONTROL_DCQCN:
-        return &orr__dcqcn;
+        return &fab_dcqcn;
     case ORR__CONTROL_HPCC:
-        return &orr__hpcc;
+        return &fab_hpcc;
     case ORR__CONTROL_TIMELY:
-        return &orr__timely;
+        return &fab_timely;
     case ORR__CONTROL_DCTCP:
-        return &orr__dctcp;
+        return &fab_dctcp;
     case ORR__CONTROL_PINT:
-        return &orr__pint;
+        return &fab_pint;
     case ORR__CONTROL_NSCC:
-        return f->rules.has_nscc ? &orr__nscc : NULL;
+        return f->rules.has_nscc ? &fab_nscc : NULL;
     default:
         return NULL;
     }
@@ -183,17 +182,17 @@ static const orr__control_ops *control_of(const orr__fabric *f)
 
 /* Hosts at one switch with equal links have equal ways: two of them stand for all.  How many there
  * are in `out`. */
-static uint32_t choose_examples(const orr__fabric *f, uint32_t *out, uint32_t *first, uint8_t *seen)
+static uint32_t choose_examples(const fab *f, uint32_t *out, uint32_t *first, uint8_t *seen)
 {
     uint32_t count = 0;
     for (uint32_t n = 0; n < f->node_count; n++) {
         if (f->nodes[n].kind != ORR__HOST)
             continue;
-        const orr__port *p = &f->ports[f->ports_of[f->nodes[n].first_port]];
+        const fab_port *p = &f->ports[f->ports_of[f->nodes[n].first_port]];
         const uint32_t at = f->ports[p->peer].node;
         const bool is_plain = f->nodes[n].port_count == 1 && f->nodes[at].kind != ORR__HOST;
         if (is_plain && seen[at]) {
-            const orr__port *q = &f->ports[f->ports_of[f->nodes[first[at]].first_port]];
+            const fab_port *q = &f->ports[f->ports_of[f->nodes[first[at]].first_port]];
             const bool is_alike = p->rate == q->rate && p->delay == q->delay;
             if (is_alike && seen[at] >= 2)
                 continue;
@@ -207,21 +206,21 @@ static uint32_t choose_examples(const orr__fabric *f, uint32_t *out, uint32_t *f
     return count;
 }
 
-static void measure_between(orr__fabric *f, const uint32_t *hosts, uint32_t count)
+static void measure_between(fab *f, const uint32_t *hosts, uint32_t count)
 {
-    orr__path path;
+    fab_path path;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < count; k++) {
-            if (i == k || !orr__fabric_path(f, hosts[i], hosts[k], &path))
+            if (i == k || !fab_find_path(f, hosts[i], hosts[k], &path))
                 continue;
-            const uint64_t rtt = orr__path_rtt(&path), bdp = orr__path_bdp(f, &path);
+            const uint64_t rtt = fab_path_rtt(&path), bdp = fab_path_bdp(f, &path);
             f->max_rtt = rtt > f->max_rtt ? rtt : f->max_rtt;
             f->max_bdp = bdp > f->max_bdp ? bdp : f->max_bdp;
         }
 }
 
 /* Who asks for the longest way of all. */
-static bool wants_longest(const orr__fabric *f)
+static bool wants_longest(const fab *f)
 {
     const uint64_t control = f->config.control;
     return f->rules.measures_all_pairs || f->config.global_t || control == ORR__CONTROL_PINT ||
@@ -230,9 +229,9 @@ static bool wants_longest(const orr__fabric *f)
 
 /* The longest way there and back, and the most bytes in flight, of all pairs of hosts
  * (packet-network.md 5); in a large network only if flows go by it. */
-static bool measure_paths(orr__fabric *f)
+static bool measure_paths(fab *f)
 {
-    if (!orr__fabric_knows_paths(f) && !wants_longest(f))
+    if (!fab_knows_paths(f) && !wants_longest(f))
         return true;
     uint32_t *hosts = orr_alloc(f->node_count, sizeof *hosts);
     uint32_t *first = orr_alloc(f->node_count, sizeof *first);
@@ -255,14 +254,14 @@ static const orr_where *place(const orr_where *w)
 }
 
 /* What the reference cannot express, or what wraps in its counters (packet-network.md 14). */
-static orr_code check(const orr__fabric *f, orr_error *err)
+static orr_code check(const fab *f, orr_error *err)
 {
     const orr_where mode = orr__packet_config_where(&f->config, "CC_MODE");
     const orr_where limit = orr__packet_config_where(&f->config, "QUEUE_LIMIT");
     const orr_where buffer = orr__packet_config_where(&f->config, "BUFFER_SIZE");
     const bool is_hpcc = f->config.control == ORR__CONTROL_HPCC;
     const uint32_t most_hops = f->rules.hpcc_hops;
-    if (is_hpcc && orr__fabric_longest(f) > most_hops)
+    if (is_hpcc && fab_longest(f) > most_hops)
         return orr_fail(err, ORR_EINPUT, place(&mode),
                         "HPCC (CC_MODE 3): a way has more than %u switches", most_hops);
     for (uint32_t i = 0; i < f->port_count; i++) {
@@ -277,7 +276,7 @@ static orr_code check(const orr__fabric *f, orr_error *err)
                 "1200 and 2400 Gb/s only; one here has %llu bit/s",
                 (unsigned long long)f->ports[i].rate);
     }
-    const uint64_t frame = f->config.payload + ORR__HEADER_BYTES + f->int_bytes;
+    const uint64_t frame = f->config.payload + FAB_HEADER_BYTES + f->int_bytes;
     if (!f->config.enable_pfc && f->config.queue_limit && f->config.queue_limit < frame)
         return orr_fail(
             err, ORR_EINPUT, place(&limit),
@@ -292,7 +291,7 @@ static orr_code check(const orr__fabric *f, orr_error *err)
     return ORR_OK;
 }
 
-static uint64_t first_nic_rate(const orr__fabric *f)
+static uint64_t first_nic_rate(const fab *f)
 {
     for (uint32_t n = 0; n < f->node_count; n++)
         if (f->nodes[n].kind == ORR__HOST)
@@ -300,24 +299,21 @@ static uint64_t first_nic_rate(const orr__fabric *f)
     return 0;
 }
 
-static orr_code build(orr__fabric *f,
-                      const orr__cabling *c,
-                      const orr__fabric_paths *paths,
-                      orr_error *err)
+static orr_code build(fab *f, const orr__cabling *c, const fab_output_paths *paths, orr_error *err)
 {
     enum { MOST_PAIRS = 1 << 28 };
     const orr_where w = orr__packet_config_where(&f->config, "GLOBAL_T");
-    if (!orr__wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
+    if (!fab_wheel_init(&f->wheel, f->unit == 1 ? 0 : 10) || !make_ports(f, c))
         return orr_no_memory(err);
     place_ports(f, c);
     f->pair_ports = orr_map_create(64);
     if (!f->pair_ports || !make_nics(f) || !make_losses(f, c))
         return orr_no_memory(err);
-    orr_code code = orr__fabric_find_routes(f, err);
+    orr_code code = fab_find_routes(f, err);
     if (code)
         return code;
-    orr__switch_set_up(f, first_nic_rate(f));
-    if (wants_longest(f) && orr__fabric_pairs(f) > MOST_PAIRS)
+    fab_switch_set_up(f, first_nic_rate(f));
+    if (wants_longest(f) && fab_pairs(f) > MOST_PAIRS)
         return orr_fail(
             err, ORR_EINPUT, place(&w),
             "GLOBAL_T, --compat and HPCC-PINT ask for the longest way of all pairs; this "
@@ -329,30 +325,30 @@ static orr_code build(orr__fabric *f,
     const uint32_t reply = 12 + f->int_bytes;
     f->ack_bytes = 22 + (reply > 26 ? reply : 26);
     if (f->config.control == ORR__CONTROL_HPCC)
-        f->hops_each = orr__fabric_longest(f);
+        f->hops_each = fab_longest(f);
     if (!make_space(f))
         return orr_no_memory(err);
     if (f->rules.honours_ends && f->config.has_stop && f->config.stop_s < 1e6)
-        (void)orr__fabric_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, ORR__EV_STOP, 0);
+        (void)fab_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, FAB_EV_STOP, 0);
     code = check(f, err);
     if (!code)
-        code = orr__writer_create(f, paths, err);
+        code = fab_writer_create(f, paths, err);
     if (!code)
-        code = orr__monitor_create(f, err);
+        code = fab_monitor_create(f, err);
     if (!code)
-        code = orr__history_create(f, &f->history, err);
+        code = fab_history_create(f, &f->history, err);
     if (!code)
-        code = orr__approx_create(f, err);
-    return code ? code : orr__fabric_plan_failure(f, err);
+        code = fab_approx_create(f, err);
+    return code ? code : fab_plan_failure(f, err);
 }
 
-orr_code orr__fabric_create(const orr__packet_config *config,
-                            const orr__cabling *cabling,
-                            const orr__fabric_paths *paths,
-                            orr__fabric **out,
-                            orr_error *err)
+orr_code fab_create(const orr__packet_config *config,
+                    const orr__cabling *cabling,
+                    const fab_output_paths *paths,
+                    fab **out,
+                    orr_error *err)
 {
-    orr__fabric *f = orr_alloc(1, sizeof *f);
+    fab *f = orr_alloc(1, sizeof *f);
     *out = NULL;
     if (!f)
         return orr_no_memory(err);
@@ -363,30 +359,30 @@ orr_code orr__fabric_create(const orr__packet_config *config,
     f->main = f;
     f->line = &f->own_line;
     f->own_line.bound_at = f->own_line.bound_order = UINT64_MAX;
-    f->free_frame = f->free_flow = ORR__NOBODY;
+    f->free_frame = f->free_flow = FAB_NONE;
     const orr_code code = build(f, cabling, paths, err);
     if (code)
-        orr__fabric_destroy(f);
+        fab_destroy(f);
     else
         *out = f;
     return code;
 }
 
-void orr__fabric_destroy(orr__fabric *f)
+void fab_destroy(fab *f)
 {
     if (!f)
         return;
-    orr__lanes_destroy(f);
-    orr__writer_destroy(f->writer);
-    orr__monitor_destroy(f);
-    orr__history_destroy(f->history);
-    orr__flow_times_fini(&f->times);
-    orr__approx_destroy(f->approx);
+    fab_lanes_destroy(f);
+    fab_writer_destroy(f->writer);
+    fab_monitor_destroy(f);
+    fab_history_destroy(f->history);
+    fab_flow_times_fini(&f->times);
+    fab_approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
-        orr__nic_fini(&f->nics[i]);
-    orr__fabric_drop_routes(f->routes);
+        fab_nic_fini(&f->nics[i]);
+    fab_routes_free(f->routes);
     orr_map_destroy(f->pair_ports);
-    orr__wheel_fini(&f->wheel);
+    fab_wheel_fini(&f->wheel);
     for (uint32_t i = 0; f->ports && i < f->port_count; i++)
         orr_free(f->ports[i].wire);
     orr_free(f->nodes);
@@ -397,22 +393,22 @@ void orr__fabric_destroy(orr__fabric *f)
     if (f->rules.draws)
         f->rules.draws->destroy(f->draws);
     for (size_t i = 0; i < f->flow_count; i++)
-        orr__selective_forget(&f->flows[i]);
+        fab_selective_forget(&f->flows[i]);
     orr_reserve_fini(&f->frame_space);
     orr_reserve_fini(&f->flow_space);
     orr_reserve_fini(&f->hop_space);
     orr_reserve_fini(&f->state_space);
-    orr__places_fini(&f->free_flows);
+    fab_places_fini(&f->free_flows);
     orr_free(f->list_order);
     orr_free(f);
 }
 
-void orr__fabric_watch(orr__fabric *f, const orr__fabric_watcher *w)
+void fab_watch(fab *f, const fab_watcher *w)
 {
     f->watcher = *w;
 }
 
-void orr__fabric_join(orr__fabric *f, orr_event_line *line)
+void fab_join(fab *f, orr_event_line *line)
 {
     line->order += f->line->order; /* what was scheduled already comes first */
     f->line = line;
@@ -421,11 +417,11 @@ void orr__fabric_join(orr__fabric *f, orr_event_line *line)
 /* ---- running ---- */
 
 /* Will some flow's timer make it send again?  Not where it is paused, or has no way. */
-static bool will_send_again(const orr__fabric *f)
+static bool will_send_again(const fab *f)
 {
     for (size_t i = 0; i < f->flow_count; i++) {
-        const orr__flow *w = &f->flows[i];
-        if (w->is_used && !w->is_complete && w->timeout != ORR__NO_EVENT && w->is_listed &&
+        const fab_flow *w = &f->flows[i];
+        if (w->is_used && !w->is_complete && w->timeout != FAB_NO_EVENT && w->is_listed &&
             !(f->ports[w->port].paused >> w->class & 1))
             return true;
     }
@@ -433,7 +429,7 @@ static bool will_send_again(const orr__fabric *f)
 }
 
 /* Can anything still move by itself?  Timers of rates and samples move nothing. */
-static bool can_move(const orr__fabric *f)
+static bool can_move(const fab *f)
 {
     if (f->planned)
         return true;
@@ -443,7 +439,7 @@ static bool can_move(const orr__fabric *f)
         if (f->ports[i].wire_count || f->ports[i].has_end)
             return true;
     for (uint32_t i = 0; i < f->nic_count; i++)
-        if (f->nics[i].wake != ORR__NO_EVENT)
+        if (f->nics[i].wake != FAB_NO_EVENT)
             return true;
     return f->rules.has_timeouts && will_send_again(f);
 }
@@ -452,7 +448,7 @@ static bool can_move(const orr__fabric *f)
  * for a millisecond, and then only when that lasts twice as long as it ever did: the answer takes a
  * look at all flows, and flows that are slow, or links that are long, must not make a run that has
  * many others ask again and again. */
-void orr__fabric_watch_for_stall(orr__fabric *f)
+void fab_watch_for_stall(fab *f)
 {
     if (f->is_in_window)
         return; /* a window ends before */
@@ -467,7 +463,7 @@ void orr__fabric_watch_for_stall(orr__fabric *f)
 
 /* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is
  * repaired. */
-static bool is_at_rest(const orr__fabric *f)
+static bool is_at_rest(const fab *f)
 {
     if (f->now - f->last_arrival <= 1000000 * f->unit)
         return false;
@@ -475,80 +471,80 @@ static bool is_at_rest(const orr__fabric *f)
         if (f->ports[i].wire_count || f->ports[i].has_end || f->ports[i].queued_bytes)
             return false;
     for (uint32_t i = 0; i < f->nic_count; i++)
-        if (f->nics[i].wake != ORR__NO_EVENT)
+        if (f->nics[i].wake != FAB_NO_EVENT)
             return false;
     return true;
 }
 
 /* Queue lengths are taken at the same times, whether or not some were left out. */
-static uint64_t next_sample(const orr__fabric *f, uint64_t now)
+static uint64_t next_sample(const fab *f, uint64_t now)
 {
     const uint64_t first = f->config.qlen_start_ns * f->unit,
                    each = f->config.qlen_interval_ns * f->unit;
     return now <= first ? first : first + ((now - first) / each + 1) * each;
 }
 
-static bool is_sampled_at(const orr__fabric *f, uint64_t at)
+static bool is_sampled_at(const fab *f, uint64_t at)
 {
     return !f->rules.honours_ends || at / f->unit <= f->config.qlen_end_ns;
 }
 
-bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now)
+bool fab_may_start_sampling(const fab *f, uint64_t now)
 {
-    return orr__writer_samples(f) && !f->is_sampling &&
+    return fab_writer_samples(f) && !f->is_sampling &&
            f->config.qlen_start_ns <= UINT64_MAX / 4 / f->unit &&
            is_sampled_at(f, next_sample(f, now));
 }
 
-void orr__fabric_start_sampling(orr__fabric *f)
+void fab_start_sampling(fab *f)
 {
     if (f->is_in_window)
         return; /* there is none if this may start it */
     f = f->main;
-    if (!orr__fabric_may_start_sampling(f, f->now))
+    if (!fab_may_start_sampling(f, f->now))
         return;
     f->is_sampling = true;
-    (void)orr__fabric_after(f, next_sample(f, f->now) - f->now, ORR__EV_SAMPLE, 0);
+    (void)fab_after(f, next_sample(f, f->now) - f->now, FAB_EV_SAMPLE, 0);
 }
 
-static void sample(orr__fabric *f, uint32_t event)
+static void sample(fab *f, uint32_t event)
 {
     const uint64_t next = f->now + f->config.qlen_interval_ns * f->unit;
-    orr__write_sample(f);
+    fab_write_sample(f);
     f->is_sampling =
         f->under_way > 0 && is_sampled_at(f, next) && (!f->rules.honours_ends || !is_at_rest(f));
     if (f->is_sampling)
-        orr__wheel_at(&f->wheel, event, next, orr__fabric_order(f));
+        fab_wheel_at(&f->wheel, event, next, fab_global_order(f));
     else
-        orr__wheel_drop(&f->wheel, event);
-    orr__fabric_watch_for_stall(f);
+        fab_wheel_drop(&f->wheel, event);
+    fab_watch_for_stall(f);
 }
 
-static void run_port_event(orr__fabric *f, uint8_t kind, uint32_t port)
+static void run_port_event(fab *f, uint8_t kind, uint32_t port)
 {
-    orr__port *p = &f->ports[port];
-    if (kind == ORR__EV_WAKE)
-        f->nics[p->nic].wake = ORR__NO_EVENT;
+    fab_port *p = &f->ports[port];
+    if (kind == FAB_EV_WAKE)
+        f->nics[p->nic].wake = FAB_NO_EVENT;
     else
         p->has_end = false;
-    orr__port_try(f, p);
+    fab_port_try(f, p);
 }
 
 /* Events that are put in again, by those who know when. */
-static bool run_lasting(orr__fabric *f, uint32_t id, uint8_t kind, uint32_t who)
+static bool run_lasting(fab *f, uint32_t id, uint8_t kind, uint32_t who)
 {
     switch (kind) {
-    case ORR__EV_LIST:
-        orr__fabric_send_next(f);
+    case FAB_EV_LIST:
+        fab_send_next(f);
         return true;
-    case ORR__EV_SAMPLE:
+    case FAB_EV_SAMPLE:
         sample(f, id);
         return true;
-    case ORR__EV_HISTORY:
-        orr__history_run(f, id);
+    case FAB_EV_HISTORY:
+        fab_history_run(f, id);
         return true;
-    case ORR__EV_LOOK:
-        orr__monitor_look(f, id, who);
+    case FAB_EV_LOOK:
+        fab_monitor_look(f, id, who);
         return true;
     default:
         return false;
@@ -556,106 +552,105 @@ static bool run_lasting(orr__fabric *f, uint32_t id, uint8_t kind, uint32_t who)
 }
 
 /* Events that are made when needed; most are gone when they have run. */
-static void run_rare(orr__fabric *f, uint32_t id)
+static void run_rare(fab *f, uint32_t id)
 {
-    const orr__event e = *orr__wheel_event(&f->wheel, id);
+    const fab_event e = *fab_wheel_event(&f->wheel, id);
     if (run_lasting(f, id, e.kind, e.who))
         return;
-    orr__wheel_drop(&f->wheel, id);
+    fab_wheel_drop(&f->wheel, id);
     switch (e.kind) {
-    case ORR__EV_WAKE:
+    case FAB_EV_WAKE:
         run_port_event(f, e.kind, e.who);
         break;
-    case ORR__EV_HOP:
-        (void)orr__fabric_after(f, 0, ORR__EV_START, e.who);
+    case FAB_EV_HOP:
+        (void)fab_after(f, 0, FAB_EV_START, e.who);
         break;
-    case ORR__EV_START:
-        orr__fabric_start_sampling(f);
-        orr__host_ready(orr__acting(f, f->flows[e.who].src), e.who);
+    case FAB_EV_START:
+        fab_start_sampling(f);
+        fab_host_ready(fab_acting(f, f->flows[e.who].src), e.who);
         break;
-    case ORR__EV_ALPHA:
-    case ORR__EV_DECREASE:
-    case ORR__EV_INCREASE:
-        f->control->timer(f, e.who, (orr__event_kind)e.kind);
-        orr__fabric_watch_for_stall(f);
+    case FAB_EV_ALPHA:
+    case FAB_EV_DECREASE:
+    case FAB_EV_INCREASE:
+        f->control->timer(f, e.who, (fab_event_kind)e.kind);
+        fab_watch_for_stall(f);
         break;
-    case ORR__EV_TIMEOUT:
-        orr__fabric_start_sampling(f);
-        orr__host_timeout(f, e.who);
+    case FAB_EV_TIMEOUT:
+        fab_start_sampling(f);
+        fab_host_timeout(f, e.who);
         break;
-    case ORR__EV_DOWN:
-        orr__link_take_down(f, e.who);
+    case FAB_EV_DOWN:
+        fab_link_take_down(f, e.who);
         break;
-    case ORR__EV_UP:
-        orr__fabric_start_sampling(f);
-        orr__link_repair(f, e.who);
+    case FAB_EV_UP:
+        fab_start_sampling(f);
+        fab_link_repair(f, e.who);
         break;
-    case ORR__EV_STOP:
+    case FAB_EV_STOP:
         f->is_out_of_time = f->is_stopped = true;
         break;
-    case ORR__EV_NIC_RESUME:
-        orr__host_pause_ends(f, e.who);
+    case FAB_EV_NIC_RESUME:
+        fab_host_pause_ends(f, e.who);
         break;
-    case ORR__EV_NIC_READY:
-        orr__host_pauser(f, e.who)->is_between_pauses = false;
+    case FAB_EV_NIC_READY:
+        fab_host_pauser(f, e.who)->is_between_pauses = false;
         break;
-    case ORR__EV_PAUSE_OVER:
-        orr__pause_is_over(f, e.who);
+    case FAB_EV_PAUSE_OVER:
+        fab_pause_is_over(f, e.who);
         break;
     default: /* it was taken back */
         break;
     }
 }
 
-uint64_t orr__fabric_bound(const orr__fabric *f)
+uint64_t fab_bound(const fab *f)
 {
     return f->line->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : f->line->bound_at * f->unit;
 }
 
 /* By schedule there is one order over both; otherwise the network's events come before the clock's
  * of their instant. */
-static bool next_event(orr__fabric *f, uint32_t *id)
+static bool next_event(fab *f, uint32_t *id)
 {
-    return orr__wheel_next(&f->wheel, orr__fabric_bound(f),
-                           f->rules.orders_by_schedule ? f->line->bound_order : UINT64_MAX, id);
+    return fab_wheel_next(&f->wheel, fab_bound(f),
+                          f->rules.orders_by_schedule ? f->line->bound_order : UINT64_MAX, id);
 }
 
 /* APPROX: after an event of this kind. */
-static void watch_for_periods(orr__fabric *f, uint8_t kind, uint32_t who, uint64_t done)
+static void watch_for_periods(fab *f, uint8_t kind, uint32_t who, uint64_t done)
 {
-    orr__approx *a = f->approx;
+    fab_approx *a = f->approx;
     f->events_of_batch = done;
-    if (kind == ORR__EV_ARRIVE && who == a->anchor)
-        orr__approx_look(f);
+    if (kind == FAB_EV_ARRIVE && who == a->anchor)
+        fab_approx_look(f);
     if (--a->wait == 0)
-        orr__approx_choose(f);
+        fab_approx_choose(f);
 }
 
-static inline void run_event(orr__fabric *f, uint32_t id, uint8_t kind, uint32_t who)
+static inline void run_event(fab *f, uint32_t id, uint8_t kind, uint32_t who)
 {
-    if (kind == ORR__EV_ARRIVE) {
+    if (kind == FAB_EV_ARRIVE) {
         f->last_arrival = f->now;
-        orr__port_arrive(f, who);
-    } else if (kind == ORR__EV_END) {
+        fab_port_arrive(f, who);
+    } else if (kind == FAB_EV_END) {
         run_port_event(f, kind, who);
     } else {
         run_rare(f, id);
     }
 }
 
-static bool is_too_late(orr__fabric *f, const orr__event *e)
+static bool is_too_late(fab *f, const fab_event *e)
 {
-    if (e->at <= 8 * ORR__LATE)
+    if (e->at <= 8 * FAB_LATE)
         return false;
-    orr__fabric_fail(
-        f, ORR_EINPUT,
-        "something takes longer than a month of simulated time; is there a wrong unit?");
+    fab_fail(f, ORR_EINPUT,
+             "something takes longer than a month of simulated time; is there a wrong unit?");
     return true;
 }
 
-void orr__fabric_run_event(orr__fabric *f, uint32_t id)
+void fab_run_event(fab *f, uint32_t id)
 {
-    const orr__event *e = orr__wheel_event(&f->wheel, id);
+    const fab_event *e = fab_wheel_event(&f->wheel, id);
     if (is_too_late(f, e))
         return;
     f->now = e->at;
@@ -664,38 +659,38 @@ void orr__fabric_run_event(orr__fabric *f, uint32_t id)
 }
 
 /* At the first run all is known that decides who does what. */
-static void begin(orr__fabric *f)
+static void begin(fab *f)
 {
     f->has_begun = true;
     if (f->code)
         return;
-    const orr_code code = orr__lanes_create(f, &f->error);
+    const orr_code code = fab_lanes_create(f, &f->error);
     if (code) {
         f->code = code;
         f->is_stopped = true;
         return;
     }
     if (!f->lanes)
-        orr__fabric_await_list(f);
+        fab_await_list(f);
 }
 
-uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
+uint64_t fab_run(fab *f, uint64_t most)
 {
     uint64_t done = 0;
     uint32_t id;
     if (!f->has_begun)
         begin(f);
     if (f->lanes)
-        return orr__lanes_run(f, most);
+        return fab_lanes_run(f, most);
     f->is_in_event = true;
     while (done < most && !f->is_stopped && next_event(f, &id)) {
-        const orr__event *e = orr__wheel_event(&f->wheel, id);
+        const fab_event *e = fab_wheel_event(&f->wheel, id);
         if (is_too_late(f, e))
             break;
         const uint8_t kind = e->kind;
         const uint32_t who = e->who;
-        done += kind != ORR__EV_HISTORY;
-        if (kind == ORR__EV_HISTORY && orr__history_ends(f, id))
+        done += kind != FAB_EV_HISTORY;
+        if (kind == FAB_EV_HISTORY && fab_history_ends(f, id))
             continue;
         f->now = e->at;
         f->order = e->order;
@@ -709,62 +704,62 @@ uint64_t orr__fabric_run(orr__fabric *f, uint64_t most)
     }
     f->is_in_event = false;
     if (f->wheel.has_failed)
-        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        fab_fail(f, ORR_ENOMEM, "out of memory");
     f->figures.events += done;
     return done;
 }
 
-bool orr__fabric_next_at(const orr__fabric *f, uint64_t *at)
+bool fab_next_at(const fab *f, uint64_t *at)
 {
     if (f->lanes)
-        return !f->is_stopped && orr__lanes_next_at(f, at);
-    return !f->is_stopped && orr__wheel_peek(&f->wheel, at);
+        return !f->is_stopped && fab_lanes_next_at(f, at);
+    return !f->is_stopped && fab_wheel_peek(&f->wheel, at);
 }
 
-bool orr__fabric_has_stopped_in_time(const orr__fabric *f)
+bool fab_has_stopped_in_time(const fab *f)
 {
     return f->is_out_of_time;
 }
 
-orr_code orr__fabric_status(const orr__fabric *f, orr_error *err)
+orr_code fab_status(const fab *f, orr_error *err)
 {
     if (f->code && err)
         *err = f->error;
     return f->code;
 }
 
-orr_code orr__fabric_commit(orr__fabric *f, orr_error *err)
+orr_code fab_commit(fab *f, orr_error *err)
 {
-    const orr_code code = orr__writer_commit(f->writer, err);
-    return code ? code : orr__monitor_commit(f, err);
+    const orr_code code = fab_writer_commit(f->writer, err);
+    return code ? code : fab_monitor_commit(f, err);
 }
 
-unsigned orr__fabric_unit(const orr__fabric *f)
+unsigned fab_unit(const fab *f)
 {
     return (unsigned)f->unit;
 }
 
-uint64_t orr__fabric_now(const orr__fabric *f)
+uint64_t fab_now(const fab *f)
 {
     return f->now;
 }
 
-const orr__fabric_figures *orr__fabric_figures_of(const orr__fabric *f)
+const fab_figures *fab_figures_of(const fab *f)
 {
     return &f->figures;
 }
 
 /* ---- what went over the wires ---- */
 
-void orr__fabric_report(const orr__fabric *f, orr_net_link_visit visit, void *context)
+void fab_report(const fab *f, orr_net_link_visit visit, void *context)
 {
     for (uint32_t i = 0; i < f->port_count; i++) {
-        const orr__port *p = &f->ports[i], *q = &f->ports[p->peer];
+        const fab_port *p = &f->ports[i], *q = &f->ports[p->peer];
         orr_net_link l = {.messages = p->frames_sent,
                           .bytes = p->bytes_sent,
                           .bandwidth = (double)p->rate / 8e9,
                           .busy_ns = p->busy_ticks / f->unit,
-                          .max_queue = orr__history_longest(f, i)};
+                          .max_queue = fab_history_longest(f, i)};
         if (!p->frames_sent)
             continue;
         snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",

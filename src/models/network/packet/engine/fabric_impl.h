@@ -9,7 +9,7 @@
  * transmission is an event only if somebody waits for it; until then it is a time.  With
  * rules.orders_by_schedule events have the numbers that the reference would have given them, so
  * none of this changes any order.  Otherwise the order of one instant is fixed by who acts
- * (orr__rank), so that it does not depend on what happens elsewhere in the network. */
+ * (fab_tie), so that it does not depend on what happens elsewhere in the network. */
 #ifndef ORR_MODELS_FABRIC_IMPL_H
 #define ORR_MODELS_FABRIC_IMPL_H
 
@@ -23,61 +23,61 @@
 #include "flow_times.h"
 #include "place_bits.h"
 
-#define ORR__NOBODY UINT32_MAX
-#define ORR__PORT_MASK 0x0fffffffu    /* a port and, above ORR__CLASS_SHIFT, a class */
-#define ORR__LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
+#define FAB_NONE UINT32_MAX
+#define FAB_PORT_MASK 0x0fffffffu    /* a port and, above FAB_CLASS_SHIFT, a class */
+#define FAB_LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
 
 enum {
-    ORR__CLASSES = 8,
-    ORR__CLASS_SHIFT = 28,
-    ORR__PFC_BYTES = 31,       /* packet-network.md 6.2 */
-    ORR__HEADER_BYTES = 36,    /* of a data packet, without INT */
-    ORR__RESERVE = 4096,       /* packet-network.md 7.1: of each port and class */
-    ORR__RESUME_OFFSET = 3072, /* packet-network.md 7.2 */
-    ORR__FIRST_PORT = 10000,
-    ORR__GOOD_WAYS = 8,  /* that a flow remembers */
-    ORR__CHAIN_MOST = 16 /* pauses in a chain that are told apart */
+    FAB_CLASSES = 8,
+    FAB_CLASS_SHIFT = 28,
+    FAB_PFC_BYTES = 31,       /* packet-network.md 6.2 */
+    FAB_HEADER_BYTES = 36,    /* of a data packet, without INT */
+    FAB_RESERVE = 4096,       /* packet-network.md 7.1: of each port and class */
+    FAB_RESUME_OFFSET = 3072, /* packet-network.md 7.2 */
+    FAB_FIRST_PORT = 10000,
+    FAB_GOOD_ROUTES = 8, /* that a flow remembers */
+    FAB_CHAIN_MOST = 16  /* pauses in a chain that are told apart */
 };
 
-typedef enum orr__event_kind {
-    ORR__EV_DEAD, /* a timer that was taken back */
-    ORR__EV_ARRIVE,
-    ORR__EV_END,
-    ORR__EV_WAKE,
-    ORR__EV_HOP, /* a message on its way into the NIC: two of them */
-    ORR__EV_START,
-    ORR__EV_LIST, /* the next flow of a list */
-    ORR__EV_ALPHA,
-    ORR__EV_DECREASE,
-    ORR__EV_INCREASE,
-    ORR__EV_TIMEOUT,
-    ORR__EV_SAMPLE,
-    ORR__EV_DOWN,
-    ORR__EV_UP,
-    ORR__EV_STOP,
-    ORR__EV_NIC_RESUME,
-    ORR__EV_NIC_READY,
-    ORR__EV_PAUSE_OVER, /* of a port: all classes; or one, with ORR__CLASS_SHIFT */
-    ORR__EV_LOOK,       /* of monitor.c */
-    ORR__EV_HISTORY     /* of history.c */
-} orr__event_kind;
+typedef enum fab_event_kind {
+    FAB_EV_DEAD, /* a timer that was taken back */
+    FAB_EV_ARRIVE,
+    FAB_EV_END,
+    FAB_EV_WAKE,
+    FAB_EV_HOP, /* a message on its way into the NIC: two of them */
+    FAB_EV_START,
+    FAB_EV_LIST, /* the next flow of a list */
+    FAB_EV_ALPHA,
+    FAB_EV_DECREASE,
+    FAB_EV_INCREASE,
+    FAB_EV_TIMEOUT,
+    FAB_EV_SAMPLE,
+    FAB_EV_DOWN,
+    FAB_EV_UP,
+    FAB_EV_STOP,
+    FAB_EV_NIC_RESUME,
+    FAB_EV_NIC_READY,
+    FAB_EV_PAUSE_OVER, /* of a port: all classes; or one, with FAB_CLASS_SHIFT */
+    FAB_EV_LOOK,       /* of monitor.c */
+    FAB_EV_HISTORY     /* of history.c */
+} fab_event_kind;
 
 /* The order of events that fall on one instant, unless rules.orders_by_schedule: ends of
  * transmissions and arrivals by port, then what a host does by itself, by node and in the order in
  * which it was scheduled there, then what concerns all. */
-typedef enum orr__rank { ORR__RANK_END, ORR__RANK_ARRIVE, ORR__RANK_HOST, ORR__RANK_ALL } orr__rank;
-enum { ORR__RANK_SHIFT = ORR__ORDER_BITS - 2 };
+typedef enum fab_tie { FAB_TIE_END, FAB_TIE_ARRIVE, FAB_TIE_HOST, FAB_TIE_ALL } fab_tie;
+enum { FAB_TIE_SHIFT = FAB_ORDER_BITS - 2 };
 
-typedef enum orr__frame_kind {
-    ORR__FRAME_DATA,
-    ORR__FRAME_ACK,
-    ORR__FRAME_NACK,
-    ORR__FRAME_PFC,
-    ORR__FRAME_TRIMMED /* data that a switch has cut to its header */
-} orr__frame_kind;
+typedef enum fab_frame_kind {
+    FAB_FRAME_DATA,
+    FAB_FRAME_ACK,
+    FAB_FRAME_NACK,
+    FAB_FRAME_PFC,
+    FAB_FRAME_TRIMMED /* data that a switch has cut to its header */
+} fab_frame_kind;
 
 /* A packet: a line of the cache. */
-typedef struct orr__frame {
+typedef struct fab_frame {
     _Alignas(64) uint64_t sequence; /* data: its first byte; ACK and NACK: the byte expected next */
     uint64_t stamp;                 /* when the data left its host */
     uint32_t next;                  /* in the same queue; or free */
@@ -88,7 +88,7 @@ typedef struct orr__frame {
     uint32_t from, to; /* hosts */
     uint32_t ports;    /* source | destination << 16, as they stand in the packet */
     uint16_t power;    /* HPCC-PINT; else what parts the packets of a flow (LOAD_BALANCE) */
-    uint8_t kind;      /* orr__frame_kind */
+    uint8_t kind;      /* fab_frame_kind */
     uint8_t class;     /* of a PFC frame: the one that it pauses */
     bool is_marked;    /* by ECN */
     bool echoes_mark;  /* ACK: what it acknowledges was marked */
@@ -96,34 +96,34 @@ typedef struct orr__frame {
     bool asks_ack;     /* data: nothing follows it before it is acknowledged */
     uint8_t hop_count; /* HPCC */
     bool is_last;      /* data: the flow's last bytes; ACK and NACK: nothing more is expected */
-} orr__frame;
+} fab_frame;
 
 /* What a switch tells HPCC of itself (packet-network.md 8.2). */
-typedef struct orr__hop {
+typedef struct fab_hop {
     uint64_t time, bytes;
     uint32_t queue;
     uint32_t port;
-} orr__hop;
+} fab_hop;
 
 /* A frame on a wire. */
-typedef struct orr__flight {
+typedef struct fab_flight {
     uint64_t at, order; /* of its arrival */
     uint32_t frame;
-    uint32_t flow; /* ORR__NOBODY: it has none; the highest bit: it goes back to the sender */
-} orr__flight;
+    uint32_t flow; /* FAB_NONE: it has none; the highest bit: it goes back to the sender */
+} fab_flight;
 
 /* One class of one switch port. */
-typedef struct orr__queue {
+typedef struct fab_queue {
     _Alignas(32) uint32_t ingress, headroom, egress; /* bytes */
     uint32_t head, tail;                             /* frames */
-    uint32_t expiries;                               /* ORR__EV_PAUSE_OVER to come, of this class */
-} orr__queue;
+    uint32_t expiries;                               /* FAB_EV_PAUSE_OVER to come, of this class */
+} fab_queue;
 
 /* In lines of the cache: what every frame needs, what most need, and the rest. */
-typedef struct orr__port {
+typedef struct fab_port {
     _Alignas(64) uint64_t busy_until;
     uint64_t end_order; /* of the transmission that began last */
-    orr__flight *wire;  /* frames on the wire to the peer: a ring */
+    fab_flight *wire;   /* frames on the wire to the peer: a ring */
     uint32_t wire_first, wire_count, wire_room;
     uint32_t wire_frame; /* the first of them */
     uint32_t peer, node;
@@ -138,9 +138,10 @@ typedef struct orr__port {
     uint8_t shift;      /* of the threshold */
     bool has_end;       /* the end of the transmission is a pending event */
     bool is_switch, is_down;
-    bool is_lossy;               /* error is not 0 */
-    bool is_between, is_watched; /* of fab_lanes.c: the wire leads to another lane; to a host */
-    uint8_t urgent;              /* frames of class 0 sent in a row (TRIMMING) */
+    bool is_lossy; /* error is not 0 */
+    bool crosses_lanes,
+        leads_to_host; /* of fab_lanes.c: the wire leads to another lane; to a host */
+    uint8_t urgent;    /* frames of class 0 sent in a row (TRIMMING) */
 
     _Alignas(64) uint64_t delay; /* ticks */
     uint32_t size_known[2];      /* how long frames of these sizes take */
@@ -170,35 +171,35 @@ typedef struct orr__port {
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
     uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
-} orr__port;
+} fab_port;
 
-typedef struct orr__node {
+typedef struct fab_node {
     uint32_t first_port, port_count; /* in ports_of */
     uint32_t available, shared;      /* bytes of buffer, 32 bit as the reference has it */
     uint8_t kind;
-    uint64_t events; /* of rank ORR__RANK_HOST that it has scheduled */
-} orr__node;
+    uint64_t events; /* of rank FAB_TIE_HOST that it has scheduled */
+} fab_node;
 
 /* Flows by their place at the NIC, a bit each: see fab_nic.c. */
-typedef struct orr__nic {
+typedef struct fab_nic {
     uint32_t *flows; /* by place */
     size_t flow_room;
     uint32_t places, count; /* places given out; flows in the list */
     uint32_t last;          /* the flow served last: its place, or its number in the list */
     bool last_is_number;
     uint8_t classes; /* that flows have had: a bit each */
-    orr__place_bits listed, done, ready[ORR__CLASSES];
+    fab_places listed, done, ready[FAB_CLASSES];
     uint32_t ack_head, ack_tail;
-    uint32_t wake;   /* an event, or ORR__NO_EVENT */
+    uint32_t wake;   /* an event, or FAB_NO_EVENT */
     uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
     size_t paced_count, paced_room;
     uint32_t pauses_made;
     uint8_t pause_class; /* of the latest pause it made */
     bool is_between_pauses;
-} orr__nic;
+} fab_nic;
 
 /* TRANSPORT selective, the sender of a flow: see fab_selective.c. */
-typedef struct orr__repeat {
+typedef struct fab_resend {
     uint64_t missing_count; /* packets to send again */
     uint64_t missing_from;  /* no packet before it is to be sent again */
     uint64_t recovered;     /* the order of packets tells no more of those before this one */
@@ -208,10 +209,10 @@ typedef struct orr__repeat {
     uint64_t news,
         losses; /* bytes that the latest acknowledgement told of first, or made missing */
     uint64_t *told, *missing; /* a bit a packet */
-} orr__repeat;
+} fab_resend;
 
 /* In lines of the cache, by who needs them when: with many flows each touch comes from memory. */
-typedef struct orr__flow {
+typedef struct fab_flow {
     /* The sender, for every packet and acknowledgement. */
     _Alignas(64) uint64_t size; /* bytes */
     uint64_t sent, acked;       /* bytes; sent: the next one to go */
@@ -237,12 +238,12 @@ typedef struct orr__flow {
     bool is_used : 1;
     bool is_selective : 1;  /* TRANSPORT selective */
     bool counts_flight : 1; /* the window limits in_flight, also for what is sent again */
-    bool awaits_way : 1;    /* it starts when a repair gives it one */
+    bool awaits_route : 1;  /* it starts when a repair gives it one */
     uint8_t good_count;
     /* The receiver. */
     _Alignas(64) uint64_t expected;
     uint64_t last_nacked, nack_at;
-    uint64_t whole;    /* size, again */
+    uint64_t size_rx;  /* copy of size in the receiver's cache line */
     uint64_t *got;     /* TRANSPORT selective: a bit a packet */
     uint64_t gained;   /* packets of `got` */
     uint32_t ack_port; /* its NIC */
@@ -253,103 +254,103 @@ typedef struct orr__flow {
     uint64_t base_rtt;
     uint64_t last_sent_at; /* with LOAD_BALANCE */
     uint64_t number;       /* of flows that came before it */
-    orr__repeat *repeat;   /* NULL: not selective */
-    uint16_t good[ORR__GOOD_WAYS];
-} orr__flow;
-_Static_assert(sizeof(orr__flow) == 256, "a flow is four lines of the cache");
+    fab_resend *repeat;    /* NULL: not selective */
+    uint16_t good[FAB_GOOD_ROUTES];
+} fab_flow;
+_Static_assert(sizeof(fab_flow) == 256, "a flow is four lines of the cache");
 
 /* Of a flow that is done. */
-typedef struct orr__flow_end {
+typedef struct fab_flow_end {
     uint64_t token, size;
     uint64_t took, ideal; /* ticks; alone it would have taken: 0, not known */
-} orr__flow_end;
+} fab_flow_end;
 
 /* A flow starts, or is done: what a series hears of it. */
-typedef struct orr__series_note {
+typedef struct fab_flow_note {
     uint64_t at, order;                /* of the event in which it did */
     uint64_t acked, window, in_flight; /* then: bytes */
     uint32_t flow;
     bool is_over;
-} orr__series_note;
+} fab_flow_note;
 
-typedef struct orr__path {
+typedef struct fab_path {
     uint64_t delay, transmission, bandwidth;
-} orr__path;
+} fab_path;
 
-typedef struct orr__routes_table orr__routes_table;
-typedef struct orr__writer orr__writer;
-typedef struct orr__monitor orr__monitor;
-typedef struct orr__series orr__series;
-typedef struct orr__history orr__history;
-typedef struct orr__approx orr__approx;
-typedef struct orr__lanes orr__lanes;
+typedef struct fab_routes fab_routes;
+typedef struct fab_writer fab_writer;
+typedef struct fab_monitor fab_monitor;
+typedef struct fab_series fab_series;
+typedef struct fab_history fab_history;
+typedef struct fab_approx fab_approx;
+typedef struct fab_lanes fab_lanes;
 
 /* A way to adjust the rate of flows.  State is `size` bytes a flow, or `bytes` of them, zeroed. */
-typedef struct orr__control_ops {
+typedef struct fab_control {
     size_t size;
-    size_t (*bytes)(const orr__fabric *f);
+    size_t (*bytes)(const fab *f);
     unsigned int_bytes; /* that it adds to data packets */
-    void (*start)(orr__fabric *f, uint32_t flow);
-    void (*acked)(orr__fabric *f, uint32_t flow, const orr__frame *ack); /* or a NACK */
-    void (*timed_out)(orr__fabric *f, uint32_t flow);
-    void (*stop)(orr__fabric *f, uint32_t flow);
-    void (*timer)(orr__fabric *f, uint32_t flow, orr__event_kind which);
-    void (*forward)(orr__fabric *f, orr__port *out, orr__frame *data); /* a switch sends it on */
-} orr__control_ops;
+    void (*start)(fab *f, uint32_t flow);
+    void (*acked)(fab *f, uint32_t flow, const fab_frame *ack); /* or a NACK */
+    void (*timed_out)(fab *f, uint32_t flow);
+    void (*stop)(fab *f, uint32_t flow);
+    void (*timer)(fab *f, uint32_t flow, fab_event_kind which);
+    void (*forward)(fab *f, fab_port *out, fab_frame *data); /* a switch sends it on */
+} fab_control;
 
-extern const orr__control_ops orr__dcqcn, orr__hpcc, orr__timely, orr__dctcp, orr__pint, orr__nscc;
+extern const fab_control fab_dcqcn, fab_hpcc, fab_timely, fab_dctcp, fab_pint, fab_nscc;
 
-struct orr__fabric {
+struct fab {
     uint64_t now, order; /* of the event that runs */
     fab_rules rules;
     orr_event_line *line, own_line;
     uint64_t unit;       /* ticks a ns */
     unsigned node_shift; /* of a node in the order of its events */
     bool is_in_event;
-    orr__fabric *main; /* the whole: this one, or the one whose lane this is */
-    orr__lanes *lanes; /* NULL: it is not parted */
+    fab *main;         /* the whole: this one, or the one whose lane this is */
+    fab_lanes *lanes;  /* NULL: it is not parted */
     uint32_t lane;     /* which */
     bool is_in_window; /* other lanes run at the same time */
     bool has_begun;
-    /* its fixed events are those of the ports: ORR__EV_ARRIVE and ORR__EV_END of each */
-    orr__wheel wheel;
-    orr__port *ports;
+    /* its fixed events are those of the ports: FAB_EV_ARRIVE and FAB_EV_END of each */
+    fab_wheel wheel;
+    fab_port *ports;
     uint32_t port_count;
-    orr__queue *queues; /* 8 a port */
-    orr__frame *frames;
+    fab_queue *queues; /* 8 a port */
+    fab_frame *frames;
     orr_reserve frame_space, hop_space, flow_space, state_space;
     orr_reserve port_space; /* with queues and events */
     size_t frame_count, frame_room;
     uint32_t free_frame;
-    orr__flow *flows;
+    fab_flow *flows;
     size_t flow_count, flow_room;
-    uint32_t free_flow;         /* rules.reuses_last_flow: the last one first */
-    orr__place_bits free_flows; /* else the lowest number first, whoever let it go */
-    const orr__control_ops *control;
+    uint32_t free_flow;    /* rules.reuses_last_flow: the last one first */
+    fab_places free_flows; /* else the lowest number first, whoever let it go */
+    const fab_control *control;
     void *states; /* of the control, by flow */
     size_t state_bytes;
-    orr__hop *hops; /* hops_each a frame */
+    fab_hop *hops; /* hops_each a frame */
     uint32_t hops_each;
     uint32_t int_bytes, ack_bytes;
-    orr__node *nodes;
+    fab_node *nodes;
     uint32_t node_count;
     uint32_t *ports_of; /* by node */
-    /* ORR__CHAIN_MOST a port: by depth, the port that its last such pause was for */
+    /* FAB_CHAIN_MOST a port: by depth, the port that its last such pause was for */
     uint32_t *chains;
-    orr__nic *nics;
+    fab_nic *nics;
     uint32_t nic_count;
-    orr__routes_table *routes;
+    fab_routes *routes;
     orr_map *pair_ports; /* how many flows a pair has had */
     void *draws;         /* of rules.draws */
     uint64_t max_rtt, max_bdp;
-    orr__writer *writer;
-    orr__monitor *monitor; /* NULL: nothing is watched */
-    orr__series *series;   /* NULL: none is wanted */
-    orr__history *history; /* NULL: none is wanted */
-    uint8_t *met;          /* by port, of history: it was used */
-    orr__approx *approx;   /* NULL: every event is run */
+    fab_writer *writer;
+    fab_monitor *monitor; /* NULL: nothing is watched */
+    fab_series *series;   /* NULL: none is wanted */
+    fab_history *history; /* NULL: none is wanted */
+    uint8_t *met;         /* by port, of history: it was used */
+    fab_approx *approx;   /* NULL: every event is run */
     uint64_t events_of_batch;
-    orr__fabric_watcher watcher;
+    fab_watcher watcher;
     const orr__flow_list *list;
     uint32_t *list_order; /* those with a start time, by it */
     size_t list_at, list_count;
@@ -364,94 +365,90 @@ struct orr__fabric {
     bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
     orr_code code;
     orr_error error;
-    orr__fabric_figures figures;
-    orr__flow_times times; /* of flows that are done; of the whole: main->times */
+    fab_figures figures;
+    fab_flow_times times; /* of flows that are done; of the whole: main->times */
     orr__packet_config config;
 };
 
 /* ---- events ---- */
 
 /* Of an event that concerns all. */
-static inline uint64_t orr__fabric_order(orr__fabric *f)
+static inline uint64_t fab_global_order(fab *f)
 {
     const uint64_t number = f->line->order++;
-    return f->rules.orders_by_schedule ? number
-                                       : (uint64_t)ORR__RANK_ALL << ORR__RANK_SHIFT | number;
+    return f->rules.orders_by_schedule ? number : (uint64_t)FAB_TIE_ALL << FAB_TIE_SHIFT | number;
 }
 
-static inline uint64_t orr__order_within(const orr__fabric *f, uint64_t order)
+static inline uint64_t fab_order_within(const fab *f, uint64_t order)
 {
     return order & (((uint64_t)1 << f->node_shift) - 1);
 }
 
 /* Of an event of a host. */
-static inline uint64_t orr__node_order(orr__fabric *f, uint32_t node)
+static inline uint64_t fab_node_order(fab *f, uint32_t node)
 {
-    return (uint64_t)ORR__RANK_HOST << ORR__RANK_SHIFT | (uint64_t)node << f->node_shift |
-           orr__order_within(f, f->nodes[node].events++);
+    return (uint64_t)FAB_TIE_HOST << FAB_TIE_SHIFT | (uint64_t)node << f->node_shift |
+           fab_order_within(f, f->nodes[node].events++);
 }
 
-/* Whose event it is; ORR__NOBODY: it concerns all. */
-static inline uint32_t orr__event_node(const orr__fabric *f, orr__event_kind kind, uint32_t who)
+/* Whose event it is; FAB_NONE: it concerns all. */
+static inline uint32_t fab_event_node(const fab *f, fab_event_kind kind, uint32_t who)
 {
     switch (kind) {
-    case ORR__EV_WAKE:
-    case ORR__EV_NIC_RESUME:
-    case ORR__EV_NIC_READY:
+    case FAB_EV_WAKE:
+    case FAB_EV_NIC_RESUME:
+    case FAB_EV_NIC_READY:
         return f->ports[who].node;
-    case ORR__EV_PAUSE_OVER:
-        return f->ports[who & ORR__PORT_MASK].node;
-    case ORR__EV_ALPHA:
-    case ORR__EV_DECREASE:
-    case ORR__EV_INCREASE:
-    case ORR__EV_TIMEOUT:
+    case FAB_EV_PAUSE_OVER:
+        return f->ports[who & FAB_PORT_MASK].node;
+    case FAB_EV_ALPHA:
+    case FAB_EV_DECREASE:
+    case FAB_EV_INCREASE:
+    case FAB_EV_TIMEOUT:
         return f->flows[who].src;
     default:
-        return ORR__NOBODY;
+        return FAB_NONE;
     }
 }
 
-static inline uint64_t orr__event_order(orr__fabric *f, orr__event_kind kind, uint32_t who)
+static inline uint64_t fab_event_order(fab *f, fab_event_kind kind, uint32_t who)
 {
-    const uint32_t node = f->rules.orders_by_schedule ? ORR__NOBODY : orr__event_node(f, kind, who);
-    return node == ORR__NOBODY ? orr__fabric_order(f) : orr__node_order(f, node);
+    const uint32_t node = f->rules.orders_by_schedule ? FAB_NONE : fab_event_node(f, kind, who);
+    return node == FAB_NONE ? fab_global_order(f) : fab_node_order(f, node);
 }
 
-/* An event of its own; ORR__NO_EVENT: out of memory, and the run ends. */
-static inline uint32_t orr__fabric_after(orr__fabric *f,
-                                         uint64_t ticks,
-                                         orr__event_kind kind,
-                                         uint32_t who)
+/* An event of its own; FAB_NO_EVENT: out of memory, and the run ends. */
+static inline uint32_t fab_after(fab *f, uint64_t ticks, fab_event_kind kind, uint32_t who)
 {
-    const bool is_for_all = orr__event_node(f, kind, who) == ORR__NOBODY;
-    orr__wheel *wheel = is_for_all ? &f->main->wheel : &f->wheel;
-    const uint32_t id = orr__wheel_new(wheel, (uint8_t)kind, who);
-    if (id != ORR__NO_EVENT)
-        orr__wheel_at(wheel, id, f->now + ticks, orr__event_order(f, kind, who));
+    const bool is_for_all = fab_event_node(f, kind, who) == FAB_NONE;
+    fab_wheel *wheel = is_for_all ? &f->main->wheel : &f->wheel;
+    const uint32_t id = fab_wheel_new(wheel, (uint8_t)kind, who);
+    if (id != FAB_NO_EVENT)
+        fab_wheel_at(wheel, id, f->now + ticks, fab_event_order(f, kind, who));
     return id;
 }
 
-static inline void orr__fabric_cancel(orr__fabric *f, uint32_t *id)
+static inline void fab_cancel(fab *f, uint32_t *id)
 {
-    if (*id != ORR__NO_EVENT)
-        orr__wheel_event(&f->wheel, *id)->kind = ORR__EV_DEAD;
-    *id = ORR__NO_EVENT;
+    if (*id != FAB_NO_EVENT)
+        fab_wheel_event(&f->wheel, *id)->kind = FAB_EV_DEAD;
+    *id = FAB_NO_EVENT;
 }
 
-void orr__fabric_fail(orr__fabric *f, orr_code code, const char *fmt, ...) ORR_PRINTF(3, 4);
-void orr__fabric_run_event(orr__fabric *f, uint32_t id); /* that was taken from the wheel */
-uint64_t orr__fabric_bound(const orr__fabric *f);        /* the clock's, in ticks */
+void fab_fail(fab *f, orr_code code, const char *fmt, ...) ORR_PRINTF(3, 4);
+void fab_run_event(fab *f, uint32_t id); /* that was taken from the wheel */
+uint64_t fab_bound(const fab *f);        /* the clock's, in ticks */
 
 /* ---- frames ---- */
 
-uint32_t orr__frame_new_slow(orr__fabric *f);
+uint32_t fab_frame_new_slow(fab *f);
 
-/* ORR__NOBODY: out of memory. */
-static inline uint32_t orr__frame_new(orr__fabric *f)
+/* FAB_NONE: out of memory. */
+static inline uint32_t fab_frame_new(fab *f)
 {
     const uint32_t id = f->free_frame;
-    if (id == ORR__NOBODY)
-        return orr__frame_new_slow(f);
+    if (id == FAB_NONE)
+        return fab_frame_new_slow(f);
     f->free_frame = f->frames[id].next;
     /* for the next time; if there is none, no harm is done */
     __builtin_prefetch(&f->frames[f->free_frame], 1);
@@ -460,132 +457,130 @@ static inline uint32_t orr__frame_new(orr__fabric *f)
 
 /* ---- flows that come and go (fab_flows.c) ---- */
 
-uint64_t orr__fabric_next_start(const orr__fabric *f); /* of a list; UINT64_MAX: none is left */
-void orr__fabric_await_list(orr__fabric *f);           /* its event is pending from now on */
-void orr__fabric_send_next(orr__fabric *f);            /* that event */
-void orr__fabric_start_before(orr__fabric *f, uint64_t end); /* lanes will start those of a list */
+uint64_t fab_next_start(const fab *f);       /* of a list; UINT64_MAX: none is left */
+void fab_await_list(fab *f);                 /* its event is pending from now on */
+void fab_send_next(fab *f);                  /* that event */
+void fab_start_before(fab *f, uint64_t end); /* lanes will start those of a list */
 /* Those that are not done, in an order that does not depend on lanes; to be freed.  False: out of
  * memory. */
-bool orr__flows_under_way(const orr__fabric *f, uint32_t **out, size_t *count);
-void orr__flow_let_go(orr__fabric *f, uint32_t flow); /* it may be gone then */
+bool fab_flows_under_way(const fab *f, uint32_t **out, size_t *count);
+void fab_flow_let_go(fab *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
-void orr__flow_tell_done(orr__fabric *main, const orr__flow_end *end);
-void orr__fabric_start_sampling(orr__fabric *f);
+void fab_flow_report_done(fab *main, const fab_flow_end *end);
+void fab_start_sampling(fab *f);
 /* Does it take no samples, but will if a flow starts or sends again, or a link is repaired? */
-bool orr__fabric_may_start_sampling(const orr__fabric *f, uint64_t now);
+bool fab_may_start_sampling(const fab *f, uint64_t now);
 
 /* ---- lanes (fab_lanes.h) ---- */
 
 /* Who is in which lane, and how many there are (0: out of memory); *window: the shortest time in
  * which anything gets from one to another, or becomes known of a host (fab_lane_plan.c). */
-unsigned orr__lanes_plan(const orr__fabric *f, uint32_t *of_node, uint64_t *window);
-unsigned orr__lanes_threads(const orr__fabric *f);
+unsigned fab_lanes_plan(const fab *f, uint32_t *of_node, uint64_t *window);
+unsigned fab_lanes_threads(const fab *f);
 
-orr_code orr__lanes_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
-void orr__lanes_destroy(orr__fabric *f);
-uint64_t orr__lanes_run(orr__fabric *f, uint64_t most); /* as orr__fabric_run */
-bool orr__lanes_next_at(const orr__fabric *f, uint64_t *at);
-orr__fabric *orr__lanes_acting(orr__fabric *f, uint32_t node);
-void orr__lanes_follow_routes(orr__fabric *f); /* they have been found anew */
-void orr__lanes_cross(orr__fabric *f, const orr__port *p, const orr__flight *flight);
-void orr__lanes_watch(orr__fabric *f, const orr__port *p, const orr__flight *flight);
-void orr__lanes_expect(orr__fabric *f, uint64_t at); /* then something may concern all */
-void orr__lanes_expect_of(orr__fabric *f,
-                          uint32_t node,
-                          uint64_t at);                            /* of a node, while none runs */
-orr__wheel *orr__lanes_wheel(const orr__fabric *f, uint32_t node); /* with the events of a node */
+orr_code fab_lanes_create(fab *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
+void fab_lanes_destroy(fab *f);
+uint64_t fab_lanes_run(fab *f, uint64_t most); /* as fab_run */
+bool fab_lanes_next_at(const fab *f, uint64_t *at);
+fab *fab_lanes_acting(fab *f, uint32_t node);
+void fab_lanes_follow_routes(fab *f); /* they have been found anew */
+void fab_lanes_cross(fab *f, const fab_port *p, const fab_flight *flight);
+void fab_lanes_watch(fab *f, const fab_port *p, const fab_flight *flight);
+void fab_lanes_expect(fab *f, uint64_t at);                   /* then something may concern all */
+void fab_lanes_expect_of(fab *f, uint32_t node, uint64_t at); /* of a node, while none runs */
+fab_wheel *fab_lanes_wheel(const fab *f, uint32_t node);      /* with the events of a node */
 /* In a window: what the whole will hear of when it is over. */
-void orr__lanes_note_done(orr__fabric *f, const orr__flow *w, const orr__flow_end *end);
-void orr__lanes_note_arrival(orr__fabric *f, const orr__flow *w);
-void orr__lanes_drop(orr__fabric *f, uint32_t frame);
-void orr__lanes_let_go(orr__fabric *f, uint32_t flow);
-void orr__lanes_note_pause(orr__fabric *f, const orr__port *p, bool pauses);
-void orr__lanes_note_series(orr__fabric *f, const orr__series_note *n);
+void fab_lanes_note_done(fab *f, const fab_flow *w, const fab_flow_end *end);
+void fab_lanes_note_arrival(fab *f, const fab_flow *w);
+void fab_lanes_drop(fab *f, uint32_t frame);
+void fab_lanes_let_go(fab *f, uint32_t flow);
+void fab_lanes_note_pause(fab *f, const fab_port *p, bool pauses);
+void fab_lanes_note_series(fab *f, const fab_flow_note *n);
 
 /* Who does what a node does, at the time of the event that runs; in a window whoever runs it. */
-static inline orr__fabric *orr__acting(orr__fabric *f, uint32_t node)
+static inline fab *fab_acting(fab *f, uint32_t node)
 {
-    return f->lanes && !f->is_in_window ? orr__lanes_acting(f, node) : f;
+    return f->lanes && !f->is_in_window ? fab_lanes_acting(f, node) : f;
 }
 
-static inline void orr__frame_drop(orr__fabric *f, uint32_t id)
+static inline void fab_frame_drop(fab *f, uint32_t id)
 {
-    orr__frame *p = &f->frames[id];
+    fab_frame *p = &f->frames[id];
     const uint32_t flow = p->flow;
     if (f->lanes) {
-        orr__lanes_drop(f, id);
+        fab_lanes_drop(f, id);
         return;
     }
     p->next = f->free_frame;
     f->free_frame = id;
-    if (flow != ORR__NOBODY && --f->flows[flow].frames == 0 && f->flows[flow].is_complete)
-        orr__flow_let_go(f, flow);
+    if (flow != FAB_NONE && --f->flows[flow].frames == 0 && f->flows[flow].is_complete)
+        fab_flow_let_go(f, flow);
 }
 
 /* ---- ports (fab_port.c) ---- */
 
-uint64_t orr__transmission_time(const orr__fabric *f, uint64_t bytes, uint64_t rate);
+uint64_t fab_transmission_time(const fab *f, uint64_t bytes, uint64_t rate);
 
 /* Is it sending, as seen by the event that runs? */
-static inline bool orr__port_is_busy(const orr__fabric *f, const orr__port *p)
+static inline bool fab_port_is_busy(const fab *f, const fab_port *p)
 {
     return p->busy_until > f->now || (p->busy_until == f->now && p->end_order > f->order);
 }
 
-static inline uint32_t orr__port_of(const orr__fabric *f, const orr__port *p)
+static inline uint32_t fab_port_of(const fab *f, const fab_port *p)
 {
     return (uint32_t)(p - f->ports);
 }
 
 /* Somebody waits for the end of the transmission. */
-static inline void orr__port_await(orr__fabric *f, orr__port *p)
+static inline void fab_port_await(fab *f, fab_port *p)
 {
     if (p->has_end)
         return;
     p->has_end = true;
-    orr__wheel_at(&f->wheel, 2 * orr__port_of(f, p) + 1, p->busy_until, p->end_order);
+    fab_wheel_at(&f->wheel, 2 * fab_port_of(f, p) + 1, p->busy_until, p->end_order);
 }
 
 /* It sends, or is paused, for the first time. */
-static inline void orr__port_meet(const orr__fabric *f, const orr__port *p)
+static inline void fab_port_mark_used(const fab *f, const fab_port *p)
 {
-    if (f->met && !f->met[orr__port_of(f, p)])
-        f->met[orr__port_of(f, p)] = 1;
+    if (f->met && !f->met[fab_port_of(f, p)])
+        f->met[fab_port_of(f, p)] = 1;
 }
 
 /* From 0 to below 1, drawn from the port's own numbers. */
-static inline double orr__port_coin(orr__port *p)
+static inline double fab_port_coin(fab_port *p)
 {
     return (double)(orr_splitmix64(&p->coins) >> 11) * 0x1p-53;
 }
 
-void orr__port_transmit(orr__fabric *f, orr__port *p, uint32_t frame);
+void fab_port_transmit(fab *f, fab_port *p, uint32_t frame);
 /* Onto the wire; `owner` has the arrivals at its other end. */
-void orr__port_put_on_wire(orr__fabric *owner, orr__port *p, const orr__flight *flight);
-void orr__port_arrive(orr__fabric *f, uint32_t from); /* the first frame on the wire of a port */
-void orr__port_take_down(orr__fabric *f, orr__port *p);
-void orr__port_bring_up(orr__fabric *f, orr__port *p);
-void orr__port_set_paused(orr__fabric *f, orr__port *p, uint8_t classes);
+void fab_port_put_on_wire(fab *owner, fab_port *p, const fab_flight *flight);
+void fab_port_arrive(fab *f, uint32_t from); /* the first frame on the wire of a port */
+void fab_port_take_down(fab *f, fab_port *p);
+void fab_port_bring_up(fab *f, fab_port *p);
+void fab_port_set_paused(fab *f, fab_port *p, uint8_t classes);
 
 /* How long it was paused, up to now. */
-static inline uint64_t orr__port_paused_ticks(const orr__fabric *f, const orr__port *p)
+static inline uint64_t fab_port_paused_ticks(const fab *f, const fab_port *p)
 {
     return p->paused_ticks + (p->paused ? f->now - p->paused_since : 0);
 }
 
-void orr__fabric_watch_for_stall(orr__fabric *f); /* nothing but timers runs: is that all? */
+void fab_watch_for_stall(fab *f); /* nothing but timers runs: is that all? */
 
-static inline void orr__queue_push(orr__fabric *f, uint32_t *head, uint32_t *tail, uint32_t frame)
+static inline void fab_queue_push(fab *f, uint32_t *head, uint32_t *tail, uint32_t frame)
 {
-    f->frames[frame].next = ORR__NOBODY;
-    if (*head == ORR__NOBODY)
+    f->frames[frame].next = FAB_NONE;
+    if (*head == FAB_NONE)
         *head = frame;
     else
         f->frames[*tail].next = frame;
     *tail = frame;
 }
 
-static inline uint32_t orr__queue_pop(orr__fabric *f, uint32_t *head)
+static inline uint32_t fab_queue_pop(fab *f, uint32_t *head)
 {
     const uint32_t frame = *head;
     *head = f->frames[frame].next;
@@ -594,86 +589,86 @@ static inline uint32_t orr__queue_pop(orr__fabric *f, uint32_t *head)
 
 /* ---- hosts (fab_host.c, fab_nic.c) ---- */
 
-void orr__host_try(orr__fabric *f, orr__port *p);
-void orr__host_receive(orr__fabric *f, uint32_t frame);
-void orr__host_forward(orr__fabric *f, uint32_t node, uint32_t frame);
-void orr__host_ready(orr__fabric *f, uint32_t flow); /* it starts */
-void orr__host_timeout(orr__fabric *f, uint32_t flow);
-orr__nic *orr__host_pauser(orr__fabric *f, uint32_t port);
-void orr__host_pause_ends(orr__fabric *f, uint32_t port);
-void orr__host_pause_came(orr__fabric *f, orr__port *p); /* from a host, to the port it is for */
-orr_code orr__host_redistribute(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+void fab_host_try(fab *f, fab_port *p);
+void fab_host_receive(fab *f, uint32_t frame);
+void fab_host_forward(fab *f, uint32_t node, uint32_t frame);
+void fab_host_ready(fab *f, uint32_t flow); /* it starts */
+void fab_host_timeout(fab *f, uint32_t flow);
+fab_nic *fab_host_pauser(fab *f, uint32_t port);
+void fab_host_pause_ends(fab *f, uint32_t port);
+void fab_host_pause_came(fab *f, fab_port *p); /* from a host, to the port it is for */
+orr_code fab_host_redistribute(fab *f, orr_error *err) ORR_MUST_CHECK;
 
 /* TRANSPORT selective (fab_selective.c). */
-static inline bool orr__flow_misses(const orr__flow *w)
+static inline bool fab_flow_misses(const fab_flow *w)
 {
     return w->is_selective && w->repeat->missing_count;
 }
-bool orr__selective_start(orr__fabric *f, uint32_t flow); /* false: out of memory */
-void orr__selective_forget(orr__flow *w);
+bool fab_selective_start(fab *f, uint32_t flow); /* false: out of memory */
+void fab_selective_forget(fab_flow *w);
 /* The first byte of the packet to send again now; there is one. */
-uint64_t orr__selective_again(const orr__fabric *f, orr__flow *w);
-void orr__selective_take(orr__fabric *f, orr__flow *w, const orr__frame *data);
-void orr__selective_told(orr__fabric *f, orr__flow *w, const orr__frame *ack);
-void orr__selective_all_again(const orr__fabric *f, orr__flow *w); /* a timeout */
+uint64_t fab_selective_again(const fab *f, fab_flow *w);
+void fab_selective_take(fab *f, fab_flow *w, const fab_frame *data);
+void fab_selective_acked(fab *f, fab_flow *w, const fab_frame *ack);
+void fab_selective_all_again(const fab *f, fab_flow *w); /* a timeout */
 
-bool orr__nic_add(orr__fabric *f, orr__nic *n, uint32_t flow); /* false: out of memory */
-/* The flow to serve now, or ORR__NOBODY; finished flows are let go as the reference does
+bool fab_nic_add(fab *f, fab_nic *n, uint32_t flow); /* false: out of memory */
+/* The flow to serve now, or FAB_NONE; finished flows are let go as the reference does
  * (packet-network.md 6.5). */
-uint32_t orr__nic_choose(orr__fabric *f, orr__port *p);
-void orr__nic_update(orr__fabric *f, uint32_t flow); /* bytes, window or state of it have changed */
-void orr__nic_pace(orr__fabric *f, uint32_t flow, uint64_t known_until); /* next_at has */
+uint32_t fab_nic_choose(fab *f, fab_port *p);
+void fab_nic_update(fab *f, uint32_t flow); /* bytes, window or state of it have changed */
+void fab_nic_pace(fab *f, uint32_t flow, uint64_t known_until); /* next_at has */
 /* When some flow may send: false if one might already, or there is none. */
-bool orr__nic_next(const orr__fabric *f, const orr__nic *n, uint64_t *at);
-void orr__nic_clear(orr__fabric *f, orr__nic *n);
-void orr__nic_fini(orr__nic *n);
+bool fab_nic_next(const fab *f, const fab_nic *n, uint64_t *at);
+void fab_nic_clear(fab *f, fab_nic *n);
+void fab_nic_fini(fab_nic *n);
 
-void orr__flow_change_rate(orr__fabric *f, uint32_t flow, uint64_t rate);
+void fab_flow_change_rate(fab *f, uint32_t flow, uint64_t rate);
 /* and move next_at (packet-network.md 8.2) */
-void orr__flow_set_rate(orr__fabric *f, uint32_t flow, uint64_t rate);
+void fab_flow_set_rate(fab *f, uint32_t flow, uint64_t rate);
 
 /* A rate that came out of real numbers, cut off; never above `most`. */
-static inline uint64_t orr__whole_rate(double rate, uint64_t most)
+static inline uint64_t fab_whole_rate(double rate, uint64_t most)
 {
     return rate < (double)most ? rate > 0 ? (uint64_t)rate : 0 : most;
 }
 
-static inline uint64_t orr__at_least(uint64_t rate, uint64_t least)
+static inline uint64_t fab_at_least(uint64_t rate, uint64_t least)
 {
     return rate < least ? least : rate;
 }
 
-static inline uint64_t orr__at_most(uint64_t rate, uint64_t most)
+static inline uint64_t fab_at_most(uint64_t rate, uint64_t most)
 {
     return rate > most ? most : rate;
 }
 
-static inline void *orr__control_state(const orr__fabric *f, uint32_t flow)
+static inline void *fab_control_state(const fab *f, uint32_t flow)
 {
     return (char *)f->states + flow * f->state_bytes;
 }
 
 /* ---- failures (fab_failures.c) ---- */
 
-orr_code orr__fabric_plan_failure(orr__fabric *f, orr_error *err) ORR_MUST_CHECK; /* LINK_DOWN */
-void orr__link_take_down(orr__fabric *f, uint32_t port); /* the link at that port */
-void orr__link_repair(orr__fabric *f, uint32_t port);
+orr_code fab_plan_failure(fab *f, orr_error *err) ORR_MUST_CHECK; /* LINK_DOWN */
+void fab_link_take_down(fab *f, uint32_t port);                   /* the link at that port */
+void fab_link_repair(fab *f, uint32_t port);
 
 /* ---- switches (fab_switch.c) ---- */
 
-void orr__switch_set_up(orr__fabric *f, uint64_t nic_rate);
-void orr__switch_receive(orr__fabric *f, orr__port *in, uint32_t frame);
-void orr__switch_try(orr__fabric *f, orr__port *p);
-void orr__switch_forget(orr__fabric *f, orr__port *p, uint32_t frame); /* it never leaves here */
+void fab_switch_set_up(fab *f, uint64_t nic_rate);
+void fab_switch_receive(fab *f, fab_port *in, uint32_t frame);
+void fab_switch_try(fab *f, fab_port *p);
+void fab_switch_forget(fab *f, fab_port *p, uint32_t frame); /* it never leaves here */
 
 /* A port may be able to send. */
-static inline void orr__port_try(orr__fabric *f, orr__port *p)
+static inline void fab_port_try(fab *f, fab_port *p)
 {
-    f = orr__acting(f, p->node);
+    f = fab_acting(f, p->node);
     if (p->is_switch)
-        orr__switch_try(f, p);
+        fab_switch_try(f, p);
     else
-        orr__host_try(f, p);
+        fab_host_try(f, p);
 }
 
 /* ---- routes (fab_routes.c) ---- */
@@ -695,78 +690,74 @@ static inline uint32_t fab_hash(uint32_t a, uint32_t b, uint32_t c, uint32_t see
     return h ^ h >> 16;
 }
 
-orr_code orr__fabric_find_routes(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
-void orr__fabric_drop_routes(orr__routes_table *r);
-/* The port of a switch, or of a host, towards a host; ORR__NOBODY: there is no way. */
-uint32_t orr__fabric_route(const orr__fabric *f, uint32_t node, const orr__frame *p);
-uint32_t orr__fabric_nic_towards(
-    const orr__fabric *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
+orr_code fab_find_routes(fab *f, orr_error *err) ORR_MUST_CHECK;
+void fab_routes_free(fab_routes *r);
+/* The port of a switch, or of a host, towards a host; FAB_NONE: there is no way. */
+uint32_t fab_route(const fab *f, uint32_t node, const fab_frame *p);
+uint32_t fab_nic_towards(const fab *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
 /* From now on nothing is made when somebody asks for the way to this host. */
-void orr__fabric_need_ways(const orr__fabric *f, uint32_t host);
-bool orr__fabric_path(const orr__fabric *f, uint32_t src, uint32_t dst, orr__path *out);
-uint32_t orr__fabric_longest(const orr__fabric *f); /* the most links on a way */
+void fab_need_routes(const fab *f, uint32_t host);
+bool fab_find_path(const fab *f, uint32_t src, uint32_t dst, fab_path *out);
+uint32_t fab_longest(const fab *f); /* the most links on a way */
 /* Paths of all pairs stand in a table; else they are found one by one, which takes longer. */
-bool orr__fabric_knows_paths(const orr__fabric *f);
-uint64_t orr__fabric_pairs(
-    const orr__fabric *f); /* places to go to times places that choose ways */
+bool fab_knows_paths(const fab *f);
+uint64_t fab_pairs(const fab *f); /* places to go to times places that choose ways */
 
-static inline uint64_t orr__path_rtt(const orr__path *p)
+static inline uint64_t fab_path_rtt(const fab_path *p)
 {
     return 2 * p->delay + p->transmission;
 }
-static inline uint64_t orr__path_bdp(const orr__fabric *f, const orr__path *p)
+static inline uint64_t fab_path_bdp(const fab *f, const fab_path *p)
 {
-    return (uint64_t)((unsigned __int128)orr__path_rtt(p) * p->bandwidth / (1000000000u * f->unit) /
+    return (uint64_t)((unsigned __int128)fab_path_rtt(p) * p->bandwidth / (1000000000u * f->unit) /
                       8);
 }
 
-static inline uint32_t orr__host_address(uint32_t node)
+static inline uint32_t fab_host_address(uint32_t node)
 {
     return 0x0b000001u + node / 256 * 0x10000u + node % 256 * 0x100u;
 }
 
 /* ---- who pauses whom (fab_pauses.c) ---- */
 
-void orr__pause_note_cause(const orr__fabric *f, const orr__port *from, orr__frame *pfc);
-void orr__pause_begins(orr__fabric *f, orr__port *p, const orr__frame *pfc);
-void orr__pause_ends(orr__fabric *f, orr__port *p);
-void orr__pause_is_unresumed(orr__fabric *f, orr__port *p, const orr__frame *pfc); /* it was lost */
-void orr__pause_is_over(orr__fabric *f, uint32_t who); /* ORR__EV_PAUSE_OVER */
-void orr__fabric_name_port(const orr__fabric *f, uint32_t port, char *out, size_t room);
+void fab_pause_note_cause(const fab *f, const fab_port *from, fab_frame *pfc);
+void fab_pause_begins(fab *f, fab_port *p, const fab_frame *pfc);
+void fab_pause_ends(fab *f, fab_port *p);
+void fab_pause_is_unresumed(fab *f, fab_port *p, const fab_frame *pfc); /* it was lost */
+void fab_pause_is_over(fab *f, uint32_t who);                           /* FAB_EV_PAUSE_OVER */
+void fab_name_port(const fab *f, uint32_t port, char *out, size_t room);
 
 /* ---- looks at fixed times (monitor.c) ---- */
 
-orr_code orr__monitor_create(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
-void orr__monitor_destroy(orr__fabric *f);
-orr_code orr__monitor_commit(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
-void orr__monitor_arm(orr__fabric *f); /* a flow is under way */
-void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what);
-bool orr__monitor_flow_comes(const orr__fabric *f, uint32_t flow); /* false: out of memory */
-void orr__monitor_mark(const orr__fabric *f,
-                       uint32_t flow); /* an acknowledgement says that one was marked */
+orr_code fab_monitor_create(fab *f, orr_error *err) ORR_MUST_CHECK;
+void fab_monitor_destroy(fab *f);
+orr_code fab_monitor_commit(fab *f, orr_error *err) ORR_MUST_CHECK;
+void fab_monitor_arm(fab *f); /* a flow is under way */
+void fab_monitor_look(fab *f, uint32_t event, uint32_t what);
+bool fab_monitor_flow_comes(const fab *f, uint32_t flow); /* false: out of memory */
+void fab_monitor_mark(const fab *f,
+                      uint32_t flow); /* an acknowledgement says that one was marked */
 
 /* ---- files (output_files.c) ---- */
 
-enum { ORR__TRACE_RECEIVE, ORR__TRACE_ENQUEUE, ORR__TRACE_DEQUEUE, ORR__TRACE_DROP };
+enum { FAB_TRACE_RECEIVE, FAB_TRACE_ENQUEUE, FAB_TRACE_DEQUEUE, FAB_TRACE_DROP };
 
-orr_code orr__writer_create(orr__fabric *f,
-                            const orr__fabric_paths *paths,
-                            orr_error *err) ORR_MUST_CHECK;
-void orr__writer_destroy(orr__writer *w);
-orr_code orr__writer_commit(orr__writer *w, orr_error *err) ORR_MUST_CHECK;
-uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w); /* ticks alone; 0: no way */
-bool orr__writer_lists_flows(const orr__fabric *f);                 /* fct.txt is wanted */
+orr_code fab_writer_create(fab *f, const fab_output_paths *paths, orr_error *err) ORR_MUST_CHECK;
+void fab_writer_destroy(fab_writer *w);
+orr_code fab_writer_commit(fab_writer *w, orr_error *err) ORR_MUST_CHECK;
+uint64_t fab_flow_ideal(const fab *f, const fab_flow *w); /* ticks alone; 0: no way */
+bool fab_writer_lists_flows(const fab *f);                /* fct.txt is wanted */
 /* Its line. */
-void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w, uint64_t ideal);
-void orr__write_fct(orr__fabric *f, const orr__flow *w, uint64_t ideal);
-void orr__write_fct_lines(orr__fabric *f, const uint8_t *lines, size_t length);
-void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses);
-void orr__write_sample(orr__fabric *f);
-bool orr__writer_samples(const orr__fabric *f);
-bool orr__writer_lists_pauses(const orr__fabric *f); /* pfc.txt is wanted */
-void orr__fabric_write_trace(
-    orr__fabric *f, const orr__port *p, const orr__frame *frame, unsigned event, unsigned queue);
-static inline bool orr__writer_traces(const orr__fabric *f)
+void fab_put_fct(orr_buf *b, const fab *f, const fab_flow *w, uint64_t ideal);
+void fab_write_fct(fab *f, const fab_flow *w, uint64_t ideal);
+void fab_write_fct_lines(fab *f, const uint8_t *lines, size_t length);
+void fab_write_pfc(fab *f, const fab_port *p, bool pauses);
+void fab_write_sample(fab *f);
+bool fab_writer_samples(const fab *f);
+bool fab_writer_lists_pauses(const fab *f); /* pfc.txt is wanted */
+void fab_write_trace(
+    fab *f, const fab_port *p, const fab_frame *frame, unsigned event, unsigned queue);
+static inline bool fab_writer_traces(const fab *f)
 {
     return f->has_trace;
 }

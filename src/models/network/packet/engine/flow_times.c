@@ -10,7 +10,7 @@
 
 #include "base/memory/memory.h"
 
-enum { BINS = 1 << ORR__SPREAD_BITS, MILLION = 1000000 };
+enum { BINS = 1 << FAB_SPREAD_BITS, MILLION = 1000000 };
 
 /* ---- a spread ---- */
 
@@ -19,17 +19,17 @@ enum { BINS = 1 << ORR__SPREAD_BITS, MILLION = 1000000 };
 static void place_of(uint64_t value, unsigned *page, unsigned *bin)
 {
     const unsigned top = value ? 63 - (unsigned)__builtin_clzll(value) : 0;
-    *page = top < ORR__SPREAD_BITS ? 0 : top - ORR__SPREAD_BITS + 1;
+    *page = top < FAB_SPREAD_BITS ? 0 : top - FAB_SPREAD_BITS + 1;
     *bin = (unsigned)(*page ? value >> (*page - 1) : value) & (BINS - 1);
 }
 
-bool orr__spread_add(orr__spread *s, uint64_t value)
+bool fab_spread_add(fab_spread *s, uint64_t value)
 {
     unsigned page, bin;
     place_of(value, &page, &bin);
     if (!s->pages[page] && !(s->pages[page] = orr_alloc(BINS, sizeof **s->pages)))
         return false;
-    orr__spread_bin *b = &s->pages[page][bin];
+    fab_spread_bin *b = &s->pages[page][bin];
     b->least = b->count++ == 0 || value < b->least ? value : b->least;
     b->most = value > b->most ? value : b->most;
     s->least = s->count == 0 || value < s->least ? value : s->least;
@@ -37,23 +37,23 @@ bool orr__spread_add(orr__spread *s, uint64_t value)
     return true;
 }
 
-void orr__spread_fini(orr__spread *s)
+void fab_spread_fini(fab_spread *s)
 {
-    for (unsigned i = 0; i < ORR__SPREAD_PAGES; i++)
+    for (unsigned i = 0; i < FAB_SPREAD_PAGES; i++)
         orr_free(s->pages[i]);
-    *s = (orr__spread){0};
+    *s = (fab_spread){0};
 }
 
-static orr__spread_bin bin_of_all(const orr__spread *const *list,
-                                  size_t count,
-                                  unsigned page,
-                                  unsigned bin)
+static fab_spread_bin bin_of_all(const fab_spread *const *list,
+                                 size_t count,
+                                 unsigned page,
+                                 unsigned bin)
 {
-    orr__spread_bin sum = {0};
+    fab_spread_bin sum = {0};
     for (size_t i = 0; i < count; i++) {
         if (!list[i]->pages[page])
             continue;
-        const orr__spread_bin *b = &list[i]->pages[page][bin];
+        const fab_spread_bin *b = &list[i]->pages[page][bin];
         if (!b->count)
             continue;
         sum.least = sum.count == 0 || b->least < sum.least ? b->least : sum.least;
@@ -63,7 +63,7 @@ static orr__spread_bin bin_of_all(const orr__spread *const *list,
     return sum;
 }
 
-static uint64_t least_of(const orr__spread *const *list, size_t count)
+static uint64_t least_of(const fab_spread *const *list, size_t count)
 {
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < count; i++)
@@ -73,13 +73,13 @@ static uint64_t least_of(const orr__spread *const *list, size_t count)
 }
 
 /* The value of a rank among those of a bin, from 1 on. */
-static uint64_t value_in(const orr__spread_bin *b, uint64_t rank)
+static uint64_t value_in(const fab_spread_bin *b, uint64_t rank)
 {
     const unsigned __int128 wide = (unsigned __int128)(b->most - b->least) * (rank - 1);
     return b->count > 1 ? b->least + (uint64_t)(wide / (b->count - 1)) : b->least;
 }
 
-uint64_t orr__spread_at(const orr__spread *const *list, size_t count, unsigned permille)
+uint64_t fab_spread_at(const fab_spread *const *list, size_t count, unsigned permille)
 {
     uint64_t all = 0, below = 0;
     for (size_t i = 0; i < count; i++)
@@ -90,9 +90,9 @@ uint64_t orr__spread_at(const orr__spread *const *list, size_t count, unsigned p
         return least_of(list, count);
     /* in two steps, so that no count of flows is too large for the product */
     const uint64_t rank = all / 1000 * permille + (all % 1000 * permille + 999) / 1000;
-    for (unsigned page = 0; page < ORR__SPREAD_PAGES; page++) {
+    for (unsigned page = 0; page < FAB_SPREAD_PAGES; page++) {
         for (unsigned bin = 0; bin < BINS; bin++) {
-            const orr__spread_bin b = bin_of_all(list, count, page, bin);
+            const fab_spread_bin b = bin_of_all(list, count, page, bin);
             if (below + b.count >= rank)
                 return value_in(&b, rank - below);
             below += b.count;
@@ -117,39 +117,39 @@ static unsigned class_of(uint64_t size)
     return class;
 }
 
-bool orr__flow_times_add(orr__flow_times *t, uint64_t size, uint64_t ticks, uint64_t ideal)
+bool fab_flow_times_add(fab_flow_times *t, uint64_t size, uint64_t ticks, uint64_t ideal)
 {
-    struct orr__flow_class *c = &t->classes[class_of(size)];
+    struct fab_flow_class *c = &t->classes[class_of(size)];
     c->flows++;
     c->bytes += size;
-    if (!orr__spread_add(&c->times, ticks))
+    if (!fab_spread_add(&c->times, ticks))
         return false;
     if (!ideal)
         return true;
     /* the ideal is a formula that some flows are a little better than; as usual they count as 1 */
     const unsigned __int128 slowdown = (unsigned __int128)ticks * MILLION / ideal;
     const uint64_t most = (uint64_t)1 << 62;
-    return orr__spread_add(&c->slowdowns, slowdown < MILLION ? MILLION
-                                          : slowdown > most  ? most
-                                                             : (uint64_t)slowdown);
+    return fab_spread_add(&c->slowdowns, slowdown < MILLION ? MILLION
+                                         : slowdown > most  ? most
+                                                            : (uint64_t)slowdown);
 }
 
-void orr__flow_times_fini(orr__flow_times *t)
+void fab_flow_times_fini(fab_flow_times *t)
 {
     for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++) {
-        orr__spread_fini(&t->classes[i].times);
-        orr__spread_fini(&t->classes[i].slowdowns);
+        fab_spread_fini(&t->classes[i].times);
+        fab_spread_fini(&t->classes[i].slowdowns);
     }
 }
 
-static double slowdown_at(const orr__spread *const *list, size_t count, unsigned permille)
+static double slowdown_at(const fab_spread *const *list, size_t count, unsigned permille)
 {
-    return (double)orr__spread_at(list, count, permille) / MILLION;
+    return (double)fab_spread_at(list, count, permille) / MILLION;
 }
 
-static orr_fabric_flows summed(const struct orr__flow_class *first, size_t count, uint64_t ps)
+static orr_fabric_flows summed(const struct fab_flow_class *first, size_t count, uint64_t ps)
 {
-    const orr__spread *times[ORR_FABRIC_CLASSES], *slowdowns[ORR_FABRIC_CLASSES];
+    const fab_spread *times[ORR_FABRIC_CLASSES], *slowdowns[ORR_FABRIC_CLASSES];
     orr_fabric_flows out = {0};
     for (size_t i = 0; i < count; i++) {
         times[i] = &first[i].times;
@@ -158,8 +158,8 @@ static orr_fabric_flows summed(const struct orr__flow_class *first, size_t count
         out.bytes += first[i].bytes;
     }
     for (unsigned i = 0; i < ORR_FABRIC_TIMES; i++)
-        out.fct_ps[i] = orr__spread_at(times, count, i * 1000 / (ORR_FABRIC_TIMES - 1)) * ps;
-    out.fct_p99_ps = orr__spread_at(times, count, 990) * ps;
+        out.fct_ps[i] = fab_spread_at(times, count, i * 1000 / (ORR_FABRIC_TIMES - 1)) * ps;
+    out.fct_p99_ps = fab_spread_at(times, count, 990) * ps;
     out.slowdown_p50 = slowdown_at(slowdowns, count, 500);
     out.slowdown_p95 = slowdown_at(slowdowns, count, 950);
     out.slowdown_p99 = slowdown_at(slowdowns, count, 990);
@@ -167,10 +167,10 @@ static orr_fabric_flows summed(const struct orr__flow_class *first, size_t count
     return out;
 }
 
-void orr__flow_times_fill(const orr__flow_times *t,
-                          uint64_t ps,
-                          orr_fabric_flows *all,
-                          orr_fabric_flows classes[ORR_FABRIC_CLASSES])
+void fab_flow_times_fill(const fab_flow_times *t,
+                         uint64_t ps,
+                         orr_fabric_flows *all,
+                         orr_fabric_flows classes[ORR_FABRIC_CLASSES])
 {
     *all = summed(t->classes, ORR_FABRIC_CLASSES, ps);
     for (unsigned i = 0; i < ORR_FABRIC_CLASSES; i++) {

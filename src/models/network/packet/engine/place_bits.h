@@ -14,21 +14,21 @@
 
 #include <string.h>
 
-#define ORR__NO_PLACE UINT32_MAX
+#define FAB_NO_PLACE UINT32_MAX
 
-typedef struct orr__place_bits {
+typedef struct fab_places {
     uint64_t *words, *tops;
     size_t count, room, top_count, top_room; /* of words and tops */
-} orr__place_bits;
+} fab_places;
 
-static inline void orr__places_fini(orr__place_bits *b)
+static inline void fab_places_fini(fab_places *b)
 {
     orr_free(b->words);
     orr_free(b->tops);
 }
 
 /* Room for places below `places`; false: out of memory. */
-static inline bool orr__places_need(orr__place_bits *b, size_t places)
+static inline bool fab_places_need(fab_places *b, size_t places)
 {
     const size_t words = (places + 63) / 64, tops = (words + 63) / 64;
     if (words <= b->count)
@@ -42,14 +42,14 @@ static inline bool orr__places_need(orr__place_bits *b, size_t places)
     return true;
 }
 
-static inline void orr__places_add(orr__place_bits *b, uint32_t place)
+static inline void fab_places_add(fab_places *b, uint32_t place)
 {
     b->words[place / 64] |= (uint64_t)1 << place % 64;
     b->tops[place / 4096] |= (uint64_t)1 << place / 64 % 64;
 }
 
 /* Places that were never added may be taken out, too. */
-static inline void orr__places_remove(orr__place_bits *b, uint32_t place)
+static inline void fab_places_remove(fab_places *b, uint32_t place)
 {
     if (place / 64 >= b->count)
         return;
@@ -58,12 +58,12 @@ static inline void orr__places_remove(orr__place_bits *b, uint32_t place)
         b->tops[place / 4096] &= ~((uint64_t)1 << place / 64 % 64);
 }
 
-static inline bool orr__places_has(const orr__place_bits *b, uint32_t place)
+static inline bool fab_places_has(const fab_places *b, uint32_t place)
 {
     return place / 64 < b->count && (b->words[place / 64] >> place % 64 & 1);
 }
 
-static inline void orr__places_clear(orr__place_bits *b)
+static inline void fab_places_clear(fab_places *b)
 {
     if (!b->count)
         return;
@@ -72,7 +72,7 @@ static inline void orr__places_clear(orr__place_bits *b)
 }
 
 /* The first word behind `word` that is not zero; at least b->count: there is none. */
-static inline size_t orr__places_word_behind(const orr__place_bits *b, size_t word)
+static inline size_t fab_places_word_behind(const fab_places *b, size_t word)
 {
     size_t top = (word + 1) / 64;
     if (top >= b->top_count)
@@ -86,25 +86,25 @@ static inline size_t orr__places_word_behind(const orr__place_bits *b, size_t wo
     return top * 64 + (size_t)__builtin_ctzll(bits);
 }
 
-/* The first member from `from` to `to` - 1, or ORR__NO_PLACE. */
-static inline uint32_t orr__places_first(const orr__place_bits *b, uint32_t from, uint32_t to)
+/* The first member from `from` to `to` - 1, or FAB_NO_PLACE. */
+static inline uint32_t fab_places_first(const fab_places *b, uint32_t from, uint32_t to)
 {
     size_t word = from / 64;
     if (from >= to || word >= b->count)
-        return ORR__NO_PLACE;
+        return FAB_NO_PLACE;
     uint64_t bits = b->words[word] & ~(uint64_t)0 << from % 64;
     if (!bits) {
-        word = orr__places_word_behind(b, word);
+        word = fab_places_word_behind(b, word);
         if (word >= b->count)
-            return ORR__NO_PLACE;
+            return FAB_NO_PLACE;
         bits = b->words[word];
     }
     const size_t place = word * 64 + (size_t)__builtin_ctzll(bits);
-    return place < to ? (uint32_t)place : ORR__NO_PLACE;
+    return place < to ? (uint32_t)place : FAB_NO_PLACE;
 }
 
 /* How many members stand before a place. */
-static inline uint32_t orr__places_rank(const orr__place_bits *b, uint32_t place)
+static inline uint32_t fab_places_rank(const fab_places *b, uint32_t place)
 {
     uint32_t rank = 0;
     for (uint32_t i = 0; i < place / 64; i++)
@@ -116,7 +116,7 @@ static inline uint32_t orr__places_rank(const orr__place_bits *b, uint32_t place
 }
 
 /* The member with so many before it; there must be one. */
-static inline uint32_t orr__places_select(const orr__place_bits *b, uint32_t rank)
+static inline uint32_t fab_places_select(const fab_places *b, uint32_t rank)
 {
     uint32_t word = 0;
     for (uint32_t here; (here = (uint32_t)__builtin_popcountll(b->words[word])) <= rank; word++)

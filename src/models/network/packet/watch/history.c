@@ -23,17 +23,17 @@
  * them. */
 enum { FIRST_WIDTH_NS = 100 };
 
-static uint64_t busy_until_now(const orr__fabric *f, const orr__port *p)
+static uint64_t busy_until_now(const fab *f, const fab_port *p)
 {
     return p->busy_ticks - (p->busy_until > f->now ? p->busy_until - f->now : 0);
 }
 
-static orr__history_cell *cell_at(const orr__history *h, size_t column, size_t row)
+static fab_history_cell *cell_at(const fab_history *h, size_t column, size_t row)
 {
     return &h->cells[column * h->rows + row];
 }
 
-static void add_cell(orr__history_cell *to, const orr__history_cell *from)
+static void add_cell(fab_history_cell *to, const fab_history_cell *from)
 {
     to->busy += from->busy;
     to->paused += from->paused;
@@ -42,35 +42,35 @@ static void add_cell(orr__history_cell *to, const orr__history_cell *from)
 
 /* ---- columns ---- */
 
-static void merge_columns(orr__history *h)
+static void merge_columns(fab_history *h)
 {
     const size_t pairs = (h->columns + 1) / 2;
     for (size_t k = 0; k < pairs; k++) {
         const bool has_second = 2 * k + 1 < h->columns;
         for (size_t i = 0; i < h->row_count; i++) {
-            orr__history_cell merged = *cell_at(h, 2 * k, i);
+            fab_history_cell merged = *cell_at(h, 2 * k, i);
             if (has_second)
                 add_cell(&merged, cell_at(h, 2 * k + 1, i));
             *cell_at(h, k, i) = merged;
         }
-        orr__history_cell sum = h->sums[2 * k];
+        fab_history_cell sum = h->sums[2 * k];
         if (has_second)
             add_cell(&sum, &h->sums[2 * k + 1]);
         h->sums[k] = sum;
     }
     for (size_t k = pairs; k < h->columns; k++) {
         memset(cell_at(h, k, 0), 0, h->row_count * sizeof *h->cells);
-        h->sums[k] = (orr__history_cell){0};
+        h->sums[k] = (fab_history_cell){0};
     }
     h->columns = pairs;
     h->width *= 2;
 }
 
 /* The column in which the time up to now lies. */
-static size_t column_of_now(orr__fabric *f)
+static size_t column_of_now(fab *f)
 {
-    orr__history *h = f->history;
-    while ((f->now - 1) / h->width >= ORR__HISTORY_COLUMNS)
+    fab_history *h = f->history;
+    while ((f->now - 1) / h->width >= FAB_HISTORY_COLUMNS)
         merge_columns(h);
     const size_t column = (size_t)((f->now - 1) / h->width);
     if (column >= h->columns)
@@ -100,10 +100,10 @@ static int lower_first(const void *a, const void *b)
 }
 
 /* Rows that stay move up, in their order, so that the room behind them is free. */
-static void keep_rows(orr__history *h, ranked *order, size_t kept)
+static void keep_rows(fab_history *h, ranked *order, size_t kept)
 {
     for (size_t i = kept; i < h->row_count; i++)
-        h->ports[h->owners[order[i].row]].row = ORR__NOBODY;
+        h->ports[h->owners[order[i].row]].row = FAB_NONE;
     qsort(order, kept, sizeof *order, lower_first);
     for (size_t i = 0; i < kept; i++) {
         const uint32_t from = order[i].row;
@@ -118,7 +118,7 @@ static void keep_rows(orr__history *h, ranked *order, size_t kept)
 }
 
 /* False: out of memory. */
-static bool give_up_half(orr__history *h)
+static bool give_up_half(fab_history *h)
 {
     ranked *order = orr_alloc(h->row_count, sizeof *order);
     const size_t kept = h->row_count / 2;
@@ -133,7 +133,7 @@ static bool give_up_half(orr__history *h)
     return true;
 }
 
-static bool take_row(orr__history *h, orr__history_port *p)
+static bool take_row(fab_history *h, fab_history_port *p)
 {
     if (h->row_count == h->rows && !give_up_half(h))
         return false;
@@ -145,136 +145,135 @@ static bool take_row(orr__history *h, orr__history_port *p)
 /* ---- looks ---- */
 
 /* Ports that were used for the first time since the latest look. */
-static bool meet_ports(orr__fabric *f)
+static bool meet_ports(fab *f)
 {
-    orr__history *h = f->history;
+    fab_history *h = f->history;
     uint8_t *at = h->met, *const end = h->met + f->port_count;
     while (at < end && (at = memchr(at, 1, (size_t)(end - at)))) {
         if (!orr_grow(&h->ports, &h->port_room, h->port_count + 1))
             return false;
         h->place_of[at - h->met] = (uint32_t)h->port_count;
         h->ports[h->port_count++] =
-            (orr__history_port){.id = (uint32_t)(at - h->met), .row = ORR__NOBODY};
+            (fab_history_port){.id = (uint32_t)(at - h->met), .row = FAB_NONE};
         *at++ = 2;
     }
     return true;
 }
 
-static bool note_port(orr__fabric *f, orr__history_port *one, size_t column)
+static bool note_port(fab *f, fab_history_port *one, size_t column)
 {
-    orr__history *h = f->history;
-    orr__port *p = &f->ports[one->id];
-    const uint64_t busy = busy_until_now(f, p), paused = orr__port_paused_ticks(f, p);
-    const orr__history_cell cell = {busy - one->busy, paused - one->paused, p->max_queued};
+    fab_history *h = f->history;
+    fab_port *p = &f->ports[one->id];
+    const uint64_t busy = busy_until_now(f, p), paused = fab_port_paused_ticks(f, p);
+    const fab_history_cell cell = {busy - one->busy, paused - one->paused, p->max_queued};
     if (one->longest < p->max_queued)
         one->longest = p->max_queued;
     one->busy = busy;
     one->paused = paused;
     p->max_queued = p->queued_bytes;
     add_cell(&h->sums[column], &cell);
-    if (one->row == ORR__NOBODY && busy / 2 >= h->worth && !take_row(h, one))
+    if (one->row == FAB_NONE && busy / 2 >= h->worth && !take_row(h, one))
         return false;
-    if (one->row != ORR__NOBODY)
+    if (one->row != FAB_NONE)
         add_cell(cell_at(h, column, one->row), &cell);
     return true;
 }
 
-static void look(orr__fabric *f)
+static void look(fab *f)
 {
-    orr__history *h = f->history;
+    fab_history *h = f->history;
     const size_t column = column_of_now(f);
     bool is_well = meet_ports(f);
     for (size_t i = 0; i < h->port_count && is_well; i++)
         is_well = note_port(f, &h->ports[i], column);
     if (!is_well)
-        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        fab_fail(f, ORR_ENOMEM, "out of memory");
 }
 
 /* Ticks to the end of the column. */
-static uint64_t time_left(const orr__fabric *f, uint64_t at)
+static uint64_t time_left(const fab *f, uint64_t at)
 {
     return f->history->width - at % f->history->width;
 }
 
-void orr__history_arm(orr__fabric *f, uint64_t at)
+void fab_history_arm(fab *f, uint64_t at)
 {
     if (f->history->is_armed)
         return;
     f->history->is_armed = true;
-    (void)orr__fabric_after(f, at - f->now + time_left(f, at), ORR__EV_HISTORY, 0);
+    (void)fab_after(f, at - f->now + time_left(f, at), FAB_EV_HISTORY, 0);
 }
 
-void orr__history_run(orr__fabric *f, uint32_t event)
+void fab_history_run(fab *f, uint32_t event)
 {
     look(f);
     f->history->is_armed = f->under_way > 0;
     if (f->history->is_armed)
-        orr__wheel_at(&f->wheel, event, f->now + time_left(f, f->now), orr__fabric_order(f));
+        fab_wheel_at(&f->wheel, event, f->now + time_left(f, f->now), fab_global_order(f));
     else
-        orr__wheel_drop(&f->wheel, event);
+        fab_wheel_drop(&f->wheel, event);
 }
 
-bool orr__history_ends(orr__fabric *f, uint32_t event)
+bool fab_history_ends(fab *f, uint32_t event)
 {
     uint64_t at;
-    if (orr__fabric_next_at(f, &at))
+    if (fab_next_at(f, &at))
         return false;
     f->history->is_armed = false;
-    orr__wheel_drop(&f->wheel, event);
+    fab_wheel_drop(&f->wheel, event);
     return true;
 }
 
 /* ---- afterwards ---- */
 
-static const orr__history_port *find(const orr__history *h, uint32_t port)
+static const fab_history_port *find(const fab_history *h, uint32_t port)
 {
     return h->met[port] == 2 ? &h->ports[h->place_of[port]] : NULL;
 }
 
-orr__history_cell orr__history_since(const orr__fabric *f, uint32_t port)
+fab_history_cell fab_history_since(const fab *f, uint32_t port)
 {
-    const orr__port *p = &f->ports[port];
-    const orr__history_port *one = find(f->history, port);
-    return (orr__history_cell){busy_until_now(f, p) - (one ? one->busy : 0),
-                               orr__port_paused_ticks(f, p) - (one ? one->paused : 0),
-                               p->max_queued};
+    const fab_port *p = &f->ports[port];
+    const fab_history_port *one = find(f->history, port);
+    return (fab_history_cell){busy_until_now(f, p) - (one ? one->busy : 0),
+                              fab_port_paused_ticks(f, p) - (one ? one->paused : 0), p->max_queued};
 }
 
-uint64_t orr__history_longest(const orr__fabric *f, uint32_t port)
+uint64_t fab_history_longest(const fab *f, uint32_t port)
 {
-    const orr__history_port *one = f->history ? find(f->history, port) : NULL;
+    const fab_history_port *one = f->history ? find(f->history, port) : NULL;
     const uint64_t since = f->ports[port].max_queued;
     return one && one->longest > since ? one->longest : since;
 }
 
-uint32_t orr__history_row(const orr__history *h, uint32_t port)
+uint32_t fab_history_row(const fab_history *h, uint32_t port)
 {
-    const orr__history_port *one = find(h, port);
-    return one ? one->row : ORR__NOBODY;
+    const fab_history_port *one = find(h, port);
+    return one ? one->row : FAB_NONE;
 }
 
 /* ---- life ---- */
 
-orr_code orr__history_create(orr__fabric *f, orr__history **out, orr_error *err)
+orr_code fab_history_create(fab *f, fab_history **out, orr_error *err)
 {
     *out = NULL;
     if (!f->config.has_history)
         return ORR_OK;
-    orr__history *h = *out = orr_alloc(1, sizeof *h);
+    fab_history *h = *out = orr_alloc(1, sizeof *h);
     if (!h)
         return orr_no_memory(err);
     h->width = FIRST_WIDTH_NS * f->unit;
-    h->rows = f->port_count < ORR__HISTORY_ROWS ? f->port_count : ORR__HISTORY_ROWS;
+    h->rows = f->port_count < FAB_HISTORY_ROWS ? f->port_count : FAB_HISTORY_ROWS;
     h->met = orr_alloc(f->port_count, sizeof *h->met);
     h->place_of = orr_alloc(f->port_count, sizeof *h->place_of);
     h->owners = orr_alloc(h->rows, sizeof *h->owners);
-    h->cells = orr_alloc(h->rows * ORR__HISTORY_COLUMNS, sizeof *h->cells);
-    h->sums = orr_alloc(ORR__HISTORY_COLUMNS, sizeof *h->sums);
+    h->cells = orr_alloc(h->rows * FAB_HISTORY_COLUMNS, sizeof *h->cells);
+    h->sums = orr_alloc(FAB_HISTORY_COLUMNS, sizeof *h->sums);
     f->met = h->met;
     return h->met && h->place_of && h->owners && h->cells && h->sums ? ORR_OK : orr_no_memory(err);
 }
 
-void orr__history_destroy(orr__history *h)
+void fab_history_destroy(fab_history *h)
 {
     if (!h)
         return;

@@ -19,7 +19,7 @@ typedef struct flow_news {
     uint32_t marks, marks_told;
 } flow_news;
 
-struct orr__monitor {
+struct fab_monitor {
     orr_output *files[LOOKS];
     orr_buf texts[LOOKS];
     bool is_armed[LOOKS];
@@ -33,31 +33,31 @@ struct orr__monitor {
 
 /* Nothing was said of it so far.  Lanes find room for all flows: each writes to those of its own
  * hosts. */
-bool orr__monitor_flow_comes(const orr__fabric *f, uint32_t flow)
+bool fab_monitor_flow_comes(const fab *f, uint32_t flow)
 {
-    orr__monitor *m = f->monitor;
+    fab_monitor *m = f->monitor;
     if (!orr_grow(&m->flows, &m->flow_room, (size_t)flow + 1))
         return false;
     m->flows[flow] = (flow_news){0};
     return true;
 }
 
-void orr__monitor_mark(const orr__fabric *f, uint32_t flow)
+void fab_monitor_mark(const fab *f, uint32_t flow)
 {
     f->monitor->flows[flow].marks++;
 }
 
 /* ---- rows ---- */
 
-static void put_flow(const orr__fabric *f, orr_buf *b, const orr__flow *w, uint64_t value)
+static void put_flow(const fab *f, orr_buf *b, const fab_flow *w, uint64_t value)
 {
     orr_buf_print(b, "%" PRIu64 ", %u, %u, %u, %u, %" PRIu64 ", %" PRIu64 "\n", f->now / f->unit,
                   w->src, w->dst, w->src_port, w->dst_port, w->size, value);
 }
 
-static bool has_news(const orr__fabric *f, unsigned what, uint32_t flow)
+static bool has_news(const fab *f, unsigned what, uint32_t flow)
 {
-    const orr__flow *w = &f->flows[flow];
+    const fab_flow *w = &f->flows[flow];
     const flow_news *n = &f->monitor->flows[flow];
     if (!w->is_used || !w->line_rate || w->is_complete)
         return false;
@@ -66,19 +66,19 @@ static bool has_news(const orr__fabric *f, unsigned what, uint32_t flow)
 
 static int by_number(const void *a, const void *b, void *flows)
 {
-    const orr__flow *all = flows;
+    const fab_flow *all = flows;
     const uint64_t x = all[*(const uint32_t *)a].number, y = all[*(const uint32_t *)b].number;
     return x < y ? -1 : x > y;
 }
 
 /* Flows with a row, in the order in which they came; with rules.reuses_last_flow by
  * slot. */
-static size_t flows_with_news(orr__fabric *f, unsigned what)
+static size_t flows_with_news(fab *f, unsigned what)
 {
-    orr__monitor *m = f->monitor;
+    fab_monitor *m = f->monitor;
     size_t count = 0;
     if (!orr_grow(&m->rows, &m->row_room, f->flow_count)) {
-        orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+        fab_fail(f, ORR_ENOMEM, "out of memory");
         return 0;
     }
     for (uint32_t i = 0; i < f->flow_count; i++)
@@ -89,12 +89,12 @@ static size_t flows_with_news(orr__fabric *f, unsigned what)
     return count;
 }
 
-static void look_at_flows(orr__fabric *f, unsigned what)
+static void look_at_flows(fab *f, unsigned what)
 {
-    orr__monitor *m = f->monitor;
+    fab_monitor *m = f->monitor;
     const size_t count = flows_with_news(f, what);
     for (size_t i = 0; i < count; i++) {
-        const orr__flow *w = &f->flows[m->rows[i]];
+        const fab_flow *w = &f->flows[m->rows[i]];
         flow_news *n = &m->flows[m->rows[i]];
         put_flow(f, &m->texts[what], w, what == RATES ? w->rate : n->marks);
         if (what == RATES)
@@ -104,10 +104,10 @@ static void look_at_flows(orr__fabric *f, unsigned what)
     }
 }
 
-static void look_at_bandwidth(orr__fabric *f, uint32_t port)
+static void look_at_bandwidth(fab *f, uint32_t port)
 {
-    orr__monitor *m = f->monitor;
-    const orr__port *p = &f->ports[port];
+    fab_monitor *m = f->monitor;
+    const fab_port *p = &f->ports[port];
     const uint64_t bytes = p->bytes_sent - m->sent[port];
     if (bytes)
         orr_buf_print(&m->texts[BANDWIDTH], "%" PRIu64 ", %u, %u, %f\n", f->now / f->unit, p->node,
@@ -115,16 +115,16 @@ static void look_at_bandwidth(orr__fabric *f, uint32_t port)
     m->sent[port] = p->bytes_sent;
 }
 
-static void look_at_queues(orr__fabric *f, uint32_t port)
+static void look_at_queues(fab *f, uint32_t port)
 {
-    orr__monitor *m = f->monitor;
-    const orr__queue *q = &f->queues[(size_t)port * ORR__CLASSES];
+    fab_monitor *m = f->monitor;
+    const fab_queue *q = &f->queues[(size_t)port * FAB_CLASSES];
     uint64_t all = 0;
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
         all += q[i].egress;
     if (!f->ports[port].is_switch || all == m->queued[port])
         return;
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
         orr_buf_print(&m->texts[QLEN], "%" PRIu64 ", %u, %u, %u, %u, %" PRIu64 "\n",
                       f->now / f->unit, f->ports[port].node, f->ports[port].number, i, q[i].egress,
                       all);
@@ -132,7 +132,7 @@ static void look_at_queues(orr__fabric *f, uint32_t port)
 }
 
 /* By node, then by port. */
-static void look_at_ports(orr__fabric *f, unsigned what)
+static void look_at_ports(fab *f, unsigned what)
 {
     for (uint32_t i = 0; i < f->port_count; i++) {
         if (what == QLEN)
@@ -142,11 +142,11 @@ static void look_at_ports(orr__fabric *f, unsigned what)
     }
 }
 
-static void look(orr__fabric *f, unsigned what)
+static void look(fab *f, unsigned what)
 {
-    orr__monitor *m = f->monitor;
+    fab_monitor *m = f->monitor;
     if (what == SERIES) {
-        orr__series_sample(f);
+        fab_series_sample(f);
         return;
     }
     if (what == RATES || what == MARKS)
@@ -159,7 +159,7 @@ static void look(orr__fabric *f, unsigned what)
 
 /* ---- times ---- */
 
-static uint64_t interval_of(const orr__fabric *f, unsigned what)
+static uint64_t interval_of(const fab *f, unsigned what)
 {
     const orr__packet_config *c = &f->config;
     const uint64_t us = what == BANDWIDTH ? c->bw_mon_us
@@ -169,10 +169,10 @@ static uint64_t interval_of(const orr__fabric *f, unsigned what)
 }
 
 /* False: never again. */
-static bool next_look(const orr__fabric *f, unsigned what, uint64_t *at)
+static bool next_look(const fab *f, unsigned what, uint64_t *at)
 {
     if (what == SERIES) {
-        *at = orr__series_next(f);
+        *at = fab_series_next(f);
         return true;
     }
     const uint64_t first = f->config.mon_start_us * 1000 * f->unit, every = interval_of(f, what);
@@ -180,37 +180,37 @@ static bool next_look(const orr__fabric *f, unsigned what, uint64_t *at)
     return *at / f->unit / 1000 <= f->config.mon_end_us;
 }
 
-static bool is_wanted(const orr__fabric *f, unsigned what)
+static bool is_wanted(const fab *f, unsigned what)
 {
     return what == SERIES ? f->series != NULL : f->monitor->files[what] != NULL;
 }
 
-void orr__monitor_arm(orr__fabric *f)
+void fab_monitor_arm(fab *f)
 {
     uint64_t at;
     for (unsigned i = 0; i < LOOKS; i++) {
         if (f->monitor->is_armed[i] || !is_wanted(f, i) || !next_look(f, i, &at))
             continue;
         f->monitor->is_armed[i] = true;
-        (void)orr__fabric_after(f, at - f->now, ORR__EV_LOOK, i);
+        (void)fab_after(f, at - f->now, FAB_EV_LOOK, i);
     }
 }
 
-void orr__monitor_look(orr__fabric *f, uint32_t event, uint32_t what)
+void fab_monitor_look(fab *f, uint32_t event, uint32_t what)
 {
     uint64_t at;
     look(f, what);
     f->monitor->is_armed[what] = f->under_way > 0 && next_look(f, what, &at);
     if (f->monitor->is_armed[what])
-        orr__wheel_at(&f->wheel, event, at, orr__fabric_order(f));
+        fab_wheel_at(&f->wheel, event, at, fab_global_order(f));
     else
-        orr__wheel_drop(&f->wheel, event);
-    orr__fabric_watch_for_stall(f);
+        fab_wheel_drop(&f->wheel, event);
+    fab_watch_for_stall(f);
 }
 
 /* ---- files ---- */
 
-static orr_code open_files(orr__fabric *f, orr__monitor *m, orr_error *err)
+static orr_code open_files(fab *f, fab_monitor *m, orr_error *err)
 {
     static const char *const heads[LOOKS] = {"", "time, sw_id, port_id, q_id, q_len, port_len\n",
                                              "time, node_id, port_id, bandwidth\n",
@@ -235,11 +235,11 @@ static bool wants_monitor(const orr__packet_config *c)
            c->cnp_out[0];
 }
 
-orr_code orr__monitor_create(orr__fabric *f, orr_error *err)
+orr_code fab_monitor_create(fab *f, orr_error *err)
 {
     if (!wants_monitor(&f->config))
         return ORR_OK;
-    orr__monitor *m = f->monitor = orr_alloc(1, sizeof *m);
+    fab_monitor *m = f->monitor = orr_alloc(1, sizeof *m);
     if (!m)
         return orr_no_memory(err);
     m->sent = orr_alloc(f->port_count, sizeof *m->sent);
@@ -247,13 +247,13 @@ orr_code orr__monitor_create(orr__fabric *f, orr_error *err)
     if (!m->sent || !m->queued)
         return orr_no_memory(err);
     const orr_code code = open_files(f, m, err);
-    return code ? code : orr__series_create(f, &f->series, err);
+    return code ? code : fab_series_create(f, &f->series, err);
 }
 
-void orr__monitor_destroy(orr__fabric *f)
+void fab_monitor_destroy(fab *f)
 {
-    orr__monitor *m = f->monitor;
-    orr__series_destroy(f->series);
+    fab_monitor *m = f->monitor;
+    fab_series_destroy(f->series);
     if (!m)
         return;
     for (int i = 0; i < LOOKS; i++) {
@@ -267,9 +267,9 @@ void orr__monitor_destroy(orr__fabric *f)
     orr_free(m);
 }
 
-orr_code orr__monitor_commit(orr__fabric *f, orr_error *err)
+orr_code fab_monitor_commit(fab *f, orr_error *err)
 {
-    orr__monitor *m = f->monitor;
+    fab_monitor *m = f->monitor;
     orr_code code = ORR_OK;
     for (int i = 0; m && i < LOOKS && !code; i++) {
         if (!m->files[i])
@@ -279,5 +279,5 @@ orr_code orr__monitor_commit(orr__fabric *f, orr_error *err)
         orr_output_drain(m->files[i], &m->texts[i]);
         code = orr_output_commit(&m->files[i], err);
     }
-    return code ? code : orr__series_finish(f, err);
+    return code ? code : fab_series_finish(f, err);
 }

@@ -10,13 +10,13 @@
 enum { DRAIN_AT = 1 << 16, RECORD_BYTES = 56, SHOWN_FROM = 1000, NO_FILES = 4 };
 enum { FCT, PFC, QLEN, TRACE };
 
-struct orr__writer {
+struct fab_writer {
     orr_output *files[NO_FILES]; /* NULL: not wanted */
     orr_buf texts[NO_FILES];
     bool *is_traced;
 };
 
-static void drain_if_full(orr__writer *w, int i)
+static void drain_if_full(fab_writer *w, int i)
 {
     if (w->texts[i].len >= DRAIN_AT)
         orr_output_drain(w->files[i], &w->texts[i]);
@@ -36,7 +36,7 @@ static void put_digits(orr_buf *b, uint32_t value, unsigned base, unsigned count
 }
 
 /* Nanoseconds; picoseconds behind a point when time is in them. */
-static void put_time(orr_buf *b, const orr__fabric *f, uint64_t ticks)
+static void put_time(orr_buf *b, const fab *f, uint64_t ticks)
 {
     orr_buf_u64(b, ticks / f->unit);
     if (f->unit == 1)
@@ -45,29 +45,29 @@ static void put_time(orr_buf *b, const orr__fabric *f, uint64_t ticks)
     put_digits(b, (uint32_t)(ticks % f->unit), 10, 3);
 }
 
-uint64_t orr__flow_ideal(const orr__fabric *f, const orr__flow *w)
+uint64_t fab_flow_ideal(const fab *f, const fab_flow *w)
 {
-    orr__path path;
-    if (!orr__fabric_path(f, w->src, w->dst, &path))
+    fab_path path;
+    if (!fab_find_path(f, w->src, w->dst, &path))
         return 0;
     const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
     uint64_t bytes = w->size + packets * 48;
     if (f->rules.narrows_ideal)
         bytes &= UINT32_MAX;
-    return orr__path_rtt(&path) +
+    return fab_path_rtt(&path) +
            (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / path.bandwidth);
 }
 
-bool orr__writer_lists_flows(const orr__fabric *f)
+bool fab_writer_lists_flows(const fab *f)
 {
     return f->writer && f->writer->files[FCT];
 }
 
-void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w, uint64_t ideal)
+void fab_put_fct(orr_buf *b, const fab *f, const fab_flow *w, uint64_t ideal)
 {
-    put_digits(b, orr__host_address(w->src), 16, 8);
+    put_digits(b, fab_host_address(w->src), 16, 8);
     orr_buf_byte(b, ' ');
-    put_digits(b, orr__host_address(w->dst), 16, 8);
+    put_digits(b, fab_host_address(w->dst), 16, 8);
     orr_buf_byte(b, ' ');
     orr_buf_u64(b, w->src_port);
     orr_buf_byte(b, ' ');
@@ -83,15 +83,15 @@ void orr__put_fct(orr_buf *b, const orr__fabric *f, const orr__flow *w, uint64_t
     orr_buf_byte(b, '\n');
 }
 
-void orr__write_fct(orr__fabric *f, const orr__flow *w, uint64_t ideal)
+void fab_write_fct(fab *f, const fab_flow *w, uint64_t ideal)
 {
-    if (!orr__writer_lists_flows(f))
+    if (!fab_writer_lists_flows(f))
         return;
-    orr__put_fct(&f->writer->texts[FCT], f, w, ideal);
+    fab_put_fct(&f->writer->texts[FCT], f, w, ideal);
     drain_if_full(f->writer, FCT);
 }
 
-void orr__write_fct_lines(orr__fabric *f, const uint8_t *lines, size_t length)
+void fab_write_fct_lines(fab *f, const uint8_t *lines, size_t length)
 {
     if (length == 0)
         return;
@@ -101,13 +101,13 @@ void orr__write_fct_lines(orr__fabric *f, const uint8_t *lines, size_t length)
 
 /* ---- pfc.txt ---- */
 
-void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses)
+void fab_write_pfc(fab *f, const fab_port *p, bool pauses)
 {
-    orr__writer *to = f->writer;
+    fab_writer *to = f->writer;
     if (!to->files[PFC])
         return;
     if (f->is_in_window) {
-        orr__lanes_note_pause(f, p, pauses);
+        fab_lanes_note_pause(f, p, pauses);
         return;
     }
     put_time(&to->texts[PFC], f, f->now);
@@ -117,29 +117,29 @@ void orr__write_pfc(orr__fabric *f, const orr__port *p, bool pauses)
 
 /* ---- queue lengths ---- */
 
-bool orr__writer_samples(const orr__fabric *f)
+bool fab_writer_samples(const fab *f)
 {
     return f->writer && f->writer->files[QLEN];
 }
 
-bool orr__writer_lists_pauses(const orr__fabric *f)
+bool fab_writer_lists_pauses(const fab *f)
 {
     return f->writer && f->writer->files[PFC];
 }
 
-static uint64_t egress_bytes(const orr__fabric *f, uint32_t port)
+static uint64_t egress_bytes(const fab *f, uint32_t port)
 {
     uint64_t sum = 0;
-    for (unsigned i = 0; i < ORR__CLASSES; i++)
-        sum += f->queues[(size_t)port * ORR__CLASSES + i].egress;
+    for (unsigned i = 0; i < FAB_CLASSES; i++)
+        sum += f->queues[(size_t)port * FAB_CLASSES + i].egress;
     return sum;
 }
 
 /* "time T S j P B j P B": a blank is left before the end of the line unless the last port is in it
  * (packet-network.md 11.3). */
-static void sample_switch(orr__fabric *f, orr_buf *b, uint32_t node)
+static void sample_switch(fab *f, orr_buf *b, uint32_t node)
 {
-    const orr__node *n = &f->nodes[node];
+    const fab_node *n = &f->nodes[node];
     bool has_begun = false;
     for (uint32_t i = 0; i < n->port_count; i++) {
         const uint32_t port = f->ports_of[n->first_port + i];
@@ -159,7 +159,7 @@ static void sample_switch(orr__fabric *f, orr_buf *b, uint32_t node)
         orr_buf_byte(b, '\n');
 }
 
-void orr__write_sample(orr__fabric *f)
+void fab_write_sample(fab *f)
 {
     for (uint32_t n = 0; n < f->node_count; n++)
         if (f->nodes[n].kind != ORR__HOST)
@@ -175,21 +175,21 @@ static void put(uint8_t *to, uint64_t value, unsigned bytes)
         to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static uint64_t class_bytes(const orr__fabric *f, const orr__port *p, unsigned class)
+static uint64_t class_bytes(const fab *f, const fab_port *p, unsigned class)
 {
     uint64_t sum = 0;
     if (!p->is_switch || !(p->queued >> class & 1))
         return 0;
-    uint32_t i = f->queues[(size_t)orr__port_of(f, p) * ORR__CLASSES + class].head;
-    for (; i != ORR__NOBODY; i = f->frames[i].next)
+    uint32_t i = f->queues[(size_t)fab_port_of(f, p) * FAB_CLASSES + class].head;
+    for (; i != FAB_NONE; i = f->frames[i].next)
         sum += f->frames[i].size;
     return sum;
 }
 
-static void put_data(uint8_t *r, const orr__flow *w, const orr__frame *m)
+static void put_data(uint8_t *r, const fab_flow *w, const fab_frame *m)
 {
-    put(r + 16, orr__host_address(w->src), 4);
-    put(r + 20, orr__host_address(w->dst), 4);
+    put(r + 16, fab_host_address(w->src), 4);
+    put(r + 20, fab_host_address(w->dst), 4);
     put(r + 32, w->src_port, 2);
     put(r + 34, w->dst_port, 2);
     put(r + 36, m->sequence, 4);
@@ -197,10 +197,10 @@ static void put_data(uint8_t *r, const orr__flow *w, const orr__frame *m)
     put(r + 50, m->payload, 2);
 }
 
-static void put_ack(uint8_t *r, const orr__flow *w, const orr__frame *m)
+static void put_ack(uint8_t *r, const fab_flow *w, const fab_frame *m)
 {
-    put(r + 16, orr__host_address(w->dst), 4);
-    put(r + 20, orr__host_address(w->src), 4);
+    put(r + 16, fab_host_address(w->dst), 4);
+    put(r + 20, fab_host_address(w->src), 4);
     put(r + 32, w->dst_port, 2);
     put(r + 34, w->src_port, 2);
     put(r + 36, m->echoes_mark, 2);
@@ -208,8 +208,7 @@ static void put_ack(uint8_t *r, const orr__flow *w, const orr__frame *m)
     put(r + 40, m->sequence, 4);
 }
 
-void orr__fabric_write_trace(
-    orr__fabric *f, const orr__port *p, const orr__frame *m, unsigned event, unsigned queue)
+void fab_write_trace(fab *f, const fab_port *p, const fab_frame *m, unsigned event, unsigned queue)
 {
     static const uint8_t protocols[] = {0x11, 0xFC, 0xFD, 0xFE, 0x11};
     uint8_t r[RECORD_BYTES] = {0};
@@ -225,9 +224,9 @@ void orr__fabric_write_trace(
     r[27] = (uint8_t)event;
     r[28] = m->is_marked ? 3 : 0;
     r[29] = p->is_switch;
-    if (m->kind == ORR__FRAME_DATA || m->kind == ORR__FRAME_TRIMMED) {
+    if (m->kind == FAB_FRAME_DATA || m->kind == FAB_FRAME_TRIMMED) {
         put_data(r, &f->flows[m->flow], m);
-    } else if (m->kind == ORR__FRAME_PFC) {
+    } else if (m->kind == FAB_FRAME_PFC) {
         put(r + 20, UINT32_MAX, 4);
         put(r + 32, m->pauses ? f->config.pause_time_us : 0, 4);
         r[40] = m->class;
@@ -239,7 +238,7 @@ void orr__fabric_write_trace(
 }
 
 /* How many ports, each with its speed, and the largest product of bandwidth and delay. */
-static void put_settings(orr__fabric *f)
+static void put_settings(fab *f)
 {
     orr_buf *b = &f->writer->texts[TRACE];
     uint8_t r[11];
@@ -247,7 +246,7 @@ static void put_settings(orr__fabric *f)
     orr_buf_add(b, r, 4);
     for (uint32_t n = f->node_count; n-- > 0;)
         for (uint32_t i = f->nodes[n].port_count; i-- > 0;) {
-            const orr__port *p = &f->ports[f->ports_of[f->nodes[n].first_port + i]];
+            const fab_port *p = &f->ports[f->ports_of[f->nodes[n].first_port + i]];
             put(r, n, 2);
             r[2] = (uint8_t)p->number;
             put(r + 3, p->rate, 8);
@@ -259,8 +258,8 @@ static void put_settings(orr__fabric *f)
 
 /* ---- all of them ---- */
 
-static orr_code open_files(orr__writer *w,
-                           const orr__fabric_paths *paths,
+static orr_code open_files(fab_writer *w,
+                           const fab_output_paths *paths,
                            bool is_simai, /* then monitor.c writes queue lengths */
                            orr_error *err)
 {
@@ -273,9 +272,9 @@ static orr_code open_files(orr__writer *w,
     return code;
 }
 
-orr_code orr__writer_create(orr__fabric *f, const orr__fabric_paths *paths, orr_error *err)
+orr_code fab_writer_create(fab *f, const fab_output_paths *paths, orr_error *err)
 {
-    orr__writer *w = f->writer = orr_alloc(1, sizeof *w);
+    fab_writer *w = f->writer = orr_alloc(1, sizeof *w);
     if (!w)
         return orr_no_memory(err);
     if (!paths)
@@ -293,7 +292,7 @@ orr_code orr__writer_create(orr__fabric *f, const orr__fabric_paths *paths, orr_
     return ORR_OK;
 }
 
-void orr__writer_destroy(orr__writer *w)
+void fab_writer_destroy(fab_writer *w)
 {
     if (!w)
         return;
@@ -305,7 +304,7 @@ void orr__writer_destroy(orr__writer *w)
     orr_free(w);
 }
 
-orr_code orr__writer_commit(orr__writer *w, orr_error *err)
+orr_code fab_writer_commit(fab_writer *w, orr_error *err)
 {
     orr_code code = ORR_OK;
     for (int i = 0; i < NO_FILES && !code; i++) {

@@ -20,26 +20,26 @@ enum { SAMPLES_A_SLOT = 64, SAMPLES_A_DOUBLING = 1 << 16, LOOKED_AT = 1 << 14, N
 
 /* ---- counters ---- */
 
-static uint64_t busy_until_now(const orr__fabric *f, const orr__port *p)
+static uint64_t busy_until_now(const fab *f, const fab_port *p)
 {
     return p->busy_ticks - (p->busy_until > f->now ? p->busy_until - f->now : 0);
 }
 
-static uint64_t window_of(const orr__fabric *f, const orr__flow *w)
+static uint64_t window_of(const fab *f, const fab_flow *w)
 {
     if (!f->config.var_window || w->counts_flight || !w->line_rate)
         return w->window;
     return (uint64_t)((unsigned __int128)w->window * w->rate / w->line_rate);
 }
 
-static uint64_t in_flight_of(const orr__flow *w)
+static uint64_t in_flight_of(const fab_flow *w)
 {
     return w->is_selective ? w->in_flight : w->sent > w->acked ? w->sent - w->acked : 0;
 }
 
 /* ---- slots ---- */
 
-static void add_slot(orr__slot *to, const orr__slot *from)
+static void add_slot(fab_series_slot *to, const fab_series_slot *from)
 {
     to->a += from->a;
     to->b += from->b;
@@ -49,12 +49,12 @@ static void add_slot(orr__slot *to, const orr__slot *from)
     to->samples += from->samples;
 }
 
-static void merge_watches(orr__watches *w, size_t count)
+static void merge_watches(fab_series_watches *w, size_t count)
 {
     for (size_t i = 0; i < w->count; i++) {
-        orr__watch *one = &w->list[i];
+        fab_series_watch *one = &w->list[i];
         for (size_t k = 0; k < count / 2; k++) {
-            orr__slot merged = one->slots[2 * k];
+            fab_series_slot merged = one->slots[2 * k];
             add_slot(&merged, &one->slots[2 * k + 1]);
             one->slots[k] = merged;
         }
@@ -64,7 +64,7 @@ static void merge_watches(orr__watches *w, size_t count)
     }
 }
 
-static void close_slot(orr__series *s)
+static void close_slot(fab_series *s)
 {
     s->phase = 0;
     if (++s->count < s->limit)
@@ -76,7 +76,7 @@ static void close_slot(orr__series *s)
 }
 
 /* Nothing happened for so many samples. */
-static void skip(orr__series *s, uint64_t samples)
+static void skip(fab_series *s, uint64_t samples)
 {
     s->taken += samples;
     while (samples) {
@@ -88,37 +88,37 @@ static void skip(orr__series *s, uint64_t samples)
     }
 }
 
-static void note(const orr__series *s, orr__watch *w, const orr__slot *slot)
+static void note(const fab_series *s, fab_series_watch *w, const fab_series_slot *slot)
 {
     add_slot(&w->slots[s->count], slot);
     w->last = s->count;
 }
 
-static void note_port(const orr__fabric *f, orr__watch *w)
+static void note_port(const fab *f, fab_series_watch *w)
 {
-    const orr__port *p = &f->ports[w->id];
-    const uint64_t busy = busy_until_now(f, p), paused = orr__port_paused_ticks(f, p);
+    const fab_port *p = &f->ports[w->id];
+    const uint64_t busy = busy_until_now(f, p), paused = fab_port_paused_ticks(f, p);
     note(f->series, w,
-         &(orr__slot){.a = busy - w->last_a,
-                      .b = paused - w->last_b,
-                      .sum = p->queued_bytes,
-                      .max = p->queued_bytes,
-                      .samples = 1});
+         &(fab_series_slot){.a = busy - w->last_a,
+                            .b = paused - w->last_b,
+                            .sum = p->queued_bytes,
+                            .max = p->queued_bytes,
+                            .samples = 1});
     w->last_a = busy;
     w->last_b = paused;
 }
 
-static orr__series_note state_of(const orr__fabric *f, uint32_t flow)
+static fab_flow_note state_of(const fab *f, uint32_t flow)
 {
-    const orr__flow *w = &f->flows[flow];
-    return (orr__series_note){f->now,          f->order, w->acked, window_of(f, w),
-                              in_flight_of(w), flow,     false};
+    const fab_flow *w = &f->flows[flow];
+    return (fab_flow_note){f->now,          f->order, w->acked, window_of(f, w),
+                           in_flight_of(w), flow,     false};
 }
 
-static void note_flow(const orr__fabric *f, orr__watch *w, const orr__series_note *n)
+static void note_flow(const fab *f, fab_series_watch *w, const fab_flow_note *n)
 {
     note(f->series, w,
-         &(orr__slot){
+         &(fab_series_slot){
              .a = n->acked - w->last_a, .sum = n->window, .sum2 = n->in_flight, .samples = 1});
     w->last_a = n->acked;
 }
@@ -126,39 +126,39 @@ static void note_flow(const orr__fabric *f, orr__watch *w, const orr__series_not
 /* ---- which ---- */
 
 /* A place for a new one; NULL: out of memory.  Slots are empty. */
-static orr__watch *add_watch(const orr__series *s, orr__watches *w)
+static fab_series_watch *add_watch(const fab_series *s, fab_series_watches *w)
 {
     if (!orr_grow(&w->list, &w->room, w->count + 1))
         return NULL;
-    orr__watch *one = &w->list[w->count];
-    *one = (orr__watch){.slots = orr_alloc(s->limit, sizeof *one->slots)};
+    fab_series_watch *one = &w->list[w->count];
+    *one = (fab_series_watch){.slots = orr_alloc(s->limit, sizeof *one->slots)};
     if (!one->slots)
         return NULL;
     w->count++;
     return one;
 }
 
-static orr__watch *reuse(const orr__series *s, orr__watch *w)
+static fab_series_watch *reuse(const fab_series *s, fab_series_watch *w)
 {
-    orr__slot *slots = w->slots;
+    fab_series_slot *slots = w->slots;
     memset(slots, 0, s->limit * sizeof *slots);
-    *w = (orr__watch){.slots = slots};
+    *w = (fab_series_watch){.slots = slots};
     return w;
 }
 
 /* The interval that ends now belongs to it, if its counters are known from when it began. */
-static void begin_port(const orr__fabric *f, orr__watch *w, uint32_t port)
+static void begin_port(const fab *f, fab_series_watch *w, uint32_t port)
 {
-    struct orr__counts *c = &f->series->counts[port];
+    struct fab_series_counts *c = &f->series->counts[port];
     const bool is_known = f->series->looks_every == 1;
     w->id = port;
     w->first = w->last = f->series->count;
     w->last_a = is_known ? c->busy : busy_until_now(f, &f->ports[port]);
-    w->last_b = is_known ? c->paused : orr__port_paused_ticks(f, &f->ports[port]);
+    w->last_b = is_known ? c->paused : fab_port_paused_ticks(f, &f->ports[port]);
     c->is_watched = true;
 }
 
-static orr__watch *find_watch(const orr__watches *w, uint32_t id)
+static fab_series_watch *find_watch(const fab_series_watches *w, uint32_t id)
 {
     for (size_t i = 0; i < w->count; i++)
         if (w->list[i].id == id && !w->list[i].is_over)
@@ -166,10 +166,10 @@ static orr__watch *find_watch(const orr__watches *w, uint32_t id)
     return NULL;
 }
 
-static orr__watch *least_busy(const orr__fabric *f)
+static fab_series_watch *least_busy(const fab *f)
 {
-    const orr__watches *w = &f->series->ports;
-    orr__watch *least = NULL;
+    const fab_series_watches *w = &f->series->ports;
+    fab_series_watch *least = NULL;
     for (size_t i = 0; i < w->count; i++)
         if (!w->list[i].is_named &&
             (!least || f->ports[w->list[i].id].busy_ticks < f->ports[least->id].busy_ticks))
@@ -177,17 +177,17 @@ static orr__watch *least_busy(const orr__fabric *f)
     return least;
 }
 
-static bool out_of_memory(orr__fabric *f)
+static bool out_of_memory(fab *f)
 {
-    orr__fabric_fail(f, ORR_ENOMEM, "out of memory");
+    fab_fail(f, ORR_ENOMEM, "out of memory");
     return false;
 }
 
-static void consider_all_ports(orr__fabric *f)
+static void consider_all_ports(fab *f)
 {
-    orr__series *s = f->series;
-    orr__watches *w = &s->ports;
-    orr__watch *least = least_busy(f);
+    fab_series *s = f->series;
+    fab_series_watches *w = &s->ports;
+    fab_series_watch *least = least_busy(f);
     for (uint32_t i = 0; i < f->port_count && w->most; i++) {
         const uint64_t busy = f->ports[i].busy_ticks;
         const bool has_room = w->count - w->named < w->most;
@@ -196,7 +196,7 @@ static void consider_all_ports(orr__fabric *f)
             continue;
         if (!has_room)
             s->counts[least->id].is_watched = false;
-        orr__watch *one = has_room ? add_watch(s, w) : reuse(s, least);
+        fab_series_watch *one = has_room ? add_watch(s, w) : reuse(s, least);
         if (!one) {
             (void)out_of_memory(f);
             return;
@@ -206,15 +206,15 @@ static void consider_all_ports(orr__fabric *f)
     }
 }
 
-static void note_counts(orr__fabric *f)
+static void note_counts(fab *f)
 {
     for (uint32_t i = 0; i < f->port_count; i++) {
         f->series->counts[i].busy = busy_until_now(f, &f->ports[i]);
-        f->series->counts[i].paused = orr__port_paused_ticks(f, &f->ports[i]);
+        f->series->counts[i].paused = fab_port_paused_ticks(f, &f->ports[i]);
     }
 }
 
-static bool is_pair_named(const orr__series *s, const orr__flow *flow)
+static bool is_pair_named(const fab_series *s, const fab_flow *flow)
 {
     for (size_t i = 0; i < s->pair_count; i++)
         if (s->pairs[i].src == flow->src && s->pairs[i].dst == flow->dst)
@@ -222,22 +222,22 @@ static bool is_pair_named(const orr__series *s, const orr__flow *flow)
     return false;
 }
 
-static orr__watch *smallest_flow(const orr__watches *w)
+static fab_series_watch *smallest_flow(const fab_series_watches *w)
 {
-    orr__watch *least = NULL;
+    fab_series_watch *least = NULL;
     for (size_t i = 0; i < w->count; i++)
         if (!w->list[i].is_named && (!least || w->list[i].size < least->size))
             least = &w->list[i];
     return least;
 }
 
-static void flow_starts(orr__fabric *f, uint32_t flow)
+static void flow_starts(fab *f, uint32_t flow)
 {
-    orr__series *s = f->series;
-    orr__watches *w = &s->flows;
-    const orr__flow *of = &f->flows[flow];
+    fab_series *s = f->series;
+    fab_series_watches *w = &s->flows;
+    const fab_flow *of = &f->flows[flow];
     const bool is_named = w->named < s->named_most && is_pair_named(s, of);
-    orr__watch *one = NULL, *least;
+    fab_series_watch *one = NULL, *least;
     if (is_named || w->count - w->named < w->most) {
         one = add_watch(s, w);
         if (!one)
@@ -258,16 +258,16 @@ static void flow_starts(orr__fabric *f, uint32_t flow)
     one->dst_port = of->dst_port;
 }
 
-static void flow_ends(const orr__fabric *f, const orr__series_note *n)
+static void flow_ends(const fab *f, const fab_flow_note *n)
 {
-    orr__watch *w = find_watch(&f->series->flows, n->flow);
+    fab_series_watch *w = find_watch(&f->series->flows, n->flow);
     if (!w)
         return;
     note_flow(f, w, n);
     w->is_over = true;
 }
 
-void orr__series_hear(orr__fabric *f, const orr__series_note *n)
+void fab_series_hear(fab *f, const fab_flow_note *n)
 {
     if (n->is_over)
         flow_ends(f, n);
@@ -277,54 +277,54 @@ void orr__series_hear(orr__fabric *f, const orr__series_note *n)
 
 /* In a window other lanes have flows that start and end, too: in which order, is known when it is
  * over. */
-static void hear_in_order(orr__fabric *f, const orr__series_note *n)
+static void hear_in_order(fab *f, const fab_flow_note *n)
 {
     if (f->is_in_window)
-        orr__lanes_note_series(f, n);
+        fab_lanes_note_series(f, n);
     else
-        orr__series_hear(f, n);
+        fab_series_hear(f, n);
 }
 
-void orr__series_flow_starts(orr__fabric *f, uint32_t flow)
+void fab_series_flow_starts(fab *f, uint32_t flow)
 {
-    hear_in_order(f, &(orr__series_note){.at = f->now, .order = f->order, .flow = flow});
+    hear_in_order(f, &(fab_flow_note){.at = f->now, .order = f->order, .flow = flow});
 }
 
-void orr__series_flow_ends(orr__fabric *f, uint32_t flow)
+void fab_series_flow_ends(fab *f, uint32_t flow)
 {
-    orr__series_note n = state_of(f, flow);
+    fab_flow_note n = state_of(f, flow);
     n.is_over = true;
     hear_in_order(f, &n);
 }
 
 /* ---- samples ---- */
 
-static void note_all(orr__fabric *f)
+static void note_all(fab *f)
 {
-    orr__series *s = f->series;
+    fab_series *s = f->series;
     for (size_t i = 0; i < s->ports.count; i++)
         note_port(f, &s->ports.list[i]);
     for (size_t i = 0; i < s->flows.count; i++) {
-        orr__watch *w = &s->flows.list[i];
+        fab_series_watch *w = &s->flows.list[i];
         if (w->is_over)
             continue;
-        const orr__series_note n = state_of(f, w->id);
+        const fab_flow_note n = state_of(f, w->id);
         note_flow(f, w, &n);
     }
 }
 
 /* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no
  * more than a coarse one.  Both are powers of two: a sample never lies across two slots. */
-uint64_t orr__series_next(const orr__fabric *f)
+uint64_t fab_series_next(const fab *f)
 {
-    const orr__series *s = f->series;
+    const fab_series *s = f->series;
     const uint64_t stride = s->merged > s->each_slot ? s->merged / s->each_slot : 1;
     return (f->now / s->every / stride + 1) * stride * s->every;
 }
 
-void orr__series_sample(orr__fabric *f)
+void fab_series_sample(fab *f)
 {
-    orr__series *s = f->series;
+    fab_series *s = f->series;
     const uint64_t whole = f->now / s->every;
     if (whole > s->taken + 1)
         skip(s, whole - s->taken - 1);
@@ -340,7 +340,7 @@ void orr__series_sample(orr__fabric *f)
 /* ---- from the configuration ---- */
 
 /* "8.3": port 3 of node 8.  "0-5": flows from host 0 to host 5. */
-static bool take_name(orr__fabric *f, orr__series *s, orr_str word, bool *has_memory)
+static bool take_name(fab *f, fab_series *s, orr_str word, bool *has_memory)
 {
     const char *dot = memchr(word.ptr, '.', word.len), *dash = memchr(word.ptr, '-', word.len);
     const char *middle = dot ? dot : dash;
@@ -352,13 +352,13 @@ static bool take_name(orr__fabric *f, orr__series *s, orr_str word, bool *has_me
     if (!dot) {
         *has_memory = b >= f->node_count || orr_grow(&s->pairs, &s->pair_room, s->pair_count + 1);
         if (b < f->node_count && *has_memory)
-            s->pairs[s->pair_count++] = (struct orr__pair){(uint32_t)a, (uint32_t)b};
+            s->pairs[s->pair_count++] = (struct fab_series_pair){(uint32_t)a, (uint32_t)b};
         return b < f->node_count;
     }
-    const orr__node *n = &f->nodes[a];
+    const fab_node *n = &f->nodes[a];
     if (b == 0 || b > n->port_count)
         return false;
-    orr__watch *w = add_watch(s, &s->ports);
+    fab_series_watch *w = add_watch(s, &s->ports);
     *has_memory = w != NULL;
     if (!w)
         return true;
@@ -369,7 +369,7 @@ static bool take_name(orr__fabric *f, orr__series *s, orr_str word, bool *has_me
     return true;
 }
 
-static orr_code take_names(orr__fabric *f, orr__series *s, orr_error *err)
+static orr_code take_names(fab *f, fab_series *s, orr_error *err)
 {
     const char *at = f->config.series_watch;
     const orr_where w = orr__packet_config_where(&f->config, "SERIES_WATCH");
@@ -399,10 +399,10 @@ static uint64_t count_names(const orr__packet_config *c)
 }
 
 /* How many watches fit; named flows take what is left. */
-static orr_code bound_memory(const orr__fabric *f, orr__series *s, orr_error *err)
+static orr_code bound_memory(const fab *f, fab_series *s, orr_error *err)
 {
     const orr_where w = orr__packet_config_where(&f->config, "SERIES_SAMPLES");
-    const uint64_t each = s->limit * sizeof(orr__slot), most = MOST_BYTES / each;
+    const uint64_t each = s->limit * sizeof(fab_series_slot), most = MOST_BYTES / each;
     const uint64_t wanted = s->ports.most + s->flows.most + count_names(&f->config);
     if (wanted > most)
         return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL,
@@ -424,13 +424,13 @@ static uint64_t samples_a_slot(size_t limit)
     return samples;
 }
 
-orr_code orr__series_create(orr__fabric *f, orr__series **out, orr_error *err)
+orr_code fab_series_create(fab *f, fab_series **out, orr_error *err)
 {
     const orr__packet_config *c = &f->config;
     *out = NULL;
     if (!c->series_out[0])
         return ORR_OK;
-    orr__series *s = *out = orr_alloc(1, sizeof *s);
+    fab_series *s = *out = orr_alloc(1, sizeof *s);
     if (!s)
         return orr_no_memory(err);
     s->every = c->series_every_ps / (1000 / f->unit);
@@ -449,14 +449,14 @@ orr_code orr__series_create(orr__fabric *f, orr__series **out, orr_error *err)
     return code ? code : orr_output_open(c->series_out, &s->file, err);
 }
 
-static void drop_watches(orr__watches *w)
+static void drop_watches(fab_series_watches *w)
 {
     for (size_t i = 0; i < w->count; i++)
         orr_free(w->list[i].slots);
     orr_free(w->list);
 }
 
-void orr__series_destroy(orr__series *s)
+void fab_series_destroy(fab_series *s)
 {
     if (!s)
         return;
@@ -468,9 +468,9 @@ void orr__series_destroy(orr__series *s)
     orr_free(s);
 }
 
-orr_code orr__series_finish(orr__fabric *f, orr_error *err)
+orr_code fab_series_finish(fab *f, orr_error *err)
 {
-    orr__series *s = f->series;
+    fab_series *s = f->series;
     orr_buf b = {0};
     const char *path = f->config.series_out;
     const size_t len = strlen(path);
@@ -484,9 +484,9 @@ orr_code orr__series_finish(orr__fabric *f, orr_error *err)
     consider_all_ports(f);
     note_all(f);
     if (len > 5 && strcmp(path + len - 5, ".json") == 0)
-        orr__series_write_json(f, &b);
+        fab_series_write_json(f, &b);
     else
-        orr__series_write_csv(f, &b);
+        fab_series_write_csv(f, &b);
     if (b.failed) {
         orr_buf_fini(&b);
         return orr_no_memory(err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.h - what flows, queues and links did over time, in bounded memory (docs/format/packet.md).
  *
- *     if (orr__series_create(f, &f->series, err)) ...      // the configuration says what is wanted; NULL: nothing
- *     orr__series_sample(f);                               // at every multiple of the interval
- *     orr__series_finish(f, err);                          // the file is complete
+ *     if (fab_series_create(f, &f->series, err)) ...      // the configuration says what is wanted; NULL: nothing
+ *     fab_series_sample(f);                               // at every multiple of the interval
+ *     fab_series_finish(f, err);                          // the file is complete
  *
  * Inside, `merged` samples share a slot.  When the slots are used up, two become one and `merged`
  * doubles, so a run of any length has between half of the slots and all of them. */
@@ -12,43 +12,43 @@
 
 #include "models/network/packet/engine/fabric_impl.h"
 
-orr_code orr__series_create(orr__fabric *f, orr__series **out, orr_error *err) ORR_MUST_CHECK;
-void orr__series_destroy(orr__series *s); /* NULL is fine */
-void orr__series_sample(orr__fabric *f);
-void orr__series_flow_starts(orr__fabric *f, uint32_t flow);
-void orr__series_flow_ends(orr__fabric *f, uint32_t flow);
-void orr__series_hear(orr__fabric *f, const orr__series_note *n); /* of lanes, between windows */
-orr_code orr__series_finish(orr__fabric *f, orr_error *err) ORR_MUST_CHECK;
+orr_code fab_series_create(fab *f, fab_series **out, orr_error *err) ORR_MUST_CHECK;
+void fab_series_destroy(fab_series *s); /* NULL is fine */
+void fab_series_sample(fab *f);
+void fab_series_flow_starts(fab *f, uint32_t flow);
+void fab_series_flow_ends(fab *f, uint32_t flow);
+void fab_series_hear(fab *f, const fab_flow_note *n); /* of lanes, between windows */
+orr_code fab_series_finish(fab *f, orr_error *err) ORR_MUST_CHECK;
 /* When the next sample is due, in ticks. */
-uint64_t orr__series_next(const orr__fabric *f);
+uint64_t fab_series_next(const fab *f);
 
 /* ---- for series_write.c ---- */
 
 /* What happened in an interval.  Ports: ticks busy and paused, queue lengths; flows: bytes
  * acknowledged, windows, bytes in flight. */
-typedef struct orr__slot {
+typedef struct fab_series_slot {
     uint64_t a, b, sum, sum2, max;
     uint32_t samples;
-} orr__slot;
+} fab_series_slot;
 
-typedef struct orr__watch {
+typedef struct fab_series_watch {
     uint32_t id; /* a port, or a flow */
     bool is_named, is_over;
     uint64_t last_a, last_b; /* counters at the latest sample */
     size_t first, last;      /* slots */
-    orr__slot *slots;
+    fab_series_slot *slots;
     uint64_t size; /* of a flow: bytes */
     uint32_t src, dst;
     uint16_t src_port, dst_port;
-} orr__watch;
+} fab_series_watch;
 
-typedef struct orr__watches {
-    orr__watch *list;
+typedef struct fab_series_watches {
+    fab_series_watch *list;
     size_t count, most; /* most: of those that are not named */
     size_t named, room;
-} orr__watches;
+} fab_series_watches;
 
-struct orr__series {
+struct fab_series {
     orr_output *file;
     uint64_t every;  /* ticks */
     uint64_t merged; /* samples a slot */
@@ -56,8 +56,8 @@ struct orr__series {
     uint64_t taken;  /* samples in all */
     uint64_t end;    /* ticks: of the run */
     size_t limit, count;
-    orr__watches ports, flows;
-    struct orr__counts {
+    fab_series_watches ports, flows;
+    struct fab_series_counts {
         uint64_t busy, paused; /* ticks, up to the latest look */
         bool is_watched;
     } * counts;           /* by port */
@@ -65,13 +65,13 @@ struct orr__series {
     uint64_t looks_every; /* samples: large networks are not looked through each time */
     size_t named_most;    /* flows of pairs that were named: never more */
     uint64_t each_slot;   /* samples, at most */
-    struct orr__pair {
+    struct fab_series_pair {
         uint32_t src, dst;
     } * pairs; /* flows that were named */
     size_t pair_count, pair_room;
 };
 
-void orr__series_write_csv(const orr__fabric *f, orr_buf *b);
-void orr__series_write_json(const orr__fabric *f, orr_buf *b);
+void fab_series_write_csv(const fab *f, orr_buf *b);
+void fab_series_write_json(const fab *f, orr_buf *b);
 
 #endif

@@ -17,28 +17,28 @@ typedef enum what { LINK, QUEUE, FLOW } what;
 
 /* ---- intervals ---- */
 
-static uint64_t slot_ticks(const orr__series *s)
+static uint64_t slot_ticks(const fab_series *s)
 {
     return s->every * s->merged;
 }
 
 /* The slots that are closed, and the one that is open if anything is in it. */
-static size_t slot_count(const orr__series *s)
+static size_t slot_count(const fab_series *s)
 {
     return s->count + (s->end > s->count * slot_ticks(s));
 }
 
-static uint64_t begin_of(const orr__series *s, size_t slot)
+static uint64_t begin_of(const fab_series *s, size_t slot)
 {
     return slot * slot_ticks(s);
 }
 
-static uint64_t end_of(const orr__series *s, size_t slot)
+static uint64_t end_of(const fab_series *s, size_t slot)
 {
     return slot < s->count ? begin_of(s, slot + 1) : s->end;
 }
 
-static double share(const orr__series *s, size_t slot, uint64_t ticks)
+static double share(const fab_series *s, size_t slot, uint64_t ticks)
 {
     const uint64_t whole = end_of(s, slot) - begin_of(s, slot);
     const double part = whole ? (double)ticks / (double)whole : 0;
@@ -50,7 +50,7 @@ static uint64_t mean(uint64_t sum, uint32_t samples)
     return samples ? sum / samples : 0;
 }
 
-static uint64_t bits_per_second(const orr__fabric *f, size_t slot, uint64_t bytes)
+static uint64_t bits_per_second(const fab *f, size_t slot, uint64_t bytes)
 {
     const uint64_t ticks = end_of(f->series, slot) - begin_of(f->series, slot);
     return ticks ? (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / ticks) : 0;
@@ -61,7 +61,7 @@ static uint64_t bits_per_second(const orr__fabric *f, size_t slot, uint64_t byte
 typedef struct ranked {
     uint64_t weight;
     uint32_t id;
-    const orr__watch *watch;
+    const fab_series_watch *watch;
 } ranked;
 
 static int heavier_first(const void *a, const void *b)
@@ -73,7 +73,7 @@ static int heavier_first(const void *a, const void *b)
 }
 
 /* NULL: out of memory, or none. */
-static ranked *rank(const orr__fabric *f, const orr__watches *w, bool is_flow)
+static ranked *rank(const fab *f, const fab_series_watches *w, bool is_flow)
 {
     ranked *r = w->count ? orr_alloc(w->count, sizeof *r) : NULL;
     for (size_t i = 0; r && i < w->count; i++)
@@ -84,28 +84,28 @@ static ranked *rank(const orr__fabric *f, const orr__watches *w, bool is_flow)
     return r;
 }
 
-static void name_port(const orr__fabric *f, uint32_t port, char *out)
+static void name_port(const fab *f, uint32_t port, char *out)
 {
-    const orr__port *p = &f->ports[port], *q = &f->ports[p->peer];
+    const fab_port *p = &f->ports[port], *q = &f->ports[p->peer];
     snprintf(out, NAME_ROOM, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u", p->node,
              p->number, q->is_switch ? "switch" : "", q->node);
 }
 
-static void name_flow(const orr__watch *w, char *out)
+static void name_flow(const fab_series_watch *w, char *out)
 {
     snprintf(out, NAME_ROOM, "%u -> %u (%u)", w->src, w->dst, w->src_port);
 }
 
 /* ---- CSV ---- */
 
-static void put_time(orr_buf *b, const orr__fabric *f, uint64_t ticks)
+static void put_time(orr_buf *b, const fab *f, uint64_t ticks)
 {
     orr_buf_u64(b, ticks / f->unit);
     if (f->unit > 1)
         orr_buf_print(b, ".%03u", (unsigned)(ticks % f->unit));
 }
 
-static void put_values(orr_buf *b, const orr__fabric *f, what kind, size_t i, const orr__slot *s)
+static void put_values(orr_buf *b, const fab *f, what kind, size_t i, const fab_series_slot *s)
 {
     if (kind == LINK)
         orr_buf_print(b, "%.6f,%.6f,,,,,", share(f->series, i, s->a), share(f->series, i, s->b));
@@ -116,7 +116,7 @@ static void put_values(orr_buf *b, const orr__fabric *f, what kind, size_t i, co
                       mean(s->sum, s->samples), mean(s->sum2, s->samples));
 }
 
-static void put_rows(orr_buf *b, const orr__fabric *f, what kind, const orr__watch *w)
+static void put_rows(orr_buf *b, const fab *f, what kind, const fab_series_watch *w)
 {
     static const char *const kinds[] = {"link", "queue", "flow"};
     const size_t count = slot_count(f->series);
@@ -136,16 +136,16 @@ static void put_rows(orr_buf *b, const orr__fabric *f, what kind, const orr__wat
     }
 }
 
-static bool is_wanted(const orr__fabric *f, what kind, const orr__watch *w)
+static bool is_wanted(const fab *f, what kind, const fab_series_watch *w)
 {
     static const unsigned bits[] = {ORR__SERIES_LINKS, ORR__SERIES_QUEUES, ORR__SERIES_FLOWS};
     return (f->config.series_what & bits[kind]) &&
            (kind != QUEUE || f->ports[w->id].is_switch); /* hosts have no queues of packets */
 }
 
-static void put_kind(orr_buf *b, const orr__fabric *f, what kind)
+static void put_kind(orr_buf *b, const fab *f, what kind)
 {
-    const orr__watches *w = kind == FLOW ? &f->series->flows : &f->series->ports;
+    const fab_series_watches *w = kind == FLOW ? &f->series->flows : &f->series->ports;
     ranked *order = rank(f, w, kind == FLOW);
     b->failed |= w->count && !order;
     for (size_t i = 0; order && i < w->count; i++)
@@ -154,7 +154,7 @@ static void put_kind(orr_buf *b, const orr__fabric *f, what kind)
     orr_free(order);
 }
 
-void orr__series_write_csv(const orr__fabric *f, orr_buf *b)
+void fab_series_write_csv(const fab *f, orr_buf *b)
 {
     orr_buf_text(b, "what,name,from_ns,to_ns,utilisation,paused,queue_mean_bytes,queue_max_bytes,"
                     "rate_bps,window_bytes,in_flight_bytes\n");
@@ -164,36 +164,36 @@ void orr__series_write_csv(const orr__fabric *f, orr_buf *b)
 
 /* ---- JSON ---- */
 
-typedef double (*value_of)(const orr__fabric *f, size_t i, const orr__slot *s);
+typedef double (*value_of)(const fab *f, size_t i, const fab_series_slot *s);
 
-static double utilisation(const orr__fabric *f, size_t i, const orr__slot *s)
+static double utilisation(const fab *f, size_t i, const fab_series_slot *s)
 {
     return share(f->series, i, s->a);
 }
 
-static double paused(const orr__fabric *f, size_t i, const orr__slot *s)
+static double paused(const fab *f, size_t i, const fab_series_slot *s)
 {
     return share(f->series, i, s->b);
 }
 
-static double mean_queue(const orr__fabric *f, size_t i, const orr__slot *s)
+static double mean_queue(const fab *f, size_t i, const fab_series_slot *s)
 {
     (void)f, (void)i;
     return (double)mean(s->sum, s->samples);
 }
 
-static double max_queue(const orr__fabric *f, size_t i, const orr__slot *s)
+static double max_queue(const fab *f, size_t i, const fab_series_slot *s)
 {
     (void)f, (void)i;
     return (double)s->max;
 }
 
-static double rate(const orr__fabric *f, size_t i, const orr__slot *s)
+static double rate(const fab *f, size_t i, const fab_series_slot *s)
 {
     return (double)bits_per_second(f, i, s->a);
 }
 
-static double in_flight(const orr__fabric *f, size_t i, const orr__slot *s)
+static double in_flight(const fab *f, size_t i, const fab_series_slot *s)
 {
     (void)f, (void)i;
     return (double)mean(s->sum2, s->samples);
@@ -212,9 +212,9 @@ static const struct column {
 };
 
 static void put_column(orr_json_writer *j,
-                       const orr__fabric *f,
+                       const fab *f,
                        const struct column *c,
-                       const orr__watch *w)
+                       const fab_series_watch *w)
 {
     const size_t count = slot_count(f->series);
     orr_json_key(j, c->name);
@@ -229,7 +229,7 @@ static void put_column(orr_json_writer *j,
     orr_json_end_array(j);
 }
 
-static void put_watch(orr_json_writer *j, const orr__fabric *f, what kind, const orr__watch *w)
+static void put_watch(orr_json_writer *j, const fab *f, what kind, const fab_series_watch *w)
 {
     char name[NAME_ROOM];
     orr_json_begin_object(j);
@@ -250,10 +250,10 @@ static void put_watch(orr_json_writer *j, const orr__fabric *f, what kind, const
     orr_json_end_object(j);
 }
 
-static void put_list(orr_json_writer *j, orr_buf *b, const orr__fabric *f, what kind)
+static void put_list(orr_json_writer *j, orr_buf *b, const fab *f, what kind)
 {
     static const char *const kinds[] = {"links", "queues", "flows"};
-    const orr__watches *w = kind == FLOW ? &f->series->flows : &f->series->ports;
+    const fab_series_watches *w = kind == FLOW ? &f->series->flows : &f->series->ports;
     ranked *order = rank(f, w, kind == FLOW);
     b->failed |= w->count && !order;
     orr_json_key(j, kinds[kind]);
@@ -265,9 +265,9 @@ static void put_list(orr_json_writer *j, orr_buf *b, const orr__fabric *f, what 
     orr_free(order);
 }
 
-void orr__series_write_json(const orr__fabric *f, orr_buf *b)
+void fab_series_write_json(const fab *f, orr_buf *b)
 {
-    const orr__series *s = f->series;
+    const fab_series *s = f->series;
     const uint64_t ps = 1000 / f->unit;
     orr_json_writer j;
     orr_json_writer_init(&j, b, NULL);
