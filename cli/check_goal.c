@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_goal.c - orrery check of a GOAL schedule. */
 #include "goal.h"
+#include "json_out.h"
 
 #include <orrery/lab/goal_check.h>
 
@@ -9,21 +10,26 @@
 static void print_json(const cli_context *c, const orr_goal *g, const orr_goal_report *r)
 {
     char line[300];
-    printf("{\"format\":\"orrery-check-goal\",\"version\":1,\"input\":");
-    cli_json_text(c->args[0]);
-    printf(",\"ranks\":%" PRIu32 ",\"counts\":{", orr_goal_ranks(g));
+    cli_json j;
+    orr_json_writer *w = cli_json_open_tight(&j, "orrery-check-goal");
+    orr_json_put_text(w, "input", c->args[0]);
+    orr_json_put_u64(w, "ranks", orr_goal_ranks(g));
+    cli_json_object(w, "counts");
     for (int k = 0; k < ORR_GOAL_FINDING_KINDS; k++)
-        printf("%s\"%s\":%" PRIu64, k ? "," : "", orr_goal_finding_name((orr_goal_finding_kind)k),
-               r->counts[k]);
-    printf("},\"findings\":[");
+        orr_json_put_u64(w, orr_goal_finding_name((orr_goal_finding_kind)k), r->counts[k]);
+    orr_json_end_object(w);
+    cli_json_array(w, "findings");
     for (size_t i = 0; i < r->finding_count; i++) {
         const orr_goal_finding *f = &r->findings[i];
-        printf("%s{\"kind\":\"%s\",\"rank\":%" PRIu32 ",\"operation\":%" PRIu32 ",\"text\":",
-               i ? "," : "", orr_goal_finding_name(f->kind), f->rank, f->op + 1);
-        cli_json_text(orr_goal_finding_text(g, f, line, sizeof line));
-        printf("}");
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "kind", orr_goal_finding_name(f->kind));
+        orr_json_put_u64(w, "rank", f->rank);
+        orr_json_put_u64(w, "operation", f->op + 1);
+        orr_json_put_text(w, "text", orr_goal_finding_text(g, f, line, sizeof line));
+        orr_json_end_object(w);
     }
-    printf("]}\n");
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 static void print_text(const cli_context *c,

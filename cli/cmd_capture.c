@@ -5,6 +5,7 @@
  * the options are those of the one and of the other, and what OUT is decides how far it goes. */
 #include "base/text/text.h"
 #include "convert.h"
+#include "json_out.h"
 
 #include <orrery/lab/capture.h>
 
@@ -173,13 +174,13 @@ static orr_code run_python(const cli_context *c,
 
 static void print_json(const cli_context *c, const orr_capture *capture)
 {
-    printf("{\"format\": \"orrery-capture-run\", \"version\": 1, \"script\": ");
-    cli_json_text(c->args[0]);
-    printf(", \"output\": ");
-    cli_json_text(cli_text(c, "output"));
-    printf(", \"ranks\": %" PRIu64 ", \"python\": ", cli_count(c, "world-size"));
-    cli_json_text(orr_capture_python(capture));
-    printf("}\n");
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-capture-run");
+    orr_json_put_text(w, "script", c->args[0]);
+    orr_json_put_text(w, "output", cli_text(c, "output"));
+    orr_json_put_u64(w, "ranks", cli_count(c, "world-size"));
+    orr_json_put_text(w, "python", orr_capture_python(capture));
+    cli_json_close(&j);
 }
 
 static orr_code check_step(const cli_context *c, orr_error *err)

@@ -5,6 +5,7 @@
  * cost is talk, or, with --json and --csv, the result instead. */
 #include "base/text/text.h"
 #include "gemm.h"
+#include "json_out.h"
 
 #include <orrery/lab/gemm.h>
 #include <orrery/lab/units.h>
@@ -202,38 +203,59 @@ static orr_code read_machine(const cli_context *c,
 
 /* ---- lists ---- */
 
-static void list_hardware(bool as_json)
+static void list_hardware(void)
 {
-    printf(as_json ? "{\"format\": \"orrery-hardware\", \"version\": 1, \"chips\": [" : "");
     for (size_t i = 0; orr_hardware_at(i); i++) {
         const orr_hardware *hw = orr_hardware_at(i);
-        if (!as_json) {
-            printf("%-9s %3" PRIu64 " x %3" PRIu64 " x %-3" PRIu64 "  %s\n", hw->name, hw->arrays,
-                   hw->rows, hw->columns, hw->note);
-            continue;
-        }
-        printf("%s\n  {\"name\": \"%s\", \"arrays\": %" PRIu64 ", \"rows\": %" PRIu64
-               ", \"columns\": %" PRIu64 ", \"clock_hz\": %" PRIu64
-               ", \"memory_bandwidth_Bps\": %" PRIu64 ", \"note\": ",
-               i ? "," : "", hw->name, hw->arrays, hw->rows, hw->columns, hw->clock_hz,
-               hw->memory_bandwidth);
-        cli_json_text(hw->note);
-        putchar('}');
+        printf("%-9s %3" PRIu64 " x %3" PRIu64 " x %-3" PRIu64 "  %s\n", hw->name, hw->arrays,
+               hw->rows, hw->columns, hw->note);
     }
-    printf(as_json ? "]}\n" : "");
 }
 
-static void list_examples(bool as_json)
+static void list_hardware_json(void)
+{
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-hardware");
+    cli_json_array(w, "chips");
+    for (size_t i = 0; orr_hardware_at(i); i++) {
+        const orr_hardware *hw = orr_hardware_at(i);
+        orr_json_line(w, 2);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "name", hw->name);
+        orr_json_put_u64(w, "arrays", hw->arrays);
+        orr_json_put_u64(w, "rows", hw->rows);
+        orr_json_put_u64(w, "columns", hw->columns);
+        orr_json_put_u64(w, "clock_hz", hw->clock_hz);
+        orr_json_put_u64(w, "memory_bandwidth_Bps", hw->memory_bandwidth);
+        orr_json_put_text(w, "note", hw->note);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    cli_json_close(&j);
+}
+
+static void list_examples(void)
 {
     orr_shapes_example e;
-    printf(as_json ? "{\"format\": \"orrery-gemm-examples\", \"version\": 1, \"examples\": [" : "");
+    for (size_t i = 0; orr_shapes_example_at(i, &e); i++)
+        printf("%-12s %s\n", e.name, e.help);
+}
+
+static void list_examples_json(void)
+{
+    orr_shapes_example e;
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-gemm-examples");
+    cli_json_array(w, "examples");
     for (size_t i = 0; orr_shapes_example_at(i, &e); i++) {
-        if (as_json)
-            printf("%s\n  {\"name\": \"%s\", \"help\": \"%s\"}", i ? "," : "", e.name, e.help);
-        else
-            printf("%-12s %s\n", e.name, e.help);
+        orr_json_line(w, 2);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "name", e.name);
+        orr_json_put_text(w, "help", e.help);
+        orr_json_end_object(w);
     }
-    printf(as_json ? "]}\n" : "");
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 static orr_code find_example(const char *name, orr_shapes_example *out, orr_error *err)
@@ -446,9 +468,9 @@ static orr_code gemm_make(cli_context *c, orr_error *err)
 static orr_code gemm_run(cli_context *c, orr_error *err)
 {
     if (cli_flag(c, "list-hardware"))
-        list_hardware(cli_flag(c, "json"));
+        cli_flag(c, "json") ? list_hardware_json() : list_hardware();
     else if (cli_flag(c, "list-examples"))
-        list_examples(cli_flag(c, "json"));
+        cli_flag(c, "json") ? list_examples_json() : list_examples();
     else if (cli_flag(c, "print"))
         return print_source(c, err);
     else

@@ -6,6 +6,7 @@
  * options pass that some of its patterns do not know. */
 #include "base/text/text.h"
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/lab/gen.h>
 
@@ -142,31 +143,35 @@ static void list_one(const orr_pattern *p)
     }
 }
 
-static void list_one_json(const orr_pattern *p)
+static void put_pattern(orr_json_writer *w, const orr_pattern *p)
 {
-    printf("{\"name\": \"%s\", \"old_name\": ", p->name);
-    printf(p->old_name ? "\"%s\"" : "null", p->old_name);
-    printf(", \"help\": \"%s\", \"ranks_alike\": %s, \"defaults\": {\"ranks\": %" PRIu32, p->help,
-           p->ranks_differ ? "false" : "true", p->defaults.ranks);
-    for (size_t i = 0; i < KNOBS; i++) {
+    orr_json_begin_object(w);
+    orr_json_put_text(w, "name", p->name);
+    orr_json_put_text(w, "old_name", p->old_name);
+    orr_json_put_text(w, "help", p->help);
+    orr_json_put_bool(w, "ranks_alike", !p->ranks_differ);
+    cli_json_object(w, "defaults");
+    orr_json_put_u64(w, "ranks", p->defaults.ranks);
+    for (size_t i = 0; i < KNOBS; i++)
         if (p->uses & knobs[i].bit)
-            printf(", \"%s\": %" PRIu64, knobs[i].json_key, knob_value(&p->defaults, &knobs[i]));
-    }
-    printf("}}");
+            orr_json_put_u64(w, knobs[i].json_key, knob_value(&p->defaults, &knobs[i]));
+    orr_json_end_object(w);
+    orr_json_end_object(w);
 }
 
 static void list_json(const orr_pattern *only)
 {
-    printf("{\"format\": \"orrery-patterns\", \"version\": 1, \"patterns\": [");
-    if (only) {
-        list_one_json(only);
-    } else {
-        for (size_t i = 0; orr_pattern_at(i); i++) {
-            printf(i ? ",\n  " : "\n  ");
-            list_one_json(orr_pattern_at(i));
-        }
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-patterns");
+    cli_json_array(w, "patterns");
+    if (only)
+        put_pattern(w, only);
+    for (size_t i = 0; !only && orr_pattern_at(i); i++) {
+        orr_json_line(w, 2);
+        put_pattern(w, orr_pattern_at(i));
     }
-    printf("]}\n");
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 /* ---- writing ---- */
@@ -219,6 +224,12 @@ static orr_code write_set(
     return orr_set_write_files(set, to, &opt, 0, err);
 }
 
+/* What the functions that make traces share. */
+typedef struct job {
+    const cli_context *c;
+    orr_json_writer *json; /* NULL: notes on stderr instead */
+} job;
+
 static uint64_t count_nodes(const orr_set *set)
 {
     uint64_t n = 0;
@@ -228,25 +239,27 @@ static uint64_t count_nodes(const orr_set *set)
     return n;
 }
 
-static void report_json(const cli_context *c,
+static void report_json(const job *b,
                         const orr_pattern *p,
                         const orr_gen_options *opt,
                         const orr_set *set,
                         const char *to)
 {
-    printf("\n  {\"pattern\": \"%s\", \"output\": ", p->name);
-    cli_json_text(to);
-    printf(", \"ranks\": %" PRIu32 ", \"distinct_ranks\": %" PRIu32 ", \"node_count\": %" PRIu64,
-           orr_set_rank_count(set), orr_set_class_count(set), count_nodes(set));
-    printf(", \"schema\": \"%s\", \"options\": {", cli_text(c, "schema"));
-    const char *comma = "";
-    for (size_t i = 0; i < KNOBS; i++) {
-        if (p->uses & knobs[i].bit) {
-            printf("%s\"%s\": %" PRIu64, comma, knobs[i].json_key, knob_value(opt, &knobs[i]));
-            comma = ", ";
-        }
-    }
-    printf("}}");
+    orr_json_writer *w = b->json;
+    orr_json_line(w, 2);
+    orr_json_begin_object(w);
+    orr_json_put_text(w, "pattern", p->name);
+    orr_json_put_text(w, "output", to);
+    orr_json_put_u64(w, "ranks", orr_set_rank_count(set));
+    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(set));
+    orr_json_put_u64(w, "node_count", count_nodes(set));
+    orr_json_put_text(w, "schema", cli_text(b->c, "schema"));
+    cli_json_object(w, "options");
+    for (size_t i = 0; i < KNOBS; i++)
+        if (p->uses & knobs[i].bit)
+            orr_json_put_u64(w, knobs[i].json_key, knob_value(opt, &knobs[i]));
+    orr_json_end_object(w);
+    orr_json_end_object(w);
 }
 
 /* What was written, for people. */
@@ -268,32 +281,29 @@ static void report(const cli_context *c,
              ranks == 1 ? "" : "s", orr_set_class_count(set), nodes, nodes == 1 ? "" : "s");
 }
 
-static orr_code make(const cli_context *c, const orr_pattern *p, const char *to, orr_error *err)
+static orr_code make(const job *b, const orr_pattern *p, const char *to, orr_error *err)
 {
-    const orr_gen_options opt = read_options(c, p);
+    const orr_gen_options opt = read_options(b->c, p);
     orr_set *set;
     orr_code code = orr_pattern_set(p, &opt, &set, err);
     if (code)
         return code;
-    code = write_set(c, set, opt.style, to, err);
-    if (!code && cli_flag(c, "json"))
-        report_json(c, p, &opt, set, to);
+    code = write_set(b->c, set, opt.style, to, err);
+    if (!code && b->json)
+        report_json(b, p, &opt, set, to);
     else if (!code && strcmp(to, "-") != 0)
-        report(c, opt.style, set, to);
+        report(b->c, opt.style, set, to);
     orr_set_close(set);
     return code;
 }
 
-static orr_code make_in(const cli_context *c,
-                        const orr_pattern *p,
-                        const char *folder,
-                        orr_error *err)
+static orr_code make_in(const job *b, const orr_pattern *p, const char *folder, orr_error *err)
 {
     char to[4096];
     const int n = snprintf(to, sizeof to, "%s/%s", folder, p->name);
     if (n < 0 || (size_t)n >= sizeof to)
         return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
-    return make(c, p, to, err);
+    return make(b, p, to, err);
 }
 
 static orr_code prepare_all(const cli_context *c, const char *folder, orr_error *err)
@@ -311,10 +321,10 @@ static orr_code prepare_all(const cli_context *c, const char *folder, orr_error 
 }
 
 /* Every pattern into one folder. */
-static orr_code make_all(const cli_context *c, const char *folder, orr_error *err)
+static orr_code make_all(const job *b, const char *folder, orr_error *err)
 {
+    const cli_context *c = b->c;
     orr_code code = prepare_all(c, folder, err);
-    bool is_first = true;
     for (size_t i = 0; orr_pattern_at(i) && !code; i++) {
         const orr_pattern *p = orr_pattern_at(i);
         if (cli_given(c, "ranks") && cli_count(c, "ranks") < p->min_ranks) {
@@ -322,10 +332,7 @@ static orr_code make_all(const cli_context *c, const char *folder, orr_error *er
                      p->min_ranks);
             continue;
         }
-        if (cli_flag(c, "json") && !is_first)
-            putchar(',');
-        is_first = false;
-        code = make_in(c, p, folder, err);
+        code = make_in(b, p, folder, err);
     }
     return code;
 }
@@ -361,11 +368,15 @@ static orr_code gen_make(const cli_context *c, const orr_pattern *p, const char 
         code = orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
     if (code)
         return code;
+    cli_json j;
+    const job b = {c, as_json ? cli_json_open(&j, "orrery-gen") : NULL};
     if (as_json)
-        printf("{\"format\": \"orrery-gen\", \"version\": 1, \"made\": [");
-    code = p ? make(c, p, to ? to : p->name, err) : make_all(c, to ? to : "samples", err);
-    if (as_json)
-        printf("]}\n");
+        cli_json_array(b.json, "made");
+    code = p ? make(&b, p, to ? to : p->name, err) : make_all(&b, to ? to : "samples", err);
+    if (as_json) {
+        orr_json_end_array(b.json);
+        cli_json_close(&j);
+    }
     return code;
 }
 

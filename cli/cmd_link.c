@@ -4,6 +4,7 @@
  * What OUT ends in says what is written: .json is the linked trace in the form of chakra_trace_link, anything else
  * a trace or a set that can be simulated.  With --compat it is that program. */
 #include "convert.h"
+#include "json_out.h"
 
 #include <orrery/check.h>
 #include <orrery/lab/compat.h>
@@ -141,13 +142,16 @@ static void say_later_nodes(const cli_context *c, const orr_link_job *job)
     }
 }
 
-static void print_later(const orr_pytorch_later *nodes, uint64_t count)
+static void put_later(orr_json_writer *w, const orr_pytorch_later *nodes, uint64_t count)
 {
-    printf(", \"later_nodes\": [");
-    for (uint64_t i = 0; i < count && i < ORR_PYTORCH_SHOWN; i++)
-        printf("%s{\"node\": %" PRIu64 ", \"parent\": %" PRIu64 "}", i ? ", " : "", nodes[i].node,
-               nodes[i].parent);
-    printf("]");
+    cli_json_array(w, "later_nodes");
+    for (uint64_t i = 0; i < count && i < ORR_PYTORCH_SHOWN; i++) {
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "node", nodes[i].node);
+        orr_json_put_u64(w, "parent", nodes[i].parent);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
 }
 
 /* What making the traces met with. */
@@ -234,46 +238,46 @@ static void say_job(const cli_context *c, const orr_link_job *job)
     say_later_nodes(c, job);
 }
 
-static void print_rank(const orr_link_rank *r)
+static void put_counts(orr_json_writer *w, const orr_link_counts *counts)
+{
+    for (int k = 0; k < ORR_LINK_COUNTERS; k++)
+        orr_json_put_u64(w, orr_link_counter_name((orr_link_counter)k), counts->of[k]);
+}
+
+static void put_rank(orr_json_writer *w, const orr_link_rank *r)
 {
     uint64_t later;
     const orr_pytorch_later *nodes = later_of(r, &later);
-    printf("{\"rank\": %" PRIu32 ", \"is_guessed\": %s, \"host\": ", r->rank,
-           r->is_guessed ? "true" : "false");
-    r->host ? cli_json_text(r->host) : (void)printf("null");
-    printf(", \"device\": ");
-    r->device ? cli_json_text(r->device) : (void)printf("null");
-    printf(", \"clock_ns\": %" PRId64 ", \"clock_collectives\": %" PRIu64, r->clock_ns, r->shared);
-    for (int k = 0; k < ORR_LINK_COUNTERS; k++)
-        printf(", \"%s\": %" PRIu64, orr_link_counter_name((orr_link_counter)k), r->counts.of[k]);
-    print_later(nodes, later);
-    printf("}");
-}
-
-static void print_counts(const orr_link_counts *counts)
-{
-    for (int k = 0; k < ORR_LINK_COUNTERS; k++)
-        printf(", \"%s\": %" PRIu64, orr_link_counter_name((orr_link_counter)k), counts->of[k]);
+    orr_json_begin_object(w);
+    orr_json_put_u64(w, "rank", r->rank);
+    orr_json_put_bool(w, "is_guessed", r->is_guessed);
+    orr_json_put_text(w, "host", r->host);
+    orr_json_put_text(w, "device", r->device);
+    cli_json_i64(w, "clock_ns", r->clock_ns);
+    orr_json_put_u64(w, "clock_collectives", r->shared);
+    put_counts(w, &r->counts);
+    put_later(w, nodes, later);
+    orr_json_end_object(w);
 }
 
 static void print_job(const orr_link_job *job, const orr_check_report *report)
 {
     const orr_link_counts sum = sum_counts(job);
-    printf("{\"format\": \"orrery link\", \"version\": 1, \"ranks\": [");
-    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
-        printf("%s", i ? ", " : "");
-        print_rank(orr_link_job_rank(job, i));
-    }
-    printf("]");
-    print_counts(&sum);
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery link");
+    cli_json_array(w, "ranks");
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)
+        put_rank(w, orr_link_job_rank(job, i));
+    orr_json_end_array(w);
+    put_counts(w, &sum);
     for (int k = 0; k < ODDS; k++)
-        printf(", \"%s\": %" PRIu64, odd[k].name, sum_odd(job, k));
-    printf(", \"groups_inferred\": %" PRIu64 ", \"mismatches\": [", orr_link_job_inferred(job));
-    for (size_t i = 0; report && i < report->finding_count; i++) {
-        printf("%s", i ? ", " : "");
-        cli_json_text(report->findings[i].text);
-    }
-    printf("]}\n");
+        orr_json_put_u64(w, odd[k].name, sum_odd(job, k));
+    orr_json_put_u64(w, "groups_inferred", orr_link_job_inferred(job));
+    cli_json_array(w, "mismatches");
+    for (size_t i = 0; report && i < report->finding_count; i++)
+        orr_json_text(w, report->findings[i].text);
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 /* ---- writing ---- */
@@ -381,10 +385,11 @@ static orr_code link_compat(cli_context *c, orr_error *err)
         say_counts(c, counts);
         say_later(c, c->args[0], counts->later_nodes, later);
         if (cli_flag(c, "json")) {
-            printf("{\"format\": \"orrery link\", \"version\": 1");
-            print_counts(counts);
-            print_later(counts->later_nodes, later);
-            printf("}\n");
+            cli_json j;
+            orr_json_writer *w = cli_json_open(&j, "orrery link");
+            put_counts(w, counts);
+            put_later(w, counts->later_nodes, later);
+            cli_json_close(&j);
         }
     }
     orr_link_close(l);

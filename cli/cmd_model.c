@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_model.c - orrery model: what a language model is made of, what it computes and what it keeps. */
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/lab/model.h>
 #include <orrery/lab/units.h>
@@ -257,83 +258,108 @@ static void print_tensors(const orr_model *m)
 
 /* ---- for programs ---- */
 
-/* Names, notes and words are plain (model.h): nothing in them needs escaping. */
-static void print_json_parts(const orr_model_counts *n)
+static void put_parts(orr_json_writer *w, const orr_model_counts *n)
 {
     static const char *const keys[ORR_MODEL_PARTS] = {
         "embedding", "positions",      "attention", "ffn", "router",
         "experts",   "shared_experts", "norms",     "head"};
-    printf("{\"total\": %" PRIu64 ", \"active\": %" PRIu64 ", \"matmul\": %" PRIu64, n->total,
-           n->active, n->matmul);
+    cli_json_object(w, "parameters");
+    orr_json_put_u64(w, "total", n->total);
+    orr_json_put_u64(w, "active", n->active);
+    orr_json_put_u64(w, "matmul", n->matmul);
     for (int p = 0; p < ORR_MODEL_PARTS; p++)
-        printf(", \"%s\": %" PRIu64, keys[p], n->part[p]);
-    printf("}");
+        orr_json_put_u64(w, keys[p], n->part[p]);
+    orr_json_end_object(w);
 }
 
-static void print_json_flops(const subject *s)
+static void put_flops(orr_json_writer *w, const subject *s)
 {
     const orr_model_flops *f = &s->flops;
-    printf("{\"attention\": %" PRIu64 ", \"scores\": %" PRIu64 ", \"router\": %" PRIu64
-           ", \"ffn\": %" PRIu64 ", \"head\": %" PRIu64 ", \"forward\": %" PRIu64
-           ", \"training\": %" PRIu64 "}",
-           f->attention, f->scores, f->router, f->ffn, f->head, f->forward, f->training);
-    printf(",\n \"forward_flops_per_token\": %" PRIu64 ", \"training_flops_per_token\": %" PRIu64,
-           per_token(s, f->forward), per_token(s, f->training));
+    cli_json_object(w, "flops");
+    orr_json_put_u64(w, "attention", f->attention);
+    orr_json_put_u64(w, "scores", f->scores);
+    orr_json_put_u64(w, "router", f->router);
+    orr_json_put_u64(w, "ffn", f->ffn);
+    orr_json_put_u64(w, "head", f->head);
+    orr_json_put_u64(w, "forward", f->forward);
+    orr_json_put_u64(w, "training", f->training);
+    orr_json_end_object(w);
+    orr_json_line(w, 1);
+    orr_json_put_u64(w, "forward_flops_per_token", per_token(s, f->forward));
+    orr_json_put_u64(w, "training_flops_per_token", per_token(s, f->training));
 }
 
-static void print_json_tensors(const orr_model *m, uint64_t layer, bool is_end)
+static void put_tensors(orr_json_writer *w, const orr_model *m, uint64_t layer, bool is_end)
 {
     orr_model_tensor t[ORR_MODEL_TENSORS];
     const size_t n = is_end ? orr_model_end_tensors(m, t) : orr_model_layer_tensors(m, layer, t);
-    printf("[");
-    for (size_t i = 0; i < n; i++)
-        printf("%s{\"name\": \"%s\", \"rows\": %" PRIu64 ", \"columns\": %" PRIu64
-               ", \"copies\": %" PRIu64 ", \"active\": %" PRIu64
-               ", \"has_bias\": %s, \"is_tied\": %s, \"parameters\": %" PRIu64 "}",
-               i ? ",\n   " : "\n   ", t[i].name, t[i].rows, t[i].columns, t[i].copies, t[i].active,
-               t[i].has_bias ? "true" : "false", t[i].is_tied ? "true" : "false",
-               orr_model_tensor_size(&t[i]));
-    printf("]");
+    orr_json_begin_array(w);
+    for (size_t i = 0; i < n; i++) {
+        orr_json_line(w, 3);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "name", t[i].name);
+        orr_json_put_u64(w, "rows", t[i].rows);
+        orr_json_put_u64(w, "columns", t[i].columns);
+        orr_json_put_u64(w, "copies", t[i].copies);
+        orr_json_put_u64(w, "active", t[i].active);
+        orr_json_put_bool(w, "has_bias", t[i].has_bias);
+        orr_json_put_bool(w, "is_tied", t[i].is_tied);
+        orr_json_put_u64(w, "parameters", orr_model_tensor_size(&t[i]));
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
 }
 
-static void print_json_layers(const orr_model *m)
+static void put_layers(orr_json_writer *w, const orr_model *m)
 {
     bool is_shown[2] = {false, false};
-    printf(",\n \"ends\": ");
-    print_json_tensors(m, 0, true);
+    orr_json_line(w, 1);
+    orr_json_key(w, "ends");
+    put_tensors(w, m, 0, true);
     for (uint64_t i = 0; i < m->layers; i++) {
         const bool is_moe = orr_model_is_moe(m, i);
         if (is_shown[is_moe])
             continue;
         is_shown[is_moe] = true;
-        printf(",\n \"%s\": ", is_moe ? "moe_layer" : "layer");
-        print_json_tensors(m, i, false);
+        orr_json_line(w, 1);
+        orr_json_key(w, is_moe ? "moe_layer" : "layer");
+        put_tensors(w, m, i, false);
     }
 }
 
 static void print_json(const cli_context *c, const subject *s)
 {
     char text[ORR_MODEL_TEXT];
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-model-report");
     orr_model_json(&s->m, text, sizeof text);
-    printf("{\"format\": \"orrery-model-report\", \"version\": 1, \"program\": \"orrery %s\",\n"
-           " \"model\": %s,\n \"note\": \"%s\",\n \"parameters\": ",
-           ORR_VERSION, text, s->m.note);
-    print_json_parts(&s->counts);
-    printf(",\n \"tokens\": %" PRIu64 ", \"past\": %" PRIu64
-           ", \"is_square\": %s, \"is_mla_absorbed\": %s,\n \"flops\": ",
-           s->work.tokens, s->work.past, s->work.is_square ? "true" : "false",
-           s->work.is_mla_absorbed ? "true" : "false");
-    print_json_flops(s);
-    printf(",\n \"weight_bytes\": {");
+    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
+    orr_json_line(w, 1);
+    orr_json_key(w, "model");
+    orr_json_raw_text(w, orr_str_of(text));
+    orr_json_line(w, 1);
+    orr_json_put_text(w, "note", s->m.note);
+    orr_json_line(w, 1);
+    put_parts(w, &s->counts);
+    orr_json_line(w, 1);
+    orr_json_put_u64(w, "tokens", s->work.tokens);
+    orr_json_put_u64(w, "past", s->work.past);
+    orr_json_put_bool(w, "is_square", s->work.is_square);
+    orr_json_put_bool(w, "is_mla_absorbed", s->work.is_mla_absorbed);
+    orr_json_line(w, 1);
+    put_flops(w, s);
+    orr_json_line(w, 1);
+    cli_json_object(w, "weight_bytes");
     for (size_t i = 0; i < DTYPES; i++)
-        printf("%s\"%s\": %" PRIu64, i ? ", " : "", dtypes[i].name,
-               s->counts.total * dtypes[i].bytes);
-    printf("},\n \"kv_elements_per_token_and_layer\": %" PRIu64 ", \"kv_elements\": %" PRIu64
-           ", \"kv_bytes_bf16\": %" PRIu64,
-           orr_model_kv_elements(&s->m), s->cache, s->cache * KV_BYTES);
+        orr_json_put_u64(w, dtypes[i].name, s->counts.total * dtypes[i].bytes);
+    orr_json_end_object(w);
+    orr_json_line(w, 1);
+    orr_json_put_u64(w, "kv_elements_per_token_and_layer", orr_model_kv_elements(&s->m));
+    orr_json_put_u64(w, "kv_elements", s->cache);
+    orr_json_put_u64(w, "kv_bytes_bf16", s->cache * KV_BYTES);
     if (cli_flag(c, "tensors"))
-        print_json_layers(&s->m);
-    printf("}\n");
+        put_layers(w, &s->m);
+    cli_json_close(&j);
 }
 
 /* ---- the list ---- */
@@ -361,17 +387,24 @@ static void list(void)
 static void list_json(void)
 {
     char text[ORR_MODEL_TEXT];
-    printf("{\"format\": \"orrery-models\", \"version\": 1, \"models\": [");
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-models");
+    cli_json_array(w, "models");
     for (size_t i = 0; orr_model_at(i); i++) {
         const orr_model *m = orr_model_at(i);
         orr_model_counts n;
         orr_model_count(m, &n);
         orr_model_json(m, text, sizeof text);
-        printf("%s\n  {\"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
-               ", \"model\": %s}",
-               i ? "," : "", n.total, n.active, text);
+        orr_json_line(w, 2);
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "parameters", n.total);
+        orr_json_put_u64(w, "active_parameters", n.active);
+        orr_json_key(w, "model");
+        orr_json_raw_text(w, orr_str_of(text));
+        orr_json_end_object(w);
     }
-    printf("]}\n");
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 /* ---- the command ---- */

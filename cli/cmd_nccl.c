@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_nccl.c - orrery nccl: what Nsight Systems saw of NCCL, as a GOAL schedule. */
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/units.h>
@@ -80,26 +81,36 @@ static void print_text(const orr_nccl_report *r)
 
 static void print_json(const cli_context *c, const orr_nccl_report *r)
 {
-    printf("{\"format\": \"orrery-nccl\", \"version\": 1, \"output\": ");
-    if (cli_text(c, "output"))
-        cli_json_text(cli_text(c, "output"));
+    const char *to = cli_text(c, "output");
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-nccl");
+    orr_json_put_text(w, "output", to);
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "files", r->files);
+    orr_json_put_u64(w, "rows", r->rows);
+    orr_json_put_u64(w, "calls", r->calls);
+    orr_json_put_u64(w, "kernels", r->kernels);
+    orr_json_put_u64(w, "gpus", r->gpus);
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "ranks", r->ranks);
+    orr_json_put_u64(w, "communicators", r->communicators);
+    orr_json_put_bool(w, "merged", r->is_merged);
+    orr_json_put_bool(w, "inferred", r->is_inferred);
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "operations", r->operations);
+    orr_json_put_u64(w, "messages", r->messages);
+    orr_json_put_u64(w, "message_bytes", r->bytes);
+    orr_json_key(w, "largest_tag");
+    if (to)
+        orr_json_u64(w, r->most_tag);
     else
-        printf("null");
-    printf(",\n  \"files\": %u, \"rows\": %" PRIu64 ", \"calls\": %" PRIu64
-           ", \"kernels\": %" PRIu64 ", \"gpus\": %u,\n",
-           r->files, r->rows, r->calls, r->kernels, r->gpus);
-    printf("  \"ranks\": %u, \"communicators\": %u, \"merged\": %s, \"inferred\": %s,\n", r->ranks,
-           r->communicators, r->is_merged ? "true" : "false", r->is_inferred ? "true" : "false");
-    printf("  \"operations\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64
-           ", \"largest_tag\": ",
-           r->operations, r->messages, r->bytes);
-    if (cli_text(c, "output"))
-        printf("%" PRIu64 ",\n", r->most_tag);
-    else
-        printf("null,\n"); /* tags are made when they are written */
-    printf("  \"gpus_by_time\": %" PRIu64 ", \"calls_left_out\": %" PRIu64
-           ", \"overlaps\": %" PRIu64 ", \"unmatched\": %" PRIu64 "}\n",
-           r->by_time, r->left_out_calls, r->overlaps, r->unmatched);
+        orr_json_null(w); /* tags are made when they are written */
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "gpus_by_time", r->by_time);
+    orr_json_put_u64(w, "calls_left_out", r->left_out_calls);
+    orr_json_put_u64(w, "overlaps", r->overlaps);
+    orr_json_put_u64(w, "unmatched", r->unmatched);
+    cli_json_close(&j);
 }
 
 /* ---- the command ---- */

@@ -2,6 +2,7 @@
 /* cmd_serve.c - orrery serve: the traces of ranks that answer requests with a language model (serve.h). */
 #include "base/text/text.h"
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/serve.h>
@@ -276,49 +277,66 @@ static void print_text(const result *r)
     print_pools(r);
 }
 
-static void print_json_pools(const result *r)
+static void put_pools(orr_json_writer *w, const result *r)
 {
+    cli_json_array(w, "pools");
     for (int i = 0; i < 1 + r->is_split; i++) {
         const orr_serve_pool *p = &r->r.pools[i];
         const orr_serve_ranks *d = ranks_of(r, i);
-        printf("%s\n    {\"phase\": \"%s\", \"ranks\": %u, \"tp\": %u, \"cp\": %u, \"pp\": %u, "
-               "\"dp\": %u, \"ep\": %u, \"iterations\": %" PRIu64 ", \"weights_bytes\": %" PRIu64
-               ", \"caches_peak_bytes\": %" PRIu64 ", \"caches_room_bytes\": %" PRIu64
-               ", \"working_bytes\": %" PRIu64 ", \"fits\": %s}",
-               i ? "," : "", pool_name(r, i), p->ranks, d->tp, d->cp, d->pp, d->dp, d->ep,
-               p->iterations, p->weight_bytes, p->kv_peak, p->kv_room, p->working_bytes,
-               p->fits ? "true" : "false");
+        orr_json_line(w, 4);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "phase", pool_name(r, i));
+        orr_json_put_u64(w, "ranks", p->ranks);
+        orr_json_put_u64(w, "tp", d->tp);
+        orr_json_put_u64(w, "cp", d->cp);
+        orr_json_put_u64(w, "pp", d->pp);
+        orr_json_put_u64(w, "dp", d->dp);
+        orr_json_put_u64(w, "ep", d->ep);
+        orr_json_put_u64(w, "iterations", p->iterations);
+        orr_json_put_u64(w, "weights_bytes", p->weight_bytes);
+        orr_json_put_u64(w, "caches_peak_bytes", p->kv_peak);
+        orr_json_put_u64(w, "caches_room_bytes", p->kv_room);
+        orr_json_put_u64(w, "working_bytes", p->working_bytes);
+        orr_json_put_bool(w, "fits", p->fits);
+        orr_json_end_object(w);
     }
+    orr_json_end_array(w);
 }
 
 static void print_json(const result *r)
 {
     const orr_serve_report *p = &r->r;
-    printf("{\"format\": \"orrery-serve\", \"version\": 1, \"output\": ");
-    if (cli_text(r->c, "output"))
-        cli_json_text(cli_text(r->c, "output"));
-    else
-        printf("null");
-    printf(", \"model\": ");
-    cli_json_text(r->m->name);
-    printf(",\n  \"dtype\": \"%s\", \"kv_dtype\": \"%s\", \"ranks\": %u, \"distinct_ranks\": %u, "
-           "\"node_count\": %" PRIu64 ",\n",
-           orr_dtype_name(r->o.dtype), orr_dtype_name(r->o.kv_dtype), orr_serve_rank_count(&r->o),
-           orr_set_class_count(r->s), node_count(r->s));
-    printf("  \"requests\": %" PRIu64 ", \"prompt_tokens\": %" PRIu64
-           ", \"output_tokens\": %" PRIu64 ", \"moved_messages\": %" PRIu64
-           ", \"moved_bytes\": %" PRIu64 ",\n",
-           p->requests, p->prompt_tokens, p->output_tokens, p->moved_messages, p->moved_bytes);
-    printf("  \"estimate\": {\"peak_operations_per_s\": %" PRIu64
-           ", \"memory_bytes_per_s\": %" PRIu64 ", \"link_bytes_per_s\": %" PRIu64
-           ", \"transfer_bytes_per_s\": %" PRIu64 ", \"time_ps\": %" PRId64
-           ", \"first_token_mean_ps\": %" PRId64 ", \"first_token_most_ps\": %" PRId64
-           ", \"next_token_mean_ps\": %" PRId64 "},\n",
-           r->o.peak, r->o.memory_rate, r->o.link_rate, r->o.transfer_rate, p->time,
-           p->first_token_mean, p->first_token_most, p->next_token_mean);
-    printf("  \"device_bytes\": %" PRIu64 ", \"pools\": [", r->o.device_bytes);
-    print_json_pools(r);
-    printf("]}\n");
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-serve");
+    orr_json_put_text(w, "output", cli_text(r->c, "output"));
+    orr_json_put_text(w, "model", r->m->name);
+    orr_json_line(w, 2);
+    orr_json_put_text(w, "dtype", orr_dtype_name(r->o.dtype));
+    orr_json_put_text(w, "kv_dtype", orr_dtype_name(r->o.kv_dtype));
+    orr_json_put_u64(w, "ranks", orr_serve_rank_count(&r->o));
+    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(r->s));
+    orr_json_put_u64(w, "node_count", node_count(r->s));
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "requests", p->requests);
+    orr_json_put_u64(w, "prompt_tokens", p->prompt_tokens);
+    orr_json_put_u64(w, "output_tokens", p->output_tokens);
+    orr_json_put_u64(w, "moved_messages", p->moved_messages);
+    orr_json_put_u64(w, "moved_bytes", p->moved_bytes);
+    orr_json_line(w, 2);
+    cli_json_object(w, "estimate");
+    orr_json_put_u64(w, "peak_operations_per_s", r->o.peak);
+    orr_json_put_u64(w, "memory_bytes_per_s", r->o.memory_rate);
+    orr_json_put_u64(w, "link_bytes_per_s", r->o.link_rate);
+    orr_json_put_u64(w, "transfer_bytes_per_s", r->o.transfer_rate);
+    cli_json_i64(w, "time_ps", p->time);
+    cli_json_i64(w, "first_token_mean_ps", p->first_token_mean);
+    cli_json_i64(w, "first_token_most_ps", p->first_token_most);
+    cli_json_i64(w, "next_token_mean_ps", p->next_token_mean);
+    orr_json_end_object(w);
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "device_bytes", r->o.device_bytes);
+    put_pools(w, r);
+    cli_json_close(&j);
 }
 
 static void say(const result *r)

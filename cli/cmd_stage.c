@@ -3,6 +3,7 @@
  * program with another table: old/old_stage.c. */
 #include "base/text/text.h"
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/llm.h>
@@ -246,45 +247,63 @@ static void print_text(const result *r)
     print_memory(r);
 }
 
-static void print_json_memory(const result *r)
+static void put_memory(orr_json_writer *w, const result *r)
 {
+    cli_json_array(w, "memory");
     for (uint32_t p = 0; p < r->o.pp; p++) {
         const orr_llm_memory *m = &r->memory[p];
-        printf("%s\n    {\"stage\": %u, \"parameters\": %" PRIu64 ", \"weights_bytes\": %" PRIu64
-               ", \"gradients_bytes\": %" PRIu64 ", \"optimizer_bytes\": %" PRIu64
-               ", \"activations_bytes\": %" PRIu64 ", \"working_bytes\": %" PRIu64
-               ", \"peak_bytes\": %" PRIu64 ", \"micro_batches_kept\": %" PRIu64 ", \"fits\": %s}",
-               p ? "," : "", p, m->parameters, m->weights, m->grads, m->optimizer, m->activations,
-               m->working, m->peak, m->micro_batches_kept, m->fits ? "true" : "false");
+        orr_json_line(w, 4);
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "stage", p);
+        orr_json_put_u64(w, "parameters", m->parameters);
+        orr_json_put_u64(w, "weights_bytes", m->weights);
+        orr_json_put_u64(w, "gradients_bytes", m->grads);
+        orr_json_put_u64(w, "optimizer_bytes", m->optimizer);
+        orr_json_put_u64(w, "activations_bytes", m->activations);
+        orr_json_put_u64(w, "working_bytes", m->working);
+        orr_json_put_u64(w, "peak_bytes", m->peak);
+        orr_json_put_u64(w, "micro_batches_kept", m->micro_batches_kept);
+        orr_json_put_bool(w, "fits", m->fits);
+        orr_json_end_object(w);
     }
+    orr_json_end_array(w);
 }
 
 static void print_json(const result *r)
 {
     const orr_llm_options *o = &r->o;
     orr_model_counts n;
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-stage");
     orr_model_count(r->m, &n);
-    printf("{\"format\": \"orrery-stage\", \"version\": 1, \"compat\": false, \"output\": ");
-    if (r->to)
-        cli_json_text(r->to);
-    else
-        printf("null");
-    printf(", \"model\": ");
-    cli_json_text(r->m->name);
-    printf(",\n  \"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
-           ", \"ranks\": %u, \"distinct_ranks\": %u, \"node_count\": %" PRIu64 ",\n",
-           n.total, n.active, orr_llm_ranks(o), orr_set_class_count(r->s), node_count(r->s));
-    printf("  \"tp\": %u, \"cp\": %u, \"dp\": %u, \"pp\": %u, \"ep\": %u, \"zero\": %u, "
-           "\"dtype\": \"%s\", \"pipeline\": \"%s\", \"chunks\": %u,\n",
-           o->tp, o->cp, o->dp, o->pp, o->ep, o->zero, orr_dtype_name(o->dtype),
-           orr_pipeline_name(o->pipeline), o->chunks);
-    printf("  \"batch_sequences\": %" PRIu64 ", \"micro_batch_sequences\": %" PRIu64
-           ", \"sequence_tokens\": %" PRIu64 ", \"step_flops\": %.17g, \"device_bytes\": %" PRIu64
-           ",\n  \"memory\": [",
-           o->batch, o->micro_batch, o->seq, (double)r->flops.training * (double)o->batch,
-           o->device_bytes);
-    print_json_memory(r);
-    printf("]}\n");
+    orr_json_put_bool(w, "compat", false);
+    orr_json_put_text(w, "output", r->to);
+    orr_json_put_text(w, "model", r->m->name);
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "parameters", n.total);
+    orr_json_put_u64(w, "active_parameters", n.active);
+    orr_json_put_u64(w, "ranks", orr_llm_ranks(o));
+    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(r->s));
+    orr_json_put_u64(w, "node_count", node_count(r->s));
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "tp", o->tp);
+    orr_json_put_u64(w, "cp", o->cp);
+    orr_json_put_u64(w, "dp", o->dp);
+    orr_json_put_u64(w, "pp", o->pp);
+    orr_json_put_u64(w, "ep", o->ep);
+    orr_json_put_u64(w, "zero", o->zero);
+    orr_json_put_text(w, "dtype", orr_dtype_name(o->dtype));
+    orr_json_put_text(w, "pipeline", orr_pipeline_name(o->pipeline));
+    orr_json_put_u64(w, "chunks", o->chunks);
+    orr_json_line(w, 2);
+    orr_json_put_u64(w, "batch_sequences", o->batch);
+    orr_json_put_u64(w, "micro_batch_sequences", o->micro_batch);
+    orr_json_put_u64(w, "sequence_tokens", o->seq);
+    cli_json_number(w, "step_flops", "%.17g", (double)r->flops.training * (double)o->batch);
+    orr_json_put_u64(w, "device_bytes", o->device_bytes);
+    orr_json_line(w, 2);
+    put_memory(w, r);
+    cli_json_close(&j);
 }
 
 /* ---- memory over time ---- */

@@ -92,21 +92,6 @@ void cli_note(const cli_context *c, const char *fmt, ...)
     va_end(args);
 }
 
-void cli_json_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        const unsigned char ch = (unsigned char)*text;
-        if (ch == '"' || ch == '\\')
-            printf("\\%c", ch);
-        else if (ch < 0x20)
-            printf("\\u%04x", ch);
-        else
-            putchar(ch);
-    }
-    putchar('"');
-}
-
 void cli_answer_no(cli_context *c)
 {
     c->answer_is_no = true;

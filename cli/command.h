@@ -66,7 +66,4 @@ orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
 orr_code cli_view_timeline(const cli_context *c, orr_error *err);
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
 
-/* A text that may hold anything, as JSON on stdout. */
-void cli_json_text(const char *text);
-
 #endif

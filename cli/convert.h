@@ -7,6 +7,7 @@
 #define ORR_CLI_CONVERT_H
 
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/lab/fx.h>
 #include <orrery/lab/pytorch.h>
@@ -60,11 +61,12 @@ orr_code cli_target_write(const cli_context *c,
                           orr_error *err);
 /* The names that were written and how much is in them: a remark, or JSON on stdout. */
 void cli_target_report(const cli_context *c, const orr_set *s, const cli_target *to);
-/* The same with more members of the JSON object, each with a comma in front. */
+/* The same with more members of the JSON object. */
+typedef void cli_more_json(orr_json_writer *w, const void *data);
 void cli_target_report_with(const cli_context *c,
                             const orr_set *s,
                             const cli_target *to,
-                            void (*more)(const void *data),
+                            cli_more_json *more,
                             const void *data);
 
 /* --ranks (cmd_convert.c). */
@@ -76,7 +78,7 @@ orr_code cli_keep_ranks(const cli_context *c, orr_set *s, orr_error *err);
 typedef struct cli_fx_source {
     /* Reads c->args[1]. */
     orr_code (*read)(const cli_context *c, void *data, orr_fx **out, orr_error *err);
-    void (*print)(const void *data); /* what it has to say in JSON, a comma first; may be NULL */
+    cli_more_json *put; /* what it has to say in JSON; may be NULL */
     void *data;
 } cli_fx_source;
 /* All of a kind that begins with a captured step: to traces, to files, to a report. */

@@ -2,6 +2,7 @@
 /* convert_export.c - orrery convert export: a program saved by torch.export (.pt2) to traces, and what is said about it:
  * which pass it is, and what the sizes are that it leaves open. */
 #include "convert.h"
+#include "json_out.h"
 
 #include <orrery/lab/export.h>
 
@@ -35,36 +36,43 @@ static void note_program(const cli_context *c, const orr_export_report *r)
 
 /* ---- JSON ---- */
 
-static void print_symbol(const orr_export_symbol *y)
+static void put_symbol(orr_json_writer *w, const orr_export_symbol *y)
 {
-    printf("{\"name\": ");
-    cli_json_text(y->name.ptr);
-    printf(", \"value\": %" PRId64 ", \"is_given\": %s", y->value, y->is_given ? "true" : "false");
+    orr_json_begin_object(w);
+    orr_json_key(w, "name");
+    orr_json_str(w, y->name);
+    cli_json_i64(w, "value", y->value);
+    orr_json_put_bool(w, "is_given", y->is_given);
     if (y->min != INT64_MIN)
-        printf(", \"min\": %" PRId64, y->min);
+        cli_json_i64(w, "min", y->min);
     if (y->max != INT64_MAX)
-        printf(", \"max\": %" PRId64, y->max);
-    printf("}");
+        cli_json_i64(w, "max", y->max);
+    orr_json_end_object(w);
 }
 
-static void print_program(const void *data)
+static void put_program(orr_json_writer *w, const void *data)
 {
     const orr_export_report *r = data;
-    printf(", \"program\": {\"torch_version\": ");
-    cli_json_text(r->torch_version.ptr);
-    printf(", \"schema\": \"%" PRIu32 ".%" PRIu32 "\", \"model\": ", r->schema_major,
-           r->schema_minor);
-    cli_json_text(r->model.ptr);
-    printf(", \"kind\": \"%s\", \"nodes\": %" PRIu32 ", \"nested_graphs\": %" PRIu32
-           ", \"parameters\": %" PRIu32 ", \"buffers\": %" PRIu32 ", \"inputs\": %" PRIu32
-           ", \"outputs\": %" PRIu32 ", \"sizes\": [",
-           r->is_joint ? "joint" : "forward", r->nodes, r->nested, r->parameters, r->buffers,
-           r->inputs, r->outputs);
-    for (size_t i = 0; i < r->symbol_count; i++) {
-        printf("%s", i ? ", " : "");
-        print_symbol(&r->symbols[i]);
-    }
-    printf("]}");
+    char schema[32];
+    snprintf(schema, sizeof schema, "%" PRIu32 ".%" PRIu32, r->schema_major, r->schema_minor);
+    cli_json_object(w, "program");
+    orr_json_key(w, "torch_version");
+    orr_json_str(w, r->torch_version);
+    orr_json_put_text(w, "schema", schema);
+    orr_json_key(w, "model");
+    orr_json_str(w, r->model);
+    orr_json_put_text(w, "kind", r->is_joint ? "joint" : "forward");
+    orr_json_put_u64(w, "nodes", r->nodes);
+    orr_json_put_u64(w, "nested_graphs", r->nested);
+    orr_json_put_u64(w, "parameters", r->parameters);
+    orr_json_put_u64(w, "buffers", r->buffers);
+    orr_json_put_u64(w, "inputs", r->inputs);
+    orr_json_put_u64(w, "outputs", r->outputs);
+    cli_json_array(w, "sizes");
+    for (size_t i = 0; i < r->symbol_count; i++)
+        put_symbol(w, &r->symbols[i]);
+    orr_json_end_array(w);
+    orr_json_end_object(w);
 }
 
 /* ---- the command ---- */
@@ -84,7 +92,7 @@ static orr_code read_export(const cli_context *c, void *data, orr_fx **out, orr_
 static orr_code export_run(cli_context *c, orr_error *err)
 {
     orr_export_report r = {0};
-    const cli_fx_source from = {read_export, print_program, &r};
+    const cli_fx_source from = {read_export, put_program, &r};
     const orr_code code = cli_fx_run(c, &from, err);
     orr_export_report_fini(&r);
     return code;

@@ -2,6 +2,7 @@
 /* convert_fx.c - orrery convert fx: a step captured from PyTorch to the traces of all ranks, and what is said about it:
  * work, communication and memory of each captured rank, operators without a cost. */
 #include "convert.h"
+#include "json_out.h"
 
 #include <orrery/lab/fx.h>
 #include <orrery/lab/hardware.h>
@@ -79,22 +80,34 @@ static void note_report(const cli_context *c, const orr_fx_report *r)
 
 /* ---- JSON ---- */
 
-static void print_rank(const orr_fx_rank_report *r)
+static void put_rank(orr_json_writer *w, const orr_fx_rank_report *r)
 {
     const orr_fx_memory *m = &r->memory;
-    printf("{\"rank\": %" PRIu32 ", \"like_rank\": %" PRIu32 ", \"ranks_like_it\": %" PRIu32
-           ", \"calls\": %" PRIu64 ", \"nodes\": %" PRIu64 ", \"views\": %" PRIu64
-           ", \"setup_calls\": %" PRIu64,
-           r->rank, r->like, r->ranks_like_it, r->calls, r->nodes, r->views, r->setup);
-    printf(", \"flops\": %" PRIu64 ", \"read_bytes\": %" PRIu64 ", \"written_bytes\": %" PRIu64,
-           r->flops, r->bytes_read, r->bytes_written);
-    printf(", \"collectives\": %" PRIu64 ", \"collective_bytes\": %" PRIu64 ", \"sends\": %" PRIu64
-           ", \"receives\": %" PRIu64 ", \"send_bytes\": %" PRIu64,
-           r->collectives, r->collective_bytes, r->sends, r->receives, r->send_bytes);
-    printf(", \"memory\": {\"peak_bytes\": %" PRIu64 ", \"parameter_bytes\": %" PRIu64
-           ", \"buffer_bytes\": %" PRIu64 ", \"gradient_bytes\": %" PRIu64
-           ", \"optimizer_bytes\": %" PRIu64 ", \"activation_bytes\": %" PRIu64 "}}",
-           m->peak, m->parameters, m->buffers, m->gradients, m->optimizer, m->activations);
+    orr_json_begin_object(w);
+    orr_json_put_u64(w, "rank", r->rank);
+    orr_json_put_u64(w, "like_rank", r->like);
+    orr_json_put_u64(w, "ranks_like_it", r->ranks_like_it);
+    orr_json_put_u64(w, "calls", r->calls);
+    orr_json_put_u64(w, "nodes", r->nodes);
+    orr_json_put_u64(w, "views", r->views);
+    orr_json_put_u64(w, "setup_calls", r->setup);
+    orr_json_put_u64(w, "flops", r->flops);
+    orr_json_put_u64(w, "read_bytes", r->bytes_read);
+    orr_json_put_u64(w, "written_bytes", r->bytes_written);
+    orr_json_put_u64(w, "collectives", r->collectives);
+    orr_json_put_u64(w, "collective_bytes", r->collective_bytes);
+    orr_json_put_u64(w, "sends", r->sends);
+    orr_json_put_u64(w, "receives", r->receives);
+    orr_json_put_u64(w, "send_bytes", r->send_bytes);
+    cli_json_object(w, "memory");
+    orr_json_put_u64(w, "peak_bytes", m->peak);
+    orr_json_put_u64(w, "parameter_bytes", m->parameters);
+    orr_json_put_u64(w, "buffer_bytes", m->buffers);
+    orr_json_put_u64(w, "gradient_bytes", m->gradients);
+    orr_json_put_u64(w, "optimizer_bytes", m->optimizer);
+    orr_json_put_u64(w, "activation_bytes", m->activations);
+    orr_json_end_object(w);
+    orr_json_end_object(w);
 }
 
 typedef struct printed {
@@ -102,30 +115,34 @@ typedef struct printed {
     const cli_fx_source *from;
 } printed;
 
-static void print_report(const void *data)
+static void put_counted(
+    orr_json_writer *w, const char *key, orr_str what, const char *of, uint64_t n)
+{
+    orr_json_begin_object(w);
+    orr_json_key(w, key);
+    orr_json_str(w, what);
+    orr_json_put_u64(w, of, n);
+    orr_json_end_object(w);
+}
+
+static void put_report(orr_json_writer *w, const void *data)
 {
     const printed *p = data;
     const orr_fx_report *r = p->report;
-    if (p->from->print)
-        p->from->print(p->from->data);
-    printf(", \"captured\": [");
-    for (size_t i = 0; i < r->rank_count; i++) {
-        printf("%s", i ? ", " : "");
-        print_rank(&r->ranks[i]);
-    }
-    printf("], \"unknown_operators\": [");
-    for (size_t i = 0; i < r->unknown_count; i++) {
-        printf("%s{\"name\": ", i ? ", " : "");
-        cli_json_text(r->unknown[i].name.ptr);
-        printf(", \"calls\": %" PRIu64 "}", r->unknown[i].count);
-    }
-    printf("], \"notes\": [");
-    for (size_t i = 0; i < r->note_count; i++) {
-        printf("%s{\"text\": ", i ? ", " : "");
-        cli_json_text(r->notes[i].text.ptr);
-        printf(", \"count\": %" PRIu64 "}", r->notes[i].count);
-    }
-    printf("]");
+    if (p->from->put)
+        p->from->put(w, p->from->data);
+    cli_json_array(w, "captured");
+    for (size_t i = 0; i < r->rank_count; i++)
+        put_rank(w, &r->ranks[i]);
+    orr_json_end_array(w);
+    cli_json_array(w, "unknown_operators");
+    for (size_t i = 0; i < r->unknown_count; i++)
+        put_counted(w, "name", r->unknown[i].name, "calls", r->unknown[i].count);
+    orr_json_end_array(w);
+    cli_json_array(w, "notes");
+    for (size_t i = 0; i < r->note_count; i++)
+        put_counted(w, "text", r->notes[i].text, "count", r->notes[i].count);
+    orr_json_end_array(w);
 }
 
 /* ---- the command ---- */
@@ -174,7 +191,7 @@ static orr_code write_set(const cli_context *c,
     if (!cli_flag(c, "json"))
         note_report(c, r);
     const printed what = {r, from};
-    cli_target_report_with(c, s, &to, print_report, &what);
+    cli_target_report_with(c, s, &to, put_report, &what);
     return ORR_OK;
 }
 

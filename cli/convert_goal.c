@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "convert.h"
 #include "goal.h"
+#include "json_out.h"
 
 #include <orrery/lab/goal_traces.h>
 
@@ -47,18 +48,30 @@ orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, o
 
 /* ---- orrery convert goal */
 
+static void report_json(const orr_goal *g, const char *path, const char *form)
+{
+    const orr_goal_totals t = orr_goal_count(g);
+    cli_json j;
+    orr_json_writer *w = cli_json_open_tight(&j, "orrery-convert-goal");
+    orr_json_put_text(w, "output", path);
+    orr_json_put_text(w, "form", form);
+    orr_json_put_u64(w, "ranks", orr_goal_ranks(g));
+    orr_json_put_u64(w, "sends", t.sends);
+    orr_json_put_u64(w, "receives", t.recvs);
+    orr_json_put_u64(w, "calculations", t.calcs);
+    orr_json_put_u64(w, "dependencies", t.edges);
+    orr_json_put_u64(w, "sent_bytes", t.bytes_sent);
+    orr_json_put_u64(w, "cpus", t.cpus);
+    orr_json_put_u64(w, "nics", t.nics);
+    cli_json_close(&j);
+}
+
 static void report(const cli_context *c, const orr_goal *g, const char *path, orr_goal_form form)
 {
     const orr_goal_totals t = orr_goal_count(g);
     const char *form_name = form == ORR_GOAL_BINARY ? "binary" : "text";
     if (cli_flag(c, "json")) {
-        printf("{\"format\":\"orrery-convert-goal\",\"version\":1,\"output\":");
-        cli_json_text(path);
-        printf(",\"form\":\"%s\",\"ranks\":%" PRIu32 ",\"sends\":%" PRIu64 ",\"receives\":%" PRIu64
-               ",\"calculations\":%" PRIu64 ",\"dependencies\":%" PRIu64 ",\"sent_bytes\":%" PRIu64
-               ",\"cpus\":%" PRIu32 ",\"nics\":%" PRIu32 "}\n",
-               form_name, orr_goal_ranks(g), t.sends, t.recvs, t.calcs, t.edges, t.bytes_sent,
-               t.cpus, t.nics);
+        report_json(g, path, form_name);
         return;
     }
     cli_note(c,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert_out.c - what the ending of OUT means, and writing that. */
 #include "convert.h"
+#include "json_out.h"
 
 #include <orrery/view.h>
 
@@ -186,25 +187,26 @@ static void report_words(const cli_context *c, const orr_set *s, const cli_targe
 static void report_json(const cli_context *c,
                         const orr_set *s,
                         const cli_target *to,
-                        void (*more)(const void *data),
+                        cli_more_json *more,
                         const void *data)
 {
-    printf("{\"format\": \"orrery-convert\", \"version\": 1, \"kind\": \"%s\", \"input\": ",
-           c->args[0]);
-    cli_json_text(c->args[1]);
-    printf(", \"output\": ");
-    cli_json_text(to->path);
-    printf(", \"ranks\": %" PRIu32 ", \"distinct_ranks\": %" PRIu32 ", \"node_count\": %" PRIu64,
-           orr_set_rank_count(s), orr_set_class_count(s), count_nodes(s));
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-convert");
+    orr_json_put_text(w, "kind", c->args[0]);
+    orr_json_put_text(w, "input", c->args[1]);
+    orr_json_put_text(w, "output", to->path);
+    orr_json_put_u64(w, "ranks", orr_set_rank_count(s));
+    orr_json_put_u64(w, "distinct_ranks", orr_set_class_count(s));
+    orr_json_put_u64(w, "node_count", count_nodes(s));
     if (more)
-        more(data);
-    printf("}\n");
+        more(w, data);
+    cli_json_close(&j);
 }
 
 void cli_target_report_with(const cli_context *c,
                             const orr_set *s,
                             const cli_target *to,
-                            void (*more)(const void *data),
+                            cli_more_json *more,
                             const void *data)
 {
     if (strcmp(to->path, "-") == 0)

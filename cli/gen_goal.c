@@ -4,6 +4,7 @@
  * Both have the options of SchedGen under the names users know from it; the old name has its talk too
  * (goal.md 4). */
 #include "gen_goal.h"
+#include "json_out.h"
 
 #include <orrery/lab/mpi_trace.h>
 #include <orrery/lab/schedgen.h>
@@ -277,26 +278,31 @@ static void list_all(void)
            "traces of MPI calls (--traces), as liballprof has them");
 }
 
-static void list_one_json(const orr_schedgen_pattern *p)
+static void put_pattern(orr_json_writer *w, const orr_schedgen_pattern *p)
 {
-    printf("{\"name\": \"%s\", \"help\": \"%s\", \"options\": [\"ranks\"", p->name, p->help);
-    for (size_t i = 0; i < KNOBS; i++) {
+    orr_json_line(w, 2);
+    orr_json_begin_object(w);
+    orr_json_put_text(w, "name", p->name);
+    orr_json_put_text(w, "help", p->help);
+    cli_json_array(w, "options");
+    orr_json_text(w, "ranks");
+    for (size_t i = 0; i < KNOBS; i++)
         if (p->uses & knobs[i].bit)
-            printf(", \"%s\"", knobs[i].option);
-    }
-    printf("]}");
+            orr_json_text(w, knobs[i].option);
+    orr_json_end_array(w);
+    orr_json_end_object(w);
 }
 
 static void list_json(const orr_schedgen_pattern *only)
 {
-    printf("{\"format\": \"orrery-goal-patterns\", \"version\": 1, \"patterns\": [");
-    for (size_t i = 0; orr_schedgen_at(i); i++) {
-        if (only && only != orr_schedgen_at(i))
-            continue;
-        printf(i && !only ? ",\n  " : "\n  ");
-        list_one_json(orr_schedgen_at(i));
-    }
-    printf("]}\n");
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-goal-patterns");
+    cli_json_array(w, "patterns");
+    for (size_t i = 0; orr_schedgen_at(i); i++)
+        if (!only || only == orr_schedgen_at(i))
+            put_pattern(w, orr_schedgen_at(i));
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 static void list(const orr_schedgen_pattern *only, bool as_json)
@@ -311,14 +317,16 @@ static void list(const orr_schedgen_pattern *only, bool as_json)
 
 /* ---- orrery gen goal ---- */
 
-static void odd_json(const orr_mpi_trace_remarks *m)
+static void put_odd(orr_json_writer *w, const orr_mpi_trace_remarks *m)
 {
-    printf(", \"traces\": %" PRIu32 ", \"calls\": %" PRIu64 ", \"unknown_calls\": %" PRIu64
-           ", \"collectives_not_expanded\": %" PRIu64 ", \"collectives_of_fewer_ranks\": %" PRIu64
-           ", \"messages_among_fewer_ranks\": %" PRIu64 ", \"times_going_back\": %" PRIu64
-           ", \"messages_to_no_rank\": %" PRIu64,
-           m->ranks, m->calls, m->unknown, m->not_expanded, m->sub_communicators, m->sub_messages,
-           m->backward, m->nobody);
+    orr_json_put_u64(w, "traces", m->ranks);
+    orr_json_put_u64(w, "calls", m->calls);
+    orr_json_put_u64(w, "unknown_calls", m->unknown);
+    orr_json_put_u64(w, "collectives_not_expanded", m->not_expanded);
+    orr_json_put_u64(w, "collectives_of_fewer_ranks", m->sub_communicators);
+    orr_json_put_u64(w, "messages_among_fewer_ranks", m->sub_messages);
+    orr_json_put_u64(w, "times_going_back", m->backward);
+    orr_json_put_u64(w, "messages_to_no_rank", m->nobody);
 }
 
 /* odd NULL: a pattern. */
@@ -328,16 +336,20 @@ static void report_json(const cli_context *c,
                         const orr_schedgen_totals *t,
                         const orr_mpi_trace_remarks *odd)
 {
-    printf("{\"format\": \"orrery-gen-goal\", \"version\": 1, \"pattern\": \"%s\", \"output\": ",
-           name);
-    cli_json_text(to);
-    printf(", \"binary\": %s, \"ranks\": %" PRIu64 ", \"sends\": %" PRIu64 ", \"recvs\": %" PRIu64
-           ", \"calcs\": %" PRIu64 ", \"edges\": %" PRIu64 ", \"sent_bytes\": %" PRIu64,
-           cli_flag(c, "binary") ? "true" : "false", t->ranks, t->sends, t->recvs, t->calcs,
-           t->edges, t->bytes_sent);
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-gen-goal");
+    orr_json_put_text(w, "pattern", name);
+    orr_json_put_text(w, "output", to);
+    orr_json_put_bool(w, "binary", cli_flag(c, "binary"));
+    orr_json_put_u64(w, "ranks", t->ranks);
+    orr_json_put_u64(w, "sends", t->sends);
+    orr_json_put_u64(w, "recvs", t->recvs);
+    orr_json_put_u64(w, "calcs", t->calcs);
+    orr_json_put_u64(w, "edges", t->edges);
+    orr_json_put_u64(w, "sent_bytes", t->bytes_sent);
     if (odd)
-        odd_json(odd);
-    printf("}\n");
+        put_odd(w, odd);
+    cli_json_close(&j);
 }
 
 static void report(const cli_context *c, const char *to, const orr_schedgen_totals *t)

@@ -5,6 +5,7 @@
  * keys under the names of the trade.  They are put together to such a file, which the library reads. */
 #include "base/text/text.h"
 #include "command.h"
+#include "json_out.h"
 
 #include <orrery/lab/topology.h>
 #include <orrery/lab/units.h>
@@ -207,38 +208,40 @@ static void list_one(size_t shape)
     }
 }
 
-static void list_one_json(size_t shape)
+static void put_shape(orr_json_writer *w, size_t shape)
 {
-    bool is_first = true;
-    printf("{\"name\": \"%s\", \"help\": \"%s\", \"options\": [", shapes[shape].name,
-           shapes[shape].help);
-    for (size_t i = 0; i < KNOBS; i++) {
-        if (!(knobs[i].taken & shapes[shape].bit))
-            continue;
-        printf("%s\"%s\"", is_first ? "" : ", ", knobs[i].option);
-        is_first = false;
-    }
-    printf("]}");
+    orr_json_line(w, 2);
+    orr_json_begin_object(w);
+    orr_json_put_text(w, "name", shapes[shape].name);
+    orr_json_put_text(w, "help", shapes[shape].help);
+    cli_json_array(w, "options");
+    for (size_t i = 0; i < KNOBS; i++)
+        if (knobs[i].taken & shapes[shape].bit)
+            orr_json_text(w, knobs[i].option);
+    orr_json_end_array(w);
+    orr_json_end_object(w);
 }
 
-static void list(size_t only, bool as_json)
+static void list_json(size_t only)
 {
-    if (as_json)
-        printf("{\"format\": \"orrery-topology-shapes\", \"version\": 1, \"shapes\": [\n  ");
-    for (size_t i = 0, shown = 0; i < SHAPES; i++) {
-        if (only != SHAPES && only != i)
-            continue;
-        if (as_json && shown++)
-            printf(",\n  ");
-        if (as_json)
-            list_one_json(i);
-        else if (only == i)
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-topology-shapes");
+    cli_json_array(w, "shapes");
+    for (size_t i = 0; i < SHAPES; i++)
+        if (only == SHAPES || only == i)
+            put_shape(w, i);
+    orr_json_end_array(w);
+    cli_json_close(&j);
+}
+
+static void list(size_t only)
+{
+    for (size_t i = 0; i < SHAPES; i++) {
+        if (only == i)
             list_one(i);
-        else
+        else if (only == SHAPES)
             printf("%-*s %s\n", NAME_COLUMN, shapes[i].name, shapes[i].help);
     }
-    if (as_json)
-        printf("]}\n");
 }
 
 /* ---- files ---- */
@@ -294,15 +297,20 @@ static void report(const cli_context *c,
                  latency);
         return;
     }
-    printf("{\"format\": \"orrery-gen-topology\", \"version\": 1, \"output\": ");
-    cli_json_text(to);
-    printf(", \"kind\": \"%s\", \"hosts\": %" PRIu64 ", \"switches\": %" PRIu64
-           ", \"nvswitches\": %" PRIu64 ", \"cables\": %" PRIu64 ", \"most_ports\": %" PRIu64
-           ", \"reached_from_host_0\": %" PRIu64 ", \"most_hops\": %" PRIu64
-           ", \"mean_hops\": %.6g, \"most_latency_ns\": %.12g}\n",
-           format_name(format), g->ranks, g->switches, g->nvswitches, g->links / 2, g->most_ports,
-           g->reached, g->most_hops, g->reached ? (double)g->hops / (double)g->reached : 0,
-           g->most_latency_ns);
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-gen-topology");
+    orr_json_put_text(w, "output", to);
+    orr_json_put_text(w, "kind", format_name(format));
+    orr_json_put_u64(w, "hosts", g->ranks);
+    orr_json_put_u64(w, "switches", g->switches);
+    orr_json_put_u64(w, "nvswitches", g->nvswitches);
+    orr_json_put_u64(w, "cables", g->links / 2);
+    orr_json_put_u64(w, "most_ports", g->most_ports);
+    orr_json_put_u64(w, "reached_from_host_0", g->reached);
+    orr_json_put_u64(w, "most_hops", g->most_hops);
+    cli_json_number(w, "mean_hops", "%.6g", g->reached ? (double)g->hops / (double)g->reached : 0);
+    cli_json_number(w, "most_latency_ns", "%.12g", g->most_latency_ns);
+    cli_json_close(&j);
 }
 
 static orr_code make(const cli_context *c, const orr_topology *t, orr_error *err)
@@ -352,7 +360,7 @@ static orr_code gen_topology_run(cli_context *c, orr_error *err)
     if (code)
         return code;
     if (cli_flag(c, "list")) {
-        list(shape, cli_flag(c, "json"));
+        cli_flag(c, "json") ? list_json(shape) : list(shape);
         return ORR_OK;
     }
     code = check_use(c, shape != SHAPES, err);

@@ -4,6 +4,7 @@
  * Traces run as they are on the models that know collectives, and as the schedule that the planner makes of them on
  * LogGOPS; schedules run as they are there, and as traces elsewhere. */
 #include "goal.h"
+#include "json_out.h"
 
 #include <orrery/lab/goal_traces.h>
 #include <orrery/version.h>
@@ -159,17 +160,23 @@ static orr_code run_next(comparison *k, const char *name, size_t len, orr_error 
 
 static void print_json(const comparison *k)
 {
-    printf("{\"format\":\"orrery-compare\",\"version\":1,\"program\":\"orrery " ORR_VERSION
-           "\",\"traces\":");
-    cli_json_text(k->c->args[0]);
-    printf(",\"runs\":[");
+    cli_json j;
+    orr_json_writer *w = cli_json_open_tight(&j, "orrery-compare");
+    orr_json_put_text(w, "program", "orrery " ORR_VERSION);
+    orr_json_put_text(w, "traces", k->c->args[0]);
+    cli_json_array(w, "runs");
     for (size_t i = 0; i < k->count; i++) {
         const result *r = &k->results[i];
-        printf("%s{\"network\":\"%s\",\"finished_ns\":%" PRIu64 ",\"finished_rank\":%" PRIu32
-               ",\"events\":%" PRIu64 ",\"messages\":%" PRIu64 "}",
-               i ? "," : "", r->network, r->finished_ns, r->rank, r->events, r->messages);
+        orr_json_begin_object(w);
+        orr_json_put_text(w, "network", r->network);
+        orr_json_put_u64(w, "finished_ns", r->finished_ns);
+        orr_json_put_u64(w, "finished_rank", r->rank);
+        orr_json_put_u64(w, "events", r->events);
+        orr_json_put_u64(w, "messages", r->messages);
+        orr_json_end_object(w);
     }
-    printf("]}\n");
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 static void print_table(const comparison *k)

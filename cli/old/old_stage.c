@@ -2,6 +2,7 @@
 /* old_stage.c - STAGE's main.py by the name stage, and orrery stage --compat: the traces of its training steps, byte for
  * byte (stage.md 1).  The words of its command line, with a dash for each underscore; the parser takes both. */
 #include "base/text/text.h"
+#include "json_out.h"
 #include "old.h"
 
 #include <orrery/lab/stage.h>
@@ -290,21 +291,29 @@ static void print_memory(const orr_stage *job)
 static void report_json(const orr_stage *job, const orr_stage_options *opt, const target *t)
 {
     const uint32_t ranks = orr_stage_rank_count(job), stages = (uint32_t)opt->pp;
-    printf("{\"format\": \"orrery-stage\", \"version\": 1, \"compat\": true, \"output\": ");
-    cli_json_text(t->pattern);
-    printf(", \"groups\": ");
-    cli_json_text(t->groups);
-    printf(", \"model_type\": \"%s\", \"ranks\": %" PRIu32 ", \"pipeline_stages\": %" PRIu32
-           ", \"node_count\": %" PRIu64 ", \"memory\": [",
-           orr_stage_model_name(opt->model), ranks, stages, orr_stage_node_count(job));
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-stage");
+    orr_json_put_bool(w, "compat", true);
+    orr_json_put_text(w, "output", t->pattern);
+    orr_json_put_text(w, "groups", t->groups);
+    orr_json_put_text(w, "model_type", orr_stage_model_name(opt->model));
+    orr_json_put_u64(w, "ranks", ranks);
+    orr_json_put_u64(w, "pipeline_stages", stages);
+    orr_json_put_u64(w, "node_count", orr_stage_node_count(job));
+    cli_json_array(w, "memory");
     for (uint32_t s = 0; s < stages; s++) {
         const orr_stage_memory m = orr_stage_rank_memory(job, s * (ranks / stages));
-        printf("%s\n  {\"stage\": %" PRIu32
-               ", \"weights_bytes\": %.0f, \"optimizer_bytes\": %.0f, \"activations_bytes\": %.0f, "
-               "\"gradients_bytes\": %.0f}",
-               s ? "," : "", s, m.weights, m.optimizer, m.activations, m.gradients);
+        orr_json_line(w, 2);
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "stage", s);
+        cli_json_number(w, "weights_bytes", "%.0f", m.weights);
+        cli_json_number(w, "optimizer_bytes", "%.0f", m.optimizer);
+        cli_json_number(w, "activations_bytes", "%.0f", m.activations);
+        cli_json_number(w, "gradients_bytes", "%.0f", m.gradients);
+        orr_json_end_object(w);
     }
-    printf("]}\n");
+    orr_json_end_array(w);
+    cli_json_close(&j);
 }
 
 static void report(const cli_context *c,

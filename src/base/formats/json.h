@@ -142,6 +142,8 @@ typedef struct orr_json_writer {
     uint32_t depth;
     bool has_items; /* the container that is open has one already */
     bool has_key;   /* a key is written and waits for its value */
+    bool has_break; /* see orr_json_line */
+    uint32_t break_spaces;
 } orr_json_writer;
 
 void orr_json_writer_init(orr_json_writer *w, orr_buf *to, const orr_json_style *style);
@@ -160,6 +162,8 @@ void orr_json_float(orr_json_writer *w, float v);
 void orr_json_bool(orr_json_writer *w, bool v);
 void orr_json_null(orr_json_writer *w);
 void orr_json_raw_text(orr_json_writer *w, orr_str json); /* a value that is JSON already */
+/* The next item begins a line, indented by this many spaces: for objects of a few lines, without style.indent. */
+void orr_json_line(orr_json_writer *w, uint32_t spaces);
 /* A member: its key, then its value. */
 void orr_json_put_u64(orr_json_writer *w, const char *key, uint64_t v);
 void orr_json_put_double(orr_json_writer *w, const char *key, double v);

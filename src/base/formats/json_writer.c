@@ -103,9 +103,8 @@ void orr_json_quote(orr_buf *to, orr_str s, bool ascii)
 
 /* ---- layout ---- */
 
-static void put_line(orr_json_writer *w)
+static void put_line(orr_json_writer *w, size_t spaces)
 {
-    const size_t spaces = (size_t)w->style.indent * w->depth;
     uint8_t *p = orr_buf_reserve(w->to, spaces + 1);
     if (!p)
         return;
@@ -125,9 +124,18 @@ static void before_item(orr_json_writer *w)
     if (!first)
         orr_buf_byte(w->to, ',');
     if (w->style.indent)
-        put_line(w);
+        put_line(w, (size_t)w->style.indent * w->depth);
+    else if (w->has_break)
+        put_line(w, w->break_spaces);
     else if (!first && w->style.spaced)
         orr_buf_byte(w->to, ' ');
+    w->has_break = false;
+}
+
+void orr_json_line(orr_json_writer *w, uint32_t spaces)
+{
+    w->has_break = true;
+    w->break_spaces = spaces;
 }
 
 static void begin(orr_json_writer *w, uint8_t bracket)
@@ -143,7 +151,7 @@ static void end(orr_json_writer *w, uint8_t bracket)
     if (w->depth)
         w->depth--;
     if (w->has_items && w->style.indent)
-        put_line(w);
+        put_line(w, (size_t)w->style.indent * w->depth);
     orr_buf_byte(w->to, bracket);
     w->has_items = true;
 }
