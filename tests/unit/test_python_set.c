@@ -2,7 +2,7 @@
 /* Orders that CPython 3.11 prints for: s = set(...) ... [s.pop() for ...], with floats. */
 #include "check.h"
 
-#include "models/compute/systolic/python_set.h"
+#include "compat/scale_sim/python_set.h"
 
 static void add_range(orr__python_set *s, uint64_t from, uint64_t count, uint64_t step)
 {

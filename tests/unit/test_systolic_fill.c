@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "base/rng.h"
-#include "models/compute/systolic/systolic_fill.h"
+#include "compat/scale_sim/systolic_fill.h"
 
 static orr_error err;
 

@@ -5,7 +5,7 @@
  * empty field for each lane that rests; what goes to and from memory follows from those lines.  Files are large
  * (1.2 GB for ResNet-50) and are written as they come; memory is that of the buffers modelled. */
 #include "python_set.h"
-#include "scalesim_impl.h"
+#include "models/compute/systolic/scalesim_impl.h"
 #include "systolic_v1.h"
 
 #include "base/io/output.h"

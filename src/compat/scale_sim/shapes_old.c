@@ -4,7 +4,7 @@
  * The first line is skipped, whatever it says.  Every other line is name,m,n,k[,strategy], split at commas without
  * a thought for quotes; further fields are ignored, and without HYBRID_CUSTOMIZED the strategy too.  Lines that end the old
  * program with an exception are errors here: blank ones, and those with too few fields or with no number. */
-#include "gemm_impl.h"
+#include "sources/layers/gemm_impl.h"
 
 #include "base/text/number.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_files.c - the old generator's intermediate files: the layers it gave its simulator for each pass, and what
  * came back (spec scale-sim.md, 5, 6.1 and 7.3).  With v2 only the report of the last pass is left. */
-#include "gemm_impl.h"
+#include "sources/layers/gemm_impl.h"
 
 #include "base/io/output.h"
 #include "base/text/number.h"

@@ -4,7 +4,7 @@
  * Kept: shares and sizes are divided as Python divides and then cut off, so that remainders are lost; the strategy
  * stands behind every row; the update takes 100; with v2 all three times are those of the weight gradient, because
  * the reports overwrite each other.  A share of nothing, which ends the old program late, is an error. */
-#include "gemm_impl.h"
+#include "sources/layers/gemm_impl.h"
 
 #include <inttypes.h>
 

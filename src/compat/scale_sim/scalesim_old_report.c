@@ -3,7 +3,7 @@
  *
  * Numbers are written as Python writes them; clocks are floats there.  v1's detail file names its last two groups
  * in the wrong order, and so does this one: scripts read by column. */
-#include "scalesim_impl.h"
+#include "models/compute/systolic/scalesim_impl.h"
 
 #include "base/text/number.h"
 

@@ -15,7 +15,7 @@
 #ifndef ORR_MODELS_SYSTOLIC_STREAM_H
 #define ORR_MODELS_SYSTOLIC_STREAM_H
 
-#include "systolic_impl.h"
+#include "models/compute/systolic/systolic_impl.h"
 
 typedef struct orr__phase {
     uint64_t start;           /* cycle of its first step */
