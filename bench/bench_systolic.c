@@ -6,6 +6,8 @@
  * (tests/golden/systolic_rows.txt), otherwise against closed forms. */
 #include "bench_input.h"
 
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/systolic.h>
 
 enum {
@@ -15,7 +17,7 @@ enum {
 };
 
 typedef struct job {
-    orr_systolic_rules rules;
+    const orr_rules_systolic *rules;
     orr_systolic_array array;
     orr_systolic_layer layers[RESNET_LAYERS];
     int count;
@@ -95,7 +97,7 @@ static double run_cycles(void *context)
 }
 
 static void bench_resnet50(const char *name,
-                           orr_systolic_rules rules,
+                           const orr_rules_systolic *rules,
                            orr_systolic_array array,
                            uint64_t cycles)
 {
@@ -105,7 +107,7 @@ static void bench_resnet50(const char *name,
 }
 
 static void bench_gemm(const char *name,
-                       orr_systolic_rules rules,
+                       const orr_rules_systolic *rules,
                        orr_systolic_array array,
                        uint64_t m,
                        uint64_t n,
@@ -125,21 +127,21 @@ int main(void)
     const orr_systolic_array small = array_of(128, 64 << 10, ORR_DATAFLOW_WS);
     orr_systolic_array slow = small;
     slow.bandwidth = 16;
-    bench_resnet50("systolic__resnet50_v1_8mib", ORR_SYSTOLIC_V1, google, RESNET50_V1);
-    bench_resnet50("systolic__resnet50_v2_8mib", ORR_SYSTOLIC_V2, google, 0);
-    bench_resnet50("systolic__resnet50_8mib", ORR_SYSTOLIC_TRUE, google, 0);
-    bench_resnet50("systolic__resnet50_v1_64kib", ORR_SYSTOLIC_V1, small, 0);
-    bench_resnet50("systolic__resnet50_v2_64kib", ORR_SYSTOLIC_V2, small, 0);
-    bench_resnet50("systolic__resnet50_64kib", ORR_SYSTOLIC_TRUE, small, 0);
-    bench_resnet50("systolic__resnet50_v2_64kib_user", ORR_SYSTOLIC_V2, slow, 0);
-    bench_resnet50("systolic__resnet50_64kib_16w", ORR_SYSTOLIC_TRUE, slow, 0);
-    bench_gemm("systolic__gemm_512x384x1536_v1", ORR_SYSTOLIC_V1, small, 512, 384, 1536);
-    bench_gemm("systolic__gemm_512x384x1536_v2", ORR_SYSTOLIC_V2, small, 512, 384, 1536);
+    bench_resnet50("systolic__resnet50_v1_8mib", &orr__scale_sim_v1, google, RESNET50_V1);
+    bench_resnet50("systolic__resnet50_v2_8mib", &orr__scale_sim_v2, google, 0);
+    bench_resnet50("systolic__resnet50_8mib", NULL, google, 0);
+    bench_resnet50("systolic__resnet50_v1_64kib", &orr__scale_sim_v1, small, 0);
+    bench_resnet50("systolic__resnet50_v2_64kib", &orr__scale_sim_v2, small, 0);
+    bench_resnet50("systolic__resnet50_64kib", NULL, small, 0);
+    bench_resnet50("systolic__resnet50_v2_64kib_user", &orr__scale_sim_v2, slow, 0);
+    bench_resnet50("systolic__resnet50_64kib_16w", NULL, slow, 0);
+    bench_gemm("systolic__gemm_512x384x1536_v1", &orr__scale_sim_v1, small, 512, 384, 1536);
+    bench_gemm("systolic__gemm_512x384x1536_v2", &orr__scale_sim_v2, small, 512, 384, 1536);
     const orr_systolic_array large = array_of(128, 1 << 20, ORR_DATAFLOW_OS);
-    bench_gemm("systolic__gemm_4096_v1", ORR_SYSTOLIC_V1, large, 4096, 4096, 4096);
-    bench_gemm("systolic__gemm_4096_v2", ORR_SYSTOLIC_V2, large, 4096, 4096, 4096);
-    bench_gemm("systolic__gemm_4096", ORR_SYSTOLIC_TRUE, large, 4096, 4096, 4096);
-    job j = {.rules = ORR_SYSTOLIC_TRUE, .array = small};
+    bench_gemm("systolic__gemm_4096_v1", &orr__scale_sim_v1, large, 4096, 4096, 4096);
+    bench_gemm("systolic__gemm_4096_v2", &orr__scale_sim_v2, large, 4096, 4096, 4096);
+    bench_gemm("systolic__gemm_4096", NULL, large, 4096, 4096, 4096);
+    job j = {.rules = NULL, .array = small};
     add_resnet50(&j);
     bench_apart(&(bench_job){
         .name = "systolic__cycles_only", .unit = "layers", .run = run_cycles, .context = &j});

@@ -186,7 +186,7 @@ static orr_code read_machine(const cli_context *c,
     const char *config = cli_text(c, "config");
     if (config && cli_given(c, "hardware"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--config and --hardware exclude each other");
-    if (!config && opt->rules != ORR_SYSTOLIC_TRUE)
+    if (!config && opt->rules)
         return orr_fail(err, ORR_EUSAGE, NULL, "--compat needs a SCALE-Sim --config");
     orr_code code = config ? orr_scalesim_read_config(config, &m->config, err)
                            : find_hardware(cli_text(c, "hardware"), &m->hardware, err);
@@ -325,7 +325,7 @@ static orr_code write_traces(const cli_context *c, const orr_layers *t, form f, 
 
 static orr_code write_workload(const cli_context *c,
                                const orr_gemm *g,
-                               orr_systolic_rules rules,
+                               const orr_rules_gemm *rules,
                                orr_error *err)
 {
     const char *to = cli_text(c, "output");
@@ -334,7 +334,7 @@ static orr_code write_workload(const cli_context *c,
     orr_code code = orr_gemm_table(g, &t, err);
     if (code)
         return code;
-    code = f == FORM_TEXT ? orr_layers_write(t, to ? to : "-", cli_gemm_style(rules), err)
+    code = f == FORM_TEXT ? orr_layers_write(t, to ? to : "-", orr_gemm_style(rules), err)
                           : write_traces(c, t, f, err);
     orr_layers_free(t);
     return code;
@@ -342,12 +342,14 @@ static orr_code write_workload(const cli_context *c,
 
 /* ---- the command ---- */
 
-static orr_code read_shapes(const cli_context *c, bool is_compat, orr_shapes **out, orr_error *err)
+static orr_code read_shapes(const cli_context *c,
+                            const orr_rules_gemm *rules,
+                            orr_shapes **out,
+                            orr_error *err)
 {
     const char *policy = cli_text(c, "parallel");
-    const orr_shapes_options opt = {.is_compat = is_compat,
-                                    .needs_policies =
-                                        policy && strcmp(policy, "HYBRID_CUSTOMIZED") == 0};
+    const orr_shapes_options opt = {
+        .rules = rules, .needs_policies = policy && strcmp(policy, "HYBRID_CUSTOMIZED") == 0};
     const char *name = cli_text(c, "example");
     orr_shapes_example e;
     if (name && c->arg_count)
@@ -376,7 +378,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
     if (form_of(c) != FORM_TEXT && cli_given(c, "times") && strcmp(cli_text(c, "times"), "us") != 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "times in traces are microseconds: --times us");
     if (cli_flag(c, "keep-intermediate") && !cli_given(c, "compat"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--keep-intermediate goes with --compat");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--keep-intermediate requires --compat");
     return ORR_OK;
 }
 
@@ -440,8 +442,7 @@ static orr_code make(const cli_context *c,
 
 static orr_code gemm_make(cli_context *c, orr_error *err)
 {
-    orr_gemm_options opt = {.rules = cli_gemm_rules(cli_text(c, "compat")),
-                            .npus = (uint32_t)cli_count(c, "npus"),
+    orr_gemm_options opt = {.npus = (uint32_t)cli_count(c, "npus"),
                             .packages = (uint32_t)cli_count(c, "packages"),
                             .datatype_bytes = (uint32_t)cli_count(c, "datatype-size"),
                             .times = times_of(cli_text(c, "times")),
@@ -451,12 +452,14 @@ static orr_code gemm_make(cli_context *c, orr_error *err)
     orr_shapes *s;
     orr_code code = check_outputs(c, err);
     if (!code)
+        code = cli_gemm_rules(cli_text(c, "compat"), &opt.rules, err);
+    if (!code)
         code = read_update(c, &opt, err);
     if (!code)
         code = read_machine(c, &m, &opt, err);
-    if (!code && opt.rules != ORR_SYSTOLIC_TRUE)
-        code = cli_gemm_check_run(cli_text(c, "config"), &m.config, opt.rules, err);
-    if (code || (code = read_shapes(c, opt.rules != ORR_SYSTOLIC_TRUE, &s, err)))
+    if (!code)
+        code = orr_gemm_check_run_name(opt.rules, cli_text(c, "config"), m.config.run_name, err);
+    if (code || (code = read_shapes(c, opt.rules, &s, err)))
         return code;
     code = read_policy(c, s, &opt.policy, err);
     if (!code)

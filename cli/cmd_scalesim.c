@@ -5,8 +5,8 @@
  * them, so one line in a script changes.  What it counts is our own, unless --compat asks for theirs. */
 #include "command.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/scalesim.h>
-#include <orrery/version.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -79,19 +79,25 @@ static orr_code read_bandwidth(const char *text, orr_scalesim_config *config, or
     char *end;
     const double v = strtod(text, &end);
     if (*text < '0' || *text > '9' || *end || !(v >= 0) || v >= 1e15)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--bandwidth '%s' is not a number of words a cycle",
-                        text);
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--bandwidth '%s' is not a number of words per cycle", text);
     config->array.bandwidth = v;
     config->interface = v > 0 ? ORR_INTERFACE_USER : ORR_INTERFACE_CALC;
     return ORR_OK;
 }
 
-static orr_systolic_rules rules_of(const cli_context *c)
+static bool is_v1(const cli_context *c)
 {
-    const char *compat = cli_text(c, "compat");
-    if (!compat)
-        return ORR_SYSTOLIC_TRUE;
-    return strcmp(compat, "v1") == 0 ? ORR_SYSTOLIC_V1 : ORR_SYSTOLIC_V2;
+    return cli_given(c, "compat") && strcmp(cli_text(c, "compat"), "v1") == 0;
+}
+
+static orr_code find_rules(const cli_context *c, const orr_rules_systolic **out, orr_error *err)
+{
+    const char *name = cli_text(c, "compat");
+    const orr_compat *old = NULL;
+    const orr_code code = name ? orr_compat_find(ORR_RULES_SYSTOLIC, name, &old, err) : ORR_OK;
+    *out = old ? old->systolic : NULL;
+    return code;
 }
 
 /* One of two spellings, and not both. */
@@ -123,10 +129,13 @@ static orr_code read_config(const cli_context *c, orr_scalesim_config *out, orr_
     return code;
 }
 
-static orr_code read_network(const cli_context *c, orr_scalesim_network **out, orr_error *err)
+static orr_code read_network(const cli_context *c,
+                             const orr_rules_systolic *rules,
+                             orr_scalesim_network **out,
+                             orr_error *err)
 {
     const char *form = cli_text(c, "input"), *path;
-    orr_scalesim_read opt = {.rules = rules_of(c)};
+    orr_scalesim_read opt = {.rules = rules};
     uint32_t line;
     if (form)
         opt.form = strcmp(form, "gemm") == 0 ? ORR_SCALESIM_GEMM : ORR_SCALESIM_CONV;
@@ -152,12 +161,12 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv exclude each other");
     if (cli_given(c, "output") && cli_given(c, "log-dir"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--output and --log-dir exclude each other");
-    if (rules_of(c) != ORR_SYSTOLIC_TRUE && cli_flag(c, "round-up"))
+    if (cli_given(c, "compat") && cli_flag(c, "round-up"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--round-up is for our own figures, not --compat");
-    if (rules_of(c) != ORR_SYSTOLIC_V1 && cli_flag(c, "traces"))
+    if (!is_v1(c) && cli_flag(c, "traces"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--traces needs --compat v1");
-    if (rules_of(c) == ORR_SYSTOLIC_V1 && form && strcmp(form, "gemm") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 knows convolutions only");
+    if (is_v1(c) && form && strcmp(form, "gemm") == 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 supports convolutions only");
     return ORR_OK;
 }
 
@@ -211,8 +220,10 @@ static orr_code write_reports(const cli_context *c,
                               const orr_scalesim_network *net,
                               orr_error *err)
 {
-    static const char *const bases[] = {NULL, "outputs", "test_runs"};
-    const char *base = cli_given(c, "log-dir") ? cli_text(c, "log-dir") : bases[rules_of(c)];
+    const char *base = cli_given(c, "log-dir")   ? cli_text(c, "log-dir")
+                       : !cli_given(c, "compat") ? NULL
+                       : is_v1(c)                ? "outputs"
+                                                 : "test_runs";
     const char *folder = cli_text(c, "output");
     char path[4096];
     orr_code code = ORR_OK;
@@ -250,17 +261,18 @@ static orr_code print_result(const cli_context *c, orr_scalesim *r, orr_error *e
 
 static orr_code scalesim_run(cli_context *c, orr_error *err)
 {
-    const orr_scalesim_options opt = {.rules = rules_of(c),
-                                      .wants_traces = cli_flag(c, "traces"),
-                                      .program = "orrery " ORR_VERSION};
+    orr_scalesim_options opt = {.wants_traces = cli_flag(c, "traces"),
+                                .program = "orrery " ORR_VERSION};
     orr_scalesim_config config;
     orr_scalesim_network *net = NULL;
     orr_scalesim *r = NULL;
     orr_code code = check_options(c, err);
     if (!code)
+        code = find_rules(c, &opt.rules, err);
+    if (!code)
         code = read_config(c, &config, err);
     if (!code)
-        code = read_network(c, &net, err);
+        code = read_network(c, opt.rules, &net, err);
     if (!code)
         code = orr_scalesim_run(&config, net, &opt, &r, err);
     if (!code)

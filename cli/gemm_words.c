@@ -2,44 +2,20 @@
 /* gemm_words.c - words and folders that orrery gemm and the old generator's name share. */
 #include "gemm.h"
 
+#include <orrery/lab/compat.h>
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* ---- words ---- */
 
-orr_layers_style cli_gemm_style(orr_systolic_rules rules)
+orr_code cli_gemm_rules(const char *name, const orr_rules_gemm **out, orr_error *err)
 {
-    return rules == ORR_SYSTOLIC_V1   ? ORR_LAYERS_GENERATOR_V1
-           : rules == ORR_SYSTOLIC_V2 ? ORR_LAYERS_GENERATOR_V2
-                                      : ORR_LAYERS_PLAIN;
-}
-
-orr_systolic_rules cli_gemm_rules(const char *compat)
-{
-    if (!compat)
-        return ORR_SYSTOLIC_TRUE;
-    return strcmp(compat, "v1") == 0 ? ORR_SYSTOLIC_V1 : ORR_SYSTOLIC_V2;
-}
-
-orr_code cli_gemm_check_run(const char *path,
-                            const orr_scalesim_config *config,
-                            orr_systolic_rules rules,
-                            orr_error *err)
-{
-    const orr_where where = orr_where_line(path, 0, 0);
-    const bool is_quoted = config->run_name[0] == '"';
-    if (rules == ORR_SYSTOLIC_V1 && config->run_name[0] && !is_quoted)
-        return orr_fail(err, ORR_EINPUT, &where,
-                        "run_name: SCALE-Sim v1 takes %s in double quotes; without them the old "
-                        "generator does not find its reports",
-                        config->run_name);
-    if (rules == ORR_SYSTOLIC_V2 && is_quoted)
-        return orr_fail(err, ORR_EINPUT, &where,
-                        "run_name: SCALE-Sim v2 takes %s without quotes; with them the old "
-                        "generator does not find its reports",
-                        config->run_name);
-    return ORR_OK;
+    const orr_compat *old = NULL;
+    const orr_code code = name ? orr_compat_find(ORR_RULES_GEMM, name, &old, err) : ORR_OK;
+    *out = old ? old->gemm : NULL;
+    return code;
 }
 
 orr_code cli_gemm_policy(const char *word, orr_code otherwise, orr_policy *out, orr_error *err)

@@ -39,7 +39,7 @@ static orr_code write_old(const cli_context *c,
         return code;
     code = orr_gemm_table(g, &t, err);
     if (!code)
-        code = orr_layers_write(t, cli_text(c, "output_file"), cli_gemm_style(opt->rules), err);
+        code = orr_layers_write(t, cli_text(c, "output_file"), orr_gemm_style(opt->rules), err);
     if (!code && cli_flag(c, "keep-intermediate"))
         code = cli_gemm_keep(g, opt->policy, cli_text(c, "run_name"), cli_text(c, "mnk"), err);
     orr_layers_free(t);
@@ -51,15 +51,15 @@ static orr_code write_old(const cli_context *c,
 static orr_code run_gemm(cli_context *c, orr_error *err)
 {
     const char *config_path = cli_text(c, "scalesim_config");
-    orr_gemm_options opt = {.rules = cli_flag(c, "no-compat")
-                                         ? ORR_SYSTOLIC_TRUE
-                                         : cli_gemm_rules(cli_text(c, "compat")),
-                            .npus = (uint32_t)cli_count(c, "num_npus"),
+    orr_gemm_options opt = {.npus = (uint32_t)cli_count(c, "num_npus"),
                             .packages = (uint32_t)cli_count(c, "num_packages"),
                             .datatype_bytes = (uint32_t)cli_count(c, "datatype_size")};
     orr_scalesim_config config;
     orr_shapes *s;
-    orr_code code = cli_gemm_policy(cli_text(c, "parallel"), ORR_EINPUT, &opt.policy, err);
+    const char *simulator = cli_flag(c, "no-compat") ? NULL : cli_text(c, "compat");
+    orr_code code = cli_gemm_rules(simulator, &opt.rules, err);
+    if (!code)
+        code = cli_gemm_policy(cli_text(c, "parallel"), ORR_EINPUT, &opt.policy, err);
     if (!code && opt.npus % opt.packages)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "--num_npus %" PRIu32 " is not a multiple of --num_packages %" PRIu32,
@@ -67,10 +67,10 @@ static orr_code run_gemm(cli_context *c, orr_error *err)
     if (!code)
         code = orr_scalesim_read_config(config_path, &config, err);
     if (!code)
-        code = cli_gemm_check_run(config_path, &config, opt.rules, err);
+        code = orr_gemm_check_run_name(opt.rules, config_path, config.run_name, err);
     if (code)
         return code;
-    const orr_shapes_options how = {.is_compat = opt.rules != ORR_SYSTOLIC_TRUE,
+    const orr_shapes_options how = {.rules = opt.rules,
                                     .needs_policies = opt.policy == ORR_POLICY_HYBRID_CUSTOMIZED};
     opt.array = &config.array;
     if ((code = orr_shapes_read(cli_text(c, "mnk"), &how, &s, err)))

@@ -17,6 +17,9 @@
 #ifdef ORR_COMPAT_NS3
 #include "ns3/ns3_rules.h"
 #endif
+#ifdef ORR_COMPAT_SCALE_SIM
+#include "scale_sim/scale_sim.h"
+#endif
 
 #include <stddef.h>
 #include <stdio.h>
@@ -33,6 +36,10 @@ static const orr_compat programs[] = {
 #endif
 #ifdef ORR_COMPAT_NS3
     {"ns3", "AstraSimNetwork, with ns-3", .packet = &orr__ns3_rules},
+#endif
+#ifdef ORR_COMPAT_SCALE_SIM
+    {"v1", "SCALE-Sim v1", .systolic = &orr__scale_sim_v1, .gemm = &orr__gemm_v1},
+    {"v2", "SCALE-Sim v2", .systolic = &orr__scale_sim_v2, .gemm = &orr__gemm_v2},
 #endif
     {0},
 };
@@ -53,6 +60,7 @@ static const size_t offset_of[ORR_RULES_PARTS] = {
     [ORR_RULES_LOGGOPS] = offsetof(orr_compat, loggops),
     [ORR_RULES_PACKET] = offsetof(orr_compat, packet),
     [ORR_RULES_SYSTOLIC] = offsetof(orr_compat, systolic),
+    [ORR_RULES_GEMM] = offsetof(orr_compat, gemm),
     [ORR_RULES_LAYERS] = offsetof(orr_compat, layers),
     [ORR_RULES_FLEXFLOW] = offsetof(orr_compat, flexflow),
     [ORR_RULES_LINK] = offsetof(orr_compat, link),

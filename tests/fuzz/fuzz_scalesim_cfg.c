@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_scalesim_cfg.c - any bytes as SCALE-Sim's configuration.  What is refused must have a place and words; what
  * is taken is an array that a small layer can be run on. */
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/scalesim.h>
 
 #include <stdlib.h>
@@ -15,6 +17,8 @@ static void require(bool condition)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const orr_rules_systolic *const all_rules[] = {NULL, &orr__scale_sim_v1,
+                                                          &orr__scale_sim_v2};
     const orr_systolic_layer layer = {9, 7, 3, 2, 2, 5, 2, 2};
     orr_scalesim_config c;
     orr_systolic_result r;
@@ -25,8 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     require(c.array.rows >= 1 && c.array.columns >= 1 && c.array.ifmap_words >= 1024);
     require((c.interface == ORR_INTERFACE_USER) == (c.array.bandwidth > 0));
-    for (unsigned rules = 0; rules < 3; rules++)
-        if (orr_systolic_run(&c.array, &layer, (orr_systolic_rules)rules, &r, &err))
+    for (unsigned k = 0; k < 3; k++)
+        if (orr_systolic_run(&c.array, &layer, all_rules[k], &r, &err))
             require(err.message[0]);
     return 0;
 }

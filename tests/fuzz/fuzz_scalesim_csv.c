@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_scalesim_csv.c - any bytes as SCALE-Sim's table of layers, as each program reads it.  What is refused must
  * have a place and words; small networks are run, and every report written into memory. */
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/scalesim.h>
 
 #include <stdlib.h>
@@ -28,7 +30,7 @@ static bool is_small(const orr_scalesim_network *n)
     return orr_scalesim_network_count(n) <= MOST_LAYERS && work <= MOST_WORK;
 }
 
-static void run(const orr_scalesim_network *n, orr_systolic_rules rules)
+static void run(const orr_scalesim_network *n, const orr_rules_systolic *rules)
 {
     const orr_scalesim_config config = {.interface = ORR_INTERFACE_CALC,
                                         .array = {.rows = 5,
@@ -38,7 +40,7 @@ static void run(const orr_scalesim_network *n, orr_systolic_rules rules)
                                                   .ofmap_words = 128,
                                                   .filter_offset = 1000,
                                                   .ofmap_offset = 2000,
-                                                  .bandwidth = rules == ORR_SYSTOLIC_TRUE ? 2 : 0}};
+                                                  .bandwidth = rules == NULL ? 2 : 0}};
     const orr_scalesim_options opt = {.rules = rules};
     orr_scalesim *r;
     orr_str text;
@@ -53,7 +55,7 @@ static void run(const orr_scalesim_network *n, orr_systolic_rules rules)
     orr_scalesim_destroy(r);
 }
 
-static void read_as(orr_span bytes, orr_systolic_rules rules, orr_scalesim_form form)
+static void read_as(orr_span bytes, const orr_rules_systolic *rules, orr_scalesim_form form)
 {
     const orr_scalesim_read opt = {.rules = rules, .form = form};
     orr_scalesim_network *n;
@@ -70,9 +72,9 @@ static void read_as(orr_span bytes, orr_systolic_rules rules, orr_scalesim_form 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const orr_span bytes = {data, size};
-    read_as(bytes, ORR_SYSTOLIC_TRUE, ORR_SCALESIM_ANY);
-    read_as(bytes, ORR_SYSTOLIC_V1, ORR_SCALESIM_ANY);
-    read_as(bytes, ORR_SYSTOLIC_V2, ORR_SCALESIM_CONV);
-    read_as(bytes, ORR_SYSTOLIC_V2, ORR_SCALESIM_GEMM);
+    read_as(bytes, NULL, ORR_SCALESIM_ANY);
+    read_as(bytes, &orr__scale_sim_v1, ORR_SCALESIM_ANY);
+    read_as(bytes, &orr__scale_sim_v2, ORR_SCALESIM_CONV);
+    read_as(bytes, &orr__scale_sim_v2, ORR_SCALESIM_GEMM);
     return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_shapes.c - any bytes as a table of shapes, in our form and in the old generator's.  What is refused must have a
  * place and words; what is taken is costed, shared out in different ways, and becomes a table. */
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/gemm.h>
 
 #include <stdlib.h>
@@ -30,7 +32,7 @@ static void make(const orr_shapes *s, const orr_gemm_options *opt)
     }
     for (size_t i = 0; i < orr_gemm_count(g); i++) {
         const orr_gemm_layer *l = orr_gemm_layer_at(g, i);
-        require(l->name.len > 0 || opt->rules != ORR_SYSTOLIC_TRUE);
+        require(l->name.len > 0 || opt->rules != NULL);
         require(l->imbalance >= -1e-9 && l->utilisation >= 0 && l->utilisation <= 1 + 1e-9);
     }
     require(orr_gemm_table(g, &t, &err) == ORR_OK);
@@ -64,7 +66,7 @@ static void read_old(orr_span bytes, bool has_policies)
 {
     static const orr_systolic_array array = {
         .rows = 12, .columns = 14, .dataflow = ORR_DATAFLOW_WS};
-    const orr_shapes_options opt = {.is_compat = true, .needs_policies = has_policies};
+    const orr_shapes_options opt = {.rules = &orr__gemm_v2, .needs_policies = has_policies};
     orr_shapes *s;
     orr_error err;
     if (orr_shapes_parse(bytes, "shapes.csv", &opt, &s, &err)) {
@@ -72,7 +74,7 @@ static void read_old(orr_span bytes, bool has_policies)
         check_error(&err);
         return;
     }
-    make(s, &(orr_gemm_options){.rules = has_policies ? ORR_SYSTOLIC_V1 : ORR_SYSTOLIC_V2,
+    make(s, &(orr_gemm_options){.rules = has_policies ? &orr__gemm_v1 : &orr__gemm_v2,
                                 .policy = has_policies ? ORR_POLICY_HYBRID_CUSTOMIZED
                                                        : ORR_POLICY_HYBRID_MODEL_DATA,
                                 .npus = 6,

@@ -6,6 +6,8 @@
  * every column as it was printed; it is gone through too when it is here. */
 #include "golden.h"
 
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/systolic.h>
 
 enum { MOST_FIELDS = 64, LINE = 4096 };
@@ -72,7 +74,7 @@ static void expect_v2_spans(judge *j, const orr_systolic_result *r)
 /* ---- layers ---- */
 
 typedef struct row {
-    orr_systolic_rules rules;
+    const orr_rules_systolic *rules;
     orr_systolic_array array;
     orr_systolic_layer layer;
 } row;
@@ -131,8 +133,10 @@ static int split(char *line, const char *at, char **fields)
 
 static void check_ours(char **f)
 {
+    static const orr_rules_systolic *const all_rules[] = {NULL, &orr__scale_sim_v1,
+                                                          &orr__scale_sim_v2};
     char why[400] = "";
-    row r = {.rules = (orr_systolic_rules)strtoul(f[1], NULL, 10)};
+    row r = {.rules = all_rules[strtoul(f[1], NULL, 10)]};
     orr_systolic_result x;
     judge j = {f + 17, why, sizeof why};
     take_array(f + 2, &r);
@@ -140,17 +144,17 @@ static void check_ours(char **f)
     take_layer(f + 9, &r);
     if (run_row(&r, &x, why, sizeof why)) {
         expect(&j, (double)x.cycles, "cycles");
-        expect(&j, r.rules == ORR_SYSTOLIC_V1 ? x.utilisation : (double)x.stalls,
+        expect(&j, r.rules == &orr__scale_sim_v1 ? x.utilisation : (double)x.stalls,
                "utilisation or stalls");
-        if (r.rules == ORR_SYSTOLIC_V1)
+        if (r.rules == &orr__scale_sim_v1)
             expect_v1_spans(&j, &x, true);
         else
             expect_v2_spans(&j, &x);
     }
     tell(!why[0],
-         r.rules == ORR_SYSTOLIC_V1 ? "v1"
-         : r.array.bandwidth > 0    ? "v2 USER"
-                                    : "v2 CALC",
+         r.rules == &orr__scale_sim_v1 ? "v1"
+         : r.array.bandwidth > 0       ? "v2 USER"
+                                       : "v2 CALC",
          f[0], why);
 }
 
@@ -159,7 +163,7 @@ static void check_ours(char **f)
 static void check_v1(char **f)
 {
     char why[400] = "";
-    row r = {.rules = ORR_SYSTOLIC_V1};
+    row r = {.rules = &orr__scale_sim_v1};
     orr_systolic_result x;
     judge j = {f + 15, why, sizeof why};
     take_array(f + 1, &r);
@@ -183,7 +187,7 @@ static void check_v1(char **f)
 static void check_v2(char **f, bool has_bandwidth)
 {
     char why[400] = "";
-    row r = {.rules = ORR_SYSTOLIC_V2};
+    row r = {.rules = &orr__scale_sim_v2};
     orr_systolic_result x;
     judge j = {f + 15 + has_bandwidth, why, sizeof why};
     take_array(f + 1, &r);

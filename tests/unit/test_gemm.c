@@ -8,6 +8,7 @@
 #include <orrery/lab/gemm.h>
 
 #include "base/formats/json.h"
+#include "compat/scale_sim/scale_sim.h"
 
 static const orr_hardware plain = {.name = "plain",
                                    .arrays = 1,
@@ -196,10 +197,9 @@ TEST(test_gemm__refuses_options_that_do_not_go_together)
         ORR_EUSAGE, "6 NPUs cannot be in 4 packages");
     refuse(&(orr_gemm_options){.policy = ORR_POLICY_DATA, .array = &array, .times = ORR_TIMES_US},
            ORR_EUSAGE, "without a clock");
-    refuse(&(orr_gemm_options){.policy = ORR_POLICY_DATA,
-                               .hardware = &plain,
-                               .rules = ORR_SYSTOLIC_V1},
-           ORR_EUSAGE, "needs an array");
+    refuse(
+        &(orr_gemm_options){.policy = ORR_POLICY_DATA, .hardware = &plain, .rules = &orr__gemm_v1},
+        ORR_EUSAGE, "needs an array");
     refuse(&(orr_gemm_options){.policy = ORR_POLICY_HYBRID_CUSTOMIZED, .hardware = &plain},
            ORR_EINPUT, "a strategy for each layer");
     refuse(&(orr_gemm_options){.policy = ORR_POLICY_DATA, .npus = 9, .hardware = &plain},

@@ -5,6 +5,8 @@
  * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/gemm.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
@@ -25,14 +27,15 @@ static const orr_systolic_array array = {.rows = 4,
 
 static orr_code read_table(const char *text, bool is_compat, orr_shapes **out)
 {
-    const orr_shapes_options opt = {.is_compat = is_compat, .needs_policies = true};
+    const orr_shapes_options opt = {.rules = is_compat ? &orr__gemm_v1 : NULL,
+                                    .needs_policies = true};
     return orr_shapes_parse((orr_span){(const uint8_t *)text, strlen(text)}, "t.csv", &opt, out,
                             &err);
 }
 
 static orr_gemm_options options(bool is_compat)
 {
-    return (orr_gemm_options){.rules = is_compat ? ORR_SYSTOLIC_V1 : ORR_SYSTOLIC_TRUE,
+    return (orr_gemm_options){.rules = is_compat ? &orr__gemm_v1 : NULL,
                               .policy = ORR_POLICY_HYBRID_CUSTOMIZED,
                               .npus = 4,
                               .hardware = is_compat ? NULL : orr_hardware_at(0),

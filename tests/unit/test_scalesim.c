@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "base/text/text.h"
+#include "compat/scale_sim/scale_sim.h"
 
 #include <orrery/lab/scalesim.h>
 
@@ -70,7 +71,7 @@ TEST(test_scalesim__faults_of_configurations_have_their_places)
     refuse_config("Dataflow: is", "Dataflow: rs",
                   "a.cfg:9:11: Dataflow: \"rs\" is not os, ws or is");
     refuse_config("USER", "user", "a.cfg:13:21: InterfaceBandwidth: \"user\" is not CALC or USER");
-    refuse_config("Bandwidth: 10", "Bandwidth: -1", "is not a number of words a cycle above 0");
+    refuse_config("Bandwidth: 10", "Bandwidth: -1", "is not a number of words per cycle above 0");
     refuse_config("run_name = run", "run_name = a/b", "is not the name of a folder");
 }
 
@@ -78,7 +79,7 @@ TEST(test_scalesim__faults_of_configurations_have_their_places)
 
 static orr_scalesim_network *net;
 
-static orr_code read_net(const char *text, orr_systolic_rules rules, orr_scalesim_form form)
+static orr_code read_net(const char *text, const orr_rules_systolic *rules, orr_scalesim_form form)
 {
     const orr_scalesim_read opt = {.rules = rules, .form = form};
     return orr_scalesim_parse_network(span_of(text), "dir/net.v1.csv", &opt, &net, &err);
@@ -96,7 +97,7 @@ TEST(test_scalesim__lines_tell_what_they_are)
 {
     CHECK_OK(
         read_net("name,...\nc1, 9,8, 3,2, 4,5, 1,\n\n# note\nc2,9,8,3,2,4,5,1,2\ng,10,20,30,\n",
-                 ORR_SYSTOLIC_TRUE, ORR_SCALESIM_ANY),
+                 NULL, ORR_SCALESIM_ANY),
         &err);
     CHECK_EQ_U(orr_scalesim_network_count(net), 3);
     CHECK_TEXT(orr_scalesim_network_name(net), "net");
@@ -112,7 +113,7 @@ TEST(test_scalesim__v1_passes_over_short_lines)
     uint32_t line;
     CHECK_OK(read_net("h\n a b ,9,8,3,2,4,5,1,\nlost,9,8,3,2,4,5,1\nDP,9,8,3,2,4,5,1,2,note\n"
                       "\"q\"\"\" ,9,8,3,2,4,5,1,\n",
-                      ORR_SYSTOLIC_V1, ORR_SCALESIM_ANY),
+                      &orr__scale_sim_v1, ORR_SCALESIM_ANY),
              &err);
     CHECK_EQ_U(orr_scalesim_network_count(net), 3);
     CHECK_EQ_U(orr_scalesim_network_skipped(net, &line), 1);
@@ -125,21 +126,21 @@ TEST(test_scalesim__v1_passes_over_short_lines)
 
 TEST(test_scalesim__v2_drops_what_is_behind_the_last_comma)
 {
-    CHECK_OK(read_net("h\na,9,8,3,2,4,5,1,7\n", ORR_SYSTOLIC_V2, ORR_SCALESIM_ANY), &err);
+    CHECK_OK(read_net("h\na,9,8,3,2,4,5,1,7\n", &orr__scale_sim_v2, ORR_SCALESIM_ANY), &err);
     CHECK(layer_is(0, "a", (const uint64_t[]){9, 8, 3, 2, 4, 5, 1, 1}));
     orr_scalesim_network_free(net);
-    CHECK_CODE(read_net("h\na,9,8,3,2,4,5,1\n", ORR_SYSTOLIC_V2, ORR_SCALESIM_ANY), ORR_EINPUT,
+    CHECK_CODE(read_net("h\na,9,8,3,2,4,5,1\n", &orr__scale_sim_v2, ORR_SCALESIM_ANY), ORR_EINPUT,
                &err);
     CHECK_SAYS(&err, "dir/net.v1.csv:2:15: 8 or 9 columns (a convolution) expected, 7 found; "
-                     "SCALE-Sim v2 drops what is behind the last comma");
-    CHECK_OK(read_net("h\na,2,3,4,\n", ORR_SYSTOLIC_V2, ORR_SCALESIM_GEMM), &err);
+                     "SCALE-Sim v2 drops what follows the last comma");
+    CHECK_OK(read_net("h\na,2,3,4,\n", &orr__scale_sim_v2, ORR_SCALESIM_GEMM), &err);
     CHECK(layer_is(0, "a", (const uint64_t[]){2, 4, 1, 4, 1, 3, 1, 1}));
     orr_scalesim_network_free(net);
 }
 
 TEST(test_scalesim__depthwise_layers_become_one_a_channel)
 {
-    CHECK_OK(read_net("h\nDP1,9,8,3,2,3,1,1,\n", ORR_SYSTOLIC_V2, ORR_SCALESIM_ANY), &err);
+    CHECK_OK(read_net("h\nDP1,9,8,3,2,3,1,1,\n", &orr__scale_sim_v2, ORR_SCALESIM_ANY), &err);
     CHECK_EQ_U(orr_scalesim_network_count(net), 3);
     CHECK(layer_is(2, "DP1Channel_2", (const uint64_t[]){9, 8, 3, 2, 1, 1, 1, 1}));
     orr_scalesim_network_free(net);
@@ -147,7 +148,7 @@ TEST(test_scalesim__depthwise_layers_become_one_a_channel)
 
 static void refuse_net(const char *text, const char *words)
 {
-    CHECK_CODE(read_net(text, ORR_SYSTOLIC_TRUE, ORR_SCALESIM_ANY), ORR_EINPUT, &err);
+    CHECK_CODE(read_net(text, NULL, ORR_SCALESIM_ANY), ORR_EINPUT, &err);
     CHECK(net == NULL);
     CHECK_SAYS(&err, words);
 }
@@ -169,7 +170,9 @@ TEST(test_scalesim__faults_of_layers_have_their_places)
 
 /* ---- runs ---- */
 
-static orr_scalesim *run_text(const char *config, const char *layers, orr_systolic_rules rules)
+static orr_scalesim *run_text(const char *config,
+                              const char *layers,
+                              const orr_rules_systolic *rules)
 {
     orr_scalesim_config c;
     orr_scalesim *r;
@@ -183,15 +186,14 @@ static orr_scalesim *run_text(const char *config, const char *layers, orr_systol
 /* Layers of the same shape are looked at once and have the same figures. */
 TEST(test_scalesim__layers_are_run_as_they_would_be_alone)
 {
-    orr_scalesim *r =
-        run_text(v1_config, "h\na,9,8,3,2,4,5,1\nb,5,6,7\nc,9,8,3,2,4,5,1\n", ORR_SYSTOLIC_TRUE);
+    orr_scalesim *r = run_text(v1_config, "h\na,9,8,3,2,4,5,1\nb,5,6,7\nc,9,8,3,2,4,5,1\n", NULL);
     orr_scalesim_config c;
     CHECK_OK(orr_scalesim_parse_config(span_of(v1_config), "a.cfg", &c, &err), &err);
     for (size_t i = 0; i < 3; i++) {
         orr_systolic_result alone;
-        CHECK_OK(orr_systolic_run(&c.array, &orr_scalesim_network_at(net, i)->layer,
-                                  ORR_SYSTOLIC_TRUE, &alone, &err),
-                 &err);
+        CHECK_OK(
+            orr_systolic_run(&c.array, &orr_scalesim_network_at(net, i)->layer, NULL, &alone, &err),
+            &err);
         CHECK_BYTES(&alone, orr_scalesim_result(r, i), sizeof alone);
     }
     orr_scalesim_destroy(r);
@@ -202,15 +204,13 @@ TEST(test_scalesim__failures_name_the_layer_and_its_line)
 {
     orr_scalesim_config c;
     orr_scalesim *r;
-    const orr_scalesim_options opt = {.rules = ORR_SYSTOLIC_V2};
+    const orr_scalesim_options opt = {.rules = &orr__scale_sim_v2};
     CHECK_OK(orr_scalesim_parse_config(span_of(v1_config), "a.cfg", &c, &err), &err);
-    CHECK_OK(read_net("h\nok,9,8,3,2,4,5,1,\n", ORR_SYSTOLIC_V2, ORR_SCALESIM_ANY), &err);
+    CHECK_OK(read_net("h\nok,9,8,3,2,4,5,1,\n", &orr__scale_sim_v2, ORR_SCALESIM_ANY), &err);
     CHECK_CODE(orr_scalesim_run(&c, net, &opt, &r, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "a.cfg: SCALE-Sim v2 needs the key InterfaceBandwidth: CALC or USER");
     orr_scalesim_network_free(net);
-    CHECK_OK(
-        read_net("h\nok,9,8,4\nbig,4294967296,4294967296,1\n", ORR_SYSTOLIC_TRUE, ORR_SCALESIM_ANY),
-        &err);
+    CHECK_OK(read_net("h\nok,9,8,4\nbig,4294967296,4294967296,1\n", NULL, ORR_SCALESIM_ANY), &err);
     CHECK_CODE(orr_scalesim_run(&c, net, NULL, &r, &err), ORR_EINPUT, &err);
     CHECK(r == NULL);
     CHECK_SAYS(&err, "dir/net.v1.csv:3:1: layer big: the layer is too large");
@@ -220,7 +220,7 @@ TEST(test_scalesim__failures_name_the_layer_and_its_line)
 /* Names may hold anything: CSV quotes them, the table shows nothing that moves a terminal's pen. */
 TEST(test_scalesim__odd_names_do_no_harm)
 {
-    orr_scalesim *r = run_text(v1_config, "h\n\"a,\"\"b\x1b[1m\",5,6,7\n", ORR_SYSTOLIC_TRUE);
+    orr_scalesim *r = run_text(v1_config, "h\n\"a,\"\"b\x1b[1m\",5,6,7\n", NULL);
     orr_str text;
     CHECK_OK(orr_scalesim_csv(r, &text, &err), &err);
     CHECK(memmem(text.ptr, text.len, "\n\"a,\"\"b\x1b[1m\",", 13));

@@ -5,6 +5,8 @@
  * memory failing, and must say so each time.  Sanitizers watch that nothing leaks. */
 #include "check.h"
 
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/scalesim.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
@@ -15,15 +17,15 @@ static const char layers[] = "h\n\"a\"\"b\",12,12,3,3,4,9,2,\nDP,6,6,2,2,3,2,1,\
 static const char *configs[] = {"os", "ws", "is"};
 
 typedef struct job {
-    orr_systolic_rules rules;
+    const orr_rules_systolic *rules;
     const char *flow, *interface;
 } job;
 
-static orr_code write_all(orr_scalesim *r, orr_systolic_rules rules)
+static orr_code write_all(orr_scalesim *r, const orr_rules_systolic *rules)
 {
     orr_str text;
     orr_code code = orr_scalesim_write(r, ".", &err);
-    if (!code && rules == ORR_SYSTOLIC_V1)
+    if (!code && rules == &orr__scale_sim_v1)
         code = orr_scalesim_write_traces(r, ".", &err);
     if (!code)
         code = orr_scalesim_text(r, &text, &err);
@@ -40,7 +42,7 @@ static orr_code do_job(const job *j)
     orr_scalesim *r;
     const orr_scalesim_read read = {.rules = j->rules};
     const orr_scalesim_options opt = {.rules = j->rules,
-                                      .wants_traces = j->rules == ORR_SYSTOLIC_V1};
+                                      .wants_traces = j->rules == &orr__scale_sim_v1};
     snprintf(text, sizeof text,
              "[architecture_presets]\nArrayHeight: 4\nArrayWidth: 3\nIfmapSramSz: 1\n"
              "FilterSramSz: 1\nOfmapSramSz: 1\nDataflow: %s\nBandwidth: 2\n[run_presets]\n"
@@ -80,20 +82,20 @@ static void fail_everywhere(const job *j)
 TEST(test_scalesim_faults__our_reports)
 {
     for (int i = 0; i < 3; i++)
-        fail_everywhere(&(job){ORR_SYSTOLIC_TRUE, configs[i], "USER"});
+        fail_everywhere(&(job){NULL, configs[i], "USER"});
 }
 
 TEST(test_scalesim_faults__reports_of_v1)
 {
     for (int i = 0; i < 3; i++)
-        fail_everywhere(&(job){ORR_SYSTOLIC_V1, configs[i], "CALC"});
+        fail_everywhere(&(job){&orr__scale_sim_v1, configs[i], "CALC"});
 }
 
 TEST(test_scalesim_faults__reports_of_v2)
 {
     for (int i = 0; i < 3; i++) {
-        fail_everywhere(&(job){ORR_SYSTOLIC_V2, configs[i], "CALC"});
-        fail_everywhere(&(job){ORR_SYSTOLIC_V2, configs[i], "USER"});
+        fail_everywhere(&(job){&orr__scale_sim_v2, configs[i], "CALC"});
+        fail_everywhere(&(job){&orr__scale_sim_v2, configs[i], "USER"});
     }
 }
 

@@ -2,6 +2,7 @@
 /* Tables of shapes: the header, kinds of layers, defaults, and what is refused where. */
 #include "check.h"
 
+#include "compat/scale_sim/scale_sim.h"
 #include "sources/layers/gemm_impl.h"
 
 static orr_code parse(const char *text, orr_shapes **out, orr_error *err)
@@ -113,7 +114,7 @@ TEST(test_shapes__errors_name_line_and_column)
 TEST(test_shapes__old_form_skips_its_first_line_and_reads_by_place)
 {
     const char *text = "whatever\nL 0, 8,4,4,extra\n x,1,2,3\n";
-    const orr_shapes_options opt = {.is_compat = true};
+    const orr_shapes_options opt = {.rules = &orr__gemm_v2};
     orr_shapes *s;
     orr_error err;
     CHECK_OK(

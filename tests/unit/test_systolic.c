@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include "compat/scale_sim/scale_sim.h"
+
 #include <orrery/lab/systolic.h>
 
 static orr_error err;
@@ -15,7 +17,7 @@ static const orr_systolic_array small = {.rows = 4,
 
 static uint64_t cycles_of(const orr_systolic_array *a,
                           const orr_systolic_layer *l,
-                          orr_systolic_rules rules)
+                          const orr_rules_systolic *rules)
 {
     uint64_t cycles = 0;
     CHECK_OK(orr_systolic_cycles(a, l, rules, &cycles, &err), &err);
@@ -37,7 +39,7 @@ TEST(test_systolic__published_figures_of_v2)
     };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         const orr_systolic_layer l = orr_systolic_gemm(passes[i].m, passes[i].n, passes[i].k);
-        CHECK_EQ_U(cycles_of(&google, &l, ORR_SYSTOLIC_V2), passes[i].cycles);
+        CHECK_EQ_U(cycles_of(&google, &l, &orr__scale_sim_v2), passes[i].cycles);
     }
 }
 
@@ -46,11 +48,11 @@ TEST(test_systolic__one_fold_of_v1)
 {
     const orr_systolic_layer l = orr_systolic_gemm(3, 2, 10);
     orr_systolic_array a = small;
-    CHECK_EQ_U(cycles_of(&a, &l, ORR_SYSTOLIC_V1), 10 + 2 - 1 + 3);
+    CHECK_EQ_U(cycles_of(&a, &l, &orr__scale_sim_v1), 10 + 2 - 1 + 3);
     a.dataflow = ORR_DATAFLOW_WS; /* windows of 4, 4 and 2: 2 * rows + columns + pixels each */
-    CHECK_EQ_U(cycles_of(&a, &l, ORR_SYSTOLIC_V1), 2 * 10 + 3 * (2 + 3));
+    CHECK_EQ_U(cycles_of(&a, &l, &orr__scale_sim_v1), 2 * 10 + 3 * (2 + 3));
     a.dataflow = ORR_DATAFLOW_IS; /* 2 * rows + filters + columns - 1 */
-    CHECK_EQ_U(cycles_of(&a, &l, ORR_SYSTOLIC_V1), 2 * 10 + 3 * (2 + 3 - 1));
+    CHECK_EQ_U(cycles_of(&a, &l, &orr__scale_sim_v1), 2 * 10 + 3 * (2 + 3 - 1));
 }
 
 /* All that fits is read once; v1 counts one read more for each of the 14 - 1 cycles that read. */
@@ -58,13 +60,13 @@ TEST(test_systolic__counts_of_one_fold)
 {
     const orr_systolic_layer l = orr_systolic_gemm(3, 2, 10);
     orr_systolic_result r;
-    CHECK_OK(orr_systolic_run(&small, &l, ORR_SYSTOLIC_V1, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&small, &l, &orr__scale_sim_v1, &r, &err), &err);
     CHECK_EQ_U(r.dram[ORR_OPERAND_IFMAP].words, 30);
     CHECK_EQ_U(r.dram[ORR_OPERAND_FILTER].words, 20);
     CHECK_EQ_U(r.dram[ORR_OPERAND_OFMAP].words, 6);
     CHECK_EQ_U(r.sram_read.words, 30 + 20 + 12);   /* rows stream for 10 + 3 - 1 cycles */
     CHECK_EQ(r.dram[ORR_OPERAND_IFMAP].first, -3); /* ten words a cycle, ahead of the run */
-    CHECK_OK(orr_systolic_run(&small, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&small, &l, NULL, &r, &err), &err);
     CHECK_EQ_U(r.sram_read.words, 30 + 20);
     CHECK_EQ_U(r.macs, 60);
 }
@@ -75,19 +77,19 @@ TEST(test_systolic__sizes_are_checked)
     orr_systolic_layer l = orr_systolic_gemm((uint64_t)1 << 32, (uint64_t)1 << 32, 1);
     orr_systolic_array a = small;
     uint64_t cycles;
-    CHECK_CODE(orr_systolic_cycles(&a, &l, ORR_SYSTOLIC_TRUE, &cycles, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_cycles(&a, &l, NULL, &cycles, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "the layer is too large: 2^62 multiply-accumulates or more");
     l = orr_systolic_gemm(1, 0, 1);
-    CHECK_CODE(orr_systolic_cycles(&a, &l, ORR_SYSTOLIC_V1, &cycles, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_cycles(&a, &l, &orr__scale_sim_v1, &cycles, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "filters: 0 is not from 1 to 4294967296");
     l = (orr_systolic_layer){3, 3, 4, 1, 1, 1, 1, 1};
-    CHECK_CODE(orr_systolic_cycles(&a, &l, ORR_SYSTOLIC_V2, &cycles, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_cycles(&a, &l, &orr__scale_sim_v2, &cycles, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "the filter, 4 x 1, is larger than the ifmap, 3 x 3");
     l = (orr_systolic_layer){9, 9, 3, 3, 1, 1, 1, 2};
-    CHECK_CODE(orr_systolic_cycles(&a, &l, ORR_SYSTOLIC_V1, &cycles, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "SCALE-Sim v1 knows one stride for both directions");
+    CHECK_CODE(orr_systolic_cycles(&a, &l, &orr__scale_sim_v1, &cycles, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, "SCALE-Sim v1 has one stride for both directions");
     a.rows = (uint64_t)1 << 21;
-    CHECK_CODE(orr_systolic_cycles(&a, &l, ORR_SYSTOLIC_TRUE, &cycles, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_cycles(&a, &l, NULL, &cycles, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "rows of the array: 2097152 is not from 1 to 1048576");
 }
 
@@ -95,6 +97,8 @@ TEST(test_systolic__sizes_are_checked)
 TEST(test_systolic__largest_sizes_do_not_overflow)
 {
     static const uint64_t sizes[] = {1, 2, 1 << 20, (uint64_t)1 << 31, (uint64_t)1 << 32};
+    static const orr_rules_systolic *const all_rules[] = {NULL, &orr__scale_sim_v1,
+                                                          &orr__scale_sim_v2};
     for (int i = 0; i < 5 * 5 * 5 * 9; i++) {
         const orr_systolic_layer l =
             orr_systolic_gemm(sizes[i % 5], sizes[i / 5 % 5], sizes[i / 25 % 5]);
@@ -103,8 +107,8 @@ TEST(test_systolic__largest_sizes_do_not_overflow)
         a.dataflow = (orr_dataflow)(i / 125 % 3);
         a.rows = i / 375 ? 1 : 1 << 20;
         a.columns = i / 375 == 1 ? 1 : 1 << 20;
-        for (unsigned rules = 0; rules < 3; rules++)
-            if (orr_systolic_cycles(&a, &l, (orr_systolic_rules)rules, &cycles, &err))
+        for (unsigned k = 0; k < 3; k++)
+            if (orr_systolic_cycles(&a, &l, all_rules[k], &cycles, &err))
                 CHECK_SAYS(&err, "the layer is too large");
     }
 }
@@ -115,18 +119,18 @@ TEST(test_systolic__buffers_and_bandwidths_are_checked)
     orr_systolic_array a = small;
     orr_systolic_result r;
     a.filter_words = 99;
-    CHECK_CODE(orr_systolic_run(&a, &l, ORR_SYSTOLIC_V2, &r, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_run(&a, &l, &orr__scale_sim_v2, &r, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "a buffer has fewer than 100 words");
     a.filter_words = 0;
-    CHECK_CODE(orr_systolic_run(&a, &l, ORR_SYSTOLIC_V1, &r, &err), ORR_EINPUT, &err);
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_CODE(orr_systolic_run(&a, &l, &orr__scale_sim_v1, &r, &err), ORR_EINPUT, &err);
+    CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
     CHECK_EQ_U(r.dram[ORR_OPERAND_FILTER].words, 64);
     a = small;
     a.bandwidth = 0.5;
-    CHECK_CODE(orr_systolic_run(&a, &l, ORR_SYSTOLIC_V2, &r, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_run(&a, &l, &orr__scale_sim_v2, &r, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "SCALE-Sim v2 knows whole numbers of words a cycle");
     a.bandwidth = -1;
-    CHECK_CODE(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_run(&a, &l, NULL, &r, &err), ORR_EINPUT, &err);
 }
 
 /* scale-sim.md 10: the old programs end in a division by zero; ours are legal buffers. */
@@ -137,13 +141,13 @@ TEST(test_systolic__buffers_smaller_than_a_cycle)
     orr_systolic_result r;
     a.rows = a.columns = 64;
     a.ifmap_words = a.filter_words = a.ofmap_words = 4;
-    CHECK_CODE(orr_systolic_run(&a, &l, ORR_SYSTOLIC_V1, &r, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_run(&a, &l, &orr__scale_sim_v1, &r, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "SCALE-Sim v1 divides by zero here: the ifmap buffer, 4 words");
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
     CHECK_EQ_U(r.stalls, 0);
     CHECK(r.dram[ORR_OPERAND_IFMAP].peak == 64); /* every cycle needs all it reads */
     a.bandwidth = 8;
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
     /* 64 words take 8 cycles: steps 1 to 15 come 8 cycles after each other, 7 too late each.  Of the 64 rows of
      * results two find a free half, the others wait 7 cycles each until one is written out. */
     CHECK_EQ_U(r.stalls, 15 * 7 + 62 * 7);
@@ -158,17 +162,17 @@ TEST(test_systolic__v1_sorts_by_address)
     orr_systolic_result r;
     a.filter_offset = 150;
     a.ofmap_offset = 1000;
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_V1, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, &orr__scale_sim_v1, &r, &err), &err);
     CHECK_EQ_U(r.dram[ORR_OPERAND_IFMAP].words, 150);
     CHECK_EQ_U(r.dram[ORR_OPERAND_FILTER].words,
                80); /* addresses 150 to 230 are those of 50 inputs too */
     a.filter_offset = 500;
     a.ofmap_offset = 500;
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_V1, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, &orr__scale_sim_v1, &r, &err), &err);
     CHECK_EQ_U(r.dram[ORR_OPERAND_FILTER].words, 0);
     CHECK_EQ(r.dram[ORR_OPERAND_FILTER].last, r.dram[ORR_OPERAND_IFMAP].last);
     a.ifmap_offset = 300;
-    CHECK_CODE(orr_systolic_run(&a, &l, ORR_SYSTOLIC_V1, &r, &err), ORR_EINPUT, &err);
+    CHECK_CODE(orr_systolic_run(&a, &l, &orr__scale_sim_v1, &r, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "no ifmap address is between IfmapOffset and FilterOffset");
 }
 
@@ -178,11 +182,11 @@ TEST(test_systolic__rounding_of_the_output)
     const orr_systolic_layer l = {3, 8, 3, 3, 1, 1, 1, 2};
     orr_systolic_array a = small;
     orr_systolic_result r;
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
     CHECK_EQ_U(r.macs, 3 * 9);
     CHECK_EQ_U(r.dram[ORR_OPERAND_IFMAP].words, 3 * 7);
     a.round_up = true;
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
     CHECK_EQ_U(r.macs, 4 * 9);
     CHECK_EQ_U(r.dram[ORR_OPERAND_IFMAP].words, 3 * 8);
     CHECK_EQ_U(r.sram[ORR_OPERAND_IFMAP].words,

@@ -4,7 +4,8 @@
 #include "check.h"
 
 #include "base/rng.h"
-#include "compat/scale_sim/systolic_fill.h"
+#include "compat/scale_sim/scale_sim.h"
+#include "compat/scale_sim/ss_impl.h"
 
 static orr_error err;
 
@@ -26,7 +27,7 @@ static bool note(void *ctx, uint64_t cycle)
 /* ---- word by word ---- */
 
 typedef struct taker {
-    orr__fill *fill;
+    ss_fill *fill;
     uint64_t cycle, words;
     uint64_t
         *least; /* smallest distance between two uses of a word, and where each was used last */
@@ -38,38 +39,38 @@ static void take(void *ctx, uint64_t address, uint64_t count)
 {
     taker *t = ctx;
     for (uint64_t i = 0; i < count; i++)
-        CHECK(orr__fill_take(t->fill, t->cycle, address + i));
+        CHECK(ss_fill_take(t->fill, t->cycle, address + i));
 }
 
-static orr__fill_counts fill_slowly(const orr__fill_rules *rules,
-                                    const orr__stream *ifmap,
-                                    const orr__stream *filter)
+static ss_fill_counts fill_slowly(const ss_fill_rules *rules,
+                                  const ss_stream *ifmap,
+                                  const ss_stream *filter)
 {
     taker t = {0};
     uint64_t cursors[2] = {0, 0};
-    orr__fill_rules mine = *rules;
+    ss_fill_rules mine = *rules;
     mine.high = orr__min(rules->high, orr__max(ifmap->end, filter->end));
-    CHECK_OK(orr__fill_open(&mine, &t.fill, &err), &err);
+    CHECK_OK(ss_fill_open(&mine, &t.fill, &err), &err);
     for (; t.cycle < orr__max(ifmap->finish, filter->finish); t.cycle++) {
-        orr__stream_cycle(ifmap, t.cycle, &cursors[0], take, &t);
-        orr__stream_cycle(filter, t.cycle, &cursors[1], take, &t);
+        ss_stream_cycle(ifmap, t.cycle, &cursors[0], take, &t);
+        ss_stream_cycle(filter, t.cycle, &cursors[1], take, &t);
     }
-    return orr__fill_close(t.fill);
+    return ss_fill_close(t.fill);
 }
 
-static void compare_fills(const orr__fill_rules *rules,
-                          const orr__stream *ifmap,
-                          const orr__stream *filter)
+static void compare_fills(const ss_fill_rules *rules,
+                          const ss_stream *ifmap,
+                          const ss_stream *filter)
 {
     static uint64_t slow_cycles[MOST_EVENTS], fast_cycles[MOST_EVENTS];
     events slow = {slow_cycles, 0}, fast = {fast_cycles, 0};
-    orr__fill_rules r = *rules;
-    orr__fill_counts counts;
+    ss_fill_rules r = *rules;
+    ss_fill_counts counts;
     r.emptied = note;
     r.ctx = &slow;
-    const orr__fill_counts wanted = fill_slowly(&r, ifmap, filter);
+    const ss_fill_counts wanted = fill_slowly(&r, ifmap, filter);
     r.ctx = &fast;
-    CHECK_OK(orr__fill_run(&r, ifmap, filter, &counts, &err), &err);
+    CHECK_OK(ss_fill_run(&r, ifmap, filter, &counts, &err), &err);
     CHECK_EQ_U(counts.taken, wanted.taken);
     CHECK_EQ_U(counts.held, wanted.held);
     CHECK_EQ_U(fast.count, slow.count);
@@ -90,14 +91,14 @@ static void look(void *ctx, uint64_t address, uint64_t count)
 }
 
 /* What a stream claims: how many words, how many different ones, how far apart the same word comes. */
-static void check_claims(const orr__stream *st)
+static void check_claims(const ss_stream *st)
 {
     uint64_t least = UINT64_MAX, cursor = 0, distinct = 0;
     const uint64_t range = st->end - st->base;
     taker t = {.least = &least, .base = st->base};
     t.used = calloc(range, sizeof *t.used);
     for (; t.cycle < st->finish; t.cycle++)
-        orr__stream_cycle(st, t.cycle, &cursor, look, &t);
+        ss_stream_cycle(st, t.cycle, &cursor, look, &t);
     for (uint64_t i = 0; i < range; i++)
         distinct += t.used[i] != 0;
     free(t.used);
@@ -105,8 +106,8 @@ static void check_claims(const orr__stream *st)
     CHECK(least >= st->reuse);
     const bool is_plain = !st->hangs_over && st->at(st, 0).copies == 1;
     if (is_plain)
-        CHECK_EQ_U(orr__stream_words(st), t.words);
-    CHECK(orr__stream_last(st) < st->finish);
+        CHECK_EQ_U(ss_stream_words(st), t.words);
+    CHECK(ss_stream_last(st) < st->finish);
 }
 
 /* ---- random layers ---- */
@@ -125,7 +126,7 @@ static orr_systolic_layer random_layer(orr_rng *rng)
                                 pick(rng, 1, 8),      pick(rng, 1, 20),     stride, stride};
 }
 
-static void check_layers(orr_systolic_rules rules)
+static void check_layers(const orr_rules_systolic *rules)
 {
     orr_rng rng;
     orr_rng_init(&rng, 5, (uint64_t)rules);
@@ -133,38 +134,38 @@ static void check_layers(orr_systolic_rules rules)
         const orr_systolic_layer l = random_layer(&rng);
         orr_systolic_array a = {.rows = pick(&rng, 1, 12), .columns = pick(&rng, 1, 12)};
         orr__systolic s;
-        orr__stream ifmap, filter;
+        ss_stream ifmap, filter;
         a.dataflow = (orr_dataflow)pick(&rng, 0, 2);
         a.filter_offset = pick(&rng, 0, 3) ? 100000 : pick(&rng, 1, 500);
         a.ofmap_offset = a.filter_offset + (pick(&rng, 0, 3) ? 100000 : pick(&rng, 1, 500));
-        CHECK_OK(orr__systolic_check(&a, &l, rules, &s, &err), &err);
+        CHECK_OK(orr__systolic_check(&a, &l, orr__systolic_rules(rules), &s, &err), &err);
         const bool is_regular = s.exact_w == (double)s.out_w && s.exact_h == (double)s.out_h;
-        if (rules == ORR_SYSTOLIC_V1 && !is_regular)
+        if (rules == &orr__scale_sim_v1 && !is_regular)
             continue; /* needs a walk, which systolic_v1.c makes */
-        if (rules == ORR_SYSTOLIC_V1)
-            orr__streams_v1(&s, NULL, &ifmap, &filter);
+        if (rules == &orr__scale_sim_v1)
+            ss_streams_v1(&s, NULL, &ifmap, &filter);
         else
-            orr__streams_v2(&s, &ifmap, &filter);
+            ss_streams_v2(&s, &ifmap, &filter);
         check_claims(&ifmap);
         check_claims(&filter);
         const bool is_ifmap = pick(&rng, 0, 1);
-        const orr__fill_rules fill = {.size = pick(&rng, 1, pick(&rng, 1, 600)),
-                                      .is_eager = rules == ORR_SYSTOLIC_V2,
-                                      .low = is_ifmap ? 0 : a.filter_offset,
-                                      .high = is_ifmap ? a.filter_offset : a.ofmap_offset};
-        if (rules == ORR_SYSTOLIC_V1)
+        const ss_fill_rules fill = {.size = pick(&rng, 1, pick(&rng, 1, 600)),
+                                    .is_eager = rules == &orr__scale_sim_v2,
+                                    .low = is_ifmap ? 0 : a.filter_offset,
+                                    .high = is_ifmap ? a.filter_offset : a.ofmap_offset};
+        if (rules == &orr__scale_sim_v1)
             compare_fills(&fill, &ifmap, &filter);
     }
 }
 
 TEST(test_systolic_fill__spans_give_what_single_words_give_in_v1)
 {
-    check_layers(ORR_SYSTOLIC_V1);
+    check_layers(&orr__scale_sim_v1);
 }
 
 TEST(test_systolic_fill__streams_of_v2_are_what_they_claim)
 {
-    check_layers(ORR_SYSTOLIC_V2);
+    check_layers(&orr__scale_sim_v2);
 }
 
 /* v2 has a buffer for each operand. */
@@ -176,11 +177,11 @@ TEST(test_systolic_fill__spans_give_what_single_words_give_in_v2)
         const orr_systolic_layer l = random_layer(&rng);
         orr_systolic_array a = {.rows = pick(&rng, 1, 12), .columns = pick(&rng, 1, 12)};
         orr__systolic s;
-        orr__stream streams[2], nothing;
+        ss_stream streams[2], nothing;
         a.dataflow = (orr_dataflow)pick(&rng, 0, 2);
-        CHECK_OK(orr__systolic_check(&a, &l, ORR_SYSTOLIC_V2, &s, &err), &err);
-        orr__streams_v2(&s, &streams[0], &streams[1]);
-        const orr__fill_rules fill = {
+        CHECK_OK(orr__systolic_check(&a, &l, &orr__scale_sim_v2, &s, &err), &err);
+        ss_streams_v2(&s, &streams[0], &streams[1]);
+        const ss_fill_rules fill = {
             .size = pick(&rng, 1, pick(&rng, 1, 600)), .is_eager = true, .high = UINT64_MAX};
         nothing = streams[1];
         nothing.phases = nothing.finish = nothing.end = 0;

@@ -471,7 +471,7 @@ static void check_one(const orr_systolic_array *a, const orr_systolic_layer *l)
         (unsigned long long)l->filter_height, (unsigned long long)l->filter_width,
         (unsigned long long)l->channels, (unsigned long long)l->filters,
         (unsigned long long)l->stride_height, (unsigned long long)l->stride_width);
-    CHECK_OK(orr_systolic_run(a, l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(a, l, NULL, &r, &err), &err);
     build(&m);
     run_cycles(&m);
     compare(&m, &r, what);
@@ -545,9 +545,9 @@ TEST(test_systolic_true__peaks_are_the_bandwidth_that_is_needed)
         const orr_systolic_layer l = random_layer(&rng);
         orr_systolic_array a = random_array(&rng, pick(&rng, 0, 2));
         orr_systolic_result slow, free_run, fast;
-        CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &slow, &err), &err);
+        CHECK_OK(orr_systolic_run(&a, &l, NULL, &slow, &err), &err);
         a.bandwidth = 0;
-        CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &free_run, &err), &err);
+        CHECK_OK(orr_systolic_run(&a, &l, NULL, &free_run, &err), &err);
         CHECK_EQ_U(free_run.stalls, 0);
         for (int k = 0; k < ORR_OPERANDS; k++) {
             CHECK_EQ_U(free_run.dram[k].words, slow.dram[k].words);
@@ -556,7 +556,7 @@ TEST(test_systolic_true__peaks_are_the_bandwidth_that_is_needed)
         CHECK_EQ_U(free_run.cycles + slow.stalls, slow.cycles);
         if (free_run.dram_partial_reads || a.bandwidth == 0)
             continue;
-        CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &fast, &err), &err);
+        CHECK_OK(orr_systolic_run(&a, &l, NULL, &fast, &err), &err);
         CHECK_EQ_U(fast.stalls, 0);
     }
 }
@@ -569,7 +569,7 @@ TEST(test_systolic_true__cycles_are_those_of_a_drawing_on_paper)
     const orr_systolic_layer l = orr_systolic_gemm(3, 2, 4);
     orr_systolic_array a = {.rows = 2, .columns = 2};
     orr_systolic_result r;
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
     CHECK_EQ_U(r.cycles, 12);
     CHECK_EQ_U(r.macs, 24);
     CHECK(r.utilisation == 100.0 * 24 / (12 * 4));
@@ -579,7 +579,7 @@ TEST(test_systolic_true__cycles_are_those_of_a_drawing_on_paper)
     CHECK_EQ(r.sram[ORR_OPERAND_OFMAP].first,
              5); /* 4 steps, 1 column further, leaves in the next */
     a.dataflow = ORR_DATAFLOW_WS;
-    CHECK_OK(orr_systolic_run(&a, &l, ORR_SYSTOLIC_TRUE, &r, &err), &err);
+    CHECK_OK(orr_systolic_run(&a, &l, NULL, &r, &err), &err);
     CHECK_EQ_U(r.cycles, 15);
     CHECK_EQ_U(r.sram[ORR_OPERAND_FILTER].words, 8);
     CHECK_EQ_U(r.sram[ORR_OPERAND_OFMAP].words, 12); /* sums of two folds, */

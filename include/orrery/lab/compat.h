@@ -24,6 +24,7 @@ typedef enum orr_compat_part {
     ORR_RULES_LOGGOPS,   /* schedules under LogGOPS */
     ORR_RULES_PACKET,    /* the packet network */
     ORR_RULES_SYSTOLIC,  /* systolic arrays */
+    ORR_RULES_GEMM,      /* matrix shapes to text workloads */
     ORR_RULES_LAYERS,    /* text workloads */
     ORR_RULES_FLEXFLOW,  /* task graphs */
     ORR_RULES_LINK,      /* host and device traces, linked */
@@ -44,6 +45,7 @@ typedef struct orr_compat {
     const struct orr_rules_loggops *loggops;
     const struct orr_rules_packet *packet;
     const struct orr_rules_systolic *systolic;
+    const struct orr_rules_gemm *gemm;
     const struct orr_rules_layers *layers;
     const struct orr_rules_flexflow *flexflow;
     const struct orr_rules_link *link;

@@ -42,10 +42,13 @@ ORR_API const char *orr_shape_kind_name(orr_shape_kind kind); /* "conv" */
 
 typedef struct orr_shapes orr_shapes;
 
+/* How the generator of text workloads differs; orrery/lab/compat.h has those that there are. */
+typedef struct orr_rules_gemm orr_rules_gemm;
+
 typedef struct orr_shapes_options {
-    /* As the old generator reads: the first line is skipped, columns are name,m,n,k[,strategy] whatever it
-     * says, a blank line is an error; needs_policies: there must be five columns. */
-    bool is_compat;
+    /* NULL: ours.  As the old generator reads: the first line is skipped, columns are name,m,n,k[,strategy] whatever
+     * it says, a blank line is an error; needs_policies: there must be five columns. */
+    const orr_rules_gemm *rules;
     bool needs_policies;
 } orr_shapes_options;
 
@@ -92,9 +95,9 @@ typedef enum orr_gemm_update {
 } orr_gemm_update;
 
 typedef struct orr_gemm_options {
-    /* ORR_SYSTOLIC_TRUE: ours.  V1, V2: what the old generator writes with that back end, defects included
-     * (spec scale-sim.md, section 7); such shapes are read with is_compat, and `array` must be given. */
-    orr_systolic_rules rules;
+    /* NULL: ours.  Else what the old generator writes with SCALE-Sim v1 or v2, defects included (scale-sim.md 7);
+     * shapes must be read by the same rules, and `array` must be given. */
+    const orr_rules_gemm *rules;
     orr_policy policy;       /* HYBRID_CUSTOMIZED: each shape has its own */
     uint32_t npus;           /* 0: 8 */
     uint32_t packages;       /* 0: 1; the NPUs are in so many groups */
@@ -158,12 +161,21 @@ ORR_API orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err) ORR_MU
 ORR_API orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_gemm_csv(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 
-/* With V1 or V2: the old generator's intermediate files, FOLDER/STEM_fwd_pass.csv and so on; the folder must be
+/* The old generator's intermediate files (by its rules only), FOLDER/STEM_fwd_pass.csv and so on; the folder must be
  * there. */
 ORR_API orr_code orr_gemm_write_intermediate(const orr_gemm *g,
                                              const char *folder,
                                              const char *stem,
                                              orr_error *err) ORR_MUST_CHECK;
+
+/* How a table of layers is written under these rules. */
+ORR_API orr_layers_style orr_gemm_style(const orr_rules_gemm *rules);
+/* May a SCALE-Sim configuration have this run_name?  The two simulators put it into a folder name; in the spelling
+ * of the other one the old generator does not find the reports again (scale-sim.md 7.6).  path: for the message. */
+ORR_API orr_code orr_gemm_check_run_name(const orr_rules_gemm *rules,
+                                         const char *path,
+                                         const char *run_name,
+                                         orr_error *err) ORR_MUST_CHECK;
 
 /* ---- sweeps ---- */
 

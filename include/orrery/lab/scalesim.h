@@ -58,8 +58,8 @@ typedef enum orr_scalesim_form {
 } orr_scalesim_form;
 
 typedef struct orr_scalesim_read {
-    orr_scalesim_form form;   /* v1 knows convolutions only; v2: 0 is a convolution */
-    orr_systolic_rules rules; /* V1, V2: lines mean what they mean to that program */
+    orr_scalesim_form form;          /* v1 knows convolutions only; v2: 0 is a convolution */
+    const orr_rules_systolic *rules; /* what a line means to that program; NULL: to us */
 } orr_scalesim_read;
 
 typedef struct orr_scalesim_layer {
@@ -92,8 +92,8 @@ ORR_API size_t orr_scalesim_network_skipped(const orr_scalesim_network *n, uint3
 /* ---- runs ---- */
 
 typedef struct orr_scalesim_options {
-    orr_systolic_rules rules;
-    bool wants_traces;   /* V1: layers must have names that files can have */
+    const orr_rules_systolic *rules; /* NULL: ours */
+    bool wants_traces;   /* for orr_scalesim_write_traces: layers need names that files can have */
     const char *program; /* who asks, for the head of reports: "orrery 0.1.0"; may be NULL */
 } orr_scalesim_options;
 
@@ -115,13 +115,14 @@ ORR_API orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err
 ORR_API orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 
-/* Report files into a folder that is there: layers.csv and layers.json; with V1 or V2 those of that program. */
+/* Report files into a folder that is there: layers.csv and layers.json, or those of the program whose rules are
+ * in use. */
 ORR_API orr_code orr_scalesim_write(orr_scalesim *r,
                                     const char *folder,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* With V1 and wants_traces: every word that is read or written, a line a cycle, into files of that program.  They are large: time and
- * bytes grow with the words. */
+/* Every word that is read or written, one line per cycle, into files of SCALE-Sim v1; its rules and wants_traces
+ * must be set.  The files are large: time and bytes grow with the words. */
 ORR_API orr_code orr_scalesim_write_traces(const orr_scalesim *r,
                                            const char *folder,
                                            orr_error *err) ORR_MUST_CHECK;

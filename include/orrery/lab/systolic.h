@@ -4,10 +4,10 @@
  *     orr_systolic_array a = {.rows = 128, .columns = 128, .dataflow = ORR_DATAFLOW_WS};
  *     orr_systolic_layer gemm = orr_systolic_gemm(m, n, k);
  *     uint64_t cycles;
- *     if (orr_systolic_cycles(&a, &gemm, ORR_SYSTOLIC_TRUE, &cycles, &err)) return report(&err);
+ *     if (orr_systolic_cycles(&a, &gemm, NULL, &cycles, &err)) return report(&err);
  *
- * Cycles are closed forms: their price does not grow with the layer.  Three sets of rules: our own, and those of the
- * two generations of SCALE-Sim, defects included.  Experimental: may change in the next release. */
+ * Cycles are closed forms: their price does not grow with the layer.  The rules are ours, or those of a
+ * generation of SCALE-Sim, defects included.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_SYSTOLIC_H
 #define ORRERY_LAB_SYSTOLIC_H
 
@@ -25,11 +25,8 @@ typedef enum orr_dataflow {
     ORR_DATAFLOW_IS  /* inputs */
 } orr_dataflow;
 
-typedef enum orr_systolic_rules {
-    ORR_SYSTOLIC_TRUE = 0, /* true counts */
-    ORR_SYSTOLIC_V1,       /* what SCALE-Sim v1 reports */
-    ORR_SYSTOLIC_V2        /* what SCALE-Sim v2 reports */
-} orr_systolic_rules;
+/* How things are counted.  NULL: true counts; orrery/lab/compat.h has those of SCALE-Sim v1 and v2. */
+typedef struct orr_rules_systolic orr_rules_systolic;
 
 enum { ORR_SYSTOLIC_MOST_ROWS = 1 << 20 }; /* and columns */
 
@@ -61,7 +58,7 @@ static inline orr_systolic_layer orr_systolic_gemm(uint64_t m, uint64_t n, uint6
 /* Cycles until the last output is written, were memory never waited for.  Constant time. */
 ORR_API orr_code orr_systolic_cycles(const orr_systolic_array *a,
                                      const orr_systolic_layer *l,
-                                     orr_systolic_rules rules,
+                                     const orr_rules_systolic *rules,
                                      uint64_t *out,
                                      orr_error *err) ORR_MUST_CHECK;
 
@@ -100,7 +97,7 @@ typedef struct orr_systolic_result {
  * words read, 64 at a time.  docs/design/systolic.md says what each figure means under each set of rules. */
 ORR_API orr_code orr_systolic_run(const orr_systolic_array *a,
                                   const orr_systolic_layer *l,
-                                  orr_systolic_rules rules,
+                                  const orr_rules_systolic *rules,
                                   orr_systolic_result *out,
                                   orr_error *err) ORR_MUST_CHECK;
 

@@ -10,13 +10,13 @@
 enum { LEAST = 8, PROBES = 9, SHIFT = 5, LARGE = 50000 };
 enum { NEVER = 0, TAKEN = 1, OFFSET = 2 };
 
-void orr__python_set_init(orr__python_set *s)
+void python_set_init(python_set *s)
 {
-    *s = (orr__python_set){.mask = LEAST - 1, .table = orr_alloc(LEAST, sizeof *s->table)};
+    *s = (python_set){.mask = LEAST - 1, .table = orr_alloc(LEAST, sizeof *s->table)};
     s->has_failed = !s->table;
 }
 
-void orr__python_set_fini(orr__python_set *s)
+void python_set_fini(python_set *s)
 {
     orr_free(s->table);
     s->table = NULL;
@@ -40,7 +40,7 @@ static size_t place_of(const uint64_t *table, size_t mask, uint64_t key, size_t 
     }
 }
 
-static void rebuild(orr__python_set *s, size_t wanted)
+static void rebuild(python_set *s, size_t wanted)
 {
     size_t size = LEAST;
     while (size <= wanted)
@@ -60,13 +60,13 @@ static void rebuild(orr__python_set *s, size_t wanted)
     s->fill = s->used;
 }
 
-bool orr__python_set_has(const orr__python_set *s, uint64_t key)
+bool python_set_has(const python_set *s, uint64_t key)
 {
     size_t none;
     return !s->has_failed && s->table[place_of(s->table, s->mask, key, &none)] != NEVER;
 }
 
-void orr__python_set_add(orr__python_set *s, uint64_t key)
+void python_set_add(python_set *s, uint64_t key)
 {
     if (s->has_failed)
         return;
@@ -85,7 +85,7 @@ void orr__python_set_add(orr__python_set *s, uint64_t key)
         rebuild(s, s->used > LARGE ? s->used * 2 : s->used * 4);
 }
 
-uint64_t orr__python_set_pop(orr__python_set *s)
+uint64_t python_set_pop(python_set *s)
 {
     size_t at = s->finger & s->mask;
     while (s->table[at] < OFFSET)

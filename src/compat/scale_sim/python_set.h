@@ -10,16 +10,16 @@
 
 #include <orrery/types.h>
 
-typedef struct orr__python_set {
+typedef struct python_set {
     uint64_t *table; /* key + 2; 0: never used, 1: taken out */
     size_t mask, fill, used, finger;
     bool has_failed; /* memory ran out; the set is of no use any more */
-} orr__python_set;
+} python_set;
 
-void orr__python_set_init(orr__python_set *s);
-void orr__python_set_fini(orr__python_set *s);
-bool orr__python_set_has(const orr__python_set *s, uint64_t key);
-void orr__python_set_add(orr__python_set *s, uint64_t key); /* one that is in it stays */
-uint64_t orr__python_set_pop(orr__python_set *s);           /* of a set that is not empty */
+void python_set_init(python_set *s);
+void python_set_fini(python_set *s);
+bool python_set_has(const python_set *s, uint64_t key);
+void python_set_add(python_set *s, uint64_t key); /* one that is in it stays */
+uint64_t python_set_pop(python_set *s);           /* of a set that is not empty */
 
 #endif

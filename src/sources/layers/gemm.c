@@ -42,7 +42,7 @@ static orr_code check_options(const orr_gemm_options *o, orr_error *err)
                         o->packages);
     if (!o->hardware == !o->array)
         return orr_fail(err, ORR_EUSAGE, NULL, "one of hardware and array must be given");
-    if (o->rules != ORR_SYSTOLIC_TRUE && !o->array)
+    if (o->rules && !o->array)
         return orr_fail(err, ORR_EUSAGE, NULL, "the old generator needs an array");
     if (o->array && (o->times == ORR_TIMES_US || o->times == ORR_TIMES_NS))
         return orr_fail(err, ORR_EUSAGE, NULL, "without a clock there are no times, only cycles");
@@ -250,11 +250,11 @@ orr_code orr_gemm_create(const orr_shapes *s,
     *out = NULL;
     if (code || (code = prepare(s, &o, &g, err)))
         return code;
-    if (o.rules == ORR_SYSTOLIC_TRUE) {
+    if (o.rules) {
+        code = o.rules->fill(g, s, err);
+    } else {
         code = add_layers(g, s, err);
         round_times(g);
-    } else {
-        code = orr__gemm_old(g, s, err);
     }
     if (code) {
         orr_gemm_destroy(g);
@@ -262,6 +262,38 @@ orr_code orr_gemm_create(const orr_shapes *s,
     }
     *out = g;
     return ORR_OK;
+}
+
+/* ---- other generators ---- */
+
+orr_layers_style orr_gemm_style(const orr_rules_gemm *rules)
+{
+    return rules ? rules->style : ORR_LAYERS_PLAIN;
+}
+
+orr_code orr_gemm_check_run_name(const orr_rules_gemm *rules,
+                                 const char *path,
+                                 const char *run_name,
+                                 orr_error *err)
+{
+    const orr_where where = orr_where_line(path, 0, 0);
+    if (!rules || !run_name[0] || (run_name[0] == '"') == rules->is_run_name_quoted)
+        return ORR_OK;
+    return orr_fail(err, ORR_EINPUT, &where,
+                    "run_name: SCALE-Sim %s takes %s %s; otherwise the old generator does not "
+                    "find its reports",
+                    rules->name, run_name,
+                    rules->is_run_name_quoted ? "in double quotes" : "without quotes");
+}
+
+orr_code orr_gemm_write_intermediate(const orr_gemm *g,
+                                     const char *folder,
+                                     const char *stem,
+                                     orr_error *err)
+{
+    if (g->opt.rules)
+        return g->opt.rules->write_intermediate(g, folder, stem, err);
+    return orr_fail(err, ORR_EUSAGE, NULL, "only the old generator has intermediate files");
 }
 
 size_t orr_gemm_count(const orr_gemm *g)

@@ -118,7 +118,7 @@ orr_code orr__cost_memory(const orr__cost *c, orr_bytes bytes, uint64_t *cycles,
 /* ---- products ---- */
 
 orr_code orr__array_cycles(const orr_systolic_array *a,
-                           orr_systolic_rules rules,
+                           const orr_rules_systolic *rules,
                            uint64_t m,
                            uint64_t n,
                            uint64_t k,
@@ -149,7 +149,7 @@ static orr_code over_grid(const orr__cost *c,
         const uint64_t columns = arrays / rows;
         uint64_t cycles;
         rows = arrays / columns;
-        const orr_code code = orr__array_cycles(&c->array, ORR_SYSTOLIC_TRUE, div_up(m, rows),
+        const orr_code code = orr__array_cycles(&c->array, NULL, div_up(m, rows),
                                                 div_up(n, columns), k, &cycles, err);
         if (code)
             return code;

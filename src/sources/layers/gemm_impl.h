@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_impl.h - what the files that make a table of layers out of shapes share.
  *
- *     shapes_read.c, shapes_old.c   CSV            -> orr_shape
+ *     shapes_read.c                 CSV            -> orr_shape
  *     gemm_work.c                   orr_shape      -> orr__work: products, traffic and collectives of one NPU
  *     gemm_cost.c                   orr__op        -> cycles
  *     gemm.c                        all of it      -> orr_gemm_layer, orr_layers
- *     gemm_old.c                    orr_shape      -> orr_gemm_layer as the old generator has it
  */
 #ifndef ORR_GEMM_IMPL_H
 #define ORR_GEMM_IMPL_H
@@ -63,15 +62,13 @@ struct orr_shapes {
     orr_arena *arena; /* names and the label */
     const char *label;
     orr_content_hash hash; /* of the file */
-    bool has_policies, is_compat;
+    bool has_policies;
     orr__shape *all;
     size_t count, room;
 };
 
 /* Copies s and its name. */
 orr_code orr__shapes_add(orr_shapes *t, const orr__shape *s, orr_error *err) ORR_MUST_CHECK;
-orr_code orr__shapes_parse_old(orr_shapes *t, orr_span bytes, bool needs_policies, orr_error *err)
-    ORR_MUST_CHECK;
 const char *orr__size_name(orr__size size); /* "cout" */
 /* The four ways of sharing out a layer; false: another word. */
 bool orr__strategy_find(orr_str word, orr_policy *out);
@@ -149,7 +146,7 @@ orr_code orr__cost_time(const orr__cost *c, uint64_t cycles, orr_ps *out, orr_er
     ORR_MUST_CHECK;
 /* Cycles of one product on one array; with the stalls, where the array has a bandwidth. */
 orr_code orr__array_cycles(const orr_systolic_array *a,
-                           orr_systolic_rules rules,
+                           const orr_rules_systolic *rules,
                            uint64_t m,
                            uint64_t n,
                            uint64_t k,
@@ -167,14 +164,27 @@ struct orr_gemm {
     const char *label;
     orr_content_hash hash;
     orr_gemm_layer *layers;
-    orr__product (*shards)[ORR_PASSES]; /* with V1 and V2: the product of each pass */
+    orr__product (*shards)[ORR_PASSES]; /* rules->fill: the product of each pass */
     size_t count;
     double rounding; /* sum of the table's times by that of the exact ones, less 1 */
     orr_buf text;
 };
 
-/* Fill g->layers as the old generator does (gemm_old.c). */
-orr_code orr__gemm_old(orr_gemm *g, const orr_shapes *s, orr_error *err) ORR_MUST_CHECK;
+/* How another generator of text workloads differs (scale-sim.md 7). */
+struct orr_rules_gemm {
+    const char *name;        /* in reports */
+    bool is_run_name_quoted; /* in the configuration of its simulator (7.6) */
+    orr_layers_style style;  /* of the table it writes (7.5) */
+    bool has_last_pass_only; /* reports overwrite each other: all times are the last pass's (7.3) */
+    const orr_rules_systolic *systolic;
+    /* The CSV file (7.1), and the layers made of it: g->shards and g->layers (7.2 to 7.4). */
+    orr_code (*read)(orr_shapes *t, orr_span bytes, bool needs_policies, orr_error *err);
+    orr_code (*fill)(orr_gemm *g, const orr_shapes *s, orr_error *err);
+    orr_code (*write_intermediate)(const orr_gemm *g,
+                                   const char *folder,
+                                   const char *stem,
+                                   orr_error *err);
+};
 
 /* Heads that reports share (gemm_report.c). */
 void orr__gemm_put_head(const orr_gemm *g, orr_json_writer *w);

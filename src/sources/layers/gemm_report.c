@@ -272,7 +272,6 @@ static void put_time(const orr_gemm *g, orr_json_writer *w, const char *key, orr
 static void put_options(const orr_gemm *g, orr_json_writer *w)
 {
     static const char *const updates[] = {"sgd", "momentum", "adam", "none", "given"};
-    static const char *const rules[] = {NULL, "v1", "v2"};
     orr_json_key(w, "options");
     orr_json_begin_object(w);
     orr_json_put_text(w, "policy", orr_policy_name(g->opt.policy));
@@ -282,7 +281,7 @@ static void put_options(const orr_gemm *g, orr_json_writer *w)
     orr_json_put_u64(w, "repeat", g->opt.repeat);
     orr_json_put_text(w, "times", times_word(g->opt.times));
     orr_json_put_text(w, "update", updates[g->opt.update]);
-    orr_json_put_text(w, "compat", rules[g->opt.rules]);
+    orr_json_put_text(w, "compat", g->opt.rules ? g->opt.rules->name : NULL);
     orr_json_end_object(w);
 }
 

@@ -421,15 +421,13 @@ orr_code orr_shapes_parse(orr_span bytes,
                           orr_shapes **out,
                           orr_error *err)
 {
-    const bool is_compat = opt && opt->is_compat;
     orr_shapes *t;
     orr_code code = open_shapes(bytes, label, &t, err);
     *out = NULL;
     if (code)
         return code;
-    t->is_compat = is_compat;
-    code = is_compat ? orr__shapes_parse_old(t, bytes, opt->needs_policies, err)
-                     : parse_named(t, bytes, err);
+    code = opt && opt->rules ? opt->rules->read(t, bytes, opt->needs_policies, err)
+                             : parse_named(t, bytes, err);
     if (code) {
         orr_shapes_free(t);
         return code;

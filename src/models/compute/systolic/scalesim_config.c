@@ -118,7 +118,7 @@ static orr_code take_interface(const orr_ini *ini, orr_scalesim_config *out, orr
         return code;
     v = orr_ini_first(v);
     if (!orr_text_double(v.text, &bandwidth) || !(bandwidth > 0) || !(bandwidth < 1e15))
-        return refuse(ini, "Bandwidth", &v, "a number of words a cycle above 0", err);
+        return refuse(ini, "Bandwidth", &v, "a number of words per cycle above 0", err);
     out->array.bandwidth = bandwidth;
     return ORR_OK;
 }

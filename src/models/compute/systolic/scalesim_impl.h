@@ -7,6 +7,8 @@
 #include "base/memory/content_hash.h"
 #include "base/memory/memory.h"
 
+#include "systolic_impl.h"
+
 #include <orrery/lab/scalesim.h>
 
 struct orr_scalesim_network {
@@ -21,20 +23,12 @@ struct orr_scalesim_network {
 
 struct orr_scalesim {
     orr_scalesim_config config;
-    orr_scalesim_options opt;
+    orr_scalesim_options opt; /* rules are not NULL */
     const orr_scalesim_network *network;
     orr_systolic_result *results;
     orr_buf text;
 };
 
-orr_code orr__scalesim_write_v1(const orr_scalesim *r,
-                                const char *folder,
-                                orr_error *err) ORR_MUST_CHECK;
-orr_code orr__scalesim_write_v2(const orr_scalesim *r,
-                                const char *folder,
-                                orr_error *err) ORR_MUST_CHECK;
-/* Can each layer have trace files of its own? */
-orr_code orr__scalesim_check_names(const orr_scalesim_network *n, orr_error *err) ORR_MUST_CHECK;
 /* b as folder/name; b is empty afterwards. */
 orr_code orr__scalesim_save(orr_buf *b, const char *folder, const char *name, orr_error *err)
     ORR_MUST_CHECK;

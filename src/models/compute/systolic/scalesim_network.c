@@ -17,6 +17,7 @@ typedef struct reader {
     orr_scalesim_network *n;
     orr_scalesim_read opt;
     orr_csv csv;
+    const orr_rules_systolic *rules;
     orr_error *err;
 } reader;
 
@@ -72,7 +73,7 @@ static bool has_dp(orr_str name)
 /* v1 keeps quotes, and the blanks between a name and its comma. */
 static orr_str name_of(const reader *r, const orr_csv_field *f)
 {
-    return r->opt.rules == ORR_SYSTOLIC_V1 ? f->raw : f->text;
+    return r->rules->keeps_raw_names ? f->raw : f->text;
 }
 
 static orr_code take_numbers(
@@ -121,7 +122,7 @@ static orr_code take_conv(reader *r, const orr_csv_row *row, size_t fields)
     orr_systolic_layer *x = &l.layer;
     uint64_t *const to[] = {&x->ifmap_height, &x->ifmap_width, &x->filter_height, &x->filter_width,
                             &x->channels,     &x->filters,     &x->stride_height, &x->stride_width};
-    const bool has_two = fields > CONV_FIELDS && r->opt.rules != ORR_SYSTOLIC_V1;
+    const bool has_two = fields > CONV_FIELDS && !r->rules->has_one_stride;
     orr_code code = take_numbers(r, row, names, to, has_two ? 8 : 7);
     if (!code)
         code = check_filter(r, row, x);
@@ -129,7 +130,7 @@ static orr_code take_conv(reader *r, const orr_csv_row *row, size_t fields)
         return code;
     if (!has_two)
         x->stride_width = x->stride_height;
-    const bool is_depthwise = r->opt.rules != ORR_SYSTOLIC_V1 && has_dp(l.name);
+    const bool is_depthwise = !r->rules->has_no_depthwise && has_dp(l.name);
     return is_depthwise ? add_depthwise(r, &l) : add_layer(r, &l);
 }
 
@@ -139,12 +140,12 @@ static orr_code wrong_count(reader *r, const orr_csv_row *row, size_t found, con
 {
     const orr_where w = orr_csv_where(&r->csv, &row->fields[row->count - 1]);
     return orr_fail(r->err, ORR_EINPUT, &w, "%s expected, %zu found%s", expected, found,
-                    r->opt.rules == ORR_SYSTOLIC_V2
-                        ? "; SCALE-Sim v2 drops what is behind the last comma"
+                    r->rules->rows == ORR__ROWS_BY_FORM
+                        ? "; SCALE-Sim v2 drops what follows the last comma"
                         : "");
 }
 
-static orr_code take_v1(reader *r, const orr_csv_row *row)
+static orr_code take_of_nine(reader *r, const orr_csv_row *row)
 {
     if (row->count >= V1_FIELDS)
         return take_conv(r, row, CONV_FIELDS);
@@ -153,7 +154,7 @@ static orr_code take_v1(reader *r, const orr_csv_row *row)
     return ORR_OK;
 }
 
-static orr_code take_v2(reader *r, const orr_csv_row *row)
+static orr_code take_by_form(reader *r, const orr_csv_row *row)
 {
     const size_t fields = row->count - 1;
     const bool is_gemm = r->opt.form == ORR_SCALESIM_GEMM;
@@ -164,7 +165,7 @@ static orr_code take_v2(reader *r, const orr_csv_row *row)
     return is_gemm ? take_gemm(r, row) : take_conv(r, row, fields);
 }
 
-static orr_code take_ours(reader *r, const orr_csv_row *row)
+static orr_code take_by_columns(reader *r, const orr_csv_row *row)
 {
     size_t fields = row->count;
     while (fields > 1 && row->fields[fields - 1].text.len == 0)
@@ -197,9 +198,9 @@ static orr_code read_rows(reader *r)
     orr_code code = orr_csv_next(&r->csv, &row, r->err);
     if (code == ORR_OK && !(code = check_header(r, &row)))
         while ((code = orr_csv_next(&r->csv, &row, r->err)) == ORR_OK) {
-            code = r->opt.rules == ORR_SYSTOLIC_V1   ? take_v1(r, &row)
-                   : r->opt.rules == ORR_SYSTOLIC_V2 ? take_v2(r, &row)
-                                                     : take_ours(r, &row);
+            code = r->rules->rows == ORR__ROWS_OF_NINE   ? take_of_nine(r, &row)
+                   : r->rules->rows == ORR__ROWS_BY_FORM ? take_by_form(r, &row)
+                                                         : take_by_columns(r, &row);
             if (code)
                 return code;
         }
@@ -238,6 +239,7 @@ orr_code orr_scalesim_parse_network(orr_span bytes,
     orr_code code = create(label, &r.n, err);
     if (!code) {
         r.opt = opt ? *opt : (orr_scalesim_read){0};
+        r.rules = orr__systolic_rules(r.opt.rules);
         r.n->hash = orr_content_hash_of(bytes);
         orr_csv_init(&r.csv, bytes, r.n->path);
         code = read_rows(&r);

@@ -13,7 +13,6 @@
 
 enum { NAME = 15 };
 
-static const char *const rules_words[] = {"true", "v1", "v2"};
 static const char *const dataflow_words[] = {"os", "ws", "is"};
 static const char *const dataflow_names[] = {"output", "weight", "input"};
 static const char *const operand_keys[ORR_OPERANDS] = {"ifmap", "filter", "ofmap"};
@@ -53,7 +52,7 @@ static uint64_t whole(double v)
 /* With a bandwidth it matters how long the array waited; without, how much it would need. */
 static bool shows_stalls(const orr_scalesim *r)
 {
-    return r->config.array.bandwidth > 0 && r->opt.rules != ORR_SYSTOLIC_V1;
+    return r->config.array.bandwidth > 0 && !r->opt.rules->has_no_bandwidth;
 }
 
 /* ---- for people ---- */
@@ -66,8 +65,8 @@ static void print_head(const orr_scalesim *r, orr_buf *b)
                   r->network->count == 1 ? "" : "s");
     orr_buf_print(b, "%" PRIu64 " x %" PRIu64 " array, %s stationary", a->rows, a->columns,
                   dataflow_names[a->dataflow]);
-    if (r->opt.rules != ORR_SYSTOLIC_TRUE)
-        orr_buf_print(b, ", as SCALE-Sim %s counts", rules_words[r->opt.rules]);
+    if (r->opt.rules != orr__systolic_rules(NULL))
+        orr_buf_print(b, ", as SCALE-Sim %s counts", r->opt.rules->name);
     orr_buf_print(
         b, "\nbuffers: ifmap %s, filter %s, ofmap %s", orr_bytes_text(a->ifmap_words, sizes[0]),
         orr_bytes_text(a->filter_words, sizes[1]), orr_bytes_text(a->ofmap_words, sizes[2]));
@@ -149,7 +148,7 @@ orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err)
         print_layer(r, b, i);
     /* The old programs mean something else by use, and have no word for all layers. */
     const double used =
-        r->opt.rules == ORR_SYSTOLIC_TRUE ? 100 * t.macs / (t.cycles * elements(r)) : -1;
+        r->opt.rules == orr__systolic_rules(NULL) ? 100 * t.macs / (t.cycles * elements(r)) : -1;
     if (r->network->count > 1)
         print_figures(r, b, orr_str_of("all"), &t, used, "-");
     if (t.partial > 0)
@@ -245,7 +244,7 @@ orr_code orr_scalesim_json(orr_scalesim *r, orr_str *out, orr_error *err)
     orr_json_put_text(&w, "format", "orrery-scalesim");
     orr_json_put_u64(&w, "version", 1);
     orr_json_put_text(&w, "program", r->opt.program);
-    orr_json_put_text(&w, "rules", rules_words[r->opt.rules]);
+    orr_json_put_text(&w, "rules", r->opt.rules->name);
     orr_json_key(&w, "inputs");
     orr_json_begin_array(&w);
     put_input(&w, "config", r->config.path, r->config.hash);
@@ -335,9 +334,8 @@ orr_code orr_scalesim_csv(orr_scalesim *r, orr_str *out, orr_error *err)
     char hash[ORR_CONTENT_HASH_ROOM];
     b->len = 0;
     orr_buf_print(b, "# %s, rules %s\n# config %s %s\n# network %s %s\n",
-                  r->opt.program ? r->opt.program : "orrery", rules_words[r->opt.rules],
-                  r->config.hash, r->config.path, orr_content_hash_text(r->network->hash, hash),
-                  r->network->path);
+                  r->opt.program ? r->opt.program : "orrery", r->opt.rules->name, r->config.hash,
+                  r->config.path, orr_content_hash_text(r->network->hash, hash), r->network->path);
     add_heads(b);
     for (size_t i = 0; i < r->network->count; i++) {
         const orr_systolic_result *x = &r->results[i];

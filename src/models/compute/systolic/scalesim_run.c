@@ -11,12 +11,13 @@
 
 static orr_code check_config(const orr_scalesim *r, orr_error *err)
 {
-    if (r->opt.rules != ORR_SYSTOLIC_V2 || r->config.interface != ORR_INTERFACE_UNSAID)
+    if (!r->opt.rules->needs_bandwidth_key || r->config.interface != ORR_INTERFACE_UNSAID)
         return ORR_OK;
     const orr_where w = orr_where_byte(r->config.path, ORR_NO_BYTE);
     return orr_fail(err, ORR_EINPUT, &w,
-                    "SCALE-Sim v2 needs the key InterfaceBandwidth: CALC or USER in section "
-                    "[run_presets]");
+                    "SCALE-Sim %s needs the key InterfaceBandwidth: CALC or USER in section "
+                    "[run_presets]",
+                    r->opt.rules->name);
 }
 
 /* A layer's failure is told at its line. */
@@ -67,9 +68,10 @@ orr_code orr_scalesim_run(const orr_scalesim_config *config,
     r->config = *config;
     r->network = network;
     r->opt = opt ? *opt : (orr_scalesim_options){0};
+    r->opt.rules = orr__systolic_rules(r->opt.rules);
     orr_code code = check_config(r, err);
-    if (!code && r->opt.wants_traces)
-        code = orr__scalesim_check_names(network, err);
+    if (!code && r->opt.wants_traces && r->opt.rules->check_names)
+        code = r->opt.rules->check_names(r, err);
     if (!code)
         code = run_layers(r, err);
     if (code)
@@ -125,10 +127,16 @@ static orr_code save_text(orr_scalesim *r,
 
 orr_code orr_scalesim_write(orr_scalesim *r, const char *folder, orr_error *err)
 {
-    if (r->opt.rules == ORR_SYSTOLIC_V1)
-        return orr__scalesim_write_v1(r, folder, err);
-    if (r->opt.rules == ORR_SYSTOLIC_V2)
-        return orr__scalesim_write_v2(r, folder, err);
+    if (r->opt.rules->write)
+        return r->opt.rules->write(r, folder, err);
     const orr_code code = save_text(r, orr_scalesim_csv, folder, "layers.csv", err);
     return code ? code : save_text(r, orr_scalesim_json, folder, "layers.json", err);
+}
+
+orr_code orr_scalesim_write_traces(const orr_scalesim *r, const char *folder, orr_error *err)
+{
+    if (!r->opt.rules->write_traces || !r->opt.wants_traces)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "traces are those of SCALE-Sim v1, and were not asked for");
+    return r->opt.rules->write_traces(r, folder, err);
 }

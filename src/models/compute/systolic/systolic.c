@@ -9,6 +9,13 @@
 #define MOST_SIZE ((uint64_t)1 << 32)
 #define MOST_WORK ((uint64_t)1 << 62)
 
+const orr_rules_systolic *orr__systolic_rules(const orr_rules_systolic *rules)
+{
+    static const orr_rules_systolic ours = {
+        .name = "true", .cycles = orr__systolic_true_cycles, .run = orr__systolic_true_run};
+    return rules ? rules : &ours;
+}
+
 orr__folds orr__folds_of(uint64_t down, uint64_t across, uint64_t R, uint64_t C)
 {
     orr__folds f = {.inner = orr__cdiv(down, R), .outer = orr__cdiv(across, C)};
@@ -69,18 +76,20 @@ static orr_code check_work(const orr__systolic *s, orr_error *err)
 
 orr_code orr__systolic_check(const orr_systolic_array *a,
                              const orr_systolic_layer *l,
-                             orr_systolic_rules rules,
+                             const orr_rules_systolic *rules,
                              orr__systolic *out,
                              orr_error *err)
 {
     orr_code code = check_sizes(a, l, err);
     if (code)
         return code;
-    if (rules == ORR_SYSTOLIC_V1 && l->stride_height != l->stride_width)
-        return orr_fail(err, ORR_EINPUT, NULL, "SCALE-Sim v1 knows one stride for both directions");
+    if (rules->has_one_stride && l->stride_height != l->stride_width)
+        return orr_fail(err, ORR_EINPUT, NULL, "SCALE-Sim %s has one stride for both directions",
+                        rules->name);
     const uint64_t more_h = l->ifmap_height - l->filter_height;
     const uint64_t more_w = l->ifmap_width - l->filter_width;
-    const bool up = rules == ORR_SYSTOLIC_V2 || (rules == ORR_SYSTOLIC_TRUE && a->round_up);
+    const bool up =
+        rules->size == ORR__SIZE_UP || (rules->size == ORR__SIZE_AS_TOLD && a->round_up);
     *out = (orr__systolic){.array = a, .layer = l, .R = a->rows, .C = a->columns, .N = l->filters};
     out->out_h = (up ? orr__cdiv(more_h, l->stride_height) : more_h / l->stride_height) + 1;
     out->out_w = (up ? orr__cdiv(more_w, l->stride_width) : more_w / l->stride_width) + 1;
@@ -96,13 +105,11 @@ orr_code orr__systolic_check(const orr_systolic_array *a,
 
 /* Cycles without stalls, which must be few enough for what is derived from them. */
 static orr_code check_cycles(const orr__systolic *s,
-                             orr_systolic_rules rules,
+                             const orr_rules_systolic *rules,
                              uint64_t *out,
                              orr_error *err)
 {
-    const orr__wide cycles = rules == ORR_SYSTOLIC_V1   ? orr__systolic_v1_cycles(s)
-                             : rules == ORR_SYSTOLIC_V2 ? orr__systolic_v2_cycles(s)
-                                                        : orr__systolic_true_cycles(s);
+    const orr__wide cycles = rules->cycles(s);
     if (cycles >= MOST_WORK)
         return orr_fail(err, ORR_EINPUT, NULL, "the layer is too large: 2^62 cycles or more");
     *out = (uint64_t)cycles;
@@ -111,37 +118,41 @@ static orr_code check_cycles(const orr__systolic *s,
 
 orr_code orr_systolic_cycles(const orr_systolic_array *a,
                              const orr_systolic_layer *l,
-                             orr_systolic_rules rules,
+                             const orr_rules_systolic *rules,
                              uint64_t *out,
                              orr_error *err)
 {
     orr__systolic s;
+    rules = orr__systolic_rules(rules);
     const orr_code code = orr__systolic_check(a, l, rules, &s, err);
     return code ? code : check_cycles(&s, rules, out, err);
 }
 
-static orr_code check_buffers(const orr_systolic_array *a, orr_systolic_rules rules, orr_error *err)
+static orr_code check_buffers(const orr_systolic_array *a,
+                              const orr_rules_systolic *rules,
+                              orr_error *err)
 {
-    const uint64_t least = rules == ORR_SYSTOLIC_V2 ? 100 : rules == ORR_SYSTOLIC_V1;
+    const uint64_t least = rules->least_words;
     if (a->ifmap_words < least || a->filter_words < least || a->ofmap_words < least)
         return orr_fail(err, ORR_EINPUT, NULL, "a buffer has fewer than %llu words",
                         (unsigned long long)least);
     if (a->ifmap_words >= MOST_WORK || a->filter_words >= MOST_WORK || a->ofmap_words >= MOST_WORK)
         return orr_fail(err, ORR_EINPUT, NULL, "a buffer has 2^62 words or more");
     if (!(a->bandwidth >= 0 && a->bandwidth < (double)MOST_WORK))
-        return orr_fail(err, ORR_EINPUT, NULL, "the bandwidth is not a number of words a cycle");
+        return orr_fail(err, ORR_EINPUT, NULL, "the bandwidth is not a number of words per cycle");
     return ORR_OK;
 }
 
 orr_code orr_systolic_run(const orr_systolic_array *a,
                           const orr_systolic_layer *l,
-                          orr_systolic_rules rules,
+                          const orr_rules_systolic *rules,
                           orr_systolic_result *out,
                           orr_error *err)
 {
     orr__systolic s;
     uint64_t cycles;
     *out = (orr_systolic_result){0};
+    rules = orr__systolic_rules(rules);
     orr_code code = orr__systolic_check(a, l, rules, &s, err);
     if (!code)
         code = check_cycles(&s, rules, &cycles, err);
@@ -150,8 +161,5 @@ orr_code orr_systolic_run(const orr_systolic_array *a,
     if (code)
         return code;
     out->macs = s.E * s.T * s.N;
-    if (rules == ORR_SYSTOLIC_V1)
-        return orr__systolic_v1_run(&s, out, err);
-    return rules == ORR_SYSTOLIC_V2 ? orr__systolic_v2_run(&s, out, err)
-                                    : orr__systolic_true_run(&s, out, err);
+    return rules->run(&s, out, err);
 }

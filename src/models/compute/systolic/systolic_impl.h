@@ -56,9 +56,42 @@ static inline uint64_t orr__fold_columns(const orr__folds *f, uint64_t v)
     return v + 1 < f->outer ? f->columns : f->last_columns;
 }
 
+/* Sum of a cost over all folds, in constant time. */
+typedef orr__wide (*orr__fold_cost)(const orr__systolic *s, uint64_t rows, uint64_t columns);
+orr__wide orr__sum_folds(const orr__systolic *s, const orr__folds *f, orr__fold_cost cost);
+
+struct orr_scalesim; /* scalesim_impl.h */
+
+/* What another simulator does differently.  Ours is in systolic.c; compat/scale_sim has the others. */
+struct orr_rules_systolic {
+    const char *name; /* in reports */
+
+    /* An output size that does not come out even: rounded as array.round_up says, down, or up. */
+    enum { ORR__SIZE_AS_TOLD, ORR__SIZE_DOWN, ORR__SIZE_UP } size;
+    bool has_one_stride;      /* for both directions */
+    bool has_no_bandwidth;    /* memory is never waited for */
+    uint64_t least_words;     /* of a buffer */
+    bool needs_bandwidth_key; /* the configuration must have InterfaceBandwidth */
+    orr__wide (*cycles)(const orr__systolic *s); /* without stalls; may be more than 64 bits tell */
+    /* All figures; `out` is zero but for macs. */
+    orr_code (*run)(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
+
+    /* Which lines of a table of layers count, and as what: told by their columns; nine fields or more, others are
+     * skipped; as orr_scalesim_read.form says, without what follows the last comma. */
+    enum { ORR__ROWS_BY_COLUMNS, ORR__ROWS_OF_NINE, ORR__ROWS_BY_FORM } rows;
+    bool keeps_raw_names;  /* with quotes and blanks */
+    bool has_no_depthwise; /* DP in a name means nothing */
+    /* Reports and traces as that program writes them; NULL: ours, and none. */
+    orr_code (*write)(const struct orr_scalesim *r, const char *folder, orr_error *err);
+    orr_code (*check_names)(const struct orr_scalesim *r, orr_error *err);
+    orr_code (*write_traces)(const struct orr_scalesim *r, const char *folder, orr_error *err);
+};
+
+const orr_rules_systolic *orr__systolic_rules(const orr_rules_systolic *rules); /* NULL: ours */
+
 orr_code orr__systolic_check(const orr_systolic_array *a,
                              const orr_systolic_layer *l,
-                             orr_systolic_rules rules,
+                             const orr_rules_systolic *rules, /* not NULL */
                              orr__systolic *out,
                              orr_error *err) ORR_MUST_CHECK;
 
@@ -69,31 +102,9 @@ bool orr__systolic_overlaps(const orr__systolic *s); /* do two windows share a w
 uint64_t orr__systolic_distinct(
     const orr__systolic *s, uint64_t pixel, uint64_t pixels, uint64_t k, uint64_t ks);
 
-/* Without stalls; wide, because many small folds on a large array may be more than 64 bits tell. */
-orr__wide orr__systolic_true_cycles(const orr__systolic *s);
-orr__wide orr__systolic_v1_cycles(const orr__systolic *s);
-orr__wide orr__systolic_v2_cycles(const orr__systolic *s);
-
-/* All figures; `out` is zero but for macs. */
-orr_code orr__systolic_true_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
-orr_code orr__systolic_v1_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
-orr_code orr__systolic_v2_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
-
-/* How a layer is cut, and how many steps the moving operand has (our rules and v2). */
+/* How a layer is cut, and how many steps the moving operand has. */
 orr__folds orr__systolic_true_folds(const orr__systolic *s, uint64_t *steps);
-uint64_t orr__systolic_v2_fold_cycles(const orr__systolic *s);
-
-/* Output stationary in v1: when its two sides have read their last word. */
-typedef struct orr__os_folds {
-    orr__folds f;
-    uint64_t repeats; /* of a column fold's weights; f.inner unless the stride does not divide */
-    orr__wide column_end, row_end;
-} orr__os_folds;
-
-orr__os_folds orr__systolic_v1_os(const orr__systolic *s);
-uint64_t orr__systolic_v1_streamed(const orr__systolic *s);
-/* Cycles of a fold of ws or is: of a window that is folded; of `mapped` filters or pixels, several stacked. */
-uint64_t orr__systolic_v1_fold(const orr__systolic *s, uint64_t rows, uint64_t columns);
-uint64_t orr__systolic_v1_stacked(const orr__systolic *s, uint64_t mapped);
+orr__wide orr__systolic_true_cycles(const orr__systolic *s);
+orr_code orr__systolic_true_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
 
 #endif

@@ -14,14 +14,14 @@
  * window are looked at one by one.
  * Cost: logarithmic for each move of the window; with overlapping windows also the elements that are only there under
  * another pixel; where the stride does not divide, two bits for each place of the order. */
-#include "systolic_v2_fetch.h"
+#include "ss_impl.h"
 
 #include "base/memory/memory.h"
 
 enum { SETS = 100 };
 
-struct orr__fetch {
-    const orr__stream *st;
+struct ss_fetch {
+    const ss_stream *st;
     const orr__systolic *s;
     bool is_skewed;
     bool folds_are_columns; /* of the operand: column folds; otherwise row folds */
@@ -43,23 +43,23 @@ typedef struct place {
 
 /* ---- places and elements ---- */
 
-static uint64_t used_lanes(const orr__fetch *f, uint64_t fold)
+static uint64_t used_lanes(const ss_fetch *f, uint64_t fold)
 {
     return fold + 1 < f->folds ? f->lanes : f->last_lanes;
 }
 
-static place place_of(const orr__fetch *f, uint64_t object, uint64_t k)
+static place place_of(const ss_fetch *f, uint64_t object, uint64_t k)
 {
     const uint64_t lane = f->objects_are_lanes ? object : k;
     return (place){lane / f->lanes, f->objects_are_lanes ? k : object, lane % f->lanes};
 }
 
-static uint64_t object_of(const orr__fetch *f, const place *p)
+static uint64_t object_of(const ss_fetch *f, const place *p)
 {
     return f->objects_are_lanes ? p->fold * f->lanes + p->lane : p->step;
 }
 
-static uint64_t element_of(const orr__fetch *f, const place *p)
+static uint64_t element_of(const ss_fetch *f, const place *p)
 {
     return f->objects_are_lanes ? p->step : p->fold * f->lanes + p->lane;
 }
@@ -77,7 +77,7 @@ static spot spot_of(const orr__systolic *s, uint64_t pixel, uint64_t k)
                   pixel % s->out_w * l->stride_width + k % row / l->channels, k % l->channels};
 }
 
-static bool exists(const orr__fetch *f, const place *p)
+static bool exists(const ss_fetch *f, const place *p)
 {
     if (p->lane >= used_lanes(f, p->fold))
         return false;
@@ -92,9 +92,9 @@ static bool exists(const orr__fetch *f, const place *p)
 /* Pairs of a lane and a row with lane + row < diagonal. */
 static uint64_t below_diagonal(uint64_t lanes, uint64_t rows, uint64_t diagonal)
 {
-    const orr__stream skewed = {.is_skewed = true, .objects_are_lanes = true};
-    const orr__phase p = {.objects = lanes, .ks = rows};
-    return lanes && rows ? orr__phase_before(&skewed, &p, diagonal) : 0;
+    const ss_stream skewed = {.is_skewed = true, .objects_are_lanes = true};
+    const ss_phase p = {.objects = lanes, .ks = rows};
+    return lanes && rows ? ss_phase_before(&skewed, &p, diagonal) : 0;
 }
 
 /* Lanes below `lane` that meet the diagonal in rows [from, from + rows). */
@@ -108,7 +108,7 @@ static uint64_t on_diagonal(uint64_t lane, uint64_t diagonal, uint64_t from, uin
 }
 
 /* The number of a place, empty ones counted. */
-static uint64_t place_number(const orr__fetch *f, const place *p)
+static uint64_t place_number(const ss_fetch *f, const place *p)
 {
     const uint64_t row = p->fold * f->steps + p->step, rows = f->folds * f->steps;
     if (!f->is_skewed)
@@ -118,7 +118,7 @@ static uint64_t place_number(const orr__fetch *f, const place *p)
 }
 
 /* How many words come before this place. */
-static uint64_t order_of(const orr__fetch *f, const place *p)
+static uint64_t order_of(const ss_fetch *f, const place *p)
 {
     if (f->there) {
         const uint64_t at = place_number(f, p);
@@ -136,14 +136,14 @@ static uint64_t order_of(const orr__fetch *f, const place *p)
            on_diagonal(orr__min(p->lane, f->last_lanes), diagonal, full, f->steps);
 }
 
-static void clear_place(orr__fetch *f, const place *p)
+static void clear_place(ss_fetch *f, const place *p)
 {
     const uint64_t at = place_number(f, p);
     f->there[at / 64] &= ~((uint64_t)1 << (at % 64));
 }
 
 /* Only the last row of pixels and the last of each row can hang over. */
-static void clear_outside(orr__fetch *f)
+static void clear_outside(ss_fetch *f)
 {
     const orr__systolic *s = f->s;
     for (uint64_t pixel = 0; pixel < s->E; pixel++) {
@@ -160,7 +160,7 @@ static void clear_outside(orr__fetch *f)
     }
 }
 
-static bool count_before(orr__fetch *f)
+static bool count_before(ss_fetch *f)
 {
     const uint64_t places = f->folds * f->steps * f->lanes, words = places / 64 + 1;
     f->there = orr_alloc(words, sizeof *f->there);
@@ -181,20 +181,20 @@ static bool count_before(orr__fetch *f)
 
 /* ---- the window ---- */
 
-static uint64_t distance(const orr__fetch *f, uint64_t set)
+static uint64_t distance(const ss_fetch *f, uint64_t set)
 {
     return set >= f->start ? set - f->start : set + f->sets - f->start;
 }
 
 /* The first place in the order, at or behind a set that is inside, that is not; UINT64_MAX: none. */
-static uint64_t window_end(const orr__fetch *f, uint64_t set)
+static uint64_t window_end(const ss_fetch *f, uint64_t set)
 {
     const uint64_t end = set >= f->start ? f->start + f->window : f->start + f->window - f->sets;
     return end >= f->sets ? UINT64_MAX : end * f->set;
 }
 
 /* Steps until a set at this distance is inside; they are made. */
-static uint64_t move_window(orr__fetch *f, uint64_t far)
+static uint64_t move_window(ss_fetch *f, uint64_t far)
 {
     const uint64_t moves = (far - f->window) / f->stride + 1;
     f->start = (f->start + moves % f->sets * f->stride) % f->sets;
@@ -202,7 +202,7 @@ static uint64_t move_window(orr__fetch *f, uint64_t far)
 }
 
 /* The distance of the nearest place of this word, under whatever pixel; the first that is inside will do. */
-static uint64_t nearest(const orr__fetch *f, const place *p, place *found)
+static uint64_t nearest(const ss_fetch *f, const place *p, place *found)
 {
     const orr__systolic *s = f->s;
     const orr_systolic_layer *l = s->layer;
@@ -234,9 +234,9 @@ typedef struct part {
     uint64_t lanes, steps, k, ks;
 } part;
 
-static part part_of(const orr__fetch *f, uint64_t phase)
+static part part_of(const ss_fetch *f, uint64_t phase)
 {
-    const orr__phase p = f->st->at(f->st, phase);
+    const ss_phase p = f->st->at(f->st, phase);
     part out = {.start = p.start, .k = p.k, .ks = p.ks};
     out.fold = f->folds_are_columns ? phase / f->st->inner : phase % f->st->inner;
     out.lanes = f->st->objects_are_lanes ? p.objects : p.ks;
@@ -244,26 +244,26 @@ static part part_of(const orr__fetch *f, uint64_t phase)
     return out;
 }
 
-static uint64_t part_lines(const orr__fetch *f, const part *p)
+static uint64_t part_lines(const ss_fetch *f, const part *p)
 {
     return f->is_skewed ? p->steps + p->lanes - 1 : p->steps;
 }
 
 /* Lanes [*from, result) have a word in this line. */
-static uint64_t line_lanes(const orr__fetch *f, const part *p, uint64_t line, uint64_t *from)
+static uint64_t line_lanes(const ss_fetch *f, const part *p, uint64_t line, uint64_t *from)
 {
     *from = f->is_skewed && line >= p->steps ? line - p->steps + 1 : 0;
     return f->is_skewed ? orr__min(p->lanes, line + 1) : p->lanes;
 }
 
-static place place_at(const orr__fetch *f, const part *p, uint64_t line, uint64_t lane)
+static place place_at(const ss_fetch *f, const part *p, uint64_t line, uint64_t lane)
 {
     const uint64_t step = f->is_skewed ? line - lane : p->k + p->ks - 1 - line;
     return (place){p->fold, step, lane};
 }
 
 /* The first lane of a line, from `from` on, whose place is at or behind `target`; `behind`: none. */
-static uint64_t search_lane(const orr__fetch *f,
+static uint64_t search_lane(const ss_fetch *f,
                             const part *p,
                             uint64_t line,
                             uint64_t from,
@@ -281,7 +281,7 @@ static uint64_t search_lane(const orr__fetch *f,
     return from;
 }
 
-static bool reaches(const orr__fetch *f, const part *p, uint64_t line, uint64_t target)
+static bool reaches(const ss_fetch *f, const part *p, uint64_t line, uint64_t target)
 {
     uint64_t from;
     const uint64_t behind = line_lanes(f, p, line, &from);
@@ -290,7 +290,7 @@ static bool reaches(const orr__fetch *f, const part *p, uint64_t line, uint64_t 
 }
 
 /* Everything up to the first element at or behind `target` is inside: go there, or to the phase's end. */
-static void skip_to(orr__fetch *f, const part *p, uint64_t target)
+static void skip_to(ss_fetch *f, const part *p, uint64_t target)
 {
     const uint64_t lines = part_lines(f, p);
     uint64_t from, behind = line_lanes(f, p, f->line, &from);
@@ -321,7 +321,7 @@ static void skip_to(orr__fetch *f, const part *p, uint64_t target)
 /* The element under `own` is inside as `copy`.  For how many lanes, this one included, do both go on side by side?
  * Along a line the pixel rises and the element falls (os), or the other way round (ws), or the pixel alone rises
  * (is, loading); the two stay copies of one word until a row of pixels or the channels end. */
-static uint64_t lanes_together(const orr__fetch *f, const place *own, const place *copy)
+static uint64_t lanes_together(const ss_fetch *f, const place *own, const place *copy)
 {
     const uint64_t channels = f->s->layer->channels, width = f->s->out_w;
     const uint64_t x = object_of(f, own) % width, other_x = object_of(f, copy) % width;
@@ -338,7 +338,7 @@ static uint64_t lanes_together(const orr__fetch *f, const place *own, const plac
 }
 
 /* Look at the element at f->line, f->lane, which exists as a place of the schedule.  True: the window moved. */
-static bool look(orr__fetch *f, const part *p, uint64_t *moves)
+static bool look(ss_fetch *f, const part *p, uint64_t *moves)
 {
     const place at = place_at(f, p, f->line, f->lane);
     if (f->st->hangs_over && !exists(f, &at)) {
@@ -359,7 +359,7 @@ static bool look(orr__fetch *f, const part *p, uint64_t *moves)
     return true;
 }
 
-bool orr__fetch_next(orr__fetch *f, uint64_t *line, uint64_t *moves)
+bool ss_fetch_next(ss_fetch *f, uint64_t *line, uint64_t *moves)
 {
     while (f->stride && f->phase < f->st->phases) {
         const part p = part_of(f, f->phase);
@@ -385,12 +385,12 @@ bool orr__fetch_next(orr__fetch *f, uint64_t *line, uint64_t *moves)
 
 /* ---- setting up ---- */
 
-uint64_t orr__fetch_places(const orr__fetch *f)
+uint64_t ss_fetch_places(const ss_fetch *f)
 {
     return f->folds * f->steps * f->lanes;
 }
 
-static void set_shape(orr__fetch *f)
+static void set_shape(ss_fetch *f)
 {
     const orr__folds *folds = &f->st->f;
     const bool is_os = f->s->array->dataflow == ORR_DATAFLOW_OS;
@@ -405,7 +405,7 @@ static void set_shape(orr__fetch *f)
     f->has_copies = !f->st->is_filter && orr__systolic_overlaps(f->s);
 }
 
-static void set_window(orr__fetch *f, uint64_t size)
+static void set_window(ss_fetch *f, uint64_t size)
 {
     const uint64_t active = orr__cdiv(size, 2);
     const uint64_t places = f->folds * f->steps * f->lanes;
@@ -418,17 +418,17 @@ static void set_window(orr__fetch *f, uint64_t size)
     f->stride = orr__min(f->sets - f->window, orr__cdiv(size - active, f->set));
 }
 
-orr_code orr__fetch_open(const orr__stream *st, uint64_t size, orr__fetch **out, orr_error *err)
+orr_code ss_fetch_open(const ss_stream *st, uint64_t size, ss_fetch **out, orr_error *err)
 {
     *out = NULL;
-    orr__fetch *f = orr_alloc(1, sizeof *f);
+    ss_fetch *f = orr_alloc(1, sizeof *f);
     if (!f)
         return orr_no_memory(err);
     f->st = st;
     f->s = st->s;
     set_shape(f);
     if (st->hangs_over && !count_before(f)) {
-        orr__fetch_close(f);
+        ss_fetch_close(f);
         return orr_no_memory(err);
     }
     set_window(f, size);
@@ -436,7 +436,7 @@ orr_code orr__fetch_open(const orr__stream *st, uint64_t size, orr__fetch **out,
     return ORR_OK;
 }
 
-void orr__fetch_close(orr__fetch *f)
+void ss_fetch_close(ss_fetch *f)
 {
     if (!f)
         return;

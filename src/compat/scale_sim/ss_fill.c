@@ -11,7 +11,7 @@
  *
  * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each address of the
  * operand, touched pages only. */
-#include "systolic_fill.h"
+#include "ss_impl.h"
 
 #include "base/memory/memory.h"
 
@@ -20,8 +20,8 @@ typedef struct change {
     uint64_t before;
 } change;
 
-struct orr__fill {
-    orr__fill_rules rules;
+struct ss_fill {
+    ss_fill_rules rules;
     uint64_t *bits; /* of addresses from rules.low on */
     uint64_t held, taken;
     change *log; /* of the span being tried */
@@ -37,7 +37,7 @@ struct orr__fill {
 /* ---- the set ---- */
 
 /* Room to log changes of so many words of bits. */
-static bool reserve(orr__fill *f, size_t count)
+static bool reserve(ss_fill *f, size_t count)
 {
     if (orr_grow(&f->log, &f->log_room, f->log_count + count) &&
         orr_grow(&f->used, &f->used_room, f->used_count + count))
@@ -46,7 +46,7 @@ static bool reserve(orr__fill *f, size_t count)
     return false;
 }
 
-static void add_bits(orr__fill *f, size_t place, uint64_t mask)
+static void add_bits(ss_fill *f, size_t place, uint64_t mask)
 {
     const uint64_t before = f->bits[place];
     const uint64_t fresh = mask & ~before;
@@ -59,10 +59,10 @@ static void add_bits(orr__fill *f, size_t place, uint64_t mask)
     f->added += fresh == UINT64_MAX ? 64 : (uint64_t)__builtin_popcountll(fresh);
 }
 
-/* orr__run_visit: take in a run. */
+/* ss_run_visit: take in a run. */
 static void add_run(void *ctx, uint64_t address, uint64_t count)
 {
-    orr__fill *f = ctx;
+    ss_fill *f = ctx;
     uint64_t from = address > f->rules.low ? address : f->rules.low;
     uint64_t to = orr__min(address + count, f->rules.high);
     if (from >= to)
@@ -83,7 +83,7 @@ static void add_run(void *ctx, uint64_t address, uint64_t count)
     add_bits(f, last, tail);
 }
 
-static void keep(orr__fill *f)
+static void keep(ss_fill *f)
 {
     f->held += f->added;
     f->taken += f->added;
@@ -91,7 +91,7 @@ static void keep(orr__fill *f)
     f->log_count = 0;
 }
 
-static void take_back(orr__fill *f)
+static void take_back(ss_fill *f)
 {
     while (f->log_count > 0) {
         const change *c = &f->log[--f->log_count];
@@ -101,7 +101,7 @@ static void take_back(orr__fill *f)
     f->added = 0;
 }
 
-static void empty(orr__fill *f, uint64_t cycle)
+static void empty(ss_fill *f, uint64_t cycle)
 {
     for (size_t i = 0; i < f->used_count; i++)
         f->bits[f->used[i]] = 0;
@@ -113,7 +113,7 @@ static void empty(orr__fill *f, uint64_t cycle)
 
 /* ---- word by word ---- */
 
-bool orr__fill_take(orr__fill *f, uint64_t cycle, uint64_t address)
+bool ss_fill_take(ss_fill *f, uint64_t cycle, uint64_t address)
 {
     if (address < f->rules.low || address >= f->rules.high)
         return true;
@@ -131,16 +131,16 @@ bool orr__fill_take(orr__fill *f, uint64_t cycle, uint64_t address)
 
 static void take_one(void *ctx, uint64_t address, uint64_t count)
 {
-    orr__fill *f = ctx;
+    ss_fill *f = ctx;
     for (uint64_t i = 0; i < count && !f->has_stopped && !f->has_failed; i++)
-        (void)orr__fill_take(f, f->cycle, address + i);
+        (void)ss_fill_take(f, f->cycle, address + i);
 }
 
-orr_code orr__fill_open(const orr__fill_rules *rules, orr__fill **out, orr_error *err)
+orr_code ss_fill_open(const ss_fill_rules *rules, ss_fill **out, orr_error *err)
 {
     const uint64_t bits = rules->high > rules->low ? rules->high - rules->low : 0;
     *out = NULL;
-    orr__fill *f = orr_alloc(1, sizeof *f);
+    ss_fill *f = orr_alloc(1, sizeof *f);
     if (!f || !(f->bits = orr_alloc(bits / 64 + 1, sizeof *f->bits))) {
         orr_free(f);
         return orr_no_memory(err);
@@ -150,9 +150,9 @@ orr_code orr__fill_open(const orr__fill_rules *rules, orr__fill **out, orr_error
     return ORR_OK;
 }
 
-orr__fill_counts orr__fill_close(orr__fill *f)
+ss_fill_counts ss_fill_close(ss_fill *f)
 {
-    const orr__fill_counts counts = {f->taken, f->held, f->has_failed};
+    const ss_fill_counts counts = {f->taken, f->held, f->has_failed};
     orr_free(f->bits);
     orr_free(f->log);
     orr_free(f->used);
@@ -163,8 +163,8 @@ orr__fill_counts orr__fill_close(orr__fill *f)
 /* ---- span by span ---- */
 
 typedef struct run {
-    orr__fill *f;
-    const orr__stream *streams[2];
+    ss_fill *f;
+    const ss_stream *streams[2];
     uint64_t cursors[2];
     int count;
     uint64_t lanes, end;
@@ -175,14 +175,14 @@ typedef struct run {
 static void visit_span(run *r, uint64_t from, uint64_t to)
 {
     for (int i = 0; i < r->count; i++)
-        orr__stream_visit(r->streams[i], from, to, &r->cursors[i], add_run, r->f);
+        ss_stream_visit(r->streams[i], from, to, &r->cursors[i], add_run, r->f);
 }
 
 static void visit_cycle(run *r, uint64_t cycle)
 {
     r->f->cycle = cycle;
     for (int i = 0; i < r->count; i++)
-        orr__stream_cycle(r->streams[i], cycle, &r->cursors[i], take_one, r->f);
+        ss_stream_cycle(r->streams[i], cycle, &r->cursors[i], take_one, r->f);
 }
 
 /* The first cycle from `now` on that may bring a new word. */
@@ -190,7 +190,7 @@ static uint64_t next_news(const run *r, uint64_t now)
 {
     uint64_t until = r->end;
     for (int i = 0; i < r->count; i++) {
-        const orr__stream *st = r->streams[i];
+        const ss_stream *st = r->streams[i];
         if (now >= st->finish)
             continue;
         if (st->span == 0)
@@ -204,7 +204,7 @@ static uint64_t next_news(const run *r, uint64_t now)
 }
 
 /* Room for new words before anything is emptied. */
-static uint64_t room_left(const orr__fill *f)
+static uint64_t room_left(const ss_fill *f)
 {
     return f->rules.size - f->held - f->rules.is_eager;
 }
@@ -212,7 +212,7 @@ static uint64_t room_left(const orr__fill *f)
 /* Try [now, to); on success it is taken in. */
 static bool try_span(run *r, uint64_t now, uint64_t to)
 {
-    orr__fill *f = r->f;
+    ss_fill *f = r->f;
     visit_span(r, now, to);
     if (f->added > room_left(f)) {
         take_back(f);
@@ -226,7 +226,7 @@ static bool try_span(run *r, uint64_t now, uint64_t to)
 
 static void run_spans(run *r)
 {
-    orr__fill *f = r->f;
+    ss_fill *f = r->f;
     uint64_t now = 0, limit = UINT64_MAX, step = 64; /* limit: the buffer is emptied before it */
     while (now < r->end && !f->has_failed && !f->has_stopped) {
         const uint64_t news = next_news(r, now);
@@ -257,40 +257,40 @@ static void run_spans(run *r)
 /* ---- streams that never meet a word again in time ---- */
 
 /* Every word is a new one. */
-static orr__fill_counts count_only(const orr__fill_rules *rules, const orr__stream *st)
+static ss_fill_counts count_only(const ss_fill_rules *rules, const ss_stream *st)
 {
-    orr__counter c = {.st = st};
-    const uint64_t words = orr__stream_words(st), size = rules->size;
+    ss_counter c = {.st = st};
+    const uint64_t words = ss_stream_words(st), size = rules->size;
     uint64_t cycle = 0, emptied = 0;
     for (uint64_t n = rules->is_eager ? size - 1 : size; n < words; n += size) {
-        cycle = orr__counter_find(&c, n, cycle);
+        cycle = ss_counter_find(&c, n, cycle);
         if (!rules->emptied(rules->ctx, cycle))
             break;
         emptied++;
     }
-    return (orr__fill_counts){words, words - emptied * size, false};
+    return (ss_fill_counts){words, words - emptied * size, false};
 }
 
-static bool is_inside(const orr__fill_rules *rules, const orr__stream *st)
+static bool is_inside(const ss_fill_rules *rules, const ss_stream *st)
 {
     return st->base >= rules->low && st->end <= rules->high;
 }
 
 /* Does any word of it have an address the buffer takes? */
-static bool is_met(const orr__fill_rules *rules, const orr__stream *st)
+static bool is_met(const ss_fill_rules *rules, const ss_stream *st)
 {
     return st && st->base < rules->high && st->end > rules->low;
 }
 
-orr_code orr__fill_run(const orr__fill_rules *rules,
-                       const orr__stream *ifmap,
-                       const orr__stream *filter,
-                       orr__fill_counts *out,
-                       orr_error *err)
+orr_code ss_fill_run(const ss_fill_rules *rules,
+                     const ss_stream *ifmap,
+                     const ss_stream *filter,
+                     ss_fill_counts *out,
+                     orr_error *err)
 {
     run r = {.most_step = UINT64_MAX / 4};
     uint64_t end = rules->low;
-    const orr__stream *both[] = {ifmap, filter};
+    const ss_stream *both[] = {ifmap, filter};
     for (int i = 0; i < 2; i++) {
         if (!is_met(rules, both[i]))
             continue;
@@ -301,25 +301,25 @@ orr_code orr__fill_run(const orr__fill_rules *rules,
             r.most_step = orr__min(r.most_step, orr__max(both[i]->period, 64));
         end = orr__max(end, both[i]->end);
     }
-    *out = (orr__fill_counts){0};
+    *out = (ss_fill_counts){0};
     if (r.count == 0)
         return ORR_OK;
     const bool is_alone = r.count == 1 && is_inside(rules, r.streams[0]);
     const uint64_t distinct = r.streams[0]->distinct, full = rules->size + !rules->is_eager;
     if (is_alone && distinct && distinct < full) { /* it never is */
-        *out = (orr__fill_counts){distinct, distinct, false};
+        *out = (ss_fill_counts){distinct, distinct, false};
         return ORR_OK;
     }
     if (is_alone && r.streams[0]->reuse >= full) {
         *out = count_only(rules, r.streams[0]);
         return ORR_OK;
     }
-    orr__fill_rules mine = *rules;
+    ss_fill_rules mine = *rules;
     mine.high = orr__min(rules->high, end);
-    const orr_code code = orr__fill_open(&mine, &r.f, err);
+    const orr_code code = ss_fill_open(&mine, &r.f, err);
     if (code)
         return code;
     run_spans(&r);
-    *out = orr__fill_close(r.f);
+    *out = ss_fill_close(r.f);
     return out->has_failed ? orr_no_memory(err) : ORR_OK;
 }

@@ -3,6 +3,8 @@
  *
  * Numbers are written as Python writes them; clocks are floats there.  v1's detail file names its last two groups
  * in the wrong order, and so does this one: scripts read by column. */
+#include "ss_impl.h"
+
 #include "models/compute/systolic/scalesim_impl.h"
 
 #include "base/text/number.h"
@@ -178,7 +180,7 @@ static orr_code write_report(const orr_scalesim *r,
     return code;
 }
 
-orr_code orr__scalesim_write_v1(const orr_scalesim *r, const char *folder, orr_error *err)
+orr_code ss_v1_write(const orr_scalesim *r, const char *folder, orr_error *err)
 {
     static const report reports[] = {
         {"_cycles.csv", "Layer,\tCycles,\t% Utilization,\n", v1_cycles},
@@ -205,7 +207,7 @@ orr_code orr__scalesim_write_v1(const orr_scalesim *r, const char *folder, orr_e
     return code;
 }
 
-orr_code orr__scalesim_write_v2(const orr_scalesim *r, const char *folder, orr_error *err)
+orr_code ss_v2_write(const orr_scalesim *r, const char *folder, orr_error *err)
 {
     static const report reports[] = {
         {"COMPUTE_REPORT.csv",

@@ -4,9 +4,10 @@
  * The only place where words are gone through one by one: a line for each cycle that reads or writes, with an
  * empty field for each lane that rests; what goes to and from memory follows from those lines.  Files are large
  * (1.2 GB for ResNet-50) and are written as they come; memory is that of the buffers modelled. */
-#include "python_set.h"
 #include "models/compute/systolic/scalesim_impl.h"
-#include "systolic_v1.h"
+#include "python_set.h"
+#include "scale_sim.h"
+#include "ss_impl.h"
 
 #include "base/io/output.h"
 #include "base/text/number.h"
@@ -21,7 +22,7 @@ static const char *const endings[FILES] = {"sram_read", "sram_write", "dram_ifma
 #define BLANK UINT64_MAX
 
 typedef struct reading {
-    orr__python_set held;
+    python_set held;
     uint64_t size, low, high;
     int64_t from, to; /* what is held now is fetched in these cycles */
     bool has_from;
@@ -29,7 +30,7 @@ typedef struct reading {
 } reading;
 
 typedef struct writing {
-    orr__python_set halves[2];
+    python_set halves[2];
     int filling;
     uint64_t size;
     int64_t swapped, now;
@@ -93,7 +94,7 @@ static void add_float(orr_buf *b, double v)
 
 /* Empty a set, `rate` words a cycle from this one on; the cycle behind the last. */
 static int64_t drain(
-    tracer *t, int file, orr__python_set *set, int64_t cycle, uint64_t rate, bool is_float)
+    tracer *t, int file, python_set *set, int64_t cycle, uint64_t rate, bool is_float)
 {
     for (; set->used && !set->has_failed; cycle++) {
         orr_buf *b = text_of(t, file);
@@ -103,7 +104,7 @@ static int64_t drain(
             orr_buf_i64(b, cycle);
         orr_buf_text(b, ", ");
         for (uint64_t i = 0; i < rate && set->used; i++) {
-            add_float(b, (double)orr__python_set_pop(set));
+            add_float(b, (double)python_set_pop(set));
             orr_buf_text(b, ", ");
         }
         orr_buf_byte(b, '\n');
@@ -128,7 +129,7 @@ static void empty_reads(tracer *t, int operand)
 static void take_read(tracer *t, int operand, uint64_t cycle, uint64_t address)
 {
     reading *r = &t->reads[operand];
-    if (address < r->low || address >= r->high || orr__python_set_has(&r->held, address))
+    if (address < r->low || address >= r->high || python_set_has(&r->held, address))
         return;
     if (r->held.used == r->size) {
         const bool is_first = !r->has_from;
@@ -137,7 +138,7 @@ static void take_read(tracer *t, int operand, uint64_t cycle, uint64_t address)
         r->is_float = !is_first; /* the first end is 0, a whole number */
         r->to = (int64_t)cycle;
     }
-    orr__python_set_add(&r->held, address);
+    python_set_add(&r->held, address);
 }
 
 static void end_read(tracer *t, uint64_t cycle)
@@ -159,7 +160,7 @@ static void end_write(tracer *t, uint64_t cycle)
         words += t->cells[i] != BLANK;
     w->now = (int64_t)cycle;
     if (w->halves[w->filling].used + words >= w->size) {
-        orr__python_set *other = &w->halves[!w->filling];
+        python_set *other = &w->halves[!w->filling];
         if (other->used)
             drain(t, DRAM_OFMAP, other, w->swapped + 1,
                   orr__cdiv(other->used, (uint64_t)(w->now - w->swapped)), true);
@@ -168,7 +169,7 @@ static void end_write(tracer *t, uint64_t cycle)
     }
     for (size_t i = 0; i < t->count; i++)
         if (t->cells[i] != BLANK)
-            orr__python_set_add(&w->halves[w->filling], t->cells[i]);
+            python_set_add(&w->halves[w->filling], t->cells[i]);
     t->count = 0;
 }
 
@@ -191,7 +192,7 @@ static void finish_buffers(tracer *t)
 static void put_os_filters(tracer *t, uint64_t cycle)
 {
     const orr__systolic *s = t->s;
-    const orr__os_folds g = orr__systolic_v1_os(s);
+    const ss_os_folds g = ss_v1_os(s);
     for (uint64_t c = 0; c < s->C; c++) {
         const uint64_t x = cycle - c, f = x / (g.repeats * s->T) * s->C + c;
         const bool is_there = c < s->N && cycle >= c && f < s->N;
@@ -206,7 +207,7 @@ static void os_row(tracer *t, const orr__folds *f, uint64_t cycle)
         const uint64_t pass = f->inner * s->T, x = cycle - r, y = x % pass;
         const uint64_t pixel = y / s->T * s->R + r;
         const bool is_there = r < s->E && cycle >= r && x / pass < f->outer && pixel < s->E;
-        put(t, is_there ? orr__systolic_v1_word(s, pixel, y % s->T) : BLANK);
+        put(t, is_there ? ss_v1_word(s, pixel, y % s->T) : BLANK);
     }
 }
 
@@ -231,7 +232,7 @@ static void write_os(tracer *t, const orr__folds *f)
     const orr__systolic *s = t->s;
     for (uint64_t v = 0; v < f->outer; v++)
         for (uint64_t h = 0; h < f->inner; h++) {
-            const uint64_t start = orr__systolic_v1_os_write(s, v, h);
+            const uint64_t start = ss_v1_os_write(s, v, h);
             for (uint64_t r = 0; r < orr__fold_rows(f, h); r++) {
                 for (uint64_t c = 0; c < orr__fold_columns(f, v); c++)
                     put(t, s->array->ofmap_offset + (h * s->R + r) * s->N + v * s->C + c);
@@ -242,13 +243,13 @@ static void write_os(tracer *t, const orr__folds *f)
 
 static orr_code trace_os(tracer *t, orr_error *err)
 {
-    const orr__os_folds g = orr__systolic_v1_os(t->s);
+    const ss_os_folds g = ss_v1_os(t->s);
     const uint64_t cycles = (uint64_t)(g.column_end > g.row_end ? g.column_end : g.row_end);
     orr_code code = ORR_OK;
-    if (orr__systolic_v1_is_degenerate(t->s)) {
-        orr__v1_lanes lanes;
-        const orr__v1_visitor visitor = {t, lane_word, lane_cycle};
-        code = orr__systolic_v1_lanes(t->s, &visitor, &lanes, err);
+    if (ss_v1_is_degenerate(t->s)) {
+        ss_v1_lane_counts lanes;
+        const ss_v1_visitor visitor = {t, lane_word, lane_cycle};
+        code = ss_v1_lanes(t->s, &visitor, &lanes, err);
     } else {
         for (uint64_t cycle = 0; cycle < cycles; cycle++) {
             os_row(t, &g.f, cycle);
@@ -272,8 +273,8 @@ typedef struct fold {
 static uint64_t window_word(const tracer *t, uint64_t pixel, uint64_t k)
 {
     if (t->walk)
-        return t->walk[pixel] + orr__systolic_v1_word(t->s, 0, k);
-    return orr__systolic_v1_word(t->s, pixel, k);
+        return t->walk[pixel] + ss_v1_word(t->s, 0, k);
+    return ss_v1_word(t->s, pixel, k);
 }
 
 static void load_fold(tracer *t, const fold *f, bool is_ws, bool is_folded)
@@ -286,7 +287,7 @@ static void load_fold(tracer *t, const fold *f, bool is_ws, bool is_folded)
         for (uint64_t c = 0; c < columns; c++) {
             const uint64_t object = f->first + w * s->C + c;
             put(t, is_ws ? s->array->filter_offset + object * s->T + k
-                         : s->array->ifmap_offset + orr__systolic_v1_word(s, object, k));
+                         : s->array->ifmap_offset + ss_v1_word(s, object, k));
         }
         /* ws pads only when windows are stacked, and then with one field too many. */
         if (columns < s->C && !(is_ws && is_folded))
@@ -298,7 +299,7 @@ static void load_fold(tracer *t, const fold *f, bool is_ws, bool is_folded)
 static void stream_fold(tracer *t, const fold *f, bool is_ws, bool is_folded)
 {
     const orr__systolic *s = t->s;
-    const uint64_t steps = !is_ws ? s->N : is_folded ? orr__systolic_v1_streamed(s) : s->E;
+    const uint64_t steps = !is_ws ? s->N : is_folded ? ss_v1_streamed(s) : s->E;
     const uint64_t first = f->start + f->stacked * f->depth, used = f->stacked * f->depth;
     for (uint64_t x = 0; x < steps; x++) {
         for (uint64_t i = 0; i < used; i++) {
@@ -360,7 +361,7 @@ static void trace_folded(tracer *t)
         for (uint64_t h = 0; h < f.inner && !t->has_failed; h++) {
             const uint64_t rows = orr__fold_rows(&f, h), columns = orr__fold_columns(&f, v);
             trace_fold(t, &(fold){v, start, h * s->R, rows, 1, columns, v * s->C}, v * s->C);
-            start += orr__systolic_v1_fold(s, rows, columns);
+            start += ss_v1_fold(s, rows, columns);
         }
 }
 
@@ -374,7 +375,7 @@ static void trace_stacked(tracer *t)
         const uint64_t done = v * width, mapped = orr__min(width, across - done);
         const uint64_t stacked = orr__cdiv(mapped, s->C);
         trace_fold(t, &(fold){v, start, 0, s->T, stacked, mapped, is_ws ? v * s->C : done}, done);
-        start += orr__systolic_v1_stacked(s, mapped);
+        start += ss_v1_stacked(s, mapped);
     }
 }
 
@@ -387,8 +388,8 @@ static void set_up(tracer *t)
     for (int i = 0; i < 2; i++) {
         t->reads[i] = (reading){.low = from[i], .high = from[i + 1]};
         t->reads[i].size = i ? a->filter_words : a->ifmap_words;
-        orr__python_set_init(&t->reads[i].held);
-        orr__python_set_init(&t->writes.halves[i]);
+        python_set_init(&t->reads[i].held);
+        python_set_init(&t->writes.halves[i]);
     }
     t->writes.size = a->ofmap_words;
 }
@@ -440,9 +441,9 @@ static orr_code trace_layer(const orr_scalesim *r, size_t i, const char *folder,
     orr__systolic s;
     uint64_t *walk = NULL;
     tracer t = {.s = &s};
-    orr_code code = orr__systolic_check(&r->config.array, &l->layer, ORR_SYSTOLIC_V1, &s, err);
+    orr_code code = orr__systolic_check(&r->config.array, &l->layer, &orr__scale_sim_v1, &s, err);
     if (!code)
-        code = orr__systolic_v1_walk(&s, &walk, err);
+        code = ss_v1_walk(&s, &walk, err);
     t.walk = walk;
     set_up(&t);
     if (!code)
@@ -458,8 +459,8 @@ static orr_code trace_layer(const orr_scalesim *r, size_t i, const char *folder,
         orr_buf_fini(&t.text[k]);
     }
     for (int k = 0; k < 2; k++) {
-        orr__python_set_fini(&t.reads[k].held);
-        orr__python_set_fini(&t.writes.halves[k]);
+        python_set_fini(&t.reads[k].held);
+        python_set_fini(&t.writes.halves[k]);
     }
     orr_free(t.cells);
     orr_free(walk);
@@ -467,8 +468,9 @@ static orr_code trace_layer(const orr_scalesim *r, size_t i, const char *folder,
 }
 
 /* Names become parts of file names. */
-orr_code orr__scalesim_check_names(const orr_scalesim_network *n, orr_error *err)
+orr_code ss_v1_check_names(const orr_scalesim *r, orr_error *err)
 {
+    const orr_scalesim_network *n = r->network;
     for (size_t i = 0; i < n->count; i++) {
         const orr_str name = n->layers[i].name;
         const orr_where w = orr_where_line(n->path, n->layers[i].line, 1);
@@ -485,12 +487,9 @@ orr_code orr__scalesim_check_names(const orr_scalesim_network *n, orr_error *err
     return ORR_OK;
 }
 
-orr_code orr_scalesim_write_traces(const orr_scalesim *r, const char *folder, orr_error *err)
+orr_code ss_v1_write_traces(const orr_scalesim *r, const char *folder, orr_error *err)
 {
     orr_code code = ORR_OK;
-    if (r->opt.rules != ORR_SYSTOLIC_V1 || !r->opt.wants_traces)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "traces are those of SCALE-Sim v1, and were not asked for");
     for (size_t i = 0; i < r->network->count && !code; i++)
         code = trace_layer(r, i, folder, err);
     return code;

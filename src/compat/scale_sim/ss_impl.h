@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ss_impl.h - what the files of this room share: streams of requests, buffers, the two generations of SCALE-Sim. */
+#ifndef ORR_COMPAT_SS_IMPL_H
+#define ORR_COMPAT_SS_IMPL_H
+
+#include "models/compute/systolic/systolic_impl.h"
+
+/* Output stationary in v1: when its two sides have read their last word. */
+typedef struct ss_os_folds {
+    orr__folds f;
+    uint64_t repeats; /* of a column fold's weights; f.inner unless the stride does not divide */
+    orr__wide column_end, row_end;
+} ss_os_folds;
+
+ss_os_folds ss_v1_os(const orr__systolic *s);
+uint64_t ss_v1_streamed(const orr__systolic *s);
+/* Cycles of a fold of ws or is: of a window that is folded; of `mapped` filters or pixels, several stacked. */
+uint64_t ss_v1_fold(const orr__systolic *s, uint64_t rows, uint64_t columns);
+uint64_t ss_v1_stacked(const orr__systolic *s, uint64_t mapped);
+
+/* ---- streams ----
+ *
+which words of an operand the array asks for, and in which cycle.
+ *
+ * An operand is asked for in phases, one or a few a fold.  A phase is a rectangle: `objects` (pixels or filters)
+ * times `ks` (elements of the window).  One side is spread over lanes of the array, the other over steps in time;
+ * lane l asks for step x in cycle start + x, or start + x + l when the phase is skewed:
+ *
+ *          lane 0   lane 1   lane 2               objects are lanes: os (both operands), and what is loaded
+ *     t=0   (0,0)                                 elements are lanes: what streams past loaded words
+ *     t=1   (0,1)    (1,0)
+ *     t=2   (0,2)    (1,1)    (2,0)
+ *
+ * Whatever cycles are asked about, the words one object contributes are a piece of its window, so runs of
+ * addresses are all there is to handle. */
+
+typedef struct ss_phase {
+    uint64_t start;           /* cycle of its first step */
+    uint64_t object, objects; /* the first of them, how many */
+    uint64_t k, ks;           /* elements of the window */
+    uint64_t copies;          /* v1, stacked windows: each word of a cycle is asked for so often */
+} ss_phase;
+
+typedef struct ss_stream ss_stream;
+struct ss_stream {
+    const orr__systolic *s;
+    bool is_filter; /* objects are filters, otherwise pixels */
+    bool objects_are_lanes;
+    bool is_skewed;
+    bool
+        is_falling; /* elements come from the last to the first: in steps or, within a cycle, lanes */
+    bool hangs_over;  /* elements outside the ifmap are not asked for (v2) */
+    uint64_t base;    /* address of word 0 */
+    uint64_t end;     /* one past the last address */
+    uint64_t phases;  /* how many */
+    uint64_t longest; /* cycles from a phase's first word to behind its last, at most */
+    uint64_t lanes;   /* at most */
+    uint64_t finish;  /* all is asked for before this cycle */
+    ss_phase (*at)(const ss_stream *stream, uint64_t index);
+
+    orr__folds f;
+    uint64_t inner; /* phases of a column fold */
+    uint64_t pitch; /* v2: cycles of a fold; v1, stacked: of a full one */
+    /* v1: first word of each pixel's window where they are not regular; or NULL. */
+    const uint64_t *walk;
+    uint64_t walk_count;
+
+    uint64_t distinct; /* how many words there are; 0: not known */
+    /* Any so many words asked for one after the other are all different. */
+    uint64_t reuse;
+    /* In each of the spans [n * span + lead, (n + 1) * span) what is asked for repeats after `period` cycles;
+     * span 0: nothing is known to repeat. */
+    uint64_t span, lead, period;
+};
+
+/* A run of words that are asked for. */
+typedef void (*ss_run_visit)(void *ctx, uint64_t address, uint64_t count);
+
+/* All words asked for in the cycles [from, to), in any order.  *cursor belongs to the stream: 0 at first, and
+ * `from` never falls between calls. */
+void ss_stream_visit(const ss_stream *st,
+                     uint64_t from,
+                     uint64_t to,
+                     uint64_t *cursor,
+                     ss_run_visit visit,
+                     void *ctx);
+
+/* The words of one cycle, one by one, in their order. */
+void ss_stream_cycle(
+    const ss_stream *st, uint64_t cycle, uint64_t *cursor, ss_run_visit visit, void *ctx);
+
+/* How many words of one phase are asked for before this cycle; those outside the ifmap count. */
+uint64_t ss_phase_before(const ss_stream *st, const ss_phase *p, uint64_t cycle);
+
+uint64_t ss_stream_words(const ss_stream *st); /* of all phases, counted the same way */
+
+/* A place in a stream that only moves on: {.st = stream} is its beginning. */
+typedef struct ss_counter {
+    const ss_stream *st;
+    uint64_t first;  /* phases before it are over */
+    uint64_t before; /* words of those */
+} ss_counter;
+
+void ss_counter_move(ss_counter *c, uint64_t cycle);
+/* Words asked for before this cycle, which is not before the place. */
+uint64_t ss_counter_before(const ss_counter *c, uint64_t cycle);
+/* The cycle in which word number n (from 0) is asked for, not before `from`; the place moves there. */
+uint64_t ss_counter_find(ss_counter *c, uint64_t n, uint64_t from);
+
+/* The last cycle in which a word that exists is asked for. */
+uint64_t ss_stream_last(const ss_stream *st);
+
+/* Both streams of a layer.  v1 needs `walk` for weight stationary layers whose stride does not divide. */
+void ss_streams_v1(const orr__systolic *s,
+                   const uint64_t *walk,
+                   ss_stream *ifmap,
+                   ss_stream *filter);
+void ss_streams_v2(const orr__systolic *s, ss_stream *ifmap, ss_stream *filter);
+
+/* -------- */
+
+/* when a buffer that is filled word by word and emptied all at once has been full.
+ *
+ * Both generations of SCALE-Sim see their read buffers so: a word that is not held is taken in; when there is no
+ * room, all is dropped.  v1 drops when one word more comes, v2 as soon as the last place is taken. */
+
+typedef struct ss_fill_rules {
+    uint64_t size;      /* words */
+    bool is_eager;      /* v2: emptied when full, not when one more comes */
+    uint64_t low, high; /* words with other addresses pass by */
+    void *ctx;
+    /* The buffer was emptied in this cycle; false: stop. */
+    bool (*emptied)(void *ctx, uint64_t cycle);
+} ss_fill_rules;
+
+/* Words taken in altogether, and those held at the end. */
+typedef struct ss_fill_counts {
+    uint64_t taken, held;
+    bool has_failed; /* memory ran out on the way */
+} ss_fill_counts;
+
+/* Send one or two streams (filter may be NULL) through a buffer; in a cycle the ifmap's words come first. */
+orr_code ss_fill_run(const ss_fill_rules *rules,
+                     const ss_stream *ifmap,
+                     const ss_stream *filter,
+                     ss_fill_counts *out,
+                     orr_error *err) ORR_MUST_CHECK;
+
+/* The same, word by word, for words that come in no regular order. */
+typedef struct ss_fill ss_fill;
+orr_code ss_fill_open(const ss_fill_rules *rules, ss_fill **out, orr_error *err) ORR_MUST_CHECK;
+bool ss_fill_take(ss_fill *f, uint64_t cycle, uint64_t address); /* false: stop */
+ss_fill_counts ss_fill_close(ss_fill *f);
+
+/* -------- */
+
+/* SCALE-Sim v1: what its files share (scale-sim.md, sections 2 to 4). */
+
+/* Output stationary: the cycle in which block h of column fold v begins to be written. */
+uint64_t ss_v1_os_write(const orr__systolic *s, uint64_t v, uint64_t h);
+
+/* Output stationary layers whose ifmap is not read in the regular way (3.4). */
+bool ss_v1_is_degenerate(const orr__systolic *s);
+
+/* What the degenerate ones read. */
+typedef struct ss_v1_lane_counts {
+    uint64_t cycles; /* in which something was read */
+    uint64_t words;  /* of the ifmap */
+    double share; /* of the array at work, summed over the cycles in the order of the reference */
+} ss_v1_lane_counts;
+
+/* Who is told: a word of a row, and that all rows have had their cycle.  Either may be NULL. */
+typedef struct ss_v1_visitor {
+    void *ctx;
+    void (*word)(void *ctx, uint64_t cycle, uint64_t row, uint64_t address);
+    void (*cycle)(void *ctx, uint64_t cycle);
+} ss_v1_visitor;
+
+orr_code ss_v1_lanes(const orr__systolic *s,
+                     const ss_v1_visitor *visitor,
+                     ss_v1_lane_counts *out,
+                     orr_error *err) ORR_MUST_CHECK;
+
+/* Address of an element of a pixel's window, without an offset. */
+uint64_t ss_v1_word(const orr__systolic *s, uint64_t pixel, uint64_t element);
+
+/* Columns that stream weights in this cycle. */
+uint64_t ss_v1_columns(const ss_os_folds *g, const orr__systolic *s, uint64_t cycle);
+
+/* Sums of so many terms are added up in the reference's order, so that even their last digit is its; longer ones
+ * have a closed form, which is as exact but rounds elsewhere. */
+enum { SS_MOST_TERMS = 1 << 22 };
+
+/* Windows of ws whose bases are not those of pixels (first deviation of section 4); *out stays NULL where they
+ * are. */
+orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err) ORR_MUST_CHECK;
+
+/* words, first, last and peak of the output buffer's traffic. */
+void ss_v1_writes(const orr__systolic *s, orr_systolic_traffic *out);
+
+/* -------- */
+
+/* SCALE-Sim v2: what its files share (scale-sim.md, section 6). */
+
+/* The output buffer (6.3).  Cycles are counted twice: a `line` is a cycle of the array, as if it never waited; the
+ * cycle in which it happens is line + stalls so far. */
+typedef struct ss_lines ss_lines;
+
+orr_code ss_lines_open(const orr__systolic *s,
+                       uint64_t words_a_line, /* of memory, one each cycle */
+                       ss_lines **out,
+                       orr_error *err) ORR_MUST_CHECK;
+void ss_lines_close(ss_lines *b); /* NULL is fine */
+
+/* The next line in which something happens that has to be looked at; UINT64_MAX: none. */
+uint64_t ss_lines_next(ss_lines *b, uint64_t stalls);
+/* Store what comes before this line; nothing happens there. */
+void ss_lines_skip(ss_lines *b, uint64_t line);
+/* Store what this line writes; by how many cycles it is late. */
+uint64_t ss_lines_write(ss_lines *b, uint64_t line, uint64_t stalls);
+/* Empty it from this cycle on. */
+orr_code ss_lines_finish(ss_lines *b, uint64_t cycle, orr_systolic_traffic *out, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* Lines of the first word that is written and of the last. */
+void ss_lines_ends(const ss_lines *b, uint64_t *first, uint64_t *last);
+
+/* With a bandwidth: stalls, and all of sram's and dram's cycles and dram's words. */
+orr_code ss_v2_user(const orr__systolic *s,
+                    orr_systolic_result *out,
+                    orr_error *err) ORR_MUST_CHECK;
+
+/* -------- */
+
+/* v2's read buffers when a bandwidth is given: which words are fetched in which order, and
+ * which line of the schedule asks for one that is not there.
+ *
+ * All words of an operand have a place in one circular order, that of the first pass over it.  They are cut into
+ * sets; a window of them is in the buffer.  A word outside the window makes it move on until it is inside.  When
+ * that happens depends on the order alone, never on the clock. */
+
+typedef struct ss_fetch ss_fetch;
+
+orr_code ss_fetch_open(const ss_stream *st, /* kept */
+                       uint64_t size,       /* words of the buffer */
+                       ss_fetch **out,
+                       orr_error *err) ORR_MUST_CHECK;
+void ss_fetch_close(ss_fetch *f); /* NULL is fine */
+
+/* The next line that asks for a word outside the window, and by how many steps the window moves for it; several in
+ * one line come one by one.  False: no more. */
+bool ss_fetch_next(ss_fetch *f, uint64_t *line, uint64_t *moves);
+
+/* Places of the circular order, empty ones included. */
+uint64_t ss_fetch_places(const ss_fetch *f);
+
+/* -------- */
+
+orr__wide ss_v1_cycles(const orr__systolic *s);
+orr__wide ss_v2_cycles(const orr__systolic *s);
+orr_code ss_v1_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
+orr_code ss_v2_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
+uint64_t ss_v2_fold_cycles(const orr__systolic *s);
+
+/* Reports and traces of a run. */
+orr_code ss_v1_write(const struct orr_scalesim *r, const char *folder, orr_error *err);
+orr_code ss_v2_write(const struct orr_scalesim *r, const char *folder, orr_error *err);
+orr_code ss_v1_check_names(const struct orr_scalesim *r, orr_error *err);
+orr_code ss_v1_write_traces(const struct orr_scalesim *r, const char *folder, orr_error *err);
+
+#endif
