@@ -18,7 +18,7 @@
 #include "ns3/ns3_rules.h"
 #endif
 #ifdef ORR_COMPAT_SCALE_SIM
-#include "scale_sim/scale_sim.h"
+#include "compat/scale_sim/scale_sim.h"
 #endif
 
 #include <stddef.h>
