@@ -7,7 +7,11 @@
 #include <orrery/lab/compat.h>
 
 #include "run/loggops/lgs_impl.h"
+#include "trace/trace_impl.h"
 
+#ifdef ORR_COMPAT_ET_LEGACY
+#include "et_legacy/et_legacy.h"
+#endif
 #ifdef ORR_COMPAT_LOGGOPSIM
 #include "compat/loggopsim/loggopsim.h"
 #endif
@@ -45,6 +49,13 @@ static const orr_compat programs[] = {
 };
 
 /* ---- what engines take by itself ---- */
+
+const orr__et_old *const orr__et_old_forms =
+#ifdef ORR_COMPAT_ET_LEGACY
+    &orr__et_legacy;
+#else
+    NULL;
+#endif
 
 const lgs_writer *const lgs_old_writers =
 #ifdef ORR_COMPAT_LOGGOPSIM

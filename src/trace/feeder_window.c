@@ -323,7 +323,7 @@ static orr_code skip_metadata(orr__window *w, orr_error *err)
         return code;
     const orr_schema wanted = w->opt.read.schema;
     if (orr__is_json(body) ||
-        (wanted ? wanted : orr__legacy_recognise(body, w->path)) != ORR_SCHEMA_CURRENT)
+        (wanted ? wanted : orr__et_recognise(body, w->path)) != ORR_SCHEMA_CURRENT)
         return fail_at(w, 0, err, "a window needs a current .et file; convert this one first");
     if ((code = peek_record(w, &body, &size, err)))
         return code == ORR_END ? fail_at(w, 0, err, "the file is empty") : code;

@@ -116,16 +116,23 @@ orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin,
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);
 orr_span orr__trace_meta_body(const orr_trace *t);
 
-/* The forms other than the current .et: et_legacy.c and trace_json.c.  Readers append to an empty trace
- * (orr__trace_append_at with the place in the file as origin) and leave sealing to the
- * caller. */
-orr_schema orr__legacy_recognise(orr_span bytes, const char *path);
-orr_code orr__legacy_read(orr_trace *t,
-                          orr_span bytes,
-                          const orr_read_options *opt,
-                          orr_error *err);
-orr_code orr__legacy_emit(
-    const orr_trace *t, orr_schema schema, uint64_t id_shift, orr_output *o, orr_error *err);
+/* Forms other than the current .et.  Readers append to an empty trace (orr__trace_append_at with the place in the
+ * file as origin) and leave sealing to the caller. */
+
+/* The older generations of .et (chakra.md 2).  compat/table.c defines the pointer; NULL: they are not built in. */
+typedef struct orr__et_old {
+    orr_schema (*recognise)(orr_span bytes, const char *path); /* or that it is current */
+    orr_code (*read)(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
+    orr_code (*emit)(
+        const orr_trace *t, orr_schema schema, uint64_t id_shift, orr_output *o, orr_error *err);
+} orr__et_old;
+extern const orr__et_old *const orr__et_old_forms;
+
+static inline orr_schema orr__et_recognise(orr_span bytes, const char *path)
+{
+    return orr__et_old_forms ? orr__et_old_forms->recognise(bytes, path) : ORR_SCHEMA_CURRENT;
+}
+
 bool orr__is_json(orr_span bytes);
 orr_code orr__json_read(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
 

@@ -20,75 +20,75 @@ static const uint8_t no_bytes[1];
 
 /* ---- reading: what all generations share ---- */
 
-bool orr__old_bad(orr__old_reader *r, const uint8_t *at, const char *why)
+bool eto_bad(eto_reader *r, const uint8_t *at, const char *why)
 {
     r->bad = at;
     r->why = why;
     return false;
 }
 
-bool orr__old_unknown(orr__old_reader *r, const orr_field *f, const char *why)
+bool eto_unknown(eto_reader *r, const orr_field *f, const char *why)
 {
-    return r->is_lenient || orr__old_bad(r, f->start, why);
+    return r->is_lenient || eto_bad(r, f->start, why);
 }
 
-bool orr__old_text(orr__old_reader *r, const orr_field *f, orr_str *out)
+bool eto_text(eto_reader *r, const orr_field *f, orr_str *out)
 {
     if (f->type != ORR_WIRE_LEN)
-        return orr__old_unknown(r, f, "a text field does not hold text");
+        return eto_unknown(r, f, "a text field does not hold text");
     if (!orr_is_utf8(f->bytes.ptr, f->bytes.len))
-        return orr__old_bad(r, f->bytes.ptr, "a text is not valid UTF-8");
+        return eto_bad(r, f->bytes.ptr, "a text is not valid UTF-8");
     *out = (orr_str){(const char *)f->bytes.ptr, f->bytes.len};
     return true;
 }
 
-static bool add_parent(orr__old_reader *r, uint64_t id)
+static bool add_parent(eto_reader *r, uint64_t id)
 {
     if (!orr_grow(&r->parents, &r->parent_room, r->parent_count + 1))
-        return orr__old_bad(r, NULL, NULL);
+        return eto_bad(r, NULL, NULL);
     r->parents[r->parent_count++] = id;
     return true;
 }
 
-static bool take_parents(orr__old_reader *r, const orr_field *f)
+static bool take_parents(eto_reader *r, const orr_field *f)
 {
     if (f->type == ORR_WIRE_VARINT)
         return add_parent(r, f->value);
     if (f->type != ORR_WIRE_LEN)
-        return orr__old_unknown(r, f, "the list of parents does not hold numbers");
+        return eto_unknown(r, f, "the list of parents does not hold numbers");
     orr_wire w = orr_wire_of(f->bytes);
     uint64_t id;
     while (w.at < w.end) {
         if (!orr_wire_varint(&w, &id))
-            return orr__old_bad(r, w.at, w.why);
+            return eto_bad(r, w.at, w.why);
         if (!add_parent(r, id))
             return false;
     }
     return true;
 }
 
-static bool take_type(orr__old_reader *r, const orr_field *f, orr__old_node *n)
+static bool take_type(eto_reader *r, const orr_field *f, eto_node *n)
 {
     if (f->type != ORR_WIRE_VARINT)
-        return orr__old_unknown(r, f, "a number field does not hold a number");
-    if (!orr__type_in(r->g, r->is_lenient, f->value, &n->type))
-        return orr__old_bad(r, f->start, "the node type is not one that this generation has");
+        return eto_unknown(r, f, "a number field does not hold a number");
+    if (!eto_type_in(r->g, r->is_lenient, f->value, &n->type))
+        return eto_bad(r, f->start, "the node type is not one that this generation has");
     n->has_type = true;
     return true;
 }
 
-bool orr__old_common(orr__old_reader *r, const orr_field *f, orr__old_node *n)
+bool eto_common(eto_reader *r, const orr_field *f, eto_node *n)
 {
     switch (f->number) {
     case OLD_ID:
         if (f->type != ORR_WIRE_VARINT)
-            return orr__old_unknown(r, f, "a number field does not hold a number");
+            return eto_unknown(r, f, "a number field does not hold a number");
         n->id = f->value;
         n->has_id = true;
         return true;
     case OLD_NAME:
         n->has_name |= f->type == ORR_WIRE_LEN;
-        return orr__old_text(r, f, &n->name);
+        return eto_text(r, f, &n->name);
     case OLD_TYPE:
         return take_type(r, f, n);
     default:
@@ -98,26 +98,26 @@ bool orr__old_common(orr__old_reader *r, const orr_field *f, orr__old_node *n)
 
 /* ---- reading: nodes of 0.0.2 to 0.0.3u ---- */
 
-static bool take_attr(orr__old_reader *r, const orr_field *f)
+static bool take_attr(eto_reader *r, const orr_field *f)
 {
     if (f->type != ORR_WIRE_LEN)
-        return orr__old_unknown(r, f, "an attribute is not a message");
+        return eto_unknown(r, f, "an attribute is not a message");
     if (!orr_grow(&r->attrs, &r->attr_room, r->attr_count + 1))
-        return orr__old_bad(r, NULL, NULL);
+        return eto_bad(r, NULL, NULL);
     r->attrs[r->attr_count++] = f->bytes;
     return true;
 }
 
 /* texts: inputs, input_shapes, input_types, outputs, output_shapes, output_types; ptr NULL: absent. */
-static bool take_field(orr__old_reader *r, const orr_field *f, orr__old_node *n, orr_str texts[6])
+static bool take_field(eto_reader *r, const orr_field *f, eto_node *n, orr_str texts[6])
 {
     if (f->number <= OLD_PARENT)
-        return orr__old_common(r, f, n);
+        return eto_common(r, f, n);
     if (f->number < OLD_ATTR)
-        return orr__old_text(r, f, &texts[f->number - OLD_INPUTS]);
+        return eto_text(r, f, &texts[f->number - OLD_INPUTS]);
     if (f->number == OLD_ATTR)
         return take_attr(r, f);
-    return orr__old_unknown(r, f, "a node has a field that this generation does not know");
+    return eto_unknown(r, f, "a node has a field that this generation does not know");
 }
 
 /* A text that was written is written again, also when it is empty. */
@@ -133,35 +133,29 @@ static void encode_io(orr_buf *b, uint32_t field, const orr_str texts[3])
     orr_put_end(b, begin);
 }
 
-static bool map_comm_type(orr__old_reader *r, orr__old_attr *a)
+static bool map_comm_type(eto_reader *r, eto_attr *a)
 {
     int64_t now;
-    if (!orr__is_word(a->name, "comm_type") || !orr__old_attr_int(r->g, a))
+    if (!eto_is_word(a->name, "comm_type") || !eto_attr_int(r->g, a))
         return true;
-    if (!orr__collective_in(r->g, r->is_lenient, (int64_t)a->value, &now))
-        return orr__old_bad(r, a->message.ptr,
-                            "comm_type is not a collective that this generation has");
+    if (!eto_collective_in(r->g, r->is_lenient, (int64_t)a->value, &now))
+        return eto_bad(r, a->message.ptr, "comm_type is not a collective that this generation has");
     a->value = (uint64_t)now;
     return true;
 }
 
 /* Is this run time just as a writer would put it?  Then the duration says all, and it is not kept. */
-static bool is_plain_run_time(const orr__generation *g,
-                              const orr__old_node *n,
-                              const orr__old_attr *a)
+static bool is_plain_run_time(const eto_generation *g, const eto_node *n, const eto_attr *a)
 {
     return g->members[a->row].kind == ORR_VALUE_INT64 && a->row == a->code && !a->has_doc &&
            (int64_t)a->value >= 0 && (a->value || n->type == ORR_NODE_COMP);
 }
 
 /* The first attribute `runtime` is the duration.  True: it must be kept as an attribute as well. */
-static bool keeps_run_time(const orr__generation *g,
-                           const orr__old_attr *a,
-                           bool is_last,
-                           orr__old_node *n,
-                           bool *has_run_time)
+static bool keeps_run_time(
+    const eto_generation *g, const eto_attr *a, bool is_last, eto_node *n, bool *has_run_time)
 {
-    if (!orr__is_word(a->name, "runtime") || !orr__old_attr_int(g, a))
+    if (!eto_is_word(a->name, "runtime") || !eto_attr_int(g, a))
         return true;
     if (*has_run_time)
         return true;
@@ -171,22 +165,22 @@ static bool keeps_run_time(const orr__generation *g,
     return !is_last || !is_plain_run_time(g, n, a);
 }
 
-static bool encode_attrs(orr__old_reader *r, orr__old_node *n)
+static bool encode_attrs(eto_reader *r, eto_node *n)
 {
     bool has_run_time = false;
-    orr__old_attr a;
+    eto_attr a;
     for (size_t i = 0; i < r->attr_count; i++) {
-        if (!orr__old_attr_read(r, r->attrs[i], &a) || !map_comm_type(r, &a))
+        if (!eto_attr_read(r, r->attrs[i], &a) || !map_comm_type(r, &a))
             return false;
         if (keeps_run_time(r->g, &a, i + 1 == r->attr_count, n, &has_run_time))
-            orr__old_attr_encode(r->g, &a, NODE_ATTR, &r->tail);
+            eto_attr_encode(r->g, &a, NODE_ATTR, &r->tail);
     }
     if (!has_run_time && n->type == ORR_NODE_COMP)
         n->note |= NOTE_NO_RUN_TIME;
     return true;
 }
 
-static bool read_node(orr__old_reader *r, orr_span body, orr__old_node *n)
+static bool read_node(eto_reader *r, orr_span body, eto_node *n)
 {
     orr_str texts[6] = {{NULL, 0}};
     orr_wire w = orr_wire_of(body);
@@ -195,9 +189,9 @@ static bool read_node(orr__old_reader *r, orr_span body, orr__old_node *n)
         if (!take_field(r, &f, n, texts))
             return false;
     if (w.why)
-        return orr__old_bad(r, w.at, w.why);
+        return eto_bad(r, w.at, w.why);
     if (!n->has_type)
-        return orr__old_bad(r, body.ptr, "a node without a type");
+        return eto_bad(r, body.ptr, "a node without a type");
     encode_io(&r->tail, NODE_INPUTS, texts);
     encode_io(&r->tail, NODE_OUTPUTS, texts + 3);
     return encode_attrs(r, n);
@@ -205,13 +199,13 @@ static bool read_node(orr__old_reader *r, orr_span body, orr__old_node *n)
 
 /* ---- reading: records ---- */
 
-static orr_code damage(const orr__old_reader *r, uint64_t byte, orr_error *err, const char *what)
+static orr_code damage(const eto_reader *r, uint64_t byte, orr_error *err, const char *what)
 {
     const orr_where w = orr_where_byte(r->t->path, byte);
     return orr_fail(err, ORR_EINPUT, &w, "%s", what);
 }
 
-static orr_code bad_node(const orr__old_reader *r, orr_error *err)
+static orr_code bad_node(const eto_reader *r, orr_error *err)
 {
     if (!r->why)
         return orr_no_memory(err);
@@ -220,7 +214,7 @@ static orr_code bad_node(const orr__old_reader *r, orr_error *err)
 }
 
 /* ORR_END at the end of the file. */
-static orr_code next_record(orr__old_reader *r, orr_error *err)
+static orr_code next_record(eto_reader *r, orr_error *err)
 {
     orr_wire w = {r->bytes.ptr + r->at, r->bytes.ptr + r->bytes.len, NULL};
     if (w.at == w.end)
@@ -242,20 +236,20 @@ static orr_code next_record(orr__old_reader *r, orr_error *err)
     return ORR_OK;
 }
 
-static orr_span record_body(const orr__old_reader *r)
+static orr_span record_body(const eto_reader *r)
 {
     return (orr_span){r->bytes.ptr + r->body_at, (size_t)r->body_len};
 }
 
-static orr_code add_old_node(orr__old_reader *r, orr_error *err)
+static orr_code add_old_node(eto_reader *r, orr_error *err)
 {
-    orr__old_node n = {.name = {"", 0}};
+    eto_node n = {.name = {"", 0}};
     const orr_span body = record_body(r);
     r->parent_count = r->attr_count = r->tail.len = 0;
-    if (!(r->g->schema == ORR_SCHEMA_EG ? orr__eg_read(r, body, &n) : read_node(r, body, &n)))
+    if (!(r->g->schema == ORR_SCHEMA_EG ? eto_eg_read(r, body, &n) : read_node(r, body, &n)))
         return bad_node(r, err);
     if (!n.has_id || !n.has_name) {
-        orr__old_bad(r, body.ptr, n.has_id ? "a node without a name" : "a node without an id");
+        eto_bad(r, body.ptr, n.has_id ? "a node without a name" : "a node without an id");
         return bad_node(r, err);
     }
     if (n.note)
@@ -273,7 +267,7 @@ static orr_code add_old_node(orr__old_reader *r, orr_error *err)
 }
 
 /* A node of 2023-10 is one of today.  When it is bad, the record in the file tells where. */
-static orr_code add_same_node(orr__old_reader *r, orr_error *err)
+static orr_code add_same_node(eto_reader *r, orr_error *err)
 {
     orr_trace *t = r->t;
     const orr_span body = record_body(r);
@@ -282,11 +276,11 @@ static orr_code add_same_node(orr__old_reader *r, orr_error *err)
     const orr_code code = orr__trace_append_body(t, begin, r->at, err);
     if (code != ORR_EINPUT || orr__scan_node(&t->scan, body))
         return code;
-    orr__old_bad(r, t->scan.bad, t->scan.why);
+    eto_bad(r, t->scan.bad, t->scan.why);
     return bad_node(r, err);
 }
 
-static orr_code read_nodes(orr__old_reader *r, orr_error *err)
+static orr_code read_nodes(eto_reader *r, orr_error *err)
 {
     orr_code code;
     while ((code = next_record(r, err)) == ORR_OK) {
@@ -301,7 +295,7 @@ static orr_code read_nodes(orr__old_reader *r, orr_error *err)
 /* ---- reading: metadata ---- */
 
 /* Metadata has only attributes in field 1, where a node has its id, a number. */
-static bool is_metadata(const orr__old_reader *r)
+static bool is_metadata(const eto_reader *r)
 {
     orr_wire w = orr_wire_of(record_body(r));
     orr_field f = {0};
@@ -311,25 +305,25 @@ static bool is_metadata(const orr__old_reader *r)
            (orr_wire_next(&w, &f) && f.number == OLD_META_ATTR && f.type == ORR_WIRE_LEN);
 }
 
-static bool take_meta_attr(orr__old_reader *r, const orr_field *f)
+static bool take_meta_attr(eto_reader *r, const orr_field *f)
 {
-    orr__old_attr a;
+    eto_attr a;
     if (f->number != OLD_META_ATTR || f->type != ORR_WIRE_LEN)
-        return orr__old_unknown(r, f, "a field that this generation does not know");
+        return eto_unknown(r, f, "a field that this generation does not know");
     if (r->g->schema != ORR_SCHEMA_2023_10) {
-        if (!orr__old_attr_read(r, f->bytes, &a))
+        if (!eto_attr_read(r, f->bytes, &a))
             return false;
-        orr__old_attr_encode(r->g, &a, META_ATTR, &r->t->owned);
+        eto_attr_encode(r->g, &a, META_ATTR, &r->t->owned);
         return true;
     }
     r->t->scan.why = NULL;
     if (!orr__scan_attr(&r->t->scan, f->bytes))
-        return orr__old_bad(r, r->t->scan.bad, r->t->scan.why);
+        return eto_bad(r, r->t->scan.bad, r->t->scan.why);
     orr_put_bytes(&r->t->owned, META_ATTR, f->bytes.ptr, f->bytes.len);
     return true;
 }
 
-static orr_code read_metadata(orr__old_reader *r, orr_error *err)
+static orr_code read_metadata(eto_reader *r, orr_error *err)
 {
     orr_wire w = orr_wire_of(record_body(r));
     orr_field f = {0};
@@ -338,7 +332,7 @@ static orr_code read_metadata(orr__old_reader *r, orr_error *err)
     while (!r->why && orr_wire_next(&w, &f))
         take_meta_attr(r, &f);
     if (w.why)
-        orr__old_bad(r, w.at, w.why);
+        eto_bad(r, w.at, w.why);
     if (r->why) {
         const orr_where at = orr_where_byte(r->t->path, (uint64_t)(r->bad - r->bytes.ptr));
         return orr_fail(err, ORR_EINPUT, &at, "metadata: %s", r->why);
@@ -349,7 +343,7 @@ static orr_code read_metadata(orr__old_reader *r, orr_error *err)
     return r->t->owned.failed ? orr_no_memory(err) : ORR_OK;
 }
 
-static orr_code read_first(orr__old_reader *r, bool must_be_metadata, orr_error *err)
+static orr_code read_first(eto_reader *r, bool must_be_metadata, orr_error *err)
 {
     const orr_code code = next_record(r, err);
     if (code)
@@ -361,14 +355,14 @@ static orr_code read_first(orr__old_reader *r, bool must_be_metadata, orr_error 
     return ORR_OK;
 }
 
-orr_code orr__legacy_read(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err)
+static orr_code read_all(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err)
 {
     const orr_leniency l = opt->leniency;
-    orr__old_reader r = {.t = t,
-                         .g = orr__generation_of(t->schema),
-                         .bytes = bytes,
-                         .is_lenient = l != ORR_STRICT,
-                         .ends_at_damage = l == ORR_AS_JSONIZER || l == ORR_AS_FEEDER_V2};
+    eto_reader r = {.t = t,
+                    .g = eto_generation_of(t->schema),
+                    .bytes = bytes,
+                    .is_lenient = l != ORR_STRICT,
+                    .ends_at_damage = l == ORR_AS_JSONIZER || l == ORR_AS_FEEDER_V2};
     t->scan.is_lenient = r.is_lenient;
     if (bytes.len == 0 && !r.ends_at_damage)
         return damage(&r, 0, err, "the file is empty");
@@ -383,7 +377,7 @@ orr_code orr__legacy_read(orr_trace *t, orr_span bytes, const orr_read_options *
 
 /* ---- writing ---- */
 
-orr_code orr__old_refuse(orr__old_writer *w, orr_str attr, const char *why)
+orr_code eto_refuse(eto_writer *w, orr_str attr, const char *why)
 {
     const bool is_node = w->index != ORR_NO_NODE;
     const orr_where at =
@@ -396,19 +390,19 @@ orr_code orr__old_refuse(orr__old_writer *w, orr_str attr, const char *why)
                    : orr_because(w->err, code, "metadata");
 }
 
-static orr_code refuse_node(orr__old_writer *w, const char *why)
+static orr_code refuse_node(eto_writer *w, const char *why)
 {
-    return orr__old_refuse(w, (orr_str){"", 0}, why);
+    return eto_refuse(w, (orr_str){"", 0}, why);
 }
 
-bool orr__writes_run_time(const orr__parts *p)
+bool eto_writes_run_time(const eto_parts *p)
 {
     if (p->node.duration_us || p->note & NOTE_ZERO_RUN_TIME)
         return true;
     return p->node.type == ORR_NODE_COMP && !(p->note & NOTE_NO_RUN_TIME);
 }
 
-static orr_code take_part(orr__old_writer *w, const orr_field *f, orr__parts *p)
+static orr_code take_part(eto_writer *w, const orr_field *f, eto_parts *p)
 {
     if (f->number == NODE_NOTE && f->type == ORR_WIRE_VARINT)
         p->note = (uint32_t)f->value;
@@ -421,11 +415,11 @@ static orr_code take_part(orr__old_writer *w, const orr_field *f, orr__parts *p)
     return ORR_OK;
 }
 
-static orr_code split_node(orr__old_writer *w, orr__parts *p)
+static orr_code split_node(eto_writer *w, eto_parts *p)
 {
     orr_field f = {0};
     orr_code code = ORR_OK;
-    *p = (orr__parts){.inputs = {no_bytes, 0}, .outputs = {no_bytes, 0}};
+    *p = (eto_parts){.inputs = {no_bytes, 0}, .outputs = {no_bytes, 0}};
     orr_trace_node(w->t, w->index, &p->node);
     orr_wire wire = orr_wire_of(p->node.body);
     while (!code && orr_wire_next(&wire, &f))
@@ -443,7 +437,7 @@ static int compare_ids(const void *a, const void *b)
 
 /* Both kinds of dependency become parents.  One that is of both kinds is written once: the old feeders wait
  * for ever on a parent that is listed twice. */
-static orr_code put_parents(orr__old_writer *w, const orr_node *node)
+static orr_code put_parents(eto_writer *w, const orr_node *node)
 {
     size_t count = 0;
     orr_value v;
@@ -466,10 +460,10 @@ static orr_code put_parents(orr__old_writer *w, const orr_node *node)
     return ORR_OK;
 }
 
-static orr_code put_common(orr__old_writer *w, const orr__parts *p)
+static orr_code put_common(eto_writer *w, const eto_parts *p)
 {
     uint32_t type;
-    if (!orr__type_out(w->g, w->is_same, p->node.type, &type))
+    if (!eto_type_out(w->g, w->is_same, p->node.type, &type))
         return refuse_node(w, "its node type has no number there");
     orr_put_uint(&w->out, OLD_ID, p->node.id + w->shift);
     orr_put_bytes(&w->out, OLD_NAME, p->node.name.ptr, p->node.name.len);
@@ -478,7 +472,7 @@ static orr_code put_common(orr__old_writer *w, const orr__parts *p)
     return put_parents(w, &p->node);
 }
 
-static orr_code put_io(orr__old_writer *w, uint32_t first, orr_span io)
+static orr_code put_io(eto_writer *w, uint32_t first, orr_span io)
 {
     orr_wire wire = orr_wire_of(io);
     orr_field f, texts[3] = {{0}};
@@ -494,11 +488,11 @@ static orr_code put_io(orr__old_writer *w, uint32_t first, orr_span io)
 }
 
 /* Where the attribute and the duration differ, someone changed the duration. */
-static orr_code adjust_run_time(orr__old_writer *w, const orr__parts *p, orr_attr *a)
+static orr_code adjust_run_time(eto_writer *w, const eto_parts *p, orr_attr *a)
 {
     uint64_t number;
     bool is_negative;
-    if (!orr__attr_whole(a, &number, &is_negative))
+    if (!eto_attr_whole(a, &number, &is_negative))
         return ORR_OK;
     if ((is_negative ? 0 : number) == p->node.duration_us)
         return ORR_OK;
@@ -509,50 +503,47 @@ static orr_code adjust_run_time(orr__old_writer *w, const orr__parts *p, orr_att
     return ORR_OK;
 }
 
-static orr_code adjust_comm_type(orr__old_writer *w, orr_attr *a)
+static orr_code adjust_comm_type(eto_writer *w, orr_attr *a)
 {
     uint64_t now;
     bool is_negative;
     int64_t old;
-    if (!orr__attr_whole(a, &now, &is_negative))
+    if (!eto_attr_whole(a, &now, &is_negative))
         return ORR_OK;
     if ((now > INT64_MAX && !is_negative) ||
-        !orr__collective_out(w->g, w->is_same, (int64_t)now, &old))
-        return orr__old_refuse(w, a->name, "the collective has no number there");
+        !eto_collective_out(w->g, w->is_same, (int64_t)now, &old))
+        return eto_refuse(w, a->name, "the collective has no number there");
     a->kind = a->kind == ORR_VALUE_UINT64 ? ORR_VALUE_UINT64 : ORR_VALUE_INT64;
     a->value.i = old;
     return ORR_OK;
 }
 
-static orr_code put_attr(orr__old_writer *w,
-                         const orr_field *f,
-                         const orr__parts *p,
-                         bool *has_run_time)
+static orr_code put_attr(eto_writer *w, const orr_field *f, const eto_parts *p, bool *has_run_time)
 {
-    orr__raw_attr a;
-    orr_code code = orr__raw_attr_split(w, f, &a);
+    eto_raw_attr a;
+    orr_code code = eto_raw_attr_split(w, f, &a);
     uint64_t ignored;
     bool is_negative;
-    if (!code && orr__is_word(a.attr.name, "comm_type"))
+    if (!code && eto_is_word(a.attr.name, "comm_type"))
         code = adjust_comm_type(w, &a.attr);
-    if (!code && !*has_run_time && orr__is_word(a.attr.name, "runtime") &&
-        orr__attr_whole(&a.attr, &ignored, &is_negative)) {
+    if (!code && !*has_run_time && eto_is_word(a.attr.name, "runtime") &&
+        eto_attr_whole(&a.attr, &ignored, &is_negative)) {
         *has_run_time = true;
         code = adjust_run_time(w, p, &a.attr);
     }
-    return code ? code : orr__old_attr_write(w, OLD_ATTR, &a);
+    return code ? code : eto_attr_write(w, OLD_ATTR, &a);
 }
 
-static orr_code put_run_time(orr__old_writer *w, const orr__parts *p)
+static orr_code put_run_time(eto_writer *w, const eto_parts *p)
 {
-    const orr__raw_attr a = {
+    const eto_raw_attr a = {
         .attr = {.name = {"runtime", 7}, .kind = ORR_VALUE_INT64, .value.u = p->node.duration_us}};
     if (p->node.duration_us > INT64_MAX)
         return refuse_node(w, "its duration is too large");
-    return orr__old_attr_write(w, OLD_ATTR, &a);
+    return eto_attr_write(w, OLD_ATTR, &a);
 }
 
-static orr_code write_node(orr__old_writer *w, const orr__parts *p)
+static orr_code write_node(eto_writer *w, const eto_parts *p)
 {
     orr_wire wire = orr_wire_of(p->node.body);
     orr_field f = {0};
@@ -563,14 +554,14 @@ static orr_code write_node(orr__old_writer *w, const orr__parts *p)
     while (!code && orr_wire_next(&wire, &f))
         if (f.number == NODE_ATTR)
             code = put_attr(w, &f, p, &has_run_time);
-    if (!code && !has_run_time && orr__writes_run_time(p))
+    if (!code && !has_run_time && eto_writes_run_time(p))
         code = put_run_time(w, p);
     return code;
 }
 
-static orr_code emit_old_node(orr__old_writer *w)
+static orr_code emit_old_node(eto_writer *w)
 {
-    orr__parts p;
+    eto_parts p;
     const size_t begin = orr_put_begin(&w->out);
     orr_code code = split_node(w, &p);
     if (!code)
@@ -580,12 +571,12 @@ static orr_code emit_old_node(orr__old_writer *w)
     else if (!code && p.inputs.len + p.outputs.len)
         code = refuse_node(w, "it has no place for inputs and outputs");
     else if (!code)
-        code = orr__eg_write(w, &p);
+        code = eto_eg_write(w, &p);
     orr_put_end(&w->out, begin);
     return code;
 }
 
-static orr_code gather(orr__old_writer *w, orr_list it, size_t *count)
+static orr_code gather(eto_writer *w, orr_list it, size_t *count)
 {
     orr_value v;
     while (orr_list_next(&it, &v)) {
@@ -597,7 +588,7 @@ static orr_code gather(orr__old_writer *w, orr_list it, size_t *count)
 }
 
 /* 2023-10: today's node. */
-static orr_code emit_same_node(orr__old_writer *w)
+static orr_code emit_same_node(eto_writer *w)
 {
     orr_node node;
     orr_trace_node(w->t, w->index, &node);
@@ -622,9 +613,9 @@ static orr_code emit_same_node(orr__old_writer *w)
     return ORR_OK;
 }
 
-static orr_code emit_meta_attr(orr__old_writer *w, const orr_field *f)
+static orr_code emit_meta_attr(eto_writer *w, const orr_field *f)
 {
-    orr__raw_attr a;
+    eto_raw_attr a;
     if (f->number == META_VERSION)
         return ORR_OK; /* it is the version of another generation */
     if (f->number != META_ATTR || f->type != ORR_WIRE_LEN)
@@ -633,15 +624,15 @@ static orr_code emit_meta_attr(orr__old_writer *w, const orr_field *f)
         orr_put_bytes(&w->out, OLD_META_ATTR, f->bytes.ptr, f->bytes.len);
         return ORR_OK;
     }
-    const orr_code code = orr__raw_attr_split(w, f, &a);
+    const orr_code code = eto_raw_attr_split(w, f, &a);
     if (code)
         return code;
     if (!w->g->has_metadata)
-        return orr__old_refuse(w, a.attr.name, "there is no metadata");
-    return orr__old_attr_write(w, OLD_META_ATTR, &a);
+        return eto_refuse(w, a.attr.name, "there is no metadata");
+    return eto_attr_write(w, OLD_META_ATTR, &a);
 }
 
-static orr_code emit_metadata(orr__old_writer *w)
+static orr_code emit_metadata(eto_writer *w)
 {
     orr_wire wire = orr_wire_of(orr__trace_meta_body(w->t));
     orr_field f = {0};
@@ -657,14 +648,14 @@ static orr_code emit_metadata(orr__old_writer *w)
     return code;
 }
 
-orr_code orr__legacy_emit(
+static orr_code emit_all(
     const orr_trace *t, orr_schema schema, uint64_t id_shift, orr_output *o, orr_error *err)
 {
-    orr__old_writer w = {.t = t,
-                         .g = orr__generation_of(schema),
-                         .shift = id_shift,
-                         .is_same = t->schema == schema,
-                         .err = err};
+    eto_writer w = {.t = t,
+                    .g = eto_generation_of(schema),
+                    .shift = id_shift,
+                    .is_same = t->schema == schema,
+                    .err = err};
     orr_code code = emit_metadata(&w);
     for (w.index = 0; !code && w.index < t->count && !orr_output_has_failed(o); w.index++) {
         code = schema == ORR_SCHEMA_2023_10 ? emit_same_node(&w) : emit_old_node(&w);
@@ -680,3 +671,5 @@ orr_code orr__legacy_emit(
     orr_free(w.ids);
     return code;
 }
+
+const orr__et_old orr__et_legacy = {eto_recognise, read_all, emit_all};

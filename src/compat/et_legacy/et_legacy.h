@@ -36,52 +36,52 @@ enum {
     OLD_ATTR_MEMBER = 4 /* the member of type 0; the others follow in the order of their types */
 };
 
-typedef struct orr__member {
+typedef struct eto_member {
     uint8_t kind; /* orr_value_kind */
     bool is_list;
-} orr__member;
+} eto_member;
 
-typedef struct orr__generation {
+typedef struct eto_generation {
     orr_schema schema;
-    const orr__member *members; /* by attribute type */
+    const eto_member *members; /* by attribute type */
     uint32_t member_count;
     uint32_t collective_count; /* of comm_type */
     bool has_old_types;        /* no METADATA_NODE: all node types are one less than today */
     bool has_metadata;
-} orr__generation;
+} eto_generation;
 
-const orr__generation *orr__generation_of(orr_schema schema);
+const eto_generation *eto_generation_of(orr_schema schema);
 
-static inline uint32_t orr__member_wire(uint8_t kind)
+static inline uint32_t eto_member_wire(uint8_t kind)
 {
     return kind == ORR_VALUE_FLOAT                               ? (uint32_t)ORR_WIRE_I32
            : kind == ORR_VALUE_STRING || kind == ORR_VALUE_BYTES ? (uint32_t)ORR_WIRE_LEN
                                                                  : (uint32_t)ORR_WIRE_VARINT;
 }
 
-static inline uint32_t orr__member_field(orr__member m)
+static inline uint32_t eto_member_field(eto_member m)
 {
     return ATTR_FIRST_MEMBER + 2 * ((uint32_t)m.kind - 1) + m.is_list;
 }
 
-static inline bool orr__is_word(orr_str s, const char *word)
+static inline bool eto_is_word(orr_str s, const char *word)
 {
     return s.len == strlen(word) && memcmp(s.ptr, word, s.len) == 0;
 }
 
 /* ---- reading ---- */
 
-typedef struct orr__old_node {
+typedef struct eto_node {
     uint64_t id, duration;
     orr_str name;
     uint32_t type; /* today's number */
     uint32_t note;
     bool has_id, has_name, has_type;
-} orr__old_node;
+} eto_node;
 
-typedef struct orr__old_reader {
+typedef struct eto_reader {
     orr_trace *t;
-    const orr__generation *g;
+    const eto_generation *g;
     orr_span bytes;
     uint64_t at, body_at, body_len; /* the record at hand */
     bool is_lenient;                /* unknown fields are skipped, unknown node types kept */
@@ -93,14 +93,14 @@ typedef struct orr__old_reader {
     orr_buf tail;    /* its fields from NODE_INPUTS on, in the current schema */
     const char *why; /* what is wrong, at `bad`; NULL: out of memory */
     const uint8_t *bad;
-} orr__old_reader;
+} eto_reader;
 
-bool orr__old_bad(orr__old_reader *r, const uint8_t *at, const char *why);      /* returns false */
-bool orr__old_unknown(orr__old_reader *r, const orr_field *f, const char *why); /* true: skip it */
-bool orr__old_text(orr__old_reader *r, const orr_field *f, orr_str *out);
-bool orr__old_common(orr__old_reader *r, const orr_field *f, orr__old_node *n); /* fields 1 to 4 */
+bool eto_bad(eto_reader *r, const uint8_t *at, const char *why);      /* returns false */
+bool eto_unknown(eto_reader *r, const orr_field *f, const char *why); /* true: skip it */
+bool eto_text(eto_reader *r, const orr_field *f, orr_str *out);
+bool eto_common(eto_reader *r, const orr_field *f, eto_node *n); /* fields 1 to 4 */
 
-typedef struct orr__old_attr {
+typedef struct eto_attr {
     orr_str name, doc;
     bool has_doc, has_value, is_utf8;
     uint32_t code;    /* the declared type */
@@ -108,28 +108,24 @@ typedef struct orr__old_attr {
     uint64_t value;   /* a number */
     orr_span text;    /* a text */
     orr_span message; /* a list's items are found here */
-} orr__old_attr;
+} eto_attr;
 
-bool orr__old_attr_read(orr__old_reader *r, orr_span message, orr__old_attr *out);
-bool orr__old_attr_int(const orr__generation *g,
-                       const orr__old_attr *a); /* holds one whole number */
-void orr__old_attr_encode(const orr__generation *g,
-                          const orr__old_attr *a,
-                          uint32_t field,
-                          orr_buf *b);
-bool orr__eg_read(orr__old_reader *r, orr_span body, orr__old_node *n); /* a whole "eg" node */
+bool eto_attr_read(eto_reader *r, orr_span message, eto_attr *out);
+bool eto_attr_int(const eto_generation *g, const eto_attr *a); /* holds one whole number */
+void eto_attr_encode(const eto_generation *g, const eto_attr *a, uint32_t field, orr_buf *b);
+bool eto_eg_read(eto_reader *r, orr_span body, eto_node *n); /* a whole "eg" node */
 
 /* The numbers of collectives and node types; false: there is none. */
-bool orr__collective_in(const orr__generation *g, bool is_lenient, int64_t old, int64_t *now);
-bool orr__collective_out(const orr__generation *g, bool is_same, int64_t now, int64_t *old);
-bool orr__type_in(const orr__generation *g, bool is_lenient, uint64_t old, uint32_t *now);
-bool orr__type_out(const orr__generation *g, bool is_same, uint32_t now, uint32_t *old);
+bool eto_collective_in(const eto_generation *g, bool is_lenient, int64_t old, int64_t *now);
+bool eto_collective_out(const eto_generation *g, bool is_same, int64_t now, int64_t *old);
+bool eto_type_in(const eto_generation *g, bool is_lenient, uint64_t old, uint32_t *now);
+bool eto_type_out(const eto_generation *g, bool is_same, uint32_t now, uint32_t *old);
 
 /* ---- writing ---- */
 
-typedef struct orr__old_writer {
+typedef struct eto_writer {
     const orr_trace *t;
-    const orr__generation *g;
+    const eto_generation *g;
     uint64_t shift;
     orr_buf out;
     uint32_t index; /* the node at hand; ORR_NO_NODE: the metadata */
@@ -137,32 +133,34 @@ typedef struct orr__old_writer {
     uint64_t *ids;  /* scratch: the dependencies of the node at hand */
     size_t id_room;
     orr_error *err;
-} orr__old_writer;
+} eto_writer;
 
 /* A record of the current schema, as far as old generations have words for it. */
-typedef struct orr__parts {
+typedef struct eto_parts {
     orr_node node;
     uint32_t note;
     orr_span inputs, outputs; /* their messages */
-} orr__parts;
+} eto_parts;
 
 /* An attribute of the current schema. */
-typedef struct orr__raw_attr {
+typedef struct eto_raw_attr {
     orr_attr attr;
     bool has_doc;
     uint32_t note;
     uint32_t float_bits; /* of a float */
-} orr__raw_attr;
+} eto_raw_attr;
 
-orr_code orr__old_refuse(orr__old_writer *w,
-                         orr_str attr,
-                         const char *why); /* attr: its name or "" */
-orr_code orr__raw_attr_split(orr__old_writer *w, const orr_field *field, orr__raw_attr *out);
-bool orr__attr_whole(const orr_attr *a,
-                     uint64_t *out,
-                     bool *is_negative); /* false: not one whole number */
-orr_code orr__old_attr_write(orr__old_writer *w, uint32_t field, const orr__raw_attr *a);
-orr_code orr__eg_write(orr__old_writer *w, const orr__parts *p);
-bool orr__writes_run_time(const orr__parts *p);
+orr_code eto_refuse(eto_writer *w, orr_str attr, const char *why); /* attr: its name or "" */
+orr_code eto_raw_attr_split(eto_writer *w, const orr_field *field, eto_raw_attr *out);
+bool eto_attr_whole(const orr_attr *a,
+                    uint64_t *out,
+                    bool *is_negative); /* false: not one whole number */
+orr_code eto_attr_write(eto_writer *w, uint32_t field, const eto_raw_attr *a);
+orr_code eto_eg_write(eto_writer *w, const eto_parts *p);
+bool eto_writes_run_time(const eto_parts *p);
+
+orr_schema eto_recognise(orr_span bytes, const char *path);
+
+extern const orr__et_old orr__et_legacy;
 
 #endif

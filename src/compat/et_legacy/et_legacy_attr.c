@@ -10,27 +10,27 @@
  * that no type holds is an error, never a rounded number. */
 #include "et_legacy.h"
 
-static const orr__member members_0_0_2[] = {
+static const eto_member members_0_0_2[] = {
     {ORR_VALUE_FLOAT, false}, {ORR_VALUE_INT64, false}, {ORR_VALUE_STRING, false},
     {ORR_VALUE_FLOAT, true},  {ORR_VALUE_INT64, true},  {ORR_VALUE_BYTES, true},
 };
 
-static const orr__member members_0_0_3[] = {
+static const eto_member members_0_0_3[] = {
     {ORR_VALUE_BOOL, false},   {ORR_VALUE_FLOAT, false}, {ORR_VALUE_INT64, false},
     {ORR_VALUE_STRING, false}, {ORR_VALUE_BOOL, true},   {ORR_VALUE_FLOAT, true},
     {ORR_VALUE_INT64, true},   {ORR_VALUE_STRING, true},
 };
 
-static const orr__member members_0_0_3u[] = {
+static const eto_member members_0_0_3u[] = {
     {ORR_VALUE_BOOL, false},  {ORR_VALUE_FLOAT, false},  {ORR_VALUE_UINT64, false},
     {ORR_VALUE_INT64, false}, {ORR_VALUE_STRING, false}, {ORR_VALUE_BOOL, true},
     {ORR_VALUE_FLOAT, true},  {ORR_VALUE_UINT64, true},  {ORR_VALUE_INT64, true},
     {ORR_VALUE_STRING, true},
 };
 
-const orr__generation *orr__generation_of(orr_schema schema)
+const eto_generation *eto_generation_of(orr_schema schema)
 {
-    static const orr__generation all[ORR_SCHEMA_COUNT] = {
+    static const eto_generation all[ORR_SCHEMA_COUNT] = {
         [ORR_SCHEMA_2023_10] = {.schema = ORR_SCHEMA_2023_10, .has_metadata = true},
         [ORR_SCHEMA_0_0_3U] = {ORR_SCHEMA_0_0_3U, members_0_0_3u, 10, 5, false, true},
         [ORR_SCHEMA_0_0_3] = {ORR_SCHEMA_0_0_3, members_0_0_3, 8, 4, false, true},
@@ -51,7 +51,7 @@ static const uint8_t collective_now[OLD_COLLECTIVES] = {
 
 /* A lenient reader moves numbers without a name to where today's schema has no names either, so that they
  * are not taken for something else and find their way back. */
-bool orr__collective_in(const orr__generation *g, bool is_lenient, int64_t old, int64_t *now)
+bool eto_collective_in(const eto_generation *g, bool is_lenient, int64_t old, int64_t *now)
 {
     const bool is_known = old >= 0 && old < g->collective_count;
     if (!is_known && (!is_lenient || old > INT64_MAX - UNNAMED_COLLECTIVE))
@@ -60,7 +60,7 @@ bool orr__collective_in(const orr__generation *g, bool is_lenient, int64_t old, 
     return true;
 }
 
-bool orr__collective_out(const orr__generation *g, bool is_same, int64_t now, int64_t *old)
+bool eto_collective_out(const eto_generation *g, bool is_same, int64_t now, int64_t *old)
 {
     for (unsigned i = 0; i < OLD_COLLECTIVES; i++)
         if (now == collective_now[i]) {
@@ -76,7 +76,7 @@ bool orr__collective_out(const orr__generation *g, bool is_same, int64_t now, in
 enum { OLD_TYPES = ORR_NODE_COMM_COLL, UNNAMED_TYPE = ORR_NODE_TYPE_COUNT - OLD_TYPES };
 
 /* As for collectives. */
-bool orr__type_in(const orr__generation *g, bool is_lenient, uint64_t old, uint32_t *now)
+bool eto_type_in(const eto_generation *g, bool is_lenient, uint64_t old, uint32_t *now)
 {
     const uint64_t count = g->has_old_types ? OLD_TYPES : OLD_TYPES + 1;
     if (old >= count && (!is_lenient || old > INT32_MAX - UNNAMED_TYPE))
@@ -87,7 +87,7 @@ bool orr__type_in(const orr__generation *g, bool is_lenient, uint64_t old, uint3
     return true;
 }
 
-bool orr__type_out(const orr__generation *g, bool is_same, uint32_t now, uint32_t *old)
+bool eto_type_out(const eto_generation *g, bool is_same, uint32_t now, uint32_t *old)
 {
     *old = now;
     if (!g->has_old_types)
@@ -105,42 +105,41 @@ bool orr__type_out(const orr__generation *g, bool is_same, uint32_t now, uint32_
 
 /* ---- reading ---- */
 
-static bool check_packed(orr__old_reader *r, orr_span bytes, uint32_t type)
+static bool check_packed(eto_reader *r, orr_span bytes, uint32_t type)
 {
     orr_wire w = orr_wire_of(bytes);
     uint64_t v;
     while (w.at < w.end) {
         const bool got = type == ORR_WIRE_I32 ? orr_wire_fixed(&w, 4, &v) : orr_wire_varint(&w, &v);
         if (!got)
-            return orr__old_bad(r, w.at, w.why);
+            return eto_bad(r, w.at, w.why);
     }
     return true;
 }
 
 /* Note that the strings of 0.0.3 were bytes for three weeks: what is not UTF-8 there becomes a list of bytes. */
-static bool check_utf8(orr__old_reader *r, const orr_field *f, orr__member m, orr__old_attr *a)
+static bool check_utf8(eto_reader *r, const orr_field *f, eto_member m, eto_attr *a)
 {
     if (m.kind != ORR_VALUE_STRING || orr_is_utf8(f->bytes.ptr, f->bytes.len))
         return true;
     a->is_utf8 = false;
     if (m.is_list && r->g->schema == ORR_SCHEMA_0_0_3)
         return true;
-    return orr__old_bad(r, f->bytes.ptr, "a text is not valid UTF-8");
+    return eto_bad(r, f->bytes.ptr, "a text is not valid UTF-8");
 }
 
-static bool take_member(orr__old_reader *r, const orr_field *f, orr__old_attr *a)
+static bool take_member(eto_reader *r, const orr_field *f, eto_attr *a)
 {
     const uint32_t row = f->number - OLD_ATTR_MEMBER;
     if (row >= r->g->member_count)
-        return orr__old_unknown(r, f,
-                                "an attribute has a field that this generation does not know");
-    const orr__member m = r->g->members[row];
-    const uint32_t wire = orr__member_wire(m.kind);
+        return eto_unknown(r, f, "an attribute has a field that this generation does not know");
+    const eto_member m = r->g->members[row];
+    const uint32_t wire = eto_member_wire(m.kind);
     const bool is_packed = m.is_list && f->type == ORR_WIRE_LEN && wire != ORR_WIRE_LEN;
     if (f->type != wire && !is_packed)
-        return orr__old_unknown(r, f, "an attribute's value has the wrong wire type");
+        return eto_unknown(r, f, "an attribute's value has the wrong wire type");
     if (a->has_value && a->row != row)
-        return orr__old_bad(r, f->start, "an attribute has values of two types");
+        return eto_bad(r, f->start, "an attribute has values of two types");
     if (is_packed && !check_packed(r, f->bytes, wire))
         return false;
     if (wire == ORR_WIRE_LEN && !check_utf8(r, f, m, a))
@@ -152,49 +151,48 @@ static bool take_member(orr__old_reader *r, const orr_field *f, orr__old_attr *a
     return true;
 }
 
-static bool take_code(orr__old_reader *r, const orr_field *f, orr__old_attr *a, bool *has_code)
+static bool take_code(eto_reader *r, const orr_field *f, eto_attr *a, bool *has_code)
 {
     if (f->type != ORR_WIRE_VARINT)
-        return orr__old_unknown(r, f, "an attribute's type is not a number");
+        return eto_unknown(r, f, "an attribute's type is not a number");
     if (f->value >= r->g->member_count)
-        return orr__old_bad(r, f->start, "an attribute's type is not one that this generation has");
+        return eto_bad(r, f->start, "an attribute's type is not one that this generation has");
     a->code = (uint32_t)f->value;
     *has_code = true;
     return true;
 }
 
 static bool take_attr_field(
-    orr__old_reader *r, const orr_field *f, orr__old_attr *a, bool *has_name, bool *has_code)
+    eto_reader *r, const orr_field *f, eto_attr *a, bool *has_name, bool *has_code)
 {
     switch (f->number) {
     case OLD_ATTR_NAME:
         *has_name |= f->type == ORR_WIRE_LEN;
-        return orr__old_text(r, f, &a->name);
+        return eto_text(r, f, &a->name);
     case OLD_ATTR_TYPE:
         return take_code(r, f, a, has_code);
     case OLD_ATTR_DOC:
         a->has_doc |= f->type == ORR_WIRE_LEN;
-        return orr__old_text(r, f, &a->doc);
+        return eto_text(r, f, &a->doc);
     default:
         return take_member(r, f, a);
     }
 }
 
-bool orr__old_attr_read(orr__old_reader *r, orr_span message, orr__old_attr *out)
+bool eto_attr_read(eto_reader *r, orr_span message, eto_attr *out)
 {
     orr_wire w = orr_wire_of(message);
     orr_field f = {0};
     bool has_name = false, has_code = false;
-    *out = (orr__old_attr){.name = {"", 0}, .doc = {"", 0}, .is_utf8 = true, .message = message};
+    *out = (eto_attr){.name = {"", 0}, .doc = {"", 0}, .is_utf8 = true, .message = message};
     while (orr_wire_next(&w, &f))
         if (!take_attr_field(r, &f, out, &has_name, &has_code))
             return false;
     if (w.why)
-        return orr__old_bad(r, w.at, w.why);
+        return eto_bad(r, w.at, w.why);
     if (!has_name || !has_code)
-        return orr__old_bad(r, message.ptr,
-                            has_name ? "an attribute without a type"
-                                     : "an attribute without a name");
+        return eto_bad(r, message.ptr,
+                       has_name ? "an attribute without a type" : "an attribute without a name");
     if (!out->has_value && r->g->members[out->code].is_list) {
         out->has_value = true; /* an empty list has no fields */
         out->row = out->code;
@@ -202,9 +200,9 @@ bool orr__old_attr_read(orr__old_reader *r, orr_span message, orr__old_attr *out
     return true;
 }
 
-bool orr__old_attr_int(const orr__generation *g, const orr__old_attr *a)
+bool eto_attr_int(const eto_generation *g, const eto_attr *a)
 {
-    const orr__member m = g->members[a->row];
+    const eto_member m = g->members[a->row];
     return a->has_value && !m.is_list && (m.kind == ORR_VALUE_INT64 || m.kind == ORR_VALUE_UINT64);
 }
 
@@ -222,7 +220,7 @@ static void put_packed(orr_buf *b, orr_wire w, uint32_t type)
 }
 
 /* The items of a list, which stand among the attribute's fields, as one packed field. */
-static void encode_numbers(const orr__old_attr *a, uint32_t type, orr_buf *b)
+static void encode_numbers(const eto_attr *a, uint32_t type, orr_buf *b)
 {
     orr_wire w = orr_wire_of(a->message);
     orr_field f = {0};
@@ -245,7 +243,7 @@ static void encode_numbers(const orr__old_attr *a, uint32_t type, orr_buf *b)
         b->len = before;
 }
 
-static void encode_texts(const orr__old_attr *a, orr_buf *b)
+static void encode_texts(const eto_attr *a, orr_buf *b)
 {
     orr_wire w = orr_wire_of(a->message);
     orr_field f = {0};
@@ -254,10 +252,10 @@ static void encode_texts(const orr__old_attr *a, orr_buf *b)
             orr_put_bytes(b, LIST_VALUES, f.bytes.ptr, f.bytes.len);
 }
 
-static void encode_value(const orr__old_attr *a, orr__member m, orr_buf *b)
+static void encode_value(const eto_attr *a, eto_member m, orr_buf *b)
 {
-    const uint32_t wire = orr__member_wire(m.kind);
-    const uint32_t field = orr__member_field(m);
+    const uint32_t wire = eto_member_wire(m.kind);
+    const uint32_t field = eto_member_field(m);
     if (m.is_list) {
         orr_put_tag(b, field, ORR_WIRE_LEN);
         const size_t begin = orr_put_begin(b);
@@ -276,10 +274,7 @@ static void encode_value(const orr__old_attr *a, orr__member m, orr_buf *b)
     }
 }
 
-void orr__old_attr_encode(const orr__generation *g,
-                          const orr__old_attr *a,
-                          uint32_t field,
-                          orr_buf *b)
+void eto_attr_encode(const eto_generation *g, const eto_attr *a, uint32_t field, orr_buf *b)
 {
     orr_put_tag(b, field, ORR_WIRE_LEN);
     const size_t begin = orr_put_begin(b);
@@ -288,13 +283,13 @@ void orr__old_attr_encode(const orr__generation *g,
     if (a->has_doc)
         orr_put_bytes(b, ATTR_DOC, a->doc.ptr, a->doc.len);
     if (a->has_value) {
-        orr__member m = g->members[a->row];
+        eto_member m = g->members[a->row];
         if (!a->is_utf8)
             m.kind = ORR_VALUE_BYTES;
         encode_value(a, m, b);
     }
     if (!a->has_value || a->row != a->code)
-        orr_put_uint(b, ATTR_NOTE, orr__member_field(g->members[a->code]));
+        orr_put_uint(b, ATTR_NOTE, eto_member_field(g->members[a->code]));
     orr_put_end(b, begin);
 }
 
@@ -303,13 +298,13 @@ void orr__old_attr_encode(const orr__generation *g,
 enum { FLOAT_MEMBER = ATTR_FIRST_MEMBER + 2 * (ORR_VALUE_FLOAT - 1) };
 
 /* orr_attrs_next decodes what readers ask for; the rest is what writing the old bytes again takes. */
-orr_code orr__raw_attr_split(orr__old_writer *w, const orr_field *field, orr__raw_attr *out)
+orr_code eto_raw_attr_split(eto_writer *w, const orr_field *field, eto_raw_attr *out)
 {
     const uint8_t *end = field->bytes.ptr + field->bytes.len;
     orr_attrs it = {field->start, end, field->number};
     orr_wire wire = orr_wire_of(field->bytes);
     orr_field f = {0};
-    *out = (orr__raw_attr){.note = 0};
+    *out = (eto_raw_attr){.note = 0};
     orr_attrs_next(&it, &out->attr);
     while (orr_wire_next(&wire, &f)) {
         if (f.number == ATTR_DOC)
@@ -320,12 +315,12 @@ orr_code orr__raw_attr_split(orr__old_writer *w, const orr_field *field, orr__ra
                  f.value >= ATTR_FIRST_MEMBER && f.value <= ATTR_LAST_MEMBER)
             out->note = (uint32_t)f.value;
         else if (f.number > ATTR_LAST_MEMBER)
-            return orr__old_refuse(w, out->attr.name, "it has a field outside the schema");
+            return eto_refuse(w, out->attr.name, "it has a field outside the schema");
     }
     return ORR_OK;
 }
 
-bool orr__attr_whole(const orr_attr *a, uint64_t *out, bool *is_negative)
+bool eto_attr_whole(const orr_attr *a, uint64_t *out, bool *is_negative)
 {
     if (a->is_list || a->kind < ORR_VALUE_INT32 || a->kind >= ORR_VALUE_BOOL)
         return false;
@@ -355,7 +350,7 @@ static const uint8_t choices[ORR_VALUE_KIND_COUNT][2] = {
 };
 
 /* Every generation has a member for one of the choices. */
-static uint32_t choose(const orr__generation *g, orr_value_kind kind, bool is_list)
+static uint32_t choose(const eto_generation *g, orr_value_kind kind, bool is_list)
 {
     for (unsigned k = 0; k < 2; k++)
         for (uint32_t row = 0; row < g->member_count; row++)
@@ -397,18 +392,18 @@ static const char *put_as(orr_buf *b, orr_value_kind from, uint8_t to, orr_value
     return NULL;
 }
 
-static const char *put_field(orr__old_writer *w, uint32_t row, orr_value_kind from, orr_value v)
+static const char *put_field(eto_writer *w, uint32_t row, orr_value_kind from, orr_value v)
 {
     const uint8_t to = w->g->members[row].kind;
     const bool was_bytes = w->g->schema == ORR_SCHEMA_0_0_3 && w->g->members[row].is_list;
     const bool takes_bytes = to == ORR_VALUE_BYTES || was_bytes;
     if (from == ORR_VALUE_BYTES && !takes_bytes && !orr_is_utf8((const uint8_t *)v.s.ptr, v.s.len))
         return "its bytes are not text";
-    orr_put_tag(&w->out, row + OLD_ATTR_MEMBER, orr__member_wire(to));
+    orr_put_tag(&w->out, row + OLD_ATTR_MEMBER, eto_member_wire(to));
     return put_as(&w->out, from, to, v);
 }
 
-static const char *put_value(orr__old_writer *w, const orr__raw_attr *a)
+static const char *put_value(eto_writer *w, const eto_raw_attr *a)
 {
     const bool is_float = a->attr.kind == ORR_VALUE_FLOAT;
     const orr_value_kind from = is_float ? ORR_VALUE_FIXED32 : a->attr.kind;
@@ -427,18 +422,18 @@ static const char *put_value(orr__old_writer *w, const orr__raw_attr *a)
     return why;
 }
 
-static uint32_t declared_code(const orr__generation *g, const orr__raw_attr *a)
+static uint32_t declared_code(const eto_generation *g, const eto_raw_attr *a)
 {
     if (a->note == 0)
         return choose(g, a->attr.kind, a->attr.is_list);
     return choose(g, (orr_value_kind)((a->note - 1) / 2), (a->note & 1) == 0);
 }
 
-orr_code orr__old_attr_write(orr__old_writer *w, uint32_t field, const orr__raw_attr *a)
+orr_code eto_attr_write(eto_writer *w, uint32_t field, const eto_raw_attr *a)
 {
     const orr_attr *attr = &a->attr;
     if (attr->kind == ORR_VALUE_NONE && a->note == 0)
-        return orr__old_refuse(w, attr->name, "it has no value");
+        return eto_refuse(w, attr->name, "it has no value");
     orr_put_tag(&w->out, field, ORR_WIRE_LEN);
     const size_t begin = orr_put_begin(&w->out);
     orr_put_bytes(&w->out, OLD_ATTR_NAME, attr->name.ptr, attr->name.len);
@@ -447,5 +442,5 @@ orr_code orr__old_attr_write(orr__old_writer *w, uint32_t field, const orr__raw_
         orr_put_bytes(&w->out, OLD_ATTR_DOC, attr->doc.ptr, attr->doc.len);
     const char *why = attr->kind == ORR_VALUE_NONE ? NULL : put_value(w, a);
     orr_put_end(&w->out, begin);
-    return why ? orr__old_refuse(w, attr->name, why) : ORR_OK;
+    return why ? eto_refuse(w, attr->name, why) : ORR_OK;
 }

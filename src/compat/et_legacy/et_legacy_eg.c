@@ -46,26 +46,26 @@ static bool has(const eg_values *v, unsigned field)
 
 /* ---- reading ---- */
 
-static bool take_number(orr__old_reader *r, const orr_field *f, eg_values *v)
+static bool take_number(eto_reader *r, const orr_field *f, eg_values *v)
 {
     const eg_field *e = &eg_fields[f->number];
     if (f->type != ORR_WIRE_VARINT)
-        return orr__old_unknown(r, f, "a number field does not hold a number");
+        return eto_unknown(r, f, "a number field does not hold a number");
     if (e->is_memory && f->value >= MEMORY_TYPES && !r->is_lenient)
-        return orr__old_bad(r, f->start, "the memory type is not one that this generation has");
+        return eto_bad(r, f->start, "the memory type is not one that this generation has");
     if (e->kind == ORR_VALUE_UINT32 && f->value > UINT32_MAX)
-        return orr__old_bad(r, f->start, "a number does not fit in 32 bits");
+        return eto_bad(r, f->start, "a number does not fit in 32 bits");
     v->value[f->number] = f->value;
     v->present |= 1u << f->number;
     return true;
 }
 
 /* INVALID_COMM is no collective; all others are one more than in the generations that follow. */
-static bool take_comm_type(orr__old_reader *r, const orr_field *f, orr__old_node *n, eg_values *v)
+static bool take_comm_type(eto_reader *r, const orr_field *f, eto_node *n, eg_values *v)
 {
     int64_t now = 0;
     if (f->type != ORR_WIRE_VARINT)
-        return orr__old_unknown(r, f, "a number field does not hold a number");
+        return eto_unknown(r, f, "a number field does not hold a number");
     v->present &= ~(1u << EG_COMM_TYPE);
     n->note &= ~(uint32_t)NOTE_NO_COLLECTIVE;
     if (f->value == 0) {
@@ -73,32 +73,32 @@ static bool take_comm_type(orr__old_reader *r, const orr_field *f, orr__old_node
         return true;
     }
     if (f->value > INT32_MAX ||
-        !orr__collective_in(r->g, r->is_lenient, (int64_t)f->value - 1, &now))
-        return orr__old_bad(r, f->start, "the collective is not one that this generation has");
+        !eto_collective_in(r->g, r->is_lenient, (int64_t)f->value - 1, &now))
+        return eto_bad(r, f->start, "the collective is not one that this generation has");
     v->value[EG_COMM_TYPE] = (uint64_t)now;
     v->present |= 1u << EG_COMM_TYPE;
     return true;
 }
 
-static bool check_dims(orr__old_reader *r, const orr_field *f, eg_values *v)
+static bool check_dims(eto_reader *r, const orr_field *f, eg_values *v)
 {
     uint64_t ignored;
     if (f->type != ORR_WIRE_VARINT && f->type != ORR_WIRE_LEN)
-        return orr__old_unknown(r, f, "a number field does not hold a number");
+        return eto_unknown(r, f, "a number field does not hold a number");
     orr_wire w = orr_wire_of(f->bytes);
     while (f->type == ORR_WIRE_LEN && w.at < w.end)
         if (!orr_wire_varint(&w, &ignored))
-            return orr__old_bad(r, w.at, w.why);
+            return eto_bad(r, w.at, w.why);
     v->present |= 1u << EG_INVOLVED_DIM;
     return true;
 }
 
-static bool take_field(orr__old_reader *r, const orr_field *f, orr__old_node *n, eg_values *v)
+static bool take_field(eto_reader *r, const orr_field *f, eto_node *n, eg_values *v)
 {
     if (f->number <= OLD_PARENT)
-        return orr__old_common(r, f, n);
+        return eto_common(r, f, n);
     if (f->number > EG_LAST)
-        return orr__old_unknown(r, f, "a node has a field that this generation does not know");
+        return eto_unknown(r, f, "a node has a field that this generation does not know");
     if (f->number == EG_COMM_TYPE)
         return take_comm_type(r, f, n, v);
     if (f->number == EG_INVOLVED_DIM)
@@ -113,8 +113,8 @@ static void encode_dims(orr_span body, orr_buf *b)
                    .field = EG_INVOLVED_DIM,
                    .kind = ORR_VALUE_BOOL};
     orr_value v;
-    const orr__member m = {ORR_VALUE_BOOL, true};
-    orr_put_tag(b, orr__member_field(m), ORR_WIRE_LEN);
+    const eto_member m = {ORR_VALUE_BOOL, true};
+    orr_put_tag(b, eto_member_field(m), ORR_WIRE_LEN);
     const size_t list = orr_put_begin(b);
     orr_put_tag(b, LIST_VALUES, ORR_WIRE_LEN);
     const size_t items = orr_put_begin(b);
@@ -133,11 +133,11 @@ static void encode_field(unsigned field, const eg_values *v, orr_span body, orr_
     if (field == EG_INVOLVED_DIM)
         encode_dims(body, b);
     else
-        orr_put_uint(b, orr__member_field((orr__member){e->kind, false}), v->value[field]);
+        orr_put_uint(b, eto_member_field((eto_member){e->kind, false}), v->value[field]);
     orr_put_end(b, begin);
 }
 
-static void take_run_time(const eg_values *v, orr__old_node *n)
+static void take_run_time(const eg_values *v, eto_node *n)
 {
     const bool is_comp = n->type == ORR_NODE_COMP;
     n->duration = has(v, EG_RUN_TIME) ? v->value[EG_RUN_TIME] : 0;
@@ -147,7 +147,7 @@ static void take_run_time(const eg_values *v, orr__old_node *n)
         n->note |= NOTE_NO_RUN_TIME;
 }
 
-bool orr__eg_read(orr__old_reader *r, orr_span body, orr__old_node *n)
+bool eto_eg_read(eto_reader *r, orr_span body, eto_node *n)
 {
     eg_values v;
     orr_wire w = orr_wire_of(body);
@@ -157,7 +157,7 @@ bool orr__eg_read(orr__old_reader *r, orr_span body, orr__old_node *n)
         if (!take_field(r, &f, n, &v))
             return false;
     if (w.why)
-        return orr__old_bad(r, w.at, w.why);
+        return eto_bad(r, w.at, w.why);
     if (!n->has_type)
         n->note |= NOTE_NO_TYPE;
     take_run_time(&v, n);
@@ -172,60 +172,60 @@ bool orr__eg_read(orr__old_reader *r, orr_span body, orr__old_node *n)
 static unsigned find_field(orr_str name)
 {
     for (unsigned k = OLD_PARENT + 1; k <= EG_LAST; k++)
-        if (k != EG_RUN_TIME && orr__is_word(name, eg_fields[k].name))
+        if (k != EG_RUN_TIME && eto_is_word(name, eg_fields[k].name))
             return k;
     return 0;
 }
 
-static orr_code collect_number(orr__old_writer *w, const orr_attr *a, unsigned field, eg_values *v)
+static orr_code collect_number(eto_writer *w, const orr_attr *a, unsigned field, eg_values *v)
 {
     const eg_field *e = &eg_fields[field];
     uint64_t number;
     bool is_negative;
     int64_t old;
-    if (!orr__attr_whole(a, &number, &is_negative))
-        return orr__old_refuse(w, a->name, "it is not one whole number");
+    if (!eto_attr_whole(a, &number, &is_negative))
+        return eto_refuse(w, a->name, "it is not one whole number");
     if (field == EG_COMM_TYPE) {
-        if (number > INT32_MAX || !orr__collective_out(w->g, w->is_same, (int64_t)number, &old))
-            return orr__old_refuse(w, a->name, "the collective has no number there");
+        if (number > INT32_MAX || !eto_collective_out(w->g, w->is_same, (int64_t)number, &old))
+            return eto_refuse(w, a->name, "the collective has no number there");
         number = (uint64_t)old + 1;
     }
     if (is_negative || (e->kind == ORR_VALUE_UINT32 && number > UINT32_MAX))
-        return orr__old_refuse(w, a->name, "its number is out of range");
+        return eto_refuse(w, a->name, "its number is out of range");
     if (e->is_memory && number >= MEMORY_TYPES && !w->is_same)
-        return orr__old_refuse(w, a->name, "the memory type has no number there");
+        return eto_refuse(w, a->name, "the memory type has no number there");
     v->value[field] = number;
     return ORR_OK;
 }
 
 /* Dimensions are booleans; 0.0.2 had to write them as 0 and 1. */
-static orr_code check_dim_list(orr__old_writer *w, const orr_attr *a)
+static orr_code check_dim_list(eto_writer *w, const orr_attr *a)
 {
     const bool is_whole = a->kind >= ORR_VALUE_INT32 && a->kind <= ORR_VALUE_BOOL;
     if (!a->is_list || !is_whole)
-        return orr__old_refuse(w, a->name, "it is not a list of booleans");
+        return eto_refuse(w, a->name, "it is not a list of booleans");
     orr_list it = orr_attr_items(a);
     orr_value v;
     while (orr_list_next(&it, &v))
         if (v.u > 1)
-            return orr__old_refuse(w, a->name, "it is not a list of booleans");
+            return eto_refuse(w, a->name, "it is not a list of booleans");
     return ORR_OK;
 }
 
 /* The attribute `runtime` of later generations is the duration, which has its field. */
-static bool is_the_duration(const orr_attr *a, const orr__parts *p)
+static bool is_the_duration(const orr_attr *a, const eto_parts *p)
 {
     uint64_t number;
     bool is_negative;
-    return orr__is_word(a->name, "runtime") && orr__attr_whole(a, &number, &is_negative) &&
+    return eto_is_word(a->name, "runtime") && eto_attr_whole(a, &number, &is_negative) &&
            !is_negative && number == p->node.duration_us;
 }
 
 static orr_code collect(
-    orr__old_writer *w, const orr_field *f, const orr__parts *p, eg_values *v, orr_attr *dims)
+    eto_writer *w, const orr_field *f, const eto_parts *p, eg_values *v, orr_attr *dims)
 {
-    orr__raw_attr raw;
-    orr_code code = orr__raw_attr_split(w, f, &raw);
+    eto_raw_attr raw;
+    orr_code code = eto_raw_attr_split(w, f, &raw);
     if (code)
         return code;
     const orr_attr *a = &raw.attr;
@@ -233,11 +233,11 @@ static orr_code collect(
     if (!field && is_the_duration(a, p))
         return ORR_OK;
     if (!field)
-        return orr__old_refuse(w, a->name, "there is no field for it");
+        return eto_refuse(w, a->name, "there is no field for it");
     if (has(v, field))
-        return orr__old_refuse(w, a->name, "it is there twice");
+        return eto_refuse(w, a->name, "it is there twice");
     if (a->doc.len)
-        return orr__old_refuse(w, a->name, "there is no place for its doc_string");
+        return eto_refuse(w, a->name, "there is no place for its doc_string");
     v->present |= 1u << field;
     if (field != EG_INVOLVED_DIM)
         return collect_number(w, a, field, v);
@@ -253,7 +253,7 @@ static void put_dims(orr_buf *b, const orr_attr *dims)
         orr_put_uint(b, EG_INVOLVED_DIM, v.u);
 }
 
-orr_code orr__eg_write(orr__old_writer *w, const orr__parts *p)
+orr_code eto_eg_write(eto_writer *w, const eto_parts *p)
 {
     eg_values v;
     orr_attr dims = {.kind = ORR_VALUE_NONE};
@@ -266,7 +266,7 @@ orr_code orr__eg_write(orr__old_writer *w, const orr__parts *p)
             code = collect(w, &f, p, &v, &dims);
     if (code)
         return code;
-    if (orr__writes_run_time(p)) {
+    if (eto_writes_run_time(p)) {
         v.value[EG_RUN_TIME] = p->node.duration_us;
         v.present |= 1u << EG_RUN_TIME;
     }

@@ -65,14 +65,14 @@ static bool is_attr_now(orr_span message, bool *has_name)
     return !w.why;
 }
 
-static bool fits_old_attr(const orr__generation *g, const orr_field *f)
+static bool fits_old_attr(const eto_generation *g, const orr_field *f)
 {
     if (f->number == OLD_ATTR_NAME || f->number == OLD_ATTR_DOC)
         return is_text(f);
     if (f->number == OLD_ATTR_TYPE)
         return f->type == ORR_WIRE_VARINT && f->value < g->member_count;
     const uint32_t row = f->number - OLD_ATTR_MEMBER;
-    if (row >= g->member_count || f->type != orr__member_wire(g->members[row].kind))
+    if (row >= g->member_count || f->type != eto_member_wire(g->members[row].kind))
         return false;
     return g->members[row].kind != ORR_VALUE_BOOL || f->value <= 1;
 }
@@ -85,7 +85,7 @@ static unsigned old_attr_of(orr_span message)
     orr_field f = {0};
     while (orr_wire_next(&w, &f)) {
         for (unsigned s = ORR_SCHEMA_0_0_3U; s <= ORR_SCHEMA_0_0_2; s++)
-            if (!fits_old_attr(orr__generation_of((orr_schema)s), &f))
+            if (!fits_old_attr(eto_generation_of((orr_schema)s), &f))
                 possible &= ~(1u << s);
         if (f.number <= OLD_ATTR_TYPE)
             seen |= 1u << f.number;
@@ -320,7 +320,7 @@ static void weigh_records(orr_span bytes, clues *c)
     }
 }
 
-orr_schema orr__legacy_recognise(orr_span bytes, const char *path)
+orr_schema eto_recognise(orr_span bytes, const char *path)
 {
     static const uint8_t preferred[] = {
         ORR_SCHEMA_CURRENT, ORR_SCHEMA_2023_10, ORR_SCHEMA_0_0_3,

@@ -221,6 +221,13 @@ static orr_code read_current(orr_trace *t,
     return code;
 }
 
+static orr_code no_old_forms(orr_schema schema, orr_error *err)
+{
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "schema %s is not built in; this build has the current one only",
+                    orr_schema_name(schema));
+}
+
 static orr_code read_bytes(orr_trace *t,
                            orr_span bytes,
                            const orr_read_options *opt,
@@ -230,11 +237,13 @@ static orr_code read_bytes(orr_trace *t,
         t->is_transcoded = true;
         return orr__json_read(t, bytes, opt, err);
     }
-    t->schema = opt->schema ? opt->schema : orr__legacy_recognise(bytes, t->path);
+    t->schema = opt->schema ? opt->schema : orr__et_recognise(bytes, t->path);
     if (t->schema == ORR_SCHEMA_CURRENT)
         return read_current(t, bytes, opt, err);
+    if (!orr__et_old_forms)
+        return no_old_forms(t->schema, err);
     t->is_transcoded = true;
-    return orr__legacy_read(t, bytes, opt, err);
+    return orr__et_old_forms->read(t, bytes, opt, err);
 }
 
 orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err)
@@ -329,11 +338,13 @@ orr_code orr_trace_write(const orr_trace *t,
     const orr_schema schema = opt->same_schema ? t->schema
                               : opt->schema    ? opt->schema
                                                : ORR_SCHEMA_CURRENT;
+    if (schema != ORR_SCHEMA_CURRENT && !orr__et_old_forms)
+        return no_old_forms(schema, err);
     orr_code code = orr_output_open(path, &o, err);
     if (code)
         return code;
     if (schema != ORR_SCHEMA_CURRENT)
-        code = orr__legacy_emit(t, schema, opt->id_shift, o, err);
+        code = orr__et_old_forms->emit(t, schema, opt->id_shift, o, err);
     else if (opt->id_shift)
         emit_shifted(t, opt->id_shift, o);
     else
