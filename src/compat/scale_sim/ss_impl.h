@@ -159,7 +159,7 @@ ss_fill_counts ss_fill_close(ss_fill *f);
 /* Output stationary: the cycle in which block h of column fold v begins to be written. */
 uint64_t ss_v1_os_write(const orr__systolic *s, uint64_t v, uint64_t h);
 
-/* Output stationary layers whose ifmap is not read in the regular way (3.4). */
+/* Output stationary layers whose ifmap is not read in the regular way (scale-sim.md 3.4). */
 bool ss_v1_is_degenerate(const orr__systolic *s);
 
 /* What the degenerate ones read. */
@@ -202,7 +202,7 @@ void ss_v1_writes(const orr__systolic *s, orr_systolic_traffic *out);
 
 /* SCALE-Sim v2: what its files share (scale-sim.md, section 6). */
 
-/* The output buffer (6.3).  Cycles are counted twice: a `line` is a cycle of the array, as if it never waited; the
+/* The output buffer (scale-sim.md 6.3).  Cycles are counted twice: a `line` is a cycle of the array, as if it never waited; the
  * cycle in which it happens is line + stalls so far. */
 typedef struct ss_lines ss_lines;
 

@@ -173,11 +173,11 @@ struct orr_gemm {
 /* How another generator of text workloads differs (scale-sim.md 7). */
 struct orr_rules_gemm {
     const char *name;        /* in reports */
-    bool is_run_name_quoted; /* in the configuration of its simulator (7.6) */
-    orr_layers_style style;  /* of the table it writes (7.5) */
-    bool has_last_pass_only; /* reports overwrite each other: all times are the last pass's (7.3) */
+    bool is_run_name_quoted; /* in the configuration of its simulator (scale-sim.md 7.6) */
+    orr_layers_style style;  /* of the table it writes (scale-sim.md 7.5) */
+    bool has_last_pass_only; /* reports overwrite each other: all times are the last pass's (scale-sim.md 7.3) */
     const orr_rules_systolic *systolic;
-    /* The CSV file (7.1), and the layers made of it: g->shards and g->layers (7.2 to 7.4). */
+    /* The CSV file (scale-sim.md 7.1), and the layers made of it: g->shards and g->layers (7.2 to 7.4). */
     orr_code (*read)(orr_shapes *t, orr_span bytes, bool needs_policies, orr_error *err);
     orr_code (*fill)(orr_gemm *g, const orr_shapes *s, orr_error *err);
     orr_code (*write_intermediate)(const orr_gemm *g,
