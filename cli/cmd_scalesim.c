@@ -7,6 +7,7 @@
 
 #include <orrery/lab/compat.h>
 #include <orrery/lab/scalesim.h>
+#include <orrery/version.h>
 
 #include <errno.h>
 #include <stdlib.h>

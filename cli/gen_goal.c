@@ -6,6 +6,7 @@
 #include "gen_goal.h"
 #include "json_out.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/mpi_trace.h>
 #include <orrery/lab/schedgen.h>
 #include <orrery/lab/units.h>
@@ -25,7 +26,7 @@ static const cli_option options[] = {
     CLI_TRACE_ROWS,
     {"compat", 0, "lgs2023|atlahs", "SchedGen of LogGOPSim (2023) or of ATLAHS, where they differ"},
     {"binary", 'b', NULL, "write binary GOAL, as simulators read it, and not text"},
-    {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
+    {"list", 'l', NULL, "list the patterns, or the options PATTERN uses"},
     {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
     {0},
 };
@@ -114,11 +115,15 @@ static orr_code read_gap(const cli_context *c, orr_schedgen_options *opt, orr_er
     return read_time(c, "rpl-dep-cmp", &opt->gap_ns, err);
 }
 
-static orr_schedgen_compat compat_of(const char *word)
+/* --compat; with --no-compat, which the old name has, ours. */
+static orr_code read_rules(const cli_context *c, const orr_rules_schedgen **out, orr_error *err)
 {
-    if (!word)
-        return ORR_SCHEDGEN_OURS;
-    return strcmp(word, "atlahs") == 0 ? ORR_SCHEDGEN_ATLAHS : ORR_SCHEDGEN_LGS2023;
+    const bool is_ours = c->command->now && cli_flag(c, "no-compat");
+    const char *name = is_ours ? NULL : cli_text(c, "compat");
+    const orr_compat *old = NULL;
+    const orr_code code = name ? orr_compat_find(ORR_RULES_SCHEDGEN, name, &old, err) : ORR_OK;
+    *out = old ? old->schedgen : NULL;
+    return code;
 }
 
 orr_code cli_pattern_options(const cli_context *c, orr_schedgen_options *opt, orr_error *err)
@@ -130,11 +135,11 @@ orr_code cli_pattern_options(const cli_context *c, orr_schedgen_options *opt, or
     opt->skew = cli_count(c, "a2av-skew-ratio");
     opt->is_outcast = cli_flag(c, "outcast");
     opt->seed = (uint32_t)cli_count(c, "seed");
-    opt->compat = compat_of(cli_text(c, "compat"));
     opt->keeps_invalid = cli_flag(c, "keep-invalid");
     opt->is_quiet = c->quiet;
     orr_code code;
-    if ((code = read_size(c, "datasize", &opt->data_bytes, err)) ||
+    if ((code = read_rules(c, &opt->rules, err)) ||
+        (code = read_size(c, "datasize", &opt->data_bytes, err)) ||
         (code = read_size(c, "segmentsize", &opt->segment_bytes, err)) ||
         (code = read_time(c, "nb", &opt->overlap_ns, err)) ||
         (code = read_time(c, "nb-poll", &opt->poll_ns, err)) || (code = read_gap(c, opt, err)))
@@ -172,7 +177,6 @@ static orr_mpi_library library_of(const char *word)
 orr_code cli_mpi_options(const cli_context *c, orr_mpi_trace_options *opt, orr_error *err)
 {
     *opt = (orr_mpi_trace_options){
-        .compat = compat_of(cli_text(c, "compat")),
         .library = library_of(cli_text(c, "mpi")),
         .time_mult = (uint32_t)cli_count(c, "timemult"),
         .copies = (uint32_t)cli_count(c, "traces-extr"),
@@ -186,7 +190,9 @@ orr_code cli_mpi_options(const cli_context *c, orr_mpi_trace_options *opt, orr_e
         .is_talkative = cli_count(c, "traces-print") != 0,
         .is_quiet = c->quiet,
     };
-    const orr_code code = read_time(c, "nb", &opt->overlap_ns, err);
+    orr_code code = read_rules(c, &opt->rules, err);
+    if (!code)
+        code = read_time(c, "nb", &opt->overlap_ns, err);
     return code ? code : read_time(c, "nb-poll", &opt->poll_ns, err);
 }
 
@@ -254,10 +260,10 @@ static void note_unused(const cli_context *c, const orr_schedgen_pattern *p)
 {
     for (size_t i = 0; i < KNOBS; i++) {
         if (cli_given(c, knobs[i].option) && !(p->uses & knobs[i].bit))
-            cli_note(c, "%s has no use for --%s\n", p->name, knobs[i].option);
+            cli_note(c, "%s ignores --%s\n", p->name, knobs[i].option);
     }
     if (cli_given(c, "traces"))
-        cli_note(c, "%s has no use for --traces; 'orrery gen goal trace' has\n", p->name);
+        cli_note(c, "%s ignores --traces; 'orrery gen goal trace' uses it\n", p->name);
 }
 
 static void list_one(const orr_schedgen_pattern *p)

@@ -15,11 +15,11 @@ enum { CLI_RANKS_MAX = INT32_MAX };
     {"datasize", 'd', "BYTES", "size of a message, or of all the data, as 4096 or 4KiB",               \
      .fallback = "1"},                                                                                 \
         {"root", 0, "RANK", "the root of trees, scatter, gather, pipelines", .fallback = "0"},         \
-        {"nway", 0, "N", "messages a round of nwaydissemination", CLI_COUNT, 1, CLI_RANKS_MAX, "1"},   \
+        {"nway",    0, "N",           "messages per round of nwaydissemination",                       \
+         CLI_COUNT, 1, CLI_RANKS_MAX, "1"},                                                            \
         {"segmentsize", 0, "BYTES", "segment of a pipelined ring", .fallback = "1"},                   \
-        {"nb", 0, "NS", "each rank computes this long beside the pattern, as 5000 or 5us"},            \
-        {"nb-poll", 0, "NS", "in pieces of this length, one after the other; 0: in one piece",         \
-         .fallback = "0"},                                                                             \
+        {"nb", 0, "NS", "each rank computes this long during the pattern, as 5000 or 5us"},            \
+        {"nb-poll", 0, "NS", "in slices of this length; 0: in one piece", .fallback = "0"},            \
         {"cpu", 0, "N", "the CPU that computes", CLI_COUNT, 0, 255, "0"},                              \
         {"rpl-dep-cmp", 0, "NS",                                                                       \
          "allreduce_recdoub: wait this long instead of for messages; -1: wait for them",               \
@@ -33,42 +33,35 @@ enum { CLI_RANKS_MAX = INT32_MAX };
          INT64_MAX,                                                                                    \
          "1"},                                                                                         \
         {"outcast", 0, NULL, "linear_alltoallv: the rank after the root sends --datasize to all"},     \
-        {"seed",    0, "N",        "random_bisect: where its random numbers start",                    \
-         CLI_COUNT, 0, UINT32_MAX, "1"},                                                               \
+        {"seed", 0, "N", "random_bisect: random seed", CLI_COUNT, 0, UINT32_MAX, "1"},                 \
     {                                                                                                  \
         "keep-invalid", 0, NULL, "write what SchedGen writes even where that cannot run"               \
     }
 
-#define CLI_TRACE_ROWS                                                                             \
-    {"traces", 0, "FILE", "trace: the file of rank 0, with -0 in its name where the rank goes"},   \
-        {"traces-extr", 0, "N",           "as many times the ranks there are traces of",           \
-         CLI_COUNT,     1, CLI_RANKS_MAX, "1"},                                                    \
-        {"traces-nops", 0, "N",           "stop in each rank after so many collectives; 0: go on", \
-         CLI_COUNT,     0, CLI_RANKS_MAX, "0"},                                                    \
-        {"traces-start", 0, "FILE",                                                                \
-         "where in each trace to begin; written anew when --traces-nops stops"},                   \
-        {"traces-nop2p", 0, NULL, "leave out messages from rank to rank, and waits"},              \
-        {"traces-nocolls", 0, NULL, "leave out collectives"},                                      \
-        {"traces-nbcify",                                                                          \
-         0,                                                                                        \
-         "US",                                                                                     \
-         "begin collectives so much earlier, beside what is computed then",                        \
-         CLI_COUNT,                                                                                \
-         0,                                                                                        \
-         CLI_RANKS_MAX,                                                                            \
-         "0"},                                                                                     \
-        {"traces-print",                                                                           \
-         0,                                                                                        \
-         "N",                                                                                      \
-         "not 0: comments in the schedule, and a line for each call",                              \
-         CLI_COUNT,                                                                                \
-         0,                                                                                        \
-         CLI_RANKS_MAX,                                                                            \
-         "0"},                                                                                     \
-        {"timemult", 0, "N",           "units of the schedule in a microsecond",                   \
-         CLI_COUNT,  1, CLI_RANKS_MAX, "1000"},                                                    \
-    {                                                                                              \
-        "mpi", 0, "openmpi|mpich", "whose numbers for any source and no rank the trace has"        \
+#define CLI_TRACE_ROWS                                                                               \
+    {"traces", 0, "FILE", "trace: the file of rank 0, with -0 in its name where the rank goes"},     \
+        {"traces-extr", 0, "N",           "multiply the number of ranks by N",                       \
+         CLI_COUNT,     1, CLI_RANKS_MAX, "1"},                                                      \
+        {"traces-nops", 0, "N",           "stop in each rank after N collectives; 0: do not stop",   \
+         CLI_COUNT,     0, CLI_RANKS_MAX, "0"},                                                      \
+        {"traces-start", 0, "FILE",                                                                  \
+         "where to begin in each trace; rewritten when --traces-nops stops"},                        \
+        {"traces-nop2p", 0, NULL, "leave out messages from rank to rank, and waits"},                \
+        {"traces-nocolls", 0, NULL, "leave out collectives"},                                        \
+        {"traces-nbcify",                                                                            \
+         0,                                                                                          \
+         "US",                                                                                       \
+         "start collectives this much earlier, overlapping the computation before them",             \
+         CLI_COUNT,                                                                                  \
+         0,                                                                                          \
+         CLI_RANKS_MAX,                                                                              \
+         "0"},                                                                                       \
+        {"traces-print", 0, "N",           "not 0: comments in the schedule, and one line per call", \
+         CLI_COUNT,      0, CLI_RANKS_MAX, "0"},                                                     \
+        {"timemult", 0, "N",           "units of the schedule per microsecond",                      \
+         CLI_COUNT,  1, CLI_RANKS_MAX, "1000"},                                                      \
+    {                                                                                                \
+        "mpi", 0, "openmpi|mpich", "whose constants for any source and no rank the trace uses"       \
     }
 
 orr_code cli_pattern_options(const cli_context *c, orr_schedgen_options *opt, orr_error *err);

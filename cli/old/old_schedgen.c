@@ -54,12 +54,11 @@ static orr_code run_pattern(const cli_context *c, orr_error *err)
     if (code || (code = cli_pattern_options(c, &opt, err)))
         return code;
     opt.ranks = (uint32_t)cli_count(c, "commsize");
-    if (cli_flag(c, "no-compat"))
-        opt.compat = ORR_SCHEDGEN_OURS;
     if ((code = orr_schedgen_write(p, &opt, cli_text(c, "filename"), &t, err)))
         return code;
     say_repair(c, p, &opt);
-    if (strcmp(p->name, "resnet") == 0 && opt.compat == ORR_SCHEDGEN_LGS2023)
+    if (strcmp(p->name, "resnet") == 0 && !cli_flag(c, "no-compat") &&
+        strcmp(cli_text(c, "compat"), "lgs2023") == 0)
         fprintf(talk_to(c), "create resnet with %" PRIu32 " nodes\n", opt.ranks);
     say_totals(talk_to(c), &t);
     return ORR_OK;
@@ -78,8 +77,6 @@ static orr_code run_trace(const cli_context *c, orr_error *err)
     orr_code code = cli_mpi_options(c, &opt, err);
     if (code)
         return code;
-    if (cli_flag(c, "no-compat"))
-        opt.compat = ORR_SCHEDGEN_OURS;
     opt.talk = say_line;
     opt.talk_context = talk_to(c);
     code = cli_mpi_write(c, &opt, cli_text(c, "filename"), &t, &odd, err);

@@ -9,46 +9,68 @@
 #include "run/loggops/lgs_impl.h"
 #include "trace/trace_impl.h"
 
+/* clang-format off: one block for each room, in the order of their names */
+#ifdef ORR_COMPAT_CHAKRA
+#include "chakra/chakra.h"
+#endif
 #ifdef ORR_COMPAT_ET_LEGACY
 #include "et_legacy/et_legacy.h"
 #endif
 #ifdef ORR_COMPAT_LOGGOPSIM
-#include "compat/loggopsim/loggopsim.h"
-#endif
-#ifdef ORR_COMPAT_CHAKRA
-#include "compat/chakra/chakra.h"
+#include "loggopsim/loggopsim.h"
 #endif
 #ifdef ORR_COMPAT_NS3
 #include "ns3/ns3_rules.h"
 #endif
 #ifdef ORR_COMPAT_SCALE_SIM
-#include "compat/scale_sim/scale_sim.h"
+#include "scale_sim/scale_sim.h"
 #endif
+#ifdef ORR_COMPAT_SCHEDGEN
+#include "schedgen/sg_rules.h"
+#endif
+/* clang-format on */
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 static const orr_compat programs[] = {
-#ifdef ORR_COMPAT_LOGGOPSIM
-    {"lgs2023", "LogGOPSim of 2023", .loggops = &lgs_2023_rules},
-    {"atlahs", "LogGOPSim of ATLAHS", .loggops = &lgs_atlahs_rules},
+/* ---- astra_sim */
+#ifdef ORR_COMPAT_ASTRA_SIM
 #endif
+/* ---- chakra */
 #ifdef ORR_COMPAT_CHAKRA
     {"chakra", "chakra_trace_link", .link = &chakra_link_rules},
     {"chakra", "chakra_converter", .convert = &chakra_convert_rules},
 #endif
+/* ---- loggopsim */
+#ifdef ORR_COMPAT_LOGGOPSIM
+    {"lgs2023", "LogGOPSim of 2023", .loggops = &lgs_2023_rules},
+    {"atlahs", "LogGOPSim of ATLAHS", .loggops = &lgs_atlahs_rules},
+#endif
+/* ---- nccl_generator */
+#ifdef ORR_COMPAT_NCCL_GENERATOR
+#endif
+/* ---- ns3 */
 #ifdef ORR_COMPAT_NS3
     {"ns3", "AstraSimNetwork, with ns-3", .packet = &orr__ns3_rules},
 #endif
+/* ---- scale_sim */
 #ifdef ORR_COMPAT_SCALE_SIM
     {"v1", "SCALE-Sim v1", .systolic = &orr__scale_sim_v1, .gemm = &orr__gemm_v1},
     {"v2", "SCALE-Sim v2", .systolic = &orr__scale_sim_v2, .gemm = &orr__gemm_v2},
 #endif
+/* ---- schedgen */
+#ifdef ORR_COMPAT_SCHEDGEN
+    {"lgs2023", "SchedGen of LogGOPSim (2023)", .schedgen = &sg_lgs2023},
+    {"atlahs", "SchedGen of ATLAHS", .schedgen = &sg_atlahs},
+#endif
     {0},
 };
+/* clang-format on */
 
-/* ---- what engines take by itself ---- */
+/* ---- what parts of the library take by themselves ---- */
 
 const orr__et_old *const orr__et_old_forms =
 #ifdef ORR_COMPAT_ET_LEGACY

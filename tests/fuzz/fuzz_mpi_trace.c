@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_mpi_trace.c - any bytes as the trace of one rank, played by each of four in both copies.  What is refused must
  * have a place and words; what is taken must be a schedule that the reader of GOAL understands. */
+#include "compat/schedgen/sg_rules.h"
 #include "sources/schedgen/mpi_trace_impl.h"
 
 #include <orrery/lab/goal.h>
@@ -49,21 +50,22 @@ static void read_back(const goal_pen *pen)
     orr_goal_free(g);
 }
 
-static void play(orr_str text, orr_schedgen_compat compat, const orr_mpi_trace_options *base)
+static void play(orr_str text, const orr_rules_schedgen *rules, const orr_mpi_trace_options *base)
 {
     orr_error err = {0};
     orr_mpi_trace_options opt = *base;
     orr_mpi_trace_remarks remarks = {0};
     goal_pen pen;
     orr_code code = orr__gpen_init(&pen, NULL, false, &err);
-    opt.compat = compat;
+    opt.rules = rules;
     mpi_run run = {.opt = &opt,
+                   .rules = orr__schedgen_rules(rules),
                    .pen = &pen,
                    .remarks = &remarks,
                    .hosts = HOSTS,
                    .copies = COPIES,
                    .time_mult = 1000,
-                   .counts_communicators = compat == ORR_SCHEDGEN_ATLAHS,
+                   .counts_communicators = rules == &sg_atlahs,
                    .digits = 6};
     orr__gpen_head(&pen, HOSTS * COPIES);
     for (uint32_t i = 0; i < HOSTS * COPIES && !code; i++)
@@ -89,8 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .early_us = 7, .cpu = 1, .max_collectives = 9, .talk = hear, .is_talkative = true};
     if (size > 4096)
         return 0;
-    play(text, ORR_SCHEDGEN_OURS, &plain);
-    play(text, ORR_SCHEDGEN_LGS2023, &busy);
-    play(text, ORR_SCHEDGEN_ATLAHS, &plain);
+    play(text, NULL, &plain);
+    play(text, &sg_lgs2023, &busy);
+    play(text, &sg_atlahs, &plain);
     return 0;
 }

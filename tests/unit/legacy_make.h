@@ -55,7 +55,7 @@ __attribute__((unused)) static orr_span span_of(const orr_buf *b)
 
 __attribute__((unused)) static orr_schema recognise(const orr_buf *b)
 {
-    return orr__legacy_recognise(span_of(b), "rank.0.et");
+    return orr__et_recognise(span_of(b), "rank.0.et");
 }
 
 __attribute__((unused)) static orr_trace *parse_as(const orr_buf *b,

@@ -305,10 +305,10 @@ TEST(test_et_legacy__nothing_telling_is_current)
     CHECK_EQ(recognise(&b), ORR_SCHEMA_CURRENT);
     add_record(&b, "08 01 12 01 'n' 18 04");
     CHECK_EQ(recognise(&b), ORR_SCHEMA_CURRENT);
-    CHECK_EQ(orr__legacy_recognise(span_of(&b), "x.eg"), ORR_SCHEMA_EG);
-    CHECK_EQ(orr__legacy_recognise(span_of(&b), "x.eg.gz"), ORR_SCHEMA_EG);
+    CHECK_EQ(orr__et_recognise(span_of(&b), "x.eg"), ORR_SCHEMA_EG);
+    CHECK_EQ(orr__et_recognise(span_of(&b), "x.eg.gz"), ORR_SCHEMA_EG);
     add_record(&b, "08 02 12 01 'n' 18 04 52 05 0a 01 'x' 48 01");
-    CHECK_EQ(orr__legacy_recognise(span_of(&b), "x.eg"),
+    CHECK_EQ(orr__et_recognise(span_of(&b), "x.eg"),
              ORR_SCHEMA_CURRENT); /* an attribute of today */
     b.len = 0;
     add_record(&b, "0a 05 '1.0.0'");
@@ -363,7 +363,7 @@ static unsigned check_current_below(const char *folder)
         const size_t len = strlen(path);
         if (strcmp(path + len - 3, ".et") != 0 || orr_input_open(path, &in, &err))
             continue;
-        if (orr__legacy_recognise(orr_input_bytes(in), path) != ORR_SCHEMA_CURRENT)
+        if (orr__et_recognise(orr_input_bytes(in), path) != ORR_SCHEMA_CURRENT)
             check_fail(__FILE__, __LINE__, "%s is not taken for current", path);
         orr_input_close(in);
         seen++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
+#include "compat/schedgen/sg_rules.h"
 #include "files.h"
 #include "goal_play.h"
 
@@ -239,10 +240,10 @@ TEST(test_mpi_trace__every_collective_runs_on_every_number_of_ranks)
             check_runs(&(orr_mpi_trace_options){.copies = copies}, &odd);
             CHECK_EQ_U(odd.not_expanded + odd.unknown + odd.sub_communicators, 0);
         }
-        check_runs(&(orr_mpi_trace_options){.compat = ORR_SCHEDGEN_LGS2023}, &odd);
+        check_runs(&(orr_mpi_trace_options){.rules = &sg_lgs2023}, &odd);
         CHECK_EQ_U(odd.not_expanded, 8 * n);
         CHECK_EQ_U(odd.unknown, n); /* MPI_Reduce_scatter */
-        check_runs(&(orr_mpi_trace_options){.compat = ORR_SCHEDGEN_ATLAHS, .early_us = 1}, &odd);
+        check_runs(&(orr_mpi_trace_options){.rules = &sg_atlahs, .early_us = 1}, &odd);
     }
 }
 
@@ -310,7 +311,7 @@ TEST(test_mpi_trace__a_trace_without_a_beginning)
         &(orr_mpi_trace_options){0},
         "num_ranks 1\n\nrank 0 {\nl1: send 4b to 0 tag 3\nl2: calc 0\nl1 requires l2\n}\n");
     check_schedule(
-        &(orr_mpi_trace_options){.compat = ORR_SCHEDGEN_LGS2023},
+        &(orr_mpi_trace_options){.rules = &sg_lgs2023},
         "num_ranks 1\n\nrank 0 {\nl1: send 4b to 0 tag 3\nl2: calc 90000\nl1 requires l2\n}\n");
 }
 
@@ -323,7 +324,7 @@ TEST(test_mpi_trace__collectives_begin_early)
         &(orr_mpi_trace_options){.early_us = 4},
         "num_ranks 1\n\nrank 0 {\nl1: calc 0\nl2: calc 4000\nl2 irequires l1\nl3: calc 6000\n}\n");
     check_schedule(
-        &(orr_mpi_trace_options){.early_us = 4, .compat = ORR_SCHEDGEN_LGS2023},
+        &(orr_mpi_trace_options){.early_us = 4, .rules = &sg_lgs2023},
         "num_ranks 1\n\nrank 0 {\nl1: calc 0\nl2: calc 4\nl2 irequires l1\nl3: calc 6000\n}\n");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
+#include "compat/schedgen/sg_rules.h"
 #include "files.h"
 #include "goal_play.h"
 
@@ -80,8 +81,7 @@ static form of_recdoub(const orr_schedgen_options *o)
 static form of_ring(const orr_schedgen_options *o)
 {
     const uint64_t n = 2 * (uint64_t)o->ranks * (o->ranks - 1);
-    const uint64_t each =
-        o->compat == ORR_SCHEDGEN_ATLAHS ? o->data_bytes : o->data_bytes / o->ranks;
+    const uint64_t each = o->rules == &sg_atlahs ? o->data_bytes : o->data_bytes / o->ranks;
     return (form){n, n * each, 0};
 }
 
@@ -162,7 +162,7 @@ TEST(test_schedgen__counts_and_bytes_follow_closed_forms)
             o.data_bytes = sizes[n % 5];
             o.segment_bytes = 1 + n * 37 % 400;
             o.nway = 1 + n % 5;
-            o.compat = n % 3 ? ORR_SCHEDGEN_OURS : ORR_SCHEDGEN_ATLAHS;
+            o.rules = n % 3 ? NULL : &sg_atlahs;
             check_form(i, &o);
         }
     }
@@ -231,7 +231,7 @@ static void check_runs(const orr_schedgen_pattern *p, const orr_schedgen_options
     orr_goal_free(g);
 }
 
-static orr_schedgen_options some_options(uint32_t ranks, orr_schedgen_compat compat)
+static orr_schedgen_options some_options(uint32_t ranks, const orr_rules_schedgen *rules)
 {
     orr_schedgen_options o = orr_schedgen_defaults();
     o.ranks = ranks;
@@ -241,7 +241,7 @@ static orr_schedgen_options some_options(uint32_t ranks, orr_schedgen_compat com
     o.skew = 7;
     o.is_outcast = ranks % 2;
     o.seed = ranks;
-    o.compat = compat;
+    o.rules = rules;
     return o;
 }
 
@@ -249,8 +249,7 @@ TEST(test_schedgen__every_pattern_runs_on_every_number_of_ranks)
 {
     for (size_t i = 0; orr_schedgen_at(i); i++) {
         for (uint32_t n = 1; n <= 20; n++) {
-            orr_schedgen_options o =
-                some_options(n, n % 2 ? ORR_SCHEDGEN_OURS : ORR_SCHEDGEN_ATLAHS);
+            orr_schedgen_options o = some_options(n, n % 2 ? NULL : &sg_atlahs);
             check_runs(orr_schedgen_at(i), &o);
         }
     }
@@ -260,7 +259,7 @@ TEST(test_schedgen__every_root_will_do)
 {
     for (size_t i = 0; orr_schedgen_at(i); i++) {
         for (uint32_t n = 1; n <= 9 && orr_schedgen_at(i)->uses & ORR_SCHEDGEN_ROOT; n++) {
-            orr_schedgen_options o = some_options(n, ORR_SCHEDGEN_LGS2023);
+            orr_schedgen_options o = some_options(n, &sg_lgs2023);
             for (o.root = 0; o.root < n; o.root++)
                 check_runs(orr_schedgen_at(i), &o);
         }
@@ -270,7 +269,7 @@ TEST(test_schedgen__every_root_will_do)
 TEST(test_schedgen__gaps_and_overlap_leave_it_running)
 {
     for (uint32_t n = 1; n <= 17; n++) {
-        orr_schedgen_options o = some_options(n, ORR_SCHEDGEN_OURS);
+        orr_schedgen_options o = some_options(n, NULL);
         o.has_gap = true;
         o.gap_ns = 50;
         o.has_overlap = true;
@@ -285,11 +284,11 @@ TEST(test_schedgen__gaps_and_overlap_leave_it_running)
 static const char *played(const char *name,
                           uint32_t ranks,
                           int64_t root,
-                          orr_schedgen_compat compat)
+                          const orr_rules_schedgen *rules)
 {
     orr_error err;
     orr_goal *g;
-    orr_schedgen_options o = some_options(ranks, compat);
+    orr_schedgen_options o = some_options(ranks, rules);
     o.root = root;
     o.keeps_invalid = true;
     CHECK(orr_schedgen_repair(orr_schedgen_find(name), &o) != NULL);
@@ -302,16 +301,16 @@ static const char *played(const char *name,
 
 TEST(test_schedgen__what_is_repaired_was_broken)
 {
-    CHECK(played("binarytreebcast", 8, 3, ORR_SCHEDGEN_LGS2023) != NULL);
-    CHECK(played("allreduce_recdoub", 5, 0, ORR_SCHEDGEN_LGS2023) != NULL);
-    CHECK(played("chained_dissem", 4, 0, ORR_SCHEDGEN_LGS2023) != NULL);
-    CHECK(played("resnet", 4, 0, ORR_SCHEDGEN_ATLAHS) != NULL);
+    CHECK(played("binarytreebcast", 8, 3, &sg_lgs2023) != NULL);
+    CHECK(played("allreduce_recdoub", 5, 0, &sg_lgs2023) != NULL);
+    CHECK(played("chained_dissem", 4, 0, &sg_lgs2023) != NULL);
+    CHECK(played("resnet", 4, 0, &sg_atlahs) != NULL);
 }
 
 TEST(test_schedgen__nothing_is_repaired_that_runs)
 {
     for (size_t i = 0; orr_schedgen_at(i); i++) {
-        orr_schedgen_options o = some_options(8, ORR_SCHEDGEN_LGS2023);
+        orr_schedgen_options o = some_options(8, &sg_lgs2023);
         const bool is_chain = strcmp(orr_schedgen_at(i)->name, "chained_dissem") == 0;
         CHECK((orr_schedgen_repair(orr_schedgen_at(i), &o) != NULL) == is_chain);
     }
@@ -411,7 +410,7 @@ TEST(test_schedgen__text_binary_and_memory_agree)
     for (size_t i = 0; orr_schedgen_at(i); i++) {
         orr_error err;
         orr_goal *g;
-        orr_schedgen_options o = some_options(7, ORR_SCHEDGEN_OURS);
+        orr_schedgen_options o = some_options(7, NULL);
         o.has_overlap = true;
         o.cpu = 5;
         CHECK_OK(orr_schedgen_goal(orr_schedgen_at(i), &o, &g, &err), &err);
@@ -448,9 +447,9 @@ TEST(test_schedgen__refuses_what_no_schedule_can_be_made_of)
     check_refused("dissemination", &o, "there must be 1 to");
     o = orr_schedgen_defaults();
     o.root = 8;
-    check_refused("scatter", &o, "none of the ranks 0 to 7");
+    check_refused("scatter", &o, "out of range 0..7");
     o.root = -1;
-    check_refused("binomialtreebcast", &o, "the root, -1");
+    check_refused("binomialtreebcast", &o, "root -1 out of range");
     o = orr_schedgen_defaults();
     o.segment_bytes = 0;
     check_refused("pipelinedring", &o, "a segment");

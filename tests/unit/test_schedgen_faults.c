@@ -5,6 +5,8 @@
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
 
+#include "compat/schedgen/sg_rules.h"
+
 #include <orrery/lab/mpi_trace.h>
 #include <orrery/lab/schedgen.h>
 
@@ -94,8 +96,8 @@ TEST(test_schedgen_faults__traces_say_that_memory_ran_out)
     write_trace("t-0.dat");
     fail_each_trace(&(orr_mpi_trace_options){0});
     fail_each_trace(&(orr_mpi_trace_options){.copies = 3, .is_binary = true});
-    fail_each_trace(&(orr_mpi_trace_options){
-        .compat = ORR_SCHEDGEN_ATLAHS, .start_path = "start", .max_collectives = 1});
+    fail_each_trace(
+        &(orr_mpi_trace_options){.rules = &sg_atlahs, .start_path = "start", .max_collectives = 1});
 }
 
 int main(void)

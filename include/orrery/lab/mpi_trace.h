@@ -21,13 +21,13 @@ extern "C" {
 
 /* How the traced program's MPI numbers "any source" and "no rank", and how far apart requests lie. */
 typedef enum orr_mpi_library {
-    ORR_MPI_DEFAULT = 0, /* Open MPI; MPICH with ORR_SCHEDGEN_ATLAHS */
+    ORR_MPI_DEFAULT = 0, /* Open MPI; under ATLAHS's rules MPICH */
     ORR_MPI_OPENMPI,     /* -1, -2, 8 bytes */
     ORR_MPI_MPICH        /* -2, -1, 4 bytes */
 } orr_mpi_library;
 
 typedef struct orr_mpi_trace_options {
-    orr_schedgen_compat compat;
+    const orr_rules_schedgen *rules; /* NULL: ours */
     orr_mpi_library library;
     uint32_t time_mult; /* units of the schedule in a microsecond; 0: 1000, nanoseconds */
     uint32_t copies;    /* as many times the ranks there are traces of; 0: 1 */

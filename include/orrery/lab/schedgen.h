@@ -24,11 +24,8 @@ extern "C" {
 #endif
 
 /* The two programs of that name; ours is the first, and more in traces of MPI. */
-typedef enum orr_schedgen_compat {
-    ORR_SCHEDGEN_OURS = 0,
-    ORR_SCHEDGEN_LGS2023,
-    ORR_SCHEDGEN_ATLAHS
-} orr_schedgen_compat;
+/* What another generator writes where ours differs; orrery/lab/compat.h has LogGOPSim's and ATLAHS's. */
+typedef struct orr_rules_schedgen orr_rules_schedgen;
 
 /* What a pattern looks at. */
 enum {
@@ -62,10 +59,10 @@ typedef struct orr_schedgen_options {
     uint64_t skew;   /* linear_alltoallv: how much smaller than data_bytes most are */
     bool is_outcast;
     uint32_t seed;
-    orr_schedgen_compat compat;
-    bool keeps_invalid; /* write what SchedGen writes even where that cannot run */
-    bool is_binary;     /* a file is binary GOAL; the schedule is in memory until it is written */
-    bool is_quiet;      /* no line of progress */
+    const orr_rules_schedgen *rules; /* NULL: ours */
+    bool keeps_invalid;              /* write what SchedGen writes even where that cannot run */
+    bool is_binary; /* a file is binary GOAL; the schedule is in memory until it is written */
+    bool is_quiet;  /* no line of progress */
 } orr_schedgen_options;
 
 typedef struct orr_schedgen_totals {

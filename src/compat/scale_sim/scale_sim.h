@@ -3,8 +3,8 @@
 #ifndef ORR_COMPAT_SCALE_SIM_H
 #define ORR_COMPAT_SCALE_SIM_H
 
-#include <orrery/gemm.h>
-#include <orrery/systolic.h>
+#include <orrery/lab/gemm.h>
+#include <orrery/lab/systolic.h>
 
 extern const orr_rules_systolic orr__scale_sim_v1, orr__scale_sim_v2;
 extern const orr_rules_gemm orr__gemm_v1, orr__gemm_v2;

@@ -17,6 +17,8 @@
 #include <orrery/lab/goal.h>
 #include <orrery/lab/schedgen.h>
 
+#include "schedgen_rules.h"
+
 #include "base/io/output.h"
 #include "base/memory/buffer.h"
 

@@ -135,7 +135,7 @@ static orr_code first_communicator(
         const orr_str line = next_line(all, at);
         at += line.len + 1;
         l->number++;
-        code = orr__mpi_line_split(l, line, ORR_SCHEDGEN_OURS, err);
+        code = orr__mpi_line_split(l, line, ORR__MPI_CALLS_OURS, err);
         if (code || !l->call || !l->call->comm.at || l->call->comm.times)
             continue;
         code = orr__mpi_line_u64(l, l->call->comm, handle, err);
@@ -404,18 +404,19 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
     file_names names;
     goal_pen pen;
     mpi_run run = {.opt = opt,
+                   .rules = orr__schedgen_rules(opt->rules),
+                   .counts_communicators = orr__schedgen_rules(opt->rules)->counts_communicators,
                    .pen = &pen,
                    .remarks = &odd,
                    .copies = opt->copies ? opt->copies : 1,
                    .time_mult = opt->time_mult ? opt->time_mult : TIME_MULT,
-                   .counts_communicators = opt->compat == ORR_SCHEDGEN_ATLAHS,
                    .digits = FEW};
     orr_code code;
     if ((code = find_names(rank0_path, &names, err)) ||
         (code = count_files(&names, &run.hosts, err)) ||
         (code = check_options(opt, run.hosts, err)))
         return code;
-    if (opt->compat == ORR_SCHEDGEN_OURS && (code = compare_handles(&run, &names, err)))
+    if (!run.rules->ignores_handles && (code = compare_handles(&run, &names, err)))
         return code;
     say_beginning(&run, rank0_path);
     if ((code = orr__gpen_init(&pen, path, opt->is_binary, err ? err : &own)))

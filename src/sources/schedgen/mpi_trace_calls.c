@@ -15,9 +15,6 @@
 
 enum { MAX_REQUESTS = 1 << 20, TALK = 400 };
 
-/* How much of MPI_Send_init is not computing, as ATLAHS has measured it. */
-static const double atlahs_init_share = 0.9;
-
 void orr__mpi_say(const mpi_run *run, const char *fmt, ...)
 {
     char line[TALK];
@@ -33,7 +30,7 @@ void orr__mpi_say(const mpi_run *run, const char *fmt, ...)
 static bool is_mpich(const mpi_run *run)
 {
     if (run->opt->library == ORR_MPI_DEFAULT)
-        return run->opt->compat == ORR_SCHEDGEN_ATLAHS;
+        return run->rules->has_mpich_numbers;
     return run->opt->library == ORR_MPI_MPICH;
 }
 
@@ -221,7 +218,7 @@ static orr_code join_tag(mpi_rank *r, uint32_t handle, int32_t tag, uint64_t *ou
     uint32_t number = 0;
     const orr_code code = communicator_of(r, handle, &number, err);
     const uint32_t both = number << 24 | (uint32_t)tag;
-    *out = r->run->opt->compat == ORR_SCHEDGEN_LGS2023 ? (uint64_t)(int64_t)(int32_t)both : both;
+    *out = r->run->rules->has_signed_tags ? (uint64_t)(int64_t)(int32_t)both : both;
     return code;
 }
 
@@ -362,7 +359,7 @@ static orr_code tags_of_both(mpi_rank *r, int32_t *send, int32_t *recv, orr_erro
     if (code)
         return code;
     const orr_code code2 = read_tag(r, c->tag2, true, recv, err);
-    if (!code2 && *recv < 0 && r->run->opt->compat != ORR_SCHEDGEN_OURS)
+    if (!code2 && *recv < 0 && r->run->rules->has_one_sendrecv_tag)
         *recv = *send;
     return code2;
 }
@@ -430,7 +427,6 @@ static orr_code both_messages(mpi_rank *r, orr_error *err)
 
 static orr_code keep_request(mpi_rank *r, bool is_send, orr_error *err)
 {
-    const bool is_atlahs = r->run->opt->compat == ORR_SCHEDGEN_ATLAHS;
     message m;
     uint32_t at;
     uint64_t handle;
@@ -453,7 +449,7 @@ static orr_code keep_request(mpi_rank *r, bool is_send, orr_error *err)
                                          .bytes = m.bytes,
                                          .communicator = (uint32_t)handle,
                                          .tag = m.user_tag};
-    r->start += (m.end - m.begin) * (is_atlahs ? atlahs_init_share : 1.0);
+    r->start += (m.end - m.begin) * r->run->rules->init_share;
     return ORR_OK;
 }
 
@@ -558,7 +554,7 @@ static orr_code end_trace(mpi_rank *r, orr_error *err)
 static orr_code begin_late(mpi_rank *r, orr_error *err)
 {
     double time;
-    const bool is_late = !r->has_begun && r->run->opt->compat == ORR_SCHEDGEN_OURS;
+    const bool is_late = !r->has_begun && !r->run->rules->starts_at_epoch;
     r->has_begun = true;
     if (!is_late)
         return ORR_OK;
@@ -641,7 +637,7 @@ static orr_code known_call(mpi_rank *r, orr_error *err)
 orr_code orr__mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err)
 {
     orr_mpi_trace_remarks *remarks = r->run->remarks;
-    const orr_code code = orr__mpi_line_split(&r->line, text, r->run->opt->compat, err);
+    const orr_code code = orr__mpi_line_split(&r->line, text, r->run->rules->calls, err);
     if (code)
         return code;
     if (!r->line.call) {

@@ -4,7 +4,7 @@
  *     messages of the collective      those that wait for none of them wait for the time before
  *     calc 0                          waits for those none of them waits for: the end of the collective
  *
- * What SchedGen takes apart is taken apart as it does it; the others only without compat, each in the simplest way
+ * What SchedGen takes apart is taken apart as it does it; the others only by our rules, each in the simplest way
  * that gives every rank the bytes its own line in the trace says. */
 #include "mpi_trace_impl.h"
 
@@ -182,7 +182,7 @@ static orr_code put_messages(const mpi_rank *r, collective *c, orr_error *err)
         orr__dissemination(pen, c->rank, c->n, 1);
         break;
     case MPI_ALLREDUCE:
-        if (r->run->opt->compat == ORR_SCHEDGEN_ATLAHS)
+        if (r->run->rules->doubles_all_reduce)
             orr__recursive_doubling(pen, c->rank, c->n, c->bytes);
         else
             orr__dissemination(pen, c->rank, c->n, c->bytes);
@@ -235,7 +235,7 @@ static double begin_early(const mpi_rank *r, const collective *c, uint64_t end_l
             orr__mpi_say(r->run, "nbcify shortened from %u to %.*g", wanted, r->run->digits, early);
     }
     uint64_t units = early > 0 ? (uint64_t)early : 0;
-    if (r->run->opt->compat == ORR_SCHEDGEN_OURS)
+    if (!r->run->rules->has_early_units)
         units *= r->run->time_mult;
     if (units) {
         const uint64_t beside = orr__gpen_calc_on(r->run->pen, units, r->run->opt->cpu);
@@ -291,7 +291,7 @@ static bool is_expanded(const mpi_rank *r)
     const mpi_kind kind = r->line.call->kind;
     if (kind == MPI_NOT_EXPANDED)
         return false;
-    if (kind >= MPI_SCAN && r->run->opt->compat != ORR_SCHEDGEN_OURS)
+    if (kind >= MPI_SCAN && r->run->rules->has_few_collectives)
         return false;
     const mpi_place end = r->line.call->end;
     return !r->line.call->list.at || (orr__mpi_line_has(&r->line, end) &&

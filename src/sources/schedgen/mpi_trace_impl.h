@@ -11,6 +11,7 @@
 /* What all ranks share. */
 typedef struct mpi_run {
     const orr_mpi_trace_options *opt;
+    const orr_rules_schedgen *rules;
     goal_pen *pen;
     orr_mpi_trace_remarks *remarks;
     uint32_t hosts;  /* ranks there are traces of */

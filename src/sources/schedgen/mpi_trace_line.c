@@ -10,13 +10,15 @@
  * collisions (MPI_Ibarrier is MPI_Finalize) are not kept. */
 #include "mpi_trace_line.h"
 
+#include "schedgen_rules.h"
+
 #include "base/text/number.h"
 #include "base/text/text.h"
 
 enum {
-    OURS = 1 << ORR_SCHEDGEN_OURS,
-    LGS = 1 << ORR_SCHEDGEN_LGS2023,
-    ATLAHS = 1 << ORR_SCHEDGEN_ATLAHS,
+    OURS = 1 << ORR__MPI_CALLS_OURS,
+    LGS = 1 << ORR__MPI_CALLS_LGS2023,
+    ATLAHS = 1 << ORR__MPI_CALLS_ATLAHS,
     ALL = OURS | LGS | ATLAHS
 };
 
@@ -90,12 +92,12 @@ static const mpi_call calls[] = {
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static const mpi_call *find_call(orr_str name, orr_schedgen_compat compat)
+static const mpi_call *find_call(orr_str name, uint8_t whose)
 {
     static const mpi_call unknown = {.kind = MPI_UNKNOWN};
     for (size_t i = 0; i < CALLS; i++) {
         if (orr_str_is(name, calls[i].name))
-            return calls[i].known & 1 << compat ? &calls[i] : &unknown;
+            return calls[i].known & 1 << whose ? &calls[i] : &unknown;
     }
     return &unknown;
 }
@@ -140,7 +142,7 @@ static bool is_call_name(orr_str name)
     return true;
 }
 
-orr_code orr__mpi_line_split(mpi_line *l, orr_str text, orr_schedgen_compat compat, orr_error *err)
+orr_code orr__mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
 {
     while (text.len && is_blank(text.ptr[text.len - 1]))
         text.len--;
@@ -156,7 +158,7 @@ orr_code orr__mpi_line_split(mpi_line *l, orr_str text, orr_schedgen_compat comp
             err, ORR_EINPUT, &at,
             "neither a comment, which begins with #, nor a call, which begins with MPI_");
     }
-    l->call = find_call(name, compat);
+    l->call = find_call(name, whose);
     return find_fields(l, name.len, err);
 }
 

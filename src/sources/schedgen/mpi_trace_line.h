@@ -52,7 +52,7 @@ typedef struct mpi_call {
     const char *name;
     const char *word; /* as SchedGen calls it when it talks; NULL: does not */
     mpi_kind kind;
-    uint8_t known; /* to whom: bits 1 << orr_schedgen_compat */
+    uint8_t known; /* to whom: bits 1 << ORR__MPI_CALLS_... */
     mpi_place end; /* the time of its end, the last field that is needed */
     mpi_place count, size, peer, tag, comm, request;
     mpi_place count2, size2, peer2, tag2; /* what is received, where a call does both */
@@ -71,7 +71,7 @@ typedef struct mpi_line {
 } mpi_line;
 
 /* Finds the call and the fields.  A line that is neither blank, nor a comment, nor a call, is an error. */
-orr_code orr__mpi_line_split(mpi_line *l, orr_str text, orr_schedgen_compat compat, orr_error *err)
+orr_code orr__mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
     ORR_MUST_CHECK;
 orr_str orr__mpi_line_name(const mpi_line *l);
 bool orr__mpi_line_has(const mpi_line *l, mpi_place place);

@@ -37,7 +37,7 @@ static const char *repair_chain(const orr_schedgen_options *opt)
 
 static const char *repair_resnet(const orr_schedgen_options *opt)
 {
-    return opt->compat == ORR_SCHEDGEN_ATLAHS && opt->ranks > 1
+    return orr__schedgen_rules(opt->rules)->counts_tags_on && opt->ranks > 1
                ? "SchedGen of ATLAHS gives each rank other tags, and messages miss each other"
                : NULL;
 }
@@ -168,8 +168,8 @@ static orr_code check_root(const row *r, const orr_schedgen_options *opt, orr_er
         return ORR_OK; /* for linear_alltoallv the root is a number like any other */
     if (opt->root >= 0 && opt->root < (int64_t)opt->ranks)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "the root, %lld, is none of the ranks 0 to %u",
-                    (long long)opt->root, opt->ranks - 1);
+    return orr_fail(err, ORR_EUSAGE, NULL, "root %lld out of range 0..%u", (long long)opt->root,
+                    opt->ranks - 1);
 }
 
 static orr_code check_skew(const row *r, const orr_schedgen_options *opt, orr_error *err)
@@ -232,7 +232,10 @@ static orr_code make_schedule(const row *r,
     orr_code code = check_options(r, opt, err);
     if (code || (code = orr__gpen_init(&pen, path, goal || opt->is_binary, err ? err : &own)))
         return code;
-    schedgen s = {.opt = opt, .ranks = ranks_of(r, opt), .pen = &pen};
+    schedgen s = {.opt = opt,
+                  .rules = orr__schedgen_rules(opt->rules),
+                  .ranks = ranks_of(r, opt),
+                  .pen = &pen};
     pen.cpu = opt->cpu;
     pen.has_overlap = opt->has_overlap;
     pen.overlap_ns = opt->overlap_ns;

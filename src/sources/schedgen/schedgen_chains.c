@@ -23,7 +23,7 @@ enum { GRADIENTS = sizeof gradients / sizeof *gradients };
 /* The communicator, 1, stands in the upper byte; ATLAHS counts communicators from 0. */
 static uint64_t tag_of(const schedgen *s, uint64_t number)
 {
-    const uint64_t communicator = s->opt->compat == ORR_SCHEDGEN_ATLAHS ? 0 : 1;
+    const uint64_t communicator = s->rules->counts_communicators ? 0 : 1;
     return communicator << 24 | (FIRST_TAG + number);
 }
 
@@ -53,7 +53,7 @@ static void require_marked(goal_pen *pen, uint8_t mark, uint64_t other, bool mar
  * keeps_invalid. */
 void orr__pattern_resnet(const schedgen *s, uint32_t rank)
 {
-    const bool counts_on = s->opt->keeps_invalid && s->opt->compat == ORR_SCHEDGEN_ATLAHS;
+    const bool counts_on = s->opt->keeps_invalid && s->rules->counts_tags_on;
     const uint64_t first = counts_on ? (uint64_t)rank * GRADIENTS : 0;
     const uint64_t forward = orr__gpen_calc_on(s->pen, FORWARD_NS, 0);
     for (uint64_t i = 0; i < GRADIENTS; i++) {

@@ -8,6 +8,7 @@
 /* A pattern at work: the options, and what is drawn once for all ranks. */
 typedef struct schedgen {
     const orr_schedgen_options *opt;
+    const orr_rules_schedgen *rules;
     uint32_t ranks;  /* of the schedule */
     uint32_t *table; /* sizes[from * ranks + to], or the partner of each rank; NULL */
     goal_pen *pen;

@@ -125,8 +125,8 @@ orr_code orr__draw_pairs(schedgen *s, orr_error *err)
         fill_free(tree, n);
         for (uint32_t i = 0; i < n; i++) {
             const uint32_t most = n - i - 1;
-            const uint32_t k = s->opt->compat == ORR_SCHEDGEN_ATLAHS ? draw_masked(&t, most)
-                                                                     : draw_scaled(&t, most);
+            const uint32_t k =
+                s->rules->masks_draws ? draw_masked(&t, most) : draw_scaled(&t, most);
             order[i] = take_free(tree, n, orr__power_below(n), k);
         }
         pair_up(s, order);

@@ -147,7 +147,7 @@ void orr__pattern_allreduce_ring(const schedgen *s, uint32_t rank)
 {
     const uint32_t n = s->ranks, to = ahead(rank, 1, n), from = behind(rank, 1, n);
     const uint64_t all = s->opt->data_bytes;
-    const uint64_t bytes = s->opt->compat == ORR_SCHEDGEN_ATLAHS ? all : all / n;
+    const uint64_t bytes = s->rules->has_whole_ring ? all : all / n;
     uint64_t recv = 0;
     for (uint64_t step = 0; step < 2 * ((uint64_t)n - 1) && !orr__gpen_has_failed(s->pen); step++)
         recv = exchange(s->pen, bytes, to, from, recv);
