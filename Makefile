@@ -3,8 +3,9 @@
 #
 #     make            build; everything runnable lies in build/bin/
 #     make demo       the whole way on an example          (installs missing packages first)
-#     make test       all tests; last line: N passed, N failed (installs missing packages first)
-#     make check      the same tests under the address and undefined-behaviour sanitizers
+#     make test       all tests; last line: N passed, N failed (installs missing packages first); the goldens run a
+#                     second time under the address and undefined-behaviour sanitizers
+#     make check      all tests under these sanitizers, after a build with clang that allows no warning
 #     make bench      the benchmarks
 #     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
@@ -31,15 +32,19 @@ demo:
 	$(BUILD)/bin/orrery demo
 
 # TESTS= picks tests by a part of their names: make test TESTS=cli/help
+sanitized = $(if $(TESTS),$(findstring sanitized,$(TESTS)),sanitized)
 test:
 	@tools/setup.sh build test
 	@$(MAKE) --no-print-directory $(BUILD)/with-tests
 	@ninja -C $(BUILD) --quiet
+	@$(if $(sanitized),$(MAKE) --no-print-directory build-sanitized/build.ninja && ninja -C build-sanitized --quiet cli/bin.stamp)
 	@$(call browser-tests,$(BUILD))
-	@tests/run --build $(BUILD) $(TESTS)
+	@tests/run --build $(BUILD) $(if $(sanitized),--sanitized build-sanitized) $(TESTS)
 
 check:
-	@tools/setup.sh build test
+	@tools/setup.sh build test clang
+	@$(MAKE) --no-print-directory build-clang/build.ninja
+	@ninja -C build-clang --quiet
 	@$(MAKE) --no-print-directory build-san/build.ninja
 	@ninja -C build-san --quiet
 	@$(call browser-tests,build-san)
@@ -70,7 +75,7 @@ format:
 	@tools/check_format.sh --fix
 
 clean:
-	rm -rf $(BUILD) build-san build-fuzz
+	rm -rf $(BUILD) build-san build-sanitized build-clang build-fuzz
 
 $(BUILD)/build.ninja:
 	@tools/setup.sh --dry-run build
@@ -84,6 +89,14 @@ $(BUILD)/with-tests: | $(BUILD)/build.ninja
 build-san/build.ninja:
 	@meson setup build-san -Dtests=enabled -Doptimization=1 -Db_ndebug=false \
 	    -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+
+# Only the program and its library, for the group "sanitized" of the tests.
+build-sanitized/build.ninja:
+	@meson setup build-sanitized -Dtests=disabled -Doptimization=1 -Db_ndebug=false \
+	    -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+
+build-clang/build.ninja:
+	@CC=clang-14 CXX=clang++-14 meson setup build-clang -Dtests=disabled -Dwerror=true -Doptimization=0 >/dev/null
 
 build-fuzz/build.ninja:
 	@CC=clang-14 CXX=clang++-14 meson setup build-fuzz -Dfuzz=true -Dtests=disabled -Doptimization=2 \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [docs] [fuzz]
+# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [docs] [clang] [fuzz]
 # When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
 set -eu
 
@@ -8,7 +8,8 @@ build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd
 test='zstd libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
 browser='chromium nodejs npm'
 docs="$browser fonts-inter"
-fuzz='clang-14 libclang-rt-14-dev'
+clang='clang-14'
+fuzz="$clang libclang-rt-14-dev"
 
 dry_run=
 if [ "${1-}" = --dry-run ]; then
@@ -28,9 +29,10 @@ for group in "$@"; do
     test) packages=$test ;;
     browser) packages=$browser ;;
     docs) packages=$docs ;;
+    clang) packages=$clang ;;
     fuzz) packages=$fuzz ;;
     *)
-        echo "setup: unknown group '$group'; there are: build test browser docs fuzz" >&2
+        echo "setup: unknown group '$group'; there are: build test browser docs clang fuzz" >&2
         exit 2
         ;;
     esac
