@@ -4,8 +4,8 @@
  * and 456 MB, linear all-to-all on 256 ranks 5.5 s, 83 MB of text to binary 2.2 s. */
 #include "bench.h"
 
+#include "run/loggops/loggops.h"
 #include <orrery/lab/compat.h>
-#include <orrery/lab/loggops.h>
 
 static orr_error err;
 
@@ -103,19 +103,19 @@ static void prepare(void *context)
 static double simulate(void *context)
 {
     job *j = context;
-    orr_loggops_options opt = orr_loggops_defaults();
-    orr_loggops *s;
+    lgs_options opt = lgs_defaults();
+    lgs_sim *s;
     const orr_compat *old = NULL;
     if (j->compat)
         must(orr_compat_find(ORR_RULES_LOGGOPS, j->compat, &old, &err));
     opt.rules = old ? old->loggops : NULL;
-    must(orr_loggops_create(j->goal, &opt, &s, &err));
-    must(orr_loggops_run(s, &err));
+    must(lgs_create(j->goal, &opt, &s, &err));
+    must(lgs_run(s, &err));
     const orr_goal_totals t = orr_goal_count(j->goal);
-    const uint64_t events = orr_loggops_events(s);
+    const uint64_t events = lgs_events(s);
     bench_require(events == 2 * t.sends + t.recvs + t.calcs, "not everything happened");
-    bench_require(orr_loggops_messages(s) == t.sends, "not every message was sent");
-    orr_loggops_destroy(s);
+    bench_require(lgs_messages(s) == t.sends, "not every message was sent");
+    lgs_destroy(s);
     return (double)events / 1e6;
 }
 

@@ -7,10 +7,11 @@
  * 673 MB.  The first row has a published result, 784,628 ns; the others are checked by their packets. */
 #include "bench_input.h"
 
+#include "models/network/packet/packet.h"
+#include "run/sim.h"
+
 #include <orrery/lab/compat.h>
 #include <orrery/lab/gen.h>
-#include <orrery/lab/packet.h>
-#include <orrery/lab/sim.h>
 
 #include <inttypes.h>
 

@@ -8,7 +8,7 @@
  * messages and by the tick at which all of them finish. */
 #include "bench_input.h"
 
-#include <orrery/lab/sim.h>
+#include "run/sim.h"
 #include <orrery/set.h>
 
 #include <inttypes.h>

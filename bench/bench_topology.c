@@ -3,7 +3,7 @@
  * and read again, set up for packets, with one flow across them.  Work is hosts. */
 #include "bench_input.h"
 
-#include <orrery/lab/packet.h>
+#include "models/network/packet/packet.h"
 #include <orrery/lab/topology.h>
 
 typedef struct job {

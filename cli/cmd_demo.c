@@ -195,10 +195,10 @@ static orr_code write_cluster(const demo *d)
                              "  \"remote-mem-latency\": 1000,\n  \"remote-mem-bw\": 60\n}\n");
 }
 
-static orr_code write_timeline(const demo *d, const orr_sim *s)
+static orr_code write_timeline(const demo *d, const orr_run *r)
 {
     orr_timeline *t;
-    orr_code code = orr_sim_timeline(s, &t, d->err);
+    orr_code code = orr_run_timeline(r, &t, d->err);
     if (!code)
         code = orr_view_chrome(t, d->timeline, d->err);
     if (!code)
@@ -211,12 +211,12 @@ static bool has_timeline(const demo *d)
     return d->ranks <= TIMELINE_RANKS;
 }
 
-static orr_code write_report(const demo *d, orr_sim *s, double seconds)
+static orr_code write_report(const demo *d, orr_run *r)
 {
     char name[64];
     snprintf(name, sizeof name, "A training step of llama-3-8b on %u ranks", d->ranks);
-    const orr_explain_options about = {.name = name, .seconds = seconds};
-    return cli_report_one(d->c, s, &about, d->report, d->err);
+    const orr_explain_options about = {.name = name};
+    return cli_report_one(d->c, r, &about, d->report, d->err);
 }
 
 static void print_run(const demo *d)
@@ -231,27 +231,27 @@ static void print_run(const demo *d)
 
 static orr_code simulate(const demo *d, const orr_set *set)
 {
-    const orr_sim_options opt = {.set = set,
-                                 .workload = d->traces,
-                                 .system = d->system,
-                                 .network = d->network,
-                                 .memory = d->memory,
-                                 .record = ORR_SIM_RECORD_NODES,
-                                 .critical_path = PATH_STEPS,
-                                 .shows_progress = !d->c->quiet,
-                                 .program = "orrery " ORR_VERSION};
-    orr_sim *s = NULL;
+    const orr_run_config config = {.size = sizeof config,
+                                   .set = set,
+                                   .traces = d->traces,
+                                   .system = d->system,
+                                   .topology = d->network,
+                                   .memory = d->memory,
+                                   .records = ORR_RUN_SPANS,
+                                   .path_steps = PATH_STEPS,
+                                   .shows_progress = !d->c->quiet,
+                                   .program = "orrery " ORR_VERSION};
+    orr_run *r = NULL;
     print_run(d);
     orr_code code = write_cluster(d);
-    const double begun = cli_seconds();
-    if (code || (code = orr_sim_create(&opt, &s, d->err)))
+    if (code || (code = orr_run_create(&config, &r, d->err)))
         return code;
-    if (!(code = cli_run_until_stopped(s, d->err)) &&
-        !(code = orr_sim_write_text(s, "-", d->err)) && has_timeline(d))
-        code = write_timeline(d, s);
+    if (!(code = cli_run_to_end(r, d->err)) && !(code = orr_run_write(r, "text", "-", d->err)) &&
+        has_timeline(d))
+        code = write_timeline(d, r);
     if (!code)
-        code = write_report(d, s, cli_seconds() - begun);
-    orr_sim_destroy(s);
+        code = write_report(d, r);
+    orr_run_destroy(r);
     return code;
 }
 

@@ -91,39 +91,38 @@ static orr_code add_timeline(work *w, const char *path, orr_timeline *t, bool is
 static orr_code simulate(work *w, const char *path)
 {
     cli_context *c = w->c;
-    const orr_sim_options opt = {.workload = path,
-                                 .system = cli_text(c, "system"),
-                                 .network = cli_text(c, "topology"),
-                                 .memory = cli_text(c, "memory"),
-                                 .groups = cli_text(c, "groups"),
-                                 .fidelity = cli_text(c, "network"),
-                                 .ranks_file = cli_text(c, "ranks-file"),
-                                 .record = ORR_SIM_RECORD_NODES,
-                                 .shows_progress = !c->quiet,
-                                 .program = "orrery " ORR_VERSION};
-    orr_sim *s = NULL;
+    const orr_run_config config = {.size = sizeof config,
+                                   .traces = path,
+                                   .system = cli_text(c, "system"),
+                                   .topology = cli_text(c, "topology"),
+                                   .memory = cli_text(c, "memory"),
+                                   .groups = cli_text(c, "groups"),
+                                   .network = cli_text(c, "network"),
+                                   .ranks_file = cli_text(c, "ranks-file"),
+                                   .records = ORR_RUN_SPANS,
+                                   .shows_progress = !c->quiet,
+                                   .program = "orrery " ORR_VERSION};
+    orr_run *r = NULL;
     orr_error why;
-    const double begun = cli_seconds();
-    orr_code code = orr_sim_create(&opt, &s, w->err);
+    orr_code code = orr_run_create(&config, &r, w->err);
     if (code)
         return code;
-    const orr_code ran = cli_run_until_stopped(s, &why);
+    const orr_code ran = cli_run_to_end(r, &why);
     const orr_explain_options about = {.name = path,
                                        .ranks_shown = cli_text(c, "ranks"),
-                                       .what_if = cli_what_if_of(cli_text(c, "what-if")),
-                                       .seconds = cli_seconds() - begun};
-    const bool is_stalled = ran == ORR_EINPUT && orr_sim_stall(s);
+                                       .what_if = cli_what_if_of(cli_text(c, "what-if"))};
+    const bool is_stalled = ran == ORR_EINPUT && orr_run_stall(r);
     if (ran && !is_stalled) {
         *w->err = why;
         code = ran;
     } else {
-        code = cli_report_add_sim(w->report, s, &about, w->err);
+        code = cli_report_add(w->report, r, &about, w->err);
     }
     if (!code && is_stalled) { /* the page explains it; the status is that of a run that stalls */
         w->has_stalled = true;
         w->stall = why;
     }
-    orr_sim_destroy(s);
+    orr_run_destroy(r);
     return code;
 }
 

@@ -4,16 +4,15 @@
 #include "goal.h"
 #include "html_report.h"
 
-#include <orrery/lab/goal_traces.h>
-#include <orrery/lab/sim.h>
-#include <orrery/lab/topology.h>
 #include <orrery/version.h>
+
+#include <orrery/lab/goal_traces.h>
 #include <orrery/view.h>
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+/* A row's `needs` are bits of orr_run_supports, and this one: what --compare, with its several runs, does not have. */
+#define ONE_RUN (1u << 31)
 
 static const cli_option options[] = {
     {"system", 's', "FILE", "system file of ASTRA-sim (JSON): collectives, chunks, compute"},
@@ -22,54 +21,77 @@ static const cli_option options[] = {
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
     {"network", 'n', "unaware|aware|graph|packet|loggops",
-     "without or with messages delaying each other, packet by packet, or by LogGOPS"},
-    {"packet-config", 0, "FILE", "packet: config.txt when --topology has links"},
-    {"packet-keys", 0, "WORDS", "packet: keys and values over those of the configuration"},
-    {"approx", 0, NULL, "packet: pass over what repeats itself exactly; no congestion control"},
-    {"series", 0, "FILE", "packet: write what happened over time (.csv or .json)"},
-    {"series-every", 0, "TIME", "its interval; doubles when the run is long", .fallback = "10us"},
-    {"series-what", 0, "LIST", "of what: flows,queues,links; else all three"},
-    {"series-watch", 0, "LIST", "these for certain: ports as 8.3, flows as 0-5; and the busiest"},
-    {"logical", 0, "FILE", "packet: dimensions of the ranks (JSON); else all hosts in one"},
+     "without or with messages delaying each other, packet by packet, or by LogGOPS",
+     .needs = ONE_RUN},
+    {"packet-config", 0, "FILE", "packet: config.txt when --topology has links",
+     .needs = ORR_RUN_PACKETS},
+    {"packet-keys", 0, "WORDS", "packet: keys and values over those of the configuration",
+     .needs = ORR_RUN_PACKETS},
+    {"approx", 0, NULL, "packet: fast-forward periodic traffic (not with congestion control)",
+     .needs = ORR_RUN_PACKETS},
+    {"series", 0, "FILE", "packet: write what happened over time (.csv or .json)",
+     .needs = ORR_RUN_PACKETS | ONE_RUN},
+    {"series-every", 0, "TIME", "its interval; doubles when the run is long", .fallback = "10us",
+     .needs = ORR_RUN_PACKETS, .with = "series"},
+    {"series-what", 0, "LIST", "of what: flows,queues,links; else all three",
+     .needs = ORR_RUN_PACKETS, .with = "series"},
+    {"series-watch", 0, "LIST",
+     "always include these ports (8.3) or flows (0-5), beside the busiest",
+     .needs = ORR_RUN_PACKETS, .with = "series"},
+    {"logical", 0, "FILE", "packet: dimensions of the ranks (JSON); else all hosts in one",
+     .needs = ORR_RUN_SYSTEM},
     {"flows", 0, "FILE",
      "packet: run the flows of this file (ns-3, htsim's .cm), or of the configuration, not traces",
-     .implied = ""},
+     .implied = "", .needs = ORR_RUN_PACKETS | ONE_RUN},
     {"loggops", 0, "PARAMETERS",
-     "default, ai, hpc, or L=2500,o=1500,g=1000,G=6,O=0,S=65535 (ns, bytes)"},
-    {"noise", 0, "FILE", "loggops: interruptions, start and duration in ns, a line each"},
+     "default, ai, hpc, or L=2500,o=1500,g=1000,G=6,O=0,S=65535 (ns, bytes)",
+     .needs = ORR_RUN_LOGGOPS},
+    {"noise", 0, "FILE", "loggops: interruptions, start and duration in ns, one per line",
+     .needs = ORR_RUN_LOGGOPS},
     {"noise-seed", 0, "N", "loggops: where in that file ranks start", CLI_COUNT, 0, UINT32_MAX,
-     "12345"},
-    {"job", 0, "FILES", "more traces or schedules beside TRACES, with commas between them"},
+     "12345", .needs = ORR_RUN_LOGGOPS},
+    {"job", 0, "FILES", "further traces or schedules, comma-separated"},
     {"placement", 0, "PLACEMENT", "where ranks of jobs go: packed, spread, random, or a JSON file",
      .fallback = "packed"},
     {"hosts", 0, "N", "hosts of the machine, when there are more than ranks", CLI_COUNT, 1,
      UINT32_MAX - 1},
-    {"seed", 0, "N", "of a random placement", CLI_COUNT, .fallback = "1"},
+    {"seed", 0, "N", "seed of a random placement", CLI_COUNT, .fallback = "1"},
     {"compare", 0, "NETWORKS",
-     "run on each of these, with commas between them, and print the times side by side"},
-    {"compare-traces", 0, "LIST", "with --compare: these traces, too, each by itself"},
-    {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)"},
-    {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times"},
+     "run on each of these, comma-separated, and print the times side by side"},
+    {"compare-traces", 0, "LIST", "with --compare: these traces, too, each by itself",
+     .with = "compare"},
+    {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)", .with = "compare"},
+    {"noise-common", 0, NULL, "loggops: all ranks are interrupted at the same times",
+     .needs = ORR_RUN_LOGGOPS},
     {"compat", 0, "lgs2023|atlahs|ns3",
      "exactly as LogGOPSim of 2023, or of ATLAHS, or as the old packet program, oddities and all"},
-    {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)"},
-    {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1"},
-    {"rendezvous", 0, NULL, "a message starts when its receiver is ready"},
+    {"ranks-file", 0, "FILE", "slow or late ranks, slow or failed links (YAML)",
+     .needs = ORR_RUN_SYSTEM},
+    {"queues", 0, "N", "queues per network dimension", CLI_COUNT, 1, 65536, "1",
+     .needs = ORR_RUN_SYSTEM},
+    {"rendezvous", 0, NULL, "a message starts when its receiver is ready", .needs = ORR_RUN_SYSTEM},
     {"threads", 0, "N", "threads that read traces and run packets; 0: one per core", CLI_COUNT, 0,
      256, "0"},
-    {"trace-log", 0, "FILE", "write when each node was issued and ended, a line each"},
+    {"trace-log", 0, "FILE", "write when each node was issued and ended, one per line",
+     .needs = ORR_RUN_ISSUES | ONE_RUN},
     {"json", 0, NULL, "print one JSON object"},
-    {"csv", 0, "FILE", "write one row a rank"},
-    {"links", 0, "FILE", "write what went over each link, a row each (CSV)"},
-    {"timeline", 0, "FILE", "write when each node ran, for Perfetto (JSON; .gz and .zst too)"},
-    {"timeline-detail", 0, "nodes|phases", "also the phases of collectives", .fallback = "nodes"},
-    {"gantt", 0, NULL, "draw when each rank was busy, in characters"},
+    {"csv", 0, "FILE", "write one row per rank", .needs = ORR_RUN_ROWS | ONE_RUN},
+    {"links", 0, "FILE", "write what went over each link, one row per link (CSV)",
+     .needs = ORR_RUN_LINKS | ONE_RUN},
+    {"timeline", 0, "FILE", "write when each node ran, for Perfetto (JSON; .gz and .zst too)",
+     .needs = ORR_RUN_SPANS | ONE_RUN},
+    {"timeline-detail", 0, "nodes|phases", "also the phases of collectives", .fallback = "nodes",
+     .needs = ORR_RUN_PHASES | ONE_RUN, .with = "timeline"},
+    {"gantt", 0, NULL, "draw when each rank was busy, in characters",
+     .needs = ORR_RUN_SPANS | ONE_RUN},
     {"critical-path", 0, "N", "what the run waited for, with its N longest steps", CLI_COUNT, 1,
-     1000000, .implied = "10"},
-    {"report", 0, "FILE", "write a page: where the time went, links and flows over time (HTML)"},
-    {"report-ranks", 0, "LIST", "ranks in its timeline: all, or 0-7,12; else one of each kind"},
+     1000000, .implied = "10", .needs = ORR_RUN_PATH | ONE_RUN},
+    {"report", 0, "FILE", "write a page: where the time went, links and flows over time (HTML)",
+     .needs = ORR_RUN_REPORT | ONE_RUN},
+    {"report-ranks", 0, "LIST", "ranks in its timeline: all, or 0-7,12; else one of each kind",
+     .needs = ORR_RUN_WHAT_IF | ONE_RUN, .with = "report"},
     {"what-if", 0, "auto|off|estimate|simulate", "try faster parts for the report",
-     .fallback = "auto"},
+     .fallback = "auto", .needs = ORR_RUN_WHAT_IF | ONE_RUN, .with = "report"},
     {0},
 };
 
@@ -84,7 +106,7 @@ static const cli_argument arguments[] = {
 
 static const cli_example examples[] = {
     {"A training step of 16 ranks:", "orrery gen data_parallel --ranks 16 -o step.orr", 0},
-    {"A network: one switch, 50 GB/s and 500 ns a link:",
+    {"A network: one switch, 50 GB/s and 500 ns per link:",
      "printf 'topology: [Switch]\\nnpus_count: [16]\\n' > net.yml", 0},
     {"", "printf 'bandwidth: [50]\\nlatency: [500]\\n' >> net.yml", 0},
     {"A system: ring all-reduce in four chunks; and a memory pool:",
@@ -143,105 +165,24 @@ static const cli_example examples[] = {
     {0},
 };
 
-orr_code cli_simulate(const cli_context *c,
-                      const orr_sim_options *opt,
-                      orr_sim **out,
-                      orr_error *err)
-{
-    const char *line;
-    const orr_code code = orr_sim_create(opt, out, err);
-    for (size_t i = 0; !code && (line = orr_sim_warning(*out, i)); i++)
-        cli_note(c, "%s\n", line);
-    return code ? code : cli_run_until_stopped(*out, err);
-}
+/* ---- files and pages of one run ---- */
 
-static orr_sim_record record_wanted(const cli_context *c)
-{
-    if (cli_given(c, "timeline") && strcmp(cli_text(c, "timeline-detail"), "phases") == 0)
-        return ORR_SIM_RECORD_PHASES;
-    return cli_given(c, "timeline") || cli_given(c, "critical-path") || cli_flag(c, "gantt") ||
-                   cli_given(c, "report")
-               ? ORR_SIM_RECORD_NODES
-               : ORR_SIM_RECORD_FIGURES;
-}
-
-void cli_explain_stall(cli_context *c, orr_sim *s, const orr_error *err)
-{
-    const orr_stall *stall = s ? orr_sim_stall(s) : NULL;
-    if (!stall)
-        return;
-    cli_report(c, err);
-    for (size_t i = 0; i < stall->line_count; i++)
-        fprintf(stderr, "%s\n", stall->lines[i]);
-    for (size_t i = 0; orr_sim_network_stall(s, i); i++)
-        fprintf(stderr, "network: %s\n", orr_sim_network_stall(s, i));
-}
-
-/* The same, and in the JSON object. */
-static void explain(cli_context *c, orr_sim *s, const orr_error *err)
-{
-    orr_error second;
-    if (orr_sim_stall(s) && cli_flag(c, "json"))
-        (void)!orr_sim_write_json(s, "-", &second); /* the first error counts */
-    cli_explain_stall(c, s, err);
-}
-
-orr_code cli_write_memory(const orr_sim *s, orr_error *err)
-{
-    char path[4096];
-    orr_code code = ORR_OK;
-    for (uint32_t i = 0; orr_sim_memory_trace(s) && i < orr_sim_finished(s) && !code; i++) {
-        const uint32_t rank = orr_sim_finished_rank(s, i);
-        snprintf(path, sizeof path, "%s.%u.json", orr_sim_memory_trace(s), rank);
-        code = orr_sim_write_memory_trace(s, rank, path, err);
-    }
-    return code;
-}
-
-static orr_code write_timeline(const orr_sim *s, const char *path, orr_error *err)
+static orr_code show_timeline(const orr_run *r, const cli_run_output *wanted, orr_error *err)
 {
     orr_timeline *t;
-    orr_code code = orr_sim_timeline(s, &t, err);
+    orr_code code = orr_run_timeline(r, &t, err);
     if (code)
         return code;
-    code = orr_view_chrome(t, path, err);
+    if (wanted->timeline)
+        code = orr_view_chrome(t, wanted->timeline, err);
     orr_timeline_destroy(t);
     return code;
 }
 
-/* "step.orr on net.yml" */
-static orr_code write_report(
-    cli_context *c, orr_sim *s, const orr_sim_options *opt, double seconds, orr_error *err)
-{
-    char name[2 * 256];
-    snprintf(name, sizeof name, "%.255s on %.250s", opt->workload,
-             opt->network ? opt->network : "one switch");
-    const orr_explain_options about = {.name = name,
-                                       .ranks_shown = cli_text(c, "report-ranks"),
-                                       .what_if = cli_what_if_of(cli_text(c, "what-if")),
-                                       .seconds = seconds};
-    return cli_report_one(c, s, &about, cli_text(c, "report"), err);
-}
-
-/* The files that were asked for beside the result. */
-static orr_code write_files(cli_context *c, const orr_sim *s, orr_error *err)
-{
-    const char *trace_log = cli_text(c, "trace-log"), *csv = cli_text(c, "csv");
-    const char *timeline = cli_text(c, "timeline"), *links = cli_text(c, "links");
-    orr_code code = cli_write_memory(s, err);
-    if (!code && links)
-        code = orr_sim_write_links(s, links, err);
-    if (!code && trace_log)
-        code = orr_sim_write_trace_log(s, trace_log, err);
-    if (!code && csv)
-        code = orr_sim_write_csv(s, csv, err);
-    return code || !timeline ? code : write_timeline(s, timeline, err);
-}
-
-static orr_code print_gantt(const orr_sim *s, orr_error *err)
+static orr_code print_gantt(const orr_run *r, orr_error *err)
 {
     orr_timeline *t;
-    orr_code code = orr_sim_timeline(s, &t, err);
+    orr_code code = orr_run_timeline(r, &t, err);
     if (code)
         return code;
     putchar('\n');
@@ -251,46 +192,105 @@ static orr_code print_gantt(const orr_sim *s, orr_error *err)
     return code;
 }
 
-static orr_code print_result(const cli_context *c, const orr_sim *s, orr_error *err)
+static orr_code print_result(const orr_run *r, const cli_run_output *wanted, orr_error *err)
 {
-    if (cli_flag(c, "json"))
-        return orr_sim_write_json(s, "-", err);
-    const orr_code code = orr_sim_write_text(s, "-", err);
-    return code || !cli_flag(c, "gantt") ? code : print_gantt(s, err);
+    const orr_code code = orr_run_write(r, wanted->is_json ? "json" : "text", "-", err);
+    return code || wanted->is_json || !wanted->has_gantt ? code : print_gantt(r, err);
 }
 
-/* What is known when a run did not come to its end; the error that ended it counts. */
-static void print_so_far(cli_context *c, orr_sim *s, orr_code code, const orr_error *err)
+/* The files that were asked for beside the result. */
+static orr_code write_files(const orr_run *r, const cli_run_output *wanted, orr_error *err)
+{
+    const struct {
+        const char *what, *path;
+    } files[] = {{"links", wanted->links}, {"trace-log", wanted->trace_log}, {"csv", wanted->csv}};
+    orr_code code = orr_run_traces(r) ? orr_run_write(r, "memory", NULL, err) : ORR_OK;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++)
+        if (files[i].path)
+            code = orr_run_write(r, files[i].what, files[i].path, err);
+    return code || !wanted->timeline ? code : show_timeline(r, wanted, err);
+}
+
+/* "step.orr on net.yml"; why: what ended the run early, or NULL. */
+static orr_code write_report(cli_context *c,
+                             orr_run *r,
+                             const orr_run_config *config,
+                             const cli_run_output *wanted,
+                             const orr_error *why,
+                             orr_error *err)
+{
+    char name[2 * 256];
+    snprintf(name, sizeof name, "%.255s on %.250s", config->traces ? config->traces : "",
+             config->topology ? config->topology : "one switch");
+    const orr_explain_options about = {.name = config->is_flows ? NULL : name,
+                                       .ranks_shown = wanted->report_ranks,
+                                       .what_if = cli_what_if_of(wanted->what_if),
+                                       .why = why};
+    return cli_report_one(c, r, &about, wanted->report, err);
+}
+
+/* A page must not take the place of what it was made from. */
+static orr_code check_report(const orr_run *r, const char *report, orr_error *err)
+{
+    orr_run_input in;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; report && !(code = orr_run_input_at(r, i, &in, err)); i++)
+        if (strcmp(in.path, report) == 0 && strcmp(report, "-") != 0)
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "--report %s: that file is an input of the run (%s)", report, in.role);
+    return code == ORR_END ? ORR_OK : code;
+}
+
+/* What is known of a run that was stopped or cannot go on; the error that ended it counts. */
+static void print_so_far(cli_context *c,
+                         orr_run *r,
+                         const orr_run_config *config,
+                         const cli_run_output *wanted,
+                         const orr_error *why)
 {
     orr_error second;
-    if (code == ORR_ESTOP) {
-        cli_report(c, err);
-        (void)!print_result(c, s, &second);
-    } else {
-        explain(c, s, err);
-    }
-    (void)!write_files(c, s, &second);
+    if (why->code == ORR_ESTOP)
+        cli_report(c, why);
+    if (why->code == ORR_ESTOP || wanted->is_json)
+        (void)!print_result(r, wanted, &second);
+    cli_explain(c, r, why);
+    (void)!write_files(r, wanted, &second);
+    if (wanted->report)
+        (void)!write_report(c, r, config, wanted, why, &second);
 }
 
-/* What would have no effect is refused. */
-static orr_code check_wishes(const cli_context *c, orr_error *err)
+orr_code cli_run_and_print(cli_context *c,
+                           const orr_run_config *config,
+                           const cli_run_output *wanted,
+                           orr_error *err)
 {
-    static const char *const of_report[] = {"report-ranks", "what-if"};
-    static const char *const of_compare[] = {"compare-traces", "compare-chart"};
-    for (unsigned i = 0; i < 2 && !cli_given(c, "compare"); i++)
-        if (cli_given(c, of_compare[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --compare", of_compare[i]);
-    for (unsigned i = 0; i < 2 && !cli_given(c, "report"); i++)
-        if (cli_given(c, of_report[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --report", of_report[i]);
-    for (unsigned i = 0; i < 2 && cli_given(c, "flows"); i++)
-        if (cli_given(c, of_report[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for traces, not for --flows",
-                            of_report[i]);
-    if (cli_given(c, "timeline-detail") && !cli_given(c, "timeline"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--timeline-detail goes with --timeline");
-    return ORR_OK;
+    orr_run *r = NULL;
+    const char *line;
+    orr_code code = orr_run_create(config, &r, err);
+    for (size_t i = 0; !code && (line = orr_run_warning(r, i)); i++)
+        cli_note(c, "%s\n", line);
+    if (!code && config->is_flows)
+        code = check_report(r, wanted->report, err);
+    if (!code && (code = cli_run_to_end(r, err))) {
+        if (config->schedule && code != ORR_ESTOP)
+            orr_because(err, code, "%s", config->name);
+        /* Stopped or standing still, it has something to show; broken input leaves no files. */
+        if (code == ORR_ESTOP || orr_run_stall_line(r, 0))
+            print_so_far(c, r, config, wanted, err);
+    } else if (!code) {
+        code = print_result(r, wanted, err);
+        if (!code)
+            code = write_files(r, wanted, err);
+        if (!code && wanted->report)
+            code = write_report(c, r, config, wanted, NULL, err);
+    } else if (config->schedule) {
+        orr_because(err, code, "%s", config->name);
+    }
+    orr_run_destroy(r);
+    return code;
 }
+
+/* ---- what goes with what ---- */
 
 /* The option or argument that reads this file, or writes it and comes before option `last`; NULL: there is none. */
 static const char *taken_by(const cli_context *c, const char *path, const char *last)
@@ -317,8 +317,8 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
         const char *path = cli_given(c, outputs[i]) ? cli_text(c, outputs[i]) : "-";
         const char *by = strcmp(path, "-") == 0 ? NULL : taken_by(c, path, outputs[i]);
         if (by)
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s: that file is %s%s, too", outputs[i],
-                            path, strcmp(by, "TRACES") == 0 ? "" : "--", by);
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s: same file as %s%s", outputs[i], path,
+                            strcmp(by, "TRACES") == 0 ? "" : "--", by);
     }
     return ORR_OK;
 }
@@ -339,77 +339,122 @@ static bool has_jobs(const cli_context *c)
     return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
 }
 
+/* What would have an effect with what is given: the engine says, and --compare runs several. */
+static uint32_t supported(const cli_context *c)
+{
+    if (cli_given(c, "compare"))
+        return ~ONE_RUN;
+    const char *engine = is_loggops(c) ? "schedule" : cli_given(c, "flows") ? "flows" : "traces";
+    return orr_run_supports(engine, cli_text(c, "network")) | ONE_RUN;
+}
+
+/* "--series needs --network packet or --flows"; "--queues does not apply to --network loggops" */
+static orr_code refuse(const cli_context *c, const char *name, uint32_t missing, orr_error *err)
+{
+    const char *needed = missing & ONE_RUN           ? NULL
+                         : missing & ORR_RUN_PACKETS ? "--network packet or --flows"
+                         : missing & ORR_RUN_LOGGOPS ? "--network loggops"
+                                                     : NULL;
+    const char *given = cli_given(c, "compare") ? "--compare"
+                        : is_loggops(c)         ? "--network loggops"
+                                                : "--flows";
+    return orr_fail(err, ORR_EUSAGE, NULL, "--%s %s %s", name,
+                    needed ? "needs" : "does not apply to", needed ? needed : given);
+}
+
+/* What would have no effect is refused: each row of the table says what it needs. */
+static orr_code check_options(const cli_context *c, orr_error *err)
+{
+    const uint32_t can = supported(c);
+    for (const cli_option *o = options; o->name; o++) {
+        const uint32_t missing = o->needs & ~can;
+        if (!cli_given(c, o->name))
+            continue;
+        if (missing)
+            return refuse(c, o->name, missing, err);
+        if (o->with && !cli_given(c, o->with))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s needs --%s", o->name, o->with);
+    }
+    return ORR_OK;
+}
+
 /* --compat means a program of one kind of network. */
 static orr_code check_compat(const cli_context *c, orr_error *err)
 {
-    const char *compat = cli_text(c, "compat"), *network = cli_text(c, "network");
-    const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
+    const char *compat = cli_text(c, "compat");
     const bool is_ns3 = compat && strcmp(compat, "ns3") == 0;
-    if (compat && !(is_ns3 ? is_packet : is_loggops(c)))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compat %s goes with --network %s%s", compat,
-                        is_ns3 ? "packet" : "loggops", is_ns3 ? " and --flows" : "");
-    return ORR_OK;
+    if (!compat || (supported(c) & (is_ns3 ? ORR_RUN_PACKETS : ORR_RUN_LOGGOPS)))
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL, "--compat %s needs --network %s", compat,
+                    is_ns3 ? "packet or --flows" : "loggops");
 }
 
-/* What only one kind of network takes, and what traces cannot do without. */
-static orr_code check_files(const cli_context *c, bool is_plain, orr_error *err)
+/* What cannot be left out. */
+static orr_code check_inputs(const cli_context *c, orr_error *err)
 {
-    static const char *const packets[] = {"packet-keys", "approx",       "series",
-                                          "series-what", "series-watch", "series-every"};
-    const char *network = cli_text(c, "network");
-    const bool is_packet = cli_given(c, "flows") || (network && strcmp(network, "packet") == 0);
-    for (size_t i = 0; i < sizeof packets / sizeof *packets && !is_packet; i++)
-        if (cli_given(c, packets[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network packet and --flows",
-                            packets[i]);
-    for (size_t i = 3; i < sizeof packets / sizeof *packets && !cli_given(c, "series"); i++)
-        if (cli_given(c, packets[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --series", packets[i]);
-    static const char *const loggops[] = {"loggops", "noise", "noise-seed", "noise-common"};
-    const bool is_flows = cli_given(c, "flows");
-    for (size_t i = 0; i < sizeof loggops / sizeof *loggops; i++) {
-        if (cli_given(c, loggops[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s is for --network loggops only",
-                            loggops[i]);
-    }
+    const bool is_flows = cli_given(c, "flows"), is_plain = has_jobs(c) || has_schedule(c);
     if (!c->arg_count && !is_flows)
         return orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
-    if (!cli_given(c, "system") && !is_plain && !is_flows)
+    if (is_loggops(c) || cli_given(c, "compare") || is_plain)
+        return ORR_OK;
+    if (!cli_given(c, "system") && !is_flows)
         return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --system FILE");
-    if (!cli_given(c, "topology") && !is_plain)
-        return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
-    return ORR_OK;
+    return cli_given(c, "topology")
+               ? ORR_OK
+               : orr_fail(err, ORR_EUSAGE, NULL, "missing option: --topology FILE");
 }
 
-static orr_code run_flows(cli_context *c, orr_error *err)
+/* ---- the three kinds of runs ---- */
+
+static uint32_t records_wanted(const cli_context *c)
 {
-    const char *flows = cli_text(c, "flows"), *topology = cli_text(c, "topology");
-    const bool has_links = orr_topology_is_one(topology);
+    const bool has_phases =
+        cli_given(c, "timeline") && strcmp(cli_text(c, "timeline-detail"), "phases") == 0;
+    const bool has_spans = cli_given(c, "timeline") || cli_given(c, "critical-path") ||
+                           cli_flag(c, "gantt") || cli_given(c, "report");
+    return (has_phases ? ORR_RUN_PHASES : 0) | (has_spans ? ORR_RUN_SPANS : 0) |
+           (cli_given(c, "trace-log") ? ORR_RUN_ISSUES : 0) |
+           (cli_given(c, "links") ? ORR_RUN_LINKS : 0) |
+           (cli_given(c, "report") ? ORR_RUN_HISTORY : 0);
+}
+
+static orr_code run_flows(cli_context *c,
+                          orr_run_config *config,
+                          const cli_run_output *wanted,
+                          orr_error *err)
+{
+    const char *flows = cli_text(c, "flows");
     const bool is_bare = *flows == 0 && c->arg_count == 1; /* "--flows FILE" */
-    char keys[CLI_KEYS_ROOM];
-    const struct orr_rules_packet *rules;
-    orr_code code = cli_packet_keys(c, keys, err);
-    if (!code)
-        code = cli_packet_rules(cli_given(c, "compat"), &rules, err);
-    if (code)
-        return code;
-    const orr_packet_options opt = {
-        .keys = keys,
-        .config = has_links ? cli_text(c, "packet-config") : topology,
-        .topology = has_links ? topology : NULL,
-        .flows = is_bare  ? c->args[0]
-                 : *flows ? flows
-                          : NULL,
-        .rules = rules,
-        .threads = (unsigned)cli_count(c, "threads"),
-        .shows_progress = !c->quiet,
-        .wants_history = cli_given(c, "report"),
-        .program = "orrery " ORR_VERSION,
-    };
     if (c->arg_count && !is_bare)
         return orr_fail(err, ORR_EUSAGE, NULL, "with --flows there are no traces: '%s'",
                         c->args[0]);
-    return cli_run_flows(c, &opt, cli_flag(c, "json"), cli_text(c, "report"), err);
+    config->is_flows = true;
+    config->flows = is_bare ? c->args[0] : *flows ? flows : NULL;
+    config->records &= ORR_RUN_HISTORY;
+    return cli_run_and_print(c, config, wanted, err);
+}
+
+static orr_code run_schedule(cli_context *c,
+                             orr_run_config *config,
+                             const cli_run_output *wanted,
+                             orr_error *err)
+{
+    cli_goal_inputs inputs = {.count = 0};
+    orr_loggops_model model;
+    orr_goal *g = NULL;
+    orr_code code = cli_loggops_options(c, config, &model, err);
+    if (!code)
+        code = cli_goal_jobs(c, &inputs, &g, err);
+    if (!code) {
+        config->schedule = g;
+        config->name = c->args[0];
+        config->sources = inputs.list;
+        config->source_count = inputs.count;
+        config->network = NULL;
+        code = cli_run_and_print(c, config, wanted, err);
+    }
+    orr_goal_free(g);
+    return code;
 }
 
 /* Schedules, and several jobs on one machine, run as traces of their messages. */
@@ -424,88 +469,73 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
     return code ? orr_because(err, code, "%s", c->args[0]) : ORR_OK;
 }
 
-static orr_code run_and_print(cli_context *c, const orr_set *set, orr_error *err)
+static orr_code run_traces(cli_context *c,
+                           orr_run_config *config,
+                           const cli_run_output *wanted,
+                           orr_error *err)
 {
-    char text[CLI_PLAIN_ROOM], keys[CLI_KEYS_ROOM];
-    const struct orr_rules_packet *rules;
-    orr_code code = cli_packet_keys(c, keys, err);
+    orr_set *set = NULL;
+    orr_code code = has_jobs(c) || has_schedule(c) ? make_traces(c, &set, err) : ORR_OK;
+    config->traces = c->args[0];
+    config->set = set;
     if (!code)
-        code = cli_packet_rules(cli_given(c, "compat"), &rules, err);
-    if (code)
-        return code;
-    orr_sim_options opt = {
-        .workload = c->args[0],
-        .set = set,
-        .system = cli_text(c, "system"),
-        .network = cli_text(c, "topology"),
-        .packet = cli_text(c, "packet-config"),
-        .packet_keys = keys,
-        .logical = cli_text(c, "logical"),
-        .memory = cli_text(c, "memory"),
-        .groups = cli_text(c, "groups"),
-        .ranks_file = cli_text(c, "ranks-file"),
-        .fidelity = cli_text(c, "network"),
-        .queues_per_dim = (uint32_t)cli_count(c, "queues"),
-        .rendezvous = cli_flag(c, "rendezvous"),
-        .threads = (unsigned)cli_count(c, "threads"),
-        .trace_log = cli_text(c, "trace-log") != NULL,
-        .wants_links = cli_text(c, "links") != NULL,
-        .wants_history = cli_given(c, "report"),
-        .packet_rules = rules,
-        .record = record_wanted(c),
-        .critical_path = (uint32_t)cli_count(c, "critical-path"),
-        .shows_progress = !c->quiet,
-        .program = "orrery " ORR_VERSION,
-    };
-    if (set)
-        cli_plain_files(c, orr_set_rank_count(set), text, &opt);
-    orr_sim *s = NULL;
-    orr_error second;
-    const double begun = cli_seconds();
-    code = cli_simulate(c, &opt, &s, err);
-    const double seconds = cli_seconds() - begun;
-    /* Stopped or standing still, it has something to show; broken input leaves no files. */
-    const bool has_part = code && s && (code == ORR_ESTOP || orr_sim_stall(s));
-    if (has_part)
-        print_so_far(c, s, code, err);
-    if (has_part && cli_given(c, "report"))
-        (void)!write_report(c, s, &opt, seconds, &second); /* the first error counts */
-    if (!code)
-        code = print_result(c, s, err);
-    if (!code)
-        code = write_files(c, s, err);
-    if (!code && cli_given(c, "report"))
-        code = write_report(c, s, &opt, seconds, err);
-    orr_sim_destroy(s);
+        code = cli_run_and_print(c, config, wanted, err);
+    orr_set_close(set);
     return code;
 }
 
 static orr_code run_run(cli_context *c, orr_error *err)
 {
-    const bool is_plain = has_jobs(c) || has_schedule(c);
-    orr_set *set = NULL;
+    char keys[CLI_KEYS_ROOM];
     orr_code code = check_outputs(c, err);
+    if (!code)
+        code = check_options(c, err);
+    if (!code)
+        code = check_compat(c, err);
+    if (!code)
+        code = check_inputs(c, err);
+    if (!code && cli_given(c, "compare"))
+        return cli_run_compare(c, err);
+    if (!code)
+        code = cli_packet_keys(c, keys, err);
     if (code)
         return code;
-    if (cli_given(c, "compare"))
-        return c->arg_count ? cli_run_compare(c, err)
-                            : orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
-    code = check_compat(c, err);
-    if (!code && is_loggops(c))
-        return c->arg_count ? cli_run_loggops(c, err)
-                            : orr_fail(err, ORR_EUSAGE, NULL, "TRACES is missing");
-    if (!code)
-        code = check_files(c, is_plain, err);
-    if (!code)
-        code = check_wishes(c, err);
-    if (!code && cli_given(c, "flows"))
-        return run_flows(c, err);
-    if (!code && is_plain)
-        code = make_traces(c, &set, err);
-    if (!code)
-        code = run_and_print(c, set, err);
-    orr_set_close(set);
-    return code;
+    orr_run_config config = {
+        .size = sizeof config,
+        .program = "orrery " ORR_VERSION,
+        .system = cli_text(c, "system"),
+        .topology = cli_text(c, "topology"),
+        .packet_config = cli_text(c, "packet-config"),
+        .packet_keys = keys,
+        .logical = cli_text(c, "logical"),
+        .memory = cli_text(c, "memory"),
+        .groups = cli_text(c, "groups"),
+        .ranks_file = cli_text(c, "ranks-file"),
+        .network = cli_text(c, "network"),
+        .queues_per_dim = (uint32_t)cli_count(c, "queues"),
+        .rendezvous = cli_flag(c, "rendezvous"),
+        .threads = (unsigned)cli_count(c, "threads"),
+        .records = records_wanted(c),
+        .path_steps = (uint32_t)cli_count(c, "critical-path"),
+        .shows_progress = !c->quiet,
+    };
+    code = cli_packet_rules(cli_given(c, "compat") && !is_loggops(c), &config.packet_rules, err);
+    if (code)
+        return code;
+    const cli_run_output wanted = {
+        .is_json = cli_flag(c, "json"),
+        .has_gantt = cli_flag(c, "gantt"),
+        .csv = cli_text(c, "csv"),
+        .links = cli_text(c, "links"),
+        .trace_log = cli_text(c, "trace-log"),
+        .timeline = cli_text(c, "timeline"),
+        .report = cli_text(c, "report"),
+        .report_ranks = cli_text(c, "report-ranks"),
+        .what_if = cli_text(c, "what-if"),
+    };
+    return is_loggops(c)           ? run_schedule(c, &config, &wanted, err)
+           : cli_given(c, "flows") ? run_flows(c, &config, &wanted, err)
+                                   : run_traces(c, &config, &wanted, err);
 }
 
 const cli_command cli_cmd_run = {

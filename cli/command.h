@@ -7,8 +7,7 @@
 
 #include <orrery/lab/gen.h>
 #include <orrery/lab/nccl.h>
-#include <orrery/lab/packet.h>
-#include <orrery/lab/sim.h>
+#include <orrery/run.h>
 #include <orrery/timeline.h>
 
 extern const cli_command cli_cmd_capture;
@@ -33,29 +32,32 @@ extern const cli_command cli_cmd_serve;
 extern const cli_command cli_cmd_stage;
 extern const cli_command cli_cmd_view;
 
-/* orr_sim_run; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
-orr_code cli_run_until_stopped(orr_sim *s, orr_error *err);
+/* orr_run_to_end; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
+orr_code cli_run_to_end(orr_run *r, orr_error *err);
+/* Create, print warnings, run.  *out is there also when it came to a standstill. */
+orr_code cli_run_start(const cli_context *c,
+                       const orr_run_config *config,
+                       orr_run **out,
+                       orr_error *err);
+/* A run that stands still explains itself below the error; nothing happens when it does not. */
+void cli_explain(cli_context *c, orr_run *r, const orr_error *err);
 
-/* Flows over the packet network, and what came of them on stdout. */
-enum { CLI_KEYS_ROOM = 8192 };
+/* What is wanted of one run; paths are NULL where nothing is. */
+typedef struct cli_run_output {
+    bool is_json, has_gantt;
+    const char *csv, *links, *trace_log, *timeline, *report, *report_ranks, *what_if;
+} cli_run_output;
+/* Run and print, also what is known of a run that was stopped or cannot go on. */
+orr_code cli_run_and_print(cli_context *c,
+                           const orr_run_config *config,
+                           const cli_run_output *wanted,
+                           orr_error *err);
+
 /* The words of --packet-keys, --series and its companions, as config.txt would have them. */
+enum { CLI_KEYS_ROOM = 8192 };
 /* The rules of the program that --compat means; *out is NULL, for ours, unless it is given. */
 orr_code cli_packet_rules(bool is_compat, const struct orr_rules_packet **out, orr_error *err);
 orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err);
-/* report: where a page goes, or NULL. */
-orr_code cli_run_flows(cli_context *c,
-                       const orr_packet_options *opt,
-                       bool is_json,
-                       const char *report,
-                       orr_error *err);
-
-/* A simulation made and run, its warnings said; *out is there also when it came to a standstill. */
-orr_code cli_simulate(const cli_context *c,
-                      const orr_sim_options *opt,
-                      orr_sim **out,
-                      orr_error *err);
-/* With track-local-mem in the system file: one file a rank that has finished. */
-orr_code cli_write_memory(const orr_sim *s, orr_error *err);
 
 orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);

@@ -5,53 +5,30 @@
 
 #include <orrery/set.h>
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What stands in for the files when none are given: rings in one piece, one switch. */
-static const char plain_system[] =
-    "{\"scheduling-policy\": \"LIFO\", \"local-mem-bw\": 1600, \"preferred-dataset-splits\": 1, "
-    "\"all-reduce-implementation\": [\"ring\"], \"all-gather-implementation\": [\"ring\"], "
-    "\"reduce-scatter-implementation\": [\"ring\"], \"all-to-all-implementation\": [\"direct\"], "
-    "\"broadcast-implementation\": [\"tree\"], \"reduce-implementation\": [\"tree\"], "
-    "\"gather-implementation\": [\"tree\"], \"scatter-implementation\": [\"tree\"], "
-    "\"barrier-implementation\": [\"tree\"]}";
-
-void cli_plain_files(const cli_context *c, uint32_t ranks, char *text, orr_sim_options *opt)
-{
-    opt->system = cli_text(c, "system");
-    opt->network = cli_text(c, "topology");
-    if (!opt->system)
-        opt->system_text = plain_system;
-    if (opt->network)
-        return;
-    snprintf(text, CLI_PLAIN_ROOM,
-             "topology: [Switch]\nnpus_count: [%" PRIu32 "]\nbandwidth: [50]\nlatency: [500]\n",
-             ranks);
-    opt->network_text = text;
-}
-
 /* Let the traces run, and take down what they send. */
 static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_error *err)
 {
-    char text[CLI_PLAIN_ROOM];
-    orr_sim_options opt = {.set = set,
-                           .groups = cli_text(c, "groups"),
-                           .memory = cli_text(c, "memory"),
-                           .fidelity = "unaware",
-                           .records_goal = true,
-                           .shows_progress = !c->quiet};
-    orr_sim *s = NULL;
-    cli_plain_files(c, orr_set_rank_count(set), text, &opt);
-    orr_code code = orr_sim_create(&opt, &s, err);
+    const orr_run_config config = {.size = sizeof config,
+                                   .set = set,
+                                   .system = cli_text(c, "system"),
+                                   .topology = cli_text(c, "topology"),
+                                   .groups = cli_text(c, "groups"),
+                                   .memory = cli_text(c, "memory"),
+                                   .network = "unaware",
+                                   .records = ORR_RUN_SCHEDULE,
+                                   .shows_progress = !c->quiet};
+    orr_run *r = NULL;
+    orr_code code = orr_run_create(&config, &r, err);
     if (!code)
-        code = cli_run_until_stopped(s, err);
+        code = cli_run_to_end(r, err);
     if (!code)
-        code = orr_sim_goal(s, out, err);
-    orr_sim_destroy(s);
+        code = orr_run_goal(r, out, err);
+    orr_run_destroy(r);
     return code;
 }
 
@@ -106,7 +83,7 @@ static void add_input(job_list *l, const char *role, orr_str path)
 {
     cli_goal_inputs *to = l->inputs;
     if (to && path.ptr && to->count < CLI_GOAL_INPUTS)
-        to->list[to->count++] = (orr_loggops_input){role, path};
+        to->list[to->count++] = (orr_run_source){role, path};
 }
 
 static void add_option(const cli_context *c, job_list *l, const char *role, const char *name)

@@ -6,14 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-double cli_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 orr_what_if cli_what_if_of(const char *word)
 {
@@ -79,79 +71,56 @@ char *cli_command_line(const cli_context *c)
 
 /* ---- the page ---- */
 
-orr_code cli_report_add_sim(orr_report *r,
-                            orr_sim *s,
-                            const orr_explain_options *opt,
-                            orr_error *err)
+orr_code cli_report_add(orr_report *page,
+                        orr_run *r,
+                        const orr_explain_options *opt,
+                        orr_error *err)
 {
     orr_explanation *e;
     orr_explain_options with = *opt;
-    with.run = cli_run_until_stopped;
-    orr_code code = orr_sim_explain(s, &with, &e, err);
+    with.run = cli_run_to_end;
+    orr_code code = orr_run_explain(r, &with, &e, err);
     if (code)
         return code;
-    code = orr_report_add(r, orr_explanation_run(e), err);
+    code = orr_report_add(page, orr_explanation_run(e), err);
     orr_explanation_destroy(e);
     return code;
 }
 
-static orr_code create(const char *title, char *line, orr_report **out, orr_error *err)
-{
-    const orr_report_options about = {
-        .title = title, .program = "orrery " ORR_VERSION, .made_from = line};
-    *out = NULL;
-    return line ? orr_report_create(&about, out, err)
-                : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
-}
-
-orr_code cli_report_one(const cli_context *c,
-                        orr_sim *s,
-                        const orr_explain_options *opt,
-                        const char *path,
-                        orr_error *err)
-{
-    char *line = cli_command_line(c);
-    orr_report *r;
-    orr_code code = create(opt->name, line, &r, err);
-    if (!code && !(code = cli_report_add_sim(r, s, opt, err)))
-        code = orr_report_write(r, path, err);
-    orr_report_destroy(r);
-    free(line);
-    return code;
-}
-
 /* "flows.txt on topology.txt" */
-static void name_page(const orr_packet *p, char *out, size_t room)
+static void name_page(const orr_run *r, char *out, size_t room)
 {
     const char *flows = "flows", *topology = "a network";
-    orr_packet_input in;
+    orr_run_input in;
     orr_error why;
-    for (size_t i = 0; orr_packet_input_at(p, i, &in, &why) == ORR_OK; i++) {
-        if (strcmp(in.what, "flows") == 0)
+    for (size_t i = 0; orr_run_input_at(r, i, &in, &why) == ORR_OK; i++) {
+        if (strcmp(in.role, "flows") == 0)
             flows = in.path;
-        else if (strcmp(in.what, "topology") == 0)
+        else if (strcmp(in.role, "topology") == 0)
             topology = in.path;
     }
     snprintf(out, room, "%.250s on %.250s", flows, topology);
 }
 
-orr_code cli_report_flows(const cli_context *c,
-                          const orr_packet *p,
-                          const orr_error *why,
-                          const char *path,
-                          orr_error *err)
+orr_code cli_report_one(const cli_context *c,
+                        orr_run *r,
+                        const orr_explain_options *opt,
+                        const char *path,
+                        orr_error *err)
 {
     char title[2 * 256 + 8];
     char *line = cli_command_line(c);
-    orr_explanation *e = NULL;
-    orr_report *r;
-    name_page(p, title, sizeof title);
-    orr_code code = create(title, line, &r, err);
-    if (!code && !(code = orr_packet_explain(p, why, &e, err)) &&
-        !(code = orr_report_add(r, orr_explanation_run(e), err)))
-        code = orr_report_write(r, path, err);
-    orr_explanation_destroy(e);
-    orr_report_destroy(r);
+    orr_report *page = NULL;
+    if (!opt->name)
+        name_page(r, title, sizeof title);
+    const orr_report_options about = {.title = opt->name ? opt->name : title,
+                                      .program = "orrery " ORR_VERSION,
+                                      .made_from = line};
+    orr_code code = line ? orr_report_create(&about, &page, err)
+                         : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    if (!code && !(code = cli_report_add(page, r, opt, err)))
+        code = orr_report_write(page, path, err);
+    orr_report_destroy(page);
     free(line);
     return code;
 }

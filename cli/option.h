@@ -44,6 +44,8 @@ typedef struct cli_option {
     const char *fallback; /* the value when not given; shown in the help */
     bool required;
     const char *implied; /* the value when given without one; another is then given with "=" only */
+    uint32_t needs;      /* bits that the command knows; cmd_run.c: what the engine must support */
+    const char *with;    /* the option it needs beside it; NULL: none */
 } cli_option;
 
 typedef enum cli_times { CLI_ONCE, CLI_MAYBE, CLI_SOME, CLI_ANY } cli_times; /* 1, 0..1, 1.., 0.. */

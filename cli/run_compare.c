@@ -6,8 +6,9 @@
 #include "goal.h"
 #include "json_out.h"
 
-#include <orrery/lab/goal_traces.h>
 #include <orrery/version.h>
+
+#include <orrery/lab/goal_traces.h>
 #include <orrery/view.h>
 
 #include <inttypes.h>
@@ -69,76 +70,61 @@ static orr_code say_which(const result *r, orr_code code, orr_error *err)
     return code == ORR_ESTOP ? code : orr_because(err, code, "--compare %s", r->network);
 }
 
-static orr_code run_loggops(comparison *k, result *r, orr_error *err)
+/* The last rank decides. */
+static void take_result(orr_run *run, result *r)
 {
-    orr_loggops_options opt;
-    orr_loggops *s = NULL;
-    orr_code code = cli_loggops_options(k->c, &opt, err);
-    if (!code)
-        code = need_goal(k, err);
-    opt.keeps_spans = false;
-    if (!code)
-        code = orr_loggops_create(k->goal, &opt, &s, err);
-    if (!code)
-        code = cli_run_loggops_until_stopped(s, err);
-    for (uint32_t i = 0; !code && i < orr_goal_ranks(k->goal); i++) {
-        if (orr_loggops_finished_at(s, i) > r->finished_ns) {
-            r->finished_ns = orr_loggops_finished_at(s, i);
+    orr_ps last = 0;
+    for (uint32_t i = 0; i < orr_run_ranks(run); i++) {
+        const orr_ps at = orr_run_rank_at(run, i)->finished_at;
+        if (at > last) {
+            last = at;
             r->rank = i;
         }
     }
-    if (!code) {
-        r->events = orr_loggops_events(s);
-        r->messages = orr_loggops_messages(s);
-    }
-    if (code)
-        code = say_which(r, code, err);
-    if (code && s)
-        cli_explain_loggops(k->c, s, err);
-    orr_loggops_destroy(s);
-    return code;
+    r->finished_ns = (uint64_t)last / 1000;
+    r->events = orr_run_events(run);
+    r->messages = orr_run_messages(run);
 }
 
-static orr_code run_traces(comparison *k, result *r, orr_error *err)
+static orr_code run_network(comparison *k, result *r, orr_error *err)
 {
-    char text[CLI_PLAIN_ROOM], keys[CLI_KEYS_ROOM];
-    orr_sim *s = NULL;
-    orr_code code = need_set(k, err);
+    char keys[CLI_KEYS_ROOM];
+    orr_loggops_model model;
+    orr_run_config config = {.size = sizeof config, .shows_progress = !k->c->quiet};
+    orr_run *run = NULL;
+    const bool is_loggops = strcmp(r->network, "loggops") == 0;
+    orr_code code = is_loggops ? cli_loggops_options(k->c, &config, &model, err)
+                               : cli_packet_keys(k->c, keys, err);
     if (!code)
-        code = cli_packet_keys(k->c, keys, err);
-    if (code)
-        return say_which(r, code, err);
-    orr_sim_options opt = {.set = k->set,
-                           .workload = k->c->args[0],
-                           .fidelity = r->network,
-                           .packet = cli_text(k->c, "packet-config"),
-                           .packet_keys = keys,
-                           .logical = cli_text(k->c, "logical"),
-                           .memory = cli_text(k->c, "memory"),
-                           .groups = cli_text(k->c, "groups"),
-                           .ranks_file = cli_text(k->c, "ranks-file"),
-                           .queues_per_dim = (uint32_t)cli_count(k->c, "queues"),
-                           .rendezvous = cli_flag(k->c, "rendezvous"),
-                           .shows_progress = !k->c->quiet};
-    cli_plain_files(k->c, orr_set_rank_count(k->set), text, &opt);
-    code = orr_sim_create(&opt, &s, err);
+        code = is_loggops ? need_goal(k, err) : need_set(k, err);
+    if (is_loggops) {
+        config.schedule = k->goal;
+    } else {
+        config.set = k->set;
+        config.traces = k->c->args[0];
+        config.network = r->network;
+        config.system = cli_text(k->c, "system");
+        config.topology = cli_text(k->c, "topology");
+        config.packet_config = cli_text(k->c, "packet-config");
+        config.packet_keys = keys;
+        config.logical = cli_text(k->c, "logical");
+        config.memory = cli_text(k->c, "memory");
+        config.groups = cli_text(k->c, "groups");
+        config.ranks_file = cli_text(k->c, "ranks-file");
+        config.queues_per_dim = (uint32_t)cli_count(k->c, "queues");
+        config.rendezvous = cli_flag(k->c, "rendezvous");
+    }
     if (!code)
-        code = cli_run_until_stopped(s, err);
-    for (uint32_t i = 0; !code && i < orr_sim_ranks(s); i++) {
-        if (orr_sim_rank(s, i)->finished_at > r->finished_ns) {
-            r->finished_ns = orr_sim_rank(s, i)->finished_at;
-            r->rank = i;
-        }
-    }
-    if (!code) {
-        r->events = orr_sim_events(s);
-        r->messages = orr_sim_messages(s);
-    }
-    if (code)
+        code = orr_run_create(&config, &run, err);
+    if (!code)
+        code = cli_run_to_end(run, err);
+    if (!code)
+        take_result(run, r);
+    else
         code = say_which(r, code, err);
     if (code)
-        cli_explain_stall(k->c, s, err);
-    orr_sim_destroy(s);
+        cli_explain(k->c, run, err);
+    orr_run_destroy(run);
     return code;
 }
 
@@ -146,12 +132,11 @@ static orr_code run_next(comparison *k, const char *name, size_t len, orr_error 
 {
     if (len == 0 || len >= NAME_ROOM || k->count == MOST_NETWORKS)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compare: expected names of networks with commas between them");
+                        "--compare: expected comma-separated names of networks");
     result *r = &k->results[k->count];
     *r = (result){0};
     memcpy(r->network, name, len);
-    const orr_code code =
-        strcmp(r->network, "loggops") == 0 ? run_loggops(k, r, err) : run_traces(k, r, err);
+    const orr_code code = run_network(k, r, err);
     k->count += !code;
     return code;
 }
@@ -192,20 +177,6 @@ static void print_table(const comparison *k)
         printf("%-10s %18" PRIu64 " %10s %8" PRIu32 " %14" PRIu64 " %14" PRIu64 "\n", r->network,
                r->finished_ns, share, r->rank, r->messages, r->events);
     }
-}
-
-/* What is written of one run has no place here, and what has no effect is refused. */
-static orr_code check_options(const cli_context *c, orr_error *err)
-{
-    static const char *const others[] = {
-        "network",         "csv",   "links",         "trace-log",   "timeline",
-        "timeline-detail", "gantt", "critical-path", "report",      "report-ranks",
-        "what-if",         "flows", "series",        "series-what", "series-watch"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (cli_given(c, others[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s does not go with --compare", others[i]);
-    }
-    return ORR_OK;
 }
 
 /* ---- one input after the other */
@@ -289,8 +260,8 @@ orr_code cli_run_compare(cli_context *c, orr_error *err)
     chart x = {.traces = 0};
     char more[8192] = "", *at = more;
     const char *given = cli_text(c, "compare-traces");
-    orr_code code = check_options(c, err);
-    if (!code && given && strlen(given) >= sizeof more)
+    orr_code code = ORR_OK;
+    if (given && strlen(given) >= sizeof more)
         code = orr_fail(err, ORR_EUSAGE, NULL, "--compare-traces is too long");
     if (!code)
         code = compare_one(c, c->args[0], &x, err);

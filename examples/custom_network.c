@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* custom_network.c - a network model of one's own: every rank has one card that sends one message at a time, 100
- * bytes a ns, and each message is under way for 500 ns.
+ * bytes per ns, and each message is under way for 500 ns.
  * cc custom_network.c $(pkg-config --cflags --libs orrery) */
 #include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
@@ -64,7 +64,7 @@ static void cards_report(const void *net, orr_net_link_visit visit, void *contex
 
 static const orr_net_ops cards_ops = {
     .name = "cards",
-    .help = "one card a rank, one message at a time",
+    .help = "one card per rank, one message at a time",
     .create = cards_create,
     .send = cards_send,
     .destroy = free,
@@ -80,38 +80,26 @@ static int fail(const orr_error *err)
     return 3;
 }
 
-static int write_text(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    return f && fputs(text, f) >= 0 && fclose(f) == 0;
-}
-
 int main(void)
 {
     orr_error err;
     orr_set *set;
-    orr_sim *sim;
+    orr_run *run;
     const orr_pattern *ring = orr_pattern_find("send_recv_ring");
     orr_gen_options gen = ring->defaults;
     gen.ranks = RANKS;
     gen.comm_size = SIZE;
-    if (!write_text("system.json", "{\"scheduling-policy\": \"LIFO\"}") ||
-        !write_text("network.yml", "topology: [Switch]\nnpus_count: [8]\n"
-                                   "bandwidth: [93]\nlatency: [500]\n"))
-        return 4;
     if (orr_pattern_set(ring, &gen, &set, &err))
         return fail(&err);
-    const orr_sim_options opt = {.set = set,
-                                 .system = "system.json",
-                                 .network = "network.yml", /* only its size counts here */
-                                 .custom_network = &cards_ops};
-    if (orr_sim_create(&opt, &sim, &err) || orr_sim_run(sim, &err) ||
-        orr_sim_write_text(sim, "-", &err))
+    /* No system and no topology: a plain system, and as many ranks as there are traces. */
+    const orr_run_config config = {.size = sizeof config, .set = set, .own_network = &cards_ops};
+    if (orr_run_create(&config, &run, &err) || orr_run_to_end(run, &err) ||
+        orr_run_write(run, "text", "-", &err))
         return fail(&err);
-    const uint64_t end = orr_sim_rank(sim, 0)->finished_at;
-    const uint64_t expected = SIZE / BYTES_PER_NS + LATENCY_NS;
-    printf("rank 0 finished after %" PRIu64 " ns, expected %" PRIu64 "\n", end, expected);
-    orr_sim_destroy(sim);
+    const orr_ps end = orr_run_rank_at(run, 0)->finished_at;
+    const orr_ps expected = 1000 * (SIZE / BYTES_PER_NS + LATENCY_NS);
+    printf("rank 0 finished after %" PRId64 " ps, expected %" PRId64 "\n", end, expected);
+    orr_run_destroy(run);
     orr_set_close(set);
     return end == expected ? 0 : 1;
 }

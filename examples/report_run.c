@@ -30,29 +30,30 @@ int main(void)
 {
     orr_error err;
     orr_set *set;
-    orr_sim *sim;
+    orr_run *run;
     orr_explanation *facts;
     const orr_pattern *all_reduce = orr_pattern_find("all_reduce");
     orr_gen_options gen = all_reduce->defaults;
     gen.ranks = 8;
     if (orr_pattern_set(all_reduce, &gen, &set, &err))
         return fail(&err);
-    const orr_sim_options opt = {
-        .set = set,
-        .system_text =
-            "{\"scheduling-policy\": \"LIFO\", \"endpoint-delay\": 10,"
-            " \"preferred-dataset-splits\": 4, \"local-mem-bw\": 1000, \"all-reduce-implementation\": [\"ring\"]}",
-        .network_text = "topology: [Ring]\nnpus_count: [8]\nbandwidth: [50]\nlatency: [500]\n",
-        .record = ORR_SIM_RECORD_NODES};
-    if (orr_sim_create(&opt, &sim, &err) || orr_sim_run(sim, &err))
+    const orr_system system = {.size = sizeof system, .chunks = 4};
+    const orr_net_config ring = {
+        .dims = 1, .shape = {ORR_NET_RING}, .npus = {8}, .bandwidth = {50}, .latency_ns = {500}};
+    const orr_run_config config = {.size = sizeof config,
+                                   .set = set,
+                                   .own_system = &system,
+                                   .dims = &ring,
+                                   .records = ORR_RUN_SPANS};
+    if (orr_run_create(&config, &run, &err) || orr_run_to_end(run, &err))
         return fail(&err);
-    printf("%-36s %" PRIu64 " ns\n", "as it is", orr_sim_time(sim));
+    printf("%-36s %" PRId64 " ns\n", "as it is", orr_run_time(run) / 1000);
     const orr_explain_options what = {.name = "all-reduce", .what_if = ORR_WHAT_IF_SIMULATE};
-    if (orr_sim_explain(sim, &what, &facts, &err) ||
+    if (orr_run_explain(run, &what, &facts, &err) ||
         print_and_write(orr_explanation_run(facts), "report.html", &err))
         return fail(&err);
     orr_explanation_destroy(facts);
-    orr_sim_destroy(sim);
+    orr_run_destroy(run);
     orr_set_close(set);
     return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "goal.h"
 
-#include <orrery/lab/sim.h>
+#include <orrery/lab/fabric_view.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static const cli_option packet_options[] = {
     {0},
 };
 
-static orr_code write_logs(const orr_sim *s, const char *folder, orr_error *err)
+static orr_code write_logs(orr_run *r, const char *folder, orr_error *err)
 {
     char path[4096];
     if (mkdir(folder, 0777) && errno != EEXIST) {
@@ -60,20 +60,20 @@ static orr_code write_logs(const orr_sim *s, const char *folder, orr_error *err)
         return orr_fail(err, ORR_EIO, &w, "cannot make this directory: %s", strerror(errno));
     }
     snprintf(path, sizeof path, "%s/log.log", folder);
-    orr_code code = orr_sim_write_old_log(s, path, ORR_SIM_LOG_FILE, err);
+    orr_code code = orr_run_write(r, "file-log", path, err);
     snprintf(path, sizeof path, "%s/err.log", folder);
     if (!code)
-        code = orr_sim_write_old_log(s, path, ORR_SIM_LOG_ERRORS, err);
-    return code ? code : orr_sim_write_log_sinks(s, err);
+        code = orr_run_write(r, "error-log", path, err);
+    return code ? code : orr_run_write(r, "log-sinks", NULL, err);
 }
 
 /* What became of the run, also when it came to a standstill: the ranks that finished are known. */
-static orr_code write_old(const orr_sim *s, const char *folder, orr_error *err)
+static orr_code write_old(orr_run *r, const char *folder, orr_error *err)
 {
-    orr_code code = orr_sim_write_old_log(s, "-", ORR_SIM_LOG_CONSOLE, err);
+    orr_code code = orr_run_write(r, "console-log", "-", err);
     if (!code)
-        code = write_logs(s, folder, err);
-    return code ? code : cli_write_memory(s, err);
+        code = write_logs(r, folder, err);
+    return code ? code : orr_run_write(r, "memory", NULL, err);
 }
 
 static orr_code parse_scale(const char *text, double *out, orr_error *err)
@@ -88,58 +88,56 @@ static orr_code parse_scale(const char *text, double *out, orr_error *err)
 }
 
 /* What the old program says before it runs (packet-network.md 2). */
-static void print_packet_head(const orr_sim *s)
+static void print_packet_head(orr_run *r)
 {
     orr_packet_figures g;
-    if (!orr_sim_packets(s, &g))
+    if (!orr_run_packets(r, &g))
         return;
-    printf("ASTRA-sim + NS3\nThere are %u npus: ", orr_sim_ranks(s));
-    for (uint32_t k = 0; k < orr_sim_dimension_count(s); k++)
-        printf("%u,", orr_sim_dimension_at(s, k).ranks);
+    printf("ASTRA-sim + NS3\nThere are %u npus: ", orr_run_ranks(r));
+    for (uint32_t k = 0; k < orr_run_dimensions(r); k++)
+        printf("%u,", orr_run_dimension_at(r, k)->ranks);
     printf("\nQP is enabled\nmaxRtt=%" PRIu64 " maxBdp=%" PRIu64 "\n", g.max_rtt_ns,
            g.max_bdp_bytes);
     fflush(stdout); /* the rest goes past stdio */
 }
 
-static orr_code run_astra(cli_context *c, const char *fidelity, orr_error *err)
+static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
 {
     const char *groups = cli_text(c, "comm-group-configuration");
     const char *rendezvous = cli_text(c, "rendezvous-protocol");
     const char *logging = cli_text(c, "logging-configuration");
-    const bool is_packet = strcmp(fidelity, "packet") == 0;
-    orr_sim_options opt = {
+    const bool is_packet = strcmp(network, "packet") == 0;
+    orr_run_config config = {
+        .size = sizeof config,
         .logical = is_packet ? cli_text(c, "logical-topology-configuration") : NULL,
-        .workload = cli_text(c, "workload-configuration"),
+        .traces = cli_text(c, "workload-configuration"),
         .system = cli_text(c, "system-configuration"),
-        .network = cli_text(c, "network-configuration"),
+        .topology = cli_text(c, "network-configuration"),
         .memory = cli_text(c, "remote-memory-configuration"),
         .groups =
             strstr(groups, "empty") ? NULL : groups, /* as the reference has it (astra-sim.md 1) */
         .logging = strcmp(logging, "empty") == 0 ? NULL : logging,
-        .fidelity = fidelity,
+        .network = network,
         .queues_per_dim = (uint32_t)cli_count(c, "num-queues-per-dim"),
         .rendezvous = strcmp(rendezvous, "true") == 0 || strcmp(rendezvous, "1") == 0,
         .is_compat = !cli_flag(c, "no-compat"),
         .shows_progress = !c->quiet,
     };
-    orr_sim *s = NULL;
+    orr_run *r = NULL;
     orr_error second;
-    orr_code code = parse_scale(cli_text(c, "injection-scale"), &opt.injection_scale, err);
+    orr_code code = parse_scale(cli_text(c, "injection-scale"), &config.injection_scale, err);
     if (!code)
-        code = cli_packet_rules(is_packet && opt.is_compat, &opt.packet_rules, err);
+        code = cli_packet_rules(is_packet && config.is_compat, &config.packet_rules, err);
     if (!code)
-        code = cli_simulate(c, &opt, &s, err);
-    if (s && orr_sim_ignores_log_patterns(s))
-        cli_note(c, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them\n",
-                 logging);
-    if (s)
-        print_packet_head(s);
-    if (s && code)
-        (void)!write_old(s, cli_text(c, "logging-folder"), &second); /* the first error counts */
-    else if (s)
-        code = write_old(s, cli_text(c, "logging-folder"), err);
-    cli_explain_stall(c, s, err);
-    orr_sim_destroy(s);
+        code = cli_run_start(c, &config, &r, err);
+    if (r)
+        print_packet_head(r);
+    if (r && code)
+        (void)!write_old(r, cli_text(c, "logging-folder"), &second); /* the first error counts */
+    else if (r)
+        code = write_old(r, cli_text(c, "logging-folder"), err);
+    cli_explain(c, r, err);
+    orr_run_destroy(r);
     return code;
 }
 
@@ -156,15 +154,18 @@ static orr_code run_astra_aware(cli_context *c, orr_error *err)
 /* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim had it. */
 static orr_code run_astra_packet(cli_context *c, orr_error *err)
 {
-    orr_packet_options opt = {
-        .config = cli_text(c, "network-configuration"),
+    orr_run_config config = {
+        .size = sizeof config,
+        .is_flows = true,
+        .topology = cli_text(c, "network-configuration"),
         .shows_progress = !c->quiet,
     };
-    const orr_code code = cli_packet_rules(!cli_flag(c, "no-compat"), &opt.rules, err);
+    const cli_run_output wanted = {0};
+    const orr_code code = cli_packet_rules(!cli_flag(c, "no-compat"), &config.packet_rules, err);
     if (code)
         return code;
     if (!cli_text(c, "workload-configuration"))
-        return cli_run_flows(c, &opt, false, NULL, err);
+        return cli_run_and_print(c, &config, &wanted, err);
     if (!cli_text(c, "system-configuration"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--system-configuration is missing");
     if (!cli_text(c, "remote-memory-configuration"))

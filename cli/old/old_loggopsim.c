@@ -4,8 +4,9 @@
 
 #include "goal.h"
 
-#include <orrery/lab/compat.h>
 #include <orrery/version.h>
+
+#include <orrery/lab/compat.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,37 +66,39 @@ static orr_code read_S(const char *text, uint32_t *out, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code read_options(const cli_context *c, orr_loggops_options *o, orr_error *err)
+static orr_code read_options(const cli_context *c,
+                             orr_run_config *config,
+                             orr_loggops_model *model,
+                             orr_error *err)
 {
     const char *name = cli_flag(c, "no-compat") ? NULL : cli_text(c, "compat");
     const orr_compat *old = NULL;
     orr_code code = name ? orr_compat_find(ORR_RULES_LOGGOPS, name, &old, err) : ORR_OK;
     if (code)
         return code;
-    *o = (orr_loggops_options){
-        .rules = old ? old->loggops : NULL,
-        .L = cli_count(c, "LogGOPS_L"),
-        .o = cli_count(c, "LogGOPS_o"),
-        .g = cli_count(c, "LogGOPS_g"),
-        .O = cli_count(c, "LogGOPS_O"),
-        .noise = cli_text(c, "noise-trace"),
-        .has_common_noise = cli_flag(c, "noise-cosched"),
-        .noise_seed = cli_count(c, "noise-seed"),
-        .keeps_spans = cli_given(c, "vizfile"),
-        .keeps_queues = cli_given(c, "qstat"),
-        .keeps_pairs = cli_given(c, "comm-dep-file"),
-        .prints_progress = cli_flag(c, "progress"),
-        .shows_progress = !c->quiet && !cli_flag(c, "progress"),
-    };
+    *model = (orr_loggops_model){.L = cli_count(c, "LogGOPS_L"),
+                                 .o = cli_count(c, "LogGOPS_o"),
+                                 .g = cli_count(c, "LogGOPS_g"),
+                                 .O = cli_count(c, "LogGOPS_O")};
+    config->loggops = model;
+    config->loggops_rules = old ? old->loggops : NULL;
+    config->noise = cli_text(c, "noise-trace");
+    config->has_common_noise = cli_flag(c, "noise-cosched");
+    config->noise_seed = cli_count(c, "noise-seed");
+    config->prints_progress = cli_flag(c, "progress");
+    config->shows_progress = !c->quiet && !cli_flag(c, "progress");
+    config->records = (cli_given(c, "vizfile") ? ORR_RUN_SPANS : 0) |
+                      (cli_given(c, "qstat") ? ORR_RUN_QUEUES : 0) |
+                      (cli_given(c, "comm-dep-file") ? ORR_RUN_PAIRS : 0);
     const bool is_simple = strcmp(cli_text(c, "network-type"), "simple") == 0;
     /* ATLAHS ignores it (goal.md 3.1) */
     const bool has_links = is_simple && name && strcmp(name, "lgs2023") == 0;
     if (has_links)
-        o->simple_links = cli_text(c, "network-file");
-    if (has_links && !o->simple_links)
+        config->simple_links = cli_text(c, "network-file");
+    if (has_links && !config->simple_links)
         return orr_fail(err, ORR_EUSAGE, NULL, "-n simple needs --network-file FILE");
-    code = read_G(cli_text(c, "LogGOPS_G"), &o->G, err);
-    return code ? code : read_S(cli_text(c, "LogGOPS_S"), &o->S, err);
+    code = read_G(cli_text(c, "LogGOPS_G"), &model->G, err);
+    return code ? code : read_S(cli_text(c, "LogGOPS_S"), &model->S, err);
 }
 
 /* What was printed for every event is kept for every operation now. */
@@ -103,66 +106,59 @@ static const char verbose_note[] =
     "LogGOPSim: -v: events are not printed one by one; -V FILE, or orrery run --timeline FILE, "
     "writes when each operation and message was\n";
 
-static orr_code write_files(const cli_context *c, const orr_loggops *s, orr_error *err)
+static orr_code write_files(const cli_context *c, const orr_run *r, orr_error *err)
 {
     const char *viz = cli_text(c, "vizfile"), *queues = cli_text(c, "qstat");
     const char *pairs = cli_text(c, "comm-dep-file");
-    orr_code code = viz ? orr_loggops_write_old(s, "viz", viz, err) : ORR_OK;
+    orr_code code = viz ? orr_run_write(r, "viz", viz, err) : ORR_OK;
     if (!code && queues)
-        code = orr_loggops_write_old(s, "queues", queues, err);
+        code = orr_run_write(r, "queues", queues, err);
     if (!code && pairs)
-        code = orr_loggops_write_old(s, "pairs", pairs, err);
+        code = orr_run_write(r, "pairs", pairs, err);
     if (!code && pairs && strcmp(cli_text(c, "compat"), "atlahs") == 0)
         printf("[INFO] Comm dep file saved to %s\n", pairs);
     return code;
 }
 
-static void tell_stall(cli_context *c, const orr_loggops *s, const orr_error *err)
+static orr_code simulate(cli_context *c, orr_run *r, orr_error *err)
 {
-    const char *line;
-    if (!orr_loggops_stall_line(s, 0))
-        return;
-    cli_report(c, err);
-    for (size_t i = 0; (line = orr_loggops_stall_line(s, i)) != NULL; i++)
-        fprintf(stderr, "  %s\n", line);
-}
-
-static orr_code simulate(cli_context *c, orr_loggops *s, orr_error *err)
-{
-    orr_code code = cli_run_loggops_until_stopped(s, err);
+    orr_code code = cli_run_to_end(r, err);
     if (code) {
         if (code != ORR_ESTOP)
             orr_because(err, code, "%s", cli_text(c, "filename"));
-        tell_stall(c, s, err);
+        cli_explain(c, r, err);
         return code;
     }
-    if (cli_flag(c, "json"))
-        code = orr_loggops_write_json(s, "-", cli_text(c, "filename"), "orrery " ORR_VERSION, err);
-    else if (!cli_flag(c, "no-compat"))
-        code = orr_loggops_write_old(s, cli_flag(c, "batchmode") ? "log-batch" : "log", "-", err);
-    else
-        code = orr_loggops_write_text(s, "-", cli_text(c, "filename"), err);
-    return code ? code : write_files(c, s, err);
+    const char *what = cli_flag(c, "json")        ? "json"
+                       : cli_flag(c, "no-compat") ? "text"
+                       : cli_flag(c, "batchmode") ? "log-batch"
+                                                  : "log";
+    code = orr_run_write(r, what, "-", err);
+    return code ? code : write_files(c, r, err);
 }
 
 static orr_code run_loggopsim(cli_context *c, orr_error *err)
 {
-    orr_loggops_options opt;
+    const orr_run_source source = {"schedule", orr_str_of(cli_text(c, "filename"))};
+    orr_run_config config = {.size = sizeof config,
+                             .name = cli_text(c, "filename"),
+                             .program = "orrery " ORR_VERSION,
+                             .sources = &source,
+                             .source_count = 1};
+    orr_loggops_model model;
     orr_goal *g = NULL;
-    orr_loggops *s = NULL;
-    orr_code code = read_options(c, &opt, err);
+    orr_run *r = NULL;
+    orr_code code = read_options(c, &config, &model, err);
     if (!code && cli_flag(c, "verbose"))
         cli_note(c, "%s", verbose_note);
-    const orr_loggops_input schedule = {"schedule", orr_str_of(cli_text(c, "filename"))};
-    opt.inputs = &schedule;
-    opt.input_count = 1;
     if (!code)
         code = cli_goal_read(c, cli_text(c, "filename"), &g, err);
-    if (!code && (code = orr_loggops_create(g, &opt, &s, err)))
+    config.schedule = g;
+    if (!code && (code = orr_run_create(&config, &r, err)))
         orr_because(err, code, "%s", cli_text(c, "filename"));
     if (!code)
-        code = simulate(c, s, err);
-    orr_loggops_destroy(s);
+        code = simulate(c, r, err);
+    orr_run_destroy(r);
     orr_goal_free(g);
     return code;
 }

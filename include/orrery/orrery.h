@@ -10,6 +10,7 @@
 #include <orrery/feeder.h>
 #include <orrery/network.h>
 #include <orrery/report.h>
+#include <orrery/run.h>
 #include <orrery/set.h>
 #include <orrery/timeline.h>
 #include <orrery/trace.h>

@@ -8,11 +8,9 @@
 #include "what_if.h"
 
 #include "base/memory/memory.h"
-#include "models/network/packet/packet_network.h"
-#include "models/network/packet/packet_run.h"
-#include "run/sim_impl.h"
 
-#include <orrery/lab/packet.h>
+#include <orrery/lab/stall.h>
+#include <orrery/run.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +29,7 @@ typedef struct link_list {
 struct orr_explanation {
     orr_report_run run;
     orr_error *err; /* during the call only */
-    orr_sim *s;
+    orr_run *r;
     orr_timeline *timeline;
     orr_critical_path *path;
     orr_report_step *steps;
@@ -41,7 +39,7 @@ struct orr_explanation {
     link_list links;
     orr_fabric_view *fabric;
     orr__what_ifs what_ifs;
-    orr_packet_input files[INPUTS];
+    orr_run_input files[INPUTS];
     orr_report_input inputs[INPUTS];
     char stall[sizeof((orr_error *)0)->message];
     const char *stall_lines[STALL_LINES];
@@ -67,7 +65,7 @@ void orr_explanation_destroy(orr_explanation *e)
     orr_free(e->links.links);
     orr_free(e->links.list);
     orr_free(e->links.ends);
-    orr_packet_view_destroy(e->fabric);
+    orr_fabric_view_destroy(e->fabric);
     orr_free(e);
 }
 
@@ -161,9 +159,9 @@ static void say_why(const orr_path_step *p, char out[MOST_WORDS])
 
 static orr_code add_path(orr_explanation *g)
 {
-    if (orr_sim_finished(g->s) < orr_sim_ranks(g->s))
+    if (orr_run_finished(g->r) < orr_run_ranks(g->r))
         return ORR_OK;
-    const orr_code code = orr_sim_critical_path(g->s, &g->path, g->err);
+    const orr_code code = orr_run_critical_path(g->r, &g->path, g->err);
     if (code)
         return code;
     g->steps = orr_alloc(g->path->step_count + 1, sizeof *g->steps);
@@ -190,10 +188,10 @@ static orr_code add_path(orr_explanation *g)
 
 static void add_dimensions(orr_explanation *g)
 {
-    const double seconds = (double)orr_sim_time(g->s) / 1e9;
-    for (uint32_t k = 0; k < orr_sim_dimension_count(g->s); k++) {
-        const orr_sim_dimension d = orr_sim_dimension_at(g->s, k);
-        const double could = d.bandwidth * seconds * orr_sim_ranks(g->s);
+    const double seconds = (double)(orr_run_time(g->r) / 1000) / 1e9;
+    for (uint32_t k = 0; k < orr_run_dimensions(g->r); k++) {
+        const orr_run_dimension d = *orr_run_dimension_at(g->r, k);
+        const double could = d.bandwidth * seconds * orr_run_ranks(g->r);
         snprintf(g->dimension_names[k], MOST_WORDS, "%s %u", d.shape ? d.shape : "dimension of",
                  d.ranks);
         g->dimensions[k] =
@@ -205,20 +203,11 @@ static void add_dimensions(orr_explanation *g)
     }
 }
 
-static orr_code view_packets(orr_explanation *g)
-{
-    orr_packet_figures figures;
-    return orr_sim_packets(g->s, &figures)
-               ? orr__fabric_view_take(orr__net_packet_fabric(g->s->net), &figures, &g->fabric,
-                                       g->err)
-               : ORR_OK;
-}
-
 /* ---- what the traces say about themselves ---- */
 
 static double metadata_of(const orr_explanation *g, const char *name)
 {
-    const orr_set *set = g->s->set;
+    const orr_set *set = orr_run_traces(g->r);
     const orr_trace *t = orr_set_class_count(set) ? orr_set_trace(set, 0) : NULL;
     if (!t || !orr_trace_has_metadata(t))
         return 0;
@@ -239,37 +228,38 @@ static double metadata_of(const orr_explanation *g, const char *name)
 static orr_code gather(orr_explanation *g, const orr_explain_options *opt)
 {
     orr_code code;
-    if ((code = orr_sim_timeline(g->s, &g->timeline, g->err)) || (code = add_path(g)) ||
-        (code = view_packets(g)) || (code = make_room(&g->links, g->err)))
+    if ((code = orr_run_timeline(g->r, &g->timeline, g->err)) || (code = add_path(g)) ||
+        (code = orr_run_fabric_view(g->r, &g->fabric, g->err)) ||
+        (code = make_room(&g->links, g->err)))
         return code;
-    orr_sim_visit_links(g->s, take_link, &g->links);
+    orr_run_visit_links(g->r, take_link, &g->links);
     list_links(&g->links);
     add_dimensions(g);
-    g->what_ifs.s = g->s;
+    g->what_ifs.r = g->r;
     g->what_ifs.path = g->path;
-    g->what_ifs.run = opt->run ? opt->run : orr_sim_run;
+    g->what_ifs.run = opt->run ? opt->run : orr_run_to_end;
     g->what_ifs.err = g->err;
-    return orr__what_if(&g->what_ifs, opt->what_if, opt->seconds);
+    return orr__what_if(&g->what_ifs, opt->what_if);
 }
 
 static void fill_run(orr_explanation *g, const orr_explain_options *opt)
 {
-    const bool is_whole = orr_sim_finished(g->s) == orr_sim_ranks(g->s);
-    const orr_stall *stall = is_whole ? NULL : orr_sim_stall(g->s);
+    const bool is_whole = orr_run_finished(g->r) == orr_run_ranks(g->r);
+    const orr_stall *stall = is_whole ? NULL : orr_run_stall(g->r);
     g->run = (orr_report_run){
         .name = opt->name ? opt->name : "run",
         .timeline = g->timeline,
         .ranks_shown = opt->ranks_shown,
-        .ranks = orr_sim_ranks(g->s),
-        .events = orr_sim_events(g->s),
+        .ranks = orr_run_ranks(g->r),
+        .events = orr_run_events(g->r),
         .tokens = metadata_of(g, "tokens"),
         .flops = metadata_of(g, "model_flops"),
-        .peak_flops = g->s->system.roofline ? g->s->system.peak_perf : 0,
+        .peak_flops = orr_run_peak_flops(g->r),
         .memory_capacity = (orr_bytes)metadata_of(g, "device_bytes"),
         .steps = g->steps,
         .step_count = g->path ? g->path->step_count : 0,
         .dimensions = g->dimensions,
-        .dimension_count = orr_sim_dimension_count(g->s),
+        .dimension_count = orr_run_dimensions(g->r),
         .links = g->links.list,
         .link_count = g->links.count,
         .links_left_out = g->links.seen - g->links.count,
@@ -284,41 +274,19 @@ static void fill_run(orr_explanation *g, const orr_explain_options *opt)
     };
 }
 
-orr_code orr_sim_explain(orr_sim *s,
-                         const orr_explain_options *opt,
-                         orr_explanation **out,
-                         orr_error *err)
-{
-    const orr_explain_options defaults = {0};
-    orr_explanation *g = orr_alloc(1, sizeof *g);
-    *out = NULL;
-    if (!g)
-        return orr_no_memory(err);
-    g->s = s;
-    g->err = err;
-    const orr_code code = gather(g, opt ? opt : &defaults);
-    if (code) {
-        orr_explanation_destroy(g);
-        return code;
-    }
-    fill_run(g, opt ? opt : &defaults);
-    *out = g;
-    return ORR_OK;
-}
-
 /* ---- flows ---- */
 
-static orr_code list_inputs(const orr_packet *p,
-                            orr_packet_input files[INPUTS],
+static orr_code list_inputs(const orr_run *r,
+                            orr_run_input files[INPUTS],
                             orr_report_input out[INPUTS],
                             size_t *count,
                             orr_error *err)
 {
     orr_code code = ORR_OK;
     *count = 0;
-    while (*count < INPUTS && !(code = orr_packet_input_at(p, *count, &files[*count], err))) {
-        const orr_packet_input *in = &files[*count];
-        out[(*count)++] = (orr_report_input){.what = in->what,
+    while (*count < INPUTS && !(code = orr_run_input_at(r, *count, &files[*count], err))) {
+        const orr_run_input *in = &files[*count];
+        out[(*count)++] = (orr_report_input){.what = in->role,
                                              .path = in->path,
                                              .hash = *in->hash ? in->hash : NULL,
                                              .has_bytes = *in->hash != 0,
@@ -327,37 +295,27 @@ static orr_code list_inputs(const orr_packet *p,
     return code == ORR_END ? ORR_OK : code;
 }
 
-static orr_code gather_flows(orr_explanation *g, const orr_packet *p, size_t *input_count)
+static orr_code gather_flows(orr_explanation *g, size_t *input_count)
 {
     orr_code code;
     if ((code = make_room(&g->links, g->err)) ||
-        (code = list_inputs(p, g->files, g->inputs, input_count, g->err)) ||
-        (code = orr_packet_view(p, &g->fabric, g->err)))
+        (code = list_inputs(g->r, g->files, g->inputs, input_count, g->err)) ||
+        (code = orr_run_fabric_view(g->r, &g->fabric, g->err)))
         return code;
-    orr__packet_visit_links(p, take_link, &g->links);
+    orr_run_visit_links(g->r, take_link, &g->links);
     list_links(&g->links);
-    for (const char *line;
-         g->stall_line_count < STALL_LINES && (line = orr_packet_stall(p, g->stall_line_count));)
+    for (const char *line; g->stall_line_count < STALL_LINES &&
+                           (line = orr_run_stall_line(g->r, g->stall_line_count));)
         g->stall_lines[g->stall_line_count++] = line;
     return ORR_OK;
 }
 
-orr_code orr_packet_explain(const orr_packet *p,
-                            const orr_error *why,
-                            orr_explanation **out,
-                            orr_error *err)
+static orr_code explain_flows(orr_explanation *g, const orr_error *why)
 {
     size_t input_count;
-    orr_explanation *g = orr_alloc(1, sizeof *g);
-    *out = NULL;
-    if (!g)
-        return orr_no_memory(err);
-    g->err = err;
-    const orr_code code = gather_flows(g, p, &input_count);
-    if (code) {
-        orr_explanation_destroy(g);
+    const orr_code code = gather_flows(g, &input_count);
+    if (code)
         return code;
-    }
     if (why)
         snprintf(g->stall, sizeof g->stall, "%s", why->message);
     g->run = (orr_report_run){.name = "flows",
@@ -375,6 +333,36 @@ orr_code orr_packet_explain(const orr_packet *p,
                               .stall_line_count = g->stall_line_count,
                               .inputs = g->inputs,
                               .input_count = input_count};
-    *out = g;
     return ORR_OK;
+}
+
+/* ---- either ---- */
+
+orr_code orr_run_explain(orr_run *r,
+                         const orr_explain_options *opt,
+                         orr_explanation **out,
+                         orr_error *err)
+{
+    const orr_explain_options defaults = {0};
+    orr_packet_figures figures;
+    orr_explanation *g = orr_alloc(1, sizeof *g);
+    orr_code code = ORR_OK;
+    *out = NULL;
+    if (!g)
+        return orr_no_memory(err);
+    if (!opt)
+        opt = &defaults;
+    g->r = r;
+    g->err = err;
+    if (orr_run_traces(r) && !(code = gather(g, opt)))
+        fill_run(g, opt);
+    else if (!code && orr_run_packets(r, &figures))
+        code = explain_flows(g, opt->why);
+    else if (!code)
+        code = orr_fail(err, ORR_EUSAGE, NULL, "schedules have no report");
+    if (code)
+        orr_explanation_destroy(g);
+    else
+        *out = g;
+    return code;
 }

@@ -14,8 +14,9 @@
 #include "base/memory/memory.h"
 #include "trace/input_files.h"
 
+#include "run/sim.h"
 #include <orrery/lab/critical_path.h>
-#include <orrery/lab/sim.h>
+#include <orrery/lab/stall.h>
 
 /* Times of a rank, in ns. */
 typedef enum orr__figure {

@@ -46,6 +46,13 @@ static struct orr__stall *analyse(orr_sim *s)
     return NULL;
 }
 
+const char *const *orr__stall_lines(orr_sim *s, size_t *count)
+{
+    const orr_stall *stall = orr_sim_stall(s);
+    *count = stall ? stall->line_count : 0;
+    return stall ? stall->lines : NULL;
+}
+
 const orr_stall *orr_sim_stall(orr_sim *s)
 {
     uint64_t tick;

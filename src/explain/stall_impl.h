@@ -12,6 +12,8 @@
 #ifndef ORR_STALL_IMPL_H
 #define ORR_STALL_IMPL_H
 
+#include <orrery/lab/stall.h>
+
 #include "run/sim_impl.h"
 
 #include "base/text/text.h"

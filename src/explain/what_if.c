@@ -3,7 +3,7 @@
  * fast, or an estimate from the critical path. */
 #include "what_if.h"
 
-#include "run/sim_impl.h"
+#include "run/engine.h"
 
 #include <stdio.h>
 
@@ -15,10 +15,10 @@ static orr_report_what_if *new_change(orr__what_ifs *g, const char *words, uint3
         return NULL;
     char *text = g->words[g->count];
     orr_report_what_if *w = &g->list[g->count++];
-    const orr_sim_dimension d = orr_sim_dimension_at(g->s, dimension);
-    if (d.shape)
-        snprintf(text, ORR__WHAT_IF_WORDS, "dimension %u (%s %u): %s", dimension, d.shape, d.ranks,
-                 words);
+    const orr_run_dimension *d = orr_run_dimension_at(g->r, dimension);
+    if (d && d->shape)
+        snprintf(text, ORR__WHAT_IF_WORDS, "dimension %u (%s %u): %s", dimension, d->shape,
+                 d->ranks, words);
     else
         snprintf(text, ORR__WHAT_IF_WORDS, "%s", words);
     w->change = text;
@@ -29,7 +29,7 @@ static orr_report_what_if *new_change(orr__what_ifs *g, const char *words, uint3
 static void estimate(orr__what_ifs *g)
 {
     uint64_t comm = 0, compute = 0, memory = 0;
-    const uint64_t now = orr_sim_time(g->s);
+    const uint64_t now = (uint64_t)orr_run_time(g->r) / 1000;
     for (size_t i = 0; g->path && i < g->path->step_count; i++) {
         const orr_path_step *p = &g->path->steps[i];
         const bool is_comm = p->kind == ORR_SPAN_SEND || p->kind == ORR_SPAN_RECEIVE ||
@@ -52,44 +52,42 @@ static void estimate(orr__what_ifs *g)
     }
 }
 
-static orr_code try_change(orr__what_ifs *g, orr_sim_change change, const char *words)
+static orr_code try_change(orr__what_ifs *g, orr_run_change change, const char *words)
 {
-    orr_sim_options opt = g->s->opt;
-    orr_sim *s;
+    orr_run_config config = g->r->config;
+    orr_run *r;
     orr_report_what_if *w =
         new_change(g, words, change.has_dimension ? change.dimension : UINT32_MAX);
     if (!w)
         return ORR_OK;
-    opt.set = g->s->set;
-    opt.change = change;
-    opt.record = ORR_SIM_RECORD_FIGURES;
-    opt.trace_log = opt.shows_progress = opt.wants_history = false;
-    if (opt.injection_scale == 0)
-        opt.injection_scale = -1; /* as the options spell "none" */
-    orr_code code = orr_sim_create(&opt, &s, g->err);
+    config.set = orr_run_traces(g->r);
+    config.change = change;
+    config.records = 0;
+    config.shows_progress = false;
+    orr_code code = orr_run_create(&config, &r, g->err);
     if (code)
         return code;
-    code = g->run(s, g->err);
-    w->time_ns = orr_sim_time(s);
+    code = g->run(r, g->err);
+    w->time_ns = (uint64_t)orr_run_time(r) / 1000;
     w->is_simulated = true;
-    orr_sim_destroy(s);
+    orr_run_destroy(r);
     return code;
 }
 
 static orr_code try_network(orr__what_ifs *g)
 {
-    const uint32_t dims = orr_sim_dimension_count(g->s);
-    const bool has_dims = orr_sim_dimension_at(g->s, 0).shape != NULL;
+    const uint32_t dims = orr_run_dimensions(g->r);
+    const bool has_dims = orr_run_dimension_at(g->r, 0)->shape != NULL;
     orr_code code = ORR_OK;
     if (!has_dims) {
-        code = try_change(g, (orr_sim_change){.bandwidth = 2}, "network bandwidth x 2");
-        return code ? code : try_change(g, (orr_sim_change){.latency = 0.5}, "network latency / 2");
+        code = try_change(g, (orr_run_change){.bandwidth = 2}, "network bandwidth x 2");
+        return code ? code : try_change(g, (orr_run_change){.latency = 0.5}, "network latency / 2");
     }
     for (uint32_t k = 0; k < dims && !code; k++) {
-        if (!(orr_sim_dimension_at(g->s, k).bandwidth > 0))
+        if (!(orr_run_dimension_at(g->r, k)->bandwidth > 0))
             continue; /* a network of files of its own: nothing here to be faster */
-        const orr_sim_change wider = {.has_dimension = true, .dimension = k, .bandwidth = 2};
-        const orr_sim_change closer = {.has_dimension = true, .dimension = k, .latency = 0.5};
+        const orr_run_change wider = {.has_dimension = true, .dimension = k, .bandwidth = 2};
+        const orr_run_change closer = {.has_dimension = true, .dimension = k, .latency = 0.5};
         code = try_change(g, wider, "bandwidth x 2");
         if (!code)
             code = try_change(g, closer, "latency / 2");
@@ -101,21 +99,21 @@ static orr_code try_changes(orr__what_ifs *g)
 {
     orr_code code = try_network(g);
     if (!code)
-        code = try_change(g, (orr_sim_change){.compute = 2}, "compute x 2");
-    return code ? code : try_change(g, (orr_sim_change){.memory = 2}, "memory bandwidth x 2");
+        code = try_change(g, (orr_run_change){.compute = 2}, "compute x 2");
+    return code ? code : try_change(g, (orr_run_change){.memory = 2}, "memory bandwidth x 2");
 }
 
 /* As many runs as there are changes, and a little more. */
-static bool is_quick(const orr__what_ifs *g, double seconds)
+static bool is_quick(const orr__what_ifs *g)
 {
-    return seconds * (2.0 * orr_sim_dimension_count(g->s) + 2) < AUTO_SECONDS;
+    return orr_run_seconds(g->r) * (2.0 * orr_run_dimensions(g->r) + 2) < AUTO_SECONDS;
 }
 
-orr_code orr__what_if(orr__what_ifs *g, orr_what_if how, double seconds)
+orr_code orr__what_if(orr__what_ifs *g, orr_what_if how)
 {
-    const bool is_whole = orr_sim_finished(g->s) == orr_sim_ranks(g->s);
+    const bool is_whole = orr_run_finished(g->r) == orr_run_ranks(g->r);
     if (how == ORR_WHAT_IF_AUTO)
-        how = is_quick(g, seconds) ? ORR_WHAT_IF_SIMULATE : ORR_WHAT_IF_ESTIMATE;
+        how = is_quick(g) ? ORR_WHAT_IF_SIMULATE : ORR_WHAT_IF_ESTIMATE;
     if (!is_whole || how == ORR_WHAT_IF_OFF)
         return ORR_OK;
     if (how == ORR_WHAT_IF_SIMULATE)

@@ -99,11 +99,6 @@ static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *
     return code;
 }
 
-orr_code orr__open_config(const char *path, const char *text, orr_input **out, orr_error *err)
-{
-    return text ? orr_input_of_text(text, out, err) : orr_input_open(path, out, err);
-}
-
 orr_code orr__parse_network(orr_span bytes, const char *path, orr_net_config *out, orr_error *err)
 {
     orr_yaml *y;

@@ -3,6 +3,8 @@
  * reference does; a value of the wrong kind is an error with its line. */
 #include "sim_impl.h"
 
+#include <orrery/run.h>
+
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
 #include "base/text/number.h"
@@ -366,6 +368,59 @@ static orr_code take_rooted(reader *r)
     return code;
 }
 
+/* ---- the same from a struct ---- */
+
+static orr_code take_list(reader *r,
+                          orr_collective kind,
+                          const char *const *list,
+                          const char *plain)
+{
+    orr__system_config *c = r->c;
+    const char *const one[] = {plain, NULL};
+    if (!list[0])
+        list = one;
+    for (; *list; list++)
+        if (c->choice_count[kind] > ORR_NET_DIMS ||
+            !coll_parse(r->algorithms, kind, orr_str_of(*list),
+                        &c->choice[kind][c->choice_count[kind]++]))
+            return orr_fail(r->err, ORR_EUSAGE, NULL, "orr_system: \"%.40s\" is not an algorithm",
+                            *list);
+    c->has_choices[kind] = true;
+    return ORR_OK;
+}
+
+static orr_code take_struct(reader *r, const orr_system *s)
+{
+    static const char *const policies[] = {"LIFO", "FIFO", "EXPLICIT"};
+    orr__system_config *c = r->c;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(s->policy ? s->policy : "LIFO", policies[i]) == 0)
+            c->policy = (orr__policy)(ORR__POLICY_MISSING + 1 + i);
+    if (c->policy == ORR__POLICY_MISSING)
+        return orr_fail(r->err, ORR_EUSAGE, NULL,
+                        "orr_system.policy is \"%.40s\", not LIFO, FIFO or EXPLICIT", s->policy);
+    if (s->endpoint_delay < 0 || s->peak_flops < 0)
+        return orr_fail(r->err, ORR_EUSAGE, NULL, "orr_system: a delay or a speed is below 0");
+    c->has_optimization = true;
+    c->is_bw_aware = s->is_bandwidth_aware;
+    c->has_endpoint_delay = s->has_endpoint_delay;
+    c->endpoint_delay = s->has_endpoint_delay ? (uint64_t)s->endpoint_delay / 1000 : 10;
+    c->splits = s->chunks ? s->chunks : 1;
+    c->active_chunks = s->active_chunks ? s->active_chunks : 1;
+    c->local_mem_bw = s->memory_bandwidth ? (double)s->memory_bandwidth : 1600e9;
+    c->peak_perf = s->peak_flops;
+    c->roofline = s->has_roofline;
+    c->inter = ORR__ASCENDING;
+    c->intra = ORR__BY_PRIORITY;
+    c->reduction_delay = 1;
+    orr_code code = take_list(r, ORR_COLL_ALL_REDUCE, s->all_reduce, "ring");
+    if (!code)
+        code = take_list(r, ORR_COLL_ALL_GATHER, s->all_gather, "ring");
+    if (!code)
+        code = take_list(r, ORR_COLL_REDUCE_SCATTER, s->reduce_scatter, "ring");
+    return code ? code : take_list(r, ORR_COLL_ALL_TO_ALL, s->all_to_all, "direct");
+}
+
 orr_code orr__read_system(const orr_sim_options *opt,
                           orr_arena *a,
                           orr__system_config *out,
@@ -373,17 +428,19 @@ orr_code orr__read_system(const orr_sim_options *opt,
 {
     orr_input *in;
     orr_json *j;
-    const char *path = opt->system_text ? ORR__BUILT_IN : opt->system;
+    const char *path = opt->own_system ? ORR__BUILT_IN : opt->system;
     *out = (orr__system_config){
         .path = orr_arena_text(a, orr_str_of(path)),
         .local_mem_file = orr_arena_text(a, orr_str_of("local_mem_trace")),
     };
     if (!out->path || !out->local_mem_file)
         return orr_no_memory(err);
-    orr_code code = orr__open_config(path, opt->system_text, &in, err);
+    reader r = {.arena = a, .c = out, .algorithms = opt->algorithms, .err = err};
+    if (opt->own_system)
+        return take_struct(&r, opt->own_system);
+    orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
-    reader r = {.arena = a, .c = out, .algorithms = opt->algorithms, .err = err};
     code = orr_json_open(orr_input_bytes(in), path, &j, err);
     if (!code)
         code = orr_json_only(j, &r.root, err);

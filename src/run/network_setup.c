@@ -41,7 +41,7 @@ static bool is_packet(const orr_sim *s)
 static orr_code find_kind(const orr_sim *s, orr__topology_kind *out, orr_error *err)
 {
     *out = ORR__KIND_YAML;
-    if (!is_packet(s) || s->opt.network_text || !s->opt.network)
+    if (!is_packet(s) || !s->opt.network)
         return ORR_OK;
     const orr_code code = orr__topology_kind_at(s->opt.network, out, err);
     if (s->opt.is_compat && *out != ORR__KIND_YAML)
@@ -98,12 +98,34 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
     return code;
 }
 
+static orr_code take_dims(orr_sim *s, orr_error *err)
+{
+    orr_net_config *c = &s->net_config;
+    *c = *s->opt.dims;
+    c->topology = NULL;
+    c->packet = NULL;
+    c->where = orr_where_byte(ORR__BUILT_IN, ORR_NO_BYTE);
+    if (c->dims == 0 || c->dims > ORR_NET_DIMS)
+        return orr_fail(err, ORR_EUSAGE, NULL, "a network of %u dimensions; 1 to %d are possible",
+                        c->dims, ORR_NET_DIMS);
+    for (uint32_t k = 0; k < c->dims; k++)
+        if (c->npus[k] < (c->dims == 1 ? 1 : 2) || c->shape[k] > ORR_NET_FULLY_CONNECTED ||
+            !(c->bandwidth[k] > 0) || !(c->latency_ns[k] >= 0))
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "dimension %u of the network: a shape, 2 ranks or more, a bandwidth "
+                            "above 0 and a latency are needed",
+                            k);
+    return ORR_OK;
+}
+
 static orr_code read_file(orr_sim *s, orr_error *err)
 {
     orr_input *in;
     orr_net_config *c = &s->net_config;
-    const char *path = s->opt.network_text ? ORR__BUILT_IN : s->opt.network;
-    orr_code code = orr__open_config(path, s->opt.network_text, &in, err);
+    const char *path = s->opt.network;
+    if (s->opt.dims)
+        return take_dims(s, err);
+    orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
     const orr_span bytes = orr_input_bytes(in);

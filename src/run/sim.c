@@ -285,8 +285,11 @@ static orr_code set_up(orr_sim *s, orr_error *err)
 
 orr_code orr_sim_create(const orr_sim_options *opt, orr_sim **out, orr_error *err)
 {
-    orr_sim *s = orr_alloc(1, sizeof *s);
     *out = NULL;
+    if (!(opt->workload || opt->set) || !(opt->system || opt->own_system) ||
+        !(opt->network || opt->dims))
+        return orr_fail(err, ORR_EUSAGE, NULL, "traces, a system and a network are needed");
+    orr_sim *s = orr_alloc(1, sizeof *s);
     if (!s)
         return orr_no_memory(err);
     s->opt = *opt;

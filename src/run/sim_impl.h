@@ -4,7 +4,7 @@
 #ifndef ORR_SIM_IMPL_H
 #define ORR_SIM_IMPL_H
 
-#include <orrery/lab/sim.h>
+#include "sim.h"
 
 #include "base/memory/bitset_queue.h"
 #include "base/memory/map.h"
@@ -101,11 +101,6 @@ typedef struct orr__groups {
 } orr__groups;
 
 #define ORR__BUILT_IN "(built in)" /* the name of a file that is a text of the program */
-struct orr_input;
-orr_code orr__open_config(const char *path,
-                          const char *text,
-                          struct orr_input **out,
-                          orr_error *err);
 orr_code orr__read_system(const orr_sim_options *opt,
                           orr_arena *a,
                           orr__system_config *out,
@@ -605,6 +600,8 @@ void orr__watch_phase_end(orr__stream *s);
 /* ---- why nothing moves (stall.c) ---- */
 
 orr_code orr__explain_stall(orr_sim *s, orr_error *err);
+/* What orr_sim_stall has for people; NULL: it does not stand still. */
+const char *const *orr__stall_lines(orr_sim *s, size_t *count);
 void orr__stall_destroy(struct orr__stall *stall);
 uint64_t orr__packets_sent(const orr_sim *s); /* by a network of packets (network_setup.c) */
 void orr__ask_network(orr_sim *s); /* what it knows about a standstill (network_setup.c) */

@@ -28,6 +28,7 @@ bool orr__input_file_hash(orr__input_file *f)
     if (code)
         return code != ORR_ENOMEM;
     f->hash = orr_content_hash_of(orr_input_bytes(in));
+    f->bytes = orr_input_bytes(in).len;
     f->is_known = true;
     orr_input_close(in);
     return true;

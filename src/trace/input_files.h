@@ -11,6 +11,7 @@ typedef struct orr__input_file {
     const char *path; /* as given; NULL: from memory */
     bool is_known;    /* the hash is */
     orr_content_hash hash;
+    uint64_t bytes; /* of a file */
 } orr__input_file;
 
 /* The hash of a file's bytes, unpacked; of traces the one that `orrery info` prints.  What cannot be read again, as

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_goal.c - any bytes as a GOAL schedule, text or binary.  What is refused must have a place and words; what is taken
  * must be whole, become traces or words, and be simulated by all three sets of rules. */
+#include "run/loggops/loggops.h"
 #include <orrery/lab/compat.h>
 #include <orrery/lab/goal_traces.h>
-#include <orrery/lab/loggops.h>
 
 #include <stdlib.h>
 
@@ -41,23 +41,23 @@ static void check_rank(const orr_goal *g, uint32_t rank)
 
 static void simulate(const orr_goal *g, const char *compat, uint32_t S)
 {
-    orr_loggops_options opt = orr_loggops_defaults();
+    lgs_options opt = lgs_defaults();
     orr_error err;
-    orr_loggops *s;
+    lgs_sim *s;
     const orr_compat *old = NULL;
     require(!compat || orr_compat_find(ORR_RULES_LOGGOPS, compat, &old, &err) == ORR_OK);
     opt.rules = old ? old->loggops : NULL;
     opt.S = S;
     opt.keeps_spans = opt.keeps_pairs = opt.keeps_queues = S != 0;
-    orr_code code = orr_loggops_create(g, &opt, &s, &err);
+    orr_code code = lgs_create(g, &opt, &s, &err);
     if (code) {
         require(code == ORR_EINPUT && err.message[0]);
         return;
     }
-    code = orr_loggops_run(s, &err);
+    code = lgs_run(s, &err);
     require(code == ORR_OK || (code == ORR_EINPUT && err.message[0]));
-    require(compat || !code == !orr_loggops_stall_line(s, 0));
-    orr_loggops_destroy(s);
+    require(compat || !code == !lgs_stall_line(s, 0));
+    lgs_destroy(s);
 }
 
 static void use(const orr_goal *g)

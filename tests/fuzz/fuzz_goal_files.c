@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_goal_files.c - any bytes as one of the files beside a schedule: interruptions, links, a placement of jobs.  The first
  * byte says which.  What is refused must have words; with what is taken a small schedule runs to its end. */
+#include "run/loggops/loggops.h"
 #include <orrery/lab/compat.h>
-#include <orrery/lab/loggops.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,16 +42,16 @@ static orr_goal *make(void)
     return g;
 }
 
-static void simulate(const orr_goal *g, const orr_loggops_options *opt)
+static void simulate(const orr_goal *g, const lgs_options *opt)
 {
     orr_error err;
-    orr_loggops *s;
-    orr_code code = orr_loggops_create(g, opt, &s, &err);
+    lgs_sim *s;
+    orr_code code = lgs_create(g, opt, &s, &err);
     if (!code)
-        code = orr_loggops_run(s, &err);
+        code = lgs_run(s, &err);
     require(!code || (code == ORR_EINPUT && err.message[0]));
-    require(code || orr_loggops_events(s) == 7);
-    orr_loggops_destroy(s);
+    require(code || lgs_events(s) == 7);
+    lgs_destroy(s);
 }
 
 static void place(const orr_goal *g, const char *path)
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     orr_goal *g = make();
     const char *path = file_of(data + 1, size - 1);
-    orr_loggops_options opt = orr_loggops_defaults();
+    lgs_options opt = lgs_defaults();
     opt.noise_seed = 7;
     orr_error err;
     const orr_compat *old;

@@ -10,7 +10,7 @@
 #include "check.h"
 #include "files.h"
 
-#include <orrery/lab/sim.h>
+#include "run/sim.h"
 #include <orrery/set.h>
 
 static orr_error err;

@@ -6,6 +6,8 @@
  * forgets to send. */
 #include "sim_make.h"
 
+#include <orrery/lab/stall.h>
+
 #include <orrery/collective.h>
 #include <orrery/timeline.h>
 

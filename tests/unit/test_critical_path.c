@@ -8,8 +8,8 @@
 
 #include "base/formats/json.h"
 
+#include "run/sim.h"
 #include <orrery/lab/critical_path.h>
-#include <orrery/lab/sim.h>
 #include <orrery/view.h>
 
 enum { MIB = 1 << 20, MESSAGE_NS = 20531 };

@@ -10,11 +10,11 @@
  * front of the system's (see meson.build). */
 #include "holes_make.h"
 
+#include "run/sim.h"
 #include <orrery/check.h>
 #include <orrery/feeder.h>
 #include <orrery/lab/gen.h>
 #include <orrery/lab/info.h>
-#include <orrery/lab/sim.h>
 #include <orrery/set.h>
 
 #include <errno.h>

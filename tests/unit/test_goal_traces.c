@@ -4,8 +4,7 @@
 
 #include <orrery/lab/goal_check.h>
 #include <orrery/lab/goal_traces.h>
-#include <orrery/lab/loggops.h>
-#include <orrery/lab/sim.h>
+#include <orrery/run.h>
 
 static orr_error err;
 
@@ -71,12 +70,6 @@ TEST(test_goal_traces__wildcards_and_strangers_are_refused)
     orr_goal_free(g);
 }
 
-static const char system_text[] =
-    "{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,"
-    "\"preferred-dataset-splits\":1,\"all-reduce-implementation\":[\"ring\"]}";
-static const char network_text[] =
-    "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n";
-
 static orr_set *all_reduce_of_four(void)
 {
     const orr_attr attrs[] = {
@@ -115,30 +108,27 @@ static orr_set *all_reduce_of_four(void)
 TEST(test_goal_traces__a_run_gives_the_messages_of_its_collectives)
 {
     orr_set *set = all_reduce_of_four();
-    orr_sim_options opt = {.set = set,
-                           .fidelity = "unaware",
-                           .system_text = system_text,
-                           .network_text = network_text,
-                           .records_goal = true};
-    orr_sim *sim;
+    const orr_run_config config = {.size = sizeof config, .set = set, .records = ORR_RUN_SCHEDULE};
+    orr_run *planned;
     orr_goal *g;
-    CHECK_OK(orr_sim_create(&opt, &sim, &err), &err);
-    CHECK_OK(orr_sim_run(sim, &err), &err);
-    CHECK_OK(orr_sim_goal(sim, &g, &err), &err);
-    orr_sim_destroy(sim);
+    CHECK_OK(orr_run_create(&config, &planned, &err), &err);
+    CHECK_OK(orr_run_to_end(planned, &err), &err);
+    CHECK_OK(orr_run_goal(planned, &g, &err), &err);
+    orr_run_destroy(planned);
     orr_set_close(set);
     const orr_goal_totals t = orr_goal_count(g);
     CHECK_EQ_U(t.sends, 4 * 6);
     CHECK_EQ_U(t.recvs, 4 * 6);
     CHECK_EQ_U(t.bytes_sent, 4 * 6 * 16384);
     CHECK_EQ_U(t.calc_ns, 4 * 5000);
-    orr_loggops_options model = {.L = 3700, .o = 200, .g = 5, .G = 0.04, .S = 65535};
-    orr_loggops *s;
-    CHECK_OK(orr_loggops_create(g, &model, &s, &err), &err);
-    CHECK_OK(orr_loggops_run(s, &err), &err);
+    const orr_loggops_model model = {.L = 3700, .o = 200, .g = 5, .G = 0.04, .S = 65535};
+    const orr_run_config under = {.size = sizeof under, .schedule = g, .loggops = &model};
+    orr_run *run;
+    CHECK_OK(orr_run_create(&under, &run, &err), &err);
+    CHECK_OK(orr_run_to_end(run, &err), &err);
     for (uint32_t r = 0; r < 4; r++)
-        CHECK_EQ_U(orr_loggops_finished_at(s, r), 5000 + 6 * 4755);
-    orr_loggops_destroy(s);
+        CHECK_EQ_U(orr_run_rank_at(run, r)->finished_at, (5000 + 6 * 4755) * 1000);
+    orr_run_destroy(run);
     orr_goal_free(g);
 }
 

@@ -3,7 +3,7 @@
 
 #include "models/network/packet/files/htsim_cm.h"
 
-#include <orrery/lab/packet.h>
+#include "models/network/packet/packet.h"
 
 static orr_code parse(orr__htsim_cm *m, const char *text, orr_error *err)
 {

@@ -59,7 +59,7 @@ TEST(test_link_history__a_link_is_busy_while_packets_leave)
     CHECK(v->links[1].values[0] == 0 && is_near(v->links[1].values[1], 7 * 3.84 / 800));
     CHECK(!v->rest_use && v->links_left_out == 0);
     CHECK(v->queue_count == 0 && v->pause_count == 0);
-    orr_packet_view_destroy(v);
+    orr_fabric_view_destroy(v);
     fab_destroy(told.fabric);
 }
 
@@ -82,7 +82,7 @@ TEST(test_link_history__the_longest_queue_of_a_column_is_exact)
     for (size_t i = 0; i < v->columns; i++)
         most = fmax(most, q->values[i]);
     CHECK(most == 500 * 1036);
-    orr_packet_view_destroy(v);
+    orr_fabric_view_destroy(v);
     fab_destroy(told.fabric);
 }
 
@@ -119,7 +119,7 @@ TEST(test_link_history__pauses_add_up)
     for (size_t i = 0; i < v->link_count; i++)
         CHECK(fabs(time_of(v, v->links[i].values) - (double)v->links[i].busy_ps) < 1);
     CHECK(v->note_count > 0 && strstr(v->notes[v->note_count - 1], "switch 5 port 2"));
-    orr_packet_view_destroy(v);
+    orr_fabric_view_destroy(v);
     fab_destroy(told.fabric);
 }
 
@@ -143,7 +143,7 @@ TEST(test_link_history__rows_are_given_up_but_no_time_is)
     orr_fabric_view *v = view_of(told.fabric);
     CHECK(!strcmp(v->links[0].name, "switch14.14 -> 13"));
     CHECK(time_of(v, v->links[0].values) > 0.8 * (double)v->links[0].busy_ps);
-    orr_packet_view_destroy(v);
+    orr_fabric_view_destroy(v);
     fab_destroy(told.fabric);
 }
 
@@ -166,7 +166,7 @@ TEST(test_link_history__the_rest_is_summed)
     CHECK(fabs(60 * time_of(v, v->rest_use) + shown - (double)busy) < 1);
     CHECK_EQ_U(v->all.flows, 50);
     CHECK_EQ_U(v->classes[0].flows, 4);
-    orr_packet_view_destroy(v);
+    orr_fabric_view_destroy(v);
     fab_destroy(told.fabric);
 }
 
@@ -185,7 +185,7 @@ TEST(test_link_history__columns_widen_over_idle_time)
     CHECK(v->columns <= FAB_HISTORY_COLUMNS + 1);
     CHECK(v->links[0].values[0] > 0 && v->links[0].values[v->columns - 1] > 0);
     CHECK_EQ_U(v->links[0].busy_ps, 2 * 82880);
-    orr_packet_view_destroy(v);
+    orr_fabric_view_destroy(v);
     fab_destroy(told.fabric);
 }
 
@@ -225,8 +225,8 @@ TEST(test_link_history__threads_make_no_difference)
     for (size_t i = 0; i < a->queue_count; i++)
         CHECK(!memcmp(a->queues[i].values, b->queues[i].values, a->columns * sizeof(double)));
     CHECK(!memcmp(a->paused_ports, b->paused_ports, a->columns * sizeof(double)));
-    orr_packet_view_destroy(a);
-    orr_packet_view_destroy(b);
+    orr_fabric_view_destroy(a);
+    orr_fabric_view_destroy(b);
     fab_destroy(plain.fabric);
     fab_destroy(told.fabric);
 }

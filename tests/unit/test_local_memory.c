@@ -6,7 +6,7 @@
 #include "base/formats/json.h"
 #include "files.h"
 
-#include <orrery/lab/sim.h>
+#include "run/sim.h"
 
 static orr_error err;
 

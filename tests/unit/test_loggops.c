@@ -2,8 +2,8 @@
 /* Times by our own rules, worked out by hand with LogGOPSim's parameters: L 2500, o 1500, g 1000, G 6, S 65535. */
 #include "files.h"
 
+#include "run/loggops/loggops.h"
 #include <orrery/lab/compat.h>
-#include <orrery/lab/loggops.h>
 
 #include <math.h>
 
@@ -17,33 +17,33 @@ static const struct orr_rules_loggops *rules_of(const char *name)
     return old->loggops;
 }
 
-static orr_loggops *start(const char *text, const orr_loggops_options *opt)
+static lgs_sim *start(const char *text, const lgs_options *opt)
 {
-    orr_loggops *s;
+    lgs_sim *s;
     const orr_span bytes = {(const uint8_t *)text, strlen(text)};
     CHECK_OK(orr_goal_parse(bytes, "x.goal", NULL, &schedule, &err), &err);
-    CHECK_OK(orr_loggops_create(schedule, opt, &s, &err), &err);
+    CHECK_OK(lgs_create(schedule, opt, &s, &err), &err);
     return s;
 }
 
-static void end(orr_loggops *s)
+static void end(lgs_sim *s)
 {
-    orr_loggops_destroy(s);
+    lgs_destroy(s);
     orr_goal_free(schedule);
 }
 
-static orr_loggops *run(const char *text, const orr_loggops_options *opt)
+static lgs_sim *run(const char *text, const lgs_options *opt)
 {
-    orr_loggops *s = start(text, opt);
-    CHECK_OK(orr_loggops_run(s, &err), &err);
+    lgs_sim *s = start(text, opt);
+    CHECK_OK(lgs_run(s, &err), &err);
     return s;
 }
 
-static void check_times(const char *text, const orr_loggops_options *opt, uint64_t a, uint64_t b)
+static void check_times(const char *text, const lgs_options *opt, uint64_t a, uint64_t b)
 {
-    orr_loggops *s = run(text, opt);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 0), a);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 1), b);
+    lgs_sim *s = run(text, opt);
+    CHECK_EQ_U(lgs_finished_at(s, 0), a);
+    CHECK_EQ_U(lgs_finished_at(s, 1), b);
     end(s);
 }
 
@@ -53,11 +53,11 @@ TEST(test_loggops__a_message_there_and_back)
     static const char text[] =
         "num_ranks 2\nrank 0 {\na: send 100b to 1\nb: recv 100b from 1\n}\n"
         "rank 1 {\na: recv 100b from 0\nb: send 100b to 0\nb requires a\n}\n";
-    orr_loggops *s = run(text, NULL);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 1), 6094 + 1500);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 0), 6094 + 4000 + 2094);
-    CHECK_EQ_U(orr_loggops_events(s), 6);
-    CHECK_EQ_U(orr_loggops_messages(s), 2);
+    lgs_sim *s = run(text, NULL);
+    CHECK_EQ_U(lgs_finished_at(s, 1), 6094 + 1500);
+    CHECK_EQ_U(lgs_finished_at(s, 0), 6094 + 4000 + 2094);
+    CHECK_EQ_U(lgs_events(s), 6);
+    CHECK_EQ_U(lgs_messages(s), 2);
     end(s);
 }
 
@@ -67,7 +67,7 @@ TEST(test_loggops__an_operation_waits_for_those_on_other_cpus)
     static const char text[] =
         "num_ranks 2\nrank 0 {\na: calc 100\nb: calc 50 cpu 1\nb requires a\n}\n"
         "rank 1 {\n}\n";
-    orr_loggops_options opt = orr_loggops_defaults();
+    lgs_options opt = lgs_defaults();
     check_times(text, &opt, 150, 0);
     opt.rules = rules_of("lgs2023");
     check_times(text, &opt, 100, 0);
@@ -85,7 +85,7 @@ TEST(test_loggops__an_empty_message_costs_as_much_as_one_byte)
  * others both try then, and leave the CPU at 63 - 7.  Messages come at 0, 63 and 63 and leave it at 63 - 1. */
 TEST(test_loggops__by_old_rules_an_empty_message_sets_clocks_back)
 {
-    orr_loggops_options opt = {.rules = rules_of("lgs2023"), .G = 1, .O = 7, .S = 65535};
+    lgs_options opt = {.rules = rules_of("lgs2023"), .G = 1, .O = 7, .S = 65535};
     check_times(PAIR("send 10b to 1 tag 1\nsend 0b to 1 tag 2\nsend 0b to 1 tag 3",
                      "recv 10b from 0 tag 1\nrecv 0b from 0 tag 2\nrecv 0b from 0 tag 3"),
                 &opt, 56, 62);
@@ -94,19 +94,19 @@ TEST(test_loggops__by_old_rules_an_empty_message_sets_clocks_back)
 /* 16,383 bytes more than one at 0.04 ns are 655.32 ns, rounded down. */
 TEST(test_loggops__g_may_be_a_fraction)
 {
-    orr_loggops_options opt = orr_loggops_defaults();
+    lgs_options opt = lgs_defaults();
     opt.G = 0.04;
     check_times(PAIR("send 16384b to 1", "recv 16384b from 0"), &opt, 1500, 5500 + 655);
     opt.rules = rules_of("lgs2023");
-    orr_loggops *s;
-    CHECK_CODE(orr_loggops_create(schedule, &opt, &s, &err), ORR_EUSAGE, &err);
+    lgs_sim *s;
+    CHECK_CODE(lgs_create(schedule, &opt, &s, &err), ORR_EUSAGE, &err);
 }
 
 /* A send above S is over when it meets its receive: at 100,000 ns, when that is posted and the receiver has its CPU for
  * the message. */
 TEST(test_loggops__a_large_send_waits_for_its_receive)
 {
-    orr_loggops_options opt = orr_loggops_defaults();
+    lgs_options opt = lgs_defaults();
     opt.S = 10;
     check_times(PAIR("a: send 100b to 1\nb: calc 5\nb requires a",
                      "a: calc 100000\nb: recv 100b from 0\nb requires a"),
@@ -119,18 +119,18 @@ TEST(test_loggops__wildcards_take_what_came_first)
                                "b: recv 1b from 2 tag 9\nb requires a\n}\n"
                                "rank 1 {\nsend 1b to 0 tag 5\n}\n"
                                "rank 2 {\na: calc 9000\nb: send 1b to 0 tag 9\nb requires a\n}\n";
-    orr_loggops *s = run(text, NULL);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 0), 9000 + 5500);
+    lgs_sim *s = run(text, NULL);
+    CHECK_EQ_U(lgs_finished_at(s, 0), 9000 + 5500);
     end(s);
 }
 
 static void check_stall(const char *text, const char *words, const char *line)
 {
-    orr_loggops *s = start(text, NULL);
-    CHECK_CODE(orr_loggops_run(s, &err), ORR_EINPUT, &err);
+    lgs_sim *s = start(text, NULL);
+    CHECK_CODE(lgs_run(s, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, words);
-    CHECK(orr_loggops_stall_line(s, 0) != NULL);
-    CHECK_TEXT(orr_loggops_stall_line(s, 0), line);
+    CHECK(lgs_stall_line(s, 0) != NULL);
+    CHECK_TEXT(lgs_stall_line(s, 0), line);
     end(s);
 }
 
@@ -157,11 +157,11 @@ TEST(test_loggops__what_does_not_come_to_an_end_says_why)
 
 TEST(test_loggops__peers_must_exist)
 {
-    orr_loggops *s;
+    lgs_sim *s;
     const char text[] = PAIR("send 8b to 7", "");
     const orr_span bytes = {(const uint8_t *)text, sizeof text - 1};
     CHECK_OK(orr_goal_parse(bytes, "x.goal", NULL, &schedule, &err), &err);
-    CHECK_CODE(orr_loggops_create(schedule, NULL, &s, &err), ORR_EINPUT, &err);
+    CHECK_CODE(lgs_create(schedule, NULL, &s, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "rank 0: operation 1 (send 8b to 7 tag 0): there are 2 ranks only");
     orr_goal_free(schedule);
 }
@@ -173,31 +173,31 @@ TEST(test_loggops__interruptions_lengthen_operations)
 {
     static const char noise[] = "# start duration\n0\t0\n100\t10\n1000\t5\n";
     write_file("noise.txt", noise, sizeof noise - 1);
-    orr_loggops_options opt = orr_loggops_defaults();
+    lgs_options opt = lgs_defaults();
     opt.noise = "noise.txt";
     opt.has_common_noise = true;
     opt.noise_seed = 5489;
-    orr_loggops *s = run(PAIR("calc 200", "calc 2500"), &opt);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 0), 210);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 1), 2520);
-    CHECK_EQ_U(orr_loggops_noise(s, 1), 20);
-    orr_loggops_destroy(s);
+    lgs_sim *s = run(PAIR("calc 200", "calc 2500"), &opt);
+    CHECK_EQ_U(lgs_finished_at(s, 0), 210);
+    CHECK_EQ_U(lgs_finished_at(s, 1), 2520);
+    CHECK_EQ_U(lgs_noise_of(s, 1), 20);
+    lgs_destroy(s);
     write_file("noise.txt", "0 1\n50 x\n", 9);
-    CHECK_CODE(orr_loggops_create(schedule, &opt, &s, &err), ORR_EINPUT, &err);
+    CHECK_CODE(lgs_create(schedule, &opt, &s, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "noise.txt:2:1: expected the duration of an interruption");
     write_file("noise.txt", "50 1\n20 1\n", 10);
-    CHECK_CODE(orr_loggops_create(schedule, &opt, &s, &err), ORR_EINPUT, &err);
+    CHECK_CODE(lgs_create(schedule, &opt, &s, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "noise.txt:2:1: an interruption at 20 ns after one at 50 ns");
     orr_goal_free(schedule);
 }
 
 TEST(test_loggops__a_timeline_has_a_span_for_each_operation_and_an_arrow_for_each_message)
 {
-    orr_loggops_options opt = orr_loggops_defaults();
+    lgs_options opt = lgs_defaults();
     orr_timeline *t;
     opt.keeps_spans = true;
-    orr_loggops *s = run(PAIR("a: calc 10\nb: send 1b to 1\nb requires a", "recv 1b from 0"), &opt);
-    CHECK_OK(orr_loggops_timeline(s, &t, &err), &err);
+    lgs_sim *s = run(PAIR("a: calc 10\nb: send 1b to 1\nb requires a", "recv 1b from 0"), &opt);
+    CHECK_OK(lgs_timeline(s, &t, &err), &err);
     const orr_timeline_parts *p = orr_timeline_look(t);
     CHECK_EQ_U(p->span_count, 3);
     CHECK_EQ_U(p->track_count, 2);
@@ -226,9 +226,9 @@ TEST(test_loggops__messages_queue_for_a_busy_cpu)
         orr_buf_text(&b, "}\n");
     }
     orr_buf_byte(&b, 0);
-    orr_loggops *s = run((const char *)b.ptr, NULL);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 0), 4000 + 1500 * SENDERS * EACH);
-    CHECK_EQ_U(orr_loggops_finished_at(s, 1), 1500 * EACH);
+    lgs_sim *s = run((const char *)b.ptr, NULL);
+    CHECK_EQ_U(lgs_finished_at(s, 0), 4000 + 1500 * SENDERS * EACH);
+    CHECK_EQ_U(lgs_finished_at(s, 1), 1500 * EACH);
     end(s);
     orr_buf_fini(&b);
 }

@@ -2,8 +2,8 @@
 /* Networks against the public vtable, in whole runs. */
 #include "files.h"
 
+#include "run/sim.h"
 #include <orrery/lab/gen.h>
-#include <orrery/lab/sim.h>
 
 static orr_set *set_of(const char *pattern, uint32_t ranks)
 {

@@ -6,9 +6,9 @@
 #include "check.h"
 #include "files.h"
 
+#include "models/network/packet/packet.h"
+#include "run/sim.h"
 #include <orrery/lab/gen.h>
-#include <orrery/lab/packet.h>
-#include <orrery/lab/sim.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */
 
@@ -60,7 +60,7 @@ static orr_code run_flows(void)
         code = orr_packet_write_json(p, "out.json", &err);
     if (!code)
         code = orr_packet_view(p, &view, &err);
-    orr_packet_view_destroy(view);
+    orr_fabric_view_destroy(view);
     orr_packet_destroy(p);
     return code;
 }

@@ -6,9 +6,9 @@
 #include "check.h"
 #include "files.h"
 
+#include "run/sim.h"
 #include <orrery/lab/critical_path.h>
 #include <orrery/lab/gen.h>
-#include <orrery/lab/sim.h>
 #include <orrery/view.h>
 
 long orr__fail_alloc_after(long n); /* src/base/memory.c */

@@ -8,7 +8,9 @@
 #include "base/rng.h"
 #include "files.h"
 
-#include <orrery/lab/sim.h>
+#include "run/sim.h"
+
+#include <orrery/lab/stall.h>
 
 static orr_error err;
 

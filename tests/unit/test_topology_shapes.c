@@ -5,7 +5,7 @@
 
 #include "models/network/graph/routes.h"
 
-#include <orrery/lab/packet.h>
+#include "models/network/packet/packet.h"
 #include <orrery/lab/topology.h>
 
 enum { MOST = 4096 };

@@ -3,7 +3,7 @@
  * fills the time from the start to the end of the last rank without a gap.
  *
  *     orr_critical_path *p;
- *     if (orr_sim_critical_path(sim, &p, &err)) return report(&err);
+ *     if (orr_run_critical_path(run, &p, &err)) return report(&err);
  *     for (size_t i = 0; i < p->step_count; i++)
  *         printf("%" PRIu64 " ns on rank %u: %s\n", p->steps[i].to - p->steps[i].from, p->steps[i].rank, ...);
  *     orr_critical_path_destroy(p);
@@ -19,8 +19,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct orr_sim;
 
 /* How a step follows the one before it in the list. */
 typedef enum orr_path_after {
@@ -72,10 +70,6 @@ typedef struct orr_critical_path {
     uint64_t total; /* ns */
 } orr_critical_path;
 
-/* Needs a simulation that has run to its end with orr_sim_options.record set.  ORR_EUSAGE: it has not. */
-ORR_API orr_code orr_sim_critical_path(const struct orr_sim *s,
-                                       orr_critical_path **out,
-                                       orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_critical_path_destroy(orr_critical_path *p); /* NULL is fine */
 
 #ifdef __cplusplus

@@ -2,14 +2,14 @@
 /* explain.h - the facts of a run that a report shows: where the time went, what it waited for, what would be faster.
  *
  *     orr_explanation *e;
- *     if (orr_sim_run(sim, &err) || orr_sim_explain(sim, NULL, &e, &err)) return fail(&err);
+ *     if (orr_run_to_end(run, &err) || orr_run_explain(run, NULL, &e, &err)) return fail(&err);
  *     if (!orr_report_create(NULL, &r, &err) && !orr_report_add(r, orr_explanation_run(e), &err))
  *         code = orr_report_write(r, "out.html", &err);
  *     orr_report_destroy(r);
  *     orr_explanation_destroy(e);
  *
- * The simulation needs orr_sim_options.record (ORR_SIM_RECORD_NODES).  One that was stopped or has stalled is explained
- * as well: its facts are those known so far.  Experimental: may change in the next release. */
+ * Traces need ORR_RUN_SPANS, and flows have more to show with ORR_RUN_HISTORY; schedules have no report.  A run that was
+ * stopped or has stalled is explained as well: its facts are those known so far.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_EXPLAIN_H
 #define ORRERY_LAB_EXPLAIN_H
 
@@ -22,8 +22,7 @@
 extern "C" {
 #endif
 
-struct orr_sim;
-struct orr_packet;
+struct orr_run;
 
 /* One step of the chain of operations that sets the run time. */
 typedef struct orr_report_step {
@@ -119,24 +118,19 @@ typedef struct orr_explain_options {
     const char *name;        /* of the run; NULL: "run" */
     const char *ranks_shown; /* see orr_report_run */
     orr_what_if what_if;
-    double seconds; /* that the run took, for AUTO */
-    /* How to run an experiment, when it must be stoppable; NULL: orr_sim_run. */
-    orr_code (*run)(struct orr_sim *s, orr_error *err);
+    const orr_error *why; /* what ended the run early; NULL: nothing */
+    /* How to run an experiment, when it must be stoppable; NULL: orr_run_to_end. */
+    orr_code (*run)(struct orr_run *r, orr_error *err);
 } orr_explain_options;
 
 typedef struct orr_explanation orr_explanation;
 
 /* opt is needed during the call only; NULL: all defaults. */
-ORR_API orr_code orr_sim_explain(struct orr_sim *s,
+ORR_API orr_code orr_run_explain(struct orr_run *r,
                                  const orr_explain_options *opt,
                                  orr_explanation **out,
                                  orr_error *err) ORR_MUST_CHECK;
-/* Flows over the packet network.  why: what ended the run early; NULL: all flows are done. */
-ORR_API orr_code orr_packet_explain(const struct orr_packet *p,
-                                    const orr_error *why,
-                                    orr_explanation **out,
-                                    orr_error *err) ORR_MUST_CHECK;
-/* The facts, valid until destroy, and not longer than the simulation. */
+/* The facts, valid until destroy, and not longer than the run. */
 ORR_API const orr_report_run *orr_explanation_run(const orr_explanation *e);
 ORR_API void orr_explanation_destroy(orr_explanation *e); /* NULL is fine */
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fabric_view.h - what a network of links, queues and flows did, over time and in all: figures alone.
  *
- * The packet network makes one (packet.h, sim.h), the report draws it (report.h).  Time is cut into columns of equal
+ * The packet network makes one (orr_run_fabric_view), the report draws it (report.h).  Time is cut into columns of equal
  * length, the last of which may be shorter; a list has a value a column.  Experimental: may change in the next
  * release. */
 #ifndef ORRERY_LAB_FABRIC_VIEW_H
 #define ORRERY_LAB_FABRIC_VIEW_H
 
+#include <orrery/error.h>
 #include <orrery/types.h>
 
 #ifdef __cplusplus
@@ -78,6 +79,8 @@ typedef struct orr_fabric_view {
     const char *const *notes;        /* storms of pauses, what was passed over */
     size_t note_count;
 } orr_fabric_view;
+
+ORR_API void orr_fabric_view_destroy(orr_fabric_view *v); /* NULL is fine */
 
 #ifdef __cplusplus
 }

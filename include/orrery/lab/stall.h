@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stall.h - why a simulation stands still: which ranks wait, where, for what, and what is at the root of it.
  *
- *     if (orr_sim_run(sim, &err)) {
- *         const orr_stall *stall = orr_sim_stall(sim);             // NULL: it failed in another way
+ *     if (orr_run_to_end(run, &err)) {
+ *         const orr_stall *stall = orr_run_stall(run);             // NULL: it failed in another way
  *         for (size_t i = 0; stall && i < stall->line_count; i++)
  *             fprintf(stderr, "  %s\n", stall->lines[i]);
  *     }
@@ -17,8 +17,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct orr_sim;
 
 typedef enum orr_stall_cause {
     ORR_STALL_NONE = 0,            /* it waits for others, which wait as well */
@@ -86,10 +84,6 @@ typedef struct orr_stall {
     const char *const *lines;          /* the whole for people, at most about 20 lines */
     size_t line_count;
 } orr_stall;
-
-/* Valid after orr_sim_run has failed or orr_sim_step has said ORR_END.  NULL: it does not stand still, or memory
- * ran out. */
-ORR_API const orr_stall *orr_sim_stall(struct orr_sim *s);
 
 #ifdef __cplusplus
 }

@@ -413,17 +413,6 @@ void orr_input_release(const orr_input *in, size_t from, size_t to)
         madvise((uint8_t *)in->map + from, to - from, MADV_DONTNEED);
 }
 
-orr_code orr_input_of_text(const char *text, orr_input **out, orr_error *err)
-{
-    orr_input *in = orr_alloc(1, sizeof *in);
-    *out = in;
-    if (!in)
-        return orr_no_memory(err);
-    in->ptr = (const uint8_t *)text;
-    in->len = strlen(text);
-    return ORR_OK;
-}
-
 void orr_input_close(orr_input *in)
 {
     if (!in)

@@ -18,8 +18,6 @@
 typedef struct orr_input orr_input;
 
 orr_code orr_input_open(const char *path, orr_input **out, orr_error *err) ORR_MUST_CHECK;
-/* Text of the program itself where a file could be; it must stay. */
-orr_code orr_input_of_text(const char *text, orr_input **out, orr_error *err) ORR_MUST_CHECK;
 orr_span orr_input_bytes(const orr_input *in);
 /* These bytes will not be read soon: their pages may go (they come back by themselves when read). */
 void orr_input_release(const orr_input *in, size_t from, size_t to);

@@ -60,7 +60,7 @@ static bool heap_pop(atlahs_heap *h, orr_heap_entry *out)
 
 /* ---- costs */
 
-static uint64_t wire_time(const orr_loggops *s, uint64_t size)
+static uint64_t wire_time(const lgs_sim *s, uint64_t size)
 {
     return lgs_whole((double)(size - 1) * s->opt.G);
 }
@@ -70,14 +70,14 @@ static uint64_t at_least_one(uint64_t size)
     return size ? size : 1;
 }
 
-static void push(orr_loggops *s, uint32_t e, uint64_t time)
+static void push(lgs_sim *s, uint32_t e, uint64_t time)
 {
     s->queue.events[e].time = time;
     if (!heap_push(&lgs_extra(s)->heap, time, e))
         s->has_failed = true;
 }
 
-static uint64_t issue_time(orr_loggops *s, uint32_t host, const lgs_ready *r)
+static uint64_t issue_time(lgs_sim *s, uint32_t host, const lgs_ready *r)
 {
     const orr__goal_node *n = lgs_node(s, host, r->node);
     if (r->kind == ORR_GOAL_CALC)
@@ -87,7 +87,7 @@ static uint64_t issue_time(orr_loggops *s, uint32_t host, const lgs_ready *r)
     return r->at;
 }
 
-static void issue(orr_loggops *s, const lgs_batch *b, bool is_start)
+static void issue(lgs_sim *s, const lgs_batch *b, bool is_start)
 {
     for (uint32_t i = 0; i < b->count && !s->has_failed; i++) {
         const uint32_t e = lgs_event_take(&s->queue);
@@ -103,7 +103,7 @@ static void issue(orr_loggops *s, const lgs_batch *b, bool is_start)
 
 /* ---- the four kinds of events; true: the event is used up */
 
-static bool on_calc(orr_loggops *s, uint32_t e, const orr__goal_node *n)
+static bool on_calc(lgs_sim *s, uint32_t e, const orr__goal_node *n)
 {
     const lgs_event ev = s->queue.events[e];
     uint64_t *cpu = lgs_cpu(s, ev.host, n->cpu);
@@ -125,7 +125,7 @@ static bool on_calc(orr_loggops *s, uint32_t e, const orr__goal_node *n)
 }
 
 static void watch_send(
-    orr_loggops *s, const lgs_event *ev, const orr__goal_node *n, uint64_t end, uint64_t noise)
+    lgs_sim *s, const lgs_event *ev, const orr__goal_node *n, uint64_t end, uint64_t noise)
 {
     s->watch->sent_at[n - s->nodes] = ev->time;
     lgs_span span = {.start = ev->time,
@@ -143,7 +143,7 @@ static void watch_send(
     lgs_watch_span(s, &span);
 }
 
-static bool on_send(orr_loggops *s, uint32_t e, const orr__goal_node *n)
+static bool on_send(lgs_sim *s, uint32_t e, const orr__goal_node *n)
 {
     const lgs_event ev = s->queue.events[e];
     uint64_t *cpu = lgs_cpu(s, ev.host, n->cpu), *nic = lgs_send_nic(s, ev.host, n->nic);
@@ -171,12 +171,8 @@ static bool on_send(orr_loggops *s, uint32_t e, const orr__goal_node *n)
 }
 
 /* A send that waited for its receiver is over. */
-static void end_rendezvous(orr_loggops *s,
-                           uint32_t host,
-                           uint32_t node,
-                           const orr__goal_node *n,
-                           uint64_t cpu,
-                           uint64_t nic)
+static void end_rendezvous(
+    lgs_sim *s, uint32_t host, uint32_t node, const orr__goal_node *n, uint64_t cpu, uint64_t nic)
 {
     lgs_finish(s, host, node & ~(uint32_t)LGS_MESSAGE, cpu);
     lgs_raise(lgs_cpu(s, host, n->cpu), cpu);
@@ -192,7 +188,7 @@ static orr_code in_the_past(const lgs_event *recv, const lgs_event *msg, orr_err
         recv->host, recv->node + 1, (unsigned long long)recv->time, (unsigned long long)msg->time);
 }
 
-static void watch_late_recv(orr_loggops *s,
+static void watch_late_recv(lgs_sim *s,
                             const lgs_event *ev,
                             const lgs_event *msg,
                             const orr__goal_node *n)
@@ -216,7 +212,7 @@ static void watch_late_recv(orr_loggops *s,
                    &(lgs_pair){msg->host, msg->node & ~(uint32_t)LGS_MESSAGE, ev->host, ev->node});
 }
 
-static bool on_recv(orr_loggops *s, uint32_t e, const orr__goal_node *n, orr_error *err)
+static bool on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, orr_error *err)
 {
     const lgs_event ev = s->queue.events[e];
     const lgs_key key = {ev.host, n->peer, n->tag};
@@ -248,7 +244,7 @@ static bool on_recv(orr_loggops *s, uint32_t e, const orr__goal_node *n, orr_err
 }
 
 static void watch_arrival(
-    orr_loggops *s, const lgs_event *msg, uint32_t recv, const orr__goal_node *n, uint64_t noise)
+    lgs_sim *s, const lgs_event *msg, uint32_t recv, const orr__goal_node *n, uint64_t noise)
 {
     const uint64_t size = at_least_one(n->size), cpu_bytes = (size - 1) * s->opt.O;
     const uint64_t wire = wire_time(s, size);
@@ -278,7 +274,7 @@ static void watch_arrival(
     lgs_watch_pair(s, &(lgs_pair){msg->host, send, n->peer, recv});
 }
 
-static bool on_message(orr_loggops *s, uint32_t e, const orr__goal_node *n)
+static bool on_message(lgs_sim *s, uint32_t e, const orr__goal_node *n)
 {
     const lgs_event ev = s->queue.events[e];
     const uint32_t host = n->peer;
@@ -314,7 +310,7 @@ static bool on_message(orr_loggops *s, uint32_t e, const orr__goal_node *n)
 
 /* ---- the loop */
 
-static void step(orr_loggops *s, uint32_t e, orr_error *err)
+static void step(lgs_sim *s, uint32_t e, orr_error *err)
 {
     const lgs_event *ev = &s->queue.events[e];
     const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
@@ -335,7 +331,7 @@ static void step(orr_loggops *s, uint32_t e, orr_error *err)
         issue(s, &s->batch[--s->batches], false);
 }
 
-static void start_all(orr_loggops *s)
+static void start_all(lgs_sim *s)
 {
     for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {
         const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
@@ -350,14 +346,16 @@ static void start_all(orr_loggops *s)
     }
 }
 
-static orr_code run(orr_loggops *s, orr_error *err)
+static orr_code run(lgs_sim *s, orr_error *err)
 {
     atlahs_heap *heap = &lgs_extra(s)->heap;
     orr_progress p;
     orr_heap_entry top;
     orr_error inner = {0};
     orr_progress_start(&p, "simulating", "events", s->expected, !s->opt.shows_progress);
-    start_all(s);
+    if (!s->has_started)
+        start_all(s);
+    s->has_started = true;
     while (!s->has_failed && !lgs_is_stopped(s) && heap_pop(heap, &top)) {
         step(s, top.value, &inner);
         if (s->opt.prints_progress)
@@ -368,14 +366,14 @@ static orr_code run(orr_loggops *s, orr_error *err)
     return lgs_outcome(s, &inner, err);
 }
 
-static void put_json(const orr_loggops *s, orr_json_writer *w)
+static void put_json(const lgs_sim *s, orr_json_writer *w)
 {
     char text[64];
     orr_json_key(w, "average_fct");
     orr_json_text(w, lgs_atlahs_average(s, text, sizeof text));
 }
 
-const char *lgs_atlahs_average(const orr_loggops *s, char *text, size_t room)
+const char *lgs_atlahs_average(const lgs_sim *s, char *text, size_t room)
 {
     snprintf(text, room, "%f", s->messages ? lgs_extra(s)->flow_sum / (double)s->messages : 0);
     return s->messages ? text : "-nan";

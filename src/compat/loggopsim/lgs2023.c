@@ -13,7 +13,7 @@
 
 /* ---- what both programs keep */
 
-orr_code lgs_extra_open(orr_loggops *s, orr_error *err)
+orr_code lgs_extra_open(lgs_sim *s, orr_error *err)
 {
     lgs_old_extra *x = s->extra = orr_alloc(1, sizeof *x);
     if (!x)
@@ -22,7 +22,7 @@ orr_code lgs_extra_open(orr_loggops *s, orr_error *err)
                                : ORR_OK;
 }
 
-void lgs_extra_close(orr_loggops *s)
+void lgs_extra_close(lgs_sim *s)
 {
     lgs_old_extra *x = s->extra;
     if (!x)
@@ -34,7 +34,7 @@ void lgs_extra_close(orr_loggops *s)
 }
 
 /* The total counts messages as they are sent. */
-void lgs_old_progress(orr_loggops *s, size_t pending)
+void lgs_old_progress(lgs_sim *s, size_t pending)
 {
     const orr_goal_totals t = s->goal->totals;
     const uint64_t total = t.sends + t.recvs + t.calcs + s->messages;
@@ -55,7 +55,7 @@ void lgs_old_progress(orr_loggops *s, size_t pending)
 
 /* ---- where it differs from ours */
 
-static orr_code check(const orr_loggops_options *o, orr_error *err)
+static orr_code check(const lgs_options *o, orr_error *err)
 {
     return o->G == floor(o->G)
                ? ORR_OK
@@ -65,7 +65,7 @@ static orr_code check(const orr_loggops_options *o, orr_error *err)
 
 /* Sends before receives before calculations; equal ones in the order of an unstable sort (goal.md 3.4), which up to
  * 16 elements is that of a stable one. */
-static bool order(orr_loggops *s, lgs_batch *b)
+static bool order(lgs_sim *s, lgs_batch *b)
 {
     if (b->count <= 16) {
         lgs_sort_batch(s, b);
@@ -88,7 +88,7 @@ static bool order(orr_loggops *s, lgs_batch *b)
 
 /* A message of no bytes has minus one byte, and what is too large wraps (goal.md 3.3): where
  * that costs less than nothing a clock is set to the past. */
-static bool clocks_go_back(const orr_loggops *s)
+static bool clocks_go_back(const lgs_sim *s)
 {
     const double o = (double)s->opt.o, g = (double)s->opt.g, O = (double)s->opt.O, G = s->opt.G;
     const bool none_is_cheap = O > o || G > o || G > g;
@@ -101,7 +101,7 @@ static bool clocks_go_back(const orr_loggops *s)
     return false;
 }
 
-static void put_json(const orr_loggops *s, orr_json_writer *w)
+static void put_json(const lgs_sim *s, orr_json_writer *w)
 {
     orr_buf lines = {0};
     if (!lgs_put_left(s, &lines))
@@ -117,7 +117,7 @@ static void put_json(const orr_loggops *s, orr_json_writer *w)
     orr_buf_fini(&lines);
 }
 
-static orr_code run(orr_loggops *s, orr_error *err)
+static orr_code run(lgs_sim *s, orr_error *err)
 {
     return lgs_run_events(s, &lgs_2023_rules, err);
 }

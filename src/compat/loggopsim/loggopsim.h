@@ -23,19 +23,19 @@ typedef struct lgs_old_extra {
     double flow_sum;            /* ATLAHS: for its mean flow completion time */
 } lgs_old_extra;
 
-static inline lgs_old_extra *lgs_extra(const orr_loggops *s)
+static inline lgs_old_extra *lgs_extra(const lgs_sim *s)
 {
     return s->extra;
 }
 
-orr_code lgs_extra_open(orr_loggops *s, orr_error *err);
-void lgs_extra_close(orr_loggops *s);
+orr_code lgs_extra_open(lgs_sim *s, orr_error *err);
+void lgs_extra_close(lgs_sim *s);
 
 /* A line for each percent of the events (goal.md 3.1). */
-void lgs_old_progress(orr_loggops *s, size_t pending);
+void lgs_old_progress(lgs_sim *s, size_t pending);
 /* What is left in queues, as lines; false: all queues are empty (goal.md 3.2). */
-bool lgs_put_left(const orr_loggops *s, orr_buf *b);
-const char *lgs_atlahs_average(const orr_loggops *s, char *text, size_t room);
+bool lgs_put_left(const lgs_sim *s, orr_buf *b);
+const char *lgs_atlahs_average(const lgs_sim *s, char *text, size_t room);
 
 /* The network "simple" (goal.md 3.5), simple_links.c. */
 orr_code simple_links_open(const char *path,
@@ -43,13 +43,13 @@ orr_code simple_links_open(const char *path,
                            struct simple_links **out,
                            orr_error *err);
 void simple_links_close(struct simple_links *l);
-orr_code lgs_link_send(orr_loggops *s,
+orr_code lgs_link_send(lgs_sim *s,
                        uint64_t now,
                        uint32_t from,
                        uint32_t node,
                        const orr__goal_node *n,
                        orr_error *err);
 orr_code lgs_link_arrival(
-    orr_loggops *s, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err);
+    lgs_sim *s, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err);
 
 #endif

@@ -23,16 +23,16 @@ static orr_code save(orr_buf *b, const char *path, orr_error *err)
     return code;
 }
 
-static bool is_atlahs(const orr_loggops *s)
+static bool is_atlahs(const lgs_sim *s)
 {
     return s->rules == &lgs_atlahs_rules;
 }
 
 /* ---- standard output */
 
-static void put_head(const orr_loggops *s, orr_buf *b)
+static void put_head(const lgs_sim *s, orr_buf *b)
 {
-    const orr_loggops_options *o = &s->opt;
+    const lgs_options *o = &s->opt;
     const bool is_late = is_atlahs(s);
     char G[32];
     if (is_late)
@@ -53,7 +53,7 @@ static void put_head(const orr_loggops *s, orr_buf *b)
                       o->has_common_noise ? "coscheduling" : "independent");
 }
 
-static void put_performance(const orr_loggops *s, orr_buf *b, double seconds)
+static void put_performance(const lgs_sim *s, orr_buf *b, double seconds)
 {
     const ull whole = (ull)seconds;
     const float speed = whole ? (float)s->events / (float)whole : 0;
@@ -68,18 +68,18 @@ static void put_performance(const orr_loggops *s, orr_buf *b, double seconds)
         orr_buf_print(b, "Average FCT is %s\n", lgs_atlahs_average(s, average, sizeof average));
 }
 
-static void put_times(const orr_loggops *s, orr_buf *b, bool is_batch)
+static void put_times(const lgs_sim *s, orr_buf *b, bool is_batch)
 {
     if (s->hosts <= SMALL_RUN && !is_batch) {
         orr_buf_text(b, "Times: \n");
         for (uint32_t r = 0; r < s->hosts; r++)
-            orr_buf_print(b, "Host %u: %llu\n", r, (ull)orr_loggops_finished_at(s, r));
+            orr_buf_print(b, "Host %u: %llu\n", r, (ull)lgs_finished_at(s, r));
         return;
     }
     uint64_t latest = 0;
     uint32_t host = 0;
     for (uint32_t r = 0; r < s->hosts; r++) {
-        const uint64_t at = orr_loggops_finished_at(s, r);
+        const uint64_t at = lgs_finished_at(s, r);
         if (at > latest) {
             latest = at;
             host = r;
@@ -107,7 +107,7 @@ static int by_host(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static lgs_left *collect_left(const orr_loggops *s, size_t *count)
+static lgs_left *collect_left(const lgs_sim *s, size_t *count)
 {
     const lgs_match *m = &s->match;
     size_t n = 0, room = 0;
@@ -131,7 +131,7 @@ static lgs_left *collect_left(const orr_loggops *s, size_t *count)
     return all;
 }
 
-bool lgs_put_left(const orr_loggops *s, orr_buf *b)
+bool lgs_put_left(const lgs_sim *s, orr_buf *b)
 {
     size_t count = 0;
     lgs_left *all = s->match.used ? collect_left(s, &count) : NULL;
@@ -151,7 +151,7 @@ bool lgs_put_left(const orr_loggops *s, orr_buf *b)
     return count != 0;
 }
 
-static orr_code write_lines(const orr_loggops *s, const char *path, bool is_batch, orr_error *err)
+static orr_code write_lines(const lgs_sim *s, const char *path, bool is_batch, orr_error *err)
 {
     orr_buf b = {0};
     if (!lgs_extra(s))
@@ -174,12 +174,12 @@ static orr_code write_lines(const orr_loggops *s, const char *path, bool is_batc
     return save(&b, path, err);
 }
 
-static orr_code write_log(const orr_loggops *s, const char *path, orr_error *err)
+static orr_code write_log(const lgs_sim *s, const char *path, orr_error *err)
 {
     return write_lines(s, path, false, err);
 }
 
-static orr_code write_batch_log(const orr_loggops *s, const char *path, orr_error *err)
+static orr_code write_batch_log(const lgs_sim *s, const char *path, orr_error *err)
 {
     return write_lines(s, path, true, err);
 }
@@ -187,12 +187,12 @@ static orr_code write_batch_log(const orr_loggops *s, const char *path, orr_erro
 /* ---- the timeline of DrawViz */
 
 /* ATLAHS keeps times in 32 bits. */
-static long long viz_time(const orr_loggops *s, uint64_t t)
+static long long viz_time(const lgs_sim *s, uint64_t t)
 {
     return is_atlahs(s) ? (int32_t)(uint32_t)t : (long long)t;
 }
 
-static void put_span(const orr_loggops *s, orr_buf *b, const lgs_span *v)
+static void put_span(const lgs_sim *s, orr_buf *b, const lgs_span *v)
 {
     static const char *const words[] = {"loclop", "osend", "orecv", "noise"};
     static const char *const colours[] = {"1 0 0", "0 0 1", "0 0 1", "0 1 0"};
@@ -205,7 +205,7 @@ static void put_span(const orr_loggops *s, orr_buf *b, const lgs_span *v)
                       colours[v->kind]);
 }
 
-static orr_code write_viz(const orr_loggops *s, const char *path, orr_error *err)
+static orr_code write_viz(const lgs_sim *s, const char *path, orr_error *err)
 {
     if (!s->opt.keeps_spans)
         return orr_fail(err, ORR_EUSAGE, NULL, "this run kept no spans");
@@ -218,7 +218,7 @@ static orr_code write_viz(const orr_loggops *s, const char *path, orr_error *err
 
 /* ---- lengths of queues */
 
-static orr_code write_longest(const orr_loggops *s, lgs_side side, const char *path, orr_error *err)
+static orr_code write_longest(const lgs_sim *s, lgs_side side, const char *path, orr_error *err)
 {
     orr_buf b = {0};
     for (uint32_t r = 0; r < s->hosts; r++)
@@ -235,7 +235,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 static orr_code write_searches(
-    const orr_loggops *s, lgs_side side, bool is_hit, const char *path, orr_error *err)
+    const lgs_sim *s, lgs_side side, bool is_hit, const char *path, orr_error *err)
 {
     const lgs_watch *w = s->watch;
     const lgs_search **list = orr_alloc(w->search_count, sizeof *list);
@@ -259,7 +259,7 @@ static orr_code write_searches(
     return save(&b, path, err);
 }
 
-static orr_code write_queues(const orr_loggops *s, const char *prefix, orr_error *err)
+static orr_code write_queues(const lgs_sim *s, const char *prefix, orr_error *err)
 {
     static const char *const names[] = {"rq", "uq"};
     orr_code code = ORR_OK;
@@ -279,7 +279,7 @@ static orr_code write_queues(const orr_loggops *s, const char *prefix, orr_error
 
 /* ---- who met whom */
 
-static orr_code write_pairs(const orr_loggops *s, const char *path, orr_error *err)
+static orr_code write_pairs(const lgs_sim *s, const char *path, orr_error *err)
 {
     if (!s->opt.keeps_pairs)
         return orr_fail(err, ORR_EUSAGE, NULL, "this run kept no pairs of sends and receives");

@@ -346,12 +346,8 @@ static bool join_link(struct simple_links *l, simple_link *k, uint32_t number, u
     return true;
 }
 
-orr_code lgs_link_send(orr_loggops *s,
-                       uint64_t now,
-                       uint32_t from,
-                       uint32_t node,
-                       const orr__goal_node *n,
-                       orr_error *err)
+orr_code lgs_link_send(
+    lgs_sim *s, uint64_t now, uint32_t from, uint32_t node, const orr__goal_node *n, orr_error *err)
 {
     struct simple_links *l = lgs_extra(s)->links;
     const uint32_t number = (uint32_t)l->message_count;
@@ -378,7 +374,7 @@ orr_code lgs_link_send(orr_loggops *s,
 }
 
 orr_code lgs_link_arrival(
-    orr_loggops *s, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err)
+    lgs_sim *s, uint64_t now, uint32_t from, uint32_t node, uint64_t *out, orr_error *err)
 {
     struct simple_links *l = lgs_extra(s)->links;
     *out = now;

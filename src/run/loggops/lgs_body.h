@@ -2,7 +2,7 @@
 /* lgs_body.h - what happens at an event: the engine, compiled into each file that has rules for it.
  *
  *     static const lgs_rules mine = {.name = "mine", ...};
- *     static orr_code run(orr_loggops *s, orr_error *err) { return lgs_run_events(s, &mine, err); }
+ *     static orr_code run(lgs_sim *s, orr_error *err) { return lgs_run_events(s, &mine, err); }
  *
  * Everything is inline, so that what the rules say is known when it is compiled.  docs/spec/goal.md 3.3 has the
  * formulas, 3.4 the order; docs/design/loggops.md says where ours differ and why.  All arithmetic is on 64 bits
@@ -17,7 +17,7 @@
 /* ---- order of release (goal.md 3.4) */
 
 /* Sends before receives before calculations, and equal ones as released. */
-static inline void lgs_sort_batch(orr_loggops *s, lgs_batch *b)
+static inline void lgs_sort_batch(lgs_sim *s, lgs_batch *b)
 {
     s->sort_room.len = 0;
     lgs_ready *copy =
@@ -36,7 +36,7 @@ static inline void lgs_sort_batch(orr_loggops *s, lgs_batch *b)
     }
 }
 
-LGS_INLINE uint64_t lgs_issue_time(orr_loggops *s,
+LGS_INLINE uint64_t lgs_issue_time(lgs_sim *s,
                                    uint32_t host,
                                    const lgs_ready *r,
                                    const lgs_rules *rules)
@@ -48,7 +48,7 @@ LGS_INLINE uint64_t lgs_issue_time(orr_loggops *s,
     return rules->waits_for_release ? lgs_max(at, lgs_max(r->at, s->now)) : at;
 }
 
-LGS_INLINE void lgs_issue(orr_loggops *s, lgs_batch *b, bool is_start, const lgs_rules *rules)
+LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rules *rules)
 {
     if (b->count > 1) {
         if (rules->order)
@@ -73,7 +73,7 @@ LGS_INLINE void lgs_issue(orr_loggops *s, lgs_batch *b, bool is_start, const lgs
 }
 
 /* Hosts in ascending order. */
-LGS_INLINE void lgs_issue_all(orr_loggops *s, const lgs_rules *rules)
+LGS_INLINE void lgs_issue_all(lgs_sim *s, const lgs_rules *rules)
 {
     if (s->batches == 2 && s->batch[0].host > s->batch[1].host) {
         lgs_issue(s, &s->batch[1], false, rules);
@@ -87,7 +87,7 @@ LGS_INLINE void lgs_issue_all(orr_loggops *s, const lgs_rules *rules)
 /* ---- busy clocks */
 
 /* Which events find the same clocks busy: calculations of a CPU, sends and messages of a CPU and a NIC. */
-LGS_INLINE lgs_busy *lgs_busy_group(orr_loggops *s,
+LGS_INLINE lgs_busy *lgs_busy_group(lgs_sim *s,
                                     uint32_t host,
                                     const orr__goal_node *n,
                                     uint32_t what)
@@ -100,7 +100,7 @@ LGS_INLINE lgs_busy *lgs_busy_group(orr_loggops *s,
     return &s->busy[cpus + ((what - 1) * cpus + cpu) * s->nics + n->nic];
 }
 
-static inline void lgs_put_off(orr_loggops *s, lgs_busy *g, uint32_t e, uint64_t until)
+static inline void lgs_put_off(lgs_sim *s, lgs_busy *g, uint32_t e, uint64_t until)
 {
     lgs_event *ev = &s->queue.events[e];
     ev->time = until;
@@ -116,7 +116,7 @@ static inline void lgs_put_off(orr_loggops *s, lgs_busy *g, uint32_t e, uint64_t
 }
 
 /* The event with that number had its turn: the next of its group may try when the clocks say so. */
-static inline void lgs_next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, uint64_t free_at)
+static inline void lgs_next_turn(lgs_sim *s, lgs_busy *g, uint64_t number, uint64_t free_at)
 {
     if (!g || g->first != number)
         return;
@@ -134,7 +134,7 @@ static inline void lgs_next_turn(orr_loggops *s, lgs_busy *g, uint64_t number, u
 /* ---- costs */
 
 /* What `bytes` more than one cost at G: exact for whole numbers, which wrap; else rounded down. */
-LGS_INLINE uint64_t lgs_wire_time(const orr_loggops *s, uint64_t more)
+LGS_INLINE uint64_t lgs_wire_time(const lgs_sim *s, uint64_t more)
 {
     return s->is_G_whole ? more * s->G_whole : lgs_whole((double)more * s->opt.G);
 }
@@ -146,10 +146,7 @@ LGS_INLINE uint64_t lgs_more_bytes(uint64_t size, const lgs_rules *rules)
 
 /* ---- the four kinds of events; true: the event is used up */
 
-LGS_INLINE bool lgs_on_calc(orr_loggops *s,
-                            uint32_t e,
-                            const orr__goal_node *n,
-                            const lgs_rules *rules)
+LGS_INLINE bool lgs_on_calc(lgs_sim *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = ev->host, node = ev->node;
@@ -175,7 +172,7 @@ LGS_INLINE bool lgs_on_calc(orr_loggops *s,
 }
 
 static inline void lgs_watch_send(
-    orr_loggops *s, uint32_t host, uint32_t node, uint64_t now, uint64_t end, uint64_t noise)
+    lgs_sim *s, uint32_t host, uint32_t node, uint64_t now, uint64_t end, uint64_t noise)
 {
     const orr__goal_node *n = lgs_node(s, host, node);
     s->watch->sent_at[n - s->nodes] = now;
@@ -195,7 +192,7 @@ static inline void lgs_watch_send(
 }
 
 LGS_INLINE bool lgs_on_send(
-    orr_loggops *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules, orr_error *err)
+    lgs_sim *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules, orr_error *err)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = ev->host, node = ev->node;
@@ -229,7 +226,7 @@ LGS_INLINE bool lgs_on_send(
 }
 
 /* A search of a queue, by whichever way this schedule needs. */
-LGS_INLINE uint32_t lgs_search_side(orr_loggops *s, lgs_side side, lgs_key key, uint64_t now)
+LGS_INLINE uint32_t lgs_search_side(lgs_sim *s, lgs_side side, lgs_key key, uint64_t now)
 {
     if (!s->has_wildcards && !s->walks)
         return lgs_match_take(&s->match, &s->queue, side, key);
@@ -244,7 +241,7 @@ LGS_INLINE uint32_t lgs_search_side(orr_loggops *s, lgs_side side, lgs_key key, 
 
 /* A send that waited for its receiver is over at `when`: its clocks cannot be behind that. */
 static inline void lgs_end_rendezvous(
-    orr_loggops *s, uint32_t host, uint32_t node, uint8_t cpu, uint8_t nic, uint64_t when)
+    lgs_sim *s, uint32_t host, uint32_t node, uint8_t cpu, uint8_t nic, uint64_t when)
 {
     lgs_finish(s, host, node & ~(uint32_t)LGS_MESSAGE, when);
     lgs_raise(lgs_cpu(s, host, cpu), when);
@@ -253,7 +250,7 @@ static inline void lgs_end_rendezvous(
 
 /* Where messages are not buffered: a receive that finds its message is drawn here, and what was on the wire with its
  * ends swapped (goal.md 3.7).  A buffered message was drawn when it came. */
-static inline void lgs_watch_late_recv(orr_loggops *s,
+static inline void lgs_watch_late_recv(lgs_sim *s,
                                        const lgs_event *recv,
                                        const lgs_event *msg,
                                        bool is_rendezvous)
@@ -279,15 +276,12 @@ static inline void lgs_watch_late_recv(orr_loggops *s,
 }
 
 static inline void lgs_keep_pair(
-    orr_loggops *s, uint32_t from, uint32_t send, uint32_t to, uint32_t recv)
+    lgs_sim *s, uint32_t from, uint32_t send, uint32_t to, uint32_t recv)
 {
     lgs_watch_pair(s, &(lgs_pair){from, send & ~(uint32_t)LGS_MESSAGE, to, recv});
 }
 
-LGS_INLINE bool lgs_on_recv(orr_loggops *s,
-                            uint32_t e,
-                            const orr__goal_node *n,
-                            const lgs_rules *rules)
+LGS_INLINE bool lgs_on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = ev->host, node = ev->node;
@@ -317,7 +311,7 @@ LGS_INLINE bool lgs_on_recv(orr_loggops *s,
     return true;
 }
 
-static inline void lgs_watch_arrival(orr_loggops *s,
+static inline void lgs_watch_arrival(lgs_sim *s,
                                      const lgs_event *msg,
                                      uint32_t recv,
                                      uint64_t cpu_bytes,
@@ -351,7 +345,7 @@ static inline void lgs_watch_arrival(orr_loggops *s,
 }
 
 LGS_INLINE bool lgs_on_message(
-    orr_loggops *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules, orr_error *err)
+    lgs_sim *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules, orr_error *err)
 {
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = n->peer, from = ev->host;
@@ -399,7 +393,7 @@ LGS_INLINE bool lgs_on_message(
 
 /* ---- the loop */
 
-LGS_INLINE void lgs_step(orr_loggops *s, uint32_t e, const lgs_rules *rules, orr_error *err)
+LGS_INLINE void lgs_step(lgs_sim *s, uint32_t e, const lgs_rules *rules, orr_error *err)
 {
     const lgs_event *ev = &s->queue.events[e];
     const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
@@ -420,7 +414,7 @@ LGS_INLINE void lgs_step(orr_loggops *s, uint32_t e, const lgs_rules *rules, orr
 }
 
 /* The queue knows a few events ahead what it will need: memory is on its way when they come. */
-LGS_INLINE void lgs_look_ahead(const orr_loggops *s)
+LGS_INLINE void lgs_look_ahead(const lgs_sim *s)
 {
     const lgs_event *ev = &s->queue.events[s->queue.far];
     __builtin_prefetch(lgs_node(s, ev->host, ev->node));
@@ -439,7 +433,7 @@ LGS_INLINE void lgs_look_ahead(const orr_loggops *s)
     __builtin_prefetch(&s->match.slots[lgs_match_place(&s->match, key)]);
 }
 
-static inline void lgs_start_all(orr_loggops *s, const lgs_rules *rules)
+static inline void lgs_start_all(lgs_sim *s, const lgs_rules *rules)
 {
     for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {
         const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
@@ -455,12 +449,14 @@ static inline void lgs_start_all(orr_loggops *s, const lgs_rules *rules)
     }
 }
 
-LGS_INLINE orr_code lgs_run_events(orr_loggops *s, const lgs_rules *rules, orr_error *err)
+LGS_INLINE orr_code lgs_run_events(lgs_sim *s, const lgs_rules *rules, orr_error *err)
 {
     orr_progress p;
     orr_progress_start(&p, "simulating", "events", s->expected, !s->opt.shows_progress);
     orr_error inner = {0};
-    lgs_start_all(s, rules);
+    if (!s->has_started)
+        lgs_start_all(s, rules);
+    s->has_started = true;
     uint32_t e;
     while (!s->has_failed && !lgs_is_stopped(s) && (e = lgs_queue_pop(&s->queue)) != 0) {
         lgs_look_ahead(s);

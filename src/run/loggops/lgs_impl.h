@@ -9,7 +9,7 @@
 #ifndef ORR_SIMULATE_LGS_IMPL_H
 #define ORR_SIMULATE_LGS_IMPL_H
 
-#include <orrery/lab/loggops.h>
+#include "loggops.h"
 #include <orrery/lab/progress.h>
 
 #include <stdatomic.h>
@@ -63,7 +63,7 @@ typedef struct orr_rules_loggops {
     bool buffers_messages;  /* an unexpected message is received by the CPU, then matched; else its
                               * time is lost */
     /* goal.md 3.4: operations released together, where they are equal; NULL: as released */
-    bool (*order)(struct orr_loggops *s, lgs_batch *b); /* false: out of memory */
+    bool (*order)(struct lgs_sim *s, lgs_batch *b); /* false: out of memory */
 
     /* the object */
     bool keeps_release_times; /* with any number of CPUs (goal.md 3.3) */
@@ -73,29 +73,27 @@ typedef struct orr_rules_loggops {
     bool puts_off_singly;    /* events that find clocks busy go back to the queue one by one */
     bool repeats_last_noise; /* the last interruption counts twice after a newline (goal.md 3.6) */
     bool skips_first_noise;  /* operations that start before it never meet it (goal.md 3.6) */
-    orr_code (*check)(const orr_loggops_options *opt,
-                      orr_error *err);                   /* what is refused; or NULL */
-    bool (*clocks_go_back)(const struct orr_loggops *s); /* NULL: they never do */
-    /* State of its own, in orr_loggops.extra.  NULL: none. */
-    orr_code (*open)(struct orr_loggops *s, orr_error *err);
-    void (*close)(struct orr_loggops *s);
+    orr_code (*check)(const lgs_options *opt, orr_error *err); /* what is refused; or NULL */
+    bool (*clocks_go_back)(const struct lgs_sim *s);           /* NULL: they never do */
+    /* State of its own, in lgs_sim.extra.  NULL: none. */
+    orr_code (*open)(struct lgs_sim *s, orr_error *err);
+    void (*close)(struct lgs_sim *s);
     /* goal.md 3.5: a message leaves; when is it there, as far as is known now?  NULL: no shared links. */
-    orr_code (*link_send)(struct orr_loggops *s,
+    orr_code (*link_send)(struct lgs_sim *s,
                           uint64_t now,
                           uint32_t from,
                           uint32_t node,
                           const orr__goal_node *n,
                           orr_error *err);
-    orr_code (*link_arrival)(struct orr_loggops *s,
+    orr_code (*link_arrival)(struct lgs_sim *s,
                              uint64_t now,
                              uint32_t from,
                              uint32_t node,
                              uint64_t *out,
                              orr_error *err);
-    orr_code (*run)(struct orr_loggops *s, orr_error *err);     /* until nothing can happen */
-    void (*after_event)(struct orr_loggops *s, size_t pending); /* options.prints_progress */
-    void (*put_json)(const struct orr_loggops *s,
-                     struct orr_json_writer *w); /* more keys; or NULL */
+    orr_code (*run)(struct lgs_sim *s, orr_error *err);     /* until nothing can happen */
+    void (*after_event)(struct lgs_sim *s, size_t pending); /* options.prints_progress */
+    void (*put_json)(const struct lgs_sim *s, struct orr_json_writer *w); /* more keys; or NULL */
 } lgs_rules;
 
 extern const lgs_rules lgs_own_rules;
@@ -104,12 +102,12 @@ extern const lgs_rules lgs_own_rules;
  * has no name. */
 typedef struct lgs_writer {
     const char *name;
-    orr_code (*write)(const struct orr_loggops *s, const char *path, orr_error *err);
+    orr_code (*write)(const struct lgs_sim *s, const char *path, orr_error *err);
 } lgs_writer;
 extern const lgs_writer *const lgs_old_writers;
 
-struct orr_loggops {
-    orr_loggops_options opt;
+struct lgs_sim {
+    lgs_options opt;
     const lgs_rules *rules;
     const orr_goal *goal;
     const orr__goal_node *nodes;
@@ -142,6 +140,9 @@ struct orr_loggops {
     bool walks;        /* matching counts what it looks at */
     bool has_wildcards;
     bool counts_all; /* rules->counts_all_edges, where it is often asked */
+    bool has_started;
+    bool is_stepping; /* one event, and back to the caller */
+    uint8_t asked;    /* stepping: 1 before the event, 2 after it */
     atomic_bool must_stop;
 
     void *extra; /* of the rules */
@@ -152,29 +153,32 @@ struct orr_loggops {
     size_t stall_count;
 };
 
-static inline bool lgs_is_stopped(const orr_loggops *s)
+/* Asked before each event. */
+static inline bool lgs_is_stopped(lgs_sim *s)
 {
+    if (s->is_stepping)
+        return ++s->asked > 1;
     return atomic_load_explicit(&s->must_stop, memory_order_relaxed);
 }
 
 /* ---- clocks */
 
-static inline uint64_t *lgs_clocks(orr_loggops *s, uint32_t host)
+static inline uint64_t *lgs_clocks(lgs_sim *s, uint32_t host)
 {
     return s->clocks + (size_t)host * s->stride;
 }
 
-static inline uint64_t *lgs_cpu(orr_loggops *s, uint32_t host, uint8_t cpu)
+static inline uint64_t *lgs_cpu(lgs_sim *s, uint32_t host, uint8_t cpu)
 {
     return lgs_clocks(s, host) + cpu;
 }
 
-static inline uint64_t *lgs_send_nic(orr_loggops *s, uint32_t host, uint8_t nic)
+static inline uint64_t *lgs_send_nic(lgs_sim *s, uint32_t host, uint8_t nic)
 {
     return lgs_clocks(s, host) + s->cpus + nic;
 }
 
-static inline uint64_t *lgs_recv_nic(orr_loggops *s, uint32_t host, uint8_t nic)
+static inline uint64_t *lgs_recv_nic(lgs_sim *s, uint32_t host, uint8_t nic)
 {
     return lgs_clocks(s, host) + s->cpus + s->nics + nic;
 }
@@ -196,7 +200,7 @@ static inline void lgs_raise(uint64_t *clock, uint64_t to)
         *clock = to;
 }
 
-static inline const orr__goal_node *lgs_node(const orr_loggops *s, uint32_t host, uint32_t node)
+static inline const orr__goal_node *lgs_node(const lgs_sim *s, uint32_t host, uint32_t node)
 {
     return s->nodes + s->ranks[host].first_node + (node & ~(uint32_t)LGS_MESSAGE);
 }
@@ -204,16 +208,16 @@ static inline const orr__goal_node *lgs_node(const orr_loggops *s, uint32_t host
 /* ---- parts */
 
 /* How a run ended: OK, the error a part of it reported, or no memory where nothing was reported. */
-orr_code lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *err);
+orr_code lgs_outcome(const lgs_sim *s, const orr_error *inner, orr_error *err);
 
-orr_code lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err);
+orr_code lgs_noise_open(const lgs_sim *s, struct lgs_noise **out, orr_error *err);
 void lgs_noise_close(struct lgs_noise *n);
 uint64_t lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length);
 uint64_t lgs_noise_total(const struct lgs_noise *n, uint32_t host);
 size_t lgs_noise_samples(const struct lgs_noise *n);
 uint64_t lgs_noise_span(const struct lgs_noise *n);
 
-static inline uint64_t lgs_noise(orr_loggops *s, uint32_t host, uint64_t start, uint64_t length)
+static inline uint64_t lgs_noise(lgs_sim *s, uint32_t host, uint64_t start, uint64_t length)
 {
     return s->noise ? lgs_noise_get(s->noise, host, start, length) : 0;
 }
@@ -256,16 +260,16 @@ typedef struct lgs_watch {
     uint64_t *sent_at;    /* by send: when it started */
 } lgs_watch;
 
-void lgs_watch_span(orr_loggops *s, const lgs_span *span);
-void lgs_watch_length(orr_loggops *s, uint32_t host, lgs_side side);
+void lgs_watch_span(lgs_sim *s, const lgs_span *span);
+void lgs_watch_length(lgs_sim *s, uint32_t host, lgs_side side);
 void lgs_watch_search(
-    orr_loggops *s, uint32_t host, lgs_side side, uint64_t time, bool is_hit, uint32_t depth);
-void lgs_watch_pair(orr_loggops *s, const lgs_pair *pair);
+    lgs_sim *s, uint32_t host, lgs_side side, uint64_t time, bool is_hit, uint32_t depth);
+void lgs_watch_pair(lgs_sim *s, const lgs_pair *pair);
 
 /* ---- releasing: operations start and finish, which releases others */
 
 /* The batch of a host that this event touches. */
-static inline lgs_batch *lgs_touch(orr_loggops *s, uint32_t host)
+static inline lgs_batch *lgs_touch(lgs_sim *s, uint32_t host)
 {
     for (uint32_t i = 0; i < s->batches; i++) {
         if (s->batch[i].host == host)
@@ -277,8 +281,7 @@ static inline lgs_batch *lgs_touch(orr_loggops *s, uint32_t host)
     return b;
 }
 
-static inline void lgs_release(
-    orr_loggops *s, lgs_batch *b, uint32_t node, uint8_t kind, uint64_t at)
+static inline void lgs_release(lgs_sim *s, lgs_batch *b, uint32_t node, uint8_t kind, uint64_t at)
 {
     if (b->count >= b->room && !orr_grow(&b->items, &b->room, (size_t)b->count + 1)) {
         s->has_failed = true;
@@ -289,8 +292,7 @@ static inline void lgs_release(
 
 /* One edge less.  keeps: the time of the edge counts when the operation is let go (later edges may be earlier).
  * */
-static inline void lgs_unblock(
-    orr_loggops *s, lgs_batch *b, uint32_t child, uint64_t at, bool keeps)
+static inline void lgs_unblock(lgs_sim *s, lgs_batch *b, uint32_t child, uint64_t at, bool keeps)
 {
     const uint64_t place = s->ranks[b->host].first_node + child;
     const orr__goal_node *n = &s->nodes[place];
@@ -306,7 +308,7 @@ static inline void lgs_unblock(
 }
 
 /* An operation is over at `when`. */
-static inline void lgs_finish(orr_loggops *s, uint32_t host, uint32_t node, uint64_t when)
+static inline void lgs_finish(lgs_sim *s, uint32_t host, uint32_t node, uint64_t when)
 {
     lgs_batch *b = lgs_touch(s, host);
     const orr__goal_node *n = lgs_node(s, host, node);
@@ -321,8 +323,7 @@ static inline void lgs_finish(orr_loggops *s, uint32_t host, uint32_t node, uint
 }
 
 /* An operation starts at `when`.  Edges that wait for a start carry no time in ATLAHS (goal.md 3.3). */
-static inline void lgs_start(
-    orr_loggops *s, uint32_t host, uint32_t node, uint64_t when, bool keeps)
+static inline void lgs_start(lgs_sim *s, uint32_t host, uint32_t node, uint64_t when, bool keeps)
 {
     lgs_batch *b = lgs_touch(s, host);
     const orr__goal_node *n = lgs_node(s, host, node);
@@ -332,6 +333,6 @@ static inline void lgs_start(
 }
 
 /* What stands in the way of the rest; the error's words, and the lines of the story. */
-orr_code lgs_explain_stall(orr_loggops *s, orr_error *err);
+orr_code lgs_explain_stall(lgs_sim *s, orr_error *err);
 
 #endif

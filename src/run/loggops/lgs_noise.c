@@ -103,7 +103,7 @@ static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path
 }
 
 /* The first draw is for all ranks together, the others one a rank. */
-static void draw_offsets(const orr_loggops *s, struct lgs_noise *n)
+static void draw_offsets(const lgs_sim *s, struct lgs_noise *n)
 {
     orr_twister t;
     orr_twister_init(&t, (uint32_t)s->opt.noise_seed);
@@ -116,7 +116,7 @@ static void draw_offsets(const orr_loggops *s, struct lgs_noise *n)
     }
 }
 
-orr_code lgs_noise_open(const orr_loggops *s, struct lgs_noise **out, orr_error *err)
+orr_code lgs_noise_open(const lgs_sim *s, struct lgs_noise **out, orr_error *err)
 {
     orr_input *in;
     orr_code code = orr_input_open(s->opt.noise, &in, err);

@@ -27,11 +27,11 @@ typedef struct lgs_summary {
     uint32_t last_rank, first_rank;
 } lgs_summary;
 
-static lgs_summary sum_up(const orr_loggops *s)
+static lgs_summary sum_up(const lgs_sim *s)
 {
     lgs_summary u = {.first = UINT64_MAX};
     for (uint32_t r = 0; r < s->hosts; r++) {
-        const uint64_t at = orr_loggops_finished_at(s, r);
+        const uint64_t at = lgs_finished_at(s, r);
         u.sum += at;
         if (at > u.last) {
             u.last = at;
@@ -47,23 +47,23 @@ static lgs_summary sum_up(const orr_loggops *s)
 
 /* ---- jobs on one machine */
 
-static uint64_t job_finished(const orr_loggops *s, size_t job)
+static uint64_t job_finished(const lgs_sim *s, size_t job)
 {
     const orr_goal *g = s->goal;
     uint64_t last = 0;
     for (uint32_t i = g->job_first[job]; i < g->job_first[job + 1]; i++) {
-        const uint64_t at = orr_loggops_finished_at(s, g->job_hosts[i]);
+        const uint64_t at = lgs_finished_at(s, g->job_hosts[i]);
         last = at > last ? at : last;
     }
     return last;
 }
 
-static uint32_t job_ranks(const orr_loggops *s, size_t job)
+static uint32_t job_ranks(const lgs_sim *s, size_t job)
 {
     return s->goal->job_first[job + 1] - s->goal->job_first[job];
 }
 
-static void print_jobs(const orr_loggops *s, orr_buf *b)
+static void print_jobs(const lgs_sim *s, orr_buf *b)
 {
     orr_buf_text(b, "\n   job     ranks      finished (ns)  first host\n");
     for (size_t j = 0; j < s->goal->job_count; j++) {
@@ -74,7 +74,7 @@ static void print_jobs(const orr_loggops *s, orr_buf *b)
     }
 }
 
-static void put_jobs(const orr_loggops *s, orr_json_writer *w)
+static void put_jobs(const lgs_sim *s, orr_json_writer *w)
 {
     const orr_goal *g = s->goal;
     orr_json_key(w, "jobs");
@@ -108,10 +108,7 @@ static void put_time(orr_buf *b, uint64_t ns)
         orr_buf_print(b, "%.3f s", (double)ns / 1e9);
 }
 
-orr_code orr_loggops_write_text(const orr_loggops *s,
-                                const char *path,
-                                const char *source,
-                                orr_error *err)
+orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, orr_error *err)
 {
     const orr_goal_totals t = s->goal->totals;
     const lgs_summary u = sum_up(s);
@@ -135,7 +132,7 @@ orr_code orr_loggops_write_text(const orr_loggops *s,
     if (s->hosts <= ALL_RANKS)
         orr_buf_print(&b, "\n  %s      finished (ns)\n", s->goal->job_count ? "host" : "rank");
     for (uint32_t r = 0; r < s->hosts && s->hosts <= ALL_RANKS; r++)
-        orr_buf_print(&b, "%6u  %17llu\n", r, (ull)orr_loggops_finished_at(s, r));
+        orr_buf_print(&b, "%6u  %17llu\n", r, (ull)lgs_finished_at(s, r));
     return save(&b, path, err);
 }
 
@@ -143,9 +140,9 @@ orr_code orr_loggops_write_text(const orr_loggops *s,
 
 enum { PATH_ROOM = 4096 };
 
-static void put_parameters(const orr_loggops *s, orr_json_writer *w)
+static void put_parameters(const lgs_sim *s, orr_json_writer *w)
 {
-    const orr_loggops_options *o = &s->opt;
+    const lgs_options *o = &s->opt;
     orr_json_key(w, "parameters");
     orr_json_begin_object(w);
     orr_json_key(w, "rules");
@@ -166,7 +163,7 @@ static void put_parameters(const orr_loggops *s, orr_json_writer *w)
 }
 
 /* One file: opened again by a path that ends with a zero, which those of a list of jobs do not. */
-static void put_input(const orr_loggops_input *in, orr_json_writer *w)
+static void put_input(const lgs_input *in, orr_json_writer *w)
 {
     char path[PATH_ROOM];
     orr__input_file f = {.role = in->role, .path = path};
@@ -179,9 +176,9 @@ static void put_input(const orr_loggops_input *in, orr_json_writer *w)
     orr__put_input(w, &f);
 }
 
-static void put_provenance(const orr_loggops *s, const char *program, orr_json_writer *w)
+static void put_provenance(const lgs_sim *s, const char *program, orr_json_writer *w)
 {
-    const orr_loggops_options *o = &s->opt;
+    const lgs_options *o = &s->opt;
     orr_json_key(w, "provenance");
     orr_json_begin_object(w);
     orr_json_put_text(w, "program", program);
@@ -190,21 +187,21 @@ static void put_provenance(const orr_loggops *s, const char *program, orr_json_w
     for (size_t i = 0; i < o->input_count; i++)
         put_input(&o->inputs[i], w);
     if (o->noise)
-        put_input(&(orr_loggops_input){"noise", orr_str_of(o->noise)}, w);
+        put_input(&(lgs_input){"noise", orr_str_of(o->noise)}, w);
     if (o->simple_links)
-        put_input(&(orr_loggops_input){"links", orr_str_of(o->simple_links)}, w);
+        put_input(&(lgs_input){"links", orr_str_of(o->simple_links)}, w);
     orr_json_end_array(w);
     orr_json_end_object(w);
 }
 
-static void put_ranks(const orr_loggops *s, orr_json_writer *w)
+static void put_ranks(const lgs_sim *s, orr_json_writer *w)
 {
     if (s->goal->job_count)
         put_jobs(s, w);
     orr_json_key(w, "rank_finished_ns");
     orr_json_begin_array(w);
     for (uint32_t r = 0; r < s->hosts; r++)
-        orr_json_u64(w, orr_loggops_finished_at(s, r));
+        orr_json_u64(w, lgs_finished_at(s, r));
     orr_json_end_array(w);
     if (!s->noise)
         return;
@@ -215,7 +212,7 @@ static void put_ranks(const orr_loggops *s, orr_json_writer *w)
     orr_json_end_array(w);
 }
 
-static void put_stall(const orr_loggops *s, orr_json_writer *w)
+static void put_stall(const lgs_sim *s, orr_json_writer *w)
 {
     if (!s->stall_count)
         return;
@@ -226,8 +223,8 @@ static void put_stall(const orr_loggops *s, orr_json_writer *w)
     orr_json_end_array(w);
 }
 
-orr_code orr_loggops_write_json(
-    const orr_loggops *s, const char *path, const char *source, const char *program, orr_error *err)
+orr_code lgs_write_json(
+    const lgs_sim *s, const char *path, const char *source, const char *program, orr_error *err)
 {
     const orr_goal_totals t = s->goal->totals;
     const orr_json_style style = {.indent = 2};
@@ -269,20 +266,19 @@ orr_code orr_loggops_write_json(
     return save(&b, path, err);
 }
 
-orr_code orr_loggops_write_csv(const orr_loggops *s, const char *path, orr_error *err)
+orr_code lgs_write_csv(const lgs_sim *s, const char *path, orr_error *err)
 {
     orr_buf b = {0};
     orr_buf_text(&b, "rank,finished_ns,noise_ns\n");
     for (uint32_t r = 0; r < s->hosts; r++)
-        orr_buf_print(&b, "%u,%llu,%llu\n", r, (ull)orr_loggops_finished_at(s, r),
-                      (ull)orr_loggops_noise(s, r));
+        orr_buf_print(&b, "%u,%llu,%llu\n", r, (ull)lgs_finished_at(s, r), (ull)lgs_noise_of(s, r));
     return save(&b, path, err);
 }
 
 /* ---- timeline: a track for each CPU that did something; messages are arrows from a send to its receive */
 
 typedef struct lgs_painter {
-    const orr_loggops *s;
+    const lgs_sim *s;
     orr_timeline *t;
     orr_error *err;
     uint32_t *track; /* by host and CPU; UINT32_MAX: not made */
@@ -365,7 +361,7 @@ static orr_code paint_all(lgs_painter *p)
     return code ? code : orr_timeline_seal(p->t, p->err);
 }
 
-orr_code orr_loggops_timeline(const orr_loggops *s, orr_timeline **out, orr_error *err)
+orr_code lgs_timeline(const lgs_sim *s, orr_timeline **out, orr_error *err)
 {
     *out = NULL;
     if (!s->opt.keeps_spans)
@@ -391,10 +387,7 @@ orr_code orr_loggops_timeline(const orr_loggops *s, orr_timeline **out, orr_erro
 
 /* ---- files of other programs (src/compat) */
 
-orr_code orr_loggops_write_old(const orr_loggops *s,
-                               const char *what,
-                               const char *path,
-                               orr_error *err)
+orr_code lgs_write_old(const lgs_sim *s, const char *what, const char *path, orr_error *err)
 {
     for (const lgs_writer *w = lgs_old_writers; w && w->name; w++)
         if (strcmp(w->name, what) == 0)

@@ -18,7 +18,7 @@ typedef struct place {
 } place;
 
 typedef struct finder {
-    orr_loggops *s;
+    lgs_sim *s;
     orr_buf *text;
     size_t lines, room;
     char first[256]; /* the first cause, for the error */
@@ -26,7 +26,7 @@ typedef struct finder {
     uint32_t searches;
 } finder;
 
-static bool is_finished(const orr_loggops *s, place p)
+static bool is_finished(const lgs_sim *s, place p)
 {
     const uint64_t at = s->ranks[p.host].first_node + p.node;
     return s->finished[at / 64] >> (at % 64) & 1;
@@ -55,7 +55,7 @@ static bool fits(uint32_t a, uint32_t b)
 /* An unfinished operation of `host` that could be the other half of p's message. */
 static bool find_partner_at(finder *f, place p, uint32_t host, place *out)
 {
-    const orr_loggops *s = f->s;
+    const lgs_sim *s = f->s;
     const orr__goal_node *n = lgs_node(s, p.host, p.node), *of = orr__goal_nodes(s->goal, host);
     const uint32_t ops = orr__goal_ops(s->goal, host);
     const uint8_t wanted = n->kind == ORR_GOAL_SEND ? ORR_GOAL_RECV : ORR_GOAL_SEND;
@@ -104,7 +104,7 @@ static bool find_blocker(const finder *f, place p, place *out)
 /* Has nothing in its own rank to wait for: it was let go and waits for the other half. */
 static bool is_free(const finder *f, place p)
 {
-    const orr_loggops *s = f->s;
+    const lgs_sim *s = f->s;
     const orr__goal_node *n = lgs_node(s, p.host, p.node);
     place unused;
     if (n->waits == 0)
@@ -123,7 +123,7 @@ static const char *what_it_lacks(finder *f, place p)
 /* A message from the same rank with another tag is most often the reason. */
 static void put_near_miss(finder *f, place p)
 {
-    const orr_loggops *s = f->s;
+    const lgs_sim *s = f->s;
     const orr__goal_node *n = lgs_node(s, p.host, p.node);
     for (size_t i = 0; n->kind == ORR_GOAL_RECV && i < s->match.slot_count; i++) {
         const lgs_slot *slot = &s->match.slots[i];
@@ -151,7 +151,7 @@ static void add_cause(finder *f, place p)
 
 static void look_at_all(finder *f)
 {
-    const orr_loggops *s = f->s;
+    const lgs_sim *s = f->s;
     for (uint32_t host = 0; host < s->hosts; host++) {
         const orr__goal_node *nodes = orr__goal_nodes(s->goal, host);
         const uint32_t ops = orr__goal_ops(s->goal, host);
@@ -234,7 +234,7 @@ static void tell_circle(finder *f)
 
 static void tell_unreceived(finder *f)
 {
-    const orr_loggops *s = f->s;
+    const lgs_sim *s = f->s;
     for (size_t i = 0; i < s->match.slot_count; i++) {
         const lgs_slot *slot = &s->match.slots[i];
         const uint32_t last = slot->last & 0x7fffffffu;
@@ -250,7 +250,7 @@ static void tell_unreceived(finder *f)
 /* In order of ranks, not of hashes: the sends that are over and were never received. */
 static void list_unreceived(finder *f)
 {
-    const orr_loggops *s = f->s;
+    const lgs_sim *s = f->s;
     uint64_t told = 0;
     for (uint32_t host = 0; host < s->hosts && told < MOST_LINES; host++) {
         const orr__goal_node *nodes = orr__goal_nodes(s->goal, host);
@@ -281,7 +281,7 @@ static void list_unreceived(finder *f)
 
 static orr_code make_lines(finder *f, orr_error *err)
 {
-    orr_loggops *s = f->s;
+    lgs_sim *s = f->s;
     s->stall_lines = orr_alloc(f->lines + 1, sizeof *s->stall_lines);
     if (f->text->failed || !s->stall_lines)
         return orr_no_memory(err);
@@ -294,7 +294,7 @@ static orr_code make_lines(finder *f, orr_error *err)
     return ORR_OK;
 }
 
-orr_code lgs_explain_stall(orr_loggops *s, orr_error *err)
+orr_code lgs_explain_stall(lgs_sim *s, orr_error *err)
 {
     finder f = {.s = s, .text = &s->stall_text};
     look_at_all(&f);

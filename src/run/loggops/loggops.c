@@ -12,15 +12,15 @@ enum {
     MOST_GROUPS = 1 << 24
 }; /* more CPUs and NICs than this, and events are put off one by one */
 
-orr_loggops_options orr_loggops_defaults(void)
+lgs_options lgs_defaults(void)
 {
-    return (orr_loggops_options){.L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535};
+    return (lgs_options){.L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535};
 }
 
 /* ---- what a run keeps for those who want to look: spans of time, searches in queues, who met whom.  Everything is
  * appended as it happens, which is the order of LogGOPSim's files.  40 bytes per span, 24 per search, 16 per pair. */
 
-static orr_code watch_open(const orr_loggops *s, lgs_watch **out, orr_error *err)
+static orr_code watch_open(const lgs_sim *s, lgs_watch **out, orr_error *err)
 {
     lgs_watch *w = orr_alloc(1, sizeof *w);
     *out = w;
@@ -48,7 +48,7 @@ static void watch_close(lgs_watch *w)
     orr_free(w);
 }
 
-void lgs_watch_span(orr_loggops *s, const lgs_span *span)
+void lgs_watch_span(lgs_sim *s, const lgs_span *span)
 {
     lgs_watch *w = s->watch;
     if (!s->opt.keeps_spans)
@@ -60,7 +60,7 @@ void lgs_watch_span(orr_loggops *s, const lgs_span *span)
     w->spans[w->span_count++] = *span;
 }
 
-void lgs_watch_length(orr_loggops *s, uint32_t host, lgs_side side)
+void lgs_watch_length(lgs_sim *s, uint32_t host, lgs_side side)
 {
     uint32_t *longest = &s->watch->longest[side][host];
     if (s->match.count[side][host] > *longest)
@@ -68,7 +68,7 @@ void lgs_watch_length(orr_loggops *s, uint32_t host, lgs_side side)
 }
 
 void lgs_watch_search(
-    orr_loggops *s, uint32_t host, lgs_side side, uint64_t time, bool is_hit, uint32_t depth)
+    lgs_sim *s, uint32_t host, lgs_side side, uint64_t time, bool is_hit, uint32_t depth)
 {
     lgs_watch *w = s->watch;
     if (!orr_grow(&w->searches, &w->search_room, w->search_count + 1)) {
@@ -78,7 +78,7 @@ void lgs_watch_search(
     w->searches[w->search_count++] = (lgs_search){time, host, depth, (uint8_t)side, is_hit};
 }
 
-void lgs_watch_pair(orr_loggops *s, const lgs_pair *pair)
+void lgs_watch_pair(lgs_sim *s, const lgs_pair *pair)
 {
     lgs_watch *w = s->watch;
     if (!s->opt.keeps_pairs)
@@ -92,7 +92,7 @@ void lgs_watch_pair(orr_loggops *s, const lgs_pair *pair)
 
 /* ---- is it possible? */
 
-static orr_code check_options(const orr_loggops_options *o, const lgs_rules *rules, orr_error *err)
+static orr_code check_options(const lgs_options *o, const lgs_rules *rules, orr_error *err)
 {
     if (!(o->G >= 0) || o->G > 1e18)
         return orr_fail(err, ORR_EUSAGE, NULL, "G is %g; it cannot be negative", o->G);
@@ -124,7 +124,7 @@ static orr_code check_peers(const orr_goal *g, orr_error *err)
 
 /* ---- making one */
 
-static bool make_waits(orr_loggops *s)
+static bool make_waits(lgs_sim *s)
 {
     const size_t count = s->goal->node_count;
     s->waits = orr_alloc(count, sizeof *s->waits);
@@ -143,7 +143,7 @@ static bool make_waits(orr_loggops *s)
     return !s->rules->explains_stall || s->finished;
 }
 
-static bool make_busy(orr_loggops *s)
+static bool make_busy(lgs_sim *s)
 {
     const double groups = (double)s->hosts * s->cpus * (1.0 + 2.0 * s->nics);
     if (s->rules->puts_off_singly || s->opt.simple_links || groups > MOST_GROUPS ||
@@ -156,7 +156,7 @@ static bool make_busy(orr_loggops *s)
     return s->busy != NULL;
 }
 
-static bool make_parts(orr_loggops *s)
+static bool make_parts(lgs_sim *s)
 {
     const orr_goal_totals t = s->goal->totals;
     s->nodes = s->goal->nodes;
@@ -178,7 +178,7 @@ static bool make_parts(orr_loggops *s)
                           s->has_wildcards || s->walks || s->opt.prints_progress);
 }
 
-static orr_code open_extras(orr_loggops *s, orr_error *err)
+static orr_code open_extras(lgs_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     if (s->opt.noise)
@@ -190,13 +190,10 @@ static orr_code open_extras(orr_loggops *s, orr_error *err)
     return code;
 }
 
-orr_code orr_loggops_create(const orr_goal *g,
-                            const orr_loggops_options *opt,
-                            orr_loggops **out,
-                            orr_error *err)
+orr_code lgs_create(const orr_goal *g, const lgs_options *opt, lgs_sim **out, orr_error *err)
 {
     *out = NULL;
-    const orr_loggops_options plain = orr_loggops_defaults();
+    const lgs_options plain = lgs_defaults();
     if (!opt)
         opt = &plain;
     const lgs_rules *rules = opt->rules ? opt->rules : &lgs_own_rules;
@@ -205,7 +202,7 @@ orr_code orr_loggops_create(const orr_goal *g,
         code = check_peers(g, err);
     if (code)
         return code;
-    orr_loggops *s = orr_alloc(1, sizeof *s);
+    lgs_sim *s = orr_alloc(1, sizeof *s);
     if (!s)
         return orr_no_memory(err);
     s->opt = *opt;
@@ -213,13 +210,13 @@ orr_code orr_loggops_create(const orr_goal *g,
     s->goal = g;
     code = make_parts(s) ? open_extras(s, err) : orr_no_memory(err);
     if (code)
-        orr_loggops_destroy(s);
+        lgs_destroy(s);
     else
         *out = s;
     return code;
 }
 
-void orr_loggops_destroy(orr_loggops *s)
+void lgs_destroy(lgs_sim *s)
 {
     if (!s)
         return;
@@ -246,7 +243,7 @@ void orr_loggops_destroy(orr_loggops *s)
 
 /* ---- our rules */
 
-static orr_code run_own(orr_loggops *s, orr_error *err)
+static orr_code run_own(lgs_sim *s, orr_error *err)
 {
     return lgs_run_events(s, &lgs_own_rules, err);
 }
@@ -261,7 +258,7 @@ const lgs_rules lgs_own_rules = {
     .run = run_own,
 };
 
-orr_code lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *err)
+orr_code lgs_outcome(const lgs_sim *s, const orr_error *inner, orr_error *err)
 {
     if (!s->has_failed)
         return ORR_OK;
@@ -272,7 +269,7 @@ orr_code lgs_outcome(const orr_loggops *s, const orr_error *inner, orr_error *er
     return inner->code;
 }
 
-orr_code orr_loggops_run(orr_loggops *s, orr_error *err)
+orr_code lgs_run(lgs_sim *s, orr_error *err)
 {
     struct timespec from, to;
     clock_gettime(CLOCK_MONOTONIC, &from);
@@ -281,29 +278,42 @@ orr_code orr_loggops_run(orr_loggops *s, orr_error *err)
     s->seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
     if (code)
         return code;
-    if (lgs_is_stopped(s))
+    if (atomic_exchange_explicit(&s->must_stop, false, memory_order_relaxed))
         return orr_fail(err, ORR_ESTOP, NULL, "stopped at %llu ns", (unsigned long long)s->now);
-    const orr_goal_totals t = s->goal->totals;
-    const bool is_complete = s->finished_count == t.sends + t.recvs + t.calcs && !s->match.used;
-    return is_complete || !s->rules->explains_stall ? ORR_OK : lgs_explain_stall(s, err);
+    return lgs_is_complete(s) || !s->rules->explains_stall ? ORR_OK : lgs_explain_stall(s, err);
 }
 
-void orr_loggops_stop(orr_loggops *s)
+orr_code lgs_step_once(lgs_sim *s, orr_error *err)
+{
+    s->is_stepping = true;
+    s->asked = 0;
+    const orr_code code = s->rules->run(s, err);
+    s->is_stepping = false;
+    return code ? code : s->asked < 2 ? ORR_END : ORR_OK;
+}
+
+bool lgs_is_complete(const lgs_sim *s)
+{
+    const orr_goal_totals t = s->goal->totals;
+    return s->finished_count == t.sends + t.recvs + t.calcs && !s->match.used;
+}
+
+void lgs_stop(lgs_sim *s)
 {
     atomic_store_explicit(&s->must_stop, true, memory_order_relaxed);
 }
 
-uint64_t orr_loggops_events(const orr_loggops *s)
+uint64_t lgs_events(const lgs_sim *s)
 {
     return s->events;
 }
 
-uint64_t orr_loggops_messages(const orr_loggops *s)
+uint64_t lgs_messages(const lgs_sim *s)
 {
     return s->messages;
 }
 
-uint64_t orr_loggops_finished_at(const orr_loggops *s, uint32_t rank)
+uint64_t lgs_finished_at(const lgs_sim *s, uint32_t rank)
 {
     const uint64_t *clock = s->clocks + (size_t)rank * s->stride;
     uint64_t latest = 0;
@@ -312,12 +322,12 @@ uint64_t orr_loggops_finished_at(const orr_loggops *s, uint32_t rank)
     return latest;
 }
 
-uint64_t orr_loggops_noise(const orr_loggops *s, uint32_t rank)
+uint64_t lgs_noise_of(const lgs_sim *s, uint32_t rank)
 {
     return s->noise ? lgs_noise_total(s->noise, rank) : 0;
 }
 
-const char *orr_loggops_stall_line(const orr_loggops *s, size_t i)
+const char *lgs_stall_line(const lgs_sim *s, size_t i)
 {
     return i < s->stall_count ? s->stall_lines[i] : NULL;
 }

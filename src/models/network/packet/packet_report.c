@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_report.c - what came of a run of flows: a short table, or one JSON object
  * (docs/format/packet.md). */
-#include <orrery/lab/packet.h>
+#include "packet.h"
 #include <orrery/lab/units.h>
 
 #include "base/io/output.h"

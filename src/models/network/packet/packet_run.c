@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_run.c - flows over the packet network, from files to files: the functions of packet.h. */
-#include <orrery/lab/packet.h>
+#include "packet.h"
 #include <orrery/lab/progress.h>
 #include <orrery/lab/units.h>
 
@@ -269,6 +269,14 @@ static void run_batches(orr_packet *p)
     orr_progress_end(&line);
 }
 
+orr_code orr_packet_step(orr_packet *p, orr_error *err)
+{
+    const bool has_more = fab_run(p->fabric, 1);
+    take_figures(p);
+    const orr_code code = fab_status(p->fabric, err);
+    return code ? code : has_more ? ORR_OK : ORR_END;
+}
+
 orr_code orr_packet_run(orr_packet *p, orr_error *err)
 {
     char time[ORR_UNIT_ROOM];
@@ -281,7 +289,7 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
         return code;
     const uint64_t ps = fab_now(p->fabric) * (1000 / fab_unit(p->fabric));
     orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
-    if (atomic_load(&p->must_stop))
+    if (atomic_exchange(&p->must_stop, false))
         return orr_fail(err, ORR_ESTOP, NULL,
                         "interrupted at %s of simulated time: %" PRIu64 " of %" PRIu64
                         " flows were done",
@@ -310,6 +318,15 @@ const orr_packet_figures *orr_packet_result(const orr_packet *p)
 void orr__packet_visit_links(const orr_packet *p, orr_net_link_visit visit, void *context)
 {
     fab_report(p->fabric, visit, context);
+}
+
+bool orr_packet_file_at(const orr_packet *p, size_t i, const char **what, const char **path)
+{
+    if (i >= p->file_count)
+        return false;
+    *what = p->files[i].what;
+    *path = p->files[i].path;
+    return true;
 }
 
 orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out, orr_error *err)

@@ -3,7 +3,7 @@
 #ifndef ORR_MODELS_PACKET_RUN_H
 #define ORR_MODELS_PACKET_RUN_H
 
-#include <orrery/lab/packet.h>
+#include "packet.h"
 
 #include "base/formats/json.h"
 #include "models/network/packet/engine/fabric.h"

@@ -4,7 +4,7 @@
  *
  * Lists are short, whatever the size of the network; what is left out is counted, and its use is
  * summed. */
-#include <orrery/lab/packet.h>
+#include "packet.h"
 
 #include "models/network/packet/watch/history.h"
 #include "packet_run.h"
@@ -312,7 +312,7 @@ orr_code orr__fabric_view_take(const fab *f,
     return ORR_OK;
 }
 
-void orr_packet_view_destroy(orr_fabric_view *v)
+void orr_fabric_view_destroy(orr_fabric_view *v)
 {
     if (v)
         orr_arena_destroy(((whole_view *)v)->arena); /* the view is its first member */

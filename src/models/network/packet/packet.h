@@ -9,18 +9,14 @@
  *     orr_packet_destroy(p);
  *
  * The files are those of ASTRA-sim's ns-3 back end (docs/format/packet.md).  For traces, the same network is the
- * model "packet" of sim.h. */
-#ifndef ORRERY_LAB_PACKET_H
-#define ORRERY_LAB_PACKET_H
+ * model "packet" of run.h. */
+#ifndef ORR_PACKET_H
+#define ORR_PACKET_H
 
 #include <orrery/error.h>
 #include <orrery/lab/fabric_view.h>
 #include <orrery/network.h>
 #include <orrery/types.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct orr_packet orr_packet;
 
@@ -39,23 +35,25 @@ typedef struct orr_packet_options {
 } orr_packet_options;
 
 /* On failure *out is NULL. */
-ORR_API orr_code orr_packet_create(const orr_packet_options *opt,
-                                   orr_packet **out,
-                                   orr_error *err) ORR_MUST_CHECK;
-ORR_API void orr_packet_destroy(orr_packet *p); /* NULL is fine; files not committed never appear */
+orr_code orr_packet_create(const orr_packet_options *opt,
+                           orr_packet **out,
+                           orr_error *err) ORR_MUST_CHECK;
+void orr_packet_destroy(orr_packet *p); /* NULL is fine; files not committed never appear */
 
 /* Until all flows are done.  A network that stands still is an error that says who waits (orr_packet_stall). */
-ORR_API orr_code orr_packet_run(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
-/* orr_packet_run returns ORR_ESTOP soon.  Safe in a signal handler and from another thread. */
-ORR_API void orr_packet_stop(orr_packet *p);
+orr_code orr_packet_run(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
+/* One event; ORR_END: none is left. */
+orr_code orr_packet_step(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
+/* orr_packet_run returns ORR_ESTOP soon, and may be called again to go on.  Safe in a signal handler and from another thread. */
+void orr_packet_stop(orr_packet *p);
 /* The output files appear. */
-ORR_API orr_code orr_packet_commit(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
+orr_code orr_packet_commit(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
 
-ORR_API const orr_packet_figures *orr_packet_result(const orr_packet *p);
+const orr_packet_figures *orr_packet_result(const orr_packet *p);
 /* After a standstill: line by line which flows wait, and for what; NULL behind the last. */
-ORR_API const char *orr_packet_stall(const orr_packet *p, size_t line);
+const char *orr_packet_stall(const orr_packet *p, size_t line);
 /* What is odd in the inputs but not wrong; NULL behind the last. */
-ORR_API const char *orr_packet_warning(const orr_packet *p, size_t line);
+const char *orr_packet_warning(const orr_packet *p, size_t line);
 
 /* A file that was read. */
 typedef struct orr_packet_input {
@@ -64,27 +62,21 @@ typedef struct orr_packet_input {
     char hash[36]; /* MurmurHash3, 128 bits; "": it cannot be read again */
     uint64_t bytes;
 } orr_packet_input;
+/* The i-th file that was read; false: there is none. */
+bool orr_packet_file_at(const orr_packet *p, size_t i, const char **what, const char **path);
 /* Reads it again, for its hash.  ORR_END behind the last. */
-ORR_API orr_code orr_packet_input_at(const orr_packet *p,
-                                     size_t i,
-                                     orr_packet_input *out,
-                                     orr_error *err) ORR_MUST_CHECK;
+orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out, orr_error *err)
+    ORR_MUST_CHECK;
 
 /* Figures for the report; over time, if that was wanted.  Also of a run that did not come to its end. */
-ORR_API orr_code orr_packet_view(const orr_packet *p,
-                                 orr_fabric_view **out,
-                                 orr_error *err) ORR_MUST_CHECK;
-ORR_API void orr_packet_view_destroy(orr_fabric_view *v); /* NULL is fine */
+orr_code orr_packet_view(const orr_packet *p, orr_fabric_view **out, orr_error *err) ORR_MUST_CHECK;
 
 /* A short table, or one JSON object; to a file or "-". */
-ORR_API orr_code orr_packet_write_text(const orr_packet *p,
-                                       const char *path,
-                                       orr_error *err) ORR_MUST_CHECK;
-ORR_API orr_code orr_packet_write_json(const orr_packet *p,
-                                       const char *path,
-                                       orr_error *err) ORR_MUST_CHECK;
+orr_code orr_packet_write_text(const orr_packet *p,
+                               const char *path,
+                               orr_error *err) ORR_MUST_CHECK;
+orr_code orr_packet_write_json(const orr_packet *p,
+                               const char *path,
+                               orr_error *err) ORR_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

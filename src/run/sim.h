@@ -11,20 +11,18 @@
  *
  * A simulation is an object: many may live in one process, and the caller may own the loop (orr_sim_step).
  * Same inputs give the same result, always.  One tick is one nanosecond. */
-#ifndef ORRERY_LAB_SIM_H
-#define ORRERY_LAB_SIM_H
+#ifndef ORR_RUN_SIM_H
+#define ORR_RUN_SIM_H
 
+#include "models/network/packet/packet.h"
 #include <orrery/collective.h>
 #include <orrery/lab/goal.h>
-#include <orrery/lab/packet.h>
-#include <orrery/lab/stall.h>
 #include <orrery/network.h>
 #include <orrery/set.h>
 #include <orrery/timeline.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+struct orr_stall;
+struct orr_critical_path;
 
 #define ORR_NEVER UINT64_MAX
 
@@ -49,7 +47,8 @@ typedef struct orr_sim_options {
     const char *system;   /* JSON */
     const char *network;  /* YAML: ASTRA-sim's, or a link-level topology (YAML or JSON) */
                           /* or, for the model packet, config.txt (docs/format/packet.md) */
-    const char *system_text, *network_text; /* what would be in the two files, instead of them */
+    const struct orr_system *own_system; /* instead of `system` (run.h) */
+    const orr_net_config *dims;          /* instead of `network` */
     const char
         *packet; /* config.txt for the model packet, when network is a topology; NULL: none */
     const char *packet_keys; /* more keys and values of config.txt, which override it; NULL: none */
@@ -96,27 +95,24 @@ typedef struct orr_sim_rank_result {
         intensity; /* roofline averages, see astra-sim.md 10.1 */
 } orr_sim_rank_result;
 
-ORR_API orr_code orr_sim_create(const orr_sim_options *opt,
-                                orr_sim **out,
-                                orr_error *err) ORR_MUST_CHECK;
-ORR_API void orr_sim_destroy(orr_sim *s); /* NULL is fine */
+orr_code orr_sim_create(const orr_sim_options *opt, orr_sim **out, orr_error *err) ORR_MUST_CHECK;
+void orr_sim_destroy(orr_sim *s); /* NULL is fine */
 
 /* One event.  ORR_END: nothing is left to happen. */
-ORR_API orr_code orr_sim_step(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_step(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
 /* All of them.  A simulation that stands still before all ranks have finished is an error that says who waits
  * for whom. */
-ORR_API orr_code orr_sim_run(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_run(orr_sim *s, orr_error *err) ORR_MUST_CHECK;
 /* orr_sim_run returns ORR_ESTOP soon, and may be called again to go on.  Results up to then can be asked for.
  * Safe in a signal handler and from another thread. */
-ORR_API void orr_sim_stop(orr_sim *s);
+void orr_sim_stop(orr_sim *s);
 
-ORR_API uint32_t orr_sim_ranks(const orr_sim *s);
-ORR_API uint32_t orr_sim_finished(const orr_sim *s); /* how many have finished */
-ORR_API uint32_t orr_sim_finished_rank(const orr_sim *s,
-                                       uint32_t place); /* the place-th to finish */
-ORR_API const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank);
-ORR_API uint64_t orr_sim_events(const orr_sim *s);
-ORR_API uint64_t orr_sim_messages(const orr_sim *s);
+uint32_t orr_sim_ranks(const orr_sim *s);
+uint32_t orr_sim_finished(const orr_sim *s);                      /* how many have finished */
+uint32_t orr_sim_finished_rank(const orr_sim *s, uint32_t place); /* the place-th to finish */
+const orr_sim_rank_result *orr_sim_rank(const orr_sim *s, uint32_t rank);
+uint64_t orr_sim_events(const orr_sim *s);
+uint64_t orr_sim_messages(const orr_sim *s);
 
 /* The lines that the old programs print (astra-sim.md 10.1), the whole of them, to a file or "-". */
 typedef enum orr_sim_log {
@@ -124,33 +120,29 @@ typedef enum orr_sim_log {
     ORR_SIM_LOG_FILE,    /* with the issue and callback lines, if they were kept */
     ORR_SIM_LOG_ERRORS   /* level error and above */
 } orr_sim_log;
-ORR_API orr_code orr_sim_write_old_log(const orr_sim *s,
-                                       const char *path,
-                                       orr_sim_log which,
-                                       orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_write_old_log(const orr_sim *s,
+                               const char *path,
+                               orr_sim_log which,
+                               orr_error *err) ORR_MUST_CHECK;
 /* What orr_sim_options.logging names, but for standard output, which is the console's. */
-ORR_API orr_code orr_sim_write_log_sinks(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_write_log_sinks(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;
 /* It has patterns, and is_compat: then the old program's own is used instead. */
-ORR_API bool orr_sim_ignores_log_patterns(const orr_sim *s);
+bool orr_sim_ignores_log_patterns(const orr_sim *s);
 /* The issue and callback lines alone, in the form that chakra_timeline_visualizer reads.  Needs
  * orr_sim_options.trace_log, or trace-enabled in the system file. */
-ORR_API orr_code orr_sim_write_trace_log(const orr_sim *s,
-                                         const char *path,
-                                         orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_write_trace_log(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 /* Tensors in a rank's memory over time, as a Chrome trace (astra-sim.md 10.2), when the system file has
  * track-local-mem: the prefix it wants for the files PREFIX.<rank>.json (NULL: not tracked), and one of them. */
-ORR_API const char *orr_sim_memory_trace(const orr_sim *s);
-ORR_API orr_code orr_sim_write_memory_trace(const orr_sim *s,
-                                            uint32_t rank,
-                                            const char *path,
-                                            orr_error *err) ORR_MUST_CHECK;
+const char *orr_sim_memory_trace(const orr_sim *s);
+orr_code orr_sim_write_memory_trace(const orr_sim *s,
+                                    uint32_t rank,
+                                    const char *path,
+                                    orr_error *err) ORR_MUST_CHECK;
 /* What went over the links, for networks that know their links: every one that carried something; and the same as
  * CSV, one row a link, to a file or "-". */
-ORR_API void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, void *context);
-ORR_API orr_code orr_sim_write_links(const orr_sim *s,
-                                     const char *path,
-                                     orr_error *err) ORR_MUST_CHECK;
+void orr_sim_visit_links(const orr_sim *s, orr_net_link_visit visit, void *context);
+orr_code orr_sim_write_links(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 /* One dimension of the network, and what went along it: messages count for the innermost one in which sender and
  * receiver differ. */
 typedef struct orr_sim_dimension {
@@ -161,38 +153,34 @@ typedef struct orr_sim_dimension {
     double latency_ns; /* a link; below 0: not known */
     uint64_t messages, bytes;
 } orr_sim_dimension;
-ORR_API uint32_t orr_sim_dimension_count(const orr_sim *s);
-ORR_API orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index);
+uint32_t orr_sim_dimension_count(const orr_sim *s);
+orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index);
 /* Of a run that has come to its end: when the last rank finished; of any other: now.  ns. */
-ORR_API uint64_t orr_sim_time(const orr_sim *s);
+uint64_t orr_sim_time(const orr_sim *s);
 
 /* What went over a network of packets, after or during a run; false: the model is another one. */
-ORR_API bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
+bool orr_sim_packets(const orr_sim *s, orr_packet_figures *out);
 /* After a standstill, what the network has to say about it; NULL behind the last line. */
-ORR_API const char *orr_sim_network_stall(const orr_sim *s, size_t line);
+const char *orr_sim_network_stall(const orr_sim *s, size_t line);
 /* What is odd in the inputs of the network, but not wrong; NULL behind the last. */
-ORR_API const char *orr_sim_warning(const orr_sim *s, size_t line);
+const char *orr_sim_warning(const orr_sim *s, size_t line);
 /* What came out, as a short table or as one JSON object; to a file or "-". */
-ORR_API orr_code orr_sim_write_text(const orr_sim *s,
-                                    const char *path,
-                                    orr_error *err) ORR_MUST_CHECK;
-ORR_API orr_code orr_sim_write_json(const orr_sim *s,
-                                    const char *path,
-                                    orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_write_text(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_write_json(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 /* One row a rank. */
-ORR_API orr_code orr_sim_write_csv(const orr_sim *s,
-                                   const char *path,
-                                   orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_write_csv(const orr_sim *s, const char *path, orr_error *err) ORR_MUST_CHECK;
 /* What was run, as a schedule of sends, receives and calculations: collectives as the messages that the system layer
  * made of them, compute as the time it took.  Needs orr_sim_options.records_goal and a run that came to its end. */
-ORR_API orr_code orr_sim_goal(const orr_sim *s, orr_goal **out, orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_goal(const orr_sim *s, orr_goal **out, orr_error *err) ORR_MUST_CHECK;
+/* Valid after orr_sim_run has failed or orr_sim_step has said ORR_END.  NULL: it does not stand still, or memory
+ * ran out. */
+const struct orr_stall *orr_sim_stall(orr_sim *s);
+/* Needs a simulation that has run to its end with orr_sim_options.record set.  ORR_EUSAGE: it has not. */
+orr_code orr_sim_critical_path(const orr_sim *s,
+                               struct orr_critical_path **out,
+                               orr_error *err) ORR_MUST_CHECK;
 /* When each node ran, sealed; the caller destroys it.  Needs orr_sim_options.record.  See also
  * critical_path.h. */
-ORR_API orr_code orr_sim_timeline(const orr_sim *s,
-                                  orr_timeline **out,
-                                  orr_error *err) ORR_MUST_CHECK;
+orr_code orr_sim_timeline(const orr_sim *s, orr_timeline **out, orr_error *err) ORR_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

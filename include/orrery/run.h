@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - simulate: traces on a model of a cluster, a GOAL schedule under LogGOPS, or flows packet by packet.
+ *
+ *     orr_run_config config = {.size = sizeof config, .traces = "traces/step", .system = "sys.json",
+ *                              .topology = "net.yml"};
+ *     orr_run *run;
+ *     if (orr_run_create(&config, &run, &err) || orr_run_to_end(run, &err)) return report(&err);
+ *     for (uint32_t r = 0; r < orr_run_ranks(run); r++)
+ *         printf("%u: %" PRId64 " ps\n", r, orr_run_rank_at(run, r)->finished_at);
+ *     orr_run_destroy(run);
+ *
+ * What runs decides the engine: traces (or a set), a schedule, or flows.  All three have the life above; what an
+ * engine cannot do is ORR_EUSAGE (orr_run_supports).  Same inputs give the same results, always.
+ *
+ * Threads: runs share nothing, so each may be used by a thread of its own, and sets, schedules and rules may be shared
+ * by several runs.  One run is used by one thread at a time, but for orr_run_stop, which any thread and any signal
+ * handler may call.  Times are picoseconds; the engines count whole nanoseconds (packets: finer where needed). */
+#ifndef ORRERY_RUN_H
+#define ORRERY_RUN_H
+
+#include <orrery/collective.h>
+#include <orrery/error.h>
+#include <orrery/network.h>
+#include <orrery/set.h>
+#include <orrery/timeline.h>
+#include <orrery/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orr_run orr_run;
+
+/* See lab/goal.h, lab/stall.h, lab/critical_path.h, lab/fabric_view.h, lab/compat.h. */
+struct orr_goal;
+struct orr_stall;
+struct orr_critical_path;
+struct orr_packet_figures;
+struct orr_fabric_view;
+struct orr_rules_loggops;
+struct orr_rules_packet;
+
+#define ORR_RUN_NEVER INT64_MAX /* a time that does not come */
+
+/* What runs can do, as bits: for orr_run_config.records, what is to be recorded; for orr_run_supports, what an engine
+ * knows. */
+enum {
+    ORR_RUN_SPANS = 1 << 0,  /* when each operation ran: orr_run_timeline, orr_run_critical_path */
+    ORR_RUN_PHASES = 1 << 1, /* and each phase of each chunk of each collective */
+    ORR_RUN_SCHEDULE = 1 << 2, /* what was sent and computed: orr_run_goal */
+    ORR_RUN_ISSUES = 1 << 3,   /* when each node was issued and ended: the writer "trace-log" */
+    ORR_RUN_LINKS = 1 << 4,    /* what went over each link; networks without links are refused */
+    ORR_RUN_HISTORY = 1 << 5,  /* links and queues over time: orr_run_fabric_view */
+    ORR_RUN_QUEUES = 1 << 6,   /* lengths of the queues of messages: the writer "queues" */
+    ORR_RUN_PAIRS = 1 << 7,    /* which send met which receive: the writer "pairs" */
+    ORR_RUN_RECORDS = (1 << 8) - 1,
+
+    ORR_RUN_SYSTEM = 1 << 8,   /* collectives, queues, ranks that differ: the system layer */
+    ORR_RUN_PACKETS = 1 << 9,  /* packet_config, packet_keys */
+    ORR_RUN_LOGGOPS = 1 << 10, /* loggops, noise */
+    ORR_RUN_PATH = 1 << 11,    /* orr_run_critical_path */
+    ORR_RUN_WHAT_IF = 1 << 12, /* change */
+    ORR_RUN_ROWS = 1 << 13,    /* the writer "csv": one row per rank */
+    ORR_RUN_REPORT = 1 << 14   /* what the HTML report needs */
+};
+
+/* The system layer of a rank, as the system file has it (docs/format/system.md).  All-zero is a plain one: ring
+ * collectives in one chunk, trees for broadcast and its like, no roofline. */
+typedef struct orr_system {
+    size_t size;              /* sizeof(orr_system) */
+    const char *policy;       /* "LIFO", "FIFO" or "EXPLICIT"; NULL: LIFO */
+    bool is_bandwidth_aware;  /* collective-optimization: localBWAware, else baseline */
+    bool has_endpoint_delay;  /* else 10 ns */
+    orr_ps endpoint_delay;    /* per message; whole nanoseconds */
+    uint32_t chunks;          /* preferred-dataset-splits; 0: 1 */
+    uint32_t active_chunks;   /* per dimension; 0: 1 */
+    orr_Bps memory_bandwidth; /* 0: 1600 GB/s */
+    double peak_flops;        /* with roofline: operations per second */
+    bool has_roofline;
+    /* By dimension, as in the system file: "ring", "direct", "halvingDoubling", "doubleBinaryTree"; broadcast and its
+     * like: "ring", "direct", "tree".  A list ends with NULL; an empty one is the plain algorithm. */
+    const char *all_reduce[ORR_NET_DIMS + 1];
+    const char *all_gather[ORR_NET_DIMS + 1];
+    const char *reduce_scatter[ORR_NET_DIMS + 1];
+    const char *all_to_all[ORR_NET_DIMS + 1];
+} orr_system;
+
+/* LogGOPS: L is the latency, o what a message costs a CPU and g what it costs a NIC; O and G the same for every
+ * byte; a message above S bytes is over for its sender when it has been received.  Nanoseconds and bytes, as the
+ * literature has them. */
+typedef struct orr_loggops_model {
+    uint64_t L, o, g, O;
+    double G;
+    uint32_t S;
+} orr_loggops_model;
+/* "default", "ai", "hpc", or "L=2500,o=1500,g=1000,G=6,O=0,S=65535", where what is left out stays as in "default". */
+ORR_API orr_code orr_loggops_parse(const char *text,
+                                   orr_loggops_model *out,
+                                   orr_error *err) ORR_MUST_CHECK;
+
+/* Something faster or slower than the files say, to see what it would change: factors, 0 for 1. */
+typedef struct orr_run_change {
+    bool
+        has_dimension; /* bandwidth and latency of this dimension alone, not of the whole network */
+    uint32_t dimension;
+    double bandwidth, latency; /* of links */
+    double compute, memory;    /* speeds of all ranks */
+} orr_run_change;
+
+/* A file that a schedule comes from, for results. */
+typedef struct orr_run_source {
+    const char *role; /* "schedule", "traces", "system", ... */
+    orr_str path;     /* "-": standard input, which has no hash */
+} orr_run_source;
+
+/* Strings and lists are copied; sets, schedules, rules and network operations are not, and must outlive the run. */
+typedef struct orr_run_config {
+    size_t size; /* sizeof(orr_run_config) */
+
+    /* What runs: exactly one of traces, set, schedule and is_flows. */
+    const char *traces; /* a prefix, a directory or a .orr: the traces of all ranks */
+    const orr_set *set; /* the same, already read; `traces` may say from where */
+    const struct orr_goal *schedule;
+    bool is_flows;
+    const char
+        *flows;       /* NULL: FLOW_FILE of the packet configuration; ns-3's form, or htsim's .cm */
+    const char *name; /* of a schedule, in results; NULL: "schedule" */
+    const char *program; /* who asks, for the head of results: "orrery 0.1.0"; NULL: not said */
+    const orr_run_source *sources; /* of a schedule */
+    size_t source_count;
+
+    /* On what: files, or the same as structs.  Without either: a plain system, one switch. */
+    const char *system; /* JSON */
+    const orr_system *own_system;
+    const char *topology; /* YAML of ASTRA-sim, a link-level topology, or a packet configuration */
+    const orr_net_config *dims; /* shapes, ranks, bandwidths and latencies by dimension */
+    const char *network;        /* a name of orr_net_at; NULL: "graph" for links, else "unaware" */
+    const orr_net_ops *own_network; /* yours instead */
+    const orr_coll_ops *const
+        *own_algorithms;    /* besides those of orr_coll_at, ending in NULL; NULL: none */
+    const char *memory;     /* remote memory, JSON; NULL: none */
+    const char *groups;     /* communicator groups, JSON; NULL: none */
+    const char *ranks_file; /* ranks that differ, links that are slow or failed, YAML; NULL: none */
+    const char *logical;    /* packets: the dimensions of the ranks, JSON; NULL: one */
+    const char *packet_config; /* packets: config.txt when topology has links */
+    const char *packet_keys;   /* packets: keys and values over those of the configuration */
+    uint32_t queues_per_dim;   /* 0: 1 */
+    bool rendezvous;           /* a message starts when its receiver is ready */
+    double injection_scale;    /* of the endpoint delay; 0: 1, below 0: 0 */
+    orr_run_change change;
+
+    const orr_loggops_model *loggops; /* NULL: "default" */
+    const char *noise;        /* LogGOPS: a file of interruptions, "start duration" per line, ns */
+    bool has_common_noise;    /* every rank is interrupted at the same times */
+    uint64_t noise_seed;      /* where in the file a rank starts */
+    const char *simple_links; /* rules of LogGOPSim of 2023: links that messages share, DOT */
+
+    /* Whose rules (lab/compat.h); NULL: ours. */
+    const struct orr_rules_loggops *loggops_rules;
+    const struct orr_rules_packet *packet_rules;
+    bool
+        is_compat; /* traces as ASTRA-sim has them: refuses what makes it crash, and is odd where it is */
+    const char *logging; /* TOML: where the lines of ASTRA-sim go; NULL: the default */
+
+    uint32_t records;     /* bits: ORR_RUN_SPANS and its like */
+    uint32_t path_steps;  /* steps of the critical path that results list; 0: it is not in them */
+    unsigned threads;     /* that read traces and run packets; 0: one per core */
+    bool shows_progress;  /* a line on stderr, when that is a terminal */
+    bool prints_progress; /* LogGOPSim's: a line for each percent, in the writer "log" */
+} orr_run_config;
+
+/* What an engine can do, as bits.  engine: "traces", "schedule" or "flows"; network: see orr_run_config.  0: there is
+ * no such engine. */
+ORR_API uint32_t orr_run_supports(const char *engine, const char *network);
+
+/* ---- life */
+
+/* On failure *out is NULL. */
+ORR_API orr_code orr_run_create(const orr_run_config *config,
+                                orr_run **out,
+                                orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_run_destroy(orr_run *r); /* NULL is fine */
+
+/* One event.  ORR_END: nothing is left to happen. */
+ORR_API orr_code orr_run_step(orr_run *r, orr_error *err) ORR_MUST_CHECK;
+/* All of them.  A run that cannot go on before everything is done is an error; orr_run_stall_line explains it. */
+ORR_API orr_code orr_run_to_end(orr_run *r, orr_error *err) ORR_MUST_CHECK;
+/* orr_run_to_end returns ORR_ESTOP soon, and may be called again to go on.  Results up to then can be asked for.
+ * Safe in a signal handler and from another thread. */
+ORR_API void orr_run_stop(orr_run *r);
+
+/* ---- results */
+
+/* What became of one rank, or of one host. */
+typedef struct orr_run_rank {
+    orr_ps finished_at;         /* ORR_RUN_NEVER: it did not */
+    orr_ps wall;                /* end of its last node */
+    orr_ps gpu_time, comm_time; /* length of the union of their intervals */
+    orr_ps cpu_time, memory_time;
+    orr_ps gpu_total;      /* sum of compute (and replayed) durations on the device */
+    orr_ps noise;          /* LogGOPS: how long it was interrupted */
+    orr_bytes peak_memory; /* of live tensors; 0 unless the system file has track-local-mem */
+} orr_run_rank;
+
+ORR_API uint32_t orr_run_ranks(const orr_run *r);    /* flows: 0 */
+ORR_API uint32_t orr_run_finished(const orr_run *r); /* ranks that have finished */
+/* Valid until the next call on this run.  NULL: there is no such rank. */
+ORR_API const orr_run_rank *orr_run_rank_at(orr_run *r, uint32_t rank);
+/* When the last rank or flow was done; of a run that is not over: now. */
+ORR_API orr_ps orr_run_time(const orr_run *r);
+ORR_API double orr_run_seconds(
+    const orr_run *r); /* that orr_run_to_end took, of the clock on the wall */
+ORR_API uint64_t orr_run_events(const orr_run *r);
+ORR_API uint64_t orr_run_messages(const orr_run *r); /* flows: 0 */
+
+/* What is odd in the inputs but not wrong; NULL past the last. */
+ORR_API const char *orr_run_warning(const orr_run *r, size_t i);
+/* After a standstill: who waits for what, line by line; NULL past the last, or where nothing stands still. */
+ORR_API const char *orr_run_stall_line(orr_run *r, size_t i);
+/* The same of traces, item by item; NULL: another engine, or no standstill. */
+ORR_API const struct orr_stall *orr_run_stall(orr_run *r);
+
+/* A file that was read. */
+typedef struct orr_run_input {
+    const char *role; /* "traces", "system", "configuration", ... */
+    const char *path;
+    char hash[36]; /* MurmurHash3, 128 bits; "": it cannot be read again */
+    uint64_t bytes;
+} orr_run_input;
+/* Reads it again, for its hash.  ORR_END past the last. */
+ORR_API orr_code orr_run_input_at(const orr_run *r, size_t i, orr_run_input *out, orr_error *err)
+    ORR_MUST_CHECK;
+
+/* Every link that carried something, in each direction. */
+ORR_API void orr_run_visit_links(const orr_run *r, orr_net_link_visit visit, void *context);
+/* One dimension of the network, and what went along it: messages count for the innermost one in which sender and
+ * receiver differ. */
+typedef struct orr_run_dimension {
+    const char *shape; /* "Ring"; NULL: links, where dimensions are those of collectives */
+    uint32_t ranks;    /* along it */
+    double bandwidth;  /* bytes per second and link; 0: not known */
+    double latency_ns; /* of a link; below 0: not known */
+    uint64_t messages, bytes;
+} orr_run_dimension;
+ORR_API uint32_t orr_run_dimensions(const orr_run *r);
+/* Valid until the next call on this run.  NULL: there is no such dimension. */
+ORR_API const orr_run_dimension *orr_run_dimension_at(orr_run *r, uint32_t i);
+/* What went over a network of packets, so far; false: the network is another one. */
+ORR_API bool orr_run_packets(const orr_run *r, struct orr_packet_figures *out);
+/* The same for the report, over time with ORR_RUN_HISTORY; *out is NULL when the network is another one. */
+ORR_API orr_code orr_run_fabric_view(const orr_run *r,
+                                     struct orr_fabric_view **out,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+/* The traces it runs, which live as long as it does; NULL: it runs something else. */
+ORR_API const orr_set *orr_run_traces(const orr_run *r);
+ORR_API double orr_run_peak_flops(const orr_run *r); /* of a rank, by the system; 0: no roofline */
+/* When each operation ran, sealed; the caller destroys it.  Needs ORR_RUN_SPANS. */
+ORR_API orr_code orr_run_timeline(const orr_run *r,
+                                  orr_timeline **out,
+                                  orr_error *err) ORR_MUST_CHECK;
+/* Why it took as long as it did.  Needs ORR_RUN_SPANS and a run that came to its end. */
+ORR_API orr_code orr_run_critical_path(const orr_run *r,
+                                       struct orr_critical_path **out,
+                                       orr_error *err) ORR_MUST_CHECK;
+/* What was run, as a schedule: collectives as their messages, compute as the time it took.  Needs ORR_RUN_SCHEDULE and a
+ * run that came to its end; the caller frees it. */
+ORR_API orr_code orr_run_goal(const orr_run *r,
+                              struct orr_goal **out,
+                              orr_error *err) ORR_MUST_CHECK;
+
+/* What came out, to a file or "-":
+ *
+ *     "text"       a short table                          "json"     one object
+ *     "csv"        one row per rank                       "links"    one row per link
+ *     "trace-log"  issue and end of each node, for chakra_timeline_visualizer
+ *     "memory"     tensors over time, one Chrome trace per rank; path NULL: where the system file says
+ *
+ * and files of the programs whose rules it has (src/compat).  ORR_EUSAGE: not of this run. */
+ORR_API orr_code orr_run_write(const orr_run *r, const char *what, const char *path, orr_error *err)
+    ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

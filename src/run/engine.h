@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.h - what is behind an orr_run: one of three engines, each a row of functions.
+ *
+ *     run.c            the object: configuration, life, results
+ *     run_traces.c     traces through the system layer on a network model   (sim.c and what it calls)
+ *     run_schedule.c   GOAL schedules under LogGOPS                         (loggops/)
+ *     run_flows.c      flows packet by packet                               (models/network/packet)
+ *
+ * A row says what its engine supports; nobody else keeps lists of what goes with what.  Writers and explanations that
+ * are made above this folder (src/explain, src/views) are declared by the engines' own headers. */
+#ifndef ORR_RUN_ENGINE_H
+#define ORR_RUN_ENGINE_H
+
+#include <orrery/lab/goal.h>
+#include <orrery/run.h>
+
+#include "base/memory/memory.h"
+
+struct orr_sim;
+struct lgs_sim;
+struct orr_packet;
+
+typedef struct run_writer {
+    const char *what; /* NULL: the last */
+    orr_code (*write)(const orr_run *r, const char *path, orr_error *err);
+} run_writer;
+
+/* What an engine does not know may be NULL. */
+typedef struct run_engine {
+    const char *name;
+    uint32_t (*supports)(const char *network); /* NULL: the default one */
+    orr_code (*create)(orr_run *r, orr_error *err);
+    void (*destroy)(orr_run *r); /* also of what create has begun */
+    orr_code (*step)(orr_run *r, orr_error *err);
+    orr_code (*to_end)(orr_run *r, orr_error *err);
+    void (*stop)(orr_run *r); /* stores an atomic flag, nothing else */
+
+    uint32_t (*ranks)(const orr_run *r);
+    uint32_t (*finished)(const orr_run *r);
+    void (*rank_at)(const orr_run *r, uint32_t rank, orr_run_rank *out);
+    orr_ps (*time)(const orr_run *r);
+    uint64_t (*events)(const orr_run *r);
+    uint64_t (*messages)(const orr_run *r);
+    const char *(*warning)(const orr_run *r, size_t i);
+    const char *(*stall_line)(orr_run *r, size_t i);
+    const struct orr_stall *(*stall)(orr_run *r);
+    bool (*input)(const orr_run *r, size_t i, const char **role, const char **path);
+    void (*visit_links)(const orr_run *r, orr_net_link_visit visit, void *context);
+    uint32_t (*dimensions)(const orr_run *r);
+    void (*dimension_at)(const orr_run *r, uint32_t i, orr_run_dimension *out);
+    bool (*packets)(const orr_run *r, struct orr_packet_figures *out);
+    orr_code (*fabric_view)(const orr_run *r, struct orr_fabric_view **out, orr_error *err);
+    const orr_set *(*traces)(const orr_run *r);
+    double (*peak_flops)(const orr_run *r);
+    orr_code (*timeline)(const orr_run *r, orr_timeline **out, orr_error *err);
+    orr_code (*critical_path)(const orr_run *r, struct orr_critical_path **out, orr_error *err);
+    orr_code (*goal)(const orr_run *r, orr_goal **out, orr_error *err);
+    const run_writer *writers;
+    orr_code (*write_old)(const orr_run *r, const char *what, const char *path, orr_error *err);
+} run_engine;
+
+extern const run_engine run_traces_engine, run_schedule_engine, run_flows_engine;
+
+struct orr_run {
+    const run_engine *engine;
+    orr_run_config config; /* with strings of the arena */
+    orr_arena *arena;
+    union {
+        struct orr_sim *sim;
+        struct lgs_sim *loggops;
+        struct orr_packet *packet;
+    } is;
+    orr_set *set;         /* traces read for their number of ranks; NULL: not needed */
+    orr_net_config plain; /* one switch */
+    double seconds;
+    orr_run_rank rank; /* what the last question was answered with */
+    orr_run_dimension dimension;
+};
+
+/* Saturates. */
+static inline orr_ps run_ps(uint64_t ns)
+{
+    return ns < INT64_MAX / 1000 ? (orr_ps)(ns * 1000) : ORR_RUN_NEVER;
+}
+
+#endif

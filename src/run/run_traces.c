@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_traces.c - orr_run with traces: through the system layer, on a network model (sim.c). */
+#include "engine.h"
+
+#include "models/network/packet/packet_network.h"
+#include "models/network/packet/packet_run.h"
+#include "sim_impl.h"
+
+#include <stdio.h>
+
+static uint32_t supports(const char *network)
+{
+    const uint32_t all = ORR_RUN_SPANS | ORR_RUN_PHASES | ORR_RUN_SCHEDULE | ORR_RUN_ISSUES |
+                         ORR_RUN_LINKS | ORR_RUN_HISTORY | ORR_RUN_SYSTEM | ORR_RUN_PATH |
+                         ORR_RUN_WHAT_IF | ORR_RUN_ROWS | ORR_RUN_REPORT;
+    return all | (network && strcmp(network, "packet") == 0 ? ORR_RUN_PACKETS : 0);
+}
+
+/* ---- what stands in when no system and no network are given ---- */
+
+static const orr_system plain_system = {.size = sizeof plain_system};
+
+/* One switch with a port for each rank, 50 GB/s and 500 ns. */
+static orr_code plain_network(orr_run *r, orr_error *err)
+{
+    const orr_set_options opt = {.threads = r->config.threads};
+    const orr_set *set = r->config.set;
+    if (!set) {
+        const orr_code code = orr_set_open(r->config.traces, &opt, &r->set, err);
+        if (code)
+            return code;
+        set = r->config.set = r->set;
+    }
+    r->plain = (orr_net_config){.dims = 1,
+                                .shape = {ORR_NET_SWITCH},
+                                .npus = {orr_set_rank_count(set)},
+                                .bandwidth = {50},
+                                .latency_ns = {500}};
+    r->config.dims = &r->plain;
+    return ORR_OK;
+}
+
+static orr_code create(orr_run *r, orr_error *err)
+{
+    orr_run_config *c = &r->config;
+    orr_code code = c->topology || c->dims ? ORR_OK : plain_network(r, err);
+    if (code)
+        return code;
+    if (!c->system && !c->own_system)
+        c->own_system = &plain_system;
+    const orr_sim_options opt = {
+        .workload = c->traces,
+        .set = c->set,
+        .system = c->system,
+        .own_system = c->own_system,
+        .network = c->topology,
+        .dims = c->dims,
+        .packet = c->packet_config,
+        .packet_keys = c->packet_keys,
+        .logical = c->logical,
+        .memory = c->memory,
+        .groups = c->groups,
+        .ranks_file = c->ranks_file,
+        .logging = c->logging,
+        .fidelity = c->network,
+        .custom_network = c->own_network,
+        .algorithms = c->own_algorithms,
+        .queues_per_dim = c->queues_per_dim,
+        .injection_scale = c->injection_scale,
+        .rendezvous = c->rendezvous,
+        .trace_log = c->records & ORR_RUN_ISSUES,
+        .wants_history = c->records & ORR_RUN_HISTORY,
+        .wants_links = c->records & ORR_RUN_LINKS,
+        .is_compat = c->is_compat,
+        .packet_rules = c->packet_rules,
+        .threads = c->threads,
+        .record = c->records & ORR_RUN_PHASES  ? ORR_SIM_RECORD_PHASES
+                  : c->records & ORR_RUN_SPANS ? ORR_SIM_RECORD_NODES
+                                               : ORR_SIM_RECORD_FIGURES,
+        .critical_path = c->path_steps,
+        .records_goal = c->records & ORR_RUN_SCHEDULE,
+        .shows_progress = c->shows_progress,
+        .program = c->program,
+        .change = {.has_dimension = c->change.has_dimension,
+                   .dimension = c->change.dimension,
+                   .bandwidth = c->change.bandwidth,
+                   .latency = c->change.latency,
+                   .compute = c->change.compute,
+                   .memory = c->change.memory},
+    };
+    return orr_sim_create(&opt, &r->is.sim, err);
+}
+
+static void destroy(orr_run *r)
+{
+    orr_sim_destroy(r->is.sim);
+}
+
+static orr_code step(orr_run *r, orr_error *err)
+{
+    return orr_sim_step(r->is.sim, err);
+}
+
+static orr_code to_end(orr_run *r, orr_error *err)
+{
+    return orr_sim_run(r->is.sim, err);
+}
+
+static void stop(orr_run *r)
+{
+    orr_sim_stop(r->is.sim);
+}
+
+/* ---- results ---- */
+
+static uint32_t ranks(const orr_run *r)
+{
+    return orr_sim_ranks(r->is.sim);
+}
+
+static uint32_t finished(const orr_run *r)
+{
+    return orr_sim_finished(r->is.sim);
+}
+
+static void rank_at(const orr_run *r, uint32_t rank, orr_run_rank *out)
+{
+    const orr_sim_rank_result *x = orr_sim_rank(r->is.sim, rank);
+    *out = (orr_run_rank){.finished_at = run_ps(x->finished_at),
+                          .wall = run_ps(x->wall),
+                          .gpu_time = run_ps(x->gpu_time),
+                          .comm_time = run_ps(x->comm_time),
+                          .cpu_time = run_ps(x->cpu_time),
+                          .memory_time = run_ps(x->memory_time),
+                          .gpu_total = run_ps(x->gpu_total),
+                          .peak_memory = x->peak_memory};
+}
+
+static orr_ps time_of(const orr_run *r)
+{
+    return run_ps(orr_sim_time(r->is.sim));
+}
+
+static uint64_t events(const orr_run *r)
+{
+    return orr_sim_events(r->is.sim);
+}
+
+static uint64_t messages(const orr_run *r)
+{
+    return orr_sim_messages(r->is.sim);
+}
+
+static const char *warning(const orr_run *r, size_t i)
+{
+    size_t count = 0;
+    const char *line = orr_sim_warning(r->is.sim, i);
+    while (!line && orr_sim_warning(r->is.sim, count))
+        count++;
+    if (line || i != count || !orr_sim_ignores_log_patterns(r->is.sim))
+        return line;
+    return orr_arena_print(
+        r->arena, "the patterns of %s are not used, as in ASTRA-sim; --no-compat uses them",
+        r->config.logging);
+}
+
+static const struct orr_stall *stall(orr_run *r)
+{
+    return orr_sim_stall(r->is.sim);
+}
+
+/* What the ranks wait for, then what the network says. */
+static const char *stall_line(orr_run *r, size_t i)
+{
+    size_t count;
+    const char *const *lines = orr__stall_lines(r->is.sim, &count);
+    if (!lines || i < count)
+        return lines ? lines[i] : NULL;
+    const char *line = orr_sim_network_stall(r->is.sim, i - count);
+    return line ? orr_arena_print(r->arena, "network: %s", line) : NULL;
+}
+
+static bool input(const orr_run *r, size_t i, const char **role, const char **path)
+{
+    const orr_run_config *c = &r->config;
+    const struct {
+        const char *role, *path;
+    } all[] = {{"traces", c->traces},         {"system", c->system},     {"network", c->topology},
+               {"memory", c->memory},         {"groups", c->groups},     {"ranks", c->ranks_file},
+               {"packets", c->packet_config}, {"dimensions", c->logical}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k].path && i-- == 0) {
+            *role = all[k].role;
+            *path = all[k].path;
+            return true;
+        }
+    return false;
+}
+
+static void visit_links(const orr_run *r, orr_net_link_visit visit, void *context)
+{
+    orr_sim_visit_links(r->is.sim, visit, context);
+}
+
+static uint32_t dimensions(const orr_run *r)
+{
+    return orr_sim_dimension_count(r->is.sim);
+}
+
+static void dimension_at(const orr_run *r, uint32_t i, orr_run_dimension *out)
+{
+    const orr_sim_dimension d = orr_sim_dimension_at(r->is.sim, i);
+    *out = (orr_run_dimension){.shape = d.shape,
+                               .ranks = d.ranks,
+                               .bandwidth = d.bandwidth,
+                               .latency_ns = d.latency_ns,
+                               .messages = d.messages,
+                               .bytes = d.bytes};
+}
+
+static bool packets(const orr_run *r, struct orr_packet_figures *out)
+{
+    return orr_sim_packets(r->is.sim, out);
+}
+
+static orr_code fabric_view(const orr_run *r, struct orr_fabric_view **out, orr_error *err)
+{
+    orr_packet_figures figures;
+    return packets(r, &figures)
+               ? orr__fabric_view_take(orr__net_packet_fabric(r->is.sim->net), &figures, out, err)
+               : ORR_OK;
+}
+
+static const orr_set *traces(const orr_run *r)
+{
+    return r->is.sim->set;
+}
+
+static double peak_flops(const orr_run *r)
+{
+    return r->is.sim->system.roofline ? r->is.sim->system.peak_perf : 0;
+}
+
+static orr_code timeline(const orr_run *r, orr_timeline **out, orr_error *err)
+{
+    return orr_sim_timeline(r->is.sim, out, err);
+}
+
+static orr_code critical_path(const orr_run *r, struct orr_critical_path **out, orr_error *err)
+{
+    return orr_sim_critical_path(r->is.sim, out, err);
+}
+
+static orr_code goal(const orr_run *r, orr_goal **out, orr_error *err)
+{
+    return orr_sim_goal(r->is.sim, out, err);
+}
+
+/* ---- writers ---- */
+
+static orr_code write_text(const orr_run *r, const char *path, orr_error *err)
+{
+    return orr_sim_write_text(r->is.sim, path, err);
+}
+
+static orr_code write_json(const orr_run *r, const char *path, orr_error *err)
+{
+    return orr_sim_write_json(r->is.sim, path, err);
+}
+
+static orr_code write_csv(const orr_run *r, const char *path, orr_error *err)
+{
+    return orr_sim_write_csv(r->is.sim, path, err);
+}
+
+static orr_code write_links(const orr_run *r, const char *path, orr_error *err)
+{
+    return orr_sim_write_links(r->is.sim, path, err);
+}
+
+static orr_code write_trace_log(const orr_run *r, const char *path, orr_error *err)
+{
+    return orr_sim_write_trace_log(r->is.sim, path, err);
+}
+
+/* PREFIX.<rank>.json for each rank that has finished, in the order in which they did. */
+static orr_code write_memory(const orr_run *r, const char *prefix, orr_error *err)
+{
+    const orr_sim *s = r->is.sim;
+    char path[4096];
+    orr_code code = ORR_OK;
+    if (!orr_sim_memory_trace(s))
+        return ORR_OK;
+    if (!prefix)
+        prefix = orr_sim_memory_trace(s);
+    for (uint32_t i = 0; i < orr_sim_finished(s) && !code; i++) {
+        const uint32_t rank = orr_sim_finished_rank(s, i);
+        snprintf(path, sizeof path, "%s.%u.json", prefix, rank);
+        code = orr_sim_write_memory_trace(s, rank, path, err);
+    }
+    return code;
+}
+
+/* ASTRA-sim's (astra-sim.md 10.1): its console, log.log, err.log, and where its logging file sends lines. */
+static orr_code write_old(const orr_run *r, const char *what, const char *path, orr_error *err)
+{
+    static const char *const names[] = {"console-log", "file-log", "error-log"};
+    static const orr_sim_log logs[] = {ORR_SIM_LOG_CONSOLE, ORR_SIM_LOG_FILE, ORR_SIM_LOG_ERRORS};
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(what, names[i]) == 0)
+            return orr_sim_write_old_log(r->is.sim, path, logs[i], err);
+    return strcmp(what, "log-sinks") == 0
+               ? orr_sim_write_log_sinks(r->is.sim, err)
+               : orr_fail(err, ORR_EUSAGE, NULL, "a run of traces writes no \"%s\"", what);
+}
+
+static const run_writer writers[] = {
+    {"text", write_text},   {"json", write_json},           {"csv", write_csv},
+    {"links", write_links}, {"trace-log", write_trace_log}, {"memory", write_memory},
+    {NULL, NULL},
+};
+
+const run_engine run_traces_engine = {
+    .name = "traces",
+    .supports = supports,
+    .create = create,
+    .destroy = destroy,
+    .step = step,
+    .to_end = to_end,
+    .stop = stop,
+    .ranks = ranks,
+    .finished = finished,
+    .rank_at = rank_at,
+    .time = time_of,
+    .events = events,
+    .messages = messages,
+    .warning = warning,
+    .stall_line = stall_line,
+    .stall = stall,
+    .input = input,
+    .visit_links = visit_links,
+    .dimensions = dimensions,
+    .dimension_at = dimension_at,
+    .packets = packets,
+    .fabric_view = fabric_view,
+    .traces = traces,
+    .peak_flops = peak_flops,
+    .timeline = timeline,
+    .critical_path = critical_path,
+    .goal = goal,
+    .writers = writers,
+    .write_old = write_old,
+};

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* orr_run: one life for three engines, what a configuration may leave out, stopping, threads. */
+#include "check.h"
+#include "files.h"
+
+#include <orrery/lab/critical_path.h>
+#include <orrery/lab/fabric_view.h>
+#include <orrery/lab/gen.h>
+#include <orrery/lab/goal.h>
+#include <orrery/run.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+static orr_error err;
+
+static orr_set *ring_of(uint32_t ranks)
+{
+    const orr_pattern *ring = orr_pattern_find("send_recv_ring");
+    orr_gen_options gen = ring->defaults;
+    orr_set *set;
+    gen.ranks = ranks;
+    CHECK_OK(orr_pattern_set(ring, &gen, &set, &err), &err);
+    return set;
+}
+
+static orr_goal *parse(const char *text)
+{
+    orr_goal *g;
+    const orr_span bytes = {(const uint8_t *)text, strlen(text)};
+    CHECK_OK(orr_goal_parse(bytes, "x.goal", NULL, &g, &err), &err);
+    return g;
+}
+
+#define PAIR "num_ranks 2\nrank 0 {\nsend 100b to 1\n}\nrank 1 {\nrecv 100b from 0\n}\n"
+
+static orr_run *start(orr_run_config config)
+{
+    orr_run *r;
+    config.size = sizeof config;
+    CHECK_OK(orr_run_create(&config, &r, &err), &err);
+    return r;
+}
+
+static void refuse(orr_run_config config, const char *words)
+{
+    orr_run *r;
+    CHECK_CODE(orr_run_create(&config, &r, &err), ORR_EUSAGE, &err);
+    CHECK(r == NULL);
+    CHECK(strstr(err.message, words) != NULL);
+}
+
+TEST(test_run__what_is_not_there_is_an_error_or_a_default)
+{
+    orr_set *set = ring_of(4);
+    const orr_run_config zero = {0}, sized = {.size = sizeof sized};
+    refuse(zero, "orr_run_config.size");
+    refuse(sized, "one of");
+    refuse((orr_run_config){.size = sizeof sized, .set = set, .is_flows = true}, "only one of");
+    refuse((orr_run_config){.size = sizeof sized, .is_flows = true}, "topology");
+    refuse((orr_run_config){.size = sizeof sized, .set = set, .own_system = &(orr_system){0}},
+           "orr_system.size");
+    orr_run *r = start((orr_run_config){.set = set}); /* a plain system, one switch */
+    CHECK_OK(orr_run_to_end(r, &err), &err);
+    CHECK_EQ_U(orr_run_finished(r), 4);
+    CHECK(orr_run_rank_at(r, 4) == NULL);
+    CHECK(orr_run_time(r) == orr_run_rank_at(r, 0)->finished_at);
+    orr_run_destroy(r);
+    orr_set_close(set);
+}
+
+/* The caller's strings and structs may go as soon as the run is made. */
+TEST(test_run__what_the_caller_gave_is_copied)
+{
+    char system[] = "system.json", network[] = "unaware", algorithm[] = "direct";
+    static const char text[] = "{\"scheduling-policy\": \"LIFO\"}";
+    orr_set *set = ring_of(4);
+    write_file("system.json", text, strlen(text));
+    orr_run *r = start((orr_run_config){.set = set, .system = system, .network = network});
+    memset(system, 'x', sizeof system - 1);
+    memset(network, 'x', sizeof network - 1);
+    CHECK_OK(orr_run_to_end(r, &err), &err);
+    orr_run_input in;
+    CHECK_OK(orr_run_input_at(r, 0, &in, &err), &err);
+    CHECK_TEXT(in.path, "system.json");
+    CHECK_EQ_U(in.bytes, strlen(text));
+    CHECK_CODE(orr_run_input_at(r, 1, &in, &err), ORR_END, &err);
+    orr_run_destroy(r);
+    orr_system typed = {.size = sizeof typed, .all_reduce = {algorithm}, .chunks = 2};
+    orr_net_config dims = {.dims = 1, .npus = {4}, .bandwidth = {50}, .latency_ns = {500}};
+    r = start((orr_run_config){.set = set, .own_system = &typed, .dims = &dims});
+    memset(algorithm, 'x', sizeof algorithm - 1);
+    dims = (orr_net_config){0};
+    typed = (orr_system){0};
+    CHECK_OK(orr_run_to_end(r, &err), &err);
+    orr_run_destroy(r);
+    typed = (orr_system){.size = sizeof typed, .all_reduce = {"pigeons"}};
+    refuse((orr_run_config){.size = sizeof(orr_run_config), .set = set, .own_system = &typed},
+           "pigeons");
+    refuse((orr_run_config){.size = sizeof(orr_run_config), .set = set, .dims = &dims},
+           "dimension");
+    orr_set_close(set);
+}
+
+TEST(test_run__an_engine_says_what_it_supports)
+{
+    orr_goal *g = parse(PAIR);
+    CHECK(orr_run_supports("traces", "packet") & ORR_RUN_PACKETS);
+    CHECK(!(orr_run_supports("traces", NULL) & ORR_RUN_PACKETS));
+    CHECK(!(orr_run_supports("flows", NULL) & ORR_RUN_SPANS));
+    CHECK_EQ_U(orr_run_supports("pigeons", NULL), 0);
+    refuse(
+        (orr_run_config){.size = sizeof(orr_run_config), .schedule = g, .records = ORR_RUN_LINKS},
+        "links");
+    orr_run *r = start((orr_run_config){.schedule = g});
+    orr_critical_path *path;
+    CHECK_CODE(orr_run_critical_path(r, &path, &err), ORR_EUSAGE, &err);
+    CHECK_CODE(orr_run_write(r, "pigeons", "-", &err), ORR_EUSAGE, &err);
+    orr_run_destroy(r);
+    orr_goal_free(g);
+}
+
+/* Event by event is the same as in one go. */
+static void check_steps(orr_run_config config)
+{
+    orr_run *whole = start(config), *steps = start(config);
+    orr_code code;
+    uint64_t count = 0;
+    CHECK_OK(orr_run_to_end(whole, &err), &err);
+    while ((code = orr_run_step(steps, &err)) == ORR_OK)
+        count++;
+    CHECK_CODE(code, ORR_END, &err);
+    CHECK(count > 0 && orr_run_time(whole) > 0);
+    CHECK(orr_run_time(steps) == orr_run_time(whole));
+    CHECK_EQ_U(orr_run_events(steps), orr_run_events(whole));
+    orr_run_destroy(whole);
+    orr_run_destroy(steps);
+}
+
+static void write_star(void)
+{
+    static const char topology[] =
+        "4 1 3\n3\n3 0 100Gbps 1us 0\n3 1 100Gbps 1us 0\n3 2 100Gbps 1us 0\n";
+    static const char config[] = "CC_MODE 0 ENABLE_QCN 0 RATE_AI 1Gbps RATE_HAI 1Gbps "
+                                 "L2_CHUNK_SIZE 4000 TOPOLOGY_FILE star.txt\n";
+    static const char flows[] = "2\n0 2 3 100 100000 0\n1 2 3 100 100000 0\n";
+    write_file("star.txt", topology, strlen(topology));
+    write_file("config.txt", config, strlen(config));
+    write_file("flows.txt", flows, strlen(flows));
+}
+
+TEST(test_run__steps_come_to_the_same_end)
+{
+    orr_set *set = ring_of(4);
+    orr_goal *g = parse(PAIR);
+    write_star();
+    check_steps((orr_run_config){.set = set});
+    check_steps((orr_run_config){.schedule = g});
+    check_steps((orr_run_config){.is_flows = true, .flows = "flows.txt", .topology = "config.txt"});
+    orr_goal_free(g);
+    orr_set_close(set);
+}
+
+TEST(test_run__a_run_that_stands_still_explains_itself)
+{
+    orr_goal *g = parse("num_ranks 2\nrank 0 {\nrecv 8b from 1\n}\nrank 1 {\n}\n");
+    orr_run *r = start((orr_run_config){.schedule = g});
+    CHECK(orr_run_stall_line(r, 0) == NULL);
+    CHECK_CODE(orr_run_to_end(r, &err), ORR_EINPUT, &err);
+    CHECK(strstr(orr_run_stall_line(r, 0), "no rank sends it") != NULL);
+    CHECK(orr_run_stall_line(r, 1) == NULL);
+    orr_run_destroy(r);
+    orr_goal_free(g);
+}
+
+static void count_link(void *count, const orr_net_link *link)
+{
+    *(uint64_t *)count += link->bytes > 0;
+}
+
+/* Two flows over three links of a star; a schedule has neither links nor packets. */
+TEST(test_run__results_that_an_engine_has_not_are_empty)
+{
+    orr_goal *g = parse(PAIR);
+    uint64_t links = 0;
+    orr_packet_figures figures;
+    orr_fabric_view *view;
+    write_star();
+    orr_run *r = start((orr_run_config){.is_flows = true,
+                                        .flows = "flows.txt",
+                                        .topology = "config.txt",
+                                        .records = ORR_RUN_HISTORY});
+    CHECK_OK(orr_run_to_end(r, &err), &err);
+    CHECK(orr_run_seconds(r) > 0 && orr_run_ranks(r) == 0 && orr_run_peak_flops(r) == 0);
+    orr_run_visit_links(r, count_link, &links);
+    CHECK_EQ_U(links, 6); /* data one way, ACKs the other */
+    CHECK(orr_run_packets(r, &figures) && figures.flows_done == 2);
+    CHECK_OK(orr_run_fabric_view(r, &view, &err), &err);
+    CHECK(view->columns > 0);
+    orr_fabric_view_destroy(view);
+    orr_run_destroy(r);
+    r = start((orr_run_config){.schedule = g});
+    CHECK_OK(orr_run_fabric_view(r, &view, &err), &err);
+    CHECK(view == NULL && !orr_run_packets(r, &figures) && orr_run_dimension_at(r, 0) == NULL);
+    orr_run_destroy(r);
+    orr_goal_free(g);
+}
+
+/* ---- stopping ---- */
+
+/* Stopped before it begins, and run again: as if nothing had been. */
+static void check_stop(orr_run_config config)
+{
+    orr_run *whole = start(config), *stopped = start(config);
+    CHECK_OK(orr_run_to_end(whole, &err), &err);
+    orr_run_stop(stopped);
+    const orr_code code = orr_run_to_end(stopped, &err);
+    CHECK(code == ORR_ESTOP || code == ORR_OK); /* a short run may be over before it listens */
+    if (code)
+        CHECK_OK(orr_run_to_end(stopped, &err), &err);
+    CHECK(orr_run_time(stopped) == orr_run_time(whole));
+    orr_run_destroy(whole);
+    orr_run_destroy(stopped);
+}
+
+TEST(test_run__a_stopped_run_can_go_on)
+{
+    orr_set *set = ring_of(4);
+    orr_goal *g = parse(PAIR);
+    write_star();
+    check_stop((orr_run_config){.set = set});
+    check_stop((orr_run_config){.schedule = g});
+    check_stop((orr_run_config){.is_flows = true, .flows = "flows.txt", .topology = "config.txt"});
+    orr_goal_free(g);
+    orr_set_close(set);
+}
+
+/* A network that never lets a run end: each message is followed by calls without end. */
+static atomic_int calls;
+
+static void again(void *sim, uint64_t argument)
+{
+    atomic_fetch_add(&calls, 1);
+    orr_sim_after(sim, 1, again, sim, argument);
+}
+
+static orr_code endless_send(void *net, orr_sim *sim, const orr_message *m, orr_error *e)
+{
+    (void)net, (void)e;
+    orr_sim_after(sim, 1, again, sim, m->token);
+    return ORR_OK;
+}
+
+static const orr_net_ops endless = {.name = "endless", .help = "", .send = endless_send};
+
+static void *stop_soon(void *run)
+{
+    while (atomic_load(&calls) < 1000)
+        sched_yield();
+    orr_run_stop(run);
+    return NULL;
+}
+
+TEST(test_run__another_thread_stops_it)
+{
+    orr_set *set = ring_of(2);
+    orr_run *r = start((orr_run_config){.set = set, .own_network = &endless});
+    pthread_t thread;
+    atomic_store(&calls, 0);
+    CHECK(pthread_create(&thread, NULL, stop_soon, r) == 0);
+    CHECK_CODE(orr_run_to_end(r, &err), ORR_ESTOP, &err);
+    pthread_join(thread, NULL);
+    CHECK(orr_run_time(r) > 0 && orr_run_finished(r) == 0);
+    orr_run_destroy(r);
+    orr_set_close(set);
+}
+
+static orr_run *volatile handled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    orr_run_stop(handled);
+}
+
+static void *send_signal(void *thread)
+{
+    while (atomic_load(&calls) < 1000)
+        sched_yield();
+    pthread_kill(*(pthread_t *)thread, SIGUSR1);
+    return NULL;
+}
+
+TEST(test_run__a_signal_handler_stops_it)
+{
+    orr_set *set = ring_of(2);
+    pthread_t thread, self = pthread_self();
+    struct sigaction old, stop = {.sa_handler = on_signal};
+    handled = start((orr_run_config){.set = set, .own_network = &endless});
+    atomic_store(&calls, 0);
+    sigaction(SIGUSR1, &stop, &old);
+    CHECK(pthread_create(&thread, NULL, send_signal, &self) == 0);
+    CHECK_CODE(orr_run_to_end(handled, &err), ORR_ESTOP, &err);
+    pthread_join(thread, NULL);
+    sigaction(SIGUSR1, &old, NULL);
+    orr_run_destroy(handled);
+    orr_set_close(set);
+}
+
+/* ---- two at once ---- */
+
+typedef struct half {
+    const orr_run_config *config;
+    orr_ps time;
+    orr_code code;
+} half;
+
+static void *run_half(void *context)
+{
+    half *h = context;
+    orr_error mine;
+    orr_run *r = NULL;
+    h->code = orr_run_create(h->config, &r, &mine);
+    if (!h->code)
+        h->code = orr_run_to_end(r, &mine);
+    h->time = h->code ? 0 : orr_run_time(r);
+    orr_run_destroy(r);
+    return NULL;
+}
+
+/* The set is shared, the runs are not. */
+TEST(test_run__two_threads_run_two)
+{
+    orr_set *set = ring_of(64);
+    orr_goal *g = parse(PAIR);
+    const orr_run_config traces = {.size = sizeof traces, .set = set};
+    const orr_run_config schedule = {.size = sizeof schedule, .schedule = g};
+    for (int round = 0; round < 20; round++) {
+        half halves[] = {{&traces, 0, 0}, {&traces, 0, 0}, {&schedule, 0, 0}, {&schedule, 0, 0}};
+        pthread_t threads[4];
+        for (int i = 0; i < 4; i++)
+            CHECK(pthread_create(&threads[i], NULL, run_half, &halves[i]) == 0);
+        for (int i = 0; i < 4; i++) {
+            pthread_join(threads[i], NULL);
+            CHECK(halves[i].code == ORR_OK && halves[i].time > 0);
+        }
+        CHECK(halves[0].time == halves[1].time && halves[2].time == halves[3].time);
+    }
+    orr_goal_free(g);
+    orr_set_close(set);
+}
+
+int main(void)
+{
+    const CMUnitTest tests[] = {
+        RUN(test_run__what_is_not_there_is_an_error_or_a_default),
+        RUN(test_run__what_the_caller_gave_is_copied),
+        RUN(test_run__an_engine_says_what_it_supports),
+        RUN(test_run__steps_come_to_the_same_end),
+        RUN(test_run__a_run_that_stands_still_explains_itself),
+        RUN(test_run__results_that_an_engine_has_not_are_empty),
+        RUN(test_run__a_stopped_run_can_go_on),
+        RUN(test_run__another_thread_stops_it),
+        RUN(test_run__a_signal_handler_stops_it),
+        RUN(test_run__two_threads_run_two),
+    };
+    return RUN_ALL(tests);
+}
