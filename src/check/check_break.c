@@ -105,9 +105,9 @@ uint32_t *orr__find_components(orr_arena *a, const orr_columns *c)
 typedef struct breaker {
     const orr_columns *c;
     const uint32_t *component;
-    orr__graph graph; /* waits: without what is in soft */
-    uint32_t *soft;   /* how many control dependencies inside its component a node waits for */
-    uint32_t *ready;  /* nodes that wait for nothing */
+    orr__dag graph;  /* waits: without what is in soft */
+    uint32_t *soft;  /* how many control dependencies inside its component a node waits for */
+    uint32_t *ready; /* nodes that wait for nothing */
     uint32_t ready_count;
     bool *is_done, *is_dropped;
     orr_bitset_queue next; /* nodes that wait for nothing but soft ones */
@@ -140,7 +140,7 @@ static void note_node(breaker *b, uint32_t node)
 
 static void run_node(breaker *b, uint32_t node)
 {
-    const orr__graph *g = &b->graph;
+    const orr__dag *g = &b->graph;
     b->is_done[node] = true;
     for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
         const uint32_t child = g->child[e];
@@ -186,8 +186,8 @@ bool orr__break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped)
     b.soft = orr_arena_new(a, n, uint32_t);
     b.ready = orr_arena_new(a, n, uint32_t);
     b.is_done = orr_arena_new(a, n, bool);
-    if (!b.component || !b.soft || !b.ready || !b.is_done || !orr__graph_build(a, c, &b.graph) ||
-        !orr_bitset_init(&b.next, c->count))
+    if (!b.component || !b.soft || !b.ready || !b.is_done ||
+        !orr__dag_build(c, ORR__CHECK_DAG, a, &b.graph) || !orr_bitset_init(&b.next, c->count))
         return false;
     split_waits(&b);
     run_trace(&b);

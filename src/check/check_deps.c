@@ -127,60 +127,6 @@ static void check_ids(orr__check *k, const orr__check_class *cls)
     }
 }
 
-/* ---- the graph ---- */
-
-static void count_edges(const orr_columns *c,
-                        const uint32_t *first,
-                        const uint32_t *dep,
-                        orr__graph *g)
-{
-    for (uint32_t i = 0; first && i < c->count; i++)
-        for (uint32_t e = first[i]; e < first[i + 1]; e++)
-            if (dep[e] != ORR_NO_NODE && dep[e] != i) {
-                g->first[dep[e] + 1]++;
-                g->waits[i]++;
-            }
-}
-
-static void place_edges(const orr_columns *c,
-                        const uint32_t *first,
-                        const uint32_t *dep,
-                        orr__graph *g)
-{
-    for (uint32_t i = 0; first && i < c->count; i++)
-        for (uint32_t e = first[i]; e < first[i + 1]; e++)
-            if (dep[e] != ORR_NO_NODE && dep[e] != i)
-                g->child[g->first[dep[e]]++] = i;
-}
-
-bool orr__graph_build(orr_arena *a, const orr_columns *c, orr__graph *g)
-{
-    const uint64_t edges =
-        (uint64_t)c->data_first[c->count] + (c->ctrl_first ? c->ctrl_first[c->count] : 0);
-    if (edges > UINT32_MAX)
-        return false;
-    g->count = c->count;
-    g->first = orr_arena_new(a, (size_t)c->count + 2, uint32_t);
-    g->waits = orr_arena_new(a, (size_t)c->count + 1, uint32_t);
-    g->ctrl_from = orr_arena_new(a, (size_t)c->count + 1, uint32_t);
-    if (!g->first || !g->waits || !g->ctrl_from)
-        return false;
-    count_edges(c, c->data_first, c->data_dep, g);
-    count_edges(c, c->ctrl_first, c->ctrl_dep, g);
-    for (uint32_t i = 0; i < c->count; i++)
-        g->first[i + 1] += g->first[i];
-    g->child = orr_arena_new(a, (size_t)g->first[c->count] + 1, uint32_t);
-    if (!g->child)
-        return false;
-    place_edges(c, c->data_first, c->data_dep, g);
-    memcpy(g->ctrl_from, g->first, (size_t)c->count * sizeof *g->first);
-    place_edges(c, c->ctrl_first, c->ctrl_dep, g);
-    /* Placing moved each start to the next one's; move them back. */
-    memmove(g->first + 1, g->first, (size_t)c->count * sizeof *g->first);
-    g->first[0] = 0;
-    return true;
-}
-
 /* ---- cycles ---- */
 
 typedef struct cycle_search {

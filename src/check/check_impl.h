@@ -12,6 +12,7 @@
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
 #include "trace/attrs.h"
+#include "trace/dag.h"
 #include "trace/set_impl.h"
 
 enum { ORR__CHECK_LIMIT = 10 };
@@ -91,15 +92,8 @@ void orr__put_name(orr_buf *b,
                    orr_str name); /* quoted, cut when long, without control characters */
 void orr__put_id_and_name(orr_buf *b, const orr__check_class *cls, uint64_t shift, uint32_t node);
 
-/* The other way round: who waits for a node, and for how many a node waits.  Dependencies on missing nodes
- * and on itself are left out; a dependency listed twice counts twice on both sides. */
-typedef struct orr__graph {
-    uint32_t *first, *child; /* the children of node i: child[first[i] .. first[i + 1]) */
-    uint32_t *ctrl_from;     /* ... of which those from here on through a control dependency */
-    uint32_t *waits;
-    uint32_t count;
-} orr__graph;
-bool orr__graph_build(orr_arena *a, const orr_columns *c, orr__graph *out); /* false: no memory */
+/* What checks walk: every dependency, but none of a node on itself, data before control. */
+enum { ORR__CHECK_DAG = ORR__DAG_BOTH | ORR__DAG_NO_LOOPS | ORR__DAG_SPLIT };
 
 /* By node: a number from 1 that it shares with those it waits for and that wait for it, directly or not.
  * NULL: no memory. */

@@ -131,7 +131,7 @@ static bool can_march(const course *o)
 enum { NODE_DONE = -1 }; /* in place of how many a node waits for */
 
 typedef struct runner {
-    const orr__graph *graph; /* of the class; its waits are where all begin */
+    const orr__dag *graph; /* of the class; its waits are where all begin */
     uint32_t *waits;
     uint32_t *next; /* by node: behind it in the same slot */
     uint32_t left;
@@ -151,7 +151,7 @@ typedef struct slot {
 typedef struct feed {
     const course *o;
     orr__check *k;
-    orr__graph *graphs;  /* by class */
+    orr__dag *graphs;    /* by class */
     uint32_t **issue_at; /* by shape, then node: 1 + place in issues.sorted; 0: runs by itself */
     uint32_t *key_of;    /* by place in issues.sorted: which key of its port, from 0 */
     uint32_t *first_key; /* by meeting */
@@ -276,9 +276,9 @@ static bool build_runner(feed *f, uint32_t unit)
     runner *r = &f->runners[unit];
     orr_arena *a = f->k->scratch;
     const orr__check_class *cls = class_of(f->o, unit);
-    orr__graph *graph = &f->graphs[cls->index];
+    orr__dag *graph = &f->graphs[cls->index];
     const size_t n = cls->c->count;
-    if (!graph->first && !orr__graph_build(a, cls->c, graph))
+    if (!graph->first && !orr__dag_build(cls->c, ORR__CHECK_DAG, a, graph))
         return false;
     r->graph = graph;
     r->waits = orr_arena_new(a, n + 1, uint32_t);
@@ -356,7 +356,7 @@ static bool build_meetings(feed *f)
 static bool build_feed(feed *f)
 {
     orr_arena *a = f->k->scratch;
-    f->graphs = orr_arena_new(a, (size_t)f->k->class_count + 1, orr__graph);
+    f->graphs = orr_arena_new(a, (size_t)f->k->class_count + 1, orr__dag);
     f->runners = orr_arena_new(a, (size_t)f->o->units.count + 1, runner);
     if (!f->graphs || !f->runners || !place_issues(f))
         return false;

@@ -7,6 +7,8 @@
  * keeps of its own is a counter per node. */
 #include "sim_impl.h"
 
+#include "trace/dag.h"
+
 #include <inttypes.h>
 
 #define NOTHING_STARTS "every node depends on another one: nothing can start"
@@ -92,45 +94,6 @@ static bool has_start(const orr__graph *g)
     return false;
 }
 
-typedef struct maker {
-    const orr_trace *t;
-    const orr_columns *c;
-    orr__graph *g;
-    uint32_t *place; /* index -> place */
-    uint32_t *mark;  /* place of a parent -> 1 + the child that named it last */
-} maker;
-
-static void visit_list(
-    maker *m, uint32_t i, const uint32_t *first, const uint32_t *deps, bool is_placing)
-{
-    const uint32_t child = m->place[i];
-    for (uint32_t e = first[i]; e < first[i + 1]; e++) {
-        if (deps[e] == ORR_NO_NODE)
-            continue;
-        const uint32_t parent = m->place[deps[e]];
-        if (m->mark[parent] == child + 1)
-            continue;
-        m->mark[parent] = child + 1;
-        if (is_placing) {
-            m->g->child[m->g->child_first[parent]++] = child;
-        } else {
-            m->g->child_first[parent + 1]++;
-            m->g->parents[child]++;
-        }
-    }
-}
-
-static void visit(maker *m, bool is_placing)
-{
-    memset(m->mark, 0, m->g->count * sizeof *m->mark);
-    for (uint32_t k = 0; k < m->c->count; k++) {
-        const uint32_t i = by_id(m->t, k);
-        visit_list(m, i, m->c->data_first, m->c->data_dep, is_placing);
-        if (m->c->ctrl_first)
-            visit_list(m, i, m->c->ctrl_first, m->c->ctrl_dep, is_placing);
-    }
-}
-
 static uint8_t slot_of(const orr_columns *c, uint32_t i)
 {
     if (c->is_cpu_op && c->is_cpu_op[i] > 0)
@@ -140,26 +103,27 @@ static uint8_t slot_of(const orr_columns *c, uint32_t i)
     return c->type[i] == ORR_NODE_COMM_RECV ? ORR__SLOT_RECV : ORR__SLOT_COMM;
 }
 
-static bool fill(maker *m)
+static bool fill(orr__graph *g)
 {
-    orr__graph *g = m->g;
-    g->count = 0;
-    for (uint32_t k = 0; k < m->c->count; k++) {
-        const uint32_t i = by_id(m->t, k), p = g->count;
+    const orr_trace *t = g->t;
+    const orr_columns *c = &t->columns;
+    orr__dag dag;
+    uint32_t *place = orr_alloc(c->count, sizeof *place);
+    for (uint32_t k = 0; place && k < c->count; k++) {
+        const uint32_t i = by_id(t, k), p = g->count;
         g->node[p] = i;
-        m->place[i] = p;
-        g->slot[p] = slot_of(m->c, i);
-        g->count += is_last_of_id(m->t, k);
+        place[i] = p;
+        g->slot[p] = slot_of(c, i);
+        g->count += is_last_of_id(t, k);
     }
-    visit(m, false);
-    for (uint32_t p = 0; p < g->count; p++)
-        g->child_first[p + 1] += g->child_first[p];
-    g->child = orr_alloc(g->child_first[g->count], sizeof *g->child);
-    if (!g->child)
+    const bool ok =
+        place && orr__dag_build_renumbered(c, ORR__DAG_BOTH, t->by_id, place, g->count, &dag);
+    orr_free(place);
+    if (!ok)
         return false;
-    visit(m, true);
-    memmove(g->child_first + 1, g->child_first, (size_t)g->count * sizeof *g->child_first);
-    g->child_first[0] = 0;
+    g->child_first = dag.first;
+    g->child = dag.child;
+    g->parents = dag.waits;
     return true;
 }
 
@@ -210,17 +174,9 @@ orr_code orr__graph_make(const orr_trace *t, bool is_compat, orr__graph *out, or
     *out = (orr__graph){
         .t = t, .slot_count = ORR__SLOT_STREAMS, .stream[ORR__SLOT_COMM] = ORR_NO_VALUE};
     const size_t n = t->columns.count;
-    maker m = {.t = t, .c = &t->columns, .g = out};
     out->node = orr_alloc(n, sizeof *out->node);
-    out->child_first = orr_alloc(n + 1, sizeof *out->child_first);
-    out->parents = orr_alloc(n, sizeof *out->parents);
     out->slot = orr_alloc(n, 1);
-    m.place = orr_alloc(n, sizeof *m.place);
-    m.mark = orr_alloc(n, sizeof *m.mark);
-    const bool ok =
-        out->node && out->child_first && out->parents && out->slot && m.place && m.mark && fill(&m);
-    orr_free(m.place);
-    orr_free(m.mark);
+    const bool ok = out->node && out->slot && fill(out);
     if (!ok)
         return orr_no_memory(err);
     if (!is_compat && has_streams(t))

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* feeder.c - feeding a trace that is in memory.
  *
- * Per node: how many parents it still waits for, and the list of its children (CSR, the trace's dependencies
- * turned round).  Ready nodes are a bitmap tree over *positions*: a node's place in the order of ids, which
+ * Who waits for whom is dag.h.  Ready nodes are a bitmap tree over *positions*: a node's place in the order of ids, which
  * for ordinary traces is its index.  Cost: opening O(nodes + dependencies), each node O(1) plus its
  * children; 9 bytes a node and 4 a dependency. */
+#include "dag.h"
 #include "feeder_impl.h"
 
 #include "base/memory/bitset_queue.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 enum { RELEASE_EVERY = 1 << 22 };
 
@@ -22,8 +21,7 @@ struct orr_feeder {
     orr_trace *owned; /* t, when the feeder opened it */
     orr_feeder_options opt;
     uint32_t count;
-    uint32_t *pending;             /* parents not finished */
-    uint32_t *child_first, *child; /* CSR */
+    orr__dag dag; /* dag.waits: parents not finished */
     uint8_t *state;
     uint32_t *place; /* position of a node by id; NULL: its index */
     orr_bitset_queue ready;
@@ -98,84 +96,18 @@ static orr_code refuse_unsound(const orr_feeder *f, orr_error *err)
     return ORR_OK;
 }
 
-/* Two passes over the dependencies: count children, then place them. */
-static void count_children(orr_feeder *f, const uint32_t *first, const uint32_t *deps)
+/* V2 keeps a child once in its parent's list, yet waits for every mention of the parent, and for ever for one that
+ * is missing (chakra.md 6.1). */
+static bool turn_round(orr_feeder *f)
 {
-    for (uint32_t e = 0; e < first[f->count]; e++)
-        if (deps[e] != ORR_NO_NODE)
-            f->child_first[deps[e] + 1]++;
-}
-
-static void place_children(orr_feeder *f, const uint32_t *first, const uint32_t *deps)
-{
-    for (uint32_t i = 0; i < f->count; i++) {
-        f->pending[i] += first[i + 1] - first[i];
-        for (uint32_t e = first[i]; e < first[i + 1]; e++)
-            if (deps[e] != ORR_NO_NODE)
-                f->child[f->child_first[deps[e]]++] = i;
-    }
-}
-
-/* V2 keeps a child once in its parent's list, yet waits for every mention of the parent (chakra.md 6.1):
- * take the repeats out of the children and leave them in the count. */
-static void forget_repeats(orr_feeder *f)
-{
-    uint32_t to = 0, from = 0;
-    for (uint32_t i = 0; i < f->count; i++) {
-        const uint32_t begin = to;
-        for (; from < f->child_first[i + 1]; from++)
-            if (to == begin || f->child[to - 1] != f->child[from])
-                f->child[to++] = f->child[from];
-        f->child_first[i] = begin;
-        from = f->child_first[i + 1];
-    }
-    f->child_first[f->count] = to;
-}
-
-static bool link_children(orr_feeder *f)
-{
-    const orr_columns *c = &f->t->columns;
-    const size_t edges = (size_t)(feeds_data(f) ? c->data_first[f->count] : 0) +
-                         (feeds_ctrl(f) ? c->ctrl_first[f->count] : 0);
-    f->pending = orr_alloc(f->count, sizeof *f->pending);
-    f->child_first = orr_alloc((size_t)f->count + 1, sizeof *f->child_first);
-    f->child = edges <= UINT32_MAX ? orr_alloc(edges, sizeof *f->child) : NULL;
-    if (!f->pending || !f->child_first || !f->child)
-        return false;
-    if (feeds_data(f))
-        count_children(f, c->data_first, c->data_dep);
-    if (feeds_ctrl(f))
-        count_children(f, c->ctrl_first, c->ctrl_dep);
-    for (uint32_t i = 0; i < f->count; i++)
-        f->child_first[i + 1] += f->child_first[i];
-    if (feeds_data(f))
-        place_children(f, c->data_first, c->data_dep);
-    if (feeds_ctrl(f))
-        place_children(f, c->ctrl_first, c->ctrl_dep);
-    /* Placing has moved every start to its end, which is the next one's start. */
-    memmove(f->child_first + 1, f->child_first, (size_t)f->count * sizeof *f->child_first);
-    f->child_first[0] = 0;
-    return true;
+    const unsigned lists =
+        (feeds_data(f) ? ORR__DAG_DATA : 0) | (feeds_ctrl(f) ? ORR__DAG_CTRL : 0);
+    const unsigned mentions =
+        f->opt.order == ORR_FEED_AS_V2 ? ORR__DAG_ONCE | ORR__DAG_ALL_MENTIONS : 0;
+    return orr__dag_build(&f->t->columns, lists | mentions, NULL, &f->dag);
 }
 
 /* ---- cycles ---- */
-
-/* Finish everything that can be finished; what is left depends on itself. */
-static uint32_t peel(const orr_feeder *f, uint32_t *pending, uint32_t *stack)
-{
-    uint32_t depth = 0, done = 0;
-    for (uint32_t i = 0; i < f->count; i++)
-        if (pending[i] == 0)
-            stack[depth++] = i;
-    while (depth) {
-        const uint32_t i = stack[--depth];
-        done++;
-        for (uint32_t e = f->child_first[i]; e < f->child_first[i + 1]; e++)
-            if (--pending[f->child[e]] == 0)
-                stack[depth++] = f->child[e];
-    }
-    return done;
-}
 
 /* A parent of node that is itself stuck: there is one, or node would not be. */
 static uint32_t stuck_parent(const orr_feeder *f, uint32_t node, const uint32_t *pending)
@@ -192,18 +124,9 @@ static uint32_t stuck_parent(const orr_feeder *f, uint32_t node, const uint32_t 
     return node;
 }
 
-void orr__cycle_text(const uint64_t *ids, size_t count, char *out, size_t size)
+static uint64_t id_of(const void *feeder, uint32_t node)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < count && used < size; i++) {
-        const bool is_cut = count > 10 && i == 5;
-        const int n =
-            snprintf(out + used, size - used, is_cut ? "%s... (%" PRIu64 " more)" : "%s%" PRIu64,
-                     i ? " -> " : "", is_cut ? (uint64_t)count - 9 : ids[i]);
-        used += n > 0 ? (size_t)n : 0;
-        if (is_cut)
-            i = count - 5;
-    }
+    return ((const orr_feeder *)feeder)->t->id[node];
 }
 
 /* Walk from parent to parent among the stuck nodes until one comes again. */
@@ -212,7 +135,7 @@ static orr_code describe_cycle(const orr_feeder *f,
                                uint32_t *path,
                                orr_error *err)
 {
-    uint32_t node = 0, length = 0, begin;
+    uint32_t node = 0, length = 0;
     while (pending[node] == 0)
         node++;
     while (f->state[node] == WAITING) {
@@ -220,21 +143,8 @@ static orr_code describe_cycle(const orr_feeder *f,
         path[length++] = node;
         node = stuck_parent(f, node, pending);
     }
-    for (begin = 0; path[begin] != node;)
-        begin++;
-    const uint32_t count = length - begin + 1; /* the first one again at the end */
-    char text[240];
-    uint64_t *all = orr_alloc(count, sizeof *all);
-    if (!all)
-        return orr_no_memory(err);
-    for (uint32_t i = 0; i + 1 < count; i++)
-        all[i] = f->t->id[path[length - 1 - i]]; /* parents were followed, so turn it round */
-    all[count - 1] = all[0];
-    orr__cycle_text(all, count, text, sizeof text);
-    orr_free(all);
-    const orr_where w = orr_trace_where(f->t, path[begin]);
-    return orr_fail(err, ORR_EINPUT, &w, "dependencies form a cycle of %u nodes: %s", count - 1,
-                    text);
+    const orr_where w = orr_trace_where(f->t, node);
+    return orr__fail_cycle(path, length, node, id_of, f, &w, err);
 }
 
 static orr_code refuse_cycle(orr_feeder *f, orr_error *err)
@@ -247,8 +157,7 @@ static orr_code refuse_cycle(orr_feeder *f, orr_error *err)
     if (!pending || !stack) {
         code = orr_no_memory(err);
     } else {
-        memcpy(pending, f->pending, f->count * sizeof *pending);
-        if (peel(f, pending, stack) != f->count)
+        if (orr__dag_order(&f->dag, pending, stack) != f->count)
             code = describe_cycle(f, pending, stack, err);
     }
     orr_free(pending);
@@ -290,7 +199,7 @@ static void start(orr_feeder *f)
         if (is_replaced(f, i)) {
             f->state[i] = FINISHED;
             f->left--;
-        } else if (f->pending[i] == 0) {
+        } else if (f->dag.waits[i] == 0) {
             make_ready(f, i);
         }
     }
@@ -305,10 +214,8 @@ static orr_code prepare(orr_feeder *f, orr_error *err)
     if (code)
         return code;
     f->state = orr_alloc(f->count, 1);
-    if (!f->state || !link_children(f) || !set_places(f) || !orr_bitset_init(&f->ready, f->count))
+    if (!f->state || !turn_round(f) || !set_places(f) || !orr_bitset_init(&f->ready, f->count))
         return orr_no_memory(err);
-    if (f->opt.order == ORR_FEED_AS_V2)
-        forget_repeats(f);
     if ((code = refuse_cycle(f, err)))
         return code;
     start(f);
@@ -379,9 +286,7 @@ void orr_feeder_close(orr_feeder *f)
     if (!f)
         return;
     orr__window_close(f->window);
-    orr_free(f->pending);
-    orr_free(f->child_first);
-    orr_free(f->child);
+    orr__dag_fini(&f->dag);
     orr_free(f->state);
     orr_free(f->place);
     orr_bitset_fini(&f->ready);
@@ -407,9 +312,9 @@ void orr_feeder_done(orr_feeder *f, uint32_t node)
     f->state[node] = FINISHED;
     f->in_flight--;
     f->left--;
-    for (uint32_t e = f->child_first[node]; e < f->child_first[node + 1]; e++) {
-        const uint32_t child = f->child[e];
-        if (--f->pending[child] == 0 && f->state[child] == WAITING)
+    for (uint32_t e = f->dag.first[node]; e < f->dag.first[node + 1]; e++) {
+        const uint32_t child = f->dag.child[e];
+        if (--f->dag.waits[child] == 0 && f->state[child] == WAITING)
             make_ready(f, child);
     }
 }
@@ -505,6 +410,6 @@ const orr_trace *orr_feeder_trace(const orr_feeder *f)
 
 const uint32_t *orr_feeder_children(const orr_feeder *f, uint32_t index, uint32_t *count)
 {
-    *count = f->child_first[index + 1] - f->child_first[index];
-    return f->child + f->child_first[index];
+    *count = f->dag.first[index + 1] - f->dag.first[index];
+    return f->dag.child + f->dag.first[index];
 }

@@ -22,7 +22,4 @@ bool orr__window_has_ready(const orr__window *w);
 uint64_t orr__window_in_flight(const orr__window *w);
 uint64_t orr__window_left(const orr__window *w);
 
-/* Words about a cycle: "1 -> 4 -> 1"; long ones are cut in the middle. */
-void orr__cycle_text(const uint64_t *ids, size_t count, char *out, size_t size);
-
 #endif

@@ -12,6 +12,7 @@
  * Order: smallest id first among the ready nodes that are held.  With a window that holds the whole trace
  * that is exactly the order of feeder.c.  When nothing can run any more the reason is an error: a cycle, a
  * parent that the file does not have, or a window too small for a parent that comes later. */
+#include "dag.h"
 #include "feeder_impl.h"
 
 #include "base/memory/heap.h"
@@ -412,25 +413,9 @@ static uint32_t held_parent(const orr__window *w, uint32_t i, uint64_t *unread)
     return ORR_NO_NODE;
 }
 
-static orr_code describe_cycle(
-    const orr__window *w, const uint32_t *path, uint32_t length, uint32_t again, orr_error *err)
+static uint64_t id_of(const void *window, uint32_t i)
 {
-    uint32_t begin = 0;
-    char text[240];
-    while (path[begin] != again)
-        begin++;
-    const uint32_t count = length - begin + 1;
-    uint64_t *ids = orr_alloc(count, sizeof *ids);
-    if (!ids)
-        return orr_no_memory(err);
-    for (uint32_t i = 0; i + 1 < count; i++)
-        ids[i] = w->slots[path[length - 1 - i]].id;
-    ids[count - 1] = ids[0];
-    orr__cycle_text(ids, count, text, sizeof text);
-    orr_free(ids);
-    const orr_where where = orr_where_byte(w->path, w->slots[again].byte);
-    return orr_fail(err, ORR_EINPUT, &where, "dependencies form a cycle of %u nodes: %s", count - 1,
-                    text);
+    return ((const orr__window *)window)->slots[i].id;
 }
 
 /* Nothing runs and nothing is ready: follow who waits for whom. */
@@ -448,9 +433,10 @@ static orr_code explain_standstill(const orr__window *w, orr_error *err)
         path[length++] = i;
         i = held_parent(w, i, &unread);
     }
-    if (!code && i != ORR_NO_NODE)
-        code = describe_cycle(w, path, length, i, err);
-    else if (!code) {
+    if (!code && i != ORR_NO_NODE) {
+        const orr_where where = orr_where_byte(w->path, w->slots[i].byte);
+        code = orr__fail_cycle(path, length, i, id_of, w, &where, err);
+    } else if (!code) {
         const slot *s = &w->slots[path[length - 1]];
         const orr_where where = orr_where_byte(w->path, s->byte);
         code = orr_fail(err, ORR_EINPUT, &where,

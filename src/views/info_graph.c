@@ -4,10 +4,12 @@
  * A node's level is the number of nodes on the longest chain that ends in it; its finish is its duration plus
  * the latest finish among the nodes it waits for.  Data and control dependencies count alike; those on nodes
  * that are not in the trace do not count.  Both are computed in one pass over an order in which every node
- * comes behind what it depends on.  The file's own order nearly always is one (columns->is_topological);
- * otherwise a depth-first walk along dependencies makes one, or finds that there is a cycle.
- * Cost: O(nodes + dependencies) time, 16 bytes a node (29 when the order must be made). */
+ * comes after what it depends on.  The file's own order nearly always is one (columns->is_topological);
+ * otherwise dag.h makes one, or finds that there is a cycle.
+ * Cost: O(nodes + dependencies) time, 16 bytes per node (32, and 4 per dependency, when the order must be made). */
 #include "info_impl.h"
+
+#include "trace/dag.h"
 
 typedef struct walk {
     const orr_columns *c;
@@ -27,72 +29,22 @@ static uint32_t dep_at(const orr_columns *c, uint32_t i, uint32_t k)
     return k < data ? c->data_dep[c->data_first[i] + k] : c->ctrl_dep[c->ctrl_first[i] + k - data];
 }
 
-/* ---- an order, when the file has none ---- */
-
-enum { NEW, OPEN, DONE };
-
-typedef struct sorter {
-    const orr_columns *c;
-    uint8_t *state;
-    uint32_t *stack, *cursor, *order; /* cursor: the next dependency to look at, per node */
-    size_t depth, done;
-} sorter;
-
-static void open_node(sorter *s, uint32_t i)
-{
-    s->state[i] = OPEN;
-    s->stack[s->depth++] = i;
-}
-
-/* Look at the next dependency of the node on top.  False: it closes a cycle. */
-static bool step(sorter *s)
-{
-    const uint32_t i = s->stack[s->depth - 1];
-    if (s->cursor[i] == dep_count(s->c, i)) {
-        s->state[i] = DONE;
-        s->order[s->done++] = i;
-        s->depth--;
-        return true;
-    }
-    const uint32_t dep = dep_at(s->c, i, s->cursor[i]++);
-    if (dep == ORR_NO_NODE || s->state[dep] == DONE)
-        return true;
-    if (s->state[dep] == OPEN)
-        return false;
-    open_node(s, dep);
-    return true;
-}
-
-static bool sort_nodes(sorter *s)
-{
-    for (uint32_t i = 0; i < s->c->count; i++) {
-        if (s->state[i] != NEW)
-            continue;
-        open_node(s, i);
-        while (s->depth)
-            if (!step(s))
-                return false;
-    }
-    return true;
-}
-
 /* *order stays NULL when the file's own order will do. */
 static orr_code find_order(
     const orr_columns *c, orr_arena *a, const uint32_t **order, bool *is_cyclic, orr_error *err)
 {
+    orr__dag g;
     *order = NULL;
     *is_cyclic = false;
     if (c->is_topological)
         return ORR_OK;
-    sorter s = {.c = c,
-                .state = orr_arena_new(a, c->count, uint8_t),
-                .stack = orr_arena_new(a, c->count, uint32_t),
-                .cursor = orr_arena_new(a, c->count, uint32_t),
-                .order = orr_arena_new(a, c->count, uint32_t)};
-    if (!s.state || !s.stack || !s.cursor || !s.order)
+    uint32_t *list = orr_arena_new(a, c->count, uint32_t);
+    uint32_t *left = orr_arena_new(a, c->count, uint32_t);
+    if (!list || !left || !orr__dag_build(c, ORR__DAG_BOTH, NULL, &g))
         return orr_no_memory(err);
-    *is_cyclic = !sort_nodes(&s);
-    *order = s.order;
+    *is_cyclic = orr__dag_order(&g, left, list) != c->count;
+    *order = list;
+    orr__dag_fini(&g);
     return ORR_OK;
 }
 
