@@ -27,15 +27,484 @@
  *
  * Cost: a window costs two meetings of the threads, some microseconds; where windows have few
  * events, one thread runs the lanes one after the other. */
-#include "fab_lanes.h"
+#include "base/memory/heap.h"
+#include "base/threads/crew.h"
+#include "fabric_impl.h"
 #include "models/network/packet/watch/history.h"
+#include "models/network/packet/watch/series.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A window of so many events is worth a meeting; builds that look for races say 0. */
 #ifndef FAB_EVENTS_THAT_PAY
 #define FAB_EVENTS_THAT_PAY 256
 #endif
+
+/* A frame on its way to another lane. */
+typedef struct fab_crossing {
+    fab_flight flight;
+    uint32_t port;
+} fab_crossing;
+
+typedef struct fab_pause_line {
+    uint64_t at;
+    uint32_t port;
+    bool pauses;
+} fab_pause_line;
+
+/* A flow is done, or all of it has arrived. */
+typedef struct fab_news {
+    uint64_t at, order; /* of the event that brought it */
+    fab_flow_end end;   /* of an arrival only the token */
+    uint32_t length;    /* of its line in fct.txt */
+    bool is_done;
+} fab_news;
+
+typedef struct fab_lane {
+    fab f;             /* first, so that the one is found from the other */
+    orr_heap stops;    /* times at which something may concern all */
+    orr_heap calls;    /* times of news that may have listeners, as these have them */
+    orr_heap ends;     /* times at which a flow of a list may be done */
+    fab_crossing *out; /* since the window began, as all below */
+    fab_news *news;
+    orr_buf lines;   /* of fct.txt */
+    uint32_t *drops; /* flows of other lanes of which a frame was dropped here */
+    uint32_t *gone;  /* flows that may be let go */
+    fab_pause_line *pauses;
+    fab_flow_note *notes;
+    size_t out_count, out_room, drop_count, drop_room, gone_count, gone_room;
+    size_t pause_count, pause_room, note_count, note_room, news_count, news_room;
+    size_t told, told_bytes; /* of the news, and of their lines */
+    uint32_t foreign_free;   /* frames of other lanes that are free: a list */
+    uint64_t done;           /* events */
+} fab_lane;
+
+/* What every window asks of every lane, side by side. */
+typedef struct fab_outlook {
+    uint64_t next;       /* no event of it comes before */
+    uint64_t stop, call; /* the first of these times */
+    uint64_t first_time; /* of all three kinds */
+    size_t ends;
+    bool is_known; /* no: somebody else has done something there since */
+} fab_outlook;
+
+struct fab_lanes {
+    fab *main;
+    unsigned count;
+    fab_lane **of;
+    fab_outlook *outlooks;
+    fab_lane **awake; /* those with events in the window */
+    unsigned awake_count;
+    uint32_t *of_node;
+    uint64_t longest; /* window, ticks */
+    uint64_t end;     /* of the window: before it */
+    uint64_t recent;  /* events a window */
+    uint32_t frames_each;
+    orr_crew *crew;
+    fab_pause_line *pauses; /* of all lanes */
+    fab_flow_note *notes;   /* of all lanes */
+    uint64_t *times;        /* of before_last_flow */
+    size_t pause_room, note_room, time_room;
+};
+
+static fab_lane *lane_of(fab *f)
+{
+    return (fab_lane *)f;
+}
+
+static void lack_memory(fab *f)
+{
+    fab_fail(f, ORR_ENOMEM, "out of memory");
+}
+
+/* The simulator has whole nanoseconds: what happens between two of them it hears of at the later
+ * one. */
+static uint64_t heard_at(const fab *f, uint64_t at)
+{
+    return f->line == &f->main->own_line ? at : (at + f->unit - 1) / f->unit * f->unit;
+}
+
+static void give_back(fab *owner, uint32_t frame)
+{
+    owner->frames[frame].next = owner->free_frame;
+    owner->free_frame = frame;
+}
+
+static void drop_of_flow(fab *f, uint32_t flow)
+{
+    if (--f->flows[flow].frames == 0 && f->flows[flow].is_complete)
+        fab_flow_let_go(f, flow);
+}
+
+static void set_time(fab *main, uint64_t now)
+{
+    main->now = now;
+    main->line->now = main->line == &main->own_line ? now : (now + main->unit - 1) / main->unit;
+}
+
+/* ---- notes: what a lane writes down in a window, because it is for others.  Each lane writes its
+ * own lists; nobody else looks at them before the window is over ---- */
+
+static void expect(fab *f, orr_heap *times, uint64_t at)
+{
+    if (!orr_heap_push(times, at, 0))
+        lack_memory(f);
+}
+
+void fab_lanes_expect(fab *f, uint64_t at)
+{
+    expect(f, &lane_of(f)->stops, at);
+}
+
+void fab_lanes_expect_of(fab *f, uint32_t node, uint64_t at)
+{
+    const uint32_t which = f->lanes->of_node[node];
+    f->lanes->outlooks[which].is_known = false;
+    expect(f, &f->lanes->of[which]->stops, at);
+}
+
+static bool is_heard(const fab *f, const fab_flow *w, bool is_arrival)
+{
+    const fab_watcher *by = &f->watcher;
+    if (is_arrival ? !by->arrived : !by->sent)
+        return false;
+    return !by->hears || by->hears(by->context, w->token, is_arrival);
+}
+
+/* Can it be the last packet that its receiver waits for?  Those before it on the wire may bring one
+ * each. */
+static bool may_be_last(const fab *f, const fab_port *p, const fab_frame *m)
+{
+    if (!f->config.selective)
+        return m->is_last;
+    if (p->crosses_lanes || f->nodes[m->to].port_count > 1)
+        return true; /* others bring some, too */
+    const fab_flow *w = &f->flows[m->flow];
+    const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
+    return packets - w->gained <= (uint64_t)p->wire_count + 1;
+}
+
+/* The frame is asked before its flow, which has left the caches. */
+static bool may_bring_news(const fab *f, const fab_port *p, const fab_frame *m)
+{
+    switch (m->kind) {
+    case FAB_FRAME_DATA:
+        return f->watcher.arrived && may_be_last(f, p, m) && m->to == f->ports[p->peer].node;
+    case FAB_FRAME_ACK:
+    case FAB_FRAME_NACK:
+        return m->is_last && m->to == f->ports[p->peer].node;
+    default:
+        return false;
+    }
+}
+
+void fab_lanes_watch(fab *f, const fab_port *p, const fab_flight *flight)
+{
+    const fab_frame *m = &f->frames[flight->frame];
+    const bool is_arrival = m->kind == FAB_FRAME_DATA;
+    fab_lane *l = lane_of(f);
+    if (!may_bring_news(f, p, m))
+        return;
+    if (is_heard(f, &f->flows[m->flow], is_arrival))
+        expect(f, &l->calls, heard_at(f, flight->at));
+    if (f->list && !is_arrival)
+        expect(f, &l->ends, flight->at);
+}
+
+static void note_news(fab *f, const fab_flow_end *end, bool is_done, size_t length)
+{
+    fab_lane *l = lane_of(f);
+    if (!orr_grow(&l->news, &l->news_room, l->news_count + 1)) {
+        lack_memory(f);
+        return;
+    }
+    l->news[l->news_count++] = (fab_news){.at = f->now,
+                                          .order = f->order,
+                                          .end = *end,
+                                          .length = (uint32_t)length,
+                                          .is_done = is_done};
+}
+
+void fab_lanes_note_done(fab *f, const fab_flow *w, const fab_flow_end *end)
+{
+    orr_buf *b = &lane_of(f)->lines;
+    const size_t before = b->len;
+    if (fab_writer_lists_flows(f))
+        fab_put_fct(b, f, w, end->ideal);
+    if (b->failed)
+        lack_memory(f);
+    note_news(f, end, true, b->len - before);
+}
+
+void fab_lanes_note_arrival(fab *f, const fab_flow *w)
+{
+    if (is_heard(f, w, true))
+        note_news(f, &(fab_flow_end){.token = w->token}, false, 0);
+}
+
+void fab_lanes_cross(fab *f, const fab_port *p, const fab_flight *flight)
+{
+    fab_lane *l = lane_of(f);
+    if (!orr_grow(&l->out, &l->out_room, l->out_count + 1)) {
+        lack_memory(f);
+        return;
+    }
+    l->out[l->out_count++] = (fab_crossing){*flight, fab_port_of(f, p)};
+}
+
+static void note_flow(fab *f, uint32_t **list, size_t *count, size_t *room, uint32_t flow)
+{
+    if (orr_grow(list, room, *count + 1))
+        (*list)[(*count)++] = flow;
+    else
+        lack_memory(f);
+}
+
+void fab_lanes_let_go(fab *f, uint32_t flow)
+{
+    fab_lane *l = lane_of(f);
+    note_flow(f, &l->gone, &l->gone_count, &l->gone_room, flow);
+}
+
+void fab_lanes_drop(fab *f, uint32_t id)
+{
+    const fab_lanes *s = f->lanes;
+    const uint32_t flow = f->frames[id].flow, owner = id / s->frames_each;
+    fab_lane *l = s->of[f->lane];
+    if (!f->is_in_window || owner == f->lane) {
+        give_back(&s->of[owner]->f, id);
+    } else {
+        f->frames[id].next = l->foreign_free;
+        l->foreign_free = id;
+    }
+    if (flow == FAB_NONE)
+        return;
+    if (!f->is_in_window || s->of_node[f->flows[flow].src] == f->lane)
+        drop_of_flow(f, flow);
+    else
+        note_flow(f, &l->drops, &l->drop_count, &l->drop_room, flow);
+}
+
+void fab_lanes_note_pause(fab *f, const fab_port *p, bool pauses)
+{
+    fab_lane *l = lane_of(f);
+    if (!orr_grow(&l->pauses, &l->pause_room, l->pause_count + 1)) {
+        lack_memory(f);
+        return;
+    }
+    l->pauses[l->pause_count++] = (fab_pause_line){f->now, fab_port_of(f, p), pauses};
+}
+
+void fab_lanes_note_series(fab *f, const fab_flow_note *n)
+{
+    fab_lane *l = lane_of(f);
+    if (orr_grow(&l->notes, &l->note_room, l->note_count + 1))
+        l->notes[l->note_count++] = *n;
+    else
+        lack_memory(f);
+}
+
+/* ---- news: between windows notes are put in the order of the whole network, written and told ---- */
+
+static void move_crossings(fab_lanes *s, fab_lane *l)
+{
+    for (size_t i = 0; i < l->out_count; i++) {
+        const fab_flight *flight = &l->out[i].flight;
+        fab_port *p = &s->main->ports[l->out[i].port];
+        const uint32_t to = s->of_node[s->main->ports[p->peer].node];
+        fab_port_put_on_wire(&s->of[to]->f, p, flight);
+        if (flight->at < s->outlooks[to].next)
+            s->outlooks[to].next = flight->at;
+    }
+    l->out_count = 0;
+}
+
+static void settle_flows(fab_lanes *s, fab_lane *l)
+{
+    for (size_t i = 0; i < l->drop_count; i++)
+        drop_of_flow(s->main, l->drops[i]);
+    for (size_t i = 0; i < l->gone_count; i++)
+        fab_flow_let_go(s->main, l->gone[i]);
+    l->drop_count = l->gone_count = 0;
+    while (l->foreign_free != FAB_NONE) {
+        const uint32_t id = l->foreign_free;
+        l->foreign_free = s->main->frames[id].next;
+        give_back(&s->of[id / s->frames_each]->f, id);
+    }
+}
+
+/* Pauses of one instant stand in the order in which their frames arrived: by the port that sent
+ * them. */
+static int compare_pauses(const void *a, const void *b)
+{
+    const fab_pause_line *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return (x->port ^ 1) < (y->port ^ 1) ? -1 : 1;
+}
+
+static void write_pauses(fab_lanes *s)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < s->awake_count; i++)
+        count += s->awake[i]->pause_count;
+    if (count == 0)
+        return;
+    if (!orr_grow(&s->pauses, &s->pause_room, count)) {
+        lack_memory(s->main);
+        return;
+    }
+    count = 0;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        for (size_t k = 0; k < s->awake[i]->pause_count; k++)
+            s->pauses[count++] = s->awake[i]->pauses[k];
+        s->awake[i]->pause_count = 0;
+    }
+    qsort(s->pauses, count, sizeof *s->pauses, compare_pauses);
+    for (size_t i = 0; i < count; i++) {
+        s->main->now = s->pauses[i].at;
+        fab_write_pfc(s->main, &s->main->ports[s->pauses[i].port], s->pauses[i].pauses);
+    }
+}
+
+static int compare_notes(const void *a, const void *b)
+{
+    const fab_flow_note *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void tell_series(fab_lanes *s)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < s->awake_count; i++)
+        count += s->awake[i]->note_count;
+    if (count == 0)
+        return;
+    if (!orr_grow(&s->notes, &s->note_room, count)) {
+        lack_memory(s->main);
+        return;
+    }
+    count = 0;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        fab_lane *l = s->awake[i];
+        if (l->note_count)
+            memcpy(s->notes + count, l->notes, l->note_count * sizeof *l->notes);
+        count += l->note_count;
+        l->note_count = 0;
+    }
+    qsort(s->notes, count, sizeof *s->notes, compare_notes);
+    for (size_t i = 0; i < count; i++)
+        fab_series_hear(s->main, &s->notes[i]);
+}
+
+static bool is_before(const fab *a, const fab *b)
+{
+    return a->now != b->now ? a->now < b->now : a->order < b->order;
+}
+
+/* NULL: all is well. */
+static const fab *first_failure(const fab_lanes *s)
+{
+    const fab *first = NULL;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        const fab *f = &s->awake[i]->f;
+        if (f->code && (!first || is_before(f, first)))
+            first = f;
+    }
+    return first;
+}
+
+/* What ends a lane ends the run; of several failures the first in time is told. */
+static void take_over_ends(fab_lanes *s)
+{
+    fab *main = s->main;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        fab *f = &s->awake[i]->f;
+        if (f->wheel.has_failed)
+            lack_memory(f);
+        main->is_stopped |= f->is_stopped;
+        main->is_stalled |= f->is_stalled;
+    }
+    const fab *first = first_failure(s);
+    if (first && !main->code) {
+        main->code = first->code;
+        main->error = first->error;
+    }
+}
+
+/* Who has the first of the news that were not told yet; NULL: there are none. */
+static fab_lane *first_to_tell(const fab_lanes *s)
+{
+    fab_lane *first = NULL;
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        fab_lane *l = s->awake[i];
+        if (l->told == l->news_count)
+            continue;
+        const fab_news *n = &l->news[l->told], *least = first ? &first->news[first->told] : NULL;
+        if (!first || n->at < least->at || (n->at == least->at && n->order < least->order))
+            first = l;
+    }
+    return first;
+}
+
+/* What listeners do in the instant of their news must not be too late. */
+static bool is_too_late(const fab_lanes *s, const fab_news *n)
+{
+    const fab_watcher *by = &s->main->watcher;
+    if (n->is_done ? !by->sent : !by->arrived)
+        return false;
+    if (by->hears && !by->hears(by->context, n->end.token, !n->is_done))
+        return false;
+    return heard_at(s->main, n->at) + 1 < s->end;
+}
+
+static void tell(fab_lanes *s, fab_lane *l)
+{
+    fab *main = s->main;
+    const fab_news *n = &l->news[l->told++];
+    bool is_late = is_too_late(s, n);
+    set_time(main, n->at);
+    main->order = n->order;
+    if (n->is_done) {
+        if (n->length)
+            fab_write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
+        l->told_bytes += n->length;
+        fab_flow_report_done(main, &n->end);
+        is_late |= main->list && main->under_way == 0;
+    } else {
+        main->watcher.arrived(main->watcher.context, n->end.token);
+    }
+    if (is_late)
+        fab_fail(main, ORR_EBUG, "a flow is done before anybody could know");
+}
+
+static void tell_news(fab_lanes *s)
+{
+    const fab *failed = first_failure(s);
+    fab_lane *l;
+    while (!s->main->code && (l = first_to_tell(s)) != NULL) {
+        const fab_news *n = &l->news[l->told];
+        if (failed && (n->at != failed->now ? n->at > failed->now : n->order > failed->order))
+            break; /* it never happened */
+        tell(s, l);
+    }
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        l = s->awake[i];
+        l->news_count = l->told = l->told_bytes = l->lines.len = 0;
+    }
+}
+
+static void settle(fab_lanes *s)
+{
+    for (unsigned i = 0; i < s->awake_count; i++) {
+        move_crossings(s, s->awake[i]);
+        settle_flows(s, s->awake[i]);
+    }
+    take_over_ends(s);
+}
 
 /* ---- a window ---- */
 
@@ -97,11 +566,11 @@ static void run_some(void *context, unsigned who, unsigned members)
 static uint64_t end_window(fab_lanes *s)
 {
     uint64_t done = 0, now = s->main->now;
-    fab_lanes_write_pauses(s);
-    fab_lanes_tell_series(s);
+    write_pauses(s);
+    tell_series(s);
     for (unsigned i = 0; i < s->awake_count; i++)
         s->awake[i]->f.is_in_window = false;
-    fab_lanes_tell(s);
+    tell_news(s);
     for (unsigned i = 0; i < s->awake_count; i++) {
         const fab_lane *l = s->awake[i];
         done += l->done;
@@ -110,8 +579,8 @@ static uint64_t end_window(fab_lanes *s)
         if (l->f.last_arrival > s->main->last_arrival)
             s->main->last_arrival = l->f.last_arrival;
     }
-    fab_lanes_set_time(s->main, now);
-    fab_lanes_settle(s);
+    set_time(s->main, now);
+    settle(s);
     s->recent = (7 * s->recent + done) / 8;
     return done;
 }
@@ -191,7 +660,7 @@ static void run_for_all(fab_lanes *s, fab *f, uint32_t id)
     const fab_event *e = fab_wheel_event(&f->wheel, id);
     if (e->kind == FAB_EV_HISTORY && fab_history_ends(main, id))
         return;
-    fab_lanes_set_time(main, e->at);
+    set_time(main, e->at);
     main->order = e->order;
     fab_run_event(f, id);
     if (f->last_arrival > main->last_arrival)
@@ -199,7 +668,7 @@ static void run_for_all(fab_lanes *s, fab *f, uint32_t id)
     if (main->list && main->under_way == 0)
         main->is_stopped = true;
     if (f == main || f->is_stopped || f->wheel.has_failed) /* what all do may end in any fab_lane */
-        fab_lanes_take_over_ends(s);
+        take_over_ends(s);
 }
 
 static void wake_all(fab_lanes *s)
@@ -223,7 +692,7 @@ static uint64_t run_instant(fab_lanes *s, uint64_t at)
         done += fab_wheel_event(&f->wheel, id)->kind != FAB_EV_HISTORY;
         run_for_all(s, f, id);
     }
-    fab_lanes_settle(s);
+    settle(s);
     for (unsigned i = 0; i < s->count; i++) {
         forget_times(s->of[i], at + 1);
         look_out(s, s->of[i]);
@@ -297,7 +766,7 @@ static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
     if (known < under_way || under_way == 0 || !s->main->list)
         return end;
     if (!orr_grow(&s->times, &s->time_room, known)) {
-        fab_lanes_lack_memory(s->main);
+        lack_memory(s->main);
         return end;
     }
     for (unsigned i = 0; i < s->count; i++)
@@ -386,9 +855,9 @@ uint64_t fab_lanes_run(fab *f, uint64_t most)
     }
     f->is_in_event = false;
     wake_all(s);
-    fab_lanes_take_over_ends(s);
+    take_over_ends(s);
     if (f->wheel.has_failed)
-        fab_lanes_lack_memory(f);
+        lack_memory(f);
     for (unsigned i = 0; i < s->count; i++)
         add_figures(&f->figures, &s->of[i]->f.figures);
     f->figures.events += done;
