@@ -57,8 +57,8 @@ def resolve(path, name):
 
 # Read by every network: the links it runs on.
 SHARED = {("network", "topology")}
-# Folders of one model that lie below others of it: an engine knows none of its files.
-LOWER = {("network", "packet", "engine"): {("network", "packet", "files")}}
+# Folders of one model that lie below others of it: an engine knows neither its files nor who watches it.
+LOWER = {("network", "packet", "engine"): {("network", "packet", "files"), ("network", "packet", "watch")}}
 
 
 def is_sideways(path, target):

@@ -4,6 +4,7 @@
 #include "models/network/packet/files/htsim_cm.h"
 #include "models/network/packet/flow_triggers.h"
 #include "models/network/packet/packet_inputs.h"
+#include "models/network/packet/watch/watchers.h"
 #include "models/network/topology/topology.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static void run(const orr__htsim_cm *m, const orr__packet_inputs *in)
     orr__triggers *t;
     orr_error err;
     uint64_t events = 0, some;
-    require(!fab_create(&in->config, &in->cabling, NULL, &f, &err));
+    require(!fab_create_watched(&in->config, &in->cabling, NULL, &f, &err));
     require(!orr__triggers_create(f, &m->flows, &t, &err));
     require(!fab_send_list(f, &m->flows, &err));
     while (events < MOST_EVENTS && (some = fab_run(f, 1000)))

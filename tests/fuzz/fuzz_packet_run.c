@@ -3,6 +3,7 @@
  * both sets of rules.  Whatever they say, the run ends, frames are accounted for, and nothing is out of place; three
  * threads find what one finds. */
 #include "models/network/packet/engine/fabric.h"
+#include "models/network/packet/watch/watchers.h"
 
 #include <orrery/lab/compat.h>
 
@@ -50,7 +51,7 @@ static bool run(const orr__packet_config *config,
     fab *f;
     orr_error err;
     uint64_t events_run = 0, some = 1;
-    if (fab_create(config, cabling, NULL, &f, &err)) {
+    if (fab_create_watched(config, cabling, NULL, &f, &err)) {
         require(err.message[0]);
         return false;
     }

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "models/network/packet/engine/fabric.h"
+#include "models/network/packet/watch/watchers.h"
 
 #define FABRIC_CONFIG                                                                 \
     "CC_MODE 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 " \
@@ -57,15 +58,15 @@ static inline fab *fabric_make_as(
     static orr__packet_config c;
     orr__cabling cabling = {0};
     orr_error err;
-    const fab_watcher watcher = {t, fabric_note_sent, fabric_note_arrived};
+    const fab_listener watcher = {t, fabric_note_sent, fabric_note_arrived};
     orr__packet_config_defaults(&c, NULL);
     CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, fabric_span(topology), "t.txt", &err), &err);
     memset(t, 0, sizeof *t);
     c.has_history = has_history;
     c.threads = threads;
-    CHECK_OK(fab_create(&c, &cabling, NULL, &t->fabric, &err), &err);
-    fab_watch(t->fabric, &watcher);
+    CHECK_OK(fab_create_watched(&c, &cabling, NULL, &t->fabric, &err), &err);
+    fab_listen(t->fabric, &watcher);
     orr__cabling_fini(&cabling);
     return t->fabric;
 }

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include "models/network/packet/engine/fabric.h"
+#include "models/network/packet/watch/watchers.h"
 
 #include <orrery/lab/compat.h>
 
@@ -50,13 +51,13 @@ static fab *make(const char *config, const char *topology, bool is_compat, told 
     static orr__packet_config c;
     orr__cabling cabling = {0};
     orr_error err;
-    const fab_watcher watcher = {t, note_sent, note_arrived};
+    const fab_listener watcher = {t, note_sent, note_arrived};
     orr__packet_config_defaults(&c, is_compat ? reference() : NULL);
     CHECK_OK(orr__packet_config_parse(&c, span_of(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, span_of(topology), "t.txt", &err), &err);
     *t = (told){0};
-    CHECK_OK(fab_create(&c, &cabling, NULL, &t->fabric, &err), &err);
-    fab_watch(t->fabric, &watcher);
+    CHECK_OK(fab_create_watched(&c, &cabling, NULL, &t->fabric, &err), &err);
+    fab_listen(t->fabric, &watcher);
     orr__cabling_fini(&cabling);
     return t->fabric;
 }
@@ -231,14 +232,14 @@ TEST(test_fabric__reservations_must_fit_into_the_buffer)
     orr__packet_config_defaults(&c, NULL);
     CHECK_OK(orr__packet_config_parse(&c, span_of(CONFIG), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, span_of(star), "t.txt", &err), &err);
-    CHECK_CODE(fab_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
+    CHECK_CODE(fab_create_watched(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "BUFFER_SIZE 16 MiB");
     if (!reference()) {
         orr__cabling_fini(&cabling);
         return;
     }
     c.rules = reference(); /* there it wraps around, and pauses are off */
-    CHECK_OK(fab_create(&c, &cabling, NULL, &f, &err), &err);
+    CHECK_OK(fab_create_watched(&c, &cabling, NULL, &f, &err), &err);
     fab_destroy(f);
     orr__cabling_fini(&cabling);
 }

@@ -4,6 +4,7 @@
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
+#include "models/network/packet/watch/watchers.h"
 
 #define LINK "100Gbps 1us 0"
 
@@ -181,7 +182,7 @@ TEST(test_fabric_approx__is_refused_where_states_do_not_come_back)
         snprintf(config, sizeof config, FABRIC_CONFIG "APPROX 1 %s", wrong[i]);
         orr__packet_config_defaults(&c, NULL);
         CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c", &err), &err);
-        CHECK_CODE(fab_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
+        CHECK_CODE(fab_create_watched(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
         CHECK_SAYS(&err, "APPROX does not go with");
     }
     orr__cabling_fini(&cabling);

@@ -4,6 +4,7 @@
 #include "fabrics.h"
 
 #include "models/network/packet/engine/fabric_impl.h"
+#include "models/network/packet/watch/watchers.h"
 
 #define US 1000000u /* ticks */
 #define FILLED FABRIC_CONFIG "HAS_WIN 0 BUFFER_SIZE 1 "
@@ -270,7 +271,7 @@ TEST(test_fabric_repair__as_many_failures_as_links)
     CHECK_OK(orr__packet_config_parse(&c, fabric_span(FABRIC_CONFIG "GLOBAL_T 0 ENABLE_PFC 0 "),
                                       "c.txt", &err),
              &err);
-    CHECK_OK(fab_create(&c, &cabling, NULL, &told.fabric, &err), &err);
+    CHECK_OK(fab_create_watched(&c, &cabling, NULL, &told.fabric, &err), &err);
     CHECK_OK(fab_plan(told.fabric, &events, &err), &err);
     CHECK_EQ_U(told.fabric->planned, HOSTS);
     fab_destroy(told.fabric);

@@ -4,6 +4,7 @@
 #include "fabrics.h"
 
 #include "models/network/packet/watch/series.h"
+#include "models/network/packet/watch/watchers.h"
 
 #define LINK "100Gbps 1us 0"
 
@@ -56,10 +57,10 @@ TEST(test_fabric_series__slots_are_merged_when_they_are_used_up)
                 "2 0 1\n\n0 1 " LINK "\n", &told);
     fabric_send(&told, 0, 1, 1000000, 0);
     fabric_run_all(&told);
-    CHECK_EQ_U(told.fabric->series->merged, 16);
-    CHECK(told.fabric->series->count < 8);
+    CHECK_EQ_U(fab_series_of(told.fabric)->merged, 16);
+    CHECK(fab_series_of(told.fabric)->count < 8);
     uint64_t busy = 0;
-    const fab_series_watch *w = &told.fabric->series->ports.list[0];
+    const fab_series_watch *w = &fab_series_of(told.fabric)->ports.list[0];
     for (size_t i = 0; i < 8; i++)
         busy += w->slots[i].a;
     CHECK_EQ_U(busy, 82880000);
@@ -78,9 +79,9 @@ TEST(test_fabric_series__fine_steps_cost_a_long_run_no_more)
                 "2 0 1\n\n0 1 " LINK "\n", &told);
     fabric_send(&told, 0, 1, 1000000, 0);
     fabric_run_all(&told);
-    CHECK_EQ_U(told.fabric->series->merged, 1 << 24);
+    CHECK_EQ_U(fab_series_of(told.fabric)->merged, 1 << 24);
     uint64_t busy = 0, looks = 0;
-    const fab_series_watch *w = &told.fabric->series->ports.list[0];
+    const fab_series_watch *w = &fab_series_of(told.fabric)->ports.list[0];
     for (size_t i = 0; i < 8; i++) {
         busy += w->slots[i].a;
         looks += w->slots[i].samples;
@@ -100,8 +101,8 @@ TEST(test_fabric_series__many_slots_cost_a_look_each)
                 "2 0 1\n\n0 1 " LINK "\n", &told);
     fabric_send(&told, 0, 1, 1000000, 0);
     fabric_run_all(&told);
-    CHECK_EQ_U(told.fabric->series->merged, 1 << 10);
-    CHECK(told.fabric->series->samples <= 100000 + 10 * 50000);
+    CHECK_EQ_U(fab_series_of(told.fabric)->merged, 1 << 10);
+    CHECK(fab_series_of(told.fabric)->samples <= 100000 + 10 * 50000);
     fab_destroy(told.fabric);
 }
 
@@ -114,9 +115,9 @@ TEST(test_fabric_series__queues_and_flows)
     fabric_send(&told, 0, 2, 1000000, 0);
     fabric_send(&told, 1, 2, 1000000, 1);
     fabric_run_all(&told);
-    CHECK_EQ_U(told.fabric->series->ports.count, 1);
+    CHECK_EQ_U(fab_series_of(told.fabric)->ports.count, 1);
     /* after 10 us: packets have arrived from 1.08288 us on, two at a time: 108 each, 216, and 107 have left */
-    CHECK_EQ_U(told.fabric->series->ports.list[0].slots[0].max, 108 * 1036);
+    CHECK_EQ_U(fab_series_of(told.fabric)->ports.list[0].slots[0].max, 108 * 1036);
     commit();
     CHECK(strstr(read_back("s.csv"), "queue,switch3.3 -> 2,0.000,10000.000,,,111888,111888,,,\n"));
     unlink("s.csv");
@@ -130,7 +131,7 @@ TEST(test_fabric_series__the_busiest_are_kept)
     for (uint32_t i = 0; i < 7; i++)
         fabric_send(&told, i, 7, 20000 * (i + 1), i);
     fabric_run_all(&told);
-    const fab_series *s = told.fabric->series;
+    const fab_series *s = fab_series_of(told.fabric);
     CHECK_EQ_U(s->ports.count, 2);
     CHECK(s->ports.list[0].id == 14 || s->ports.list[1].id == 14); /* the switch to host 7 */
     CHECK_EQ_U(s->flows.count, 2);
@@ -158,7 +159,7 @@ TEST(test_fabric_series__names_are_checked)
                  wrong[i]);
         orr__packet_config_defaults(&c, NULL);
         CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c", &err), &err);
-        CHECK_CODE(fab_create(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
+        CHECK_CODE(fab_create_watched(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
         CHECK_SAYS(&err, "SERIES_WATCH");
     }
     orr__cabling_fini(&cabling);

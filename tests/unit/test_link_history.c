@@ -128,11 +128,11 @@ TEST(test_link_history__rows_are_given_up_but_no_time_is)
 {
     uint64_t busy = 0, summed = 0;
     fabric_make_as(CONFIG, fabric_star(14, LINK), true, 1, &told);
-    told.fabric->history->rows = 8;
+    fab_history_of(told.fabric)->rows = 8;
     for (uint32_t i = 0; i < 13; i++)
         fabric_send(&told, i, 13, 20000 * (i + 1), i);
     fabric_run_all(&told);
-    const fab_history *h = told.fabric->history;
+    const fab_history *h = fab_history_of(told.fabric);
     CHECK(h->row_count <= 8);
     CHECK_EQ_U(h->port_count, 28);
     for (uint32_t i = 0; i < told.fabric->port_count; i++)
@@ -205,7 +205,8 @@ TEST(test_link_history__the_network_does_the_same)
     CHECK(!memcmp(plain.arrived_at, told.arrived_at, sizeof told.arrived_at));
     CHECK(!memcmp(fab_figures_of(plain.fabric), fab_figures_of(told.fabric), sizeof(fab_figures)));
     for (uint32_t i = 0; i < told.fabric->port_count; i++)
-        CHECK_EQ_U(fab_history_longest(told.fabric, i), plain.fabric->ports[i].max_queued);
+        CHECK_EQ_U(fab_port_longest_queue(&told.fabric->ports[i]),
+                   plain.fabric->ports[i].max_queued);
     fab_destroy(plain.fabric);
     fab_destroy(told.fabric);
 }

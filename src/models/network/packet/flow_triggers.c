@@ -93,7 +93,7 @@ orr_code orr__triggers_create(fab *f,
         orr__triggers_destroy(t);
         return orr_no_memory(err);
     }
-    fab_watch(f, &(fab_watcher){t, sent, arrived, hears});
+    fab_listen(f, &(fab_listener){t, sent, arrived, hears});
     *out = t;
     return ORR_OK;
 }

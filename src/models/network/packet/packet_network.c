@@ -6,6 +6,7 @@
  * after the sender; otherwise when the last byte is there.  Time here may be finer than the
  * clock's: what happens between two ticks is told at the later one. */
 #include "packet_network.h"
+#include "models/network/packet/watch/watchers.h"
 
 typedef struct packet_net {
     fab *fabric;
@@ -83,21 +84,21 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
     packet_net *n = orr_alloc(1, sizeof *n);
     if (!n)
         return orr_no_memory(err);
-    const fab_watcher watcher = {.context = n, .sent = sent, .arrived = arrived};
+    const fab_listener watcher = {.context = n, .sent = sent, .arrived = arrived};
     const fab_output_paths paths = {.fct = in->config.fct_out,
                                     .pfc = in->config.pfc_out,
                                     .qlen = in->config.qlen_out,
                                     .trace = in->is_traced ? in->config.trace_out : "",
                                     .is_traced = in->is_traced};
     n->rules = &orr__packet_rules(in->config.rules)->engine;
-    orr_code code = fab_create(&in->config, &in->cabling, &paths, &n->fabric, err);
+    orr_code code = fab_create_watched(&in->config, &in->cabling, &paths, &n->fabric, err);
     if (!code)
         code = fab_plan(n->fabric, &in->link_events, err);
     if (code) {
         packet_destroy(n);
         return code;
     }
-    fab_watch(n->fabric, &watcher);
+    fab_listen(n->fabric, &watcher);
     *out = n;
     return ORR_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/memory/content_hash.h"
 #include "flow_triggers.h"
 #include "models/network/packet/files/htsim_cm.h"
+#include "models/network/packet/watch/watchers.h"
 #include "models/network/topology/htsim_topo.h"
 #include "packet_inputs.h"
 #include "packet_run.h"
@@ -141,7 +142,7 @@ static orr_code set_up(orr_packet *p, orr_error *err)
         .qlen = output_path(p->opt.qlen, c->qlen_out),
         .trace = p->in.is_traced ? output_path(p->opt.trace, c->trace_out) : "",
         .is_traced = p->in.is_traced};
-    code = fab_create(c, &p->in.cabling, &paths, &p->fabric, err);
+    code = fab_create_watched(c, &p->in.cabling, &paths, &p->fabric, err);
     if (!code)
         code = fab_plan(p->fabric, &p->in.link_events, err);
     if (!code && p->flows.trigger_count)

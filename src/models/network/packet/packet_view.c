@@ -22,7 +22,7 @@ uint64_t orr__measure_busy(const fab *f, uint32_t port)
 
 uint64_t orr__measure_queue(const fab *f, uint32_t port)
 {
-    return f->ports[port].is_switch ? fab_history_longest(f, port) : 0;
+    return f->ports[port].is_switch ? fab_port_longest_queue(&f->ports[port]) : 0;
 }
 
 static uint64_t measure_paused(const fab *f, uint32_t port)
@@ -101,7 +101,7 @@ typedef struct whole_view {
  * but never by much: nothing is under way then. */
 static void set_columns(taking *t)
 {
-    const fab_history *h = t->f->history;
+    const fab_history *h = fab_history_of(t->f);
     const uint64_t ps = 1000 / t->f->unit;
     t->end = orr__fabric_end(t->f);
     t->view->end_ps = t->end * ps;
@@ -114,7 +114,7 @@ static void set_columns(taking *t)
 
 static double column_ticks(const taking *t, size_t column)
 {
-    const uint64_t width = t->f->history->width, from = column * width;
+    const uint64_t width = fab_history_of(t->f)->width, from = column * width;
     return (double)(column + 1 < t->view->columns ? width : t->end - from);
 }
 
@@ -145,7 +145,7 @@ static double queue_of(const taking *t, size_t column, const fab_history_cell *c
 
 static fab_history_cell cell_of(const taking *t, uint32_t port, size_t column)
 {
-    const fab_history *h = t->f->history;
+    const fab_history *h = fab_history_of(t->f);
     const uint32_t row = fab_history_row(h, port);
     if (column >= h->columns)
         return fab_history_since(t->f, port);
@@ -155,7 +155,8 @@ static fab_history_cell cell_of(const taking *t, uint32_t port, size_t column)
 /* NULL: out of memory, or nothing was recorded. */
 static const double *values_of(const taking *t, uint32_t port, cell_value value)
 {
-    double *list = t->f->history ? orr_arena_new(t->arena, t->view->columns + 1, double) : NULL;
+    double *list =
+        fab_history_of(t->f) ? orr_arena_new(t->arena, t->view->columns + 1, double) : NULL;
     for (size_t i = 0; list && i < t->view->columns; i++) {
         const fab_history_cell c = cell_of(t, port, i);
         list[i] = value(t, i, &c);
@@ -167,8 +168,8 @@ static const double *values_of(const taking *t, uint32_t port, cell_value value)
 static fab_history_cell sum_of(const taking *t, size_t column)
 {
     fab_history_cell sum = {0};
-    if (column < t->f->history->columns)
-        return t->f->history->sums[column];
+    if (column < fab_history_of(t->f)->columns)
+        return fab_history_of(t->f)->sums[column];
     for (uint32_t i = 0; i < t->f->port_count; i++) {
         const fab_history_cell c = fab_history_since(t->f, i);
         sum.busy += c.busy;
@@ -200,7 +201,7 @@ static bool take_list(
         *l = orr__port_link(t->f, out->ports[i]);
         l->name = orr_arena_text(t->arena, orr_str_of(name));
         l->values = values_of(t, out->ports[i], value);
-        if (!l->name || (t->f->history && !l->values))
+        if (!l->name || (fab_history_of(t->f) && !l->values))
             return false;
     }
     return out->links != NULL;
@@ -208,7 +209,7 @@ static bool take_list(
 
 static bool take_rest(taking *t, const port_list *shown)
 {
-    if (!t->f->history || !shown->left_out)
+    if (!fab_history_of(t->f) || !shown->left_out)
         return true;
     double *rest = orr_arena_new(t->arena, t->view->columns + 1, double);
     for (size_t i = 0; rest && i < t->view->columns; i++) {
@@ -223,7 +224,7 @@ static bool take_rest(taking *t, const port_list *shown)
 
 static bool take_paused(taking *t)
 {
-    if (!t->f->history)
+    if (!fab_history_of(t->f))
         return true;
     double *paused = orr_arena_new(t->arena, t->view->columns + 1, double);
     for (size_t i = 0; paused && i < t->view->columns; i++)

@@ -318,7 +318,7 @@ static bool pass_over(fab *f, fab_approx *a)
     jump j = {.periods = periods_of_flows(f, a), .steps = a->acked};
     size_t count;
     const bool pauses = f->figures.pauses != a->figures.pauses;
-    if (!period || !j.periods || (pauses && fab_writer_lists_pauses(f)))
+    if (!period || !j.periods || (pauses && (f->watch.hears & FAB_HEARS_PAUSES)))
         return false; /* a file that lists pauses must have them all */
     if (!has_memory(f, fab_wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
         return false;
@@ -424,7 +424,7 @@ static orr_code check(const fab *f, orr_error *err)
         why = "TRANSPORT selective and LOAD_BALANCE";
     else if (c->nic_pauses)
         why = "NIC_TOTAL_PAUSE_TIME";
-    else if (f->has_trace)
+    else if (f->watch.hears & FAB_HEARS_FRAMES)
         why = "a packet trace, which would have gaps";
     const orr_where w = orr__packet_config_where(c, "APPROX");
     if (why)

@@ -8,7 +8,7 @@
  * rules.starts_in_two_events: a flow starts two events later, which are the reference's.  Otherwise
  * what happens does not depend on the slot of a flow, only on its number: the order in which flows
  * came (fab_flows_under_way). */
-#include "models/network/packet/watch/history.h"
+#include "fabric_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static uint32_t make_flow(fab *f, const fab_send_request *r)
     const uint32_t before = orr_map_find(f->pair_ports, pair, 0);
     const uint32_t id = new_flow(f);
     if (id == FAB_NONE || !orr_map_put(f->pair_ports, pair, before + 1, NULL) ||
-        (f->monitor && !fab_monitor_flow_comes(f, id)))
+        !fab_tell_flow_made(f, id))
         return FAB_NONE;
     f->flows[id] = (fab_flow){.size = r->size,
                               .size_rx = r->size,
@@ -53,15 +53,6 @@ static uint32_t make_flow(fab *f, const fab_send_request *r)
                               .number = f->figures.flows++};
     f->under_way++;
     return id;
-}
-
-static void begin_to_look(fab *f)
-{
-    fab_start_sampling(f);
-    if (f->monitor)
-        fab_monitor_arm(f);
-    if (f->history)
-        fab_history_arm(f, f->now);
 }
 
 /* Such a flow ends the run, or waits for a repair; what goes before it is the same with any
@@ -105,7 +96,7 @@ orr_code fab_send(fab *f, const fab_send_request *r, orr_error *err)
     const uint32_t id = make_flow(f, r);
     if (id == FAB_NONE)
         return orr_no_memory(err);
-    begin_to_look(f);
+    fab_looks_arm(f);
     const bool has_memory = start_now(f, id);
     if (f->is_in_event)
         f->now = now; /* the clock may have no name for the time of the event that runs */
@@ -147,9 +138,8 @@ orr_code fab_send_list(fab *f, const orr__flow_list *l, orr_error *err)
     qsort_r(f->list_order, f->list_count, sizeof *f->list_order, by_start, l->lines);
     f->list_base = fab_global_order(f);
     f->line->order += l->count;
-    f->under_way = f->list_count; /* so that the run goes on until all are done */
-    if (f->history)               /* before any window: none must go beyond a look */
-        fab_history_arm(f, fab_next_start(f));
+    f->under_way = f->list_count;               /* so that the run goes on until all are done */
+    fab_looks_arm_silent(f, fab_next_start(f)); /* before any window: none must go beyond a look */
     return ORR_OK;
 }
 
@@ -194,7 +184,7 @@ void fab_send_next(fab *f)
         lack_memory(f);
         return;
     }
-    begin_to_look(f);
+    fab_looks_arm(f);
     if (f->rules.starts_in_two_events)
         (void)fab_after(f, 0, FAB_EV_HOP, id);
     else
@@ -256,6 +246,19 @@ void fab_flow_let_go(fab *f, uint32_t flow)
     }
 }
 
+uint64_t fab_flow_ideal(const fab *f, const fab_flow *w)
+{
+    fab_path path;
+    if (!fab_find_path(f, w->src, w->dst, &path))
+        return 0;
+    const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
+    uint64_t bytes = w->size + packets * 48;
+    if (f->rules.narrows_ideal)
+        bytes &= UINT32_MAX;
+    return fab_path_rtt(&path) +
+           (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / path.bandwidth);
+}
+
 static void count_time(fab_figures *g, uint64_t fct)
 {
     g->fct_min = g->flows_done == 1 || fct < g->fct_min ? fct : g->fct_min;
@@ -265,7 +268,7 @@ static void count_time(fab_figures *g, uint64_t fct)
 
 void fab_flow_report_done(fab *main, const fab_flow_end *end)
 {
-    const fab_watcher *w = &main->watcher;
+    const fab_listener *w = &main->listener;
     main->under_way--;
     main->figures.flows_done++;
     main->figures.last_done = main->now;

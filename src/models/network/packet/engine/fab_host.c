@@ -3,7 +3,7 @@
  *
  * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps
  * both alive.  The frame that brought data goes back as its acknowledgement. */
-#include "models/network/packet/watch/series.h"
+#include "fabric_impl.h"
 
 enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
 
@@ -130,8 +130,8 @@ static void send_packet(fab *f, fab_port *p, uint32_t flow)
     if (id == FAB_NONE)
         return;
     const uint32_t size = f->frames[id].size;
-    if (fab_writer_traces(f))
-        fab_write_trace(f, p, &f->frames[id], FAB_TRACE_DEQUEUE, f->frames[id].class);
+    if (f->watch.hears & FAB_HEARS_FRAMES)
+        fab_tell_frame(f, p, &f->frames[id], FAB_FRAME_DEQUEUED, f->frames[id].class);
     fab_port_transmit(f, p, id);
     p->bytes_sent += size;
     fab_flow *w = &f->flows[flow];
@@ -171,8 +171,8 @@ static bool send_ack_waiting(fab *f, fab_port *p, fab_nic *n)
     const uint32_t frame = fab_queue_pop(f, &n->ack_head);
     if (n->ack_head != FAB_NONE)
         __builtin_prefetch(&f->frames[n->ack_head]);
-    if (fab_writer_traces(f))
-        fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_DEQUEUE, 0);
+    if (f->watch.hears & FAB_HEARS_FRAMES)
+        fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_DEQUEUED, 0);
     p->bytes_sent += f->frames[frame].size;
     fab_port_transmit(f, p, frame);
     return true;
@@ -270,8 +270,8 @@ void fab_host_ready(fab *f, uint32_t flow)
     }
     if (f->control && f->control->start)
         f->control->start(f, flow);
-    if (f->series)
-        fab_series_flow_starts(f, flow);
+    if (f->watch.hears & FAB_HEARS_FLOWS)
+        fab_tell_flow(f, flow, false);
     if (!fab_nic_add(f, &f->nics[f->ports[w->port].nic], flow)) {
         fab_fail(f, ORR_ENOMEM, "out of memory");
         return;
@@ -350,8 +350,8 @@ static void send_reply(fab *f, uint32_t frame, fab_frame_kind kind)
         f->figures.acks++;
     else
         f->figures.nacks++;
-    if (fab_writer_traces(f))
-        fab_write_trace(f, p, m, FAB_TRACE_ENQUEUE, 0);
+    if (f->watch.hears & FAB_HEARS_FRAMES)
+        fab_tell_frame(f, p, m, FAB_FRAME_ENQUEUED, 0);
     fab_queue_push(f, &n->ack_head, &n->ack_tail, frame);
     fab_host_try(f, p);
 }
@@ -386,12 +386,12 @@ static void tell_arrival(fab *f, uint32_t flow)
     if (w->has_arrived || w->expected < w->size_rx)
         return;
     w->has_arrived = true;
-    if (f->rules.tells_receiver_at_ack || !f->watcher.arrived)
+    if (f->rules.tells_receiver_at_ack || !f->listener.arrived)
         return;
     if (f->is_in_window)
         fab_lanes_note_arrival(f, w);
     else
-        f->watcher.arrived(f->watcher.context, w->token);
+        f->listener.arrived(f->listener.context, w->token);
 }
 
 static void make_nic_pause(fab *f, const fab_flow *w);
@@ -463,10 +463,10 @@ static void complete(fab *f, uint32_t flow)
     const fab_flow_end end = {w->token, w->size, f->now - w->started_at, fab_flow_ideal(f, w)};
     if (is_for_later)
         fab_lanes_note_done(f, w, &end);
-    else
-        fab_write_fct(f, w, end.ideal);
-    if (f->series)
-        fab_series_flow_ends(f, flow);
+    else if (f->watch.hears & FAB_HEARS_LINES)
+        fab_tell_line(f, w, end.ideal, NULL);
+    if (f->watch.hears & FAB_HEARS_FLOWS)
+        fab_tell_flow(f, flow, true);
     if (f->rules.forgets_receiver)
         w->expected = w->last_nacked = w->nack_at = 0;
     w->is_complete = true;
@@ -498,8 +498,8 @@ static void receive_ack(fab *f, uint32_t frame)
         fab_selective_acked(f, w, &m);
     if (f->config.load_balance == ORR__BALANCE_REPS)
         remember_route(w, &m);
-    if (f->monitor && m.echoes_mark)
-        fab_monitor_mark(f, m.flow);
+    if (m.echoes_mark && (f->watch.hears & FAB_HEARS_MARKS))
+        fab_tell_mark(f, m.flow);
     if (w->acked >= w->size)
         complete(f, m.flow);
     w = &f->flows[m.flow]; /* others may have been made */

@@ -197,7 +197,7 @@ static uint64_t shortest_delay(const fab *f, const uint32_t *of_node)
 
 static bool can_be_parted(const fab *f)
 {
-    return !f->rules.orders_by_schedule && !f->approx && !f->has_trace;
+    return !f->rules.orders_by_schedule && !f->approx && !(f->watch.hears & FAB_HEARS_FRAMES);
 }
 
 unsigned fab_lanes_threads(const fab *f)
@@ -215,7 +215,7 @@ unsigned fab_lanes_threads(const fab *f)
  * save. */
 static bool has_listeners(const fab *f)
 {
-    return (f->watcher.sent || f->watcher.arrived) && !f->watcher.hears;
+    return (f->listener.sent || f->listener.arrived) && !f->listener.hears;
 }
 
 /* Lanes that fit the caches pay on one thread, too, if each port sends some packets in a window. */

@@ -30,8 +30,6 @@
 #include "base/memory/heap.h"
 #include "base/threads/crew.h"
 #include "fabric_impl.h"
-#include "models/network/packet/watch/history.h"
-#include "models/network/packet/watch/series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +164,7 @@ void fab_lanes_expect_of(fab *f, uint32_t node, uint64_t at)
 
 static bool is_heard(const fab *f, const fab_flow *w, bool is_arrival)
 {
-    const fab_watcher *by = &f->watcher;
+    const fab_listener *by = &f->listener;
     if (is_arrival ? !by->arrived : !by->sent)
         return false;
     return !by->hears || by->hears(by->context, w->token, is_arrival);
@@ -190,7 +188,7 @@ static bool may_bring_news(const fab *f, const fab_port *p, const fab_frame *m)
 {
     switch (m->kind) {
     case FAB_FRAME_DATA:
-        return f->watcher.arrived && may_be_last(f, p, m) && m->to == f->ports[p->peer].node;
+        return f->listener.arrived && may_be_last(f, p, m) && m->to == f->ports[p->peer].node;
     case FAB_FRAME_ACK:
     case FAB_FRAME_NACK:
         return m->is_last && m->to == f->ports[p->peer].node;
@@ -230,8 +228,8 @@ void fab_lanes_note_done(fab *f, const fab_flow *w, const fab_flow_end *end)
 {
     orr_buf *b = &lane_of(f)->lines;
     const size_t before = b->len;
-    if (fab_writer_lists_flows(f))
-        fab_put_fct(b, f, w, end->ideal);
+    if (f->watch.hears & FAB_HEARS_LINES)
+        fab_tell_line(f, w, end->ideal, b);
     if (b->failed)
         lack_memory(f);
     note_news(f, end, true, b->len - before);
@@ -296,7 +294,7 @@ void fab_lanes_note_pause(fab *f, const fab_port *p, bool pauses)
     l->pauses[l->pause_count++] = (fab_pause_line){f->now, fab_port_of(f, p), pauses};
 }
 
-void fab_lanes_note_series(fab *f, const fab_flow_note *n)
+void fab_lanes_note_flow(fab *f, const fab_flow_note *n)
 {
     fab_lane *l = lane_of(f);
     if (orr_grow(&l->notes, &l->note_room, l->note_count + 1))
@@ -364,7 +362,7 @@ static void write_pauses(fab_lanes *s)
     qsort(s->pauses, count, sizeof *s->pauses, compare_pauses);
     for (size_t i = 0; i < count; i++) {
         s->main->now = s->pauses[i].at;
-        fab_write_pfc(s->main, &s->main->ports[s->pauses[i].port], s->pauses[i].pauses);
+        fab_tell_pause(s->main, &s->main->ports[s->pauses[i].port], s->pauses[i].pauses);
     }
 }
 
@@ -376,7 +374,7 @@ static int compare_notes(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void tell_series(fab_lanes *s)
+static void tell_flows(fab_lanes *s)
 {
     size_t count = 0;
     for (unsigned i = 0; i < s->awake_count; i++)
@@ -397,7 +395,7 @@ static void tell_series(fab_lanes *s)
     }
     qsort(s->notes, count, sizeof *s->notes, compare_notes);
     for (size_t i = 0; i < count; i++)
-        fab_series_hear(s->main, &s->notes[i]);
+        fab_hear_flow(s->main, &s->notes[i]);
 }
 
 static bool is_before(const fab *a, const fab *b)
@@ -453,7 +451,7 @@ static fab_lane *first_to_tell(const fab_lanes *s)
 /* What listeners do in the instant of their news must not be too late. */
 static bool is_too_late(const fab_lanes *s, const fab_news *n)
 {
-    const fab_watcher *by = &s->main->watcher;
+    const fab_listener *by = &s->main->listener;
     if (n->is_done ? !by->sent : !by->arrived)
         return false;
     if (by->hears && !by->hears(by->context, n->end.token, !n->is_done))
@@ -470,12 +468,12 @@ static void tell(fab_lanes *s, fab_lane *l)
     main->order = n->order;
     if (n->is_done) {
         if (n->length)
-            fab_write_fct_lines(main, l->lines.ptr + l->told_bytes, n->length);
+            fab_hear_lines(main, l->lines.ptr + l->told_bytes, n->length);
         l->told_bytes += n->length;
         fab_flow_report_done(main, &n->end);
         is_late |= main->list && main->under_way == 0;
     } else {
-        main->watcher.arrived(main->watcher.context, n->end.token);
+        main->listener.arrived(main->listener.context, n->end.token);
     }
     if (is_late)
         fab_fail(main, ORR_EBUG, "a flow is done before anybody could know");
@@ -567,7 +565,7 @@ static uint64_t end_window(fab_lanes *s)
 {
     uint64_t done = 0, now = s->main->now;
     write_pauses(s);
-    tell_series(s);
+    tell_flows(s);
     for (unsigned i = 0; i < s->awake_count; i++)
         s->awake[i]->f.is_in_window = false;
     tell_news(s);
@@ -658,7 +656,7 @@ static void run_for_all(fab_lanes *s, fab *f, uint32_t id)
 {
     fab *main = s->main;
     const fab_event *e = fab_wheel_event(&f->wheel, id);
-    if (e->kind == FAB_EV_HISTORY && fab_history_ends(main, id))
+    if (e->kind == FAB_EV_SILENT_LOOK && fab_look_is_last(main, id, e->who))
         return;
     set_time(main, e->at);
     main->order = e->order;
@@ -689,7 +687,7 @@ static uint64_t run_instant(fab_lanes *s, uint64_t at)
     while (!s->main->is_stopped && (f = first_at(s, at)) != NULL) {
         if (!fab_wheel_next(&f->wheel, at, UINT64_MAX, &id))
             break;
-        done += fab_wheel_event(&f->wheel, id)->kind != FAB_EV_HISTORY;
+        done += fab_wheel_event(&f->wheel, id)->kind != FAB_EV_SILENT_LOOK;
         run_for_all(s, f, id);
     }
     settle(s);
@@ -784,7 +782,7 @@ static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint
 {
     uint64_t at, end = first + s->longest;
     *call = UINT64_MAX;
-    if (fab_may_start_sampling(s->main, first))
+    if (fab_looks_may_wake(s->main, first))
         return first; /* any lane may start it; all is at rest, so there is little to do */
     if (bound < UINT64_MAX)
         end = least(end, bound + 1);

@@ -166,7 +166,8 @@ static void receive_pfc(fab *f, fab_port *p, uint32_t frame)
         f->figures.pauses++;
     else
         f->figures.resumes++;
-    fab_write_pfc(f, p, pauses);
+    if (f->watch.hears & FAB_HEARS_PAUSES)
+        fab_tell_pause(f, p, pauses);
     if (pauses)
         fab_pause_begins(f, p, m);
     fab_frame_drop(f, frame);
@@ -207,13 +208,13 @@ void fab_port_arrive(fab *f, uint32_t from)
         p->lost++;
         if (f->frames[frame].kind == FAB_FRAME_PFC && !p->is_down)
             fab_pause_is_unresumed(f, p, &f->frames[frame]);
-        if (fab_writer_traces(f) && p->is_down)
-            fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_DROP, 0);
+        if ((f->watch.hears & FAB_HEARS_FRAMES) && p->is_down)
+            fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_DROPPED, 0);
         fab_frame_drop(f, frame);
         return;
     }
-    if (fab_writer_traces(f))
-        fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_RECEIVE, 0);
+    if (f->watch.hears & FAB_HEARS_FRAMES)
+        fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_RECEIVED, 0);
     if (f->frames[frame].kind == FAB_FRAME_PFC) {
         receive_pfc(f, p, frame);
     } else if (p->is_switch) {
@@ -232,8 +233,8 @@ static void flush(fab *f, fab_port *p, uint32_t *head, unsigned class)
         f->figures.lost++;
         if (p->is_switch && (class || !f->config.enable_pfc) && f->rules.frees_lost_buffer)
             fab_switch_forget(f, p, frame);
-        if (fab_writer_traces(f))
-            fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_DROP, class);
+        if (f->watch.hears & FAB_HEARS_FRAMES)
+            fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_DROPPED, class);
         fab_frame_drop(f, frame);
     }
 }

@@ -76,8 +76,8 @@ static bool has_room(const fab *f, const fab_port *out, unsigned class, uint32_t
 static void enqueue(fab *f, fab_port *p, unsigned class, uint32_t frame)
 {
     fab_queue *q = queue_of(f, p, class);
-    if (fab_writer_traces(f))
-        fab_write_trace(f, p, &f->frames[frame], FAB_TRACE_ENQUEUE, class);
+    if (f->watch.hears & FAB_HEARS_FRAMES)
+        fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_ENQUEUED, class);
     fab_queue_push(f, &q->head, &q->tail, frame);
     p->queued |= (uint8_t)(1u << class);
     p->queued_bytes += f->frames[frame].size;
@@ -211,8 +211,8 @@ void fab_switch_try(fab *f, fab_port *p)
         p->last_size = m->size;
         p->last_at = f->now;
     }
-    if (fab_writer_traces(f))
-        fab_write_trace(f, p, m, FAB_TRACE_DEQUEUE, (unsigned)class);
+    if (f->watch.hears & FAB_HEARS_FRAMES)
+        fab_tell_frame(f, p, m, FAB_FRAME_DEQUEUED, (unsigned)class);
     fab_port_transmit(f, p, frame);
     if (p->queued)
         fab_port_await(f, p);

@@ -4,7 +4,6 @@
  * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its
  * wire arrives; 2p + 1, its transmission ends.  All others are made when needed. */
 #include "fab_approx.h"
-#include "models/network/packet/watch/history.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -299,7 +298,7 @@ static uint64_t first_nic_rate(const fab *f)
     return 0;
 }
 
-static orr_code build(fab *f, const orr__cabling *c, const fab_output_paths *paths, orr_error *err)
+static orr_code build(fab *f, const orr__cabling *c, orr_error *err)
 {
     enum { MOST_PAIRS = 1 << 28 };
     const orr_where w = orr__packet_config_where(&f->config, "GLOBAL_T");
@@ -331,20 +330,17 @@ static orr_code build(fab *f, const orr__cabling *c, const fab_output_paths *pat
     if (f->rules.honours_ends && f->config.has_stop && f->config.stop_s < 1e6)
         (void)fab_after(f, (uint64_t)(f->config.stop_s * 1e9) * f->unit, FAB_EV_STOP, 0);
     code = check(f, err);
-    if (!code)
-        code = fab_writer_create(f, paths, err);
-    if (!code)
-        code = fab_monitor_create(f, err);
-    if (!code)
-        code = fab_history_create(f, &f->history, err);
-    if (!code)
-        code = fab_approx_create(f, err);
+    return code;
+}
+
+orr_code fab_prepare(fab *f, orr_error *err)
+{
+    const orr_code code = fab_approx_create(f, err);
     return code ? code : fab_plan_failure(f, err);
 }
 
 orr_code fab_create(const orr__packet_config *config,
                     const orr__cabling *cabling,
-                    const fab_output_paths *paths,
                     fab **out,
                     orr_error *err)
 {
@@ -360,7 +356,7 @@ orr_code fab_create(const orr__packet_config *config,
     f->line = &f->own_line;
     f->own_line.bound_at = f->own_line.bound_order = UINT64_MAX;
     f->free_frame = f->free_flow = FAB_NONE;
-    const orr_code code = build(f, cabling, paths, err);
+    const orr_code code = build(f, cabling, err);
     if (code)
         fab_destroy(f);
     else
@@ -373,9 +369,8 @@ void fab_destroy(fab *f)
     if (!f)
         return;
     fab_lanes_destroy(f);
-    fab_writer_destroy(f->writer);
-    fab_monitor_destroy(f);
-    fab_history_destroy(f->history);
+    for (unsigned i = 0; i < f->watch.count; i++)
+        f->watch.list[i].ops->destroy(f->watch.list[i].state);
     fab_flow_times_fini(&f->times);
     fab_approx_destroy(f->approx);
     for (uint32_t i = 0; f->nics && i < f->nic_count; i++)
@@ -403,9 +398,9 @@ void fab_destroy(fab *f)
     orr_free(f);
 }
 
-void fab_watch(fab *f, const fab_watcher *w)
+void fab_listen(fab *f, const fab_listener *w)
 {
-    f->watcher = *w;
+    f->listener = *w;
 }
 
 void fab_join(fab *f, orr_event_line *line)
@@ -461,65 +456,6 @@ void fab_watch_for_stall(fab *f)
         f->is_stalled = f->is_stopped = true;
 }
 
-/* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is
- * repaired. */
-static bool is_at_rest(const fab *f)
-{
-    if (f->now - f->last_arrival <= 1000000 * f->unit)
-        return false;
-    for (uint32_t i = 0; i < f->port_count; i++)
-        if (f->ports[i].wire_count || f->ports[i].has_end || f->ports[i].queued_bytes)
-            return false;
-    for (uint32_t i = 0; i < f->nic_count; i++)
-        if (f->nics[i].wake != FAB_NO_EVENT)
-            return false;
-    return true;
-}
-
-/* Queue lengths are taken at the same times, whether or not some were left out. */
-static uint64_t next_sample(const fab *f, uint64_t now)
-{
-    const uint64_t first = f->config.qlen_start_ns * f->unit,
-                   each = f->config.qlen_interval_ns * f->unit;
-    return now <= first ? first : first + ((now - first) / each + 1) * each;
-}
-
-static bool is_sampled_at(const fab *f, uint64_t at)
-{
-    return !f->rules.honours_ends || at / f->unit <= f->config.qlen_end_ns;
-}
-
-bool fab_may_start_sampling(const fab *f, uint64_t now)
-{
-    return fab_writer_samples(f) && !f->is_sampling &&
-           f->config.qlen_start_ns <= UINT64_MAX / 4 / f->unit &&
-           is_sampled_at(f, next_sample(f, now));
-}
-
-void fab_start_sampling(fab *f)
-{
-    if (f->is_in_window)
-        return; /* there is none if this may start it */
-    f = f->main;
-    if (!fab_may_start_sampling(f, f->now))
-        return;
-    f->is_sampling = true;
-    (void)fab_after(f, next_sample(f, f->now) - f->now, FAB_EV_SAMPLE, 0);
-}
-
-static void sample(fab *f, uint32_t event)
-{
-    const uint64_t next = f->now + f->config.qlen_interval_ns * f->unit;
-    fab_write_sample(f);
-    f->is_sampling =
-        f->under_way > 0 && is_sampled_at(f, next) && (!f->rules.honours_ends || !is_at_rest(f));
-    if (f->is_sampling)
-        fab_wheel_at(&f->wheel, event, next, fab_global_order(f));
-    else
-        fab_wheel_drop(&f->wheel, event);
-    fab_watch_for_stall(f);
-}
-
 static void run_port_event(fab *f, uint8_t kind, uint32_t port)
 {
     fab_port *p = &f->ports[port];
@@ -537,14 +473,9 @@ static bool run_lasting(fab *f, uint32_t id, uint8_t kind, uint32_t who)
     case FAB_EV_LIST:
         fab_send_next(f);
         return true;
-    case FAB_EV_SAMPLE:
-        sample(f, id);
-        return true;
-    case FAB_EV_HISTORY:
-        fab_history_run(f, id);
-        return true;
     case FAB_EV_LOOK:
-        fab_monitor_look(f, id, who);
+    case FAB_EV_SILENT_LOOK:
+        fab_look_run(f, id, who);
         return true;
     default:
         return false;
@@ -566,7 +497,7 @@ static void run_rare(fab *f, uint32_t id)
         (void)fab_after(f, 0, FAB_EV_START, e.who);
         break;
     case FAB_EV_START:
-        fab_start_sampling(f);
+        fab_looks_wake(f);
         fab_host_ready(fab_acting(f, f->flows[e.who].src), e.who);
         break;
     case FAB_EV_ALPHA:
@@ -576,14 +507,14 @@ static void run_rare(fab *f, uint32_t id)
         fab_watch_for_stall(f);
         break;
     case FAB_EV_TIMEOUT:
-        fab_start_sampling(f);
+        fab_looks_wake(f);
         fab_host_timeout(f, e.who);
         break;
     case FAB_EV_DOWN:
         fab_link_take_down(f, e.who);
         break;
     case FAB_EV_UP:
-        fab_start_sampling(f);
+        fab_looks_wake(f);
         fab_link_repair(f, e.who);
         break;
     case FAB_EV_STOP:
@@ -689,8 +620,8 @@ uint64_t fab_run(fab *f, uint64_t most)
             break;
         const uint8_t kind = e->kind;
         const uint32_t who = e->who;
-        done += kind != FAB_EV_HISTORY;
-        if (kind == FAB_EV_HISTORY && fab_history_ends(f, id))
+        done += kind != FAB_EV_SILENT_LOOK;
+        if (kind == FAB_EV_SILENT_LOOK && fab_look_is_last(f, id, who))
             continue;
         f->now = e->at;
         f->order = e->order;
@@ -730,8 +661,11 @@ orr_code fab_status(const fab *f, orr_error *err)
 
 orr_code fab_commit(fab *f, orr_error *err)
 {
-    const orr_code code = fab_writer_commit(f->writer, err);
-    return code ? code : fab_monitor_commit(f, err);
+    orr_code code = ORR_OK;
+    for (unsigned i = 0; i < f->watch.count && !code; i++)
+        if (f->watch.list[i].ops->commit)
+            code = f->watch.list[i].ops->commit(f, f->watch.list[i].state, err);
+    return code;
 }
 
 unsigned fab_unit(const fab *f)
@@ -759,7 +693,7 @@ void fab_report(const fab *f, orr_net_link_visit visit, void *context)
                           .bytes = p->bytes_sent,
                           .bandwidth = (double)p->rate / 8e9,
                           .busy_ns = p->busy_ticks / f->unit,
-                          .max_queue = fab_history_longest(f, i)};
+                          .max_queue = fab_port_longest_queue(p)};
         if (!p->frames_sent)
             continue;
         snprintf(l.name, sizeof l.name, p->is_switch ? "switch%u.%u -> %s%u" : "%u.%u -> %s%u",

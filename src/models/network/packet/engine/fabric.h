@@ -31,13 +31,13 @@ typedef struct fab_send_request {
 } fab_send_request;
 
 /* Who is told of what; functions may be NULL. */
-typedef struct fab_watcher {
+typedef struct fab_listener {
     void *context;
     void (*sent)(void *context, uint64_t token);    /* the sender knows that all has arrived */
     void (*arrived)(void *context, uint64_t token); /* the last byte is there */
     /* Is there anything to tell of that flow?  NULL: there is.  Several threads may ask. */
     bool (*hears)(const void *context, uint64_t token, bool of_arrival);
-} fab_watcher;
+} fab_listener;
 
 typedef struct fab_figures {
     uint64_t flows, flows_done;
@@ -54,22 +54,17 @@ typedef struct fab_figures {
     uint64_t fct_min, fct_max, fct_sum; /* ticks, of flows that are done */
 } fab_figures;
 
-/* Files of the old program; an empty path writes none. */
-typedef struct fab_output_paths {
-    const char *fct, *pfc, *qlen, *trace;
-    const bool *is_traced; /* by node */
-} fab_output_paths;
-
 orr_code fab_create(const orr__packet_config *config,
                     const orr__cabling *cabling,
-                    const fab_output_paths *paths,
                     fab **out,
                     orr_error *err) ORR_MUST_CHECK;
+/* Once observers are attached (fab_observe.h), before flows: what depends on them is checked. */
+orr_code fab_prepare(fab *f, orr_error *err) ORR_MUST_CHECK;
 void fab_destroy(fab *f); /* NULL is fine; files not committed never appear */
 
 /* Links fail and work again.  The list must live on. */
 orr_code fab_plan(fab *f, const orr__link_events *e, orr_error *err) ORR_MUST_CHECK;
-void fab_watch(fab *f, const fab_watcher *w);
+void fab_listen(fab *f, const fab_listener *w);
 void fab_join(fab *f, orr_event_line *line); /* instead of a line of its own */
 
 orr_code fab_send(fab *f, const fab_send_request *r, orr_error *err) ORR_MUST_CHECK;

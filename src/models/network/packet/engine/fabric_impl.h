@@ -16,10 +16,10 @@
 #include "fab_rules.h"
 #include "fabric.h"
 
-#include "base/io/output.h"
 #include "base/memory/map.h"
 #include "base/rng.h"
 #include "event_wheel.h"
+#include "fab_observe.h"
 #include "flow_times.h"
 #include "place_bits.h"
 
@@ -51,15 +51,14 @@ typedef enum fab_event_kind {
     FAB_EV_DECREASE,
     FAB_EV_INCREASE,
     FAB_EV_TIMEOUT,
-    FAB_EV_SAMPLE,
     FAB_EV_DOWN,
     FAB_EV_UP,
     FAB_EV_STOP,
     FAB_EV_NIC_RESUME,
     FAB_EV_NIC_READY,
     FAB_EV_PAUSE_OVER, /* of a port: all classes; or one, with FAB_CLASS_SHIFT */
-    FAB_EV_LOOK,       /* of monitor.c */
-    FAB_EV_HISTORY     /* of history.c */
+    FAB_EV_LOOK,       /* of fab_observe.c */
+    FAB_EV_SILENT_LOOK /* the same, uncounted */
 } fab_event_kind;
 
 /* The order of events that fall on one instant, unless rules.orders_by_schedule: ends of
@@ -168,6 +167,7 @@ typedef struct fab_port {
     uint32_t pause_head;          /* port at the head of that chain */
     uint32_t main_head;           /* the head of most of its pauses, by time */
     uint64_t main_head_ticks, longest_pause;
+    uint64_t longest_queue;              /* bytes, up to the latest fab_port_take_longest */
     uint32_t pause_count;                /* pauses received */
     uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
     uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
@@ -265,23 +265,11 @@ typedef struct fab_flow_end {
     uint64_t took, ideal; /* ticks; alone it would have taken: 0, not known */
 } fab_flow_end;
 
-/* A flow starts, or is done: what a series hears of it. */
-typedef struct fab_flow_note {
-    uint64_t at, order;                /* of the event in which it did */
-    uint64_t acked, window, in_flight; /* then: bytes */
-    uint32_t flow;
-    bool is_over;
-} fab_flow_note;
-
 typedef struct fab_path {
     uint64_t delay, transmission, bandwidth;
 } fab_path;
 
 typedef struct fab_routes fab_routes;
-typedef struct fab_writer fab_writer;
-typedef struct fab_monitor fab_monitor;
-typedef struct fab_series fab_series;
-typedef struct fab_history fab_history;
 typedef struct fab_approx fab_approx;
 typedef struct fab_lanes fab_lanes;
 
@@ -343,14 +331,10 @@ struct fab {
     orr_map *pair_ports; /* how many flows a pair has had */
     void *draws;         /* of rules.draws */
     uint64_t max_rtt, max_bdp;
-    fab_writer *writer;
-    fab_monitor *monitor; /* NULL: nothing is watched */
-    fab_series *series;   /* NULL: none is wanted */
-    fab_history *history; /* NULL: none is wanted */
-    uint8_t *met;         /* by port, of history: it was used */
-    fab_approx *approx;   /* NULL: every event is run */
+    fab_watch watch;    /* who listens */
+    fab_approx *approx; /* NULL: every event is run */
     uint64_t events_of_batch;
-    fab_watcher watcher;
+    fab_listener listener;
     const orr__flow_list *list;
     uint32_t *list_order; /* those with a start time, by it */
     size_t list_at, list_count;
@@ -362,7 +346,7 @@ struct fab {
     uint64_t last_arrival; /* of a frame, anywhere */
     /* ticks without arrivals, up to which nobody asks if all stands still */
     uint64_t longest_silence;
-    bool is_stopped, is_stalled, has_trace, is_sampling, is_out_of_time;
+    bool is_stopped, is_stalled, is_out_of_time;
     orr_code code;
     orr_error error;
     fab_figures figures;
@@ -467,9 +451,6 @@ bool fab_flows_under_way(const fab *f, uint32_t **out, size_t *count);
 void fab_flow_let_go(fab *f, uint32_t flow); /* it may be gone then */
 /* It is done, now: the whole counts it and tells those who wait. */
 void fab_flow_report_done(fab *main, const fab_flow_end *end);
-void fab_start_sampling(fab *f);
-/* Does it take no samples, but will if a flow starts or sends again, or a link is repaired? */
-bool fab_may_start_sampling(const fab *f, uint64_t now);
 
 /* ---- lanes (fab_lanes.h) ---- */
 
@@ -495,7 +476,7 @@ void fab_lanes_note_arrival(fab *f, const fab_flow *w);
 void fab_lanes_drop(fab *f, uint32_t frame);
 void fab_lanes_let_go(fab *f, uint32_t flow);
 void fab_lanes_note_pause(fab *f, const fab_port *p, bool pauses);
-void fab_lanes_note_series(fab *f, const fab_flow_note *n);
+void fab_lanes_note_flow(fab *f, const fab_flow_note *n);
 
 /* Who does what a node does, at the time of the event that runs; in a window whoever runs it. */
 static inline fab *fab_acting(fab *f, uint32_t node)
@@ -544,8 +525,9 @@ static inline void fab_port_await(fab *f, fab_port *p)
 /* It sends, or is paused, for the first time. */
 static inline void fab_port_mark_used(const fab *f, const fab_port *p)
 {
-    if (f->met && !f->met[fab_port_of(f, p)])
-        f->met[fab_port_of(f, p)] = 1;
+    uint8_t *used = f->watch.port_used;
+    if (used && !used[fab_port_of(f, p)])
+        used[fab_port_of(f, p)] = 1;
 }
 
 /* From 0 to below 1, drawn from the port's own numbers. */
@@ -561,6 +543,27 @@ void fab_port_arrive(fab *f, uint32_t from); /* the first frame on the wire of a
 void fab_port_take_down(fab *f, fab_port *p);
 void fab_port_bring_up(fab *f, fab_port *p);
 void fab_port_set_paused(fab *f, fab_port *p, uint8_t classes);
+
+/* How long it was sending, up to now. */
+static inline uint64_t fab_port_busy_ticks(const fab *f, const fab_port *p)
+{
+    return p->busy_ticks - (p->busy_until > f->now ? p->busy_until - f->now : 0);
+}
+
+/* The longest queue ever: who looks in between may let max_queued begin again. */
+static inline uint64_t fab_port_longest_queue(const fab_port *p)
+{
+    return p->longest_queue > p->max_queued ? p->longest_queue : p->max_queued;
+}
+
+/* The longest since it was asked last. */
+static inline uint64_t fab_port_take_longest(fab_port *p)
+{
+    const uint64_t longest = p->max_queued;
+    p->longest_queue = fab_port_longest_queue(p);
+    p->max_queued = p->queued_bytes;
+    return longest;
+}
 
 /* How long it was paused, up to now. */
 static inline uint64_t fab_port_paused_ticks(const fab *f, const fab_port *p)
@@ -727,39 +730,7 @@ void fab_pause_is_unresumed(fab *f, fab_port *p, const fab_frame *pfc); /* it wa
 void fab_pause_is_over(fab *f, uint32_t who);                           /* FAB_EV_PAUSE_OVER */
 void fab_name_port(const fab *f, uint32_t port, char *out, size_t room);
 
-/* ---- looks at fixed times (monitor.c) ---- */
-
-orr_code fab_monitor_create(fab *f, orr_error *err) ORR_MUST_CHECK;
-void fab_monitor_destroy(fab *f);
-orr_code fab_monitor_commit(fab *f, orr_error *err) ORR_MUST_CHECK;
-void fab_monitor_arm(fab *f); /* a flow is under way */
-void fab_monitor_look(fab *f, uint32_t event, uint32_t what);
-bool fab_monitor_flow_comes(const fab *f, uint32_t flow); /* false: out of memory */
-void fab_monitor_mark(const fab *f,
-                      uint32_t flow); /* an acknowledgement says that one was marked */
-
-/* ---- files (output_files.c) ---- */
-
-enum { FAB_TRACE_RECEIVE, FAB_TRACE_ENQUEUE, FAB_TRACE_DEQUEUE, FAB_TRACE_DROP };
-
-orr_code fab_writer_create(fab *f, const fab_output_paths *paths, orr_error *err) ORR_MUST_CHECK;
-void fab_writer_destroy(fab_writer *w);
-orr_code fab_writer_commit(fab_writer *w, orr_error *err) ORR_MUST_CHECK;
-uint64_t fab_flow_ideal(const fab *f, const fab_flow *w); /* ticks alone; 0: no way */
-bool fab_writer_lists_flows(const fab *f);                /* fct.txt is wanted */
-/* Its line. */
-void fab_put_fct(orr_buf *b, const fab *f, const fab_flow *w, uint64_t ideal);
-void fab_write_fct(fab *f, const fab_flow *w, uint64_t ideal);
-void fab_write_fct_lines(fab *f, const uint8_t *lines, size_t length);
-void fab_write_pfc(fab *f, const fab_port *p, bool pauses);
-void fab_write_sample(fab *f);
-bool fab_writer_samples(const fab *f);
-bool fab_writer_lists_pauses(const fab *f); /* pfc.txt is wanted */
-void fab_write_trace(
-    fab *f, const fab_port *p, const fab_frame *frame, unsigned event, unsigned queue);
-static inline bool fab_writer_traces(const fab *f)
-{
-    return f->has_trace;
-}
+/* Ticks that a flow would take alone; 0: there is no route. */
+uint64_t fab_flow_ideal(const fab *f, const fab_flow *w);
 
 #endif

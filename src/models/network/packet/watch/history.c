@@ -15,6 +15,7 @@
  * Threads: looks are taken when no lane runs. Cost: a look O(ports used); looks O(columns x log of
  * the run's length). */
 #include "history.h"
+#include "watchers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +23,6 @@
 /* A run shorter than this has one column; those of most networks have their round trips in tens of
  * them. */
 enum { FIRST_WIDTH_NS = 100 };
-
-static uint64_t busy_until_now(const fab *f, const fab_port *p)
-{
-    return p->busy_ticks - (p->busy_until > f->now ? p->busy_until - f->now : 0);
-}
 
 static fab_history_cell *cell_at(const fab_history *h, size_t column, size_t row)
 {
@@ -67,9 +63,8 @@ static void merge_columns(fab_history *h)
 }
 
 /* The column in which the time up to now lies. */
-static size_t column_of_now(fab *f)
+static size_t column_of_now(const fab *f, fab_history *h)
 {
-    fab_history *h = f->history;
     while ((f->now - 1) / h->width >= FAB_HISTORY_COLUMNS)
         merge_columns(h);
     const size_t column = (size_t)((f->now - 1) / h->width);
@@ -145,9 +140,8 @@ static bool take_row(fab_history *h, fab_history_port *p)
 /* ---- looks ---- */
 
 /* Ports that were used for the first time since the latest look. */
-static bool meet_ports(fab *f)
+static bool meet_ports(const fab *f, fab_history *h)
 {
-    fab_history *h = f->history;
     uint8_t *at = h->met, *const end = h->met + f->port_count;
     while (at < end && (at = memchr(at, 1, (size_t)(end - at)))) {
         if (!orr_grow(&h->ports, &h->port_room, h->port_count + 1))
@@ -160,17 +154,14 @@ static bool meet_ports(fab *f)
     return true;
 }
 
-static bool note_port(fab *f, fab_history_port *one, size_t column)
+static bool note_port(fab *f, fab_history *h, fab_history_port *one, size_t column)
 {
-    fab_history *h = f->history;
     fab_port *p = &f->ports[one->id];
-    const uint64_t busy = busy_until_now(f, p), paused = fab_port_paused_ticks(f, p);
-    const fab_history_cell cell = {busy - one->busy, paused - one->paused, p->max_queued};
-    if (one->longest < p->max_queued)
-        one->longest = p->max_queued;
+    const uint64_t busy = fab_port_busy_ticks(f, p), paused = fab_port_paused_ticks(f, p);
+    const fab_history_cell cell = {busy - one->busy, paused - one->paused,
+                                   fab_port_take_longest(p)};
     one->busy = busy;
     one->paused = paused;
-    p->max_queued = p->queued_bytes;
     add_cell(&h->sums[column], &cell);
     if (one->row == FAB_NONE && busy / 2 >= h->worth && !take_row(h, one))
         return false;
@@ -179,48 +170,25 @@ static bool note_port(fab *f, fab_history_port *one, size_t column)
     return true;
 }
 
-static void look(fab *f)
+static void look(fab *f, void *o, unsigned which)
 {
-    fab_history *h = f->history;
-    const size_t column = column_of_now(f);
-    bool is_well = meet_ports(f);
+    fab_history *h = o;
+    const size_t column = column_of_now(f, h);
+    bool is_well = meet_ports(f, h);
+    (void)which;
     for (size_t i = 0; i < h->port_count && is_well; i++)
-        is_well = note_port(f, &h->ports[i], column);
+        is_well = note_port(f, h, &h->ports[i], column);
     if (!is_well)
         fab_fail(f, ORR_ENOMEM, "out of memory");
 }
 
-/* Ticks to the end of the column. */
-static uint64_t time_left(const fab *f, uint64_t at)
+/* At the end of the column. */
+static bool next_look(
+    const fab *f, const void *o, unsigned which, uint64_t from, bool is_again, uint64_t *at)
 {
-    return f->history->width - at % f->history->width;
-}
-
-void fab_history_arm(fab *f, uint64_t at)
-{
-    if (f->history->is_armed)
-        return;
-    f->history->is_armed = true;
-    (void)fab_after(f, at - f->now + time_left(f, at), FAB_EV_HISTORY, 0);
-}
-
-void fab_history_run(fab *f, uint32_t event)
-{
-    look(f);
-    f->history->is_armed = f->under_way > 0;
-    if (f->history->is_armed)
-        fab_wheel_at(&f->wheel, event, f->now + time_left(f, f->now), fab_global_order(f));
-    else
-        fab_wheel_drop(&f->wheel, event);
-}
-
-bool fab_history_ends(fab *f, uint32_t event)
-{
-    uint64_t at;
-    if (fab_next_at(f, &at))
-        return false;
-    f->history->is_armed = false;
-    fab_wheel_drop(&f->wheel, event);
+    const fab_history *h = o;
+    (void)f, (void)which, (void)is_again;
+    *at = from + h->width - from % h->width;
     return true;
 }
 
@@ -234,16 +202,9 @@ static const fab_history_port *find(const fab_history *h, uint32_t port)
 fab_history_cell fab_history_since(const fab *f, uint32_t port)
 {
     const fab_port *p = &f->ports[port];
-    const fab_history_port *one = find(f->history, port);
-    return (fab_history_cell){busy_until_now(f, p) - (one ? one->busy : 0),
+    const fab_history_port *one = find(fab_history_of(f), port);
+    return (fab_history_cell){fab_port_busy_ticks(f, p) - (one ? one->busy : 0),
                               fab_port_paused_ticks(f, p) - (one ? one->paused : 0), p->max_queued};
-}
-
-uint64_t fab_history_longest(const fab *f, uint32_t port)
-{
-    const fab_history_port *one = f->history ? find(f->history, port) : NULL;
-    const uint64_t since = f->ports[port].max_queued;
-    return one && one->longest > since ? one->longest : since;
 }
 
 uint32_t fab_history_row(const fab_history *h, uint32_t port)
@@ -254,29 +215,9 @@ uint32_t fab_history_row(const fab_history *h, uint32_t port)
 
 /* ---- life ---- */
 
-orr_code fab_history_create(fab *f, fab_history **out, orr_error *err)
+static void destroy(void *o)
 {
-    *out = NULL;
-    if (!f->config.has_history)
-        return ORR_OK;
-    fab_history *h = *out = orr_alloc(1, sizeof *h);
-    if (!h)
-        return orr_no_memory(err);
-    h->width = FIRST_WIDTH_NS * f->unit;
-    h->rows = f->port_count < FAB_HISTORY_ROWS ? f->port_count : FAB_HISTORY_ROWS;
-    h->met = orr_alloc(f->port_count, sizeof *h->met);
-    h->place_of = orr_alloc(f->port_count, sizeof *h->place_of);
-    h->owners = orr_alloc(h->rows, sizeof *h->owners);
-    h->cells = orr_alloc(h->rows * FAB_HISTORY_COLUMNS, sizeof *h->cells);
-    h->sums = orr_alloc(FAB_HISTORY_COLUMNS, sizeof *h->sums);
-    f->met = h->met;
-    return h->met && h->place_of && h->owners && h->cells && h->sums ? ORR_OK : orr_no_memory(err);
-}
-
-void fab_history_destroy(fab_history *h)
-{
-    if (!h)
-        return;
+    fab_history *h = o;
     orr_free(h->met);
     orr_free(h->ports);
     orr_free(h->place_of);
@@ -284,4 +225,42 @@ void fab_history_destroy(fab_history *h)
     orr_free(h->cells);
     orr_free(h->sums);
     orr_free(h);
+}
+
+static const fab_observer_ops ops = {.next_look = next_look, .look = look, .destroy = destroy};
+
+fab_history *fab_history_of(const fab *f)
+{
+    return fab_observer_state(f, &ops);
+}
+
+static bool make_room(const fab *f, fab_history *h)
+{
+    h->width = FIRST_WIDTH_NS * f->unit;
+    h->rows = f->port_count < FAB_HISTORY_ROWS ? f->port_count : FAB_HISTORY_ROWS;
+    h->met = orr_alloc(f->port_count, sizeof *h->met);
+    h->place_of = orr_alloc(f->port_count, sizeof *h->place_of);
+    h->owners = orr_alloc(h->rows, sizeof *h->owners);
+    h->cells = orr_alloc(h->rows * FAB_HISTORY_COLUMNS, sizeof *h->cells);
+    h->sums = orr_alloc(FAB_HISTORY_COLUMNS, sizeof *h->sums);
+    return h->met && h->place_of && h->owners && h->cells && h->sums;
+}
+
+orr_code fab_watch_history(fab *f, orr_error *err)
+{
+    if (!f->config.has_history)
+        return ORR_OK;
+    fab_history *h = orr_alloc(1, sizeof *h);
+    if (!h)
+        return orr_no_memory(err);
+    if (!make_room(f, h)) {
+        destroy(h);
+        return orr_no_memory(err);
+    }
+    const orr_code code = fab_observe(f, &ops, h, 0, err);
+    if (code)
+        return code;
+    f->watch.port_used = h->met;
+    fab_add_look(f, 0, FAB_LOOK_SILENT);
+    return ORR_OK;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output_files.c - the files of the old program: fct.txt, pfc.txt, queue lengths, packet trace
  * (packet-network.md 11).  They appear whole when the run is committed, or not at all. */
+#include "base/io/output.h"
 #include "models/network/packet/engine/fabric_impl.h"
+#include "watchers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,11 +12,11 @@
 enum { DRAIN_AT = 1 << 16, RECORD_BYTES = 56, SHOWN_FROM = 1000, NO_FILES = 4 };
 enum { FCT, PFC, QLEN, TRACE };
 
-struct fab_writer {
+typedef struct fab_writer {
     orr_output *files[NO_FILES]; /* NULL: not wanted */
     orr_buf texts[NO_FILES];
     bool *is_traced;
-};
+} fab_writer;
 
 static void drain_if_full(fab_writer *w, int i)
 {
@@ -45,25 +47,7 @@ static void put_time(orr_buf *b, const fab *f, uint64_t ticks)
     put_digits(b, (uint32_t)(ticks % f->unit), 10, 3);
 }
 
-uint64_t fab_flow_ideal(const fab *f, const fab_flow *w)
-{
-    fab_path path;
-    if (!fab_find_path(f, w->src, w->dst, &path))
-        return 0;
-    const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
-    uint64_t bytes = w->size + packets * 48;
-    if (f->rules.narrows_ideal)
-        bytes &= UINT32_MAX;
-    return fab_path_rtt(&path) +
-           (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / path.bandwidth);
-}
-
-bool fab_writer_lists_flows(const fab *f)
-{
-    return f->writer && f->writer->files[FCT];
-}
-
-void fab_put_fct(orr_buf *b, const fab *f, const fab_flow *w, uint64_t ideal)
+static void put_fct(orr_buf *b, const fab *f, const fab_flow *w, uint64_t ideal)
 {
     put_digits(b, fab_host_address(w->src), 16, 8);
     orr_buf_byte(b, ' ');
@@ -83,33 +67,26 @@ void fab_put_fct(orr_buf *b, const fab *f, const fab_flow *w, uint64_t ideal)
     orr_buf_byte(b, '\n');
 }
 
-void fab_write_fct(fab *f, const fab_flow *w, uint64_t ideal)
+static void flow_line(const fab *f, void *o, const fab_flow *w, uint64_t ideal, orr_buf *out)
 {
-    if (!fab_writer_lists_flows(f))
-        return;
-    fab_put_fct(&f->writer->texts[FCT], f, w, ideal);
-    drain_if_full(f->writer, FCT);
+    fab_writer *to = o;
+    put_fct(out ? out : &to->texts[FCT], f, w, ideal);
+    if (!out)
+        drain_if_full(to, FCT);
 }
 
-void fab_write_fct_lines(fab *f, const uint8_t *lines, size_t length)
+static void flow_lines(void *o, const uint8_t *lines, size_t length)
 {
-    if (length == 0)
-        return;
-    orr_buf_add(&f->writer->texts[FCT], lines, length);
-    drain_if_full(f->writer, FCT);
+    fab_writer *to = o;
+    orr_buf_add(&to->texts[FCT], lines, length);
+    drain_if_full(to, FCT);
 }
 
 /* ---- pfc.txt ---- */
 
-void fab_write_pfc(fab *f, const fab_port *p, bool pauses)
+static void pause(const fab *f, void *o, const fab_port *p, bool pauses)
 {
-    fab_writer *to = f->writer;
-    if (!to->files[PFC])
-        return;
-    if (f->is_in_window) {
-        fab_lanes_note_pause(f, p, pauses);
-        return;
-    }
+    fab_writer *to = o;
     put_time(&to->texts[PFC], f, f->now);
     orr_buf_print(&to->texts[PFC], " %u %d %u %d\n", p->node, p->is_switch, p->number, pauses);
     drain_if_full(to, PFC);
@@ -117,14 +94,19 @@ void fab_write_pfc(fab *f, const fab_port *p, bool pauses)
 
 /* ---- queue lengths ---- */
 
-bool fab_writer_samples(const fab *f)
+/* Always at the same times, whether or not some were left out. */
+static bool next_look(
+    const fab *f, const void *o, unsigned which, uint64_t from, bool is_again, uint64_t *at)
 {
-    return f->writer && f->writer->files[QLEN];
-}
-
-bool fab_writer_lists_pauses(const fab *f)
-{
-    return f->writer && f->writer->files[PFC];
+    const uint64_t first = f->config.qlen_start_ns * f->unit;
+    const uint64_t each = f->config.qlen_interval_ns * f->unit;
+    (void)o, (void)which;
+    if (f->config.qlen_start_ns > UINT64_MAX / 4 / f->unit)
+        return false;
+    *at = is_again        ? from + each
+          : from <= first ? first
+                          : first + ((from - first) / each + 1) * each;
+    return !f->rules.honours_ends || *at / f->unit <= f->config.qlen_end_ns;
 }
 
 static uint64_t egress_bytes(const fab *f, uint32_t port)
@@ -137,7 +119,7 @@ static uint64_t egress_bytes(const fab *f, uint32_t port)
 
 /* "time T S j P B j P B": a blank is left before the end of the line unless the last port is in it
  * (packet-network.md 11.3). */
-static void sample_switch(fab *f, orr_buf *b, uint32_t node)
+static void sample_switch(const fab *f, orr_buf *b, uint32_t node)
 {
     const fab_node *n = &f->nodes[node];
     bool has_begun = false;
@@ -159,12 +141,14 @@ static void sample_switch(fab *f, orr_buf *b, uint32_t node)
         orr_buf_byte(b, '\n');
 }
 
-void fab_write_sample(fab *f)
+static void look(fab *f, void *o, unsigned which)
 {
+    fab_writer *to = o;
+    (void)which;
     for (uint32_t n = 0; n < f->node_count; n++)
         if (f->nodes[n].kind != ORR__HOST)
-            sample_switch(f, &f->writer->texts[QLEN], n);
-    drain_if_full(f->writer, QLEN);
+            sample_switch(f, &to->texts[QLEN], n);
+    drain_if_full(to, QLEN);
 }
 
 /* ---- the packet trace (packet-network.md 11.4) ---- */
@@ -208,11 +192,13 @@ static void put_ack(uint8_t *r, const fab_flow *w, const fab_frame *m)
     put(r + 40, m->sequence, 4);
 }
 
-void fab_write_trace(fab *f, const fab_port *p, const fab_frame *m, unsigned event, unsigned queue)
+static void frame(
+    const fab *f, void *o, const fab_port *p, const fab_frame *m, unsigned event, unsigned queue)
 {
     static const uint8_t protocols[] = {0x11, 0xFC, 0xFD, 0xFE, 0x11};
     uint8_t r[RECORD_BYTES] = {0};
-    if (!f->writer->is_traced[p->node])
+    fab_writer *to = o;
+    if (!to->is_traced[p->node])
         return;
     put(r, f->now / f->unit, 8);
     put(r + 8, p->node, 2);
@@ -233,14 +219,13 @@ void fab_write_trace(fab *f, const fab_port *p, const fab_frame *m, unsigned eve
     } else {
         put_ack(r, &f->flows[m->flow], m);
     }
-    orr_buf_add(&f->writer->texts[TRACE], r, sizeof r);
-    drain_if_full(f->writer, TRACE);
+    orr_buf_add(&to->texts[TRACE], r, sizeof r);
+    drain_if_full(to, TRACE);
 }
 
 /* How many ports, each with its speed, and the largest product of bandwidth and delay. */
-static void put_settings(fab *f)
+static void put_settings(const fab *f, orr_buf *b)
 {
-    orr_buf *b = &f->writer->texts[TRACE];
     uint8_t r[11];
     put(r, f->port_count, 4);
     orr_buf_add(b, r, 4);
@@ -256,7 +241,7 @@ static void put_settings(fab *f)
     orr_buf_add(b, r, 4);
 }
 
-/* ---- all of them ---- */
+/* ---- life ---- */
 
 static orr_code open_files(fab_writer *w,
                            const fab_output_paths *paths,
@@ -272,30 +257,9 @@ static orr_code open_files(fab_writer *w,
     return code;
 }
 
-orr_code fab_writer_create(fab *f, const fab_output_paths *paths, orr_error *err)
+static void destroy(void *o)
 {
-    fab_writer *w = f->writer = orr_alloc(1, sizeof *w);
-    if (!w)
-        return orr_no_memory(err);
-    if (!paths)
-        return ORR_OK;
-    const orr_code code = open_files(w, paths, f->config.is_simai, err);
-    if (code || !w->files[TRACE])
-        return code;
-    if (!(w->is_traced = orr_alloc(f->node_count, sizeof *w->is_traced)))
-        return orr_no_memory(err);
-    for (uint32_t n = 0; n < f->node_count && paths->is_traced; n++) {
-        w->is_traced[n] = paths->is_traced[n];
-        f->has_trace |= w->is_traced[n];
-    }
-    put_settings(f);
-    return ORR_OK;
-}
-
-void fab_writer_destroy(fab_writer *w)
-{
-    if (!w)
-        return;
+    fab_writer *w = o;
     for (int i = 0; i < NO_FILES; i++) {
         orr_output_discard(w->files[i]);
         orr_buf_fini(&w->texts[i]);
@@ -304,9 +268,11 @@ void fab_writer_destroy(fab_writer *w)
     orr_free(w);
 }
 
-orr_code fab_writer_commit(fab_writer *w, orr_error *err)
+static orr_code commit(fab *f, void *o, orr_error *err)
 {
+    fab_writer *w = o;
     orr_code code = ORR_OK;
+    (void)f;
     for (int i = 0; i < NO_FILES && !code; i++) {
         if (!w->files[i])
             continue;
@@ -314,6 +280,81 @@ orr_code fab_writer_commit(fab_writer *w, orr_error *err)
             return orr_no_memory(err);
         orr_output_drain(w->files[i], &w->texts[i]);
         code = orr_output_commit(&w->files[i], err);
+    }
+    return code;
+}
+
+static const fab_observer_ops ops = {.flow_line = flow_line,
+                                     .flow_lines = flow_lines,
+                                     .pause = pause,
+                                     .frame = frame,
+                                     .next_look = next_look,
+                                     .look = look,
+                                     .commit = commit,
+                                     .destroy = destroy};
+
+/* Some node is traced; false also without a trace file. */
+static bool begin_trace(const fab *f, fab_writer *w, const bool *is_traced)
+{
+    bool is_any = false;
+    for (uint32_t n = 0; n < f->node_count && is_traced; n++)
+        is_any |= w->is_traced[n] = is_traced[n];
+    put_settings(f, &w->texts[TRACE]);
+    return is_any;
+}
+
+orr_code fab_watch_files(fab *f, const fab_output_paths *paths, orr_error *err)
+{
+    if (!paths)
+        return ORR_OK;
+    fab_writer *w = orr_alloc(1, sizeof *w);
+    if (!w)
+        return orr_no_memory(err);
+    orr_code code = open_files(w, paths, f->config.is_simai, err);
+    if (!code && w->files[TRACE] &&
+        !(w->is_traced = orr_alloc(f->node_count, sizeof *w->is_traced)))
+        code = orr_no_memory(err);
+    if (code) {
+        destroy(w);
+        return code;
+    }
+    const bool has_trace = w->files[TRACE] && begin_trace(f, w, paths->is_traced);
+    code = fab_observe(f, &ops, w,
+                       (w->files[FCT] ? FAB_HEARS_LINES : 0u) |
+                           (w->files[PFC] ? FAB_HEARS_PAUSES : 0u) |
+                           (has_trace ? FAB_HEARS_FRAMES : 0u),
+                       err);
+    if (!code && w->files[QLEN])
+        fab_add_look(f, 0, FAB_LOOK_RESTS);
+    return code;
+}
+
+/* ---- all of them ---- */
+
+static orr_code attach(fab *f, const fab_output_paths *paths, orr_error *err)
+{
+    orr_code code = fab_watch_files(f, paths, err);
+    if (!code)
+        code = fab_watch_series(f, err);
+    if (!code)
+        code = fab_watch_monitor(f, err);
+    return code ? code : fab_watch_history(f, err);
+}
+
+orr_code fab_create_watched(const orr__packet_config *config,
+                            const orr__cabling *cabling,
+                            const fab_output_paths *paths,
+                            fab **out,
+                            orr_error *err)
+{
+    orr_code code = fab_create(config, cabling, out, err);
+    if (!code)
+        code = attach(*out, paths, err);
+    if (!code)
+        code = fab_prepare(*out, err);
+    if (code) {
+        fab_destroy(*out);
+        *out = NULL;
     }
     return code;
 }

@@ -9,6 +9,7 @@
  * samples O(slots x log of the run's length); memory O(slots x watched), which is refused beyond
  * MOST_BYTES. */
 #include "series.h"
+#include "watchers.h"
 
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -17,25 +18,6 @@
 
 enum { SAMPLES_A_SLOT = 64, SAMPLES_A_DOUBLING = 1 << 16, LOOKED_AT = 1 << 14, NAMED_MOST = 4096 };
 #define MOST_BYTES ((uint64_t)1 << 30)
-
-/* ---- counters ---- */
-
-static uint64_t busy_until_now(const fab *f, const fab_port *p)
-{
-    return p->busy_ticks - (p->busy_until > f->now ? p->busy_until - f->now : 0);
-}
-
-static uint64_t window_of(const fab *f, const fab_flow *w)
-{
-    if (!f->config.var_window || w->counts_flight || !w->line_rate)
-        return w->window;
-    return (uint64_t)((unsigned __int128)w->window * w->rate / w->line_rate);
-}
-
-static uint64_t in_flight_of(const fab_flow *w)
-{
-    return w->is_selective ? w->in_flight : w->sent > w->acked ? w->sent - w->acked : 0;
-}
 
 /* ---- slots ---- */
 
@@ -97,8 +79,8 @@ static void note(const fab_series *s, fab_series_watch *w, const fab_series_slot
 static void note_port(const fab *f, fab_series_watch *w)
 {
     const fab_port *p = &f->ports[w->id];
-    const uint64_t busy = busy_until_now(f, p), paused = fab_port_paused_ticks(f, p);
-    note(f->series, w,
+    const uint64_t busy = fab_port_busy_ticks(f, p), paused = fab_port_paused_ticks(f, p);
+    note(fab_series_of(f), w,
          &(fab_series_slot){.a = busy - w->last_a,
                             .b = paused - w->last_b,
                             .sum = p->queued_bytes,
@@ -108,16 +90,9 @@ static void note_port(const fab *f, fab_series_watch *w)
     w->last_b = paused;
 }
 
-static fab_flow_note state_of(const fab *f, uint32_t flow)
-{
-    const fab_flow *w = &f->flows[flow];
-    return (fab_flow_note){f->now,          f->order, w->acked, window_of(f, w),
-                           in_flight_of(w), flow,     false};
-}
-
 static void note_flow(const fab *f, fab_series_watch *w, const fab_flow_note *n)
 {
-    note(f->series, w,
+    note(fab_series_of(f), w,
          &(fab_series_slot){
              .a = n->acked - w->last_a, .sum = n->window, .sum2 = n->in_flight, .samples = 1});
     w->last_a = n->acked;
@@ -149,11 +124,11 @@ static fab_series_watch *reuse(const fab_series *s, fab_series_watch *w)
 /* The interval that ends now belongs to it, if its counters are known from when it began. */
 static void begin_port(const fab *f, fab_series_watch *w, uint32_t port)
 {
-    struct fab_series_counts *c = &f->series->counts[port];
-    const bool is_known = f->series->looks_every == 1;
+    struct fab_series_counts *c = &fab_series_of(f)->counts[port];
+    const bool is_known = fab_series_of(f)->looks_every == 1;
     w->id = port;
-    w->first = w->last = f->series->count;
-    w->last_a = is_known ? c->busy : busy_until_now(f, &f->ports[port]);
+    w->first = w->last = fab_series_of(f)->count;
+    w->last_a = is_known ? c->busy : fab_port_busy_ticks(f, &f->ports[port]);
     w->last_b = is_known ? c->paused : fab_port_paused_ticks(f, &f->ports[port]);
     c->is_watched = true;
 }
@@ -168,7 +143,7 @@ static fab_series_watch *find_watch(const fab_series_watches *w, uint32_t id)
 
 static fab_series_watch *least_busy(const fab *f)
 {
-    const fab_series_watches *w = &f->series->ports;
+    const fab_series_watches *w = &fab_series_of(f)->ports;
     fab_series_watch *least = NULL;
     for (size_t i = 0; i < w->count; i++)
         if (!w->list[i].is_named &&
@@ -185,7 +160,7 @@ static bool out_of_memory(fab *f)
 
 static void consider_all_ports(fab *f)
 {
-    fab_series *s = f->series;
+    fab_series *s = fab_series_of(f);
     fab_series_watches *w = &s->ports;
     fab_series_watch *least = least_busy(f);
     for (uint32_t i = 0; i < f->port_count && w->most; i++) {
@@ -209,8 +184,8 @@ static void consider_all_ports(fab *f)
 static void note_counts(fab *f)
 {
     for (uint32_t i = 0; i < f->port_count; i++) {
-        f->series->counts[i].busy = busy_until_now(f, &f->ports[i]);
-        f->series->counts[i].paused = fab_port_paused_ticks(f, &f->ports[i]);
+        fab_series_of(f)->counts[i].busy = fab_port_busy_ticks(f, &f->ports[i]);
+        fab_series_of(f)->counts[i].paused = fab_port_paused_ticks(f, &f->ports[i]);
     }
 }
 
@@ -233,7 +208,7 @@ static fab_series_watch *smallest_flow(const fab_series_watches *w)
 
 static void flow_starts(fab *f, uint32_t flow)
 {
-    fab_series *s = f->series;
+    fab_series *s = fab_series_of(f);
     fab_series_watches *w = &s->flows;
     const fab_flow *of = &f->flows[flow];
     const bool is_named = w->named < s->named_most && is_pair_named(s, of);
@@ -260,71 +235,54 @@ static void flow_starts(fab *f, uint32_t flow)
 
 static void flow_ends(const fab *f, const fab_flow_note *n)
 {
-    fab_series_watch *w = find_watch(&f->series->flows, n->flow);
+    fab_series_watch *w = find_watch(&fab_series_of(f)->flows, n->flow);
     if (!w)
         return;
     note_flow(f, w, n);
     w->is_over = true;
 }
 
-void fab_series_hear(fab *f, const fab_flow_note *n)
+static void hear_flow(fab *f, void *o, const fab_flow_note *n)
 {
+    (void)o;
     if (n->is_over)
         flow_ends(f, n);
     else
         flow_starts(f, n->flow);
 }
 
-/* In a window other lanes have flows that start and end, too: in which order, is known when it is
- * over. */
-static void hear_in_order(fab *f, const fab_flow_note *n)
-{
-    if (f->is_in_window)
-        fab_lanes_note_series(f, n);
-    else
-        fab_series_hear(f, n);
-}
-
-void fab_series_flow_starts(fab *f, uint32_t flow)
-{
-    hear_in_order(f, &(fab_flow_note){.at = f->now, .order = f->order, .flow = flow});
-}
-
-void fab_series_flow_ends(fab *f, uint32_t flow)
-{
-    fab_flow_note n = state_of(f, flow);
-    n.is_over = true;
-    hear_in_order(f, &n);
-}
-
 /* ---- samples ---- */
 
 static void note_all(fab *f)
 {
-    fab_series *s = f->series;
+    fab_series *s = fab_series_of(f);
     for (size_t i = 0; i < s->ports.count; i++)
         note_port(f, &s->ports.list[i]);
     for (size_t i = 0; i < s->flows.count; i++) {
         fab_series_watch *w = &s->flows.list[i];
         if (w->is_over)
             continue;
-        const fab_flow_note n = state_of(f, w->id);
+        const fab_flow_note n = fab_flow_state(f, w->id);
         note_flow(f, w, &n);
     }
 }
 
 /* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no
  * more than a coarse one.  Both are powers of two: a sample never lies across two slots. */
-uint64_t fab_series_next(const fab *f)
+static bool next_look(
+    const fab *f, const void *o, unsigned which, uint64_t from, bool is_again, uint64_t *at)
 {
-    const fab_series *s = f->series;
+    const fab_series *s = o;
     const uint64_t stride = s->merged > s->each_slot ? s->merged / s->each_slot : 1;
-    return (f->now / s->every / stride + 1) * stride * s->every;
+    (void)f, (void)which, (void)is_again;
+    *at = (from / s->every / stride + 1) * stride * s->every;
+    return true;
 }
 
-void fab_series_sample(fab *f)
+static void sample(fab *f, void *o, unsigned which)
 {
-    fab_series *s = f->series;
+    fab_series *s = o;
+    (void)which;
     const uint64_t whole = f->now / s->every;
     if (whole > s->taken + 1)
         skip(s, whole - s->taken - 1);
@@ -424,15 +382,9 @@ static uint64_t samples_a_slot(size_t limit)
     return samples;
 }
 
-orr_code fab_series_create(fab *f, fab_series **out, orr_error *err)
+static orr_code set_up(fab *f, fab_series *s, orr_error *err)
 {
     const orr__packet_config *c = &f->config;
-    *out = NULL;
-    if (!c->series_out[0])
-        return ORR_OK;
-    fab_series *s = *out = orr_alloc(1, sizeof *s);
-    if (!s)
-        return orr_no_memory(err);
     s->every = c->series_every_ps / (1000 / f->unit);
     s->every = s->every ? s->every : 1;
     s->merged = 1;
@@ -456,10 +408,9 @@ static void drop_watches(fab_series_watches *w)
     orr_free(w->list);
 }
 
-void fab_series_destroy(fab_series *s)
+static void destroy(void *o)
 {
-    if (!s)
-        return;
+    fab_series *s = o;
     drop_watches(&s->ports);
     drop_watches(&s->flows);
     orr_free(s->pairs);
@@ -468,14 +419,12 @@ void fab_series_destroy(fab_series *s)
     orr_free(s);
 }
 
-orr_code fab_series_finish(fab *f, orr_error *err)
+static orr_code commit(fab *f, void *o, orr_error *err)
 {
-    fab_series *s = f->series;
+    fab_series *s = o;
     orr_buf b = {0};
     const char *path = f->config.series_out;
     const size_t len = strlen(path);
-    if (!s || !s->file)
-        return ORR_OK;
     /* timers that were taken back may have moved the clock; the last frame is what counts */
     const uint64_t whole = f->last_arrival / s->every;
     if (whole > s->taken)
@@ -494,4 +443,33 @@ orr_code fab_series_finish(fab *f, orr_error *err)
     orr_output_drain(s->file, &b);
     orr_buf_fini(&b);
     return orr_output_commit(&s->file, err);
+}
+
+static const fab_observer_ops ops = {.flow = hear_flow,
+                                     .next_look = next_look,
+                                     .look = sample,
+                                     .commit = commit,
+                                     .destroy = destroy};
+
+fab_series *fab_series_of(const fab *f)
+{
+    return fab_observer_state(f, &ops);
+}
+
+orr_code fab_watch_series(fab *f, orr_error *err)
+{
+    if (!f->config.series_out[0])
+        return ORR_OK;
+    fab_series *s = orr_alloc(1, sizeof *s);
+    if (!s)
+        return orr_no_memory(err);
+    orr_code code = set_up(f, s, err);
+    if (code) {
+        destroy(s);
+        return code;
+    }
+    code = fab_observe(f, &ops, s, FAB_HEARS_FLOWS, err);
+    if (!code)
+        fab_add_look(f, 0, FAB_LOOK_PLAIN);
+    return code;
 }

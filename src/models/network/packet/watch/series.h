@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.h - what flows, queues and links did over time, in bounded memory (docs/format/packet.md).
  *
- *     if (fab_series_create(f, &f->series, err)) ...      // the configuration says what is wanted; NULL: nothing
- *     fab_series_sample(f);                               // at every multiple of the interval
- *     fab_series_finish(f, err);                          // the file is complete
+ * An observer (watchers.h) that samples at every multiple of an interval.
  *
  * Inside, `merged` samples share a slot.  When the slots are used up, two become one and `merged`
  * doubles, so a run of any length has between half of the slots and all of them. */
 #ifndef ORR_MODELS_FABRIC_SERIES_H
 #define ORR_MODELS_FABRIC_SERIES_H
 
+#include "base/io/output.h"
 #include "models/network/packet/engine/fabric_impl.h"
-
-orr_code fab_series_create(fab *f, fab_series **out, orr_error *err) ORR_MUST_CHECK;
-void fab_series_destroy(fab_series *s); /* NULL is fine */
-void fab_series_sample(fab *f);
-void fab_series_flow_starts(fab *f, uint32_t flow);
-void fab_series_flow_ends(fab *f, uint32_t flow);
-void fab_series_hear(fab *f, const fab_flow_note *n); /* of lanes, between windows */
-orr_code fab_series_finish(fab *f, orr_error *err) ORR_MUST_CHECK;
-/* When the next sample is due, in ticks. */
-uint64_t fab_series_next(const fab *f);
-
-/* ---- for series_write.c ---- */
 
 /* What happened in an interval.  Ports: ticks busy and paused, queue lengths; flows: bytes
  * acknowledged, windows, bytes in flight. */
@@ -48,7 +35,7 @@ typedef struct fab_series_watches {
     size_t named, room;
 } fab_series_watches;
 
-struct fab_series {
+typedef struct fab_series {
     orr_output *file;
     uint64_t every;  /* ticks */
     uint64_t merged; /* samples a slot */
@@ -69,7 +56,9 @@ struct fab_series {
         uint32_t src, dst;
     } * pairs; /* flows that were named */
     size_t pair_count, pair_room;
-};
+} fab_series;
+
+fab_series *fab_series_of(const fab *f); /* NULL: none is wanted */
 
 void fab_series_write_csv(const fab *f, orr_buf *b);
 void fab_series_write_json(const fab *f, orr_buf *b);

@@ -52,7 +52,7 @@ static uint64_t mean(uint64_t sum, uint32_t samples)
 
 static uint64_t bits_per_second(const fab *f, size_t slot, uint64_t bytes)
 {
-    const uint64_t ticks = end_of(f->series, slot) - begin_of(f->series, slot);
+    const uint64_t ticks = end_of(fab_series_of(f), slot) - begin_of(fab_series_of(f), slot);
     return ticks ? (uint64_t)((unsigned __int128)bytes * 8 * 1000000000u * f->unit / ticks) : 0;
 }
 
@@ -108,7 +108,8 @@ static void put_time(orr_buf *b, const fab *f, uint64_t ticks)
 static void put_values(orr_buf *b, const fab *f, what kind, size_t i, const fab_series_slot *s)
 {
     if (kind == LINK)
-        orr_buf_print(b, "%.6f,%.6f,,,,,", share(f->series, i, s->a), share(f->series, i, s->b));
+        orr_buf_print(b, "%.6f,%.6f,,,,,", share(fab_series_of(f), i, s->a),
+                      share(fab_series_of(f), i, s->b));
     else if (kind == QUEUE)
         orr_buf_print(b, ",,%" PRIu64 ",%" PRIu64 ",,,", mean(s->sum, s->samples), s->max);
     else
@@ -119,7 +120,7 @@ static void put_values(orr_buf *b, const fab *f, what kind, size_t i, const fab_
 static void put_rows(orr_buf *b, const fab *f, what kind, const fab_series_watch *w)
 {
     static const char *const kinds[] = {"link", "queue", "flow"};
-    const size_t count = slot_count(f->series);
+    const size_t count = slot_count(fab_series_of(f));
     char name[NAME_ROOM];
     if (kind == FLOW)
         name_flow(w, name);
@@ -127,9 +128,9 @@ static void put_rows(orr_buf *b, const fab *f, what kind, const fab_series_watch
         name_port(f, w->id, name);
     for (size_t i = w->first; i <= w->last && i < count; i++) {
         orr_buf_print(b, "%s,%s,", kinds[kind], name);
-        put_time(b, f, begin_of(f->series, i));
+        put_time(b, f, begin_of(fab_series_of(f), i));
         orr_buf_byte(b, ',');
-        put_time(b, f, end_of(f->series, i));
+        put_time(b, f, end_of(fab_series_of(f), i));
         orr_buf_byte(b, ',');
         put_values(b, f, kind, i, &w->slots[i]);
         orr_buf_byte(b, '\n');
@@ -145,7 +146,8 @@ static bool is_wanted(const fab *f, what kind, const fab_series_watch *w)
 
 static void put_kind(orr_buf *b, const fab *f, what kind)
 {
-    const fab_series_watches *w = kind == FLOW ? &f->series->flows : &f->series->ports;
+    const fab_series_watches *w =
+        kind == FLOW ? &fab_series_of(f)->flows : &fab_series_of(f)->ports;
     ranked *order = rank(f, w, kind == FLOW);
     b->failed |= w->count && !order;
     for (size_t i = 0; order && i < w->count; i++)
@@ -168,12 +170,12 @@ typedef double (*value_of)(const fab *f, size_t i, const fab_series_slot *s);
 
 static double utilisation(const fab *f, size_t i, const fab_series_slot *s)
 {
-    return share(f->series, i, s->a);
+    return share(fab_series_of(f), i, s->a);
 }
 
 static double paused(const fab *f, size_t i, const fab_series_slot *s)
 {
-    return share(f->series, i, s->b);
+    return share(fab_series_of(f), i, s->b);
 }
 
 static double mean_queue(const fab *f, size_t i, const fab_series_slot *s)
@@ -216,7 +218,7 @@ static void put_column(orr_json_writer *j,
                        const struct column *c,
                        const fab_series_watch *w)
 {
-    const size_t count = slot_count(f->series);
+    const size_t count = slot_count(fab_series_of(f));
     orr_json_key(j, c->name);
     orr_json_begin_array(j);
     for (size_t i = w->first; i <= w->last && i < count; i++) {
@@ -253,7 +255,8 @@ static void put_watch(orr_json_writer *j, const fab *f, what kind, const fab_ser
 static void put_list(orr_json_writer *j, orr_buf *b, const fab *f, what kind)
 {
     static const char *const kinds[] = {"links", "queues", "flows"};
-    const fab_series_watches *w = kind == FLOW ? &f->series->flows : &f->series->ports;
+    const fab_series_watches *w =
+        kind == FLOW ? &fab_series_of(f)->flows : &fab_series_of(f)->ports;
     ranked *order = rank(f, w, kind == FLOW);
     b->failed |= w->count && !order;
     orr_json_key(j, kinds[kind]);
@@ -267,7 +270,7 @@ static void put_list(orr_json_writer *j, orr_buf *b, const fab *f, what kind)
 
 void fab_series_write_json(const fab *f, orr_buf *b)
 {
-    const fab_series *s = f->series;
+    const fab_series *s = fab_series_of(f);
     const uint64_t ps = 1000 / f->unit;
     orr_json_writer j;
     orr_json_writer_init(&j, b, NULL);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watchers.h - the observers of the packet network (fab_observe.h), each made only if its output is
+ * wanted.
+ *
+ *     output_files.c   fct.txt, pfc.txt, queue lengths, packet trace
+ *     monitor.c        SimAI's four files
+ *     series.c         time series of named and of the busiest ports and flows; series_write.c
+ *     history.c        all links over the whole run, for the report */
+#ifndef ORR_MODELS_WATCHERS_H
+#define ORR_MODELS_WATCHERS_H
+
+#include "models/network/packet/engine/fabric.h"
+
+/* An empty path writes no file. */
+typedef struct fab_output_paths {
+    const char *fct, *pfc, *qlen, *trace;
+    const bool *is_traced; /* by node */
+} fab_output_paths;
+
+/* A fabric with all observers that the configuration asks for.  paths may be NULL. */
+orr_code fab_create_watched(const orr__packet_config *config,
+                            const orr__cabling *cabling,
+                            const fab_output_paths *paths,
+                            fab **out,
+                            orr_error *err) ORR_MUST_CHECK;
+
+/* ---- one after the other, in this order: looks of one instant are taken in it ---- */
+
+orr_code fab_watch_files(fab *f, const fab_output_paths *paths, orr_error *err) ORR_MUST_CHECK;
+orr_code fab_watch_series(fab *f, orr_error *err) ORR_MUST_CHECK;
+orr_code fab_watch_monitor(fab *f, orr_error *err) ORR_MUST_CHECK;
+orr_code fab_watch_history(fab *f, orr_error *err) ORR_MUST_CHECK;
+
+#endif
