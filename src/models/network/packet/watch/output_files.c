@@ -303,7 +303,7 @@ static bool begin_trace(const fab *f, fab_writer *w, const bool *is_traced)
     return is_any;
 }
 
-orr_code fab_watch_files(fab *f, const fab_output_paths *paths, orr_error *err)
+static orr_code watch_files(fab *f, const fab_output_paths *paths, orr_error *err)
 {
     if (!paths)
         return ORR_OK;
@@ -333,7 +333,7 @@ orr_code fab_watch_files(fab *f, const fab_output_paths *paths, orr_error *err)
 
 static orr_code attach(fab *f, const fab_output_paths *paths, orr_error *err)
 {
-    orr_code code = fab_watch_files(f, paths, err);
+    orr_code code = watch_files(f, paths, err);
     if (!code)
         code = fab_watch_series(f, err);
     if (!code)

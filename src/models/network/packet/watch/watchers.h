@@ -26,7 +26,6 @@ orr_code fab_create_watched(const orr__packet_config *config,
 
 /* ---- one after the other, in this order: looks of one instant are taken in it ---- */
 
-orr_code fab_watch_files(fab *f, const fab_output_paths *paths, orr_error *err) ORR_MUST_CHECK;
 orr_code fab_watch_series(fab *f, orr_error *err) ORR_MUST_CHECK;
 orr_code fab_watch_monitor(fab *f, orr_error *err) ORR_MUST_CHECK;
 orr_code fab_watch_history(fab *f, orr_error *err) ORR_MUST_CHECK;
