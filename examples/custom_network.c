@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RANKS = 8, LATENCY_NS = 500, BYTES_PER_NS = 100, SIZE = 1000000 };
+enum { RANKS = 8, LATENCY_PS = 500000, PS_PER_BYTE = 10, SIZE = 1000000 };
 
 /* ---- the model ---- */
 
 typedef struct card {
-    uint64_t free_at, messages, bytes, busy_ns;
+    orr_ps free_at, busy;
+    uint64_t messages, bytes;
 } card;
 
 typedef struct cards {
@@ -35,18 +36,18 @@ static orr_code cards_create(const orr_net_config *cfg, void **out, orr_error *e
     return ORR_OK;
 }
 
-static orr_code cards_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code cards_send(void *net, orr_net *n, const orr_message *m, orr_error *err)
 {
     cards *net_cards = net;
     card *c = &net_cards->of[m->src];
-    const uint64_t now = orr_sim_now(sim), start = c->free_at > now ? c->free_at : now;
-    const uint64_t wire = m->size / BYTES_PER_NS;
+    const orr_ps now = orr_net_now(n), start = c->free_at > now ? c->free_at : now;
+    const orr_ps wire = (orr_ps)m->size * PS_PER_BYTE;
     (void)err;
     c->free_at = start + wire;
     c->messages++;
     c->bytes += m->size;
-    c->busy_ns += wire;
-    orr_sim_deliver_after(sim, c->free_at + LATENCY_NS - now, m->token);
+    c->busy += wire;
+    orr_net_deliver_after(n, c->free_at + LATENCY_PS - now, m->token);
     return ORR_OK;
 }
 
@@ -54,8 +55,9 @@ static void cards_report(const void *net, orr_net_link_visit visit, void *contex
 {
     const cards *c = net;
     for (uint32_t i = 0; i < c->count; i++) {
-        orr_net_link link = {
-            .messages = c->of[i].messages, .bytes = c->of[i].bytes, .busy_ns = c->of[i].busy_ns};
+        orr_net_link link = {.messages = c->of[i].messages,
+                             .bytes = c->of[i].bytes,
+                             .busy_ns = (uint64_t)c->of[i].busy / 1000};
         snprintf(link.name, sizeof link.name, "card of %u", i);
         if (link.messages)
             visit(context, &link);
@@ -97,7 +99,7 @@ int main(void)
         orr_run_write(run, "text", "-", &err))
         return fail(&err);
     const orr_ps end = orr_run_rank_at(run, 0)->finished_at;
-    const orr_ps expected = 1000 * (SIZE / BYTES_PER_NS + LATENCY_NS);
+    const orr_ps expected = (orr_ps)SIZE * PS_PER_BYTE + LATENCY_PS;
     printf("rank 0 finished after %" PRId64 " ps, expected %" PRId64 "\n", end, expected);
     orr_run_destroy(run);
     orr_set_close(set);

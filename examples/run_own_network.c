@@ -18,10 +18,10 @@ static int fail(const orr_error *err)
 }
 
 /* The network: 500 ns and 100 bytes per ns, whatever else is on the way. */
-static orr_code my_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code my_send(void *net, orr_net *n, const orr_message *m, orr_error *err)
 {
     (void)net, (void)err;
-    orr_sim_deliver_after(sim, 500 + m->size / 100, m->token);
+    orr_net_deliver_after(n, 500000 + 10 * (orr_ps)m->size, m->token);
     return ORR_OK;
 }
 

@@ -12,7 +12,7 @@
  *                                       .kinds = ORR_COLL_BIT(ORR_COLL_ALL_REDUCE),
  *                                       .state_size = sizeof(once), .setup = setup, ...};
  *     static const orr_coll_ops *const mine[] = {&flat, NULL};
- *     orr_sim_options opt = {..., .algorithms = mine};
+ *     orr_run_config config = {..., .own_algorithms = mine};
  *
  * The system layer cuts a collective into chunks and sends each chunk through phases, one per dimension of the
  * network (docs/design/collectives.md).  A phase runs once on each of its members; an algorithm sees one member:

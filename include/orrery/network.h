@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network.h - what a network model is: it turns a message into its delivery.
  *
- *     static orr_code my_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+ *     static orr_code my_send(void *net, orr_net *n, const orr_message *m, orr_error *err)
  *     {
- *         orr_sim_deliver_after(sim, 500 + m->size / 100, m->token);      // 500 ns and 100 bytes per ns
+ *         orr_net_deliver_after(n, 500000 + 10 * (orr_ps)m->size, m->token);   // 500 ns, 100 GB/s
  *         return ORR_OK;
  *     }
  *     static const orr_net_ops mine = {.name = "mine", .help = "half a microsecond", .send = my_send};
  *
- *     orr_sim_options opt = {..., .custom_network = &mine};
+ *     orr_run_config config = {..., .own_network = &mine};
  *
- * A model has no clock of its own: it asks the simulation for the time and schedules through it.  It is told of
+ * A model has no clock of its own: it asks the run for the time and schedules through it.  It is told of
  * each message once, at the time the message is sent, in the order of time; it must deliver each of them once, at
- * any time not before now.  Messages may overtake each other.  Time is in nanoseconds (ticks).  Of the functions
+ * any time not before now.  Messages may overtake each other.  Of the functions
  * only send is required.  What a model returns must depend on what it is given only, so that the same run gives
  * the same result.
  *
- * One simulation owns one network: create makes its state, every other function gets that state back.  Nothing is
+ * One run owns one network: create makes its state, every other function gets that state back.  Nothing is
  * called from two threads at a time.  examples/custom_network.c is a whole model. */
 #ifndef ORRERY_NETWORK_H
 #define ORRERY_NETWORK_H
@@ -28,8 +28,8 @@
 extern "C" {
 #endif
 
-typedef struct orr_sim orr_sim;
-struct orr_event_line; /* these three are for this library's own models */
+typedef struct orr_sim orr_net; /* the run, as a model sees it */
+struct orr_event_line;          /* these three are for this library's own models */
 struct orr_event_source;
 struct orr__packet_inputs;
 
@@ -77,31 +77,32 @@ typedef struct orr_net_ops {
     /* NULL: no state.  On failure *out is NULL. */
     orr_code (*create)(const orr_net_config *cfg, void **out, orr_error *err);
     /* The message leaves now.  A failure ends the run. */
-    orr_code (*send)(void *net, orr_sim *sim, const orr_message *m, orr_error *err);
+    orr_code (*send)(void *net, orr_net *n, const orr_message *m, orr_error *err);
     void (*destroy)(void *net); /* may be NULL */
     /* Visit every link that carried something, always in the same order.  NULL: the model knows no links. */
     void (*report)(const void *net, orr_net_link_visit visit, void *context);
     /* The run is over and all ranks have finished: files that the model writes appear.  May be NULL. */
     orr_code (*finish)(void *net, orr_error *err);
     /* For this library's own: events that the model keeps itself.  May be NULL. */
-    const struct orr_event_source *(*events)(void *net, orr_sim *sim, struct orr_event_line *line);
+    const struct orr_event_source *(*events)(void *net, orr_net *n, struct orr_event_line *line);
 } orr_net_ops;
 
-/* What a model may ask of the simulation, inside send or a scheduled call. */
-ORR_API uint64_t orr_sim_now(const orr_sim *s);
-ORR_API void orr_sim_after(orr_sim *s,
-                           uint64_t delay,
+/* What a model may ask of the run, inside send or a scheduled call.  The clock counts whole nanoseconds: delays are
+ * rounded to the nearest one. */
+ORR_API orr_ps orr_net_now(const orr_net *n);
+ORR_API void orr_net_after(orr_net *n,
+                           orr_ps delay,
                            void (*call)(void *context, uint64_t argument),
                            void *context,
                            uint64_t argument);
-ORR_API void orr_sim_deliver(orr_sim *s, uint64_t token); /* the message is there, now */
-/* The two halves of orr_sim_deliver, for models in which the sender learns later that all has arrived: both are
- * called once a message, in either order. */
-ORR_API void orr_sim_arrive(orr_sim *s, uint64_t token); /* the receiver has it, now */
-ORR_API void orr_sim_sent(orr_sim *s, uint64_t token);   /* the sender is told, now */
-ORR_API void orr_sim_deliver_after(orr_sim *s, uint64_t delay, uint64_t token);
+ORR_API void orr_net_deliver(orr_net *n, uint64_t token); /* the message is there, now */
+ORR_API void orr_net_deliver_after(orr_net *n, orr_ps delay, uint64_t token);
+/* The two halves of orr_net_deliver, for models in which the sender learns later that all has arrived: each is called
+ * once per message, in either order. */
+ORR_API void orr_net_deliver_receiver(orr_net *n, uint64_t token);
+ORR_API void orr_net_complete_sender(orr_net *n, uint64_t token);
 /* Something went wrong in a scheduled call: the run ends with this error. */
-ORR_API void orr_sim_fail(orr_sim *s, const orr_error *err);
+ORR_API void orr_net_fail(orr_net *n, const orr_error *err);
 
 /* The models of this library. */
 ORR_API const orr_net_ops *orr_net_find(const char *name); /* NULL: none of that name */

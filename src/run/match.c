@@ -8,6 +8,8 @@
  * number alone. */
 #include "sim_impl.h"
 
+#include "models/network/net_time.h"
+
 #include "base/memory/hash.h"
 
 enum { RENDEZVOUS_SIZE = 8192, RENDEZVOUS_TAG = 1000000000 };
@@ -249,7 +251,7 @@ static void receive_message(orr_sim *s, const key *k, orr__call on_received)
     }
 }
 
-void orr_sim_arrive(orr_sim *s, uint64_t token)
+void orr_net_deliver_receiver(orr_sim *s, uint64_t token)
 {
     struct orr__matcher *m = s->matcher;
     pair *p = &m->pairs[token];
@@ -264,7 +266,7 @@ void orr_sim_arrive(orr_sim *s, uint64_t token)
     orr__call_now(on_received);
 }
 
-void orr_sim_sent(orr_sim *s, uint64_t token)
+void orr_net_complete_sender(orr_sim *s, uint64_t token)
 {
     struct orr__matcher *m = s->matcher;
     pair *p = &m->pairs[token];
@@ -289,7 +291,7 @@ static void deliver_bytes(orr_sim *s, uint32_t token)
         orr__sim_no_memory(s);
 }
 
-void orr_sim_deliver(orr_sim *s, uint64_t token)
+void orr_net_deliver(orr_sim *s, uint64_t token)
 {
     struct orr__matcher *m = s->matcher;
     if (s->byte_matcher) {
@@ -311,10 +313,10 @@ void orr_sim_deliver(orr_sim *s, uint64_t token)
 
 static void deliver(void *sim, uint64_t token)
 {
-    orr_sim_deliver(sim, token);
+    orr_net_deliver(sim, token);
 }
 
-void orr_sim_deliver_after(orr_sim *s, uint64_t delay, uint64_t token)
+void orr__net_deliver_after(orr_sim *s, uint64_t delay, uint64_t token)
 {
     orr__clock_at(s->clock, orr__clock_now(s->clock) + delay, deliver, s, token);
 }

@@ -5,6 +5,8 @@
  * mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event (astra-sim.md 1). */
 #include "sim_impl.h"
 
+#include "models/network/net_time.h"
+
 #include "base/ticks.h"
 #include "models/network/packet/packet_inputs.h"
 
@@ -14,18 +16,43 @@
 
 /* ---- what networks ask for ---- */
 
-uint64_t orr_sim_now(const orr_sim *s)
+uint64_t orr__net_now(const orr_sim *s)
 {
     return orr__clock_now(s->clock);
 }
 
-void orr_sim_after(orr_sim *s,
-                   uint64_t delay,
+void orr__net_after(orr_sim *s,
+                    uint64_t delay,
+                    void (*call)(void *context, uint64_t argument),
+                    void *context,
+                    uint64_t argument)
+{
+    orr__clock_at(s->clock, orr__clock_now(s->clock) + delay, call, context, argument);
+}
+
+static uint64_t nearest_ns(orr_ps delay)
+{
+    return delay > 0 ? ((uint64_t)delay + 500) / 1000 : 0;
+}
+
+orr_ps orr_net_now(const orr_net *n)
+{
+    const uint64_t now = orr__net_now(n);
+    return now < INT64_MAX / 1000 ? (orr_ps)(now * 1000) : INT64_MAX;
+}
+
+void orr_net_after(orr_net *n,
+                   orr_ps delay,
                    void (*call)(void *context, uint64_t argument),
                    void *context,
                    uint64_t argument)
 {
-    orr__clock_at(s->clock, orr__clock_now(s->clock) + delay, call, context, argument);
+    orr__net_after(n, nearest_ns(delay), call, context, argument);
+}
+
+void orr_net_deliver_after(orr_net *n, orr_ps delay, uint64_t token)
+{
+    orr__net_deliver_after(n, nearest_ns(delay), token);
 }
 
 /* ---- failing inside events ---- */
@@ -39,7 +66,7 @@ void orr__sim_fail(orr_sim *s, orr_code code, const orr_error *err)
     orr__clock_stop(s->clock);
 }
 
-void orr_sim_fail(orr_sim *s, const orr_error *err)
+void orr_net_fail(orr_sim *s, const orr_error *err)
 {
     orr__sim_fail(s, err->code, err);
 }

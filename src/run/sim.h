@@ -21,6 +21,7 @@
 #include <orrery/set.h>
 #include <orrery/timeline.h>
 
+typedef struct orr_sim orr_sim;
 struct orr_stall;
 struct orr_critical_path;
 

@@ -11,6 +11,7 @@
 #define ORR_TESTS_NET_RUN_H
 
 #include "check.h"
+#include "models/network/net_time.h"
 
 #include "models/network/dims/analytical.h"
 #include "models/network/graph/graph_network.h"
@@ -73,7 +74,7 @@ __attribute__((unused)) static void net_run_open_file(net_run *r, const char *te
 static void net_run_arrived(void *run, uint64_t message)
 {
     net_run *r = run;
-    r->arrived[message] = orr_sim_now(&r->sim);
+    r->arrived[message] = orr__net_now(&r->sim);
 }
 
 static void net_run_send_now(void *run, uint64_t i)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Networks in which the receiver hears of a message at another time than the sender: the two halves of delivery. */
+#include "models/network/net_time.h"
 #include "net_run.h"
 
 enum { ARRIVES = 100, TOLD = 250 };
 
 static void arrive(void *sim, uint64_t token)
 {
-    orr_sim_arrive(sim, token);
+    orr_net_deliver_receiver(sim, token);
 }
 
 static void tell(void *sim, uint64_t token)
 {
-    orr_sim_sent(sim, token);
+    orr_net_complete_sender(sim, token);
 }
 
 static orr_code no_state(const orr_net_config *cfg, void **out, orr_error *err)
@@ -26,8 +27,8 @@ static orr_code early(void *net, orr_sim *sim, const orr_message *m, orr_error *
 {
     (void)net;
     (void)err;
-    orr_sim_after(sim, ARRIVES, arrive, sim, m->token);
-    orr_sim_after(sim, TOLD, tell, sim, m->token);
+    orr__net_after(sim, ARRIVES, arrive, sim, m->token);
+    orr__net_after(sim, TOLD, tell, sim, m->token);
     return ORR_OK;
 }
 
@@ -35,8 +36,8 @@ static orr_code late(void *net, orr_sim *sim, const orr_message *m, orr_error *e
 {
     (void)net;
     (void)err;
-    orr_sim_after(sim, TOLD, arrive, sim, m->token);
-    orr_sim_after(sim, ARRIVES, tell, sim, m->token);
+    orr__net_after(sim, TOLD, arrive, sim, m->token);
+    orr__net_after(sim, ARRIVES, tell, sim, m->token);
     return ORR_OK;
 }
 
@@ -49,7 +50,7 @@ typedef struct heard {
 static void hear(void *context, uint64_t side)
 {
     heard *h = context;
-    h->at[side] = orr_sim_now(h->sim);
+    h->at[side] = orr__net_now(h->sim);
     h->times[side]++;
 }
 
@@ -78,7 +79,7 @@ static void check_halves(const orr_net_ops *ops,
     net_run_open(&r, ops, &none, 2);
     h.sim = &r.sim;
     orr__send(&r.npus[0], 5, 1, 1000, (orr__call){hear, &h, 0});
-    orr_sim_after(&r.sim, posted_at, post_receive, &p, 0);
+    orr__net_after(&r.sim, posted_at, post_receive, &p, 0);
     while (orr__clock_step(r.sim.clock))
         ;
     CHECK(h.times[0] == 1 && h.times[1] == 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Networks against the public vtable, in whole runs. */
 #include "files.h"
+#include "models/network/net_time.h"
 
 #include "run/sim.h"
 #include <orrery/lab/gen.h>
@@ -63,14 +64,14 @@ static void arrive(void *context, uint64_t argument)
 {
     const step *s = context;
     CHECK_EQ_U(argument, 7);
-    orr_sim_deliver(s->sim, s->m.token);
+    orr_net_deliver(s->sim, s->m.token);
 }
 
 static void go_on(void *context, uint64_t argument)
 {
     const step *s = context;
-    CHECK_EQ_U(orr_sim_now(s->sim), 100);
-    orr_sim_after(s->sim, s->m.size, arrive, context, argument + 1);
+    CHECK_EQ_U(orr__net_now(s->sim), 100);
+    orr__net_after(s->sim, s->m.size, arrive, context, argument + 1);
 }
 
 static orr_code send_in_steps(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
@@ -78,7 +79,7 @@ static orr_code send_in_steps(void *net, orr_sim *sim, const orr_message *m, orr
     (void)net;
     (void)err;
     steps[step_count] = (step){sim, *m};
-    orr_sim_after(sim, 100, go_on, &steps[step_count++], 6);
+    orr__net_after(sim, 100, go_on, &steps[step_count++], 6);
     return ORR_OK;
 }
 
@@ -118,7 +119,7 @@ static void give_up(void *context, uint64_t argument)
     orr_error err;
     (void)argument;
     orr_fail(&err, ORR_EINPUT, NULL, "the cable is broken");
-    orr_sim_fail(context, &err);
+    orr_net_fail(context, &err);
 }
 
 static orr_code send_and_give_up(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
@@ -126,7 +127,7 @@ static orr_code send_and_give_up(void *net, orr_sim *sim, const orr_message *m, 
     (void)net;
     (void)m;
     (void)err;
-    orr_sim_after(sim, 5, give_up, sim, 0);
+    orr__net_after(sim, 5, give_up, sim, 0);
     return ORR_OK;
 }
 

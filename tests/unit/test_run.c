@@ -242,13 +242,13 @@ static atomic_int calls;
 static void again(void *sim, uint64_t argument)
 {
     atomic_fetch_add(&calls, 1);
-    orr_sim_after(sim, 1, again, sim, argument);
+    orr_net_after(sim, 1000, again, sim, argument);
 }
 
-static orr_code endless_send(void *net, orr_sim *sim, const orr_message *m, orr_error *e)
+static orr_code endless_send(void *net, orr_net *sim, const orr_message *m, orr_error *e)
 {
     (void)net, (void)e;
-    orr_sim_after(sim, 1, again, sim, m->token);
+    orr_net_after(sim, 1000, again, sim, m->token);
     return ORR_OK;
 }
 

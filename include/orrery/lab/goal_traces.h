@@ -4,7 +4,7 @@
  *     orr_set *set;
  *     if (orr_goal_traces(schedule, "ring.goal", &set, &err)) return report(&err);
  *
- * The other way is orr_sim_goal (sim.h): it takes a system that says what becomes of collectives. */
+ * The other way is orr_run_goal (run.h): it takes a system that says what becomes of collectives. */
 #ifndef ORRERY_LAB_GOAL_TRACES_H
 #define ORRERY_LAB_GOAL_TRACES_H
 

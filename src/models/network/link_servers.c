@@ -6,6 +6,7 @@
  * Packets that wait form a list through the pool of packets, so a hop allocates nothing below the
  * high-water mark. Cost: O(1) a hop, plus the model's choice of the next link. */
 #include "link_servers.h"
+#include "net_time.h"
 
 #include "base/ticks.h"
 
@@ -71,8 +72,8 @@ static void start(net_servers *s, uint32_t index, uint32_t p)
     l->bytes += size;
     l->busy += orr_ticks(serialisation);
     s->packets[p].at = l->to;
-    orr_sim_after(s->sim, orr_ticks(l->latency + serialisation), arrive, s, p);
-    orr_sim_after(s->sim, orr_ticks(serialisation), become_free, s, index);
+    orr__net_after(s->sim, orr_ticks(l->latency + serialisation), arrive, s, p);
+    orr__net_after(s->sim, orr_ticks(serialisation), become_free, s, index);
 }
 
 static void wait_for(net_servers *s, uint32_t index, uint32_t p)
@@ -118,18 +119,18 @@ static void arrive(void *servers, uint64_t index)
     orr_error err;
     const uint32_t l = s->next_link(s->net, &s->packets[p], &err);
     if (l == NET_LINK_NONE) {
-        orr_sim_fail(s->sim, &err);
+        orr_net_fail(s->sim, &err);
     } else if (l == NET_LINK_ARRIVED) {
         const uint64_t token = s->packets[p].m.token;
         drop_packet(s, p);
-        orr_sim_deliver(s->sim, token);
+        orr_net_deliver(s->sim, token);
     } else {
         pass(s, l, p);
     }
 }
 
 orr_code net_servers_send(
-    net_servers *s, orr_sim *sim, const orr_message *m, uint64_t hash, orr_error *err)
+    net_servers *s, orr_net *sim, const orr_message *m, uint64_t hash, orr_error *err)
 {
     const uint32_t p = new_packet(s);
     if (p == NONE)

@@ -39,7 +39,7 @@ typedef struct net_packet {
 typedef uint32_t (*net_next_link)(void *net, const net_packet *p, orr_error *err);
 
 typedef struct net_servers {
-    orr_sim *sim; /* of the last send: one simulation owns this network */
+    orr_net *sim; /* of the last send: one simulation owns this network */
     net_next_link next_link;
     void *net;
     net_link *links;
@@ -55,7 +55,7 @@ bool net_servers_add(net_servers *s,
                      const net_link *like,
                      uint32_t *index_out); /* false: out of memory; index_out may be NULL */
 orr_code net_servers_send(
-    net_servers *s, orr_sim *sim, const orr_message *m, uint64_t hash, orr_error *err);
+    net_servers *s, orr_net *sim, const orr_message *m, uint64_t hash, orr_error *err);
 
 /* Every link that carried something; name fills in the link's name. */
 typedef void (*net_name_link)(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME]);

@@ -130,7 +130,7 @@ static uint32_t next_link(void *net, const net_packet *p, orr_error *err)
     return pair_link(a, k, at, net_product_neighbour(s, k, at, c), err);
 }
 
-static orr_code aware_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code aware_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
 {
     aware *a = net;
     return net_servers_send(&a->servers, sim, m, 0, err);

@@ -5,6 +5,7 @@
  * In several dimensions only the lowest one in which the two ranks differ is charged (astra-sim.md
  * 8.1). */
 #include "analytical.h"
+#include "models/network/net_time.h"
 
 #include "base/memory/memory.h"
 #include "base/ticks.h"
@@ -37,7 +38,7 @@ static uint32_t hops(const orr_net_config *cfg, uint32_t k, uint32_t from, uint3
     return clockwise < n - clockwise ? clockwise : n - clockwise;
 }
 
-static orr_code unaware_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code unaware_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
 {
     const unaware *u = net;
     uint32_t src = m->src, dst = m->dst, k = 0;
@@ -50,7 +51,7 @@ static orr_code unaware_send(void *net, orr_sim *sim, const orr_message *m, orr_
     const uint32_t n = u->cfg.npus[k];
     const double delay =
         hops(&u->cfg, k, src % n, dst % n) * u->cfg.latency_ns[k] + (double)m->size / u->speed[k];
-    orr_sim_deliver_after(sim, orr_ticks(delay), m->token);
+    orr__net_deliver_after(sim, orr_ticks(delay), m->token);
     return ORR_OK;
 }
 

@@ -66,7 +66,7 @@ static orr_code graph_create(const orr_net_config *cfg, void **out, orr_error *e
     return code;
 }
 
-static orr_code graph_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code graph_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
 {
     graph *g = net;
     const uint64_t pair = (uint64_t)m->src << 32 | m->dst;

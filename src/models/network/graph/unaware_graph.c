@@ -6,6 +6,7 @@
  * depends on the pair alone: without congestion there is nothing to spread.  Cost: a look at the
  * links of each device on the way. */
 #include "graph_network.h"
+#include "models/network/net_time.h"
 
 #include "base/memory/hash.h"
 #include "base/ticks.h"
@@ -45,7 +46,7 @@ static orr_code plain_create(const orr_net_config *cfg, void **out, orr_error *e
     return code;
 }
 
-static orr_code plain_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code plain_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
 {
     plain *p = net;
     const uint64_t hash = orr_hash_mix((uint64_t)m->src << 32 | m->dst, 0xe7037ed1a0b428dbu);
@@ -64,7 +65,7 @@ static orr_code plain_send(void *net, orr_sim *sim, const orr_message *m, orr_er
         speed = speed == 0 || l->speed < speed ? l->speed : speed;
         at = l->to;
     }
-    orr_sim_deliver_after(sim, orr_ticks(latency + (double)m->size / speed), m->token);
+    orr__net_deliver_after(sim, orr_ticks(latency + (double)m->size / speed), m->token);
     return ORR_OK;
 }
 

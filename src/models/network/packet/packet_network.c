@@ -10,7 +10,7 @@
 
 typedef struct packet_net {
     fab *fabric;
-    orr_sim *sim;
+    orr_net *sim;
     orr_event_source source;
     const fab_rules *rules;
 } packet_net;
@@ -21,16 +21,16 @@ static void sent(void *net, uint64_t token)
 {
     packet_net *n = net;
     if (n->rules->tells_receiver_at_ack)
-        orr_sim_deliver(n->sim, token);
+        orr_net_deliver(n->sim, token);
     else
-        orr_sim_sent(n->sim, token);
+        orr_net_complete_sender(n->sim, token);
 }
 
 static void arrived(void *net, uint64_t token)
 {
     packet_net *n = net;
     if (!n->rules->tells_receiver_at_ack)
-        orr_sim_arrive(n->sim, token);
+        orr_net_deliver_receiver(n->sim, token);
 }
 
 /* ---- events ---- */
@@ -41,7 +41,7 @@ static uint64_t run_events(void *net, uint64_t most)
     orr_error err;
     const uint64_t done = fab_run(n->fabric, most);
     if (fab_status(n->fabric, &err))
-        orr_sim_fail(n->sim, &err);
+        orr_net_fail(n->sim, &err);
     return done;
 }
 
@@ -55,7 +55,7 @@ static bool next_at(const void *net, uint64_t *at)
     return true;
 }
 
-static const orr_event_source *events(void *net, orr_sim *sim, orr_event_line *line)
+static const orr_event_source *events(void *net, orr_net *sim, orr_event_line *line)
 {
     packet_net *n = net;
     n->sim = sim;
@@ -103,7 +103,7 @@ static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *
     return ORR_OK;
 }
 
-static orr_code packet_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code packet_send(void *net, orr_net *sim, const orr_message *m, orr_error *err)
 {
     packet_net *n = net;
     const fab_send_request r = {.src = m->src, .dst = m->dst, .size = m->size, .token = m->token};

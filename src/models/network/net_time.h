@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_time.h - the functions of network.h that speak of time, in ticks of the clock: whole nanoseconds.  For this
+ * library's own models; src/run defines them. */
+#ifndef ORR_NET_TIME_H
+#define ORR_NET_TIME_H
+
+#include <orrery/network.h>
+
+uint64_t orr__net_now(const orr_net *n);
+void orr__net_after(orr_net *n,
+                    uint64_t delay,
+                    void (*call)(void *context, uint64_t argument),
+                    void *context,
+                    uint64_t argument);
+void orr__net_deliver_after(orr_net *n, uint64_t delay, uint64_t token);
+
+#endif
