@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: scale_sim
 # What the old generator wrote, and its own name: the same bytes; intermediate files on request; our own figures with
 # --no-compat and with a SCALE-Sim configuration alone.
 printf '[general]\nrun_name = "t4"\n[architecture_presets]\nArrayHeight: 4\nArrayWidth: 4\nIfmapSramSz: 1\n' >v1.cfg

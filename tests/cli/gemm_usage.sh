@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: scale_sim
 # Options that are wrong, or do not go together: words and status 2.
 try() {
     words=$(orrery gemm "$@" 2>&1)

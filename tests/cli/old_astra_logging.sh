@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: astra_sim
 # The logging file of ASTRA-sim: loggers with levels and sinks of their own.  The old program prints the same lines.
 orrery gen -q data_parallel --ranks 2 --layers 1 --bucket 1 -o step
 printf '{"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-reduce-implementation": ["ring"], ' >system.json

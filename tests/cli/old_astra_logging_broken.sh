@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: astra_sim
 # Damaged logging files: one message each, with its place, and nothing is written.
 orrery gen -q one_comp_node --ranks 2 -o step
 printf '{"scheduling-policy": "LIFO"}\n' >system.json

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: chakra
 # chakra_converter in its later and its earlier form, et_converter; the log; what is not there.
 printf 'DATA\n1\na -1 1 NONE 0 2 NONE 0 3 ALLREDUCE 8 5\n' >t.txt
 chakra_converter | head -n 1

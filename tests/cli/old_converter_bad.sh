@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: chakra
 # Old names, wrong words: exit status 2; bad input: 3, and no output, not even for the first ranks.
 printf 'MODEL\n1\na -1 1 NONE 0 2 NONE 0 -3 ALLREDUCE 8 5\n' >bad.txt
 try() {

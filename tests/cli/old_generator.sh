@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: chakra
 # The old names are silent; --num_dims selects the generation that had it; none of 0 ranks is nothing.
 chakra_generator --num_npus 1
 ls | wc -l

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: chakra
 # The old name, its options abbreviated; a damaged file is printed as the old program does, with a remark.
 orrery gen -q one_comp_node --ranks 1 -o one.et
 chakra_jsonizer --input_filename one.et --output_filename one.json

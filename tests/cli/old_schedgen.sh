@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: schedgen
 # schedgen's own words on stdout; what is mended is told on stderr.
 schedgen
 schedgen --ptrn resnet --comms 2 -o r.goal

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: chakra
 # chakra_timeline_visualizer: milliseconds, its log, and a name cut at the comma; bad input leaves no file.
 printf 'issue,x=0,x=1000,x=1,x=COMP_NODE f(x, y)\ncallback,x=0,x=2000,x=1,x=\nissue,x=0,x=2,x=7,x=COMP_NODE\n' > log.csv
 chakra_timeline_visualizer --input_filename log.csv --output_filename out.json --num_npus 1 --npu_frequency 1000

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: chakra
 # chakra_trace_link: its two lines, and its refusals with a place.
 python3 "$ORR_ROOT/tests/golden/torch_inputs.py" plain . || exit 1
 chakra_trace_link --rank 3 --chakra-host-trace host.json --chakra-device-trace device.json --output-file linked.json

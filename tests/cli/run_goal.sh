@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: loggopsim
 # Schedules on LogGOPS: text, binary, by the rules of the old programs, as JSON; jobs; other networks; what cannot be.
 printf 'num_ranks 2\nrank 0 {\na: send 100b to 1\nb: recv 100b from 1\n}\n' > p.goal
 printf 'rank 1 {\na: recv 100b from 0\nb: send 100b to 0\nb requires a\n}\n' >> p.goal

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: loggopsim
 # What a LogGOPS run was made of stands in its JSON: every file with the hash of its content, computed here a second time.
 printf 'num_ranks 2\nrank 0 {\na: send 100b to 1\nb: recv 100b from 1\n}\n' >p.goal
 printf 'rank 1 {\na: recv 100b from 0\nb: send 100b to 0\nb requires a\n}\n' >>p.goal

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: scale_sim
 # Each damaged configuration or table gives one error that says where and what was expected, and no output.
 printf "[general]\nrun_name = \"demo\"\n[architecture_presets]\nArrayHeight: 8\nArrayWidth: 8\nIfmapSramSz: 1\n" >a.cfg
 printf "FilterSramSz: 1\nOfmapSramSz: 1\nDataflow: ws\nBandwidth: 4\n[run_presets]\nInterfaceBandwidth: CALC\n" >>a.cfg

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: scale_sim
 # The old flags and, in outputs/RUN_NAME, the files of SCALE-Sim v1 (bb76184), byte for byte as it writes them.
 printf "[general]\nrun_name = \"demo\"\n[architecture_presets]\nArrayHeight: 8\nArrayWidth: 8\nIfmapSramSz: 1\n" >a.cfg
 printf "FilterSramSz: 1\nOfmapSramSz: 1\nDataflow: ws\nBandwidth: 4\n[run_presets]\nInterfaceBandwidth: CALC\n" >>a.cfg

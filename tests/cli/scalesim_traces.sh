@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: scale_sim
 # Every access of small layers: the sums are those of the files that SCALE-Sim v1 (bb76184, Python 3.11) wrote for them.
 printf 'h\nConv1, 16, 16, 3, 3, 3, 8, 1,\nPt, 9, 9, 1, 1, 1, 30, 1,\nnodiv, 10, 11, 2, 3, 3, 7, 3,\n' >net.csv
 for flow in os ws is; do

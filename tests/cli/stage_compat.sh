@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: stage
 # The same traces in our spelling, in the old one, under the old name, out of a set, with a tag base of 0.
 small="--dmodel 256 --dff 1024 --head 8 --kvhead 4 --batch 16 --seq 128 --dvocal 1000 --dp 2 --tp 2 --pp 2"
 orrery stage --compat --model-type gpt --layers 2 $small -o ours

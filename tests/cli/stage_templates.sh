@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: stage
 # A module of one's own: a norm of seven operations an element instead of five; all others are built in.
 small="--dmodel 256 --dff 1024 --head 8 --kvhead 4 --batch 16 --seq 128 --dvocal 1000 --layers 1"
 mkdir own

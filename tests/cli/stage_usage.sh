@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: stage
 # What cannot be meant is refused with exit status 2, before anything is made.
 try() {
     orrery stage "$@"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: scale_sim */
 /* test_systolic_rows.c - every layer that the two generations of SCALE-Sim were run on: all their figures, to the
  * last digit.
  *

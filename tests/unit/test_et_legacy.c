@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: et_legacy */
 /* test_et_legacy.c - the old generations of .et: recognised, read, written back byte for byte. */
 #include "legacy_make.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: et_legacy */
 /* test_et_legacy_convert.c - from one generation of .et to another, and what cannot be said there. */
 #include "legacy_make.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: scale_sim */
 /* From shapes to times: arrays, memory, vectors, overhead; the table; reports; sweeps.
  *
  * An array of 4 x 4 that keeps its outputs takes, for each fold of 4 x 4 outputs, k + 4 + 4 - 2 cycles, and one more at

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: chakra */
 /* test_link.c - pairs of traces written by hand, and what becomes of them. */
 #include "check.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: stage */
 /* The removal of nodes without work, against the rounds of the specification's section 12 done literally. */
 #include "base/rng.h"
 #include "check.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: ns3 */
 /* Expected values: the executable specification of the packet network, and the GNU C library. */
 #include "check.h"
 

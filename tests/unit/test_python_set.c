@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: scale_sim */
 /* Orders that CPython 3.11 prints for: s = set(...) ... [s.pop() for ...], with floats. */
 #include "check.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: stage */
 #include "check.h"
 #include "compat/stage/ratio.h"
 

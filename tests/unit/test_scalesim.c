@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: scale_sim */
 #include "check.h"
 
 #include "base/text/text.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: schedgen */
 #include "check.h"
 #include "compat/schedgen/sg_rules.h"
 #include "files.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: schedgen */
 /* test_schedgen_faults.c - memory that runs out at every single place where a schedule is made: it must be said that
  * memory ran out, no file may appear, and sanitizers watch that nothing leaks.
  *

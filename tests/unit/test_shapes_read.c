@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: scale_sim */
 /* Tables of shapes: the header, kinds of layers, defaults, and what is refused where. */
 #include "check.h"
 

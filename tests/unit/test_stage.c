@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: stage */
 /* Sizes and counts are those of the specification's worked example (section 18); bytes are compared with the
  * reference's by tests/golden/test_stage. */
 #include "check.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: scale_sim */
 /* Buffers filled by whole spans of cycles against the same filled word by word, on random layers, sizes and address
  * ranges; and what streams say about themselves against counting. */
 #include "check.h"
