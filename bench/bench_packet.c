@@ -104,7 +104,7 @@ static double run_ring(void *context)
                                  .fidelity = "packet",
                                  .packet_keys = j->keys,
                                  .wants_history = j->wants_history,
-                                 .is_compat = !j->keys,
+                                 .rules = j->keys ? NULL : orr_compat_at(ORR_RULES_RUN, 1)->run,
                                  .packet_rules = j->keys ? NULL : reference()};
     orr_packet_figures g;
     orr_sim *s;

@@ -5,6 +5,7 @@
 
 #include "goal.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/fabric_view.h>
 
 #include <errno.h>
@@ -101,6 +102,15 @@ static void print_packet_head(orr_run *r)
     fflush(stdout); /* the rest goes past stdio */
 }
 
+static orr_code find_rules(bool is_packet, const struct orr_rules_run **out, orr_error *err)
+{
+    const orr_compat *program;
+    const orr_code code =
+        orr_compat_find(ORR_RULES_RUN, is_packet ? "ns3" : "astra-sim", &program, err);
+    *out = code ? NULL : program->run;
+    return code;
+}
+
 static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
 {
     const char *groups = cli_text(c, "comm-group-configuration");
@@ -120,14 +130,15 @@ static orr_code run_astra(cli_context *c, const char *network, orr_error *err)
         .network = network,
         .queues_per_dim = (uint32_t)cli_count(c, "num-queues-per-dim"),
         .rendezvous = strcmp(rendezvous, "true") == 0 || strcmp(rendezvous, "1") == 0,
-        .is_compat = !cli_flag(c, "no-compat"),
         .shows_progress = !c->quiet,
     };
     orr_run *r = NULL;
     orr_error second;
     orr_code code = parse_scale(cli_text(c, "injection-scale"), &config.injection_scale, err);
+    if (!code && !cli_flag(c, "no-compat"))
+        code = find_rules(is_packet, &config.rules, err);
     if (!code)
-        code = cli_packet_rules(is_packet && config.is_compat, &config.packet_rules, err);
+        code = cli_packet_rules(is_packet && config.rules, &config.packet_rules, err);
     if (!code)
         code = cli_run_start(c, &config, &r, err);
     if (r)

@@ -37,6 +37,7 @@ struct orr_stall;
 struct orr_critical_path;
 struct orr_packet_figures;
 struct orr_fabric_view;
+struct orr_rules_run;
 struct orr_rules_loggops;
 struct orr_rules_packet;
 
@@ -156,10 +157,9 @@ typedef struct orr_run_config {
     const char *simple_links; /* rules of LogGOPSim of 2023: links that messages share, DOT */
 
     /* Whose rules (lab/compat.h); NULL: ours. */
+    const struct orr_rules_run *rules; /* of traces */
     const struct orr_rules_loggops *loggops_rules;
     const struct orr_rules_packet *packet_rules;
-    bool
-        is_compat; /* traces as ASTRA-sim has them: refuses what makes it crash, and is odd where it is */
     const char *logging; /* TOML: where the lines of ASTRA-sim go; NULL: the default */
 
     uint32_t records;     /* bits: ORR_RUN_SPANS and its like */

@@ -7,9 +7,13 @@
 #include <orrery/lab/compat.h>
 
 #include "run/loggops/lgs_impl.h"
+#include "run/run_rules.h"
 #include "trace/trace_impl.h"
 
 /* clang-format off: one block for each room, in the order of their names */
+#ifdef ORR_COMPAT_ASTRA_SIM
+#include "astra_sim/astra_sim.h"
+#endif
 #ifdef ORR_COMPAT_CHAKRA
 #include "chakra/chakra.h"
 #endif
@@ -20,6 +24,7 @@
 #include "loggopsim/loggopsim.h"
 #endif
 #ifdef ORR_COMPAT_NS3
+#include "ns3/ns3_front.h"
 #include "ns3/ns3_rules.h"
 #endif
 #ifdef ORR_COMPAT_SCALE_SIM
@@ -38,6 +43,7 @@
 static const orr_compat programs[] = {
 /* ---- astra_sim */
 #ifdef ORR_COMPAT_ASTRA_SIM
+    {"astra-sim", "ASTRA-sim on an analytical network", .run = &astra_sim_rules},
 #endif
 /* ---- chakra */
 #ifdef ORR_COMPAT_CHAKRA
@@ -75,6 +81,20 @@ static const orr_compat programs[] = {
 const orr__et_old *const orr__et_old_forms =
 #ifdef ORR_COMPAT_ET_LEGACY
     &orr__et_legacy;
+#else
+    NULL;
+#endif
+
+const run_old_output *const run_old_outputs =
+#ifdef ORR_COMPAT_ASTRA_SIM
+    &astra_sim_output;
+#else
+    NULL;
+#endif
+
+const run_byte_matching *const run_byte_matchings =
+#ifdef ORR_COMPAT_NS3
+    &ns3_byte_matching;
 #else
     NULL;
 #endif

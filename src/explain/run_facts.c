@@ -338,8 +338,9 @@ orr_code orr__run_facts_take(const orr_sim *s, orr__run_facts **out, orr_error *
 {
     *out = NULL;
     if (!s->watch)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "a simulation with is_compat keeps no figures for this report");
+        return orr_fail(
+            err, ORR_EUSAGE, NULL,
+            "a run by the rules of a replaced program keeps no figures for this report");
     orr__run_facts *f = orr_alloc(1, sizeof *f);
     if (!f || !(f->arena = orr_arena_create())) {
         orr_free(f);

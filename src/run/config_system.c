@@ -455,9 +455,9 @@ orr_code orr__read_system(const orr_sim_options *opt,
     if (!code)
         code = take_by_node(&r);
     /* Not under the old names: a file which the reference takes is never refused. */
-    if (!code && !opt->is_compat)
+    if (!code && !(opt->rules && opt->rules->ignores_new_keys))
         code = take_schedulers(&r);
-    if (!code && !opt->is_compat)
+    if (!code && !(opt->rules && opt->rules->ignores_new_keys))
         code = take_rooted(&r);
     orr_json_close(j);
     orr_input_close(in);

@@ -2,9 +2,9 @@
 /* graph.c - the dependencies of one trace, ready for ranks to run through.
  *
  * Nodes are renumbered by ascending id (their *place*), because that is the order in which they are issued.
- * A parent counts once however often a node names it.  As the reference has it (astra-sim.md 2), and only with
- * is_compat, nodes of the same id are one: the last of them, which waits for all that any of them names.  One graph serves all ranks of a class; what a rank
- * keeps of its own is a counter per node. */
+ * A parent counts once however often a node names it.  Where the rules say so (merges_equal_ids), nodes of the
+ * same id are one: the last of them, which waits for all that any of them names.  One graph serves all ranks of a
+ * class; what a rank keeps of its own is a counter per node. */
 #include "sim_impl.h"
 
 #include "trace/dag.h"
@@ -29,19 +29,19 @@ static orr_code refuse(const orr_trace *t, const char *what, orr_error *err)
     return orr_fail(err, ORR_EINPUT, &w, "%s", what);
 }
 
-static orr_code refuse_unsound(const orr_trace *t, bool forgives, orr_error *err)
+static orr_code refuse_unsound(const orr_trace *t, const orr_rules_run *rules, orr_error *err)
 {
     const orr_columns *c = &t->columns;
     if (c->count == 0)
         return refuse(t, "the trace has no nodes", err);
-    if (c->duplicate_ids && forgives)
+    if (c->duplicate_ids && !rules->merges_equal_ids)
         return refuse(t, "two nodes have the same id; orrery check says which", err);
     for (uint32_t i = 0; i < c->count && (c->data_missing || c->ctrl_missing); i++) {
         bool is_missing = false;
         for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
             is_missing |= c->data_dep[e] == ORR_NO_NODE;
         for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
-             !forgives && c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
+             rules->refuses_missing_parents && c->ctrl_first && e < c->ctrl_first[i + 1]; e++)
             is_missing |= c->ctrl_dep[e] == ORR_NO_NODE;
         if (is_missing) {
             const orr_where w = orr_trace_where(t, i);
@@ -165,11 +165,13 @@ static void spread_streams(orr__graph *g)
             g->slot[p] = slot_of_stream(g, c->stream[g->node[p]]);
 }
 
-orr_code orr__graph_make(const orr_trace *t, bool is_compat, orr__graph *out, orr_error *err)
+orr_code orr__graph_make(const orr_trace *t,
+                         const orr_rules_run *rules,
+                         orr__graph *out,
+                         orr_error *err)
 {
-    const bool forgives = !is_compat;
-    orr_code code = refuse_unsound(t, forgives, err);
-    if (code || (!forgives && (code = refuse_rootless(t, err))))
+    orr_code code = refuse_unsound(t, rules, err);
+    if (code || (rules->refuses_missing_parents && (code = refuse_rootless(t, err))))
         return code;
     *out = (orr__graph){
         .t = t, .slot_count = ORR__SLOT_STREAMS, .stream[ORR__SLOT_COMM] = ORR_NO_VALUE};
@@ -179,7 +181,7 @@ orr_code orr__graph_make(const orr_trace *t, bool is_compat, orr__graph *out, or
     const bool ok = out->node && out->slot && fill(out);
     if (!ok)
         return orr_no_memory(err);
-    if (!is_compat && has_streams(t))
+    if (!rules->has_one_stream && has_streams(t))
         spread_streams(out);
     return has_start(out) ? ORR_OK : refuse(t, NOTHING_STARTS, err);
 }

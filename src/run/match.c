@@ -220,9 +220,9 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
 /* As the old front end: what is there already is received at once (packet-network.md, addendum 1). */
 static void receive_bytes(orr_sim *s, const key *k, orr__call on_received)
 {
-    const orr__byte_key bytes = {k->tag, k->src, k->dst};
+    const run_bytes_key bytes = {k->tag, k->src, k->dst};
     bool is_there;
-    if (!orr__bytes_receive(s, &bytes, k->size, on_received, &is_there))
+    if (!run_byte_matchings->receive(s->byte_matcher, &bytes, k->size, on_received, &is_there))
         orr__sim_no_memory(s);
     else if (is_there)
         orr__call_now(on_received);
@@ -281,11 +281,11 @@ void orr_net_complete_sender(orr_sim *s, uint64_t token)
 static void deliver_bytes(orr_sim *s, uint32_t token)
 {
     const pair p = s->matcher->pairs[token];
-    const orr__byte_key bytes = {p.k.tag, p.k.src, p.k.dst};
+    const run_bytes_key bytes = {p.k.tag, p.k.src, p.k.dst};
     orr__call then;
     drop_pair(s->matcher, token);
     orr__call_now(p.on_sent);
-    if (orr__bytes_arrive(s, &bytes, p.k.size, &then))
+    if (run_byte_matchings->arrive(s->byte_matcher, &bytes, p.k.size, &then))
         orr__call_now(then);
     else
         orr__sim_no_memory(s);
@@ -362,10 +362,10 @@ static void start_receive(void *sim, uint64_t i)
     receive_message(s, &k, w.call);
 }
 
-/* Pieces of a small collective round down to nothing.  The reference stops there (8); we send a byte. */
+/* Pieces of a small collective round down to nothing.  The reference stops there (astra-sim.md 8); we send a byte. */
 static uint64_t at_least_a_byte(const orr_sim *s, uint64_t size)
 {
-    return size == 0 && !s->opt.is_compat ? 1 : size;
+    return size == 0 && !s->rules->sends_nothing ? 1 : size;
 }
 
 static void send_now(
@@ -469,15 +469,15 @@ bool orr__match_list(const struct orr__matcher *m,
                      orr__unmatched **out,
                      uint32_t *count)
 {
-    const struct orr__byte_matcher *bytes = m->sim->byte_matcher;
-    const size_t more = bytes ? orr__bytes_count(bytes) : 0;
+    const void *bytes = m->sim->byte_matcher;
+    const size_t more = bytes ? run_byte_matchings->count(bytes) : 0;
     bool *is_free = orr_arena_new(a, m->pair_count + 1, bool);
     *out = orr_arena_new(a, m->pair_count + more + 1, orr__unmatched);
     *count = 0;
     if (!is_free || !*out)
         return false;
     for (size_t i = 0; i < more; i++)
-        if (orr__bytes_describe(bytes, i, &(*out)[*count]))
+        if (run_byte_matchings->describe(bytes, i, &(*out)[*count]))
             (*out)[(*count)++].number = (uint32_t)i;
     for (uint32_t p = m->free_pair; p != ORR__NONE; p = m->pairs[p].next)
         is_free[p] = true;

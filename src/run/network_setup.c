@@ -44,7 +44,7 @@ static orr_code find_kind(const orr_sim *s, orr__topology_kind *out, orr_error *
     if (!is_packet(s) || !s->opt.network)
         return ORR_OK;
     const orr_code code = orr__topology_kind_at(s->opt.network, out, err);
-    if (s->opt.is_compat && *out != ORR__KIND_YAML)
+    if (s->rules->has_no_topologies && *out != ORR__KIND_YAML)
         *out = ORR__KIND_CONFIG;
     return code;
 }
@@ -129,7 +129,7 @@ static orr_code read_file(orr_sim *s, orr_error *err)
     if (code)
         return code;
     const orr_span bytes = orr_input_bytes(in);
-    if (!s->opt.is_compat)
+    if (!s->rules->has_no_topologies)
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &s->topology, err);
     if (!code && !s->topology)
         code = orr__parse_network(bytes, path, c, err);
@@ -149,9 +149,8 @@ static orr_code read_file(orr_sim *s, orr_error *err)
 static orr_code count_ranks(orr_sim *s, orr_error *err)
 {
     uint64_t npus = 1;
-    /* astra-sim.md 8.2: its congestion-aware network has one dimension, and rings of 3 or more. */
-    s->net_config.most_dims = s->opt.is_compat ? 1 : 0;
-    s->net_config.least_ring = s->opt.is_compat ? 3 : 0;
+    s->net_config.most_dims = s->rules->aware_most_dims;
+    s->net_config.least_ring = s->rules->aware_least_ring;
     for (uint32_t k = 0; k < s->net_config.dims; k++) {
         npus *= s->net_config.npus[k];
         if (npus > 1u << 24)

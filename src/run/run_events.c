@@ -33,7 +33,7 @@ static double collective_messages(const orr__npu *n, uint32_t place)
     const orr_columns *c = &n->graph->t->columns;
     const orr__group *g = orr__node_group(n, place);
     const int type = c->comm_type ? c->comm_type[n->graph->node[place]] : -1;
-    const int known = orr__kind_of(type, s->opt.is_compat);
+    const int known = orr__kind_of(type, s->rules);
     double sum = 0;
     if (known < 0)
         return 0;

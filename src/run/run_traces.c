@@ -71,7 +71,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .trace_log = c->records & ORR_RUN_ISSUES,
         .wants_history = c->records & ORR_RUN_HISTORY,
         .wants_links = c->records & ORR_RUN_LINKS,
-        .is_compat = c->is_compat,
+        .rules = c->rules,
         .packet_rules = c->packet_rules,
         .threads = c->threads,
         .record = c->records & ORR_RUN_PHASES  ? ORR_SIM_RECORD_PHASES

@@ -120,7 +120,7 @@ static void choose_rooted(orr_sim *s, orr_collective kind)
 static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 {
     const orr__system_config *c = &s->system;
-    if (coll_has_root(kind) && !s->opt.is_compat)
+    if (coll_has_root(kind) && !s->rules->ignores_new_keys)
         choose_rooted(s, kind);
     orr__plan *p = &s->plans[kind];
     uint32_t offset = 1;
@@ -185,7 +185,8 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
                         "the network has %u NPUs, but %s has traces for %u ranks", s->npu_count,
                         s->opt.workload ? s->opt.workload : "the set", orr_set_rank_count(s->set));
     /* The logical topology of packets may be of one rank, whatever traces there are (packet-network.md 4.3). */
-    if (s->npu_count == 1 && !s->packet && (s->opt.is_compat || orr_set_rank_count(s->set) > 1))
+    if (s->npu_count == 1 && !s->packet &&
+        (s->rules->refuses_one_rank || orr_set_rank_count(s->set) > 1))
         return orr_fail(err, ORR_EINPUT, &s->net_config.where,
                         "npus_count: a whole number from 2 to 16777216 was expected; 1 is for the "
                         "trace of one rank");
@@ -196,7 +197,7 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
         if (!s->graphs[k].t)
-            code = orr__graph_make(orr_set_trace(s->set, k), s->opt.is_compat, &s->graphs[k], err);
+            code = orr__graph_make(orr_set_trace(s->set, k), s->rules, &s->graphs[k], err);
         if (!code && s->lanes < s->graphs[k].slot_count - ORR__SLOT_STREAMS + 1)
             s->lanes = s->graphs[k].slot_count - ORR__SLOT_STREAMS + 1;
     }
@@ -218,7 +219,7 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
                             "group %" PRId64 " has rank %u, but there are %u ranks", g->id,
                             g->sorted[g->count - 1], s->npu_count);
     }
-    if (!code && !s->opt.is_compat)
+    if (!code && !s->rules->refuses_metadata)
         code = orr__read_metadata_groups(s, err);
     return code || orr__make_group_rings(s) ? code : orr_no_memory(err);
 }
@@ -244,8 +245,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
     s->finish_order = orr_arena_new(s->arena, s->npu_count, uint32_t);
     s->matcher = orr__matcher_create(s);
-    if (s->packet && s->packet->config.rules->matches_bytes &&
-        !(s->byte_matcher = orr__byte_matcher_create()))
+    if (s->packet && s->packet->config.rules->matches_bytes && run_byte_matchings &&
+        !(s->byte_matcher = run_byte_matchings->create()))
         return orr_no_memory(err);
     s->remote = orr__remote_create(s);
     s->programs = orr__program_cache_create(s);
@@ -265,7 +266,7 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         if (!code)
             code = orr__workload_init(n, &s->graphs[orr_set_class_of(s->set, r)], err);
     }
-    if (!code && !s->opt.is_compat)
+    if (!code && !s->rules->keeps_no_figures)
         code = orr__watch_create(s, err);
     if (!code && s->opt.records_goal)
         code = orr__tape_create(s, err);
@@ -278,6 +279,56 @@ static orr_code check_links(const orr_sim *s, orr_error *err)
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s knows no links", s->net_ops->name);
 }
+
+const orr_rules_run run_rules_ours = {0};
+
+/* ---- what replaced programs printed ---- */
+
+static orr_code no_output(orr_error *err)
+{
+    return orr_fail(err, ORR_EUSAGE, NULL, "this build leaves out the output of ASTRA-sim");
+}
+
+static orr_code read_logging(orr_sim *s, orr_error *err)
+{
+    return run_old_outputs
+               ? run_old_outputs->read_logging(s->opt.logging, !s->rules->overrides_patterns,
+                                               s->arena, &s->logging, err)
+               : no_output(err);
+}
+
+bool orr_sim_ignores_log_patterns(const orr_sim *s)
+{
+    return run_old_outputs && run_old_outputs->ignores_patterns(s);
+}
+
+orr_code orr_sim_write_old_log(const orr_sim *s,
+                               const char *path,
+                               orr_sim_log which,
+                               orr_error *err)
+{
+    return run_old_outputs ? run_old_outputs->write_log(s, path, which, err) : no_output(err);
+}
+
+orr_code orr_sim_write_log_sinks(const orr_sim *s, orr_error *err)
+{
+    return run_old_outputs ? run_old_outputs->write_sinks(s, err) : no_output(err);
+}
+
+orr_code orr_sim_write_trace_log(const orr_sim *s, const char *path, orr_error *err)
+{
+    return run_old_outputs ? run_old_outputs->write_trace_log(s, path, err) : no_output(err);
+}
+
+orr_code orr_sim_write_memory_trace(const orr_sim *s,
+                                    uint32_t rank,
+                                    const char *path,
+                                    orr_error *err)
+{
+    return run_old_outputs ? run_old_outputs->write_memory(s, rank, path, err) : no_output(err);
+}
+
+/* ---- the object ---- */
 
 static orr_code set_up(orr_sim *s, orr_error *err)
 {
@@ -295,8 +346,7 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         s->opt.injection_scale = 1;
     else if (s->opt.injection_scale < 0)
         s->opt.injection_scale = 0;
-    if (s->opt.logging &&
-        (code = orr__read_logging(s->opt.logging, !s->opt.is_compat, s->arena, &s->logging, err)))
+    if (s->opt.logging && (code = read_logging(s, err)))
         return code;
     if ((code = orr__network_setup(s, err)) || (code = check_links(s, err)))
         return code;
@@ -320,6 +370,7 @@ orr_code orr_sim_create(const orr_sim_options *opt, orr_sim **out, orr_error *er
     if (!s)
         return orr_no_memory(err);
     s->opt = *opt;
+    s->rules = opt->rules ? opt->rules : &run_rules_ours;
     const orr_code code = set_up(s, err);
     if (code)
         orr_sim_destroy(s);
@@ -344,7 +395,8 @@ void orr_sim_destroy(orr_sim *s)
     orr__tape_destroy(s->tape);
     orr__stall_destroy(s->stall);
     orr__matcher_destroy(s->matcher);
-    orr__byte_matcher_destroy(s->byte_matcher);
+    if (s->byte_matcher)
+        run_byte_matchings->destroy(s->byte_matcher);
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
     if (s->packet)
@@ -379,11 +431,11 @@ static orr_code status(const orr_sim *s, orr_error *err)
     return orr__clock_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
 }
 
-/* An event at tick 0 makes the reference abort (4.1); under the old names we say so instead. */
+/* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we say so instead. */
 static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 {
     uint64_t tick;
-    if (!s->opt.is_compat || s->packet || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
+    if (!s->rules->refuses_tick_zero || !orr__clock_next_tick(s->clock, &tick) || tick > 0)
         return ORR_OK;
     const orr_where w = orr_where_byte(s->system.path, ORR_NO_BYTE);
     return orr_fail(

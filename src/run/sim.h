@@ -70,11 +70,9 @@ typedef struct orr_sim_options {
     bool trace_log;     /* keep when each node was issued and ended: orr_sim_write_trace_log */
     bool wants_history; /* the model packet records links and queues over time, for reports */
     bool wants_links;   /* a network model that knows no links is refused at once */
-    bool
-        is_compat; /* refuse what makes the reference crash, and behave as it does where it is odd */
-    const struct orr_rules_packet
-        *packet_rules;      /* of the model packet; NULL: ours; others: lab/compat.h */
-    unsigned threads;       /* for reading traces; 0: one per core */
+    const struct orr_rules_run *rules; /* of a replaced program (lab/compat.h); NULL: ours */
+    const struct orr_rules_packet *packet_rules; /* the same for the packet network */
+    unsigned threads;                            /* for reading traces; 0: one per core */
     orr_sim_record record;  /* more than figures: orr_sim_timeline, orr_sim_critical_path */
     uint32_t critical_path; /* how many steps of it reports list; 0: not in reports */
     bool records_goal;      /* for orr_sim_goal */
@@ -127,7 +125,7 @@ orr_code orr_sim_write_old_log(const orr_sim *s,
                                orr_error *err) ORR_MUST_CHECK;
 /* What orr_sim_options.logging names, but for standard output, which is the console's. */
 orr_code orr_sim_write_log_sinks(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;
-/* It has patterns, and is_compat: then the old program's own is used instead. */
+/* True if the logging file sets patterns that the rules override. */
 bool orr_sim_ignores_log_patterns(const orr_sim *s);
 /* The issue and callback lines alone, in the form that chakra_timeline_visualizer reads.  Needs
  * orr_sim_options.trace_log, or trace-enabled in the system file. */

@@ -9,22 +9,15 @@
 #include "base/memory/bitset_queue.h"
 #include "base/memory/map.h"
 #include "clock.h"
-#include "config_logging.h"
 #include "models/collective/coll.h"
 #include "models/network/topology/topology.h"
+#include "run_rules.h"
 #include "trace/set_impl.h"
 #include "trace/trace_impl.h"
 
 #include <stdatomic.h>
 
 #define ORR__NONE UINT32_MAX
-
-/* Something to do later. */
-typedef struct orr__call {
-    orr__action action; /* NULL: nothing */
-    void *context;
-    uint64_t argument;
-} orr__call;
 
 static inline void orr__call_now(orr__call c)
 {
@@ -173,9 +166,10 @@ typedef struct orr__graph {
         stream[ORR__SLOTS]; /* of a communication slot: the number in the trace; NO_VALUE: any */
 } orr__graph;
 
-/* As the reference: a dependency on a node that is not there is refused, and a rank communicates once at a time.
- * Otherwise a control dependency on such a node counts as met, and a trace that says so has streams. */
-orr_code orr__graph_make(const orr_trace *t, bool is_compat, orr__graph *out, orr_error *err);
+orr_code orr__graph_make(const orr_trace *t,
+                         const orr_rules_run *rules,
+                         orr__graph *out,
+                         orr_error *err);
 void orr__graph_fini(orr__graph *g);
 
 /* ---- ranks ---- */
@@ -313,6 +307,7 @@ typedef struct orr__note {
 struct orr_sim {
     orr_arena *arena;
     orr_sim_options opt;
+    const orr_rules_run *rules; /* never NULL */
     orr__clock *clock;
     orr_net_config net_config;
     const orr_net_ops *net_ops;
@@ -324,7 +319,7 @@ struct orr_sim {
     orr__ranks_config ranks_config;
     orr__system_config system;
     orr__memory_config memory;
-    orr__logging logging;
+    const void *logging; /* the logging file, read by run_old_outputs; NULL: none */
     orr__groups groups;
     orr_set *owned_set;
     const orr_set *set;
@@ -337,8 +332,8 @@ struct orr_sim {
     orr__dim *group_rings;          /* by group and kind: for groups smaller than the system */
     struct orr__schedule *schedule; /* NULL: every chunk goes through the dimensions ascending */
     struct orr__matcher *matcher;
-    struct orr__byte_matcher
-        *byte_matcher; /* for the model packet under is_compat; NULL otherwise */
+    void
+        *byte_matcher; /* of run_byte_matchings, when the packet network wants it; NULL otherwise */
     struct orr__remote *remote;
     struct orr__program_cache *programs;
     orr_map *group_texts; /* group of a hole -> 1 + its place in group_text */
@@ -461,21 +456,6 @@ bool orr__match_list(const struct orr__matcher *m,
                      orr__unmatched **out,
                      uint32_t *count); /* false: out of memory */
 
-/* ---- matching of the old packet-level front end (match_bytes.c) ---- */
-
-typedef struct orr__byte_key {
-    uint32_t tag, src, dst;
-} orr__byte_key;
-
-struct orr__byte_matcher *orr__byte_matcher_create(void); /* NULL: out of memory */
-void orr__byte_matcher_destroy(struct orr__byte_matcher *m);
-/* Both: false: out of memory.  *is_there: the bytes have arrived already, and nothing waits. */
-bool orr__bytes_receive(
-    orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call on_received, bool *is_there);
-bool orr__bytes_arrive(orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call *then);
-size_t orr__bytes_count(const struct orr__byte_matcher *m);
-bool orr__bytes_describe(const struct orr__byte_matcher *m, size_t i, orr__unmatched *out);
-
 /* ---- system layer (system.c, algorithms) ---- */
 
 orr_code orr__system_init(orr__npu *n, orr_error *err);
@@ -564,8 +544,8 @@ void orr__remote_access(orr__npu *n, uint64_t size, uint32_t place);
 orr_code orr__workload_init(orr__npu *n, const orr__graph *g, orr_error *err);
 void orr__workload_fini(orr__npu *n);
 void orr__issue(orr__npu *n);
-/* The collective that is simulated for one of a trace; -1: none (the reference knows four kinds). */
-int orr__kind_of(int type, bool is_compat);
+/* The collective that is simulated for one of a trace; -1: none. */
+int orr__kind_of(int type, const orr_rules_run *rules);
 void orr__node_done(void *npu, uint64_t place); /* as an action */
 
 /* ---- tensors in local memory (local_memory.c, 10.2) ---- */

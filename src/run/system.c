@@ -660,7 +660,7 @@ void orr__collective(orr__npu *n, uint32_t place, orr_collective kind, uint64_t 
         return;
     if (coll_has_root(kind) && !find_root(&r))
         return;
-    if (!s->opt.is_compat &&
+    if (!s->rules->runs_lonely &&
         (r.m ? r.m->group->count : s->npu_count) == 1) { /* nobody to talk to */
         orr__npu_timer(n, 0, orr__node_done, n, place);
         return;

@@ -283,7 +283,7 @@ static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
     const int64_t peer = is_send ? dst : src, own = is_send ? src : dst;
     const int64_t tag = orr__npu_tag(n, place);
     int64_t size;
-    if (!n->sim->opt.is_compat && peer == ORR_NO_VALUE) {
+    if (!n->sim->rules->needs_peers && peer == ORR_NO_VALUE) {
         replay_communication(n, place); /* traces converted from PyTorch do not name the peer */
         return;
     }
@@ -310,11 +310,11 @@ static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
         orr__recv(n, wire_tag, (uint32_t)peer, (uint64_t)size, done);
 }
 
-int orr__kind_of(int type, bool is_compat)
+int orr__kind_of(int type, const orr_rules_run *rules)
 {
     if (type < 0 || type >= ORR_COLL_COUNT)
         return -1;
-    if (is_compat)
+    if (rules->has_no_roots)
         return COLL_ROOTLESS & ORR_COLL_BIT(type) ? type : -1;
     return type == ORR_COLL_REDUCE_SCATTER_BLOCK ? ORR_COLL_REDUCE_SCATTER : type;
 }
@@ -322,14 +322,14 @@ int orr__kind_of(int type, bool is_compat)
 static void collective(orr__npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
-    const bool is_compat = n->sim->opt.is_compat;
+    const orr_rules_run *rules = n->sim->rules;
     const int type = c->comm_type ? c->comm_type[n->graph->node[place]] : -1;
-    const int kind = orr__kind_of(type, is_compat);
+    const int kind = orr__kind_of(type, rules);
     int64_t size = 0;
     if (n->graph->slot[place] == ORR__SLOT_CPU) {
         orr__sim_fail_text(n->sim, n, place,
                            "a collective on the host (is_cpu_op) cannot be simulated");
-    } else if (type == ORR_COLL_BROADCAST && (is_compat || !has_size(n, place))) {
+    } else if (type == ORR_COLL_BROADCAST && (rules->has_no_roots || !has_size(n, place))) {
         replay_communication(n, place); /* all that the reference does (6.3) */
     } else if (kind < 0) {
         orr__sim_fail_text(n->sim, n, place,
@@ -372,7 +372,7 @@ static void execute(orr__npu *n, uint32_t place)
         collective(n, place);
         break;
     case ORR_NODE_METADATA:
-        if (!n->sim->opt.is_compat) { /* what it says was read at the start */
+        if (!n->sim->rules->refuses_metadata) { /* what it says was read at the start */
             orr__npu_timer(n, 0, orr__node_done, n, place);
             break;
         }

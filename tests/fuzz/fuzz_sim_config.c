@@ -6,6 +6,8 @@
  * ranks that do a little of everything. */
 #include "fuzz_trace.h"
 
+#include <orrery/lab/compat.h>
+
 #include "run/sim_impl.h"
 
 enum { RANKS = 16, MOST_EVENTS = 20000, MOST_SPLITS = 64 };
@@ -194,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .set = ranks(which == MEMORY),
         .queues_per_dim = data[0] & TWO_QUEUES ? 2 : 1,
         .rendezvous = data[0] & RENDEZVOUS,
-        .is_compat = data[0] & IS_COMPAT,
+        .rules = data[0] & IS_COMPAT ? orr_compat_at(ORR_RULES_RUN, 0)->run : NULL,
     };
     if (which == NETWORK && !is_small_network(data + 1, size - 1))
         return 0;

@@ -39,7 +39,8 @@ __attribute__((unused)) static void net_run_open(net_run *r,
     orr_error err;
     CHECK(ranks <= NET_RUN_RANKS);
     r->count = 0;
-    r->sim = (orr_sim){.npu_count = ranks, .npus = r->npus, .net_ops = ops};
+    r->sim =
+        (orr_sim){.npu_count = ranks, .npus = r->npus, .net_ops = ops, .rules = &run_rules_ours};
     r->sim.clock = orr__clock_create();
     r->sim.matcher = orr__matcher_create(&r->sim);
     CHECK(r->sim.clock && r->sim.matcher);

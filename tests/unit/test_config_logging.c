@@ -2,7 +2,7 @@
 /* Files of rules; what comes of them in a run is tested in cli/old_astra_logging.sh. */
 #include "check.h"
 
-#include "run/config_logging.h"
+#include "compat/astra_sim/config_logging.h"
 
 static orr_error err;
 static orr_arena *arena;

@@ -2,7 +2,7 @@
 /* What nlohmann's JSON library 3.10 prints for these. */
 #include "check.h"
 
-#include "run/grisu.h"
+#include "compat/astra_sim/grisu.h"
 
 static void check(double value, const char *want)
 {

@@ -2,7 +2,7 @@
 /* What std::sort of GCC 12 made of the same keys, largest first. */
 #include "check.h"
 
-#include "run/library_sort.h"
+#include "compat/library_sort.h"
 
 enum { MOST = 4000 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
-#include "base/io/log_file.h"
+#include "compat/astra_sim/log_file.h"
 
 #include <sys/stat.h>
 

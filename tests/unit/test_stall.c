@@ -10,6 +10,7 @@
 
 #include "run/sim.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/stall.h>
 
 static orr_error err;
@@ -126,7 +127,8 @@ static void make_job(job *j, const op *ops, size_t count, uint32_t ranks, const 
                                  .network = "net.yml",
                                  .groups = with->groups ? "groups.json" : NULL,
                                  .rendezvous = with->rendezvous,
-                                 .is_compat = with->is_compat,
+                                 .rules =
+                                     with->is_compat ? orr_compat_at(ORR_RULES_RUN, 0)->run : NULL,
                                  .custom_network = with->net,
                                  .threads = 1};
     CHECK_OK(orr_sim_create(&opt, &j->sim, &err), &err);

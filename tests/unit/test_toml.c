@@ -2,8 +2,8 @@
 /* The examples of TOML's own text, and files that are wrong. */
 #include "check.h"
 
-#include "base/formats/toml.h"
 #include "base/text/text.h"
+#include "compat/astra_sim/toml.h"
 
 static orr_error err;
 

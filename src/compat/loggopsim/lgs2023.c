@@ -4,7 +4,7 @@
 #include "loggopsim.h"
 
 #include "base/formats/json.h"
-#include "run/library_sort.h"
+#include "compat/library_sort.h"
 #include "run/loggops/lgs_body.h"
 
 #include <math.h>

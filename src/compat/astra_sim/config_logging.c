@@ -10,9 +10,9 @@
  * Keys that nobody knows are errors, as everywhere here. */
 #include "config_logging.h"
 
-#include "base/formats/toml.h"
 #include "base/io/input.h"
 #include "base/text/text.h"
+#include "toml.h"
 
 #include <inttypes.h>
 

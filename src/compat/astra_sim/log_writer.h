@@ -11,9 +11,9 @@
 #ifndef ORR_LOG_WRITER_H
 #define ORR_LOG_WRITER_H
 
-#include "base/io/log_file.h"
 #include "base/io/output.h"
 #include "config_logging.h"
+#include "log_file.h"
 
 typedef struct orr__log_writer {
     const orr__logging *logging;

@@ -5,7 +5,7 @@
  * come, 64 KiB at a time, with O_APPEND, so that two programs may write to one log.  A log that begins anew is
  * an orr_output.  Full files are moved aside one after the other, the oldest first. */
 #include "log_file.h"
-#include "output.h"
+#include "base/io/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

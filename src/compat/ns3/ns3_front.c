@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match_bytes.c - matching as the old packet-level front end does it (packet-network.md 6.1): by tag, source and
- * destination, counting bytes.
+/* ns3_front.c - a run as AstraSimNetwork does it: the rules of ASTRA-sim, and messages that meet by tag, source and
+ * destination, counting bytes (packet-network.md 6.1).
  *
  * Bytes that have arrived and bytes that were asked for meet in either order.  Receives with the same key are one,
  * and only the callback of the latest is kept; where that loses a callback, the old program hangs, and so do we.
  * Entries stand in a hash table with chains; one that expects nothing and holds nothing is gone. */
-#include "sim_impl.h"
+#include "ns3_front.h"
+
+#include "run/sim_impl.h"
 
 #include "base/memory/hash.h"
 
@@ -17,16 +19,16 @@ typedef struct entry {
     bool is_used;
 } entry;
 
-struct orr__byte_matcher {
+struct byte_matcher {
     entry *entries;
     size_t count, room;
     uint32_t free;
     uint32_t heads[4096];
 };
 
-struct orr__byte_matcher *orr__byte_matcher_create(void)
+static void *create(void)
 {
-    struct orr__byte_matcher *m = orr_alloc(1, sizeof *m);
+    struct byte_matcher *m = orr_alloc(1, sizeof *m);
     if (!m)
         return NULL;
     m->free = ORR__NONE;
@@ -34,8 +36,9 @@ struct orr__byte_matcher *orr__byte_matcher_create(void)
     return m;
 }
 
-void orr__byte_matcher_destroy(struct orr__byte_matcher *m)
+static void destroy(void *matcher)
 {
+    struct byte_matcher *m = matcher;
     if (!m)
         return;
     orr_free(m->entries);
@@ -43,7 +46,7 @@ void orr__byte_matcher_destroy(struct orr__byte_matcher *m)
 }
 
 /* Where the entry of a key is written down; NONE stands there when there is none. */
-static uint32_t *find(struct orr__byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
+static uint32_t *find(struct byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
 {
     const uint64_t hash =
         orr_hash_mix(((uint64_t)tag << 32 | src) ^ 0x9e3779b97f4a7c15u, dst ^ 0xe7037ed1a0b428dbu);
@@ -58,7 +61,7 @@ static uint32_t *find(struct orr__byte_matcher *m, uint32_t tag, uint32_t src, u
 }
 
 /* NULL: out of memory. */
-static entry *find_or_make(struct orr__byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
+static entry *find_or_make(struct byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
 {
     uint32_t i = *find(m, tag, src, dst);
     if (i != ORR__NONE)
@@ -76,7 +79,7 @@ static entry *find_or_make(struct orr__byte_matcher *m, uint32_t tag, uint32_t s
     return &m->entries[i];
 }
 
-static void drop_if_empty(struct orr__byte_matcher *m, entry *e)
+static void drop_if_empty(struct byte_matcher *m, entry *e)
 {
     if (e->arrived || e->expected)
         return;
@@ -87,10 +90,10 @@ static void drop_if_empty(struct orr__byte_matcher *m, entry *e)
     m->free = (uint32_t)(e - m->entries);
 }
 
-bool orr__bytes_receive(
-    orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call on_received, bool *is_there)
+static bool receive(
+    void *matcher, const run_bytes_key *k, uint64_t size, orr__call on_received, bool *is_there)
 {
-    struct orr__byte_matcher *m = s->byte_matcher;
+    struct byte_matcher *m = matcher;
     entry *e = find_or_make(m, k->tag, k->src, k->dst);
     if (!e)
         return false;
@@ -106,9 +109,9 @@ bool orr__bytes_receive(
     return true;
 }
 
-bool orr__bytes_arrive(orr_sim *s, const orr__byte_key *k, uint64_t size, orr__call *then)
+static bool arrive(void *matcher, const run_bytes_key *k, uint64_t size, orr__call *then)
 {
-    struct orr__byte_matcher *m = s->byte_matcher;
+    struct byte_matcher *m = matcher;
     entry *e = find_or_make(m, k->tag, k->src, k->dst);
     *then = (orr__call){0};
     if (!e)
@@ -125,15 +128,15 @@ bool orr__bytes_arrive(orr_sim *s, const orr__byte_key *k, uint64_t size, orr__c
     return true;
 }
 
-size_t orr__bytes_count(const struct orr__byte_matcher *m)
+static size_t count(const void *m)
 {
-    return m->count;
+    return ((const struct byte_matcher *)m)->count;
 }
 
 /* What waits under a key, for those who ask why nothing moves. */
-bool orr__bytes_describe(const struct orr__byte_matcher *m, size_t i, orr__unmatched *out)
+static bool describe(const void *m, size_t i, orr__unmatched *out)
 {
-    const entry *e = &m->entries[i];
+    const entry *e = &((const struct byte_matcher *)m)->entries[i];
     if (!e->is_used)
         return false;
     *out = (orr__unmatched){.kind = e->expected ? ORR__UNSENT : ORR__UNRECEIVED,
@@ -145,3 +148,28 @@ bool orr__bytes_describe(const struct orr__byte_matcher *m, size_t i, orr__unmat
         out->receiver = e->call;
     return true;
 }
+
+const run_byte_matching ns3_byte_matching = {
+    .create = create,
+    .destroy = destroy,
+    .receive = receive,
+    .arrive = arrive,
+    .count = count,
+    .describe = describe,
+};
+
+/* Those of ASTRA-sim, but that an event at tick 0 is nothing special, and one rank is enough (packet-network.md 4.3). */
+const orr_rules_run ns3_run_rules = {
+    .refuses_missing_parents = true,
+    .merges_equal_ids = true,
+    .has_one_stream = true,
+    .refuses_metadata = true,
+    .needs_peers = true,
+    .has_no_roots = true,
+    .runs_lonely = true,
+    .sends_nothing = true,
+    .ignores_new_keys = true,
+    .has_no_topologies = true,
+    .overrides_patterns = true,
+    .keeps_no_figures = true,
+};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_old.c - the lines of the old programs, for scripts that read them (astra-sim.md 10.1).
+/* old_log.c - the lines of the old programs, for scripts that read them (astra-sim.md 10.1).
  *
  *     [2026-01-31 12:00:00.000] [workload] [info] sys[0] finished, 52776 cycles, exposed communication 52776 cycles.
  *
  * All lines of a run are gone through once for each place that they go to; log_writer.c knows which those are.  Lines
  * below info are made from the starts and ends of nodes, which are kept only when they are asked for. */
+#include "astra_sim.h"
+
 #include "log_writer.h"
-#include "sim_impl.h"
+#include "run/sim_impl.h"
 
 #include "base/memory/intern.h"
 #include "base/text/number.h"
@@ -19,6 +21,11 @@ typedef struct printer {
     orr__log_writer to;
     orr_intern **tensors; /* by rank: those that its tracker has seen; NULL: nobody asked yet */
 } printer;
+
+static const orr__logging *logging_of(const orr_sim *s)
+{
+    return s->logging ? s->logging : &orr__default_logging;
+}
 
 static bool begin(printer *p, orr__logger logger, orr__log_level level)
 {
@@ -83,7 +90,7 @@ static void print_share(printer *p, uint32_t rank, const char *what, double valu
     end(p);
 }
 
-/* Wraps around when the rank idles more than it overlaps (10.1). */
+/* Wraps around when the rank idles more than it overlaps (astra-sim.md 10.1). */
 static uint64_t overlap_of(const orr__npu *n)
 {
     const orr_sim_rank_result *r = &n->result;
@@ -128,7 +135,7 @@ static void print_peak(printer *p, const orr__npu *n)
     end(p);
 }
 
-/* Nodes of other kinds than device and communication end the reference's statistics of that rank (10.1). */
+/* Nodes of other kinds than device and communication end the reference's statistics of that rank (astra-sim.md 10.1). */
 static void print_no_statistics(printer *p)
 {
     if (!begin(p, ORR__LOG_SYSTEM, ORR__LOG_CRITICAL))
@@ -406,49 +413,47 @@ static orr_code print_and_close(printer *p, orr_error *err)
     return orr__log_close(&p->to, err);
 }
 
-orr_code orr_sim_write_old_log(const orr_sim *s,
-                               const char *path,
-                               orr_sim_log which,
-                               orr_error *err)
+static orr_code write_log(const orr_sim *s, const char *path, orr_sim_log which, orr_error *err)
 {
     static const orr__log_level levels[] = {[ORR_SIM_LOG_CONSOLE] = ORR__LOG_INFO,
                                             [ORR_SIM_LOG_FILE] = ORR__LOG_DEBUG,
                                             [ORR_SIM_LOG_ERRORS] = ORR__LOG_ERROR};
     printer p = {.s = s};
     const orr__sink_kind kind = which == ORR_SIM_LOG_CONSOLE ? ORR__SINK_STDOUT : ORR__SINK_NOTHING;
-    const orr_code code = orr__log_open_default(&p.to, &s->logging, path, levels[which], kind, err);
+    const orr_code code =
+        orr__log_open_default(&p.to, logging_of(s), path, levels[which], kind, err);
     return code ? code : print_and_close(&p, err);
 }
 
 static orr_code write_stderr(const orr_sim *s, orr_error *err)
 {
     printer p = {.s = s};
-    const orr_code code = orr__log_open_stderr(&p.to, &s->logging, err);
+    const orr_code code = orr__log_open_stderr(&p.to, logging_of(s), err);
     return code ? code : print_and_close(&p, err);
 }
 
 static orr_code write_sink(const orr_sim *s, uint32_t sink, orr_error *err)
 {
     printer p = {.s = s};
-    const orr_code code = orr__log_open_sink(&p.to, &s->logging, sink, err);
+    const orr_code code = orr__log_open_sink(&p.to, logging_of(s), sink, err);
     return code ? code : print_and_close(&p, err);
 }
 
-orr_code orr_sim_write_log_sinks(const orr_sim *s, orr_error *err)
+static orr_code write_sinks(const orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     bool has_stderr = false;
-    for (uint32_t i = 0; i < s->logging.sink_count && !code; i++) {
-        has_stderr |= s->logging.sinks[i].kind == ORR__SINK_STDERR;
-        if (s->logging.sinks[i].kind >= ORR__SINK_FILE)
+    for (uint32_t i = 0; i < logging_of(s)->sink_count && !code; i++) {
+        has_stderr |= logging_of(s)->sinks[i].kind == ORR__SINK_STDERR;
+        if (logging_of(s)->sinks[i].kind >= ORR__SINK_FILE)
             code = write_sink(s, i, err);
     }
     return code || !has_stderr ? code : write_stderr(s, err);
 }
 
-bool orr_sim_ignores_log_patterns(const orr_sim *s)
+static bool ignores_patterns(const orr_sim *s)
 {
-    return s->logging.has_unused_patterns;
+    return logging_of(s)->has_unused_patterns;
 }
 
 static orr_code save(orr_buf *text, const char *path, orr_error *err)
@@ -463,7 +468,7 @@ static orr_code save(orr_buf *text, const char *path, orr_error *err)
     return code;
 }
 
-orr_code orr_sim_write_trace_log(const orr_sim *s, const char *path, orr_error *err)
+static orr_code write_trace_log(const orr_sim *s, const char *path, orr_error *err)
 {
     orr_buf out = {0};
     for (size_t i = 0; i < s->note_count; i++) {
@@ -473,3 +478,20 @@ orr_code orr_sim_write_trace_log(const orr_sim *s, const char *path, orr_error *
     }
     return save(&out, path, err);
 }
+
+static orr_code read_logging(
+    const char *path, bool keeps_patterns, orr_arena *a, const void **out, orr_error *err)
+{
+    orr__logging *l = orr_arena_new(a, 1, orr__logging);
+    *out = l;
+    return l ? orr__read_logging(path, keeps_patterns, a, l, err) : orr_no_memory(err);
+}
+
+const run_old_output astra_sim_output = {
+    .read_logging = read_logging,
+    .ignores_patterns = ignores_patterns,
+    .write_log = write_log,
+    .write_sinks = write_sinks,
+    .write_trace_log = write_trace_log,
+    .write_memory = astra_sim_write_memory,
+};

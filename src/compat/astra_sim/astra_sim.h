@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* astra_sim.h - what the table of programs takes from this room. */
+#ifndef ORR_COMPAT_ASTRA_SIM_H
+#define ORR_COMPAT_ASTRA_SIM_H
+
+#include "run/run_rules.h"
+
+extern const orr_rules_run astra_sim_rules;   /* rules.c */
+extern const run_old_output astra_sim_output; /* old_log.c */
+
+orr_code astra_sim_write_memory(const orr_sim *s,
+                                uint32_t rank,
+                                const char *path,
+                                orr_error *err); /* memory_trace.c */
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules.c - a run as AstraSim_Analytical_* does it: what it refuses, what makes it crash, what it does not know. */
+#include "astra_sim.h"
+
+const orr_rules_run astra_sim_rules = {
+    .refuses_missing_parents = true,
+    .merges_equal_ids = true,
+    .has_one_stream = true,
+    .refuses_metadata = true,
+    .needs_peers = true,
+    .has_no_roots = true,
+    .runs_lonely = true,
+    .sends_nothing = true,
+    .ignores_new_keys = true,
+    .has_no_topologies = true,
+    .aware_most_dims = 1,
+    .aware_least_ring = 3,
+    .refuses_one_rank = true,
+    .overrides_patterns = true,
+    .refuses_tick_zero = true,
+    .keeps_no_figures = true,
+};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_rules.h - where a run may differ from ours: what it refuses, what it leaves out, how messages meet.
+ *
+ * All-zero is ours.  src/compat supplies the rules of replaced programs; orr_sim_options.rules names them. */
+#ifndef ORR_RUN_RULES_H
+#define ORR_RUN_RULES_H
+
+#include "sim.h"
+
+struct orr_arena;
+struct orr__unmatched;
+
+typedef struct orr_rules_run {
+    /* Traces. */
+    bool refuses_missing_parents; /* also of control dependencies, which count as met otherwise; and
+                                     traces in which data or control alone have no node to begin
+                                     with (astra-sim.md 2) */
+    bool merges_equal_ids;        /* nodes of one id are one; an error otherwise (astra-sim.md 2) */
+    bool has_one_stream;          /* a rank communicates once at a time, whatever streams its trace
+                                     names (astra-sim.md 6.1) */
+    bool refuses_metadata;        /* a METADATA node is an error, and process groups that it
+                                     describes are not read (astra-sim.md 6.3) */
+    bool needs_peers;             /* a send or receive that names no peer is an error; its duration
+                                     is replayed otherwise (astra-sim.md 6.3) */
+    /* Collectives. */
+    bool has_no_roots;  /* all-reduce, reduce-scatter, all-gather and all-to-all only; a broadcast
+                               is replayed (astra-sim.md 6.3) */
+    bool runs_lonely;   /* a collective of one member goes through its phases like any other
+                               (astra-sim.md 5.2) */
+    bool sends_nothing; /* pieces that round down to 0 bytes are an error, not one byte
+                               (astra-sim.md 8) */
+    /* Files. */
+    bool ignores_new_keys; /* schedulers and collectives with a root in the system file: a file that
+                               the reference takes is never refused (astra-sim.md 3) */
+    bool has_no_topologies; /* the network file has dimensions (packets: is config.txt), it is not
+                               looked at for links (astra-sim.md 3) */
+    /* The congestion-aware network refuses more dimensions and smaller rings; 0: nothing
+     * (astra-sim.md 8.2). */
+    uint32_t aware_most_dims, aware_least_ring;
+    bool refuses_one_rank;   /* also for the trace of one rank (astra-sim.md 3) */
+    bool overrides_patterns; /* patterns of the logging file do not count (astra-sim.md 10.1) */
+    /* The run. */
+    bool refuses_tick_zero; /* an event at the very start is an error (astra-sim.md 4.1) */
+    bool keeps_no_figures;  /* nothing is recorded for reports */
+} orr_rules_run;
+
+extern const orr_rules_run run_rules_ours;
+
+/* What a replaced program printed, made from a run.  src/compat/table.c says who does it. */
+typedef struct run_old_output {
+    orr_code (*read_logging)(const char *path,
+                             bool keeps_patterns,
+                             struct orr_arena *a,
+                             const void **out,
+                             orr_error *err);
+    bool (*ignores_patterns)(const orr_sim *s);
+    orr_code (*write_log)(const orr_sim *s, const char *path, orr_sim_log which, orr_error *err);
+    orr_code (*write_sinks)(const orr_sim *s, orr_error *err);
+    orr_code (*write_trace_log)(const orr_sim *s, const char *path, orr_error *err);
+    orr_code (*write_memory)(const orr_sim *s, uint32_t rank, const char *path, orr_error *err);
+} run_old_output;
+extern const run_old_output *const run_old_outputs; /* NULL: left out of the build */
+
+/* Something to do later. */
+typedef struct orr__call {
+    void (*action)(void *context, uint64_t argument); /* NULL: nothing */
+    void *context;
+    uint64_t argument;
+} orr__call;
+
+typedef struct run_bytes_key {
+    uint32_t tag, src, dst;
+} run_bytes_key;
+
+/* Messages of one tag, source and destination meet by their bytes, not one by one (packet-network.md 6.1). */
+typedef struct run_byte_matching {
+    void *(*create)(void); /* NULL: out of memory */
+    void (*destroy)(void *m);
+    /* Both: false: out of memory.  *is_there: the bytes have arrived already, and nothing waits. */
+    bool (*receive)(
+        void *m, const run_bytes_key *k, uint64_t size, orr__call on_received, bool *is_there);
+    bool (*arrive)(void *m, const run_bytes_key *k, uint64_t size, orr__call *then);
+    size_t (*count)(const void *m);
+    bool (*describe)(const void *m, size_t i, struct orr__unmatched *out);
+} run_byte_matching;
+extern const run_byte_matching *const run_byte_matchings; /* NULL: left out of the build */
+
+#endif
