@@ -60,7 +60,7 @@ static const orr_compat programs[] = {
 #endif
 /* ---- ns3 */
 #ifdef ORR_COMPAT_NS3
-    {"ns3", "AstraSimNetwork, with ns-3", .packet = &orr__ns3_rules},
+    {"ns3", "AstraSimNetwork, with ns-3", .run = &ns3_run_rules, .packet = &orr__ns3_rules},
 #endif
 /* ---- scale_sim */
 #ifdef ORR_COMPAT_SCALE_SIM
