@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - orrery help: the overview, or one command's help (the same text as `orrery COMMAND --help`),
- * or the collective algorithms. */
+ * the collective algorithms or the network models. */
 #include "command.h"
 
 #include <orrery/collective.h>
+#include <orrery/network.h>
 
 static const cli_argument arguments[] = {
-    {"COMMAND", "a command, an old program name, or 'algorithms'", CLI_MAYBE},
+    {"COMMAND", "a command, an old program name, 'algorithms' or 'networks'", CLI_MAYBE},
     {"WORD", "the second word of a command that has two", CLI_MAYBE},
     {0},
 };
@@ -15,6 +16,7 @@ static const cli_example examples[] = {
     {"All commands:", "orrery help", 0},
     {"One command:", "orrery help help", 0},
     {"The collective algorithms that a system file may name:", "orrery help algorithms", 0},
+    {"The network models that --network takes:", "orrery help networks", 0},
     {0},
 };
 
@@ -29,6 +31,12 @@ static orr_code help_run(cli_context *c, orr_error *err)
         char text[4000];
         orr_coll_describe(NULL, text, sizeof text);
         fputs(text, stdout);
+        return ORR_OK;
+    }
+    if (strcmp(name, "networks") == 0) {
+        for (size_t i = 0; orr_net_at(i); i++)
+            printf("%-10s %s\n", orr_net_at(i)->name, orr_net_at(i)->help);
+        printf("%-10s %s\n", "loggops", "schedules only: latency, overheads and gaps (LogGOPS)");
         return ORR_OK;
     }
     const cli_command *command = cli_command_find(name);

@@ -8,27 +8,12 @@
 #include "base/io/input.h"
 #include "models/network/dims/analytical.h"
 #include "models/network/graph/graph_network.h"
+#include "models/network/net_table.h"
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
 #include "models/network/topology/topology_kinds.h"
 
 #include <orrery/lab/units.h>
-
-static const orr_net_ops *const networks[] = {&orr__net_unaware, &orr__net_aware, &orr__net_graph,
-                                              &orr__net_packet};
-
-const orr_net_ops *orr_net_at(size_t index)
-{
-    return index < sizeof networks / sizeof *networks ? networks[index] : NULL;
-}
-
-const orr_net_ops *orr_net_find(const char *name)
-{
-    for (size_t i = 0; orr_net_at(i); i++)
-        if (strcmp(orr_net_at(i)->name, name) == 0)
-            return orr_net_at(i);
-    return NULL;
-}
 
 /* ---- the packet network's files ---- */
 
@@ -194,7 +179,7 @@ static orr_code choose_model(orr_sim *s, orr_error *err)
     const char *name = s->opt.fidelity ? s->opt.fidelity : s->topology ? "graph" : "unaware";
     s->net_ops = s->opt.custom_network ? s->opt.custom_network : orr_net_find(name);
     if (!s->net_ops)
-        return orr_fail(err, ORR_EUSAGE, NULL, "there is no network model \"%s\"", name);
+        return orr__net_fail_unknown(name, err);
     if (s->topology && s->net_ops == &orr__net_aware)
         s->net_ops = &orr__net_graph; /* the same rules, over any links */
     if (s->topology && s->net_ops == &orr__net_unaware)

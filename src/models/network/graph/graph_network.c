@@ -96,7 +96,7 @@ static void graph_report(const void *net, orr_net_link_visit visit, void *contex
 
 const orr_net_ops orr__net_graph = {
     .name = "graph",
-    .help = "as aware, over any devices and links, by shortest ways",
+    .help = "as aware, over any devices and links, by shortest routes",
     .create = graph_create,
     .send = graph_send,
     .destroy = graph_destroy,

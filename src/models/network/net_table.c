@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_table.c - the one list of networks: a new one is a row here, its file and a line of
+ * meson.build.  Errors and `orrery help networks` follow from it. */
+#include "net_table.h"
+
+#include "models/network/dims/analytical.h"
+#include "models/network/graph/graph_network.h"
+#include "models/network/packet/packet_network.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const orr_net_ops *const networks[] = {
+    &orr__net_unaware,
+    &orr__net_aware,
+    &orr__net_graph,
+    &orr__net_packet,
+};
+
+const orr_net_ops *orr_net_at(size_t index)
+{
+    return index < sizeof networks / sizeof *networks ? networks[index] : NULL;
+}
+
+const orr_net_ops *orr_net_find(const char *name)
+{
+    for (size_t i = 0; orr_net_at(i); i++)
+        if (strcmp(orr_net_at(i)->name, name) == 0)
+            return orr_net_at(i);
+    return NULL;
+}
+
+orr_code orr__net_fail_unknown(const char *name, orr_error *err)
+{
+    char list[160] = "";
+    size_t used = 0;
+    for (size_t i = 0; orr_net_at(i) && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 orr_net_at(i)->name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "there is no network model \"%s\" (%s)", name, list);
+}
