@@ -63,13 +63,14 @@ LOWER = {("network", "packet", "engine"): {("network", "packet", "files"), ("net
 
 def is_sideways(path, target):
     """One source must not know another, nor one model or one room of compat another.  The folders inside a source
-    are parts of it; a model is two folders deep (network/packet)."""
+    are parts of it; a model is two folders deep (network/packet), and the table above it knows it."""
     own, other = path.parts[2:-1], target.parts[2:-1]
     module = module_of(path)
     if module != module_of(target) or path.name == "table.c":
         return False
     if module == "models":
-        return other[:2] not in SHARED and own[:len(other[:2])] != other[:2] or other[:3] in LOWER.get(own[:3], ())
+        is_below = other[:len(own)] == own or other[:2] in SHARED
+        return not is_below and own[:len(other[:2])] != other[:2] or other[:3] in LOWER.get(own[:3], ())
     if module == "sources":
         return bool(other) and own[:1] != other[:1]
     return module == "compat" and bool(other) and own[:len(other)] != other

@@ -6,10 +6,10 @@ mkdir toy
 cat > toy/toy.c <<'END'
 #include <orrery/network.h>
 
-static orr_code toy_send(void *net, orr_sim *sim, const orr_message *m, orr_error *err)
+static orr_code toy_send(void *net, orr_net *n, const orr_message *m, orr_error *err)
 {
     (void)net, (void)err;
-    orr_sim_deliver_after(sim, 1000, m->token); /* a microsecond, whatever the size */
+    orr_net_deliver_after(n, 1000000, m->token); /* a microsecond, whatever the size */
     return ORR_OK;
 }
 
