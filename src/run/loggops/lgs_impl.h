@@ -153,12 +153,11 @@ struct lgs_sim {
     size_t stall_count;
 };
 
-/* Asked before each event. */
+/* Asked before each event; stepping raises the flag, too, and lets one event through. */
 static inline bool lgs_is_stopped(lgs_sim *s)
 {
-    if (s->is_stepping)
-        return ++s->asked > 1;
-    return atomic_load_explicit(&s->must_stop, memory_order_relaxed);
+    return atomic_load_explicit(&s->must_stop, memory_order_relaxed) &&
+           (!s->is_stepping || ++s->asked > 1);
 }
 
 /* ---- clocks */

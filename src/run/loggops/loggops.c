@@ -285,10 +285,12 @@ orr_code lgs_run(lgs_sim *s, orr_error *err)
 
 orr_code lgs_step_once(lgs_sim *s, orr_error *err)
 {
+    const bool was_stopped = atomic_exchange(&s->must_stop, true);
     s->is_stepping = true;
     s->asked = 0;
     const orr_code code = s->rules->run(s, err);
     s->is_stepping = false;
+    atomic_store(&s->must_stop, was_stopped);
     return code ? code : s->asked < 2 ? ORR_END : ORR_OK;
 }
 
