@@ -287,8 +287,8 @@ TEST(test_chrome_trace__faults_have_a_place)
         const char *text, *says;
         uint32_t line;
     } bad[] = {
-        {"", "nothing in it", 1},
-        {"7", "neither an object nor a list", 1},
+        {"", "an empty file", 1},
+        {"7", "or a list", 1},
         {"{}", "no \"traceEvents\"", 1},
         {"{\"traceEvents\": {}}", "not a list", 1},
         {"[1]", "an event is an object", 1},

@@ -4,13 +4,13 @@
  * Times are decimal microseconds of any size: they are read from their digits, because a double of microseconds since
  * 1970 has a quarter of a microsecond left for what follows. */
 #include "chrome_trace_impl.h"
+#include "micros.h"
 
 #include "base/text/number.h"
 
 #include <inttypes.h>
 
 enum { MOST_ARGUMENTS = 64 };
-#define PS_PER_US 1000000
 #define LARGE_PS (INT64_MAX / 4) /* the whole of a timeline is at most three times as long */
 #define HOUR_PS ((__int128)3600 * 1000000000000)
 
@@ -25,7 +25,7 @@ static orr_code refuse(const chrome_file *c, orr_json_value at, const char *what
 bool chrome_u64(const chrome_event *e, const char *key, uint64_t *out)
 {
     orr_json_value v;
-    if (!e->has_args || !orr_json_find(e->args, key, &v))
+    if (!chrome_has(e, CHROME_ARGS) || !orr_json_find(e->of[CHROME_ARGS], key, &v))
         return false;
     if (orr_json_type_of(v) == ORR_JSON_INT)
         return orr_json_get_u64(v, out, NULL) == ORR_OK;
@@ -37,57 +37,21 @@ bool chrome_u64(const chrome_event *e, const char *key, uint64_t *out)
 bool chrome_text(const chrome_event *e, const char *key, orr_str *out)
 {
     orr_json_value v;
-    return e->has_args && orr_json_find(e->args, key, &v) &&
+    return chrome_has(e, CHROME_ARGS) && orr_json_find(e->of[CHROME_ARGS], key, &v) &&
            orr_json_type_of(v) == ORR_JSON_STRING && orr_json_get_str(v, out, NULL) == ORR_OK;
 }
 
 /* ---- times ---- */
 
-/* Plain digits, with or without a point; false: an exponent, or too many of them. */
-static bool parse_us(orr_str s, __int128 *ps)
-{
-    size_t i = 0;
-    const bool is_negative = s.len && s.ptr[0] == '-';
-    __int128 v = 0;
-    unsigned decimals = 0;
-    bool has_point = false;
-    for (i = is_negative; i < s.len && i < 32; i++) {
-        if (s.ptr[i] == '.' && !has_point) {
-            has_point = true;
-            continue;
-        }
-        if (s.ptr[i] < '0' || s.ptr[i] > '9')
-            return false;
-        if (has_point && decimals == 6) { /* below a picosecond: rounded */
-            v += s.ptr[i] >= '5';
-            i = s.len;
-            break;
-        }
-        v = v * 10 + (s.ptr[i] - '0');
-        decimals += has_point;
-    }
-    if (i < s.len)
-        return false;
-    for (; decimals < 6; decimals++)
-        v *= 10;
-    *ps = is_negative ? -v : v;
-    return true;
-}
-
 static orr_code read_us(chrome_file *c, orr_json_value v, __int128 *ps)
 {
     orr_str text = orr_json_raw(v);
-    double us;
     if (orr_json_type_of(v) == ORR_JSON_STRING) /* some writers quote their numbers */
         text = (orr_str){text.ptr + 1, text.len - 2};
     else if (orr_json_type_of(v) != ORR_JSON_INT && orr_json_type_of(v) != ORR_JSON_REAL)
         return refuse(c, v, "this time is not a number of microseconds");
-    if (parse_us(text, ps))
-        return ORR_OK;
-    if (!orr_text_double(text, &us) || us - us != 0 || us > 1e24 || us < -1e24)
-        return refuse(c, v, "this time is not a number of microseconds");
-    *ps = (__int128)(us * PS_PER_US + (us < 0 ? -0.5 : 0.5));
-    return ORR_OK;
+    return orr__micros_ps(text, ps) ? ORR_OK
+                                    : refuse(c, v, "this time is not a number of microseconds");
 }
 
 /* Times since 1970 do not fit into 64 bits of picoseconds; then all of them count from the hour before the first. */
@@ -130,7 +94,8 @@ static orr_code find_process(chrome_file *c, const chrome_event *e, uint32_t *ou
 {
     static const orr_str nothing = {"", 0};
     uint32_t word;
-    orr_code code = add_word(c, e->has_pid ? orr_json_raw(e->pid) : nothing, &word);
+    orr_code code =
+        add_word(c, chrome_has(e, CHROME_PID) ? orr_json_raw(e->of[CHROME_PID]) : nothing, &word);
     if (code)
         return code;
     *out = orr_map_find(c->process_of, word, CHROME_NONE);
@@ -142,8 +107,8 @@ static orr_code find_process(chrome_file *c, const chrome_event *e, uint32_t *ou
         return orr_no_memory(c->err);
     chrome_process *p = &c->processes[c->process_count++];
     *p = (chrome_process){.pid = word, .number = UINT64_MAX};
-    if (e->has_pid && orr_json_type_of(e->pid) == ORR_JSON_INT)
-        (void)!orr_json_get_u64(e->pid, &p->number, NULL);
+    if (chrome_has(e, CHROME_PID) && orr_json_type_of(e->of[CHROME_PID]) == ORR_JSON_INT)
+        (void)!orr_json_get_u64(e->of[CHROME_PID], &p->number, NULL);
     return ORR_OK;
 }
 
@@ -153,7 +118,8 @@ static orr_code find_thread(chrome_file *c, const chrome_event *e, uint32_t *out
     uint32_t process, word;
     orr_code code = find_process(c, e, &process);
     if (!code)
-        code = add_word(c, e->has_tid ? orr_json_raw(e->tid) : nothing, &word);
+        code = add_word(c, chrome_has(e, CHROME_TID) ? orr_json_raw(e->of[CHROME_TID]) : nothing,
+                        &word);
     if (code)
         return code;
     const uint64_t key = (uint64_t)process << 32 | word;
@@ -231,14 +197,14 @@ static orr_code add_span(chrome_file *c, const chrome_event *e, orr_timespan *sp
 
 static orr_code need_time(chrome_file *c, const chrome_event *e, orr_ps *out)
 {
-    return e->has_ts ? read_time(c, e->ts, out)
-                     : refuse(c, e->self, "this event has no time \"ts\"");
+    return chrome_has(e, CHROME_TS) ? read_time(c, e->of[CHROME_TS], out)
+                                    : refuse(c, e->self, "this event has no time \"ts\"");
 }
 
 /* Kineto's frame around the whole recording is nothing that happened. */
 static bool is_frame(const chrome_event *e)
 {
-    return orr_str_is(e->category, "Trace");
+    return orr_str_is(e->cat, "Trace");
 }
 
 static orr_code take_complete(chrome_file *c, const chrome_event *e)
@@ -246,8 +212,8 @@ static orr_code take_complete(chrome_file *c, const chrome_event *e)
     orr_timespan span = {0};
     orr_ps length = 0;
     orr_code code = need_time(c, e, &span.start);
-    if (!code && e->has_dur)
-        code = read_length(c, e->dur, &length);
+    if (!code && chrome_has(e, CHROME_DUR))
+        code = read_length(c, e->of[CHROME_DUR], &length);
     if (code || is_frame(e))
         return code;
     span.end = span.start + length;
@@ -300,8 +266,8 @@ static orr_code take_end(chrome_file *c, const chrome_event *e)
 static orr_code flow_key(chrome_file *c, const chrome_event *e, uint32_t *out)
 {
     orr_buf key = {0};
-    const orr_str id = e->has_id ? orr_json_raw(e->id) : (orr_str){"", 0};
-    orr_buf_add(&key, e->category.ptr, e->category.len);
+    const orr_str id = chrome_has(e, CHROME_ID) ? orr_json_raw(e->of[CHROME_ID]) : (orr_str){"", 0};
+    orr_buf_add(&key, e->cat.ptr, e->cat.len);
     orr_buf_byte(&key, '\0');
     orr_buf_add(&key, id.ptr, id.len);
     const orr_code code = key.failed ? orr_no_memory(c->err)
@@ -312,12 +278,12 @@ static orr_code flow_key(chrome_file *c, const chrome_event *e, uint32_t *out)
 
 static orr_code take_flow(chrome_file *c, const chrome_event *e)
 {
-    chrome_flow_end f = {.is_start = e->phase == 's', .span = CHROME_NONE};
+    chrome_flow_end f = {.is_start = orr_str_is(e->ph, "s"), .span = CHROME_NONE};
     orr_json_value exact;
     uint64_t span;
     orr_code code = need_time(c, e, &f.at);
     f.exact = f.at;
-    if (!code && e->has_args && orr_json_find(e->args, "us", &exact))
+    if (!code && chrome_has(e, CHROME_ARGS) && orr_json_find(e->of[CHROME_ARGS], "us", &exact))
         code = read_time(c, exact, &f.exact);
     if (code || (code = flow_key(c, e, &f.key)) || (code = find_thread(c, e, &f.thread)) ||
         (code = orr_timeline_add_text(c->t, e->name, &f.name, c->err)))
@@ -390,10 +356,10 @@ static orr_code take_counter(chrome_file *c, const chrome_event *e)
     orr_code code = need_time(c, e, &at);
     if (!code)
         code = find_process(c, e, &process);
-    if (code || !e->has_args)
+    if (code || !chrome_has(e, CHROME_ARGS))
         return code;
     unsigned left = MOST_ARGUMENTS;
-    for (orr_json_iter it = orr_json_iterate(e->args);
+    for (orr_json_iter it = orr_json_iterate(e->of[CHROME_ARGS]);
          !code && left-- && orr_json_next_member(&it, &key, &v);) {
         int64_t value;
         if (read_value(v, &value))
@@ -422,45 +388,15 @@ static orr_code take_memory(chrome_file *c, const chrome_event *e)
 
 /* ---- any event ---- */
 
-static orr_code read_event(chrome_file *c, orr_json_value event, chrome_event *e)
+orr_code chrome_take(void *context, orr_json_value event)
 {
-    orr_str key, phase;
-    orr_json_value v;
-    *e = (chrome_event){.self = event, .name = {"", 0}, .category = {"", 0}};
-    if (orr_json_type_of(event) != ORR_JSON_OBJECT)
-        return refuse(c, event, "an event is an object");
-    for (orr_json_iter it = orr_json_iterate(event); orr_json_next_member(&it, &key, &v);) {
-        const orr_json_type type = orr_json_type_of(v);
-        const bool is_text = type == ORR_JSON_STRING;
-        if (orr_str_is(key, "ph") && is_text && orr_json_get_str(v, &phase, NULL) == ORR_OK)
-            e->phase = phase.len == 1 ? phase.ptr[0] : '?';
-        else if (orr_str_is(key, "name") && is_text)
-            (void)!orr_json_get_str(v, &e->name, NULL);
-        else if (orr_str_is(key, "cat") && is_text)
-            (void)!orr_json_get_str(v, &e->category, NULL);
-        else if (orr_str_is(key, "pid") && (e->has_pid = true))
-            e->pid = v;
-        else if (orr_str_is(key, "tid") && (e->has_tid = true))
-            e->tid = v;
-        else if (orr_str_is(key, "ts") && (e->has_ts = true))
-            e->ts = v;
-        else if (orr_str_is(key, "dur") && (e->has_dur = true))
-            e->dur = v;
-        else if (orr_str_is(key, "id") && (e->has_id = true))
-            e->id = v;
-        else if (orr_str_is(key, "args") && (e->has_args = type == ORR_JSON_OBJECT))
-            e->args = v;
-    }
-    return e->phase ? ORR_OK : refuse(c, event, "this event does not say what it is: \"ph\"");
-}
-
-orr_code chrome_take(chrome_file *c, orr_json_value event)
-{
+    chrome_file *c = context;
     chrome_event e;
-    const orr_code code = read_event(c, event, &e);
-    if (code)
-        return code;
-    switch (e.phase) {
+    if (!chrome_event_read(event, &e))
+        return refuse(c, event, "an event is an object");
+    if (!chrome_has(&e, CHROME_PH) || orr_json_type_of(e.of[CHROME_PH]) != ORR_JSON_STRING)
+        return refuse(c, event, "this event does not say what it is: \"ph\"");
+    switch (e.ph.len == 1 ? e.ph.ptr[0] : '?') {
     case 'X':
         return take_complete(c, &e);
     case 'B':

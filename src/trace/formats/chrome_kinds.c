@@ -123,14 +123,14 @@ static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_times
 {
     uint64_t bytes;
     for (size_t i = 0; i < sizeof kineto_kinds / sizeof *kineto_kinds; i++)
-        if (orr_str_is(e->category, kineto_kinds[i].category))
+        if (orr_str_is(e->cat, kineto_kinds[i].category))
             span->kind = kineto_kinds[i].kind;
     if (span->kind == ORR_SPAN_MEMORY && chrome_u64(e, "bytes", &bytes))
         span->size = bytes;
     if (span->kind == ORR_SPAN_COMPUTE && has_part(e->name, "nccl"))
         return read_nccl(c, e, span);
     /* Libraries that communicate on the host have no kernels; what NCCL does there only starts one. */
-    if (orr_str_is(e->category, "user_annotation") &&
+    if (orr_str_is(e->cat, "user_annotation") &&
         (orr_str_begins(e->name, "gloo:") || orr_str_begins(e->name, "mpi:")))
         return read_nccl(c, e, span);
     return ORR_OK;
@@ -167,7 +167,7 @@ static orr_code classify_ours(chrome_file *c, const chrome_event *e, orr_timespa
     orr_json_value v;
     bool is_open = false;
     for (unsigned k = 0; k < ORR_SPAN_KINDS; k++)
-        if (orr_str_is(e->category, orr_span_kind_name((orr_span_kind)k)))
+        if (orr_str_is(e->cat, orr_span_kind_name((orr_span_kind)k)))
             span->kind = (uint8_t)k;
     uint64_t id;
     if (chrome_u64(e, "node", &id)) {
@@ -180,7 +180,7 @@ static orr_code classify_ours(chrome_file *c, const chrome_event *e, orr_timespa
     set_peer(e, span);
     if (span->kind == ORR_SPAN_COLLECTIVE)
         set_collective(e, span);
-    if (e->has_args && orr_json_find(e->args, "unfinished", &v) &&
+    if (chrome_has(e, CHROME_ARGS) && orr_json_find(e->of[CHROME_ARGS], "unfinished", &v) &&
         orr_json_get_bool(v, &is_open, NULL) == ORR_OK)
         span->is_open = is_open;
     chrome_text(e, "group", &group);
@@ -199,7 +199,7 @@ orr_code chrome_classify(chrome_file *c, const chrome_event *e, orr_timespan *sp
 {
     if (c->is_ours)
         return classify_ours(c, e, span);
-    if (c->is_kineto || is_kineto_category(e->category)) {
+    if (c->is_kineto || is_kineto_category(e->cat)) {
         c->is_kineto = true;
         return classify_kineto(c, e, span);
     }

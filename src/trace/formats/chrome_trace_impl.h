@@ -10,7 +10,8 @@
 #include <orrery/lab/chrome_trace.h>
 #include <orrery/trace.h>
 
-#include "base/formats/json.h"
+#include "chrome_event.h"
+
 #include "base/memory/intern.h"
 #include "base/memory/map.h"
 
@@ -70,6 +71,7 @@ typedef struct chrome_file {
     size_t outer_room, flow_count, flow_room, sample_count, sample_room, counter_count;
     size_t counter_room;
     bool is_ours, is_kineto;
+    bool has_events;
     bool has_rank;
     uint32_t rank;       /* with has_rank: distributedInfo */
     uint32_t first_span; /* the number that the first span of this file gets in the timeline */
@@ -78,16 +80,8 @@ typedef struct chrome_file {
     orr_ps latest;
 } chrome_file;
 
-/* The fields of an event, those that are there. */
-typedef struct chrome_event {
-    char phase;
-    orr_str name, category;
-    orr_json_value pid, tid, ts, dur, id, args, self;
-    bool has_pid, has_tid, has_ts, has_dur, has_id, has_args;
-} chrome_event;
-
 /* One event of the list (chrome_events.c). */
-orr_code chrome_take(chrome_file *c, orr_json_value event);
+orr_code chrome_take(void *file, orr_json_value event);
 
 /* At the end of a file: all into the timeline (chrome_join.c). */
 orr_code chrome_join(chrome_file *c, uint32_t rank_otherwise);

@@ -49,11 +49,14 @@ static orr_code take_distributed(chrome_file *c, orr_json_value v)
     return ORR_OK;
 }
 
-static orr_code take_member(chrome_file *c, const orr_json_item *item)
+static orr_code take_member(void *context, const orr_json_item *item)
 {
+    chrome_file *c = context;
     orr_json_value v;
     const bool is_notes = orr_str_is(item->key, "otherData");
     const bool is_job = orr_str_is(item->key, "distributedInfo");
+    if (orr_str_is(item->key, "traceEvents"))
+        return refuse_file(c, "\"traceEvents\" is not a list");
     if (orr_str_is(item->key, "deviceProperties") || orr_str_is(item->key, "schemaVersion"))
         c->is_kineto = true;
     if (item->type != ORR_JSON_OBJECT || (!is_notes && !is_job))
@@ -66,57 +69,28 @@ static orr_code take_member(chrome_file *c, const orr_json_item *item)
 
 /* ---- events ---- */
 
-static orr_code take_events(chrome_file *c)
+static orr_code begin_events(void *context, const orr_json_item *list)
 {
-    orr_json_item item;
-    orr_json_value event;
-    orr_code code = orr_json_enter(c->json, c->err);
-    while (!code && !(code = orr_json_next(c->json, &item, c->err)))
-        if (!(code = orr_json_load(c->json, &event, c->err)))
-            code = chrome_take(c, event);
-    return code == ORR_END ? ORR_OK : code;
-}
-
-static orr_code walk_object(chrome_file *c)
-{
-    orr_json_item item;
-    bool has_events = false;
-    orr_code code = orr_json_enter(c->json, c->err);
-    while (!code && !(code = orr_json_next(c->json, &item, c->err))) {
-        const bool is_list = orr_str_is(item.key, "traceEvents");
-        if (is_list && item.type != ORR_JSON_ARRAY)
-            return refuse_file(c, "\"traceEvents\" is not a list");
-        if (is_list && has_events)
-            return refuse_file(c, "there are two lists \"traceEvents\"");
-        code = is_list ? take_events(c) : take_member(c, &item);
-        has_events |= is_list;
-    }
-    if (code != ORR_END)
-        return code;
-    return has_events ? ORR_OK
-                      : refuse_file(c, "not a file of trace events: there is no \"traceEvents\"");
+    chrome_file *c = context;
+    (void)list;
+    if (c->has_events)
+        return refuse_file(c, "there are two lists \"traceEvents\"");
+    c->has_events = true;
+    return ORR_OK;
 }
 
 static orr_code walk(chrome_file *c)
 {
-    orr_json_item item;
-    orr_code code = orr_json_next(c->json, &item, c->err);
-    if (code == ORR_END)
-        return refuse_file(c, "not a file of trace events: there is nothing in it");
-    if (code)
+    static const orr_json_list how = {.key = "traceEvents",
+                                      .what = "a file of trace events",
+                                      .takes_bare = true,
+                                      .begin = begin_events,
+                                      .item = chrome_take,
+                                      .member = take_member};
+    const orr_code code = orr_json_walk_list(c->json, &how, c, c->err);
+    if (code || c->has_events)
         return code;
-    if (item.type == ORR_JSON_OBJECT)
-        code = walk_object(c);
-    else if (item.type == ORR_JSON_ARRAY)
-        code = take_events(c);
-    else
-        return refuse_file(c, "not a file of trace events: neither an object nor a list");
-    if (code)
-        return code;
-    code = orr_json_next(c->json, &item, c->err);
-    if (!code)
-        return refuse_file(c, "something stands behind the end of the trace");
-    return code == ORR_END ? ORR_OK : code;
+    return refuse_file(c, "not a file of trace events: there is no \"traceEvents\"");
 }
 
 static void chrome_fini(chrome_file *c)

@@ -11,6 +11,7 @@
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "base/threads/pool.h"
+#include "trace/formats/chrome_event.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,73 +24,64 @@ enum { EVENTS_MAX = 4096 }; /* to look through for one that names its process */
 typedef struct prober {
     orr_json *j;
     link_file *f;
-    bool is_done;
+    int seen; /* events */
+    bool has_events;
+    orr_error *err;
 } prober;
 
-static orr_code take_pid(prober *p, orr_error *err)
+static orr_code begin_events(void *context, const orr_json_item *list)
 {
-    orr_json_value v;
-    int64_t pid;
-    const orr_code code = orr_json_load(p->j, &v, err);
-    if (!code && !orr_json_get_i64(v, &pid, NULL))
-        p->f->pid = pid;
-    return code;
-}
-
-static bool is_host_event(orr_json_value event)
-{
-    orr_json_value v;
-    orr_str cat;
-    return orr_json_find(event, "cat", &v) && !orr_json_get_str(v, &cat, NULL) &&
-           (orr_str_is(cat, "cpu_op") || orr_str_is(cat, "user_annotation"));
-}
-
-/* Until the first event of the host side, which is of the process itself. */
-static orr_code look_at_events(prober *p, orr_error *err)
-{
-    orr_json_item item;
-    orr_json_value event, v;
-    orr_code code = orr_json_enter(p->j, err);
+    prober *p = context;
+    (void)list;
     p->f->kind = LINK_FILE_DEVICE;
-    p->is_done = true;
-    for (int i = 0; i < EVENTS_MAX && !code && !(code = orr_json_next(p->j, &item, err)); i++) {
-        if ((code = orr_json_load(p->j, &event, err)) || !is_host_event(event) ||
-            !orr_json_find(event, "pid", &v) || orr_json_get_i64(v, &p->f->pid, NULL))
-            continue;
-        break;
-    }
-    return code == ORR_END ? ORR_OK : code;
-}
-
-static orr_code look_at_member(prober *p, const orr_json_item *item, orr_error *err)
-{
-    if (orr_str_is(item->key, "traceEvents") && item->type == ORR_JSON_ARRAY)
-        return look_at_events(p, err);
-    if (orr_str_is(item->key, "pid") && item->type == ORR_JSON_INT)
-        return take_pid(p, err);
-    if (orr_str_is(item->key, "schemaVersion") || orr_str_is(item->key, "deviceProperties"))
-        p->f->kind = LINK_FILE_DEVICE;
-    if (orr_str_is(item->key, "nodes") && item->type == ORR_JSON_ARRAY) {
-        p->f->kind = LINK_FILE_HOST;
-        p->is_done = true;
-    }
+    p->has_events = true;
     return ORR_OK;
 }
 
-static orr_code look(prober *p, orr_error *err)
+/* Until the first event of the host side, which is of the process itself. */
+static orr_code look_at_event(void *context, orr_json_value event)
 {
-    orr_json_item item;
-    orr_code code = orr_json_next(p->j, &item, err);
-    if (code)
-        return code == ORR_END ? ORR_OK : code;
-    if (item.type == ORR_JSON_ARRAY)
-        return look_at_events(p, err);
-    if (item.type != ORR_JSON_OBJECT)
+    prober *p = context;
+    chrome_event e;
+    const bool is_host = chrome_event_read(event, &e) &&
+                         (orr_str_is(e.cat, "cpu_op") || orr_str_is(e.cat, "user_annotation"));
+    if (is_host && chrome_has(&e, CHROME_PID) &&
+        !orr_json_get_i64(e.of[CHROME_PID], &p->f->pid, NULL))
+        return ORR_END;
+    return ++p->seen < EVENTS_MAX ? ORR_OK : ORR_END;
+}
+
+static orr_code look_at_member(void *context, const orr_json_item *item)
+{
+    prober *p = context;
+    orr_json_value v;
+    int64_t pid;
+    if (p->has_events)
+        return ORR_END;
+    if (orr_str_is(item->key, "pid") && item->type == ORR_JSON_INT) {
+        const orr_code code = orr_json_load(p->j, &v, p->err);
+        if (!code && !orr_json_get_i64(v, &pid, NULL))
+            p->f->pid = pid;
+        return code;
+    }
+    if (orr_str_is(item->key, "schemaVersion") || orr_str_is(item->key, "deviceProperties"))
+        p->f->kind = LINK_FILE_DEVICE;
+    if (!orr_str_is(item->key, "nodes") || item->type != ORR_JSON_ARRAY)
         return ORR_OK;
-    code = orr_json_enter(p->j, err);
-    while (!code && !p->is_done && !(code = orr_json_next(p->j, &item, err)))
-        code = look_at_member(p, &item, err);
-    return code == ORR_END ? ORR_OK : code;
+    p->f->kind = LINK_FILE_HOST;
+    return ORR_END;
+}
+
+static orr_code look(prober *p)
+{
+    static const orr_json_list how = {.key = "traceEvents",
+                                      .what = "a trace",
+                                      .takes_bare = true,
+                                      .takes_more = true,
+                                      .begin = begin_events,
+                                      .item = look_at_event,
+                                      .member = look_at_member};
+    return orr_json_walk_list(p->j, &how, p, p->err);
 }
 
 static bool looks_like_json(orr_span bytes)
@@ -106,13 +98,13 @@ static bool looks_like_json(orr_span bytes)
 static orr_code probe_file(link_file *f, orr_error *err)
 {
     orr_input *in;
-    prober p = {.f = f};
+    prober p = {.f = f, .err = err};
     orr_code code = orr_input_open(f->path, &in, err);
     if (code)
         return code;
     if (looks_like_json(orr_input_bytes(in))) {
         code = orr_json_open(orr_input_bytes(in), f->path, &p.j, err);
-        if (!code && (code = look(&p, err)) == ORR_EINPUT && f->kind != LINK_FILE_OTHER)
+        if (!code && (code = look(&p)) == ORR_EINPUT && f->kind != LINK_FILE_OTHER)
             code = ORR_OK;
     }
     orr_json_close(p.j);

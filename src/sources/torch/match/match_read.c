@@ -3,9 +3,11 @@
 #include "match_impl.h"
 
 #include "base/formats/csv.h"
-#include "base/formats/json.h"
+#include "base/formats/json_list.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
+#include "trace/formats/chrome_event.h"
+#include "trace/formats/micros.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -490,8 +492,9 @@ static orr_code read_parent(host *h, orr_json_value v, int64_t *out)
     return orr_json_get_i64(p, out, h->err);
 }
 
-static orr_code read_node(host *h, orr_json_value v)
+static orr_code read_node(void *context, orr_json_value v)
 {
+    host *h = context;
     node n = {.call = MATCH_NONE};
     orr_json_value id, name;
     orr_str word;
@@ -509,38 +512,14 @@ static orr_code read_node(host *h, orr_json_value v)
     return ORR_OK;
 }
 
-static orr_code read_nodes(host *h)
-{
-    orr_json_item item;
-    orr_json_value v;
-    orr_code code = orr_json_enter(h->j, h->err);
-    while (!code && !(code = orr_json_next(h->j, &item, h->err))) {
-        if (!(code = orr_json_load(h->j, &v, h->err)))
-            code = read_node(h, v);
-    }
-    return code == ORR_END ? ORR_OK : code;
-}
-
 static orr_code read_document(host *h)
 {
-    orr_json_item item;
-    bool has_nodes = false;
-    orr_code code = orr_json_next(h->j, &item, h->err);
-    if (code || (code = orr_json_enter(h->j, h->err)))
-        return code;
-    while ((code = orr_json_next(h->j, &item, h->err)) == ORR_OK) {
-        if (!orr_str_is(item.key, "nodes") || item.type != ORR_JSON_ARRAY)
-            continue;
-        has_nodes = true;
-        if ((code = read_nodes(h)))
-            return code;
-    }
-    if (code != ORR_END)
-        return code;
+    static const orr_json_list how = {.key = "nodes", .what = "a host trace", .item = read_node};
+    const orr_code code = orr_json_walk_list(h->j, &how, h, h->err);
     const orr_where w = orr_json_place(h->j, 0);
-    if (!has_nodes || h->m->sides[MATCH_MEASURED].count == 0)
-        return orr_fail(h->err, ORR_EINPUT, &w, "no operators (aten::...) among \"nodes\"");
-    return ORR_OK;
+    if (code || h->m->sides[MATCH_MEASURED].count)
+        return code;
+    return orr_fail(h->err, ORR_EINPUT, &w, "no operators (aten::...) among \"nodes\"");
 }
 
 /* ---- callers ---- */
@@ -596,10 +575,11 @@ orr_code match_host(match *m, orr_span bytes, const char *label, orr_error *err)
  * operators made is not in it, so bytes are not known.  Cost: a sort over the operators. */
 
 #define TIME_MOST 1e15 /* microseconds */
+#define KERNEL_PS_MOST ((__int128)9000000000000000000)
 
 /* An operator, or a step, on its thread. */
 typedef struct interval {
-    double from, to;
+    int64_t from, to; /* nanoseconds */
     int64_t thread;
     uint32_t call;
 } interval;
@@ -680,28 +660,32 @@ static orr_code add_shapes(kineto *k, orr_json_value args)
 
 /* ---- events ---- */
 
-static orr_code get_time(kineto *k, orr_json_value event, const char *key, double *out)
+static orr_code get_ps(kineto *k, const chrome_event *e, chrome_field f, __int128 *out)
 {
-    orr_json_value v;
-    if (!orr_json_find(event, key, &v))
-        return fail_at_value(k->err, event, "a complete event without \"%s\"", key);
-    const orr_code code = orr_json_get_double(v, out, k->err);
-    if (code || (*out >= -TIME_MOST && *out <= TIME_MOST))
+    const char *key = f == CHROME_TS ? "ts" : "dur";
+    double us;
+    if (!chrome_has(e, f))
+        return fail_at_value(k->err, e->self, "a complete event without \"%s\"", key);
+    const orr_code code = orr_json_get_double(e->of[f], &us, k->err);
+    if (code)
         return code;
-    return fail_at_value(k->err, event, "\"%s\" is out of range: microseconds were expected", key);
+    if (us >= -TIME_MOST && us <= TIME_MOST && orr__micros_ps(orr_json_raw(e->of[f]), out))
+        return ORR_OK;
+    return fail_at_value(k->err, e->self, "\"%s\" is out of range: microseconds were expected",
+                         key);
 }
 
-static orr_code get_interval(kineto *k, orr_json_value event, interval *out)
+static orr_code get_interval(kineto *k, const chrome_event *e, interval *out)
 {
-    double length;
-    orr_json_value tid;
+    __int128 from, length;
     *out = (interval){.call = MATCH_NONE};
-    orr_code code = get_time(k, event, "ts", &out->from);
-    if (code || (code = get_time(k, event, "dur", &length)))
+    orr_code code = get_ps(k, e, CHROME_TS, &from);
+    if (code || (code = get_ps(k, e, CHROME_DUR, &length)))
         return code;
-    out->to = out->from + (length > 0 ? length : 0);
-    if (orr_json_find(event, "tid", &tid) && orr_json_type_of(tid) == ORR_JSON_INT)
-        return orr_json_get_i64(tid, &out->thread, k->err);
+    out->from = (int64_t)(from / 1000);
+    out->to = (int64_t)((from + (length > 0 ? length : 0)) / 1000);
+    if (chrome_has(e, CHROME_TID) && orr_json_type_of(e->of[CHROME_TID]) == ORR_JSON_INT)
+        return orr_json_get_i64(e->of[CHROME_TID], &out->thread, k->err);
     return ORR_OK;
 }
 
@@ -713,15 +697,15 @@ static uint64_t external_of(orr_json_value args)
     return orr_json_find(args, "External id", &v) && !orr_json_get_u64(v, &id, NULL) ? id : 0;
 }
 
-static orr_code add_operator(kineto *k, orr_json_value event, orr_json_value args, orr_str name)
+static orr_code add_operator(kineto *k, const chrome_event *e, orr_json_value args)
 {
     interval span;
     match_side *s = &k->m->sides[MATCH_MEASURED];
-    orr_code code = get_interval(k, event, &span);
+    orr_code code = get_interval(k, e, &span);
     if (code || (code = add_shapes(k, args)))
         return code;
     const match_draft draft = {
-        .call = {.name = name, .in = k->tensors.list, .in_count = (uint32_t)k->tensors.count},
+        .call = {.name = e->name, .in = k->tensors.list, .in_count = (uint32_t)k->tensors.count},
         .caller = MATCH_NONE,
         .count = 1};
     span.call = (uint32_t)s->count;
@@ -734,38 +718,35 @@ static orr_code add_operator(kineto *k, orr_json_value event, orr_json_value arg
     return ORR_OK;
 }
 
-static orr_code add_kernel(kineto *k, orr_json_value event, orr_json_value args)
+static orr_code add_kernel(kineto *k, const chrome_event *e, orr_json_value args)
 {
-    double us;
-    const orr_code code = get_time(k, event, "dur", &us);
+    __int128 ps;
+    const orr_code code = get_ps(k, e, CHROME_DUR, &ps);
     if (code)
         return code;
     if (!orr_grow(&k->kernels, &k->kernel_room, k->kernel_count + 1))
         return orr_no_memory(k->err);
-    /* At most 1e15 us: more than any time that is kept, so it ends there. */
-    const double ps = us > 0 ? us * 1e6 + 0.5 : 0;
-    k->kernels[k->kernel_count++] =
-        (kernel){external_of(args), ps < 9e18 ? (orr_ps)ps : (orr_ps)9e18};
+    ps = ps < 0 ? 0 : ps > KERNEL_PS_MOST ? KERNEL_PS_MOST : ps;
+    k->kernels[k->kernel_count++] = (kernel){external_of(args), (orr_ps)ps};
     return ORR_OK;
 }
 
-static orr_code read_event(kineto *k, orr_json_value event)
+static orr_code read_event(void *context, orr_json_value event)
 {
-    orr_json_value v, args = event;
-    orr_str phase, category, name;
-    if (!orr_json_find(event, "ph", &v) || orr_json_get_str(v, &phase, NULL) ||
-        !orr_str_is(phase, "X") || !orr_json_find(event, "cat", &v) ||
-        orr_json_get_str(v, &category, NULL) || !orr_json_find(event, "name", &v) ||
-        orr_json_get_str(v, &name, NULL))
+    kineto *k = context;
+    chrome_event e;
+    (void)chrome_event_read(event, &e);
+    const orr_json_value args = chrome_has(&e, CHROME_ARGS) ? e.of[CHROME_ARGS] : event;
+    if (!orr_str_is(e.ph, "X"))
         return ORR_OK;
-    (void)orr_json_find(event, "args", &args);
-    if (orr_str_is(category, "cpu_op") && orr_str_begins(name, "aten::"))
-        return add_operator(k, event, args, name);
-    if (orr_str_is(category, "kernel") || orr_str_begins(category, "gpu_mem"))
-        return add_kernel(k, event, args);
-    if (orr_str_is(category, "user_annotation") && orr_str_begins(name, "ProfilerStep#")) {
+    if (orr_str_is(e.cat, "cpu_op") && orr_str_begins(e.name, "aten::"))
+        return add_operator(k, &e, args);
+    if (chrome_has(&e, CHROME_NAME) &&
+        (orr_str_is(e.cat, "kernel") || orr_str_begins(e.cat, "gpu_mem")))
+        return add_kernel(k, &e, args);
+    if (orr_str_is(e.cat, "user_annotation") && orr_str_begins(e.name, "ProfilerStep#")) {
         interval step;
-        const orr_code code = get_interval(k, event, &step);
+        const orr_code code = get_interval(k, &e, &step);
         if (!code && (k->step.to <= k->step.from || step.from > k->step.from))
             k->step = step;
         return code;
@@ -773,37 +754,17 @@ static orr_code read_event(kineto *k, orr_json_value event)
     return ORR_OK;
 }
 
-static orr_code read_events(kineto *k)
-{
-    orr_json_item item;
-    orr_json_value v;
-    orr_code code = orr_json_enter(k->j, k->err);
-    while (!code && !(code = orr_json_next(k->j, &item, k->err))) {
-        if (!(code = orr_json_load(k->j, &v, k->err)))
-            code = read_event(k, v);
-    }
-    return code == ORR_END ? ORR_OK : code;
-}
-
 static orr_code read_profile(kineto *k)
 {
-    orr_json_item item;
-    orr_code code = orr_json_next(k->j, &item, k->err);
-    if (code || (code = orr_json_enter(k->j, k->err)))
-        return code;
-    while ((code = orr_json_next(k->j, &item, k->err)) == ORR_OK) {
-        if (orr_str_is(item.key, "traceEvents") && item.type == ORR_JSON_ARRAY &&
-            (code = read_events(k)))
-            return code;
-    }
-    if (code != ORR_END)
-        return code;
+    static const orr_json_list how = {
+        .key = "traceEvents", .what = "a profiler trace", .takes_bare = true, .item = read_event};
+    const orr_code code = orr_json_walk_list(k->j, &how, k, k->err);
     const orr_where w = orr_json_place(k->j, 0);
-    if (k->interval_count == 0)
-        return orr_fail(
-            k->err, ORR_EINPUT, &w,
-            "no operators (\"cat\": \"cpu_op\", \"name\": \"aten::...\") among \"traceEvents\"");
-    return ORR_OK;
+    if (code || k->interval_count)
+        return code;
+    return orr_fail(
+        k->err, ORR_EINPUT, &w,
+        "no operators (\"cat\": \"cpu_op\", \"name\": \"aten::...\") among \"traceEvents\"");
 }
 
 /* ---- when all events are there ---- */

@@ -7,9 +7,10 @@
  * is counted, or by other rules an error at its place.
  * Cost: one pass; an index of one piece of the file, a record for each event that can matter. */
 #include "kineto.h"
-#include "linked_number.h"
 
 #include "base/text/number.h"
+#include "trace/formats/chrome_event.h"
+#include "trace/formats/micros.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,8 +29,8 @@ typedef struct reader {
 typedef struct draft {
     kin_event e;
     kin_extra x;
-    orr_str cat, name, ph;
-    orr_json_value place; /* of the event */
+    chrome_event in;
+    orr_str ph;
     bool has_ts, has_dur, has_name, has_id, has_extra, is_bad;
     const char *bad; /* which field */
 } draft;
@@ -111,12 +112,15 @@ static bool take_duration(const reader *r, draft *d, orr_json_value v)
     return true;
 }
 
-static bool take_str(draft *d, const char *field, orr_json_value v, orr_str *out)
+/* A text, or a bad event. */
+static bool take_str(draft *d, chrome_field f, const char *field)
 {
-    if (orr_json_type_of(v) == ORR_JSON_STRING && !orr_json_get_str(v, out, NULL))
-        return true;
-    is_bad(d, field);
-    return false;
+    if (!chrome_has(&d->in, f))
+        return false;
+    const bool is_text = orr_json_type_of(d->in.of[f]) == ORR_JSON_STRING;
+    if (!is_text)
+        is_bad(d, field);
+    return is_text;
 }
 
 static orr_code intern(reader *r, orr_str s, uint32_t *out)
@@ -283,27 +287,20 @@ static orr_code take_args(reader *r, draft *d, orr_json_value v)
 
 /* ---- one event ---- */
 
-static orr_code take_field(reader *r, draft *d, orr_str key, orr_json_value v)
+static orr_code take_fields(reader *r, draft *d)
 {
-    if (orr_str_is(key, "ts")) {
-        d->has_ts = take_start(d, v);
-    } else if (orr_str_is(key, "dur")) {
-        d->has_dur = take_duration(r, d, v);
-    } else if (orr_str_is(key, "name")) {
-        d->has_name = take_str(d, "name", v, &d->name);
-    } else if (orr_str_is(key, "cat")) {
-        (void)take_str(d, "cat", v, &d->cat);
-    } else if (orr_str_is(key, "ph")) {
-        (void)take_str(d, "ph", v, &d->ph);
-    } else if (orr_str_is(key, "id")) {
-        d->has_id = orr_json_type_of(v) != ORR_JSON_NULL;
-    } else if (orr_str_is(key, "tid")) {
-        if (!orr_intern_add(r->k->threads, orr_json_raw(v), &d->e.tid))
-            return orr_no_memory(r->err);
-    } else if (orr_str_is(key, "args")) {
-        return take_args(r, d, v);
-    }
-    return ORR_OK;
+    const chrome_event *in = &d->in;
+    d->has_ts = chrome_has(in, CHROME_TS) && take_start(d, in->of[CHROME_TS]);
+    d->has_dur = chrome_has(in, CHROME_DUR) && take_duration(r, d, in->of[CHROME_DUR]);
+    d->has_name = take_str(d, CHROME_NAME, "name");
+    (void)take_str(d, CHROME_CAT, "cat");
+    if (take_str(d, CHROME_PH, "ph"))
+        d->ph = in->ph;
+    d->has_id = chrome_has(in, CHROME_ID) && orr_json_type_of(in->of[CHROME_ID]) != ORR_JSON_NULL;
+    if (chrome_has(in, CHROME_TID) &&
+        !orr_intern_add(r->k->threads, orr_json_raw(in->of[CHROME_TID]), &d->e.tid))
+        return orr_no_memory(r->err);
+    return chrome_has(in, CHROME_ARGS) ? take_args(r, d, in->of[CHROME_ARGS]) : ORR_OK;
 }
 
 /* chakra.md 3.3: the names by which the reference knows a launch. */
@@ -344,7 +341,7 @@ static kin_class class_of(const draft *d)
         {"gpu_user_annotation", KIN_ANNOTATION},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (orr_str_is(d->cat, kinds[i].cat))
+        if (orr_str_is(d->in.cat, kinds[i].cat))
             return kinds[i].kind;
     }
     return KIN_OTHER;
@@ -352,7 +349,7 @@ static kin_class class_of(const draft *d)
 
 static orr_code check_fields(reader *r, draft *d)
 {
-    const orr_where at = d->is_bad || d->e.dur < 0 ? orr_json_where(d->place) : (orr_where){0};
+    const orr_where at = d->is_bad || d->e.dur < 0 ? orr_json_where(d->in.self) : (orr_where){0};
     if (d->is_bad && r->opt->rules->refuse)
         return orr_fail(r->err, ORR_EINPUT, &at,
                         "\"%s\" of this event is not of the type it has to be", d->bad);
@@ -371,7 +368,7 @@ static orr_code check_missing(reader *r, draft *d)
     if (r->opt->rules->refuse || d->e.kind == KIN_OTHER || d->is_bad ||
         (d->has_name && d->has_ts && d->has_dur))
         return ORR_OK;
-    const orr_where at = orr_json_where(d->place);
+    const orr_where at = orr_json_where(d->in.self);
     d->is_bad = true;
     return link_count(r->opt->tally, ORR_LINK_BAD_EVENTS, &at, r->err);
 }
@@ -385,7 +382,7 @@ static orr_code keep(reader *r, draft *d)
         d->e.extra = (uint32_t)k->extra_count;
         k->extras[k->extra_count++] = d->x;
     }
-    if (intern(r, d->name, &d->e.name) || (d->ph.ptr && intern(r, d->ph, &d->e.ph)))
+    if (intern(r, d->in.name, &d->e.name) || (d->ph.ptr && intern(r, d->ph, &d->e.ph)))
         return ORR_ENOMEM;
     if (k->count == UINT32_MAX - 1 || !orr_grow(&k->events, &k->room, k->count + 1))
         return orr_no_memory(r->err);
@@ -420,33 +417,29 @@ static const draft empty = {
 static void classify(reader *r, draft *d)
 {
     d->e.kind = (uint8_t)class_of(d);
-    const bool is_step = orr_str_has(d->name, "ProfilerStep");
+    const bool is_step = orr_str_has(d->in.name, "ProfilerStep");
     r->k->has_step |= is_step;
     if (d->e.kind == KIN_OPERATOR && is_step)
         d->e.kind = KIN_STEP;
-    if (d->e.kind == KIN_OPERATOR && d->cat.ptr[0] == 'u')
+    if (d->e.kind == KIN_OPERATOR && d->in.cat.ptr[0] == 'u')
         d->e.flags |= KIN_USER;
-    if (d->e.kind == KIN_RUNTIME && is_reference_launch(d->name))
+    if (d->e.kind == KIN_RUNTIME && is_reference_launch(d->in.name))
         d->e.flags |= KIN_LAUNCH;
 }
 
-static orr_code read_event(reader *r, orr_json_value event)
+static orr_code read_event(void *context, orr_json_value event)
 {
+    reader *r = context;
     draft d = empty;
-    orr_str key;
-    orr_json_value v;
-    orr_code code = ORR_OK;
-    d.place = event;
     d.e.index = (uint32_t)r->opt->tally->counts.of[ORR_LINK_DEVICE_EVENTS]++;
-    if (orr_json_type_of(event) != ORR_JSON_OBJECT)
+    if (!chrome_event_read(event, &d.in))
         is_bad(&d, "{}");
-    for (orr_json_iter it = orr_json_iterate(event); !code && orr_json_next_member(&it, &key, &v);)
-        code = take_field(r, &d, key, v);
+    orr_code code = take_fields(r, &d);
     if (code)
         return code;
     classify(r, &d);
     if (r->opt->rules->refuse)
-        code = r->opt->rules->refuse(&(kin_look){d.cat, d.ph, d.has_id, d.place}, r->err);
+        code = r->opt->rules->refuse(&(kin_look){d.in.cat, d.ph, d.has_id, event}, r->err);
     if (code || (code = check_fields(r, &d)) || (code = check_missing(r, &d)))
         return code;
     if (d.is_bad || (d.e.kind == KIN_OTHER && d.e.external == -1))
@@ -454,17 +447,11 @@ static orr_code read_event(reader *r, orr_json_value event)
     return keep(r, &d);
 }
 
-static orr_code read_events(reader *r)
+static orr_code begin_events(void *context, const orr_json_item *list)
 {
-    orr_json_item item;
-    orr_json_value event;
-    orr_code code = orr_json_enter(r->j, r->err);
-    r->k->has_events = true;
-    while (!code && !(code = orr_json_next(r->j, &item, r->err))) {
-        if (!(code = orr_json_load(r->j, &event, r->err)))
-            code = read_event(r, event);
-    }
-    return code == ORR_END ? ORR_OK : code;
+    (void)list;
+    ((reader *)context)->k->has_events = true;
+    return ORR_OK;
 }
 
 /* ---- the job ---- */
@@ -486,52 +473,10 @@ static orr_code read_job(reader *r)
     return r->k->groups.ptr ? ORR_OK : orr_no_memory(r->err);
 }
 
-static orr_code read_member(reader *r, const orr_json_item *item)
+static orr_code read_member(void *context, const orr_json_item *item)
 {
-    if (orr_str_is(item->key, "traceEvents") && item->type == ORR_JSON_ARRAY)
-        return read_events(r);
-    if (orr_str_is(item->key, "distributedInfo") && item->type == ORR_JSON_OBJECT)
-        return read_job(r);
-    return ORR_OK;
-}
-
-/* The bare list of events is a valid Chrome trace too. */
-static orr_code read_document(reader *r)
-{
-    orr_json_item item;
-    orr_code code = orr_json_next(r->j, &item, r->err);
-    const orr_where at = orr_json_place(r->j, 0);
-    if (code == ORR_END)
-        return orr_fail(r->err, ORR_EINPUT, &at,
-                        "the file is empty where a device trace is expected");
-    if (code)
-        return code;
-    if (item.type == ORR_JSON_ARRAY && !r->opt->rules->refuse)
-        return read_events(r);
-    if (item.type != ORR_JSON_OBJECT)
-        return orr_fail(r->err, ORR_EINPUT, &at,
-                        "%s where a device trace, an object with traceEvents, is expected",
-                        orr_json_type_name(item.type));
-    code = orr_json_enter(r->j, r->err);
-    while (!code && !(code = orr_json_next(r->j, &item, r->err)))
-        code = read_member(r, &item);
-    if (code != ORR_END)
-        return code;
-    if (!r->k->has_events)
-        return orr_fail(r->err, ORR_EINPUT, &at, "no traceEvents: this is not a device trace");
-    return ORR_OK;
-}
-
-static orr_code no_more(reader *r)
-{
-    orr_json_item item;
-    const orr_code code = orr_json_next(r->j, &item, r->err);
-    if (code == ORR_END)
-        return ORR_OK;
-    if (code)
-        return code;
-    const orr_where at = orr_json_place(r->j, item.byte);
-    return orr_fail(r->err, ORR_EINPUT, &at, "a second document follows the device trace");
+    const bool is_job = orr_str_is(item->key, "distributedInfo") && item->type == ORR_JSON_OBJECT;
+    return is_job ? read_job(context) : ORR_OK;
 }
 
 orr_code kin_read(orr_json *j, const kin_options *opt, kin_trace *out, orr_error *err)
@@ -546,8 +491,17 @@ orr_code kin_read(orr_json *j, const kin_options *opt, kin_trace *out, orr_error
     if (!out->arena || !out->texts || !out->threads ||
         !orr_intern_add(out->threads, orr_str_of("0"), &none))
         return orr_no_memory(err);
-    const orr_code code = read_document(&r);
-    return code ? code : no_more(&r);
+    const orr_json_list how = {.key = "traceEvents",
+                               .what = "a device trace",
+                               .takes_bare = !opt->rules->refuse,
+                               .begin = begin_events,
+                               .item = read_event,
+                               .member = read_member};
+    const orr_code code = orr_json_walk_list(j, &how, &r, err);
+    if (code || out->has_events)
+        return code;
+    const orr_where at = orr_json_place(j, 0);
+    return orr_fail(err, ORR_EINPUT, &at, "no traceEvents: this is not a device trace");
 }
 
 void kin_fini(kin_trace *k)

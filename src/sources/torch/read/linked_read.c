@@ -10,9 +10,9 @@
  *
  * Memory: a few hundred bytes a node, beside the file's pages, which are given back as the reading goes on. */
 #include "linked.h"
-#include "linked_number.h"
 
-#include "base/formats/json.h"
+#include "base/formats/json_list.h"
+#include "trace/formats/micros.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -553,12 +553,22 @@ static orr_code keep_node(const reader *r, draft *d)
     return ORR_OK;
 }
 
-static orr_code read_node(const reader *r, orr_json_value v)
+static void give_back(reader *r, uint64_t byte)
 {
+    if (!r->l->input[0] || byte - r->released < RELEASE_STEP)
+        return;
+    orr_input_release(r->l->input[0], r->released, byte);
+    r->released = byte;
+}
+
+static orr_code read_node(void *context, orr_json_value v)
+{
+    reader *r = context;
     draft d = {.value = v, .comm = linked_no_comm(), .thread_dep = LINKED_NO_ID};
     orr_str key;
     orr_json_value member;
     orr_code code = ORR_OK;
+    give_back(r, orr_json_byte(v));
     d.node = (linked_node){.parent = LINKED_NO_ID,
                            .start_ns = LINKED_NO_TIME,
                            .duration_ns = LINKED_NO_TIME,
@@ -575,27 +585,14 @@ static orr_code read_node(const reader *r, orr_json_value v)
 
 /* ---- the file ---- */
 
-static void give_back(reader *r, uint64_t byte)
+/* Given twice, the last list counts. */
+static orr_code begin_nodes(void *context, const orr_json_item *list)
 {
-    if (!r->l->input[0] || byte - r->released < RELEASE_STEP)
-        return;
-    orr_input_release(r->l->input[0], r->released, byte);
-    r->released = byte;
-}
-
-static orr_code read_nodes(reader *r)
-{
-    orr_json_item item;
-    orr_json_value v;
-    orr_code code = orr_json_enter(r->json, r->err);
-    r->l->node_count = r->l->edge_count = r->l->comm_count = 0; /* given twice, the last counts */
-    while (!code && (code = orr_json_next(r->json, &item, r->err)) == ORR_OK) {
-        give_back(r, item.byte);
-        code = orr_json_load(r->json, &v, r->err);
-        if (!code)
-            code = read_node(r, v);
-    }
-    return code == ORR_END ? ORR_OK : code;
+    reader *r = context;
+    (void)list;
+    r->has |= 1u << NODES;
+    r->l->node_count = r->l->edge_count = r->l->comm_count = 0;
+    return ORR_OK;
 }
 
 /* Numbers that are not understood are not there, unless the rules want them. */
@@ -607,16 +604,14 @@ static orr_code take_top_number(const reader *r, int key, orr_json_value v, uint
                       : ORR_OK;
 }
 
-static orr_code read_top(reader *r, int key, orr_json_type type, uint64_t byte)
+static orr_code read_top(reader *r, int key, const orr_json_item *item)
 {
     orr_json_value v;
-    if (key == NODES && type != ORR_JSON_ARRAY) {
-        const orr_where at = orr_json_place(r->json, byte);
+    if (key == NODES) {
+        const orr_where at = orr_json_place(r->json, item->byte);
         return orr_fail(r->err, ORR_EINPUT, &at, "nodes: %s where an array was expected",
-                        orr_json_type_name(type));
+                        orr_json_type_name(item->type));
     }
-    if (key == NODES)
-        return read_nodes(r);
     const orr_code code = orr_json_load(r->json, &v, r->err);
     if (code)
         return code;
@@ -645,24 +640,18 @@ static orr_code read_job(reader *r)
     return ORR_OK;
 }
 
-static orr_code read_members(reader *r)
+static orr_code read_member(void *context, const orr_json_item *item)
 {
-    orr_json_item item;
-    orr_code code = orr_json_enter(r->json, r->err);
-    while (!code && (code = orr_json_next(r->json, &item, r->err)) == ORR_OK) {
-        if (!r->schemas && orr_str_is(item.key, "distributedInfo")) {
-            code = read_job(r);
+    reader *r = context;
+    if (!r->schemas && orr_str_is(item->key, "distributedInfo"))
+        return read_job(r);
+    for (int key = 0; key < TOP_KEYS; key++) {
+        if (!orr_str_is(item->key, top_names[key]))
             continue;
-        }
-        for (int key = 0; key < TOP_KEYS && !code; key++) {
-            if (!orr_str_is(item.key, top_names[key]))
-                continue;
-            r->has |= 1u << key;
-            code = read_top(r, key, item.type, item.byte);
-            break;
-        }
+        r->has |= 1u << key;
+        return read_top(r, key, item);
     }
-    return code == ORR_END ? ORR_OK : code;
+    return ORR_OK;
 }
 
 static orr_code check_schema(const reader *r)
@@ -691,27 +680,6 @@ static orr_code check_top(const reader *r)
     return r->schemas ? check_schema(r) : ORR_OK;
 }
 
-static orr_code read_document(reader *r)
-{
-    orr_json_item item;
-    orr_json_value v;
-    orr_code code = orr_json_next(r->json, &item, r->err);
-    const orr_where at = orr_json_place(r->json, 0);
-    if (code == ORR_END)
-        return orr_fail(r->err, ORR_EINPUT, &at, "an empty file where a linked trace was expected");
-    if (code || (item.type != ORR_JSON_OBJECT && (code = orr_json_load(r->json, &v, r->err))))
-        return code;
-    if (item.type != ORR_JSON_OBJECT)
-        return orr_fail(r->err, ORR_EINPUT, &at, "%s where a linked trace, an object, was expected",
-                        orr_json_type_name(item.type));
-    code = read_members(r);
-    if (!code && (code = orr_json_next(r->json, &item, r->err)) == ORR_OK) {
-        const orr_where more = orr_json_place(r->json, item.byte);
-        return orr_fail(r->err, ORR_EINPUT, &more, "something follows the linked trace");
-    }
-    return code == ORR_END ? check_top(r) : code;
-}
-
 static orr_code read_bytes(orr_linked *l,
                            orr_span bytes,
                            const orr_linked_options *opt,
@@ -726,7 +694,13 @@ static orr_code read_bytes(orr_linked *l,
     orr_code code = orr_json_open(bytes, l->path, &r.json, err);
     if (code)
         return code;
-    code = read_document(&r);
+    static const orr_json_list how = {.key = "nodes",
+                                      .what = "a linked trace",
+                                      .begin = begin_nodes,
+                                      .item = read_node,
+                                      .member = read_member};
+    if (!(code = orr_json_walk_list(r.json, &how, &r, r.err)))
+        code = check_top(&r);
     orr_json_close(r.json);
     return !code && l->is_out_of_memory ? orr_no_memory(err) : code;
 }
