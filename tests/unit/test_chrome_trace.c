@@ -302,7 +302,7 @@ TEST(test_chrome_trace__faults_have_a_place)
         {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"ts\":99999999999999,\"dur\":1}]",
          "more than 26 days", 1},
         {"{\"distributedInfo\":{\"rank\":-1},\"traceEvents\":[]}", "-1", 1},
-        {"[] []", "behind the end", 1},
+        {"[] []", "follows the end", 1},
         {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1}", "", 1},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
