@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_view.c - orrery view: a trace in a form to look at; and the old jsonizer's and visualizer's names.
  *
- * What there is to choose from is one table, `kinds`: a new view is a row there. */
+ * The views are one table, VIEWS: a new view is a row there and the function that it names. */
 #include "command.h"
 
 #include <orrery/set.h>
@@ -9,45 +9,54 @@
 
 #include <inttypes.h>
 
-enum { CLI_PATH = 4096 };
+/* Every view: name, one line of help, the options it uses beside --output, and one of two functions: one makes it of a
+ * trace, the other of the named file.  Help, errors and the check of options all come from these rows; an option
+ * that a view does not list is refused.  FIRST and NEXT let a caller separate the rows. */
+#define DRAWING "rank lenient compat around depth critical-path collapse cluster limit"
+#define VIEWS(FIRST, NEXT)                                                                    \
+    FIRST("json", "every field of every node", "format rank lenient", view_json, NULL)        \
+    NEXT("dot", "a graph for Graphviz", DRAWING " layout", view_graph, NULL)                  \
+    NEXT("graphml", "a graph for networkx, yEd and Gephi", "rank lenient compat", view_graph, \
+         NULL)                                                                                \
+    NEXT("svg", "a drawing", DRAWING, view_graph, NULL)                                       \
+    NEXT("pdf", "a drawing", DRAWING, view_graph, NULL)                                       \
+    NEXT("png", "a drawing", DRAWING, view_graph, NULL)                                       \
+    NEXT("timeline", "a log or a timeline for Perfetto, or in characters",                    \
+         "frequency text width ascii ranks from to", NULL, cli_view_timeline)
 
-typedef struct kind {
-    const char *name;
-    orr_code (*run)(const cli_context *c, const orr_trace *t, uint64_t id_shift, orr_error *err);
-    orr_code (*run_file)(const cli_context *c,
-                         orr_error *err); /* where it is not made of a trace */
-} kind;
+#define WORD(name, help, uses, of_trace, of_file) name
+#define COMMA_WORD(name, help, uses, of_trace, of_file) ", " name
+#define VIEW_NAMES VIEWS(WORD, COMMA_WORD)
+#define TOLD(name, help, uses, of_trace, of_file) name " (" help ")"
+#define COMMA_TOLD(name, help, uses, of_trace, of_file) ", " name " (" help ")"
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "where it goes; .gz and .zst are compressed", .fallback = "-"},
+    {"output", 'o', "FILE", "output file; .gz and .zst are compressed", .fallback = "-"},
     {"format", 'f', "json|jsonl|concat",
-     "one document, one object a line, or what chakra_jsonizer writes; by the name of FILE, or json"},
-    {"rank", 'r', "R", "which rank, where TRACE holds several", CLI_COUNT, 0, 4294967294u},
+     "one document, one object per line, or the format of chakra_jsonizer; default: by the name of FILE, else json"},
+    {"rank", 'r', "R", "the rank to show, when TRACE has several", CLI_COUNT, 0, 4294967294u},
     {"lenient", 0, NULL, "keep node types that have no name"},
-    {"around", 'a', "ID", "drawings: only the nodes near this one", CLI_COUNT},
-    {"depth", 'd', "N", "how many dependencies away is near", CLI_COUNT, 0, 4294967294u, "2"},
+    {"around", 'a', "ID", "drawings: only nodes near this one", CLI_COUNT},
+    {"depth", 'd', "N", "with --around: how many dependencies away", CLI_COUNT, 0, 4294967294u,
+     "2"},
     {"critical-path", 0, NULL, "drawings: only the longest chain"},
-    {"collapse", 0, NULL, "drawings: chains of like nodes become one box"},
-    {"cluster", 0, "none|stream|layer|group|rank", "drawings: what a frame is drawn around",
-     .fallback = "none"},
-    {"limit", 0, "N", "drawings: boxes; what is more is drawn together", CLI_COUNT, 16, 1000000,
-     "300"},
-    {"layout", 0, NULL, "dot: with the positions that Graphviz gives"},
-    {"compat", 0, NULL, "dot, graphml, svg, pdf, png: the graph that chakra_visualizer makes"},
-    {"frequency", 0, "F", "timeline: cycles of the log, 1.5GHz or a number of MHz",
-     .fallback = "1GHz"},
-    {"text", 0, NULL, "timeline: draw it in characters"},
-    {"width", 0, "N", "timeline: columns of the drawing; the terminal's, or 80", CLI_COUNT, 40,
-     4096},
-    {"ascii", 0, NULL, "timeline: draw with ASCII characters"},
+    {"collapse", 0, NULL, "drawings: merge chains of similar nodes into one box"},
+    {"cluster", 0, "none|stream|layer|group|rank", "drawings: what to frame", .fallback = "none"},
+    {"limit", 0, "N", "drawings: most boxes; the rest is merged", CLI_COUNT, 16, 1000000, "300"},
+    {"layout", 0, NULL, "dot: with positions computed by Graphviz"},
+    {"compat", 0, NULL, "drawings and graphml: the graph that chakra_visualizer makes"},
+    {"frequency", 0, "F", "timeline: clock of the log, as 1.5GHz or in MHz", .fallback = "1GHz"},
+    {"text", 0, NULL, "timeline: draw with characters"},
+    {"width", 0, "N", "timeline: columns; default: the terminal's, or 80", CLI_COUNT, 40, 4096},
+    {"ascii", 0, NULL, "timeline: use ASCII characters only"},
     {"ranks", 0, "A-B", "timeline: only these ranks"},
-    {"from", 0, "T", "timeline: what ends before this time is left out"},
-    {"to", 0, "T", "timeline: what begins after this time is left out"},
+    {"from", 0, "T", "timeline: omit what ends before this time"},
+    {"to", 0, "T", "timeline: omit what begins after this time"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to make of it: json, dot, graphml, svg, pdf, png or timeline", CLI_ONCE},
+    {"KIND", "the view to make: " VIEW_NAMES, CLI_ONCE},
     {"TRACE",
      "a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; for timeline a log",
      CLI_ONCE},
@@ -55,9 +64,10 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"A trace to look at:", "orrery gen two_comp_nodes_dependent --ranks 2 -o two", 0},
-    {"One of its files, as one JSON document:", "orrery view json two.0.et", 0},
-    {"One object a line, for jq and its like:", "orrery view json two --rank 1 -o two.jsonl", 0},
+    {"Make a trace:", "orrery gen two_comp_nodes_dependent --ranks 2 -o two", 0},
+    {"One of its files as one JSON document:", "orrery view json two.0.et", 0},
+    {"One object per line, for jq and similar tools:", "orrery view json two --rank 1 -o two.jsonl",
+     0},
     {"Exactly what chakra_jsonizer writes:", "orrery view json two.0.et --format concat -o two.txt",
      0},
     {"A drawing of it:", "orrery view svg two.0.et -o two.svg", 0},
@@ -149,71 +159,46 @@ static orr_code view_ranks(const cli_context *c, const orr_set *set, orr_error *
     return code;
 }
 
-static const kind kinds[] = {
-    {"json", view_json, NULL},
-    {"dot", view_graph, NULL},
-    {"graphml", view_graph, NULL},
-    {"svg", view_graph, NULL},
-    {"pdf", view_graph, NULL},
-    {"png", view_graph, NULL},
-    {"timeline", NULL, cli_view_timeline},
-};
+/* ---- the table ---- */
 
-static orr_code find_kind(const char *name, const kind **out, orr_error *err)
+typedef struct view {
+    const char *name;
+    const char *uses; /* options, separated by spaces */
+    orr_code (*of_trace)(const cli_context *c,
+                         const orr_trace *t,
+                         uint64_t id_shift,
+                         orr_error *err);
+    orr_code (*of_file)(const cli_context *c, orr_error *err);
+} view;
+
+#define ROW(name, help, uses, of_trace, of_file) {name, uses, of_trace, of_file},
+static const view views[] = {VIEWS(ROW, ROW)};
+
+static orr_code find_view(const char *name, const view **out, orr_error *err)
 {
     const char *near = NULL;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(kinds[i].name, name) == 0) {
-            *out = &kinds[i];
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        if (strcmp(views[i].name, name) == 0) {
+            *out = &views[i];
             return ORR_OK;
         }
-        near = cli_nearer(name, near, kinds[i].name);
+        near = cli_nearer(name, near, views[i].name);
     }
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no view '%s'; there are: json, dot, graphml, svg, pdf, png, timeline", name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no view '%s'; there are: " VIEW_NAMES, name);
 }
 
 /* ---- options that would have no effect ---- */
 
-enum { FOR_JSON = 1, FOR_GRAPH = 2, FOR_GRAPHML = 4, FOR_TIMELINE = 8, FOR_DOT = 16 };
-
-/* For which views each option means something; those that are not here are for all of traces. */
-static const struct {
-    const char *name;
-    unsigned for_what;
-    bool is_ours; /* not with --compat */
-} uses[] = {
-    {"format", FOR_JSON, false},
-    {"rank", FOR_JSON | FOR_GRAPH | FOR_GRAPHML, false},
-    {"lenient", FOR_JSON | FOR_GRAPH | FOR_GRAPHML, false},
-    {"around", FOR_GRAPH, true},
-    {"depth", FOR_GRAPH, true},
-    {"critical-path", FOR_GRAPH, true},
-    {"collapse", FOR_GRAPH, true},
-    {"cluster", FOR_GRAPH, true},
-    {"limit", FOR_GRAPH, true},
-    {"layout", FOR_DOT, false},
-    {"compat", FOR_GRAPH | FOR_GRAPHML, false},
-    {"frequency", FOR_TIMELINE, false},
-    {"text", FOR_TIMELINE, false},
-    {"width", FOR_TIMELINE, false},
-    {"ascii", FOR_TIMELINE, false},
-    {"ranks", FOR_TIMELINE, false},
-    {"from", FOR_TIMELINE, false},
-    {"to", FOR_TIMELINE, false},
-};
-
-static unsigned use_of(const char *view)
+/* Is the word one of a list separated by spaces? */
+static bool has_word(const char *list, const char *word)
 {
-    if (strcmp(view, "json") == 0)
-        return FOR_JSON;
-    if (strcmp(view, "graphml") == 0)
-        return FOR_GRAPHML;
-    if (strcmp(view, "timeline") == 0)
-        return FOR_TIMELINE;
-    return FOR_GRAPH | (strcmp(view, "dot") == 0 ? FOR_DOT : 0);
+    const size_t n = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return true;
+    return false;
 }
 
 static bool is_of_all_ranks(const cli_context *c)
@@ -229,27 +214,26 @@ static orr_code check_needs(const cli_context *c, orr_error *err)
     static const char *const of_one[] = {"rank", "around"};
     for (size_t i = 0; i < 2 && is_of_all_ranks(c); i++)
         if (cli_given(c, of_one[i]))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--cluster rank draws all ranks: no --%s",
-                            of_one[i]);
+            return orr_fail(err, ORR_EUSAGE, NULL,
+                            "--cluster rank draws all ranks; --%s cannot be given", of_one[i]);
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (cli_given(c, needs[i].name) && !cli_given(c, needs[i].needs))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s goes with --%s", needs[i].name,
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s requires --%s", needs[i].name,
                             needs[i].needs);
     return ORR_OK;
 }
 
-static orr_code check_options(const cli_context *c, orr_error *err)
+static orr_code check_options(const cli_context *c, const view *v, orr_error *err)
 {
-    const unsigned use = use_of(c->args[0]);
-    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
-        if (!cli_given(c, uses[i].name))
+    static const char not_in_compat[] = "around depth critical-path collapse cluster limit";
+    for (size_t i = 0; options[i].name; i++) {
+        const char *name = options[i].name;
+        if (!cli_given(c, name) || strcmp(name, "output") == 0)
             continue;
-        if (!(uses[i].for_what & use))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect on '%s'", uses[i].name,
-                            c->args[0]);
-        if (uses[i].is_ours && cli_flag(c, "compat"))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect with --compat",
-                            uses[i].name);
+        if (!has_word(v->uses, name))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect on '%s'", name, v->name);
+        if (cli_flag(c, "compat") && has_word(not_in_compat, name))
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect with --compat", name);
     }
     return check_needs(c, err);
 }
@@ -260,11 +244,12 @@ static orr_code choose_rank(const cli_context *c, const orr_set *s, uint32_t *ou
     const uint32_t count = orr_set_rank_count(s);
     *out = (uint32_t)cli_count(c, "rank");
     if (!cli_given(c, "rank") && count > 1)
-        return orr_fail(err, ORR_EUSAGE, NULL, "'%s' holds %" PRIu32 " ranks; pick one with --rank",
+        return orr_fail(err, ORR_EUSAGE, NULL, "'%s' has %" PRIu32 " ranks; choose one with --rank",
                         c->args[1], count);
     if (*out >= count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "'%s' has no rank %" PRIu32 ", only 0 to %" PRIu32,
-                        c->args[1], *out, count - 1);
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "'%s' has no rank %" PRIu32 "; ranks are 0 to %" PRIu32, c->args[1], *out,
+                        count - 1);
     return ORR_OK;
 }
 
@@ -272,16 +257,16 @@ static orr_code view_run(cli_context *c, orr_error *err)
 {
     const orr_set_options opt = {.read.leniency =
                                      cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT};
-    const kind *k = NULL;
+    const view *v = NULL;
     const orr_trace *t;
     orr_trace *owned = NULL;
     orr_set *s;
     uint32_t rank;
-    orr_code code = find_kind(c->args[0], &k, err);
+    orr_code code = find_view(c->args[0], &v, err);
     if (!code)
-        code = check_options(c, err);
-    if (!code && k->run_file)
-        return k->run_file(c, err);
+        code = check_options(c, v, err);
+    if (!code && v->of_file)
+        return v->of_file(c, err);
     if (code || (code = orr_set_open(c->args[1], &opt, &s, err)))
         return code;
     if (is_of_all_ranks(c)) {
@@ -293,7 +278,7 @@ static orr_code view_run(cli_context *c, orr_error *err)
     if (!code)
         code = orr_set_rank_trace(s, rank, &t, &owned, err);
     if (!code)
-        code = k->run(c, t, orr_set_id_shift(s, rank), err);
+        code = v->of_trace(c, t, orr_set_id_shift(s, rank), err);
     orr_trace_destroy(owned);
     orr_set_close(s);
     return code;
@@ -303,9 +288,10 @@ const cli_command cli_cmd_view = {
     .name = "view",
     .summary = "show a trace as JSON or as a drawing, a run as a timeline",
     .description =
-        "The JSON is that of protobuf: every field under its name, 64-bit integers as text.  What is "
-        "written can be read again by every command that takes a trace, and nothing is lost on the way.\n\n"
-        "The drawings show nodes as boxes, coloured by kind, and dependencies as arrows.",
+        "The JSON is that of protobuf: every field by name, 64-bit integers as strings.  Every command that takes a "
+        "trace also reads this JSON, without loss.\n\n"
+        "The drawings show nodes as boxes, coloured by kind, and dependencies as arrows.\n\n"
+        "Views: " VIEWS(TOLD, COMMA_TOLD) ".",
     .options = options,
     .arguments = arguments,
     .examples = examples,

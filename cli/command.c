@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.c - the list of commands, in the order a user meets them.  A new command is one line here. */
+/* command.c - the program's own table, finding commands, messages on stderr. */
 #include "command.h"
 
 #include <stdarg.h>
@@ -25,30 +25,8 @@ const cli_command cli_program = {
     .arguments = program_arguments,
 };
 
-const cli_command *const cli_commands[] = {
-    /* clang-format off */
-    &cli_cmd_demo,
-    &cli_cmd_gen,
-    &cli_cmd_model,
-    &cli_cmd_stage,
-    &cli_cmd_serve,
-    &cli_cmd_gemm,
-    &cli_cmd_scalesim,
-    &cli_cmd_link,
-    &cli_cmd_convert,
-    &cli_cmd_capture,
-    &cli_cmd_nccl,
-    &cli_cmd_feed,
-    &cli_cmd_check,
-    &cli_cmd_info,
-    &cli_cmd_run,
-    &cli_cmd_diff,
-    &cli_cmd_report,
-    &cli_cmd_view,
-    &cli_cmd_help,
-    NULL,
-    /* clang-format on */
-};
+#define ADDRESS(name) &cli_cmd_##name,
+const cli_command *const cli_commands[] = {CLI_COMMANDS(ADDRESS) NULL};
 
 const cli_command *cli_command_find(const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.h - every command's table, one line each; defined in cli/cmd_<name>.c. */
+/* command.h - the list of commands, each defined in cli/cmd_<name>.c, and what they share. */
 #ifndef ORR_CLI_COMMAND_H
 #define ORR_CLI_COMMAND_H
 
@@ -10,27 +10,33 @@
 #include <orrery/run.h>
 #include <orrery/timeline.h>
 
-extern const cli_command cli_cmd_capture;
-extern const cli_command cli_cmd_check;
-extern const cli_command cli_cmd_convert;
-extern const cli_command cli_cmd_demo;
-extern const cli_command cli_cmd_feed;
-extern const cli_command cli_cmd_gemm;
-extern const cli_command cli_cmd_gen;
-extern const cli_command cli_cmd_gen_goal;
-extern const cli_command cli_cmd_gen_topology;
-extern const cli_command cli_cmd_help;
-extern const cli_command cli_cmd_info;
-extern const cli_command cli_cmd_link;
-extern const cli_command cli_cmd_model;
-extern const cli_command cli_cmd_nccl;
-extern const cli_command cli_cmd_diff;
-extern const cli_command cli_cmd_report;
-extern const cli_command cli_cmd_run;
-extern const cli_command cli_cmd_scalesim;
-extern const cli_command cli_cmd_serve;
-extern const cli_command cli_cmd_stage;
-extern const cli_command cli_cmd_view;
+/* All commands, in the order a user meets them.  A new command is one row: its table is cli_cmd_NAME. */
+/* clang-format off */
+#define CLI_COMMANDS(X) \
+    X(demo) \
+    X(gen) \
+    X(model) \
+    X(stage) \
+    X(serve) \
+    X(gemm) \
+    X(scalesim) \
+    X(link) \
+    X(convert) \
+    X(capture) \
+    X(nccl) \
+    X(feed) \
+    X(check) \
+    X(info) \
+    X(run) \
+    X(diff) \
+    X(report) \
+    X(view) \
+    X(help)
+/* clang-format on */
+
+#define CLI_DECLARE(name) extern const cli_command cli_cmd_##name;
+CLI_COMMANDS(CLI_DECLARE)
+extern const cli_command cli_cmd_gen_goal, cli_cmd_gen_topology; /* two words, under gen */
 
 /* orr_run_to_end; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
 orr_code cli_run_to_end(orr_run *r, orr_error *err);
