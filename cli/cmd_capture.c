@@ -20,20 +20,19 @@ static const cli_option options[] = {
      "what to write: .orr traces of all ranks, .json or .json.gz the captured step",
      .fallback = "capture.json.gz"},
     {"world-size", 'n', "N", "ranks of the job", CLI_COUNT, 1, 1 << 24, "1"},
-    {"local-size", 0, "N", "ranks a node, for LOCAL_RANK; else all", CLI_COUNT, 1, 1 << 24},
-    {"ranks", 'r', "WHICH", "which to run: auto those that can differ, all, or a list as 0,8,16",
+    {"local-size", 0, "N", "ranks per node, for LOCAL_RANK; default: all", CLI_COUNT, 1, 1 << 24},
+    {"ranks", 'r', "WHICH", "ranks to run: auto (those that can differ), all, or a list as 0,8,16",
      .fallback = "auto"},
-    {"steps", 0, "N", "leave the script after so many optimizer steps; 0: never", CLI_COUNT, 0,
+    {"steps", 0, "N", "stop the script after this many optimizer steps; 0: never", CLI_COUNT, 0,
      1 << 24, "2"},
-    {"step", 0, "N", "which step to keep, from 0; else the last", CLI_COUNT, 0, 1 << 24},
-    {"real", 0, NULL, "real tensors with data: slow, and needs the memory"},
-    {"strict", 0, NULL, "a value taken out of a tensor, as item() does, is an error"},
-    {"python", 0, "PROGRAM", "which Python; else python3 or python, whichever has PyTorch"},
-    {"hardware", 0, "NAME",
-     ".orr: durations of computation on this chip (orrery gemm --list-hardware)"},
+    {"step", 0, "N", "step to keep, from 0; default: the last", CLI_COUNT, 0, 1 << 24},
+    {"real", 0, NULL, "use real tensors with data: slow, needs the memory"},
+    {"strict", 0, NULL, "make reading a value out of a tensor, as item() does, an error"},
+    {"python", 0, "PROGRAM", "Python to use; default: python3 or python, whichever has PyTorch"},
+    {"hardware", 0, "NAME", ".orr: compute times of this chip ('orrery gemm --list-hardware')"},
     {"compress", 'z', NULL, "compress a .orr file"},
-    {"print-module", 0, NULL, "write the Python module to standard output, for another machine"},
-    {"json", 0, NULL, "say what was written as one JSON object"},
+    {"print-module", 0, NULL, "print the Python module, for use on another machine"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
@@ -47,7 +46,7 @@ static const cli_example examples[] = {
     {"The module for a machine that has PyTorch:",
      "orrery capture --print-module > orrery_capture.py", 0},
     {"", "python3 -m py_compile orrery_capture.py", 0},
-    {"What was captured there, as the traces of all ranks here:",
+    {"What was captured there, as traces of all ranks:",
      "orrery convert fx step.json.gz -o step.orr", 0},
     {0},
 };
@@ -166,7 +165,7 @@ static orr_code run_python(const cli_context *c,
     const orr_code code = orr_capture_run(capture, all, err);
     if (code || is_new(output, was_there, &before))
         return code;
-    return orr_fail(err, ORR_EINPUT, NULL, "%s said that all is well, but wrote no step",
+    return orr_fail(err, ORR_EINPUT, NULL, "%s exited with 0 but wrote no captured step",
                     orr_capture_python(capture));
 }
 
@@ -187,7 +186,7 @@ static orr_code check_step(const cli_context *c, orr_error *err)
 {
     if (cli_given(c, "hardware") || cli_flag(c, "compress"))
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--hardware and --compress are for traces: give an OUT that ends in .orr");
+                        "--hardware and --compress require an OUT that ends in .orr");
     return ORR_OK;
 }
 
@@ -215,9 +214,10 @@ static orr_code check_output(const cli_context *c, orr_error *err)
     const char *out = cli_text(c, "output"), *slash = strrchr(out, '/');
     char folder[4096] = ".";
     if (strcmp(out, "-") == 0 && cli_count(c, "world-size") > 1)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "standard output has room for the trace of one rank: give an OUT that ends "
-                        "in .orr");
+        return orr_fail(
+            err, ORR_EUSAGE, NULL,
+            "only the trace of one rank can go to standard output: give an OUT that ends "
+            "in .orr");
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", slash == out ? 1 : (int)(slash - out), out);
     if (access(folder, W_OK | X_OK) == 0)
@@ -255,15 +255,15 @@ static orr_code capture_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_capture = {
     .name = "capture",
-    .summary = "make the traces of all ranks of a PyTorch script, without a cluster",
+    .summary = "capture traces of all ranks of a PyTorch script, without a cluster",
     .description =
         "Runs SCRIPT in Python as rank 0 of a job of N ranks, then as the other ranks that can differ, on this machine "
-        "alone: tensors have shapes but no data, collectives return at once.  What one training step does (operators of forward "
-        "pass, backward pass and optimizer, collectives, messages) is written down and becomes the traces of all ranks.  "
-        "DDP, FSDP2, tensor parallelism, pipelines and process groups of one's own are understood.\n\n"
+        "alone: tensors have shapes but no data, collectives return at once.  The operations of one training step (forward "
+        "pass, backward pass and optimizer, collectives, messages) are recorded and become the traces of all ranks.  "
+        "DDP, FSDP2, tensor parallelism, pipelines and custom process groups are supported.\n\n"
         "Needs a Python with PyTorch 2.4 or later, no GPU.  Where there is none, --print-module writes the Python side, one "
-        "file, for a machine that has it; what it writes there is read here by 'orrery convert fx'.  Options of SCRIPT stand "
-        "behind it.  What the script prints goes to standard error.",
+        "file, for a machine that has it; 'orrery convert fx' reads what it writes.  Options of SCRIPT go "
+        "after it.  The script's output goes to standard error.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -10,13 +10,13 @@
 #include <orrery/version.h>
 
 static const cli_option options[] = {
-    {"fix", 0, NULL, "write a repaired copy to OUT, and check that"},
+    {"fix", 0, NULL, "write a repaired copy to OUT and check it"},
     {"output", 'o', "OUT", "where --fix writes: a file, a prefix of files, or a .orr"},
     {"strict", 0, NULL, "warnings count as errors"},
-    {"lenient", 0, NULL, "take node types without a name as they are"},
-    {"limit", 0, "N", "show at most N findings of a kind", .kind = CLI_COUNT, .min = 1,
+    {"lenient", 0, NULL, "accept unknown node types"},
+    {"limit", 0, "N", "show at most N findings per kind", .kind = CLI_COUNT, .min = 1,
      .max = UINT32_MAX, .fallback = "10"},
-    {"threads", 0, "N", "work with N threads; 0: one per core", .kind = CLI_COUNT, .max = 1024,
+    {"threads", 0, "N", "threads; 0: one per core", .kind = CLI_COUNT, .max = 1024,
      .fallback = "0"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
@@ -30,7 +30,7 @@ static const cli_argument arguments[] = {
 static const cli_example examples[] = {
     {"All ranks of a job:", "orrery check step/trace", 0},
     {"For a script:", "orrery check --strict --json step/trace", 0},
-    {"A rank of its own:", "orrery check broken.et", 1},
+    {"One damaged rank:", "orrery check broken.et", 1},
     {"Repair it:", "orrery check --fix -o repaired.et broken.et", 0},
     {0},
 };
@@ -100,10 +100,9 @@ static orr_code check_run(cli_context *c, orr_error *err)
         .program = "orrery " ORR_VERSION, .input = path, .is_strict = cli_flag(c, "strict")};
     orr_check_report *changes = NULL;
     if (is_fix && !output)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--fix needs --output: where to write the repaired traces");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--fix requires --output");
     if (output && !is_fix)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--output is for --fix");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--output requires --fix");
     if (!is_fix && cli_is_goal(path))
         return cli_check_goal(c, err);
     if (!is_fix)
@@ -120,11 +119,11 @@ static orr_code check_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_check = {
     .name = "check",
-    .summary = "find what is wrong with traces, and repair what can be",
+    .summary = "find errors in traces, and repair what can be repaired",
     .description =
         "Reads traces and reports damage, cycles, missing parents, duplicate ids and bad attributes, each "
-        "with file, byte and node; across ranks, collectives and messages that do not match.  Of a GOAL schedule: ranks that do not exist, "
-        "circles, sends and receives that do not come in pairs.",
+        "with file, byte and node; across ranks, mismatched collectives and messages.  In a GOAL schedule: ranks that do not exist, "
+        "cycles, unmatched sends and receives.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

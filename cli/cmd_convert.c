@@ -9,61 +9,59 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "what to write; its ending says in which form", .required = true},
-    {"ranks", 'r', "A-B", "only these ranks (or one, A); they count from 0 in what is written"},
-    {"npus", 'n', "N", "text: how many ranks", CLI_COUNT, 1, 1 << 20},
-    {"passes", 0, "N", "text: how often through the network", CLI_COUNT, 0, 1 << 24, "1"},
-    {"dims", 0, "DIMS", "text: dimensions of the network, their number or their sizes such as 8x4"},
-    {"updates", 0, NULL, "text: the update time as a compute node behind each collective"},
-    {"frequency", 0, "MHZ", "flexflow: run times in cycles of this clock, not in microseconds",
+    {"output", 'o', "OUT", "output file; its ending selects the format", .required = true},
+    {"ranks", 'r', "A-B", "only these ranks (or one, A); renumbered from 0 in the output"},
+    {"npus", 'n', "N", "text: number of ranks", CLI_COUNT, 1, 1 << 20},
+    {"passes", 0, "N", "text: number of training passes", CLI_COUNT, 0, 1 << 24, "1"},
+    {"dims", 0, "DIMS", "text: dimensions of the network: their number, or sizes such as 8x4"},
+    {"updates", 0, NULL, "text: add the update time as a compute node after each collective"},
+    {"frequency", 0, "MHZ", "flexflow: run times in cycles of this clock instead of microseconds",
      CLI_COUNT, 1, 1 << 20},
-    {"world-size", 0, "N",
-     "fx, export: ranks of the job; a capture knows it, a printed graph does not", CLI_COUNT, 1,
+    {"world-size", 0, "N", "fx, export: number of ranks, when the input does not say", CLI_COUNT, 1,
      1 << 24},
     {"hardware", 0, "NAME",
-     "fx, export: durations of computation on this chip (orrery gemm --list-hardware)"},
-    {"dim", 0, "S=N,...", "export: sizes that the program leaves open, such as s0=8,s1=128"},
-    {"model", 0, "NAME", "export: which program of an archive that has several"},
-    {"rank", 0, "N", "pytorch: which rank of the job this is", CLI_COUNT, 0, (1 << 20) - 1},
+     "fx, export: compute times of this chip ('orrery gemm --list-hardware')"},
+    {"dim", 0, "S=N,...", "export: values of symbolic sizes, such as s0=8,s1=128"},
+    {"model", 0, "NAME", "export: program name, when the archive has several"},
+    {"rank", 0, "N", "pytorch: rank of this trace", CLI_COUNT, 0, (1 << 20) - 1},
     {"compat", 0, NULL,
-     "text, flexflow, pytorch: exactly as chakra_converter, its defects included"},
-    {"schema", 0, "current|2023-10|0.0.3u|0.0.3|0.0.2|eg", "generation of the .et format to write"},
-    {"form", 0, "text|binary", "goal: which form; else by the ending of OUT"},
-    {"system", 0, "FILE", "goal: system file that says what becomes of collectives (JSON)"},
-    {"topology", 0, "FILE", "goal: network file with the dimensions they go through (YAML)"},
+     "text, flexflow, pytorch: exactly as chakra_converter, including its defects"},
+    {"schema", 0, "current|2023-10|0.0.3u|0.0.3|0.0.2|eg", "version of the .et format to write"},
+    {"form", 0, "text|binary", "goal: text or binary; default: by the ending of OUT"},
+    {"system", 0, "FILE", "goal: system file, for the algorithms of collectives (JSON)"},
+    {"topology", 0, "FILE", "goal: network file, for their dimensions (YAML)"},
     {"groups", 0, "FILE", "goal: communicator groups (JSON)"},
     {"memory", 0, "FILE", "goal: remote memory file (JSON)"},
-    {"same-schema", 0, NULL, "et: write the generation that was read"},
+    {"same-schema", 0, NULL, "et: write the version that was read"},
     {"compress", 'z', NULL, "compress a .orr file"},
-    {"threads", 'j', "N", "how many files at a time; 0: one per core", CLI_COUNT, 0, 1024, "0"},
-    {"lenient", 0, NULL, "et: keep node types that have no name"},
-    {"json", 0, NULL, "say what was written as one JSON object"},
+    {"threads", 'j', "N", "threads; 0: one per core", CLI_COUNT, 0, 1024, "0"},
+    {"lenient", 0, NULL, "et: keep unknown node types"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"KIND", "what to convert: et, text, flexflow, pytorch, fx, export or goal", CLI_ONCE},
+    {"KIND", "kind of the input: et, text, flexflow, pytorch, fx, export or goal", CLI_ONCE},
     {"IN", "et: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or a .orr; else a file",
      CLI_ONCE},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"Four rank files to begin with:", "orrery gen all_reduce --ranks 4 -o ring", 0},
+    {"Make four rank files:", "orrery gen all_reduce --ranks 4 -o ring", 0},
     {"All ranks in one file:", "orrery convert et ring -o ring.orr", 0},
     {"And back into files, again.0.et to again.3.et:", "orrery convert et ring.orr -o again", 0},
     {"One rank as JSON lines:", "orrery convert et ring.orr --ranks 2 -o two.jsonl", 0},
     {"Changed with a text tool, and back:",
      "sed s/65536/1048576/ two.jsonl | orrery convert et - -o two.et", 0},
-    {"A file as the tools of July 2023 read it, compressed:",
+    {"In the format of July 2023, compressed:",
      "orrery convert et ring.0.et --schema 0.0.3 -o old.et.gz", 0},
     {"A table of layers for 64 ranks, two passes:",
      "orrery convert text mlp.txt --npus 64 --passes 2 -o mlp.orr", 0},
     {"The same on a network of 8 by 8:", "orrery convert text mlp.txt --dims 8x8 -o mlp.orr", 0},
     {"A task graph of FlexFlow, times in cycles of 1 GHz:",
      "orrery convert flexflow tasks.dot --frequency 1000 -o tasks.orr", 0},
-    {"A linked PyTorch trace, as a simulator wants it:",
-     "orrery convert pytorch linked.json -o rank0.et", 0},
+    {"A linked PyTorch trace:", "orrery convert pytorch linked.json -o rank0.et", 0},
     {"A captured step: 4-way tensor parallel, 2-way data parallel:",
      "orrery convert fx tp.json.gz -o tp.orr", 0},
     {"A program saved by torch.export, on eight equal ranks:",
@@ -167,7 +165,7 @@ static orr_code check_options(const cli_context *c, const cli_converter *kind, o
     for (size_t i = 0; i < KINDS; i++) {
         for (const char *const *o = kinds[i]->options; *o; o++) {
             if (cli_given(c, *o) && !takes(kind, *o))
-                return orr_fail(err, ORR_EUSAGE, NULL, "--%s is not for the kind '%s'", *o,
+                return orr_fail(err, ORR_EUSAGE, NULL, "--%s has no effect on kind '%s'", *o,
                                 kind->name);
         }
     }
@@ -197,18 +195,18 @@ static orr_code convert_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_convert = {
     .name = "convert",
-    .summary = "turn workloads of many forms into traces, traces into other forms",
+    .summary = "convert workloads to traces, and traces to other formats",
     .description =
-        "KIND et: IN is any trace: .et of any generation, JSON, a set; plain or compressed.  KIND text: IN is a table "
+        "KIND et: IN is any trace: .et of any version, JSON, a set; plain or compressed.  KIND text: IN is a table "
         "of layers, the text workload of ASTRA-sim 1.0.  KIND flexflow: IN is a task graph of FlexFlow in the DOT "
         "language.  KIND pytorch: IN is a PyTorch trace of one rank, linked by 'orrery link' or chakra_trace_link, or a "
-        "host trace alone.  KIND fx: IN is a training step captured from PyTorch by 'orrery capture'; all ranks of the job come "
-        "out.  KIND export: IN is a program saved by torch.export (.pt2), or the JSON in it.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
+        "host trace alone.  KIND fx: IN is a training step captured from PyTorch by 'orrery capture'; the output has all ranks of the "
+        "job.  KIND export: IN is a program saved by torch.export (.pt2), or the JSON in it.  KIND goal: IN is a GOAL schedule, text or binary, or any trace; OUT is a schedule (text, or binary "
         "when it ends in .bin) or, by its ending, traces.\n\n"
-        "The ending of OUT says what is written: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
-        ".json or .jsonl the same as text; behind all but .orr may stand .gz or .zst.  Where there are several ranks, "
-        "the number of the rank goes in front of the ending.  Any other OUT is what file names begin with: OUT.0.et, "
-        "OUT.1.et and so on.  Nothing in a trace is lost on the way.",
+        "The ending of OUT selects the format: .orr one file for all ranks; .et one trace, .eg one of early 2023; "
+        ".json or .jsonl JSON; all but .orr may be followed by .gz or .zst.  With several ranks, "
+        "the rank number goes before the ending.  Any other OUT is a file name prefix: OUT.0.et, "
+        "OUT.1.et and so on.  Conversion between trace formats is lossless.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

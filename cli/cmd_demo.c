@@ -17,13 +17,13 @@
 #include <sys/stat.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "DIR", "where the traces and the other files go", .fallback = "orrery-demo"},
-    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 2, 65536, "1024"},
+    {"output", 'o', "DIR", "output folder", .fallback = "orrery-demo"},
+    {"ranks", 'n', "N", "number of ranks", CLI_COUNT, 2, 65536, "1024"},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"Fewer ranks than 1,024, and a timeline of all of them, into small/:",
+    {"32 ranks instead of 1,024, with a timeline of all, into small/:",
      "orrery demo --ranks 32 -o small", 0},
     {0},
 };
@@ -65,7 +65,7 @@ static orr_code make_folder(const demo *d)
     if (mkdir(d->folder, 0777) == 0 || errno == EEXIST)
         return ORR_OK;
     const orr_where where = orr_where_line(d->folder, 0, 0);
-    return orr_fail(d->err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
+    return orr_fail(d->err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
 /* Tensor parallelism inside a host, a pipeline over hosts, the rest data parallel; as far as it comes out even. */
@@ -160,13 +160,13 @@ static orr_code write_cluster(const demo *d)
                  "# %u hosts of %d ranks\n"
                  "topology: [Switch, Switch]\n"
                  "npus_count: [%d, %u]\n"
-                 "bandwidth: [450, 50]   # GB/s a link\n"
-                 "latency: [300, 1500]   # ns a link\n",
+                 "bandwidth: [450, 50]   # GiB/s per link\n"
+                 "latency: [300, 1500]   # ns per link\n",
                  hosts, HOST_RANKS, HOST_RANKS, hosts);
     else
         snprintf(network, sizeof network,
-                 "topology: [Switch]\nnpus_count: [%u]\nbandwidth: [50]   # GB/s a link\n"
-                 "latency: [1500]   # ns a link\n",
+                 "topology: [Switch]\nnpus_count: [%u]\nbandwidth: [50]   # GiB/s per link\n"
+                 "latency: [1500]   # ns per link\n",
                  d->ranks);
     const char *inner = has_hosts ? "\"ring\", " : "";
     const char *way = is_power_of_two(has_hosts ? hosts : d->ranks) ? "halvingDoubling" : "ring";
@@ -270,10 +270,10 @@ static orr_code go(const demo *d, const orr_set *set)
         return code;
     if ((code = show_traces(d, set)) || (code = simulate(d, set)))
         return code;
-    printf("\nThat is the whole way; 'orrery help' shows what else there is.\n");
+    printf("\nDone. See 'orrery help' for more.\n");
     if (has_timeline(d))
-        printf("%s shows it all in ui.perfetto.dev.\n", d->timeline);
-    printf("Where the time went, to look at in a browser: %s\n", d->report);
+        printf("Open %s in ui.perfetto.dev for the timeline.\n", d->timeline);
+    printf("Open %s in a browser: where the time went.\n", d->report);
     return ORR_OK;
 }
 
@@ -288,7 +288,7 @@ static orr_code demo_run(cli_context *c, orr_error *err)
     if (!set_path(&d, d.traces, "step.orr") || !set_path(&d, d.system, "system.json") ||
         !set_path(&d, d.network, "network.yml") || !set_path(&d, d.memory, "memory.json") ||
         !set_path(&d, d.timeline, "timeline.json") || !set_path(&d, d.report, "report.html"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
+        return orr_fail(err, ORR_EUSAGE, NULL, "the folder name is too long");
     orr_code code = make_folder(&d);
     if (code || (code = make_traces(&d)) || (code = orr_set_open(d.traces, &read, &set, err)))
         return code;
@@ -299,10 +299,10 @@ static orr_code demo_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_demo = {
     .name = "demo",
-    .summary = "the whole way on an example: make traces, check, simulate, report",
+    .summary = "end-to-end example: generate traces, check, simulate, report",
     .description =
-        "The traces of one training step are made for all ranks, read back, checked, summarised and simulated on a "
-        "cluster; a page that opens in a browser says where the time went.  Each step is shown as the command that "
+        "Generates the traces of one training step for all ranks, checks, summarizes and simulates them on a "
+        "cluster, and writes an HTML report.  Each step is shown as the command that "
         "does the same.",
     .options = options,
     .examples = examples,

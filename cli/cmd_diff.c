@@ -9,19 +9,19 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"most", 'n', "N", "operators that are shown; 0: all", CLI_COUNT, 0, 1 << 30, "20"},
-    {"within", 'w', "PERCENT", "the answer is no (status 1) if the runs' lengths differ by more",
-     CLI_COUNT, 0, 1000000},
-    {"frequency", 0, "F", "cycles of logs, 1.5GHz or a number of MHz", .fallback = "1GHz"},
-    {"operators", 'o', NULL, "operators of a captured step against a measured one"},
-    {"hardware", 'H', "NAME", "with --operators: predict times on a chip, or one in a file"},
-    {"json", 0, NULL, "one JSON object"},
+    {"most", 'n', "N", "most operators to show; 0: all", CLI_COUNT, 0, 1 << 30, "20"},
+    {"within", 'w', "PERCENT", "exit 1 if run times differ by more than PERCENT", CLI_COUNT, 0,
+     1000000},
+    {"frequency", 0, "F", "clock of logs, as 1.5GHz or in MHz", .fallback = "1GHz"},
+    {"operators", 'o', NULL, "compare the operators of a captured step with a measured one"},
+    {"hardware", 'H', "NAME", "with --operators: predict times on this chip (a name or a file)"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
     {"FIRST",
-     "a timeline: trace events (of the profiler, of orrery run), a folder of them (one a rank), an export of Nsight Systems, "
+     "a timeline: trace events (of the PyTorch profiler or orrery run), a folder with one per rank, an export of Nsight Systems, "
      "or a log of issued nodes; with --operators a captured step",
      CLI_ONCE},
     {"SECOND", "another; with --operators a table of operators, a host or a profiler trace",
@@ -39,9 +39,9 @@ static const cli_example examples[] = {
     {"", "printf '\"all-reduce-implementation\":[\"ring\"]}' >> sys.json", 0},
     {"Two simulations of it:", "orrery run step.orr -s sys.json -t net.yml --timeline a.json", 0},
     {"", "orrery run step.orr -s sys.json -t net.yml -n aware --timeline b.json", 0},
-    {"Where the second one takes longer:", "orrery diff a.json b.json", 0},
-    {"For a script: is it within a tenth?", "orrery diff a.json b.json --within 10 --json", 0},
-    {"Does a captured step have the operators of the real one, and how long would they take?",
+    {"Where is the second slower?", "orrery diff a.json b.json", 0},
+    {"For a script: are they within 10 %?", "orrery diff a.json b.json --within 10 --json", 0},
+    {"Compare a captured step with the measured one, and predict its times:",
      "orrery diff --operators step.json.gz measured.csv --hardware h200", 0},
     {0},
 };
@@ -131,7 +131,7 @@ static orr_code diff_run(cli_context *c, orr_error *err)
     if (cli_flag(c, "operators"))
         return operators_run(c, err);
     if (cli_given(c, "hardware"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--hardware goes with --operators");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--hardware requires --operators");
     orr_timeline *runs[2] = {NULL, NULL};
     orr_diff *d = NULL;
     orr_code code = read_run(c, c->args[0], &runs[0], err);
@@ -151,11 +151,11 @@ static orr_code diff_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_diff = {
     .name = "diff",
-    .summary = "compare two runs, such as a measured one and its simulation",
+    .summary = "compare two runs, for example a measurement and its simulation",
     .description =
-        "Times by kind and by operator side by side, the largest difference first.  Time is that of a rank, on average; that of an "
-        "operator is its own, without the operators inside it.  Runs are timelines: files of PyTorch's profiler or a folder with "
-        "one for each rank, what 'orrery run --timeline' writes, other trace events, exports of Nsight Systems, or a log of "
+        "Compares times by kind and by operator, the largest difference first.  Times are averages per rank; that of an "
+        "operator is its self time, without nested operators.  Runs are timelines: files of the PyTorch profiler or a folder with "
+        "one per rank, output of 'orrery run --timeline', other trace events, exports of Nsight Systems, or a log of "
         "issued nodes.  With --operators: a step captured from PyTorch against the same step as it was measured, operator by "
         "operator.",
     .options = options,

@@ -9,12 +9,12 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"order", 0, "id|v2", "smallest id first, or just as the C++ feeder V2 does", .fallback = "id"},
-    {"deps", 0, "all|data|ctrl", "which dependencies hold a node back", .fallback = "all"},
-    {"waves", 'w', NULL, "take all that is ready, then finish it; one line each time"},
+    {"order", 0, "id|v2", "smallest id first, or as the C++ feeder V2", .fallback = "id"},
+    {"deps", 0, "all|data|ctrl", "dependencies that count", .fallback = "all"},
+    {"waves", 'w', NULL, "issue everything that is ready, then finish it; one line per wave"},
     {"window", 0, "N", "hold at most N unfinished nodes in memory", CLI_COUNT, 1, 4294967294u},
-    {"names", 'n', NULL, "print each node's name behind its id"},
-    {"lenient", 0, NULL, "keep node types that have no name"},
+    {"names", 'n', NULL, "print each node's name after its id"},
+    {"lenient", 0, NULL, "keep unknown node types"},
     {0},
 };
 
@@ -131,11 +131,11 @@ const cli_command cli_cmd_feed = {
     .name = "feed",
     .summary = "print the order in which nodes become ready",
     .description =
-        "Hands out the nodes of one trace as their dependencies finish and prints their ids, one a line.  This is "
-        "the order a simulator gets from the feeder of the library, so it settles what a simulator should have "
+        "Issues the nodes of one trace as their dependencies finish and prints their ids, one per line.  This is "
+        "the order a simulator gets from the library's feeder, so it shows what a simulator should have "
         "seen.\n\n"
         "Cycles, missing parents and duplicate ids are errors with their place.  With --order v2 they block their "
-        "children for ever, as in the C++ feeder, and the last line says \"stuck\".",
+        "children forever, as in the C++ feeder, and the last line says \"stuck\".",
     .options = options,
     .arguments = arguments,
     .examples = examples,

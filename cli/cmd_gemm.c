@@ -16,35 +16,35 @@
 #include <unistd.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "where the workload goes; a name in .orr takes traces"},
-    {"form", 'f', "text|set|files", "what OUT is: text, a .orr file, what .et names begin with"},
-    {"npus", 'n', "N", "how many NPUs", CLI_COUNT, 1, 1 << 20, "8"},
-    {"packages", 0, "N", "how many packages they are in", CLI_COUNT, 1, 1 << 20, "1"},
+    {"output", 'o', "OUT", "output file; .orr: traces"},
+    {"form", 'f', "text|set|files", "form of OUT: text, a .orr file, or a prefix of .et files"},
+    {"npus", 'n', "N", "number of NPUs", CLI_COUNT, 1, 1 << 20, "8"},
+    {"packages", 0, "N", "number of packages", CLI_COUNT, 1, 1 << 20, "1"},
     {"parallel", 'p', "POLICY",
-     "how layers are shared out: DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA or "
+     "parallelization: DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA or "
      "HYBRID_CUSTOMIZED (DATA, or as the strategy column says)"},
-    {"hardware", 'w', "CHIP", "a name that --list-hardware shows, or a file", .fallback = "h200"},
-    {"config", 'c', "FILE", "a SCALE-Sim configuration instead: one array, no clock"},
-    {"array", 'a', "RxC", "rows and columns of the arrays instead"},
-    {"dataflow", 0, "os|ws|is", "what stays in the arrays instead"},
-    {"datatype-size", 'd', "BYTES", "size of an element", CLI_COUNT, 1, 64, "2"},
-    {"update", 'u', "HOW", "sgd, momentum, adam, none, or a number for every layer",
+    {"hardware", 'w', "CHIP", "a name from --list-hardware, or a file", .fallback = "h200"},
+    {"config", 'c', "FILE", "a SCALE-Sim configuration instead of a chip: one array, no clock"},
+    {"array", 'a', "RxC", "override rows and columns of the arrays"},
+    {"dataflow", 0, "os|ws|is", "override the dataflow"},
+    {"datatype-size", 'd', "BYTES", "bytes per element", CLI_COUNT, 1, 64, "2"},
+    {"update", 'u', "HOW", "optimizer: sgd, momentum, adam, none, or a time for every layer",
      .fallback = "sgd"},
-    {"times", 't', "us|ns|cycles", "what times count (us; cycles without a clock)"},
-    {"repeat", 0, "N", "so many copies of the whole table", CLI_COUNT, 1, 1 << 20, "1"},
+    {"times", 't', "us|ns|cycles", "unit of times; default: us, or cycles without a clock"},
+    {"repeat", 0, "N", "repeat the table this many times", CLI_COUNT, 1, 1 << 20, "1"},
     {"passes", 0, "N", "training steps in traces", CLI_COUNT, 1, 1 << 20, "1"},
-    {"dims", 0, "N", "network dimensions in traces; 0: leave them out", CLI_COUNT, .max = 64,
+    {"dims", 0, "N", "network dimensions in traces; 0: omit", CLI_COUNT, .max = 64,
      .fallback = "0"},
-    {"sweep", 's', "A-B", "try arrays of A to B rows and columns and each dataflow",
+    {"sweep", 's', "A-B", "try arrays of A to B rows and columns with each dataflow",
      .implied = "8-512"},
-    {"example", 'e', "NAME", "a table that is built in, instead of SHAPES"},
+    {"example", 'e', "NAME", "use a built-in table instead of SHAPES"},
     {"print", 0, NULL, "print the table of --example, or the file of --hardware"},
-    {"list-hardware", 'l', NULL, "show the chips that are built in"},
-    {"list-examples", 0, NULL, "show the tables that are built in"},
-    {"compat", 0, "v1|v2", "write what the old generator wrote with that SCALE-Sim"},
-    {"keep-intermediate", 0, NULL, "with --compat: its intermediate files too, in outputs/"},
+    {"list-hardware", 'l', NULL, "list the built-in chips"},
+    {"list-examples", 0, NULL, "list the built-in tables"},
+    {"compat", 0, "v1|v2", "the output of the old generator with that version of SCALE-Sim"},
+    {"keep-intermediate", 0, NULL, "with --compat: also its intermediate files, in outputs/"},
     {"run-name", 0, "NAME", "their folder: outputs/PARALLEL/NAME", .fallback = "test"},
-    {"json", 0, NULL, "print what layers cost as one JSON object, and no workload"},
+    {"json", 0, NULL, "print the cost of layers as one JSON object, no workload"},
     {"csv", 0, NULL, "the same as CSV"},
     {0},
 };
@@ -55,15 +55,15 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"What is built in:", "orrery gemm --list-hardware", 0},
-    {"ResNet-50 on 64 chips, each with its share of the batch:",
+    {"List what is built in:", "orrery gemm --list-hardware", 0},
+    {"ResNet-50 on 64 chips, data parallel:",
      "orrery gemm --example resnet50 --npus 64 --hardware tpu-v4 -o resnet50.txt", 0},
-    {"A table of one's own to begin with:", "orrery gemm --example dlrm --print > model.csv", 0},
+    {"A table to start from:", "orrery gemm --example dlrm --print > model.csv", 0},
     {"From shapes to traces in one line:",
      "orrery gemm model.csv -n 16 -q | orrery convert text - --npus 16 -o m.orr", 0},
-    {"All blocks of GPT-3, each shared by eight, straight to traces:",
+    {"All blocks of GPT-3, 8-way model parallel, as traces:",
      "orrery gemm -e gpt3_block --repeat 96 -n 8 -p MODEL -o gpt3.orr", 0},
-    {"Which array would suit it:", "orrery gemm -e gpt3_block -n 8 --sweep", 0},
+    {"Which array suits it:", "orrery gemm -e gpt3_block -n 8 --sweep", 0},
     {0},
 };
 
@@ -125,8 +125,7 @@ static orr_code read_update(const cli_context *c, orr_gemm_options *opt, orr_err
     if (read_digits(text, text + strlen(text), &opt->update_time))
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "--update '%s' is neither sgd, momentum, adam or none nor a whole number",
-                    text);
+                    "--update '%s' is not sgd, momentum, adam, none or a whole number", text);
 }
 
 /* ---- hardware ---- */
@@ -139,8 +138,8 @@ static orr_code no_hardware(const char *name, orr_error *err)
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no hardware '%s'; did you mean '%s'?", name, near);
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no hardware '%s', and no such file; 'orrery gemm --list-hardware' shows "
-                    "what is built in",
+                    "no hardware '%s', and no such file; see 'orrery gemm "
+                    "--list-hardware'",
                     name);
 }
 
@@ -185,9 +184,9 @@ static orr_code read_machine(const cli_context *c,
 {
     const char *config = cli_text(c, "config");
     if (config && cli_given(c, "hardware"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--config and --hardware exclude each other");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--config and --hardware cannot be used together");
     if (!config && opt->rules)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compat needs a SCALE-Sim --config");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat requires a SCALE-Sim --config");
     orr_code code = config ? orr_scalesim_read_config(config, &m->config, err)
                            : find_hardware(cli_text(c, "hardware"), &m->hardware, err);
     if (code)
@@ -369,7 +368,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
     const char *to = cli_text(c, "output");
     const bool reports = cli_flag(c, "json") || cli_flag(c, "csv");
     if (cli_flag(c, "json") && cli_flag(c, "csv"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv exclude each other");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv cannot be used together");
     if (reports && to && strcmp(to, "-") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "--%s and -o - both want standard output",
                         cli_flag(c, "json") ? "json" : "csv");
@@ -485,10 +484,10 @@ const cli_command cli_cmd_gemm = {
     .name = "gemm",
     .summary = "turn a table of layer shapes into a workload",
     .description =
-        "SHAPES names layers and their sizes: products of matrices, convolutions, embeddings, attention, norms.  "
-        "They are shared out over the NPUs; each pass of a layer takes as long as the arrays of the hardware need "
-        "for its products, or memory for its bytes, whichever is longer.  The result is a text workload, as "
-        "ASTRA-sim 1.0 reads it, or traces.",
+        "SHAPES lists layers and their sizes: matrix products, convolutions, embeddings, attention, norms.  "
+        "They are divided among the NPUs; each pass of a layer takes the time that the arrays need "
+        "for its products or that memory needs for its bytes, whichever is longer.  The result is a text workload "
+        "of ASTRA-sim 1.0, or traces.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

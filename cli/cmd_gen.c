@@ -42,39 +42,38 @@ static const knob knobs[] = {
 enum { KNOBS = sizeof knobs / sizeof *knobs, NAME_COLUMN = 28 };
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "a .orr file, a .et file for one rank, or what file names begin with"},
-    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 1, 1 << 20},
-    {"runtime", 0, "US", "run time of a compute node, microseconds", CLI_COUNT},
+    {"output", 'o', "OUT", "a .orr file, a .et file for one rank, or a file name prefix"},
+    {"ranks", 'n', "N", "number of ranks", CLI_COUNT, 1, 1 << 20},
+    {"runtime", 0, "US", "duration of a compute node in microseconds", CLI_COUNT},
     {"comm-size", 0, "BYTES", "size of a collective or message", CLI_COUNT, .max = INT64_MAX},
     {"tensor-size", 0, "BYTES", "size of a memory access", CLI_COUNT},
-    {"dims", 0, "N", "network dimensions in involved_dim; 0: leave it out", CLI_COUNT, .max = 64},
+    {"dims", 0, "N", "network dimensions in involved_dim; 0: omit", CLI_COUNT, .max = 64},
     {"layers", 0, "N", "layers of a network", CLI_COUNT, .max = 1 << 20},
-    {"bucket", 0, "N", "layers whose gradients travel together", CLI_COUNT, 1, 1 << 20},
-    {"microbatches", 0, "N", "pieces of a batch in a pipeline", CLI_COUNT, 1, 512},
+    {"bucket", 0, "N", "layers whose gradients are reduced together", CLI_COUNT, 1, 1 << 20},
+    {"microbatches", 0, "N", "micro-batches per pipeline", CLI_COUNT, 1, 512},
     {"nodes", 0, "N", "nodes of a random graph", CLI_COUNT, 1, UINT32_MAX - 1},
-    {"width", 0, "N", "nodes of it that may run together", CLI_COUNT, 1, 1 << 24},
-    {"seed", 0, "N", "where its random numbers start", CLI_COUNT},
-    {"schema", 0, "current|0.0.4|eg", "nodes as of today, 2023-11 or 2023-01",
+    {"width", 0, "N", "random graph: nodes that can run concurrently", CLI_COUNT, 1, 1 << 24},
+    {"seed", 0, "N", "random seed", CLI_COUNT},
+    {"schema", 0, "current|0.0.4|eg", "schema of the nodes: today's, of 2023-11 or of 2023-01",
      .fallback = "current"},
     {"compress", 'z', NULL, "compress a .orr file"},
-    {"list", 'l', NULL, "show the patterns, or what PATTERN looks at"},
-    {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
+    {"list", 'l', NULL, "list the patterns, or the options PATTERN uses"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"PATTERN", "a name that --list shows, or all", CLI_MAYBE},
+    {"PATTERN", "a name from --list, or all", CLI_MAYBE},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"What is there:", "orrery gen --list", 0},
-    {"Four ranks, a 1 MiB all-reduce each, as ring.0.et to ring.3.et:",
+    {"List the patterns:", "orrery gen --list", 0},
+    {"A 1 MiB all-reduce over four ranks, as ring.0.et to ring.3.et:",
      "orrery gen all_reduce --ranks 4 --comm-size 1048576 -o ring", 0},
     {"A training step of 1,024 ranks in one small file:",
      "orrery gen data_parallel --ranks 1024 -o step.orr", 0},
-    {"A graph of 100,000 nodes, as real traces have:",
-     "orrery gen layered --nodes 100000 --seed 7 -o big.et", 0},
+    {"A graph of 100,000 nodes:", "orrery gen layered --nodes 100000 --seed 7 -o big.et", 0},
     {"Every pattern, two ranks each, into a folder:", "orrery gen all --ranks 2 -o samples", 0},
     {0},
 };
@@ -115,7 +114,7 @@ static orr_code check_knobs(const cli_context *c, const orr_pattern *p, orr_erro
     for (size_t i = 0; i < KNOBS; i++) {
         if (cli_given(c, knobs[i].option) && !(p->uses & knobs[i].bit))
             return orr_fail(err, ORR_EUSAGE, NULL,
-                            "%s has no use for --%s; 'orrery gen --list %s' shows what it takes",
+                            "%s does not use --%s; 'orrery gen --list %s' lists its options",
                             p->name, knobs[i].option, p->name);
     }
     return ORR_OK;
@@ -208,16 +207,16 @@ static orr_code write_set(
     const orr_write_options opt = {.schema = is_eg ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT};
     if (orr_text_ends(to, ".orr") && is_eg)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "a .orr file holds traces of the current schema, not of --schema eg");
+                        "a .orr file has traces of the current schema, not of --schema eg");
     if (orr_text_ends(to, ".orr"))
         return orr_set_save(set, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files; '%s' is none", to);
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file, not '%s'", to);
     if (is_one_file(to) && orr_set_rank_count(set) > 1)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'%s' is one file, but there are %u ranks: give a .orr file, or what the "
-                        "file names begin with",
+                        "'%s' is one file, but there are %u ranks: give a .orr file or a file "
+                        "name prefix",
                         to, orr_set_rank_count(set));
     if (is_one_file(to))
         return write_one(set, to, &opt, err);
@@ -302,7 +301,7 @@ static orr_code make_in(const job *b, const orr_pattern *p, const char *folder, 
     char to[4096];
     const int n = snprintf(to, sizeof to, "%s/%s", folder, p->name);
     if (n < 0 || (size_t)n >= sizeof to)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
+        return orr_fail(err, ORR_EUSAGE, NULL, "the folder name is too long");
     return make(b, p, to, err);
 }
 
@@ -311,13 +310,13 @@ static orr_code prepare_all(const cli_context *c, const char *folder, orr_error 
     /* Not every pattern can be said in an old schema, and those that can have a program of their own. */
     if (strcmp(cli_text(c, "schema"), "current") != 0)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "all is of the current schema; 'et_generator --schema %s' writes all "
-                        "samples of that time",
+                        "'all' needs the current schema; 'et_generator --schema %s' writes all "
+                        "samples of that schema",
                         cli_text(c, "schema"));
     if (mkdir(folder, 0777) == 0 || errno == EEXIST)
         return ORR_OK;
     const orr_where where = orr_where_line(folder, 0, 0);
-    return orr_fail(err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
+    return orr_fail(err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
 /* Every pattern into one folder. */
@@ -328,8 +327,7 @@ static orr_code make_all(const job *b, const char *folder, orr_error *err)
     for (size_t i = 0; orr_pattern_at(i) && !code; i++) {
         const orr_pattern *p = orr_pattern_at(i);
         if (cli_given(c, "ranks") && cli_count(c, "ranks") < p->min_ranks) {
-            cli_note(c, "%s: left out, it takes %" PRIu32 " ranks or more\n", p->name,
-                     p->min_ranks);
+            cli_note(c, "%s: skipped, needs at least %" PRIu32 " ranks\n", p->name, p->min_ranks);
             continue;
         }
         code = make_in(b, p, folder, err);
@@ -346,7 +344,7 @@ static orr_code find_pattern(const char *name, const orr_pattern **out, orr_erro
         near = cli_nearer(name, near, orr_pattern_at(i)->name);
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; 'orrery gen --list' shows them", name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; see 'orrery gen --list'", name);
 }
 
 static void list(const orr_pattern *p, bool as_json)
@@ -365,7 +363,7 @@ static orr_code gen_make(const cli_context *c, const orr_pattern *p, const char 
     const bool as_json = cli_flag(c, "json");
     orr_code code = p ? check_knobs(c, p, err) : ORR_OK;
     if (!code && as_json && to && strcmp(to, "-") == 0)
-        code = orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+        code = orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
     if (code)
         return code;
     cli_json j;
@@ -394,7 +392,7 @@ static orr_code gen_run(cli_context *c, orr_error *err)
     }
     if (!name)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: PATTERN; 'orrery gen --list' shows what there is");
+                        "missing argument: PATTERN; see 'orrery gen --list'");
     return gen_make(c, p, cli_text(c, "output"), err);
 }
 
@@ -402,12 +400,12 @@ static const cli_command *const deeper[] = {&cli_cmd_gen_goal, &cli_cmd_gen_topo
 
 const cli_command cli_cmd_gen = {
     .name = "gen",
-    .summary = "make small synthetic traces",
+    .summary = "generate small synthetic traces",
     .description =
         "A pattern is a small graph of operations: one compute node, one all-reduce, a training step. "
-        "Every rank gets its trace; without -o the files are called PATTERN.0.et, PATTERN.1.et and so on. "
-        "GOAL schedules of communication patterns are a command of their own: orrery gen goal; so are "
-        "networks: orrery gen topology.",
+        "Each rank gets a trace; without -o the files are PATTERN.0.et, PATTERN.1.et and so on. "
+        "'orrery gen goal' makes GOAL schedules of communication patterns, "
+        "'orrery gen topology' makes networks.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

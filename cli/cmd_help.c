@@ -65,7 +65,7 @@ static orr_code help_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_help = {
     .name = "help",
-    .summary = "show the list of commands, or how to use one",
+    .summary = "list the commands, or show help on one",
     .arguments = arguments,
     .examples = examples,
     .see_also = "orrery(1)",

@@ -7,12 +7,12 @@
 
 static const cli_option options[] = {
     {"rank", 'r', "R", "only this rank", CLI_COUNT, 0, 4294967294u},
-    {"per-rank", 'p', NULL, "a table of the ranks, equal ones in one row"},
-    {"top", 'n', "N", "list so many operators and peers", CLI_COUNT, 1, 1000000, "10"},
-    {"by-name", 0, NULL, "operators by whole names, numbers at the end and all"},
+    {"per-rank", 'p', NULL, "a table of the ranks; identical ranks share a row"},
+    {"top", 'n', "N", "list this many operators and peers", CLI_COUNT, 1, 1000000, "10"},
+    {"by-name", 0, NULL, "operators by full name, including trailing numbers"},
     {"ranks", 0, "N", "a single trace is one rank of N (to estimate bytes moved)", CLI_COUNT, 1,
      4294967294u},
-    {"lenient", 0, NULL, "keep node types that have no name"},
+    {"lenient", 0, NULL, "keep unknown node types"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -25,7 +25,7 @@ static const cli_argument arguments[] = {
 static const cli_example examples[] = {
     {"A training step of 16 ranks:", "orrery gen data_parallel --ranks 16 -o step.orr", 0},
     {"What is in it:", "orrery info step.orr", 0},
-    {"Which ranks are alike, and what each of them does:", "orrery info step.orr --per-rank", 0},
+    {"Which ranks are identical, and what each does:", "orrery info step.orr --per-rank", 0},
     {"One rank, for a program:", "orrery info step.orr --rank 3 --json", 0},
     {0},
 };
@@ -72,11 +72,11 @@ static orr_code info_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_info = {
     .name = "info",
-    .summary = "say what is in a trace or a set of traces",
+    .summary = "summarize a trace or a set of traces",
     .description =
         "Nodes by type, operators, sizes, collectives by group, messages, dependencies, the "
         "critical path, compute, and an estimate of the bytes that cross the network; over all "
-        "ranks, or for one.  Ranks that are alike are read and counted once.",
+        "ranks, or for one.  Identical ranks are read once.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -16,15 +16,15 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "what to write; its ending says in which form", .required = true},
-    {"ranks", 'r', "DIR", "all ranks of a job: every host and device trace in this folder"},
-    {"step", 0, "N", "of several steps only this one: ProfilerStep#N; or all", .fallback = "all"},
-    {"timeline", 0, "FILE", "what was measured, for Perfetto"},
-    {"strict", 0, NULL, "the first trouble with the input is an error"},
-    {"compat", 0, NULL, "exactly as chakra_trace_link, its defects included"},
+    {"output", 'o', "OUT", "output file; its ending selects the format", .required = true},
+    {"ranks", 'r', "DIR", "link all ranks of a job: all host and device traces in this folder"},
+    {"step", 0, "N", "only this profiler step (ProfilerStep#N), or all", .fallback = "all"},
+    {"timeline", 0, "FILE", "write the measured timeline, for Perfetto"},
+    {"strict", 0, NULL, "treat any problem with the input as an error"},
+    {"compat", 0, NULL, "exactly as chakra_trace_link, including its defects"},
     {"compress", 'z', NULL, "compress a .orr file"},
-    {"threads", 'j', "N", "how many ranks at a time; 0: one per core", CLI_COUNT, 0, 1024, "0"},
-    {"json", 0, NULL, "say what was linked as one JSON object"},
+    {"threads", 'j', "N", "threads; 0: one per core", CLI_COUNT, 0, 1024, "0"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
@@ -34,17 +34,15 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"Both traces of a rank made one, and simulated:",
-     "orrery link host.json device.json -o rank.et", 0},
+    {"Merge the two traces of a rank:", "orrery link host.json device.json -o rank.et", 0},
     {"", "orrery info rank.et", 0},
-    {"The same in the form that other tools read:",
+    {"The same in the format of chakra_trace_link:",
      "orrery link host.json device.json -o linked.json", 0},
     {"Exactly what chakra_trace_link writes:",
      "orrery link --compat host.json device.json -o linked.json", 0},
-    {"Only what the device trace knows, and a timeline of it:",
+    {"A device trace alone, with a timeline:",
      "orrery link device.json --timeline run.json -o device.et", 0},
-    {"All ranks of a job, whatever their files are called:",
-     "orrery link --ranks traces -o job.orr", 0},
+    {"All ranks of a job, whatever the file names:", "orrery link --ranks traces -o job.orr", 0},
     {0},
 };
 
@@ -68,7 +66,7 @@ static orr_code check_usage(const cli_context *c, const cli_target *to, orr_erro
 {
     const bool has_ranks = cli_given(c, "ranks");
     if (has_ranks && c->arg_count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--ranks DIR and files exclude each other");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--ranks DIR and files cannot be used together");
     if (!has_ranks && !c->arg_count)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "no files: give a host and a device trace, or --ranks DIR");
@@ -83,7 +81,7 @@ static orr_code check_usage(const cli_context *c, const cli_target *to, orr_erro
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--compress is for .orr files; let '%s' end in .gz or .zst", to->path);
     if (cli_flag(c, "json") && strcmp(to->path, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
     return ORR_OK;
 }
 
@@ -128,7 +126,7 @@ static void say_later(const cli_context *c,
     if (count)
         cli_note(
             c,
-            "%s: warning: a parent that does not come before its child, as in a circle: node%s %s\n",
+            "%s: warning: a parent that does not come before its child, as in a cycle: node%s %s\n",
             path, count == 1 ? "" : "s", cli_nodes_text(nodes, count, text));
 }
 
@@ -165,14 +163,14 @@ static const struct {
     }
     ODD(collectives, "collectives"),
     ODD(messages, "messages"),
-    ODD(kinds_unknown, "warning: communication of a kind that is not known"),
+    ODD(kinds_unknown, "warning: communication of unknown type"),
     ODD(sizes_unknown, "warning: communication without a size"),
     ODD(peers_unknown, "warning: messages without a peer"),
-    ODD(parents_missing, "warning: nodes whose parent is not there"),
-    ODD(parents_later, "warning: nodes whose parent does not come before them, left without one"),
-    ODD(dependencies_missing, "warning: dependencies on nodes that are not there"),
-    ODD(dependencies_refused, "warning: dependencies that the clock speaks against"),
-    ODD(dependencies_circular, "warning: dependencies in a circle, left out"),
+    ODD(parents_missing, "warning: nodes with a missing parent"),
+    ODD(parents_later, "warning: nodes whose parent comes later; parent dropped"),
+    ODD(dependencies_missing, "warning: dependencies on missing nodes"),
+    ODD(dependencies_refused, "warning: dependencies that contradict the timestamps"),
+    ODD(dependencies_circular, "warning: cyclic dependencies, dropped"),
 #undef ODD
 };
 enum { ODDS = sizeof odd / sizeof *odd, FIRST_WARNING = 2 };
@@ -194,7 +192,7 @@ static orr_code check_odd(const cli_context *c, const orr_link_job *job, orr_err
     for (int k = FIRST_WARNING; k < ODDS && cli_flag(c, "strict"); k++) {
         const uint64_t n = sum_odd(job, k);
         if (n)
-            return orr_fail(err, ORR_EINPUT, NULL, "%s: %" PRIu64 " (with --strict an error)",
+            return orr_fail(err, ORR_EINPUT, NULL, "%s: %" PRIu64 " (an error with --strict)",
                             odd[k].help + word, n);
     }
     return ORR_OK;
@@ -233,7 +231,7 @@ static void say_job(const cli_context *c, const orr_link_job *job)
             cli_note(c, "%10" PRIu64 "  %s\n", n, odd[k].help);
     }
     if (orr_link_job_inferred(job))
-        cli_note(c, "%10" PRIu64 "  collectives whose group comparing the ranks told\n",
+        cli_note(c, "%10" PRIu64 "  collectives with a group inferred by comparing ranks\n",
                  orr_link_job_inferred(job));
     say_later_nodes(c, job);
 }
@@ -307,7 +305,7 @@ static orr_code write_linked(const orr_link_job *job, const cli_target *to, orr_
         const int n = snprintf(path, sizeof path, "%.*s.%" PRIu32 "%s", (int)to->stem, to->path, i,
                                to->path + to->stem);
         if (n < 0 || (size_t)n >= sizeof path)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
         code = orr_link_write(orr_link_job_link(job, i), path, err);
     }
     return code;
@@ -327,7 +325,7 @@ static orr_code write_traces(const cli_context *c,
     if (to->form == CLI_FORM_ET && orr_set_rank_count(s) == 1)
         return orr_trace_write(orr_set_trace(s, 0), to->path, NULL, err);
     if (to->form != CLI_FORM_PREFIX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "all ranks in one file are a .orr; '%s' is none",
+        return orr_fail(err, ORR_EUSAGE, NULL, "all ranks in one file need a .orr file, not '%s'",
                         to->path);
     return orr_set_write_files(s, to->path, &(orr_write_options){0},
                                (unsigned)cli_count(c, "threads"), err);
@@ -418,11 +416,11 @@ static orr_code link_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_link = {
     .name = "link",
-    .summary = "PyTorch's host and device traces made one that can be simulated",
+    .summary = "merge PyTorch host and device traces",
     .description =
-        "A rank of a PyTorch job is recorded twice: its observer writes what was called, with which tensors (the execution "
-        "trace of the host), its profiler writes when that ran and what it started on the device (the Kineto trace).  This "
-        "makes one of them, for one rank or for all.  Which file is which, and of which rank, is seen from what is in it.",
+        "A rank of a PyTorch job is recorded twice: the observer writes which operators ran on which tensors (the execution "
+        "trace of the host), the profiler writes when they ran and what they launched on the device (the Kineto trace).  This "
+        "command merges the two, for one rank or for all.  Type and rank of each file are detected from its content.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -14,31 +14,31 @@
 enum { USUAL_TOKENS = 4096, KV_BYTES = 2 };
 
 static const cli_option options[] = {
-    {"seq", 's', "N", "tokens of a sequence (4096, or as many as the model takes)", CLI_COUNT, 1,
+    {"seq", 's', "N", "tokens per sequence; default: 4096, or the model's limit", CLI_COUNT, 1,
      1ull << 40},
-    {"past", 0, "N", "tokens before them that are in the KV cache", CLI_COUNT, .max = 1ull << 40,
+    {"past", 0, "N", "tokens already in the KV cache", CLI_COUNT, .max = 1ull << 40,
      .fallback = "0"},
-    {"square", 0, NULL, "count scores of masked tokens too, as many papers do"},
-    {"absorbed", 0, NULL, "MLA attends in its compressed space, as in decoding"},
-    {"tensors", 't', NULL, "list the tensors of a layer and of the ends"},
-    {"print", 'p', NULL, "print the model as a file of ours, to begin one with"},
-    {"list", 'l', NULL, "show the models that are built in"},
+    {"square", 0, NULL, "count masked attention scores too, as many papers do"},
+    {"absorbed", 0, NULL, "MLA: attend in the compressed space, as in decoding"},
+    {"tensors", 't', NULL, "list the tensors of each kind of layer, embedding and head"},
+    {"print", 'p', NULL, "print the model as a YAML file to start from"},
+    {"list", 'l', NULL, "list the built-in models"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "a name that --list shows, a file, or a folder with a config.json", CLI_MAYBE},
+    {"MODEL", "a name from --list, a file, or a folder with a config.json", CLI_MAYBE},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"What is built in:", "orrery model --list", 0},
+    {"List what is built in:", "orrery model --list", 0},
     {"Parameters, FLOPs and memory of one:", "orrery model llama-3-8b --seq 8192", 0},
     {"What a layer of DeepSeek-V3 is made of:", "orrery model deepseek-v3 --tensors", 0},
-    {"A model of one's own, from the file of another:",
+    {"Your own model, from the file of another:",
      "orrery model gpt2 --print | sed 's/^layers: .*/layers: 24/' > mine.yml", 0},
-    {"A step of decoding, for a program:", "orrery model mine.yml --seq 1 --past 1000 --json", 0},
+    {"A decode step, as JSON:", "orrery model mine.yml --seq 1 --past 1000 --json", 0},
     {0},
 };
 
@@ -446,17 +446,17 @@ static orr_code model_run(cli_context *c, orr_error *err)
     }
     if (c->arg_count == 0)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: MODEL; 'orrery model --list' shows what there is");
+                        "missing argument: MODEL; see 'orrery model --list'");
     const orr_code code = orr_model_load(c->args[0], &s.m, err);
     return code ? code : describe(c, &s, err);
 }
 
 const cli_command cli_cmd_model = {
     .name = "model",
-    .summary = "say what a language model is made of and what it costs",
+    .summary = "show a model's parameters, FLOPs and memory",
     .description =
         "The architecture, parameters by part, FLOPs of a token, memory of weights and KV cache. A "
-        "model is one that is built in, a file of ours (YAML or JSON), or the config.json of a model "
+        "model is a built-in one, an Orrery file (YAML or JSON), or the config.json of a model "
         "on Hugging Face, of nearly any family.",
     .options = options,
     .arguments = arguments,

@@ -10,20 +10,20 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE",
-     "where the schedule goes, - is standard output; without it only figures"},
+    {"output", 'o', "FILE", "output file; - is standard output; default: print figures only"},
     {"simple", 's', "FILE", "NPKit's timings of protocol Simple (JSON)"},
     {"ll", 'l', "FILE", "NPKit's timings of protocol LL (JSON)"},
-    {"merge", 'm', NULL, "one stream for each GPU where no kernels overlap"},
-    {"events", 0, "FILE", "write the schedule of whole calls too"},
+    {"merge", 'm', NULL, "one stream per GPU where no kernels overlap"},
+    {"events", 0, "FILE", "also write the schedule of whole calls"},
     {"log", 0, "FILE", "NCCL's log, for communicators without markers"},
-    {"seed", 0, "N", "draw timings from the samples (their means)", CLI_COUNT},
-    {"tag-bits", 0, "32|64", "tags stay within 32 bits, if need be used again", .fallback = "64"},
+    {"seed", 0, "N", "draw timings from the samples with this seed; default: use means", CLI_COUNT},
+    {"tag-bits", 0, "32|64", "bits of tags; 32: reuse tags if needed", .fallback = "64"},
     {"id-width", 0, "N", "digits of a message's number in tags", CLI_COUNT, 1, 18},
     {"context-width", 0, "N", "digits of an operation's number in tags", CLI_COUNT, 1, 18},
-    {"keep-unmatched", 0, NULL, "write calls that not all of their ranks have"},
-    {"memory", 0, "SIZE", "of rows before GPUs are read one by one", .fallback = "512MiB"},
-    {"compat", 0, NULL, "byte for byte as nccl_generator_v2"},
+    {"keep-unmatched", 0, NULL, "keep calls that are missing on some of their ranks"},
+    {"memory", 0, "SIZE", "memory for rows before GPUs are read one at a time",
+     .fallback = "512MiB"},
+    {"compat", 0, NULL, "exactly as nccl_generator_v2, byte for byte"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -143,7 +143,7 @@ static orr_code check_options(const cli_context *c, const orr_nccl_options *o, o
 {
     if (o->is_compat && (cli_given(c, "tag-bits") || o->id_width || o->context_width))
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--compat has the old tags: no --tag-bits and widths beside it");
+                        "--compat uses the old tags; --tag-bits and widths cannot be given");
     if (o->id_width + o->context_width > 18)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--id-width and --context-width: more than 18 digits");
@@ -178,12 +178,12 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_nccl = {
     .name = "nccl",
-    .summary = "make a GOAL schedule from Nsight exports of a job that uses NCCL",
+    .summary = "convert Nsight exports of an NCCL job to a GOAL schedule",
     .description =
         "Reads the markers that an annotated NCCL, or NCCL from 2.22 on by itself, left in the exports of all ranks, finds the "
         "kernel of each call, and takes collectives apart into the messages that their algorithm and protocol send.  "
         "Every message that is sent is received: calls that were not profiled on all of their ranks are left out.\n\n"
-        "Without timings reductions and copies take no time.",
+        "Without timings, reductions and copies take no time.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

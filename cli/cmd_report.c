@@ -12,26 +12,28 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "where the page goes; report.html"},
-    {"json", 0, NULL, "the data alone, as one JSON object, to FILE or standard output"},
-    {"title", 0, "TEXT", "what stands above it"},
-    {"ranks", 0, "LIST", "ranks in timelines: all, or 0-7,12; else one of each kind"},
-    {"most-spans", 0, "N", "spans of a timeline at most; the shortest are left out", CLI_COUNT, 1,
+    {"output", 'o', "FILE", "output file; default: report.html"},
+    {"json", 0, NULL, "write the data as one JSON object instead"},
+    {"title", 0, "TEXT", "title of the report"},
+    {"ranks", 0, "LIST",
+     "ranks in timelines: all, or a list as 0-7,12; default: one of each group of identical ranks"},
+    {"most-spans", 0, "N", "most spans per timeline; the shortest are omitted", CLI_COUNT, 1,
      100000000, "1000000"},
-    {"frequency", 0, "F", "cycles of logs, 1.5GHz or a number of MHz", .fallback = "1GHz"},
+    {"frequency", 0, "F", "clock of logs, as 1.5GHz or in MHz", .fallback = "1GHz"},
     {"system", 's', "FILE", "traces: system file of ASTRA-sim (JSON)"},
-    {"topology", 't', "FILE", "traces: network file of ASTRA-sim, or links one by one"},
+    {"topology", 't', "FILE", "traces: network file of ASTRA-sim, or a topology"},
     {"memory", 'm', "FILE", "traces: remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "traces: communicator groups (JSON)"},
-    {"network", 'n', "unaware|aware|graph", "traces: do messages delay each other?"},
+    {"network", 'n', "unaware|aware|graph", "traces: network model"},
     {"ranks-file", 0, "FILE", "traces: slow or late ranks, slow or failed links (YAML)"},
-    {"what-if", 0, "auto|off|estimate|simulate", "traces: try faster parts", .fallback = "auto"},
+    {"what-if", 0, "auto|off|estimate|simulate", "traces: what faster hardware would change",
+     .fallback = "auto"},
     {0},
 };
 
 static const cli_argument arguments[] = {
     {"RUN",
-     "a timeline (JSON), a folder of them, an Nsight export (SQLite), a log; or traces, to be simulated",
+     "a timeline (JSON), a folder of them, an Nsight export (SQLite), a log; or traces to simulate",
      CLI_SOME},
     {0},
 };
@@ -44,7 +46,7 @@ static const cli_example examples[] = {
     {"", "printf '{\"scheduling-policy\":\"LIFO\",\"local-mem-bw\":1600,' > sys.json", 0},
     {"", "printf '\"preferred-dataset-splits\":4,' >> sys.json", 0},
     {"", "printf '\"all-reduce-implementation\":[\"ring\"]}' >> sys.json", 0},
-    {"Simulate it and say where the time went:",
+    {"Simulate it and report where the time went:",
      "orrery report step.orr -s sys.json -t net.yml -o step.html", 0},
     {"Two runs side by side, from their timelines:",
      "orrery run step.orr -s sys.json -t net.yml --timeline a.json", 0},
@@ -131,7 +133,7 @@ static orr_code add_traces(work *w, const char *path)
     w->has_traces = true;
     if (!cli_given(w->c, "system") || !cli_given(w->c, "topology"))
         return orr_fail(w->err, ORR_EUSAGE, NULL,
-                        "'%s' is no timeline; to simulate traces, give --system and --topology",
+                        "'%s' is not a timeline; to simulate traces, give --system and --topology",
                         path);
     return simulate(w, path);
 }
@@ -165,7 +167,7 @@ static orr_code check_use(const work *w)
             return orr_fail(w->err, ORR_EUSAGE, NULL, "--%s: there are no traces to simulate",
                             of_traces[i]);
     if (cli_given(w->c, "frequency") && !w->has_logs)
-        return orr_fail(w->err, ORR_EUSAGE, NULL, "--frequency: there is no log among the runs");
+        return orr_fail(w->err, ORR_EUSAGE, NULL, "--frequency: none of the runs is a log");
     return ORR_OK;
 }
 
@@ -177,7 +179,7 @@ static orr_code write(work *w)
     to = to ? to : "report.html";
     const orr_code code = orr_report_write(w->report, to, w->err);
     if (!code && strcmp(to, "-") != 0)
-        cli_note(w->c, "%s: open it in a browser\n", to);
+        cli_note(w->c, "wrote %s\n", to);
     return code;
 }
 
@@ -208,11 +210,11 @@ static orr_code report_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_report = {
     .name = "report",
-    .summary = "one page that says where the time went, of one run or of several",
+    .summary = "write an HTML report of one or more runs",
     .description =
-        "Writes one HTML file that opens from disk in any browser and needs nothing else: where the time of ranks "
-        "went, the timeline, what the run waited for, collectives and their bandwidths, the network, memory, pipeline "
-        "bubbles, and what would be faster.  Several runs are compared with the first one; measured and simulated "
+        "Writes one self-contained HTML file that works offline in any browser: where the time "
+        "went, the timeline, the critical path, collectives and their bandwidths, the network, memory, pipeline "
+        "bubbles, and what faster hardware would change.  Several runs are compared with the first; measured and simulated "
         "runs may be mixed.",
     .options = options,
     .arguments = arguments,

@@ -17,19 +17,19 @@
 static const cli_option options[] = {
     {"config", 'c', "FILE", "the array and its buffers: SCALE-Sim's .cfg file"},
     {"topology", 't', "FILE", "the layers: SCALE-Sim's .csv file"},
-    {"input", 'i', "conv|gemm", "what its lines are; otherwise their columns tell"},
-    {"array", 0, "RxC", "rows and columns, instead of the configuration's"},
-    {"dataflow", 0, "os|ws|is", "what stays in the array, instead of the configuration's"},
-    {"bandwidth", 0, "N", "words a cycle to and from memory, each operand; 0: no limit"},
-    {"round-up", 0, NULL, "windows that hang over the edge of the ifmap count too"},
-    {"compat", 0, "v1|v2", "figures and report files of SCALE-Sim, its defects included"},
+    {"input", 'i', "conv|gemm", "kind of its rows; default: by their columns"},
+    {"array", 0, "RxC", "override rows and columns"},
+    {"dataflow", 0, "os|ws|is", "override the dataflow"},
+    {"bandwidth", 0, "N", "words per cycle and operand to and from memory; 0: no limit"},
+    {"round-up", 0, NULL, "count windows that extend beyond the ifmap"},
+    {"compat", 0, "v1|v2", "figures and report files of SCALE-Sim, including its defects"},
     {"output", 'o', "DIR", "write report files there"},
     {"log-dir", 'p', "DIR", "the same, into DIR/RUN_NAME"},
-    {"traces", 0, NULL, "with --compat v1: also every access, as it writes them; large"},
+    {"traces", 0, NULL, "with --compat v1: also write every access; large"},
     {"json", 0, NULL, "print one JSON object"},
-    {"csv", 0, NULL, "print one line a layer, for spreadsheets"},
-    {"arch_config", 0, "FILE", "v1's name of --config"},
-    {"network", 0, "FILE", "v1's name of --topology"},
+    {"csv", 0, NULL, "print CSV, one row per layer"},
+    {"arch_config", 0, "FILE", "the same as --config (v1)"},
+    {"network", 0, "FILE", "the same as --topology (v1)"},
     {0},
 };
 
@@ -42,8 +42,8 @@ static const cli_example examples[] = {
      "printf 'layer,ih,iw,fh,fw,channels,filters,stride,\\n' > net.csv", 0},
     {"", "printf 'conv,58,58,3,3,64,64,1,\\nfc,512,384,1536,\\n' >> net.csv", 0},
     {"What do they cost?", "orrery scalesim -c a.cfg -t net.csv", 0},
-    {"And if each operand gets 16 words a cycle?",
-     "orrery scalesim -c a.cfg -t net.csv --bandwidth 16", 0},
+    {"With 16 words per cycle and operand:", "orrery scalesim -c a.cfg -t net.csv --bandwidth 16",
+     0},
     {"With outputs staying, for a spreadsheet:",
      "orrery scalesim -c a.cfg -t net.csv --dataflow os --csv > layers.csv", 0},
     {"Only the convolution, as the first generation of SCALE-Sim reports it:",
@@ -159,13 +159,13 @@ static orr_code check_options(const cli_context *c, orr_error *err)
 {
     const char *form = cli_text(c, "input");
     if (cli_flag(c, "json") && cli_flag(c, "csv"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv exclude each other");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and --csv cannot be used together");
     if (cli_given(c, "output") && cli_given(c, "log-dir"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--output and --log-dir exclude each other");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--output and --log-dir cannot be used together");
     if (cli_given(c, "compat") && cli_flag(c, "round-up"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--round-up is for our own figures, not --compat");
     if (!is_v1(c) && cli_flag(c, "traces"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--traces needs --compat v1");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--traces requires --compat v1");
     if (is_v1(c) && form && strcmp(form, "gemm") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "SCALE-Sim v1 supports convolutions only");
     return ORR_OK;
@@ -287,12 +287,12 @@ static orr_code scalesim_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_scalesim = {
     .name = "scalesim",
-    .summary = "what layers cost on a systolic array, with SCALE-Sim's files",
+    .summary = "cost of layers on a systolic array, with SCALE-Sim's files",
     .description =
         "Reads SCALE-Sim's configuration and table of layers, of either generation, and prints for each layer how many "
         "cycles it takes, how much of the array has work and what goes through the buffers and to memory.  "
         "Figures are true counts; --compat gives those of the old programs and writes their report files.\n\n"
-        "The flags of both old programs are taken: -arch_config= and -network= of the first, -c, -t, -i and -p "
+        "Accepts the flags of both versions: -arch_config= and -network= of the first, -c, -t, -i and -p "
         "of the second.",
     .options = options,
     .examples = examples,

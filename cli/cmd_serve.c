@@ -23,58 +23,60 @@ enum { PATH_ROOM = 4096 };
     }
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "a .orr file, or what the names of .et files begin with"},
+    {"output", 'o', "OUT", "a .orr file, or a prefix of .et files"},
     {"compress", 0, NULL, "compress the .orr file"},
     DEGREE("tp", "tensor parallel degree (1)"),
     DEGREE("pp", "pipeline stages (1)"),
     DEGREE("dp", "replicas, each with its own requests (1)"),
-    DEGREE("ep", "ranks that experts are spread over (1)"),
+    DEGREE("ep", "expert parallel degree (1)"),
     DEGREE("cp", "context parallel degree, for prompts (1)"),
-    DEGREE("decode-tp", "decode on ranks of their own, with this tp"),
+    DEGREE("decode-tp", "decode on separate ranks, with this tp"),
     DEGREE("decode-pp", "the same, with this pp"),
     DEGREE("decode-dp", "the same, with this dp"),
     DEGREE("decode-ep", "the same, with this ep"),
-    {"phase", 0, "all|prefill|decode", "one of the two alone", .fallback = "all"},
-    {"dtype", 0, "bf16|fp16|fp8|fp32", "of weights", .fallback = "bf16"},
-    {"kv-dtype", 0, "bf16|fp16|fp8|fp32", "of caches", .fallback = "bf16"},
+    {"phase", 0, "all|prefill|decode", "only this phase", .fallback = "all"},
+    {"dtype", 0, "bf16|fp16|fp8|fp32", "data type of the weights", .fallback = "bf16"},
+    {"kv-dtype", 0, "bf16|fp16|fp8|fp32", "data type of the KV caches", .fallback = "bf16"},
     {"requests", 'r', "FILE", "CSV with columns arrival_us, prompt, output"},
-    {"batch", 'b', "N", "without FILE: so many requests at once, all alike (one a replica)",
-     CLI_COUNT, 1, 1 << 20},
-    TOKENS("prompt-tokens", 'p', "their length (1024)"),
-    TOKENS("output-tokens", 'n', "tokens each is answered with (128)"),
-    {"max-batch", 0, "N", "sequences in an iteration", CLI_COUNT, 1, 1 << 16, "256"},
-    TOKENS("max-tokens", 0, "tokens in an iteration (any number)"),
-    TOKENS("chunk", 0, "cut prompts: so many of their tokens in an iteration"),
-    {"kv-block", 0, "N", "tokens in a block of a cache", CLI_COUNT, 1, 1 << 16, "16"},
-    {"sequence-parallel", 0, NULL, "gather and scatter instead of all-reduces"},
+    {"batch", 'b', "N",
+     "without --requests: this many identical requests; default: one per replica", CLI_COUNT, 1,
+     1 << 20},
+    TOKENS("prompt-tokens", 'p', "prompt length (1024)"),
+    TOKENS("output-tokens", 'n', "tokens generated per request (128)"),
+    {"max-batch", 0, "N", "most sequences per iteration", CLI_COUNT, 1, 1 << 16, "256"},
+    TOKENS("max-tokens", 0, "most tokens per iteration (no limit)"),
+    TOKENS("chunk", 0, "chunked prefill: prompt tokens per iteration"),
+    {"kv-block", 0, "N", "tokens per KV cache block", CLI_COUNT, 1, 1 << 16, "16"},
+    {"sequence-parallel", 0, NULL, "all-gather and reduce-scatter instead of all-reduces"},
     {"context", 0, "ring|all-gather", "how cp ranks exchange keys and values", .fallback = "ring"},
-    {"hardware", 'w', "CHIP", "peak and memory rate of a chip of 'orrery gemm --list-hardware'"},
-    {"tflops", 0, "N", "peak, 10^12 operations a second (989; fp8: 1979)", CLI_COUNT, 1, 1000000},
-    {"memory-rate", 0, "RATE", "of a device's memory", .fallback = "3.35TB/s"},
-    {"link-rate", 0, "RATE", "at which a rank sends", .fallback = "450GB/s"},
-    {"transfer-rate", 0, "RATE", "at which a rank's caches move", .fallback = "50GB/s"},
-    {"device-memory", 0, "SIZE", "of a device", .fallback = "80GB"},
-    {"kv-memory", 0, "SIZE", "of it for caches (what weights leave of nine tenths)"},
+    {"hardware", 'w', "CHIP",
+     "peak and memory bandwidth of this chip ('orrery gemm --list-hardware')"},
+    {"tflops", 0, "N", "peak TFLOPS (989; fp8: 1979)", CLI_COUNT, 1, 1000000},
+    {"memory-rate", 0, "RATE", "memory bandwidth of a device", .fallback = "3.35TB/s"},
+    {"link-rate", 0, "RATE", "send bandwidth of a rank", .fallback = "450GB/s"},
+    {"transfer-rate", 0, "RATE", "bandwidth for moving KV caches", .fallback = "50GB/s"},
+    {"device-memory", 0, "SIZE", "memory per device", .fallback = "80GB"},
+    {"kv-memory", 0, "SIZE", "memory for KV caches; default: 90 % of the device minus weights"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "a name that 'orrery model --list' shows, or a file", CLI_ONCE},
+    {"MODEL", "a name from 'orrery model --list', or a file", CLI_ONCE},
     {0},
 };
 
 static const cli_example examples[] = {
     {"32 prompts of 2,048 tokens, 16 tokens each, on eight ranks:",
      "orrery serve llama-3-70b --tp 8 -b 32 -p 2048 -n 16 -o serve.orr", 0},
-    {"A single step of decoding behind 8,191 tokens:",
+    {"One decode step after 8,191 tokens:",
      "orrery serve llama-3-8b --phase decode -b 64 -p 8191 -n 1 -o step", 0},
-    {"Requests as they come, prompts cut up:",
+    {"Requests from a file, with chunked prefill:",
      "orrery serve llama-3-8b -r requests.csv --chunk 512 -o requests.orr", 0},
     {"Prefill on four ranks, decode on two replicas of eight:",
      "orrery serve llama-3-70b --tp 4 --decode-tp 8 --decode-dp 2 -n 4 -o pd.orr", 0},
-    {"Is it well formed?", "orrery check pd.orr", 0},
-    {"Experts over all replicas, figures only, for a program:",
+    {"Check it:", "orrery check pd.orr", 0},
+    {"Experts over all replicas, figures only, as JSON:",
      "orrery serve deepseek-v3 --dtype fp8 --tp 4 --dp 8 --ep 32 -n 2 --json", 0},
     {0},
 };
@@ -108,8 +110,7 @@ static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_er
         return orr_fail(err, ORR_EUSAGE, NULL, "no hardware '%s'; did you mean '%s'?", name, near);
     if (!chip)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "no hardware '%s'; 'orrery gemm --list-hardware' shows what is built in",
-                        name);
+                        "no hardware '%s'; see 'orrery gemm --list-hardware'", name);
     o->peak = (uint64_t)(orr_hardware_peak(chip) + 0.5);
     o->memory_rate = chip->memory_bandwidth;
     return ORR_OK;
@@ -176,12 +177,12 @@ static orr_code check_output(const cli_context *c, orr_error *err)
     if (cli_given(c, "requests") &&
         (cli_given(c, "batch") || cli_given(c, "prompt-tokens") || cli_given(c, "output-tokens")))
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "--requests says what comes: no --batch, --prompt-tokens or "
-                        "--output-tokens beside it");
+                        "--requests replaces --batch, --prompt-tokens and "
+                        "--output-tokens");
     if (to && strlen(to) > PATH_ROOM - 96)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
     if (cli_flag(c, "compress") && !(to && orr_has_suffix(to, ".orr")))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file");
     return ORR_OK;
 }
 
@@ -250,7 +251,7 @@ static void print_pools(const result *r)
                p->fits ? "" : " !");
         fits = fits && p->fits;
     }
-    printf("%s a device of %s: weights, caches when they are most, and the largest operation\n",
+    printf("%s a device of %s: weights, KV caches at their peak, and the largest operation\n",
            fits ? "fits into" : "does not fit (!) into", orr_bytes_text(r->o.device_bytes, a[0]));
 }
 
@@ -269,7 +270,7 @@ static void print_text(const result *r)
         printf(", the next after %s", orr_time_text(p->next_token_mean, a[0]));
     printf("\n");
     if (r->is_split)
-        printf("caches that move: %s in %s messages\n", orr_bytes_text(p->moved_bytes, a[0]),
+        printf("KV caches moved: %s in %s messages\n", orr_bytes_text(p->moved_bytes, a[0]),
                orr_count_text(p->moved_messages, a[1]));
     const uint32_t distinct = orr_set_class_count(r->s);
     printf("%s nodes in %u different rank%s\n", orr_count_text(node_count(r->s), a[0]), distinct,
@@ -396,13 +397,13 @@ static orr_code serve_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_serve = {
     .name = "serve",
-    .summary = "make the traces of a language model that answers requests",
+    .summary = "generate traces of LLM serving",
     .description =
-        "Prompts go through the model whole or in parts (prefill), then each answer grows by a token an iteration "
-        "(decode).  Sequences join and leave between iterations as they come and end.  Decoding can have ranks of "
-        "its own; the caches of keys and values then move there.\n\n"
-        "What comes is a file of requests, or a number of equal ones.  Standard output tells what was made, how "
-        "long it is estimated to take and what it needs of a device's memory; -o keeps the traces.",
+        "Prompts pass through the model whole or in chunks (prefill), then each sequence grows by one token per iteration "
+        "(decode), with continuous batching.  Decoding can run on ranks of "
+        "its own; the KV caches are then moved there.\n\n"
+        "Requests come from a file, or are a number of identical ones.  Prints what was generated, "
+        "an estimate of its time and the memory it needs per device; -o writes the traces.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -21,49 +21,48 @@ enum { PATH_ROOM = 4096 };
         name, 0, "N", help_, CLI_COUNT, 1, INT32_MAX, fallback_ \
     }
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "a .orr file, or what file names begin with"},
+    {"output", 'o', "OUT", "a .orr file, or a file name prefix"},
     COUNT("dp", "1", "data parallel degree"),
     COUNT("tp", "1", "tensor parallel degree"),
     COUNT("pp", "1", "pipeline stages"),
     COUNT("ep", "1", "expert parallel degree"),
     COUNT("sp", NULL, "the same as --cp"),
-    COUNT("seq", NULL, "tokens per sequence; without: as the model"),
+    COUNT("seq", NULL, "tokens per sequence; default: the model's"),
     COUNT("batch", NULL, "sequences per step"),
     {"micro-batch", 0, "N", "sequences per micro-batch; -1: all"},
-    COUNT("cp", "1", "context parallel degree: ranks that divide sequences"),
-    {"zero", 0, "N", "what dp ranks divide: 1 optimizer, 2 + gradients, 3 + weights", CLI_COUNT, 0,
-     3, "0"},
-    {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble", "order of micro-batches",
-     .fallback = "1f1b"},
-    COUNT("chunks", "2", "interleaved: chunks of layers a rank"),
-    {"dtype", 0, "bf16|fp16|fp8|fp32", "type of numbers in products", .fallback = "bf16"},
-    {"grads-fp32", 0, NULL, "keep and reduce gradients in 4 bytes"},
-    {"no-sequence-parallel", 0, NULL, "tensor parallelism by all-reduces"},
-    {"attention", 0, "causal|full", "which tokens a token sees", .fallback = "causal"},
-    {"context", 0, "ring|all-gather", "how cp ranks get keys and values", .fallback = "ring"},
-    {"recompute", 0, "none|selective|full", "what the backward pass computes again",
-     .fallback = "none"},
-    {"bucket", 0, "BYTES", "gradients that travel together", .fallback = "40MB"},
-    COUNT("prefetch", "1", "zero 3: layers gathered ahead"),
-    {"no-overlap", 0, NULL, "reduce gradients when the last pass is over"},
+    COUNT("cp", "1", "context parallel degree"),
+    {"zero", 0, "N", "ZeRO stage: 1 shards the optimizer, 2 also gradients, 3 also weights",
+     CLI_COUNT, 0, 3, "0"},
+    {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble", "pipeline schedule", .fallback = "1f1b"},
+    COUNT("chunks", "2", "interleaved: model chunks per rank"),
+    {"dtype", 0, "bf16|fp16|fp8|fp32", "data type of matrix products", .fallback = "bf16"},
+    {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"},
+    {"no-sequence-parallel", 0, NULL, "tensor parallelism with all-reduces instead"},
+    {"attention", 0, "causal|full", "attention mask", .fallback = "causal"},
+    {"context", 0, "ring|all-gather", "context parallelism: how keys and values are exchanged",
+     .fallback = "ring"},
+    {"recompute", 0, "none|selective|full", "activation recomputation", .fallback = "none"},
+    {"bucket", 0, "BYTES", "gradient bucket size", .fallback = "40MB"},
+    COUNT("prefetch", "1", "ZeRO 3: layers to gather ahead"),
+    {"no-overlap", 0, NULL, "reduce gradients after the last backward pass"},
     {"sync-every-micro-batch", 0, NULL, "reduce gradients after each micro-batch"},
-    {"no-clipping", 0, NULL, "no norm of all gradients before the update"},
+    {"no-clipping", 0, NULL, "no gradient clipping"},
     COUNT("steps", "1", "training steps"),
-    {"device-memory", 0, "BYTES", "memory of a device", .fallback = "80GB"},
-    {"memory", 0, "FILE", "write what each stage holds, task by task (CSV)"},
+    {"device-memory", 0, "BYTES", "memory per device", .fallback = "80GB"},
+    {"memory", 0, "FILE", "write the memory of each stage over time (CSV)"},
     {"compress", 'z', NULL, "compress a .orr file"},
-    {"json", 0, NULL, "say what was written as one JSON object"},
-    {"compat", 0, NULL, "the traces that STAGE makes, byte for byte, and its options"},
+    {"json", 0, NULL, "print one JSON object"},
+    {"compat", 0, NULL, "the traces of STAGE, byte for byte, with its options"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "a name that orrery model --list shows, or a file", CLI_MAYBE},
+    {"MODEL", "a name from 'orrery model --list', or a file", CLI_MAYBE},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"What STAGE writes for a small GPT on four ranks, as step.0.et to step.3.et, step.json:",
+    {"The output of STAGE for a small GPT on four ranks, as step.0.et to step.3.et, step.json:",
      "orrery stage --compat --model-type gpt --dp 2 --pp 2 --layers 4 -o step", 0},
     {"The same under the old name, with its flags:",
      "stage --output_dir o --output_name w --model_type gpt --dp 2 --pp 2", 0},
@@ -154,7 +153,7 @@ static orr_code write_files(const orr_set *s, const char *prefix, orr_error *err
     char groups[PATH_ROOM];
     const int n = snprintf(groups, sizeof groups, "%s.json", prefix);
     if (n < 0 || (size_t)n >= sizeof groups)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
     const orr_code code = orr_set_write_files(s, prefix, NULL, 0, err);
     return code || orr_set_group_count(s) == 0 ? code : orr_set_write_groups(s, groups, err);
 }
@@ -165,7 +164,7 @@ static orr_code write_out(const cli_context *c, const orr_set *s, const char *to
         return orr_set_save(s, to, &(orr_set_save_options){.compress = cli_flag(c, "compress")},
                             err);
     if (cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files; '%s' is none", to);
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file, not '%s'", to);
     return write_files(s, to, err);
 }
 
@@ -238,7 +237,7 @@ static void print_text(const result *r)
            o->pp > 1 ? orr_pipeline_name(o->pipeline) : "one stage",
            o->tp > 1 && !o->no_sequence_parallel ? ", sequence parallel" : "", o->zero);
     const uint64_t batches = o->batch / (o->dp * o->micro_batch);
-    printf("a step: %s sequence%s of %s tokens in %s micro-batch%s a rank, ",
+    printf("per step: %s sequence%s of %s tokens in %s micro-batch%s per rank, ",
            orr_count_text(o->batch, a[0]), o->batch == 1 ? "" : "s", orr_count_text(o->seq, a[1]),
            orr_count_text(batches, a[2]), batches == 1 ? "" : "es");
     printf("%.4g PFLOP\n", (double)r->flops.training * (double)o->batch / 1e15);
@@ -341,7 +340,7 @@ static orr_code write_memory(const result *r, const char *path, orr_error *err)
     char part[PATH_ROOM];
     const int n = snprintf(part, sizeof part, "%s.part", path);
     if (n < 0 || (size_t)n >= sizeof part)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
     FILE *f = fopen(part, "w");
     if (!f)
         return orr_fail(err, ORR_EIO, &where, "cannot write: %s", strerror(errno));
@@ -415,17 +414,17 @@ static orr_code stage_run(cli_context *c, orr_error *err)
         return orr_compat_find(ORR_RULES_STAGE, NULL, &old, err);
     if (!c->arg_count)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: MODEL (orrery model --list shows some)");
+                        "missing argument: MODEL; see 'orrery model --list'");
     return run(c, err);
 }
 
 const cli_command cli_cmd_stage = {
     .name = "stage",
-    .summary = "make the traces of a language model's training step",
+    .summary = "generate traces of LLM training",
     .description =
-        "A model and a parallelism become the traces of every rank: each operation with its FLOPs and bytes, "
-        "each collective with its group, in the order of a pipeline schedule. The memory that the step needs on "
-        "each device is printed; without --output nothing is written.\n\n"
+        "Generates the traces of all ranks for a model and a parallelization: each operation with its FLOPs and bytes, "
+        "each collective with its group, in the order of the pipeline schedule. Prints the memory that the step needs on "
+        "each device; without --output nothing is written.\n\n"
         "With --compat the traces are those of STAGE, ASTRA-sim's symbolic tensor graph generator, byte for "
         "byte, and so are the options: orrery stage --compat --help.",
     .options = options,

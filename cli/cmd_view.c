@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {"format", 'f', "json|jsonl|concat",
      "one document, one object per line, or the format of chakra_jsonizer; default: by the name of FILE, else json"},
     {"rank", 'r', "R", "the rank to show, when TRACE has several", CLI_COUNT, 0, 4294967294u},
-    {"lenient", 0, NULL, "keep node types that have no name"},
+    {"lenient", 0, NULL, "keep unknown node types"},
     {"around", 'a', "ID", "drawings: only nodes near this one", CLI_COUNT},
     {"depth", 'd', "N", "with --around: how many dependencies away", CLI_COUNT, 0, 4294967294u,
      "2"},

@@ -20,7 +20,7 @@ static const cli_argument program_arguments[] = {
 
 const cli_command cli_program = {
     .name = "orrery",
-    .summary = "traces of distributed AI workloads: make, check, simulate, show",
+    .summary = "execution traces of distributed AI workloads: generate, check, simulate, report",
     .options = program_options,
     .arguments = program_arguments,
 };

@@ -174,7 +174,7 @@ static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *
         return ORR_OK;
     const int n = snprintf(path, sizeof path, "%.*s.json", (int)to->stem, to->path);
     if (n < 0 || (size_t)n >= sizeof path)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+        return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
     return orr_set_write_groups(s, path, err);
 }
 

@@ -23,17 +23,16 @@ static orr_goal_form form_of(const char *path)
 static void remark(const cli_context *c, const char *path, const orr_goal_remarks *r)
 {
     if (r->wrapped)
-        cli_note(c,
-                 "%s:%" PRIu32 ": a number too large for its field, taken modulo its size (%" PRIu64
-                 " in all)\n",
-                 path, r->first_wrapped, r->wrapped);
+        cli_note(
+            c, "%s:%" PRIu32 ": number too large for its field, truncated (%" PRIu64 " in total)\n",
+            path, r->first_wrapped, r->wrapped);
     if (r->doubled)
         cli_note(c,
-                 "%s:%" PRIu32 ": a label defined again; the first definition counts (%" PRIu64
-                 " in all)\n",
+                 "%s:%" PRIu32 ": duplicate label; the first definition counts (%" PRIu64
+                 " in total)\n",
                  path, r->first_doubled, r->doubled);
     if (r->ignored_from_line)
-        cli_note(c, "%s:%" PRIu32 ": text behind the last rank is ignored\n", path,
+        cli_note(c, "%s:%" PRIu32 ": text after the last rank is ignored\n", path,
                  r->ignored_from_line);
 }
 

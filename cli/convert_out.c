@@ -42,10 +42,11 @@ orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error 
 {
     const bool picks_schema = cli_given(c, "schema") || cli_flag(c, "same-schema");
     if (to->stem == 0 || to->path[to->stem - 1] == '/')
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "'%s' names a folder: add what the files' names begin with", to->path);
+        return orr_fail(err, ORR_EUSAGE, NULL, "'%s' is a folder: add a file name prefix",
+                        to->path);
     if (cli_given(c, "schema") && cli_flag(c, "same-schema"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--schema and --same-schema exclude each other");
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "--schema and --same-schema cannot be used together");
     if (picks_schema && (is_json(to->form) || to->form == CLI_FORM_SET))
         return orr_fail(err, ORR_EUSAGE, NULL, "only .et files have generations; '%s' is none",
                         to->path);
@@ -56,7 +57,7 @@ orr_code cli_target_check(const cli_context *c, const cli_target *to, orr_error 
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "a .orr file is compressed with --compress, not by its name");
     if (cli_flag(c, "json") && strcmp(to->path, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
     return ORR_OK;
 }
 
@@ -119,7 +120,7 @@ static orr_code write_ranks(const cli_context *c,
         const int n = snprintf(path, sizeof path, "%.*s.%" PRIu32 "%s", (int)to->stem, to->path, r,
                                to->path + to->stem);
         if (n < 0 || (size_t)n >= sizeof path)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
         code = write_rank(c, s, r, to, path, err);
     }
     return code;

@@ -103,7 +103,7 @@ static orr_code text_make(cli_context *c, orr_set **out, orr_error *err)
     if (code || (code = count_ranks(c, &d, &opt.ranks, err)))
         return code;
     if (how.is_compat && opt.with_updates)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compat and --updates exclude each other");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compat and --updates cannot be used together");
     opt.dims = d.count;
     opt.dim_sizes = d.has_sizes ? d.sizes : NULL;
     if ((code = orr_layers_read(c->args[1], &how, &t, err)))

@@ -42,7 +42,7 @@ static orr_code make_folder(const char *path, orr_error *err)
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return ORR_OK;
     const orr_where where = orr_where_line(path, 0, 0);
-    return orr_fail(err, ORR_EIO, &where, "cannot make the folder: %s", strerror(errno));
+    return orr_fail(err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
 /* The file's name without its folder and without any of the characters of ".csv" at its end (spec

@@ -20,30 +20,30 @@ enum { NAME_COLUMN = 22 };
 
 static const cli_option options[] = {
     {"output", 'o', "OUT", "the schedule", .fallback = "schedule.goal"},
-    {"ranks", 'n', "N", "how many ranks", CLI_COUNT, 1, CLI_RANKS_MAX, "8"},
-    {"commsize", 's', "N", "the same, as SchedGen calls it", CLI_COUNT, 1, CLI_RANKS_MAX},
+    {"ranks", 'n', "N", "number of ranks", CLI_COUNT, 1, CLI_RANKS_MAX, "8"},
+    {"commsize", 's', "N", "the same, SchedGen's name", CLI_COUNT, 1, CLI_RANKS_MAX},
     CLI_PATTERN_ROWS,
     CLI_TRACE_ROWS,
-    {"compat", 0, "lgs2023|atlahs", "SchedGen of LogGOPSim (2023) or of ATLAHS, where they differ"},
-    {"binary", 'b', NULL, "write binary GOAL, as simulators read it, and not text"},
+    {"compat", 0, "lgs2023|atlahs", "exactly as SchedGen of LogGOPSim (2023) or of ATLAHS"},
+    {"binary", 'b', NULL, "write binary GOAL, not text"},
     {"list", 'l', NULL, "list the patterns, or the options PATTERN uses"},
-    {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"PATTERN", "a name that --list shows, or trace", CLI_MAYBE},
+    {"PATTERN", "a name from --list, or trace", CLI_MAYBE},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"What is there:", "orrery gen goal --list", 0},
+    {"List the patterns:", "orrery gen goal --list", 0},
     {"A barrier of 64 ranks, as schedule.goal:", "orrery gen goal dissemination --ranks 64", 0},
     {"An all-reduce of 1 MiB on 12 ranks:",
      "orrery gen goal allreduce_recdoub -n 12 -d 1MiB -o reduce.goal", 0},
-    {"A broadcast from rank 3 in segments, on the terminal:",
+    {"A segmented broadcast from rank 3, to the terminal:",
      "orrery gen goal pipelinedring -n 4 --root 3 -d 96 --segmentsize 32 -o -", 0},
-    {"A traced program, on eight times as many ranks, as simulators read it:",
+    {"A traced program, extrapolated to eight times the ranks, in binary form:",
      "orrery gen goal trace --traces run-0.dat --traces-extr 8 --binary -o run.bin", 0},
     {0},
 };
@@ -156,8 +156,7 @@ orr_code cli_pattern_find(const char *name, const orr_schedgen_pattern **out, or
         near = cli_nearer(name, near, orr_schedgen_at(i)->name);
     if (near)
         return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; did you mean '%s'?", name, near);
-    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; 'orrery gen goal --list' shows them",
-                    name);
+    return orr_fail(err, ORR_EUSAGE, NULL, "no pattern '%s'; see 'orrery gen goal --list'", name);
 }
 
 static bool is_trace(const char *name)
@@ -200,25 +199,28 @@ orr_code cli_mpi_options(const cli_context *c, orr_mpi_trace_options *opt, orr_e
 static void remark(const cli_context *c, const orr_mpi_trace_remarks *m)
 {
     if (m->sub_communicators)
-        cli_note(c, "%" PRIu64 " collectives of fewer than %" PRIu32 " ranks: left out\n",
+        cli_note(c, "%" PRIu64 " collectives over fewer than %" PRIu32 " ranks: skipped\n",
                  m->sub_communicators, m->ranks);
     if (m->sub_messages)
         cli_note(c,
                  "%" PRIu64 " messages in communicators of fewer than %" PRIu32
-                 " ranks: ranks taken as those of all\n",
+                 " ranks: ranks interpreted as global ranks\n",
                  m->sub_messages, m->ranks);
     if (m->not_expanded)
-        cli_note(
-            c, "%" PRIu64 " collectives are not taken apart, their time is computing time: %s%s\n",
-            m->not_expanded, m->not_expanded_name, m->not_expanded > 1 ? ", ..." : "");
+        cli_note(c,
+                 "%" PRIu64 " collectives not expanded; their time counts as computation: %s%s\n",
+                 m->not_expanded, m->not_expanded_name, m->not_expanded > 1 ? ", ..." : "");
     if (m->unknown)
-        cli_note(c, "%" PRIu64 " calls mean nothing here, their time is computing time: %s%s\n",
+        cli_note(c, "%" PRIu64 " unknown calls; their time counts as computation: %s%s\n",
                  m->unknown, m->unknown_name, m->unknown > 1 ? ", ..." : "");
     if (m->backward)
-        cli_note(c, "%" PRIu64 " calls begin before the last one ended: no time between\n",
+        cli_note(c,
+                 "%" PRIu64
+                 " calls begin before the previous one ended; no computation between them\n",
                  m->backward);
     if (m->nobody)
-        cli_note(c, "%" PRIu64 " messages to or from no rank: left out\n", m->nobody);
+        cli_note(c, "%" PRIu64 " messages to or from MPI_PROC_NULL or unknown ranks: skipped\n",
+                 m->nobody);
 }
 
 orr_code cli_mpi_write(const cli_context *c,
@@ -280,8 +282,7 @@ static void list_all(void)
 {
     for (size_t i = 0; orr_schedgen_at(i); i++)
         printf("%-*s %s\n", NAME_COLUMN, orr_schedgen_at(i)->name, orr_schedgen_at(i)->help);
-    printf("%-*s %s\n", NAME_COLUMN, "trace",
-           "traces of MPI calls (--traces), as liballprof has them");
+    printf("%-*s %s\n", NAME_COLUMN, "trace", "MPI traces of liballprof (--traces)");
 }
 
 static void put_pattern(orr_json_writer *w, const orr_schedgen_pattern *p)
@@ -394,7 +395,7 @@ static orr_code make(const cli_context *c, const orr_schedgen_pattern *p, orr_er
     if (code)
         return code;
     if (cli_flag(c, "json") && strcmp(to, "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
     trace.is_binary = cli_flag(c, "binary");
     code =
         p ? make_pattern(c, p, to, &totals, err) : cli_mpi_write(c, &trace, to, &totals, &odd, err);
@@ -421,17 +422,17 @@ static orr_code gen_goal_run(cli_context *c, orr_error *err)
     }
     if (!p && !has_trace)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "missing argument: PATTERN; 'orrery gen goal --list' shows what there is");
+                        "missing argument: PATTERN; see 'orrery gen goal --list'");
     return make(c, p, err);
 }
 
 const cli_command cli_cmd_gen_goal = {
     .name = "gen goal",
-    .summary = "make GOAL schedules of communication patterns",
+    .summary = "generate GOAL schedules of communication patterns",
     .description =
         "Writes the schedule of one communication pattern, trees, rings, all-to-all, all-reduce, as a GOAL text.  "
-        "It is what SchedGen writes, byte for byte, wherever SchedGen's schedule can run; elsewhere it is the "
-        "schedule that was meant.  A million ranks need no more memory than one.",
+        "The output equals SchedGen's byte for byte, except where SchedGen's schedule cannot run: there it is the "
+        "intended schedule.  Memory use does not depend on the number of ranks.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

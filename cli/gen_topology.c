@@ -31,10 +31,10 @@ static const struct {
     unsigned bit;
 } shapes[] = {
     {"switch", "switch", "all hosts on one switch", SWITCH},
-    {"leaf-spine", "leaf-spine", "hosts on leaves, each leaf with each spine", LEAF_SPINE},
+    {"leaf-spine", "leaf-spine", "two tiers: every leaf connected to every spine", LEAF_SPINE},
     {"fat-tree", "fat-tree", "three tiers of switches with k ports", FAT_TREE},
     {"torus", "torus", "rings in every dimension, no switches", TORUS},
-    {"dragonfly", "dragonfly", "groups of routers, joined by global links", DRAGONFLY},
+    {"dragonfly", "dragonfly", "groups of routers connected by global links", DRAGONFLY},
     {"servers", "servers", "servers with NVLink inside, leaves and spines between them", SERVERS},
     {"rail", "rails", "servers with NVLink inside, the n-th GPUs of all on rail n", RAIL},
 };
@@ -77,53 +77,51 @@ static const struct {
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 static const cli_option options[] = {
-    {"output", 'o', "FILE", "the file to write; - is standard output"},
+    {"output", 'o', "FILE", "output file; - is standard output"},
     {"format", 'f', "auto|ns3|simai|yaml|topo",
-     "its kind; auto: by its ending, .yml or .topo, else simai with NVLink, ns3 without",
+     "file format; auto: by the ending (.yml, .topo), else simai with NVLink, ns3 without",
      .fallback = "auto"},
-    {"from", 0, "FILE", "write the topology of this file, of any kind, instead of a shape"},
-    {"hosts", 'n', "N", "hosts in all", CLI_COUNT, 2, 1 << 24},
-    {"hosts-per-leaf", 0, "N", "hosts on a leaf", CLI_COUNT, 1, 1 << 24},
-    {"spines", 0, "N", "spines, each joined with every leaf", CLI_COUNT, 0, 4096},
-    {"links-per-spine", 0, "N", "cables from a leaf to a spine", CLI_COUNT, 1, 4096},
-    {"oversubscription", 0, "R",
-     "what may enter a leaf from below, over what may leave it upwards"},
-    {"k", 0, "N", "ports of a switch of a fat tree, an even number", CLI_COUNT, 2, 512},
-    {"size", 0, "AxBxC", "hosts in each dimension of a torus, the innermost first"},
-    {"routers", 0, "A", "routers of a group", CLI_COUNT, 1, 4096},
-    {"hosts-per-router", 0, "P", "hosts at a router", CLI_COUNT, 1, 4096},
-    {"global-links", 0, "H", "ports of a router to other groups; 1 if not given", CLI_COUNT, 1,
-     4096},
-    {"groups", 0, "G", "groups; A * H + 1 if not given", CLI_COUNT, 1, 1 << 24},
+    {"from", 0, "FILE", "convert this topology file instead of generating a shape"},
+    {"hosts", 'n', "N", "number of hosts", CLI_COUNT, 2, 1 << 24},
+    {"hosts-per-leaf", 0, "N", "hosts per leaf", CLI_COUNT, 1, 1 << 24},
+    {"spines", 0, "N", "number of spines, each connected to every leaf", CLI_COUNT, 0, 4096},
+    {"links-per-spine", 0, "N", "cables between each leaf and spine", CLI_COUNT, 1, 4096},
+    {"oversubscription", 0, "R", "ratio of downlink to uplink bandwidth of a leaf"},
+    {"k", 0, "N", "ports per switch of a fat tree (even)", CLI_COUNT, 2, 512},
+    {"size", 0, "AxBxC", "hosts per dimension of a torus, innermost first"},
+    {"routers", 0, "A", "routers per group", CLI_COUNT, 1, 4096},
+    {"hosts-per-router", 0, "P", "hosts per router", CLI_COUNT, 1, 4096},
+    {"global-links", 0, "H", "global links per router; default: 1", CLI_COUNT, 1, 4096},
+    {"groups", 0, "G", "number of groups; default: A * H + 1", CLI_COUNT, 1, 1 << 24},
     {"servers", 0, "N", "servers", CLI_COUNT, 1, 1 << 24},
-    {"gpus", 0, "N", "GPUs of a server, each with a NIC; a host is a GPU", CLI_COUNT, 1, 4096},
-    {"rails", 0, "N", "rails; as many as GPUs if not given", CLI_COUNT, 1, 4096},
-    {"servers-per-leaf", 0, "N", "servers on a leaf, or on one switch of a rail; all if not given",
+    {"gpus", 0, "N", "GPUs per server, each with a NIC; a host is a GPU", CLI_COUNT, 1, 4096},
+    {"rails", 0, "N", "number of rails; default: one per GPU of a server", CLI_COUNT, 1, 4096},
+    {"servers-per-leaf", 0, "N", "servers per leaf, or per switch of a rail; default: all",
      CLI_COUNT, 1, 1 << 24},
-    {"cross-rail", 0, "nvlink|spine", "how GPUs on different rails meet; nvlink if not given"},
-    {"nic", 0, "RATE", "of a host's cable and all others that have none of their own, as 400Gbps"},
-    {"latency", 0, "TIME", "likewise", .fallback = "500ns"},
-    {"nvlink", 0, "RATE", "of a GPU's link inside its server, as 900GB/s"},
-    {"nvlink-latency", 0, "TIME", "likewise", .fallback = "25ns"},
-    {"spine-rate", 0, "RATE", "of a cable to a spine"},
-    {"spine-latency", 0, "TIME", "likewise"},
-    {"local-rate", 0, "RATE", "of a cable inside a group"},
-    {"local-latency", 0, "TIME", "likewise"},
-    {"global-rate", 0, "RATE", "of a cable between groups"},
-    {"global-latency", 0, "TIME", "likewise"},
-    {"gpu-type", 0, "NAME", "what SimAI's file says the GPUs are", .fallback = "H100"},
-    {"list", 'l', NULL, "show the shapes, or what SHAPE looks at"},
-    {"json", 0, NULL, "say what was written, or show the list, as one JSON object"},
+    {"cross-rail", 0, "nvlink|spine", "path between GPUs on different rails; default: nvlink"},
+    {"nic", 0, "RATE", "bandwidth of host links, and of all links without their own, e.g. 400Gbps"},
+    {"latency", 0, "TIME", "latency of the same links", .fallback = "500ns"},
+    {"nvlink", 0, "RATE", "bandwidth of a GPU's NVLink, one direction, e.g. 450GB/s"},
+    {"nvlink-latency", 0, "TIME", "latency of the same links", .fallback = "25ns"},
+    {"spine-rate", 0, "RATE", "bandwidth of links to spines"},
+    {"spine-latency", 0, "TIME", "latency of the same links"},
+    {"local-rate", 0, "RATE", "bandwidth of links inside a group"},
+    {"local-latency", 0, "TIME", "latency of the same links"},
+    {"global-rate", 0, "RATE", "bandwidth of links between groups"},
+    {"global-latency", 0, "TIME", "latency of the same links"},
+    {"gpu-type", 0, "NAME", "GPU type in SimAI's file", .fallback = "H100"},
+    {"list", 'l', NULL, "list the shapes, or the options SHAPE uses"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"SHAPE", "a name that --list shows", CLI_MAYBE},
+    {"SHAPE", "a name from --list", CLI_MAYBE},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"What is there:", "orrery gen topology --list", 0},
+    {"List the patterns:", "orrery gen topology --list", 0},
     {"32 servers of 8 GPUs on 8 rails, in SimAI's form:",
      "orrery gen topology rail --servers 32 --gpus 8 --rails 8 --spines 8 --nvlink 900GB/s --nic "
      "400Gbps --latency 500ns -o topo.txt",
@@ -341,7 +339,7 @@ static orr_code check_use(const cli_context *c, bool has_shape, orr_error *err)
     if (!cli_given(c, "output"))
         return orr_fail(err, ORR_EUSAGE, NULL, "missing option: --output FILE");
     if (cli_flag(c, "json") && strcmp(cli_text(c, "output"), "-") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both want standard output");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--json and -o - both write to standard output");
     if (*gpu == 0 || strpbrk(gpu, " \t\r\n"))
         return orr_fail(err, ORR_EUSAGE, NULL, "--gpu-type: one word was expected");
     for (size_t i = 0; i < KNOBS && !has_shape; i++) {
@@ -381,12 +379,12 @@ static orr_code gen_topology_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_gen_topology = {
     .name = "gen topology",
-    .summary = "make topology files: leaf-spine, fat-tree, rails, dragonfly, torus, ...",
+    .summary = "generate topology files: leaf-spine, fat-tree, rails, dragonfly, torus, ...",
     .description =
-        "Writes a network of a well-known shape, or that of another topology file, as a file for orrery run: that of "
-        "ASTRA-sim's ns-3 back end, SimAI's, htsim's .topo, or YAML.  Each of these runs on every network model.\n\n"
-        "Hosts are ranks.  Rates have units as 400Gbps or 50GB/s, times as 500ns.  Links take 500 ns and those of NVLink "
-        "25 ns unless said otherwise.  In a torus a list of rates, or of times, has one for each dimension.",
+        "Writes a network of a well-known shape, or converts a topology file.  Formats: that of "
+        "ASTRA-sim's ns-3 back end, SimAI's, htsim's .topo, and YAML.  All of them run on every network model of orrery run.\n\n"
+        "Hosts are ranks.  Rates need units such as 400Gbps or 50GB/s, times such as 500ns.  Default latencies are 500 ns and, for NVLink, "
+        "25 ns.  In a torus, a list of rates or times has one value per dimension.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -136,7 +136,7 @@ void cli_help_command(FILE *to, const cli_command *command)
     print_usage(to, command);
     print_summary(to, command->summary);
     if (command->now)
-        fprintf(to, "An old name, kept for scripts; today: %s\n", command->now);
+        fprintf(to, "Old name, kept for scripts; same as: %s\n", command->now);
     if (command->description) {
         fputc('\n', to);
         wrap(to, command->description, 0, 0);
@@ -160,5 +160,5 @@ void cli_help_overview(FILE *to)
     fprintf(to, "\nOptions:\n");
     print_options(to, cli_program.options, help_column(&cli_program));
     print_options(to, cli_common, help_column(&cli_program));
-    fprintf(to, "\nHow to use one command: orrery help COMMAND, or man orrery-COMMAND.\n");
+    fprintf(to, "\nHelp on one command: orrery help COMMAND, or man orrery-COMMAND.\n");
 }

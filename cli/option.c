@@ -16,7 +16,7 @@
 #include <string.h>
 
 const cli_option cli_common[] = {
-    {"quiet", 'q', NULL, "no progress and no remarks on stderr"},
+    {"quiet", 'q', NULL, "suppress progress and notes"},
     {"color", 0, "auto|always|never", "colour on a terminal", .fallback = "auto"},
     {"help", 'h', NULL, "show this help"},
     {0},
@@ -228,11 +228,11 @@ static orr_code next_value(reader *r, const cli_option *o, const char **out)
 {
     const char *word = r->at < r->argc ? r->argv[r->at] : NULL;
     if (!word)
-        return orr_fail(r->err, ORR_EUSAGE, NULL, "--%s needs a value: %s", o->name, o->arg);
+        return orr_fail(r->err, ORR_EUSAGE, NULL, "--%s requires a value: %s", o->name, o->arg);
     if (strncmp(word, "--", 2) == 0 && find_name(r->c, word + 2, strcspn(word + 2, "=")))
         return orr_fail(r->err, ORR_EUSAGE, NULL,
-                        "--%s needs a value, %s, but is followed by the option %s", o->name, o->arg,
-                        word);
+                        "--%s requires a value, %s, but is followed by the option %s", o->name,
+                        o->arg, word);
     r->at++;
     *out = word;
     return ORR_OK;

@@ -246,7 +246,7 @@ static orr_code draw(const cli_context *c, const chart *x, orr_error *err)
     }
     for (size_t i = 0; i < x->traces; i++)
         groups[i] = x->names[i];
-    const orr_view_bars v = {.title = "the time of each network as a share of the first",
+    const orr_view_bars v = {.title = "run time of each network relative to the first",
                              .groups = groups,
                              .bars = bars,
                              .group_count = x->traces,

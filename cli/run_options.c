@@ -45,7 +45,7 @@ static void note_one_thread(const cli_context *c)
         return;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (cli_given(c, options[i]))
-            cli_note(c, "with --%s one thread runs the network\n", options[i]);
+            cli_note(c, "with --%s the network runs on one thread\n", options[i]);
 }
 
 orr_code cli_packet_rules(bool is_compat, const struct orr_rules_packet **out, orr_error *err)
@@ -76,7 +76,7 @@ orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_err
     for (size_t i = 0; i < sizeof rows / sizeof *rows && fits && cli_given(c, "series"); i++) {
         const char *value = cli_text(c, rows[i].option);
         if (value && (!*value || strpbrk(value, " \t\n")))
-            return orr_fail(err, ORR_EUSAGE, NULL, "--%s: '%s' has white space or is empty",
+            return orr_fail(err, ORR_EUSAGE, NULL, "--%s: '%s' is empty or contains white space",
                             rows[i].option, value);
         fits = add_key(keys, rows[i].key, value);
     }

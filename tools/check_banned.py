@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Functions that are not used: the unsafe ones anywhere; those that end the process or print, in the library;
-memory and stdio outside src/base."""
+memory and stdio outside src/base.  cli prints no JSON by hand."""
 
 import re
 
@@ -26,8 +26,15 @@ def rules(path):
             yield pattern(ABOVE_BASE), "is for src/base only: memory.h, input.h and output.h stand in for it"
 
 
+JSON_BY_HAND = re.compile(r'\b(?:printf|fputs|puts)\(\s*"[^"\n]*\\"\w+\\" ?:')
+
+
 def main():
     problems = []
+    for path in tree.c_files("cli"):
+        text = tree.read(path)
+        problems += [f"{path}:{text.count(chr(10), 0, m.start()) + 1}: JSON by hand: use cli/json_out.h"
+                     for m in JSON_BY_HAND.finditer(text)]
     for path in tree.c_files():
         text = tree.code_only(tree.read(path))
         for find, words in rules(path):

@@ -23,7 +23,7 @@ static const cli_option converter_options[] = {
     {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
     {"input", 0, "FILE", "what to convert"},
     {"output", 0, "FILE", "the trace; for Text what the names of the files begin with"},
-    {"num-npus", 0, "N", "Text: how many ranks", CLI_COUNT, 1, 1048576},
+    {"num-npus", 0, "N", "Text: number of ranks", CLI_COUNT, 1, 1048576},
     {"num-passes", 0, "N", "Text: how often through the network", CLI_COUNT, 0, 16777216},
     {"simulate", 0, NULL, "PyTorch: play the trace through; the log says what ran when"},
     {"input_type", 0, "Text|FlexFlow|PyTorch", "earlier form: what the input is"},
@@ -35,7 +35,7 @@ static const cli_option converter_options[] = {
      64},
     {"npu_frequency", 0, "MHZ", "FlexFlow: run times in cycles of this clock", CLI_COUNT, 1,
      1048576},
-    {"default_simulated_run_time", 0, "N", "PyTorch: taken, without effect", CLI_COUNT},
+    {"default_simulated_run_time", 0, "N", "PyTorch: accepted, ignored", CLI_COUNT},
     {"log_filename", 0, "FILE", "earlier form of --log-filename"},
     {0},
 };
@@ -136,7 +136,7 @@ static orr_code write_devices(const request *r,
         const int n = snprintf(path, sizeof path, "%s.%" PRIu32 ".et", r->output,
                                orr_flexflow_device(g, rank));
         if (n < 0 || (size_t)n >= sizeof path)
-            return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+            return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
         const orr_write_options opt = {.id_shift = orr_set_id_shift(s, rank)};
         code = orr_trace_write(t, path, &opt, err);
     }

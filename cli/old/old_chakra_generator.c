@@ -11,7 +11,7 @@ static const cli_option generator_options[] = {
     {"num_dims", 0, "N", "dimensions of the network; selects 0.0.4", CLI_COUNT, 0, 64, "2"},
     {"schema", 0, "current|0.0.4|eg",
      "write what it wrote now, from 2023-11 on or from 2023-01 on"},
-    {"num_npus", 0, "N", "how many ranks", CLI_COUNT, 0, 1048576, "64"},
+    {"num_npus", 0, "N", "number of ranks", CLI_COUNT, 0, 1048576, "64"},
     {"default_runtime", 0, "N", "run time of a compute node, us", CLI_COUNT, .fallback = "5"},
     {"default_tensor_size", 0, "N", "size of a tensor, bytes", CLI_COUNT, .fallback = "1024"},
     {"default_comm_size", 0, "N", "size of a message, bytes", CLI_COUNT, .max = INT64_MAX,

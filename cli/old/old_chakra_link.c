@@ -21,12 +21,12 @@ static const cli_option trace_link_options[] = {
     {"chakra-host-trace", 0, "FILE", "PyTorch's execution trace"},
     {"chakra-device-trace", 0, "FILE", "Kineto's trace"},
     {"output-file", 0, "FILE", "where the linked trace goes"},
-    {"log-level", 0, "LEVEL", "taken, and of no effect", .fallback = "INFO"},
+    {"log-level", 0, "LEVEL", "accepted for compatibility, ignored", .fallback = "INFO"},
     {"pytorch-et-file", 0, "FILE", "2024-05: PyTorch's execution trace"},
     {"kineto-file", 0, "FILE", "earlier: Kineto's trace"},
     {"et-file", 0, "FILE", "first form: PyTorch's execution trace"},
-    {"annotation", 0, "NAME", "first form: taken, and of no effect", .fallback = "DataLoader"},
-    {"exact-match", 0, NULL, "first form: taken, and of no effect"},
+    {"annotation", 0, "NAME", "first form: accepted, ignored", .fallback = "DataLoader"},
+    {"exact-match", 0, NULL, "first form: accepted, ignored"},
     {0},
 };
 
@@ -65,7 +65,7 @@ static void warn_circles(const cli_context *c, const char *host, const orr_link_
     if (later)
         cli_note(
             c,
-            "WARNING:root:%s: a parent that does not come before its child, as in a circle: node%s %s\n",
+            "WARNING:root:%s: a parent that does not come before its child, as in a cycle: node%s %s\n",
             host, later == 1 ? "" : "s", cli_nodes_text(counts->later_nodes, later, nodes));
 }
 

@@ -13,7 +13,7 @@ enum { LINE = 5000 };
 static const cli_option timeline_options[] = {
     {"input_filename", 0, "FILE", "the log of issued nodes (CSV)", .required = true},
     {"output_filename", 0, "FILE", "where the timeline goes", .required = true},
-    {"num_npus", 0, "N", "how many ranks", CLI_COUNT, 1, 1048576, .required = true},
+    {"num_npus", 0, "N", "number of ranks", CLI_COUNT, 1, 1048576, .required = true},
     {"npu_frequency", 0, "MHZ", "cycles a microsecond", CLI_COUNT, 1, 1048576, .required = true},
     {"log_filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
     {0},

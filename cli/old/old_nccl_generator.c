@@ -45,7 +45,7 @@ static orr_code make_folder(const char *path, orr_error *err)
         snprintf(part, sizeof part, "%.*s", (int)(p + 1 - path), path);
         if (mkdir(part, 0777) != 0 && errno != EEXIST) {
             const orr_where at = orr_where_line(part, 0, 0);
-            return orr_fail(err, ORR_EIO, &at, "cannot make the folder: %s", strerror(errno));
+            return orr_fail(err, ORR_EIO, &at, "cannot create the folder: %s", strerror(errno));
         }
     }
     return ORR_OK;

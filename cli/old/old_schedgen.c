@@ -10,7 +10,7 @@
 
 static const cli_option options[] = {
     {"ptrn", 'p', "PATTERN", "the pattern, or trace", .fallback = "binomialtreebcast"},
-    {"commsize", 's', "N", "how many ranks", CLI_COUNT, 1, CLI_RANKS_MAX, "8"},
+    {"commsize", 's', "N", "number of ranks", CLI_COUNT, 1, CLI_RANKS_MAX, "8"},
     {"filename", 'o', "FILE", "the schedule", .fallback = "schedule.goal"},
     CLI_PATTERN_ROWS,
     CLI_TRACE_ROWS,

@@ -26,7 +26,7 @@ enum { PATH_ROOM = 4096 };
     }
 
 static const cli_option options[] = {
-    {"output", 'o', "OUT", "a .orr file, or what file names begin with"},
+    {"output", 'o', "OUT", "a .orr file, or a file name prefix"},
     {"output-dir", 0, "DIR", "folder for the files, made if it is not there"},
     {"output-name", 0, "NAME", "file names in it; %d is the rank"},
     {"model-type", 0, "NAME", "dense, llama, gpt, moe or debug", .fallback = "dense"},
@@ -59,7 +59,7 @@ static const cli_option options[] = {
     {"format", 0, "et|json", "form of rank files", .fallback = "et"},
     {"tag-base", 0, "N", "the first tag of a message", CLI_COUNT, 0, 1 << 30, "0"},
     {"compress", 'z', NULL, "compress a .orr file"},
-    {"json", 0, NULL, "say what was written as one JSON object"},
+    {"json", 0, NULL, "print one JSON object"},
     {0},
 };
 
@@ -156,7 +156,7 @@ static bool replace_all(const char *from, const char *what, const char *by, char
 
 static orr_code too_long(orr_error *err)
 {
-    return orr_fail(err, ORR_EUSAGE, NULL, "the output's name is longer than 4,000 bytes");
+    return orr_fail(err, ORR_EUSAGE, NULL, "the output name is longer than 4,000 bytes");
 }
 
 static bool join(char out[PATH_ROOM], const char *folder, const char *name, const char *end)
@@ -192,7 +192,7 @@ static orr_code name_output(const cli_context *c, target *t, orr_error *err)
     if (t->is_one && strcmp(cli_text(c, "format"), "et") != 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "with --format json, OUT is a name with %%d");
     if (!t->is_set && cli_flag(c, "compress"))
-        return orr_fail(err, ORR_EUSAGE, NULL, "--compress is for .orr files");
+        return orr_fail(err, ORR_EUSAGE, NULL, "--compress requires a .orr file");
     if (t->is_set)
         return join(t->pattern, NULL, out, "") && join(t->groups, NULL, groups ? groups : "", "")
                    ? ORR_OK
@@ -221,7 +221,7 @@ static orr_code make_folder(const char *path, orr_error *err)
             continue;
         *p = '\0';
         if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return orr_fail(err, ORR_EIO, &at, "cannot make the folder: %s", strerror(errno));
+            return orr_fail(err, ORR_EIO, &at, "cannot create the folder: %s", strerror(errno));
         *p = c;
         if (!c)
             return ORR_OK;
