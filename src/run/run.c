@@ -385,7 +385,7 @@ orr_code orr_loggops_parse(const char *text, orr_loggops_model *out, orr_error *
         is_good = take_parameter(&p, out);
     return is_good ? ORR_OK
                    : orr_fail(err, ORR_EUSAGE, NULL,
-                              "\"%s\" is none of default, ai, hpc, and not of the form "
+                              "\"%s\" is not default, ai, hpc, nor of the form "
                               "L=2500,o=1500,g=1000,G=6,O=0,S=65535",
                               text);
 }
