@@ -238,6 +238,7 @@ orr_code orr_set_add_like(orr_set *s, uint32_t class_index, uint64_t id_shift, o
 
 typedef struct one_file {
     const char *path;
+    orr_stream *stream; /* open already, or NULL */
     orr_input *input;
     uint64_t hash, likeness;
     size_t same_as;       /* an earlier file of the batch with these bytes, or its own number */
@@ -260,7 +261,8 @@ static orr_code open_file(void *context, size_t i, orr_error *err)
     batch *b = context;
     one_file *f = &b->files[i];
     (void)err; /* each file keeps its own error */
-    f->code = orr_input_open(f->path, &f->input, &f->error);
+    f->code = f->stream ? orr_input_of_stream(f->stream, &f->input, &f->error)
+                        : orr_input_open(f->path, &f->input, &f->error);
     if (!f->code && !b->is_single) {
         const orr_span all = orr_input_bytes(f->input);
         f->hash = orr_hash_bytes(all.ptr, all.len, 0);
@@ -412,7 +414,7 @@ static size_t batch_length(const orr__file_list *list, size_t at, unsigned threa
 }
 
 static orr_code read_files(orr_set *s,
-                           const orr__file_list *list,
+                           orr__file_list *list,
                            const orr_set_options *opt,
                            orr_error *err)
 {
@@ -426,6 +428,8 @@ static orr_code read_files(orr_set *s,
             return orr_no_memory(err);
         for (size_t i = 0; i < b.count; i++)
             b.files[i].path = list->paths[at + i];
+        b.files[0].stream = list->stream;
+        list->stream = NULL;
         code = read_batch(&b, err);
         orr_free(b.files);
     }
@@ -455,8 +459,9 @@ orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **ou
     if (!code)
         code = orr_set_create(&s, err);
     if (!code)
-        code = list.is_orr ? orr__set_read_orr(s, path, opt ? opt : &defaults, err)
+        code = list.is_orr ? orr__set_read_orr(s, &list, opt ? opt : &defaults, err)
                            : read_files(s, &list, opt ? opt : &defaults, err);
+    orr_stream_close(list.stream);
     orr_arena_destroy(list.arena);
     orr_free(list.paths);
     if (code) {

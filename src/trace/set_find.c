@@ -225,7 +225,7 @@ static orr_code take_file(const char *path, orr__file_list *list, orr_error *err
     orr_code code = orr_stream_open(path, &s, err);
     if (!code && !(code = orr_stream_peek(s, 8, &head, err)))
         list->is_orr = orr__is_orr(head);
-    orr_stream_put_back(s);
+    list->stream = s;
     return code ? code : add_path(list, "", path, err);
 }
 

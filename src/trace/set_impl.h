@@ -62,6 +62,7 @@ typedef struct orr__file_list {
     orr_arena *arena;
     char **paths;
     size_t count, room;
+    orr_stream *stream; /* of the only file, whose beginning has been looked at; or NULL */
     bool is_orr;
 } orr__file_list;
 
@@ -124,7 +125,7 @@ orr_code orr__holes_save(const orr_set *s, orr_buf *out, orr_error *err);
 /* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then ORR_EINPUT). */
 orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 orr_code orr__set_read_orr(orr_set *s,
-                           const char *path,
+                           orr__file_list *list,
                            const orr_set_options *opt,
                            orr_error *err);
 

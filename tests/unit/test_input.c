@@ -4,6 +4,7 @@
 #include "base/io/input.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 static orr_error err;
@@ -209,6 +210,52 @@ TEST(test_input__what_was_only_looked_at_is_there_again)
     free(bytes);
 }
 
+/* A pipe of its own for each round of each thread. */
+static void *look_and_read(void *letter)
+{
+    size_t good = 0;
+    for (int round = 0; round < 200; round++) {
+        int ends[2];
+        char path[32], bytes[200];
+        orr_error why;
+        orr_stream *s;
+        orr_span seen;
+        orr_input *in = NULL;
+        if (pipe(ends))
+            return NULL;
+        memset(bytes, *(char *)letter, sizeof bytes);
+        bytes[0] = (char)round;
+        snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+        if (write(ends[1], bytes, sizeof bytes) != sizeof bytes)
+            return NULL;
+        close(ends[1]);
+        if (!orr_stream_open(path, &s, &why)) {
+            (void)!orr_stream_peek(s, 100, &seen, &why);
+            orr_stream_put_back(s);
+        }
+        if (!orr_input_open(path, &in, &why)) {
+            const orr_span all = orr_input_bytes(in);
+            good += all.len == sizeof bytes && memcmp(all.ptr, bytes, sizeof bytes) == 0;
+        }
+        orr_input_close(in);
+        close(ends[0]);
+    }
+    return good == 200 ? letter : NULL;
+}
+
+TEST(test_input__two_threads_that_look_into_pipes_do_not_meet)
+{
+    static char letters[2] = {'a', 'b'};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, look_and_read, &letters[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        void *result = NULL;
+        CHECK_EQ(pthread_join(threads[i], &result), 0);
+        CHECK(result == &letters[i]);
+    }
+}
+
 TEST(test_input__released_bytes_come_back)
 {
     orr_input *in;
@@ -297,6 +344,7 @@ int main(void)
         RUN(test_input__standard_input_starts_where_somebody_left_it),
         RUN(test_input__a_pipe_is_read_to_its_end),
         RUN(test_input__what_was_only_looked_at_is_there_again),
+        RUN(test_input__two_threads_that_look_into_pipes_do_not_meet),
         RUN(test_input__released_bytes_come_back),
         RUN(test_input__a_stream_gives_the_same_bytes_in_any_steps),
         RUN(test_input__a_stream_that_is_cut_gives_what_is_there_and_then_the_error),

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -220,8 +219,8 @@ void orr_stream_close(orr_stream *s)
     orr_free(s);
 }
 
-/* A stream that was looked at and will be asked for again: a pipe gives its bytes only once. */
-static _Atomic(orr_stream *) put_back;
+/* A stream that this thread has looked at and will ask for again: a pipe gives its bytes only once. */
+static _Thread_local orr_stream *put_back;
 
 static bool can_be_read_again(const orr_stream *s)
 {
@@ -231,20 +230,22 @@ static bool can_be_read_again(const orr_stream *s)
 
 void orr_stream_put_back(orr_stream *s)
 {
-    if (!s || s->offset || can_be_read_again(s))
+    if (!s || s->offset || can_be_read_again(s)) {
         orr_stream_close(s);
-    else
-        orr_stream_close(atomic_exchange(&put_back, s));
+        return;
+    }
+    orr_stream_close(put_back);
+    put_back = s;
 }
 
 /* The stream of this path that was put back, or NULL. */
 static orr_stream *take_back(const char *path)
 {
-    orr_stream *s = atomic_exchange(&put_back, NULL);
-    if (!s || strcmp(s->path, path) == 0)
-        return s;
-    orr_stream_close(atomic_exchange(&put_back, s));
-    return NULL;
+    orr_stream *s = put_back;
+    if (!s || strcmp(s->path, path) != 0)
+        return NULL;
+    put_back = NULL;
+    return s;
 }
 
 /* The first bytes decide.  What was read to see them becomes packed input, or ready bytes of a plain file. */
@@ -382,11 +383,16 @@ orr_code orr_input_open(const char *path, orr_input **out, orr_error *err)
 {
     orr_stream *s;
     *out = NULL;
-    orr_code code = orr_stream_open(path, &s, err);
-    if (code)
-        return code;
+    const orr_code code = orr_stream_open(path, &s, err);
+    return code ? code : orr_input_of_stream(s, out, err);
+}
+
+orr_code orr_input_of_stream(orr_stream *s, orr_input **out, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    *out = NULL;
     orr_input *in = orr_alloc(1, sizeof *in);
-    if (!in || !(in->path = copy_text(path)))
+    if (!in || !(in->path = copy_text(s->path)))
         code = orr_no_memory(err);
     else if (!try_map(in, s))
         code = read_all(in, s, err);

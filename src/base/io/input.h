@@ -31,8 +31,10 @@ orr_code orr_stream_peek(orr_stream *s, size_t need, orr_span *out, orr_error *e
 void orr_stream_skip(orr_stream *s, size_t n);   /* n: at most what peek showed */
 uint64_t orr_stream_offset(const orr_stream *s); /* of the next byte, in the unpacked stream */
 void orr_stream_close(orr_stream *s);
+/* All of a stream that was only peeked at.  Takes the stream, also on failure. */
+orr_code orr_input_of_stream(orr_stream *s, orr_input **out, orr_error *err) ORR_MUST_CHECK;
 /* Closes a stream that was only peeked at.  Where a file cannot be read twice (standard input, a pipe), the next
- * stream of the same path begins with what was seen; one such stream is kept at a time. */
+ * stream of the same path that this thread opens begins with what was seen; each thread keeps one such stream. */
 void orr_stream_put_back(orr_stream *s);
 
 #endif

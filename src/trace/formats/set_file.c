@@ -418,12 +418,16 @@ static orr_code load(orr_set *s, const orr_file *f, const orr_set_options *opt, 
     return code ? code : load_extras(s, f, err);
 }
 
-orr_code orr__set_read_orr(orr_set *s, const char *path, const orr_set_options *opt, orr_error *err)
+orr_code orr__set_read_orr(orr_set *s,
+                           orr__file_list *list,
+                           const orr_set_options *opt,
+                           orr_error *err)
 {
-    orr_code code = orr_input_open(path, &s->file, err);
+    orr_code code = orr_input_of_stream(list->stream, &s->file, err);
+    list->stream = NULL;
     if (code)
         return code;
-    orr_file f = {.path = path, .all = orr_input_bytes(s->file)};
+    orr_file f = {.path = list->paths[0], .all = orr_input_bytes(s->file)};
     code = read_trailer(&f, err);
     return code ? code : load(s, &f, opt, err);
 }
