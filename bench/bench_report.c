@@ -53,7 +53,7 @@ static void add_rank(maker *m, uint32_t rank)
                               .name = m->names[r >> 20 & 2047],
                               .kind = ORR_SPAN_COMPUTE,
                               .id = 3 * i,
-                              .has_id = true,
+                              .has = ORR_SPAN_HAS_ID,
                               .start = at,
                               .end = at + length});
         add(m, (orr_timespan){.track = track[1],
@@ -64,17 +64,17 @@ static void add_rank(maker *m, uint32_t rank)
                               .group = m->group,
                               .size = (r >> 40 & 7) << 20,
                               .id = 3 * i + 1,
-                              .has_id = true,
+                              .has = ORR_SPAN_HAS_ID,
                               .start = at + length / 2,
                               .end = at + length + (orr_ps)(r >> 50) * 1000});
         add(m, (orr_timespan){.track = track[2],
                               .name = m->names[3072 + (r >> 42 & 511)],
                               .kind = ORR_SPAN_RECEIVE,
                               .peer = (rank + 1) % RANKS,
-                              .has_peer = true,
+                              .has = ORR_SPAN_HAS_ID | ORR_SPAN_HAS_PEER,
                               .size = r >> 44,
                               .id = 3 * i + 2,
-                              .has_id = true,
+
                               .start = at,
                               .end = at + length / 3 * 1000 / 1000});
         at += length + (orr_ps)(r >> 50) * 1000;

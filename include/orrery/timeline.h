@@ -57,20 +57,22 @@ typedef struct orr_track {
     uint32_t name; /* a text */
 } orr_track;
 
+enum { ORR_SPAN_HAS_ID = 1, ORR_SPAN_HAS_PEER = 2 };
+
 typedef struct orr_timespan {
     orr_ps start, end; /* end: not before start */
-    uint64_t id;       /* of the operation in its trace, with has_id */
+    uint64_t id;       /* of the operation in its trace, with ORR_SPAN_HAS_ID */
     orr_bytes size;    /* moved or touched; 0: not said */
     uint32_t track;
     uint32_t name;  /* a text */
     uint32_t group; /* a text: the communicator; ORR_NO_TEXT: none, or all ranks */
     uint32_t
-        peer; /* with has_peer: the other rank of a message; the rank that came last to a collective */
+        peer; /* with ORR_SPAN_HAS_PEER: the other rank of a message; the rank that came last to a collective */
     uint32_t members;   /* of a collective: how many ranks it has; 0: not known */
     uint8_t kind;       /* orr_span_kind */
     uint8_t collective; /* of a collective: 1 + orr_collective (trace.h); 0: not known */
-    bool has_id : 1, has_peer : 1;
-    bool is_open : 1; /* it had not ended when the timeline was made */
+    uint8_t has;        /* ORR_SPAN_HAS_ID | ORR_SPAN_HAS_PEER */
+    bool is_open;       /* it had not ended when the timeline was made */
 } orr_timespan;
 
 /* From a span to another that it let go on: a message, a launch. */

@@ -124,10 +124,10 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
                          : out->kind == ORR_SPAN_RECEIVE ? orr__npu_src(n, step->place)
                                                          : ORR_NO_VALUE;
     if (peer >= 0) {
-        out->has_peer = true;
+        out->has |= ORR_SPAN_HAS_PEER;
         out->peer = (uint32_t)peer;
     } else if (step->instance != ORR__NONE && step->end != ORR_NEVER) {
-        out->has_peer = true;
+        out->has |= ORR_SPAN_HAS_PEER;
         out->peer = w->steps[orr__step_last_member(r->s, i)].rank;
     }
 }
@@ -150,7 +150,7 @@ static orr_code add_step(recorder *r, uint32_t i)
     const orr__npu *n = &r->s->npus[step->rank];
     orr_timespan span = {.track = r->track[step->rank * ORR__SLOTS + n->graph->slot[step->place]],
                          .id = orr__step_node_id(r->s, step),
-                         .has_id = true,
+                         .has = ORR_SPAN_HAS_ID,
                          .size = orr__step_size(r->s, step),
                          .kind = (uint8_t)orr__step_kind(r->s, step)};
     set_times(r, step->start, step->end, &span);
@@ -165,7 +165,7 @@ static orr_code add_phase(recorder *r, const orr__phase_run *p, orr_arena *a)
 {
     orr_timespan span = {.track = r->phase_track[phase_place(r, p)],
                          .id = orr__step_node_id(r->s, &r->w->steps[p->step]),
-                         .has_id = true,
+                         .has = ORR_SPAN_HAS_ID,
                          .size = p->data,
                          .kind = ORR_SPAN_PHASE};
     set_times(r, p->start, p->end, &span);

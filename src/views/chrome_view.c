@@ -269,7 +269,7 @@ static void put_span(writer *w, uint32_t i)
     orr_buf_text(&w->text, ",\"cat\":\"");
     orr_buf_text(&w->text, orr_span_kind_name((orr_span_kind)s->kind));
     orr_buf_text(&w->text, "\",\"args\":{");
-    if (s->has_id) {
+    if (s->has & ORR_SPAN_HAS_ID) {
         put_number(w, "\"node\":", s->id);
         comma = ",";
     }
@@ -293,7 +293,7 @@ static void put_span(writer *w, uint32_t i)
         put_number(w, "\"group_ranks\":", s->members);
         comma = ",";
     }
-    if (s->has_peer) {
+    if (s->has & ORR_SPAN_HAS_PEER) {
         orr_buf_text(&w->text, comma);
         put_number(w, peer_key(s->kind), s->peer);
         comma = ",";

@@ -82,7 +82,8 @@ static bool find_step_tracks(orr__study *s)
     for (uint32_t i = 0; ok && i < s->p->span_count; i++) {
         const orr_timespan *span = &s->p->spans[i];
         const uint64_t key = span->id << 20 ^ s->p->tracks[span->track].rank;
-        if (span->has_id && span->kind != ORR_SPAN_PHASE && orr_map_find(span_of, key, 0))
+        if (span->has & ORR_SPAN_HAS_ID && span->kind != ORR_SPAN_PHASE &&
+            orr_map_find(span_of, key, 0))
             ok = orr_map_put(span_of, key, i, NULL);
     }
     for (size_t i = 0; ok && i < r->step_count; i++) {

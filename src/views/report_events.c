@@ -355,8 +355,8 @@ static void put_span(packer *k, const orr_timespan *s, uint64_t *before)
     orr_buf_byte(&c[KIND], (uint8_t)(s->kind | (s->is_open ? OPEN_BIT : 0)));
     put(&c[GROUP], text_number(k, s->group));
     put(&c[SIZE], at_most(s->size));
-    put(&c[ID], s->has_id && s->id < MOST_VALUE ? s->id + 1 : 0);
-    put(&c[PEER], s->has_peer ? (uint64_t)s->peer + 1 : 0);
+    put(&c[ID], s->has & ORR_SPAN_HAS_ID && s->id < MOST_VALUE ? s->id + 1 : 0);
+    put(&c[PEER], s->has & ORR_SPAN_HAS_PEER ? (uint64_t)s->peer + 1 : 0);
 }
 
 static void put_spans(packer *k)

@@ -63,7 +63,8 @@ static bool find_neighbours(finder *f)
     const orr_timeline_parts *p = f->s->p;
     for (uint32_t i = 0; i < p->span_count; i++) {
         const orr_timespan *span = &p->spans[i];
-        if (!span->has_peer || (span->kind != ORR_SPAN_SEND && span->kind != ORR_SPAN_RECEIVE))
+        if (!(span->has & ORR_SPAN_HAS_PEER) ||
+            (span->kind != ORR_SPAN_SEND && span->kind != ORR_SPAN_RECEIVE))
             continue;
         const uint32_t me = f->s->place_of_track[span->track];
         const uint32_t peer = place_of_rank(f->s, span->peer);

@@ -52,20 +52,20 @@ static orr_timeline *everything(void)
     CHECK_OK(orr_timeline_add_track(t, 5, orr_str_of(""), &tracks[2], &err), &err);
     CHECK_OK(orr_timeline_add_track(t, ORR_NO_RANK, orr_str_of("job"), &tracks[3], &err), &err);
     for (uint32_t i = 0; i < 12; i++) {
-        const orr_timespan span = {.track = tracks[i % 4],
-                                   .name = text_of(t, i % 3 ? "a" : "b <x>"),
-                                   .group = i % 4 == 1 ? text_of(t, "group") : ORR_NO_TEXT,
-                                   .start = 100 * (orr_ps)i,
-                                   .end = 100 * (orr_ps)i + 1234567 * (orr_ps)(i % 5),
-                                   .id = (uint64_t)i << 40,
-                                   .has_id = i % 2,
-                                   .size = i % 3 ? 1000 * i : 0,
-                                   .peer = i,
-                                   .has_peer = i % 3 == 1,
-                                   .kind = (uint8_t)(i % ORR_SPAN_KINDS),
-                                   .collective = i % ORR_SPAN_KINDS == ORR_SPAN_COLLECTIVE ? 3 : 0,
-                                   .members = i % ORR_SPAN_KINDS == ORR_SPAN_COLLECTIVE ? 8 : 0,
-                                   .is_open = i == 11};
+        const orr_timespan span = {
+            .track = tracks[i % 4],
+            .name = text_of(t, i % 3 ? "a" : "b <x>"),
+            .group = i % 4 == 1 ? text_of(t, "group") : ORR_NO_TEXT,
+            .start = 100 * (orr_ps)i,
+            .end = 100 * (orr_ps)i + 1234567 * (orr_ps)(i % 5),
+            .id = (uint64_t)i << 40,
+            .has = (uint8_t)((i % 2 ? ORR_SPAN_HAS_ID : 0) | (i % 3 == 1 ? ORR_SPAN_HAS_PEER : 0)),
+            .size = i % 3 ? 1000 * i : 0,
+            .peer = i,
+            .kind = (uint8_t)(i % ORR_SPAN_KINDS),
+            .collective = i % ORR_SPAN_KINDS == ORR_SPAN_COLLECTIVE ? 3 : 0,
+            .members = i % ORR_SPAN_KINDS == ORR_SPAN_COLLECTIVE ? 8 : 0,
+            .is_open = i == 11};
         CHECK_OK(orr_timeline_add_span(t, &span, NULL, &err), &err);
     }
     const orr_arrow arrows[] = {{.from = 0, .to = 6, .left = -5, .arrived = 99999999},
@@ -99,8 +99,8 @@ static void check_same_span(const orr_timeline *a,
     CHECK_EQ_PS(x->end, y->end);
     CHECK_EQ_U(x->track, y->track);
     CHECK(same_text(a, b, x->name, y->name) && same_text(a, b, x->group, y->group));
-    CHECK(x->has_id == y->has_id && (!x->has_id || x->id == y->id));
-    CHECK(x->has_peer == y->has_peer && (!x->has_peer || x->peer == y->peer));
+    CHECK(x->has == y->has && (!(x->has & ORR_SPAN_HAS_ID) || x->id == y->id));
+    CHECK(!(x->has & ORR_SPAN_HAS_PEER) || x->peer == y->peer);
     CHECK(x->size == y->size && x->kind == y->kind && x->is_open == y->is_open);
     CHECK(x->collective == y->collective && x->members == y->members);
 }

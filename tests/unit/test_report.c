@@ -347,7 +347,7 @@ static orr_timeline *two_pipelines(void)
                                                       .kind = ORR_SPAN_SEND,
                                                       .start = 10,
                                                       .end = 12,
-                                                      .has_peer = true,
+                                                      .has = ORR_SPAN_HAS_PEER,
                                                       .peer = line + 2},
                                        "send");
         const uint32_t came = add_span(t,
@@ -355,7 +355,7 @@ static orr_timeline *two_pipelines(void)
                                                       .kind = ORR_SPAN_RECEIVE,
                                                       .start = 0,
                                                       .end = 15,
-                                                      .has_peer = true,
+                                                      .has = ORR_SPAN_HAS_PEER,
                                                       .peer = line},
                                        "receive");
         const orr_arrow arrow = {.from = sent, .to = came, .left = 10 * NS, .arrived = 15 * NS};
@@ -366,7 +366,7 @@ static orr_timeline *two_pipelines(void)
                                 .kind = ORR_SPAN_SEND,
                                 .start = 30,
                                 .end = 35,
-                                .has_peer = true,
+                                .has = ORR_SPAN_HAS_PEER,
                                 .peer = line},
                  "send");
         add_work(t, a, ORR_SPAN_COMPUTE, 30, 40);
@@ -403,7 +403,7 @@ TEST(test_report__other_patterns_are_no_pipeline)
                                         .kind = ORR_SPAN_SEND,
                                         .start = 0,
                                         .end = 1,
-                                        .has_peer = true,
+                                        .has = ORR_SPAN_HAS_PEER,
                                         .peer = peer},
                          "send");
     }

@@ -162,7 +162,7 @@ TEST(test_timeline__chrome_form)
                                .start = 0,
                                .end = 1500000,
                                .id = 3,
-                               .has_id = true,
+                               .has = ORR_SPAN_HAS_ID,
                                .kind = ORR_SPAN_COMPUTE};
     const orr_timespan recv = {.track = stream,
                                .name = add_text(t, "recv"),
@@ -171,7 +171,7 @@ TEST(test_timeline__chrome_form)
                                .end = 2000001,
                                .size = 4096,
                                .peer = 0,
-                               .has_peer = true,
+                               .has = ORR_SPAN_HAS_PEER,
                                .kind = ORR_SPAN_RECEIVE,
                                .is_open = true};
     CHECK_OK(orr_timeline_add_note(t, orr_str_of("program"), orr_str_of("test"), &err), &err);

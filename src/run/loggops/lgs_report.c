@@ -325,16 +325,17 @@ static orr_code paint(lgs_painter *p, const lgs_span *v, const lgs_span *before)
     if (v->kind == LGS_SPAN_WIRE || v->end <= v->start)
         return ORR_OK;
     uint32_t number = 0;
-    orr_timespan span = {.start = ps_of(v->start),
-                         .end = ps_of(v->end),
-                         .name = p->name[v->kind],
-                         .kind = kinds[v->kind],
-                         .size = v->size,
-                         .id = v->node == LGS_NO_NODE ? 0 : v->node + 1u,
-                         .has_id = v->node != LGS_NO_NODE && v->kind != LGS_SPAN_NOISE};
+    orr_timespan span = {
+        .start = ps_of(v->start),
+        .end = ps_of(v->end),
+        .name = p->name[v->kind],
+        .kind = kinds[v->kind],
+        .size = v->size,
+        .id = v->node == LGS_NO_NODE ? 0 : v->node + 1u,
+        .has = v->node != LGS_NO_NODE && v->kind != LGS_SPAN_NOISE ? ORR_SPAN_HAS_ID : 0};
     if (v->kind == LGS_SPAN_SEND || v->kind == LGS_SPAN_RECV) {
         span.peer = v->peer;
-        span.has_peer = true;
+        span.has |= ORR_SPAN_HAS_PEER;
     }
     orr_code code = track_of(p, v, &span.track);
     if (!code)

@@ -100,7 +100,7 @@ static orr_code read_nccl(chrome_file *c, const chrome_event *e, orr_timespan *s
     const bool is_send = span->kind == ORR_SPAN_SEND;
     if (span->kind != ORR_SPAN_COLLECTIVE &&
         chrome_u64(e, is_send ? "Dst Rank" : "Src Rank", &peer) && peer < ORR_CHROME_TRACE_RANKS) {
-        span->has_peer = true;
+        span->has |= ORR_SPAN_HAS_PEER;
         span->peer = (uint32_t)peer;
     }
     chrome_text(e, "Process Group Name", &group);
@@ -144,7 +144,7 @@ static void set_peer(const chrome_event *e, orr_timespan *span)
     const char *key = span->kind == ORR_SPAN_COLLECTIVE ? "last_rank" : "peer";
     if (!chrome_u64(e, key, &peer) || peer > UINT32_MAX)
         return;
-    span->has_peer = true;
+    span->has |= ORR_SPAN_HAS_PEER;
     span->peer = (uint32_t)peer;
 }
 
@@ -171,7 +171,7 @@ static orr_code classify_ours(chrome_file *c, const chrome_event *e, orr_timespa
             span->kind = (uint8_t)k;
     uint64_t id;
     if (chrome_u64(e, "node", &id)) {
-        span->has_id = true;
+        span->has |= ORR_SPAN_HAS_ID;
         span->id = id;
     }
     uint64_t size;

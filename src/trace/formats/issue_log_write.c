@@ -171,7 +171,7 @@ static bool time_of(const builder *b, int64_t cycle, orr_ps *out)
 static orr_code add_span(builder *b, const issue_row *i, orr_error *err)
 {
     orr_timespan s = {.id = (uint64_t)i->node,
-                      .has_id = true,
+                      .has = ORR_SPAN_HAS_ID,
                       .track = orr_map_find(b->tracks, key_of(i), 0),
                       .name = b->texts[i->name],
                       .kind = i->span,
