@@ -18,9 +18,9 @@ static void take_down(fab *f, uint32_t port)
     if (!code)
         code = fab_host_redistribute(f, &err);
     if (code) {
-        f->code = code;
-        f->error = err;
-        f->is_stopped = true;
+        f->end.code = code;
+        f->end.error = err;
+        f->end.is_stopped = true;
     }
 }
 
@@ -37,9 +37,9 @@ static void repair(fab *f, uint32_t port)
     if (!code)
         code = fab_host_redistribute(f, &err);
     if (code) {
-        f->code = code;
-        f->error = err;
-        f->is_stopped = true;
+        f->end.code = code;
+        f->end.error = err;
+        f->end.is_stopped = true;
         return;
     }
     fab_port_try(f, p);
@@ -61,7 +61,7 @@ static void wake_waiting(fab *f)
             continue;
         fab *by = fab_acting(f, f->flows[flows[i]].src);
         fab_host_ready(by, flows[i]);
-        if (by->code)
+        if (by->end.code)
             break; /* the first one is told of, whoever has it */
     }
     orr_free(flows);

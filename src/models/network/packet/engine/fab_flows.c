@@ -123,44 +123,44 @@ orr_code fab_send_list(fab *f, const orr__flow_list *l, orr_error *err)
 {
     if (l->count == 0)
         return ORR_OK;
-    f->list_order = orr_alloc(l->count, sizeof *f->list_order);
-    if (!f->list_order)
+    f->list.order = orr_alloc(l->count, sizeof *f->list.order);
+    if (!f->list.order)
         return orr_no_memory(err);
     for (size_t i = 0; i < l->count; i++)
         if (l->lines[i].start_s >= 0)
-            f->list_order[f->list_count++] = (uint32_t)i;
-    if (f->list_count == 0)
+            f->list.order[f->list.count++] = (uint32_t)i;
+    if (f->list.count == 0)
         return ORR_OK;
-    f->list_event = fab_wheel_new(&f->wheel, FAB_EV_LIST, 0);
-    if (f->list_event == FAB_NO_EVENT)
+    f->list.event = fab_wheel_new(&f->wheel, FAB_EV_LIST, 0);
+    if (f->list.event == FAB_NO_EVENT)
         return orr_no_memory(err);
-    f->list = l;
-    qsort_r(f->list_order, f->list_count, sizeof *f->list_order, by_start, l->lines);
-    f->list_base = fab_global_order(f);
+    f->list.flows = l;
+    qsort_r(f->list.order, f->list.count, sizeof *f->list.order, by_start, l->lines);
+    f->list.base = fab_global_order(f);
     f->line->order += l->count;
-    f->under_way = f->list_count;               /* so that the run goes on until all are done */
+    f->under_way = f->list.count;               /* so that the run goes on until all are done */
     fab_looks_arm_silent(f, fab_next_start(f)); /* before any window: none must go beyond a look */
     return ORR_OK;
 }
 
 uint64_t fab_next_start(const fab *f)
 {
-    if (f->list_at == f->list_count)
+    if (f->list.at == f->list.count)
         return UINT64_MAX;
-    return start_of(f, &f->list->lines[f->list_order[f->list_at]]);
+    return start_of(f, &f->list.flows->lines[f->list.order[f->list.at]]);
 }
 
 void fab_await_list(fab *f)
 {
-    if (f->list_at < f->list_count)
-        fab_wheel_at(&f->wheel, f->list_event, fab_next_start(f),
-                     f->list_base + f->list_order[f->list_at]);
+    if (f->list.at < f->list.count)
+        fab_wheel_at(&f->wheel, f->list.event, fab_next_start(f),
+                     f->list.base + f->list.order[f->list.at]);
 }
 
 static fab_send_request next_request(const fab *f)
 {
-    const uint32_t number = f->list_order[f->list_at];
-    const orr__flow_line *l = &f->list->lines[number];
+    const uint32_t number = f->list.order[f->list.at];
+    const orr__flow_line *l = &f->list.flows->lines[number];
     return (fab_send_request){.src = l->src,
                               .dst = l->dst,
                               .size = l->bytes,
@@ -177,7 +177,7 @@ static void lack_memory(fab *f)
 void fab_send_next(fab *f)
 {
     const fab_send_request r = next_request(f);
-    f->list_at++;
+    f->list.at++;
     f->under_way--; /* it is counted again when it is made */
     const uint32_t id = make_flow(f, &r);
     if (id == FAB_NONE) {
@@ -195,10 +195,10 @@ void fab_send_next(fab *f)
 
 void fab_start_before(fab *f, uint64_t end)
 {
-    for (uint64_t at; !f->is_stopped && (at = fab_next_start(f)) < end;) {
-        const uint64_t order = f->list_base + f->list_order[f->list_at];
+    for (uint64_t at; !f->end.is_stopped && (at = fab_next_start(f)) < end;) {
+        const uint64_t order = f->list.base + f->list.order[f->list.at];
         const fab_send_request r = next_request(f);
-        f->list_at++;
+        f->list.at++;
         f->under_way--;
         const uint32_t id = make_flow(f, &r);
         if (id == FAB_NONE || !start_at(f, id, at, order))

@@ -596,12 +596,12 @@ void fab_host_timeout(fab *f, uint32_t flow)
         arm_timeout(f, flow); /* nothing is lost because somebody waits */
         w->timeouts += !w->is_listed;
         fab_watch_for_stall(f);
-        f->is_stopped |= f->is_stalled |= w->timeouts > MOST_TIMEOUTS;
+        f->end.is_stopped |= f->end.is_stalled |= w->timeouts > MOST_TIMEOUTS;
         return;
     }
     f->figures.timeouts++;
     if (++w->timeouts > MOST_TIMEOUTS) {
-        f->is_stalled = f->is_stopped = true;
+        f->end.is_stalled = f->end.is_stopped = true;
         return;
     }
     if (w->is_selective)

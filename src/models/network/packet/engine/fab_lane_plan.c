@@ -62,13 +62,13 @@ static void weigh(const fab *f, uint64_t *weights)
 {
     uint64_t seed = 1;
     for (uint32_t n = 0; n < f->node_count; n++)
-        weights[n] = f->list ? f->nodes[n].port_count > 0 : f->nodes[n].port_count;
-    if (!f->list)
+        weights[n] = f->list.flows ? f->nodes[n].port_count > 0 : f->nodes[n].port_count;
+    if (!f->list.flows)
         return;
-    for (size_t i = 0; i < f->list->count && i < FLOWS_FOLLOWED; i++) {
-        const bool are_few = f->list->count <= FLOWS_FOLLOWED;
-        const size_t which = are_few ? i : orr_splitmix64(&seed) % f->list->count;
-        follow_flow(f, &f->list->lines[which], weights);
+    for (size_t i = 0; i < f->list.flows->count && i < FLOWS_FOLLOWED; i++) {
+        const bool are_few = f->list.flows->count <= FLOWS_FOLLOWED;
+        const size_t which = are_few ? i : orr_splitmix64(&seed) % f->list.flows->count;
+        follow_flow(f, &f->list.flows->lines[which], weights);
     }
 }
 

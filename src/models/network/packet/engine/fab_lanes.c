@@ -206,7 +206,7 @@ void fab_lanes_watch(fab *f, const fab_port *p, const fab_flight *flight)
         return;
     if (is_heard(f, &f->flows[m->flow], is_arrival))
         expect(f, &l->calls, heard_at(f, flight->at));
-    if (f->list && !is_arrival)
+    if (f->list.flows && !is_arrival)
         expect(f, &l->ends, flight->at);
 }
 
@@ -409,7 +409,7 @@ static const fab *first_failure(const fab_lanes *s)
     const fab *first = NULL;
     for (unsigned i = 0; i < s->awake_count; i++) {
         const fab *f = &s->awake[i]->f;
-        if (f->code && (!first || is_before(f, first)))
+        if (f->end.code && (!first || is_before(f, first)))
             first = f;
     }
     return first;
@@ -423,13 +423,13 @@ static void take_over_ends(fab_lanes *s)
         fab *f = &s->awake[i]->f;
         if (f->wheel.has_failed)
             lack_memory(f);
-        main->is_stopped |= f->is_stopped;
-        main->is_stalled |= f->is_stalled;
+        main->end.is_stopped |= f->end.is_stopped;
+        main->end.is_stalled |= f->end.is_stalled;
     }
     const fab *first = first_failure(s);
-    if (first && !main->code) {
-        main->code = first->code;
-        main->error = first->error;
+    if (first && !main->end.code) {
+        main->end.code = first->end.code;
+        main->end.error = first->end.error;
     }
 }
 
@@ -471,7 +471,7 @@ static void tell(fab_lanes *s, fab_lane *l)
             fab_hear_lines(main, l->lines.ptr + l->told_bytes, n->length);
         l->told_bytes += n->length;
         fab_flow_report_done(main, &n->end);
-        is_late |= main->list && main->under_way == 0;
+        is_late |= main->list.flows && main->under_way == 0;
     } else {
         main->listener.arrived(main->listener.context, n->end.token);
     }
@@ -483,7 +483,7 @@ static void tell_news(fab_lanes *s)
 {
     const fab *failed = first_failure(s);
     fab_lane *l;
-    while (!s->main->code && (l = first_to_tell(s)) != NULL) {
+    while (!s->main->end.code && (l = first_to_tell(s)) != NULL) {
         const fab_news *n = &l->news[l->told];
         if (failed && (n->at != failed->now ? n->at > failed->now : n->order > failed->order))
             break; /* it never happened */
@@ -546,7 +546,7 @@ static void run_lane(fab_lane *l, uint64_t end)
 {
     uint32_t id;
     l->done = 0;
-    while (!l->f.is_stopped && fab_wheel_next(&l->f.wheel, end - 1, UINT64_MAX, &id)) {
+    while (!l->f.end.is_stopped && fab_wheel_next(&l->f.wheel, end - 1, UINT64_MAX, &id)) {
         fab_run_event(&l->f, id);
         l->done++;
     }
@@ -663,9 +663,10 @@ static void run_for_all(fab_lanes *s, fab *f, uint32_t id)
     fab_run_event(f, id);
     if (f->last_arrival > main->last_arrival)
         main->last_arrival = f->last_arrival;
-    if (main->list && main->under_way == 0)
-        main->is_stopped = true;
-    if (f == main || f->is_stopped || f->wheel.has_failed) /* what all do may end in any fab_lane */
+    if (main->list.flows && main->under_way == 0)
+        main->end.is_stopped = true;
+    if (f == main || f->end.is_stopped ||
+        f->wheel.has_failed) /* what all do may end in any fab_lane */
         take_over_ends(s);
 }
 
@@ -684,7 +685,7 @@ static uint64_t run_instant(fab_lanes *s, uint64_t at)
     wake_all(s);
     if (fab_next_start(s->main) == at)
         fab_await_list(s->main);
-    while (!s->main->is_stopped && (f = first_at(s, at)) != NULL) {
+    while (!s->main->end.is_stopped && (f = first_at(s, at)) != NULL) {
         if (!fab_wheel_next(&f->wheel, at, UINT64_MAX, &id))
             break;
         done += fab_wheel_event(&f->wheel, id)->kind != FAB_EV_SILENT_LOOK;
@@ -761,7 +762,7 @@ static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
     size_t known = 0, count = 0;
     for (unsigned i = 0; i < s->count; i++)
         known += s->outlooks[i].ends;
-    if (known < under_way || under_way == 0 || !s->main->list)
+    if (known < under_way || under_way == 0 || !s->main->list.flows)
         return end;
     if (!orr_grow(&s->times, &s->time_room, known)) {
         lack_memory(s->main);
@@ -796,7 +797,7 @@ static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint
     }
     if (*call < UINT64_MAX)
         end = least(end, *call + 1);
-    if (s->main->list_at == 0) /* with the first flow of a list looks at the network begin */
+    if (s->main->list.at == 0) /* with the first flow of a list looks at the network begin */
         end = least(end, fab_next_start(s->main));
     /* whether the network stands still is a question for all (fab_watch_for_stall) */
     end = least(end, s->main->last_arrival + s->main->longest_silence + 1);
@@ -807,10 +808,10 @@ static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint
  * may have no way. */
 static uint64_t start_flows(fab_lanes *s, uint64_t end, uint64_t call)
 {
-    const size_t before = s->main->list_at;
+    const size_t before = s->main->list.at;
     /* what is set off by news comes before those of a list that start in the same instant */
     fab_start_before(s->main, least(end, call));
-    for (unsigned i = 0; i < s->count && s->main->list_at != before; i++) {
+    for (unsigned i = 0; i < s->count && s->main->list.at != before; i++) {
         if (!s->outlooks[i].is_known)
             look_out(s, s->of[i]);
         end = least(end, s->outlooks[i].stop);
@@ -842,7 +843,7 @@ uint64_t fab_lanes_run(fab *f, uint64_t most)
     fab_lanes *s = f->lanes;
     uint64_t done = 0, first = 0, call;
     f->is_in_event = true;
-    while (done < most && !f->is_stopped && !f->wheel.has_failed) {
+    while (done < most && !f->end.is_stopped && !f->wheel.has_failed) {
         const uint64_t bound = fab_bound(f);
         if (!find_first(s, bound, &first))
             break;
@@ -892,8 +893,8 @@ static bool make_lanes(fab *f, fab_lanes *s)
     if (!s->of || !s->awake || !s->outlooks)
         return false;
     s->frames_each = (uint32_t)(f->frame_room / s->count);
-    orr_reserve_large(&f->frame_space);
-    orr_reserve_large(&f->flow_space);
+    orr_reserve_large(&f->space.frames);
+    orr_reserve_large(&f->space.flows);
     for (uint32_t i = 0; i < f->port_count; i++) {
         fab_port *p = &f->ports[i];
         const fab_port *q = &f->ports[p->peer];

@@ -14,13 +14,13 @@ void fab_fail(fab *f, orr_code code, const char *fmt, ...)
     char text[240];
     va_list args;
     const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
-    if (f->code)
+    if (f->end.code)
         return;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    f->code = orr_fail(&f->error, code, f->config.path[0] ? &w : NULL, "%s", text);
-    f->is_stopped = true;
+    f->end.code = orr_fail(&f->end.error, code, f->config.path[0] ? &w : NULL, "%s", text);
+    f->end.is_stopped = true;
 }
 
 uint32_t fab_frame_new_slow(fab *f)
@@ -52,11 +52,11 @@ static bool make_ports(fab *f, const orr__cabling *c)
     const size_t queue_count = (size_t)f->port_count * FAB_CLASSES;
     const size_t bytes = f->port_count * sizeof *f->ports + queue_count * sizeof *f->queues +
                          2 * (size_t)f->port_count * sizeof(fab_event);
-    if (!orr_reserve_init(&f->port_space, bytes) || f->port_space.bytes < bytes)
+    if (!orr_reserve_init(&f->space.ports, bytes) || f->space.ports.bytes < bytes)
         return false;
     if (f->port_count >= PORTS_FOR_LARGE_PAGES)
-        orr_reserve_large(&f->port_space);
-    f->ports = f->port_space.base;
+        orr_reserve_large(&f->space.ports);
+    f->ports = f->space.ports.base;
     f->queues = (fab_queue *)(f->ports + f->port_count);
     for (size_t i = 0; i < queue_count; i++)
         f->queues[i].head = FAB_NONE;
@@ -109,21 +109,21 @@ static bool make_space(fab *f)
                                : f->control->bytes ? f->control->bytes(f)
                                                    : f->control->size;
     f->state_bytes = state_bytes;
-    if (!orr_reserve_init(&f->frame_space, most * sizeof *f->frames) ||
-        !orr_reserve_init(&f->flow_space, most * sizeof *f->flows) ||
-        (hop_bytes && !orr_reserve_init(&f->hop_space, most * hop_bytes)) ||
-        (state_bytes && !orr_reserve_init(&f->state_space, most * state_bytes)))
+    if (!orr_reserve_init(&f->space.frames, most * sizeof *f->frames) ||
+        !orr_reserve_init(&f->space.flows, most * sizeof *f->flows) ||
+        (hop_bytes && !orr_reserve_init(&f->space.hops, most * hop_bytes)) ||
+        (state_bytes && !orr_reserve_init(&f->space.states, most * state_bytes)))
         return false;
-    f->frames = f->frame_space.base;
-    f->flows = f->flow_space.base;
-    f->hops = f->hop_space.base;
-    f->states = f->state_space.base;
-    f->frame_room = f->frame_space.bytes / sizeof *f->frames;
-    f->flow_room = f->flow_space.bytes / sizeof *f->flows;
-    if (hop_bytes && f->hop_space.bytes / hop_bytes < f->frame_room)
-        f->frame_room = f->hop_space.bytes / hop_bytes;
-    if (state_bytes && f->state_space.bytes / state_bytes < f->flow_room)
-        f->flow_room = f->state_space.bytes / state_bytes;
+    f->frames = f->space.frames.base;
+    f->flows = f->space.flows.base;
+    f->hops = f->space.hops.base;
+    f->states = f->space.states.base;
+    f->frame_room = f->space.frames.bytes / sizeof *f->frames;
+    f->flow_room = f->space.flows.bytes / sizeof *f->flows;
+    if (hop_bytes && f->space.hops.bytes / hop_bytes < f->frame_room)
+        f->frame_room = f->space.hops.bytes / hop_bytes;
+    if (state_bytes && f->space.states.bytes / state_bytes < f->flow_room)
+        f->flow_room = f->space.states.bytes / state_bytes;
     return true;
 }
 
@@ -381,7 +381,7 @@ void fab_destroy(fab *f)
     for (uint32_t i = 0; f->ports && i < f->port_count; i++)
         orr_free(f->ports[i].wire);
     orr_free(f->nodes);
-    orr_reserve_fini(&f->port_space);
+    orr_reserve_fini(&f->space.ports);
     orr_free(f->ports_of);
     orr_free(f->chains);
     orr_free(f->nics);
@@ -389,12 +389,12 @@ void fab_destroy(fab *f)
         f->rules.draws->destroy(f->draws);
     for (size_t i = 0; i < f->flow_count; i++)
         fab_selective_forget(&f->flows[i]);
-    orr_reserve_fini(&f->frame_space);
-    orr_reserve_fini(&f->flow_space);
-    orr_reserve_fini(&f->hop_space);
-    orr_reserve_fini(&f->state_space);
+    orr_reserve_fini(&f->space.frames);
+    orr_reserve_fini(&f->space.flows);
+    orr_reserve_fini(&f->space.hops);
+    orr_reserve_fini(&f->space.states);
     fab_places_fini(&f->free_flows);
-    orr_free(f->list_order);
+    orr_free(f->list.order);
     orr_free(f);
 }
 
@@ -428,7 +428,7 @@ static bool can_move(const fab *f)
 {
     if (f->planned)
         return true;
-    if (f->list && f->list_at < f->list_count)
+    if (f->list.flows && f->list.at < f->list.count)
         return true;
     for (uint32_t i = 0; i < f->port_count; i++)
         if (f->ports[i].wire_count || f->ports[i].has_end)
@@ -453,7 +453,7 @@ void fab_watch_for_stall(fab *f)
         return;
     f->longest_silence = 2 * silence;
     if (!can_move(f))
-        f->is_stalled = f->is_stopped = true;
+        f->end.is_stalled = f->end.is_stopped = true;
 }
 
 static void run_port_event(fab *f, uint8_t kind, uint32_t port)
@@ -518,7 +518,7 @@ static void run_rare(fab *f, uint32_t id)
         fab_link_repair(f, e.who);
         break;
     case FAB_EV_STOP:
-        f->is_out_of_time = f->is_stopped = true;
+        f->end.is_out_of_time = f->end.is_stopped = true;
         break;
     case FAB_EV_NIC_RESUME:
         fab_host_pause_ends(f, e.who);
@@ -593,12 +593,12 @@ void fab_run_event(fab *f, uint32_t id)
 static void begin(fab *f)
 {
     f->has_begun = true;
-    if (f->code)
+    if (f->end.code)
         return;
-    const orr_code code = fab_lanes_create(f, &f->error);
+    const orr_code code = fab_lanes_create(f, &f->end.error);
     if (code) {
-        f->code = code;
-        f->is_stopped = true;
+        f->end.code = code;
+        f->end.is_stopped = true;
         return;
     }
     if (!f->lanes)
@@ -614,7 +614,7 @@ uint64_t fab_run(fab *f, uint64_t most)
     if (f->lanes)
         return fab_lanes_run(f, most);
     f->is_in_event = true;
-    while (done < most && !f->is_stopped && next_event(f, &id)) {
+    while (done < most && !f->end.is_stopped && next_event(f, &id)) {
         const fab_event *e = fab_wheel_event(&f->wheel, id);
         if (is_too_late(f, e))
             break;
@@ -628,8 +628,8 @@ uint64_t fab_run(fab *f, uint64_t most)
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         run_event(f, id, kind, who);
-        if (f->list && f->under_way == 0)
-            f->is_stopped = true;
+        if (f->list.flows && f->under_way == 0)
+            f->end.is_stopped = true;
         if (f->approx)
             watch_for_periods(f, kind, who, done);
     }
@@ -643,20 +643,20 @@ uint64_t fab_run(fab *f, uint64_t most)
 bool fab_next_at(const fab *f, uint64_t *at)
 {
     if (f->lanes)
-        return !f->is_stopped && fab_lanes_next_at(f, at);
-    return !f->is_stopped && fab_wheel_peek(&f->wheel, at);
+        return !f->end.is_stopped && fab_lanes_next_at(f, at);
+    return !f->end.is_stopped && fab_wheel_peek(&f->wheel, at);
 }
 
 bool fab_has_stopped_in_time(const fab *f)
 {
-    return f->is_out_of_time;
+    return f->end.is_out_of_time;
 }
 
 orr_code fab_status(const fab *f, orr_error *err)
 {
-    if (f->code && err)
-        *err = f->error;
-    return f->code;
+    if (f->end.code && err)
+        *err = f->end.error;
+    return f->end.code;
 }
 
 orr_code fab_commit(fab *f, orr_error *err)

@@ -20,24 +20,12 @@
 #include "base/rng.h"
 #include "event_wheel.h"
 #include "fab_observe.h"
+#include "fab_parts.h"
 #include "flow_times.h"
-#include "place_bits.h"
 
 #define FAB_NONE UINT32_MAX
 #define FAB_PORT_MASK 0x0fffffffu    /* a port and, above FAB_CLASS_SHIFT, a class */
 #define FAB_LATE ((uint64_t)1 << 58) /* ticks: nothing takes longer; sums of a few still fit */
-
-enum {
-    FAB_CLASSES = 8,
-    FAB_CLASS_SHIFT = 28,
-    FAB_PFC_BYTES = 31,       /* packet-network.md 6.2 */
-    FAB_HEADER_BYTES = 36,    /* of a data packet, without INT */
-    FAB_RESERVE = 4096,       /* packet-network.md 7.1: of each port and class */
-    FAB_RESUME_OFFSET = 3072, /* packet-network.md 7.2 */
-    FAB_FIRST_PORT = 10000,
-    FAB_GOOD_ROUTES = 8, /* that a flow remembers */
-    FAB_CHAIN_MOST = 16  /* pauses in a chain that are told apart */
-};
 
 typedef enum fab_event_kind {
     FAB_EV_DEAD, /* a timer that was taken back */
@@ -67,204 +55,6 @@ typedef enum fab_event_kind {
 typedef enum fab_tie { FAB_TIE_END, FAB_TIE_ARRIVE, FAB_TIE_HOST, FAB_TIE_ALL } fab_tie;
 enum { FAB_TIE_SHIFT = FAB_ORDER_BITS - 2 };
 
-typedef enum fab_frame_kind {
-    FAB_FRAME_DATA,
-    FAB_FRAME_ACK,
-    FAB_FRAME_NACK,
-    FAB_FRAME_PFC,
-    FAB_FRAME_TRIMMED /* data that a switch has cut to its header */
-} fab_frame_kind;
-
-/* A packet: a line of the cache. */
-typedef struct fab_frame {
-    _Alignas(64) uint64_t sequence; /* data: its first byte; ACK and NACK: the byte expected next */
-    uint64_t stamp;                 /* when the data left its host */
-    uint32_t next;                  /* in the same queue; or free */
-    uint32_t flow;
-    uint32_t size; /* on the wire */
-    uint32_t payload;
-    uint32_t in;       /* the port it came in through */
-    uint32_t from, to; /* hosts */
-    uint32_t ports;    /* source | destination << 16, as they stand in the packet */
-    uint16_t power;    /* HPCC-PINT; else what parts the packets of a flow (LOAD_BALANCE) */
-    uint8_t kind;      /* fab_frame_kind */
-    uint8_t class;     /* of a PFC frame: the one that it pauses */
-    bool is_marked;    /* by ECN */
-    bool echoes_mark;  /* ACK: what it acknowledges was marked */
-    bool pauses;       /* PFC */
-    bool asks_ack;     /* data: nothing follows it before it is acknowledged */
-    uint8_t hop_count; /* HPCC */
-    bool is_last;      /* data: the flow's last bytes; ACK and NACK: nothing more is expected */
-} fab_frame;
-
-/* What a switch tells HPCC of itself (packet-network.md 8.2). */
-typedef struct fab_hop {
-    uint64_t time, bytes;
-    uint32_t queue;
-    uint32_t port;
-} fab_hop;
-
-/* A frame on a wire. */
-typedef struct fab_flight {
-    uint64_t at, order; /* of its arrival */
-    uint32_t frame;
-    uint32_t flow; /* FAB_NONE: it has none; the highest bit: it goes back to the sender */
-} fab_flight;
-
-/* One class of one switch port. */
-typedef struct fab_queue {
-    _Alignas(32) uint32_t ingress, headroom, egress; /* bytes */
-    uint32_t head, tail;                             /* frames */
-    uint32_t expiries;                               /* FAB_EV_PAUSE_OVER to come, of this class */
-} fab_queue;
-
-/* In lines of the cache: what every frame needs, what most need, and the rest. */
-typedef struct fab_port {
-    _Alignas(64) uint64_t busy_until;
-    uint64_t end_order; /* of the transmission that began last */
-    fab_flight *wire;   /* frames on the wire to the peer: a ring */
-    uint32_t wire_first, wire_count, wire_room;
-    uint32_t wire_frame; /* the first of them */
-    uint32_t peer, node;
-    union {
-        uint32_t nic;      /* of a host's port */
-        uint32_t headroom; /* of a switch's port: bytes */
-    };
-    uint8_t paused;     /* classes that must not be sent: a bit each */
-    uint8_t pause_sent; /* classes that the peer was told not to send */
-    uint8_t queued;     /* classes with frames */
-    uint8_t last_class; /* served */
-    uint8_t shift;      /* of the threshold */
-    bool has_end;       /* the end of the transmission is a pending event */
-    bool is_switch, is_down;
-    bool is_lossy; /* error is not 0 */
-    bool crosses_lanes,
-        leads_to_host; /* of fab_lanes.c: the wire leads to another lane; to a host */
-    uint8_t urgent;    /* frames of class 0 sent in a row (TRIMMING) */
-
-    _Alignas(64) uint64_t delay; /* ticks */
-    uint32_t size_known[2];      /* how long frames of these sizes take */
-    uint32_t time_known[2];
-    uint64_t queued_bytes, max_queued;
-    uint64_t kmin;
-    uint64_t bytes_sent, frames_sent;
-
-    _Alignas(64) uint64_t busy_ticks;
-    uint64_t rate; /* bit/s */
-    uint64_t kmax;
-    double pmax;
-    double error;    /* of frames that arrive here; 0: none is lost */
-    uint64_t coins;  /* its own generator: what it marks and loses, unless rules.draws */
-    uint32_t loss;   /* number of the lossy link (fab_draws) */
-    uint32_t number; /* from 1, at its node */
-    uint32_t cost;   /* of the way over its cable */
-    double pint_u;   /* HPCC-PINT: how much it is used (packet-network.md 8.5) */
-    uint64_t last_at;
-    uint32_t last_size;
-    uint8_t unresumed;            /* paused classes whose frame to go on was lost (PAUSE_EXPIRES) */
-    uint8_t pause_depth, deepest; /* of its pause: how many behind each other; the most ever */
-    uint32_t lost;                /* frames that should have arrived here */
-    uint32_t pause_head;          /* port at the head of that chain */
-    uint32_t main_head;           /* the head of most of its pauses, by time */
-    uint64_t main_head_ticks, longest_pause;
-    uint64_t longest_queue;              /* bytes, up to the latest fab_port_take_longest */
-    uint32_t pause_count;                /* pauses received */
-    uint64_t paused_since, paused_ticks; /* some class of it; without the pause that lasts */
-    uint64_t dead_until; /* what arrives here up to then was on the link when it failed */
-} fab_port;
-
-typedef struct fab_node {
-    uint32_t first_port, port_count; /* in ports_of */
-    uint32_t available, shared;      /* bytes of buffer, 32 bit as the reference has it */
-    uint8_t kind;
-    uint64_t events; /* of rank FAB_TIE_HOST that it has scheduled */
-} fab_node;
-
-/* Flows by their place at the NIC, a bit each: see fab_nic.c. */
-typedef struct fab_nic {
-    uint32_t *flows; /* by place */
-    size_t flow_room;
-    uint32_t places, count; /* places given out; flows in the list */
-    uint32_t last;          /* the flow served last: its place, or its number in the list */
-    bool last_is_number;
-    uint8_t classes; /* that flows have had: a bit each */
-    fab_places listed, done, ready[FAB_CLASSES];
-    uint32_t ack_head, ack_tail;
-    uint32_t wake;   /* an event, or FAB_NO_EVENT */
-    uint32_t *paced; /* a heap of the flows that are not due, by the time at which they are */
-    size_t paced_count, paced_room;
-    uint32_t pauses_made;
-    uint8_t pause_class; /* of the latest pause it made */
-    bool is_between_pauses;
-} fab_nic;
-
-/* TRANSPORT selective, the sender of a flow: see fab_selective.c. */
-typedef struct fab_resend {
-    uint64_t missing_count; /* packets to send again */
-    uint64_t missing_from;  /* no packet before it is to be sent again */
-    uint64_t recovered;     /* the order of packets tells no more of those before this one */
-    uint64_t settled;       /* packets before this one were told of */
-    uint64_t farthest;      /* packet that was told of */
-    uint64_t resent_at;     /* when a packet was sent again last */
-    uint64_t news,
-        losses; /* bytes that the latest acknowledgement told of first, or made missing */
-    uint64_t *told, *missing; /* a bit a packet */
-} fab_resend;
-
-/* In lines of the cache, by who needs them when: with many flows each touch comes from memory. */
-typedef struct fab_flow {
-    /* The sender, for every packet and acknowledgement. */
-    _Alignas(64) uint64_t size; /* bytes */
-    uint64_t sent, acked;       /* bytes; sent: the next one to go */
-    uint64_t rate, line_rate;
-    uint64_t window;
-    uint64_t next_at;              /* not before this time */
-    uint32_t port;                 /* its NIC */
-    uint32_t place;                /* at the NIC; or the next flow that is free */
-    _Alignas(64) uint64_t highest; /* bytes sent ever */
-    uint64_t in_flight;            /* bytes */
-    uint64_t heard_at; /* when anything was acknowledged; 0: not since the timer was set */
-    uint32_t heap_place;
-    uint32_t frames; /* on their way */
-    uint32_t last_size;
-    uint32_t timeout; /* an event */
-    uint32_t src, dst;
-    uint16_t src_port, dst_port;
-    uint16_t entropy;
-    uint8_t timeouts; /* since anything was acknowledged */
-    uint8_t class;
-    bool is_complete, is_listed;
-    bool is_open, is_due; /* there is something to send; its time has come */
-    bool is_used : 1;
-    bool is_selective : 1;  /* TRANSPORT selective */
-    bool counts_flight : 1; /* the window limits in_flight, also for what is sent again */
-    bool awaits_route : 1;  /* it starts when a repair gives it one */
-    uint8_t good_count;
-    /* The receiver. */
-    _Alignas(64) uint64_t expected;
-    uint64_t last_nacked, nack_at;
-    uint64_t size_rx;  /* copy of size in the receiver's cache line */
-    uint64_t *got;     /* TRANSPORT selective: a bit a packet */
-    uint64_t gained;   /* packets of `got` */
-    uint32_t ack_port; /* its NIC */
-    bool has_arrived;
-    /* The sender, seldom. */
-    _Alignas(64) uint64_t started_at;
-    uint64_t token;
-    uint64_t base_rtt;
-    uint64_t last_sent_at; /* with LOAD_BALANCE */
-    uint64_t number;       /* of flows that came before it */
-    fab_resend *repeat;    /* NULL: not selective */
-    uint16_t good[FAB_GOOD_ROUTES];
-} fab_flow;
-_Static_assert(sizeof(fab_flow) == 256, "a flow is four lines of the cache");
-
-/* Of a flow that is done. */
-typedef struct fab_flow_end {
-    uint64_t token, size;
-    uint64_t took, ideal; /* ticks; alone it would have taken: 0, not known */
-} fab_flow_end;
-
 typedef struct fab_path {
     uint64_t delay, transmission, bandwidth;
 } fab_path;
@@ -273,84 +63,100 @@ typedef struct fab_routes fab_routes;
 typedef struct fab_approx fab_approx;
 typedef struct fab_lanes fab_lanes;
 
-/* A way to adjust the rate of flows.  State is `size` bytes a flow, or `bytes` of them, zeroed. */
+/* A congestion control.  Its state is zeroed: `size` bytes per flow, or what `bytes` says. */
 typedef struct fab_control {
     size_t size;
     size_t (*bytes)(const fab *f);
-    unsigned int_bytes; /* that it adds to data packets */
+    unsigned int_bytes; /* telemetry that it adds to data packets */
     void (*start)(fab *f, uint32_t flow);
     void (*acked)(fab *f, uint32_t flow, const fab_frame *ack); /* or a NACK */
     void (*timed_out)(fab *f, uint32_t flow);
     void (*stop)(fab *f, uint32_t flow);
     void (*timer)(fab *f, uint32_t flow, fab_event_kind which);
-    void (*forward)(fab *f, fab_port *out, fab_frame *data); /* a switch sends it on */
+    void (*forward)(fab *f, fab_port *out, fab_frame *data); /* a switch forwards it */
 } fab_control;
 
 extern const fab_control fab_dcqcn, fab_hpcc, fab_timely, fab_dctcp, fab_pint, fab_nscc;
 
+/* The whole network, or a lane of it: a lane is a copy with its own calendar, free frames and
+ * figures; what it points to is shared, and each field is written by one lane only (fab_lanes.c). */
 struct fab {
     uint64_t now, order; /* of the event that runs */
     fab_rules rules;
+    fab_watch watch; /* observers */
     orr_event_line *line, own_line;
-    uint64_t unit;       /* ticks a ns */
-    unsigned node_shift; /* of a node in the order of its events */
-    bool is_in_event;
+    uint64_t unit;       /* ticks per ns */
+    unsigned node_shift; /* of a node in the order key of its events */
+    bool is_in_event, has_begun;
+
+    /* Lanes. */
     fab *main;         /* the whole: this one, or the one whose lane this is */
     fab_lanes *lanes;  /* NULL: it is not parted */
     uint32_t lane;     /* which */
     bool is_in_window; /* other lanes run at the same time */
-    bool has_begun;
-    /* its fixed events are those of the ports: FAB_EV_ARRIVE and FAB_EV_END of each */
+
+    /* Pending events; the fixed ones are FAB_EV_ARRIVE and FAB_EV_END of each port. */
     fab_wheel wheel;
+
+    /* What there is. */
     fab_port *ports;
     uint32_t port_count;
-    fab_queue *queues; /* 8 a port */
+    fab_queue *queues; /* FAB_CLASSES per port */
     fab_frame *frames;
-    orr_reserve frame_space, hop_space, flow_space, state_space;
-    orr_reserve port_space; /* with queues and events */
     size_t frame_count, frame_room;
     uint32_t free_frame;
     fab_flow *flows;
     size_t flow_count, flow_room;
-    uint32_t free_flow;    /* rules.reuses_last_flow: the last one first */
-    fab_places free_flows; /* else the lowest number first, whoever let it go */
-    const fab_control *control;
-    void *states; /* of the control, by flow */
-    size_t state_bytes;
-    fab_hop *hops; /* hops_each a frame */
-    uint32_t hops_each;
-    uint32_t int_bytes, ack_bytes;
+    uint32_t free_flow;    /* rules.reuses_last_flow: a list, the one freed last first */
+    fab_places free_flows; /* otherwise the lowest slot first, whichever lane freed it */
     fab_node *nodes;
     uint32_t node_count;
     uint32_t *ports_of; /* by node */
-    /* FAB_CHAIN_MOST a port: by depth, the port that its last such pause was for */
-    uint32_t *chains;
     fab_nic *nics;
     uint32_t nic_count;
+    uint32_t *chains; /* FAB_CHAIN_MOST per port: by depth, the port its last such pause was for */
     fab_routes *routes;
-    orr_map *pair_ports; /* how many flows a pair has had */
-    void *draws;         /* of rules.draws */
+    orr_map *pair_ports; /* how many flows a pair of hosts has had */
+    struct {             /* address space of the above: nothing ever moves */
+        orr_reserve frames, hops, flows, states;
+        orr_reserve ports; /* with queues and events */
+    } space;
+
+    /* Congestion control. */
+    const fab_control *control;
+    void *states; /* by flow */
+    size_t state_bytes;
+    fab_hop *hops; /* hops_each per frame */
+    uint32_t hops_each;
+    uint32_t int_bytes, ack_bytes;
+    void *draws; /* of rules.draws */
     uint64_t max_rtt, max_bdp;
-    fab_watch watch;    /* who listens */
+
+    /* Who is told that flows are done, and flows that start at given times. */
+    fab_listener listener;
+    struct {
+        const orr__flow_list *flows; /* NULL: none */
+        uint32_t *order;             /* those with a start time, by it */
+        size_t at, count;
+        uint64_t base; /* order key of its first flow */
+        uint32_t event;
+    } list;
+    uint64_t under_way; /* flows */
+
+    /* How the run ends. */
+    struct {
+        bool is_stopped, is_stalled, is_out_of_time;
+        orr_code code;
+        orr_error error;
+    } end;
+    uint64_t planned;         /* failures and repairs to come */
+    uint64_t last_arrival;    /* of a frame, anywhere */
+    uint64_t longest_silence; /* ticks without arrivals after which can_move is asked */
+
     fab_approx *approx; /* NULL: every event is run */
     uint64_t events_of_batch;
-    fab_listener listener;
-    const orr__flow_list *list;
-    uint32_t *list_order; /* those with a start time, by it */
-    size_t list_at, list_count;
-    uint64_t list_base; /* the order of its first flow */
-    uint32_t list_event;
-    uint64_t under_way; /* flows */
-    uint64_t stop_at;
-    uint64_t planned;      /* failures and repairs to come */
-    uint64_t last_arrival; /* of a frame, anywhere */
-    /* ticks without arrivals, up to which nobody asks if all stands still */
-    uint64_t longest_silence;
-    bool is_stopped, is_stalled, is_out_of_time;
-    orr_code code;
-    orr_error error;
     fab_figures figures;
-    fab_flow_times times; /* of flows that are done; of the whole: main->times */
+    fab_flow_times times; /* of flows that are done; main has them all */
     orr__packet_config config;
 };
 
