@@ -6,6 +6,7 @@
  * storage where there is some, so that it is not the disk that is measured.  Then tables and graphs that are
  * large, for the readers. */
 #include "bench_input.h"
+#include "compat/chakra/chakra.h"
 
 #include <orrery/lab/flexflow.h>
 #include <orrery/lab/layers.h>
@@ -60,8 +61,9 @@ static void write_graph(const char *path)
 
 static orr_set *expand(const job *j, uint32_t ranks)
 {
-    const orr_layers_read_options how = {.is_compat = j->is_compat};
-    const orr_layers_expand opt = {.ranks = ranks, .passes = 1, .is_compat = j->is_compat};
+    const orr_layers_read_options how = {.rules = j->is_compat ? &chakra_text_rules : NULL};
+    const orr_layers_expand opt = {
+        .ranks = ranks, .passes = 1, .rules = j->is_compat ? &chakra_text_rules : NULL};
     orr_error err;
     orr_layers *t;
     orr_set *s;

@@ -2,6 +2,7 @@
 /* convert_text.c - orrery convert text: a text workload of ASTRA-sim 1.0 to traces. */
 #include "convert.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/layers.h>
 
 #include <string.h>
@@ -79,7 +80,7 @@ static void remark(const cli_context *c, const orr_layers *t, const orr_layers_e
 {
     const char *policy = orr_policy_name(orr_layers_policy(t));
     const size_t idle = orr_layers_idle(t);
-    if (opt->is_compat)
+    if (opt->rules)
         return;
     if (idle)
         cli_note(c, "%s: %s never starts %zu of the collectives in the table; they are left out\n",
@@ -93,16 +94,20 @@ static void remark(const cli_context *c, const orr_layers *t, const orr_layers_e
 
 static orr_code text_make(cli_context *c, orr_set **out, orr_error *err)
 {
-    const orr_layers_read_options how = {.is_compat = cli_flag(c, "compat")};
+    orr_layers_read_options how = {0};
     orr_layers_expand opt = {.passes = (uint32_t)cli_count(c, "passes"),
-                             .is_compat = how.is_compat,
                              .with_updates = cli_flag(c, "updates")};
     dims d;
     orr_layers *t;
+    const orr_compat *old;
     orr_code code = read_dims(c, &d, err);
+    if (!code && cli_flag(c, "compat")) {
+        code = orr_compat_find(ORR_RULES_LAYERS, "chakra", &old, err);
+        how.rules = opt.rules = code ? NULL : old->layers;
+    }
     if (code || (code = count_ranks(c, &d, &opt.ranks, err)))
         return code;
-    if (how.is_compat && opt.with_updates)
+    if (how.rules && opt.with_updates)
         return orr_fail(err, ORR_EUSAGE, NULL, "--compat and --updates cannot be used together");
     opt.dims = d.count;
     opt.dim_sizes = d.has_sizes ? d.sizes : NULL;

@@ -29,7 +29,6 @@ orr__work
 ALLOWED_ATTRS = set("""
 convert_trace.c
 fx_body.c
-layers_nodes.c
 linked_read.c
 run_json.c
 stage_json.c

@@ -103,7 +103,8 @@ static orr_code need_count(
 /* Until September 2024 sizes were unsigned, until April with the dimensions of the network. */
 static orr_code convert_text(const request *r, orr_error *err)
 {
-    orr_layers_expand opt = {.is_compat = true, .is_early = !r->has_subcommand};
+    const orr_compat *old;
+    orr_layers_expand opt = {0};
     orr_layers *t;
     orr_set *s;
     orr_code code = need_count(r, "num-npus", "num_npus", &opt.ranks, err);
@@ -111,7 +112,12 @@ static orr_code convert_text(const request *r, orr_error *err)
         return code;
     if (!r->has_subcommand)
         opt.dims = (uint32_t)cli_count(r->c, "num_dims");
-    code = orr_layers_read(r->input, &(orr_layers_read_options){.is_compat = true}, &t, err);
+    code =
+        orr_compat_find(ORR_RULES_LAYERS, r->has_subcommand ? "chakra" : "chakra-0.0.4", &old, err);
+    if (code)
+        return code;
+    opt.rules = old->layers;
+    code = orr_layers_read(r->input, &(orr_layers_read_options){.rules = old->layers}, &t, err);
     if (code)
         return code;
     code = orr_layers_set(t, &opt, &s, err);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: chakra */
 /* fuzz_text.c - any bytes as a text workload, read in both ways.  What is refused must have a place and words; what
  * is taken must become traces in order, or be refused with words. */
+#include "compat/chakra/chakra.h"
+
 #include <orrery/lab/layers.h>
 
 #include <stdlib.h>
@@ -39,8 +42,8 @@ static void expand(const orr_layers *t, orr_layers_expand opt)
 static void expand_all(const orr_layers *t, bool is_compat)
 {
     static const uint32_t sizes[] = {2, 2};
-    expand(t, (orr_layers_expand){.is_compat = is_compat});
-    expand(t, (orr_layers_expand){.is_compat = is_compat, .dims = 3});
+    expand(t, (orr_layers_expand){.rules = is_compat ? &chakra_text_rules : NULL});
+    expand(t, (orr_layers_expand){.rules = is_compat ? &chakra_text_rules : NULL, .dims = 3});
     if (is_compat)
         return;
     expand(t, (orr_layers_expand){.dims = 2, .dim_sizes = sizes, .with_updates = true});
@@ -51,7 +54,7 @@ static void expand_all(const orr_layers *t, bool is_compat)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (int is_compat = 0; is_compat < 2; is_compat++) {
-        const orr_layers_read_options opt = {.is_compat = is_compat};
+        const orr_layers_read_options opt = {.rules = is_compat ? &chakra_text_rules : NULL};
         orr_layers *t;
         orr_error err;
         const orr_code code = orr_layers_parse((orr_span){data, size}, "w.txt", &opt, &t, &err);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: chakra */
 /* The graphs of all policies, written out by hand from chakra.md 4.3 (those the old converter knows) and from the
  * training loops of ASTRA-sim 1.0 as docs/format/text.md has them.  A line is a node: number, name without what
  * stands before every name, run time or bytes, "<" and what it waits for. */
 #include "check.h"
+
+#include "compat/chakra/chakra.h"
 
 #include <orrery/lab/layers.h>
 
@@ -12,7 +15,7 @@ static orr_error err;
 
 static orr_layers *table(const char *text, bool is_compat)
 {
-    const orr_layers_read_options opt = {.is_compat = is_compat};
+    const orr_layers_read_options opt = {.rules = is_compat ? &chakra_text_rules : NULL};
     orr_layers *t;
     CHECK_OK(
         orr_layers_parse((orr_span){(const uint8_t *)text, strlen(text)}, "w.txt", &opt, &t, &err),
@@ -72,14 +75,14 @@ static void check_nodes(const orr_layers *t, const orr_layers_expand *opt, const
 
 static void check_text(const char *text, const orr_layers_expand *opt, const char *want)
 {
-    orr_layers *t = table(text, opt->is_compat);
+    orr_layers *t = table(text, opt->rules != NULL);
     check_nodes(t, opt, want);
     orr_layers_free(t);
 }
 
 static void refuse(const char *text, const orr_layers_expand *opt, orr_code code, const char *part)
 {
-    orr_layers *t = table(text, opt->is_compat);
+    orr_layers *t = table(text, opt->rules != NULL);
     orr_set *s;
     CHECK_CODE(orr_layers_set(t, opt, &s, &err), code, &err);
     CHECK(s == NULL);
@@ -127,7 +130,7 @@ TEST(test_layers_expand__data_overlaps_collectives_with_the_next_layer)
 /* chakra.md 4.3: a node for NONE too, an all-reduce of its size. */
 TEST(test_layers_expand__compat_sends_even_nothing)
 {
-    const orr_layers_expand opt = {.ranks = 2, .passes = 1, .is_compat = true};
+    const orr_layers_expand opt = {.ranks = 2, .passes = 1, .rules = &chakra_text_rules};
     check_text(DATA_ROWS, &opt,
                "0 a_FWD 1\n"
                "1 b_FWD 4 < 0\n"
@@ -279,7 +282,7 @@ TEST(test_layers_expand__dlrm_exchanges_embeddings)
 
 TEST(test_layers_expand__dlrm_needs_its_last_bottom_layer_and_an_all_to_all)
 {
-    const orr_layers_expand compat = {.ranks = 1, .passes = 1, .is_compat = true};
+    const orr_layers_expand compat = {.ranks = 1, .passes = 1, .rules = &chakra_text_rules};
     refuse("HYBRID_DLRM 0" DLRM_ROWS, &once, ORR_EINPUT, "w.txt:1:13: the last bottom layer is 0");
     refuse("HYBRID_DLRM 4" DLRM_ROWS, &once, ORR_EINPUT, "one of the layers 1 to 3");
     refuse("HYBRID_DLRM 0" DLRM_ROWS, &compat, ORR_EINPUT, "the last bottom layer is 0");
@@ -416,7 +419,7 @@ TEST(test_layers_expand__ids_restart_per_rank_but_for_compat)
     CHECK_OK(orr_layers_set(t, &opt, &s, &err), &err);
     CHECK_EQ(orr_set_id_shift(s, 2), 0);
     orr_set_close(s);
-    opt.is_compat = true;
+    opt.rules = &chakra_text_rules;
     CHECK_OK(orr_layers_set(t, &opt, &s, &err), &err);
     CHECK_EQ(orr_set_id_shift(s, 1), 7);
     CHECK_EQ(orr_set_id_shift(s, 2), 14);
@@ -438,7 +441,7 @@ TEST(test_layers_expand__impossible_options_are_refused)
 /* The reference ends with an error where a layer waits for a collective that was left out. */
 TEST(test_layers_expand__compat_refuses_a_count_that_is_too_small)
 {
-    const orr_layers_expand opt = {.ranks = 1, .passes = 1, .is_compat = true};
+    const orr_layers_expand opt = {.ranks = 1, .passes = 1, .rules = &chakra_text_rules};
     refuse("MODEL\n1\na -1 1 NONE 4 2 NONE 4 3 ALLREDUCE 4 5\nb -1 1 NONE 4 2 NONE 4 3 NONE 4 5\n",
            &opt, ORR_EINPUT, "w.txt:2:1: the number of layers is 1, but 2 follow");
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: chakra */
 #include "check.h"
+
+#include "compat/chakra/chakra.h"
 
 #include <orrery/lab/layers.h>
 
@@ -9,7 +12,7 @@ static orr_error err;
 
 static orr_code parse(const char *text, bool is_compat, orr_layers **out)
 {
-    const orr_layers_read_options opt = {.is_compat = is_compat};
+    const orr_layers_read_options opt = {.rules = is_compat ? &chakra_text_rules : NULL};
     return orr_layers_parse((orr_span){(const uint8_t *)text, strlen(text)}, "w.txt", &opt, out,
                             &err);
 }
@@ -129,7 +132,7 @@ TEST(test_layers_read__the_announced_number_of_layers_is_compared)
     bad("DATA\n1\na" ROW "\nb" ROW "\n", 2, 1, "the number of layers is 1, but 2 follow");
     bad("DATA\n0\n", 2, 1, "there are no layers");
     bad_in_both("DATA\nx\na" ROW, 2, 1, "the number of layers 'x' is not a whole number");
-    bad_in_both("DATA\n1 2\na" ROW, 2, 3, "'2' is not expected behind the number of layers");
+    bad_in_both("DATA\n1 2\na" ROW, 2, 3, "'2' is not expected after the number of layers");
 }
 
 TEST(test_layers_read__a_wrong_column_is_named_with_its_place)

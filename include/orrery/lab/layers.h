@@ -53,7 +53,7 @@ typedef struct orr_layer_pass {
     uint64_t time; /* cycles or microseconds: whatever the table's author meant */
     orr_str
         comm; /* ALLREDUCE, ALLTOALL, ALLREDUCEALLTOALL, ALLGATHER, REDUCESCATTER, NONE or any word */
-    uint64_t bytes; /* of the collective; read with is_compat: maybe below 0, in two's complement */
+    uint64_t bytes; /* of the collective; by Chakra's rules maybe below 0, in two's complement */
 } orr_layer_pass;
 
 typedef struct orr_layer {
@@ -81,10 +81,11 @@ ORR_API const orr_policy_args *orr_layers_args(const orr_layers *t);
 ORR_API size_t orr_layers_count(const orr_layers *t);
 ORR_API const orr_layer *orr_layers_get(const orr_layers *t, size_t i);
 
+/* What a converter of Chakra does differently (orrery/lab/compat.h); NULL: ours. */
+typedef struct orr_rules_layers orr_rules_layers;
+
 typedef struct orr_layers_read_options {
-    bool
-        is_compat; /* as chakra_converter reads: the count is not compared, a blank line is an error,
-                     * the policies are those it knows */
+    const orr_rules_layers *rules;
 } orr_layers_read_options;
 
 /* From a file ("-": standard input) or from memory, which may go afterwards; label stands in messages.  opt
@@ -115,11 +116,10 @@ ORR_API orr_code orr_layers_write(const orr_layers *t,
 typedef struct orr_layers_expand {
     uint32_t ranks;
     uint32_t passes;
-    uint32_t dims;  /* network dimensions named by involved_dim; 0: no such attribute */
-    bool is_compat; /* as chakra_converter: quirks kept, ids count on from rank to rank */
+    uint32_t dims; /* network dimensions named by involved_dim; 0: no such attribute */
+    const orr_rules_layers *rules; /* those that the table was read by */
     const uint32_t *dim_sizes; /* of the dimensions, when known; HYBRID_TRANSFORMER* needs them */
-    bool with_updates;         /* the update time as a compute node behind each collective */
-    bool is_early; /* with is_compat: as before September 2024; always so when dims is not 0 */
+    bool with_updates;         /* the update time as a compute node after each collective */
 } orr_layers_expand;
 
 /* All ranks are alike: one body, whatever their number. */

@@ -184,9 +184,6 @@ orr_code ss_v1_lanes(const orr__systolic *s,
 /* Address of an element of a pixel's window, without an offset. */
 uint64_t ss_v1_word(const orr__systolic *s, uint64_t pixel, uint64_t element);
 
-/* Columns that stream weights in this cycle. */
-uint64_t ss_v1_columns(const ss_os_folds *g, const orr__systolic *s, uint64_t cycle);
-
 /* Sums of so many terms are added up in the reference's order, so that even their last digit is its; longer ones
  * have a closed form, which is as exact but rounds elsewhere. */
 enum { SS_MOST_TERMS = 1 << 22 };
@@ -195,9 +192,6 @@ enum { SS_MOST_TERMS = 1 << 22 };
  * are. */
 orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err) ORR_MUST_CHECK;
 
-/* words, first, last and peak of the output buffer's traffic. */
-void ss_v1_writes(const orr__systolic *s, orr_systolic_traffic *out);
-
 /* -------- */
 
 /* SCALE-Sim v2: what its files share (scale-sim.md, section 6). */
@@ -205,30 +199,6 @@ void ss_v1_writes(const orr__systolic *s, orr_systolic_traffic *out);
 /* The output buffer (scale-sim.md 6.3).  Cycles are counted twice: a `line` is a cycle of the array, as if it never waited; the
  * cycle in which it happens is line + stalls so far. */
 typedef struct ss_lines ss_lines;
-
-orr_code ss_lines_open(const orr__systolic *s,
-                       uint64_t words_a_line, /* of memory, one each cycle */
-                       ss_lines **out,
-                       orr_error *err) ORR_MUST_CHECK;
-void ss_lines_close(ss_lines *b); /* NULL is fine */
-
-/* The next line in which something happens that has to be looked at; UINT64_MAX: none. */
-uint64_t ss_lines_next(ss_lines *b, uint64_t stalls);
-/* Store what comes before this line; nothing happens there. */
-void ss_lines_skip(ss_lines *b, uint64_t line);
-/* Store what this line writes; by how many cycles it is late. */
-uint64_t ss_lines_write(ss_lines *b, uint64_t line, uint64_t stalls);
-/* Empty it from this cycle on. */
-orr_code ss_lines_finish(ss_lines *b, uint64_t cycle, orr_systolic_traffic *out, orr_error *err)
-    ORR_MUST_CHECK;
-
-/* Lines of the first word that is written and of the last. */
-void ss_lines_ends(const ss_lines *b, uint64_t *first, uint64_t *last);
-
-/* With a bandwidth: stalls, and all of sram's and dram's cycles and dram's words. */
-orr_code ss_v2_user(const orr__systolic *s,
-                    orr_systolic_result *out,
-                    orr_error *err) ORR_MUST_CHECK;
 
 /* -------- */
 
@@ -256,10 +226,6 @@ uint64_t ss_fetch_places(const ss_fetch *f);
 
 /* -------- */
 
-orr__wide ss_v1_cycles(const orr__systolic *s);
-orr__wide ss_v2_cycles(const orr__systolic *s);
-orr_code ss_v1_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
-orr_code ss_v2_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
 uint64_t ss_v2_fold_cycles(const orr__systolic *s);
 
 /* Reports and traces of a run. */

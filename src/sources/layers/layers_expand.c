@@ -27,13 +27,13 @@ static orr_code check_options(const orr__expander *x, orr_error *err)
     if (opt->dims > ORR__LAYER_DIMS_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "%" PRIu32 " dimensions; there may be up to %d",
                         opt->dims, ORR__LAYER_DIMS_MAX);
-    if (!opt->is_compat && opt->passes == 0)
+    if (!x->rules->has_all_collectives && opt->passes == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "0 passes; there must be one at least");
     if (x->count && opt->passes > most / x->count)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "%zu layers in %" PRIu32 " passes are more nodes than a trace can hold",
                         x->count, opt->passes);
-    if (!opt->is_compat || orr__policy_is_converted(x->t->policy))
+    if (!x->rules->has_few_policies || orr__policy_is_converted(x->t->policy))
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL, "chakra_converter does not know the policy %s",
                     orr_policy_name(x->t->policy));
@@ -71,7 +71,7 @@ static orr_code layer_error(
 static orr_code size_error(const orr__expander *x, size_t i, orr_error *err, uint64_t bytes)
 {
     const orr_where at = orr__layer_where(x->t, i, 1);
-    if (x->opt->is_compat)
+    if (x->rules->reads_loosely)
         return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIi64 " bytes: a size was expected",
                         i, (int64_t)bytes);
     return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIu64 " bytes are too many", i, bytes);
@@ -84,10 +84,10 @@ static orr_code check_words(const orr__expander *x, size_t i, orr_error *err)
     const orr_layer_pass *const passes[] = {&l->forward, &l->input_grad, &l->weight_grad};
     const bool is_own = x->t->policy == ORR_POLICY_HYBRID_CUSTOMIZED;
     /* The attribute of today has a sign, that of the earlier converters had none. */
-    const bool has_sign = x->opt->is_compat && !x->opt->is_early && !x->opt->dims;
+    const bool has_sign = x->rules->reads_loosely && !x->is_early;
     orr__comm comm;
     for (size_t k = 0; k < ORR__PASSES; k++) {
-        if (!x->opt->is_compat && !orr__comm_find(passes[k]->comm, &comm))
+        if (!x->rules->has_all_collectives && !orr__comm_find(passes[k]->comm, &comm))
             return layer_error(x, i, err, passes[k]->comm, "a collective");
         if (passes[k]->bytes > INT64_MAX && !has_sign)
             return size_error(x, i, err, passes[k]->bytes);
@@ -103,7 +103,7 @@ static orr_code check_words(const orr__expander *x, size_t i, orr_error *err)
 static orr_code check_declared(const orr__expander *x, orr_error *err)
 {
     const orr_where at = orr__layers_where(x->t, x->t->count_line, 1);
-    const bool matters = x->opt->is_compat && x->t->policy >= ORR_POLICY_MODEL &&
+    const bool matters = x->rules->believes_count && x->t->policy >= ORR_POLICY_MODEL &&
                          x->t->policy <= ORR_POLICY_HYBRID_MODEL_DATA;
     if (!matters || x->opt->passes == 0 || x->declared < 1 || x->declared >= (int64_t)x->count)
         return ORR_OK;
@@ -123,7 +123,7 @@ static orr_code check_dlrm(const orr__expander *x, orr_error *err)
 {
     const int64_t last = x->t->args.last_bottom, n = (int64_t)x->count;
     const bool is_outside = last < -1 || last >= n;
-    if (!is_dlrm(x) || n == 0 || x->opt->passes == 0 || (x->opt->is_compat && is_outside))
+    if (!is_dlrm(x) || n == 0 || x->opt->passes == 0 || (x->rules->reads_loosely && is_outside))
         return ORR_OK;
     if (is_outside || last < 1) {
         const orr_where at = orr__layers_where(x->t, x->t->header_line, x->t->args_column);
@@ -270,37 +270,27 @@ static orr_code check_all(orr__expander *x, orr_arena *a, orr_error *err)
 
 /* ---- traces ---- */
 
-static orr_attr attr_text(const char *name, orr_str text)
-{
-    return (orr_attr){.name = orr_str_of(name), .kind = ORR_VALUE_STRING, .value.s = text};
-}
-
 /* The converters name their schema and carry the whole input along; ours says what it was made from as well. */
-static orr_code create_trace(orr__expander *x, orr_error *err)
+static void create_trace(orr__expander *x)
 {
-    const orr_layers_expand *opt = x->opt;
-    const bool is_early = opt->is_early || opt->dims;
     char words[200];
     snprintf(words, sizeof words, "orrery: %s, %zu layers, %" PRIu32 " passes",
-             orr_policy_name(x->t->policy), x->count, opt->passes);
-    const char *schema = is_early ? "1.0.2-chakra.0.0.4" : "1.0.2-chakra.1.0.0";
-    const orr_attr attrs[] = {
-        opt->is_compat ? attr_text("schema", orr_str_of(schema))
-                       : attr_text("generator", orr_str_of(words)),
-        attr_text("input_file", x->t->source),
-    };
-    const bool has_source = opt->is_compat || x->t->label;
-    const orr_meta meta = {.version = orr_str_of(opt->is_compat ? "" : "1.0.0"),
-                           .attrs = attrs,
-                           .attr_count = has_source ? 2 : 1};
-    return orr_trace_create(&meta, &x->trace, err);
+             orr_policy_name(x->t->policy), x->count, x->opt->passes);
+    if (x->rules->has_bare_nodes)
+        orr__put_text(&x->b, ORR__ATTR_SCHEMA,
+                      orr_str_of(x->is_early ? "1.0.2-chakra.0.0.4" : "1.0.2-chakra.1.0.0"));
+    else
+        orr__put_text(&x->b, ORR__ATTR_GENERATOR, orr_str_of(words));
+    if (x->rules->has_bare_nodes || x->t->label)
+        orr__put_text(&x->b, ORR__ATTR_INPUT_FILE, x->t->source);
+    orr__build_trace(&x->b, x->rules->has_bare_nodes ? "" : "1.0.0");
 }
 
 static void expand_passes(orr__expander *x)
 {
     const size_t bytes = x->count * sizeof *x->now;
     memset(x->now, 0xff, bytes);
-    for (uint32_t pass = 0; pass < x->opt->passes && !x->code && x->count; pass++) {
+    for (uint32_t pass = 0; pass < x->opt->passes && !x->b.code && x->count; pass++) {
         orr__layer_ids *old = x->before;
         x->before = x->now;
         x->now = old;
@@ -315,20 +305,16 @@ static orr_code make_trace(orr__expander *x, orr_arena *a, orr_error *err)
     x->before = orr_arena_new(a, x->count + 1, orr__layer_ids);
     if (!x->now || !x->before)
         return orr_no_memory(err);
-    const orr_code code = create_trace(x, err);
-    if (code)
-        return code;
+    orr__build_open(&x->b, err);
+    create_trace(x);
+    x->b.next_id = 0;
     expand_passes(x);
-    if (!x->code)
-        x->code = orr_trace_seal(x->trace, err);
-    if (x->code)
-        orr_trace_destroy(x->trace);
-    return x->code;
+    return orr__build_seal(&x->b, &x->trace);
 }
 
 static orr_code make_set(const orr__expander *x, orr_set **out, orr_error *err)
 {
-    const uint64_t step = x->opt->is_compat ? orr_trace_columns(x->trace)->count : 0;
+    const uint64_t step = x->rules->counts_ids_on ? orr_trace_columns(x->trace)->count : 0;
     uint32_t class_index;
     orr_set *set;
     orr_code code = orr_set_create(&set, err);
@@ -352,15 +338,16 @@ orr_code orr_layers_set(const orr_layers *t,
                         orr_set **out,
                         orr_error *err)
 {
-    orr__expander x = {.t = t, .opt = opt, .err = err};
+    orr__expander x = {.t = t, .opt = opt, .rules = orr__layers_rules(opt->rules)};
     orr_arena *a = orr_arena_create();
     *out = NULL;
+    x.is_early = x.rules->has_early_form || (x.rules->has_bare_nodes && opt->dims);
     orr_code code = a ? check_all(&x, a, err) : orr_no_memory(err);
     if (!code)
         code = make_trace(&x, a, err);
     if (!code)
         code = make_set(&x, out, err);
-    orr_buf_fini(&x.name);
+    orr__build_fini(&x.b);
     orr_arena_destroy(a);
     return code;
 }

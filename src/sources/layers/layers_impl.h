@@ -16,6 +16,7 @@
 
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
+#include "trace/builder.h"
 
 /* ---- the table ---- */
 
@@ -54,6 +55,29 @@ bool orr__comm_find(orr_str name, orr__comm *out);
 bool orr__policy_is_converted(orr_policy p);  /* does chakra_converter know it? */
 bool orr__policy_is_for_layers(orr_policy p); /* may it stand in the thirteenth column? */
 
+/* ---- rules ---- */
+
+/* What chakra_converter does differently (chakra.md 4.2, 4.3). */
+struct orr_rules_layers {
+    /* Reading: every line is a layer, blank ones and comments too; words it has no use for are not looked at, sizes
+     * may be negative, the announced number of layers is not compared. */
+    bool reads_loosely;
+    bool has_few_policies; /* those of orr__policy_is_converted */
+    /* Expanding. */
+    bool
+        has_all_collectives; /* also those of no bytes, and words that mean nothing are all-reduces */
+    bool has_bare_nodes;     /* no is_cpu_op, no pass in the names of collectives */
+    bool believes_count;     /* the first layer is found by the announced number of layers */
+    bool counts_ids_on;      /* from rank to rank */
+    bool has_early_form;     /* sizes without a sign, schema 0.0.4; with dimensions always */
+};
+
+static inline const orr_rules_layers *orr__layers_rules(const orr_rules_layers *rules)
+{
+    static const orr_rules_layers ours;
+    return rules ? rules : &ours;
+}
+
 /* ---- expanding ---- */
 
 typedef enum orr__pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } orr__pass;
@@ -71,6 +95,8 @@ enum { ORR__LAYER_DIMS_MAX = 64 };
 typedef struct orr__expander {
     const orr_layers *t;
     const orr_layers_expand *opt;
+    const orr_rules_layers *rules;
+    bool is_early;       /* rules->has_early_form, here */
     size_t count;        /* of layers */
     int64_t declared;    /* what the second line says, or count */
     uint32_t inner_dims; /* the dimensions 0 to inner_dims - 1 are those of a hybrid's first kind */
@@ -78,11 +104,8 @@ typedef struct orr__expander {
     bool is_outer_alone; /* the same for the second kind */
     const uint32_t *restart; /* by layer: the first to run forward again, or its own number */
     orr_trace *trace;
+    orr__builder b;
     orr__layer_ids *now, *before; /* this pass and the previous one, by layer */
-    uint64_t next_id;
-    orr_buf name;
-    orr_code code;
-    orr_error *err;
 } orr__expander;
 
 typedef struct orr__after {

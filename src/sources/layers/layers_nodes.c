@@ -27,10 +27,11 @@ static const char *const pass_names[ORR__PASSES] = {"FWD", "BWD_IG", "BWD_WG"};
 
 static void name_begin(orr__expander *x, const char *kind, orr_str layer)
 {
-    x->name.len = 0;
-    orr_buf_text(&x->name, kind);
-    orr_buf_add(&x->name, layer.ptr, layer.len);
-    orr_buf_byte(&x->name, '_');
+    orr_buf *name = &x->b.name;
+    name->len = 0;
+    orr_buf_text(name, kind);
+    orr_buf_add(name, layer.ptr, layer.len);
+    orr_buf_byte(name, '_');
 }
 
 static const orr_layer_pass *pass_of(const orr__expander *x, size_t i, orr__pass pass)
@@ -39,52 +40,40 @@ static const orr_layer_pass *pass_of(const orr__expander *x, size_t i, orr__pass
     return pass == ORR__FWD ? &l->forward : pass == ORR__IG ? &l->input_grad : &l->weight_grad;
 }
 
+static void begin_node(orr__expander *x, const char *kind, size_t i)
+{
+    orr__build_node(&x->b, 0, (orr_str){0});
+    name_begin(x, kind, x->t->layers[i].name);
+}
+
 /* The old converter has one name for a layer's collectives, but for one case that it marks (chakra.md 4.3). */
 static void name_comm(orr__expander *x, size_t i, const char *pass, orr_str word)
 {
-    const orr_str layer = x->t->layers[i].name;
-    name_begin(x, "COMM_COLL_NODE_", layer);
-    if (!x->opt->is_compat) {
-        orr_buf_text(&x->name, pass);
-        orr_buf_byte(&x->name, '_');
+    begin_node(x, "COMM_COLL_NODE_", i);
+    if (!x->rules->has_bare_nodes) {
+        orr_buf_text(&x->b.name, pass);
+        orr_buf_byte(&x->b.name, '_');
     } else if (x->t->policy == ORR_POLICY_HYBRID_DATA_MODEL && pass == pass_names[ORR__IG]) {
-        orr_buf_text(&x->name, "IG_COMM__");
+        orr_buf_text(&x->b.name, "IG_COMM__");
     }
-    orr_buf_add(&x->name, word.ptr, word.len);
+    orr_buf_add(&x->b.name, word.ptr, word.len);
 }
 
 /* ---- nodes ---- */
 
-static uint64_t add_node(orr__expander *x, orr_draft *draft, const orr__after *d)
+static uint64_t add_node(orr__expander *x, const orr__after *d)
 {
-    if (x->code)
-        return ORR__NO_ID;
-    if (x->name.failed) {
-        x->code = orr_no_memory(x->err);
-        return ORR__NO_ID;
-    }
-    draft->id = x->next_id;
-    draft->name = (orr_str){(const char *)x->name.ptr, x->name.len};
-    draft->data_deps = d->ids;
-    draft->data_count = d->count;
-    x->code = orr_trace_append(x->trace, draft, x->err);
-    return x->next_id++;
-}
-
-static orr_attr attr_int(const char *name, orr_value_kind kind, uint64_t v)
-{
-    return (orr_attr){.name = orr_str_of(name), .kind = kind, .value.u = v};
+    orr__build_deps(&x->b, d->ids, d->count);
+    return orr__build_add(&x->b);
 }
 
 static uint64_t add_comp(orr__expander *x, uint64_t time, const orr__after *d)
 {
-    const orr_attr on_device = attr_int("is_cpu_op", ORR_VALUE_BOOL, 0);
-    orr_draft draft = {.type = ORR_NODE_COMP, .duration_us = time};
-    if (!x->opt->is_compat) {
-        draft.attrs = &on_device;
-        draft.attr_count = 1;
-    }
-    return add_node(x, &draft, d);
+    x->b.node.type = ORR_NODE_COMP;
+    x->b.node.duration_us = time;
+    if (!x->rules->has_bare_nodes)
+        orr__put_on_device(&x->b);
+    return add_node(x, d);
 }
 
 /* ---- which dimensions ---- */
@@ -124,17 +113,13 @@ static bool reaches_nobody(const orr__expander *x, reach where)
            (where == REACH_OUTER && x->is_outer_alone);
 }
 
-static orr_attr attr_involved(const orr__expander *x, reach where, orr_value *items)
+static void put_involved(orr__expander *x, reach where, orr_value *items)
 {
     for (uint32_t k = 0; k < x->opt->dims; k++) {
         const bool is_inner = k < x->inner_dims;
         items[k].u = where == REACH_ALL || (where == REACH_INNER ? is_inner : !is_inner);
     }
-    return (orr_attr){.name = orr_str_of("involved_dim"),
-                      .kind = ORR_VALUE_BOOL,
-                      .is_list = true,
-                      .items = items,
-                      .item_count = x->opt->dims};
+    orr__put_list(&x->b, ORR__ATTR_INVOLVED_DIM, items, x->opt->dims);
 }
 
 /* ---- collectives ---- */
@@ -142,18 +127,16 @@ static orr_attr attr_involved(const orr__expander *x, reach where, orr_value *it
 static uint64_t add_collective(
     orr__expander *x, orr_collective kind, uint64_t bytes, reach where, const orr__after *d)
 {
-    const bool is_early = x->opt->is_compat && (x->opt->is_early || x->opt->dims);
     orr_value items[ORR__LAYER_DIMS_MAX];
-    orr_attr attrs[4];
-    size_t n = 0;
-    if (!x->opt->is_compat)
-        attrs[n++] = attr_int("is_cpu_op", ORR_VALUE_BOOL, 0);
-    attrs[n++] = attr_int("comm_type", ORR_VALUE_INT64, kind);
-    attrs[n++] = attr_int("comm_size", is_early ? ORR_VALUE_UINT64 : ORR_VALUE_INT64, bytes);
+    x->b.node.type = ORR_NODE_COMM_COLL;
+    if (!x->rules->has_bare_nodes)
+        orr__put_on_device(&x->b);
+    orr__put_int(&x->b, ORR__ATTR_COMM_TYPE, (int64_t)kind);
+    orr__put_as(&x->b, ORR__ATTR_COMM_SIZE, x->is_early ? ORR_VALUE_UINT64 : ORR_VALUE_INT64,
+                (int64_t)bytes);
     if (x->opt->dims)
-        attrs[n++] = attr_involved(x, where, items);
-    orr_draft draft = {.type = ORR_NODE_COMM_COLL, .attrs = attrs, .attr_count = n};
-    return add_node(x, &draft, d);
+        put_involved(x, where, items);
+    return add_node(x, d);
 }
 
 static orr_collective collective_of(orr__comm comm)
@@ -171,7 +154,7 @@ static orr_collective collective_of(orr__comm comm)
 }
 
 /* As chakra_converter: every word is a collective, an all-reduce when it is none of the four it knows. */
-static uint64_t comm_compat(orr__expander *x, size_t i, orr__pass pass, const orr__after *d)
+static uint64_t comm_always(orr__expander *x, size_t i, orr__pass pass, const orr__after *d)
 {
     const orr_layer_pass *p = pass_of(x, i, pass);
     orr__comm comm;
@@ -190,9 +173,9 @@ static uint64_t add_update(orr__expander *x, size_t i, const char *pass, uint64_
     uint64_t time = 0;
     if (!x->opt->with_updates || !orr_text_u64(l->update_time, &time) || time == 0)
         return comm;
-    name_begin(x, "COMP_NODE_", l->name);
-    orr_buf_text(&x->name, pass);
-    orr_buf_text(&x->name, "_UPDATE");
+    begin_node(x, "COMP_NODE_", i);
+    orr_buf_text(&x->b.name, pass);
+    orr_buf_text(&x->b.name, "_UPDATE");
     return add_comp(x, time, &(orr__after){{comm}, 1});
 }
 
@@ -220,16 +203,16 @@ static uint64_t comm_ours(
 uint64_t orr__layer_comp(orr__expander *x, size_t i, orr__pass pass, const orr__after *d)
 {
     orr__layer_ids *ids = &x->now[i];
-    name_begin(x, "COMP_NODE_", x->t->layers[i].name);
-    orr_buf_text(&x->name, pass_names[pass]);
+    begin_node(x, "COMP_NODE_", i);
+    orr_buf_text(&x->b.name, pass_names[pass]);
     ids->comp[pass] = ids->comm[pass] = add_comp(x, pass_of(x, i, pass)->time, d);
     return ids->comp[pass];
 }
 
 uint64_t orr__layer_comm_after(orr__expander *x, size_t i, orr__pass pass, const orr__after *d)
 {
-    return x->opt->is_compat ? comm_compat(x, i, pass, d)
-                             : comm_ours(x, i, pass, pass_names[pass], d);
+    return x->rules->has_all_collectives ? comm_always(x, i, pass, d)
+                                         : comm_ours(x, i, pass, pass_names[pass], d);
 }
 
 uint64_t orr__layer_comm(orr__expander *x, size_t i, orr__pass pass)
@@ -244,8 +227,8 @@ uint64_t orr__layer_comm(orr__expander *x, size_t i, orr__pass pass)
 uint64_t orr__layer_again(orr__expander *x, size_t i, const orr__after *d)
 {
     static const char pass[] = "FWD_IN_BWD";
-    name_begin(x, "COMP_NODE_", x->t->layers[i].name);
-    orr_buf_text(&x->name, pass);
+    begin_node(x, "COMP_NODE_", i);
+    orr_buf_text(&x->b.name, pass);
     const uint64_t comp = add_comp(x, x->t->layers[i].forward.time, d);
     const uint64_t comm = comm_ours(x, i, ORR__FWD, pass, &(orr__after){{comp}, 1});
     return comm == ORR__NO_ID ? comp : comm;

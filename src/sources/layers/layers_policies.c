@@ -104,7 +104,7 @@ static orr__after above(const orr__expander *x, size_t i)
  * that the file announces, right or wrong. */
 static bool sends_input_grad(const orr__expander *x, size_t i)
 {
-    if (x->opt->is_compat)
+    if (x->rules->believes_count)
         return (int64_t)(x->count - i) != x->declared;
     return i > 0 || is_transformer(x);
 }

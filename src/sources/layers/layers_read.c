@@ -33,7 +33,7 @@ typedef struct reader {
     const char *label;
     const char *at, *end;
     uint32_t number; /* of the next line */
-    bool is_compat;
+    const orr_rules_layers *rules;
     orr_layers *table;
     orr_error *err;
 } reader;
@@ -101,7 +101,7 @@ static bool take_line(reader *r, line *l)
 static bool next_line(reader *r, line *l)
 {
     while (take_line(r, l)) {
-        if (r->is_compat || (l->count > 0 && l->words[0].text.ptr[0] != '#'))
+        if (r->rules->reads_loosely || (l->count > 0 && l->words[0].text.ptr[0] != '#'))
             return true;
     }
     return false;
@@ -275,7 +275,7 @@ static orr_code read_policy(reader *r, const line *l)
     word extra;
     if (!orr_policy_find(w->text, &t->policy))
         return bad_word(r, l, w, "a policy (DATA, MODEL, HYBRID_DATA_MODEL, ...)");
-    if (r->is_compat && !orr__policy_is_converted(t->policy)) {
+    if (r->rules->has_few_policies && !orr__policy_is_converted(t->policy)) {
         const orr_where at = place(r, l, w->column);
         return orr_fail(r->err, ORR_EINPUT, &at,
                         "chakra_converter does not know the policy %s; 'orrery convert text' does",
@@ -285,7 +285,7 @@ static orr_code read_policy(reader *r, const line *l)
     t->header_line = l->number;
     t->args_column = l->words[l->count > 1].column;
     const orr_code code = read_args(&h, t->policy, &t->args);
-    if (!code && !r->is_compat && next_word(l, &h.at, &extra))
+    if (!code && !r->rules->reads_loosely && next_word(l, &h.at, &extra))
         return bad_word(r, l, &extra, "expected here: the policy takes no more words");
     return code;
 }
@@ -300,8 +300,8 @@ static orr_code read_count(reader *r, const line *l)
     if (l->count == 0)
         return missing(r, l, "the number of layers");
     if (l->count > 1)
-        return bad_word(r, l, &l->words[1], "expected behind the number of layers");
-    if (r->is_compat && orr_text_i64(l->words[0].text, &t->declared_count))
+        return bad_word(r, l, &l->words[1], "expected after the number of layers");
+    if (r->rules->reads_loosely && orr_text_i64(l->words[0].text, &t->declared_count))
         return ORR_OK;
     const orr_code code = read_number(r, l, &l->words[0], "the number of layers", INT64_MAX, &n);
     t->declared_count = code ? 0 : (int64_t)n;
@@ -314,7 +314,7 @@ static orr_code read_comm(const reader *r, const line *l, const word *w, orr_str
 {
     orr__comm comm;
     *out = w->text;
-    if (r->is_compat || orr__comm_find(w->text, &comm))
+    if (r->rules->reads_loosely || orr__comm_find(w->text, &comm))
         return ORR_OK;
     return bad_word(r, l, w,
                     "a collective: ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, "
@@ -326,7 +326,7 @@ static orr_code read_size(
     const reader *r, const line *l, const word *w, const char *what, uint64_t *out)
 {
     int64_t n;
-    if (!r->is_compat || !orr_text_i64(w->text, &n))
+    if (!r->rules->reads_loosely || !orr_text_i64(w->text, &n))
         return read_number(r, l, w, what, INT64_MAX, out);
     *out = (uint64_t)n;
     return ORR_OK;
@@ -372,7 +372,7 @@ static orr_code read_columns(const reader *r, const line *l, orr_layer *out)
         code = read_pass(r, l, 5, &out->input_grad);
     if (!code)
         code = read_pass(r, l, 8, &out->weight_grad);
-    if (!code && !r->is_compat)
+    if (!code && !r->rules->reads_loosely)
         code = read_number(r, l, &l->words[COLUMNS - 1], "update time", UINT64_MAX, &ignored);
     return code ? code : read_layer_policy(r, l, &out->policy);
 }
@@ -429,7 +429,7 @@ static orr_code read_file(reader *r)
     code = read_count(r, &second);
     while (!code && next_line(r, &layer))
         code = read_layer(r, &layer);
-    return code || r->is_compat ? code : check_count(r, &second);
+    return code || r->rules->reads_loosely ? code : check_count(r, &second);
 }
 
 /* ---- the text as a whole ---- */
@@ -483,7 +483,7 @@ orr_code orr_layers_parse(orr_span bytes,
                 .at = text,
                 .end = text + bytes.len,
                 .number = 1,
-                .is_compat = opt && opt->is_compat,
+                .rules = orr__layers_rules(opt ? opt->rules : NULL),
                 .err = err};
     *out = NULL;
     orr_code code = orr_layers_create(ORR_POLICY_DATA, &r.table, err);
@@ -491,7 +491,7 @@ orr_code orr_layers_parse(orr_span bytes,
         return code;
     if (!(r.table->label = orr_arena_text(r.table->texts, orr_str_of(label))))
         code = orr_no_memory(err);
-    if (!r.is_compat && bytes.len >= 3 && memcmp(r.at, mark, 3) == 0)
+    if (!r.rules->reads_loosely && bytes.len >= 3 && memcmp(r.at, mark, 3) == 0)
         r.at += 3;
     if (!code && !(code = check_utf8(&r)) && !(code = keep_source(&r)))
         code = read_file(&r);
