@@ -85,7 +85,7 @@ static uint32_t add(struct orr__tape *t, const entry *e)
     return (uint32_t)t->count++;
 }
 
-void orr__tape_node_start(orr__npu *n, uint32_t place)
+static void tape_node_start(orr__npu *n, uint32_t place)
 {
     struct orr__tape *t = n->sim->tape;
     const uint8_t slot = n->graph->slot[place];
@@ -97,7 +97,7 @@ void orr__tape_node_start(orr__npu *n, uint32_t place)
     *last = place + 1;
 }
 
-void orr__tape_node_end(orr__npu *n, uint32_t place)
+static void tape_node_end(orr__npu *n, uint32_t place)
 {
     n->sim->tape->duration[n->rank][place] = orr__clock_now(n->sim->clock) - n->started_at[place];
 }
@@ -129,12 +129,12 @@ static entry entry_of(const orr__npu *n, const orr__stream *st, uint32_t tag, or
     return (entry){.rank = n->rank, .place = (uint32_t)c.argument, .tag = tag};
 }
 
-void orr__tape_send(orr__npu *n,
-                    orr__stream *stream,
-                    uint32_t tag,
-                    uint32_t dst,
-                    uint64_t size,
-                    orr__call on_arrival)
+static void tape_send(orr__npu *n,
+                      orr__stream *stream,
+                      uint32_t tag,
+                      uint32_t dst,
+                      uint64_t size,
+                      orr__call on_arrival)
 {
     orr__stream *st = stream ? stream : stream_of(on_arrival);
     entry e = entry_of(n, st, tag, on_arrival);
@@ -154,7 +154,7 @@ static void received(void *context, uint64_t number)
     orr__call_now(p.then);
 }
 
-orr__call orr__tape_recv(
+static orr__call tape_recv(
     orr__npu *n, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival)
 {
     struct orr__tape *t = n->sim->tape;
@@ -171,6 +171,13 @@ orr__call orr__tape_recv(
     e.receive = (uint32_t)t->receive_count++;
     return (orr__call){received, t, add(t, &e)};
 }
+
+const run_observer orr__tape_observer = {
+    .node_start = tape_node_start,
+    .node_end = tape_node_end,
+    .send = tape_send,
+    .receive = tape_recv,
+};
 
 /* ---- afterwards: the schedule, rank by rank */
 

@@ -37,7 +37,7 @@ void orr__tensor_log_destroy(struct orr__tensor_log *l)
     orr_free(l);
 }
 
-void orr__tensor_log_end(orr__npu *n, uint32_t place)
+static void note_end(orr__npu *n, uint32_t place)
 {
     struct orr__tensor_log *l = n->tensor_log;
     l->ended_at[place] = orr__clock_now(n->sim->clock);
@@ -238,7 +238,7 @@ orr_code mem_ledger_make(const orr__npu *n, mem_ledger *l, orr_error *err)
     return code;
 }
 
-void orr__tensor_log_measure(orr__npu *n)
+static void measure(orr__npu *n)
 {
     mem_ledger l;
     orr_error err;
@@ -250,6 +250,8 @@ void orr__tensor_log_measure(orr__npu *n)
         orr__sim_fail(n->sim, code, &err);
     mem_ledger_fini(&l);
 }
+
+const run_observer orr__tensor_observer = {.node_end = note_end, .rank_end = measure};
 
 orr_code orr__tensor_usage(const orr__npu *n, orr__usage_visit visit, void *context, orr_error *err)
 {

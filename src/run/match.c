@@ -209,8 +209,7 @@ static void send_message(orr_sim *s, const key *k, orr__call on_sent)
     m->pairs[p].is_sent = true;
     m->pairs[p].on_sent = on_sent;
     s->messages++;
-    if (s->watch)
-        orr__watch_message(s, k->src, k->dst, k->size);
+    RUN_TELL(s, message, s, k->src, k->dst, k->size);
     const orr_message message = {k->src, k->dst, k->size, p};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);
     if (code)
@@ -389,23 +388,21 @@ static void send_now(
 
 void orr__send(orr__npu *from, uint32_t tag, uint32_t dst, uint64_t size, orr__call on_arrival)
 {
-    if (from->sim->tape)
-        orr__tape_send(from, NULL, tag, dst, size, on_arrival);
+    RUN_TELL(from->sim, send, from, NULL, tag, dst, size, on_arrival);
     send_now(from, tag, dst, size, on_arrival);
 }
 
 void orr__stream_send(orr__stream *s, uint32_t dst, uint64_t size)
 {
-    if (s->npu->sim->tape)
-        orr__tape_send(s->npu, s, s->tag, dst, size, (orr__call){0});
+    RUN_TELL(s->npu->sim, send, s->npu, s, s->tag, dst, size, (orr__call){0});
     send_now(s->npu, s->tag, dst, size, (orr__call){0});
 }
 
 void orr__recv(orr__npu *at, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival)
 {
     orr_sim *s = at->sim;
-    if (s->tape)
-        on_arrival = orr__tape_recv(at, tag, src, size, on_arrival);
+    if (s->hooks.receive)
+        on_arrival = s->hooks.receive(at, tag, src, size, on_arrival);
     size = at_least_a_byte(s, size);
     const key k = {tag, src, at->rank, size};
     if (!s->opt.rendezvous) {

@@ -53,6 +53,9 @@ typedef struct run_old_output {
                              struct orr_arena *a,
                              const void **out,
                              orr_error *err);
+    const struct run_observer *lines;   /* listens to every run */
+    const struct run_observer *issues;  /* and when starts and ends of nodes are kept */
+    void (*destroy_notes)(void *notes); /* orr_sim.old_notes; NULL is fine */
     bool (*ignores_patterns)(const orr_sim *s);
     orr_code (*write_log)(const orr_sim *s, const char *path, orr_sim_log which, orr_error *err);
     orr_code (*write_sinks)(const orr_sim *s, orr_error *err);

@@ -94,12 +94,29 @@ void orr__sim_fail_text(orr_sim *s, const orr__npu *n, uint32_t place, const cha
     orr__sim_fail(s, ORR_EINPUT, &err);
 }
 
-void orr__sim_note(orr_sim *s, const orr__note *note)
+#define ADD_HOOK(hook)                 \
+    do {                               \
+        unsigned i_ = 0;               \
+        while (o->hook && h->hook[i_]) \
+            i_++;                      \
+        if (o->hook)                   \
+            h->hook[i_] = o->hook;     \
+    } while (0)
+
+/* There are fewer observers than RUN_LISTENERS, so the last place of each list stays NULL. */
+static void listen_to(run_hooks *h, const run_observer *o)
 {
-    if (!orr_grow(&s->notes, &s->note_room, s->note_count + 1))
-        orr__sim_no_memory(s);
-    else
-        s->notes[s->note_count++] = *note;
+    ADD_HOOK(node_start);
+    ADD_HOOK(node_end);
+    ADD_HOOK(rank_end);
+    ADD_HOOK(message);
+    ADD_HOOK(collective);
+    ADD_HOOK(group_ring);
+    ADD_HOOK(phase_start);
+    ADD_HOOK(phase_end);
+    ADD_HOOK(send);
+    if (o->receive)
+        h->receive = o->receive;
 }
 
 /* ---- logical topologies (5.1) ---- */
@@ -240,6 +257,20 @@ static bool change_speeds(orr_sim *s)
     return speeds != NULL;
 }
 
+static void add_observers(orr_sim *s)
+{
+    if (s->watch)
+        listen_to(&s->hooks, &orr__watch_observer);
+    if (s->tape)
+        listen_to(&s->hooks, &orr__tape_observer);
+    if (s->system.track_local_mem)
+        listen_to(&s->hooks, &orr__tensor_observer);
+    if (run_old_outputs)
+        listen_to(&s->hooks, run_old_outputs->lines);
+    if (run_old_outputs && (s->opt.trace_log || s->system.trace_enabled || s->opt.logging))
+        listen_to(&s->hooks, run_old_outputs->issues);
+}
+
 static orr_code build_ranks(orr_sim *s, orr_error *err)
 {
     s->npus = orr_arena_new(s->arena, s->npu_count, orr__npu);
@@ -270,6 +301,7 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         code = orr__watch_create(s, err);
     if (!code && s->opt.records_goal)
         code = orr__tape_create(s, err);
+    add_observers(s);
     return code;
 }
 
@@ -406,7 +438,8 @@ void orr_sim_destroy(orr_sim *s)
     orr__topology_destroy(s->topology);
     orr__system_config_fini(&s->system);
     orr_free(s->groups.groups);
-    orr_free(s->notes);
+    if (run_old_outputs)
+        run_old_outputs->destroy_notes(s->old_notes);
     orr_map_destroy(s->groups.by_id);
     orr_map_destroy(s->group_texts);
     orr_free(s->group_text);
@@ -452,7 +485,6 @@ static void start_late(void *npu, uint64_t unused)
 static orr_code start(orr_sim *s, orr_error *err)
 {
     s->has_started = true;
-    s->keeps_trace = s->opt.trace_log || s->system.trace_enabled || s->opt.logging;
     for (uint32_t r = 0; r < s->npu_count && !s->code; r++)
         if (s->npus[r].speed->delay)
             orr__clock_at(s->clock, s->npus[r].speed->delay, start_late, &s->npus[r], 0);

@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "models/collective/coll.h"
 #include "models/network/topology/topology.h"
-#include "run_rules.h"
+#include "run_observer.h"
 #include "trace/set_impl.h"
 #include "trace/trace_impl.h"
 
@@ -289,21 +289,6 @@ struct orr__npu {
     struct orr__tensor_log *tensor_log; /* NULL: local memory is not tracked */
 };
 
-/* What the old programs would have printed, in the order of time. */
-typedef enum orr__note_kind {
-    ORR__NOTE_GROUP_RING,
-    ORR__NOTE_FINISHED,
-    ORR__NOTE_ISSUE, /* of a node; only when a trace of them is kept */
-    ORR__NOTE_CALLBACK
-} orr__note_kind;
-typedef struct orr__note {
-    orr__note_kind kind;
-    uint32_t rank;
-    uint32_t count, index; /* of a group ring */
-    uint32_t place;        /* of a node */
-    uint64_t tick;
-} orr__note;
-
 struct orr_sim {
     orr_arena *arena;
     orr_sim_options opt;
@@ -342,12 +327,12 @@ struct orr_sim {
     uint32_t *finish_order;
     uint32_t finished;
     uint64_t messages;
-    bool has_started, keeps_trace;
+    bool has_started;
     orr__stream *free_streams;
     size_t stream_size; /* with the largest state of an algorithm */
     orr__data_set *free_sets;
-    orr__note *notes;
-    size_t note_count, note_room;
+    void *old_notes; /* of run_old_outputs: what it will print; NULL: nothing */
+    run_hooks hooks;
     struct orr__tape *tape;   /* NULL: nothing is recorded for orr_sim_goal */
     struct orr__watch *watch; /* for reports; NULL under the old names */
     atomic_bool must_stop;
@@ -361,8 +346,6 @@ void orr__sim_fail(orr_sim *s, orr_code code, const orr_error *err);
 void orr__sim_fail_text(orr_sim *s, const orr__npu *npu, uint32_t place, const char *fmt, ...)
     ORR_PRINTF(4, 5);
 void orr__sim_no_memory(orr_sim *s);
-
-void orr__sim_note(orr_sim *s, const orr__note *note);
 
 /* Values that ranks of a class may have of their own. */
 static inline int64_t orr__npu_value(const orr__npu *n,
@@ -419,22 +402,11 @@ enum { ORR__TAG_SPACE = 500000000 };
 
 void orr__stream_send(orr__stream *s, uint32_t dst, uint64_t size); /* a message of a collective */
 
-/* ---- what was sent, for orr_sim_goal (goal_tape.c); call these only when there is a tape ---- */
+/* ---- what was sent, for orr_sim_goal (goal_tape.c) ---- */
 
 orr_code orr__tape_create(orr_sim *s, orr_error *err);
 void orr__tape_destroy(struct orr__tape *t); /* NULL is fine */
-void orr__tape_node_start(orr__npu *n, uint32_t place);
-void orr__tape_node_end(orr__npu *n, uint32_t place);
-/* stream: of a collective; NULL: on_arrival says which node it is. */
-void orr__tape_send(orr__npu *n,
-                    orr__stream *stream,
-                    uint32_t tag,
-                    uint32_t dst,
-                    uint64_t size,
-                    orr__call on_arrival);
-/* What to call on arrival instead. */
-orr__call orr__tape_recv(
-    orr__npu *n, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival);
+extern const run_observer orr__tape_observer;
 
 /* A message that lacks something, as it stands when nothing moves any more.  With a rendezvous these are the
  * messages that were asked for, not those that prepare them. */
@@ -552,8 +524,7 @@ void orr__node_done(void *npu, uint64_t place); /* as an action */
 
 struct orr__tensor_log *orr__tensor_log_create(uint32_t nodes); /* NULL: out of memory */
 void orr__tensor_log_destroy(struct orr__tensor_log *l);
-void orr__tensor_log_end(orr__npu *n, uint32_t place); /* a node has ended */
-void orr__tensor_log_measure(orr__npu *n);             /* the rank has: find the peak */
+extern const run_observer orr__tensor_observer;
 /* What the tensors of a rank that has finished take, tick by tick. */
 typedef void (*orr__usage_visit)(void *context, uint64_t tick, uint64_t bytes);
 orr_code orr__tensor_usage(const orr__npu *n,
@@ -564,18 +535,11 @@ orr_code orr__tensor_usage(const orr__npu *n,
 typedef void (*orr__tensor_visit)(void *context, bool is_write, orr_str name);
 void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit visit, void *context);
 
-/* ---- what reports need (watch.c); call these only when the simulation has a watch ---- */
+/* ---- what reports need (watch.c) ---- */
 
 orr_code orr__watch_create(orr_sim *s, orr_error *err);
 void orr__watch_destroy(struct orr__watch *w);
-void orr__watch_node_start(orr__npu *n, uint32_t place);
-void orr__watch_node_end(orr__npu *n, uint32_t place);
-void orr__watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size);
-/* stream: the number of its first chunk.  r NULL: custom, all members take part. */
-void orr__watch_collective(
-    orr__npu *n, uint32_t place, uint64_t stream, const orr__group *group, const orr__route *r);
-void orr__watch_phase_start(orr__stream *s);
-void orr__watch_phase_end(orr__stream *s);
+extern const run_observer orr__watch_observer;
 
 /* ---- why nothing moves (stall.c) ---- */
 

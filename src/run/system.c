@@ -191,8 +191,7 @@ static void start_what_fits(orr__npu *n, orr__queue *q)
         orr__stream *next = st == waiting ? st->next : waiting;
         st->is_started = true;
         st->phase_since = orr__clock_now(n->sim->clock);
-        if (n->sim->watch)
-            orr__watch_phase_start(st);
+        RUN_TELL(n->sim, phase_start, st);
         orr__phase_start(st);
         q->running++;
         st = next;
@@ -212,8 +211,7 @@ void orr__stream_advance(orr__stream *st)
     const bool is_last = st->phase + 1 == st->phase_count;
     if (s->schedule && !st->custom_prefix)
         orr__schedule_note(st);
-    if (s->watch)
-        orr__watch_phase_end(st);
+    RUN_TELL(s, phase_end, st);
     if (is_last && ++st->set->finished == st->set->expected) {
         orr__data_set *set = st->set;
         const uint32_t place = set->place;
@@ -391,14 +389,6 @@ const orr__dim *orr__group_dim(const orr_sim *s, const orr__group *g, orr_collec
     return &s->group_rings[(size_t)(g - s->groups.groups) * ORR_COLL_COUNT + kind];
 }
 
-static void note_ring(const orr__npu *n, const orr__group *g)
-{
-    orr__sim_note(n->sim, &(orr__note){.kind = ORR__NOTE_GROUP_RING,
-                                       .rank = n->rank,
-                                       .count = g->count,
-                                       .index = orr__group_index(g, n->rank)});
-}
-
 /* How a rank runs this collective: custom traces, or dimensions.  A group remembers its first answer. */
 static bool plan_of(request *r)
 {
@@ -417,7 +407,7 @@ static bool plan_of(request *r)
         m->is_planned[kind] = true;
         m->custom[kind] = r->custom;
         if (is_part) /* also for custom traces, which do not need it (CommunicatorGroup of the reference) */
-            note_ring(n, m->group);
+            RUN_TELL(s, group_ring, n, m->group);
     }
     r->dims = is_part ? orr__group_dim(s, m->group, kind) : s->plans[kind].dims;
     r->dim_count = is_part ? 1 : s->plans[kind].count;
@@ -487,8 +477,7 @@ static void run_custom(const request *r)
     st->phase_count = 1;
     st->custom_prefix = r->custom;
     st->group = r->m ? r->m->group : NULL;
-    if (r->n->sim->watch)
-        orr__watch_collective(r->n, r->place, st->id, st->group, NULL);
+    RUN_TELL(r->n->sim, collective, r->n, r->place, st->id, st->group, NULL);
     launch(st);
 }
 
@@ -527,8 +516,9 @@ static void run_native(const request *r)
         }
         set_route(r, i, &route);
         orr__add_phases(st, &route);
-        if (i == 0 && r->n->sim->watch)
-            orr__watch_collective(r->n, r->place, st->id, r->m ? r->m->group : NULL, &r->route);
+        if (i == 0)
+            RUN_TELL(r->n->sim, collective, r->n, r->place, st->id, r->m ? r->m->group : NULL,
+                     &r->route);
         launch(st);
     }
 }

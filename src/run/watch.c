@@ -212,7 +212,7 @@ static void log_end(orr__npu *n, uint32_t place)
 
 /* ---- hooks ---- */
 
-void orr__watch_node_start(orr__npu *n, uint32_t place)
+static void watch_node_start(orr__npu *n, uint32_t place)
 {
     struct orr__watch *w = n->sim->watch;
     orr__rank_watch *r = &w->ranks[n->rank];
@@ -224,7 +224,7 @@ void orr__watch_node_start(orr__npu *n, uint32_t place)
         log_start(n, place);
 }
 
-void orr__watch_node_end(orr__npu *n, uint32_t place)
+static void watch_node_end(orr__npu *n, uint32_t place)
 {
     struct orr__watch *w = n->sim->watch;
     orr__rank_watch *r = &w->ranks[n->rank];
@@ -260,7 +260,7 @@ static void widen_bins(orr__traffic_bins *b, uint32_t dims)
     }
 }
 
-void orr__watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
+static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 {
     struct orr__watch *w = s->watch;
     const uint32_t dimension = s->dims > 1 ? dimension_between(s, src, dst) : 0;
@@ -313,7 +313,7 @@ static uint32_t base_of(const orr__npu *n, const orr__route *r)
     return base;
 }
 
-void orr__watch_collective(
+static void watch_collective(
     orr__npu *n, uint32_t place, uint64_t stream, const orr__group *group, const orr__route *r)
 {
     struct orr__watch *w = n->sim->watch;
@@ -337,7 +337,7 @@ void orr__watch_collective(
 
 /* ---- phases ---- */
 
-void orr__watch_phase_start(orr__stream *st)
+static void watch_phase_start(orr__stream *st)
 {
     orr__npu *n = st->npu;
     struct orr__watch *w = n->sim->watch;
@@ -362,12 +362,21 @@ void orr__watch_phase_start(orr__stream *st)
         .algorithm = coll_number(n->sim->opt.algorithms, p->dim ? p->dim->ops : NULL)};
 }
 
-void orr__watch_phase_end(orr__stream *st)
+static void watch_phase_end(orr__stream *st)
 {
     struct orr__watch *w = st->npu->sim->watch;
     if (w->keeps_phases)
         w->phases[st->record].end = orr__clock_now(st->npu->sim->clock);
 }
+
+const run_observer orr__watch_observer = {
+    .node_start = watch_node_start,
+    .node_end = watch_node_end,
+    .message = watch_message,
+    .collective = watch_collective,
+    .phase_start = watch_phase_start,
+    .phase_end = watch_phase_end,
+};
 
 /* ---- answers ---- */
 

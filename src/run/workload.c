@@ -88,25 +88,12 @@ static int class_of(const orr__npu *n, uint32_t place)
     return type >= ORR_NODE_COMM_SEND && type <= ORR_NODE_COMM_COLL ? COMM : -1;
 }
 
-static void note_node(orr__npu *n, uint32_t place, orr__note_kind kind)
-{
-    orr__sim_note(n->sim, &(orr__note){.kind = kind,
-                                       .rank = n->rank,
-                                       .place = place,
-                                       .tick = orr__clock_now(n->sim->clock)});
-}
-
 static void note_start(orr__npu *n, uint32_t place)
 {
     const int k = class_of(n, place);
     const uint64_t now = orr__clock_now(n->sim->clock);
     n->started_at[place] = now;
-    if (n->sim->watch)
-        orr__watch_node_start(n, place);
-    if (n->sim->tape)
-        orr__tape_node_start(n, place);
-    if (n->sim->keeps_trace)
-        note_node(n, place, ORR__NOTE_ISSUE);
+    RUN_TELL(n->sim, node_start, n, place);
     if (k < 0) {
         n->result.has_other_nodes = true;
         return;
@@ -122,14 +109,7 @@ static void note_end(orr__npu *n, uint32_t place)
     const uint64_t now = orr__clock_now(n->sim->clock);
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
     n->result.wall = now;
-    if (n->sim->watch)
-        orr__watch_node_end(n, place);
-    if (n->sim->tape)
-        orr__tape_node_end(n, place);
-    if (n->sim->keeps_trace)
-        note_node(n, place, ORR__NOTE_CALLBACK);
-    if (n->tensor_log)
-        orr__tensor_log_end(n, place);
+    RUN_TELL(n->sim, node_end, n, place);
     if (k >= 0 && --n->active[k] == 0)
         *(k == GPU ? &n->result.gpu_time : &n->result.comm_time) += now - n->active_since[k];
     if (n->graph->slot[place] == ORR__SLOT_CPU)
@@ -428,10 +408,8 @@ static void report(orr__npu *n)
     n->result.compute_use = n->sum_compute_use / total;
     n->result.memory_use = n->sum_memory_use / total;
     n->result.intensity = n->sum_intensity / total;
-    if (n->tensor_log)
-        orr__tensor_log_measure(n);
     s->finish_order[s->finished++] = n->rank;
-    orr__sim_note(s, &(orr__note){.kind = ORR__NOTE_FINISHED, .rank = n->rank});
+    RUN_TELL(s, rank_end, n);
     if (s->finished == s->npu_count && s->byte_matcher)
         orr__clock_detach(s->clock); /* the old program ends here (packet-network.md 2) */
 }

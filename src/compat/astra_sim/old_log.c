@@ -16,6 +16,88 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* ---- what happened, in the order of time ---- */
+
+typedef enum note_kind {
+    NOTE_GROUP_RING,
+    NOTE_FINISHED,
+    NOTE_ISSUE, /* of a node; only when they are kept */
+    NOTE_CALLBACK
+} note_kind;
+
+typedef struct note {
+    note_kind kind;
+    uint32_t rank;
+    uint32_t count, index; /* of a group ring */
+    uint32_t place;        /* of a node */
+    uint64_t tick;
+} note;
+
+typedef struct notes {
+    note *list;
+    size_t count, room;
+} notes;
+
+static const notes *notes_of(const orr_sim *s)
+{
+    static const notes none = {0};
+    return s->old_notes ? s->old_notes : &none;
+}
+
+static void destroy_notes(void *old_notes)
+{
+    notes *l = old_notes;
+    if (l)
+        orr_free(l->list);
+    orr_free(l);
+}
+
+static void add_note(orr_sim *s, const note *one)
+{
+    notes *l = s->old_notes;
+    if (!l)
+        l = s->old_notes = orr_alloc(1, sizeof *l);
+    if (!l || !orr_grow(&l->list, &l->room, l->count + 1))
+        orr__sim_no_memory(s);
+    else
+        l->list[l->count++] = *one;
+}
+
+static void note_node(orr__npu *n, uint32_t place, note_kind kind)
+{
+    const note one = {
+        .kind = kind, .rank = n->rank, .place = place, .tick = orr__clock_now(n->sim->clock)};
+    add_note(n->sim, &one);
+}
+
+static void note_start(orr__npu *n, uint32_t place)
+{
+    note_node(n, place, NOTE_ISSUE);
+}
+
+static void note_end(orr__npu *n, uint32_t place)
+{
+    note_node(n, place, NOTE_CALLBACK);
+}
+
+static void note_finish(orr__npu *n)
+{
+    add_note(n->sim, &(note){.kind = NOTE_FINISHED, .rank = n->rank});
+}
+
+static void note_ring(orr__npu *n, const orr__group *g)
+{
+    add_note(n->sim, &(note){.kind = NOTE_GROUP_RING,
+                             .rank = n->rank,
+                             .count = g->count,
+                             .index = orr__group_index(g, n->rank)});
+}
+
+static const run_observer lines = {.rank_end = note_finish, .group_ring = note_ring};
+static const run_observer issues = {.node_start = note_start, .node_end = note_end};
+
+/* ---- printing ---- */
+
 typedef struct printer {
     const orr_sim *s;
     orr__log_writer to;
@@ -61,7 +143,7 @@ static void print_rings(printer *p)
     }
 }
 
-static void print_group_ring(printer *p, const orr__note *n)
+static void print_group_ring(printer *p, const note *n)
 {
     if (!begin(p, ORR__LOG_RING, ORR__LOG_INFO))
         return;
@@ -176,9 +258,9 @@ static void print_finished(printer *p, const orr__npu *n)
 
 /* ---- nodes, when they were issued and ended ---- */
 
-static const char *event_word(const orr__note *e)
+static const char *event_word(const note *e)
 {
-    return e->kind == ORR__NOTE_ISSUE ? "issue" : "callback";
+    return e->kind == NOTE_ISSUE ? "issue" : "callback";
 }
 
 static uint64_t node_id(const orr__npu *n, uint32_t place)
@@ -188,7 +270,7 @@ static uint64_t node_id(const orr__npu *n, uint32_t place)
 
 /* `label` stands before the name. */
 static void print_node(
-    orr_buf *out, const orr__npu *n, const orr__note *e, const char *label, orr_str name)
+    orr_buf *out, const orr__npu *n, const note *e, const char *label, orr_str name)
 {
     orr_buf_print(out,
                   "%s,sys->id=%u, tick=%" PRIu64 ", node->id=%" PRIu64 ", node->name=%s%.*s, "
@@ -197,7 +279,7 @@ static void print_node(
                   name.ptr, n->graph->t->columns.type[n->graph->node[e->place]]);
 }
 
-static void print_event(printer *p, const orr__npu *n, const orr__note *e)
+static void print_event(printer *p, const orr__npu *n, const note *e)
 {
     if (!begin(p, ORR__LOG_WORKLOAD, ORR__LOG_DEBUG))
         return;
@@ -211,7 +293,7 @@ static bool holds(orr_str text, const char *word)
 }
 
 /* The visualizer goes by words in the name (chakra.md 9): a name without them gets them in front. */
-static void print_visible(orr_buf *out, const orr__npu *n, const orr__note *e)
+static void print_visible(orr_buf *out, const orr__npu *n, const note *e)
 {
     const uint32_t i = n->graph->node[e->place];
     const uint8_t type = n->graph->t->columns.type[i];
@@ -278,7 +360,7 @@ static void print_roofline(printer *p, const orr__npu *n, uint32_t place)
 typedef struct access {
     printer *p;
     const orr__npu *n;
-    const orr__note *e; /* the end of the node */
+    const note *e; /* the end of the node */
 } access;
 
 static void print_access(const access *a, const char *what, orr_str name)
@@ -318,13 +400,13 @@ static bool make_room_for_tensors(printer *p, uint32_t rank)
     return !p->to.text.failed;
 }
 
-static void print_tensors(printer *p, const orr__npu *n, const orr__note *e)
+static void print_tensors(printer *p, const orr__npu *n, const note *e)
 {
     access a = {.p = p, .n = n, .e = e};
     if (!n->tensor_log || !begin(p, ORR__LOG_TENSORS, ORR__LOG_TRACE) ||
         !make_room_for_tensors(p, n->rank))
         return;
-    if (e->kind == ORR__NOTE_ISSUE) {
+    if (e->kind == NOTE_ISSUE) {
         orr_buf_print(&p->to.text, "tracker record start of node.id=%" PRIu64 " at tick=%" PRIu64,
                       node_id(n, e->place), e->tick);
         end(p);
@@ -338,11 +420,11 @@ static void print_tensors(printer *p, const orr__npu *n, const orr__note *e)
 }
 
 /* A node has started or ended.  In the default logs only what trace-enabled asks for. */
-static void print_event_lines(printer *p, const orr__note *e)
+static void print_event_lines(printer *p, const note *e)
 {
     const orr_sim *s = p->s;
     const orr__npu *n = &s->npus[e->rank];
-    const bool is_start = e->kind == ORR__NOTE_ISSUE, has_file = s->opt.logging != NULL;
+    const bool is_start = e->kind == NOTE_ISSUE, has_file = s->opt.logging != NULL;
     if (s->opt.trace_log || s->system.trace_enabled ||
         (has_file && !is_start && is_skipped(n, e->place)))
         print_event(p, n, e);
@@ -377,11 +459,11 @@ static void print_unfinished(printer *p, const orr__npu *n)
     print_occupant(p, n, ORR__SLOT_COMM, "GPU comm");
 }
 
-static void print_note(printer *p, const orr__note *e)
+static void print_note(printer *p, const note *e)
 {
-    if (e->kind == ORR__NOTE_FINISHED)
+    if (e->kind == NOTE_FINISHED)
         print_finished(p, &p->s->npus[e->rank]);
-    else if (e->kind == ORR__NOTE_GROUP_RING)
+    else if (e->kind == NOTE_GROUP_RING)
         print_group_ring(p, e);
     else
         print_event_lines(p, e);
@@ -391,8 +473,8 @@ static void print_all(printer *p)
 {
     const orr_sim *s = p->s;
     print_rings(p);
-    for (size_t i = 0; i < s->note_count; i++)
-        print_note(p, &s->notes[i]);
+    for (size_t i = 0; i < notes_of(s)->count; i++)
+        print_note(p, &notes_of(s)->list[i]);
     for (uint32_t r = 0; r < s->npu_count; r++)
         if (s->npus[r].result.finished_at == ORR_NEVER)
             print_unfinished(p, &s->npus[r]);
@@ -471,9 +553,9 @@ static orr_code save(orr_buf *text, const char *path, orr_error *err)
 static orr_code write_trace_log(const orr_sim *s, const char *path, orr_error *err)
 {
     orr_buf out = {0};
-    for (size_t i = 0; i < s->note_count; i++) {
-        const orr__note *e = &s->notes[i];
-        if (e->kind == ORR__NOTE_ISSUE || e->kind == ORR__NOTE_CALLBACK)
+    for (size_t i = 0; i < notes_of(s)->count; i++) {
+        const note *e = &notes_of(s)->list[i];
+        if (e->kind == NOTE_ISSUE || e->kind == NOTE_CALLBACK)
             print_visible(&out, &s->npus[e->rank], e);
     }
     return save(&out, path, err);
@@ -489,6 +571,9 @@ static orr_code read_logging(
 
 const run_old_output astra_sim_output = {
     .read_logging = read_logging,
+    .lines = &lines,
+    .issues = &issues,
+    .destroy_notes = destroy_notes,
     .ignores_patterns = ignores_patterns,
     .write_log = write_log,
     .write_sinks = write_sinks,

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_observer.h - who listens to a run.
+ *
+ * The layers of a run say what happens; figures and timelines (watch.c), the tape of messages (goal_tape.c), the log
+ * of tensors (local_memory.c) and the lines of replaced programs listen, each with one const table.  A hook that
+ * nobody listens to costs one test. */
+#ifndef ORR_RUN_OBSERVER_H
+#define ORR_RUN_OBSERVER_H
+
+#include "run_rules.h"
+
+struct orr__npu;
+struct orr__stream;
+struct orr__group;
+struct orr__route;
+
+typedef void (*run_on_node)(struct orr__npu *n, uint32_t place);
+typedef void (*run_on_rank)(struct orr__npu *n);
+typedef void (*run_on_message)(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size);
+/* stream: the number of its first chunk.  r NULL: custom, all members take part. */
+typedef void (*run_on_collective)(struct orr__npu *n,
+                                  uint32_t place,
+                                  uint64_t stream,
+                                  const struct orr__group *group,
+                                  const struct orr__route *r);
+typedef void (*run_on_group)(struct orr__npu *n, const struct orr__group *group);
+typedef void (*run_on_phase)(struct orr__stream *st);
+/* stream: of a collective; NULL: on_arrival says which node it is. */
+typedef void (*run_on_send)(struct orr__npu *n,
+                            struct orr__stream *stream,
+                            uint32_t tag,
+                            uint32_t dst,
+                            uint64_t size,
+                            orr__call on_arrival);
+/* Returns what is to be called on arrival instead. */
+typedef orr__call (*run_on_receive)(
+    struct orr__npu *n, uint32_t tag, uint32_t src, uint64_t size, orr__call on_arrival);
+
+/* What is NULL is not listened to. */
+typedef struct run_observer {
+    run_on_node node_start, node_end;
+    run_on_rank rank_end;
+    run_on_message message; /* it is handed to the network */
+    run_on_collective collective;
+    run_on_group group_ring; /* a rank uses a group for the first time */
+    run_on_phase phase_start, phase_end;
+    run_on_send send;       /* it is posted, with what it belongs to */
+    run_on_receive receive; /* one listener at most */
+} run_observer;
+
+enum { RUN_LISTENERS = 5 }; /* at most */
+
+/* The listeners of each hook, in the order in which they came; NULL after the last. */
+typedef struct run_hooks {
+    run_on_node node_start[RUN_LISTENERS], node_end[RUN_LISTENERS];
+    run_on_rank rank_end[RUN_LISTENERS];
+    run_on_message message[RUN_LISTENERS];
+    run_on_collective collective[RUN_LISTENERS];
+    run_on_group group_ring[RUN_LISTENERS];
+    run_on_phase phase_start[RUN_LISTENERS], phase_end[RUN_LISTENERS];
+    run_on_send send[RUN_LISTENERS];
+    run_on_receive receive;
+} run_hooks;
+
+/* RUN_TELL(s, node_start, n, place): all that listen to this hook of this simulation. */
+#define RUN_TELL(s, hook, ...)                                                \
+    do {                                                                      \
+        for (unsigned listener_ = 0; (s)->hooks.hook[listener_]; listener_++) \
+            (s)->hooks.hook[listener_](__VA_ARGS__);                          \
+    } while (0)
+
+#endif
