@@ -63,7 +63,7 @@ orr_severity orr_check_kind_severity(orr_check_kind kind)
 
 /* ---- words ---- */
 
-void orr__put_count(orr_buf *b, uint64_t n)
+void chk_put_count(orr_buf *b, uint64_t n)
 {
     char digits[24];
     const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
@@ -77,7 +77,7 @@ void orr__put_count(orr_buf *b, uint64_t n)
 /* Kernel names run to hundreds of characters; the beginning tells them apart. */
 enum { NAME_SHOWN = 64 };
 
-void orr__put_name(orr_buf *b, orr_str name)
+void chk_put_name(orr_buf *b, orr_str name)
 {
     size_t len = name.len;
     if (len > NAME_SHOWN) {
@@ -93,14 +93,14 @@ void orr__put_name(orr_buf *b, orr_str name)
     orr_buf_text(b, len < name.len ? "...\"" : "\"");
 }
 
-void orr__put_id_and_name(orr_buf *b, const orr__check_class *cls, uint64_t shift, uint32_t node)
+void chk_put_id_and_name(orr_buf *b, const chk_class *cls, uint64_t shift, uint32_t node)
 {
     orr_buf_u64(b, cls->c->id[node] + shift);
     orr_buf_byte(b, ' ');
-    orr__put_name(b, orr_trace_name(cls->t, node));
+    chk_put_name(b, orr_trace_name(cls->t, node));
 }
 
-static const char *keep_words(orr__check *k, orr_buf *b)
+static const char *keep_words(chk_run *k, orr_buf *b)
 {
     char *text = b->failed ? NULL : orr_arena_text(k->arena, (orr_str){(char *)b->ptr, b->len});
     orr_buf_fini(b);
@@ -108,24 +108,24 @@ static const char *keep_words(orr__check *k, orr_buf *b)
     return text ? text : "";
 }
 
-const char *orr__check_node_words(orr__check *k, const orr__check_class *cls, uint32_t node)
+const char *chk_node_words(chk_run *k, const chk_class *cls, uint32_t node)
 {
     orr_buf b = {0};
     orr_buf_text(&b, "node ");
-    orr__put_id_and_name(&b, cls, orr_set_id_shift(k->set, cls->rank), node);
+    chk_put_id_and_name(&b, cls, orr_set_id_shift(k->set, cls->rank), node);
     return keep_words(k, &b);
 }
 
-const char *orr__check_count_words(orr__check *k, uint64_t n)
+const char *chk_count_words(chk_run *k, uint64_t n)
 {
     orr_buf b = {0};
-    orr__put_count(&b, n);
+    chk_put_count(&b, n);
     return keep_words(k, &b);
 }
 
 /* ---- keeping findings ---- */
 
-static void keep(orr__check *k, const orr_finding *f)
+static void keep(chk_run *k, const orr_finding *f)
 {
     struct orr__check_store *store = k->report->store;
     const size_t n = k->report->finding_count;
@@ -137,7 +137,7 @@ static void keep(orr__check *k, const orr_finding *f)
     k->report->finding_count = n + 1;
 }
 
-static const char *print_words(orr__check *k, const char *fmt, va_list args)
+static const char *print_words(chk_run *k, const char *fmt, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -150,7 +150,7 @@ static const char *print_words(orr__check *k, const char *fmt, va_list args)
 }
 
 /* In the file of the rank: records of equal ranks are in the same place unless their ids differ. */
-static orr_where place_of(const orr__check *k, const orr__check_class *cls, uint32_t node)
+static orr_where place_of(const chk_run *k, const chk_class *cls, uint32_t node)
 {
     const orr_where where = node == ORR_NO_NODE
                                 ? orr_where_byte(orr_trace_path(cls->t), ORR_NO_BYTE)
@@ -165,7 +165,7 @@ static orr_where place_of(const orr__check *k, const orr__check_class *cls, uint
     return orr_where_byte(path, is_same_place ? where.byte : ORR_NO_BYTE);
 }
 
-static void place(orr__check *k, const orr__check_class *cls, uint32_t node, orr_finding *f)
+static void place(chk_run *k, const chk_class *cls, uint32_t node, orr_finding *f)
 {
     f->rank = cls->rank;
     f->rank_count = cls->rank_count;
@@ -178,12 +178,8 @@ static void place(orr__check *k, const orr__check_class *cls, uint32_t node, orr
     k->no_memory |= !f->name;
 }
 
-void orr__check_add(orr__check *k,
-                    const orr__check_class *cls,
-                    orr_check_kind kind,
-                    uint32_t node,
-                    const char *fmt,
-                    ...)
+void chk_add(
+    chk_run *k, const chk_class *cls, orr_check_kind kind, uint32_t node, const char *fmt, ...)
 {
     if (k->report->count[kind]++ >= k->limit)
         return;
@@ -196,8 +192,8 @@ void orr__check_add(orr__check *k,
     keep(k, &f);
 }
 
-void orr__check_add_file(
-    orr__check *k, uint32_t rank, orr_check_kind kind, const orr_where *where, const char *fmt, ...)
+void chk_add_file(
+    chk_run *k, uint32_t rank, orr_check_kind kind, const orr_where *where, const char *fmt, ...)
 {
     if (k->report->count[kind]++ >= k->limit)
         return;
@@ -209,7 +205,7 @@ void orr__check_add_file(
     keep(k, &f);
 }
 
-void orr__check_add_note(orr__check *k, const char *text)
+void chk_add_note(chk_run *k, const char *text)
 {
     k->report->count[ORR_CHECK_NOT_COMPARED]++;
     keep(k, &(orr_finding){.kind = ORR_CHECK_NOT_COMPARED,
@@ -234,9 +230,9 @@ void orr_check_report_destroy(orr_check_report *r)
 }
 
 /* ranks: where to list those of this class. */
-static void note_class(orr__check *k, uint32_t index, const uint32_t *ranks)
+static void note_class(chk_run *k, uint32_t index, const uint32_t *ranks)
 {
-    orr__check_class *cls = &k->classes[index];
+    chk_class *cls = &k->classes[index];
     cls->index = index;
     cls->rank = orr_set_class_first(k->set, index);
     cls->rank_count = orr_set_class_ranks(k->set, index);
@@ -247,12 +243,12 @@ static void note_class(orr__check *k, uint32_t index, const uint32_t *ranks)
     k->report->node_count += (uint64_t)cls->c->count * cls->rank_count;
 }
 
-static bool note_classes(orr__check *k, uint32_t count)
+static bool note_classes(chk_run *k, uint32_t count)
 {
     const uint32_t ranks = k->report->rank_count;
     uint32_t *list = orr_arena_new(k->arena, (size_t)ranks + 1, uint32_t);
     uint32_t *at = orr_arena_new(k->arena, (size_t)count + 1, uint32_t);
-    k->classes = orr_arena_new(k->arena, (size_t)count + 1, orr__check_class);
+    k->classes = orr_arena_new(k->arena, (size_t)count + 1, chk_class);
     if (!list || !at || !k->classes)
         return false;
     k->class_count = k->report->class_count = count;
@@ -269,9 +265,9 @@ static bool note_classes(orr__check *k, uint32_t count)
 }
 
 /* An empty report and room to work; false: no memory. */
-static bool open_check(orr__check *k, const orr_set *s, uint32_t limit)
+static bool open_check(chk_run *k, const orr_set *s, uint32_t limit)
 {
-    *k = (orr__check){.set = s, .limit = limit};
+    *k = (chk_run){.set = s, .limit = limit};
     k->scratch = orr_arena_create();
     k->report = orr_alloc(1, sizeof *k->report);
     if (k->report)
@@ -284,7 +280,7 @@ static bool open_check(orr__check *k, const orr_set *s, uint32_t limit)
     return true;
 }
 
-static void close_check(orr__check *k)
+static void close_check(chk_run *k)
 {
     orr_arena_destroy(k->scratch);
     orr_check_report_destroy(k->report);
@@ -292,12 +288,9 @@ static void close_check(orr__check *k)
     k->report = NULL;
 }
 
-orr_code orr__check_begin(orr__check *k,
-                          const orr_set *s,
-                          const orr_check_options *opt,
-                          orr_error *err)
+orr_code chk_begin(chk_run *k, const orr_set *s, const orr_check_options *opt, orr_error *err)
 {
-    if (open_check(k, s, opt && opt->limit ? opt->limit : ORR__CHECK_LIMIT) &&
+    if (open_check(k, s, opt && opt->limit ? opt->limit : CHK_LIMIT) &&
         note_classes(k, orr_set_class_count(s)))
         return ORR_OK;
     close_check(k);
@@ -324,7 +317,7 @@ static bool sort_findings(orr_check_report *r, orr_arena *scratch)
     return true;
 }
 
-orr_code orr__check_finish(orr__check *k, orr_check_report **out, orr_error *err)
+orr_code chk_finish(chk_run *k, orr_check_report **out, orr_error *err)
 {
     orr_check_report *r = k->report;
     k->no_memory |= !sort_findings(r, k->scratch);
@@ -344,7 +337,7 @@ orr_code orr__check_finish(orr__check *k, orr_check_report **out, orr_error *err
 
 /* ---- the round ---- */
 
-static void check_readable(orr__check *k)
+static void check_readable(chk_run *k)
 {
     orr_check_report *r = k->report;
     for (uint32_t rank = 0; rank < r->rank_count; rank++) {
@@ -354,8 +347,8 @@ static void check_readable(orr__check *k)
         const bool is_damage = e->code == ORR_EINPUT;
         if (r->read_status != ORR_EIO)
             r->read_status = is_damage ? ORR_EINPUT : ORR_EIO;
-        orr__check_add_file(k, rank, is_damage ? ORR_CHECK_DAMAGED : ORR_CHECK_UNREADABLE,
-                            &e->where, "%s", e->message);
+        chk_add_file(k, rank, is_damage ? ORR_CHECK_DAMAGED : ORR_CHECK_UNREADABLE, &e->where, "%s",
+                     e->message);
     }
 }
 
@@ -365,26 +358,26 @@ enum { PARTS_MOST = 64 };
 
 /* The classes are dealt out in parts, in order; each part makes a report of its own. */
 typedef struct parts {
-    orr__check *k;
-    orr__check *part;
+    chk_run *k;
+    chk_run *part;
     uint32_t count;
 } parts;
 
-static void check_class(orr__check *k, orr__check_class *cls)
+static void check_class(chk_run *k, chk_class *cls)
 {
     if (cls->rank_count == 0)
         return; /* nobody's */
     if (cls->c->count == 0)
-        orr__check_add(k, cls, ORR_CHECK_NO_NODES, ORR_NO_NODE, "the trace has no nodes");
-    orr__check_deps(k, cls);
-    orr__check_attrs(k, cls);
+        chk_add(k, cls, ORR_CHECK_NO_NODES, ORR_NO_NODE, "the trace has no nodes");
+    chk_deps(k, cls);
+    chk_attrs(k, cls);
     orr_arena_reset(k->scratch);
 }
 
 static orr_code check_part(void *context, size_t i, orr_error *err)
 {
     const parts *p = context;
-    orr__check *k = &p->part[i];
+    chk_run *k = &p->part[i];
     const uint64_t classes = p->k->class_count;
     const uint32_t from = (uint32_t)(classes * i / p->count),
                    to = (uint32_t)(classes * (i + 1) / p->count);
@@ -396,7 +389,7 @@ static orr_code check_part(void *context, size_t i, orr_error *err)
 }
 
 /* Add a part's findings, as if they had been made here. */
-static void merge_part(orr__check *k, const orr_check_report *part)
+static void merge_part(chk_run *k, const orr_check_report *part)
 {
     uint64_t *count = k->report->count, seen[ORR_CHECK_KIND_COUNT];
     memcpy(seen, count, sizeof seen);
@@ -413,10 +406,10 @@ static void merge_part(orr__check *k, const orr_check_report *part)
         count[kind] += part->count[kind];
 }
 
-static orr_code check_classes(orr__check *k, unsigned threads, orr_error *err)
+static orr_code check_classes(chk_run *k, unsigned threads, orr_error *err)
 {
     parts p = {.k = k, .count = k->class_count < PARTS_MOST ? k->class_count : PARTS_MOST};
-    p.part = orr_arena_new(k->arena, (size_t)p.count + 1, orr__check);
+    p.part = orr_arena_new(k->arena, (size_t)p.count + 1, chk_run);
     if (!p.part)
         return orr_no_memory(err);
     const orr_code code = orr_pool_for(threads, p.count, check_part, &p, err);
@@ -433,9 +426,9 @@ orr_code orr_check_set(const orr_set *s,
                        orr_check_report **out,
                        orr_error *err)
 {
-    orr__check k;
+    chk_run k;
     *out = NULL;
-    orr_code code = orr__check_begin(&k, s, opt, err);
+    orr_code code = chk_begin(&k, s, opt, err);
     if (code)
         return code;
     check_readable(&k);
@@ -444,8 +437,8 @@ orr_code orr_check_set(const orr_set *s,
         close_check(&k);
         return code;
     }
-    orr__check_collectives(&k);
+    chk_collectives(&k);
     orr_arena_reset(k.scratch);
-    orr__check_messages(&k);
-    return orr__check_finish(&k, out, err);
+    chk_messages(&k);
+    return chk_finish(&k, out, err);
 }

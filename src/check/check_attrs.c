@@ -21,27 +21,27 @@ enum {
 };
 enum { RELEASE_EVERY = 1 << 22 };
 
-const orr__known_attr orr__known_attrs[ORR__KNOWN_COUNT] = {
-    [ORR__KNOWN_COMM_TYPE] = {ORR__ATTR_COMM_TYPE, ORR__WANT_INT, IN_COLL},
-    [ORR__KNOWN_COMM_SIZE] = {ORR__ATTR_COMM_SIZE, ORR__WANT_INT, IN_COLL | IN_SEND | IN_RECV},
-    [ORR__KNOWN_COMM_SRC] = {ORR__ATTR_COMM_SRC, ORR__WANT_INT, IN_RECV},
-    [ORR__KNOWN_COMM_DST] = {ORR__ATTR_COMM_DST, ORR__WANT_INT, IN_SEND},
-    [ORR__KNOWN_COMM_TAG] = {ORR__ATTR_COMM_TAG, ORR__WANT_INT, IN_SEND | IN_RECV},
-    [ORR__KNOWN_COMM_PRIORITY] = {ORR__ATTR_COMM_PRIORITY, ORR__WANT_INT, 0},
-    [ORR__KNOWN_TENSOR_SIZE] = {ORR__ATTR_TENSOR_SIZE, ORR__WANT_INT, IN_MEMORY},
-    [ORR__KNOWN_TENSOR_LOC] = {ORR__ATTR_TENSOR_LOC, ORR__WANT_INT, 0},
-    [ORR__KNOWN_NUM_OPS] = {ORR__ATTR_NUM_OPS, ORR__WANT_INT, 0},
-    [ORR__KNOWN_STREAM] = {ORR__ATTR_STREAM, ORR__WANT_INT, 0},
-    [ORR__KNOWN_IS_CPU_OP] = {ORR__ATTR_IS_CPU_OP, ORR__WANT_INT, 0},
-    [ORR__KNOWN_PG_NAME] = {ORR__ATTR_PG_NAME, ORR__WANT_TEXT, IN_COLL},
-    [ORR__KNOWN_INVOLVED_DIM] = {ORR__ATTR_INVOLVED_DIM, ORR__WANT_BOOLS, 0},
-    [ORR__KNOWN_COMM_GROUP] = {ORR__ATTR_COMM_GROUP, ORR__WANT_INT, 0},
-    [ORR__KNOWN_COMMUNICATOR_ID] = {ORR__ATTR_COMMUNICATOR_ID, ORR__WANT_INT, 0},
+const chk_known_attr chk_known_attrs[CHK_KNOWN_COUNT] = {
+    [CHK_KNOWN_COMM_TYPE] = {ORR__ATTR_COMM_TYPE, CHK_WANT_INT, IN_COLL},
+    [CHK_KNOWN_COMM_SIZE] = {ORR__ATTR_COMM_SIZE, CHK_WANT_INT, IN_COLL | IN_SEND | IN_RECV},
+    [CHK_KNOWN_COMM_SRC] = {ORR__ATTR_COMM_SRC, CHK_WANT_INT, IN_RECV},
+    [CHK_KNOWN_COMM_DST] = {ORR__ATTR_COMM_DST, CHK_WANT_INT, IN_SEND},
+    [CHK_KNOWN_COMM_TAG] = {ORR__ATTR_COMM_TAG, CHK_WANT_INT, IN_SEND | IN_RECV},
+    [CHK_KNOWN_COMM_PRIORITY] = {ORR__ATTR_COMM_PRIORITY, CHK_WANT_INT, 0},
+    [CHK_KNOWN_TENSOR_SIZE] = {ORR__ATTR_TENSOR_SIZE, CHK_WANT_INT, IN_MEMORY},
+    [CHK_KNOWN_TENSOR_LOC] = {ORR__ATTR_TENSOR_LOC, CHK_WANT_INT, 0},
+    [CHK_KNOWN_NUM_OPS] = {ORR__ATTR_NUM_OPS, CHK_WANT_INT, 0},
+    [CHK_KNOWN_STREAM] = {ORR__ATTR_STREAM, CHK_WANT_INT, 0},
+    [CHK_KNOWN_IS_CPU_OP] = {ORR__ATTR_IS_CPU_OP, CHK_WANT_INT, 0},
+    [CHK_KNOWN_PG_NAME] = {ORR__ATTR_PG_NAME, CHK_WANT_TEXT, IN_COLL},
+    [CHK_KNOWN_INVOLVED_DIM] = {ORR__ATTR_INVOLVED_DIM, CHK_WANT_BOOLS, 0},
+    [CHK_KNOWN_COMM_GROUP] = {ORR__ATTR_COMM_GROUP, CHK_WANT_INT, 0},
+    [CHK_KNOWN_COMMUNICATOR_ID] = {ORR__ATTR_COMMUNICATOR_ID, CHK_WANT_INT, 0},
 };
 
 static const char *known_name(int key)
 {
-    return orr__attr_name(orr__known_attrs[key].key);
+    return orr__attr_name(chk_known_attrs[key].key);
 }
 
 /* Length and one letter leave at most one candidate. */
@@ -49,50 +49,50 @@ static int candidate(orr_str n)
 {
     switch (n.len) {
     case 6:
-        return ORR__KNOWN_STREAM;
+        return CHK_KNOWN_STREAM;
     case 7:
-        return n.ptr[0] == 'p' ? ORR__KNOWN_PG_NAME : ORR__KNOWN_NUM_OPS;
+        return n.ptr[0] == 'p' ? CHK_KNOWN_PG_NAME : CHK_KNOWN_NUM_OPS;
     case 8:
-        return n.ptr[5] == 's'   ? ORR__KNOWN_COMM_SRC
-               : n.ptr[5] == 'd' ? ORR__KNOWN_COMM_DST
-                                 : ORR__KNOWN_COMM_TAG;
+        return n.ptr[5] == 's'   ? CHK_KNOWN_COMM_SRC
+               : n.ptr[5] == 'd' ? CHK_KNOWN_COMM_DST
+                                 : CHK_KNOWN_COMM_TAG;
     case 9:
-        return n.ptr[0] == 'i'   ? ORR__KNOWN_IS_CPU_OP
-               : n.ptr[5] == 's' ? ORR__KNOWN_COMM_SIZE
-                                 : ORR__KNOWN_COMM_TYPE;
+        return n.ptr[0] == 'i'   ? CHK_KNOWN_IS_CPU_OP
+               : n.ptr[5] == 's' ? CHK_KNOWN_COMM_SIZE
+                                 : CHK_KNOWN_COMM_TYPE;
     case 10:
-        return n.ptr[0] == 't' ? ORR__KNOWN_TENSOR_LOC : ORR__KNOWN_COMM_GROUP;
+        return n.ptr[0] == 't' ? CHK_KNOWN_TENSOR_LOC : CHK_KNOWN_COMM_GROUP;
     case 11:
-        return ORR__KNOWN_TENSOR_SIZE;
+        return CHK_KNOWN_TENSOR_SIZE;
     case 12:
-        return ORR__KNOWN_INVOLVED_DIM;
+        return CHK_KNOWN_INVOLVED_DIM;
     case 13:
-        return ORR__KNOWN_COMM_PRIORITY;
+        return CHK_KNOWN_COMM_PRIORITY;
     case 15:
-        return ORR__KNOWN_COMMUNICATOR_ID;
+        return CHK_KNOWN_COMMUNICATOR_ID;
     default:
         return -1;
     }
 }
 
-int orr__known_attr_find(orr_str name)
+int chk_known_attr_find(orr_str name)
 {
     const int key = candidate(name);
     return key >= 0 && memcmp(known_name(key), name.ptr, name.len) == 0 ? key : -1;
 }
 
-bool orr__attr_is_sound(const orr__known_attr *known, orr_value_kind kind, bool is_list)
+bool chk_attr_is_sound(const chk_known_attr *known, orr_value_kind kind, bool is_list)
 {
-    if (known->wanted == ORR__WANT_TEXT)
+    if (known->wanted == CHK_WANT_TEXT)
         return kind == ORR_VALUE_STRING && !is_list;
     const bool is_whole = kind >= ORR_VALUE_INT32 && kind <= ORR_VALUE_BOOL;
-    return is_whole && is_list == (known->wanted == ORR__WANT_BOOLS);
+    return is_whole && is_list == (known->wanted == CHK_WANT_BOOLS);
 }
 
 /* ---- the names and kinds in one record ---- */
 
 typedef struct attr_marks {
-    uint32_t seen;  /* bit k: orr__known_attrs[k] is there */
+    uint32_t seen;  /* bit k: chk_known_attrs[k] is there */
     uint32_t wrong; /* ... and of a kind that cannot be read */
     uint32_t twice;
 } attr_marks;
@@ -117,7 +117,7 @@ static void mark_attr(attr_marks *m, orr_span message)
 {
     orr_str name;
     const uint32_t member = attr_member(message, &name);
-    const int key = orr__known_attr_find(name);
+    const int key = chk_known_attr_find(name);
     if (key < 0)
         return;
     const uint32_t bit = 1u << key;
@@ -128,7 +128,7 @@ static void mark_attr(attr_marks *m, orr_span message)
     m->seen |= bit;
     const orr_value_kind kind =
         member ? (orr_value_kind)((member - ATTR_FIRST_MEMBER) / 2 + 1) : ORR_VALUE_NONE;
-    if (!orr__attr_is_sound(&orr__known_attrs[key], kind, (member & 1) == 0))
+    if (!chk_attr_is_sound(&chk_known_attrs[key], kind, (member & 1) == 0))
         m->wrong |= bit;
 }
 
@@ -146,8 +146,8 @@ static attr_marks mark_record(orr_span body)
 /* ---- findings about kinds ---- */
 
 typedef struct node_check {
-    orr__check *k;
-    const orr__check_class *cls;
+    chk_run *k;
+    const chk_class *cls;
     const orr_columns *c;
     uint32_t node;
     attr_marks marks;
@@ -159,7 +159,7 @@ static const char *kind_words(const node_check *n, int key)
     orr_node node;
     orr_attr a;
     orr_trace_node(n->cls->t, n->node, &node);
-    if (!orr__node_get(&node, orr__known_attrs[key].key, &a) || a.kind == ORR_VALUE_NONE)
+    if (!orr__node_get(&node, chk_known_attrs[key].key, &a) || a.kind == ORR_VALUE_NONE)
         return "without a value";
     return orr_value_member(a.kind, a.is_list);
 }
@@ -170,21 +170,21 @@ static void report_wrong_kinds(const node_check *n)
     const uint32_t type = n->c->type[n->node];
     for (uint32_t left = n->marks.wrong; left; left &= left - 1) {
         const int key = __builtin_ctz(left);
-        const orr__known_attr *a = &orr__known_attrs[key];
+        const chk_known_attr *a = &chk_known_attrs[key];
         const bool is_needed = type < 8 && a->is_needed >> type & 1;
         const orr_check_kind kind = is_needed ? ORR_CHECK_ATTRIBUTE_KIND : ORR_CHECK_ODD_ATTRIBUTE;
-        orr__check_add(n->k, n->cls, kind, n->node, "%s is %s where %s is expected",
-                       orr__attr_name(a->key),
-                       orr__check_is_kept(n->k, kind) ? kind_words(n, key) : "", wanted[a->wanted]);
+        chk_add(n->k, n->cls, kind, n->node, "%s is %s where %s is expected",
+                orr__attr_name(a->key), chk_is_kept(n->k, kind) ? kind_words(n, key) : "",
+                wanted[a->wanted]);
     }
 }
 
 static void report_twice(const node_check *n)
 {
     for (uint32_t left = n->marks.twice; left; left &= left - 1)
-        orr__check_add(n->k, n->cls, ORR_CHECK_DUPLICATE_ATTRIBUTE, n->node,
-                       "%s is there more than once; the first one counts",
-                       known_name(__builtin_ctz(left)));
+        chk_add(n->k, n->cls, ORR_CHECK_DUPLICATE_ATTRIBUTE, n->node,
+                "%s is there more than once; the first one counts",
+                known_name(__builtin_ctz(left)));
 }
 
 /* ---- findings about values ---- */
@@ -206,16 +206,16 @@ static void check_not_negative(const node_check *n, int key, const int64_t *valu
     const int64_t v = column(values, n->node);
     if ((n->marks.wrong >> key & 1) || is_absent(n, key) || (v >= 0 && v != INT64_MAX))
         return;
-    orr__check_add(n->k, n->cls, ORR_CHECK_BAD_VALUE, n->node,
-                   v == INT64_MAX ? "%s is %" PRId64 " or more: no size is that large"
-                                  : "%s is %" PRId64 ": a size is not negative",
-                   known_name(key), v);
+    chk_add(n->k, n->cls, ORR_CHECK_BAD_VALUE, n->node,
+            v == INT64_MAX ? "%s is %" PRId64 " or more: no size is that large"
+                           : "%s is %" PRId64 ": a size is not negative",
+            known_name(key), v);
 }
 
 static void report_missing(const node_check *n, orr_check_kind kind, int key, const char *what)
 {
     if (is_absent(n, key))
-        orr__check_add(n->k, n->cls, kind, n->node, "%s without %s", what, known_name(key));
+        chk_add(n->k, n->cls, kind, n->node, "%s without %s", what, known_name(key));
 }
 
 static int64_t true_comm_type(const node_check *n)
@@ -231,14 +231,14 @@ static int64_t true_comm_type(const node_check *n)
 
 static void check_collective(const node_check *n)
 {
-    report_missing(n, ORR_CHECK_MISSING_ATTRIBUTE, ORR__KNOWN_COMM_TYPE, "a collective");
+    report_missing(n, ORR_CHECK_MISSING_ATTRIBUTE, CHK_KNOWN_COMM_TYPE, "a collective");
     const int8_t type = n->c->comm_type ? n->c->comm_type[n->node] : -1;
     if (type != ORR_COLL_BARRIER)
-        report_missing(n, ORR_CHECK_MISSING_ATTRIBUTE, ORR__KNOWN_COMM_SIZE, "a collective");
+        report_missing(n, ORR_CHECK_MISSING_ATTRIBUTE, CHK_KNOWN_COMM_SIZE, "a collective");
     if (type >= ORR_COLL_COUNT)
-        orr__check_add(n->k, n->cls, ORR_CHECK_BAD_VALUE, n->node,
-                       "comm_type is %" PRId64 ": collectives have the numbers 0 to %d",
-                       true_comm_type(n), ORR_COLL_COUNT - 1);
+        chk_add(n->k, n->cls, ORR_CHECK_BAD_VALUE, n->node,
+                "comm_type is %" PRId64 ": collectives have the numbers 0 to %d", true_comm_type(n),
+                ORR_COLL_COUNT - 1);
 }
 
 /* ---- peers ---- */
@@ -260,12 +260,12 @@ static void add_rank(const node_check *n, some_ranks *s, uint32_t rank, uint32_t
     if (s->count++ == 0)
         s->first = rank;
     else
-        s->is_mixed |= orr__check_value(n->k, rank, slot) != orr__check_value(n->k, s->first, slot);
+        s->is_mixed |= chk_value(n->k, rank, slot) != chk_value(n->k, s->first, slot);
 }
 
 static const slot_look *look_at_slot(node_check *n, uint32_t slot)
 {
-    const orr__check_class *cls = n->cls;
+    const chk_class *cls = n->cls;
     const int64_t ranks = n->k->report->rank_count;
     if (!n->looks)
         n->looks = orr_arena_new(n->k->scratch, cls->holes->slot_count, slot_look);
@@ -275,7 +275,7 @@ static const slot_look *look_at_slot(node_check *n, uint32_t slot)
     }
     slot_look *look = &n->looks[slot];
     for (uint32_t i = 0; i < cls->rank_count && !look->is_done; i++) {
-        const int64_t v = orr__check_value(n->k, cls->ranks[i], slot);
+        const int64_t v = chk_value(n->k, cls->ranks[i], slot);
         if (v < 0)
             add_rank(n, &look->negative, cls->ranks[i], slot);
         else if (ranks > 1 && v >= ranks)
@@ -287,9 +287,9 @@ static const slot_look *look_at_slot(node_check *n, uint32_t slot)
     return look;
 }
 
-static orr__check_class class_of(const node_check *n, const some_ranks *who)
+static chk_class class_of(const node_check *n, const some_ranks *who)
 {
-    orr__check_class some = *n->cls;
+    chk_class some = *n->cls;
     some.rank = who->first;
     some.rank_count = who->count;
     return some;
@@ -302,34 +302,32 @@ static const char *others(const some_ranks *who)
 
 static void report_negative_peer(const node_check *n, const some_ranks *who, int key, int64_t v)
 {
-    const orr__check_class some = class_of(n, who);
-    orr__check_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
-                   "%s is %" PRId64 ": ranks are counted from 0%s", known_name(key), v,
-                   others(who));
+    const chk_class some = class_of(n, who);
+    chk_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
+            "%s is %" PRId64 ": ranks are counted from 0%s", known_name(key), v, others(who));
 }
 
 static void report_large_peer(const node_check *n, const some_ranks *who, int key, int64_t v)
 {
-    const orr__check_class some = class_of(n, who);
-    orr__check_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
-                   "%s is %" PRId64 ": the ranks are 0 to %u%s", known_name(key), v,
-                   n->k->report->rank_count - 1, others(who));
+    const chk_class some = class_of(n, who);
+    chk_add(n->k, &some, ORR_CHECK_PEER_RANGE, n->node,
+            "%s is %" PRId64 ": the ranks are 0 to %u%s", known_name(key), v,
+            n->k->report->rank_count - 1, others(who));
 }
 
 /* A peer must be a rank, as far as we know how many there are: a single file does not say. */
 static void check_peer(node_check *n, int key, orr_hole_field field, const int64_t *values)
 {
     const uint32_t ranks = n->k->report->rank_count;
-    const uint32_t slot = orr__check_slot(n->cls, field, n->node);
+    const uint32_t slot = chk_slot(n->cls, field, n->node);
     const some_ranks all = {n->cls->rank, n->cls->rank_count, false};
     if (slot != ORR_NO_NODE) {
         const slot_look *look = look_at_slot(n, slot);
         if (look && look->negative.count)
             report_negative_peer(n, &look->negative, key,
-                                 orr__check_value(n->k, look->negative.first, slot));
+                                 chk_value(n->k, look->negative.first, slot));
         if (look && look->large.count)
-            report_large_peer(n, &look->large, key,
-                              orr__check_value(n->k, look->large.first, slot));
+            report_large_peer(n, &look->large, key, chk_value(n->k, look->large.first, slot));
         return;
     }
     const int64_t v = column(values, n->node);
@@ -342,7 +340,7 @@ static void check_peer(node_check *n, int key, orr_hole_field field, const int64
 /* The ranks of a class with holes differ, so the one whose number it is has it right. */
 static some_ranks other_ranks(const node_check *n, int64_t v)
 {
-    const orr__check_class *cls = n->cls;
+    const chk_class *cls = n->cls;
     const bool is_in_class = orr_set_class_of(n->k->set, (uint32_t)v) == cls->index;
     const bool is_first = v == cls->rank;
     if (!is_in_class)
@@ -353,31 +351,30 @@ static some_ranks other_ranks(const node_check *n, int64_t v)
 
 static void report_own_rank(const node_check *n, const some_ranks *who, int key, int64_t v)
 {
-    const orr__check_class some = class_of(n, who);
+    const chk_class some = class_of(n, who);
     if (who->count)
-        orr__check_add(n->k, &some, ORR_CHECK_OWN_RANK, n->node,
-                       "%s is %" PRId64 ", but this is rank %u%s", known_name(key), v, who->first,
-                       others(who));
+        chk_add(n->k, &some, ORR_CHECK_OWN_RANK, n->node,
+                "%s is %" PRId64 ", but this is rank %u%s", known_name(key), v, who->first,
+                others(who));
 }
 
 static void check_own_rank(node_check *n, int key, orr_hole_field field, const int64_t *values)
 {
     const uint32_t ranks = n->k->report->rank_count;
-    const uint32_t slot = orr__check_slot(n->cls, field, n->node);
+    const uint32_t slot = chk_slot(n->cls, field, n->node);
     if (slot != ORR_NO_NODE) {
         const slot_look *look = look_at_slot(n, slot);
         if (look && look->foreign.count)
-            report_own_rank(n, &look->foreign, key,
-                            orr__check_value(n->k, look->foreign.first, slot));
+            report_own_rank(n, &look->foreign, key, chk_value(n->k, look->foreign.first, slot));
         return;
     }
     const int64_t v = column(values, n->node);
     if (ranks == 1 || v < 0 || v >= (int64_t)ranks)
         return;
     if (n->cls->rank_count > 1 && !n->cls->holes) {
-        orr__check_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
-                       "%s is %" PRId64 " in all %u equal ranks, but should be each one's own",
-                       known_name(key), v, n->cls->rank_count);
+        chk_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
+                "%s is %" PRId64 " in all %u equal ranks, but should be each one's own",
+                known_name(key), v, n->cls->rank_count);
         return;
     }
     const some_ranks who = other_ranks(n, v);
@@ -386,32 +383,31 @@ static void check_own_rank(node_check *n, int key, orr_hole_field field, const i
 
 static void check_message(node_check *n, bool is_send)
 {
-    const int peer = is_send ? ORR__KNOWN_COMM_DST : ORR__KNOWN_COMM_SRC;
+    const int peer = is_send ? CHK_KNOWN_COMM_DST : CHK_KNOWN_COMM_SRC;
     const char *what = is_send ? "a send" : "a receive";
     report_missing(n, ORR_CHECK_MISSING_PEER, peer, what);
-    report_missing(n, ORR_CHECK_MISSING_SIZE, ORR__KNOWN_COMM_SIZE, what);
-    check_peer(n, ORR__KNOWN_COMM_SRC, ORR_HOLE_COMM_SRC, n->c->comm_src);
-    check_peer(n, ORR__KNOWN_COMM_DST, ORR_HOLE_COMM_DST, n->c->comm_dst);
+    report_missing(n, ORR_CHECK_MISSING_SIZE, CHK_KNOWN_COMM_SIZE, what);
+    check_peer(n, CHK_KNOWN_COMM_SRC, ORR_HOLE_COMM_SRC, n->c->comm_src);
+    check_peer(n, CHK_KNOWN_COMM_DST, ORR_HOLE_COMM_DST, n->c->comm_dst);
     if (is_send)
-        check_own_rank(n, ORR__KNOWN_COMM_SRC, ORR_HOLE_COMM_SRC, n->c->comm_src);
+        check_own_rank(n, CHK_KNOWN_COMM_SRC, ORR_HOLE_COMM_SRC, n->c->comm_src);
     else
-        check_own_rank(n, ORR__KNOWN_COMM_DST, ORR_HOLE_COMM_DST, n->c->comm_dst);
+        check_own_rank(n, CHK_KNOWN_COMM_DST, ORR_HOLE_COMM_DST, n->c->comm_dst);
 }
 
 static void check_type(node_check *n, uint32_t type)
 {
     if (type == ORR_NODE_INVALID)
-        orr__check_add(n->k, n->cls, ORR_CHECK_INVALID_NODE, n->node,
-                       "the node type is INVALID_NODE");
+        chk_add(n->k, n->cls, ORR_CHECK_INVALID_NODE, n->node, "the node type is INVALID_NODE");
     else if (type == ORR_NODE_COMM_COLL)
         check_collective(n);
     else if (type == ORR_NODE_COMM_SEND || type == ORR_NODE_COMM_RECV)
         check_message(n, type == ORR_NODE_COMM_SEND);
     else if (type == ORR_NODE_MEM_LOAD || type == ORR_NODE_MEM_STORE)
-        report_missing(n, ORR_CHECK_MISSING_SIZE, ORR__KNOWN_TENSOR_SIZE, "a memory node");
+        report_missing(n, ORR_CHECK_MISSING_SIZE, CHK_KNOWN_TENSOR_SIZE, "a memory node");
     else if (type >= ORR_NODE_TYPE_COUNT)
-        orr__check_add(n->k, n->cls, ORR_CHECK_UNKNOWN_TYPE, n->node,
-                       "the node type is %u, which has no meaning", type);
+        chk_add(n->k, n->cls, ORR_CHECK_UNKNOWN_TYPE, n->node,
+                "the node type is %u, which has no meaning", type);
 }
 
 /* As in reading: the pages of records that are done may go, so that a large file does not fill the memory. */
@@ -425,7 +421,7 @@ static void release_behind(const orr_trace *t, uint32_t node, uint64_t *released
     *released = at;
 }
 
-void orr__check_attrs(orr__check *k, const orr__check_class *cls)
+void chk_attrs(chk_run *k, const chk_class *cls)
 {
     node_check n = {.k = k, .cls = cls, .c = cls->c};
     uint64_t released = 0;
@@ -436,9 +432,9 @@ void orr__check_attrs(orr__check *k, const orr__check_class *cls)
             report_wrong_kinds(&n);
         if (n.marks.twice)
             report_twice(&n);
-        check_not_negative(&n, ORR__KNOWN_COMM_SIZE, n.c->comm_size);
-        check_not_negative(&n, ORR__KNOWN_TENSOR_SIZE, n.c->tensor_size);
-        check_not_negative(&n, ORR__KNOWN_NUM_OPS, n.c->num_ops);
+        check_not_negative(&n, CHK_KNOWN_COMM_SIZE, n.c->comm_size);
+        check_not_negative(&n, CHK_KNOWN_TENSOR_SIZE, n.c->tensor_size);
+        check_not_negative(&n, CHK_KNOWN_NUM_OPS, n.c->num_ops);
         check_type(&n, n.c->type[n.node]);
     }
 }
@@ -449,7 +445,7 @@ static bool has_false(const orr_attr *a)
 {
     orr_list it = orr_attr_items(a);
     orr_value v;
-    if (!orr__attr_is_sound(&orr__known_attrs[ORR__KNOWN_INVOLVED_DIM], a->kind, a->is_list))
+    if (!chk_attr_is_sound(&chk_known_attrs[CHK_KNOWN_INVOLVED_DIM], a->kind, a->is_list))
         return false;
     while (orr_list_next(&it, &v))
         if (!v.u)
@@ -469,7 +465,7 @@ static bool is_all(orr_str group)
     return group.len == 0 || (group.len == 1 && group.ptr[0] == '0');
 }
 
-bool orr__unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
+bool chk_unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
 {
     orr_node record;
     orr_attr a;
@@ -486,7 +482,7 @@ bool orr__unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_st
     return !orr__node_get(&record, ORR__ATTR_INVOLVED_DIM, &a) || !has_false(&a);
 }
 
-bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
+bool chk_collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out)
 {
     const orr_columns *c = orr_trace_columns(t);
     if (c->pg_name && c->pg_name[node] != ORR_NO_NAME) {
@@ -494,5 +490,5 @@ bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr
         if (!is_all(*out))
             return true;
     }
-    return orr__unnamed_group(t, node, room, out);
+    return chk_unnamed_group(t, node, room, out);
 }

@@ -86,7 +86,7 @@ static void visit_from(tarjan *t, uint32_t start)
     }
 }
 
-uint32_t *orr__find_components(orr_arena *a, const orr_columns *c)
+uint32_t *chk_find_components(orr_arena *a, const orr_columns *c)
 {
     const size_t n = (size_t)c->count + 1;
     tarjan t = {.c = c};
@@ -178,16 +178,16 @@ static void run_trace(breaker *b)
     }
 }
 
-bool orr__break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped)
+bool chk_break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped)
 {
     const size_t n = (size_t)c->count + 1;
     breaker b = {.c = c, .is_dropped = is_dropped};
-    b.component = orr__find_components(a, c);
+    b.component = chk_find_components(a, c);
     b.soft = orr_arena_new(a, n, uint32_t);
     b.ready = orr_arena_new(a, n, uint32_t);
     b.is_done = orr_arena_new(a, n, bool);
     if (!b.component || !b.soft || !b.ready || !b.is_done ||
-        !orr__dag_build(c, ORR__CHECK_DAG, a, &b.graph) || !orr_bitset_init(&b.next, c->count))
+        !orr__dag_build(c, CHK_DAG, a, &b.graph) || !orr_bitset_init(&b.next, c->count))
         return false;
     split_waits(&b);
     run_trace(&b);

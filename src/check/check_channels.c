@@ -36,17 +36,17 @@ typedef struct end_list {
 } end_list;
 
 typedef struct gathering {
-    orr__exchange *x;
-    orr__check *k;
-    end_list *ends[ORR__DIRECTIONS]; /* by class */
-    slot_list *tags;                 /* by class */
+    chk_exchange *x;
+    chk_run *k;
+    end_list *ends[CHK_DIRECTIONS]; /* by class */
+    slot_list *tags;                /* by class */
     /* By peer: what it is to the class or rank at hand; valid where the mark is its number + 1. */
-    uint32_t *class_mark[ORR__DIRECTIONS], *rank_mark[ORR__DIRECTIONS], *rank_own[ORR__DIRECTIONS];
+    uint32_t *class_mark[CHK_DIRECTIONS], *rank_mark[CHK_DIRECTIONS], *rank_own[CHK_DIRECTIONS];
 } gathering;
 
 /* ---- the ends of the classes ---- */
 
-static bool slot_list_init(slot_list *l, orr_arena *a, const orr__check_class *cls)
+static bool slot_list_init(slot_list *l, orr_arena *a, const chk_class *cls)
 {
     const size_t n = cls->holes ? cls->holes->slot_count : 0;
     if (n == 0)
@@ -76,52 +76,51 @@ static int64_t message_size(const orr_columns *c, uint32_t node)
 }
 
 /* Peers that are not ranks are reported already; what an unreadable rank does nobody knows. */
-static bool is_readable(const orr__check *k, int64_t peer)
+static bool is_readable(const chk_run *k, int64_t peer)
 {
     return peer >= 0 && peer < (int64_t)k->report->rank_count &&
            orr_set_class_of(k->set, (uint32_t)peer) != ORR_NO_NODE;
 }
 
-static void add_end(gathering *g, const orr__check_class *cls, int direction, uint32_t node)
+static void add_end(gathering *g, const chk_class *cls, int direction, uint32_t node)
 {
     const orr_columns *c = cls->c;
     end_list *l = &g->ends[direction][cls->index];
-    const bool is_send = direction == ORR__SENDS;
+    const bool is_send = direction == CHK_SENDS;
     const int64_t *peers = is_send ? c->comm_dst : c->comm_src;
     const int64_t peer = peers ? peers[node] : ORR_NO_VALUE;
     const int64_t tag = c->comm_tag ? c->comm_tag[node] : ORR_NO_VALUE;
-    const uint32_t slot =
-        orr__check_slot(cls, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, node);
+    const uint32_t slot = chk_slot(cls, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, node);
     if (slot == ORR_NO_NODE && peer == ORR_NO_VALUE) {
         l->has_unknown_peer = g->x->has_unknown[direction] = true;
         return;
     }
     if (slot == ORR_NO_NODE && !is_readable(g->k, peer))
         return;
-    l->all[l->count++] = (end){
-        .node = node,
-        .own = slot_number(&l->own, slot),
-        .own_tag = slot_number(&g->tags[cls->index], orr__check_slot(cls, ORR_HOLE_COMM_TAG, node)),
-        .peer = slot == ORR_NO_NODE ? (uint32_t)peer : ORR_NO_NODE,
-        .tag = tag == ORR_NO_VALUE ? 0 : tag,
-        .size = message_size(c, node)};
+    l->all[l->count++] =
+        (end){.node = node,
+              .own = slot_number(&l->own, slot),
+              .own_tag = slot_number(&g->tags[cls->index], chk_slot(cls, ORR_HOLE_COMM_TAG, node)),
+              .peer = slot == ORR_NO_NODE ? (uint32_t)peer : ORR_NO_NODE,
+              .tag = tag == ORR_NO_VALUE ? 0 : tag,
+              .size = message_size(c, node)};
 }
 
 static int direction_of(uint8_t type)
 {
-    return type == ORR_NODE_COMM_SEND ? ORR__SENDS : type == ORR_NODE_COMM_RECV ? ORR__RECVS : -1;
+    return type == ORR_NODE_COMM_SEND ? CHK_SENDS : type == ORR_NODE_COMM_RECV ? CHK_RECVS : -1;
 }
 
-static bool list_ends(gathering *g, const orr__check_class *cls)
+static bool list_ends(gathering *g, const chk_class *cls)
 {
     const orr_columns *c = cls->c;
-    size_t n[ORR__DIRECTIONS] = {0};
+    size_t n[CHK_DIRECTIONS] = {0};
     for (uint32_t i = 0; i < c->count; i++)
         if (direction_of(c->type[i]) >= 0)
             n[direction_of(c->type[i])]++;
-    if (n[ORR__SENDS] + n[ORR__RECVS] == 0)
+    if (n[CHK_SENDS] + n[CHK_RECVS] == 0)
         return true;
-    for (int d = 0; d < ORR__DIRECTIONS; d++) {
+    for (int d = 0; d < CHK_DIRECTIONS; d++) {
         end_list *l = &g->ends[d][cls->index];
         l->all = orr_arena_new(g->k->scratch, n[d] + 1, end);
         if (!l->all || !slot_list_init(&l->own, g->k->scratch, cls))
@@ -139,9 +138,9 @@ static bool list_all_ends(gathering *g)
 {
     const size_t classes = (size_t)g->k->class_count + 1;
     g->tags = orr_arena_new(g->k->scratch, classes, slot_list);
-    g->ends[ORR__SENDS] = orr_arena_new(g->k->scratch, classes, end_list);
-    g->ends[ORR__RECVS] = orr_arena_new(g->k->scratch, classes, end_list);
-    if (!g->tags || !g->ends[ORR__SENDS] || !g->ends[ORR__RECVS])
+    g->ends[CHK_SENDS] = orr_arena_new(g->k->scratch, classes, end_list);
+    g->ends[CHK_RECVS] = orr_arena_new(g->k->scratch, classes, end_list);
+    if (!g->tags || !g->ends[CHK_SENDS] || !g->ends[CHK_RECVS])
         return false;
     for (uint32_t i = 0; i < g->k->class_count; i++)
         if (g->k->classes[i].rank_count && !list_ends(g, &g->k->classes[i]))
@@ -157,14 +156,14 @@ enum { NO_PEER = -1, NAMED_PEER = -2 };
 static size_t begin_class(void *context, uint32_t class_index)
 {
     gathering *g = context;
-    for (int d = 0; d < ORR__DIRECTIONS; d++) {
+    for (int d = 0; d < CHK_DIRECTIONS; d++) {
         const end_list *l = &g->ends[d][class_index];
         for (uint32_t i = 0; l->own.count && i < l->count; i++)
             if (l->all[i].peer != ORR_NO_NODE)
                 g->class_mark[d][l->all[i].peer] = class_index + 1;
     }
-    return (size_t)g->ends[ORR__SENDS][class_index].own.count +
-           g->ends[ORR__RECVS][class_index].own.count + g->tags[class_index].count;
+    return (size_t)g->ends[CHK_SENDS][class_index].own.count +
+           g->ends[CHK_RECVS][class_index].own.count + g->tags[class_index].count;
 }
 
 static int64_t peer_number(gathering *g, int direction, uint32_t rank, int64_t peer, uint32_t own)
@@ -184,27 +183,27 @@ static void fill_pattern(void *context, uint32_t rank, int64_t *pattern)
 {
     gathering *g = context;
     const uint32_t c = orr_set_class_of(g->k->set, rank);
-    for (int d = 0; d < ORR__DIRECTIONS; d++) {
+    for (int d = 0; d < CHK_DIRECTIONS; d++) {
         const slot_list *own = &g->ends[d][c].own;
         for (uint32_t i = 0; i < own->count; i++)
-            *pattern++ = peer_number(g, d, rank, orr__check_value(g->k, rank, own->slots[i]), i);
+            *pattern++ = peer_number(g, d, rank, chk_value(g->k, rank, own->slots[i]), i);
     }
     for (uint32_t i = 0; i < g->tags[c].count; i++)
-        *pattern++ = orr__check_value(g->k, rank, g->tags[c].slots[i]);
+        *pattern++ = chk_value(g->k, rank, g->tags[c].slots[i]);
 }
 
 static bool make_shapes(gathering *g)
 {
-    const orr__splitter by = {begin_class, fill_pattern, g};
+    const chk_splitter by = {begin_class, fill_pattern, g};
     const size_t ranks = (size_t)g->k->report->rank_count + 1;
-    for (int d = 0; d < ORR__DIRECTIONS; d++) {
+    for (int d = 0; d < CHK_DIRECTIONS; d++) {
         g->class_mark[d] = orr_arena_new(g->k->scratch, ranks, uint32_t);
         g->rank_mark[d] = orr_arena_new(g->k->scratch, ranks, uint32_t);
         g->rank_own[d] = orr_arena_new(g->k->scratch, ranks, uint32_t);
         if (!g->class_mark[d] || !g->rank_mark[d] || !g->rank_own[d])
             return false;
     }
-    return orr__shapes_make(g->k, &by, &g->x->shapes);
+    return chk_shapes_make(g->k, &by, &g->x->shapes);
 }
 
 /* ---- the sides of a shape ---- */
@@ -212,16 +211,16 @@ static bool make_shapes(gathering *g)
 /* Peers that the body names come first in the order of lines. */
 #define OWN_PEER ((uint64_t)1 << 32)
 
-static void take_end(gathering *g, orr__side *s, int direction, uint32_t shape, const end *e)
+static void take_end(gathering *g, chk_side *s, int direction, uint32_t shape, const end *e)
 {
-    const orr__shape *of = &g->x->shapes.all[shape];
-    const uint32_t sends = g->ends[ORR__SENDS][of->class_index].own.count;
-    const uint32_t recvs = g->ends[ORR__RECVS][of->class_index].own.count;
-    const int64_t *own = of->pattern + (direction == ORR__SENDS ? 0 : sends);
+    const chk_shape *of = &g->x->shapes.all[shape];
+    const uint32_t sends = g->ends[CHK_SENDS][of->class_index].own.count;
+    const uint32_t recvs = g->ends[CHK_RECVS][of->class_index].own.count;
+    const int64_t *own = of->pattern + (direction == CHK_SENDS ? 0 : sends);
     const int64_t like = e->own == ORR_NO_NODE ? NAMED_PEER - (int64_t)e->peer : own[e->own];
     if (like == NO_PEER)
         return;
-    s->messages[s->message_count++] = (orr__message){
+    s->messages[s->message_count++] = (chk_message){
         .to = like < 0 ? (uint64_t)(NAMED_PEER - like) : OWN_PEER + (uint64_t)like,
         .node = e->node,
         .tag = e->own_tag == ORR_NO_NODE ? e->tag : of->pattern[sends + recvs + e->own_tag],
@@ -230,7 +229,7 @@ static void take_end(gathering *g, orr__side *s, int direction, uint32_t shape, 
 
 static int compare_messages(const void *a, const void *b)
 {
-    const orr__message *x = a, *y = b;
+    const chk_message *x = a, *y = b;
     if (x->to != y->to)
         return x->to < y->to ? -1 : 1;
     if (x->tag != y->tag)
@@ -240,27 +239,27 @@ static int compare_messages(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void add_line(gathering *g, orr__side *s, const orr__message *m, const slot_list *own)
+static void add_line(gathering *g, chk_side *s, const chk_message *m, const slot_list *own)
 {
     const bool is_named = m->to < OWN_PEER;
     s->named_count += is_named;
     s->lines[s->line_count++] =
-        (orr__line){.peer = is_named ? (uint32_t)m->to : ORR_NO_NODE,
-                    .slot = is_named ? ORR_NO_NODE : own->slots[m->to - OWN_PEER],
-                    .first = s->channel_count,
-                    .id = g->x->line_count++};
+        (chk_line){.peer = is_named ? (uint32_t)m->to : ORR_NO_NODE,
+                   .slot = is_named ? ORR_NO_NODE : own->slots[m->to - OWN_PEER],
+                   .first = s->channel_count,
+                   .id = g->x->line_count++};
 }
 
-static void add_channel(orr__side *s, const orr__message *m)
+static void add_channel(chk_side *s, const chk_message *m)
 {
     s->lines[s->line_count - 1].count++;
-    s->channels[s->channel_count++] = (orr__channel){.tag = m->tag,
-                                                     .line = s->line_count - 1,
-                                                     .first = (uint32_t)(m - s->messages),
-                                                     .fingerprint = 1};
+    s->channels[s->channel_count++] = (chk_channel){.tag = m->tag,
+                                                    .line = s->line_count - 1,
+                                                    .first = (uint32_t)(m - s->messages),
+                                                    .fingerprint = 1};
 }
 
-static void add_to_channel(orr__channel *c, const orr__message *m)
+static void add_to_channel(chk_channel *c, const chk_message *m)
 {
     c->count++;
     if (m->size == ORR_NO_VALUE)
@@ -269,11 +268,11 @@ static void add_to_channel(orr__channel *c, const orr__message *m)
         c->fingerprint = orr_hash_mix(c->fingerprint ^ (uint64_t)m->size, 0x9e3779b97f4a7c15u) | 1;
 }
 
-static void sort_messages(gathering *g, orr__side *s, const slot_list *own)
+static void sort_messages(gathering *g, chk_side *s, const slot_list *own)
 {
     qsort(s->messages, s->message_count, sizeof *s->messages, compare_messages);
     for (uint32_t i = 0; i < s->message_count; i++) {
-        const orr__message *m = &s->messages[i];
+        const chk_message *m = &s->messages[i];
         const bool is_new_line = i == 0 || m->to != m[-1].to;
         if (is_new_line)
             add_line(g, s, m, own);
@@ -286,15 +285,15 @@ static void sort_messages(gathering *g, orr__side *s, const slot_list *own)
 static bool build_side(gathering *g, uint32_t shape, int direction)
 {
     const end_list *l = &g->ends[direction][g->x->shapes.all[shape].class_index];
-    orr__side *s = &g->x->sides[direction][shape];
+    chk_side *s = &g->x->sides[direction][shape];
     orr_arena *a = g->k->scratch;
     s->has_unknown_peer = l->has_unknown_peer;
     if (l->count == 0)
         return true;
-    s->messages = orr_arena_new(a, l->count, orr__message);
-    s->channels = orr_arena_new(a, l->count, orr__channel);
-    s->lines = orr_arena_new(a, l->count, orr__line);
-    s->blocks = orr_arena_new(a, l->count, orr__block);
+    s->messages = orr_arena_new(a, l->count, chk_message);
+    s->channels = orr_arena_new(a, l->count, chk_channel);
+    s->lines = orr_arena_new(a, l->count, chk_line);
+    s->blocks = orr_arena_new(a, l->count, chk_block);
     if (!s->messages || !s->channels || !s->lines || !s->blocks)
         return false;
     for (uint32_t i = 0; i < l->count; i++)
@@ -307,7 +306,7 @@ static bool build_side(gathering *g, uint32_t shape, int direction)
 
 /* A channel and the shape of its peer. */
 typedef struct blocked {
-    const orr__channel *channel;
+    const chk_channel *channel;
     uint32_t peer, peer_shape;
 } blocked;
 
@@ -321,24 +320,24 @@ static int compare_blocked(const void *a, const void *b)
     return x->peer < y->peer ? -1 : 1;
 }
 
-static void add_to_block(orr__side *s, const blocked *b)
+static void add_to_block(chk_side *s, const blocked *b)
 {
-    const orr__channel *c = b->channel;
-    orr__block *last = s->block_count ? &s->blocks[s->block_count - 1] : NULL;
+    const chk_channel *c = b->channel;
+    chk_block *last = s->block_count ? &s->blocks[s->block_count - 1] : NULL;
     if (!last || last->tag != c->tag || last->peer_shape != b->peer_shape) {
         last = &s->blocks[s->block_count++];
-        *last = (orr__block){.tag = c->tag,
-                             .peer_shape = b->peer_shape,
-                             .count = c->count,
-                             .fingerprint = c->fingerprint};
+        *last = (chk_block){.tag = c->tag,
+                            .peer_shape = b->peer_shape,
+                            .count = c->count,
+                            .fingerprint = c->fingerprint};
     }
     last->channels++;
     last->is_mixed |= last->count != c->count || last->fingerprint != c->fingerprint;
 }
 
-static bool build_blocks(gathering *g, orr__side *s)
+static bool build_blocks(gathering *g, chk_side *s)
 {
-    const orr__line *behind = s->lines ? &s->lines[s->named_count] : NULL;
+    const chk_line *behind = s->lines ? &s->lines[s->named_count] : NULL;
     const uint32_t count = s->named_count == s->line_count ? s->channel_count : behind->first;
     blocked *order = orr_arena_new(g->k->scratch, (size_t)count + 1, blocked);
     if (!order)
@@ -357,13 +356,13 @@ static bool build_blocks(gathering *g, orr__side *s)
 
 static bool list_own_lines(gathering *g, uint32_t shape, int direction)
 {
-    orr__exchange *x = g->x;
-    const orr__side *s = &x->sides[direction][shape];
-    const orr__shape *of = &x->shapes.all[shape];
+    chk_exchange *x = g->x;
+    const chk_side *s = &x->sides[direction][shape];
+    const chk_shape *of = &x->shapes.all[shape];
     for (uint32_t i = 0; s->line_count > s->named_count && i < of->rank_count; i++) {
         const uint32_t rank = x->shapes.ranks[of->first + i];
         for (uint32_t l = s->named_count; l < s->line_count; l++) {
-            const uint32_t peer = orr__line_peer(x, &s->lines[l], rank);
+            const uint32_t peer = chk_line_peer(x, &s->lines[l], rank);
             if (!orr_map_put(x->own_lines[direction], (uint64_t)rank << 32 | peer, l, NULL))
                 return false;
         }
@@ -373,8 +372,8 @@ static bool list_own_lines(gathering *g, uint32_t shape, int direction)
 
 static bool build_sides(gathering *g, int direction)
 {
-    orr__exchange *x = g->x;
-    x->sides[direction] = orr_arena_new(g->k->scratch, (size_t)x->shapes.count + 1, orr__side);
+    chk_exchange *x = g->x;
+    x->sides[direction] = orr_arena_new(g->k->scratch, (size_t)x->shapes.count + 1, chk_side);
     x->own_lines[direction] = orr_map_create(0);
     if (!x->sides[direction] || !x->own_lines[direction])
         return false;
@@ -385,24 +384,24 @@ static bool build_sides(gathering *g, int direction)
     return true;
 }
 
-void orr__exchange_gather(orr__exchange *x)
+void chk_exchange_gather(chk_exchange *x)
 {
     gathering g = {.x = x, .k = x->k};
-    x->k->no_memory |= !list_all_ends(&g) || !make_shapes(&g) || !build_sides(&g, ORR__SENDS) ||
-                       !build_sides(&g, ORR__RECVS);
+    x->k->no_memory |= !list_all_ends(&g) || !make_shapes(&g) || !build_sides(&g, CHK_SENDS) ||
+                       !build_sides(&g, CHK_RECVS);
 }
 
-void orr__exchange_fini(orr__exchange *x)
+void chk_exchange_fini(chk_exchange *x)
 {
-    orr_map_destroy(x->own_lines[ORR__SENDS]);
-    orr_map_destroy(x->own_lines[ORR__RECVS]);
+    orr_map_destroy(x->own_lines[CHK_SENDS]);
+    orr_map_destroy(x->own_lines[CHK_RECVS]);
 }
 
 /* ---- looking things up ---- */
 
-const orr__line *orr__line_find(const orr__exchange *x, int direction, uint32_t rank, uint32_t peer)
+const chk_line *chk_line_find(const chk_exchange *x, int direction, uint32_t rank, uint32_t peer)
 {
-    const orr__side *s = orr__side_of(x, direction, rank);
+    const chk_side *s = chk_side_of(x, direction, rank);
     uint32_t low = 0, high = s->named_count;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
@@ -420,7 +419,7 @@ const orr__line *orr__line_find(const orr__exchange *x, int direction, uint32_t 
     return own == ORR_NO_NODE ? NULL : &s->lines[own];
 }
 
-const orr__channel *orr__channel_find(const orr__side *s, const orr__line *l, int64_t tag)
+const chk_channel *chk_channel_find(const chk_side *s, const chk_line *l, int64_t tag)
 {
     uint32_t low = l->first, high = l->first + l->count;
     while (low < high) {
@@ -433,12 +432,12 @@ const orr__channel *orr__channel_find(const orr__side *s, const orr__line *l, in
     return low < l->first + l->count && s->channels[low].tag == tag ? &s->channels[low] : NULL;
 }
 
-const orr__block *orr__block_find(const orr__side *s, int64_t tag, uint32_t peer_shape)
+const chk_block *chk_block_find(const chk_side *s, int64_t tag, uint32_t peer_shape)
 {
     uint32_t low = 0, high = s->block_count;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
-        const orr__block *b = &s->blocks[mid];
+        const chk_block *b = &s->blocks[mid];
         if (b->tag < tag || (b->tag == tag && b->peer_shape < peer_shape))
             low = mid + 1;
         else

@@ -19,8 +19,8 @@ typedef struct member {
 } member;
 
 typedef struct comparing {
-    orr__check *k;
-    const orr__issues *s;
+    chk_run *k;
+    const chk_issues *s;
     member *members; /* of the group at hand */
     const member **by_way;
     size_t count, room, way_room;
@@ -31,7 +31,7 @@ typedef struct comparing {
 
 /* ---- one member against the rest of its group ---- */
 
-static uint64_t loose_of(const orr__issues *s, const member *m)
+static uint64_t loose_of(const chk_issues *s, const member *m)
 {
     return s->ports[m->port].loose;
 }
@@ -69,25 +69,24 @@ static const member *pick_usual(const comparing *c)
 
 /* What one side has and the other has not. */
 typedef struct surplus {
-    const orr__issue *first; /* by place in the file */
+    const chk_issue *first; /* by place in the file */
     size_t count;
-    const orr__issue
-        *first_of[ORR_COLL_COUNT + 1]; /* by type; the last: all types without a name */
+    const chk_issue *first_of[ORR_COLL_COUNT + 1]; /* by type; the last: all types without a name */
     size_t count_of[ORR_COLL_COUNT + 1];
 } surplus;
 
-static int type_slot(const orr__issue *q)
+static int type_slot(const chk_issue *q)
 {
     return q->type < ORR_COLL_COUNT ? q->type : ORR_COLL_COUNT;
 }
 
-static void keep_first(const orr__issue **first, const orr__issue *q)
+static void keep_first(const chk_issue **first, const chk_issue *q)
 {
     if (!*first || q->node < (*first)->node)
         *first = q;
 }
 
-static void add_surplus(surplus *s, const orr__issue *q)
+static void add_surplus(surplus *s, const chk_issue *q)
 {
     keep_first(&s->first, q);
     keep_first(&s->first_of[type_slot(q)], q);
@@ -95,7 +94,7 @@ static void add_surplus(surplus *s, const orr__issue *q)
     s->count++;
 }
 
-static int compare_keys(const orr__issue *x, const orr__issue *y, bool is_strict)
+static int compare_keys(const chk_issue *x, const chk_issue *y, bool is_strict)
 {
     if (x->type != y->type)
         return x->type < y->type ? -1 : 1;
@@ -103,9 +102,9 @@ static int compare_keys(const orr__issue *x, const orr__issue *y, bool is_strict
     return a < b ? -1 : a > b;
 }
 
-static void subtract(const orr__issues *s,
-                     const orr__port *a,
-                     const orr__port *b,
+static void subtract(const chk_issues *s,
+                     const chk_port *a,
+                     const chk_port *b,
                      bool is_strict,
                      surplus *more_a,
                      surplus *more_b)
@@ -125,44 +124,41 @@ static void subtract(const orr__issues *s,
     }
 }
 
-const char *orr__group_words(orr__check *k, const orr__issues *s, uint32_t group)
+const char *chk_group_words(chk_run *k, const chk_issues *s, uint32_t group)
 {
     orr_buf b = {0};
     if (group == 0)
         return "the group of all ranks";
     orr_buf_text(&b, "group ");
-    orr__put_name(&b, orr_intern_get(s->groups, group));
+    chk_put_name(&b, orr_intern_get(s->groups, group));
     char *text = b.failed ? NULL : orr_arena_text(k->arena, (orr_str){(char *)b.ptr, b.len});
     orr_buf_fini(&b);
     k->no_memory |= !text;
     return text ? text : "";
 }
 
-static const char *type_name(const orr__issue *q)
+static const char *type_name(const chk_issue *q)
 {
     const char *name = orr_collective_name((uint32_t)q->type);
     return name ? name : "a collective of unknown type";
 }
 
 /* `ALL_REDUCE of 4,096 bytes` */
-static const char *what_words(orr__check *k, const orr__issue *q)
+static const char *what_words(chk_run *k, const chk_issue *q)
 {
     if (q->size == ORR_NO_VALUE || q->type == ORR_COLL_BARRIER)
         return type_name(q);
-    const char *size = orr__check_count_words(k, (uint64_t)q->size);
+    const char *size = chk_count_words(k, (uint64_t)q->size);
     const char *text = orr_arena_print(k->arena, "%s of %s bytes", type_name(q), size);
     k->no_memory |= !text;
     return text ? text : "";
 }
 
-const char *orr__issue_words(orr__check *k,
-                             const orr__issues *s,
-                             const orr__issue *q,
-                             uint32_t rank)
+const char *chk_issue_words(chk_run *k, const chk_issues *s, const chk_issue *q, uint32_t rank)
 {
-    orr__check_class cls = k->classes[s->shapes.all[q->shape].class_index];
+    chk_class cls = k->classes[s->shapes.all[q->shape].class_index];
     cls.rank = rank;
-    const char *node = orr__check_node_words(k, &cls, q->node);
+    const char *node = chk_node_words(k, &cls, q->node);
     const char *text = orr_arena_print(k->arena, "%s (%s)", what_words(k, q), node);
     k->no_memory |= !text;
     return text ? text : "";
@@ -175,7 +171,7 @@ typedef struct difference {
 /* Found before, or now. */
 static const difference *find_difference(comparing *c, uint32_t mine, uint32_t usual)
 {
-    const orr__port *a = &c->s->ports[mine], *b = &c->s->ports[usual];
+    const chk_port *a = &c->s->ports[mine], *b = &c->s->ports[usual];
     const uint64_t key = (uint64_t)mine << 32 | usual;
     const uint32_t known = orr_map_find(c->known, key, ORR_NO_NODE);
     if (known != ORR_NO_NODE)
@@ -192,55 +188,52 @@ static const difference *find_difference(comparing *c, uint32_t mine, uint32_t u
 }
 
 typedef struct comparison {
-    orr__check *k;
-    const orr__issues *s;
+    chk_run *k;
+    const chk_issues *s;
     const difference *d;
-    orr__check_class mine; /* with the ranks that differ */
+    chk_class mine; /* with the ranks that differ */
     const member *my_member, *usual_member;
     uint32_t group;
 } comparison;
 
 static void report_count(const comparison *m)
 {
-    orr__check *k = m->k;
+    chk_run *k = m->k;
     const bool has_more = m->d->mine.first != NULL;
-    const orr__issue *q = has_more ? m->d->mine.first : m->d->usual.first;
+    const chk_issue *q = has_more ? m->d->mine.first : m->d->usual.first;
     const size_t here = m->s->ports[m->my_member->port].count;
-    if (!orr__check_is_kept(k, ORR_CHECK_COLLECTIVE_COUNT)) {
-        orr__check_add(k, &m->mine, ORR_CHECK_COLLECTIVE_COUNT, ORR_NO_NODE, "%s", "");
+    if (!chk_is_kept(k, ORR_CHECK_COLLECTIVE_COUNT)) {
+        chk_add(k, &m->mine, ORR_CHECK_COLLECTIVE_COUNT, ORR_NO_NODE, "%s", "");
         return;
     }
-    orr__check_add(
-        k, &m->mine, ORR_CHECK_COLLECTIVE_COUNT, has_more ? q->node : ORR_NO_NODE,
-        "%s: %s collective%s here, %s on rank %u; %s has no counterpart %s",
-        orr__group_words(k, m->s, m->group), orr__check_count_words(k, here), here == 1 ? "" : "s",
-        orr__check_count_words(k, m->s->ports[m->usual_member->port].count), m->usual_member->rank,
-        orr__issue_words(k, m->s, q, has_more ? m->my_member->rank : m->usual_member->rank),
-        has_more ? "there" : "here");
+    chk_add(k, &m->mine, ORR_CHECK_COLLECTIVE_COUNT, has_more ? q->node : ORR_NO_NODE,
+            "%s: %s collective%s here, %s on rank %u; %s has no counterpart %s",
+            chk_group_words(k, m->s, m->group), chk_count_words(k, here), here == 1 ? "" : "s",
+            chk_count_words(k, m->s->ports[m->usual_member->port].count), m->usual_member->rank,
+            chk_issue_words(k, m->s, q, has_more ? m->my_member->rank : m->usual_member->rank),
+            has_more ? "there" : "here");
 }
 
 static void report_differing(const comparison *m, orr_check_kind kind)
 {
-    orr__check *k = m->k;
-    const orr__issue *a = m->d->mine.first;
-    const orr__issue *b = m->d->usual.first_of[type_slot(a)];
+    chk_run *k = m->k;
+    const chk_issue *a = m->d->mine.first;
+    const chk_issue *b = m->d->usual.first_of[type_slot(a)];
     if (!b)
         b = m->d->usual.first;
     const uint32_t there = m->usual_member->rank;
     const char *more = "";
-    if (orr__check_is_kept(k, kind) && m->d->mine.count > 1)
-        more = orr_arena_print(k->arena, ", and %s more",
-                               orr__check_count_words(k, m->d->mine.count - 1));
-    orr__check_add(k, &m->mine, kind, a->node, "%s: %s here, where rank %u has %s%s",
-                   orr__check_is_kept(k, kind) ? orr__group_words(k, m->s, m->group) : "",
-                   orr__check_is_kept(k, kind) ? what_words(k, a) : "", there,
-                   orr__check_is_kept(k, kind) ? orr__issue_words(k, m->s, b, there) : "",
-                   more ? more : "");
+    if (chk_is_kept(k, kind) && m->d->mine.count > 1)
+        more = orr_arena_print(k->arena, ", and %s more", chk_count_words(k, m->d->mine.count - 1));
+    chk_add(k, &m->mine, kind, a->node, "%s: %s here, where rank %u has %s%s",
+            chk_is_kept(k, kind) ? chk_group_words(k, m->s, m->group) : "",
+            chk_is_kept(k, kind) ? what_words(k, a) : "", there,
+            chk_is_kept(k, kind) ? chk_issue_words(k, m->s, b, there) : "", more ? more : "");
 }
 
 static void compare_member(comparing *c, const member *m, const member *usual, uint32_t group)
 {
-    const orr__port *p = &c->s->ports[m->port], *q = &c->s->ports[usual->port];
+    const chk_port *p = &c->s->ports[m->port], *q = &c->s->ports[usual->port];
     if (p->strict == q->strict && p->loose == q->loose)
         return;
     comparison x = {.k = c->k,
@@ -266,11 +259,11 @@ static void compare_member(comparing *c, const member *m, const member *usual, u
 
 /* ---- all groups ---- */
 
-static bool is_agreed(const orr__issues *s, uint32_t group)
+static bool is_agreed(const chk_issues *s, uint32_t group)
 {
     const size_t first = s->group_first[group], end = s->group_first[group + 1];
     for (size_t i = first + 1; i < end; i++) {
-        const orr__port *p = &s->ports[s->entries[i].port], *q = &s->ports[s->entries[first].port];
+        const chk_port *p = &s->ports[s->entries[i].port], *q = &s->ports[s->entries[first].port];
         if (p->strict != q->strict || p->loose != q->loose)
             return false;
     }
@@ -279,16 +272,16 @@ static bool is_agreed(const orr__issues *s, uint32_t group)
 
 static bool list_members(comparing *c, uint32_t group)
 {
-    const orr__issues *s = c->s;
+    const chk_issues *s = c->s;
     const size_t first = s->group_first[group], end = s->group_first[group + 1];
     if (!orr_grow(&c->members, &c->room, end - first) ||
         !orr_grow(&c->by_way, &c->way_room, end - first))
         return !(c->k->no_memory = true);
     c->count = 0;
     for (size_t i = first; i < end; i++) {
-        const orr__entry *e = &s->entries[i];
+        const chk_entry *e = &s->entries[i];
         const uint32_t *ranks;
-        const uint32_t count = orr__entry_ranks(s, e, &ranks);
+        const uint32_t count = chk_entry_ranks(s, e, &ranks);
         if (c->count == 0 || c->members[c->count - 1].port != e->port)
             c->members[c->count++] = (member){.port = e->port, .rank = ranks[0]};
         c->members[c->count - 1].rank_count += count;
@@ -305,7 +298,7 @@ static void compare_group(comparing *c, uint32_t group)
         compare_member(c, &c->members[i], usual, group);
 }
 
-static void compare_groups(orr__check *k, const orr__issues *s)
+static void compare_groups(chk_run *k, const chk_issues *s)
 {
     comparing c = {.k = k, .s = s, .known = orr_map_create(0)};
     k->no_memory |= !c.known;
@@ -317,7 +310,7 @@ static void compare_groups(orr__check *k, const orr__issues *s)
     orr_free(c.differences);
 }
 
-static bool has_mismatch(const orr__check *k)
+static bool has_mismatch(const chk_run *k)
 {
     const uint64_t *n = k->report->count;
     return n[ORR_CHECK_COLLECTIVE_COUNT] || n[ORR_CHECK_COLLECTIVE_TYPE] ||
@@ -325,17 +318,17 @@ static bool has_mismatch(const orr__check *k)
 }
 
 /* Ranks of a class that have the same values in all its slots are equal. */
-static bool has_equal_values(const orr__check *k, const orr__check_class *cls)
+static bool has_equal_values(const chk_run *k, const chk_class *cls)
 {
     const size_t slots = cls->holes ? cls->holes->slot_count : 0;
     for (uint32_t i = 1; i < cls->rank_count; i++)
         for (uint32_t slot = 0; slot < slots; slot++)
-            if (orr__check_value(k, cls->rank, slot) != orr__check_value(k, cls->ranks[i], slot))
+            if (chk_value(k, cls->rank, slot) != chk_value(k, cls->ranks[i], slot))
                 return false;
     return true;
 }
 
-static bool are_all_equal(const orr__check *k)
+static bool are_all_equal(const chk_run *k)
 {
     uint32_t used = 0;
     for (uint32_t i = 0; i < k->class_count; i++)
@@ -344,19 +337,19 @@ static bool are_all_equal(const orr__check *k)
     return true;
 }
 
-void orr__check_collectives(orr__check *k)
+void chk_collectives(chk_run *k)
 {
-    orr__issues s = {0};
+    chk_issues s = {0};
     if (k->no_memory || are_all_equal(k))
         return; /* equal ranks run equal collectives */
-    orr__issues_gather(k, &s);
+    chk_issues_gather(k, &s);
     if (!k->no_memory)
         compare_groups(k, &s);
     if (s.has_partial)
-        orr__check_add_note(
+        chk_add_note(
             k, "collectives over some of the network's dimensions (involved_dim) are not compared "
                "across ranks: the traces do not say which ranks they join");
     if (!k->no_memory && !has_mismatch(k))
-        orr__check_order(k, &s);
-    orr__issues_fini(&s);
+        chk_order(k, &s);
+    chk_issues_fini(&s);
 }

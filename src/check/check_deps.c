@@ -14,8 +14,8 @@ enum { SHORT_LIST = 16, PATH_HEAD = 12, PATH_TAIL = 3 };
 /* ---- lists ---- */
 
 typedef struct list_check {
-    orr__check *k;
-    const orr__check_class *cls;
+    chk_run *k;
+    const chk_class *cls;
     const uint32_t *first, *dep;
     uint32_t *stamp; /* for long lists: the last node that listed this one, + 1 */
     bool is_ctrl;
@@ -42,18 +42,18 @@ static void report_missing(const list_check *l, uint32_t node, uint32_t at)
 {
     const orr_check_kind kind =
         l->is_ctrl ? ORR_CHECK_MISSING_CTRL_PARENT : ORR_CHECK_MISSING_PARENT;
-    const uint64_t id = orr__check_is_kept(l->k, kind) ? listed_id(l, node, at) : 0;
-    orr__check_add(l->k, l->cls, kind, node, "%s dependency on node %llu, which does not exist",
-                   list_name(l), (unsigned long long)id);
+    const uint64_t id = chk_is_kept(l->k, kind) ? listed_id(l, node, at) : 0;
+    chk_add(l->k, l->cls, kind, node, "%s dependency on node %llu, which does not exist",
+            list_name(l), (unsigned long long)id);
 }
 
 static void report_twice(const list_check *l, uint32_t node, uint32_t at)
 {
     const uint64_t id =
-        orr__check_is_kept(l->k, ORR_CHECK_DUPLICATE_DEPENDENCY) ? listed_id(l, node, at) : 0;
-    orr__check_add(l->k, l->cls, ORR_CHECK_DUPLICATE_DEPENDENCY, node,
-                   "%s dependency on node %llu is listed more than once", list_name(l),
-                   (unsigned long long)id);
+        chk_is_kept(l->k, ORR_CHECK_DUPLICATE_DEPENDENCY) ? listed_id(l, node, at) : 0;
+    chk_add(l->k, l->cls, ORR_CHECK_DUPLICATE_DEPENDENCY, node,
+            "%s dependency on node %llu is listed more than once", list_name(l),
+            (unsigned long long)id);
 }
 
 static bool is_repeated(const list_check *l, uint32_t begin, uint32_t at)
@@ -75,8 +75,8 @@ static void check_list(const list_check *l, uint32_t node)
             continue;
         }
         if (dep == node)
-            orr__check_add(l->k, l->cls, ORR_CHECK_SELF_DEPENDENCY, node,
-                           "%s dependency on itself: it can never run", list_name(l));
+            chk_add(l->k, l->cls, ORR_CHECK_SELF_DEPENDENCY, node,
+                    "%s dependency on itself: it can never run", list_name(l));
         if (is_long ? l->stamp[dep] == node + 1 : is_repeated(l, begin, e))
             report_twice(l, node, e - begin);
         if (is_long)
@@ -92,7 +92,7 @@ static bool has_long_list(const uint32_t *first, uint32_t count)
     return false;
 }
 
-static void check_lists(orr__check *k, const orr__check_class *cls, bool is_ctrl)
+static void check_lists(chk_run *k, const chk_class *cls, bool is_ctrl)
 {
     const orr_columns *c = cls->c;
     list_check l = {.k = k, .cls = cls, .is_ctrl = is_ctrl};
@@ -112,26 +112,24 @@ static void check_lists(orr__check *k, const orr__check_class *cls, bool is_ctrl
             check_list(&l, i);
 }
 
-static void check_ids(orr__check *k, const orr__check_class *cls)
+static void check_ids(chk_run *k, const chk_class *cls)
 {
     const orr_columns *c = cls->c;
     for (uint32_t i = 0; c->duplicate_ids && i < c->count; i++) {
         const uint32_t last = orr_trace_find(cls->t, c->id[i]);
         if (last == i)
             continue;
-        orr__check_add(k, cls, ORR_CHECK_DUPLICATE_ID, i,
-                       "the id is used again by a later node, %s; dependencies mean the last one",
-                       orr__check_is_kept(k, ORR_CHECK_DUPLICATE_ID)
-                           ? orr__check_node_words(k, cls, last)
-                           : "");
+        chk_add(k, cls, ORR_CHECK_DUPLICATE_ID, i,
+                "the id is used again by a later node, %s; dependencies mean the last one",
+                chk_is_kept(k, ORR_CHECK_DUPLICATE_ID) ? chk_node_words(k, cls, last) : "");
     }
 }
 
 /* ---- cycles ---- */
 
 typedef struct cycle_search {
-    orr__check *k;
-    orr__check_class *cls;
+    chk_run *k;
+    chk_class *cls;
     const orr_columns *c;
     const uint32_t *component;
     uint32_t
@@ -187,7 +185,7 @@ static bool is_data_edge(const orr_columns *c, uint32_t node, uint32_t parent)
 
 static void put_step(orr_buf *b, const cycle_search *s, uint32_t node, uint32_t next)
 {
-    orr__put_id_and_name(b, s->cls, orr_set_id_shift(s->k->set, s->cls->rank), node);
+    chk_put_id_and_name(b, s->cls, orr_set_id_shift(s->k->set, s->cls->rank), node);
     orr_buf_text(b, is_data_edge(s->c, node, next) ? " -> " : " -(control)-> ");
 }
 
@@ -197,7 +195,7 @@ static void put_path(orr_buf *b, const cycle_search *s, uint32_t length)
         if (length > PATH_HEAD + PATH_TAIL && i == PATH_HEAD) {
             const uint32_t hidden = length - PATH_HEAD - PATH_TAIL;
             orr_buf_text(b, "(");
-            orr__put_count(b, hidden);
+            chk_put_count(b, hidden);
             orr_buf_text(b, " more) -> ");
             i += hidden;
         }
@@ -210,20 +208,20 @@ static void put_path(orr_buf *b, const cycle_search *s, uint32_t length)
 static void report_cycle(cycle_search *s, uint32_t start, uint32_t size)
 {
     orr_buf b = {0};
-    if (orr__check_is_kept(s->k, ORR_CHECK_CYCLE)) {
+    if (chk_is_kept(s->k, ORR_CHECK_CYCLE)) {
         const uint32_t length = find_shortest(s, start);
         orr_buf_text(&b, "waits for itself: ");
         put_path(&b, s, length);
         orr_buf_text(&b, ", each waiting for the next");
         if (size > length) {
             orr_buf_text(&b, "; ");
-            orr__put_count(&b, size);
+            chk_put_count(&b, size);
             orr_buf_text(&b, " nodes wait for each other like this");
         }
     }
     orr_buf_byte(&b, 0);
     s->k->no_memory |= b.failed;
-    orr__check_add(s->k, s->cls, ORR_CHECK_CYCLE, start, "%s", b.failed ? "" : (const char *)b.ptr);
+    chk_add(s->k, s->cls, ORR_CHECK_CYCLE, start, "%s", b.failed ? "" : (const char *)b.ptr);
     orr_buf_fini(&b);
 }
 
@@ -243,11 +241,11 @@ static void report_components(cycle_search *s, uint32_t *size)
     }
 }
 
-static void check_cycles(orr__check *k, orr__check_class *cls)
+static void check_cycles(chk_run *k, chk_class *cls)
 {
     const size_t n = cls->c->count;
     cycle_search s = {.k = k, .cls = cls, .c = cls->c};
-    s.component = orr__find_components(k->scratch, cls->c);
+    s.component = chk_find_components(k->scratch, cls->c);
     s.from = orr_arena_new(k->scratch, n + 1, uint32_t);
     s.queue = orr_arena_new(k->scratch, n + 1, uint32_t);
     uint32_t *size = orr_arena_new(k->scratch, n + 1, uint32_t);
@@ -257,7 +255,7 @@ static void check_cycles(orr__check *k, orr__check_class *cls)
         report_components(&s, size);
 }
 
-void orr__check_deps(orr__check *k, orr__check_class *cls)
+void chk_deps(chk_run *k, chk_class *cls)
 {
     check_ids(k, cls);
     check_lists(k, cls, false);

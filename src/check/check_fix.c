@@ -9,17 +9,17 @@
 #include "check_impl.h"
 
 typedef struct fixer {
-    orr__check k;
+    chk_run k;
     const orr_set_options *read;
     orr_set *from, *to;
     uint32_t *new_class; /* by class of `from`; ORR_NO_NODE: not repaired yet */
 } fixer;
 
-static orr_code add_repaired(fixer *f, const orr__check_class *cls, uint32_t *index, orr_error *err)
+static orr_code add_repaired(fixer *f, const chk_class *cls, uint32_t *index, orr_error *err)
 {
     orr_trace *t;
     const char *why = NULL;
-    orr_code code = orr__repair_trace(&f->k, cls, &t, err);
+    orr_code code = chk_repair_trace(&f->k, cls, &t, err);
     if (!code)
         code = orr__set_add_class(f->to, t, index, err);
     if (!code && cls->holes)
@@ -39,9 +39,9 @@ static orr_code salvage_rank(fixer *f, uint32_t rank, uint32_t *index, orr_error
         *err = *why;
         return why->code;
     }
-    orr_code code = orr__salvage_file(&f->k, rank, why, &f->read->read, &bytes, &t, err);
+    orr_code code = chk_salvage_file(&f->k, rank, why, &f->read->read, &bytes, &t, err);
     if (!code) {
-        const orr__check_class cls = {
+        const chk_class cls = {
             .t = t, .c = orr_trace_columns(t), .index = ORR_NO_NODE, .rank = rank, .rank_count = 1};
         f->k.report->node_count += cls.c->count;
         code = add_repaired(f, &cls, index, err);
@@ -142,13 +142,13 @@ orr_code orr_check_fix(const char *path,
     orr_code code = check_target(to, err);
     if (code || (code = orr_set_open(path, &tolerant, &f.from, err)))
         return code;
-    code = orr__check_begin(&f.k, f.from, opt, err);
+    code = chk_begin(&f.k, f.from, opt, err);
     if (code) {
         orr_set_close(f.from);
         return code;
     }
     code = repair_all(&f, err);
-    const orr_code finished = orr__check_finish(&f.k, changes, code ? NULL : err);
+    const orr_code finished = chk_finish(&f.k, changes, code ? NULL : err);
     code = code ? code : finished;
     if (!code) /* last: when it is there, nothing can fail any more */
         code = write_set(&f, path, to, err);

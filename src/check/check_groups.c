@@ -23,8 +23,8 @@ typedef struct call {
 } call;
 
 typedef struct gathering {
-    orr__check *k;
-    orr__issues *s;
+    chk_run *k;
+    chk_issues *s;
     call *calls;
     size_t call_count, call_room;
     size_t *call_first;  /* by class */
@@ -54,10 +54,10 @@ static uint32_t own_of_slot(gathering *g, uint32_t class_index, uint32_t slot, u
     return own_of[slot] - 1;
 }
 
-static bool add_call(gathering *g, const orr__check_class *cls, uint32_t node, uint32_t *own_of)
+static bool add_call(gathering *g, const chk_class *cls, uint32_t node, uint32_t *own_of)
 {
     const orr_columns *c = cls->c;
-    const uint32_t slot = orr__check_slot(cls, ORR_HOLE_PG_NAME, node);
+    const uint32_t slot = chk_slot(cls, ORR_HOLE_PG_NAME, node);
     char room[24];
     orr_str name;
     if (!c->comm_type || c->comm_type[node] < 0)
@@ -74,12 +74,12 @@ static bool add_call(gathering *g, const orr__check_class *cls, uint32_t node, u
                 .type = type,
                 .size = type == ORR_COLL_BARRIER ? 0 : size,
                 .key_size = may_be_uneven(type) || type == ORR_COLL_BARRIER ? 0 : size};
-    const bool has_group = slot == ORR_NO_NODE ? orr__collective_group(cls->t, node, room, &name)
-                                               : orr__unnamed_group(cls->t, node, room, &name);
+    const bool has_group = slot == ORR_NO_NODE ? chk_collective_group(cls->t, node, room, &name)
+                                               : chk_unnamed_group(cls->t, node, room, &name);
     return !has_group || orr_intern_add(g->s->groups, name, &q->group);
 }
 
-static bool list_calls(gathering *g, const orr__check_class *cls)
+static bool list_calls(gathering *g, const chk_class *cls)
 {
     const bool has_own = cls->holes && cls->holes->slot[ORR_HOLE_PG_NAME];
     const size_t slots = has_own ? cls->holes->slot_count : 0;
@@ -95,7 +95,7 @@ static bool list_calls(gathering *g, const orr__check_class *cls)
 
 static bool list_all_calls(gathering *g)
 {
-    const orr__check *k = g->k;
+    const chk_run *k = g->k;
     const size_t classes = (size_t)k->class_count + 1;
     uint32_t all_ranks;
     g->call_first = orr_arena_new(k->scratch, classes, size_t);
@@ -134,8 +134,8 @@ static bool group_of_value(gathering *g, int64_t value, uint32_t *out)
 
 static bool list_own_groups(gathering *g)
 {
-    const orr__check *k = g->k;
-    orr__issues *s = g->s;
+    const chk_run *k = g->k;
+    chk_issues *s = g->s;
     size_t total = 0;
     for (uint32_t i = 0; i < k->class_count; i++)
         total += (size_t)k->classes[i].rank_count * g->own_count[i];
@@ -148,7 +148,7 @@ static bool list_own_groups(gathering *g)
         const uint32_t c = orr_set_class_of(k->set, r);
         s->own_at[r] = at;
         for (uint32_t i = 0; c != ORR_NO_NODE && i < g->own_count[c]; i++)
-            if (!group_of_value(g, orr__check_value(k, r, g->own_slot[c][i]), &s->own_groups[at++]))
+            if (!group_of_value(g, chk_value(k, r, g->own_slot[c][i]), &s->own_groups[at++]))
                 return false;
     }
     return true;
@@ -191,26 +191,26 @@ static void fill_pattern(void *context, uint32_t rank, int64_t *pattern)
 
 static bool make_shapes(gathering *g)
 {
-    const orr__splitter by = {begin_class, fill_pattern, g};
+    const chk_splitter by = {begin_class, fill_pattern, g};
     uint32_t **const marks[] = {&g->class_mark, &g->rank_mark, &g->rank_own, &g->shape_mark,
                                 &g->shape_port};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (!(*marks[i] = orr_arena_new(g->k->scratch, orr_intern_count(g->s->groups), uint32_t)))
             return false;
-    return orr__shapes_make(g->k, &by, &g->s->shapes);
+    return chk_shapes_make(g->k, &by, &g->s->shapes);
 }
 
 /* ---- ports ---- */
 
 static bool add_port(gathering *g, uint32_t shape, uint32_t group, uint32_t own, uint32_t *out)
 {
-    orr__issues *s = g->s;
+    chk_issues *s = g->s;
     if (s->port_count == ORR_NO_NODE ||
         !orr_grow(&s->ports, &g->port_room, (size_t)s->port_count + 1))
         return false;
     *out = s->port_count;
     s->has_own |= group == ORR_NO_NODE;
-    s->ports[s->port_count++] = (orr__port){.shape = shape, .group = group, .own = own};
+    s->ports[s->port_count++] = (chk_port){.shape = shape, .group = group, .own = own};
     return true;
 }
 
@@ -228,7 +228,7 @@ static bool port_of_group(gathering *g, uint32_t shape, uint32_t group, uint32_t
 /* own_port: by own group, its port + 1. */
 static bool add_issue(gathering *g, uint32_t shape, const call *q, uint32_t *own_port)
 {
-    orr__issues *s = g->s;
+    chk_issues *s = g->s;
     const int64_t like = q->own == ORR_NO_NODE ? NO_GROUP : s->shapes.all[shape].pattern[q->own];
     const uint32_t group =
         like <= NAMED_GROUP ? (uint32_t)(NAMED_GROUP - like) : q->group; /* unless it has its own */
@@ -246,12 +246,12 @@ static bool add_issue(gathering *g, uint32_t shape, const call *q, uint32_t *own
     }
     if (!orr_grow(&s->all, &g->issue_room, s->count + 1))
         return false;
-    s->all[s->count++] = (orr__issue){.shape = shape,
-                                      .port = port,
-                                      .node = q->node,
-                                      .type = q->type,
-                                      .size = q->size,
-                                      .key_size = q->key_size};
+    s->all[s->count++] = (chk_issue){.shape = shape,
+                                     .port = port,
+                                     .node = q->node,
+                                     .type = q->type,
+                                     .size = q->size,
+                                     .key_size = q->key_size};
     return true;
 }
 
@@ -270,7 +270,7 @@ static bool build_shape(gathering *g, uint32_t shape)
 
 static bool build_shapes(gathering *g)
 {
-    orr__issues *s = g->s;
+    chk_issues *s = g->s;
     s->shape_first = orr_arena_new(g->k->scratch, (size_t)s->shapes.count + 1, size_t);
     s->port_first = orr_arena_new(g->k->scratch, (size_t)s->shapes.count + 1, uint32_t);
     if (!s->shape_first || !s->port_first)
@@ -286,7 +286,7 @@ static bool build_shapes(gathering *g)
 
 static int compare_issues(const void *a, const void *b)
 {
-    const orr__issue *x = a, *y = b;
+    const chk_issue *x = a, *y = b;
     if (x->port != y->port)
         return x->port < y->port ? -1 : 1;
     if (x->type != y->type)
@@ -298,7 +298,7 @@ static int compare_issues(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void add_to_port(orr__port *p, const orr__issue *q)
+static void add_to_port(chk_port *p, const chk_issue *q)
 {
     const uint64_t type =
         orr_hash_mix((uint64_t)q->type + 0x9e3779b97f4a7c15u, 0xa0761d6478bd642fu);
@@ -309,15 +309,15 @@ static void add_to_port(orr__port *p, const orr__issue *q)
 
 static bool sort_issues(gathering *g)
 {
-    orr__issues *s = g->s;
-    s->sorted = orr_arena_new(g->k->scratch, s->count + 1, orr__issue);
+    chk_issues *s = g->s;
+    s->sorted = orr_arena_new(g->k->scratch, s->count + 1, chk_issue);
     if (!s->sorted)
         return false;
     if (s->count)
         memcpy(s->sorted, s->all, s->count * sizeof *s->all);
     qsort(s->sorted, s->count, sizeof *s->sorted, compare_issues);
     for (size_t i = 0; i < s->count; i++) {
-        orr__port *p = &s->ports[s->sorted[i].port];
+        chk_port *p = &s->ports[s->sorted[i].port];
         if (p->count == 0)
             p->first = i;
         add_to_port(p, &s->sorted[i]);
@@ -328,22 +328,22 @@ static bool sort_issues(gathering *g)
 /* ---- entries ---- */
 
 /* Count (entries NULL) or place the entries of a port. */
-static void add_entries(const orr__issues *s, uint32_t port, size_t *at, orr__entry *entries)
+static void add_entries(const chk_issues *s, uint32_t port, size_t *at, chk_entry *entries)
 {
-    const orr__port *p = &s->ports[port];
-    const orr__shape *shape = &s->shapes.all[p->shape];
+    const chk_port *p = &s->ports[port];
+    const chk_shape *shape = &s->shapes.all[p->shape];
     const uint32_t times = p->group != ORR_NO_NODE ? 1 : shape->rank_count;
     for (uint32_t i = 0; i < times; i++) {
         const uint32_t rank = s->shapes.ranks[shape->first + i];
-        const size_t to = at[orr__group_of(s, p, rank)]++;
+        const size_t to = at[chk_group_of(s, p, rank)]++;
         if (entries)
-            entries[to] = (orr__entry){port, p->group != ORR_NO_NODE ? ORR_NO_NODE : rank};
+            entries[to] = (chk_entry){port, p->group != ORR_NO_NODE ? ORR_NO_NODE : rank};
     }
 }
 
 static bool list_entries(gathering *g)
 {
-    orr__issues *s = g->s;
+    chk_issues *s = g->s;
     const size_t groups = orr_intern_count(s->groups);
     s->group_first = orr_arena_new(g->k->scratch, groups + 2, size_t);
     if (!s->group_first)
@@ -353,7 +353,7 @@ static bool list_entries(gathering *g)
         add_entries(s, port, at + 1, NULL);
     for (size_t i = 0; i < groups; i++)
         at[i + 1] += at[i];
-    s->entries = orr_arena_new(g->k->scratch, at[groups] + 1, orr__entry);
+    s->entries = orr_arena_new(g->k->scratch, at[groups] + 1, chk_entry);
     if (!s->entries)
         return false;
     for (uint32_t port = 0; port < s->port_count; port++)
@@ -361,7 +361,7 @@ static bool list_entries(gathering *g)
     return true;
 }
 
-void orr__issues_gather(orr__check *k, orr__issues *s)
+void chk_issues_gather(chk_run *k, chk_issues *s)
 {
     gathering g = {.k = k, .s = s, .by_value = orr_map_create(0)};
     s->groups = orr_intern_create();
@@ -372,7 +372,7 @@ void orr__issues_gather(orr__check *k, orr__issues *s)
     orr_free(g.calls);
 }
 
-void orr__issues_fini(orr__issues *s)
+void chk_issues_fini(chk_issues *s)
 {
     orr_intern_destroy(s->groups);
     orr_free(s->all);

@@ -15,39 +15,37 @@
 #include "trace/dag.h"
 #include "trace/set_impl.h"
 
-enum { ORR__CHECK_LIMIT = 10 };
+enum { CHK_LIMIT = 10 };
 
 /* A class of ranks that are equal, up to the values of its holes if it has any. */
-typedef struct orr__check_class {
+typedef struct chk_class {
     const orr_trace *t;
     const orr_columns *c;
     const orr__class *holes;          /* NULL: it has none */
     const uint32_t *ranks;            /* all of them, ascending; NULL: in no set */
     uint32_t index, rank, rank_count; /* rank: the first of them; index ORR_NO_NODE: in no set */
     bool has_cycle;
-} orr__check_class;
+} chk_class;
 
-typedef struct orr__check {
+typedef struct chk_run {
     const orr_set *set;
     orr_check_report *report;
     orr_arena *arena;   /* lives as long as the report */
     orr_arena *scratch; /* emptied from part to part */
     uint32_t limit;
-    orr__check_class *classes; /* by class index */
+    chk_class *classes; /* by class index */
     uint32_t class_count;
     bool no_memory;
-} orr__check;
+} chk_run;
 
 /* The slot that a rank's own value of this attribute is in; ORR_NO_NODE: what stands in the body counts. */
-static inline uint32_t orr__check_slot(const orr__check_class *cls,
-                                       orr_hole_field field,
-                                       uint32_t node)
+static inline uint32_t chk_slot(const chk_class *cls, orr_hole_field field, uint32_t node)
 {
     const uint32_t *slots = cls->holes ? cls->holes->slot[field] : NULL;
     return slots && slots[node] ? slots[node] - 1 : ORR_NO_NODE;
 }
 
-static inline int64_t orr__check_value(const orr__check *k, uint32_t rank, uint32_t slot)
+static inline int64_t chk_value(const chk_run *k, uint32_t rank, uint32_t slot)
 {
     return k->set->values[k->set->ranks[rank].values_at + slot];
 }
@@ -59,104 +57,94 @@ struct orr__check_store {
 };
 
 /* Start and end a report.  finish puts the findings in order and adds up. */
-orr_code orr__check_begin(orr__check *k,
-                          const orr_set *s,
-                          const orr_check_options *opt,
-                          orr_error *err);
-orr_code orr__check_finish(orr__check *k, orr_check_report **out, orr_error *err);
+orr_code chk_begin(chk_run *k, const orr_set *s, const orr_check_options *opt, orr_error *err);
+orr_code chk_finish(chk_run *k, orr_check_report **out, orr_error *err);
 
 /* Is the next finding of this kind one that is kept?  If not, there is no need to look for its words. */
-static inline bool orr__check_is_kept(const orr__check *k, orr_check_kind kind)
+static inline bool chk_is_kept(const chk_run *k, orr_check_kind kind)
 {
     return k->report->count[kind] < k->limit;
 }
 /* Count a finding, and keep it while its kind has room.  node: an index, or ORR_NO_NODE. */
-void orr__check_add(orr__check *k,
-                    const orr__check_class *cls,
-                    orr_check_kind kind,
-                    uint32_t node,
-                    const char *fmt,
-                    ...) ORR_PRINTF(5, 6);
+void chk_add(
+    chk_run *k, const chk_class *cls, orr_check_kind kind, uint32_t node, const char *fmt, ...)
+    ORR_PRINTF(5, 6);
 /* One that belongs to a rank's file, which may not be readable. */
-void orr__check_add_file(
-    orr__check *k, uint32_t rank, orr_check_kind kind, const orr_where *where, const char *fmt, ...)
+void chk_add_file(
+    chk_run *k, uint32_t rank, orr_check_kind kind, const orr_where *where, const char *fmt, ...)
     ORR_PRINTF(5, 6);
 /* One that belongs to the set as a whole. */
-void orr__check_add_note(orr__check *k, const char *text);
+void chk_add_note(chk_run *k, const char *text);
 
 /* For words: `node 71 "name"`, and numbers as 12,345. */
-const char *orr__check_node_words(orr__check *k, const orr__check_class *cls, uint32_t node);
-const char *orr__check_count_words(orr__check *k, uint64_t n);
-void orr__put_count(orr_buf *b, uint64_t n);
-void orr__put_name(orr_buf *b,
-                   orr_str name); /* quoted, cut when long, without control characters */
-void orr__put_id_and_name(orr_buf *b, const orr__check_class *cls, uint64_t shift, uint32_t node);
+const char *chk_node_words(chk_run *k, const chk_class *cls, uint32_t node);
+const char *chk_count_words(chk_run *k, uint64_t n);
+void chk_put_count(orr_buf *b, uint64_t n);
+void chk_put_name(orr_buf *b, orr_str name); /* quoted, cut when long, without control characters */
+void chk_put_id_and_name(orr_buf *b, const chk_class *cls, uint64_t shift, uint32_t node);
 
 /* What checks walk: every dependency, but none of a node on itself, data before control. */
-enum { ORR__CHECK_DAG = ORR__DAG_BOTH | ORR__DAG_NO_LOOPS | ORR__DAG_SPLIT };
+enum { CHK_DAG = ORR__DAG_BOTH | ORR__DAG_NO_LOOPS | ORR__DAG_SPLIT };
 
 /* By node: a number from 1 that it shares with those it waits for and that wait for it, directly or not.
  * NULL: no memory. */
-uint32_t *orr__find_components(orr_arena *a, const orr_columns *c);
+uint32_t *chk_find_components(orr_arena *a, const orr_columns *c);
 
 /* The parts. */
-void orr__check_deps(orr__check *k, orr__check_class *cls);
-void orr__check_attrs(orr__check *k, const orr__check_class *cls);
-void orr__check_collectives(orr__check *k);
-void orr__check_messages(orr__check *k);
+void chk_deps(chk_run *k, chk_class *cls);
+void chk_attrs(chk_run *k, const chk_class *cls);
+void chk_collectives(chk_run *k);
+void chk_messages(chk_run *k);
 
 /* What an attribute that programs know should hold: any kind of integer, a text, a list of booleans (of which
  * old generations make integers). */
-typedef enum orr__wanted { ORR__WANT_INT, ORR__WANT_TEXT, ORR__WANT_BOOLS } orr__wanted;
-typedef struct orr__known_attr {
+typedef enum chk_wanted { CHK_WANT_INT, CHK_WANT_TEXT, CHK_WANT_BOOLS } chk_wanted;
+typedef struct chk_known_attr {
     orr__attr_key key;
-    orr__wanted wanted;
+    chk_wanted wanted;
     uint8_t is_needed; /* by which node types: a mask */
-} orr__known_attr;
+} chk_known_attr;
 
 enum {
-    ORR__KNOWN_COMM_TYPE,
-    ORR__KNOWN_COMM_SIZE,
-    ORR__KNOWN_COMM_SRC,
-    ORR__KNOWN_COMM_DST,
-    ORR__KNOWN_COMM_TAG,
-    ORR__KNOWN_COMM_PRIORITY,
-    ORR__KNOWN_TENSOR_SIZE,
-    ORR__KNOWN_TENSOR_LOC,
-    ORR__KNOWN_NUM_OPS,
-    ORR__KNOWN_STREAM,
-    ORR__KNOWN_IS_CPU_OP,
-    ORR__KNOWN_PG_NAME,
-    ORR__KNOWN_INVOLVED_DIM,
-    ORR__KNOWN_COMM_GROUP,
-    ORR__KNOWN_COMMUNICATOR_ID,
-    ORR__KNOWN_COUNT
+    CHK_KNOWN_COMM_TYPE,
+    CHK_KNOWN_COMM_SIZE,
+    CHK_KNOWN_COMM_SRC,
+    CHK_KNOWN_COMM_DST,
+    CHK_KNOWN_COMM_TAG,
+    CHK_KNOWN_COMM_PRIORITY,
+    CHK_KNOWN_TENSOR_SIZE,
+    CHK_KNOWN_TENSOR_LOC,
+    CHK_KNOWN_NUM_OPS,
+    CHK_KNOWN_STREAM,
+    CHK_KNOWN_IS_CPU_OP,
+    CHK_KNOWN_PG_NAME,
+    CHK_KNOWN_INVOLVED_DIM,
+    CHK_KNOWN_COMM_GROUP,
+    CHK_KNOWN_COMMUNICATOR_ID,
+    CHK_KNOWN_COUNT
 };
-extern const orr__known_attr orr__known_attrs[ORR__KNOWN_COUNT];
-int orr__known_attr_find(orr_str name); /* -1: not known */
-bool orr__attr_is_sound(const orr__known_attr *known, orr_value_kind kind, bool is_list);
+extern const chk_known_attr chk_known_attrs[CHK_KNOWN_COUNT];
+int chk_known_attr_find(orr_str name); /* -1: not known */
+bool chk_attr_is_sound(const chk_known_attr *known, orr_value_kind kind, bool is_list);
 /* The group of a collective: a number, or a text from pg_name.  False: a part of the network's dimensions,
  * which is a group that cannot be told from one trace.  An empty text: all ranks. */
-bool orr__collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
+bool chk_collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
 /* The same for one whose pg_name is 0, whatever it is in the body. */
-bool orr__unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
+bool chk_unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
 
 /* ---- repairing ---- */
 
 /* A copy of the class's trace with all repaired that can be.  What is changed becomes findings of k. */
-orr_code orr__repair_trace(orr__check *k,
-                           const orr__check_class *cls,
-                           orr_trace **out,
-                           orr_error *err);
+orr_code chk_repair_trace(chk_run *k, const chk_class *cls, orr_trace **out, orr_error *err);
 /* By control dependency, in the order of ctrl_dep: true for those to drop so that no cycle goes through one. */
-bool orr__break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped); /* false: no memory */
+bool chk_break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped); /* false: no memory */
 /* The whole records of a file that could not be read for `why`.  The trace lies in `bytes`. */
-orr_code orr__salvage_file(orr__check *k,
-                           uint32_t rank,
-                           const orr_error *why,
-                           const orr_read_options *opt,
-                           orr_buf *bytes,
-                           orr_trace **out,
-                           orr_error *err);
+orr_code chk_salvage_file(chk_run *k,
+                          uint32_t rank,
+                          const orr_error *why,
+                          const orr_read_options *opt,
+                          orr_buf *bytes,
+                          orr_trace **out,
+                          orr_error *err);
 
 #endif

@@ -29,8 +29,8 @@
 enum { STEPS_MOST = 20000000 };
 
 typedef struct matching {
-    orr__exchange x;
-    orr__check *k;
+    chk_exchange x;
+    chk_run *k;
     struct pair *pairs; /* of ranks that are not all equal; those with the same two lines once */
     size_t pair_count, pair_room;
     orr_map *pair_of;  /* two lines -> pair */
@@ -47,25 +47,25 @@ static bool agrees(uint32_t count, uint64_t fingerprint, uint32_t other_count, u
     return count == other_count && (fingerprint == other || !fingerprint || !other);
 }
 
-static bool channels_agree(const orr__channel *a, const orr__channel *b)
+static bool channels_agree(const chk_channel *a, const chk_channel *b)
 {
     return agrees(a->count, a->fingerprint, b->count, b->fingerprint);
 }
 
-static uint32_t compare_lines(const orr__side *a,
-                              const orr__line *sends,
-                              const orr__side *b,
-                              const orr__line *recvs)
+static uint32_t compare_lines(const chk_side *a,
+                              const chk_line *sends,
+                              const chk_side *b,
+                              const chk_line *recvs)
 {
     uint32_t fit = SENDS_FIT | RECVS_FIT;
     for (uint32_t i = 0; i < sends->count; i++) {
-        const orr__channel *s = &a->channels[sends->first + i];
-        const orr__channel *r = orr__channel_find(b, recvs, s->tag);
+        const chk_channel *s = &a->channels[sends->first + i];
+        const chk_channel *r = chk_channel_find(b, recvs, s->tag);
         if (!r || !channels_agree(s, r))
             fit &= ~(uint32_t)SENDS_FIT;
     }
     for (uint32_t i = 0; i < recvs->count; i++)
-        if (!orr__channel_find(a, sends, b->channels[recvs->first + i].tag))
+        if (!chk_channel_find(a, sends, b->channels[recvs->first + i].tag))
             fit &= ~(uint32_t)RECVS_FIT;
     return fit;
 }
@@ -74,26 +74,26 @@ static uint32_t compare_lines(const orr__side *a,
 typedef struct pair {
     matching *m;
     uint32_t src, dst;
-    const orr__side *sends, *recvs;
-    const orr__line *send_line, *recv_line;
+    const chk_side *sends, *recvs;
+    const chk_line *send_line, *recv_line;
     uint32_t count; /* of pairs with the same lines, this one included */
     uint32_t fit;
     uint32_t lost; /* channels of recv_line up to here have not lost their tag */
 } pair;
 
-static pair pair_at(matching *m, uint32_t rank, int direction, const orr__line *line)
+static pair pair_at(matching *m, uint32_t rank, int direction, const chk_line *line)
 {
-    const uint32_t peer = orr__line_peer(&m->x, line, rank);
-    const orr__line *back = orr__line_find(&m->x, !direction, peer, rank);
-    const bool is_send = direction == ORR__SENDS;
+    const uint32_t peer = chk_line_peer(&m->x, line, rank);
+    const chk_line *back = chk_line_find(&m->x, !direction, peer, rank);
+    const bool is_send = direction == CHK_SENDS;
     pair p = {.m = m,
               .src = is_send ? rank : peer,
               .dst = is_send ? peer : rank,
               .send_line = is_send ? line : back,
               .recv_line = is_send ? back : line,
               .count = 1};
-    p.sends = orr__side_of(&m->x, ORR__SENDS, p.src);
-    p.recvs = orr__side_of(&m->x, ORR__RECVS, p.dst);
+    p.sends = chk_side_of(&m->x, CHK_SENDS, p.src);
+    p.recvs = chk_side_of(&m->x, CHK_RECVS, p.dst);
     return p;
 }
 
@@ -133,15 +133,15 @@ static void add_pair(matching *m, const pair *p)
 /* ---- words ---- */
 
 /* As if its class had the ranks of the pair only. */
-static orr__check_class class_of(const pair *p, uint32_t rank)
+static chk_class class_of(const pair *p, uint32_t rank)
 {
-    orr__check_class cls = p->m->k->classes[orr_set_class_of(p->m->k->set, rank)];
+    chk_class cls = p->m->k->classes[orr_set_class_of(p->m->k->set, rank)];
     cls.rank = rank;
     cls.rank_count = p->count;
     return cls;
 }
 
-static uint32_t first_node(const orr__side *s, const orr__channel *c)
+static uint32_t first_node(const chk_side *s, const chk_channel *c)
 {
     uint32_t node = s->messages[c->first].node;
     for (uint32_t i = 1; i < c->count; i++)
@@ -155,64 +155,62 @@ static const char *plural(uint32_t n)
     return n == 1 ? "" : "s";
 }
 
-static void report_send(const pair *p, const orr__channel *s, uint32_t received)
+static void report_send(const pair *p, const chk_channel *s, uint32_t received)
 {
-    const orr__check_class from = class_of(p, p->src);
+    const chk_class from = class_of(p, p->src);
     if (p->recvs->has_unknown_peer)
         return;
-    orr__check_add(p->m->k, &from, ORR_CHECK_UNMATCHED_SEND, first_node(p->sends, s),
-                   "sends %u message%s to rank %u with tag %" PRId64 ", which receives %u",
-                   s->count, plural(s->count), p->dst, s->tag, received);
+    chk_add(p->m->k, &from, ORR_CHECK_UNMATCHED_SEND, first_node(p->sends, s),
+            "sends %u message%s to rank %u with tag %" PRId64 ", which receives %u", s->count,
+            plural(s->count), p->dst, s->tag, received);
 }
 
-static void report_recv(const pair *p, const orr__channel *r, uint32_t sent)
+static void report_recv(const pair *p, const chk_channel *r, uint32_t sent)
 {
-    const orr__check_class to = class_of(p, p->dst);
-    if (p->m->x.has_unknown[ORR__SENDS])
+    const chk_class to = class_of(p, p->dst);
+    if (p->m->x.has_unknown[CHK_SENDS])
         return;
-    orr__check_add(p->m->k, &to, ORR_CHECK_UNMATCHED_RECV, first_node(p->recvs, r),
-                   "waits for %u message%s from rank %u with tag %" PRId64 ", which sends %u",
-                   r->count, plural(r->count), p->src, r->tag, sent);
+    chk_add(p->m->k, &to, ORR_CHECK_UNMATCHED_RECV, first_node(p->recvs, r),
+            "waits for %u message%s from rank %u with tag %" PRId64 ", which sends %u", r->count,
+            plural(r->count), p->src, r->tag, sent);
 }
 
-static void report_tag(const pair *p, const orr__channel *s, const orr__channel *r)
+static void report_tag(const pair *p, const chk_channel *s, const chk_channel *r)
 {
-    orr__check *k = p->m->k;
-    const orr__check_class from = class_of(p, p->src), to = class_of(p, p->dst);
-    orr__check_add(k, &from, ORR_CHECK_MESSAGE_TAG, first_node(p->sends, s),
-                   "sends to rank %u with tag %" PRId64 ", which waits for tag %" PRId64 " (%s)",
-                   p->dst, s->tag, r->tag,
-                   orr__check_is_kept(k, ORR_CHECK_MESSAGE_TAG)
-                       ? orr__check_node_words(k, &to, first_node(p->recvs, r))
-                       : "");
+    chk_run *k = p->m->k;
+    const chk_class from = class_of(p, p->src), to = class_of(p, p->dst);
+    chk_add(k, &from, ORR_CHECK_MESSAGE_TAG, first_node(p->sends, s),
+            "sends to rank %u with tag %" PRId64 ", which waits for tag %" PRId64 " (%s)", p->dst,
+            s->tag, r->tag,
+            chk_is_kept(k, ORR_CHECK_MESSAGE_TAG) ? chk_node_words(k, &to, first_node(p->recvs, r))
+                                                  : "");
 }
 
 /* Both ends are sorted by size; the first place where they differ tells. */
-static void report_size(const pair *p, const orr__channel *s, const orr__channel *r)
+static void report_size(const pair *p, const chk_channel *s, const chk_channel *r)
 {
-    orr__check *k = p->m->k;
-    const orr__check_class from = class_of(p, p->src), to = class_of(p, p->dst);
-    const orr__message *a = &p->sends->messages[s->first], *b = &p->recvs->messages[r->first];
-    const orr__message *end = a + s->count;
+    chk_run *k = p->m->k;
+    const chk_class from = class_of(p, p->src), to = class_of(p, p->dst);
+    const chk_message *a = &p->sends->messages[s->first], *b = &p->recvs->messages[r->first];
+    const chk_message *end = a + s->count;
     while (a + 1 < end && a->size == b->size)
         a++, b++;
-    if (!orr__check_is_kept(k, ORR_CHECK_MESSAGE_SIZE)) {
-        orr__check_add(k, &from, ORR_CHECK_MESSAGE_SIZE, a->node, "%s", "");
+    if (!chk_is_kept(k, ORR_CHECK_MESSAGE_SIZE)) {
+        chk_add(k, &from, ORR_CHECK_MESSAGE_SIZE, a->node, "%s", "");
         return;
     }
-    orr__check_add(k, &from, ORR_CHECK_MESSAGE_SIZE, a->node,
-                   "sends %s bytes to rank %u with tag %" PRId64 ", which expects %s (%s)",
-                   orr__check_count_words(k, (uint64_t)a->size), p->dst, s->tag,
-                   orr__check_count_words(k, (uint64_t)b->size),
-                   orr__check_node_words(k, &to, b->node));
+    chk_add(k, &from, ORR_CHECK_MESSAGE_SIZE, a->node,
+            "sends %s bytes to rank %u with tag %" PRId64 ", which expects %s (%s)",
+            chk_count_words(k, (uint64_t)a->size), p->dst, s->tag,
+            chk_count_words(k, (uint64_t)b->size), chk_node_words(k, &to, b->node));
 }
 
 /* ---- one pair of ranks, tag by tag ---- */
 
 /* Equal ranks share what was said about their receives; else it is said about the line of one sender. */
-static uint64_t report_key(const pair *p, const orr__channel *r)
+static uint64_t report_key(const pair *p, const chk_channel *r)
 {
-    const orr__check_class *cls = &p->m->k->classes[orr_set_class_of(p->m->k->set, p->dst)];
+    const chk_class *cls = &p->m->k->classes[orr_set_class_of(p->m->k->set, p->dst)];
     const uint32_t channel = (uint32_t)(r - p->recvs->channels);
     if (!cls->holes)
         return (uint64_t)cls->rank << 32 | channel;
@@ -220,31 +218,31 @@ static uint64_t report_key(const pair *p, const orr__channel *r)
     return orr_hash_mix(lines + 0x9e3779b97f4a7c15u, channel + 0xa0761d6478bd642fu);
 }
 
-static bool is_reported(const pair *p, const orr__channel *r)
+static bool is_reported(const pair *p, const chk_channel *r)
 {
     return orr_map_find(p->m->reported, report_key(p, r), 0) != 0;
 }
 
-static void set_reported(const pair *p, const orr__channel *r)
+static void set_reported(const pair *p, const chk_channel *r)
 {
     p->m->k->no_memory |= !orr_map_put(p->m->reported, report_key(p, r), 1, NULL);
 }
 
 /* The next receive of this pair for whose tag nothing is sent. */
-static const orr__channel *next_lost(pair *p)
+static const chk_channel *next_lost(pair *p)
 {
     while (p->recv_line && p->lost < p->recv_line->count) {
-        const orr__channel *r = &p->recvs->channels[p->recv_line->first + p->lost++];
+        const chk_channel *r = &p->recvs->channels[p->recv_line->first + p->lost++];
         p->m->steps++;
-        if (!is_reported(p, r) && !orr__channel_find(p->sends, p->send_line, r->tag))
+        if (!is_reported(p, r) && !chk_channel_find(p->sends, p->send_line, r->tag))
             return r;
     }
     return NULL;
 }
 
-static void compare_ends(pair *p, const orr__channel *s)
+static void compare_ends(pair *p, const chk_channel *s)
 {
-    const orr__channel *r = p->recv_line ? orr__channel_find(p->recvs, p->recv_line, s->tag) : NULL;
+    const chk_channel *r = p->recv_line ? chk_channel_find(p->recvs, p->recv_line, s->tag) : NULL;
     p->m->steps++;
     if (r && channels_agree(s, r))
         return;
@@ -267,14 +265,14 @@ static void compare_ends(pair *p, const orr__channel *s)
 /* ---- all of it ---- */
 
 /* Does every rank of the shape find its end of the line's channels at the peer that the body names? */
-static bool is_matched(const matching *m, uint32_t shape, int direction, const orr__line *line)
+static bool is_matched(const matching *m, uint32_t shape, int direction, const chk_line *line)
 {
-    const orr__exchange *x = &m->x;
-    const orr__side *mine = &x->sides[direction][shape];
-    const orr__side *other = orr__side_of(x, !direction, line->peer);
+    const chk_exchange *x = &m->x;
+    const chk_side *mine = &x->sides[direction][shape];
+    const chk_side *other = chk_side_of(x, !direction, line->peer);
     for (uint32_t i = 0; i < line->count; i++) {
-        const orr__channel *c = &mine->channels[line->first + i];
-        const orr__block *b = orr__block_find(other, c->tag, shape);
+        const chk_channel *c = &mine->channels[line->first + i];
+        const chk_block *b = chk_block_find(other, c->tag, shape);
         if (!b || b->channels != x->shapes.all[shape].rank_count || b->is_mixed ||
             !agrees(c->count, c->fingerprint, b->count, b->fingerprint))
             return false;
@@ -293,9 +291,9 @@ static void report_sends(pair *p)
 static void report_recvs(pair *p)
 {
     for (uint32_t i = 0; !(p->fit & RECVS_FIT) && i < p->recv_line->count; i++) {
-        const orr__channel *r = &p->recvs->channels[p->recv_line->first + i];
+        const chk_channel *r = &p->recvs->channels[p->recv_line->first + i];
         const bool is_sent =
-            p->send_line && orr__channel_find(p->sends, p->send_line, r->tag) != NULL;
+            p->send_line && chk_channel_find(p->sends, p->send_line, r->tag) != NULL;
         p->m->steps++;
         if (is_sent || is_reported(p, r))
             continue;
@@ -312,9 +310,9 @@ typedef struct pass {
 } pass;
 
 /* Of equal ranks one is enough to tell what is wrong with what they send. */
-static void check_equal_ranks(matching *m, const pass *d, uint32_t shape, const orr__line *line)
+static void check_equal_ranks(matching *m, const pass *d, uint32_t shape, const chk_line *line)
 {
-    const orr__shape *of = &m->x.shapes.all[shape];
+    const chk_shape *of = &m->x.shapes.all[shape];
     for (uint32_t i = 0; i < of->rank_count && m->steps < STEPS_MOST; i++) {
         pair p = pair_at(m, m->x.shapes.ranks[of->first + i], d->direction, line);
         fit_pair(&p);
@@ -322,14 +320,14 @@ static void check_equal_ranks(matching *m, const pass *d, uint32_t shape, const 
         if (p.fit & d->fit)
             continue;
         d->report(&p);
-        if (d->direction == ORR__SENDS)
+        if (d->direction == CHK_SENDS)
             return;
     }
 }
 
-static void check_line(matching *m, const pass *d, uint32_t shape, const orr__line *line)
+static void check_line(matching *m, const pass *d, uint32_t shape, const chk_line *line)
 {
-    const orr__shape *of = &m->x.shapes.all[shape];
+    const chk_shape *of = &m->x.shapes.all[shape];
     const size_t first = m->pair_count;
     if (line->peer != ORR_NO_NODE && is_matched(m, shape, d->direction, line))
         return;
@@ -351,7 +349,7 @@ static bool check_pass(matching *m, const pass *d)
     m->pair_of = orr_map_create(0);
     m->k->no_memory |= !m->pair_of;
     for (uint32_t i = 0; i < m->x.shapes.count; i++) {
-        const orr__side *s = &m->x.sides[d->direction][i];
+        const chk_side *s = &m->x.sides[d->direction][i];
         for (uint32_t l = 0; l < s->line_count && !m->k->no_memory; l++)
             check_line(m, d, i, &s->lines[l]);
     }
@@ -361,30 +359,29 @@ static bool check_pass(matching *m, const pass *d)
 
 static void check_all(matching *m)
 {
-    orr__check *k = m->k;
-    if (!check_pass(m, &(pass){ORR__SENDS, report_sends, SENDS_FIT}) ||
-        !check_pass(m, &(pass){ORR__RECVS, report_recvs, RECVS_FIT}))
+    chk_run *k = m->k;
+    if (!check_pass(m, &(pass){CHK_SENDS, report_sends, SENDS_FIT}) ||
+        !check_pass(m, &(pass){CHK_RECVS, report_recvs, RECVS_FIT}))
         return;
-    if (m->x.has_unknown[ORR__SENDS] || m->x.has_unknown[ORR__RECVS])
-        orr__check_add_note(
+    if (m->x.has_unknown[CHK_SENDS] || m->x.has_unknown[CHK_RECVS])
+        chk_add_note(
             k, "sends or receives without a peer could be the other end of any message: missing "
                "ends are not reported where they might be it");
     if (m->steps >= STEPS_MOST)
-        orr__check_add_note(
-            k, "so many messages do not match that the rest of them was not looked at");
+        chk_add_note(k, "so many messages do not match that the rest of them was not looked at");
 }
 
-void orr__check_messages(orr__check *k)
+void chk_messages(chk_run *k)
 {
     matching m = {.k = k, .x.k = k};
     if (k->report->rank_count < 2 || k->no_memory)
         return;
-    orr__exchange_gather(&m.x);
+    chk_exchange_gather(&m.x);
     m.reported = orr_map_create(0);
     k->no_memory |= !m.reported;
     if (!k->no_memory)
         check_all(&m);
-    orr__exchange_fini(&m.x);
+    chk_exchange_fini(&m.x);
     orr_map_destroy(m.reported);
     orr_free(m.pairs);
 }

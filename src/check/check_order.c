@@ -20,9 +20,9 @@ enum { NODES_MOST = 1 << 25 };
 
 /* What both passes run. */
 typedef struct course {
-    orr__check *k;
-    const orr__issues *s;
-    orr__units units;
+    chk_run *k;
+    const chk_issues *s;
+    chk_units units;
 } course;
 
 static size_t party_count(const course *o, uint32_t meeting)
@@ -30,12 +30,12 @@ static size_t party_count(const course *o, uint32_t meeting)
     return o->units.meeting_first[meeting + 1] - o->units.meeting_first[meeting];
 }
 
-static bool is_same_key(const orr__issue *x, const orr__issue *y)
+static bool is_same_key(const chk_issue *x, const chk_issue *y)
 {
     return x->type == y->type && x->key_size == y->key_size;
 }
 
-static const orr__check_class *class_of(const course *o, uint32_t unit)
+static const chk_class *class_of(const course *o, uint32_t unit)
 {
     return &o->k->classes[o->s->shapes.all[o->units.all[unit].shape].class_index];
 }
@@ -43,7 +43,7 @@ static const orr__check_class *class_of(const course *o, uint32_t unit)
 /* Where the unit's part in what a port meets stands: in units.meeting_of and units.place_of. */
 static size_t port_place(const course *o, uint32_t unit, uint32_t port)
 {
-    const orr__unit *u = &o->units.all[unit];
+    const chk_unit *u = &o->units.all[unit];
     return u->port_at + port - o->s->port_first[u->shape];
 }
 
@@ -51,10 +51,10 @@ static size_t port_place(const course *o, uint32_t unit, uint32_t port)
 
 typedef struct march {
     const course *o;
-    size_t *at;                 /* by unit: the next of its issues */
-    size_t *arrived;            /* by meeting: how many parties are there */
-    const orr__issue **current; /* by meeting: what the first of them is at */
-    uint32_t *queue;            /* units that have moved */
+    size_t *at;                /* by unit: the next of its issues */
+    size_t *arrived;           /* by meeting: how many parties are there */
+    const chk_issue **current; /* by meeting: what the first of them is at */
+    uint32_t *queue;           /* units that have moved */
     size_t queued;
 } march;
 
@@ -71,12 +71,12 @@ static uint32_t next_meeting(const march *m, uint32_t unit)
 /* The unit moves on to its next collective with others; false when that cannot be the one they are at. */
 static bool arrive(march *m, uint32_t unit)
 {
-    const orr__units *units = &m->o->units;
+    const chk_units *units = &m->o->units;
     while (m->at[unit] < end_of(m, unit) && party_count(m->o, next_meeting(m, unit)) < 2)
         m->at[unit]++;
     if (m->at[unit] == end_of(m, unit))
         return true;
-    const orr__issue *q = &m->o->s->all[m->at[unit]];
+    const chk_issue *q = &m->o->s->all[m->at[unit]];
     const uint32_t meeting = next_meeting(m, unit);
     if (m->arrived[meeting] == 0)
         m->current[meeting] = q;
@@ -115,7 +115,7 @@ static bool can_march(const course *o)
     march m = {.o = o};
     m.at = orr_arena_new(a, units + 1, size_t);
     m.arrived = orr_arena_new(a, meetings + 1, size_t);
-    m.current = orr_arena_new(a, meetings + 1, const orr__issue *);
+    m.current = orr_arena_new(a, meetings + 1, const chk_issue *);
     m.queue = orr_arena_new(a, units + 1, uint32_t);
     if (!m.at || !m.arrived || !m.current || !m.queue) {
         o->k->no_memory = true;
@@ -150,7 +150,7 @@ typedef struct slot {
 
 typedef struct feed {
     const course *o;
-    orr__check *k;
+    chk_run *k;
     orr__dag *graphs;    /* by class */
     uint32_t **issue_at; /* by shape, then node: 1 + place in issues.sorted; 0: runs by itself */
     uint32_t *key_of;    /* by place in issues.sorted: which key of its port, from 0 */
@@ -185,16 +185,16 @@ static void complete(feed *f, uint32_t unit, uint32_t node)
             push_ready(f, unit, r->graph->child[e]);
 }
 
-static const orr__issue *issue_of(const feed *f, uint32_t unit, uint32_t node)
+static const chk_issue *issue_of(const feed *f, uint32_t unit, uint32_t node)
 {
     const uint32_t at = f->issue_at[f->o->units.all[unit].shape][node];
     return at ? &f->o->s->sorted[at - 1] : NULL;
 }
 
 /* Where the unit waits with an issue for others; ORR_NO_NODE: nowhere. */
-static uint32_t slot_of(const feed *f, uint32_t unit, const orr__issue *q)
+static uint32_t slot_of(const feed *f, uint32_t unit, const chk_issue *q)
 {
-    const orr__units *units = &f->o->units;
+    const chk_units *units = &f->o->units;
     const size_t place = port_place(f->o, unit, q->port);
     const uint32_t meeting = units->meeting_of[place];
     if (party_count(f->o, meeting) < 2)
@@ -222,7 +222,7 @@ static void run_ready(feed *f)
     while (f->ready_count) {
         const uint64_t one = f->ready[--f->ready_count];
         const uint32_t unit = (uint32_t)(one >> 32), node = (uint32_t)one;
-        const orr__issue *q = issue_of(f, unit, node);
+        const chk_issue *q = issue_of(f, unit, node);
         const uint32_t at = q ? slot_of(f, unit, q) : ORR_NO_NODE;
         if (at == ORR_NO_NODE)
             complete(f, unit, node);
@@ -275,10 +275,10 @@ static bool build_runner(feed *f, uint32_t unit)
 {
     runner *r = &f->runners[unit];
     orr_arena *a = f->k->scratch;
-    const orr__check_class *cls = class_of(f->o, unit);
+    const chk_class *cls = class_of(f->o, unit);
     orr__dag *graph = &f->graphs[cls->index];
     const size_t n = cls->c->count;
-    if (!graph->first && !orr__dag_build(cls->c, ORR__CHECK_DAG, a, graph))
+    if (!graph->first && !orr__dag_build(cls->c, CHK_DAG, a, graph))
         return false;
     r->graph = graph;
     r->waits = orr_arena_new(a, n + 1, uint32_t);
@@ -292,7 +292,7 @@ static bool build_runner(feed *f, uint32_t unit)
 
 static bool place_issues(feed *f)
 {
-    const orr__issues *s = f->o->s;
+    const chk_issues *s = f->o->s;
     f->issue_at = orr_arena_new(f->k->scratch, (size_t)s->shapes.count + 1, uint32_t *);
     f->key_of = orr_arena_new(f->k->scratch, s->count + 1, uint32_t);
     if (!f->issue_at || !f->key_of || s->count >= UINT32_MAX)
@@ -303,7 +303,7 @@ static bool place_issues(feed *f)
             return false;
     }
     for (size_t i = 0; i < s->count; i++) {
-        const orr__issue *q = &s->sorted[i];
+        const chk_issue *q = &s->sorted[i];
         const bool is_first = i == s->ports[q->port].first;
         f->issue_at[q->shape][q->node] = (uint32_t)i + 1;
         f->key_of[i] = is_first ? 0 : f->key_of[i - 1] + !is_same_key(q, q - 1);
@@ -314,15 +314,15 @@ static bool place_issues(feed *f)
 /* All parties of a meeting have the same keys, equally often, in the same order. */
 static uint32_t keys_of(const feed *f, uint32_t meeting)
 {
-    const orr__party *first = &f->o->units.parties[f->o->units.meeting_first[meeting]];
-    const orr__port *p = &f->o->s->ports[first->port];
+    const chk_party *first = &f->o->units.parties[f->o->units.meeting_first[meeting]];
+    const chk_port *p = &f->o->s->ports[first->port];
     return p->count == 0 || party_count(f->o, meeting) < 2 ? 0
                                                            : f->key_of[p->first + p->count - 1] + 1;
 }
 
 static void build_meeting(feed *f, uint32_t meeting)
 {
-    const orr__party *parties = f->o->units.parties + f->o->units.meeting_first[meeting];
+    const chk_party *parties = f->o->units.parties + f->o->units.meeting_first[meeting];
     const uint32_t count = (uint32_t)party_count(f->o, meeting), keys = keys_of(f, meeting);
     f->first_key[meeting] = f->key_count;
     for (uint32_t i = 0; i < keys; i++) {
@@ -402,9 +402,9 @@ static uint32_t find_blocker(const feed *f, uint32_t unit, uint32_t node)
 }
 
 /* The first issue of a port that is of this key. */
-static const orr__issue *first_of_key(const feed *f, uint32_t port, uint32_t number)
+static const chk_issue *first_of_key(const feed *f, uint32_t port, uint32_t number)
 {
-    const orr__issues *s = f->o->s;
+    const chk_issues *s = f->o->s;
     size_t i = s->ports[port].first;
     while (f->key_of[i] != number)
         i++;
@@ -412,11 +412,11 @@ static const orr__issue *first_of_key(const feed *f, uint32_t port, uint32_t num
 }
 
 /* The lowest rank of this entry that does not wait with a collective of that key. */
-static uint32_t lowest_absent(const feed *f, const orr__entry *e, uint32_t number)
+static uint32_t lowest_absent(const feed *f, const chk_entry *e, uint32_t number)
 {
-    const orr__issue *q = first_of_key(f, e->port, number);
+    const chk_issue *q = first_of_key(f, e->port, number);
     const uint32_t *ranks;
-    const uint32_t count = orr__entry_ranks(f->o->s, e, &ranks);
+    const uint32_t count = chk_entry_ranks(f->o->s, e, &ranks);
     for (uint32_t i = 0; i < count; i++)
         if (f->slots[slot_of(f, f->o->units.of_rank[ranks[i]], q)].count == 0)
             return ranks[i];
@@ -426,11 +426,11 @@ static uint32_t lowest_absent(const feed *f, const orr__entry *e, uint32_t numbe
 /* The first member of the group that is not there yet, and what it waits in instead. */
 static stuck find_absent(const feed *f, stuck at)
 {
-    const orr__issues *s = f->o->s;
-    const orr__issue *q = issue_of(f, f->o->units.of_rank[at.rank], at.node);
+    const chk_issues *s = f->o->s;
+    const chk_issue *q = issue_of(f, f->o->units.of_rank[at.rank], at.node);
     const uint32_t number = f->key_of[q - s->sorted];
-    const uint32_t group = orr__group_of(s, &s->ports[q->port], at.rank);
-    const orr__entry *who = NULL;
+    const uint32_t group = chk_group_of(s, &s->ports[q->port], at.rank);
+    const chk_entry *who = NULL;
     uint32_t rank = ORR_NO_NODE;
     for (size_t i = s->group_first[group]; i < s->group_first[group + 1]; i++) {
         const uint32_t one = lowest_absent(f, &s->entries[i], number);
@@ -478,13 +478,13 @@ static bool find_circle(feed *f, stuck *at)
 
 static void put_chain(feed *f, orr_buf *b, stuck start)
 {
-    const orr__issues *s = f->o->s;
+    const chk_issues *s = f->o->s;
     stuck at = start;
     for (int i = 0; i < CHAIN_SHOWN; i++) {
-        const orr__issue *q = issue_of(f, f->o->units.of_rank[at.rank], at.node);
-        const uint32_t group = orr__group_of(s, &s->ports[q->port], at.rank);
+        const chk_issue *q = issue_of(f, f->o->units.of_rank[at.rank], at.node);
+        const uint32_t group = chk_group_of(s, &s->ports[q->port], at.rank);
         orr_buf_print(b, "%srank %u is in %s of %s and waits for ", i ? "; " : "", at.rank,
-                      orr__issue_words(f->k, s, q, at.rank), orr__group_words(f->k, s, group));
+                      chk_issue_words(f->k, s, q, at.rank), chk_group_words(f->k, s, group));
         at = find_absent(f, at);
         orr_buf_print(b, "rank %u", at.rank);
         if (at.rank == start.rank && at.node == start.node)
@@ -506,12 +506,11 @@ static void report_stuck(feed *f)
     orr_buf_byte(&b, 0);
     f->k->no_memory |= b.failed;
     const uint32_t unit = f->o->units.of_rank[at.rank];
-    orr__check_class cls = *class_of(f->o, unit);
+    chk_class cls = *class_of(f->o, unit);
     cls.rank = at.rank;
     cls.rank_count = cls.holes ? 1 : cls.rank_count;
-    orr__check_add(f->k, &cls, ORR_CHECK_COLLECTIVE_ORDER, at.node,
-                   "the order of collectives is a deadlock: %s",
-                   b.failed ? "" : (const char *)b.ptr);
+    chk_add(f->k, &cls, ORR_CHECK_COLLECTIVE_ORDER, at.node,
+            "the order of collectives is a deadlock: %s", b.failed ? "" : (const char *)b.ptr);
     orr_buf_fini(&b);
 }
 
@@ -530,8 +529,8 @@ static void feed_units(const course *o)
 {
     feed f = {.o = o, .k = o->k};
     if (is_too_large(o)) {
-        orr__check_add_note(o->k, "the order of collectives is not compared: too many ranks are in "
-                                  "groups of which no two are alike");
+        chk_add_note(o->k, "the order of collectives is not compared: too many ranks are in "
+                           "groups of which no two are alike");
         return;
     }
     o->k->no_memory |= !build_feed(&f);
@@ -539,13 +538,13 @@ static void feed_units(const course *o)
     if (is_stuck && !f.had_choice)
         report_stuck(&f);
     else if (is_stuck)
-        orr__check_add_note(
+        chk_add_note(
             o->k, "the order of collectives is not compared: some ranks may run several equal ones "
                   "at the same time");
     orr_free(f.ready);
 }
 
-void orr__check_order(orr__check *k, const orr__issues *s)
+void chk_order(chk_run *k, const chk_issues *s)
 {
     bool is_topological = true;
     course o = {.k = k, .s = s};
@@ -556,7 +555,7 @@ void orr__check_order(orr__check *k, const orr__issues *s)
             return; /* it comes to a stop by itself */
         is_topological &= k->classes[i].c->is_topological;
     }
-    if (!orr__units_find(k, s, &o.units)) {
+    if (!chk_units_find(k, s, &o.units)) {
         k->no_memory = true;
         return;
     }

@@ -25,8 +25,8 @@ typedef struct id_list {
 } id_list;
 
 typedef struct repair {
-    orr__check *k;
-    const orr__check_class *cls;
+    chk_run *k;
+    const chk_class *cls;
     const orr_columns *c;
     orr_trace *to;
     bool *is_dropped; /* by control dependency; NULL: none */
@@ -34,7 +34,7 @@ typedef struct repair {
     uint64_t shift;   /* of the ids in messages */
     uint64_t fresh;   /* the last fresh id */
     id_list data, ctrl;
-    orr_attr attrs[ORR__KNOWN_COUNT];
+    orr_attr attrs[CHK_KNOWN_COUNT];
     size_t attr_count;
     orr_arena *per_node;
 } repair;
@@ -49,8 +49,8 @@ static const char *list_name(bool is_ctrl)
 static void report_dropped(
     repair *r, orr_check_kind kind, uint32_t node, bool is_ctrl, uint64_t id, const char *why)
 {
-    orr__check_add(r->k, r->cls, kind, node, "dropped the %s dependency on node %" PRIu64 ", %s",
-                   list_name(is_ctrl), id + r->shift, why);
+    chk_add(r->k, r->cls, kind, node, "dropped the %s dependency on node %" PRIu64 ", %s",
+            list_name(is_ctrl), id + r->shift, why);
 }
 
 /* Is this dependency to stay? */
@@ -130,12 +130,12 @@ static bool int_of_text(int key, orr_str s, int64_t *out)
 {
     if (orr_text_i64(s, out))
         return true;
-    if (key == ORR__KNOWN_IS_CPU_OP) {
+    if (key == CHK_KNOWN_IS_CPU_OP) {
         *out = s.len == 4;
         return (s.len == 4 && memcmp(s.ptr, "true", 4) == 0) ||
                (s.len == 5 && memcmp(s.ptr, "false", 5) == 0);
     }
-    for (uint32_t i = 0; key == ORR__KNOWN_COMM_TYPE && i < ORR_COLL_COUNT; i++) {
+    for (uint32_t i = 0; key == CHK_KNOWN_COMM_TYPE && i < ORR_COLL_COUNT; i++) {
         const char *name = orr_collective_name(i);
         *out = i;
         if (strlen(name) == s.len && memcmp(name, s.ptr, s.len) == 0)
@@ -156,7 +156,7 @@ static bool int_of_double(double d, int64_t *out)
 /* The kind the reference writes, or one that holds the value and that every generation has. */
 static orr_value_kind int_kind(const repair *r, int key, int64_t v)
 {
-    const orr_value_kind usual = orr__attr_rows[orr__known_attrs[key].key].kind;
+    const orr_value_kind usual = orr__attr_rows[chk_known_attrs[key].key].kind;
     const bool fits = usual == ORR_VALUE_INT32    ? v >= INT32_MIN && v <= INT32_MAX
                       : usual == ORR_VALUE_UINT32 ? v >= 0 && v <= UINT32_MAX
                       : usual == ORR_VALUE_UINT64 ? v >= 0
@@ -202,10 +202,10 @@ static bool to_text(repair *r, const orr_attr *a, orr_attr *out)
 static bool convert(repair *r, int key, const orr_attr *a, orr_attr *out)
 {
     *out = (orr_attr){.name = a->name, .doc = a->doc};
-    switch (orr__known_attrs[key].wanted) {
-    case ORR__WANT_INT:
+    switch (chk_known_attrs[key].wanted) {
+    case CHK_WANT_INT:
         return to_int(r, key, a, out);
-    case ORR__WANT_TEXT:
+    case CHK_WANT_TEXT:
         return to_text(r, a, out);
     default:
         return false;
@@ -216,14 +216,13 @@ static void repair_attr(repair *r, uint32_t node, int key, const orr_attr *a)
 {
     orr_attr *out = &r->attrs[r->attr_count];
     const uint32_t type = r->c->type[node];
-    const bool is_needed = type < 8 && orr__known_attrs[key].is_needed >> type & 1;
+    const bool is_needed = type < 8 && chk_known_attrs[key].is_needed >> type & 1;
     if (a->kind == ORR_VALUE_NONE || !convert(r, key, a, out))
         return;
     r->attr_count++;
-    orr__check_add(r->k, r->cls, is_needed ? ORR_CHECK_ATTRIBUTE_KIND : ORR_CHECK_ODD_ATTRIBUTE,
-                   node, "made %s, which was %s, %s", orr__attr_name(orr__known_attrs[key].key),
-                   orr_value_member(a->kind, a->is_list),
-                   orr_value_member(out->kind, out->is_list));
+    chk_add(r->k, r->cls, is_needed ? ORR_CHECK_ATTRIBUTE_KIND : ORR_CHECK_ODD_ATTRIBUTE, node,
+            "made %s, which was %s, %s", orr__attr_name(chk_known_attrs[key].key),
+            orr_value_member(a->kind, a->is_list), orr_value_member(out->kind, out->is_list));
 }
 
 static void repair_attrs(repair *r, uint32_t node, const orr_node *record)
@@ -234,17 +233,17 @@ static void repair_attrs(repair *r, uint32_t node, const orr_node *record)
     r->attr_count = 0;
     orr_arena_reset(r->per_node);
     for (orr_attrs count = it; orr_attrs_next(&count, &a);) {
-        const int key = orr__known_attr_find(a.name);
+        const int key = chk_known_attr_find(a.name);
         if (key < 0)
             continue;
         twice |= seen & 1u << key;
         seen |= 1u << key;
     }
     while (seen && orr_attrs_next(&it, &a)) {
-        const int key = orr__known_attr_find(a.name);
+        const int key = chk_known_attr_find(a.name);
         /* An edit replaces all attributes of a name; with two of them, one would be lost. */
         if (key >= 0 && !(twice >> key & 1) &&
-            !orr__attr_is_sound(&orr__known_attrs[key], a.kind, a.is_list))
+            !chk_attr_is_sound(&chk_known_attrs[key], a.kind, a.is_list))
             repair_attr(r, node, key, &a);
     }
 }
@@ -270,9 +269,8 @@ static orr_code repair_node(repair *r, uint32_t node, orr_error *err)
                      .attr_count = r->attr_count};
     if (edit.sets_id) {
         edit.id = next_id(r);
-        orr__check_add(r->k, r->cls, ORR_CHECK_DUPLICATE_ID, node,
-                       "gave it the new id %" PRIu64 ": a later node has the same",
-                       edit.id + r->shift);
+        chk_add(r->k, r->cls, ORR_CHECK_DUPLICATE_ID, node,
+                "gave it the new id %" PRIu64 ": a later node has the same", edit.id + r->shift);
     }
     const bool is_edited =
         edit.sets_id || edit.sets_data_deps || edit.sets_ctrl_deps || edit.attr_count;
@@ -303,16 +301,13 @@ static orr_code prepare(repair *r, orr_error *err)
         return orr_no_memory(err);
     if (edges && !r->c->is_topological) {
         r->is_dropped = orr_arena_new(a, edges, bool);
-        if (!r->is_dropped || !orr__break_cycles(a, r->c, r->is_dropped))
+        if (!r->is_dropped || !chk_break_cycles(a, r->c, r->is_dropped))
             return orr_no_memory(err);
     }
     return begin_copy(r->cls->t, &r->to, err);
 }
 
-orr_code orr__repair_trace(orr__check *k,
-                           const orr__check_class *cls,
-                           orr_trace **out,
-                           orr_error *err)
+orr_code chk_repair_trace(chk_run *k, const chk_class *cls, orr_trace **out, orr_error *err)
 {
     repair r = {.k = k, .cls = cls, .c = cls->c};
     orr_code code = prepare(&r, err);

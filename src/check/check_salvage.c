@@ -56,7 +56,7 @@ static size_t whole_records(orr_span bytes, uint64_t limit)
 }
 
 typedef struct salvage {
-    orr__check *k;
+    chk_run *k;
     uint32_t rank;
     const char *path;
     const orr_read_options *opt;
@@ -150,23 +150,23 @@ static void report(salvage *s, const orr_trace *t)
     const orr_where where = orr_where_byte(s->path, s->first_bad);
     const uint32_t kept = orr_trace_columns(t)->count;
     if (s->bad)
-        orr__check_add_file(
+        chk_add_file(
             s->k, s->rank, ORR_CHECK_DAMAGED, &where,
             "dropped %" PRIu64 " record%s (%" PRIu64 " byte%s) that cannot be read; %u node%s kept",
             s->bad, plural(s->bad), s->bad_bytes, plural(s->bad_bytes), kept, plural(kept));
     else
-        orr__check_add_file(s->k, s->rank, ORR_CHECK_DAMAGED, &where,
-                            "dropped everything from here on (%" PRIu64 " byte%s); %u node%s kept",
-                            s->bad_bytes, plural(s->bad_bytes), kept, plural(kept));
+        chk_add_file(s->k, s->rank, ORR_CHECK_DAMAGED, &where,
+                     "dropped everything from here on (%" PRIu64 " byte%s); %u node%s kept",
+                     s->bad_bytes, plural(s->bad_bytes), kept, plural(kept));
 }
 
-orr_code orr__salvage_file(orr__check *k,
-                           uint32_t rank,
-                           const orr_error *why,
-                           const orr_read_options *opt,
-                           orr_buf *bytes,
-                           orr_trace **out,
-                           orr_error *err)
+orr_code chk_salvage_file(chk_run *k,
+                          uint32_t rank,
+                          const orr_error *why,
+                          const orr_read_options *opt,
+                          orr_buf *bytes,
+                          orr_trace **out,
+                          orr_error *err)
 {
     salvage s = {.k = k, .rank = rank, .path = orr_set_rank_path(k->set, rank), .opt = opt};
     *out = NULL;

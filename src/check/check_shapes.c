@@ -9,9 +9,9 @@
 #include "check_shapes.h"
 
 typedef struct splitting {
-    orr__check *k;
-    const orr__splitter *by;
-    orr__shapes *out;
+    chk_run *k;
+    const chk_splitter *by;
+    chk_shapes *out;
     size_t room;
     orr_intern *patterns; /* the class and the pattern; its numbers are those of the shapes */
     int64_t *key;
@@ -20,12 +20,12 @@ typedef struct splitting {
 
 static bool add_shape(splitting *s, uint32_t class_index, size_t length)
 {
-    orr__shapes *out = s->out;
+    chk_shapes *out = s->out;
     int64_t *pattern = orr_arena_new(s->k->scratch, length + 1, int64_t);
     if (!pattern || !orr_grow(&out->all, &s->room, (size_t)out->count + 1))
         return false;
     memcpy(pattern, s->key + 1, length * sizeof *pattern);
-    out->all[out->count++] = (orr__shape){.class_index = class_index, .pattern = pattern};
+    out->all[out->count++] = (chk_shape){.class_index = class_index, .pattern = pattern};
     return true;
 }
 
@@ -40,7 +40,7 @@ static bool place_rank(splitting *s, uint32_t class_index, size_t length, uint32
     return true;
 }
 
-static bool split_class(splitting *s, const orr__check_class *cls)
+static bool split_class(splitting *s, const chk_class *cls)
 {
     const size_t length = s->by->begin(s->by->context, cls->index);
     if (!orr_grow(&s->key, &s->key_room, length + 1))
@@ -57,7 +57,7 @@ static bool split_class(splitting *s, const orr__check_class *cls)
 
 static bool split_all(splitting *s)
 {
-    const orr__check *k = s->k;
+    const chk_run *k = s->k;
     memset(s->out->of_rank, 0xff, k->report->rank_count * sizeof *s->out->of_rank);
     for (uint32_t i = 0; i < k->class_count; i++)
         if (k->classes[i].rank_count && !split_class(s, &k->classes[i]))
@@ -65,7 +65,7 @@ static bool split_all(splitting *s)
     return true;
 }
 
-static void list_ranks(const orr__check *k, orr__shapes *out)
+static void list_ranks(const chk_run *k, chk_shapes *out)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < out->count; i++) {
@@ -76,19 +76,19 @@ static void list_ranks(const orr__check *k, orr__shapes *out)
     for (uint32_t r = 0; r < k->report->rank_count; r++) {
         if (out->of_rank[r] == ORR_NO_NODE)
             continue;
-        orr__shape *s = &out->all[out->of_rank[r]];
+        chk_shape *s = &out->all[out->of_rank[r]];
         out->ranks[s->first + s->rank_count++] = r;
     }
 }
 
-bool orr__shapes_make(orr__check *k, const orr__splitter *by, orr__shapes *out)
+bool chk_shapes_make(chk_run *k, const chk_splitter *by, chk_shapes *out)
 {
     const size_t ranks = (size_t)k->report->rank_count + 1;
     splitting s = {.k = k, .by = by, .out = out, .patterns = orr_intern_create()};
-    *out = (orr__shapes){.of_rank = orr_arena_new(k->scratch, ranks, uint32_t),
-                         .ranks = orr_arena_new(k->scratch, ranks, uint32_t)};
+    *out = (chk_shapes){.of_rank = orr_arena_new(k->scratch, ranks, uint32_t),
+                        .ranks = orr_arena_new(k->scratch, ranks, uint32_t)};
     bool ok = s.patterns && out->of_rank && out->ranks && split_all(&s);
-    orr__shape *all = ok ? orr_arena_new(k->scratch, (size_t)out->count + 1, orr__shape) : NULL;
+    chk_shape *all = ok ? orr_arena_new(k->scratch, (size_t)out->count + 1, chk_shape) : NULL;
     ok = all != NULL;
     if (ok && out->count)
         memcpy(all, out->all, out->count * sizeof *all);

@@ -7,30 +7,30 @@
 
 #include "base/memory/intern.h"
 
-typedef struct orr__shape {
+typedef struct chk_shape {
     uint32_t class_index;
     uint32_t first, rank_count; /* shapes.ranks[first ..], ascending */
     const int64_t *pattern;
-} orr__shape;
+} chk_shape;
 
-typedef struct orr__shapes {
-    orr__shape *all; /* by class, then by their lowest ranks */
+typedef struct chk_shapes {
+    chk_shape *all; /* by class, then by their lowest ranks */
     uint32_t count;
     uint32_t *of_rank; /* ORR_NO_NODE: could not be read */
     uint32_t *ranks;
-} orr__shapes;
+} chk_shapes;
 
 /* What tells the ranks of a class apart: so many numbers, the same for ranks of one shape. */
-typedef struct orr__splitter {
+typedef struct chk_splitter {
     size_t (*begin)(void *context, uint32_t class_index); /* how many; 0: nothing does */
     void (*fill)(void *context, uint32_t rank, int64_t *pattern);
     void *context;
-} orr__splitter;
+} chk_splitter;
 
 /* In k's scratch.  False: no memory. */
-bool orr__shapes_make(orr__check *k, const orr__splitter *by, orr__shapes *out);
+bool chk_shapes_make(chk_run *k, const chk_splitter *by, chk_shapes *out);
 
-static inline uint32_t orr__shape_rank(const orr__shapes *s, uint32_t shape)
+static inline uint32_t chk_shape_rank(const chk_shapes *s, uint32_t shape)
 {
     return s->ranks[s->all[shape].first];
 }

@@ -15,8 +15,8 @@
 enum { ROUNDS_MOST = 64 };
 
 typedef struct splitting {
-    orr__check *k;
-    const orr__issues *s;
+    chk_run *k;
+    const chk_issues *s;
     uint32_t *color; /* by rank: its unit so far */
     uint32_t color_count;
     uint64_t *signature; /* by group */
@@ -28,11 +28,11 @@ typedef struct splitting {
  * whatever units. */
 static void sign_groups(splitting *p)
 {
-    const orr__issues *s = p->s;
+    const chk_issues *s = p->s;
     for (uint32_t g = 0; g < orr_intern_count(s->groups); g++) {
         p->signature[g] = 0;
         for (size_t i = s->group_first[g]; i < s->group_first[g + 1]; i++) {
-            const orr__entry *e = &s->entries[i];
+            const chk_entry *e = &s->entries[i];
             const uint32_t color = e->rank == ORR_NO_NODE ? ORR_NO_NODE : p->color[e->rank];
             const uint64_t one = ((uint64_t)e->port << 32 | color) + 0x9e3779b97f4a7c15u;
             p->signature[g] +=
@@ -43,12 +43,12 @@ static void sign_groups(splitting *p)
 
 static uint64_t sign_rank(const splitting *p, uint32_t rank)
 {
-    const orr__issues *s = p->s;
+    const chk_issues *s = p->s;
     const uint32_t shape = s->shapes.of_rank[rank];
     uint64_t h = p->color[rank] + 0x9e3779b97f4a7c15u;
     for (uint32_t i = s->port_first[shape]; i < s->port_first[shape + 1]; i++)
         if (s->ports[i].group == ORR_NO_NODE)
-            h = orr_hash_mix(h ^ p->signature[orr__group_of(s, &s->ports[i], rank)],
+            h = orr_hash_mix(h ^ p->signature[chk_group_of(s, &s->ports[i], rank)],
                              0x8ebc6af09c88c6e3u);
     return h;
 }
@@ -73,7 +73,7 @@ static uint32_t split_once(splitting *p)
     return ok ? count : 0;
 }
 
-static bool is_plain(const orr__issues *s, uint32_t shape)
+static bool is_plain(const chk_issues *s, uint32_t shape)
 {
     for (uint32_t i = s->port_first[shape]; i < s->port_first[shape + 1]; i++)
         if (s->ports[i].group == ORR_NO_NODE)
@@ -84,7 +84,7 @@ static bool is_plain(const orr__issues *s, uint32_t shape)
 /* Every rank a unit, but for ranks that have nothing of their own. */
 static void split_all(splitting *p)
 {
-    const orr__shapes *shapes = &p->s->shapes;
+    const chk_shapes *shapes = &p->s->shapes;
     p->color_count = p->k->report->rank_count;
     for (uint32_t i = 0; i < shapes->count; i++) {
         const uint32_t *ranks = shapes->ranks + shapes->all[i].first;
@@ -96,7 +96,7 @@ static void split_all(splitting *p)
 
 static bool split(splitting *p)
 {
-    const orr__issues *s = p->s;
+    const chk_issues *s = p->s;
     const size_t ranks = (size_t)p->k->report->rank_count + 1;
     p->color = orr_arena_new(p->k->scratch, ranks, uint32_t);
     p->signature = orr_arena_new(p->k->scratch, orr_intern_count(s->groups), uint64_t);
@@ -120,13 +120,13 @@ static bool split(splitting *p)
 
 /* ---- units ---- */
 
-static bool number_units(const splitting *p, orr__units *out)
+static bool number_units(const splitting *p, chk_units *out)
 {
-    const orr__issues *s = p->s;
+    const chk_issues *s = p->s;
     const uint32_t ranks = p->k->report->rank_count;
     uint32_t *unit_of = orr_arena_new(p->k->scratch, (size_t)p->color_count + 1, uint32_t);
     out->of_rank = orr_arena_new(p->k->scratch, (size_t)ranks + 1, uint32_t);
-    out->all = orr_arena_new(p->k->scratch, (size_t)p->color_count + 1, orr__unit);
+    out->all = orr_arena_new(p->k->scratch, (size_t)p->color_count + 1, chk_unit);
     if (!unit_of || !out->of_rank || !out->all)
         return false;
     memset(unit_of, 0xff, p->color_count * sizeof *unit_of);
@@ -138,7 +138,7 @@ static bool number_units(const splitting *p, orr__units *out)
             continue;
         if (unit_of[p->color[r]] == ORR_NO_NODE) {
             unit_of[p->color[r]] = out->count;
-            out->all[out->count++] = (orr__unit){.shape = shape, .rank = r, .port_at = ports};
+            out->all[out->count++] = (chk_unit){.shape = shape, .rank = r, .port_at = ports};
             ports += s->port_first[shape + 1] - s->port_first[shape];
         }
         out->of_rank[r] = unit_of[p->color[r]];
@@ -147,16 +147,16 @@ static bool number_units(const splitting *p, orr__units *out)
     return true;
 }
 
-static bool number_meetings(const splitting *p, orr__units *out)
+static bool number_meetings(const splitting *p, chk_units *out)
 {
-    const orr__issues *s = p->s;
+    const chk_issues *s = p->s;
     orr_map *numbers = orr_map_create(0);
     bool ok = numbers != NULL;
     for (uint32_t u = 0; u < out->count; u++) {
-        const orr__unit *unit = &out->all[u];
+        const chk_unit *unit = &out->all[u];
         const uint32_t first = s->port_first[unit->shape];
         for (uint32_t i = first; ok && i < s->port_first[unit->shape + 1]; i++) {
-            const uint64_t h = p->signature[orr__group_of(s, &s->ports[i], unit->rank)];
+            const uint64_t h = p->signature[chk_group_of(s, &s->ports[i], unit->rank)];
             const uint32_t known = orr_map_find(numbers, h, out->meeting_count);
             if (known == out->meeting_count)
                 ok = orr_map_put(numbers, h, out->meeting_count++, NULL);
@@ -167,20 +167,20 @@ static bool number_meetings(const splitting *p, orr__units *out)
     return ok;
 }
 
-static void add_parties(const orr__issues *s, orr__units *out, size_t *at)
+static void add_parties(const chk_issues *s, chk_units *out, size_t *at)
 {
     for (uint32_t u = 0; u < out->count; u++) {
-        const orr__unit *unit = &out->all[u];
+        const chk_unit *unit = &out->all[u];
         const uint32_t first = s->port_first[unit->shape];
         for (uint32_t i = first; i < s->port_first[unit->shape + 1]; i++) {
             const uint32_t m = out->meeting_of[unit->port_at + i - first];
             out->place_of[unit->port_at + i - first] = (uint32_t)(at[m] - out->meeting_first[m]);
-            out->parties[at[m]++] = (orr__party){.unit = u, .port = i};
+            out->parties[at[m]++] = (chk_party){.unit = u, .port = i};
         }
     }
 }
 
-static bool list_parties(const splitting *p, orr__units *out)
+static bool list_parties(const splitting *p, chk_units *out)
 {
     const size_t ports = out->all[out->count].port_at, meetings = out->meeting_count;
     size_t *at = orr_arena_new(p->k->scratch, meetings + 1, size_t);
@@ -196,16 +196,16 @@ static bool list_parties(const splitting *p, orr__units *out)
     return true;
 }
 
-bool orr__units_find(orr__check *k, const orr__issues *s, orr__units *out)
+bool chk_units_find(chk_run *k, const chk_issues *s, chk_units *out)
 {
     splitting p = {.k = k, .s = s};
-    *out = (orr__units){0};
+    *out = (chk_units){0};
     if (!split(&p) || !number_units(&p, out))
         return false;
     const size_t ports = out->all[out->count].port_at + 1;
     out->meeting_of = orr_arena_new(k->scratch, ports, uint32_t);
     out->place_of = orr_arena_new(k->scratch, ports, uint32_t);
-    out->parties = orr_arena_new(k->scratch, ports, orr__party);
+    out->parties = orr_arena_new(k->scratch, ports, chk_party);
     return out->meeting_of && out->place_of && out->parties && number_meetings(&p, out) &&
            list_parties(&p, out);
 }

@@ -55,7 +55,7 @@ static void put_severity(const printer *p, orr_check_kind kind)
 
 static void put_plural(orr_buf *b, uint64_t n, const char *one)
 {
-    orr__put_count(b, n);
+    chk_put_count(b, n);
     orr_buf_byte(b, ' ');
     orr_buf_text(b, one);
     if (n != 1)
@@ -95,7 +95,7 @@ static void put_finding(const printer *p, const orr_finding *f)
     put_rank(p, f);
     if (f->has_node) {
         orr_buf_print(b, "node %llu ", (unsigned long long)f->node);
-        orr__put_name(b, orr_str_of(f->name));
+        chk_put_name(b, orr_str_of(f->name));
         orr_buf_text(b, ": ");
     }
     orr_buf_text(b, f->text);
@@ -108,7 +108,7 @@ static void put_rest(const printer *p, orr_check_kind kind, uint64_t shown)
         return;
     put_severity(p, kind);
     orr_buf_text(p->b, "and ");
-    orr__put_count(p->b, p->r->count[kind] - shown);
+    chk_put_count(p->b, p->r->count[kind] - shown);
     orr_buf_print(p->b, " more [%s]\n", orr_check_kind_name(kind));
 }
 
@@ -149,7 +149,7 @@ static void put_summary(const printer *p)
     put_plural(b, r->rank_count, "rank");
     if (r->rank_count > 1) {
         orr_buf_text(b, " (");
-        orr__put_count(b, r->class_count);
+        chk_put_count(b, r->class_count);
         orr_buf_text(b, " distinct)");
     }
     orr_buf_text(b, ", ");

@@ -304,30 +304,30 @@ TEST(test_llm__what_is_computed_again_stands_in_the_trace)
 TEST(test_llm__ranks_find_their_groups_and_neighbours)
 {
     const orr_llm_options opt = {.tp = 2, .cp = 3, .dp = 4, .pp = 5, .ep = 6};
-    orr__layout l;
-    int64_t v[ORR__LLM_SLOTS];
+    llm_layout l;
+    int64_t v[LLM_SLOTS];
     orr_set *s;
-    orr__layout_init(&l, &opt, true);
+    llm_layout_init(&l, &opt, true);
     CHECK_EQ_U(l.ranks, 120);
     CHECK_OK(orr_set_create(&s, &err), &err);
-    CHECK_OK(orr__layout_add_groups(&l, s, &err), &err);
+    CHECK_OK(llm_layout_add_groups(&l, s, &err), &err);
     for (uint32_t rank = 0; rank < l.ranks; rank++) {
-        orr__layout_values(&l, rank, v);
-        for (unsigned axis = 0; axis < ORR__AXES; axis++) {
+        llm_layout_values(&l, rank, v);
+        for (unsigned axis = 0; axis < LLM_AXES; axis++) {
             const bool is_middle = rank >= 24 && rank < 96;
             uint32_t times = 0;
             const orr_group g = orr_set_group(s, (uint32_t)v[axis] - 1); /* numbers are 1, 2, ... */
             CHECK_EQ_U(g.id, (uint64_t)v[axis]);
             for (uint32_t i = 0; i < g.count; i++)
                 times += g.ranks[i] == rank;
-            CHECK_EQ_U(times, axis == ORR__AXIS_TIED && is_middle ? 0 : 1);
+            CHECK_EQ_U(times, axis == LLM_AXIS_TIED && is_middle ? 0 : 1);
         }
-        CHECK_EQ(v[ORR__PEER_NEXT], (rank + 24) % 120);
-        CHECK_EQ(v[ORR__PEER_PREVIOUS], (rank + 96) % 120);
+        CHECK_EQ(v[LLM_PEER_NEXT], (rank + 24) % 120);
+        CHECK_EQ(v[LLM_PEER_PREVIOUS], (rank + 96) % 120);
     }
-    orr__layout_values(&l, 1 + 2 * (2 + 3 * 1), v); /* tensor 1, context 2, data 1 */
-    CHECK_EQ(v[ORR__PEER_CP_NEXT], 1 + 2 * (0 + 3 * 1));
-    CHECK_EQ(v[ORR__PEER_CP_PREVIOUS], 1 + 2 * (1 + 3 * 1));
+    llm_layout_values(&l, 1 + 2 * (2 + 3 * 1), v); /* tensor 1, context 2, data 1 */
+    CHECK_EQ(v[LLM_PEER_CP_NEXT], 1 + 2 * (0 + 3 * 1));
+    CHECK_EQ(v[LLM_PEER_CP_PREVIOUS], 1 + 2 * (1 + 3 * 1));
     orr_set_close(s);
 }
 

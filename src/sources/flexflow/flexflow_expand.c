@@ -52,7 +52,7 @@ static uint32_t rank_on(const expander *x, uint32_t device)
 static orr_code check_devices(const expander *x, const bool *has)
 {
     for (uint32_t i = 0; i < x->g->count; i++) {
-        const orr__task *t = &x->g->tasks[i];
+        const ff_task *t = &x->g->tasks[i];
         const orr_where at = orr_where_line(x->g->label, t->line, t->column);
         if (t->is_comm && t->src == t->dst)
             return orr_fail(x->err, ORR_EINPUT, &at,
@@ -74,7 +74,7 @@ static orr_code find_ranks_ours(expander *x)
 {
     const orr_flexflow *g = x->g;
     for (uint32_t i = 0; i < g->count; i++) {
-        const orr__task *t = &g->tasks[i];
+        const ff_task *t = &g->tasks[i];
         const uint32_t last = !t->is_comm ? t->device : t->src > t->dst ? t->src : t->dst;
         x->device_room = last >= x->device_room ? last + 1 : x->device_room;
     }
@@ -83,7 +83,7 @@ static orr_code find_ranks_ours(expander *x)
     if (!has || !devices)
         return orr_no_memory(x->err);
     for (uint32_t i = 0; i < g->count; i++) {
-        const orr__task *t = &g->tasks[i];
+        const ff_task *t = &g->tasks[i];
         has[t->is_comm ? t->src : t->device] = true;
         has[t->is_comm ? t->dst : t->device] = true;
     }
@@ -112,7 +112,7 @@ static orr_code find_ranks_compat(expander *x)
 /* ---- which tasks are where ---- */
 
 /* The ranks that have task t: one or two, in *a and *b. */
-static void ranks_of(const expander *x, const orr__task *t, uint32_t *a, uint32_t *b)
+static void ranks_of(const expander *x, const ff_task *t, uint32_t *a, uint32_t *b)
 {
     *a = rank_on(x, t->is_comm ? t->src : t->device);
     *b = t->is_comm && t->dst != t->src ? rank_on(x, t->dst) : ORR_NO_NODE;
@@ -176,11 +176,11 @@ static orr_code number_messages(expander *x)
 /* ---- crossings ---- */
 
 /* Who must be told that `on` is done before task t may begin there; false: t's devices know. */
-static bool crosses(const orr_flexflow *g, const orr__task *t, uint32_t on, signal *out)
+static bool crosses(const orr_flexflow *g, const ff_task *t, uint32_t on, signal *out)
 {
-    const orr__task *p = &g->tasks[on];
+    const ff_task *p = &g->tasks[on];
     const uint32_t home = t->is_comm ? t->src : t->device;
-    if (orr__task_is_on(p, home) || (t->is_comm && orr__task_is_on(p, t->dst)))
+    if (ff_task_is_on(p, home) || (t->is_comm && ff_task_is_on(p, t->dst)))
         return false;
     *out = (signal){on, p->is_comm ? p->dst : p->device, home};
     return true;
@@ -259,18 +259,18 @@ static orr_code connect(expander *x)
 
 /* The converter's rule: compute tasks keep all, messages what stands on "their" device, where a message's device is
  * the number of its link. */
-static bool keeps_compat(const expander *x, const orr__task *t, uint32_t on, uint32_t rank)
+static bool keeps_compat(const expander *x, const ff_task *t, uint32_t on, uint32_t rank)
 {
     return !t->is_comm || x->g->tasks[on].device == x->devices[rank];
 }
 
 /* A signal for a message waits with its send. */
-static void dep_ours(expander *x, const orr__task *t, uint32_t on, uint32_t rank)
+static void dep_ours(expander *x, const ff_task *t, uint32_t on, uint32_t rank)
 {
     const uint32_t home = t->is_comm ? t->src : t->device;
     signal s;
     uint64_t id = x->g->tasks[on].id;
-    if (!orr__task_is_on(&x->g->tasks[on], rank)) {
+    if (!ff_task_is_on(&x->g->tasks[on], rank)) {
         if (home != rank || !crosses(x->g, t, on, &s))
             return;
         id = x->next_id + orr_map_find(x->signal_at, signal_key(&s), 0);
@@ -281,9 +281,9 @@ static void dep_ours(expander *x, const orr__task *t, uint32_t on, uint32_t rank
 static void add_deps(expander *x, uint32_t i, uint32_t rank)
 {
     const orr_flexflow *g = x->g;
-    const orr__task *t = &g->tasks[i];
+    const ff_task *t = &g->tasks[i];
     for (uint32_t k = g->dep_first[i]; k < g->dep_first[i + 1]; k++) {
-        const orr__task_dep *d = &g->deps[k];
+        const ff_task_dep *d = &g->deps[k];
         if (!x->opt->is_compat) {
             dep_ours(x, t, d->on, rank);
             continue;
@@ -303,7 +303,7 @@ static void begin_node(expander *x, uint32_t type, uint64_t id, const char *kind
 }
 
 /* Seconds to whole cycles, ties to even as Python's round has it. */
-static orr_code run_time(const expander *x, const orr__task *t, uint64_t *out)
+static orr_code run_time(const expander *x, const ff_task *t, uint64_t *out)
 {
     const double cycles = t->seconds * ((double)(x->opt->mhz ? x->opt->mhz : 1) * 1e6);
     if (!(cycles < 18446744073709549568.0)) {
@@ -317,7 +317,7 @@ static orr_code run_time(const expander *x, const orr__task *t, uint64_t *out)
 
 static orr_code append_compute(expander *x, uint32_t i, uint32_t rank)
 {
-    const orr__task *t = &x->g->tasks[i];
+    const ff_task *t = &x->g->tasks[i];
     begin_node(x, ORR_NODE_COMP, t->id, "COMP_NODE_", t->name);
     const orr_code code = run_time(x, t, &x->b.node.duration_us);
     if (code)
@@ -353,7 +353,7 @@ static void begin_message(expander *x, const message *m)
 
 static orr_code append_task(expander *x, uint32_t i, uint32_t rank)
 {
-    const orr__task *t = &x->g->tasks[i];
+    const ff_task *t = &x->g->tasks[i];
     if (!t->is_comm)
         return append_compute(x, i, rank);
     const message m = {.id = t->id,
@@ -372,7 +372,7 @@ static orr_code append_task(expander *x, uint32_t i, uint32_t rank)
 static void append_signal(expander *x, uint32_t k, uint32_t rank)
 {
     const signal *s = &x->signals[k];
-    const orr__task *t = &x->g->tasks[s->task];
+    const ff_task *t = &x->g->tasks[s->task];
     const message m = {.id = x->next_id + k,
                        .bytes = 1,
                        .name = t->name,

@@ -7,9 +7,9 @@
 
 #include "base/memory/memory.h"
 
-enum { ORR__DEVICES_MAX = 1 << 20 };
+enum { FF_DEVICES_MAX = 1 << 20 };
 
-typedef struct orr__task {
+typedef struct ff_task {
     uint64_t id;
     orr_str name, phase;
     bool is_comm;
@@ -18,27 +18,27 @@ typedef struct orr__task {
     uint64_t bytes;
     double seconds; /* of a compute task */
     uint32_t line, column;
-} orr__task;
+} ff_task;
 
 /* Task `on` must be done first; the file may say so more than once. */
-typedef struct orr__task_dep {
+typedef struct ff_task_dep {
     uint32_t on, times;
-} orr__task_dep;
+} ff_task_dep;
 
 struct orr_flexflow {
     orr_arena *arena;
     const char *label;
-    orr__task *tasks; /* in file order */
+    ff_task *tasks; /* in file order */
     uint32_t count;
     uint32_t *order; /* tasks by ascending id */
     uint32_t *
         dep_first; /* the dependencies of task i: deps[dep_first[i]] to deps[dep_first[i + 1] - 1] */
-    orr__task_dep *deps;
+    ff_task_dep *deps;
     uint32_t *devices; /* those with a compute task, ascending */
     uint32_t device_count;
 };
 
-static inline bool orr__task_is_on(const orr__task *t, uint32_t device)
+static inline bool ff_task_is_on(const ff_task *t, uint32_t device)
 {
     return t->is_comm ? t->src == device || t->dst == device : t->device == device;
 }

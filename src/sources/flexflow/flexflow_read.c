@@ -102,7 +102,7 @@ static orr_code next_whole(record *f, const char *expected, uint64_t max, uint64
 static orr_code next_device(record *f, const char *expected, uint32_t *out)
 {
     uint64_t v;
-    const orr_code code = next_whole(f, expected, ORR__DEVICES_MAX - 1, &v);
+    const orr_code code = next_whole(f, expected, FF_DEVICES_MAX - 1, &v);
     if (!code)
         *out = (uint32_t)v;
     return code;
@@ -121,7 +121,7 @@ static orr_code next_seconds(record *f, const char *expected, double *out)
                     shown(f->node->name), f->node->name.ptr, shown(text), text.ptr);
 }
 
-static orr_code read_comm(record *f, orr__task *t)
+static orr_code read_comm(record *f, ff_task *t)
 {
     orr_code code = next_device(f, "src_device_id=NUMBER", &t->src);
     if (!code)
@@ -129,7 +129,7 @@ static orr_code read_comm(record *f, orr__task *t)
     return code ? code : next_whole(f, "comm_size=BYTES", INT64_MAX, &t->bytes);
 }
 
-static orr_code read_label(record *f, orr__task *t)
+static orr_code read_label(record *f, ff_task *t)
 {
     orr_str kind;
     orr_code code = next_device(f, "device_id=NUMBER", &t->device);
@@ -185,7 +185,7 @@ static orr_code read_node(reader *r, const orr__dot_node *node)
     orr_flexflow *g = r->g;
     const orr_str label = node->label;
     const orr_where at = orr_where_line(g->label, node->line, node->column);
-    orr__task t = {.line = node->line, .column = node->column};
+    ff_task t = {.line = node->line, .column = node->column};
     bool is_new;
     if (!read_id(node->name, &t.id))
         return name_error(r, node->name);
@@ -219,7 +219,7 @@ static orr_code read_nodes(reader *r)
         const orr_where at = orr_where_line(r->dot.path, 1, 1);
         return orr_fail(r->err, ORR_EINPUT, &at, "the graph has no tasks");
     }
-    g->tasks = orr_arena_new(g->arena, n, orr__task);
+    g->tasks = orr_arena_new(g->arena, n, ff_task);
     if (!g->tasks)
         return orr_no_memory(r->err);
     orr_code code = ORR_OK;
@@ -273,7 +273,7 @@ static orr_code sort_edges(reader *r, const edge *edges, uint32_t count)
 {
     orr_flexflow *g = r->g;
     uint32_t *first = orr_arena_new(g->arena, (size_t)g->count + 2, uint32_t);
-    g->deps = orr_arena_new(g->arena, (size_t)count + 1, orr__task_dep);
+    g->deps = orr_arena_new(g->arena, (size_t)count + 1, ff_task_dep);
     if (!first || !g->deps)
         return orr_no_memory(r->err);
     for (uint32_t k = 0; k < count; k++)
@@ -281,7 +281,7 @@ static orr_code sort_edges(reader *r, const edge *edges, uint32_t count)
     for (uint32_t i = 1; i < g->count + 2; i++)
         first[i] += first[i - 1];
     for (uint32_t k = 0; k < count; k++)
-        g->deps[first[edges[k].to + 1]++] = (orr__task_dep){edges[k].from, edges[k].times};
+        g->deps[first[edges[k].to + 1]++] = (ff_task_dep){edges[k].from, edges[k].times};
     g->dep_first = first;
     return ORR_OK;
 }

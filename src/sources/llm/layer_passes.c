@@ -24,23 +24,23 @@ static name with(const char *base, const char *suffix)
 }
 
 static uint64_t put_product(
-    orr__pen *p, const char *label, const orr__step *s, uint64_t bytes, orr__deps after)
+    llm_pen *p, const char *label, const llm_step *s, uint64_t bytes, llm_deps after)
 {
-    return orr__put_compute(p, label, 2 * s->m * s->n * s->k, bytes, after);
+    return llm_put_compute(p, label, 2 * s->m * s->n * s->k, bytes, after);
 }
 
 /* Numbers of the three matrices of a product. */
-static uint64_t in_numbers(const orr__step *s)
+static uint64_t in_numbers(const llm_step *s)
 {
     return s->m * s->k;
 }
 
-static uint64_t weight_numbers(const orr__step *s)
+static uint64_t weight_numbers(const llm_step *s)
 {
     return s->copies * s->k * s->n;
 }
 
-static uint64_t out_numbers(const orr__step *s)
+static uint64_t out_numbers(const llm_step *s)
 {
     return s->m * s->n;
 }
@@ -48,63 +48,63 @@ static uint64_t out_numbers(const orr__step *s)
 /* ---- forward ---- */
 
 typedef struct forward {
-    orr__pen *p;
-    const orr__steps *s;
+    llm_pen *p;
+    const llm_steps *s;
     const char *suffix;
     uint64_t tag;
-    uint64_t out[ORR__STEPS_MOST];
+    uint64_t out[LLM_STEPS_MOST];
 } forward;
 
-static uint64_t enter(orr__pen *p, const char *label, uint64_t numbers, orr__deps after)
+static uint64_t enter(llm_pen *p, const char *label, uint64_t numbers, llm_deps after)
 {
-    const orr__llm *g = p->g;
+    const llm_job *g = p->g;
     if (!g->is_sequence_parallel)
         return after.ids[0]; /* every rank has all tokens already */
-    return orr__put_collect(p, label, ORR_COLL_ALL_GATHER, numbers / g->opt.tp * g->act,
-                            ORR__AXIS_TP, after);
+    return llm_put_collect(p, label, ORR_COLL_ALL_GATHER, numbers / g->opt.tp * g->act, LLM_AXIS_TP,
+                           after);
 }
 
-static uint64_t leave(orr__pen *p, const char *label, uint64_t numbers, orr__deps after)
+static uint64_t leave(llm_pen *p, const char *label, uint64_t numbers, llm_deps after)
 {
-    const orr__llm *g = p->g;
-    return orr__put_collect(p, label,
-                            g->is_sequence_parallel ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE,
-                            numbers * g->act, ORR__AXIS_TP, after);
+    const llm_job *g = p->g;
+    return llm_put_collect(p, label,
+                           g->is_sequence_parallel ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE,
+                           numbers * g->act, LLM_AXIS_TP, after);
 }
 
-static uint64_t forward_step(forward *f, const orr__step *s)
+static uint64_t forward_step(forward *f, const llm_step *s)
 {
-    const orr__llm *g = f->p->g;
+    const llm_job *g = f->p->g;
     const uint64_t also = s->also >= 0 ? f->out[s->also] : 0;
-    const orr__deps after = ORR__AFTER(f->out[s->from], also);
+    const llm_deps after = LLM_AFTER(f->out[s->from], also);
     const name label = with(s->name, f->suffix);
     switch (s->kind) {
-    case ORR__STEP_ELEMENTWISE:
+    case LLM_STEP_ELEMENTWISE:
         if (s->bytes)
-            return orr__put_compute(f->p, label.text, s->numbers * s->operations, s->bytes, after);
-        return orr__put_elementwise(f->p, label.text, s->numbers, s->operations, s->is_sum ? 3 : 2,
-                                    after);
-    case ORR__STEP_PRODUCT:
+            return llm_put_compute(f->p, label.text, s->numbers * s->operations, s->bytes, after);
+        return llm_put_elementwise(f->p, label.text, s->numbers, s->operations, s->is_sum ? 3 : 2,
+                                   after);
+    case LLM_STEP_PRODUCT:
         return put_product(f->p, label.text, s,
                            g->mat * (in_numbers(s) + weight_numbers(s)) + g->act * out_numbers(s),
                            after);
-    case ORR__STEP_ATTENTION:
-        return orr__attention_forward(f->p, f->s, f->suffix, f->tag, after);
-    case ORR__STEP_ENTER:
+    case LLM_STEP_ATTENTION:
+        return llm_attention_forward(f->p, f->s, f->suffix, f->tag, after);
+    case LLM_STEP_ENTER:
         return enter(f->p, label.text, s->numbers, after);
-    case ORR__STEP_LEAVE:
-        return leave(f->p, label.text, s->numbers, ORR__AFTER(f->out[s->from]));
-    case ORR__STEP_GATHER:
-        return orr__put_collect(f->p, label.text, ORR_COLL_ALL_GATHER, s->numbers * g->act,
-                                ORR__AXIS_TP, ORR__AFTER(f->out[s->from]));
+    case LLM_STEP_LEAVE:
+        return leave(f->p, label.text, s->numbers, LLM_AFTER(f->out[s->from]));
+    case LLM_STEP_GATHER:
+        return llm_put_collect(f->p, label.text, ORR_COLL_ALL_GATHER, s->numbers * g->act,
+                               LLM_AXIS_TP, LLM_AFTER(f->out[s->from]));
     default:
-        return orr__put_collect(f->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
-                                ORR__AXIS_EP, ORR__AFTER(f->out[s->from]));
+        return llm_put_collect(f->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
+                               LLM_AXIS_EP, LLM_AFTER(f->out[s->from]));
     }
 }
 
-uint64_t orr__steps_forward(
-    orr__pen *p, const orr__steps *s, const char *suffix, uint64_t tag, uint64_t input)
+uint64_t llm_steps_forward(
+    llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, uint64_t input)
 {
     forward f = {.p = p, .s = s, .suffix = suffix, .tag = tag};
     f.out[0] = input;
@@ -113,11 +113,11 @@ uint64_t orr__steps_forward(
     return f.out[s->count - 1];
 }
 
-uint64_t orr__layer_forward(orr__pen *p, uint64_t layer, uint64_t tag, uint64_t input)
+uint64_t llm_layer_forward(llm_pen *p, uint64_t layer, uint64_t tag, uint64_t input)
 {
-    orr__steps s;
-    orr__describe_layer(p->g, layer, &s);
-    return orr__steps_forward(p, &s, "", tag, input);
+    llm_steps s;
+    llm_describe_layer(p->g, layer, &s);
+    return llm_steps_forward(p, &s, "", tag, input);
 }
 
 /* ---- backward ---- */
@@ -128,12 +128,12 @@ typedef struct grad_list {
 } grad_list;
 
 typedef struct backward {
-    orr__pen *p;
-    const orr__steps *s;
+    llm_pen *p;
+    const llm_steps *s;
     uint64_t tag;
     int parts;
-    grad_list of[ORR__STEPS_MOST]; /* nodes that give a part of the gradient of a step's result */
-    orr__grads *grads;
+    grad_list of[LLM_STEPS_MOST]; /* nodes that give a part of the gradient of a step's result */
+    llm_grads *grads;
 } backward;
 
 static void give(backward *b, int to, uint64_t id)
@@ -148,23 +148,23 @@ static void give_all(backward *b, int to, const grad_list *from)
         give(b, to, from->ids[i]);
 }
 
-static void note_grad(backward *b, const orr__step *s, uint64_t id)
+static void note_grad(backward *b, const llm_step *s, uint64_t id)
 {
-    orr__grads *g = b->grads;
+    llm_grads *g = b->grads;
     uint64_t *list = s->is_expert ? g->expert : g->dense;
     size_t *count = s->is_expert ? &g->expert_count : &g->dense_count;
-    if (*count < ORR__GRADS_OF_LAYER)
+    if (*count < LLM_GRADS_OF_LAYER)
         list[(*count)++] = id;
 }
 
 /* The result is added to what other micro-batches gave: read and written. */
-static void put_weight_grad(backward *b, const orr__step *s, orr__deps after)
+static void put_weight_grad(backward *b, const llm_step *s, llm_deps after)
 {
-    orr__pen *p = b->p;
-    const orr__llm *g = p->g;
-    const orr__step *source = &b->s->list[s->from];
+    llm_pen *p = b->p;
+    const llm_job *g = p->g;
+    const llm_step *source = &b->s->list[s->from];
     uint64_t again = 0;
-    if (source->kind == ORR__STEP_ENTER && g->is_sequence_parallel)
+    if (source->kind == LLM_STEP_ENTER && g->is_sequence_parallel)
         again = enter(p, with(source->name, ".again").text, source->numbers, after);
     uint64_t ids[GRADS_MOST + 1] = {again};
     for (size_t i = 0; i < after.count && i < GRADS_MOST; i++)
@@ -173,48 +173,48 @@ static void put_weight_grad(backward *b, const orr__step *s, orr__deps after)
         g->mat * (in_numbers(s) + out_numbers(s)) + 2 * g->grad * weight_numbers(s);
     note_grad(
         b, s,
-        put_product(p, with(s->name, ".wgrad").text, s, bytes, (orr__deps){ids, after.count + 1}));
+        put_product(p, with(s->name, ".wgrad").text, s, bytes, (llm_deps){ids, after.count + 1}));
 }
 
-static void backward_product(backward *b, const orr__step *s, orr__deps after)
+static void backward_product(backward *b, const llm_step *s, llm_deps after)
 {
-    const orr__llm *g = b->p->g;
+    const llm_job *g = b->p->g;
     const uint64_t bytes = g->mat * (out_numbers(s) + weight_numbers(s)) + g->act * in_numbers(s);
-    if (b->parts & ORR__INPUT_GRADS)
+    if (b->parts & LLM_INPUT_GRADS)
         give(b, s->from, put_product(b->p, with(s->name, ".grad").text, s, bytes, after));
-    if (b->parts & ORR__WEIGHT_GRADS)
+    if (b->parts & LLM_WEIGHT_GRADS)
         put_weight_grad(b, s, after);
 }
 
 static void backward_step(backward *b, int i)
 {
-    const orr__step *s = &b->s->list[i];
-    const orr__llm *g = b->p->g;
-    const orr__deps after = {b->of[i].ids, b->of[i].count};
+    const llm_step *s = &b->s->list[i];
+    const llm_job *g = b->p->g;
+    const llm_deps after = {b->of[i].ids, b->of[i].count};
     const name label = with(s->name ? s->name : "", ".grad");
     uint64_t id = 0;
-    if (s->kind == ORR__STEP_PRODUCT) {
+    if (s->kind == LLM_STEP_PRODUCT) {
         backward_product(b, s, after);
         return;
     }
-    if (!(b->parts & ORR__INPUT_GRADS) || after.count == 0)
+    if (!(b->parts & LLM_INPUT_GRADS) || after.count == 0)
         return;
-    if (s->is_sum || (s->kind == ORR__STEP_LEAVE && !g->is_sequence_parallel)) {
+    if (s->is_sum || (s->kind == LLM_STEP_LEAVE && !g->is_sequence_parallel)) {
         give_all(b, s->from, &b->of[i]);
         give_all(b, s->also, &b->of[i]);
         return;
     }
-    if (s->kind == ORR__STEP_ELEMENTWISE)
-        id = orr__put_elementwise(b->p, label.text, s->numbers, 2 * s->operations, 3, after);
-    else if (s->kind == ORR__STEP_ATTENTION)
-        id = orr__attention_backward(b->p, b->s, b->tag, after);
-    else if (s->kind == ORR__STEP_ENTER)
+    if (s->kind == LLM_STEP_ELEMENTWISE)
+        id = llm_put_elementwise(b->p, label.text, s->numbers, 2 * s->operations, 3, after);
+    else if (s->kind == LLM_STEP_ATTENTION)
+        id = llm_attention_backward(b->p, b->s, b->tag, after);
+    else if (s->kind == LLM_STEP_ENTER)
         id = leave(b->p, label.text, s->numbers, after);
-    else if (s->kind == ORR__STEP_LEAVE)
+    else if (s->kind == LLM_STEP_LEAVE)
         id = enter(b->p, label.text, s->numbers, after);
     else
-        id = orr__put_collect(b->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
-                              ORR__AXIS_EP, after);
+        id = llm_put_collect(b->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
+                             LLM_AXIS_EP, after);
     give(b, s->from, id);
     give(b, s->also, id);
 }
@@ -222,7 +222,7 @@ static void backward_step(backward *b, int i)
 /* Weights alone have no gradients to start from: they wait for the pass that had them. */
 static void start_from(backward *b, uint64_t output_grad)
 {
-    if (b->parts & ORR__INPUT_GRADS) {
+    if (b->parts & LLM_INPUT_GRADS) {
         give(b, b->s->count - 1, output_grad);
         return;
     }
@@ -230,29 +230,25 @@ static void start_from(backward *b, uint64_t output_grad)
         give(b, i, output_grad);
 }
 
-uint64_t orr__steps_backward(orr__pen *p,
-                             const orr__steps *s,
-                             uint64_t tag,
-                             int parts,
-                             uint64_t output_grad,
-                             orr__grads *grads)
+uint64_t llm_steps_backward(
+    llm_pen *p, const llm_steps *s, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads)
 {
     backward b = {.p = p, .s = s, .tag = tag, .parts = parts, .grads = grads};
     start_from(&b, output_grad);
     for (int i = s->count; i-- > 1;)
         backward_step(&b, i);
-    const orr__deps sum = {b.of[0].ids, b.of[0].count};
+    const llm_deps sum = {b.of[0].ids, b.of[0].count};
     if (sum.count < 2)
         return sum.count ? sum.ids[0] : 0;
-    return orr__put_elementwise(p, "input.grad", p->g->thin_tokens * p->g->m->hidden, 1, 3, sum);
+    return llm_put_elementwise(p, "input.grad", p->g->thin_tokens * p->g->m->hidden, 1, 3, sum);
 }
 
-uint64_t orr__layer_backward(
-    orr__pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, orr__grads *grads)
+uint64_t llm_layer_backward(
+    llm_pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads)
 {
-    orr__steps s;
-    orr__describe_layer(p->g, layer, &s);
-    if (p->g->opt.recompute == ORR_RECOMPUTE_FULL && parts & ORR__INPUT_GRADS)
-        output_grad = orr__steps_forward(p, &s, ".again", tag + 4, output_grad);
-    return orr__steps_backward(p, &s, tag, parts, output_grad, grads);
+    llm_steps s;
+    llm_describe_layer(p->g, layer, &s);
+    if (p->g->opt.recompute == ORR_RECOMPUTE_FULL && parts & LLM_INPUT_GRADS)
+        output_grad = llm_steps_forward(p, &s, ".again", tag + 4, output_grad);
+    return llm_steps_backward(p, &s, tag, parts, output_grad, grads);
 }

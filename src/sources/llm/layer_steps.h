@@ -8,19 +8,19 @@
 
 #include "llm_impl.h"
 
-typedef enum orr__step_kind {
-    ORR__STEP_INPUT,       /* what the layer gets */
-    ORR__STEP_ELEMENTWISE, /* norms, activations, sums */
-    ORR__STEP_PRODUCT,     /* with weights */
-    ORR__STEP_ATTENTION,
-    ORR__STEP_ENTER,    /* all tokens for a part of the columns: tensor parallelism begins */
-    ORR__STEP_LEAVE,    /* ... and ends, adding up */
-    ORR__STEP_EXCHANGE, /* all to all between experts */
-    ORR__STEP_GATHER    /* tokens of which each tensor-parallel rank has some: serving */
-} orr__step_kind;
+typedef enum llm_step_kind {
+    LLM_STEP_INPUT,       /* what the layer gets */
+    LLM_STEP_ELEMENTWISE, /* norms, activations, sums */
+    LLM_STEP_PRODUCT,     /* with weights */
+    LLM_STEP_ATTENTION,
+    LLM_STEP_ENTER,    /* all tokens for a part of the columns: tensor parallelism begins */
+    LLM_STEP_LEAVE,    /* ... and ends, adding up */
+    LLM_STEP_EXCHANGE, /* all to all between experts */
+    LLM_STEP_GATHER    /* tokens of which each tensor-parallel rank has some: serving */
+} llm_step_kind;
 
-typedef struct orr__step {
-    orr__step_kind kind;
+typedef struct llm_step {
+    llm_step_kind kind;
     const char *name;
     int from, also;   /* steps; also -1: none */
     bool is_expert;   /* its weights belong to experts */
@@ -31,35 +31,35 @@ typedef struct orr__step {
         numbers; /* elementwise: how many; exchange, gather: how many a rank sends; enter, leave: of all tokens */
     uint64_t operations; /* elementwise: for each number */
     uint64_t bytes;      /* elementwise: moved, where it is not the usual */
-} orr__step;
+} llm_step;
 
-enum { ORR__STEPS_MOST = 48 };
+enum { LLM_STEPS_MOST = 48 };
 
-typedef struct orr__steps {
-    const orr__llm *g;
+typedef struct llm_steps {
+    const llm_job *g;
     uint64_t layer;
-    orr__step list[ORR__STEPS_MOST];
+    llm_step list[LLM_STEPS_MOST];
     int count;
-} orr__steps;
+} llm_steps;
 
-void orr__describe_layer(const orr__llm *g, uint64_t layer, orr__steps *out);
-void orr__describe_head(const orr__llm *g, orr__steps *out);
+void llm_describe_layer(const llm_job *g, uint64_t layer, llm_steps *out);
+void llm_describe_head(const llm_job *g, llm_steps *out);
 /* Serving: what a replica without tokens of its own does for those that share its experts; no steps: nothing. */
-void orr__describe_idle_layer(const orr__llm *g, uint64_t layer, orr__steps *out);
+void llm_describe_idle_layer(const llm_job *g, uint64_t layer, llm_steps *out);
 
 /* The steps after the input, from front to back.  suffix: behind every name. */
-uint64_t orr__steps_forward(
-    orr__pen *p, const orr__steps *s, const char *suffix, uint64_t tag, uint64_t input);
-uint64_t orr__steps_backward(orr__pen *p,
-                             const orr__steps *s,
-                             uint64_t tag,
-                             int parts,
-                             uint64_t output_grad,
-                             orr__grads *grads);
+uint64_t llm_steps_forward(
+    llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, uint64_t input);
+uint64_t llm_steps_backward(llm_pen *p,
+                            const llm_steps *s,
+                            uint64_t tag,
+                            int parts,
+                            uint64_t output_grad,
+                            llm_grads *grads);
 
 /* Attention with all its communication between context-parallel ranks. */
-uint64_t orr__attention_forward(
-    orr__pen *p, const orr__steps *s, const char *suffix, uint64_t tag, orr__deps after);
-uint64_t orr__attention_backward(orr__pen *p, const orr__steps *s, uint64_t tag, orr__deps after);
+uint64_t llm_attention_forward(
+    llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, llm_deps after);
+uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t tag, llm_deps after);
 
 #endif

@@ -10,16 +10,16 @@
 
 /* ---- activations of a layer ---- */
 
-static uint64_t out_numbers(const orr__llm *g, const orr__step *s)
+static uint64_t out_numbers(const llm_job *g, const llm_step *s)
 {
     switch (s->kind) {
-    case ORR__STEP_INPUT:
+    case LLM_STEP_INPUT:
         return g->thin_tokens * g->m->hidden;
-    case ORR__STEP_PRODUCT:
+    case LLM_STEP_PRODUCT:
         return s->m * s->n;
-    case ORR__STEP_ATTENTION:
+    case LLM_STEP_ATTENTION:
         return g->tokens * (g->m->heads / g->opt.tp) * orr_model_v_dim(g->m);
-    case ORR__STEP_LEAVE:
+    case LLM_STEP_LEAVE:
         return g->is_sequence_parallel ? s->numbers / g->opt.tp : s->numbers;
     default:
         return s->numbers;
@@ -27,27 +27,27 @@ static uint64_t out_numbers(const orr__llm *g, const orr__step *s)
 }
 
 /* Does the backward pass of a step need what went in? */
-static bool needs_input(const orr__step *s)
+static bool needs_input(const llm_step *s)
 {
-    return s->kind == ORR__STEP_PRODUCT || s->kind == ORR__STEP_ATTENTION ||
-           (s->kind == ORR__STEP_ELEMENTWISE && !s->is_sum);
+    return s->kind == LLM_STEP_PRODUCT || s->kind == LLM_STEP_ATTENTION ||
+           (s->kind == LLM_STEP_ELEMENTWISE && !s->is_sum);
 }
 
 /* The step whose result stands for that of step i: what is gathered is kept as it was before. */
-static int keeper_of(const orr__steps *s, int i)
+static int keeper_of(const llm_steps *s, int i)
 {
-    while (s->list[i].kind == ORR__STEP_ENTER)
+    while (s->list[i].kind == LLM_STEP_ENTER)
         i = s->list[i].from;
     return i;
 }
 
-static uint64_t kept_numbers(const orr__steps *s)
+static uint64_t kept_numbers(const llm_steps *s)
 {
     const bool is_selective = s->g->opt.recompute == ORR_RECOMPUTE_SELECTIVE;
-    bool is_kept[ORR__STEPS_MOST] = {false};
+    bool is_kept[LLM_STEPS_MOST] = {false};
     uint64_t sum = 0;
     for (int i = 1; i < s->count; i++) {
-        const orr__step *step = &s->list[i];
+        const llm_step *step = &s->list[i];
         if (!needs_input(step))
             continue;
         is_kept[keeper_of(s, step->from)] = true;
@@ -55,19 +55,19 @@ static uint64_t kept_numbers(const orr__steps *s)
             is_kept[keeper_of(s, step->also)] = true;
     }
     for (int i = 0; i < s->count; i++)
-        if (is_kept[i] && !(is_selective && s->list[i].kind == ORR__STEP_ATTENTION))
+        if (is_kept[i] && !(is_selective && s->list[i].kind == LLM_STEP_ATTENTION))
             sum += out_numbers(s->g, &s->list[i]);
     return sum;
 }
 
-static uint64_t full_layer_bytes(const orr__llm *g, uint64_t layer)
+static uint64_t full_layer_bytes(const llm_job *g, uint64_t layer)
 {
-    orr__steps s;
-    orr__describe_layer(g, layer, &s);
+    llm_steps s;
+    llm_describe_layer(g, layer, &s);
     return kept_numbers(&s) * g->act;
 }
 
-static uint64_t layer_bytes(const orr__llm *g, uint64_t layer)
+static uint64_t layer_bytes(const llm_job *g, uint64_t layer)
 {
     if (g->opt.recompute == ORR_RECOMPUTE_FULL)
         return g->thin_tokens * g->m->hidden * g->act;
@@ -75,20 +75,20 @@ static uint64_t layer_bytes(const orr__llm *g, uint64_t layer)
 }
 
 /* The last norm's input, the head's, and the logits, of which the loss keeps exponentials. */
-static uint64_t head_bytes(const orr__llm *g)
+static uint64_t head_bytes(const llm_job *g)
 {
-    return 2 * g->thin_tokens * g->m->hidden * g->act + g->tokens * orr__vocab_share(g) * g->act;
+    return 2 * g->thin_tokens * g->m->hidden * g->act + g->tokens * llm_vocab_share(g) * g->act;
 }
 
 /* ---- a pipeline rank ---- */
 
 typedef struct share {
-    const orr__llm *g;
+    const llm_job *g;
     uint32_t rank;
     uint64_t dense, expert; /* parameters */
     uint64_t largest;       /* bytes of the largest layer's weights */
     uint64_t working;       /* of the largest layer, while it is recomputed; of the logits */
-    uint64_t chunk_bytes[ORR__CHUNKS_MOST]; /* activations of a micro-batch, by chunk */
+    uint64_t chunk_bytes[LLM_CHUNKS_MOST]; /* activations of a micro-batch, by chunk */
 } share;
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -98,12 +98,12 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 static void measure_chunk(share *s, uint32_t chunk)
 {
-    const orr__llm *g = s->g;
+    const llm_job *g = s->g;
     const uint32_t stage = chunk * g->opt.pp + s->rank;
     uint64_t first, end, dense, expert, bytes = 0;
-    orr__stage_layers(g, stage, &first, &end);
+    llm_stage_layers(g, stage, &first, &end);
     for (uint64_t layer = first; layer < end; layer++) {
-        orr__layer_parameters(g, layer, &dense, &expert);
+        llm_layer_parameters(g, layer, &dense, &expert);
         s->dense += dense;
         s->expert += expert;
         s->largest = max_u64(s->largest, (dense + expert) * g->weight);
@@ -112,18 +112,18 @@ static void measure_chunk(share *s, uint32_t chunk)
             s->working = max_u64(s->working, full_layer_bytes(g, layer));
     }
     if (stage == 0)
-        s->dense += orr__embedding_parameters(g);
+        s->dense += llm_embedding_parameters(g);
     if (stage + 1 == g->virtual_stages) {
-        s->dense += orr__head_parameters(g);
+        s->dense += llm_head_parameters(g);
         bytes += head_bytes(g);
-        s->working = max_u64(s->working, g->tokens * orr__vocab_share(g) * 4);
+        s->working = max_u64(s->working, g->tokens * llm_vocab_share(g) * 4);
     }
     s->chunk_bytes[chunk] = bytes;
 }
 
 /* ---- over time ---- */
 
-static void fill_moment(const orr__task *t, uint64_t held, orr_llm_moment *out)
+static void fill_moment(const llm_task *t, uint64_t held, orr_llm_moment *out)
 {
     *out = (orr_llm_moment){.task = (orr_llm_task)t->kind,
                             .chunk = t->chunk,
@@ -137,16 +137,16 @@ static orr_code walk(const share *s,
                      orr_error *err)
 {
     const bool is_cut = s->g->opt.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
-    const orr__task_kind last = is_cut ? ORR__WEIGHTS : ORR__BACKWARD;
+    const llm_task_kind last = is_cut ? LLM_WEIGHTS : LLM_BACKWARD;
     size_t count = 0;
     uint64_t held = 0;
-    orr__task *tasks = orr__schedule_tasks(s->g, s->rank, &count);
+    llm_task *tasks = llm_schedule_tasks(s->g, s->rank, &count);
     if (!tasks)
         return orr_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         orr_llm_moment m;
         const uint64_t bytes = s->chunk_bytes[tasks[i].chunk];
-        if (tasks[i].kind == ORR__FORWARD)
+        if (tasks[i].kind == LLM_FORWARD)
             held += bytes;
         else if (tasks[i].kind == last)
             held -= bytes;
@@ -174,7 +174,7 @@ static void take_most(void *context, const orr_llm_moment *m)
 
 /* ---- the rest of it ---- */
 
-static uint64_t part(const orr__llm *g, orr__axis axis, uint64_t whole, bool is_shared)
+static uint64_t part(const llm_job *g, llm_axis axis, uint64_t whole, bool is_shared)
 {
     const uint64_t n = is_shared ? g->layout.degree[axis] : 1;
     return (whole + n - 1) / n;
@@ -183,20 +183,20 @@ static uint64_t part(const orr__llm *g, orr__axis axis, uint64_t whole, bool is_
 /* Bytes for every parameter, shared out or not. */
 static uint64_t of_parameters(const share *s, uint64_t bytes, bool is_shared)
 {
-    const orr__llm *g = s->g;
-    const orr__axis experts = g->opt.ep > 1 ? ORR__AXIS_EXPERT_DATA : ORR__AXIS_DATA;
-    return part(g, ORR__AXIS_DATA, s->dense * bytes, is_shared) +
+    const llm_job *g = s->g;
+    const llm_axis experts = g->opt.ep > 1 ? LLM_AXIS_EXPERT_DATA : LLM_AXIS_DATA;
+    return part(g, LLM_AXIS_DATA, s->dense * bytes, is_shared) +
            part(g, experts, s->expert * bytes, is_shared);
 }
 
 static orr_code measure(const orr_model *m,
                         const orr_llm_options *opt,
                         uint32_t rank,
-                        orr__llm *g,
+                        llm_job *g,
                         share *out,
                         orr_error *err)
 {
-    const orr_code code = orr__llm_init(g, m, opt, err);
+    const orr_code code = llm_init(g, m, opt, err);
     if (code)
         return code;
     if (rank >= g->opt.pp)
@@ -214,7 +214,7 @@ orr_code orr_llm_memory_of(const orr_model *m,
                            orr_llm_memory *out,
                            orr_error *err)
 {
-    orr__llm g;
+    llm_job g;
     share s;
     most peak = {0};
     orr_code code = measure(m, opt, pipeline_rank, &g, &s, err);
@@ -230,7 +230,7 @@ orr_code orr_llm_memory_of(const orr_model *m,
                             .activations = peak.bytes,
                             .working = s.working,
                             .micro_batches_kept = peak.kept};
-    if (g.opt.zero >= 3 && g.layout.degree[ORR__AXIS_DATA] > 1)
+    if (g.opt.zero >= 3 && g.layout.degree[LLM_AXIS_DATA] > 1)
         out->weights += s.largest * (g.opt.prefetch + 1);
     out->peak = out->weights + out->grads + out->optimizer + out->activations + out->working;
     out->fits = out->peak <= g.opt.device_bytes;
@@ -244,7 +244,7 @@ orr_code orr_llm_moments(const orr_model *m,
                          void *context,
                          orr_error *err)
 {
-    orr__llm g;
+    llm_job g;
     share s;
     const orr_code code = measure(m, opt, pipeline_rank, &g, &s, err);
     return code ? code : walk(&s, take, context, err);

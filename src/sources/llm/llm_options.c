@@ -191,9 +191,9 @@ static void check_pipeline(checker *c)
     if (!c->code && o->chunks > 1 && o->pipeline != ORR_PIPELINE_INTERLEAVED)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "%u chunks: only the interleaved schedule has more than one", o->chunks);
-    else if (!c->code && o->chunks > ORR__CHUNKS_MOST)
+    else if (!c->code && o->chunks > LLM_CHUNKS_MOST)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%u chunks: %d are the most", o->chunks,
-                           ORR__CHUNKS_MOST);
+                           LLM_CHUNKS_MOST);
     else if (!c->code && o->chunks > 1 && o->pp == 1)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "interleaving needs more than one stage");
     else if (!c->code && o->chunks > 1 && batches % o->pp)

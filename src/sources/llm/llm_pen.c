@@ -9,9 +9,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void orr__pen_open(orr__pen *p, const orr__llm *g, orr_error *err)
+void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err)
 {
-    *p = (orr__pen){.g = g, .slot_count = ORR__LLM_SLOTS};
+    *p = (llm_pen){.g = g, .slot_count = LLM_SLOTS};
     orr__build_open(&p->b, err);
     p->b.next_id = 1;
     orr__put_text(&p->b, ORR__ATTR_SCHEMA, orr_str_of("orrery llm 1"));
@@ -24,12 +24,12 @@ void orr__pen_open(orr__pen *p, const orr__llm *g, orr_error *err)
     orr__build_trace(&p->b, "1.0.0");
 }
 
-orr_code orr__pen_close(orr__pen *p, orr_set *s, uint32_t *class_index)
+orr_code llm_pen_close(llm_pen *p, orr_set *s, uint32_t *class_index)
 {
     return orr__build_class(&p->b, s, p->slot_count, class_index);
 }
 
-void orr__pen_prefix(orr__pen *p, const char *fmt, ...)
+void llm_pen_prefix(llm_pen *p, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -39,7 +39,7 @@ void orr__pen_prefix(orr__pen *p, const char *fmt, ...)
 
 /* ---- one node ---- */
 
-static orr__builder *begin(orr__pen *p, uint32_t type, const char *name, orr__deps after)
+static orr__builder *begin(llm_pen *p, uint32_t type, const char *name, llm_deps after)
 {
     orr__builder *b = &p->b;
     orr__build_node(b, type, (orr_str){NULL, 0});
@@ -58,7 +58,7 @@ static void add_ctrl(orr__builder *b, uint64_t id)
         orr__build_after_ctrl(b, id);
 }
 
-static uint64_t end(orr__pen *p, llm_stream stream, bool is_on_host)
+static uint64_t end(llm_pen *p, llm_stream stream, bool is_on_host)
 {
     orr__builder *b = &p->b;
     /* A receive may start long before its task. */
@@ -84,13 +84,13 @@ static uint64_t ps_of(unsigned __int128 amount, uint64_t rate)
     return ps < most ? (uint64_t)ps : INT64_MAX;
 }
 
-static uint64_t add_time(orr__meter *t, uint64_t ps)
+static uint64_t add_time(llm_meter *t, uint64_t ps)
 {
     t->time = ps < INT64_MAX - t->time ? t->time + ps : INT64_MAX;
     return 1; /* any id that is not 0 does: nobody writes what depends on it */
 }
 
-static uint64_t measure_compute(orr__meter *t, uint64_t operations, uint64_t bytes)
+static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t bytes)
 {
     const uint64_t by_work = ps_of(operations, t->peak);
     const uint64_t by_memory = ps_of(bytes, t->memory_rate);
@@ -99,7 +99,7 @@ static uint64_t measure_compute(orr__meter *t, uint64_t operations, uint64_t byt
 
 /* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own part.  An
  * all-gather is given by what one rank has, the others by what all have. */
-static uint64_t measure_collect(orr__meter *t, orr_collective kind, uint64_t bytes, uint32_t n)
+static uint64_t measure_collect(llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n)
 {
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);
     const unsigned __int128 sent = kind == ORR_COLL_ALL_GATHER   ? round
@@ -110,8 +110,8 @@ static uint64_t measure_collect(orr__meter *t, orr_collective kind, uint64_t byt
 
 /* ---- computation ---- */
 
-uint64_t orr__put_compute(
-    orr__pen *p, const char *name, uint64_t operations, uint64_t bytes, orr__deps after)
+uint64_t llm_put_compute(
+    llm_pen *p, const char *name, uint64_t operations, uint64_t bytes, llm_deps after)
 {
     if (p->meter)
         return measure_compute(p->meter, operations, bytes);
@@ -121,48 +121,48 @@ uint64_t orr__put_compute(
         add_ctrl(b, p->barrier[i]);
         p->barrier[i] = 0;
     }
-    return end(p, ORR__ON_COMPUTE, false);
+    return end(p, LLM_ON_COMPUTE, false);
 }
 
-uint64_t orr__put_elementwise(orr__pen *p,
-                              const char *name,
-                              uint64_t numbers,
-                              uint64_t operations,
-                              uint64_t moved,
-                              orr__deps after)
+uint64_t llm_put_elementwise(llm_pen *p,
+                             const char *name,
+                             uint64_t numbers,
+                             uint64_t operations,
+                             uint64_t moved,
+                             llm_deps after)
 {
-    return orr__put_compute(p, name, numbers * operations, numbers * moved * p->g->act, after);
+    return llm_put_compute(p, name, numbers * operations, numbers * moved * p->g->act, after);
 }
 
-uint64_t orr__put_wait(orr__pen *p, const char *name, uint64_t duration_us, orr__deps after)
+uint64_t llm_put_wait(llm_pen *p, const char *name, uint64_t duration_us, llm_deps after)
 {
     orr__builder *b = begin(p, ORR_NODE_COMP, name, after);
     b->node.duration_us = duration_us;
-    return end(p, ORR__ON_COMPUTE, true);
+    return end(p, LLM_ON_COMPUTE, true);
 }
 
 /* ---- communication ---- */
 
-static llm_stream stream_of_axis(orr__axis axis)
+static llm_stream stream_of_axis(llm_axis axis)
 {
-    static const llm_stream streams[ORR__AXES] = {
-        [ORR__AXIS_TP] = ORR__ON_TP,
-        [ORR__AXIS_CP] = ORR__ON_CP,
-        [ORR__AXIS_DATA] = ORR__ON_DATA,
-        [ORR__AXIS_EP] = ORR__ON_EP,
-        [ORR__AXIS_EXPERT_DATA] = ORR__ON_DATA,
-        [ORR__AXIS_TIED] = ORR__ON_DATA,
-        [ORR__AXIS_WORLD] = ORR__ON_DATA,
+    static const llm_stream streams[LLM_AXES] = {
+        [LLM_AXIS_TP] = LLM_ON_TP,
+        [LLM_AXIS_CP] = LLM_ON_CP,
+        [LLM_AXIS_DATA] = LLM_ON_DATA,
+        [LLM_AXIS_EP] = LLM_ON_EP,
+        [LLM_AXIS_EXPERT_DATA] = LLM_ON_DATA,
+        [LLM_AXIS_TIED] = LLM_ON_DATA,
+        [LLM_AXIS_WORLD] = LLM_ON_DATA,
     };
     return streams[axis];
 }
 
-uint64_t orr__put_collect(orr__pen *p,
-                          const char *name,
-                          orr_collective kind,
-                          uint64_t bytes,
-                          orr__axis axis,
-                          orr__deps after)
+uint64_t llm_put_collect(llm_pen *p,
+                         const char *name,
+                         orr_collective kind,
+                         uint64_t bytes,
+                         llm_axis axis,
+                         llm_deps after)
 {
     if (p->g->layout.degree[axis] == 1)
         return after.count ? after.ids[after.count - 1] : 0;
@@ -176,16 +176,16 @@ uint64_t orr__put_collect(orr__pen *p,
     return end(p, stream, false);
 }
 
-static llm_stream stream_of_peer(orr__peer peer)
+static llm_stream stream_of_peer(llm_peer peer)
 {
-    if ((unsigned)peer >= ORR__LLM_SLOTS)
-        return ORR__ON_KV;
-    return peer == ORR__PEER_NEXT       ? ORR__ON_NEXT
-           : peer == ORR__PEER_PREVIOUS ? ORR__ON_PREVIOUS
-                                        : ORR__ON_CP;
+    if ((unsigned)peer >= LLM_SLOTS)
+        return LLM_ON_KV;
+    return peer == LLM_PEER_NEXT       ? LLM_ON_NEXT
+           : peer == LLM_PEER_PREVIOUS ? LLM_ON_PREVIOUS
+                                       : LLM_ON_CP;
 }
 
-static uint64_t end_message(orr__pen *p, uint64_t bytes, uint64_t tag, orr__peer peer)
+static uint64_t end_message(llm_pen *p, uint64_t bytes, uint64_t tag, llm_peer peer)
 {
     orr__builder *b = &p->b;
     orr__put_uint(b, ORR__ATTR_COMM_SIZE, bytes);
@@ -194,8 +194,8 @@ static uint64_t end_message(orr__pen *p, uint64_t bytes, uint64_t tag, orr__peer
     return end(p, stream_of_peer(peer), false);
 }
 
-uint64_t orr__put_send(
-    orr__pen *p, const char *name, uint64_t bytes, uint64_t tag, orr__peer to, orr__deps after)
+uint64_t llm_put_send(
+    llm_pen *p, const char *name, uint64_t bytes, uint64_t tag, llm_peer to, llm_deps after)
 {
     if (p->meter)
         return add_time(p->meter, ps_of(bytes, p->meter->link_rate));
@@ -204,8 +204,8 @@ uint64_t orr__put_send(
     return end_message(p, bytes, tag, to);
 }
 
-uint64_t orr__put_receive(
-    orr__pen *p, const char *name, uint64_t bytes, uint64_t tag, orr__peer from, orr__deps after)
+uint64_t llm_put_receive(
+    llm_pen *p, const char *name, uint64_t bytes, uint64_t tag, llm_peer from, llm_deps after)
 {
     if (p->meter)
         return 1; /* the sender takes the time */

@@ -7,54 +7,54 @@
  * have theirs, while the backward pass goes on. */
 #include "llm_impl.h"
 
-void orr__sync_open(orr__sync *y, orr__pen *p)
+void llm_sync_open(llm_sync *y, llm_pen *p)
 {
-    *y = (orr__sync){.p = p};
-    y->dense.axis = ORR__AXIS_DATA;
+    *y = (llm_sync){.p = p};
+    y->dense.axis = LLM_AXIS_DATA;
     /* Without expert parallelism experts are shared out like all else. */
-    y->expert.axis = p->g->opt.ep > 1 ? ORR__AXIS_EXPERT_DATA : ORR__AXIS_DATA;
+    y->expert.axis = p->g->opt.ep > 1 ? LLM_AXIS_EXPERT_DATA : LLM_AXIS_DATA;
 }
 
-static uint64_t share(const orr__llm *g, orr__axis axis, uint64_t whole)
+static uint64_t share(const llm_job *g, llm_axis axis, uint64_t whole)
 {
     const uint64_t n = g->layout.degree[axis];
     return (whole + n - 1) / n;
 }
 
-void orr__sync_weights(orr__sync *y, uint64_t layer, uint64_t after, uint64_t out[2])
+void llm_sync_weights(llm_sync *y, uint64_t layer, uint64_t after, uint64_t out[2])
 {
-    const orr__llm *g = y->p->g;
+    const llm_job *g = y->p->g;
     uint64_t dense, expert;
     out[0] = out[1] = 0;
     if (g->opt.zero < 3)
         return;
-    orr__layer_parameters(g, layer, &dense, &expert);
+    llm_layer_parameters(g, layer, &dense, &expert);
     if (g->layout.degree[y->dense.axis] > 1)
-        out[0] = orr__put_collect(y->p, "weights.gather", ORR_COLL_ALL_GATHER,
-                                  share(g, y->dense.axis, dense * g->weight), y->dense.axis,
-                                  ORR__AFTER(after));
+        out[0] = llm_put_collect(y->p, "weights.gather", ORR_COLL_ALL_GATHER,
+                                 share(g, y->dense.axis, dense * g->weight), y->dense.axis,
+                                 LLM_AFTER(after));
     if (expert && g->layout.degree[y->expert.axis] > 1)
-        out[1] = orr__put_collect(y->p, "experts.gather", ORR_COLL_ALL_GATHER,
-                                  share(g, y->expert.axis, expert * g->weight), y->expert.axis,
-                                  ORR__AFTER(after));
+        out[1] = llm_put_collect(y->p, "experts.gather", ORR_COLL_ALL_GATHER,
+                                 share(g, y->expert.axis, expert * g->weight), y->expert.axis,
+                                 LLM_AFTER(after));
 }
 
 /* ---- gradients ---- */
 
-static void send_bucket(orr__sync *y, orr__bucket *b)
+static void send_bucket(llm_sync *y, llm_bucket *b)
 {
-    const orr__llm *g = y->p->g;
+    const llm_job *g = y->p->g;
     if (b->bytes == 0)
         return;
-    orr__put_collect(y->p, b == &y->expert ? "experts.reduce" : "grads.reduce",
-                     g->opt.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes, b->axis,
-                     (orr__deps){b->after, b->count});
+    llm_put_collect(y->p, b == &y->expert ? "experts.reduce" : "grads.reduce",
+                    g->opt.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes, b->axis,
+                    (llm_deps){b->after, b->count});
     b->bytes = 0;
     b->count = 0;
 }
 
 static void add_to_bucket(
-    orr__sync *y, orr__bucket *b, uint64_t bytes, const uint64_t *ids, size_t count)
+    llm_sync *y, llm_bucket *b, uint64_t bytes, const uint64_t *ids, size_t count)
 {
     const size_t room = sizeof b->after / sizeof *b->after;
     if (bytes == 0)
@@ -68,7 +68,7 @@ static void add_to_bucket(
         send_bucket(y, b);
 }
 
-void orr__sync_grads(orr__sync *y, uint64_t dense, uint64_t expert, const orr__grads *grads)
+void llm_sync_grads(llm_sync *y, uint64_t dense, uint64_t expert, const llm_grads *grads)
 {
     const uint64_t bytes = y->p->g->grad;
     y->last = *grads;
@@ -76,7 +76,7 @@ void orr__sync_grads(orr__sync *y, uint64_t dense, uint64_t expert, const orr__g
     add_to_bucket(y, &y->expert, expert * bytes, grads->expert, grads->expert_count);
 }
 
-static void send_rest(orr__sync *y)
+static void send_rest(llm_sync *y)
 {
     send_bucket(y, &y->dense);
     send_bucket(y, &y->expert);
@@ -85,9 +85,9 @@ static void send_rest(orr__sync *y)
 /* ---- the update ---- */
 
 /* Parameters that this rank updates. */
-static uint64_t own_parameters(const orr__sync *y)
+static uint64_t own_parameters(const llm_sync *y)
 {
-    const orr__llm *g = y->p->g;
+    const llm_job *g = y->p->g;
     if (!g->opt.zero)
         return y->dense_parameters + y->expert_parameters;
     return share(g, y->dense.axis, y->dense_parameters) +
@@ -96,62 +96,60 @@ static uint64_t own_parameters(const orr__sync *y)
 
 /* Adam reads and writes two moments and the weights in 4 bytes, reads the gradient and writes the weights that are
  * computed with. */
-static uint64_t update_bytes(const orr__llm *g, uint64_t parameters)
+static uint64_t update_bytes(const llm_job *g, uint64_t parameters)
 {
     const uint64_t copy = g->opt.dtype == ORR_DTYPE_FP32 ? 0 : g->weight;
     return parameters * (6 * 4 + g->grad + copy);
 }
 
-static uint64_t put_norm(orr__sync *y, uint64_t own, orr__deps after)
+static uint64_t put_norm(llm_sync *y, uint64_t own, llm_deps after)
 {
-    const uint64_t at = orr__put_compute(y->p, "norm", 2 * own, own * y->p->g->grad, after);
-    return orr__put_collect(y->p, "norm.sum", ORR_COLL_ALL_REDUCE, 4, ORR__AXIS_WORLD,
-                            ORR__AFTER(at));
+    const uint64_t at = llm_put_compute(y->p, "norm", 2 * own, own * y->p->g->grad, after);
+    return llm_put_collect(y->p, "norm.sum", ORR_COLL_ALL_REDUCE, 4, LLM_AXIS_WORLD, LLM_AFTER(at));
 }
 
 static uint64_t gather_new_weights(
-    orr__sync *y, const char *name, orr__axis axis, uint64_t parameters, uint64_t after)
+    llm_sync *y, const char *name, llm_axis axis, uint64_t parameters, uint64_t after)
 {
-    const orr__llm *g = y->p->g;
+    const llm_job *g = y->p->g;
     uint64_t left = share(g, axis, parameters * g->weight), id = 0;
     if (g->layout.degree[axis] == 1)
         return 0;
     while (left) {
         const uint64_t most = share(g, axis, g->opt.bucket_bytes);
         const uint64_t part = left < most ? left : most;
-        id = orr__put_collect(y->p, name, ORR_COLL_ALL_GATHER, part, axis, ORR__AFTER(after));
+        id = llm_put_collect(y->p, name, ORR_COLL_ALL_GATHER, part, axis, LLM_AFTER(after));
         left -= part;
     }
     return id;
 }
 
-void orr__sync_step(orr__sync *y, bool is_tied_end, uint64_t tied_parameters)
+void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameters)
 {
-    orr__pen *p = y->p;
-    const orr__llm *g = p->g;
+    llm_pen *p = y->p;
+    const llm_job *g = p->g;
     const uint64_t own = own_parameters(y);
-    uint64_t ids[2 * ORR__GRADS_OF_LAYER + 3];
+    uint64_t ids[2 * LLM_GRADS_OF_LAYER + 3];
     size_t count = 0;
     send_rest(y);
-    orr__pen_prefix(p, "optimizer.");
+    llm_pen_prefix(p, "optimizer.");
     for (size_t i = 0; i < y->last.dense_count; i++)
         ids[count++] = y->last.dense[i];
     for (size_t i = 0; i < y->last.expert_count; i++)
         ids[count++] = y->last.expert[i];
     /* What follows joins ranks of several stages.  Where there is one stream for all, a message that another stage
      * needs must not wait behind it. */
-    ids[count++] = orr__build_last_on(&p->b, ORR__ON_NEXT);
-    ids[count++] = orr__build_last_on(&p->b, ORR__ON_PREVIOUS);
+    ids[count++] = orr__build_last_on(&p->b, LLM_ON_NEXT);
+    ids[count++] = orr__build_last_on(&p->b, LLM_ON_PREVIOUS);
     if (is_tied_end)
-        orr__put_collect(p, "tied.reduce", ORR_COLL_ALL_REDUCE, tied_parameters * g->grad,
-                         ORR__AXIS_TIED, (orr__deps){ids, count});
-    ids[count++] = orr__build_last_on(&p->b, ORR__ON_DATA);
+        llm_put_collect(p, "tied.reduce", ORR_COLL_ALL_REDUCE, tied_parameters * g->grad,
+                        LLM_AXIS_TIED, (llm_deps){ids, count});
+    ids[count++] = orr__build_last_on(&p->b, LLM_ON_DATA);
     uint64_t at = 0;
     if (!g->opt.no_clipping)
-        at = put_norm(y, own, (orr__deps){ids, count});
-    at =
-        at ? orr__put_compute(p, "update", 12 * own, update_bytes(g, own), ORR__AFTER(at))
-           : orr__put_compute(p, "update", 12 * own, update_bytes(g, own), (orr__deps){ids, count});
+        at = put_norm(y, own, (llm_deps){ids, count});
+    at = at ? llm_put_compute(p, "update", 12 * own, update_bytes(g, own), LLM_AFTER(at))
+            : llm_put_compute(p, "update", 12 * own, update_bytes(g, own), (llm_deps){ids, count});
     p->barrier[0] = at;
     if (g->opt.zero == 1 || g->opt.zero == 2) {
         p->barrier[1] =

@@ -7,9 +7,9 @@
 #include "llm_impl.h"
 
 typedef struct stage_writer {
-    const orr__llm *g;
-    orr__pen *p;
-    orr__sync sync;
+    const llm_job *g;
+    llm_pen *p;
+    llm_sync sync;
     uint32_t rank; /* in the pipeline */
     uint64_t step;
     uint64_t *loss; /* by micro-batch: the last node of the head */
@@ -38,20 +38,20 @@ static bool is_last(const stage_writer *w, uint32_t chunk)
 
 /* ---- messages between stages ---- */
 
-static uint64_t message_bytes(const orr__llm *g)
+static uint64_t message_bytes(const llm_job *g)
 {
     return g->thin_tokens * g->m->hidden * g->act;
 }
 
 /* Into which stage, of which micro-batch, which way: no two messages of a pair have the same. */
-static uint64_t message_tag(const orr__llm *g, uint32_t stage, uint64_t micro_batch, bool is_grad)
+static uint64_t message_tag(const llm_job *g, uint32_t stage, uint64_t micro_batch, bool is_grad)
 {
     return (micro_batch * g->virtual_stages + stage) * 2 + is_grad;
 }
 
-static uint64_t layer_tag(const orr__llm *g, uint64_t micro_batch, uint64_t layer)
+static uint64_t layer_tag(const llm_job *g, uint64_t micro_batch, uint64_t layer)
 {
-    return (micro_batch * g->m->layers + layer) * ORR__RING_TAGS;
+    return (micro_batch * g->m->layers + layer) * LLM_RING_TAGS;
 }
 
 /* ---- layers of a task ---- */
@@ -63,25 +63,25 @@ typedef struct range {
 static range layers_of(const stage_writer *w, uint32_t chunk)
 {
     range r;
-    orr__stage_layers(w->g, stage_of(w, chunk), &r.first, &r.end);
+    llm_stage_layers(w->g, stage_of(w, chunk), &r.first, &r.end);
     return r;
 }
 
-static void name_layer(orr__pen *p, const orr__task *t, uint64_t layer)
+static void name_layer(llm_pen *p, const llm_task *t, uint64_t layer)
 {
-    orr__pen_prefix(p, "mb%llu.layer%llu.", (unsigned long long)t->micro_batch,
-                    (unsigned long long)layer);
+    llm_pen_prefix(p, "mb%llu.layer%llu.", (unsigned long long)t->micro_batch,
+                   (unsigned long long)layer);
 }
 
-static void name_end(orr__pen *p, const orr__task *t)
+static void name_end(llm_pen *p, const llm_task *t)
 {
-    orr__pen_prefix(p, "mb%llu.", (unsigned long long)t->micro_batch);
+    llm_pen_prefix(p, "mb%llu.", (unsigned long long)t->micro_batch);
 }
 
 /* Layers of a task in its order, and whose weights are asked for ahead of time. */
 typedef struct walk {
     stage_writer *w;
-    const orr__task *task;
+    const llm_task *task;
     range layers;
     uint64_t asked; /* how many layers' weights have been */
     uint64_t (*gathered)[2];
@@ -89,7 +89,7 @@ typedef struct walk {
 
 static uint64_t layer_at(const walk *k, uint64_t i)
 {
-    return k->task->kind == ORR__FORWARD ? k->layers.first + i : k->layers.end - 1 - i;
+    return k->task->kind == LLM_FORWARD ? k->layers.first + i : k->layers.end - 1 - i;
 }
 
 /* Gather the weights of layers up to i + prefetch, once `after` is there; the i-th waits for its own. */
@@ -101,7 +101,7 @@ static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
         return;
     for (; k->asked < count && k->asked <= i + w->g->opt.prefetch; k->asked++) {
         name_layer(w->p, k->task, layer_at(k, k->asked));
-        orr__sync_weights(&w->sync, layer_at(k, k->asked), after, k->gathered[k->asked]);
+        llm_sync_weights(&w->sync, layer_at(k, k->asked), after, k->gathered[k->asked]);
     }
     w->p->barrier[4] = k->gathered[i][0];
     w->p->barrier[5] = k->gathered[i][1];
@@ -124,18 +124,17 @@ static uint64_t walk_forward(walk *k, uint64_t input)
         const uint64_t layer = layer_at(k, i);
         ask_for_weights(k, i, at);
         name_layer(w->p, k->task, layer);
-        at = orr__layer_forward(w->p, layer, layer_tag(w->g, k->task->micro_batch, layer), at);
+        at = llm_layer_forward(w->p, layer, layer_tag(w->g, k->task->micro_batch, layer), at);
     }
     return at;
 }
 
 /* Are the gradients complete with this task? */
-static bool is_final(const stage_writer *w, const orr__task *t, int parts)
+static bool is_final(const stage_writer *w, const llm_task *t, int parts)
 {
     const bool is_reversed = w->g->opt.pipeline == ORR_PIPELINE_GPIPE;
     const uint64_t last = is_reversed ? 0 : w->g->micro_batches - 1;
-    return parts & ORR__WEIGHT_GRADS &&
-           (w->g->opt.sync_every_micro_batch || t->micro_batch == last);
+    return parts & LLM_WEIGHT_GRADS && (w->g->opt.sync_every_micro_batch || t->micro_batch == last);
 }
 
 static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
@@ -144,26 +143,26 @@ static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
     uint64_t at = output_grad;
     for (uint64_t i = 0; i < k->layers.end - k->layers.first; i++) {
         const uint64_t layer = layer_at(k, i);
-        orr__grads grads = {0};
+        llm_grads grads = {0};
         uint64_t dense, expert;
-        if (parts & ORR__INPUT_GRADS)
+        if (parts & LLM_INPUT_GRADS)
             ask_for_weights(k, i, at);
         name_layer(w->p, k->task, layer);
-        const uint64_t input_grad = orr__layer_backward(
+        const uint64_t input_grad = llm_layer_backward(
             w->p, layer, layer_tag(w->g, k->task->micro_batch, layer), parts, at, &grads);
-        at = parts & ORR__INPUT_GRADS ? input_grad : at;
-        orr__layer_parameters(w->g, layer, &dense, &expert);
+        at = parts & LLM_INPUT_GRADS ? input_grad : at;
+        llm_layer_parameters(w->g, layer, &dense, &expert);
         if (is_final(w, k->task, parts))
-            orr__sync_grads(&w->sync, dense, expert, &grads);
+            llm_sync_grads(&w->sync, dense, expert, &grads);
     }
     return at;
 }
 
 /* ---- tasks ---- */
 
-static void run_forward(stage_writer *w, const orr__task *t)
+static void run_forward(stage_writer *w, const llm_task *t)
 {
-    orr__pen *p = w->p;
+    llm_pen *p = w->p;
     const uint32_t stage = stage_of(w, t->chunk);
     walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
     uint64_t at;
@@ -171,61 +170,61 @@ static void run_forward(stage_writer *w, const orr__task *t)
         return;
     name_end(p, t);
     if (is_first(w, t->chunk))
-        at = orr__embedding_forward(p);
+        at = llm_embedding_forward(p);
     else
-        at = orr__put_receive(p, "receive", message_bytes(w->g),
-                              message_tag(w->g, stage, t->micro_batch, false), ORR__PEER_PREVIOUS,
-                              ORR__AFTER(0));
+        at = llm_put_receive(p, "receive", message_bytes(w->g),
+                             message_tag(w->g, stage, t->micro_batch, false), LLM_PEER_PREVIOUS,
+                             LLM_AFTER(0));
     at = walk_forward(&k, at);
     name_end(p, t);
     if (is_last(w, t->chunk))
-        at = w->loss[t->micro_batch] = orr__head_forward(p, at);
+        at = w->loss[t->micro_batch] = llm_head_forward(p, at);
     else
-        orr__put_send(p, "send", message_bytes(w->g),
-                      message_tag(w->g, stage + 1, t->micro_batch, false), ORR__PEER_NEXT,
-                      ORR__AFTER(at));
+        llm_put_send(p, "send", message_bytes(w->g),
+                     message_tag(w->g, stage + 1, t->micro_batch, false), LLM_PEER_NEXT,
+                     LLM_AFTER(at));
     p->barrier[0] = at;
     orr_free(k.gathered);
 }
 
-static uint64_t start_backward(stage_writer *w, const orr__task *t, int parts)
+static uint64_t start_backward(stage_writer *w, const llm_task *t, int parts)
 {
-    orr__pen *p = w->p;
+    llm_pen *p = w->p;
     const uint32_t stage = stage_of(w, t->chunk);
-    orr__grads grads = {0};
+    llm_grads grads = {0};
     if (!is_last(w, t->chunk))
-        return orr__put_receive(p, "receive.grad", message_bytes(w->g),
-                                message_tag(w->g, stage, t->micro_batch, true), ORR__PEER_NEXT,
-                                ORR__AFTER(0));
-    const uint64_t at = orr__head_backward(p, parts, w->loss[t->micro_batch], &grads);
+        return llm_put_receive(p, "receive.grad", message_bytes(w->g),
+                               message_tag(w->g, stage, t->micro_batch, true), LLM_PEER_NEXT,
+                               LLM_AFTER(0));
+    const uint64_t at = llm_head_backward(p, parts, w->loss[t->micro_batch], &grads);
     if (is_final(w, t, parts))
-        orr__sync_grads(&w->sync, orr__head_parameters(w->g), 0, &grads);
+        llm_sync_grads(&w->sync, llm_head_parameters(w->g), 0, &grads);
     return at;
 }
 
-static void end_backward(stage_writer *w, const orr__task *t, int parts, uint64_t at)
+static void end_backward(stage_writer *w, const llm_task *t, int parts, uint64_t at)
 {
-    orr__grads grads = {0};
+    llm_grads grads = {0};
     if (!is_first(w, t->chunk)) {
-        orr__put_send(w->p, "send.grad", message_bytes(w->g),
-                      message_tag(w->g, stage_of(w, t->chunk) - 1, t->micro_batch, true),
-                      ORR__PEER_PREVIOUS, ORR__AFTER(at));
+        llm_put_send(w->p, "send.grad", message_bytes(w->g),
+                     message_tag(w->g, stage_of(w, t->chunk) - 1, t->micro_batch, true),
+                     LLM_PEER_PREVIOUS, LLM_AFTER(at));
         return;
     }
-    orr__embedding_backward(w->p, at, &grads);
-    if (is_final(w, t, parts | ORR__WEIGHT_GRADS))
-        orr__sync_grads(&w->sync, orr__embedding_parameters(w->g), 0, &grads);
+    llm_embedding_backward(w->p, at, &grads);
+    if (is_final(w, t, parts | LLM_WEIGHT_GRADS))
+        llm_sync_grads(&w->sync, llm_embedding_parameters(w->g), 0, &grads);
 }
 
-static uint64_t *end_of(stage_writer *w, const orr__task *t)
+static uint64_t *end_of(stage_writer *w, const llm_task *t)
 {
     return &w->backward_end[t->chunk * w->g->micro_batches + t->micro_batch];
 }
 
-static void run_backward(stage_writer *w, const orr__task *t)
+static void run_backward(stage_writer *w, const llm_task *t)
 {
     const bool is_cut = w->g->opt.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
-    const int parts = is_cut ? ORR__INPUT_GRADS : ORR__INPUT_GRADS | ORR__WEIGHT_GRADS;
+    const int parts = is_cut ? LLM_INPUT_GRADS : LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
     walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
     if (!walk_open(&k))
         return;
@@ -240,28 +239,28 @@ static void run_backward(stage_writer *w, const orr__task *t)
 }
 
 /* No task waits for this one, and it only for its own backward pass: it fills gaps. */
-static void run_weights(stage_writer *w, const orr__task *t)
+static void run_weights(stage_writer *w, const llm_task *t)
 {
     uint64_t barrier[sizeof w->p->barrier / sizeof *w->p->barrier];
     walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
-    orr__grads grads = {0};
+    llm_grads grads = {0};
     memcpy(barrier, w->p->barrier, sizeof barrier);
     memset(w->p->barrier, 0, sizeof barrier);
     if (is_last(w, t->chunk)) {
         name_end(w->p, t);
-        orr__head_backward(w->p, ORR__WEIGHT_GRADS, *end_of(w, t), &grads);
-        if (is_final(w, t, ORR__WEIGHT_GRADS))
-            orr__sync_grads(&w->sync, orr__head_parameters(w->g), 0, &grads);
+        llm_head_backward(w->p, LLM_WEIGHT_GRADS, *end_of(w, t), &grads);
+        if (is_final(w, t, LLM_WEIGHT_GRADS))
+            llm_sync_grads(&w->sync, llm_head_parameters(w->g), 0, &grads);
     }
-    walk_backward(&k, ORR__WEIGHT_GRADS, *end_of(w, t));
+    walk_backward(&k, LLM_WEIGHT_GRADS, *end_of(w, t));
     memcpy(w->p->barrier, barrier, sizeof barrier);
 }
 
-static void run_task(stage_writer *w, const orr__task *t)
+static void run_task(stage_writer *w, const llm_task *t)
 {
-    if (t->kind == ORR__FORWARD)
+    if (t->kind == LLM_FORWARD)
         run_forward(w, t);
-    else if (t->kind == ORR__BACKWARD)
+    else if (t->kind == LLM_BACKWARD)
         run_backward(w, t);
     else
         run_weights(w, t);
@@ -271,17 +270,17 @@ static void run_task(stage_writer *w, const orr__task *t)
 
 static void count_parameters(stage_writer *w)
 {
-    orr__sync *y = &w->sync;
+    llm_sync *y = &w->sync;
     for (uint32_t c = 0; c < w->g->opt.chunks; c++) {
         const range r = layers_of(w, c);
         for (uint64_t layer = r.first; layer < r.end; layer++) {
             uint64_t dense, expert;
-            orr__layer_parameters(w->g, layer, &dense, &expert);
+            llm_layer_parameters(w->g, layer, &dense, &expert);
             y->dense_parameters += dense;
             y->expert_parameters += expert;
         }
-        y->dense_parameters += is_first(w, c) ? orr__embedding_parameters(w->g) : 0;
-        y->dense_parameters += is_last(w, c) ? orr__head_parameters(w->g) : 0;
+        y->dense_parameters += is_first(w, c) ? llm_embedding_parameters(w->g) : 0;
+        y->dense_parameters += is_last(w, c) ? llm_head_parameters(w->g) : 0;
     }
 }
 
@@ -291,9 +290,9 @@ static bool has_tied_end(const stage_writer *w)
     return w->g->m->is_tied && w->g->opt.pp > 1 && is_end;
 }
 
-static uint64_t tied_parameters(const orr__llm *g)
+static uint64_t tied_parameters(const llm_job *g)
 {
-    return orr__vocab_share(g) * g->m->hidden;
+    return llm_vocab_share(g) * g->m->hidden;
 }
 
 /* ---- memory ---- */
@@ -307,19 +306,16 @@ static void take_moment(void *context, const orr_llm_moment *m)
     w->held[i] = m->activations; /* for now: after the task */
 }
 
-static void set_held(stage_writer *w, const orr__task *tasks, size_t count)
+static void set_held(stage_writer *w, const llm_task *tasks, size_t count)
 {
     for (size_t i = count; i-- > 0;) {
-        const bool is_forward = tasks[i].kind == ORR__FORWARD;
+        const bool is_forward = tasks[i].kind == LLM_FORWARD;
         const uint64_t activations = is_forward || i == 0 ? w->held[i] : w->held[i - 1];
         w->held[i] = w->held_always + w->working + activations;
     }
 }
 
-static orr_code measure_memory(stage_writer *w,
-                               const orr__task *tasks,
-                               size_t count,
-                               orr_error *err)
+static orr_code measure_memory(stage_writer *w, const llm_task *tasks, size_t count, orr_error *err)
 {
     orr_llm_memory m;
     orr_code code = orr_llm_memory_of(w->g->m, &w->g->opt, w->rank, &m, err);
@@ -341,7 +337,7 @@ static void say_held(stage_writer *w, uint64_t bytes)
     w->p->has_held = true;
 }
 
-static void write_steps(stage_writer *w, const orr__task *tasks, size_t count)
+static void write_steps(stage_writer *w, const llm_task *tasks, size_t count)
 {
     for (w->step = 0; w->step < w->g->opt.steps; w->step++) {
         for (size_t i = 0; i < count && !w->p->b.code; i++) {
@@ -349,21 +345,21 @@ static void write_steps(stage_writer *w, const orr__task *tasks, size_t count)
             run_task(w, &tasks[i]);
         }
         say_held(w, w->held_always);
-        orr__sync_step(&w->sync, has_tied_end(w), tied_parameters(w->g));
+        llm_sync_step(&w->sync, has_tied_end(w), tied_parameters(w->g));
     }
 }
 
-static orr_code add_stage(const orr__llm *g, uint32_t rank, orr_set *s, orr_error *err)
+static orr_code add_stage(const llm_job *g, uint32_t rank, orr_set *s, orr_error *err)
 {
     size_t count = 0;
     uint32_t class_index;
-    orr__pen pen;
+    llm_pen pen;
     stage_writer w = {.g = g, .p = &pen, .rank = rank};
-    orr__task *tasks = orr__schedule_tasks(g, rank, &count);
+    llm_task *tasks = llm_schedule_tasks(g, rank, &count);
     w.loss = orr_alloc((size_t)g->micro_batches, sizeof *w.loss);
     w.backward_end = orr_alloc((size_t)g->micro_batches * g->opt.chunks, sizeof *w.backward_end);
-    orr__pen_open(&pen, g, err);
-    orr__sync_open(&w.sync, &pen);
+    llm_pen_open(&pen, g, err);
+    llm_sync_open(&w.sync, &pen);
     if (!tasks || !w.loss || !w.backward_end)
         pen.b.code = orr_no_memory(err);
     if (!pen.b.code)
@@ -372,7 +368,7 @@ static orr_code add_stage(const orr__llm *g, uint32_t rank, orr_set *s, orr_erro
         count_parameters(&w);
         write_steps(&w, tasks, count);
     }
-    const orr_code code = orr__pen_close(&pen, s, &class_index);
+    const orr_code code = llm_pen_close(&pen, s, &class_index);
     orr_free(tasks);
     orr_free(w.loss);
     orr_free(w.held);
@@ -382,18 +378,18 @@ static orr_code add_stage(const orr__llm *g, uint32_t rank, orr_set *s, orr_erro
 
 /* ---- the set ---- */
 
-static orr_code add_ranks(const orr__llm *g, orr_set *s, orr_error *err)
+static orr_code add_ranks(const llm_job *g, orr_set *s, orr_error *err)
 {
-    int64_t values[ORR__LLM_SLOTS];
+    int64_t values[LLM_SLOTS];
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < g->layout.ranks && !code; r++) {
-        orr__layout_values(&g->layout, r, values);
+        llm_layout_values(&g->layout, r, values);
         code = orr_set_add_filled(s, r / (g->layout.ranks / g->opt.pp), 0, values, err);
     }
     return code;
 }
 
-static void set_sizes(orr__llm *g)
+static void set_sizes(llm_job *g)
 {
     const orr_llm_options *o = &g->opt;
     const bool is_fp8 = o->dtype == ORR_DTYPE_FP8;
@@ -407,19 +403,19 @@ static void set_sizes(orr__llm *g)
     g->virtual_stages = o->pp * o->chunks;
 }
 
-orr_code orr__llm_init(orr__llm *g, const orr_model *m, const orr_llm_options *opt, orr_error *err)
+orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, orr_error *err)
 {
-    *g = (orr__llm){.m = m, .opt = *opt};
+    *g = (llm_job){.m = m, .opt = *opt};
     const orr_code code = orr_llm_complete(m, &g->opt, err);
     if (code)
         return code;
     set_sizes(g);
-    orr__layout_init(&g->layout, &g->opt, m->is_tied);
+    llm_layout_init(&g->layout, &g->opt, m->is_tied);
     return ORR_OK;
 }
 
 /* For the metadata: what rates are counted in.  Numbers that are too large for that are left out. */
-static void count_work(orr__llm *g)
+static void count_work(llm_job *g)
 {
     const orr_llm_options *o = &g->opt;
     const orr_model_work sequence = {.tokens = o->seq, .is_square = o->full_attention};
@@ -439,10 +435,10 @@ orr_code orr_llm_training(const orr_model *m,
                           orr_set **out,
                           orr_error *err)
 {
-    orr__llm g;
+    llm_job g;
     orr_set *s = NULL;
     *out = NULL;
-    orr_code code = orr__llm_init(&g, m, opt, err);
+    orr_code code = llm_init(&g, m, opt, err);
     if (!code)
         count_work(&g);
     if (!code)
@@ -452,7 +448,7 @@ orr_code orr_llm_training(const orr_model *m,
     if (!code)
         code = add_ranks(&g, s, err);
     if (!code)
-        code = orr__layout_add_groups(&g.layout, s, err);
+        code = llm_layout_add_groups(&g.layout, s, err);
     if (code)
         orr_set_close(s);
     else

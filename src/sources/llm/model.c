@@ -132,7 +132,7 @@ static void add_latent(list *l)
     add_product(l, "kv_a", ORR_MODEL_ATTENTION, m->hidden, m->kv_lora_rank + m->qk_rope_head_dim,
                 m->has_qkv_bias);
     add(l, "kv_a_norm", ORR_MODEL_NORMS, 1, m->kv_lora_rank);
-    add_product(l, ORR__KV_B, ORR_MODEL_ATTENTION, m->kv_lora_rank, kv, false);
+    add_product(l, KV_B, ORR_MODEL_ATTENTION, m->kv_lora_rank, kv, false);
 }
 
 static void add_attention(list *l)

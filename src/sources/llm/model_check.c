@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-ORR_PRINTF(3, 4) static bool say(orr__model_fault *f, const char *field, const char *fmt, ...)
+ORR_PRINTF(3, 4) static bool say(model_fault *f, const char *field, const char *fmt, ...)
 {
     va_list args;
     f->field = field;
@@ -20,21 +20,21 @@ ORR_PRINTF(3, 4) static bool say(orr__model_fault *f, const char *field, const c
     return true;
 }
 
-static bool is_out_of_bounds(const orr_model *m, orr__model_fault *f)
+static bool is_out_of_bounds(const orr_model *m, model_fault *f)
 {
-    const orr__model_field *field;
-    for (size_t i = 0; (field = orr__model_field_at(i)); i++) {
-        const uint64_t v = orr__model_get(m, field);
+    const model_field *field;
+    for (size_t i = 0; (field = model_field_at(i)); i++) {
+        const uint64_t v = model_get(m, field);
         uint64_t words = 0;
-        while (field->kind == ORR__MODEL_WORD && field->words[words])
+        while (field->kind == MODEL_WORD && field->words[words])
             words++;
-        if (field->kind == ORR__MODEL_WORD && v >= words)
+        if (field->kind == MODEL_WORD && v >= words)
             return say(f, field->key, "no such value");
-        if (v > ORR__MODEL_MOST)
-            return say(f, field->key, "%" PRIu64 " is more than %u", v, ORR__MODEL_MOST);
+        if (v > MODEL_MOST)
+            return say(f, field->key, "%" PRIu64 " is more than %u", v, MODEL_MOST);
     }
-    if (m->layers > ORR__MODEL_MOST_LAYERS)
-        return say(f, "layers", "%" PRIu64 " is more than %u", m->layers, ORR__MODEL_MOST_LAYERS);
+    if (m->layers > MODEL_MOST_LAYERS)
+        return say(f, "layers", "%" PRIu64 " is more than %u", m->layers, MODEL_MOST_LAYERS);
     return false;
 }
 
@@ -45,7 +45,7 @@ typedef struct needed {
     uint64_t value;
 } needed;
 
-static bool is_any_missing(const needed *n, size_t count, const char *when, orr__model_fault *f)
+static bool is_any_missing(const needed *n, size_t count, const char *when, model_fault *f)
 {
     for (size_t i = 0; i < count; i++) {
         if (n[i].value == 0)
@@ -54,7 +54,7 @@ static bool is_any_missing(const needed *n, size_t count, const char *when, orr_
     return false;
 }
 
-static bool is_any_idle(const needed *n, size_t count, const char *without, orr__model_fault *f)
+static bool is_any_idle(const needed *n, size_t count, const char *without, model_fault *f)
 {
     for (size_t i = 0; i < count; i++) {
         if (n[i].value)
@@ -65,7 +65,7 @@ static bool is_any_idle(const needed *n, size_t count, const char *without, orr_
 
 /* ---- parts ---- */
 
-static bool has_bad_ends(const orr_model *m, orr__model_fault *f)
+static bool has_bad_ends(const orr_model *m, model_fault *f)
 {
     const needed always[] = {{"layers", m->layers}, {"hidden", m->hidden}, {"vocab", m->vocab}};
     if (is_any_missing(always, 3, "", f))
@@ -83,7 +83,7 @@ static bool has_bad_ends(const orr_model *m, orr__model_fault *f)
     return false;
 }
 
-static bool has_bad_heads(const orr_model *m, orr__model_fault *f)
+static bool has_bad_heads(const orr_model *m, model_fault *f)
 {
     const needed heads[] = {{"kv_heads", m->kv_heads}, {"head_dim", m->head_dim}};
     const needed latent[] = {{"q_lora_rank", m->q_lora_rank},
@@ -99,7 +99,7 @@ static bool has_bad_heads(const orr_model *m, orr__model_fault *f)
     return false;
 }
 
-static bool has_bad_latent(const orr_model *m, orr__model_fault *f)
+static bool has_bad_latent(const orr_model *m, model_fault *f)
 {
     const needed latent[] = {{"v_head_dim", m->v_head_dim},
                              {"qk_nope_head_dim", m->qk_nope_head_dim + m->qk_rope_head_dim}};
@@ -108,7 +108,7 @@ static bool has_bad_latent(const orr_model *m, orr__model_fault *f)
     return is_any_missing(latent, 2, " with MLA", f);
 }
 
-static bool has_bad_window(const orr_model *m, orr__model_fault *f)
+static bool has_bad_window(const orr_model *m, model_fault *f)
 {
     const needed of_window[] = {{"window_from", m->window_from}, {"global_every", m->global_every}};
     if (m->window == 0 && is_any_idle(of_window, 2, "there is no window", f))
@@ -119,14 +119,14 @@ static bool has_bad_window(const orr_model *m, orr__model_fault *f)
     return false;
 }
 
-static bool has_bad_attention(const orr_model *m, orr__model_fault *f)
+static bool has_bad_attention(const orr_model *m, model_fault *f)
 {
     const needed heads = {"heads", m->heads};
     return is_any_missing(&heads, 1, "", f) || has_bad_window(m, f) ||
            (orr_model_is_mla(m) ? has_bad_latent(m, f) : has_bad_heads(m, f));
 }
 
-static bool has_bad_experts(const orr_model *m, orr__model_fault *f)
+static bool has_bad_experts(const orr_model *m, model_fault *f)
 {
     const needed moe[] = {{"experts_per_token", m->experts_per_token},
                           {"expert_ffn", m->expert_ffn},
@@ -152,7 +152,7 @@ static bool has_bad_experts(const orr_model *m, orr__model_fault *f)
     return false;
 }
 
-static bool lacks_ffn(const orr_model *m, orr__model_fault *f)
+static bool lacks_ffn(const orr_model *m, model_fault *f)
 {
     for (uint64_t i = 0; i < m->layers && m->ffn == 0; i++) {
         if (!orr_model_is_moe(m, i))
@@ -168,11 +168,11 @@ static bool is_tensor_too_large(const orr_model_tensor *t, uint64_t *all)
     uint64_t n;
     return __builtin_mul_overflow(t->rows, t->columns, &n) ||
            __builtin_add_overflow(n, t->columns, &n) || __builtin_mul_overflow(n, t->copies, &n) ||
-           __builtin_add_overflow(*all, n, all) || *all > ORR__MODEL_MOST_PARAMETERS;
+           __builtin_add_overflow(*all, n, all) || *all > MODEL_MOST_PARAMETERS;
 }
 
 /* Biases and tied heads are counted whether they are there or not: the bound is not that near. */
-static bool is_too_large(const orr_model *m, orr__model_fault *f)
+static bool is_too_large(const orr_model *m, model_fault *f)
 {
     orr_model_tensor tensors[ORR_MODEL_TENSORS];
     uint64_t all = 0;
@@ -188,7 +188,7 @@ static bool is_too_large(const orr_model *m, orr__model_fault *f)
     return false;
 }
 
-bool orr__model_find_fault(const orr_model *m, orr__model_fault *out)
+bool model_find_fault(const orr_model *m, model_fault *out)
 {
     return is_out_of_bounds(m, out) || has_bad_ends(m, out) || has_bad_attention(m, out) ||
            has_bad_experts(m, out) || lacks_ffn(m, out) || is_too_large(m, out);
@@ -206,11 +206,11 @@ static bool is_plain(const char *text, size_t room)
 
 orr_code orr_model_check(const orr_model *m, orr_error *err)
 {
-    orr__model_fault f;
+    model_fault f;
     if (!is_plain(m->name, sizeof m->name))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "name: printable ASCII was expected, without \" and \\");
-    if (orr__model_find_fault(m, &f))
+    if (model_find_fault(m, &f))
         return orr_fail(err, ORR_EUSAGE, NULL, "%s: %s", f.field, f.words);
     return ORR_OK;
 }

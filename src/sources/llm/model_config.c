@@ -4,7 +4,7 @@
  * Sizes go by many names; each of them is looked for under all, and two that contradict each other are an error.
  * What a family means beyond its sizes is a row of model_families.c.  Each field remembers the value that set
  * it, so that a fault found at the end still points at its place in the file.
- * Invariant: numbers are at most ORR__MODEL_MOST, so that products of two fit into 64 bits. */
+ * Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits. */
 #include "model_config.h"
 
 #include "base/text/text.h"
@@ -17,22 +17,22 @@ enum { SHOWN = 60, KEYS = 4 };
 
 /* ---- values ---- */
 
-bool orr__config_find(const orr__config *c, const char *key, orr_json_value *out)
+bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out)
 {
     return orr_json_find(c->map, key, out) && orr_json_type_of(*out) != ORR_JSON_NULL;
 }
 
-orr_code orr__config_refuse(const orr__config *c,
-                            orr_json_value v,
-                            const char *key,
-                            const char *words)
+orr_code llm_config_refuse(const llm_config *c,
+                           orr_json_value v,
+                           const char *key,
+                           const char *words)
 {
     const orr_where w = orr_json_where(v);
     return orr_fail(c->err, ORR_EINPUT, &w, "%s: %s", key, words);
 }
 
 /* "key: 12.5 is not ..." with the value as it stands in the file. */
-static orr_code not_what(const orr__config *c, orr_json_value v, const char *key, const char *what)
+static orr_code not_what(const llm_config *c, orr_json_value v, const char *key, const char *what)
 {
     const orr_where w = orr_json_where(v);
     const orr_str text = orr_json_raw(v);
@@ -44,33 +44,33 @@ static orr_code not_what(const orr__config *c, orr_json_value v, const char *key
                     what);
 }
 
-static orr_code get_number(const orr__config *c, orr_json_value v, const char *key, uint64_t *out)
+static orr_code get_number(const llm_config *c, orr_json_value v, const char *key, uint64_t *out)
 {
     uint64_t n;
-    if (orr_json_get_u64(v, &n, NULL) || n > ORR__MODEL_MOST)
+    if (orr_json_get_u64(v, &n, NULL) || n > MODEL_MOST)
         return not_what(c, v, key, "a whole number from 0 to 2147483647");
     *out = n;
     return ORR_OK;
 }
 
-orr_code orr__config_number(const orr__config *c, const char *key, uint64_t *out)
+orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out)
 {
     orr_json_value v;
-    return orr__config_find(c, key, &v) ? get_number(c, v, key, out) : ORR_OK;
+    return llm_config_find(c, key, &v) ? get_number(c, v, key, out) : ORR_OK;
 }
 
-static orr_code get_bool(const orr__config *c, orr_json_value v, const char *key, bool *out)
+static orr_code get_bool(const llm_config *c, orr_json_value v, const char *key, bool *out)
 {
     return orr_json_get_bool(v, out, NULL) ? not_what(c, v, key, "true or false") : ORR_OK;
 }
 
-orr_code orr__config_bool(const orr__config *c, const char *key, bool *out)
+orr_code llm_config_bool(const llm_config *c, const char *key, bool *out)
 {
     orr_json_value v;
-    return orr__config_find(c, key, &v) ? get_bool(c, v, key, out) : ORR_OK;
+    return llm_config_find(c, key, &v) ? get_bool(c, v, key, out) : ORR_OK;
 }
 
-static orr_code missing(const orr__config *c, const char *key)
+static orr_code missing(const llm_config *c, const char *key)
 {
     const orr_where w = orr_json_where(c->map);
     return orr_fail(c->err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
@@ -88,7 +88,7 @@ ORR_PRINTF(2, 3) static void note(orr_model *m, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(m->note + used, sizeof m->note - used, fmt, args);
     va_end(args);
-    orr__model_plain_text(m->note);
+    model_plain_text(m->note);
 }
 
 /* ---- sizes ---- */
@@ -125,31 +125,31 @@ static const slot slots[] = {
     {"mtp_layers", {"num_nextn_predict_layers", "num_mtp_layers"}, false},
 };
 
-static void remember(orr__config *c, const char *field, const char *key, orr_json_value from)
+static void remember(llm_config *c, const char *field, const char *key, orr_json_value from)
 {
-    const size_t i = orr__model_field_find(field);
+    const size_t i = model_field_find(field);
     c->key[i] = key;
     c->from[i] = from;
 }
 
-static orr_code contradict(const orr__config *c,
+static orr_code contradict(const llm_config *c,
                            orr_json_value v,
                            const char *key,
                            const char *other)
 {
     char words[100];
     snprintf(words, sizeof words, "not the number that \"%s\" says", other);
-    return orr__config_refuse(c, v, key, words);
+    return llm_config_refuse(c, v, key, words);
 }
 
-static orr_code take_slot(orr__config *c, const slot *s)
+static orr_code take_slot(llm_config *c, const slot *s)
 {
-    const orr__model_field *field = orr__model_field_at(orr__model_field_find(s->field));
+    const model_field *field = model_field_at(model_field_find(s->field));
     const char *seen = NULL;
-    uint64_t value = orr__model_get(&c->m, field), n = 0;
+    uint64_t value = model_get(&c->m, field), n = 0;
     for (size_t i = 0; i < KEYS && s->keys[i]; i++) {
         orr_json_value v;
-        if (!orr__config_find(c, s->keys[i], &v))
+        if (!llm_config_find(c, s->keys[i], &v))
             continue;
         const orr_code code = get_number(c, v, s->keys[i], &n);
         if (code)
@@ -161,17 +161,17 @@ static orr_code take_slot(orr__config *c, const slot *s)
         seen = s->keys[i];
         value = n;
     }
-    orr__model_set(&c->m, field, value);
+    model_set(&c->m, field, value);
     return !seen && s->is_needed && value == 0 ? missing(c, s->keys[0]) : ORR_OK;
 }
 
-static orr_code take_flag(orr__config *c, const orr__config_flag *f)
+static orr_code take_flag(llm_config *c, const llm_config_flag *f)
 {
-    const orr__model_field *field = orr__model_field_at(orr__model_field_find(f->field));
+    const model_field *field = model_field_at(model_field_find(f->field));
     orr_json_value v;
     bool is_set;
     /* With several parts, some files say of the whole whether the head is tied. */
-    if (!orr__config_find(c, f->key, &v) &&
+    if (!llm_config_find(c, f->key, &v) &&
         !(strcmp(f->field, "is_tied") == 0 && orr_json_find(c->root, f->key, &v) &&
           orr_json_type_of(v) != ORR_JSON_NULL))
         return ORR_OK;
@@ -179,29 +179,29 @@ static orr_code take_flag(orr__config *c, const orr__config_flag *f)
     if (code)
         return code;
     remember(c, f->field, f->key, v);
-    orr__model_set(&c->m, field, is_set ? f->if_true : f->if_false);
+    model_set(&c->m, field, is_set ? f->if_true : f->if_false);
     return ORR_OK;
 }
 
-static orr_code take_sizes(orr__config *c)
+static orr_code take_sizes(llm_config *c)
 {
     orr_code code = ORR_OK;
     for (size_t i = 0; i < sizeof slots / sizeof *slots && !code; i++)
         code = take_slot(c, &slots[i]);
-    for (const orr__config_flag *f = c->family->flags; f->key && !code; f++)
+    for (const llm_config_flag *f = c->family->flags; f->key && !code; f++)
         code = take_flag(c, f);
     return code;
 }
 
 /* ---- attention ---- */
 
-static bool was_said(const orr__config *c, const char *field)
+static bool was_said(const llm_config *c, const char *field)
 {
-    return c->key[orr__model_field_find(field)] != NULL;
+    return c->key[model_field_find(field)] != NULL;
 }
 
 /* Keys of MLA that the file of such a model must have. */
-static orr_code complete_latent(orr__config *c)
+static orr_code complete_latent(llm_config *c)
 {
     static const char *const needed[] = {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
                                          "v_head_dim"};
@@ -214,7 +214,7 @@ static orr_code complete_latent(orr__config *c)
     return ORR_OK;
 }
 
-static orr_code complete_heads(orr__config *c)
+static orr_code complete_heads(llm_config *c)
 {
     orr_model *m = &c->m;
     if (orr_model_is_mla(m))
@@ -226,18 +226,17 @@ static orr_code complete_heads(orr__config *c)
     }
     if (m->head_dim)
         return ORR_OK;
-    const size_t hidden = orr__model_field_find("hidden");
+    const size_t hidden = model_field_find("hidden");
     if (m->heads && m->hidden % m->heads)
-        return orr__config_refuse(
-            c, c->from[hidden], c->key[hidden],
-            "not a multiple of the number of heads, and there is no head_dim");
+        return llm_config_refuse(c, c->from[hidden], c->key[hidden],
+                                 "not a multiple of the number of heads, and there is no head_dim");
     m->head_dim = m->heads ? m->hidden / m->heads : 0;
     return ORR_OK;
 }
 
 /* ---- windows ---- */
 
-bool orr__config_set_globals(orr_model *m, const bool *is_global)
+bool llm_config_set_globals(orr_model *m, const bool *is_global)
 {
     uint64_t first = 0, second, last = m->layers;
     while (last && !is_global[last - 1])
@@ -266,7 +265,7 @@ bool orr__config_set_globals(orr_model *m, const bool *is_global)
     return true;
 }
 
-static orr_code read_layer_type(const orr__config *c, orr_json_value v, bool *is_global)
+static orr_code read_layer_type(const llm_config *c, orr_json_value v, bool *is_global)
 {
     orr_str type;
     if (orr_json_get_str(v, &type, NULL))
@@ -277,9 +276,9 @@ static orr_code read_layer_type(const orr__config *c, orr_json_value v, bool *is
     return not_what(c, v, "layer_types", "understood: full_attention and sliding_attention are");
 }
 
-static orr_code take_layer_types(orr__config *c, orr_json_value list)
+static orr_code take_layer_types(llm_config *c, orr_json_value list)
 {
-    bool is_global[ORR__MODEL_MOST_LAYERS];
+    bool is_global[MODEL_MOST_LAYERS];
     orr_json_iter it = orr_json_iterate(list);
     orr_json_value v;
     char words[80];
@@ -293,22 +292,22 @@ static orr_code take_layer_types(orr__config *c, orr_json_value list)
         if (code)
             return code;
     }
-    if (!orr__config_set_globals(&c->m, is_global))
-        return orr__config_refuse(c, list, "layer_types",
-                                  "full_attention does not come every so many layers");
+    if (!llm_config_set_globals(&c->m, is_global))
+        return llm_config_refuse(c, list, "layer_types",
+                                 "full_attention does not come every so many layers");
     return ORR_OK;
 }
 
 /* Is there a window at all?  A null says no as well. */
-static orr_code read_window(orr__config *c, bool *out)
+static orr_code read_window(llm_config *c, bool *out)
 {
     const bool is_asked =
-        c->family->windows == ORR__WINDOWS_ASKED || c->family->windows == ORR__WINDOWS_LATE;
+        c->family->windows == LLM_WINDOWS_ASKED || c->family->windows == LLM_WINDOWS_LATE;
     orr_json_value v;
     bool is_used = !is_asked;
-    orr_code code = orr__config_bool(c, "use_sliding_window", &is_used);
+    orr_code code = llm_config_bool(c, "use_sliding_window", &is_used);
     if (!code)
-        code = orr__config_number(c, "sliding_window", &c->m.window);
+        code = llm_config_number(c, "sliding_window", &c->m.window);
     if (orr_json_find(c->map, "sliding_window", &v)) {
         remember(c, "window", "sliding_window", v);
         if (orr_json_type_of(v) == ORR_JSON_NULL)
@@ -318,14 +317,14 @@ static orr_code read_window(orr__config *c, bool *out)
     return code;
 }
 
-static orr_code take_pattern(orr__config *c)
+static orr_code take_pattern(llm_config *c)
 {
     orr_code code = ORR_OK;
-    c->m.window_from = c->family->windows == ORR__WINDOWS_LATE ? 28 : 0;
-    if (c->family->windows == ORR__WINDOWS_LATE)
-        code = orr__config_number(c, "max_window_layers", &c->m.window_from);
-    if (!code && c->family->windows == ORR__WINDOWS_MIXED)
-        code = orr__config_number(c, "sliding_window_pattern", &c->m.global_every);
+    c->m.window_from = c->family->windows == LLM_WINDOWS_LATE ? 28 : 0;
+    if (c->family->windows == LLM_WINDOWS_LATE)
+        code = llm_config_number(c, "max_window_layers", &c->m.window_from);
+    if (!code && c->family->windows == LLM_WINDOWS_MIXED)
+        code = llm_config_number(c, "sliding_window_pattern", &c->m.global_every);
     c->m.global_at = c->m.global_every ? c->m.global_every - 1 : 0;
     if (c->m.window_from < c->m.layers)
         return code;
@@ -333,11 +332,11 @@ static orr_code take_pattern(orr__config *c)
     return code;
 }
 
-static orr_code take_windows(orr__config *c)
+static orr_code take_windows(llm_config *c)
 {
     bool has_window = false;
     orr_json_value types;
-    if (c->family->windows == ORR__WINDOWS_NONE)
+    if (c->family->windows == LLM_WINDOWS_NONE)
         return ORR_OK;
     orr_code code = read_window(c, &has_window);
     if (code)
@@ -346,18 +345,17 @@ static orr_code take_windows(orr__config *c)
         c->m.window = c->m.window_from = c->m.global_every = c->m.global_at = 0;
         return ORR_OK;
     }
-    return orr__config_find(c, "layer_types", &types) ? take_layer_types(c, types)
-                                                      : take_pattern(c);
+    return llm_config_find(c, "layer_types", &types) ? take_layer_types(c, types) : take_pattern(c);
 }
 
 /* ---- experts ---- */
 
 /* Layers 0 to k - 1, in any order: these are dense. */
-static orr_code take_dense_layers(orr__config *c)
+static orr_code take_dense_layers(llm_config *c)
 {
     orr_json_value list, v;
     uint64_t largest = 0, n = 0;
-    if (!orr__config_find(c, "mlp_only_layers", &list) || orr_json_count(list) == 0)
+    if (!llm_config_find(c, "mlp_only_layers", &list) || orr_json_count(list) == 0)
         return ORR_OK;
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
         const orr_code code = get_number(c, v, "mlp_only_layers", &n);
@@ -366,17 +364,17 @@ static orr_code take_dense_layers(orr__config *c)
         largest = n > largest ? n : largest;
     }
     if (orr_json_type_of(list) != ORR_JSON_ARRAY || largest != orr_json_count(list) - 1)
-        return orr__config_refuse(c, list, "mlp_only_layers",
-                                  "only the first layers of a model are understood here");
+        return llm_config_refuse(c, list, "mlp_only_layers",
+                                 "only the first layers of a model are understood here");
     c->m.dense_first = largest + 1;
     return ORR_OK;
 }
 
 /* decoder_sparse_step n: layers n - 1, 2n - 1, ... */
-static orr_code take_sparse_step(orr__config *c)
+static orr_code take_sparse_step(llm_config *c)
 {
     uint64_t step = 0;
-    const orr_code code = orr__config_number(c, "decoder_sparse_step", &step);
+    const orr_code code = llm_config_number(c, "decoder_sparse_step", &step);
     if (step > 1) {
         c->m.moe_every = step;
         c->m.moe_at = step - 1;
@@ -387,12 +385,12 @@ static orr_code take_sparse_step(orr__config *c)
 static bool is_all_moe(const orr_model *m)
 {
     uint64_t i = 0;
-    while (i < m->layers && i < ORR__MODEL_MOST_LAYERS && orr_model_is_moe(m, i))
+    while (i < m->layers && i < MODEL_MOST_LAYERS && orr_model_is_moe(m, i))
         i++;
     return i == m->layers;
 }
 
-static orr_code complete_experts(orr__config *c)
+static orr_code complete_experts(llm_config *c)
 {
     orr_model *m = &c->m;
     if (!was_said(c, "experts_per_token"))
@@ -420,17 +418,17 @@ static void forget_experts(orr_model *m)
 
 /* ---- the whole ---- */
 
-static orr_code find_family(orr__config *c)
+static orr_code find_family(llm_config *c)
 {
     orr_json_value v;
     orr_str type = {0};
-    const bool is_there = orr__config_find(c, "model_type", &v);
+    const bool is_there = llm_config_find(c, "model_type", &v);
     if (is_there && orr_json_get_str(v, &type, NULL))
         return not_what(c, v, "model_type", "a string");
-    c->family = orr__family_find(type);
+    c->family = llm_family_find(type);
     if (c->family)
         return ORR_OK;
-    c->family = orr__family_fallback();
+    c->family = llm_family_fallback();
     if (is_there)
         note(&c->m, "the model_type %.*s is not known: read as if it were a Llama",
              (int)(type.len < SHOWN ? type.len : SHOWN), type.ptr);
@@ -440,7 +438,7 @@ static orr_code find_family(orr__config *c)
 }
 
 /* Models of more than text describe their parts one by one. */
-static void find_text_part(orr__config *c)
+static void find_text_part(llm_config *c)
 {
     static const char *const keys[] = {"text_config", "llm_config", "language_config"};
     c->map = c->root;
@@ -454,53 +452,53 @@ static void find_text_part(orr__config *c)
     }
 }
 
-static orr_code check_kind(orr__config *c)
+static orr_code check_kind(llm_config *c)
 {
     orr_json_value v;
     bool has_encoder = false;
-    const orr_code code = orr__config_bool(c, "is_encoder_decoder", &has_encoder);
-    if (!code && has_encoder && orr__config_find(c, "is_encoder_decoder", &v))
-        return orr__config_refuse(c, v, "is_encoder_decoder",
-                                  "models with an encoder are not understood");
+    const orr_code code = llm_config_bool(c, "is_encoder_decoder", &has_encoder);
+    if (!code && has_encoder && llm_config_find(c, "is_encoder_decoder", &v))
+        return llm_config_refuse(c, v, "is_encoder_decoder",
+                                 "models with an encoder are not understood");
     return code;
 }
 
-static void take_name(orr__config *c, const char *label)
+static void take_name(llm_config *c, const char *label)
 {
     orr_json_value v;
     orr_str name = {0};
     if (orr_json_find(c->root, "_name_or_path", &v) && !orr_json_get_str(v, &name, NULL) &&
         name.len)
-        orr__model_name_path(&c->m, name);
+        model_name_path(&c->m, name);
     else
-        orr__model_name_path(&c->m, orr_str_of(label));
+        model_name_path(&c->m, orr_str_of(label));
 }
 
 /* A fault of the model as a whole, at the place of the field it is about. */
-static orr_code check_model(const orr__config *c)
+static orr_code check_model(const llm_config *c)
 {
-    orr__model_fault f;
-    if (!orr__model_find_fault(&c->m, &f))
+    model_fault f;
+    if (!model_find_fault(&c->m, &f))
         return ORR_OK;
-    const size_t i = orr__model_field_find(f.field);
-    const bool was_set = i < ORR__MODEL_FIELDS && c->key[i];
+    const size_t i = model_field_find(f.field);
+    const bool was_set = i < MODEL_FIELDS && c->key[i];
     const orr_where w = orr_json_where(was_set ? c->from[i] : c->map);
     if (was_set)
         return orr_fail(c->err, ORR_EINPUT, &w, "%s: %s", c->key[i], f.words);
     return orr_fail(c->err, ORR_EINPUT, &w, "%s (%s)", f.words, f.field);
 }
 
-static orr_code complete_ffn(orr__config *c)
+static orr_code complete_ffn(llm_config *c)
 {
     if (c->m.ffn == 0 && c->family->has_default_ffn)
         c->m.ffn = 4 * c->m.hidden;
     return c->m.ffn == 0 && c->m.expert_ffn == 0 ? missing(c, "intermediate_size") : ORR_OK;
 }
 
-static orr_code take_model(orr__config *c)
+static orr_code take_model(llm_config *c)
 {
     orr_code code = take_sizes(c);
-    if (!code && c->m.layers > ORR__MODEL_MOST_LAYERS)
+    if (!code && c->m.layers > MODEL_MOST_LAYERS)
         return check_model(c);
     if (!code)
         code = complete_heads(c);
@@ -519,7 +517,7 @@ static orr_code take_model(orr__config *c)
     return code ? code : check_model(c);
 }
 
-static orr_code take_config(orr__config *c, const char *label)
+static orr_code take_config(llm_config *c, const char *label)
 {
     char kept[ORR_MODEL_NOTE];
     find_text_part(c);
@@ -535,9 +533,9 @@ static orr_code take_config(orr__config *c, const char *label)
     return take_model(c);
 }
 
-orr_code orr__model_parse_config(orr_span bytes, const char *label, orr_model *out, orr_error *err)
+orr_code model_parse_config(orr_span bytes, const char *label, orr_model *out, orr_error *err)
 {
-    orr__config c = {.err = err};
+    llm_config c = {.err = err};
     orr_json *j;
     orr_code code = orr_json_open(bytes, label, &j, err);
     if (code)

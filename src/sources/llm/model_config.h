@@ -11,60 +11,60 @@
 
 #include "base/formats/json.h"
 
-typedef struct orr__config orr__config;
+typedef struct llm_config llm_config;
 
 /* A key that is true or false, and what that makes of a field. */
-typedef struct orr__config_flag {
+typedef struct llm_config_flag {
     const char *key, *field;
     uint64_t if_true, if_false;
-} orr__config_flag;
+} llm_config_flag;
 
-typedef enum orr__config_windows {
-    ORR__WINDOWS_NONE = 0, /* sliding_window means nothing */
-    ORR__WINDOWS_ALL,      /* in all layers, unless use_sliding_window is false */
-    ORR__WINDOWS_ASKED,    /* in all layers, if use_sliding_window is true */
-    ORR__WINDOWS_LATE,     /* the same, from layer max_window_layers on */
-    ORR__WINDOWS_MIXED /* base.global_every, or sliding_window_pattern, makes one of so many global */
-} orr__config_windows;
+typedef enum llm_config_windows {
+    LLM_WINDOWS_NONE = 0, /* sliding_window means nothing */
+    LLM_WINDOWS_ALL,      /* in all layers, unless use_sliding_window is false */
+    LLM_WINDOWS_ASKED,    /* in all layers, if use_sliding_window is true */
+    LLM_WINDOWS_LATE,     /* the same, from layer max_window_layers on */
+    LLM_WINDOWS_MIXED /* base.global_every, or sliding_window_pattern, makes one of so many global */
+} llm_config_windows;
 
-typedef struct orr__family {
+typedef struct llm_family {
     const char *types[5]; /* model_type; NULL behind the last */
     orr_model base;
-    const orr__config_flag *flags; /* a row of zeros ends it */
-    orr__config_windows windows;
+    const llm_config_flag *flags; /* a row of zeros ends it */
+    llm_config_windows windows;
     bool needs_kv_heads;  /* otherwise as many as heads */
     bool has_default_ffn; /* four times hidden where the file says nothing */
-    orr_code (*finish)(orr__config *c);
-} orr__family;
+    orr_code (*finish)(llm_config *c);
+} llm_family;
 
 /* By model_type; NULL: not known. */
-const orr__family *orr__family_find(orr_str type);
+const llm_family *llm_family_find(orr_str type);
 /* What an unknown type is read as. */
-const orr__family *orr__family_fallback(void);
+const llm_family *llm_family_fallback(void);
 
 /* A file being read. */
-struct orr__config {
+struct llm_config {
     orr_json_value root;
     orr_json_value map; /* the object that describes the text model: root, or inside it */
-    const orr__family *family;
+    const llm_family *family;
     orr_model m;
-    const char *key[ORR__MODEL_FIELDS];     /* that set a field; NULL: none did */
-    orr_json_value from[ORR__MODEL_FIELDS]; /* its value */
+    const char *key[MODEL_FIELDS];     /* that set a field; NULL: none did */
+    orr_json_value from[MODEL_FIELDS]; /* its value */
     orr_error *err;
 };
 
 /* A key that is there and not null. */
-bool orr__config_find(const orr__config *c, const char *key, orr_json_value *out);
-orr_code orr__config_refuse(const orr__config *c,
-                            orr_json_value v,
-                            const char *key,
-                            const char *words) ORR_MUST_CHECK;
+bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out);
+orr_code llm_config_refuse(const llm_config *c,
+                           orr_json_value v,
+                           const char *key,
+                           const char *words) ORR_MUST_CHECK;
 /* Where a key is not there these leave *out as it is. */
-orr_code orr__config_number(const orr__config *c, const char *key, uint64_t *out) ORR_MUST_CHECK;
-orr_code orr__config_bool(const orr__config *c, const char *key, bool *out) ORR_MUST_CHECK;
+orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out) ORR_MUST_CHECK;
+orr_code llm_config_bool(const llm_config *c, const char *key, bool *out) ORR_MUST_CHECK;
 
 /* Which layers see all, from a list of one flag a layer, as window_from, global_every and global_at.  False:
  * they follow no such pattern. */
-bool orr__config_set_globals(orr_model *m, const bool *is_global);
+bool llm_config_set_globals(orr_model *m, const bool *is_global);
 
 #endif

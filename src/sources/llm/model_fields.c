@@ -8,17 +8,17 @@ static const char *const norms[] = {"rms", "layer", "layer-no-bias", "plain", NU
 static const char *const qk_norms[] = {"none", "head", "all-heads", NULL};
 static const char *const positions[] = {"rotary", "learned", "alibi", "none", NULL};
 
-#define NUMBER(field)                                               \
-    {                                                               \
-#field, ORR__MODEL_NUMBER, offsetof(orr_model, field), NULL \
+#define NUMBER(field)                                          \
+    {                                                          \
+#field, MODEL_NUMBER, offsetof(orr_model, field), NULL \
     }
-#define FLAG(field)                                               \
-    {                                                             \
-#field, ORR__MODEL_FLAG, offsetof(orr_model, field), NULL \
+#define FLAG(field)                                          \
+    {                                                        \
+#field, MODEL_FLAG, offsetof(orr_model, field), NULL \
     }
-#define WORD(field, words)                                         \
-    {                                                              \
-#field, ORR__MODEL_WORD, offsetof(orr_model, field), words \
+#define WORD(field, words)                                    \
+    {                                                         \
+#field, MODEL_WORD, offsetof(orr_model, field), words \
     }
 
 /* An enum is read and written as the int it is stored as. */
@@ -26,7 +26,7 @@ _Static_assert(sizeof(orr_model_norm) == sizeof(int), "norm");
 _Static_assert(sizeof(orr_model_qk_norm) == sizeof(int), "qk_norm");
 _Static_assert(sizeof(orr_model_position) == sizeof(int), "position");
 
-static const orr__model_field fields[] = {
+static const model_field fields[] = {
     NUMBER(layers),
     NUMBER(hidden),
     NUMBER(vocab),
@@ -72,32 +72,32 @@ static const orr__model_field fields[] = {
     NUMBER(mtp_layers),
 };
 
-_Static_assert(sizeof fields / sizeof *fields == ORR__MODEL_FIELDS, "ORR__MODEL_FIELDS");
+_Static_assert(sizeof fields / sizeof *fields == MODEL_FIELDS, "MODEL_FIELDS");
 
-const orr__model_field *orr__model_field_at(size_t index)
+const model_field *model_field_at(size_t index)
 {
-    return index < ORR__MODEL_FIELDS ? &fields[index] : NULL;
+    return index < MODEL_FIELDS ? &fields[index] : NULL;
 }
 
-size_t orr__model_field_find(const char *key)
+size_t model_field_find(const char *key)
 {
     size_t i = 0;
-    while (i < ORR__MODEL_FIELDS && strcmp(fields[i].key, key) != 0)
+    while (i < MODEL_FIELDS && strcmp(fields[i].key, key) != 0)
         i++;
     return i;
 }
 
-uint64_t orr__model_get(const orr_model *m, const orr__model_field *f)
+uint64_t model_get(const orr_model *m, const model_field *f)
 {
     const char *at = (const char *)m + f->at;
     uint64_t number;
     bool flag;
     int word;
     switch (f->kind) {
-    case ORR__MODEL_NUMBER:
+    case MODEL_NUMBER:
         memcpy(&number, at, sizeof number);
         return number;
-    case ORR__MODEL_FLAG:
+    case MODEL_FLAG:
         memcpy(&flag, at, sizeof flag);
         return flag;
     default:
@@ -106,16 +106,16 @@ uint64_t orr__model_get(const orr_model *m, const orr__model_field *f)
     }
 }
 
-void orr__model_set(orr_model *m, const orr__model_field *f, uint64_t value)
+void model_set(orr_model *m, const model_field *f, uint64_t value)
 {
     char *at = (char *)m + f->at;
     const bool flag = value != 0;
     const int word = (int)value; /* its place in `words` */
     switch (f->kind) {
-    case ORR__MODEL_NUMBER:
+    case MODEL_NUMBER:
         memcpy(at, &value, sizeof value);
         return;
-    case ORR__MODEL_FLAG:
+    case MODEL_FLAG:
         memcpy(at, &flag, sizeof flag);
         return;
     default:
@@ -123,7 +123,7 @@ void orr__model_set(orr_model *m, const orr__model_field *f, uint64_t value)
     }
 }
 
-void orr__model_plain_text(char *text)
+void model_plain_text(char *text)
 {
     for (; *text; text++) {
         if (*text < ' ' || *text >= 0x7F || *text == '"' || *text == '\\')
@@ -140,7 +140,7 @@ static bool strip_end(orr_str *s, const char *end)
     return true;
 }
 
-void orr__model_name_path(orr_model *m, orr_str path)
+void model_name_path(orr_model *m, orr_str path)
 {
     static const char *const ends[] = {".gz", ".zst", ".json", ".yaml", ".yml"};
     while (strip_end(&path, "/config.json") || strip_end(&path, "/"))
@@ -154,7 +154,7 @@ void orr__model_name_path(orr_model *m, orr_str path)
     const size_t n = all < ORR_MODEL_NAME - 1 ? all : ORR_MODEL_NAME - 1;
     memset(m->name, 0, sizeof m->name);
     memcpy(m->name, path.ptr + from, n);
-    orr__model_plain_text(m->name);
+    model_plain_text(m->name);
     if (m->name[0] == '\0' || strcmp(m->name, "-") == 0)
         memcpy(m->name, "unnamed", sizeof "unnamed");
 }

@@ -21,13 +21,13 @@ static const char *const head_keys[HEAD_KEYS] = {"format", "version", "name", "f
 static orr_code check_head(orr_yaml_value map, orr_error *err)
 {
     static const char *const formats[] = {"orrery-model", NULL};
-    const char *keys[HEAD_KEYS + ORR__MODEL_FIELDS + 1] = {NULL};
+    const char *keys[HEAD_KEYS + MODEL_FIELDS + 1] = {NULL};
     unsigned format = 0;
     uint64_t version = 1;
     for (size_t i = 0; i < HEAD_KEYS; i++)
         keys[i] = head_keys[i];
-    for (size_t i = 0; i < ORR__MODEL_FIELDS; i++)
-        keys[HEAD_KEYS + i] = orr__model_field_at(i)->key;
+    for (size_t i = 0; i < MODEL_FIELDS; i++)
+        keys[HEAD_KEYS + i] = model_field_at(i)->key;
     orr_code code = orr_yaml_check_keys(map, keys, err);
     if (!code)
         code = orr_yaml_take_word(map, "format", formats, &format, err);
@@ -47,7 +47,7 @@ static orr_code take_from(orr_yaml_value map, orr_model *m, orr_error *err)
         return orr_fail(err, ORR_EINPUT, &w, "from: the name of a model was expected");
     if (s.len < sizeof name)
         memcpy(name, s.ptr, s.len);
-    const orr_model *preset = orr_model_find(name), *near = orr__model_nearest(name);
+    const orr_model *preset = orr_model_find(name), *near = model_nearest(name);
     if (preset)
         *m = *preset;
     else if (near)
@@ -63,7 +63,7 @@ static orr_code take_name(orr_yaml_value map, const char *label, orr_model *m, o
     orr_yaml_value v;
     char plain[ORR_MODEL_NAME] = "";
     if (!orr_yaml_find(map, "name", &v)) {
-        orr__model_name_path(m, orr_str_of(label));
+        model_name_path(m, orr_str_of(label));
         return ORR_OK;
     }
     const orr_where w = orr_yaml_where(v);
@@ -72,7 +72,7 @@ static orr_code take_name(orr_yaml_value map, const char *label, orr_model *m, o
     if (s.len > 0 && s.len < sizeof m->name)
         memcpy(m->name, s.ptr, s.len);
     memcpy(plain, m->name, sizeof plain);
-    orr__model_plain_text(plain);
+    model_plain_text(plain);
     if (s.len == 0 || strlen(m->name) != s.len || strcmp(plain, m->name) != 0)
         return orr_fail(err, ORR_EINPUT, &w,
                         "name: 1 to %d plain characters were expected, without \" and \\",
@@ -80,20 +80,17 @@ static orr_code take_name(orr_yaml_value map, const char *label, orr_model *m, o
     return ORR_OK;
 }
 
-static orr_code take_field(orr_yaml_value map,
-                           const orr__model_field *f,
-                           orr_model *m,
-                           orr_error *err)
+static orr_code take_field(orr_yaml_value map, const model_field *f, orr_model *m, orr_error *err)
 {
-    uint64_t number = orr__model_get(m, f);
+    uint64_t number = model_get(m, f);
     unsigned word = (unsigned)number; /* a word's place is small; of numbers it is not used */
     bool flag = number != 0;
     orr_code code;
     switch (f->kind) {
-    case ORR__MODEL_NUMBER:
-        code = orr_yaml_take_u64(map, f->key, 0, ORR__MODEL_MOST, &number, err);
+    case MODEL_NUMBER:
+        code = orr_yaml_take_u64(map, f->key, 0, MODEL_MOST, &number, err);
         break;
-    case ORR__MODEL_FLAG:
+    case MODEL_FLAG:
         code = orr_yaml_take_bool(map, f->key, &flag, err);
         number = flag;
         break;
@@ -102,7 +99,7 @@ static orr_code take_field(orr_yaml_value map,
         number = word;
     }
     if (!code)
-        orr__model_set(m, f, number);
+        model_set(m, f, number);
     return code;
 }
 
@@ -121,9 +118,9 @@ static void complete(orr_model *m)
 
 static orr_code check_model(orr_yaml_value map, const orr_model *m, orr_error *err)
 {
-    orr__model_fault f;
+    model_fault f;
     orr_yaml_value v;
-    if (!orr__model_find_fault(m, &f))
+    if (!model_find_fault(m, &f))
         return ORR_OK;
     const orr_where w = orr_yaml_where(orr_yaml_find(map, f.field, &v) ? v : map);
     return orr_fail(err, ORR_EINPUT, &w, "%s: %s", f.field, f.words);
@@ -131,13 +128,13 @@ static orr_code check_model(orr_yaml_value map, const orr_model *m, orr_error *e
 
 static orr_code take_model(orr_yaml_value map, const char *label, orr_model *m, orr_error *err)
 {
-    const orr__model_field *f;
+    const model_field *f;
     orr_code code = check_head(map, err);
     if (!code)
         code = take_from(map, m, err);
     if (!code)
         code = take_name(map, label, m, err);
-    for (size_t i = 0; !code && (f = orr__model_field_at(i)); i++)
+    for (size_t i = 0; !code && (f = model_field_at(i)); i++)
         code = take_field(map, f, m, err);
     if (code)
         return code;
@@ -145,7 +142,7 @@ static orr_code take_model(orr_yaml_value map, const char *label, orr_model *m, 
     return check_model(map, m, err);
 }
 
-orr_code orr__model_parse_file(orr_span bytes, const char *label, orr_model *out, orr_error *err)
+orr_code model_parse_file(orr_span bytes, const char *label, orr_model *out, orr_error *err)
 {
     orr_model m = {.layers = 0};
     orr_yaml *y;
@@ -186,15 +183,15 @@ static const notation json = {
     "{\"format\": \"orrery-model\", \"version\": 1, \"name\": ", ", \"", "\": ", "\"", "", "}"};
 
 /* What is zero, false or the first word is what the reader starts from. */
-static void put_field(text_end *t, const notation *n, const orr_model *m, const orr__model_field *f)
+static void put_field(text_end *t, const notation *n, const orr_model *m, const model_field *f)
 {
-    const uint64_t v = orr__model_get(m, f);
+    const uint64_t v = model_get(m, f);
     if (v == 0)
         return;
     put(t, "%s%s%s", n->before_key, f->key, n->behind_key);
-    if (f->kind == ORR__MODEL_NUMBER)
+    if (f->kind == MODEL_NUMBER)
         put(t, "%" PRIu64, v);
-    else if (f->kind == ORR__MODEL_FLAG)
+    else if (f->kind == MODEL_FLAG)
         put(t, "true");
     else
         put(t, "%s%s%s", n->quote, f->words[v], n->quote);
@@ -205,8 +202,8 @@ static size_t put_model(const orr_model *m, const notation *n, char *out, size_t
 {
     text_end t = {.out = out, .size = size};
     put(&t, "%s\"%s\"%s", n->head, m->name, n->behind);
-    for (size_t i = 0; i < ORR__MODEL_FIELDS; i++)
-        put_field(&t, n, m, orr__model_field_at(i));
+    for (size_t i = 0; i < MODEL_FIELDS; i++)
+        put_field(&t, n, m, model_field_at(i));
     put(&t, "%s", n->foot);
     return t.used;
 }

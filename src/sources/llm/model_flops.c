@@ -108,7 +108,7 @@ static sum *place_of(flops *f, orr_model_part part)
 /* Expanded keys and values are not what a cache of MLA keeps, so those of the past are made again. */
 static sum tokens_through(const orr_model_tensor *t, const orr_model_work *w)
 {
-    const bool is_expanding = strcmp(t->name, ORR__KV_B) == 0 && !w->is_mla_absorbed;
+    const bool is_expanding = strcmp(t->name, KV_B) == 0 && !w->is_mla_absorbed;
     return is_expanding ? plus(just(w->tokens), just(w->past)) : just(w->tokens);
 }
 

@@ -6,60 +6,60 @@
 #include <orrery/lab/model.h>
 
 /* The matrix that expands the compressed keys and values: it is applied to the past as well. */
-#define ORR__KV_B "kv_b"
+#define KV_B "kv_b"
 
 /* Bounds of what a model may say: far beyond any that exists, and near enough that no product of a few of them
  * leaves 64 bits unnoticed. */
-#define ORR__MODEL_MOST_LAYERS 16384u
-#define ORR__MODEL_MOST 2147483647u
-#define ORR__MODEL_MOST_PARAMETERS (1ull << 60)
+#define MODEL_MOST_LAYERS 16384u
+#define MODEL_MOST 2147483647u
+#define MODEL_MOST_PARAMETERS (1ull << 60)
 
 /* ---- the fields by name, for files ---- */
 
-typedef enum orr__model_kind {
-    ORR__MODEL_NUMBER, /* uint64_t */
-    ORR__MODEL_FLAG,   /* bool */
-    ORR__MODEL_WORD    /* an enum; `words` has a name for each value */
-} orr__model_kind;
+typedef enum model_kind {
+    MODEL_NUMBER, /* uint64_t */
+    MODEL_FLAG,   /* bool */
+    MODEL_WORD    /* an enum; `words` has a name for each value */
+} model_kind;
 
-typedef struct orr__model_field {
+typedef struct model_field {
     const char *key;
-    orr__model_kind kind;
+    model_kind kind;
     size_t at; /* in orr_model */
     const char *const *words;
-} orr__model_field;
+} model_field;
 
-enum { ORR__MODEL_FIELDS = 43 };
+enum { MODEL_FIELDS = 43 };
 
 /* In the order of the struct, all but name and note; NULL past the last. */
-const orr__model_field *orr__model_field_at(size_t index);
-size_t orr__model_field_find(const char *key); /* ORR__MODEL_FIELDS: there is none */
+const model_field *model_field_at(size_t index);
+size_t model_field_find(const char *key); /* MODEL_FIELDS: there is none */
 
-uint64_t orr__model_get(const orr_model *m, const orr__model_field *f);
-void orr__model_set(orr_model *m, const orr__model_field *f, uint64_t value);
+uint64_t model_get(const orr_model *m, const model_field *f);
+void model_set(orr_model *m, const model_field *f, uint64_t value);
 
 /* ---- readers ---- */
 
 /* The first fault of a model: the field it is about and words.  False: the model is good. */
-typedef struct orr__model_fault {
+typedef struct model_fault {
     const char *field;
     char words[160];
-} orr__model_fault;
+} model_fault;
 
-bool orr__model_find_fault(const orr_model *m, orr__model_fault *out);
+bool model_find_fault(const orr_model *m, model_fault *out);
 
 /* What is not printable ASCII, or " or \, becomes '_'. */
-void orr__model_plain_text(char *text);
+void model_plain_text(char *text);
 /* Names a model after a path: its last part without what names end in, or of a config.json its folder. */
-void orr__model_name_path(orr_model *m, orr_str path);
+void model_name_path(orr_model *m, orr_str path);
 
 /* The preset whose name is nearest, for "did you mean"; NULL: none is near. */
-const orr_model *orr__model_nearest(const char *name);
+const orr_model *model_nearest(const char *name);
 
 /* A Hugging Face config.json, and a file of ours. */
-orr_code orr__model_parse_config(orr_span bytes, const char *label, orr_model *out, orr_error *err)
+orr_code model_parse_config(orr_span bytes, const char *label, orr_model *out, orr_error *err)
     ORR_MUST_CHECK;
-orr_code orr__model_parse_file(orr_span bytes, const char *label, orr_model *out, orr_error *err)
+orr_code model_parse_file(orr_span bytes, const char *label, orr_model *out, orr_error *err)
     ORR_MUST_CHECK;
 
 #endif

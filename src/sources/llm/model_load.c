@@ -71,7 +71,7 @@ static size_t distance(const key *a, const key *b)
 }
 
 /* Near is a third of the letters wrong at most; of several as near, the first. */
-const orr_model *orr__model_nearest(const char *name)
+const orr_model *model_nearest(const char *name)
 {
     const orr_model *best = NULL;
     key wanted, k;
@@ -123,8 +123,8 @@ orr_code orr_model_parse(orr_span bytes, const char *label, orr_model *out, orr_
     const orr_code code = is_config(bytes, label, &is_theirs, err);
     if (code)
         return code;
-    return is_theirs ? orr__model_parse_config(bytes, label, out, err)
-                     : orr__model_parse_file(bytes, label, out, err);
+    return is_theirs ? model_parse_config(bytes, label, out, err)
+                     : model_parse_file(bytes, label, out, err);
 }
 
 static orr_code read_file(const char *path, orr_model *out, orr_error *err)
@@ -175,7 +175,7 @@ orr_code orr_model_load(const char *name_or_path, orr_model *out, orr_error *err
         return read_folder(name_or_path, out, err);
     if (is_there || !looks_like_name(name_or_path))
         return read_file(name_or_path, out, err);
-    preset = orr__model_nearest(name_or_path);
+    preset = model_nearest(name_or_path);
     if (preset)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "no model and no file is called '%.60s'; did you mean %s?", name_or_path,

@@ -14,41 +14,41 @@ enum { POOLS = 2 };
 
 /* What a pool's ranks do with caches that move, as far as it differs. */
 typedef struct patterns {
-    orr__shares *of; /* by rank of a replica */
-    uint32_t *same;  /* by rank: the first rank of its stage that does the same */
+    llm_shares *of; /* by rank of a replica */
+    uint32_t *same; /* by rank: the first rank of its stage that does the same */
 } patterns;
 
 typedef struct server {
     const orr_model *m;
     orr_serve_options opt; /* complete */
-    orr__pool pools[POOLS];
+    llm_pool pools[POOLS];
     unsigned pool_count;
-    orr__schedule schedules[POOLS];
+    llm_schedule schedules[POOLS];
     patterns moves[POOLS];
     orr_set *set;
     orr_serve_report report;
     orr_error *err;
 } server;
 
-static uint32_t ranks_of_replica(const orr__pool *p)
+static uint32_t ranks_of_replica(const llm_pool *p)
 {
     return p->ranks.tp * p->ranks.cp * p->ranks.pp;
 }
 
-static const orr__pool *other_pool(const server *v, unsigned i)
+static const llm_pool *other_pool(const server *v, unsigned i)
 {
     return v->pool_count == POOLS ? &v->pools[POOLS - 1 - i] : NULL;
 }
 
 /* ---- pools ---- */
 
-static orr__duty duty_of(const server *v, unsigned i)
+static llm_duty duty_of(const server *v, unsigned i)
 {
     if (v->pool_count == POOLS)
-        return i == 0 ? ORR__DOES_PREFILL : ORR__DOES_DECODE;
-    return v->opt.phase == ORR_SERVE_PREFILL  ? ORR__DOES_PREFILL
-           : v->opt.phase == ORR_SERVE_DECODE ? ORR__DOES_DECODE
-                                              : ORR__DOES_ALL;
+        return i == 0 ? LLM_DOES_PREFILL : LLM_DOES_DECODE;
+    return v->opt.phase == ORR_SERVE_PREFILL  ? LLM_DOES_PREFILL
+           : v->opt.phase == ORR_SERVE_DECODE ? LLM_DOES_DECODE
+                                              : LLM_DOES_ALL;
 }
 
 static orr_code open_pools(server *v)
@@ -56,36 +56,36 @@ static orr_code open_pools(server *v)
     uint32_t first_rank = 0;
     uint64_t group = 1;
     orr_code code = ORR_OK;
-    v->pool_count = orr__serve_is_split(&v->opt) ? POOLS : 1;
+    v->pool_count = serve_is_split(&v->opt) ? POOLS : 1;
     for (unsigned i = 0; i < v->pool_count && !code; i++) {
-        orr__pool *p = &v->pools[i];
-        *p = (orr__pool){.m = v->m, .opt = &v->opt, .hands_over = v->pool_count == POOLS};
+        llm_pool *p = &v->pools[i];
+        *p = (llm_pool){.m = v->m, .opt = &v->opt, .hands_over = v->pool_count == POOLS};
         p->duty = duty_of(v, i);
-        code = orr__pool_init(p, i == 0 ? &v->opt.ranks : &v->opt.decode, v->err);
+        code = llm_pool_init(p, i == 0 ? &v->opt.ranks : &v->opt.decode, v->err);
         if (!code)
-            group = orr__layout_init_serving(&p->g.layout, &p->g.opt, first_rank, group);
+            group = llm_layout_init_serving(&p->g.layout, &p->g.opt, first_rank, group);
         first_rank += p->report.ranks;
     }
     return code;
 }
 
-static uint64_t stage_of_least_room(const orr__pool *p, const uint64_t blocks[ORR__SIGHTS])
+static uint64_t stage_of_least_room(const llm_pool *p, const uint64_t blocks[LLM_SIGHTS])
 {
     for (uint32_t i = 0; i < p->ranks.pp; i++)
-        if (orr__cache_bytes(p, i, blocks) > p->stages[i].kv_room)
+        if (llm_cache_bytes(p, i, blocks) > p->stages[i].kv_room)
             return i;
     return UINT64_MAX;
 }
 
 /* A request that does not fit when it is alone never would. */
-static orr_code check_room(const server *v, const orr__pool *p, size_t number, const orr__job *j)
+static orr_code check_room(const server *v, const llm_pool *p, size_t number, const serve_job *j)
 {
-    uint64_t blocks[ORR__SIGHTS];
-    orr__cache_blocks(p, orr__cached_tokens(p, j->prompt, j->output), blocks);
+    uint64_t blocks[LLM_SIGHTS];
+    llm_cache_blocks(p, llm_cached_tokens(p, j->prompt, j->output), blocks);
     const uint64_t stage = stage_of_least_room(p, blocks);
     if (stage == UINT64_MAX)
         return ORR_OK;
-    const orr__stage *s = &p->stages[stage];
+    const llm_stage *s = &p->stages[stage];
     char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
     if (s->kv_room == 0)
         return orr_fail(v->err, ORR_EUSAGE, NULL,
@@ -96,8 +96,8 @@ static orr_code check_room(const server *v, const orr__pool *p, size_t number, c
     return orr_fail(v->err, ORR_EUSAGE, NULL,
                     "request %zu: its cache of %" PRIu64
                     " tokens takes %s of a rank, and there is room for %s",
-                    number, orr__cached_tokens(p, j->prompt, j->output),
-                    orr_bytes_text(orr__cache_bytes(p, (uint32_t)stage, blocks), a),
+                    number, llm_cached_tokens(p, j->prompt, j->output),
+                    orr_bytes_text(llm_cache_bytes(p, (uint32_t)stage, blocks), a),
                     orr_bytes_text(s->kv_room, b));
 }
 
@@ -123,7 +123,7 @@ static uint64_t begin_of(const server *v, unsigned pool, size_t i)
 
 static orr_code make_schedule(server *v, unsigned pool)
 {
-    orr__schedule *s = &v->schedules[pool];
+    llm_schedule *s = &v->schedules[pool];
     orr_code code = ORR_OK;
     s->job_count = request_count(v);
     s->jobs = orr_alloc(s->job_count, sizeof *s->jobs);
@@ -131,17 +131,18 @@ static orr_code make_schedule(server *v, unsigned pool)
         return orr_no_memory(v->err);
     for (size_t i = 0; i < s->job_count && !code; i++) {
         const orr_serve_request q = request_at(v, i);
-        s->jobs[i] = (orr__job){.at = begin_of(v, pool, i), .prompt = q.prompt, .output = q.output};
+        s->jobs[i] =
+            (serve_job){.at = begin_of(v, pool, i), .prompt = q.prompt, .output = q.output};
         code = check_room(v, &v->pools[pool], i + 1, &s->jobs[i]);
     }
-    return code ? code : orr__schedule_make(&v->pools[pool], s, v->err);
+    return code ? code : llm_schedule_make(&v->pools[pool], s, v->err);
 }
 
 /* ---- who moves what ---- */
 
 static orr_code find_patterns(server *v, unsigned pool)
 {
-    orr__pool *p = &v->pools[pool];
+    llm_pool *p = &v->pools[pool];
     patterns *m = &v->moves[pool];
     const uint32_t count = ranks_of_replica(p), stage = count / p->ranks.pp;
     orr_code code = ORR_OK;
@@ -153,8 +154,8 @@ static orr_code find_patterns(server *v, unsigned pool)
         m->same[i] = i - i % stage;
         if (v->pool_count < POOLS)
             continue;
-        code = orr__shares_of(p, other_pool(v, pool), pool == 0, i, &m->of[i], v->err);
-        while (m->same[i] < i && !orr__shares_alike(&m->of[m->same[i]], &m->of[i]))
+        code = llm_shares_of(p, other_pool(v, pool), pool == 0, i, &m->of[i], v->err);
+        while (m->same[i] < i && !llm_shares_alike(&m->of[m->same[i]], &m->of[i]))
             m->same[i]++;
     }
     return code;
@@ -162,15 +163,15 @@ static orr_code find_patterns(server *v, unsigned pool)
 
 static void count_moves(server *v)
 {
-    const orr__pool *p = &v->pools[0];
+    const llm_pool *p = &v->pools[0];
     for (size_t i = 0; v->pool_count == POOLS && i < request_count(v); i++) {
         const orr_serve_request q = request_at(v, i);
         for (uint32_t r = 0; r < ranks_of_replica(p) && q.output > 1; r++) {
-            const orr__shares *s = &v->moves[0].of[r];
+            const llm_shares *s = &v->moves[0].of[r];
             for (size_t k = 0; k < s->count; k++) {
                 v->report.moved_messages += !s->list[k].is_token;
                 v->report.moved_bytes +=
-                    s->list[k].is_token ? 0 : orr__share_bytes(p, &s->list[k], q.prompt);
+                    s->list[k].is_token ? 0 : llm_share_bytes(p, &s->list[k], q.prompt);
             }
         }
     }
@@ -181,29 +182,29 @@ static void count_moves(server *v)
 /* classes[script * ranks of a replica + rank]; only those of first ranks are filled in. */
 static orr_code write_classes(server *v, unsigned pool, uint32_t *classes)
 {
-    orr__pool *p = &v->pools[pool];
+    llm_pool *p = &v->pools[pool];
     const uint32_t count = ranks_of_replica(p);
-    const orr__schedule *s = &v->schedules[pool];
+    const llm_schedule *s = &v->schedules[pool];
     const bool moves = v->pool_count == POOLS;
     orr_code code = ORR_OK;
     for (size_t i = 0; i < s->script_count; i++)
         for (uint32_t r = 0; r < count && !code; r++) {
-            const orr__class_job job = {.pool = p,
-                                        .prefill = &v->pools[0],
-                                        .script = &s->scripts[i],
-                                        .stage = r / (count / p->ranks.pp),
-                                        .shares = moves ? &v->moves[pool].of[r] : NULL,
-                                        .partners =
-                                            moves ? orr__partners(p, other_pool(v, pool)) : 1};
+            const llm_class_job job = {.pool = p,
+                                       .prefill = &v->pools[0],
+                                       .script = &s->scripts[i],
+                                       .stage = r / (count / p->ranks.pp),
+                                       .shares = moves ? &v->moves[pool].of[r] : NULL,
+                                       .partners =
+                                           moves ? llm_partners(p, other_pool(v, pool)) : 1};
             if (v->moves[pool].same[r] == r)
-                code = orr__write_class(&job, v->set, &classes[i * count + r], &v->report.nodes,
-                                        v->err);
+                code = llm_write_class(&job, v->set, &classes[i * count + r], &v->report.nodes,
+                                       v->err);
         }
     return code;
 }
 
 /* A rank by its place in a replica. */
-static int64_t rank_at(const orr__pool *p, uint32_t replica, uint32_t rank)
+static int64_t rank_at(const llm_pool *p, uint32_t replica, uint32_t rank)
 {
     const uint32_t stage = ranks_of_replica(p) / p->ranks.pp;
     return (int64_t)p->g.layout.first_rank +
@@ -213,35 +214,35 @@ static int64_t rank_at(const orr__pool *p, uint32_t replica, uint32_t rank)
 static void fill_peers(
     const server *v, unsigned pool, uint32_t replica, uint32_t rank, int64_t *out)
 {
-    const orr__pool *p = &v->pools[pool], *other = other_pool(v, pool);
-    const orr__shares *s = &v->moves[pool].of[rank];
-    const uint32_t partners = other ? orr__partners(p, other) : 0;
+    const llm_pool *p = &v->pools[pool], *other = other_pool(v, pool);
+    const llm_shares *s = &v->moves[pool].of[rank];
+    const uint32_t partners = other ? llm_partners(p, other) : 0;
     for (uint32_t k = 0; k < partners; k++)
         for (size_t i = 0; i < s->count; i++)
-            *out++ = rank_at(other, orr__partner_replica(p, other, replica, k), s->list[i].rank);
+            *out++ = rank_at(other, llm_partner_replica(p, other, replica, k), s->list[i].rank);
 }
 
 static size_t slots_most(const server *v, unsigned pool)
 {
-    const orr__pool *p = &v->pools[pool], *other = other_pool(v, pool);
-    const size_t partners = other ? orr__partners(p, other) : 0;
+    const llm_pool *p = &v->pools[pool], *other = other_pool(v, pool);
+    const size_t partners = other ? llm_partners(p, other) : 0;
     size_t most = 0;
     for (uint32_t r = 0; r < ranks_of_replica(p); r++)
         most = v->moves[pool].of[r].count > most ? v->moves[pool].of[r].count : most;
-    return ORR__LLM_SLOTS + partners * most;
+    return LLM_SLOTS + partners * most;
 }
 
 static orr_code add_ranks(server *v, unsigned pool, const uint32_t *classes)
 {
-    const orr__pool *p = &v->pools[pool];
+    const llm_pool *p = &v->pools[pool];
     const uint32_t count = ranks_of_replica(p), stage = count / p->ranks.pp, dp = p->ranks.dp;
     int64_t *values = orr_alloc(slots_most(v, pool), sizeof *values);
     orr_code code = values ? ORR_OK : orr_no_memory(v->err);
     for (uint32_t r = 0; r < p->report.ranks && !code; r++) {
         const uint32_t replica = r / stage % dp, rank = r / (stage * dp) * stage + r % stage;
         const size_t script = v->schedules[pool].script_of[replica];
-        orr__layout_values(&p->g.layout, r, values);
-        fill_peers(v, pool, replica, rank, values + ORR__LLM_SLOTS);
+        llm_layout_values(&p->g.layout, r, values);
+        fill_peers(v, pool, replica, rank, values + LLM_SLOTS);
         code = orr_set_add_filled(v->set, classes[script * count + v->moves[pool].same[rank]], 0,
                                   values, v->err);
     }
@@ -254,13 +255,13 @@ static orr_code too_many(const server *v, uint64_t passes)
     return orr_fail(v->err, ORR_EUSAGE, NULL,
                     "%" PRIu64 " passes through a layer, in traces that differ: more than the "
                     "%" PRIu64 " that can be kept; fewer requests or shorter outputs",
-                    passes, ORR__MOST_LAYER_PASSES);
+                    passes, LLM_MOST_LAYER_PASSES);
 }
 
 /* Replicas with scripts of their own have classes of their own. */
 static orr_code check_size(const server *v, unsigned pool)
 {
-    const orr__schedule *s = &v->schedules[pool];
+    const llm_schedule *s = &v->schedules[pool];
     const uint32_t count = ranks_of_replica(&v->pools[pool]);
     uint64_t turns = 0, kinds = 0, passes;
     for (size_t i = 0; i < s->script_count; i++)
@@ -270,7 +271,7 @@ static orr_code check_size(const server *v, unsigned pool)
     const uint64_t layers = (v->m->layers + v->pools[pool].ranks.pp - 1) / v->pools[pool].ranks.pp;
     if (__builtin_mul_overflow(turns, kinds * layers, &passes))
         passes = UINT64_MAX;
-    return passes > ORR__MOST_LAYER_PASSES ? too_many(v, passes) : ORR_OK;
+    return passes > LLM_MOST_LAYER_PASSES ? too_many(v, passes) : ORR_OK;
 }
 
 static orr_code add_pool(server *v, unsigned pool)
@@ -296,7 +297,7 @@ static orr_code make_set(server *v)
     for (unsigned i = 0; i < v->pool_count && !code; i++)
         code = add_pool(v, i);
     for (unsigned i = 0; i < v->pool_count && !code; i++)
-        code = orr__layout_add_groups(&v->pools[i].g.layout, v->set, v->err);
+        code = llm_layout_add_groups(&v->pools[i].g.layout, v->set, v->err);
     return code;
 }
 
@@ -304,12 +305,12 @@ static orr_code make_set(server *v)
 
 static void report_times(server *v)
 {
-    const orr__schedule *first = &v->schedules[0], *last = &v->schedules[v->pool_count - 1];
+    const llm_schedule *first = &v->schedules[0], *last = &v->schedules[v->pool_count - 1];
     unsigned __int128 waits = 0, between = 0;
     uint64_t gaps = 0;
     orr_serve_report *r = &v->report;
     for (size_t i = 0; i < first->job_count; i++) {
-        const orr__job *a = &first->jobs[i], *b = &last->jobs[i];
+        const serve_job *a = &first->jobs[i], *b = &last->jobs[i];
         const uint64_t wait = a->first_at - a->at;
         const uint64_t made = v->opt.phase == ORR_SERVE_PREFILL ? 1 : a->output;
         const uint64_t end = made > 1 ? b->done_at : a->first_at;
@@ -348,8 +349,8 @@ static void close_server(server *v)
             orr_free(v->moves[i].of[r].list);
         orr_free(v->moves[i].of);
         orr_free(v->moves[i].same);
-        orr__schedule_fini(&v->schedules[i]);
-        orr__pool_fini(&v->pools[i]);
+        llm_schedule_fini(&v->schedules[i]);
+        llm_pool_fini(&v->pools[i]);
     }
     orr_set_close(v->set);
 }

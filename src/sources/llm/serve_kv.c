@@ -18,7 +18,7 @@ typedef struct place {
     uint32_t copy, copies; /* of ranks that have the same heads */
 } place;
 
-static place place_of(const orr__pool *p, uint32_t rank)
+static place place_of(const llm_pool *p, uint32_t rank)
 {
     const uint32_t tp = p->ranks.tp;
     const uint64_t heads = orr_model_is_mla(p->m) ? 1 : p->m->kv_heads;
@@ -39,21 +39,18 @@ static uint64_t common_heads(const place *a, const place *b)
     return first < end ? end - first : 0;
 }
 
-static void common_layers(const orr__pool *p,
-                          const orr__pool *q,
-                          const place *a,
-                          const place *b,
-                          uint32_t out[ORR__SIGHTS])
+static void common_layers(
+    const llm_pool *p, const llm_pool *q, const place *a, const place *b, uint32_t out[LLM_SIGHTS])
 {
-    const orr__stage *x = &p->stages[a->stage], *y = &q->stages[b->stage];
+    const llm_stage *x = &p->stages[a->stage], *y = &q->stages[b->stage];
     const uint64_t first = x->first > y->first ? x->first : y->first;
     const uint64_t end = x->end < y->end ? x->end : y->end;
-    out[ORR__SEES_ALL] = out[ORR__SEES_WINDOW] = 0;
+    out[LLM_SEES_ALL] = out[LLM_SEES_WINDOW] = 0;
     for (uint64_t layer = first; layer < end; layer++)
-        out[orr_model_window(p->m, layer) ? ORR__SEES_WINDOW : ORR__SEES_ALL]++;
+        out[orr_model_window(p->m, layer) ? LLM_SEES_WINDOW : LLM_SEES_ALL]++;
 }
 
-static orr_code add(orr__shares *s, orr__share share, orr_error *err)
+static orr_code add(llm_shares *s, llm_share share, orr_error *err)
 {
     if (!orr_grow(&s->list, &s->room, s->count + 1))
         return orr_no_memory(err);
@@ -68,34 +65,34 @@ static bool is_due(uint32_t giver, uint32_t givers, uint32_t taker, uint32_t tak
 }
 
 /* What a giver has for a taker. */
-static orr_code add_common(const orr__pool *from,
-                           const orr__pool *to,
+static orr_code add_common(const llm_pool *from,
+                           const llm_pool *to,
                            const place *giver,
                            const place *taker,
                            uint32_t rank,
-                           orr__shares *out,
+                           llm_shares *out,
                            orr_error *err)
 {
-    orr__share share = {.rank = rank};
+    llm_share share = {.rank = rank};
     orr_code code = ORR_OK;
     share.heads = common_heads(giver, taker);
     common_layers(from, to, giver, taker, share.layers);
-    const bool has_layers = share.layers[ORR__SEES_ALL] || share.layers[ORR__SEES_WINDOW];
+    const bool has_layers = share.layers[LLM_SEES_ALL] || share.layers[LLM_SEES_WINDOW];
     if (share.heads && has_layers && is_due(giver->copy, giver->copies, taker->copy, taker->copies))
         code = add(out, share, err);
     const bool is_end =
         giver->stage + 1 == from->ranks.pp && giver->context == 0 && taker->stage == 0;
     if (!code && is_end && is_due(giver->tensor, from->ranks.tp, taker->tensor, to->ranks.tp))
-        code = add(out, (orr__share){.rank = rank, .is_token = true}, err);
+        code = add(out, (llm_share){.rank = rank, .is_token = true}, err);
     return code;
 }
 
-orr_code orr__shares_of(const orr__pool *p,
-                        const orr__pool *other,
-                        bool is_sender,
-                        uint32_t rank,
-                        orr__shares *out,
-                        orr_error *err)
+orr_code llm_shares_of(const llm_pool *p,
+                       const llm_pool *other,
+                       bool is_sender,
+                       uint32_t rank,
+                       llm_shares *out,
+                       orr_error *err)
 {
     const uint32_t others = other->ranks.tp * other->ranks.cp * other->ranks.pp;
     const place here = place_of(p, rank);
@@ -109,12 +106,12 @@ orr_code orr__shares_of(const orr__pool *p,
     return code;
 }
 
-bool orr__shares_alike(const orr__shares *a, const orr__shares *b)
+bool llm_shares_alike(const llm_shares *a, const llm_shares *b)
 {
     if (a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++) {
-        const orr__share *x = &a->list[i], *y = &b->list[i];
+        const llm_share *x = &a->list[i], *y = &b->list[i];
         if (x->heads != y->heads || x->is_token != y->is_token || x->layers[0] != y->layers[0] ||
             x->layers[1] != y->layers[1])
             return false;
@@ -123,15 +120,15 @@ bool orr__shares_alike(const orr__shares *a, const orr__shares *b)
 }
 
 /* Whole blocks, as they lie in memory. */
-uint64_t orr__share_bytes(const orr__pool *prefill, const orr__share *s, uint64_t tokens)
+uint64_t llm_share_bytes(const llm_pool *prefill, const llm_share *s, uint64_t tokens)
 {
     const orr_model *m = prefill->m;
-    const uint64_t numbers = orr_model_is_mla(m) ? orr__kv_kept(&prefill->g) : 2 * m->head_dim;
-    uint64_t blocks[ORR__SIGHTS], sum = 0;
+    const uint64_t numbers = orr_model_is_mla(m) ? kv_kept(&prefill->g) : 2 * m->head_dim;
+    uint64_t blocks[LLM_SIGHTS], sum = 0;
     if (s->is_token)
-        return ORR__TOKEN_BYTES;
-    orr__cache_blocks(prefill, tokens, blocks);
-    for (unsigned i = 0; i < ORR__SIGHTS; i++)
+        return LLM_TOKEN_BYTES;
+    llm_cache_blocks(prefill, tokens, blocks);
+    for (unsigned i = 0; i < LLM_SIGHTS; i++)
         sum += s->layers[i] * blocks[i];
     return sum * prefill->opt->kv_block * s->heads * numbers * prefill->g.kv;
 }
@@ -148,15 +145,15 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-uint32_t orr__partners(const orr__pool *p, const orr__pool *other)
+uint32_t llm_partners(const llm_pool *p, const llm_pool *other)
 {
     return other->ranks.dp / common_divisor(p->ranks.dp, other->ranks.dp);
 }
 
-uint32_t orr__partner_replica(const orr__pool *p,
-                              const orr__pool *other,
-                              uint32_t replica,
-                              uint32_t partner)
+uint32_t llm_partner_replica(const llm_pool *p,
+                             const llm_pool *other,
+                             uint32_t replica,
+                             uint32_t partner)
 {
     return (uint32_t)((replica + (uint64_t)partner * p->ranks.dp) % other->ranks.dp);
 }

@@ -25,7 +25,7 @@ static void fill_ranks(orr_serve_ranks *r)
         *degrees[i] = *degrees[i] ? *degrees[i] : 1;
 }
 
-bool orr__serve_is_split(const orr_serve_options *o)
+bool serve_is_split(const orr_serve_options *o)
 {
     const orr_serve_ranks *d = &o->decode;
     return d->tp || d->cp || d->pp || d->dp || d->ep;
@@ -39,13 +39,13 @@ static uint64_t count_ranks(const orr_serve_ranks *r)
 
 uint32_t orr_serve_rank_count(const orr_serve_options *opt)
 {
-    const uint64_t decode = orr__serve_is_split(opt) ? count_ranks(&opt->decode) : 0;
+    const uint64_t decode = serve_is_split(opt) ? count_ranks(&opt->decode) : 0;
     return (uint32_t)(count_ranks(&opt->ranks) + decode);
 }
 
 static void fill_in(orr_serve_options *o)
 {
-    const bool is_split = orr__serve_is_split(o);
+    const bool is_split = serve_is_split(o);
     fill_ranks(&o->ranks);
     if (is_split)
         fill_ranks(&o->decode);
@@ -153,7 +153,7 @@ static void check_ranks(checker *c, const orr_serve_ranks *r, const char *whose)
 static void check_phases(checker *c)
 {
     const orr_serve_options *o = c->o;
-    const bool is_split = orr__serve_is_split(o);
+    const bool is_split = serve_is_split(o);
     if (c->code)
         return;
     if ((unsigned)o->phase >= ORR_SERVE_PHASES || (unsigned)o->dtype >= ORR_DTYPE_COUNT ||
@@ -180,17 +180,17 @@ static void check_phases(checker *c)
 static void check_request(checker *c, size_t i, const orr_serve_request *q, uint64_t before)
 {
     const orr_model *m = c->m;
-    if (q->prompt < 1 || q->output < 1 || q->prompt > ORR__MOST_TOKENS ||
-        q->output > ORR__MOST_TOKENS)
+    if (q->prompt < 1 || q->output < 1 || q->prompt > LLM_MOST_TOKENS ||
+        q->output > LLM_MOST_TOKENS)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "request %zu: %" PRIu64 " and %" PRIu64
                            " tokens; prompt and output have 1 to %" PRIu64,
-                           i, q->prompt, q->output, ORR__MOST_TOKENS);
-    else if (q->arrival_us < before || q->arrival_us > ORR__MOST_ARRIVAL)
+                           i, q->prompt, q->output, LLM_MOST_TOKENS);
+    else if (q->arrival_us < before || q->arrival_us > LLM_MOST_ARRIVAL)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "request %zu comes at %" PRIu64
                            " us: requests come in order, and within %" PRIu64 " us",
-                           i, q->arrival_us, ORR__MOST_ARRIVAL);
+                           i, q->arrival_us, LLM_MOST_ARRIVAL);
     else if (m->position == ORR_MODEL_LEARNED && m->max_positions &&
              q->prompt + q->output - 1 > m->max_positions)
         c->code =
@@ -224,9 +224,9 @@ static void check_requests(checker *c)
     const orr_serve_request alike = {0, o->prompt, o->output};
     uint64_t longest = 0, before = 0;
     const size_t count = o->requests ? o->request_count : 1;
-    if (!c->code && (count == 0 || count > ORR__MOST_REQUESTS || o->batch > ORR__MOST_REQUESTS))
+    if (!c->code && (count == 0 || count > LLM_MOST_REQUESTS || o->batch > LLM_MOST_REQUESTS))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "there are 1 to %d requests, not %" PRIu64,
-                           ORR__MOST_REQUESTS, count == 1 ? o->batch : (uint64_t)count);
+                           LLM_MOST_REQUESTS, count == 1 ? o->batch : (uint64_t)count);
     for (size_t i = 0; i < count && !c->code; i++) {
         const orr_serve_request *q = o->requests ? &o->requests[i] : &alike;
         check_request(c, i + 1, q, before);
@@ -265,8 +265,8 @@ orr_code orr_serve_complete(const orr_model *m, orr_serve_options *opt, orr_erro
     checker c = {.m = m, .o = opt, .err = err};
     c.code = orr_model_check(m, err);
     fill_in(opt);
-    check_ranks(&c, &opt->ranks, orr__serve_is_split(opt) ? "prefill " : "");
-    if (orr__serve_is_split(opt))
+    check_ranks(&c, &opt->ranks, serve_is_split(opt) ? "prefill " : "");
+    if (serve_is_split(opt))
         check_ranks(&c, &opt->decode, "decode ");
     check_phases(&c);
     check_limits(&c);

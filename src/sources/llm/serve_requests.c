@@ -19,9 +19,9 @@ static const struct {
     const char *name;
     uint64_t least, most;
 } columns[COLUMNS] = {
-    {"arrival_us", 0, ORR__MOST_ARRIVAL},
-    {"prompt", 1, ORR__MOST_TOKENS},
-    {"output", 1, ORR__MOST_TOKENS},
+    {"arrival_us", 0, LLM_MOST_ARRIVAL},
+    {"prompt", 1, LLM_MOST_TOKENS},
+    {"output", 1, LLM_MOST_TOKENS},
 };
 
 typedef struct list {
@@ -95,8 +95,8 @@ static orr_code read_rows(orr_csv *csv, const size_t place[COLUMNS], list *l, or
     orr_code code;
     while ((code = orr_csv_next(csv, &row, err)) == ORR_OK) {
         const orr_where w = orr_where_line(csv->path, row.line, 1);
-        if (l->count == ORR__MOST_REQUESTS)
-            return orr_fail(err, ORR_EINPUT, &w, "more than %d requests", ORR__MOST_REQUESTS);
+        if (l->count == LLM_MOST_REQUESTS)
+            return orr_fail(err, ORR_EINPUT, &w, "more than %d requests", LLM_MOST_REQUESTS);
         if (!orr_grow(&l->items, &l->room, l->count + 1))
             return orr_no_memory(err);
         if ((code = read_row(csv, &row, place, &l->items[l->count], err)))

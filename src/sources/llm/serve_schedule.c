@@ -27,13 +27,13 @@ typedef struct sequence {
     uint64_t ready_at; /* ps: its newest token is there */
     uint64_t turn;     /* that made it, from 1; 0: none of this pool */
     uint32_t group;
-    uint64_t blocks[ORR__SIGHTS];
+    uint64_t blocks[LLM_SIGHTS];
 } sequence;
 
 /* Blocks that are free again at some time. */
 typedef struct returned {
     uint64_t at;
-    uint64_t blocks[ORR__SIGHTS];
+    uint64_t blocks[LLM_SIGHTS];
 } returned;
 
 /* A part of a sequence in the iteration that is being formed. */
@@ -46,7 +46,7 @@ typedef struct part {
 /* A replica. */
 typedef struct desk {
     uint32_t replica;
-    orr__script *script;
+    llm_script *script;
     uint32_t *order; /* its jobs as they come */
     size_t job_count;
     size_t come, begun; /* jobs of `order` that have come, and that were let in */
@@ -54,17 +54,17 @@ typedef struct desk {
     size_t running_count, running_room;
     returned *returns; /* in the order of time */
     size_t first_return, return_count, return_room;
-    uint64_t used[ORR__SIGHTS]; /* blocks */
-    uint32_t group;             /* whose turn it is */
-    uint64_t clock_us;          /* the latest arrival that a turn waits for */
-    orr__turn turn;             /* being formed */
+    uint64_t used[LLM_SIGHTS]; /* blocks */
+    uint32_t group;            /* whose turn it is */
+    uint64_t clock_us;         /* the latest arrival that a turn waits for */
+    llm_turn turn;             /* being formed */
     part *parts;
     size_t part_count, part_room;
 } desk;
 
 typedef struct engine {
-    orr__pool *pool;
-    orr__schedule *s;
+    llm_pool *pool;
+    llm_schedule *s;
     desk *desks;
     orr_map *known;       /* hash of a script -> which */
     uint64_t *stage_free; /* ps, by stage */
@@ -82,7 +82,7 @@ static bool no_room(engine *e)
     return false;
 }
 
-static orr__job *job_of(const engine *e, const desk *d, uint64_t number)
+static serve_job *job_of(const engine *e, const desk *d, uint64_t number)
 {
     return &e->s->jobs[d->replica + number * e->pool->ranks.dp];
 }
@@ -95,34 +95,34 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* ---- room for caches ---- */
 
 /* Tokens whose keys and values a job has in the end: the last one made is not looked at again. */
-uint64_t orr__cached_tokens(const orr__pool *p, uint64_t prompt, uint64_t output)
+uint64_t llm_cached_tokens(const llm_pool *p, uint64_t prompt, uint64_t output)
 {
     switch (p->duty) {
-    case ORR__DOES_PREFILL:
+    case LLM_DOES_PREFILL:
         return prompt;
-    case ORR__DOES_DECODE:
+    case LLM_DOES_DECODE:
         return p->hands_over ? prompt + output - 1 : prompt + output;
     default:
         return prompt + output - 1;
     }
 }
 
-static bool fits(const engine *e, const desk *d, const uint64_t blocks[ORR__SIGHTS])
+static bool fits(const engine *e, const desk *d, const uint64_t blocks[LLM_SIGHTS])
 {
-    const uint64_t all[ORR__SIGHTS] = {d->used[0] + blocks[0], d->used[1] + blocks[1]};
+    const uint64_t all[LLM_SIGHTS] = {d->used[0] + blocks[0], d->used[1] + blocks[1]};
     for (uint32_t i = 0; i < e->pool->ranks.pp; i++)
-        if (orr__cache_bytes(e->pool, i, all) > e->pool->stages[i].kv_room)
+        if (llm_cache_bytes(e->pool, i, all) > e->pool->stages[i].kv_room)
             return false;
     return true;
 }
 
-static void take_blocks(engine *e, desk *d, const uint64_t blocks[ORR__SIGHTS])
+static void take_blocks(engine *e, desk *d, const uint64_t blocks[LLM_SIGHTS])
 {
     orr_serve_pool *r = &e->pool->report;
-    for (unsigned i = 0; i < ORR__SIGHTS; i++)
+    for (unsigned i = 0; i < LLM_SIGHTS; i++)
         d->used[i] += blocks[i];
     for (uint32_t i = 0; i < e->pool->ranks.pp; i++) {
-        const uint64_t bytes = orr__cache_bytes(e->pool, i, d->used);
+        const uint64_t bytes = llm_cache_bytes(e->pool, i, d->used);
         r->kv_peak = bytes > r->kv_peak ? bytes : r->kv_peak;
     }
 }
@@ -144,7 +144,7 @@ static void take_back(engine *e, desk *d)
 {
     for (; d->first_return < d->return_count && d->returns[d->first_return].at <= e->now;
          d->first_return++)
-        for (unsigned i = 0; i < ORR__SIGHTS; i++)
+        for (unsigned i = 0; i < LLM_SIGHTS; i++)
             d->used[i] -= d->returns[d->first_return].blocks[i];
 }
 
@@ -172,7 +172,7 @@ static void take(engine *e, desk *d, allowance *a, size_t i, uint64_t tokens)
         return;
     }
     d->parts[d->part_count++] = (part){i, tokens, is_decode};
-    orr__pass_add(e->pool, &d->turn.pass, tokens, q->cached, is_decode);
+    llm_pass_add(e->pool, &d->turn.pass, tokens, q->cached, is_decode);
     d->turn.pass.sampled += is_decode || tokens == q->left;
     if (is_decode && q->turn > d->turn.needs)
         d->turn.needs = q->turn;
@@ -212,21 +212,21 @@ static void take_begun(engine *e, desk *d, allowance *a)
 
 static void add_move(engine *e, desk *d, uint64_t job, uint64_t tokens)
 {
-    orr__script *s = d->script;
+    llm_script *s = d->script;
     if (!orr_grow(&s->moves, &s->move_room, s->move_count + 1)) {
         no_room(e);
         return;
     }
-    s->moves[s->move_count++] = (orr__move){job, tokens};
+    s->moves[s->move_count++] = (llm_move){job, tokens};
     d->turn.move_count++;
 }
 
 /* The turn waits for a job that has just come: for its cache, or for the request itself. */
 static void await(engine *e, desk *d, uint64_t number)
 {
-    const orr__pool *p = e->pool;
-    const orr__job *j = job_of(e, d, number);
-    if (p->hands_over && p->duty == ORR__DOES_DECODE) {
+    const llm_pool *p = e->pool;
+    const serve_job *j = job_of(e, d, number);
+    if (p->hands_over && p->duty == LLM_DOES_DECODE) {
         add_move(e, d, number, j->prompt);
         return;
     }
@@ -237,17 +237,17 @@ static void await(engine *e, desk *d, uint64_t number)
 
 static bool let_in(engine *e, desk *d, uint64_t number)
 {
-    const orr__pool *p = e->pool;
-    const orr__job *j = job_of(e, d, number);
-    const bool is_decode = p->duty == ORR__DOES_DECODE;
+    const llm_pool *p = e->pool;
+    const serve_job *j = job_of(e, d, number);
+    const bool is_decode = p->duty == LLM_DOES_DECODE;
     sequence q = {.job = number,
                   .left = is_decode ? 0 : j->prompt,
                   .cached = is_decode ? j->prompt : 0,
                   .made = is_decode && p->hands_over,
-                  .output = p->duty == ORR__DOES_PREFILL ? 1 : j->output,
+                  .output = p->duty == LLM_DOES_PREFILL ? 1 : j->output,
                   .ready_at = j->at,
                   .group = d->group};
-    orr__cache_blocks(p, orr__cached_tokens(p, j->prompt, j->output), q.blocks);
+    llm_cache_blocks(p, llm_cached_tokens(p, j->prompt, j->output), q.blocks);
     if (!fits(e, d, q.blocks))
         return false;
     if (!orr_grow(&d->running, &d->running_room, d->running_count + 1))
@@ -259,9 +259,9 @@ static bool let_in(engine *e, desk *d, uint64_t number)
 }
 
 /* Nothing is left of a job whose only token was made where it came from. */
-static bool is_over(const engine *e, const orr__job *j)
+static bool is_over(const engine *e, const serve_job *j)
 {
-    return e->pool->duty == ORR__DOES_DECODE && e->pool->hands_over && j->output == 1;
+    return e->pool->duty == LLM_DOES_DECODE && e->pool->hands_over && j->output == 1;
 }
 
 /* How many more the group may have, so that the others get as many. */
@@ -280,8 +280,8 @@ static void take_waiting(engine *e, desk *d, allowance *a)
     uint64_t places = places_left(e, d);
     for (; d->begun < d->come && a->sequences && places && !e->code; d->begun++) {
         const uint64_t number = d->order[d->begun];
-        const orr__job *j = job_of(e, d, number);
-        const bool is_decode = e->pool->duty == ORR__DOES_DECODE;
+        const serve_job *j = job_of(e, d, number);
+        const bool is_decode = e->pool->duty == LLM_DOES_DECODE;
         if (is_over(e, j))
             continue;
         const uint64_t tokens = is_decode ? least(1, a->tokens) : prompt_part(e, d, a, j->prompt);
@@ -296,7 +296,7 @@ static void take_waiting(engine *e, desk *d, allowance *a)
 static bool form(engine *e, desk *d)
 {
     const uint32_t pp = e->pool->ranks.pp;
-    d->turn = (orr__turn){.first_move = d->script->move_count};
+    d->turn = (llm_turn){.first_move = d->script->move_count};
     d->part_count = 0;
     while (d->come < d->job_count && job_of(e, d, d->order[d->come])->at <= e->now)
         d->come++;
@@ -319,7 +319,7 @@ static void share_tokens(engine *e)
     const orr_serve_ranks *r = &e->pool->ranks;
     uint64_t most = 0, sum = 0;
     for (uint32_t i = 0; i < e->pool->in_step; i++) {
-        const uint64_t tokens = (orr__pass_tokens(&e->desks[i].turn.pass) + r->cp - 1) / r->cp;
+        const uint64_t tokens = (llm_pass_tokens(&e->desks[i].turn.pass) + r->cp - 1) / r->cp;
         most = tokens > most ? tokens : most;
         sum += tokens;
     }
@@ -335,11 +335,11 @@ static uint64_t slowest(engine *e, uint32_t stage)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < e->pool->in_step; i++) {
-        const orr__pass *pass = &e->desks[i].turn.pass;
+        const llm_pass *pass = &e->desks[i].turn.pass;
         if (i > 0 && memcmp(pass, &e->desks[i - 1].turn.pass, sizeof *pass) == 0)
             continue;
-        orr__pool_set_pass(e->pool, pass);
-        const uint64_t time = orr__stage_time(e->pool, stage);
+        llm_pool_set_pass(e->pool, pass);
+        const uint64_t time = llm_stage_time(e->pool, stage);
         most = time > most ? time : most;
     }
     return most;
@@ -350,7 +350,7 @@ static void pass_time(engine *e)
     uint64_t at = e->now;
     for (uint32_t i = 0; i < e->pool->ranks.pp; i++) {
         const uint64_t begin = at > e->stage_free[i] ? at : e->stage_free[i];
-        at = e->stage_free[i] = orr__later(begin, slowest(e, i));
+        at = e->stage_free[i] = llm_later(begin, slowest(e, i));
     }
     e->end = at;
     e->now = e->stage_free[0];
@@ -358,12 +358,12 @@ static void pass_time(engine *e)
 
 static void note_working(engine *e, const desk *d)
 {
-    const uint64_t tokens = orr__pass_tokens(&d->turn.pass);
+    const uint64_t tokens = llm_pass_tokens(&d->turn.pass);
     if (tokens <= e->largest)
         return;
     e->largest = tokens;
-    orr__pool_set_pass(e->pool, &d->turn.pass);
-    e->pool->report.working_bytes = orr__working_bytes(e->pool);
+    llm_pool_set_pass(e->pool, &d->turn.pass);
+    e->pool->report.working_bytes = llm_working_bytes(e->pool);
 }
 
 /* What the fullest rank sends of a cache takes so long. */
@@ -371,7 +371,7 @@ static uint64_t move_time(const engine *e, const sequence *q)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < e->pool->ranks.pp; i++) {
-        const uint64_t bytes = orr__cache_bytes(e->pool, i, q->blocks);
+        const uint64_t bytes = llm_cache_bytes(e->pool, i, q->blocks);
         most = bytes > most ? bytes : most;
     }
     const unsigned __int128 ps = (unsigned __int128)most * 1000000000000u;
@@ -381,9 +381,9 @@ static uint64_t move_time(const engine *e, const sequence *q)
 
 static void finish(engine *e, desk *d, const sequence *q)
 {
-    orr__job *j = job_of(e, d, q->job);
-    const bool leaves = e->pool->duty == ORR__DOES_PREFILL && e->pool->hands_over && j->output > 1;
-    j->done_at = leaves ? orr__later(e->end, move_time(e, q)) : e->end;
+    serve_job *j = job_of(e, d, q->job);
+    const bool leaves = e->pool->duty == LLM_DOES_PREFILL && e->pool->hands_over && j->output > 1;
+    j->done_at = leaves ? llm_later(e->end, move_time(e, q)) : e->end;
     if (leaves)
         add_move(e, d, q->job, j->prompt);
     return_later(e, d, q, j->done_at);
@@ -412,7 +412,7 @@ static bool is_running(const sequence *q)
 
 static void end_turn(engine *e, desk *d)
 {
-    orr__script *s = d->script;
+    llm_script *s = d->script;
     size_t kept = 0;
     for (size_t i = 0; i < d->part_count; i++)
         advance(e, d, &d->parts[i]);
@@ -434,7 +434,7 @@ static orr_code too_long(engine *e)
                     "more than %" PRIu64 " iterations of %" PRIu64
                     " layers, or more than %d of all "
                     "replicas: fewer requests or shorter outputs make traces that can be kept",
-                    ORR__MOST_LAYER_PASSES / e->pool->m->layers, e->pool->m->layers, MOST_TURNS);
+                    LLM_MOST_LAYER_PASSES / e->pool->m->layers, e->pool->m->layers, MOST_TURNS);
 }
 
 static void run_iteration(engine *e)
@@ -446,7 +446,7 @@ static void run_iteration(engine *e)
         end_turn(e, &e->desks[i]);
     e->turns += e->pool->in_step;
     const uint64_t passes = e->desks[0].script->turn_count * e->pool->m->layers;
-    if (!e->code && (passes > ORR__MOST_LAYER_PASSES || e->turns > MOST_TURNS))
+    if (!e->code && (passes > LLM_MOST_LAYER_PASSES || e->turns > MOST_TURNS))
         e->code = too_long(e);
 }
 
@@ -544,7 +544,7 @@ static void close_desk(desk *d)
 
 /* ---- engines that have the same to do ---- */
 
-static bool is_same_job(const orr__job *a, const orr__job *b)
+static bool is_same_job(const serve_job *a, const serve_job *b)
 {
     return a->at == b->at && a->prompt == b->prompt && a->output == b->output;
 }
@@ -585,7 +585,7 @@ static void repeat(engine *e, uint32_t first)
 
 /* ---- scripts that are the same ---- */
 
-static uint64_t script_hash(const orr__script *x)
+static uint64_t script_hash(const llm_script *x)
 {
     const orr_content_hash turns = orr_content_hash_of(
         (orr_span){(const uint8_t *)x->turns, x->turn_count * sizeof *x->turns});
@@ -594,7 +594,7 @@ static uint64_t script_hash(const orr__script *x)
     return turns.low ^ moves.high;
 }
 
-static bool is_same_script(const orr__script *a, const orr__script *b)
+static bool is_same_script(const llm_script *a, const llm_script *b)
 {
     return a->turn_count == b->turn_count && a->move_count == b->move_count &&
            (a->turn_count == 0 ||
@@ -603,24 +603,24 @@ static bool is_same_script(const orr__script *a, const orr__script *b)
             memcmp(a->moves, b->moves, a->move_count * sizeof *a->moves) == 0);
 }
 
-static void free_script(orr__script *x)
+static void free_script(llm_script *x)
 {
     orr_free(x->turns);
     orr_free(x->moves);
-    *x = (orr__script){0};
+    *x = (llm_script){0};
 }
 
 /* One of each: of those from `first` on, which are of the replicas from `replica` on. */
 static void merge_scripts(engine *e, size_t first, uint32_t replica)
 {
-    orr__schedule *s = e->s;
+    llm_schedule *s = e->s;
     const size_t end = s->script_count;
     s->script_count = first;
     for (size_t i = first; i < end; i++) {
-        orr__script x = s->scripts[i];
+        llm_script x = s->scripts[i];
         const uint64_t hash = script_hash(&x);
         uint32_t same = orr_map_find(e->known, hash, UINT32_MAX);
-        s->scripts[i] = (orr__script){0};
+        s->scripts[i] = (llm_script){0};
         if (same != UINT32_MAX && is_same_script(&s->scripts[same], &x)) {
             free_script(&x);
         } else {
@@ -648,7 +648,7 @@ static void run_replicas(engine *e, uint32_t first)
     merge_scripts(e, scripts, first);
 }
 
-orr_code orr__schedule_make(orr__pool *p, orr__schedule *s, orr_error *err)
+orr_code llm_schedule_make(llm_pool *p, llm_schedule *s, orr_error *err)
 {
     const uint32_t dp = p->ranks.dp;
     engine e = {.pool = p, .s = s, .err = err};
@@ -665,14 +665,14 @@ orr_code orr__schedule_make(orr__pool *p, orr__schedule *s, orr_error *err)
         else
             run_replicas(&e, first);
     }
-    orr__pool_set_pass(p, NULL);
+    llm_pool_set_pass(p, NULL);
     orr_map_destroy(e.known);
     orr_free(e.desks);
     orr_free(e.stage_free);
     return e.code;
 }
 
-void orr__schedule_fini(orr__schedule *s)
+void llm_schedule_fini(llm_schedule *s)
 {
     for (size_t i = 0; s->scripts && i < s->script_count; i++)
         free_script(&s->scripts[i]);

@@ -20,29 +20,29 @@ static uint64_t tag_of(message what, uint64_t number)
     return number * MESSAGES + what;
 }
 
-uint64_t orr__stage_message(const orr__llm *g)
+uint64_t llm_stage_message(const llm_job *g)
 {
     return g->thin_tokens * g->m->hidden * g->act;
 }
 
 /* Every rank gets all logits and draws the same tokens from them. */
-uint64_t orr__put_sampling(orr__pen *p, uint64_t input)
+uint64_t llm_put_sampling(llm_pen *p, uint64_t input)
 {
-    const orr__llm *g = p->g;
-    const uint64_t sampled = g->pass->sampled, logits = sampled * orr__vocab_share(g);
-    orr__steps s;
-    orr__describe_head(g, &s);
-    uint64_t at = orr__steps_forward(p, &s, "", 0, input);
-    at = orr__put_collect(p, "head.gather_logits", ORR_COLL_ALL_GATHER, logits * g->act,
-                          ORR__AXIS_TP, ORR__AFTER(at));
-    return orr__put_elementwise(p, "sample", logits * g->opt.tp, 4, 1, ORR__AFTER(at));
+    const llm_job *g = p->g;
+    const uint64_t sampled = g->pass->sampled, logits = sampled * llm_vocab_share(g);
+    llm_steps s;
+    llm_describe_head(g, &s);
+    uint64_t at = llm_steps_forward(p, &s, "", 0, input);
+    at = llm_put_collect(p, "head.gather_logits", ORR_COLL_ALL_GATHER, logits * g->act, LLM_AXIS_TP,
+                         LLM_AFTER(at));
+    return llm_put_elementwise(p, "sample", logits * g->opt.tp, 4, 1, LLM_AFTER(at));
 }
 
 typedef struct writer {
-    const orr__class_job *job;
-    orr__pen *p;
-    const orr__llm *g;
-    const orr__turn *turn;
+    const llm_class_job *job;
+    llm_pen *p;
+    const llm_job *g;
+    const llm_turn *turn;
     uint64_t number; /* of the turn, from 1 */
     uint64_t last;   /* node with which the turn before ended */
     uint64_t clock;  /* node after which the latest arrival has come */
@@ -63,12 +63,12 @@ static bool is_last(const writer *w)
 
 static void name_turn(writer *w)
 {
-    const orr__pass *pass = &w->turn->pass;
-    const char *what = !orr__pass_tokens(pass) ? "idle"
-                       : !pass->decode_tokens  ? "prefill"
-                       : !pass->prompt_tokens  ? "decode"
-                                               : "mixed";
-    orr__pen_prefix(w->p, "%s%" PRIu64 ".", what, w->number);
+    const llm_pass *pass = &w->turn->pass;
+    const char *what = !llm_pass_tokens(pass) ? "idle"
+                       : !pass->decode_tokens ? "prefill"
+                       : !pass->prompt_tokens ? "decode"
+                                              : "mixed";
+    llm_pen_prefix(w->p, "%s%" PRIu64 ".", what, w->number);
 }
 
 static void name_layer(writer *w, uint64_t layer)
@@ -80,34 +80,34 @@ static void name_layer(writer *w, uint64_t layer)
 /* ---- caches ---- */
 
 /* The slot of one of a partner's ranks. */
-static orr__peer slot_of(const writer *w, uint64_t number, size_t share)
+static llm_peer slot_of(const writer *w, uint64_t number, size_t share)
 {
     const uint64_t partner = number % w->job->partners;
-    return (orr__peer)(ORR__LLM_SLOTS + partner * w->job->shares->count + share);
+    return (llm_peer)(LLM_SLOTS + partner * w->job->shares->count + share);
 }
 
-static uint64_t move_tag(const writer *w, const orr__share *s, uint64_t number)
+static uint64_t move_tag(const writer *w, const llm_share *s, uint64_t number)
 {
     return tag_of(s->is_token ? FIRST_TOKEN : CACHE, number / w->job->partners);
 }
 
-static void send_cache(writer *w, const orr__move *m, uint64_t after)
+static void send_cache(writer *w, const llm_move *m, uint64_t after)
 {
-    const orr__shares *shares = w->job->shares;
-    orr__pen_prefix(w->p, "job%" PRIu64 ".", m->job);
+    const llm_shares *shares = w->job->shares;
+    llm_pen_prefix(w->p, "job%" PRIu64 ".", m->job);
     for (size_t i = 0; i < shares->count; i++) {
-        const orr__share *s = &shares->list[i];
-        orr__put_send(w->p, s->is_token ? "token.send" : "kv.send",
-                      orr__share_bytes(w->job->prefill, s, m->tokens), move_tag(w, s, m->job),
-                      slot_of(w, m->job, i), ORR__AFTER(after));
+        const llm_share *s = &shares->list[i];
+        llm_put_send(w->p, s->is_token ? "token.send" : "kv.send",
+                     llm_share_bytes(w->job->prefill, s, m->tokens), move_tag(w, s, m->job),
+                     slot_of(w, m->job, i), LLM_AFTER(after));
     }
 }
 
 static void send_caches(writer *w, uint64_t after)
 {
-    const orr__turn *t = w->turn;
-    const orr__script *s = w->job->script;
-    if (w->job->pool->duty != ORR__DOES_PREFILL)
+    const llm_turn *t = w->turn;
+    const llm_script *s = w->job->script;
+    if (w->job->pool->duty != LLM_DOES_PREFILL)
         return;
     for (uint64_t i = 0; i < t->move_count; i++)
         send_cache(w, &s->moves[t->first_move + i], after);
@@ -125,7 +125,7 @@ static void join_end(writer *w, join *j)
     if (j->count == 0)
         return;
     const uint64_t id =
-        orr__put_compute(w->p, "kv.ready", j->blocks, 8 * j->blocks, (orr__deps){j->ids, j->count});
+        llm_put_compute(w->p, "kv.ready", j->blocks, 8 * j->blocks, (llm_deps){j->ids, j->count});
     *j = (join){.ids = {id}, .count = 1};
 }
 
@@ -137,17 +137,17 @@ static void join_add(writer *w, join *j, uint64_t id, uint64_t blocks)
     j->blocks += blocks;
 }
 
-static void receive_cache(writer *w, const orr__move *m, join *j)
+static void receive_cache(writer *w, const llm_move *m, join *j)
 {
-    const orr__shares *shares = w->job->shares;
+    const llm_shares *shares = w->job->shares;
     const uint64_t block = w->job->pool->opt->kv_block;
-    orr__pen_prefix(w->p, "job%" PRIu64 ".", m->job);
+    llm_pen_prefix(w->p, "job%" PRIu64 ".", m->job);
     for (size_t i = 0; i < shares->count; i++) {
-        const orr__share *s = &shares->list[i];
+        const llm_share *s = &shares->list[i];
         const uint64_t id =
-            orr__put_receive(w->p, s->is_token ? "token.receive" : "kv.receive",
-                             orr__share_bytes(w->job->prefill, s, m->tokens),
-                             move_tag(w, s, m->job), slot_of(w, m->job, i), ORR__AFTER(0));
+            llm_put_receive(w->p, s->is_token ? "token.receive" : "kv.receive",
+                            llm_share_bytes(w->job->prefill, s, m->tokens), move_tag(w, s, m->job),
+                            slot_of(w, m->job, i), LLM_AFTER(0));
         join_add(w, j, id, s->is_token ? 1 : (m->tokens + block - 1) / block);
     }
 }
@@ -155,9 +155,9 @@ static void receive_cache(writer *w, const orr__move *m, join *j)
 /* The node after which the caches of new sequences are there; 0: there are none. */
 static uint64_t receive_caches(writer *w)
 {
-    const orr__turn *t = w->turn;
+    const llm_turn *t = w->turn;
     join j = {.count = 0};
-    if (w->job->pool->duty != ORR__DOES_DECODE || t->move_count == 0)
+    if (w->job->pool->duty != LLM_DOES_DECODE || t->move_count == 0)
         return 0;
     for (uint64_t i = 0; i < t->move_count; i++)
         receive_cache(w, &w->job->script->moves[t->first_move + i], &j);
@@ -173,7 +173,7 @@ static uint64_t wait_for_arrival(writer *w)
     const uint64_t us = w->turn->arrival_us;
     if (!is_first(w) || us <= w->clock_us)
         return w->clock;
-    w->clock = orr__put_wait(w->p, "arrival", us - w->clock_us, ORR__AFTER(w->clock));
+    w->clock = llm_put_wait(w->p, "arrival", us - w->clock_us, LLM_AFTER(w->clock));
     w->clock_us = us;
     return w->clock;
 }
@@ -182,30 +182,30 @@ static uint64_t begin(writer *w)
 {
     const uint64_t caches = receive_caches(w);
     if (!is_first(w))
-        return orr__put_receive(w->p, "receive", orr__stage_message(w->g),
-                                tag_of(HIDDEN, w->number), ORR__PEER_PREVIOUS, ORR__AFTER(caches));
+        return llm_put_receive(w->p, "receive", llm_stage_message(w->g), tag_of(HIDDEN, w->number),
+                               LLM_PEER_PREVIOUS, LLM_AFTER(caches));
     const uint64_t arrival = w->turn->arrival_us ? wait_for_arrival(w) : 0;
     const uint64_t tokens = w->turn->needs ? w->tokens[w->turn->needs - 1] : 0;
-    return orr__embedding_after(w->p, ORR__AFTER(tokens, caches, arrival));
+    return llm_embedding_after(w->p, LLM_AFTER(tokens, caches, arrival));
 }
 
 static uint64_t layer_tag(const writer *w, uint64_t layer)
 {
-    return ((w->number - 1) * w->g->m->layers + layer) * ORR__RING_TAGS;
+    return ((w->number - 1) * w->g->m->layers + layer) * LLM_RING_TAGS;
 }
 
 static uint64_t write_layers(writer *w, uint64_t at)
 {
-    const orr__stage *stage = &w->job->pool->stages[w->job->stage];
+    const llm_stage *stage = &w->job->pool->stages[w->job->stage];
     for (uint64_t layer = stage->first; layer < stage->end && !w->p->b.code; layer++) {
-        orr__steps s;
+        llm_steps s;
         if (w->g->tokens)
-            orr__describe_layer(w->g, layer, &s);
+            llm_describe_layer(w->g, layer, &s);
         else
-            orr__describe_idle_layer(w->g, layer, &s);
+            llm_describe_idle_layer(w->g, layer, &s);
         name_turn(w);
         name_layer(w, layer);
-        at = orr__steps_forward(w->p, &s, "", layer_tag(w, layer), at);
+        at = llm_steps_forward(w->p, &s, "", layer_tag(w, layer), at);
     }
     name_turn(w);
     return at;
@@ -214,19 +214,19 @@ static uint64_t write_layers(writer *w, uint64_t at)
 /* What the last stage made goes back to the first. */
 static void send_tokens(writer *w, uint64_t at)
 {
-    const uint64_t bytes = w->turn->pass.sampled * ORR__TOKEN_BYTES;
+    const uint64_t bytes = w->turn->pass.sampled * LLM_TOKEN_BYTES;
     if (is_first(w))
         w->tokens[w->number - 1] = at;
     else
-        orr__put_send(w->p, "token.send", bytes, tag_of(TOKENS, w->number), ORR__PEER_NEXT,
-                      ORR__AFTER(at));
+        llm_put_send(w->p, "token.send", bytes, tag_of(TOKENS, w->number), LLM_PEER_NEXT,
+                     LLM_AFTER(at));
 }
 
 static void receive_tokens(writer *w)
 {
-    const uint64_t bytes = w->turn->pass.sampled * ORR__TOKEN_BYTES;
-    w->newest = orr__put_receive(w->p, "token.receive", bytes, tag_of(TOKENS, w->number),
-                                 ORR__PEER_PREVIOUS, ORR__AFTER(w->newest));
+    const uint64_t bytes = w->turn->pass.sampled * LLM_TOKEN_BYTES;
+    w->newest = llm_put_receive(w->p, "token.receive", bytes, tag_of(TOKENS, w->number),
+                                LLM_PEER_PREVIOUS, LLM_AFTER(w->newest));
     w->tokens[w->number - 1] = w->newest;
 }
 
@@ -234,14 +234,14 @@ static uint64_t end(writer *w, uint64_t at)
 {
     const bool samples = w->turn->pass.sampled > 0;
     /* Ranks that prefill only do not go on with what they made. */
-    const bool returns = samples && w->job->pool->duty != ORR__DOES_PREFILL;
+    const bool returns = samples && w->job->pool->duty != LLM_DOES_PREFILL;
     if (is_last(w) && samples)
-        at = orr__put_sampling(w->p, at);
+        at = llm_put_sampling(w->p, at);
     if (is_last(w) && returns)
         send_tokens(w, at);
     if (!is_last(w))
-        orr__put_send(w->p, "send", orr__stage_message(w->g), tag_of(HIDDEN, w->number),
-                      ORR__PEER_NEXT, ORR__AFTER(at));
+        llm_put_send(w->p, "send", llm_stage_message(w->g), tag_of(HIDDEN, w->number),
+                     LLM_PEER_NEXT, LLM_AFTER(at));
     if (is_first(w) && !is_last(w) && returns)
         receive_tokens(w);
     return at;
@@ -249,7 +249,7 @@ static uint64_t end(writer *w, uint64_t at)
 
 static void write_turn(writer *w)
 {
-    orr__pool_set_pass(w->job->pool, &w->turn->pass);
+    llm_pool_set_pass(w->job->pool, &w->turn->pass);
     name_turn(w);
     if (w->g->tokens == 0) {
         w->last = write_layers(w, w->last);
@@ -261,14 +261,14 @@ static void write_turn(writer *w)
     send_caches(w, w->last);
 }
 
-orr_code orr__write_class(
-    const orr__class_job *job, orr_set *s, uint32_t *class_index, uint64_t *nodes, orr_error *err)
+orr_code llm_write_class(
+    const llm_class_job *job, orr_set *s, uint32_t *class_index, uint64_t *nodes, orr_error *err)
 {
-    const orr__script *script = job->script;
-    orr__pen pen;
+    const llm_script *script = job->script;
+    llm_pen pen;
     writer w = {.job = job, .p = &pen, .g = &job->pool->g};
     w.tokens = orr_alloc(script->turn_count + 1, sizeof *w.tokens);
-    orr__pen_open(&pen, &job->pool->g, err);
+    llm_pen_open(&pen, &job->pool->g, err);
     if (!w.tokens)
         pen.b.code = orr_no_memory(err);
     if (job->shares)
@@ -279,9 +279,9 @@ orr_code orr__write_class(
         write_turn(&w);
     }
     if (pen.b.next_id == 1) /* no request came here: a trace has at least one node */
-        orr__put_compute(&pen, "idle", 1, 1, ORR__AFTER(0));
+        llm_put_compute(&pen, "idle", 1, 1, LLM_AFTER(0));
     *nodes += pen.b.next_id - 1;
     orr_free(w.tokens);
-    orr__pool_set_pass(job->pool, NULL);
-    return orr__pen_close(&pen, s, class_index);
+    llm_pool_set_pass(job->pool, NULL);
+    return llm_pen_close(&pen, s, class_index);
 }

@@ -105,7 +105,7 @@ static void put_collective(orr__builder *b, uint64_t random)
     orr__put_int(b, ORR__ATTR_STREAM, 20);
 }
 
-static void add_node(orr_gen *g, uint64_t *state, orr__after after)
+static void add_node(orr_gen *g, uint64_t *state, pat_after after)
 {
     const uint64_t shape = next_random(state), values = next_random(state);
     const orr_node_type type = PICK(types, shape >> 32);
@@ -113,7 +113,7 @@ static void add_node(orr_gen *g, uint64_t *state, orr__after after)
                        : type == ORR_NODE_COMP     ? PICK(compute_names, shape)
                        : type == ORR_NODE_MEM_LOAD ? "Memcpy HtoD (Pinned -> Device)"
                                                    : "Memcpy DtoH (Device -> Pinned)";
-    orr__builder *b = orr__gen_begin(g, type, name, after);
+    orr__builder *b = pat_begin(g, type, name, after);
     b->node.duration_us = 1 + values % 1000;
     if (type == ORR_NODE_COMM_COLL)
         put_collective(b, shape);
@@ -124,7 +124,7 @@ static void add_node(orr_gen *g, uint64_t *state, orr__after after)
     orr__build_add(b);
 }
 
-void orr__build_layered(orr_gen *g)
+void pat_build_layered(orr_gen *g)
 {
     const uint32_t width = (uint32_t)g->opt->width; /* orr_pattern_trace has seen that it fits */
     uint64_t state = g->opt->seed;
@@ -133,6 +133,6 @@ void orr__build_layered(orr_gen *g)
         const uint64_t random = next_random(&state);
         const size_t count =
             i < width ? 0 : pick_parents(random, width, i - i % width - width, parents);
-        add_node(g, &state, (orr__after){parents, count});
+        add_node(g, &state, (pat_after){parents, count});
     }
 }

@@ -47,9 +47,9 @@ static const kind_row kinds[] = {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 _Static_assert(2 * KINDS <= ORR__BUILD_ATTRS, "one node has an attribute of every kind");
 
-void orr__build_metadata_all_types(orr_gen *g)
+void pat_build_metadata_all_types(orr_gen *g)
 {
-    orr__builder *b = orr__gen_begin(g, ORR_NODE_METADATA, "METADATA_NODE", NOTHING);
+    orr__builder *b = pat_begin(g, ORR_NODE_METADATA, "METADATA_NODE", NOTHING);
     for (size_t i = 0; i < KINDS; i++) {
         const kind_row *k = &kinds[i];
         b->attrs[b->attr_count++] = (orr_attr){.name = orr_str_of(k->name),
@@ -65,43 +65,43 @@ void orr__build_metadata_all_types(orr_gen *g)
     orr__build_add(b);
 }
 
-void orr__build_mem_load(orr_gen *g)
+void pat_build_mem_load(orr_gen *g)
 {
-    orr__gen_tensor(g, ORR_NODE_MEM_LOAD);
+    pat_tensor(g, ORR_NODE_MEM_LOAD);
 }
 
-void orr__build_mem_store(orr_gen *g)
+void pat_build_mem_store(orr_gen *g)
 {
-    orr__gen_tensor(g, ORR_NODE_MEM_STORE);
+    pat_tensor(g, ORR_NODE_MEM_STORE);
 }
 
-void orr__build_send(orr_gen *g)
+void pat_build_send(orr_gen *g)
 {
-    orr__gen_tensor(g, ORR_NODE_COMM_SEND);
+    pat_tensor(g, ORR_NODE_COMM_SEND);
 }
 
-void orr__build_recv(orr_gen *g)
+void pat_build_recv(orr_gen *g)
 {
-    orr__gen_tensor(g, ORR_NODE_COMM_RECV);
+    pat_tensor(g, ORR_NODE_COMM_RECV);
 }
 
-static uint64_t comp_node(orr_gen *g, orr__after after)
+static uint64_t comp_node(orr_gen *g, pat_after after)
 {
-    return orr__gen_comp(g, "COMP_NODE", g->opt->runtime_us, after);
+    return pat_comp(g, "COMP_NODE", g->opt->runtime_us, after);
 }
 
-void orr__build_one_comp(orr_gen *g)
+void pat_build_one_comp(orr_gen *g)
 {
+    comp_node(g, NOTHING);
+}
+
+void pat_build_two_comp_independent(orr_gen *g)
+{
+    comp_node(g, NOTHING);
     comp_node(g, NOTHING);
 }
 
-void orr__build_two_comp_independent(orr_gen *g)
-{
-    comp_node(g, NOTHING);
-    comp_node(g, NOTHING);
-}
-
-void orr__build_two_comp_dependent(orr_gen *g)
+void pat_build_two_comp_dependent(orr_gen *g)
 {
     const uint64_t first = comp_node(g, NOTHING);
     comp_node(g, AFTER(first));
@@ -112,78 +112,78 @@ static void one_collective(orr_gen *g, orr_collective kind, uint64_t size)
 {
     const char *name =
         g->opt->style == ORR_GEN_EG ? "COMM_COLL_NODE" : orr_collective_name((uint32_t)kind);
-    orr__gen_collective(g, name, kind, size, NOTHING);
+    pat_collective(g, name, kind, size, NOTHING);
 }
 
-void orr__build_all_reduce(orr_gen *g)
+void pat_build_all_reduce(orr_gen *g)
 {
     one_collective(g, ORR_COLL_ALL_REDUCE, g->opt->comm_size);
 }
 
-void orr__build_all_to_all(orr_gen *g)
+void pat_build_all_to_all(orr_gen *g)
 {
     one_collective(g, ORR_COLL_ALL_TO_ALL, g->opt->comm_size);
 }
 
-void orr__build_all_gather(orr_gen *g)
+void pat_build_all_gather(orr_gen *g)
 {
     one_collective(g, ORR_COLL_ALL_GATHER, g->opt->comm_size);
 }
 
-void orr__build_reduce_scatter(orr_gen *g)
+void pat_build_reduce_scatter(orr_gen *g)
 {
     one_collective(g, ORR_COLL_REDUCE_SCATTER, g->opt->comm_size);
 }
 
-void orr__build_broadcast(orr_gen *g)
+void pat_build_broadcast(orr_gen *g)
 {
     one_collective(g, ORR_COLL_BROADCAST, g->opt->comm_size);
 }
 
-void orr__build_barrier(orr_gen *g)
+void pat_build_barrier(orr_gen *g)
 {
     one_collective(g, ORR_COLL_BARRIER, 0);
 }
 
-void orr__build_send_recv_ring(orr_gen *g)
+void pat_build_send_recv_ring(orr_gen *g)
 {
     const uint32_t rank = g->rank, last = g->opt->ranks - 1;
-    const orr__message send = {.type = ORR_NODE_COMM_SEND,
+    const pat_transfer send = {.type = ORR_NODE_COMM_SEND,
                                .name = "COMM_SEND_NODE",
                                .src = rank,
                                .dst = rank == last ? 0 : rank + 1,
                                .size = g->opt->comm_size};
-    const orr__message recv = {.type = ORR_NODE_COMM_RECV,
+    const pat_transfer recv = {.type = ORR_NODE_COMM_RECV,
                                .name = "COMM_RECV_NODE",
                                .src = rank == 0 ? last : rank - 1,
                                .dst = rank,
                                .size = g->opt->comm_size};
-    orr__gen_message(g, &send, NOTHING);
-    orr__gen_message(g, &recv, NOTHING);
+    pat_message(g, &send, NOTHING);
+    pat_message(g, &recv, NOTHING);
 }
 
-void orr__build_invalid_last(orr_gen *g)
+void pat_build_invalid_last(orr_gen *g)
 {
     const uint64_t comp = comp_node(g, NOTHING);
-    orr__gen_invalid(g, AFTER(comp));
+    pat_invalid(g, AFTER(comp));
 }
 
-void orr__build_invalid_between(orr_gen *g)
+void pat_build_invalid_between(orr_gen *g)
 {
     const uint64_t comp = comp_node(g, NOTHING);
-    const uint64_t invalid = orr__gen_invalid(g, AFTER(comp));
+    const uint64_t invalid = pat_invalid(g, AFTER(comp));
     comp_node(g, AFTER(invalid));
 }
 
-void orr__build_invalid_first(orr_gen *g)
+void pat_build_invalid_first(orr_gen *g)
 {
-    const uint64_t invalid = orr__gen_invalid(g, NOTHING);
+    const uint64_t invalid = pat_invalid(g, NOTHING);
     comp_node(g, AFTER(invalid));
 }
 
-void orr__build_invalid_fork(orr_gen *g)
+void pat_build_invalid_fork(orr_gen *g)
 {
-    const uint64_t invalid = orr__gen_invalid(g, NOTHING);
+    const uint64_t invalid = pat_invalid(g, NOTHING);
     comp_node(g, AFTER(invalid));
     comp_node(g, AFTER(invalid));
 }

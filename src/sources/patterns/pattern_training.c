@@ -10,11 +10,11 @@
 #include <stdio.h>
 
 static uint64_t comp_layer(
-    orr_gen *g, const char *what, uint32_t layer, uint64_t runtime_us, orr__after after)
+    orr_gen *g, const char *what, uint32_t layer, uint64_t runtime_us, pat_after after)
 {
-    char name[ORR__NAME_MAX];
+    char name[PAT_NAME_MAX];
     snprintf(name, sizeof name, "COMP_NODE_%s_%u", what, layer);
-    return orr__gen_comp(g, name, runtime_us, after);
+    return pat_comp(g, name, runtime_us, after);
 }
 
 static uint64_t coll_layer(orr_gen *g,
@@ -22,11 +22,11 @@ static uint64_t coll_layer(orr_gen *g,
                            uint32_t layer,
                            orr_collective kind,
                            uint64_t size,
-                           orr__after after)
+                           pat_after after)
 {
-    char name[ORR__NAME_MAX];
+    char name[PAT_NAME_MAX];
     snprintf(name, sizeof name, "COMM_COLL_NODE_%s_%u", what, layer);
-    return orr__gen_collective(g, name, kind, size, after);
+    return pat_collective(g, name, kind, size, after);
 }
 
 /* ---- three layers ---- */
@@ -46,7 +46,7 @@ static uint64_t three_all_reduce(orr_gen *g, uint32_t layer, uint64_t after)
 }
 
 /* Gradients travel while the next layer is computed. */
-void orr__build_three_layers(orr_gen *g)
+void pat_build_three_layers(orr_gen *g)
 {
     const uint64_t t = g->opt->runtime_us;
     uint64_t before = three_forward(g);
@@ -59,7 +59,7 @@ void orr__build_three_layers(orr_gen *g)
 }
 
 /* Everything waits for everything before it. */
-void orr__build_three_layers_in_sequence(orr_gen *g)
+void pat_build_three_layers_in_sequence(orr_gen *g)
 {
     const uint64_t t = g->opt->runtime_us;
     uint64_t before = three_forward(g);
@@ -83,7 +83,7 @@ static uint32_t layer_count(const orr_gen *g)
 }
 
 /* Every rank has all layers and its share of the batch. */
-void orr__build_compare_data(orr_gen *g)
+void pat_build_compare_data(orr_gen *g)
 {
     const uint32_t layers = layer_count(g);
     const uint64_t t = 2 * (uint64_t)(M / g->opt->ranks) * K * N / FLOPS;
@@ -99,7 +99,7 @@ void orr__build_compare_data(orr_gen *g)
 }
 
 /* Every rank has its share of each layer. */
-void orr__build_compare_model(orr_gen *g)
+void pat_build_compare_model(orr_gen *g)
 {
     const uint32_t layers = layer_count(g);
     const uint64_t share = N / g->opt->ranks;
@@ -126,17 +126,17 @@ typedef struct stage {
     uint64_t comp, send, recv, wg;
 } stage;
 
-static uint64_t stage_comp(stage *s, uint32_t mb, const char *what, orr__after after)
+static uint64_t stage_comp(stage *s, uint32_t mb, const char *what, pat_after after)
 {
-    char name[ORR__NAME_MAX];
+    char name[PAT_NAME_MAX];
     snprintf(name, sizeof name, "COMP_NODE_MB_%u_%s", mb, what);
-    return orr__gen_comp(s->g, name, s->runtime_us, after);
+    return pat_comp(s->g, name, s->runtime_us, after);
 }
 
 static uint64_t stage_message(
-    stage *s, orr_node_type type, bool is_forward, uint32_t mb, const char *what, orr__after after)
+    stage *s, orr_node_type type, bool is_forward, uint32_t mb, const char *what, pat_after after)
 {
-    char name[ORR__NAME_MAX];
+    char name[PAT_NAME_MAX];
     const uint32_t rank = s->g->rank;
     const bool is_send = type == ORR_NODE_COMM_SEND;
     const uint32_t peer = is_forward == is_send ? rank + 1 : rank - 1;
@@ -144,13 +144,13 @@ static uint64_t stage_message(
     const uint32_t tag =
         (src & 0x3ff) << 22 | (dst & 0x3ff) << 12 | (mb & 0x3ff) << 2 | (is_forward ? 1 : 0);
     snprintf(name, sizeof name, "%s_MB_%u_%s", orr_node_type_name(type), mb, what);
-    const orr__message m = {.type = type,
+    const pat_transfer m = {.type = type,
                             .name = name,
                             .src = src,
                             .dst = dst,
                             .tag = tag,
                             .size = is_forward ? s->forward_size : s->backward_size};
-    return orr__gen_message(s->g, &m, after);
+    return pat_message(s->g, &m, after);
 }
 
 static void stage_forward(stage *s, uint32_t mb)
@@ -183,7 +183,7 @@ static void stage_backward(stage *s, uint32_t mb)
 }
 
 /* Every rank has one stage; the batch comes in pieces: all forward, then all backward. */
-void orr__build_compare_pipeline(orr_gen *g)
+void pat_build_compare_pipeline(orr_gen *g)
 {
     const uint32_t pieces = (uint32_t)g->opt->microbatches;
     const uint64_t rows = M / pieces;
@@ -208,9 +208,9 @@ enum {
     SMALL_SHARE = 8           /* loss and optimizer take an eighth of a layer's forward time */
 };
 
-static uint64_t step_comp(orr_gen *g, const char *name, uint64_t runtime_us, orr__after after)
+static uint64_t step_comp(orr_gen *g, const char *name, uint64_t runtime_us, pat_after after)
 {
-    orr__builder *b = orr__gen_begin(g, ORR_NODE_COMP, name, after);
+    orr__builder *b = pat_begin(g, ORR_NODE_COMP, name, after);
     b->node.duration_us = runtime_us;
     orr__put_on_device(b);
     orr__put_work(b, runtime_us * FLOPS_PER_US, g->opt->tensor_size);
@@ -219,20 +219,20 @@ static uint64_t step_comp(orr_gen *g, const char *name, uint64_t runtime_us, orr
 }
 
 static uint64_t step_layer(
-    orr_gen *g, uint32_t layer, const char *what, uint64_t runtime_us, orr__after after)
+    orr_gen *g, uint32_t layer, const char *what, uint64_t runtime_us, pat_after after)
 {
-    char name[ORR__NAME_MAX];
+    char name[PAT_NAME_MAX];
     snprintf(name, sizeof name, "layer%u/%s", layer, what);
     return step_comp(g, name, runtime_us, after);
 }
 
 /* Collectives of one group run in order on their own stream: that is a control dependency. */
 static uint64_t step_all_reduce(
-    orr_gen *g, uint32_t bucket, uint32_t layers, uint64_t previous, orr__after after)
+    orr_gen *g, uint32_t bucket, uint32_t layers, uint64_t previous, pat_after after)
 {
-    char name[ORR__NAME_MAX];
+    char name[PAT_NAME_MAX];
     snprintf(name, sizeof name, "all_reduce/bucket%u", bucket);
-    orr__builder *b = orr__gen_begin(g, ORR_NODE_COMM_COLL, name, after);
+    orr__builder *b = pat_begin(g, ORR_NODE_COMM_COLL, name, after);
     if (bucket > 0)
         orr__build_after_ctrl(b, previous);
     orr__put_on_device(b);
@@ -244,7 +244,7 @@ static uint64_t step_all_reduce(
 
 static uint64_t step_load(orr_gen *g)
 {
-    orr__builder *b = orr__gen_begin(g, ORR_NODE_MEM_LOAD, "batch/load", NOTHING);
+    orr__builder *b = pat_begin(g, ORR_NODE_MEM_LOAD, "batch/load", NOTHING);
     orr__put_on_device(b);
     orr__put_uint(b, ORR__ATTR_TENSOR_SIZE, g->opt->tensor_size);
     return orr__build_add(b);
@@ -268,7 +268,7 @@ static bool step_fits(orr_gen *g)
 
 /* Load a batch; forward; loss; backward, with an all-reduce as soon as the gradients of `bucket` layers are
  * there; the optimizer on each bucket as soon as its sum is. */
-void orr__build_data_parallel(orr_gen *g)
+void pat_build_data_parallel(orr_gen *g)
 {
     const uint64_t t = g->opt->runtime_us;
     const uint32_t layers = layer_count(g);
@@ -286,7 +286,7 @@ void orr__build_data_parallel(orr_gen *g)
         if (++waiting < g->opt->bucket && i > 0)
             continue;
         comm = step_all_reduce(g, bucket, waiting, comm, AFTER(wg));
-        char name[ORR__NAME_MAX];
+        char name[PAT_NAME_MAX];
         snprintf(name, sizeof name, "optimizer/bucket%u", bucket++);
         step_comp(g, name, t / SMALL_SHARE, AFTER(comm));
         waiting = 0;
