@@ -6,8 +6,6 @@
  * to the shape of a heap.  So every event that is put off goes back to that heap by itself. */
 #include "loggopsim.h"
 
-#include "base/formats/json.h"
-
 #include <stdio.h>
 
 /* ---- the queue: a heap that compares times and nothing else (goal.md 3.4).  Which of two equal ones comes first
@@ -366,17 +364,18 @@ static orr_code run(lgs_sim *s, orr_error *err)
     return lgs_outcome(s, &inner, err);
 }
 
-static void put_json(const lgs_sim *s, orr_json_writer *w)
-{
-    char text[64];
-    orr_json_key(w, "average_fct");
-    orr_json_text(w, lgs_atlahs_average(s, text, sizeof text));
-}
-
 const char *lgs_atlahs_average(const lgs_sim *s, char *text, size_t room)
 {
     snprintf(text, room, "%f", s->messages ? lgs_extra(s)->flow_sum / (double)s->messages : 0);
     return s->messages ? text : "-nan";
+}
+
+static const char *extra(const lgs_sim *s, orr_buf *text, bool *is_list)
+{
+    char average[64];
+    *is_list = false;
+    orr_buf_text(text, lgs_atlahs_average(s, average, sizeof average));
+    return "average_fct";
 }
 
 const lgs_rules lgs_atlahs_rules = {
@@ -389,5 +388,5 @@ const lgs_rules lgs_atlahs_rules = {
     .open = lgs_extra_open,
     .close = lgs_extra_close,
     .run = run,
-    .put_json = put_json,
+    .extra = extra,
 };

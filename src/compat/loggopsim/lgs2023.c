@@ -3,7 +3,6 @@
  * and what it shares with the LogGOPSim of ATLAHS. */
 #include "loggopsim.h"
 
-#include "base/formats/json.h"
 #include "compat/library_sort.h"
 #include "run/loggops/lgs_body.h"
 
@@ -101,20 +100,10 @@ static bool clocks_go_back(const lgs_sim *s)
     return false;
 }
 
-static void put_json(const lgs_sim *s, orr_json_writer *w)
+static const char *extra(const lgs_sim *s, orr_buf *text, bool *is_list)
 {
-    orr_buf lines = {0};
-    if (!lgs_put_left(s, &lines))
-        return;
-    orr_json_key(w, "left_in_queues");
-    orr_json_begin_array(w);
-    const char *p = (const char *)lines.ptr, *const end = p + lines.len;
-    for (const char *nl; p < end && (nl = memchr(p, '\n', (size_t)(end - p))) != NULL; p = nl + 1) {
-        p += *p == ' ';
-        orr_json_str(w, (orr_str){p, (size_t)(nl - p)});
-    }
-    orr_json_end_array(w);
-    orr_buf_fini(&lines);
+    *is_list = true;
+    return lgs_put_left(s, text) ? "left_in_queues" : NULL;
 }
 
 static orr_code run(lgs_sim *s, orr_error *err)
@@ -136,5 +125,5 @@ const lgs_rules lgs_2023_rules = {
     .link_arrival = lgs_link_arrival,
     .run = run,
     .after_event = lgs_old_progress,
-    .put_json = put_json,
+    .extra = extra,
 };

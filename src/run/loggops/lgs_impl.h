@@ -5,7 +5,9 @@
  *     lgs_body.h                 what happens at an event, compiled once for each set of rules
  *     lgs_queue.h, lgs_match.h   which event is next, who meets whom
  *     lgs_noise.c                interruptions
- *     lgs_stall.c, lgs_report.c  why it stands still, what came out */
+ *     lgs_stall.c                why it stands still
+ *
+ * What came out is written by src/views/schedule_report.c, from the facts that src/explain/schedule_facts.c takes. */
 #ifndef ORR_SIMULATE_LGS_IMPL_H
 #define ORR_SIMULATE_LGS_IMPL_H
 
@@ -44,7 +46,6 @@ typedef struct lgs_busy {
 
 struct lgs_noise;
 struct lgs_watch;
-struct orr_json_writer;
 
 /* Where simulators of LogGOPS differ.  Ours are lgs_own_rules; src/compat/loggopsim has those of two programs.
  * Rules that use lgs_body.h must be constants of the file that includes it: the compiler makes a copy of the engine
@@ -93,7 +94,8 @@ typedef struct orr_rules_loggops {
                              orr_error *err);
     orr_code (*run)(struct lgs_sim *s, orr_error *err);     /* until nothing can happen */
     void (*after_event)(struct lgs_sim *s, size_t pending); /* options.prints_progress */
-    void (*put_json)(const struct lgs_sim *s, struct orr_json_writer *w); /* more keys; or NULL */
+    /* What results have beside ours: a text or lines, and the key it has in JSON.  NULL: nothing. */
+    const char *(*extra)(const struct lgs_sim *s, orr_buf *text, bool *is_list);
 } lgs_rules;
 
 extern const lgs_rules lgs_own_rules;

@@ -333,3 +333,13 @@ const char *lgs_stall_line(const lgs_sim *s, size_t i)
 {
     return i < s->stall_count ? s->stall_lines[i] : NULL;
 }
+
+/* ---- files of replaced programs (src/compat) */
+
+orr_code lgs_write_old(const lgs_sim *s, const char *what, const char *path, orr_error *err)
+{
+    for (const lgs_writer *w = lgs_old_writers; w && w->name; w++)
+        if (strcmp(w->name, what) == 0)
+            return w->write(s, path, err);
+    return orr_fail(err, ORR_EUSAGE, NULL, "a LogGOPS run writes no \"%s\"", what);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule_report.c - what came out of a schedule under LogGOPS, for people, for programs and for spreadsheets. */
+#include "base/formats/json.h"
+#include "base/io/output.h"
+#include "explain/schedule_facts.h"
+#include "trace/input_files.h"
+
+#include <stdio.h>
+
+typedef unsigned long long ull;
+
+enum { ALL_RANKS = 32, PATH_ROOM = 4096 };
+
+/* ---- text ---- */
+
+static void put_time(orr_buf *b, uint64_t ns)
+{
+    if (ns < 10000)
+        orr_buf_print(b, "%llu ns", (ull)ns);
+    else if (ns < 10000000)
+        orr_buf_print(b, "%.3f us", (double)ns / 1e3);
+    else if (ns < 10000000000u)
+        orr_buf_print(b, "%.3f ms", (double)ns / 1e6);
+    else
+        orr_buf_print(b, "%.3f s", (double)ns / 1e9);
+}
+
+static void print_jobs(const orr__schedule_facts *f, orr_buf *b)
+{
+    orr_buf_text(b, "\n   job     ranks      finished (ns)  first host\n");
+    for (size_t j = 0; j < f->job_count; j++) {
+        const orr__job_facts *job = &f->jobs[j];
+        orr_buf_print(b, "%6zu  %8u  %17llu", j + 1, job->count, (ull)job->finished);
+        if (job->count)
+            orr_buf_print(b, "  %10u", job->hosts[0]);
+        orr_buf_text(b, "\n");
+    }
+}
+
+orr_code lgs_write_text(const lgs_sim *s, const char *path, const char *source, orr_error *err)
+{
+    orr__schedule_facts f;
+    orr_buf b = {0};
+    const orr_code code = orr__schedule_facts_take(s, &f, err);
+    if (code)
+        return code;
+    const lgs_options *o = &f.options;
+    orr_buf_print(&b, "%s: %u ranks, %llu sends, %llu receives, %llu calculations\n", source,
+                  f.ranks, (ull)f.totals.sends, (ull)f.totals.recvs, (ull)f.totals.calcs);
+    orr_buf_print(
+        &b, "LogGOPS: L %llu ns, o %llu ns, g %llu ns, G %g ns/byte, O %llu ns/byte, S %u bytes\n",
+        (ull)o->L, (ull)o->o, (ull)o->g, o->G, (ull)o->O, o->S);
+    if (!f.is_own)
+        orr_buf_print(&b, "by the rules of %s\n", f.rules);
+    orr_buf_text(&b, "finished after ");
+    put_time(&b, f.last);
+    orr_buf_print(&b, " (%llu ns, rank %u); the first rank after ", (ull)f.last, f.last_rank);
+    put_time(&b, f.first);
+    orr_buf_print(&b, " (rank %u)\n", f.first_rank);
+    orr_buf_print(&b, "%llu events, %llu messages, %llu bytes\n", (ull)f.events, (ull)f.messages,
+                  (ull)f.totals.bytes_sent);
+    if (f.job_count)
+        print_jobs(&f, &b);
+    if (f.ranks <= ALL_RANKS)
+        orr_buf_print(&b, "\n  %s      finished (ns)\n", f.job_count ? "host" : "rank");
+    for (uint32_t r = 0; r < f.ranks && f.ranks <= ALL_RANKS; r++)
+        orr_buf_print(&b, "%6u  %17llu\n", r, (ull)f.finished[r]);
+    orr__schedule_facts_fini(&f);
+    return orr_output_save(&b, path, err);
+}
+
+/* ---- JSON ---- */
+
+static void put_parameters(const orr__schedule_facts *f, orr_json_writer *w)
+{
+    const lgs_options *o = &f->options;
+    orr_json_key(w, "parameters");
+    orr_json_begin_object(w);
+    orr_json_key(w, "rules");
+    orr_json_text(w, f->rules);
+    orr_json_put_u64(w, "L_ns", o->L);
+    orr_json_put_u64(w, "o_ns", o->o);
+    orr_json_put_u64(w, "g_ns", o->g);
+    orr_json_key(w, "G_ns_per_byte");
+    orr_json_double(w, o->G);
+    orr_json_put_u64(w, "O_ns_per_byte", o->O);
+    orr_json_put_u64(w, "S_bytes", o->S);
+    if (o->noise) {
+        orr_json_key(w, "noise");
+        orr_json_text(w, o->noise);
+        orr_json_put_u64(w, "noise_seed", o->noise_seed);
+    }
+    orr_json_end_object(w);
+}
+
+/* One file: opened again by a path that ends with a zero, which those of a list of jobs do not. */
+static void put_input(const lgs_input *in, orr_json_writer *w)
+{
+    char path[PATH_ROOM];
+    orr__input_file f = {.role = in->role, .path = path};
+    const bool fits = in->path.len < sizeof path;
+    snprintf(path, sizeof path, "%.*s", (int)(fits ? in->path.len : sizeof path - 1), in->path.ptr);
+    if (fits && strcmp(in->role, "traces") == 0)
+        w->to->failed |= !orr__input_traces_hash(&f);
+    else if (fits)
+        w->to->failed |= !orr__input_file_hash(&f);
+    orr__put_input(w, &f);
+}
+
+static void put_provenance(const lgs_options *o, const char *program, orr_json_writer *w)
+{
+    orr_json_key(w, "provenance");
+    orr_json_begin_object(w);
+    orr_json_put_text(w, "program", program);
+    orr_json_key(w, "inputs");
+    orr_json_begin_array(w);
+    for (size_t i = 0; i < o->input_count; i++)
+        put_input(&o->inputs[i], w);
+    if (o->noise)
+        put_input(&(lgs_input){"noise", orr_str_of(o->noise)}, w);
+    if (o->simple_links)
+        put_input(&(lgs_input){"links", orr_str_of(o->simple_links)}, w);
+    orr_json_end_array(w);
+    orr_json_end_object(w);
+}
+
+static void put_times(orr_json_writer *w, const char *key, const uint64_t *ns, uint32_t count)
+{
+    orr_json_key(w, key);
+    orr_json_begin_array(w);
+    for (uint32_t r = 0; r < count; r++)
+        orr_json_u64(w, ns[r]);
+    orr_json_end_array(w);
+}
+
+static void put_jobs(const orr__schedule_facts *f, orr_json_writer *w)
+{
+    orr_json_key(w, "jobs");
+    orr_json_begin_array(w);
+    for (size_t j = 0; j < f->job_count; j++) {
+        const orr__job_facts *job = &f->jobs[j];
+        orr_json_begin_object(w);
+        orr_json_put_u64(w, "finished_ns", job->finished);
+        orr_json_key(w, "hosts");
+        orr_json_begin_array(w);
+        for (uint32_t i = 0; i < job->count; i++)
+            orr_json_u64(w, job->hosts[i]);
+        orr_json_end_array(w);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
+/* Lines may begin with a space, which is not theirs. */
+static void put_extra(const orr__schedule_facts *f, orr_json_writer *w)
+{
+    const char *p = (const char *)f->extra.ptr, *const end = p + f->extra.len;
+    if (!f->extra_key)
+        return;
+    orr_json_key(w, f->extra_key);
+    if (!f->is_extra_list) {
+        orr_json_str(w, (orr_str){p, f->extra.len});
+        return;
+    }
+    orr_json_begin_array(w);
+    for (const char *nl; p < end && (nl = memchr(p, '\n', (size_t)(end - p))) != NULL; p = nl + 1) {
+        p += *p == ' ';
+        orr_json_str(w, (orr_str){p, (size_t)(nl - p)});
+    }
+    orr_json_end_array(w);
+    w->to->failed |= f->extra.failed;
+}
+
+static void put_stall(const orr__schedule_facts *f, orr_json_writer *w)
+{
+    if (!f->stall_count)
+        return;
+    orr_json_key(w, "stall");
+    orr_json_begin_array(w);
+    for (size_t i = 0; i < f->stall_count; i++)
+        orr_json_text(w, f->stall[i]);
+    orr_json_end_array(w);
+}
+
+orr_code lgs_write_json(
+    const lgs_sim *s, const char *path, const char *source, const char *program, orr_error *err)
+{
+    const orr_json_style style = {.indent = 2};
+    orr__schedule_facts f;
+    orr_buf b = {0};
+    orr_json_writer w;
+    const orr_code code = orr__schedule_facts_take(s, &f, err);
+    if (code)
+        return code;
+    orr_json_writer_init(&w, &b, &style);
+    orr_json_begin_object(&w);
+    orr_json_key(&w, "format");
+    orr_json_text(&w, "orrery-loggops");
+    orr_json_put_u64(&w, "version", 1);
+    if (program) {
+        orr_json_key(&w, "program");
+        orr_json_text(&w, program);
+    }
+    orr_json_key(&w, "schedule");
+    orr_json_text(&w, source);
+    put_provenance(&f.options, program, &w);
+    put_parameters(&f, &w);
+    orr_json_put_u64(&w, "ranks", f.ranks);
+    orr_json_put_u64(&w, "cpus", f.cpus);
+    orr_json_put_u64(&w, "nics", f.nics);
+    orr_json_put_u64(&w, "sends", f.totals.sends);
+    orr_json_put_u64(&w, "receives", f.totals.recvs);
+    orr_json_put_u64(&w, "calculations", f.totals.calcs);
+    orr_json_put_u64(&w, "sent_bytes", f.totals.bytes_sent);
+    orr_json_key(&w, "is_complete");
+    orr_json_bool(&w, f.is_complete);
+    orr_json_put_u64(&w, "events", f.events);
+    orr_json_put_u64(&w, "messages", f.messages);
+    orr_json_put_u64(&w, "finished_ns", f.last);
+    orr_json_put_u64(&w, "finished_rank", f.last_rank);
+    if (f.job_count)
+        put_jobs(&f, &w);
+    put_times(&w, "rank_finished_ns", f.finished, f.ranks);
+    if (f.noise)
+        put_times(&w, "rank_noise_ns", f.noise, f.ranks);
+    put_extra(&f, &w);
+    put_stall(&f, &w);
+    orr_json_end_object(&w);
+    orr_buf_byte(&b, '\n');
+    orr__schedule_facts_fini(&f);
+    return orr_output_save(&b, path, err);
+}
+
+/* ---- CSV ---- */
+
+orr_code lgs_write_csv(const lgs_sim *s, const char *path, orr_error *err)
+{
+    orr__schedule_facts f;
+    orr_buf b = {0};
+    const orr_code code = orr__schedule_facts_take(s, &f, err);
+    if (code)
+        return code;
+    orr_buf_text(&b, "rank,finished_ns,noise_ns\n");
+    for (uint32_t r = 0; r < f.ranks; r++)
+        orr_buf_print(&b, "%u,%llu,%llu\n", r, (ull)f.finished[r], (ull)(f.noise ? f.noise[r] : 0));
+    orr__schedule_facts_fini(&f);
+    return orr_output_save(&b, path, err);
+}
