@@ -5,6 +5,7 @@
  * have categories of their own, and what NCCL does is known by the names of its kernels and by the arguments that
  * PyTorch adds to them (collective name, number of elements, type, group). */
 #include "chrome_trace_impl.h"
+#include "trace/dtypes.h"
 
 /* ---- collectives by name ---- */
 
@@ -65,21 +66,6 @@ static bool has_part(orr_str s, const char *part)
 
 /* ---- Kineto ---- */
 
-static uint64_t element_bytes(orr_str type)
-{
-    static const struct {
-        const char *name;
-        uint64_t bytes;
-    } types[] = {{"Float", 4},  {"Half", 2},   {"BFloat16", 2},      {"Double", 8},
-                 {"Int", 4},    {"Long", 8},   {"Byte", 1},          {"Char", 1},
-                 {"Bool", 1},   {"Short", 2},  {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1},
-                 {"UInt64", 8}, {"UInt32", 4}, {"UInt16", 2},        {"ComplexFloat", 8}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (orr_str_is(type, types[i].name))
-            return types[i].bytes;
-    return 0;
-}
-
 static orr_code set_group(chrome_file *c, orr_str group, orr_timespan *span)
 {
     return group.len ? orr_timeline_add_text(c->t, group, &span->group, c->err) : ORR_OK;
@@ -93,7 +79,7 @@ static orr_code read_nccl(chrome_file *c, const chrome_event *e, orr_timespan *s
     set_communication(name, span);
     if (chrome_text(e, "dtype", &type) && chrome_u64(e, "In msg nelems", &elements) &&
         elements < UINT64_MAX / 16)
-        span->size = elements * element_bytes(type);
+        span->size = elements * orr__dtype_scalar_bytes(type);
     if (chrome_u64(e, "Group size", &members) && members <= ORR_CHROME_TRACE_RANKS &&
         span->kind == ORR_SPAN_COLLECTIVE)
         span->members = (uint32_t)members;

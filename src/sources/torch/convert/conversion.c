@@ -11,6 +11,7 @@
 #include "conversion.h"
 
 #include "base/text/text.h"
+#include "trace/dtypes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -266,7 +267,7 @@ static void hear_attributes(hearing *h, const linked_comm *said)
     fill_number(&k->src, said->src);
     fill_number(&k->dst, said->dst);
     fill_number(&h->tag, said->tag);
-    if (k->in_elements < 0 && said->in_elements >= 0 && conv_dtype_bytes(said->dtype)) {
+    if (k->in_elements < 0 && said->in_elements >= 0 && orr__dtype_scalar_bytes(said->dtype)) {
         k->in_elements = said->in_elements; /* sizes and their type belong together */
         k->out_elements = said->out_elements;
         k->dtype = said->dtype;
@@ -404,7 +405,7 @@ static int64_t bytes_by_count(const hearing *h, const conv_call *call)
                    : call->kind == ORR_COLL_BROADCAST ? k->out_elements
                                                       : 0;
     }
-    return elements < 0 ? -1 : times(elements, conv_dtype_bytes(k->dtype));
+    return elements < 0 ? -1 : times(elements, orr__dtype_scalar_bytes(k->dtype));
 }
 
 static bool set_size(const hearing *h, conv_call *call)

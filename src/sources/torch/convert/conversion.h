@@ -118,7 +118,6 @@ bool conv_is_comm_kernel(orr_str name);
 conv_said conv_word_of_call(orr_str name); /* of such a name, or of a collective's */
 conv_said conv_word_of_kernel(orr_str name);
 bool conv_peer_in_name(orr_str name, int64_t *peer); /* "nccl:send 0->1" */
-int64_t conv_dtype_bytes(orr_str dtype);             /* 0: not known */
 
 /* ---- what an operator's values are ---- */
 /* Bytes of all tensors; or of the tensor argument with this number, from 0.  -1: there is none. */

@@ -169,24 +169,6 @@ bool conv_peer_in_name(orr_str name, int64_t *peer)
     return true;
 }
 
-int64_t conv_dtype_bytes(orr_str dtype)
-{
-    static const struct {
-        const char *name;
-        int64_t bytes;
-    } types[] = {
-        {"Float", 4},  {"BFloat16", 2},     {"Half", 2},           {"Double", 8},
-        {"Long", 8},   {"Int", 4},          {"Short", 2},          {"Char", 1},
-        {"Byte", 1},   {"Bool", 1},         {"UInt16", 2},         {"UInt32", 4},
-        {"UInt64", 8}, {"ComplexFloat", 8}, {"ComplexDouble", 16}, {"ComplexHalf", 4},
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (orr_str_is(dtype, types[i].name))
-            return types[i].bytes;
-    }
-    return orr_str_begins(dtype, "Float8") ? 1 : 0;
-}
-
 /* ==== what the values of an operator are: tensors with sizes and storages, numbers, texts.
  *
  * A tensor is a list of six: id, storage, offset, elements, bytes of an element, device; the first five are whole

@@ -6,6 +6,7 @@
  * operators copy only when they must; for those the strides of both sides decide, by the rule PyTorch itself
  * follows. */
 #include "export_impl.h"
+#include "trace/dtypes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -274,29 +275,6 @@ void export_line(orr_str trace, orr_buf *to)
     orr_buf_add(to, found_line.ptr, found_line.len);
 }
 
-/* The numbers of torch/_export/serde/schema.py. */
-static uint32_t export_dtype_bytes(int64_t number)
-{
-    static const uint8_t bytes[] = {
-        [1] = 1,                                 /* uint8 */
-        [2] = 1,                                 /* int8 */
-        [3] = 2,                                 /* int16 */
-        [4] = 4,                                 /* int32 */
-        [5] = 8,                                 /* int64 */
-        [6] = 2,                                 /* float16 */
-        [7] = 4,                                 /* float32 */
-        [8] = 8,                                 /* float64 */
-        [9] = 4,                                 /* complex32 */
-        [10] = 8,                                /* complex64 */
-        [11] = 16,                               /* complex128 */
-        [12] = 1,                                /* bool */
-        [13] = 2,                                /* bfloat16 */
-        [28] = 2,                                /* uint16 */
-        [29] = 1,  [30] = 1, [31] = 1, [32] = 1, /* float8, four kinds */
-    };
-    return number >= 0 && (uint64_t)number < sizeof bytes ? bytes[number] : 0;
-}
-
 /* ==== the values of an exported graph: names, and the tensors that they stand for.
  *
  * Values have names, and "tensor_values" says what each looks like; sizes may be symbols.  Names belong to their
@@ -487,7 +465,7 @@ static orr_code read_dtype(orr_json_value meta, export_form *f, orr_error *err)
     orr_code code = export_member(meta, "dtype", ORR_JSON_INT, &v, err);
     if (code || (code = orr_json_get_i64(v, &f->dtype, err)))
         return code;
-    f->element_bytes = export_dtype_bytes(f->dtype);
+    f->element_bytes = orr__dtype_number_bytes(f->dtype);
     if (f->element_bytes)
         return ORR_OK;
     const orr_where w = orr_json_where(v);

@@ -233,54 +233,6 @@ orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err)
     return ORR_OK;
 }
 
-uint32_t fx_dtype_bytes(orr_str name)
-{
-    static const struct {
-        const char *name;
-        uint32_t bytes;
-    } types[] = {
-        {"float32", 4},
-        {"bfloat16", 2},
-        {"float16", 2},
-        {"int64", 8},
-        {"bool", 1},
-        {"uint8", 1},
-        {"int8", 1},
-        {"int32", 4},
-        {"int16", 2},
-        {"float64", 8},
-        {"float", 4},
-        {"double", 8},
-        {"half", 2},
-        {"long", 8},
-        {"int", 4},
-        {"short", 2},
-        {"uint16", 2},
-        {"uint32", 4},
-        {"uint64", 8},
-        {"complex32", 4},
-        {"complex64", 8},
-        {"complex128", 16},
-        {"float8_e4m3fn", 1},
-        {"float8_e5m2", 1},
-        {"float8_e4m3fnuz", 1},
-        {"float8_e5m2fnuz", 1},
-        {"float8_e8m0fnu", 1},
-        {"float4_e2m1fn_x2", 1},
-        {"qint8", 1},
-        {"quint8", 1},
-        {"qint32", 4},
-    };
-    const size_t prefix = strlen("torch.");
-    if (name.len > prefix && memcmp(name.ptr, "torch.", prefix) == 0)
-        name = (orr_str){name.ptr + prefix, name.len - prefix};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (orr_str_is(name, types[i].name))
-            return types[i].bytes;
-    }
-    return 0;
-}
-
 /* ---- the check ---- */
 
 static orr_code fail_at(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt, ...)

@@ -157,8 +157,6 @@ typedef struct fx_node_draft {
 
 orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) ORR_MUST_CHECK;
 
-/* "float32", "torch.bfloat16": bytes of one element; 0: not known. */
-uint32_t fx_dtype_bytes(orr_str name);
 
 /* By its namespace: c10d.*, _c10d_functional.* and their kin. */
 bool fx_is_comm_op(orr_str op);

@@ -14,6 +14,7 @@
 #include "base/memory/intern.h"
 #include "base/text/text.h"
 #include "models/compute/operators/operator_cost.h"
+#include "trace/dtypes.h"
 
 #include <inttypes.h>
 
@@ -87,7 +88,7 @@ static orr_code add_tensor(
             return fail_at(p, v, "a size that depends on data: give fixed shapes there");
         code = orr_json_get_u64(v, &shape[t.rank++], p->err);
     }
-    t.element_bytes = fx_dtype_bytes(dtype);
+    t.element_bytes = orr__dtype_bytes(dtype);
     uint64_t bytes = t.element_bytes ? t.element_bytes : 1;
     for (uint32_t i = 0; i < t.rank && !code; i++) {
         if (__builtin_mul_overflow(bytes, shape[i], &bytes) || bytes > INT64_MAX)

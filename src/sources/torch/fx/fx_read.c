@@ -9,6 +9,7 @@
 #include "base/formats/json.h"
 #include "base/io/input.h"
 #include "base/text/text.h"
+#include "trace/dtypes.h"
 
 #include <inttypes.h>
 
@@ -268,7 +269,7 @@ static orr_code read_tensor(reader *r, orr_json_value tensor)
     if (strides && strides != t.rank)
         return fail_at(r, t.byte, "\"shape\" and \"stride\" are of different lengths");
     t.stride = strides ? stride : NULL;
-    t.element_bytes = fx_dtype_bytes(dtype);
+    t.element_bytes = orr__dtype_bytes(dtype);
     return fx_add_tensor(r->g, &t, &number, r->err);
 }
 
