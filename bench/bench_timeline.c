@@ -3,6 +3,7 @@
  * A row is a whole run of the command without the start of the program. */
 #include "bench_input.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/issue_log.h>
 #include <orrery/view.h>
 
@@ -49,7 +50,7 @@ static double run_view(void *context)
 static double run_old(void *context)
 {
     const job *j = context;
-    const orr_issue_log_options opt = {.ranks = RANKS, .is_compat = true};
+    const orr_issue_log_options opt = {.ranks = RANKS, .rules = orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log};
     orr_issue_log *log;
     orr_error err;
     bench_check(orr_issue_log_read(j->from, &opt, &log, &err), &err);

@@ -3,6 +3,7 @@
  * unless told otherwise, which is emptied first (chakra.md 9). */
 #include "old.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/issue_log.h>
 
 #include <errno.h>
@@ -23,9 +24,13 @@ static orr_code make_old_timeline(const cli_context *c, orr_error *err)
 {
     const uint32_t ranks = (uint32_t)cli_count(c, "num_npus");
     const uint32_t mhz = (uint32_t)cli_count(c, "npu_frequency");
-    const orr_issue_log_options opt = {.ranks = ranks, .is_compat = true};
+    const orr_compat *old;
     orr_issue_log *log;
-    orr_code code = orr_issue_log_read(cli_text(c, "input_filename"), &opt, &log, err);
+    orr_code code = orr_compat_find(ORR_RULES_ISSUE_LOG, NULL, &old, err);
+    if (code)
+        return code;
+    const orr_issue_log_options opt = {.ranks = ranks, .rules = old->issue_log};
+    code = orr_issue_log_read(cli_text(c, "input_filename"), &opt, &log, err);
     if (code)
         return code;
     code = orr_issue_log_write_old(log, ranks, mhz, cli_text(c, "output_filename"), err);

@@ -25,9 +25,8 @@ enum { ORR_ISSUE_LOG_RANKS = 1 << 20 }; /* the most there can be */
 
 typedef struct orr_issue_log_options {
     uint32_t ranks; /* a rank from this number on is an error; 0: any up to the most */
-    /* As chakra_timeline_visualizer reads it: any line with one of the words in it is an event, names end at a comma or an
-     * equals sign and must say what the node is, an issue without an end is dropped, time may run backwards. */
-    bool is_compat;
+    /* Read the log as another program does (<orrery/lab/compat.h>); NULL: as we do. */
+    const struct orr_rules_issue_log *rules;
 } orr_issue_log_options;
 
 typedef struct orr_issue_log orr_issue_log;
@@ -49,14 +48,14 @@ ORR_API size_t orr_issue_log_count(const orr_issue_log *log); /* of nodes that c
 ORR_API size_t orr_issue_log_open_count(const orr_issue_log *log);
 
 /* A track for each kind of node of a rank; times are cycles of `hz`.  The timeline is sealed.  A node that did not come
- * back is open until the last cycle of the log.  ORR_EUSAGE: the log was read as the old program reads it. */
+ * back is open until the last cycle of the log.  ORR_EUSAGE: the log was read by other rules. */
 ORR_API orr_code orr_issue_log_timeline(const orr_issue_log *log,
                                         uint64_t hz,
                                         orr_timeline **out,
                                         orr_error *err) ORR_MUST_CHECK;
 
-/* Byte for byte what chakra_timeline_visualizer writes: milliseconds where viewers expect microseconds.  ranks: the number
- * that stands in the file. */
+/* The file of the program whose rules the log was read by; ORR_EUSAGE: it was read by ours.  ranks: the number that
+ * stands in the file. */
 ORR_API orr_code orr_issue_log_write_old(const orr_issue_log *log,
                                          uint32_t ranks,
                                          uint32_t mhz,

@@ -8,7 +8,7 @@
 #include "base/memory/intern.h"
 #include "base/memory/memory.h"
 
-/* The numbers are the threads of the old program. */
+/* The numbers are the threads of chakra_timeline_visualizer. */
 typedef enum issue_kind {
     ISSUE_OTHER = 0,
     ISSUE_LOCAL_MEMORY,
@@ -38,7 +38,17 @@ struct orr_issue_log {
     uint32_t *done; /* issues in the order they came back */
     size_t done_count, done_room;
     int64_t last; /* cycle */
-    bool is_compat;
+    const struct orr_rules_issue_log *rules; /* NULL: ours */
 };
+
+/* How another program reads logs and what it makes of them (chakra.md 9). */
+typedef struct orr_rules_issue_log {
+    bool any_line;    /* a line with "issue" or "callback" anywhere is an event; there need not be any */
+    bool any_time;    /* numbers below 0, ends before issues, issues of a node that is still out */
+    bool short_names; /* they end at a comma or an equals sign */
+    bool needs_kind;  /* a name that does not say what the node is, is an error */
+    orr_code (*write)(
+        const orr_issue_log *log, uint32_t ranks, uint32_t mhz, const char *path, orr_error *err);
+} orr_rules_issue_log;
 
 #endif

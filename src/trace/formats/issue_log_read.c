@@ -5,7 +5,7 @@
  *     `-- passed over --'      rank       cycle   node        name: to the end,     if it is there
  *
  * The old program takes any line with one of the two words in it, wherever, and cuts the name at the first comma or second
- * equals sign (chakra.md 9); with is_compat so do we.  A node may be issued again once it has come back.
+ * equals sign (chakra.md 9); by its rules so do we.  A node may be issued again once it has come back.
  * Names are kept once; what a name says about its node is found once a name.  Cost: linear in the bytes; 48 bytes a
  * node beside its name. */
 #include "issue_log_impl.h"
@@ -29,6 +29,7 @@ typedef struct name_kind {
 typedef struct reader {
     orr_issue_log *log;
     orr_issue_log_options opt;
+    const orr_rules_issue_log *rules;
     const char *path;
     const char *begin, *end; /* of the line, without blanks at its ends */
     const char *line_start;
@@ -206,13 +207,13 @@ static orr_code check_name(const reader *r, orr_str name, orr_error *err)
 static orr_code take_event(reader *r, const char *p, event *e, orr_error *err)
 {
     const int64_t ranks = r->opt.ranks ? r->opt.ranks : ORR_ISSUE_LOG_RANKS;
-    const int64_t first = r->opt.is_compat ? -MOST_CYCLES : 0;
+    const int64_t first = r->rules->any_time ? -MOST_CYCLES : 0;
     int64_t rank;
     orr_code code = take_number(r, &p, "rank", 0, ranks - 1, &rank, &e->rank_at, err);
     if (!code)
         code = take_number(r, &p, "cycle", first, MOST_CYCLES, &e->cycle, &e->cycle_at, err);
     if (!code)
-        code = take_number(r, &p, "node", r->opt.is_compat ? INT64_MIN : 0, INT64_MAX, &e->node,
+        code = take_number(r, &p, "node", r->rules->any_time ? INT64_MIN : 0, INT64_MAX, &e->node,
                            &e->node_at, err);
     if (!code)
         code = take_field(r, &p, "name", &e->name, err);
@@ -220,7 +221,7 @@ static orr_code take_event(reader *r, const char *p, event *e, orr_error *err)
         return code;
     e->rank = (uint32_t)rank;
     e->type = 0;
-    if (!r->opt.is_compat)
+    if (!r->rules->short_names)
         take_whole_name(r, e);
     return check_name(r, e->name, err);
 }
@@ -247,7 +248,7 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
     const uint32_t old = orr_map_find(waiting, (uint64_t)e->node, UINT32_MAX);
     name_kind k;
     uint32_t name;
-    if (old != UINT32_MAX && !r->opt.is_compat) {
+    if (old != UINT32_MAX && !r->rules->any_time) {
         const orr_where w = place_of(r, e->node_at);
         return orr_fail(err, ORR_EINPUT, &w,
                         "node %" PRId64 " of rank %" PRIu32
@@ -275,7 +276,7 @@ static orr_code add_issue(reader *r, const event *e, orr_map *waiting, orr_error
 
 static orr_code check_end(reader *r, const event *e, const issue_row *i, orr_error *err)
 {
-    if (r->opt.is_compat && i->kind == ISSUE_OTHER) {
+    if (r->rules->needs_kind && i->kind == ISSUE_OTHER) {
         const orr_where w = place_of(r, e->node_at);
         const orr_str name = orr_intern_get(r->log->names, i->name);
         return orr_fail(
@@ -286,7 +287,7 @@ static orr_code check_end(reader *r, const event *e, const issue_row *i, orr_err
             "REMOTE_MEMORY",
             e->node, shown(name), name.ptr, i->line);
     }
-    if (!r->opt.is_compat && e->cycle < i->issued) {
+    if (!r->rules->any_time && e->cycle < i->issued) {
         const orr_where w = place_of(r, e->cycle_at);
         return orr_fail(err, ORR_EINPUT, &w,
                         "node %" PRId64 " comes back in cycle %" PRId64
@@ -349,7 +350,7 @@ static const char *find_event(const reader *r)
     return NULL;
 }
 
-static const char *find_event_old(const reader *r)
+static const char *find_anywhere(const reader *r)
 {
     const orr_str line = {r->begin, (size_t)(r->end - r->begin)};
     return orr_str_has(line, "issue") || orr_str_has(line, "callback") ? r->begin : NULL;
@@ -357,7 +358,7 @@ static const char *find_event_old(const reader *r)
 
 static orr_code read_line(reader *r, orr_error *err)
 {
-    const char *p = r->opt.is_compat ? find_event_old(r) : find_event(r);
+    const char *p = r->rules->any_line ? find_anywhere(r) : find_event(r);
     event e = {0};
     if (!p)
         return ORR_OK;
@@ -394,7 +395,7 @@ static orr_code read_lines(reader *r, orr_span bytes, orr_error *err)
 static orr_code check_any(const reader *r, orr_error *err)
 {
     const orr_where w = orr_where_line(r->path, r->line ? r->line : 1, 1);
-    if (r->log->count || r->opt.is_compat)
+    if (r->log->count || r->rules->any_line)
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, &w,
                     "no line begins with \"issue,\" or \"callback,\": this is not a log of events");
@@ -419,6 +420,8 @@ static bool log_init(orr_issue_log *log, const char *path)
     return log->path != NULL;
 }
 
+static const orr_rules_issue_log ours = {.any_line = false};
+
 orr_code orr_issue_log_parse(orr_span bytes,
                              const char *path,
                              const orr_issue_log_options *opt,
@@ -434,7 +437,8 @@ orr_code orr_issue_log_parse(orr_span bytes,
         orr_issue_log_free(r.log);
         return orr_no_memory(err);
     }
-    r.log->is_compat = r.opt.is_compat;
+    r.log->rules = r.opt.rules;
+    r.rules = r.opt.rules ? r.opt.rules : &ours;
     orr_code code = read_lines(&r, bytes, err);
     if (!code)
         code = check_any(&r, err);

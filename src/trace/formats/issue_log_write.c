@@ -1,81 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* issue_log_write.c - a log of issued nodes as a timeline, and as the file that chakra_timeline_visualizer wrote.
+/* issue_log_write.c - a log of issued nodes as a timeline.
  *
- * The timeline counts picoseconds, each time rounded once from its cycle, so nothing adds up over a run.  The old file holds
- * the old program's doubles, divided in its order (chakra.md 9): cycle / MHz / 1000, and cycles / (MHz * 1000). */
+ * It counts picoseconds, each time rounded once from its cycle, so nothing adds up over a run. */
 #include "issue_log_impl.h"
 
-#include "base/formats/json.h"
-#include "base/io/output.h"
 #include "base/memory/map.h"
-#include "base/text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { DRAIN_AT = 1 << 16 };
 #define PS_PER_S 1000000000000
-
-/* ---- the old file ---- */
-
-static void put_double(orr_buf *b, const char *key, double v)
-{
-    char text[ORR_NUMBER_ROOM];
-    orr_buf_text(b, key);
-    orr_buf_add(b, text, orr_double_text(v, text));
-}
-
-static void put_number(orr_buf *b, const char *key, uint64_t v)
-{
-    orr_buf_text(b, key);
-    orr_buf_u64(b, v);
-}
-
-static void put_old_event(orr_buf *b, const orr_issue_log *log, const issue_row *i, uint32_t mhz)
-{
-    const double ms = (double)(i->ended - i->issued) / ((double)mhz * 1000.0);
-    put_number(b, "{\"pid\": ", i->rank);
-    put_number(b, ", \"tid\": ", i->kind);
-    put_double(b, ", \"ts\": ", (double)i->issued / (double)mhz / 1000.0);
-    put_double(b, ", \"dur\": ", ms);
-    orr_buf_text(b, ", \"ph\": \"X\", \"name\": ");
-    orr_json_quote(b, orr_intern_get(log->names, i->name), true);
-    put_double(b, ", \"args\": {\"ms\": ", ms);
-    orr_buf_text(b, "}}");
-}
-
-static void put_old(orr_output *o, orr_buf *b, const orr_issue_log *log, uint32_t mhz)
-{
-    for (size_t k = 0; k < log->done_count && !orr_output_has_failed(o); k++) {
-        if (k)
-            orr_buf_text(b, ", ");
-        put_old_event(b, log, &log->issues[log->done[k]], mhz);
-        if (b->len >= DRAIN_AT)
-            orr_output_drain(o, b);
-    }
-}
 
 orr_code orr_issue_log_write_old(
     const orr_issue_log *log, uint32_t ranks, uint32_t mhz, const char *path, orr_error *err)
 {
-    orr_buf b = {0};
-    orr_output *o;
-    if (mhz == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "a frequency of 0 MHz");
-    const orr_code code = orr_output_open(path, &o, err);
-    if (code)
-        return code;
-    orr_buf_text(&b, "{\"meta_user\": \"aras\", \"traceEvents\": [");
-    put_old(o, &b, log, mhz);
-    put_number(&b, "], \"meta_cpu_count\": ", ranks);
-    orr_buf_byte(&b, '}');
-    const bool failed = b.failed;
-    orr_output_drain(o, &b);
-    orr_buf_fini(&b);
-    if (!failed)
-        return orr_output_commit(&o, err);
-    orr_output_discard(o);
-    return orr_no_memory(err);
+    if (log->rules)
+        return log->rules->write(log, ranks, mhz, path, err);
+    return orr_fail(err, ORR_EUSAGE, NULL, "the log was not read by the rules of another program");
 }
 
 /* ---- the timeline ---- */
@@ -207,8 +148,8 @@ orr_code orr_issue_log_timeline(const orr_issue_log *log,
     *out = NULL;
     if (hz == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a frequency of 0 Hz");
-    if (log->is_compat)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the log was read as the old program reads it");
+    if (log->rules)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the log was read by the rules of another program");
     b.tracks = orr_map_create(16);
     const orr_code code = b.tracks ? build(&b, err) : orr_no_memory(err);
     if (code)
