@@ -50,7 +50,8 @@ static double run_view(void *context)
 static double run_old(void *context)
 {
     const job *j = context;
-    const orr_issue_log_options opt = {.ranks = RANKS, .rules = orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log};
+    const orr_issue_log_options opt = {.ranks = RANKS,
+                                       .rules = orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log};
     orr_issue_log *log;
     orr_error err;
     bench_check(orr_issue_log_read(j->from, &opt, &log, &err), &err);

@@ -28,7 +28,7 @@ const char *cli_nodes_text(const orr_pytorch_later *nodes, uint64_t count, char 
     return out;
 }
 
-/* One of these is the sign of a circle, so it is said which. */
+/* One of these is the sign of a cycle, so they are named. */
 static void note_later(const cli_context *c, const orr_pytorch_report *r)
 {
     char nodes[CLI_NODES_ROOM];
@@ -51,8 +51,8 @@ static void note_report(const cli_context *c, const orr_pytorch_report *r)
     note_count(c, r->durations_negative, "negative durations, taken as 0");
     note_count(c, r->dependencies_missing,
                "dependencies on nodes that are not in the file, left out");
-    note_count(c, r->dependencies_refused, "dependencies that the clock speaks against, left out");
-    note_count(c, r->dependencies_circular, "dependencies in a circle, left out");
+    note_count(c, r->dependencies_refused, "dependencies that contradict the clock, left out");
+    note_count(c, r->dependencies_circular, "dependencies that would form a cycle, left out");
 }
 
 static orr_code make_set(orr_trace *t, orr_set **out, orr_error *err)

@@ -31,7 +31,9 @@ static void check_timeline(const orr_issue_log *log, uint64_t hz)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (int is_compat = 0; is_compat < 2; is_compat++) {
-        const orr_issue_log_options opt = {.ranks = is_compat ? 8 : 0, .rules = is_compat ? orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log : NULL};
+        const orr_issue_log_options opt = {
+            .ranks = is_compat ? 8 : 0,
+            .rules = is_compat ? orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log : NULL};
         orr_issue_log *log;
         orr_error err;
         if (orr_issue_log_parse((orr_span){data, size}, "log.csv", &opt, &log, &err)) {

@@ -9,7 +9,9 @@ static orr_error err;
 
 static orr_code parse(const char *text, bool is_compat, uint32_t ranks, orr_issue_log **out)
 {
-    const orr_issue_log_options opt = {.ranks = ranks, .rules = is_compat ? orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log : NULL};
+    const orr_issue_log_options opt = {
+        .ranks = ranks,
+        .rules = is_compat ? orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log : NULL};
     return orr_issue_log_parse((orr_span){(const uint8_t *)text, strlen(text)}, "log.csv", &opt,
                                out, &err);
 }

@@ -393,7 +393,7 @@ TEST(test_pytorch__faults_have_a_place)
     check_refused(FILE_OF(PROCESS) "x", false, "", 3);
     check_refused(FILE_OF(PROCESS ",\n{\"name\": \"x\"}"), false, "without id", 3);
     check_refused(FILE_OF(PROCESS ",\n{\"id\": 1}"), false, "without name", 3);
-    check_refused(FILE_OF(PROCESS ",\n" PROCESS), false, "node 0 is there twice", 3);
+    check_refused(FILE_OF(PROCESS ",\n" PROCESS), false, "duplicate node 0", 3);
     check_refused(FILE_OF(PROCESS ",\n" NODE(1, "a", 0, 1, NONE, , ", \"ts\": \"x\"")), false,
                   "ts: \"x\" where a time", 3);
     check_refused(FILE_OF(PROCESS ",\n{\"id\": 1, \"name\": \"a\", \"ctrl_deps\": 0}"), true,

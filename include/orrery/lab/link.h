@@ -40,7 +40,7 @@ typedef enum orr_link_counter {
     ORR_LINK_NO_LAUNCH,          /* device operations whose launch is not in the trace */
     ORR_LINK_NO_PARENT,          /* device operations with a launch outside of any operator */
     ORR_LINK_NO_ROOT,            /* host nodes that do not hang on the process node */
-    ORR_LINK_LATER_PARENTS, /* host nodes whose parent does not come before them, as in a circle */
+    ORR_LINK_LATER_PARENTS, /* host nodes whose parent does not come before them, as in a cycle */
     ORR_LINK_OTHER_NAMES,   /* pairs of host node and operator that have different names */
     ORR_LINK_NEW_SCHEMA,    /* the host trace is of a version that is not known: 1 */
     ORR_LINK_COUNTERS
@@ -101,7 +101,7 @@ typedef struct orr_link_rank {
     orr_link_counts counts;
     orr_pytorch_report report; /* of making the trace */
     bool is_aligned;           /* its clock was compared with that of another rank, */
-    uint64_t shared;           /* by so many collectives; */
+    uint64_t shared;           /* this many collectives; */
     int64_t clock_ns;          /* added to its times this gives rank 0's */
 } orr_link_rank;
 
@@ -121,7 +121,7 @@ ORR_API const orr_link *orr_link_job_link(const orr_link_job *job, uint32_t i);
 ORR_API orr_code orr_link_job_set(orr_link_job *job,
                                   const orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;
-/* Collectives of which only comparing the ranks told the group, after that. */
+/* Collectives whose group was found by comparing ranks; known after orr_link_job_set. */
 ORR_API uint64_t orr_link_job_inferred(const orr_link_job *job);
 /* What was measured, all ranks in one clock: sealed, and the caller's. */
 ORR_API orr_code orr_link_job_timeline(const orr_link_job *job,

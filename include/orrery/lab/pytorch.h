@@ -45,7 +45,7 @@ typedef struct orr_pytorch_options {
     int64_t origin_ns;
 } orr_pytorch_options;
 
-/* Of nodes that something is said about, so many are named. */
+/* At most this many nodes are named in a report. */
 enum { ORR_PYTORCH_SHOWN = 8 };
 typedef struct orr_pytorch_later {
     uint64_t node, parent; /* ids */
@@ -64,7 +64,7 @@ typedef struct orr_pytorch_report {
     orr_pytorch_later later_nodes[ORR_PYTORCH_SHOWN]; /* the first of these */
     uint64_t durations_negative;                      /* taken as 0 */
     uint64_t dependencies_missing;                    /* on nodes that are not there: left out, */
-    uint64_t dependencies_refused;  /* as are those that the clock speaks against */
+    uint64_t dependencies_refused;                    /* as are those that contradict the clock */
     uint64_t dependencies_circular; /* and those that would make a node wait for itself */
 } orr_pytorch_report;
 

@@ -52,7 +52,7 @@ static orr_code unknown_collective(const writer *w, const linked_node *n)
     const orr_where at = linked_where(w->p->l, n);
     return orr_fail(w->err, ORR_EINPUT, &at,
                     "node %" PRIu64
-                    ": the old converter knows no collective by the name of the kernel "
+                    ": chakra_converter knows no collective by the name of the kernel "
                     "'%.*s'",
                     n->id, n->name.len < 80 ? (int)n->name.len : 80, n->name.ptr);
 }

@@ -28,7 +28,7 @@ typedef struct chakra_plan {
     uint32_t *thread_dep;          /* inter_thread_dep; NONE: none, MISSING: not in the file */
     uint32_t *child_first, *child; /* children in file order */
     uint32_t *by_id;               /* all items, ascending by id */
-    uint32_t *created; /* items in the order in which the old converter makes nodes of them */
+    uint32_t *created; /* items in the order in which chakra_converter makes nodes of them */
     uint32_t created_count;
     chakra_dep *deps;
     size_t dep_count, dep_room;

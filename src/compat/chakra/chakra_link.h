@@ -26,7 +26,7 @@ typedef struct chakra_host {
     orr_intern *names;
     orr_str schema;       /* borrowed from names */
     uint64_t document_at; /* white space, then its opening bracket */
-    uint64_t nodes_at;    /* the list of nodes in the file, from [ to behind ] */
+    uint64_t nodes_at;    /* the list of nodes in the file, from [ to after ] */
     uint64_t nodes_end;
     bool is_flat; /* the first form, 1.0.1: `parent` and flat fields */
 } chakra_host;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_place.c - what belongs together, as the reference has it: host nodes and operators, device operations and
- * host nodes (chakra.md 3.7, 3.8).  link_merge.c does it without the reference's defects.
+/* chakra_place.c - what belongs together to chakra_trace_link: host nodes and operators, device operations and
+ * host nodes (chakra.md 3.7, 3.8).  link_merge.c does it without its defects.
  *
  * Both traces name an operator by its record-function id.  A device operation names its launch by a correlation,
- * and the reference searches back from there for an operator with the kernel's external id; every host node that
+ * and chakra_trace_link searches back from there for an operator with the kernel's external id; every host node that
  * shares it is given the kernel, and kernels of which none is found are dropped.
  * Cost: linear, and a binary search for each device operation. */
 #include "chakra_link.h"
@@ -223,7 +223,7 @@ static orr_code find_launches(orr_link *l, orr_map *launches, orr_error *err)
     return ORR_OK;
 }
 
-/* ---- the operator around a launch, as the reference finds it ---- */
+/* ---- the operator around a launch, as chakra_trace_link finds it ---- */
 
 /* Operators ordered by thread, external id and time. */
 typedef struct keyed {
@@ -327,7 +327,7 @@ static uint32_t reference_parent(const orr_link *l,
     return op != LINK_NONE ? op : last_of_thread(l, launch->tid, launch->ts, skips);
 }
 
-/* The events that the reference places; it passes over fills. */
+/* The events that chakra_trace_link places; it skips memsets. */
 static bool is_placed_by_reference(const kin_event *e)
 {
     return e->kind == KIN_KERNEL || e->kind == KIN_MEMCPY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert_plan.c - which nodes Chakra's converter makes, of which type, and what depends on what (chakra.md 4.1).
  *
- * Everything here is a rule of the old converter, defects included: control dependencies on a parent that stands
+ * Everything here is a rule of chakra_converter, defects included: control dependencies on a parent that stands
  * earlier in the file only, one chain of host nodes for each thread, no order between kernels.  The new converter is
  * in convert_graph.c.
  *
@@ -87,7 +87,7 @@ static void find_children(chakra_plan *p)
     }
     for (uint32_t i = 0; i < p->count; i++)
         p->child_first[i + 1] += p->child_first[i];
-    for (uint32_t i = p->count; i-- > 0;) { /* from behind: the counts move to the beginnings */
+    for (uint32_t i = p->count; i-- > 0;) { /* backwards: the counts move to the beginnings */
         if (p->parent[i] != CHAKRA_NONE)
             p->child[--p->child_first[p->parent[i] + 1]] = i;
     }
@@ -212,7 +212,7 @@ static orr_code create(chakra_plan *p, uint32_t item, orr_error *err)
     return ORR_OK;
 }
 
-/* Host nodes in file order, behind each its device nodes. */
+/* Host nodes in file order, each followed by its device nodes. */
 static orr_code create_all(chakra_plan *p, orr_error *err)
 {
     for (uint32_t i = 0; i < p->count; i++) {

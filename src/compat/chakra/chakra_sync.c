@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_sync.c - waits for the device as the reference writes them down: sync_dep (chakra.md 3.6, 3.8).
+/* chakra_sync.c - waits for the device as chakra_trace_link writes them: sync_dep (chakra.md 3.6, 3.8).
  *
- * The reference knows both ends of a wait by their external ids alone.  For every event E that has the id of the
+ * chakra_trace_link knows both ends of a wait by their external ids alone.  For every event E that has the id of the
  * waiting end, the first operator that starts after E depends on the event that has the id of the other end
  * last; it is noted when that is a device node.  The target is translated to its new id when the device node is
  * numbered, if it has one by then, and again at the end: so it may come out as another node.  All of this is kept.

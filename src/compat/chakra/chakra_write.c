@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_write.c - the linked trace as the reference writes it: the host trace with more in it (chakra.md 3.8).
+/* chakra_write.c - the linked trace as chakra_trace_link writes it: the host trace with more in it (chakra.md 3.8).
  *
- * Every key of the host file is kept, in its order; nodes are numbered anew and written in that order.  A device
+ * Every key of the host file is kept, in its order; nodes are renumbered and written in that order.  A device
  * node is its host node once more, with other values for some keys.
  * Cost: linear in the output, of which never more than a piece is in memory. */
 #include "chakra_link.h"
@@ -65,7 +65,7 @@ static void write_node(writer *w, const chakra_host_node *n, repaint_overrides *
 
 /* ---- parents ---- */
 
-/* A parent that is not in the trace gets a number too, behind all nodes. */
+/* A parent that is not in the trace gets a number too, after all nodes. */
 static uint64_t new_parent(writer *w, int64_t id)
 {
     const uint32_t h = chakra_host_find(&chakra_of(w->l)->host, id);

@@ -149,7 +149,7 @@ static orr_code add_arrow(const finder *f, const chrome_flow_end *from, const ch
     return orr_timeline_add_arrow(f->c->t, &arrow, f->c->err);
 }
 
-/* The start of each key, whether it stands before or behind its ends in the file; of several the last. */
+/* The start of each key, whether it stands before or after its ends in the file; of several the last. */
 static bool find_starts(const chrome_file *c, orr_map *start_of)
 {
     bool ok = true;

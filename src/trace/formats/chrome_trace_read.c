@@ -202,7 +202,7 @@ static orr_chrome_trace_look look_at(orr_span bytes)
                              bytes.ptr[i] == '\r'))
         i++;
     const bool is_json = i < bytes.len && (bytes.ptr[i] == '{' || bytes.ptr[i] == '[');
-    /* A trace as JSON, of ours or of the old jsonizer, is not when things happened. */
+    /* A trace as JSON, of ours or of chakra_jsonizer, is not when things happened. */
     if (is_json && !has_word(bytes, "traceEvents") &&
         (has_word(bytes, "orrery-trace") || has_word(bytes, "_NODE\"")))
         return ORR_CHROME_TRACE_OTHER;

@@ -37,13 +37,14 @@ struct orr_issue_log {
     size_t count, room;
     uint32_t *done; /* issues in the order they came back */
     size_t done_count, done_room;
-    int64_t last; /* cycle */
+    int64_t last;                            /* cycle */
     const struct orr_rules_issue_log *rules; /* NULL: ours */
 };
 
 /* How another program reads logs and what it makes of them (chakra.md 9). */
 typedef struct orr_rules_issue_log {
-    bool any_line;    /* a line with "issue" or "callback" anywhere is an event; there need not be any */
+    bool
+        any_line; /* a line with "issue" or "callback" anywhere is an event; there need not be any */
     bool any_time;    /* numbers below 0, ends before issues, issues of a node that is still out */
     bool short_names; /* they end at a comma or an equals sign */
     bool needs_kind;  /* a name that does not say what the node is, is an error */

@@ -18,7 +18,7 @@
 #include <inttypes.h>
 
 enum { SHOWN = 60, FIELDS = 5 };
-/* Differences of two are the same as a double, which the old program's figures are made of. */
+/* Differences of two are the same as a double, which chakra_timeline_visualizer computes with. */
 #define MOST_CYCLES ((int64_t)1 << 52)
 
 typedef struct name_kind {
@@ -65,7 +65,7 @@ static int shown(orr_str s)
 
 /* ---- what a name says ---- */
 
-/* The order of the tests is the old program's. */
+/* The order of the tests is that of chakra_timeline_visualizer. */
 static name_kind kind_by_name(orr_str s)
 {
     const bool is_memory = orr_str_has(s, "MEM_LOAD_NODE") || orr_str_has(s, "MEM_STORE_NODE");
@@ -133,7 +133,7 @@ static orr_code take_field(
         const orr_where w = place_of(r, *p);
         return orr_fail(err, ORR_EINPUT, &w, "the line ends before the %s", what);
     }
-    const char *from = *p + 1; /* behind the comma */
+    const char *from = *p + 1; /* after the comma */
     const char *stop = memchr(from, ',', (size_t)(r->end - from));
     stop = stop ? stop : r->end;
     const char *equals = memchr(from, '=', (size_t)(stop - from));
@@ -203,7 +203,7 @@ static orr_code check_name(const reader *r, orr_str name, orr_error *err)
     return ORR_OK;
 }
 
-/* p: the comma behind the first word. */
+/* p: the comma after the first word. */
 static orr_code take_event(reader *r, const char *p, event *e, orr_error *err)
 {
     const int64_t ranks = r->opt.ranks ? r->opt.ranks : ORR_ISSUE_LOG_RANKS;
@@ -337,7 +337,7 @@ static bool begins_with(const reader *r, const char *p, const char *word)
     return (size_t)(r->end - p) > n && memcmp(p, word, n) == 0 && p[n] == ',';
 }
 
-/* Ours: the line begins with one of the words, or it stands behind what a logger puts in front. */
+/* Ours: the line begins with one of the words, or it follows the prefix of a logger. */
 static const char *find_event(const reader *r)
 {
     for (const char *p = r->begin; p < r->end; p++) {

@@ -85,7 +85,7 @@ static bool same_call(const conv_state *c, uint32_t a, uint32_t b)
 }
 
 /* The annotation that belongs to an operator: the next call of its thread that is nobody else's. */
-static uint32_t find_behind(const finder *f, uint32_t place)
+static uint32_t find_next_call(const finder *f, uint32_t place)
 {
     const conv_state *c = f->c;
     uint32_t p = f->next_host[place];
@@ -106,7 +106,7 @@ static void find_call(finder *f, uint32_t place)
         !is_communication((conv_word)c->said[place]))
         return;
     if (conv_is_operator_name(conv_node(c, place)->name)) {
-        const uint32_t behind = find_behind(f, place);
+        const uint32_t behind = find_next_call(f, place);
         if (behind != CONV_NONE) {
             c->partner[behind] = place;
             return;
@@ -541,7 +541,7 @@ static orr_code say_twice(const conv_state *c, uint32_t place)
 {
     const linked_node *n = conv_node(c, place);
     const orr_where at = linked_where(c->l, n);
-    return orr_fail(c->err, ORR_EINPUT, &at, "node %" PRIu64 " is there twice", n->id);
+    return orr_fail(c->err, ORR_EINPUT, &at, "duplicate node %" PRIu64, n->id);
 }
 
 static orr_code index_nodes(conv_state *c)
@@ -563,7 +563,7 @@ static void note_later(conv_state *c, uint32_t place)
         c->report->later_nodes[known] = (orr_pytorch_later){n->id, n->parent};
 }
 
-/* The process has no parent, or is its own.  Any other parent comes before its children, or there may be a circle. */
+/* The process has no parent, or is its own.  Any other parent comes before its children, or there may be a cycle. */
 static void find_parents(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {

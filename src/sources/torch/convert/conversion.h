@@ -103,7 +103,7 @@ static inline bool conv_has_time(const linked_node *n)
     return n->start_ns != LINKED_NO_TIME && n->duration_ns != LINKED_NO_TIME;
 }
 
-/* Behind the last nanosecond.  Only where there is a time; sums that leave the range stay at its end. */
+/* After the last nanosecond.  Only where there is a time; sums that leave the range stay at its end. */
 static inline int64_t conv_end(const linked_node *n)
 {
     int64_t end;

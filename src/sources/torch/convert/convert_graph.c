@@ -203,7 +203,7 @@ typedef struct pauses {
     int64_t *
         idle_since; /* by place: the last thing its thread did before it; LINKED_NO_TIME: nothing */
     uint32_t *below; /* by place: the operator that was open when it began */
-    uint32_t *next;  /* by place: the operator behind it on its thread */
+    uint32_t *next;  /* by place: the next operator on its thread */
     ending *ends;    /* of operators, by time */
     size_t end_count;
     struct thread {
@@ -478,7 +478,7 @@ static orr_code find_data(conv_state *c)
  *
  * What threads, launches and streams say is free of cycles.  What was added to that may not be: traces have clocks that
  * jump and ids that were mixed up.  So nodes are taken away while they wait for nothing; if some remain, they are in
- * cycles or behind one, and what was added between them goes.  Once is enough: what remains then is certain.
+ * cycles or after one, and what was added between them goes.  Once is enough: what remains then is certain.
  *
  * Cost: linear. */
 

@@ -193,7 +193,7 @@ static void skip_space(cursor *c)
         c->at++;
 }
 
-/* A whole number and the comma behind it. */
+/* A whole number and the comma after it. */
 static bool take_number(cursor *c, int64_t *out)
 {
     uint64_t v = 0;
@@ -220,7 +220,7 @@ static void skip_string(cursor *c)
         c->at++;
 }
 
-/* c stands behind the opening bracket; it moves only when this is a tensor. */
+/* c stands after the opening bracket; it moves only when this is a tensor. */
 static bool take_tensor(cursor *c, tensor *out)
 {
     cursor p = *c;

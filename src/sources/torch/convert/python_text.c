@@ -196,7 +196,7 @@ static uint32_t hex4(const char *p)
     return v;
 }
 
-/* The character behind a backslash.  Half a surrogate pair stays what it is, as in Python. */
+/* The character after a backslash.  Half a surrogate pair stays what it is, as in Python. */
 static uint32_t escaped(cursor *c)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
@@ -278,7 +278,7 @@ static bool is_plain(char c)
     return c >= 0x20 && c < 0x7F && c != '\\' && c != '\'';
 }
 
-/* The string that begins at c: from its first quote to behind its last. */
+/* The string that begins at c: from its first quote to after its last. */
 static cursor take_string(cursor *c, bool *plain)
 {
     cursor inside = {c->at + 1, c->at + 1};

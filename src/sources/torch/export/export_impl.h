@@ -125,7 +125,8 @@ orr_code export_member(orr_json_value object,
 /* What a tensor looks like. */
 typedef struct export_form {
     uint64_t shape[FX_DIMS_MOST], stride[FX_DIMS_MOST];
-    uint64_t offset, bytes; /* bytes: from the start of the storage to behind its last element */
+    uint64_t offset,
+        bytes; /* bytes: from the start of the storage to the end of its last element */
     uint32_t rank, element_bytes;
     int64_t dtype;
     orr_json_value meta;

@@ -202,8 +202,8 @@ bool export_can_view(const uint64_t *shape,
 
 /* ---- texts ---- */
 
-/* The part of s behind the last c, or all of it. */
-static orr_str behind_last(orr_str s, char c)
+/* The part of s after the last c, or all of it. */
+static orr_str after_last(orr_str s, char c)
 {
     size_t n = s.len;
     while (n > 0 && s.ptr[n - 1] != c)
@@ -224,8 +224,8 @@ static orr_str after(orr_str s, size_t n)
 
 void export_module(orr_str stack, orr_buf *to)
 {
-    const orr_str first = until(stack, ';'), last = behind_last(stack, ';');
-    const orr_str class_name = behind_last(behind_last(first, ','), '.');
+    const orr_str first = until(stack, ';'), last = after_last(stack, ';');
+    const orr_str class_name = after_last(after_last(first, ','), '.');
     const orr_str rest = after(last, until(last, ',').len + 1);
     const orr_str path = until(rest, ',');
     orr_buf_add(to, class_name.ptr, class_name.len);
@@ -269,7 +269,7 @@ void export_line(orr_str trace, orr_buf *to)
     }
     if (!found.len)
         return;
-    const orr_str file = behind_last(found, '/');
+    const orr_str file = after_last(found, '/');
     orr_buf_add(to, file.ptr, file.len);
     orr_buf_byte(to, ':');
     orr_buf_add(to, found_line.ptr, found_line.len);

@@ -311,7 +311,7 @@ static orr_code check_message(const caller *k, size_t i, uint8_t role, orr_error
         return fx_fail(k->c, n->byte, err,
                        "rank %" PRIu32
                        ", node %zu: %.*s does not say %s: \"args\" has \"%s\", a place "
-                       "in the group; messages from just anybody cannot be converted",
+                       "in the group; receives from any source are not supported",
                        k->g->rank, i, (int)(op.len < 60 ? op.len : 60), op.ptr,
                        role == FX_SEND ? "whom it is for" : "from whom it comes",
                        role == FX_SEND ? "dst" : "src");

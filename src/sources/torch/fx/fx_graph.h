@@ -157,7 +157,6 @@ typedef struct fx_node_draft {
 
 orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) ORR_MUST_CHECK;
 
-
 /* By its namespace: c10d.*, _c10d_functional.* and their kin. */
 bool fx_is_comm_op(orr_str op);
 

@@ -4,7 +4,7 @@
  * A linked trace is four times the size of its host trace, most of it the nodes' texts in another layout, in
  * another order, and some of them several times.  So a node stays where it lies in the mapped file and its bytes
  * go straight to the output.  The text was checked when it was first read: nothing is checked again here, and
- * nothing behind the value is looked at.
+ * nothing after the value is looked at.
  * Cost: one pass over the bytes; strings without escapes are copied whole. */
 #include "json_repaint.h"
 
@@ -148,7 +148,7 @@ static const char *repaint_scalar(orr_buf *to, const char *p)
 
 /* ---- containers ---- */
 
-/* Elements or members up to the closing bracket; p is behind the opening one. */
+/* Elements or members up to the closing bracket; p is after the opening one. */
 static const char *repaint_items(orr_buf *to, const char *p, uint32_t depth, char closer)
 {
     bool is_first = true;

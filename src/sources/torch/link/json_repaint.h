@@ -8,7 +8,7 @@
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
 
-/* The value at p, inside of `depth` containers; returns the place behind it. */
+/* The value at p, inside of `depth` containers; returns the place after it. */
 const char *repaint_value(orr_buf *to, const char *p, uint32_t depth);
 
 /* Another value for a key: JSON text, as it is to be written.  In the object its place is that of the key; a key

@@ -65,14 +65,14 @@ const link_sort_entry *link_sort_entries(link_sort_entry *a, link_sort_entry *b,
  * Events are put in the order of time once; everything after it is one walk over each thread.
  *
  * Exclusive durations: an operator's own time is its duration less the union of the operators inside.  The
- * reference looks at all that start before it ends, grandchildren too; we step over what lies inside a child,
+ * chakra_trace_link looks at all that start before it ends, grandchildren too; we step over what lies inside a child,
  * since that cannot change the union:
  *
  *     outer  |--------------------------------|
  *     child     |------------|    |------|
  *     inside       |--| |--|         |--|          skip[child] is the first operator not inside the child
  *
- * The sums are taken in the reference's order, so that fractions come out to the last bit.
+ * The sums are taken in chakra_trace_link's order, so that fractions come out to the last bit.
  * Cost: linear, but for runs of equal time stamps, which are sorted. */
 
 /* ---- lists ---- */
@@ -188,7 +188,7 @@ static number end_of(const kin_event *e)
 typedef struct thread {
     const orr_link *l;
     uint32_t *ops, count;
-    uint32_t *skip; /* the first operator behind k that does not lie inside it */
+    uint32_t *skip; /* the first operator after k that does not lie inside it */
 } thread;
 
 static const kin_event *event_of(const thread *t, uint32_t k)

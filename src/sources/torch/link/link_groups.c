@@ -124,7 +124,7 @@ static bool may_have(const grouper *g, const job_group *group, uint64_t id)
     return id < UINT32_MAX && (id > 0 || (group->count == g->job->rank_count && !g->has_parts));
 }
 
-/* A group whose name is a number and means one thing keeps it; the others get the numbers behind. */
+/* A group whose name is a number and means one thing keeps it; the others get the next free numbers. */
 static void number_groups(grouper *g)
 {
     uint64_t next = 1, id;

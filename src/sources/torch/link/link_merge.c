@@ -290,7 +290,7 @@ static orr_code match(merger *m, orr_error *err)
 
 /* ---- parents that cannot be ---- */
 
-/* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a larger one is a circle
+/* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a larger one is a cycle
  * or close to one.  The process, first of all, has no parent or is its own.  Measured nodes take their parents from
  * the clock, so one that is missing is missed by the others only. */
 static orr_code check_parent(merger *m, uint32_t h, orr_error *err)
@@ -862,12 +862,12 @@ static orr_code fill_nodes(merger *m, const uint32_t *order, orr_error *err)
 /* ==== what waits for what, beyond the order on a thread and on a stream.
  *
  *     the host for the device      what a synchronising call waited for -> the next operator of its thread
- *     a stream for a stream        what a recorded event stands behind  -> the next operation on the stream
+ *     a stream for a stream        what an event was recorded after     -> the next operation on the stream
  *     a thread for a thread        what ended last elsewhere            -> the first operator after a silence
  *     a back end's worker          c10d::allreduce_ that submitted it   -> gloo:all_reduce, on its own thread
  *     the submitter again          gloo:all_reduce                      -> its next operator
  *
- * Invariant: an edge goes from what ended to what started later, by the clock, so there is no circle.
+ * Invariant: an edge goes from what ended to what started later, by the clock, so there is no cycle.
  * Cost: linear, and a binary search for each edge. */
 
 /* Nanoseconds of silence after which a thread may have waited for another. */

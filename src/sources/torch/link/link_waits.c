@@ -12,7 +12,7 @@
  * what the something was the clock tells: what ended last before the call returned.  A copy that ended before its
  * own call returned was waited for too.
  *
- * The reference keeps those waits that lie on the critical path of the first step.  A wait that is not on it today
+ * chakra_trace_link keeps those waits that lie on the critical path of the first step.  A wait that is not on it today
  * is on it on another machine, and simulating is asking just that; so all are kept, of all steps.
  * Invariant: from started before `to` ended, so that no dependency made of it goes back in time.
  * Cost: linear but for binary searches; streams times synchronisations of the whole device. */
@@ -157,7 +157,7 @@ static orr_code note_streams(finder *f, uint32_t call, int device)
     return ORR_OK;
 }
 
-/* The operation that the recorded event stands behind. */
+/* The operation that the event was recorded after. */
 static uint32_t recorded(const finder *f, const kin_event *sync)
 {
     if (sync->extra == KIN_NO_TEXT)
@@ -308,7 +308,7 @@ orr_code link_find_waits(orr_link *l, orr_error *err)
  * Three things are known all the same:
  *
  *     a collective waits for what its caller had launched before, on any other stream: NCCL's own first step
- *     the next launch behind a call of ...StreamWaitEvent waits: for the oldest collective that nobody waited for yet
+ *     the next launch after a call of ...StreamWaitEvent waits: for the oldest collective that nobody waited for yet
  *     the first kernel of an optimizer step waits for all collectives before it: it reads what they made
  *
  * All of it only where the clock agrees: what was waited for had ended when the other started.
@@ -338,7 +338,7 @@ static bool is_collective(const walker *w, uint32_t i)
 
 /* ---- notes ---- */
 
-/* False: the clock speaks against it. */
+/* False: it contradicts the clock. */
 static bool note_wait(walker *w, uint32_t from, uint32_t to)
 {
     orr_link *l = w->l;

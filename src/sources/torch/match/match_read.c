@@ -313,7 +313,7 @@ static orr_code read_table(table *t)
             return code;
     }
     if (code == ORR_END && t->m->sides[MATCH_MEASURED].count == 0)
-        return orr_fail(t->err, ORR_EINPUT, &top, "no operators behind the line of names");
+        return orr_fail(t->err, ORR_EINPUT, &top, "no operators after the header row");
     return code == ORR_END ? ORR_OK : code;
 }
 

@@ -29,7 +29,7 @@ typedef enum kin_class {
 enum {
     KIN_TS_REAL = 1,  /* the time stamp has a point in the file */
     KIN_DUR_REAL = 2, /* so has the duration */
-    KIN_LAUNCH = 4,   /* a call that starts something on the device, as the reference has it */
+    KIN_LAUNCH = 4,   /* a launch by the names that chakra_trace_link knows */
     KIN_USER = 8,     /* an operator that is a user_annotation */
 };
 

@@ -86,7 +86,7 @@ static bool is_number(orr_json_value v)
     return orr_json_type_of(v) == ORR_JSON_INT || orr_json_type_of(v) == ORR_JSON_REAL;
 }
 
-/* Time stamps have 16 digits before the point and three behind it, more than a double holds: so twice. */
+/* Time stamps have 16 digits before the point and three after it, more than a double holds: so twice. */
 static bool take_start(draft *d, orr_json_value v)
 {
     d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_TS_REAL : 0;
@@ -303,8 +303,8 @@ static orr_code take_fields(reader *r, draft *d)
     return chrome_has(in, CHROME_ARGS) ? take_args(r, d, in->of[CHROME_ARGS]) : ORR_OK;
 }
 
-/* chakra.md 3.3: the names by which the reference knows a launch. */
-static bool is_reference_launch(orr_str name)
+/* The names by which chakra_trace_link knows a launch (chakra.md 3.3). */
+static bool is_known_launch(orr_str name)
 {
     static const char *const names[] = {
         "cuLaunchKernel",        "cuLaunchKernelEx",     "cudaLaunchKernel",
@@ -423,7 +423,7 @@ static void classify(reader *r, draft *d)
         d->e.kind = KIN_STEP;
     if (d->e.kind == KIN_OPERATOR && d->in.cat.ptr[0] == 'u')
         d->e.flags |= KIN_USER;
-    if (d->e.kind == KIN_RUNTIME && is_reference_launch(d->in.name))
+    if (d->e.kind == KIN_RUNTIME && is_known_launch(d->in.name))
         d->e.flags |= KIN_LAUNCH;
 }
 
@@ -486,7 +486,7 @@ orr_code kin_read(orr_json *j, const kin_options *opt, kin_trace *out, orr_error
     *out = (kin_trace){.rank = KIN_NO_NUMBER, .world = KIN_NO_NUMBER};
     out->texts = orr_intern_create();
     out->threads = orr_intern_create();
-    /* Thread 0 is that of events without a tid, as the number 0 is in the reference. */
+    /* Thread 0 is that of events without a tid, as the number 0 is to chakra_trace_link. */
     out->arena = orr_arena_create();
     if (!out->arena || !out->texts || !out->threads ||
         !orr_intern_add(out->threads, orr_str_of("0"), &none))

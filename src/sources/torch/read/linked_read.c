@@ -8,7 +8,7 @@
  * matter of the rules, ours need id and name.  The form is chosen by what a node has, not by the name of the
  * schema: before 1.0.2 attributes were fields, and the parent was called so.
  *
- * Memory: a few hundred bytes a node, beside the file's pages, which are given back as the reading goes on. */
+ * Memory: a few hundred bytes per node, beside the file's pages, which are given back as the reading goes on. */
 #include "linked.h"
 
 #include "base/formats/json_list.h"
