@@ -10,14 +10,14 @@
  *
  *     orr_run_config config = {..., .own_network = &mine};
  *
- * A model has no clock of its own: it asks the run for the time and schedules through it.  It is told of
- * each message once, at the time the message is sent, in the order of time; it must deliver each of them once, at
- * any time not before now.  Messages may overtake each other.  Of the functions
- * only send is required.  What a model returns must depend on what it is given only, so that the same run gives
- * the same result.
+ * A model has no clock of its own: it asks the run for the time and schedules through it.  It is
+ * acknowledged each message once, at the time the message is sent, in the order of time; it must
+ * deliver each of them once, at any time not before now.  Messages may overtake each other.  Of the
+ * functions only send is required.  What a model returns must depend on what it is given only, so
+ * that the same run gives the same result.
  *
- * One run owns one network: create makes its state, every other function gets that state back.  Nothing is
- * called from two threads at a time.  examples/custom_network.c is a whole model. */
+ * One run owns one network: create makes its state, every other function gets that state back.
+ * Nothing is called from two threads at a time.  examples/custom_network.c is a whole model. */
 #ifndef ORRERY_NETWORK_H
 #define ORRERY_NETWORK_H
 
@@ -43,13 +43,13 @@ typedef enum orr_net_shape { ORR_NET_RING, ORR_NET_SWITCH, ORR_NET_FULLY_CONNECT
 
 enum { ORR_NET_DIMS = 16 };
 
-/* The network file, read.  That of ASTRA-sim has an entry a dimension, the innermost first.  A link-level topology
- * (docs/format/topology.md) has logical dimensions only: `topology` is set, npus[] says how collectives see the
- * ranks, and shape, bandwidth and latency mean nothing. */
+/* The network file, read.  That of ASTRA-sim has an entry a dimension, the innermost first.  A
+ * link-level topology (docs/format/topology.md) has logical dimensions only: `topology` is set,
+ * npus[] says how collectives see the ranks, and shape, bandwidth and latency mean nothing. */
 typedef struct orr_net_config {
     uint32_t dims;
     orr_net_shape shape[ORR_NET_DIMS];
-    uint32_t npus[ORR_NET_DIMS];     /* ranks a dimension; their product is the number of ranks */
+    uint32_t npus[ORR_NET_DIMS];     /* ranks per dimension; their product is the number of ranks */
     double bandwidth[ORR_NET_DIMS];  /* GB/s a link and direction; here 1 GB is 2^30 bytes */
     double latency_ns[ORR_NET_DIMS]; /* a link */
     /* What the network aware refuses, for runs that stay within another program; 0: nothing. */
@@ -64,10 +64,10 @@ enum { ORR_NET_LINK_NAME = 96 };
 typedef struct orr_net_link {
     char name[ORR_NET_LINK_NAME]; /* "3 -> leaf0" */
     uint64_t messages, bytes;
-    uint64_t
-        busy_ns; /* how long it was putting bytes on the wire; of the last message, all of it */
+    /* how long it was putting bytes on the wire; of the last message, all of it */
+    uint64_t busy_ns;
     uint64_t max_queue; /* how many messages waited for it, at the worst time */
-    double bandwidth;   /* bytes a ns; 0: not known */
+    double bandwidth;   /* bytes per ns; 0: not known */
 } orr_net_link;
 typedef void (*orr_net_link_visit)(void *context, const orr_net_link *link);
 
@@ -79,16 +79,18 @@ typedef struct orr_net_ops {
     /* The message leaves now.  A failure ends the run. */
     orr_code (*send)(void *net, orr_net *n, const orr_message *m, orr_error *err);
     void (*destroy)(void *net); /* may be NULL */
-    /* Visit every link that carried something, always in the same order.  NULL: the model knows no links. */
+    /* Visit every link that carried something, always in the same order.  NULL: the model knows no
+     * links. */
     void (*report)(const void *net, orr_net_link_visit visit, void *context);
-    /* The run is over and all ranks have finished: files that the model writes appear.  May be NULL. */
+    /* The run is over and all ranks have finished: files that the model writes appear.  May be
+     * NULL. */
     orr_code (*finish)(void *net, orr_error *err);
     /* For this library's own: events that the model keeps itself.  May be NULL. */
     const struct orr_event_source *(*events)(void *net, orr_net *n, struct orr_event_line *line);
 } orr_net_ops;
 
-/* What a model may ask of the run, inside send or a scheduled call.  The clock counts whole nanoseconds: delays are
- * rounded to the nearest one. */
+/* What a model may ask of the run, inside send or a scheduled call.  The clock counts whole
+ * nanoseconds: delays are rounded to the nearest one. */
 ORR_API orr_ps orr_net_now(const orr_net *n);
 ORR_API void orr_net_after(orr_net *n,
                            orr_ps delay,
@@ -97,8 +99,8 @@ ORR_API void orr_net_after(orr_net *n,
                            uint64_t argument);
 ORR_API void orr_net_deliver(orr_net *n, uint64_t token); /* the message is there, now */
 ORR_API void orr_net_deliver_after(orr_net *n, orr_ps delay, uint64_t token);
-/* The two halves of orr_net_deliver, for models in which the sender learns later that all has arrived: each is called
- * once per message, in either order. */
+/* The two halves of orr_net_deliver, for models in which the sender learns later that all has
+ * arrived: each is called once per message, in either order. */
 ORR_API void orr_net_deliver_receiver(orr_net *n, uint64_t token);
 ORR_API void orr_net_complete_sender(orr_net *n, uint64_t token);
 /* Something went wrong in a scheduled call: the run ends with this error. */

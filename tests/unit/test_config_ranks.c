@@ -159,7 +159,7 @@ TEST(test_config_ranks__links_by_lists)
     check_run("links: [{from: [1, s], to: [0], latency: 3, one_way: true}]", "", NULL, 1011150,
               1011150);
     refuse("links: [{from: 0, to: [1, s], failed: true}]", NULL,
-           "there is no way from rank 0 to rank 1");
+           "there is no route from rank 0 to rank 1");
     refuse("links: [{from: [0, [1]], to: s}]", NULL,
            "ranks.yml:1:20: from: a rank or the name of a switch was expected");
     refuse("links: [{from: 0, to: []}]", NULL, "ranks.yml:1:23: to: the list is empty");
@@ -190,7 +190,7 @@ TEST(test_config_ranks__errors_name_the_place)
     refuse("links: [{from: 0, to: 1, bandwidth: 0.5}]", "unaware",
            "the network model unaware has no single links");
     refuse("links: [{from: 0, to: 1, failed: true}]", "aware",
-           "there is no way from rank 0 to rank 1");
+           "there is no route from rank 0 to rank 1");
 }
 
 int main(void)

@@ -194,7 +194,7 @@ TEST(test_fabric__hosts_pass_on_if_they_are_told_to)
     while (fab_run(f, 100))
         ;
     CHECK_CODE(fab_status(f, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "no way from host 0 to host 2");
+    CHECK_SAYS(&err, "no route from host 0 to host 2");
     fab_destroy(f);
 }
 

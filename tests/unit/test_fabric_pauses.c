@@ -126,7 +126,7 @@ TEST(test_fabric_pauses__a_circle_is_a_deadlock_with_all_its_ports)
     CHECK(told.arrived < RING);
     said.text[0] = 0;
     fab_explain(told.fabric, fabric_keep_line, &said);
-    CHECK_EQ_U(lines_with("deadlock: these ports pause each other in a circle:"), 1);
+    CHECK_EQ_U(lines_with("deadlock: these ports pause each other in a cycle:"), 1);
     CHECK_EQ_U(lines_with("waits for the next one"), RING);
     for (int i = 0; i < RING; i++) {
         char port[100];

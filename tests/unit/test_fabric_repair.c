@@ -224,7 +224,7 @@ TEST(test_fabric_repair__a_way_that_never_comes_is_an_error)
     while (fab_run(told.fabric, 1000))
         ;
     CHECK(fab_status(told.fabric, &err) == ORR_EINPUT);
-    CHECK(strstr(err.message, "there is no way from host 0 to host 2"));
+    CHECK(strstr(err.message, "there is no route from host 0 to host 2"));
     CHECK_EQ_U(fab_now(told.fabric), 50 * US);
     fab_destroy(told.fabric);
 }

@@ -140,7 +140,7 @@ TEST(test_link_servers__no_way_is_an_error_of_the_run)
     net_run_open_file(&r, SPEEDS "ranks: 3\nlinks: [{from: 0, to: 1}]\n");
     net_run_send(&r, 0, 0, 2, 1000);
     CHECK_EQ(net_run_all(&r), ORR_EINPUT);
-    CHECK_SAYS(&r.sim.error, "net.yml: there is no way from rank 0 to rank 2");
+    CHECK_SAYS(&r.sim.error, "net.yml: there is no route from rank 0 to rank 2");
     net_run_close(&r);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fabric_view.h - what a network of links, queues and flows did, over time and in all: figures alone.
+/* fabric_view.h - what a network of links, queues and flows did, over time and in all: figures
+ * alone.
  *
- * The packet network makes one (orr_run_fabric_view), the report draws it (report.h).  Time is cut into columns of equal
- * length, the last of which may be shorter; a list has a value a column.  Experimental: may change in the next
- * release. */
+ * The packet network makes one (orr_run_fabric_view), the report draws it (report.h).  Time is cut
+ * into columns of equal length, the last of which may be shorter; a list has a value a column.
+ * Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_FABRIC_VIEW_H
 #define ORRERY_LAB_FABRIC_VIEW_H
 
@@ -29,7 +30,7 @@ typedef struct orr_packet_figures {
     uint64_t finished_at_ps; /* when the last flow was done */
     uint64_t fct_min_ps, fct_max_ps, fct_sum_ps; /* of flows that are done */
     uint64_t events;
-    uint64_t skips, skipped_ps; /* APPROX: how often time was passed over, and how much of it */
+    uint64_t skips, skipped_ps; /* APPROX: how often time was skipped, and how much of it */
 } orr_packet_figures;
 
 /* One direction of one link: a port and the wire that leads away from it. */
@@ -44,8 +45,8 @@ typedef struct orr_fabric_link {
 
 enum { ORR_FABRIC_TIMES = 41 };
 
-/* Flows of one class of sizes.  Percentiles are those of the nearest rank; with very many flows they may be off by less
- * than 1 %. */
+/* Flows of one class of sizes.  Percentiles are those of the nearest rank; with very many flows
+ * they may be off by less than 1 %. */
 typedef struct orr_fabric_flows {
     orr_bytes above, up_to; /* of the flow: more than, but not more than; up_to 0: no limit */
     uint64_t flows;         /* that are done */
@@ -72,11 +73,11 @@ typedef struct orr_fabric_view {
     size_t queue_count, queues_left_out;
     const orr_fabric_link *pauses; /* paused longest first; values: shares of the time */
     size_t pause_count, pauses_left_out;
-    const double
-        *paused_ports; /* by column: how many were paused, on average; NULL: not recorded */
+    /* by column: how many were paused, on average; NULL: not recorded */
+    const double *paused_ports;
     orr_fabric_flows all,
         classes[ORR_FABRIC_CLASSES]; /* classes: by size, those without flows, too */
-    const char *const *notes;        /* storms of pauses, what was passed over */
+    const char *const *notes;        /* storms of pauses, what was skipped */
     size_t note_count;
 } orr_fabric_view;
 

@@ -41,10 +41,10 @@ typedef struct orr_topology_figures {
     uint64_t links;         /* a cable is two */
     uint64_t most_ports;    /* of a switch */
     uint64_t reached;       /* ranks that rank 0 can send to */
-    uint64_t most_hops;     /* links on its longest shortest way */
+    uint64_t most_hops;     /* links on its longest shortest route */
     uint64_t hops;          /* links on the ways to all of them together */
-    double most_latency_ns; /* of such a way */
-    bool ranks_forward;     /* some ways lead through ranks, or may */
+    double most_latency_ns; /* of such a route */
+    bool ranks_forward;     /* some routes lead through ranks, or may */
     bool has_costs;         /* some links are longer than others */
 } orr_topology_figures;
 ORR_API orr_code orr_topology_measure(const orr_topology *t,
@@ -53,7 +53,7 @@ ORR_API orr_code orr_topology_measure(const orr_topology *t,
 
 typedef enum orr_topology_format {
     ORR_TOPOLOGY_NS3,   /* nodes, switches, links; knows no costs */
-    ORR_TOPOLOGY_SIMAI, /* the same, and NVSwitches, whose ways are preferred */
+    ORR_TOPOLOGY_SIMAI, /* the same, and NVSwitches, whose routes are preferred */
     ORR_TOPOLOGY_YAML,  /* everything */
     ORR_TOPOLOGY_HTSIM  /* fat trees of two and three tiers only: ORR_EUSAGE for others */
 } orr_topology_format;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns3_front.c - a run as AstraSimNetwork does it: the rules of ASTRA-sim, and messages that meet by tag, source and
- * destination, counting bytes (packet-network.md 6.1).
+/* ns3_front.c - a run as AstraSimNetwork does it: the rules of ASTRA-sim, and messages that meet by
+ * tag, source and destination, counting bytes (packet-network.md 6.1).
  *
- * Bytes that have arrived and bytes that were asked for meet in either order.  Receives with the same key are one,
- * and only the callback of the latest is kept; where that loses a callback, the old program hangs, and so do we.
- * Entries stand in a hash table with chains; one that expects nothing and holds nothing is gone. */
+ * Bytes that have arrived and bytes that were asked for meet in either order.  Receives with the
+ * same key are one, and only the callback of the latest is kept; where that loses a callback, the
+ * reference hangs, and so do we. Entries stand in a hash table with chains; one that expects
+ * nothing and holds nothing is gone. */
 #include "ns3_front.h"
 
 #include "run/sim_impl.h"
@@ -158,7 +159,8 @@ const run_byte_matching ns3_byte_matching = {
     .describe = describe,
 };
 
-/* Those of ASTRA-sim, but that an event at tick 0 is nothing special, and one rank is enough (packet-network.md 4.3). */
+/* Those of ASTRA-sim, but that an event at tick 0 is nothing special, and one rank is enough
+ * (packet-network.md 4.3). */
 const orr_rules_run ns3_run_rules = {
     .refuses_missing_parents = true,
     .merges_equal_ids = true,

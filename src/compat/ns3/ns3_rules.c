@@ -2,7 +2,7 @@
 /* ns3_rules.c - the reference's side of each rule, quirks and all (packet-network.md 14).
  *
  * Exact to the nanosecond and to the order of events of one instant, so that fct.txt is equal byte
- * for byte.  Only stalls differ: the reference would run for ever where its retransmission is
+ * for byte.  Only stalls differ: the reference would run forever where its retransmission is
  * missing; here the run ends with an error that says why (14 row 5). */
 #include "ns3_rules.h"
 

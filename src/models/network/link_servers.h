@@ -16,11 +16,11 @@
 #include "base/memory/memory.h"
 
 /* Besides the number of a link, what next_link may answer. */
-#define NET_LINK_NONE UINT32_MAX          /* there is no way; err is filled */
+#define NET_LINK_NONE UINT32_MAX          /* there is no route; err is filled */
 #define NET_LINK_ARRIVED (UINT32_MAX - 1) /* the packet is where it is going */
 
 typedef struct net_link {
-    double speed, latency; /* bytes a ns, ns */
+    double speed, latency; /* bytes per ns, ns */
     uint64_t messages, bytes, busy;
     uint32_t from, to;    /* devices: ranks first, then switches */
     uint32_t first, last; /* packets that wait */
@@ -31,7 +31,7 @@ typedef struct net_link {
 /* A message on its way. */
 typedef struct net_packet {
     orr_message m;
-    uint64_t hash; /* for choosing among equal ways */
+    uint64_t hash; /* for choosing among equal routes */
     uint32_t at;   /* device */
     uint32_t next; /* waiting for the same link, or free */
 } net_packet;

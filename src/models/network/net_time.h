@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_time.h - the functions of network.h that speak of time, in ticks of the clock: whole nanoseconds.  For this
- * library's own models; src/run defines them. */
+/* net_time.h - the functions of network.h that speak of time, in ticks of the clock: whole
+ * nanoseconds.  For this library's own models; src/run defines them. */
 #ifndef ORR_NET_TIME_H
 #define ORR_NET_TIME_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_network.c - the network of any devices and links: store and forward over shortest ways,
+/* graph_network.c - the network of any devices and links: store and forward over shortest routes,
  * every link a first-come-first-served server.  On the graph of a network that aware.c can run, it
  * gives the same times. */
 #include "graph_network.h"
@@ -35,7 +35,7 @@ static uint32_t next_link(void *net, const net_packet *p, orr_error *err)
     const uint32_t link = orr__routes_next(g->routes, p->at, p->m.dst, p->hash, err);
     if (link == NET_LINK_NONE && err->code == ORR_EINPUT) /* only at the source */
         orr_fail(err, ORR_EINPUT, &g->where,
-                 "there is no way from rank %u to rank %u over links that work", p->m.src,
+                 "there is no route from rank %u to rank %u over links that work", p->m.src,
                  p->m.dst);
     return link;
 }

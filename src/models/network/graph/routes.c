@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes.c - shortest ways, one table for each place that messages go to.
+/* routes.c - shortest routes, one table for each place that messages go to.
  *
- * A table has the distance of every device to one target, 4 bytes each; a link is on a shortest way
- * when it brings a packet nearer by just its cost.  A rank with a single neighbour has no table of
- * its own: what goes to it goes to that neighbour first, so that a cluster needs as many tables as
- * it has leaf switches, not ranks. Tables are made when first asked for.  When their memory is
- * spent, the one that was not used for longest makes room, so memory is bounded whatever the
- * traffic. Cost: a table O(links) once, times log devices where links differ in cost; a step
+ * A table has the distance of every device to one target, 4 bytes each; a link is on a shortest
+ * route when it brings a packet nearer by just its cost.  A rank with a single neighbour has no
+ * table of its own: what goes to it goes to that neighbour first, so that a cluster needs as many
+ * tables as it has leaf switches, not ranks. Tables are made when first asked for.  When their
+ * memory is spent, the one that was not used for longest makes room, so memory is bounded whatever
+ * the traffic. Cost: a table O(links) once, times log devices where links differ in cost; a step
  * O(links that leave the device). */
 #include "routes.h"
 
@@ -175,7 +175,7 @@ static bool look_around(orr__routes *r, uint32_t *distance, uint32_t d, size_t *
             continue;
         distance[l->from] = (uint32_t)far;
         if (r->is_even)
-            r->queue[(*queued)++] = l->from; /* once each: no later way is shorter */
+            r->queue[(*queued)++] = l->from; /* once each: no later route is shorter */
         else
             ok = orr_heap_push(&r->heap, far, l->from);
     }
@@ -202,7 +202,7 @@ static bool take_nearest(
     return true;
 }
 
-/* Dijkstra's way, backwards from the target. */
+/* Dijkstra's algorithm, backwards from the target. */
 static bool fill(orr__routes *r, uint32_t *distance, uint32_t target)
 {
     size_t taken = 0, queued = 0;
@@ -254,7 +254,7 @@ static const uint32_t *distances(orr__routes *r, uint32_t target)
 /* ---- choosing ---- */
 
 /* A number below n.  The device is part of it: were it the same at every step, packets that were
- * parted once would all go the same way from there on. */
+ * parted once would all go the same route from there on. */
 static uint32_t pick(uint64_t hash, uint32_t at, uint32_t n)
 {
     const uint64_t h = orr_hash_mix(hash ^ 0x8ebc6af09c88c6e3u, at + 0x9e3779b97f4a7c15u);
@@ -262,7 +262,7 @@ static uint32_t pick(uint64_t hash, uint32_t at, uint32_t n)
 }
 
 /* Does this link bring a packet nearer by just its cost? */
-static bool is_on_a_way(const orr__routes *r, const uint32_t *distance, uint32_t link)
+static bool is_on_route(const orr__routes *r, const uint32_t *distance, uint32_t link)
 {
     const orr__wire *l = &r->t->links[link];
     return distance[l->to] != FAR && distance[l->to] + l->cost == distance[l->from];
@@ -272,14 +272,14 @@ static uint32_t choose(const orr__routes *r, const uint32_t *distance, uint32_t 
 {
     const uint32_t *link = r->out.link + r->out.first[at];
     const uint32_t *end = r->out.link + r->out.first[at + 1];
-    uint32_t ways = 0, which = 0;
+    uint32_t routes = 0, which = 0;
     if (r->t->routing != ORR__ROUTE_FIRST) {
         for (const uint32_t *l = link; l < end; l++)
-            ways += is_on_a_way(r, distance, *l);
-        which = ways > 1 ? pick(hash, at, ways) : 0;
+            routes += is_on_route(r, distance, *l);
+        which = routes > 1 ? pick(hash, at, routes) : 0;
     }
     for (; link < end; link++)
-        if (is_on_a_way(r, distance, *link) && which-- == 0)
+        if (is_on_route(r, distance, *link) && which-- == 0)
             return *link;
     return NET_LINK_NONE;
 }
@@ -288,15 +288,15 @@ static uint32_t choose(const orr__routes *r, const uint32_t *distance, uint32_t 
 static uint32_t choose_last(const orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash)
 {
     const uint32_t *link = r->in.link + r->in.first[dst], *end = r->in.link + r->in.first[dst + 1];
-    uint32_t cost = UINT32_MAX, ways = 0;
+    uint32_t cost = UINT32_MAX, routes = 0;
     if (end - link == 1)
         return *link;
     for (const uint32_t *l = link; l < end; l++) {
         const uint32_t own = r->t->links[*l].cost;
-        ways = own < cost ? 1 : ways + (own == cost);
+        routes = own < cost ? 1 : routes + (own == cost);
         cost = own < cost ? own : cost;
     }
-    uint32_t which = r->t->routing == ORR__ROUTE_FIRST ? 0 : pick(hash, at, ways);
+    uint32_t which = r->t->routing == ORR__ROUTE_FIRST ? 0 : pick(hash, at, routes);
     for (; which || r->t->links[*link].cost != cost; link++)
         which -= r->t->links[*link].cost == cost;
     return *link;
@@ -316,7 +316,7 @@ uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t ha
     }
     const uint32_t link = distance[at] == FAR ? NET_LINK_NONE : choose(r, distance, at, hash);
     if (link == NET_LINK_NONE)
-        orr_fail(err, ORR_EINPUT, NULL, "there is no way from device %u to rank %u", at, dst);
+        orr_fail(err, ORR_EINPUT, NULL, "there is no route from device %u to rank %u", at, dst);
     return link;
 }
 

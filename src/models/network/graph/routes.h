@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes.h - the next link on a shortest way through a topology.
+/* routes.h - the next link on a shortest route through a topology.
  *
  *     orr__routes *r;
  *     if (orr__routes_create(topology, 0, &r, &err)) ...
@@ -22,7 +22,7 @@ orr_code orr__routes_create(const orr__topology *t,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__routes_destroy(orr__routes *r); /* NULL is fine */
 
-/* NET_LINK_NONE: there is no way (ORR_EINPUT), or no memory. */
+/* NET_LINK_NONE: there is no route (ORR_EINPUT), or no memory. */
 uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
 
 /* How many links before this one join the same two devices. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unaware_graph.c - the congestion-unaware network over any devices and links: the latencies of a
- * shortest way, and the message once over its slowest link.
+ * shortest route, and the message once over its slowest link.
  *
- * On the graph of one dimension this is unaware.c.  Which of several equally short ways is charged
- * depends on the pair alone: without congestion there is nothing to spread.  Cost: a look at the
- * links of each device on the way. */
+ * On the graph of one dimension this is unaware.c.  Which of several equally short routes is
+ * charged depends on the pair alone: without congestion there is nothing to spread.  Cost: a look
+ * at the links of each device on the way. */
 #include "graph_network.h"
 #include "models/network/net_time.h"
 
@@ -56,8 +56,8 @@ static orr_code plain_send(void *net, orr_net *sim, const orr_message *m, orr_er
         const uint32_t link = orr__routes_next(p->routes, at, m->dst, hash, err);
         if (link == NET_LINK_NONE && err->code == ORR_EINPUT)
             return orr_fail(err, ORR_EINPUT, &p->where,
-                            "there is no way from rank %u to rank %u over links that work", m->src,
-                            m->dst);
+                            "there is no route from rank %u to rank %u over links that work",
+                            m->src, m->dst);
         if (link == NET_LINK_NONE)
             return err->code;
         const orr__wire *l = &p->t->links[link];
@@ -71,7 +71,7 @@ static orr_code plain_send(void *net, orr_net *sim, const orr_message *m, orr_er
 
 const orr_net_ops orr__net_unaware_graph = {
     .name = "unaware",
-    .help = "as unaware, over any devices and links, by shortest ways",
+    .help = "as unaware, over any devices and links, by shortest routes",
     .create = plain_create,
     .send = plain_send,
     .destroy = plain_destroy,

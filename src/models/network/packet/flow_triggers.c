@@ -4,8 +4,8 @@
  * A flow tells its send_done_trigger when its sender knows that all has arrived, its
  * recv_done_trigger when the last byte is there.  A trigger that fires starts flows in the same
  * instant, without any delay of its own, the last of its list first: htsim keeps what is due on a
- * stack.  A multishot that is told more often than it has flows does nothing. Cost: one look a flow
- * and end; a trigger's flows are an array. */
+ * stack.  A multishot that is told more often than it has flows does nothing. Cost: one look per
+ * flow and end; a trigger's flows are an array. */
 #include "flow_triggers.h"
 
 #include <inttypes.h>

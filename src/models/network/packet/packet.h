@@ -8,8 +8,8 @@
  *     printf("%" PRIu64 " packets\n", orr_packet_result(p)->data_packets);
  *     orr_packet_destroy(p);
  *
- * The files are those of ASTRA-sim's ns-3 back end (docs/format/packet.md).  For traces, the same network is the
- * model "packet" of run.h. */
+ * The files are those of ASTRA-sim's ns-3 back end (docs/format/packet.md).  For traces, the same
+ * network is the model "packet" of run.h. */
 #ifndef ORR_PACKET_H
 #define ORR_PACKET_H
 
@@ -27,8 +27,8 @@ typedef struct orr_packet_options {
     const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
     const char *keys; /* keys and values as in config.txt, which override it; NULL: none */
     const struct orr_rules_packet *rules; /* NULL: ours; others: orrery/lab/compat.h */
-    unsigned
-        threads; /* 0: one per core if the network is large; results are the same with any number */
+    /* 0: one per core if the network is large; results are the same with any number */
+    unsigned threads;
     bool shows_progress;
     bool wants_history;  /* what links and queues do over time is recorded, for orr_packet_view */
     const char *program; /* who asks, for the head of results; NULL: not said */
@@ -40,11 +40,13 @@ orr_code orr_packet_create(const orr_packet_options *opt,
                            orr_error *err) ORR_MUST_CHECK;
 void orr_packet_destroy(orr_packet *p); /* NULL is fine; files not committed never appear */
 
-/* Until all flows are done.  A network that stands still is an error that says who waits (orr_packet_stall). */
+/* Until all flows are done.  A network that stands still is an error that says who waits
+ * (orr_packet_stall). */
 orr_code orr_packet_run(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
 /* One event; ORR_END: none is left. */
 orr_code orr_packet_step(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
-/* orr_packet_run returns ORR_ESTOP soon, and may be called again to go on.  Safe in a signal handler and from another thread. */
+/* orr_packet_run returns ORR_ESTOP soon, and may be called again to go on.  Safe in a signal
+ * handler and from another thread. */
 void orr_packet_stop(orr_packet *p);
 /* The output files appear. */
 orr_code orr_packet_commit(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
@@ -68,7 +70,8 @@ bool orr_packet_file_at(const orr_packet *p, size_t i, const char **what, const 
 orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* Figures for the report; over time, if that was wanted.  Also of a run that did not come to its end. */
+/* Figures for the report; over time, if that was wanted.  Also of a run that did not come to its
+ * end. */
 orr_code orr_packet_view(const orr_packet *p, orr_fabric_view **out, orr_error *err) ORR_MUST_CHECK;
 
 /* A short table, or one JSON object; to a file or "-". */

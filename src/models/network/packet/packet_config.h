@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_config.h - the settings of a packet network: config.txt of the old program
+/* packet_config.h - the settings of a packet network: config.txt of the reference
  * (packet-network.md 3). */
 #ifndef ORR_MODELS_PACKET_CONFIG_H
 #define ORR_MODELS_PACKET_CONFIG_H
@@ -17,12 +17,12 @@ typedef enum orr__control {
     ORR__CONTROL_NSCC = 11 /* ours */
 } orr__control;
 
-/* LOAD_BALANCE: how the packets of a flow are spread over equally short ways. */
+/* LOAD_BALANCE: how the packets of a flow are spread over equally short routes. */
 typedef enum orr__balance {
     ORR__BALANCE_ECMP,    /* all on one, by a hash */
     ORR__BALANCE_SPRAY,   /* each on its own */
     ORR__BALANCE_FLOWLET, /* a new one after a gap */
-    ORR__BALANCE_REPS     /* ways that were not marked are taken again */
+    ORR__BALANCE_REPS     /* routes that were not marked are taken again */
 } orr__balance;
 
 /* SERIES_WHAT: bits. */
@@ -65,7 +65,7 @@ typedef struct orr__packet_config {
     uint64_t qlen_start_ns, qlen_end_ns, qlen_interval_ns;
     double stop_s;
     bool has_stop; /* the file says so */
-    /* bytes a frame has on the wire beside those of packet-network.md 6.2 */
+    /* bytes that a frame has on the wire beside those of packet-network.md 6.2 */
     uint64_t wire_overhead;
     uint64_t load_balance; /* orr__balance */
     uint64_t flowlet_gap_ns;
@@ -75,7 +75,7 @@ typedef struct orr__packet_config {
     uint64_t trimming;      /* or send its header on */
     uint64_t queue_limit;   /* bytes of a class at a port; 0: what is free; ENABLE_PFC 0 */
     uint64_t nscc_delay_ns; /* of queues that NSCC aims at; 0: from the round trip */
-    uint64_t approx;        /* what repeats itself is passed over */
+    uint64_t approx;        /* what repeats itself is skipped */
     unsigned threads;       /* not from the file; 0: as many as pay */
     uint64_t forward_hosts; /* hosts pass on what is for others */
     char link_events[ORR__PATH_ROOM]; /* failures and repairs: packet_files.h */

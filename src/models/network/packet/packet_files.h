@@ -79,8 +79,8 @@ orr_code orr__link_events_read(orr__link_events *e,
                                orr_error *err) ORR_MUST_CHECK;
 void orr__link_events_fini(orr__link_events *e);
 
-/* The nodes whose packets are traced: "count id id ..."; is_traced has a place a node.
- * ignores_more: words after that many are passed over. */
+/* The nodes whose packets are traced: "count id id ..."; is_traced has a place per node.
+ * ignores_more: words after that many are skipped. */
 orr_code orr__traced_read(const orr__cabling *c,
                           const char *path,
                           bool ignores_more,

@@ -154,7 +154,7 @@ orr_code orr__packet_inputs_path(const orr__packet_inputs *in,
 
 /* ---- reading ---- */
 
-/* As the sample configurations of the old program, whose only limits are windows and pauses. */
+/* As the sample configurations of the reference, whose only limits are windows and pauses. */
 static void use_samples(orr__packet_config *c)
 {
     c->control = 0;
@@ -225,7 +225,7 @@ orr_code orr__packet_inputs_recable(orr__packet_inputs *in, orr_error *err)
     return orr__cabling_of_topology(&in->cabling, in->links, err);
 }
 
-/* A file of any kind; the old program's has cables already.  What is of no kind is said to be a
+/* A file of any kind; the reference's has cables already.  What is of no kind is said to be a
  * broken one of these. */
 static orr_code read_topology(orr__packet_inputs *in, const char *path, orr_error *err)
 {

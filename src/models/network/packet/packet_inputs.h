@@ -36,7 +36,7 @@ orr_code orr__packet_inputs_read(orr__packet_inputs *in,
                                  orr_error *err) ORR_MUST_CHECK;
 void orr__packet_inputs_fini(orr__packet_inputs *in);
 
-/* The cabling anew, after a change of its links. */
+/* The cabling again, after a change of its links. */
 orr_code orr__packet_inputs_recable(orr__packet_inputs *in, orr_error *err) ORR_MUST_CHECK;
 
 /* Where an input lies that the configuration names: as it stands if that is there, else beside it.

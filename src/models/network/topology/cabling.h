@@ -13,7 +13,7 @@ typedef struct orr__cable {
     uint64_t rate; /* bit/s */
     uint64_t delay_ps;
     double error;  /* probability that a packet is lost, in each direction */
-    uint32_t cost; /* what it adds to the length of a way; 0 is 1 */
+    uint32_t cost; /* what it adds to the length of a route; 0 is 1 */
     uint32_t line; /* of the file; 0: of none */
 } orr__cable;
 

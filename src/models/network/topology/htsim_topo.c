@@ -11,7 +11,7 @@
  * the radixes, and the bandwidths must agree with Oversubscribed: the same files pass, and an error
  * says which number is at odds.  (Only where tiers differ in speed they do not: htsim's ratio is
  * that of the radixes alone.) The time inside a switch is shared by the cables at it, half each:
- * every way through the switch pays it once. */
+ * every route through the switch pays it once. */
 #include "htsim_topo.h"
 
 #include "base/text/text.h"

@@ -20,7 +20,7 @@
 
 enum { ORR__MOST_RANKS = 1 << 24, ORR__MOST_LINKS = 1 << 24, ORR__MOST_COST = 1 << 16 };
 
-/* How one of several equally short ways is chosen. */
+/* How one of several equally short routes is chosen. */
 typedef enum orr__routing {
     ORR__ROUTE_BY_MESSAGE, /* by a hash of source, destination and the message's number */
     ORR__ROUTE_BY_PAIR,    /* by a hash of source and destination */
@@ -28,10 +28,10 @@ typedef enum orr__routing {
 } orr__routing;
 
 typedef struct orr__wire {
-    double speed, latency; /* bytes a ns, ns */
+    double speed, latency; /* bytes per ns, ns */
     uint32_t from, to;
     double error;   /* probability that a packet is lost; only packets are */
-    uint32_t cost;  /* the way with the smallest sum is the shortest */
+    uint32_t cost;  /* the route with the smallest sum is the shortest */
     bool is_failed; /* nothing can pass */
 } orr__wire;
 
@@ -42,7 +42,7 @@ typedef struct orr__topology {
     orr__wire *links;
     size_t link_count, link_room, most_links;
     orr__routing routing;
-    bool ranks_forward; /* a way may lead through ranks */
+    bool ranks_forward; /* a route may lead through ranks */
     uint32_t dims;      /* as collectives see the ranks */
     uint32_t npus[ORR_NET_DIMS];
     char *description; /* the file itself, when it is short and generates; NULL otherwise */

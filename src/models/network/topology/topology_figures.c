@@ -2,8 +2,8 @@
 /* topology_figures.c - what can be counted in a topology, and how far its ranks are from the first
  * one.
  *
- * Links are sorted by where they begin; then a search from rank 0 in order of distance.  Ways that
- * are equally short count with their fewest links.  Cost: links times a logarithm. */
+ * Links are sorted by where they begin; then a search from rank 0 in order of distance.  Routes
+ * that are equally short count with their fewest links.  Cost: links times a logarithm. */
 #include <orrery/lab/topology.h>
 
 #include "base/memory/heap.h"

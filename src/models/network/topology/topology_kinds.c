@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_kinds.c - which kind of topology a file is, and topologies out of cables and back.
  *
- * The old program's hosts pass nothing on.  A torus, or rails that meet in servers only, cannot
+ * The reference's hosts pass nothing on.  A torus, or rails that meet in servers only, cannot
  * work like that; there hosts do pass on.  Whether they must is asked of the switches: all hosts at
  * one connected set of switches, or all joined with each other, and nothing must. */
 #include "topology_kinds.h"
@@ -210,8 +210,8 @@ static orr_code name_devices(const orr__cabling *c,
     return code;
 }
 
-/* Of equally short ways those through NVSwitches are preferred (packet-network.md 13): their links
- * are shorter by less than one link in all. */
+/* Of equally short routes those through NVSwitches are preferred (packet-network.md 13): their
+ * links are shorter by less than one link in all. */
 static uint32_t cost_of(const orr__topology *t, uint32_t a, uint32_t b)
 {
     enum { LINK = 4096 };
@@ -295,8 +295,8 @@ static orr_code add_cable(orr__cabling *c, const orr__wire *l, orr_error *err)
     return ORR_OK;
 }
 
-/* Links there have one direction; each one and its way back are a cable.  Ways back by their ends,
- * in chains. */
+/* Links there have one direction; each one and its reverse are a cable.  Reverse links by their
+ * ends, in chains. */
 typedef struct ways_back {
     orr_map *first;
     uint32_t *next; /* by link: the next with the same ends */
@@ -320,7 +320,7 @@ static bool list_ways_back(ways_back *w, const orr__topology *t)
     return true;
 }
 
-/* The first way back of link i that has no cable yet, taken off its chain. */
+/* The first reverse of link i that has no cable yet, taken off its chain. */
 static bool take_way_back(ways_back *w, const orr__topology *t, size_t i)
 {
     const orr__wire *l = &t->links[i];

@@ -11,7 +11,7 @@
 
 typedef enum orr__topology_kind {
     ORR__KIND_YAML,  /* ours, and ASTRA-sim's */
-    ORR__KIND_NS3,   /* the old program's; SimAI's, too */
+    ORR__KIND_NS3,   /* the reference's; SimAI's, too */
     ORR__KIND_HTSIM, /* .topo */
     ORR__KIND_CONFIG /* config.txt, which names a topology */
 } orr__topology_kind;
@@ -22,7 +22,7 @@ orr_code orr__topology_kind_at(const char *path,
                                orr__topology_kind *out,
                                orr_error *err) ORR_MUST_CHECK;
 
-/* Ranks become the first nodes, switches the others; a link and its way back are a cable, in their
+/* Ranks become the first nodes, switches the others; a link and its reverse are a cable, in their
  * order.  Costs stay; failed links do not. */
 orr_code orr__cabling_of_topology(orr__cabling *c,
                                   const orr__topology *t,
@@ -31,7 +31,7 @@ orr_code orr__cabling_of_topology(orr__cabling *c,
 orr_code orr__cabling_check_whole(const orr__cabling *c,
                                   const char *path,
                                   orr_error *err) ORR_MUST_CHECK;
-/* There are pairs of hosts without a way that does not lead through other hosts. */
+/* There are pairs of hosts without a route that does not lead through other hosts. */
 bool orr__cabling_needs_hosts(const orr__cabling *c);
 
 /* Any kind but config.txt and ASTRA-sim's; for the latter *out is NULL, without an error. */

@@ -382,8 +382,8 @@ static void make_rails(builder *b)
     const uint32_t spine = add_switches(b, "spine", spines);
     for (uint64_t r = 0; r < b->t->ranks && !b->code; r++)
         cable(b, r, leaf + r % each % rails * pods + r / each / per_leaf, &speed, 2);
-    /* So a way through a neighbour and its rail, 1 + 1 + 2 + 2, is shorter than one over spines, 2
-     * + 2 + 2 + 2. */
+    /* So a route through a neighbour and its rail, 1 + 1 + 2 + 2, is shorter than one over spines,
+     * 2 + 2 + 2 + 2. */
     for (uint64_t i = 0; i < rails * pods * spines && !b->code; i++)
         cable(b, leaf + i / spines, spine + i % spines, &up, 2);
 }

@@ -45,7 +45,7 @@ static void add_real(orr_buf *b, double v)
         orr_buf_add(b, text, orr_double_text(v, text));
 }
 
-/* ---- the old program's, and SimAI's ---- */
+/* ---- the reference's, and SimAI's ---- */
 
 /* is_nv below 0: all of them. */
 static void write_switches(orr_buf *b, const orr__cabling *c, const orr__topology *t, int is_nv)

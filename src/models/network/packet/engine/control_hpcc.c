@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_hpcc.c - HPCC: switches say how busy they are, the sender sets its rate by it
+/* control_hpcc.c - HPCC: switches report their utilisation, the sender sets its rate by it
  * (packet-network.md 8.2).
  *
  * rules.hpcc_wraps: what a switch says is cut to the bits of the reference's header; otherwise it
@@ -11,8 +11,8 @@ typedef struct rate_state {
     uint64_t rate, stage;
 } rate_state;
 
-/* Followed by what the hops of a way said last, hops_each of them, and by the states: one, or one a
- * hop. */
+/* Followed by what the hops of a route said last, hops_each of them, and by the states: one, or one
+ * a hop. */
 typedef struct hpcc {
     uint64_t last_update;
     uint32_t known; /* how many of the hops mean something */
@@ -51,7 +51,7 @@ static void forward(fab *f, fab_port *out, fab_frame *data)
     const size_t frame = (size_t)(data - f->frames);
     fab_hop hop = {f->now, out->bytes_sent, (uint32_t)out->queued_bytes, fab_port_of(f, out)};
     if (data->hop_count >= f->hops_each)
-        return; /* no way has more switches than that: it was counted */
+        return; /* no route has more switches than that: it was counted */
     if (f->rules.hpcc_wraps) {
         hop.time %= 1u << 24;
         hop.bytes = hop.bytes / (128 * f->config.int_multi) % (1u << 20);

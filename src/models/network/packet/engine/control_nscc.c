@@ -2,24 +2,24 @@
 /* control_nscc.c - a window set by marks and delays, as Ultra Ethernet's sender-based control
  * (NSCC) has it.
  *
- * T is the round trip of the empty way, B = T * rate the bytes it holds, M a packet, D the delay in
- * queues that is aimed at, W the window (M <= W <= 1.5 B).  T begins as that of the longest way of
- * the network, or with GLOBAL_T 0 of the flow's own, and is the shortest ever seen.  An
- * acknowledgement of n new bytes comes with a mark or not, and with a delay d = round trip - T:
+ * T is the round trip of the empty route, B = T * rate the bytes it holds, M a packet, D the delay
+ * in queues that is aimed at, W the window (M <= W <= 1.5 B).  T begins as that of the longest
+ * route of the network, or with GLOBAL_T 0 of the flow's own, and is the shortest ever seen.  An
+ * ACK of n new bytes comes with a mark or not, and with a delay d = round trip - T:
  *
  *                 d < D                                        d >= D
  *     no mark     quick increase: S += n * 4 a b M (D - d) / D   fair increase: S += n * 5 a M
- *     mark        hold: another way is enough                  decrease: W *= max(1/2, 1 - 0.8 (m - D) / m)
+ *     mark        hold: another route is enough                  decrease: W *= max(1/2, 1 - 0.8 (m - D) / m)
  *
  * a = B / 150 kB and b = D / 12 us carry steps over from the network for which they were found (100
- * Gb/s, 12 us); here B and D are those of the longest way, whose T is L, so that steps are the same
- * for all flows, near and far. S / W is added to W after eight packets or L, and 0.15 a M every L.
- * m is a slow mean of d, in which a loss counts L, as if a queue had been full; W is decreased at
- * most once in T, and only while m > D.  A whole window without delay (d < L / 12) makes the
- * increase n a / 4 itself.  What is lost (a NACK for a trimmed packet says so, or the order of
- * others) is taken off W.  Once in T + D the window is quickly adapted: if packets were lost, or d
- * > 4 D, and less than a share of the largest window came through, W becomes what came through;
- * then marks say nothing new until what was in flight has been told of. */
+ * Gb/s, 12 us); here B and D are those of the longest route, whose T is L, so that steps are the
+ * same for all flows, near and far. S / W is added to W after eight packets or L, and 0.15 a M
+ * every L. m is a slow mean of d, in which a loss counts L, as if a queue had been full; W is
+ * decreased at most once in T, and only while m > D.  A whole window without delay (d < L / 12)
+ * makes the increase n a / 4 itself.  What is lost (a NACK for a trimmed packet says so, or the
+ * order of others) is taken off W.  Once in T + D the window is quickly adapted: if packets were
+ * lost, or d > 4 D, and less than a share of the largest window came through, W becomes what came
+ * through; then marks say nothing new until what was in flight has been acknowledged. */
 #include "fabric_impl.h"
 
 #define REFERENCE_BYTES 150000.0
@@ -31,7 +31,7 @@
 enum { BATCH_PACKETS = 8, GATE_TRIMMED = 3, GATE = 2 };
 
 typedef struct nscc {
-    double target, base, longest;     /* D, T, and T of the longest way: ticks */
+    double target, base, longest;     /* D, T, and T of the longest route: ticks */
     double mean;                      /* of the delay */
     double sum;                       /* S: bytes times bytes */
     double quick, fair, steady, fast; /* steps: 4abM/D, 5aM, 0.15aM, a/4 */
@@ -76,7 +76,7 @@ static void start(fab *f, uint32_t flow)
     w->window = c->most;
 }
 
-/* Its way is shorter than was thought. */
+/* Its route is shorter than was thought. */
 static void shorten_base(nscc *c, double trip)
 {
     c->most = (uint64_t)((double)c->most * trip / c->base);
@@ -85,7 +85,7 @@ static void shorten_base(nscc *c, double trip)
 
 static void note_delay(nscc *c, double delay, bool is_marked)
 {
-    /* late but not marked: its way was long, the bottleneck is not full */
+    /* late but not marked: its route was long, the bottleneck is not full */
     const double sample = !is_marked && delay > c->target ? c->base / 4 : delay;
     c->mean += MEAN_WEIGHT * (sample - c->mean);
 }

@@ -9,7 +9,7 @@
  *
  * Why not a heap alone: nearly everything happens within microseconds, and putting something in
  * costs a list push and no comparison.  A slot holds one nanosecond, so it is sorted by order
- * mostly; it is nearly sorted already. Timers lie milliseconds ahead, one a flow, and most are
+ * mostly; it is nearly sorted already. Timers lie milliseconds ahead, one per flow, and most are
  * taken back: they cost two list pushes. Invariant: with the open slot in turn t, slots hold what
  * is in turns t and t + 1, `turns` what is in the FAB_WHEEL_TURNS - 2 turns behind them, and `far`
  * the rest. */

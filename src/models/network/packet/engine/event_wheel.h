@@ -32,8 +32,8 @@ typedef struct fab_far {
     uint32_t id;
 } fab_far;
 
-/* A slot has at most 2^10 units of time, and orders stay below 2^54: a number a nanosecond for half
- * a year. */
+/* A slot has at most 2^10 units of time, and orders stay below 2^54: a number per nanosecond for
+ * half a year. */
 enum {
     FAB_WHEEL_SLOTS = 1 << 15, /* two turns: the one of the open slot, and the next */
     FAB_TURN_SHIFT = 14,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_approx.c - APPROX: stretches of a run that repeat themselves are passed over.
+/* fab_approx.c - APPROX: stretches of a run that repeat themselves are skipped.
  *
  * A network of fixed windows is a machine: what happens next depends on its state alone.  The state
  * is what is on the wires, in the queues and in the flows, with times counted from now and bytes
  * from what each flow has had acknowledged.  If it is the same at two times, P apart, then what
  * happened between them happens again, and again, until a flow comes near its end or something
  * comes from outside (a flow, a failure, a look, an event of the simulator).  So k periods are
- * passed over at once: times move by k P, flows by k times what they moved in P, counters likewise.
+ * skipped at once: times move by k P, flows by k times what they moved in P, counters likewise.
  *
- * Sound for: no congestion control (CC_MODE 0 or unknown), going back N, one way a flow, no losses
- * by chance; the state of anything else has real numbers or coins in it and does not come back.
- * Error of a flow's time: none.  Marks are made by coins, which nobody looks at here; their number
- * is carried on, not tossed.
+ * Sound for: no congestion control (CC_MODE 0 or unknown), going back N, one route per flow, no
+ * losses by chance; the state of anything else has real numbers or coins in it and does not come
+ * back. Error of a flow's time: none.  Marks are made by coins, which nobody looks at here; their
+ * number is carried on, not tossed.
  *
  * States are compared in full, so nothing rests on a hash.  A comparison costs as much as the state
  * is long; it is made when a packet of one chosen flow arrives, and not before as many events have

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_approx.h - APPROX: stretches of a run that repeat themselves are passed over
+/* fab_approx.h - APPROX: stretches of a run that repeat themselves are skipped
  * (fab_approx.c). */
 #ifndef ORR_MODELS_FABRIC_APPROX_H
 #define ORR_MODELS_FABRIC_APPROX_H

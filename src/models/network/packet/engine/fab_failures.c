@@ -2,7 +2,7 @@
 /* fab_failures.c - links that fail and are repaired (packet-network.md 9): when, and what becomes
  * of routes, flows and pauses then.
  *
- * Cost: planning is linear in links and events; each event finds the routes anew. */
+ * Cost: planning is linear in links and events; each event finds the routes again. */
 #include "fabric_impl.h"
 
 static void take_down(fab *f, uint32_t port)
@@ -46,7 +46,7 @@ static void repair(fab *f, uint32_t port)
     fab_port_try(f, q);
 }
 
-/* Flows that had no way when they should have started try again; if nothing more is planned, they
+/* Flows that had no route when they should have started try again; if nothing more is planned, they
  * say so. */
 static void wake_waiting(fab *f)
 {
@@ -62,7 +62,7 @@ static void wake_waiting(fab *f)
         fab *by = fab_acting(f, f->flows[flows[i]].src);
         fab_host_ready(by, flows[i]);
         if (by->end.code)
-            break; /* the first one is told of, whoever has it */
+            break; /* the first error is reported, whoever has it */
     }
     orr_free(flows);
 }

@@ -2,7 +2,7 @@
 /* fab_host.c - hosts: flows, their NICs, receivers and senders (packet-network.md 6).
  *
  * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps
- * both alive.  The frame that brought data goes back as its acknowledgement. */
+ * both alive.  The frame that brought data goes back as its ACK. */
 #include "fabric_impl.h"
 
 enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 };
@@ -64,7 +64,8 @@ static uint32_t swapped_ports(const fab_flow *w)
 
 static void arm_timeout(fab *f, uint32_t flow);
 
-/* What parts the packets of a flow, so that switches choose ways for them anew (LOAD_BALANCE). */
+/* The entropy of a packet: switches hash it, so that packets of one flow can take different
+ * routes (LOAD_BALANCE). */
 static uint16_t choose_entropy(const fab *f, fab_flow *w)
 {
     if (!f->config.load_balance)
@@ -147,14 +148,14 @@ static void send_packet(fab *f, fab_port *p, uint32_t flow)
         arm_timeout(f, flow);
 }
 
-/* A pause holds no pause frames, or hosts that pause each other would wait for ever; the reference
+/* A pause holds no pause frames, or hosts that pause each other would wait forever; the reference
  * holds them, too. */
 static bool is_never_held(const fab *f, uint32_t frame)
 {
     return f->frames[frame].kind == FAB_FRAME_PFC && !f->rules.holds_all_acks;
 }
 
-/* The class whose pause holds back the acknowledgement that is next; to the reference all are of
+/* The class whose pause holds back the ACK that is next; to the reference all are of
  * class 3. */
 static inline unsigned class_of_acks(const fab *f, const fab_nic *n)
 {
@@ -210,7 +211,7 @@ void fab_host_try(fab *f, fab_port *p)
 
 #define HOST_SEED 0x8BADF00Du
 
-/* False: there is no way now; the flow stands at the first NICs of its hosts. */
+/* False: there is no route now; the flow stands at the first NICs of its hosts. */
 static bool choose_nics(fab *f, fab_flow *w)
 {
     const uint32_t from = fab_nic_towards(f, w->src, w->dst, own_ports(w), HOST_SEED);
@@ -244,7 +245,7 @@ void fab_host_ready(fab *f, uint32_t flow)
     if (w->awaits_route)
         return; /* a link may be repaired */
     if (!has_route) {
-        fab_fail(f, ORR_EINPUT, "there is no way from host %u to host %u over links that work%s",
+        fab_fail(f, ORR_EINPUT, "there is no route from host %u to host %u over links that work%s",
                  w->src, w->dst,
                  f->config.forward_hosts || !f->rules.waits_for_repair
                      ? ""
@@ -285,7 +286,8 @@ static orr_code take_nic(fab *f, uint32_t flow, orr_error *err)
     const bool has_route = choose_nics(f, w);
     if (!has_route && !f->rules.waits_for_repair)
         return orr_fail(err, ORR_EINPUT, NULL,
-                        "after a failure there is no way from host %u to host %u", w->src, w->dst);
+                        "after a failure there is no route from host %u to host %u", w->src,
+                        w->dst);
     if (!has_route)
         return ORR_OK; /* it waits for a repair */
     if (!fab_nic_add(f, &f->nics[f->ports[w->port].nic], flow))
@@ -490,7 +492,7 @@ static void receive_ack(fab *f, uint32_t frame)
         f->config.back_to_zero ? m.sequence - m.sequence % f->config.chunk : m.sequence;
     if (sequence > w->acked)
         w->acked = sequence;
-    /* The last acknowledgement counts whole, or a size that is no multiple of the chunk would never
+    /* The last ACK counts whole, or a size that is no multiple of the chunk would never
      * be done. */
     if (f->rules.completes_chunks && m.sequence >= w->size)
         w->acked = w->size;
@@ -571,7 +573,7 @@ static void arm_timeout(fab *f, uint32_t flow)
         set_timer(f, flow, timeout_of(f, w));
 }
 
-/* The timer counts from the latest news, but is not set anew for each of them: it looks when its
+/* The timer counts from the latest news, but is not set again for each of them: it looks when its
  * time has come.  A flow has one pending event, then, and not one for each packet of the last
  * millisecond. */
 static bool has_heard(fab *f, uint32_t flow)
@@ -679,7 +681,7 @@ void fab_host_pause_ends(fab *f, uint32_t port)
 }
 
 /* A pause frame says for how long it holds.  The reference holds until it is told otherwise, and so
- * for ever if that frame is lost; here it is twice as long as the host will want. */
+ * forever if that frame is lost; here it is twice as long as the host will want. */
 void fab_host_pause_came(fab *f, fab_port *p)
 {
     if (f->rules.host_pauses_expire)

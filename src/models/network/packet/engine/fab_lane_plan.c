@@ -3,8 +3,8 @@
  *
  * Hosts are with their switch, because most of what they send or get goes no further than that in
  * one step.  Each lane gets as much of the work: of the packets that pass a node if the flows are
- * known beforehand (a sample of them is followed along its ways), else of the ports. Cost: a few
- * looks at each node and port, and the ways of some thousand flows, once. */
+ * known beforehand (a sample of them is followed along its routes), else of the ports. Cost: a few
+ * looks at each node and port, and the routes of some thousand flows, once. */
 #include "base/threads/pool.h"
 #include "fabric_impl.h"
 
@@ -138,7 +138,7 @@ static void share_out(const parting *p)
     fill(p, true, left);
 }
 
-/* Lanes in which somebody is, numbered anew. */
+/* Lanes in which somebody is, numbered again. */
 static unsigned count_lanes(const parting *p)
 {
     unsigned used = 0, number[MOST_LANES] = {0};

@@ -23,7 +23,7 @@
  * Why results do not depend on lanes: what a node does in one instant is ordered by fab_tie,
  * whoever runs it, and no node acts on another but over a wire.  Where several lanes have something
  * for all, it is put in order between windows (news, lines of pfc.txt) or nothing depends on its
- * order (flows that are let go: their places mean nothing).
+ * order (flows that are freed: their places mean nothing).
  *
  * Cost: a window costs two meetings of the threads, some microseconds; where windows have few
  * events, one thread runs the lanes one after the other. */
@@ -68,7 +68,7 @@ typedef struct fab_lane {
     fab_news *news;
     orr_buf lines;   /* of fct.txt */
     uint32_t *drops; /* flows of other lanes of which a frame was dropped here */
-    uint32_t *gone;  /* flows that may be let go */
+    uint32_t *gone;  /* flows that may be freed */
     fab_pause_line *pauses;
     fab_flow_note *notes;
     size_t out_count, out_room, drop_count, drop_room, gone_count, gone_room;
@@ -97,7 +97,7 @@ struct fab_lanes {
     uint32_t *of_node;
     uint64_t longest; /* window, ticks */
     uint64_t end;     /* of the window: before it */
-    uint64_t recent;  /* events a window */
+    uint64_t recent;  /* events per window */
     uint32_t frames_each;
     orr_crew *crew;
     fab_pause_line *pauses; /* of all lanes */
@@ -805,7 +805,7 @@ static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint
 }
 
 /* Flows of a list that start in the window are given to their lanes.  Where it ends then: a flow
- * may have no way. */
+ * may have no route. */
 static uint64_t start_flows(fab_lanes *s, uint64_t end, uint64_t call)
 {
     const size_t before = s->main->list.at;

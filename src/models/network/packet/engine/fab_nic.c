@@ -14,7 +14,7 @@
  * flow stands where it stood, its place says the same; when the list has shrunk and nobody was
  * served, the number is what counts (last_is_number), and is looked up. Flows that are not due
  * stand in a heap by next_at; they become due when the NIC looks. Cost: a choice touches a few
- * words, however many flows there are; places are given out anew when half of them are empty, so
+ * words, however many flows there are; places are given out again when half of them are empty, so
  * that a flow moves once on average. */
 #include "fabric_impl.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_parts.h - what a packet network is made of: frames, ports, NICs, flows.  Data only; the functions
- * are in fabric_impl.h.
+/* fab_parts.h - what a packet network is made of: frames, ports, NICs, flows.  Data only; the
+ * functions are in fabric_impl.h.
  *
- * Members are grouped by cache line: with many flows and packets each first touch comes from memory,
- * and which lines an event touches decides how fast the network runs (docs/design/packet.md). */
+ * Members are grouped by cache line: with many flows and packets each first touch comes from
+ * memory, and which lines an event touches decides how fast the network runs
+ * (docs/design/packet.md). */
 #ifndef ORR_MODELS_FAB_PARTS_H
 #define ORR_MODELS_FAB_PARTS_H
 

@@ -16,7 +16,7 @@ uint64_t fab_transmission_time(const fab *f, uint64_t bytes, uint64_t rate)
     return ticks < FAB_LATE ? (uint64_t)ticks : FAB_LATE;
 }
 
-/* Full packets and acknowledgements are known from the start, others take the second place. */
+/* Full packets and ACKs are known from the start, others take the second place. */
 static uint64_t time_anew(fab *f, fab_port *p, uint32_t size)
 {
     const uint64_t time =
@@ -261,7 +261,7 @@ void fab_port_take_down(fab *f, fab_port *p)
     p->is_down = true;
 }
 
-/* A link begins anew: nobody is paused, and what was on it when it failed is lost even if it would
+/* A link begins again: nobody is paused, and what was on it when it failed is lost even if it would
  * arrive only now. */
 void fab_port_bring_up(fab *f, fab_port *p)
 {

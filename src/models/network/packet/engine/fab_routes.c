@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_routes.c - which port leads to a host, and how long the way is (packet-network.md 5).
+/* fab_routes.c - which port leads to a host, and how long the route is (packet-network.md 5).
  *
  *     columns: a switch with hosts that have no other link, or a host that is not like that
  *     cells:   for each column, for each router: one port, or a list of equally good ones
@@ -36,7 +36,7 @@ struct fab_routes {
     uint32_t *root_port;
     uint32_t *router_of; /* by node; FAB_NONE: it has one link only, to a switch */
     uint32_t **cells;    /* by column: by router; NULL: not made yet */
-    /* the same; bandwidth 0: there is no way.  NULL when columns are made one by one */
+    /* the same; bandwidth 0: there is no route.  NULL when columns are made one by one */
     fab_path **paths;
     uint32_t *roots; /* by column: where its search begins */
     uint32_t *lists; /* a count, then ports */
@@ -61,7 +61,8 @@ struct search {
     size_t sorted_room;
     uint32_t *found_first, *found_last; /* by router */
     orr_heap heap;                      /* with costs: nodes by distance */
-    uint32_t *hops;                     /* with costs: the most links of a shortest way, by node */
+    /* with costs: the most links of a shortest route, by node */
+    uint32_t *hops;
     bool has_nvswitches, has_costs;
 };
 
@@ -298,8 +299,8 @@ static bool leads_to_nvswitch(const search *s, uint32_t i)
     return f->nodes[f->ports[f->ports[s->found[i].port].peer].node].kind == ORR__NVSWITCH;
 }
 
-/* Of equally short ways, those through an NVSwitch are preferred (packet-network.md 13): the others
- * are taken out. */
+/* Of equally short routes, those through an NVSwitch are preferred (packet-network.md 13): the
+ * others are taken out. */
 static void prefer_nvswitches(search *s, uint32_t router)
 {
     uint32_t *at = &s->found_first[router];
@@ -421,7 +422,7 @@ static fab_path follow(
     return path;
 }
 
-/* In the reference, the way that the search found first. */
+/* In the reference, the route that the search found first. */
 static bool keep_paths(search *s, uint32_t column, const uint32_t *cells)
 {
     fab_routes *r = s->r;

@@ -51,7 +51,7 @@ typedef struct fab_rules {
     bool acks_duplicates;      /* the ACK of what has arrived before may be lost [5] */
     bool accepts_overlap;      /* a packet may begin with bytes that have arrived before */
     bool skips_acked;          /* what an ACK covers is not sent again */
-    /* when a flow is done its receiver's state begins anew (packet-network.md 6.1) */
+    /* when a flow is done its receiver's state begins again (packet-network.md 6.1) */
     bool forgets_receiver;
     bool completes_chunks; /* L2_BACK_TO_ZERO: windows and the last bytes fit its chunks */
     /* one pause, of class 3 or 0, holds all that is not data (packet-network.md 6.5) */

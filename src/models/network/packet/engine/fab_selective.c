@@ -3,13 +3,14 @@
  * is lost is sent again.
  *
  *     packets:  0 1 2 3 4 5 6 7        expected = 2: all before it are there
- *     got:      1 1 0 1 1 1 0 0        each acknowledgement tells of one packet and of expected
+ *     got:      1 1 0 1 1 1 0 0        each ACK tells of one packet and of expected
  *
- * To its sender a packet is unsent, in flight, lost (to be sent again) or told of.  It becomes lost
+ * To its sender a packet is unsent, in flight, lost (to be sent again) or acknowledged.  It becomes
+ * lost
  *   - when a NACK says so: a switch has cut it to its header (TRIMMING);
- *   - when a packet that many places behind it was told of: three if the packets of a flow stay in order on their
- *     way, more if they are spread over several ways.  That counts once a packet; what was sent again is only lost
- *     if a packet that left later, by a round trip if ways differ, has been told of;
+ *   - when a packet that many places after it was acknowledged: three if the packets of a flow stay in
+ *     order, more if they are spread over several routes.  That counts once a packet; what was sent again is only lost
+ *     if a packet that left later, by a round trip if routes differ, has been acknowledged;
  *   - when the timer says so.
  * Invariants: in_flight is the bytes of the packets in flight; packets before `settled` are told
  * of. Cost: O(1) a packet, amortised. */
@@ -136,7 +137,7 @@ static void settle(const fab *f, fab_flow *w, uint64_t packet)
     r->missing_count--;
 }
 
-/* What is missing before packets that were told of. */
+/* What is missing before packets that were acknowledged. */
 static void infer(const fab *f, fab_flow *w, const fab_frame *ack)
 {
     fab_resend *r = w->repeat;
@@ -153,7 +154,7 @@ static void infer(const fab *f, fab_flow *w, const fab_frame *ack)
         r->recovered = limit;
 }
 
-/* In an acknowledgement, payload is the number of the packet it tells of. */
+/* In an ACK, payload is the number of the packet it tells of. */
 void fab_selective_acked(fab *f, fab_flow *w, const fab_frame *ack)
 {
     fab_resend *r = w->repeat;

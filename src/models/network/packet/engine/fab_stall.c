@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_stall.c - why nothing moves: flows whose packets are lost, and ports that pause each other in
- * a circle.
+ * a cycle.
  *
  * A port that must not send a class waits for the switch at the other end of its wire: for the
  * packets that came in there from it, and so for the ports at which these stand.  If those are
- * paused too, the question goes on; a port met twice closes a circle, which nothing inside it can
+ * paused too, the question goes on; a port met twice closes a cycle, which nothing inside it can
  * open.  A pause that nobody wants any more and that no frame will end, because that was lost, is
  * told of by itself. */
 #include "fabric_impl.h"
@@ -17,9 +17,9 @@ enum { FLOWS_SHOWN = 10, LINE = 240 };
 typedef struct walk {
     const fab *f;
     uint8_t *state; /* by port: 0 not seen, 1 on the way, 2 done */
-    uint32_t *way;
+    uint32_t *path;
     uint32_t length;
-    uint32_t circle_from; /* in way; FAB_NONE: none was found */
+    uint32_t cycle_from; /* in path; FAB_NONE: none was found */
 } walk;
 
 /* Is there a pause frame of this class among these? */
@@ -59,50 +59,50 @@ static bool waits_for(const fab *f, uint32_t port, uint32_t out)
     return false;
 }
 
-/* Depth first; a way never meets a port twice, so it is as long as there are ports at most. */
+/* Depth first; a path never meets a port twice, so it is as long as there are ports at most. */
 static void follow(walk *w, uint32_t port)
 {
     const fab *f = w->f;
     const fab_node *node = &f->nodes[f->ports[f->ports[port].peer].node];
     w->state[port] = 1;
-    w->way[w->length++] = port;
-    for (uint32_t i = 0; i < node->port_count && w->circle_from == FAB_NONE; i++) {
+    w->path[w->length++] = port;
+    for (uint32_t i = 0; i < node->port_count && w->cycle_from == FAB_NONE; i++) {
         const uint32_t out = f->ports_of[node->first_port + i];
         if (!f->ports[out].paused || w->state[out] == 2 || !waits_for(f, port, out))
             continue;
         if (w->state[out] == 1) {
             for (uint32_t k = 0; k < w->length; k++)
-                if (w->way[k] == out)
-                    w->circle_from = k;
+                if (w->path[k] == out)
+                    w->cycle_from = k;
         } else {
             follow(w, out);
         }
     }
-    if (w->circle_from == FAB_NONE) {
+    if (w->cycle_from == FAB_NONE) {
         w->length--;
         w->state[port] = 2;
     }
 }
 
-static void say_circle(const fab *f, fab_say say, void *context)
+static void say_cycle(const fab *f, fab_say say, void *context)
 {
     char line[LINE], name[LINE / 2];
-    walk w = {.f = f, .circle_from = FAB_NONE};
+    walk w = {.f = f, .cycle_from = FAB_NONE};
     w.state = orr_alloc(f->port_count, 1);
-    w.way = orr_alloc(f->port_count, sizeof *w.way);
-    for (uint32_t i = 0; i < f->port_count && w.state && w.way && w.circle_from == FAB_NONE; i++)
+    w.path = orr_alloc(f->port_count, sizeof *w.path);
+    for (uint32_t i = 0; i < f->port_count && w.state && w.path && w.cycle_from == FAB_NONE; i++)
         if (f->ports[i].paused && w.state[i] == 0)
             follow(&w, i);
-    if (w.circle_from != FAB_NONE) {
-        say(context, "deadlock: these ports pause each other in a circle:");
-        for (uint32_t k = w.circle_from; k < w.length; k++) {
-            fab_name_port(f, w.way[k], name, sizeof name);
+    if (w.cycle_from != FAB_NONE) {
+        say(context, "deadlock: these ports pause each other in a cycle:");
+        for (uint32_t k = w.cycle_from; k < w.length; k++) {
+            fab_name_port(f, w.path[k], name, sizeof name);
             snprintf(line, sizeof line, "  %s waits for the next one", name);
             say(context, line);
         }
     }
     orr_free(w.state);
-    orr_free(w.way);
+    orr_free(w.path);
 }
 
 static const char *reason(const fab *f, const fab_flow *w)
@@ -113,7 +113,7 @@ static const char *reason(const fab *f, const fab_flow *w)
     if (p->is_down)
         return "the link of its host is down";
     if (!w->is_listed)
-        return "there is no way over links that work";
+        return "there is no route over links that work";
     if (p->paused >> w->class & 1)
         return "its host is paused";
     if (w->timeouts)
@@ -247,5 +247,5 @@ void fab_explain(const fab *f, fab_say say, void *context)
     orr_free(flows);
     say_links(f, say, context);
     say_pauses(f, say, context);
-    say_circle(f, say, context);
+    say_cycle(f, say, context);
 }

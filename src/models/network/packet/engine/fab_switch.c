@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_switch.c - switches: a shared buffer, priority flow control, marking (packet-network.md 7).
  *
- *     arrival:   way out -> admitted? -> accounted -> pause the sender? -> queue -> try to send
+ *     arrival:   route -> admitted? -> accounted -> pause the sender? -> queue -> try to send
  *     departure: class -> released -> marked? -> resume the sender? -> tell HPCC -> wire
  *
  * Without pauses (ENABLE_PFC 0) a packet for which there is no room is dropped, or cut to its
@@ -134,7 +134,7 @@ static bool is_marked(fab *f, fab_port *p, uint32_t waiting)
 
 /* ---- sending ---- */
 
-/* Where hosts are many times faster than this port, headers alone could fill it for ever: every
+/* Where hosts are many times faster than this port, headers alone could fill it forever: every
  * packet sent again would be cut again, and none come through. */
 enum { URGENT_IN_A_ROW = 100 };
 

@@ -34,7 +34,7 @@ uint32_t fab_frame_new_slow(fab *f)
 
 /* ---- building ---- */
 
-/* Together 800 bytes a port: a large page is much more than some need. */
+/* Together 800 bytes per port: a large page is much more than some need. */
 enum { PORTS_FOR_LARGE_PAGES = 256 };
 
 /* Every event touches ports, their queues and their events: they lie side by side, in as few pages
@@ -85,7 +85,7 @@ static void place_ports(fab *f, const orr__cabling *c)
                                  .error = l->error,
                                  .cost = l->cost ? l->cost : 1,
                                  .number = ++f->nodes[node].port_count};
-        /* By who acts: tie class FAB_TIE_END and the port, for ever.  By schedule: nothing was
+        /* By who acts: tie class FAB_TIE_END and the port, forever.  By schedule: nothing was
          * sent yet. */
         f->ports[i].end_order = f->rules.orders_by_schedule ? 0 : i;
         f->ports[i].coins = i;
@@ -179,8 +179,8 @@ static const fab_control *control_of(const fab *f)
     }
 }
 
-/* Hosts at one switch with equal links have equal ways: two of them stand for all.  How many there
- * are in `out`. */
+/* Hosts at one switch with equal links have equal routes: two of them stand for all.  How many
+ * there are in `out`. */
 static uint32_t choose_examples(const fab *f, uint32_t *out, uint32_t *first, uint8_t *seen)
 {
     uint32_t count = 0;
@@ -218,7 +218,7 @@ static void measure_between(fab *f, const uint32_t *hosts, uint32_t count)
         }
 }
 
-/* Who asks for the longest way of all. */
+/* Who asks for the longest route of all. */
 static bool wants_longest(const fab *f)
 {
     const uint64_t control = f->config.control;
@@ -226,7 +226,7 @@ static bool wants_longest(const fab *f)
            control == ORR__CONTROL_NSCC;
 }
 
-/* The longest way there and back, and the most bytes in flight, of all pairs of hosts
+/* The longest round trip, and the most bytes in flight, of all pairs of hosts
  * (packet-network.md 5); in a large network only if flows go by it. */
 static bool measure_paths(fab *f)
 {
@@ -262,7 +262,7 @@ static orr_code check(const fab *f, orr_error *err)
     const uint32_t most_hops = f->rules.hpcc_hops;
     if (is_hpcc && fab_longest(f) > most_hops)
         return orr_fail(err, ORR_EINPUT, place(&mode),
-                        "HPCC (CC_MODE 3): a way has more than %u switches", most_hops);
+                        "HPCC (CC_MODE 3): a route has more than %u switches", most_hops);
     for (uint32_t i = 0; i < f->port_count; i++) {
         const uint64_t *known = f->rules.hpcc_rates;
         bool is_known = !known || !is_hpcc || !f->ports[i].is_switch;
@@ -315,7 +315,7 @@ static orr_code build(fab *f, const orr__cabling *c, orr_error *err)
     if (wants_longest(f) && fab_pairs(f) > MOST_PAIRS)
         return orr_fail(
             err, ORR_EINPUT, place(&w),
-            "GLOBAL_T, --compat and HPCC-PINT ask for the longest way of all pairs; this "
+            "GLOBAL_T, --compat and HPCC-PINT ask for the longest route of all pairs; this "
             "network has too many: take GLOBAL_T 0");
     if (!measure_paths(f))
         return orr_no_memory(err);
@@ -411,7 +411,7 @@ void fab_join(fab *f, orr_event_line *line)
 
 /* ---- running ---- */
 
-/* Will some flow's timer make it send again?  Not where it is paused, or has no way. */
+/* Will some flow's timer make it send again?  Not where it is paused, or has no route. */
 static bool will_send_again(const fab *f)
 {
     for (size_t i = 0; i < f->flow_count; i++) {

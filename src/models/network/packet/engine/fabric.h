@@ -30,7 +30,7 @@ typedef struct fab_send_request {
     uint8_t class; /* 0: FAB_FLOW_CLASS */
 } fab_send_request;
 
-/* Who is told of what; functions may be NULL. */
+/* Who is told what; functions may be NULL. */
 typedef struct fab_listener {
     void *context;
     void (*sent)(void *context, uint64_t token);    /* the sender knows that all has arrived */
@@ -90,7 +90,7 @@ void fab_explain(const fab *f, fab_say say, void *context);
 /* A storm of pauses with its head, and the longest chain; nothing if there was neither. */
 void fab_explain_pauses(const fab *f, fab_say say, void *context);
 
-/* What APPROX has passed over, and what that means; nothing without it. */
+/* What APPROX has skipped, and what that means; nothing without it. */
 void fab_explain_approx(const fab *f, fab_say say, void *context);
 
 /* A port that was paused. */

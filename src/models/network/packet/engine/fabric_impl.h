@@ -79,7 +79,8 @@ typedef struct fab_control {
 extern const fab_control fab_dcqcn, fab_hpcc, fab_timely, fab_dctcp, fab_pint, fab_nscc;
 
 /* The whole network, or a lane of it: a lane is a copy with its own calendar, free frames and
- * figures; what it points to is shared, and each field is written by one lane only (fab_lanes.c). */
+ * figures; what it points to is shared, and each field is written by one lane only
+ * (fab_lanes.c). */
 struct fab {
     uint64_t now, order; /* of the event that runs */
     fab_rules rules;
@@ -270,7 +271,7 @@ void fab_lanes_destroy(fab *f);
 uint64_t fab_lanes_run(fab *f, uint64_t most); /* as fab_run */
 bool fab_lanes_next_at(const fab *f, uint64_t *at);
 fab *fab_lanes_acting(fab *f, uint32_t node);
-void fab_lanes_follow_routes(fab *f); /* they have been found anew */
+void fab_lanes_follow_routes(fab *f); /* they have been found again */
 void fab_lanes_cross(fab *f, const fab_port *p, const fab_flight *flight);
 void fab_lanes_watch(fab *f, const fab_port *p, const fab_flight *flight);
 void fab_lanes_expect(fab *f, uint64_t at);                   /* then something may concern all */
@@ -422,7 +423,7 @@ void fab_selective_acked(fab *f, fab_flow *w, const fab_frame *ack);
 void fab_selective_all_again(const fab *f, fab_flow *w); /* a timeout */
 
 bool fab_nic_add(fab *f, fab_nic *n, uint32_t flow); /* false: out of memory */
-/* The flow to serve now, or FAB_NONE; finished flows are let go as the reference does
+/* The flow to serve now, or FAB_NONE; finished flows are freed as the reference does
  * (packet-network.md 6.5). */
 uint32_t fab_nic_choose(fab *f, fab_port *p);
 void fab_nic_update(fab *f, uint32_t flow); /* bytes, window or state of it have changed */
@@ -501,16 +502,16 @@ static inline uint32_t fab_hash(uint32_t a, uint32_t b, uint32_t c, uint32_t see
 
 orr_code fab_find_routes(fab *f, orr_error *err) ORR_MUST_CHECK;
 void fab_routes_free(fab_routes *r);
-/* The port of a switch, or of a host, towards a host; FAB_NONE: there is no way. */
+/* The port of a switch, or of a host, towards a host; FAB_NONE: there is no route. */
 uint32_t fab_route(const fab *f, uint32_t node, const fab_frame *p);
 uint32_t fab_nic_towards(const fab *f, uint32_t from, uint32_t to, uint32_t ports, uint32_t seed);
-/* From now on nothing is made when somebody asks for the way to this host. */
+/* From now on nothing is made when somebody asks for the route to this host. */
 void fab_need_routes(const fab *f, uint32_t host);
 bool fab_find_path(const fab *f, uint32_t src, uint32_t dst, fab_path *out);
-uint32_t fab_longest(const fab *f); /* the most links on a way */
+uint32_t fab_longest(const fab *f); /* the most links on a route */
 /* Paths of all pairs stand in a table; else they are found one by one, which takes longer. */
 bool fab_knows_paths(const fab *f);
-uint64_t fab_pairs(const fab *f); /* places to go to times places that choose ways */
+uint64_t fab_pairs(const fab *f); /* places to go to times places that choose routes */
 
 static inline uint64_t fab_path_rtt(const fab_path *p)
 {

@@ -40,8 +40,8 @@ void fab_flow_times_fill(const fab_flow_times *t,
 
 bool fab_spread_add(fab_spread *s, uint64_t value); /* false: out of memory */
 void fab_spread_fini(fab_spread *s);
-/* The value that so many of 1000 do not pass, of `count` spreads together; 0: the least.  Of none
- * it is 0. */
+/* The value that permille of 1000 do not exceed, of `count` spreads together; 0: the least.  Of
+ * none it is 0. */
 uint64_t fab_spread_at(const fab_spread *const *list, size_t count, unsigned permille);
 
 #endif

@@ -384,7 +384,7 @@ static orr_code fail_at(
     return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "%s", text);
 }
 
-/* The first key that asks for what the old program cannot do; NULL: none. */
+/* The first key that asks for what the reference cannot do; NULL: none. */
 static const char *key_of_ours(const orr__packet_config *c)
 {
     return c->load_balance     ? "LOAD_BALANCE"

@@ -19,7 +19,7 @@ typedef struct orr__htsim_cm {
     size_t failure_count, failure_room;
 } orr__htsim_cm;
 
-bool orr__htsim_is_cm(orr_span bytes); /* and not a flow file of the old program */
+bool orr__htsim_is_cm(orr_span bytes); /* and not a flow file of the reference */
 
 /* Nodes are hosts 0 to hosts - 1.  On failure nothing needs to be undone. */
 orr_code orr__htsim_cm_parse(orr__htsim_cm *m,

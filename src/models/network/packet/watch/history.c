@@ -3,8 +3,8 @@
  *
  * A look at the end of each column takes what counters have gained.  When the columns are used up,
  * two become one, so a run of any length has between half of them and all.  Queues: ports keep
- * their longest one; a look takes it and lets the port begin anew, so the longest of each column is
- * exact.
+ * their longest one; a look takes it and lets the port begin again, so the longest of each column
+ * is exact.
  *
  * A port that has never sent costs nothing but a byte.  If more are used than there are rows, the
  * idler half of the rows is given up; a port without one gets one when it has been twice as busy as

@@ -25,7 +25,7 @@ typedef struct fab_history_port {
 } fab_history_port;
 
 typedef struct fab_history {
-    uint64_t width; /* ticks a column */
+    uint64_t width; /* ticks per column */
     size_t columns; /* that anything was noted in */
     uint8_t *met;   /* by port: 0 never used, 1 since the latest look, 2 in the list */
     fab_history_port *ports;

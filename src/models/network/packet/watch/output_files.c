@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output_files.c - the files of the old program: fct.txt, pfc.txt, queue lengths, packet trace
+/* output_files.c - the files of the reference: fct.txt, pfc.txt, queue lengths, packet trace
  * (packet-network.md 11).  They appear whole when the run is committed, or not at all. */
 #include "base/io/output.h"
 #include "models/network/packet/engine/fabric_impl.h"
@@ -26,7 +26,7 @@ static void drain_if_full(fab_writer *w, int i)
 
 /* ---- fct.txt ---- */
 
-/* A line a flow, of flows of a packet or two: so digits are written here, not by a format. */
+/* A line per flow, of flows of a packet or two: so digits are written here, not by a format. */
 static void put_digits(orr_buf *b, uint32_t value, unsigned base, unsigned count)
 {
     uint8_t *to = orr_buf_reserve(b, count);

@@ -38,7 +38,7 @@ typedef struct fab_series_watches {
 typedef struct fab_series {
     orr_output *file;
     uint64_t every;  /* ticks */
-    uint64_t merged; /* samples a slot */
+    uint64_t merged; /* samples per slot */
     uint64_t phase;  /* samples in the slot that is open */
     uint64_t taken;  /* samples in all */
     uint64_t end;    /* ticks: of the run */
@@ -48,7 +48,7 @@ typedef struct fab_series {
         uint64_t busy, paused; /* ticks, up to the latest look */
         bool is_watched;
     } * counts;           /* by port */
-    uint64_t samples;     /* without those that were passed over */
+    uint64_t samples;     /* without those that were skipped */
     uint64_t looks_every; /* samples: large networks are not looked through each time */
     size_t named_most;    /* flows of pairs that were named: never more */
     uint64_t each_slot;   /* samples, at most */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series_write.c - time series of the packet network as CSV, a row a slot, or as one JSON object
+/* series_write.c - time series of the packet network as CSV, a row per slot, or as one JSON object
  * (docs/format/packet.md).
  *
  * Times are in ns, picoseconds behind the point.  The busiest come first. */
