@@ -2,6 +2,7 @@
 /* bench_nccl.c - 201,728 rows of NVTX and more, of eight GPUs on two nodes: read only; to a schedule, as we do it and as the old
  * generator does; and with rows of one GPU at a time in memory. */
 #include "bench_input.h"
+#include "compat/nccl_generator/nccl_generator.h"
 
 static inline void synth_require(int condition, const char *what)
 {
@@ -48,7 +49,7 @@ static double run_convert(void *context)
     const char *paths[] = {j->folder};
     const orr_nccl_options opt = {.output = j->output,
                                   .simple_table = j->table,
-                                  .is_compat = j->is_compat,
+                                  .rules = j->is_compat ? &ncg_rules : NULL,
                                   .memory = j->memory};
     orr_nccl_report r;
     orr_error err;

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "json_out.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/units.h>
 
@@ -126,7 +127,6 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
         .ll_table = cli_text(c, "ll"),
         .log = cli_text(c, "log"),
         .is_merged = cli_flag(c, "merge"),
-        .is_compat = cli_flag(c, "compat"),
         .allows_unmatched = cli_flag(c, "keep-unmatched"),
         .shows_progress = !c->quiet,
         .has_seed = cli_given(c, "seed"),
@@ -136,12 +136,19 @@ static orr_code read_options(const cli_context *c, orr_nccl_options *o, orr_erro
         .context_width = (uint32_t)cli_count(c, "context-width"),
         .memory = memory ? memory : 1,
     };
-    return code ? orr_because(err, code, "--memory") : ORR_OK;
+    if (code)
+        return orr_because(err, code, "--memory");
+    if (!cli_flag(c, "compat"))
+        return ORR_OK;
+    const orr_compat *old;
+    const orr_code code2 = orr_compat_find(ORR_RULES_NCCL, "v2", &old, err);
+    o->rules = code2 ? NULL : old->nccl;
+    return code2;
 }
 
 static orr_code check_options(const cli_context *c, const orr_nccl_options *o, orr_error *err)
 {
-    if (o->is_compat && (cli_given(c, "tag-bits") || o->id_width || o->context_width))
+    if (o->rules && (cli_given(c, "tag-bits") || o->id_width || o->context_width))
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "--compat uses the old tags; --tag-bits and widths cannot be given");
     if (o->id_width + o->context_width > 18)

@@ -2,6 +2,7 @@
 /* old_nccl_generator.c - nccl_generator_v2's main.py by the name its predecessor had: one folder in, one folder out (goal.md 5.1). */
 #include "old.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/units.h>
 
@@ -103,11 +104,14 @@ static orr_code run_nccl(cli_context *c, orr_error *err)
     orr_nccl_options o = {.simple_table = cli_text(c, "npkit_data_simple"),
                           .ll_table = cli_text(c, "npkit_data_ll"),
                           .is_merged = cli_flag(c, "merged"),
-                          .is_compat = !cli_flag(c, "no-compat"),
-                          .shows_progress = !c->quiet,
-                          .is_parallel_compat = cli_flag(c, "parallel_generation")};
+                          .shows_progress = !c->quiet};
+    const orr_compat *old = NULL;
     orr_code code = ORR_OK;
-    if (cli_given(c, "write_buffer_size"))
+    if (!cli_flag(c, "no-compat"))
+        code = orr_compat_find(
+            ORR_RULES_NCCL, cli_flag(c, "parallel_generation") ? "v2-parallel" : "v2", &old, err);
+    o.rules = old ? old->nccl : NULL;
+    if (!code && cli_given(c, "write_buffer_size"))
         code = check_size(cli_text(c, "write_buffer_size"), err);
     if (!code)
         code = make_folder(cli_text(c, "output_dir"), err);

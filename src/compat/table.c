@@ -23,6 +23,9 @@
 #ifdef ORR_COMPAT_LOGGOPSIM
 #include "loggopsim/loggopsim.h"
 #endif
+#ifdef ORR_COMPAT_NCCL_GENERATOR
+#include "nccl_generator/nccl_generator.h"
+#endif
 #ifdef ORR_COMPAT_NS3
 #include "ns3/ns3_front.h"
 #include "ns3/ns3_rules.h"
@@ -59,6 +62,8 @@ static const orr_compat programs[] = {
 #endif
 /* ---- nccl_generator */
 #ifdef ORR_COMPAT_NCCL_GENERATOR
+    {"v2", "nccl_generator_v2", .nccl = &ncg_rules},
+    {"v2-parallel", "nccl_generator_v2 with -p", .nccl = &ncg_parallel_rules},
 #endif
 /* ---- ns3 */
 #ifdef ORR_COMPAT_NS3

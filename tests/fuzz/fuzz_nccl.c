@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: nccl_generator */
 /* fuzz_nccl.c - rows of exports as lines of text, into a file and through the whole way.  A line is "START END TEXT" for NVTX or
  * "kSTREAM START END NAME" for a kernel of process 1.  In our own way what is written has been found to match; both ways end, and
  * what is refused has words. */
+#include "compat/nccl_generator/nccl_generator.h"
+
 #include <orrery/lab/nccl.h>
 
 #include "base/formats/sqlite_file.h"
@@ -116,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_export(path, data, size);
     const char *const paths[] = {path};
     for (int way = 0; way < 4; way++) {
-        const orr_nccl_options opt = {.is_compat = way == 1,
+        const orr_nccl_options opt = {.rules = way == 1 ? &ncg_rules : NULL,
                                       .is_merged = way == 2,
                                       .memory = way == 2 ? 1 : 0,
                                       .tag_bits = way == 2 ? 32 : 0,

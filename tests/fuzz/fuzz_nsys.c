@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: nccl_generator */
 /* fuzz_nsys.c - any bytes as an SQLite file that is said to be an export: as rows, as a timeline, as a job.  What is refused has
  * words and names the file. */
+#include "compat/nccl_generator/nccl_generator.h"
+
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/nsys.h>
 
@@ -40,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_timeline(path);
     const char *const paths[] = {path};
     for (int is_compat = 0; is_compat < 2; is_compat++) {
-        const orr_nccl_options opt = {.is_compat = is_compat};
+        const orr_nccl_options opt = {.rules = is_compat ? &ncg_rules : NULL};
         require(orr_nccl_convert(paths, 1, &opt, &r, &err) == ORR_OK || err.message[0]);
     }
     unlink(path);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: nccl_generator */
 /* test_nccl.c - from made-up exports to schedules: how many messages each algorithm sends, by a formula; what is left out, what is
  * refused; and the small parts: hashes, words of streams, names of files, lines of logs. */
 #include "check.h"
@@ -10,6 +11,7 @@ static inline void check_true(bool condition, const char *what)
         check_fail(__FILE__, __LINE__, "%s", what);
 }
 
+#include "compat/nccl_generator/nccl_generator.h"
 #include "nsys_synth.h"
 #include "sources/nccl/nccl_write.h"
 
@@ -34,9 +36,9 @@ static orr_code convert(const synth *made, orr_nccl_options opt, orr_nccl_report
 
 TEST(test_nccl__hashes_are_those_of_python_tuples)
 {
-    CHECK_EQ_U(orr__tuple_hash((uint64_t[]){0, 0, 0}, 3), UINT64_C(3010437511937009226));
-    CHECK_EQ_U(orr__tuple_hash((uint64_t[]){1, 6, 0}, 3), UINT64_C(17362250775304672515));
-    CHECK_EQ_U(orr__tuple_hash((uint64_t[]){3, 4, 17}, 3), UINT64_C(11896069093394204156));
+    CHECK_EQ_U(ncg_tuple_hash((uint64_t[]){0, 0, 0}, 3), UINT64_C(3010437511937009226));
+    CHECK_EQ_U(ncg_tuple_hash((uint64_t[]){1, 6, 0}, 3), UINT64_C(17362250775304672515));
+    CHECK_EQ_U(ncg_tuple_hash((uint64_t[]){3, 4, 17}, 3), UINT64_C(11896069093394204156));
 }
 
 TEST(test_nccl__words_of_streams_tell_the_parallelism)
@@ -48,7 +50,7 @@ TEST(test_nccl__words_of_streams_tell_the_parallelism)
                {"D", 0},   {"", 0},    {"B", 0},    {"EF", 1},     {"FE", 1},  {"E", 0},
                {"EBF", 1}, {"ADB", 0}, {"ADEE", 1}, {"ADAD", 2}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        CHECK_EQ_U(orr__parallelism(all[i].letters, strlen(all[i].letters)), all[i].kind);
+        CHECK_EQ_U(ncg_parallelism(all[i].letters, strlen(all[i].letters)), all[i].kind);
 }
 
 static void check_node(const char *name, const char *node)
@@ -159,7 +161,7 @@ TEST(test_nccl__an_algorithm_that_nobody_knows)
                                 .channels = 1,
                                 .rounds = 1,
                                 .algorithm = ORR__NVLS},
-                       (orr_nccl_options){.is_compat = true}, &r),
+                       (orr_nccl_options){.rules = &ncg_rules}, &r),
                ORR_EINPUT, &err);
 }
 
@@ -200,8 +202,8 @@ TEST(test_nccl__texts_by_number_and_little_memory_change_nothing)
     numbered.has_text_ids = true;
     check_same_output(&plain, (orr_nccl_options){0}, &numbered, (orr_nccl_options){0});
     check_same_output(&plain, (orr_nccl_options){0}, &plain, (orr_nccl_options){.memory = 1});
-    check_same_output(&plain, (orr_nccl_options){.is_compat = true}, &plain,
-                      (orr_nccl_options){.is_compat = true, .memory = 1});
+    check_same_output(&plain, (orr_nccl_options){.rules = &ncg_rules}, &plain,
+                      (orr_nccl_options){.rules = &ncg_rules, .memory = 1});
 }
 
 TEST(test_nccl__payloads_are_calls)
@@ -213,7 +215,7 @@ TEST(test_nccl__payloads_are_calls)
     CHECK_OK(convert(&s, (orr_nccl_options){0}, &r), &err);
     CHECK(r.is_inferred && r.calls == 3 * 6 && r.kernels == 3 * 5);
     CHECK_EQ_U(r.messages, 12 + 6 + 6 + 2 + 3);
-    CHECK_CODE(convert(&s, (orr_nccl_options){.is_compat = true}, &r), ORR_EINPUT,
+    CHECK_CODE(convert(&s, (orr_nccl_options){.rules = &ncg_rules}, &r), ORR_EINPUT,
                &err); /* the old one knows none */
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: nccl_generator */
 /* test_nccl_faults.c - memory that runs out at every single place on the way from exports to a schedule: it must be said that
  * memory ran out, nothing is written, and sanitizers watch that nothing leaks.
  *
@@ -12,6 +13,7 @@ static inline void check_true(bool condition, const char *what)
         check_fail(__FILE__, __LINE__, "%s", what);
 }
 
+#include "compat/nccl_generator/nccl_generator.h"
 #include "nsys_synth.h"
 
 #include <orrery/lab/nccl.h>
@@ -30,7 +32,7 @@ static orr_code run_convert(int way)
     const orr_nccl_options opt = {.output = "out.goal",
                                   .events = way ? "events.goal" : NULL,
                                   .simple_table = "table.json",
-                                  .is_compat = way == 1,
+                                  .rules = way == 1 ? &ncg_rules : NULL,
                                   .is_merged = way == 1,
                                   .memory = way == 2 ? 1 : 0};
     return orr_nccl_convert(paths, 1, &opt, &r, &err);

@@ -7,7 +7,7 @@
  *     const char *paths[] = {"traces"};                        // files, or folders of *.sqlite
  *     if (orr_nccl_convert(paths, 1, &opt, &report, &err)) return report_error(&err);
  *
- * docs/design/nccl_goal.md says what is done, and where is_compat differs from our own way.  Experimental: may change in
+ * docs/design/nccl_goal.md says what is done, and where the rules of nccl_generator_v2 differ from ours.  Experimental: may change in
  * the next release. */
 #ifndef ORRERY_LAB_NCCL_H
 #define ORRERY_LAB_NCCL_H
@@ -19,6 +19,9 @@
 extern "C" {
 #endif
 
+/* What another generator does differently. */
+typedef struct orr_rules_nccl orr_rules_nccl;
+
 typedef struct orr_nccl_options {
     const char *output;       /* a .goal file, or "-"; NULL: none, figures only */
     const char *events;       /* the schedule of whole NCCL calls, not expanded; NULL: none */
@@ -28,11 +31,10 @@ typedef struct orr_nccl_options {
     const char *log;          /* what NCCL_DEBUG=INFO wrote; NULL: none */
     bool
         is_merged; /* one stream for each GPU where none of their operations overlap, on all GPUs or none */
-    bool is_compat;          /* byte for byte what nccl_generator_v2 writes, its defects with it */
-    bool is_parallel_compat; /* as its parallel path does it */
-    bool allows_unmatched;   /* sends without a receive are counted, not refused */
-    bool shows_progress;     /* on stderr, when that is a terminal */
-    bool has_seed;           /* timings are drawn from the samples; else they are their means */
+    const orr_rules_nccl *rules; /* NULL: ours; orrery/lab/compat.h has nccl_generator_v2's */
+    bool allows_unmatched;       /* sends without a receive are counted, not refused */
+    bool shows_progress;         /* on stderr, when that is a terminal */
+    bool has_seed;               /* timings are drawn from the samples; else they are their means */
     uint64_t seed;
     uint32_t tag_bits; /* 32: tags stay below 2^32 - 1, if need be used again; 0: up to 64 */
     uint32_t id_width; /* decimal digits of the message's number in a tag; 0: as many as needed */

@@ -83,7 +83,7 @@ static void enter_group(sweep *s, int64_t from, int64_t to)
         calls[s->call].group = s->group;
     /* A call where one group ends and the next begins belongs to the first that ends at or after it, which does not
      * hold its own end: to none. */
-    if (s->job->opt->is_compat)
+    if (s->job->rules->has_open_borders)
         for (; s->call < g->calls.count && calls[s->call].start == to; s->call++)
             ;
     s->group++;
@@ -107,7 +107,7 @@ static orr_code find_groups(const orr__job *j, uint32_t gpu, orr_error *err)
         const orr__mark *m = &g->marks.at[i];
         if (depth == 0 && m->step == 1)
             opened = m->start;
-        if (depth == 0 && m->step < 0 && !j->opt->is_compat)
+        if (depth == 0 && m->step < 0 && !j->rules->needs_group_marks)
             continue; /* its start was before the capture */
         depth += m->step;
         if (depth < 0)
@@ -115,7 +115,7 @@ static orr_code find_groups(const orr__job *j, uint32_t gpu, orr_error *err)
         if (depth == 0)
             enter_group(&s, opened, m->start);
     }
-    if (depth && j->opt->is_compat)
+    if (depth && j->rules->needs_group_marks)
         return unbalanced(j, gpu, err);
     if (depth)
         enter_group(&s, opened, INT64_MAX); /* its end is behind the capture */
@@ -129,7 +129,7 @@ static orr_code check_groups(const orr__job *j, uint32_t gpu, orr_error *err)
     bool has_start = false, has_end = false;
     for (size_t i = 0; i < g->marks.count; i++)
         *(g->marks.at[i].step > 0 ? &has_start : &has_end) = true;
-    if (!j->opt->is_compat || g->calls.count == 0 || (has_start && has_end))
+    if (!j->rules->needs_group_marks || g->calls.count == 0 || (has_start && has_end))
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, NULL,
                     "%s has no group markers, which the old generator needs; without --compat "
@@ -144,7 +144,7 @@ typedef struct owners {
     const orr__gpu *gpu;
     uint32_t *calls;
     size_t count, next; /* next: the first whose interval was not passed yet */
-    bool is_compat;
+    bool has_open_borders;
 } owners;
 
 static int64_t start_of(const owners *o, size_t i)
@@ -157,8 +157,8 @@ static int64_t start_of(const owners *o, size_t i)
  * belongs to nobody. */
 static uint32_t owner_at(owners *o, int64_t time)
 {
-    while (o->next < o->count &&
-           (o->is_compat ? start_of(o, o->next + 1) < time : start_of(o, o->next + 1) <= time))
+    while (o->next < o->count && (o->has_open_borders ? start_of(o, o->next + 1) < time
+                                                      : start_of(o, o->next + 1) <= time))
         o->next++;
     if (o->next >= o->count || start_of(o, o->next) > time || start_of(o, o->next + 1) <= time)
         return ORR__NONE;
@@ -168,7 +168,7 @@ static uint32_t owner_at(owners *o, int64_t time)
 static orr_code pick_owners(
     const orr__job *j, const orr__gpu *g, orr_nccl_op op, owners *out, orr_error *err)
 {
-    *out = (owners){.gpu = g, .is_compat = j->opt->is_compat};
+    *out = (owners){.gpu = g, .has_open_borders = j->rules->has_open_borders};
     out->calls = orr_alloc(g->calls.count ? g->calls.count : 1, sizeof *out->calls);
     if (!out->calls)
         return orr_no_memory(err);
@@ -364,7 +364,7 @@ orr_code orr__gpu_link(orr__job *j, uint32_t gpu, orr_error *err)
     code = own_transfers(j, g, ORR_NCCL_SEND, g->sends.at, g->sends.count, err);
     if (!code)
         code = own_transfers(j, g, ORR_NCCL_RECV, g->receives.at, g->receives.count, err);
-    if (!j->opt->is_compat && !code)
+    if (!j->rules->keeps_group_rows && !code)
         share_groups(g);
     g->stage = ORR__LINKED;
     return code;

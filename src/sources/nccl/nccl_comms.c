@@ -526,7 +526,7 @@ static void walk_rings(const orr__comms *c)
 /* Whether calls must be looked at: the old way only when nobody announced anything. */
 static bool needs_usage(const orr__job *j)
 {
-    return j->members.count == 0 || !j->opt->is_compat;
+    return j->members.count == 0 || !j->rules->believes_announcements;
 }
 
 static orr_code build(builder *b, usage *u, orr_error *err)

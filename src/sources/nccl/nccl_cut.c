@@ -159,7 +159,7 @@ bool orr__transfer_is_cut(const orr__job *j,
                           const orr__transfer *t)
 {
     bool is_known;
-    if (j->opt->is_compat || j->opt->allows_unmatched)
+    if (j->rules->keeps_unmatched || j->opt->allows_unmatched)
         return false;
     const uint32_t at = orr_map_find(j->pair_of, pair_key(j, gpu, c, t, &is_known), ORR__NONE);
     const orr__pair *p = at == ORR__NONE ? NULL : &j->pairs.at[at];
@@ -184,7 +184,7 @@ static bool is_p2p_cut(const orr__job *j, uint32_t gpu, const orr__call *c)
 
 bool orr__call_is_cut(const orr__job *j, uint32_t gpu, const orr__call *c)
 {
-    if (j->opt->is_compat || j->opt->allows_unmatched)
+    if (j->rules->keeps_unmatched || j->opt->allows_unmatched)
         return false;
     if (orr__op_is_p2p(c->op))
         return is_p2p_cut(j, gpu, c);

@@ -16,7 +16,7 @@ enum { MOST_CHUNKS = 1 << 20 };
 /* Channels that a communicator's markers do not mention have the plain ring and tree. */
 static bool is_old(const orr__plan *p)
 {
-    return p->w->job->opt->is_compat;
+    return p->w->job->rules->expands_literally;
 }
 
 static uint32_t gpu_of_rank(orr__plan *p, uint64_t rank)
@@ -404,7 +404,7 @@ orr__ends orr__expand(orr__writer *w, const orr__call *c, uint32_t *cpu)
         guess = orr__guess_collective(j, c);
     p.info = c->is_payload ? &guess.info : &j->gpus.at[w->gpu].infos.at[c->info];
     p.slices = p.info->slice_steps ? p.info->chunk_steps / p.info->slice_steps : 0;
-    if (!j->opt->is_compat && p.slices == 0)
+    if (!j->rules->expands_literally && p.slices == 0)
         p.slices = 1;
     if (p.info->slice_steps == 0 || p.slices > 64 ||
         (p.slices == 0 && p.info->protocol == ORR__SIMPLE) ||

@@ -30,6 +30,7 @@ static orr_code init_job(orr__job *j,
                          orr_error *err)
 {
     *j = (orr__job){.opt = opt,
+                    .rules = orr__nccl_rules(opt->rules),
                     .report = report,
                     .arena = orr_arena_create(),
                     .texts = orr_intern_create(),
@@ -78,9 +79,9 @@ static void give_tables(run *r)
     const orr_nccl_options *opt = r->job.opt;
     r->writer.tables[0] = r->ll ? r->ll : r->simple;
     r->writer.tables[1] = r->simple ? r->simple : r->ll;
-    r->writer.choice.how = opt->has_seed    ? ORR_NPKIT_DRAWN
-                           : opt->is_compat ? ORR_NPKIT_FIRST
-                                            : ORR_NPKIT_MEAN;
+    r->writer.choice.how = opt->has_seed                      ? ORR_NPKIT_DRAWN
+                           : r->job.rules->takes_first_timing ? ORR_NPKIT_FIRST
+                                                              : ORR_NPKIT_MEAN;
     r->writer.choice.seed = opt->seed;
 }
 
@@ -161,7 +162,7 @@ static orr_code measure(run *r, orr_error *err)
     orr__job *j = &r->job;
     orr__writer *w = &r->writer;
     orr_code code = ORR_OK;
-    if (!j->opt->is_compat && !(r->matching = orr__matching_create()))
+    if (!j->rules->has_decimal_tags && !(r->matching = orr__matching_create()))
         return orr_no_memory(err);
     w->matching = r->matching;
     w->pen.is_dry = true;
@@ -174,7 +175,7 @@ static orr_code measure(run *r, orr_error *err)
     }
     if (!code)
         code = check_matching(r, err);
-    if (!code && !j->opt->is_compat)
+    if (!code && !j->rules->has_decimal_tags)
         code = choose_tags(j, w->most_id, &w->tags, err);
     w->matching = NULL;
     w->pen.is_dry = false;
@@ -193,7 +194,8 @@ static bool must_measure(const orr_nccl_options *opt)
     const bool is_pipe = opt->output && strcmp(opt->output, "-") == 0;
     if (files == 0)
         return true; /* somebody wants to know, not to have */
-    return (!opt->is_compat || files > 1 || is_pipe) && (opt->output || opt->parts);
+    return (!orr__nccl_rules(opt->rules)->has_decimal_tags || files > 1 || is_pipe) &&
+           (opt->output || opt->parts);
 }
 
 /* ---- writing ---- */
@@ -310,7 +312,7 @@ static orr_code convert(run *r, const char *const *paths, size_t count, orr_erro
     if (!code && j->comms.ranked.count == 0)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "no GPU of the exports uses NCCL, or NCCL was not annotated");
-    if (!code && !opt->is_compat)
+    if (!code && !j->rules->keeps_unmatched)
         code = orr__cut_survey(j, err);
     if (!code)
         code = decide_merging(r, err);

@@ -192,8 +192,47 @@ typedef struct orr__file {
     uint32_t node;
 } orr__file;
 
+struct orr__job;
+
+/* What nccl_generator_v2 does differently (goal.md 5).  Ours: all zero. */
+struct orr_rules_nccl {
+    /* Reading (goal.md 5.2 to 5.4). */
+    bool ignores_payloads;       /* NCCL's own events */
+    bool believes_announcements; /* calls tell of communicators only when nobody announced any */
+    bool needs_group_marks;      /* of each GPU, in pairs */
+    bool has_open_borders;       /* a row on the border of two calls or groups belongs to neither */
+    bool keeps_group_rows;       /* with the call they were found at */
+    bool pairs_by_stream; /* kernels and calls: by stream, then by time; no letter for ncclReduce */
+    bool has_one_group_stream; /* a group runs on the stream of its first call */
+    bool keeps_unmatched;      /* calls and messages whose other side was not profiled */
+
+    /* Tags (goal.md 5.5). */
+    /* Contexts of a GPU's calls; NULL: their numbers in their communicators. */
+    orr_code (*contexts)(struct orr__job *j, uint32_t gpu, orr_error *err);
+    bool
+        guesses_from_events; /* the parallelism: from calls with a time only, as its parallel path does */
+    bool
+        has_decimal_tags; /* message number times 1000, plus context; written at once, nothing measured */
+
+    /* Writing (goal.md 5.6 to 5.8). */
+    bool expands_literally;  /* channels as announced, and nothing made up */
+    bool has_plain_ll128;    /* without the bytes of flags */
+    bool has_any_cpu;        /* numbers past 255 too */
+    bool takes_first_timing; /* of an NPKit table, not the mean */
+    bool refuses_overlaps;   /* of calls on a stream */
+    bool waits_for_sends;    /* also where they fit into NCCL's buffers; empty groups are written */
+    bool orders_by_context;  /* streams by the context of their first call, calls by time */
+};
+
+static inline const orr_rules_nccl *orr__nccl_rules(const orr_rules_nccl *rules)
+{
+    static const orr_rules_nccl ours;
+    return rules ? rules : &ours;
+}
+
 typedef struct orr__job {
     const orr_nccl_options *opt;
+    const orr_rules_nccl *rules;
     orr_nccl_report *report;
     orr_arena *arena;
     orr_intern *texts;
@@ -257,9 +296,6 @@ orr_code orr__log_next(orr__log *l, orr__log_line *out, orr_error *err) ORR_MUST
 /* nccl_context.c: the part of tags that belongs to a call. */
 uint64_t orr__transfer_messages(const orr__transfer *t);
 uint32_t orr__message_class(const orr__job *j, uint32_t comm, uint64_t bytes);
-uint64_t orr__tuple_hash(const uint64_t *numbers, size_t count);
-/* 2: data parallel, 1: pipeline parallel, 0: neither. */
-uint32_t orr__parallelism(const char *letters, size_t count);
 
 orr_code orr__gpu_ready(orr__job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK; /* all of it */
 

@@ -25,7 +25,7 @@ static char kernel_letter(uint8_t op)
 /* Reduce has a letter in our own way only. */
 static char letter_of(const orr__job *j, uint8_t op)
 {
-    return op == ORR_NCCL_REDUCE && !j->opt->is_compat ? 'R' : kernel_letter(op);
+    return op == ORR_NCCL_REDUCE && !j->rules->pairs_by_stream ? 'R' : kernel_letter(op);
 }
 
 /* One stream's share of an array that is sorted by stream. */
@@ -63,7 +63,7 @@ static bool leads(const timing *t, size_t call, uint32_t *leader)
         const orr__call *other = &t->gpu->calls.at[t->leaders[i]];
         if (c->group == ORR__NONE || other->group == ORR__NONE || other->group != c->group)
             break;
-        const bool is_one = t->job->opt->is_compat || other->stream == c->stream;
+        const bool is_one = t->job->rules->has_one_group_stream || other->stream == c->stream;
         if (is_one) {
             *leader = t->leaders[i];
             return false;
@@ -435,7 +435,8 @@ static orr_code find_times(timing *t, orr_error *err)
     sort_key *keys = orr_arena_new(t->arena, most + 1, sort_key);
     if (!keys)
         return orr_no_memory(err);
-    return t->job->opt->is_compat ? find_old_times(t, keys, err) : find_own_times(t, keys, err);
+    return t->job->rules->pairs_by_stream ? find_old_times(t, keys, err)
+                                          : find_own_times(t, keys, err);
 }
 
 orr_code orr__gpu_time(orr__job *j, uint32_t gpu, orr_error *err)

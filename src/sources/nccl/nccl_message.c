@@ -116,11 +116,11 @@ static orr__ends message(orr__lane *l, bool is_send, uint32_t gpu, uint64_t byte
 {
     orr__writer *w = l->w;
     const orr__job *j = w->job;
-    const bool is_old = j->opt->is_compat;
+    const bool is_old = j->rules->has_decimal_tags;
     const bool is_near = j->gpus.at[gpu].node == j->gpus.at[w->gpu].node;
     orr__message m = {.bytes = is_near ? 0 : bytes,
                       .peer = j->gpus.at[gpu].rank,
-                      .cpu = is_old ? l->cpu : l->cpu % CPUS,
+                      .cpu = j->rules->has_any_cpu ? l->cpu : l->cpu % CPUS,
                       .digits = is_old ? OLD_DIGITS : w->tags.digits,
                       .is_send = is_send};
     const uint64_t id = is_old ? old_id(l, m.peer, is_send) : own_id(l, m.peer, is_send);
@@ -152,7 +152,7 @@ static uint64_t work_time(const orr__lane *l, unsigned what, uint64_t bytes)
 /* What goes over the wire: LL128 has 8 bytes of flags in every 128. */
 static uint64_t wire_bytes(const orr__lane *l, uint64_t bytes)
 {
-    if (l->protocol != ORR__LL128 || l->w->job->opt->is_compat)
+    if (l->protocol != ORR__LL128 || l->w->job->rules->has_plain_ll128)
         return bytes;
     return (bytes / 120 + (bytes % 120 != 0)) * 128;
 }
@@ -166,7 +166,7 @@ orr__ends orr__lane_atom(orr__lane *l, const orr__step *s, uint64_t bytes)
     if (s->what & ORR__RECV)
         orr__pen_then(&w->pen, &steps, message(l, false, s->from, wire_bytes(l, bytes)));
     if (s->what & (ORR__REDUCE | ORR__COPY)) {
-        const uint32_t cpu = w->job->opt->is_compat ? l->cpu : l->cpu % CPUS;
+        const uint32_t cpu = w->job->rules->has_any_cpu ? l->cpu : l->cpu % CPUS;
         orr__pen_then(&w->pen, &steps, orr__pen_calc(&w->pen, work_time(l, s->what, bytes), cpu));
     }
     if (s->what & ORR__SEND)

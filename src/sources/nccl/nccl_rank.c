@@ -98,7 +98,7 @@ static bool is_written(const orr__writer *w, const orr__call *c)
 static bool is_member(const stream_writer *s, const orr__call *c, uint32_t group)
 {
     const bool is_here =
-        s->w->job->opt->is_compat || s->stream == ORR__NONE || c->stream == s->stream;
+        s->w->job->rules->has_one_group_stream || s->stream == ORR__NONE || c->stream == s->stream;
     return c->group == group && is_here;
 }
 
@@ -138,7 +138,7 @@ static bool has_written_member(const stream_writer *s, uint32_t call)
 {
     const orr__call *calls = s->g->calls.at;
     const uint32_t group = calls[call].group;
-    if (s->w->job->opt->is_compat)
+    if (s->w->job->rules->waits_for_sends)
         return true;
     while (call && calls[call - 1].group == group)
         call--;
@@ -155,7 +155,7 @@ static void write_gap(stream_writer *s, const orr__call *c)
     int64_t gap = c->from - s->previous_end;
     if (!s->has_previous)
         return;
-    if (gap < 0 && w->job->opt->is_compat) {
+    if (gap < 0 && w->job->rules->refuses_overlaps) {
         orr__writer_fail(w,
                          "operations of one stream overlap by %" PRId64 " ns at %" PRId64
                          "; without --compat they may",
@@ -177,7 +177,7 @@ static bool is_buffered_send(const stream_writer *s, const orr__call *c)
     const uint64_t buffers = 4u << 20;
     const orr__job *j = s->w->job;
     uint64_t bytes = c->bytes;
-    if (j->opt->is_compat || c->op != ORR_NCCL_SEND)
+    if (j->rules->waits_for_sends || c->op != ORR_NCCL_SEND)
         return false;
     for (uint32_t i = 0; i < c->row_count && !c->is_payload; i++) {
         const orr__transfer *t = &s->g->sends.at[c->first_row + i];
@@ -198,7 +198,7 @@ static bool is_buffered(const stream_writer *s, uint32_t call)
         if (calls[i].has_time && is_member(s, &calls[i], group) && is_written(s->w, &calls[i]) &&
             !is_buffered_send(s, &calls[i]))
             return false;
-    return !s->w->job->opt->is_compat;
+    return !s->w->job->rules->waits_for_sends;
 }
 
 static void write_event(stream_writer *s, uint32_t call)
@@ -220,7 +220,8 @@ static void write_event(stream_writer *s, uint32_t call)
     else
         orr__pen_then(&w->pen, &s->chain, all);
     s->bound = cpu > s->bound ? cpu : s->bound;
-    const bool is_later = !s->has_previous || c->to > s->previous_end || w->job->opt->is_compat;
+    const bool is_later =
+        !s->has_previous || c->to > s->previous_end || w->job->rules->refuses_overlaps;
     s->previous_end = is_later ? c->to : s->previous_end;
     s->has_previous = true;
 }

@@ -54,12 +54,13 @@ static bool find_heads(
             n = (*count)++;
             if (!orr_map_put(numbers, c->stream, n, NULL))
                 return false;
-            heads[n] = (head){/* starts as unsigned numbers in the same order */
-                              .first = j->opt->is_compat ? c->context
-                                                         : (uint64_t)c->from ^ UINT64_C(1) << 63,
-                              .number = n,
-                              .name = orr__text(j, c->stream),
-                              .text = c->stream};
+            heads[n] =
+                (head){/* starts as unsigned numbers in the same order */
+                       .first = j->rules->orders_by_context ? c->context
+                                                            : (uint64_t)c->from ^ UINT64_C(1) << 63,
+                       .number = n,
+                       .name = orr__text(j, c->stream),
+                       .text = c->stream};
         }
         heads[n].count++;
     }
@@ -100,7 +101,7 @@ static orr_code sort_streams(const orr__job *j,
         place_of[heads[i].number] = i;
     for (size_t i = 0; i < n; i++) {
         const orr__call *c = &g->calls.at[g->events.at[i]];
-        const bool is_by_time = is_merged || j->opt->is_compat;
+        const bool is_by_time = is_merged || j->rules->orders_by_context;
         items[i] = (item){.from = is_by_time ? c->from : 0,
                           .to = is_by_time ? c->to : 0,
                           .order = c->order,

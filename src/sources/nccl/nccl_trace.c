@@ -310,7 +310,7 @@ static bool is_wanted_kind(const orr__job *j, const orr_nsys_row *r)
 {
     if (r->kind == ORR_NSYS_OTHER)
         return false;
-    return !r->is_payload || !j->opt->is_compat; /* the old generator does not know payloads */
+    return !r->is_payload || !j->rules->ignores_payloads;
 }
 
 static orr_code take_row(scan *s, const orr_nsys_row *r, orr_error *err)
