@@ -35,7 +35,7 @@ function groupBar(row, longest) {
         el('div', {class: 'group-name'}, el('b', {}, row.name), isKnown(row.count) && row.count > 1 ? el('span', {class: 'faint'}, `mean of ${countOf(row.count, 'rank')}`) : null),
         el('div', {class: 'group-bars', style: `width:${(whole / longest * 100).toFixed(2)}%`},
             stackedBar(parts, whole),
-            overlapped > 0 ? el('div', {class: 'under'}, stackedBar([{kind: 'collective', name: 'communication behind compute', ns: overlapped, isHatched: true}], whole)) : null),
+            overlapped > 0 ? el('div', {class: 'under'}, stackedBar([{kind: 'collective', name: 'overlapped communication', ns: overlapped, isHatched: true}], whole)) : null),
         el('div', {class: 'group-time', title: timeExact(row.total_ns)}, timeText(row.total_ns)));
 }
 
@@ -48,8 +48,8 @@ export function breakdownPanel(run) {
     const longest = Math.max(1, ...rows.map((row) => row.total_ns ?? 0));
     const used = SHARES.filter((share) => rows.some((row) => figureOf(row, share.key) > 0));
     const isOverlapped = rows.some((row) => figureOf(row, 'comm_overlapped_ns') > 0);
-    const legend = isOverlapped ? [...used, {kind: 'collective', name: 'communication behind compute (beside it, not added)', isHatched: true}] : used;
-    return panel('breakdown', 'Where the time went', 'The time of a rank, by what it was doing. Ranks that are alike are one row.',
+    const legend = isOverlapped ? [...used, {kind: 'collective', name: 'overlapped communication (not additive)', isHatched: true}] : used;
+    return panel('breakdown', 'Where the time went', 'Time per rank, by activity. Identical ranks share a row.',
         barLegend(legend),
         el('div', {class: 'groups'}, ...rows.slice(0, GROUPS_DRAWN).map((row) => groupBar(row, longest))),
         rows.length > GROUPS_DRAWN ? el('p', {class: 'hint'}, `${countOf(rows.length - GROUPS_DRAWN, 'group')} more in the table.`) : null,

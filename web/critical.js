@@ -35,7 +35,7 @@ export function criticalPanel(run, jump) {
     const kinds = listOf(path.by_kind).filter((part) => part.ns > 0);
     const whole = isKnown(path.total_ns) && path.total_ns > 0 ? path.total_ns : Math.max(1, kinds.reduce((sum, part) => sum + part.ns, 0));
     const left = isKnown(path.steps_left_out) && path.steps_left_out > 0 ? `, ${countOf(path.steps_left_out, 'short step')} left out` : '';
-    return panel('critical', 'Critical path', `The chain that decides the time: to be faster, something on it must be. ${countOf(steps.length, 'step')}${left}.`,
+    return panel('critical', 'Critical path', `The chain of operations that sets the run time. ${countOf(steps.length, 'step')}${left}.`,
         kinds.length > 0 ? el('div', {class: 'path-kinds'}, stackedBar(kinds.map((part) => ({kind: part.kind, name: part.kind, ns: part.ns})), whole),
             barLegend(kinds.map((part) => ({kind: part.kind, name: `${part.kind} ${timeText(part.ns)} (${shareText(part.share ?? part.ns / whole)})`})))) : null,
         steps.length > 0 ? pathStrip(steps.slice(0, STRIP_STEPS), jump ?? (() => {})) : null,
@@ -68,7 +68,7 @@ function partTable(parts, whole) {
         {title: 'What is on it', key: (part) => part.name, show: (part) => el('b', {}, part.name)},
         {title: 'Kind', key: (part) => part.kind, show: (part) => kindChip(part.kind)},
         {title: 'Steps', isNumber: true, key: (part) => part.count, show: (part) => `${countText(part.count)}\u00a0\u00d7`},
-        {title: 'Together', isNumber: true, key: (part) => part.ns, show: (part) => timeText(part.ns), exact: (part) => timeExact(part.ns)},
+        {title: 'Total', isNumber: true, key: (part) => part.ns, show: (part) => timeText(part.ns), exact: (part) => timeExact(part.ns)},
         {title: 'Share', isNumber: true, key: (part) => part.ns, meaning: 'of the path',
             show: (part) => el('span', {class: 'with-bar'}, smallBar(part.ns / longest, part.kind), shareText(part.ns / whole))},
     ];
@@ -85,7 +85,7 @@ function stepTable(steps, whole, jump) {
             ? el('button', {type: 'button', class: 'link', title: 'Show it in the timeline', onclick: () => jump(step)}, step.name) : step.name)},
         {title: 'Kind', key: (step) => step.kind, show: (step) => kindChip(step.kind)},
         {title: 'Rank', isNumber: true, key: (step) => step.rank, show: (step) => (typeof step.rank === 'number' ? String(step.rank) : '')},
-        {title: 'Lasts', isNumber: true, key: (step) => step.end_ns - step.start_ns, show: (step) => timeText(step.end_ns - step.start_ns),
+        {title: 'Duration', isNumber: true, key: (step) => step.end_ns - step.start_ns, show: (step) => timeText(step.end_ns - step.start_ns),
             exact: (step) => timeExact(step.end_ns - step.start_ns)},
         {title: 'Share', isNumber: true, key: (step) => step.end_ns - step.start_ns, meaning: 'of the path',
             show: (step) => el('span', {class: 'with-bar'}, smallBar((step.end_ns - step.start_ns) / longest, step.kind), shareText((step.end_ns - step.start_ns) / whole))},

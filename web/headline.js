@@ -37,7 +37,7 @@ function flowFigures(run) {
 function figures(h, run) {
     const list = [];
     if (isKnown(h.time_ns)) list.push(figure('Time', timeText(h.time_ns), null, `From the first event to the last: ${timeExact(h.time_ns)}`));
-    if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(h.tokens_per_s)}\u00a0tokens/s`, null, 'Tokens of the whole job in a second'));
+    if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(h.tokens_per_s)}\u00a0tokens/s`, null, 'Tokens per second, over the whole job'));
     if (isKnown(h.mfu)) list.push(figure('MFU', shareText(h.mfu), 'model FLOPs utilisation', 'The share of the peak arithmetic of all ranks that the model itself needed'));
     if (isKnown(h.exposed_comm_ns) || isKnown(h.exposed_comm_share)) {
         const share = isKnown(h.exposed_comm_share) ? shareText(h.exposed_comm_share) : null;

@@ -69,7 +69,7 @@ class Page {
             el('div', {class: 'top-tools'},
                 themeButton(() => this.recolour()),
                 el('button', {type: 'button', id: 'help-button', class: 'quiet no-print', title: 'Keys and mouse (?)', onclick: () => this.help.showModal()}, '? help')));
-        byId('foot').append(`Made by ${doc.program ?? 'Orrery'}. This file holds everything; it asks nothing of any network.`);
+        byId('foot').append(`Made by ${doc.program ?? 'Orrery'}. Self-contained; makes no network requests.`);
     }
 
     /** @param {number} number */

@@ -84,9 +84,9 @@ export function operatorTable(operators, find) {
             el('button', {type: 'button', class: 'link', title: 'Find them in the timeline', onclick: () => find(row.name)}, row.name || '(no name)'))},
         {title: 'Kind', key: (row) => row.kind, show: (row) => row.kind},
         {title: 'Count', isNumber: true, key: (row) => row.count, show: (row) => `${countText(row.count)}\u00a0\u00d7`},
-        {title: 'Own time', isNumber: true, meaning: 'without the spans inside it on its track', key: (row) => row.own, exact: (row) => timeExact(row.own),
+        {title: 'Self', isNumber: true, meaning: 'without the spans inside it on its track', key: (row) => row.own, exact: (row) => timeExact(row.own),
             show: (row) => el('span', {class: 'with-bar'}, smallBar(row.own / most, row.kind), timeText(row.own))},
-        time('With what is inside', 'the sum of the lengths', (row) => row.total),
+        time('Total', 'the sum of the lengths', (row) => row.total),
         time('Mean', 'of the lengths', (row) => row.total / row.count),
         time('Longest', 'of the lengths', (row) => row.longest),
     ], operators, {first: 10});

@@ -86,8 +86,8 @@ export class TimelinePanel {
 
     subtitle() {
         const {meta} = this;
-        const left = isKnown(meta.left_out) && meta.left_out > 0 ? `; ${countOf(meta.left_out, 'short span')} left out` : '';
-        const alike = isKnown(meta.ranks_left_out) && meta.ranks_left_out > 0 ? `; ${countOf(meta.ranks_left_out, 'rank')} not drawn, each like one that is` : '';
+        const left = isKnown(meta.left_out) && meta.left_out > 0 ? `; ${countOf(meta.left_out, 'short span')} not shown` : '';
+        const alike = isKnown(meta.ranks_left_out) && meta.ranks_left_out > 0 ? `; ${countOf(meta.ranks_left_out, 'identical rank')} not shown` : '';
         return `${countOf(meta.spans, 'span')} on ${countOf(meta.tracks.length, 'track')}${left}${alike}`;
     }
 

@@ -78,7 +78,7 @@ static void put_whole(const orr_diff *d, const orr_diff_style *style, orr_buf *b
 static void put_kinds(const orr_diff *d, orr_buf *b)
 {
     orr__table t = {.arena = d->store->arena, .columns = 5, .left = 1};
-    orr_buf_text(b, "\nBy kind, time of a rank\n");
+    orr_buf_text(b, "\nBy kind, time per rank\n");
     put_heading(&t, "");
     for (size_t i = 0; i < d->kind_count; i++) {
         orr__table_add(&t, orr__cell_text(t.arena, d->kinds[i].name));
@@ -100,7 +100,7 @@ static void put_operators(const orr_diff *d, size_t most, orr_buf *b)
 {
     orr__table t = {.arena = d->store->arena, .columns = 6, .left = 1};
     const size_t shown = most && most < d->operator_count ? most : d->operator_count;
-    orr_buf_print(b, "\nBy operator, time of a rank");
+    orr_buf_print(b, "\nBy operator, time per rank");
     if (shown < d->operator_count)
         orr_buf_print(b, ", the first %zu of %zu", shown, d->operator_count);
     orr_buf_byte(b, '\n');

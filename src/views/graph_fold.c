@@ -113,7 +113,7 @@ static orr_code show_path(orr__picture *p, uint8_t *shown, orr_error *err)
         return code;
     if (g.is_cyclic)
         return orr_fail(err, ORR_EINPUT, NULL,
-                        "%s: the dependencies run in a circle, so there is no longest chain",
+                        "%s: the dependencies have a cycle, so there is no longest chain",
                         orr_trace_path(p->t));
     for (uint32_t k = 0; k < g.path_count; k++)
         shown[g.path[k]] |= 2;

@@ -121,7 +121,7 @@ static orr_code look(joiner *j, uint32_t rank, const orr_trace *t)
     uint64_t most = 0;
     if (c->count > MOST_NODES - j->count)
         return orr_fail(j->err, ORR_EUSAGE, NULL,
-                        "more than %d nodes in one drawing: pick a rank with --rank", MOST_NODES);
+                        "more than %d nodes in one drawing: choose a rank with --rank", MOST_NODES);
     j->count += c->count;
     for (uint32_t i = 0; i < c->count; i++) {
         most = c->id[i] > most ? c->id[i] : most;

@@ -85,7 +85,7 @@ static void print_ranks(const page *p)
     }
     orr_buf_print(p->to, "%s node%s", count_of(p, o->nodes), o->nodes == 1 ? "" : "s");
     if (o->counted_ranks > 1)
-        orr_buf_print(p->to, ", %s a rank", average_of(p, o->nodes, o->counted_ranks));
+        orr_buf_print(p->to, ", %s per rank", average_of(p, o->nodes, o->counted_ranks));
     orr_buf_byte(p->to, '\n');
     if (!o->options.one_rank && o->counted_ranks < o->ranks)
         orr_buf_print(p->to, "  %s of the ranks could not be read and are not counted\n",
@@ -331,7 +331,7 @@ static bool print_alike(const page *p)
         groups[k]++;
     }
     orr_buf_text(p->to, "\nCollectives by group, each group's own count and sizes\n");
-    orr__table t = TABLE(p, 2, "groups", "type", "ranks", "count", "min", "max", "bytes a rank");
+    orr__table t = TABLE(p, 2, "groups", "type", "ranks", "count", "min", "max", "bytes per rank");
     for (size_t k = 0; k < count; k++)
         coll_row(p, &t, first[k],
                  groups[k] == 1 ? group_name(p, first[k])
@@ -348,7 +348,7 @@ static void print_collectives(const page *p)
     if (o->coll_count > COLLS_MOST && print_alike(p))
         return;
     title(p, "Collectives by group");
-    orr__table t = TABLE(p, 2, "group", "type", "ranks", "count", "min", "max", "bytes a rank");
+    orr__table t = TABLE(p, 2, "group", "type", "ranks", "count", "min", "max", "bytes per rank");
     for (size_t i = 0; i < o->coll_count; i++)
         coll_row(p, &t, &o->colls[i], group_name(p, &o->colls[i]));
     orr__table_print(&t, p->to);
@@ -438,7 +438,7 @@ static void print_moved(const page *p)
     if (o->coll_count == 0 && o->p2p_nodes[0] == 0)
         return;
     title(p, "Bytes moved, estimated (n: ranks of the group)");
-    orr__table t = TABLE(p, 2, "", "each rank sends", "a rank", "all ranks");
+    orr__table t = TABLE(p, 2, "", "each rank sends", "per rank", "all ranks");
     const size_t empty = t.count;
     moved_rows(p, &t);
     if (t.count > empty)
@@ -475,17 +475,17 @@ static void print_dependencies(const page *p)
     }
     orr__table_add(&t, "roots");
     orr__table_add(&t, count_of(p, o->roots));
-    orr__table_add(&t, "nodes that wait for none");
+    orr__table_add(&t, "nodes without parents");
     orr__table_add(&t, "leaves");
     orr__table_add(&t, count_of(p, o->leaves));
-    orr__table_add(&t, "nodes that none waits for");
+    orr__table_add(&t, "nodes without children");
     if (o->levels) {
         orr__table_add(&t, "levels");
         orr__table_add(&t, count_of(p, o->levels));
-        orr__table_add(&t, "nodes on the longest chain of a rank");
+        orr__table_add(&t, "longest chain per rank, nodes");
         orr__table_add(&t, "width");
         orr__table_add(&t, count_of(p, o->width));
-        orr__table_add(&t, "nodes on the widest level of a rank");
+        orr__table_add(&t, "widest level per rank, nodes");
     }
     if (o->duplicate_ids) {
         orr__table_add(&t, "same id");
@@ -532,7 +532,7 @@ static void print_path(const page *p)
     title(p, "Critical path (the longest chain in time, waiting for other ranks left out)");
     print_cycles(p);
     if (o->has_path && o->path_us == 0)
-        orr_buf_text(p->to, "  no node on any chain has a duration\n");
+        orr_buf_text(p->to, "  the trace has no durations, so no critical path\n");
     else if (o->has_path)
         print_longest(p);
 }
@@ -544,8 +544,9 @@ static void print_compute(const page *p)
     if (s->count == 0)
         return;
     title(p, "Compute");
-    orr_buf_print(p->to, "  %s us in all, %s us a rank, %s us a node\n", count_of(p, s->total),
-                  average_of(p, s->total, o->counted_ranks), average_of(p, s->total, s->count));
+    orr_buf_print(p->to, "  %s us in total, %s us per rank, %s us per node\n",
+                  count_of(p, s->total), average_of(p, s->total, o->counted_ranks),
+                  average_of(p, s->total, s->count));
     if (o->num_ops.count)
         orr_buf_print(p->to, "  %s operations (num_ops of %s nodes)\n",
                       count_of(p, o->num_ops.total), count_of(p, o->num_ops.count));

@@ -102,7 +102,7 @@ static void put_bottleneck(const orr__study *s, const shares *v, orr_buf *b)
 void orr__put_sentence(const orr__study *s, orr_buf *b)
 {
     if (s->run->stall) {
-        orr_buf_print(b, "The run came to a standstill: %s.", s->run->stall);
+        orr_buf_print(b, "The run deadlocked: %s.", s->run->stall);
         return;
     }
     if (s->run->is_flows && s->run->fabric) {

@@ -65,7 +65,7 @@ static bool is_optional(orr__figure f)
 static void print_ranks(const orr__run_facts *f, orr_buf *b)
 {
     char share[ORR_UNIT_ROOM], bar[ORR_BAR_ROOM];
-    orr_buf_print(b, "\n%-16s  %10s  %10s  %10s  %12s\n", "per rank", "least", "median", "most",
+    orr_buf_print(b, "\n%-16s  %10s  %10s  %10s  %12s\n", "per rank", "min", "median", "max",
                   "median share");
     for (unsigned k = 0; k < ORR__FIGURES; k++) {
         const orr__figure_spread *v = &f->spread[k];
@@ -237,7 +237,7 @@ static void print_dimension(const orr__run_facts *f, orr_buf *b, uint32_t k)
 static void print_dimensions(const orr__run_facts *f, orr_buf *b)
 {
     orr_buf_print(b, "\n%-22s %12s %11s %13s %12s\n", "dimension", "messages", "bytes",
-                  "rate a rank", "of one link");
+                  "rate per rank", "link use");
     for (uint32_t k = 0; k < f->dimension_count; k++)
         print_dimension(f, b, k);
 }
@@ -256,7 +256,7 @@ static void print_links(const orr__run_facts *f, orr_buf *b)
                       orr_count_text(l->max_queue, queue));
     }
     if (f->links_used > shown)
-        orr_buf_print(b, "and %s more that carried something\n",
+        orr_buf_print(b, "and %s more with traffic\n",
                       orr_count_text(f->links_used - shown, queue));
 }
 
@@ -399,7 +399,7 @@ static void print_path(const orr__run_facts *f, orr_buf *b)
         const uint32_t shown = count < f->path_shown ? count : f->path_shown;
         qsort(rows, shown, sizeof *rows, compare_first);
         orr_buf_print(b, "\n%9s %9s %6s %-30s %s\n", "from", "took", "rank",
-                      shown < count ? "the longest parts of it" : "step by step", "waited for");
+                      shown < count ? "its longest parts" : "step by step", "waited for");
         for (uint32_t i = 0; i < shown; i++)
             print_stretch(b, p, &rows[i]);
     }
@@ -416,7 +416,7 @@ static void print_packets(const orr__run_facts *f, orr_buf *b)
     if (!f->has_packets)
         return;
     orr_buf_print(
-        b, "packets: %s with data, %s sent again; %s pauses, %s marked, %s lost, %s timeouts\n",
+        b, "packets: %s with data, %s retransmitted; %s pauses, %s marked, %s lost, %s timeouts\n",
         orr_count_text(g->data_packets, data), orr_bytes_text(g->retransmitted_bytes, again),
         orr_count_text(g->pauses, pauses), orr_count_text(g->marked, marked),
         orr_count_text(g->dropped + g->lost, dropped), orr_count_text(g->timeouts, timeouts));
