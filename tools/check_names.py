@@ -21,10 +21,7 @@ CITATION = re.compile(r"\((\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\)|\((\d{1,2}\.\d{1,2}
 ATTRS = {"comm_size", "comm_src", "comm_dst", "comm_tag", "comm_type", "comm_priority", "comm_group", "is_cpu_op",
          "num_ops", "tensor_size", "tensor_loc", "involved_dim", "held_bytes"}
 ALLOWED_TYPES = set("""
-decimal orr__after orr__axis orr__call orr__chain orr__comm orr__edge_kind orr__graph orr__issue orr__job orr__kind
-orr__layout orr__member orr__message orr__op orr__operators orr__pair orr__pass orr__pen orr__phase orr__plan orr__schedule
-orr__shape orr__size orr__stage orr__step orr__stream orr__sync orr__task orr__topology orr__turn orr__wait orr__word
-orr__work
+decimal orr__call orr__graph orr__layout orr__plan orr__stage orr__step orr__stream orr__topology
 """.split())
 ALLOWED_ATTRS = set("""
 convert_trace.c

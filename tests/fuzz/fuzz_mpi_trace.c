@@ -23,16 +23,16 @@ static orr_code read_rank(mpi_run *run, uint32_t number, orr_str text, orr_error
 {
     mpi_rank r;
     uint64_t stopped_at = 0;
-    orr_code code = orr__mpi_rank_init(&r, run, err);
+    orr_code code = sgen_mpi_rank_init(&r, run, err);
     r.host = number % HOSTS;
     r.copy = number / HOSTS;
     if (!code) {
-        orr__gpen_begin(run->pen, number);
-        code = orr__mpi_rank_read(&r, text, "trace", 0, &stopped_at, err);
-        orr__gpen_end(run->pen);
+        sgen_gpen_begin(run->pen, number);
+        code = sgen_mpi_rank_read(&r, text, "trace", 0, &stopped_at, err);
+        sgen_gpen_end(run->pen);
         require(code || stopped_at <= text.len);
     }
-    orr__mpi_rank_fini(&r);
+    sgen_mpi_rank_fini(&r);
     return code;
 }
 
@@ -57,10 +57,10 @@ static void play(orr_str text, const orr_rules_schedgen *rules, const orr_mpi_tr
     orr_mpi_trace_options opt = *base;
     orr_mpi_trace_remarks remarks = {0};
     goal_pen pen;
-    orr_code code = orr__gpen_init(&pen, NULL, false, &err);
+    orr_code code = sgen_gpen_init(&pen, NULL, false, &err);
     opt.rules = rules;
     mpi_run run = {.opt = &opt,
-                   .rules = orr__schedgen_rules(rules),
+                   .rules = sgen_schedgen_rules(rules),
                    .pen = &pen,
                    .remarks = &remarks,
                    .hosts = HOSTS,
@@ -68,14 +68,14 @@ static void play(orr_str text, const orr_rules_schedgen *rules, const orr_mpi_tr
                    .time_mult = 1000,
                    .counts_communicators = rules == &sg_atlahs,
                    .digits = 6};
-    orr__gpen_head(&pen, HOSTS * COPIES);
+    sgen_gpen_head(&pen, HOSTS * COPIES);
     for (uint32_t i = 0; i < HOSTS * COPIES && !code; i++)
         code = read_rank(&run, i, text, &err);
     if (!code)
         read_back(&pen);
     else
         require(code == ORR_ENOMEM || (code == ORR_EINPUT && err.message[0] && err.where.line));
-    orr__gpen_discard(&pen);
+    sgen_gpen_discard(&pen);
 }
 
 static void hear(void *context, const char *line)

@@ -15,12 +15,12 @@ static void require(bool condition)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
-    orr__log l = {.path = "log", .at = text, .end = text + size};
-    orr__log_line line;
+    nccl_log l = {.path = "log", .at = text, .end = text + size};
+    nccl_log_line line;
     orr_error err;
     orr_code code;
     size_t count = 0;
-    while ((code = orr__log_next(&l, &line, &err)) == ORR_OK) {
+    while ((code = nccl_log_next(&l, &line, &err)) == ORR_OK) {
         require(line.ident.len && line.ident.ptr >= text &&
                 line.ident.ptr + line.ident.len <= text + size);
         require(line.rank <= UINT32_MAX && ++count <= size);

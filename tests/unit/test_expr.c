@@ -4,7 +4,7 @@
 #include "check.h"
 #include "compat/stage/expr.h"
 
-static orr__algebra a;
+static stg_algebra a;
 static orr_error err;
 static orr_where where;
 
@@ -12,26 +12,26 @@ static int begin(void **state)
 {
     (void)state;
     where = orr_where_line("t.csv", 7, 3);
-    return orr__algebra_init(&a) ? 0 : -1;
+    return stg_algebra_init(&a) ? 0 : -1;
 }
 
 static int end(void **state)
 {
     (void)state;
-    orr__algebra_fini(&a);
+    stg_algebra_fini(&a);
     return 0;
 }
 
-static orr__expr parse(const char *text)
+static stg_expr parse(const char *text)
 {
-    orr__expr x;
-    CHECK_OK(orr__expr_parse(&a, orr_str_of(text), &where, &x, &err), &err);
+    stg_expr x;
+    CHECK_OK(stg_expr_parse(&a, orr_str_of(text), &where, &x, &err), &err);
     return x;
 }
 
-static const char *text_of(orr__expr x)
+static const char *text_of(stg_expr x)
 {
-    return orr__expr_text(&a, x).ptr; /* ends in NUL: it is interned */
+    return stg_expr_text(&a, x).ptr; /* ends in NUL: it is interned */
 }
 
 static void check_canonical(const char *text, const char *want)
@@ -110,9 +110,9 @@ TEST(test_expr__gives_equal_expressions_the_same_number)
     CHECK_EQ_U(parse("x - x"), ORR__ZERO);
 }
 
-static orr__expr replace(const char *text, const char *symbol, const char *by)
+static stg_expr replace(const char *text, const char *symbol, const char *by)
 {
-    return orr__expr_replace(&a, parse(text), orr__symbol(&a, orr_str_of(symbol)), parse(by));
+    return stg_expr_replace(&a, parse(text), stg_symbol(&a, orr_str_of(symbol)), parse(by));
 }
 
 TEST(test_expr__replaces_symbols)
@@ -129,9 +129,9 @@ TEST(test_expr__replaces_symbols)
 /* Values of symbols in the order in which they were first met. */
 static double value(const char *text, const int64_t *values, size_t count)
 {
-    orr__ratio v = {0, 1};
-    CHECK(orr__expr_value(&a, parse(text), values, count, &v));
-    return orr__ratio_double(v);
+    stg_ratio v = {0, 1};
+    CHECK(stg_expr_value(&a, parse(text), values, count, &v));
+    return stg_ratio_double(v);
 }
 
 TEST(test_expr__is_evaluated_exactly)
@@ -150,18 +150,18 @@ TEST(test_expr__is_evaluated_exactly)
 TEST(test_expr__says_when_a_value_cannot_be)
 {
     const int64_t values[] = {3, 3};
-    orr__ratio v;
-    const orr__expr zero_below = parse("1/(p - q)"), unknown = parse("r"),
-                    large = parse("p**64*q**30"); /* 3^94, which has 149 bits */
-    CHECK(!orr__expr_value(&a, zero_below, values, 2, &v));
-    CHECK(!orr__expr_value(&a, unknown, values, 2, &v));
-    CHECK(!orr__expr_value(&a, large, values, 2, &v));
+    stg_ratio v;
+    const stg_expr zero_below = parse("1/(p - q)"), unknown = parse("r"),
+                   large = parse("p**64*q**30"); /* 3^94, which has 149 bits */
+    CHECK(!stg_expr_value(&a, zero_below, values, 2, &v));
+    CHECK(!stg_expr_value(&a, unknown, values, 2, &v));
+    CHECK(!stg_expr_value(&a, large, values, 2, &v));
 }
 
 static void check_bad(const char *text, const char *says)
 {
-    orr__expr x;
-    CHECK_CODE(orr__expr_parse(&a, orr_str_of(text), &where, &x, &err), ORR_EINPUT, &err);
+    stg_expr x;
+    CHECK_CODE(stg_expr_parse(&a, orr_str_of(text), &where, &x, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "t.csv:7:3: ");
     CHECK_SAYS(&err, says);
 }
@@ -204,7 +204,7 @@ TEST(test_expr__refuses_division_by_zero)
 TEST(test_expr__refuses_more_than_64_symbols)
 {
     char name[16];
-    orr__expr x = ORR__ZERO;
+    stg_expr x = ORR__ZERO;
     for (int i = 0; i < 64; i++) {
         snprintf(name, sizeof name, "s%d", i);
         x = parse(name);

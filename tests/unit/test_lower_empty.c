@@ -8,10 +8,10 @@
 enum { NODES = 40, DEPS = 4096 };
 
 static orr_error err;
-static orr__space space;
-static orr__tgraph graph;
-static orr__measure measure;
-static orr__lowering lowering;
+static stg_space space;
+static stg_tgraph graph;
+static stg_measure measure;
+static stg_lowering lowering;
 
 /* ---- the literal form: lists of ids, rounds, snapshots ---- */
 
@@ -101,11 +101,11 @@ static void set_up(orr_rng *rng, orr__plan *p, literal *m)
     for (uint32_t i = 0; i < NODES; i++) {
         const uint32_t n = order[i];
         m->is_empty[n] = orr_rng_below(rng, 10) < 6;
-        p->nodes[n] = (orr__plan_node){.id = n, .tensor = m->is_empty[n], .kind = ORR__COMP};
+        p->nodes[n] = (stg_plan_node){.id = n, .tensor = m->is_empty[n], .kind = ORR__COMP};
         for (uint64_t left = i ? orr_rng_below(rng, 3) : 0; left; left--) {
             const uint32_t parent = order[orr_rng_below(rng, i)];
             add(&m->deps[n], parent);
-            CHECK(orr__plan_depend(p, n, parent));
+            CHECK(stg_plan_depend(p, n, parent));
         }
     }
 }
@@ -117,7 +117,7 @@ static void check_same(const orr__plan *p, const literal *m)
         if (m->is_gone[n])
             continue;
         CHECK(at < p->count);
-        const orr__plan_node *x = &p->nodes[at++];
+        const stg_plan_node *x = &p->nodes[at++];
         CHECK_EQ_U(x->id, n);
         CHECK_EQ_U(x->dep_count, m->deps[n].count);
         for (uint32_t d = 0; d < x->dep_count; d++)
@@ -130,23 +130,23 @@ static void check_same(const orr__plan *p, const literal *m)
 static void begin(void)
 {
     const orr_stage_options opt = orr_stage_defaults();
-    CHECK(orr__space_init(&space));
-    orr__tgraph_init(&graph, &space);
+    CHECK(stg_space_init(&space));
+    stg_tgraph_init(&graph, &space);
     for (int i = 0; i < 2; i++) {
-        orr__tensor t = orr__tensor_new(&space, i ? "rest" : "work", ORR__OP_CUSTOM);
-        t.attr = orr__word_of(&space, orr_str_of(i ? "0" : "1"));
-        t.need_a = t.need_b = orr__layout_line(&space, ORR__ONE);
-        orr__tgraph_add(&graph, &t);
+        stg_tensor t = stg_tensor_new(&space, i ? "rest" : "work", ORR__OP_CUSTOM);
+        t.attr = stg_word_of(&space, orr_str_of(i ? "0" : "1"));
+        t.need_a = t.need_b = stg_layout_line(&space, ORR__ONE);
+        stg_tgraph_add(&graph, &t);
     }
-    orr__measure_init(&measure, &space, &opt);
-    lowering = (orr__lowering){.graph = &graph, .measure = &measure};
+    stg_measure_init(&measure, &space, &opt);
+    lowering = (stg_lowering){.graph = &graph, .measure = &measure};
 }
 
 static void end(void)
 {
-    orr__measure_fini(&measure);
-    orr__tgraph_fini(&graph);
-    orr__space_fini(&space);
+    stg_measure_fini(&measure);
+    stg_tgraph_fini(&graph);
+    stg_space_fini(&space);
 }
 
 TEST(test_lower_empty__gives_parents_in_the_order_of_the_rounds)
@@ -160,9 +160,9 @@ TEST(test_lower_empty__gives_parents_in_the_order_of_the_rounds)
         set_up(&rng, &p, &m);
         while (do_round(&m))
             ;
-        CHECK_OK(orr__plan_drop_empty(&p, &lowering, &err), &err);
+        CHECK_OK(stg_plan_drop_empty(&p, &lowering, &err), &err);
         check_same(&p, &m);
-        orr__plan_fini(&p);
+        stg_plan_fini(&p);
     }
     end();
 }
@@ -172,11 +172,11 @@ TEST(test_lower_empty__names_a_circle)
     orr__plan p = {.nodes = orr_alloc(2, sizeof *p.nodes), .count = 2, .room = 2};
     begin();
     for (uint32_t i = 0; i < 2; i++)
-        p.nodes[i] = (orr__plan_node){.id = i, .tensor = 1, .kind = ORR__COMP};
-    CHECK(orr__plan_depend(&p, 0, 1) && orr__plan_depend(&p, 1, 0));
-    CHECK_CODE(orr__plan_drop_empty(&p, &lowering, &err), ORR_EINPUT, &err);
+        p.nodes[i] = (stg_plan_node){.id = i, .tensor = 1, .kind = ORR__COMP};
+    CHECK(stg_plan_depend(&p, 0, 1) && stg_plan_depend(&p, 1, 0));
+    CHECK_CODE(stg_plan_drop_empty(&p, &lowering, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "in a circle; rest@0 is one of them");
-    orr__plan_fini(&p);
+    stg_plan_fini(&p);
     end();
 }
 
@@ -187,13 +187,13 @@ TEST(test_lower_empty__refuses_lists_that_explode)
     orr__plan p = {.nodes = orr_alloc(DEEP, sizeof *p.nodes), .count = DEEP, .room = DEEP};
     begin();
     for (uint32_t i = 0; i < DEEP; i++) {
-        p.nodes[i] = (orr__plan_node){.id = i, .tensor = i > 0, .kind = ORR__COMP};
+        p.nodes[i] = (stg_plan_node){.id = i, .tensor = i > 0, .kind = ORR__COMP};
         if (i)
-            CHECK(orr__plan_depend(&p, i, i - 1) && orr__plan_depend(&p, i, i - 1));
+            CHECK(stg_plan_depend(&p, i, i - 1) && stg_plan_depend(&p, i, i - 1));
     }
-    CHECK_CODE(orr__plan_drop_empty(&p, &lowering, &err), ORR_EINPUT, &err);
+    CHECK_CODE(stg_plan_drop_empty(&p, &lowering, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "too many dependencies");
-    orr__plan_fini(&p);
+    stg_plan_fini(&p);
     end();
 }
 

@@ -55,7 +55,7 @@ TEST(test_nccl__words_of_streams_tell_the_parallelism)
 
 static void check_node(const char *name, const char *node)
 {
-    const orr_str found = orr__node_of_file(orr_str_of(name));
+    const orr_str found = nccl_node_of_file(orr_str_of(name));
     CHECK(found.len == strlen(node) && memcmp(found.ptr, node, found.len) == 0);
 }
 
@@ -78,37 +78,37 @@ TEST(test_nccl__lines_of_a_log)
         "nid0:7 [0] NCCL INFO ncclCommInitRankConfig comm 0x5 rank 2 nranks 4 commId 0xabc\n"
         "nid0:7:8 [0] NCCL INFO ncclCommInitRankConfig comm 0x5 nranks 4 commId 0xabc\n"
         "nid0:7:8 [0] NCCL INFO ncclCommInitRankConfig rank 1 commId";
-    orr__log l = {.path = "log", .at = text, .end = text + sizeof text - 1};
-    orr__log_line line;
-    CHECK_OK(orr__log_next(&l, &line, &err), &err);
+    nccl_log l = {.path = "log", .at = text, .end = text + sizeof text - 1};
+    nccl_log_line line;
+    CHECK_OK(nccl_log_next(&l, &line, &err), &err);
     CHECK(line.pid == 1000 && line.rank == 2 && line.ident.len == 5);
-    CHECK(orr__log_next(&l, &line, &err) == ORR_END);
+    CHECK(nccl_log_next(&l, &line, &err) == ORR_END);
     static const char large[] =
         "h:1:2 [0] NCCL INFO ncclCommInitRankConfig rank 4294967296 commId 0x1";
-    l = (orr__log){.path = "log", .at = large, .end = large + sizeof large - 1};
-    CHECK_CODE(orr__log_next(&l, &line, &err), ORR_EINPUT, &err);
+    l = (nccl_log){.path = "log", .at = large, .end = large + sizeof large - 1};
+    CHECK_CODE(nccl_log_next(&l, &line, &err), ORR_EINPUT, &err);
     CHECK_EQ_U(err.where.line, 1);
 }
 
 TEST(test_nccl__a_message_with_one_end_is_found)
 {
-    orr__matching *m = orr__matching_create();
+    nccl_matching *m = nccl_matching_create();
     uint64_t unmatched;
-    const orr__match_key sent = {
+    const nccl_match_key sent = {
         .from = 1, .to = 2, .context = 3, .id = 4, .bytes = 5, .is_send = true};
-    orr__match_key received = sent;
+    nccl_match_key received = sent;
     received.is_send = false;
-    CHECK(m && orr__matching_add(m, &sent));
-    CHECK_CODE(orr__matching_check(m, &unmatched, &err), ORR_EINPUT, &err);
+    CHECK(m && nccl_matching_add(m, &sent));
+    CHECK_CODE(nccl_matching_check(m, &unmatched, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "rank 1 sends 1 messages to rank 2, which receives 0");
     CHECK_EQ_U(unmatched, 1);
-    CHECK(orr__matching_add(m, &received));
-    CHECK_OK(orr__matching_check(m, &unmatched, &err), &err);
+    CHECK(nccl_matching_add(m, &received));
+    CHECK_OK(nccl_matching_check(m, &unmatched, &err), &err);
     received.bytes = 6; /* as many, but not the same */
-    CHECK(orr__matching_add(m, &sent) && orr__matching_add(m, &received));
-    CHECK_CODE(orr__matching_check(m, &unmatched, &err), ORR_EINPUT, &err);
+    CHECK(nccl_matching_add(m, &sent) && nccl_matching_add(m, &received));
+    CHECK_CODE(nccl_matching_check(m, &unmatched, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "do not agree");
-    orr__matching_destroy(m);
+    nccl_matching_destroy(m);
 }
 
 /* ---- algorithms ---- */

@@ -243,22 +243,22 @@ TEST(test_stage__writes_groups_and_graph)
 TEST(test_stage__a_graph_that_was_written_can_be_read_as_a_module)
 {
     orr_stage_options o = small();
-    orr__space space;
-    orr__tgraph g;
+    stg_space space;
+    stg_tgraph g;
     bool is_there;
     o.layers = 1;
     orr_stage *job = make(&o);
     CHECK_OK(orr_stage_write_graph(job, "graph", &err), &err);
     orr_stage_destroy(job);
-    CHECK(orr__space_init(&space));
-    orr__tgraph_init_named(&g, &space);
-    CHECK_OK(orr__module_read(&g, ".", "graph", &is_there, &err), &err);
+    CHECK(stg_space_init(&space));
+    stg_tgraph_init_named(&g, &space);
+    CHECK_OK(stg_module_read(&g, ".", "graph", &is_there, &err), &err);
     CHECK(is_there);
     /* A layer: norms of 4, attention of 22 and 10, residuals of 6, feed-forward of 15; 5 for the block of weights
      * and 4 for the weights backward.  Embeddings of 6, a loss of 3; then 3 merged gradients, 3 updates. */
     CHECK_EQ_U(g.count, (2 * 4 + 22 + 10 + 2 * 6 + 15) + (5 + 4) + 2 * 6 + 3 + 3 + 3);
-    orr__tgraph_fini(&g);
-    orr__space_fini(&space);
+    stg_tgraph_fini(&g);
+    stg_space_fini(&space);
 }
 
 /* ---- options that cannot be ---- */

@@ -4,8 +4,8 @@
 #include "compat/stage/template.h"
 
 static orr_error err;
-static orr__space space;
-static orr__tgraph graph;
+static stg_space space;
+static stg_tgraph graph;
 
 #define HEADER                                                                                    \
     "id,require_grads,x1,x2,op_type,op_attr,x1_shape,x1_hidden,x2_shape,x2_hidden,grad_of,extra_" \
@@ -14,17 +14,17 @@ static orr__tgraph graph;
 static int begin(void **state)
 {
     (void)state;
-    if (!orr__space_init(&space))
+    if (!stg_space_init(&space))
         return -1;
-    orr__tgraph_init_named(&graph, &space);
+    stg_tgraph_init_named(&graph, &space);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    orr__tgraph_fini(&graph);
-    orr__space_fini(&space);
+    stg_tgraph_fini(&graph);
+    stg_space_fini(&space);
     return 0;
 }
 
@@ -35,7 +35,7 @@ static orr_span span(const char *text)
 
 static orr_code parse(const char *csv, const char *json)
 {
-    return orr__module_parse(&graph, span(csv), "m.csv", span(json), "m.json", &err);
+    return stg_module_parse(&graph, span(csv), "m.csv", span(json), "m.json", &err);
 }
 
 static void check_bad(const char *csv, const char *says)
@@ -59,13 +59,13 @@ TEST(test_template__reads_a_table_and_what_is_said_of_it)
               " \"out_tensors\": [\"y\", \"z\"]}"),
         &err);
     CHECK_EQ_U(graph.count, 4);
-    const orr__tensor *y = &graph.tensors[2], *z = &graph.tensors[3];
+    const stg_tensor *y = &graph.tensors[2], *z = &graph.tensors[3];
     CHECK(y->op == ORR__OP_M && y->a == 0 && y->b == 1 && graph.tensors[1].is_param);
     CHECK(z->a == 2 && z->grad_of == 0 && z->extra_count == 1 && graph.extras[z->extra] == 0);
     orr__layout made;
-    CHECK_OK(orr__tensor_made(&graph, 2, &made, &err), &err);
-    CHECK_TEXT(orr__layout_text(&space, made).ptr, "a/dp,c");
-    CHECK_EQ_U(orr__layout_hidden(&space, made)[0], orr__layout_shape(&space, y->need_a)[1]);
+    CHECK_OK(stg_tensor_made(&graph, 2, &made, &err), &err);
+    CHECK_TEXT(stg_layout_text(&space, made).ptr, "a/dp,c");
+    CHECK_EQ_U(stg_layout_hidden(&space, made)[0], stg_layout_shape(&space, y->need_a)[1]);
 }
 
 TEST(test_template__an_operand_may_stand_below)
@@ -153,15 +153,15 @@ TEST(test_template__checks_axes)
 TEST(test_template__concatenates)
 {
     orr__layout made;
-    orr__expr ops;
+    stg_expr ops;
     CHECK_OK(parse(X "z,N,,,T,,\"a,c\",1,,,,\ny,N,x,z,C,1,\"a,b\",1/tp,\"a,c\",1,,\n",
                    "{\"symbols\": [\"a\", \"b\", \"c\", \"tp\"], \"in_tensors\": [\"x\"],"
                    " \"out_tensors\": [\"y@0\"]}"),
              &err);
-    CHECK_OK(orr__tensor_made(&graph, 2, &made, &err), &err);
-    CHECK_TEXT(orr__layout_text(&space, made).ptr, "a,b + c");
-    CHECK_OK(orr__tensor_ops(&graph, 2, &ops, &err), &err);
-    CHECK_TEXT(orr__expr_text(&space.algebra, ops).ptr, "a*(b + c)");
+    CHECK_OK(stg_tensor_made(&graph, 2, &made, &err), &err);
+    CHECK_TEXT(stg_layout_text(&space, made).ptr, "a,b + c");
+    CHECK_OK(stg_tensor_ops(&graph, 2, &ops, &err), &err);
+    CHECK_TEXT(stg_expr_text(&space.algebra, ops).ptr, "a*(b + c)");
 }
 
 static void check_summary(const char *json, const char *says)
@@ -208,22 +208,22 @@ TEST(test_template__brings_all_modules_of_all_families_along)
         const size_t with_experts = strcmp(kinds[k], "tpsp_moe") == 0 ? 2 : 0;
         for (size_t i = 0; i < sizeof modules / sizeof *modules - 2 + with_experts; i++) {
             begin(NULL);
-            CHECK_OK(orr__module_builtin(&graph, kinds[k], modules[i].name, &err), &err);
+            CHECK_OK(stg_module_builtin(&graph, kinds[k], modules[i].name, &err), &err);
             CHECK_EQ_U(graph.count, modules[i].tensors);
             end(NULL);
         }
     }
-    CHECK_CODE(orr__module_builtin(&graph, "tpsp", "no_such", &err), ORR_EBUG, &err);
+    CHECK_CODE(stg_module_builtin(&graph, "tpsp", "no_such", &err), ORR_EBUG, &err);
 }
 
 TEST(test_template__replaces_whole_names_in_attributes)
 {
-    orr__tensor t = orr__tensor_new(&space, "y", ORR__OP_CUSTOM);
-    t.attr = orr__word_of(&space, orr_str_of("Batch/dp*MicroBatch*Batch2+Batch"));
-    t.need_a = t.need_b = orr__layout_line(&space, ORR__ONE);
-    orr__tgraph_add(&graph, &t);
-    CHECK_OK(orr__tgraph_replace(&graph, 0, "Batch", "MicroBatch", false, &err), &err);
-    CHECK_TEXT(orr__word_text(&space, graph.tensors[0].attr).ptr,
+    stg_tensor t = stg_tensor_new(&space, "y", ORR__OP_CUSTOM);
+    t.attr = stg_word_of(&space, orr_str_of("Batch/dp*MicroBatch*Batch2+Batch"));
+    t.need_a = t.need_b = stg_layout_line(&space, ORR__ONE);
+    stg_tgraph_add(&graph, &t);
+    CHECK_OK(stg_tgraph_replace(&graph, 0, "Batch", "MicroBatch", false, &err), &err);
+    CHECK_TEXT(stg_word_text(&space, graph.tensors[0].attr).ptr,
                "(MicroBatch)/dp*MicroBatch*Batch2+(MicroBatch)");
 }
 

@@ -75,7 +75,7 @@ typedef struct stream_words {
     char *letters;
 } stream_words;
 
-static uint32_t call_in_order(const orr__gpu *g, size_t i, size_t *next_untimed)
+static uint32_t call_in_order(const nccl_gpu *g, size_t i, size_t *next_untimed)
 {
     if (i < g->events.count)
         return g->events.at[i];
@@ -84,7 +84,7 @@ static uint32_t call_in_order(const orr__gpu *g, size_t i, size_t *next_untimed)
     return (uint32_t)(*next_untimed)++;
 }
 
-static bool place_letters(orr_arena *a, const orr__gpu *g, size_t n, stream_words *w)
+static bool place_letters(orr_arena *a, const nccl_gpu *g, size_t n, stream_words *w)
 {
     size_t untimed = 0;
     w->count = orr_arena_new(a, n + 1, uint32_t);
@@ -115,9 +115,9 @@ static bool place_letters(orr_arena *a, const orr__gpu *g, size_t n, stream_word
 
 /* Only calls that are written count with -p; without it, all of them. */
 static orr_code guess_parallelism(
-    const orr__job *j, orr_arena *a, uint32_t gpu, stream_words *w, orr_error *err)
+    const nccl_job *j, orr_arena *a, uint32_t gpu, stream_words *w, orr_error *err)
 {
-    const orr__gpu *g = &j->gpus.at[gpu];
+    const nccl_gpu *g = &j->gpus.at[gpu];
     const size_t n = j->rules->guesses_from_events ? g->events.count : g->calls.count;
     char name[96];
     if (!place_letters(a, g, n, w))
@@ -126,29 +126,29 @@ static orr_code guess_parallelism(
         return orr_fail(err, ORR_EINPUT, NULL,
                         "%s makes a call that the old generator does not know (ncclReduce, for "
                         "one); without --compat it may",
-                        orr__gpu_name(j, gpu, name));
+                        nccl_gpu_name(j, gpu, name));
     for (uint32_t s = 0; s < w->streams; s++)
         w->kind[s] = ncg_parallelism(w->letters + w->first[s], w->count[s]);
     return ORR_OK;
 }
 
 static orr_code number_calls(
-    orr__job *j, uint32_t gpu, orr_map *counters, uint64_t *hashes, orr_error *err)
+    nccl_job *j, uint32_t gpu, orr_map *counters, uint64_t *hashes, orr_error *err)
 {
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     for (size_t i = 0; i < g->events.count; i++) {
         orr__call *c = &g->calls.at[g->events.at[i]];
         const uint64_t key = (uint64_t)c->comm << 8 | op_number(c->op);
         const uint32_t sequence = orr_map_find(counters, key, 0);
         if (!orr_map_put(counters, key, sequence + 1, NULL))
             return orr_no_memory(err);
-        c->sequence = orr__op_is_p2p(c->op) ? 0 : sequence;
+        c->sequence = nccl_op_is_p2p(c->op) ? 0 : sequence;
         hashes[i] = ncg_tuple_hash((uint64_t[]){c->comm, op_number(c->op), c->sequence}, 3);
     }
     return ORR_OK;
 }
 
-static void set_old_contexts(orr__gpu *g, const uint64_t *hashes, const stream_words *w)
+static void set_old_contexts(nccl_gpu *g, const uint64_t *hashes, const stream_words *w)
 {
     bool has_low = false, has_high = false;
     for (size_t i = 0; i < g->events.count; i++)
@@ -161,9 +161,9 @@ static void set_old_contexts(orr__gpu *g, const uint64_t *hashes, const stream_w
     }
 }
 
-static orr_code old_contexts(orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code old_contexts(nccl_job *j, uint32_t gpu, orr_error *err)
 {
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     orr_arena *a = orr_arena_create();
     stream_words w = {.number = orr_map_create(16)};
     orr_map *counters = orr_map_create(16);

@@ -41,14 +41,14 @@ static plan plan_of(orr_policy p, uint64_t npus, uint64_t packages)
     }
 }
 
-static orr_where place(const orr_gemm *g, const orr__shape *s, uint32_t column)
+static orr_where place(const orr_gemm *g, const lay_shape *s, uint32_t column)
 {
     return orr_where_line(g->label, s->line, column ? column : 1);
 }
 
 static orr_code check_share(const orr_gemm *g,
-                            const orr__shape *s,
-                            orr__size size,
+                            const lay_shape *s,
+                            lay_size size,
                             uint64_t ways,
                             uint64_t share,
                             orr_error *err)
@@ -59,17 +59,17 @@ static orr_code check_share(const orr_gemm *g,
     return orr_fail(err, ORR_EINPUT, &w,
                     "%.*s: %s of %" PRIu64 " shared by %" PRIu64 " leaves nothing for an NPU",
                     (int)(s->name.len < SHOWN ? s->name.len : SHOWN), s->name.ptr,
-                    orr__size_name(size), s->size[size], ways);
+                    lay_size_name(size), s->size[size], ways);
 }
 
 /* The products of the three passes (scale-sim.md 7.2, 7.3). */
 static orr_code share_out(const orr_gemm *g,
-                          const orr__shape *s,
+                          const lay_shape *s,
                           orr_policy policy,
-                          orr__product out[ORR_PASSES],
+                          lay_product out[ORR_PASSES],
                           orr_error *err)
 {
-    const orr__ways w = orr__ways_of(policy, g->opt.npus, g->opt.packages);
+    const lay_ways w = lay_ways_of(policy, g->opt.npus, g->opt.packages);
     const uint64_t m = quotient(s->size[ORR__M], w.batch);
     const uint64_t n = quotient(s->size[ORR__N], w.output), k = s->size[ORR__K];
     orr_code code = check_share(g, s, ORR__M, w.batch, m, err);
@@ -77,17 +77,17 @@ static orr_code share_out(const orr_gemm *g,
         code = check_share(g, s, ORR__N, w.output, n, err);
     if (!code)
         code = check_share(g, s, ORR__K, 1, k, err);
-    out[ORR_PASS_FORWARD] = (orr__product){1, m, n, k, 1, 1};
-    out[ORR_PASS_INPUT_GRAD] = (orr__product){1, m, k, n, 1, 1};
-    out[ORR_PASS_WEIGHT_GRAD] = (orr__product){1, k, n, m, 1, 1};
+    out[ORR_PASS_FORWARD] = (lay_product){1, m, n, k, 1, 1};
+    out[ORR_PASS_INPUT_GRAD] = (lay_product){1, m, k, n, 1, 1};
+    out[ORR_PASS_WEIGHT_GRAD] = (lay_product){1, k, n, m, 1, 1};
     return code;
 }
 
 static orr_code pass_cycles(
-    const orr_gemm *g, const orr__shape *s, const orr__product *p, uint64_t *out, orr_error *err)
+    const orr_gemm *g, const lay_shape *s, const lay_product *p, uint64_t *out, orr_error *err)
 {
     const orr_code code =
-        orr__array_cycles(&g->array, g->opt.rules->systolic, p->m, p->n, p->k, out, err);
+        lay_array_cycles(&g->array, g->opt.rules->systolic, p->m, p->n, p->k, out, err);
     if (code == ORR_EINPUT && err && !err->where.path[0])
         err->where = place(g, s, 1);
     return code;
@@ -95,7 +95,7 @@ static orr_code pass_cycles(
 
 /* a * b elements, in bytes, by `ways`; 0 ways: no such collective. */
 static orr_code size_of(const orr_gemm *g,
-                        const orr__shape *s,
+                        const lay_shape *s,
                         uint64_t a,
                         uint64_t b,
                         uint64_t ways,
@@ -116,7 +116,7 @@ static orr_code size_of(const orr_gemm *g,
 }
 
 static orr_code take_collectives(const orr_gemm *g,
-                                 const orr__shape *s,
+                                 const lay_shape *s,
                                  orr_gemm_layer *l,
                                  orr_error *err)
 {
@@ -134,9 +134,9 @@ static orr_code take_collectives(const orr_gemm *g,
     return code;
 }
 
-static orr_code add_layer(orr_gemm *g, const orr__shape *s, orr_error *err)
+static orr_code add_layer(orr_gemm *g, const lay_shape *s, orr_error *err)
 {
-    orr__product *shard = g->shards[g->count];
+    lay_product *shard = g->shards[g->count];
     orr_gemm_layer l = {.policy = g->opt.policy, .update_in_table = UPDATE_TIME};
     if (g->opt.policy == ORR_POLICY_HYBRID_CUSTOMIZED)
         l.policy = s->policy;
@@ -269,8 +269,8 @@ static orr_code check_count(const orr_shapes *t, const line *l, bool needs_polic
 static orr_code take_line(orr_shapes *t, const line *l, bool needs_policies, orr_error *err)
 {
     static const char *const names[] = {"m", "n", "k"};
-    static const orr__size sizes[] = {ORR__M, ORR__N, ORR__K};
-    orr__shape s = {.name = l->field[0], .line = l->number};
+    static const lay_size sizes[] = {ORR__M, ORR__N, ORR__K};
+    lay_shape s = {.name = l->field[0], .line = l->number};
     orr_code code = check_count(t, l, needs_policies, err);
     for (size_t i = 0; i < 3 && !code; i++) {
         s.column[sizes[i]] = l->column[i + 1];
@@ -281,12 +281,12 @@ static orr_code take_line(orr_shapes *t, const line *l, bool needs_policies, orr
     if (needs_policies) {
         const orr_where w = orr_where_line(t->label, l->number, l->column[4]);
         const orr_str word = trim(l->field[4]);
-        if (!orr__strategy_find(word, &s.policy))
+        if (!lay_strategy_find(word, &s.policy))
             return orr_fail(err, ORR_EINPUT, &w, "strategy: \"%.*s\" is not " ORR__STRATEGIES,
                             (int)(word.len < SHOWN ? word.len : SHOWN), word.ptr);
         s.has_policy = true;
     }
-    return orr__shapes_add(t, &s, err);
+    return lay_shapes_add(t, &s, err);
 }
 
 static orr_code read_old(orr_shapes *t, orr_span bytes, bool needs_policies, orr_error *err)
@@ -336,7 +336,7 @@ static void put_topology(const orr_gemm *g, int pass, orr_buf *b)
     orr_buf_text(b, "Layer name,ifmap height,ifmap width,filter height,filter width,channels,num "
                     "filter,strides,\n");
     for (size_t i = 0; i < g->count; i++) {
-        const orr__product *p = &g->shards[i][pass];
+        const lay_product *p = &g->shards[i][pass];
         orr_buf_add(b, g->layers[i].name.ptr, g->layers[i].name.len);
         orr_buf_print(b, ",%" PRIu64 ",%" PRIu64 ",1,%" PRIu64 ",1,%" PRIu64 ",1,\n", p->m, p->k,
                       p->k, p->n);
@@ -375,7 +375,7 @@ static orr_code put_report(const orr_gemm *g, int pass, orr_buf *b, orr_error *e
                           : "LayerID, Total Cycles, Stall Cycles, Overall Util %, Mapping "
                             "Efficiency %, Compute Util %,\n");
     for (size_t i = 0; i < g->count; i++) {
-        const orr__product *p = &g->shards[i][pass];
+        const lay_product *p = &g->shards[i][pass];
         const orr_systolic_layer layer = orr_systolic_gemm(p->m, p->n, p->k);
         orr_systolic_result r;
         const orr_code code = orr_systolic_run(&g->array, &layer, g->opt.rules->systolic, &r, err);

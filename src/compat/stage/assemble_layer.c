@@ -42,7 +42,7 @@ static const char *read_name(const char *at, const char *stops, const char *expe
     return at + len;
 }
 
-static orr_code link_all(orr__tgraph *g, const char *links, const char *expert, orr_error *err)
+static orr_code link_all(stg_tgraph *g, const char *links, const char *expert, orr_error *err)
 {
     char from[NAME_ROOM], to[NAME_ROOM];
     uint32_t source, target;
@@ -51,46 +51,46 @@ static orr_code link_all(orr__tgraph *g, const char *links, const char *expert, 
         links = read_name(links, ">", expert, from) + 1;
         links = read_name(links, " ", expert, to);
         links += strspn(links, " ");
-        code = orr__tgraph_need(g, from, &source, err);
+        code = stg_tgraph_need(g, from, &source, err);
         if (!code)
-            code = orr__tgraph_need(g, to, &target, err);
+            code = stg_tgraph_need(g, to, &target, err);
         if (!code)
-            code = orr__tgraph_link(g, source, target, err);
+            code = stg_tgraph_link(g, source, target, err);
     }
     return code;
 }
 
 static orr_code add_module(
-    orr__tgraph *g, orr__library *lib, const char *module, const char *prefix, orr_error *err)
+    stg_tgraph *g, stg_library *lib, const char *module, const char *prefix, orr_error *err)
 {
-    const orr__tgraph *from;
-    const orr_code code = orr__library_get(lib, module, &from, err);
+    const stg_tgraph *from;
+    const orr_code code = stg_library_get(lib, module, &from, err);
     if (code)
         return code;
-    orr__tgraph_append(g, from, orr_str_of(prefix));
-    return orr__space_check(g->space, err);
+    stg_tgraph_append(g, from, orr_str_of(prefix));
+    return stg_space_check(g->space, err);
 }
 
 /* ---- attention ---- */
 
-static orr_code add_attention(orr__tgraph *g, orr__library *lib, const char *prefix, orr_error *err)
+static orr_code add_attention(stg_tgraph *g, stg_library *lib, const char *prefix, orr_error *err)
 {
-    orr__tgraph mha;
-    orr__tgraph_init_named(&mha, g->space);
+    stg_tgraph mha;
+    stg_tgraph_init_named(&mha, g->space);
     orr_code code = add_module(&mha, lib, "group_query_attention_surrounding", "", err);
     if (!code)
         code = add_module(&mha, lib, "group_query_attention_kernel_fused", "attn_kernel.", err);
     if (!code)
         code = link_all(&mha, attention_links, "", err);
     if (!code)
-        orr__tgraph_append(g, &mha, orr_str_of(prefix));
-    orr__tgraph_fini(&mha);
-    return code ? code : orr__space_check(g->space, err);
+        stg_tgraph_append(g, &mha, orr_str_of(prefix));
+    stg_tgraph_fini(&mha);
+    return code ? code : stg_space_check(g->space, err);
 }
 
 /* ---- experts ---- */
 
-static orr_code add_expert(orr__tgraph *g, orr__library *lib, uint64_t number, orr_error *err)
+static orr_code add_expert(stg_tgraph *g, stg_library *lib, uint64_t number, orr_error *err)
 {
     char expert[NAME_ROOM], prefix[NAME_ROOM];
     snprintf(expert, sizeof expert, "moe.%" PRIu64, number);
@@ -102,50 +102,50 @@ static orr_code add_expert(orr__tgraph *g, orr__library *lib, uint64_t number, o
     snprintf(prefix, sizeof prefix, "moe.%" PRIu64 ".ffn.", number);
     code = add_module(g, lib, "llama_feed_forward_network", prefix, err);
     if (!code)
-        code = orr__tgraph_replace(g, first, "Seq", EXPERT_TOKENS, false, err);
+        code = stg_tgraph_replace(g, first, "Seq", EXPERT_TOKENS, false, err);
     return code ? code : link_all(g, expert_links, expert, err);
 }
 
 static orr_code find_of_expert(
-    const orr__tgraph *g, uint64_t number, const char *tensor, uint32_t *out, orr_error *err)
+    const stg_tgraph *g, uint64_t number, const char *tensor, uint32_t *out, orr_error *err)
 {
     char name[NAME_ROOM];
     snprintf(name, sizeof name, "moe.%" PRIu64 ".ldis.%s", number, tensor);
-    return orr__tgraph_need(g, name, out, err);
+    return stg_tgraph_need(g, name, out, err);
 }
 
 /* The experts' results are joined one after the other; only the last step counts as work, and has them all
  * as its parents once the others are gone. */
 static orr_code sum_experts(
-    orr__tgraph *g, uint64_t experts, const char *source, const char *target, orr_error *err)
+    stg_tgraph *g, uint64_t experts, const char *source, const char *target, orr_error *err)
 {
     char name[NAME_ROOM];
     uint32_t total, part, to;
     orr__layout layout;
     orr_code code = find_of_expert(g, 0, source, &total, err);
     if (!code)
-        code = orr__tensor_made(g, total, &layout, err);
+        code = stg_tensor_made(g, total, &layout, err);
     for (uint64_t i = 1; i < experts && !code; i++) {
         code = find_of_expert(g, i, source, &part, err);
         if (code)
             return code;
         snprintf(name, sizeof name, "moe.%s_r%" PRIu64, target, i);
-        orr__tensor t = orr__tensor_new(g->space, name, ORR__OP_E2);
-        t.attr = orr__word_of(g->space, orr_str_of(i + 1 == experts ? "1" : "0"));
+        stg_tensor t = stg_tensor_new(g->space, name, ORR__OP_E2);
+        t.attr = stg_word_of(g->space, orr_str_of(i + 1 == experts ? "1" : "0"));
         t.a = total;
         t.b = part;
         t.need_a = t.need_b = layout;
-        total = orr__tgraph_add(g, &t);
-        code = orr__space_check(g->space, err);
+        total = stg_tgraph_add(g, &t);
+        code = stg_space_check(g->space, err);
     }
     if (code)
         return code;
     snprintf(name, sizeof name, "moe.%s", target);
-    code = orr__tgraph_need(g, name, &to, err);
-    return code ? code : orr__tgraph_link(g, total, to, err);
+    code = stg_tgraph_need(g, name, &to, err);
+    return code ? code : stg_tgraph_link(g, total, to, err);
 }
 
-static orr_code add_experts(orr__tgraph *g, orr__library *lib, uint64_t experts, orr_error *err)
+static orr_code add_experts(stg_tgraph *g, stg_library *lib, uint64_t experts, orr_error *err)
 {
     orr_code code = add_module(g, lib, "moe_frame", "moe.", err);
     for (uint64_t i = 0; i < experts && !code; i++)
@@ -159,29 +159,29 @@ static orr_code add_experts(orr__tgraph *g, orr__library *lib, uint64_t experts,
 
 /* A gradient that comes in on two ways: the placeholder becomes their sum. */
 static orr_code join_gradients(
-    orr__tgraph *g, const char *target, const char *first, const char *second, orr_error *err)
+    stg_tgraph *g, const char *target, const char *first, const char *second, orr_error *err)
 {
     uint32_t to, a, b;
-    orr_code code = orr__tgraph_need(g, target, &to, err);
+    orr_code code = stg_tgraph_need(g, target, &to, err);
     if (!code)
-        code = orr__tgraph_need(g, first, &a, err);
+        code = stg_tgraph_need(g, first, &a, err);
     if (!code)
-        code = orr__tgraph_need(g, second, &b, err);
+        code = stg_tgraph_need(g, second, &b, err);
     if (!code)
-        code = orr__tgraph_link(g, a, to, err);
+        code = stg_tgraph_link(g, a, to, err);
     if (code)
         return code;
-    orr__tensor *t = &g->tensors[to];
+    stg_tensor *t = &g->tensors[to];
     t->op = ORR__OP_A;
     t->b = b;
     t->need_b = t->need_a;
     return ORR_OK;
 }
 
-orr_code orr__assemble_layer(orr__tgraph *g,
-                             orr__library *lib,
-                             const orr_stage_options *opt,
-                             orr_error *err)
+orr_code stg_assemble_layer(stg_tgraph *g,
+                            stg_library *lib,
+                            const orr_stage_options *opt,
+                            orr_error *err)
 {
     const bool is_moe = opt->model == ORR_STAGE_MOE;
     orr_code code = add_module(g, lib, "layer_norm", "input_norm.", err);
@@ -205,5 +205,5 @@ orr_code orr__assemble_layer(orr__tgraph *g,
     if (!code)
         code = join_gradients(g, "post_attn_norm.dy", is_moe ? "moe.dx" : "ffn.dx0", "ffn_res.dx2",
                               err);
-    return code ? code : orr__assemble_weights(g, opt->whole_backward, err);
+    return code ? code : stg_assemble_weights(g, opt->whole_backward, err);
 }

@@ -17,7 +17,7 @@ typedef struct ends {
     uint32_t x, y, dx, dy;
 } ends;
 
-static orr_code find_ends(const orr__tgraph *g,
+static orr_code find_ends(const stg_tgraph *g,
                           const char *const names[4],
                           ends *out,
                           orr_error *err)
@@ -27,7 +27,7 @@ static orr_code find_ends(const orr__tgraph *g,
     for (size_t i = 0; i < 4 && !code; i++) {
         *places[i] = ORR__NONE;
         if (names[i])
-            code = orr__tgraph_need(g, names[i], places[i], err);
+            code = stg_tgraph_need(g, names[i], places[i], err);
     }
     return code;
 }
@@ -38,59 +38,59 @@ static ends moved(ends e, uint32_t by)
 }
 
 /* What one hands to the next, and gets back from it. */
-static orr_code chain(orr__tgraph *g, ends before, ends after, orr_error *err)
+static orr_code chain(stg_tgraph *g, ends before, ends after, orr_error *err)
 {
-    const orr_code code = orr__tgraph_link(g, before.y, after.x, err);
-    return code ? code : orr__tgraph_link(g, after.dx, before.dy, err);
+    const orr_code code = stg_tgraph_link(g, before.y, after.x, err);
+    return code ? code : stg_tgraph_link(g, after.dx, before.dy, err);
 }
 
-static orr_code add_embedding(orr__tgraph *g,
-                              const orr__tgraph *module,
+static orr_code add_embedding(stg_tgraph *g,
+                              const stg_tgraph *module,
                               const char *prefix,
                               const char *from,
                               const char *to,
                               int32_t place,
                               orr_error *err)
 {
-    orr__tgraph named;
-    orr__tgraph_init_named(&named, g->space);
-    orr__tgraph_append(&named, module, orr_str_of(prefix));
-    orr_code code = orr__tgraph_replace(&named, 0, "Din", from, false, err);
+    stg_tgraph named;
+    stg_tgraph_init_named(&named, g->space);
+    stg_tgraph_append(&named, module, orr_str_of(prefix));
+    orr_code code = stg_tgraph_replace(&named, 0, "Din", from, false, err);
     if (!code)
-        code = orr__tgraph_replace(&named, 0, "Dout", to, false, err);
+        code = stg_tgraph_replace(&named, 0, "Dout", to, false, err);
     if (!code)
-        orr__tgraph_repeat(g, &named, ORR__EMPTY, place);
-    orr__tgraph_fini(&named);
-    return code ? code : orr__space_check(g->space, err);
+        stg_tgraph_repeat(g, &named, ORR__EMPTY, place);
+    stg_tgraph_fini(&named);
+    return code ? code : stg_space_check(g->space, err);
 }
 
-static orr_code add_loss(orr__tgraph *g, const orr__tgraph *module, orr_error *err)
+static orr_code add_loss(stg_tgraph *g, const stg_tgraph *module, orr_error *err)
 {
-    orr__tgraph named;
-    orr__tgraph_init_named(&named, g->space);
-    orr__tgraph_append(&named, module, orr_str_of("loss."));
-    orr__tgraph_repeat(g, &named, ORR__EMPTY, ORR__PLACE_LAST);
-    orr__tgraph_fini(&named);
-    return orr__space_check(g->space, err);
+    stg_tgraph named;
+    stg_tgraph_init_named(&named, g->space);
+    stg_tgraph_append(&named, module, orr_str_of("loss."));
+    stg_tgraph_repeat(g, &named, ORR__EMPTY, ORR__PLACE_LAST);
+    stg_tgraph_fini(&named);
+    return stg_space_check(g->space, err);
 }
 
-static orr_code repeat_layer(orr__tgraph *g,
-                             const orr__tgraph *layer,
+static orr_code repeat_layer(stg_tgraph *g,
+                             const stg_tgraph *layer,
                              uint64_t layers,
                              orr_error *err)
 {
     char prefix[48];
-    for (uint64_t i = 0; i < layers && !orr__space_has_failed(g->space); i++) {
+    for (uint64_t i = 0; i < layers && !stg_space_has_failed(g->space); i++) {
         snprintf(prefix, sizeof prefix, "transformer.%" PRIu64 ".", i);
-        orr__tgraph_repeat(g, layer, orr__word_of(g->space, orr_str_of(prefix)), (int32_t)i);
+        stg_tgraph_repeat(g, layer, stg_word_of(g->space, orr_str_of(prefix)), (int32_t)i);
     }
-    return orr__space_check(g->space, err);
+    return stg_space_check(g->space, err);
 }
 
-static orr_code link_model(orr__tgraph *g,
-                           const orr__tgraph *layer,
-                           const orr__tgraph *embedding,
-                           const orr__tgraph *loss,
+static orr_code link_model(stg_tgraph *g,
+                           const stg_tgraph *layer,
+                           const stg_tgraph *embedding,
+                           const stg_tgraph *loss,
                            uint64_t layers,
                            orr_error *err)
 {
@@ -121,12 +121,12 @@ static orr_code link_model(orr__tgraph *g,
 }
 
 static orr_code add_all(
-    orr__tgraph *g, const orr__tgraph *layer, orr__library *lib, uint64_t layers, orr_error *err)
+    stg_tgraph *g, const stg_tgraph *layer, stg_library *lib, uint64_t layers, orr_error *err)
 {
-    const orr__tgraph *embedding, *loss;
-    orr_code code = orr__library_get(lib, "embedding", &embedding, err);
+    const stg_tgraph *embedding, *loss;
+    orr_code code = stg_library_get(lib, "embedding", &embedding, err);
     if (!code)
-        code = orr__library_get(lib, "loss", &loss, err);
+        code = stg_library_get(lib, "loss", &loss, err);
     if (!code)
         code = repeat_layer(g, layer, layers, err);
     if (!code)
@@ -138,17 +138,17 @@ static orr_code add_all(
     return code ? code : link_model(g, layer, embedding, loss, layers, err);
 }
 
-static orr_code assemble_step(orr__tgraph *g,
-                              orr__library *lib,
+static orr_code assemble_step(stg_tgraph *g,
+                              stg_library *lib,
                               const orr_stage_options *opt,
                               orr_error *err)
 {
-    orr__tgraph layer;
-    orr__tgraph_init_named(&layer, g->space);
-    orr_code code = orr__assemble_layer(&layer, lib, opt, err);
+    stg_tgraph layer;
+    stg_tgraph_init_named(&layer, g->space);
+    orr_code code = stg_assemble_layer(&layer, lib, opt, err);
     if (!code)
         code = add_all(g, &layer, lib, opt->layers, err);
-    orr__tgraph_fini(&layer);
+    stg_tgraph_fini(&layer);
     return code;
 }
 
@@ -159,8 +159,8 @@ static orr_code assemble_step(orr__tgraph *g,
  *     | micro-batch 0 | 1 | ... | merged gradients | parameters |
  */
 typedef struct spread {
-    const orr__tgraph *from;
-    orr__tgraph *to;
+    const stg_tgraph *from;
+    stg_tgraph *to;
     uint64_t pieces;
     uint32_t *place;   /* of a tensor within its micro-batch, of a parameter among the parameters */
     uint32_t *sources; /* gradients of parameters, in order */
@@ -181,20 +181,20 @@ static uint32_t new_index(const spread *s, uint32_t old, uint64_t piece)
                                           : (uint32_t)(piece * s->per_piece) + s->place[old];
 }
 
-static bool is_source(const orr__tgraph *g, const orr__tensor *t)
+static bool is_source(const stg_tgraph *g, const stg_tensor *t)
 {
     return t->grad_of != ORR__NONE && g->tensors[t->grad_of].is_param;
 }
 
 static bool place_tensors(spread *s, orr_arena *arena)
 {
-    const orr__tgraph *g = s->from;
+    const stg_tgraph *g = s->from;
     s->place = orr_arena_new(arena, g->count, uint32_t);
     s->sources = orr_arena_new(arena, g->count, uint32_t);
     if (!s->place || !s->sources)
         return false;
     for (size_t i = 0; i < g->count; i++) {
-        const orr__tensor *t = &g->tensors[i];
+        const stg_tensor *t = &g->tensors[i];
         s->place[i] = t->is_param ? s->params++ : s->per_piece++;
         if (is_source(g, t))
             s->sources[s->source_count++] = (uint32_t)i;
@@ -202,11 +202,11 @@ static bool place_tensors(spread *s, orr_arena *arena)
     return true;
 }
 
-static void copy_extras(spread *s, orr__tensor *t, const orr__tensor *from, uint64_t piece)
+static void copy_extras(spread *s, stg_tensor *t, const stg_tensor *from, uint64_t piece)
 {
-    orr__tgraph *g = s->to;
+    stg_tgraph *g = s->to;
     if (!orr_grow(&g->extras, &g->extra_room, g->extra_count + from->extra_count)) {
-        orr__space_no_room(g->space);
+        stg_space_no_room(g->space);
         return;
     }
     t->extra = (uint32_t)g->extra_count;
@@ -216,20 +216,20 @@ static void copy_extras(spread *s, orr__tensor *t, const orr__tensor *from, uint
 
 static void copy_piece(spread *s, uint64_t piece)
 {
-    const orr__tgraph *from = s->from;
-    orr__space *space = s->to->space;
+    const stg_tgraph *from = s->from;
+    stg_space *space = s->to->space;
     char mark[32];
-    orr__word old = ORR__NONE, prefix = ORR__EMPTY;
+    stg_word old = ORR__NONE, prefix = ORR__EMPTY;
     snprintf(mark, sizeof mark, "mb%" PRIu64 ".", piece);
-    for (size_t i = 0; i < from->count && !orr__space_has_failed(space); i++) {
-        const orr__tensor *x = &from->tensors[i];
+    for (size_t i = 0; i < from->count && !stg_space_has_failed(space); i++) {
+        const stg_tensor *x = &from->tensors[i];
         if (x->is_param)
             continue;
         if (x->prefix != old) { /* the same for all tensors of a layer */
             old = x->prefix;
-            prefix = orr__word_joined(space, orr_str_of(mark), orr__word_text(space, old));
+            prefix = stg_word_joined(space, orr_str_of(mark), stg_word_text(space, old));
         }
-        orr__tensor t = *x;
+        stg_tensor t = *x;
         t.prefix = prefix;
         t.a = new_index(s, x->a, piece);
         t.b = new_index(s, x->b, piece);
@@ -242,25 +242,25 @@ static void copy_piece(spread *s, uint64_t piece)
 /* The gradients of all micro-batches added up; one operation an element, however many there are. */
 static orr_code add_merged(spread *s, uint32_t source, uint32_t *others, orr_error *err)
 {
-    orr__space *space = s->to->space;
-    const orr__tensor *x = &s->from->tensors[source];
+    stg_space *space = s->to->space;
+    const stg_tensor *x = &s->from->tensors[source];
     const uint32_t first = new_index(s, source, 0);
-    orr__tensor t = orr__tensor_new(space, "", ORR__OP_CUSTOM);
+    stg_tensor t = stg_tensor_new(space, "", ORR__OP_CUSTOM);
     orr__layout made;
-    const orr_code code = orr__tensor_made(s->to, first, &made, err);
+    const orr_code code = stg_tensor_made(s->to, first, &made, err);
     if (code)
         return code;
     t.prefix = x->prefix;
     t.name = x->name;
     t.place = x->place;
-    t.attr = orr__word_of(space, orr__expr_text(&space->algebra, orr__layout_size(space, made)));
+    t.attr = stg_word_of(space, stg_expr_text(&space->algebra, stg_layout_size(space, made)));
     t.a = first;
     t.grad_of = new_index(s, x->grad_of, 0);
     t.need_a = t.need_b = made;
     for (uint64_t piece = 1; piece < s->pieces; piece++)
         others[piece - 1] = new_index(s, source, piece);
-    orr__tgraph_set_extras(s->to, &t, others, (size_t)s->pieces - 1);
-    orr__tgraph_add(s->to, &t);
+    stg_tgraph_set_extras(s->to, &t, others, (size_t)s->pieces - 1);
+    stg_tgraph_add(s->to, &t);
     return ORR_OK;
 }
 
@@ -270,22 +270,22 @@ static orr_code spread_pieces(spread *s, orr_arena *arena, orr_error *err)
     if (!others || !place_tensors(s, arena))
         return orr_no_memory(err);
     const uint64_t total = s->pieces * s->per_piece + s->source_count + s->params;
-    if (!orr__tgraph_reserve(s->to, (size_t)total))
+    if (!stg_tgraph_reserve(s->to, (size_t)total))
         return orr_no_memory(err);
     for (uint64_t piece = 0; piece < s->pieces; piece++)
         copy_piece(s, piece);
-    orr_code code = orr__space_check(s->to->space, err);
+    orr_code code = stg_space_check(s->to->space, err);
     for (uint32_t i = 0; i < s->source_count && !code; i++)
         code = add_merged(s, s->sources[i], others, err);
     for (size_t i = 0; i < s->from->count && !code; i++) {
         if (s->from->tensors[i].is_param)
-            orr__tgraph_add(s->to, &s->from->tensors[i]);
+            stg_tgraph_add(s->to, &s->from->tensors[i]);
     }
     return code;
 }
 
-static orr_code add_micro_batches(orr__tgraph *g,
-                                  const orr__tgraph *step,
+static orr_code add_micro_batches(stg_tgraph *g,
+                                  const stg_tgraph *step,
                                   uint64_t pieces,
                                   orr_error *err)
 {
@@ -293,7 +293,7 @@ static orr_code add_micro_batches(orr__tgraph *g,
     orr_arena *arena = orr_arena_create();
     orr_code code = arena ? spread_pieces(&s, arena, err) : orr_no_memory(err);
     if (!code)
-        code = orr__space_check(g->space, err);
+        code = stg_space_check(g->space, err);
     orr_arena_destroy(arena);
     return code;
 }
@@ -301,7 +301,7 @@ static orr_code add_micro_batches(orr__tgraph *g,
 /* ---- updates ---- */
 
 /* Which tensor holds the gradient of each parameter, among those from `first` on; ORR__NONE elsewhere. */
-static void find_gradients(const orr__tgraph *g, size_t first, uint32_t *gradient)
+static void find_gradients(const stg_tgraph *g, size_t first, uint32_t *gradient)
 {
     memset(gradient, 0xff, g->count * sizeof *gradient);
     for (size_t i = first; i < g->count; i++) {
@@ -310,19 +310,19 @@ static void find_gradients(const orr__tgraph *g, size_t first, uint32_t *gradien
     }
 }
 
-static orr_code add_update(orr__tgraph *g, uint32_t param, uint32_t gradient, orr_error *err)
+static orr_code add_update(stg_tgraph *g, uint32_t param, uint32_t gradient, orr_error *err)
 {
     orr__layout made;
     char label[120];
     if (gradient == ORR__NONE)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "no tensor of the templates is the gradient of the parameter %s",
-                        orr__tensor_label(g, param, label, sizeof label));
-    const orr_code code = orr__tensor_made(g, param, &made, err);
+                        stg_tensor_label(g, param, label, sizeof label));
+    const orr_code code = stg_tensor_made(g, param, &made, err);
     if (code)
         return code;
-    const orr__tensor *w = &g->tensors[param];
-    orr__tensor t = orr__tensor_new(g->space, "", ORR__OP_A);
+    const stg_tensor *w = &g->tensors[param];
+    stg_tensor t = stg_tensor_new(g->space, "", ORR__OP_A);
     t.prefix = w->prefix;
     t.name = w->name;
     t.place = w->place;
@@ -331,13 +331,13 @@ static orr_code add_update(orr__tgraph *g, uint32_t param, uint32_t gradient, or
     t.a = param;
     t.b = gradient;
     t.need_a = t.need_b = made;
-    orr__tgraph_add(g, &t);
+    stg_tgraph_add(g, &t);
     return ORR_OK;
 }
 
 /* merged: where the merged gradients begin, or 0 when a parameter's gradient is used as it is.  That a merged
  * gradient belongs to a parameter is forgotten afterwards: the files do not say it. */
-static orr_code add_updates(orr__tgraph *g, uint32_t merged, orr_error *err)
+static orr_code add_updates(stg_tgraph *g, uint32_t merged, orr_error *err)
 {
     const size_t count = g->count;
     uint32_t *gradient = NULL;
@@ -354,33 +354,30 @@ static orr_code add_updates(orr__tgraph *g, uint32_t merged, orr_error *err)
         g->tensors[i].grad_of = ORR__NONE;
     orr_free(gradient);
     if (!code)
-        code = orr__space_check(g->space, err);
+        code = stg_space_check(g->space, err);
     return code;
 }
 
 /* ---- all of it ---- */
 
-static orr_code assemble_debug(orr__tgraph *g, orr__library *lib, orr_error *err)
+static orr_code assemble_debug(stg_tgraph *g, stg_library *lib, orr_error *err)
 {
-    const orr__tgraph *embedding;
-    orr_code code = orr__library_get(lib, "embedding", &embedding, err);
+    const stg_tgraph *embedding;
+    orr_code code = stg_library_get(lib, "embedding", &embedding, err);
     if (!code)
         code = add_embedding(g, embedding, "", "Dvocal", "Dvocal", ORR__PLACE_FIRST, err);
-    return code ? code : orr__tgraph_replace(g, 0, "Batch", "MicroBatch", false, err);
+    return code ? code : stg_tgraph_replace(g, 0, "Batch", "MicroBatch", false, err);
 }
 
-static orr_code assemble_pieces(orr__tgraph *g,
-                                orr__library *lib,
-                                const orr_stage_options *opt,
-                                uint32_t *merged,
-                                orr_error *err)
+static orr_code assemble_pieces(
+    stg_tgraph *g, stg_library *lib, const orr_stage_options *opt, uint32_t *merged, orr_error *err)
 {
     const uint64_t pieces = opt->batch / opt->micro_batch;
-    orr__tgraph step;
-    orr__tgraph_init(&step, g->space);
+    stg_tgraph step;
+    stg_tgraph_init(&step, g->space);
     orr_code code = assemble_step(&step, lib, opt, err);
     if (!code)
-        code = orr__tgraph_replace(&step, 0, "Batch", "MicroBatch", true, err);
+        code = stg_tgraph_replace(&step, 0, "Batch", "MicroBatch", true, err);
     if (!code && step.count * pieces > INT32_MAX)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "%zu tensors in each of %" PRIu64 " micro-batches are too many", step.count,
@@ -393,14 +390,14 @@ static orr_code assemble_pieces(orr__tgraph *g,
             params += step.tensors[i].is_param;
         *merged = (uint32_t)(pieces * (step.count - params));
     }
-    orr__tgraph_fini(&step);
+    stg_tgraph_fini(&step);
     return code;
 }
 
-orr_code orr__assemble_model(orr__tgraph *g,
-                             orr__library *lib,
-                             const orr_stage_options *opt,
-                             orr_error *err)
+orr_code stg_assemble_model(stg_tgraph *g,
+                            stg_library *lib,
+                            const orr_stage_options *opt,
+                            orr_error *err)
 {
     uint32_t merged = 0;
     orr_code code;
@@ -409,11 +406,11 @@ orr_code orr__assemble_model(orr__tgraph *g,
     } else if (opt->clones) {
         code = assemble_step(g, lib, opt, err);
         if (!code)
-            code = orr__tgraph_replace(g, 0, "Batch", "MicroBatch", false, err);
+            code = stg_tgraph_replace(g, 0, "Batch", "MicroBatch", false, err);
     } else {
         code = assemble_pieces(g, lib, opt, &merged, err);
     }
     if (!code)
-        code = orr__tgraph_replace(g, 0, "fsdp", opt->weight_sharded ? "dp" : "1", false, err);
+        code = stg_tgraph_replace(g, 0, "fsdp", opt->weight_sharded ? "dp" : "1", false, err);
     return code ? code : add_updates(g, merged, err);
 }

@@ -17,16 +17,16 @@
 
 #define SUM_BIT 0x80000000u
 
-bool orr__algebra_init(orr__algebra *a)
+bool stg_algebra_init(stg_algebra *a)
 {
-    *a = (orr__algebra){.symbols = orr_intern_create(), .texts = orr_intern_create()};
+    *a = (stg_algebra){.symbols = orr_intern_create(), .texts = orr_intern_create()};
     if (!a->symbols || !a->texts)
         return false;
-    return orr__expr_number(a, orr__ratio_of(0)) == ORR__ZERO &&
-           orr__expr_number(a, orr__ratio_of(1)) == ORR__ONE && !a->fault;
+    return stg_expr_number(a, stg_ratio_of(0)) == ORR__ZERO &&
+           stg_expr_number(a, stg_ratio_of(1)) == ORR__ONE && !a->fault;
 }
 
-void orr__algebra_fini(orr__algebra *a)
+void stg_algebra_fini(stg_algebra *a)
 {
     orr_intern_destroy(a->symbols);
     orr_intern_destroy(a->texts);
@@ -38,17 +38,17 @@ void orr__algebra_fini(orr__algebra *a)
     orr_buf_fini(&a->text);
 }
 
-static orr__expr fail(orr__algebra *a, orr__fault fault)
+static stg_expr fail(stg_algebra *a, stg_fault fault)
 {
     if (!a->fault)
         a->fault = fault;
     return ORR__ZERO;
 }
 
-orr_code orr__algebra_check(const orr__algebra *a,
-                            const orr_where *where,
-                            const char *what,
-                            orr_error *err)
+orr_code stg_algebra_check(const stg_algebra *a,
+                           const orr_where *where,
+                           const char *what,
+                           orr_error *err)
 {
     switch (a->fault) {
     case ORR__FINE:
@@ -67,7 +67,7 @@ orr_code orr__algebra_check(const orr__algebra *a,
 
 /* ---- symbols and order ---- */
 
-uint32_t orr__symbol(orr__algebra *a, orr_str name)
+uint32_t stg_symbol(stg_algebra *a, orr_str name)
 {
     uint32_t s;
     if (!orr_intern_add(a->symbols, name, &s))
@@ -75,12 +75,12 @@ uint32_t orr__symbol(orr__algebra *a, orr_str name)
     return s < ORR__SYMBOLS_MOST ? s : fail(a, ORR__MANY_SYMBOLS);
 }
 
-orr_str orr__symbol_name(const orr__algebra *a, uint32_t symbol)
+orr_str stg_symbol_name(const stg_algebra *a, uint32_t symbol)
 {
     return orr_intern_get(a->symbols, symbol);
 }
 
-uint32_t orr__symbol_count(const orr__algebra *a)
+uint32_t stg_symbol_count(const stg_algebra *a)
 {
     return orr_intern_count(a->symbols);
 }
@@ -90,9 +90,9 @@ static bool is_sum(uint32_t base)
     return (base & SUM_BIT) != 0;
 }
 
-static orr_str base_text(const orr__algebra *a, uint32_t base)
+static orr_str base_text(const stg_algebra *a, uint32_t base)
 {
-    return is_sum(base) ? orr__expr_text(a, base & ~SUM_BIT) : orr__symbol_name(a, base);
+    return is_sum(base) ? stg_expr_text(a, base & ~SUM_BIT) : stg_symbol_name(a, base);
 }
 
 static int compare_texts(orr_str x, orr_str y)
@@ -102,7 +102,7 @@ static int compare_texts(orr_str x, orr_str y)
     return order ? order : (x.len > y.len) - (x.len < y.len);
 }
 
-static int compare_bases(const orr__algebra *a, uint32_t x, uint32_t y)
+static int compare_bases(const stg_algebra *a, uint32_t x, uint32_t y)
 {
     if (x == y)
         return 0;
@@ -112,10 +112,10 @@ static int compare_bases(const orr__algebra *a, uint32_t x, uint32_t y)
 }
 
 /* Of two terms in the making: negative when x is printed before y, 0 when they may be added up. */
-static int compare_terms(const orr__algebra *a, const orr__term *x, const orr__term *y)
+static int compare_terms(const stg_algebra *a, const stg_term *x, const stg_term *y)
 {
-    const orr__factor *f = a->new_factors + x->first, *g = a->new_factors + y->first;
-    const orr__factor *f_end = f + x->count, *g_end = g + y->count;
+    const stg_factor *f = a->new_factors + x->first, *g = a->new_factors + y->first;
+    const stg_factor *f_end = f + x->count, *g_end = g + y->count;
     while (f < f_end || g < g_end) {
         int order = f == f_end ? 1 : g == g_end ? -1 : compare_bases(a, f->base, g->base);
         const int32_t e = order <= 0 ? f->exponent : 0, h = order >= 0 ? g->exponent : 0;
@@ -129,26 +129,26 @@ static int compare_terms(const orr__algebra *a, const orr__term *x, const orr__t
 
 /* ---- making an expression ---- */
 
-static void begin(orr__algebra *a)
+static void begin(stg_algebra *a)
 {
     a->new_term_count = a->new_factor_count = 0;
 }
 
 /* A term without factors so far. */
-static orr__term *add_term(orr__algebra *a, orr__ratio by)
+static stg_term *add_term(stg_algebra *a, stg_ratio by)
 {
     if (a->new_factor_count > UINT32_MAX / 2 ||
         !orr_grow(&a->new_terms, &a->new_term_room, a->new_term_count + 1)) {
         fail(a, ORR__NO_ROOM);
         return NULL;
     }
-    orr__term *t = &a->new_terms[a->new_term_count++];
-    *t = (orr__term){.by = by, .first = (uint32_t)a->new_factor_count};
+    stg_term *t = &a->new_terms[a->new_term_count++];
+    *t = (stg_term){.by = by, .first = (uint32_t)a->new_factor_count};
     return t;
 }
 
 /* One more factor of the last term; factors come in order. */
-static void add_factor(orr__algebra *a, uint32_t base, int64_t exponent)
+static void add_factor(stg_algebra *a, uint32_t base, int64_t exponent)
 {
     if (exponent == 0)
         return;
@@ -158,15 +158,15 @@ static void add_factor(orr__algebra *a, uint32_t base, int64_t exponent)
         fail(a, ORR__NO_ROOM);
     } else {
         a->new_factors[a->new_factor_count++] =
-            (orr__factor){.base = base, .exponent = (int32_t)exponent};
+            (stg_factor){.base = base, .exponent = (int32_t)exponent};
         a->new_terms[a->new_term_count - 1].count++;
     }
 }
 
-static void sort_terms(orr__algebra *a)
+static void sort_terms(stg_algebra *a)
 {
     for (size_t i = 1; i < a->new_term_count; i++) {
-        const orr__term t = a->new_terms[i];
+        const stg_term t = a->new_terms[i];
         size_t at = i;
         for (; at > 0 && compare_terms(a, &t, &a->new_terms[at - 1]) < 0; at--)
             a->new_terms[at] = a->new_terms[at - 1];
@@ -174,15 +174,15 @@ static void sort_terms(orr__algebra *a)
     }
 }
 
-static void merge_terms(orr__algebra *a)
+static void merge_terms(stg_algebra *a)
 {
     size_t kept = 0;
     for (size_t i = 0; i < a->new_term_count; i++) {
-        orr__term *t = &a->new_terms[i];
-        orr__term *last = kept ? &a->new_terms[kept - 1] : NULL;
+        stg_term *t = &a->new_terms[i];
+        stg_term *last = kept ? &a->new_terms[kept - 1] : NULL;
         if (!last || compare_terms(a, last, t) != 0)
             a->new_terms[kept++] = *t;
-        else if (!orr__ratio_add(last->by, t->by, &last->by))
+        else if (!stg_ratio_add(last->by, t->by, &last->by))
             fail(a, ORR__TOO_LARGE);
     }
     a->new_term_count = 0;
@@ -194,7 +194,7 @@ static void merge_terms(orr__algebra *a)
 
 /* ---- printing ---- */
 
-static void print_factor(orr__algebra *a, const orr__factor *f)
+static void print_factor(stg_algebra *a, const stg_factor *f)
 {
     const orr_str text = base_text(a, f->base);
     const int32_t power = f->exponent < 0 ? -f->exponent : f->exponent;
@@ -206,7 +206,7 @@ static void print_factor(orr__algebra *a, const orr__factor *f)
 }
 
 /* The factors above the line (sign 1) or below it (-1), `number` before them unless it is 1; how many. */
-static size_t print_side(orr__algebra *a, const orr__term *t, int sign, uint64_t number)
+static size_t print_side(stg_algebra *a, const stg_term *t, int sign, uint64_t number)
 {
     size_t printed = 0;
     if (number != 1) {
@@ -214,7 +214,7 @@ static size_t print_side(orr__algebra *a, const orr__term *t, int sign, uint64_t
         printed++;
     }
     for (uint32_t i = 0; i < t->count; i++) {
-        const orr__factor *f = &a->new_factors[t->first + i];
+        const stg_factor *f = &a->new_factors[t->first + i];
         if ((f->exponent > 0) != (sign > 0))
             continue;
         orr_buf_text(&a->text, printed++ ? "*" : "");
@@ -223,7 +223,7 @@ static size_t print_side(orr__algebra *a, const orr__term *t, int sign, uint64_t
     return printed;
 }
 
-static bool has_several_below(const orr__algebra *a, const orr__term *t)
+static bool has_several_below(const stg_algebra *a, const stg_term *t)
 {
     size_t below = t->by.den != 1;
     for (uint32_t i = 0; i < t->count; i++)
@@ -231,7 +231,7 @@ static bool has_several_below(const orr__algebra *a, const orr__term *t)
     return below > 1;
 }
 
-static bool has_any_below(const orr__algebra *a, const orr__term *t)
+static bool has_any_below(const stg_algebra *a, const stg_term *t)
 {
     bool any = t->by.den != 1;
     for (uint32_t i = 0; i < t->count; i++)
@@ -239,7 +239,7 @@ static bool has_any_below(const orr__algebra *a, const orr__term *t)
     return any;
 }
 
-static void print_term(orr__algebra *a, const orr__term *t, bool is_first)
+static void print_term(stg_algebra *a, const stg_term *t, bool is_first)
 {
     const bool is_negative = t->by.num < 0;
     const uint64_t num = (uint64_t)(is_negative ? -t->by.num : t->by.num);
@@ -254,7 +254,7 @@ static void print_term(orr__algebra *a, const orr__term *t, bool is_first)
     orr_buf_text(&a->text, several ? ")" : "");
 }
 
-static void print_terms(orr__algebra *a)
+static void print_terms(stg_algebra *a)
 {
     a->text.len = 0;
     for (size_t i = 0; i < a->new_term_count; i++)
@@ -267,11 +267,11 @@ static void print_terms(orr__algebra *a)
 
 /* ---- keeping it ---- */
 
-static uint64_t symbols_of(const orr__algebra *a)
+static uint64_t symbols_of(const stg_algebra *a)
 {
     uint64_t uses = 0;
     for (size_t i = 0; i < a->new_term_count; i++) {
-        const orr__term *t = &a->new_terms[i];
+        const stg_term *t = &a->new_terms[i];
         for (uint32_t k = 0; k < t->count; k++) {
             const uint32_t base = a->new_factors[t->first + k].base;
             uses |= is_sum(base) ? a->sums[base & ~SUM_BIT].uses : UINT64_C(1) << base;
@@ -280,17 +280,17 @@ static uint64_t symbols_of(const orr__algebra *a)
     return uses;
 }
 
-static bool fits(const orr__algebra *a)
+static bool fits(const stg_algebra *a)
 {
     for (size_t i = 0; i < a->new_term_count; i++) {
-        const orr__ratio by = a->new_terms[i].by;
+        const stg_ratio by = a->new_terms[i].by;
         if (by.num > INT64_MAX || by.num < -INT64_MAX || by.den > INT64_MAX)
             return false;
     }
     return true;
 }
 
-static bool keep(orr__algebra *a, uint32_t index)
+static bool keep(stg_algebra *a, uint32_t index)
 {
     const size_t terms = a->term_count + a->new_term_count;
     size_t factors = a->factor_count;
@@ -301,11 +301,11 @@ static bool keep(orr__algebra *a, uint32_t index)
         !orr_grow(&a->terms, &a->term_room, terms) ||
         !orr_grow(&a->factors, &a->factor_room, factors))
         return false;
-    a->sums[index] = (orr__sum){.first = (uint32_t)a->term_count,
-                                .count = (uint32_t)a->new_term_count,
-                                .uses = symbols_of(a)};
+    a->sums[index] = (stg_sum){.first = (uint32_t)a->term_count,
+                               .count = (uint32_t)a->new_term_count,
+                               .uses = symbols_of(a)};
     for (size_t i = 0; i < a->new_term_count; i++) {
-        orr__term t = a->new_terms[i];
+        stg_term t = a->new_terms[i];
         if (t.count)
             memcpy(a->factors + a->factor_count, a->new_factors + t.first,
                    t.count * sizeof *a->factors);
@@ -316,7 +316,7 @@ static bool keep(orr__algebra *a, uint32_t index)
     return true;
 }
 
-static orr__expr finish(orr__algebra *a)
+static stg_expr finish(stg_algebra *a)
 {
     uint32_t index;
     if (a->fault)
@@ -335,30 +335,30 @@ static orr__expr finish(orr__algebra *a)
     return index;
 }
 
-orr__expr orr__expr_number(orr__algebra *a, orr__ratio v)
+stg_expr stg_expr_number(stg_algebra *a, stg_ratio v)
 {
     begin(a);
     add_term(a, v);
     return finish(a);
 }
 
-orr__expr orr__expr_symbol(orr__algebra *a, uint32_t symbol)
+stg_expr stg_expr_symbol(stg_algebra *a, uint32_t symbol)
 {
     if (a->fault)
         return ORR__ZERO;
     begin(a);
-    if (add_term(a, orr__ratio_of(1)))
+    if (add_term(a, stg_ratio_of(1)))
         add_factor(a, symbol, 1);
     return finish(a);
 }
 
-orr__expr orr__expr_sum(orr__algebra *a, const orr__expr *x, size_t count)
+stg_expr stg_expr_sum(stg_algebra *a, const stg_expr *x, size_t count)
 {
     begin(a);
     for (size_t i = 0; i < count && !a->fault; i++) {
-        const orr__sum s = a->sums[x[i]];
+        const stg_sum s = a->sums[x[i]];
         for (uint32_t k = 0; k < s.count && !a->fault; k++) {
-            const orr__term t = a->terms[s.first + k];
+            const stg_term t = a->terms[s.first + k];
             add_term(a, t.by);
             for (uint32_t f = 0; f < t.count && !a->fault; f++)
                 add_factor(a, a->factors[t.first + f].base, a->factors[t.first + f].exponent);
@@ -368,52 +368,52 @@ orr__expr orr__expr_sum(orr__algebra *a, const orr__expr *x, size_t count)
 }
 
 /* An expression as one term: its only one, or 1 times itself as a factor.  own: where that factor lies. */
-static orr__term as_term(const orr__algebra *a,
-                         orr__expr x,
-                         orr__factor *own,
-                         const orr__factor **factors)
+static stg_term as_term(const stg_algebra *a,
+                        stg_expr x,
+                        stg_factor *own,
+                        const stg_factor **factors)
 {
-    const orr__sum s = a->sums[x];
+    const stg_sum s = a->sums[x];
     if (s.count == 1) {
-        const orr__term t = a->terms[s.first];
+        const stg_term t = a->terms[s.first];
         *factors = a->factors + t.first;
         return t;
     }
-    *own = (orr__factor){.base = x | SUM_BIT, .exponent = 1};
+    *own = (stg_factor){.base = x | SUM_BIT, .exponent = 1};
     *factors = own;
-    return (orr__term){.by = orr__ratio_of(1), .count = 1};
+    return (stg_term){.by = stg_ratio_of(1), .count = 1};
 }
 
 /* A number times one sum is spread over the terms of the sum. */
-static orr__expr finish_product(orr__algebra *a)
+static stg_expr finish_product(stg_algebra *a)
 {
-    const orr__term *t = &a->new_terms[0];
+    const stg_term *t = &a->new_terms[0];
     if (a->fault || t->count != 1)
         return finish(a);
-    const orr__factor f = a->new_factors[t->first];
+    const stg_factor f = a->new_factors[t->first];
     if (!is_sum(f.base) || f.exponent != 1)
         return finish(a);
-    const orr__ratio by = t->by;
-    const orr__expr inner = f.base & ~SUM_BIT;
+    const stg_ratio by = t->by;
+    const stg_expr inner = f.base & ~SUM_BIT;
     if (by.num == 1 && by.den == 1)
         return inner;
-    orr__expr_sum(a, &inner, 1); /* puts its terms down again */
+    stg_expr_sum(a, &inner, 1); /* puts its terms down again */
     for (size_t i = 0; i < a->new_term_count; i++) {
-        if (!orr__ratio_mul(a->new_terms[i].by, by, &a->new_terms[i].by))
+        if (!stg_ratio_mul(a->new_terms[i].by, by, &a->new_terms[i].by))
             fail(a, ORR__TOO_LARGE);
     }
     return finish(a);
 }
 
-orr__expr orr__expr_mul(orr__algebra *a, orr__expr x, orr__expr y)
+stg_expr stg_expr_mul(stg_algebra *a, stg_expr x, stg_expr y)
 {
-    orr__factor own[2];
-    const orr__factor *f, *g;
-    orr__ratio by;
+    stg_factor own[2];
+    const stg_factor *f, *g;
+    stg_ratio by;
     if (a->fault || x == ORR__ZERO || y == ORR__ZERO)
         return ORR__ZERO;
-    const orr__term p = as_term(a, x, &own[0], &f), q = as_term(a, y, &own[1], &g);
-    if (!orr__ratio_mul(p.by, q.by, &by))
+    const stg_term p = as_term(a, x, &own[0], &f), q = as_term(a, y, &own[1], &g);
+    if (!stg_ratio_mul(p.by, q.by, &by))
         return fail(a, ORR__TOO_LARGE);
     begin(a);
     if (!add_term(a, by))
@@ -430,19 +430,19 @@ orr__expr orr__expr_mul(orr__algebra *a, orr__expr x, orr__expr y)
     return finish_product(a);
 }
 
-orr__expr orr__expr_power(orr__algebra *a, orr__expr x, int32_t exponent)
+stg_expr stg_expr_power(stg_algebra *a, stg_expr x, int32_t exponent)
 {
-    orr__factor own;
-    const orr__factor *f;
-    orr__ratio by;
+    stg_factor own;
+    const stg_factor *f;
+    stg_ratio by;
     if (a->fault || exponent == 0)
         return a->fault ? ORR__ZERO : ORR__ONE;
     if (x == ORR__ZERO)
         return exponent < 0 ? fail(a, ORR__BY_ZERO) : ORR__ZERO;
     if (exponent > ORR__EXPONENT_MOST || exponent < -ORR__EXPONENT_MOST)
         return fail(a, ORR__TOO_LARGE);
-    const orr__term t = as_term(a, x, &own, &f);
-    if (!orr__ratio_power(t.by, exponent, &by))
+    const stg_term t = as_term(a, x, &own, &f);
+    if (!stg_ratio_power(t.by, exponent, &by))
         return fail(a, ORR__TOO_LARGE);
     begin(a);
     if (!add_term(a, by))
@@ -454,68 +454,68 @@ orr__expr orr__expr_power(orr__algebra *a, orr__expr x, int32_t exponent)
 
 /* ---- using one ---- */
 
-static orr__expr replace_in_term(orr__algebra *a, orr__term t, uint32_t symbol, orr__expr by)
+static stg_expr replace_in_term(stg_algebra *a, stg_term t, uint32_t symbol, stg_expr by)
 {
-    orr__expr product = orr__expr_number(a, t.by);
+    stg_expr product = stg_expr_number(a, t.by);
     for (uint32_t i = 0; i < t.count && !a->fault; i++) {
-        const orr__factor f = a->factors[t.first + i];
-        orr__expr x;
+        const stg_factor f = a->factors[t.first + i];
+        stg_expr x;
         if (is_sum(f.base))
-            x = orr__expr_replace(a, f.base & ~SUM_BIT, symbol, by);
+            x = stg_expr_replace(a, f.base & ~SUM_BIT, symbol, by);
         else
-            x = f.base == symbol ? by : orr__expr_symbol(a, f.base);
-        product = orr__expr_mul(a, product, orr__expr_power(a, x, f.exponent));
+            x = f.base == symbol ? by : stg_expr_symbol(a, f.base);
+        product = stg_expr_mul(a, product, stg_expr_power(a, x, f.exponent));
     }
     return product;
 }
 
-orr__expr orr__expr_replace(orr__algebra *a, orr__expr x, uint32_t symbol, orr__expr by)
+stg_expr stg_expr_replace(stg_algebra *a, stg_expr x, uint32_t symbol, stg_expr by)
 {
     if (a->fault || !(a->sums[x].uses >> symbol & 1))
         return x;
-    const orr__sum s = a->sums[x];
-    orr__expr *parts = NULL;
+    const stg_sum s = a->sums[x];
+    stg_expr *parts = NULL;
     size_t room = 0;
     if (!orr_grow(&parts, &room, s.count))
         return fail(a, ORR__NO_ROOM);
     for (uint32_t i = 0; i < s.count; i++)
         parts[i] = replace_in_term(a, a->terms[s.first + i], symbol, by);
-    const orr__expr sum = orr__expr_sum(a, parts, s.count);
+    const stg_expr sum = stg_expr_sum(a, parts, s.count);
     orr_free(parts);
     return sum;
 }
 
-static bool factor_value(const orr__algebra *a,
-                         const orr__factor *f,
+static bool factor_value(const stg_algebra *a,
+                         const stg_factor *f,
                          const int64_t *values,
                          size_t value_count,
-                         orr__ratio *out)
+                         stg_ratio *out)
 {
     if (is_sum(f->base)) {
-        if (!orr__expr_value(a, f->base & ~SUM_BIT, values, value_count, out))
+        if (!stg_expr_value(a, f->base & ~SUM_BIT, values, value_count, out))
             return false;
     } else if (f->base < value_count) {
-        *out = orr__ratio_of(values[f->base]);
+        *out = stg_ratio_of(values[f->base]);
     } else {
         return false;
     }
-    return orr__ratio_power(*out, f->exponent, out);
+    return stg_ratio_power(*out, f->exponent, out);
 }
 
-bool orr__expr_value(
-    const orr__algebra *a, orr__expr x, const int64_t *values, size_t value_count, orr__ratio *out)
+bool stg_expr_value(
+    const stg_algebra *a, stg_expr x, const int64_t *values, size_t value_count, stg_ratio *out)
 {
-    const orr__sum s = a->sums[x];
-    *out = orr__ratio_of(0);
+    const stg_sum s = a->sums[x];
+    *out = stg_ratio_of(0);
     for (uint32_t i = 0; i < s.count; i++) {
-        const orr__term *t = &a->terms[s.first + i];
-        orr__ratio product = t->by, v;
+        const stg_term *t = &a->terms[s.first + i];
+        stg_ratio product = t->by, v;
         for (uint32_t k = 0; k < t->count; k++) {
             if (!factor_value(a, &a->factors[t->first + k], values, value_count, &v) ||
-                !orr__ratio_mul(product, v, &product))
+                !stg_ratio_mul(product, v, &product))
                 return false;
         }
-        if (!orr__ratio_add(*out, product, out))
+        if (!stg_ratio_add(*out, product, out))
             return false;
     }
     return true;

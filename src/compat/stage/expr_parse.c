@@ -9,14 +9,14 @@
 enum { DEPTH_MOST = 64, TERMS_MOST = 256, DIGITS_MOST = 18 };
 
 typedef struct reader {
-    orr__algebra *a;
+    stg_algebra *a;
     const char *at, *begin, *end;
     const orr_where *where;
     orr_error *err;
     int depth;
 } reader;
 
-static orr_code read_sum(reader *r, orr__expr *out);
+static orr_code read_sum(reader *r, stg_expr *out);
 
 static orr_code bad(reader *r, const char *expected)
 {
@@ -53,7 +53,7 @@ static bool is_letter(char c)
 }
 
 /* Digits, perhaps with a point among them; zeros at the end of a fraction do not count. */
-static orr_code read_number(reader *r, orr__expr *out)
+static orr_code read_number(reader *r, stg_expr *out)
 {
     orr__wide num = 0, den = 1;
     int digits = 0;
@@ -76,23 +76,23 @@ static orr_code read_number(reader *r, orr__expr *out)
         if (digits > DIGITS_MOST)
             return bad(r, "an end of the number: more than 18 digits");
     }
-    orr__ratio v = {0, 1};
-    orr__ratio_make(num, den, &v);
-    *out = orr__expr_number(r->a, v);
+    stg_ratio v = {0, 1};
+    stg_ratio_make(num, den, &v);
+    *out = stg_expr_number(r->a, v);
     return ORR_OK;
 }
 
-static orr_code read_name(reader *r, orr__expr *out)
+static orr_code read_name(reader *r, stg_expr *out)
 {
     const char *from = r->at;
     while (r->at < r->end && (is_letter(*r->at) || orr_is_digit(*r->at)))
         r->at++;
     const orr_str name = {from, (size_t)(r->at - from)};
-    *out = orr__expr_symbol(r->a, orr__symbol(r->a, name));
+    *out = stg_expr_symbol(r->a, stg_symbol(r->a, name));
     return ORR_OK;
 }
 
-static orr_code read_primary(reader *r, orr__expr *out)
+static orr_code read_primary(reader *r, stg_expr *out)
 {
     const char c = peek(r);
     if (orr_is_digit(c) || (c == '.' && r->at + 1 < r->end && orr_is_digit(r->at[1])))
@@ -126,7 +126,7 @@ static orr_code read_exponent(reader *r, int32_t *out)
     return ORR_OK;
 }
 
-static orr_code read_power(reader *r, orr__expr *out)
+static orr_code read_power(reader *r, stg_expr *out)
 {
     int32_t exponent = 0;
     orr_code code = read_primary(r, out);
@@ -134,11 +134,11 @@ static orr_code read_power(reader *r, orr__expr *out)
         return code;
     code = read_exponent(r, &exponent);
     if (!code)
-        *out = orr__expr_power(r->a, *out, exponent);
+        *out = stg_expr_power(r->a, *out, exponent);
     return code;
 }
 
-static orr_code read_signed(reader *r, orr__expr *out)
+static orr_code read_signed(reader *r, stg_expr *out)
 {
     bool is_negative = false;
     for (;; r->at++) {
@@ -149,37 +149,37 @@ static orr_code read_signed(reader *r, orr__expr *out)
     }
     const orr_code code = read_power(r, out);
     if (!code && is_negative)
-        *out = orr__expr_mul(r->a, *out, orr__expr_number(r->a, orr__ratio_of(-1)));
+        *out = stg_expr_mul(r->a, *out, stg_expr_number(r->a, stg_ratio_of(-1)));
     return code;
 }
 
-static orr_code read_product(reader *r, orr__expr *out)
+static orr_code read_product(reader *r, stg_expr *out)
 {
     orr_code code = read_signed(r, out);
     while (!code) {
         const char c = peek(r);
         const bool divides = c == '/';
-        orr__expr next;
+        stg_expr next;
         if (c != '/' && c != '*')
             break;
         r->at++;
         code = read_signed(r, &next);
         if (!code)
-            *out = orr__expr_mul(r->a, *out, divides ? orr__expr_power(r->a, next, -1) : next);
+            *out = stg_expr_mul(r->a, *out, divides ? stg_expr_power(r->a, next, -1) : next);
     }
     return code;
 }
 
 /* Terms are added up in batches: a long sum costs its length, not the square of it. */
-static orr_code read_sum(reader *r, orr__expr *out)
+static orr_code read_sum(reader *r, stg_expr *out)
 {
-    orr__expr parts[TERMS_MOST];
+    stg_expr parts[TERMS_MOST];
     size_t count = 0;
     orr_code code = ORR_OK;
     bool is_minus = false;
     do {
         if (count == TERMS_MOST) {
-            parts[0] = orr__expr_sum(r->a, parts, count);
+            parts[0] = stg_expr_sum(r->a, parts, count);
             count = 1;
         }
         code = read_product(r, &parts[count]);
@@ -187,16 +187,16 @@ static orr_code read_sum(reader *r, orr__expr *out)
             return code;
         if (is_minus)
             parts[count] =
-                orr__expr_mul(r->a, parts[count], orr__expr_number(r->a, orr__ratio_of(-1)));
+                stg_expr_mul(r->a, parts[count], stg_expr_number(r->a, stg_ratio_of(-1)));
         count++;
         is_minus = peek(r) == '-';
     } while (take(r, "+") || take(r, "-"));
-    *out = count == 1 ? parts[0] : orr__expr_sum(r->a, parts, count);
+    *out = count == 1 ? parts[0] : stg_expr_sum(r->a, parts, count);
     return ORR_OK;
 }
 
-orr_code orr__expr_parse(
-    orr__algebra *a, orr_str text, const orr_where *where, orr__expr *out, orr_error *err)
+orr_code stg_expr_parse(
+    stg_algebra *a, orr_str text, const orr_where *where, stg_expr *out, orr_error *err)
 {
     reader r = {.a = a,
                 .at = text.ptr,
@@ -214,5 +214,5 @@ orr_code orr__expr_parse(
     peek(&r);
     if (r.at < r.end)
         return bad(&r, "an operator or the end");
-    return a->fault ? orr__algebra_check(a, where, "expression", err) : ORR_OK;
+    return a->fault ? stg_algebra_check(a, where, "expression", err) : ORR_OK;
 }

@@ -60,9 +60,9 @@ static void put_id(writer *w, uint32_t tensor)
         return;
     if (tensor >= w->job->graph_count)
         tensor = w->job->pipeline.pairs[tensor - w->job->graph_count].remote;
-    const orr__tensor *t = &w->job->graph.tensors[tensor];
-    put_raw(&w->cell, orr__word_text(&w->job->space, t->prefix));
-    put_raw(&w->cell, orr__word_text(&w->job->space, t->name));
+    const stg_tensor *t = &w->job->graph.tensors[tensor];
+    put_raw(&w->cell, stg_word_text(&w->job->space, t->prefix));
+    put_raw(&w->cell, stg_word_text(&w->job->space, t->name));
     orr_buf_byte(&w->cell, '@');
     orr_buf_u64(&w->cell, t->revision);
 }
@@ -70,14 +70,14 @@ static void put_id(writer *w, uint32_t tensor)
 static void put_layout(writer *w, orr__layout l)
 {
     if (l != ORR__NONE)
-        put_raw(&w->cell, orr__layout_text(&w->job->space, l));
+        put_raw(&w->cell, stg_layout_text(&w->job->space, l));
     end_cell(w, ',');
     if (l != ORR__NONE)
-        put_raw(&w->cell, orr__layout_hidden_text(&w->job->space, l));
+        put_raw(&w->cell, stg_layout_hidden_text(&w->job->space, l));
     end_cell(w, ',');
 }
 
-static void put_extras(writer *w, const orr__tensor *t)
+static void put_extras(writer *w, const stg_tensor *t)
 {
     if (!t->has_extra_list)
         return;
@@ -92,7 +92,7 @@ static void put_extras(writer *w, const orr__tensor *t)
 
 static void put_row(writer *w, uint32_t tensor)
 {
-    const orr__tensor *t = &w->job->graph.tensors[tensor];
+    const stg_tensor *t = &w->job->graph.tensors[tensor];
     put_id(w, tensor);
     end_cell(w, ',');
     orr_buf_text(&w->out, t->is_param ? "Y," : "N,");
@@ -100,9 +100,9 @@ static void put_row(writer *w, uint32_t tensor)
     end_cell(w, ',');
     put_id(w, t->b);
     end_cell(w, ',');
-    orr_buf_print(&w->out, "%s,", orr__op_name((orr__op)t->op));
+    orr_buf_print(&w->out, "%s,", stg_op_name((stg_op)t->op));
     if (t->attr != ORR__NONE)
-        put_raw(&w->cell, orr__word_text(&w->job->space, t->attr));
+        put_raw(&w->cell, stg_word_text(&w->job->space, t->attr));
     end_cell(w, ',');
     put_layout(w, t->need_a);
     put_layout(w, t->need_b);
@@ -128,15 +128,15 @@ static void put_table(writer *w)
 static void put_summary(writer *w)
 {
     static const orr_json_style style = {.indent = 4};
-    const uint64_t used = orr__tgraph_symbols(&w->job->graph, w->job->graph_count);
+    const uint64_t used = stg_tgraph_symbols(&w->job->graph, w->job->graph_count);
     orr_json_writer j;
     orr_json_writer_init(&j, &w->out, &style);
     orr_json_begin_object(&j);
     orr_json_key(&j, "symbols");
     orr_json_begin_array(&j);
-    for (uint32_t s = 0; s < orr__symbol_count(&w->job->space.algebra); s++) {
+    for (uint32_t s = 0; s < stg_symbol_count(&w->job->space.algebra); s++) {
         if (used >> s & 1)
-            orr_json_str(&j, orr__symbol_name(&w->job->space.algebra, s));
+            orr_json_str(&j, stg_symbol_name(&w->job->space.algebra, s));
     }
     orr_json_end_array(&j);
     orr_json_key(&j, "in_tensors");
@@ -167,7 +167,7 @@ static orr_code put_file(
     if (code)
         return code;
     put(w);
-    if (w->out.failed || w->cell.failed || orr__space_has_failed(&w->job->space)) {
+    if (w->out.failed || w->cell.failed || stg_space_has_failed(&w->job->space)) {
         orr_output_discard(w->file);
         return orr_no_memory(err);
     }

@@ -27,16 +27,16 @@ typedef struct clearing {
     size_t count;
 } clearing;
 
-static orr_code find_empty(clearing *c, orr__lowering *l, orr_error *err)
+static orr_code find_empty(clearing *c, stg_lowering *l, orr_error *err)
 {
     for (size_t i = 0; i < c->p->count; i++) {
         double ops;
-        orr__expr x;
+        stg_expr x;
         if (c->p->nodes[i].kind != ORR__COMP)
             continue;
-        orr_code code = orr__tensor_ops(l->graph, c->p->nodes[i].tensor, &x, err);
+        orr_code code = stg_tensor_ops(l->graph, c->p->nodes[i].tensor, &x, err);
         if (!code)
-            code = orr__measure_expr(l->measure, x, &ops, err);
+            code = stg_measure_expr(l->measure, x, &ops, err);
         if (code)
             return code;
         c->is_empty[i] = ops == 0;
@@ -111,7 +111,7 @@ static int compare_leaving(const void *a, const void *b)
 /* One entry for n goes, n's parents come behind all the others. */
 static bool hand_over(orr__plan *p, uint32_t n, uint32_t child)
 {
-    orr__plan_node *c = &p->nodes[child];
+    stg_plan_node *c = &p->nodes[child];
     uint32_t *deps = p->deps + c->dep;
     uint32_t at = 0;
     while (at < c->dep_count && deps[at] != n)
@@ -121,7 +121,7 @@ static bool hand_over(orr__plan *p, uint32_t n, uint32_t child)
         c->dep_count--;
     }
     for (uint32_t i = 0; i < p->nodes[n].dep_count; i++) {
-        if (!orr__plan_depend(p, child, p->deps[p->nodes[n].dep + i]))
+        if (!stg_plan_depend(p, child, p->deps[p->nodes[n].dep + i]))
             return false;
     }
     return true;
@@ -157,7 +157,7 @@ static void close_gaps(orr__plan *p, uint32_t *moved)
     }
 }
 
-static orr_code name_circle(const clearing *c, const orr__lowering *l, orr_error *err)
+static orr_code name_circle(const clearing *c, const stg_lowering *l, orr_error *err)
 {
     char label[120];
     uint32_t tensor = 0;
@@ -167,10 +167,10 @@ static orr_code name_circle(const clearing *c, const orr__lowering *l, orr_error
     }
     return orr_fail(err, ORR_EINPUT, NULL,
                     "tensors without work depend on each other in a circle; %s is one of them",
-                    orr__tensor_label(l->graph, tensor, label, sizeof label));
+                    stg_tensor_label(l->graph, tensor, label, sizeof label));
 }
 
-static orr_code clear(clearing *c, orr__lowering *l, orr_arena *arena, orr_error *err)
+static orr_code clear(clearing *c, stg_lowering *l, orr_arena *arena, orr_error *err)
 {
     const size_t n = c->p->count + 1;
     uint32_t *round = orr_arena_new(arena, n, uint32_t);
@@ -196,7 +196,7 @@ static orr_code clear(clearing *c, orr__lowering *l, orr_arena *arena, orr_error
     return ORR_OK;
 }
 
-orr_code orr__plan_drop_empty(orr__plan *p, orr__lowering *l, orr_error *err)
+orr_code stg_plan_drop_empty(orr__plan *p, stg_lowering *l, orr_error *err)
 {
     clearing c = {.p = p};
     orr_arena *arena = orr_arena_create();

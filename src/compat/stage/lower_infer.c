@@ -14,64 +14,64 @@ static const char *const axis_names[ORR__AXES] = {"dp", "tp", "cp", "ep"};
 
 typedef enum state { SAME, DIVIDED, PARTIAL } state;
 
-bool orr__infer_init(orr__infer *f, orr__space *s, const orr__grid *grid)
+bool stg_infer_init(stg_infer *f, stg_space *s, const stg_grid *grid)
 {
-    *f = (orr__infer){.space = s, .grid = grid, .known = orr_map_create(64), .count = 1};
+    *f = (stg_infer){.space = s, .grid = grid, .known = orr_map_create(64), .count = 1};
     for (int a = 0; a < ORR__AXES; a++)
-        f->symbols[a] = orr__symbol(&s->algebra, orr_str_of(axis_names[a]));
+        f->symbols[a] = stg_symbol(&s->algebra, orr_str_of(axis_names[a]));
     if (!f->known || !orr_grow(&f->chains, &f->room, 1))
         return false;
-    f->chains[0] = (orr__chain){0};
+    f->chains[0] = (stg_chain){0};
     return !s->algebra.fault;
 }
 
-void orr__infer_fini(orr__infer *f)
+void stg_infer_fini(stg_infer *f)
 {
     orr_map_destroy(f->known);
     orr_free(f->chains);
 }
 
 /* How a layout uses an axis; *extent is the divided extent with all other axes taken out of it. */
-static state state_of(const orr__infer *f, orr__layout l, int axis, orr__expr *extent)
+static state state_of(const stg_infer *f, orr__layout l, int axis, stg_expr *extent)
 {
-    const orr__layout_row row = f->space->layouts[l];
-    orr__algebra *a = &f->space->algebra;
+    const stg_layout_row row = f->space->layouts[l];
+    stg_algebra *a = &f->space->algebra;
     const uint64_t bit = UINT64_C(1) << f->symbols[axis];
     *extent = ORR__ZERO;
     for (uint32_t i = 0; i < row.shape_count; i++) {
-        orr__expr e = f->space->extents[row.first + i];
-        if (!(orr__expr_uses(a, e) & bit))
+        stg_expr e = f->space->extents[row.first + i];
+        if (!(stg_expr_uses(a, e) & bit))
             continue;
         for (int other = 0; other < ORR__AXES; other++) {
             if (other != axis)
-                e = orr__expr_replace(a, e, f->symbols[other], ORR__ONE);
+                e = stg_expr_replace(a, e, f->symbols[other], ORR__ONE);
         }
         *extent = e;
         return DIVIDED;
     }
     for (uint32_t i = 0; i < row.hidden_count; i++) {
-        if (orr__expr_uses(a, f->space->extents[row.first + row.shape_count + i]) & bit)
+        if (stg_expr_uses(a, f->space->extents[row.first + row.shape_count + i]) & bit)
             return PARTIAL;
     }
     return SAME;
 }
 
-static void add(orr__chain *c, orr_collective kind, int axis)
+static void add(stg_chain *c, orr_collective kind, int axis)
 {
     c->kind[c->count] = (uint8_t)kind;
     c->axis[c->count++] = (uint8_t)axis;
 }
 
-static orr_code compare(orr__infer *f,
+static orr_code compare(stg_infer *f,
                         orr__layout made,
                         orr__layout needed,
                         const char *label,
-                        orr__chain *out,
+                        stg_chain *out,
                         orr_error *err)
 {
-    *out = (orr__chain){0};
+    *out = (stg_chain){0};
     for (int axis = 0; axis < (int)f->grid->axes; axis++) {
-        orr__expr had, wanted;
+        stg_expr had, wanted;
         if (f->grid->degree[axis] == 1)
             continue;
         const state have = state_of(f, made, axis, &had);
@@ -89,18 +89,18 @@ static orr_code compare(orr__infer *f,
         else if (have == DIVIDED && want == DIVIDED && had != wanted)
             add(out, ORR_COLL_ALL_TO_ALL, axis);
     }
-    return orr__algebra_check(&f->space->algebra, NULL, label, err);
+    return stg_algebra_check(&f->space->algebra, NULL, label, err);
 }
 
-orr_code orr__infer_chain(orr__infer *f,
-                          orr__layout made,
-                          orr__layout needed,
-                          const char *label,
-                          uint32_t *out,
-                          orr_error *err)
+orr_code stg_infer_chain(stg_infer *f,
+                         orr__layout made,
+                         orr__layout needed,
+                         const char *label,
+                         uint32_t *out,
+                         orr_error *err)
 {
     const uint64_t key = (uint64_t)made << 32 | needed;
-    orr__chain chain;
+    stg_chain chain;
     *out = made == needed ? 0 : orr_map_find(f->known, key, ORR__NONE);
     if (*out != ORR__NONE)
         return ORR_OK;

@@ -5,17 +5,17 @@
 
 #include <math.h>
 
-static void set(orr__measure *m, const char *name, uint64_t value)
+static void set(stg_measure *m, const char *name, uint64_t value)
 {
-    const uint32_t s = orr__symbol(&m->space->algebra, orr_str_of(name));
+    const uint32_t s = stg_symbol(&m->space->algebra, orr_str_of(name));
     m->values[s] = (int64_t)value;
     m->known |= UINT64_C(1) << s;
 }
 
-void orr__measure_init(orr__measure *m, orr__space *s, const orr_stage_options *opt)
+void stg_measure_init(stg_measure *m, stg_space *s, const orr_stage_options *opt)
 {
     const bool is_routed = opt->model == ORR_STAGE_MOE || opt->model == ORR_STAGE_DEBUG;
-    *m = (orr__measure){.space = s};
+    *m = (stg_measure){.space = s};
     set(m, "Dvocal", opt->dvocal);
     set(m, "Dmodel", opt->dmodel);
     set(m, "Dff", opt->dff);
@@ -33,31 +33,31 @@ void orr__measure_init(orr__measure *m, orr__space *s, const orr_stage_options *
     set(m, "pp", opt->pp);
 }
 
-void orr__measure_fini(orr__measure *m)
+void stg_measure_fini(stg_measure *m)
 {
     orr_free(m->memo);
 }
 
-static orr_code work_out(orr__measure *m, orr__expr x, double *out, orr_error *err)
+static orr_code work_out(stg_measure *m, stg_expr x, double *out, orr_error *err)
 {
-    const orr__algebra *a = &m->space->algebra;
-    const orr_str text = orr__expr_text(a, x);
-    const uint64_t unknown = orr__expr_uses(a, x) & ~m->known;
-    orr__ratio v;
+    const stg_algebra *a = &m->space->algebra;
+    const orr_str text = stg_expr_text(a, x);
+    const uint64_t unknown = stg_expr_uses(a, x) & ~m->known;
+    stg_ratio v;
     if (unknown) {
-        const orr_str name = orr__symbol_name(a, (uint32_t)__builtin_ctzll(unknown));
+        const orr_str name = stg_symbol_name(a, (uint32_t)__builtin_ctzll(unknown));
         return orr_fail(err, ORR_EINPUT, NULL,
                         "symbol '%.*s' of a template has no value (in '%.*s')", (int)name.len,
                         name.ptr, (int)text.len, text.ptr);
     }
-    if (!orr__expr_value(a, x, m->values, ORR__SYMBOLS_MOST, &v))
+    if (!stg_expr_value(a, x, m->values, ORR__SYMBOLS_MOST, &v))
         return orr_fail(err, ORR_EINPUT, NULL, "'%.*s' is too large, or divided by zero",
                         (int)text.len, text.ptr);
-    *out = orr__ratio_double(v);
+    *out = stg_ratio_double(v);
     return ORR_OK;
 }
 
-orr_code orr__measure_expr(orr__measure *m, orr__expr x, double *out, orr_error *err)
+orr_code stg_measure_expr(stg_measure *m, stg_expr x, double *out, orr_error *err)
 {
     const size_t old = m->memo_room;
     if (x >= old) {
@@ -75,9 +75,9 @@ orr_code orr__measure_expr(orr__measure *m, orr__expr x, double *out, orr_error 
     return code;
 }
 
-orr_code orr__measure_layout(orr__measure *m, orr__layout l, double *out, orr_error *err)
+orr_code stg_measure_layout(stg_measure *m, orr__layout l, double *out, orr_error *err)
 {
-    const orr__expr size = orr__layout_size(m->space, l);
-    const orr_code code = orr__algebra_check(&m->space->algebra, NULL, "size of a tensor", err);
-    return code ? code : orr__measure_expr(m, size, out, err);
+    const stg_expr size = stg_layout_size(m->space, l);
+    const orr_code code = stg_algebra_check(&m->space->algebra, NULL, "size of a tensor", err);
+    return code ? code : stg_measure_expr(m, size, out, err);
 }

@@ -31,7 +31,7 @@ static void place_clones(const orr__plan *p, uint64_t count, const places *at)
 static bool clone_node(
     orr__plan *to, const orr__plan *from, size_t node, uint32_t clone, const places *at)
 {
-    orr__plan_node n = from->nodes[node];
+    stg_plan_node n = from->nodes[node];
     const uint32_t *deps = from->deps + n.dep;
     const uint32_t count = n.dep_count;
     n.id += (uint64_t)clone * CLONE_IDS;
@@ -42,7 +42,7 @@ static bool clone_node(
     to->nodes[to->count++] = n;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t dep = at->base[deps[i]] + clone * at->width[deps[i]];
-        if (!orr__plan_depend(to, (uint32_t)to->count - 1, dep))
+        if (!stg_plan_depend(to, (uint32_t)to->count - 1, dep))
             return false;
     }
     return true;
@@ -66,7 +66,7 @@ static bool clone_all(orr__plan *to, const orr__plan *from, uint64_t count, orr_
     return true;
 }
 
-orr_code orr__plan_clone(orr__plan *p, uint64_t count, orr_error *err)
+orr_code stg_plan_clone(orr__plan *p, uint64_t count, orr_error *err)
 {
     orr__plan out = {0};
     if (p->count * count > INT32_MAX)
@@ -75,17 +75,17 @@ orr_code orr__plan_clone(orr__plan *p, uint64_t count, orr_error *err)
     const bool ok = arena && clone_all(&out, p, count, arena);
     orr_arena_destroy(arena);
     if (!ok) {
-        orr__plan_fini(&out);
+        stg_plan_fini(&out);
         return orr_no_memory(err);
     }
-    orr__plan_fini(p);
+    stg_plan_fini(p);
     *p = out;
     return ORR_OK;
 }
 
 /* ---- merged collectives ---- */
 
-static bool is_collective(const orr__plan_node *n)
+static bool is_collective(const stg_plan_node *n)
 {
     return n->kind == ORR__COLL_A || n->kind == ORR__COLL_B;
 }
@@ -94,7 +94,7 @@ static bool is_collective(const orr__plan_node *n)
 static void drop_repeated(orr__plan *p, uint32_t *seen)
 {
     for (size_t i = 0; i < p->count; i++) {
-        orr__plan_node *n = &p->nodes[i];
+        stg_plan_node *n = &p->nodes[i];
         uint32_t *deps = p->deps + n->dep, kept = 0;
         for (uint32_t d = 0; d < n->dep_count; d++) {
             if (seen[deps[d]] == i + 1)
@@ -108,7 +108,7 @@ static void drop_repeated(orr__plan *p, uint32_t *seen)
 
 static bool has_dep(const orr__plan *p, uint32_t node, uint32_t dep)
 {
-    const orr__plan_node *n = &p->nodes[node];
+    const stg_plan_node *n = &p->nodes[node];
     for (uint32_t i = 0; i < n->dep_count; i++) {
         if (p->deps[n->dep + i] == dep)
             return true;
@@ -128,7 +128,7 @@ static bool inherit(orr__plan *p, uint32_t i)
             continue;
         for (uint32_t k = 0; k < p->nodes[parent].dep_count; k++) {
             const uint32_t dep = p->deps[p->nodes[parent].dep + k];
-            if (!has_dep(p, i, dep) && !orr__plan_depend(p, i, dep))
+            if (!has_dep(p, i, dep) && !stg_plan_depend(p, i, dep))
                 return false;
         }
         p->nodes[parent].is_gone = true;
@@ -144,7 +144,7 @@ static void forget_gone(orr__plan *p, uint32_t *moved)
         moved[i] = p->nodes[i].is_gone ? ORR__NONE : kept++;
     kept = 0;
     for (size_t i = 0; i < p->count; i++) {
-        orr__plan_node n = p->nodes[i];
+        stg_plan_node n = p->nodes[i];
         uint32_t *deps = p->deps + n.dep, left = 0;
         if (n.is_gone)
             continue;
@@ -158,7 +158,7 @@ static void forget_gone(orr__plan *p, uint32_t *moved)
     p->count = kept;
 }
 
-orr_code orr__plan_merge(orr__plan *p, orr_error *err)
+orr_code stg_plan_merge(orr__plan *p, orr_error *err)
 {
     orr_arena *arena = orr_arena_create();
     uint32_t *seen = arena ? orr_arena_new(arena, p->count + 1, uint32_t) : NULL;

@@ -5,7 +5,7 @@
  * stage, which becomes a receive here and a send there.  Cost: one pass over all tensors. */
 #include "pipeline.h"
 
-void orr__pipeline_fini(orr__pipeline *p)
+void stg_pipeline_fini(stg_pipeline *p)
 {
     for (uint32_t i = 0; p->pipes && i < p->pipe_count; i++)
         orr_free(p->pipes[i].tensors);
@@ -29,47 +29,47 @@ static uint32_t stage_of(int32_t place, const orr_stage_options *opt)
 }
 
 typedef struct splitting {
-    orr__pipeline *p;
-    orr__tgraph *g;
+    stg_pipeline *p;
+    stg_tgraph *g;
     uint32_t *home;   /* stage of a tensor */
     uint32_t *shadow; /* of a remote tensor in the stage being cut */
     uint32_t stage;
-    orr__word old_prefix, new_prefix; /* the last one that got "shadow_" in front */
+    stg_word old_prefix, new_prefix; /* the last one that got "shadow_" in front */
 } splitting;
 
 static void put(splitting *s, uint32_t stage, uint32_t tensor)
 {
-    orr__pipe *pipe = &s->p->pipes[stage];
+    stg_pipe *pipe = &s->p->pipes[stage];
     if (!orr_grow(&pipe->tensors, &pipe->room, pipe->count + 1))
-        orr__space_no_room(s->g->space);
+        stg_space_no_room(s->g->space);
     else
         pipe->tensors[pipe->count++] = tensor;
 }
 
 static orr_code add_shadow(splitting *s, uint32_t remote, uint32_t *out, orr_error *err)
 {
-    orr__space *space = s->g->space;
-    orr__pipeline *p = s->p;
+    stg_space *space = s->g->space;
+    stg_pipeline *p = s->p;
     orr__layout made;
-    const orr_code code = orr__tensor_made(s->g, remote, &made, err);
+    const orr_code code = stg_tensor_made(s->g, remote, &made, err);
     if (code)
         return code;
-    const orr__tensor *x = &s->g->tensors[remote];
-    orr__tensor t = orr__tensor_new(space, "", ORR__OP_S);
+    const stg_tensor *x = &s->g->tensors[remote];
+    stg_tensor t = stg_tensor_new(space, "", ORR__OP_S);
     if (x->prefix != s->old_prefix) {
         s->old_prefix = x->prefix;
         s->new_prefix =
-            orr__word_joined(space, orr_str_of("shadow_"), orr__word_text(space, x->prefix));
+            stg_word_joined(space, orr_str_of("shadow_"), stg_word_text(space, x->prefix));
     }
     t.prefix = s->new_prefix;
     t.name = x->name;
     t.revision = x->revision;
     t.need_a = made;
-    *out = orr__tgraph_add(s->g, &t);
+    *out = stg_tgraph_add(s->g, &t);
     if (!orr_grow(&p->pairs, &p->pair_room, p->pair_count + 1))
         return orr_no_memory(err);
     p->pairs[p->pair_count++] =
-        (orr__pair){.remote = remote, .shadow = *out, .from = s->home[remote], .to = s->stage};
+        (stg_pair){.remote = remote, .shadow = *out, .from = s->home[remote], .to = s->stage};
     return ORR_OK;
 }
 
@@ -91,20 +91,20 @@ static orr_code localise(splitting *s, uint32_t tensor, bool is_second, orr_erro
 
 static orr_code check_extras(const splitting *s, uint32_t tensor, orr_error *err)
 {
-    const orr__tensor *t = &s->g->tensors[tensor];
+    const stg_tensor *t = &s->g->tensors[tensor];
     char label[120];
     for (uint32_t i = 0; i < t->extra_count; i++) {
         if (s->home[s->g->extras[t->extra + i]] != s->stage)
             return orr_fail(err, ORR_EINPUT, NULL,
                             "data_deps of %s reach into another pipeline stage",
-                            orr__tensor_label(s->g, tensor, label, sizeof label));
+                            stg_tensor_label(s->g, tensor, label, sizeof label));
     }
     return ORR_OK;
 }
 
 static orr_code cut_stage(splitting *s, orr_error *err)
 {
-    orr__pipe *pipe = &s->p->pipes[s->stage];
+    stg_pipe *pipe = &s->p->pipes[s->stage];
     const size_t own = pipe->count, first_pair = s->p->pair_count;
     orr_code code = ORR_OK;
     for (size_t i = 0; i < own && !code; i++) {
@@ -119,19 +119,19 @@ static orr_code cut_stage(splitting *s, orr_error *err)
         put(s, s->stage, s->p->pairs[i].shadow);
         s->shadow[s->p->pairs[i].remote] = ORR__NONE; /* the next stage makes its own */
     }
-    return code ? code : orr__space_check(s->g->space, err);
+    return code ? code : stg_space_check(s->g->space, err);
 }
 
-orr_code orr__pipeline_split(orr__pipeline *p,
-                             orr__tgraph *g,
-                             const orr_stage_options *opt,
-                             orr_error *err)
+orr_code stg_pipeline_split(stg_pipeline *p,
+                            stg_tgraph *g,
+                            const orr_stage_options *opt,
+                            orr_error *err)
 {
     const size_t tensors = g->count;
     splitting s = {.p = p, .g = g, .old_prefix = ORR__NONE};
     orr_arena *arena = orr_arena_create();
     orr_code code = ORR_OK;
-    *p = (orr__pipeline){.pipe_count = (uint32_t)opt->pp};
+    *p = (stg_pipeline){.pipe_count = (uint32_t)opt->pp};
     p->pipes = orr_alloc((size_t)opt->pp, sizeof *p->pipes);
     if (arena) {
         s.home = orr_arena_new(arena, tensors, uint32_t);

@@ -8,28 +8,28 @@
 #include "tensor.h"
 
 /* A tensor of one stage that another stage needs: there a shadow of it stands in. */
-typedef struct orr__pair {
+typedef struct stg_pair {
     uint32_t remote, shadow;
     uint32_t from, to; /* stages */
-} orr__pair;
+} stg_pair;
 
-typedef struct orr__pipe {
+typedef struct stg_pipe {
     uint32_t *tensors; /* in file order, shadows last */
     size_t count, room;
-} orr__pipe;
+} stg_pipe;
 
-typedef struct orr__pipeline {
-    orr__pipe *pipes;
+typedef struct stg_pipeline {
+    stg_pipe *pipes;
     uint32_t pipe_count;
-    orr__pair *pairs; /* by receiving stage, then first use */
+    stg_pair *pairs; /* by receiving stage, then first use */
     size_t pair_count, pair_room;
-} orr__pipeline;
+} stg_pipeline;
 
 /* Adds the shadows to the graph.  fini is due also after a failure. */
-orr_code orr__pipeline_split(orr__pipeline *p,
-                             orr__tgraph *g,
-                             const orr_stage_options *opt,
-                             orr_error *err) ORR_MUST_CHECK;
-void orr__pipeline_fini(orr__pipeline *p);
+orr_code stg_pipeline_split(stg_pipeline *p,
+                            stg_tgraph *g,
+                            const orr_stage_options *opt,
+                            orr_error *err) ORR_MUST_CHECK;
+void stg_pipeline_fini(stg_pipeline *p);
 
 #endif

@@ -6,10 +6,10 @@
  * first number. */
 #include "rank_grid.h"
 
-orr__grid orr__grid_of(const orr_stage_options *opt)
+stg_grid stg_grid_of(const orr_stage_options *opt)
 {
     const bool is_routed = opt->model == ORR_STAGE_MOE || opt->model == ORR_STAGE_DEBUG;
-    orr__grid g = {.stages = (uint32_t)opt->pp, .axes = is_routed ? 4 : 3};
+    stg_grid g = {.stages = (uint32_t)opt->pp, .axes = is_routed ? 4 : 3};
     g.degree[ORR__DP] = (uint32_t)opt->dp;
     g.degree[ORR__TP] = (uint32_t)(is_routed ? opt->tp : opt->tp * opt->ep);
     g.degree[ORR__CP] = (uint32_t)opt->sp;
@@ -25,9 +25,9 @@ orr__grid orr__grid_of(const orr_stage_options *opt)
     return g;
 }
 
-orr__spot orr__grid_spot(const orr__grid *g, uint32_t rank)
+stg_spot stg_grid_spot(const stg_grid *g, uint32_t rank)
 {
-    orr__spot s = {.stage = rank / g->per_stage};
+    stg_spot s = {.stage = rank / g->per_stage};
     uint32_t rest = rank % g->per_stage;
     for (int a = 0; a < ORR__AXES; a++) {
         s.at[a] = rest % g->degree[a];
@@ -36,7 +36,7 @@ orr__spot orr__grid_spot(const orr__grid *g, uint32_t rank)
     return s;
 }
 
-uint32_t orr__grid_rank(const orr__grid *g, const orr__spot *spot)
+uint32_t stg_grid_rank(const stg_grid *g, const stg_spot *spot)
 {
     uint32_t rank = spot->stage;
     for (int a = ORR__AXES - 1; a >= 0; a--)
@@ -44,7 +44,7 @@ uint32_t orr__grid_rank(const orr__grid *g, const orr__spot *spot)
     return rank;
 }
 
-uint32_t orr__grid_group(const orr__grid *g, const orr__spot *spot, orr__axis axis)
+uint32_t stg_grid_group(const stg_grid *g, const stg_spot *spot, stg_axis axis)
 {
     uint32_t n = spot->stage;
     for (int a = 0; a < ORR__AXES; a++) {
@@ -54,10 +54,10 @@ uint32_t orr__grid_group(const orr__grid *g, const orr__spot *spot, orr__axis ax
     return g->first_group[axis] + n;
 }
 
-uint32_t orr__grid_members(const orr__grid *g, uint32_t group, uint32_t *count, uint32_t *stride)
+uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, uint32_t *stride)
 {
     uint32_t axis = 0;
-    orr__spot s = {0};
+    stg_spot s = {0};
     while (group >= g->first_group[axis + 1])
         axis++;
     uint32_t rest = group - g->first_group[axis];
@@ -72,5 +72,5 @@ uint32_t orr__grid_members(const orr__grid *g, uint32_t group, uint32_t *count, 
     *stride = 1;
     for (uint32_t a = 0; a < axis; a++)
         *stride *= g->degree[a];
-    return orr__grid_rank(g, &s);
+    return stg_grid_rank(g, &s);
 }

@@ -5,25 +5,25 @@
 
 #include <orrery/lab/stage.h>
 
-typedef enum orr__axis { ORR__DP, ORR__TP, ORR__CP, ORR__EP, ORR__AXES } orr__axis;
+typedef enum stg_axis { ORR__DP, ORR__TP, ORR__CP, ORR__EP, ORR__AXES } stg_axis;
 
-typedef struct orr__grid {
+typedef struct stg_grid {
     uint32_t stages, per_stage; /* ranks of one stage */
     uint32_t axes;              /* those that have groups: the first three, or all */
     uint32_t degree[ORR__AXES];
     uint32_t first_group[ORR__AXES + 1]; /* number of an axis' first group; the last: one too far */
-} orr__grid;
+} stg_grid;
 
-typedef struct orr__spot {
+typedef struct stg_spot {
     uint32_t stage, at[ORR__AXES];
-} orr__spot;
+} stg_spot;
 
-orr__grid orr__grid_of(const orr_stage_options *opt);
-orr__spot orr__grid_spot(const orr__grid *g, uint32_t rank);
-uint32_t orr__grid_rank(const orr__grid *g, const orr__spot *spot);
+stg_grid stg_grid_of(const orr_stage_options *opt);
+stg_spot stg_grid_spot(const stg_grid *g, uint32_t rank);
+uint32_t stg_grid_rank(const stg_grid *g, const stg_spot *spot);
 /* The group along an axis that a spot is in. */
-uint32_t orr__grid_group(const orr__grid *g, const orr__spot *spot, orr__axis axis);
+uint32_t stg_grid_group(const stg_grid *g, const stg_spot *spot, stg_axis axis);
 /* The first member of a group; the others are `*stride` further each, `*count` in all. */
-uint32_t orr__grid_members(const orr__grid *g, uint32_t group, uint32_t *count, uint32_t *stride);
+uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, uint32_t *stride);
 
 #endif

@@ -31,16 +31,16 @@ static orr__wide common_factor(orr__wide a, orr__wide b)
     return x;
 }
 
-bool orr__ratio_make(orr__wide num, orr__wide den, orr__ratio *out)
+bool stg_ratio_make(orr__wide num, orr__wide den, stg_ratio *out)
 {
     if (den == 0 || num < -widest || den < -widest)
         return false; /* the last two: the one number that has no positive twin */
     const orr__wide g = common_factor(absolute(num), absolute(den));
-    *out = (orr__ratio){den < 0 ? -num / g : num / g, absolute(den) / g};
+    *out = (stg_ratio){den < 0 ? -num / g : num / g, absolute(den) / g};
     return true;
 }
 
-bool orr__ratio_mul(orr__ratio a, orr__ratio b, orr__ratio *out)
+bool stg_ratio_mul(stg_ratio a, stg_ratio b, stg_ratio *out)
 {
     const orr__wide g = common_factor(absolute(a.num), b.den),
                     h = common_factor(absolute(b.num), a.den);
@@ -48,11 +48,11 @@ bool orr__ratio_mul(orr__ratio a, orr__ratio b, orr__ratio *out)
     if (__builtin_mul_overflow(a.num / g, b.num / h, &num) ||
         __builtin_mul_overflow(a.den / h, b.den / g, &den) || num < -widest)
         return false;
-    *out = (orr__ratio){num, den};
+    *out = (stg_ratio){num, den};
     return true;
 }
 
-bool orr__ratio_add(orr__ratio a, orr__ratio b, orr__ratio *out)
+bool stg_ratio_add(stg_ratio a, stg_ratio b, stg_ratio *out)
 {
     const orr__wide g = common_factor(a.den, b.den);
     orr__wide x, y, num, den;
@@ -60,16 +60,16 @@ bool orr__ratio_add(orr__ratio a, orr__ratio b, orr__ratio *out)
         __builtin_mul_overflow(b.num, a.den / g, &y) || __builtin_add_overflow(x, y, &num) ||
         __builtin_mul_overflow(a.den / g, b.den, &den) || num < -widest)
         return false;
-    return orr__ratio_make(num, den, out);
+    return stg_ratio_make(num, den, out);
 }
 
-bool orr__ratio_power(orr__ratio a, int32_t exponent, orr__ratio *out)
+bool stg_ratio_power(stg_ratio a, int32_t exponent, stg_ratio *out)
 {
-    orr__ratio result = orr__ratio_of(1);
-    if (exponent < 0 && !orr__ratio_make(a.den, a.num, &a))
+    stg_ratio result = stg_ratio_of(1);
+    if (exponent < 0 && !stg_ratio_make(a.den, a.num, &a))
         return false;
     for (int32_t i = exponent < 0 ? -exponent : exponent; i > 0; i--) {
-        if (!orr__ratio_mul(result, a, &result))
+        if (!stg_ratio_mul(result, a, &result))
             return false;
     }
     *out = result;
@@ -78,7 +78,7 @@ bool orr__ratio_power(orr__ratio a, int32_t exponent, orr__ratio *out)
 
 /* Long division until the quotient has 55 bits or more: 53 that count, one to round by, and one that says
  * whether anything is left. */
-double orr__ratio_double(orr__ratio a)
+double stg_ratio_double(stg_ratio a)
 {
     enum { BITS = 53 };
     unsigned __int128 rest = (unsigned __int128)absolute(a.num);

@@ -12,20 +12,20 @@
 __extension__ typedef __int128 orr__wide;
 
 /* In lowest terms, den > 0. */
-typedef struct orr__ratio {
+typedef struct stg_ratio {
     orr__wide num, den;
-} orr__ratio;
+} stg_ratio;
 
-static inline orr__ratio orr__ratio_of(int64_t v)
+static inline stg_ratio stg_ratio_of(int64_t v)
 {
-    return (orr__ratio){v, 1};
+    return (stg_ratio){v, 1};
 }
 
-bool orr__ratio_make(orr__wide num, orr__wide den, orr__ratio *out); /* false: den is 0 */
-bool orr__ratio_add(orr__ratio a, orr__ratio b, orr__ratio *out);
-bool orr__ratio_mul(orr__ratio a, orr__ratio b, orr__ratio *out);
+bool stg_ratio_make(orr__wide num, orr__wide den, stg_ratio *out); /* false: den is 0 */
+bool stg_ratio_add(stg_ratio a, stg_ratio b, stg_ratio *out);
+bool stg_ratio_mul(stg_ratio a, stg_ratio b, stg_ratio *out);
 /* exponent may be negative; false when it is and a is 0. */
-bool orr__ratio_power(orr__ratio a, int32_t exponent, orr__ratio *out);
-double orr__ratio_double(orr__ratio a); /* to nearest, ties to even */
+bool stg_ratio_power(stg_ratio a, int32_t exponent, stg_ratio *out);
+double stg_ratio_double(stg_ratio a); /* to nearest, ties to even */
 
 #endif

@@ -123,7 +123,7 @@ static orr_code check_model(const orr_stage_options *o, orr_error *err)
 
 /* ---- templates ---- */
 
-static void choose_templates(orr__library *lib, const orr_stage_options *o)
+static void choose_templates(stg_library *lib, const orr_stage_options *o)
 {
     const bool is_gated =
         (o->model == ORR_STAGE_DENSE || o->model == ORR_STAGE_LLAMA) && o->mixed_precision;
@@ -152,18 +152,18 @@ static orr_code check_folder(const char *folder, orr_error *err)
 
 static orr_code assemble(orr_stage *job, orr_error *err)
 {
-    orr__library lib = {.space = &job->space, .folder = job->opt.templates};
+    stg_library lib = {.space = &job->space, .folder = job->opt.templates};
     choose_templates(&lib, &job->opt);
     orr_code code = check_folder(lib.folder, err);
     if (!code)
-        code = orr__assemble_model(&job->graph, &lib, &job->opt, err);
+        code = stg_assemble_model(&job->graph, &lib, &job->opt, err);
     if (!code && lib.folder && !lib.has_own) {
         const orr_where at = orr_where_line(lib.folder, 0, 0);
         code = orr_fail(err, ORR_EINPUT, &at,
                         "no module of this model (%s/embedding.csv, embedding.csv, ...) is here",
                         lib.kind);
     }
-    orr__library_fini(&lib);
+    stg_library_fini(&lib);
     return code;
 }
 
@@ -172,30 +172,30 @@ static orr_code assemble(orr_stage *job, orr_error *err)
 static orr_code plan_stage(orr_stage *job, uint32_t stage, orr_error *err)
 {
     orr__plan *p = &job->plans[stage];
-    orr_code code = orr__plan_make(p, &job->lowering, stage, err);
+    orr_code code = stg_plan_make(p, &job->lowering, stage, err);
     if (!code)
-        code = orr__plan_drop_empty(p, &job->lowering, err);
+        code = stg_plan_drop_empty(p, &job->lowering, err);
     if (!code && job->opt.clones && job->opt.batch > job->opt.micro_batch)
-        code = orr__plan_clone(p, job->opt.batch / job->opt.micro_batch, err);
+        code = stg_plan_clone(p, job->opt.batch / job->opt.micro_batch, err);
     if (!code && job->opt.merge_comms)
-        code = orr__plan_merge(p, err);
-    return code ? code : orr__stage_measure_memory(job, stage, err);
+        code = stg_plan_merge(p, err);
+    return code ? code : stg_measure_memory(job, stage, err);
 }
 
 static orr_code lower(orr_stage *job, orr_error *err)
 {
-    orr__measure_init(&job->measure, &job->space, &job->opt);
-    orr_code code = orr__algebra_check(&job->space.algebra, NULL, "symbols", err);
+    stg_measure_init(&job->measure, &job->space, &job->opt);
+    orr_code code = stg_algebra_check(&job->space.algebra, NULL, "symbols", err);
     if (code)
         return code;
-    if (!orr__infer_init(&job->infer, &job->space, &job->grid))
+    if (!stg_infer_init(&job->infer, &job->space, &job->grid))
         return orr_no_memory(err);
-    job->lowering = (orr__lowering){.graph = &job->graph,
-                                    .pipeline = &job->pipeline,
-                                    .measure = &job->measure,
-                                    .infer = &job->infer,
-                                    .tag_base = job->opt.tag_base};
-    code = orr__lowering_init(&job->lowering, err);
+    job->lowering = (stg_lowering){.graph = &job->graph,
+                                   .pipeline = &job->pipeline,
+                                   .measure = &job->measure,
+                                   .infer = &job->infer,
+                                   .tag_base = job->opt.tag_base};
+    code = stg_lowering_init(&job->lowering, err);
     if (code)
         return code;
     if (job->pipeline.pair_count > NUMBER_MOST / 2)
@@ -211,16 +211,16 @@ static orr_code lower(orr_stage *job, orr_error *err)
 
 static orr_code work_out(orr_stage *job, orr_error *err)
 {
-    if (!orr__space_init(&job->space))
+    if (!stg_space_init(&job->space))
         return orr_no_memory(err);
-    orr__tgraph_init(&job->graph, &job->space);
+    stg_tgraph_init(&job->graph, &job->space);
     orr_code code = assemble(job, err);
     if (code)
         return code;
     job->graph_count = job->graph.count;
-    job->grid = orr__grid_of(&job->opt);
+    job->grid = stg_grid_of(&job->opt);
     job->hides_sizes = job->opt.weight_sharded && job->opt.dp > 1;
-    code = orr__pipeline_split(&job->pipeline, &job->graph, &job->opt, err);
+    code = stg_pipeline_split(&job->pipeline, &job->graph, &job->opt, err);
     return code ? code : lower(job, err);
 }
 
@@ -254,15 +254,15 @@ void orr_stage_destroy(orr_stage *job)
     if (!job)
         return;
     for (uint32_t s = 0; job->plans && s < job->grid.stages; s++)
-        orr__plan_fini(&job->plans[s]);
+        stg_plan_fini(&job->plans[s]);
     orr_free(job->plans);
     orr_free(job->memory);
-    orr__lowering_fini(&job->lowering);
-    orr__infer_fini(&job->infer);
-    orr__measure_fini(&job->measure);
-    orr__pipeline_fini(&job->pipeline);
-    orr__tgraph_fini(&job->graph);
-    orr__space_fini(&job->space);
+    stg_lowering_fini(&job->lowering);
+    stg_infer_fini(&job->infer);
+    stg_measure_fini(&job->measure);
+    stg_pipeline_fini(&job->pipeline);
+    stg_tgraph_fini(&job->graph);
+    stg_space_fini(&job->space);
     orr_free(job);
 }
 

@@ -98,7 +98,7 @@ static orr_code write_each(const writing *w, orr_error *err)
     for (uint32_t rank = 0; rank < orr_stage_rank_count(w->job) && !code; rank++) {
         text.len = 0;
         if (w->form == ORR_STAGE_JSON) {
-            code = orr__stage_json(w->job, rank, &text, err);
+            code = stg_json(w->job, rank, &text, err);
         } else {
             orr_trace *t;
             code = orr_stage_trace(w->job, rank, &t, err);

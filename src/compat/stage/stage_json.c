@@ -7,7 +7,7 @@
 typedef struct writer {
     orr_stage *job;
     const orr__plan *plan;
-    orr__spot spot;
+    stg_spot spot;
     orr_json_writer json;
     orr_buf text;
     orr_error *err;
@@ -20,12 +20,12 @@ static orr_str text_of(const writer *w)
 
 static orr_code put_io(writer *w, uint32_t tensor)
 {
-    orr__size size;
-    tensor = orr__io_tensor(w->job, tensor);
+    stg_size size;
+    tensor = stg_io_tensor(w->job, tensor);
     w->text.len = 0;
-    orr_code code = orr__io_text(w->job, tensor, &w->text, w->err);
+    orr_code code = stg_io_text(w->job, tensor, &w->text, w->err);
     if (!code)
-        code = orr__io_size(w->job, tensor, &size, w->err);
+        code = stg_io_size(w->job, tensor, &size, w->err);
     if (code)
         return code;
     orr_json_begin_object(&w->json);
@@ -33,15 +33,15 @@ static orr_code put_io(writer *w, uint32_t tensor)
     orr_json_str(&w->json, text_of(w));
     orr_json_key(&w->json, "size");
     w->text.len = 0;
-    orr__size_print(&w->text, size);
+    stg_size_print(&w->text, size);
     orr_json_raw_text(&w->json, text_of(w));
     orr_json_end_object(&w->json);
     return ORR_OK;
 }
 
-static orr_code put_lists(writer *w, const orr__plan_node *n)
+static orr_code put_lists(writer *w, const stg_plan_node *n)
 {
-    const orr__tensor *t = &w->job->graph.tensors[n->tensor];
+    const stg_tensor *t = &w->job->graph.tensors[n->tensor];
     const bool is_coll = n->kind == ORR__COLL_A || n->kind == ORR__COLL_B;
     orr__layout needed;
     orr_code code = ORR_OK;
@@ -52,7 +52,7 @@ static orr_code put_lists(writer *w, const orr__plan_node *n)
     if (!code && n->kind == ORR__COMP && t->b != ORR__NONE)
         code = put_io(w, t->b);
     if (!code && is_coll)
-        code = put_io(w, orr__operand_of(w->job, n, &needed));
+        code = put_io(w, stg_operand_of(w->job, n, &needed));
     if (!code && n->kind == ORR__SEND)
         code = put_io(w, n->tensor);
     orr_json_end_array(&w->json);
@@ -64,7 +64,7 @@ static orr_code put_lists(writer *w, const orr__plan_node *n)
     return code;
 }
 
-static void put_deps(writer *w, const orr__plan_node *n)
+static void put_deps(writer *w, const stg_plan_node *n)
 {
     orr_json_key(&w->json, "data_deps");
     orr_json_begin_array(&w->json);
@@ -86,63 +86,62 @@ static void put_i64(writer *w, const char *key, int64_t v)
 static orr_code layout_size(writer *w, orr__layout l, int64_t *out)
 {
     double size;
-    const orr_code code = orr__measure_layout(&w->job->measure, l, &size, w->err);
-    return code ? code : orr__whole(size, out, w->err);
+    const orr_code code = stg_measure_layout(&w->job->measure, l, &size, w->err);
+    return code ? code : stg_whole(size, out, w->err);
 }
 
 static orr_code made_size(writer *w, uint32_t tensor, int64_t *out)
 {
     orr__layout made;
-    const orr_code code = orr__tensor_made(&w->job->graph, tensor, &made, w->err);
+    const orr_code code = stg_tensor_made(&w->job->graph, tensor, &made, w->err);
     return code ? code : layout_size(w, made, out);
 }
 
-static orr_code put_compute(writer *w, const orr__plan_node *n, int64_t size)
+static orr_code put_compute(writer *w, const stg_plan_node *n, int64_t size)
 {
-    orr__expr ops;
+    stg_expr ops;
     double count;
     int64_t whole;
-    orr_code code = orr__tensor_ops(&w->job->graph, n->tensor, &ops, w->err);
+    orr_code code = stg_tensor_ops(&w->job->graph, n->tensor, &ops, w->err);
     if (!code)
-        code = orr__measure_expr(&w->job->measure, ops, &count, w->err);
+        code = stg_measure_expr(&w->job->measure, ops, &count, w->err);
     if (!code)
-        code = orr__whole(count, &whole, w->err);
+        code = stg_whole(count, &whole, w->err);
     if (code)
         return code;
     put_i64(w, "num_ops", whole);
     put_i64(w, "tensor_size", size);
     orr_json_key(&w->json, "op_type");
-    orr_json_text(&w->json, orr__op_name((orr__op)w->job->graph.tensors[n->tensor].op));
+    orr_json_text(&w->json, stg_op_name((stg_op)w->job->graph.tensors[n->tensor].op));
     return ORR_OK;
 }
 
-static void put_collective(writer *w, const orr__plan_node *n, int64_t size)
+static void put_collective(writer *w, const stg_plan_node *n, int64_t size)
 {
     put_i64(w, "comm_size", size);
     orr_json_key(&w->json, "comm_type");
     orr_json_text(&w->json, orr_collective_name(n->collective));
-    put_i64(w, "comm_group", orr__grid_group(&w->job->grid, &w->spot, (orr__axis)n->axis));
+    put_i64(w, "comm_group", stg_grid_group(&w->job->grid, &w->spot, (stg_axis)n->axis));
 }
 
-static void put_message(writer *w, const orr__plan_node *n, int64_t size)
+static void put_message(writer *w, const stg_plan_node *n, int64_t size)
 {
-    orr__spot peer = w->spot;
+    stg_spot peer = w->spot;
     peer.stage = n->peer;
     put_i64(w, "comm_size", size);
     put_i64(w, "comm_tag", (int64_t)n->tag);
-    put_i64(w, n->kind == ORR__SEND ? "comm_dst" : "comm_src",
-            orr__grid_rank(&w->job->grid, &peer));
+    put_i64(w, n->kind == ORR__SEND ? "comm_dst" : "comm_src", stg_grid_rank(&w->job->grid, &peer));
 }
 
 /* size: of the data; needed: what y_tensor_size says. */
-static orr_code find_sizes(writer *w, const orr__plan_node *n, int64_t *size, int64_t *needed)
+static orr_code find_sizes(writer *w, const stg_plan_node *n, int64_t *size, int64_t *needed)
 {
     orr__layout layout;
     uint32_t tensor = n->tensor;
     orr_code code = ORR_OK;
     const bool is_coll = n->kind == ORR__COLL_A || n->kind == ORR__COLL_B;
     if (is_coll)
-        tensor = orr__operand_of(w->job, n, &layout);
+        tensor = stg_operand_of(w->job, n, &layout);
     code = made_size(w, tensor, size);
     *needed = n->kind == ORR__SEND ? 0 : *size;
     if (!code && is_coll)
@@ -150,7 +149,7 @@ static orr_code find_sizes(writer *w, const orr__plan_node *n, int64_t *size, in
     return code;
 }
 
-static orr_code put_node(writer *w, const orr__plan_node *n)
+static orr_code put_node(writer *w, const stg_plan_node *n)
 {
     static const char *const types[] = {[ORR__COMP] = "comp_node",
                                         [ORR__COLL_A] = "coll_comm_node",
@@ -166,7 +165,7 @@ static orr_code put_node(writer *w, const orr__plan_node *n)
     orr_json_u64(&w->json, n->id);
     orr_json_key(&w->json, "name");
     w->text.len = 0;
-    orr__node_text(w->job, n, &w->text);
+    stg_node_text(w->job, n, &w->text);
     orr_json_str(&w->json, text_of(w));
     orr_json_key(&w->json, "node_type");
     orr_json_text(&w->json, types[n->kind]);
@@ -183,10 +182,10 @@ static orr_code put_node(writer *w, const orr__plan_node *n)
     return code;
 }
 
-orr_code orr__stage_json(orr_stage *job, uint32_t rank, orr_buf *to, orr_error *err)
+orr_code stg_json(orr_stage *job, uint32_t rank, orr_buf *to, orr_error *err)
 {
     static const orr_json_style style = {.spaced = true, .ascii = true};
-    writer w = {.job = job, .spot = orr__grid_spot(&job->grid, rank), .err = err};
+    writer w = {.job = job, .spot = stg_grid_spot(&job->grid, rank), .err = err};
     orr_code code = ORR_OK;
     w.plan = &job->plans[w.spot.stage];
     orr_json_writer_init(&w.json, to, &style);

@@ -43,9 +43,9 @@ static bool is_assembled(orr_str name)
 
 /* ---- texts ---- */
 
-uint32_t orr__io_tensor(const orr_stage *job, uint32_t tensor)
+uint32_t stg_io_tensor(const orr_stage *job, uint32_t tensor)
 {
-    const orr__tensor *t = &job->graph.tensors[tensor];
+    const stg_tensor *t = &job->graph.tensors[tensor];
     return t->op == ORR__OP_I ? t->a : tensor;
 }
 
@@ -54,26 +54,26 @@ static void add_str(orr_buf *to, orr_str s)
     orr_buf_add(to, s.ptr, s.len);
 }
 
-static void add_name(const orr_stage *job, const orr__tensor *t, orr_buf *to)
+static void add_name(const orr_stage *job, const stg_tensor *t, orr_buf *to)
 {
-    add_str(to, orr__word_text(&job->space, t->prefix));
-    add_str(to, orr__word_text(&job->space, t->name));
+    add_str(to, stg_word_text(&job->space, t->prefix));
+    add_str(to, stg_word_text(&job->space, t->name));
     orr_buf_byte(to, '@');
     orr_buf_u64(to, t->revision);
 }
 
-orr_code orr__io_text(orr_stage *job, uint32_t tensor, orr_buf *to, orr_error *err)
+orr_code stg_io_text(orr_stage *job, uint32_t tensor, orr_buf *to, orr_error *err)
 {
     orr__layout made;
-    const orr_code code = orr__tensor_made(&job->graph, tensor, &made, err);
+    const orr_code code = stg_tensor_made(&job->graph, tensor, &made, err);
     if (code)
         return code;
     add_name(job, &job->graph.tensors[tensor], to);
-    add_str(to, orr__layout_text(&job->space, made));
+    add_str(to, stg_layout_text(&job->space, made));
     return ORR_OK;
 }
 
-void orr__node_text(const orr_stage *job, const orr__plan_node *n, orr_buf *to)
+void stg_node_text(const orr_stage *job, const stg_plan_node *n, orr_buf *to)
 {
     static const char *const ends[] = {[ORR__COMP] = "_COMP",
                                        [ORR__COLL_A] = "_X1COMM",
@@ -91,7 +91,7 @@ void orr__node_text(const orr_stage *job, const orr__plan_node *n, orr_buf *to)
 
 /* ---- sizes ---- */
 
-orr_code orr__whole(double v, int64_t *out, orr_error *err)
+orr_code stg_whole(double v, int64_t *out, orr_error *err)
 {
     if (!(v < 9223372036854774784.0 && v > -9223372036854774784.0))
         return orr_fail(err, ORR_EINPUT, NULL, "a size of %g is too large for a trace", v);
@@ -102,32 +102,32 @@ orr_code orr__whole(double v, int64_t *out, orr_error *err)
 static orr_code size_of(orr_stage *job, uint32_t tensor, double *out, orr_error *err)
 {
     orr__layout made;
-    const orr_code code = orr__tensor_made(&job->graph, tensor, &made, err);
-    return code ? code : orr__measure_layout(&job->measure, made, out, err);
+    const orr_code code = stg_tensor_made(&job->graph, tensor, &made, err);
+    return code ? code : stg_measure_layout(&job->measure, made, out, err);
 }
 
 /* With mixed precision: 2 bytes an element, 6 of a parameter and 4 more for its optimizer. */
-static orr__size io_bytes(const orr_stage *job, const orr__tensor *t, double elements)
+static stg_size io_bytes(const orr_stage *job, const stg_tensor *t, double elements)
 {
     if (!job->opt.mixed_precision || elements == 0)
-        return (orr__size){t->is_param ? elements * 5 : elements, false};
+        return (stg_size){t->is_param ? elements * 5 : elements, false};
     if (t->is_param)
-        return (orr__size){trunc(1.5 * elements) * 4 + 4 * elements, false};
-    return (orr__size){trunc(0.5 * elements) * 4, true};
+        return (stg_size){trunc(1.5 * elements) * 4 + 4 * elements, false};
+    return (stg_size){trunc(0.5 * elements) * 4, true};
 }
 
-static bool is_hidden(const orr_stage *job, const orr__tensor *t)
+static bool is_hidden(const orr_stage *job, const stg_tensor *t)
 {
-    const orr_str name = orr__word_text(&job->space, t->name);
+    const orr_str name = stg_word_text(&job->space, t->name);
     return job->hides_sizes && (is_assembled(name) || contains_in_any_case(name, "_backward") ||
                                 is_gradient_by_name(name));
 }
 
-orr_code orr__io_size(orr_stage *job, uint32_t tensor, orr__size *out, orr_error *err)
+orr_code stg_io_size(orr_stage *job, uint32_t tensor, stg_size *out, orr_error *err)
 {
-    const orr__tensor *t = &job->graph.tensors[tensor];
+    const stg_tensor *t = &job->graph.tensors[tensor];
     double elements;
-    *out = (orr__size){0, true};
+    *out = (stg_size){0, true};
     if (is_hidden(job, t))
         return ORR_OK;
     const orr_code code = size_of(job, tensor, &elements, err);
@@ -136,7 +136,7 @@ orr_code orr__io_size(orr_stage *job, uint32_t tensor, orr__size *out, orr_error
     return code;
 }
 
-void orr__size_print(orr_buf *to, orr__size size)
+void stg_size_print(orr_buf *to, stg_size size)
 {
     char text[ORR_NUMBER_ROOM];
     if (size.is_whole)
@@ -145,9 +145,9 @@ void orr__size_print(orr_buf *to, orr__size size)
         orr_buf_add(to, text, orr_double_text(size.value, text));
 }
 
-uint32_t orr__operand_of(const orr_stage *job, const orr__plan_node *n, orr__layout *needed)
+uint32_t stg_operand_of(const orr_stage *job, const stg_plan_node *n, orr__layout *needed)
 {
-    const orr__tensor *t = &job->graph.tensors[n->tensor];
+    const stg_tensor *t = &job->graph.tensors[n->tensor];
     *needed = n->kind == ORR__COLL_A ? t->need_a : t->need_b;
     return n->kind == ORR__COLL_A ? t->a : t->b;
 }
@@ -156,9 +156,9 @@ uint32_t orr__operand_of(const orr_stage *job, const orr__plan_node *n, orr__lay
 
 static orr_code count_memory(orr_stage *job, uint32_t tensor, orr_stage_memory *m, orr_error *err)
 {
-    const orr__tensor *t = &job->graph.tensors[tensor];
-    const orr_str name = orr__word_text(&job->space, t->name);
-    orr__size bytes;
+    const stg_tensor *t = &job->graph.tensors[tensor];
+    const orr_str name = stg_word_text(&job->space, t->name);
+    stg_size bytes;
     double e;
     if (is_assembled(name))
         return ORR_OK;
@@ -173,15 +173,15 @@ static orr_code count_memory(orr_stage *job, uint32_t tensor, orr_stage_memory *
     if (!is_sharded && (contains_in_any_case(name, "_backward") || is_gradient_by_name(name)))
         return ORR_OK;
     /* Here, as in a list of outputs, an I stands for what it takes its value from. */
-    code = orr__io_size(job, orr__io_tensor(job, tensor), &bytes, err);
+    code = stg_io_size(job, stg_io_tensor(job, tensor), &bytes, err);
     if (!code)
         *(is_sharded ? &m->gradients : &m->activations) += bytes.value;
     return code;
 }
 
-orr_code orr__stage_measure_memory(orr_stage *job, uint32_t stage, orr_error *err)
+orr_code stg_measure_memory(orr_stage *job, uint32_t stage, orr_error *err)
 {
-    const orr__pipe *pipe = &job->pipeline.pipes[stage];
+    const stg_pipe *pipe = &job->pipeline.pipes[stage];
     orr_code code = ORR_OK;
     for (size_t i = 0; i < pipe->count && !code; i++)
         code = count_memory(job, pipe->tensors[i], &job->memory[stage], err);
@@ -201,7 +201,7 @@ char *orr_stage_memory_line(const orr_stage *job, uint32_t rank, char *out, size
         [ORR_STAGE_GPT] = "GPT",
         [ORR_STAGE_MOE] = "MoE",
     };
-    const orr__spot at = orr__grid_spot(&job->grid, rank);
+    const stg_spot at = stg_grid_spot(&job->grid, rank);
     const orr_stage_memory *m = &job->memory[at.stage];
     const double gib = 1024.0 * 1024 * 1024, w = m->weights / gib, o = m->optimizer / gib,
                  a = m->activations / gib, g = m->gradients / gib;

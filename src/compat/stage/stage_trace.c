@@ -21,7 +21,7 @@ typedef struct hole_list {
 typedef struct writer {
     orr_stage *job;
     const orr__plan *plan;
-    const orr__spot *spot;
+    const stg_spot *spot;
     orr_trace *trace;
     hole_list *holes; /* NULL: not wanted */
     orr_buf text;
@@ -56,7 +56,7 @@ static void add_attr(writer *w, const char *name, orr_value_kind kind, orr_value
 static orr_code add_whole(writer *w, const char *name, orr_value_kind kind, double v)
 {
     int64_t n;
-    const orr_code code = orr__whole(v, &n, w->err);
+    const orr_code code = stg_whole(v, &n, w->err);
     if (code)
         return code;
     if (kind == ORR_VALUE_UINT64 && n < 0)
@@ -67,15 +67,15 @@ static orr_code add_whole(writer *w, const char *name, orr_value_kind kind, doub
 
 static orr_code add_io(writer *w, uint32_t tensor)
 {
-    orr__size size;
-    tensor = orr__io_tensor(w->job, tensor);
-    orr_code code = orr__io_text(w->job, tensor, &w->text, w->err);
+    stg_size size;
+    tensor = stg_io_tensor(w->job, tensor);
+    orr_code code = stg_io_text(w->job, tensor, &w->text, w->err);
     end_text(w);
     if (!code)
-        code = orr__io_size(w->job, tensor, &size, w->err);
+        code = stg_io_size(w->job, tensor, &size, w->err);
     if (code)
         return code;
-    orr__size_print(&w->text, size);
+    stg_size_print(&w->text, size);
     end_text(w);
     return ORR_OK;
 }
@@ -94,19 +94,19 @@ static void add_list(writer *w, const char *name, size_t from, size_t to)
 
 /* ---- inputs and outputs ---- */
 
-static orr_code add_inputs(writer *w, const orr__plan_node *n)
+static orr_code add_inputs(writer *w, const stg_plan_node *n)
 {
-    const orr__tensor *t = &w->job->graph.tensors[n->tensor];
+    const stg_tensor *t = &w->job->graph.tensors[n->tensor];
     orr__layout needed;
     orr_code code = ORR_OK;
-    switch ((orr__kind)n->kind) {
+    switch ((stg_kind)n->kind) {
     case ORR__COMP:
         if (t->a != ORR__NONE)
             code = add_io(w, t->a);
         return !code && t->b != ORR__NONE ? add_io(w, t->b) : code;
     case ORR__COLL_A:
     case ORR__COLL_B:
-        return add_io(w, orr__operand_of(w->job, n, &needed));
+        return add_io(w, stg_operand_of(w->job, n, &needed));
     case ORR__SEND:
         return add_io(w, n->tensor);
     default:
@@ -115,7 +115,7 @@ static orr_code add_inputs(writer *w, const orr__plan_node *n)
 }
 
 /* The name is text 0. */
-static orr_code add_lists(writer *w, const orr__plan_node *n)
+static orr_code add_lists(writer *w, const stg_plan_node *n)
 {
     const size_t first = w->text_count;
     orr_code code = add_inputs(w, n);
@@ -144,24 +144,24 @@ static orr_code add_hole(writer *w, orr_hole_field field, uint32_t slot)
     return ORR_OK;
 }
 
-static orr_code add_compute(writer *w, const orr__plan_node *n)
+static orr_code add_compute(writer *w, const stg_plan_node *n)
 {
     orr_stage *job = w->job;
     orr__layout made;
-    orr__expr ops;
+    stg_expr ops;
     double count, size;
-    orr_code code = orr__tensor_made(&job->graph, n->tensor, &made, w->err);
+    orr_code code = stg_tensor_made(&job->graph, n->tensor, &made, w->err);
     if (!code)
-        code = orr__tensor_ops(&job->graph, n->tensor, &ops, w->err);
+        code = stg_tensor_ops(&job->graph, n->tensor, &ops, w->err);
     if (!code)
-        code = orr__measure_expr(&job->measure, ops, &count, w->err);
+        code = stg_measure_expr(&job->measure, ops, &count, w->err);
     if (!code)
-        code = orr__measure_layout(&job->measure, made, &size, w->err);
+        code = stg_measure_layout(&job->measure, made, &size, w->err);
     if (!code)
         code = add_whole(w, "num_ops", ORR_VALUE_INT64, count);
     if (!code)
         code = add_whole(w, "tensor_size", ORR_VALUE_UINT64, size);
-    const char *op = orr__op_name((orr__op)job->graph.tensors[n->tensor].op);
+    const char *op = stg_op_name((stg_op)job->graph.tensors[n->tensor].op);
     add_attr(w, "op_type", ORR_VALUE_STRING, (orr_value){.s = orr_str_of(op)});
     return code;
 }
@@ -170,15 +170,15 @@ static orr_code add_size(writer *w, uint32_t tensor)
 {
     orr__layout made;
     double size;
-    orr_code code = orr__tensor_made(&w->job->graph, tensor, &made, w->err);
+    orr_code code = stg_tensor_made(&w->job->graph, tensor, &made, w->err);
     if (!code)
-        code = orr__measure_layout(&w->job->measure, made, &size, w->err);
+        code = stg_measure_layout(&w->job->measure, made, &size, w->err);
     return code ? code : add_whole(w, "comm_size", ORR_VALUE_INT64, size);
 }
 
-static void add_group(writer *w, const orr__plan_node *n)
+static void add_group(writer *w, const stg_plan_node *n)
 {
-    const uint32_t group = orr__grid_group(&w->job->grid, w->spot, (orr__axis)n->axis);
+    const uint32_t group = stg_grid_group(&w->job->grid, w->spot, (stg_axis)n->axis);
     if (w->job->opt.legacy_attr) {
         add_attr(w, "comm_group", ORR_VALUE_INT32, (orr_value){.i = group});
         return;
@@ -187,10 +187,10 @@ static void add_group(writer *w, const orr__plan_node *n)
     add_attr(w, "pg_name", ORR_VALUE_STRING, (orr_value){.s = orr_str_of(w->group)});
 }
 
-static orr_code add_collective(writer *w, const orr__plan_node *n)
+static orr_code add_collective(writer *w, const stg_plan_node *n)
 {
     orr__layout needed;
-    const orr_code code = add_size(w, orr__operand_of(w->job, n, &needed));
+    const orr_code code = add_size(w, stg_operand_of(w->job, n, &needed));
     if (code)
         return code;
     add_attr(w, "comm_type", ORR_VALUE_INT64, (orr_value){.i = n->collective});
@@ -198,24 +198,24 @@ static orr_code add_collective(writer *w, const orr__plan_node *n)
     return w->job->opt.legacy_attr ? ORR_OK : add_hole(w, ORR_HOLE_PG_NAME, n->axis);
 }
 
-static orr_code add_message(writer *w, const orr__plan_node *n)
+static orr_code add_message(writer *w, const stg_plan_node *n)
 {
     const bool is_send = n->kind == ORR__SEND;
-    orr__spot peer = *w->spot;
+    stg_spot peer = *w->spot;
     const orr_code code = add_size(w, n->tensor);
     if (code)
         return code;
     peer.stage = n->peer;
     add_attr(w, "comm_tag", ORR_VALUE_INT32, (orr_value){.i = (int64_t)n->tag});
     add_attr(w, is_send ? "comm_dst" : "comm_src", ORR_VALUE_INT32,
-             (orr_value){.i = orr__grid_rank(&w->job->grid, &peer)});
+             (orr_value){.i = stg_grid_rank(&w->job->grid, &peer)});
     return add_hole(w, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, ORR__AXES + n->peer);
 }
 
 /* The ids of all parents, once each. */
 static orr_code list_parents(writer *w, uint32_t index, orr_draft *d)
 {
-    const orr__plan_node *n = &w->plan->nodes[index];
+    const stg_plan_node *n = &w->plan->nodes[index];
     if (!orr_grow(&w->deps, &w->dep_room, n->dep_count))
         return orr_no_memory(w->err);
     for (uint32_t i = 0; i < n->dep_count; i++) {
@@ -236,11 +236,11 @@ static orr_code add_node(writer *w, uint32_t index)
                                           [ORR__COLL_B] = ORR_NODE_COMM_COLL,
                                           [ORR__SEND] = ORR_NODE_COMM_SEND,
                                           [ORR__RECV] = ORR_NODE_COMM_RECV};
-    const orr__plan_node *n = &w->plan->nodes[index];
+    const stg_plan_node *n = &w->plan->nodes[index];
     orr_draft d = {.id = n->id, .type = types[n->kind], .attrs = w->attrs};
     w->index = index;
     w->text.len = w->text_count = w->attr_count = 0;
-    orr__node_text(w->job, n, &w->text);
+    stg_node_text(w->job, n, &w->text);
     end_text(w);
     orr_code code = add_lists(w, n);
     if (!code && n->kind == ORR__COMP)
@@ -275,7 +275,7 @@ static orr_code write_nodes(writer *w, orr_arena *arena)
 
 /* The trace of a spot. */
 static orr_code make_body(
-    orr_stage *job, const orr__spot *spot, orr_trace **out, hole_list *holes, orr_error *err)
+    orr_stage *job, const stg_spot *spot, orr_trace **out, hole_list *holes, orr_error *err)
 {
     writer w = {
         .job = job, .plan = &job->plans[spot->stage], .spot = spot, .holes = holes, .err = err};
@@ -294,7 +294,7 @@ static orr_code make_body(
 
 orr_code orr_stage_trace(orr_stage *job, uint32_t rank, orr_trace **out, orr_error *err)
 {
-    const orr__spot spot = orr__grid_spot(&job->grid, rank);
+    const stg_spot spot = stg_grid_spot(&job->grid, rank);
     *out = NULL;
     if (rank >= orr_stage_rank_count(job))
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no rank %u", rank);
@@ -323,15 +323,15 @@ static void close_up(slots *s, hole_list *holes)
     }
 }
 
-static void fill(const orr_stage *job, const slots *s, const orr__spot *spot)
+static void fill(const orr_stage *job, const slots *s, const stg_spot *spot)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        orr__spot peer = *spot;
+        stg_spot peer = *spot;
         if (s->source[i] < ORR__AXES) {
-            s->values[i] = orr__grid_group(&job->grid, spot, (orr__axis)s->source[i]);
+            s->values[i] = stg_grid_group(&job->grid, spot, (stg_axis)s->source[i]);
         } else {
             peer.stage = s->source[i] - ORR__AXES;
-            s->values[i] = orr__grid_rank(&job->grid, &peer);
+            s->values[i] = stg_grid_rank(&job->grid, &peer);
         }
     }
 }
@@ -345,7 +345,7 @@ static orr_code add_ranks(orr_stage *job,
 {
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < job->grid.per_stage && !code; i++) {
-        const orr__spot spot = orr__grid_spot(&job->grid, stage * job->grid.per_stage + i);
+        const stg_spot spot = stg_grid_spot(&job->grid, stage * job->grid.per_stage + i);
         fill(job, s, &spot);
         code = orr_set_add_filled(set, class_index, 0, s->values, err);
     }
@@ -354,7 +354,7 @@ static orr_code add_ranks(orr_stage *job,
 
 static orr_code add_stage(orr_stage *job, orr_set *set, uint32_t stage, orr_error *err)
 {
-    const orr__spot first = {.stage = stage};
+    const stg_spot first = {.stage = stage};
     const size_t most = ORR__AXES + job->grid.stages;
     hole_list holes = {0};
     orr_trace *body = NULL;
@@ -394,13 +394,13 @@ static orr_code add_legacy(orr_stage *job, orr_set *set, orr_error *err)
 
 static orr_code add_groups(const orr_stage *job, orr_set *set, orr_error *err)
 {
-    const orr__grid *g = &job->grid;
+    const stg_grid *g = &job->grid;
     uint32_t *members = NULL;
     size_t room = 0;
     orr_code code = ORR_OK;
     for (uint32_t id = 1; id < g->first_group[ORR__AXES] && !code; id++) {
         uint32_t count, stride;
-        uint32_t rank = orr__grid_members(g, id, &count, &stride);
+        uint32_t rank = stg_grid_members(g, id, &count, &stride);
         if (!orr_grow(&members, &room, count))
             code = orr_no_memory(err);
         for (uint32_t i = 0; i < count && !code; i++, rank += stride)

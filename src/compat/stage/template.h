@@ -10,56 +10,54 @@
 #include "tensor.h"
 
 /* One row.  An absent cell is empty. */
-typedef struct orr__cells {
+typedef struct stg_cells {
     orr_str id, a, b, op, attr, shape_a, hidden_a, shape_b, hidden_b, grad_of;
     bool is_param;
     const orr_str *extras; /* data_deps */
     size_t extra_count;
     orr_where where;
-} orr__cells;
+} stg_cells;
 
 /* A graph of rows; it is a named graph of no tensors so far. */
-orr_code orr__module_build(orr__tgraph *g, const orr__cells *rows, size_t count, orr_error *err)
+orr_code stg_module_build(stg_tgraph *g, const stg_cells *rows, size_t count, orr_error *err)
     ORR_MUST_CHECK;
 
 /* From the bytes of a pair of files. */
-orr_code orr__module_parse(orr__tgraph *g,
-                           orr_span csv,
-                           const char *csv_path,
-                           orr_span json,
-                           const char *json_path,
-                           orr_error *err) ORR_MUST_CHECK;
-/* From FOLDER/NAME.csv and FOLDER/NAME.json.  *is_there: the first of them exists. */
-orr_code orr__module_read(orr__tgraph *g,
-                          const char *folder,
-                          const char *name,
-                          bool *is_there,
+orr_code stg_module_parse(stg_tgraph *g,
+                          orr_span csv,
+                          const char *csv_path,
+                          orr_span json,
+                          const char *json_path,
                           orr_error *err) ORR_MUST_CHECK;
+/* From FOLDER/NAME.csv and FOLDER/NAME.json.  *is_there: the first of them exists. */
+orr_code stg_module_read(stg_tgraph *g,
+                         const char *folder,
+                         const char *name,
+                         bool *is_there,
+                         orr_error *err) ORR_MUST_CHECK;
 
 /* One of our own: kind is the folder's name in the reference ("tpsp_gpt"). */
-orr_code orr__module_builtin(orr__tgraph *g, const char *kind, const char *name, orr_error *err)
+orr_code stg_module_builtin(stg_tgraph *g, const char *kind, const char *name, orr_error *err)
     ORR_MUST_CHECK;
 
 /* ---- the modules of one model ---- */
 
 enum { ORR__MODULES_MOST = 16 };
 
-typedef struct orr__library {
-    orr__space *space;
+typedef struct stg_library {
+    stg_space *space;
     const char *folder;    /* of the user's; NULL: all are ours */
     const char *kind;      /* which family: "tpsp_gpt", "tp_gpt", "tpsp", "tpsp_moe" */
     const char *attention; /* that of the attention modules */
     bool has_own;          /* one came out of the user's folder */
     size_t count;
     const char *names[ORR__MODULES_MOST];
-    orr__tgraph graphs[ORR__MODULES_MOST];
-} orr__library;
+    stg_tgraph graphs[ORR__MODULES_MOST];
+} stg_library;
 
-void orr__library_fini(orr__library *lib);
+void stg_library_fini(stg_library *lib);
 /* Borrowed; read once and kept. */
-orr_code orr__library_get(orr__library *lib,
-                          const char *name,
-                          const orr__tgraph **out,
-                          orr_error *err) ORR_MUST_CHECK;
+orr_code stg_library_get(stg_library *lib, const char *name, const stg_tgraph **out, orr_error *err)
+    ORR_MUST_CHECK;
 
 #endif

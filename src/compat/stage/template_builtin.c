@@ -369,13 +369,13 @@ static orr_str given(const char *s)
     return s ? orr_str_of(s) : (orr_str){NULL, 0};
 }
 
-static orr__cells cells_of(writer *w, const row *r)
+static stg_cells cells_of(writer *w, const row *r)
 {
-    orr__cells c = {.id = given(r->id),
-                    .a = given(r->a),
-                    .b = given(r->b),
-                    .grad_of = given(r->grad_of),
-                    .is_param = strcmp(r->op, "W") == 0};
+    stg_cells c = {.id = given(r->id),
+                   .a = given(r->a),
+                   .b = given(r->b),
+                   .grad_of = given(r->grad_of),
+                   .is_param = strcmp(r->op, "W") == 0};
     c.op = orr_str_of(c.is_param ? "T" : r->op);
     c.shape_a = expand_shape(w, r->layout_a);
     c.hidden_a = hidden_of(r->layout_a);
@@ -390,18 +390,18 @@ static orr__cells cells_of(writer *w, const row *r)
     return c;
 }
 
-static orr_code build(writer *w, orr__tgraph *g, const row *rows, orr_error *err)
+static orr_code build(writer *w, stg_tgraph *g, const row *rows, orr_error *err)
 {
     size_t count = 0;
     while (rows[count].id)
         count++;
-    orr__cells *cells = orr_arena_new(w->arena, count, orr__cells);
+    stg_cells *cells = orr_arena_new(w->arena, count, stg_cells);
     for (size_t i = 0; cells && i < count; i++)
         cells[i] = cells_of(w, &rows[i]);
-    return cells && !w->failed ? orr__module_build(g, cells, count, err) : orr_no_memory(err);
+    return cells && !w->failed ? stg_module_build(g, cells, count, err) : orr_no_memory(err);
 }
 
-orr_code orr__module_builtin(orr__tgraph *g, const char *kind, const char *name, orr_error *err)
+orr_code stg_module_builtin(stg_tgraph *g, const char *kind, const char *name, orr_error *err)
 {
     const row *rows = NULL;
     writer w = {0};

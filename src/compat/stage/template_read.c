@@ -24,7 +24,7 @@ static const char *const columns[COLUMNS] = {
 typedef struct reader {
     orr_csv csv;
     orr_arena *arena;
-    orr__cells *rows;
+    stg_cells *rows;
     size_t count, room;
     size_t column_count;
     orr_error *err;
@@ -62,7 +62,7 @@ static orr_str copy_text(reader *r, orr_str s, bool *failed)
 }
 
 /* {"data_deps": ["a", "b"], ...} in a cell; a fault in it lies, for the reader, in the cell. */
-static orr_code read_names(reader *r, orr__cells *c, orr_json_value list)
+static orr_code read_names(reader *r, stg_cells *c, orr_json_value list)
 {
     orr_str *names = orr_arena_new(r->arena, orr_json_count(list) + 1u, orr_str);
     orr_json_iter it = orr_json_iterate(list);
@@ -79,7 +79,7 @@ static orr_code read_names(reader *r, orr__cells *c, orr_json_value list)
     return failed ? orr_no_memory(r->err) : ORR_OK;
 }
 
-static orr_code read_extra_object(reader *r, orr__cells *c, orr_json *j)
+static orr_code read_extra_object(reader *r, stg_cells *c, orr_json *j)
 {
     orr_json_value root, deps;
     orr_code code = orr_json_only(j, &root, r->err);
@@ -94,7 +94,7 @@ static orr_code read_extra_object(reader *r, orr__cells *c, orr_json *j)
     return read_names(r, c, deps);
 }
 
-static orr_code read_extra(reader *r, orr__cells *c, orr_str text)
+static orr_code read_extra(reader *r, stg_cells *c, orr_str text)
 {
     const orr_span bytes = {(const uint8_t *)text.ptr, text.len};
     orr_json *j;
@@ -110,7 +110,7 @@ static orr_code read_extra(reader *r, orr__cells *c, orr_str text)
     return code;
 }
 
-static orr_code read_cells(reader *r, const orr_csv_row *row, orr__cells *c)
+static orr_code read_cells(reader *r, const orr_csv_row *row, stg_cells *c)
 {
     orr_str cell[COLUMNS] = {{NULL, 0}};
     bool failed = false;
@@ -118,18 +118,18 @@ static orr_code read_cells(reader *r, const orr_csv_row *row, orr__cells *c)
         cell[i] = copy_text(r, row->fields[i].text, &failed);
     if (failed)
         return orr_no_memory(r->err);
-    *c = (orr__cells){.id = cell[0],
-                      .a = cell[2],
-                      .b = cell[3],
-                      .op = cell[4],
-                      .attr = cell[5],
-                      .shape_a = cell[6],
-                      .hidden_a = cell[7],
-                      .shape_b = cell[8],
-                      .hidden_b = cell[9],
-                      .grad_of = cell[10],
-                      .is_param = orr_str_is(cell[1], "Y"),
-                      .where = orr_csv_where(&r->csv, &row->fields[0])};
+    *c = (stg_cells){.id = cell[0],
+                     .a = cell[2],
+                     .b = cell[3],
+                     .op = cell[4],
+                     .attr = cell[5],
+                     .shape_a = cell[6],
+                     .hidden_a = cell[7],
+                     .shape_b = cell[8],
+                     .hidden_b = cell[9],
+                     .grad_of = cell[10],
+                     .is_param = orr_str_is(cell[1], "Y"),
+                     .where = orr_csv_where(&r->csv, &row->fields[0])};
     if (!c->is_param && !orr_str_is(cell[1], "N"))
         return orr_fail(r->err, ORR_EINPUT, &c->where, "require_grads is '%.*s' and must be Y or N",
                         (int)cell[1].len, cell[1].len ? cell[1].ptr : "");
@@ -178,10 +178,10 @@ static orr_code find_list(orr_json_value root, const char *key, orr_json_value *
     return orr_fail(err, ORR_EINPUT, &there, "\"%s\" is not an array", key);
 }
 
-static orr_code check_symbols(const orr__tgraph *g, orr_json_value root, orr_error *err)
+static orr_code check_symbols(const stg_tgraph *g, orr_json_value root, orr_error *err)
 {
-    orr__algebra *a = &g->space->algebra;
-    const uint64_t used = orr__tgraph_symbols(g, g->count);
+    stg_algebra *a = &g->space->algebra;
+    const uint64_t used = stg_tgraph_symbols(g, g->count);
     uint64_t named = 0;
     orr_json_value list, v;
     orr_str name;
@@ -192,21 +192,21 @@ static orr_code check_symbols(const orr__tgraph *g, orr_json_value root, orr_err
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v);) {
         if ((code = orr_json_get_str(v, &name, err)))
             return code;
-        named |= UINT64_C(1) << orr__symbol(a, name);
+        named |= UINT64_C(1) << stg_symbol(a, name);
     }
-    if ((code = orr__algebra_check(a, &at, "symbols", err)))
+    if ((code = stg_algebra_check(a, &at, "symbols", err)))
         return code;
     if (named == used)
         return ORR_OK;
     const uint32_t odd = (uint32_t)__builtin_ctzll(named ^ used);
-    name = orr__symbol_name(a, odd);
+    name = stg_symbol_name(a, odd);
     return orr_fail(err, ORR_EINPUT, &at, "symbol '%.*s' is %s", (int)name.len, name.ptr,
                     named >> odd & 1 ? "listed but in no layout of the table"
                                      : "in a layout of the table but not listed");
 }
 
 static orr_code check_tensors(
-    const orr__tgraph *g, orr_json_value root, const char *key, bool are_inputs, orr_error *err)
+    const stg_tgraph *g, orr_json_value root, const char *key, bool are_inputs, orr_error *err)
 {
     orr_json_value list, v;
     orr_str name;
@@ -220,7 +220,7 @@ static orr_code check_tensors(
         const char *mark = name.len ? memchr(name.ptr, '@', name.len) : NULL;
         if (mark)
             name.len = (size_t)(mark - name.ptr);
-        const uint32_t t = orr__tgraph_find(g, name, 0);
+        const uint32_t t = stg_tgraph_find(g, name, 0);
         if (t == ORR__NONE)
             return orr_fail(err, ORR_EINPUT, &at, "%s: there is no tensor '%.*s' in the table", key,
                             (int)name.len, name.ptr);
@@ -231,7 +231,7 @@ static orr_code check_tensors(
     return ORR_OK;
 }
 
-static orr_code check_summary(const orr__tgraph *g, orr_json *j, orr_error *err)
+static orr_code check_summary(const stg_tgraph *g, orr_json *j, orr_error *err)
 {
     orr_json_value root;
     orr_code code = orr_json_only(j, &root, err);
@@ -244,12 +244,12 @@ static orr_code check_summary(const orr__tgraph *g, orr_json *j, orr_error *err)
 
 /* ---- both ---- */
 
-orr_code orr__module_parse(orr__tgraph *g,
-                           orr_span csv,
-                           const char *csv_path,
-                           orr_span json,
-                           const char *json_path,
-                           orr_error *err)
+orr_code stg_module_parse(stg_tgraph *g,
+                          orr_span csv,
+                          const char *csv_path,
+                          orr_span json,
+                          const char *json_path,
+                          orr_error *err)
 {
     reader r = {.err = err, .arena = orr_arena_create()};
     orr_json *j = NULL;
@@ -258,7 +258,7 @@ orr_code orr__module_parse(orr__tgraph *g,
     orr_csv_init(&r.csv, csv, csv_path);
     orr_code code = read_rows(&r);
     if (!code)
-        code = orr__module_build(g, r.rows, r.count, err);
+        code = stg_module_build(g, r.rows, r.count, err);
     if (!code)
         code = orr_json_open(json, json_path, &j, err);
     if (!code)
@@ -279,8 +279,8 @@ static orr_code name_file(
     return ORR_OK;
 }
 
-orr_code orr__module_read(
-    orr__tgraph *g, const char *folder, const char *name, bool *is_there, orr_error *err)
+orr_code stg_module_read(
+    stg_tgraph *g, const char *folder, const char *name, bool *is_there, orr_error *err)
 {
     char csv_path[4096], json_path[4096];
     orr_input *csv = NULL, *json = NULL;
@@ -294,8 +294,8 @@ orr_code orr__module_read(
     if (!code)
         code = orr_input_open(json_path, &json, err);
     if (!code)
-        code = orr__module_parse(g, orr_input_bytes(csv), csv_path, orr_input_bytes(json),
-                                 json_path, err);
+        code = stg_module_parse(g, orr_input_bytes(csv), csv_path, orr_input_bytes(json), json_path,
+                                err);
     orr_input_close(csv);
     orr_input_close(json);
     return code;

@@ -10,15 +10,15 @@
 
 /* One tensor looked at, and where to complain. */
 typedef struct view {
-    orr__tgraph *g;
-    orr__space *s;
-    const orr__tensor *t;
+    stg_tgraph *g;
+    stg_space *s;
+    const stg_tensor *t;
     uint32_t index;
     const orr_where *where;
     orr_error *err;
 } view;
 
-static view view_of(orr__tgraph *g, uint32_t t, const orr_where *where, orr_error *err)
+static view view_of(stg_tgraph *g, uint32_t t, const orr_where *where, orr_error *err)
 {
     return (view){
         .g = g, .s = g->space, .t = &g->tensors[t], .index = t, .where = where, .err = err};
@@ -28,26 +28,26 @@ static orr_code bad(const view *v, const char *what)
 {
     char label[120];
     return orr_fail(v->err, ORR_EINPUT, v->where, "tensor %s, operation %s: %s",
-                    orr__tensor_label(v->g, v->index, label, sizeof label),
-                    orr__op_name((orr__op)v->t->op), what);
+                    stg_tensor_label(v->g, v->index, label, sizeof label),
+                    stg_op_name((stg_op)v->t->op), what);
 }
 
 static orr_str attr_of(const view *v)
 {
-    return v->t->attr == ORR__NONE ? orr_str_of("") : orr__word_text(v->s, v->t->attr);
+    return v->t->attr == ORR__NONE ? orr_str_of("") : stg_word_text(v->s, v->t->attr);
 }
 
-static orr_code parse_in_attr(const view *v, orr_str text, orr__expr *out)
+static orr_code parse_in_attr(const view *v, orr_str text, stg_expr *out)
 {
-    const orr_code code = orr__expr_parse(&v->s->algebra, text, v->where, out, v->err);
+    const orr_code code = stg_expr_parse(&v->s->algebra, text, v->where, out, v->err);
     char label[120];
     return code ? orr_because(v->err, code, "op_attr of %s",
-                              orr__tensor_label(v->g, v->index, label, sizeof label))
+                              stg_tensor_label(v->g, v->index, label, sizeof label))
                 : ORR_OK;
 }
 
 /* "2:Seq/cp" or "1*KExperts": an axis, and behind the mark an expression; without one *out is untouched. */
-static orr_code parse_axis(const view *v, char mark, uint32_t *axis, orr__expr *out)
+static orr_code parse_axis(const view *v, char mark, uint32_t *axis, stg_expr *out)
 {
     const orr_str attr = attr_of(v);
     const char *at = mark && attr.len ? memchr(attr.ptr, mark, attr.len) : NULL;
@@ -98,11 +98,11 @@ static bool has_letter(orr_str s, char c)
 }
 
 /* Extents by letter; false: a letter stands for two different ones. */
-static bool take_letters(orr__expr extents[128], orr_str letters, const orr__expr *shape)
+static bool take_letters(stg_expr extents[128], orr_str letters, const stg_expr *shape)
 {
     bool agrees = true;
     for (size_t i = 0; i < letters.len; i++) {
-        orr__expr *e = &extents[(unsigned char)letters.ptr[i]];
+        stg_expr *e = &extents[(unsigned char)letters.ptr[i]];
         agrees &= *e == ORR__NONE || *e == shape[i];
         *e = shape[i];
     }
@@ -111,8 +111,8 @@ static bool take_letters(orr__expr extents[128], orr_str letters, const orr__exp
 
 static orr_code einsum_layout(const view *v, orr__layout *out)
 {
-    const orr__layout_row a = v->s->layouts[v->t->need_a], b = v->s->layouts[v->t->need_b];
-    orr__expr extents[128], shape[ORR__DIMS_MOST], hidden[ORR__DIMS_MOST];
+    const stg_layout_row a = v->s->layouts[v->t->need_a], b = v->s->layouts[v->t->need_b];
+    stg_expr extents[128], shape[ORR__DIMS_MOST], hidden[ORR__DIMS_MOST];
     size_t hidden_count = 0;
     einsum e;
     if (!split_einsum(attr_of(v), &e))
@@ -120,8 +120,8 @@ static orr_code einsum_layout(const view *v, orr__layout *out)
     if (e.a.len != a.shape_count || e.b.len != b.shape_count)
         return bad(v, "op_attr has not one letter for each dimension of x1_shape and x2_shape");
     memset(extents, 0xff, sizeof extents); /* ORR__NONE */
-    if (!take_letters(extents, e.b, orr__layout_shape(v->s, v->t->need_b)) ||
-        !take_letters(extents, e.a, orr__layout_shape(v->s, v->t->need_a)))
+    if (!take_letters(extents, e.b, stg_layout_shape(v->s, v->t->need_b)) ||
+        !take_letters(extents, e.a, stg_layout_shape(v->s, v->t->need_a)))
         return bad(v, "a letter of op_attr stands for two different extents");
     for (size_t i = 0; i < e.y.len; i++) {
         shape[i] = extents[(unsigned char)e.y.ptr[i]];
@@ -132,7 +132,7 @@ static orr_code einsum_layout(const view *v, orr__layout *out)
         if (!has_letter(e.y, e.a.ptr[i]))
             hidden[hidden_count++] = extents[(unsigned char)e.a.ptr[i]];
     }
-    *out = orr__layout_make(v->s, shape, e.y.len, hidden, hidden_count);
+    *out = stg_layout_make(v->s, shape, e.y.len, hidden, hidden_count);
     return ORR_OK;
 }
 
@@ -142,31 +142,31 @@ static orr_code einsum_layout(const view *v, orr__layout *out)
 static orr_code changed_layout(const view *v, orr__layout *out)
 {
     static const char marks[ORR__OP_COUNT] = {[ORR__OP_SLICE] = ':', [ORR__OP_B] = '*'};
-    const orr__layout_row row = v->s->layouts[v->t->need_a];
-    orr__expr shape[ORR__DIMS_MOST], hidden[ORR__DIMS_MOST], by = ORR__ONE;
+    const stg_layout_row row = v->s->layouts[v->t->need_a];
+    stg_expr shape[ORR__DIMS_MOST], hidden[ORR__DIMS_MOST], by = ORR__ONE;
     uint32_t axis = 0;
     const orr_code code = parse_axis(v, marks[v->t->op], &axis, &by);
     if (code)
         return code;
-    memcpy(shape, orr__layout_shape(v->s, v->t->need_a), row.shape_count * sizeof *shape);
-    memcpy(hidden, orr__layout_hidden(v->s, v->t->need_a), row.hidden_count * sizeof *hidden);
+    memcpy(shape, stg_layout_shape(v->s, v->t->need_a), row.shape_count * sizeof *shape);
+    memcpy(hidden, stg_layout_hidden(v->s, v->t->need_a), row.hidden_count * sizeof *hidden);
     if (v->t->op == ORR__OP_SLICE) {
         shape[axis] = by;
     } else if (v->t->op == ORR__OP_B) {
-        shape[axis] = orr__expr_mul(&v->s->algebra, shape[axis], by);
+        shape[axis] = stg_expr_mul(&v->s->algebra, shape[axis], by);
     } else {
         if (axis >= v->s->layouts[v->t->need_b].shape_count)
             return bad(v, "the axis in op_attr is not a dimension of x2_shape");
-        const orr__expr both[] = {shape[axis], orr__layout_shape(v->s, v->t->need_b)[axis]};
-        shape[axis] = orr__expr_sum(&v->s->algebra, both, 2);
+        const stg_expr both[] = {shape[axis], stg_layout_shape(v->s, v->t->need_b)[axis]};
+        shape[axis] = stg_expr_sum(&v->s->algebra, both, 2);
     }
-    *out = orr__layout_make(v->s, shape, row.shape_count, hidden, row.hidden_count);
+    *out = stg_layout_make(v->s, shape, row.shape_count, hidden, row.hidden_count);
     return ORR_OK;
 }
 
 static orr_code make_layout(const view *v, orr__layout *out)
 {
-    switch ((orr__op)v->t->op) {
+    switch ((stg_op)v->t->op) {
     case ORR__OP_R:
     case ORR__OP_CUSTOM:
         *out = v->t->need_b;
@@ -184,7 +184,7 @@ static orr_code make_layout(const view *v, orr__layout *out)
 }
 
 /* All that a result depends on in one number; false: a number is too large for its place. */
-static bool key_of(const orr__tensor *t, uint64_t *out)
+static bool key_of(const stg_tensor *t, uint64_t *out)
 {
     const uint32_t parts[] = {t->attr, t->need_a, t->need_b};
     *out = t->op;
@@ -196,9 +196,9 @@ static bool key_of(const orr__tensor *t, uint64_t *out)
     return true;
 }
 
-orr_code orr__tensor_made(orr__tgraph *g, uint32_t t, orr__layout *out, orr_error *err)
+orr_code stg_tensor_made(stg_tgraph *g, uint32_t t, orr__layout *out, orr_error *err)
 {
-    orr__tensor *x = &g->tensors[t];
+    stg_tensor *x = &g->tensors[t];
     uint64_t key;
     if (x->made != ORR__NONE) {
         *out = x->made;
@@ -210,7 +210,7 @@ orr_code orr__tensor_made(orr__tgraph *g, uint32_t t, orr__layout *out, orr_erro
         const view v = view_of(g, t, NULL, err);
         orr_code code = make_layout(&v, out);
         if (!code)
-            code = orr__algebra_check(&g->space->algebra, NULL, "layout", err);
+            code = stg_algebra_check(&g->space->algebra, NULL, "layout", err);
         if (code)
             return code;
         if (has_key && !orr_map_put(g->space->made, key, *out, NULL))
@@ -222,12 +222,12 @@ orr_code orr__tensor_made(orr__tgraph *g, uint32_t t, orr__layout *out, orr_erro
 
 /* ---- operations ---- */
 
-static orr_code count_ops(const view *v, orr__layout made, orr__expr *out)
+static orr_code count_ops(const view *v, orr__layout made, stg_expr *out)
 {
-    orr__space *s = v->s;
-    orr__expr factor;
+    stg_space *s = v->s;
+    stg_expr factor;
     orr_code code;
-    switch ((orr__op)v->t->op) {
+    switch ((stg_op)v->t->op) {
     case ORR__OP_T:
     case ORR__OP_I:
     case ORR__OP_S:
@@ -239,23 +239,22 @@ static orr_code count_ops(const view *v, orr__layout made, orr__expr *out)
     case ORR__OP_E2:
         if ((code = parse_in_attr(v, attr_of(v), &factor)))
             return code;
-        *out = orr__expr_mul(&s->algebra, factor, orr__layout_size(s, made));
+        *out = stg_expr_mul(&s->algebra, factor, stg_layout_size(s, made));
         return ORR_OK;
     case ORR__OP_M:
-        *out =
-            orr__expr_mul(&s->algebra, orr__layout_size(s, made), orr__layout_hidden_size(s, made));
+        *out = stg_expr_mul(&s->algebra, stg_layout_size(s, made), stg_layout_hidden_size(s, made));
         return ORR_OK;
     default:
-        *out = orr__layout_size(s, made);
+        *out = stg_layout_size(s, made);
         return ORR_OK;
     }
 }
 
-orr_code orr__tensor_ops(orr__tgraph *g, uint32_t t, orr__expr *out, orr_error *err)
+orr_code stg_tensor_ops(stg_tgraph *g, uint32_t t, stg_expr *out, orr_error *err)
 {
     orr__layout made;
     uint64_t key;
-    orr_code code = orr__tensor_made(g, t, &made, err);
+    orr_code code = stg_tensor_made(g, t, &made, err);
     const bool has_key = key_of(&g->tensors[t], &key);
     *out = has_key ? orr_map_find(g->space->ops, key, ORR__NONE) : ORR__NONE;
     if (code || *out != ORR__NONE)
@@ -263,7 +262,7 @@ orr_code orr__tensor_ops(orr__tgraph *g, uint32_t t, orr__expr *out, orr_error *
     const view v = view_of(g, t, NULL, err);
     code = count_ops(&v, made, out);
     if (!code)
-        code = orr__algebra_check(&g->space->algebra, NULL, "number of operations", err);
+        code = stg_algebra_check(&g->space->algebra, NULL, "number of operations", err);
     if (!code && has_key && !orr_map_put(g->space->ops, key, *out, NULL))
         return orr_no_memory(err);
     return code;
@@ -313,31 +312,31 @@ static orr_code check_cells(const view *v)
     return ORR_OK;
 }
 
-static bool has_same_shape(const orr__space *s, orr__layout a, orr__layout b)
+static bool has_same_shape(const stg_space *s, orr__layout a, orr__layout b)
 {
     const size_t n = s->layouts[a].shape_count;
     return n == s->layouts[b].shape_count &&
            (n == 0 ||
-            memcmp(orr__layout_shape(s, a), orr__layout_shape(s, b), n * sizeof(orr__expr)) == 0);
+            memcmp(stg_layout_shape(s, a), stg_layout_shape(s, b), n * sizeof(stg_expr)) == 0);
 }
 
 static orr_code check_layouts(const view *v)
 {
-    orr__space *s = v->s;
+    stg_space *s = v->s;
     const orr__layout a = v->t->need_a, b = v->t->need_b;
-    switch ((orr__op)v->t->op) {
+    switch ((stg_op)v->t->op) {
     case ORR__OP_M:
-        if (orr__layout_hidden_size(s, a) != ORR__ONE || orr__layout_hidden_size(s, b) != ORR__ONE)
+        if (stg_layout_hidden_size(s, a) != ORR__ONE || stg_layout_hidden_size(s, b) != ORR__ONE)
             return bad(v, "operands must be whole sums: x1_hidden and x2_hidden must be 1");
         return ORR_OK;
     case ORR__OP_A:
-        if (orr__layout_hidden_size(s, a) != orr__layout_hidden_size(s, b))
+        if (stg_layout_hidden_size(s, a) != stg_layout_hidden_size(s, b))
             return bad(v, "x1_hidden and x2_hidden differ");
         return has_same_shape(s, a, b) ? ORR_OK : bad(v, "x1_shape and x2_shape differ");
     case ORR__OP_E2:
         return has_same_shape(s, a, b) ? ORR_OK : bad(v, "x1_shape and x2_shape differ");
     case ORR__OP_R:
-        return orr__layout_size(s, a) == orr__layout_size(s, b)
+        return stg_layout_size(s, a) == stg_layout_size(s, b)
                    ? ORR_OK
                    : bad(v, "x1_shape and x2_shape have different sizes");
     default:
@@ -345,11 +344,11 @@ static orr_code check_layouts(const view *v)
     }
 }
 
-orr_code orr__tensor_check(orr__tgraph *g, uint32_t t, const orr_where *where, orr_error *err)
+orr_code stg_tensor_check(stg_tgraph *g, uint32_t t, const orr_where *where, orr_error *err)
 {
     const view v = view_of(g, t, where, err);
     orr__layout made;
-    orr__expr ops;
+    stg_expr ops;
     orr_code code = check_cells(&v);
     if (!code)
         code = check_layouts(&v);
@@ -357,5 +356,5 @@ orr_code orr__tensor_check(orr__tgraph *g, uint32_t t, const orr_where *where, o
         code = make_layout(&v, &made);
     if (!code)
         code = count_ops(&v, made, &ops);
-    return code ? code : orr__algebra_check(&g->space->algebra, where, "tensor", err);
+    return code ? code : stg_algebra_check(&g->space->algebra, where, "tensor", err);
 }

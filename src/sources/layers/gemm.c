@@ -58,7 +58,7 @@ static orr_code too_large(orr_error *err)
 }
 
 /* A word of an array's buffers is a byte, as SCALE-Sim has it. */
-static orr__buffers buffers_of(const orr_gemm *g)
+static lay_buffers buffers_of(const orr_gemm *g)
 {
     const orr_hardware *hw = g->opt.hardware;
     const orr_systolic_array *a = g->opt.array;
@@ -70,10 +70,10 @@ static orr__buffers buffers_of(const orr_gemm *g)
         const uint64_t n = sizes[i] / g->opt.datatype_bytes;
         elements[i] = sizes[i] == 0 ? UINT64_MAX : n ? n : 1;
     }
-    return (orr__buffers){elements[0], elements[1], elements[2]};
+    return (lay_buffers){elements[0], elements[1], elements[2]};
 }
 
-static orr_code find_policy(const orr_gemm *g, const orr__shape *s, orr_policy *out, orr_error *err)
+static orr_code find_policy(const orr_gemm *g, const lay_shape *s, orr_policy *out, orr_error *err)
 {
     *out = g->opt.policy;
     if (g->opt.policy != ORR_POLICY_HYBRID_CUSTOMIZED)
@@ -88,7 +88,7 @@ static orr_code find_policy(const orr_gemm *g, const orr__shape *s, orr_policy *
 }
 
 static orr_code update_cycles(
-    const orr_gemm *g, const orr__cost *c, const orr__work *work, orr_gemm_layer *l, orr_error *err)
+    const orr_gemm *g, const lay_cost *c, const lay_work *work, orr_gemm_layer *l, orr_error *err)
 {
     static const uint64_t touched[] = {
         [ORR_UPDATE_SGD] = 3, [ORR_UPDATE_MOMENTUM] = 5, [ORR_UPDATE_ADAM] = 7};
@@ -98,24 +98,24 @@ static orr_code update_cycles(
     if (__builtin_mul_overflow(work->updated, touched[g->opt.update], &bytes) ||
         __builtin_mul_overflow(bytes, g->opt.datatype_bytes, &bytes))
         return too_large(err);
-    const orr_code code = orr__cost_memory(c, bytes, &l->update_cycles, err);
-    return code ? code : orr__cost_time(c, l->update_cycles, &l->update_time, err);
+    const orr_code code = lay_cost_memory(c, bytes, &l->update_cycles, err);
+    return code ? code : lay_cost_time(c, l->update_cycles, &l->update_time, err);
 }
 
 static orr_code cost_layer(
-    const orr_gemm *g, orr__cost *c, const orr__work *work, orr_gemm_layer *l, orr_error *err)
+    const orr_gemm *g, lay_cost *c, const lay_work *work, orr_gemm_layer *l, orr_error *err)
 {
     double cycles = 0, products = 0;
     orr_code code = ORR_OK;
     for (int i = 0; i < ORR_PASSES && !code; i++) {
-        code = orr__cost_pass(c, &work->pass[i], &l->pass[i], err);
+        code = lay_cost_pass(c, &work->pass[i], &l->pass[i], err);
         cycles += (double)l->pass[i].cycles;
         products += (double)l->pass[i].products;
     }
     if (code)
         return code;
     if (cycles > 0)
-        l->utilisation = products / (cycles * (double)orr__cost_elements(c));
+        l->utilisation = products / (cycles * (double)lay_cost_elements(c));
     l->imbalance = work->imbalance;
     if (__builtin_mul_overflow(work->weights, g->opt.datatype_bytes, &l->weights))
         return too_large(err);
@@ -123,7 +123,7 @@ static orr_code cost_layer(
 }
 
 /* The systolic model speaks of a layer without knowing where it came from. */
-static orr_code with_place(const orr_gemm *g, const orr__shape *s, orr_code code, orr_error *err)
+static orr_code with_place(const orr_gemm *g, const lay_shape *s, orr_code code, orr_error *err)
 {
     if (!err || code != ORR_EINPUT || err->where.path[0])
         return code;
@@ -133,14 +133,14 @@ static orr_code with_place(const orr_gemm *g, const orr__shape *s, orr_code code
 }
 
 static orr_code add_layer(
-    orr_gemm *g, orr__cost *c, const orr__buffers *buffers, const orr__shape *s, orr_error *err)
+    orr_gemm *g, lay_cost *c, const lay_buffers *buffers, const lay_shape *s, orr_error *err)
 {
     orr_gemm_layer l = {.kind = s->kind, .name.len = s->name.len};
-    orr__work work;
+    lay_work work;
     orr_code code = find_policy(g, s, &l.policy, err);
     if (!code)
-        code = orr__work_of(s, orr__ways_of(l.policy, g->opt.npus, g->opt.packages), buffers,
-                            g->label, &work, err);
+        code = lay_work_of(s, lay_ways_of(l.policy, g->opt.npus, g->opt.packages), buffers,
+                           g->label, &work, err);
     if (!code)
         code = with_place(g, s, cost_layer(g, c, &work, &l, err), err);
     if (code)
@@ -154,12 +154,12 @@ static orr_code add_layer(
 
 static orr_code add_layers(orr_gemm *g, const orr_shapes *s, orr_error *err)
 {
-    const orr__buffers buffers = buffers_of(g);
-    orr__cost *c;
-    orr_code code = orr__cost_create(g->opt.hardware, g->opt.array, g->opt.datatype_bytes, &c, err);
+    const lay_buffers buffers = buffers_of(g);
+    lay_cost *c;
+    orr_code code = lay_cost_create(g->opt.hardware, g->opt.array, g->opt.datatype_bytes, &c, err);
     for (size_t i = 0; i < s->count && !code; i++)
         code = add_layer(g, c, &buffers, &s->all[i], err);
-    orr__cost_destroy(c);
+    lay_cost_destroy(c);
     return code;
 }
 

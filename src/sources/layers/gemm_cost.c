@@ -21,7 +21,7 @@ typedef struct entry {
     uint32_t next; /* another product with the same hash */
 } entry;
 
-struct orr__cost {
+struct lay_cost {
     orr_systolic_array array;
     uint64_t arrays, clock_hz, vector_width, overhead_cycles;
     orr_Bps bandwidth; /* 0: memory is not the limit */
@@ -51,18 +51,18 @@ static orr_code scale_up(uint64_t a, uint64_t b, uint64_t c, uint64_t *out, orr_
     return value < (wide)1 << 61 ? ORR_OK : too_large(err);
 }
 
-orr_code orr__cost_create(const orr_hardware *hw,
-                          const orr_systolic_array *array,
-                          uint32_t datatype_bytes,
-                          orr__cost **out,
-                          orr_error *err)
+orr_code lay_cost_create(const orr_hardware *hw,
+                         const orr_systolic_array *array,
+                         uint32_t datatype_bytes,
+                         lay_cost **out,
+                         orr_error *err)
 {
     static const uint64_t second = 1000000000000; /* picoseconds */
-    orr__cost *c = orr_alloc(1, sizeof *c);
+    lay_cost *c = orr_alloc(1, sizeof *c);
     orr_code code = ORR_OK;
     *out = NULL;
     if (!c || !(c->found = orr_map_create(64))) {
-        orr__cost_destroy(c);
+        lay_cost_destroy(c);
         return orr_no_memory(err);
     }
     c->datatype_bytes = datatype_bytes;
@@ -79,14 +79,14 @@ orr_code orr__cost_create(const orr_hardware *hw,
         c->array = *array;
     }
     if (code) {
-        orr__cost_destroy(c);
+        lay_cost_destroy(c);
         return code;
     }
     *out = c;
     return ORR_OK;
 }
 
-void orr__cost_destroy(orr__cost *c)
+void lay_cost_destroy(lay_cost *c)
 {
     if (!c)
         return;
@@ -95,12 +95,12 @@ void orr__cost_destroy(orr__cost *c)
     orr_free(c);
 }
 
-uint64_t orr__cost_elements(const orr__cost *c)
+uint64_t lay_cost_elements(const lay_cost *c)
 {
     return c->arrays * c->array.rows * c->array.columns; /* hardware files keep this below 2^52 */
 }
 
-orr_code orr__cost_time(const orr__cost *c, uint64_t cycles, orr_ps *out, orr_error *err)
+orr_code lay_cost_time(const lay_cost *c, uint64_t cycles, orr_ps *out, orr_error *err)
 {
     uint64_t ps = 0;
     const orr_code code =
@@ -109,7 +109,7 @@ orr_code orr__cost_time(const orr__cost *c, uint64_t cycles, orr_ps *out, orr_er
     return code;
 }
 
-orr_code orr__cost_memory(const orr__cost *c, orr_bytes bytes, uint64_t *cycles, orr_error *err)
+orr_code lay_cost_memory(const lay_cost *c, orr_bytes bytes, uint64_t *cycles, orr_error *err)
 {
     *cycles = 0;
     return c->bandwidth ? scale_up(bytes, c->clock_hz, c->bandwidth, cycles, err) : ORR_OK;
@@ -117,13 +117,13 @@ orr_code orr__cost_memory(const orr__cost *c, orr_bytes bytes, uint64_t *cycles,
 
 /* ---- products ---- */
 
-orr_code orr__array_cycles(const orr_systolic_array *a,
-                           const orr_rules_systolic *rules,
-                           uint64_t m,
-                           uint64_t n,
-                           uint64_t k,
-                           uint64_t *out,
-                           orr_error *err)
+orr_code lay_array_cycles(const orr_systolic_array *a,
+                          const orr_rules_systolic *rules,
+                          uint64_t m,
+                          uint64_t n,
+                          uint64_t k,
+                          uint64_t *out,
+                          orr_error *err)
 {
     const orr_systolic_layer layer = orr_systolic_gemm(m, n, k);
     orr_systolic_result all;
@@ -136,7 +136,7 @@ orr_code orr__array_cycles(const orr_systolic_array *a,
 
 /* One product over so many arrays.  For every number of columns of the grid that differs from the last in its
  * number of rows: the most rows that there are arrays for. */
-static orr_code over_grid(const orr__cost *c,
+static orr_code over_grid(const lay_cost *c,
                           uint64_t arrays,
                           uint64_t m,
                           uint64_t n,
@@ -149,8 +149,8 @@ static orr_code over_grid(const orr__cost *c,
         const uint64_t columns = arrays / rows;
         uint64_t cycles;
         rows = arrays / columns;
-        const orr_code code = orr__array_cycles(&c->array, NULL, div_up(m, rows),
-                                                div_up(n, columns), k, &cycles, err);
+        const orr_code code =
+            lay_array_cycles(&c->array, NULL, div_up(m, rows), div_up(n, columns), k, &cycles, err);
         if (code)
             return code;
         *out = cycles < *out ? cycles : *out;
@@ -160,14 +160,14 @@ static orr_code over_grid(const orr__cost *c,
 
 /* `together` products at a time, each over its part of the arrays. */
 static orr_code in_rounds(
-    const orr__cost *c, const entry *e, uint64_t together, uint64_t *out, orr_error *err)
+    const lay_cost *c, const entry *e, uint64_t together, uint64_t *out, orr_error *err)
 {
     uint64_t cycles;
     const orr_code code = over_grid(c, c->arrays / together, e->m, e->n, e->k, &cycles, err);
     return code ? code : scale_up(cycles, div_up(e->count, together), 1, out, err);
 }
 
-static orr_code evaluate(const orr__cost *c, entry *e, orr_error *err)
+static orr_code evaluate(const lay_cost *c, entry *e, orr_error *err)
 {
     const uint64_t most = e->count < c->arrays ? e->count : c->arrays;
     uint64_t apart;
@@ -180,19 +180,19 @@ static orr_code evaluate(const orr__cost *c, entry *e, orr_error *err)
     return code;
 }
 
-static uint64_t hash_of(const orr__product *p)
+static uint64_t hash_of(const lay_product *p)
 {
     const uint64_t key[] = {p->count, p->m, p->n, p->k};
     return orr_hash_bytes(key, sizeof key, 0);
 }
 
-static bool is_same(const entry *e, const orr__product *p)
+static bool is_same(const entry *e, const lay_product *p)
 {
     return e->count == p->count && e->m == p->m && e->n == p->n && e->k == p->k;
 }
 
 /* Cycles of a product of which everything is computed. */
-static orr_code whole_cycles(orr__cost *c, const orr__product *p, uint64_t *out, orr_error *err)
+static orr_code whole_cycles(lay_cost *c, const lay_product *p, uint64_t *out, orr_error *err)
 {
     const uint64_t hash = hash_of(p);
     const uint32_t first = orr_map_find(c->found, hash, NO_ENTRY);
@@ -217,7 +217,7 @@ static orr_code whole_cycles(orr__cost *c, const orr__product *p, uint64_t *out,
 /* ---- operations ---- */
 
 /* Multiplications that are done, all of `count` products together. */
-static orr_code multiplications(const orr__product *p, uint64_t *out, orr_error *err)
+static orr_code multiplications(const lay_product *p, uint64_t *out, orr_error *err)
 {
     orr_code code = scale_up(p->m, p->n, 1, out, err);
     if (!code)
@@ -227,10 +227,10 @@ static orr_code multiplications(const orr__product *p, uint64_t *out, orr_error 
     return code ? code : scale_up(*out, p->count, 1, out, err);
 }
 
-static orr_code add_products(orr__cost *c, const orr__op *op, orr_gemm_pass *out, orr_error *err)
+static orr_code add_products(lay_cost *c, const lay_op *op, orr_gemm_pass *out, orr_error *err)
 {
     for (size_t i = 0; i < op->product_count; i++) {
-        const orr__product *p = &op->product[i];
+        const lay_product *p = &op->product[i];
         uint64_t cycles = 0, done;
         orr_code code = whole_cycles(c, p, &cycles, err);
         if (!code)
@@ -250,7 +250,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static orr_code op_cycles(orr__cost *c, const orr__op *op, orr_gemm_pass *out, orr_error *err)
+static orr_code op_cycles(lay_cost *c, const lay_op *op, orr_gemm_pass *out, orr_error *err)
 {
     orr_code code = add_products(c, op, out, err);
     out->vector_cycles = c->vector_width ? div_up(op->vector_ops, c->vector_width) : 0;
@@ -258,7 +258,7 @@ static orr_code op_cycles(orr__cost *c, const orr__op *op, orr_gemm_pass *out, o
     if (!code && __builtin_mul_overflow(op->elements, c->datatype_bytes, &out->traffic))
         code = too_large(err);
     if (!code)
-        code = orr__cost_memory(c, out->traffic, &out->memory_cycles, err);
+        code = lay_cost_memory(c, out->traffic, &out->memory_cycles, err);
     out->cycles = larger(larger(out->array_cycles, out->vector_cycles), out->memory_cycles);
     return code;
 }
@@ -279,10 +279,7 @@ static orr_code sum_op(const orr_gemm_pass *op, orr_gemm_pass *to, orr_error *er
     return fits ? ORR_OK : too_large(err);
 }
 
-orr_code orr__cost_pass(orr__cost *c,
-                        const orr__pass_work *work,
-                        orr_gemm_pass *out,
-                        orr_error *err)
+orr_code lay_cost_pass(lay_cost *c, const lay_pass_work *work, orr_gemm_pass *out, orr_error *err)
 {
     orr_code code = ORR_OK;
     *out = (orr_gemm_pass){.comm = work->comm};
@@ -294,5 +291,5 @@ orr_code orr__cost_pass(orr__cost *c,
     }
     if (!code && __builtin_mul_overflow(work->comm_elements, c->datatype_bytes, &out->comm_bytes))
         code = too_large(err);
-    return code ? code : orr__cost_time(c, out->cycles, &out->time, err);
+    return code ? code : lay_cost_time(c, out->cycles, &out->time, err);
 }

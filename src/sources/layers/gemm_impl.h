@@ -2,8 +2,8 @@
 /* gemm_impl.h - what the files that make a table of layers out of shapes share.
  *
  *     shapes_read.c                 CSV            -> orr_shape
- *     gemm_work.c                   orr_shape      -> orr__work: products, traffic and collectives of one NPU
- *     gemm_cost.c                   orr__op        -> cycles
+ *     gemm_work.c                   orr_shape      -> lay_work: products, traffic and collectives of one NPU
+ *     gemm_cost.c                   lay_op        -> cycles
  *     gemm.c                        all of it      -> orr_gemm_layer, orr_layers
  */
 #ifndef ORR_GEMM_IMPL_H
@@ -18,7 +18,7 @@
 /* ---- shapes ---- */
 
 /* Every number a shape can have; which kind has which is a table in shapes_read.c. */
-typedef enum orr__size {
+typedef enum lay_size {
     ORR__M,
     ORR__N,
     ORR__K,
@@ -46,9 +46,9 @@ typedef enum orr__size {
     ORR__FUSED,
     ORR__OPERANDS,
     ORR__SIZES
-} orr__size;
+} lay_size;
 
-typedef struct orr__shape {
+typedef struct lay_shape {
     orr_str name;
     orr_shape_kind kind;
     bool has_policy;
@@ -56,103 +56,101 @@ typedef struct orr__shape {
     uint32_t line, policy_column;
     uint64_t size[ORR__SIZES];
     uint32_t column[ORR__SIZES]; /* for messages; 0: it was not given */
-} orr__shape;
+} lay_shape;
 
 struct orr_shapes {
     orr_arena *arena; /* names and the label */
     const char *label;
     orr_content_hash hash; /* of the file */
     bool has_policies;
-    orr__shape *all;
+    lay_shape *all;
     size_t count, room;
 };
 
 /* Copies s and its name. */
-orr_code orr__shapes_add(orr_shapes *t, const orr__shape *s, orr_error *err) ORR_MUST_CHECK;
-const char *orr__size_name(orr__size size); /* "cout" */
+orr_code lay_shapes_add(orr_shapes *t, const lay_shape *s, orr_error *err) ORR_MUST_CHECK;
+const char *lay_size_name(lay_size size); /* "cout" */
 /* The four ways of sharing out a layer; false: another word. */
-bool orr__strategy_find(orr_str word, orr_policy *out);
+bool lay_strategy_find(orr_str word, orr_policy *out);
 #define ORR__STRATEGIES "DATA, MODEL, HYBRID_DATA_MODEL or HYBRID_MODEL_DATA"
 
 /* ---- work of one NPU ---- */
 
 /* How many ways the batch and the outputs of a layer are cut. */
-typedef struct orr__ways {
+typedef struct lay_ways {
     uint64_t batch, output;
-} orr__ways;
-orr__ways orr__ways_of(orr_policy p, uint64_t npus, uint64_t packages);
+} lay_ways;
+lay_ways lay_ways_of(orr_policy p, uint64_t npus, uint64_t packages);
 
 /* count products of m x k by k x n, of each of which part / whole is computed (the rest is masked). */
-typedef struct orr__product {
+typedef struct lay_product {
     uint64_t count, m, n, k;
     uint64_t part, whole;
-} orr__product;
+} lay_product;
 
 /* What runs as one: as long as its longest part. */
 enum { ORR__PRODUCTS = 5, ORR__OPS = 5 };
-typedef struct orr__op {
-    orr__product product[ORR__PRODUCTS];
+typedef struct lay_op {
+    lay_product product[ORR__PRODUCTS];
     size_t product_count;
     uint64_t vector_ops; /* beside the arrays */
     uint64_t elements;   /* from and to memory */
-} orr__op;
+} lay_op;
 
-typedef struct orr__pass_work {
-    orr__op op[ORR__OPS];
+typedef struct lay_pass_work {
+    lay_op op[ORR__OPS];
     size_t op_count;
     const char *comm;
     uint64_t comm_elements;
-} orr__pass_work;
+} lay_pass_work;
 
-typedef struct orr__work {
-    orr__pass_work pass[ORR_PASSES];
+typedef struct lay_work {
+    lay_pass_work pass[ORR_PASSES];
     uint64_t weights; /* elements */
     uint64_t updated; /* of these, in one step */
     double imbalance;
-} orr__work;
+} lay_work;
 
 /* On-chip memory in elements; UINT64_MAX: all fits. */
-typedef struct orr__buffers {
+typedef struct lay_buffers {
     uint64_t input, weight, output;
-} orr__buffers;
+} lay_buffers;
 
 /* ORR_EINPUT: it cannot be shared out like this, or is too large; label and the shape's line are the place. */
-orr_code orr__work_of(const orr__shape *s,
-                      orr__ways ways,
-                      const orr__buffers *buffers,
-                      const char *label,
-                      orr__work *out,
-                      orr_error *err) ORR_MUST_CHECK;
+orr_code lay_work_of(const lay_shape *s,
+                     lay_ways ways,
+                     const lay_buffers *buffers,
+                     const char *label,
+                     lay_work *out,
+                     orr_error *err) ORR_MUST_CHECK;
 
 /* ---- cost ---- */
 
-typedef struct orr__cost orr__cost;
+typedef struct lay_cost lay_cost;
 
 /* One of hardware and array is NULL. */
-orr_code orr__cost_create(const orr_hardware *hw,
-                          const orr_systolic_array *array,
-                          uint32_t datatype_bytes,
-                          orr__cost **out,
-                          orr_error *err) ORR_MUST_CHECK;
-void orr__cost_destroy(orr__cost *c); /* NULL is fine */
-orr_code orr__cost_pass(orr__cost *c,
-                        const orr__pass_work *work,
-                        orr_gemm_pass *out,
-                        orr_error *err) ORR_MUST_CHECK;
-/* Time in memory alone. */
-orr_code orr__cost_memory(const orr__cost *c, orr_bytes bytes, uint64_t *cycles, orr_error *err)
+orr_code lay_cost_create(const orr_hardware *hw,
+                         const orr_systolic_array *array,
+                         uint32_t datatype_bytes,
+                         lay_cost **out,
+                         orr_error *err) ORR_MUST_CHECK;
+void lay_cost_destroy(lay_cost *c); /* NULL is fine */
+orr_code lay_cost_pass(lay_cost *c, const lay_pass_work *work, orr_gemm_pass *out, orr_error *err)
     ORR_MUST_CHECK;
-orr_code orr__cost_time(const orr__cost *c, uint64_t cycles, orr_ps *out, orr_error *err)
+/* Time in memory alone. */
+orr_code lay_cost_memory(const lay_cost *c, orr_bytes bytes, uint64_t *cycles, orr_error *err)
+    ORR_MUST_CHECK;
+orr_code lay_cost_time(const lay_cost *c, uint64_t cycles, orr_ps *out, orr_error *err)
     ORR_MUST_CHECK;
 /* Cycles of one product on one array; with the stalls, where the array has a bandwidth. */
-orr_code orr__array_cycles(const orr_systolic_array *a,
-                           const orr_rules_systolic *rules,
-                           uint64_t m,
-                           uint64_t n,
-                           uint64_t k,
-                           uint64_t *out,
-                           orr_error *err) ORR_MUST_CHECK;
-uint64_t orr__cost_elements(const orr__cost *c); /* of all arrays: multiplications a cycle */
+orr_code lay_array_cycles(const orr_systolic_array *a,
+                          const orr_rules_systolic *rules,
+                          uint64_t m,
+                          uint64_t n,
+                          uint64_t k,
+                          uint64_t *out,
+                          orr_error *err) ORR_MUST_CHECK;
+uint64_t lay_cost_elements(const lay_cost *c); /* of all arrays: multiplications a cycle */
 
 /* ---- all of it ---- */
 
@@ -164,7 +162,7 @@ struct orr_gemm {
     const char *label;
     orr_content_hash hash;
     orr_gemm_layer *layers;
-    orr__product (*shards)[ORR_PASSES]; /* rules->fill: the product of each pass */
+    lay_product (*shards)[ORR_PASSES]; /* rules->fill: the product of each pass */
     size_t count;
     double rounding; /* sum of the table's times by that of the exact ones, less 1 */
     orr_buf text;
@@ -188,7 +186,7 @@ struct orr_rules_gemm {
 };
 
 /* Heads that reports share (gemm_report.c). */
-void orr__gemm_put_head(const orr_gemm *g, orr_json_writer *w);
-void orr__gemm_print_head(const orr_gemm *g, orr_buf *b);
+void lay_gemm_put_head(const orr_gemm *g, orr_json_writer *w);
+void lay_gemm_print_head(const orr_gemm *g, orr_buf *b);
 
 #endif

@@ -110,7 +110,7 @@ static char *spent(const orr_gemm *g, double cycles, double time, char out[ORR_U
 
 /* ---- for people ---- */
 
-void orr__gemm_print_head(const orr_gemm *g, orr_buf *b)
+void lay_gemm_print_head(const orr_gemm *g, orr_buf *b)
 {
     char clock[ORR_UNIT_ROOM], rate[ORR_UNIT_ROOM];
     const orr_hardware *hw = &g->hardware;
@@ -242,7 +242,7 @@ orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err)
     orr_buf *b = &g->text;
     const totals t = sum_up(g);
     b->len = 0;
-    orr__gemm_print_head(g, b);
+    lay_gemm_print_head(g, b);
     orr_buf_byte(b, '\n');
     print_row(b, orr_str_of("layer"), "type", heads, "uneven");
     for (size_t i = 0; i < g->count && i < ROWS; i++)
@@ -321,7 +321,7 @@ static void put_hardware(const orr_gemm *g, orr_json_writer *w)
     orr_json_end_object(w);
 }
 
-void orr__gemm_put_head(const orr_gemm *g, orr_json_writer *w)
+void lay_gemm_put_head(const orr_gemm *g, orr_json_writer *w)
 {
     orr_json_key(w, "provenance");
     orr_json_begin_object(w);
@@ -414,7 +414,7 @@ orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err)
     orr_json_begin_object(&w);
     orr_json_put_text(&w, "format", "orrery-gemm");
     orr_json_put_u64(&w, "version", 1);
-    orr__gemm_put_head(g, &w);
+    lay_gemm_put_head(g, &w);
     orr_json_key(&w, "layers");
     orr_json_begin_array(&w);
     for (size_t i = 0; i < g->count; i++)

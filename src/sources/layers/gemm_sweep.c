@@ -226,7 +226,7 @@ static orr_code give(orr_gemm_sweep *w, orr_str *out, orr_error *err)
 orr_code orr_gemm_sweep_text(orr_gemm_sweep *w, bool is_colored, orr_str *out, orr_error *err)
 {
     w->text.len = 0;
-    orr__gemm_print_head(w->base, &w->text);
+    lay_gemm_print_head(w->base, &w->text);
     for (uint32_t flow = 0; flow < FLOWS; flow++)
         print_map(w, flow, is_colored, &w->text);
     print_best(w, &w->text);
@@ -267,7 +267,7 @@ orr_code orr_gemm_sweep_json(orr_gemm_sweep *w, orr_str *out, orr_error *err)
     orr_json_text(&j, "orrery-gemm-sweep");
     orr_json_key(&j, "version");
     orr_json_u64(&j, 1);
-    orr__gemm_put_head(w->base, &j);
+    lay_gemm_put_head(w->base, &j);
     orr_json_key(&j, "cells");
     orr_json_begin_array(&j);
     for (uint32_t i = 0; i < FLOWS * each; i++)

@@ -23,11 +23,11 @@ enum { SOFTMAX_OPS = 5, SOFTMAX_BACK_OPS = 4, NORM_OPS = 7, NORM_BACK_OPS = 14 }
 
 /* A layer being worked out. */
 typedef struct job {
-    const orr__shape *s;
-    orr__ways ways;
-    const orr__buffers *buffers;
+    const lay_shape *s;
+    lay_ways ways;
+    const lay_buffers *buffers;
     const char *label;
-    orr__work *out;
+    lay_work *out;
     bool overflowed;
 } job;
 
@@ -74,26 +74,26 @@ static uint64_t root(uint64_t n)
 
 /* ---- sharing out ---- */
 
-orr__ways orr__ways_of(orr_policy p, uint64_t npus, uint64_t packages)
+lay_ways lay_ways_of(orr_policy p, uint64_t npus, uint64_t packages)
 {
     const uint64_t inside = npus / packages;
     switch (p) {
     case ORR_POLICY_MODEL:
-        return (orr__ways){1, npus};
+        return (lay_ways){1, npus};
     case ORR_POLICY_HYBRID_DATA_MODEL:
-        return (orr__ways){packages, inside};
+        return (lay_ways){packages, inside};
     case ORR_POLICY_HYBRID_MODEL_DATA:
-        return (orr__ways){inside, packages};
+        return (lay_ways){inside, packages};
     default:
-        return (orr__ways){npus, 1};
+        return (lay_ways){npus, 1};
     }
 }
 
 /* Something is wrong with a size of this layer, or with the layer when it was not given. */
 ORR_PRINTF(4, 5)
-static orr_code fault(const job *j, orr__size size, orr_error *err, const char *fmt, ...)
+static orr_code fault(const job *j, lay_size size, orr_error *err, const char *fmt, ...)
 {
-    const orr__shape *s = j->s;
+    const lay_shape *s = j->s;
     const orr_where w = orr_where_line(j->label, s->line, s->column[size] ? s->column[size] : 1);
     char words[160];
     va_list args;
@@ -105,14 +105,14 @@ static orr_code fault(const job *j, orr__size size, orr_error *err, const char *
 }
 
 /* One size cut so many ways, rounded up. */
-static orr_code cut(job *j, orr__size size, uint64_t ways, orr__shape *mine, orr_error *err)
+static orr_code cut(job *j, lay_size size, uint64_t ways, lay_shape *mine, orr_error *err)
 {
     const uint64_t all = j->s->size[size];
     if (all < ways)
         return fault(j, size, err,
                      "%s of %" PRIu64 " cannot be shared by %" PRIu64
                      ": some would have nothing to do",
-                     orr__size_name(size), all, ways);
+                     lay_size_name(size), all, ways);
     mine->size[size] = div_up(all, ways);
     j->out->imbalance =
         (j->out->imbalance + 1) * (double)mine->size[size] * (double)ways / (double)all - 1;
@@ -120,7 +120,7 @@ static orr_code cut(job *j, orr__size size, uint64_t ways, orr__shape *mine, orr
 }
 
 /* The sizes that hold the batch and the outputs. */
-static orr_code share(job *j, orr__size batch, orr__size output, orr__shape *mine, orr_error *err)
+static orr_code share(job *j, lay_size batch, lay_size output, lay_shape *mine, orr_error *err)
 {
     *mine = *j->s;
     const orr_code code = cut(j, batch, j->ways.batch, mine, err);
@@ -129,17 +129,17 @@ static orr_code share(job *j, orr__size batch, orr__size output, orr__shape *min
 
 /* ---- pieces ---- */
 
-static orr__op *add_op(job *j, int pass, uint64_t vector_ops, uint64_t elements)
+static lay_op *add_op(job *j, int pass, uint64_t vector_ops, uint64_t elements)
 {
-    orr__pass_work *p = &j->out->pass[pass];
-    orr__op *op = &p->op[p->op_count++];
-    *op = (orr__op){.vector_ops = vector_ops, .elements = elements};
+    lay_pass_work *p = &j->out->pass[pass];
+    lay_op *op = &p->op[p->op_count++];
+    *op = (lay_op){.vector_ops = vector_ops, .elements = elements};
     return op;
 }
 
-static void add_product(orr__op *op, uint64_t count, uint64_t m, uint64_t n, uint64_t k)
+static void add_product(lay_op *op, uint64_t count, uint64_t m, uint64_t n, uint64_t k)
 {
-    op->product[op->product_count++] = (orr__product){count, m, n, k, 1, 1};
+    op->product[op->product_count++] = (lay_product){count, m, n, k, 1, 1};
 }
 
 static void send(job *j, int pass, const char *comm, uint64_t elements)
@@ -154,7 +154,7 @@ static void send(job *j, int pass, const char *comm, uint64_t elements)
 static uint64_t traffic(
     job *j, uint64_t left, uint64_t right, uint64_t result, uint64_t m, uint64_t n)
 {
-    const orr__buffers *b = j->buffers;
+    const lay_buffers *b = j->buffers;
     const uint64_t side = root(b->output);
     const uint64_t orders[] = {
         add(j, left, mul(j, right, div_up(left, b->input))),
@@ -198,7 +198,7 @@ static void linear_work(job *j, const linear *l)
 
 static orr_code gemm_work(job *j, orr_error *err)
 {
-    orr__shape mine;
+    lay_shape mine;
     const orr_code code = share(j, ORR__M, ORR__N, &mine, err);
     if (code)
         return code;
@@ -212,7 +212,7 @@ static orr_code gemm_work(job *j, orr_error *err)
 }
 
 /* How many places a kernel has along one side; 0: it does not fit. */
-static uint64_t outputs_along(job *j, const orr__shape *s, orr__size image, orr__size kernel)
+static uint64_t outputs_along(job *j, const lay_shape *s, lay_size image, lay_size kernel)
 {
     const uint64_t reach = add(j, mul(j, s->size[ORR__DILATION], s->size[kernel] - 1), 1);
     const uint64_t padded = add(j, s->size[image], mul(j, 2, s->size[ORR__PAD]));
@@ -221,7 +221,7 @@ static uint64_t outputs_along(job *j, const orr__shape *s, orr__size image, orr_
 
 /* Output channels go out group by group; when there are fewer groups than ways, a group's channels are cut, over as
  * many NPUs as the group with the fewest has. */
-static void share_channels(const job *j, const orr__shape *s, uint64_t *groups, uint64_t *channels)
+static void share_channels(const job *j, const lay_shape *s, uint64_t *groups, uint64_t *channels)
 {
     const uint64_t per_group = s->size[ORR__COUT] / s->size[ORR__GROUPS];
     const uint64_t apart =
@@ -232,8 +232,8 @@ static void share_channels(const job *j, const orr__shape *s, uint64_t *groups, 
 
 static orr_code conv_work(job *j, orr_error *err)
 {
-    orr__shape mine;
-    const orr__shape *s = j->s;
+    lay_shape mine;
+    const lay_shape *s = j->s;
     const uint64_t groups = s->size[ORR__GROUPS];
     if (s->size[ORR__CIN] % groups)
         return fault(j, ORR__GROUPS, err, "groups does not divide cin");
@@ -264,7 +264,7 @@ static orr_code conv_work(job *j, orr_error *err)
 /* Gather rows and add them up; back, add the gradient to every row that was looked up.  Whole tables go to one NPU. */
 static orr_code embedding_work(job *j, orr_error *err)
 {
-    orr__shape mine;
+    lay_shape mine;
     const orr_code code = share(j, ORR__BATCH, ORR__TABLES, &mine, err);
     if (code)
         return code;
@@ -290,9 +290,9 @@ static orr_code embedding_work(job *j, orr_error *err)
 /* The batch is cut both ways.  Back, both factors have a gradient and no weights do. */
 static orr_code bmm_work(job *j, orr_error *err)
 {
-    const orr__shape *s = j->s;
+    const lay_shape *s = j->s;
     const uint64_t m = s->size[ORR__M], n = s->size[ORR__N], k = s->size[ORR__K];
-    orr__shape mine = *s;
+    lay_shape mine = *s;
     const orr_code code = cut(j, ORR__BATCH, j->ways.batch * j->ways.output, &mine, err);
     if (code)
         return code;
@@ -319,7 +319,7 @@ typedef struct heads {
     uint64_t pairs, all_pairs; /* of one head: not masked, and all */
 } heads;
 
-static void add_masked(const heads *h, orr__op *op, uint64_t m, uint64_t n, uint64_t k)
+static void add_masked(const heads *h, lay_op *op, uint64_t m, uint64_t n, uint64_t k)
 {
     add_product(op, h->count, m, n, k);
     op->product[op->product_count - 1].part = h->pairs;
@@ -331,7 +331,7 @@ static void fused_work(job *j, const heads *h)
 {
     const uint64_t q = h->seq_q, k = h->seq_k, d = h->dim;
     const uint64_t there = add(j, mul(j, 2, h->q), mul(j, 2, h->kv));
-    orr__op *op = add_op(j, ORR_PASS_FORWARD, mul(j, SOFTMAX_OPS, h->scores), there);
+    lay_op *op = add_op(j, ORR_PASS_FORWARD, mul(j, SOFTMAX_OPS, h->scores), there);
     add_masked(h, op, q, k, d);
     add_masked(h, op, q, d, k);
     op = add_op(j, ORR_PASS_INPUT_GRAD, mul(j, SOFTMAX_OPS + SOFTMAX_BACK_OPS, h->scores),
@@ -360,8 +360,8 @@ static void plain_work(job *j, const heads *h)
 
 static orr_code attention_work(job *j, orr_error *err)
 {
-    orr__shape mine;
-    const orr__shape *s = j->s;
+    lay_shape mine;
+    const lay_shape *s = j->s;
     const bool is_causal = s->size[ORR__CAUSAL];
     heads h = {
         .seq_q = s->size[ORR__SEQ_Q], .seq_k = s->size[ORR__SEQ_K], .dim = s->size[ORR__HEAD_DIM]};
@@ -394,7 +394,7 @@ static orr_code attention_work(job *j, orr_error *err)
 /* Rows are cut; in a group that shares the model everyone has all columns and does the same. */
 static orr_code norm_work(job *j, orr_error *err)
 {
-    orr__shape mine = *j->s;
+    lay_shape mine = *j->s;
     const orr_code code = cut(j, ORR__M, j->ways.batch, &mine, err);
     if (code)
         return code;
@@ -412,7 +412,7 @@ static orr_code norm_work(job *j, orr_error *err)
  * is written for each operand. */
 static orr_code elementwise_work(job *j, orr_error *err)
 {
-    orr__shape mine = *j->s;
+    lay_shape mine = *j->s;
     const uint64_t operands = j->s->kind == ORR_SHAPE_ACTIVATION ? 1 : j->s->size[ORR__OPERANDS];
     const orr_code code = cut(j, ORR__M, j->ways.batch, &mine, err);
     if (code)
@@ -426,12 +426,12 @@ static orr_code elementwise_work(job *j, orr_error *err)
 
 /* ---- all kinds ---- */
 
-orr_code orr__work_of(const orr__shape *s,
-                      orr__ways ways,
-                      const orr__buffers *buffers,
-                      const char *label,
-                      orr__work *out,
-                      orr_error *err)
+orr_code lay_work_of(const lay_shape *s,
+                     lay_ways ways,
+                     const lay_buffers *buffers,
+                     const char *label,
+                     lay_work *out,
+                     orr_error *err)
 {
     static orr_code (*const kinds[ORR_SHAPE_KINDS])(job *, orr_error *) = {
         [ORR_SHAPE_GEMM] = gemm_work,
@@ -444,7 +444,7 @@ orr_code orr__work_of(const orr__shape *s,
         [ORR_SHAPE_ACTIVATION] = elementwise_work,
     };
     job j = {.s = s, .ways = ways, .buffers = buffers, .label = label, .out = out};
-    *out = (orr__work){.weights = 0};
+    *out = (lay_work){.weights = 0};
     for (int i = 0; i < ORR_PASSES; i++)
         out->pass[i].comm = "NONE";
     const orr_code code = kinds[s->kind](&j, err);

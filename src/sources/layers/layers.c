@@ -37,13 +37,13 @@ bool orr_policy_find(orr_str name, orr_policy *out)
     return false;
 }
 
-bool orr__policy_is_converted(orr_policy p)
+bool lay_policy_is_converted(orr_policy p)
 {
     return p <= ORR_POLICY_HYBRID_DLRM_ENHANCED;
 }
 
 /* Those that say by themselves which dimensions a pass communicates in. */
-bool orr__policy_is_for_layers(orr_policy p)
+bool lay_policy_is_for_layers(orr_policy p)
 {
     return p >= ORR_POLICY_DATA && p <= ORR_POLICY_HYBRID_MODEL_DATA;
 }
@@ -57,12 +57,12 @@ static const char *const comm_names[] = {
     [ORR__COMM_ALL_REDUCE_ALL_TO_ALL] = "ALLREDUCEALLTOALL",
 };
 
-bool orr__comm_find(orr_str name, orr__comm *out)
+bool lay_comm_find(orr_str name, lay_comm *out)
 {
     for (size_t i = 0; i < sizeof comm_names / sizeof *comm_names; i++) {
         if (!orr_str_is(name, comm_names[i]))
             continue;
-        *out = (orr__comm)i;
+        *out = (lay_comm)i;
         return true;
     }
     return false;
@@ -157,12 +157,12 @@ const orr_layer *orr_layers_get(const orr_layers *t, size_t i)
     return &t->layers[i];
 }
 
-orr_where orr__layers_where(const orr_layers *t, uint32_t line, uint32_t column)
+orr_where lay_where(const orr_layers *t, uint32_t line, uint32_t column)
 {
     return orr_where_line(t->label ? t->label : "", line, column);
 }
 
-orr_where orr__layer_where(const orr_layers *t, size_t i, uint32_t column)
+orr_where lay_layer_where(const orr_layers *t, size_t i, uint32_t column)
 {
-    return orr__layers_where(t, t->lines ? t->lines[i] : 0, t->lines ? column : 0);
+    return lay_where(t, t->lines ? t->lines[i] : 0, t->lines ? column : 0);
 }

@@ -17,7 +17,7 @@ enum { NODES_MOST = 16, RANKS_MOST = 1 << 20 };
 
 /* ---- is it possible? ---- */
 
-static orr_code check_options(const orr__expander *x, orr_error *err)
+static orr_code check_options(const lay_expander *x, orr_error *err)
 {
     const orr_layers_expand *opt = x->opt;
     const uint64_t most = (UINT32_MAX - 1) / NODES_MOST;
@@ -33,13 +33,13 @@ static orr_code check_options(const orr__expander *x, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "%zu layers in %" PRIu32 " passes are more nodes than a trace can hold",
                         x->count, opt->passes);
-    if (!x->rules->has_few_policies || orr__policy_is_converted(x->t->policy))
+    if (!x->rules->has_few_policies || lay_policy_is_converted(x->t->policy))
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL, "chakra_converter does not know the policy %s",
                     orr_policy_name(x->t->policy));
 }
 
-static orr_code check_sizes(const orr__expander *x, orr_error *err)
+static orr_code check_sizes(const lay_expander *x, orr_error *err)
 {
     const uint32_t *sizes = x->opt->dim_sizes;
     uint64_t product = 1;
@@ -54,23 +54,23 @@ static orr_code check_sizes(const orr__expander *x, orr_error *err)
                     x->opt->ranks);
 }
 
-static orr_code args_error(const orr__expander *x, orr_error *err, const char *words, uint64_t v)
+static orr_code args_error(const lay_expander *x, orr_error *err, const char *words, uint64_t v)
 {
-    const orr_where at = orr__layers_where(x->t, x->t->header_line, x->t->args_column);
+    const orr_where at = lay_where(x->t, x->t->header_line, x->t->args_column);
     return orr_fail(err, ORR_EINPUT, &at, words, v);
 }
 
 static orr_code layer_error(
-    const orr__expander *x, size_t i, orr_error *err, orr_str found, const char *expected)
+    const lay_expander *x, size_t i, orr_error *err, orr_str found, const char *expected)
 {
-    const orr_where at = orr__layer_where(x->t, i, 1);
+    const orr_where at = lay_layer_where(x->t, i, 1);
     return orr_fail(err, ORR_EINPUT, &at, "layer %zu: '%.*s' is not %s", i, (int)found.len,
                     found.ptr, expected);
 }
 
-static orr_code size_error(const orr__expander *x, size_t i, orr_error *err, uint64_t bytes)
+static orr_code size_error(const lay_expander *x, size_t i, orr_error *err, uint64_t bytes)
 {
-    const orr_where at = orr__layer_where(x->t, i, 1);
+    const orr_where at = lay_layer_where(x->t, i, 1);
     if (x->rules->reads_loosely)
         return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIi64 " bytes: a size was expected",
                         i, (int64_t)bytes);
@@ -78,21 +78,21 @@ static orr_code size_error(const orr__expander *x, size_t i, orr_error *err, uin
 }
 
 /* What was read is right already; a table that was made may say anything. */
-static orr_code check_words(const orr__expander *x, size_t i, orr_error *err)
+static orr_code check_words(const lay_expander *x, size_t i, orr_error *err)
 {
     const orr_layer *l = &x->t->layers[i];
     const orr_layer_pass *const passes[] = {&l->forward, &l->input_grad, &l->weight_grad};
     const bool is_own = x->t->policy == ORR_POLICY_HYBRID_CUSTOMIZED;
     /* The attribute of today has a sign, that of the earlier converters had none. */
     const bool has_sign = x->rules->reads_loosely && !x->is_early;
-    orr__comm comm;
+    lay_comm comm;
     for (size_t k = 0; k < ORR__PASSES; k++) {
-        if (!x->rules->has_all_collectives && !orr__comm_find(passes[k]->comm, &comm))
+        if (!x->rules->has_all_collectives && !lay_comm_find(passes[k]->comm, &comm))
             return layer_error(x, i, err, passes[k]->comm, "a collective");
         if (passes[k]->bytes > INT64_MAX && !has_sign)
             return size_error(x, i, err, passes[k]->bytes);
     }
-    if (is_own && !orr__policy_is_for_layers(l->policy))
+    if (is_own && !lay_policy_is_for_layers(l->policy))
         return layer_error(x, i, err, orr_str_of(orr_policy_name(l->policy)),
                            "the policy of a layer");
     return ORR_OK;
@@ -100,9 +100,9 @@ static orr_code check_words(const orr__expander *x, size_t i, orr_error *err)
 
 /* The converter lets a layer wait for a collective that it has left out when the announced number of layers is
  * too small; the reference ends there with an error too. */
-static orr_code check_declared(const orr__expander *x, orr_error *err)
+static orr_code check_declared(const lay_expander *x, orr_error *err)
 {
-    const orr_where at = orr__layers_where(x->t, x->t->count_line, 1);
+    const orr_where at = lay_where(x->t, x->t->count_line, 1);
     const bool matters = x->rules->believes_count && x->t->policy >= ORR_POLICY_MODEL &&
                          x->t->policy <= ORR_POLICY_HYBRID_MODEL_DATA;
     if (!matters || x->opt->passes == 0 || x->declared < 1 || x->declared >= (int64_t)x->count)
@@ -111,7 +111,7 @@ static orr_code check_declared(const orr__expander *x, orr_error *err)
                     x->declared, x->count);
 }
 
-static bool is_dlrm(const orr__expander *x)
+static bool is_dlrm(const lay_expander *x)
 {
     return x->t->policy == ORR_POLICY_HYBRID_DLRM ||
            x->t->policy == ORR_POLICY_HYBRID_DLRM_ENHANCED;
@@ -119,14 +119,14 @@ static bool is_dlrm(const orr__expander *x)
 
 /* The converter has no use for an index past the layers or below -1, and does not mind; with no passes at all it
  * minds nothing. */
-static orr_code check_dlrm(const orr__expander *x, orr_error *err)
+static orr_code check_dlrm(const lay_expander *x, orr_error *err)
 {
     const int64_t last = x->t->args.last_bottom, n = (int64_t)x->count;
     const bool is_outside = last < -1 || last >= n;
     if (!is_dlrm(x) || n == 0 || x->opt->passes == 0 || (x->rules->reads_loosely && is_outside))
         return ORR_OK;
     if (is_outside || last < 1) {
-        const orr_where at = orr__layers_where(x->t, x->t->header_line, x->t->args_column);
+        const orr_where at = lay_where(x->t, x->t->header_line, x->t->args_column);
         return orr_fail(err, ORR_EINPUT, &at,
                         "the last bottom layer is %" PRIi64 "; it must be one of the layers 1 to "
                         "%" PRIi64,
@@ -134,7 +134,7 @@ static orr_code check_dlrm(const orr__expander *x, orr_error *err)
     }
     if (orr_str_is(x->t->layers[0].forward.comm, "ALLTOALL"))
         return ORR_OK;
-    const orr_where at = orr__layer_where(x->t, 0, x->t->first_comm_column);
+    const orr_where at = lay_layer_where(x->t, 0, x->t->first_comm_column);
     return orr_fail(err, ORR_EINPUT, &at,
                     "the forward collective of layer 0 is '%.*s'; %s needs ALLTOALL there",
                     (int)x->t->layers[0].forward.comm.len, x->t->layers[0].forward.comm.ptr,
@@ -151,7 +151,7 @@ static bool is_transformer(const orr_layers *t)
 
 /* How many dimensions make up a model-parallel group.  ASTRA-sim 1.0 splits a dimension that the group ends in
  * the middle of; a trace cannot, so the user must. */
-static orr_code find_boundary(orr__expander *x, orr_error *err)
+static orr_code find_boundary(lay_expander *x, orr_error *err)
 {
     const uint32_t group = x->t->args.model_group, dims = x->opt->dims;
     const uint32_t whole[] = {x->opt->ranks};
@@ -172,7 +172,7 @@ static orr_code find_boundary(orr__expander *x, orr_error *err)
                       group);
 }
 
-static orr_code check_group(orr__expander *x, orr_error *err)
+static orr_code check_group(lay_expander *x, orr_error *err)
 {
     const uint32_t group = x->t->args.model_group, ranks = x->opt->ranks;
     if (!is_transformer(x->t))
@@ -180,7 +180,7 @@ static orr_code check_group(orr__expander *x, orr_error *err)
     if (group == 0)
         return args_error(x, err, "a model-parallel group has %" PRIu64 " ranks", 0);
     if (ranks % group) {
-        const orr_where at = orr__layers_where(x->t, x->t->header_line, x->t->args_column);
+        const orr_where at = lay_where(x->t, x->t->header_line, x->t->args_column);
         return orr_fail(err, ORR_EINPUT, &at,
                         "model-parallel groups of %" PRIu32 " do not make up %" PRIu32 " ranks",
                         group, ranks);
@@ -192,7 +192,7 @@ static orr_code check_group(orr__expander *x, orr_error *err)
 
 /* For each layer that starts a recomputation: where it begins.  marks: bit 0 checkpoint, bit 1 starts one. */
 static orr_code find_restart(
-    const orr__expander *x, const uint8_t *marks, uint32_t i, uint32_t *out, orr_error *err)
+    const lay_expander *x, const uint8_t *marks, uint32_t i, uint32_t *out, orr_error *err)
 {
     uint32_t k = i;
     if (marks[i] & 1)
@@ -210,7 +210,7 @@ static orr_code find_restart(
     return ORR_OK;
 }
 
-static orr_code mark(const orr__expander *x,
+static orr_code mark(const lay_expander *x,
                      uint8_t *marks,
                      const uint32_t *list,
                      size_t count,
@@ -225,7 +225,7 @@ static orr_code mark(const orr__expander *x,
     return ORR_OK;
 }
 
-static orr_code check_restarts(orr__expander *x, orr_arena *a, orr_error *err)
+static orr_code check_restarts(lay_expander *x, orr_arena *a, orr_error *err)
 {
     const orr_policy_args *args = &x->t->args;
     if (x->t->policy != ORR_POLICY_HYBRID_TRANSFORMER_FWD_IN_BCKWD)
@@ -247,7 +247,7 @@ static orr_code check_restarts(orr__expander *x, orr_arena *a, orr_error *err)
 }
 
 /* Are policy, arguments, dimensions and ranks possible together?  Fills what x derives from them. */
-static orr_code check_all(orr__expander *x, orr_arena *a, orr_error *err)
+static orr_code check_all(lay_expander *x, orr_arena *a, orr_error *err)
 {
     const uint32_t dims = x->opt->dims;
     x->count = x->t->count;
@@ -271,7 +271,7 @@ static orr_code check_all(orr__expander *x, orr_arena *a, orr_error *err)
 /* ---- traces ---- */
 
 /* The converters name their schema and carry the whole input along; ours says what it was made from as well. */
-static void create_trace(orr__expander *x)
+static void create_trace(lay_expander *x)
 {
     char words[200];
     snprintf(words, sizeof words, "orrery: %s, %zu layers, %" PRIu32 " passes",
@@ -286,23 +286,23 @@ static void create_trace(orr__expander *x)
     orr__build_trace(&x->b, x->rules->has_bare_nodes ? "" : "1.0.0");
 }
 
-static void expand_passes(orr__expander *x)
+static void expand_passes(lay_expander *x)
 {
     const size_t bytes = x->count * sizeof *x->now;
     memset(x->now, 0xff, bytes);
     for (uint32_t pass = 0; pass < x->opt->passes && !x->b.code && x->count; pass++) {
-        orr__layer_ids *old = x->before;
+        lay_layer_ids *old = x->before;
         x->before = x->now;
         x->now = old;
         memset(x->now, 0xff, bytes);
-        orr__expand_pass(x);
+        lay_expand_pass(x);
     }
 }
 
-static orr_code make_trace(orr__expander *x, orr_arena *a, orr_error *err)
+static orr_code make_trace(lay_expander *x, orr_arena *a, orr_error *err)
 {
-    x->now = orr_arena_new(a, x->count + 1, orr__layer_ids);
-    x->before = orr_arena_new(a, x->count + 1, orr__layer_ids);
+    x->now = orr_arena_new(a, x->count + 1, lay_layer_ids);
+    x->before = orr_arena_new(a, x->count + 1, lay_layer_ids);
     if (!x->now || !x->before)
         return orr_no_memory(err);
     orr__build_open(&x->b, err);
@@ -312,7 +312,7 @@ static orr_code make_trace(orr__expander *x, orr_arena *a, orr_error *err)
     return orr__build_seal(&x->b, &x->trace);
 }
 
-static orr_code make_set(const orr__expander *x, orr_set **out, orr_error *err)
+static orr_code make_set(const lay_expander *x, orr_set **out, orr_error *err)
 {
     const uint64_t step = x->rules->counts_ids_on ? orr_trace_columns(x->trace)->count : 0;
     uint32_t class_index;
@@ -338,7 +338,7 @@ orr_code orr_layers_set(const orr_layers *t,
                         orr_set **out,
                         orr_error *err)
 {
-    orr__expander x = {.t = t, .opt = opt, .rules = orr__layers_rules(opt->rules)};
+    lay_expander x = {.t = t, .opt = opt, .rules = lay_rules(opt->rules)};
     orr_arena *a = orr_arena_create();
     *out = NULL;
     x.is_early = x.rules->has_early_form || (x.rules->has_bare_nodes && opt->dims);
@@ -372,8 +372,8 @@ bool orr_layers_needs_dims(const orr_layers *t)
 
 static bool says_something(const orr_layer_pass *p)
 {
-    orr__comm comm;
-    return p->bytes > 0 && orr__comm_find(p->comm, &comm) && comm != ORR__COMM_NONE;
+    lay_comm comm;
+    return p->bytes > 0 && lay_comm_find(p->comm, &comm) && comm != ORR__COMM_NONE;
 }
 
 /* Which passes of layer i send something, as bits: 1 forward, 2 input gradient, 4 weight gradient.  That nobody

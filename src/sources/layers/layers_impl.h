@@ -2,10 +2,10 @@
 /* layers_impl.h - what the files of this folder know about a table of layers, and the words in which policies are
  * written down.
  *
- *     orr__after d = {0};
- *     orr__wait_for(&d, x->now[i - 1].comm[ORR__FWD]);     // nothing happens when that node does not exist
- *     orr__layer_comp(x, i, ORR__FWD, &d);
- *     orr__layer_comm(x, i, ORR__FWD);
+ *     lay_after d = {0};
+ *     lay_wait_for(&d, x->now[i - 1].comm[ORR__FWD]);     // nothing happens when that node does not exist
+ *     lay_layer_comp(x, i, ORR__FWD, &d);
+ *     lay_layer_comm(x, i, ORR__FWD);
  *
  * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a policy reads as a
  * list of nodes. */
@@ -36,24 +36,24 @@ struct orr_layers {
 };
 
 /* A place in the file; none when the table was not read. */
-orr_where orr__layers_where(const orr_layers *t, uint32_t line, uint32_t column);
+orr_where lay_where(const orr_layers *t, uint32_t line, uint32_t column);
 /* The same for layer i. */
-orr_where orr__layer_where(const orr_layers *t, size_t i, uint32_t column);
+orr_where lay_layer_where(const orr_layers *t, size_t i, uint32_t column);
 
 /* ---- words ---- */
 
-typedef enum orr__comm {
+typedef enum lay_comm {
     ORR__COMM_NONE,
     ORR__COMM_ALL_REDUCE,
     ORR__COMM_ALL_GATHER,
     ORR__COMM_REDUCE_SCATTER,
     ORR__COMM_ALL_TO_ALL,
     ORR__COMM_ALL_REDUCE_ALL_TO_ALL
-} orr__comm;
+} lay_comm;
 
-bool orr__comm_find(orr_str name, orr__comm *out);
-bool orr__policy_is_converted(orr_policy p);  /* does chakra_converter know it? */
-bool orr__policy_is_for_layers(orr_policy p); /* may it stand in the thirteenth column? */
+bool lay_comm_find(orr_str name, lay_comm *out);
+bool lay_policy_is_converted(orr_policy p);  /* does chakra_converter know it? */
+bool lay_policy_is_for_layers(orr_policy p); /* may it stand in the thirteenth column? */
 
 /* ---- rules ---- */
 
@@ -62,7 +62,7 @@ struct orr_rules_layers {
     /* Reading: every line is a layer, blank ones and comments too; words it has no use for are not looked at, sizes
      * may be negative, the announced number of layers is not compared. */
     bool reads_loosely;
-    bool has_few_policies; /* those of orr__policy_is_converted */
+    bool has_few_policies; /* those of lay_policy_is_converted */
     /* Expanding. */
     bool
         has_all_collectives; /* also those of no bytes, and words that mean nothing are all-reduces */
@@ -72,7 +72,7 @@ struct orr_rules_layers {
     bool has_early_form;     /* sizes without a sign, schema 0.0.4; with dimensions always */
 };
 
-static inline const orr_rules_layers *orr__layers_rules(const orr_rules_layers *rules)
+static inline const orr_rules_layers *lay_rules(const orr_rules_layers *rules)
 {
     static const orr_rules_layers ours;
     return rules ? rules : &ours;
@@ -80,19 +80,19 @@ static inline const orr_rules_layers *orr__layers_rules(const orr_rules_layers *
 
 /* ---- expanding ---- */
 
-typedef enum orr__pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } orr__pass;
+typedef enum lay_pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } lay_pass;
 
 #define ORR__NO_ID UINT64_MAX
 
 /* The nodes of one layer in one pass.  comm is what has to be waited for when the collective is meant: its
  * (last) node, or the compute node when there is nothing to send. */
-typedef struct orr__layer_ids {
+typedef struct lay_layer_ids {
     uint64_t comp[ORR__PASSES], comm[ORR__PASSES];
-} orr__layer_ids;
+} lay_layer_ids;
 
 enum { ORR__LAYER_DIMS_MAX = 64 };
 
-typedef struct orr__expander {
+typedef struct lay_expander {
     const orr_layers *t;
     const orr_layers_expand *opt;
     const orr_rules_layers *rules;
@@ -105,27 +105,27 @@ typedef struct orr__expander {
     const uint32_t *restart; /* by layer: the first to run forward again, or its own number */
     orr_trace *trace;
     orr__builder b;
-    orr__layer_ids *now, *before; /* this pass and the previous one, by layer */
-} orr__expander;
+    lay_layer_ids *now, *before; /* this pass and the previous one, by layer */
+} lay_expander;
 
-typedef struct orr__after {
+typedef struct lay_after {
     uint64_t ids[4];
     size_t count;
-} orr__after;
+} lay_after;
 
 /* Once, and only if there is such a node. */
-void orr__wait_for(orr__after *d, uint64_t id);
+void lay_wait_for(lay_after *d, uint64_t id);
 
 /* The compute node of layer i; its id stands in x->now. */
-uint64_t orr__layer_comp(orr__expander *x, size_t i, orr__pass pass, const orr__after *d);
+uint64_t lay_layer_comp(lay_expander *x, size_t i, lay_pass pass, const lay_after *d);
 /* The collective behind the compute node; likewise. */
-uint64_t orr__layer_comm(orr__expander *x, size_t i, orr__pass pass);
+uint64_t lay_layer_comm(lay_expander *x, size_t i, lay_pass pass);
 /* The collective behind some other node; ORR__NO_ID when there is nothing to send.  x->now is left alone. */
-uint64_t orr__layer_comm_after(orr__expander *x, size_t i, orr__pass pass, const orr__after *d);
+uint64_t lay_layer_comm_after(lay_expander *x, size_t i, lay_pass pass, const lay_after *d);
 /* Forward once more, compute and collective, behind d; what has to be waited for. */
-uint64_t orr__layer_again(orr__expander *x, size_t i, const orr__after *d);
+uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d);
 
 /* All nodes of one pass through the network. */
-void orr__expand_pass(orr__expander *x);
+void lay_expand_pass(lay_expander *x);
 
 #endif

@@ -275,7 +275,7 @@ static orr_code read_policy(reader *r, const line *l)
     word extra;
     if (!orr_policy_find(w->text, &t->policy))
         return bad_word(r, l, w, "a policy (DATA, MODEL, HYBRID_DATA_MODEL, ...)");
-    if (r->rules->has_few_policies && !orr__policy_is_converted(t->policy)) {
+    if (r->rules->has_few_policies && !lay_policy_is_converted(t->policy)) {
         const orr_where at = place(r, l, w->column);
         return orr_fail(r->err, ORR_EINPUT, &at,
                         "chakra_converter does not know the policy %s; 'orrery convert text' does",
@@ -312,9 +312,9 @@ static orr_code read_count(reader *r, const line *l)
 
 static orr_code read_comm(const reader *r, const line *l, const word *w, orr_str *out)
 {
-    orr__comm comm;
+    lay_comm comm;
     *out = w->text;
-    if (r->rules->reads_loosely || orr__comm_find(w->text, &comm))
+    if (r->rules->reads_loosely || lay_comm_find(w->text, &comm))
         return ORR_OK;
     return bad_word(r, l, w,
                     "a collective: ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, "
@@ -354,7 +354,7 @@ static orr_code read_layer_policy(const reader *r, const line *l, orr_policy *ou
     if (l->count < WORDS_KEPT)
         return missing(r, l, "the policy of the layer (column 13)");
     const word *w = &l->words[WORDS_KEPT - 1];
-    if (orr_policy_find(w->text, out) && orr__policy_is_for_layers(*out))
+    if (orr_policy_find(w->text, out) && lay_policy_is_for_layers(*out))
         return ORR_OK;
     return bad_word(r, l, w,
                     "the policy of a layer: DATA, MODEL, HYBRID_DATA_MODEL or HYBRID_MODEL_DATA");
@@ -483,7 +483,7 @@ orr_code orr_layers_parse(orr_span bytes,
                 .at = text,
                 .end = text + bytes.len,
                 .number = 1,
-                .rules = orr__layers_rules(opt ? opt->rules : NULL),
+                .rules = lay_rules(opt ? opt->rules : NULL),
                 .err = err};
     *out = NULL;
     orr_code code = orr_layers_create(ORR_POLICY_DATA, &r.table, err);

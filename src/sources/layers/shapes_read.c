@@ -46,7 +46,7 @@ typedef struct size_row {
     const char *name;
     uint64_t least, most;
     uint64_t otherwise; /* when it is not given */
-    orr__size like;     /* or, when this is another size: as much as that one */
+    lay_size like;      /* or, when this is another size: as much as that one */
 } size_row;
 
 static const size_row sizes[ORR__SIZES] = {
@@ -114,7 +114,7 @@ const char *orr_shape_kind_name(orr_shape_kind kind)
     return (unsigned)kind < ORR_SHAPE_KINDS ? kinds[kind].name : NULL;
 }
 
-const char *orr__size_name(orr__size size)
+const char *lay_size_name(lay_size size)
 {
     return sizes[size].name;
 }
@@ -228,7 +228,7 @@ static orr_code read_header(reader *r, const orr_csv_row *row, orr_error *err)
 /* ---- rows ---- */
 
 /* The name becomes a word of a text workload, whose words are parted by white space. */
-static orr_code take_name(reader *r, const orr_csv_field *f, orr__shape *s, orr_error *err)
+static orr_code take_name(reader *r, const orr_csv_field *f, lay_shape *s, orr_error *err)
 {
     const orr_where w = orr_csv_where(&r->csv, f);
     if (f->text.len == 0)
@@ -245,7 +245,7 @@ static orr_code take_name(reader *r, const orr_csv_field *f, orr__shape *s, orr_
     return ORR_OK;
 }
 
-static orr_code take_kind(reader *r, const orr_csv_field *f, orr__shape *s, orr_error *err)
+static orr_code take_kind(reader *r, const orr_csv_field *f, lay_shape *s, orr_error *err)
 {
     const orr_where w = orr_csv_where(&r->csv, f);
     char word[WORD];
@@ -263,20 +263,20 @@ static orr_code take_kind(reader *r, const orr_csv_field *f, orr__shape *s, orr_
         shown(f->text), f->text.ptr);
 }
 
-bool orr__strategy_find(orr_str word, orr_policy *out)
+bool lay_strategy_find(orr_str word, orr_policy *out)
 {
     return orr_policy_find(word, out) &&
            (*out == ORR_POLICY_DATA || *out == ORR_POLICY_MODEL ||
             *out == ORR_POLICY_HYBRID_DATA_MODEL || *out == ORR_POLICY_HYBRID_MODEL_DATA);
 }
 
-static orr_code take_policy(reader *r, const orr_csv_field *f, orr__shape *s, orr_error *err)
+static orr_code take_policy(reader *r, const orr_csv_field *f, lay_shape *s, orr_error *err)
 {
     const orr_where w = orr_csv_where(&r->csv, f);
     s->policy_column = f->column;
     if (f->text.len == 0)
         return ORR_OK; /* an error when it turns out to be needed */
-    if (!orr__strategy_find(f->text, &s->policy))
+    if (!lay_strategy_find(f->text, &s->policy))
         return orr_fail(err, ORR_EINPUT, &w, "strategy: \"%.*s\" is not " ORR__STRATEGIES,
                         shown(f->text), f->text.ptr);
     s->has_policy = true;
@@ -284,7 +284,7 @@ static orr_code take_policy(reader *r, const orr_csv_field *f, orr__shape *s, or
 }
 
 static orr_code take_field(
-    reader *r, unsigned column, const orr_csv_field *f, orr__shape *s, orr_error *err)
+    reader *r, unsigned column, const orr_csv_field *f, lay_shape *s, orr_error *err)
 {
     if (column == NAME)
         return take_name(r, f, s, err);
@@ -300,7 +300,7 @@ static orr_code take_field(
 }
 
 /* Everything the kind needs is there, nothing else is, and the rest gets its default. */
-static orr_code complete(const reader *r, orr__shape *s, orr_error *err)
+static orr_code complete(const reader *r, lay_shape *s, orr_error *err)
 {
     const kind_row *kind = &kinds[s->kind];
     for (unsigned i = 0; i < ORR__SIZES; i++) {
@@ -320,7 +320,7 @@ static orr_code complete(const reader *r, orr__shape *s, orr_error *err)
 
 static orr_code read_row(reader *r, const orr_csv_row *row, orr_error *err)
 {
-    orr__shape s = {.line = row->line};
+    lay_shape s = {.line = row->line};
     orr_code code = ORR_OK;
     for (size_t i = 0; i < row->count && !code; i++) {
         const orr_csv_field *f = &row->fields[i];
@@ -338,7 +338,7 @@ static orr_code read_row(reader *r, const orr_csv_row *row, orr_error *err)
     }
     if (!code)
         code = complete(r, &s, err);
-    return code ? code : orr__shapes_add(r->out, &s, err);
+    return code ? code : lay_shapes_add(r->out, &s, err);
 }
 
 static orr_code read_rows(reader *r, orr_error *err)
@@ -386,9 +386,9 @@ void orr_shapes_free(orr_shapes *s)
     orr_free(s);
 }
 
-orr_code orr__shapes_add(orr_shapes *t, const orr__shape *s, orr_error *err)
+orr_code lay_shapes_add(orr_shapes *t, const lay_shape *s, orr_error *err)
 {
-    orr__shape kept = *s;
+    lay_shape kept = *s;
     kept.name.ptr = orr_arena_text(t->arena, s->name);
     if (!kept.name.ptr || !orr_grow(&t->all, &t->room, t->count + 1))
         return orr_no_memory(err);

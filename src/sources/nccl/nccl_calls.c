@@ -21,15 +21,15 @@
         return x->order < y->order ? -1 : x->order > y->order; \
     }
 DEFINE_ORDER(call_order, orr__call)
-DEFINE_ORDER(info_order, orr__info)
-DEFINE_ORDER(work_order, orr__work)
-DEFINE_ORDER(transfer_order, orr__transfer)
-DEFINE_ORDER(kernel_order, orr__kernel)
+DEFINE_ORDER(info_order, nccl_info)
+DEFINE_ORDER(work_order, nccl_work)
+DEFINE_ORDER(transfer_order, nccl_transfer)
+DEFINE_ORDER(kernel_order, nccl_kernel)
 
 /* An end comes before a start at the same time. */
 static int mark_order(const void *a, const void *b)
 {
-    const orr__mark *x = a, *y = b;
+    const nccl_mark *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     if (x->step != y->step)
@@ -52,7 +52,7 @@ static void sort_rows(void *rows,
 
 #define SORT(rows, order) sort_rows((rows).at, (rows).count, sizeof *(rows).at, order)
 
-static void sort_all(orr__gpu *g)
+static void sort_all(nccl_gpu *g)
 {
     SORT(g->calls, call_order);
     SORT(g->infos, info_order);
@@ -66,8 +66,8 @@ static void sort_all(orr__gpu *g)
 /* ---- groups ---- */
 
 typedef struct sweep {
-    const orr__job *job;
-    orr__gpu *gpu;
+    const nccl_job *job;
+    nccl_gpu *gpu;
     size_t call;
     uint32_t group;
 } sweep;
@@ -75,7 +75,7 @@ typedef struct sweep {
 /* Calls from..below to, where the marker before opened group and the one at `to` closes it. */
 static void enter_group(sweep *s, int64_t from, int64_t to)
 {
-    const orr__gpu *g = s->gpu;
+    const nccl_gpu *g = s->gpu;
     orr__call *calls = g->calls.at;
     for (; s->call < g->calls.count && calls[s->call].start < from; s->call++)
         ;
@@ -89,22 +89,22 @@ static void enter_group(sweep *s, int64_t from, int64_t to)
     s->group++;
 }
 
-static orr_code unbalanced(const orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code unbalanced(const nccl_job *j, uint32_t gpu, orr_error *err)
 {
     char name[96];
     return orr_fail(err, ORR_EINPUT, NULL,
                     "%s: ncclGroupStart and ncclGroupEnd do not come in pairs",
-                    orr__gpu_name(j, gpu, name));
+                    nccl_gpu_name(j, gpu, name));
 }
 
-static orr_code find_groups(const orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code find_groups(const nccl_job *j, uint32_t gpu, orr_error *err)
 {
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     sweep s = {.job = j, .gpu = g};
     int64_t opened = 0;
     int32_t depth = 0;
     for (size_t i = 0; i < g->marks.count; i++) {
-        const orr__mark *m = &g->marks.at[i];
+        const nccl_mark *m = &g->marks.at[i];
         if (depth == 0 && m->step == 1)
             opened = m->start;
         if (depth == 0 && m->step < 0 && !j->rules->needs_group_marks)
@@ -122,10 +122,10 @@ static orr_code find_groups(const orr__job *j, uint32_t gpu, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code check_groups(const orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code check_groups(const nccl_job *j, uint32_t gpu, orr_error *err)
 {
     char name[96];
-    const orr__gpu *g = &j->gpus.at[gpu];
+    const nccl_gpu *g = &j->gpus.at[gpu];
     bool has_start = false, has_end = false;
     for (size_t i = 0; i < g->marks.count; i++)
         *(g->marks.at[i].step > 0 ? &has_start : &has_end) = true;
@@ -134,14 +134,14 @@ static orr_code check_groups(const orr__job *j, uint32_t gpu, orr_error *err)
     return orr_fail(err, ORR_EINPUT, NULL,
                     "%s has no group markers, which the old generator needs; without --compat "
                     "they may be missing",
-                    orr__gpu_name(j, gpu, name));
+                    nccl_gpu_name(j, gpu, name));
 }
 
 /* ---- details ---- */
 
 /* The calls that details may belong to: by their numbers in g->calls. */
 typedef struct owners {
-    const orr__gpu *gpu;
+    const nccl_gpu *gpu;
     uint32_t *calls;
     size_t count, next; /* next: the first whose interval was not passed yet */
     bool has_open_borders;
@@ -166,7 +166,7 @@ static uint32_t owner_at(owners *o, int64_t time)
 }
 
 static orr_code pick_owners(
-    const orr__job *j, const orr__gpu *g, orr_nccl_op op, owners *out, orr_error *err)
+    const nccl_job *j, const nccl_gpu *g, orr_nccl_op op, owners *out, orr_error *err)
 {
     *out = (owners){.gpu = g, .has_open_borders = j->rules->has_open_borders};
     out->calls = orr_alloc(g->calls.count ? g->calls.count : 1, sizeof *out->calls);
@@ -174,13 +174,13 @@ static orr_code pick_owners(
         return orr_no_memory(err);
     for (size_t i = 0; i < g->calls.count; i++) {
         const uint8_t its = g->calls.at[i].op;
-        if (op == ORR_NCCL_OTHER ? !orr__op_is_p2p(its) : its == op)
+        if (op == ORR_NCCL_OTHER ? !nccl_op_is_p2p(its) : its == op)
             out->calls[out->count++] = (uint32_t)i;
     }
     return ORR_OK;
 }
 
-static void own_infos(orr__gpu *g, owners *o)
+static void own_infos(nccl_gpu *g, owners *o)
 {
     o->next = 0;
     for (size_t i = 0; i < g->infos.count; i++) {
@@ -197,7 +197,7 @@ static void own_row(orr__call *c, size_t row)
     c->row_count = (uint32_t)(row - c->first_row + 1);
 }
 
-static void own_works(orr__gpu *g, owners *o)
+static void own_works(nccl_gpu *g, owners *o)
 {
     o->next = 0;
     for (size_t i = 0; i < g->works.count; i++) {
@@ -207,10 +207,10 @@ static void own_works(orr__gpu *g, owners *o)
     }
 }
 
-static orr_code own_transfers(const orr__job *j,
-                              orr__gpu *g,
+static orr_code own_transfers(const nccl_job *j,
+                              nccl_gpu *g,
                               orr_nccl_op op,
-                              const orr__transfer *rows,
+                              const nccl_transfer *rows,
                               size_t count,
                               orr_error *err)
 {
@@ -227,18 +227,18 @@ static orr_code own_transfers(const orr__job *j,
 
 /* ---- collectives of a group: the details lie on its last one, and are shared out ---- */
 
-static bool is_same_operation(const orr__call *c, const orr__info *i, int strictness)
+static bool is_same_operation(const orr__call *c, const nccl_info *i, int strictness)
 {
     const bool same_comm = c->hash == i->hash && c->stream == i->stream;
     return strictness == 0 ? same_comm && c->bytes == i->bytes : strictness == 1 ? same_comm : true;
 }
 
-static orr__call *free_call(orr__gpu *g, size_t first, size_t last, const orr__info *info)
+static orr__call *free_call(nccl_gpu *g, size_t first, size_t last, const nccl_info *info)
 {
     for (int strictness = 0; strictness < 3; strictness++)
         for (size_t i = first; i <= last; i++) {
             orr__call *c = &g->calls.at[i];
-            if (c->info == ORR__NONE && !orr__op_is_p2p(c->op) &&
+            if (c->info == ORR__NONE && !nccl_op_is_p2p(c->op) &&
                 is_same_operation(c, info, strictness))
                 return c;
         }
@@ -247,7 +247,7 @@ static orr__call *free_call(orr__gpu *g, size_t first, size_t last, const orr__i
 
 /* Infos from..below to and works, which follow their infos, to the calls first..last. */
 static void share_out(
-    orr__gpu *g, size_t first, size_t last, uint32_t info, uint32_t works, uint32_t works_end)
+    nccl_gpu *g, size_t first, size_t last, uint32_t info, uint32_t works, uint32_t works_end)
 {
     const int64_t end = works_end ? g->works.at[works_end - 1].start : 0;
     uint32_t row = works;
@@ -269,7 +269,7 @@ static void share_out(
 
 /* Messages of a group lie on its last send, or receive.  Where its sends are of different communicators and each has one
  * message, they are its messages in their order. */
-static void share_messages(orr__gpu *g, size_t first, size_t end, uint8_t op)
+static void share_messages(nccl_gpu *g, size_t first, size_t end, uint8_t op)
 {
     size_t last = end, count = 0;
     bool is_mixed = false;
@@ -295,11 +295,11 @@ static bool is_same_group(const orr__call *a, const orr__call *b)
     return a->group != ORR__NONE && a->group == b->group;
 }
 
-static void share_collectives(orr__gpu *g, size_t first, size_t end)
+static void share_collectives(nccl_gpu *g, size_t first, size_t end)
 {
     size_t last = first, count = 0;
     for (size_t i = first; i < end; i++)
-        if (!orr__op_is_p2p(g->calls.at[i].op)) {
+        if (!nccl_op_is_p2p(g->calls.at[i].op)) {
             last = i;
             count++;
         }
@@ -309,7 +309,7 @@ static void share_collectives(orr__gpu *g, size_t first, size_t end)
                   holder->first_row + holder->row_count);
 }
 
-static void share_groups(orr__gpu *g)
+static void share_groups(nccl_gpu *g)
 {
     for (size_t first = 0, end; first < g->calls.count; first = end) {
         end = first + 1;
@@ -325,18 +325,18 @@ static void share_groups(orr__gpu *g)
 
 /* ---- all of it ---- */
 
-bool orr__call_is_known(const orr__call *c)
+bool nccl_call_is_known(const orr__call *c)
 {
     if (c->op == ORR_NCCL_OTHER || c->op == ORR_NCCL_SEND_RECV)
         return false;
     if (c->is_payload)
         return true;
-    return c->row_count > 0 && (orr__op_is_p2p(c->op) || c->info != ORR__NONE);
+    return c->row_count > 0 && (nccl_op_is_p2p(c->op) || c->info != ORR__NONE);
 }
 
-static void find_idents(const orr__job *j, uint32_t gpu)
+static void find_idents(const nccl_job *j, uint32_t gpu)
 {
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     for (size_t i = 0; i < g->calls.count; i++) {
         orr__call *c = &g->calls.at[i];
         const uint32_t member =
@@ -345,10 +345,10 @@ static void find_idents(const orr__job *j, uint32_t gpu)
     }
 }
 
-orr_code orr__gpu_link(orr__job *j, uint32_t gpu, orr_error *err)
+orr_code nccl_gpu_link(nccl_job *j, uint32_t gpu, orr_error *err)
 {
     owners o;
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     if (g->stage >= ORR__LINKED)
         return ORR_OK;
     sort_all(g);

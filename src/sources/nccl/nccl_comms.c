@@ -20,12 +20,12 @@
 
 /* ---- looking ---- */
 
-const orr__seat *orr__comm_seat(const orr__comms *c, const orr__comm *comm, uint64_t rank)
+const nccl_seat *nccl_comm_seat(const nccl_comms *c, const nccl_comm *comm, uint64_t rank)
 {
     uint32_t low = 0, high = comm->seats;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        const orr__seat *s = &c->seats.at[c->by_rank.at[comm->first_seat + middle]];
+        const nccl_seat *s = &c->seats.at[c->by_rank.at[comm->first_seat + middle]];
         if (s->rank == rank)
             return s;
         if (s->rank < rank)
@@ -36,24 +36,24 @@ const orr__seat *orr__comm_seat(const orr__comms *c, const orr__comm *comm, uint
     return NULL;
 }
 
-orr__seat *orr__comm_seat_of(const orr__comms *c, const orr__comm *comm, uint32_t gpu)
+nccl_seat *nccl_comm_seat_of(const nccl_comms *c, const nccl_comm *comm, uint32_t gpu)
 {
     const uint64_t key = (uint64_t)(comm - c->all.at) << 32 | gpu;
     const uint32_t seat = orr_map_find(c->seat_of, key, ORR__NONE);
     return seat == ORR__NONE ? NULL : &c->seats.at[seat];
 }
 
-const orr__ring *orr__comm_ring(const orr__comms *c, const orr__seat *seat, uint32_t channel)
+const nccl_ring *nccl_comm_ring(const nccl_comms *c, const nccl_seat *seat, uint32_t channel)
 {
     return channel < seat->ring_count ? &c->rings.at[seat->first_ring + channel] : NULL;
 }
 
-const orr__tree *orr__comm_tree(const orr__comms *c, const orr__seat *seat, uint32_t channel)
+const nccl_tree *nccl_comm_tree(const nccl_comms *c, const nccl_seat *seat, uint32_t channel)
 {
     return channel < seat->tree_count ? &c->trees.at[seat->first_tree + channel] : NULL;
 }
 
-void orr__comms_fini(orr__comms *c)
+void nccl_comms_fini(nccl_comms *c)
 {
     orr_free(c->all.at);
     orr_free(c->seats.at);
@@ -76,20 +76,20 @@ typedef struct entry {
 } entry;
 
 typedef struct builder {
-    orr__job *job;
-    orr__comms *comms;
+    nccl_job *job;
+    nccl_comms *comms;
     ORR__ROWS(entry) entries;
 } builder;
 
 static orr_code find_comm(builder *b, uint32_t ident, uint32_t *out, orr_error *err)
 {
-    orr__comms *c = b->comms;
+    nccl_comms *c = b->comms;
     *out = orr_map_find(c->of_ident, ident, ORR__NONE);
     if (*out != ORR__NONE)
         return ORR_OK;
     *out = (uint32_t)c->all.count;
     if (!orr_map_put(c->of_ident, ident, *out, NULL) ||
-        !KEEP(c->all, (orr__comm){.ident = ident, .channels = 1}))
+        !KEEP(c->all, (nccl_comm){.ident = ident, .channels = 1}))
         return orr_no_memory(err);
     return ORR_OK;
 }
@@ -97,13 +97,13 @@ static orr_code find_comm(builder *b, uint32_t ident, uint32_t *out, orr_error *
 static orr_code add_entry(builder *b, uint32_t gpu, uint32_t ident, uint64_t rank, orr_error *err)
 {
     entry e = {.gpu = gpu, .rank = rank, .place = (uint32_t)b->entries.count};
-    orr__gpu *g = &b->job->gpus.at[gpu];
+    nccl_gpu *g = &b->job->gpus.at[gpu];
     const orr_code code = find_comm(b, ident, &e.comm, err);
     if (code)
         return code;
     if (rank > INT32_MAX)
         return orr_fail(err, ORR_EINPUT, NULL, "communicator %s: rank %" PRIu64 " is out of range",
-                        orr__text(b->job, ident).ptr, rank);
+                        nccl_text(b->job, ident).ptr, rank);
     if (!KEEP(b->entries, e))
         return orr_no_memory(err);
     if (g->rank != ORR__NONE)
@@ -125,12 +125,12 @@ static int entry_by_rank(const void *a, const void *b)
 /* Of several rows for one rank the last names its GPU, at the place of the first. */
 static orr_code seat_all(builder *b, orr_error *err)
 {
-    orr__comms *c = b->comms;
+    nccl_comms *c = b->comms;
     if (b->entries.count)
         qsort(b->entries.at, b->entries.count, sizeof *b->entries.at, entry_by_rank);
     for (size_t i = 0; i < b->entries.count; i++) {
         const entry *e = &b->entries.at[i];
-        orr__comm *comm = &c->all.at[e->comm];
+        nccl_comm *comm = &c->all.at[e->comm];
         const bool is_again = i && e[-1].comm == e->comm && e[-1].rank == e->rank;
         if (is_again) {
             c->seats.at[c->seats.count - 1].gpu = e->gpu;
@@ -139,7 +139,7 @@ static orr_code seat_all(builder *b, orr_error *err)
         if (comm->seats == 0)
             comm->first_seat = (uint32_t)c->seats.count;
         if (!KEEP(c->by_rank, (uint32_t)c->seats.count) ||
-            !KEEP(c->seats, (orr__seat){.rank = e->rank, .gpu = e->gpu, .place = e->place}))
+            !KEEP(c->seats, (nccl_seat){.rank = e->rank, .gpu = e->gpu, .place = e->place}))
             return orr_no_memory(err);
         comm->seats++;
     }
@@ -149,7 +149,7 @@ static orr_code seat_all(builder *b, orr_error *err)
 /* The first seat that was named, when a GPU has several. */
 static orr_code index_seats(builder *b, orr_error *err)
 {
-    orr__comms *c = b->comms;
+    nccl_comms *c = b->comms;
     for (uint32_t k = 0; k < c->all.count; k++)
         for (uint32_t i = 0; i < c->all.at[k].seats; i++) {
             const uint32_t seat = c->all.at[k].first_seat + i;
@@ -202,15 +202,15 @@ typedef struct usage {
 
 static orr_code add_uses(builder *b, usage *u, uint32_t gpu, orr_error *err)
 {
-    orr__job *j = b->job;
-    orr_code code = orr__job_load(j, gpu, err);
+    nccl_job *j = b->job;
+    orr_code code = nccl_job_load(j, gpu, err);
     if (!code)
-        code = orr__gpu_link(j, gpu, err);
-    const orr__gpu *g = &j->gpus.at[gpu];
+        code = nccl_gpu_link(j, gpu, err);
+    const nccl_gpu *g = &j->gpus.at[gpu];
     for (size_t i = 0; !code && i < g->calls.count; i++) {
         const orr__call *c = &g->calls.at[i];
         bool is_new = false;
-        const uint32_t works = orr__op_is_p2p(c->op) ? 0 : c->row_count;
+        const uint32_t works = nccl_op_is_p2p(c->op) ? 0 : c->row_count;
         const uint32_t most = orr_map_find(u->channels, c->ident, 1);
         if (!orr_map_put(u->seen, (uint64_t)c->ident << 32 | gpu, 0, &is_new) ||
             !orr_map_put(u->channels, c->ident, works > most ? works : most, NULL))
@@ -239,13 +239,13 @@ static int first_use_order(const void *a, const void *b)
 
 static orr_code seat_users(builder *b, const use *uses, size_t count, orr_error *err)
 {
-    const orr__job *j = b->job;
+    const nccl_job *j = b->job;
     user *users = orr_alloc(count, sizeof *users);
     orr_code code = users ? ORR_OK : orr_no_memory(err);
     for (size_t i = 0; !code && i < count; i++) {
-        const orr__gpu *g = &j->gpus.at[uses[i].gpu];
+        const nccl_gpu *g = &j->gpus.at[uses[i].gpu];
         users[i] =
-            (user){.gpu = uses[i].gpu, .node = node_number(orr__text(j, g->node)), .pid = g->pid};
+            (user){.gpu = uses[i].gpu, .node = node_number(nccl_text(j, g->node)), .pid = g->pid};
     }
     if (!code)
         qsort(users, count, sizeof *users, user_order);
@@ -290,7 +290,7 @@ static orr_code infer(builder *b, usage *u, orr_error *err)
 
 /* ---- the log ---- */
 
-static uint32_t lower_ident(const orr__job *j, orr_str text)
+static uint32_t lower_ident(const nccl_job *j, orr_str text)
 {
     char lower[64];
     uint32_t number;
@@ -304,7 +304,7 @@ static uint32_t lower_ident(const orr__job *j, orr_str text)
 }
 
 /* The last GPU that makes calls under this process number: logs do not name nodes as files do. */
-static uint32_t gpu_of_pid(const orr__job *j, uint32_t pid)
+static uint32_t gpu_of_pid(const nccl_job *j, uint32_t pid)
 {
     for (size_t i = j->gpus.count; i-- > 0;)
         if (j->gpus.at[i].pid == pid && j->gpus.at[i].call_rows)
@@ -312,7 +312,7 @@ static uint32_t gpu_of_pid(const orr__job *j, uint32_t pid)
     return ORR__NONE;
 }
 
-static orr_code add_log_line(builder *b, const usage *u, const orr__log_line *line, orr_error *err)
+static orr_code add_log_line(builder *b, const usage *u, const nccl_log_line *line, orr_error *err)
 {
     const uint32_t gpu = gpu_of_pid(b->job, line->pid), ident = lower_ident(b->job, line->ident);
     if (gpu == ORR__NONE || ident == ORR__NONE || orr_map_find(u->channels, ident, 0) == 0)
@@ -327,16 +327,16 @@ static orr_code read_log(builder *b, const usage *u, orr_error *err)
 {
     const char *path = b->job->opt->log;
     orr_input *in;
-    orr__log_line line;
+    nccl_log_line line;
     if (!path)
         return ORR_OK;
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
     const orr_span all = orr_input_bytes(in);
-    orr__log l = {
+    nccl_log l = {
         .path = path, .at = (const char *)all.ptr, .end = (const char *)all.ptr + all.len};
-    while ((code = orr__log_next(&l, &line, err)) == ORR_OK)
+    while ((code = nccl_log_next(&l, &line, err)) == ORR_OK)
         if ((code = add_log_line(b, u, &line, err)))
             break;
     orr_input_close(in);
@@ -346,18 +346,18 @@ static orr_code read_log(builder *b, const usage *u, orr_error *err)
 /* ---- plain rings and trees ---- */
 
 /* Ranks without holes, and a ring and a tree on each channel: parent (r-1)/2, children 2r+1 and 2r+2. */
-static orr_code synthesise(builder *b, orr__comm *comm, orr_error *err)
+static orr_code synthesise(builder *b, nccl_comm *comm, orr_error *err)
 {
-    orr__comms *c = b->comms;
+    nccl_comms *c = b->comms;
     const uint64_t n = comm->seats;
     for (uint32_t r = 0; r < comm->seats; r++) {
-        orr__seat *s = &c->seats.at[c->by_rank.at[comm->first_seat + r]];
+        nccl_seat *s = &c->seats.at[c->by_rank.at[comm->first_seat + r]];
         s->rank = r;
         s->first_ring = (uint32_t)c->rings.count;
         s->first_tree = (uint32_t)c->trees.count;
         s->ring_count = s->tree_count = comm->channels;
-        const orr__ring ring = {.previous = (r + n - 1) % n, .next = (r + 1) % n, .position = r};
-        orr__tree tree = {.parent = r ? (int64_t)(r - 1) / 2 : -1};
+        const nccl_ring ring = {.previous = (r + n - 1) % n, .next = (r + 1) % n, .position = r};
+        nccl_tree tree = {.parent = r ? (int64_t)(r - 1) / 2 : -1};
         for (uint64_t child = 2 * (uint64_t)r + 1; child <= 2 * (uint64_t)r + 2 && child < n;
              child++)
             tree.child[tree.children++] = child;
@@ -370,9 +370,9 @@ static orr_code synthesise(builder *b, orr__comm *comm, orr_error *err)
 
 static orr_code synthesise_all(builder *b, const usage *u, orr_error *err)
 {
-    orr__comms *c = b->comms;
+    nccl_comms *c = b->comms;
     for (size_t k = 0; k < c->all.count; k++) {
-        orr__comm *comm = &c->all.at[k];
+        nccl_comm *comm = &c->all.at[k];
         if (!comm->is_inferred)
             continue;
         comm->channels = orr_map_find(u->channels, comm->ident, 1);
@@ -388,10 +388,10 @@ static orr_code synthesise_all(builder *b, const usage *u, orr_error *err)
 /* node << 32 | hash -> communicator; the last announcement counts. */
 static orr_map *comms_by_hash(const builder *b)
 {
-    const orr__job *j = b->job;
+    const nccl_job *j = b->job;
     orr_map *m = orr_map_create(64);
     for (size_t i = 0; m && i < j->members.count; i++) {
-        const orr__member *x = &j->members.at[i];
+        const nccl_member *x = &j->members.at[i];
         const uint64_t key = (uint64_t)j->gpus.at[x->gpu].node << 32 | x->hash;
         if (!orr_map_put(m, key, orr_map_find(b->comms->of_ident, x->ident, ORR__NONE), NULL)) {
             orr_map_destroy(m);
@@ -417,17 +417,17 @@ static int place_order(const void *a, const void *b)
     return x->row->order < y->row->order ? -1 : x->row->order > y->row->order;
 }
 
-static bool add_ring(orr__comms *c, orr__seat *s, const orr__topology *row)
+static bool add_ring(nccl_comms *c, nccl_seat *s, const orr__topology *row)
 {
     if (s->ring_count++ == 0)
         s->first_ring = (uint32_t)c->rings.count;
     return KEEP(c->rings,
-                (orr__ring){.previous = row->previous, .next = row->next, .position = ORR__NONE});
+                (nccl_ring){.previous = row->previous, .next = row->next, .position = ORR__NONE});
 }
 
-static bool add_tree(orr__comms *c, orr__seat *s, const orr__topology *row)
+static bool add_tree(nccl_comms *c, nccl_seat *s, const orr__topology *row)
 {
-    orr__tree t = {.parent = row->parent};
+    nccl_tree t = {.parent = row->parent};
     for (int i = 0; i < 3; i++)
         if (row->child[i] >= 0)
             t.child[t.children++] = (uint64_t)row->child[i];
@@ -443,7 +443,7 @@ static orr_code add_topology(builder *b,
                              bool is_ring,
                              orr_error *err)
 {
-    orr__comms *c = b->comms;
+    nccl_comms *c = b->comms;
     size_t n = 0;
     orr_code code = ORR_OK;
     topology_row *places = orr_alloc(count + 1, sizeof *places);
@@ -452,14 +452,14 @@ static orr_code add_topology(builder *b,
     for (size_t i = 0; i < count; i++) {
         const uint64_t key = (uint64_t)rows[i].node << 32 | rows[i].hash;
         const uint32_t comm = orr_map_find(by_hash, key, ORR__NONE);
-        const orr__seat *s =
-            comm == ORR__NONE ? NULL : orr__comm_seat(c, &c->all.at[comm], rows[i].me);
+        const nccl_seat *s =
+            comm == ORR__NONE ? NULL : nccl_comm_seat(c, &c->all.at[comm], rows[i].me);
         if (s)
             places[n++] = (topology_row){.seat = (uint32_t)(s - c->seats.at), .row = &rows[i]};
     }
     qsort(places, n, sizeof *places, place_order);
     for (size_t i = 0; i < n && !code; i++) {
-        orr__seat *s = &c->seats.at[places[i].seat];
+        nccl_seat *s = &c->seats.at[places[i].seat];
         if (!(is_ring ? add_ring(c, s, places[i].row) : add_tree(c, s, places[i].row)))
             code = orr_no_memory(err);
     }
@@ -469,13 +469,13 @@ static orr_code add_topology(builder *b,
 
 static orr_code add_announced(builder *b, orr_error *err)
 {
-    const orr__job *j = b->job;
+    const nccl_job *j = b->job;
     for (size_t i = 0; i < j->members.count; i++) {
-        const orr__member *m = &j->members.at[i];
+        const nccl_member *m = &j->members.at[i];
         const orr_code code = add_entry(b, m->gpu, m->ident, m->rank, err);
         if (code)
             return code;
-        orr__comm *comm = &b->comms->all.at[orr_map_find(b->comms->of_ident, m->ident, 0)];
+        nccl_comm *comm = &b->comms->all.at[orr_map_find(b->comms->of_ident, m->ident, 0)];
         comm->ranks = m->ranks > comm->ranks ? m->ranks : comm->ranks;
     }
     return ORR_OK;
@@ -483,7 +483,7 @@ static orr_code add_announced(builder *b, orr_error *err)
 
 static orr_code add_topologies(builder *b, orr_error *err)
 {
-    const orr__job *j = b->job;
+    const nccl_job *j = b->job;
     orr_map *by_hash = comms_by_hash(b);
     if (!by_hash)
         return orr_no_memory(err);
@@ -496,24 +496,24 @@ static orr_code add_topologies(builder *b, orr_error *err)
 
 /* Places along the ring of a channel, from the lowest rank on.  Where the markers make no ring of all ranks places stay
  * ORR__NONE. */
-static void walk_ring(const orr__comms *c, const orr__comm *comm, uint32_t channel)
+static void walk_ring(const nccl_comms *c, const nccl_comm *comm, uint32_t channel)
 {
-    const orr__seat *first = &c->seats.at[c->by_rank.at[comm->first_seat]], *s = first;
+    const nccl_seat *first = &c->seats.at[c->by_rank.at[comm->first_seat]], *s = first;
     for (uint32_t place = 0; place < comm->seats; place++) {
         if (!s || channel >= s->ring_count)
             return;
-        orr__ring *r = &c->rings.at[s->first_ring + channel];
+        nccl_ring *r = &c->rings.at[s->first_ring + channel];
         if (r->position != ORR__NONE)
             return;
         r->position = place;
-        s = orr__comm_seat(c, comm, r->next);
+        s = nccl_comm_seat(c, comm, r->next);
     }
 }
 
-static void walk_rings(const orr__comms *c)
+static void walk_rings(const nccl_comms *c)
 {
     for (size_t k = 0; k < c->all.count; k++) {
-        const orr__comm *comm = &c->all.at[k];
+        const nccl_comm *comm = &c->all.at[k];
         const uint32_t channels =
             comm->seats ? c->seats.at[c->by_rank.at[comm->first_seat]].ring_count : 0;
         for (uint32_t channel = 0; channel < channels && !comm->is_inferred; channel++)
@@ -524,14 +524,14 @@ static void walk_rings(const orr__comms *c)
 /* ---- all of it ---- */
 
 /* Whether calls must be looked at: the old way only when nobody announced anything. */
-static bool needs_usage(const orr__job *j)
+static bool needs_usage(const nccl_job *j)
 {
     return j->members.count == 0 || !j->rules->believes_announcements;
 }
 
 static orr_code build(builder *b, usage *u, orr_error *err)
 {
-    orr__job *j = b->job;
+    nccl_job *j = b->job;
     orr_code code = add_announced(b, err);
     for (uint32_t g = 0; !code && needs_usage(j) && g < j->gpus.count; g++)
         code = add_uses(b, u, g, err);
@@ -555,7 +555,7 @@ static orr_code build(builder *b, usage *u, orr_error *err)
     return code;
 }
 
-orr_code orr__comms_build(orr__job *j, orr_error *err)
+orr_code nccl_comms_build(nccl_job *j, orr_error *err)
 {
     builder b = {.job = j, .comms = &j->comms};
     usage u = {.seen = orr_map_create(64), .channels = orr_map_create(16)};

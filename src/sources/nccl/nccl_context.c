@@ -9,7 +9,7 @@ enum { MOST_COMMS = 1 << 24 };
 
 /* ---- our own ---- */
 
-uint64_t orr__transfer_messages(const orr__transfer *t)
+uint64_t nccl_transfer_messages(const nccl_transfer *t)
 {
     if (t->protocol != ORR__SIMPLE || t->chunk == 0 || t->size / t->chunk <= 1)
         return 1;
@@ -33,7 +33,7 @@ static orr_str class_key(uint32_t comm, uint64_t bytes, char room[12])
     return (orr_str){.ptr = room, .len = 12};
 }
 
-uint32_t orr__message_class(const orr__job *j, uint32_t comm, uint64_t bytes)
+uint32_t nccl_message_class(const nccl_job *j, uint32_t comm, uint64_t bytes)
 {
     char room[12];
     uint32_t number;
@@ -41,7 +41,7 @@ uint32_t orr__message_class(const orr__job *j, uint32_t comm, uint64_t bytes)
 }
 
 static bool number_messages(
-    orr__job *j, const orr__call *c, const orr__transfer *t, orr_map *pairs, uint64_t *first)
+    nccl_job *j, const orr__call *c, const nccl_transfer *t, orr_map *pairs, uint64_t *first)
 {
     char room[12];
     uint32_t number;
@@ -49,18 +49,18 @@ static bool number_messages(
         return false;
     const uint64_t key =
         (uint64_t)number << 32 | (t->peer & INT32_MAX) << 1 | (c->op == ORR_NCCL_SEND);
-    return count_up(pairs, key, orr__transfer_messages(t), first);
+    return count_up(pairs, key, nccl_transfer_messages(t), first);
 }
 
-static bool number_transfers(orr__job *j, orr__gpu *g, orr__call *c, orr_map *pairs)
+static bool number_transfers(nccl_job *j, nccl_gpu *g, orr__call *c, orr_map *pairs)
 {
-    orr__transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
+    nccl_transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
     if (c->is_payload) {
-        const orr__transfer t = {.size = c->bytes, .peer = c->peer};
+        const nccl_transfer t = {.size = c->bytes, .peer = c->peer};
         return number_messages(j, c, &t, pairs, &c->sequence);
     }
     for (uint32_t i = 0; i < c->row_count; i++) {
-        orr__transfer *t = &rows[c->first_row + i];
+        nccl_transfer *t = &rows[c->first_row + i];
         if (!number_messages(j, c, t, pairs, &t->first_id))
             return false;
     }
@@ -68,14 +68,14 @@ static bool number_transfers(orr__job *j, orr__gpu *g, orr__call *c, orr_map *pa
 }
 
 /* Over all calls, also those outside the window: windows need not begin at the same call on all ranks. */
-static orr_code own_contexts(orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code own_contexts(nccl_job *j, uint32_t gpu, orr_error *err)
 {
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     orr_map *counters = orr_map_create(16), *pairs = orr_map_create(16);
     bool is_good = counters && pairs;
     for (size_t i = 0; is_good && i < g->calls.count; i++) {
         orr__call *c = &g->calls.at[i];
-        if (!orr__op_is_p2p(c->op))
+        if (!nccl_op_is_p2p(c->op))
             is_good = count_up(counters, c->comm, 1, &c->sequence);
         else
             is_good = number_transfers(j, g, c, pairs);
@@ -87,9 +87,9 @@ static orr_code own_contexts(orr__job *j, uint32_t gpu, orr_error *err)
 
 /* ---- both ---- */
 
-static orr_code find_comms(orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code find_comms(nccl_job *j, uint32_t gpu, orr_error *err)
 {
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     char name[96];
     if (j->comms.all.count > MOST_COMMS)
         return orr_fail(err, ORR_EINPUT, NULL, "more than 16,777,216 communicators");
@@ -99,12 +99,12 @@ static orr_code find_comms(orr__job *j, uint32_t gpu, orr_error *err)
         if (c->comm == ORR__NONE && c->has_time)
             return orr_fail(err, ORR_EINPUT, NULL,
                             "%s uses communicator %s, which nobody announced",
-                            orr__gpu_name(j, gpu, name), orr__text(j, c->ident).ptr);
+                            nccl_gpu_name(j, gpu, name), nccl_text(j, c->ident).ptr);
     }
     return ORR_OK;
 }
 
-static orr_code find_contexts(orr__job *j, uint32_t gpu, orr_error *err)
+static orr_code find_contexts(nccl_job *j, uint32_t gpu, orr_error *err)
 {
     const orr_code code = find_comms(j, gpu, err);
     if (code)
@@ -112,14 +112,14 @@ static orr_code find_contexts(orr__job *j, uint32_t gpu, orr_error *err)
     return j->rules->contexts ? j->rules->contexts(j, gpu, err) : own_contexts(j, gpu, err);
 }
 
-orr_code orr__gpu_ready(orr__job *j, uint32_t gpu, orr_error *err)
+orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err)
 {
-    orr_code code = orr__job_load(j, gpu, err);
+    orr_code code = nccl_job_load(j, gpu, err);
     if (code || j->gpus.at[gpu].stage == ORR__TIMED)
         return code;
     if (!code)
-        code = orr__gpu_link(j, gpu, err);
+        code = nccl_gpu_link(j, gpu, err);
     if (!code)
-        code = orr__gpu_time(j, gpu, err);
+        code = nccl_gpu_time(j, gpu, err);
     return code ? code : find_contexts(j, gpu, err);
 }

@@ -8,29 +8,29 @@
 #include "nccl_write.h"
 
 typedef struct events {
-    orr__writer *w;
-    const orr__gpu *g;
+    nccl_writer *w;
+    const nccl_gpu *g;
     uint32_t start, end; /* labels of the rank's */
     uint32_t previous;   /* label of the end of the event before */
     int64_t previous_end;
     uint32_t stream;
 } events;
 
-static uint32_t line(orr__pen *p, uint64_t ns)
+static uint32_t line(nccl_pen *p, uint64_t ns)
 {
-    const uint32_t label = orr__pen_label(p);
+    const uint32_t label = nccl_pen_label(p);
     orr_buf_print(&p->to, "l%u: calc %llu\n", label + p->first_label, (unsigned long long)ns);
     return label;
 }
 
-static uint64_t bytes_of(const orr__gpu *g, const orr__call *c)
+static uint64_t bytes_of(const nccl_gpu *g, const orr__call *c)
 {
     uint64_t most = 0;
     if (c->is_payload)
         return c->bytes;
-    if (!orr__op_is_p2p(c->op))
+    if (!nccl_op_is_p2p(c->op))
         return c->info == ORR__NONE ? 0 : g->infos.at[c->info].bytes;
-    const orr__transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
+    const nccl_transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
     for (uint32_t i = 0; i < c->row_count; i++)
         most = rows[c->first_row + i].bytes > most ? rows[c->first_row + i].bytes : most;
     return most;
@@ -38,30 +38,30 @@ static uint64_t bytes_of(const orr__gpu *g, const orr__call *c)
 
 static void write_member(const events *e, const orr__call *c, uint32_t inner, uint32_t outer)
 {
-    orr__pen *p = &e->w->pen;
-    const orr__job *j = e->w->job;
-    const uint32_t label = orr__pen_label(p);
-    const char *stream = e->stream == ORR__NONE ? "stream_merged" : orr__text(j, c->stream).ptr;
+    nccl_pen *p = &e->w->pen;
+    const nccl_job *j = e->w->job;
+    const uint32_t label = nccl_pen_label(p);
+    const char *stream = e->stream == ORR__NONE ? "stream_merged" : nccl_text(j, c->stream).ptr;
     orr_buf_print(&p->to, "l%u: %s %llu bytes comm %u gpu %u stream %s seq %llu end\n",
                   label + p->first_label, orr_nccl_op_name((orr_nccl_op)c->op),
                   (unsigned long long)bytes_of(e->g, c), c->comm, e->g->rank, stream,
                   (unsigned long long)c->sequence);
-    orr__pen_requires(p, label, inner);
-    orr__pen_requires(p, outer, label);
+    nccl_pen_requires(p, label, inner);
+    nccl_pen_requires(p, outer, label);
 }
 
 static void write_event(events *e, uint32_t call)
 {
-    orr__pen *p = &e->w->pen;
+    nccl_pen *p = &e->w->pen;
     const orr__call *calls = e->g->calls.at, *c = &calls[call];
     const int64_t gap = c->from - e->previous_end;
     const uint32_t wait = line(p, gap > 0 ? (uint64_t)gap : 0);
-    orr__pen_requires(p, wait, e->previous);
+    nccl_pen_requires(p, wait, e->previous);
     const uint32_t end = line(p, 0);
     const uint32_t inner = line(p, 0);
-    orr__pen_requires(p, inner, wait);
+    nccl_pen_requires(p, inner, wait);
     const uint32_t outer = line(p, 0);
-    orr__pen_requires(p, end, outer);
+    nccl_pen_requires(p, end, outer);
     if (c->group == ORR__NONE) {
         write_member(e, c, inner, outer);
     } else {
@@ -75,7 +75,7 @@ static void write_event(events *e, uint32_t call)
     e->previous_end = c->to;
 }
 
-static orr_code write_stream(events *e, const orr__streams *all, const orr__stream *one)
+static orr_code write_stream(events *e, const nccl_streams *all, const orr__stream *one)
 {
     orr_map *groups = orr_map_create(16);
     bool is_new, has_any = false, is_good = groups;
@@ -94,24 +94,24 @@ static orr_code write_stream(events *e, const orr__streams *all, const orr__stre
         has_any = true;
     }
     if (has_any)
-        orr__pen_requires(&e->w->pen, e->end, e->previous);
+        nccl_pen_requires(&e->w->pen, e->end, e->previous);
     orr_map_destroy(groups);
     return is_good ? ORR_OK : orr_no_memory(e->w->err);
 }
 
-orr_code orr__write_events(orr__writer *w, uint32_t gpu, bool is_merged)
+orr_code nccl_write_events(nccl_writer *w, uint32_t gpu, bool is_merged)
 {
-    orr__streams streams;
+    nccl_streams streams;
     events e = {.w = w, .g = &w->job->gpus.at[gpu]};
     w->gpu = gpu;
     w->pen.labels = 0;
     w->pen.first_label = 1;
     e.start = line(&w->pen, 0);
     e.end = line(&w->pen, 0);
-    w->code = orr__streams_make(w->job, gpu, is_merged, &streams, w->err);
+    w->code = nccl_streams_make(w->job, gpu, is_merged, &streams, w->err);
     for (uint32_t i = 0; i < streams.count && !w->code; i++)
         w->code = write_stream(&e, &streams, &streams.at[i]);
-    orr__streams_fini(&streams);
+    nccl_streams_fini(&streams);
     if (!w->code && (w->pen.is_full || w->pen.to.failed))
         w->code = orr_no_memory(w->err);
     return w->code;

@@ -21,17 +21,17 @@ static bool is_old(const orr__plan *p)
 
 static uint32_t gpu_of_rank(orr__plan *p, uint64_t rank)
 {
-    const orr__seat *s = orr__comm_seat(&p->w->job->comms, p->comm, rank);
+    const nccl_seat *s = nccl_comm_seat(&p->w->job->comms, p->comm, rank);
     if (s)
         return s->gpu;
-    orr__writer_fail(p->w, "communicator %s has no rank %" PRIu64,
-                     orr__text(p->w->job, p->comm->ident).ptr, rank);
+    nccl_writer_fail(p->w, "communicator %s has no rank %" PRIu64,
+                     nccl_text(p->w->job, p->comm->ident).ptr, rank);
     return p->w->gpu;
 }
 
-static uint32_t plain_position(const orr__plan *p, const orr__seat *seat)
+static uint32_t plain_position(const orr__plan *p, const nccl_seat *seat)
 {
-    const orr__comms *c = &p->w->job->comms;
+    const nccl_comms *c = &p->w->job->comms;
     uint32_t at = 0;
     while (at < p->comm->seats &&
            c->by_rank.at[p->comm->first_seat + at] != (uint32_t)(seat - c->seats.at))
@@ -46,7 +46,7 @@ typedef struct neighbours {
 
 static neighbours plain_ring(orr__plan *p)
 {
-    const orr__comms *c = &p->w->job->comms;
+    const nccl_comms *c = &p->w->job->comms;
     const uint32_t n = p->comm->seats, at = plain_position(p, p->seat);
     const uint32_t *seats = c->by_rank.at + p->comm->first_seat;
     return (neighbours){.before = c->seats.at[seats[(at + n - 1) % n]].gpu,
@@ -56,45 +56,45 @@ static neighbours plain_ring(orr__plan *p)
 
 static neighbours ring_of(orr__plan *p, uint32_t channel)
 {
-    const orr__ring *r = orr__comm_ring(&p->w->job->comms, p->seat, channel);
+    const nccl_ring *r = nccl_comm_ring(&p->w->job->comms, p->seat, channel);
     if (!r && !is_old(p))
         return plain_ring(p);
     if (!r) {
-        orr__writer_fail(p->w, "communicator %s has no ring for channel %" PRIu32,
-                         orr__text(p->w->job, p->comm->ident).ptr, channel);
+        nccl_writer_fail(p->w, "communicator %s has no ring for channel %" PRIu32,
+                         nccl_text(p->w->job, p->comm->ident).ptr, channel);
         return (neighbours){0};
     }
     if (r->position == ORR__NONE && !is_old(p))
-        orr__writer_fail(p->w, "communicator %s: channel %" PRIu32 " is no ring through all ranks",
-                         orr__text(p->w->job, p->comm->ident).ptr, channel);
+        nccl_writer_fail(p->w, "communicator %s: channel %" PRIu32 " is no ring through all ranks",
+                         nccl_text(p->w->job, p->comm->ident).ptr, channel);
     return (neighbours){.before = gpu_of_rank(p, r->previous),
                         .after = gpu_of_rank(p, r->next),
                         .position = is_old(p) ? p->seat->rank : r->position};
 }
 
 /* A chunk of all elements of a work that has none. */
-static uint64_t chunk_of(orr__plan *p, const orr__work *work, uint64_t each)
+static uint64_t chunk_of(orr__plan *p, const nccl_work *work, uint64_t each)
 {
     const uint64_t chunk = work->chunk || is_old(p) ? work->chunk : work->total ? work->total : 1;
     if (chunk == 0)
-        orr__writer_fail(p->w, "chunkCount is 0");
+        nccl_writer_fail(p->w, "chunkCount is 0");
     else if (work->total / chunk / each > MOST_CHUNKS)
-        orr__writer_fail(p->w, "a work of %" PRIu64 " in chunks of %" PRIu64 " is out of bounds",
+        nccl_writer_fail(p->w, "a work of %" PRIu64 " in chunks of %" PRIu64 " is out of bounds",
                          work->total, chunk);
     return chunk ? chunk : 1;
 }
 
-static orr__ends piece(orr__plan *p, orr__lane *l, const orr__step *s, uint64_t bytes, uint64_t cap)
+static nccl_ends piece(orr__plan *p, nccl_lane *l, const orr__step *s, uint64_t bytes, uint64_t cap)
 {
-    return orr__lane_slices(l, s, bytes, cap, p->slices);
+    return nccl_lane_slices(l, s, bytes, cap, p->slices);
 }
 
 /* ---- rings ---- */
 
 typedef struct ring_loop {
     orr__plan *plan;
-    orr__lane *lane;
-    const orr__fork *fork;
+    nccl_lane *lane;
+    const nccl_fork *fork;
     neighbours at;
     uint64_t chunk, left, cap;
 } ring_loop;
@@ -112,16 +112,16 @@ static void ring_step(ring_loop *r, unsigned what, uint64_t index)
         r->cap = even > r->cap / 32 ? even : r->cap / 32;
     }
     const orr__step s = {.what = what, .from = r->at.before, .to = r->at.after};
-    orr__pen_branch(&p->w->pen, r->fork, piece(p, r->lane, &s, elements * width, r->cap));
+    nccl_pen_branch(&p->w->pen, r->fork, piece(p, r->lane, &s, elements * width, r->cap));
 }
 
-static orr__ends ring_all_reduce(orr__plan *p,
-                                 orr__lane *l,
+static nccl_ends ring_all_reduce(orr__plan *p,
+                                 nccl_lane *l,
                                  uint32_t channel,
-                                 const orr__work *work)
+                                 const nccl_work *work)
 {
     const uint64_t n = p->comm->seats, chunk = chunk_of(p, work, n);
-    const orr__fork f = orr__pen_fork(&p->w->pen, l->cpu);
+    const nccl_fork f = nccl_pen_fork(&p->w->pen, l->cpu);
     ring_loop r = {
         .plan = p, .lane = l, .fork = &f, .at = ring_of(p, channel), .chunk = chunk, .cap = p->cap};
     const uint64_t me = r.at.position + n; /* so that what is taken from it stays above 0 */
@@ -141,7 +141,7 @@ static orr__ends ring_all_reduce(orr__plan *p,
             ring_step(&r, ORR__RECV | ORR__COPY | ORR__SEND, me + n - k);
         ring_step(&r, ORR__RECV, me + 1);
     }
-    return orr__pen_join(&p->w->pen, &f, l->cpu);
+    return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
 
 /* For each chunk the same steps: first, `between` times middle, last; 0: no such step. */
@@ -151,23 +151,23 @@ typedef struct round_trip {
     uint64_t width; /* bytes of an element */
 } round_trip;
 
-static orr__ends around(
-    orr__plan *p, orr__lane *l, uint32_t channel, const orr__work *work, const round_trip *t)
+static nccl_ends around(
+    orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work, const round_trip *t)
 {
     const neighbours at = ring_of(p, channel);
     const uint64_t chunk = chunk_of(p, work, 1);
-    const orr__fork f = orr__pen_fork(&p->w->pen, l->cpu);
+    const nccl_fork f = nccl_pen_fork(&p->w->pen, l->cpu);
     orr__step s = {.from = at.before, .to = at.after};
     for (uint64_t from = 0; from < work->total && !p->w->code;) {
         const uint64_t elements = chunk < work->total - from ? chunk : work->total - from;
         for (uint64_t k = 0; k < t->between + 2; k++) {
             s.what = k == 0 ? t->first : k == t->between + 1 ? t->last : t->middle;
             if (s.what)
-                orr__pen_branch(&p->w->pen, &f, piece(p, l, &s, elements * t->width, p->cap));
+                nccl_pen_branch(&p->w->pen, &f, piece(p, l, &s, elements * t->width, p->cap));
         }
         from += elements;
     }
-    return orr__pen_join(&p->w->pen, &f, l->cpu);
+    return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
 
 static uint64_t between(const orr__plan *p)
@@ -175,10 +175,10 @@ static uint64_t between(const orr__plan *p)
     return p->comm->seats > 2 ? p->comm->seats - 2 : 0;
 }
 
-static orr__ends ring_all_gather(orr__plan *p,
-                                 orr__lane *l,
+static nccl_ends ring_all_gather(orr__plan *p,
+                                 nccl_lane *l,
                                  uint32_t channel,
-                                 const orr__work *work)
+                                 const nccl_work *work)
 {
     const bool is_in_place = (unsigned __int128)work->send_buffer ==
                              (unsigned __int128)p->seat->rank * work->count + work->receive_buffer;
@@ -190,10 +190,10 @@ static orr__ends ring_all_gather(orr__plan *p,
                                 .width = 1});
 }
 
-static orr__ends ring_reduce_scatter(orr__plan *p,
-                                     orr__lane *l,
+static nccl_ends ring_reduce_scatter(orr__plan *p,
+                                     nccl_lane *l,
                                      uint32_t channel,
-                                     const orr__work *work)
+                                     const nccl_work *work)
 {
     return around(p, l, channel, work,
                   &(round_trip){.first = ORR__SEND,
@@ -204,7 +204,7 @@ static orr__ends ring_reduce_scatter(orr__plan *p,
 }
 
 /* Away from the root, along the ring: it sends, the one before it only receives. */
-static orr__ends ring_broadcast(orr__plan *p, orr__lane *l, uint32_t channel, const orr__work *work)
+static nccl_ends ring_broadcast(orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
 {
     const uint32_t root = gpu_of_rank(p, p->info->root);
     const unsigned what = p->w->gpu == root                   ? ORR__SEND
@@ -214,7 +214,7 @@ static orr__ends ring_broadcast(orr__plan *p, orr__lane *l, uint32_t channel, co
 }
 
 /* Towards the root: the one behind it begins. */
-static orr__ends ring_reduce(orr__plan *p, orr__lane *l, uint32_t channel, const orr__work *work)
+static nccl_ends ring_reduce(orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
 {
     const uint32_t root = gpu_of_rank(p, p->info->root);
     const unsigned what = p->w->gpu == root ? ORR__RECV | ORR__REDUCE | ORR__COPY
@@ -232,12 +232,12 @@ typedef struct tree_place {
     uint32_t children;
 } tree_place;
 
-static orr__tree plain_tree(const orr__plan *p)
+static nccl_tree plain_tree(const orr__plan *p)
 {
     const uint64_t n = p->comm->seats, at = plain_position(p, p->seat);
-    const orr__comms *c = &p->w->job->comms;
+    const nccl_comms *c = &p->w->job->comms;
     const uint32_t *seats = c->by_rank.at + p->comm->first_seat;
-    orr__tree t = {.parent = at ? (int64_t)c->seats.at[seats[(at - 1) / 2]].rank : -1};
+    nccl_tree t = {.parent = at ? (int64_t)c->seats.at[seats[(at - 1) / 2]].rank : -1};
     for (uint64_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
         t.child[t.children++] = c->seats.at[seats[child]].rank;
     return t;
@@ -245,15 +245,15 @@ static orr__tree plain_tree(const orr__plan *p)
 
 static tree_place tree_of(orr__plan *p, uint32_t channel)
 {
-    const orr__comms *c = &p->w->job->comms;
-    const orr__tree *found = orr__comm_tree(c, p->seat, channel);
+    const nccl_comms *c = &p->w->job->comms;
+    const nccl_tree *found = nccl_comm_tree(c, p->seat, channel);
     if (!found && is_old(p)) {
-        orr__writer_fail(p->w, "communicator %s has no tree for channel %" PRIu32,
-                         orr__text(p->w->job, p->comm->ident).ptr, channel);
+        nccl_writer_fail(p->w, "communicator %s has no tree for channel %" PRIu32,
+                         nccl_text(p->w->job, p->comm->ident).ptr, channel);
         return (tree_place){.parent = ORR__NONE};
     }
-    const orr__tree t = found ? *found : plain_tree(p);
-    const orr__seat *parent = t.parent < 0 ? NULL : orr__comm_seat(c, p->comm, (uint64_t)t.parent);
+    const nccl_tree t = found ? *found : plain_tree(p);
+    const nccl_seat *parent = t.parent < 0 ? NULL : nccl_comm_seat(c, p->comm, (uint64_t)t.parent);
     tree_place out = {.parent = parent ? parent->gpu : ORR__NONE, .children = t.children};
     for (uint32_t i = 0; i < t.children; i++)
         out.child[i] = gpu_of_rank(p, t.child[i]);
@@ -261,63 +261,63 @@ static tree_place tree_of(orr__plan *p, uint32_t channel)
 }
 
 /* The same step for all children, side by side; the last may have another. */
-static orr__ends with_children(
-    orr__plan *p, orr__lane *l, const tree_place *t, unsigned what, unsigned last, uint64_t bytes)
+static nccl_ends with_children(
+    orr__plan *p, nccl_lane *l, const tree_place *t, unsigned what, unsigned last, uint64_t bytes)
 {
-    const orr__fork f = orr__pen_fork(&p->w->pen, l->cpu);
+    const nccl_fork f = nccl_pen_fork(&p->w->pen, l->cpu);
     for (uint32_t i = 0; i < t->children; i++) {
         const orr__step s = {
             .what = i + 1 == t->children ? last : what, .from = t->child[i], .to = t->child[i]};
-        orr__pen_branch(&p->w->pen, &f, piece(p, l, &s, bytes, p->cap));
+        nccl_pen_branch(&p->w->pen, &f, piece(p, l, &s, bytes, p->cap));
     }
-    return orr__pen_join(&p->w->pen, &f, l->cpu);
+    return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
 
-static orr__ends tree_chunk(orr__plan *p, orr__lane *l, const tree_place *t, uint64_t bytes)
+static nccl_ends tree_chunk(orr__plan *p, nccl_lane *l, const tree_place *t, uint64_t bytes)
 {
-    orr__pen *pen = &p->w->pen;
-    orr__chain steps = {0};
+    nccl_pen *pen = &p->w->pen;
+    nccl_chain steps = {0};
     const unsigned reduce = ORR__RECV | ORR__REDUCE;
     const orr__step up = {.what = ORR__SEND, .to = t->parent},
                     down = {.what = ORR__RECV, .from = t->parent};
     if (t->parent == ORR__NONE) {
         if (t->children == 0) {
             if (is_old(p))
-                orr__writer_fail(p->w, "a tree has neither parent nor children");
-            return (orr__ends){.is_empty = true};
+                nccl_writer_fail(p->w, "a tree has neither parent nor children");
+            return (nccl_ends){.is_empty = true};
         }
-        orr__pen_then(pen, &steps, with_children(p, l, t, reduce, reduce | ORR__COPY, bytes));
-        orr__pen_then(pen, &steps, with_children(p, l, t, ORR__SEND, ORR__SEND, bytes));
-        return orr__pen_chained(&steps);
+        nccl_pen_then(pen, &steps, with_children(p, l, t, reduce, reduce | ORR__COPY, bytes));
+        nccl_pen_then(pen, &steps, with_children(p, l, t, ORR__SEND, ORR__SEND, bytes));
+        return nccl_pen_chained(&steps);
     }
     if (t->children)
-        orr__pen_then(pen, &steps, with_children(p, l, t, reduce, reduce, bytes));
-    orr__pen_then(pen, &steps, piece(p, l, &up, bytes, p->cap));
-    orr__pen_then(pen, &steps, piece(p, l, &down, bytes, p->cap));
+        nccl_pen_then(pen, &steps, with_children(p, l, t, reduce, reduce, bytes));
+    nccl_pen_then(pen, &steps, piece(p, l, &up, bytes, p->cap));
+    nccl_pen_then(pen, &steps, piece(p, l, &down, bytes, p->cap));
     if (t->children)
-        orr__pen_then(pen, &steps, with_children(p, l, t, ORR__SEND, ORR__SEND, bytes));
-    return orr__pen_chained(&steps);
+        nccl_pen_then(pen, &steps, with_children(p, l, t, ORR__SEND, ORR__SEND, bytes));
+    return nccl_pen_chained(&steps);
 }
 
-static orr__ends tree_all_reduce(orr__plan *p,
-                                 orr__lane *l,
+static nccl_ends tree_all_reduce(orr__plan *p,
+                                 nccl_lane *l,
                                  uint32_t channel,
-                                 const orr__work *work)
+                                 const nccl_work *work)
 {
     const tree_place t = tree_of(p, channel);
     const uint64_t chunk = chunk_of(p, work, 1);
-    const orr__fork f = orr__pen_fork(&p->w->pen, l->cpu);
+    const nccl_fork f = nccl_pen_fork(&p->w->pen, l->cpu);
     for (uint64_t from = 0; from < work->total && !p->w->code;) {
         const uint64_t elements = chunk < work->total - from ? chunk : work->total - from;
-        orr__pen_branch(&p->w->pen, &f, tree_chunk(p, l, &t, elements * p->info->width));
+        nccl_pen_branch(&p->w->pen, &f, tree_chunk(p, l, &t, elements * p->info->width));
         from += elements;
     }
-    return orr__pen_join(&p->w->pen, &f, l->cpu);
+    return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
 
 /* ---- which ---- */
 
-static orr__expand_channel *expansion(const orr__plan *p)
+static nccl_expand_channel *expansion(const orr__plan *p)
 {
     const uint8_t op = p->call->op;
     const bool is_ring = p->info->algorithm == ORR__RING;
@@ -337,71 +337,71 @@ static orr__expand_channel *expansion(const orr__plan *p)
         return ring_reduce;
     if (p->info->algorithm == ORR__NVLS_TREE && op == ORR_NCCL_ALL_REDUCE)
         return tree_all_reduce;
-    return orr__expansion_of(p->info->algorithm, op);
+    return nccl_expansion_of(p->info->algorithm, op);
 }
 
-static orr__ends one_channel(orr__plan *p,
-                             orr__expand_channel *expand,
+static nccl_ends one_channel(orr__plan *p,
+                             nccl_expand_channel *expand,
                              uint32_t channel,
                              uint32_t cpu,
-                             const orr__work *work)
+                             const nccl_work *work)
 {
-    orr__lane l = {.w = p->w,
+    nccl_lane l = {.w = p->w,
                    .call = p->call,
                    .cpu = cpu,
                    .protocol = p->info->protocol,
-                   .context = orr__call_context(p->w->job, p->call)};
+                   .context = nccl_call_context(p->w->job, p->call)};
     if (p->comm->seats == 1 && !is_old(p)) /* nobody to talk to */
-        return orr__pen_calc(&p->w->pen, 0, cpu);
+        return nccl_pen_calc(&p->w->pen, 0, cpu);
     return expand(p, &l, channel, work);
 }
 
 /* Sizes in bytes must fit 64 bits wherever they are made of counts. */
-static bool check_work(orr__plan *p, const orr__work *work)
+static bool check_work(orr__plan *p, const nccl_work *work)
 {
     const uint64_t most = UINT64_MAX / 64 / (p->info->width ? p->info->width : 1);
     if (work->total <= most && work->chunk <= most && work->last <= most)
         return true;
-    orr__writer_fail(p->w, "a count of %" PRIu64 " elements is out of range", work->total);
+    nccl_writer_fail(p->w, "a count of %" PRIu64 " elements is out of range", work->total);
     return false;
 }
 
-static orr__ends write_channels(orr__plan *p, const orr__guess *guess, uint32_t *cpu)
+static nccl_ends write_channels(orr__plan *p, const nccl_guess *guess, uint32_t *cpu)
 {
-    const orr__gpu *g = &p->w->job->gpus.at[p->w->gpu];
+    const nccl_gpu *g = &p->w->job->gpus.at[p->w->gpu];
     const uint32_t channels = guess ? guess->channels : p->call->row_count;
     const uint32_t first = *cpu;
-    orr__expand_channel *expand = expansion(p);
+    nccl_expand_channel *expand = expansion(p);
     if (!expand) {
-        orr__writer_fail(p->w, "algorithm %" PRIu64 " of nccl%s is not known", p->info->algorithm,
+        nccl_writer_fail(p->w, "algorithm %" PRIu64 " of nccl%s is not known", p->info->algorithm,
                          orr_nccl_op_name((orr_nccl_op)p->call->op));
-        return (orr__ends){.is_empty = true};
+        return (nccl_ends){.is_empty = true};
     }
-    const orr__fork f = orr__pen_fork(&p->w->pen, first);
+    const nccl_fork f = nccl_pen_fork(&p->w->pen, first);
     for (uint32_t k = 0; k < channels && !p->w->code; k++) {
-        const orr__work work = guess ? orr__guess_work(guess, p->call, p->comm->seats, k)
+        const nccl_work work = guess ? nccl_guess_work(guess, p->call, p->comm->seats, k)
                                      : g->works.at[p->call->first_row + k];
         if (check_work(p, &work))
-            orr__pen_branch(&p->w->pen, &f, one_channel(p, expand, k, first + k, &work));
+            nccl_pen_branch(&p->w->pen, &f, one_channel(p, expand, k, first + k, &work));
     }
     *cpu = first + channels;
-    return orr__pen_join(&p->w->pen, &f, first);
+    return nccl_pen_join(&p->w->pen, &f, first);
 }
 
-orr__ends orr__expand(orr__writer *w, const orr__call *c, uint32_t *cpu)
+nccl_ends nccl_expand(nccl_writer *w, const orr__call *c, uint32_t *cpu)
 {
-    const orr__job *j = w->job;
-    const orr__comm *comm = &j->comms.all.at[c->comm];
+    const nccl_job *j = w->job;
+    const nccl_comm *comm = &j->comms.all.at[c->comm];
     orr__plan p = {
-        .w = w, .call = c, .comm = comm, .seat = orr__comm_seat_of(&j->comms, comm, w->gpu)};
-    orr__guess guess;
+        .w = w, .call = c, .comm = comm, .seat = nccl_comm_seat_of(&j->comms, comm, w->gpu)};
+    nccl_guess guess;
     if (!p.seat) {
-        orr__writer_fail(w, "is not in communicator %s, which it uses",
-                         orr__text(j, comm->ident).ptr);
-        return (orr__ends){.is_empty = true};
+        nccl_writer_fail(w, "is not in communicator %s, which it uses",
+                         nccl_text(j, comm->ident).ptr);
+        return (nccl_ends){.is_empty = true};
     }
     if (c->is_payload)
-        guess = orr__guess_collective(j, c);
+        guess = nccl_guess_collective(j, c);
     p.info = c->is_payload ? &guess.info : &j->gpus.at[w->gpu].infos.at[c->info];
     p.slices = p.info->slice_steps ? p.info->chunk_steps / p.info->slice_steps : 0;
     if (!j->rules->expands_literally && p.slices == 0)
@@ -409,9 +409,9 @@ orr__ends orr__expand(orr__writer *w, const orr__call *c, uint32_t *cpu)
     if (p.info->slice_steps == 0 || p.slices > 64 ||
         (p.slices == 0 && p.info->protocol == ORR__SIMPLE) ||
         __builtin_mul_overflow(p.info->slice_steps, p.info->step, &p.cap)) {
-        orr__writer_fail(w, "chunkSteps %" PRIu64 " and sliceSteps %" PRIu64 " make no slices",
+        nccl_writer_fail(w, "chunkSteps %" PRIu64 " and sliceSteps %" PRIu64 " make no slices",
                          p.info->chunk_steps, p.info->slice_steps);
-        return (orr__ends){.is_empty = true};
+        return (nccl_ends){.is_empty = true};
     }
     w->stamp++;
     return write_channels(&p, c->is_payload ? &guess : NULL, cpu);

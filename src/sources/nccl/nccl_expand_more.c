@@ -9,7 +9,7 @@
 
 static uint32_t place_of(const orr__plan *p)
 {
-    const orr__comms *c = &p->w->job->comms;
+    const nccl_comms *c = &p->w->job->comms;
     const uint32_t me = (uint32_t)(p->seat - c->seats.at);
     uint32_t at = 0;
     while (at < p->comm->seats && c->by_rank.at[p->comm->first_seat + at] != me)
@@ -19,33 +19,33 @@ static uint32_t place_of(const orr__plan *p)
 
 static uint32_t gpu_at(const orr__plan *p, uint64_t place)
 {
-    const orr__comms *c = &p->w->job->comms;
+    const nccl_comms *c = &p->w->job->comms;
     return c->seats.at[c->by_rank.at[p->comm->first_seat + place % p->comm->seats]].gpu;
 }
 
-static orr__ends piece(orr__plan *p, orr__lane *l, unsigned what, uint32_t peer, uint64_t bytes)
+static nccl_ends piece(orr__plan *p, nccl_lane *l, unsigned what, uint32_t peer, uint64_t bytes)
 {
     const orr__step s = {.what = what, .from = peer, .to = peer};
-    return orr__lane_slices(l, &s, bytes, p->cap, p->slices);
+    return nccl_lane_slices(l, &s, bytes, p->cap, p->slices);
 }
 
 /* What one chunk of so many bytes becomes. */
-typedef orr__ends expand_chunk(orr__plan *p, orr__lane *l, uint64_t bytes);
+typedef nccl_ends expand_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes);
 
-static orr__ends each_chunk(
-    orr__plan *p, orr__lane *l, const orr__work *work, uint64_t width, expand_chunk *expand)
+static nccl_ends each_chunk(
+    orr__plan *p, nccl_lane *l, const nccl_work *work, uint64_t width, expand_chunk *expand)
 {
-    orr__pen *pen = &p->w->pen;
+    nccl_pen *pen = &p->w->pen;
     const uint64_t chunk = work->chunk ? work->chunk : work->total ? work->total : 1;
     if (work->total / chunk > 1u << 20)
-        orr__writer_fail(p->w, "a work of more than 1,048,576 chunks is out of bounds");
-    const orr__fork f = orr__pen_fork(pen, l->cpu);
+        nccl_writer_fail(p->w, "a work of more than 1,048,576 chunks is out of bounds");
+    const nccl_fork f = nccl_pen_fork(pen, l->cpu);
     for (uint64_t from = 0; from < work->total && !p->w->code;) {
         const uint64_t elements = chunk < work->total - from ? chunk : work->total - from;
-        orr__pen_branch(pen, &f, expand(p, l, elements * width));
+        nccl_pen_branch(pen, &f, expand(p, l, elements * width));
         from += elements;
     }
-    return orr__pen_join(pen, &f, l->cpu);
+    return nccl_pen_join(pen, &f, l->cpu);
 }
 
 /* ---- everybody with everybody ---- */
@@ -66,69 +66,69 @@ typedef struct exchange {
     uint64_t bytes;
 } exchange;
 
-static orr__ends swap(orr__plan *p, orr__lane *l, const exchange *x)
+static nccl_ends swap(orr__plan *p, nccl_lane *l, const exchange *x)
 {
-    orr__pen *pen = &p->w->pen;
+    nccl_pen *pen = &p->w->pen;
     const uint32_t n = p->comm->seats, me = place_of(p);
-    const orr__fork f = orr__pen_fork(pen, l->cpu);
+    const nccl_fork f = nccl_pen_fork(pen, l->cpu);
     for (uint32_t k = 1; k < n && !p->w->code; k++) {
         const uint32_t other = (me + k) % n;
         const uint64_t bytes = x->is_whole ? x->bytes : share(p, x->bytes, x->is_mine ? me : other);
-        orr__pen_branch(pen, &f, piece(p, l, ORR__SEND, gpu_at(p, other), bytes));
+        nccl_pen_branch(pen, &f, piece(p, l, ORR__SEND, gpu_at(p, other), bytes));
     }
     for (uint32_t k = 1; k < n && !p->w->code; k++) {
         const uint32_t other = (me + n - k) % n;
         const uint64_t bytes = x->is_whole ? x->bytes : share(p, x->bytes, x->is_mine ? other : me);
-        orr__pen_branch(pen, &f, piece(p, l, x->what, gpu_at(p, other), bytes));
+        nccl_pen_branch(pen, &f, piece(p, l, x->what, gpu_at(p, other), bytes));
     }
-    return orr__pen_join(pen, &f, l->cpu);
+    return nccl_pen_join(pen, &f, l->cpu);
 }
 
-static orr__ends direct_chunk(orr__plan *p, orr__lane *l, uint64_t bytes)
+static nccl_ends direct_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
 {
-    orr__chain steps = {0};
-    orr__pen *pen = &p->w->pen;
-    orr__pen_then(pen, &steps,
+    nccl_chain steps = {0};
+    nccl_pen *pen = &p->w->pen;
+    nccl_pen_then(pen, &steps,
                   swap(p, l, &(exchange){.what = ORR__RECV | ORR__REDUCE, .bytes = bytes}));
-    orr__pen_then(
+    nccl_pen_then(
         pen, &steps,
         swap(p, l, &(exchange){.what = ORR__RECV | ORR__COPY, .is_mine = true, .bytes = bytes}));
-    return orr__pen_chained(&steps);
+    return nccl_pen_chained(&steps);
 }
 
-static orr__ends direct_all_reduce(orr__plan *p,
-                                   orr__lane *l,
+static nccl_ends direct_all_reduce(orr__plan *p,
+                                   nccl_lane *l,
                                    uint32_t channel,
-                                   const orr__work *work)
+                                   const nccl_work *work)
 {
     (void)channel;
     return each_chunk(p, l, work, p->info->width, direct_chunk);
 }
 
-static orr__ends gather_chunk(orr__plan *p, orr__lane *l, uint64_t bytes)
+static nccl_ends gather_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
 {
     return swap(p, l, &(exchange){.what = ORR__RECV | ORR__COPY, .is_whole = true, .bytes = bytes});
 }
 
-static orr__ends direct_all_gather(orr__plan *p,
-                                   orr__lane *l,
+static nccl_ends direct_all_gather(orr__plan *p,
+                                   nccl_lane *l,
                                    uint32_t channel,
-                                   const orr__work *work)
+                                   const nccl_work *work)
 {
     (void)channel;
     return each_chunk(p, l, work, 1, gather_chunk);
 }
 
-static orr__ends scatter_chunk(orr__plan *p, orr__lane *l, uint64_t bytes)
+static nccl_ends scatter_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
 {
     return swap(p, l,
                 &(exchange){.what = ORR__RECV | ORR__REDUCE, .is_whole = true, .bytes = bytes});
 }
 
-static orr__ends direct_reduce_scatter(orr__plan *p,
-                                       orr__lane *l,
+static nccl_ends direct_reduce_scatter(orr__plan *p,
+                                       nccl_lane *l,
                                        uint32_t channel,
-                                       const orr__work *work)
+                                       const nccl_work *work)
 {
     (void)channel;
     return each_chunk(p, l, work, p->info->width, scatter_chunk);
@@ -136,27 +136,27 @@ static orr__ends direct_reduce_scatter(orr__plan *p,
 
 /* ---- a chain ---- */
 
-static orr__ends chain_chunk(orr__plan *p, orr__lane *l, uint64_t bytes)
+static nccl_ends chain_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
 {
-    orr__pen *pen = &p->w->pen;
-    orr__chain steps = {0};
+    nccl_pen *pen = &p->w->pen;
+    nccl_chain steps = {0};
     const uint32_t me = place_of(p);
     const bool is_first = me == 0, is_last = me + 1 == p->comm->seats;
     if (!is_last)
-        orr__pen_then(pen, &steps, piece(p, l, ORR__RECV | ORR__REDUCE, gpu_at(p, me + 1), bytes));
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__RECV | ORR__REDUCE, gpu_at(p, me + 1), bytes));
     if (!is_first) {
-        orr__pen_then(pen, &steps, piece(p, l, ORR__SEND, gpu_at(p, me - 1), bytes));
-        orr__pen_then(pen, &steps, piece(p, l, ORR__RECV | ORR__COPY, gpu_at(p, me - 1), bytes));
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__SEND, gpu_at(p, me - 1), bytes));
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__RECV | ORR__COPY, gpu_at(p, me - 1), bytes));
     }
     if (!is_last)
-        orr__pen_then(pen, &steps, piece(p, l, ORR__SEND, gpu_at(p, me + 1), bytes));
-    return orr__pen_chained(&steps);
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__SEND, gpu_at(p, me + 1), bytes));
+    return nccl_pen_chained(&steps);
 }
 
-static orr__ends chain_all_reduce(orr__plan *p,
-                                  orr__lane *l,
+static nccl_ends chain_all_reduce(orr__plan *p,
+                                  nccl_lane *l,
                                   uint32_t channel,
-                                  const orr__work *work)
+                                  const nccl_work *work)
 {
     (void)channel;
     return each_chunk(p, l, work, p->info->width, chain_chunk);
@@ -171,46 +171,46 @@ static uint64_t blocks_at(const orr__plan *p, uint64_t distance)
 }
 
 /* One step: send that way, get from the other side. */
-static orr__ends pat_step(
-    orr__plan *p, orr__lane *l, unsigned what, uint64_t distance, uint64_t bytes)
+static nccl_ends pat_step(
+    orr__plan *p, nccl_lane *l, unsigned what, uint64_t distance, uint64_t bytes)
 {
-    orr__pen *pen = &p->w->pen;
+    nccl_pen *pen = &p->w->pen;
     const uint64_t n = p->comm->seats, me = place_of(p), size = bytes * blocks_at(p, distance);
-    const orr__fork f = orr__pen_fork(pen, l->cpu);
-    orr__pen_branch(pen, &f, piece(p, l, ORR__SEND, gpu_at(p, me + distance), size));
-    orr__pen_branch(pen, &f, piece(p, l, what, gpu_at(p, me + n - distance), size));
-    return orr__pen_join(pen, &f, l->cpu);
+    const nccl_fork f = nccl_pen_fork(pen, l->cpu);
+    nccl_pen_branch(pen, &f, piece(p, l, ORR__SEND, gpu_at(p, me + distance), size));
+    nccl_pen_branch(pen, &f, piece(p, l, what, gpu_at(p, me + n - distance), size));
+    return nccl_pen_join(pen, &f, l->cpu);
 }
 
-static orr__ends pat_gather_chunk(orr__plan *p, orr__lane *l, uint64_t bytes)
+static nccl_ends pat_gather_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
 {
-    orr__chain steps = {0};
+    nccl_chain steps = {0};
     for (uint64_t d = 1; d < p->comm->seats; d *= 2)
-        orr__pen_then(&p->w->pen, &steps, pat_step(p, l, ORR__RECV | ORR__COPY, d, bytes));
-    return orr__pen_chained(&steps);
+        nccl_pen_then(&p->w->pen, &steps, pat_step(p, l, ORR__RECV | ORR__COPY, d, bytes));
+    return nccl_pen_chained(&steps);
 }
 
-static orr__ends pat_scatter_chunk(orr__plan *p, orr__lane *l, uint64_t bytes)
+static nccl_ends pat_scatter_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
 {
-    orr__chain steps = {0};
+    nccl_chain steps = {0};
     uint64_t d = 1;
     while (d < p->comm->seats)
         d *= 2;
     for (d /= 2; d; d /= 2)
-        orr__pen_then(&p->w->pen, &steps, pat_step(p, l, ORR__RECV | ORR__REDUCE, d, bytes));
-    return orr__pen_chained(&steps);
+        nccl_pen_then(&p->w->pen, &steps, pat_step(p, l, ORR__RECV | ORR__REDUCE, d, bytes));
+    return nccl_pen_chained(&steps);
 }
 
-static orr__ends pat_all_gather(orr__plan *p, orr__lane *l, uint32_t channel, const orr__work *work)
+static nccl_ends pat_all_gather(orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
 {
     (void)channel;
     return each_chunk(p, l, work, 1, pat_gather_chunk);
 }
 
-static orr__ends pat_reduce_scatter(orr__plan *p,
-                                    orr__lane *l,
+static nccl_ends pat_reduce_scatter(orr__plan *p,
+                                    nccl_lane *l,
                                     uint32_t channel,
-                                    const orr__work *work)
+                                    const nccl_work *work)
 {
     (void)channel;
     return each_chunk(p, l, work, p->info->width, pat_scatter_chunk);
@@ -218,11 +218,11 @@ static orr__ends pat_reduce_scatter(orr__plan *p,
 
 /* ---- which ---- */
 
-orr__expand_channel *orr__expansion_of(uint64_t algorithm, uint8_t op)
+nccl_expand_channel *nccl_expansion_of(uint64_t algorithm, uint8_t op)
 {
     static const struct {
         uint8_t algorithm, op;
-        orr__expand_channel *expand;
+        nccl_expand_channel *expand;
     } all[] = {
         {ORR__NVLS, ORR_NCCL_ALL_REDUCE, direct_all_reduce},
         {ORR__NVLS, ORR_NCCL_ALL_GATHER, direct_all_gather},

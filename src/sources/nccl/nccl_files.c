@@ -50,7 +50,7 @@ static bool is_profile(orr_str name, size_t at, orr_str *node)
     return true;
 }
 
-orr_str orr__node_of_file(orr_str name)
+orr_str nccl_node_of_file(orr_str name)
 {
     orr_str node = {.ptr = "0", .len = 1};
     for (size_t at = 0; at < name.len; at++) {
@@ -70,12 +70,12 @@ static orr_code cannot_read(const char *path, orr_error *err)
     return orr_fail(err, ORR_EIO, &at, "%s", strerror(errno));
 }
 
-static orr_code add_file(orr__job *j, const char *path, orr_error *err)
+static orr_code add_file(nccl_job *j, const char *path, orr_error *err)
 {
     const char *slash = strrchr(path, '/');
-    orr__file f = {.path = orr_arena_text(j->arena, orr_str_of(path))};
+    nccl_file f = {.path = orr_arena_text(j->arena, orr_str_of(path))};
     if (!f.path ||
-        !orr_intern_add(j->texts, orr__node_of_file(orr_str_of(slash ? slash + 1 : path)),
+        !orr_intern_add(j->texts, nccl_node_of_file(orr_str_of(slash ? slash + 1 : path)),
                         &f.node) ||
         !orr_grow(&j->files.at, &j->files.room, j->files.count + 1))
         return orr_no_memory(err);
@@ -91,9 +91,9 @@ static bool ends_well(const char *name)
     return n >= m && strcmp(name + n - m, ending) == 0;
 }
 
-static orr_code walk(orr__job *j, const char *folder, int depth, orr_error *err);
+static orr_code walk(nccl_job *j, const char *folder, int depth, orr_error *err);
 
-static orr_code visit(orr__job *j, const char *folder, const char *name, int depth, orr_error *err)
+static orr_code visit(nccl_job *j, const char *folder, const char *name, int depth, orr_error *err)
 {
     struct stat s;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -110,7 +110,7 @@ static orr_code visit(orr__job *j, const char *folder, const char *name, int dep
     return ends_well(name) ? add_file(j, path, err) : ORR_OK;
 }
 
-static orr_code walk(orr__job *j, const char *folder, int depth, orr_error *err)
+static orr_code walk(nccl_job *j, const char *folder, int depth, orr_error *err)
 {
     DIR *dir = opendir(folder);
     orr_code code = ORR_OK;
@@ -124,10 +124,10 @@ static orr_code walk(orr__job *j, const char *folder, int depth, orr_error *err)
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const orr__file *)a)->path, ((const orr__file *)b)->path);
+    return strcmp(((const nccl_file *)a)->path, ((const nccl_file *)b)->path);
 }
 
-orr_code orr__job_find_files(orr__job *j, const char *const *paths, size_t count, orr_error *err)
+orr_code nccl_job_find_files(nccl_job *j, const char *const *paths, size_t count, orr_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct stat s;

@@ -15,22 +15,22 @@
 static const uint64_t default_budget = UINT64_C(512) << 20;
 
 typedef struct run {
-    orr__job job;
-    orr__writer writer;
+    nccl_job job;
+    nccl_writer writer;
     orr_npkit *simple, *ll;
-    orr__matching *matching;
+    nccl_matching *matching;
     bool is_merged;
 } run;
 
 /* ---- setting up ---- */
 
-static orr_code init_job(orr__job *j,
+static orr_code init_job(nccl_job *j,
                          const orr_nccl_options *opt,
                          orr_nccl_report *report,
                          orr_error *err)
 {
-    *j = (orr__job){.opt = opt,
-                    .rules = orr__nccl_rules(opt->rules),
+    *j = (nccl_job){.opt = opt,
+                    .rules = nccl_nccl_rules(opt->rules),
                     .report = report,
                     .arena = orr_arena_create(),
                     .texts = orr_intern_create(),
@@ -44,11 +44,11 @@ static orr_code init_job(orr__job *j,
     return is_there ? ORR_OK : orr_no_memory(err);
 }
 
-static void fini_job(orr__job *j)
+static void fini_job(nccl_job *j)
 {
     for (size_t i = 0; i < j->gpus.count; i++)
-        orr__gpu_drop_rows(&j->gpus.at[i]);
-    orr__comms_fini(&j->comms);
+        nccl_gpu_drop_rows(&j->gpus.at[i]);
+    nccl_comms_fini(&j->comms);
     orr_free(j->files.at);
     orr_free(j->gpus.at);
     orr_free(j->members.at);
@@ -89,14 +89,14 @@ static void give_tables(run *r)
 
 static orr_code decide_merging(run *r, orr_error *err)
 {
-    orr__job *j = &r->job;
+    nccl_job *j = &r->job;
     r->is_merged = j->opt->is_merged;
     for (size_t i = 0; i < j->comms.ranked.count && r->is_merged; i++) {
         const uint32_t gpu = j->comms.ranked.at[i];
-        const orr_code code = orr__gpu_ready(j, gpu, err);
+        const orr_code code = nccl_gpu_ready(j, gpu, err);
         if (code)
             return code;
-        r->is_merged = !orr__gpu_overlaps(&j->gpus.at[gpu]);
+        r->is_merged = !nccl_gpu_overlaps(&j->gpus.at[gpu]);
     }
     j->report->is_merged = r->is_merged;
     return ORR_OK;
@@ -121,13 +121,13 @@ static uint64_t power_of_ten(uint32_t n)
 }
 
 /* Contexts below `contexts`, message numbers up to `most_id`. */
-static orr_code choose_tags(const orr__job *j, uint64_t most_id, orr__tags *t, orr_error *err)
+static orr_code choose_tags(const nccl_job *j, uint64_t most_id, nccl_tags *t, orr_error *err)
 {
     const orr_nccl_options *opt = j->opt;
     const uint64_t contexts = j->contexts ? j->contexts : 1, end_of_32 = UINT32_MAX;
     const uint32_t width = opt->context_width ? opt->context_width : digits_of(contexts - 1);
     uint64_t most;
-    *t = (orr__tags){.factor = power_of_ten(width),
+    *t = (nccl_tags){.factor = power_of_ten(width),
                      .limit = opt->context_width ? power_of_ten(width) : 0,
                      .id_limit = opt->id_width ? power_of_ten(opt->id_width) : 0,
                      .digits = opt->id_width ? opt->id_width + width : 0};
@@ -149,7 +149,7 @@ static orr_code check_matching(run *r, orr_error *err)
     orr_error words;
     if (!r->matching)
         return ORR_OK;
-    const orr_code code = orr__matching_check(r->matching, &r->job.report->unmatched, &words);
+    const orr_code code = nccl_matching_check(r->matching, &r->job.report->unmatched, &words);
     if (!code || r->job.opt->allows_unmatched)
         return ORR_OK;
     if (err)
@@ -159,18 +159,18 @@ static orr_code check_matching(run *r, orr_error *err)
 
 static orr_code measure(run *r, orr_error *err)
 {
-    orr__job *j = &r->job;
-    orr__writer *w = &r->writer;
+    nccl_job *j = &r->job;
+    nccl_writer *w = &r->writer;
     orr_code code = ORR_OK;
-    if (!j->rules->has_decimal_tags && !(r->matching = orr__matching_create()))
+    if (!j->rules->has_decimal_tags && !(r->matching = nccl_matching_create()))
         return orr_no_memory(err);
     w->matching = r->matching;
     w->pen.is_dry = true;
     w->tags.factor = 1;
     for (size_t i = 0; i < j->comms.ranked.count && !code; i++) {
-        code = orr__gpu_ready(j, j->comms.ranked.at[i], err);
+        code = nccl_gpu_ready(j, j->comms.ranked.at[i], err);
         if (!code)
-            code = orr__write_rank(w, j->comms.ranked.at[i], r->is_merged);
+            code = nccl_write_rank(w, j->comms.ranked.at[i], r->is_merged);
         j->report->operations += w->pen.labels;
     }
     if (!code)
@@ -194,7 +194,7 @@ static bool must_measure(const orr_nccl_options *opt)
     const bool is_pipe = opt->output && strcmp(opt->output, "-") == 0;
     if (files == 0)
         return true; /* somebody wants to know, not to have */
-    return (!orr__nccl_rules(opt->rules)->has_decimal_tags || files > 1 || is_pipe) &&
+    return (!nccl_nccl_rules(opt->rules)->has_decimal_tags || files > 1 || is_pipe) &&
            (opt->output || opt->parts);
 }
 
@@ -202,13 +202,13 @@ static bool must_measure(const orr_nccl_options *opt)
 
 static orr_code write_part(run *r, uint32_t gpu, orr_output *out, orr_error *err)
 {
-    orr__writer *w = &r->writer;
-    orr_code code = orr__gpu_ready(&r->job, gpu, err);
+    nccl_writer *w = &r->writer;
+    orr_code code = nccl_gpu_ready(&r->job, gpu, err);
     if (code)
         return code;
     w->out = out;
     orr_buf_print(&w->pen.to, "rank %" PRIu32 " {\n", r->job.gpus.at[gpu].rank);
-    code = orr__write_rank(w, gpu, r->is_merged);
+    code = nccl_write_rank(w, gpu, r->is_merged);
     orr_buf_text(&w->pen.to, "}\n");
     r->job.report->operations += w->pen.labels;
     if (!code && w->pen.to.failed)
@@ -219,7 +219,7 @@ static orr_code write_part(run *r, uint32_t gpu, orr_output *out, orr_error *err
 
 static orr_code write_goal(run *r, const char *path, orr_error *err)
 {
-    orr__job *j = &r->job;
+    nccl_job *j = &r->job;
     orr_output *out;
     orr_code code = orr_output_open(path, &out, err);
     if (code)
@@ -241,7 +241,7 @@ static orr_code write_goal(run *r, const char *path, orr_error *err)
 
 static orr_code write_parts(run *r, orr_error *err)
 {
-    const orr__job *j = &r->job;
+    const nccl_job *j = &r->job;
     orr_code code = ORR_OK;
     for (size_t i = 0; i < j->comms.ranked.count && !code; i++) {
         orr_output *out;
@@ -260,8 +260,8 @@ static orr_code write_parts(run *r, orr_error *err)
 
 static orr_code write_events(run *r, orr_error *err)
 {
-    orr__job *j = &r->job;
-    orr__writer *w = &r->writer;
+    nccl_job *j = &r->job;
+    nccl_writer *w = &r->writer;
     orr_output *out;
     orr_code code = orr_output_open(j->opt->events, &out, err);
     if (code)
@@ -270,9 +270,9 @@ static orr_code write_events(run *r, orr_error *err)
     for (size_t i = 0; i < j->comms.ranked.count && !code; i++) {
         const uint32_t gpu = j->comms.ranked.at[i];
         orr_buf_print(&w->pen.to, "\nrank %zu {\n", i);
-        code = orr__gpu_ready(j, gpu, err);
+        code = nccl_gpu_ready(j, gpu, err);
         if (!code)
-            code = orr__write_events(w, gpu, r->is_merged);
+            code = nccl_write_events(w, gpu, r->is_merged);
         orr_buf_text(&w->pen.to, "}\n");
         orr_output_drain(out, &w->pen.to);
     }
@@ -286,7 +286,7 @@ static orr_code write_events(run *r, orr_error *err)
 static void fill_report(const run *r)
 {
     orr_nccl_report *report = r->job.report;
-    const orr__job *j = &r->job;
+    const nccl_job *j = &r->job;
     report->messages = r->writer.pen.messages;
     report->bytes = r->writer.pen.bytes;
     report->overlaps = r->writer.overlaps;
@@ -300,24 +300,24 @@ static void fill_report(const run *r)
 
 static orr_code convert(run *r, const char *const *paths, size_t count, orr_error *err)
 {
-    orr__job *j = &r->job;
+    nccl_job *j = &r->job;
     const orr_nccl_options *opt = j->opt;
     orr_code code = read_tables(r, err);
     if (!code)
-        code = orr__job_find_files(j, paths, count, err);
+        code = nccl_job_find_files(j, paths, count, err);
     if (!code)
-        code = orr__job_scan(j, err);
+        code = nccl_job_scan(j, err);
     if (!code)
-        code = orr__comms_build(j, err);
+        code = nccl_comms_build(j, err);
     if (!code && j->comms.ranked.count == 0)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "no GPU of the exports uses NCCL, or NCCL was not annotated");
     if (!code && !j->rules->keeps_unmatched)
-        code = orr__cut_survey(j, err);
+        code = nccl_cut_survey(j, err);
     if (!code)
         code = decide_merging(r, err);
     if (!code)
-        code = orr__writer_init(&r->writer, j, err);
+        code = nccl_writer_init(&r->writer, j, err);
     give_tables(r);
     if (!code && must_measure(opt))
         code = measure(r, err);
@@ -347,8 +347,8 @@ orr_code orr_nccl_convert(const char *const *paths,
     orr_code code = init_job(&r->job, opt, report, err);
     if (!code)
         code = convert(r, paths, path_count, err);
-    orr__writer_fini(&r->writer);
-    orr__matching_destroy(r->matching);
+    nccl_writer_fini(&r->writer);
+    nccl_matching_destroy(r->matching);
     orr_npkit_free(r->simple);
     orr_npkit_free(r->ll);
     fini_job(&r->job);

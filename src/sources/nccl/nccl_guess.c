@@ -20,7 +20,7 @@ static uint64_t protocol_for(uint64_t bytes)
     return bytes <= 64u << 10 ? ORR__LL : bytes <= 1u << 20 ? ORR__LL128 : ORR__SIMPLE;
 }
 
-orr__guess orr__guess_collective(const orr__job *j, const orr__call *c)
+nccl_guess nccl_guess_collective(const nccl_job *j, const orr__call *c)
 {
     const uint64_t protocol = protocol_for(c->bytes);
     const bool is_simple = protocol == ORR__SIMPLE;
@@ -29,8 +29,8 @@ orr__guess orr__guess_collective(const orr__job *j, const orr__call *c)
     uint64_t most = j->most_grid ? j->most_grid : MOST_CHANNELS;
     most = most < MOST_CHANNELS ? most : MOST_CHANNELS;
     const uint64_t wanted = c->bytes / CHANNEL_BYTES;
-    orr__guess g = {.channels = (uint32_t)(wanted < 1 ? 1 : wanted < most ? wanted : most)};
-    g.info = (orr__info){.root = c->root,
+    nccl_guess g = {.channels = (uint32_t)(wanted < 1 ? 1 : wanted < most ? wanted : most)};
+    g.info = (nccl_info){.root = c->root,
                          .algorithm = ORR__RING,
                          .protocol = protocol,
                          .bytes = c->bytes,
@@ -47,7 +47,7 @@ static uint64_t lines(uint64_t bytes)
 }
 
 /* An even share of whole lines; the last channel has what is left. */
-orr__work orr__guess_work(const orr__guess *g, const orr__call *c, uint64_t ranks, uint32_t channel)
+nccl_work nccl_guess_work(const nccl_guess *g, const orr__call *c, uint64_t ranks, uint32_t channel)
 {
     const uint64_t each =
         (lines(c->bytes) / g->channels + (lines(c->bytes) % g->channels != 0)) * LINE;
@@ -58,16 +58,16 @@ orr__work orr__guess_work(const orr__guess *g, const orr__call *c, uint64_t rank
     const uint64_t even = lines(total / split + (total % split != 0)) * LINE;
     const uint64_t chunk = even < most ? even : most;
     const uint64_t left = chunk && split ? total % (chunk * split) : 0;
-    return (orr__work){.count = c->bytes,
+    return (nccl_work){.count = c->bytes,
                        .chunk = chunk ? chunk : 1,
                        .total = total,
                        .last = lines(left / split + (left % split != 0)) * LINE,
                        .send_buffer = 1}; /* not in place */
 }
 
-orr__transfer orr__guess_transfer(const orr__call *c)
+nccl_transfer nccl_guess_transfer(const orr__call *c)
 {
-    return (orr__transfer){.bytes = c->bytes,
+    return (nccl_transfer){.bytes = c->bytes,
                            .peer = c->peer,
                            .protocol = protocol_for(c->bytes),
                            .size = c->bytes,

@@ -32,37 +32,37 @@ enum {
 };
 enum { ORR__LL = 0, ORR__LL128, ORR__SIMPLE };
 
-typedef struct orr__info {
+typedef struct nccl_info {
     int64_t start;
     uint64_t order;
     uint64_t root, algorithm, protocol, bytes, width, chunk_steps, slice_steps, step;
     uint32_t hash, stream;
-} orr__info;
+} nccl_info;
 
-typedef struct orr__work {
+typedef struct nccl_work {
     int64_t start;
     uint64_t order;
     uint64_t count, chunk, total, last, send_buffer, receive_buffer;
-} orr__work;
+} nccl_work;
 
-typedef struct orr__transfer {
+typedef struct nccl_transfer {
     int64_t start;
     uint64_t order;
     uint64_t bytes, peer, protocol, size, chunk;
     uint64_t first_id; /* of the messages it sends to or gets from its peer, our own way */
-} orr__transfer;
+} nccl_transfer;
 
-typedef struct orr__kernel {
+typedef struct nccl_kernel {
     int64_t start, end, stream;
     uint64_t order;
     uint8_t op;
-} orr__kernel;
+} nccl_kernel;
 
-typedef struct orr__mark { /* a group's start (step 1) or end (-1) */
+typedef struct nccl_mark { /* a group's start (step 1) or end (-1) */
     int64_t start;
     uint64_t order;
     int32_t step;
-} orr__mark;
+} nccl_mark;
 
 typedef struct orr__call {
     int64_t start, end; /* of the call on the host */
@@ -91,7 +91,7 @@ typedef struct orr__call {
 
 typedef enum orr__stage { ORR__EMPTY, ORR__LOADED, ORR__LINKED, ORR__TIMED } orr__stage;
 
-typedef struct orr__gpu {
+typedef struct nccl_gpu {
     uint32_t node; /* a text */
     uint32_t pid;
     uint32_t rank; /* in the schedule, or ORR__NONE */
@@ -106,21 +106,21 @@ typedef struct orr__gpu {
     uint64_t overlaps; /* calls that began before the one before them on their stream had ended */
     ORR__ROWS(orr__call) calls; /* by start */
     ORR__ROWS(uint32_t) events; /* calls with a time, by it */
-    ORR__ROWS(orr__info) infos;
-    ORR__ROWS(orr__work) works;
-    ORR__ROWS(orr__transfer) sends;
-    ORR__ROWS(orr__transfer) receives;
-    ORR__ROWS(orr__kernel) kernels;
-    ORR__ROWS(orr__mark) marks;
-} orr__gpu;
+    ORR__ROWS(nccl_info) infos;
+    ORR__ROWS(nccl_work) works;
+    ORR__ROWS(nccl_transfer) sends;
+    ORR__ROWS(nccl_transfer) receives;
+    ORR__ROWS(nccl_kernel) kernels;
+    ORR__ROWS(nccl_mark) marks;
+} nccl_gpu;
 
 /* ---- communicators ---- */
 
-typedef struct orr__member { /* as announced */
+typedef struct nccl_member { /* as announced */
     uint32_t gpu, hash, ident;
     uint32_t before; /* the one before it of the same GPU and hash */
     uint64_t rank, ranks;
-} orr__member;
+} nccl_member;
 
 typedef struct orr__topology { /* a row of it */
     uint32_t node, hash;
@@ -130,69 +130,69 @@ typedef struct orr__topology { /* a row of it */
     int64_t child[3], parent;
 } orr__topology;
 
-typedef struct orr__seat { /* a rank of a communicator */
+typedef struct nccl_seat { /* a rank of a communicator */
     uint64_t rank;
     uint32_t gpu;
     uint32_t place;                  /* in the order they were named */
-    uint32_t first_ring, ring_count; /* in orr__comm.rings */
+    uint32_t first_ring, ring_count; /* in nccl_comm.rings */
     uint32_t first_tree, tree_count;
     uint64_t low, high; /* operations that were profiled on it: low to below high; high 0: none */
-} orr__seat;
+} nccl_seat;
 
-typedef struct orr__ring {
+typedef struct nccl_ring {
     uint64_t previous, next;
     uint32_t position; /* along the ring, from the lowest rank on */
-} orr__ring;
+} nccl_ring;
 
-typedef struct orr__tree {
+typedef struct nccl_tree {
     int64_t parent;
     uint64_t child[3];
     uint32_t children;
-} orr__tree;
+} nccl_tree;
 
-typedef struct orr__comm {
+typedef struct nccl_comm {
     uint32_t ident;
     uint64_t ranks; /* as announced; 0: not */
-    uint32_t seats; /* how many; in orr__comms.seats from first_seat on, as they were announced */
+    uint32_t seats; /* how many; in nccl_comms.seats from first_seat on, as they were announced */
     uint32_t first_seat;
     uint32_t channels;                  /* most works of a call: of an inferred one */
     uint64_t first_context, operations; /* our own tags */
     uint64_t low, high;                 /* operations that all ranks have: low to below high */
     bool is_inferred;
-} orr__comm;
+} nccl_comm;
 
-typedef struct orr__comms {
-    ORR__ROWS(orr__comm) all;
-    ORR__ROWS(orr__seat) seats;
+typedef struct nccl_comms {
+    ORR__ROWS(nccl_comm) all;
+    ORR__ROWS(nccl_seat) seats;
     ORR__ROWS(uint32_t) by_rank; /* seats of each communicator by rank, from first_seat on */
-    ORR__ROWS(orr__ring) rings;
-    ORR__ROWS(orr__tree) trees;
+    ORR__ROWS(nccl_ring) rings;
+    ORR__ROWS(nccl_tree) trees;
     ORR__ROWS(uint32_t) ranked; /* GPUs by rank of the schedule */
     orr_map *of_ident;          /* text -> communicator */
     orr_map *seat_of;           /* communicator << 32 | gpu -> seat */
-} orr__comms;
+} nccl_comms;
 
 /* The seat that holds a rank of a communicator; NULL: none. */
-const orr__seat *orr__comm_seat(const orr__comms *c, const orr__comm *comm, uint64_t rank);
+const nccl_seat *nccl_comm_seat(const nccl_comms *c, const nccl_comm *comm, uint64_t rank);
 /* The seat of a GPU in a communicator, the first when it has two; NULL: none. */
-orr__seat *orr__comm_seat_of(const orr__comms *c, const orr__comm *comm, uint32_t gpu);
+nccl_seat *nccl_comm_seat_of(const nccl_comms *c, const nccl_comm *comm, uint32_t gpu);
 /* Where in the ring, or tree, of a channel a seat is; NULL: no such channel. */
-const orr__ring *orr__comm_ring(const orr__comms *c, const orr__seat *seat, uint32_t channel);
-const orr__tree *orr__comm_tree(const orr__comms *c, const orr__seat *seat, uint32_t channel);
+const nccl_ring *nccl_comm_ring(const nccl_comms *c, const nccl_seat *seat, uint32_t channel);
+const nccl_tree *nccl_comm_tree(const nccl_comms *c, const nccl_seat *seat, uint32_t channel);
 
 /* Messages between two ranks of a communicator: numbers that were profiled, where they are received and where sent. */
-typedef struct orr__pair {
+typedef struct nccl_pair {
     uint64_t low[2], high[2];
-} orr__pair;
+} nccl_pair;
 
 /* ---- the job ---- */
 
-typedef struct orr__file {
+typedef struct nccl_file {
     char *path;
     uint32_t node;
-} orr__file;
+} nccl_file;
 
-struct orr__job;
+struct nccl_job;
 
 /* What nccl_generator_v2 does differently (goal.md 5).  Ours: all zero. */
 struct orr_rules_nccl {
@@ -208,7 +208,7 @@ struct orr_rules_nccl {
 
     /* Tags (goal.md 5.5). */
     /* Contexts of a GPU's calls; NULL: their numbers in their communicators. */
-    orr_code (*contexts)(struct orr__job *j, uint32_t gpu, orr_error *err);
+    orr_code (*contexts)(struct nccl_job *j, uint32_t gpu, orr_error *err);
     bool
         guesses_from_events; /* the parallelism: from calls with a time only, as its parallel path does */
     bool
@@ -224,27 +224,27 @@ struct orr_rules_nccl {
     bool orders_by_context;  /* streams by the context of their first call, calls by time */
 };
 
-static inline const orr_rules_nccl *orr__nccl_rules(const orr_rules_nccl *rules)
+static inline const orr_rules_nccl *nccl_nccl_rules(const orr_rules_nccl *rules)
 {
     static const orr_rules_nccl ours;
     return rules ? rules : &ours;
 }
 
-typedef struct orr__job {
+typedef struct nccl_job {
     const orr_nccl_options *opt;
     const orr_rules_nccl *rules;
     orr_nccl_report *report;
     orr_arena *arena;
     orr_intern *texts;
-    ORR__ROWS(orr__file) files;
-    ORR__ROWS(orr__gpu) gpus; /* as they appear */
+    ORR__ROWS(nccl_file) files;
+    ORR__ROWS(nccl_gpu) gpus; /* as they appear */
     orr_map *gpu_of;          /* node << 32 | pid */
-    ORR__ROWS(orr__member) members;
+    ORR__ROWS(nccl_member) members;
     ORR__ROWS(orr__topology) rings;
     ORR__ROWS(orr__topology) trees;
     orr_map *member_of; /* gpu << 32 | hash -> the latest of members */
-    orr__comms comms;
-    ORR__ROWS(orr__pair) pairs;
+    nccl_comms comms;
+    ORR__ROWS(nccl_pair) pairs;
     orr_map *pair_of;
     orr_intern *classes; /* of messages between two ranks: communicator and size */
     uint64_t first_class_context;
@@ -254,53 +254,53 @@ typedef struct orr__job {
     uint64_t held;      /* bytes of rows in memory */
     uint64_t budget;
     bool is_whole; /* all rows are in memory */
-} orr__job;
+} nccl_job;
 
 /* nccl_files.c: the exports below some paths, in order, and the nodes they come from. */
-orr_code orr__job_find_files(orr__job *j, const char *const *paths, size_t count, orr_error *err)
+orr_code nccl_job_find_files(nccl_job *j, const char *const *paths, size_t count, orr_error *err)
     ORR_MUST_CHECK;
-orr_str orr__node_of_file(orr_str name);
+orr_str nccl_node_of_file(orr_str name);
 
 /* nccl_trace.c: rows. */
-orr_code orr__job_scan(orr__job *j, orr_error *err) ORR_MUST_CHECK;
+orr_code nccl_job_scan(nccl_job *j, orr_error *err) ORR_MUST_CHECK;
 /* Rows of this GPU in memory.  Those of others may go; what was found out about them stays. */
-orr_code orr__job_load(orr__job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
-void orr__gpu_drop_rows(orr__gpu *g);
+orr_code nccl_job_load(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
+void nccl_gpu_drop_rows(nccl_gpu *g);
 
 /* nccl_calls.c, nccl_kernels.c: calls get their rows, then their times. */
-orr_code orr__gpu_link(orr__job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
-orr_code orr__gpu_time(orr__job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
+orr_code nccl_gpu_link(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
+orr_code nccl_gpu_time(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 /* Whether there is something to write of it. */
-bool orr__call_is_known(const orr__call *c);
-static inline bool orr__op_is_p2p(uint8_t op)
+bool nccl_call_is_known(const orr__call *c);
+static inline bool nccl_op_is_p2p(uint8_t op)
 {
     return op == ORR_NCCL_SEND || op == ORR_NCCL_RECV;
 }
 
 /* nccl_comms.c, nccl_log.c */
-orr_code orr__comms_build(orr__job *j, orr_error *err) ORR_MUST_CHECK;
-void orr__comms_fini(orr__comms *c);
-typedef struct orr__log_line {
+orr_code nccl_comms_build(nccl_job *j, orr_error *err) ORR_MUST_CHECK;
+void nccl_comms_fini(nccl_comms *c);
+typedef struct nccl_log_line {
     uint32_t pid;
     uint64_t rank;
     orr_str ident; /* as it stands */
-} orr__log_line;
+} nccl_log_line;
 /* The next line that announces a rank of a communicator.  ORR_END: none. */
-typedef struct orr__log {
+typedef struct nccl_log {
     const char *path;
     const char *at, *end;
     uint32_t line;
-} orr__log;
-orr_code orr__log_next(orr__log *l, orr__log_line *out, orr_error *err) ORR_MUST_CHECK;
+} nccl_log;
+orr_code nccl_log_next(nccl_log *l, nccl_log_line *out, orr_error *err) ORR_MUST_CHECK;
 
 /* nccl_context.c: the part of tags that belongs to a call. */
-uint64_t orr__transfer_messages(const orr__transfer *t);
-uint32_t orr__message_class(const orr__job *j, uint32_t comm, uint64_t bytes);
+uint64_t nccl_transfer_messages(const nccl_transfer *t);
+uint32_t nccl_message_class(const nccl_job *j, uint32_t comm, uint64_t bytes);
 
-orr_code orr__gpu_ready(orr__job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK; /* all of it */
+orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK; /* all of it */
 
 /* Words for errors: "GPU 001200/1000". */
-const char *orr__gpu_name(const orr__job *j, uint32_t gpu, char room[96]);
-orr_str orr__text(const orr__job *j, uint32_t number);
+const char *nccl_gpu_name(const nccl_job *j, uint32_t gpu, char room[96]);
+orr_str nccl_text(const nccl_job *j, uint32_t number);
 
 #endif

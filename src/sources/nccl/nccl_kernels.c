@@ -23,7 +23,7 @@ static char kernel_letter(uint8_t op)
 }
 
 /* Reduce has a letter in our own way only. */
-static char letter_of(const orr__job *j, uint8_t op)
+static char letter_of(const nccl_job *j, uint8_t op)
 {
     return op == ORR_NCCL_REDUCE && !j->rules->pairs_by_stream ? 'R' : kernel_letter(op);
 }
@@ -37,8 +37,8 @@ typedef struct stream {
 } stream;
 
 typedef struct timing {
-    const orr__job *job;
-    orr__gpu *gpu;
+    const nccl_job *job;
+    nccl_gpu *gpu;
     orr_arena *arena;
     uint32_t *kernels; /* inside the window, by start */
     uint32_t *leaders; /* calls: the first of each group, and those of none, by start */
@@ -49,7 +49,7 @@ typedef struct timing {
 
 /* ---- the window ---- */
 
-static bool is_inside(const orr__gpu *g, int64_t start, int64_t end)
+static bool is_inside(const nccl_gpu *g, int64_t start, int64_t end)
 {
     if (!g->has_window_start || !g->has_window_end)
         return true;
@@ -75,7 +75,7 @@ static bool leads(const timing *t, size_t call, uint32_t *leader)
 
 static void pick(timing *t, bool is_clipped)
 {
-    const orr__gpu *g = t->gpu;
+    const nccl_gpu *g = t->gpu;
     t->is_clipped = is_clipped;
     t->kernel_count = t->leader_count = 0;
     for (size_t i = 0; i < g->kernels.count; i++)
@@ -123,7 +123,7 @@ typedef struct streams {
 static bool make_streams(
     const timing *t, sort_key *keys, size_t count, bool of_kernels, streams *out)
 {
-    const orr__gpu *g = t->gpu;
+    const nccl_gpu *g = t->gpu;
     *out = (streams){.at = orr_arena_new(t->arena, count + 1, stream),
                      .letters = orr_arena_new(t->arena, count + 1, char),
                      .members = orr_arena_new(t->arena, count + 1, uint32_t)};
@@ -158,14 +158,14 @@ static bool name_keys(const timing *t, sort_key *keys)
     if (!names)
         return false;
     for (size_t i = 0; i < t->leader_count; i++)
-        names[i] = orr__text(t->job, t->gpu->calls.at[t->leaders[i]].stream);
+        names[i] = nccl_text(t->job, t->gpu->calls.at[t->leaders[i]].stream);
     qsort(names, t->leader_count, sizeof *names, text_order);
     size_t distinct = 0;
     for (size_t i = 0; i < t->leader_count; i++)
         if (i == 0 || !orr_str_equal(names[i], names[distinct - 1]))
             names[distinct++] = names[i];
     for (size_t i = 0; i < t->leader_count; i++) {
-        const orr_str name = orr__text(t->job, t->gpu->calls.at[t->leaders[i]].stream);
+        const orr_str name = nccl_text(t->job, t->gpu->calls.at[t->leaders[i]].stream);
         const orr_str *found = bsearch(&name, names, distinct, sizeof *names, text_order);
         keys[i] = (sort_key){
             .name = (uint64_t)(found - names), .index = t->leaders[i], .place = (uint32_t)i};
@@ -184,7 +184,7 @@ static stream *same_stream(const streams *calls, const streams *kernels, const s
     return NULL;
 }
 
-static void widen(orr__call *c, const orr__kernel *k)
+static void widen(orr__call *c, const nccl_kernel *k)
 {
     c->from = c->has_time && c->from < k->start ? c->from : k->start;
     c->to = c->has_time && c->to > k->end ? c->to : k->end;
@@ -200,7 +200,7 @@ static void forget_times(const timing *t)
 /* False: a stream of kernels has no stream of calls. */
 static bool pair_streams(const timing *t, const streams *calls, const streams *kernels)
 {
-    orr__gpu *g = t->gpu;
+    nccl_gpu *g = t->gpu;
     if (memchr(calls->letters, 0, t->leader_count) || memchr(kernels->letters, 0, t->kernel_count))
         return false;
     for (size_t i = 0; i < kernels->count; i++) {
@@ -224,13 +224,13 @@ static bool pair_streams(const timing *t, const streams *calls, const streams *k
  * ended; ends are those of the latest so far. */
 static void pair_by_time(const timing *t)
 {
-    orr__gpu *g = t->gpu;
+    nccl_gpu *g = t->gpu;
     size_t holds = 0, after = 0;
     int64_t latest = INT64_MIN;
     if (t->leader_count == 0)
         return;
     for (size_t i = 0; i < t->kernel_count; i++) {
-        const orr__kernel *k = &g->kernels.at[t->kernels[i]];
+        const nccl_kernel *k = &g->kernels.at[t->kernels[i]];
         while (holds < t->leader_count) {
             const int64_t end = g->calls.at[t->leaders[holds]].end;
             latest = latest > end ? latest : end;
@@ -254,7 +254,7 @@ static void pair_by_time(const timing *t)
 static bool pair_kinds(const timing *t)
 {
     enum { LETTERS = 128 };
-    orr__gpu *g = t->gpu;
+    nccl_gpu *g = t->gpu;
     size_t balance[LETTERS] = {0};
     uint32_t *lists = orr_arena_new(t->arena, t->leader_count + 1, uint32_t);
     for (size_t i = 0; i < t->leader_count; i++)
@@ -282,7 +282,7 @@ static bool pair_kinds(const timing *t)
 
 static void time_followers(const timing *t)
 {
-    orr__gpu *g = t->gpu;
+    nccl_gpu *g = t->gpu;
     for (size_t i = 0; i < g->calls.count; i++) {
         const uint32_t leader = t->leader_of[i];
         if (leader == ORR__NONE || leader == i)
@@ -295,7 +295,7 @@ static void time_followers(const timing *t)
 /* True: by streams. */
 static orr_code try_streams(timing *t, sort_key *keys, bool *is_paired, orr_error *err)
 {
-    const orr__gpu *g = t->gpu;
+    const nccl_gpu *g = t->gpu;
     streams calls, kernels;
     if (!name_keys(t, keys) || !make_streams(t, keys, t->leader_count, false, &calls))
         return orr_no_memory(err);
@@ -340,7 +340,7 @@ static void take_host_times(const timing *t)
 /* On each stream one after another, as the calls were made. */
 static orr_code keep_order(const timing *t, orr_error *err)
 {
-    orr__gpu *g = t->gpu;
+    nccl_gpu *g = t->gpu;
     orr_map *number = orr_map_create(16);
     int64_t *ends = orr_arena_new(t->arena, t->leader_count + 1, int64_t);
     bool is_good = number && ends;
@@ -364,7 +364,7 @@ static orr_code keep_order(const timing *t, orr_error *err)
 
 static void leave_outside_out(const timing *t)
 {
-    orr__gpu *g = t->gpu;
+    nccl_gpu *g = t->gpu;
     for (size_t i = 0; i < g->calls.count; i++) {
         orr__call *c = &g->calls.at[i];
         c->has_time =
@@ -413,7 +413,7 @@ static int event_order(const void *a, const void *b)
 
 static orr_code list_events(const timing *t, orr_error *err)
 {
-    orr__gpu *g = t->gpu;
+    nccl_gpu *g = t->gpu;
     event_key *keys = orr_arena_new(t->arena, g->calls.count + 1, event_key);
     size_t count = 0;
     g->events.count = 0;
@@ -430,7 +430,7 @@ static orr_code list_events(const timing *t, orr_error *err)
 
 static orr_code find_times(timing *t, orr_error *err)
 {
-    const orr__gpu *g = t->gpu;
+    const nccl_gpu *g = t->gpu;
     const size_t most = g->calls.count > g->kernels.count ? g->calls.count : g->kernels.count;
     sort_key *keys = orr_arena_new(t->arena, most + 1, sort_key);
     if (!keys)
@@ -439,9 +439,9 @@ static orr_code find_times(timing *t, orr_error *err)
                                           : find_own_times(t, keys, err);
 }
 
-orr_code orr__gpu_time(orr__job *j, uint32_t gpu, orr_error *err)
+orr_code nccl_gpu_time(nccl_job *j, uint32_t gpu, orr_error *err)
 {
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_gpu *g = &j->gpus.at[gpu];
     if (g->stage >= ORR__TIMED)
         return ORR_OK;
     g->overlaps = 0;

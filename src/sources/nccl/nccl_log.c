@@ -59,7 +59,7 @@ static bool announces(const words *w)
            orr_str_is(w->at[4], "ncclCommInitRankConfig");
 }
 
-static bool read_line(const words *w, orr__log_line *out)
+static bool read_line(const words *w, nccl_log_line *out)
 {
     uint64_t pid;
     if (!announces(w) || !process_of(w->at[0], &pid) || pid > UINT32_MAX)
@@ -69,7 +69,7 @@ static bool read_line(const words *w, orr__log_line *out)
     return out->ident.len && orr_text_u64(value_of(w, "rank"), &out->rank);
 }
 
-orr_code orr__log_next(orr__log *l, orr__log_line *out, orr_error *err)
+orr_code nccl_log_next(nccl_log *l, nccl_log_line *out, orr_error *err)
 {
     words w;
     while (l->at < l->end) {

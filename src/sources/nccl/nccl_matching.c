@@ -16,7 +16,7 @@ typedef struct pair {
     uint64_t sum;
 } pair;
 
-struct orr__matching {
+struct nccl_matching {
     orr_map *number; /* from << 32 | to */
     pair *pairs;
     size_t count, room;
@@ -24,9 +24,9 @@ struct orr__matching {
     size_t last;
 };
 
-orr__matching *orr__matching_create(void)
+nccl_matching *nccl_matching_create(void)
 {
-    orr__matching *m = orr_alloc(1, sizeof *m);
+    nccl_matching *m = orr_alloc(1, sizeof *m);
     if (!m)
         return NULL;
     m->number = orr_map_create(256);
@@ -37,7 +37,7 @@ orr__matching *orr__matching_create(void)
     return NULL;
 }
 
-void orr__matching_destroy(orr__matching *m)
+void nccl_matching_destroy(nccl_matching *m)
 {
     if (!m)
         return;
@@ -46,7 +46,7 @@ void orr__matching_destroy(orr__matching *m)
     orr_free(m);
 }
 
-static pair *find_pair(orr__matching *m, uint32_t from, uint32_t to)
+static pair *find_pair(nccl_matching *m, uint32_t from, uint32_t to)
 {
     const uint64_t key = (uint64_t)from << 32 | to;
     if (key == m->last_key)
@@ -63,7 +63,7 @@ static pair *find_pair(orr__matching *m, uint32_t from, uint32_t to)
     return &m->pairs[at];
 }
 
-bool orr__matching_add(orr__matching *m, const orr__match_key *key)
+bool nccl_matching_add(nccl_matching *m, const nccl_match_key *key)
 {
     pair *p = find_pair(m, key->from, key->to);
     if (!p)
@@ -76,7 +76,7 @@ bool orr__matching_add(orr__matching *m, const orr__match_key *key)
     return true;
 }
 
-orr_code orr__matching_check(const orr__matching *m, uint64_t *unmatched, orr_error *err)
+orr_code nccl_matching_check(const nccl_matching *m, uint64_t *unmatched, orr_error *err)
 {
     const pair *worst = NULL;
     *unmatched = 0;

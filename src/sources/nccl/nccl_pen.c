@@ -8,7 +8,7 @@
 
 enum { LINE_ROOM = 160 };
 
-void orr__pen_fini(orr__pen *p)
+void nccl_pen_fini(nccl_pen *p)
 {
     orr_buf_fini(&p->to);
     orr_free(p->lasts);
@@ -31,7 +31,7 @@ static char *put_number(char *at, uint64_t v, uint32_t digits)
 
 #define PUT(at, text) (memcpy((at), (text), sizeof(text) - 1), (at) + sizeof(text) - 1)
 
-static char *begin_line(orr__pen *p)
+static char *begin_line(nccl_pen *p)
 {
     if (p->is_dry)
         return NULL;
@@ -40,13 +40,13 @@ static char *begin_line(orr__pen *p)
     return at;
 }
 
-static void end_line(orr__pen *p, char *at)
+static void end_line(nccl_pen *p, char *at)
 {
     *at++ = '\n';
     p->to.len = (size_t)((uint8_t *)at - p->to.ptr);
 }
 
-uint32_t orr__pen_label(orr__pen *p)
+uint32_t nccl_pen_label(nccl_pen *p)
 {
     if (p->labels == UINT32_MAX - 1) {
         p->is_full = true;
@@ -55,13 +55,13 @@ uint32_t orr__pen_label(orr__pen *p)
     return p->labels++;
 }
 
-static char *put_label(const orr__pen *p, char *at, uint32_t label)
+static char *put_label(const nccl_pen *p, char *at, uint32_t label)
 {
     *at++ = 'l';
     return put_number(at, (uint64_t)label + p->first_label, 1);
 }
 
-void orr__pen_requires(orr__pen *p, uint32_t later, uint32_t earlier)
+void nccl_pen_requires(nccl_pen *p, uint32_t later, uint32_t earlier)
 {
     char *at = begin_line(p);
     if (!at)
@@ -71,9 +71,9 @@ void orr__pen_requires(orr__pen *p, uint32_t later, uint32_t earlier)
     end_line(p, put_label(p, at, earlier));
 }
 
-orr__ends orr__pen_calc(orr__pen *p, uint64_t ns, uint32_t cpu)
+nccl_ends nccl_pen_calc(nccl_pen *p, uint64_t ns, uint32_t cpu)
 {
-    const uint32_t label = orr__pen_label(p);
+    const uint32_t label = nccl_pen_label(p);
     char *at = begin_line(p);
     if (at) {
         at = put_label(p, at, label);
@@ -82,12 +82,12 @@ orr__ends orr__pen_calc(orr__pen *p, uint64_t ns, uint32_t cpu)
         at = PUT(at, " cpu ");
         end_line(p, put_number(at, cpu, 1));
     }
-    return (orr__ends){.first = label, .last = label};
+    return (nccl_ends){.first = label, .last = label};
 }
 
-orr__ends orr__pen_message(orr__pen *p, const orr__message *m)
+nccl_ends nccl_pen_message(nccl_pen *p, const nccl_message *m)
 {
-    const uint32_t label = orr__pen_label(p);
+    const uint32_t label = nccl_pen_label(p);
     char *at = begin_line(p);
     p->messages += m->is_send;
     p->bytes += m->is_send ? m->bytes : 0;
@@ -103,43 +103,43 @@ orr__ends orr__pen_message(orr__pen *p, const orr__message *m)
         at = put_number(at, m->cpu, 1);
         end_line(p, PUT(at, " nic 0"));
     }
-    return (orr__ends){.first = label, .last = label};
+    return (nccl_ends){.first = label, .last = label};
 }
 
-void orr__pen_then(orr__pen *p, orr__chain *c, orr__ends next)
+void nccl_pen_then(nccl_pen *p, nccl_chain *c, nccl_ends next)
 {
     if (next.is_empty)
         return;
     if (c->has_any)
-        orr__pen_requires(p, next.first, c->all.last);
+        nccl_pen_requires(p, next.first, c->all.last);
     else
         c->all.first = next.first;
     c->all.last = next.last;
     c->has_any = true;
 }
 
-void orr__pen_beside(orr__pen *p, const orr__chain *c, orr__ends side)
+void nccl_pen_beside(nccl_pen *p, const nccl_chain *c, nccl_ends side)
 {
     if (c->has_any && !side.is_empty)
-        orr__pen_requires(p, side.first, c->all.last);
+        nccl_pen_requires(p, side.first, c->all.last);
 }
 
-orr__ends orr__pen_chained(const orr__chain *c)
+nccl_ends nccl_pen_chained(const nccl_chain *c)
 {
-    return (orr__ends){.first = c->all.first, .last = c->all.last, .is_empty = !c->has_any};
+    return (nccl_ends){.first = c->all.first, .last = c->all.last, .is_empty = !c->has_any};
 }
 
-orr__fork orr__pen_fork(orr__pen *p, uint32_t cpu)
+nccl_fork nccl_pen_fork(nccl_pen *p, uint32_t cpu)
 {
-    const orr__ends start = orr__pen_calc(p, 0, cpu);
-    return (orr__fork){.start = start.first, .base = p->count};
+    const nccl_ends start = nccl_pen_calc(p, 0, cpu);
+    return (nccl_fork){.start = start.first, .base = p->count};
 }
 
-void orr__pen_branch(orr__pen *p, const orr__fork *f, orr__ends branch)
+void nccl_pen_branch(nccl_pen *p, const nccl_fork *f, nccl_ends branch)
 {
     if (branch.is_empty)
         return;
-    orr__pen_requires(p, branch.first, f->start);
+    nccl_pen_requires(p, branch.first, f->start);
     if (!orr_grow(&p->lasts, &p->room, p->count + 1)) {
         p->is_full = true;
         return;
@@ -147,11 +147,11 @@ void orr__pen_branch(orr__pen *p, const orr__fork *f, orr__ends branch)
     p->lasts[p->count++] = branch.last;
 }
 
-orr__ends orr__pen_join(orr__pen *p, const orr__fork *f, uint32_t cpu)
+nccl_ends nccl_pen_join(nccl_pen *p, const nccl_fork *f, uint32_t cpu)
 {
-    const orr__ends stop = orr__pen_calc(p, 0, cpu);
+    const nccl_ends stop = nccl_pen_calc(p, 0, cpu);
     for (size_t i = f->base; i < p->count; i++)
-        orr__pen_requires(p, stop.first, p->lasts[i]);
+        nccl_pen_requires(p, stop.first, p->lasts[i]);
     p->count = f->base;
-    return (orr__ends){.first = f->start, .last = stop.last};
+    return (nccl_ends){.first = f->start, .last = stop.last};
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_pen.h - lines of one rank's schedule, in GOAL's text.
  *
- *     orr__chain steps = {0};
- *     orr__pen_then(&pen, &steps, orr__pen_calc(&pen, 100, cpu));        // one after another
+ *     nccl_chain steps = {0};
+ *     nccl_pen_then(&pen, &steps, nccl_pen_calc(&pen, 100, cpu));        // one after another
  *
- *     const orr__fork f = orr__pen_fork(&pen, cpu);                      // side by side
- *     for (...) orr__pen_branch(&pen, &f, write_something(...));
- *     orr__ends all = orr__pen_join(&pen, &f, cpu);
+ *     const nccl_fork f = nccl_pen_fork(&pen, cpu);                      // side by side
+ *     for (...) nccl_pen_branch(&pen, &f, write_something(...));
+ *     nccl_ends all = nccl_pen_join(&pen, &f, cpu);
  *
  * Each operation has a label, l0, l1, .. in the order they are written; what is written is known by its first and its last
  * operation. */
@@ -15,22 +15,22 @@
 
 #include "base/memory/buffer.h"
 
-typedef struct orr__ends {
+typedef struct nccl_ends {
     uint32_t first, last;
     bool is_empty; /* nothing was written */
-} orr__ends;
+} nccl_ends;
 
-typedef struct orr__chain {
-    orr__ends all;
+typedef struct nccl_chain {
+    nccl_ends all;
     bool has_any;
-} orr__chain;
+} nccl_chain;
 
-typedef struct orr__fork {
+typedef struct nccl_fork {
     uint32_t start;
     size_t base; /* in pen.lasts */
-} orr__fork;
+} nccl_fork;
 
-typedef struct orr__pen {
+typedef struct nccl_pen {
     orr_buf to;
     uint32_t labels;
     uint32_t first_label; /* added to each: 0, or 1 where labels begin at l1 */
@@ -39,27 +39,27 @@ typedef struct orr__pen {
     bool is_full;    /* labels or memory ran out */
     uint32_t *lasts; /* of branches that are not joined yet */
     size_t count, room;
-} orr__pen;
+} nccl_pen;
 
-void orr__pen_fini(orr__pen *p);
-uint32_t orr__pen_label(orr__pen *p); /* a new label, for a line of one's own */
-void orr__pen_requires(orr__pen *p, uint32_t later, uint32_t earlier);
+void nccl_pen_fini(nccl_pen *p);
+uint32_t nccl_pen_label(nccl_pen *p); /* a new label, for a line of one's own */
+void nccl_pen_requires(nccl_pen *p, uint32_t later, uint32_t earlier);
 
-orr__ends orr__pen_calc(orr__pen *p, uint64_t ns, uint32_t cpu);
-typedef struct orr__message {
+nccl_ends nccl_pen_calc(nccl_pen *p, uint64_t ns, uint32_t cpu);
+typedef struct nccl_message {
     uint64_t bytes, tag;
     uint32_t peer, cpu;
     uint32_t digits; /* at least so many in the tag */
     bool is_send;
-} orr__message;
-orr__ends orr__pen_message(orr__pen *p, const orr__message *m);
+} nccl_message;
+nccl_ends nccl_pen_message(nccl_pen *p, const nccl_message *m);
 
-void orr__pen_then(orr__pen *p, orr__chain *c, orr__ends next);
+void nccl_pen_then(nccl_pen *p, nccl_chain *c, nccl_ends next);
 /* After what the chain has, but what comes next does not wait for it. */
-void orr__pen_beside(orr__pen *p, const orr__chain *c, orr__ends side);
-orr__ends orr__pen_chained(const orr__chain *c);
-orr__fork orr__pen_fork(orr__pen *p, uint32_t cpu);
-void orr__pen_branch(orr__pen *p, const orr__fork *f, orr__ends branch);
-orr__ends orr__pen_join(orr__pen *p, const orr__fork *f, uint32_t cpu);
+void nccl_pen_beside(nccl_pen *p, const nccl_chain *c, nccl_ends side);
+nccl_ends nccl_pen_chained(const nccl_chain *c);
+nccl_fork nccl_pen_fork(nccl_pen *p, uint32_t cpu);
+void nccl_pen_branch(nccl_pen *p, const nccl_fork *f, nccl_ends branch);
+nccl_ends nccl_pen_join(nccl_pen *p, const nccl_fork *f, uint32_t cpu);
 
 #endif

@@ -11,87 +11,87 @@
 enum { FLUSH = 1 << 20 };
 
 typedef struct stream_writer {
-    orr__writer *w;
-    orr__gpu *g;
+    nccl_writer *w;
+    nccl_gpu *g;
     uint32_t stream; /* a text, or ORR__NONE */
     uint32_t cpu, bound;
     orr_map *groups; /* those that are written */
-    orr__chain chain;
+    nccl_chain chain;
     int64_t previous_end;
     bool has_previous;
 } stream_writer;
 
 /* ---- messages ---- */
 
-static orr__ends write_transfer(orr__writer *w,
+static nccl_ends write_transfer(nccl_writer *w,
                                 const orr__call *c,
-                                const orr__transfer *t,
+                                const nccl_transfer *t,
                                 uint32_t cpu)
 {
-    const orr__job *j = w->job;
-    const orr__comm *comm = &j->comms.all.at[c->comm];
-    const orr__seat *peer = orr__comm_seat(&j->comms, comm, t->peer);
-    orr__lane l = {.w = w,
+    const nccl_job *j = w->job;
+    const nccl_comm *comm = &j->comms.all.at[c->comm];
+    const nccl_seat *peer = nccl_comm_seat(&j->comms, comm, t->peer);
+    nccl_lane l = {.w = w,
                    .call = c,
                    .cpu = cpu,
                    .protocol = t->protocol,
                    .next_id = t->first_id,
-                   .context = j->first_class_context + orr__message_class(j, c->comm, t->size)};
-    const uint64_t count = orr__transfer_messages(t);
+                   .context = j->first_class_context + nccl_message_class(j, c->comm, t->size)};
+    const uint64_t count = nccl_transfer_messages(t);
     if (!peer || count > 1u << 20) {
-        orr__writer_fail(w,
+        nccl_writer_fail(w,
                          peer ? "a message of more than 1,048,576 chunks (to rank %" PRIu64 ")"
                               : "the communicator has no rank %" PRIu64 ", which is sent to",
                          t->peer);
-        return (orr__ends){.is_empty = true};
+        return (nccl_ends){.is_empty = true};
     }
     const orr__step s = {
         .what = c->op == ORR_NCCL_SEND ? ORR__SEND : ORR__RECV, .from = peer->gpu, .to = peer->gpu};
     if (t->protocol != ORR__SIMPLE)
-        return orr__lane_atom(&l, &s, t->size / 8 * 8 + (t->size % 8 ? 8 : 0));
+        return nccl_lane_atom(&l, &s, t->size / 8 * 8 + (t->size % 8 ? 8 : 0));
     if (count == 1)
-        return orr__lane_atom(&l, &s, t->size);
-    const orr__fork f = orr__pen_fork(&w->pen, cpu);
+        return nccl_lane_atom(&l, &s, t->size);
+    const nccl_fork f = nccl_pen_fork(&w->pen, cpu);
     for (uint64_t i = 0; i < count && !w->code; i++) {
         const uint64_t left = t->size - i * t->chunk;
-        orr__pen_branch(&w->pen, &f, orr__lane_atom(&l, &s, left < t->chunk ? left : t->chunk));
+        nccl_pen_branch(&w->pen, &f, nccl_lane_atom(&l, &s, left < t->chunk ? left : t->chunk));
     }
-    return orr__pen_join(&w->pen, &f, cpu);
+    return nccl_pen_join(&w->pen, &f, cpu);
 }
 
-static orr__ends write_p2p(orr__writer *w, const orr__call *c, uint32_t *cpu)
+static nccl_ends write_p2p(nccl_writer *w, const orr__call *c, uint32_t *cpu)
 {
-    const orr__gpu *g = &w->job->gpus.at[w->gpu];
-    const orr__transfer *all = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
+    const nccl_gpu *g = &w->job->gpus.at[w->gpu];
+    const nccl_transfer *all = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
     const uint32_t first = *cpu, count = c->is_payload ? 1 : c->row_count;
     *cpu = first + count;
     if (c->is_payload) {
-        const orr__transfer t = orr__guess_transfer(c);
+        const nccl_transfer t = nccl_guess_transfer(c);
         return write_transfer(w, c, &t, first);
     }
-    const orr__transfer *rows = &all[c->first_row];
+    const nccl_transfer *rows = &all[c->first_row];
     if (count == 1)
         return write_transfer(w, c, rows, first);
-    const orr__fork f = orr__pen_fork(&w->pen, first);
+    const nccl_fork f = nccl_pen_fork(&w->pen, first);
     for (uint32_t i = 0; i < count && !w->code; i++) {
-        if (orr__transfer_is_cut(w->job, w->gpu, c, &rows[i]))
+        if (nccl_transfer_is_cut(w->job, w->gpu, c, &rows[i]))
             w->left_out++;
         else
-            orr__pen_branch(&w->pen, &f, write_transfer(w, c, &rows[i], first + i));
+            nccl_pen_branch(&w->pen, &f, write_transfer(w, c, &rows[i], first + i));
     }
-    return orr__pen_join(&w->pen, &f, first);
+    return nccl_pen_join(&w->pen, &f, first);
 }
 
-static orr__ends write_call(orr__writer *w, const orr__call *c, uint32_t *cpu)
+static nccl_ends write_call(nccl_writer *w, const orr__call *c, uint32_t *cpu)
 {
-    return orr__op_is_p2p(c->op) ? write_p2p(w, c, cpu) : orr__expand(w, c, cpu);
+    return nccl_op_is_p2p(c->op) ? write_p2p(w, c, cpu) : nccl_expand(w, c, cpu);
 }
 
 /* ---- streams ---- */
 
-static bool is_written(const orr__writer *w, const orr__call *c)
+static bool is_written(const nccl_writer *w, const orr__call *c)
 {
-    return orr__call_is_known(c) && !orr__call_is_cut(w->job, w->gpu, c);
+    return nccl_call_is_known(c) && !nccl_call_is_cut(w->job, w->gpu, c);
 }
 
 /* Our own way keeps the members of a group on their own streams. */
@@ -103,25 +103,25 @@ static bool is_member(const stream_writer *s, const orr__call *c, uint32_t group
 }
 
 /* Calls of a group are neighbours, and in the order of time as well: the first has the kernel, the others end with it. */
-static orr__ends write_group(stream_writer *s, uint32_t call)
+static nccl_ends write_group(stream_writer *s, uint32_t call)
 {
-    orr__writer *w = s->w;
+    nccl_writer *w = s->w;
     const orr__call *calls = s->g->calls.at;
     const uint32_t group = calls[call].group;
     uint32_t cpu = s->cpu, first = call;
     while (first && calls[first - 1].group == group)
         first--;
-    const orr__fork f = orr__pen_fork(&w->pen, s->cpu);
+    const nccl_fork f = nccl_pen_fork(&w->pen, s->cpu);
     for (size_t i = first; i < s->g->calls.count && calls[i].group == group && !w->code; i++) {
         if (!calls[i].has_time || !is_member(s, &calls[i], group))
             continue;
         if (is_written(w, &calls[i]))
-            orr__pen_branch(&w->pen, &f, write_call(w, &calls[i], &cpu));
+            nccl_pen_branch(&w->pen, &f, write_call(w, &calls[i], &cpu));
         else
-            w->left_out += orr__call_is_known(&calls[i]);
+            w->left_out += nccl_call_is_known(&calls[i]);
     }
     s->bound = cpu > s->bound ? cpu : s->bound;
-    return orr__pen_join(&w->pen, &f, s->cpu);
+    return nccl_pen_join(&w->pen, &f, s->cpu);
 }
 
 /* True: this group was written already. */
@@ -151,12 +151,12 @@ static bool has_written_member(const stream_writer *s, uint32_t call)
 
 static void write_gap(stream_writer *s, const orr__call *c)
 {
-    orr__writer *w = s->w;
+    nccl_writer *w = s->w;
     int64_t gap = c->from - s->previous_end;
     if (!s->has_previous)
         return;
     if (gap < 0 && w->job->rules->refuses_overlaps) {
-        orr__writer_fail(w,
+        nccl_writer_fail(w,
                          "operations of one stream overlap by %" PRId64 " ns at %" PRId64
                          "; without --compat they may",
                          -gap, c->from);
@@ -166,7 +166,7 @@ static void write_gap(stream_writer *s, const orr__call *c)
         w->overlaps++;
         gap = 0;
     }
-    orr__pen_then(&w->pen, &s->chain, orr__pen_calc(&w->pen, (uint64_t)gap, s->cpu));
+    nccl_pen_then(&w->pen, &s->chain, nccl_pen_calc(&w->pen, (uint64_t)gap, s->cpu));
 }
 
 /* NCCL ends a send as soon as its bytes are in the buffers between both GPUs, which the receiver need not have asked for.  A
@@ -175,12 +175,12 @@ static void write_gap(stream_writer *s, const orr__call *c)
 static bool is_buffered_send(const stream_writer *s, const orr__call *c)
 {
     const uint64_t buffers = 4u << 20;
-    const orr__job *j = s->w->job;
+    const nccl_job *j = s->w->job;
     uint64_t bytes = c->bytes;
     if (j->rules->waits_for_sends || c->op != ORR_NCCL_SEND)
         return false;
     for (uint32_t i = 0; i < c->row_count && !c->is_payload; i++) {
-        const orr__transfer *t = &s->g->sends.at[c->first_row + i];
+        const nccl_transfer *t = &s->g->sends.at[c->first_row + i];
         bytes = i && t->size <= bytes ? bytes : t->size;
     }
     return bytes <= buffers;
@@ -203,7 +203,7 @@ static bool is_buffered(const stream_writer *s, uint32_t call)
 
 static void write_event(stream_writer *s, uint32_t call)
 {
-    orr__writer *w = s->w;
+    nccl_writer *w = s->w;
     const orr__call *c = &s->g->calls.at[call];
     uint32_t cpu = s->cpu;
     if (c->group == ORR__NONE ? !is_written(w, c)
@@ -214,11 +214,11 @@ static void write_event(stream_writer *s, uint32_t call)
     write_gap(s, c);
     if (w->code)
         return;
-    const orr__ends all = c->group == ORR__NONE ? write_call(w, c, &cpu) : write_group(s, call);
+    const nccl_ends all = c->group == ORR__NONE ? write_call(w, c, &cpu) : write_group(s, call);
     if (is_buffered(s, call))
-        orr__pen_beside(&w->pen, &s->chain, all);
+        nccl_pen_beside(&w->pen, &s->chain, all);
     else
-        orr__pen_then(&w->pen, &s->chain, all);
+        nccl_pen_then(&w->pen, &s->chain, all);
     s->bound = cpu > s->bound ? cpu : s->bound;
     const bool is_later =
         !s->has_previous || c->to > s->previous_end || w->job->rules->refuses_overlaps;
@@ -226,8 +226,8 @@ static void write_event(stream_writer *s, uint32_t call)
     s->has_previous = true;
 }
 
-static uint32_t write_stream(orr__writer *w,
-                             const orr__streams *all,
+static uint32_t write_stream(nccl_writer *w,
+                             const nccl_streams *all,
                              const orr__stream *one,
                              uint32_t cpu)
 {
@@ -248,9 +248,9 @@ static uint32_t write_stream(orr__writer *w,
     return s.bound;
 }
 
-orr_code orr__write_rank(orr__writer *w, uint32_t gpu, bool is_merged)
+orr_code nccl_write_rank(nccl_writer *w, uint32_t gpu, bool is_merged)
 {
-    orr__streams streams;
+    nccl_streams streams;
     uint32_t cpu = 0;
     w->gpu = gpu;
     w->pen.labels = 0;
@@ -258,10 +258,10 @@ orr_code orr__write_rank(orr__writer *w, uint32_t gpu, bool is_merged)
     w->counters = orr_map_create(64);
     if (!w->counters)
         return orr_no_memory(w->err);
-    w->code = orr__streams_make(w->job, gpu, is_merged, &streams, w->err);
+    w->code = nccl_streams_make(w->job, gpu, is_merged, &streams, w->err);
     for (uint32_t i = 0; i < streams.count && !w->code; i++)
         cpu = write_stream(w, &streams, &streams.at[i], cpu);
-    orr__streams_fini(&streams);
+    nccl_streams_fini(&streams);
     if (!w->code && w->pen.is_full)
         w->code = orr_no_memory(w->err);
     return w->code;

@@ -45,7 +45,7 @@ static int item_order(const void *a, const void *b)
 }
 
 static bool find_heads(
-    const orr__job *j, const orr__gpu *g, orr_map *numbers, head *heads, uint32_t *count)
+    const nccl_job *j, const nccl_gpu *g, orr_map *numbers, head *heads, uint32_t *count)
 {
     for (size_t i = 0; i < g->events.count; i++) {
         const orr__call *c = &g->calls.at[g->events.at[i]];
@@ -59,7 +59,7 @@ static bool find_heads(
                        .first = j->rules->orders_by_context ? c->context
                                                             : (uint64_t)c->from ^ UINT64_C(1) << 63,
                        .number = n,
-                       .name = orr__text(j, c->stream),
+                       .name = nccl_text(j, c->stream),
                        .text = c->stream};
         }
         heads[n].count++;
@@ -68,7 +68,7 @@ static bool find_heads(
 }
 
 static void place(
-    orr__streams *s, const item *items, size_t count, const head *heads, bool is_merged)
+    nccl_streams *s, const item *items, size_t count, const head *heads, bool is_merged)
 {
     for (size_t i = 0; i < count; i++) {
         s->calls[i] = items[i].call;
@@ -79,11 +79,11 @@ static void place(
     }
 }
 
-static orr_code sort_streams(const orr__job *j,
-                             const orr__gpu *g,
+static orr_code sort_streams(const nccl_job *j,
+                             const nccl_gpu *g,
                              bool is_merged,
                              orr_map *numbers,
-                             orr__streams *s,
+                             nccl_streams *s,
                              orr_error *err)
 {
     const size_t n = g->events.count;
@@ -113,11 +113,11 @@ static orr_code sort_streams(const orr__job *j,
     return ORR_OK;
 }
 
-orr_code orr__streams_make(
-    const orr__job *j, uint32_t gpu, bool is_merged, orr__streams *out, orr_error *err)
+orr_code nccl_streams_make(
+    const nccl_job *j, uint32_t gpu, bool is_merged, nccl_streams *out, orr_error *err)
 {
     orr_map *numbers = orr_map_create(16);
-    *out = (orr__streams){.arena = orr_arena_create()};
+    *out = (nccl_streams){.arena = orr_arena_create()};
     const orr_code code = numbers && out->arena
                               ? sort_streams(j, &j->gpus.at[gpu], is_merged, numbers, out, err)
                               : orr_no_memory(err);
@@ -125,10 +125,10 @@ orr_code orr__streams_make(
     return code;
 }
 
-void orr__streams_fini(orr__streams *s)
+void nccl_streams_fini(nccl_streams *s)
 {
     orr_arena_destroy(s->arena);
-    *s = (orr__streams){0};
+    *s = (nccl_streams){0};
 }
 
 /* ---- merging ---- */
@@ -156,7 +156,7 @@ static void remember(latest *l, int64_t end, uint32_t stream)
 
 /* Calls first..below end start together: two that take time, of two streams, overlap; so does one with what others
  * have not ended yet. */
-static bool batch_overlaps(const orr__gpu *g, size_t first, size_t end, const latest *before)
+static bool batch_overlaps(const nccl_gpu *g, size_t first, size_t end, const latest *before)
 {
     uint32_t busy = ORR__NONE;
     for (size_t i = first; i < end; i++) {
@@ -173,7 +173,7 @@ static bool batch_overlaps(const orr__gpu *g, size_t first, size_t end, const la
     return false;
 }
 
-bool orr__gpu_overlaps(const orr__gpu *g)
+bool nccl_gpu_overlaps(const nccl_gpu *g)
 {
     latest l = {.end = {INT64_MIN, INT64_MIN}, .stream = {ORR__NONE, ORR__NONE}};
     for (size_t i = 0, end; i < g->events.count; i = end) {

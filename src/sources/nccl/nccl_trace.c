@@ -13,16 +13,16 @@ enum { ROW_BITS = 40 };
 
 /* ---- GPUs ---- */
 
-orr_str orr__text(const orr__job *j, uint32_t number)
+orr_str nccl_text(const nccl_job *j, uint32_t number)
 {
     return orr_intern_get(j->texts, number);
 }
 
-const char *orr__gpu_name(const orr__job *j, uint32_t gpu, char room[96])
+const char *nccl_gpu_name(const nccl_job *j, uint32_t gpu, char room[96])
 {
-    const orr__gpu *g = &j->gpus.at[gpu];
+    const nccl_gpu *g = &j->gpus.at[gpu];
     orr_buf words = {0};
-    orr_buf_print(&words, "GPU %s/%u", orr__text(j, g->node).ptr, g->pid);
+    orr_buf_print(&words, "GPU %s/%u", nccl_text(j, g->node).ptr, g->pid);
     const size_t n = words.len < 95 ? words.len : 95;
     memcpy(room, words.failed ? (const uint8_t *)"" : words.ptr, words.failed ? 0 : n);
     room[words.failed ? 0 : n] = 0;
@@ -30,7 +30,7 @@ const char *orr__gpu_name(const orr__job *j, uint32_t gpu, char room[96])
     return room;
 }
 
-static orr_code find_gpu(orr__job *j, uint32_t node, uint64_t pid, uint32_t *out, orr_error *err)
+static orr_code find_gpu(nccl_job *j, uint32_t node, uint64_t pid, uint32_t *out, orr_error *err)
 {
     if (pid > UINT32_MAX)
         return orr_fail(err, ORR_EINPUT, NULL, "pid %" PRIu64 " is not a process", pid);
@@ -44,7 +44,7 @@ static orr_code find_gpu(orr__job *j, uint32_t node, uint64_t pid, uint32_t *out
         !orr_map_put(j->gpu_of, key, (uint32_t)j->gpus.count, NULL))
         return orr_no_memory(err);
     *out = (uint32_t)j->gpus.count;
-    j->gpus.at[j->gpus.count++] = (orr__gpu){.node = node,
+    j->gpus.at[j->gpus.count++] = (nccl_gpu){.node = node,
                                              .pid = (uint32_t)pid,
                                              .rank = ORR__NONE,
                                              .is_wanted = true,
@@ -52,7 +52,7 @@ static orr_code find_gpu(orr__job *j, uint32_t node, uint64_t pid, uint32_t *out
     return ORR_OK;
 }
 
-void orr__gpu_drop_rows(orr__gpu *g)
+void nccl_gpu_drop_rows(nccl_gpu *g)
 {
     orr_free(g->calls.at);
     orr_free(g->events.at);
@@ -77,7 +77,7 @@ void orr__gpu_drop_rows(orr__gpu *g)
 /* ---- what is kept of a row ---- */
 
 typedef struct scan {
-    orr__job *job;
+    nccl_job *job;
     uint32_t file;
     uint64_t order;
     bool is_first; /* the pass that finds out who is there */
@@ -104,7 +104,7 @@ static bool number_of(scan *s, int slot, orr_str text, uint32_t *out)
     return true;
 }
 
-static bool keep_call(scan *s, orr__gpu *g, const orr_nsys_row *r)
+static bool keep_call(scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
     orr__call c = {.start = r->start,
                    .end = r->end,
@@ -123,9 +123,9 @@ static bool keep_call(scan *s, orr__gpu *g, const orr_nsys_row *r)
     return KEEP(g->calls, c);
 }
 
-static bool keep_info(scan *s, orr__gpu *g, const orr_nsys_row *r)
+static bool keep_info(scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
-    orr__info i = {.start = r->start,
+    nccl_info i = {.start = r->start,
                    .order = s->order,
                    .root = r->root,
                    .algorithm = r->algorithm,
@@ -140,9 +140,9 @@ static bool keep_info(scan *s, orr__gpu *g, const orr_nsys_row *r)
     return KEEP(g->infos, i);
 }
 
-static bool keep_work(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+static bool keep_work(const scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
-    return KEEP(g->works, (orr__work){.start = r->start,
+    return KEEP(g->works, (nccl_work){.start = r->start,
                                       .order = s->order,
                                       .count = r->count,
                                       .chunk = r->chunk,
@@ -152,9 +152,9 @@ static bool keep_work(const scan *s, orr__gpu *g, const orr_nsys_row *r)
                                       .receive_buffer = r->receive_buffer});
 }
 
-static bool keep_transfer(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+static bool keep_transfer(const scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
-    const orr__transfer t = {.start = r->start,
+    const nccl_transfer t = {.start = r->start,
                              .order = s->order,
                              .bytes = r->bytes,
                              .peer = r->peer,
@@ -166,22 +166,22 @@ static bool keep_transfer(const scan *s, orr__gpu *g, const orr_nsys_row *r)
     return r->p2p_type == 2 ? KEEP(g->receives, t) : true;
 }
 
-static bool keep_mark(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+static bool keep_mark(const scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
     const int32_t step = r->kind == ORR_NSYS_GROUP_START ? 1 : -1;
-    return KEEP(g->marks, (orr__mark){.start = r->start, .order = s->order, .step = step});
+    return KEEP(g->marks, (nccl_mark){.start = r->start, .order = s->order, .step = step});
 }
 
-static bool keep_kernel(const scan *s, orr__gpu *g, const orr_nsys_row *r)
+static bool keep_kernel(const scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
-    return KEEP(g->kernels, (orr__kernel){.start = r->start,
+    return KEEP(g->kernels, (nccl_kernel){.start = r->start,
                                           .end = r->end,
                                           .stream = r->cuda_stream,
                                           .order = s->order,
                                           .op = (uint8_t)r->op});
 }
 
-static void keep_window(orr__gpu *g, const orr_nsys_row *r)
+static void keep_window(nccl_gpu *g, const orr_nsys_row *r)
 {
     const bool is_start = r->kind == ORR_NSYS_WINDOW_START;
     bool *has = is_start ? &g->has_window_start : &g->has_window_end;
@@ -190,7 +190,7 @@ static void keep_window(orr__gpu *g, const orr_nsys_row *r)
     *has = true;
 }
 
-static bool keep_row(scan *s, orr__gpu *g, const orr_nsys_row *r)
+static bool keep_row(scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
     switch (r->kind) {
     case ORR_NSYS_CALL:
@@ -221,25 +221,25 @@ static size_t row_bytes(orr_nsys_kind kind)
     case ORR_NSYS_CALL:
         return sizeof(orr__call) + sizeof(uint32_t);
     case ORR_NSYS_INFO:
-        return sizeof(orr__info);
+        return sizeof(nccl_info);
     case ORR_NSYS_WORK:
-        return sizeof(orr__work);
+        return sizeof(nccl_work);
     case ORR_NSYS_P2P:
-        return sizeof(orr__transfer);
+        return sizeof(nccl_transfer);
     case ORR_NSYS_KERNEL:
-        return sizeof(orr__kernel);
+        return sizeof(nccl_kernel);
     default:
-        return sizeof(orr__mark);
+        return sizeof(nccl_mark);
     }
 }
 
 /* ---- who is there ---- */
 
 /* A marker may come again and again; those of one GPU and hash are chained, the latest first. */
-static bool is_known_member(const orr__job *j, const orr__member *m, uint32_t latest)
+static bool is_known_member(const nccl_job *j, const nccl_member *m, uint32_t latest)
 {
     for (uint32_t i = latest; i != ORR__NONE; i = j->members.at[i].before) {
-        const orr__member *other = &j->members.at[i];
+        const nccl_member *other = &j->members.at[i];
         if (other->ident == m->ident && other->rank == m->rank)
             return true;
     }
@@ -248,8 +248,8 @@ static bool is_known_member(const orr__job *j, const orr__member *m, uint32_t la
 
 static orr_code add_member(scan *s, uint32_t gpu, const orr_nsys_row *r, orr_error *err)
 {
-    orr__job *j = s->job;
-    orr__member m = {.gpu = gpu, .rank = r->rank, .ranks = r->ranks};
+    nccl_job *j = s->job;
+    nccl_member m = {.gpu = gpu, .rank = r->rank, .ranks = r->ranks};
     if (!orr_intern_add(j->texts, r->hash, &m.hash) || !orr_intern_add(j->texts, r->id, &m.ident))
         return orr_no_memory(err);
     const uint64_t key = (uint64_t)gpu << 32 | m.hash;
@@ -263,7 +263,7 @@ static orr_code add_member(scan *s, uint32_t gpu, const orr_nsys_row *r, orr_err
 
 static orr_code add_topology(scan *s, uint32_t node, const orr_nsys_row *r, orr_error *err)
 {
-    orr__job *j = s->job;
+    nccl_job *j = s->job;
     orr__topology t = {.node = node,
                        .channel = r->channel,
                        .me = r->me,
@@ -278,18 +278,18 @@ static orr_code add_topology(scan *s, uint32_t node, const orr_nsys_row *r, orr_
     return is_kept ? ORR_OK : orr_no_memory(err);
 }
 
-static void drop_all(orr__job *j)
+static void drop_all(nccl_job *j)
 {
     for (size_t i = 0; i < j->gpus.count; i++)
-        orr__gpu_drop_rows(&j->gpus.at[i]);
+        nccl_gpu_drop_rows(&j->gpus.at[i]);
     j->held = 0;
 }
 
 /* Things that only the first pass does. */
 static orr_code survey_row(scan *s, uint32_t gpu, const orr_nsys_row *r, orr_error *err)
 {
-    orr__job *j = s->job;
-    orr__gpu *g = &j->gpus.at[gpu];
+    nccl_job *j = s->job;
+    nccl_gpu *g = &j->gpus.at[gpu];
     g->rows++;
     g->call_rows += r->kind == ORR_NSYS_CALL;
     if (g->first_file == ORR__NONE)
@@ -306,7 +306,7 @@ static orr_code survey_row(scan *s, uint32_t gpu, const orr_nsys_row *r, orr_err
     return ORR_OK;
 }
 
-static bool is_wanted_kind(const orr__job *j, const orr_nsys_row *r)
+static bool is_wanted_kind(const nccl_job *j, const orr_nsys_row *r)
 {
     if (r->kind == ORR_NSYS_OTHER)
         return false;
@@ -315,7 +315,7 @@ static bool is_wanted_kind(const orr__job *j, const orr_nsys_row *r)
 
 static orr_code take_row(scan *s, const orr_nsys_row *r, orr_error *err)
 {
-    orr__job *j = s->job;
+    nccl_job *j = s->job;
     uint32_t gpu;
     if (!is_wanted_kind(j, r))
         return ORR_OK;
@@ -334,7 +334,7 @@ static orr_code take_row(scan *s, const orr_nsys_row *r, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code scan_file(orr__job *j, uint32_t file, bool is_first, orr_error *err)
+static orr_code scan_file(nccl_job *j, uint32_t file, bool is_first, orr_error *err)
 {
     scan s = {.job = j, .file = file, .is_first = is_first};
     orr_nsys *n;
@@ -357,12 +357,12 @@ static orr_code scan_file(orr__job *j, uint32_t file, bool is_first, orr_error *
     return code == ORR_END ? ORR_OK : code;
 }
 
-static void set_stage(orr__job *j, uint32_t gpu)
+static void set_stage(nccl_job *j, uint32_t gpu)
 {
     j->gpus.at[gpu].stage = ORR__LOADED;
 }
 
-orr_code orr__job_scan(orr__job *j, orr_error *err)
+orr_code nccl_job_scan(nccl_job *j, orr_error *err)
 {
     orr_code code = ORR_OK;
     j->is_whole = true;
@@ -381,13 +381,13 @@ orr_code orr__job_scan(orr__job *j, orr_error *err)
 /* ---- GPUs a few at a time ---- */
 
 /* This one, and those after it that likely fit as well. */
-static void choose_batch(orr__job *j, uint32_t gpu, uint32_t *first_file, uint32_t *last_file)
+static void choose_batch(nccl_job *j, uint32_t gpu, uint32_t *first_file, uint32_t *last_file)
 {
     uint64_t bytes = 0;
     *first_file = ORR__NONE;
     *last_file = 0;
     for (uint32_t i = 0; i < j->gpus.count; i++) {
-        orr__gpu *g = &j->gpus.at[i];
+        nccl_gpu *g = &j->gpus.at[i];
         const uint64_t size = g->rows * sizeof(orr__call);
         g->is_wanted = i == gpu || (i > gpu && bytes + size <= j->budget);
         if (i >= gpu)
@@ -399,7 +399,7 @@ static void choose_batch(orr__job *j, uint32_t gpu, uint32_t *first_file, uint32
     }
 }
 
-orr_code orr__job_load(orr__job *j, uint32_t gpu, orr_error *err)
+orr_code nccl_job_load(nccl_job *j, uint32_t gpu, orr_error *err)
 {
     uint32_t first, last;
     if (j->gpus.at[gpu].stage != ORR__EMPTY)

@@ -117,7 +117,7 @@ static void keep_edge(goal_pen *pen, uint64_t later, uint64_t earlier, bool is_s
 
 /* ---- operations ---- */
 
-uint64_t orr__gpen_send(goal_pen *pen, uint64_t bytes, int64_t to)
+uint64_t sgen_gpen_send(goal_pen *pen, uint64_t bytes, int64_t to)
 {
     char *p = line_begin(pen);
     const uint64_t label = next_label(pen, ORR__PEN_FIRST | ORR__PEN_LAST);
@@ -133,7 +133,7 @@ uint64_t orr__gpen_send(goal_pen *pen, uint64_t bytes, int64_t to)
     return label;
 }
 
-uint64_t orr__gpen_recv(goal_pen *pen, uint64_t bytes, int64_t from)
+uint64_t sgen_gpen_recv(goal_pen *pen, uint64_t bytes, int64_t from)
 {
     char *p = line_begin(pen);
     const uint64_t label = next_label(pen, ORR__PEN_FIRST | ORR__PEN_LAST);
@@ -165,12 +165,12 @@ static uint64_t calc(goal_pen *pen, uint64_t ns, bool names_cpu, uint32_t cpu)
     return label;
 }
 
-uint64_t orr__gpen_calc(goal_pen *pen, uint64_t ns)
+uint64_t sgen_gpen_calc(goal_pen *pen, uint64_t ns)
 {
     return calc(pen, ns, false, 0);
 }
 
-uint64_t orr__gpen_calc_on(goal_pen *pen, uint64_t ns, uint32_t cpu)
+uint64_t sgen_gpen_calc_on(goal_pen *pen, uint64_t ns, uint32_t cpu)
 {
     return calc(pen, ns, pen->cpu != 0, cpu);
 }
@@ -201,18 +201,18 @@ static void edge(goal_pen *pen, uint64_t later, uint64_t earlier, bool is_start)
     line_end(pen, p);
 }
 
-void orr__gpen_require(goal_pen *pen, uint64_t later, uint64_t earlier)
+void sgen_gpen_require(goal_pen *pen, uint64_t later, uint64_t earlier)
 {
     edge(pen, later, earlier, false);
 }
 
-void orr__gpen_irequire(goal_pen *pen, uint64_t later, uint64_t earlier)
+void sgen_gpen_irequire(goal_pen *pen, uint64_t later, uint64_t earlier)
 {
     edge(pen, later, earlier, true);
 }
 
 /* Words are ours and short. */
-void orr__gpen_comment(goal_pen *pen, const char *words)
+void sgen_gpen_comment(goal_pen *pen, const char *words)
 {
     char *p = line_begin(pen);
     const size_t n = strlen(words);
@@ -223,19 +223,19 @@ void orr__gpen_comment(goal_pen *pen, const char *words)
     line_end(pen, PUT(p + n, " */\n"));
 }
 
-void orr__gpen_open(goal_pen *pen)
+void sgen_gpen_open(goal_pen *pen)
 {
     pen->is_open = true;
     pen->base = pen->label + 1;
     pen->marks.len = 0;
 }
 
-void orr__gpen_close(goal_pen *pen)
+void sgen_gpen_close(goal_pen *pen)
 {
     pen->is_open = false;
 }
 
-void orr__gpen_head(goal_pen *pen, uint64_t ranks)
+void sgen_gpen_head(goal_pen *pen, uint64_t ranks)
 {
     char *p = line_begin(pen);
     if (pen->is_kept)
@@ -251,20 +251,20 @@ void orr__gpen_head(goal_pen *pen, uint64_t ranks)
 static void begin_overlap(goal_pen *pen)
 {
     if (pen->poll_ns == 0) {
-        orr__gpen_calc_on(pen, pen->overlap_ns, pen->cpu);
+        sgen_gpen_calc_on(pen, pen->overlap_ns, pen->cpu);
         return;
     }
     uint64_t last = 0;
     const uint64_t pieces = pen->overlap_ns / pen->poll_ns + (pen->overlap_ns % pen->poll_ns != 0);
-    for (uint64_t i = 0; i < pieces && !orr__gpen_has_failed(pen); i++) {
-        const uint64_t piece = orr__gpen_calc_on(pen, pen->poll_ns, pen->cpu);
+    for (uint64_t i = 0; i < pieces && !sgen_gpen_has_failed(pen); i++) {
+        const uint64_t piece = sgen_gpen_calc_on(pen, pen->poll_ns, pen->cpu);
         if (i)
-            orr__gpen_require(pen, piece, last);
+            sgen_gpen_require(pen, piece, last);
         last = piece;
     }
 }
 
-void orr__gpen_begin(goal_pen *pen, uint64_t rank)
+void sgen_gpen_begin(goal_pen *pen, uint64_t rank)
 {
     char *p = line_begin(pen);
     pen->totals.ranks++;
@@ -280,7 +280,7 @@ void orr__gpen_begin(goal_pen *pen, uint64_t rank)
         begin_overlap(pen);
 }
 
-void orr__gpen_end(goal_pen *pen)
+void sgen_gpen_end(goal_pen *pen)
 {
     char *p = line_begin(pen);
     if (pen->goal && !pen->code)
@@ -289,27 +289,27 @@ void orr__gpen_end(goal_pen *pen)
         line_end(pen, PUT(p, "}\n"));
 }
 
-orr_code orr__gpen_init(goal_pen *pen, const char *path, bool is_kept, orr_error *err)
+orr_code sgen_gpen_init(goal_pen *pen, const char *path, bool is_kept, orr_error *err)
 {
     *pen = (goal_pen){.is_kept = is_kept, .path = path, .err = err};
     return path && !is_kept ? orr_output_open(path, &pen->out, err) : ORR_OK;
 }
 
-bool orr__gpen_has_failed(const goal_pen *pen)
+bool sgen_gpen_has_failed(const goal_pen *pen)
 {
     return pen->code || pen->text.failed || pen->marks.failed ||
            (pen->out && orr_output_has_failed(pen->out));
 }
 
-orr_goal *orr__gpen_take(goal_pen *pen)
+orr_goal *sgen_gpen_take(goal_pen *pen)
 {
-    orr_goal *g = orr__gpen_has_failed(pen) ? NULL : pen->goal;
+    orr_goal *g = sgen_gpen_has_failed(pen) ? NULL : pen->goal;
     if (g)
         pen->goal = NULL;
     return g;
 }
 
-void orr__gpen_discard(goal_pen *pen)
+void sgen_gpen_discard(goal_pen *pen)
 {
     orr_output_discard(pen->out);
     orr_goal_free(pen->goal);
@@ -318,7 +318,7 @@ void orr__gpen_discard(goal_pen *pen)
     *pen = (goal_pen){0};
 }
 
-orr_code orr__gpen_finish(goal_pen *pen, orr_error *err)
+orr_code sgen_gpen_finish(goal_pen *pen, orr_error *err)
 {
     orr_code code = pen->code; /* err says why */
     if (pen->totals_out)
@@ -331,6 +331,6 @@ orr_code orr__gpen_finish(goal_pen *pen, orr_error *err)
     }
     if (!code && pen->goal && pen->path)
         code = orr_goal_write(pen->goal, pen->path, ORR_GOAL_BINARY, err);
-    orr__gpen_discard(pen);
+    sgen_gpen_discard(pen);
     return code;
 }

@@ -2,13 +2,13 @@
 /* goal_pen.h - writes a GOAL schedule, operation by operation: as text in SchedGen's words, or into memory.
  *
  *     goal_pen pen;
- *     orr__gpen_init(&pen, path, false, &err);
- *     orr__gpen_head(&pen, ranks);
- *     orr__gpen_begin(&pen, rank);
- *     const uint64_t recv = orr__gpen_recv(&pen, 8, 0);     // its label
- *     orr__gpen_require(&pen, orr__gpen_send(&pen, 8, 1), recv);
- *     orr__gpen_end(&pen);
- *     orr__gpen_finish(&pen, &err);
+ *     sgen_gpen_init(&pen, path, false, &err);
+ *     sgen_gpen_head(&pen, ranks);
+ *     sgen_gpen_begin(&pen, rank);
+ *     const uint64_t recv = sgen_gpen_recv(&pen, 8, 0);     // its label
+ *     sgen_gpen_require(&pen, sgen_gpen_send(&pen, 8, 1), recv);
+ *     sgen_gpen_end(&pen);
+ *     sgen_gpen_finish(&pen, &err);
  *
  * Operations are numbered from 1 in each rank.  Failures are kept until finish. */
 #ifndef ORR_SOURCES_SCHEDGEN_GOAL_PEN_H
@@ -37,7 +37,7 @@ typedef struct goal_pen {
     uint32_t cpu;   /* 0: no calculation names one */
     bool has_overlap;
     uint64_t overlap_ns, poll_ns;
-    /* Which messages since orr__gpen_open wait for none of them, and for which none of them waits: a byte for
+    /* Which messages since sgen_gpen_open wait for none of them, and for which none of them waits: a byte for
      * each operation from label `base` on. */
     bool is_open;
     uint64_t base;
@@ -47,31 +47,31 @@ typedef struct goal_pen {
 } goal_pen;
 
 /* is_kept: the schedule is gathered in memory; a path gets it as binary GOAL, and without one it is taken with
- * orr__gpen_take.  err must live as long as the pen. */
-orr_code orr__gpen_init(goal_pen *pen, const char *path, bool is_kept, orr_error *err)
+ * sgen_gpen_take.  err must live as long as the pen. */
+orr_code sgen_gpen_init(goal_pen *pen, const char *path, bool is_kept, orr_error *err)
     ORR_MUST_CHECK;
-orr_goal *orr__gpen_take(goal_pen *pen);                                 /* before finish */
-orr_code orr__gpen_finish(goal_pen *pen, orr_error *err) ORR_MUST_CHECK; /* pen is empty after it */
-void orr__gpen_discard(goal_pen *pen);
-bool orr__gpen_has_failed(const goal_pen *pen);
+orr_goal *sgen_gpen_take(goal_pen *pen);                                 /* before finish */
+orr_code sgen_gpen_finish(goal_pen *pen, orr_error *err) ORR_MUST_CHECK; /* pen is empty after it */
+void sgen_gpen_discard(goal_pen *pen);
+bool sgen_gpen_has_failed(const goal_pen *pen);
 
-void orr__gpen_head(goal_pen *pen, uint64_t ranks);
-void orr__gpen_begin(goal_pen *pen, uint64_t rank);
-void orr__gpen_end(goal_pen *pen);
+void sgen_gpen_head(goal_pen *pen, uint64_t ranks);
+void sgen_gpen_begin(goal_pen *pen, uint64_t rank);
+void sgen_gpen_end(goal_pen *pen);
 
 /* Each returns the label of the operation.  A peer of -1 is any. */
-uint64_t orr__gpen_send(goal_pen *pen, uint64_t bytes, int64_t to);
-uint64_t orr__gpen_recv(goal_pen *pen, uint64_t bytes, int64_t from);
-uint64_t orr__gpen_calc(goal_pen *pen, uint64_t ns);
-uint64_t orr__gpen_calc_on(goal_pen *pen,
+uint64_t sgen_gpen_send(goal_pen *pen, uint64_t bytes, int64_t to);
+uint64_t sgen_gpen_recv(goal_pen *pen, uint64_t bytes, int64_t from);
+uint64_t sgen_gpen_calc(goal_pen *pen, uint64_t ns);
+uint64_t sgen_gpen_calc_on(goal_pen *pen,
                            uint64_t ns,
                            uint32_t cpu); /* names cpu if pen->cpu is set */
-void orr__gpen_require(goal_pen *pen, uint64_t later, uint64_t earlier);
-void orr__gpen_irequire(goal_pen *pen, uint64_t later, uint64_t earlier);
-void orr__gpen_comment(goal_pen *pen, const char *words);
+void sgen_gpen_require(goal_pen *pen, uint64_t later, uint64_t earlier);
+void sgen_gpen_irequire(goal_pen *pen, uint64_t later, uint64_t earlier);
+void sgen_gpen_comment(goal_pen *pen, const char *words);
 
 /* A group of messages.  Afterwards pen->marks says which are the first and the last of it, until the next. */
-void orr__gpen_open(goal_pen *pen);
-void orr__gpen_close(goal_pen *pen);
+void sgen_gpen_open(goal_pen *pen);
+void sgen_gpen_close(goal_pen *pen);
 
 #endif

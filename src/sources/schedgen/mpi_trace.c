@@ -90,22 +90,22 @@ static orr_str next_line(orr_str all, size_t from)
     return (orr_str){all.ptr + from, nl ? (size_t)(nl - all.ptr) - from : all.len - from};
 }
 
-orr_code orr__mpi_rank_read(
+orr_code sgen_mpi_rank_read(
     mpi_rank *r, orr_str all, const char *path, uint64_t from, uint64_t *stopped_at, orr_error *err)
 {
     const uint64_t most = r->run->opt->max_collectives;
     size_t at = (size_t)from;
     r->line.path = path;
-    while (at <= all.len && !orr__gpen_has_failed(r->run->pen)) {
+    while (at <= all.len && !sgen_gpen_has_failed(r->run->pen)) {
         const orr_str line = at < all.len ? next_line(all, at) : (orr_str){"", 0};
         r->line.number += r->line.number < UINT32_MAX;
-        const orr_code code = orr__mpi_rank_line(r, line, err);
+        const orr_code code = sgen_mpi_rank_line(r, line, err);
         at += line.len + 1;
         if (code)
             return code;
         if (most && r->collectives == most) {
-            if (orr__mpi_is_talkative(r->run))
-                orr__mpi_say(r->run, "processed %llu operations - proceeding to next host",
+            if (sgen_mpi_is_talkative(r->run))
+                sgen_mpi_say(r->run, "processed %llu operations - proceeding to next host",
                              (unsigned long long)most);
             break;
         }
@@ -135,10 +135,10 @@ static orr_code first_communicator(
         const orr_str line = next_line(all, at);
         at += line.len + 1;
         l->number++;
-        code = orr__mpi_line_split(l, line, ORR__MPI_CALLS_OURS, err);
+        code = sgen_mpi_line_split(l, line, ORR__MPI_CALLS_OURS, err);
         if (code || !l->call || !l->call->comm.at || l->call->comm.times)
             continue;
-        code = orr__mpi_line_u64(l, l->call->comm, handle, err);
+        code = sgen_mpi_line_u64(l, l->call->comm, handle, err);
         *has_one = true;
     }
     return code;
@@ -215,7 +215,7 @@ static orr_code read_starts(const mpi_run *run, starts *s, orr_error *err)
     if (!path)
         return ORR_OK;
     if (access(path, F_OK) != 0) {
-        orr__mpi_say(run, "couldn't open file with start-times - starting with zero");
+        sgen_mpi_say(run, "couldn't open file with start-times - starting with zero");
         return ORR_OK;
     }
     orr_code code = orr_input_open(path, &in, err);
@@ -250,7 +250,7 @@ static void say_first_line(const mpi_rank *r, orr_str all)
 {
     const orr_str line = all.len ? next_line(all, 0) : all;
     if (line.len && line.ptr[0] == '#')
-        orr__mpi_say(r->run, "NOT MATCHED: [%.*s] (good if empty)",
+        sgen_mpi_say(r->run, "NOT MATCHED: [%.*s] (good if empty)",
                      (int)(line.len < MANY * FEW ? line.len : MANY * FEW), line.ptr);
 }
 
@@ -268,15 +268,15 @@ static orr_code read_from(
     if (r->run->opt->start_path) {
         r->start = from->time[r->host];
         r->has_begun = at > 0;
-        if (orr__mpi_is_talkative(r->run)) {
+        if (sgen_mpi_is_talkative(r->run)) {
             r->run->digits = MANY;
-            orr__mpi_say(r->run, "rank %u starting at line 1 with time %.*g", r->host, MANY,
+            sgen_mpi_say(r->run, "rank %u starting at line 1 with time %.*g", r->host, MANY,
                          r->start);
             say_first_line(r, all);
         }
     }
     r->line.number = lines_before(all, at);
-    const orr_code code = orr__mpi_rank_read(r, all, path, at, &stopped_at, err);
+    const orr_code code = sgen_mpi_rank_read(r, all, path, at, &stopped_at, err);
     const uint64_t most = r->run->opt->max_collectives;
     if (!code && most && r->collectives == most) {
         to->at[r->host] = stopped_at;
@@ -295,24 +295,24 @@ static orr_code one_rank(mpi_run *run,
 {
     mpi_rank r;
     orr_input *in = NULL;
-    orr_code code = orr__mpi_rank_init(&r, run, err);
+    orr_code code = sgen_mpi_rank_init(&r, run, err);
     r.host = host;
     r.copy = copy;
     if (!code)
         code = orr_input_open(path, &in, err);
     if (!code) {
         const orr_span all = orr_input_bytes(in);
-        if (orr__mpi_is_talkative(run)) {
-            orr__mpi_say(run, "# parsing: %s", path);
+        if (sgen_mpi_is_talkative(run)) {
+            sgen_mpi_say(run, "# parsing: %s", path);
         }
-        orr__gpen_begin(run->pen, orr__mpi_number(&r));
-        if (orr__mpi_is_talkative(run))
-            orr__mpi_say(run, "initialized hash-searcher to 14");
+        sgen_gpen_begin(run->pen, sgen_mpi_number(&r));
+        if (sgen_mpi_is_talkative(run))
+            sgen_mpi_say(run, "initialized hash-searcher to 14");
         code = read_from(&r, (orr_str){(const char *)all.ptr, all.len}, path, from, to, err);
-        orr__gpen_end(run->pen);
+        sgen_gpen_end(run->pen);
     }
     orr_input_close(in);
-    orr__mpi_rank_fini(&r);
+    sgen_mpi_rank_fini(&r);
     return code;
 }
 
@@ -324,10 +324,10 @@ static orr_code all_ranks(
     orr_code code = ORR_OK;
     orr_progress_start(&progress, "trace", "ranks", (uint64_t)run->hosts * run->copies,
                        run->opt->is_quiet);
-    orr__gpen_head(run->pen, (uint64_t)run->hosts * run->copies);
+    sgen_gpen_head(run->pen, (uint64_t)run->hosts * run->copies);
     for (uint32_t copy = 0; copy < run->copies && !code; copy++) {
-        orr__mpi_say(run, "extrapolation round %u", copy);
-        for (uint32_t i = 0; i < run->hosts && !code && !orr__gpen_has_failed(run->pen); i++) {
+        sgen_mpi_say(run, "extrapolation round %u", copy);
+        for (uint32_t i = 0; i < run->hosts && !code && !sgen_gpen_has_failed(run->pen); i++) {
             if (name_of(names, i, path))
                 code = one_rank(run, i, copy, path, from, to, err);
             orr_progress_add(&progress, 1);
@@ -339,11 +339,11 @@ static orr_code all_ranks(
 
 static void say_beginning(const mpi_run *run, const char *path)
 {
-    orr__mpi_say(run, "using file mask: %s", path);
-    orr__mpi_say(run, "found %u hosts, extrapolating to  %u", run->hosts, run->hosts * run->copies);
-    orr__mpi_say(run, "timebase: %u; using CPU %u for computation", run->time_mult, run->opt->cpu);
+    sgen_mpi_say(run, "using file mask: %s", path);
+    sgen_mpi_say(run, "found %u hosts, extrapolating to  %u", run->hosts, run->hosts * run->copies);
+    sgen_mpi_say(run, "timebase: %u; using CPU %u for computation", run->time_mult, run->opt->cpu);
     if (run->opt->early_us)
-        orr__mpi_say(run, "nbcify propost: %u", run->opt->early_us);
+        sgen_mpi_say(run, "nbcify propost: %u", run->opt->early_us);
 }
 
 static orr_code check_options(const orr_mpi_trace_options *opt, uint32_t hosts, orr_error *err)
@@ -372,9 +372,9 @@ static orr_code write_schedule(mpi_run *run, const file_names *names, orr_error 
         code = all_ranks(run, names, &from, &to, err);
     }
     if (code)
-        orr__gpen_discard(run->pen);
+        sgen_gpen_discard(run->pen);
     else
-        code = orr__gpen_finish(run->pen, err);
+        code = sgen_gpen_finish(run->pen, err);
     if (!code)
         code = write_starts(run, &to, err);
     orr_free(from.at);
@@ -404,8 +404,8 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
     file_names names;
     goal_pen pen;
     mpi_run run = {.opt = opt,
-                   .rules = orr__schedgen_rules(opt->rules),
-                   .counts_communicators = orr__schedgen_rules(opt->rules)->counts_communicators,
+                   .rules = sgen_schedgen_rules(opt->rules),
+                   .counts_communicators = sgen_schedgen_rules(opt->rules)->counts_communicators,
                    .pen = &pen,
                    .remarks = &odd,
                    .copies = opt->copies ? opt->copies : 1,
@@ -419,7 +419,7 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
     if (!run.rules->ignores_handles && (code = compare_handles(&run, &names, err)))
         return code;
     say_beginning(&run, rank0_path);
-    if ((code = orr__gpen_init(&pen, path, opt->is_binary, err ? err : &own)))
+    if ((code = sgen_gpen_init(&pen, path, opt->is_binary, err ? err : &own)))
         return code;
     prepare_pen(&pen, opt);
     pen.totals_out = totals;
@@ -428,6 +428,6 @@ orr_code orr_mpi_trace_write(const char *rank0_path,
     if (remarks)
         *remarks = odd;
     if (!code)
-        orr__mpi_say(&run, "found %u trace files", run.hosts);
+        sgen_mpi_say(&run, "found %u trace files", run.hosts);
     return code;
 }

@@ -15,7 +15,7 @@
 
 enum { MAX_REQUESTS = 1 << 20, TALK = 400 };
 
-void orr__mpi_say(const mpi_run *run, const char *fmt, ...)
+void sgen_mpi_say(const mpi_run *run, const char *fmt, ...)
 {
     char line[TALK];
     va_list args;
@@ -37,10 +37,10 @@ static bool is_mpich(const mpi_run *run)
 static void comment(const mpi_rank *r, const char *name, const char *when)
 {
     char words[64];
-    if (!orr__mpi_is_talkative(r->run))
+    if (!sgen_mpi_is_talkative(r->run))
         return;
     snprintf(words, sizeof words, "%s %s", name, when);
-    orr__gpen_comment(r->run->pen, words);
+    sgen_gpen_comment(r->run->pen, words);
 }
 
 /* ---- time ---- */
@@ -63,28 +63,28 @@ static double gap_before(mpi_rank *r, double time, double end)
     if (gap >= 0)
         return gap;
     r->run->remarks->backward += r->copy == 0;
-    orr__mpi_say(r->run, "negative operation time (time=%.*g this->start=%.*g end=%.*g)",
+    sgen_mpi_say(r->run, "negative operation time (time=%.*g this->start=%.*g end=%.*g)",
                  r->run->digits, gap, r->run->digits, r->start, r->run->digits, end);
     return 0;
 }
 
-orr_code orr__mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *err)
+orr_code sgen_mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *err)
 {
     goal_pen *pen = r->run->pen;
     uint64_t units = 0;
     const orr_code code = to_units(r, gap_before(r, time, end), &units, err);
     if (code)
         return code;
-    if (orr__mpi_is_talkative(r->run))
-        orr__mpi_say(r->run, " loclop: %llu", (unsigned long long)units);
-    const uint64_t op = orr__gpen_calc_on(pen, units, r->run->opt->cpu);
+    if (sgen_mpi_is_talkative(r->run))
+        sgen_mpi_say(r->run, " loclop: %llu", (unsigned long long)units);
+    const uint64_t op = sgen_gpen_calc_on(pen, units, r->run->opt->cpu);
     for (size_t i = 0; i < r->next_count; i++)
-        orr__gpen_require(pen, r->next[i], op);
+        sgen_gpen_require(pen, r->next[i], op);
     for (unsigned i = 0; i < r->before_count; i++) {
         if (r->before_is_start)
-            orr__gpen_irequire(pen, op, r->before[i]);
+            sgen_gpen_irequire(pen, op, r->before[i]);
         else
-            orr__gpen_require(pen, op, r->before[i]);
+            sgen_gpen_require(pen, op, r->before[i]);
     }
     r->next_count = 0;
     r->before_count = 0;
@@ -93,7 +93,7 @@ orr_code orr__mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *
     return ORR_OK;
 }
 
-orr_code orr__mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err)
+orr_code sgen_mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err)
 {
     if (!orr_grow(&r->next, &r->next_room, r->next_count + 1))
         return orr_no_memory(err);
@@ -105,8 +105,8 @@ orr_code orr__mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err)
 static orr_code step(
     mpi_rank *r, uint64_t label, double begin, double end, bool goes_on, orr_error *err)
 {
-    orr_code code = orr__mpi_rank_next(r, label, err);
-    if (code || (code = orr__mpi_rank_advance(r, begin, end, err)))
+    orr_code code = sgen_mpi_rank_next(r, label, err);
+    if (code || (code = sgen_mpi_rank_advance(r, begin, end, err)))
         return code;
     r->before[r->before_count++] = label;
     r->before_is_start = goes_on;
@@ -115,13 +115,13 @@ static orr_code step(
 
 static orr_code read_times(const mpi_rank *r, double *begin, double *end, orr_error *err)
 {
-    const orr_code code = orr__mpi_line_time(&r->line, (mpi_place){1, 0}, begin, err);
-    return code ? code : orr__mpi_line_time(&r->line, r->line.call->end, end, err);
+    const orr_code code = sgen_mpi_line_time(&r->line, (mpi_place){1, 0}, begin, err);
+    return code ? code : sgen_mpi_line_time(&r->line, r->line.call->end, end, err);
 }
 
 /* ---- requests ---- */
 
-orr_code orr__mpi_rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
+orr_code sgen_mpi_rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
 {
     if (label > UINT32_MAX) {
         const orr_where at = orr_where_line(r->line.path, r->line.number, 1);
@@ -134,19 +134,19 @@ static orr_code wait_one(mpi_rank *r, orr_error *err)
 {
     double begin, end;
     uint64_t request;
-    orr_code code = orr__mpi_line_u64(&r->line, r->line.call->request, &request, err);
+    orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->request, &request, err);
     if (code || (code = read_times(r, &begin, &end, err)))
         return code;
     const uint32_t started = orr_map_find(r->requests, request, 0);
     if (!started)
         return ORR_OK; /* was waited for before, or of no rank */
-    if (orr__mpi_is_talkative(r->run)) {
-        orr__mpi_say(r->run, " wait  time %.*g req: %llu", r->run->digits, end - begin,
+    if (sgen_mpi_is_talkative(r->run)) {
+        sgen_mpi_say(r->run, " wait  time %.*g req: %llu", r->run->digits, end - begin,
                      (unsigned long long)request);
-        orr__gpen_comment(r->run->pen, "wait");
+        sgen_gpen_comment(r->run->pen, "wait");
     }
-    const uint64_t label = orr__gpen_calc(r->run->pen, 0);
-    orr__gpen_require(r->run->pen, label, started);
+    const uint64_t label = sgen_gpen_calc(r->run->pen, 0);
+    sgen_gpen_require(r->run->pen, label, started);
     orr_map_remove(r->requests, request);
     return step(r, label, begin, end, false, err);
 }
@@ -155,11 +155,11 @@ static orr_code wait_one(mpi_rank *r, orr_error *err)
 static orr_code read_requests(const mpi_rank *r, uint64_t *first, uint32_t *count, orr_error *err)
 {
     int32_t n;
-    orr_code code = orr__mpi_line_int(&r->line, r->line.call->count, &n, err);
-    if (code || (code = orr__mpi_line_u64(&r->line, r->line.call->request, first, err)))
+    orr_code code = sgen_mpi_line_int(&r->line, r->line.call->count, &n, err);
+    if (code || (code = sgen_mpi_line_u64(&r->line, r->line.call->request, first, err)))
         return code;
     if (n < 0 || n > MAX_REQUESTS) {
-        const orr_where at = orr__mpi_line_where(&r->line, r->line.call->count);
+        const orr_where at = sgen_mpi_line_where(&r->line, r->line.call->count);
         return orr_fail(err, ORR_EINPUT, &at, "%s: %d requests; 0 to %d are possible",
                         r->line.call->name, n, MAX_REQUESTS);
     }
@@ -178,18 +178,18 @@ static orr_code wait_all(mpi_rank *r, orr_error *err)
     orr_code code = read_requests(r, &first, &count, err);
     if (code || (code = read_times(r, &begin, &end, err)))
         return code;
-    if (orr__mpi_is_talkative(r->run))
-        orr__mpi_say(r->run, " waitall  time %.*g req: %llu nreqs: %u", r->run->digits, end - begin,
+    if (sgen_mpi_is_talkative(r->run))
+        sgen_mpi_say(r->run, " waitall  time %.*g req: %llu nreqs: %u", r->run->digits, end - begin,
                      (unsigned long long)first, count);
-    const uint64_t label = orr__gpen_calc(r->run->pen, 0);
+    const uint64_t label = sgen_gpen_calc(r->run->pen, 0);
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t request = first + i * step_bytes;
         const uint32_t started = orr_map_find(r->requests, request, 0);
         if (!started)
             continue;
-        if (orr__mpi_is_talkative(r->run))
-            orr__mpi_say(r->run, " resolving req %llu", (unsigned long long)request);
-        orr__gpen_require(r->run->pen, label, started);
+        if (sgen_mpi_is_talkative(r->run))
+            sgen_mpi_say(r->run, " resolving req %llu", (unsigned long long)request);
+        sgen_gpen_require(r->run->pen, label, started);
     }
     orr_map_remove(r->requests, first);
     return step(r, label, begin, end, false, err);
@@ -222,10 +222,10 @@ static orr_code join_tag(mpi_rank *r, uint32_t handle, int32_t tag, uint64_t *ou
     return code;
 }
 
-orr_code orr__mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err)
+orr_code sgen_mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err)
 {
     uint64_t handle;
-    const orr_code code = orr__mpi_line_u64(&r->line, r->line.call->comm, &handle, err);
+    const orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->comm, &handle, err);
     return code ? code : join_tag(r, (uint32_t)handle, tag, out, err);
 }
 
@@ -235,7 +235,7 @@ static orr_code peer_of(
 {
     const int32_t any = is_mpich(r->run) ? -2 : -1, nobody = is_mpich(r->run) ? -1 : -2;
     int32_t peer;
-    const orr_code code = orr__mpi_line_int(&r->line, place, &peer, err);
+    const orr_code code = sgen_mpi_line_int(&r->line, place, &peer, err);
     if (code)
         return code;
     *is_nobody = peer == nobody;
@@ -244,7 +244,7 @@ static orr_code peer_of(
     if (*is_nobody || (peer == any && may_be_any))
         return ORR_OK;
     if (peer < 0 || (uint32_t)peer >= r->run->hosts) {
-        const orr_where at = orr__mpi_line_where(&r->line, place);
+        const orr_where at = sgen_mpi_line_where(&r->line, place);
         return orr_fail(err, ORR_EINPUT, &at, "%s: rank %d is none of the ranks 0 to %u",
                         r->line.call->name, peer, r->run->hosts - 1);
     }
@@ -255,10 +255,10 @@ static orr_code peer_of(
 static orr_code read_tag(
     const mpi_rank *r, mpi_place place, bool may_be_any, int32_t *out, orr_error *err)
 {
-    const orr_code code = orr__mpi_line_int(&r->line, place, out, err);
+    const orr_code code = sgen_mpi_line_int(&r->line, place, out, err);
     if (code || *out >= 0 || (may_be_any && *out == -1))
         return code;
-    const orr_where at = orr__mpi_line_where(&r->line, place);
+    const orr_where at = sgen_mpi_line_where(&r->line, place);
     return orr_fail(err, ORR_EINPUT, &at, "%s: %d is not a tag", r->line.call->name, *out);
 }
 
@@ -266,7 +266,7 @@ static orr_code count_sub_messages(mpi_rank *r, orr_error *err)
 {
     int32_t ranks;
     const orr_code code =
-        orr__mpi_line_int(&r->line, orr__mpi_after(r->line.call->comm, 2), &ranks, err);
+        sgen_mpi_line_int(&r->line, sgen_mpi_after(r->line.call->comm, 2), &ranks, err);
     if (!code && ranks != (int32_t)r->run->hosts)
         r->run->remarks->sub_messages += r->copy == 0;
     return code;
@@ -289,25 +289,25 @@ static orr_code read_message(mpi_rank *r, bool is_send, message *m, orr_error *e
     m->is_send = is_send;
     m->request = 0;
     if ((code = read_times(r, &m->begin, &m->end, err)) ||
-        (code = orr__mpi_line_bytes(&r->line, c->count, c->size, &m->bytes, err)) ||
+        (code = sgen_mpi_line_bytes(&r->line, c->count, c->size, &m->bytes, err)) ||
         (code = peer_of(r, c->peer, !is_send, &m->peer, &m->is_nobody, err)) ||
         (code = read_tag(r, c->tag, !is_send, &m->user_tag, err)) ||
         (code = count_sub_messages(r, err)))
         return code;
-    return c->request.at ? orr__mpi_line_u64(&r->line, c->request, &m->request, err) : ORR_OK;
+    return c->request.at ? sgen_mpi_line_u64(&r->line, c->request, &m->request, err) : ORR_OK;
 }
 
 static void say_message(const mpi_rank *r, const message *m)
 {
     char request[40] = "";
     int32_t peer = 0;
-    if (!orr__mpi_is_talkative(r->run) || !r->line.call->word)
+    if (!sgen_mpi_is_talkative(r->run) || !r->line.call->word)
         return;
     if (r->line.call->request.at)
         snprintf(request, sizeof request, " req %llu", (unsigned long long)m->request);
-    if (orr__mpi_line_int(&r->line, r->line.call->peer, &peer, NULL))
+    if (sgen_mpi_line_int(&r->line, r->line.call->peer, &peer, NULL))
         return;
-    orr__mpi_say(r->run, " %s %d time: %.*g size: %llu tag: %d%s", r->line.call->word, peer,
+    sgen_mpi_say(r->run, " %s %d time: %.*g size: %llu tag: %d%s", r->line.call->word, peer,
                  r->run->digits, m->end - m->begin, (unsigned long long)m->bytes, m->user_tag,
                  request);
 }
@@ -327,8 +327,8 @@ static void comment_name(const mpi_call *c, char out[24])
 static uint64_t put_message(mpi_rank *r, const message *m)
 {
     r->run->pen->tag = m->tag;
-    return m->is_send ? orr__gpen_send(r->run->pen, m->bytes, m->peer)
-                      : orr__gpen_recv(r->run->pen, m->bytes, m->peer);
+    return m->is_send ? sgen_gpen_send(r->run->pen, m->bytes, m->peer)
+                      : sgen_gpen_recv(r->run->pen, m->bytes, m->peer);
 }
 
 static orr_code one_message(mpi_rank *r, bool is_send, bool goes_on, orr_error *err)
@@ -338,13 +338,13 @@ static orr_code one_message(mpi_rank *r, bool is_send, bool goes_on, orr_error *
     orr_code code = read_message(r, is_send, &m, err);
     if (code || m.is_nobody)
         return code;
-    if ((code = orr__mpi_rank_tag(r, m.user_tag, &m.tag, err)))
+    if ((code = sgen_mpi_rank_tag(r, m.user_tag, &m.tag, err)))
         return code;
     say_message(r, &m);
     comment_name(r->line.call, name);
     comment(r, name, "begin");
     const uint64_t label = put_message(r, &m);
-    if (goes_on && (code = orr__mpi_rank_request(r, m.request, label, err)))
+    if (goes_on && (code = sgen_mpi_rank_request(r, m.request, label, err)))
         return code;
     comment(r, name, "end");
     return step(r, label, m.begin, m.end, goes_on, err);
@@ -371,26 +371,26 @@ static orr_code read_both(mpi_rank *r, message *s, message *v, orr_error *err)
     *s = (message){.is_send = true};
     *v = (message){.is_send = false};
     if ((code = read_times(r, &s->begin, &s->end, err)) ||
-        (code = orr__mpi_line_bytes(&r->line, c->count, c->size, &s->bytes, err)) ||
-        (code = orr__mpi_line_bytes(&r->line, c->count2, c->size2, &v->bytes, err)) ||
+        (code = sgen_mpi_line_bytes(&r->line, c->count, c->size, &s->bytes, err)) ||
+        (code = sgen_mpi_line_bytes(&r->line, c->count2, c->size2, &v->bytes, err)) ||
         (code = peer_of(r, c->peer, false, &s->peer, &s->is_nobody, err)) ||
         (code = peer_of(r, c->peer2, true, &v->peer, &v->is_nobody, err)) ||
         (code = tags_of_both(r, &s->user_tag, &v->user_tag, err)) ||
         (code = count_sub_messages(r, err)) ||
-        (code = orr__mpi_rank_tag(r, s->user_tag, &s->tag, err)))
+        (code = sgen_mpi_rank_tag(r, s->user_tag, &s->tag, err)))
         return code;
-    return orr__mpi_rank_tag(r, v->user_tag, &v->tag, err);
+    return sgen_mpi_rank_tag(r, v->user_tag, &v->tag, err);
 }
 
 static void say_both(const mpi_rank *r, const message *s, const message *v)
 {
     int32_t to, from, tag;
     const mpi_call *c = r->line.call;
-    if (!orr__mpi_is_talkative(r->run) || orr__mpi_line_int(&r->line, c->peer, &to, NULL) ||
-        orr__mpi_line_int(&r->line, c->peer2, &from, NULL) ||
-        orr__mpi_line_int(&r->line, c->tag2, &tag, NULL))
+    if (!sgen_mpi_is_talkative(r->run) || sgen_mpi_line_int(&r->line, c->peer, &to, NULL) ||
+        sgen_mpi_line_int(&r->line, c->peer2, &from, NULL) ||
+        sgen_mpi_line_int(&r->line, c->tag2, &tag, NULL))
         return;
-    orr__mpi_say(r->run,
+    sgen_mpi_say(r->run,
                  " sendrecv - send to %d size: %llu tag: %d; recv from %d size: %llu tag: %d; "
                  "time: %.*g",
                  to, (unsigned long long)s->bytes, s->user_tag, from, (unsigned long long)v->bytes,
@@ -413,10 +413,10 @@ static orr_code both_messages(mpi_rank *r, orr_error *err)
     }
     comment(r, "Sendrecv", "end");
     for (unsigned i = 0; i < count; i++) {
-        if ((code = orr__mpi_rank_next(r, labels[i], err)))
+        if ((code = sgen_mpi_rank_next(r, labels[i], err)))
             return code;
     }
-    if ((code = orr__mpi_rank_advance(r, parts[0].begin, parts[0].end, err)))
+    if ((code = sgen_mpi_rank_advance(r, parts[0].begin, parts[0].end, err)))
         return code;
     for (unsigned i = 0; i < count; i++)
         r->before[r->before_count++] = labels[i];
@@ -432,7 +432,7 @@ static orr_code keep_request(mpi_rank *r, bool is_send, orr_error *err)
     uint64_t handle;
     orr_code code = read_message(r, is_send, &m, err);
     if (code || m.is_nobody ||
-        (code = orr__mpi_line_u64(&r->line, r->line.call->comm, &handle, err)))
+        (code = sgen_mpi_line_u64(&r->line, r->line.call->comm, &handle, err)))
         return code;
     say_message(r, &m);
     comment(r, "Storing persistent", is_send ? "send request" : "recv request");
@@ -457,8 +457,8 @@ static orr_code start_request(
     mpi_rank *r, uint64_t request, double begin, double end, orr_error *err)
 {
     const uint32_t at = orr_map_find(r->persistent_by, request, UINT32_MAX);
-    if (orr__mpi_is_talkative(r->run))
-        orr__mpi_say(r->run, " start persisten request %llu time %.*g req: %llu",
+    if (sgen_mpi_is_talkative(r->run))
+        sgen_mpi_say(r->run, " start persisten request %llu time %.*g req: %llu",
                      (unsigned long long)request, r->run->digits, end - begin,
                      (unsigned long long)request);
     if (at == UINT32_MAX)
@@ -470,7 +470,7 @@ static orr_code start_request(
         return code;
     comment(r, "Persistent request", "start");
     const uint64_t label = put_message(r, &m);
-    code = orr__mpi_rank_request(r, request, label, err);
+    code = sgen_mpi_rank_request(r, request, label, err);
     comment(r, "Persistent request", "end");
     return code ? code : step(r, label, begin, end, true, err);
 }
@@ -479,7 +479,7 @@ static orr_code start_one(mpi_rank *r, orr_error *err)
 {
     double begin, end;
     uint64_t request;
-    orr_code code = orr__mpi_line_u64(&r->line, r->line.call->request, &request, err);
+    orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->request, &request, err);
     if (code || (code = read_times(r, &begin, &end, err)))
         return code;
     return start_request(r, request, begin, end, err);
@@ -503,11 +503,11 @@ static orr_code free_request(mpi_rank *r, orr_error *err)
 {
     double begin, end;
     uint64_t request;
-    orr_code code = orr__mpi_line_u64(&r->line, r->line.call->request, &request, err);
+    orr_code code = sgen_mpi_line_u64(&r->line, r->line.call->request, &request, err);
     if (code || (code = read_times(r, &begin, &end, err)))
         return code;
-    if (orr__mpi_is_talkative(r->run))
-        orr__mpi_say(r->run, " free persisten request %llu time %.*g req: %llu",
+    if (sgen_mpi_is_talkative(r->run))
+        sgen_mpi_say(r->run, " free persisten request %llu time %.*g req: %llu",
                      (unsigned long long)request, r->run->digits, end - begin,
                      (unsigned long long)request);
     if (orr_map_remove(r->persistent_by, request))
@@ -520,7 +520,7 @@ static orr_code free_request(mpi_rank *r, orr_error *err)
 static orr_code begin_trace(mpi_rank *r, orr_error *err)
 {
     double time;
-    const orr_code code = orr__mpi_line_time(&r->line, r->line.call->end, &time, err);
+    const orr_code code = sgen_mpi_line_time(&r->line, r->line.call->end, &time, err);
     if (code)
         return code;
     if (r->has_begun) {
@@ -528,8 +528,8 @@ static orr_code begin_trace(mpi_rank *r, orr_error *err)
         return orr_fail(err, ORR_EINPUT, &at, "%s again, or behind other calls",
                         r->line.call->name);
     }
-    if (orr__mpi_is_talkative(r->run))
-        orr__mpi_say(r->run, "starttime host %u = %.*g", r->host, r->run->digits, time);
+    if (sgen_mpi_is_talkative(r->run))
+        sgen_mpi_say(r->run, "starttime host %u = %.*g", r->host, r->run->digits, time);
     r->has_begun = true;
     r->trace_start = r->start = time;
     r->before_count = 0;
@@ -539,13 +539,13 @@ static orr_code begin_trace(mpi_rank *r, orr_error *err)
 static orr_code end_trace(mpi_rank *r, orr_error *err)
 {
     double time;
-    const orr_code code = orr__mpi_line_time(&r->line, r->line.call->end, &time, err);
+    const orr_code code = sgen_mpi_line_time(&r->line, r->line.call->end, &time, err);
     if (code)
         return code;
-    orr__mpi_say(r->run, "finalize (virtual) host %u = %.*g (%.*g)", orr__mpi_number(r),
+    sgen_mpi_say(r->run, "finalize (virtual) host %u = %.*g (%.*g)", sgen_mpi_number(r),
                  r->run->digits, time, r->run->digits, (time - r->trace_start) / 1e6);
     r->next_count = 0;
-    return orr__mpi_rank_advance(r, time, time, err);
+    return sgen_mpi_rank_advance(r, time, time, err);
 }
 
 /* ---- one line ---- */
@@ -558,7 +558,7 @@ static orr_code begin_late(mpi_rank *r, orr_error *err)
     r->has_begun = true;
     if (!is_late)
         return ORR_OK;
-    const orr_code code = orr__mpi_line_time(&r->line, (mpi_place){1, 0}, &time, err);
+    const orr_code code = sgen_mpi_line_time(&r->line, (mpi_place){1, 0}, &time, err);
     if (code)
         return code;
     r->trace_start = r->start = time;
@@ -585,8 +585,8 @@ static void keep_name(char out[64], orr_str name)
 
 static void not_matched(const mpi_rank *r)
 {
-    if (orr__mpi_is_talkative(r->run))
-        orr__mpi_say(r->run, "NOT MATCHED: [%.*s] (good if empty)",
+    if (sgen_mpi_is_talkative(r->run))
+        sgen_mpi_say(r->run, "NOT MATCHED: [%.*s] (good if empty)",
                      (int)(r->line.text.len < TALK ? r->line.text.len : TALK), r->line.text.ptr);
 }
 
@@ -631,13 +631,13 @@ static orr_code known_call(mpi_rank *r, orr_error *err)
     const orr_code code = begin_late(r, err);
     if (code)
         return code;
-    return is_message ? message_call(r, err) : orr__mpi_rank_collective(r, err);
+    return is_message ? message_call(r, err) : sgen_mpi_rank_collective(r, err);
 }
 
-orr_code orr__mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err)
+orr_code sgen_mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err)
 {
     orr_mpi_trace_remarks *remarks = r->run->remarks;
-    const orr_code code = orr__mpi_line_split(&r->line, text, r->run->rules->calls, err);
+    const orr_code code = sgen_mpi_line_split(&r->line, text, r->run->rules->calls, err);
     if (code)
         return code;
     if (!r->line.call) {
@@ -656,14 +656,14 @@ orr_code orr__mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err)
     case MPI_UNKNOWN:
         not_matched(r);
         if (r->copy == 0 && remarks->unknown++ == 0)
-            keep_name(remarks->unknown_name, orr__mpi_line_name(&r->line));
+            keep_name(remarks->unknown_name, sgen_mpi_line_name(&r->line));
         return ORR_OK;
     default:
         return known_call(r, err);
     }
 }
 
-orr_code orr__mpi_rank_init(mpi_rank *r, mpi_run *run, orr_error *err)
+orr_code sgen_mpi_rank_init(mpi_rank *r, mpi_run *run, orr_error *err)
 {
     *r = (mpi_rank){.run = run, .line = {.ranks = run->hosts}};
     r->requests = orr_map_create(16);
@@ -672,7 +672,7 @@ orr_code orr__mpi_rank_init(mpi_rank *r, mpi_run *run, orr_error *err)
     return r->requests && r->communicators && r->persistent_by ? ORR_OK : orr_no_memory(err);
 }
 
-void orr__mpi_rank_fini(mpi_rank *r)
+void sgen_mpi_rank_fini(mpi_rank *r)
 {
     orr_map_destroy(r->requests);
     orr_map_destroy(r->communicators);

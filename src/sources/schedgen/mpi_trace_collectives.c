@@ -31,11 +31,11 @@ static orr_code read_root(const mpi_rank *r, collective *c, orr_error *err)
 {
     const mpi_place place = r->line.call->peer;
     int32_t root;
-    const orr_code code = orr__mpi_line_int(&r->line, place, &root, err);
+    const orr_code code = sgen_mpi_line_int(&r->line, place, &root, err);
     if (code)
         return code;
     if (root < 0 || (uint32_t)root >= r->run->hosts) {
-        const orr_where at = orr__mpi_line_where(&r->line, place);
+        const orr_where at = sgen_mpi_line_where(&r->line, place);
         return orr_fail(err, ORR_EINPUT, &at, "%s: the root, %d, is none of the ranks 0 to %u",
                         r->line.call->name, root, r->run->hosts - 1);
     }
@@ -46,15 +46,15 @@ static orr_code read_root(const mpi_rank *r, collective *c, orr_error *err)
 static orr_code read_collective(const mpi_rank *r, collective *c, orr_error *err)
 {
     const mpi_call *call = r->line.call;
-    orr_code code = orr__mpi_line_time(&r->line, (mpi_place){1, 0}, &c->begin, err);
+    orr_code code = sgen_mpi_line_time(&r->line, (mpi_place){1, 0}, &c->begin, err);
     *c = (collective){
-        .begin = c->begin, .rank = orr__mpi_number(r), .n = r->run->hosts * r->run->copies};
+        .begin = c->begin, .rank = sgen_mpi_number(r), .n = r->run->hosts * r->run->copies};
     if (!code)
-        code = orr__mpi_line_time(&r->line, call->end, &c->end, err);
+        code = sgen_mpi_line_time(&r->line, call->end, &c->end, err);
     if (!code && call->count.at)
-        code = orr__mpi_line_bytes(&r->line, call->count, call->size, &c->bytes, err);
+        code = sgen_mpi_line_bytes(&r->line, call->count, call->size, &c->bytes, err);
     if (!code && call->count2.at)
-        code = orr__mpi_line_bytes(&r->line, call->count2, call->size2, &c->bytes2, err);
+        code = sgen_mpi_line_bytes(&r->line, call->count2, call->size2, &c->bytes2, err);
     if (!code && has_root(call->kind))
         code = read_root(r, c, err);
     return code;
@@ -72,11 +72,11 @@ static orr_code listed_bytes(
     line.starts += first + skip - 1;
     line.count -= first + skip - 1;
     int32_t n = 0, each = 0;
-    orr_code code = orr__mpi_line_int(&line, (mpi_place){1, 0}, &n, err);
-    if (code || (code = orr__mpi_line_int(&r->line, size, &each, err)))
+    orr_code code = sgen_mpi_line_int(&line, (mpi_place){1, 0}, &n, err);
+    if (code || (code = sgen_mpi_line_int(&r->line, size, &each, err)))
         return code;
     if (n < 0 || each < 0) {
-        const orr_where at = orr__mpi_line_where(&line, (mpi_place){1, 0});
+        const orr_where at = sgen_mpi_line_where(&line, (mpi_place){1, 0});
         return orr_fail(err, ORR_EINPUT, &at, "%s: %d elements of %d bytes", r->line.call->name, n,
                         each);
     }
@@ -104,8 +104,8 @@ static orr_code exchange_all(const mpi_rank *r,
             code = listed_bytes(r, in_list, in_size, from, &in, err);
         if (code)
             return code;
-        orr__gpen_send(r->run->pen, out, to);
-        orr__gpen_recv(r->run->pen, in, from);
+        sgen_gpen_send(r->run->pen, out, to);
+        sgen_gpen_recv(r->run->pen, in, from);
     }
     return code;
 }
@@ -115,7 +115,7 @@ static orr_code gather(const mpi_rank *r, const collective *c, orr_error *err)
     const mpi_call *call = r->line.call;
     orr_code code = ORR_OK;
     if (c->rank != c->root) {
-        orr__gpen_send(r->run->pen, c->bytes, c->root);
+        sgen_gpen_send(r->run->pen, c->bytes, c->root);
         return ORR_OK;
     }
     for (uint32_t from = 0; from < c->n && !code; from++) {
@@ -124,7 +124,7 @@ static orr_code gather(const mpi_rank *r, const collective *c, orr_error *err)
             continue;
         if (call->list.at && (code = listed_bytes(r, call->list, call->size2, from, &bytes, err)))
             return code;
-        orr__gpen_recv(r->run->pen, bytes, from);
+        sgen_gpen_recv(r->run->pen, bytes, from);
     }
     return code;
 }
@@ -134,7 +134,7 @@ static orr_code scatter(const mpi_rank *r, const collective *c, orr_error *err)
     const mpi_call *call = r->line.call;
     orr_code code = ORR_OK;
     if (c->rank != c->root) {
-        orr__gpen_recv(r->run->pen, c->bytes2, c->root);
+        sgen_gpen_recv(r->run->pen, c->bytes2, c->root);
         return ORR_OK;
     }
     for (uint32_t to = 0; to < c->n && !code; to++) {
@@ -143,7 +143,7 @@ static orr_code scatter(const mpi_rank *r, const collective *c, orr_error *err)
             continue;
         if (call->list.at && (code = listed_bytes(r, call->list, call->size, to, &bytes, err)))
             return code;
-        orr__gpen_send(r->run->pen, bytes, to);
+        sgen_gpen_send(r->run->pen, bytes, to);
     }
     return code;
 }
@@ -154,12 +154,12 @@ static void scan(goal_pen *pen, const collective *c)
     uint64_t recv = 0;
     for (uint64_t dist = 1; dist < c->n; dist *= 2) {
         if (c->rank + dist < c->n) {
-            const uint64_t send = orr__gpen_send(pen, c->bytes, (int64_t)(c->rank + dist));
+            const uint64_t send = sgen_gpen_send(pen, c->bytes, (int64_t)(c->rank + dist));
             if (recv)
-                orr__gpen_require(pen, send, recv);
+                sgen_gpen_require(pen, send, recv);
         }
         if (c->rank >= dist)
-            recv = orr__gpen_recv(pen, c->bytes, (int64_t)(c->rank - dist));
+            recv = sgen_gpen_recv(pen, c->bytes, (int64_t)(c->rank - dist));
     }
 }
 
@@ -179,26 +179,26 @@ static orr_code put_messages(const mpi_rank *r, collective *c, orr_error *err)
     const mpi_place none = {0, 0};
     switch (call->kind) {
     case MPI_BARRIER:
-        orr__dissemination(pen, c->rank, c->n, 1);
+        sgen_dissemination(pen, c->rank, c->n, 1);
         break;
     case MPI_ALLREDUCE:
         if (r->run->rules->doubles_all_reduce)
-            orr__recursive_doubling(pen, c->rank, c->n, c->bytes);
+            sgen_recursive_doubling(pen, c->rank, c->n, c->bytes);
         else
-            orr__dissemination(pen, c->rank, c->n, c->bytes);
+            sgen_dissemination(pen, c->rank, c->n, c->bytes);
         break;
     case MPI_IALLREDUCE:
     case MPI_ALLGATHER:
-        orr__dissemination(pen, c->rank, c->n, c->bytes);
+        sgen_dissemination(pen, c->rank, c->n, c->bytes);
         break;
     case MPI_BCAST:
-        orr__binomial_bcast(pen, c->root, c->rank, c->n, c->bytes);
+        sgen_binomial_bcast(pen, c->root, c->rank, c->n, c->bytes);
         break;
     case MPI_REDUCE:
-        orr__binomial_reduce(pen, c->root, c->rank, c->n, c->bytes);
+        sgen_binomial_reduce(pen, c->root, c->rank, c->n, c->bytes);
         break;
     case MPI_ALLTOALL:
-        orr__linear_alltoall(pen, c->rank, c->n, c->bytes);
+        sgen_linear_alltoall(pen, c->rank, c->n, c->bytes);
         break;
     case MPI_SCAN:
         scan(pen, c);
@@ -231,15 +231,15 @@ static double begin_early(const mpi_rank *r, const collective *c, uint64_t end_l
     if (earliest - r->start < 0) {
         begin = r->start;
         early = c->begin - begin;
-        if (orr__mpi_is_talkative(r->run))
-            orr__mpi_say(r->run, "nbcify shortened from %u to %.*g", wanted, r->run->digits, early);
+        if (sgen_mpi_is_talkative(r->run))
+            sgen_mpi_say(r->run, "nbcify shortened from %u to %.*g", wanted, r->run->digits, early);
     }
     uint64_t units = early > 0 ? (uint64_t)early : 0;
     if (!r->run->rules->has_early_units)
         units *= r->run->time_mult;
     if (units) {
-        const uint64_t beside = orr__gpen_calc_on(r->run->pen, units, r->run->opt->cpu);
-        orr__gpen_irequire(r->run->pen, beside, end_label);
+        const uint64_t beside = sgen_gpen_calc_on(r->run->pen, units, r->run->opt->cpu);
+        sgen_gpen_irequire(r->run->pen, beside, end_label);
     }
     return begin;
 }
@@ -248,19 +248,19 @@ static orr_code finish(mpi_rank *r, const collective *c, uint64_t *label, orr_er
 {
     goal_pen *pen = r->run->pen;
     orr_code code = ORR_OK;
-    *label = orr__gpen_calc(pen, 0);
+    *label = sgen_gpen_calc(pen, 0);
     for (size_t i = 0; i < pen->marks.len; i++) {
         if (pen->marks.ptr[i] & ORR__PEN_LAST)
-            orr__gpen_require(pen, *label, pen->base + i);
+            sgen_gpen_require(pen, *label, pen->base + i);
     }
     for (size_t i = 0; i < pen->marks.len && !code; i++) {
         if (pen->marks.ptr[i] & ORR__PEN_FIRST)
-            code = orr__mpi_rank_next(r, pen->base + i, err);
+            code = sgen_mpi_rank_next(r, pen->base + i, err);
     }
     if (code)
         return code;
     const double begin = begin_early(r, c, *label);
-    if ((code = orr__mpi_rank_advance(r, begin, c->end, err)))
+    if ((code = sgen_mpi_rank_advance(r, begin, c->end, err)))
         return code;
     r->before[r->before_count++] = *label;
     return ORR_OK;
@@ -270,7 +270,7 @@ static void say_collective(const mpi_rank *r, const collective *c, int32_t ranks
 {
     const mpi_kind kind = r->line.call->kind;
     char name[24], size[32] = "", root[24] = "";
-    if (!orr__mpi_is_talkative(r->run))
+    if (!sgen_mpi_is_talkative(r->run))
         return;
     /* SchedGen calls the one that does not block by the other's name. */
     snprintf(name, sizeof name, "%s", kind == MPI_IALLREDUCE ? "allreduce" : r->line.call->word);
@@ -280,7 +280,7 @@ static void say_collective(const mpi_rank *r, const collective *c, int32_t ranks
         snprintf(size, sizeof size, " size: %llu", (unsigned long long)c->bytes);
     if (has_root(kind))
         snprintf(root, sizeof root, " root: %u", c->root);
-    orr__mpi_say(r->run, " %s %llu (%d) time %.*g%s%s", name, (unsigned long long)r->collectives,
+    sgen_mpi_say(r->run, " %s %llu (%d) time %.*g%s%s", name, (unsigned long long)r->collectives,
                  ranks, r->run->digits, c->end - c->begin, size, root);
 }
 
@@ -294,14 +294,14 @@ static bool is_expanded(const mpi_rank *r)
     if (kind >= MPI_SCAN && r->run->rules->has_few_collectives)
         return false;
     const mpi_place end = r->line.call->end;
-    return !r->line.call->list.at || (orr__mpi_line_has(&r->line, end) &&
-                                      !orr__mpi_line_has(&r->line, orr__mpi_after(end, 1)));
+    return !r->line.call->list.at || (sgen_mpi_line_has(&r->line, end) &&
+                                      !sgen_mpi_line_has(&r->line, sgen_mpi_after(end, 1)));
 }
 
 static void leave_out(const mpi_rank *r)
 {
     orr_mpi_trace_remarks *m = r->run->remarks;
-    const orr_str name = orr__mpi_line_name(&r->line);
+    const orr_str name = sgen_mpi_line_name(&r->line);
     if (r->copy == 0 && m->not_expanded++ == 0)
         snprintf(m->not_expanded_name, sizeof m->not_expanded_name, "%.*s", (int)name.len,
                  name.ptr);
@@ -313,7 +313,7 @@ static orr_code tag_collective(mpi_rank *r, orr_error *err)
     uint64_t tag = number;
     orr_code code = ORR_OK;
     if (r->line.call->kind != MPI_IALLREDUCE) /* SchedGen forgets the communicator here */
-        code = orr__mpi_rank_tag(r, (int32_t)(uint32_t)number, &tag, err);
+        code = sgen_mpi_rank_tag(r, (int32_t)(uint32_t)number, &tag, err);
     r->run->pen->tag = tag;
     return code;
 }
@@ -321,10 +321,10 @@ static orr_code tag_collective(mpi_rank *r, orr_error *err)
 static void comment(const mpi_rank *r, const char *when)
 {
     char words[48];
-    if (!orr__mpi_is_talkative(r->run))
+    if (!sgen_mpi_is_talkative(r->run))
         return;
     snprintf(words, sizeof words, "%s %s", r->line.call->word, when);
-    orr__gpen_comment(r->run->pen, words);
+    sgen_gpen_comment(r->run->pen, words);
 }
 
 static orr_code take_apart(mpi_rank *r, collective *c, uint64_t *label, orr_error *err)
@@ -333,16 +333,16 @@ static orr_code take_apart(mpi_rank *r, collective *c, uint64_t *label, orr_erro
     orr_code code = tag_collective(r, err);
     if (code)
         return code;
-    orr__gpen_open(r->run->pen);
+    sgen_gpen_open(r->run->pen);
     code = put_messages(r, c, err);
-    orr__gpen_close(r->run->pen);
+    sgen_gpen_close(r->run->pen);
     if (!code)
         code = finish(r, c, label, err);
     comment(r, "end");
     return code;
 }
 
-orr_code orr__mpi_rank_collective(mpi_rank *r, orr_error *err)
+orr_code sgen_mpi_rank_collective(mpi_rank *r, orr_error *err)
 {
     const mpi_call *call = r->line.call;
     collective c;
@@ -352,7 +352,7 @@ orr_code orr__mpi_rank_collective(mpi_rank *r, orr_error *err)
         leave_out(r);
         return ORR_OK;
     }
-    orr_code code = orr__mpi_line_int(&r->line, orr__mpi_after(call->comm, 2), &ranks, err);
+    orr_code code = sgen_mpi_line_int(&r->line, sgen_mpi_after(call->comm, 2), &ranks, err);
     if (code || (code = read_collective(r, &c, err)))
         return code;
     say_collective(r, &c, ranks);
@@ -365,6 +365,6 @@ orr_code orr__mpi_rank_collective(mpi_rank *r, orr_error *err)
     r->collectives++;
     if (!call->request.at)
         return ORR_OK;
-    code = orr__mpi_line_u64(&r->line, call->request, &request, err);
-    return code ? code : orr__mpi_rank_request(r, request, label, err);
+    code = sgen_mpi_line_u64(&r->line, call->request, &request, err);
+    return code ? code : sgen_mpi_rank_request(r, request, label, err);
 }

@@ -53,39 +53,39 @@ typedef struct mpi_rank {
     size_t persistent_count, persistent_room;
 } mpi_rank;
 
-orr_code orr__mpi_rank_init(mpi_rank *r, mpi_run *run, orr_error *err) ORR_MUST_CHECK;
-void orr__mpi_rank_fini(mpi_rank *r);
+orr_code sgen_mpi_rank_init(mpi_rank *r, mpi_run *run, orr_error *err) ORR_MUST_CHECK;
+void sgen_mpi_rank_fini(mpi_rank *r);
 
 /* One line. */
-orr_code orr__mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err) ORR_MUST_CHECK;
+orr_code sgen_mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err) ORR_MUST_CHECK;
 /* A collective that the line has (mpi_trace_collectives.c). */
-orr_code orr__mpi_rank_collective(mpi_rank *r, orr_error *err) ORR_MUST_CHECK;
+orr_code sgen_mpi_rank_collective(mpi_rank *r, orr_error *err) ORR_MUST_CHECK;
 
 /* The time until `time` is computed; the next begins at `end`. */
-orr_code orr__mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *err) ORR_MUST_CHECK;
-orr_code orr__mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err) ORR_MUST_CHECK;
-orr_code orr__mpi_rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
+orr_code sgen_mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *err) ORR_MUST_CHECK;
+orr_code sgen_mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err) ORR_MUST_CHECK;
+orr_code sgen_mpi_rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
     ORR_MUST_CHECK;
 /* The communicator in the line's field: its number for tags. */
-orr_code orr__mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err) ORR_MUST_CHECK;
+orr_code sgen_mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err) ORR_MUST_CHECK;
 
 /* Everything in one file, from byte `from` on; *stopped_at is where it stopped. */
-orr_code orr__mpi_rank_read(mpi_rank *r,
+orr_code sgen_mpi_rank_read(mpi_rank *r,
                             orr_str all,
                             const char *path,
                             uint64_t from,
                             uint64_t *stopped_at,
                             orr_error *err) ORR_MUST_CHECK;
 
-void orr__mpi_say(const mpi_run *run, const char *fmt, ...) ORR_PRINTF(2, 3);
+void sgen_mpi_say(const mpi_run *run, const char *fmt, ...) ORR_PRINTF(2, 3);
 
-static inline bool orr__mpi_is_talkative(const mpi_run *run)
+static inline bool sgen_mpi_is_talkative(const mpi_run *run)
 {
     return run->opt->is_talkative;
 }
 
 /* Of the rank in the schedule. */
-static inline uint32_t orr__mpi_number(const mpi_rank *r)
+static inline uint32_t sgen_mpi_number(const mpi_rank *r)
 {
     return r->host + r->run->hosts * r->copy;
 }

@@ -102,7 +102,7 @@ static const mpi_call *find_call(orr_str name, uint8_t whose)
     return &unknown;
 }
 
-orr_str orr__mpi_line_name(const mpi_line *l)
+orr_str sgen_mpi_line_name(const mpi_line *l)
 {
     size_t n = 0;
     while (n < l->text.len && l->text.ptr[n] != ':' && l->text.ptr[n] != ' ')
@@ -142,7 +142,7 @@ static bool is_call_name(orr_str name)
     return true;
 }
 
-orr_code orr__mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
+orr_code sgen_mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
 {
     while (text.len && is_blank(text.ptr[text.len - 1]))
         text.len--;
@@ -151,7 +151,7 @@ orr_code orr__mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error
     l->count = 0;
     if (text.len == 0 || text.ptr[0] == '#')
         return ORR_OK;
-    const orr_str name = orr__mpi_line_name(l);
+    const orr_str name = sgen_mpi_line_name(l);
     if (!is_call_name(name)) {
         const orr_where at = orr_where_line(l->path, l->number, 1);
         return orr_fail(
@@ -168,12 +168,12 @@ static size_t number_of(const mpi_line *l, mpi_place p)
 }
 
 /* The last start belongs to no field. */
-bool orr__mpi_line_has(const mpi_line *l, mpi_place place)
+bool sgen_mpi_line_has(const mpi_line *l, mpi_place place)
 {
     return place.at && number_of(l, place) < l->count;
 }
 
-orr_where orr__mpi_line_where(const mpi_line *l, mpi_place p)
+orr_where sgen_mpi_line_where(const mpi_line *l, mpi_place p)
 {
     const size_t i = number_of(l, p);
     const size_t at = i && i < l->count ? l->starts[i - 1] : l->text.len;
@@ -184,7 +184,7 @@ static orr_code take_field(const mpi_line *l, mpi_place p, orr_str *out, orr_err
 {
     const size_t i = number_of(l, p);
     if (i >= l->count) {
-        const orr_where at = orr__mpi_line_where(l, p);
+        const orr_where at = sgen_mpi_line_where(l, p);
         return orr_fail(err, ORR_EINPUT, &at, "%s has %zu values, and %zu are expected at least",
                         l->call->name, l->count - 1, number_of(l, l->call->end));
     }
@@ -199,12 +199,12 @@ static orr_code take_field(const mpi_line *l, mpi_place p, orr_str *out, orr_err
 
 static orr_code not_a(const mpi_line *l, mpi_place p, orr_str s, const char *what, orr_error *err)
 {
-    const orr_where at = orr__mpi_line_where(l, p);
+    const orr_where at = sgen_mpi_line_where(l, p);
     return orr_fail(err, ORR_EINPUT, &at, "%s: '%.*s' is not %s", l->call->name,
                     (int)(s.len < 40 ? s.len : 40), s.ptr, what);
 }
 
-orr_code orr__mpi_line_time(const mpi_line *l, mpi_place p, double *out, orr_error *err)
+orr_code sgen_mpi_line_time(const mpi_line *l, mpi_place p, double *out, orr_error *err)
 {
     orr_str s;
     const orr_code code = take_field(l, p, &s, err);
@@ -216,7 +216,7 @@ orr_code orr__mpi_line_time(const mpi_line *l, mpi_place p, double *out, orr_err
     return ORR_OK;
 }
 
-orr_code orr__mpi_line_u64(const mpi_line *l, mpi_place p, uint64_t *out, orr_error *err)
+orr_code sgen_mpi_line_u64(const mpi_line *l, mpi_place p, uint64_t *out, orr_error *err)
 {
     orr_str s;
     int64_t negative;
@@ -229,7 +229,7 @@ orr_code orr__mpi_line_u64(const mpi_line *l, mpi_place p, uint64_t *out, orr_er
     return ORR_OK;
 }
 
-orr_code orr__mpi_line_int(const mpi_line *l, mpi_place p, int32_t *out, orr_error *err)
+orr_code sgen_mpi_line_int(const mpi_line *l, mpi_place p, int32_t *out, orr_error *err)
 {
     orr_str s;
     int64_t v;
@@ -242,15 +242,15 @@ orr_code orr__mpi_line_int(const mpi_line *l, mpi_place p, int32_t *out, orr_err
     return ORR_OK;
 }
 
-orr_code orr__mpi_line_bytes(
+orr_code sgen_mpi_line_bytes(
     const mpi_line *l, mpi_place count, mpi_place size, uint64_t *out, orr_error *err)
 {
     int32_t n = 0, each = 0;
-    orr_code code = orr__mpi_line_int(l, count, &n, err);
-    if (code || (code = orr__mpi_line_int(l, size, &each, err)))
+    orr_code code = sgen_mpi_line_int(l, count, &n, err);
+    if (code || (code = sgen_mpi_line_int(l, size, &each, err)))
         return code;
     if (n < 0 || each < 0) {
-        const orr_where at = orr__mpi_line_where(l, n < 0 ? count : size);
+        const orr_where at = sgen_mpi_line_where(l, n < 0 ? count : size);
         return orr_fail(err, ORR_EINPUT, &at, "%s: %d elements of %d bytes", l->call->name, n,
                         each);
     }

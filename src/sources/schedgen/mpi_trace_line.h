@@ -71,28 +71,28 @@ typedef struct mpi_line {
 } mpi_line;
 
 /* Finds the call and the fields.  A line that is neither blank, nor a comment, nor a call, is an error. */
-orr_code orr__mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
+orr_code sgen_mpi_line_split(mpi_line *l, orr_str text, uint8_t whose, orr_error *err)
     ORR_MUST_CHECK;
-orr_str orr__mpi_line_name(const mpi_line *l);
-bool orr__mpi_line_has(const mpi_line *l, mpi_place place);
+orr_str sgen_mpi_line_name(const mpi_line *l);
+bool sgen_mpi_line_has(const mpi_line *l, mpi_place place);
 
 /* Values of fields.  Handles and addresses wrap into 64 bits when they are negative. */
-orr_code orr__mpi_line_time(const mpi_line *l, mpi_place p, double *out, orr_error *err)
+orr_code sgen_mpi_line_time(const mpi_line *l, mpi_place p, double *out, orr_error *err)
     ORR_MUST_CHECK;
-orr_code orr__mpi_line_u64(const mpi_line *l, mpi_place p, uint64_t *out, orr_error *err)
+orr_code sgen_mpi_line_u64(const mpi_line *l, mpi_place p, uint64_t *out, orr_error *err)
     ORR_MUST_CHECK;
-orr_code orr__mpi_line_int(const mpi_line *l, mpi_place p, int32_t *out, orr_error *err)
+orr_code sgen_mpi_line_int(const mpi_line *l, mpi_place p, int32_t *out, orr_error *err)
     ORR_MUST_CHECK;
 /* A count of elements of a size: bytes. */
-orr_code orr__mpi_line_bytes(const mpi_line *l,
+orr_code sgen_mpi_line_bytes(const mpi_line *l,
                              mpi_place count,
                              mpi_place size,
                              uint64_t *out,
                              orr_error *err) ORR_MUST_CHECK;
 /* An error that points to a field. */
-orr_where orr__mpi_line_where(const mpi_line *l, mpi_place p);
+orr_where sgen_mpi_line_where(const mpi_line *l, mpi_place p);
 
-static inline mpi_place orr__mpi_after(mpi_place p, uint8_t n)
+static inline mpi_place sgen_mpi_after(mpi_place p, uint8_t n)
 {
     return (mpi_place){(uint8_t)(p.at + n), p.times};
 }

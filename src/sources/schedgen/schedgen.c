@@ -24,7 +24,7 @@ static const char *repair_binary_tree(const orr_schedgen_options *opt)
 
 static const char *repair_recdoub(const orr_schedgen_options *opt)
 {
-    return orr__is_power_of_two(opt->ranks)
+    return sgen_is_power_of_two(opt->ranks)
                ? NULL
                : "SchedGen sends to ranks that are not there when their number is no power of two";
 }
@@ -37,7 +37,7 @@ static const char *repair_chain(const orr_schedgen_options *opt)
 
 static const char *repair_resnet(const orr_schedgen_options *opt)
 {
-    return orr__schedgen_rules(opt->rules)->counts_tags_on && opt->ranks > 1
+    return sgen_schedgen_rules(opt->rules)->counts_tags_on && opt->ranks > 1
                ? "SchedGen of ATLAHS gives each rank other tags, and messages miss each other"
                : NULL;
 }
@@ -55,69 +55,69 @@ enum {
 
 static const row rows[] = {
     {{"binomialtreebcast", "broadcast down a binomial tree", ROOTED},
-     orr__pattern_binomialtreebcast,
+     sgen_pattern_binomialtreebcast,
      NULL,
      NULL},
     {{"binarytreebcast", "broadcast down a binary tree", ROOTED},
-     orr__pattern_binarytreebcast,
+     sgen_pattern_binarytreebcast,
      NULL,
      repair_binary_tree},
     {{"binomialtreereduce", "reduction up a binomial tree", ROOTED},
-     orr__pattern_binomialtreereduce,
+     sgen_pattern_binomialtreereduce,
      NULL,
      NULL},
-    {{"scatter", "the root sends to each of the others", ROOTED}, orr__pattern_scatter, NULL, NULL},
-    {{"gather", "each of the others sends to the root", ROOTED}, orr__pattern_gather, NULL, NULL},
+    {{"scatter", "the root sends to each of the others", ROOTED}, sgen_pattern_scatter, NULL, NULL},
+    {{"gather", "each of the others sends to the root", ROOTED}, sgen_pattern_gather, NULL, NULL},
     {{"pipelinedring", "broadcast along a ring, in segments", SEGMENTED},
-     orr__pattern_pipelinedring,
+     sgen_pattern_pipelinedring,
      NULL,
      NULL},
     {{"pipelinedringdep", "the same, a rank keeping one segment only", SEGMENTED},
-     orr__pattern_pipelinedringdep,
+     sgen_pattern_pipelinedringdep,
      NULL,
      NULL},
-    {{"doublering", "once round a ring, and once back", SIZE}, orr__pattern_doublering, NULL, NULL},
+    {{"doublering", "once round a ring, and once back", SIZE}, sgen_pattern_doublering, NULL, NULL},
     {{"linbarrier", "barrier: all tell rank 0, rank 0 tells all", 0},
-     orr__pattern_linbarrier,
+     sgen_pattern_linbarrier,
      NULL,
      NULL},
     {{"dissemination", "barrier or all-reduce in log2 rounds", SIZE},
-     orr__pattern_dissemination,
+     sgen_pattern_dissemination,
      NULL,
      NULL},
     {{"nwaydissemination", "the same with N messages a round", SIZE | ORR_SCHEDGEN_NWAY},
-     orr__pattern_nwaydissemination,
+     sgen_pattern_nwaydissemination,
      NULL,
      NULL},
     {{"linear_alltoall", "each rank sends to each other", SIZE},
-     orr__pattern_linear_alltoall,
+     sgen_pattern_linear_alltoall,
      NULL,
      NULL},
     {{"linear_alltoallv", "the same, in sizes drawn by lot",
       SIZE | ORR_SCHEDGEN_ROOT | ORR_SCHEDGEN_SKEW},
-     orr__pattern_linear_alltoallv,
-     orr__draw_sizes,
+     sgen_pattern_linear_alltoallv,
+     sgen_draw_sizes,
      NULL},
     {{"allreduce_recdoub", "all-reduce by halving and doubling", SIZE | ORR_SCHEDGEN_GAP},
-     orr__pattern_allreduce_recdoub,
+     sgen_pattern_allreduce_recdoub,
      NULL,
      repair_recdoub},
-    {{"allreduce_ring", "all-reduce on a ring", SIZE}, orr__pattern_allreduce_ring, NULL, NULL},
+    {{"allreduce_ring", "all-reduce on a ring", SIZE}, sgen_pattern_allreduce_ring, NULL, NULL},
     {{"random_bisect", "half of the ranks send to the other half, in pairs drawn by lot",
       SIZE | ORR_SCHEDGEN_RANDOM},
-     orr__pattern_random_bisect,
-     orr__draw_pairs,
+     sgen_pattern_random_bisect,
+     sgen_draw_pairs,
      repair_pairs},
     {{"random_bisect_fd_sym", "the same, both ways at once", SIZE | ORR_SCHEDGEN_RANDOM},
-     orr__pattern_random_bisect_fd_sym,
-     orr__draw_pairs,
+     sgen_pattern_random_bisect_fd_sym,
+     sgen_draw_pairs,
      repair_pairs},
     {{"resnet", "a training step of ResNet-152, ten all-reduces", 0},
-     orr__pattern_resnet,
+     sgen_pattern_resnet,
      NULL,
      repair_resnet},
     {{"chained_dissem", "five disseminations, one after the other", 0},
-     orr__pattern_chained_dissem,
+     sgen_pattern_chained_dissem,
      NULL,
      repair_chain},
 };
@@ -209,11 +209,11 @@ static void write_ranks(const row *r, const schedgen *s)
 {
     orr_progress progress;
     orr_progress_start(&progress, r->shown.name, "ranks", s->ranks, s->opt->is_quiet);
-    orr__gpen_head(s->pen, s->ranks);
-    for (uint32_t rank = 0; rank < s->ranks && !orr__gpen_has_failed(s->pen); rank++) {
-        orr__gpen_begin(s->pen, rank);
+    sgen_gpen_head(s->pen, s->ranks);
+    for (uint32_t rank = 0; rank < s->ranks && !sgen_gpen_has_failed(s->pen); rank++) {
+        sgen_gpen_begin(s->pen, rank);
         r->write_rank(s, rank);
-        orr__gpen_end(s->pen);
+        sgen_gpen_end(s->pen);
         orr_progress_add(&progress, 1);
     }
     orr_progress_end(&progress);
@@ -230,10 +230,10 @@ static orr_code make_schedule(const row *r,
     orr_error own;
     goal_pen pen;
     orr_code code = check_options(r, opt, err);
-    if (code || (code = orr__gpen_init(&pen, path, goal || opt->is_binary, err ? err : &own)))
+    if (code || (code = sgen_gpen_init(&pen, path, goal || opt->is_binary, err ? err : &own)))
         return code;
     schedgen s = {.opt = opt,
-                  .rules = orr__schedgen_rules(opt->rules),
+                  .rules = sgen_schedgen_rules(opt->rules),
                   .ranks = ranks_of(r, opt),
                   .pen = &pen};
     pen.cpu = opt->cpu;
@@ -247,12 +247,12 @@ static orr_code make_schedule(const row *r,
         write_ranks(r, &s);
     orr_free(s.table);
     if (code) {
-        orr__gpen_discard(&pen);
+        sgen_gpen_discard(&pen);
         return code;
     }
     if (goal)
-        *goal = orr__gpen_take(&pen);
-    return orr__gpen_finish(&pen, err);
+        *goal = sgen_gpen_take(&pen);
+    return sgen_gpen_finish(&pen, err);
 }
 
 orr_code orr_schedgen_write(const orr_schedgen_pattern *p,

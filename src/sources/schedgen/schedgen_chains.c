@@ -29,11 +29,11 @@ static uint64_t tag_of(const schedgen *s, uint64_t number)
 
 static void reduce(const schedgen *s, uint32_t rank, uint64_t tag, uint64_t bytes)
 {
-    orr__gpen_comment(s->pen, "Iallreduce begin");
+    sgen_gpen_comment(s->pen, "Iallreduce begin");
     s->pen->tag = tag_of(s, tag);
-    orr__gpen_open(s->pen);
-    orr__dissemination(s->pen, rank, s->ranks, bytes);
-    orr__gpen_close(s->pen);
+    sgen_gpen_open(s->pen);
+    sgen_dissemination(s->pen, rank, s->ranks, bytes);
+    sgen_gpen_close(s->pen);
 }
 
 /* Edges between `to` and the messages of the last group that are marked. */
@@ -43,39 +43,39 @@ static void require_marked(goal_pen *pen, uint8_t mark, uint64_t other, bool mar
         if (!(pen->marks.ptr[i] & mark))
             continue;
         if (marked_waits)
-            orr__gpen_require(pen, pen->base + i, other);
+            sgen_gpen_require(pen, pen->base + i, other);
         else
-            orr__gpen_require(pen, other, pen->base + i);
+            sgen_gpen_require(pen, other, pen->base + i);
     }
 }
 
 /* ATLAHS goes on counting tags from rank to rank, so that no message meets its receive; kept with
  * keeps_invalid. */
-void orr__pattern_resnet(const schedgen *s, uint32_t rank)
+void sgen_pattern_resnet(const schedgen *s, uint32_t rank)
 {
     const bool counts_on = s->opt->keeps_invalid && s->rules->counts_tags_on;
     const uint64_t first = counts_on ? (uint64_t)rank * GRADIENTS : 0;
-    const uint64_t forward = orr__gpen_calc_on(s->pen, FORWARD_NS, 0);
+    const uint64_t forward = sgen_gpen_calc_on(s->pen, FORWARD_NS, 0);
     for (uint64_t i = 0; i < GRADIENTS; i++) {
-        const uint64_t backward = orr__gpen_calc_on(s->pen, BACKWARD_NS, 0);
-        orr__gpen_require(s->pen, backward, forward);
-        const uint64_t ready = orr__gpen_calc_on(s->pen, 0, 0);
-        orr__gpen_require(s->pen, ready, backward);
+        const uint64_t backward = sgen_gpen_calc_on(s->pen, BACKWARD_NS, 0);
+        sgen_gpen_require(s->pen, backward, forward);
+        const uint64_t ready = sgen_gpen_calc_on(s->pen, 0, 0);
+        sgen_gpen_require(s->pen, ready, backward);
         reduce(s, rank, first + i, 4 * gradients[i]);
         require_marked(s->pen, ORR__PEN_LAST, ready, true);
-        orr__gpen_comment(s->pen, "Iallreduce end");
+        sgen_gpen_comment(s->pen, "Iallreduce end");
     }
 }
 
 /* Between two disseminations stands a calculation of no length, where SchedGen has a message to nobody. */
-void orr__pattern_chained_dissem(const schedgen *s, uint32_t rank)
+void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank)
 {
     uint64_t last = 0;
     for (uint64_t i = 0; i < CHAIN; i++) {
         reduce(s, rank, i, CHAIN_BYTES);
-        orr__gpen_comment(s->pen, "Iallreduce end");
+        sgen_gpen_comment(s->pen, "Iallreduce end");
         const uint64_t done =
-            s->opt->keeps_invalid ? orr__gpen_send(s->pen, 0, NOBODY) : orr__gpen_calc(s->pen, 0);
+            s->opt->keeps_invalid ? sgen_gpen_send(s->pen, 0, NOBODY) : sgen_gpen_calc(s->pen, 0);
         if (last)
             require_marked(s->pen, ORR__PEN_FIRST, last, true);
         require_marked(s->pen, ORR__PEN_LAST, done, false);

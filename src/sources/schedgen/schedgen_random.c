@@ -66,7 +66,7 @@ static uint32_t draw_size(const schedgen *s, glibc_rand *g, uint32_t from, uint3
     return (uint32_t)(glibc_next(g) % (s->opt->data_bytes / s->opt->skew)) + 1;
 }
 
-orr_code orr__draw_sizes(schedgen *s, orr_error *err)
+orr_code sgen_draw_sizes(schedgen *s, orr_error *err)
 {
     glibc_rand g;
     const size_t n = s->ranks;
@@ -113,7 +113,7 @@ static void pair_up(schedgen *s, const uint32_t *order)
     }
 }
 
-orr_code orr__draw_pairs(schedgen *s, orr_error *err)
+orr_code sgen_draw_pairs(schedgen *s, orr_error *err)
 {
     const uint32_t n = s->ranks;
     orr_twister t;
@@ -127,7 +127,7 @@ orr_code orr__draw_pairs(schedgen *s, orr_error *err)
             const uint32_t most = n - i - 1;
             const uint32_t k =
                 s->rules->masks_draws ? draw_masked(&t, most) : draw_scaled(&t, most);
-            order[i] = take_free(tree, n, orr__power_below(n), k);
+            order[i] = take_free(tree, n, sgen_power_below(n), k);
         }
         pair_up(s, order);
     }
@@ -145,27 +145,27 @@ static bool partner_of(const schedgen *s, uint32_t rank, uint32_t *peer, bool *i
     return s->ranks > 1;
 }
 
-void orr__pattern_random_bisect(const schedgen *s, uint32_t rank)
+void sgen_pattern_random_bisect(const schedgen *s, uint32_t rank)
 {
     uint32_t peer;
     bool is_sender;
     if (!partner_of(s, rank, &peer, &is_sender))
         return;
     if (is_sender)
-        orr__gpen_send(s->pen, s->opt->data_bytes, peer);
+        sgen_gpen_send(s->pen, s->opt->data_bytes, peer);
     else
-        orr__gpen_recv(s->pen, s->opt->data_bytes, peer);
+        sgen_gpen_recv(s->pen, s->opt->data_bytes, peer);
 }
 
-void orr__pattern_random_bisect_fd_sym(const schedgen *s, uint32_t rank)
+void sgen_pattern_random_bisect_fd_sym(const schedgen *s, uint32_t rank)
 {
     uint32_t peer;
     bool is_sender;
     if (!partner_of(s, rank, &peer, &is_sender))
         return;
     if (is_sender)
-        orr__gpen_send(s->pen, s->opt->data_bytes, peer);
-    orr__gpen_recv(s->pen, s->opt->data_bytes, peer);
+        sgen_gpen_send(s->pen, s->opt->data_bytes, peer);
+    sgen_gpen_recv(s->pen, s->opt->data_bytes, peer);
     if (!is_sender)
-        orr__gpen_send(s->pen, s->opt->data_bytes, peer);
+        sgen_gpen_send(s->pen, s->opt->data_bytes, peer);
 }

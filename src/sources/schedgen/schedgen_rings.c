@@ -19,33 +19,33 @@ static uint32_t behind(uint32_t r, uint64_t by, uint32_t n)
 /* A send that waits for what came before (label 0: nothing), then a receive. */
 static uint64_t exchange(goal_pen *pen, uint64_t bytes, uint32_t to, uint32_t from, uint64_t after)
 {
-    const uint64_t send = orr__gpen_send(pen, bytes, to);
+    const uint64_t send = sgen_gpen_send(pen, bytes, to);
     if (after)
-        orr__gpen_require(pen, send, after);
-    return orr__gpen_recv(pen, bytes, from);
+        sgen_gpen_require(pen, send, after);
+    return sgen_gpen_recv(pen, bytes, from);
 }
 
-void orr__dissemination(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
+void sgen_dissemination(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
 {
     uint64_t recv = 0;
     for (uint64_t dist = 1; dist < n; dist *= 2)
         recv = exchange(pen, bytes, ahead(rank, dist, n), behind(rank, dist, n), recv);
 }
 
-void orr__linear_alltoall(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
+void sgen_linear_alltoall(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
 {
-    for (uint32_t step = 1; step < n && !orr__gpen_has_failed(pen); step++)
+    for (uint32_t step = 1; step < n && !sgen_gpen_has_failed(pen); step++)
         exchange(pen, bytes, ahead(rank, step, n), behind(rank, step, n), 0);
 }
 
-void orr__pattern_dissemination(const schedgen *s, uint32_t rank)
+void sgen_pattern_dissemination(const schedgen *s, uint32_t rank)
 {
-    orr__dissemination(s->pen, rank, s->ranks, s->opt->data_bytes);
+    sgen_dissemination(s->pen, rank, s->ranks, s->opt->data_bytes);
 }
 
-void orr__pattern_linear_alltoall(const schedgen *s, uint32_t rank)
+void sgen_pattern_linear_alltoall(const schedgen *s, uint32_t rank)
 {
-    orr__linear_alltoall(s->pen, rank, s->ranks, s->opt->data_bytes);
+    sgen_linear_alltoall(s->pen, rank, s->ranks, s->opt->data_bytes);
 }
 
 /* ---- n-way dissemination ---- */
@@ -63,32 +63,32 @@ static void nway_join(goal_pen *pen, uint64_t bytes, uint32_t ways, uint64_t sen
 {
     uint64_t last = recvs;
     for (uint32_t w = 1; w < ways; w++) {
-        const uint64_t sum = orr__gpen_calc(pen, bytes);
-        orr__gpen_require(pen, sum, recvs + w);
-        orr__gpen_require(pen, sum, last);
+        const uint64_t sum = sgen_gpen_calc(pen, bytes);
+        sgen_gpen_require(pen, sum, recvs + w);
+        sgen_gpen_require(pen, sum, last);
         last = sum;
     }
-    const uint64_t sum = orr__gpen_calc(pen, bytes);
-    orr__gpen_require(pen, sum, recvs);
-    orr__gpen_require(pen, sends + ways - 1, last);
+    const uint64_t sum = sgen_gpen_calc(pen, bytes);
+    sgen_gpen_require(pen, sum, recvs);
+    sgen_gpen_require(pen, sends + ways - 1, last);
     for (uint32_t w = 0; w < ways; w++)
-        orr__gpen_require(pen, sends + w, sum);
+        sgen_gpen_require(pen, sends + w, sum);
 }
 
-void orr__pattern_nwaydissemination(const schedgen *s, uint32_t rank)
+void sgen_pattern_nwaydissemination(const schedgen *s, uint32_t rank)
 {
     const uint32_t n = s->ranks, ways = s->opt->nway, rounds = nway_rounds(ways, n);
     const uint64_t bytes = s->opt->data_bytes;
     uint64_t recvs = 0, reach = 1; /* (w+1)^k: below n * (w+1), so within 64 bits */
-    for (uint32_t k = 0; k < rounds && !orr__gpen_has_failed(s->pen); k++) {
+    for (uint32_t k = 0; k < rounds && !sgen_gpen_has_failed(s->pen); k++) {
         const uint64_t sends = s->pen->label + 1;
         for (uint64_t w = 1; w <= ways; w++)
-            orr__gpen_send(s->pen, bytes, ahead(rank, w * reach, n));
+            sgen_gpen_send(s->pen, bytes, ahead(rank, w * reach, n));
         if (k > 0)
             nway_join(s->pen, bytes, ways, sends, recvs);
         recvs = s->pen->label + 1;
         for (uint64_t w = 1; w <= ways; w++)
-            orr__gpen_recv(s->pen, bytes, behind(rank, w * reach, n));
+            sgen_gpen_recv(s->pen, bytes, behind(rank, w * reach, n));
         reach *= (uint64_t)ways + 1;
     }
 }
@@ -100,56 +100,56 @@ void orr__pattern_nwaydissemination(const schedgen *s, uint32_t rank)
 static void pipelined_ring(const schedgen *s, uint32_t rank, bool is_tight)
 {
     const uint32_t root = (uint32_t)s->opt->root;
-    const uint64_t v = orr__swap_root(rank, root), segment = s->opt->segment_bytes;
+    const uint64_t v = sgen_swap_root(rank, root), segment = s->opt->segment_bytes;
     const uint64_t rounds = s->opt->data_bytes / segment + (s->opt->data_bytes % segment != 0);
     uint64_t send = 0;
-    for (uint64_t k = 0; k < rounds && !orr__gpen_has_failed(s->pen); k++) {
+    for (uint64_t k = 0; k < rounds && !sgen_gpen_has_failed(s->pen); k++) {
         const uint64_t bytes = k + 1 < rounds ? segment : s->opt->data_bytes - segment * k;
         const uint64_t last_send = send;
         uint64_t recv = 0;
         send = 0;
         if (v > 0)
-            recv = orr__gpen_recv(s->pen, bytes, orr__swap_root((uint32_t)v - 1, root));
+            recv = sgen_gpen_recv(s->pen, bytes, sgen_swap_root((uint32_t)v - 1, root));
         if (v + 1 < s->ranks)
-            send = orr__gpen_send(s->pen, bytes, orr__swap_root((uint32_t)v + 1, root));
+            send = sgen_gpen_send(s->pen, bytes, sgen_swap_root((uint32_t)v + 1, root));
         if (send && recv)
-            orr__gpen_require(s->pen, send, recv);
+            sgen_gpen_require(s->pen, send, recv);
         if (is_tight && last_send && recv)
-            orr__gpen_require(s->pen, recv, last_send);
+            sgen_gpen_require(s->pen, recv, last_send);
     }
 }
 
-void orr__pattern_pipelinedring(const schedgen *s, uint32_t rank)
+void sgen_pattern_pipelinedring(const schedgen *s, uint32_t rank)
 {
     pipelined_ring(s, rank, false);
 }
 
-void orr__pattern_pipelinedringdep(const schedgen *s, uint32_t rank)
+void sgen_pattern_pipelinedringdep(const schedgen *s, uint32_t rank)
 {
     pipelined_ring(s, rank, true);
 }
 
 /* Once round each way; rank 0 begins both. */
-void orr__pattern_doublering(const schedgen *s, uint32_t rank)
+void sgen_pattern_doublering(const schedgen *s, uint32_t rank)
 {
     const uint32_t next = ahead(rank, 1, s->ranks), previous = behind(rank, 1, s->ranks);
     const uint32_t to[2] = {next, previous}, from[2] = {previous, next};
     for (int way = 0; way < 2; way++) {
-        const uint64_t send = orr__gpen_send(s->pen, s->opt->data_bytes, to[way]);
-        const uint64_t recv = orr__gpen_recv(s->pen, s->opt->data_bytes, from[way]);
+        const uint64_t send = sgen_gpen_send(s->pen, s->opt->data_bytes, to[way]);
+        const uint64_t recv = sgen_gpen_recv(s->pen, s->opt->data_bytes, from[way]);
         if (rank > 0)
-            orr__gpen_require(s->pen, send, recv);
+            sgen_gpen_require(s->pen, send, recv);
     }
 }
 
 /* Reduce-scatter and all-gather are the same steps.  ATLAHS sends all of the data in each. */
-void orr__pattern_allreduce_ring(const schedgen *s, uint32_t rank)
+void sgen_pattern_allreduce_ring(const schedgen *s, uint32_t rank)
 {
     const uint32_t n = s->ranks, to = ahead(rank, 1, n), from = behind(rank, 1, n);
     const uint64_t all = s->opt->data_bytes;
     const uint64_t bytes = s->rules->has_whole_ring ? all : all / n;
     uint64_t recv = 0;
-    for (uint64_t step = 0; step < 2 * ((uint64_t)n - 1) && !orr__gpen_has_failed(s->pen); step++)
+    for (uint64_t step = 0; step < 2 * ((uint64_t)n - 1) && !sgen_gpen_has_failed(s->pen); step++)
         recv = exchange(s->pen, bytes, to, from, recv);
 }
 
@@ -162,12 +162,12 @@ static uint64_t size_between(const schedgen *s, uint32_t from, uint32_t to)
     return drawn ? drawn : s->opt->data_bytes;
 }
 
-void orr__pattern_linear_alltoallv(const schedgen *s, uint32_t rank)
+void sgen_pattern_linear_alltoallv(const schedgen *s, uint32_t rank)
 {
-    for (uint32_t step = 1; step < s->ranks && !orr__gpen_has_failed(s->pen); step++) {
+    for (uint32_t step = 1; step < s->ranks && !sgen_gpen_has_failed(s->pen); step++) {
         const uint32_t to = ahead(rank, step, s->ranks), from = behind(rank, step, s->ranks);
-        orr__gpen_send(s->pen, size_between(s, rank, to), to);
-        orr__gpen_recv(s->pen, size_between(s, from, rank), from);
+        sgen_gpen_send(s->pen, size_between(s, rank, to), to);
+        sgen_gpen_recv(s->pen, size_between(s, from, rank), from);
     }
 }
 
@@ -182,7 +182,7 @@ typedef struct folded {
 
 static folded fold(uint32_t rank, uint32_t n)
 {
-    folded f = {.power = orr__power_below(n)};
+    folded f = {.power = sgen_power_below(n)};
     f.rest = n - f.power;
     if (rank >= 2 * f.rest)
         f.number = rank - f.rest;
@@ -199,20 +199,20 @@ static uint32_t unfold(const folded *f, uint32_t number)
 /* An even rank that takes no part: gives and gets all of the data. */
 static void stand_aside(goal_pen *pen, uint32_t rank, uint64_t bytes)
 {
-    orr__gpen_send(pen, bytes, rank + 1);
-    orr__gpen_recv(pen, bytes, rank + 1);
+    sgen_gpen_send(pen, bytes, rank + 1);
+    sgen_gpen_recv(pen, bytes, rank + 1);
 }
 
 /* The result to the rank below, which stood aside. */
 static void hand_back(goal_pen *pen, uint32_t rank, uint64_t bytes, uint64_t after)
 {
-    const uint64_t send = orr__gpen_send(pen, bytes, rank - 1);
+    const uint64_t send = sgen_gpen_send(pen, bytes, rank - 1);
     if (after)
-        orr__gpen_require(pen, send, after);
+        sgen_gpen_require(pen, send, after);
 }
 
 /* As ATLAHS does it for traces: all of the data in each of log2 steps. */
-void orr__recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
+void sgen_recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
 {
     const folded f = fold(rank, n);
     uint64_t recv = 0;
@@ -221,7 +221,7 @@ void orr__recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t 
         return;
     }
     if (rank < 2 * f.rest)
-        recv = orr__gpen_recv(pen, bytes, rank - 1);
+        recv = sgen_gpen_recv(pen, bytes, rank - 1);
     for (uint32_t mask = 1; mask < f.power; mask *= 2) {
         const uint32_t peer = unfold(&f, f.number ^ mask);
         recv = exchange(pen, bytes, peer, peer, recv);
@@ -233,7 +233,7 @@ void orr__recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t 
 /* What the next send waits for: the receive, or a calculation of fixed length in its place. */
 static uint64_t gap_after(const schedgen *s, uint64_t recv)
 {
-    return s->opt->has_gap ? orr__gpen_calc_on(s->pen, s->opt->gap_ns, 0) : recv;
+    return s->opt->has_gap ? sgen_gpen_calc_on(s->pen, s->opt->gap_ns, 0) : recv;
 }
 
 /* Halves down, then doubles up, with the same peers in the opposite order. */
@@ -259,7 +259,7 @@ static uint64_t halve_and_double(const schedgen *s, const folded *f, uint64_t af
 
 /* SchedGen has no rule for numbers that are not powers of two: it sends to ranks that are not there, which
  * is kept with keeps_invalid.  Ours folds the ranks above the power into those below. */
-void orr__pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
+void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
 {
     folded f = fold(rank, s->ranks);
     if (s->opt->keeps_invalid)
@@ -270,7 +270,7 @@ void orr__pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
         return;
     }
     if (rank < 2 * f.rest)
-        after = gap_after(s, orr__gpen_recv(s->pen, s->opt->data_bytes, rank - 1));
+        after = gap_after(s, sgen_gpen_recv(s->pen, s->opt->data_bytes, rank - 1));
     after = halve_and_double(s, &f, after);
     if (rank < 2 * f.rest)
         hand_back(s->pen, rank, s->opt->data_bytes, gap_after(s, after));

@@ -28,7 +28,7 @@ struct orr_rules_schedgen {
     bool ignores_handles;     /* ranks may name their communicators differently */
 };
 
-static inline const orr_rules_schedgen *orr__schedgen_rules(const orr_rules_schedgen *rules)
+static inline const orr_rules_schedgen *sgen_schedgen_rules(const orr_rules_schedgen *rules)
 {
     static const orr_rules_schedgen ours = {.init_share = 1};
     return rules ? rules : &ours;
