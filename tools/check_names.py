@@ -28,8 +28,8 @@ convert_trace.c
 fx_body.c
 linked_read.c
 run_json.c
-stage_json.c
-stage_trace.c
+stage_write.c
+stage_write.c
 system.c
 timeline_counters.c
 workload.c

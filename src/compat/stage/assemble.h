@@ -10,15 +10,6 @@
 
 #include "template.h"
 
-/* One layer, its names without a prefix.  g: a named graph. */
-orr_code stg_assemble_layer(stg_tgraph *g,
-                            stg_library *lib,
-                            const orr_stage_options *opt,
-                            orr_error *err) ORR_MUST_CHECK;
-/* The weights of a layer become one block that can be divided over dp. */
-orr_code stg_assemble_weights(stg_tgraph *layer,
-                              bool whole_backward,
-                              orr_error *err) ORR_MUST_CHECK;
 /* All of it, up to the point where pipeline stages part.  g: a graph of no tensors so far. */
 orr_code stg_assemble_model(stg_tgraph *g,
                             stg_library *lib,

@@ -1,5 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.c - expressions in canonical form (STAGE's specification, section 2).
+/* expr.c - exact fractions.  Common factors are taken out before multiplying, so numbers grow no further
+ * than the result needs; what still does not fit into 128 bits is refused. */
+#include "expr.h"
+#include "base/text/text.h"
+#include "ratio.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+static stg_expr stg_expr_number(stg_algebra *a, stg_ratio v);
+
+static const orr__wide widest = (orr__wide)((~(unsigned __int128)0) >> 1);
+
+static orr__wide absolute(orr__wide v)
+{
+    return v < 0 ? -v : v;
+}
+
+/* Of numbers that are not negative; the narrow loop is the usual case and ten times faster. */
+static orr__wide common_factor(orr__wide a, orr__wide b)
+{
+    while (b > UINT64_MAX || a > UINT64_MAX) {
+        if (b == 0)
+            return a;
+        const orr__wide rest = a % b;
+        a = b;
+        b = rest;
+    }
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    while (y) {
+        const uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x;
+}
+
+bool stg_ratio_make(orr__wide num, orr__wide den, stg_ratio *out)
+{
+    if (den == 0 || num < -widest || den < -widest)
+        return false; /* the last two: the one number that has no positive twin */
+    const orr__wide g = common_factor(absolute(num), absolute(den));
+    *out = (stg_ratio){den < 0 ? -num / g : num / g, absolute(den) / g};
+    return true;
+}
+
+bool stg_ratio_mul(stg_ratio a, stg_ratio b, stg_ratio *out)
+{
+    const orr__wide g = common_factor(absolute(a.num), b.den),
+                    h = common_factor(absolute(b.num), a.den);
+    orr__wide num, den;
+    if (__builtin_mul_overflow(a.num / g, b.num / h, &num) ||
+        __builtin_mul_overflow(a.den / h, b.den / g, &den) || num < -widest)
+        return false;
+    *out = (stg_ratio){num, den};
+    return true;
+}
+
+bool stg_ratio_add(stg_ratio a, stg_ratio b, stg_ratio *out)
+{
+    const orr__wide g = common_factor(a.den, b.den);
+    orr__wide x, y, num, den;
+    if (__builtin_mul_overflow(a.num, b.den / g, &x) ||
+        __builtin_mul_overflow(b.num, a.den / g, &y) || __builtin_add_overflow(x, y, &num) ||
+        __builtin_mul_overflow(a.den / g, b.den, &den) || num < -widest)
+        return false;
+    return stg_ratio_make(num, den, out);
+}
+
+bool stg_ratio_power(stg_ratio a, int32_t exponent, stg_ratio *out)
+{
+    stg_ratio result = stg_ratio_of(1);
+    if (exponent < 0 && !stg_ratio_make(a.den, a.num, &a))
+        return false;
+    for (int32_t i = exponent < 0 ? -exponent : exponent; i > 0; i--) {
+        if (!stg_ratio_mul(result, a, &result))
+            return false;
+    }
+    *out = result;
+    return true;
+}
+
+/* Long division until the quotient has 55 bits or more: 53 that count, one to round by, and one that says
+ * whether anything is left. */
+double stg_ratio_double(stg_ratio a)
+{
+    enum { BITS = 53 };
+    unsigned __int128 rest = (unsigned __int128)absolute(a.num);
+    const unsigned __int128 den = (unsigned __int128)a.den;
+    unsigned __int128 q = rest / den;
+    int shift = 0;
+    rest %= den;
+    if (a.num == 0)
+        return 0;
+    for (; q >> (BITS + 1) == 0; shift--) {
+        rest <<= 1; /* below 2^128: den is below 2^127 */
+        q = q << 1 | (rest >= den);
+        rest -= rest >= den ? den : 0;
+    }
+    bool has_rest = rest != 0;
+    for (; q >> (BITS + 2) != 0; shift++) {
+        has_rest |= q & 1;
+        q >>= 1;
+    }
+    const uint64_t low = (uint64_t)q & 3;
+    uint64_t top = (uint64_t)(q >> 2);
+    if (low == 3 || (low == 2 && (has_rest || (top & 1))))
+        top++;
+    const double v = ldexp((double)top, shift + 2);
+    return a.num < 0 ? -v : v;
+}
+
+/* ---- expressions in canonical form (STAGE's specification, section 2).
  *
  * An expression is made in three steps: its terms are put down in any order, then sorted and equal ones added
  * up, then printed; the text decides whether it is new.  So equality is equality of numbers, and whoever wants
@@ -7,13 +120,7 @@
  *
  * Order: factors of a term by name, sums behind symbols; terms of a sum so that the exponents, read as a word
  * over all factors that occur, go down.
- * Cost: a model has about forty different extents; nothing here is worth being clever about. */
-#include "expr.h"
-
-#include "base/text/text.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
+ * Cost: a model has about forty different extents; nothing here is worth being clever about. ---- */
 
 #define SUM_BIT 0x80000000u
 
@@ -335,7 +442,7 @@ static stg_expr finish(stg_algebra *a)
     return index;
 }
 
-stg_expr stg_expr_number(stg_algebra *a, stg_ratio v)
+static stg_expr stg_expr_number(stg_algebra *a, stg_ratio v)
 {
     begin(a);
     add_term(a, v);
@@ -519,4 +626,219 @@ bool stg_expr_value(
             return false;
     }
     return true;
+}
+
+/* ---- expressions as text: names, numbers, + - * / ** and parentheses, with Python's precedence.
+ *
+ * Recursion is as deep as the parentheses, and those are counted. ---- */
+
+enum { DEPTH_MOST = 64, TERMS_MOST = 256, DIGITS_MOST = 18 };
+
+typedef struct reader {
+    stg_algebra *a;
+    const char *at, *begin, *end;
+    const orr_where *where;
+    orr_error *err;
+    int depth;
+} reader;
+
+static orr_code read_sum(reader *r, stg_expr *out);
+
+static orr_code bad(reader *r, const char *expected)
+{
+    const int len = (int)(r->end - r->begin);
+    if (r->at == r->end)
+        return orr_fail(r->err, ORR_EINPUT, r->where, "'%.*s' ends where %s is expected", len,
+                        r->begin, expected);
+    return orr_fail(r->err, ORR_EINPUT, r->where,
+                    "'%.*s': '%c' at character %d where %s is expected", len, r->begin,
+                    *r->at > 0x20 && *r->at < 0x7f ? *r->at : '?', (int)(r->at - r->begin) + 1,
+                    expected);
+}
+
+static char peek(reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+        r->at++;
+    return r->at < r->end ? *r->at : '\0';
+}
+
+static bool take(reader *r, const char *word)
+{
+    const size_t n = strlen(word);
+    peek(r);
+    if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n) != 0)
+        return false;
+    r->at += n;
+    return true;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Digits, perhaps with a point among them; zeros at the end of a fraction do not count. */
+static orr_code read_number(reader *r, stg_expr *out)
+{
+    orr__wide num = 0, den = 1;
+    int digits = 0;
+    bool is_fraction = false;
+    for (; r->at < r->end && (orr_is_digit(*r->at) || (*r->at == '.' && !is_fraction)); r->at++) {
+        if (*r->at == '.') {
+            is_fraction = true;
+            continue;
+        }
+        const char *rest = r->at;
+        while (is_fraction && rest < r->end && *rest == '0')
+            rest++;
+        if (is_fraction && (rest == r->end || !orr_is_digit(*rest))) {
+            r->at = rest;
+            break;
+        }
+        num = num * 10 + (*r->at - '0');
+        den *= is_fraction ? 10 : 1;
+        digits += num != 0 || is_fraction;
+        if (digits > DIGITS_MOST)
+            return bad(r, "an end of the number: more than 18 digits");
+    }
+    stg_ratio v = {0, 1};
+    stg_ratio_make(num, den, &v);
+    *out = stg_expr_number(r->a, v);
+    return ORR_OK;
+}
+
+static orr_code read_name(reader *r, stg_expr *out)
+{
+    const char *from = r->at;
+    while (r->at < r->end && (is_letter(*r->at) || orr_is_digit(*r->at)))
+        r->at++;
+    const orr_str name = {from, (size_t)(r->at - from)};
+    *out = stg_expr_symbol(r->a, stg_symbol(r->a, name));
+    return ORR_OK;
+}
+
+static orr_code read_primary(reader *r, stg_expr *out)
+{
+    const char c = peek(r);
+    if (orr_is_digit(c) || (c == '.' && r->at + 1 < r->end && orr_is_digit(r->at[1])))
+        return read_number(r, out);
+    if (is_letter(c))
+        return read_name(r, out);
+    if (c != '(')
+        return bad(r, "a name, a number or '('");
+    if (r->depth++ == DEPTH_MOST)
+        return bad(r, "something less deep than 64 parentheses");
+    r->at++;
+    const orr_code code = read_sum(r, out);
+    if (code)
+        return code;
+    r->depth--;
+    return take(r, ")") ? ORR_OK : bad(r, "')'");
+}
+
+/* A whole number, with a sign if it likes: nothing else is an exponent. */
+static orr_code read_exponent(reader *r, int32_t *out)
+{
+    const bool is_negative = take(r, "-");
+    int32_t v = 0;
+    if (!orr_is_digit(peek(r)))
+        return bad(r, "a whole number");
+    for (; r->at < r->end && orr_is_digit(*r->at); r->at++) {
+        if (v <= ORR__EXPONENT_MOST)
+            v = v * 10 + (*r->at - '0');
+    }
+    *out = is_negative ? -v : v;
+    return ORR_OK;
+}
+
+static orr_code read_power(reader *r, stg_expr *out)
+{
+    int32_t exponent = 0;
+    orr_code code = read_primary(r, out);
+    if (code || !take(r, "**"))
+        return code;
+    code = read_exponent(r, &exponent);
+    if (!code)
+        *out = stg_expr_power(r->a, *out, exponent);
+    return code;
+}
+
+static orr_code read_signed(reader *r, stg_expr *out)
+{
+    bool is_negative = false;
+    for (;; r->at++) {
+        const char c = peek(r);
+        if (c != '-' && c != '+')
+            break;
+        is_negative ^= c == '-';
+    }
+    const orr_code code = read_power(r, out);
+    if (!code && is_negative)
+        *out = stg_expr_mul(r->a, *out, stg_expr_number(r->a, stg_ratio_of(-1)));
+    return code;
+}
+
+static orr_code read_product(reader *r, stg_expr *out)
+{
+    orr_code code = read_signed(r, out);
+    while (!code) {
+        const char c = peek(r);
+        const bool divides = c == '/';
+        stg_expr next;
+        if (c != '/' && c != '*')
+            break;
+        r->at++;
+        code = read_signed(r, &next);
+        if (!code)
+            *out = stg_expr_mul(r->a, *out, divides ? stg_expr_power(r->a, next, -1) : next);
+    }
+    return code;
+}
+
+/* Terms are added up in batches: a long sum costs its length, not the square of it. */
+static orr_code read_sum(reader *r, stg_expr *out)
+{
+    stg_expr parts[TERMS_MOST];
+    size_t count = 0;
+    orr_code code = ORR_OK;
+    bool is_minus = false;
+    do {
+        if (count == TERMS_MOST) {
+            parts[0] = stg_expr_sum(r->a, parts, count);
+            count = 1;
+        }
+        code = read_product(r, &parts[count]);
+        if (code)
+            return code;
+        if (is_minus)
+            parts[count] =
+                stg_expr_mul(r->a, parts[count], stg_expr_number(r->a, stg_ratio_of(-1)));
+        count++;
+        is_minus = peek(r) == '-';
+    } while (take(r, "+") || take(r, "-"));
+    *out = count == 1 ? parts[0] : stg_expr_sum(r->a, parts, count);
+    return ORR_OK;
+}
+
+orr_code stg_expr_parse(
+    stg_algebra *a, orr_str text, const orr_where *where, stg_expr *out, orr_error *err)
+{
+    reader r = {.a = a,
+                .at = text.ptr,
+                .begin = text.ptr,
+                .end = text.ptr + text.len,
+                .where = where,
+                .err = err};
+    *out = ORR__ZERO;
+    if (text.len > ORR__EXPR_TEXT_MOST)
+        return orr_fail(err, ORR_EINPUT, where, "an expression of %zu characters; the most is %d",
+                        text.len, ORR__EXPR_TEXT_MOST);
+    const orr_code code = read_sum(&r, out);
+    if (code)
+        return code;
+    peek(&r);
+    if (r.at < r.end)
+        return bad(&r, "an operator or the end");
+    return a->fault ? stg_algebra_check(a, where, "expression", err) : ORR_OK;
 }

@@ -84,7 +84,6 @@ uint32_t stg_symbol(stg_algebra *a, orr_str name); /* its number, below ORR__SYM
 orr_str stg_symbol_name(const stg_algebra *a, uint32_t symbol);
 uint32_t stg_symbol_count(const stg_algebra *a);
 
-stg_expr stg_expr_number(stg_algebra *a, stg_ratio v);
 stg_expr stg_expr_symbol(stg_algebra *a, uint32_t symbol);
 stg_expr stg_expr_sum(stg_algebra *a, const stg_expr *x, size_t count);
 stg_expr stg_expr_mul(stg_algebra *a, stg_expr x, stg_expr y);

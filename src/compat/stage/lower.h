@@ -49,13 +49,6 @@ typedef struct stg_infer {
 
 bool stg_infer_init(stg_infer *f, stg_space *s, const stg_grid *grid);
 void stg_infer_fini(stg_infer *f);
-/* The collectives between the two layouts, as a number: chain 0 has none.  label: whose operand it is. */
-orr_code stg_infer_chain(stg_infer *f,
-                         orr__layout made,
-                         orr__layout needed,
-                         const char *label,
-                         uint32_t *out,
-                         orr_error *err) ORR_MUST_CHECK;
 
 /* ---- plan ---- */
 

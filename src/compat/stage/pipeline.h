@@ -25,11 +25,4 @@ typedef struct stg_pipeline {
     size_t pair_count, pair_room;
 } stg_pipeline;
 
-/* Adds the shadows to the graph.  fini is due also after a failure. */
-orr_code stg_pipeline_split(stg_pipeline *p,
-                            stg_tgraph *g,
-                            const orr_stage_options *opt,
-                            orr_error *err) ORR_MUST_CHECK;
-void stg_pipeline_fini(stg_pipeline *p);
-
 #endif

@@ -1,11 +1,456 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.c - a job from options: assemble, split, number, plan.
+/* stage.c - numbers of ranks and groups (specification, sections 7 and 8).
  *
- * Everything that can be wrong with options or templates is found here, before anything is written. */
+ * A rank is (stage, ep, cp, tp, dp) with dp fastest.  The groups of an axis are numbered by (stage, the other
+ * axes in the order dp, tp, cp, ep) with the last one fastest, those of dp first, then tp, cp, ep; 1 is the
+ * first number. */
+#include "base/text/text.h"
+#include "pipeline.h"
+#include "rank_grid.h"
 #include "stage_impl.h"
+#include "tensor.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>
+
+stg_grid stg_grid_of(const orr_stage_options *opt)
+{
+    const bool is_routed = opt->model == ORR_STAGE_MOE || opt->model == ORR_STAGE_DEBUG;
+    stg_grid g = {.stages = (uint32_t)opt->pp, .axes = is_routed ? 4 : 3};
+    g.degree[ORR__DP] = (uint32_t)opt->dp;
+    g.degree[ORR__TP] = (uint32_t)(is_routed ? opt->tp : opt->tp * opt->ep);
+    g.degree[ORR__CP] = (uint32_t)opt->sp;
+    g.degree[ORR__EP] = is_routed ? (uint32_t)opt->ep : 1;
+    g.per_stage = 1;
+    for (int a = 0; a < ORR__AXES; a++)
+        g.per_stage *= g.degree[a];
+    g.first_group[0] = 1;
+    for (uint32_t a = 0; a < ORR__AXES; a++) {
+        const uint32_t groups = a < g.axes ? g.stages * (g.per_stage / g.degree[a]) : 0;
+        g.first_group[a + 1] = g.first_group[a] + groups;
+    }
+    return g;
+}
+
+stg_spot stg_grid_spot(const stg_grid *g, uint32_t rank)
+{
+    stg_spot s = {.stage = rank / g->per_stage};
+    uint32_t rest = rank % g->per_stage;
+    for (int a = 0; a < ORR__AXES; a++) {
+        s.at[a] = rest % g->degree[a];
+        rest /= g->degree[a];
+    }
+    return s;
+}
+
+uint32_t stg_grid_rank(const stg_grid *g, const stg_spot *spot)
+{
+    uint32_t rank = spot->stage;
+    for (int a = ORR__AXES - 1; a >= 0; a--)
+        rank = rank * g->degree[a] + spot->at[a];
+    return rank;
+}
+
+uint32_t stg_grid_group(const stg_grid *g, const stg_spot *spot, stg_axis axis)
+{
+    uint32_t n = spot->stage;
+    for (int a = 0; a < ORR__AXES; a++) {
+        if (a != (int)axis)
+            n = n * g->degree[a] + spot->at[a];
+    }
+    return g->first_group[axis] + n;
+}
+
+uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, uint32_t *stride)
+{
+    uint32_t axis = 0;
+    stg_spot s = {0};
+    while (group >= g->first_group[axis + 1])
+        axis++;
+    uint32_t rest = group - g->first_group[axis];
+    for (int a = ORR__AXES - 1; a >= 0; a--) {
+        if (a == (int)axis)
+            continue;
+        s.at[a] = rest % g->degree[a];
+        rest /= g->degree[a];
+    }
+    s.stage = rest;
+    *count = g->degree[axis];
+    *stride = 1;
+    for (uint32_t a = 0; a < axis; a++)
+        *stride *= g->degree[a];
+    return stg_grid_rank(g, &s);
+}
+
+/* ---- cuts the tensor graph into pipeline stages (specification, section 6).
+ *
+ * A stage is its layers; an operand that lives elsewhere is replaced by a shadow, one for each remote tensor and
+ * stage, which becomes a receive here and a send there.  Cost: one pass over all tensors. ---- */
+
+static void stg_pipeline_fini(stg_pipeline *p)
+{
+    for (uint32_t i = 0; p->pipes && i < p->pipe_count; i++)
+        orr_free(p->pipes[i].tensors);
+    orr_free(p->pipes);
+    orr_free(p->pairs);
+}
+
+/* The first stages get a layer more when they do not come out even.  What is behind the last layer belongs to
+ * stage (layers - 1) mod stages, which is the last one only when they do: the reference's rule, unless
+ * precision is mixed. */
+static uint32_t stage_of(int32_t place, const orr_stage_options *opt)
+{
+    const uint64_t base = opt->layers / opt->pp, more = opt->layers % opt->pp,
+                   wide = more * (base + 1);
+    if (place == ORR__PLACE_FIRST || opt->model == ORR_STAGE_DEBUG)
+        return 0;
+    if (place == ORR__PLACE_LAST)
+        return (uint32_t)(opt->mixed_precision ? opt->pp - 1 : (opt->layers - 1) % opt->pp);
+    const uint64_t layer = (uint64_t)place;
+    return (uint32_t)(layer < wide ? layer / (base + 1) : more + (layer - wide) / base);
+}
+
+typedef struct splitting {
+    stg_pipeline *p;
+    stg_tgraph *g;
+    uint32_t *home;   /* stage of a tensor */
+    uint32_t *shadow; /* of a remote tensor in the stage being cut */
+    uint32_t stage;
+    stg_word old_prefix, new_prefix; /* the last one that got "shadow_" in front */
+} splitting;
+
+static void put(splitting *s, uint32_t stage, uint32_t tensor)
+{
+    stg_pipe *pipe = &s->p->pipes[stage];
+    if (!orr_grow(&pipe->tensors, &pipe->room, pipe->count + 1))
+        stg_space_no_room(s->g->space);
+    else
+        pipe->tensors[pipe->count++] = tensor;
+}
+
+static orr_code add_shadow(splitting *s, uint32_t remote, uint32_t *out, orr_error *err)
+{
+    stg_space *space = s->g->space;
+    stg_pipeline *p = s->p;
+    orr__layout made;
+    const orr_code code = stg_tensor_made(s->g, remote, &made, err);
+    if (code)
+        return code;
+    const stg_tensor *x = &s->g->tensors[remote];
+    stg_tensor t = stg_tensor_new(space, "", ORR__OP_S);
+    if (x->prefix != s->old_prefix) {
+        s->old_prefix = x->prefix;
+        s->new_prefix =
+            stg_word_joined(space, orr_str_of("shadow_"), stg_word_text(space, x->prefix));
+    }
+    t.prefix = s->new_prefix;
+    t.name = x->name;
+    t.revision = x->revision;
+    t.need_a = made;
+    *out = stg_tgraph_add(s->g, &t);
+    if (!orr_grow(&p->pairs, &p->pair_room, p->pair_count + 1))
+        return orr_no_memory(err);
+    p->pairs[p->pair_count++] =
+        (stg_pair){.remote = remote, .shadow = *out, .from = s->home[remote], .to = s->stage};
+    return ORR_OK;
+}
+
+/* The operand as this stage sees it. */
+static orr_code localise(splitting *s, uint32_t tensor, bool is_second, orr_error *err)
+{
+    const uint32_t x = is_second ? s->g->tensors[tensor].b : s->g->tensors[tensor].a;
+    orr_code code = ORR_OK;
+    if (x == ORR__NONE || s->home[x] == s->stage)
+        return ORR_OK;
+    if (s->shadow[x] == ORR__NONE)
+        code = add_shadow(s, x, &s->shadow[x], err);
+    if (is_second)
+        s->g->tensors[tensor].b = s->shadow[x];
+    else
+        s->g->tensors[tensor].a = s->shadow[x];
+    return code;
+}
+
+static orr_code check_extras(const splitting *s, uint32_t tensor, orr_error *err)
+{
+    const stg_tensor *t = &s->g->tensors[tensor];
+    char label[120];
+    for (uint32_t i = 0; i < t->extra_count; i++) {
+        if (s->home[s->g->extras[t->extra + i]] != s->stage)
+            return orr_fail(err, ORR_EINPUT, NULL,
+                            "data_deps of %s reach into another pipeline stage",
+                            stg_tensor_label(s->g, tensor, label, sizeof label));
+    }
+    return ORR_OK;
+}
+
+static orr_code cut_stage(splitting *s, orr_error *err)
+{
+    stg_pipe *pipe = &s->p->pipes[s->stage];
+    const size_t own = pipe->count, first_pair = s->p->pair_count;
+    orr_code code = ORR_OK;
+    for (size_t i = 0; i < own && !code; i++) {
+        const uint32_t t = pipe->tensors[i];
+        code = localise(s, t, false, err);
+        if (!code)
+            code = localise(s, t, true, err);
+        if (!code)
+            code = check_extras(s, t, err);
+    }
+    for (size_t i = first_pair; i < s->p->pair_count; i++) {
+        put(s, s->stage, s->p->pairs[i].shadow);
+        s->shadow[s->p->pairs[i].remote] = ORR__NONE; /* the next stage makes its own */
+    }
+    return code ? code : stg_space_check(s->g->space, err);
+}
+
+/* Adds the shadows to the graph.  fini is due also after a failure. */
+static orr_code stg_pipeline_split(stg_pipeline *p,
+                                   stg_tgraph *g,
+                                   const orr_stage_options *opt,
+                                   orr_error *err)
+{
+    const size_t tensors = g->count;
+    splitting s = {.p = p, .g = g, .old_prefix = ORR__NONE};
+    orr_arena *arena = orr_arena_create();
+    orr_code code = ORR_OK;
+    *p = (stg_pipeline){.pipe_count = (uint32_t)opt->pp};
+    p->pipes = orr_alloc((size_t)opt->pp, sizeof *p->pipes);
+    if (arena) {
+        s.home = orr_arena_new(arena, tensors, uint32_t);
+        s.shadow = orr_arena_new(arena, tensors, uint32_t);
+    }
+    if (!p->pipes || !s.home || !s.shadow)
+        code = orr_no_memory(err);
+    for (size_t i = 0; i < tensors && !code; i++) {
+        s.shadow[i] = ORR__NONE;
+        s.home[i] = stage_of(g->tensors[i].place, opt);
+        put(&s, s.home[i], (uint32_t)i);
+    }
+    for (; s.stage < p->pipe_count && !code; s.stage++)
+        code = cut_stage(&s, err);
+    orr_arena_destroy(arena);
+    return code;
+}
+
+/* ---- words and layouts, each kept once.
+ *
+ * A layout is found by its content: the numbers of its extents, as bytes.  What is asked of a layout over and
+ * over (its size, its text) is worked out the first time. ---- */
+
+bool stg_space_init(stg_space *s)
+{
+    memset(s, 0, sizeof *s);
+    const bool ok = stg_algebra_init(&s->algebra);
+    s->words = orr_intern_create();
+    s->layout_keys = orr_intern_create();
+    s->made = orr_map_create(256);
+    s->ops = orr_map_create(256);
+    if (!ok || !s->words || !s->layout_keys || !s->made || !s->ops)
+        return false;
+    /* Number 0 is always there, so that what a failed call gives can be looked at. */
+    return stg_word_of(s, orr_str_of("")) == ORR__EMPTY && stg_layout_line(s, ORR__ONE) == 0 &&
+           !s->algebra.fault;
+}
+
+void stg_space_fini(stg_space *s)
+{
+    stg_algebra_fini(&s->algebra);
+    orr_intern_destroy(s->words);
+    orr_intern_destroy(s->layout_keys);
+    orr_map_destroy(s->made);
+    orr_map_destroy(s->ops);
+    orr_free(s->layouts);
+    orr_free(s->extents);
+    orr_buf_fini(&s->text);
+}
+
+orr_code stg_space_check(const stg_space *s, orr_error *err)
+{
+    return stg_algebra_check(&s->algebra, NULL, "templates", err);
+}
+
+void stg_space_no_room(stg_space *s)
+{
+    if (!s->algebra.fault)
+        s->algebra.fault = ORR__NO_ROOM;
+}
+
+static uint32_t no_room(stg_space *s)
+{
+    stg_space_no_room(s);
+    return 0;
+}
+
+stg_word stg_word_of(stg_space *s, orr_str text)
+{
+    stg_word w;
+    return orr_intern_add(s->words, text, &w) ? w : no_room(s);
+}
+
+stg_word stg_word_joined(stg_space *s, orr_str a, orr_str b)
+{
+    s->text.len = 0;
+    orr_buf_add(&s->text, a.ptr, a.len);
+    orr_buf_add(&s->text, b.ptr, b.len);
+    if (s->text.failed)
+        return no_room(s);
+    return stg_word_of(s, (orr_str){(const char *)s->text.ptr, s->text.len});
+}
+
+orr__layout stg_layout_make(stg_space *s,
+                            const stg_expr *shape,
+                            size_t shape_count,
+                            const stg_expr *hidden,
+                            size_t hidden_count)
+{
+    stg_expr key[2 * ORR__DIMS_MOST + 1] = {(stg_expr)shape_count};
+    const size_t count = shape_count + hidden_count;
+    const uint32_t before = orr_intern_count(s->layout_keys);
+    orr__layout l;
+    for (size_t i = 0; i < shape_count; i++)
+        key[1 + i] = shape[i];
+    for (size_t i = 0; i < hidden_count; i++)
+        key[1 + shape_count + i] = hidden[i];
+    if (!orr_intern_add(s->layout_keys, (orr_str){(char *)key, (count + 1) * sizeof *key}, &l))
+        return no_room(s);
+    if (l != before)
+        return l;
+    if (!orr_grow(&s->layouts, &s->layout_room, l + 1u) ||
+        !orr_grow(&s->extents, &s->extent_room, s->extent_count + count))
+        return no_room(s);
+    s->layouts[l] = (stg_layout_row){.first = (uint32_t)s->extent_count,
+                                     .shape_count = (uint8_t)shape_count,
+                                     .hidden_count = (uint8_t)hidden_count,
+                                     .size = ORR__NONE,
+                                     .hidden_size = ORR__NONE,
+                                     .text = ORR__NONE};
+    memcpy(s->extents + s->extent_count, key + 1, count * sizeof *key);
+    s->extent_count += count;
+    return l;
+}
+
+orr__layout stg_layout_line(stg_space *s, stg_expr extent)
+{
+    const stg_expr one = ORR__ONE;
+    return stg_layout_make(s, &extent, 1, &one, 1);
+}
+
+static stg_expr product_of(stg_space *s, uint32_t first, size_t count)
+{
+    stg_expr product = ORR__ONE;
+    for (size_t i = 0; i < count; i++)
+        product = stg_expr_mul(&s->algebra, product, s->extents[first + i]);
+    return product;
+}
+
+stg_expr stg_layout_size(stg_space *s, orr__layout l)
+{
+    stg_layout_row *row = &s->layouts[l];
+    if (row->size == ORR__NONE)
+        row->size = product_of(s, row->first, row->shape_count);
+    return row->size;
+}
+
+stg_expr stg_layout_hidden_size(stg_space *s, orr__layout l)
+{
+    stg_layout_row *row = &s->layouts[l];
+    if (row->hidden_size == ORR__NONE)
+        row->hidden_size = product_of(s, row->first + row->shape_count, row->hidden_count);
+    return row->hidden_size;
+}
+
+orr__layout stg_layout_replace(stg_space *s, orr__layout l, uint32_t symbol, stg_expr by)
+{
+    const stg_layout_row row = s->layouts[l];
+    const size_t count = (size_t)row.shape_count + row.hidden_count;
+    stg_expr extents[2 * ORR__DIMS_MOST];
+    for (size_t i = 0; i < count; i++)
+        extents[i] = stg_expr_replace(&s->algebra, s->extents[row.first + i], symbol, by);
+    if (s->algebra.fault)
+        return l;
+    return stg_layout_make(s, extents, row.shape_count, extents + row.shape_count,
+                           row.hidden_count);
+}
+
+/* ---- texts ---- */
+
+static orr_str print_extents(stg_space *s, uint32_t first, size_t count)
+{
+    s->text.len = 0;
+    for (size_t i = 0; i < count; i++) {
+        const orr_str text = stg_expr_text(&s->algebra, s->extents[first + i]);
+        orr_buf_text(&s->text, i ? "," : "");
+        orr_buf_add(&s->text, text.ptr, text.len);
+    }
+    if (count == 0)
+        orr_buf_text(&s->text, "1");
+    if (s->text.failed)
+        no_room(s);
+    return (orr_str){(const char *)s->text.ptr, s->text.len};
+}
+
+orr_str stg_layout_text(stg_space *s, orr__layout l)
+{
+    stg_layout_row *row = &s->layouts[l];
+    if (row->text == ORR__NONE)
+        row->text = stg_word_of(s, print_extents(s, row->first, row->shape_count));
+    return stg_word_text(s, row->text);
+}
+
+orr_str stg_layout_hidden_text(stg_space *s, orr__layout l)
+{
+    const stg_layout_row *row = &s->layouts[l];
+    return print_extents(s, row->first + row->shape_count, row->hidden_count);
+}
+
+/* Expressions between commas; an empty text has none. */
+static orr_code parse_list(stg_space *s,
+                           orr_str text,
+                           const orr_where *where,
+                           stg_expr *out,
+                           size_t *count,
+                           orr_error *err)
+{
+    const char *at = text.ptr, *end = text.ptr + text.len;
+    *count = 0;
+    while (text.len && at <= end) {
+        const char *comma = at < end ? memchr(at, ',', (size_t)(end - at)) : NULL;
+        const char *stop = comma ? comma : end;
+        if (*count == ORR__DIMS_MOST)
+            return orr_fail(err, ORR_EINPUT, where, "'%.*s' has more than %d extents",
+                            (int)text.len, text.ptr, ORR__DIMS_MOST);
+        const orr_code code = stg_expr_parse(&s->algebra, (orr_str){at, (size_t)(stop - at)}, where,
+                                             &out[*count], err);
+        if (code)
+            return code;
+        ++*count;
+        at = stop + 1;
+    }
+    return ORR_OK;
+}
+
+orr_code stg_layout_parse(stg_space *s,
+                          orr_str shape,
+                          orr_str hidden,
+                          const orr_where *where,
+                          orr__layout *out,
+                          orr_error *err)
+{
+    stg_expr extents[2 * ORR__DIMS_MOST];
+    size_t shape_count, hidden_count;
+    orr_code code = parse_list(s, shape, where, extents, &shape_count, err);
+    if (!code)
+        code = parse_list(s, hidden, where, extents + shape_count, &hidden_count, err);
+    if (code)
+        return code;
+    *out = stg_layout_make(s, extents, shape_count, extents + shape_count, hidden_count);
+    return stg_algebra_check(&s->algebra, where, "layout", err);
+}
+
+/* ---- a job from options: assemble, split, number, plan.
+ *
+ * Everything that can be wrong with options or templates is found here, before anything is written. ---- */
 
 static const char *const model_names[ORR_STAGE_MODELS] = {"dense", "llama", "gpt", "moe", "debug"};
 

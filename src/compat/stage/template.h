@@ -2,7 +2,7 @@
 /* template.h - modules: the small graphs a model is put together from.
  *
  * A module is a table with a row for each tensor.  It comes from a pair of files, NAME.csv and NAME.json
- * (docs/format/template.md), or from the tables of template_builtin.c; both end as rows of cells, and one
+ * (docs/format/template.md), or from the tables of template.c; both end as rows of cells, and one
  * builder makes a graph of them and checks it. */
 #ifndef ORR_SYMBOLIC_TEMPLATE_H
 #define ORR_SYMBOLIC_TEMPLATE_H
@@ -17,10 +17,6 @@ typedef struct stg_cells {
     size_t extra_count;
     orr_where where;
 } stg_cells;
-
-/* A graph of rows; it is a named graph of no tensors so far. */
-orr_code stg_module_build(stg_tgraph *g, const stg_cells *rows, size_t count, orr_error *err)
-    ORR_MUST_CHECK;
 
 /* From the bytes of a pair of files. */
 orr_code stg_module_parse(stg_tgraph *g,
