@@ -88,11 +88,11 @@ static const unit_kind frequency_kind = {.name = "a frequency",
                                          .most = UINT64_MAX};
 
 /* digits / 10^places */
-typedef struct decimal {
+typedef struct unit_number {
     u128 digits, scale;
-} decimal;
+} unit_number;
 
-static bool add_digit(decimal *d, char c, bool behind_point)
+static bool add_digit(unit_number *d, char c, bool behind_point)
 {
     const u128 most = ~(u128)0 / 16; /* keeps both below 2^124 */
     if (d->digits > most / 10 || d->scale > most / 10)
@@ -103,10 +103,10 @@ static bool add_digit(decimal *d, char c, bool behind_point)
 }
 
 /* The number at *p, which moves behind it; false: there is none, or it has too many digits. */
-static bool take_decimal(const char **p, decimal *out)
+static bool take_decimal(const char **p, unit_number *out)
 {
     bool has_digits = false, behind_point = false;
-    *out = (decimal){.digits = 0, .scale = 1};
+    *out = (unit_number){.digits = 0, .scale = 1};
     for (;; (*p)++) {
         if (orr_is_digit(**p) && add_digit(out, **p, behind_point)) {
             has_digits = true;
@@ -147,7 +147,7 @@ static base_unit find_unit(const unit_kind *kind, const char *text)
 }
 
 /* digits * factor / (scale * divisor), to the nearest; false: more than `most`. */
-static bool scale_exactly(const decimal *d, base_unit unit, uint64_t most, uint64_t *out)
+static bool scale_exactly(const unit_number *d, base_unit unit, uint64_t most, uint64_t *out)
 {
     u128 above, below;
     if (__builtin_mul_overflow(d->digits, unit.factor, &above))
@@ -165,7 +165,7 @@ static bool scale_exactly(const decimal *d, base_unit unit, uint64_t most, uint6
 static orr_code parse(const unit_kind *kind, const char *text, uint64_t *out, orr_error *err)
 {
     const char *p = text;
-    decimal number;
+    unit_number number;
     if (*p == '-')
         return orr_fail(err, ORR_EUSAGE, NULL, "\"%.80s\" is negative; expected %s", text,
                         kind->name);

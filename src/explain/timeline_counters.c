@@ -8,6 +8,7 @@
  *
  * held_bytes: from when such a node starts, its rank holds that much. */
 #include "run/watch.h"
+#include "trace/attrs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -191,7 +192,8 @@ static bool read_held(const orr__graph *g, int64_t **out)
         orr_attr attr;
         int64_t value;
         orr_trace_node(g->t, g->node[place], &node);
-        if (!orr_node_attr(&node, "held_bytes", &attr) || !orr_attr_int(&attr, &value) || value < 0)
+        if (!orr__node_get(&node, ORR__ATTR_HELD_BYTES, &attr) || !orr_attr_int(&attr, &value) ||
+            value < 0)
             continue;
         if (!*out && !(*out = orr_alloc(g->count, sizeof **out)))
             return false;

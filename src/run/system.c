@@ -7,6 +7,7 @@
 #include "sim_impl.h"
 
 #include "base/text/number.h"
+#include "trace/attrs.h"
 
 #include <inttypes.h>
 
@@ -424,7 +425,7 @@ static bool find_active_dims(request *r)
     bool involved[ORR_NET_DIMS + 1];
     memset(involved, 1, sizeof involved);
     orr_trace_node(r->n->graph->t, r->n->graph->node[r->place], &node);
-    if (!r->m && orr_node_attr(&node, "involved_dim", &a) && a.is_list &&
+    if (!r->m && orr__node_get(&node, ORR__ATTR_INVOLVED_DIM, &a) && a.is_list &&
         a.kind == ORR_VALUE_BOOL) {
         orr_list it = orr_attr_items(&a);
         orr_value v;

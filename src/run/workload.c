@@ -8,6 +8,7 @@
 #include "sim_impl.h"
 
 #include "base/ticks.h"
+#include "trace/attrs.h"
 
 #include <inttypes.h>
 
@@ -224,8 +225,8 @@ static void roofline(orr__npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
     int64_t ops, size;
-    if (!node_int(n, place, c->num_ops, "num_ops", &ops) ||
-        !node_int(n, place, c->tensor_size, "tensor_size", &size))
+    if (!node_int(n, place, c->num_ops, orr__attr_name(ORR__ATTR_NUM_OPS), &ops) ||
+        !node_int(n, place, c->tensor_size, orr__attr_name(ORR__ATTR_TENSOR_SIZE), &size))
         return;
     if (size == 0) {
         release(n, place); /* over on the spot; its children wait for another completion */
@@ -269,12 +270,13 @@ static void point_to_point(orr__npu *n, uint32_t place, bool is_send)
     }
     if (own != ORR_NO_VALUE && own != (int64_t)n->rank) {
         orr__sim_fail_text(n->sim, n, place, "%s is rank %" PRId64 ", not this rank",
-                           is_send ? "comm_src" : "comm_dst", own);
+                           orr__attr_name(is_send ? ORR__ATTR_COMM_SRC : ORR__ATTR_COMM_DST), own);
         return;
     }
-    if (!is_there(n, place, peer, is_send ? "comm_dst" : "comm_src") ||
-        !node_int(n, place, c->comm_size, "comm_size", &size) ||
-        !is_there(n, place, tag, "comm_tag"))
+    if (!is_there(n, place, peer,
+                  orr__attr_name(is_send ? ORR__ATTR_COMM_DST : ORR__ATTR_COMM_SRC)) ||
+        !node_int(n, place, c->comm_size, orr__attr_name(ORR__ATTR_COMM_SIZE), &size) ||
+        !is_there(n, place, tag, orr__attr_name(ORR__ATTR_COMM_TAG)))
         return;
     if (peer < 0 || peer >= (int64_t)n->sim->npu_count) {
         orr__sim_fail_text(n->sim, n, place,
@@ -314,7 +316,8 @@ static void collective(orr__npu *n, uint32_t place)
     } else if (kind < 0) {
         orr__sim_fail_text(n->sim, n, place,
                            "comm_type %d is not a collective that can be simulated", type);
-    } else if (kind == ORR_COLL_BARRIER || node_int(n, place, c->comm_size, "comm_size", &size)) {
+    } else if (kind == ORR_COLL_BARRIER ||
+               node_int(n, place, c->comm_size, orr__attr_name(ORR__ATTR_COMM_SIZE), &size)) {
         orr__collective(n, place, (orr_collective)kind, (uint64_t)size);
     }
 }
@@ -341,7 +344,7 @@ static void execute(orr__npu *n, uint32_t place)
         break;
     case ORR_NODE_MEM_LOAD:
     case ORR_NODE_MEM_STORE:
-        if (node_int(n, place, c->tensor_size, "tensor_size", &size))
+        if (node_int(n, place, c->tensor_size, orr__attr_name(ORR__ATTR_TENSOR_SIZE), &size))
             orr__remote_access(n, (uint64_t)size, place);
         break;
     case ORR_NODE_COMM_SEND:
