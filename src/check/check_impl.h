@@ -2,8 +2,8 @@
 /* check_impl.h - what the files of the doctor share: the findings being made, and the graph of one trace.
  *
  * check.c calls the parts in order: check_deps.c and check_attrs.c look at one class of equal ranks at a
- * time, check_collectives.c and check_messages.c at all of them.  check_fix.c repairs with check_repair.c
- * (a trace that can be read) and check_salvage.c (a file that cannot); check_words.c prints. */
+ * time, check_collectives.c and check_messages.c at all of them.  check_fix.c repairs
+ * traces that can be read and saves what is left of files that cannot; check_words.c prints. */
 #ifndef ORR_CHECK_IMPL_H
 #define ORR_CHECK_IMPL_H
 
@@ -86,10 +86,6 @@ void chk_put_id_and_name(orr_buf *b, const chk_class *cls, uint64_t shift, uint3
 /* What checks walk: every dependency, but none of a node on itself, data before control. */
 enum { CHK_DAG = ORR__DAG_BOTH | ORR__DAG_NO_LOOPS | ORR__DAG_SPLIT };
 
-/* By node: a number from 1 that it shares with those it waits for and that wait for it, directly or not.
- * NULL: no memory. */
-uint32_t *chk_find_components(orr_arena *a, const orr_columns *c);
-
 /* The parts. */
 void chk_deps(chk_run *k, chk_class *cls);
 void chk_attrs(chk_run *k, const chk_class *cls);
@@ -134,17 +130,7 @@ bool chk_unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str
 
 /* ---- repairing ---- */
 
-/* A copy of the class's trace with all repaired that can be.  What is changed becomes findings of k. */
-orr_code chk_repair_trace(chk_run *k, const chk_class *cls, orr_trace **out, orr_error *err);
 /* By control dependency, in the order of ctrl_dep: true for those to drop so that no cycle goes through one. */
 bool chk_break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped); /* false: no memory */
-/* The whole records of a file that could not be read for `why`.  The trace lies in `bytes`. */
-orr_code chk_salvage_file(chk_run *k,
-                          uint32_t rank,
-                          const orr_error *why,
-                          const orr_read_options *opt,
-                          orr_buf *bytes,
-                          orr_trace **out,
-                          orr_error *err);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct orr__class {
     uint32_t
         *slot[ORR_HOLE_FIELDS];  /* in the arena: node -> slot + 1; NULL: no hole of that field */
     int64_t *least, *most;       /* in the arena: what fits into a slot */
-    struct orr__fill_plan *plan; /* set_fill.c; NULL without holes */
+    struct orr__fill_plan *plan; /* set_holes.c; NULL without holes */
 } orr__class;
 
 typedef struct orr__rank {
@@ -69,7 +69,6 @@ typedef struct orr__file_list {
 orr_code orr__set_find_files(const char *path, orr__file_list *out, orr_error *err);
 bool orr__is_orr(orr_span head);
 
-void orr__class_fini(orr__class *c);
 orr_code orr__set_add_rank(
     orr_set *s, uint32_t class_index, uint64_t shift, const char *path, orr_error *err);
 orr_code orr__set_add_class(orr_set *s,
@@ -85,7 +84,6 @@ orr_code orr__class_set_holes(orr_set *s,
                               uint32_t slot_count,
                               const char **why,
                               orr_error *err);
-const char *orr__hole_field_name(orr_hole_field field);
 orr_code orr__class_trace(const orr__class *c,
                           const int64_t *values,
                           orr_trace **out,
@@ -113,15 +111,10 @@ static inline int64_t orr__set_value(
     return column ? column[node] : ORR_NO_VALUE;
 }
 
-/* set_fill.c: a body with the holes filled.  The plan of a class is made once and used by all its ranks. */
-orr_code orr__fill_plan_make(const orr__class *c, struct orr__fill_plan **out, orr_error *err);
 void orr__fill_plan_free(struct orr__fill_plan *p);
 /* Appends the rank's bytes (no shift) to out. */
 bool orr__fill(const orr__class *c, const int64_t *values, orr_buf *out);
 
-/* set_file_holes.c: the part of a .orr file that has holes and values; nothing when the set has none. */
-bool orr__set_has_holes(const orr_set *s);
-orr_code orr__holes_save(const orr_set *s, orr_buf *out, orr_error *err);
 /* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then ORR_EINPUT). */
 orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 orr_code orr__set_read_orr(orr_set *s,
@@ -135,8 +128,6 @@ orr_code orr__set_content_hash(const orr_set *s,
                                orr_content_hash *out,
                                orr_error *err);
 
-/* set_groups.c: the same for groups; ranks are there already. */
-void orr__set_forget_groups(orr_set *s);
 orr_code orr__groups_save(const orr_set *s, orr_buf *out, orr_error *err);
 orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 

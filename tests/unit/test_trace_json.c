@@ -382,8 +382,8 @@ TEST(test_trace_json__bad_structure_is_named_with_its_place)
 {
     static const bad_case cases[] = {
         {"{}{\"colour\": 1}", "1:14", "a node has no member \"colour\""},
-        {"{}{\"id\": 1, \"id\": 2}", "1:19", "\"id\" is there twice"},
-        {"{}{\"dataDeps\": [], \"data_deps\": []}", "1:33", "\"data_deps\" is there twice"},
+        {"{}{\"id\": 1, \"id\": 2}", "1:19", "duplicate key \"id\""},
+        {"{}{\"dataDeps\": [], \"data_deps\": []}", "1:33", "duplicate key \"data_deps\""},
         {"{}[]", "1:3", "expected an object"},
         {"{}{\"id\": 1", "1:11", "ends inside the object"},
         {"{\"format\": \"chrome\", \"nodes\": []}", "1:12", "not \"orrery-trace\""},
