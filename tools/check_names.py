@@ -25,6 +25,7 @@ orr__call orr__graph orr__layout orr__plan orr__stage orr__step orr__stream orr_
 """.split())
 ALLOWED_ATTRS = set("""
 linked_read.c
+stage_write.c
 """.split())
 ALLOWED_CITATIONS = set("""
 match.c
