@@ -6,8 +6,6 @@
 #include "sim_impl.h"
 
 #include "base/io/input.h"
-#include "models/network/dims/analytical.h"
-#include "models/network/graph/graph_network.h"
 #include "models/network/net_table.h"
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"

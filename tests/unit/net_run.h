@@ -13,9 +13,8 @@
 #include "check.h"
 #include "models/network/net_time.h"
 
-#include "models/network/dims/analytical.h"
-#include "models/network/graph/graph_network.h"
 #include "models/network/graph/routes.h"
+#include "models/network/net_table.h"
 #include "run/sim_impl.h"
 
 enum { NET_RUN_RANKS = 128, NET_RUN_MESSAGES = 4096 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
-#include "models/network/packet/files/htsim_cm.h"
+#include "models/network/packet/packet_files.h"
 
 #include "models/network/packet/packet.h"
 

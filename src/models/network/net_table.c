@@ -3,10 +3,6 @@
  * meson.build.  Errors and `orrery help networks` follow from it. */
 #include "net_table.h"
 
-#include "models/network/dims/analytical.h"
-#include "models/network/graph/graph_network.h"
-#include "models/network/packet/packet_network.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * rank to the next rank or up to the switch, 2 * rank + 1 to the rank before or down from the
  * switch.  Those of fully connected groups, one for each pair of ranks, are made when first
  * used. */
-#include "analytical.h"
+#include "models/network/net_table.h"
 
 #include "base/memory/map.h"
 #include "models/network/link_servers.h"

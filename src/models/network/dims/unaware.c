@@ -4,7 +4,7 @@
  *
  * In several dimensions only the lowest one in which the two ranks differ is charged (astra-sim.md
  * 8.1). */
-#include "analytical.h"
+#include "models/network/net_table.h"
 #include "models/network/net_time.h"
 
 #include "base/memory/memory.h"

@@ -2,7 +2,7 @@
 /* graph_network.c - the network of any devices and links: store and forward over shortest routes,
  * every link a first-come-first-served server.  On the graph of a network that aware.c can run, it
  * gives the same times. */
-#include "graph_network.h"
+#include "models/network/net_table.h"
 
 #include "base/memory/hash.h"
 #include "models/network/link_servers.h"

@@ -5,7 +5,7 @@
  * On the graph of one dimension this is unaware.c.  Which of several equally short routes is
  * charged depends on the pair alone: without congestion there is nothing to spread.  Cost: a look
  * at the links of each device on the way. */
-#include "graph_network.h"
+#include "models/network/net_table.h"
 #include "models/network/net_time.h"
 
 #include "base/memory/hash.h"

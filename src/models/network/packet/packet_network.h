@@ -4,9 +4,8 @@
 #ifndef ORR_MODELS_PACKET_NETWORK_H
 #define ORR_MODELS_PACKET_NETWORK_H
 
+#include "models/network/net_table.h"
 #include "packet_inputs.h"
-
-extern const orr_net_ops orr__net_packet;
 
 /* What to say below a standstill of the simulation: fab_explain of that network. */
 void orr__net_packet_explain(const void *net, fab_say say, void *context);

@@ -7,9 +7,9 @@
 #include "base/io/input.h"
 #include "base/memory/content_hash.h"
 #include "flow_triggers.h"
-#include "models/network/packet/files/htsim_cm.h"
 #include "models/network/packet/watch/watchers.h"
 #include "models/network/topology/htsim_topo.h"
+#include "packet_files.h"
 #include "packet_inputs.h"
 #include "packet_run.h"
 

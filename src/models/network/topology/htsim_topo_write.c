@@ -6,7 +6,7 @@
  * aggregation switches of a pod all see the same hosts, so any order of them will do, as long as
  * each core switch has one of every pod and those that share a core switch in one pod do so in
  * all. */
-#include "topology_write.h"
+#include "topology_kinds.h"
 
 #include "base/memory/map.h"
 

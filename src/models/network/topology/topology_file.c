@@ -4,7 +4,7 @@
  *
  * Everything is counted before it is made: ranks, switches and links have upper bounds, and ranges
  * of names are gone through one by one. */
-#include "topology_impl.h"
+#include "topology.h"
 
 #include "base/text/text.h"
 

@@ -6,6 +6,7 @@
 
 #include <orrery/lab/topology.h>
 
+#include "base/memory/buffer.h"
 #include "cabling.h"
 #include "topology.h"
 
@@ -40,5 +41,9 @@ orr_code orr__topology_parse_any(orr_span bytes,
                                  size_t most_links,
                                  orr__topology **out,
                                  orr_error *err) ORR_MUST_CHECK;
+
+/* A .topo file of htsim's, if these cables are one of its fat trees; ORR_EUSAGE with the reason
+ * otherwise. */
+orr_code orr__htsim_topo_words(const orr__cabling *c, orr_buf *out, orr_error *err) ORR_MUST_CHECK;
 
 #endif

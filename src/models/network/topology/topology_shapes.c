@@ -5,7 +5,7 @@
  * Each shape is a function that reads its own keys and adds switches and cables;
  * docs/format/topology.md draws them.  To add one: a function, its keys, a row in `shapes`, a
  * section there, a test with its counts. */
-#include "topology_impl.h"
+#include "topology.h"
 
 #include "base/text/text.h"
 

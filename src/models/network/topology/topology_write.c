@@ -3,7 +3,7 @@
  *
  * All are written from cables.  YAML says a run of ranks, or of switches, with cables to the same
  * device in one line, so a file stays small where its network is regular. */
-#include "topology_write.h"
+#include "topology_kinds.h"
 
 #include "base/io/output.h"
 #include "base/text/number.h"

@@ -16,7 +16,7 @@
  * States are compared in full, so nothing rests on a hash.  A comparison costs as much as the state
  * is long; it is made when a packet of one chosen flow arrives, and not before as many events have
  * gone by.  A search that finds nothing waits twice as long before the next. */
-#include "fab_approx.h"
+#include "fabric_impl.h"
 
 #include <stdio.h>
 #include <string.h>

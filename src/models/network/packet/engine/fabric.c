@@ -3,7 +3,7 @@
  *
  * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its
  * wire arrives; 2p + 1, its transmission ends.  All others are made when needed. */
-#include "fab_approx.h"
+#include "fabric_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -261,11 +261,6 @@ void fab_flow_report_done(fab *main, const fab_flow_end *end);
 
 /* ---- lanes (fab_lanes.h) ---- */
 
-/* Who is in which lane, and how many there are (0: out of memory); *window: the shortest time in
- * which anything gets from one to another, or becomes known of a host (fab_lane_plan.c). */
-unsigned fab_lanes_plan(const fab *f, uint32_t *of_node, uint64_t *window);
-unsigned fab_lanes_threads(const fab *f);
-
 orr_code fab_lanes_create(fab *f, orr_error *err) ORR_MUST_CHECK; /* if they pay */
 void fab_lanes_destroy(fab *f);
 uint64_t fab_lanes_run(fab *f, uint64_t most); /* as fab_run */
@@ -539,5 +534,34 @@ void fab_name_port(const fab *f, uint32_t port, char *out, size_t room);
 
 /* Ticks that a flow would take alone; 0: there is no route. */
 uint64_t fab_flow_ideal(const fab *f, const fab_flow *w);
+
+/* ---- APPROX: periods of a run that repeat exactly are skipped (fab_approx.c) ---- */
+
+/* What is counted, before and after a period. */
+typedef struct fab_port_counts {
+    uint64_t frames, busy, bytes, paused;
+    uint32_t pauses;
+} fab_port_counts;
+
+struct fab_approx {
+    uint64_t wait;     /* events until a flow is chosen to look at */
+    uint32_t anchor;   /* port behind whose wire it is received; FAB_NONE: none is chosen */
+    uint64_t patience; /* events to wait after a failure */
+    uint64_t compare,
+        tries;             /* from which event on states are compared again; how often they were */
+    orr_buf before, after; /* states in words; before.len 0: none yet */
+    uint64_t begun_at;
+    fab_figures figures;
+    fab_port_counts *ports;
+    uint64_t *acked; /* by flow */
+    size_t acked_room;
+    uint32_t *ids; /* pending events */
+    size_t id_room;
+};
+
+orr_code fab_approx_create(fab *f, orr_error *err) ORR_MUST_CHECK;
+void fab_approx_destroy(fab_approx *a); /* NULL is fine */
+void fab_approx_choose(fab *f);         /* it is time to look at a flow */
+void fab_approx_look(fab *f);           /* a packet has come over the anchor's wire */
 
 #endif

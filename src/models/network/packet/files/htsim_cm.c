@@ -11,7 +11,7 @@
  * Triggers may be used before and after they are defined, so lines keep their ids until the end.
  * What would stop htsim in the middle of a run - a oneshot fired twice, a barrier told too often -
  * is found here, with its line. */
-#include "htsim_cm.h"
+#include "models/network/packet/packet_files.h"
 
 #include "base/memory/map.h"
 #include "base/text/number.h"
