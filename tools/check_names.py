@@ -21,7 +21,7 @@ CITATION = re.compile(r"\((\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\)|\((\d{1,2}\.\d{1,2}
 ATTRS = {"comm_size", "comm_src", "comm_dst", "comm_tag", "comm_type", "comm_priority", "comm_group", "is_cpu_op",
          "num_ops", "tensor_size", "tensor_loc", "involved_dim", "held_bytes"}
 ALLOWED_TYPES = set("""
-orr__call orr__graph orr__layout orr__plan orr__stage orr__step orr__stream orr__topology
+orr__graph
 """.split())
 ALLOWED_ATTRS = set("""
 linked_read.c

@@ -24,7 +24,7 @@ static size_t find_cut(const uint8_t *data, size_t size)
 static void use(stg_tgraph *g)
 {
     orr_error err;
-    orr__layout made;
+    stg_layout made;
     stg_expr ops;
     for (uint32_t i = 0; i < g->count; i++) {
         require(stg_tensor_made(g, i, &made, &err) == ORR_OK);

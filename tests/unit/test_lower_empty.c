@@ -88,11 +88,11 @@ static bool do_round(literal *m)
 
 /* ---- a random graph, twice ---- */
 
-static void set_up(orr_rng *rng, orr__plan *p, literal *m)
+static void set_up(orr_rng *rng, stg_plan *p, literal *m)
 {
     uint32_t order[NODES]; /* a parent comes earlier in this order, so there is no circle */
     memset(m, 0, sizeof *m);
-    *p = (orr__plan){.nodes = orr_alloc(NODES, sizeof *p->nodes), .count = NODES, .room = NODES};
+    *p = (stg_plan){.nodes = orr_alloc(NODES, sizeof *p->nodes), .count = NODES, .room = NODES};
     for (uint32_t i = 0; i < NODES; i++) {
         const uint32_t k = (uint32_t)orr_rng_below(rng, i + 1);
         order[i] = order[k];
@@ -110,7 +110,7 @@ static void set_up(orr_rng *rng, orr__plan *p, literal *m)
     }
 }
 
-static void check_same(const orr__plan *p, const literal *m)
+static void check_same(const stg_plan *p, const literal *m)
 {
     uint32_t at = 0;
     for (uint32_t n = 0; n < NODES; n++) {
@@ -155,7 +155,7 @@ TEST(test_lower_empty__gives_parents_in_the_order_of_the_rounds)
     orr_rng rng;
     begin();
     for (uint64_t seed = 0; seed < 300; seed++) {
-        orr__plan p;
+        stg_plan p;
         orr_rng_init(&rng, seed, 0);
         set_up(&rng, &p, &m);
         while (do_round(&m))
@@ -169,7 +169,7 @@ TEST(test_lower_empty__gives_parents_in_the_order_of_the_rounds)
 
 TEST(test_lower_empty__names_a_circle)
 {
-    orr__plan p = {.nodes = orr_alloc(2, sizeof *p.nodes), .count = 2, .room = 2};
+    stg_plan p = {.nodes = orr_alloc(2, sizeof *p.nodes), .count = 2, .room = 2};
     begin();
     for (uint32_t i = 0; i < 2; i++)
         p.nodes[i] = (stg_plan_node){.id = i, .tensor = 1, .kind = ORR__COMP};
@@ -184,7 +184,7 @@ TEST(test_lower_empty__names_a_circle)
 TEST(test_lower_empty__refuses_lists_that_explode)
 {
     enum { DEEP = 60 };
-    orr__plan p = {.nodes = orr_alloc(DEEP, sizeof *p.nodes), .count = DEEP, .room = DEEP};
+    stg_plan p = {.nodes = orr_alloc(DEEP, sizeof *p.nodes), .count = DEEP, .room = DEEP};
     begin();
     for (uint32_t i = 0; i < DEEP; i++) {
         p.nodes[i] = (stg_plan_node){.id = i, .tensor = i > 0, .kind = ORR__COMP};

@@ -62,7 +62,7 @@ TEST(test_template__reads_a_table_and_what_is_said_of_it)
     const stg_tensor *y = &graph.tensors[2], *z = &graph.tensors[3];
     CHECK(y->op == ORR__OP_M && y->a == 0 && y->b == 1 && graph.tensors[1].is_param);
     CHECK(z->a == 2 && z->grad_of == 0 && z->extra_count == 1 && graph.extras[z->extra] == 0);
-    orr__layout made;
+    stg_layout made;
     CHECK_OK(stg_tensor_made(&graph, 2, &made, &err), &err);
     CHECK_TEXT(stg_layout_text(&space, made).ptr, "a/dp,c");
     CHECK_EQ_U(stg_layout_hidden(&space, made)[0], stg_layout_shape(&space, y->need_a)[1]);
@@ -152,7 +152,7 @@ TEST(test_template__checks_axes)
 /* One behind the other along an axis: [a, b] and [a, c] make [a, b + c], as many operations as elements. */
 TEST(test_template__concatenates)
 {
-    orr__layout made;
+    stg_layout made;
     stg_expr ops;
     CHECK_OK(parse(X "z,N,,,T,,\"a,c\",1,,,,\ny,N,x,z,C,1,\"a,b\",1/tp,\"a,c\",1,,\n",
                    "{\"symbols\": [\"a\", \"b\", \"c\", \"tp\"], \"in_tensors\": [\"x\"],"

@@ -106,7 +106,7 @@ static bool place_letters(orr_arena *a, const nccl_gpu *g, size_t n, stream_word
     memset(w->count, 0, (n + 1) * sizeof *w->count);
     untimed = 0;
     for (size_t i = 0; i < n; i++) {
-        const orr__call *c = &g->calls.at[call_in_order(g, i, &untimed)];
+        const nccl_call *c = &g->calls.at[call_in_order(g, i, &untimed)];
         const uint32_t which = orr_map_find(w->number, c->stream, 0);
         w->letters[w->first[which] + w->count[which]++] = letter_of(c->op);
     }
@@ -137,7 +137,7 @@ static orr_code number_calls(
 {
     nccl_gpu *g = &j->gpus.at[gpu];
     for (size_t i = 0; i < g->events.count; i++) {
-        orr__call *c = &g->calls.at[g->events.at[i]];
+        nccl_call *c = &g->calls.at[g->events.at[i]];
         const uint64_t key = (uint64_t)c->comm << 8 | op_number(c->op);
         const uint32_t sequence = orr_map_find(counters, key, 0);
         if (!orr_map_put(counters, key, sequence + 1, NULL))
@@ -154,7 +154,7 @@ static void set_old_contexts(nccl_gpu *g, const uint64_t *hashes, const stream_w
     for (size_t i = 0; i < g->events.count; i++)
         *(hashes[i] >> 63 ? &has_high : &has_low) = true;
     for (size_t i = 0; i < g->events.count; i++) {
-        orr__call *c = &g->calls.at[g->events.at[i]];
+        nccl_call *c = &g->calls.at[g->events.at[i]];
         const uint64_t ident =
             has_low && has_high ? (uint64_t)fmod((double)hashes[i], 1000.0) : hashes[i] % 1000;
         c->context = w->kind[orr_map_find(w->number, c->stream, 0)] + 100 * ident;

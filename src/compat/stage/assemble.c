@@ -19,7 +19,7 @@ typedef struct block {
     uint32_t *weights, *gradients; /* by place among the weights */
     uint32_t *backward;            /* by tensor of the layer: its twin for the backward pass */
     size_t count;
-    orr__layout whole, shard;
+    stg_layout whole, shard;
     uint32_t sharded, assembled;
 } block;
 
@@ -66,7 +66,7 @@ static orr_code measure(block *b, orr_error *err)
     size_t room = 0;
     orr_code code = orr_grow(&sizes, &room, b->count) ? ORR_OK : orr_no_memory(err);
     for (size_t i = 0; i < b->count && !code; i++) {
-        orr__layout made;
+        stg_layout made;
         code = stg_tensor_made(b->g, b->weights[i], &made, err);
         if (!code)
             sizes[i] = stg_layout_size(b->s, made);
@@ -80,7 +80,7 @@ static orr_code measure(block *b, orr_error *err)
     return code ? code : stg_algebra_check(a, NULL, "weights of a layer", err);
 }
 
-static stg_tensor laid_out(block *b, const char *name, uint32_t from, orr__layout layout)
+static stg_tensor laid_out(block *b, const char *name, uint32_t from, stg_layout layout)
 {
     stg_tensor t = stg_tensor_new(b->s, name, ORR__OP_I);
     t.a = from;
@@ -97,7 +97,7 @@ static stg_word no_work(block *b)
 static orr_code add_gradients(block *b, orr_error *err)
 {
     const uint32_t first = b->gradients[0];
-    orr__layout made;
+    stg_layout made;
     const orr_code code = stg_tensor_made(b->g, first, &made, err);
     if (code)
         return code;
@@ -123,7 +123,7 @@ static orr_code add_backward(block *b, bool is_whole, orr_error *err)
     const uint32_t again = (uint32_t)(b->g->count + b->count); /* where it will be */
     for (size_t i = 0; i < b->count; i++) {
         const uint32_t w = b->weights[i];
-        orr__layout made;
+        stg_layout made;
         const orr_code code = stg_tensor_made(b->g, w, &made, err);
         if (code)
             return code;
@@ -160,7 +160,7 @@ static void use_backward(block *b, size_t tensors)
 static orr_code demote_weights(block *b, orr_error *err)
 {
     for (size_t i = 0; i < b->count; i++) {
-        orr__layout made;
+        stg_layout made;
         const orr_code code = stg_tensor_made(b->g, b->weights[i], &made, err);
         if (code)
             return code;
@@ -333,7 +333,7 @@ static orr_code sum_experts(
 {
     char name[NAME_ROOM];
     uint32_t total, part, to;
-    orr__layout layout;
+    stg_layout layout;
     orr_code code = find_of_expert(g, 0, source, &total, err);
     if (!code)
         code = stg_tensor_made(g, total, &layout, err);
@@ -662,7 +662,7 @@ static orr_code add_merged(spread *s, uint32_t source, uint32_t *others, orr_err
     const stg_tensor *x = &s->from->tensors[source];
     const uint32_t first = new_index(s, source, 0);
     stg_tensor t = stg_tensor_new(space, "", ORR__OP_CUSTOM);
-    orr__layout made;
+    stg_layout made;
     const orr_code code = stg_tensor_made(s->to, first, &made, err);
     if (code)
         return code;
@@ -728,7 +728,7 @@ static void find_gradients(const stg_tgraph *g, size_t first, uint32_t *gradient
 
 static orr_code add_update(stg_tgraph *g, uint32_t param, uint32_t gradient, orr_error *err)
 {
-    orr__layout made;
+    stg_layout made;
     char label[120];
     if (gradient == ORR__NONE)
         return orr_fail(err, ORR_EINPUT, NULL,

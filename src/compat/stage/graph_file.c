@@ -67,7 +67,7 @@ static void put_id(writer *w, uint32_t tensor)
     orr_buf_u64(&w->cell, t->revision);
 }
 
-static void put_layout(writer *w, orr__layout l)
+static void put_layout(writer *w, stg_layout l)
 {
     if (l != ORR__NONE)
         put_raw(&w->cell, stg_layout_text(&w->job->space, l));

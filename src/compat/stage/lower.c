@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 static orr_code stg_infer_chain(stg_infer *f,
-                                orr__layout made,
-                                orr__layout needed,
+                                stg_layout made,
+                                stg_layout needed,
                                 const char *label,
                                 uint32_t *out,
                                 orr_error *err);
@@ -26,11 +26,11 @@ void stg_lowering_fini(stg_lowering *l)
 static orr_code find_chain(stg_lowering *l,
                            uint32_t tensor,
                            uint32_t operand,
-                           orr__layout needed,
+                           stg_layout needed,
                            uint32_t *out,
                            orr_error *err)
 {
-    orr__layout made;
+    stg_layout made;
     char label[120];
     *out = 0;
     if (operand == ORR__NONE)
@@ -100,16 +100,16 @@ orr_code stg_lowering_init(stg_lowering *l, orr_error *err)
 
 /* ---- nodes ---- */
 
-void stg_plan_fini(orr__plan *p)
+void stg_plan_fini(stg_plan *p)
 {
     orr_free(p->nodes);
     orr_free(p->deps);
-    *p = (orr__plan){0};
+    *p = (stg_plan){0};
 }
 
 /* The list of a node may not be the last one: then it moves to the end, with room for as many again.  Lists of
  * nodes that go are copied, and a template can make that explode: hence a limit. */
-bool stg_plan_depend(orr__plan *p, uint32_t node, uint32_t on)
+bool stg_plan_depend(stg_plan *p, uint32_t node, uint32_t on)
 {
     enum { LIST_MOST = 1 << 20, ALL_MOST = 1 << 30 };
     stg_plan_node *n = &p->nodes[node];
@@ -128,7 +128,7 @@ bool stg_plan_depend(orr__plan *p, uint32_t node, uint32_t on)
     return true;
 }
 
-static stg_plan_node *add_node(orr__plan *p, stg_kind kind, uint32_t tensor, uint64_t id)
+static stg_plan_node *add_node(stg_plan *p, stg_kind kind, uint32_t tensor, uint64_t id)
 {
     if (p->count >= UINT32_MAX || !orr_grow(&p->nodes, &p->room, p->count + 1))
         return NULL;
@@ -138,7 +138,7 @@ static stg_plan_node *add_node(orr__plan *p, stg_kind kind, uint32_t tensor, uin
 }
 
 static bool add_chain(
-    orr__plan *p, const stg_chain *chain, stg_kind kind, uint32_t tensor, uint64_t first_id)
+    stg_plan *p, const stg_chain *chain, stg_kind kind, uint32_t tensor, uint64_t first_id)
 {
     for (uint32_t i = 0; i < chain->count; i++) {
         stg_plan_node *n = add_node(p, kind, tensor, first_id + i);
@@ -152,7 +152,7 @@ static bool add_chain(
     return true;
 }
 
-static bool add_messages(orr__plan *p, const stg_lowering *l, uint32_t tensor)
+static bool add_messages(stg_plan *p, const stg_lowering *l, uint32_t tensor)
 {
     const bool is_shadow = l->graph->tensors[tensor].op == ORR__OP_S;
     for (uint32_t at = l->pair[tensor]; at; at = is_shadow ? 0 : l->next_pair[at - 1]) {
@@ -169,7 +169,7 @@ static bool add_messages(orr__plan *p, const stg_lowering *l, uint32_t tensor)
     return true;
 }
 
-static bool add_tensor(orr__plan *p, stg_lowering *l, uint32_t tensor)
+static bool add_tensor(stg_plan *p, stg_lowering *l, uint32_t tensor)
 {
     const stg_chain *a = &l->infer->chains[l->chain_a[tensor]],
                     *b = &l->infer->chains[l->chain_b[tensor]];
@@ -187,7 +187,7 @@ static uint32_t result_of(const stg_lowering *l, uint32_t tensor)
     return l->node[tensor] + (l->graph->tensors[tensor].op == ORR__OP_S);
 }
 
-static bool wire_tensor(orr__plan *p, const stg_lowering *l, uint32_t tensor)
+static bool wire_tensor(stg_plan *p, const stg_lowering *l, uint32_t tensor)
 {
     const stg_tensor *t = &l->graph->tensors[tensor];
     const uint32_t comp = l->node[tensor];
@@ -207,11 +207,11 @@ static bool wire_tensor(orr__plan *p, const stg_lowering *l, uint32_t tensor)
     return ok;
 }
 
-orr_code stg_plan_make(orr__plan *p, stg_lowering *l, uint32_t stage, orr_error *err)
+orr_code stg_plan_make(stg_plan *p, stg_lowering *l, uint32_t stage, orr_error *err)
 {
     const stg_pipe *pipe = &l->pipeline->pipes[stage];
     bool ok = true;
-    *p = (orr__plan){0};
+    *p = (stg_plan){0};
     for (size_t i = 0; i < pipe->count && ok; i++)
         ok = add_tensor(p, l, pipe->tensors[i]);
     for (size_t i = 0; i < pipe->count && ok; i++)
@@ -231,7 +231,7 @@ typedef struct places {
     uint32_t *base, *width;
 } places;
 
-static void place_clones(const orr__plan *p, uint64_t count, const places *at)
+static void place_clones(const stg_plan *p, uint64_t count, const places *at)
 {
     uint32_t next = 0;
     for (size_t i = 0, end; i < p->count; i = end) {
@@ -246,7 +246,7 @@ static void place_clones(const orr__plan *p, uint64_t count, const places *at)
 }
 
 static bool clone_node(
-    orr__plan *to, const orr__plan *from, size_t node, uint32_t clone, const places *at)
+    stg_plan *to, const stg_plan *from, size_t node, uint32_t clone, const places *at)
 {
     stg_plan_node n = from->nodes[node];
     const uint32_t *deps = from->deps + n.dep;
@@ -266,7 +266,7 @@ static bool clone_node(
 }
 
 /* The nodes of one tensor, for one micro-batch after the other; then those of the next. */
-static bool clone_all(orr__plan *to, const orr__plan *from, uint64_t count, orr_arena *arena)
+static bool clone_all(stg_plan *to, const stg_plan *from, uint64_t count, orr_arena *arena)
 {
     const places at = {orr_arena_new(arena, from->count + 1, uint32_t),
                        orr_arena_new(arena, from->count + 1, uint32_t)};
@@ -283,9 +283,9 @@ static bool clone_all(orr__plan *to, const orr__plan *from, uint64_t count, orr_
     return true;
 }
 
-orr_code stg_plan_clone(orr__plan *p, uint64_t count, orr_error *err)
+orr_code stg_plan_clone(stg_plan *p, uint64_t count, orr_error *err)
 {
-    orr__plan out = {0};
+    stg_plan out = {0};
     if (p->count * count > INT32_MAX)
         return orr_fail(err, ORR_EINPUT, NULL, "too many nodes: the micro-batches are too many");
     orr_arena *arena = orr_arena_create();
@@ -308,7 +308,7 @@ static bool is_collective(const stg_plan_node *n)
 }
 
 /* Parents once each, in order of first occurrence. */
-static void drop_repeated(orr__plan *p, uint32_t *seen)
+static void drop_repeated(stg_plan *p, uint32_t *seen)
 {
     for (size_t i = 0; i < p->count; i++) {
         stg_plan_node *n = &p->nodes[i];
@@ -323,7 +323,7 @@ static void drop_repeated(orr__plan *p, uint32_t *seen)
     }
 }
 
-static bool has_dep(const orr__plan *p, uint32_t node, uint32_t dep)
+static bool has_dep(const stg_plan *p, uint32_t node, uint32_t dep)
 {
     const stg_plan_node *n = &p->nodes[node];
     for (uint32_t i = 0; i < n->dep_count; i++) {
@@ -335,7 +335,7 @@ static bool has_dep(const orr__plan *p, uint32_t node, uint32_t dep)
 
 /* Node i inherits the parents of its parents of the same kind, which go.  Only the parents it had at first
  * are looked at. */
-static bool inherit(orr__plan *p, uint32_t i)
+static bool inherit(stg_plan *p, uint32_t i)
 {
     const uint32_t first = p->nodes[i].dep_count;
     for (uint32_t d = 0; d < first; d++) {
@@ -354,7 +354,7 @@ static bool inherit(orr__plan *p, uint32_t i)
 }
 
 /* Nodes that are gone leave no trace, not even with their other children. */
-static void forget_gone(orr__plan *p, uint32_t *moved)
+static void forget_gone(stg_plan *p, uint32_t *moved)
 {
     uint32_t kept = 0;
     for (size_t i = 0; i < p->count; i++)
@@ -375,7 +375,7 @@ static void forget_gone(orr__plan *p, uint32_t *moved)
     p->count = kept;
 }
 
-orr_code stg_plan_merge(orr__plan *p, orr_error *err)
+orr_code stg_plan_merge(stg_plan *p, orr_error *err)
 {
     orr_arena *arena = orr_arena_create();
     uint32_t *seen = arena ? orr_arena_new(arena, p->count + 1, uint32_t) : NULL;
@@ -424,7 +424,7 @@ void stg_infer_fini(stg_infer *f)
 }
 
 /* How a layout uses an axis; *extent is the divided extent with all other axes taken out of it. */
-static state state_of(const stg_infer *f, orr__layout l, int axis, stg_expr *extent)
+static state state_of(const stg_infer *f, stg_layout l, int axis, stg_expr *extent)
 {
     const stg_layout_row row = f->space->layouts[l];
     stg_algebra *a = &f->space->algebra;
@@ -455,8 +455,8 @@ static void add(stg_chain *c, orr_collective kind, int axis)
 }
 
 static orr_code compare(stg_infer *f,
-                        orr__layout made,
-                        orr__layout needed,
+                        stg_layout made,
+                        stg_layout needed,
                         const char *label,
                         stg_chain *out,
                         orr_error *err)
@@ -486,8 +486,8 @@ static orr_code compare(stg_infer *f,
 
 /* The collectives between the two layouts, as a number: chain 0 has none.  label: whose operand it is. */
 static orr_code stg_infer_chain(stg_infer *f,
-                                orr__layout made,
-                                orr__layout needed,
+                                stg_layout made,
+                                stg_layout needed,
                                 const char *label,
                                 uint32_t *out,
                                 orr_error *err)
@@ -583,7 +583,7 @@ orr_code stg_measure_expr(stg_measure *m, stg_expr x, double *out, orr_error *er
     return code;
 }
 
-orr_code stg_measure_layout(stg_measure *m, orr__layout l, double *out, orr_error *err)
+orr_code stg_measure_layout(stg_measure *m, stg_layout l, double *out, orr_error *err)
 {
     const stg_expr size = stg_layout_size(m->space, l);
     const orr_code code = stg_algebra_check(&m->space->algebra, NULL, "size of a tensor", err);
@@ -607,7 +607,7 @@ typedef struct leaving {
 } leaving;
 
 typedef struct clearing {
-    orr__plan *p;
+    stg_plan *p;
     bool *is_empty;
     uint32_t *first, *child; /* children of empty nodes: one entry a dependency */
     uint32_t *waits;         /* how many empty parents are without a round */
@@ -636,7 +636,7 @@ static orr_code find_empty(clearing *c, stg_lowering *l, orr_error *err)
 /* Children of each empty node, and the empty parents of each node. */
 static bool list_children(clearing *c, orr_arena *arena)
 {
-    const orr__plan *p = c->p;
+    const stg_plan *p = c->p;
     size_t entries = 0;
     for (size_t i = 0; i < p->count; i++) {
         for (uint32_t d = 0; d < p->nodes[i].dep_count; d++) {
@@ -697,7 +697,7 @@ static int compare_leaving(const void *a, const void *b)
 }
 
 /* One entry for n goes, n's parents come behind all the others. */
-static bool hand_over(orr__plan *p, uint32_t n, uint32_t child)
+static bool hand_over(stg_plan *p, uint32_t n, uint32_t child)
 {
     stg_plan_node *c = &p->nodes[child];
     uint32_t *deps = p->deps + c->dep;
@@ -729,7 +729,7 @@ static bool take_out(clearing *c)
 }
 
 /* Indices again without gaps. */
-static void close_gaps(orr__plan *p, uint32_t *moved)
+static void close_gaps(stg_plan *p, uint32_t *moved)
 {
     uint32_t kept = 0;
     for (size_t i = 0; i < p->count; i++) {
@@ -784,7 +784,7 @@ static orr_code clear(clearing *c, stg_lowering *l, orr_arena *arena, orr_error 
     return ORR_OK;
 }
 
-orr_code stg_plan_drop_empty(orr__plan *p, stg_lowering *l, orr_error *err)
+orr_code stg_plan_drop_empty(stg_plan *p, stg_lowering *l, orr_error *err)
 {
     clearing c = {.p = p};
     orr_arena *arena = orr_arena_create();

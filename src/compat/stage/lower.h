@@ -27,7 +27,7 @@ void stg_measure_init(stg_measure *m, stg_space *s, const orr_stage_options *opt
 void stg_measure_fini(stg_measure *m);
 /* The value of an expression: exact, then rounded once. */
 orr_code stg_measure_expr(stg_measure *m, stg_expr x, double *out, orr_error *err) ORR_MUST_CHECK;
-orr_code stg_measure_layout(stg_measure *m, orr__layout l, double *out, orr_error *err)
+orr_code stg_measure_layout(stg_measure *m, stg_layout l, double *out, orr_error *err)
     ORR_MUST_CHECK;
 
 /* ---- infer ---- */
@@ -71,13 +71,13 @@ typedef struct stg_plan_node {
     bool is_gone;
 } stg_plan_node;
 
-typedef struct orr__plan {
+typedef struct stg_plan {
     stg_plan_node *nodes;
     size_t count, room;
     uint32_t *deps;
     size_t dep_count, dep_room;
     bool is_full; /* a list of dependencies is longer than any sensible graph's */
-} orr__plan;
+} stg_plan;
 
 /* What the plans of all stages have in common. */
 typedef struct stg_lowering {
@@ -99,17 +99,16 @@ typedef struct stg_lowering {
 orr_code stg_lowering_init(stg_lowering *l, orr_error *err) ORR_MUST_CHECK;
 void stg_lowering_fini(stg_lowering *l);
 
-orr_code stg_plan_make(orr__plan *p, stg_lowering *l, uint32_t stage, orr_error *err)
-    ORR_MUST_CHECK;
-void stg_plan_fini(orr__plan *p);
+orr_code stg_plan_make(stg_plan *p, stg_lowering *l, uint32_t stage, orr_error *err) ORR_MUST_CHECK;
+void stg_plan_fini(stg_plan *p);
 /* Compute nodes without operations go; their children take over their parents. */
-orr_code stg_plan_drop_empty(orr__plan *p, stg_lowering *l, orr_error *err) ORR_MUST_CHECK;
+orr_code stg_plan_drop_empty(stg_plan *p, stg_lowering *l, orr_error *err) ORR_MUST_CHECK;
 /* All nodes again for micro-batches 1 to count - 1. */
-orr_code stg_plan_clone(orr__plan *p, uint64_t count, orr_error *err) ORR_MUST_CHECK;
+orr_code stg_plan_clone(stg_plan *p, uint64_t count, orr_error *err) ORR_MUST_CHECK;
 /* A collective that another of its kind follows goes. */
-orr_code stg_plan_merge(orr__plan *p, orr_error *err) ORR_MUST_CHECK;
+orr_code stg_plan_merge(stg_plan *p, orr_error *err) ORR_MUST_CHECK;
 
 /* One more dependency of a node.  False: out of memory, or is_full. */
-bool stg_plan_depend(orr__plan *p, uint32_t node, uint32_t on);
+bool stg_plan_depend(stg_plan *p, uint32_t node, uint32_t on);
 
 #endif

@@ -132,7 +132,7 @@ static orr_code add_shadow(splitting *s, uint32_t remote, uint32_t *out, orr_err
 {
     stg_space *space = s->g->space;
     stg_pipeline *p = s->p;
-    orr__layout made;
+    stg_layout made;
     const orr_code code = stg_tensor_made(s->g, remote, &made, err);
     if (code)
         return code;
@@ -298,16 +298,16 @@ stg_word stg_word_joined(stg_space *s, orr_str a, orr_str b)
     return stg_word_of(s, (orr_str){(const char *)s->text.ptr, s->text.len});
 }
 
-orr__layout stg_layout_make(stg_space *s,
-                            const stg_expr *shape,
-                            size_t shape_count,
-                            const stg_expr *hidden,
-                            size_t hidden_count)
+stg_layout stg_layout_make(stg_space *s,
+                           const stg_expr *shape,
+                           size_t shape_count,
+                           const stg_expr *hidden,
+                           size_t hidden_count)
 {
     stg_expr key[2 * ORR__DIMS_MOST + 1] = {(stg_expr)shape_count};
     const size_t count = shape_count + hidden_count;
     const uint32_t before = orr_intern_count(s->layout_keys);
-    orr__layout l;
+    stg_layout l;
     for (size_t i = 0; i < shape_count; i++)
         key[1 + i] = shape[i];
     for (size_t i = 0; i < hidden_count; i++)
@@ -330,7 +330,7 @@ orr__layout stg_layout_make(stg_space *s,
     return l;
 }
 
-orr__layout stg_layout_line(stg_space *s, stg_expr extent)
+stg_layout stg_layout_line(stg_space *s, stg_expr extent)
 {
     const stg_expr one = ORR__ONE;
     return stg_layout_make(s, &extent, 1, &one, 1);
@@ -344,7 +344,7 @@ static stg_expr product_of(stg_space *s, uint32_t first, size_t count)
     return product;
 }
 
-stg_expr stg_layout_size(stg_space *s, orr__layout l)
+stg_expr stg_layout_size(stg_space *s, stg_layout l)
 {
     stg_layout_row *row = &s->layouts[l];
     if (row->size == ORR__NONE)
@@ -352,7 +352,7 @@ stg_expr stg_layout_size(stg_space *s, orr__layout l)
     return row->size;
 }
 
-stg_expr stg_layout_hidden_size(stg_space *s, orr__layout l)
+stg_expr stg_layout_hidden_size(stg_space *s, stg_layout l)
 {
     stg_layout_row *row = &s->layouts[l];
     if (row->hidden_size == ORR__NONE)
@@ -360,7 +360,7 @@ stg_expr stg_layout_hidden_size(stg_space *s, orr__layout l)
     return row->hidden_size;
 }
 
-orr__layout stg_layout_replace(stg_space *s, orr__layout l, uint32_t symbol, stg_expr by)
+stg_layout stg_layout_replace(stg_space *s, stg_layout l, uint32_t symbol, stg_expr by)
 {
     const stg_layout_row row = s->layouts[l];
     const size_t count = (size_t)row.shape_count + row.hidden_count;
@@ -390,7 +390,7 @@ static orr_str print_extents(stg_space *s, uint32_t first, size_t count)
     return (orr_str){(const char *)s->text.ptr, s->text.len};
 }
 
-orr_str stg_layout_text(stg_space *s, orr__layout l)
+orr_str stg_layout_text(stg_space *s, stg_layout l)
 {
     stg_layout_row *row = &s->layouts[l];
     if (row->text == ORR__NONE)
@@ -398,7 +398,7 @@ orr_str stg_layout_text(stg_space *s, orr__layout l)
     return stg_word_text(s, row->text);
 }
 
-orr_str stg_layout_hidden_text(stg_space *s, orr__layout l)
+orr_str stg_layout_hidden_text(stg_space *s, stg_layout l)
 {
     const stg_layout_row *row = &s->layouts[l];
     return print_extents(s, row->first + row->shape_count, row->hidden_count);
@@ -434,7 +434,7 @@ orr_code stg_layout_parse(stg_space *s,
                           orr_str shape,
                           orr_str hidden,
                           const orr_where *where,
-                          orr__layout *out,
+                          stg_layout *out,
                           orr_error *err)
 {
     stg_expr extents[2 * ORR__DIMS_MOST];
@@ -616,7 +616,7 @@ static orr_code assemble(orr_stage *job, orr_error *err)
 
 static orr_code plan_stage(orr_stage *job, uint32_t stage, orr_error *err)
 {
-    orr__plan *p = &job->plans[stage];
+    stg_plan *p = &job->plans[stage];
     orr_code code = stg_plan_make(p, &job->lowering, stage, err);
     if (!code)
         code = stg_plan_drop_empty(p, &job->lowering, err);

@@ -16,7 +16,7 @@ struct orr_stage {
     stg_measure measure;
     stg_infer infer;
     stg_lowering lowering;
-    orr__plan *plans; /* one a pipeline stage */
+    stg_plan *plans; /* one a pipeline stage */
     orr_stage_memory *memory;
     bool hides_sizes; /* weights are divided over more than one rank: section 13 */
 };

@@ -70,7 +70,7 @@ static void add_name(const orr_stage *job, const stg_tensor *t, orr_buf *to)
 
 static orr_code stg_io_text(orr_stage *job, uint32_t tensor, orr_buf *to, orr_error *err)
 {
-    orr__layout made;
+    stg_layout made;
     const orr_code code = stg_tensor_made(&job->graph, tensor, &made, err);
     if (code)
         return code;
@@ -109,7 +109,7 @@ static orr_code stg_whole(double v, int64_t *out, orr_error *err)
 
 static orr_code size_of(orr_stage *job, uint32_t tensor, double *out, orr_error *err)
 {
-    orr__layout made;
+    stg_layout made;
     const orr_code code = stg_tensor_made(&job->graph, tensor, &made, err);
     return code ? code : stg_measure_layout(&job->measure, made, out, err);
 }
@@ -155,7 +155,7 @@ static void stg_size_print(orr_buf *to, stg_size size)
 }
 
 /* The operand a collective works on, and the layout it brings it to. */
-static uint32_t stg_operand_of(const orr_stage *job, const stg_plan_node *n, orr__layout *needed)
+static uint32_t stg_operand_of(const orr_stage *job, const stg_plan_node *n, stg_layout *needed)
 {
     const stg_tensor *t = &job->graph.tensors[n->tensor];
     *needed = n->kind == ORR__COLL_A ? t->need_a : t->need_b;
@@ -360,7 +360,7 @@ orr_code orr_stage_write_files(
 
 typedef struct writer {
     orr_stage *job;
-    const orr__plan *plan;
+    const stg_plan *plan;
     stg_spot spot;
     orr_json_writer json;
     orr_buf text;
@@ -397,7 +397,7 @@ static orr_code put_lists(writer *w, const stg_plan_node *n)
 {
     const stg_tensor *t = &w->job->graph.tensors[n->tensor];
     const bool is_coll = n->kind == ORR__COLL_A || n->kind == ORR__COLL_B;
-    orr__layout needed;
+    stg_layout needed;
     orr_code code = ORR_OK;
     orr_json_key(&w->json, "inputs");
     orr_json_begin_array(&w->json);
@@ -437,7 +437,7 @@ static void put_i64(writer *w, const char *key, int64_t v)
 }
 
 /* Sizes of a layout and of what a tensor is made as. */
-static orr_code layout_size(writer *w, orr__layout l, int64_t *out)
+static orr_code layout_size(writer *w, stg_layout l, int64_t *out)
 {
     double size;
     const orr_code code = stg_measure_layout(&w->job->measure, l, &size, w->err);
@@ -446,7 +446,7 @@ static orr_code layout_size(writer *w, orr__layout l, int64_t *out)
 
 static orr_code made_size(writer *w, uint32_t tensor, int64_t *out)
 {
-    orr__layout made;
+    stg_layout made;
     const orr_code code = stg_tensor_made(&w->job->graph, tensor, &made, w->err);
     return code ? code : layout_size(w, made, out);
 }
@@ -490,7 +490,7 @@ static void put_message(writer *w, const stg_plan_node *n, int64_t size)
 /* size: of the data; needed: what y_tensor_size says. */
 static orr_code find_sizes(writer *w, const stg_plan_node *n, int64_t *size, int64_t *needed)
 {
-    orr__layout layout;
+    stg_layout layout;
     uint32_t tensor = n->tensor;
     orr_code code = ORR_OK;
     const bool is_coll = n->kind == ORR__COLL_A || n->kind == ORR__COLL_B;
@@ -573,7 +573,7 @@ typedef struct hole_list {
  * they are known by where they begin until the node is complete. */
 typedef struct trace_writer {
     orr_stage *job;
-    const orr__plan *plan;
+    const stg_plan *plan;
     const stg_spot *spot;
     orr_trace *trace;
     hole_list *holes; /* NULL: not wanted */
@@ -650,7 +650,7 @@ static void add_list(trace_writer *w, const char *name, size_t from, size_t to)
 static orr_code add_inputs(trace_writer *w, const stg_plan_node *n)
 {
     const stg_tensor *t = &w->job->graph.tensors[n->tensor];
-    orr__layout needed;
+    stg_layout needed;
     orr_code code = ORR_OK;
     switch ((stg_kind)n->kind) {
     case ORR__COMP:
@@ -700,7 +700,7 @@ static orr_code add_hole(trace_writer *w, orr_hole_field field, uint32_t slot)
 static orr_code add_compute(trace_writer *w, const stg_plan_node *n)
 {
     orr_stage *job = w->job;
-    orr__layout made;
+    stg_layout made;
     stg_expr ops;
     double count, size;
     orr_code code = stg_tensor_made(&job->graph, n->tensor, &made, w->err);
@@ -721,7 +721,7 @@ static orr_code add_compute(trace_writer *w, const stg_plan_node *n)
 
 static orr_code add_size(trace_writer *w, uint32_t tensor)
 {
-    orr__layout made;
+    stg_layout made;
     double size;
     orr_code code = stg_tensor_made(&w->job->graph, tensor, &made, w->err);
     if (!code)
@@ -742,7 +742,7 @@ static void add_group(trace_writer *w, const stg_plan_node *n)
 
 static orr_code add_collective(trace_writer *w, const stg_plan_node *n)
 {
-    orr__layout needed;
+    stg_layout needed;
     const orr_code code = add_size(w, stg_operand_of(w->job, n, &needed));
     if (code)
         return code;

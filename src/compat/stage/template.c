@@ -29,7 +29,7 @@ static orr_code parse_layout(stg_space *s,
                              orr_str hidden,
                              const stg_cells *c,
                              const char *which,
-                             orr__layout *out,
+                             stg_layout *out,
                              orr_error *err)
 {
     *out = ORR__NONE;

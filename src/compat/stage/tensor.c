@@ -120,7 +120,7 @@ orr_code stg_tgraph_need(const stg_tgraph *g, const char *name, uint32_t *out, o
                     "the model needs a tensor '%s', which the templates do not have", name);
 }
 
-static uint64_t symbols_of(const stg_space *s, orr__layout l)
+static uint64_t symbols_of(const stg_space *s, stg_layout l)
 {
     uint64_t used = 0;
     if (l == ORR__NONE)
@@ -205,7 +205,7 @@ typedef struct replacing {
     orr_str symbol, by;
     uint32_t symbol_number;
     stg_expr by_expr;
-    orr__layout *layouts; /* done already; ORR__NONE: not yet */
+    stg_layout *layouts; /* done already; ORR__NONE: not yet */
     size_t layout_count;
     orr_map *attrs;
     orr_buf text;
@@ -252,7 +252,7 @@ static stg_word replace_attr(replacing *r, stg_word word)
     return done;
 }
 
-static orr__layout replace_layout(replacing *r, orr__layout l)
+static stg_layout replace_layout(replacing *r, stg_layout l)
 {
     if (l == ORR__NONE || l >= r->layout_count)
         return l; /* one that this very pass has made */
@@ -263,7 +263,7 @@ static orr__layout replace_layout(replacing *r, orr__layout l)
 
 static void replace_in_tensor(replacing *r, stg_tensor *t)
 {
-    const orr__layout a = replace_layout(r, t->need_a), b = replace_layout(r, t->need_b);
+    const stg_layout a = replace_layout(r, t->need_a), b = replace_layout(r, t->need_b);
     stg_word attr = t->attr;
     if (t->op == ORR__OP_SLICE || t->op == ORR__OP_B || t->op == ORR__OP_CUSTOM)
         attr = replace_attr(r, attr);
@@ -445,7 +445,7 @@ static bool take_letters(stg_expr extents[128], orr_str letters, const stg_expr 
     return agrees;
 }
 
-static orr_code einsum_layout(const view *v, orr__layout *out)
+static orr_code einsum_layout(const view *v, stg_layout *out)
 {
     const stg_layout_row a = v->s->layouts[v->t->need_a], b = v->s->layouts[v->t->need_b];
     stg_expr extents[128], shape[ORR__DIMS_MOST], hidden[ORR__DIMS_MOST];
@@ -475,7 +475,7 @@ static orr_code einsum_layout(const view *v, orr__layout *out)
 /* ---- the layout made ---- */
 
 /* One extent of the shape of x1 changed. */
-static orr_code changed_layout(const view *v, orr__layout *out)
+static orr_code changed_layout(const view *v, stg_layout *out)
 {
     static const char marks[ORR__OP_COUNT] = {[ORR__OP_SLICE] = ':', [ORR__OP_B] = '*'};
     const stg_layout_row row = v->s->layouts[v->t->need_a];
@@ -500,7 +500,7 @@ static orr_code changed_layout(const view *v, orr__layout *out)
     return ORR_OK;
 }
 
-static orr_code make_layout(const view *v, orr__layout *out)
+static orr_code make_layout(const view *v, stg_layout *out)
 {
     switch ((stg_op)v->t->op) {
     case ORR__OP_R:
@@ -532,7 +532,7 @@ static bool key_of(const stg_tensor *t, uint64_t *out)
     return true;
 }
 
-orr_code stg_tensor_made(stg_tgraph *g, uint32_t t, orr__layout *out, orr_error *err)
+orr_code stg_tensor_made(stg_tgraph *g, uint32_t t, stg_layout *out, orr_error *err)
 {
     stg_tensor *x = &g->tensors[t];
     uint64_t key;
@@ -558,7 +558,7 @@ orr_code stg_tensor_made(stg_tgraph *g, uint32_t t, orr__layout *out, orr_error 
 
 /* ---- operations ---- */
 
-static orr_code count_ops(const view *v, orr__layout made, stg_expr *out)
+static orr_code count_ops(const view *v, stg_layout made, stg_expr *out)
 {
     stg_space *s = v->s;
     stg_expr factor;
@@ -588,7 +588,7 @@ static orr_code count_ops(const view *v, orr__layout made, stg_expr *out)
 
 orr_code stg_tensor_ops(stg_tgraph *g, uint32_t t, stg_expr *out, orr_error *err)
 {
-    orr__layout made;
+    stg_layout made;
     uint64_t key;
     orr_code code = stg_tensor_made(g, t, &made, err);
     const bool has_key = key_of(&g->tensors[t], &key);
@@ -648,7 +648,7 @@ static orr_code check_cells(const view *v)
     return ORR_OK;
 }
 
-static bool has_same_shape(const stg_space *s, orr__layout a, orr__layout b)
+static bool has_same_shape(const stg_space *s, stg_layout a, stg_layout b)
 {
     const size_t n = s->layouts[a].shape_count;
     return n == s->layouts[b].shape_count &&
@@ -659,7 +659,7 @@ static bool has_same_shape(const stg_space *s, orr__layout a, orr__layout b)
 static orr_code check_layouts(const view *v)
 {
     stg_space *s = v->s;
-    const orr__layout a = v->t->need_a, b = v->t->need_b;
+    const stg_layout a = v->t->need_a, b = v->t->need_b;
     switch ((stg_op)v->t->op) {
     case ORR__OP_M:
         if (stg_layout_hidden_size(s, a) != ORR__ONE || stg_layout_hidden_size(s, b) != ORR__ONE)
@@ -683,7 +683,7 @@ static orr_code check_layouts(const view *v)
 orr_code stg_tensor_check(stg_tgraph *g, uint32_t t, const orr_where *where, orr_error *err)
 {
     const view v = view_of(g, t, where, err);
-    orr__layout made;
+    stg_layout made;
     stg_expr ops;
     orr_code code = check_cells(&v);
     if (!code)

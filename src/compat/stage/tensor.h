@@ -19,7 +19,7 @@
 
 #define ORR__NONE UINT32_MAX /* no tensor, no layout, no word */
 
-typedef uint32_t orr__layout;
+typedef uint32_t stg_layout;
 typedef uint32_t stg_word;
 
 enum {
@@ -62,32 +62,32 @@ static inline orr_str stg_word_text(const stg_space *s, stg_word w)
     return orr_intern_get(s->words, w);
 }
 
-orr__layout stg_layout_make(stg_space *s,
-                            const stg_expr *shape,
-                            size_t shape_count,
-                            const stg_expr *hidden,
-                            size_t hidden_count);
-static inline const stg_expr *stg_layout_shape(const stg_space *s, orr__layout l)
+stg_layout stg_layout_make(stg_space *s,
+                           const stg_expr *shape,
+                           size_t shape_count,
+                           const stg_expr *hidden,
+                           size_t hidden_count);
+static inline const stg_expr *stg_layout_shape(const stg_space *s, stg_layout l)
 {
     return s->extents + s->layouts[l].first;
 }
-static inline const stg_expr *stg_layout_hidden(const stg_space *s, orr__layout l)
+static inline const stg_expr *stg_layout_hidden(const stg_space *s, stg_layout l)
 {
     return s->extents + s->layouts[l].first + s->layouts[l].shape_count;
 }
-orr__layout stg_layout_line(stg_space *s, stg_expr extent); /* [extent] @ (1) */
-stg_expr stg_layout_size(stg_space *s, orr__layout l);
-stg_expr stg_layout_hidden_size(stg_space *s, orr__layout l);
-orr__layout stg_layout_replace(stg_space *s, orr__layout l, uint32_t symbol, stg_expr by);
-orr_str stg_layout_text(stg_space *s, orr__layout l); /* "a,b/c"; without extents "1" */
+stg_layout stg_layout_line(stg_space *s, stg_expr extent); /* [extent] @ (1) */
+stg_expr stg_layout_size(stg_space *s, stg_layout l);
+stg_expr stg_layout_hidden_size(stg_space *s, stg_layout l);
+stg_layout stg_layout_replace(stg_space *s, stg_layout l, uint32_t symbol, stg_expr by);
+orr_str stg_layout_text(stg_space *s, stg_layout l); /* "a,b/c"; without extents "1" */
 orr_str stg_layout_hidden_text(stg_space *s,
-                               orr__layout l); /* of the hidden ones; until the next call */
+                               stg_layout l); /* of the hidden ones; until the next call */
 /* Texts with commas between expressions. */
 orr_code stg_layout_parse(stg_space *s,
                           orr_str shape,
                           orr_str hidden,
                           const orr_where *where,
-                          orr__layout *out,
+                          stg_layout *out,
                           orr_error *err) ORR_MUST_CHECK;
 
 /* ---- tensors ---- */
@@ -119,8 +119,8 @@ typedef struct stg_tensor {
     stg_word attr;
     uint32_t a, b;    /* operands */
     uint32_t grad_of; /* the tensor it is the gradient of */
-    orr__layout need_a, need_b;
-    orr__layout made;            /* see stg_tensor_made; ORR__NONE: not worked out */
+    stg_layout need_a, need_b;
+    stg_layout made;             /* see stg_tensor_made; ORR__NONE: not worked out */
     uint32_t extra, extra_count; /* more parents: in the graph's extras */
     int32_t place;
     uint8_t op; /* stg_op */
@@ -178,8 +178,7 @@ orr_code stg_tgraph_link(stg_tgraph *g, uint32_t source, uint32_t target, orr_er
 const char *stg_tensor_label(const stg_tgraph *g, uint32_t t, char *out, size_t size);
 
 /* The layout a tensor is made in (section 3.1 of the specification). */
-orr_code stg_tensor_made(stg_tgraph *g, uint32_t t, orr__layout *out, orr_error *err)
-    ORR_MUST_CHECK;
+orr_code stg_tensor_made(stg_tgraph *g, uint32_t t, stg_layout *out, orr_error *err) ORR_MUST_CHECK;
 /* How many operations that takes. */
 orr_code stg_tensor_ops(stg_tgraph *g, uint32_t t, stg_expr *out, orr_error *err) ORR_MUST_CHECK;
 /* Are operands, attribute and layouts such as the operation wants them?  where: the row it came from. */

@@ -20,7 +20,7 @@
             return x->start < y->start ? -1 : 1;               \
         return x->order < y->order ? -1 : x->order > y->order; \
     }
-DEFINE_ORDER(call_order, orr__call)
+DEFINE_ORDER(call_order, nccl_call)
 DEFINE_ORDER(info_order, nccl_info)
 DEFINE_ORDER(work_order, nccl_work)
 DEFINE_ORDER(transfer_order, nccl_transfer)
@@ -76,7 +76,7 @@ typedef struct sweep {
 static void enter_group(sweep *s, int64_t from, int64_t to)
 {
     const nccl_gpu *g = s->gpu;
-    orr__call *calls = g->calls.at;
+    nccl_call *calls = g->calls.at;
     for (; s->call < g->calls.count && calls[s->call].start < from; s->call++)
         ;
     for (; s->call < g->calls.count && calls[s->call].start < to; s->call++)
@@ -190,7 +190,7 @@ static void own_infos(nccl_gpu *g, owners *o)
     }
 }
 
-static void own_row(orr__call *c, size_t row)
+static void own_row(nccl_call *c, size_t row)
 {
     if (c->row_count == 0)
         c->first_row = (uint32_t)row;
@@ -227,17 +227,17 @@ static orr_code own_transfers(const nccl_job *j,
 
 /* ---- collectives of a group: the details lie on its last one, and are shared out ---- */
 
-static bool is_same_operation(const orr__call *c, const nccl_info *i, int strictness)
+static bool is_same_operation(const nccl_call *c, const nccl_info *i, int strictness)
 {
     const bool same_comm = c->hash == i->hash && c->stream == i->stream;
     return strictness == 0 ? same_comm && c->bytes == i->bytes : strictness == 1 ? same_comm : true;
 }
 
-static orr__call *free_call(nccl_gpu *g, size_t first, size_t last, const nccl_info *info)
+static nccl_call *free_call(nccl_gpu *g, size_t first, size_t last, const nccl_info *info)
 {
     for (int strictness = 0; strictness < 3; strictness++)
         for (size_t i = first; i <= last; i++) {
-            orr__call *c = &g->calls.at[i];
+            nccl_call *c = &g->calls.at[i];
             if (c->info == ORR__NONE && !nccl_op_is_p2p(c->op) &&
                 is_same_operation(c, info, strictness))
                 return c;
@@ -255,7 +255,7 @@ static void share_out(
     g->calls.at[last].row_count = 0;
     for (; info < g->infos.count && row < works_end && g->infos.at[info].start <= end; info++) {
         const int64_t until = info + 1 < g->infos.count ? g->infos.at[info + 1].start : INT64_MAX;
-        orr__call *c = free_call(g, first, last, &g->infos.at[info]);
+        nccl_call *c = free_call(g, first, last, &g->infos.at[info]);
         const uint32_t from = row;
         while (row < works_end && g->works.at[row].start < until)
             row++;
@@ -290,7 +290,7 @@ static void share_messages(nccl_gpu *g, size_t first, size_t end, uint8_t op)
         }
 }
 
-static bool is_same_group(const orr__call *a, const orr__call *b)
+static bool is_same_group(const nccl_call *a, const nccl_call *b)
 {
     return a->group != ORR__NONE && a->group == b->group;
 }
@@ -303,7 +303,7 @@ static void share_collectives(nccl_gpu *g, size_t first, size_t end)
             last = i;
             count++;
         }
-    const orr__call *holder = &g->calls.at[last];
+    const nccl_call *holder = &g->calls.at[last];
     if (count > 1 && holder->info != ORR__NONE)
         share_out(g, first, last, holder->info, holder->first_row,
                   holder->first_row + holder->row_count);
@@ -325,7 +325,7 @@ static void share_groups(nccl_gpu *g)
 
 /* ---- all of it ---- */
 
-bool nccl_call_is_known(const orr__call *c)
+bool nccl_call_is_known(const nccl_call *c)
 {
     if (c->op == ORR_NCCL_OTHER || c->op == ORR_NCCL_SEND_RECV)
         return false;
@@ -338,7 +338,7 @@ static void find_idents(const nccl_job *j, uint32_t gpu)
 {
     nccl_gpu *g = &j->gpus.at[gpu];
     for (size_t i = 0; i < g->calls.count; i++) {
-        orr__call *c = &g->calls.at[i];
+        nccl_call *c = &g->calls.at[i];
         const uint32_t member =
             orr_map_find(j->member_of, (uint64_t)gpu << 32 | c->hash, ORR__NONE);
         c->ident = member == ORR__NONE ? c->hash : j->members.at[member].ident;

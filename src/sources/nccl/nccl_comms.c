@@ -208,7 +208,7 @@ static orr_code add_uses(builder *b, usage *u, uint32_t gpu, orr_error *err)
         code = nccl_gpu_link(j, gpu, err);
     const nccl_gpu *g = &j->gpus.at[gpu];
     for (size_t i = 0; !code && i < g->calls.count; i++) {
-        const orr__call *c = &g->calls.at[i];
+        const nccl_call *c = &g->calls.at[i];
         bool is_new = false;
         const uint32_t works = nccl_op_is_p2p(c->op) ? 0 : c->row_count;
         const uint32_t most = orr_map_find(u->channels, c->ident, 1);
@@ -404,7 +404,7 @@ static orr_map *comms_by_hash(const builder *b)
 /* A row of topology with the seat it belongs to. */
 typedef struct topology_row {
     uint32_t seat;
-    const orr__topology *row;
+    const nccl_topology *row;
 } topology_row;
 
 static int place_order(const void *a, const void *b)
@@ -417,7 +417,7 @@ static int place_order(const void *a, const void *b)
     return x->row->order < y->row->order ? -1 : x->row->order > y->row->order;
 }
 
-static bool add_ring(nccl_comms *c, nccl_seat *s, const orr__topology *row)
+static bool add_ring(nccl_comms *c, nccl_seat *s, const nccl_topology *row)
 {
     if (s->ring_count++ == 0)
         s->first_ring = (uint32_t)c->rings.count;
@@ -425,7 +425,7 @@ static bool add_ring(nccl_comms *c, nccl_seat *s, const orr__topology *row)
                 (nccl_ring){.previous = row->previous, .next = row->next, .position = ORR__NONE});
 }
 
-static bool add_tree(nccl_comms *c, nccl_seat *s, const orr__topology *row)
+static bool add_tree(nccl_comms *c, nccl_seat *s, const nccl_topology *row)
 {
     nccl_tree t = {.parent = row->parent};
     for (int i = 0; i < 3; i++)
@@ -438,7 +438,7 @@ static bool add_tree(nccl_comms *c, nccl_seat *s, const orr__topology *row)
 
 static orr_code add_topology(builder *b,
                              const orr_map *by_hash,
-                             const orr__topology *rows,
+                             const nccl_topology *rows,
                              size_t count,
                              bool is_ring,
                              orr_error *err)

@@ -41,7 +41,7 @@ uint32_t nccl_message_class(const nccl_job *j, uint32_t comm, uint64_t bytes)
 }
 
 static bool number_messages(
-    nccl_job *j, const orr__call *c, const nccl_transfer *t, orr_map *pairs, uint64_t *first)
+    nccl_job *j, const nccl_call *c, const nccl_transfer *t, orr_map *pairs, uint64_t *first)
 {
     char room[12];
     uint32_t number;
@@ -52,7 +52,7 @@ static bool number_messages(
     return count_up(pairs, key, nccl_transfer_messages(t), first);
 }
 
-static bool number_transfers(nccl_job *j, nccl_gpu *g, orr__call *c, orr_map *pairs)
+static bool number_transfers(nccl_job *j, nccl_gpu *g, nccl_call *c, orr_map *pairs)
 {
     nccl_transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
     if (c->is_payload) {
@@ -74,7 +74,7 @@ static orr_code own_contexts(nccl_job *j, uint32_t gpu, orr_error *err)
     orr_map *counters = orr_map_create(16), *pairs = orr_map_create(16);
     bool is_good = counters && pairs;
     for (size_t i = 0; is_good && i < g->calls.count; i++) {
-        orr__call *c = &g->calls.at[i];
+        nccl_call *c = &g->calls.at[i];
         if (!nccl_op_is_p2p(c->op))
             is_good = count_up(counters, c->comm, 1, &c->sequence);
         else
@@ -94,7 +94,7 @@ static orr_code find_comms(nccl_job *j, uint32_t gpu, orr_error *err)
     if (j->comms.all.count > MOST_COMMS)
         return orr_fail(err, ORR_EINPUT, NULL, "more than 16,777,216 communicators");
     for (size_t i = 0; i < g->calls.count; i++) {
-        orr__call *c = &g->calls.at[i];
+        nccl_call *c = &g->calls.at[i];
         c->comm = orr_map_find(j->comms.of_ident, c->ident, ORR__NONE);
         if (c->comm == ORR__NONE && c->has_time)
             return orr_fail(err, ORR_EINPUT, NULL,

@@ -15,7 +15,7 @@ static void widen(uint64_t number, uint64_t next, uint64_t *low, uint64_t *high)
     *high = next > *high ? next : *high;
 }
 
-static orr_code survey_collective(nccl_job *j, uint32_t gpu, const orr__call *c, orr_error *err)
+static orr_code survey_collective(nccl_job *j, uint32_t gpu, const nccl_call *c, orr_error *err)
 {
     char name[96];
     const nccl_comm *comm = &j->comms.all.at[c->comm];
@@ -30,7 +30,7 @@ static orr_code survey_collective(nccl_job *j, uint32_t gpu, const orr__call *c,
 /* ---- pairs ---- */
 
 static uint64_t pair_key(
-    const nccl_job *j, uint32_t gpu, const orr__call *c, const nccl_transfer *t, bool *is_known)
+    const nccl_job *j, uint32_t gpu, const nccl_call *c, const nccl_transfer *t, bool *is_known)
 {
     const uint64_t peer = t->peer;
     const nccl_comm *comm = &j->comms.all.at[c->comm];
@@ -58,7 +58,7 @@ static nccl_pair *find_pair(nccl_job *j, uint64_t key)
 }
 
 static orr_code survey_transfer(
-    nccl_job *j, uint32_t gpu, const orr__call *c, const nccl_transfer *t, orr_error *err)
+    nccl_job *j, uint32_t gpu, const nccl_call *c, const nccl_transfer *t, orr_error *err)
 {
     bool is_known;
     char name[96];
@@ -75,7 +75,7 @@ static orr_code survey_transfer(
     return ORR_OK;
 }
 
-static orr_code survey_p2p(nccl_job *j, uint32_t gpu, const orr__call *c, orr_error *err)
+static orr_code survey_p2p(nccl_job *j, uint32_t gpu, const nccl_call *c, orr_error *err)
 {
     const nccl_gpu *g = &j->gpus.at[gpu];
     const nccl_transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
@@ -98,7 +98,7 @@ static orr_code survey_gpu(nccl_job *j, uint32_t gpu, orr_error *err)
     orr_code code = nccl_gpu_ready(j, gpu, err);
     const nccl_gpu *g = &j->gpus.at[gpu];
     for (size_t i = 0; i < g->calls.count && !code; i++) {
-        const orr__call *c = &g->calls.at[i];
+        const nccl_call *c = &g->calls.at[i];
         nccl_comm *comm = c->comm == ORR__NONE ? NULL : &j->comms.all.at[c->comm];
         if (comm && !nccl_op_is_p2p(c->op) && c->sequence >= comm->operations)
             comm->operations = c->sequence + 1;
@@ -155,7 +155,7 @@ orr_code nccl_cut_survey(nccl_job *j, orr_error *err)
 
 bool nccl_transfer_is_cut(const nccl_job *j,
                           uint32_t gpu,
-                          const orr__call *c,
+                          const nccl_call *c,
                           const nccl_transfer *t)
 {
     bool is_known;
@@ -169,7 +169,7 @@ bool nccl_transfer_is_cut(const nccl_job *j,
 }
 
 /* A group's messages lie on one call of it; it is written as long as one of them is. */
-static bool is_p2p_cut(const nccl_job *j, uint32_t gpu, const orr__call *c)
+static bool is_p2p_cut(const nccl_job *j, uint32_t gpu, const nccl_call *c)
 {
     const nccl_gpu *g = &j->gpus.at[gpu];
     const nccl_transfer *rows = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
@@ -182,7 +182,7 @@ static bool is_p2p_cut(const nccl_job *j, uint32_t gpu, const orr__call *c)
     return true;
 }
 
-bool nccl_call_is_cut(const nccl_job *j, uint32_t gpu, const orr__call *c)
+bool nccl_call_is_cut(const nccl_job *j, uint32_t gpu, const nccl_call *c)
 {
     if (j->rules->keeps_unmatched || j->opt->allows_unmatched)
         return false;
@@ -192,7 +192,7 @@ bool nccl_call_is_cut(const nccl_job *j, uint32_t gpu, const orr__call *c)
     return c->sequence < comm->low || c->sequence >= comm->high;
 }
 
-uint64_t nccl_call_context(const nccl_job *j, const orr__call *c)
+uint64_t nccl_call_context(const nccl_job *j, const nccl_call *c)
 {
     const nccl_comm *comm = &j->comms.all.at[c->comm];
     return comm->first_context + c->sequence;

@@ -23,7 +23,7 @@ static uint32_t line(nccl_pen *p, uint64_t ns)
     return label;
 }
 
-static uint64_t bytes_of(const nccl_gpu *g, const orr__call *c)
+static uint64_t bytes_of(const nccl_gpu *g, const nccl_call *c)
 {
     uint64_t most = 0;
     if (c->is_payload)
@@ -36,7 +36,7 @@ static uint64_t bytes_of(const nccl_gpu *g, const orr__call *c)
     return most;
 }
 
-static void write_member(const events *e, const orr__call *c, uint32_t inner, uint32_t outer)
+static void write_member(const events *e, const nccl_call *c, uint32_t inner, uint32_t outer)
 {
     nccl_pen *p = &e->w->pen;
     const nccl_job *j = e->w->job;
@@ -53,7 +53,7 @@ static void write_member(const events *e, const orr__call *c, uint32_t inner, ui
 static void write_event(events *e, uint32_t call)
 {
     nccl_pen *p = &e->w->pen;
-    const orr__call *calls = e->g->calls.at, *c = &calls[call];
+    const nccl_call *calls = e->g->calls.at, *c = &calls[call];
     const int64_t gap = c->from - e->previous_end;
     const uint32_t wait = line(p, gap > 0 ? (uint64_t)gap : 0);
     nccl_pen_requires(p, wait, e->previous);
@@ -75,7 +75,7 @@ static void write_event(events *e, uint32_t call)
     e->previous_end = c->to;
 }
 
-static orr_code write_stream(events *e, const nccl_streams *all, const orr__stream *one)
+static orr_code write_stream(events *e, const nccl_streams *all, const nccl_stream *one)
 {
     orr_map *groups = orr_map_create(16);
     bool is_new, has_any = false, is_good = groups;

@@ -14,12 +14,12 @@
 enum { MOST_CHUNKS = 1 << 20 };
 
 /* Channels that a communicator's markers do not mention have the plain ring and tree. */
-static bool is_old(const orr__plan *p)
+static bool is_old(const nccl_plan *p)
 {
     return p->w->job->rules->expands_literally;
 }
 
-static uint32_t gpu_of_rank(orr__plan *p, uint64_t rank)
+static uint32_t gpu_of_rank(nccl_plan *p, uint64_t rank)
 {
     const nccl_seat *s = nccl_comm_seat(&p->w->job->comms, p->comm, rank);
     if (s)
@@ -29,7 +29,7 @@ static uint32_t gpu_of_rank(orr__plan *p, uint64_t rank)
     return p->w->gpu;
 }
 
-static uint32_t plain_position(const orr__plan *p, const nccl_seat *seat)
+static uint32_t plain_position(const nccl_plan *p, const nccl_seat *seat)
 {
     const nccl_comms *c = &p->w->job->comms;
     uint32_t at = 0;
@@ -44,7 +44,7 @@ typedef struct neighbours {
     uint64_t position;
 } neighbours;
 
-static neighbours plain_ring(orr__plan *p)
+static neighbours plain_ring(nccl_plan *p)
 {
     const nccl_comms *c = &p->w->job->comms;
     const uint32_t n = p->comm->seats, at = plain_position(p, p->seat);
@@ -54,7 +54,7 @@ static neighbours plain_ring(orr__plan *p)
                         .position = at};
 }
 
-static neighbours ring_of(orr__plan *p, uint32_t channel)
+static neighbours ring_of(nccl_plan *p, uint32_t channel)
 {
     const nccl_ring *r = nccl_comm_ring(&p->w->job->comms, p->seat, channel);
     if (!r && !is_old(p))
@@ -73,7 +73,7 @@ static neighbours ring_of(orr__plan *p, uint32_t channel)
 }
 
 /* A chunk of all elements of a work that has none. */
-static uint64_t chunk_of(orr__plan *p, const nccl_work *work, uint64_t each)
+static uint64_t chunk_of(nccl_plan *p, const nccl_work *work, uint64_t each)
 {
     const uint64_t chunk = work->chunk || is_old(p) ? work->chunk : work->total ? work->total : 1;
     if (chunk == 0)
@@ -84,7 +84,7 @@ static uint64_t chunk_of(orr__plan *p, const nccl_work *work, uint64_t each)
     return chunk ? chunk : 1;
 }
 
-static nccl_ends piece(orr__plan *p, nccl_lane *l, const orr__step *s, uint64_t bytes, uint64_t cap)
+static nccl_ends piece(nccl_plan *p, nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap)
 {
     return nccl_lane_slices(l, s, bytes, cap, p->slices);
 }
@@ -92,7 +92,7 @@ static nccl_ends piece(orr__plan *p, nccl_lane *l, const orr__step *s, uint64_t 
 /* ---- rings ---- */
 
 typedef struct ring_loop {
-    orr__plan *plan;
+    nccl_plan *plan;
     nccl_lane *lane;
     const nccl_fork *fork;
     neighbours at;
@@ -102,7 +102,7 @@ typedef struct ring_loop {
 /* Chunk number `index` (modulo the ranks) of this round. */
 static void ring_step(ring_loop *r, unsigned what, uint64_t index)
 {
-    orr__plan *p = r->plan;
+    nccl_plan *p = r->plan;
     const uint64_t n = p->comm->seats, width = p->info->width, i = index % n;
     const uint64_t before = i && r->chunk > UINT64_MAX / i ? UINT64_MAX : i * r->chunk;
     const uint64_t rest = r->left > before ? r->left - before : 0;
@@ -111,11 +111,11 @@ static void ring_step(ring_loop *r, unsigned what, uint64_t index)
         const uint64_t even = (elements * p->slices + 15) / 16 * 16;
         r->cap = even > r->cap / 32 ? even : r->cap / 32;
     }
-    const orr__step s = {.what = what, .from = r->at.before, .to = r->at.after};
+    const nccl_step s = {.what = what, .from = r->at.before, .to = r->at.after};
     nccl_pen_branch(&p->w->pen, r->fork, piece(p, r->lane, &s, elements * width, r->cap));
 }
 
-static nccl_ends ring_all_reduce(orr__plan *p,
+static nccl_ends ring_all_reduce(nccl_plan *p,
                                  nccl_lane *l,
                                  uint32_t channel,
                                  const nccl_work *work)
@@ -152,12 +152,12 @@ typedef struct round_trip {
 } round_trip;
 
 static nccl_ends around(
-    orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work, const round_trip *t)
+    nccl_plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work, const round_trip *t)
 {
     const neighbours at = ring_of(p, channel);
     const uint64_t chunk = chunk_of(p, work, 1);
     const nccl_fork f = nccl_pen_fork(&p->w->pen, l->cpu);
-    orr__step s = {.from = at.before, .to = at.after};
+    nccl_step s = {.from = at.before, .to = at.after};
     for (uint64_t from = 0; from < work->total && !p->w->code;) {
         const uint64_t elements = chunk < work->total - from ? chunk : work->total - from;
         for (uint64_t k = 0; k < t->between + 2; k++) {
@@ -170,12 +170,12 @@ static nccl_ends around(
     return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
 
-static uint64_t between(const orr__plan *p)
+static uint64_t between(const nccl_plan *p)
 {
     return p->comm->seats > 2 ? p->comm->seats - 2 : 0;
 }
 
-static nccl_ends ring_all_gather(orr__plan *p,
+static nccl_ends ring_all_gather(nccl_plan *p,
                                  nccl_lane *l,
                                  uint32_t channel,
                                  const nccl_work *work)
@@ -190,7 +190,7 @@ static nccl_ends ring_all_gather(orr__plan *p,
                                 .width = 1});
 }
 
-static nccl_ends ring_reduce_scatter(orr__plan *p,
+static nccl_ends ring_reduce_scatter(nccl_plan *p,
                                      nccl_lane *l,
                                      uint32_t channel,
                                      const nccl_work *work)
@@ -204,7 +204,7 @@ static nccl_ends ring_reduce_scatter(orr__plan *p,
 }
 
 /* Away from the root, along the ring: it sends, the one before it only receives. */
-static nccl_ends ring_broadcast(orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
+static nccl_ends ring_broadcast(nccl_plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
 {
     const uint32_t root = gpu_of_rank(p, p->info->root);
     const unsigned what = p->w->gpu == root                   ? ORR__SEND
@@ -214,7 +214,7 @@ static nccl_ends ring_broadcast(orr__plan *p, nccl_lane *l, uint32_t channel, co
 }
 
 /* Towards the root: the one behind it begins. */
-static nccl_ends ring_reduce(orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
+static nccl_ends ring_reduce(nccl_plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
 {
     const uint32_t root = gpu_of_rank(p, p->info->root);
     const unsigned what = p->w->gpu == root ? ORR__RECV | ORR__REDUCE | ORR__COPY
@@ -232,7 +232,7 @@ typedef struct tree_place {
     uint32_t children;
 } tree_place;
 
-static nccl_tree plain_tree(const orr__plan *p)
+static nccl_tree plain_tree(const nccl_plan *p)
 {
     const uint64_t n = p->comm->seats, at = plain_position(p, p->seat);
     const nccl_comms *c = &p->w->job->comms;
@@ -243,7 +243,7 @@ static nccl_tree plain_tree(const orr__plan *p)
     return t;
 }
 
-static tree_place tree_of(orr__plan *p, uint32_t channel)
+static tree_place tree_of(nccl_plan *p, uint32_t channel)
 {
     const nccl_comms *c = &p->w->job->comms;
     const nccl_tree *found = nccl_comm_tree(c, p->seat, channel);
@@ -262,23 +262,23 @@ static tree_place tree_of(orr__plan *p, uint32_t channel)
 
 /* The same step for all children, side by side; the last may have another. */
 static nccl_ends with_children(
-    orr__plan *p, nccl_lane *l, const tree_place *t, unsigned what, unsigned last, uint64_t bytes)
+    nccl_plan *p, nccl_lane *l, const tree_place *t, unsigned what, unsigned last, uint64_t bytes)
 {
     const nccl_fork f = nccl_pen_fork(&p->w->pen, l->cpu);
     for (uint32_t i = 0; i < t->children; i++) {
-        const orr__step s = {
+        const nccl_step s = {
             .what = i + 1 == t->children ? last : what, .from = t->child[i], .to = t->child[i]};
         nccl_pen_branch(&p->w->pen, &f, piece(p, l, &s, bytes, p->cap));
     }
     return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
 
-static nccl_ends tree_chunk(orr__plan *p, nccl_lane *l, const tree_place *t, uint64_t bytes)
+static nccl_ends tree_chunk(nccl_plan *p, nccl_lane *l, const tree_place *t, uint64_t bytes)
 {
     nccl_pen *pen = &p->w->pen;
     nccl_chain steps = {0};
     const unsigned reduce = ORR__RECV | ORR__REDUCE;
-    const orr__step up = {.what = ORR__SEND, .to = t->parent},
+    const nccl_step up = {.what = ORR__SEND, .to = t->parent},
                     down = {.what = ORR__RECV, .from = t->parent};
     if (t->parent == ORR__NONE) {
         if (t->children == 0) {
@@ -299,7 +299,7 @@ static nccl_ends tree_chunk(orr__plan *p, nccl_lane *l, const tree_place *t, uin
     return nccl_pen_chained(&steps);
 }
 
-static nccl_ends tree_all_reduce(orr__plan *p,
+static nccl_ends tree_all_reduce(nccl_plan *p,
                                  nccl_lane *l,
                                  uint32_t channel,
                                  const nccl_work *work)
@@ -317,7 +317,7 @@ static nccl_ends tree_all_reduce(orr__plan *p,
 
 /* ---- which ---- */
 
-static nccl_expand_channel *expansion(const orr__plan *p)
+static nccl_expand_channel *expansion(const nccl_plan *p)
 {
     const uint8_t op = p->call->op;
     const bool is_ring = p->info->algorithm == ORR__RING;
@@ -340,7 +340,7 @@ static nccl_expand_channel *expansion(const orr__plan *p)
     return nccl_expansion_of(p->info->algorithm, op);
 }
 
-static nccl_ends one_channel(orr__plan *p,
+static nccl_ends one_channel(nccl_plan *p,
                              nccl_expand_channel *expand,
                              uint32_t channel,
                              uint32_t cpu,
@@ -357,7 +357,7 @@ static nccl_ends one_channel(orr__plan *p,
 }
 
 /* Sizes in bytes must fit 64 bits wherever they are made of counts. */
-static bool check_work(orr__plan *p, const nccl_work *work)
+static bool check_work(nccl_plan *p, const nccl_work *work)
 {
     const uint64_t most = UINT64_MAX / 64 / (p->info->width ? p->info->width : 1);
     if (work->total <= most && work->chunk <= most && work->last <= most)
@@ -366,7 +366,7 @@ static bool check_work(orr__plan *p, const nccl_work *work)
     return false;
 }
 
-static nccl_ends write_channels(orr__plan *p, const nccl_guess *guess, uint32_t *cpu)
+static nccl_ends write_channels(nccl_plan *p, const nccl_guess *guess, uint32_t *cpu)
 {
     const nccl_gpu *g = &p->w->job->gpus.at[p->w->gpu];
     const uint32_t channels = guess ? guess->channels : p->call->row_count;
@@ -388,11 +388,11 @@ static nccl_ends write_channels(orr__plan *p, const nccl_guess *guess, uint32_t 
     return nccl_pen_join(&p->w->pen, &f, first);
 }
 
-nccl_ends nccl_expand(nccl_writer *w, const orr__call *c, uint32_t *cpu)
+nccl_ends nccl_expand(nccl_writer *w, const nccl_call *c, uint32_t *cpu)
 {
     const nccl_job *j = w->job;
     const nccl_comm *comm = &j->comms.all.at[c->comm];
-    orr__plan p = {
+    nccl_plan p = {
         .w = w, .call = c, .comm = comm, .seat = nccl_comm_seat_of(&j->comms, comm, w->gpu)};
     nccl_guess guess;
     if (!p.seat) {

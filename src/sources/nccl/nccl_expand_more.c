@@ -7,7 +7,7 @@
  * Invariant: as in nccl_expand.c, both ends of a message write a pair's messages in the same order. */
 #include "nccl_write.h"
 
-static uint32_t place_of(const orr__plan *p)
+static uint32_t place_of(const nccl_plan *p)
 {
     const nccl_comms *c = &p->w->job->comms;
     const uint32_t me = (uint32_t)(p->seat - c->seats.at);
@@ -17,23 +17,23 @@ static uint32_t place_of(const orr__plan *p)
     return at;
 }
 
-static uint32_t gpu_at(const orr__plan *p, uint64_t place)
+static uint32_t gpu_at(const nccl_plan *p, uint64_t place)
 {
     const nccl_comms *c = &p->w->job->comms;
     return c->seats.at[c->by_rank.at[p->comm->first_seat + place % p->comm->seats]].gpu;
 }
 
-static nccl_ends piece(orr__plan *p, nccl_lane *l, unsigned what, uint32_t peer, uint64_t bytes)
+static nccl_ends piece(nccl_plan *p, nccl_lane *l, unsigned what, uint32_t peer, uint64_t bytes)
 {
-    const orr__step s = {.what = what, .from = peer, .to = peer};
+    const nccl_step s = {.what = what, .from = peer, .to = peer};
     return nccl_lane_slices(l, &s, bytes, p->cap, p->slices);
 }
 
 /* What one chunk of so many bytes becomes. */
-typedef nccl_ends expand_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes);
+typedef nccl_ends expand_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes);
 
 static nccl_ends each_chunk(
-    orr__plan *p, nccl_lane *l, const nccl_work *work, uint64_t width, expand_chunk *expand)
+    nccl_plan *p, nccl_lane *l, const nccl_work *work, uint64_t width, expand_chunk *expand)
 {
     nccl_pen *pen = &p->w->pen;
     const uint64_t chunk = work->chunk ? work->chunk : work->total ? work->total : 1;
@@ -51,7 +51,7 @@ static nccl_ends each_chunk(
 /* ---- everybody with everybody ---- */
 
 /* Bytes of a chunk that are the share of the rank at a place. */
-static uint64_t share(const orr__plan *p, uint64_t bytes, uint64_t place)
+static uint64_t share(const nccl_plan *p, uint64_t bytes, uint64_t place)
 {
     const unsigned __int128 all = bytes;
     const uint64_t n = p->comm->seats;
@@ -66,7 +66,7 @@ typedef struct exchange {
     uint64_t bytes;
 } exchange;
 
-static nccl_ends swap(orr__plan *p, nccl_lane *l, const exchange *x)
+static nccl_ends swap(nccl_plan *p, nccl_lane *l, const exchange *x)
 {
     nccl_pen *pen = &p->w->pen;
     const uint32_t n = p->comm->seats, me = place_of(p);
@@ -84,7 +84,7 @@ static nccl_ends swap(orr__plan *p, nccl_lane *l, const exchange *x)
     return nccl_pen_join(pen, &f, l->cpu);
 }
 
-static nccl_ends direct_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
+static nccl_ends direct_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     nccl_chain steps = {0};
     nccl_pen *pen = &p->w->pen;
@@ -96,7 +96,7 @@ static nccl_ends direct_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
     return nccl_pen_chained(&steps);
 }
 
-static nccl_ends direct_all_reduce(orr__plan *p,
+static nccl_ends direct_all_reduce(nccl_plan *p,
                                    nccl_lane *l,
                                    uint32_t channel,
                                    const nccl_work *work)
@@ -105,12 +105,12 @@ static nccl_ends direct_all_reduce(orr__plan *p,
     return each_chunk(p, l, work, p->info->width, direct_chunk);
 }
 
-static nccl_ends gather_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
+static nccl_ends gather_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     return swap(p, l, &(exchange){.what = ORR__RECV | ORR__COPY, .is_whole = true, .bytes = bytes});
 }
 
-static nccl_ends direct_all_gather(orr__plan *p,
+static nccl_ends direct_all_gather(nccl_plan *p,
                                    nccl_lane *l,
                                    uint32_t channel,
                                    const nccl_work *work)
@@ -119,13 +119,13 @@ static nccl_ends direct_all_gather(orr__plan *p,
     return each_chunk(p, l, work, 1, gather_chunk);
 }
 
-static nccl_ends scatter_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
+static nccl_ends scatter_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     return swap(p, l,
                 &(exchange){.what = ORR__RECV | ORR__REDUCE, .is_whole = true, .bytes = bytes});
 }
 
-static nccl_ends direct_reduce_scatter(orr__plan *p,
+static nccl_ends direct_reduce_scatter(nccl_plan *p,
                                        nccl_lane *l,
                                        uint32_t channel,
                                        const nccl_work *work)
@@ -136,7 +136,7 @@ static nccl_ends direct_reduce_scatter(orr__plan *p,
 
 /* ---- a chain ---- */
 
-static nccl_ends chain_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
+static nccl_ends chain_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     nccl_pen *pen = &p->w->pen;
     nccl_chain steps = {0};
@@ -153,7 +153,7 @@ static nccl_ends chain_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
     return nccl_pen_chained(&steps);
 }
 
-static nccl_ends chain_all_reduce(orr__plan *p,
+static nccl_ends chain_all_reduce(nccl_plan *p,
                                   nccl_lane *l,
                                   uint32_t channel,
                                   const nccl_work *work)
@@ -164,7 +164,7 @@ static nccl_ends chain_all_reduce(orr__plan *p,
 
 /* ---- PAT ---- */
 
-static uint64_t blocks_at(const orr__plan *p, uint64_t distance)
+static uint64_t blocks_at(const nccl_plan *p, uint64_t distance)
 {
     const uint64_t n = p->comm->seats;
     return distance < n - distance ? distance : n - distance;
@@ -172,7 +172,7 @@ static uint64_t blocks_at(const orr__plan *p, uint64_t distance)
 
 /* One step: send that way, get from the other side. */
 static nccl_ends pat_step(
-    orr__plan *p, nccl_lane *l, unsigned what, uint64_t distance, uint64_t bytes)
+    nccl_plan *p, nccl_lane *l, unsigned what, uint64_t distance, uint64_t bytes)
 {
     nccl_pen *pen = &p->w->pen;
     const uint64_t n = p->comm->seats, me = place_of(p), size = bytes * blocks_at(p, distance);
@@ -182,7 +182,7 @@ static nccl_ends pat_step(
     return nccl_pen_join(pen, &f, l->cpu);
 }
 
-static nccl_ends pat_gather_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
+static nccl_ends pat_gather_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     nccl_chain steps = {0};
     for (uint64_t d = 1; d < p->comm->seats; d *= 2)
@@ -190,7 +190,7 @@ static nccl_ends pat_gather_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
     return nccl_pen_chained(&steps);
 }
 
-static nccl_ends pat_scatter_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
+static nccl_ends pat_scatter_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
 {
     nccl_chain steps = {0};
     uint64_t d = 1;
@@ -201,13 +201,13 @@ static nccl_ends pat_scatter_chunk(orr__plan *p, nccl_lane *l, uint64_t bytes)
     return nccl_pen_chained(&steps);
 }
 
-static nccl_ends pat_all_gather(orr__plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
+static nccl_ends pat_all_gather(nccl_plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
 {
     (void)channel;
     return each_chunk(p, l, work, 1, pat_gather_chunk);
 }
 
-static nccl_ends pat_reduce_scatter(orr__plan *p,
+static nccl_ends pat_reduce_scatter(nccl_plan *p,
                                     nccl_lane *l,
                                     uint32_t channel,
                                     const nccl_work *work)

@@ -20,7 +20,7 @@ static uint64_t protocol_for(uint64_t bytes)
     return bytes <= 64u << 10 ? ORR__LL : bytes <= 1u << 20 ? ORR__LL128 : ORR__SIMPLE;
 }
 
-nccl_guess nccl_guess_collective(const nccl_job *j, const orr__call *c)
+nccl_guess nccl_guess_collective(const nccl_job *j, const nccl_call *c)
 {
     const uint64_t protocol = protocol_for(c->bytes);
     const bool is_simple = protocol == ORR__SIMPLE;
@@ -47,7 +47,7 @@ static uint64_t lines(uint64_t bytes)
 }
 
 /* An even share of whole lines; the last channel has what is left. */
-nccl_work nccl_guess_work(const nccl_guess *g, const orr__call *c, uint64_t ranks, uint32_t channel)
+nccl_work nccl_guess_work(const nccl_guess *g, const nccl_call *c, uint64_t ranks, uint32_t channel)
 {
     const uint64_t each =
         (lines(c->bytes) / g->channels + (lines(c->bytes) % g->channels != 0)) * LINE;
@@ -65,7 +65,7 @@ nccl_work nccl_guess_work(const nccl_guess *g, const orr__call *c, uint64_t rank
                        .send_buffer = 1}; /* not in place */
 }
 
-nccl_transfer nccl_guess_transfer(const orr__call *c)
+nccl_transfer nccl_guess_transfer(const nccl_call *c)
 {
     return (nccl_transfer){.bytes = c->bytes,
                            .peer = c->peer,

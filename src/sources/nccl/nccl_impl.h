@@ -64,7 +64,7 @@ typedef struct nccl_mark { /* a group's start (step 1) or end (-1) */
     int32_t step;
 } nccl_mark;
 
-typedef struct orr__call {
+typedef struct nccl_call {
     int64_t start, end; /* of the call on the host */
     int64_t from, to;   /* of its kernel, with has_time */
     uint64_t order;
@@ -80,7 +80,7 @@ typedef struct orr__call {
     uint8_t op;
     bool has_time;
     bool is_payload; /* NCCL told of it by itself: no rows */
-} orr__call;
+} nccl_call;
 
 /* A growing array of one kind of row. */
 #define ORR__ROWS(T)        \
@@ -89,14 +89,14 @@ typedef struct orr__call {
         size_t count, room; \
     }
 
-typedef enum orr__stage { ORR__EMPTY, ORR__LOADED, ORR__LINKED, ORR__TIMED } orr__stage;
+typedef enum nccl_stage { ORR__EMPTY, ORR__LOADED, ORR__LINKED, ORR__TIMED } nccl_stage;
 
 typedef struct nccl_gpu {
     uint32_t node; /* a text */
     uint32_t pid;
     uint32_t rank; /* in the schedule, or ORR__NONE */
     uint32_t first_file, last_file;
-    orr__stage stage;
+    nccl_stage stage;
     bool is_wanted; /* rows of it are kept */
     bool is_by_time;
     bool has_window_start, has_window_end;
@@ -104,7 +104,7 @@ typedef struct nccl_gpu {
     uint64_t rows; /* in all files */
     uint64_t call_rows;
     uint64_t overlaps; /* calls that began before the one before them on their stream had ended */
-    ORR__ROWS(orr__call) calls; /* by start */
+    ORR__ROWS(nccl_call) calls; /* by start */
     ORR__ROWS(uint32_t) events; /* calls with a time, by it */
     ORR__ROWS(nccl_info) infos;
     ORR__ROWS(nccl_work) works;
@@ -122,13 +122,13 @@ typedef struct nccl_member { /* as announced */
     uint64_t rank, ranks;
 } nccl_member;
 
-typedef struct orr__topology { /* a row of it */
+typedef struct nccl_topology { /* a row of it */
     uint32_t node, hash;
     uint64_t channel, me;
     uint64_t order;
     uint64_t previous, next; /* of a ring */
     int64_t child[3], parent;
-} orr__topology;
+} nccl_topology;
 
 typedef struct nccl_seat { /* a rank of a communicator */
     uint64_t rank;
@@ -240,8 +240,8 @@ typedef struct nccl_job {
     ORR__ROWS(nccl_gpu) gpus; /* as they appear */
     orr_map *gpu_of;          /* node << 32 | pid */
     ORR__ROWS(nccl_member) members;
-    ORR__ROWS(orr__topology) rings;
-    ORR__ROWS(orr__topology) trees;
+    ORR__ROWS(nccl_topology) rings;
+    ORR__ROWS(nccl_topology) trees;
     orr_map *member_of; /* gpu << 32 | hash -> the latest of members */
     nccl_comms comms;
     ORR__ROWS(nccl_pair) pairs;
@@ -271,7 +271,7 @@ void nccl_gpu_drop_rows(nccl_gpu *g);
 orr_code nccl_gpu_link(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 orr_code nccl_gpu_time(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 /* Whether there is something to write of it. */
-bool nccl_call_is_known(const orr__call *c);
+bool nccl_call_is_known(const nccl_call *c);
 static inline bool nccl_op_is_p2p(uint8_t op)
 {
     return op == ORR_NCCL_SEND || op == ORR_NCCL_RECV;

@@ -58,9 +58,9 @@ static bool is_inside(const nccl_gpu *g, int64_t start, int64_t end)
 
 static bool leads(const timing *t, size_t call, uint32_t *leader)
 {
-    const orr__call *c = &t->gpu->calls.at[call];
+    const nccl_call *c = &t->gpu->calls.at[call];
     for (size_t i = t->leader_count; i-- > 0;) {
-        const orr__call *other = &t->gpu->calls.at[t->leaders[i]];
+        const nccl_call *other = &t->gpu->calls.at[t->leaders[i]];
         if (c->group == ORR__NONE || other->group == ORR__NONE || other->group != c->group)
             break;
         const bool is_one = t->job->rules->has_one_group_stream || other->stream == c->stream;
@@ -184,7 +184,7 @@ static stream *same_stream(const streams *calls, const streams *kernels, const s
     return NULL;
 }
 
-static void widen(orr__call *c, const nccl_kernel *k)
+static void widen(nccl_call *c, const nccl_kernel *k)
 {
     c->from = c->has_time && c->from < k->start ? c->from : k->start;
     c->to = c->has_time && c->to > k->end ? c->to : k->end;
@@ -328,7 +328,7 @@ static orr_code find_old_times(timing *t, sort_key *keys, orr_error *err)
 static void take_host_times(const timing *t)
 {
     for (size_t i = 0; i < t->leader_count; i++) {
-        orr__call *c = &t->gpu->calls.at[t->leaders[i]];
+        nccl_call *c = &t->gpu->calls.at[t->leaders[i]];
         if (c->has_time)
             continue;
         c->from = c->start;
@@ -346,7 +346,7 @@ static orr_code keep_order(const timing *t, orr_error *err)
     bool is_good = number && ends;
     uint32_t count = 0;
     for (size_t i = 0; i < t->leader_count && is_good; i++) {
-        orr__call *c = &g->calls.at[t->leaders[i]];
+        nccl_call *c = &g->calls.at[t->leaders[i]];
         uint32_t at = orr_map_find(number, c->stream, ORR__NONE);
         if (at == ORR__NONE) {
             at = count++;
@@ -366,7 +366,7 @@ static void leave_outside_out(const timing *t)
 {
     nccl_gpu *g = t->gpu;
     for (size_t i = 0; i < g->calls.count; i++) {
-        orr__call *c = &g->calls.at[i];
+        nccl_call *c = &g->calls.at[i];
         c->has_time =
             c->has_time && is_inside(g, c->start, c->end > c->start ? c->end : c->start + 1);
     }

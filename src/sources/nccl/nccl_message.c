@@ -157,7 +157,7 @@ static uint64_t wire_bytes(const nccl_lane *l, uint64_t bytes)
     return (bytes / 120 + (bytes % 120 != 0)) * 128;
 }
 
-nccl_ends nccl_lane_atom(nccl_lane *l, const orr__step *s, uint64_t bytes)
+nccl_ends nccl_lane_atom(nccl_lane *l, const nccl_step *s, uint64_t bytes)
 {
     nccl_writer *w = l->w;
     nccl_chain steps = {0};
@@ -182,7 +182,7 @@ static uint64_t round_up(uint64_t v, uint64_t unit)
 }
 
 nccl_ends nccl_lane_slices(
-    nccl_lane *l, const orr__step *s, uint64_t bytes, uint64_t cap, uint64_t slices)
+    nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap, uint64_t slices)
 {
     nccl_pen *pen = &l->w->pen;
     if (l->protocol !=

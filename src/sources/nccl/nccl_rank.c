@@ -24,7 +24,7 @@ typedef struct stream_writer {
 /* ---- messages ---- */
 
 static nccl_ends write_transfer(nccl_writer *w,
-                                const orr__call *c,
+                                const nccl_call *c,
                                 const nccl_transfer *t,
                                 uint32_t cpu)
 {
@@ -45,7 +45,7 @@ static nccl_ends write_transfer(nccl_writer *w,
                          t->peer);
         return (nccl_ends){.is_empty = true};
     }
-    const orr__step s = {
+    const nccl_step s = {
         .what = c->op == ORR_NCCL_SEND ? ORR__SEND : ORR__RECV, .from = peer->gpu, .to = peer->gpu};
     if (t->protocol != ORR__SIMPLE)
         return nccl_lane_atom(&l, &s, t->size / 8 * 8 + (t->size % 8 ? 8 : 0));
@@ -59,7 +59,7 @@ static nccl_ends write_transfer(nccl_writer *w,
     return nccl_pen_join(&w->pen, &f, cpu);
 }
 
-static nccl_ends write_p2p(nccl_writer *w, const orr__call *c, uint32_t *cpu)
+static nccl_ends write_p2p(nccl_writer *w, const nccl_call *c, uint32_t *cpu)
 {
     const nccl_gpu *g = &w->job->gpus.at[w->gpu];
     const nccl_transfer *all = c->op == ORR_NCCL_SEND ? g->sends.at : g->receives.at;
@@ -82,20 +82,20 @@ static nccl_ends write_p2p(nccl_writer *w, const orr__call *c, uint32_t *cpu)
     return nccl_pen_join(&w->pen, &f, first);
 }
 
-static nccl_ends write_call(nccl_writer *w, const orr__call *c, uint32_t *cpu)
+static nccl_ends write_call(nccl_writer *w, const nccl_call *c, uint32_t *cpu)
 {
     return nccl_op_is_p2p(c->op) ? write_p2p(w, c, cpu) : nccl_expand(w, c, cpu);
 }
 
 /* ---- streams ---- */
 
-static bool is_written(const nccl_writer *w, const orr__call *c)
+static bool is_written(const nccl_writer *w, const nccl_call *c)
 {
     return nccl_call_is_known(c) && !nccl_call_is_cut(w->job, w->gpu, c);
 }
 
 /* Our own way keeps the members of a group on their own streams. */
-static bool is_member(const stream_writer *s, const orr__call *c, uint32_t group)
+static bool is_member(const stream_writer *s, const nccl_call *c, uint32_t group)
 {
     const bool is_here =
         s->w->job->rules->has_one_group_stream || s->stream == ORR__NONE || c->stream == s->stream;
@@ -106,7 +106,7 @@ static bool is_member(const stream_writer *s, const orr__call *c, uint32_t group
 static nccl_ends write_group(stream_writer *s, uint32_t call)
 {
     nccl_writer *w = s->w;
-    const orr__call *calls = s->g->calls.at;
+    const nccl_call *calls = s->g->calls.at;
     const uint32_t group = calls[call].group;
     uint32_t cpu = s->cpu, first = call;
     while (first && calls[first - 1].group == group)
@@ -136,7 +136,7 @@ static bool is_group_done(stream_writer *s, uint32_t group)
 /* Our own way passes over a group of which nothing is written. */
 static bool has_written_member(const stream_writer *s, uint32_t call)
 {
-    const orr__call *calls = s->g->calls.at;
+    const nccl_call *calls = s->g->calls.at;
     const uint32_t group = calls[call].group;
     if (s->w->job->rules->waits_for_sends)
         return true;
@@ -149,7 +149,7 @@ static bool has_written_member(const stream_writer *s, uint32_t call)
     return false;
 }
 
-static void write_gap(stream_writer *s, const orr__call *c)
+static void write_gap(stream_writer *s, const nccl_call *c)
 {
     nccl_writer *w = s->w;
     int64_t gap = c->from - s->previous_end;
@@ -172,7 +172,7 @@ static void write_gap(stream_writer *s, const orr__call *c)
 /* NCCL ends a send as soon as its bytes are in the buffers between both GPUs, which the receiver need not have asked for.  A
  * simulator that holds larger messages until they are asked for would wait for ever where ranks send first and receive
  * then; so what follows such a send on its stream does not wait for it. */
-static bool is_buffered_send(const stream_writer *s, const orr__call *c)
+static bool is_buffered_send(const stream_writer *s, const nccl_call *c)
 {
     const uint64_t buffers = 4u << 20;
     const nccl_job *j = s->w->job;
@@ -188,7 +188,7 @@ static bool is_buffered_send(const stream_writer *s, const orr__call *c)
 
 static bool is_buffered(const stream_writer *s, uint32_t call)
 {
-    const orr__call *calls = s->g->calls.at;
+    const nccl_call *calls = s->g->calls.at;
     const uint32_t group = calls[call].group;
     if (group == ORR__NONE)
         return is_buffered_send(s, &calls[call]);
@@ -204,7 +204,7 @@ static bool is_buffered(const stream_writer *s, uint32_t call)
 static void write_event(stream_writer *s, uint32_t call)
 {
     nccl_writer *w = s->w;
-    const orr__call *c = &s->g->calls.at[call];
+    const nccl_call *c = &s->g->calls.at[call];
     uint32_t cpu = s->cpu;
     if (c->group == ORR__NONE ? !is_written(w, c)
                               : is_group_done(s, c->group) || !has_written_member(s, call)) {
@@ -228,7 +228,7 @@ static void write_event(stream_writer *s, uint32_t call)
 
 static uint32_t write_stream(nccl_writer *w,
                              const nccl_streams *all,
-                             const orr__stream *one,
+                             const nccl_stream *one,
                              uint32_t cpu)
 {
     stream_writer s = {.w = w,

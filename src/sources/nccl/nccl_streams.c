@@ -48,7 +48,7 @@ static bool find_heads(
     const nccl_job *j, const nccl_gpu *g, orr_map *numbers, head *heads, uint32_t *count)
 {
     for (size_t i = 0; i < g->events.count; i++) {
-        const orr__call *c = &g->calls.at[g->events.at[i]];
+        const nccl_call *c = &g->calls.at[g->events.at[i]];
         uint32_t n = orr_map_find(numbers, c->stream, ORR__NONE);
         if (n == ORR__NONE) {
             n = (*count)++;
@@ -73,7 +73,7 @@ static void place(
     for (size_t i = 0; i < count; i++) {
         s->calls[i] = items[i].call;
         if (i == 0 || items[i].stream != items[i - 1].stream)
-            s->at[s->count++] = (orr__stream){
+            s->at[s->count++] = (nccl_stream){
                 .name = is_merged ? ORR__NONE : heads[items[i].stream].text, .from = (uint32_t)i};
         s->at[s->count - 1].count++;
     }
@@ -91,7 +91,7 @@ static orr_code sort_streams(const nccl_job *j,
     head *heads = orr_arena_new(s->arena, n + 1, head);
     uint32_t *place_of = orr_arena_new(s->arena, n + 1, uint32_t);
     item *items = orr_arena_new(s->arena, n + 1, item);
-    s->at = orr_arena_new(s->arena, n + 1, orr__stream);
+    s->at = orr_arena_new(s->arena, n + 1, nccl_stream);
     s->calls = orr_arena_new(s->arena, n + 1, uint32_t);
     if (!heads || !place_of || !items || !s->at || !s->calls ||
         !find_heads(j, g, numbers, heads, &count))
@@ -100,7 +100,7 @@ static orr_code sort_streams(const nccl_job *j,
     for (uint32_t i = 0; i < count; i++)
         place_of[heads[i].number] = i;
     for (size_t i = 0; i < n; i++) {
-        const orr__call *c = &g->calls.at[g->events.at[i]];
+        const nccl_call *c = &g->calls.at[g->events.at[i]];
         const bool is_by_time = is_merged || j->rules->orders_by_context;
         items[i] = (item){.from = is_by_time ? c->from : 0,
                           .to = is_by_time ? c->to : 0,
@@ -160,7 +160,7 @@ static bool batch_overlaps(const nccl_gpu *g, size_t first, size_t end, const la
 {
     uint32_t busy = ORR__NONE;
     for (size_t i = first; i < end; i++) {
-        const orr__call *c = &g->calls.at[g->events.at[i]];
+        const nccl_call *c = &g->calls.at[g->events.at[i]];
         const int64_t others = before->stream[0] == c->stream ? before->end[1] : before->end[0];
         if (others > c->from)
             return true;

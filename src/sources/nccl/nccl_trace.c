@@ -106,7 +106,7 @@ static bool number_of(scan *s, int slot, orr_str text, uint32_t *out)
 
 static bool keep_call(scan *s, nccl_gpu *g, const orr_nsys_row *r)
 {
-    orr__call c = {.start = r->start,
+    nccl_call c = {.start = r->start,
                    .end = r->end,
                    .order = s->order,
                    .bytes = r->bytes,
@@ -219,7 +219,7 @@ static size_t row_bytes(orr_nsys_kind kind)
 {
     switch (kind) {
     case ORR_NSYS_CALL:
-        return sizeof(orr__call) + sizeof(uint32_t);
+        return sizeof(nccl_call) + sizeof(uint32_t);
     case ORR_NSYS_INFO:
         return sizeof(nccl_info);
     case ORR_NSYS_WORK:
@@ -264,7 +264,7 @@ static orr_code add_member(scan *s, uint32_t gpu, const orr_nsys_row *r, orr_err
 static orr_code add_topology(scan *s, uint32_t node, const orr_nsys_row *r, orr_error *err)
 {
     nccl_job *j = s->job;
-    orr__topology t = {.node = node,
+    nccl_topology t = {.node = node,
                        .channel = r->channel,
                        .me = r->me,
                        .order = s->order,
@@ -388,7 +388,7 @@ static void choose_batch(nccl_job *j, uint32_t gpu, uint32_t *first_file, uint32
     *last_file = 0;
     for (uint32_t i = 0; i < j->gpus.count; i++) {
         nccl_gpu *g = &j->gpus.at[i];
-        const uint64_t size = g->rows * sizeof(orr__call);
+        const uint64_t size = g->rows * sizeof(nccl_call);
         g->is_wanted = i == gpu || (i > gpu && bytes + size <= j->budget);
         if (i >= gpu)
             bytes += size;
