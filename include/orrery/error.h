@@ -60,7 +60,7 @@ ORR_API orr_where orr_where_line(const char *path, uint32_t line, uint32_t colum
 ORR_API orr_code orr_fail(
     orr_error *err, orr_code code, const orr_where *where, const char *fmt, ...) ORR_PRINTF(4, 5);
 
-/* Put outer words in front of an error that is already filled; the inner place is kept. */
+/* Prefix an error with context; its location is kept. */
 ORR_API orr_code orr_because(orr_error *err, orr_code code, const char *fmt, ...) ORR_PRINTF(3, 4);
 
 /* "path:line:column: message" or "path: byte N: message", in buf; returns buf. */

@@ -32,15 +32,14 @@ typedef enum orr_feed_deps { ORR_FEED_ALL = 0, ORR_FEED_DATA, ORR_FEED_CTRL } or
 typedef enum orr_feed_order {
     ORR_FEED_BY_ID = 0,
     /* As the C++ feeder V2 does: data dependencies only; a parent listed twice or missing, or a cycle, blocks
-     * its children for ever instead of being an error; the last node of an id replaces the earlier ones. */
+     * its children forever instead of being an error; the last node of an id replaces the earlier ones. */
     ORR_FEED_AS_V2
 } orr_feed_order;
 
 typedef struct orr_feeder_options {
     orr_feed_deps deps;
     orr_feed_order order;
-    uint32_t
-        window; /* at most so many unfinished nodes in memory, for traces larger than it; 0: all */
+    uint32_t window; /* most unfinished nodes held in memory, for traces larger than it; 0: all */
     orr_read_options read;
 } orr_feeder_options;
 

@@ -56,7 +56,7 @@ ORR_API const orr_error *orr_set_error(const orr_set *s, uint32_t rank);
 ORR_API orr_code orr_set_create(orr_set **out, orr_error *err) ORR_MUST_CHECK;
 /* Takes the sealed trace, also on failure.  An equal class that is there already is used instead. */
 ORR_API orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err) ORR_MUST_CHECK;
-/* One more rank of a class that is there, at the price of a table entry. */
+/* One more rank of an existing class; costs a table entry. */
 ORR_API orr_code orr_set_add_like(orr_set *s,
                                   uint32_t class_index,
                                   uint64_t id_shift,
@@ -145,7 +145,7 @@ ORR_API orr_code orr_set_save(const orr_set *s,
                               const char *path,
                               const orr_set_save_options *opt,
                               orr_error *err) ORR_MUST_CHECK;
-/* One file a rank: PREFIX.<rank>.et; opt as in orr_trace_write (its id_shift is added to each rank's own). */
+/* One file per rank: PREFIX.<rank>.et; opt as in orr_trace_write (its id_shift is added to each rank's own). */
 ORR_API orr_code orr_set_write_files(const orr_set *s,
                                      const char *prefix,
                                      const orr_write_options *opt,

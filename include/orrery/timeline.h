@@ -159,7 +159,7 @@ ORR_API orr_code orr_timeline_seal(orr_timeline *t, orr_error *err) ORR_MUST_CHE
 ORR_API const orr_timeline_parts *orr_timeline_look(const orr_timeline *t);
 ORR_API orr_str orr_timeline_text(const orr_timeline *t, uint32_t number);
 
-/* A part of a timeline: ranks first to last, both with, and what reaches into from..to.  All zeros: everything. */
+/* A part of a timeline: ranks first..last inclusive, and spans overlapping [from, to).  All zeros: everything. */
 typedef struct orr_timeline_window {
     bool has_ranks, has_from, has_to;
     uint32_t first_rank, last_rank;

@@ -259,7 +259,7 @@ ORR_API orr_code orr_trace_copy(orr_trace *t,
                                 const orr_node *node,
                                 const orr_edit *edit,
                                 orr_error *err) ORR_MUST_CHECK;
-/* Resolve the dependencies.  Nothing may be appended afterwards; nothing but append may come before. */
+/* Resolve the dependencies.  Call once, after the last append; the trace is immutable afterwards. */
 ORR_API orr_code orr_trace_seal(orr_trace *t, orr_error *err) ORR_MUST_CHECK;
 
 ORR_API void orr_trace_destroy(orr_trace *t); /* NULL is fine */
