@@ -57,9 +57,4 @@ uint64_t llm_steps_backward(llm_pen *p,
                             uint64_t output_grad,
                             llm_grads *grads);
 
-/* Attention with all its communication between context-parallel ranks. */
-uint64_t llm_attention_forward(
-    llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, llm_deps after);
-uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t tag, llm_deps after);
-
 #endif

@@ -2,12 +2,12 @@
 /* llm_impl.h - what the generator's files share: the layout of ranks, the pen that writes nodes, the tasks of a
  * pipeline rank, and the recipes of layers.
  *
- * llm_layout.c   which rank is where, its groups and neighbours
+ * llm_options.c   which rank is where, its groups and neighbours
  * llm_pen.c      nodes of one class of ranks, with holes where its ranks differ
- * llm_schedule.c what a pipeline rank does, in order
+ * llm_training.c what a pipeline rank does, in order
  * layer_forward.c, layer_backward.c   the operations of a layer
- * llm_ends.c     embedding, head and loss
- * llm_sync.c     gradients, weights and the optimizer
+ * llm_training.c     embedding, head and loss
+ * llm_training.c     gradients, weights and the optimizer
  * llm_training.c all of it together
  * serve_impl.h   what serving adds */
 #ifndef ORR_LLM_IMPL_H
@@ -199,8 +199,6 @@ enum { LLM_RING_TAGS = 8 };
 /* Parameters of a layer on one rank, those of experts apart. */
 void llm_layer_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uint64_t *expert);
 
-/* Numbers of keys and values of the tokens on a rank. */
-uint64_t kv_numbers(const llm_job *g);
 /* Numbers that a rank's cache keeps of one token in one layer. */
 uint64_t kv_kept(const llm_job *g);
 
@@ -221,23 +219,10 @@ typedef struct llm_sync {
     llm_grads last;                               /* of the layer that came last */
 } llm_sync;
 
-void llm_sync_open(llm_sync *y, llm_pen *p);
-/* Zero 3: gather a layer's weights once `after` is there; the next computation waits for them. */
-void llm_sync_weights(llm_sync *y, uint64_t layer, uint64_t after, uint64_t out[2]);
-/* A layer's gradients are complete after these nodes. */
-void llm_sync_grads(llm_sync *y, uint64_t dense, uint64_t expert, const llm_grads *grads);
-/* The end of a step; afterwards the next computation waits for the new weights. */
-void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameters);
-
 /* ---- both ends ---- */
 
-uint64_t llm_embedding_forward(llm_pen *p);
 /* The same once there are tokens to look up. */
 uint64_t llm_embedding_after(llm_pen *p, llm_deps tokens);
-void llm_embedding_backward(llm_pen *p, uint64_t output_grad, llm_grads *grads);
-/* Norm, head and loss. */
-uint64_t llm_head_forward(llm_pen *p, uint64_t input);
-uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grads *grads);
 /* Rows of the vocabulary on one rank; padded where they do not come out even. */
 uint64_t llm_vocab_share(const llm_job *g);
 uint64_t llm_embedding_parameters(const llm_job *g); /* on one rank */

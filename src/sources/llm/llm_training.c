@@ -1,10 +1,342 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_training.c - a training step: one class of ranks for each pipeline rank, its tasks written one after another.
+/* llm_training.c - what a pipeline rank does, and in which order.
+ *
+ * GPipe: all forward passes, then all backward passes.
+ * 1F1B: as many forward passes as there are stages behind, then one backward for each forward: a stage holds the
+ *   activations of at most pp - rank micro-batches.
+ * Interleaved: 1F1B over chunks of layers; micro-batches go in rounds of pp, chunk by chunk.
+ * Zero bubble (ZB-H1): backward passes are cut in two, and the gradients of weights wait `rank` micro-batches, so
+ *   that no stage holds more than pp of them; they fill what would be a gap at the end. */
+#include "layer_steps.h"
+#include "llm_impl.h"
+
+typedef struct list {
+    llm_task *tasks;
+    size_t count;
+} list;
+
+static void add(list *l, llm_task_kind kind, uint32_t chunk, uint64_t micro_batch)
+{
+    l->tasks[l->count++] = (llm_task){kind, chunk, micro_batch};
+}
+
+static void add_gpipe(list *l, uint64_t batches)
+{
+    for (uint64_t i = 0; i < batches; i++)
+        add(l, LLM_FORWARD, 0, i);
+    for (uint64_t i = batches; i-- > 0;)
+        add(l, LLM_BACKWARD, 0, i);
+}
+
+/* delay: after how many more backward passes the weights' gradients follow; none when they are not apart. */
+static void add_1f1b(list *l, uint64_t batches, uint64_t ahead, bool is_cut, uint64_t delay)
+{
+    const uint64_t warm = ahead < batches ? ahead : batches;
+    uint64_t weights = 0;
+    for (uint64_t i = 0; i < warm; i++)
+        add(l, LLM_FORWARD, 0, i);
+    for (uint64_t i = 0; i < batches; i++) {
+        if (warm + i < batches)
+            add(l, LLM_FORWARD, 0, warm + i);
+        add(l, LLM_BACKWARD, 0, i);
+        if (is_cut && i >= delay)
+            add(l, LLM_WEIGHTS, 0, weights++);
+    }
+    for (; is_cut && weights < batches; weights++)
+        add(l, LLM_WEIGHTS, 0, weights);
+}
+
+/* The i-th pass of a kind: rounds of pp micro-batches go through the chunks one after the other. */
+static void add_interleaved_pass(list *l, const llm_job *g, llm_task_kind kind, uint64_t i)
+{
+    const uint64_t pp = g->opt.pp, chunks = g->opt.chunks, round = pp * chunks;
+    const uint64_t chunk = i % round / pp;
+    add(l, kind, (uint32_t)(kind == LLM_FORWARD ? chunk : chunks - 1 - chunk),
+        i / round * pp + i % pp);
+}
+
+static void add_interleaved(list *l, const llm_job *g, uint32_t rank)
+{
+    const uint64_t pp = g->opt.pp, total = g->micro_batches * g->opt.chunks;
+    const uint64_t ahead = (pp - rank - 1) * 2 + (g->opt.chunks - 1) * pp;
+    const uint64_t warm = g->micro_batches == pp ? total : ahead < total ? ahead : total;
+    for (uint64_t i = 0; i < warm; i++)
+        add_interleaved_pass(l, g, LLM_FORWARD, i);
+    for (uint64_t i = 0; i < total; i++) {
+        if (warm + i < total)
+            add_interleaved_pass(l, g, LLM_FORWARD, warm + i);
+        add_interleaved_pass(l, g, LLM_BACKWARD, i);
+    }
+}
+
+llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count)
+{
+    const uint64_t batches = g->micro_batches, ahead = g->opt.pp - pipeline_rank - 1;
+    list l = {.tasks = orr_alloc((size_t)batches * g->opt.chunks * 3, sizeof *l.tasks)};
+    if (!l.tasks)
+        return NULL;
+    switch (g->opt.pipeline) {
+    case ORR_PIPELINE_GPIPE:
+        add_gpipe(&l, batches);
+        break;
+    case ORR_PIPELINE_INTERLEAVED:
+        add_interleaved(&l, g, pipeline_rank);
+        break;
+    case ORR_PIPELINE_ZERO_BUBBLE:
+        add_1f1b(&l, batches, ahead, true, pipeline_rank);
+        break;
+    default:
+        add_1f1b(&l, batches, ahead, false, 0);
+    }
+    *count = l.count;
+    return l.tasks;
+}
+
+void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end)
+{
+    const uint64_t each = g->m->layers / g->virtual_stages, more = g->m->layers % g->virtual_stages;
+    *first = stage * each + (stage < more ? stage : more);
+    *end = *first + each + (stage < more);
+}
+
+/* ---- what data-parallel ranks do for each other: gradients, weights, and the update.
+ *
+ * Zero 0: gradients are all-reduced, every rank updates all weights it has.  Zero 1 and 2: gradients are
+ * reduce-scattered, each rank updates its share, and weights are all-gathered.  Zero 3: a rank keeps its share
+ * of the weights only and gathers a layer's before each use.  Gradients travel in buckets as soon as enough layers
+ * have theirs, while the backward pass goes on. ---- */
+
+static void llm_sync_open(llm_sync *y, llm_pen *p)
+{
+    *y = (llm_sync){.p = p};
+    y->dense.axis = LLM_AXIS_DATA;
+    /* Without expert parallelism experts are shared out like all else. */
+    y->expert.axis = p->g->opt.ep > 1 ? LLM_AXIS_EXPERT_DATA : LLM_AXIS_DATA;
+}
+
+static uint64_t share(const llm_job *g, llm_axis axis, uint64_t whole)
+{
+    const uint64_t n = g->layout.degree[axis];
+    return (whole + n - 1) / n;
+}
+
+/* Zero 3: gather a layer's weights once `after` is there; the next computation waits for them. */
+static void llm_sync_weights(llm_sync *y, uint64_t layer, uint64_t after, uint64_t out[2])
+{
+    const llm_job *g = y->p->g;
+    uint64_t dense, expert;
+    out[0] = out[1] = 0;
+    if (g->opt.zero < 3)
+        return;
+    llm_layer_parameters(g, layer, &dense, &expert);
+    if (g->layout.degree[y->dense.axis] > 1)
+        out[0] = llm_put_collect(y->p, "weights.gather", ORR_COLL_ALL_GATHER,
+                                 share(g, y->dense.axis, dense * g->weight), y->dense.axis,
+                                 LLM_AFTER(after));
+    if (expert && g->layout.degree[y->expert.axis] > 1)
+        out[1] = llm_put_collect(y->p, "experts.gather", ORR_COLL_ALL_GATHER,
+                                 share(g, y->expert.axis, expert * g->weight), y->expert.axis,
+                                 LLM_AFTER(after));
+}
+
+/* ---- gradients ---- */
+
+static void send_bucket(llm_sync *y, llm_bucket *b)
+{
+    const llm_job *g = y->p->g;
+    if (b->bytes == 0)
+        return;
+    llm_put_collect(y->p, b == &y->expert ? "experts.reduce" : "grads.reduce",
+                    g->opt.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes, b->axis,
+                    (llm_deps){b->after, b->count});
+    b->bytes = 0;
+    b->count = 0;
+}
+
+static void add_to_bucket(
+    llm_sync *y, llm_bucket *b, uint64_t bytes, const uint64_t *ids, size_t count)
+{
+    const size_t room = sizeof b->after / sizeof *b->after;
+    if (bytes == 0)
+        return;
+    if (b->count + count > room)
+        send_bucket(y, b);
+    b->bytes += bytes;
+    for (size_t i = 0; i < count; i++)
+        b->after[b->count++] = ids[i];
+    if (!y->p->g->opt.no_overlap && b->bytes >= y->p->g->opt.bucket_bytes)
+        send_bucket(y, b);
+}
+
+/* A layer's gradients are complete after these nodes. */
+static void llm_sync_grads(llm_sync *y, uint64_t dense, uint64_t expert, const llm_grads *grads)
+{
+    const uint64_t bytes = y->p->g->grad;
+    y->last = *grads;
+    add_to_bucket(y, &y->dense, dense * bytes, grads->dense, grads->dense_count);
+    add_to_bucket(y, &y->expert, expert * bytes, grads->expert, grads->expert_count);
+}
+
+static void send_rest(llm_sync *y)
+{
+    send_bucket(y, &y->dense);
+    send_bucket(y, &y->expert);
+}
+
+/* ---- the update ---- */
+
+/* Parameters that this rank updates. */
+static uint64_t own_parameters(const llm_sync *y)
+{
+    const llm_job *g = y->p->g;
+    if (!g->opt.zero)
+        return y->dense_parameters + y->expert_parameters;
+    return share(g, y->dense.axis, y->dense_parameters) +
+           share(g, y->expert.axis, y->expert_parameters);
+}
+
+/* Adam reads and writes two moments and the weights in 4 bytes, reads the gradient and writes the weights that are
+ * computed with. */
+static uint64_t update_bytes(const llm_job *g, uint64_t parameters)
+{
+    const uint64_t copy = g->opt.dtype == ORR_DTYPE_FP32 ? 0 : g->weight;
+    return parameters * (6 * 4 + g->grad + copy);
+}
+
+static uint64_t put_norm(llm_sync *y, uint64_t own, llm_deps after)
+{
+    const uint64_t at = llm_put_compute(y->p, "norm", 2 * own, own * y->p->g->grad, after);
+    return llm_put_collect(y->p, "norm.sum", ORR_COLL_ALL_REDUCE, 4, LLM_AXIS_WORLD, LLM_AFTER(at));
+}
+
+static uint64_t gather_new_weights(
+    llm_sync *y, const char *name, llm_axis axis, uint64_t parameters, uint64_t after)
+{
+    const llm_job *g = y->p->g;
+    uint64_t left = share(g, axis, parameters * g->weight), id = 0;
+    if (g->layout.degree[axis] == 1)
+        return 0;
+    while (left) {
+        const uint64_t most = share(g, axis, g->opt.bucket_bytes);
+        const uint64_t part = left < most ? left : most;
+        id = llm_put_collect(y->p, name, ORR_COLL_ALL_GATHER, part, axis, LLM_AFTER(after));
+        left -= part;
+    }
+    return id;
+}
+
+/* The end of a step; afterwards the next computation waits for the new weights. */
+static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameters)
+{
+    llm_pen *p = y->p;
+    const llm_job *g = p->g;
+    const uint64_t own = own_parameters(y);
+    uint64_t ids[2 * LLM_GRADS_OF_LAYER + 3];
+    size_t count = 0;
+    send_rest(y);
+    llm_pen_prefix(p, "optimizer.");
+    for (size_t i = 0; i < y->last.dense_count; i++)
+        ids[count++] = y->last.dense[i];
+    for (size_t i = 0; i < y->last.expert_count; i++)
+        ids[count++] = y->last.expert[i];
+    /* What follows joins ranks of several stages.  Where there is one stream for all, a message that another stage
+     * needs must not wait behind it. */
+    ids[count++] = orr__build_last_on(&p->b, LLM_ON_NEXT);
+    ids[count++] = orr__build_last_on(&p->b, LLM_ON_PREVIOUS);
+    if (is_tied_end)
+        llm_put_collect(p, "tied.reduce", ORR_COLL_ALL_REDUCE, tied_parameters * g->grad,
+                        LLM_AXIS_TIED, (llm_deps){ids, count});
+    ids[count++] = orr__build_last_on(&p->b, LLM_ON_DATA);
+    uint64_t at = 0;
+    if (!g->opt.no_clipping)
+        at = put_norm(y, own, (llm_deps){ids, count});
+    at = at ? llm_put_compute(p, "update", 12 * own, update_bytes(g, own), LLM_AFTER(at))
+            : llm_put_compute(p, "update", 12 * own, update_bytes(g, own), (llm_deps){ids, count});
+    p->barrier[0] = at;
+    if (g->opt.zero == 1 || g->opt.zero == 2) {
+        p->barrier[1] =
+            gather_new_weights(y, "weights.gather", y->dense.axis, y->dense_parameters, at);
+        p->barrier[2] =
+            gather_new_weights(y, "experts.gather", y->expert.axis, y->expert_parameters, at);
+    }
+}
+
+/* ---- before the first layer and after the last: embedding, head and loss.
+ *
+ * Both matrices are shared out by rows of the vocabulary.  A rank looks up the tokens it has rows for, and the
+ * results are added up; for the loss, the largest logit and the sum of exponentials go round, never the logits. ---- */
+
+static uint64_t hidden_numbers(const llm_job *g)
+{
+    return g->tokens * g->m->hidden;
+}
+
+static uint64_t logits(const llm_job *g)
+{
+    return g->tokens * llm_vocab_share(g);
+}
+
+static uint64_t llm_embedding_forward(llm_pen *p)
+{
+    return llm_embedding_after(p, LLM_AFTER(0));
+}
+
+uint64_t llm_embedding_after(llm_pen *p, llm_deps tokens)
+{
+    const llm_job *g = p->g;
+    const bool is_sp = g->is_sequence_parallel;
+    uint64_t at = llm_put_elementwise(p, "embedding.lookup", hidden_numbers(g), 1, 2, tokens);
+    at = llm_put_collect(p, "embedding.sum", is_sp ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE,
+                         hidden_numbers(g) * g->act, LLM_AXIS_TP, LLM_AFTER(at));
+    if (g->m->position == ORR_MODEL_LEARNED)
+        at = llm_put_elementwise(p, "embedding.positions", g->thin_tokens * g->m->hidden, 1, 3,
+                                 LLM_AFTER(at));
+    return at;
+}
+
+static void llm_embedding_backward(llm_pen *p, uint64_t output_grad, llm_grads *grads)
+{
+    const llm_job *g = p->g;
+    uint64_t at = output_grad;
+    if (g->is_sequence_parallel)
+        at = llm_put_collect(p, "embedding.gather.grad", ORR_COLL_ALL_GATHER,
+                             g->thin_tokens * g->m->hidden * g->act, LLM_AXIS_TP, LLM_AFTER(at));
+    const uint64_t bytes = hidden_numbers(g) * (g->act + 2 * g->grad);
+    grads->dense[grads->dense_count++] =
+        llm_put_compute(p, "embedding.wgrad", hidden_numbers(g), bytes, LLM_AFTER(at));
+}
+
+/* Norm, head and loss. */
+static uint64_t llm_head_forward(llm_pen *p, uint64_t input)
+{
+    const llm_job *g = p->g;
+    llm_steps s;
+    llm_describe_head(g, &s);
+    uint64_t at = llm_steps_forward(p, &s, "", 0, input);
+    at = llm_put_elementwise(p, "loss.max", logits(g), 1, 1, LLM_AFTER(at));
+    at = llm_put_collect(p, "loss.max_all", ORR_COLL_ALL_REDUCE, g->tokens * 4, LLM_AXIS_TP,
+                         LLM_AFTER(at));
+    at = llm_put_elementwise(p, "loss.exponentials", logits(g), 4, 2, LLM_AFTER(at));
+    at = llm_put_collect(p, "loss.sum_all", ORR_COLL_ALL_REDUCE, g->tokens * 8, LLM_AXIS_TP,
+                         LLM_AFTER(at));
+    return llm_put_elementwise(p, "loss.mean", g->tokens, 2, 2, LLM_AFTER(at));
+}
+
+static uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grads *grads)
+{
+    llm_steps s;
+    llm_describe_head(p->g, &s);
+    uint64_t at = loss;
+    if (parts & LLM_INPUT_GRADS)
+        at = llm_put_elementwise(p, "loss.grad", logits(p->g), 2, 2, LLM_AFTER(loss));
+    return llm_steps_backward(p, &s, 0, parts, at, grads);
+}
+
+/* ---- a training step: one class of ranks for each pipeline rank, its tasks written one after another.
  *
  * A task waits for the one before it, so a rank keeps to its schedule.  The gradients of weights are the
  * exception: they wait for their own backward pass alone and have smaller ids than what follows, so they run when
- * nothing else can, for instance while a tensor-parallel collective or a neighbour's message is on its way. */
-#include "llm_impl.h"
+ * nothing else can, for instance while a tensor-parallel collective or a neighbour's message is on its way. ---- */
 
 typedef struct stage_writer {
     const llm_job *g;

@@ -1,31 +1,635 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_config.c - a model from a Hugging Face config.json.
- *
- * Sizes go by many names; each of them is looked for under all, and two that contradict each other are an error.
- * What a family means beyond its sizes is a row of model_families.c.  Each field remembers the value that set
- * it, so that a fault found at the end still points at its place in the file.
- * Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits. */
+/* model_config.c - the fields of a model by name: the one table that our file is read and written by. */
 #include "model_config.h"
-
 #include "base/text/text.h"
+#include "model_impl.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+static orr_code llm_config_bool(const llm_config *c, const char *key, bool *out);
+static bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out);
+static orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out);
+static orr_code llm_config_refuse(const llm_config *c,
+                                  orr_json_value v,
+                                  const char *key,
+                                  const char *words);
+static bool llm_config_set_globals(orr_model *m, const bool *is_global);
+
+static const char *const norm_words[] = {"rms", "layer", "layer-no-bias", "plain", NULL};
+static const char *const qk_norms[] = {"none", "head", "all-heads", NULL};
+static const char *const positions[] = {"rotary", "learned", "alibi", "none", NULL};
+
+#define NUMBER(field)                                          \
+    {                                                          \
+#field, MODEL_NUMBER, offsetof(orr_model, field), NULL \
+    }
+#define FLAG(field)                                          \
+    {                                                        \
+#field, MODEL_FLAG, offsetof(orr_model, field), NULL \
+    }
+#define WORD(field, words)                                    \
+    {                                                         \
+#field, MODEL_WORD, offsetof(orr_model, field), words \
+    }
+
+/* An enum is read and written as the int it is stored as. */
+_Static_assert(sizeof(orr_model_norm) == sizeof(int), "norm");
+_Static_assert(sizeof(orr_model_qk_norm) == sizeof(int), "qk_norm");
+_Static_assert(sizeof(orr_model_position) == sizeof(int), "position");
+
+static const model_field fields[] = {
+    NUMBER(layers),
+    NUMBER(hidden),
+    NUMBER(vocab),
+    NUMBER(vocab_multiple),
+    NUMBER(max_positions),
+    FLAG(is_tied),
+    FLAG(has_head_bias),
+    FLAG(has_embedding_norm),
+    WORD(position, positions),
+    NUMBER(position_rows),
+    WORD(norm, norm_words),
+    NUMBER(block_norms),
+    WORD(qk_norm, qk_norms),
+    FLAG(is_parallel),
+    NUMBER(heads),
+    NUMBER(kv_heads),
+    NUMBER(head_dim),
+    FLAG(has_qkv_bias),
+    FLAG(has_output_bias),
+    FLAG(has_sinks),
+    NUMBER(window),
+    NUMBER(window_from),
+    NUMBER(global_every),
+    NUMBER(global_at),
+    NUMBER(kv_lora_rank),
+    NUMBER(q_lora_rank),
+    NUMBER(qk_nope_head_dim),
+    NUMBER(qk_rope_head_dim),
+    NUMBER(v_head_dim),
+    NUMBER(ffn),
+    FLAG(is_gated),
+    FLAG(has_ffn_bias),
+    NUMBER(experts),
+    NUMBER(experts_per_token),
+    NUMBER(expert_ffn),
+    NUMBER(shared_experts),
+    NUMBER(shared_ffn),
+    FLAG(has_shared_gate),
+    FLAG(has_router_bias),
+    NUMBER(dense_first),
+    NUMBER(moe_every),
+    NUMBER(moe_at),
+    NUMBER(mtp_layers),
+};
+
+_Static_assert(sizeof fields / sizeof *fields == MODEL_FIELDS, "MODEL_FIELDS");
+
+const model_field *model_field_at(size_t index)
+{
+    return index < MODEL_FIELDS ? &fields[index] : NULL;
+}
+
+/* MODEL_FIELDS: there is none */
+static size_t model_field_find(const char *key)
+{
+    size_t i = 0;
+    while (i < MODEL_FIELDS && strcmp(fields[i].key, key) != 0)
+        i++;
+    return i;
+}
+
+uint64_t model_get(const orr_model *m, const model_field *f)
+{
+    const char *at = (const char *)m + f->at;
+    uint64_t number;
+    bool flag;
+    int word;
+    switch (f->kind) {
+    case MODEL_NUMBER:
+        memcpy(&number, at, sizeof number);
+        return number;
+    case MODEL_FLAG:
+        memcpy(&flag, at, sizeof flag);
+        return flag;
+    default:
+        memcpy(&word, at, sizeof word);
+        return word < 0 ? UINT64_MAX : (uint64_t)word;
+    }
+}
+
+void model_set(orr_model *m, const model_field *f, uint64_t value)
+{
+    char *at = (char *)m + f->at;
+    const bool flag = value != 0;
+    const int word = (int)value; /* its place in `words` */
+    switch (f->kind) {
+    case MODEL_NUMBER:
+        memcpy(at, &value, sizeof value);
+        return;
+    case MODEL_FLAG:
+        memcpy(at, &flag, sizeof flag);
+        return;
+    default:
+        memcpy(at, &word, sizeof word);
+    }
+}
+
+void model_plain_text(char *text)
+{
+    for (; *text; text++) {
+        if (*text < ' ' || *text >= 0x7F || *text == '"' || *text == '\\')
+            *text = '_';
+    }
+}
+
+static bool strip_end(orr_str *s, const char *end)
+{
+    const size_t n = strlen(end);
+    if (s->len < n || memcmp(s->ptr + s->len - n, end, n) != 0)
+        return false;
+    s->len -= n;
+    return true;
+}
+
+void model_name_path(orr_model *m, orr_str path)
+{
+    static const char *const ends[] = {".gz", ".zst", ".json", ".yaml", ".yml"};
+    while (strip_end(&path, "/config.json") || strip_end(&path, "/"))
+        continue;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        strip_end(&path, ends[i]);
+    size_t from = path.len;
+    while (from && path.ptr[from - 1] != '/')
+        from--;
+    const size_t all = path.len - from;
+    const size_t n = all < ORR_MODEL_NAME - 1 ? all : ORR_MODEL_NAME - 1;
+    memset(m->name, 0, sizeof m->name);
+    memcpy(m->name, path.ptr + from, n);
+    model_plain_text(m->name);
+    if (m->name[0] == '\0' || strcmp(m->name, "-") == 0)
+        memcpy(m->name, "unnamed", sizeof "unnamed");
+}
+
+/* ---- what each model_type of a config.json stands for: a row of a table.
+ *
+ * The rows follow what the transformers library builds for such a file: which norms, biases and positions there
+ * are, which head is tied when the file is silent.  Sizes have no defaults here: a file that lacks them is more
+ * likely wrong than meant (Gemma 3's is the exception, its files do leave them out). ---- */
+
+/* ---- flags ---- */
+
+#define TIED                                   \
+    {                                          \
+        "tie_word_embeddings", "is_tied", 1, 0 \
+    }
+#define ATTENTION_BIAS                            \
+    {"attention_bias", "has_qkv_bias", 1, 0},     \
+    {                                             \
+        "attention_bias", "has_output_bias", 1, 0 \
+    }
+#define ALL_BIASES(key)                                          \
+    {key, "has_qkv_bias", 1, 0}, {key, "has_output_bias", 1, 0}, \
+    {                                                            \
+        key, "has_ffn_bias", 1, 0                                \
+    }
+
+static const llm_config_flag tied_only[] = {TIED, {0}};
+static const llm_config_flag llama_flags[] = {
+    TIED, ATTENTION_BIAS, {"mlp_bias", "has_ffn_bias", 1, 0}, {0}};
+static const llm_config_flag attention_flags[] = {TIED, ATTENTION_BIAS, {0}};
+static const llm_config_flag neox_flags[] = {
+    TIED, ATTENTION_BIAS, {"use_parallel_residual", "is_parallel", 1, 0}, {0}};
+static const llm_config_flag opt_flags[] = {
+    TIED,
+    ALL_BIASES("enable_bias"),
+    {"layer_norm_elementwise_affine", "norm", ORR_MODEL_LAYER_NORM, ORR_MODEL_PLAIN_NORM},
+    {0}};
+static const llm_config_flag falcon_flags[] = {
+    TIED,
+    ALL_BIASES("bias"),
+    {"parallel_attn", "is_parallel", 1, 0},
+    {"alibi", "position", ORR_MODEL_ALIBI, ORR_MODEL_ROTARY},
+    {0}};
+static const llm_config_flag qwen2_moe_flags[] = {TIED, {"qkv_bias", "has_qkv_bias", 1, 0}, {0}};
+static const llm_config_flag phi_flags[] = {
+    TIED, {"qk_layernorm", "qk_norm", ORR_MODEL_QK_NORM_HEAD, ORR_MODEL_NO_QK_NORM}, {0}};
+static const llm_config_flag phimoe_flags[] = {
+    TIED, ATTENTION_BIAS, {"lm_head_bias", "has_head_bias", 1, 0}, {0}};
+static const llm_config_flag stablelm_flags[] = {TIED,
+                                                 {"use_qkv_bias", "has_qkv_bias", 1, 0},
+                                                 {"use_parallel_residual", "is_parallel", 1, 0},
+                                                 {"use_parallel_residual", "block_norms", 1, 2},
+                                                 {0}};
+static const llm_config_flag starcoder2_flags[] = {TIED, ALL_BIASES("use_bias"), {0}};
+static const llm_config_flag cohere_flags[] = {
+    TIED,
+    ATTENTION_BIAS,
+    {"use_qk_norm", "qk_norm", ORR_MODEL_QK_NORM_ALL_HEADS, ORR_MODEL_NO_QK_NORM},
+    {0}};
+static const llm_config_flag glm_flags[] = {
+    TIED,
+    {"attention_bias", "has_qkv_bias", 1, 0},
+    {"use_qk_norm", "qk_norm", ORR_MODEL_QK_NORM_HEAD, ORR_MODEL_NO_QK_NORM},
+    {0}};
+
+/* ---- what a row cannot say ---- */
+
+static orr_code finish_learned(llm_config *c)
+{
+    c->m.position_rows = c->m.max_positions;
+    return ORR_OK;
+}
+
+/* One head of keys and values for all, unless multi_query says no. */
+static orr_code finish_bigcode(llm_config *c)
+{
+    bool is_shared = true;
+    const orr_code code = llm_config_bool(c, "multi_query", &is_shared);
+    c->m.kv_heads = is_shared ? 1 : c->m.heads;
+    return code ? code : finish_learned(c);
+}
+
+/* The first two rows of positions are for padding. */
+static orr_code finish_opt(llm_config *c)
+{
+    orr_json_value v;
+    bool is_before = true;
+    uint64_t width = c->m.hidden;
+    orr_code code = llm_config_bool(c, "do_layer_norm_before", &is_before);
+    if (!code)
+        code = llm_config_number(c, "word_embed_proj_dim", &width);
+    if (code)
+        return code;
+    if (!is_before && llm_config_find(c, "do_layer_norm_before", &v))
+        return llm_config_refuse(c, v, "do_layer_norm_before",
+                                 "only true is understood: norms before their part");
+    if (width != c->m.hidden && llm_config_find(c, "word_embed_proj_dim", &v))
+        return llm_config_refuse(c, v, "word_embed_proj_dim",
+                                 "an embedding narrower than the layers is not understood");
+    c->m.position_rows = c->m.max_positions + 2;
+    return ORR_OK;
+}
+
+/* Falcon-40B and later (new_decoder_architecture) have groups of heads and a norm each for attention and FFN;
+ * before that all heads shared one key and value, and parallel parts one norm. */
+static orr_code finish_falcon(llm_config *c)
+{
+    bool is_new = false, is_shared = true;
+    orr_code code = llm_config_bool(c, "new_decoder_architecture", &is_new);
+    uint64_t norms = is_new ? 2 : 1;
+    if (!code)
+        code = llm_config_bool(c, "multi_query", &is_shared);
+    if (!code)
+        code = llm_config_number(c, "num_ln_in_parallel_attn", &norms);
+    if (!is_new)
+        c->m.kv_heads = is_shared ? 1 : c->m.heads;
+    c->m.block_norms = c->m.is_parallel ? norms : 2;
+    return code;
+}
+
+/* attention_types: [[["global", "local"], 12]] is 24 layers, one of each in turn. */
+typedef struct neo_layers {
+    bool is_global[MODEL_MOST_LAYERS];
+    uint64_t count;
+} neo_layers;
+
+static bool add_neo_group(neo_layers *l, uint64_t layers, orr_json_value names, uint64_t times)
+{
+    for (uint64_t n = 0; n < times; n++) {
+        orr_json_iter it = orr_json_iterate(names);
+        orr_json_value v;
+        orr_str name;
+        while (orr_json_next_value(&it, &v)) {
+            if (orr_json_get_str(v, &name, NULL) || l->count >= layers)
+                return false;
+            l->is_global[l->count++] = orr_str_is(name, "global");
+        }
+    }
+    return true;
+}
+
+static bool read_neo_types(neo_layers *l, uint64_t layers, orr_json_value types)
+{
+    orr_json_iter it = orr_json_iterate(types);
+    orr_json_value group, names, times;
+    while (orr_json_next_value(&it, &group)) {
+        orr_json_iter pair = orr_json_iterate(group);
+        uint64_t n;
+        if (!orr_json_next_value(&pair, &names) || !orr_json_next_value(&pair, &times) ||
+            orr_json_get_u64(times, &n, NULL) || orr_json_count(names) == 0 ||
+            !add_neo_group(l, layers, names, n))
+            return false;
+    }
+    return l->count == layers;
+}
+
+/* Layers alternate, the first sees all; window_size is the window of the others. */
+static orr_code finish_neo(llm_config *c)
+{
+    neo_layers l = {.count = 0};
+    orr_json_value v;
+    c->m.window = 256;
+    c->m.position_rows = c->m.max_positions;
+    const orr_code code = llm_config_number(c, "window_size", &c->m.window);
+    if (code || !llm_config_find(c, "attention_types", &v))
+        return code;
+    if (!read_neo_types(&l, c->m.layers, v) || !llm_config_set_globals(&c->m, l.is_global))
+        return llm_config_refuse(c, v, "attention_types",
+                                 "a list such as [[[\"global\", \"local\"], 12]] was expected, in "
+                                 "all one entry a layer");
+    return ORR_OK;
+}
+
+static orr_code finish_mpt(llm_config *c)
+{
+    uint64_t ratio = 4;
+    const orr_code code = llm_config_number(c, "expansion_ratio", &ratio);
+    c->m.ffn = ratio * c->m.hidden; /* each below 2^31 */
+    return code;
+}
+
+/* One shared expert of its own width, scaled by a gate. */
+static orr_code finish_qwen2_moe(llm_config *c)
+{
+    orr_json_value v;
+    bool is_windowed = false;
+    orr_code code = llm_config_number(c, "shared_expert_intermediate_size", &c->m.shared_ffn);
+    if (!code)
+        code = llm_config_bool(c, "use_sliding_window", &is_windowed);
+    c->m.shared_experts = c->m.shared_ffn > 0;
+    c->m.has_shared_gate = c->m.shared_ffn > 0;
+    if (!code && is_windowed && !llm_config_find(c, "layer_types", &v) &&
+        llm_config_find(c, "use_sliding_window", &v))
+        return llm_config_refuse(c, v, "use_sliding_window",
+                                 "without layer_types it is not said which layers are meant");
+    return code;
+}
+
+/* The bias that balances experts came with topk_method noaux_tc. */
+static orr_code finish_deepseek_v3(llm_config *c)
+{
+    orr_json_value v;
+    orr_str method;
+    c->m.has_router_bias = true;
+    if (!llm_config_find(c, "topk_method", &v))
+        return ORR_OK;
+    if (orr_json_get_str(v, &method, NULL))
+        return llm_config_refuse(c, v, "topk_method", "a string was expected");
+    c->m.has_router_bias = orr_str_is(method, "noaux_tc");
+    return ORR_OK;
+}
+
+/* Its norms of queries and keys are one a head and have no bias, which no other model has. */
+static orr_code finish_stablelm(llm_config *c)
+{
+    orr_json_value v;
+    bool has_norms = false;
+    const orr_code code = llm_config_bool(c, "qk_layernorm", &has_norms);
+    if (!code && has_norms && llm_config_find(c, "qk_layernorm", &v))
+        return llm_config_refuse(c, v, "qk_layernorm", "only false is understood here");
+    return code;
+}
+
+/* ---- the table ---- */
+
+#define GPT_BASE \
+    .norm = ORR_MODEL_LAYER_NORM, .block_norms = 2, .has_output_bias = true, .has_ffn_bias = true
+#define LLAMA_BASE .block_norms = 2, .is_gated = true
+
+static const llm_family families[] = {
+    /* RMS norms, gated FFNs. */
+    {.types = {"llama", "granite"}, .base = {LLAMA_BASE}, .flags = llama_flags},
+    {.types = {"smollm3"},
+     .base = {LLAMA_BASE, .is_tied = true},
+     .flags = llama_flags,
+     .windows = LLM_WINDOWS_ASKED},
+    {.types = {"mistral"},
+     .base = {LLAMA_BASE, .window = 4096},
+     .flags = tied_only,
+     .windows = LLM_WINDOWS_ALL,
+     .needs_kv_heads = true},
+    {.types = {"mixtral"},
+     .base = {LLAMA_BASE},
+     .flags = tied_only,
+     .windows = LLM_WINDOWS_ALL,
+     .needs_kv_heads = true},
+    {.types = {"granitemoe"}, .base = {LLAMA_BASE}, .flags = attention_flags},
+    {.types = {"phi3"}, .base = {LLAMA_BASE}, .flags = tied_only, .windows = LLM_WINDOWS_ALL},
+    {.types = {"phimoe"},
+     .base = {LLAMA_BASE, .norm = ORR_MODEL_LAYER_NORM},
+     .flags = phimoe_flags,
+     .windows = LLM_WINDOWS_ALL,
+     .needs_kv_heads = true},
+    {.types = {"qwen2"},
+     .base = {LLAMA_BASE, .has_qkv_bias = true, .window = 4096},
+     .flags = tied_only,
+     .windows = LLM_WINDOWS_LATE,
+     .needs_kv_heads = true},
+    {.types = {"qwen2_moe"},
+     .base = {LLAMA_BASE, .has_qkv_bias = true, .window = 4096},
+     .flags = qwen2_moe_flags,
+     .windows = LLM_WINDOWS_ASKED,
+     .needs_kv_heads = true,
+     .finish = finish_qwen2_moe},
+    {.types = {"qwen3"},
+     .base = {LLAMA_BASE, .qk_norm = ORR_MODEL_QK_NORM_HEAD, .head_dim = 128, .window = 4096},
+     .flags = attention_flags,
+     .windows = LLM_WINDOWS_LATE,
+     .needs_kv_heads = true},
+    {.types = {"qwen3_moe"},
+     .base = {LLAMA_BASE, .qk_norm = ORR_MODEL_QK_NORM_HEAD, .window = 4096},
+     .flags = attention_flags,
+     .windows = LLM_WINDOWS_ASKED,
+     .needs_kv_heads = true},
+    {.types = {"deepseek"}, .base = {LLAMA_BASE}, .flags = attention_flags},
+    {.types = {"deepseek_v2"}, .base = {LLAMA_BASE, .kv_lora_rank = 512}, .flags = llama_flags},
+    {.types = {"deepseek_v3", "kimi_k2"},
+     .base = {LLAMA_BASE, .kv_lora_rank = 512},
+     .flags = attention_flags,
+     .finish = finish_deepseek_v3},
+    {.types = {"glm4_moe"},
+     .base = {LLAMA_BASE, .has_router_bias = true},
+     .flags = glm_flags,
+     .needs_kv_heads = true},
+    {.types = {"gpt_oss"},
+     .base = {LLAMA_BASE, .has_qkv_bias = true, .has_output_bias = true, .has_ffn_bias = true,
+              .has_router_bias = true, .has_sinks = true, .head_dim = 64, .window = 128,
+              .global_every = 2},
+     .flags = attention_flags,
+     .windows = LLM_WINDOWS_MIXED,
+     .needs_kv_heads = true},
+    {.types = {"gemma"},
+     .base = {LLAMA_BASE, .is_tied = true, .head_dim = 256},
+     .flags = attention_flags,
+     .needs_kv_heads = true},
+    {.types = {"gemma2"},
+     .base = {.block_norms = 4,
+              .is_gated = true,
+              .is_tied = true,
+              .head_dim = 256,
+              .window = 4096,
+              .global_every = 2},
+     .flags = attention_flags,
+     .windows = LLM_WINDOWS_MIXED,
+     .needs_kv_heads = true},
+    {.types = {"gemma3_text"},
+     .base = {.block_norms = 4,
+              .is_gated = true,
+              .is_tied = true,
+              .vocab = 262208,
+              .max_positions = 131072,
+              .heads = 8,
+              .kv_heads = 4,
+              .head_dim = 256,
+              .qk_norm = ORR_MODEL_QK_NORM_HEAD,
+              .window = 4096,
+              .global_every = 6},
+     .flags = attention_flags,
+     .windows = LLM_WINDOWS_MIXED},
+    {.types = {"olmo"},
+     .base = {LLAMA_BASE, .norm = ORR_MODEL_PLAIN_NORM},
+     .flags = attention_flags},
+    {.types = {"olmo2", "olmoe"},
+     .base = {LLAMA_BASE, .qk_norm = ORR_MODEL_QK_NORM_ALL_HEADS},
+     .flags = attention_flags},
+
+    /* Layer norms. */
+    {.types = {"stablelm"},
+     .base = {LLAMA_BASE, .norm = ORR_MODEL_LAYER_NORM},
+     .flags = stablelm_flags,
+     .needs_kv_heads = true,
+     .finish = finish_stablelm},
+    {.types = {"cohere"},
+     .base = {.norm = ORR_MODEL_LAYER_NORM_NO_BIAS,
+              .block_norms = 1,
+              .is_parallel = true,
+              .is_gated = true,
+              .is_tied = true},
+     .flags = cohere_flags},
+    {.types = {"cohere2"},
+     .base = {.norm = ORR_MODEL_LAYER_NORM_NO_BIAS,
+              .block_norms = 1,
+              .is_parallel = true,
+              .is_gated = true,
+              .is_tied = true,
+              .window = 4096,
+              .global_every = 4},
+     .flags = attention_flags,
+     .windows = LLM_WINDOWS_MIXED},
+    {.types = {"gpt2"},
+     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_LEARNED},
+     .flags = tied_only,
+     .has_default_ffn = true,
+     .finish = finish_learned},
+    {.types = {"gpt_bigcode"},
+     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_LEARNED},
+     .flags = tied_only,
+     .has_default_ffn = true,
+     .finish = finish_bigcode},
+    {.types = {"gpt_neo"},
+     .base = {GPT_BASE, .is_tied = true, .position = ORR_MODEL_LEARNED, .global_every = 2},
+     .flags = tied_only,
+     .has_default_ffn = true,
+     .finish = finish_neo},
+    {.types = {"gpt_neox"},
+     .base = {GPT_BASE, .has_qkv_bias = true, .is_parallel = true},
+     .flags = neox_flags},
+    {.types = {"gptj", "codegen"},
+     .base = {.norm = ORR_MODEL_LAYER_NORM,
+              .block_norms = 1,
+              .is_parallel = true,
+              .has_ffn_bias = true,
+              .has_head_bias = true},
+     .flags = tied_only,
+     .has_default_ffn = true},
+    {.types = {"phi"},
+     .base = {.norm = ORR_MODEL_LAYER_NORM,
+              .block_norms = 1,
+              .is_parallel = true,
+              .has_qkv_bias = true,
+              .has_output_bias = true,
+              .has_ffn_bias = true,
+              .has_head_bias = true},
+     .flags = phi_flags},
+    {.types = {"opt"},
+     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_LEARNED},
+     .flags = opt_flags,
+     .finish = finish_opt},
+    {.types = {"bloom"},
+     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true, .position = ORR_MODEL_ALIBI,
+              .has_embedding_norm = true},
+     .flags = tied_only,
+     .has_default_ffn = true},
+    {.types = {"falcon", "RefinedWebModel"},
+     .base = {.norm = ORR_MODEL_LAYER_NORM, .block_norms = 2, .is_parallel = true, .is_tied = true},
+     .flags = falcon_flags,
+     .has_default_ffn = true,
+     .finish = finish_falcon},
+    /* Falcon-40B before it was called so: the new architecture, though its files do not say so. */
+    {.types = {"RefinedWeb"},
+     .base = {.norm = ORR_MODEL_LAYER_NORM, .block_norms = 2, .is_parallel = true, .is_tied = true},
+     .flags = falcon_flags,
+     .has_default_ffn = true},
+    {.types = {"mpt"},
+     .base = {.norm = ORR_MODEL_LAYER_NORM_NO_BIAS,
+              .block_norms = 2,
+              .is_tied = true,
+              .position = ORR_MODEL_ALIBI},
+     .flags = tied_only,
+     .has_default_ffn = true,
+     .finish = finish_mpt},
+    {.types = {"starcoder2"},
+     .base = {GPT_BASE, .has_qkv_bias = true, .is_tied = true},
+     .flags = starcoder2_flags,
+     .windows = LLM_WINDOWS_ALL,
+     .needs_kv_heads = true},
+};
+
+/* By model_type; NULL: not known. */
+static const llm_family *llm_family_find(orr_str type)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        for (const char *const *t = families[i].types; *t; t++) {
+            if (orr_str_is(type, *t))
+                return &families[i];
+        }
+    }
+    return NULL;
+}
+
+/* As Llama, but windows that the file names are believed. */
+static const llm_family *llm_family_fallback(void)
+{
+    static const llm_family other = {
+        .base = {LLAMA_BASE}, .flags = llama_flags, .windows = LLM_WINDOWS_ALL};
+    return &other;
+}
+
+/* ---- a model from a Hugging Face config.json.
+ *
+ * Sizes go by many names; each of them is looked for under all, and two that contradict each other are an error.
+ * What a family means beyond its sizes is a row of model_config.c.  Each field remembers the value that set
+ * it, so that a fault found at the end still points at its place in the file.
+ * Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits. ---- */
 
 enum { SHOWN = 60, KEYS = 4 };
 
 /* ---- values ---- */
 
-bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out)
+static bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out)
 {
     return orr_json_find(c->map, key, out) && orr_json_type_of(*out) != ORR_JSON_NULL;
 }
 
-orr_code llm_config_refuse(const llm_config *c,
-                           orr_json_value v,
-                           const char *key,
-                           const char *words)
+/* A key that is there and not null. */
+static orr_code llm_config_refuse(const llm_config *c,
+                                  orr_json_value v,
+                                  const char *key,
+                                  const char *words)
 {
     const orr_where w = orr_json_where(v);
     return orr_fail(c->err, ORR_EINPUT, &w, "%s: %s", key, words);
@@ -53,7 +657,8 @@ static orr_code get_number(const llm_config *c, orr_json_value v, const char *ke
     return ORR_OK;
 }
 
-orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out)
+/* Where a key is not there these leave *out as it is. */
+static orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out)
 {
     orr_json_value v;
     return llm_config_find(c, key, &v) ? get_number(c, v, key, out) : ORR_OK;
@@ -64,7 +669,7 @@ static orr_code get_bool(const llm_config *c, orr_json_value v, const char *key,
     return orr_json_get_bool(v, out, NULL) ? not_what(c, v, key, "true or false") : ORR_OK;
 }
 
-orr_code llm_config_bool(const llm_config *c, const char *key, bool *out)
+static orr_code llm_config_bool(const llm_config *c, const char *key, bool *out)
 {
     orr_json_value v;
     return llm_config_find(c, key, &v) ? get_bool(c, v, key, out) : ORR_OK;
@@ -236,7 +841,9 @@ static orr_code complete_heads(llm_config *c)
 
 /* ---- windows ---- */
 
-bool llm_config_set_globals(orr_model *m, const bool *is_global)
+/* Which layers see all, from a list of one flag a layer, as window_from, global_every and global_at.  False:
+ * they follow no such pattern. */
+static bool llm_config_set_globals(orr_model *m, const bool *is_global)
 {
     uint64_t first = 0, second, last = m->layers;
     while (last && !is_global[last - 1])

@@ -37,11 +37,6 @@ typedef struct llm_family {
     orr_code (*finish)(llm_config *c);
 } llm_family;
 
-/* By model_type; NULL: not known. */
-const llm_family *llm_family_find(orr_str type);
-/* What an unknown type is read as. */
-const llm_family *llm_family_fallback(void);
-
 /* A file being read. */
 struct llm_config {
     orr_json_value root;
@@ -52,19 +47,5 @@ struct llm_config {
     orr_json_value from[MODEL_FIELDS]; /* its value */
     orr_error *err;
 };
-
-/* A key that is there and not null. */
-bool llm_config_find(const llm_config *c, const char *key, orr_json_value *out);
-orr_code llm_config_refuse(const llm_config *c,
-                           orr_json_value v,
-                           const char *key,
-                           const char *words) ORR_MUST_CHECK;
-/* Where a key is not there these leave *out as it is. */
-orr_code llm_config_number(const llm_config *c, const char *key, uint64_t *out) ORR_MUST_CHECK;
-orr_code llm_config_bool(const llm_config *c, const char *key, bool *out) ORR_MUST_CHECK;
-
-/* Which layers see all, from a list of one flag a layer, as window_from, global_every and global_at.  False:
- * they follow no such pattern. */
-bool llm_config_set_globals(orr_model *m, const bool *is_global);
 
 #endif

@@ -3,14 +3,19 @@
  *
  * A flat map, one key for each field of orr_model; reader and writer walk the same table, so they cannot drift.
  * `from` starts with a preset, of which the file then changes what it names. */
-#include "model_impl.h"
-
+#include "base/formats/json.h"
 #include "base/formats/yaml_fields.h"
+#include "base/io/input.h"
 #include "base/text/text.h"
+#include "model_impl.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const orr_model *model_nearest(const char *name);
 
 enum { HEAD_KEYS = 4, SHOWN = 60 };
 
@@ -142,7 +147,7 @@ static orr_code take_model(orr_yaml_value map, const char *label, orr_model *m, 
     return check_model(map, m, err);
 }
 
-orr_code model_parse_file(orr_span bytes, const char *label, orr_model *out, orr_error *err)
+static orr_code model_parse_file(orr_span bytes, const char *label, orr_model *out, orr_error *err)
 {
     orr_model m = {.layers = 0};
     orr_yaml *y;
@@ -216,4 +221,394 @@ size_t orr_model_text(const orr_model *m, char *out, size_t size)
 size_t orr_model_json(const orr_model *m, char *out, size_t size)
 {
     return put_model(m, &json, out, size);
+}
+
+/* ---- is a model good: complete, without contradiction, and of a size that can be counted.
+ *
+ * The first fault found is told, with the field it is about, so that a reader can point at the line that set it.
+ * Bounds come first, because all sums after them rely on them. ---- */
+
+ORR_PRINTF(3, 4) static bool say(model_fault *f, const char *field, const char *fmt, ...)
+{
+    va_list args;
+    f->field = field;
+    va_start(args, fmt);
+    vsnprintf(f->words, sizeof f->words, fmt, args);
+    va_end(args);
+    return true;
+}
+
+static bool is_out_of_bounds(const orr_model *m, model_fault *f)
+{
+    const model_field *field;
+    for (size_t i = 0; (field = model_field_at(i)); i++) {
+        const uint64_t v = model_get(m, field);
+        uint64_t words = 0;
+        while (field->kind == MODEL_WORD && field->words[words])
+            words++;
+        if (field->kind == MODEL_WORD && v >= words)
+            return say(f, field->key, "no such value");
+        if (v > MODEL_MOST)
+            return say(f, field->key, "%" PRIu64 " is more than %u", v, MODEL_MOST);
+    }
+    if (m->layers > MODEL_MOST_LAYERS)
+        return say(f, "layers", "%" PRIu64 " is more than %u", m->layers, MODEL_MOST_LAYERS);
+    return false;
+}
+
+/* ---- what must be there ---- */
+
+typedef struct needed {
+    const char *field;
+    uint64_t value;
+} needed;
+
+static bool is_any_missing(const needed *n, size_t count, const char *when, model_fault *f)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (n[i].value == 0)
+            return say(f, n[i].field, "at least 1 was expected%s", when);
+    }
+    return false;
+}
+
+static bool is_any_idle(const needed *n, size_t count, const char *without, model_fault *f)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (n[i].value)
+            return say(f, n[i].field, "%" PRIu64 ", but %s", n[i].value, without);
+    }
+    return false;
+}
+
+/* ---- parts ---- */
+
+static bool has_bad_ends(const orr_model *m, model_fault *f)
+{
+    const needed always[] = {{"layers", m->layers}, {"hidden", m->hidden}, {"vocab", m->vocab}};
+    if (is_any_missing(always, 3, "", f))
+        return true;
+    if (m->block_norms != 1 && m->block_norms != 2 && m->block_norms != 4)
+        return say(f, "block_norms", "%" PRIu64 " is not 1, 2 or 4", m->block_norms);
+    if (m->position == ORR_MODEL_LEARNED && m->position_rows == 0)
+        return say(f, "position_rows", "at least 1 was expected with learned positions");
+    if (m->position != ORR_MODEL_LEARNED && m->position_rows)
+        return say(f, "position_rows", "%" PRIu64 ", but positions are not learned",
+                   m->position_rows);
+    if (m->position == ORR_MODEL_LEARNED && m->max_positions > m->position_rows)
+        return say(f, "max_positions", "%" PRIu64 ", but only %" PRIu64 " are learned",
+                   m->max_positions, m->position_rows);
+    return false;
+}
+
+static bool has_bad_heads(const orr_model *m, model_fault *f)
+{
+    const needed heads[] = {{"kv_heads", m->kv_heads}, {"head_dim", m->head_dim}};
+    const needed latent[] = {{"q_lora_rank", m->q_lora_rank},
+                             {"qk_nope_head_dim", m->qk_nope_head_dim},
+                             {"qk_rope_head_dim", m->qk_rope_head_dim},
+                             {"v_head_dim", m->v_head_dim}};
+    if (is_any_missing(heads, 2, "", f) ||
+        is_any_idle(latent, 4, "there is no MLA (kv_lora_rank is 0)", f))
+        return true;
+    if (m->kv_heads > m->heads || m->heads % m->kv_heads)
+        return say(f, "kv_heads", "%" PRIu64 " does not divide the number of heads, %" PRIu64,
+                   m->kv_heads, m->heads);
+    return false;
+}
+
+static bool has_bad_latent(const orr_model *m, model_fault *f)
+{
+    const needed latent[] = {{"v_head_dim", m->v_head_dim},
+                             {"qk_nope_head_dim", m->qk_nope_head_dim + m->qk_rope_head_dim}};
+    if (m->qk_norm)
+        return say(f, "qk_norm", "MLA has norms of its own");
+    return is_any_missing(latent, 2, " with MLA", f);
+}
+
+static bool has_bad_window(const orr_model *m, model_fault *f)
+{
+    const needed of_window[] = {{"window_from", m->window_from}, {"global_every", m->global_every}};
+    if (m->window == 0 && is_any_idle(of_window, 2, "there is no window", f))
+        return true;
+    if (m->global_at && m->global_at >= m->global_every)
+        return say(f, "global_at", "%" PRIu64 " is not below global_every, %" PRIu64, m->global_at,
+                   m->global_every);
+    return false;
+}
+
+static bool has_bad_attention(const orr_model *m, model_fault *f)
+{
+    const needed heads = {"heads", m->heads};
+    return is_any_missing(&heads, 1, "", f) || has_bad_window(m, f) ||
+           (orr_model_is_mla(m) ? has_bad_latent(m, f) : has_bad_heads(m, f));
+}
+
+static bool has_bad_experts(const orr_model *m, model_fault *f)
+{
+    const needed moe[] = {{"experts_per_token", m->experts_per_token},
+                          {"expert_ffn", m->expert_ffn},
+                          {"shared_experts", m->shared_experts},
+                          {"shared_ffn", m->shared_ffn},
+                          {"moe_every", m->moe_every}};
+    if (m->experts == 0)
+        return is_any_idle(moe, 5, "there are no experts", f);
+    if (is_any_missing(moe, 2, " with experts", f))
+        return true;
+    if (m->experts_per_token > m->experts)
+        return say(f, "experts_per_token", "%" PRIu64 " of only %" PRIu64 " experts",
+                   m->experts_per_token, m->experts);
+    if (m->moe_at && m->moe_at >= m->moe_every)
+        return say(f, "moe_at", "%" PRIu64 " is not below moe_every, %" PRIu64, m->moe_at,
+                   m->moe_every);
+    if (m->shared_experts && m->shared_ffn == 0)
+        return say(f, "shared_ffn", "at least 1 was expected with shared experts");
+    if (m->shared_ffn && m->shared_experts == 0)
+        return say(f, "shared_ffn", "%" PRIu64 ", but there are no shared experts", m->shared_ffn);
+    if (m->has_shared_gate && m->shared_experts == 0)
+        return say(f, "has_shared_gate", "there are no shared experts to scale");
+    return false;
+}
+
+static bool lacks_ffn(const orr_model *m, model_fault *f)
+{
+    for (uint64_t i = 0; i < m->layers && m->ffn == 0; i++) {
+        if (!orr_model_is_moe(m, i))
+            return say(f, "ffn", "at least 1 was expected: layer %" PRIu64 " is not MoE", i);
+    }
+    return false;
+}
+
+/* ---- size ---- */
+
+static bool is_tensor_too_large(const orr_model_tensor *t, uint64_t *all)
+{
+    uint64_t n;
+    return __builtin_mul_overflow(t->rows, t->columns, &n) ||
+           __builtin_add_overflow(n, t->columns, &n) || __builtin_mul_overflow(n, t->copies, &n) ||
+           __builtin_add_overflow(*all, n, all) || *all > MODEL_MOST_PARAMETERS;
+}
+
+/* Biases and tied heads are counted whether they are there or not: the bound is not that near. */
+static bool is_too_large(const orr_model *m, model_fault *f)
+{
+    orr_model_tensor tensors[ORR_MODEL_TENSORS];
+    uint64_t all = 0;
+    for (uint64_t i = 0; i <= m->layers; i++) {
+        const size_t n = i < m->layers ? orr_model_layer_tensors(m, i, tensors)
+                                       : orr_model_end_tensors(m, tensors);
+        for (size_t k = 0; k < n; k++) {
+            if (is_tensor_too_large(&tensors[k], &all))
+                return say(f, "hidden", "all together more than 2^60 parameters (%s)",
+                           tensors[k].name);
+        }
+    }
+    return false;
+}
+
+bool model_find_fault(const orr_model *m, model_fault *out)
+{
+    return is_out_of_bounds(m, out) || has_bad_ends(m, out) || has_bad_attention(m, out) ||
+           has_bad_experts(m, out) || lacks_ffn(m, out) || is_too_large(m, out);
+}
+
+static bool is_plain(const char *text, size_t room)
+{
+    const char *end = memchr(text, '\0', room);
+    for (const char *p = text; end && p < end; p++) {
+        if (*p < ' ' || *p >= 0x7F || *p == '"' || *p == '\\')
+            return false;
+    }
+    return end != NULL;
+}
+
+orr_code orr_model_check(const orr_model *m, orr_error *err)
+{
+    model_fault f;
+    if (!is_plain(m->name, sizeof m->name))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "name: printable ASCII was expected, without \" and \\");
+    if (model_find_fault(m, &f))
+        return orr_fail(err, ORR_EUSAGE, NULL, "%s: %s", f.field, f.words);
+    return ORR_OK;
+}
+
+/* ---- from what a user types to a model: the name of a preset, a file, a folder.
+ *
+ * Presets come first: they are the same everywhere, while a file depends on where one stands (./gpt2 is the
+ * file).  Names are compared without regard to case, dashes and underscores, but dots count: gpt3-1.3b is not
+ * gpt3-13b. ---- */
+
+/* ---- names ---- */
+
+typedef struct key {
+    char text[ORR_MODEL_NAME];
+    size_t len;
+} key;
+
+/* What counts of a name; false: longer than any preset's. */
+static bool make_key(const char *name, key *out)
+{
+    out->len = 0;
+    for (; *name; name++) {
+        const char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+        if (c == '-' || c == '_' || c == ' ')
+            continue;
+        if (out->len + 1 >= sizeof out->text)
+            return false;
+        out->text[out->len++] = c;
+    }
+    out->text[out->len] = '\0';
+    return out->len > 0;
+}
+
+const orr_model *orr_model_find(const char *name)
+{
+    key wanted, k;
+    if (!make_key(name, &wanted))
+        return NULL;
+    for (size_t i = 0; orr_model_at(i); i++) {
+        if (make_key(orr_model_at(i)->name, &k) && strcmp(k.text, wanted.text) == 0)
+            return orr_model_at(i);
+    }
+    return NULL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to add, leave out or change to make one of the other (Levenshtein); one row of the usual table. */
+static size_t distance(const key *a, const key *b)
+{
+    size_t row[ORR_MODEL_NAME];
+    for (size_t j = 0; j <= b->len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a->len; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b->len; j++) {
+            const size_t change = diagonal + (a->text[i - 1] != b->text[j - 1]);
+            diagonal = row[j];
+            row[j] = least(change, least(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[b->len];
+}
+
+/* Near is a third of the letters wrong at most; of several as near, the first. */
+static const orr_model *model_nearest(const char *name)
+{
+    const orr_model *best = NULL;
+    key wanted, k;
+    size_t fewest = SIZE_MAX;
+    if (!make_key(name, &wanted))
+        return NULL;
+    for (size_t i = 0; orr_model_at(i); i++) {
+        if (!make_key(orr_model_at(i)->name, &k))
+            continue;
+        const size_t d = distance(&wanted, &k);
+        if (d < fewest && d <= (k.len + 2) / 3) {
+            best = orr_model_at(i);
+            fewest = d;
+        }
+    }
+    return best;
+}
+
+/* ---- files ---- */
+
+static bool begins_with_brace(orr_span bytes)
+{
+    size_t at = bytes.len >= 3 && memcmp(bytes.ptr, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    while (at < bytes.len && bytes.ptr[at] && strchr(" \t\r\n", bytes.ptr[at]))
+        at++;
+    return at < bytes.len && bytes.ptr[at] == '{';
+}
+
+/* A JSON object that does not say it is ours is a config.json. */
+static orr_code is_config(orr_span bytes, const char *label, bool *out, orr_error *err)
+{
+    orr_json *j;
+    orr_json_value root, v;
+    *out = begins_with_brace(bytes);
+    if (!*out)
+        return ORR_OK;
+    orr_code code = orr_json_open(bytes, label, &j, err);
+    if (code)
+        return code;
+    code = orr_json_only(j, &root, err);
+    *out = !code && !orr_json_find(root, "format", &v);
+    orr_json_close(j);
+    return code;
+}
+
+orr_code orr_model_parse(orr_span bytes, const char *label, orr_model *out, orr_error *err)
+{
+    bool is_theirs;
+    const orr_code code = is_config(bytes, label, &is_theirs, err);
+    if (code)
+        return code;
+    return is_theirs ? model_parse_config(bytes, label, out, err)
+                     : model_parse_file(bytes, label, out, err);
+}
+
+static orr_code read_file(const char *path, orr_model *out, orr_error *err)
+{
+    orr_input *in;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    code = orr_model_parse(orr_input_bytes(in), path, out, err);
+    orr_input_close(in);
+    return code;
+}
+
+static orr_code read_folder(const char *path, orr_model *out, orr_error *err)
+{
+    char file[4096];
+    const size_t len = strlen(path);
+    const int n = snprintf(file, sizeof file, "%s%sconfig.json", path,
+                           len && path[len - 1] == '/' ? "" : "/");
+    if (n < 0 || (size_t)n >= sizeof file)
+        return orr_fail(err, ORR_EUSAGE, NULL, "the folder's name is too long");
+    return read_file(file, out, err);
+}
+
+/* A name without a slash and without what file names end in is more likely a model's. */
+static bool looks_like_name(const char *text)
+{
+    static const char *const ends[] = {".json", ".yml", ".yaml", ".gz", ".zst"};
+    const size_t len = strlen(text);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t n = strlen(ends[i]);
+        if (len >= n && strcmp(text + len - n, ends[i]) == 0)
+            return false;
+    }
+    return !strchr(text, '/') && strcmp(text, "-") != 0;
+}
+
+orr_code orr_model_load(const char *name_or_path, orr_model *out, orr_error *err)
+{
+    struct stat st;
+    const orr_model *preset = orr_model_find(name_or_path);
+    const bool is_there = stat(name_or_path, &st) == 0;
+    if (preset) {
+        *out = *preset;
+        return ORR_OK;
+    }
+    if (is_there && S_ISDIR(st.st_mode))
+        return read_folder(name_or_path, out, err);
+    if (is_there || !looks_like_name(name_or_path))
+        return read_file(name_or_path, out, err);
+    preset = model_nearest(name_or_path);
+    if (preset)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "no model and no file is called '%.60s'; did you mean %s?", name_or_path,
+                        preset->name);
+    return orr_fail(
+        err, ORR_EUSAGE, NULL,
+        "no model and no file is called '%.60s'; 'orrery model --list' shows the models",
+        name_or_path);
 }

@@ -33,7 +33,6 @@ enum { MODEL_FIELDS = 43 };
 
 /* In the order of the struct, all but name and note; NULL past the last. */
 const model_field *model_field_at(size_t index);
-size_t model_field_find(const char *key); /* MODEL_FIELDS: there is none */
 
 uint64_t model_get(const orr_model *m, const model_field *f);
 void model_set(orr_model *m, const model_field *f, uint64_t value);
@@ -53,13 +52,8 @@ void model_plain_text(char *text);
 /* Names a model after a path: its last part without what names end in, or of a config.json its folder. */
 void model_name_path(orr_model *m, orr_str path);
 
-/* The preset whose name is nearest, for "did you mean"; NULL: none is near. */
-const orr_model *model_nearest(const char *name);
-
 /* A Hugging Face config.json, and a file of ours. */
 orr_code model_parse_config(orr_span bytes, const char *label, orr_model *out, orr_error *err)
-    ORR_MUST_CHECK;
-orr_code model_parse_file(orr_span bytes, const char *label, orr_model *out, orr_error *err)
     ORR_MUST_CHECK;
 
 #endif

@@ -2,11 +2,11 @@
 /* serve_impl.h - what serving adds to llm_impl.h.
  *
  * serve_options.c   options completed and held against the model
- * serve_requests.c  a request list from a CSV file
- * serve_pool.c      ranks that work alike: their sizes, what they keep, how long an iteration takes
+ * serve_options.c  a request list from a CSV file
+ * serve_schedule.c      ranks that work alike: their sizes, what they keep, how long an iteration takes
  * serve_schedule.c  which tokens go through the model together; equal replicas found
- * serve_kv.c        who sends which part of a cache to whom
- * serve_write.c     the nodes of one class of ranks
+ * serve_schedule.c        who sends which part of a cache to whom
+ * serve.c     the nodes of one class of ranks
  * serve.c           all of it together
  *
  *     requests -> schedule (parts of sequences in iterations) -> scripts (what a replica does) -> classes
@@ -85,18 +85,12 @@ void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SI
 uint64_t llm_cache_bytes(const llm_pool *p, uint32_t stage, const uint64_t blocks[LLM_SIGHTS]);
 
 /* One more part of a sequence. */
-void llm_pass_add(
-    const llm_pool *p, llm_pass *pass, uint64_t tokens, uint64_t past, bool is_decode);
 static inline uint64_t llm_pass_tokens(const llm_pass *pass)
 {
     return pass->prompt_tokens + pass->decode_tokens;
 }
 /* From here on the pool's sizes are those of this pass; NULL: of none. */
 void llm_pool_set_pass(llm_pool *p, const llm_pass *pass);
-/* How long a stage takes for the pass at hand, in ps. */
-uint64_t llm_stage_time(llm_pool *p, uint32_t stage);
-/* The largest operation of the pass at hand. */
-uint64_t llm_working_bytes(llm_pool *p);
 
 /* Two times added, never more than 106 days. */
 static inline uint64_t llm_later(uint64_t a, uint64_t b)
@@ -199,8 +193,5 @@ typedef struct llm_class_job {
 uint64_t llm_put_sampling(llm_pen *p, uint64_t input);
 /* Bytes of what goes from stage to stage. */
 uint64_t llm_stage_message(const llm_job *g);
-
-orr_code llm_write_class(
-    const llm_class_job *job, orr_set *s, uint32_t *class_index, uint64_t *nodes, orr_error *err);
 
 #endif

@@ -1,11 +1,446 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_steps.c - what a layer is made of, on one rank: norm, attention, FFN or experts, and the sums between.
+/* llm_layer.c - the attention core: scores, softmax and weighted values, never written to memory, and what
+ * context-parallel ranks exchange for it.
+ *
+ * Each context-parallel rank has a part of the sequence, cut so that causal masks leave all of them the same work.
+ * Ring: keys and values of one block travel to the next rank while the block that is there is computed; backward,
+ * their gradients travel along and arrive home after a full round.  All-gather: keys and values of all blocks at
+ * once; backward they are gathered again, and their gradients reduced and scattered. */
+#include "layer_steps.h"
+#include "serve_impl.h"
+
+#include <stdio.h>
+
+static uint64_t kv_numbers(const llm_job *g);
+
+/* Pairs of a query and a key it sees, of one sequence in one head. */
+static uint64_t attention_pairs(const llm_job *g, uint64_t layer)
+{
+    const orr_model_work work = {.tokens = g->opt.seq, .is_square = g->opt.full_attention};
+    orr_error unused;
+    uint64_t pairs = 0;
+    /* The options were refused if this could fail. */
+    return orr_model_pairs(g->m, layer, &work, &pairs, &unused) ? 0 : pairs;
+}
+
+/* Multiplications with queries or keys (qk) and with values (v), so many of each a pair. */
+static uint64_t operations(const llm_steps *s, uint64_t qk, uint64_t v)
+{
+    const llm_job *g = s->g;
+    const uint64_t heads = g->m->heads / g->opt.tp;
+    return 2 * attention_pairs(g, s->layer) * g->opt.micro_batch / g->opt.cp * heads *
+           (qk * orr_model_qk_dim(g->m) + v * orr_model_v_dim(g->m));
+}
+
+static uint64_t query_numbers(const llm_job *g)
+{
+    return g->tokens * (g->m->heads / g->opt.tp) * (orr_model_qk_dim(g->m) + orr_model_v_dim(g->m));
+}
+
+static const char *label(char room[64], const char *base, const char *suffix)
+{
+    snprintf(room, 64, "attn.%s%s", base, suffix);
+    return room;
+}
+
+/* ---- forward ---- */
+
+typedef struct core {
+    llm_pen *p;
+    const char *suffix;
+    uint64_t operations, bytes; /* of one block */
+    uint64_t kv_bytes;
+    uint64_t tag;
+} core;
+
+static uint64_t forward_ring(const core *c, llm_deps after)
+{
+    const uint32_t blocks = c->p->g->opt.cp;
+    char room[64];
+    uint64_t arrived = 0;
+    uint64_t done =
+        llm_put_compute(c->p, label(room, "core", c->suffix), c->operations, c->bytes, after);
+    for (uint32_t i = 1; i < blocks; i++) {
+        const llm_deps have = arrived ? LLM_AFTER(arrived) : after;
+        llm_put_send(c->p, label(room, "kv_send", c->suffix), c->kv_bytes, c->tag, LLM_PEER_CP_NEXT,
+                     have);
+        arrived = llm_put_receive(c->p, label(room, "kv_receive", c->suffix), c->kv_bytes, c->tag,
+                                  LLM_PEER_CP_PREVIOUS, have);
+        done = llm_put_compute(c->p, label(room, "core", c->suffix), c->operations, c->bytes,
+                               LLM_AFTER(done, arrived));
+    }
+    return done;
+}
+
+static core trained_core(const llm_steps *s)
+{
+    const llm_job *g = s->g;
+    const bool is_ring = g->opt.context_form == ORR_CONTEXT_RING;
+    const uint64_t kv = kv_numbers(g) * g->act;
+    return (core){.operations = operations(s, 1, 1) / (is_ring ? g->opt.cp : 1),
+                  .bytes = query_numbers(g) * g->act + (is_ring ? kv : kv * g->opt.cp),
+                  .kv_bytes = kv};
+}
+
+/* Prompts and sequences that decode in one go.  Every key and value that is seen is read once: from the cache, but for
+ * the prompts of MLA, whose keys and values were just expanded. */
+static core served_core(const llm_steps *s)
+{
+    const llm_job *g = s->g;
+    const orr_model *m = g->m;
+    const bool is_mla = orr_model_is_mla(m), is_ring = g->opt.context_form == ORR_CONTEXT_RING;
+    const llm_sight *seen =
+        &g->pass->sight[orr_model_window(m, s->layer) ? LLM_SEES_WINDOW : LLM_SEES_ALL];
+    const uint64_t heads = m->heads / g->opt.tp, cp = g->opt.cp;
+    const uint64_t width = orr_model_qk_dim(m) + orr_model_v_dim(m);
+    const uint64_t narrow = is_mla ? 2 * m->kv_lora_rank + m->qk_rope_head_dim : width;
+    const uint64_t prompt_tokens = g->tokens - g->pass->decode_tokens;
+    const uint64_t queries = heads * (prompt_tokens * width + g->pass->decode_tokens * narrow);
+    const uint64_t key_bytes = is_mla ? heads * width * g->act : kv_kept(g) * g->kv;
+    const uint64_t block = (seen->prompt_keys + cp - 1) / cp * key_bytes;
+    const uint64_t work = heads * (seen->prompt_pairs * width + seen->decode_pairs * narrow);
+    return (core){.operations = 2 * work / cp / (is_ring ? cp : 1),
+                  .bytes = queries * g->act + (is_ring ? block : block * cp) +
+                           seen->decode_keys * kv_kept(g) * g->kv,
+                  .kv_bytes = block};
+}
+
+/* Attention with all its communication between context-parallel ranks. */
+static uint64_t llm_attention_forward(
+    llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, llm_deps after)
+{
+    const llm_job *g = p->g;
+    core c = g->pass ? served_core(s) : trained_core(s);
+    char room[64];
+    c.p = p;
+    c.suffix = suffix;
+    c.tag = tag;
+    if (g->opt.context_form == ORR_CONTEXT_RING)
+        return forward_ring(&c, after);
+    const uint64_t all = llm_put_collect(p, label(room, "kv_gather", suffix), ORR_COLL_ALL_GATHER,
+                                         c.kv_bytes, LLM_AXIS_CP, after);
+    const uint64_t from = after.count ? after.ids[0] : 0;
+    return llm_put_compute(p, label(room, "core", suffix), c.operations, c.bytes,
+                           LLM_AFTER(from, all));
+}
+
+/* ---- backward: scores again, then four products ---- */
+
+static uint64_t backward_ring(const core *c, llm_deps after)
+{
+    llm_pen *p = c->p;
+    const uint32_t blocks = p->g->opt.cp;
+    uint64_t kv = 0, grads = 0;
+    uint64_t done = llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, after);
+    for (uint32_t i = 1; i < blocks; i++) {
+        const llm_deps have = kv ? LLM_AFTER(kv) : after;
+        llm_put_send(p, "attn.kv_send.grad", c->kv_bytes, c->tag + 1, LLM_PEER_CP_NEXT, have);
+        kv = llm_put_receive(p, "attn.kv_receive.grad", c->kv_bytes, c->tag + 1,
+                             LLM_PEER_CP_PREVIOUS, have);
+        llm_put_send(p, "attn.dkv_send.grad", c->kv_bytes, c->tag + 2, LLM_PEER_CP_NEXT,
+                     LLM_AFTER(done, grads));
+        grads = llm_put_receive(p, "attn.dkv_receive.grad", c->kv_bytes, c->tag + 2,
+                                LLM_PEER_CP_PREVIOUS, LLM_AFTER(done));
+        done = llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, LLM_AFTER(done, kv));
+    }
+    if (blocks == 1)
+        return done;
+    llm_put_send(p, "attn.dkv_send.grad", c->kv_bytes, c->tag + 2, LLM_PEER_CP_NEXT,
+                 LLM_AFTER(done, grads));
+    grads = llm_put_receive(p, "attn.dkv_receive.grad", c->kv_bytes, c->tag + 2,
+                            LLM_PEER_CP_PREVIOUS, LLM_AFTER(done));
+    return llm_put_elementwise(p, "attn.dkv_add.grad", kv_numbers(p->g), 1, 3,
+                               LLM_AFTER(done, grads));
+}
+
+static uint64_t backward_gathered(const core *c, llm_deps after)
+{
+    llm_pen *p = c->p;
+    const uint64_t from = after.count ? after.ids[0] : 0;
+    const uint64_t all = llm_put_collect(p, "attn.kv_gather.grad", ORR_COLL_ALL_GATHER, c->kv_bytes,
+                                         LLM_AXIS_CP, after);
+    const uint64_t done =
+        llm_put_compute(p, "attn.core.grad", c->operations, c->bytes, LLM_AFTER(from, all));
+    return llm_put_collect(p, "attn.dkv_scatter.grad", ORR_COLL_REDUCE_SCATTER,
+                           c->kv_bytes * p->g->opt.cp, LLM_AXIS_CP, LLM_AFTER(done));
+}
+
+static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t tag, llm_deps after)
+{
+    const llm_job *g = p->g;
+    const bool is_ring = g->opt.context_form == ORR_CONTEXT_RING;
+    const uint32_t blocks = is_ring ? g->opt.cp : 1;
+    const uint64_t kv = kv_numbers(g) * g->act;
+    const core c = {.p = p,
+                    .operations = operations(s, 3, 2) / blocks,
+                    .bytes = 2 * (query_numbers(g) * g->act + (is_ring ? kv : kv * g->opt.cp)),
+                    .kv_bytes = kv,
+                    .tag = tag};
+    uint64_t again = 0;
+    if (g->opt.recompute == ORR_RECOMPUTE_SELECTIVE)
+        again = llm_attention_forward(p, s, ".again", tag + 3, after);
+    const llm_deps start = again ? LLM_AFTER(again) : after;
+    return is_ring ? backward_ring(&c, start) : backward_gathered(&c, start);
+}
+
+/* ---- both passes of a list of steps.
+ *
+ * Backward, a product becomes two: one for the gradient of what went in, one for that of the weights, which needs
+ * all tokens again where only a part of them was kept (sequence parallelism).  The two are apart so that the
+ * second may run while the first one's result travels, or much later (zero bubble). ---- */
+
+enum { NAME_MOST = 64, GRADS_MOST = 6 };
+
+typedef struct step_name {
+    char text[NAME_MOST];
+} step_name;
+
+/* For every node, so without printf. */
+static step_name with(const char *base, const char *suffix)
+{
+    step_name n;
+    const size_t a = strnlen(base, NAME_MOST - 1), b = strnlen(suffix, NAME_MOST - 1 - a);
+    memcpy(n.text, base, a);
+    memcpy(n.text + a, suffix, b);
+    n.text[a + b] = '\0';
+    return n;
+}
+
+static uint64_t put_product(
+    llm_pen *p, const char *label, const llm_step *s, uint64_t bytes, llm_deps after)
+{
+    return llm_put_compute(p, label, 2 * s->m * s->n * s->k, bytes, after);
+}
+
+/* Numbers of the three matrices of a product. */
+static uint64_t in_numbers(const llm_step *s)
+{
+    return s->m * s->k;
+}
+
+static uint64_t weight_numbers(const llm_step *s)
+{
+    return s->copies * s->k * s->n;
+}
+
+static uint64_t out_numbers(const llm_step *s)
+{
+    return s->m * s->n;
+}
+
+/* ---- forward ---- */
+
+typedef struct forward {
+    llm_pen *p;
+    const llm_steps *s;
+    const char *suffix;
+    uint64_t tag;
+    uint64_t out[LLM_STEPS_MOST];
+} forward;
+
+static uint64_t enter(llm_pen *p, const char *label, uint64_t numbers, llm_deps after)
+{
+    const llm_job *g = p->g;
+    if (!g->is_sequence_parallel)
+        return after.ids[0]; /* every rank has all tokens already */
+    return llm_put_collect(p, label, ORR_COLL_ALL_GATHER, numbers / g->opt.tp * g->act, LLM_AXIS_TP,
+                           after);
+}
+
+static uint64_t leave(llm_pen *p, const char *label, uint64_t numbers, llm_deps after)
+{
+    const llm_job *g = p->g;
+    return llm_put_collect(p, label,
+                           g->is_sequence_parallel ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE,
+                           numbers * g->act, LLM_AXIS_TP, after);
+}
+
+static uint64_t forward_step(forward *f, const llm_step *s)
+{
+    const llm_job *g = f->p->g;
+    const uint64_t also = s->also >= 0 ? f->out[s->also] : 0;
+    const llm_deps after = LLM_AFTER(f->out[s->from], also);
+    const step_name label = with(s->name, f->suffix);
+    switch (s->kind) {
+    case LLM_STEP_ELEMENTWISE:
+        if (s->bytes)
+            return llm_put_compute(f->p, label.text, s->numbers * s->operations, s->bytes, after);
+        return llm_put_elementwise(f->p, label.text, s->numbers, s->operations, s->is_sum ? 3 : 2,
+                                   after);
+    case LLM_STEP_PRODUCT:
+        return put_product(f->p, label.text, s,
+                           g->mat * (in_numbers(s) + weight_numbers(s)) + g->act * out_numbers(s),
+                           after);
+    case LLM_STEP_ATTENTION:
+        return llm_attention_forward(f->p, f->s, f->suffix, f->tag, after);
+    case LLM_STEP_ENTER:
+        return enter(f->p, label.text, s->numbers, after);
+    case LLM_STEP_LEAVE:
+        return leave(f->p, label.text, s->numbers, LLM_AFTER(f->out[s->from]));
+    case LLM_STEP_GATHER:
+        return llm_put_collect(f->p, label.text, ORR_COLL_ALL_GATHER, s->numbers * g->act,
+                               LLM_AXIS_TP, LLM_AFTER(f->out[s->from]));
+    default:
+        return llm_put_collect(f->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
+                               LLM_AXIS_EP, LLM_AFTER(f->out[s->from]));
+    }
+}
+
+uint64_t llm_steps_forward(
+    llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, uint64_t input)
+{
+    forward f = {.p = p, .s = s, .suffix = suffix, .tag = tag};
+    f.out[0] = input;
+    for (int i = 1; i < s->count; i++)
+        f.out[i] = forward_step(&f, &s->list[i]);
+    return f.out[s->count - 1];
+}
+
+uint64_t llm_layer_forward(llm_pen *p, uint64_t layer, uint64_t tag, uint64_t input)
+{
+    llm_steps s;
+    llm_describe_layer(p->g, layer, &s);
+    return llm_steps_forward(p, &s, "", tag, input);
+}
+
+/* ---- backward ---- */
+
+typedef struct grad_list {
+    uint64_t ids[GRADS_MOST];
+    size_t count;
+} grad_list;
+
+typedef struct backward {
+    llm_pen *p;
+    const llm_steps *s;
+    uint64_t tag;
+    int parts;
+    grad_list of[LLM_STEPS_MOST]; /* nodes that give a part of the gradient of a step's result */
+    llm_grads *grads;
+} backward;
+
+static void give(backward *b, int to, uint64_t id)
+{
+    if (to >= 0 && id && b->of[to].count < GRADS_MOST)
+        b->of[to].ids[b->of[to].count++] = id;
+}
+
+static void give_all(backward *b, int to, const grad_list *from)
+{
+    for (size_t i = 0; to >= 0 && i < from->count; i++)
+        give(b, to, from->ids[i]);
+}
+
+static void note_grad(backward *b, const llm_step *s, uint64_t id)
+{
+    llm_grads *g = b->grads;
+    uint64_t *list = s->is_expert ? g->expert : g->dense;
+    size_t *count = s->is_expert ? &g->expert_count : &g->dense_count;
+    if (*count < LLM_GRADS_OF_LAYER)
+        list[(*count)++] = id;
+}
+
+/* The result is added to what other micro-batches gave: read and written. */
+static void put_weight_grad(backward *b, const llm_step *s, llm_deps after)
+{
+    llm_pen *p = b->p;
+    const llm_job *g = p->g;
+    const llm_step *source = &b->s->list[s->from];
+    uint64_t again = 0;
+    if (source->kind == LLM_STEP_ENTER && g->is_sequence_parallel)
+        again = enter(p, with(source->name, ".again").text, source->numbers, after);
+    uint64_t ids[GRADS_MOST + 1] = {again};
+    for (size_t i = 0; i < after.count && i < GRADS_MOST; i++)
+        ids[i + 1] = after.ids[i];
+    const uint64_t bytes =
+        g->mat * (in_numbers(s) + out_numbers(s)) + 2 * g->grad * weight_numbers(s);
+    note_grad(
+        b, s,
+        put_product(p, with(s->name, ".wgrad").text, s, bytes, (llm_deps){ids, after.count + 1}));
+}
+
+static void backward_product(backward *b, const llm_step *s, llm_deps after)
+{
+    const llm_job *g = b->p->g;
+    const uint64_t bytes = g->mat * (out_numbers(s) + weight_numbers(s)) + g->act * in_numbers(s);
+    if (b->parts & LLM_INPUT_GRADS)
+        give(b, s->from, put_product(b->p, with(s->name, ".grad").text, s, bytes, after));
+    if (b->parts & LLM_WEIGHT_GRADS)
+        put_weight_grad(b, s, after);
+}
+
+static void backward_step(backward *b, int i)
+{
+    const llm_step *s = &b->s->list[i];
+    const llm_job *g = b->p->g;
+    const llm_deps after = {b->of[i].ids, b->of[i].count};
+    const step_name label = with(s->name ? s->name : "", ".grad");
+    uint64_t id = 0;
+    if (s->kind == LLM_STEP_PRODUCT) {
+        backward_product(b, s, after);
+        return;
+    }
+    if (!(b->parts & LLM_INPUT_GRADS) || after.count == 0)
+        return;
+    if (s->is_sum || (s->kind == LLM_STEP_LEAVE && !g->is_sequence_parallel)) {
+        give_all(b, s->from, &b->of[i]);
+        give_all(b, s->also, &b->of[i]);
+        return;
+    }
+    if (s->kind == LLM_STEP_ELEMENTWISE)
+        id = llm_put_elementwise(b->p, label.text, s->numbers, 2 * s->operations, 3, after);
+    else if (s->kind == LLM_STEP_ATTENTION)
+        id = llm_attention_backward(b->p, b->s, b->tag, after);
+    else if (s->kind == LLM_STEP_ENTER)
+        id = leave(b->p, label.text, s->numbers, after);
+    else if (s->kind == LLM_STEP_LEAVE)
+        id = enter(b->p, label.text, s->numbers, after);
+    else
+        id = llm_put_collect(b->p, label.text, ORR_COLL_ALL_TO_ALL, s->numbers * g->act,
+                             LLM_AXIS_EP, after);
+    give(b, s->from, id);
+    give(b, s->also, id);
+}
+
+/* Weights alone have no gradients to start from: they wait for the pass that had them. */
+static void start_from(backward *b, uint64_t output_grad)
+{
+    if (b->parts & LLM_INPUT_GRADS) {
+        give(b, b->s->count - 1, output_grad);
+        return;
+    }
+    for (int i = 1; i < b->s->count; i++)
+        give(b, i, output_grad);
+}
+
+uint64_t llm_steps_backward(
+    llm_pen *p, const llm_steps *s, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads)
+{
+    backward b = {.p = p, .s = s, .tag = tag, .parts = parts, .grads = grads};
+    start_from(&b, output_grad);
+    for (int i = s->count; i-- > 1;)
+        backward_step(&b, i);
+    const llm_deps sum = {b.of[0].ids, b.of[0].count};
+    if (sum.count < 2)
+        return sum.count ? sum.ids[0] : 0;
+    return llm_put_elementwise(p, "input.grad", p->g->thin_tokens * p->g->m->hidden, 1, 3, sum);
+}
+
+uint64_t llm_layer_backward(
+    llm_pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads)
+{
+    llm_steps s;
+    llm_describe_layer(p->g, layer, &s);
+    if (p->g->opt.recompute == ORR_RECOMPUTE_FULL && parts & LLM_INPUT_GRADS)
+        output_grad = llm_steps_forward(p, &s, ".again", tag + 4, output_grad);
+    return llm_steps_backward(p, &s, tag, parts, output_grad, grads);
+}
+
+/* ---- what a layer is made of, on one rank: norm, attention, FFN or experts, and the sums between.
  *
  * Between tensor-parallel regions a rank holds `thin_tokens` whole tokens (with sequence parallelism; all of them
  * without), inside them all `tokens` and 1 / tp of the columns.  Experts are reached by an all-to-all and are
- * themselves tensor-parallel; tokens are taken to spread evenly over them. */
-#include "layer_steps.h"
-#include "serve_impl.h"
+ * themselves tensor-parallel; tokens are taken to spread evenly over them. ---- */
 
 static int add(llm_steps *s, llm_step step)
 {
@@ -58,7 +493,8 @@ static int add_move(llm_steps *s, llm_step_kind kind, const char *name, int from
 
 /* ---- attention ---- */
 
-uint64_t kv_numbers(const llm_job *g)
+/* Numbers of keys and values of the tokens on a rank. */
+static uint64_t kv_numbers(const llm_job *g)
 {
     const orr_model *m = g->m;
     if (orr_model_is_mla(m))
