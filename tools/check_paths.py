@@ -3,7 +3,7 @@
 """Every path of the tree that a document names exists: `src/run/clock.c`, docs/format/et.md, tests/golden/data/.
 
 Looked at: *.md and the man pages (*.in).  A path starts with a top folder; * and ? match, and so does a
-<placeholder>.  Links between Markdown files must lead somewhere, too."""
+<placeholder>.  So do source files that are named alone, as `clock.c`, and links between Markdown files."""
 
 import fnmatch
 import re
@@ -12,6 +12,7 @@ import tree
 
 TOPS = "bench|capture|cli|docs|examples|include|src|tests|tools|web"
 PATH = re.compile(r"(?<![\w/.~$-])(?:" + TOPS + r")/[\w./<>*?{},-]*")
+SOURCE = re.compile(r"`(\w+\.(?:c|cc|h|hpp))`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 HEADERS = re.compile(r"<(orrery/[\w/.]+\.h(?:pp)?)>")
 # Text about other programs' trees, and files that programs write.
@@ -31,6 +32,7 @@ def braces(path):
 def main():
     names = {str(path) for path in tree.files()}
     names |= {str(folder) for path in tree.files() for folder in path.parents}
+    sources = {path.name for path in tree.files() if path.suffix in tree.C_SUFFIXES}
     problems = []
 
     def known(path):
@@ -50,6 +52,9 @@ def main():
                 for target in LINK.findall(line):
                     where = (tree.ROOT / document.parent / target).resolve()
                     named.append(str(where.relative_to(tree.ROOT)) if tree.ROOT in where.parents else target)
+            for source in SOURCE.findall(line):
+                if source not in sources and not MADE_UP.search(source):
+                    problems.append(f"{document}:{number}: there is no {source}")
             for path in named:
                 if not known(path):
                     problems.append(f"{document}:{number}: there is no {path}")
