@@ -19,7 +19,7 @@ static orr_code take_list(orr_yaml_value root, const char *key, orr_yaml_value *
         return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
     const orr_where at = orr_yaml_where(*out);
     if (orr_yaml_type_of(*out) != ORR_YAML_LIST)
-        return orr_fail(err, ORR_EINPUT, &at, "%s: a list was expected, one entry a dimension",
+        return orr_fail(err, ORR_EINPUT, &at, "%s: a list was expected, one entry per dimension",
                         key);
     if (orr_yaml_count(*out) == 0 || orr_yaml_count(*out) > ORR_NET_DIMS)
         return orr_fail(err, ORR_EINPUT, &at, "%s: 1 to %d entries were expected", key,
@@ -89,7 +89,7 @@ static orr_code take_network(orr_yaml_value root, orr_net_config *c, orr_error *
         const orr_where w = orr_yaml_where(lists[i]);
         if (orr_yaml_count(lists[i]) != orr_yaml_count(lists[0]))
             return orr_fail(err, ORR_EINPUT, &w,
-                            "%s has %u entries, topology has %u: one a dimension was expected",
+                            "%s has %u entries, topology has %u: one per dimension was expected",
                             keys[i], orr_yaml_count(lists[i]), orr_yaml_count(lists[0]));
     }
     c->dims = orr_yaml_count(lists[0]);

@@ -3,7 +3,7 @@
  *
  * The k-th send of such a key meets the k-th receive (astra-sim.md 4.3), so per key there is a queue of sends
  * that nobody has received or of receives that nobody has sent, never both.  The oldest of a key stands in a
- * hash table, the others behind it.  Ranks that do the same one after the other lie side by side in the table,
+ * hash table, the others after it.  Ranks that do the same one after the other lie side by side in the table,
  * because the distance to the peer is hashed and the source is only added.  A message on its way is known by its
  * number alone. */
 #include "sim_impl.h"

@@ -4,26 +4,26 @@
  * (docs/design/schedulers.md).
  *
  * All ranks must send a chunk through the dimensions in the same order, so the order is decided once, by the
- * rank that comes to the collective first, and kept as a *course* until every rank is through.  The greedy
+ * rank that comes to the collective first, and kept as a *plan* until every rank is through.  The greedy
  * schedulers follow Themis (Rashidi et al., ISCA 2022): keep a sum of the time each dimension is busy, and send
  * the next chunk first where the sum is smallest, because a chunk is largest in its first reduce-scatter.
  *
  * A queue starts its chunks in the order in which the first of all ranks started them.  Whatever must be before
- * something else then has its first start before it, so ranks can never wait for each other in a circle.
+ * something else then has its first start before it, so the waits of ranks can never form a cycle.
  *
- * Cost: a course has an entry a chunk and one a start, made once per collective; dimensions are sorted per
+ * Cost: a plan has an entry per chunk and one per start, made once per collective; dimensions are sorted per
  * chunk; a start looks through the chunks that wait. */
 #include "sim_impl.h"
 
 /* Below this part of a chunk, loads count as equal (offlineGreedy). */
 enum { NEGLIGIBLE = 16 };
 
-typedef struct course_key {
+typedef struct plan_key {
     uint64_t id; /* of the first chunk */
     uint64_t size;
     orr_collective kind;
     uint32_t dims; /* bit mask of those that take part */
-} course_key;
+} plan_key;
 
 /* The order in which one queue starts: phases of chunks. */
 typedef struct start {
@@ -34,17 +34,17 @@ typedef struct starts {
     size_t count, room;
 } starts;
 
-typedef struct course_entry {
-    orr__course course;
-    course_key key;
+typedef struct plan_entry {
+    sched_plan plan;
+    plan_key key;
     uint32_t come, gone; /* ranks */
     size_t room;
     starts *queues;
     uint32_t next; /* with the same id, or free */
-} course_entry;
+} plan_entry;
 
-struct orr__schedule {
-    course_entry *entries;
+struct sched {
+    plan_entry *entries;
     size_t count, room;
     uint32_t free_entry;
     size_t queue_count;
@@ -57,9 +57,9 @@ struct orr__schedule {
     double carried[ORR_NET_DIMS + 1]; /* and the bytes they moved */
 };
 
-struct orr__schedule *orr__schedule_create(const orr_sim *s)
+struct sched *sched_create(const orr_sim *s)
 {
-    struct orr__schedule *c = orr_alloc(1, sizeof *c);
+    struct sched *c = orr_alloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->free_entry = ORR__NONE;
@@ -74,7 +74,7 @@ struct orr__schedule *orr__schedule_create(const orr_sim *s)
     return c;
 }
 
-void orr__schedule_destroy(struct orr__schedule *c)
+void sched_destroy(struct sched *c)
 {
     if (!c)
         return;
@@ -82,7 +82,7 @@ void orr__schedule_destroy(struct orr__schedule *c)
         for (size_t q = 0; c->entries[i].queues && q < c->queue_count; q++)
             orr_free(c->entries[i].queues[q].list);
         orr_free(c->entries[i].queues);
-        orr_free(c->entries[i].course.legs);
+        orr_free(c->entries[i].plan.orders);
     }
     orr_free(c->entries);
     orr_map_destroy(c->by_id);
@@ -100,9 +100,9 @@ static double phase_bytes(orr_collective kind, double data, double n)
 }
 
 /* Only of phases that are like those to be planned: the time of others is mostly waiting. */
-void orr__schedule_note(const orr__stream *st)
+void sched_note(const orr__stream *st)
 {
-    struct orr__schedule *c = st->npu->sim->schedule;
+    struct sched *c = st->npu->sim->schedule;
     const orr__phase *p = &st->phases[st->phase];
     if (p->kind == ORR_COLL_ALL_TO_ALL || coll_has_root(p->kind) || p->dim->group)
         return;
@@ -111,7 +111,7 @@ void orr__schedule_note(const orr__stream *st)
 }
 
 /* onlineGreedy: bytes per ns as seen so far, for all dimensions once there is something of each. */
-static void learn_speeds(struct orr__schedule *c, const orr__route *r)
+static void learn_speeds(struct sched *c, const orr__route *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
         if (!(c->busy[r->dims[i]->position] > 0))
@@ -125,7 +125,7 @@ static void learn_speeds(struct orr__schedule *c, const orr__route *r)
 /* ---- one chunk ---- */
 
 typedef struct planner {
-    struct orr__schedule *c;
+    struct sched *c;
     const orr__route *r; /* its dims ascending */
     bool grows;          /* all-gather: a chunk is largest in its last phase */
     uint64_t smallest;   /* chunk */
@@ -137,7 +137,7 @@ static double load_of(const planner *p, uint32_t i)
 }
 
 /* By load, the least loaded first; equal ones inner first.  All-gathers the other way round. */
-static void sort_by_load(const planner *p, orr__leg *t)
+static void sort_by_load(const planner *p, sched_order *t)
 {
     for (uint32_t i = 0; i < p->r->count; i++) {
         uint32_t at = i;
@@ -147,7 +147,7 @@ static void sort_by_load(const planner *p, orr__leg *t)
     }
 }
 
-static void reverse(orr__leg *t, uint32_t count)
+static void reverse(sched_order *t, uint32_t count)
 {
     for (uint32_t i = 0; i < count / 2; i++) {
         const uint8_t other = t->order[count - 1 - i];
@@ -156,7 +156,7 @@ static void reverse(orr__leg *t, uint32_t count)
     }
 }
 
-static void set_ascending(orr__leg *t, uint32_t count)
+static void set_ascending(sched_order *t, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         t->order[i] = (uint8_t)i;
@@ -164,7 +164,7 @@ static void set_ascending(orr__leg *t, uint32_t count)
 
 /* The chunk that would fill the gap between the most and the least loaded dimension, if it went first (in an
  * all-gather: last) to the least loaded one. */
-static double filling_size(const planner *p, const orr__leg *by_load)
+static double filling_size(const planner *p, const sched_order *by_load)
 {
     const uint32_t count = p->r->count;
     const orr__dim *least = p->r->dims[by_load->order[0]];
@@ -178,7 +178,7 @@ static double filling_size(const planner *p, const orr__leg *by_load)
 }
 
 /* Only half of an all-reduce counts: the way back loads the same dimensions the same. */
-static void add_load(const planner *p, const orr__leg *t)
+static void add_load(const planner *p, const sched_order *t)
 {
     double data = (double)t->size;
     for (uint32_t i = 0; i < p->r->count; i++) {
@@ -189,7 +189,7 @@ static void add_load(const planner *p, const orr__leg *t)
     }
 }
 
-static void plan_greedy(const planner *p, orr__inter how, uint64_t left, orr__leg *t)
+static void plan_greedy(const planner *p, orr__inter how, uint64_t left, sched_order *t)
 {
     t->size = p->smallest;
     sort_by_load(p, t);
@@ -211,7 +211,7 @@ static void plan_greedy(const planner *p, orr__inter how, uint64_t left, orr__le
     add_load(p, t);
 }
 
-static void plan_rotation(const planner *p, orr__leg *t)
+static void plan_rotation(const planner *p, sched_order *t)
 {
     const uint32_t count = p->r->count, shift = p->c->rotation++ % count;
     t->size = p->smallest;
@@ -223,19 +223,19 @@ static void plan_rotation(const planner *p, orr__leg *t)
 
 /* ---- a collective ---- */
 
-static bool plan(planner *p, orr__inter how, uint64_t now, course_entry *e)
+static bool plan(planner *p, orr__inter how, uint64_t now, plan_entry *e)
 {
-    struct orr__schedule *c = p->c;
+    struct sched *c = p->c;
     if (how == ORR__ONLINE_GREEDY)
         learn_speeds(c, p->r);
     if (c->loads_since != now)
         memset(c->load, 0, sizeof c->load);
     c->loads_since = now;
     for (uint64_t left = e->key.size; left > 0;) {
-        if (e->course.count == UINT32_MAX ||
-            !orr_grow(&e->course.legs, &e->room, e->course.count + (size_t)1))
+        if (e->plan.count == UINT32_MAX ||
+            !orr_grow(&e->plan.orders, &e->room, e->plan.count + (size_t)1))
             return false;
-        orr__leg *t = &e->course.legs[e->course.count++];
+        sched_order *t = &e->plan.orders[e->plan.count++];
         if (how == ORR__ROUND_ROBIN)
             plan_rotation(p, t);
         else
@@ -245,7 +245,7 @@ static bool plan(planner *p, orr__inter how, uint64_t now, course_entry *e)
     return true;
 }
 
-static course_entry *new_entry(struct orr__schedule *c, const course_key *key)
+static plan_entry *new_entry(struct sched *c, const plan_key *key)
 {
     uint32_t e = c->free_entry;
     if (e != ORR__NONE) {
@@ -257,26 +257,26 @@ static course_entry *new_entry(struct orr__schedule *c, const course_key *key)
         if (!queues)
             return NULL;
         e = (uint32_t)c->count++;
-        c->entries[e] = (course_entry){.queues = queues, .next = ORR__NONE};
+        c->entries[e] = (plan_entry){.queues = queues, .next = ORR__NONE};
     }
     const uint32_t before = orr_map_find(c->by_id, key->id, ORR__NONE);
     if (!orr_map_put(c->by_id, key->id, e, NULL))
         return NULL;
     c->entries[e].key = *key;
     c->entries[e].come = c->entries[e].gone = 0;
-    c->entries[e].course.count = 0;
+    c->entries[e].plan.count = 0;
     c->entries[e].next = before;
     for (size_t q = 0; q < c->queue_count; q++)
         c->entries[e].queues[q].count = 0;
     return &c->entries[e];
 }
 
-static bool is_same(const course_key *a, const course_key *b)
+static bool is_same(const plan_key *a, const plan_key *b)
 {
     return a->id == b->id && a->size == b->size && a->kind == b->kind && a->dims == b->dims;
 }
 
-static course_entry *find_entry(const struct orr__schedule *c, const course_key *key)
+static plan_entry *find_entry(const struct sched *c, const plan_key *key)
 {
     for (uint32_t e = orr_map_find(c->by_id, key->id, ORR__NONE); e != ORR__NONE;
          e = c->entries[e].next)
@@ -285,9 +285,9 @@ static course_entry *find_entry(const struct orr__schedule *c, const course_key 
     return NULL;
 }
 
-static void drop_entry(struct orr__schedule *c, uint32_t e)
+static void drop_entry(struct sched *c, uint32_t e)
 {
-    course_entry *gone = &c->entries[e];
+    plan_entry *gone = &c->entries[e];
     const uint32_t head = orr_map_find(c->by_id, gone->key.id, ORR__NONE);
     uint32_t before = head;
     if (head != e) {
@@ -317,14 +317,14 @@ static bool is_planned(const orr_sim *s, orr_collective kind)
     }
 }
 
-bool orr__course_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uint32_t *out)
+bool sched_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uint32_t *out)
 {
-    struct orr__schedule *c = s->schedule;
-    course_key key = {.id = id, .size = size, .kind = r->kind};
+    struct sched *c = s->schedule;
+    plan_key key = {.id = id, .size = size, .kind = r->kind};
     planner p = {.c = c, .r = r, .grows = r->kind == ORR_COLL_ALL_GATHER, .smallest = r->data};
     for (uint32_t i = 0; i < r->count; i++)
         key.dims |= 1u << r->dims[i]->position;
-    course_entry *e = find_entry(c, &key);
+    plan_entry *e = find_entry(c, &key);
     if (!e) {
         e = new_entry(c, &key);
         if (!e ||
@@ -336,26 +336,26 @@ bool orr__course_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t siz
     return true;
 }
 
-const orr__course *orr__course_of(const orr_sim *s, uint32_t index)
+const sched_plan *sched_plan_of(const orr_sim *s, uint32_t index)
 {
-    return &s->schedule->entries[index].course;
+    return &s->schedule->entries[index].plan;
 }
 
-void orr__course_leave(orr_sim *s, uint32_t index)
+void sched_leave(orr_sim *s, uint32_t index)
 {
-    course_entry *e = &s->schedule->entries[index];
+    plan_entry *e = &s->schedule->entries[index];
     if (++e->gone == s->npu_count)
         drop_entry(s->schedule, index);
 }
 
 /* ---- starting ---- */
 
-orr__stream *orr__course_next(orr__stream *first)
+orr__stream *sched_next(orr__stream *first)
 {
     orr__data_set *set = first->set;
     orr_sim *s = first->npu->sim;
     const uint32_t queue = first->phases[first->phase].queue;
-    starts *order = &s->schedule->entries[set->course].queues[queue];
+    starts *order = &s->schedule->entries[set->plan].queues[queue];
     const uint32_t at = set->started[queue];
     if (at == order->count) { /* this rank is ahead of all others */
         if (!orr_grow(&order->list, &order->room, order->count + 1)) {

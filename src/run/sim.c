@@ -282,7 +282,7 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
     s->remote = orr__remote_create(s);
     s->programs = orr__program_cache_create(s);
     if ((s->system.is_agreed || s->system.inter != ORR__ASCENDING) &&
-        !(s->schedule = orr__schedule_create(s)))
+        !(s->schedule = sched_create(s)))
         return orr_no_memory(err);
     if (!s->npus || !s->finish_order || !s->matcher || !s->remote || !s->programs ||
         !change_speeds(s))
@@ -416,7 +416,7 @@ void orr_sim_destroy(orr_sim *s)
     if (!s)
         return;
     orr__program_cache_destroy(s->programs);
-    orr__schedule_destroy(s->schedule);
+    sched_destroy(s->schedule);
     for (uint32_t r = 0; s->npus && r < s->npu_count; r++) {
         orr__workload_fini(&s->npus[r]);
         orr__system_fini(&s->npus[r]);

@@ -198,8 +198,8 @@ typedef struct orr__plan {
 /* One collective on one rank: complete after `expected` streams. */
 typedef struct orr__data_set {
     orr__npu *npu;
-    uint32_t place;  /* the node */
-    uint32_t course; /* what the ranks agreed on (schedule.c), or NONE */
+    uint32_t place; /* the node */
+    uint32_t plan;  /* what the ranks agreed on (schedule.c), or NONE */
     uint64_t expected, finished;
     uint64_t first_id; /* of its streams */
     uint32_t
@@ -228,7 +228,7 @@ struct orr__stream {
     uint32_t record; /* of its running phase, when phases are recorded */
     uint8_t whole;   /* orr_collective that this stream belongs to */
     bool is_started;
-    /* What each event of a running phase needs stands together, in two cache lines: this, coll, and behind it
+    /* What each event of a running phase needs stands together, in two cache lines: this, coll, and after it
      * the state of the algorithm (orr_coll_state). */
     orr__npu *npu;
     const orr__group *group; /* whose members the indices mean; NULL: first + index * offset */
@@ -314,8 +314,8 @@ struct orr_sim {
     uint32_t
         lanes; /* sets of queues: as many as the traces have communication streams, 1 at least */
     orr__plan plans[ORR_COLL_COUNT];
-    orr__dim *group_rings;          /* by group and kind: for groups smaller than the system */
-    struct orr__schedule *schedule; /* NULL: every chunk goes through the dimensions ascending */
+    orr__dim *group_rings;  /* by group and kind: for groups smaller than the system */
+    struct sched *schedule; /* NULL: every chunk goes through the dimensions ascending */
     struct orr__matcher *matcher;
     void
         *byte_matcher; /* of run_byte_matchings, when the packet network wants it; NULL otherwise */
@@ -464,26 +464,26 @@ const orr__dim *orr__group_dim(const orr_sim *s, const orr__group *g, orr_collec
 void orr__add_phases(orr__stream *st, const orr__route *r);
 
 /* How the chunks of one collective go through the dimensions: the same for all ranks (schedule.c). */
-typedef struct orr__leg {
+typedef struct sched_order {
     uint64_t size;
     uint8_t order[ORR_NET_DIMS + 1]; /* places in the dims of the route */
-} orr__leg;
-typedef struct orr__course {
-    orr__leg *legs;
+} sched_order;
+typedef struct sched_plan {
+    sched_order *orders;
     uint32_t count;
-} orr__course;
+} sched_plan;
 
-struct orr__schedule *orr__schedule_create(const orr_sim *s);
-void orr__schedule_destroy(struct orr__schedule *c);
+struct sched *sched_create(const orr_sim *s);
+void sched_destroy(struct sched *c);
 /* A rank begins a collective.  r has all dimensions that take part, ascending, and the recommended chunk; id is
- * that of the first chunk.  *out names the course.  False: out of memory. */
-bool orr__course_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uint32_t *out);
-/* No legs: as usual.  Valid until the next join. */
-const orr__course *orr__course_of(const orr_sim *s, uint32_t index);
-void orr__course_leave(orr_sim *s, uint32_t index);
+ * that of the first chunk.  *out names the plan.  False: out of memory. */
+bool sched_join(orr_sim *s, const orr__route *r, uint64_t id, uint64_t size, uint32_t *out);
+/* No orders: as usual.  Valid until the next join. */
+const sched_plan *sched_plan_of(const orr_sim *s, uint32_t index);
+void sched_leave(orr_sim *s, uint32_t index);
 /* first: the first that waits in a queue.  Which is to start now?  NULL: one that is not there yet. */
-orr__stream *orr__course_next(orr__stream *first);
-void orr__schedule_note(const orr__stream *st); /* its phase is over */
+orr__stream *sched_next(orr__stream *first);
+void sched_note(const orr__stream *st); /* its phase is over */
 /* The stream behind a message of a custom collective; NULL: it is not one. */
 const orr__stream *orr__custom_owner(orr__call c);
 /* How many nodes are under way; and whether a node that has not started sends (or receives) this. */

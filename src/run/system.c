@@ -84,7 +84,7 @@ static orr__data_set *new_set(orr__npu *n, uint32_t place, uint64_t expected)
     if (set)
         *set = (orr__data_set){.npu = n,
                                .place = place,
-                               .course = ORR__NONE,
+                               .plan = ORR__NONE,
                                .expected = expected,
                                .started = set->started};
     return set;
@@ -185,7 +185,7 @@ static void start_what_fits(orr__npu *n, orr__queue *q)
         st = st->next;
     while (st && q->running < most && !n->sim->code) {
         orr__stream *waiting = st;
-        if (is_agreed && st->set->course != ORR__NONE && !(st = orr__course_next(waiting)))
+        if (is_agreed && st->set->plan != ORR__NONE && !(st = sched_next(waiting)))
             return;
         if (st != waiting)
             move_before(q, st, waiting);
@@ -211,13 +211,13 @@ void orr__stream_advance(orr__stream *st)
     orr__queue *q = queue_of(st);
     const bool is_last = st->phase + 1 == st->phase_count;
     if (s->schedule && !st->custom_prefix)
-        orr__schedule_note(st);
+        sched_note(st);
     RUN_TELL(s, phase_end, st);
     if (is_last && ++st->set->finished == st->set->expected) {
         orr__data_set *set = st->set;
         const uint32_t place = set->place;
-        if (set->course != ORR__NONE)
-            orr__course_leave(s, set->course);
+        if (set->plan != ORR__NONE)
+            sched_leave(s, set->plan);
         drop_set(s, set);
         orr__node_done(n, place); /* while this stream still occupies its slot */
     }
@@ -251,7 +251,7 @@ typedef struct request {
     const orr__dim *dims;
     uint32_t dim_count;
     orr__route route; /* the dimensions that take part, ascending, and the chunk */
-    uint32_t course;  /* what the ranks agreed on, or NONE */
+    uint32_t plan;    /* what the ranks agreed on, or NONE */
 } request;
 
 static const orr__group *find_group(const orr_sim *s, int64_t id)
@@ -482,9 +482,9 @@ static void run_custom(const request *r)
     launch(st);
 }
 
-static bool has_legs(const request *r)
+static bool has_orders(const request *r)
 {
-    return r->course != ORR__NONE && orr__course_of(r->n->sim, r->course)->count;
+    return r->plan != ORR__NONE && sched_plan_of(r->n->sim, r->plan)->count;
 }
 
 /* Where the i-th chunk goes. */
@@ -492,8 +492,8 @@ static void set_route(const request *r, uint64_t i, orr__route *out)
 {
     const orr__route *all = &r->route;
     *out = *all;
-    if (has_legs(r)) {
-        const orr__leg *t = &orr__course_of(r->n->sim, r->course)->legs[i];
+    if (has_orders(r)) {
+        const sched_order *t = &sched_plan_of(r->n->sim, r->plan)->orders[i];
         out->is_unmerged = r->n->sim->system.inter != ORR__ROUND_ROBIN;
         out->data = t->size;
         for (uint32_t k = 0; k < all->count; k++)
@@ -607,18 +607,18 @@ static bool find_root(request *r)
 }
 
 /* What the ranks agree on, where there is something to agree on. */
-static bool find_course(request *r, uint64_t size)
+static bool find_plan(request *r, uint64_t size)
 {
     orr_sim *s = r->n->sim;
     const uint64_t id = r->m ? r->m->next_stream : r->n->streams_made;
     if (!s->schedule || coll_has_root(r->kind) || r->route.count < 2)
         return true;
-    if (!orr__course_join(s, &r->route, id, size, &r->course)) {
+    if (!sched_join(s, &r->route, id, size, &r->plan)) {
         orr__sim_no_memory(s);
         return false;
     }
-    if (has_legs(r))
-        r->streams = orr__course_of(s, r->course)->count;
+    if (has_orders(r))
+        r->streams = sched_plan_of(s, r->plan)->count;
     return true;
 }
 
@@ -628,9 +628,9 @@ static bool open_set(request *r)
     const size_t queues = orr__queue_count(s);
     orr__data_set *set = new_set(r->n, r->place, r->streams);
     r->set = set;
-    if (!set || r->course == ORR__NONE)
+    if (!set || r->plan == ORR__NONE)
         return set != NULL;
-    set->course = r->course;
+    set->plan = r->plan;
     set->first_id = r->m ? r->m->next_stream : r->n->streams_made;
     if (!set->started)
         set->started = orr_arena_new(s->arena, queues, uint32_t);
@@ -642,12 +642,11 @@ static bool open_set(request *r)
 void orr__collective(orr__npu *n, uint32_t place, orr_collective kind, uint64_t size)
 {
     orr_sim *s = n->sim;
-    request r = {
-        .n = n, .place = place, .kind = kind, .route = {.kind = kind}, .course = ORR__NONE};
+    request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = ORR__NONE};
     if (!group_of(n, place, &r.m) || !cut(&r, &size) || !plan_of(&r) ||
         !next_priority(n, place, &r.priority))
         return;
-    if (!r.custom && (!find_active_dims(&r) || !find_course(&r, size)))
+    if (!r.custom && (!find_active_dims(&r) || !find_plan(&r, size)))
         return;
     if (coll_has_root(kind) && !find_root(&r))
         return;

@@ -5,7 +5,7 @@
 
 #include "run/sim_impl.h"
 
-/* ---- courses ---- */
+/* ---- plans ---- */
 
 /* Two dimensions of four ranks, 2 and 1 bytes a ns. */
 typedef struct bench {
@@ -27,7 +27,7 @@ static void set_up(bench *b, orr__inter how, orr_collective kind, uint64_t chunk
     b->sim.system.inter = how;
     b->sim.system.is_bw_aware = true;
     b->sim.clock = orr__clock_create();
-    b->sim.schedule = orr__schedule_create(&b->sim);
+    b->sim.schedule = sched_create(&b->sim);
     CHECK(b->sim.clock && b->sim.schedule);
     b->route =
         (orr__route){.kind = kind, .dims = {&b->dims[0], &b->dims[1]}, .count = 2, .data = chunk};
@@ -35,22 +35,22 @@ static void set_up(bench *b, orr__inter how, orr_collective kind, uint64_t chunk
 
 static void tear_down(bench *b)
 {
-    orr__schedule_destroy(b->sim.schedule);
+    sched_destroy(b->sim.schedule);
     orr__clock_destroy(b->sim.clock);
 }
 
 /* first: of each chunk, the dimension it begins with. */
-static void check_course(bench *b, uint64_t id, uint64_t size, const char *first)
+static void check_plan(bench *b, uint64_t id, uint64_t size, const char *first)
 {
     uint32_t index;
-    CHECK(orr__course_join(&b->sim, &b->route, id, size, &index));
-    const orr__course *c = orr__course_of(&b->sim, index);
+    CHECK(sched_join(&b->sim, &b->route, id, size, &index));
+    const sched_plan *c = sched_plan_of(&b->sim, index);
     CHECK_EQ_U(c->count, strlen(first));
     for (uint32_t i = 0; i < c->count; i++) {
-        CHECK_EQ(c->legs[i].order[0], first[i] - '0');
-        CHECK_EQ(c->legs[i].order[1], 1 - (first[i] - '0'));
+        CHECK_EQ(c->orders[i].order[0], first[i] - '0');
+        CHECK_EQ(c->orders[i].order[1], 1 - (first[i] - '0'));
     }
-    orr__course_leave(&b->sim, index);
+    sched_leave(&b->sim, index);
 }
 
 /* Chunks of 64 bytes, an all-reduce.  Loads (ns) after each: the first goes 0, 1 because nothing is loaded:
@@ -60,7 +60,7 @@ TEST(test_schedule__offline_greedy_balances_the_loads)
 {
     bench b;
     set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
-    check_course(&b, 0, 256, "0100");
+    check_plan(&b, 0, 256, "0100");
     tear_down(&b);
 }
 
@@ -71,22 +71,22 @@ TEST(test_schedule__offline_greedy_gathers_the_other_way_round)
 {
     bench b;
     set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_GATHER, 4);
-    check_course(&b, 0, 16, "1011");
+    check_plan(&b, 0, 16, "1011");
     tear_down(&b);
 }
 
-/* All ranks get the same course, however the loads have changed since. */
+/* All ranks get the same plan, however the loads have changed since. */
 TEST(test_schedule__decides_once_for_all_ranks)
 {
     bench b;
     set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_REDUCE, 64);
     for (int i = 0; i < 15; i++)
-        check_course(&b, 0, 256, "0100");
+        check_plan(&b, 0, 256, "0100");
     /* Another collective at the same tick goes on from loads of 78 and 84. */
-    check_course(&b, 4, 64, "0");
-    check_course(&b, 0, 256, "0100");
+    check_plan(&b, 4, 64, "0");
+    check_plan(&b, 0, 256, "0100");
     /* All 16 have had it: the same name now means a new collective.  102 and 96: 1, 0. */
-    check_course(&b, 0, 64, "1");
+    check_plan(&b, 0, 64, "1");
     tear_down(&b);
 }
 
@@ -97,7 +97,7 @@ TEST(test_schedule__flex_stays_as_usual_while_gaps_are_small)
 {
     bench b;
     set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
-    check_course(&b, 0, 256, "0000");
+    check_plan(&b, 0, 256, "0000");
     tear_down(&b);
 }
 
@@ -107,17 +107,17 @@ TEST(test_schedule__flex_fills_the_gap_with_one_chunk)
     bench b;
     uint32_t index;
     set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 64);
-    check_course(&b, 0, 256, "0000");
-    CHECK(orr__course_join(&b.sim, &b.route, 4, 64, &index));
-    const orr__course *c = orr__course_of(&b.sim, index);
+    check_plan(&b, 0, 256, "0000");
+    CHECK(sched_join(&b.sim, &b.route, 4, 64, &index));
+    const sched_plan *c = sched_plan_of(&b.sim, index);
     CHECK_EQ_U(c->count, 1);
-    CHECK_EQ(c->legs[0].order[0], 1);
-    CHECK_EQ_U(c->legs[0].size, 64);
+    CHECK_EQ(c->orders[0].order[0], 1);
+    CHECK_EQ_U(c->orders[0].size, 64);
     tear_down(&b);
     /* With chunks of 16 or more: 6 and 3, 12 and 6, 18 and 9, 24 and 12: now the gap of 12 is 16 bytes.
      * After it 24 + 1.5 and 12 + 12: small again. */
     set_up(&b, ORR__OFFLINE_GREEDY_FLEX, ORR_COLL_ALL_REDUCE, 16);
-    check_course(&b, 0, 96, "000010");
+    check_plan(&b, 0, 96, "000010");
     tear_down(&b);
 }
 
@@ -125,10 +125,10 @@ TEST(test_schedule__round_robin_rotates)
 {
     bench b;
     set_up(&b, ORR__ROUND_ROBIN, ORR_COLL_ALL_REDUCE, 64);
-    check_course(&b, 0, 256, "0101");
-    check_course(&b, 0, 256, "0101");
+    check_plan(&b, 0, 256, "0101");
+    check_plan(&b, 0, 256, "0101");
     b.route.kind = ORR_COLL_ALL_GATHER;
-    check_course(&b, 4, 192, "101");
+    check_plan(&b, 4, 192, "101");
     tear_down(&b);
 }
 
@@ -146,11 +146,11 @@ TEST(test_schedule__online_greedy_learns_what_phases_took)
     phases[1].dim = &b.dims[1];
     /* The clock is at 0 and phases began before it: only the difference counts. */
     st.phase_since = (uint64_t)0 - 48;
-    orr__schedule_note(&st);
+    sched_note(&st);
     st.phase = 1;
     st.phase_since = (uint64_t)0 - 12;
-    orr__schedule_note(&st);
-    check_course(&b, 0, 320, "01111"); /* 48 3, 60 15, 72 27, 84 39, 96 51 */
+    sched_note(&st);
+    check_plan(&b, 0, 320, "01111"); /* 48 3, 60 15, 72 27, 84 39, 96 51 */
     tear_down(&b);
 }
 
@@ -158,13 +158,13 @@ TEST(test_schedule__leaves_alone_what_it_cannot_improve)
 {
     bench b;
     set_up(&b, ORR__OFFLINE_GREEDY, ORR_COLL_ALL_TO_ALL, 64);
-    check_course(&b, 0, 256, "");
+    check_plan(&b, 0, 256, "");
     b.route.kind = ORR_COLL_ALL_REDUCE;
     b.sim.system.is_bw_aware = false;
-    check_course(&b, 4, 256, "");
+    check_plan(&b, 4, 256, "");
     b.sim.system.inter = ORR__ASCENDING;
     b.sim.system.is_bw_aware = true;
-    check_course(&b, 8, 256, "");
+    check_plan(&b, 8, 256, "");
     tear_down(&b);
 }
 
@@ -181,26 +181,26 @@ TEST(test_schedule__ranks_start_chunks_in_one_order)
     orr__stream st[2][3];
     set_up(&b, ORR__ASCENDING, ORR_COLL_ALL_REDUCE, 64);
     for (unsigned r = 0; r < 2; r++) {
-        CHECK(orr__course_join(&b.sim, &b.route, 5, 192, &index));
+        CHECK(sched_join(&b.sim, &b.route, 5, 192, &index));
         sets[r] =
-            (orr__data_set){.npu = &n[r], .course = index, .first_id = 5, .started = started[r]};
+            (orr__data_set){.npu = &n[r], .plan = index, .first_id = 5, .started = started[r]};
         for (unsigned i = 0; i < 3; i++)
             st[r][i] = (orr__stream){
                 .npu = &n[r], .set = &sets[r], .id = 5 + i, .phases = phases, .phase_count = 2};
     }
     /* Rank 0 has 2, 0 waiting, then 1 comes. */
     st[0][2].next = &st[0][0];
-    CHECK(orr__course_next(&st[0][2]) == &st[0][2]);
-    CHECK(orr__course_next(&st[0][0]) == &st[0][0]);
-    CHECK(orr__course_next(&st[0][1]) == &st[0][1]);
+    CHECK(sched_next(&st[0][2]) == &st[0][2]);
+    CHECK(sched_next(&st[0][0]) == &st[0][0]);
+    CHECK(sched_next(&st[0][1]) == &st[0][1]);
     /* Rank 1 has only 0 and 1: it waits for 2; then they come as on rank 0. */
     st[1][0].next = &st[1][1];
-    CHECK(orr__course_next(&st[1][0]) == NULL);
+    CHECK(sched_next(&st[1][0]) == NULL);
     st[1][1].next = &st[1][2];
-    CHECK(orr__course_next(&st[1][0]) == &st[1][2]);
+    CHECK(sched_next(&st[1][0]) == &st[1][2]);
     st[1][1].next = NULL;
-    CHECK(orr__course_next(&st[1][0]) == &st[1][0]);
-    CHECK(orr__course_next(&st[1][1]) == &st[1][1]);
+    CHECK(sched_next(&st[1][0]) == &st[1][0]);
+    CHECK(sched_next(&st[1][1]) == &st[1][1]);
     tear_down(&b);
 }
 

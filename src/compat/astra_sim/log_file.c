@@ -2,7 +2,7 @@
 /* log_file.c - files that are added to.
  *
  * A log that goes on from run to run cannot appear whole, as output.h has it: its bytes are appended as they
- * come, 64 KiB at a time, with O_APPEND, so that two programs may write to one log.  A log that begins anew is
+ * come, 64 KiB at a time, with O_APPEND, so that two programs may write to one log.  A log that starts over is
  * an orr_output.  Full files are moved aside one after the other, the oldest first. */
 #include "log_file.h"
 #include "base/io/output.h"
@@ -41,7 +41,7 @@ static void note_problem(orr_log_file *f, const char *attempt)
     f->attempt = attempt;
 }
 
-/* The last part of a path begins behind its last slash. */
+/* The last part of a path begins after its last slash. */
 static size_t name_at(const char *path)
 {
     const char *slash = strrchr(path, '/');
