@@ -5,10 +5,8 @@
  * nothing under way.  An *edge* says: this wait can end only after that one.  A wait without edges has a
  * *cause*: nothing that is still to come would end it.
  *
- *     stall_collect.c     waits                      stall_causes.c   causes, or the shortest circle
- *     stall_messages.c    edges of messages          stall_words.c    one wait in words
- *     stall_streams.c     edges of chunks            stall_items.c    equal ranks together, lines
- *     stall_blockers.c    why a node is not started  stall.c          the whole, and JSON */
+ *     stall_waits.c   waits, and why a node is not started      stall_words.c   one wait in words
+ *     stall_edges.c   edges of messages and of chunks           stall.c         causes or the shortest cycle; lines */
 #ifndef ORR_STALL_IMPL_H
 #define ORR_STALL_IMPL_H
 
@@ -153,8 +151,6 @@ bool orr__stall_is_same_collective(const orr__npu *a, uint32_t x, const orr__npu
 
 bool orr__stall_link_messages(orr__stall *st);
 bool orr__stall_link_streams(orr__stall *st);
-bool orr__stall_find_causes(orr__stall *st);
-bool orr__stall_make_items(orr__stall *st);
 
 /* ---- words ---- */
 

@@ -109,8 +109,6 @@ uint64_t orr__step_size(const orr_sim *s, const orr__step *step); /* bytes; 0: n
 
 /* ---- counters of a timeline (timeline_counters.c) ---- */
 
-orr_code orr__add_counters(const orr_sim *s, orr_timeline *t, orr_error *err);
-
 /* Until when figures of a rank run: its end, or now. */
 uint64_t orr__watch_until(const orr_sim *s, uint32_t rank);
 uint64_t orr__watch_end_of_run(const orr_sim *s); /* the last rank's end; now when not all ended */

@@ -9,12 +9,6 @@
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
 
-/* The same for people: dot_view_text.c. */
-orr_code orr__dot_text(const orr_trace *t,
-                       const orr_view_graph_options *opt,
-                       orr_buf *b,
-                       orr_view_graph_result *result,
-                       orr_error *err);
 orr_code orr__graphml_write(const orr_trace *t,
                             const char *path,
                             const orr_view_graph_options *opt,

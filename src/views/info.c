@@ -8,9 +8,365 @@
  * Sizes below zero count as absent.  Memory: what one class needs for its graph (info_graph.c) plus one entry
  * per operator, group and pair of peers. */
 #include "info_gather.h"
+#include "info_impl.h"
+#include "info_meta.h"
+
+#include "base/formats/json.h"
+#include "base/memory/buffer.h"
+#include "base/text/base64.h"
+#include "base/text/text.h"
+#include "trace/trace_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ======== How many bytes a collective moves, and ranks written as ranges: two small sums of info.
+ *
+ * comm_size is what one rank puts in (an all-gather's share, an all-to-all's whole), as traces recorded from
+ * programs and the simulators that read them have it.  With S that size and n ranks, the bytes sent by all
+ * ranks together, with algorithms that send nothing twice (ring, or direct), are
+ *
+ *     all-reduce           2(n-1) S      a reduce-scatter and an all-gather of S/n
+ *     all-gather           n(n-1) S      each share reaches the n-1 others
+ *     reduce-scatter       (n-1) S       also reduce-scatter-block
+ *     all-to-all           (n-1) S       each rank keeps one n-th
+ *     broadcast, reduce    (n-1) S       S into, or out of, all but one
+ *     gather               (n-1) S
+ *     scatter              (n-1)/n S     the root keeps one n-th
+ *     barrier              0
+ *
+ * and one n-th of that for each rank on average, which is what the functions here give. */
+
+typedef struct cost {
+    const char *formula;
+    uint32_t factor;    /* times (n-1) S */
+    uint32_t divisions; /* by n, this often */
+} cost;
+
+static const cost costs[ORR_COLL_COUNT] = {
+    [ORR_COLL_ALL_REDUCE] = {"2(n-1)/n x size", 2, 1},
+    [ORR_COLL_REDUCE] = {"(n-1)/n x size", 1, 1},
+    [ORR_COLL_ALL_GATHER] = {"(n-1) x size", 1, 0},
+    [ORR_COLL_GATHER] = {"(n-1)/n x size", 1, 1},
+    [ORR_COLL_SCATTER] = {"(n-1)/n^2 x size", 1, 2},
+    [ORR_COLL_BROADCAST] = {"(n-1)/n x size", 1, 1},
+    [ORR_COLL_ALL_TO_ALL] = {"(n-1)/n x size", 1, 1},
+    [ORR_COLL_REDUCE_SCATTER] = {"(n-1)/n x size", 1, 1},
+    [ORR_COLL_REDUCE_SCATTER_BLOCK] = {"(n-1)/n x size", 1, 1},
+    [ORR_COLL_BARRIER] = {"0", 0, 0},
+};
+
+const char *orr__moved_formula(uint32_t kind)
+{
+    return kind < ORR_COLL_COUNT ? costs[kind].formula : NULL;
+}
+
+bool orr__moved_bytes(uint32_t kind, uint64_t size, uint32_t n, uint64_t *out)
+{
+    *out = 0;
+    if (kind >= ORR_COLL_COUNT || n == 0)
+        return false;
+    /* 64 bits of size, 32 of n and one of the factor: 97 of 128. */
+    unsigned __int128 bytes = (unsigned __int128)size * (n - 1) * costs[kind].factor;
+    for (uint32_t i = 0; i < costs[kind].divisions; i++)
+        bytes /= n;
+    *out = bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes;
+    return true;
+}
+
+/* How many members from `from` on are equally far apart, and how far. */
+static size_t run_length(const uint32_t *members, size_t count, size_t from, uint32_t *step)
+{
+    size_t n = 1;
+    *step = from + 1 < count ? members[from + 1] - members[from] : 1;
+    while (from + n < count && members[from + n] - members[from + n - 1] == *step)
+        n++;
+    return n;
+}
+
+const char *orr__rank_ranges(orr_arena *a, const uint32_t *members, size_t count)
+{
+    orr_buf b = {0};
+    for (size_t i = 0; i < count;) {
+        uint32_t step;
+        size_t n = run_length(members, count, i, &step);
+        if (n < 3 && step != 1)
+            n = 1; /* two far apart are no row */
+        orr_buf_print(&b, "%s%u", i ? "," : "", members[i]);
+        if (n > 1)
+            orr_buf_print(&b, "-%u", members[i + n - 1]);
+        if (n > 1 && step != 1)
+            orr_buf_print(&b, "/%u", step);
+        i += n;
+    }
+    char *text = b.failed ? NULL : orr_arena_text(a, (orr_str){(const char *)b.ptr, b.len});
+    orr_buf_fini(&b);
+    return text;
+}
+
+/* ======== The metadata of the traces; values are kept as JSON text, which serves both printers. */
+
+static void put_bytes(orr_json_writer *w, orr_str s)
+{
+    orr_buf text = {0};
+    uint8_t *room = orr_buf_reserve(&text, orr_base64_length(s.len) + 1);
+    if (room) {
+        const orr_span in = {(const uint8_t *)s.ptr, s.len};
+        text.len = (size_t)(orr_base64_put(room, in) - text.ptr);
+        orr_json_str(w, (orr_str){(const char *)text.ptr, text.len});
+    } else {
+        w->to->failed = true;
+    }
+    orr_buf_fini(&text);
+}
+
+static void put_double(orr_json_writer *w, double v)
+{
+    if (v != v)
+        orr_json_text(w, "NaN"); /* JSON has no such number */
+    else if (v - v != 0)
+        orr_json_text(w, v < 0 ? "-Infinity" : "Infinity");
+    else
+        orr_json_double(w, v);
+}
+
+static void put_value(orr_json_writer *w, orr_value_kind kind, const orr_value *v)
+{
+    switch (kind) {
+    case ORR_VALUE_DOUBLE:
+    case ORR_VALUE_FLOAT:
+        put_double(w, v->d);
+        return;
+    case ORR_VALUE_UINT32:
+    case ORR_VALUE_UINT64:
+    case ORR_VALUE_FIXED32:
+    case ORR_VALUE_FIXED64:
+        orr_json_u64(w, v->u);
+        return;
+    case ORR_VALUE_BOOL:
+        orr_json_bool(w, v->u != 0);
+        return;
+    case ORR_VALUE_STRING:
+        orr_json_str(w, v->s);
+        return;
+    case ORR_VALUE_BYTES:
+        put_bytes(w, v->s);
+        return;
+    case ORR_VALUE_NONE:
+    case ORR_VALUE_KIND_COUNT:
+        orr_json_null(w);
+        return;
+    default:
+        orr_json_i64(w, v->i);
+    }
+}
+
+static void put_attr(orr_json_writer *w, const orr_attr *attr)
+{
+    if (!attr->is_list) {
+        put_value(w, attr->kind, &attr->value);
+        return;
+    }
+    orr_list items = orr_attr_items(attr);
+    orr_value item;
+    orr_json_begin_array(w);
+    while (orr_list_next(&items, &item))
+        put_value(w, attr->kind, &item);
+    orr_json_end_array(w);
+}
+
+static bool copy_text(orr_arena *a, orr_str from, orr_str *out)
+{
+    out->ptr = orr_arena_text(a, from);
+    out->len = from.len;
+    return out->ptr != NULL;
+}
+
+static bool copy_attr(orr_info *o, const orr_attr *attr, orr__meta_row *row)
+{
+    static const orr_json_style style = {.spaced = true};
+    orr_buf b = {0};
+    orr_json_writer w;
+    orr_json_writer_init(&w, &b, &style);
+    put_attr(&w, attr);
+    const bool ok = !b.failed &&
+                    copy_text(o->arena, (orr_str){(const char *)b.ptr, b.len}, &row->value) &&
+                    copy_text(o->arena, attr->name, &row->name);
+    row->member = attr->kind == ORR_VALUE_NONE ? NULL : orr_value_member(attr->kind, attr->is_list);
+    orr_buf_fini(&b);
+    return ok;
+}
+
+static orr_code info_metadata(orr_info *o, const orr_trace *t, orr_error *err)
+{
+    orr_attr attr;
+    size_t count = 0;
+    o->has_metadata = orr_trace_has_metadata(t);
+    if (!copy_text(o->arena, orr_trace_version(t), &o->meta_version))
+        return orr_no_memory(err);
+    for (orr_attrs it = orr_trace_attrs(t); orr_attrs_next(&it, &attr);)
+        count++;
+    if (!(o->meta = orr_arena_new(o->arena, count, orr__meta_row)))
+        return orr_no_memory(err);
+    for (orr_attrs it = orr_trace_attrs(t); orr_attrs_next(&it, &attr);)
+        if (!copy_attr(o, &attr, &o->meta[o->meta_count++]))
+            return orr_no_memory(err);
+    return ORR_OK;
+}
+
+static bool info_same_metadata(const orr_trace *a, const orr_trace *b)
+{
+    const orr_span x = orr__trace_meta_body(a), y = orr__trace_meta_body(b);
+    return a->has_metadata == b->has_metadata && x.len == y.len &&
+           (x.len == 0 || memcmp(x.ptr, y.ptr, x.len) == 0);
+}
+
+/* ======== Operators by name, with the numbers that make each node's name its own left out.
+ *
+ * Names are interned, so a node costs one hash of its name; figures lie in an array by number of the name.
+ * What counts as a number at the end: digits behind one of the signs _ - . # : / @ or a blank, or digits in
+ * brackets; as many of them as follow each other.  Digits that touch a letter belong to the name (bf16), but
+ * for those that end a part of a path, which become a star: layers.12.mlp is layers.*.mlp. */
+
+static bool is_sign(char c)
+{
+    return c && strchr("_-.#:/@ ", c);
+}
+
+/* The length of s[0..len) without one number at its end; len: there is none. */
+static size_t without_number(const char *s, size_t len)
+{
+    size_t end = len;
+    char bracket = 0;
+    if (end > 2 && (s[end - 1] == ']' || s[end - 1] == ')'))
+        bracket = s[--end] == ']' ? '[' : '(';
+    const size_t digits = end;
+    while (end && orr_is_digit(s[end - 1]))
+        end--;
+    if (end == digits || end == 0)
+        return len;
+    if (bracket)
+        return s[end - 1] == bracket ? end - 1 : len;
+    return is_sign(s[end - 1]) ? end - 1 : len;
+}
+
+static orr_str without_numbers(orr_str name)
+{
+    size_t len = name.len;
+    for (size_t next; len && (next = without_number(name.ptr, len)) < len;)
+        len = next;
+    while (len < name.len && len && is_sign(name.ptr[len - 1]))
+        len--;
+    return len ? (orr_str){name.ptr, len} : name;
+}
+
+/* Digits that end a part of a path: layer12/forward, layers.12.mlp, and also all_reduce/bucket3. */
+static bool ends_part(orr_str s, size_t end)
+{
+    if (end == s.len)
+        return memchr(s.ptr, '/', s.len) != NULL;
+    return end + 1 < s.len && (s.ptr[end] == '/' || s.ptr[end] == '.');
+}
+
+orr_str orr__operator_group(orr_str name, char room[ORR__NAME_ROOM])
+{
+    const orr_str s = without_numbers(name);
+    size_t from = 0, n = 0;
+    if (s.len > ORR__NAME_ROOM)
+        return s;
+    for (size_t i = 0; i < s.len;) {
+        size_t end = i;
+        while (end < s.len && orr_is_digit(s.ptr[end]))
+            end++;
+        if (end == i || !ends_part(s, end)) {
+            i = end > i ? end : i + 1;
+            continue;
+        }
+        memcpy(room + n, s.ptr + from, i - from);
+        n += i - from;
+        room[n++] = '*';
+        from = i = end;
+    }
+    if (from == 0)
+        return s;
+    memcpy(room + n, s.ptr + from, s.len - from);
+    return (orr_str){room, n + s.len - from};
+}
+
+static bool operators_add(orr__operators *ops, orr_str name, uint64_t duration_us, uint64_t times)
+{
+    char room[ORR__NAME_ROOM];
+    uint32_t number;
+    const size_t old = ops->room;
+    if (!ops->names && !(ops->names = orr_intern_create()))
+        return false;
+    if (!orr_intern_add(ops->names, ops->by_name ? name : orr__operator_group(name, room), &number))
+        return false;
+    if (!orr_grow(&ops->stats, &ops->room, (size_t)number + 1))
+        return false;
+    if (ops->room > old)
+        memset(ops->stats + old, 0, (ops->room - old) * sizeof *ops->stats);
+    orr__stat_add(&ops->stats[number], duration_us, times);
+    return true;
+}
+
+static void operators_fini(orr__operators *ops)
+{
+    orr_intern_destroy(ops->names);
+    orr_free(ops->stats);
+    *ops = (orr__operators){0};
+}
+
+static int compare_names(const orr__operators *ops, uint32_t a, uint32_t b)
+{
+    const orr_str x = orr_intern_get(ops->names, a), y = orr_intern_get(ops->names, b);
+    const size_t n = x.len < y.len ? x.len : y.len;
+    const int order = n ? memcmp(x.ptr, y.ptr, n) : 0;
+    return order ? order : (x.len > y.len) - (x.len < y.len);
+}
+
+static int more_first(uint64_t a, uint64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+static int compare_time(const void *a, const void *b, void *context)
+{
+    const orr__operators *ops = context;
+    const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    const orr__stat *x = &ops->stats[i], *y = &ops->stats[j];
+    int order = more_first(x->total, y->total);
+    if (!order)
+        order = more_first(x->count, y->count);
+    return order ? order : compare_names(ops, i, j);
+}
+
+static int compare_count(const void *a, const void *b, void *context)
+{
+    const orr__operators *ops = context;
+    const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    const orr__stat *x = &ops->stats[i], *y = &ops->stats[j];
+    int order = more_first(x->count, y->count);
+    if (!order)
+        order = more_first(x->total, y->total);
+    return order ? order : compare_names(ops, i, j);
+}
+
+/* The numbers of the first `top` operators by total time (or by count), ties by the other and then by name. */
+static uint32_t *operators_top(
+    const orr__operators *ops, orr_arena *a, bool by_count, size_t top, size_t *count_out)
+{
+    const uint32_t count = ops->names ? orr_intern_count(ops->names) : 0;
+    uint32_t *numbers = orr_arena_new(a, count ? count : 1, uint32_t);
+    if (!numbers)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = i;
+    qsort_r(numbers, count, sizeof *numbers, by_count ? compare_count : compare_time,
+            (void *)(uintptr_t)ops);
+    *count_out = count < top ? count : top;
+    return numbers;
+}
 
 /* ---- nodes ---- */
 
@@ -35,7 +391,7 @@ static bool add_node(orr__adding *a, uint32_t i)
     a->row->duration_us = orr__sat_add(a->row->duration_us, duration);
     if (type == ORR_NODE_COMP)
         a->row->compute_us = orr__sat_add(a->row->compute_us, duration);
-    if (!orr__operators_add(&o->operators, orr_trace_name(a->t, i), duration, a->times))
+    if (!operators_add(&o->operators, orr_trace_name(a->t, i), duration, a->times))
         return false;
     if (type == ORR_NODE_COMM_COLL)
         return orr__info_collective(a, i);
@@ -53,11 +409,10 @@ static orr_code keep_path(orr__adding *a, const orr__graph *graph, orr_error *er
     orr__operators ops = {.by_name = o->options.by_name};
     bool ok = true;
     for (uint32_t k = 0; ok && k < graph->path_count; k++)
-        ok = orr__operators_add(&ops, orr_trace_name(a->t, graph->path[k]),
-                                a->c->duration_us[graph->path[k]], 1);
+        ok = operators_add(&ops, orr_trace_name(a->t, graph->path[k]),
+                           a->c->duration_us[graph->path[k]], 1);
     uint32_t *top =
-        ok ? orr__operators_top(&ops, a->g->scratch, false, o->options.top, &o->path_op_count)
-           : NULL;
+        ok ? operators_top(&ops, a->g->scratch, false, o->options.top, &o->path_op_count) : NULL;
     ok = top && (o->path_ops = orr_arena_new(o->arena, o->path_op_count, orr__operator));
     for (size_t k = 0; ok && k < o->path_op_count; k++) {
         const orr_str name = orr_intern_get(ops.names, top[k]);
@@ -65,7 +420,7 @@ static orr_code keep_path(orr__adding *a, const orr__graph *graph, orr_error *er
             (orr__operator){{orr_arena_text(o->arena, name), name.len}, ops.stats[top[k]]};
         ok = o->path_ops[k].name.ptr != NULL;
     }
-    orr__operators_fini(&ops);
+    operators_fini(&ops);
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
@@ -149,11 +504,11 @@ static orr_code describe_inputs(orr__gatherer *g, orr_error *err)
         if (!head)
             head = t;
         else if (t != head && !o->metadata_differs)
-            o->metadata_differs = !orr__info_same_metadata(head, t);
+            o->metadata_differs = !info_same_metadata(head, t);
     }
     const orr_code code = orr__set_content_hash(
         g->set, o->options.one_rank ? o->options.rank : ORR_NO_NODE, &o->content_hash, err);
-    return code || !head ? code : orr__info_metadata(o, head, err);
+    return code || !head ? code : info_metadata(o, head, err);
 }
 
 /* The ranks of every class, one class behind the other. */
@@ -326,8 +681,8 @@ static orr_code order_results(orr_info *o, orr_error *err)
         qsort_r(o->colls, o->coll_count, sizeof *o->colls, compare_colls, o);
     if (o->peer_count)
         qsort(o->peers, o->peer_count, sizeof *o->peers, compare_peers);
-    o->by_time = orr__operators_top(&o->operators, o->arena, false, top, &o->by_time_count);
-    o->by_count = orr__operators_top(&o->operators, o->arena, true, top, &o->by_count_count);
+    o->by_time = operators_top(&o->operators, o->arena, false, top, &o->by_time_count);
+    o->by_count = operators_top(&o->operators, o->arena, true, top, &o->by_count_count);
     note_saturation(o);
     return o->by_time && o->by_count ? ORR_OK : orr_no_memory(err);
 }
@@ -427,7 +782,7 @@ void orr_info_destroy(orr_info *o)
 {
     if (!o)
         return;
-    orr__operators_fini(&o->operators);
+    operators_fini(&o->operators);
     orr_intern_destroy(o->groups);
     orr_free(o->colls);
     orr_free(o->peers);

@@ -174,11 +174,6 @@ orr_code orr__graph_measure(const orr_columns *c, orr_arena *a, orr__graph *out,
 /* A name without the numbers that make it one node's own: COMP_NODE_12 -> COMP_NODE, layers.3.mlp ->
  * layers.*.mlp.  Never empty, unless it was.  Lies in `name` or in `room`. */
 orr_str orr__operator_group(orr_str name, char room[ORR__NAME_ROOM]);
-bool orr__operators_add(orr__operators *ops, orr_str name, uint64_t duration_us, uint64_t times);
-/* The numbers of the first `top` operators by total time (or by count), ties by the other and then by name. */
-uint32_t *orr__operators_top(
-    const orr__operators *ops, orr_arena *a, bool by_count, size_t top, size_t *count_out);
-void orr__operators_fini(orr__operators *ops);
 
 /* Bytes that each rank of a group of n sends, on average, for one collective; false: kind not known. */
 bool orr__moved_bytes(uint32_t kind, uint64_t size, uint32_t n, uint64_t *out);

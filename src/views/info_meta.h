@@ -5,7 +5,4 @@
 
 #include "info_impl.h"
 
-orr_code orr__info_metadata(orr_info *o, const orr_trace *t, orr_error *err);
-bool orr__info_same_metadata(const orr_trace *a, const orr_trace *b);
-
 #endif

@@ -143,8 +143,6 @@ void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer 
 void orr__put_fabric(const orr__study *s, orr_json_writer *w);
 /* The sentence of a run of flows. */
 void orr__put_fabric_sentence(const orr__study *s, orr_buf *b);
-/* The sentence; "" when there is nothing to say. */
-void orr__put_sentence(const orr__study *s, orr_buf *b);
 
 /* At most `most` of the samples: the least and the largest of each equal part of the time, and the last.  Returns
  * how many are left, in the order of time. */

@@ -10,7 +10,10 @@
  * from when the last of its ranks came to it: before that, nothing is under way and the rank just waits.
  *
  * Cost: O(n log n) in the spans of a rank, next to linear where they come in order, as they do in simulations. */
+#include "info_impl.h"
 #include "report_impl.h"
+
+#include "base/text/text.h"
 
 #include <stdlib.h>
 
@@ -490,4 +493,458 @@ bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, doub
     default:
         return false;
     }
+}
+
+/* ======== Ranks that are alike, so that a job of thousands is a few rows.
+ *
+ * A rank joins the first group whose first rank is of its stage and has the same figures up to a tolerance, a share
+ * of the whole time: 0.1 % at first, and twice that as long as there are more groups than anyone reads.  Ranks are
+ * taken in ascending order, so the same timeline gives the same groups. */
+
+enum { MOST_GROUPS = 64 };
+
+static bool is_near(orr_ps a, orr_ps b, orr_ps tolerance)
+{
+    return (a > b ? a - b : b - a) <= tolerance;
+}
+
+static bool is_like(const orr__rank_times *a, const orr__rank_times *b, orr_ps tolerance)
+{
+    return a->stage == b->stage && is_near(a->compute, b->compute, tolerance) &&
+           is_near(a->exposed, b->exposed, tolerance) &&
+           is_near(a->overlapped, b->overlapped, tolerance) &&
+           is_near(a->memory, b->memory, tolerance) && is_near(a->host, b->host, tolerance);
+}
+
+static void add_to(orr__time_sums *sum, const orr__rank_times *r)
+{
+    sum->compute += r->compute;
+    sum->exposed += r->exposed;
+    sum->overlapped += r->overlapped;
+    sum->memory += r->memory;
+    sum->host += r->host;
+    sum->idle += r->idle;
+}
+
+/* False: more groups than there may be. */
+static bool share_out(orr__study *s, orr_ps tolerance, uint32_t most)
+{
+    s->group_count = 0;
+    for (uint32_t place = 0; place < s->rank_count; place++) {
+        uint32_t k = 0;
+        while (k < s->group_count &&
+               !is_like(&s->ranks[s->groups[k].first], &s->ranks[place], tolerance))
+            k++;
+        if (k == most)
+            return false;
+        if (k == s->group_count)
+            s->groups[s->group_count++] =
+                (orr__like_ranks){.first = place, .stage = s->ranks[place].stage};
+        s->ranks[place].group = k;
+    }
+    return true;
+}
+
+static bool describe(orr__study *s)
+{
+    uint32_t *list = orr_arena_new(s->arena, s->rank_count, uint32_t);
+    if (!list)
+        return false;
+    for (uint32_t k = 0; k < s->group_count; k++) {
+        orr__like_ranks *g = &s->groups[k];
+        for (uint32_t place = g->first; place < s->rank_count; place++) {
+            if (s->ranks[place].group != k)
+                continue;
+            list[g->count++] = s->ranks[place].rank;
+            add_to(&g->sum, &s->ranks[place]);
+        }
+        if (!(g->ranks = orr__rank_ranges(s->arena, list, g->count)))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t place_of_rank(const orr__study *s, uint32_t rank)
+{
+    uint32_t low = 0, high = s->rank_count;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (s->ranks[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < s->rank_count && s->ranks[low].rank == rank ? low : ORR__NO_PLACE;
+}
+
+/* The one of a group that is most of the critical path stands for it, so that the path can be seen. */
+static bool choose_shown(orr__study *s)
+{
+    uint64_t *on_path = orr_arena_new(s->arena, s->rank_count, uint64_t);
+    if (!on_path)
+        return false;
+    for (size_t i = 0; i < s->run->step_count; i++) {
+        const uint32_t place = place_of_rank(s, s->run->steps[i].rank);
+        if (place != ORR__NO_PLACE)
+            on_path[place] += s->run->steps[i].to_ns - s->run->steps[i].from_ns;
+    }
+    for (uint32_t k = 0; k < s->group_count; k++)
+        s->groups[k].shown = s->groups[k].first;
+    for (uint32_t place = 0; place < s->rank_count; place++) {
+        orr__like_ranks *g = &s->groups[s->ranks[place].group];
+        if (on_path[place] > on_path[g->shown])
+            g->shown = place;
+    }
+    return true;
+}
+
+orr_code orr__study_groups(orr__study *s)
+{
+    const uint32_t most = s->stage_count > MOST_GROUPS ? s->stage_count : MOST_GROUPS;
+    s->tolerance = 0.001;
+    s->groups = orr_arena_new(s->arena, most, orr__like_ranks);
+    if (!s->groups)
+        return orr_no_memory(s->err);
+    while (!share_out(s, (orr_ps)(s->tolerance * (double)orr__total(s)), most))
+        s->tolerance *=
+            2; /* at the latest when everything is within it, one group a stage is left */
+    return describe(s) && choose_shown(s) ? ORR_OK : orr_no_memory(s->err);
+}
+
+/* ======== Pipeline stages, from who sends to whom.
+ *
+ *     rank 0 -> 8 -> 16 -> 24        each rank has a predecessor and a successor at most: a line
+ *     rank 1 -> 9 -> 17 -> 25        (or a circle, when stages are interleaved), all lines equally long
+ *
+ * The k-th ranks of all lines are stage k.  A line begins at the end that sends first; a circle at the rank that
+ * sends first, towards whom it sends first.  Any other pattern of messages is not taken for a pipeline: then there
+ * are no stages. */
+
+/* The neighbours of a rank, and when it first sent to each. */
+typedef struct neighbours {
+    uint32_t place[2];
+    orr_ps sent_at[2]; /* INT64_MAX: it only receives from there */
+    uint32_t count;    /* 3: too many */
+} neighbours;
+
+typedef struct finder {
+    orr__study *s;
+    neighbours *of; /* by place */
+    bool *is_done;
+} finder;
+
+static int compare_ranks(const void *key, const void *item)
+{
+    const uint32_t rank = *(const uint32_t *)key;
+    const orr__rank_times *r = item;
+    return rank < r->rank ? -1 : rank > r->rank;
+}
+
+static uint32_t place_of_stage_rank(const orr__study *s, uint32_t rank)
+{
+    const orr__rank_times *r =
+        bsearch(&rank, s->ranks, s->rank_count, sizeof *s->ranks, compare_ranks);
+    return r ? (uint32_t)(r - s->ranks) : ORR__NO_PLACE;
+}
+
+static void add_neighbour(neighbours *n, uint32_t place, orr_ps sent_at)
+{
+    uint32_t k = 0;
+    while (k < n->count && k < 2 && n->place[k] != place)
+        k++;
+    if (k == 2) {
+        n->count = 3;
+        return;
+    }
+    if (k == n->count) {
+        n->place[k] = place;
+        n->sent_at[k] = INT64_MAX;
+        n->count++;
+    }
+    if (sent_at < n->sent_at[k])
+        n->sent_at[k] = sent_at;
+}
+
+/* False: this is no pipeline. */
+static bool find_neighbours(finder *f)
+{
+    const orr_timeline_parts *p = f->s->p;
+    for (uint32_t i = 0; i < p->span_count; i++) {
+        const orr_timespan *span = &p->spans[i];
+        if (!(span->has & ORR_SPAN_HAS_PEER) ||
+            (span->kind != ORR_SPAN_SEND && span->kind != ORR_SPAN_RECEIVE))
+            continue;
+        const uint32_t me = f->s->place_of_track[span->track];
+        const uint32_t peer = place_of_stage_rank(f->s, span->peer);
+        if (me == ORR__NO_PLACE || peer == ORR__NO_PLACE || me == peer)
+            return false;
+        add_neighbour(&f->of[me], peer, span->kind == ORR_SPAN_SEND ? span->start : INT64_MAX);
+        add_neighbour(&f->of[peer], me, INT64_MAX);
+        if (f->of[me].count > 2 || f->of[peer].count > 2)
+            return false;
+    }
+    return true;
+}
+
+static orr_ps first_send(const neighbours *n)
+{
+    orr_ps first = INT64_MAX;
+    for (uint32_t k = 0; k < n->count; k++)
+        if (n->sent_at[k] < first)
+            first = n->sent_at[k];
+    return first;
+}
+
+/* All that hangs together with `place`, in list; returns how many. */
+static uint32_t collect(finder *f, uint32_t place, uint32_t *list)
+{
+    uint32_t count = 0;
+    list[count++] = place;
+    f->is_done[place] = true;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < f->of[list[i]].count; k++) {
+            const uint32_t next = f->of[list[i]].place[k];
+            if (!f->is_done[next])
+                list[count++] = next;
+            f->is_done[next] = true;
+        }
+    return count;
+}
+
+static bool is_end(const finder *f, uint32_t place)
+{
+    return f->of[place].count == 1;
+}
+
+/* The rank it begins with: of the ends, or of all when it is a circle, the one that sends first. */
+static uint32_t find_head(const finder *f, const uint32_t *list, uint32_t count)
+{
+    uint32_t head = ORR__NO_PLACE;
+    bool has_ends = false;
+    for (uint32_t i = 0; i < count; i++)
+        has_ends |= is_end(f, list[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        const bool can_be = is_end(f, list[i]) == has_ends;
+        if (can_be &&
+            (head == ORR__NO_PLACE || first_send(&f->of[list[i]]) < first_send(&f->of[head])))
+            head = list[i];
+    }
+    return head;
+}
+
+static void number_line(const finder *f, uint32_t head, uint32_t count)
+{
+    const neighbours *h = &f->of[head];
+    uint32_t before = head, at = head;
+    uint32_t next = h->place[h->count == 2 && h->sent_at[1] < h->sent_at[0] ? 1 : 0];
+    for (uint32_t stage = 0; stage < count; stage++) {
+        f->s->ranks[at].stage = stage;
+        before = at;
+        at = next;
+        const neighbours *n = &f->of[at];
+        next = n->count == 2 && n->place[0] == before ? n->place[1] : n->place[0];
+    }
+}
+
+/* 0: they are not all in lines of the same length. */
+static uint32_t number_lines(finder *f, uint32_t *list)
+{
+    const uint32_t ranks = f->s->rank_count;
+    uint32_t length = 0;
+    for (uint32_t place = 0; place < ranks; place++) {
+        if (f->is_done[place])
+            continue;
+        const uint32_t count = collect(f, place, list);
+        if (count < 2 || (length && count != length))
+            return 0;
+        length = count;
+        number_line(f, find_head(f, list, count), count);
+    }
+    return length;
+}
+
+static bool add_stages(orr__study *s, uint32_t *list)
+{
+    s->stages = orr_arena_new(s->arena, s->stage_count, orr__stage);
+    if (!s->stages)
+        return false;
+    for (uint32_t k = 0; k < s->stage_count; k++) {
+        orr__stage *stage = &s->stages[k];
+        for (uint32_t place = 0; place < s->rank_count; place++) {
+            if (s->ranks[place].stage != k)
+                continue;
+            list[stage->count++] = s->ranks[place].rank;
+            stage->waiting += s->ranks[place].waiting;
+        }
+        stage->ranks = orr__rank_ranges(s->arena, list, stage->count);
+        if (!stage->ranks)
+            return false;
+    }
+    return true;
+}
+
+orr_code orr__study_pipeline(orr__study *s)
+{
+    finder f = {.s = s,
+                .of = orr_arena_new(s->arena, s->rank_count, neighbours),
+                .is_done = orr_arena_new(s->arena, s->rank_count, bool)};
+    uint32_t *list = orr_arena_new(s->arena, s->rank_count, uint32_t);
+    if (!f.of || !f.is_done || !list)
+        return orr_no_memory(s->err);
+    s->stage_count = find_neighbours(&f) ? number_lines(&f, list) : 0;
+    for (uint32_t place = 0; place < s->rank_count && !s->stage_count; place++)
+        s->ranks[place].stage = ORR__NO_STAGE;
+    return add_stages(s, list) ? ORR_OK : orr_no_memory(s->err);
+}
+
+/* ======== Memory over time: the counters of ranks that are called memory and count bytes.
+ *
+ * Of each group of like ranks the one with the highest peak is drawn.  A line on a screen needs no more than two
+ * points a column, so samples are thinned; the least and the most of each part of the time stay, and so do peaks. */
+
+enum { MOST_POINTS = 2000 };
+
+/* ---- thinning ---- */
+
+/* Puts in the least and the largest of part[0..count), in the order of time. */
+static size_t keep_extremes(orr_sample *out, const orr_sample *part, size_t count)
+{
+    size_t least = 0, most = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (part[i].value < part[least].value)
+            least = i;
+        if (part[i].value > part[most].value)
+            most = i;
+    }
+    const size_t a = least < most ? least : most, b = least < most ? most : least;
+    const orr_sample first = part[a], second = part[b]; /* out may be where part is */
+    out[0] = first;
+    if (a == b)
+        return 1;
+    out[1] = second;
+    return 2;
+}
+
+size_t orr__thin_samples(orr_sample *samples, size_t count, size_t most)
+{
+    if (count <= most || most < 4)
+        return count;
+    const size_t parts = (most - 1) / 2;
+    const orr_ps start = samples[0].at;
+    const double length = (double)(samples[count - 1].at - start) / (double)parts;
+    const orr_sample last = samples[count - 1];
+    size_t n = 0, from = 0;
+    for (size_t k = 0; k < parts && from < count; k++) {
+        const double end = (double)start + length * (double)(k + 1);
+        size_t to = from;
+        while (to < count && (k + 1 == parts || (double)samples[to].at < end))
+            to++;
+        if (to > from)
+            n += keep_extremes(samples + n, samples + from, to - from);
+        from = to;
+    }
+    if (samples[n - 1].at != last.at)
+        samples[n++] = last;
+    return n;
+}
+
+/* ---- which counters ---- */
+
+static bool is_memory(const orr__study *s, const orr_counter *c)
+{
+    const orr_str name = orr_timeline_text(s->t, c->name);
+    return c->rank != ORR_NO_RANK && orr_str_is(orr_timeline_text(s->t, c->unit), "bytes") &&
+           name.len >= 6 && memcmp(name.ptr, "memory", 6) == 0;
+}
+
+static uint32_t memory_place_of(const orr__study *s, uint32_t rank)
+{
+    uint32_t low = 0, high = s->rank_count;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (s->ranks[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < s->rank_count && s->ranks[low].rank == rank ? low : ORR__NO_PLACE;
+}
+
+typedef struct candidate {
+    int64_t *peak;     /* by counter */
+    uint32_t *chosen;  /* by group: a counter, or ORR__NO_PLACE */
+    bool *differs;     /* by group: not all peaks are the same */
+    uint32_t *counted; /* by group: counters */
+} candidate;
+
+static void choose(const orr__study *s, candidate *c)
+{
+    const orr_timeline_parts *p = s->p;
+    for (uint32_t k = 0; k < p->counter_count; k++) {
+        const uint32_t place =
+            is_memory(s, &p->counters[k]) ? memory_place_of(s, p->counters[k].rank) : ORR__NO_PLACE;
+        if (place == ORR__NO_PLACE)
+            continue;
+        const uint32_t group = s->ranks[place].group;
+        const uint32_t best = c->chosen[group];
+        c->counted[group]++;
+        if (best != ORR__NO_PLACE)
+            c->differs[group] |= c->peak[best] != c->peak[k];
+        if (best == ORR__NO_PLACE || c->peak[k] > c->peak[best])
+            c->chosen[group] = k;
+    }
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+    const orr_sample *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool add_series(orr__study *s, const candidate *c, uint32_t group)
+{
+    const orr_timeline_parts *p = s->p;
+    const uint32_t counter = c->chosen[group];
+    orr__memory_series *out = &s->series[s->series_count++];
+    const orr__like_ranks *g = &s->groups[group];
+    size_t count = 0;
+    for (uint32_t i = 0; i < p->sample_count; i++)
+        count += p->samples[i].counter == counter;
+    out->points = orr_arena_new(s->arena, count, orr_sample);
+    if (!out->points)
+        return false;
+    for (uint32_t i = 0; i < p->sample_count; i++)
+        if (p->samples[i].counter == counter)
+            out->points[out->count++] = p->samples[i];
+    qsort(out->points, out->count, sizeof *out->points, compare_samples);
+    out->count = orr__thin_samples(out->points, out->count, MOST_POINTS);
+    out->peak = c->peak[counter];
+    const char *several = g->count > 1 ? "ranks" : "rank";
+    out->name = c->differs[group] || c->counted[group] < g->count
+                    ? orr_arena_print(s->arena, "rank %u, the most of %s %s",
+                                      p->counters[counter].rank, several, g->ranks)
+                    : orr_arena_print(s->arena, "%s %s", several, g->ranks);
+    return out->name != NULL;
+}
+
+orr_code orr__study_memory(orr__study *s)
+{
+    const orr_timeline_parts *p = s->p;
+    candidate c = {.peak = orr_arena_new(s->arena, p->counter_count, int64_t),
+                   .chosen = orr_arena_new(s->arena, s->group_count, uint32_t),
+                   .differs = orr_arena_new(s->arena, s->group_count, bool),
+                   .counted = orr_arena_new(s->arena, s->group_count, uint32_t)};
+    s->series = orr_arena_new(s->arena, s->group_count, orr__memory_series);
+    bool ok = c.peak && c.chosen && c.differs && c.counted && s->series;
+    for (uint32_t i = 0; ok && i < p->sample_count; i++)
+        if (p->samples[i].value > c.peak[p->samples[i].counter])
+            c.peak[p->samples[i].counter] = p->samples[i].value;
+    for (uint32_t k = 0; ok && k < s->group_count; k++)
+        c.chosen[k] = ORR__NO_PLACE;
+    if (ok)
+        choose(s, &c);
+    for (uint32_t k = 0; ok && k < s->group_count; k++)
+        if (c.chosen[k] != ORR__NO_PLACE)
+            ok = add_series(s, &c, k);
+    return ok ? ORR_OK : orr_no_memory(s->err);
 }
