@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_list.h - walk a large file that is one long list: {"KEY": [item, ...], other members}, or the bare list.
+/* json_list.h - walk a large file that is one long list: {"KEY": [item, ...], other members}, or
+ * the bare list.
  *
- * Chrome traces ("traceEvents") and host traces ("nodes") look like this.  One item is in memory at a time. */
+ * Chrome traces ("traceEvents") and host traces ("nodes") look like this.  One item is in memory at
+ * a time. */
 #ifndef ORR_BASE_JSON_LIST_H
 #define ORR_BASE_JSON_LIST_H
 
 #include "json.h"
 
-/* A function that returns ORR_END has seen enough: the walk ends there, and the rest of the file is not looked at. */
+/* A function that returns ORR_END has seen enough: the walk ends there, and the rest of the file is
+ * not looked at. */
 typedef struct orr_json_list {
     const char *key;
     const char *what; /* for messages: "a device trace" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_compat.c - a trace exactly as Chakra's converter writes it (chakra.md 4.1). */
+/* chakra_convert.c - a trace exactly as Chakra's converter writes it (chakra.md 4.1). */
 #include "chakra_convert.h"
 #include "chakra.h"
 #include "sources/torch/convert/python_text.h"
@@ -21,7 +21,8 @@ typedef struct writer {
 
 /* ---- collectives ---- */
 
-/* By the kernel's name in lower case, without '_' and '-'; the first of these words that occurs counts. */
+/* By the kernel's name in lower case, without '_' and '-'; the first of these words that occurs
+ * counts. */
 static bool find_collective(orr_buf *plain, orr_str name, int64_t *out)
 {
     static const struct {

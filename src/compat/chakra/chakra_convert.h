@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_compat.h - what Chakra's converter makes of a linked trace, before it is written: shared by the files that
- * write it and that play it through. */
+/* chakra_convert.h - what Chakra's converter makes of a linked trace, before it is written: shared
+ * by the files that write it and that play it through. */
 #ifndef ORR_SOURCES_PYTORCH_CONVERT_COMPAT_H
 #define ORR_SOURCES_PYTORCH_CONVERT_COMPAT_H
 

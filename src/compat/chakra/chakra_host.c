@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_host.c - a host trace from its JSON, one node at a time, as chakra_trace_link reads it (chakra.md 3.2).
+/* chakra_host.c - a host trace from its JSON, one node at a time, as chakra_trace_link reads it
+ * (chakra.md 3.2).
  *
- * By our own rules linked_read.c reads host traces.  Two forms: nodes with `ctrl_deps` and `attrs`, or flat ones
- * with `parent` and `rf_id`.  Ids grow in the order of starts, the file is in the order of ends: so nodes are sorted.
+ * By our own rules linked_read.c reads host traces.  Two forms: nodes with `ctrl_deps` and `attrs`,
+ * or flat ones with `parent` and `rf_id`.  Ids grow in the order of starts, the file is in the
+ * order of ends: so nodes are sorted.
  * Cost: one pass and one sort; 48 bytes per node. */
 #include "chakra_link.h"
 
@@ -227,8 +229,8 @@ uint32_t chakra_host_find(const chakra_host *h, int64_t id)
     return low < h->count && h->nodes[low].id == id ? (uint32_t)low : UINT32_MAX;
 }
 
-/* Follow parents until a node whose answer is known; then give it to all on the way.  Each node is walked over
- * twice at most.  A cycle of parents ends where it meets itself: not reached. */
+/* Follow parents until a node whose answer is known; then give it to all on the way.  Each node is
+ * walked over twice at most.  A cycle of parents ends where it meets itself: not reached. */
 static void mark_reached(chakra_host *h, uint32_t *parent, uint8_t *state)
 {
     enum { UNKNOWN, ON_WAY, REACHED, LOST };
@@ -272,7 +274,8 @@ static orr_code check_root(reader *r)
     return orr_fail(r->err, ORR_EINPUT, &start, "no node 1: a host trace has its process there");
 }
 
-/* A cycle is never reached, and at least one of its nodes has a parent that does not come before it. */
+/* A cycle is never reached, and at least one of its nodes has a parent that does not come before
+ * it. */
 static orr_code count_unreached_node(reader *r, const chakra_host_node *n)
 {
     const orr_where at = r->tally->is_strict ? orr_json_place(r->j, n->at) : (orr_where){0};

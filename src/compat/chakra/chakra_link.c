@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_link.c - chakra_trace_link's rules for our linker: its steps, and what it refuses (chakra.md 3). */
+/* chakra_link.c - chakra_trace_link's rules for our linker: its steps, and what it refuses
+ * (chakra.md 3). */
 #include "chakra_link.h"
 #include "chakra.h"
 

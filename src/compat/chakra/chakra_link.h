@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_link.h - chakra_trace_link on our linker: what it keeps beside the events, and its steps in order. */
+/* chakra_link.h - chakra_trace_link on our linker: what it keeps beside the events, and its steps
+ * in order. */
 #ifndef ORR_COMPAT_CHAKRA_LINK_H
 #define ORR_COMPAT_CHAKRA_LINK_H
 
@@ -7,8 +8,8 @@
 
 /* ---- chakra_host.c: the host trace (chakra.md 3.2) ----
  *
- * A node is kept as what linking asks for and the place of its text; what else it says is read there again when
- * it is needed.  The bytes must stay. */
+ * A node is kept as what linking asks for and the place of its text; what else it says is read
+ * there again when it is needed.  The bytes must stay. */
 typedef struct chakra_host_node {
     int64_t id, parent; /* INT64_MIN: no parent */
     int64_t rf;         /* INT64_MIN: none */
@@ -65,8 +66,8 @@ static inline chakra_link *chakra_of(const orr_link *l)
     return l->other;
 }
 
-/* chakra_place.c: which thread woke which operator (chakra.md 3.5); which operator a host node is; on which host node a device
- * operation hangs (chakra.md 3.7). */
+/* chakra_place.c: which thread woke which operator (chakra.md 3.5); which operator a host node is;
+ * on which host node a device operation hangs (chakra.md 3.7). */
 orr_code chakra_wake(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code chakra_match(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code chakra_place(orr_link *l, orr_error *err) ORR_MUST_CHECK;

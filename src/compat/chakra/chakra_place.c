@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_place.c - what belongs together to chakra_trace_link: host nodes and operators, device operations and
- * host nodes (chakra.md 3.7, 3.8).  link_merge.c does it without its defects.
+/* chakra_place.c - what belongs together to chakra_trace_link: host nodes and operators, device
+ * operations and host nodes (chakra.md 3.7, 3.8).  link_merge.c does it without its defects.
  *
- * Both traces name an operator by its record-function id.  A device operation names its launch by a correlation,
- * and chakra_trace_link searches back from there for an operator with the kernel's external id; every host node that
- * shares it is given the kernel, and kernels of which none is found are dropped.
+ * Both traces name an operator by its record-function id.  A device operation names its launch by a
+ * correlation, and chakra_trace_link searches back from there for an operator with the kernel's
+ * external id; every host node that shares it is given the kernel, and kernels of which none is
+ * found are dropped.
  * Cost: linear, and a binary search for each device operation. */
 #include "chakra_link.h"
 
@@ -19,8 +20,8 @@
 /* Silence on a thread, in microseconds, after which another one may have woken it. */
 enum { GAP_US = 1000 };
 
-/* The latest operator that has started, and the latest one of any other thread; of those that start together
- * the first of its thread, of threads the one that was seen first. */
+/* The latest operator that has started, and the latest one of any other thread; of those that start
+ * together the first of its thread, of threads the one that was seen first. */
 typedef struct latest {
     const orr_link *l;
     const uint32_t *rank; /* of threads, by first operator */
@@ -144,7 +145,8 @@ static void find_operator(orr_link *l, const orr_map *by_rf, uint32_t h)
     l->tally.counts.of[ORR_LINK_LINKED] += chakra_of(l)->op_of[h] != LINK_NONE;
 }
 
-/* The host node that h waits for on another thread: known by its rf id, and it must have come before. */
+/* The host node that h waits for on another thread: known by its rf id, and it must have come
+ * before. */
 static uint32_t waits_for(const orr_link *l,
                           const orr_map *by_rf,
                           const uint32_t *host_of,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_plan.c - which nodes Chakra's converter makes, of which type, and what depends on what (chakra.md 4.1).
+/* chakra_plan.c - which nodes Chakra's converter makes, of which type, and what depends on what
+ * (chakra.md 4.1).
  *
- * Everything here is a rule of chakra_converter, defects included: control dependencies on a parent that stands
- * earlier in the file only, one chain of host nodes for each thread, no order between kernels.  The new converter is
- * in convert_graph.c.
+ * Everything here is a rule of chakra_converter, defects included: control dependencies on a parent
+ * that stands earlier in the file only, one chain of host nodes for each thread, no order between
+ * kernels.  The new converter is in convert_graph.c.
  *
  * Cost: linear but for one sort by id, where the file is not in that order. */
 #include "chakra_convert.h"

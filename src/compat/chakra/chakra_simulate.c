@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_simulate.c - what chakra_converter --simulate prints: the nodes played through on one host and any number of
- * streams (chakra.md 4.1).
+/* chakra_simulate.c - what chakra_converter --simulate prints: the nodes played through on one host
+ * and any number of streams (chakra.md 4.1).
  *
- * The old converter's clock ticks once a microsecond.  Here it jumps: a tick in which nothing starts changes nothing until
- * something ends.  A node of no duration lasts one tick, and children are released when their parent is issued, not
- * when it ends: both as in the old one.
+ * The old converter's clock ticks once a microsecond.  Here it jumps: a tick in which nothing
+ * starts changes nothing until something ends.  A node of no duration lasts one tick, and children
+ * are released when their parent is issued, not when it ends: both as in the old one.
  *
  * Cost: linear in nodes and dependencies, times the streams that run at once. */
 #include "chakra_convert.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_sync.c - waits for the device as chakra_trace_link writes them: sync_dep (chakra.md 3.6, 3.8).
+/* chakra_sync.c - waits for the device as chakra_trace_link writes them: sync_dep (chakra.md 3.6,
+ * 3.8).
  *
- * chakra_trace_link knows both ends of a wait by their external ids alone.  For every event E that has the id of the
- * waiting end, the first operator that starts after E depends on the event that has the id of the other end
- * last; it is noted when that is a device node.  The target is translated to its new id when the device node is
- * numbered, if it has one by then, and again at the end: so it may come out as another node.  All of this is kept.
+ * chakra_trace_link knows both ends of a wait by their external ids alone.  For every event E that
+ * has the id of the waiting end, the first operator that starts after E depends on the event that
+ * has the id of the other end last; it is noted when that is a device node.  The target is
+ * translated to its new id when the device node is numbered, if it has one by then, and again at
+ * the end: so it may come out as another node.  All of this is kept.
  * Cost: linear, but for sorting what was found. */
 #include "chakra_link.h"
 
@@ -104,7 +106,8 @@ static bool apply_event(syncer *s, uint32_t i)
     return true;
 }
 
-/* Host node h as it is called when the node with number `now` is made, then translated once more. */
+/* Host node h as it is called when the node with number `now` is made, then translated once
+ * more. */
 static uint64_t translated(const orr_link *l, uint32_t h, uint32_t now)
 {
     const uint64_t once =

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_timeline.c - chakra_timeline_visualizer: how it reads a log, and the file that it writes (chakra.md 9).
+/* chakra_timeline.c - chakra_timeline_visualizer: how it reads a log, and the file that it writes
+ * (chakra.md 9).
  *
- * The file holds doubles divided in its order: cycle / MHz / 1000, and cycles / (MHz * 1000), milliseconds where
- * viewers expect microseconds. */
+ * The file holds doubles divided in its order: cycle / MHz / 1000, and cycles / (MHz * 1000),
+ * milliseconds where viewers expect microseconds. */
 #include "chakra.h"
 
 #include "base/formats/json.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_write.c - the linked trace as chakra_trace_link writes it: the host trace with more in it (chakra.md 3.8).
+/* chakra_write.c - the linked trace as chakra_trace_link writes it: the host trace with more in it
+ * (chakra.md 3.8).
  *
- * Every key of the host file is kept, in its order; nodes are renumbered and written in that order.  A device
- * node is its host node once more, with other values for some keys.
+ * Every key of the host file is kept, in its order; nodes are renumbered and written in that order.
+ * A device node is its host node once more, with other values for some keys.
  * Cost: linear in the output, of which never more than a piece is in memory. */
 #include "chakra_link.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome_event.h - one event of a Chrome trace: the fields that readers of such files ask for.
  *
- * Timelines read any writer's events; linking and comparing operators read those of PyTorch's profiler (Kineto),
- * which says more in args.  A file of events is walked with orr_json_walk_list. */
+ * Timelines read any writer's events; linking and comparing operators read those of PyTorch's
+ * profiler (Kineto), which says more in args.  A file of events is walked with
+ * orr_json_walk_list. */
 #ifndef ORR_TRACE_CHROME_EVENT_H
 #define ORR_TRACE_CHROME_EVENT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome_events.c - one trace event at a time.
  *
- * Times are decimal microseconds of any size: they are read from their digits, because a double of microseconds since
- * 1970 has a quarter of a microsecond left for what follows. */
+ * Times are decimal microseconds of any size: they are read from their digits, because a double of
+ * microseconds since 1970 has a quarter of a microsecond left for what follows. */
 #include "chrome_trace_impl.h"
 #include "micros.h"
 
@@ -54,7 +54,8 @@ static orr_code read_us(chrome_file *c, orr_json_value v, __int128 *ps)
                                     : refuse(c, v, "this time is not a number of microseconds");
 }
 
-/* Times since 1970 do not fit into 64 bits of picoseconds; then all of them count from the hour before the first. */
+/* Times since 1970 do not fit into 64 bits of picoseconds; then all of them count from the hour
+ * before the first. */
 static orr_code read_time(chrome_file *c, orr_json_value v, orr_ps *out)
 {
     __int128 ps;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome_join.c - what was read from a file of trace events, into the timeline.
  *
- * Only now all names are known: which process is which rank, what a thread is called, and between which spans an
- * arrow goes.  Our own files say the last; in others an end of an arrow belongs to the innermost span of its thread
- * that it lies in. */
+ * Only now all names are known: which process is which rank, what a thread is called, and between
+ * which spans an arrow goes.  Our own files say the last; in others an end of an arrow belongs to
+ * the innermost span of its thread that it lies in. */
 #include "chrome_trace_impl.h"
 
 #include <inttypes.h>
@@ -149,7 +149,8 @@ static orr_code add_arrow(const finder *f, const chrome_flow_end *from, const ch
     return orr_timeline_add_arrow(f->c->t, &arrow, f->c->err);
 }
 
-/* The start of each key, whether it stands before or after its ends in the file; of several the last. */
+/* The start of each key, whether it stands before or after its ends in the file; of several the
+ * last. */
 static bool find_starts(const chrome_file *c, orr_map *start_of)
 {
     bool ok = true;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome_kinds.c - what a span of a trace file is.
  *
- * Our own files say it: the category is the name of a kind, and the arguments are the fields of a span.  Those of Kineto
- * have categories of their own, and what NCCL does is known by the names of its kernels and by the arguments that
- * PyTorch adds to them (collective name, number of elements, type, group). */
+ * Our own files say it: the category is the name of a kind, and the arguments are the fields of a
+ * span.  Those of Kineto have categories of their own, and what NCCL does is known by the names of
+ * its kernels and by the arguments that PyTorch adds to them (collective name, number of elements,
+ * type, group). */
 #include "chrome_trace_impl.h"
 #include "trace/dtypes.h"
 
 /* ---- collectives by name ---- */
 
-/* Lower case, letters and digits alone: "_reduce_scatter_base" and "ReduceScatter" are then alike. */
+/* Lower case, letters and digits alone: "_reduce_scatter_base" and "ReduceScatter" are then
+ * alike. */
 static size_t plain_letters(orr_str s, char *out, size_t room)
 {
     size_t n = 0;

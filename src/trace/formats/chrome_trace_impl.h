@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome_trace_impl.h - a file of trace events while it is read.  Never installed.
  *
- * Names of processes and threads may come after the events they belong to, so nothing is added to the timeline
- * before the end of the file: spans, ends of arrows and samples wait in arrays, with numbers of threads in the place
- * of tracks. */
+ * Names of processes and threads may come after the events they belong to, so nothing is added to
+ * the timeline before the end of the file: spans, ends of arrows and samples wait in arrays, with
+ * numbers of threads in the place of tracks. */
 #ifndef ORR_CHROME_TRACE_IMPL_H
 #define ORR_CHROME_TRACE_IMPL_H
 

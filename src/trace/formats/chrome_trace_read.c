@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chrome_trace_read.c - files of trace events, walked once: {"traceEvents": [..], ..} or the bare list.
+/* chrome_trace_read.c - files of trace events, walked once: {"traceEvents": [..], ..} or the bare
+ * list.
  *
- * One event is in memory at a time, besides what becomes of it.  What a file says about itself (otherData of ours,
- * distributedInfo and the like of Kineto) may stand on either side of its events: our own format stands first, and the
- * rest is not needed before the end. */
+ * One event is in memory at a time, besides what becomes of it.  What a file says about itself
+ * (otherData of ours, distributedInfo and the like of Kineto) may stand on either side of its
+ * events: our own format stands first, and the rest is not needed before the end. */
 #include "chrome_trace_impl.h"
 
 #include "base/io/input.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* issue_log_read.c - lines "issue,X=rank,X=cycle,X=node,X=name" and "callback,...", matched by rank and node.
+/* issue_log_read.c - lines "issue,X=rank,X=cycle,X=node,X=name" and "callback,...", matched by rank
+ * and node.
  *
  *     [workload] [debug] issue,sys->id=0, tick=5, node->id=3, node->name=f(x, y=2), node->type=4
  *     `-- passed over --'      rank       cycle   node        name: to the end,     if it is there
  *
- * The old program takes any line with one of the two words in it, wherever, and cuts the name at the first comma or second
- * equals sign (chakra.md 9); by its rules so do we.  A node may be issued again once it has come back.
- * Names are kept once; what a name says about its node is found once a name.  Cost: linear in the bytes; 48 bytes a
- * node beside its name. */
+ * The old program takes any line with one of the two words in it, wherever, and cuts the name at
+ * the first comma or second equals sign (chakra.md 9); by its rules so do we.  A node may be issued
+ * again once it has come back. Names are kept once; what a name says about its node is found once a
+ * name.  Cost: linear in the bytes; 48 bytes a node beside its name. */
 #include "issue_log_impl.h"
 
 #include "base/io/input.h"

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* micros.h - times of JSON traces: decimal microseconds, from their digits.
  *
- * Time stamps since 1970 have 16 digits before the point and three after it, more than a double holds. */
+ * Time stamps since 1970 have 16 digits before the point and three after it, more than a double
+ * holds. */
 #ifndef ORR_TRACE_MICROS_H
 #define ORR_TRACE_MICROS_H
 
 #include "base/text/number.h"
 #include "base/text/text.h"
 
-/* Plain digits, with or without a point, as a whole number of units of which a microsecond has 10^decimals.  What is
- * finer is cut off, or rounded.  False: an exponent, something else, or too many digits. */
+/* Plain digits, with or without a point, as a whole number of units of which a microsecond has
+ * 10^decimals.  What is finer is cut off, or rounded.  False: an exponent, something else, or too
+ * many digits. */
 static inline bool orr__micros_parse(orr_str text, unsigned decimals, bool rounds, __int128 *out)
 {
     const char *p = text.ptr, *end = p + text.len;

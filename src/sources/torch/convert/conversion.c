@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_calls.c - which nodes communicate: one for each call, neither more nor fewer.
- *
- * One all-reduce shows up to four times, each inside the one before: the operator (c10d::allreduce_), its description
- * (record_param_comms), the backend's annotation (nccl:all_reduce) and the kernel.  The innermost of what is there is
- * the communication; the others are host work around it.
- *
- * Two things are not nested.  A backend that works in threads of its own (gloo) has its annotation behind the
- * operator, not inside; they are paired in order.  And calls that were coalesced have one kernel between them, at the
- * end: then the calls communicate, and the kernel ends when they have ended. */
+/* conversion.c - from a linked trace to a trace: the steps one after another, and what they share. */
 #include "conversion.h"
 
 #include "base/text/text.h"
@@ -15,6 +7,18 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+/* ==== which nodes communicate: one for each call, neither more nor fewer.
+ *
+ * One all-reduce shows up to four times, each inside the one before: the operator
+ * (c10d::allreduce_), its description (record_param_comms), the backend's annotation
+ * (nccl:all_reduce) and the kernel.  The innermost of what is there is the communication; the
+ * others are host work around it.
+ *
+ * Two things are not nested.  A backend that works in threads of its own (gloo) has its annotation
+ * behind the operator, not inside; they are paired in order.  And calls that were coalesced have
+ * one kernel between them, at the end: then the calls communicate, and the kernel ends when they
+ * have ended. */
 
 enum { LEVELS = 12, REACH = 256 };
 
@@ -198,11 +202,13 @@ static orr_code find_roles(conv_state *c)
 
 /* ==== kind, size, peers and group of each communication.
  *
- * No one place says it all.  The kernel knows its kind, and in newer traces the rest; the annotation around it has
- * the tensors, record_param_comms the group, the operator the peer and the tag.  So the witnesses of a call
- * are heard in turn, from the inside out, and the first that says something counts.
+ * No one place says it all.  The kernel knows its kind, and in newer traces the rest; the
+ * annotation around it has the tensors, record_param_comms the group, the operator the peer and the
+ * tag.  So the witnesses of a call are heard in turn, from the inside out, and the first that says
+ * something counts.
  *
- * A size is what a rank has before the collective: the input, whatever the kind (docs/design/collectives.md). */
+ * A size is what a rank has before the collective: the input, whatever the kind
+ * (docs/design/collectives.md). */
 
 enum { WITNESSES = 8 };
 
@@ -493,7 +499,7 @@ static orr_code find_comm(conv_state *c)
     return ORR_OK;
 }
 
-/* ==== from a linked trace to a trace: the steps one after another, and what they share. */
+/* ==== all of it ==== */
 
 /* ---- places ---- */
 
@@ -563,7 +569,8 @@ static void note_later(conv_state *c, uint32_t place)
         c->report->later_nodes[known] = (orr_pytorch_later){n->id, n->parent};
 }
 
-/* The process has no parent, or is its own.  Any other parent comes before its children, or there may be a cycle. */
+/* The process has no parent, or is its own.  Any other parent comes before its children, or there
+ * may be a cycle. */
 static void find_parents(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {

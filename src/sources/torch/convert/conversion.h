@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conversion.h - a linked trace on its way to a trace that a simulator accepts.
  *
- * In order: conversion.c sorts the nodes, finds parents, decides what each node will be, and kind, size, peers and
- * group of what communicates; convert_graph.c finds out what waits for what and makes sure that it can be run;
- * convert_trace.c writes it down.  convert_words.c knows what names and values of operators mean.
+ * In order: conversion.c sorts the nodes, finds parents, decides what each node will be, and kind,
+ * size, peers and group of what communicates; convert_graph.c finds out what waits for what and
+ * makes sure that it can be run; convert_trace.c writes it down.  convert_words.c knows what names
+ * and values of operators mean.
  *
  * A node's *place* is its position by ascending id; all columns are by place. */
 #ifndef ORR_SOURCES_PYTORCH_CONVERSION_H
@@ -103,7 +104,8 @@ static inline bool conv_has_time(const linked_node *n)
     return n->start_ns != LINKED_NO_TIME && n->duration_ns != LINKED_NO_TIME;
 }
 
-/* After the last nanosecond.  Only where there is a time; sums that leave the range stay at its end. */
+/* After the last nanosecond.  Only where there is a time; sums that leave the range stay at its
+ * end. */
 static inline int64_t conv_end(const linked_node *n)
 {
     int64_t end;
@@ -137,8 +139,8 @@ bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t
 orr_code conv_find_deps(conv_state *c);
 
 /* ---- conversion.c, convert_trace.c ---- */
-/* All but the nodes, and the nodes.  A job compares the calls of all its ranks before their traces are written, so this is in two
- * parts; report must stay until the second. */
+/* All but the nodes, and the nodes.  A job compares the calls of all its ranks before their traces
+ * are written, so this is in two parts; report must stay until the second. */
 orr_code conv_prepare(const orr_linked *l,
                       const orr_pytorch_options *opt,
                       orr_pytorch_report *report,

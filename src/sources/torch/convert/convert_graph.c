@@ -8,8 +8,9 @@
  *     hand-over  a thread that went on after a pause waits for what another thread finished in that pause
  *     replies    a thread that went on when a collective of its own had ended waited for that
  *
- * The first three cannot contradict each other.  The others are taken over only where the clock does not speak against
- * them: what waits cannot have begun before that which it waits for had ended.
+ * The first three cannot contradict each other.  The others are taken over only where the clock
+ * does not speak against them: what waits cannot have begun before that which it waits for had
+ * ended.
  *
  * Cost: linear, but for sorting kernels and ends of operators by time. */
 #include "conversion.h"
@@ -362,13 +363,15 @@ static orr_code find_order(conv_state *c)
 
 /* ==== what waits for what because of tensors: work of different streams on one storage.
  *
- * Streams are held together by events, which most traces do not show.  What they are there for is in the operators'
- * values: a bucket of gradients is filled by kernels of one stream, reduced by one of another, and unpacked by the first
- * again, all of them naming the same storage.  So work depends on the last work of another stream on a storage of its
- * own, where the clock agrees.  A collective that was run by a thread of its backend is waited for by the first operator
- * that touches what it works on.
+ * Streams are held together by events, which most traces do not show.  What they are there for is
+ * in the operators' values: a bucket of gradients is filled by kernels of one stream, reduced by
+ * one of another, and unpacked by the first again, all of them naming the same storage.  So work
+ * depends on the last work of another stream on a storage of its own, where the clock agrees.  A
+ * collective that was run by a thread of its backend is waited for by the first operator that
+ * touches what it works on.
  *
- * Cost: one pass over the values of what is on streams; over those of operators only when there are such calls. */
+ * Cost: one pass over the values of what is on streams; over those of operators only when there are
+ * such calls. */
 
 typedef struct flow {
     conv_state *c;
@@ -476,9 +479,10 @@ static orr_code find_data(conv_state *c)
 
 /* ==== dependencies sorted by node, each once, and without cycles.
  *
- * What threads, launches and streams say is free of cycles.  What was added to that may not be: traces have clocks that
- * jump and ids that were mixed up.  So nodes are taken away while they wait for nothing; if some remain, they are in
- * cycles or after one, and what was added between them goes.  Once is enough: what remains then is certain.
+ * What threads, launches and streams say is free of cycles.  What was added to that may not be:
+ * traces have clocks that jump and ids that were mixed up.  So nodes are taken away while they wait
+ * for nothing; if some remain, they are in cycles or after one, and what was added between them
+ * goes.  Once is enough: what remains then is certain.
  *
  * Cost: linear. */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert_trace.c - what was found out, written down as the nodes of a trace.
  *
- * Times in a trace are whole microseconds, and most kernels last a few: what rounding cuts off one node of a thread or a
- * stream is carried over to the next, so that sums are right to a microsecond.  The attribute duration_ns has the
- * time as it was measured. */
+ * Times in a trace are whole microseconds, and most kernels last a few: what rounding cuts off one
+ * node of a thread or a stream is carried over to the next, so that sums are right to a
+ * microsecond.  The attribute duration_ns has the time as it was measured. */
 #include "conversion.h"
 #include "python_text.h"
 
@@ -122,7 +122,8 @@ static void put_deps(writer *w, uint32_t place)
         orr__build_deps(&w->b, &conv_node(c, c->dep[i])->id, 1);
 }
 
-/* A parent that begins after its child is none; a call's parent has nothing to do with when it runs. */
+/* A parent that begins after its child is none; a call's parent has nothing to do with when it
+ * runs. */
 static bool has_ctrl(const conv_state *c, uint32_t place)
 {
     const uint32_t parent = c->parent[place];

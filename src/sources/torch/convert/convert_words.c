@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_words.c - what names say about communication: of operators, of backends' annotations, of kernels.
+/* convert_words.c - what names say about communication: of operators, of backends' annotations, of
+ * kernels.
  *
  *     c10d::_allgather_base_            operators of torch.distributed
  *     _c10d_functional::all_reduce      the same for compiled programs
@@ -171,10 +172,11 @@ bool conv_peer_in_name(orr_str name, int64_t *peer)
 
 /* ==== what the values of an operator are: tensors with sizes and storages, numbers, texts.
  *
- * A tensor is a list of six: id, storage, offset, elements, bytes of an element, device; the first five are whole
- * numbers, the last is a text, and nothing else in a trace looks like that.  So tensors are found by a scan of the text, at
- * any depth: the operators of a large trace are scanned in a fraction of the time it took to read them.  The
- * few operators whose other values matter are read as trees. */
+ * A tensor is a list of six: id, storage, offset, elements, bytes of an element, device; the first
+ * five are whole numbers, the last is a text, and nothing else in a trace looks like that.  So
+ * tensors are found by a scan of the text, at any depth: the operators of a large trace are scanned
+ * in a fraction of the time it took to read them.  The few operators whose other values matter are
+ * read as trees. */
 
 /* ---- tensors ---- */
 
@@ -359,8 +361,8 @@ int conv_io_numbers(const linked_io *io, int64_t *out, int room, bool *lacks_mem
     return n;
 }
 
-/* The name of a group: a text, or the first of a list of texts.  What is decoded does not outlive the reader, and
- * names have nothing to decode. */
+/* The name of a group: a text, or the first of a list of texts.  What is decoded does not outlive
+ * the reader, and names have nothing to decode. */
 static orr_str group_name(orr_json_value v)
 {
     orr_json_iter it = orr_json_iterate(v);

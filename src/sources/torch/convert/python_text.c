@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python_printable.c - which characters Python's repr shows as they are: those that str.isprintable() accepts.
+/* python_text.c - from JSON text to the text of the Python value, without a tree in between.
  *
- * By Unicode 14, which Python 3.11 has: not printable are the general categories Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs (but
- * for the space).  The table has the ranges of these from U+0080 on, ascending; below that it is arithmetic. */
+ * Both notations have the same tokens in the same order, so one pass over the tokens does it.  The
+ * exception are objects: a key that occurs twice has the place of the first and the value of the
+ * last, so their members are collected first.  Operators' values hardly ever have objects.
+ *
+ * Cost: linear; plain strings and numbers, nearly all there is, are copied whole. */
 #include "python_text.h"
 
 #include "base/memory/intern.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
+
+/* ==== which characters Python's repr shows as they are: those that str.isprintable()
+ * accepts.
+ *
+ * By Unicode 14, which Python 3.11 has: not printable are the general categories Cc, Cf, Cs, Co,
+ * Cn, Zl, Zp and Zs (but for the space).  The table has the ranges of these from U+0080 on,
+ * ascending; below that it is arithmetic. */
 
 static const struct {
     uint32_t first, last;
@@ -168,13 +178,7 @@ static bool is_shown(uint32_t c)
     return low == sizeof hidden / sizeof *hidden || c < hidden[low].first;
 }
 
-/* ==== from JSON text to the text of the Python value, without a tree in between.
- *
- * Both notations have the same tokens in the same order, so one pass over the tokens does it.  The exception are
- * objects: a key that occurs twice has the place of the first and the value of the last, so their members are
- * collected first.  Operators' values hardly ever have objects.
- *
- * Cost: linear; plain strings and numbers, nearly all there is, are copied whole. */
+/* ==== all of it ==== */
 
 typedef struct cursor {
     const char *at, *end;
@@ -382,7 +386,8 @@ static orr_str take_value(cursor *c)
     return (orr_str){from, (size_t)(c->at - from)};
 }
 
-/* The members of an object: keys in their final form, numbered in the order in which they first came. */
+/* The members of an object: keys in their final form, numbered in the order in which they first
+ * came. */
 typedef struct members {
     orr_intern *keys;
     orr_str *values;

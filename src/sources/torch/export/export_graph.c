@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export_graph.c - the nodes of an exported graph, one after the other.
  *
- * Invariant: a node reads what an earlier one made, so the order of the file is an order of execution.
+ * Invariant: a node reads what an earlier one made, so the order of the file is an order of
+ * execution.
  * Cost: linear in the text. */
 #include "export_impl.h"
 
@@ -159,8 +160,8 @@ static bool shares(const export_reader *r,
     return false;
 }
 
-/* An output, whose name is number i of r->names, in its own memory or that of an input.  What is written in place and
- * looks as before is the tensor that it was. */
+/* An output, whose name is number i of r->names, in its own memory or that of an input.  What is
+ * written in place and looks as before is the tensor that it was. */
 static orr_code make_output(
     export_reader *r, export_scope *s, export_call *c, size_t i, orr_error *err)
 {
@@ -202,7 +203,8 @@ static void note_loss(export_reader *r)
 
 /* ---- communication ---- */
 
-/* A collective names its process group; of these the file knows nothing but that "0" is all ranks. */
+/* A collective names its process group; of these the file knows nothing but that "0" is all
+ * ranks. */
 static orr_code read_group(export_reader *r, export_call *c, orr_error *err)
 {
     orr_json_value v;
@@ -313,9 +315,9 @@ orr_code export_extra(
 
 /* ==== graphs inside the graph.
  *
- * Those that run exactly once (a block under torch.no_grad()) are entered as if they stood there, with the names of
- * their inputs bound to the tensors that are passed.  Branches and loops are refused: how much they do is known only
- * when they run. */
+ * Those that run exactly once (a block under torch.no_grad()) are entered as if they stood there,
+ * with the names of their inputs bound to the tensors that are passed.  Branches and loops are
+ * refused: how much they do is known only when they run. */
 
 static orr_code bind(
     export_reader *r, export_scope *s, orr_json_value name, uint32_t tensor, orr_error *err)
@@ -330,8 +332,8 @@ static orr_code bind(
     return ORR_OK;
 }
 
-/* Names that two lists of Arguments mean must be as many; those of the first have tensors in `from`, the others get
- * them in `to`. */
+/* Names that two lists of Arguments mean must be as many; those of the first have tensors in
+ * `from`, the others get them in `to`. */
 static orr_code bind_names(export_reader *r,
                            const export_scope *from,
                            size_t split,
@@ -459,7 +461,8 @@ static const struct {
      "loops over a tensor's rows are not unrolled; export the model with a Python loop"},
 };
 
-/* "torch.ops.higher_order.NAME": done here, or not (*is_done false) when it is like any other operator. */
+/* "torch.ops.higher_order.NAME": done here, or not (*is_done false) when it is like any other
+ * operator. */
 /* "higher_order.NAME": done here, or not (*is_done false) when it is like any other operator. */
 static orr_code read_nested(
     export_reader *r, export_scope *s, export_call *c, bool *is_done, orr_error *err)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_archive.c - which file of an archive is the program.
+/* export_read.c - a whole exported program: what goes in, what runs, what comes out.
  *
- * PyTorch 2.8 and later: FOLDER/models/NAME.json, one for each program, beside FOLDER/archive_format.  Before that:
- * serialized_exported_program.json.  Other archives of PyTorch are told apart by what is in them, because .pt2 is
- * used for several things.  A file that is no archive is taken for the JSON itself. */
+ * The signature tells parameters and buffers from what the caller passes, and what the graph's
+ * outputs are for: results, new contents of buffers (a copy at the end, as PyTorch does it), or a
+ * loss and gradients, which make it a joint graph of forward and backward pass.  What the caller
+ * gets is alive until the end.
+ * Cost: the text, and eight bytes for each of its JSON values. */
 #include "export_impl.h"
 
 #include "base/formats/zip_file.h"
@@ -11,6 +13,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+
+/* ==== which file of an archive is the program.
+ *
+ * PyTorch 2.8 and later: FOLDER/models/NAME.json, one for each program, beside
+ * FOLDER/archive_format.  Before that: serialized_exported_program.json.  Other archives of PyTorch
+ * are told apart by what is in them, because .pt2 is used for several things.  A file that is no
+ * archive is taken for the JSON itself. */
 
 typedef struct source {
     orr_span json;
@@ -213,12 +222,7 @@ static orr_code open_source(
     return code;
 }
 
-/* ==== a whole exported program: what goes in, what runs, what comes out.
- *
- * The signature tells parameters and buffers from what the caller passes, and what the graph's outputs are for: results,
- * new contents of buffers (a copy at the end, as PyTorch does it), or a loss and gradients, which make it a joint graph
- * of forward and backward pass.  What the caller gets is alive until the end.
- * Cost: the text, and eight bytes for each of its JSON values. */
+/* ==== all of it ==== */
 
 enum { SCHEMA_MOST = 8, RANKS_MOST = 1 << 24 };
 
@@ -395,7 +399,8 @@ static void keep_result(program *p, uint32_t tensor)
     g->storages[g->tensors[tensor].storage].is_result = true;
 }
 
-/* The name of the graph's input that a mutation is for: buffers and parameters go by the names of the module. */
+/* The name of the graph's input that a mutation is for: buffers and parameters go by the names of
+ * the module. */
 static bool is_target(orr_json_value spec, orr_str wanted, orr_json_value *name)
 {
     static const char *const keys[] = {"buffer_name", "parameter_name", "user_input_name"};

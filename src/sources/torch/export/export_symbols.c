@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export_symbols.c - sizes that an exported program left open: symbols, and expressions of them.
  *
- * A program exported with dynamic shapes has sizes such as "s0" or "2*s0 + 1", most of them with an example (the size
- * it was exported with).  A symbol has the value the caller gives, else its example; an expression is worked out from
- * its symbols when one of them was given, else it has its own example.
- * Expressions come in two notations of sympy's: "2*s0 + 1", and what PyTorch writes, "Add(Mul(Integer(2), Symbol('s0',
- * positive=True, integer=True)), Integer(1))".  Why fractions: floor(s0/2) holds a half of s0.
+ * A program exported with dynamic shapes has sizes such as "s0" or "2*s0 + 1", most of them with an
+ * example (the size it was exported with).  A symbol has the value the caller gives, else its
+ * example; an expression is worked out from its symbols when one of them was given, else it has its
+ * own example. Expressions come in two notations of sympy's: "2*s0 + 1", and what PyTorch writes,
+ * "Add(Mul(Integer(2), Symbol('s0', positive=True, integer=True)), Integer(1))".  Why fractions:
+ * floor(s0/2) holds a half of s0.
  * Cost: linear in the text of an expression; nesting is limited. */
 #include "export_impl.h"
 
@@ -383,7 +384,8 @@ static const struct {
     {"Identity", F_SAME, 1, 1},
 };
 
-/* Of one argument after the other: all that these functions need is what the ones before came to. */
+/* Of one argument after the other: all that these functions need is what the ones before came
+ * to. */
 static ratio apply(parser *p, function f, uint32_t i, ratio so_far, ratio a)
 {
     if (i == 0)

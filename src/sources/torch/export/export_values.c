@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_words.c - what the names of operators and the texts beside them say.
+/* export_values.c - the values of an exported graph: names, and the tensors that they stand for.
  *
- * A saved program has no schemas: whether an operator makes new memory, looks at old memory or writes to it follows
- * from its name, by PyTorch's conventions (a trailing underscore writes in place) and a list of the views.  Some
- * operators copy only when they must; for those the strides of both sides decide, by the rule PyTorch itself
- * follows. */
+ * Values have names, and "tensor_values" says what each looks like; sizes may be symbols.  Names
+ * belong to their graph.  A tensor that is no view gets a storage of its own, as large as the
+ * largest thing seen in it.
+ * Cost: a lookup for each name. */
 #include "export_impl.h"
 #include "trace/dtypes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+/* ==== what the names of operators and the texts beside them say.
+ *
+ * A saved program has no schemas: whether an operator makes new memory, looks at old memory or
+ * writes to it follows from its name, by PyTorch's conventions (a trailing underscore writes in
+ * place) and a list of the views.  Some operators copy only when they must; for those the strides
+ * of both sides decide, by the rule PyTorch itself follows. */
 
 /* ---- operators ---- */
 
@@ -170,8 +177,8 @@ static bool is_empty(const uint64_t *shape, uint32_t rank)
     return false;
 }
 
-/* From the last dimension on, runs of dimensions that lie in memory without gaps; each run must be made of whole new
- * dimensions.  Dimensions of size 1 have any stride and end no run. */
+/* From the last dimension on, runs of dimensions that lie in memory without gaps; each run must be
+ * made of whole new dimensions.  Dimensions of size 1 have any stride and end no run. */
 bool export_can_view(const uint64_t *shape,
                      const uint64_t *stride,
                      uint32_t rank,
@@ -275,11 +282,7 @@ void export_line(orr_str trace, orr_buf *to)
     orr_buf_add(to, found_line.ptr, found_line.len);
 }
 
-/* ==== the values of an exported graph: names, and the tensors that they stand for.
- *
- * Values have names, and "tensor_values" says what each looks like; sizes may be symbols.  Names belong to their
- * graph.  A tensor that is no view gets a storage of its own, as large as the largest thing seen in it.
- * Cost: a lookup for each name. */
+/* ==== all of it ==== */
 
 enum { TEXT_SHOWN = 80 };
 
@@ -473,7 +476,8 @@ static orr_code read_dtype(orr_json_value meta, export_form *f, orr_error *err)
                     "type number %" PRId64 " of a tensor is not one that is known here", f->dtype);
 }
 
-/* Layout 7 is strided, 0 unknown; the others are sparse, and their bytes are nowhere in the file. */
+/* Layout 7 is strided, 0 unknown; the others are sparse, and their bytes are nowhere in the
+ * file. */
 static orr_code check_layout(orr_json_value meta, orr_error *err)
 {
     orr_json_value v;

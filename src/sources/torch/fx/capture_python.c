@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture_python.c - a Python that has PyTorch, and the module that it runs.
  *
- * A Python is asked first what it has, without loading PyTorch, which takes seconds; so the answer to "why does it
- * not work" is there at once, and names the program that was asked.  Then the module goes into a folder of our own, from
- * where it is run; the folder also stands in front of PYTHONPATH, for scripts that import the module. */
+ * A Python is asked first what it has, without loading PyTorch, which takes seconds; so the answer
+ * to "why does it not work" is there at once, and names the program that was asked.  Then the
+ * module goes into a folder of our own, from where it is run; the folder also stands in front of
+ * PYTHONPATH, for scripts that import the module. */
 #include <orrery/lab/capture.h>
 
 #include "base/io/child_process.h"
@@ -27,7 +28,8 @@ struct orr_capture {
     char *folder, *file, *module, *python, *words, *module_path;
 };
 
-/* Works in every Python since 2.7.  Metadata are quick to read; PyTorch itself is loaded only where they are missing. */
+/* Works in every Python since 2.7.  Metadata are quick to read; PyTorch itself is loaded only where
+ * they are missing. */
 static const char probe[] = "import sys\n"
                             "print('orrery-python %d.%d.%d' % sys.version_info[:3])\n"
                             "try:\n"

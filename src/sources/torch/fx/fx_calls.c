@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fx_calls.c - what each captured call is: computation with its cost, communication with its size, a wait, or nothing.
+/* fx_calls.c - what each captured call is: computation with its cost, communication with its size,
+ * a wait, or nothing.
  *
- * Communication is known by its name, namespace.name.overload as PyTorch's dispatcher spells it; the table has the forms
- * for one tensor, for lists and for flat buffers ("base", "coalesced").  A size is what a rank has before the
- * collective, whatever the kind (docs/design/collectives.md): the tensors it gives, of a scatter n times what it gets.
- * All else is for the table of operator costs. */
+ * Communication is known by its name, namespace.name.overload as PyTorch's dispatcher spells it;
+ * the table has the forms for one tensor, for lists and for flat buffers ("base", "coalesced").  A
+ * size is what a rank has before the collective, whatever the kind (docs/design/collectives.md):
+ * the tensors it gives, of a scatter n times what it gets. All else is for the table of operator
+ * costs. */
 #include "fx_impl.h"
 
 #include "base/text/text.h"
@@ -201,7 +203,8 @@ static bool is_written(const caller *k, const fx_node *n, uint32_t tensor)
     return k->written_by[tensor] == (size_t)(n - k->g->nodes) + 1;
 }
 
-/* What a rank gives: its inputs, without those that are there to be written; in place it is all of them. */
+/* What a rank gives: its inputs, without those that are there to be written; in place it is all of
+ * them. */
 static uint64_t given_bytes(const caller *k, const fx_node *n)
 {
     const uint32_t *in = fx_in(k->g, n);
@@ -342,8 +345,8 @@ static orr_code call_communication(
     return ORR_OK;
 }
 
-/* Which inputs are looked at: all, except those that are there to be written.  A collective in place, which has no
- * others, looks at them nevertheless. */
+/* Which inputs are looked at: all, except those that are there to be written.  A collective in
+ * place, which has no others, looks at them nevertheless. */
 static void mark_reads(const caller *k, size_t i, const fx_call *call)
 {
     const fx_node *n = &k->g->nodes[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fx_convert.c - from captured ranks to the traces of all ranks.
  *
- * One body for each kind of rank; what its ranks differ in, groups and peers, are holes with a value a rank.  So a job of
- * 100,000 ranks costs a table entry each. */
+ * One body for each kind of rank; what its ranks differ in, groups and peers, are holes with a
+ * value a rank.  So a job of 100,000 ranks costs a table entry each. */
 #include "fx_impl.h"
 
 #include "base/memory/intern.h"
@@ -17,10 +17,11 @@
 
 /* ==== the nodes of one captured rank, with holes where the ranks that do the same differ.
  *
- * Ids count up from 1 in the order of the program.  The collectives of a family of groups are one stream and come one
- * after the other, as all ranks of a group must agree on their order; so are the messages to one rank, and those from
- * one rank.  Streams go on beside each other and beside computation.
- * A hole is a group ("mine of this family") or a rank ("the third of mine of this family"). */
+ * Ids count up from 1 in the order of the program.  The collectives of a family of groups are one
+ * stream and come one after the other, as all ranks of a group must agree on their order; so are
+ * the messages to one rank, and those from one rank.  Streams go on beside each other and beside
+ * computation. A hole is a group ("mine of this family") or a rank ("the third of mine of this
+ * family"). */
 
 enum { RECORD_LEAST = 80 }; /* bytes: its name and attributes, all of them short */
 
@@ -168,7 +169,8 @@ static orr_code put_on_stream(pen *p, size_t i, uint32_t stream)
     return put(p, i, stream, orr__build_in_stream(p->b, stream));
 }
 
-/* The root of a broadcast or scatter is where it comes from, of a reduce or gather where it goes to. */
+/* The root of a broadcast or scatter is where it comes from, of a reduce or gather where it goes
+ * to. */
 static orr_code put_root(pen *p, const fx_node *n, uint8_t collective, uint32_t family)
 {
     const bool is_source = collective == ORR_COLL_BROADCAST || collective == ORR_COLL_SCATTER;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fx_graph.c - captured steps in memory: adding to them, and whether all that is named exists.
  *
- * Why one check at the end: a file may name a tensor before it says what that is, and its keys come in any order.
- * Invariants after fx_check: every number is below the count of its kind; the graphs ascend by rank; a group has
- * no rank twice and holds every rank whose graph uses it; no rank is in two groups of a family, which all have one
- * size; a tensor's bytes fit into 63 bits.
+ * Why one check at the end: a file may name a tensor before it says what that is, and its keys come
+ * in any order. Invariants after fx_check: every number is below the count of its kind; the graphs
+ * ascend by rank; a group has no rank twice and holds every rank whose graph uses it; no rank is in
+ * two groups of a family, which all have one size; a tensor's bytes fit into 63 bits.
  * Cost: linear in what was added, and one bit a rank. */
 #include "fx_graph.h"
 
@@ -248,7 +248,8 @@ static orr_code fail_at(const orr_fx *c, uint64_t byte, orr_error *err, const ch
     return orr_fail(err, ORR_EINPUT, &at, "%s", text);
 }
 
-/* No rank of the group is in the marked ones already; then all are.  marks: 1 + the number of the last group. */
+/* No rank of the group is in the marked ones already; then all are.  marks: 1 + the number of the
+ * last group. */
 static orr_code check_ranks(const orr_fx *c, uint32_t number, uint32_t *marks, orr_error *err)
 {
     const fx_group *g = &c->groups[number];
@@ -273,7 +274,8 @@ static orr_code check_ranks(const orr_fx *c, uint32_t number, uint32_t *marks, o
     return ORR_OK;
 }
 
-/* Families count from 0 in the order of their first groups, so a family's groups follow one another. */
+/* Families count from 0 in the order of their first groups, so a family's groups follow one
+ * another. */
 static orr_code check_groups(const orr_fx *c, orr_error *err)
 {
     uint32_t *marks = orr_alloc(c->world_size, sizeof *marks);

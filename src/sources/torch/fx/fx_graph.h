@@ -14,9 +14,9 @@
  *     code = fx_check(c, err);                              // once, when all is there
  *     orr_fx_close(c);
  *
- * Everything is addressed by number, in the order of adding, and lies in one array a kind; numbers may be used before
- * what they name is added: fx_check sees to it that all exist.  Adding copies.  Memory grows by what is added,
- * never by a number that a file says. */
+ * Everything is addressed by number, in the order of adding, and lies in one array a kind; numbers
+ * may be used before what they name is added: fx_check sees to it that all exist.  Adding copies.
+ * Memory grows by what is added, never by a number that a file says. */
 #ifndef ORR_SOURCES_FX_GRAPH_H
 #define ORR_SOURCES_FX_GRAPH_H
 
@@ -160,8 +160,8 @@ orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) ORR_MU
 /* By its namespace: c10d.*, _c10d_functional.* and their kin. */
 bool fx_is_comm_op(orr_str op);
 
-/* Does everything that is named exist, do groups hold the ranks that use them?  Tensors may be larger than their storages: these
- * are as they were seen first, and FSDP empties and fills them.
+/* Does everything that is named exist, do groups hold the ranks that use them?  Tensors may be
+ * larger than their storages: these are as they were seen first, and FSDP empties and fills them.
  * err->where has the byte; a reader that knows lines says more. */
 orr_code fx_check(orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 

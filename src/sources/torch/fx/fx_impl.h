@@ -56,7 +56,8 @@ static inline bool fx_is_communication(uint8_t role)
 
 /* Bytes of a tensor's elements. */
 uint64_t fx_tensor_bytes(const fx_graph *g, const fx_tensor *t);
-/* The bytes of its storage that it can reach, from *first to *end; true: all between belongs to it. */
+/* The bytes of its storage that it can reach, from *first to *end; true: all between belongs
+ * to it. */
 bool fx_extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end);
 
 /* ---- memory ---- */
@@ -107,8 +108,8 @@ typedef struct fx_deps {
 orr_code fx_values_create(const fx_graph *g, const fx_calls *calls, fx_values **out, orr_error *err)
     ORR_MUST_CHECK;
 void fx_values_destroy(fx_values *v);
-/* What node i has to wait for, if it is written as `id`; 0: it is not written.  Nodes come in order.  after: the
- * communication before it in its stream; 0: none.  stream: which. */
+/* What node i has to wait for, if it is written as `id`; 0: it is not written.  Nodes come in
+ * order.  after: the communication before it in its stream; 0: none.  stream: which. */
 orr_code fx_values_next(fx_values *v,
                         uint32_t i,
                         uint64_t id,

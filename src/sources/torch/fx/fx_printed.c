@@ -4,10 +4,10 @@
  *     [{"pass": "forward", "nodes": [{"name": "mm", "op": "call_function", "target": "aten.mm.default",
  *       "inputs": ["view", "t"], "args": "(view, t)", "val": {"shape": [64, 512], "dtype": "torch.float32"}}, ...]}, ...]
  *
- * There are values and no storages: a value gets its own, a view that of its input.  A placeholder is a value of an
- * earlier pass with the same name, else something that is there before the step.  Names of groups stand in the printed
- * arguments; who is in them is nowhere, so each is all ranks.  All passes are one step of rank 0, which all
- * ranks do. */
+ * There are values and no storages: a value gets its own, a view that of its input.  A placeholder
+ * is a value of an earlier pass with the same name, else something that is there before the step.
+ * Names of groups stand in the printed arguments; who is in them is nowhere, so each is all ranks.
+ * All passes are one step of rank 0, which all ranks do. */
 #include "fx_impl.h"
 
 #include "base/formats/json.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fx_alike.c - do two captured ranks do the same, and does every message have its other end?
+/* fx_ranks.c - which captured rank stands for which others.
  *
- * Alike are graphs that call the same operators on tensors of the same shapes in the same order, through storages that
- * belong together in the same way, in groups of the same families, with peers at the same places.  Where in a storage
- * a tensor begins may differ: ranks keep their own part of a common buffer.
- * Messages are compared kind by kind: all of one rank to another with one tag, in their order.
- * Cost: linear for two graphs; sorting for messages. */
+ * A rank does what the captured rank does that is *placed* as it is: at the same place of its group
+ * in every family whose groups have messages (the stages of a pipeline), at the root or not where
+ * there are scatters or gathers, and in or out of a group in every other family that is used. Its
+ * own groups are then those of the same families that hold it.  A captured rank does what it was
+ * seen to do; two that are placed alike must be alike, or nobody could say what the ranks between
+ * them do.
+ * Cost: linear in the ranks of the groups in use. */
 #include "fx_impl.h"
 
 #include "base/text/text.h"
@@ -13,6 +15,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* ==== do two captured ranks do the same, and does every message have its other end?
+ *
+ * Alike are graphs that call the same operators on tensors of the same shapes in the same order,
+ * through storages that belong together in the same way, in groups of the same families, with peers
+ * at the same places.  Where in a storage a tensor begins may differ: ranks keep their own part of
+ * a common buffer. Messages are compared kind by kind: all of one rank to another with one tag, in
+ * their order.
+ * Cost: linear for two graphs; sorting for messages. */
 
 /* ---- alike ---- */
 
@@ -93,7 +104,8 @@ static const char *differ(pairing *p, size_t *at)
     return i == p->a->node_count && k == p->b->node_count ? NULL : "another number of nodes";
 }
 
-/* Do they do the same, be it in other groups?  *why is NULL then; else it says how node *at of b differs. */
+/* Do they do the same, be it in other groups?  *why is NULL then; else it says how node *at of b
+ * differs. */
 static orr_code find_difference(const orr_fx *c,
                                 const fx_graph *a,
                                 const fx_graph *b,
@@ -264,14 +276,7 @@ orr_code fx_match_messages(const fx_families *f,
     return code;
 }
 
-/* ==== which captured rank stands for which others.
- *
- * A rank does what the captured rank does that is *placed* as it is: at the same place of its group in every family
- * whose groups have messages (the stages of a pipeline), at the root or not where there are scatters or gathers, and in or
- * out of a group in every other family that is used.
- * Its own groups are then those of the same families that hold it.  A captured rank does what it was seen to do;
- * two that are placed alike must be alike, or nobody could say what the ranks between them do.
- * Cost: linear in the ranks of the groups in use. */
+/* ==== all of it ==== */
 
 /* ---- families ---- */
 
@@ -298,7 +303,8 @@ static bool note_groups(fx_families *f)
     return true;
 }
 
-/* The root of a scatter or gather has tensors that the others do not have.  With two roots every place counts. */
+/* The root of a scatter or gather has tensors that the others do not have.  With two roots every
+ * place counts. */
 static void note_use(fx_families *f, const fx_node *n, const fx_call *call)
 {
     const uint32_t family = f->c->groups[n->group].family;
@@ -401,7 +407,8 @@ static uint64_t hash_place(const finder *s, uint32_t rank)
     return h;
 }
 
-/* The captured rank that is placed like this one; FX_NONE: there is none, and *free_key is where it would be. */
+/* The captured rank that is placed like this one; FX_NONE: there is none, and *free_key is where it
+ * would be. */
 static uint32_t find_like(const finder *s, uint32_t rank, uint64_t *free_key)
 {
     for (uint64_t h = hash_place(s, rank);; h++) {
@@ -428,8 +435,8 @@ static orr_code fail_unlike(
         a->rank, b->rank, at, b->rank, (int)(op.len < 60 ? op.len : 60), op.ptr, why);
 }
 
-/* Captured ranks that are placed alike share a class when they are alike.  Where all ranks were run there may be several
- * classes to a placing: a list of their first ranks. */
+/* Captured ranks that are placed alike share a class when they are alike.  Where all ranks were run
+ * there may be several classes to a placing: a list of their first ranks. */
 static orr_code class_captured(finder *s, size_t i, orr_error *err)
 {
     const orr_fx *c = s->f->c;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fx_read.c - the file that orrery_capture.py writes (docs/format/capture.md).
  *
- * Tensors and nodes, of which there are many, are read one at a time; everything else is small.  Keys may come in any
- * order, so numbers are checked when all is there; keys that are not known are passed over.
+ * Tensors and nodes, of which there are many, are read one at a time; everything else is small.
+ * Keys may come in any order, so numbers are checked when all is there; keys that are not known are
+ * passed over.
  * Cost: linear in the file; memory for what is kept of it, and for one tensor or node. */
 #include "fx_impl.h"
 
@@ -292,8 +293,8 @@ static orr_code read_phase(reader *r, orr_json_value v, fx_phase *out)
                    "a phase is \"forward\", \"backward\", \"optimizer\" or \"setup\"");
 }
 
-/* The arguments that say where communication goes; the others do not matter here.  Other operators may have some of the
- * same names, for something else: fx_check takes those away. */
+/* The arguments that say where communication goes; the others do not matter here.  Other operators
+ * may have some of the same names, for something else: fx_check takes those away. */
 static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
 {
     orr_json_value v;

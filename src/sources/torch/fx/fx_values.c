@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fx_values.c - who waits for whom: from the values that nodes read and write.
  *
- * A storage has *writers*, the nodes whose values are in it, and the *readers* of those; both with the bytes they touch,
- * so that pieces of one flat buffer do not wait for each other.  A node has to wait, for its data, for the writers of
- * what it reads; and, so as not to write too early, for the readers and writers of what it writes.
+ * A storage has *writers*, the nodes whose values are in it, and the *readers* of those; both with
+ * the bytes they touch, so that pieces of one flat buffer do not wait for each other.  A node has
+ * to wait, for its data, for the writers of what it reads; and, so as not to write too early, for
+ * the readers and writers of what it writes.
  *
  *     write x      a      x: writers {a}
  *     read x       b      b waits for a           x: writers {a}, readers {b}
  *     write x      c      c comes after a and b   x: writers {c}
  *
- * What communication writes is *pending* until somebody waits for it: what is computed meanwhile does not see it and
- * goes on.  A wait in the program (orrery.wait) makes the stream of computation wait, as in PyTorch: what is
- * computed afterwards comes after what was waited for, used or not.  That is a *fence*; of a received message, the
- * fence also comes after all that was computed before, which is what keeps the order of a pipeline's schedule.
- * A node behind a fence needs no edge to it when something that it waits for is behind it too: `epoch` is the
- * number of the last fence that a node is behind.  wait_tensor is about its value alone.
+ * What communication writes is *pending* until somebody waits for it: what is computed meanwhile
+ * does not see it and goes on.  A wait in the program (orrery.wait) makes the stream of computation
+ * wait, as in PyTorch: what is computed afterwards comes after what was waited for, used or not.
+ * That is a *fence*; of a received message, the fence also comes after all that was computed
+ * before, which is what keeps the order of a pipeline's schedule. A node behind a fence needs no
+ * edge to it when something that it waits for is behind it too: `epoch` is the number of the last
+ * fence that a node is behind.  wait_tensor is about its value alone.
  *
- * FSDP copies parameters into the buffer of an all-gather on a stream of its own, and does so once the gathering before is
- * copied out: such a copy is part of the all-gather, which comes after that copy, beside the computation meanwhile.
+ * FSDP copies parameters into the buffer of an all-gather on a stream of its own, and does so once
+ * the gathering before is copied out: such a copy is part of the all-gather, which comes after that
+ * copy, beside the computation meanwhile.
  *
- * Cost: near linear.  A storage with LIST_MOST writers or readers or more gets a computation that comes after all the others:
- * they are one stream anyway.  Communication stays apart, or computing into one part of a flat buffer would wait for
- * the collectives of the others; only beyond TALK_MOST is it given up. */
+ * Cost: near linear.  A storage with LIST_MOST writers or readers or more gets a computation that
+ * comes after all the others: they are one stream anyway.  Communication stays apart, or computing
+ * into one part of a flat buffer would wait for the collectives of the others; only beyond
+ * TALK_MOST is it given up. */
 #include "fx_impl.h"
 
 enum { LIST_MOST = 128, TALK_MOST = 1024, COPY_MOST = 4096 };
@@ -284,8 +288,8 @@ static void put_fence(fx_values *v, uint32_t id)
         v->fence[id] = v->fence_count;
 }
 
-/* What was pending in the bytes of the tensor is there now, and hides what it was written over.  A tensor without
- * elements stands for all of its storage: nothing else would end what it began. */
+/* What was pending in the bytes of the tensor is there now, and hides what it was written over.  A
+ * tensor without elements stands for all of its storage: nothing else would end what it began. */
 static void settle(fx_values *v, uint32_t tensor, bool is_fence)
 {
     cell *c = cell_of(v, tensor);
@@ -315,7 +319,8 @@ static void wait_for(fx_values *v, const fx_node *n)
         settle(v, fx_in(v->g, n)[k], true);
 }
 
-/* Outputs with a storage of their own have the writers of the inputs that are looked at: the first the first's and so on. */
+/* Outputs with a storage of their own have the writers of the inputs that are looked at: the first
+ * the first's and so on. */
 static void pass_on(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n), *out = fx_out(v->g, n);
@@ -341,7 +346,8 @@ static void pass_on(fx_values *v, const fx_node *n)
     }
 }
 
-/* The all-gather that follows reads the buffer and waits for all of them: there is a writer for each parameter. */
+/* The all-gather that follows reads the buffer and waits for all of them: there is a writer for
+ * each parameter. */
 static void copy_in(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n);
@@ -454,16 +460,17 @@ orr_code fx_values_next(fx_values *v,
 
 /* ==== what a device holds while the step runs: which values are alive when.
  *
- * A value lives from the node that makes it to the last that uses it; one that nobody makes was there before.  Writing
- * all of a storage without reading it begins a new value, so a buffer that is filled again counts only while what
- * is in it is needed (sharded parameters are freed between their uses in this way).  Parameters, buffers
- * and the optimizer's state are always there.  This is the least that is possible; a program that keeps a name
- * for something longer holds more.
+ * A value lives from the node that makes it to the last that uses it; one that nobody makes was
+ * there before.  Writing all of a storage without reading it begins a new value, so a buffer that
+ * is filled again counts only while what is in it is needed (sharded parameters are freed between
+ * their uses in this way).  Parameters, buffers and the optimizer's state are always there.  This
+ * is the least that is possible; a program that keeps a name for something longer holds more.
  * Gradients are what the optimizer reads and neither keeps nor makes.  Cost: linear. */
 
 enum { BEFORE = 0 }; /* node i is moment i + 1; moment 0 is before the step */
 
-/* There is one for each value: small, as memory that is touched first costs more than what is done with it. */
+/* There is one for each value: small, as memory that is touched first costs more than what is done
+ * with it. */
 typedef struct range {
     uint32_t storage;
     uint32_t from, to; /* moments, both included; a graph has less than 2^32 - 1 nodes */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_repaint.c - valid JSON text in Python's layout, without a tree.
  *
- * A linked trace is four times the size of its host trace, most of it the nodes' texts in another layout, in
- * another order, and some of them several times.  So a node stays where it lies in the mapped file and its bytes
- * go straight to the output.  The text was checked when it was first read: nothing is checked again here, and
- * nothing after the value is looked at.
+ * A linked trace is four times the size of its host trace, most of it the nodes' texts in another
+ * layout, in another order, and some of them several times.  So a node stays where it lies in the
+ * mapped file and its bytes go straight to the output.  The text was checked when it was first
+ * read: nothing is checked again here, and nothing after the value is looked at.
  * Cost: one pass over the bytes; strings without escapes are copied whole. */
 #include "json_repaint.h"
 

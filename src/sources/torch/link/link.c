@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - the way of a link: both files are read, matched, and what waits for what is found out.
  *
- * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event and node. */
+ * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event
+ * and node. */
 #include "link_impl.h"
 
 /* A trace that is read, from its file or from memory. */

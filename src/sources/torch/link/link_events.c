@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_order.c - things in the order of time: a radix sort by a number each, stable.
- *
- * Why not a comparing sort: a million time stamps of some seconds differ in five or six of their eight bytes, so it
- * is that many passes over small records.
- * Cost: linear. */
+/* link_events.c - the events of the device trace: in the order of time, with own durations, and
+ * of several steps the one that was asked for. */
 
 #include "link_impl.h"
 
@@ -12,6 +9,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+/* ==== things in the order of time: a radix sort by a number each, stable.
+ *
+ * Why not a comparing sort: a million time stamps of some seconds differ in five or six of their
+ * eight bytes, so it is that many passes over small records.
+ * Cost: linear. */
 
 uint64_t link_sort_key(double v)
 {
@@ -64,9 +67,9 @@ const link_sort_entry *link_sort_entries(link_sort_entry *a, link_sort_entry *b,
  *
  * Events are put in the order of time once; everything after it is one walk over each thread.
  *
- * Exclusive durations: an operator's own time is its duration less the union of the operators inside.  The
- * chakra_trace_link looks at all that start before it ends, grandchildren too; we step over what lies inside a child,
- * since that cannot change the union:
+ * Exclusive durations: an operator's own time is its duration less the union of the operators
+ * inside.  The chakra_trace_link looks at all that start before it ends, grandchildren too; we step
+ * over what lies inside a child, since that cannot change the union:
  *
  *     outer  |--------------------------------|
  *     child     |------------|    |------|
@@ -250,7 +253,8 @@ static int by_duration(const void *a, const void *b)
     return x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* Operators that start together: the longer one first, since it is the caller; by other rules the shorter one. */
+/* Operators that start together: the longer one first, since it is the caller; by other rules the
+ * shorter one. */
 static void sort_runs(thread *t, run_entry *room)
 {
     const double sign = t->l->rules->shorter_first ? 1 : -1;
@@ -362,10 +366,11 @@ orr_map *link_calls(const orr_link *l)
     return calls;
 }
 
-/* ==== one step out of several: what the host did while ProfilerStep#N was open, and what it launched then.
+/* ==== one step out of several: what the host did while ProfilerStep#N was open, and what it
+ * launched then.
  *
- * Done on the events, before anything is made of them: what is not there needs no exception later.  Host nodes that
- * belong to other steps lose their operators and then count as not measured.
+ * Done on the events, before anything is made of them: what is not there needs no exception later.
+ * Host nodes that belong to other steps lose their operators and then count as not measured.
  * Cost: two passes. */
 
 typedef struct window {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link_groups.c - process groups of a whole job, and the set that carries them.
  *
- * Every rank knows the groups it is in, by names that are its own business: mostly the same number on all ranks, but
- * a hash, or a number that means other ranks elsewhere, are possible.  In a set a group has one number.
+ * Every rank knows the groups it is in, by names that are its own business: mostly the same number
+ * on all ranks, but a hash, or a number that means other ranks elsewhere, are possible.  In a set a
+ * group has one number.
  *
- * Some back ends do not record which group a collective was in.  Comparing ranks tells: going along all of them at
- * once, what comes next on every rank and is equal is of all; where that is not so, a group is looked for whose ranks
- * all have the same next:
+ * Some back ends do not record which group a collective was in.  Comparing ranks tells: going along
+ * all of them at once, what comes next on every rank and is equal is of all; where that is not so,
+ * a group is looked for whose ranks all have the same next:
  *
  *     rank 0   all_reduce   broadcast   all_reduce   barrier
  *     rank 1   all_reduce   broadcast   all_reduce   barrier        the third is of a group {0, 1}
  *     rank 2   all_reduce   broadcast                barrier
  *
- * What fits nowhere is left as it is, for orrery check to point at.
- * All of it is done on the calls of prepared conversions, so that traces are written once, with the numbers.
+ * What fits nowhere is left as it is, for orrery check to point at. All of it is done on the calls
+ * of prepared conversions, so that traces are written once, with the numbers.
  * Cost: linear in the collectives times groups that are tried. */
 #include "link_job.h"
 
@@ -124,7 +125,8 @@ static bool may_have(const grouper *g, const job_group *group, uint64_t id)
     return id < UINT32_MAX && (id > 0 || (group->count == g->job->rank_count && !g->has_parts));
 }
 
-/* A group whose name is a number and means one thing keeps it; the others get the next free numbers. */
+/* A group whose name is a number and means one thing keeps it; the others get the next free
+ * numbers. */
 static void number_groups(grouper *g)
 {
     uint64_t next = 1, id;
@@ -271,9 +273,10 @@ static orr_code infer(grouper *g, lane *lanes)
     return ORR_OK;
 }
 
-/* Simulators number what a rank runs with all others in one row with what it runs in groups without a file entry, and
- * ranks that are in other groups then count differently.  So as soon as there are collectives of parts, those of all
- * ranks are of a numbered group too; without any, all is left as it is. */
+/* Simulators number what a rank runs with all others in one row with what it runs in groups without
+ * a file entry, and ranks that are in other groups then count differently.  So as soon as there are
+ * collectives of parts, those of all ranks are of a numbered group too; without any, all is left as
+ * it is. */
 static void find_parts(grouper *g, const lane *lanes)
 {
     for (uint32_t r = 0; r < g->job->rank_count && !g->has_parts; r++) {

@@ -17,8 +17,8 @@ typedef struct link_lists {
     uint32_t *first, *list;
 } link_lists;
 
-/* The operators of the device trace by thread, and what time tells about them.  "Operator o" is the o-th in
- * the order of time. */
+/* The operators of the device trace by thread, and what time tells about them.  "Operator o" is the
+ * o-th in the order of time. */
 typedef struct link_operators {
     uint32_t *event; /* of operator o */
     uint32_t count;
@@ -67,7 +67,8 @@ struct orr_link {
 orr_code link_read_device(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 bool link_knows_schema(orr_str s);
 
-/* Numbers noted one after the other under an item, in any order; then made lists, each in the order of noting. */
+/* Numbers noted one after the other under an item, in any order; then made lists, each in the order
+ * of noting. */
 typedef struct link_pairs {
     struct link_pair {
         uint32_t item, value;
@@ -94,8 +95,8 @@ orr_code link_time(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 
 /* Only what belongs to the step that was asked for stays. */
 orr_code link_pick_step(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_waits.c: what waited for the device, and for which operation there; where it was not recorded, which streams
- * waited for which. */
+/* link_waits.c: what waited for the device, and for which operation there; where it was not
+ * recorded, which streams waited for which. */
 orr_code link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 /* link_merge.c: the nodes and edges of both traces take the place of the host trace's. */

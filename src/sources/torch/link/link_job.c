@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_probe.c - what a file is, by what is in it: a host trace, a device trace, or neither.
+/* link_job.c - all ranks of a job: files are found and paired by what is in them, ranks linked side by
+ * side, clocks put in line, traces made, groups numbered once for all.
  *
- * Names tell nothing for certain: every script has its own.  Both kinds say what they are in their first members,
- * and both name the process they were recorded in, which is what pairs them.
- * Cost: a few thousand bytes of each file (all of it when it is compressed). */
+ *     files -> pairs -> links -> clocks -> traces -> groups -> set
+ *               (by pid)  (threads)        (threads)
+ *
+ * A device trace says which rank it is; where none does, the order of names decides. */
 #include "link_job.h"
 
 #include "base/memory/hash.h"
@@ -18,6 +20,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+/* ==== what a file is, by what is in it: a host trace, a device trace, or neither.
+ *
+ * Names tell nothing for certain: every script has its own.  Both kinds say what they are in their
+ * first members, and both name the process they were recorded in, which is what pairs them.
+ * Cost: a few thousand bytes of each file (all of it when it is compressed). */
 
 enum { EVENTS_MAX = 4096 }; /* to look through for one that names its process */
 
@@ -94,7 +102,8 @@ static bool looks_like_json(orr_span bytes)
     return false;
 }
 
-/* A damaged file of a kind that is known is left to the reader of that kind, whose words are better. */
+/* A damaged file of a kind that is known is left to the reader of that kind, whose words are
+ * better. */
 static orr_code probe_file(link_file *f, orr_error *err)
 {
     orr_input *in;
@@ -162,8 +171,8 @@ static bool is_regular(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* In a folder anything may lie; what is not one of the two kinds is passed over.  What cannot be read may be one: a
- * rank without its file, or with one of its two, would be a wrong job. */
+/* In a folder anything may lie; what is not one of the two kinds is passed over.  What cannot be
+ * read may be one: a rank without its file, or with one of its two, would be a wrong job. */
 static orr_code probe_entry(orr_link_job *job, const char *folder, const char *name, orr_error *err)
 {
     link_file f = {.path = orr_arena_print(job->arena, "%s/%s", folder, name),
@@ -208,16 +217,16 @@ static orr_code probe_path(orr_link_job *job, const char *path, orr_error *err)
 
 /* ==== one clock for all ranks, by what they did together.
  *
- * A collective ends on all its ranks at nearly the same time: when the last piece of data is there.  So the
- * difference of two ranks' clocks is that of the ends of a collective of both; the median over all they share, since a
- * single one may end late on a busy host.  The k-th operation of a name in a group is the same on all ranks that
- * have equally many of them.
+ * A collective ends on all its ranks at nearly the same time: when the last piece of data is there.
+ * So the difference of two ranks' clocks is that of the ends of a collective of both; the median
+ * over all they share, since a single one may end late on a busy host.  The k-th operation of a
+ * name in a group is the same on all ranks that have equally many of them.
  *
  *     rank 0   |--all-reduce--|        |-all-gather-|
  *     rank 1      |--all-reduce--|        |-all-gather-|       3 units late, both times
  *
- * From rank to rank: each is compared with the first rank, in order, that is in line already and shares something with
- * it; ranks without such keep their clock.
+ * From rank to rank: each is compared with the first rank, in order, that is in line already and
+ * shares something with it; ranks without such keep their clock.
  * Cost: linear in the events, and for each rank a search among those before it. */
 
 /* An operation of one rank that others take part in. */
@@ -231,7 +240,8 @@ typedef struct ends {
     size_t count, room;
 } ends;
 
-/* A kernel of NCCL or RCCL, or the work of a back end on the host.  Messages have two ends of their own. */
+/* A kernel of NCCL or RCCL, or the work of a back end on the host.  Messages have two ends of their
+ * own. */
 static bool is_collective(const orr_link *l, const kin_event *e)
 {
     const orr_str name = link_name(l, e);
@@ -348,13 +358,7 @@ static orr_code align_clocks(orr_link_job *job, orr_error *err)
     return has_room ? ORR_OK : orr_no_memory(err);
 }
 
-/* ==== all ranks of a job: files are found and paired by what is in them, ranks linked side by side, clocks put
- * in line, traces made, groups numbered once for all.
- *
- *     files -> pairs -> links -> clocks -> traces -> groups -> set
- *               (by pid)  (threads)        (threads)
- *
- * A device trace says which rank it is; where none does, the order of names decides. */
+/* ==== all of it ==== */
 
 /* ---- pairs ---- */
 

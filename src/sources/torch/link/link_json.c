@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_json.c - the linked trace as JSON in the form that chakra_trace_link writes, with everything that is in it
- * (docs/format/linked.md).
+/* link_json.c - the linked trace as JSON in the form that chakra_trace_link writes, with everything
+ * that is in it (docs/format/linked.md).
  *
- * A node of the host trace is written as it stands in its file, with more keys; any other in the same form.  What
- * the old form has no key for has one of its own: `wait_dur`, facts of a collective, and sync_dep on device nodes for
- * streams that wait for each other.
+ * A node of the host trace is written as it stands in its file, with more keys; any other in the
+ * same form.  What the old form has no key for has one of its own: `wait_dur`, facts of a
+ * collective, and sync_dep on device nodes for streams that wait for each other.
  * Cost: linear in the output, of which never more than a piece is in memory. */
 #include "link_impl.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_merge.c - both traces as one list of nodes: every host node, every operator and every device operation once.
+/* link_merge.c - both traces as one list of nodes: every host node, every operator and every device
+ * operation once.
  *
- * Both traces name an operator by its record-function id.  Where a node hangs is taken from the clock, since the
- * observer of the host does not see the threads of all back ends:
+ * Both traces name an operator by its record-function id.  Where a node hangs is taken from the
+ * clock, since the observer of the host does not see the threads of all back ends:
  *
  *     process
  *       thread                        one for each thread of the device trace
@@ -11,9 +12,9 @@
  *             launch      |-|                        not a node; it leads from the kernel to its operator
  *               kernel          |------|             hangs on the innermost operator around its launch
  *
- * Nothing is dropped: an operator that the host trace lacks is a node, host nodes that were not measured stay, and a
- * kernel without launch hangs on the process.  Without a host trace all of it comes from the device trace.
- * Nodes are numbered in the order of their starts, parents first.
+ * Nothing is dropped: an operator that the host trace lacks is a node, host nodes that were not
+ * measured stay, and a kernel without launch hangs on the process.  Without a host trace all of it
+ * comes from the device trace. Nodes are numbered in the order of their starts, parents first.
  * Cost: linear but for binary searches and sorting. */
 #include "link_impl.h"
 
@@ -23,7 +24,8 @@
 
 #include <inttypes.h>
 
-/* A node to be: from the host trace, from the device trace, from both, or a thread that only the clock knows. */
+/* A node to be: from the host trace, from the device trace, from both, or a thread that only the
+ * clock knows. */
 typedef struct planned {
     double key;      /* its place in the order: when it started */
     uint32_t parent; /* in the plan */
@@ -95,16 +97,17 @@ static orr_code number_nodes(merger *m, uint32_t **order_out, orr_error *err)
     return ORR_OK;
 }
 
-/* ==== host nodes and operators paired by their names, for device traces that have no record-function ids.
+/* ==== host nodes and operators paired by their names, for device traces that have no
+ * record-function ids.
  *
- * Profilers before 2022 did not write them.  Both traces have the operators of a thread in the order in which they
- * started, the outer before the inner; only one or the other may lack a few:
+ * Profilers before 2022 did not write them.  Both traces have the operators of a thread in the
+ * order in which they started, the outer before the inner; only one or the other may lack a few:
  *
  *     host      step  linear  t  addmm  relu  ...        ids ascend
  *     device          linear  t  addmm  relu  ...        time goes on; "step" is passed over
  *
- * So both rows are walked together, and a node that has no partner within reach is passed over.  Threads are paired in
- * the order in which they first do something.
+ * So both rows are walked together, and a node that has no partner within reach is passed over.
+ * Threads are paired in the order in which they first do something.
  * Cost: linear, times the reach where rows differ. */
 
 enum { REACH = 64, THREADS_MAX = 4096 };
@@ -135,7 +138,8 @@ static bool has_same_name(const merger *m, const linked_node *n, uint32_t op)
     return orr_str_equal(n->name, link_name(m->l, link_op(m->l, op)));
 }
 
-/* Place of the next operator with this name, from `at` on and within reach; `end`: there is none. */
+/* Place of the next operator with this name, from `at` on and within reach; `end`: there is
+ * none. */
 static uint32_t find_ahead(const merger *m, const linked_node *n, uint32_t at, uint32_t end)
 {
     const uint32_t *list = m->l->ops.by_thread.list;
@@ -251,7 +255,8 @@ static void count_matches(merger *m)
         of[ORR_LINK_UNTRACED] += m->host_of[op] == LINK_NONE;
 }
 
-/* Record-function ids are small numbers: a trace of another run has them too, but for other operators. */
+/* Record-function ids are small numbers: a trace of another run has them too, but for other
+ * operators. */
 static orr_code check_same_run(const orr_link *l, orr_error *err)
 {
     const uint64_t linked = l->tally.counts.of[ORR_LINK_LINKED];
@@ -290,9 +295,10 @@ static orr_code match(merger *m, orr_error *err)
 
 /* ---- parents that cannot be ---- */
 
-/* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a larger one is a cycle
- * or close to one.  The process, first of all, has no parent or is its own.  Measured nodes take their parents from
- * the clock, so one that is missing is missed by the others only. */
+/* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a
+ * larger one is a cycle or close to one.  The process, first of all, has no parent or is its own.
+ * Measured nodes take their parents from the clock, so one that is missing is missed by the others
+ * only. */
 static orr_code check_parent(merger *m, uint32_t h, orr_error *err)
 {
     const linked_node *n = &m->l->linked->nodes[h];
@@ -323,7 +329,8 @@ static double end_of(const merger *m, uint32_t op)
     return kin_end(link_op(m->l, op));
 }
 
-/* Operators of a thread come outer ones first, so those that are open form a stack: the way up the parents. */
+/* Operators of a thread come outer ones first, so those that are open form a stack: the way up the
+ * parents. */
 static void nest(merger *m, uint32_t tid)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -337,7 +344,8 @@ static void nest(merger *m, uint32_t tid)
     }
 }
 
-/* Place in by_thread.list of the first operator of a thread that starts at ts or later (is_after: later). */
+/* Place in by_thread.list of the first operator of a thread that starts at ts or later (is_after:
+ * later). */
 static uint32_t next_place(const merger *m, uint32_t tid, double ts, bool is_after)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -439,7 +447,8 @@ static void plan_thread(merger *m, uint32_t tid)
     m->thread_plan[tid] = at;
 }
 
-/* Threads in the order in which they began to work: so the first to come gets the host trace's node. */
+/* Threads in the order in which they began to work: so the first to come gets the host trace's
+ * node. */
 static void plan_threads(merger *m)
 {
     for (uint32_t tid = 0; tid < m->l->ops.thread_count; tid++)
@@ -644,9 +653,9 @@ static void merger_fini(merger *m)
 
 /* ==== the nodes of the linked trace, from the plan: what the host trace says, and when it was.
  *
- * A node of the host trace keeps all it says and gets times; where both traces know something about a collective the
- * host's word counts and the device's fills in.  Texts stay where they are: in the host file and in the device
- * trace's table, both of which the link owns. */
+ * A node of the host trace keeps all it says and gets times; where both traces know something about
+ * a collective the host's word counts and the device's fills in.  Texts stay where they are: in the
+ * host file and in the device trace's table, both of which the link owns. */
 
 enum { LACKS_ALL = 0x7F };
 
@@ -867,7 +876,8 @@ static orr_code fill_nodes(merger *m, const uint32_t *order, orr_error *err)
  *     a back end's worker          c10d::allreduce_ that submitted it   -> gloo:all_reduce, on its own thread
  *     the submitter again          gloo:all_reduce                      -> its next operator
  *
- * Invariant: an edge goes from what ended to what started later, by the clock, so there is no cycle.
+ * Invariant: an edge goes from what ended to what started later, by the clock, so there is no
+ * cycle.
  * Cost: linear, and a binary search for each edge. */
 
 /* Nanoseconds of silence after which a thread may have waited for another. */
@@ -987,7 +997,8 @@ static uint32_t *order_of_ends(const joiner *j)
     return has_room ? order : NULL;
 }
 
-/* `busy`: until when the thread was at work; negative: it has not begun.  What ended before that woke it long ago. */
+/* `busy`: until when the thread was at work; negative: it has not begun.  What ended before that
+ * woke it long ago. */
 static void join_thread(joiner *j, const ended *e, uint32_t op, double busy)
 {
     const kin_event *to = op_event(j, op);
@@ -1024,8 +1035,8 @@ static void join_threads(joiner *j)
 
 /* ---- workers of a back end ---- */
 
-/* The words of a collective without what differs between layers: "allreduce" for c10d::allreduce_ and
- * gloo:all_reduce. */
+/* The words of a collective without what differs between layers: "allreduce" for c10d::allreduce_
+ * and gloo:all_reduce. */
 static size_t plain_word(orr_str name, char out[40])
 {
     size_t from = 0, n = 0;
@@ -1041,7 +1052,8 @@ static size_t plain_word(orr_str name, char out[40])
     return n;
 }
 
-/* "gloo:all_reduce", "mpi:broadcast", "ucc:...": one colon, and the work itself; NCCL's only launches. */
+/* "gloo:all_reduce", "mpi:broadcast", "ucc:...": one colon, and the work itself; NCCL's only
+ * launches. */
 static bool is_worker_name(orr_str s)
 {
     const char *colon = memchr(s.ptr, ':', s.len);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link_timeline.c - a measured run as a timeline: threads and streams of every rank, in one clock.
  *
- * What the profiler recorded, no more: operators and annotations on the tracks of their threads, kernels, copies and
- * fills on those of their streams, an arrow from a launching call's operator to its kernel.  Spans of communication
- * have their kind and group, so that a measured and a simulated run can be compared. */
+ * What the profiler recorded, no more: operators and annotations on the tracks of their threads,
+ * kernels, copies and fills on those of their streams, an arrow from a launching call's operator to
+ * its kernel.  Spans of communication have their kind and group, so that a measured and a simulated
+ * run can be compared. */
 #include "link_job.h"
 
 #include "base/memory/map.h"

@@ -8,12 +8,13 @@
  *     Event Sync          a stream, up to a recorded event -> the call with its correlation
  *     Stream Wait Event   a stream, up to a recorded event -> the next operation on the waiting stream
  *
- * Without them there are only the calls.  Their names say whether they wait for everything or for something;
- * what the something was the clock tells: what ended last before the call returned.  A copy that ended before its
- * own call returned was waited for too.
+ * Without them there are only the calls.  Their names say whether they wait for everything or for
+ * something; what the something was the clock tells: what ended last before the call returned.  A
+ * copy that ended before its own call returned was waited for too.
  *
- * chakra_trace_link keeps those waits that lie on the critical path of the first step.  A wait that is not on it today
- * is on it on another machine, and simulating is asking just that; so all are kept, of all steps.
+ * chakra_trace_link keeps those waits that lie on the critical path of the first step.  A wait that
+ * is not on it today is on it on another machine, and simulating is asking just that; so all are
+ * kept, of all steps.
  * Invariant: from started before `to` ended, so that no dependency made of it goes back in time.
  * Cost: linear but for binary searches; streams times synchronisations of the whole device. */
 #include "link_impl.h"
@@ -21,7 +22,8 @@
 #include "base/memory/map.h"
 #include "base/text/text.h"
 
-/* The device operations of a stream in the order of starts, which is that of launches: a stream is a queue. */
+/* The device operations of a stream in the order of starts, which is that of launches: a stream is
+ * a queue. */
 typedef struct finder {
     orr_link *l;
     orr_map *calls;       /* correlation -> the first call that has it */
@@ -304,15 +306,16 @@ orr_code link_find_waits(orr_link *l, orr_error *err)
 
 /* ==== which streams waited for each other, when the profiler did not record it.
  *
- * Without "Stream Wait Event" records (they are off unless asked for) there are only the calls, without their streams.
- * Three things are known all the same:
+ * Without "Stream Wait Event" records (they are off unless asked for) there are only the calls,
+ * without their streams. Three things are known all the same:
  *
  *     a collective waits for what its caller had launched before, on any other stream: NCCL's own first step
  *     the next launch after a call of ...StreamWaitEvent waits: for the oldest collective that nobody waited for yet
  *     the first kernel of an optimizer step waits for all collectives before it: it reads what they made
  *
  * All of it only where the clock agrees: what was waited for had ended when the other started.
- * Cost: one walk over the events, in which every collective is put into a queue and taken out once. */
+ * Cost: one walk over the events, in which every collective is put into a queue and taken out
+ * once. */
 
 /* Nanoseconds by which clocks of host and device may disagree. */
 #define SLACK 1000.0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* match_impl.h - the calls of both sides, as every reader hands them over.
  *
- * The captured side is read first: which operators it has decides where to stop in the measured one, in which an operator
- * calls others down to those that launch kernels. */
+ * The captured side is read first: which operators it has decides where to stop in the measured
+ * one, in which an operator calls others down to those that launch kernels. */
 #ifndef ORR_SOURCES_FX_MATCH_IMPL_H
 #define ORR_SOURCES_FX_MATCH_IMPL_H
 

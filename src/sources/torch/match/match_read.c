@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match_read.c - the calls of both sides: a captured step; a measured one as CSV, host trace or profiler trace. */
+/* match_read.c - the calls of both sides: a captured step; a measured one as CSV, host trace or
+ * profiler trace. */
 #include "match_impl.h"
 
 #include "base/formats/csv.h"
@@ -15,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensors of one recorded call while its JSON is read.  Counts from the file are bounded before memory is asked
- * for. */
+/* The tensors of one recorded call while its JSON is read.  Counts from the file are bounded before
+ * memory is asked for. */
 typedef struct tensor_list {
     operator_tensor
         *list; /* shapes and strides are set when all are there: dims may move until then */
@@ -138,8 +139,9 @@ orr_code match_captured(match *m, const fx_graph *g, orr_error *err)
 
 /* ==== measured operators from a CSV file: docs/format/operators.md.
  *
- * The first line names the columns, so tables with more of them can be used as they are.  Rows stand in the order in which
- * operators began, so an operator that calls stands above those it calls. */
+ * The first line names the columns, so tables with more of them can be used as they are.  Rows
+ * stand in the order in which operators began, so an operator that calls stands above those it
+ * calls. */
 
 enum { OP, SHAPES, COUNT, GPU_US, PARENT, COLUMNS };
 enum { TABLE_RANK_MOST = 64, TABLE_TENSORS_MOST = 4096, SHOWN = 60 };
@@ -334,8 +336,9 @@ orr_code match_table(match *m, orr_span bytes, const char *label, orr_error *err
 
 /* ==== measured operators from a host trace of PyTorch's (ExecutionTraceObserver).
  *
- * Tensors come with shapes, strides and bytes of an element, inputs and results; times are not in it.  Nodes are in the
- * order of ends, so an operator may stand below those it calls: callers are found when all nodes are there. */
+ * Tensors come with shapes, strides and bytes of an element, inputs and results; times are not in
+ * it.  Nodes are in the order of ends, so an operator may stand below those it calls: callers are
+ * found when all nodes are there. */
 
 enum { ITEM_BYTES = 4, VALUE_PARTS = 6, DEPTH_MOST = 1000 };
 
@@ -570,9 +573,10 @@ orr_code match_host(match *m, orr_span bytes, const char *label, orr_error *err)
 
 /* ==== measured operators from a trace of PyTorch's profiler (Kineto), recorded with record_shapes.
  *
- * Who called whom is a matter of time: on one thread, an operator that begins and ends inside another was called by it.  A
- * kernel's time goes to the operator with its "External id".  Of several steps (ProfilerStep#) the last one counts.  What
- * operators made is not in it, so bytes are not known.  Cost: a sort over the operators. */
+ * Who called whom is a matter of time: on one thread, an operator that begins and ends inside
+ * another was called by it.  A kernel's time goes to the operator with its "External id".  Of
+ * several steps (ProfilerStep#) the last one counts.  What operators made is not in it, so bytes
+ * are not known.  Cost: a sort over the operators. */
 
 #define TIME_MOST 1e15 /* microseconds */
 #define KERNEL_PS_MOST ((__int128)9000000000000000000)

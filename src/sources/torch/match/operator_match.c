@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match_names.c - which operators count as the same.
+/* operator_match.c - calls of both sides against each other.
  *
- * A capture without a GPU dispatches what a CPU would, so a few names differ though the work is the same: attention has a
- * kernel for each device, gradients are added in place or not, fresh memory is zeroed by one of several names. */
+ * A measured operator calls others.  It counts where the captured side has an operator of its name:
+ * what it calls is then how the device does it, and belongs to it.  Where the captured side does
+ * not have it, what it calls counts, down to operators that call nothing which does something.
+ *
+ * Calls are gathered by name and shapes; the smaller number of calls on the two sides is matched.
+ * Where shapes were not recorded, calls of the name that are left match.  Cost: sorting the kinds
+ * of calls, and for each call its callers. */
 #include "match_impl.h"
 #include "match_store.h"
 
@@ -12,6 +17,12 @@
 #include "models/compute/operators/operator_table.h"
 
 #include <stdlib.h>
+
+/* ==== which operators count as the same.
+ *
+ * A capture without a GPU dispatches what a CPU would, so a few names differ though the work is the
+ * same: attention has a kernel for each device, gradients are added in place or not, fresh memory
+ * is zeroed by one of several names. */
 
 static const struct {
     const char *name, *counts_as;
@@ -105,8 +116,8 @@ static bool single_of(match *m, uint32_t name, uint32_t *number)
 
 enum { LIST_MOST = 8 };
 
-/* Tensors that tell calls apart: of attention queries, keys and values, since what else there is (sums of exponentials, seeds)
- * differs from kernel to kernel.  Long lists are not recorded. */
+/* Tensors that tell calls apart: of attention queries, keys and values, since what else there is
+ * (sums of exponentials, seeds) differs from kernel to kernel.  Long lists are not recorded. */
 static uint32_t told_apart_by(const operator_call *call)
 {
     const operator_name name = orr__operator_name(call->name);
@@ -142,14 +153,7 @@ static bool shapes_of(match *m, const operator_call *call, uint32_t *number)
     return ok;
 }
 
-/* ==== calls of both sides against each other.
- *
- * A measured operator calls others.  It counts where the captured side has an operator of its name: what it calls is then
- * how the device does it, and belongs to it.  Where the captured side does not have it, what it calls counts, down to
- * operators that call nothing which does something.
- *
- * Calls are gathered by name and shapes; the smaller number of calls on the two sides is matched.  Where shapes were not
- * recorded, calls of the name that are left match.  Cost: sorting the kinds of calls, and for each call its callers. */
+/* ==== all of it ==== */
 
 enum { DEPTH_MOST = 1000 };
 
@@ -183,7 +187,8 @@ static orr_ps plus_time(orr_ps a, orr_ps b)
     return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
-/* Whether a mask was causal, a convolution transposed, is not recorded: it was as the captured side has it. */
+/* Whether a mask was causal, a convolution transposed, is not recorded: it was as the captured side
+ * has it. */
 static operator_call with_hints(const match *m, int side, const operator_call *call, uint32_t name)
 {
     operator_call out = *call;
@@ -203,7 +208,8 @@ static void note_captured(match *m, const operator_call *call, uint32_t name)
         m->flags[name] |= MATCH_IS_TRANSPOSED;
 }
 
-/* An operation on lists where the other side goes tensor by tensor is as many calls as the list has tensors. */
+/* An operation on lists where the other side goes tensor by tensor is as many calls as the list has
+ * tensors. */
 static bool take_apart(match *m, const match_draft *d, uint32_t *name, uint64_t *count)
 {
     uint32_t single;
@@ -551,7 +557,8 @@ static bool is_json(orr_span bytes)
     return i < bytes.len && bytes.ptr[i] == '{';
 }
 
-/* Both kinds of JSON are one object; a trace of the profiler has "traceEvents" in it, a host trace "nodes". */
+/* Both kinds of JSON are one object; a trace of the profiler has "traceEvents" in it, a host trace
+ * "nodes". */
 static orr_code read_json(match *m, orr_span bytes, const char *label, orr_error *err)
 {
     static const char mark[] = "\"traceEvents\"";

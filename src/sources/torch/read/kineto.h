@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto.h - a device trace: what Kineto, PyTorch's profiler, recorded on one rank.
  *
- * The file is read once, an event at a time; what stays is one record of fixed size for each event that can
- * matter, and texts once each. */
+ * The file is read once, an event at a time; what stays is one record of fixed size for each event
+ * that can matter, and texts once each. */
 #ifndef ORR_PYTORCH_KINETO_H
 #define ORR_PYTORCH_KINETO_H
 
@@ -33,8 +33,8 @@ enum {
     KIN_USER = 8,     /* an operator that is a user_annotation */
 };
 
-/* ts and dur are nanoseconds since the earliest event, which a double holds exactly; or, by the rules, microseconds
- * as in the file. */
+/* ts and dur are nanoseconds since the earliest event, which a double holds exactly; or, by the
+ * rules, microseconds as in the file. */
 typedef struct kin_event {
     double ts, dur;
     int64_t start_ns; /* by the clock of the file */

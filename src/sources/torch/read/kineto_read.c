@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto_read.c - a device trace from its JSON, one event at a time (chakra.md 3.3).
  *
- * Why records and not trees: a trace of some seconds has a million events of which a dozen fields count.
- * Which fields an event has depends on who wrote it: CUDA, ROCm and the host side differ, and so do the
- * versions of PyTorch.  Nothing but traceEvents is required; a field of a wrong type makes a bad event, which
- * is counted, or by other rules an error at its place.
+ * Why records and not trees: a trace of some seconds has a million events of which a dozen fields
+ * count. Which fields an event has depends on who wrote it: CUDA, ROCm and the host side differ,
+ * and so do the versions of PyTorch.  Nothing but traceEvents is required; a field of a wrong type
+ * makes a bad event, which is counted, or by other rules an error at its place.
  * Cost: one pass; an index of one piece of the file, a record for each event that can matter. */
 #include "kineto.h"
 
@@ -86,7 +86,8 @@ static bool is_number(orr_json_value v)
     return orr_json_type_of(v) == ORR_JSON_INT || orr_json_type_of(v) == ORR_JSON_REAL;
 }
 
-/* Time stamps have 16 digits before the point and three after it, more than a double holds: so twice. */
+/* Time stamps have 16 digits before the point and three after it, more than a double holds: so
+ * twice. */
 static bool take_start(draft *d, orr_json_value v)
 {
     d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_TS_REAL : 0;

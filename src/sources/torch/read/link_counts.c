@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_counts.c - the names of what is counted while linking; what is trouble is an error in strict mode. */
+/* link_counts.c - the names of what is counted while linking; what is trouble is an error in strict
+ * mode. */
 #include "link_counts.h"
 
 #include <inttypes.h>

@@ -14,14 +14,16 @@ typedef struct link_tally {
 orr_code link_count(link_tally *t, orr_link_counter c, const orr_where *where, orr_error *err)
     ORR_MUST_CHECK;
 
-/* One more host node whose parent does not come before it; the first few are remembered by their ids. */
+/* One more host node whose parent does not come before it; the first few are remembered by their
+ * ids. */
 orr_code link_count_later(link_tally *t,
                           const orr_where *where,
                           uint64_t id,
                           uint64_t parent,
                           orr_error *err) ORR_MUST_CHECK;
 
-/* As link_count for an event of the device trace `path`, which has a name and a place in traceEvents. */
+/* As link_count for an event of the device trace `path`, which has a name and a place in
+ * traceEvents. */
 orr_code link_count_event(link_tally *t,
                           orr_link_counter c,
                           const char *path,

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linked.h - a linked trace in memory: what the host did and what the device did, of one rank, as one list of nodes.
+/* linked.h - a linked trace in memory: what the host did and what the device did, of one rank, as
+ * one list of nodes.
  *
  *     host.json + device.json --(link)--> orr_linked --(convert)--> orr_trace
  *                     linked.json --(linked_read)--^
  *
- * It is what a linked JSON file says, taken apart once.  The linker fills one without writing that file; linked_read.c
- * fills one from it.  Whoever fills it is responsible for three things only: who is whose parent, when things were,
- * and what waits for what beyond the obvious.  The converter finds out the rest by itself: the order on a thread,
- * on a stream, launch before kernel, which nodes are communication and of what kind and size.
+ * It is what a linked JSON file says, taken apart once.  The linker fills one without writing that
+ * file; linked_read.c fills one from it.  Whoever fills it is responsible for three things only:
+ * who is whose parent, when things were, and what waits for what beyond the obvious.  The converter
+ * finds out the rest by itself: the order on a thread, on a stream, launch before kernel, which
+ * nodes are communication and of what kind and size.
  *
- * Invariants: ids are unique; nodes stand in file order (the linker's output ascends by id, a host trace alone does
- * not).  A parent is an id, which may be missing.  Texts are borrowed: from the mapped input files, which stay open as
- * long as the linked trace, or from its arena.
+ * Invariants: ids are unique; nodes stand in file order (the linker's output ascends by id, a host
+ * trace alone does not).  A parent is an id, which may be missing.  Texts are borrowed: from the
+ * mapped input files, which stay open as long as the linked trace, or from its arena.
  *
- * Time: nanoseconds of whatever clock the files have; all ranks of a set in one clock when the linker aligned them. */
+ * Time: nanoseconds of whatever clock the files have; all ranks of a set in one clock when the
+ * linker aligned them. */
 #ifndef ORR_SOURCES_PYTORCH_LINKED_H
 #define ORR_SOURCES_PYTORCH_LINKED_H
 
@@ -33,9 +36,9 @@ typedef enum linked_kind {
     LINKED_GROUPS /* "process_group:init": no work, it describes the groups */
 } linked_kind;
 
-/* What a host node or a kernel says about its communication.  Nodes without any have none; one that says only part of
- * it leaves the rest to its parents (a kernel to its record_param_comms).  Texts that are not known are empty,
- * numbers -1. */
+/* What a host node or a kernel says about its communication.  Nodes without any have none; one that
+ * says only part of it leaves the rest to its parents (a kernel to its record_param_comms).  Texts
+ * that are not known are empty, numbers -1. */
 typedef struct linked_comm {
     orr_str collective;         /* "allreduce", "_allgather_base", "send", "all_to_allv", "wait" */
     orr_str dtype;              /* "Float", "BFloat16" */
@@ -72,7 +75,8 @@ typedef struct linked_node {
     bool is_memory; /* device: a copy or a fill ("gpu_memcpy", "gpu_memset") */
 } linked_node;
 
-/* `to` starts only after `from` has ended.  Ids, so that edges may be noted before their ends are there.
+/* `to` starts only after `from` has ended.  Ids, so that edges may be noted before their ends are
+ * there.
  *
  *     THREAD  a host node of another thread (inter_thread_dep)      host   -> host
  *     SYNC    the host waited for the device (sync_dep)             device -> host
@@ -80,8 +84,8 @@ typedef struct linked_node {
  *     WAIT    an asynchronous collective and what waits for it      any    -> any
  *     MARK    anything else that was seen in the traces             any    -> any
  *
- * Not to be noted, as the converter adds them: parent before child, operators of a thread one after another, host node
- * before the kernels it launched, kernels of a stream one after another. */
+ * Not to be noted, as the converter adds them: parent before child, operators of a thread one after
+ * another, host node before the kernels it launched, kernels of a stream one after another. */
 typedef enum linked_edge_kind {
     LINKED_EDGE_THREAD,
     LINKED_EDGE_SYNC,
@@ -142,10 +146,10 @@ linked_comm linked_no_comm(void); /* one that says nothing */
 /* Where a node stands in its file, for messages. */
 orr_where linked_where(const orr_linked *l, const linked_node *n);
 
-/* The groups that a list of process groups describes, added to those known (a name known already is completed).  The
- * list is JSON: the text inside "process_group:init", or pg_config of the device trace's distributedInfo.
- * Not a list, or anything in it that is not understood: false, and nothing is added.  Short of memory: false, and
- * is_out_of_memory is set. */
+/* The groups that a list of process groups describes, added to those known (a name known already is
+ * completed).  The list is JSON: the text inside "process_group:init", or pg_config of the device
+ * trace's distributedInfo. Not a list, or anything in it that is not understood: false, and nothing
+ * is added.  Short of memory: false, and is_out_of_memory is set. */
 bool linked_read_groups(orr_linked *l, orr_str list);
 const linked_group *linked_find_group(const orr_linked *l, orr_str name);
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linked_read.c - a linked trace from JSON: what chakra_trace_link or orrery link wrote, or a host trace alone.
+/* linked_read.c - a linked trace from JSON: what chakra_trace_link or orrery link wrote, or a host
+ * trace alone.
  *
- * One node of the file at a time becomes a tree, is taken apart and forgotten; inputs and outputs stay the text they
- * are in the file.  An entry of `attrs` overrides the field of the same name (chakra.md 4.1), so attrs come last.
+ * One node of the file at a time becomes a tree, is taken apart and forgotten; inputs and outputs
+ * stay the text they are in the file.  An entry of `attrs` overrides the field of the same name
+ * (chakra.md 4.1), so attrs come last.
  *
- * Fields that are there must be of the right type, with the place in the message; which fields must be there is a
- * matter of the rules, ours need id and name.  The form is chosen by what a node has, not by the name of the
- * schema: before 1.0.2 attributes were fields, and the parent was called so.
+ * Fields that are there must be of the right type, with the place in the message; which fields must
+ * be there is a matter of the rules, ours need id and name.  The form is chosen by what a node has,
+ * not by the name of the schema: before 1.0.2 attributes were fields, and the parent was called so.
  *
- * Memory: a few hundred bytes per node, beside the file's pages, which are given back as the reading goes on. */
+ * Memory: a few hundred bytes per node, beside the file's pages, which are given back as the
+ * reading goes on. */
 #include "linked.h"
 
 #include "base/formats/json_list.h"
@@ -624,7 +627,8 @@ static orr_code read_top(reader *r, int key, const orr_json_item *item)
                                              : &r->l->finish_ts);
 }
 
-/* Which rank of how many this is, and the groups, as device traces have it; orrery link carries it over. */
+/* Which rank of how many this is, and the groups, as device traces have it; orrery link carries it
+ * over. */
 static orr_code read_job(reader *r)
 {
     orr_json_value info, v;
