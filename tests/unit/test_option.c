@@ -188,7 +188,7 @@ TEST(test_option__suggests_the_nearest_name)
 TEST(test_option__refuses_missing_and_extra_parts)
 {
     refuse(&command, "", "missing argument: KIND");
-    refuse(&command, "a --output", "--output needs a value: FILE");
+    refuse(&command, "a --output", "--output requires a value: FILE");
     refuse(&command, "a --output --json", "followed by the option --json");
     refuse(&command, "a --json=1", "--json takes no value");
     refuse(&old_command, "--output_filename x", "missing option: --input_filename FILE");
