@@ -61,8 +61,8 @@ orr_code cli_run_and_print(cli_context *c,
 
 /* The words of --packet-keys, --series and its companions, as config.txt would have them. */
 enum { CLI_KEYS_ROOM = 8192 };
-/* The rules of the program that --compat means; *out is NULL, for ours, unless it is given. */
-orr_code cli_packet_rules(bool is_compat, const struct orr_rules_packet **out, orr_error *err);
+/* The rules of the program that --compat means; unless they are wanted *out is NULL, for ours. */
+orr_code cli_packet_rules(bool is_wanted, const struct orr_rules_packet **out, orr_error *err);
 orr_code cli_packet_keys(const cli_context *c, char keys[CLI_KEYS_ROOM], orr_error *err);
 
 orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */

@@ -2,6 +2,7 @@
 /* convert_flexflow.c - orrery convert flexflow: a task graph of FlexFlow to traces. */
 #include "convert.h"
 
+#include <orrery/lab/compat.h>
 #include <orrery/lab/flexflow.h>
 
 #include <inttypes.h>
@@ -25,23 +26,29 @@ static orr_code check_numbers(const cli_context *c,
 
 static orr_code flexflow_make(cli_context *c, orr_set **out, orr_error *err)
 {
-    const orr_flexflow_expand opt = {.mhz = (uint32_t)cli_count(c, "frequency"),
-                                     .is_compat = cli_flag(c, "compat")};
+    orr_flexflow_expand opt = {.mhz = (uint32_t)cli_count(c, "frequency")};
     orr_flexflow *g;
-    if (opt.is_compat && !opt.mhz)
+    orr_code code = ORR_OK;
+    if (cli_flag(c, "compat") && !opt.mhz)
         return orr_fail(err, ORR_EUSAGE, NULL, "--compat needs --frequency MHZ");
-    orr_code code = orr_flexflow_read(c->args[1], &g, err);
+    if (cli_flag(c, "compat")) {
+        const orr_compat *old;
+        code = orr_compat_find(ORR_RULES_FLEXFLOW, "chakra", &old, err);
+        if (code)
+            return code;
+        opt.rules = old->flexflow;
+    }
+    code = orr_flexflow_read(c->args[1], &g, err);
     if (code)
         return code;
     code = orr_flexflow_set(g, &opt, out, err);
-    if (!code && opt.is_compat && (code = check_numbers(c, g, *out, err)))
+    if (!code && opt.rules && (code = check_numbers(c, g, *out, err)))
         orr_set_close(*out);
     const size_t crossings = orr_flexflow_crossings(g);
     if (!code && crossings)
         cli_note(c, "%s: dependencies from device to device without a message: %zu; %s\n",
                  c->args[1], crossings,
-                 opt.is_compat ? "they lead into other files"
-                               : "messages of one byte stand for them");
+                 opt.rules ? "they lead into other files" : "messages of one byte stand for them");
     orr_flexflow_free(g);
     return code;
 }

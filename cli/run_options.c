@@ -48,11 +48,11 @@ static void note_one_thread(const cli_context *c)
             cli_note(c, "with --%s the network runs on one thread\n", options[i]);
 }
 
-orr_code cli_packet_rules(bool is_compat, const struct orr_rules_packet **out, orr_error *err)
+orr_code cli_packet_rules(bool is_wanted, const struct orr_rules_packet **out, orr_error *err)
 {
     const orr_compat *old;
     *out = NULL;
-    if (!is_compat)
+    if (!is_wanted)
         return ORR_OK;
     const orr_code code = orr_compat_find(ORR_RULES_PACKET, NULL, &old, err);
     if (!code)

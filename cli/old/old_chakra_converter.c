@@ -151,12 +151,15 @@ static orr_code write_devices(const request *r,
 
 static orr_code convert_flexflow(const request *r, orr_error *err)
 {
-    orr_flexflow_expand opt = {.is_compat = true};
+    const orr_compat *old;
+    orr_flexflow_expand opt = {0};
     orr_flexflow *g;
     orr_set *s;
     orr_code code = need_count(r, "npu_frequency", "npu_frequency", &opt.mhz, err);
-    if (code || (code = orr_flexflow_read(r->input, &g, err)))
+    if (code || (code = orr_compat_find(ORR_RULES_FLEXFLOW, "chakra", &old, err)) ||
+        (code = orr_flexflow_read(r->input, &g, err)))
         return code;
+    opt.rules = old->flexflow;
     code = orr_flexflow_set(g, &opt, &s, err);
     if (!code) {
         code = write_devices(r, g, s, err);

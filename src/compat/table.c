@@ -51,7 +51,8 @@ static const orr_compat programs[] = {
 /* ---- chakra */
 #ifdef ORR_COMPAT_CHAKRA
     {"chakra", "chakra_trace_link", .link = &chakra_link_rules},
-    {"chakra", "chakra_converter", .convert = &chakra_convert_rules, .layers = &chakra_text_rules},
+    {"chakra", "chakra_converter", .convert = &chakra_convert_rules, .layers = &chakra_text_rules,
+     .flexflow = &chakra_flexflow_rules},
     {"chakra-0.0.4", "chakra_converter before September 2024", .layers = &chakra_early_text_rules},
     {"chakra", "chakra_timeline_visualizer", .issue_log = &chakra_timeline_rules},
 #endif

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# room: chakra
 # A task graph: a message, and a dependency that leads to another device without one.
 cat >tasks.dot <<'END'
 digraph taskgraph {

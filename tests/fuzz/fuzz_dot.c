@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_dot.c - any bytes as a task graph in the DOT language.  What is refused must have a place and words; what is
- * taken must become traces, whose dependencies lead nowhere else outside compat mode. */
+ * taken must become traces, whose dependencies lead nowhere else by our rules. */
+#include <orrery/lab/compat.h>
 #include <orrery/lab/flexflow.h>
 
 #include <stdlib.h>
@@ -13,9 +14,9 @@ static void require(bool condition)
         abort();
 }
 
-static void expand(const orr_flexflow *g, bool is_compat)
+static void expand(const orr_flexflow *g, const orr_rules_flexflow *rules)
 {
-    const orr_flexflow_expand opt = {.mhz = 1000, .is_compat = is_compat};
+    const orr_flexflow_expand opt = {.mhz = 1000, .rules = rules};
     orr_error err;
     orr_set *s;
     const orr_code code = orr_flexflow_set(g, &opt, &s, &err);
@@ -26,8 +27,8 @@ static void expand(const orr_flexflow *g, bool is_compat)
     }
     for (uint32_t r = 0; r < orr_set_rank_count(s); r++) {
         const orr_columns *c = orr_trace_columns(orr_set_trace(s, orr_set_class_of(s, r)));
-        require(c->is_ascending && c->count > 0 && (is_compat || c->data_missing == 0));
-        require(!is_compat || r == 0 || orr_flexflow_device(g, r) > orr_flexflow_device(g, r - 1));
+        require(c->is_ascending && c->count > 0 && (rules || c->data_missing == 0));
+        require(!rules || r == 0 || orr_flexflow_device(g, r) > orr_flexflow_device(g, r - 1));
     }
     orr_set_close(s);
 }
@@ -42,8 +43,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(code == ORR_EINPUT && err.message[0] && err.where.line && err.where.column);
         return 0;
     }
-    expand(g, false);
-    expand(g, true);
+    expand(g, NULL);
+    const orr_compat *old = orr_compat_at(ORR_RULES_FLEXFLOW, 0);
+    if (old)
+        expand(g, old->flexflow);
     orr_flexflow_free(g);
     return 0;
 }

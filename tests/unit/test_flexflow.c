@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: chakra */
 /* Task graphs of FlexFlow: nodes worked out by hand from chakra.md 4.4 (compat) and docs/format/flexflow.md.
  * A line is a node: id, name, cycles or "src>dst bytes tag", "<" and what it waits for. */
 #include "check.h"
@@ -6,6 +7,7 @@
 #include <orrery/lab/flexflow.h>
 
 #include "base/memory/buffer.h"
+#include "compat/chakra/chakra.h"
 
 static orr_error err;
 
@@ -49,7 +51,7 @@ static void check_graph(const char *text, const orr_flexflow_expand *opt, const 
     CHECK_OK(orr_flexflow_set(g, opt, &s, &err), &err);
     for (uint32_t r = 0; r < orr_set_rank_count(s); r++) {
         const orr_trace *t = orr_set_trace(s, orr_set_class_of(s, r));
-        orr_buf_print(&b, "rank %u\n", opt->is_compat ? orr_flexflow_device(g, r) : r);
+        orr_buf_print(&b, "rank %u\n", opt->rules ? orr_flexflow_device(g, r) : r);
         for (uint32_t i = 0; i < orr_trace_columns(t)->count; i++)
             add_node(&b, t, i);
     }
@@ -82,7 +84,7 @@ static void refuse_set(const char *text, uint32_t mhz, const char *part)
 }
 
 static const orr_flexflow_expand ours = {.mhz = 1000};
-static const orr_flexflow_expand compat = {.mhz = 1000, .is_compat = true};
+static const orr_flexflow_expand compat = {.mhz = 1000, .rules = &chakra_flexflow_rules};
 
 /* a on device 0, then 64 bytes to device 1, then b there. */
 static const char pair[] = "digraph {\n" COMP(5, 0, a, "0.001") COMP(2, 1, b, "2.5e-9")

@@ -57,7 +57,8 @@ static orr_code run_args(bool is_compat)
 
 static orr_code run_graph(bool is_compat)
 {
-    const orr_flexflow_expand opt = {.mhz = 1000, .is_compat = is_compat};
+    const orr_flexflow_expand opt = {
+        .mhz = 1000, .rules = is_compat ? orr_compat_at(ORR_RULES_FLEXFLOW, 0)->flexflow : NULL};
     orr_flexflow *g;
     orr_set *s = NULL;
     orr_code code =

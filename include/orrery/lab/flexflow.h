@@ -31,22 +31,24 @@ ORR_API orr_code orr_flexflow_parse(orr_span bytes,
                                     orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_flexflow_free(orr_flexflow *g); /* NULL is fine */
 
+typedef struct orr_rules_flexflow orr_rules_flexflow;
+
 typedef struct orr_flexflow_expand {
     uint32_t mhz; /* run times in cycles of this clock; 0: in microseconds */
-    bool
-        is_compat; /* as Chakra's et_converter: no metadata, dependencies that lead into other files */
+    /* NULL: ours; those of chakra_converter are in orrery/lab/compat.h. */
+    const orr_rules_flexflow *rules;
 } orr_flexflow_expand;
 
-/* One rank for each device.  In compat mode those with a compute task only, whatever their numbers: see
- * orr_flexflow_device; else devices count from 0 without gaps. */
+/* One rank for each device; devices count from 0 without gaps.  By chakra_converter's rules only devices with a
+ * compute task have a rank, whatever their numbers: see orr_flexflow_device. */
 ORR_API orr_code orr_flexflow_set(const orr_flexflow *g,
                                   const orr_flexflow_expand *opt,
                                   orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The number of the device that rank r of a compat set stands for. */
+/* The number of the device that rank r stands for by chakra_converter's rules. */
 ORR_API uint32_t orr_flexflow_device(const orr_flexflow *g, uint32_t rank);
-/* How many dependencies lead from device to device without a task that moves data?  Outside compat mode each is a
+/* How many dependencies lead from device to device without a task that moves data?  By our rules each becomes a
  * message of one byte. */
 ORR_API size_t orr_flexflow_crossings(const orr_flexflow *g);
 

@@ -8,5 +8,6 @@ extern const struct orr_rules_convert chakra_convert_rules;    /* chakra_convert
 extern const struct orr_rules_issue_log chakra_timeline_rules; /* chakra_timeline_visualizer */
 
 extern const struct orr_rules_layers chakra_text_rules, chakra_early_text_rules; /* Text */
+extern const struct orr_rules_flexflow chakra_flexflow_rules;                    /* FlexFlow */
 
 #endif

@@ -3,9 +3,7 @@
  *
  * A communication is a send on one device and a receive on the other, under one tag.  An edge between tasks that
  * no device has both of would be lost, so such a crossing becomes a message of one byte (a message of none is
- * refused by simulators): the device that finishes the first task tells the one that waits.  Compat mode is
- * Chakra's et_converter (chakra.md 4.4): its bytes, and its way of keeping such edges although they lead into
- * another file.
+ * refused by simulators): the device that finishes the first task tells the one that waits.
  * Cost: linear in tasks and edges. */
 #include "flexflow_impl.h"
 
@@ -23,6 +21,7 @@ typedef struct signal {
 typedef struct expander {
     const orr_flexflow *g;
     const orr_flexflow_expand *opt;
+    const orr_rules_flexflow *rules;
     const uint32_t *devices; /* of rank r */
     uint32_t ranks;
     uint32_t *rank_of; /* by device; ORR_NO_NODE: it has no file */
@@ -48,7 +47,7 @@ static uint32_t rank_on(const expander *x, uint32_t device)
     return device < x->device_room ? x->rank_of[device] : ORR_NO_NODE;
 }
 
-/* Outside compat mode the ends of messages are devices too, and ranks are devices by number. */
+/* The ends of messages are devices too, and ranks are devices by number. */
 static orr_code check_devices(const expander *x, const bool *has)
 {
     for (uint32_t i = 0; i < x->g->count; i++) {
@@ -70,7 +69,7 @@ static orr_code check_devices(const expander *x, const bool *has)
     return ORR_OK;
 }
 
-static orr_code find_ranks_ours(expander *x)
+static orr_code rank_all_devices(expander *x)
 {
     const orr_flexflow *g = x->g;
     for (uint32_t i = 0; i < g->count; i++) {
@@ -94,7 +93,7 @@ static orr_code find_ranks_ours(expander *x)
     return check_devices(x, has);
 }
 
-static orr_code find_ranks_compat(expander *x)
+static orr_code rank_computing_devices(expander *x)
 {
     x->devices = x->g->devices;
     x->ranks = x->g->device_count;
@@ -245,7 +244,7 @@ static orr_code connect(expander *x)
     x->signal_at = orr_map_create(0);
     if (!x->signal_at)
         return orr_no_memory(x->err);
-    if (x->opt->is_compat)
+    if (x->rules->keeps_crossings)
         return share_signals(x);
     const uint64_t last = g->tasks[g->order[g->count - 1]].id;
     orr_code code = find_signals(x);
@@ -257,15 +256,15 @@ static orr_code connect(expander *x)
 
 /* ---- nodes ---- */
 
-/* The converter's rule: compute tasks keep all, messages what stands on "their" device, where a message's device is
- * the number of its link. */
-static bool keeps_compat(const expander *x, const ff_task *t, uint32_t on, uint32_t rank)
+/* chakra.md 4.4: compute tasks keep all, messages what stands on "their" device, where a message's device is the
+ * number of its link. */
+static bool keeps_dep(const expander *x, const ff_task *t, uint32_t on, uint32_t rank)
 {
     return !t->is_comm || x->g->tasks[on].device == x->devices[rank];
 }
 
 /* A signal for a message waits with its send. */
-static void dep_ours(expander *x, const ff_task *t, uint32_t on, uint32_t rank)
+static void add_local_dep(expander *x, const ff_task *t, uint32_t on, uint32_t rank)
 {
     const uint32_t home = t->is_comm ? t->src : t->device;
     signal s;
@@ -284,11 +283,11 @@ static void add_deps(expander *x, uint32_t i, uint32_t rank)
     const ff_task *t = &g->tasks[i];
     for (uint32_t k = g->dep_first[i]; k < g->dep_first[i + 1]; k++) {
         const ff_task_dep *d = &g->deps[k];
-        if (!x->opt->is_compat) {
-            dep_ours(x, t, d->on, rank);
+        if (!x->rules->keeps_crossings) {
+            add_local_dep(x, t, d->on, rank);
             continue;
         }
-        const uint32_t times = keeps_compat(x, t, d->on, rank) ? d->times : 0;
+        const uint32_t times = keeps_dep(x, t, d->on, rank) ? d->times : 0;
         for (uint32_t c = 0; c < times; c++)
             orr__build_deps(&x->b, &g->tasks[d->on].id, 1);
     }
@@ -322,7 +321,7 @@ static orr_code append_compute(expander *x, uint32_t i, uint32_t rank)
     const orr_code code = run_time(x, t, &x->b.node.duration_us);
     if (code)
         return code;
-    if (!x->opt->is_compat) {
+    if (!x->rules->has_bare_nodes) {
         orr__build_name(&x->b, orr_str_of("_"));
         orr__build_name(&x->b, t->phase);
         orr__put_on_device(&x->b);
@@ -339,16 +338,15 @@ typedef struct message {
     bool is_send;
 } message;
 
-/* Peers and tag are int32 because that is what the C++ feeder reads; the converter wrote int64. */
+/* Peers and tag are int32 because that is what the C++ feeder reads. */
 static void begin_message(expander *x, const message *m)
 {
-    const bool is_compat = x->opt->is_compat;
     begin_node(x, m->is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV, m->id,
                m->is_send ? "COMM_SEND_NODE_" : "COMM_RECV_NODE_", m->name);
-    if (!is_compat)
+    if (!x->rules->has_bare_nodes)
         orr__put_on_device(&x->b);
-    orr__put_message(&x->b, is_compat ? ORR_VALUE_INT64 : ORR_VALUE_INT32, m->src, m->dst, m->bytes,
-                     m->tag);
+    orr__put_message(&x->b, x->rules->has_wide_numbers ? ORR_VALUE_INT64 : ORR_VALUE_INT32, m->src,
+                     m->dst, m->bytes, m->tag);
 }
 
 static orr_code append_task(expander *x, uint32_t i, uint32_t rank)
@@ -357,7 +355,7 @@ static orr_code append_task(expander *x, uint32_t i, uint32_t rank)
     if (!t->is_comm)
         return append_compute(x, i, rank);
     const message m = {.id = t->id,
-                       .bytes = t->bytes || x->opt->is_compat ? t->bytes : 1,
+                       .bytes = t->bytes || x->rules->has_empty_sends ? t->bytes : 1,
                        .name = t->name,
                        .src = t->src,
                        .dst = t->dst,
@@ -392,7 +390,7 @@ static orr_code add_rank(expander *x, orr_set *set, uint32_t rank)
 {
     orr__build_open(&x->b, x->err);
     orr__put_text(&x->b, ORR__ATTR_GENERATOR, orr_str_of("orrery: FlexFlow task graph"));
-    orr__build_trace(&x->b, x->opt->is_compat ? NULL : "1.0.0");
+    orr__build_trace(&x->b, x->rules->has_bare_nodes ? NULL : "1.0.0");
     for (uint32_t k = x->first[rank]; k < x->first[rank + 1] && !x->b.code; k++)
         x->b.code = append_task(x, x->by_id[k], rank);
     for (uint32_t k = x->signal_first[rank]; k < x->signal_first[rank + 1] && !x->b.code; k++)
@@ -422,11 +420,16 @@ orr_code orr_flexflow_set(const orr_flexflow *g,
                           orr_set **out,
                           orr_error *err)
 {
-    expander x = {.g = g, .opt = opt, .arena = orr_arena_create(), .err = err};
+    static const orr_rules_flexflow ours;
+    expander x = {.g = g,
+                  .opt = opt,
+                  .rules = opt->rules ? opt->rules : &ours,
+                  .arena = orr_arena_create(),
+                  .err = err};
     *out = NULL;
     orr_code code = x.arena ? ORR_OK : orr_no_memory(err);
     if (!code)
-        code = opt->is_compat ? find_ranks_compat(&x) : find_ranks_ours(&x);
+        code = x.rules->has_gaps ? rank_computing_devices(&x) : rank_all_devices(&x);
     if (!code)
         code = share_out(&x);
     if (!code)

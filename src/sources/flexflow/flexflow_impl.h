@@ -38,6 +38,16 @@ struct orr_flexflow {
     uint32_t device_count;
 };
 
+/* What chakra_converter does differently (chakra.md 4.4). */
+struct orr_rules_flexflow {
+    bool has_gaps; /* a rank is a device with a compute task, whatever its number */
+    bool
+        keeps_crossings; /* as dependencies that lead into other files; no message stands for one */
+    bool has_bare_nodes; /* no phase in names, no is_cpu_op, no schema */
+    bool has_empty_sends;  /* messages of no bytes stay so */
+    bool has_wide_numbers; /* peers and tags are int64 */
+};
+
 static inline bool ff_task_is_on(const ff_task *t, uint32_t device)
 {
     return t->is_comm ? t->src == device || t->dst == device : t->device == device;
