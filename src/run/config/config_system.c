@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_system.c - the system file: JSON, keys of astra-sim.md 3.  Keys it does not have are ignored, as the
  * reference does; a value of the wrong kind is an error with its line. */
-#include "sim_impl.h"
+#include "config.h"
 
 #include <orrery/run.h>
 
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
+#include "base/io/input.h"
 #include "base/text/number.h"
+#include "run/run_rules.h"
 
-/* Of delays in nanoseconds that is eleven days; sums and products of such numbers do not overflow. */
+/* As a delay in nanoseconds this is eleven days; sums and products of such numbers do not overflow. */
 #define LARGEST 1e15
 
 typedef struct reader {
@@ -454,7 +456,7 @@ orr_code orr__read_system(const orr_sim_options *opt,
         code = take_collectives(&r);
     if (!code)
         code = take_by_node(&r);
-    /* Not under the old names: a file which the reference takes is never refused. */
+    /* The rules of a replaced program skip our keys: a file that it accepts is never refused. */
     if (!code && !(opt->rules && opt->rules->ignores_new_keys))
         code = take_schedulers(&r);
     if (!code && !(opt->rules && opt->rules->ignores_new_keys))

@@ -3,7 +3,7 @@
  * docs/format/ranks.md).
  *
  * What an entry says of a rank replaces what earlier ones said of it; what it does not say stays. */
-#include "sim_impl.h"
+#include "config.h"
 
 #include "base/formats/yaml_fields.h"
 #include "base/io/input.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_files.c - the small input files of a run: network (YAML), remote memory (JSON), communicator groups
  * (JSON); astra-sim.md 6.4, 7 and 8. */
-#include "sim_impl.h"
+#include "config.h"
 
 #include "base/formats/json.h"
 #include "base/formats/yaml.h"
