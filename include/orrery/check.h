@@ -90,7 +90,6 @@ typedef struct orr_check_report {
     uint64_t node_count; /* of all ranks */
     orr_code
         read_status; /* ORR_OK; ORR_EINPUT: a rank is damaged; ORR_EIO: the system refused one */
-    struct orr__check_store *store;
 } orr_check_report;
 
 /* The ranks that could not be read are findings, when the set was opened with keep_going. */

@@ -10,9 +10,9 @@
  *
  *     orr_run_config config = {..., .own_network = &mine};
  *
- * A model has no clock of its own: it asks the run for the time and schedules through it.  It is
- * acknowledged each message once, at the time the message is sent, in the order of time; it must
- * deliver each of them once, at any time not before now.  Messages may overtake each other.  Of the
+ * A model has no clock of its own: it asks the run for the time and schedules through it.  It gets
+ * each message once, at the time the message is sent, in the order of time; it must deliver each of
+ * them once, at any time not before now.  Messages may overtake each other.  Of the
  * functions only send is required.  What a model returns must depend on what it is given only, so
  * that the same run gives the same result.
  *
@@ -29,9 +29,6 @@ extern "C" {
 #endif
 
 typedef struct orr_sim orr_net; /* the run, as a model sees it */
-struct orr_event_line;          /* these three are for this library's own models */
-struct orr_event_source;
-struct orr__packet_inputs;
 
 typedef struct orr_message {
     uint32_t src, dst; /* ranks, never equal */
@@ -44,7 +41,7 @@ typedef enum orr_net_shape { ORR_NET_RING, ORR_NET_SWITCH, ORR_NET_FULLY_CONNECT
 enum { ORR_NET_DIMS = 16 };
 
 /* The network file, read.  That of ASTRA-sim has an entry a dimension, the innermost first.  A
- * link-level topology (docs/format/topology.md) has logical dimensions only: `topology` is set,
+ * link-level topology (docs/format/topology.md) has logical dimensions only:
  * npus[] says how collectives see the ranks, and shape, bandwidth and latency mean nothing. */
 typedef struct orr_net_config {
     uint32_t dims;
@@ -54,9 +51,8 @@ typedef struct orr_net_config {
     double latency_ns[ORR_NET_DIMS]; /* a link */
     /* What the network aware refuses, for runs that stay within another program; 0: nothing. */
     uint32_t most_dims, least_ring;
-    const struct orr__topology *topology; /* for this library's own; lives as long as the network */
-    const struct orr__packet_inputs *packet; /* the same, for the model packet */
-    orr_where where;                         /* the file, for messages */
+    const struct orr_net_own *own; /* for the models of this library; leave it NULL */
+    orr_where where;               /* the file, for messages */
 } orr_net_config;
 
 /* What went over one link, in one direction. */
@@ -85,8 +81,6 @@ typedef struct orr_net_ops {
     /* The run is over and all ranks have finished: files that the model writes appear.  May be
      * NULL. */
     orr_code (*finish)(void *net, orr_error *err);
-    /* For this library's own: events that the model keeps itself.  May be NULL. */
-    const struct orr_event_source *(*events)(void *net, orr_net *n, struct orr_event_line *line);
 } orr_net_ops;
 
 /* What a model may ask of the run, inside send or a scheduled call.  The clock counts whole

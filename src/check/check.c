@@ -127,7 +127,7 @@ const char *chk_count_words(chk_run *k, uint64_t n)
 
 static void keep(chk_run *k, const orr_finding *f)
 {
-    struct orr__check_store *store = k->report->store;
+    chk_store *store = chk_store_of(k->report);
     const size_t n = k->report->finding_count;
     if (!f->text || !orr_grow(&store->findings, &store->room, n + 1)) {
         k->no_memory = true;
@@ -221,12 +221,10 @@ void orr_check_report_destroy(orr_check_report *r)
 {
     if (!r)
         return;
-    if (r->store) {
-        orr_arena_destroy(r->store->arena);
-        orr_free(r->store->findings);
-    }
-    orr_free(r->store);
-    orr_free(r);
+    chk_store *store = chk_store_of(r);
+    orr_arena_destroy(store->arena);
+    orr_free(store->findings);
+    orr_free(store);
 }
 
 /* ranks: where to list those of this class. */
@@ -269,11 +267,11 @@ static bool open_check(chk_run *k, const orr_set *s, uint32_t limit)
 {
     *k = (chk_run){.set = s, .limit = limit};
     k->scratch = orr_arena_create();
-    k->report = orr_alloc(1, sizeof *k->report);
-    if (k->report)
-        k->report->store = orr_alloc(1, sizeof *k->report->store);
-    if (k->report && k->report->store)
-        k->arena = k->report->store->arena = orr_arena_create();
+    chk_store *store = orr_alloc(1, sizeof *store);
+    if (store) {
+        k->report = &store->report;
+        k->arena = store->arena = orr_arena_create();
+    }
     if (!k->arena || !k->scratch)
         return false;
     k->report->rank_count = orr_set_rank_count(s);
@@ -300,7 +298,7 @@ orr_code chk_begin(chk_run *k, const orr_set *s, const orr_check_options *opt, o
 /* Stable: findings of one kind stay in the order they were made. */
 static bool sort_findings(orr_check_report *r, orr_arena *scratch)
 {
-    struct orr__check_store *store = r->store;
+    chk_store *store = chk_store_of(r);
     size_t at[ORR_CHECK_KIND_COUNT + 1] = {0};
     orr_finding *sorted = orr_arena_new(scratch, r->finding_count + 1, orr_finding);
     if (!sorted)
@@ -394,7 +392,7 @@ static void merge_part(chk_run *k, const orr_check_report *part)
     uint64_t *count = k->report->count, seen[ORR_CHECK_KIND_COUNT];
     memcpy(seen, count, sizeof seen);
     for (size_t i = 0; i < part->finding_count; i++) {
-        orr_finding f = part->store->findings[i];
+        orr_finding f = chk_store_of(part)->findings[i];
         if (seen[f.kind]++ >= k->limit)
             continue;
         f.text = orr_arena_text(k->arena, orr_str_of(f.text));

@@ -50,11 +50,18 @@ static inline int64_t chk_value(const chk_run *k, uint32_t rank, uint32_t slot)
     return k->set->values[k->set->ranks[rank].values_at + slot];
 }
 
-struct orr__check_store {
+/* A report and what it owns.  Every report is made by open_check, as the first member of one of these. */
+typedef struct chk_store {
+    orr_check_report report;
     orr_arena *arena;
     orr_finding *findings;
     size_t room;
-};
+} chk_store;
+
+static inline chk_store *chk_store_of(const orr_check_report *r)
+{
+    return (chk_store *)(uintptr_t)r;
+}
 
 /* Start and end a report.  finish puts the findings in order and adds up. */
 orr_code chk_begin(chk_run *k, const orr_set *s, const orr_check_options *opt, orr_error *err);

@@ -12,7 +12,8 @@
 static orr_code hand_over(const orr_check_report *r, orr_buf *b, orr_str *out, orr_error *err)
 {
     const char *text =
-        b->failed ? NULL : orr_arena_text(r->store->arena, (orr_str){(char *)b->ptr, b->len});
+        b->failed ? NULL
+                  : orr_arena_text(chk_store_of(r)->arena, (orr_str){(char *)b->ptr, b->len});
     *out = (orr_str){text ? text : "", text ? b->len : 0};
     orr_buf_fini(b);
     return text ? ORR_OK : orr_no_memory(err);

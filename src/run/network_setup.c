@@ -6,6 +6,7 @@
 #include "sim_impl.h"
 
 #include "base/io/input.h"
+#include "models/network/net_own.h"
 #include "models/network/net_table.h"
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
@@ -66,7 +67,6 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
         err->where = s->net_config.where; /* of the file whose links they are */
     if (code)
         return code;
-    c->packet = s->packet;
     if (is_changed(&s->opt.change)) /* a question beside the run: the files are those of the run */
         orr__packet_config_write_nothing(&s->packet->config);
     if (s->topology)
@@ -85,8 +85,7 @@ static orr_code take_dims(orr_sim *s, orr_error *err)
 {
     orr_net_config *c = &s->net_config;
     *c = *s->opt.dims;
-    c->topology = NULL;
-    c->packet = NULL;
+    c->own = NULL;
     c->where = orr_where_byte(ORR__BUILT_IN, ORR_NO_BYTE);
     if (c->dims == 0 || c->dims > ORR_NET_DIMS)
         return orr_fail(err, ORR_EUSAGE, NULL, "a network of %u dimensions; 1 to %d are possible",
@@ -116,10 +115,10 @@ static orr_code read_file(orr_sim *s, orr_error *err)
         code = orr__topology_parse_any(bytes, path, ORR__MOST_LINKS, &s->topology, err);
     if (!code && !s->topology)
         code = orr__parse_network(bytes, path, c, err);
-    if (!code && s->topology) {
-        *c = (orr_net_config){.dims = s->topology->dims,
-                              .topology = s->topology,
-                              .where = orr_where_byte(path, ORR_NO_BYTE)};
+    s->is_link_level = !code && s->topology;
+    if (s->is_link_level) {
+        *c =
+            (orr_net_config){.dims = s->topology->dims, .where = orr_where_byte(path, ORR_NO_BYTE)};
         for (uint32_t k = 0; k < c->dims; k++) {
             c->npus[k] = s->topology->npus[k];
             c->shape[k] = ORR_NET_SWITCH;
@@ -209,8 +208,10 @@ static orr_code change_links(orr_sim *s, orr_error *err)
 /* Events that the model keeps itself run among those of the clock. */
 static void join_clock(orr_sim *s)
 {
-    if (s->net_ops->events)
-        orr__clock_attach(s->clock, s->net_ops->events(s->net, s, orr__clock_line(s->clock)));
+    const orr_event_source *source =
+        orr__net_events(s->net_ops, s->net, s, orr__clock_line(s->clock));
+    if (source)
+        orr__clock_attach(s->clock, source);
 }
 
 orr_code orr__network_setup(orr_sim *s, orr_error *err)
@@ -239,8 +240,9 @@ orr_code orr__network_setup(orr_sim *s, orr_error *err)
         code = check_hosts(s, err);
     if (code)
         return code;
-    orr_net_config config = s->net_config; /* which has a topology only when the file is one */
-    config.topology = s->topology;
+    const struct orr_net_own own = {.topology = s->topology, .packet = s->packet};
+    orr_net_config config = s->net_config;
+    config.own = &own;
     code = s->net_ops->create ? s->net_ops->create(&config, &s->net, err) : ORR_OK;
     if (!code)
         join_clock(s);

@@ -187,7 +187,8 @@ struct orr_sim {
     const orr_net_ops *net_ops;
     void *net;
     orr__topology *topology; /* of the network graph */
-    char **network_stall;    /* lines of the network about a standstill */
+    bool is_link_level;   /* the network file is a topology, which says no speed of a dimension */
+    char **network_stall; /* lines of the network about a standstill */
     size_t network_stall_count, network_stall_room;
     struct orr__packet_inputs *packet; /* of the model packet; NULL otherwise */
     orr__ranks_config ranks_config;

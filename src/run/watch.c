@@ -434,7 +434,7 @@ orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index)
     if (index >= s->dims)
         return out;
     out.ranks = c->npus[index];
-    if (!c->topology) {
+    if (!s->is_link_level) {
         out.shape = shapes[c->shape[index]];
         out.bandwidth = c->bandwidth[index] * (double)(1 << 30);
         out.latency_ns = c->latency_ns[index];

@@ -14,6 +14,7 @@
 #include "models/network/net_time.h"
 
 #include "models/network/graph/routes.h"
+#include "models/network/net_own.h"
 #include "models/network/net_table.h"
 #include "run/sim_impl.h"
 
@@ -61,7 +62,8 @@ __attribute__((unused)) static orr__topology *net_run_parse(const char *text)
 
 __attribute__((unused)) static void net_run_open_topology(net_run *r, orr__topology *t)
 {
-    const orr_net_config cfg = {.topology = t, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
+    const struct orr_net_own own = {.topology = t};
+    const orr_net_config cfg = {.own = &own, .where = orr_where_byte("net.yml", ORR_NO_BYTE)};
     net_run_open(r, &orr__net_graph, &cfg, t->ranks);
     r->sim.topology = t;
 }

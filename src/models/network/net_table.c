@@ -3,6 +3,8 @@
  * meson.build.  Errors and `orrery help networks` follow from it. */
 #include "net_table.h"
 
+#include "models/network/packet/packet_network.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,14 @@ const orr_net_ops *orr_net_find(const char *name)
         if (strcmp(orr_net_at(i)->name, name) == 0)
             return orr_net_at(i);
     return NULL;
+}
+
+const orr_event_source *orr__net_events(const orr_net_ops *ops,
+                                        void *net,
+                                        orr_net *n,
+                                        orr_event_line *line)
+{
+    return ops == &orr__net_packet ? orr__net_packet_events(net, n, line) : NULL;
 }
 
 orr_code orr__net_fail_unknown(const char *name, orr_error *err)

@@ -3,11 +3,20 @@
 #ifndef ORR_MODELS_NET_TABLE_H
 #define ORR_MODELS_NET_TABLE_H
 
+#include "base/event_line.h"
+
 #include <orrery/network.h>
 
 extern const orr_net_ops orr__net_unaware, orr__net_aware;       /* dims/ (astra-sim.md 8) */
 extern const orr_net_ops orr__net_graph, orr__net_unaware_graph; /* graph/ */
-extern const orr_net_ops orr__net_packet; /* packet/; needs orr_net_config.packet */
+extern const orr_net_ops orr__net_packet; /* packet/; needs orr_net_own.packet */
+
+/* Events that a model of ours keeps itself, in the order of `line`; NULL: the model keeps none, as all
+ * models outside this library. */
+const orr_event_source *orr__net_events(const orr_net_ops *ops,
+                                        void *net,
+                                        orr_net *n,
+                                        orr_event_line *line);
 
 /* The error for a name that no network has: it lists those there are. */
 orr_code orr__net_fail_unknown(const char *name, orr_error *err);

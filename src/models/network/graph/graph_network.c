@@ -2,6 +2,7 @@
 /* graph_network.c - the network of any devices and links: store and forward over shortest routes,
  * every link a first-come-first-served server.  On the graph of a network that aware.c can run, it
  * gives the same times. */
+#include "models/network/net_own.h"
 #include "models/network/net_table.h"
 
 #include "base/memory/hash.h"
@@ -43,12 +44,12 @@ static uint32_t next_link(void *net, const net_packet *p, orr_error *err)
 static orr_code graph_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
     *out = NULL;
-    if (!cfg->topology)
+    if (!cfg->own || !cfg->own->topology)
         return orr_fail(err, ORR_EBUG, &cfg->where, "the network graph has no topology");
     graph *g = orr_alloc(1, sizeof *g);
     if (!g)
         return orr_no_memory(err);
-    g->t = cfg->topology;
+    g->t = cfg->own->topology;
     g->where = cfg->where;
     net_servers_init(&g->servers, next_link, g);
     orr_code code = orr__routes_create(g->t, 0, &g->routes, err);

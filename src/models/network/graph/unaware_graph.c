@@ -5,6 +5,7 @@
  * On the graph of one dimension this is unaware.c.  Which of several equally short routes is
  * charged depends on the pair alone: without congestion there is nothing to spread.  Cost: a look
  * at the links of each device on the way. */
+#include "models/network/net_own.h"
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
 
@@ -31,12 +32,12 @@ static void plain_destroy(void *net)
 static orr_code plain_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
     *out = NULL;
-    if (!cfg->topology)
+    if (!cfg->own || !cfg->own->topology)
         return orr_fail(err, ORR_EBUG, &cfg->where, "the network has no topology");
     plain *p = orr_alloc(1, sizeof *p);
     if (!p)
         return orr_no_memory(err);
-    p->t = cfg->topology;
+    p->t = cfg->own->topology;
     p->where = cfg->where;
     const orr_code code = orr__routes_create(p->t, 0, &p->routes, err);
     if (code)

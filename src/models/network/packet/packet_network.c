@@ -6,6 +6,8 @@
  * after the sender; otherwise when the last byte is there.  Time here may be finer than the
  * clock's: what happens between two ticks is told at the later one. */
 #include "packet_network.h"
+
+#include "models/network/net_own.h"
 #include "models/network/packet/watch/watchers.h"
 
 typedef struct packet_net {
@@ -55,7 +57,7 @@ static bool next_at(const void *net, uint64_t *at)
     return true;
 }
 
-static const orr_event_source *events(void *net, orr_net *sim, orr_event_line *line)
+const orr_event_source *orr__net_packet_events(void *net, orr_net *sim, orr_event_line *line)
 {
     packet_net *n = net;
     n->sim = sim;
@@ -77,7 +79,7 @@ static void packet_destroy(void *net)
 
 static orr_code packet_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
-    const orr__packet_inputs *in = cfg->packet;
+    const orr__packet_inputs *in = cfg->own ? cfg->own->packet : NULL;
     *out = NULL;
     if (!in)
         return orr_fail(err, ORR_EBUG, &cfg->where, "the packet network has no inputs");
@@ -147,5 +149,4 @@ const orr_net_ops orr__net_packet = {
     .destroy = packet_destroy,
     .report = packet_report,
     .finish = packet_finish,
-    .events = events,
 };

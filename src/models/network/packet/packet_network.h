@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_network.h - the packet network as a model of network.h; its create needs
- * orr_net_config.packet. */
+ * orr_net_own.packet. */
 #ifndef ORR_MODELS_PACKET_NETWORK_H
 #define ORR_MODELS_PACKET_NETWORK_H
 
@@ -9,6 +9,8 @@
 
 /* What to say below a standstill of the simulation: fab_explain of that network. */
 void orr__net_packet_explain(const void *net, fab_say say, void *context);
+/* Its events, for orr__net_events. */
+const orr_event_source *orr__net_packet_events(void *net, orr_net *sim, orr_event_line *line);
 const fab *orr__net_packet_fabric(const void *net);
 
 #endif
