@@ -10,6 +10,546 @@
 #include "nccl_write.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct nccl_plan {
+    nccl_writer *w;
+    const nccl_call *call;
+    const nccl_info *info;
+    const nccl_comm *comm;
+    const nccl_seat *seat;
+    uint64_t slices, cap;
+} nccl_plan;
+
+typedef nccl_ends nccl_expand_channel(nccl_plan *p,
+                                      nccl_lane *l,
+                                      uint32_t channel,
+                                      const nccl_work *work);
+
+/* nccl_expand.c: how NCCL does a call of which only name and size are known. */
+typedef struct nccl_guess {
+    nccl_info info;
+    uint32_t channels;
+} nccl_guess;
+
+/* ---- the atoms of a schedule: receive, reduce, copy, send one piece (goal.md 5.7), and their tags
+ * (goal.md 5.5).
+ *
+ * Between nodes a message is a message.  Inside a node it is an empty one, and each end calculates for half the time that
+ * 150 GB/s take.  Inside one call our own way numbers messages by peer and direction; both ends write them in the same
+ * order, so they agree.  The old way numbers them through all calls of one context.
+ * Cost: no allocation for a message but for the text itself. ---- */
+
+enum { OLD_MOST_ID = 9999, OLD_MOST_CONTEXT = 99999, OLD_DIGITS = 9, CPUS = 256 };
+
+void nccl_writer_fail(nccl_writer *w, const char *fmt, ...)
+{
+    char words[256], name[96];
+    va_list list;
+    if (w->code)
+        return;
+    va_start(list, fmt);
+    vsnprintf(words, sizeof words, fmt, list);
+    va_end(list);
+    w->code =
+        orr_fail(w->err, ORR_EINPUT, NULL, "%s: %s", nccl_gpu_name(w->job, w->gpu, name), words);
+}
+
+static void no_memory(nccl_writer *w)
+{
+    if (!w->code)
+        w->code = orr_no_memory(w->err);
+}
+
+orr_code nccl_writer_init(nccl_writer *w, nccl_job *j, orr_error *err)
+{
+    const size_t ends = 2 * j->comms.ranked.count + 2;
+    w->job = j;
+    w->err = err;
+    w->counters = orr_map_create(64);
+    w->stamps = orr_alloc(ends, sizeof *w->stamps);
+    w->counts = orr_alloc(ends, sizeof *w->counts);
+    return w->counters && w->stamps && w->counts ? ORR_OK : orr_no_memory(err);
+}
+
+void nccl_writer_fini(nccl_writer *w)
+{
+    nccl_pen_fini(&w->pen);
+    orr_map_destroy(w->counters);
+    orr_free(w->stamps);
+    orr_free(w->counts);
+}
+
+/* ---- tags ---- */
+
+static uint64_t old_id(nccl_lane *l, uint32_t peer, bool is_send)
+{
+    nccl_writer *w = l->w;
+    const uint64_t key = ((uint64_t)peer << 18 | l->call->context) << 1 | is_send;
+    const uint32_t id = orr_map_find(w->counters, key, 0);
+    if (!orr_map_put(w->counters, key, id + 1, NULL))
+        no_memory(w);
+    if (id > OLD_MOST_ID || l->call->context > OLD_MOST_CONTEXT)
+        nccl_writer_fail(w,
+                         "more than 10,000 messages to or from rank %" PRIu32 " in context %" PRIu64
+                         ", for which the old tags have no room; without --compat they do",
+                         peer, l->call->context);
+    return id;
+}
+
+static uint64_t own_id(nccl_lane *l, uint32_t peer, bool is_send)
+{
+    nccl_writer *w = l->w;
+    const size_t at = 2 * (size_t)peer + is_send;
+    if (nccl_op_is_p2p(l->call->op))
+        return l->next_id++;
+    if (w->stamps[at] != w->stamp) {
+        w->stamps[at] = w->stamp;
+        w->counts[at] = 0;
+    }
+    return w->counts[at]++;
+}
+
+static uint64_t make_tag(nccl_writer *w, uint64_t id, uint64_t context)
+{
+    const nccl_tags *t = &w->tags;
+    if ((t->id_limit && id >= t->id_limit) || (t->limit && context >= t->limit))
+        nccl_writer_fail(w,
+                         "message %" PRIu64 " of operation %" PRIu64
+                         " does not fit the widths given for tags",
+                         id, context);
+    const uint64_t tag =
+        t->id_space ? id % t->id_space * t->factor + context % t->factor : id * t->factor + context;
+    w->most_tag = tag > w->most_tag ? tag : w->most_tag;
+    return tag;
+}
+
+static void match(
+    nccl_lane *l, const nccl_message *m, uint64_t id, uint64_t context, uint64_t bytes)
+{
+    nccl_writer *w = l->w;
+    const uint32_t me = w->job->gpus.at[w->gpu].rank;
+    w->most_id = id > w->most_id ? id : w->most_id;
+    if (!nccl_matching_add(w->matching, &(nccl_match_key){.from = m->is_send ? me : m->peer,
+                                                          .to = m->is_send ? m->peer : me,
+                                                          .context = context,
+                                                          .id = id,
+                                                          .bytes = bytes,
+                                                          .is_send = m->is_send}))
+        no_memory(w);
+}
+
+/* ---- atoms ---- */
+
+static nccl_ends message(nccl_lane *l, bool is_send, uint32_t gpu, uint64_t bytes)
+{
+    nccl_writer *w = l->w;
+    const nccl_job *j = w->job;
+    const bool is_old = j->rules->has_decimal_tags;
+    const bool is_near = j->gpus.at[gpu].node == j->gpus.at[w->gpu].node;
+    nccl_message m = {.bytes = is_near ? 0 : bytes,
+                      .peer = j->gpus.at[gpu].rank,
+                      .cpu = j->rules->has_any_cpu ? l->cpu : l->cpu % CPUS,
+                      .digits = is_old ? OLD_DIGITS : w->tags.digits,
+                      .is_send = is_send};
+    const uint64_t id = is_old ? old_id(l, m.peer, is_send) : own_id(l, m.peer, is_send);
+    const uint64_t context = is_old ? l->call->context : l->context;
+    if (w->matching)
+        match(l, &m, id, context, bytes);
+    m.tag = is_old ? id * (OLD_MOST_CONTEXT + 1) + context : make_tag(w, id, context);
+    const nccl_ends sent = nccl_pen_message(&w->pen, &m);
+    if (!is_near)
+        return sent;
+    nccl_chain both = {0};
+    nccl_pen_then(&w->pen, &both, sent);
+    nccl_pen_then(&w->pen, &both, nccl_pen_calc(&w->pen, bytes / 300, m.cpu));
+    return nccl_pen_chained(&both);
+}
+
+static uint64_t work_time(const nccl_lane *l, unsigned what, uint64_t bytes)
+{
+    const nccl_writer *w = l->w;
+    const orr_npkit *t = w->tables[l->protocol == ORR__SIMPLE];
+    uint64_t time = 0;
+    if (t && (what & ORR__REDUCE))
+        time += orr_npkit_time(t, ORR_NPKIT_REDUCE, &w->choice, bytes);
+    if (t && (what & ORR__COPY))
+        time += orr_npkit_time(t, ORR_NPKIT_COPY, &w->choice, bytes);
+    return time;
+}
+
+/* What goes over the wire: LL128 has 8 bytes of flags in every 128. */
+static uint64_t wire_bytes(const nccl_lane *l, uint64_t bytes)
+{
+    if (l->protocol != ORR__LL128 || l->w->job->rules->has_plain_ll128)
+        return bytes;
+    return (bytes / 120 + (bytes % 120 != 0)) * 128;
+}
+
+nccl_ends nccl_lane_atom(nccl_lane *l, const nccl_step *s, uint64_t bytes)
+{
+    nccl_writer *w = l->w;
+    nccl_chain steps = {0};
+    if (w->code)
+        return (nccl_ends){.is_empty = true};
+    if (s->what & ORR__RECV)
+        nccl_pen_then(&w->pen, &steps, message(l, false, s->from, wire_bytes(l, bytes)));
+    if (s->what & (ORR__REDUCE | ORR__COPY)) {
+        const uint32_t cpu = w->job->rules->has_any_cpu ? l->cpu : l->cpu % CPUS;
+        nccl_pen_then(&w->pen, &steps, nccl_pen_calc(&w->pen, work_time(l, s->what, bytes), cpu));
+    }
+    if (s->what & ORR__SEND)
+        nccl_pen_then(&w->pen, &steps, message(l, true, s->to, wire_bytes(l, bytes)));
+    if (w->pen.is_full)
+        no_memory(w);
+    return nccl_pen_chained(&steps);
+}
+
+static uint64_t round_up(uint64_t v, uint64_t unit)
+{
+    return v / unit * unit + (v % unit ? unit : 0);
+}
+
+/* The piece cut up as the protocol has it; cap: bytes of the largest slice; slices: how many at most. */
+static nccl_ends nccl_lane_slices(
+    nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap, uint64_t slices)
+{
+    nccl_pen *pen = &l->w->pen;
+    if (l->protocol !=
+        ORR__SIMPLE) /* LL128 works on whole messages: their lines are counted in wire_bytes */
+        return nccl_lane_atom(l, s, round_up(bytes, 8));
+    const uint64_t even = round_up(bytes, 16 * slices) / slices;
+    const uint64_t piece = even > cap / 32 ? even : cap / 32;
+    const nccl_fork f = nccl_pen_fork(pen, l->cpu);
+    uint64_t left = bytes;
+    for (uint64_t i = 0; i < slices && left && !l->w->code; i++) {
+        const uint64_t size = left < piece ? left : piece;
+        nccl_pen_branch(pen, &f, nccl_lane_atom(l, s, size));
+        left -= size;
+    }
+    return nccl_pen_join(pen, &f, l->cpu);
+}
+
+/* ---- how NCCL likely does a call of which only the name and the size are known.
+ *
+ * NCCL's own payloads say what was asked for, not how it was done.  All ranks of a call must come to the same answer, so it
+ * depends on the call's size and on what is the same for the whole job: rings; LL up to 64 KiB, LL128 up to 1 MiB, Simple
+ * beyond; a channel for each 64 KiB, up to the largest grid of any NCCL kernel; steps of 512 KiB, as NCCL's defaults are.
+ * docs/design/nccl_goal.md says so to users. ---- */
+
+enum {
+    STEP = 512 << 10, /* 4 MiB of buffer in 8 steps */
+    SHORT_STEP = 32 << 10,
+    CHANNEL_BYTES = 64 << 10,
+    MOST_CHANNELS = 32,
+    LINE = 16
+};
+
+static uint64_t protocol_for(uint64_t bytes)
+{
+    return bytes <= 64u << 10 ? ORR__LL : bytes <= 1u << 20 ? ORR__LL128 : ORR__SIMPLE;
+}
+
+static nccl_guess nccl_guess_collective(const nccl_job *j, const nccl_call *c)
+{
+    const uint64_t protocol = protocol_for(c->bytes);
+    const bool is_simple = protocol == ORR__SIMPLE;
+    const bool is_reduction = c->op == ORR_NCCL_ALL_REDUCE || c->op == ORR_NCCL_ALL_GATHER ||
+                              c->op == ORR_NCCL_REDUCE_SCATTER;
+    uint64_t most = j->most_grid ? j->most_grid : MOST_CHANNELS;
+    most = most < MOST_CHANNELS ? most : MOST_CHANNELS;
+    const uint64_t wanted = c->bytes / CHANNEL_BYTES;
+    nccl_guess g = {.channels = (uint32_t)(wanted < 1 ? 1 : wanted < most ? wanted : most)};
+    g.info = (nccl_info){.root = c->root,
+                         .algorithm = ORR__RING,
+                         .protocol = protocol,
+                         .bytes = c->bytes,
+                         .width = 1,
+                         .chunk_steps = is_simple && is_reduction ? 4 : 1,
+                         .slice_steps = is_simple && is_reduction ? 2 : 1,
+                         .step = is_simple ? STEP : SHORT_STEP};
+    return g;
+}
+
+static uint64_t lines(uint64_t bytes)
+{
+    return bytes / LINE + (bytes % LINE != 0);
+}
+
+/* An even share of whole lines; the last channel has what is left. */
+static nccl_work nccl_guess_work(const nccl_guess *g,
+                                 const nccl_call *c,
+                                 uint64_t ranks,
+                                 uint32_t channel)
+{
+    const uint64_t each =
+        (lines(c->bytes) / g->channels + (lines(c->bytes) % g->channels != 0)) * LINE;
+    const uint64_t from = (each * channel) < c->bytes ? each * channel : c->bytes;
+    const uint64_t total = each < c->bytes - from ? each : c->bytes - from;
+    const uint64_t most = g->info.chunk_steps * g->info.step;
+    const uint64_t split = c->op == ORR_NCCL_ALL_REDUCE ? ranks : 1;
+    const uint64_t even = lines(total / split + (total % split != 0)) * LINE;
+    const uint64_t chunk = even < most ? even : most;
+    const uint64_t left = chunk && split ? total % (chunk * split) : 0;
+    return (nccl_work){.count = c->bytes,
+                       .chunk = chunk ? chunk : 1,
+                       .total = total,
+                       .last = lines(left / split + (left % split != 0)) * LINE,
+                       .send_buffer = 1}; /* not in place */
+}
+
+nccl_transfer nccl_guess_transfer(const nccl_call *c)
+{
+    return (nccl_transfer){.bytes = c->bytes,
+                           .peer = c->peer,
+                           .protocol = protocol_for(c->bytes),
+                           .size = c->bytes,
+                           .first_id = c->sequence};
+}
+
+/* ---- algorithms that the old generator does not know: NVLS, CollNet, PAT.
+ *
+ * GOAL has ranks and messages, and no switch that adds up.  So NVLS and CollNet Direct are what they replace: everybody sends
+ * everybody its share, and gets the shares of the others.  CollNet Chain is a chain to the first rank and back.  PAT is
+ * what its authors describe as Bruck's algorithm turned round: distances double, and with them the pieces.
+ * Invariant: as in nccl_expand.c, both ends of a message write a pair's messages in the same order. ---- */
+
+static uint32_t place_of(const nccl_plan *p)
+{
+    const nccl_comms *c = &p->w->job->comms;
+    const uint32_t me = (uint32_t)(p->seat - c->seats.at);
+    uint32_t at = 0;
+    while (at < p->comm->seats && c->by_rank.at[p->comm->first_seat + at] != me)
+        at++;
+    return at;
+}
+
+static uint32_t gpu_at(const nccl_plan *p, uint64_t place)
+{
+    const nccl_comms *c = &p->w->job->comms;
+    return c->seats.at[c->by_rank.at[p->comm->first_seat + place % p->comm->seats]].gpu;
+}
+
+static nccl_ends piece(nccl_plan *p, nccl_lane *l, unsigned what, uint32_t peer, uint64_t bytes)
+{
+    const nccl_step s = {.what = what, .from = peer, .to = peer};
+    return nccl_lane_slices(l, &s, bytes, p->cap, p->slices);
+}
+
+/* What one chunk of so many bytes becomes. */
+typedef nccl_ends expand_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes);
+
+static nccl_ends each_chunk(
+    nccl_plan *p, nccl_lane *l, const nccl_work *work, uint64_t width, expand_chunk *expand)
+{
+    nccl_pen *pen = &p->w->pen;
+    const uint64_t chunk = work->chunk ? work->chunk : work->total ? work->total : 1;
+    if (work->total / chunk > 1u << 20)
+        nccl_writer_fail(p->w, "a work of more than 1,048,576 chunks is out of bounds");
+    const nccl_fork f = nccl_pen_fork(pen, l->cpu);
+    for (uint64_t from = 0; from < work->total && !p->w->code;) {
+        const uint64_t elements = chunk < work->total - from ? chunk : work->total - from;
+        nccl_pen_branch(pen, &f, expand(p, l, elements * width));
+        from += elements;
+    }
+    return nccl_pen_join(pen, &f, l->cpu);
+}
+
+/* ---- everybody with everybody ---- */
+
+/* Bytes of a chunk that are the share of the rank at a place. */
+static uint64_t share(const nccl_plan *p, uint64_t bytes, uint64_t place)
+{
+    const unsigned __int128 all = bytes;
+    const uint64_t n = p->comm->seats;
+    return (uint64_t)(all * (place + 1) / n) - (uint64_t)(all * place / n);
+}
+
+/* To each of the others what is meant for it, and `what` with what each of them has for this one. */
+typedef struct exchange {
+    unsigned what;
+    bool is_mine;  /* what is sent is the share of the sender, else that of the receiver */
+    bool is_whole; /* no shares: all of it */
+    uint64_t bytes;
+} exchange;
+
+static nccl_ends swap(nccl_plan *p, nccl_lane *l, const exchange *x)
+{
+    nccl_pen *pen = &p->w->pen;
+    const uint32_t n = p->comm->seats, me = place_of(p);
+    const nccl_fork f = nccl_pen_fork(pen, l->cpu);
+    for (uint32_t k = 1; k < n && !p->w->code; k++) {
+        const uint32_t other = (me + k) % n;
+        const uint64_t bytes = x->is_whole ? x->bytes : share(p, x->bytes, x->is_mine ? me : other);
+        nccl_pen_branch(pen, &f, piece(p, l, ORR__SEND, gpu_at(p, other), bytes));
+    }
+    for (uint32_t k = 1; k < n && !p->w->code; k++) {
+        const uint32_t other = (me + n - k) % n;
+        const uint64_t bytes = x->is_whole ? x->bytes : share(p, x->bytes, x->is_mine ? other : me);
+        nccl_pen_branch(pen, &f, piece(p, l, x->what, gpu_at(p, other), bytes));
+    }
+    return nccl_pen_join(pen, &f, l->cpu);
+}
+
+static nccl_ends direct_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
+{
+    nccl_chain steps = {0};
+    nccl_pen *pen = &p->w->pen;
+    nccl_pen_then(pen, &steps,
+                  swap(p, l, &(exchange){.what = ORR__RECV | ORR__REDUCE, .bytes = bytes}));
+    nccl_pen_then(
+        pen, &steps,
+        swap(p, l, &(exchange){.what = ORR__RECV | ORR__COPY, .is_mine = true, .bytes = bytes}));
+    return nccl_pen_chained(&steps);
+}
+
+static nccl_ends direct_all_reduce(nccl_plan *p,
+                                   nccl_lane *l,
+                                   uint32_t channel,
+                                   const nccl_work *work)
+{
+    (void)channel;
+    return each_chunk(p, l, work, p->info->width, direct_chunk);
+}
+
+static nccl_ends gather_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
+{
+    return swap(p, l, &(exchange){.what = ORR__RECV | ORR__COPY, .is_whole = true, .bytes = bytes});
+}
+
+static nccl_ends direct_all_gather(nccl_plan *p,
+                                   nccl_lane *l,
+                                   uint32_t channel,
+                                   const nccl_work *work)
+{
+    (void)channel;
+    return each_chunk(p, l, work, 1, gather_chunk);
+}
+
+static nccl_ends scatter_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
+{
+    return swap(p, l,
+                &(exchange){.what = ORR__RECV | ORR__REDUCE, .is_whole = true, .bytes = bytes});
+}
+
+static nccl_ends direct_reduce_scatter(nccl_plan *p,
+                                       nccl_lane *l,
+                                       uint32_t channel,
+                                       const nccl_work *work)
+{
+    (void)channel;
+    return each_chunk(p, l, work, p->info->width, scatter_chunk);
+}
+
+/* ---- a chain ---- */
+
+static nccl_ends chain_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
+{
+    nccl_pen *pen = &p->w->pen;
+    nccl_chain steps = {0};
+    const uint32_t me = place_of(p);
+    const bool is_first = me == 0, is_last = me + 1 == p->comm->seats;
+    if (!is_last)
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__RECV | ORR__REDUCE, gpu_at(p, me + 1), bytes));
+    if (!is_first) {
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__SEND, gpu_at(p, me - 1), bytes));
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__RECV | ORR__COPY, gpu_at(p, me - 1), bytes));
+    }
+    if (!is_last)
+        nccl_pen_then(pen, &steps, piece(p, l, ORR__SEND, gpu_at(p, me + 1), bytes));
+    return nccl_pen_chained(&steps);
+}
+
+static nccl_ends chain_all_reduce(nccl_plan *p,
+                                  nccl_lane *l,
+                                  uint32_t channel,
+                                  const nccl_work *work)
+{
+    (void)channel;
+    return each_chunk(p, l, work, p->info->width, chain_chunk);
+}
+
+/* ---- PAT ---- */
+
+static uint64_t blocks_at(const nccl_plan *p, uint64_t distance)
+{
+    const uint64_t n = p->comm->seats;
+    return distance < n - distance ? distance : n - distance;
+}
+
+/* One step: send that way, get from the other side. */
+static nccl_ends pat_step(
+    nccl_plan *p, nccl_lane *l, unsigned what, uint64_t distance, uint64_t bytes)
+{
+    nccl_pen *pen = &p->w->pen;
+    const uint64_t n = p->comm->seats, me = place_of(p), size = bytes * blocks_at(p, distance);
+    const nccl_fork f = nccl_pen_fork(pen, l->cpu);
+    nccl_pen_branch(pen, &f, piece(p, l, ORR__SEND, gpu_at(p, me + distance), size));
+    nccl_pen_branch(pen, &f, piece(p, l, what, gpu_at(p, me + n - distance), size));
+    return nccl_pen_join(pen, &f, l->cpu);
+}
+
+static nccl_ends pat_gather_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
+{
+    nccl_chain steps = {0};
+    for (uint64_t d = 1; d < p->comm->seats; d *= 2)
+        nccl_pen_then(&p->w->pen, &steps, pat_step(p, l, ORR__RECV | ORR__COPY, d, bytes));
+    return nccl_pen_chained(&steps);
+}
+
+static nccl_ends pat_scatter_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
+{
+    nccl_chain steps = {0};
+    uint64_t d = 1;
+    while (d < p->comm->seats)
+        d *= 2;
+    for (d /= 2; d; d /= 2)
+        nccl_pen_then(&p->w->pen, &steps, pat_step(p, l, ORR__RECV | ORR__REDUCE, d, bytes));
+    return nccl_pen_chained(&steps);
+}
+
+static nccl_ends pat_all_gather(nccl_plan *p, nccl_lane *l, uint32_t channel, const nccl_work *work)
+{
+    (void)channel;
+    return each_chunk(p, l, work, 1, pat_gather_chunk);
+}
+
+static nccl_ends pat_reduce_scatter(nccl_plan *p,
+                                    nccl_lane *l,
+                                    uint32_t channel,
+                                    const nccl_work *work)
+{
+    (void)channel;
+    return each_chunk(p, l, work, p->info->width, pat_scatter_chunk);
+}
+
+/* ---- which ---- */
+
+/* NVLS, CollNet and PAT; NULL: not for this operation. */
+static nccl_expand_channel *nccl_expansion_of(uint64_t algorithm, uint8_t op)
+{
+    static const struct {
+        uint8_t algorithm, op;
+        nccl_expand_channel *expand;
+    } all[] = {
+        {ORR__NVLS, ORR_NCCL_ALL_REDUCE, direct_all_reduce},
+        {ORR__NVLS, ORR_NCCL_ALL_GATHER, direct_all_gather},
+        {ORR__NVLS, ORR_NCCL_REDUCE_SCATTER, direct_reduce_scatter},
+        {ORR__COLLNET_DIRECT, ORR_NCCL_ALL_REDUCE, direct_all_reduce},
+        {ORR__COLLNET_DIRECT, ORR_NCCL_ALL_GATHER, direct_all_gather},
+        {ORR__COLLNET_DIRECT, ORR_NCCL_REDUCE_SCATTER, direct_reduce_scatter},
+        {ORR__COLLNET_CHAIN, ORR_NCCL_ALL_REDUCE, chain_all_reduce},
+        {ORR__PAT, ORR_NCCL_ALL_GATHER, pat_all_gather},
+        {ORR__PAT, ORR_NCCL_REDUCE_SCATTER, pat_reduce_scatter},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].algorithm == algorithm && all[i].op == op)
+            return all[i].expand;
+    return NULL;
+}
+
+/* ---- chunks ---- */
 
 enum { MOST_CHUNKS = 1 << 20 };
 
@@ -84,7 +624,8 @@ static uint64_t chunk_of(nccl_plan *p, const nccl_work *work, uint64_t each)
     return chunk ? chunk : 1;
 }
 
-static nccl_ends piece(nccl_plan *p, nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap)
+static nccl_ends expand_piece(
+    nccl_plan *p, nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap)
 {
     return nccl_lane_slices(l, s, bytes, cap, p->slices);
 }
@@ -112,7 +653,7 @@ static void ring_step(ring_loop *r, unsigned what, uint64_t index)
         r->cap = even > r->cap / 32 ? even : r->cap / 32;
     }
     const nccl_step s = {.what = what, .from = r->at.before, .to = r->at.after};
-    nccl_pen_branch(&p->w->pen, r->fork, piece(p, r->lane, &s, elements * width, r->cap));
+    nccl_pen_branch(&p->w->pen, r->fork, expand_piece(p, r->lane, &s, elements * width, r->cap));
 }
 
 static nccl_ends ring_all_reduce(nccl_plan *p,
@@ -163,7 +704,8 @@ static nccl_ends around(
         for (uint64_t k = 0; k < t->between + 2; k++) {
             s.what = k == 0 ? t->first : k == t->between + 1 ? t->last : t->middle;
             if (s.what)
-                nccl_pen_branch(&p->w->pen, &f, piece(p, l, &s, elements * t->width, p->cap));
+                nccl_pen_branch(&p->w->pen, &f,
+                                expand_piece(p, l, &s, elements * t->width, p->cap));
         }
         from += elements;
     }
@@ -268,7 +810,7 @@ static nccl_ends with_children(
     for (uint32_t i = 0; i < t->children; i++) {
         const nccl_step s = {
             .what = i + 1 == t->children ? last : what, .from = t->child[i], .to = t->child[i]};
-        nccl_pen_branch(&p->w->pen, &f, piece(p, l, &s, bytes, p->cap));
+        nccl_pen_branch(&p->w->pen, &f, expand_piece(p, l, &s, bytes, p->cap));
     }
     return nccl_pen_join(&p->w->pen, &f, l->cpu);
 }
@@ -292,8 +834,8 @@ static nccl_ends tree_chunk(nccl_plan *p, nccl_lane *l, const tree_place *t, uin
     }
     if (t->children)
         nccl_pen_then(pen, &steps, with_children(p, l, t, reduce, reduce, bytes));
-    nccl_pen_then(pen, &steps, piece(p, l, &up, bytes, p->cap));
-    nccl_pen_then(pen, &steps, piece(p, l, &down, bytes, p->cap));
+    nccl_pen_then(pen, &steps, expand_piece(p, l, &up, bytes, p->cap));
+    nccl_pen_then(pen, &steps, expand_piece(p, l, &down, bytes, p->cap));
     if (t->children)
         nccl_pen_then(pen, &steps, with_children(p, l, t, ORR__SEND, ORR__SEND, bytes));
     return nccl_pen_chained(&steps);

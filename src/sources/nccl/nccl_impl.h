@@ -256,7 +256,7 @@ typedef struct nccl_job {
     bool is_whole; /* all rows are in memory */
 } nccl_job;
 
-/* nccl_files.c: the exports below some paths, in order, and the nodes they come from. */
+/* nccl_trace.c: the exports below some paths, in order, and the nodes they come from. */
 orr_code nccl_job_find_files(nccl_job *j, const char *const *paths, size_t count, orr_error *err)
     ORR_MUST_CHECK;
 orr_str nccl_node_of_file(orr_str name);
@@ -267,7 +267,7 @@ orr_code nccl_job_scan(nccl_job *j, orr_error *err) ORR_MUST_CHECK;
 orr_code nccl_job_load(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 void nccl_gpu_drop_rows(nccl_gpu *g);
 
-/* nccl_calls.c, nccl_kernels.c: calls get their rows, then their times. */
+/* nccl_calls.c: calls get their rows, then their times. */
 orr_code nccl_gpu_link(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 orr_code nccl_gpu_time(nccl_job *j, uint32_t gpu, orr_error *err) ORR_MUST_CHECK;
 /* Whether there is something to write of it. */
@@ -277,7 +277,7 @@ static inline bool nccl_op_is_p2p(uint8_t op)
     return op == ORR_NCCL_SEND || op == ORR_NCCL_RECV;
 }
 
-/* nccl_comms.c, nccl_log.c */
+/* nccl_comms.c: communicators; ranks from what NCCL_DEBUG=INFO wrote. */
 orr_code nccl_comms_build(nccl_job *j, orr_error *err) ORR_MUST_CHECK;
 void nccl_comms_fini(nccl_comms *c);
 typedef struct nccl_log_line {

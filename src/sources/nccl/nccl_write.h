@@ -54,7 +54,7 @@ typedef struct nccl_writer {
 orr_code nccl_writer_init(nccl_writer *w, nccl_job *j, orr_error *err) ORR_MUST_CHECK;
 void nccl_writer_fini(nccl_writer *w);
 
-/* nccl_message.c: a message of a call, or what stands for it inside a node; what a reduction or a copy takes. */
+/* nccl_expand.c: a message of a call, or what stands for it inside a node; what a reduction or a copy takes. */
 typedef struct nccl_lane {
     nccl_writer *w;
     const nccl_call *call;
@@ -70,65 +70,22 @@ typedef struct nccl_step {
     uint32_t from, to; /* GPUs */
 } nccl_step;
 nccl_ends nccl_lane_atom(nccl_lane *l, const nccl_step *s, uint64_t bytes);
-/* The piece cut up as the protocol has it; cap: bytes of the largest slice, slices: at most so many. */
-nccl_ends nccl_lane_slices(
-    nccl_lane *l, const nccl_step *s, uint64_t bytes, uint64_t cap, uint64_t slices);
 void nccl_writer_fail(nccl_writer *w, const char *fmt, ...) ORR_PRINTF(2, 3);
 
-/* nccl_expand.c, nccl_expand_more.c: a collective on one GPU.  *cpu: the first it may use, then the first it did not. */
+/* nccl_expand.c: a collective on one GPU.  *cpu: the first it may use, then the first it did not. */
 nccl_ends nccl_expand(nccl_writer *w, const nccl_call *c, uint32_t *cpu);
-typedef struct nccl_plan {
-    nccl_writer *w;
-    const nccl_call *call;
-    const nccl_info *info;
-    const nccl_comm *comm;
-    const nccl_seat *seat;
-    uint64_t slices, cap;
-} nccl_plan;
-typedef nccl_ends nccl_expand_channel(nccl_plan *p,
-                                      nccl_lane *l,
-                                      uint32_t channel,
-                                      const nccl_work *work);
-/* NVLS, CollNet and PAT; NULL: not for this operation. */
-nccl_expand_channel *nccl_expansion_of(uint64_t algorithm, uint8_t op);
 
-/* nccl_guess.c: how NCCL does a call of which only name and size are known. */
-typedef struct nccl_guess {
-    nccl_info info;
-    uint32_t channels;
-} nccl_guess;
-nccl_guess nccl_guess_collective(const nccl_job *j, const nccl_call *c);
-nccl_work nccl_guess_work(const nccl_guess *g,
-                          const nccl_call *c,
-                          uint64_t ranks,
-                          uint32_t channel);
+/* How NCCL likely sends a message of which only the size is known. */
 nccl_transfer nccl_guess_transfer(const nccl_call *c);
 
-/* nccl_rank.c: all streams of one GPU; nccl_events.c: the same as whole calls. */
+/* nccl_rank.c: all streams of one GPU; the same as whole calls. */
 orr_code nccl_write_rank(nccl_writer *w, uint32_t gpu, bool is_merged) ORR_MUST_CHECK;
 orr_code nccl_write_events(nccl_writer *w, uint32_t gpu, bool is_merged) ORR_MUST_CHECK;
 
-/* nccl_streams.c: calls with a time by stream, as they are written. */
-typedef struct nccl_stream {
-    uint32_t name; /* a text; ORR__NONE: merged */
-    uint32_t from, count;
-} nccl_stream;
-typedef struct nccl_streams {
-    orr_arena *arena;
-    nccl_stream *at;
-    uint32_t count;
-    uint32_t *calls; /* of each stream from..from + count, by time */
-} nccl_streams;
-orr_code nccl_streams_make(const nccl_job *j,
-                           uint32_t gpu,
-                           bool is_merged,
-                           nccl_streams *out,
-                           orr_error *err) ORR_MUST_CHECK;
-void nccl_streams_fini(nccl_streams *s);
 /* Whether two of a GPU's streams were busy at the same time. */
 bool nccl_gpu_overlaps(const nccl_gpu *g);
 
-/* nccl_cut.c: our own way writes a call only when all of its ranks have it. */
+/* nccl_context.c: our own way writes a call only when all of its ranks have it. */
 orr_code nccl_cut_survey(nccl_job *j, orr_error *err) ORR_MUST_CHECK;
 bool nccl_call_is_cut(const nccl_job *j, uint32_t gpu, const nccl_call *c);
 bool nccl_transfer_is_cut(const nccl_job *j,
