@@ -320,7 +320,7 @@ void orr__net_deliver_after(orr_sim *s, uint64_t delay, uint64_t token)
     orr__clock_at(s->clock, orr__clock_now(s->clock) + delay, deliver, s, token);
 }
 
-/* ---- rendezvous (5.6) ---- */
+/* ---- rendezvous (astra-sim.md 5.6) ---- */
 
 static uint32_t new_meeting(struct orr__matcher *m, const meeting *value)
 {

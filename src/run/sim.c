@@ -119,7 +119,7 @@ static void listen_to(run_hooks *h, const run_observer *o)
         h->receive = o->receive;
 }
 
-/* ---- logical topologies (5.1) ---- */
+/* ---- logical topologies (astra-sim.md 5.1) ---- */
 
 /* A list of one algorithm is that of all dimensions, and a tree is the default. */
 static void choose_rooted(orr_sim *s, orr_collective kind)

@@ -68,7 +68,7 @@ typedef struct orr__stream orr__stream;
 typedef struct orr__bus orr__bus;
 struct orr__tensor_log;
 
-/* One dimension of a logical topology, the same description for all ranks (5.1). */
+/* One dimension of a logical topology, the same description for all ranks (astra-sim.md 5.1). */
 typedef struct orr__dim {
     uint32_t position; /* in the implementation list: decides the queue */
     const orr_coll_ops *ops;
@@ -269,7 +269,7 @@ static inline uint32_t orr__lane_of(const orr__npu *n, uint32_t place)
     return slot >= ORR__SLOT_STREAMS ? slot - ORR__SLOT_STREAMS + 1u : 0;
 }
 
-/* A timer of this rank (4.2). */
+/* A timer of this rank (astra-sim.md 4.2). */
 static inline void orr__npu_timer(
     orr__npu *n, uint64_t delay, orr__action action, void *context, uint64_t argument)
 {
@@ -328,7 +328,7 @@ const orr__group *orr__node_group(const orr__npu *n, uint32_t place);
 orr_str orr__group_text(orr_sim *s, int64_t id);                 /* in decimal, made once */
 orr_str orr__node_group_name(const orr__npu *n, uint32_t place); /* empty: all ranks */
 bool orr__node_is_custom(const orr__npu *n, uint32_t place, orr_collective kind);
-void orr__stream_advance(orr__stream *s);               /* its phase is done (5.3) */
+void orr__stream_advance(orr__stream *s);               /* its phase is done (astra-sim.md 5.3) */
 void orr__queue_insert(orr__queue *q, orr__stream *st); /* among those that wait */
 
 void orr__phase_start(orr__stream *s);

@@ -237,7 +237,7 @@ void orr__stream_advance(orr__stream *st)
     }
 }
 
-/* ---- groups and plans (5.10, 6.4) ---- */
+/* ---- groups and plans (astra-sim.md 5.10, 6.4) ---- */
 
 typedef struct request {
     orr__npu *n;
@@ -415,7 +415,7 @@ static bool plan_of(request *r)
     return true;
 }
 
-/* ---- a collective (5.2) ---- */
+/* ---- a collective (astra-sim.md 5.2) ---- */
 
 /* Which dimensions take part: larger than one, and not switched off by involved_dim. */
 static bool find_active_dims(request *r)
@@ -545,7 +545,7 @@ static bool next_priority(orr__npu *n, uint32_t place, int64_t *out)
     }
 }
 
-/* How large chunks are, and how many (5.2). */
+/* How large chunks are, and how many (astra-sim.md 5.2). */
 static bool cut(request *r, uint64_t *size)
 {
     orr__npu *n = r->n;

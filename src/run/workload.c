@@ -169,7 +169,7 @@ void orr__node_done(void *npu, uint64_t place)
     n->is_issuing = was_issuing;
 }
 
-/* ---- execution by type (6.3) ---- */
+/* ---- execution by type (astra-sim.md 6.3) ---- */
 
 static void run_for(orr__npu *n, uint32_t place, uint64_t duration)
 {
@@ -312,7 +312,7 @@ static void collective(orr__npu *n, uint32_t place)
         orr__sim_fail_text(n->sim, n, place,
                            "a collective on the host (is_cpu_op) cannot be simulated");
     } else if (type == ORR_COLL_BROADCAST && (rules->has_no_roots || !has_size(n, place))) {
-        replay_communication(n, place); /* all that the reference does (6.3) */
+        replay_communication(n, place); /* all that the reference does (astra-sim.md 6.3) */
     } else if (kind < 0) {
         orr__sim_fail_text(n->sim, n, place,
                            "comm_type %d is not a collective that can be simulated", type);
@@ -366,7 +366,7 @@ static void execute(orr__npu *n, uint32_t place)
     }
 }
 
-/* ---- issuing (6.1) ---- */
+/* ---- issuing (astra-sim.md 6.1) ---- */
 
 /* The free node with the smallest place not before `from` whose slot is available. */
 static uint32_t next_startable(const orr__npu *n, uint32_t from)

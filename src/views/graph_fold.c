@@ -107,7 +107,7 @@ static orr_code show_around(orr__picture *p, uint8_t *shown, orr_error *err)
 
 static orr_code show_path(orr__picture *p, uint8_t *shown, orr_error *err)
 {
-    orr__graph g;
+    orr__graph_shape g;
     const orr_code code = orr__graph_measure(p->c, p->arena, &g, err);
     if (code)
         return code;

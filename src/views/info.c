@@ -403,7 +403,7 @@ static bool add_node(orr__adding *a, uint32_t i)
 /* ---- the graph of a class ---- */
 
 /* The operators of the longest critical path so far. */
-static orr_code keep_path(orr__adding *a, const orr__graph *graph, orr_error *err)
+static orr_code keep_path(orr__adding *a, const orr__graph_shape *graph, orr_error *err)
 {
     orr_info *o = a->g->o;
     orr__operators ops = {.by_name = o->options.by_name};
@@ -424,7 +424,7 @@ static orr_code keep_path(orr__adding *a, const orr__graph *graph, orr_error *er
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-static orr_code add_path(orr__adding *a, const orr__graph *graph, orr_error *err)
+static orr_code add_path(orr__adding *a, const orr__graph_shape *graph, orr_error *err)
 {
     orr_info *o = a->g->o;
     o->critical_ranks += (uint32_t)a->times;
@@ -445,7 +445,7 @@ static orr_code add_graph(orr__adding *a, orr_error *err)
 {
     orr_info *o = a->g->o;
     const orr_columns *c = a->c;
-    orr__graph graph;
+    orr__graph_shape graph;
     const orr_code code = orr__graph_measure(c, a->g->scratch, &graph, err);
     if (code)
         return code;

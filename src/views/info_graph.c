@@ -92,7 +92,10 @@ static bool is_root(const orr_columns *c, uint32_t i)
     return true;
 }
 
-static orr_code count_ends(const orr_columns *c, orr_arena *a, orr__graph *out, orr_error *err)
+static orr_code count_ends(const orr_columns *c,
+                           orr_arena *a,
+                           orr__graph_shape *out,
+                           orr_error *err)
 {
     uint8_t *has_child = orr_arena_new(a, c->count, uint8_t);
     if (!has_child)
@@ -107,7 +110,7 @@ static orr_code count_ends(const orr_columns *c, orr_arena *a, orr__graph *out, 
     return ORR_OK;
 }
 
-static orr_code count_levels(const walk *w, orr_arena *a, orr__graph *out, orr_error *err)
+static orr_code count_levels(const walk *w, orr_arena *a, orr__graph_shape *out, orr_error *err)
 {
     for (uint32_t i = 0; i < w->c->count; i++)
         if (w->level[i] > out->levels)
@@ -122,7 +125,7 @@ static orr_code count_levels(const walk *w, orr_arena *a, orr__graph *out, orr_e
 }
 
 /* Back from the node that finishes last; the first of several. */
-static orr_code trace_back(const walk *w, orr_arena *a, orr__graph *out, orr_error *err)
+static orr_code trace_back(const walk *w, orr_arena *a, orr__graph_shape *out, orr_error *err)
 {
     uint32_t last = 0;
     for (uint32_t i = 1; i < w->c->count; i++)
@@ -139,8 +142,11 @@ static orr_code trace_back(const walk *w, orr_arena *a, orr__graph *out, orr_err
     return ORR_OK;
 }
 
-static orr_code measure(
-    const orr_columns *c, const uint32_t *order, orr_arena *a, orr__graph *out, orr_error *err)
+static orr_code measure(const orr_columns *c,
+                        const uint32_t *order,
+                        orr_arena *a,
+                        orr__graph_shape *out,
+                        orr_error *err)
 {
     walk w = {.c = c,
               .finish = orr_arena_new(a, c->count, uint64_t),
@@ -154,10 +160,13 @@ static orr_code measure(
     return code ? code : trace_back(&w, a, out, err);
 }
 
-orr_code orr__graph_measure(const orr_columns *c, orr_arena *a, orr__graph *out, orr_error *err)
+orr_code orr__graph_measure(const orr_columns *c,
+                            orr_arena *a,
+                            orr__graph_shape *out,
+                            orr_error *err)
 {
     const uint32_t *order;
-    *out = (orr__graph){0};
+    *out = (orr__graph_shape){0};
     if (c->count == 0)
         return ORR_OK;
     orr_code code = count_ends(c, a, out, err);

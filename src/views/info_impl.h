@@ -87,14 +87,14 @@ typedef struct orr__peer_row {
 } orr__peer_row;
 
 /* What the dependencies of one trace look like.  With a cycle there are no levels and no path. */
-typedef struct orr__graph {
+typedef struct orr__graph_shape {
     uint64_t roots, leaves;
     bool is_cyclic;
     uint32_t levels, width; /* nodes on the longest chain; most nodes of one level */
     uint64_t length_us;     /* of the critical path */
     uint32_t *path;         /* its nodes, first to last, in the arena given */
     uint32_t path_count;
-} orr__graph;
+} orr__graph_shape;
 
 /* One class of equal ranks, or those of one with holes that have the same figures. */
 typedef struct orr__class_row {
@@ -169,7 +169,10 @@ struct orr_info {
 };
 
 /* Levels, width and critical path; scratch and the path come from the arena. */
-orr_code orr__graph_measure(const orr_columns *c, orr_arena *a, orr__graph *out, orr_error *err);
+orr_code orr__graph_measure(const orr_columns *c,
+                            orr_arena *a,
+                            orr__graph_shape *out,
+                            orr_error *err);
 
 /* A name without the numbers that make it one node's own: COMP_NODE_12 -> COMP_NODE, layers.3.mlp ->
  * layers.*.mlp.  Never empty, unless it was.  Lies in `name` or in `room`. */

@@ -192,9 +192,9 @@ TEST(test_info__averages_round_and_do_not_overflow)
 
 /* ---- graphs ---- */
 
-static orr__graph graph_of(orr_trace *t, orr_arena *a)
+static orr__graph_shape graph_of(orr_trace *t, orr_arena *a)
 {
-    orr__graph g;
+    orr__graph_shape g;
     CHECK_OK(orr__graph_measure(orr_trace_columns(seal(t)), a, &g, &err), &err);
     return g;
 }
@@ -208,7 +208,7 @@ TEST(test_info_graph__diamond)
     add_comp(t, 2, 7, 1, 0);
     add_comp(t, 3, 3, 1, 0);
     add_comp(t, 4, 2, 2, 3);
-    const orr__graph g = graph_of(t, a);
+    const orr__graph_shape g = graph_of(t, a);
     CHECK(!g.is_cyclic);
     CHECK_EQ_U(g.length_us, 14);
     CHECK_EQ_U(g.path_count, 3);
@@ -230,7 +230,7 @@ TEST(test_info_graph__children_before_parents)
     add_comp(t, 3, 3, 1, 0);
     add_comp(t, 2, 7, 1, 0);
     add_comp(t, 1, 5, 0, 0);
-    const orr__graph g = graph_of(t, a);
+    const orr__graph_shape g = graph_of(t, a);
     CHECK_EQ_U(g.length_us, 14);
     CHECK(g.path_count == 3 && g.path[0] == 3 && g.path[1] == 2 && g.path[2] == 0);
     CHECK_EQ_U(g.levels, 3);
@@ -248,7 +248,7 @@ TEST(test_info_graph__control_dependencies_count)
     const orr_draft d = {
         .id = 2, .type = ORR_NODE_COMP, .duration_us = 6, .ctrl_deps = &first, .ctrl_count = 1};
     CHECK_OK(orr_trace_append(t, &d, &err), &err);
-    const orr__graph g = graph_of(t, a);
+    const orr__graph_shape g = graph_of(t, a);
     CHECK_EQ_U(g.length_us, 11);
     CHECK_EQ_U(g.roots, 1);
     CHECK_EQ_U(g.leaves, 1);
@@ -261,7 +261,7 @@ TEST(test_info_graph__a_node_that_is_not_there_holds_nothing)
     orr_arena *a = orr_arena_create();
     orr_trace *t = new_trace();
     add_comp(t, 1, 5, 99, 0);
-    const orr__graph g = graph_of(t, a);
+    const orr__graph_shape g = graph_of(t, a);
     CHECK_EQ_U(g.length_us, 5);
     CHECK_EQ_U(g.roots, 1);
     orr_trace_destroy(t);
@@ -291,7 +291,7 @@ TEST(test_info_graph__a_long_chain_backwards)
     orr_trace *t = new_trace();
     for (uint64_t i = 1; i <= LONG; i++)
         add_comp(t, i, 1, i < LONG ? i + 1 : 0, 0);
-    const orr__graph g = graph_of(t, a);
+    const orr__graph_shape g = graph_of(t, a);
     CHECK_EQ_U(g.length_us, LONG);
     CHECK_EQ_U(g.levels, LONG);
     orr_trace_destroy(t);

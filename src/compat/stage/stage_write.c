@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "base/threads/pool.h"
 #include "stage_impl.h"
+#include "trace/attrs.h"
 #include "trace/set_impl.h"
 
 #include <ctype.h>
@@ -430,9 +431,9 @@ static void put_deps(writer *w, const stg_plan_node *n)
     orr_json_end_array(&w->json);
 }
 
-static void put_i64(writer *w, const char *key, int64_t v)
+static void put_i64(writer *w, orr__attr_key key, int64_t v)
 {
-    orr_json_key(&w->json, key);
+    orr_json_key(&w->json, orr__attr_name(key));
     orr_json_i64(&w->json, v);
 }
 
@@ -463,28 +464,29 @@ static orr_code put_compute(writer *w, const stg_plan_node *n, int64_t size)
         code = stg_whole(count, &whole, w->err);
     if (code)
         return code;
-    put_i64(w, "num_ops", whole);
-    put_i64(w, "tensor_size", size);
-    orr_json_key(&w->json, "op_type");
+    put_i64(w, ORR__ATTR_NUM_OPS, whole);
+    put_i64(w, ORR__ATTR_TENSOR_SIZE, size);
+    orr_json_key(&w->json, orr__attr_name(ORR__ATTR_OP_TYPE));
     orr_json_text(&w->json, stg_op_name((stg_op)w->job->graph.tensors[n->tensor].op));
     return ORR_OK;
 }
 
 static void put_collective(writer *w, const stg_plan_node *n, int64_t size)
 {
-    put_i64(w, "comm_size", size);
-    orr_json_key(&w->json, "comm_type");
+    put_i64(w, ORR__ATTR_COMM_SIZE, size);
+    orr_json_key(&w->json, orr__attr_name(ORR__ATTR_COMM_TYPE));
     orr_json_text(&w->json, orr_collective_name(n->collective));
-    put_i64(w, "comm_group", stg_grid_group(&w->job->grid, &w->spot, (stg_axis)n->axis));
+    put_i64(w, ORR__ATTR_COMM_GROUP, stg_grid_group(&w->job->grid, &w->spot, (stg_axis)n->axis));
 }
 
 static void put_message(writer *w, const stg_plan_node *n, int64_t size)
 {
     stg_spot peer = w->spot;
     peer.stage = n->peer;
-    put_i64(w, "comm_size", size);
-    put_i64(w, "comm_tag", (int64_t)n->tag);
-    put_i64(w, n->kind == ORR__SEND ? "comm_dst" : "comm_src", stg_grid_rank(&w->job->grid, &peer));
+    put_i64(w, ORR__ATTR_COMM_SIZE, size);
+    put_i64(w, ORR__ATTR_COMM_TAG, (int64_t)n->tag);
+    put_i64(w, n->kind == ORR__SEND ? ORR__ATTR_COMM_DST : ORR__ATTR_COMM_SRC,
+            stg_grid_rank(&w->job->grid, &peer));
 }
 
 /* size: of the data; needed: what y_tensor_size says. */
@@ -523,7 +525,8 @@ static orr_code put_node(writer *w, const stg_plan_node *n)
     orr_json_str(&w->json, text_of(w));
     orr_json_key(&w->json, "node_type");
     orr_json_text(&w->json, types[n->kind]);
-    put_i64(w, "y_tensor_size", needed);
+    orr_json_key(&w->json, "y_tensor_size");
+    orr_json_i64(&w->json, needed);
     code = put_lists(w, n);
     put_deps(w, n);
     if (!code && n->kind == ORR__COMP)
@@ -601,12 +604,13 @@ static orr_str text_at(const trace_writer *w, size_t i)
     return (orr_str){(const char *)w->text.ptr + w->begin[i], w->begin[i + 1] - w->begin[i]};
 }
 
-static void add_attr(trace_writer *w, const char *name, orr_value_kind kind, orr_value value)
+static void add_attr(trace_writer *w, orr__attr_key key, orr_value_kind kind, orr_value value)
 {
-    w->attrs[w->attr_count++] = (orr_attr){.name = orr_str_of(name), .kind = kind, .value = value};
+    w->attrs[w->attr_count++] =
+        (orr_attr){.name = orr__attr_rows[key].name, .kind = kind, .value = value};
 }
 
-static orr_code add_whole(trace_writer *w, const char *name, orr_value_kind kind, double v)
+static orr_code add_whole(trace_writer *w, orr__attr_key key, orr_value_kind kind, double v)
 {
     int64_t n;
     const orr_code code = stg_whole(v, &n, w->err);
@@ -614,7 +618,7 @@ static orr_code add_whole(trace_writer *w, const char *name, orr_value_kind kind
         return code;
     if (kind == ORR_VALUE_UINT64 && n < 0)
         return orr_fail(w->err, ORR_EINPUT, NULL, "a size of %g is negative", v);
-    add_attr(w, name, kind, (orr_value){.i = n});
+    add_attr(w, key, kind, (orr_value){.i = n});
     return ORR_OK;
 }
 
@@ -711,11 +715,11 @@ static orr_code add_compute(trace_writer *w, const stg_plan_node *n)
     if (!code)
         code = stg_measure_layout(&job->measure, made, &size, w->err);
     if (!code)
-        code = add_whole(w, "num_ops", ORR_VALUE_INT64, count);
+        code = add_whole(w, ORR__ATTR_NUM_OPS, ORR_VALUE_INT64, count);
     if (!code)
-        code = add_whole(w, "tensor_size", ORR_VALUE_UINT64, size);
+        code = add_whole(w, ORR__ATTR_TENSOR_SIZE, ORR_VALUE_UINT64, size);
     const char *op = stg_op_name((stg_op)job->graph.tensors[n->tensor].op);
-    add_attr(w, "op_type", ORR_VALUE_STRING, (orr_value){.s = orr_str_of(op)});
+    add_attr(w, ORR__ATTR_OP_TYPE, ORR_VALUE_STRING, (orr_value){.s = orr_str_of(op)});
     return code;
 }
 
@@ -726,18 +730,18 @@ static orr_code add_size(trace_writer *w, uint32_t tensor)
     orr_code code = stg_tensor_made(&w->job->graph, tensor, &made, w->err);
     if (!code)
         code = stg_measure_layout(&w->job->measure, made, &size, w->err);
-    return code ? code : add_whole(w, "comm_size", ORR_VALUE_INT64, size);
+    return code ? code : add_whole(w, ORR__ATTR_COMM_SIZE, ORR_VALUE_INT64, size);
 }
 
 static void add_group(trace_writer *w, const stg_plan_node *n)
 {
     const uint32_t group = stg_grid_group(&w->job->grid, w->spot, (stg_axis)n->axis);
     if (w->job->opt.legacy_attr) {
-        add_attr(w, "comm_group", ORR_VALUE_INT32, (orr_value){.i = group});
+        add_attr(w, ORR__ATTR_COMM_GROUP, ORR_VALUE_INT32, (orr_value){.i = group});
         return;
     }
     snprintf(w->group, sizeof w->group, "%" PRIu32, group);
-    add_attr(w, "pg_name", ORR_VALUE_STRING, (orr_value){.s = orr_str_of(w->group)});
+    add_attr(w, ORR__ATTR_PG_NAME, ORR_VALUE_STRING, (orr_value){.s = orr_str_of(w->group)});
 }
 
 static orr_code add_collective(trace_writer *w, const stg_plan_node *n)
@@ -746,7 +750,7 @@ static orr_code add_collective(trace_writer *w, const stg_plan_node *n)
     const orr_code code = add_size(w, stg_operand_of(w->job, n, &needed));
     if (code)
         return code;
-    add_attr(w, "comm_type", ORR_VALUE_INT64, (orr_value){.i = n->collective});
+    add_attr(w, ORR__ATTR_COMM_TYPE, ORR_VALUE_INT64, (orr_value){.i = n->collective});
     add_group(w, n);
     return w->job->opt.legacy_attr ? ORR_OK : add_hole(w, ORR_HOLE_PG_NAME, n->axis);
 }
@@ -759,8 +763,8 @@ static orr_code add_message(trace_writer *w, const stg_plan_node *n)
     if (code)
         return code;
     peer.stage = n->peer;
-    add_attr(w, "comm_tag", ORR_VALUE_INT32, (orr_value){.i = (int64_t)n->tag});
-    add_attr(w, is_send ? "comm_dst" : "comm_src", ORR_VALUE_INT32,
+    add_attr(w, ORR__ATTR_COMM_TAG, ORR_VALUE_INT32, (orr_value){.i = (int64_t)n->tag});
+    add_attr(w, is_send ? ORR__ATTR_COMM_DST : ORR__ATTR_COMM_SRC, ORR_VALUE_INT32,
              (orr_value){.i = stg_grid_rank(&w->job->grid, &peer)});
     return add_hole(w, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, ORR__AXES + n->peer);
 }
@@ -803,7 +807,7 @@ static orr_code add_node(trace_writer *w, uint32_t index)
     else if (!code)
         code = add_collective(w, n);
     if (!code && n->kind != ORR__COMP && !w->job->opt.legacy_attr)
-        add_attr(w, "is_cpu_op", ORR_VALUE_INT32, (orr_value){.i = 0});
+        add_attr(w, ORR__ATTR_IS_CPU_OP, ORR_VALUE_INT32, (orr_value){.i = 0});
     if (!code)
         code = list_parents(w, index, &d);
     d.name = text_at(w, 0);
