@@ -347,7 +347,7 @@ static void check_file(const char *root, const char *folder, const char *name, c
 
 static void check_files(void)
 {
-    char root[4096];
+    char root[3072]; /* leaves room for the rest of a path */
     golden_path(root, sizeof root, "chakra");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         check_file(root, files[i].folder, files[i].name, files[i].refusal);

@@ -74,7 +74,8 @@ const char *coll_kind_name(orr_collective kind)
  * cannot do is an error when it is to do it, as in the reference. */
 static bool is_of_family(const orr_coll_ops *ops, orr_collective kind)
 {
-    return (ops->kinds & COLL_ROOTED) != 0 == coll_has_root(kind);
+    const bool is_rooted = (ops->kinds & COLL_ROOTED) != 0;
+    return is_rooted == coll_has_root(kind);
 }
 
 static bool starts_with(orr_str s, const char *head, size_t n)

@@ -329,6 +329,7 @@ static void comment(const mpi_rank *r, const char *when)
 
 static orr_code take_apart(mpi_rank *r, collective *c, uint64_t *label, orr_error *err)
 {
+    *label = 0;
     comment(r, "begin");
     orr_code code = tag_collective(r, err);
     if (code)
