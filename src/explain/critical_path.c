@@ -13,6 +13,7 @@
  * In a collective every member is taken to need every other one, which holds for all but the rooted ones. */
 #include "base/memory/hash.h"
 #include "base/text/text.h"
+#include "run/match.h"
 #include "run/watch.h"
 
 #include <orrery/lab/critical_path.h>

@@ -12,7 +12,8 @@
 
 #include <orrery/lab/stall.h>
 
-#include "run/sim_impl.h"
+#include "run/match.h"
+#include "run/run_state.h"
 
 #include "base/text/text.h"
 

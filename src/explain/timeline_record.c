@@ -10,6 +10,7 @@
  * Arrows are messages between nodes; timeline_counters.c adds the counters. */
 #include "run_facts.h"
 
+#include "run/local_memory.h"
 #include "run/watch.h"
 #include "trace/attrs.h"
 

@@ -8,7 +8,7 @@
  * A port sends one request at a time to its partner, LogGP style; a request may be processed there (a
  * reduction), sent back, and is delivered in the end.  What enters or leaves the NPU port first crosses the
  * inner bus. */
-#include "sim_impl.h"
+#include "run_state.h"
 
 #include "base/ticks.h"
 

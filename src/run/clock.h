@@ -7,8 +7,8 @@
  * Events of one tick run in the order in which they were scheduled, also those scheduled for the running
  * tick while it runs (astra-sim.md 4.1).  Besides, each *owner* (an NPU) has timers: all timers of one owner
  * for one tick run together, where the first of them stands (4.2). */
-#ifndef ORR_SIMULATE_CLOCK_H
-#define ORR_SIMULATE_CLOCK_H
+#ifndef ORR_RUN_CLOCK_H
+#define ORR_RUN_CLOCK_H
 
 #include "base/event_line.h"
 #include "base/memory/heap.h"
@@ -16,6 +16,19 @@
 
 typedef struct orr__clock orr__clock;
 typedef void (*orr__action)(void *context, uint64_t argument);
+
+/* Something to do later. */
+typedef struct orr__call {
+    orr__action action; /* NULL: nothing */
+    void *context;
+    uint64_t argument;
+} orr__call;
+
+static inline void orr__call_now(orr__call c)
+{
+    if (c.action)
+        c.action(c.context, c.argument);
+}
 
 #define ORR__CLOCK_LAST ((uint64_t)INT64_MAX) /* 292 years */
 

@@ -3,7 +3,8 @@
  *
  * A *program* is such a trace with its dependencies worked out, read once per file and kept; a *run* is one
  * stream going through it.  All free nodes are issued at once, in the order of hash_order.h. */
-#include "sim_impl.h"
+#include "match.h"
+#include "run_state.h"
 
 #include "hash_order.h"
 

@@ -11,7 +11,9 @@
  *
  * CPU 0 has the messages, 1 the compute of the device, 2 that of the host, 3 starts and ends.
  * Cost: 40 bytes a message and 24 a receive, for the time of the run. */
-#include "sim_impl.h"
+#include "goal_tape.h"
+
+#include "run_state.h"
 
 #include "base/memory/buffer.h"
 

@@ -3,7 +3,7 @@
 #ifndef ORR_LOCAL_MEMORY_H
 #define ORR_LOCAL_MEMORY_H
 
-#include "sim_impl.h"
+#include "run_state.h"
 
 struct orr__tensor_log {
     uint32_t *done; /* places, in the order of their ends */
@@ -42,5 +42,18 @@ orr_code mem_ledger_make(const orr__npu *n,
                          mem_ledger *l,
                          orr_error *err); /* fini also after failure */
 void mem_ledger_fini(mem_ledger *l);
+
+struct orr__tensor_log *orr__tensor_log_create(uint32_t nodes); /* NULL: out of memory */
+void orr__tensor_log_destroy(struct orr__tensor_log *l);
+extern const run_observer orr__tensor_observer;
+/* Bytes in use by the tensors of a finished rank, tick by tick. */
+typedef void (*orr__usage_visit)(void *context, uint64_t tick, uint64_t bytes);
+orr_code orr__tensor_usage(const orr__npu *n,
+                           orr__usage_visit visit,
+                           void *context,
+                           orr_error *err);
+/* The tensors that a node reads, then those that it writes.  Ends at the first that cannot be read. */
+typedef void (*orr__tensor_visit)(void *context, bool is_write, orr_str name);
+void orr__tensors_visit(const orr__npu *n, uint32_t place, orr__tensor_visit visit, void *context);
 
 #endif

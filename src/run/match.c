@@ -6,7 +6,9 @@
  * hash table, the others after it.  Ranks that do the same one after the other lie side by side in the table,
  * because the distance to the peer is hashed and the source is only added.  A message on its way is known by its
  * number alone. */
-#include "sim_impl.h"
+#include "match.h"
+
+#include "run_state.h"
 
 #include "models/network/net_time.h"
 

@@ -3,7 +3,7 @@
  *
  * A file is either ASTRA-sim's, with dimensions, or a link-level topology.  Dimensions become a graph when a
  * graph is asked for, or when single links differ, which dimensions cannot say. */
-#include "sim_impl.h"
+#include "run_state.h"
 
 #include "base/io/input.h"
 #include "models/network/net_own.h"

@@ -5,7 +5,8 @@
  *
  * The order of the dimensions is given (schedule.c); here it becomes reduce-scatters, all-gathers and so on, and
  * the data grows and shrinks from phase to phase. */
-#include "sim_impl.h"
+#include "match.h"
+#include "run_state.h"
 
 #include "base/ticks.h"
 

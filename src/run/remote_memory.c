@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remote_memory.c - memory outside the ranks: a plain delay, or servers that take one access at a time
  * (astra-sim.md 7). */
-#include "sim_impl.h"
+#include "run_state.h"
 
 #include "base/ticks.h"
 

@@ -5,6 +5,7 @@
 #ifndef ORR_RUN_RULES_H
 #define ORR_RUN_RULES_H
 
+#include "clock.h"
 #include "sim.h"
 
 struct orr_arena;
@@ -63,13 +64,6 @@ typedef struct run_old_output {
     orr_code (*write_memory)(const orr_sim *s, uint32_t rank, const char *path, orr_error *err);
 } run_old_output;
 extern const run_old_output *const run_old_outputs; /* NULL: left out of the build */
-
-/* Something to do later. */
-typedef struct orr__call {
-    void (*action)(void *context, uint64_t argument); /* NULL: nothing */
-    void *context;
-    uint64_t argument;
-} orr__call;
 
 typedef struct run_bytes_key {
     uint32_t tag, src, dst;

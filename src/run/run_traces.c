@@ -4,7 +4,7 @@
 
 #include "models/network/packet/packet_network.h"
 #include "models/network/packet/packet_run.h"
-#include "sim_impl.h"
+#include "run_state.h"
 
 #include <stdio.h>
 

@@ -13,7 +13,7 @@
  *
  * Cost: a plan has an entry per chunk and one per start, made once per collective; dimensions are sorted per
  * chunk; a start looks through the chunks that wait. */
-#include "sim_impl.h"
+#include "run_state.h"
 
 /* Below this part of a chunk, loads count as equal (offlineGreedy). */
 enum { NEGLIGIBLE = 16 };

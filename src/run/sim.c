@@ -3,7 +3,11 @@
  *
  * Inputs are read in the reference's order (network, memory, system, traces, groups), so that with several
  * mistakes the same one is reported.  Ranks start in order at tick 0, outside of any event (astra-sim.md 1). */
-#include "sim_impl.h"
+#include "goal_tape.h"
+#include "local_memory.h"
+#include "match.h"
+#include "run_state.h"
+#include "watch.h"
 
 #include "models/network/net_time.h"
 

@@ -4,7 +4,10 @@
  *
  * A queue is a list: the streams that run first, then those that wait, by falling priority.  How many run at
  * once is fixed, so "start what fits" never looks far. */
-#include "sim_impl.h"
+#include "system.h"
+
+#include "match.h"
+#include "run_state.h"
 
 #include "base/text/number.h"
 #include "trace/attrs.h"

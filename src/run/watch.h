@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch.h - what a run leaves behind for reports: figures always, a log of steps when asked for.
  *
- * The workload and system layers call the hooks of sim_impl.h; timeline_record.c, critical_path.c and the
+ * The workload and system layers call the hooks of run_observer.h; timeline_record.c, critical_path.c and the
  * reports read what is kept here. */
 #ifndef ORR_SIMULATE_WATCH_H
 #define ORR_SIMULATE_WATCH_H
 
-#include "sim_impl.h"
+#include "run_state.h"
 
 #include <orrery/timeline.h>
 
@@ -95,6 +95,10 @@ struct orr__watch {
     orr__phase_run *phases;
     size_t phase_count, phase_room;
 };
+
+orr_code orr__watch_create(orr_sim *s, orr_error *err);
+void orr__watch_destroy(struct orr__watch *w);
+extern const run_observer orr__watch_observer;
 
 /* ---- what the log says (step_links.c) ---- */
 

@@ -5,7 +5,11 @@
  * a trace has streams), and any number of receives.  After each completion the free nodes are gone through once by ascending id, and each whose slot
  * is available starts; nodes that become free meanwhile wait for the next completion.  Free nodes are kept
  * apart by slot, so going through them costs what is started and not what is waiting. */
-#include "sim_impl.h"
+#include "workload.h"
+
+#include "local_memory.h"
+#include "match.h"
+#include "run_state.h"
 
 #include "base/ticks.h"
 #include "trace/attrs.h"

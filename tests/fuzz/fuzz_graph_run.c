@@ -5,7 +5,7 @@
  * refused must have words.  What is taken is run, and no link may have carried more than the messages sent. */
 #include "fuzz_trace.h"
 
-#include "run/sim_impl.h"
+#include "run/run_state.h"
 
 enum { RANKS = 8, MOST_LINKS = 400, MOST_EVENTS = 50000 };
 

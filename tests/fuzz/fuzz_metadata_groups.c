@@ -7,7 +7,7 @@
 #include "fuzz_trace.h"
 
 #include "base/text/text.h"
-#include "run/sim_impl.h"
+#include "run/run_state.h"
 
 enum { RANKS = 4, MOST_EVENTS = 5000, MOST_BYTES = 1 << 14 };
 

@@ -8,7 +8,7 @@
 
 #include <orrery/lab/compat.h>
 
-#include "run/sim_impl.h"
+#include "run/run_state.h"
 
 enum { RANKS = 16, MOST_EVENTS = 20000, MOST_SPLITS = 64 };
 enum {

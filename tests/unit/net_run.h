@@ -16,7 +16,8 @@
 #include "models/network/graph/routes.h"
 #include "models/network/net_own.h"
 #include "models/network/net_table.h"
-#include "run/sim_impl.h"
+#include "run/match.h"
+#include "run/run_state.h"
 
 enum { NET_RUN_RANKS = 128, NET_RUN_MESSAGES = 4096 };
 

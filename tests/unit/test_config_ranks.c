@@ -3,7 +3,7 @@
  * takes 1 ms and 1 us over a link of 1 byte a ns. */
 #include "files.h"
 
-#include "run/sim_impl.h"
+#include "run/run_state.h"
 
 static orr_attr integer(const char *name, int64_t value)
 {

@@ -3,7 +3,7 @@
  * worked out by hand; and all schedulers with all collectives: they finish, and move what they must. */
 #include "sim_make.h"
 
-#include "run/sim_impl.h"
+#include "run/run_state.h"
 
 /* ---- plans ---- */
 

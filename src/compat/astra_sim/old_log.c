@@ -8,7 +8,8 @@
 #include "astra_sim.h"
 
 #include "log_writer.h"
-#include "run/sim_impl.h"
+#include "run/local_memory.h"
+#include "run/run_state.h"
 
 #include "base/memory/intern.h"
 #include "base/text/number.h"

@@ -8,7 +8,8 @@
  * nothing and holds nothing is gone. */
 #include "ns3_front.h"
 
-#include "run/sim_impl.h"
+#include "run/match.h"
+#include "run/run_state.h"
 
 #include "base/memory/hash.h"
 
