@@ -14,7 +14,7 @@ typedef struct job {
 
 static void write_json(const job *j, const char *to)
 {
-    const orr_view_json_options opt = {.form = j->form};
+    const orr_view_json_options opt = {.size = sizeof opt, .form = j->form};
     orr_trace *t;
     orr_error err;
     bench_check(orr_trace_read(j->path, NULL, &t, &err), &err);

@@ -199,7 +199,10 @@ static double run_check(void *context)
     const pipeline *p = context;
     orr_check_report *r;
     orr_error err;
-    bench_check(orr_check_set(p->s, &(orr_check_options){.threads = 1}, &r, &err), &err);
+    bench_check(orr_check_set(p->s,
+                              &(orr_check_options){.size = sizeof(orr_check_options), .threads = 1},
+                              &r, &err),
+                &err);
     bench_require(r->errors + r->warnings + r->notes == 0, "the pipeline is sound");
     orr_check_report_destroy(r);
     return p->ranks;

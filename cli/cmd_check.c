@@ -70,7 +70,8 @@ static orr_code check_path(cli_context *c,
                            orr_check_style *style,
                            orr_error *err)
 {
-    const orr_check_options opt = {.limit = (uint32_t)cli_count(c, "limit"),
+    const orr_check_options opt = {.size = sizeof opt,
+                                   .limit = (uint32_t)cli_count(c, "limit"),
                                    .threads = (unsigned)cli_count(c, "threads")};
     orr_set *set;
     orr_check_report *report = NULL;
@@ -91,13 +92,15 @@ static orr_code check_run(cli_context *c, orr_error *err)
 {
     const char *path = c->args[0], *output = cli_text(c, "output");
     const bool is_fix = cli_flag(c, "fix");
-    const orr_check_options opt = {.limit = (uint32_t)cli_count(c, "limit")};
+    const orr_check_options opt = {.size = sizeof opt, .limit = (uint32_t)cli_count(c, "limit")};
     const orr_set_options read = {
         .read = {.leniency = cli_flag(c, "lenient") ? ORR_KEEP_UNKNOWN : ORR_STRICT},
         .threads = (unsigned)cli_count(c, "threads"),
         .keep_going = true};
-    orr_check_style style = {
-        .program = "orrery " ORR_VERSION, .input = path, .is_strict = cli_flag(c, "strict")};
+    orr_check_style style = {.size = sizeof style,
+                             .program = "orrery " ORR_VERSION,
+                             .input = path,
+                             .is_strict = cli_flag(c, "strict")};
     orr_check_report *changes = NULL;
     if (is_fix && !output)
         return orr_fail(err, ORR_EUSAGE, NULL, "--fix requires --output");

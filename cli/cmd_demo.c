@@ -107,7 +107,8 @@ static orr_code check_traces(const demo *d, const orr_set *set)
     orr_code code = orr_check_set(set, NULL, &r, d->err);
     if (code)
         return code;
-    const orr_check_style style = {.input = d->traces, .is_colored = cli_is_colored(d->c, stdout)};
+    const orr_check_style style = {
+        .size = sizeof style, .input = d->traces, .is_colored = cli_is_colored(d->c, stdout)};
     code = orr_check_text(r, &style, &text, d->err);
     if (!code)
         print_text(text);

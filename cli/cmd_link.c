@@ -320,8 +320,10 @@ static orr_code write_traces(const cli_context *c,
         return orr_set_save(s, to->path,
                             &(orr_set_save_options){.compress = cli_flag(c, "compress")}, err);
     if (to->form == CLI_FORM_JSONL && orr_set_rank_count(s) == 1)
-        return orr_view_json(orr_set_trace(s, 0), to->path,
-                             &(orr_view_json_options){.form = ORR_VIEW_JSONL}, err);
+        return orr_view_json(
+            orr_set_trace(s, 0), to->path,
+            &(orr_view_json_options){.size = sizeof(orr_view_json_options), .form = ORR_VIEW_JSONL},
+            err);
     if (to->form == CLI_FORM_ET && orr_set_rank_count(s) == 1)
         return orr_trace_write(orr_set_trace(s, 0), to->path, NULL, err);
     if (to->form != CLI_FORM_PREFIX)

@@ -186,7 +186,8 @@ static orr_code write(work *w)
 static orr_code report_run(cli_context *c, orr_error *err)
 {
     char *line = cli_command_line(c);
-    const orr_report_options about = {.title = cli_text(c, "title"),
+    const orr_report_options about = {.size = sizeof about,
+                                      .title = cli_text(c, "title"),
                                       .program = "orrery " ORR_VERSION,
                                       .made_from = line,
                                       .most_spans = (uint32_t)cli_count(c, "most-spans")};

@@ -93,7 +93,7 @@ static orr_code view_json(const cli_context *c,
                           orr_error *err)
 {
     const char *to = cli_text(c, "output"), *format = cli_text(c, "format");
-    orr_view_json_options opt = {.id_shift = id_shift};
+    orr_view_json_options opt = {.size = sizeof opt, .id_shift = id_shift};
     if (!format)
         format = has_tail(to, ".jsonl") ? "jsonl" : "json";
     if (!orr_view_form_find(orr_str_of(format), &opt.form))
@@ -107,7 +107,8 @@ static orr_code read_graph_options(const cli_context *c,
                                    orr_error *err)
 {
     static const char *const clusters[] = {"none", "stream", "layer", "group", "rank"};
-    *out = (orr_view_graph_options){.as_old_program = cli_flag(c, "compat"),
+    *out = (orr_view_graph_options){.size = sizeof(orr_view_graph_options),
+                                    .as_old_program = cli_flag(c, "compat"),
                                     .with_layout = cli_flag(c, "layout"),
                                     .id_shift = id_shift,
                                     .has_around = cli_given(c, "around"),

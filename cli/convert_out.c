@@ -82,8 +82,10 @@ static orr_code write_trace(const cli_context *c,
                             orr_error *err)
 {
     if (is_json(to->form)) {
-        const orr_view_json_options opt = {
-            .form = to->form == CLI_FORM_JSONL ? ORR_VIEW_JSONL : ORR_VIEW_JSON, .id_shift = shift};
+        const orr_view_json_options opt = {.size = sizeof opt,
+                                           .form = to->form == CLI_FORM_JSONL ? ORR_VIEW_JSONL
+                                                                              : ORR_VIEW_JSON,
+                                           .id_shift = shift};
         return orr_view_json(t, path, &opt, err);
     }
     orr_write_options opt = write_options(c, to);

@@ -113,7 +113,8 @@ orr_code cli_report_one(const cli_context *c,
     orr_report *page = NULL;
     if (!opt->name)
         name_page(r, title, sizeof title);
-    const orr_report_options about = {.title = opt->name ? opt->name : title,
+    const orr_report_options about = {.size = sizeof about,
+                                      .title = opt->name ? opt->name : title,
                                       .program = "orrery " ORR_VERSION,
                                       .made_from = line};
     orr_code code = line ? orr_report_create(&about, &page, err)

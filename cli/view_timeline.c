@@ -87,6 +87,7 @@ static orr_code draw(const cli_context *c,
                      orr_error *err)
 {
     const orr_view_gantt_options opt = {
+        .size = sizeof opt,
         .width = cli_given(c, "width") ? (uint32_t)cli_count(c, "width") : terminal_width(to),
         .is_ascii = cli_flag(c, "ascii") || !is_utf8_locale(),
         .window = *w,
@@ -96,8 +97,8 @@ static orr_code draw(const cli_context *c,
 
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err)
 {
-    const orr_view_gantt_options opt = {.width = terminal_width("-"),
-                                        .is_ascii = !is_utf8_locale()};
+    const orr_view_gantt_options opt = {
+        .size = sizeof opt, .width = terminal_width("-"), .is_ascii = !is_utf8_locale()};
     return orr_view_gantt(t, "-", &opt, err);
 }
 

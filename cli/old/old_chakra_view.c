@@ -47,7 +47,8 @@ static orr_code read_as_old_program(const cli_context *c,
 
 static orr_code run_jsonizer(cli_context *c, orr_error *err)
 {
-    const orr_view_json_options opt = {.form = ORR_VIEW_CONCAT, .always_metadata = true};
+    const orr_view_json_options opt = {
+        .size = sizeof opt, .form = ORR_VIEW_CONCAT, .always_metadata = true};
     orr_trace *t;
     orr_code code = read_as_old_program(c, cli_text(c, "input_filename"), &t, err);
     if (code)
@@ -94,7 +95,7 @@ static bool find_old_form(const char *name, const char **tail_out, orr_graph_for
 
 static orr_code run_visualizer(cli_context *c, orr_error *err)
 {
-    orr_view_graph_options opt = {.as_old_program = true, .with_layout = true};
+    orr_view_graph_options opt = {.size = sizeof opt, .as_old_program = true, .with_layout = true};
     const char *to = cli_text(c, "output_filename"), *tail;
     char path[PATH_ROOM];
     orr_trace *t;

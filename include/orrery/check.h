@@ -77,6 +77,7 @@ typedef struct orr_finding {
 } orr_finding;
 
 typedef struct orr_check_options {
+    size_t size;      /* sizeof(orr_check_options) */
     uint32_t limit;   /* how many findings of a kind are kept; 0: 10 */
     unsigned threads; /* 0: one per core */
 } orr_check_options;
@@ -115,6 +116,7 @@ ORR_API orr_code orr_check_fix(const char *path,
 /* ---- in words ---- */
 
 typedef struct orr_check_style {
+    size_t size;                     /* sizeof(orr_check_style) */
     const char *program;             /* who asks, for JSON: "orrery 0.1.0"; NULL: not said */
     const char *input;               /* what was checked, for the summary */
     const orr_check_report *changes; /* of orr_check_fix; NULL: nothing was repaired */

@@ -2,7 +2,7 @@
 /* report.h - where the time of a run went, as one self-contained HTML file.
  *
  *     orr_report *r;
- *     if (orr_report_create(&(orr_report_options){.title = "step on 8 ranks"}, &r, &err)) return report(&err);
+ *     if (orr_report_create(&(orr_report_options){.size = sizeof(orr_report_options), .title = "step on 8 ranks"}, &r, &err)) return report(&err);
  *     orr_report_run run = {.name = "simulated", .timeline = t};
  *     if (!orr_report_add(r, &run, &err)) code = orr_report_write(r, "out.html", &err);
  *     orr_report_destroy(r);
@@ -20,6 +20,7 @@ extern "C" {
 #endif
 
 typedef struct orr_report_options {
+    size_t size;           /* sizeof(orr_report_options) */
     const char *title;     /* NULL: the names of the runs */
     const char *program;   /* "orrery 0.1.0" */
     const char *made_from; /* the command line; NULL: not said */

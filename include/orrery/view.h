@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view.h - traces and timelines as something to look at.
  *
- *     const orr_view_json_options opt = {.form = ORR_VIEW_JSONL};
+ *     const orr_view_json_options opt = {.size = sizeof opt, .form = ORR_VIEW_JSONL};
  *     if (orr_view_json(trace, "rank0.jsonl", &opt, &err)) return report(&err);
  *
  * What comes out can be read back with orr_trace_read; docs/format/json.md has the forms. */
@@ -23,6 +23,7 @@ typedef enum orr_view_form {
 } orr_view_form;
 
 typedef struct orr_view_json_options {
+    size_t size; /* sizeof(orr_view_json_options) */
     orr_view_form form;
     uint64_t id_shift; /* added to every id and dependency */
     bool
@@ -81,6 +82,7 @@ typedef enum orr_graph_cluster {
 } orr_graph_cluster;
 
 typedef struct orr_view_graph_options {
+    size_t size; /* sizeof(orr_view_graph_options) */
     orr_graph_form form;
     bool
         as_old_program; /* the graph and the text of the old visualizer; all below but id_shift is for ours */
@@ -123,6 +125,7 @@ ORR_API orr_code orr_view_graph_ranks(const orr_set *set,
 /* ---- a timeline in characters ---- */
 
 typedef struct orr_view_gantt_options {
+    size_t size;                /* sizeof(orr_view_gantt_options) */
     uint32_t width;             /* columns; 0: 80 */
     uint32_t rows;              /* the most that are drawn; 0: 200 */
     bool is_ascii;              /* no other characters */

@@ -286,10 +286,9 @@ static void close_check(chk_run *k)
     k->report = NULL;
 }
 
-orr_code chk_begin(chk_run *k, const orr_set *s, const orr_check_options *opt, orr_error *err)
+orr_code chk_begin(chk_run *k, const orr_set *s, uint32_t limit, orr_error *err)
 {
-    if (open_check(k, s, opt && opt->limit ? opt->limit : CHK_LIMIT) &&
-        note_classes(k, orr_set_class_count(s)))
+    if (open_check(k, s, limit ? limit : CHK_LIMIT) && note_classes(k, orr_set_class_count(s)))
         return ORR_OK;
     close_check(k);
     return orr_no_memory(err);
@@ -425,12 +424,15 @@ orr_code orr_check_set(const orr_set *s,
                        orr_error *err)
 {
     chk_run k;
+    orr_check_options own;
     *out = NULL;
-    orr_code code = chk_begin(&k, s, opt, err);
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_check_options, err);
+    if (!code)
+        code = chk_begin(&k, s, own.limit, err);
     if (code)
         return code;
     check_readable(&k);
-    code = check_classes(&k, opt ? opt->threads : 0, err);
+    code = check_classes(&k, own.threads, err);
     if (code) {
         close_check(&k);
         return code;

@@ -647,15 +647,18 @@ orr_code orr_check_fix(const char *path,
                        orr_error *err)
 {
     orr_set_options tolerant = read ? *read : (orr_set_options){0};
-    orr_error own;
+    orr_check_options own;
+    orr_error ignored;
     fixer f = {.read = &tolerant};
-    err = err ? err : &own;
+    err = err ? err : &ignored;
     *changes = NULL;
     tolerant.keep_going = true;
-    orr_code code = check_target(to, err);
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_check_options, err);
+    if (!code)
+        code = check_target(to, err);
     if (code || (code = orr_set_open(path, &tolerant, &f.from, err)))
         return code;
-    code = chk_begin(&f.k, f.from, opt, err);
+    code = chk_begin(&f.k, f.from, own.limit, err);
     if (code) {
         orr_set_close(f.from);
         return code;

@@ -11,6 +11,7 @@
 
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
+#include "base/options.h"
 #include "trace/attrs.h"
 #include "trace/dag.h"
 #include "trace/set_impl.h"
@@ -64,7 +65,7 @@ static inline chk_store *chk_store_of(const orr_check_report *r)
 }
 
 /* Start and end a report.  finish puts the findings in order and adds up. */
-orr_code chk_begin(chk_run *k, const orr_set *s, const orr_check_options *opt, orr_error *err);
+orr_code chk_begin(chk_run *k, const orr_set *s, uint32_t limit, orr_error *err);
 orr_code chk_finish(chk_run *k, orr_check_report **out, orr_error *err);
 
 /* Is the next finding of this kind one that is kept?  If not, there is no need to look for its words. */

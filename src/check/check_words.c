@@ -19,6 +19,20 @@ static orr_code hand_over(const orr_check_report *r, orr_buf *b, orr_str *out, o
     return text ? ORR_OK : orr_no_memory(err);
 }
 
+static orr_code take_style(const orr_check_style *given,
+                           orr_check_style *out,
+                           orr_str *text,
+                           orr_error *err)
+{
+    *text = (orr_str){"", 0};
+    const orr_code code = ORR__TAKE_OPTIONS(out, given, orr_check_style, err);
+    if (!code && !out->input)
+        out->input = "";
+    if (!code && !out->output)
+        out->output = "";
+    return code;
+}
+
 static const char *severity_name(orr_severity severity)
 {
     static const char *const names[] = {"note", "warning", "error"};
@@ -174,11 +188,15 @@ orr_code orr_check_text(const orr_check_report *r,
                         orr_error *err)
 {
     orr_buf b = {0};
-    const printer p = {.b = &b, .style = style, .r = r};
-    if (style->changes)
+    orr_check_style own;
+    const orr_code code = take_style(style, &own, out, err);
+    if (code)
+        return code;
+    const printer p = {.b = &b, .style = &own, .r = r};
+    if (own.changes)
         put_changes(&p);
     put_findings(&p);
-    if (!style->is_brief)
+    if (!own.is_brief)
         put_summary(&p);
     return hand_over(r, &b, out, err);
 }
@@ -265,22 +283,26 @@ orr_code orr_check_json(const orr_check_report *r,
 {
     orr_buf b = {0};
     orr_json_writer w;
+    orr_check_style own;
+    const orr_code code = take_style(style, &own, out, err);
+    if (code)
+        return code;
     orr_json_writer_init(&w, &b, &(orr_json_style){.indent = 2});
     orr_json_begin_object(&w);
     json_text(&w, "format", "orrery-check");
     json_u64(&w, "version", 1);
-    json_provenance(&w, style);
+    json_provenance(&w, &own);
     json_u64(&w, "ranks", r->rank_count);
     json_u64(&w, "ranks_distinct", r->class_count);
     json_u64(&w, "nodes", r->node_count);
     orr_json_key(&w, "is_clean");
-    orr_json_bool(&w, r->errors == 0 && !(style->is_strict && r->warnings));
+    orr_json_bool(&w, r->errors == 0 && !(own.is_strict && r->warnings));
     json_u64(&w, "errors", r->errors);
     json_u64(&w, "warnings", r->warnings);
     json_u64(&w, "notes", r->notes);
     json_findings(&w, r, "findings");
-    if (style->changes)
-        json_fix(&w, style);
+    if (own.changes)
+        json_fix(&w, &own);
     orr_json_end_object(&w);
     orr_buf_byte(&b, '\n');
     return hand_over(r, &b, out, err);

@@ -11,6 +11,7 @@
 
 #include "base/formats/layout_graphviz.h"
 #include "base/memory/intern.h"
+#include "base/options.h"
 #include "base/text/text.h"
 
 #include <orrery/lab/units.h>
@@ -429,17 +430,20 @@ orr_code orr_view_graph(const orr_trace *t,
                         orr_view_graph_result *result,
                         orr_error *err)
 {
-    static const orr_view_graph_options defaults;
+    orr_view_graph_options own;
     orr_view_graph_result ignored;
-    opt = opt ? opt : &defaults;
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_view_graph_options, err);
+    if (code)
+        return code;
+    opt = &own;
     result = result ? result : &ignored;
     *result = (orr_view_graph_result){.nodes = orr_trace_columns(t)->count};
     result->boxes = result->nodes;
     if (opt->form == ORR_GRAPH_GRAPHML)
         return orr__graphml_write(t, path, opt, result, err);
     orr_buf text = {0};
-    orr_code code = opt->as_old_program ? write_old_text(t, opt->id_shift, &text, err)
-                                        : dot_text(t, opt, &text, result, err);
+    code = opt->as_old_program ? write_old_text(t, opt->id_shift, &text, err)
+                               : dot_text(t, opt, &text, result, err);
     if (!code)
         code = draw(&text, path, opt, err);
     orr_buf_fini(&text);

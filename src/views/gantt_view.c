@@ -12,6 +12,7 @@
 #include <orrery/view.h>
 
 #include "base/io/output.h"
+#include "base/options.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
@@ -319,12 +320,13 @@ orr_code orr_view_gantt(const orr_timeline *t,
     chart c = {.t = t, .p = orr_timeline_look(t)};
     if (!c.p->first)
         return orr_fail(err, ORR_EUSAGE, NULL, "the timeline is not sealed");
-    if (opt)
-        c.opt = *opt;
+    orr_code code = ORR__TAKE_OPTIONS(&c.opt, opt, orr_view_gantt_options, err);
+    if (code)
+        return code;
     measure(&c);
     choose_window(&c);
     c.row = orr_alloc(c.cells, sizeof *c.row);
-    orr_code code = c.row ? ORR_OK : orr_no_memory(err);
+    code = c.row ? ORR_OK : orr_no_memory(err);
     if (!code) {
         put_chart(&c);
         code = save(&c, path, err);

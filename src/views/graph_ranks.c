@@ -10,6 +10,7 @@
  * Cost: O(n log n) time, and memory for a second copy of the traces. */
 #include "graph_view_impl.h"
 
+#include "base/options.h"
 #include <stdlib.h>
 
 enum { MOST_NODES = 1 << 22 };
@@ -205,8 +206,10 @@ orr_code orr_view_graph_ranks(const orr_set *set,
                               orr_error *err)
 {
     joiner j = {.set = set, .err = err};
-    orr_view_graph_options all = *opt;
-    orr_code code = join(&j);
+    orr_view_graph_options all;
+    orr_code code = ORR__TAKE_OPTIONS(&all, opt, orr_view_graph_options, err);
+    if (!code)
+        code = join(&j);
     all.cluster = ORR_CLUSTER_RANK;
     all.rank_of = j.rank_of;
     if (!code)

@@ -8,6 +8,7 @@
  * Cost: O(bytes of the trace), and a quarter of a megabyte of memory; pages of a mapped trace are given back
  * as they are passed. */
 #include "base/io/output.h"
+#include "base/options.h"
 #include "base/text/base64.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -987,16 +988,18 @@ orr_code orr_view_json(const orr_trace *t,
                        const orr_view_json_options *opt,
                        orr_error *err)
 {
-    static const orr_view_json_options defaults;
+    orr_view_json_options own;
     orr__show v = {.to = NULL};
     orr__layout lay;
-    const orr_code code = orr_output_open(path, &v.to, err);
+    orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_view_json_options, err);
+    if (!code)
+        code = orr_output_open(path, &v.to, err);
     if (code)
         return code;
     v.text = orr_alloc(ORR__SHOW_ROOM, 1);
     if (v.text) {
         v.text_end = v.text + ORR__SHOW_ROOM;
-        put_trace(&v, t, opt ? opt : &defaults, &lay);
+        put_trace(&v, t, &own, &lay);
     }
     const bool has_memory = v.text && !v.unknown.failed;
     orr_buf_fini(&v.unknown);

@@ -7,6 +7,7 @@
 #include "report_page.h"
 
 #include "base/io/output.h"
+#include "base/options.h"
 
 enum { MOST_SPANS = 1000000 };
 
@@ -33,20 +34,21 @@ static bool copy_text(orr_arena *a, const char *text, const char **out)
 
 orr_code orr_report_create(const orr_report_options *opt, orr_report **out, orr_error *err)
 {
-    static const orr_report_options none = {0};
-    orr_report *r = orr_alloc(1, sizeof *r);
+    orr_report_options own;
     *out = NULL;
-    if (!opt)
-        opt = &none;
+    const orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_report_options, err);
+    if (code)
+        return code;
+    orr_report *r = orr_alloc(1, sizeof *r);
     if (r)
         r->arena = orr_arena_create();
-    if (!r || !r->arena || !copy_text(r->arena, opt->title, &r->title) ||
-        !copy_text(r->arena, opt->program, &r->program) ||
-        !copy_text(r->arena, opt->made_from, &r->made_from)) {
+    if (!r || !r->arena || !copy_text(r->arena, own.title, &r->title) ||
+        !copy_text(r->arena, own.program, &r->program) ||
+        !copy_text(r->arena, own.made_from, &r->made_from)) {
         orr_report_destroy(r);
         return orr_no_memory(err);
     }
-    r->most_spans = opt->most_spans ? opt->most_spans : MOST_SPANS;
+    r->most_spans = own.most_spans ? own.most_spans : MOST_SPANS;
     *out = r;
     return ORR_OK;
 }

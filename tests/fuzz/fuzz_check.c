@@ -77,10 +77,13 @@ static void check_job(const uint8_t *data, size_t size)
         REQUIRE(orr_trace_seal(ranks[i], &err) == ORR_OK &&
                 orr_set_add(s, ranks[i], &err) == ORR_OK);
     REQUIRE(orr_set_add_like(s, 0, 7, &err) == ORR_OK);
-    REQUIRE(orr_check_set(s, &(orr_check_options){.limit = 3}, &r, &err) == ORR_OK);
-    REQUIRE(orr_check_text(r, &(orr_check_style){.input = "job"}, &text, &err) == ORR_OK &&
+    REQUIRE(orr_check_set(s, &(orr_check_options){.size = sizeof(orr_check_options), .limit = 3},
+                          &r, &err) == ORR_OK);
+    REQUIRE(orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "job"},
+                           &text, &err) == ORR_OK &&
             text.len);
-    REQUIRE(orr_check_json(r, &(orr_check_style){.input = "job"}, &text, &err) == ORR_OK &&
+    REQUIRE(orr_check_json(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "job"},
+                           &text, &err) == ORR_OK &&
             text.len);
     orr_check_report_destroy(r);
     orr_set_close(s);

@@ -66,7 +66,7 @@ static bool is_about_one(int kind)
 
 static void compare_checks(const orr_set *s, const orr_set *plain)
 {
-    const orr_check_options opt = {.threads = 1};
+    const orr_check_options opt = {.size = sizeof opt, .threads = 1};
     orr_check_report *a, *b;
     orr_error err;
     REQUIRE(orr_check_set(s, &opt, &a, &err) == ORR_OK);

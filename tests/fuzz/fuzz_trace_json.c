@@ -24,7 +24,7 @@ static void check_same(const orr_trace *t, const orr_trace *again)
 static void view_back(const orr_trace *t, orr_view_form form)
 {
     fuzz_sink *sink = fuzz_writable();
-    const orr_view_json_options view = {.form = form};
+    const orr_view_json_options view = {.size = sizeof view, .form = form};
     const orr_read_options read = {.leniency = ORR_KEEP_UNKNOWN};
     orr_trace *again;
     orr_error err;

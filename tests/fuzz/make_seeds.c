@@ -43,7 +43,9 @@ static void save(const orr_trace *t, const char *name)
     must(orr_trace_write(t, path_of("et", name, "et"), NULL, &err));
     for (int form = 0; form < 3; form++)
         must(orr_view_json(t, path_of("trace_json", name, extensions[form]),
-                           &(orr_view_json_options){.form = (orr_view_form)form}, &err));
+                           &(orr_view_json_options){.size = sizeof(orr_view_json_options),
+                                                    .form = (orr_view_form)form},
+                           &err));
 }
 
 /* ---- every member ---- */

@@ -26,7 +26,7 @@ static bool is_same_file(const char *a, const char *b)
 /* To `form` and back, into back.et. */
 static bool go_round(const orr_trace *t, orr_view_form form, char *why, size_t size)
 {
-    const orr_view_json_options opt = {.form = form};
+    const orr_view_json_options opt = {.size = sizeof opt, .form = form};
     orr_trace *back;
     orr_error err;
     if (orr_view_json(t, "there.json", &opt, &err))

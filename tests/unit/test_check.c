@@ -273,7 +273,9 @@ TEST(test_check__findings_are_counted_beyond_those_kept)
     CHECK_EQ_U(r->errors, 25);
     CHECK_EQ_U(r->finding_count, 10);
     orr_str words;
-    CHECK_OK(orr_check_text(r, &(orr_check_style){.input = "x"}, &words, &err), &err);
+    CHECK_OK(orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "x"},
+                            &words, &err),
+             &err);
     check_contains(
         words.ptr,
         "error: and 15 more [missing-parent]\nx: 1 rank, 25 nodes: 25 errors, 0 warnings\n");
@@ -650,9 +652,12 @@ TEST(test_check__any_number_of_threads_gives_the_same_report)
     orr_str text[2];
     orr_check_report *report[2];
     for (unsigned i = 0; i < 2; i++) {
-        const orr_check_options opt = {.threads = i ? 5 : 1, .limit = 20};
+        const orr_check_options opt = {.size = sizeof opt, .threads = i ? 5 : 1, .limit = 20};
         CHECK_OK(orr_check_set(s, &opt, &report[i], &err), &err);
-        CHECK_OK(orr_check_text(report[i], &(orr_check_style){.input = "x"}, &text[i], &err), &err);
+        CHECK_OK(orr_check_text(report[i],
+                                &(orr_check_style){.size = sizeof(orr_check_style), .input = "x"},
+                                &text[i], &err),
+                 &err);
     }
     /* Ranks 0, 7, ..., 98 have the missing parent. */
     CHECK_EQ_U(report[0]->count[ORR_CHECK_MISSING_PARENT], 15);
@@ -675,7 +680,9 @@ TEST(test_check__equal_ranks_are_one_finding)
     CHECK_EQ_U(r->errors, 1);
     CHECK_EQ_U(r->node_count, 16);
     orr_str words;
-    CHECK_OK(orr_check_text(r, &(orr_check_style){.input = "job"}, &words, &err), &err);
+    CHECK_OK(orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "job"},
+                            &words, &err),
+             &err);
     check_contains(words.ptr,
                    "error: rank 0 (and 15 equal ranks): node 1 \"n\": data dependency on node 9");
     check_contains(words.ptr, "job: 16 ranks (1 distinct), 16 nodes: 1 error, 0 warnings\n");
@@ -689,14 +696,18 @@ TEST(test_check__names_are_cut_and_made_printable)
         "0123456789012345678901234567890123456789012345678901234567890123456789";
     orr_check_report *r = CHECKED(TRACE({.id = 1, .name = longest, .data = {9}}));
     orr_str words;
-    CHECK_OK(orr_check_text(r, &(orr_check_style){.input = "x"}, &words, &err), &err);
+    CHECK_OK(orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "x"},
+                            &words, &err),
+             &err);
     check_contains(
         words.ptr,
         "node 1 \"0123456789012345678901234567890123456789012345678901234567890123...\":");
     CHECK_TEXT(r->findings[0].name, longest);
     orr_check_report_destroy(r);
     r = CHECKED(TRACE({.id = 1, .name = "a\nb\x1b[0m", .data = {9}}));
-    CHECK_OK(orr_check_text(r, &(orr_check_style){.input = "x"}, &words, &err), &err);
+    CHECK_OK(orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "x"},
+                            &words, &err),
+             &err);
     check_contains(words.ptr, "node 1 \"a?b?[0m\":");
     orr_check_report_destroy(r);
 }
@@ -705,10 +716,16 @@ TEST(test_check__brief_text_has_no_notes_and_no_summary)
 {
     orr_check_report *r = CHECKED(TRACE({.id = 1}));
     orr_str words;
-    CHECK_OK(orr_check_text(r, &(orr_check_style){.input = "x", .is_brief = true}, &words, &err),
-             &err);
+    CHECK_OK(
+        orr_check_text(
+            r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "x", .is_brief = true},
+            &words, &err),
+        &err);
     CHECK_EQ_U(words.len, 0);
-    CHECK_OK(orr_check_text(r, &(orr_check_style){.input = "x", .is_colored = true}, &words, &err),
+    CHECK_OK(orr_check_text(r,
+                            &(orr_check_style){
+                                .size = sizeof(orr_check_style), .input = "x", .is_colored = true},
+                            &words, &err),
              &err);
     CHECK_TEXT(words.ptr, "x: 1 rank, 1 node: \033[32mno problems found\033[0m\n");
     orr_check_report_destroy(r);
@@ -722,7 +739,9 @@ TEST(test_check__json_is_one_object)
     orr_json_value root, v;
     int64_t n;
     orr_str s;
-    CHECK_OK(orr_check_json(r, &(orr_check_style){.input = "x"}, &words, &err), &err);
+    CHECK_OK(orr_check_json(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "x"},
+                            &words, &err),
+             &err);
     CHECK_OK(orr_json_open((orr_span){(const uint8_t *)words.ptr, words.len}, "x", &j, &err), &err);
     CHECK_OK(orr_json_only(j, &root, &err), &err);
     CHECK(strncmp(words.ptr, "{\n  \"format\": \"orrery-check\",\n  \"version\": 1,\n", 43) == 0);

@@ -8,7 +8,7 @@ enum { SETS = 1500 };
 
 static orr_check_report *check_set(const orr_set *s)
 {
-    const orr_check_options all = {.limit = 1u << 20, .threads = 1};
+    const orr_check_options all = {.size = sizeof all, .limit = 1u << 20, .threads = 1};
     orr_check_report *r;
     CHECK_OK(orr_check_set(s, &all, &r, &err), &err);
     return r;
@@ -19,7 +19,7 @@ static orr_check_report *check_set(const orr_set *s)
 static void show(const char *what, const orr_check_report *r)
 {
     orr_str text;
-    const orr_check_style style = {.input = what};
+    const orr_check_style style = {.size = sizeof style, .input = what};
     orr_error ignored;
     if (orr_check_text(r, &style, &text, &ignored) == ORR_OK)
         print_error("%s\n", text.ptr);

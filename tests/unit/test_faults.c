@@ -249,9 +249,11 @@ static orr_code check_set(const char *path)
     orr_str text;
     orr_code code = orr_set_open(path, &(orr_set_options){.threads = 1}, &s, &err);
     if (!code)
-        code = orr_check_set(s, &(orr_check_options){.threads = 1}, &r, &err);
+        code = orr_check_set(
+            s, &(orr_check_options){.size = sizeof(orr_check_options), .threads = 1}, &r, &err);
     if (!code)
-        code = orr_check_text(r, &(orr_check_style){.input = path}, &text, &err);
+        code = orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = path},
+                              &text, &err);
     orr_check_report_destroy(r);
     orr_set_close(s);
     return code;

@@ -52,7 +52,9 @@ static void check_drawing(const orr_view_gantt_options *opt, const char *expecte
 /* 41 columns less 6 + 4 + 4 + 7 of words are 20 cells of 5 us; 2 us are less than half of one. */
 TEST(test_gantt_view__a_cell_shows_what_fills_most_of_it)
 {
-    check_drawing(&(orr_view_gantt_options){.width = 41, .is_ascii = true},
+    check_drawing(&(orr_view_gantt_options){.size = sizeof(orr_view_gantt_options),
+                                            .width = 41,
+                                            .is_ascii = true},
                   "rank 0  work  ##########>>>>>>>>>> 100.0%\n"
                   "rank 1  a?[b            .        .   4.0%\n"
                   "              |0 ps     |50.0 us\n"
@@ -64,6 +66,7 @@ TEST(test_gantt_view__a_window_is_drawn_to_scale)
 {
     check_drawing(
         &(orr_view_gantt_options){
+            .size = sizeof(orr_view_gantt_options),
             .width = 41,
             .window = {.has_from = true, .from = 45000000, .has_to = true, .to = 55000000}},
         "rank 0  work  ██████████▸▸▸▸▸▸▸▸▸▸ 100.0%\n"
@@ -74,11 +77,13 @@ TEST(test_gantt_view__a_window_is_drawn_to_scale)
 
 TEST(test_gantt_view__rows_and_ranks_are_limited)
 {
-    check_drawing(&(orr_view_gantt_options){.width = 41, .is_ascii = true, .rows = 1},
-                  "rank 0  work  ##########>>>>>>>>>> 100.0%\n"
-                  "              |0 ps     |50.0 us\n"
-                  "\n# compute   > send\n"
-                  "1 more rows are not shown; --ranks picks others\n");
+    check_drawing(
+        &(orr_view_gantt_options){
+            .size = sizeof(orr_view_gantt_options), .width = 41, .is_ascii = true, .rows = 1},
+        "rank 0  work  ##########>>>>>>>>>> 100.0%\n"
+        "              |0 ps     |50.0 us\n"
+        "\n# compute   > send\n"
+        "1 more rows are not shown; --ranks picks others\n");
 }
 
 TEST(test_gantt_view__a_part_keeps_what_reaches_into_it)

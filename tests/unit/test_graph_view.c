@@ -4,7 +4,7 @@
 
 #include <orrery/view.h>
 
-static const orr_view_graph_options plain;
+static const orr_view_graph_options plain = {.size = sizeof plain};
 
 static orr_view_graph_result draw(const orr_trace *t, const orr_view_graph_options *opt)
 {
@@ -37,7 +37,7 @@ static orr_trace *chain(void)
 TEST(test_graph_fold__collapses_chains_of_like_nodes)
 {
     orr_trace *t = chain();
-    const orr_view_graph_options opt = {.collapse = true};
+    const orr_view_graph_options opt = {.size = sizeof opt, .collapse = true};
     CHECK_EQ_U(draw(t, &plain).boxes, 5);
     const orr_view_graph_result r = draw(t, &opt);
     CHECK_EQ_U(r.nodes, 5);
@@ -50,7 +50,7 @@ TEST(test_graph_fold__collapses_chains_of_like_nodes)
 TEST(test_graph_fold__shows_what_is_near)
 {
     orr_trace *t = chain();
-    orr_view_graph_options opt = {.has_around = true, .around = 2, .depth = 0};
+    orr_view_graph_options opt = {.size = sizeof opt, .has_around = true, .around = 2, .depth = 0};
     CHECK_EQ_U(draw(t, &opt).nodes, 1);
     opt.depth = 1;
     CHECK_EQ_U(draw(t, &opt).nodes, 3); /* 1, 2, 3 */
@@ -82,7 +82,7 @@ TEST(test_graph_fold__finds_the_longest_chain)
     CHECK_OK(orr_trace_append(t, &slow, &err), &err);
     CHECK_OK(orr_trace_append(t, &quick, &err), &err);
     seal(t);
-    const orr_view_graph_options opt = {.critical_path = true};
+    const orr_view_graph_options opt = {.size = sizeof opt, .critical_path = true};
     CHECK_EQ_U(draw(t, &opt).nodes, 2);
     check_file_has("label=\"b\\nCOMP_NODE\\n9.00 us\"", true);
     check_file_has("label=\"c", false);
@@ -95,7 +95,8 @@ TEST(test_graph_fold__says_that_a_circle_has_no_longest_chain)
     ADD_NODE(t, 1, 2);
     ADD_NODE(t, 2, 1);
     seal(t);
-    const orr_view_graph_options path = {.critical_path = true}, collapse = {.collapse = true};
+    const orr_view_graph_options path = {.size = sizeof path, .critical_path = true},
+                                 collapse = {.size = sizeof collapse, .collapse = true};
     CHECK(orr_view_graph(t, "out.dot", &path, NULL, &err) == ORR_EINPUT);
     CHECK_EQ_U(draw(t, &collapse).boxes, 2); /* a ring has no first node */
     orr_trace_destroy(t);
@@ -104,7 +105,7 @@ TEST(test_graph_fold__says_that_a_circle_has_no_longest_chain)
 TEST(test_graph_fold__keeps_to_the_limit)
 {
     orr_trace *t = random_trace(7, 5000, 40);
-    const orr_view_graph_options opt = {.limit = 50};
+    const orr_view_graph_options opt = {.size = sizeof opt, .limit = 50};
     const orr_view_graph_result r = draw(t, &opt);
     CHECK_EQ_U(r.nodes, 5000);
     CHECK(r.boxes <= 50 && r.boxes >= 25);
@@ -115,8 +116,8 @@ TEST(test_graph_view__takes_an_empty_trace)
 {
     orr_trace *t = new_trace();
     seal(t);
-    const orr_view_graph_options svg = {.form = ORR_GRAPH_SVG},
-                                 graphml = {.form = ORR_GRAPH_GRAPHML};
+    const orr_view_graph_options svg = {.size = sizeof svg, .form = ORR_GRAPH_SVG},
+                                 graphml = {.size = sizeof graphml, .form = ORR_GRAPH_GRAPHML};
     CHECK_EQ_U(draw(t, &plain).boxes, 0);
     CHECK_EQ_U(draw(t, &svg).boxes, 0);
     check_file_has("<svg", true);
@@ -146,7 +147,7 @@ TEST(test_dot_view_text__draws_frames)
         CHECK_OK(orr_trace_append(t, &d, &err), &err);
     }
     seal(t);
-    const orr_view_graph_options opt = {.cluster = ORR_CLUSTER_LAYER};
+    const orr_view_graph_options opt = {.size = sizeof opt, .cluster = ORR_CLUSTER_LAYER};
     draw(t, &opt);
     check_file_has("label=\"layer 0\"", true);
     check_file_has("label=\"layer 10\"", true);
@@ -170,7 +171,7 @@ TEST(test_dot_view__writes_the_text_of_the_old_program)
         "\0113 -> 9 [arrowhead=normal]\012"
         "\01177 -> 9 [arrowhead=normal]\012"
         "}\012";
-    const orr_view_graph_options opt = {.as_old_program = true};
+    const orr_view_graph_options opt = {.size = sizeof opt, .as_old_program = true};
     orr_trace *t;
     const orr_span bytes = {(const uint8_t *)et, sizeof et - 1};
     CHECK_OK(orr_trace_parse(bytes, "labels.et", NULL, &t, &err), &err);

@@ -43,7 +43,7 @@ static void check_text(const char *hex, const orr_view_json_options *opt, const 
 /* A file with version 1.0.0 and the one node whose fields these are, as a line. */
 static void check_node(const char *fields, const char *want)
 {
-    static const orr_view_json_options opt = {.form = ORR_VIEW_JSONL};
+    static const orr_view_json_options opt = {.size = sizeof opt, .form = ORR_VIEW_JSONL};
     char hex[4096], text[4096];
     snprintf(hex, sizeof hex, "070a05312e302e30%02x%s", (unsigned)strlen(fields) / 2, fields);
     snprintf(
@@ -53,7 +53,7 @@ static void check_node(const char *fields, const char *want)
     check_text(hex, &opt, text);
 }
 
-static const orr_view_json_options concat = {.form = ORR_VIEW_CONCAT};
+static const orr_view_json_options concat = {.size = sizeof concat, .form = ORR_VIEW_CONCAT};
 
 /* Bytes and text: golden/chakra/jsonizer/special_floats. */
 TEST(test_json_view__concat_prints_numbers_as_the_reference)
@@ -149,7 +149,10 @@ TEST(test_json_view__always_metadata_prints_an_empty_object)
     orr_error err;
     CHECK_OK(orr_trace_create(NULL, &t, &err), &err);
     CHECK_OK(orr_trace_seal(t, &err), &err);
-    check_trace_text(t, &(orr_view_json_options){.form = ORR_VIEW_CONCAT, .always_metadata = true},
+    check_trace_text(t,
+                     &(orr_view_json_options){.size = sizeof(orr_view_json_options),
+                                              .form = ORR_VIEW_CONCAT,
+                                              .always_metadata = true},
                      "{}");
 }
 
@@ -218,15 +221,18 @@ TEST(test_json_view__lines_are_compact)
 
 TEST(test_json_view__lines_without_metadata_have_a_heading)
 {
-    check_text("020801", &(orr_view_json_options){.form = ORR_VIEW_JSONL},
-               "{\"format\":\"orrery-trace\",\"version\":1}\n{\"id\":\"1\"}\n");
+    check_text(
+        "020801",
+        &(orr_view_json_options){.size = sizeof(orr_view_json_options), .form = ORR_VIEW_JSONL},
+        "{\"format\":\"orrery-trace\",\"version\":1}\n{\"id\":\"1\"}\n");
 }
 
 TEST(test_json_view__id_shift_moves_ids_and_dependencies)
 {
     check_text("00"
                "0808012201032a0107",
-               &(orr_view_json_options){.form = ORR_VIEW_JSONL, .id_shift = 10},
+               &(orr_view_json_options){
+                   .size = sizeof(orr_view_json_options), .form = ORR_VIEW_JSONL, .id_shift = 10},
                "{\"format\":\"orrery-trace\",\"version\":1,\"metadata\":{}}\n"
                "{\"id\":\"11\",\"ctrlDeps\":[\"13\"],\"dataDeps\":[\"17\"]}\n");
 }
@@ -321,7 +327,7 @@ TEST(test_json_view__unknown_fields_of_metadata_are_kept)
     orr_error err;
     CHECK_OK(orr_trace_parse((orr_span){bytes, sizeof bytes}, "test", &opt, &t, &err), &err);
     check_trace_text(
-        t, &(orr_view_json_options){.form = ORR_VIEW_JSONL},
+        t, &(orr_view_json_options){.size = sizeof(orr_view_json_options), .form = ORR_VIEW_JSONL},
         "{\"format\":\"orrery-trace\",\"version\":1,\"metadata\":{\"unknownFields\":\"GAE=\"}}\n"
         "{\"id\":\"1\"}\n");
 }
@@ -379,7 +385,9 @@ static void check_name(const orr_buf *name, const orr_buf *expected)
     CHECK_OK(orr_trace_create(NULL, &t, &err), &err);
     CHECK_OK(orr_trace_append(t, &node, &err), &err);
     CHECK_OK(orr_trace_seal(t, &err), &err);
-    check_trace_text(t, &(orr_view_json_options){.form = ORR_VIEW_JSONL}, (const char *)want.ptr);
+    check_trace_text(
+        t, &(orr_view_json_options){.size = sizeof(orr_view_json_options), .form = ORR_VIEW_JSONL},
+        (const char *)want.ptr);
     orr_buf_fini(&want);
 }
 
@@ -432,7 +440,10 @@ TEST(test_json_view__long_bytes_are_whole)
     CHECK_OK(orr_trace_create(NULL, &t, &err), &err);
     CHECK_OK(orr_trace_append(t, &node, &err), &err);
     CHECK_OK(orr_trace_seal(t, &err), &err);
-    CHECK_OK(orr_view_json(t, "out.json", &(orr_view_json_options){.form = ORR_VIEW_JSONL}, &err),
+    CHECK_OK(orr_view_json(t, "out.json",
+                           &(orr_view_json_options){.size = sizeof(orr_view_json_options),
+                                                    .form = ORR_VIEW_JSONL},
+                           &err),
              &err);
     orr_trace_destroy(t);
     free(zeros);

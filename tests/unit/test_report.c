@@ -143,7 +143,10 @@ static orr_json_value report_of(orr_timeline *t, orr_report_run run)
 {
     orr_report *r;
     CHECK_OK(orr_timeline_seal(t, &err), &err);
-    CHECK_OK(orr_report_create(&(orr_report_options){.program = "test"}, &r, &err), &err);
+    CHECK_OK(
+        orr_report_create(
+            &(orr_report_options){.size = sizeof(orr_report_options), .program = "test"}, &r, &err),
+        &err);
     run.timeline = t;
     run.name = "a run";
     CHECK_OK(orr_report_add(r, &run, &err), &err);
@@ -466,7 +469,10 @@ TEST(test_report__the_shortest_spans_are_left_out_and_counted)
     for (orr_ps i = 0; i < 100; i++)
         add_work(t, track, ORR_SPAN_COMPUTE, 100 * i, 100 * i + i % 10 + 1);
     CHECK_OK(orr_timeline_seal(t, &err), &err);
-    CHECK_OK(orr_report_create(&(orr_report_options){.most_spans = 25}, &r, &err), &err);
+    CHECK_OK(
+        orr_report_create(
+            &(orr_report_options){.size = sizeof(orr_report_options), .most_spans = 25}, &r, &err),
+        &err);
     CHECK_OK(orr_report_add(r, &(orr_report_run){.name = "many", .timeline = t}, &err), &err);
     CHECK_OK(orr_report_write_json(r, "left.json", &err), &err);
     const orr_json_value root = read_document("left.json");
@@ -569,7 +575,10 @@ TEST(test_report__nothing_in_a_name_ends_the_data)
     add_span(t, (orr_timespan){.track = add_track(t, 0, "<!--"), .end = 1},
              "</script><script>alert(1)</script>");
     CHECK_OK(orr_timeline_seal(t, &err), &err);
-    CHECK_OK(orr_report_create(&(orr_report_options){.title = "<b>&"}, &r, &err), &err);
+    CHECK_OK(
+        orr_report_create(
+            &(orr_report_options){.size = sizeof(orr_report_options), .title = "<b>&"}, &r, &err),
+        &err);
     CHECK_OK(orr_report_add(r, &(orr_report_run){.name = "<x>", .timeline = t}, &err), &err);
     CHECK_OK(orr_report_write(r, "page.html", &err), &err);
     CHECK_OK(orr_input_open("page.html", &in, &err), &err);

@@ -64,7 +64,8 @@ static orr_code work(void)
                                            "e.json", NULL, &t, &err);
     CHECK(!code == (t != NULL));
     if (!code)
-        code = orr_report_create(&(orr_report_options){.title = "t"}, &r, &err);
+        code = orr_report_create(
+            &(orr_report_options){.size = sizeof(orr_report_options), .title = "t"}, &r, &err);
     if (!code)
         code = make_report(r, t);
     orr_report_destroy(r);

@@ -505,7 +505,7 @@ static void append_random(orr_trace *t, uint64_t *seed)
 
 static void check_round(const orr_trace *t, orr_view_form form)
 {
-    const orr_view_json_options opt = {.form = form};
+    const orr_view_json_options opt = {.size = sizeof opt, .form = form};
     orr_trace *back;
     orr_error err;
     CHECK_OK(orr_view_json(t, "there.json.zst", &opt, &err), &err);
