@@ -58,16 +58,6 @@ void sgen_mpi_rank_fini(mpi_rank *r);
 
 /* One line. */
 orr_code sgen_mpi_rank_line(mpi_rank *r, orr_str text, orr_error *err) ORR_MUST_CHECK;
-/* A collective that the line has (mpi_trace_collectives.c). */
-orr_code sgen_mpi_rank_collective(mpi_rank *r, orr_error *err) ORR_MUST_CHECK;
-
-/* The time until `time` is computed; the next begins at `end`. */
-orr_code sgen_mpi_rank_advance(mpi_rank *r, double time, double end, orr_error *err) ORR_MUST_CHECK;
-orr_code sgen_mpi_rank_next(mpi_rank *r, uint64_t label, orr_error *err) ORR_MUST_CHECK;
-orr_code sgen_mpi_rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err)
-    ORR_MUST_CHECK;
-/* The communicator in the line's field: its number for tags. */
-orr_code sgen_mpi_rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err) ORR_MUST_CHECK;
 
 /* Everything in one file, from byte `from` on; *stopped_at is where it stopped. */
 orr_code sgen_mpi_rank_read(mpi_rank *r,

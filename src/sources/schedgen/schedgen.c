@@ -4,9 +4,652 @@
  * A row says what the pattern looks at, what must be drawn for all ranks, how a rank's part is written, and
  * whether SchedGen's own schedule for the options is one that cannot run.  Ranks are written in order, each
  * by itself. */
+#include <orrery/lab/progress.h>
+
+#include "base/twister.h"
 #include "schedgen_impl.h"
 
-#include <orrery/lab/progress.h>
+#include <math.h>
+
+/* ---- patterns in which every rank does the same: rings, dissemination, all-to-all,
+ * all-reduce (goal.md 4).  The order of the lines is SchedGen's; all messages of a pattern have tag 0. ---- */
+
+/* r + by and r - by, on a ring of n. */
+static uint32_t ahead(uint32_t r, uint64_t by, uint32_t n)
+{
+    return (uint32_t)((r + by % n) % n);
+}
+
+static uint32_t behind(uint32_t r, uint64_t by, uint32_t n)
+{
+    return (uint32_t)((r + n - by % n) % n);
+}
+
+/* A send that waits for what came before (label 0: nothing), then a receive. */
+static uint64_t exchange(goal_pen *pen, uint64_t bytes, uint32_t to, uint32_t from, uint64_t after)
+{
+    const uint64_t send = sgen_gpen_send(pen, bytes, to);
+    if (after)
+        sgen_gpen_require(pen, send, after);
+    return sgen_gpen_recv(pen, bytes, from);
+}
+
+void sgen_dissemination(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
+{
+    uint64_t recv = 0;
+    for (uint64_t dist = 1; dist < n; dist *= 2)
+        recv = exchange(pen, bytes, ahead(rank, dist, n), behind(rank, dist, n), recv);
+}
+
+void sgen_linear_alltoall(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
+{
+    for (uint32_t step = 1; step < n && !sgen_gpen_has_failed(pen); step++)
+        exchange(pen, bytes, ahead(rank, step, n), behind(rank, step, n), 0);
+}
+
+static void sgen_pattern_dissemination(const schedgen *s, uint32_t rank)
+{
+    sgen_dissemination(s->pen, rank, s->ranks, s->opt->data_bytes);
+}
+
+static void sgen_pattern_linear_alltoall(const schedgen *s, uint32_t rank)
+{
+    sgen_linear_alltoall(s->pen, rank, s->ranks, s->opt->data_bytes);
+}
+
+/* ---- n-way dissemination ---- */
+
+/* SchedGen takes the logarithm in floating point; where n is a power of w+1 the quotient may be just above a
+ * whole number, and there is one round more, of messages to oneself (125 ranks, 4 ways). */
+static uint32_t nway_rounds(uint32_t ways, uint32_t n)
+{
+    return (uint32_t)ceil(log((double)n) / log((double)ways + 1));
+}
+
+/* The calculations that join the receives first..first+ways-1 of the round before, and the edges to the
+ * sends of this one, which are sends..sends+ways-1. */
+static void nway_join(goal_pen *pen, uint64_t bytes, uint32_t ways, uint64_t sends, uint64_t recvs)
+{
+    uint64_t last = recvs;
+    for (uint32_t w = 1; w < ways; w++) {
+        const uint64_t sum = sgen_gpen_calc(pen, bytes);
+        sgen_gpen_require(pen, sum, recvs + w);
+        sgen_gpen_require(pen, sum, last);
+        last = sum;
+    }
+    const uint64_t sum = sgen_gpen_calc(pen, bytes);
+    sgen_gpen_require(pen, sum, recvs);
+    sgen_gpen_require(pen, sends + ways - 1, last);
+    for (uint32_t w = 0; w < ways; w++)
+        sgen_gpen_require(pen, sends + w, sum);
+}
+
+static void sgen_pattern_nwaydissemination(const schedgen *s, uint32_t rank)
+{
+    const uint32_t n = s->ranks, ways = s->opt->nway, rounds = nway_rounds(ways, n);
+    const uint64_t bytes = s->opt->data_bytes;
+    uint64_t recvs = 0, reach = 1; /* (w+1)^k: below n * (w+1), so within 64 bits */
+    for (uint32_t k = 0; k < rounds && !sgen_gpen_has_failed(s->pen); k++) {
+        const uint64_t sends = s->pen->label + 1;
+        for (uint64_t w = 1; w <= ways; w++)
+            sgen_gpen_send(s->pen, bytes, ahead(rank, w * reach, n));
+        if (k > 0)
+            nway_join(s->pen, bytes, ways, sends, recvs);
+        recvs = s->pen->label + 1;
+        for (uint64_t w = 1; w <= ways; w++)
+            sgen_gpen_recv(s->pen, bytes, behind(rank, w * reach, n));
+        reach *= (uint64_t)ways + 1;
+    }
+}
+
+/* ---- rings ---- */
+
+/* Segments go from the root to its neighbour and on.  With is_tight a rank has room for one segment only:
+ * it receives the next when it has sent the last. */
+static void pipelined_ring(const schedgen *s, uint32_t rank, bool is_tight)
+{
+    const uint32_t root = (uint32_t)s->opt->root;
+    const uint64_t v = sgen_swap_root(rank, root), segment = s->opt->segment_bytes;
+    const uint64_t rounds = s->opt->data_bytes / segment + (s->opt->data_bytes % segment != 0);
+    uint64_t send = 0;
+    for (uint64_t k = 0; k < rounds && !sgen_gpen_has_failed(s->pen); k++) {
+        const uint64_t bytes = k + 1 < rounds ? segment : s->opt->data_bytes - segment * k;
+        const uint64_t last_send = send;
+        uint64_t recv = 0;
+        send = 0;
+        if (v > 0)
+            recv = sgen_gpen_recv(s->pen, bytes, sgen_swap_root((uint32_t)v - 1, root));
+        if (v + 1 < s->ranks)
+            send = sgen_gpen_send(s->pen, bytes, sgen_swap_root((uint32_t)v + 1, root));
+        if (send && recv)
+            sgen_gpen_require(s->pen, send, recv);
+        if (is_tight && last_send && recv)
+            sgen_gpen_require(s->pen, recv, last_send);
+    }
+}
+
+static void sgen_pattern_pipelinedring(const schedgen *s, uint32_t rank)
+{
+    pipelined_ring(s, rank, false);
+}
+
+static void sgen_pattern_pipelinedringdep(const schedgen *s, uint32_t rank)
+{
+    pipelined_ring(s, rank, true);
+}
+
+/* Once round each way; rank 0 begins both. */
+static void sgen_pattern_doublering(const schedgen *s, uint32_t rank)
+{
+    const uint32_t next = ahead(rank, 1, s->ranks), previous = behind(rank, 1, s->ranks);
+    const uint32_t to[2] = {next, previous}, from[2] = {previous, next};
+    for (int way = 0; way < 2; way++) {
+        const uint64_t send = sgen_gpen_send(s->pen, s->opt->data_bytes, to[way]);
+        const uint64_t recv = sgen_gpen_recv(s->pen, s->opt->data_bytes, from[way]);
+        if (rank > 0)
+            sgen_gpen_require(s->pen, send, recv);
+    }
+}
+
+/* Reduce-scatter and all-gather are the same steps.  ATLAHS sends all of the data in each. */
+static void sgen_pattern_allreduce_ring(const schedgen *s, uint32_t rank)
+{
+    const uint32_t n = s->ranks, to = ahead(rank, 1, n), from = behind(rank, 1, n);
+    const uint64_t all = s->opt->data_bytes;
+    const uint64_t bytes = s->rules->has_whole_ring ? all : all / n;
+    uint64_t recv = 0;
+    for (uint64_t step = 0; step < 2 * ((uint64_t)n - 1) && !sgen_gpen_has_failed(s->pen); step++)
+        recv = exchange(s->pen, bytes, to, from, recv);
+}
+
+/* ---- all-to-all with sizes of its own ---- */
+
+/* 0 stands for all of the data. */
+static uint64_t size_between(const schedgen *s, uint32_t from, uint32_t to)
+{
+    const uint32_t drawn = s->table[(size_t)from * s->ranks + to];
+    return drawn ? drawn : s->opt->data_bytes;
+}
+
+static void sgen_pattern_linear_alltoallv(const schedgen *s, uint32_t rank)
+{
+    for (uint32_t step = 1; step < s->ranks && !sgen_gpen_has_failed(s->pen); step++) {
+        const uint32_t to = ahead(rank, step, s->ranks), from = behind(rank, step, s->ranks);
+        sgen_gpen_send(s->pen, size_between(s, rank, to), to);
+        sgen_gpen_recv(s->pen, size_between(s, from, rank), from);
+    }
+}
+
+/* ---- all-reduce by halving and doubling ---- */
+
+/* Ranks of the power of two below n take part; the `rest` others, even ranks below twice that, give their data
+ * to the rank above them first and get the result from it at the end. */
+typedef struct folded {
+    uint32_t power, rest;
+    uint32_t number; /* among those who take part; UINT32_MAX: does not */
+} folded;
+
+static folded fold(uint32_t rank, uint32_t n)
+{
+    folded f = {.power = sgen_power_below(n)};
+    f.rest = n - f.power;
+    if (rank >= 2 * f.rest)
+        f.number = rank - f.rest;
+    else
+        f.number = rank % 2 ? rank / 2 : UINT32_MAX;
+    return f;
+}
+
+static uint32_t unfold(const folded *f, uint32_t number)
+{
+    return number < f->rest ? 2 * number + 1 : number + f->rest;
+}
+
+/* An even rank that takes no part: gives and gets all of the data. */
+static void stand_aside(goal_pen *pen, uint32_t rank, uint64_t bytes)
+{
+    sgen_gpen_send(pen, bytes, rank + 1);
+    sgen_gpen_recv(pen, bytes, rank + 1);
+}
+
+/* The result to the rank below, which stood aside. */
+static void hand_back(goal_pen *pen, uint32_t rank, uint64_t bytes, uint64_t after)
+{
+    const uint64_t send = sgen_gpen_send(pen, bytes, rank - 1);
+    if (after)
+        sgen_gpen_require(pen, send, after);
+}
+
+/* As ATLAHS does it for traces: all of the data in each of log2 steps. */
+void sgen_recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
+{
+    const folded f = fold(rank, n);
+    uint64_t recv = 0;
+    if (f.number == UINT32_MAX) {
+        stand_aside(pen, rank, bytes);
+        return;
+    }
+    if (rank < 2 * f.rest)
+        recv = sgen_gpen_recv(pen, bytes, rank - 1);
+    for (uint32_t mask = 1; mask < f.power; mask *= 2) {
+        const uint32_t peer = unfold(&f, f.number ^ mask);
+        recv = exchange(pen, bytes, peer, peer, recv);
+    }
+    if (rank < 2 * f.rest)
+        hand_back(pen, rank, bytes, recv);
+}
+
+/* What the next send waits for: the receive, or a calculation of fixed length in its place. */
+static uint64_t gap_after(const schedgen *s, uint64_t recv)
+{
+    return s->opt->has_gap ? sgen_gpen_calc_on(s->pen, s->opt->gap_ns, 0) : recv;
+}
+
+/* Halves down, then doubles up, with the same peers in the opposite order. */
+static uint64_t halve_and_double(const schedgen *s, const folded *f, uint64_t after)
+{
+    uint64_t bytes = s->opt->data_bytes;
+    uint32_t mask = 1;
+    for (; mask < f->power; mask *= 2) {
+        const uint32_t peer = unfold(f, f->number ^ mask);
+        bytes /= 2;
+        after = gap_after(s, exchange(s->pen, bytes, peer, peer, after));
+    }
+    while (mask > 1) {
+        mask /= 2;
+        const uint32_t peer = unfold(f, f->number ^ mask);
+        after = exchange(s->pen, bytes, peer, peer, after);
+        if (mask > 1)
+            after = gap_after(s, after);
+        bytes *= 2;
+    }
+    return after;
+}
+
+/* SchedGen has no rule for numbers that are not powers of two: it sends to ranks that are not there, which
+ * is kept with keeps_invalid.  Ours folds the ranks above the power into those below. */
+static void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
+{
+    folded f = fold(rank, s->ranks);
+    if (s->opt->keeps_invalid)
+        f = (folded){.power = f.power, .rest = 0, .number = rank};
+    uint64_t after = 0;
+    if (f.number == UINT32_MAX) {
+        stand_aside(s->pen, rank, s->opt->data_bytes);
+        return;
+    }
+    if (rank < 2 * f.rest)
+        after = gap_after(s, sgen_gpen_recv(s->pen, s->opt->data_bytes, rank - 1));
+    after = halve_and_double(s, &f, after);
+    if (rank < 2 * f.rest)
+        hand_back(s->pen, rank, s->opt->data_bytes, gap_after(s, after));
+}
+
+/* ---- patterns with a root: trees, scatter and gather, the barrier at one rank (goal.md 4).
+ *
+ * Each rank's part follows from its number alone, in O(log n) steps, so that a million ranks cost no memory.
+ * The order of the lines is SchedGen's. ---- */
+
+/* Round k reaches from the first 2^k ranks to as many more.  SchedGen repeats the edge from the receive to
+ * the latest send in every round that follows. */
+void sgen_binomial_bcast(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
+{
+    const uint64_t v = sgen_swap_root(rank, root);
+    uint64_t recv = 0, send = 0;
+    for (uint64_t reach = 1; reach < n; reach *= 2) {
+        if (v < reach && v + reach < n)
+            send = sgen_gpen_send(pen, bytes, sgen_swap_root((uint32_t)(v + reach), root));
+        if (send && recv)
+            sgen_gpen_require(pen, send, recv);
+        if (v >= reach && v < 2 * reach)
+            recv = sgen_gpen_recv(pen, bytes, sgen_swap_root((uint32_t)(v - reach), root));
+    }
+}
+
+/* The same tree the other way: the send, whose line comes first, waits for the receives below it. */
+void sgen_binomial_reduce(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes)
+{
+    const uint64_t v = sgen_swap_root(rank, root);
+    uint64_t recv = 0, send = 0;
+    for (uint64_t reach = 1; reach < n; reach *= 2) {
+        if (v < reach && v + reach < n)
+            recv = sgen_gpen_recv(pen, bytes, sgen_swap_root((uint32_t)(v + reach), root));
+        if (send && recv)
+            sgen_gpen_require(pen, send, recv);
+        if (v >= reach && v < 2 * reach)
+            send = sgen_gpen_send(pen, bytes, sgen_swap_root((uint32_t)(v - reach), root));
+    }
+}
+
+static uint32_t root_of(const schedgen *s)
+{
+    return (uint32_t)s->opt->root;
+}
+
+static void sgen_pattern_binomialtreebcast(const schedgen *s, uint32_t rank)
+{
+    sgen_binomial_bcast(s->pen, root_of(s), rank, s->ranks, s->opt->data_bytes);
+}
+
+static void sgen_pattern_binomialtreereduce(const schedgen *s, uint32_t rank)
+{
+    sgen_binomial_reduce(s->pen, root_of(s), rank, s->ranks, s->opt->data_bytes);
+}
+
+/* One rank's part of a pattern. */
+static void sgen_pattern_scatter(const schedgen *s, uint32_t rank)
+{
+    const uint32_t root = root_of(s);
+    if (rank != root) {
+        sgen_gpen_recv(s->pen, s->opt->data_bytes, root);
+        return;
+    }
+    for (uint32_t v = 1; v < s->ranks && !sgen_gpen_has_failed(s->pen); v++)
+        sgen_gpen_send(s->pen, s->opt->data_bytes, sgen_swap_root(v, root));
+}
+
+static void sgen_pattern_gather(const schedgen *s, uint32_t rank)
+{
+    const uint32_t root = root_of(s);
+    if (rank != root) {
+        sgen_gpen_send(s->pen, s->opt->data_bytes, root);
+        return;
+    }
+    for (uint32_t v = 1; v < s->ranks && !sgen_gpen_has_failed(s->pen); v++)
+        sgen_gpen_recv(s->pen, s->opt->data_bytes, sgen_swap_root(v, root));
+}
+
+/* Children of v are 2v+1 and 2v+2.  SchedGen renames the peers but not the rank itself, so that with another
+ * root than 0 its messages miss each other; that only with keeps_invalid. */
+static void sgen_pattern_binarytreebcast(const schedgen *s, uint32_t rank)
+{
+    const uint32_t root = root_of(s);
+    const uint64_t bytes = s->opt->data_bytes;
+    const uint64_t v = s->opt->keeps_invalid ? rank : sgen_swap_root(rank, root);
+    uint64_t recv = 0, sends[2] = {0, 0};
+    if (v > 0)
+        recv = sgen_gpen_recv(s->pen, bytes, sgen_swap_root((uint32_t)((v - 1) / 2), root));
+    for (uint32_t i = 0; i < 2; i++) {
+        if (2 * v + 1 + i < s->ranks)
+            sends[i] =
+                sgen_gpen_send(s->pen, bytes, sgen_swap_root((uint32_t)(2 * v + 1 + i), root));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (recv && sends[i])
+            sgen_gpen_require(s->pen, sends[i], recv);
+    }
+}
+
+/* Everybody tells rank 0 and waits; a calculation of no length joins the receives. */
+static void sgen_pattern_linbarrier(const schedgen *s, uint32_t rank)
+{
+    if (rank != 0) {
+        sgen_gpen_send(s->pen, 1, 0);
+        sgen_gpen_recv(s->pen, 1, 0);
+        return;
+    }
+    const uint64_t all = sgen_gpen_calc(s->pen, 0);
+    for (uint32_t i = 1; i < s->ranks && !sgen_gpen_has_failed(s->pen); i++) {
+        const uint64_t recv = sgen_gpen_recv(s->pen, 1, i);
+        const uint64_t send = sgen_gpen_send(s->pen, 1, i);
+        sgen_gpen_require(s->pen, all, recv);
+        sgen_gpen_require(s->pen, send, all);
+    }
+}
+
+/* ---- patterns made of several all-reduces: a training step of ResNet-152, and disseminations
+ * that wait for each other (goal.md 4). ---- */
+
+enum {
+    FIRST_TAG = 100000,
+    FORWARD_NS = 119000,
+    BACKWARD_NS = 23800,
+    CHAIN = 5,
+    CHAIN_BYTES = 10000
+};
+
+/* Where SchedGen's chain waits: at a message of no bytes to a rank that nobody has. */
+enum { NOBODY = 9999999 };
+
+/* Elements of 4 bytes in each all-reduce of gradients. */
+static const uint64_t gradients[] = {6511592, 6567936, 5905920, 6113280, 6176256,
+                                     6112768, 6176256, 6112768, 5321216, 5194816};
+
+enum { GRADIENTS = sizeof gradients / sizeof *gradients };
+
+/* The communicator, 1, stands in the upper byte; ATLAHS counts communicators from 0. */
+static uint64_t tag_of(const schedgen *s, uint64_t number)
+{
+    const uint64_t communicator = s->rules->counts_communicators ? 0 : 1;
+    return communicator << 24 | (FIRST_TAG + number);
+}
+
+static void reduce(const schedgen *s, uint32_t rank, uint64_t tag, uint64_t bytes)
+{
+    sgen_gpen_comment(s->pen, "Iallreduce begin");
+    s->pen->tag = tag_of(s, tag);
+    sgen_gpen_open(s->pen);
+    sgen_dissemination(s->pen, rank, s->ranks, bytes);
+    sgen_gpen_close(s->pen);
+}
+
+/* Edges between `to` and the messages of the last group that are marked. */
+static void require_marked(goal_pen *pen, uint8_t mark, uint64_t other, bool marked_waits)
+{
+    for (size_t i = 0; i < pen->marks.len; i++) {
+        if (!(pen->marks.ptr[i] & mark))
+            continue;
+        if (marked_waits)
+            sgen_gpen_require(pen, pen->base + i, other);
+        else
+            sgen_gpen_require(pen, other, pen->base + i);
+    }
+}
+
+/* ATLAHS goes on counting tags from rank to rank, so that no message meets its receive; kept with
+ * keeps_invalid. */
+static void sgen_pattern_resnet(const schedgen *s, uint32_t rank)
+{
+    const bool counts_on = s->opt->keeps_invalid && s->rules->counts_tags_on;
+    const uint64_t first = counts_on ? (uint64_t)rank * GRADIENTS : 0;
+    const uint64_t forward = sgen_gpen_calc_on(s->pen, FORWARD_NS, 0);
+    for (uint64_t i = 0; i < GRADIENTS; i++) {
+        const uint64_t backward = sgen_gpen_calc_on(s->pen, BACKWARD_NS, 0);
+        sgen_gpen_require(s->pen, backward, forward);
+        const uint64_t ready = sgen_gpen_calc_on(s->pen, 0, 0);
+        sgen_gpen_require(s->pen, ready, backward);
+        reduce(s, rank, first + i, 4 * gradients[i]);
+        require_marked(s->pen, ORR__PEN_LAST, ready, true);
+        sgen_gpen_comment(s->pen, "Iallreduce end");
+    }
+}
+
+/* Between two disseminations stands a calculation of no length, where SchedGen has a message to nobody. */
+static void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank)
+{
+    uint64_t last = 0;
+    for (uint64_t i = 0; i < CHAIN; i++) {
+        reduce(s, rank, i, CHAIN_BYTES);
+        sgen_gpen_comment(s->pen, "Iallreduce end");
+        const uint64_t done =
+            s->opt->keeps_invalid ? sgen_gpen_send(s->pen, 0, NOBODY) : sgen_gpen_calc(s->pen, 0);
+        if (last)
+            require_marked(s->pen, ORR__PEN_FIRST, last, true);
+        require_marked(s->pen, ORR__PEN_LAST, done, false);
+        last = done;
+    }
+}
+
+/* ---- patterns that are drawn by lot, and the generators SchedGen draws with (goal.md 4).
+ *
+ * glibc's rand(), never seeded, gives the sizes of linear_alltoallv: the same in every run, so that its bytes
+ * can be met.  The pairs of random_bisect come from a Mersenne Twister that SchedGen seeds with the clock
+ * (LogGOPSim) or the system's noise (ATLAHS); ours is the same twister with a seed of the user's.
+ * Memory: 4 bytes for each pair of ranks, or 8 for each rank. ---- */
+
+/* ---- rand() of glibc, seed 1: additive feedback r[i] = r[i-3] + r[i-31], one bit dropped ---- */
+
+enum { LAG = 31, NEAR = 3, DISCARDED = 310 };
+
+typedef struct glibc_rand {
+    uint32_t r[LAG];
+    uint32_t at; /* the oldest */
+} glibc_rand;
+
+static uint32_t glibc_next(glibc_rand *g)
+{
+    const uint32_t v = g->r[g->at] += g->r[(g->at + LAG - NEAR) % LAG];
+    g->at = (g->at + 1) % LAG;
+    return v >> 1;
+}
+
+static void glibc_init(glibc_rand *g)
+{
+    int64_t word = 1;
+    g->r[0] = 1;
+    for (int i = 1; i < LAG; i++) {
+        word = 16807 * word % 2147483647;
+        g->r[i] = (uint32_t)word;
+    }
+    g->at = NEAR;
+    for (int i = 0; i < DISCARDED; i++)
+        glibc_next(g);
+}
+
+/* 0 to most, as LogGOPSim scales and as ATLAHS masks and tries again. */
+static uint32_t draw_scaled(orr_twister *t, uint32_t most)
+{
+    return (uint32_t)((double)orr_twister_next(t) / 4294967295.0 * most);
+}
+
+static uint32_t draw_masked(orr_twister *t, uint32_t most)
+{
+    const uint32_t mask = most ? UINT32_MAX >> __builtin_clz(most) : 0;
+    uint32_t v;
+    do
+        v = orr_twister_next(t) & mask;
+    while (v > most);
+    return v;
+}
+
+/* ---- sizes of linear_alltoallv ---- */
+
+static uint32_t draw_size(const schedgen *s, glibc_rand *g, uint32_t from, uint32_t to)
+{
+    const int64_t root = s->opt->root;
+    if ((int64_t)to == root)
+        return 0;
+    if (s->opt->is_outcast && (int64_t)from == (root + 1) % (int64_t)s->ranks)
+        return 0;
+    return (uint32_t)(glibc_next(g) % (s->opt->data_bytes / s->opt->skew)) + 1;
+}
+
+/* Draw s->table (schedgen.c). */
+static orr_code sgen_draw_sizes(schedgen *s, orr_error *err)
+{
+    glibc_rand g;
+    const size_t n = s->ranks;
+    if (!(s->table = orr_alloc(n * n, sizeof *s->table)))
+        return orr_no_memory(err);
+    glibc_init(&g);
+    for (uint32_t from = 0; from < n; from++) {
+        for (uint32_t to = 0; to < n; to++)
+            s->table[from * n + to] = draw_size(s, &g, from, to);
+    }
+    return ORR_OK;
+}
+
+/* ---- pairs ---- */
+
+/* How many of the places are free, in a Fenwick tree over a power of two: the k-th free place is found and
+ * taken in O(log n), where SchedGen walks. */
+static void fill_free(uint32_t *tree, uint32_t n)
+{
+    for (uint32_t i = 1; i <= n; i++)
+        tree[i] = i & (0 - i); /* all are free: a node counts as many as it covers */
+}
+
+static uint32_t take_free(uint32_t *tree, uint32_t n, uint32_t power, uint32_t k)
+{
+    uint32_t at = 0;
+    for (uint32_t step = power; step; step /= 2) {
+        if (at + step <= n && tree[at + step] <= k)
+            k -= tree[at += step];
+    }
+    for (uint32_t i = at + 1; i <= n; i += i & (0 - i))
+        tree[i]--;
+    return at;
+}
+
+/* order[i]: the rank at place i.  Place i of the first half is paired with place i of the second; in the
+ * table each rank gets its partner, and the high bit when it sends. */
+static void pair_up(schedgen *s, const uint32_t *order)
+{
+    const uint32_t half = s->ranks / 2;
+    for (uint32_t i = 0; i < half; i++) {
+        s->table[order[i]] = order[half + i] | UINT32_C(1) << 31;
+        s->table[order[half + i]] = order[i];
+    }
+}
+
+static orr_code sgen_draw_pairs(schedgen *s, orr_error *err)
+{
+    const uint32_t n = s->ranks;
+    orr_twister t;
+    uint32_t *tree = orr_alloc((size_t)n + 1, sizeof *tree);
+    uint32_t *order = orr_alloc((size_t)n + 1, sizeof *order);
+    s->table = orr_alloc((size_t)n + 1, sizeof *s->table);
+    if (tree && order && s->table) {
+        orr_twister_init(&t, s->opt->seed);
+        fill_free(tree, n);
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t most = n - i - 1;
+            const uint32_t k =
+                s->rules->masks_draws ? draw_masked(&t, most) : draw_scaled(&t, most);
+            order[i] = take_free(tree, n, sgen_power_below(n), k);
+        }
+        pair_up(s, order);
+    }
+    const bool has_memory = tree && order && s->table;
+    orr_free(tree);
+    orr_free(order);
+    return has_memory ? ORR_OK : orr_no_memory(err);
+}
+
+/* One rank alone has no partner. */
+static bool partner_of(const schedgen *s, uint32_t rank, uint32_t *peer, bool *is_sender)
+{
+    *peer = s->table[rank] & UINT32_MAX >> 1;
+    *is_sender = s->table[rank] >> 31;
+    return s->ranks > 1;
+}
+
+static void sgen_pattern_random_bisect(const schedgen *s, uint32_t rank)
+{
+    uint32_t peer;
+    bool is_sender;
+    if (!partner_of(s, rank, &peer, &is_sender))
+        return;
+    if (is_sender)
+        sgen_gpen_send(s->pen, s->opt->data_bytes, peer);
+    else
+        sgen_gpen_recv(s->pen, s->opt->data_bytes, peer);
+}
+
+static void sgen_pattern_random_bisect_fd_sym(const schedgen *s, uint32_t rank)
+{
+    uint32_t peer;
+    bool is_sender;
+    if (!partner_of(s, rank, &peer, &is_sender))
+        return;
+    if (is_sender)
+        sgen_gpen_send(s->pen, s->opt->data_bytes, peer);
+    sgen_gpen_recv(s->pen, s->opt->data_bytes, peer);
+    if (!is_sender)
+        sgen_gpen_send(s->pen, s->opt->data_bytes, peer);
+}
+
+/* ---- the table ---- */
 
 typedef struct row {
     orr_schedgen_pattern shown;

@@ -14,37 +14,12 @@ typedef struct schedgen {
     goal_pen *pen;
 } schedgen;
 
-/* One rank's part of a collective, n ranks (schedgen_trees.c, schedgen_rings.c). */
+/* One rank's part of a collective, n ranks (schedgen.c). */
 void sgen_binomial_bcast(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes);
 void sgen_binomial_reduce(goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes);
 void sgen_dissemination(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes);
 void sgen_linear_alltoall(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes);
 void sgen_recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes);
-
-/* One rank's part of a pattern. */
-void sgen_pattern_binomialtreebcast(const schedgen *s, uint32_t rank);
-void sgen_pattern_binomialtreereduce(const schedgen *s, uint32_t rank);
-void sgen_pattern_binarytreebcast(const schedgen *s, uint32_t rank);
-void sgen_pattern_scatter(const schedgen *s, uint32_t rank);
-void sgen_pattern_gather(const schedgen *s, uint32_t rank);
-void sgen_pattern_linbarrier(const schedgen *s, uint32_t rank);
-void sgen_pattern_dissemination(const schedgen *s, uint32_t rank);
-void sgen_pattern_nwaydissemination(const schedgen *s, uint32_t rank);
-void sgen_pattern_pipelinedring(const schedgen *s, uint32_t rank);
-void sgen_pattern_pipelinedringdep(const schedgen *s, uint32_t rank);
-void sgen_pattern_doublering(const schedgen *s, uint32_t rank);
-void sgen_pattern_linear_alltoall(const schedgen *s, uint32_t rank);
-void sgen_pattern_linear_alltoallv(const schedgen *s, uint32_t rank);
-void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank);
-void sgen_pattern_allreduce_ring(const schedgen *s, uint32_t rank);
-void sgen_pattern_random_bisect(const schedgen *s, uint32_t rank);
-void sgen_pattern_random_bisect_fd_sym(const schedgen *s, uint32_t rank);
-void sgen_pattern_resnet(const schedgen *s, uint32_t rank);
-void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank);
-
-/* Draw s->table (schedgen_random.c). */
-orr_code sgen_draw_sizes(schedgen *s, orr_error *err) ORR_MUST_CHECK;
-orr_code sgen_draw_pairs(schedgen *s, orr_error *err) ORR_MUST_CHECK;
 
 /* Ranks 0 and root change places; the same function goes there and back. */
 static inline uint32_t sgen_swap_root(uint32_t rank, uint32_t root)
