@@ -141,7 +141,7 @@ TEST(test_config_logging__errors_name_the_place)
            "l.toml:4:9: level \"error\" is not trace, debug, info, warn, "
            "err, critical or off");
     refuse(CONSOLE "level = 3", "l.toml:4:9: level: a text was expected, this is a whole number");
-    refuse(CONSOLE CONSOLE, "l.toml:4:3: the sink \"c\" is there twice");
+    refuse(CONSOLE CONSOLE, "l.toml:4:3: duplicate sink \"c\"");
     refuse("[[sink]]\nname = 'x'\ntype = 'basic_file_sink_st'",
            "l.toml:1:3: the key \"filename\" is missing");
     refuse("[[sink]]\nname = 'x'\ntype = 'basic_file_sink_st'\nfilename = ''",
@@ -158,7 +158,7 @@ TEST(test_config_logging__errors_name_the_place)
     refuse(CONSOLE "[[logger]]\nname = 'x'\nsinks = ['c']\npattern = 'p'",
            "l.toml:7:11: there is no [[pattern]] with the name \"p\"");
     refuse(CONSOLE "[[logger]]\nname = 'x'\nsinks = []\n[[logger]]\nname = 'x'\nsinks = []",
-           "l.toml:7:3: the logger \"x\" is there twice");
+           "l.toml:7:3: duplicate logger \"x\"");
     refuse(CONSOLE "[[logger]]\nname = ''\nsinks = []", "name: the logger has an empty one");
     refuse(CONSOLE "[[logger]]\nname = 'x'\nsinks = []\ntype = 'both'",
            "l.toml:7:8: type \"both\" is not sync or async");

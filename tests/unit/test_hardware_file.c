@@ -108,7 +108,7 @@ TEST(test_hardware__errors_name_key_and_place)
     refuse("rows: 2\ncolumns: 3\nclock: 10Hz\n", 3, 8, "from 1MHz");
     refuse("rows: 2\ncolumns: 3\nclock: [1GHz]\n", 3, 8, "was expected");
     refuse("rows: 2\ncolumns: 3\nclock: 1GHz\nspeed: 3\n", 4, 1, "\"speed\" is not known");
-    refuse("rows: 2\nrows: 2\ncolumns: 3\nclock: 1GHz\n", 2, 1, "twice");
+    refuse("rows: 2\nrows: 2\ncolumns: 3\nclock: 1GHz\n", 2, 1, "duplicate key");
     refuse("rows: 2\ncolumns: 3\nclock: 1GHz\ndataflow: rs\n", 4, 11, "os or ws or is");
     refuse("rows: 2\ncolumns: 3\nclock: 1GHz\noverhead: -5us\n", 4, 11, "overhead");
     refuse("rows: 2\ncolumns: 3\nclock: 1GHz\nmemory_bandwidth: 0\n", 4, 19, "a rate above 0");

@@ -56,7 +56,7 @@ TEST(test_htsim_cm__errors_name_the_line)
 {
     refuse("", "x.cm: the line Nodes is missing");
     refuse("Nodes 9\n", "x.cm:1:1: Nodes 9: the topology has 8 hosts");
-    refuse("Nodes 8\nNodes 8\n", "x.cm:2:1: Nodes is there twice");
+    refuse("Nodes 8\nNodes 8\n", "x.cm:2:1: duplicate Nodes");
     refuse("Nodes\n8\n", "x.cm:1:1: the line ends where the number of nodes was expected");
     refuse("Nodes 8 9\n", "x.cm:1:9: \"9\" is one word too many");
     refuse("0->1 start 0 size 1\n", "x.cm:1:1: \"0->1\" stands before Nodes");
@@ -85,7 +85,7 @@ TEST(test_htsim_cm__errors_name_the_line)
            "is a second kind of this trigger");
     refuse("Nodes 8\nTriggers 1\ntrigger id 1 twice\n", "\"twice\" is not id, count, oneshot");
     refuse("Nodes 8\nTriggers 2\ntrigger id 1 oneshot\ntrigger id 1 oneshot\n",
-           "x.cm:4:1: trigger 1 is there twice");
+           "x.cm:4:1: duplicate trigger 1");
     refuse("Nodes 8\nTriggers 2\ntrigger id 1 oneshot\n", "x.cm:2:1: Triggers 2, but there are 1");
     refuse(TWO "0->1 start 0 size 1 send_done_trigger 1\n1->2 start 0 size 1 send_done_trigger 1\n"
                "trigger id 1 oneshot\n",

@@ -110,16 +110,16 @@ TEST(test_htsim_topo__errors_name_the_line)
     refuse("Nodes 8\nTiers 4\n", "x.topo:2:7: 4 is out of range: a number is 2 to 3");
     refuse("Nodes 8\nTiers 2\nPodsize 3\n" TIER0 TIER1, "Nodes 8 is not a multiple of Podsize 3");
     refuse("Nodes 8\nTiers 2\nPodsize 4\n" TIER0 TIER1, "two tiers are one pod");
-    refuse("Nodes 8\nNodes 8\n", "x.topo:2:1: Nodes is there twice");
+    refuse("Nodes 8\nNodes 8\n", "x.topo:2:1: duplicate Nodes");
     refuse("Nodes 1\n", "x.topo:1:7: 1 is out of range");
     refuse("Nodes 99999999999\n", "out of range");
     refuse("Nodes\n", "x.topo:2:1: the file ends where a number was expected");
     refuse("Nodes eight\n", "x.topo:1:7: \"eight\" is not a number");
     refuse(HEAD "Radix_Up 4\n", "x.topo:4:1: Radix_Up stands before the first Tier");
     refuse(HEAD "Tier 3\n", "x.topo:4:6: 3 is out of range");
-    refuse(HEAD TIER0 TIER0, "x.topo:9:6: tier 0 is there twice");
+    refuse(HEAD TIER0 TIER0, "x.topo:9:6: duplicate tier 0");
     refuse(HEAD TIER0, "x.topo: there is no Tier 1, of 2 tiers");
-    refuse(HEAD TIER0 "Radix_Up 4\n", "x.topo:9:1: Radix_Up is there twice");
+    refuse(HEAD TIER0 "Radix_Up 4\n", "x.topo:9:1: duplicate Radix_Up");
     refuse(HEAD TIER0 "Colour 4\n", "x.topo:9:1: \"Colour\" is not a key of a .topo file");
     refuse(HEAD "Tier 0\nRadix_Down 4\n" TIER1,
            "x.topo:4:1: tier 0: the key downlink_speed_gbps is missing");

@@ -73,8 +73,8 @@ TEST(test_ini__faults_have_their_places)
     refuse("k: 1\n", "t.cfg:1:1: a [section] was expected before the first key");
     refuse("[a]\n\nhello\n", "t.cfg:3:1: \"key: value\" was expected");
     refuse("[a]\n: 1\n", "t.cfg:2:1: \"key: value\" was expected");
-    refuse("[a]\nk: 1\nK = 2\n", "t.cfg:3:1: the key \"K\" is there twice");
-    refuse("[a]\n[b]\n[a]\n", "t.cfg:3:1: the section \"a\" is there twice");
+    refuse("[a]\nk: 1\nK = 2\n", "t.cfg:3:1: duplicate key \"K\"");
+    refuse("[a]\n[b]\n[a]\n", "t.cfg:3:1: duplicate section \"a\"");
     refuse("[a\n", "t.cfg:1:1: the name of a section in [ ] was expected");
     refuse(" []\n", "t.cfg:1:2: the name of a section in [ ] was expected");
 }

@@ -100,7 +100,7 @@ TEST(test_model_file__errors_name_the_place)
     refuse("", "m.yml:1:1: a map of keys and values was expected");
     refuse("- 1\n", "m.yml:1:1: a map");
     refuse("layers: 2\nlayer: 3\n", "m.yml:2:1: the key \"layer\" is not known here");
-    refuse("layers: 2\nlayers: 3\n", "m.yml:2:1: the key \"layers\" is there twice");
+    refuse("layers: 2\nlayers: 3\n", "m.yml:2:1: duplicate key \"layers\"");
     refuse("format: orrery-topology\n", "format: \"orrery-topology\" is not orrery-model");
     refuse("version: 2\n", "version: \"2\" is not a whole number from 1 to 1");
     refuse("from: gpt4\n", "m.yml:1:7: from: no model is called \"gpt4\"; did you mean gpt2?");

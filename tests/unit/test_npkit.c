@@ -71,7 +71,7 @@ TEST(test_npkit__what_is_refused_has_a_place)
         {"{" REDUCE "{\"8\": [\"1\"]}, " COPY "{\"8\": [7]}}", "number"},
         {"{" REDUCE "{\"8\": [-1]}, " COPY "{\"8\": [7]}}", "9e15"},
         {"{" REDUCE "{\"8\": [NaN]}, " COPY "{\"8\": [7]}}", "9e15"},
-        {"{" REDUCE "{\"8\": [1], \"08\": [2]}, " COPY "{\"8\": [7]}}", "twice"},
+        {"{" REDUCE "{\"8\": [1], \"08\": [2]}, " COPY "{\"8\": [7]}}", "duplicate size 8"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         orr_npkit *t;

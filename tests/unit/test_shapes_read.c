@@ -92,7 +92,7 @@ TEST(test_shapes__errors_name_line_and_column)
     refuse("Layer,8,16,32\n", 1, 7, "\"8\" is a number");
     refuse("Layer,m,n\na,1,2\n", 1, 1, "no column k");
     refuse("m,n,k\n1,2,3\n", 1, 1, "no column Layer");
-    refuse("Layer,m,n,k,m\n", 1, 13, "twice");
+    refuse("Layer,m,n,k,m\n", 1, 13, "duplicate column");
     refuse("Layer,m,n,kk\n", 1, 11, "no column \"kk\"");
     refuse("Layer,m,n,k\n", 2, 1, "no layers");
     refuse("Layer,m,n,k\na,1,2\n", 2, 1, "needs k");

@@ -246,7 +246,7 @@ TEST(test_toml__errors_name_the_place)
     refuse("= 1", "a.toml:1:1: a key was expected");
     refuse("a. = 1", "a.toml:1:4: a key was expected");
     refuse("a = 1 b = 2", "a.toml:1:7: the end of the line was expected");
-    refuse("\na = 1\na = 2", "a.toml:3:1: \"a\" is there twice");
+    refuse("\na = 1\na = 2", "a.toml:3:1: \"a\" is a duplicate key");
     refuse("a = true1", value);
     refuse("a = 01", value);
     refuse("a = 1__0", value);

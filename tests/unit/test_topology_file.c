@@ -242,8 +242,8 @@ TEST(test_topology_file__errors_name_the_place)
     refuse("links: []\n", "net.yml:1:1: the key \"ranks\" is missing");
     refuse("format: other\nranks: 2\n", "net.yml:1:9: format: \"other\" is not orrery-topology");
     refuse("ranks: 1\nlinks: []\n", "net.yml:1:8: ranks: \"1\" is not a whole number from 2");
-    refuse("ranks: [a, a]\nlinks: []\n", "net.yml:1:12: the rank \"a\" is there twice");
-    refuse(TWO "switches: [s, s]\nlinks: []\n", "net.yml:3:15: the switch \"s\" is there twice");
+    refuse("ranks: [a, a]\nlinks: []\n", "net.yml:1:12: duplicate rank \"a\"");
+    refuse(TWO "switches: [s, s]\nlinks: []\n", "net.yml:3:15: duplicate switch \"s\"");
     refuse("ranks: [a, b]\nswitches: [b]\nlinks: []\n", "\"b\" is the name of a rank already");
     refuse(TWO "links: 3\n", "net.yml:3:8: links: a list was expected");
     refuse(TWO "links: [3]\n", "net.yml:3:9: a map of keys and values was expected");
@@ -267,7 +267,7 @@ TEST(test_topology_file__errors_name_the_place)
            "count: \"0\" is not a whole number from 1");
     refuse(TWO "links: [{from: 0, to: 1, one_way: maybe}]\n", "\"maybe\" is not false or true");
     refuse(TWO "links: [{from: 0, to: 1, speed: 3}]\n", "the key \"speed\" is not known here");
-    refuse(TWO "links: [{from: 0, to: 1, from: 1}]\n", "the key \"from\" is there twice");
+    refuse(TWO "links: [{from: 0, to: 1, from: 1}]\n", "duplicate key \"from\"");
     refuse(TWO "links: [{from: 0, to: 1, count: 600}]\n", "net.yml:3:9: more than 1000 links");
     refuse(TWO "dims: [3]\nlinks: []\n", "dims: their product is not the number of ranks, 2");
     refuse(TWO "dims: 2\nlinks: []\n", "dims: a list of 1 to 16 numbers");

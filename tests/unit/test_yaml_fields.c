@@ -73,7 +73,7 @@ TEST(test_yaml_fields__only_known_keys_once)
     CHECK_SAYS(&err, "f.yml:1:8: the key \"c\" is not known here");
     orr_yaml_close(doc);
     CHECK_CODE(orr_yaml_check_keys(open_text("{b: 1, a: 2, b: 3}"), keys, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "f.yml:1:14: the key \"b\" is there twice");
+    CHECK_SAYS(&err, "f.yml:1:14: duplicate key \"b\"");
     orr_yaml_close(doc);
     CHECK_CODE(orr_yaml_check_keys(open_text("[a]"), keys, &err), ORR_EINPUT, &err);
     orr_yaml_close(doc);

@@ -69,8 +69,7 @@ static orr_code add_entry(orr_ini *ini, const entry *e, const orr_where *w, orr_
         const entry *o = &ini->entries[i];
         if (!orr_str_equal(o->section, e->section) || !same_key(o->key, e->key))
             continue;
-        return orr_fail(err, ORR_EINPUT, w, "the %s \"%.*s\" is there twice",
-                        e->key.len ? "key" : "section",
+        return orr_fail(err, ORR_EINPUT, w, "duplicate %s \"%.*s\"", e->key.len ? "key" : "section",
                         (int)(shown.len < SHOWN ? shown.len : SHOWN), shown.ptr);
     }
     if (ini->count == MOST_KEYS)

@@ -8,7 +8,7 @@
  *     orr_ini_close(ini);
  *
  * `key: value` or `key = value`, keys in either case, sections as they are written; # and ; begin a comment at the
- * start of a line.  A line further in than its key continues the value.  A key or section that is there twice, a
+ * start of a line.  A line further in than its key continues the value.  A duplicate key or section, a
  * line without a delimiter and a key before the first section are errors.  Values are text, without interpolation. */
 #ifndef ORR_BASE_INI_H
 #define ORR_BASE_INI_H

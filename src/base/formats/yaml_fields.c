@@ -54,8 +54,7 @@ orr_code orr_yaml_check_keys(orr_yaml_value map, const char *const *keys, orr_er
                             s.ptr);
         for (uint32_t j = 0; j < i; j++)
             if (orr_str_equal(s, orr_yaml_text(orr_yaml_key(map, j))))
-                return orr_fail(err, ORR_EINPUT, &w, "the key \"%.*s\" is there twice", shown,
-                                s.ptr);
+                return orr_fail(err, ORR_EINPUT, &w, "duplicate key \"%.*s\"", shown, s.ptr);
     }
     return ORR_OK;
 }

@@ -204,8 +204,8 @@ static orr_code add_name(
         return code;
     for (uint32_t i = 0; i < *count; i++)
         if (orr_str_equal(names[i], name))
-            return orr_fail(r->err, ORR_EINPUT, &w, "the %s \"%.*s\" is there twice", what,
-                            shown(name), name.ptr);
+            return orr_fail(r->err, ORR_EINPUT, &w, "duplicate %s \"%.*s\"", what, shown(name),
+                            name.ptr);
     if (name.len == 0)
         return orr_fail(r->err, ORR_EINPUT, &w, "name: the %s has an empty one", what);
     names[(*count)++] = name;

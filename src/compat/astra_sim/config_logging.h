@@ -38,7 +38,7 @@ typedef struct orr__sink {
 
 typedef struct orr__logger_rule {
     orr__log_level level;
-    uint32_t *sinks; /* in this order; one may be there twice */
+    uint32_t *sinks; /* in this order; duplicates are allowed */
     uint32_t count;
 } orr__logger_rule;
 

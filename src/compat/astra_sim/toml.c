@@ -332,7 +332,7 @@ static orr_code read_pair(reader *r, uint32_t table)
     if (code)
         return code;
     if (find_member(r->t, table, key))
-        return refuse_key(r, at, key, "is there twice");
+        return refuse_key(r, at, key, "is a duplicate key");
     if (!accept(r, '='))
         return refuse(r, r->in.at, "\"=\" was expected");
     skip_blanks(r);

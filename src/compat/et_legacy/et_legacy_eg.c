@@ -235,7 +235,7 @@ static orr_code collect(
     if (!field)
         return eto_refuse(w, a->name, "there is no field for it");
     if (has(v, field))
-        return eto_refuse(w, a->name, "it is there twice");
+        return eto_refuse(w, a->name, "the node has it more than once");
     if (a->doc.len)
         return eto_refuse(w, a->name, "there is no place for its doc_string");
     v->present |= 1u << field;

@@ -176,8 +176,8 @@ static orr_code take_heading(reader *r, const orr_csv_field *f, orr_error *err)
                         shown(f->text), f->text.ptr);
     for (size_t i = 0; i < r->columns; i++) {
         if (r->column[i] == column)
-            return orr_fail(err, ORR_EINPUT, &w, "the column \"%.*s\" is there twice",
-                            shown(f->text), f->text.ptr);
+            return orr_fail(err, ORR_EINPUT, &w, "duplicate column \"%.*s\"", shown(f->text),
+                            f->text.ptr);
     }
     r->column[r->columns++] = column;
     return ORR_OK;

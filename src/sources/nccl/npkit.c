@@ -104,7 +104,7 @@ static orr_code read_table(orr_json_value root, const char *name, table *t, orr_
     qsort(t->rows, t->count, sizeof *t->rows, by_bytes);
     for (size_t i = 1; i < t->count; i++)
         if (t->rows[i].bytes == t->rows[i - 1].bytes)
-            return orr_fail(err, ORR_EINPUT, &at, "%s: %llu bytes are there twice", name,
+            return orr_fail(err, ORR_EINPUT, &at, "%s: duplicate size %llu", name,
                             (unsigned long long)t->rows[i].bytes);
     return ORR_OK;
 }

@@ -74,7 +74,7 @@ static orr_code read_switches(
             return code;
         const orr_where where = orr__words_where(w);
         if (c->kinds[id] != ORR__HOST)
-            code = orr_fail(err, ORR_EINPUT, &where, "the switch %u is there twice", (unsigned)id);
+            code = orr_fail(err, ORR_EINPUT, &where, "duplicate switch %u", (unsigned)id);
         c->kinds[id] = kind;
         c->hosts--;
     }

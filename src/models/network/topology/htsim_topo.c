@@ -76,7 +76,7 @@ static bool is_key(orr_str s, const char *name)
 static orr_code twice(const orr__words *w, orr_str key, orr_error *err)
 {
     const orr_where where = orr__words_where(w);
-    return orr_fail(err, ORR_EINPUT, &where, "%.*s is there twice", (int)key.len, key.ptr);
+    return orr_fail(err, ORR_EINPUT, &where, "duplicate %.*s", (int)key.len, key.ptr);
 }
 
 static orr_code read_tier_key(tier *t, unsigned row, orr_str key, orr__words *w, orr_error *err)
@@ -107,7 +107,7 @@ static orr_code open_tier(tree *t, tier **now, orr__words *w, orr_error *err)
     *now = &t->at[number];
     if ((*now)->is_given) {
         const orr_where where = orr__words_where(w);
-        return orr_fail(err, ORR_EINPUT, &where, "tier %u is there twice", (unsigned)number);
+        return orr_fail(err, ORR_EINPUT, &where, "duplicate tier %u", (unsigned)number);
     }
     (*now)->is_given = true;
     (*now)->line = w->word_line;

@@ -42,8 +42,7 @@ static orr_code add_rank_name(void *topology, orr_str name, orr_error *err)
     if (!orr_intern_add(t->rank_names, name, &number))
         return orr_no_memory(err);
     if (number != t->ranks)
-        return orr_fail(err, ORR_EINPUT, NULL, "the rank \"%.*s\" is there twice", (int)name.len,
-                        name.ptr);
+        return orr_fail(err, ORR_EINPUT, NULL, "duplicate rank \"%.*s\"", (int)name.len, name.ptr);
     t->ranks++;
     return ORR_OK;
 }
@@ -58,7 +57,7 @@ static orr_code add_switch_name(void *topology, orr_str name, orr_error *err)
                         (int)name.len, name.ptr);
     const orr_code code = orr__topology_add_switch(t, name, &device, err);
     if (!code && device != before)
-        return orr_fail(err, ORR_EINPUT, NULL, "the switch \"%.*s\" is there twice", (int)name.len,
+        return orr_fail(err, ORR_EINPUT, NULL, "duplicate switch \"%.*s\"", (int)name.len,
                         name.ptr);
     return code;
 }

@@ -83,7 +83,7 @@ static orr_code give(export_symbols *s, orr_str part, orr_error *err)
     if (!y)
         return orr_no_memory(err);
     if (y->is_given)
-        return orr_fail(err, ORR_EUSAGE, NULL, "size '%.*s' is given twice", (int)n, part.ptr);
+        return orr_fail(err, ORR_EUSAGE, NULL, "duplicate size '%.*s'", (int)n, part.ptr);
     y->value = value;
     y->has_value = y->is_given = true;
     return ORR_OK;

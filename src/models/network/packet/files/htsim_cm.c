@@ -148,7 +148,7 @@ static orr_code read_trigger(reader *r, uint32_t line)
     orr__trigger *own = &r->m->flows.triggers[number - 1];
     const orr_where where = orr_where_line(r->w.path, line, 1);
     if (own->kind)
-        return orr_fail(r->err, ORR_EINPUT, &where, "trigger %" PRIu64 " is there twice", t.id);
+        return orr_fail(r->err, ORR_EINPUT, &where, "duplicate trigger %" PRIu64, t.id);
     own->kind = t.kind;
     own->needs = t.needs;
     own->line = line;
@@ -321,7 +321,7 @@ static orr_code read_nodes(reader *r, uint32_t line)
 {
     const orr_where where = orr__words_where(&r->w);
     if (r->has_nodes)
-        return orr_fail(r->err, ORR_EINPUT, &where, "Nodes is there twice");
+        return orr_fail(r->err, ORR_EINPUT, &where, "duplicate Nodes");
     r->has_nodes = true;
     const orr_code code = need_u64(r, line, "the number of nodes", 1, UINT32_MAX, &r->m->nodes);
     if (!code && r->m->nodes > r->hosts)
